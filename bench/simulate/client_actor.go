@@ -51,7 +51,7 @@ func (a *actorClient) runUntil(finish <-chan struct{}) {
 			continue
 		}
 		a.idle = 0
-		if a.sim.plan.hasOperators && a.rng.IntN(2) == 0 { // the client processes the bundle; operators may take it for stuck
+		if a.sim.plan.hasOperators && a.rng.IntN(2) == 0 { // the client processes the bundle; operators may consider it stuck
 			a.pause(time.Duration(a.rng.IntN(30)) * time.Second)
 		}
 		a.dequeueBundle(id)

@@ -310,7 +310,7 @@ func (v *corruptor) corruptBlob(name string) string {
 func (v *corruptor) dropContainer(string) string {
 	v.sim.faults.containerDropped.Store(true)
 	v.sim.stopMisconfigured()
-	all := slices.DeleteFunc(containers.All(), func(c containers.Container) bool { return c.Judge != containers.Invariants })
+	all := slices.DeleteFunc(containers.All(), func(c containers.Container) bool { return c.Checker != containers.Invariants })
 	c := all[v.rng.IntN(len(all))].Name
 	err := v.access.dropContainer(context.WithoutCancel(v.sim.ctx), c)
 	v.sim.env.stored.dropContainer(c)

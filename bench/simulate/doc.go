@@ -123,6 +123,10 @@
 // is printed with the command that repeats it. Without package seeded, as go test runs it, a seed repeats itself
 // nearly always.
 //
+// The names of turns, faults and clients take part in the draws, so they keep their first form, also where the code has
+// another word: maker is a [contentDomain], crowd a [loadBurst], keeper a [busMisconfigurer], vandal a [corruptor],
+// ward a [corruptedMailbox], and night a wait for the retention.
+//
 // Not covered here: the disk (the engines' own tests use crash images), the real process (package crashsites), every
 // order of few requests (package explorer), and the network below HTTP and AMQP.
 package simulate

@@ -14,7 +14,7 @@ import (
 // hubCount is the number of hubs of a simulation.
 const hubCount = 2
 
-// An environment is what the hubs run on: the accounts, the transports between, and the hubs.
+// An environment is what the hubs run on: the accounts, the transports between them, and the hubs.
 type environment struct {
 	engine         *embedded.Engine
 	bus            *busembedded.Namespace

@@ -14,12 +14,12 @@ type invariantChecker interface {
 }
 
 // newCheckers returns the checkers that package containers names.
-func newCheckers(sim *simulation) map[containers.Judge]invariantChecker {
+func newCheckers(sim *simulation) map[containers.Checker]invariantChecker {
 	observer := invariants.New(sim.plan.capacity)
 	observer.Reached = sim.MarkReached
 	ofObjects := objects.New()
 	ofObjects.Reached = sim.MarkReached
-	return map[containers.Judge]invariantChecker{
+	return map[containers.Checker]invariantChecker{
 		containers.Invariants: observer, containers.InvariantsPush: push.New(push.Callbacks{Reached: sim.MarkReached}), containers.InvariantsObjects: ofObjects,
 	}
 }
@@ -27,18 +27,18 @@ func newCheckers(sim *simulation) map[containers.Judge]invariantChecker {
 // checkCommit is called for every commit of the engine, whether its answer arrives or not. Each container's checker
 // compares the changes with its rules.
 func (sim *simulation) checkCommit(changes []embedded.Change) {
-	byJudge := make(map[containers.Judge][]embedded.Change)
-	var order []containers.Judge
+	byJudge := make(map[containers.Checker][]embedded.Change)
+	var order []containers.Checker
 	for _, c := range changes {
 		known, err := containers.Find(c.Container)
 		if err != nil {
 			sim.Fail(err)
 			return
 		}
-		if byJudge[known.Judge] == nil {
-			order = append(order, known.Judge)
+		if byJudge[known.Checker] == nil {
+			order = append(order, known.Checker)
 		}
-		byJudge[known.Judge] = append(byJudge[known.Judge], c)
+		byJudge[known.Checker] = append(byJudge[known.Checker], c)
 	}
 	if sim.env.stored != nil {
 		sim.env.stored.applyCommit(changes)

@@ -18,7 +18,7 @@ func TestEveryContainer_HasAChecker(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, sim.closeAccounts()) }()
 		for _, c := range containers.All() {
-			require.NotNil(t, sim.work.checkers[c.Judge], c.Name)
+			require.NotNil(t, sim.work.checkers[c.Checker], c.Name)
 		}
 	})
 }

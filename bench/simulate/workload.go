@@ -13,7 +13,7 @@ import (
 // A workload holds what the clients do and what checks it.
 type workload struct {
 	ledger        *referenceLedger
-	checkers      map[containers.Judge]invariantChecker
+	checkers      map[containers.Checker]invariantChecker
 	coverObserver *coverageObserver
 	poison        *poisonMessages
 	outbox        noticeOutbox

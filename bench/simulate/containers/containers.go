@@ -12,22 +12,22 @@ import (
 	"strings"
 )
 
-// A Judge names the package that checks the commits of containers.
-type Judge string
+// A Checker names the package that checks the commits of containers.
+type Checker string
 
 // The packages that check commits.
 const (
-	Invariants     Judge = "invariants"      // package bench/simulate/invariants
-	InvariantsPush Judge = "invariants/push" // package bench/simulate/invariants/push
+	Invariants     Checker = "invariants"      // package bench/simulate/invariants
+	InvariantsPush Checker = "invariants/push" // package bench/simulate/invariants/push
 
-	InvariantsObjects Judge = "invariants/objects" // package bench/simulate/invariants/objects
+	InvariantsObjects Checker = "invariants/objects" // package bench/simulate/invariants/objects
 )
 
 // A Container is a container in which hubs store documents.
 type Container struct {
 	Name         string
 	PartitionKey string // the field with the partition key
-	Judge        Judge
+	Checker      Checker
 }
 
 // The containers of the pull side.

@@ -15,7 +15,7 @@ func TestFind_KnowsListedContainersOnly(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c, found)
 		require.NotEmpty(t, c.PartitionKey)
-		require.NotEmpty(t, c.Judge)
+		require.NotEmpty(t, c.Checker)
 	}
 	_, err := containers.Find("deliveries")
 	require.ErrorContains(t, err, `does not know the container "deliveries"`)

@@ -42,7 +42,7 @@ func TestCrashLedger_ReportsViolations(t *testing.T) {
 		{wrong: "duplicated: a 2", bundles: []string{first, `[{"id":"2"}]`}},
 		{wrong: "event 1 comes where event 0 should", bundles: []string{`[{"id":"2"}]`}},
 		{wrong: "event \"4\" was never sent to this actor", bundles: []string{`[{"id":"4"}]`}},
-		{wrong: "its body is no list of events", bundles: []string{""}},
+		{wrong: "its body is not a list of events", bundles: []string{""}},
 		{wrong: "it has no events", bundles: []string{"[]"}},
 		{wrong: "bundle b0 of TimeSeries is still open", bundles: []string{first, `[{"id":"3"}]`}, leaveOpen: true},
 	} {

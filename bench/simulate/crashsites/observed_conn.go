@@ -60,7 +60,7 @@ type observedConn struct {
 	queues  map[linkEnd]string        // by the sending end of the link
 	first   map[linkEnd]uint64        // the delivery whose frames are in progress
 	waiting map[amqpDelivery]waitsFor // deliveries that wait for an outcome
-	taken   []steps.Name              // received messages after which the hub has not read on
+	taken   []steps.Name              // received messages since the hub last read from the connection
 }
 
 // A linkEnd identifies one of the two ends of a link. Messages come from one of them.

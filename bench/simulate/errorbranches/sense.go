@@ -38,8 +38,8 @@ func (f *branchFinder) senseOf(init ast.Stmt, e ast.Expr) sense {
 	return undecided
 }
 
-// negatedSense returns what the negation of a condition says about an error. Only comparisons with nil have an
-// opposite: an error that is not one may be another.
+// negatedSense returns what the negation of a condition says about an error. Only a comparison with nil can be
+// negated: an error that is not a certain one may be any other.
 func (f *branchFinder) negatedSense(init ast.Stmt, e ast.Expr) sense {
 	switch e := e.(type) {
 	case *ast.ParenExpr:

@@ -175,9 +175,9 @@ func (o *observers) Commit(changes commitChanges) error {
 	switch {
 	case err != nil:
 		return err
-	case known.Judge == containers.InvariantsPush:
+	case known.Checker == containers.InvariantsPush:
 		return o.push.Commit(changes)
-	case known.Judge == containers.InvariantsObjects:
+	case known.Checker == containers.InvariantsObjects:
 		return o.objects.Commit(changes)
 	}
 	return o.mailboxes.Commit(changes)

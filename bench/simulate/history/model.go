@@ -59,7 +59,7 @@ func (t *hubModel) applyShown(m *mailbox, s *modelStep) *mailbox {
 	if !asksFor(s, b.Group) {
 		return nil
 	}
-	if i := slices.IndexFunc(m.open, func(o opened) bool { return o.bundle == s.bundle }); i >= 0 {
+	if i := slices.IndexFunc(m.open, func(o openedBundle) bool { return o.bundle == s.bundle }); i >= 0 {
 		if !t.isOldest(m, s, i) {
 			return nil
 		}
@@ -81,7 +81,7 @@ func (t *hubModel) applyShown(m *mailbox, s *modelStep) *mailbox {
 	}
 	next := m.withChange(func(next *mailbox) {
 		next.used[b.id] = 1
-		next.open = append(next.open, opened{s.bundle, from, s.done})
+		next.open = append(next.open, openedBundle{s.bundle, from, s.done})
 	})
 	if from < s.call && !t.canOpen(m, s, b) && !t.isOldest(next, s, len(next.open)-1) {
 		return nil
@@ -175,7 +175,7 @@ func (t *hubModel) applyNone(m *mailbox, s *modelStep) *mailbox {
 
 // applyDequeue removes the events of the open bundle.
 func (t *hubModel) applyDequeue(m *mailbox, s *modelStep) *mailbox {
-	i := slices.IndexFunc(m.open, func(o opened) bool { return t.bundles[o.bundle].id == s.id })
+	i := slices.IndexFunc(m.open, func(o openedBundle) bool { return t.bundles[o.bundle].id == s.id })
 	switch {
 	case i < 0 && s.outcome == Done, i >= 0 && s.outcome == NotFound:
 		return nil

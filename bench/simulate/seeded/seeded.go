@@ -89,7 +89,7 @@ var births atomic.Uint64
 	{"runtime/select.go", "\t\tj := cheaprandn(uint32(norder + 1))\n", "\t\tj := uint32(choice() % uint64(norder+1))\n"},
 }
 
-// ErrOther reports that this version of Go has other lines.
+// ErrOther reports that this version of Go does not have the lines to be replaced.
 var ErrOther = errors.New("this version of Go has another runtime")
 
 // Overlay writes the changed files and the file for -overlay into dir, and returns the name of the latter. It adds

@@ -29,7 +29,7 @@ type Observer struct {
 	mu        sync.Mutex
 	patches   []*expectedPatch
 	jobs      map[string]job    // by UUID
-	running   map[string]string // UUIDs of running jobs, by id of the document that says so
+	running   map[string]string // UUIDs of running jobs, by id of the document that records them
 	requests  map[key]string    // requests of jobs, by document
 	documents map[key]scopeDocument
 	objects   map[key]*objectState
