@@ -57,7 +57,7 @@ const (
 
 // A killingTransport sends requests to engines, and triggers the kill switch.
 type killingTransport struct {
-	next policy.Transporter
+	next       policy.Transporter
 	killSwitch *killSwitch
 }
 
