@@ -14,7 +14,7 @@ import (
 )
 
 const seedsHeader = `# Seeds that have failed: the seed, the commit at which it failed, and what was
-# wrong. They are run with every test of the simulation, for ever. Of 217/mailboxes only
+# wrong. They are run with every test of the simulation. Of 217/mailboxes only
 # that part runs.
 `
 
