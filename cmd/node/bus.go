@@ -33,8 +33,8 @@ func clientOptions() *azservicebus.ClientOptions {
 	return &azservicebus.ClientOptions{ApplicationID: "messagehub", RetryOptions: servicebus.ClientRetries()}
 }
 
-// dialling are clientOptions with a way to the bus.
-func dialling(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientOptions {
+// clientOptionsWithDial are clientOptions with a way to the bus.
+func clientOptionsWithDial(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientOptions {
 	o := clientOptions()
 	o.NewWebSocketConn = func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return dial(ctx) }
 	return o
@@ -44,7 +44,7 @@ func dialling(dial func(context.Context) (net.Conn, error)) *azservicebus.Client
 // the node.
 func overNetwork(opts *Options, isEmulator bool) *azservicebus.ClientOptions {
 	if opts.DialBus != nil {
-		return dialling(opts.DialBus)
+		return clientOptionsWithDial(opts.DialBus)
 	}
 	o := clientOptions()
 	if opts.busRetryDelay > 0 {
@@ -69,8 +69,8 @@ func isEmulator(connection string) bool {
 	return false
 }
 
-// wrapped is dial with something around its connections, if there is to be something.
-func wrapped(dial func(context.Context) (net.Conn, error), wrap func(net.Conn) net.Conn) func(context.Context) (net.Conn, error) {
+// wrapDial is dial with something around its connections, if there is to be something.
+func wrapDial(dial func(context.Context) (net.Conn, error), wrap func(net.Conn) net.Conn) func(context.Context) (net.Conn, error) {
 	if wrap == nil {
 		return dial
 	}
@@ -92,7 +92,7 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 		dir = filepath.Join(cfg.Data, busFolder)
 	}
 	own, err := embedded.Open(embedded.Options{ //nolint:contextcheck // opening a folder cannot be cancelled
-		Dir: dir, Claim: opts.folder.Claim(busFolder), Version: opts.Version, Keys: busKeys(cfg), Entities: entities(cfg), Logger: opts.Logger, Random: opts.fraction,
+		Dir: dir, Claim: opts.folder.Claim(busFolder), Version: opts.Version, Keys: busKeys(cfg), Entities: configuredEntities(cfg), Logger: opts.Logger, Random: opts.randomFraction,
 		MaxConnections: busConnections(cfg), MaxBuffered: int64(cfg.Limits.BusBuffer), TokenTimeout: cfg.Limits.BusTokenTimeout,
 	})
 	if err != nil {
@@ -103,7 +103,7 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 		return nil, errors.Join(folderFault(cfg.Data, err), own.Close())
 	}
 	b.open = func() (*azservicebus.Client, error) {
-		return azservicebus.NewClientFromConnectionString(own.ConnectionString(""), dialling(wrapped(own.Dial, opts.WrapBus)))
+		return azservicebus.NewClientFromConnectionString(own.ConnectionString(""), clientOptionsWithDial(wrapDial(own.Dial, opts.WrapBus)))
 	}
 	if b.door, err = openDoor(ctx, cfg, "bus-listen", cfg.BusListen, opts.Logger); err != nil {
 		return nil, errors.Join(err, own.Close())
@@ -148,9 +148,9 @@ func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, err
 	}}, nil
 }
 
-// entities returns the queues that a bus of this node's own has: those of the table. Their size
+// configuredEntities returns the queues that a bus of this node's own has: those of the table. Their size
 // is the default of the embedded bus.
-func entities(cfg *config.Config) embedded.Entities {
+func configuredEntities(cfg *config.Config) embedded.Entities {
 	var all embedded.Entities
 	for _, q := range deployment.Queues(cfg) {
 		setup := embedded.QueueSetup{Name: q.Name}
@@ -168,7 +168,7 @@ func openDoor(ctx context.Context, cfg *config.Config, key, address string, logg
 	if address == "" {
 		return nil, nil
 	}
-	l, err := listen(ctx, address, key)
+	l, err := openListener(ctx, address, key)
 	if err != nil && cfg.IsDefault(key) {
 		logger.Warn("domains cannot reach this hub at the usual address", "key", key, "address", address, "error", err)
 		return nil, nil
@@ -187,8 +187,8 @@ func (b *bus) serve(ctx context.Context) error {
 	return nil
 }
 
-// broken yields an error if the node's own bus cannot go on; never, if it has none.
-func (b *bus) broken() <-chan error {
+// failed yields an error if the node's own bus cannot go on; never, if it has none.
+func (b *bus) failed() <-chan error {
 	if b.own == nil {
 		return nil
 	}

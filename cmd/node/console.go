@@ -71,7 +71,7 @@ func shownSettings(cfg *config.Config) []console.Setting {
 
 // listNodes returns the nodes that work on the store. A data folder has this one alone.
 func (n *Node) listNodes(ctx context.Context) (nodes []console.Node, level int, err error) {
-	status := n.level.now()
+	status := n.level.currentStatus()
 	if n.level.member == nil {
 		return []console.Node{{ID: "this node", Version: cmp.Or(n.opts.Version, "unknown"), Level: status.Highest, IsThis: true}}, status.Level, nil
 	}

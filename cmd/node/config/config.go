@@ -251,7 +251,7 @@ func (c Config) LogValue() slog.Value {
 		if c.IsDefault(k.name) {
 			continue
 		}
-		attrs = append(attrs, slog.String(strings.NewReplacer(".", "_", "-", "_").Replace(k.name), c.show(k)))
+		attrs = append(attrs, slog.String(strings.NewReplacer(".", "_", "-", "_").Replace(k.name), c.shownValue(k)))
 	}
 	return slog.GroupValue(attrs...)
 }
@@ -260,7 +260,7 @@ func (c Config) LogValue() slog.Value {
 func (c Config) String() string {
 	var b strings.Builder
 	for _, k := range keys {
-		b.WriteString(k.name + " = " + c.show(k) + " (" + c.source(k.name) + ")\n")
+		b.WriteString(k.name + " = " + c.shownValue(k) + " (" + c.source(k.name) + ")\n")
 	}
 	return b.String()
 }

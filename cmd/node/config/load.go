@@ -219,7 +219,7 @@ func environment(environ []string) (map[string]string, []error) {
 
 // unknown returns the fault of a key that does not exist.
 func unknown(name, where string, known []string) error {
-	return fmt.Errorf("%s (%s): no such key; %s", name, where, suggest(name, known))
+	return fmt.Errorf("%s (%s): no such key; %s", name, where, suggestName(name, known))
 }
 
 // hasFileSecret reports whether a secret came from the file.
