@@ -92,7 +92,7 @@ type Account struct {
 
 // Open opens an account, which Close closes.
 func Open(ctx context.Context, o Options) (*Account, error) {
-	a := &Account{options: o, endpoint: o.Endpoint, key: o.Key, pool: pool()}
+	a := &Account{options: o, endpoint: o.Endpoint, key: o.Key, pool: newTransport()}
 	if o.Endpoint != "" {
 		return a, nil
 	}
@@ -115,9 +115,9 @@ func Open(ctx context.Context, o Options) (*Account, error) {
 	return a, nil
 }
 
-// pool keeps as many connections as the widest scenario has requests under way, so
+// newTransport keeps as many connections as the widest scenario has requests under way, so
 // that none is dialled while something is measured but the first.
-func pool() *http.Transport {
+func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 4096, 4096

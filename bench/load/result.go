@@ -57,7 +57,7 @@ func (r *Result) Failures() map[string]int {
 	return maps.Clone(r.failures)
 }
 
-func (r *Result) add(o Outcome, took time.Duration) {
+func (r *Result) addOutcome(o Outcome, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if o.Failed != "" {
@@ -68,7 +68,7 @@ func (r *Result) add(o Outcome, took time.Duration) {
 	}
 }
 
-func (r *Result) begun(late time.Duration) {
+func (r *Result) addStart(late time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Lateness = max(r.Lateness, late)

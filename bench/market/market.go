@@ -81,43 +81,43 @@ func (s Stock) Twice() int { return max(0, s.Fetched-s.Sent) }
 // something before, so nobody is new to the hub. Folder and database are the caller's
 // to remove.
 func (m *Market) Hold(ctx context.Context, a *account.Account, database, folder string) (_ *Day, err error) {
-	hub, ways, err := m.serve(ctx, a, database, folder)
+	hub, ways, err := m.startHub(ctx, a, database, folder)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, hub.Stop()) }()
 	caller := newCaller(hub.URL())
 	defer caller.close()
-	beginning := ways.usage()
+	beginning := ways.readUsage()
 	plan := load.Plan{Streams: m.Beside, Lasts: m.Lasts, Settle: m.Settle}
-	var crowds []*crowd
+	var crowds []*recipientCrowd
 	for i, g := range m.Groups {
 		c := newCrowd(caller, m.Seed+uint64(i), g)
 		crowds = append(crowds, c)
 		if err := caller.signTokens(m.Issuer, c); err != nil {
 			return nil, err
 		}
-		plan.Streams = append(plan.Streams, c.streams()...)
-		if err := c.greet(ctx); err != nil {
+		plan.Streams = append(plan.Streams, c.loadStreams()...)
+		if err := c.greetAll(ctx); err != nil {
 			return nil, err
 		}
 	}
-	d, before, began := new(Day), ways.usage(), time.Now()
+	d, before, began := new(Day), ways.readUsage(), time.Now()
 	if d.Result, err = m.carryOut(ctx, plan); err != nil {
 		return nil, err
 	}
-	d.Used, d.Took = ways.usage().usageSince(before), time.Since(began)
+	d.Used, d.Took = ways.readUsage().usageSince(before), time.Since(began)
 	for _, c := range crowds {
-		stock, oldest := c.now()
+		stock, oldest := c.currentStock()
 		d.Groups = append(d.Groups, Tally{Events: stock.Saved - c.Size*c.Batch, Oldest: oldest})
 	}
 	for i, c := range crowds {
-		if err := c.drain(ctx); err != nil {
+		if err := c.drainAll(ctx); err != nil {
 			return nil, err
 		}
-		d.Groups[i].Stock, _ = c.now()
+		d.Groups[i].Stock, _ = c.currentStock()
 	}
-	d.Life = ways.usage().usageSince(beginning)
+	d.Life = ways.readUsage().usageSince(beginning)
 	return d, nil
 }
 

@@ -29,15 +29,15 @@ type Throttle struct {
 func (t *Throttle) Refused() int64 { return t.refused.Load() }
 
 // TurnOnAt returns a stream that turns it on at a time of a plan.
-func (t *Throttle) TurnOnAt(at time.Duration) load.Stream { return t.turn(at, true) }
+func (t *Throttle) TurnOnAt(at time.Duration) load.Stream { return t.switchStream(at, true) }
 
 // TurnOffBefore turns it off one millisecond before a plan ends, so that no request of the plan
 // waits for it.
 func (t *Throttle) TurnOffBefore(end time.Duration) load.Stream {
-	return t.turn(end-time.Millisecond, false)
+	return t.switchStream(end-time.Millisecond, false)
 }
 
-func (t *Throttle) turn(at time.Duration, on bool) load.Stream {
+func (t *Throttle) switchStream(at time.Duration, on bool) load.Stream {
 	const never = 1000 * time.Hour
 	return load.Stream{Arrivals: load.Every(never, at), Task: func(context.Context) load.Outcome {
 		t.on.Store(on)

@@ -79,7 +79,7 @@ func (r *Report) Mark(f figure.Figure) string {
 	case f.Target != nil:
 		marks = append(marks, "ok")
 	}
-	if f.Modelled && r.mixed() {
+	if f.Modelled && r.isMixed() {
 		marks = append(marks, "modelled")
 	}
 	return strings.Join(marks, ", ")

@@ -50,7 +50,7 @@ func (c Container) Batch(ctx context.Context, partition string, b Batch) (Outcom
 		}
 	}
 	var results []azcosmos.TransactionalBatchResult
-	err := c.do(ctx, "write a batch to partition", partition, func() error {
+	err := c.sendThrottled(ctx, "write a batch to partition", partition, func() error {
 		batch := c.client.NewTransactionalBatch(azcosmos.NewPartitionKeyString(partition))
 		for i, w := range b.writes {
 			if w.id == "" {

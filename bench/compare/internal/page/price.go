@@ -45,7 +45,7 @@ func priceList(curves []figure.Curve) string {
 			units[slices.Index(parts, p.Label)] = report.FormatNumber(p.Y)
 			life += p.Y
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s RU | %s USD | %s USD |\n", cell(c.Scenario), cell(c.Name), strings.Join(units, " | "),
+		fmt.Fprintf(&b, "| %s | %s | %s | %s RU | %s USD | %s USD |\n", tableCell(c.Scenario), tableCell(c.Name), strings.Join(units, " | "),
 			report.FormatNumber(life), report.FormatNumber(life*serverless), report.FormatNumber(life*provisionedMillion))
 	}
 	return b.String()
