@@ -53,11 +53,11 @@ func (b *Blob) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, account.Close()) }()
-	door, err := b.door()
+	door, err := b.serveOptions()
 	if err != nil {
 		return err
 	}
-	listener, err := listen(ctx, b.Listen)
+	listener, err := openListener(ctx, b.Listen)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (b *Blob) Run(ctx context.Context) (err error) {
 	return account.Serve(ctx, listener, door)
 }
 
-func (b *Blob) door() (embedded.ServeOptions, error) {
+func (b *Blob) serveOptions() (embedded.ServeOptions, error) {
 	if !b.TLS {
 		return embedded.ServeOptions{}, nil
 	}

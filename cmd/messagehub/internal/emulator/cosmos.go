@@ -61,7 +61,7 @@ func (c *Cosmos) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(ctx, c.Listen)
+	listener, err := openListener(ctx, c.Listen)
 	if err != nil {
 		return err
 	}
