@@ -30,11 +30,11 @@ type Options struct {
 	Quick bool   // smaller and shorter: a few minutes in all
 	Seed  uint64 // of the physics and the load
 
-	// Progress is told how far a scenario is, at any rate, from one goroutine at a
-	// time. Default: nobody is told.
+	// Progress is called with the progress of a scenario, as often as it changes, from one
+	// goroutine at a time. Default: progress is not reported.
 	Progress func(Progress)
 
-	// Curve is told what can be drawn, as Progress is. Default: nothing is drawn.
+	// Curve is called with each curve, from one goroutine at a time. Default: curves are dropped.
 	Curve func(figure.Curve)
 }
 
@@ -59,8 +59,8 @@ type Scenario struct {
 	run   func(ctx context.Context, r *scenarioRun) error
 }
 
-// NewScenario returns a scenario that is not one of Scenarios: do is its Run. With it
-// whoever runs scenarios is tested, without measuring anything.
+// NewScenario returns a scenario that is not one of Scenarios: do is its Run. Tests of code that
+// runs scenarios use it, because it measures nothing.
 func NewScenario(name, about string, do func(ctx context.Context, o Options, tell func(figure.Figure)) error) Scenario {
 	return Scenario{Name: name, About: about, run: func(ctx context.Context, r *scenarioRun) error {
 		return do(ctx, r.Options, r.tell)
@@ -114,7 +114,7 @@ type scenarioRun struct {
 	tell     func(figure.Figure)
 }
 
-// reportFigure hands out a figure; target is nil if there is none.
+// reportFigure hands out a figure. A nil target means that the figure has no target.
 func (r *scenarioRun) reportFigure(layout, metric string, value float64, unit string, target *figure.Target) {
 	r.tell(figure.Figure{
 		Scenario: r.scenario, Layout: layout, Metric: metric, Value: value, Unit: unit,
@@ -129,7 +129,7 @@ func (r *scenarioRun) reportCurve(plot figure.Plot, name, unit string, points ..
 	}
 }
 
-// reportProgress tells how far the scenario is.
+// reportProgress reports how far the scenario is.
 func (r *scenarioRun) reportProgress(done float64, format string, args ...any) {
 	if r.Progress != nil {
 		r.Progress(Progress{Scenario: r.scenario, Step: fmt.Sprintf(format, args...), Done: done})

@@ -54,8 +54,7 @@ type busySaves struct {
 	p50, p99 float64 // ms, from the time at which the event was due
 }
 
-// busyAt saves single events for a new recipient at a rate, with at most so many of them in
-// the head.
+// busyAt saves single events for a new recipient at a rate, with at most tailEvents of them in the head.
 func busyAt(ctx context.Context, p testSite, src *eventSource, rate int, lasts time.Duration, tailEvents int) (found busySaves, err error) {
 	line := p.Line()
 	repository, stop, err := openHub(ctx, p.Account, line, cosmos.Options{TailEvents: tailEvents})

@@ -11,10 +11,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// measureDequeue confirms a bundle of 51,200 events and one of a single event in turn, again
-// and again: between two Dequeues an operator's Replay opens the bundle anew, past the
-// physics. The hints that follow the answer are counted, and not timed. The price is that
-// of the first Dequeue of a bundle: later ones find their hints written.
+// measureDequeue confirms a bundle of 51,200 events and one of a single event in turn, again and
+// again: between two Dequeues an operator's Replay opens the bundle again, past the physics. The
+// hints that follow the answer are counted, and not timed. The price is that of the first Dequeue
+// of a bundle: later ones find their hints written.
 func measureDequeue(ctx context.Context, r *scenarioRun) error {
 	return r.inNewSite(ctx, func(p testSite) error { return dequeueAt(ctx, r, p.Account) })
 }

@@ -91,8 +91,8 @@ func (g *growing) fillTo(ctx context.Context, size int) error {
 	return nil
 }
 
-// measureSize does each operation so many times. The store has seen the queue at its new
-// size once before, as one that has been at work for a while has.
+// measureSize does each operation times times. The store has seen the queue at its new size once
+// before, as one that has been at work for a while has.
 func (g *growing) measureSize(ctx context.Context, size, times int) error {
 	costs := map[string][]cost{}
 	for i := range times + 1 {
@@ -138,7 +138,7 @@ func (g *growing) measureOnce(ctx context.Context, operation string, id domain.B
 	return took, err
 }
 
-// reportOperation tells what an operation cost at each size, and how much that grew.
+// reportOperation reports the cost of an operation at each size, and how much it grew.
 func (g *growing) reportOperation(r *scenarioRun, operation string) {
 	var sizes, took, charged, asked []float64
 	var time, price []figure.Point

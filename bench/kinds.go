@@ -141,8 +141,8 @@ func (k *kindSaver) saveKindsUpTo(ctx context.Context, n int) error {
 	return nil
 }
 
-// reportCost reports the cost of a Save of one event of a known kind, and the size of the head.
-// It is to be at most that of earlier, if given, and a tenth.
+// reportCost reports the cost of a Save of one event of a known kind, and the size of the head. The
+// target is the cost of earlier, if given, plus a tenth.
 func (k *kindSaver) reportCost(ctx context.Context, r *scenarioRun, a *account.Account, l layout.Layout, when string, earlier *kindsCost) (found kindsCost, err error) {
 	const times = 20
 	before := k.line.Count()

@@ -12,10 +12,11 @@ import (
 	"github.com/messagehub/messagehub/bench/service"
 )
 
-// compareNodes compares two nodes of one account with one node, in turn, with the same callers. The account is the
-// embedded engine over HTTP, with fsync, and has no physics. Everything shares the cores of this machine, so
-// two nodes show what they cost each other: each gathers half of the callers, and a round of one may be
-// refused for what the other has stored. How often is what the requests for an event tell.
+// compareNodes compares two nodes of one account with one node, in turn, with the same callers. The
+// account is the embedded engine over HTTP, with fsync, and has no physics. Everything shares the
+// cores of this machine, so two nodes show what they cost each other: each gathers half of the
+// callers, and a round of one may be refused for what the other has stored. The requests for an
+// event show how often.
 func (b *objectBench) compareNodes(ctx context.Context) error {
 	var rates, requests [2][]float64
 	for range pickSize(b.scenarioRun, 3, 2) {

@@ -43,7 +43,7 @@ func (s *eventSource) newActors(n int) []domain.ActorID {
 	return actors
 }
 
-// newEvents returns n events of one cabinet of an actor, of so many KB each.
+// newEvents returns n events of one cabinet of an actor, of weight KB each.
 func (s *eventSource) newEvents(n int, to domain.ActorID, weight domain.Weight) []domain.Event {
 	events := make([]domain.Event, n)
 	for i := range events {

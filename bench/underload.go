@@ -26,8 +26,7 @@ func (r *scenarioRun) holdMarket(ctx context.Context, m market.Market, step stri
 	return d, err
 }
 
-// reportLatencies tells how long the operations of a kind took; p99 is the target, nil if
-// there is none.
+// reportLatencies reports how long the operations of a kind took. p99 is the target, or nil.
 func (r *scenarioRun) reportLatencies(d *market.Day, kind string, p99 *figure.Target) {
 	l := d.LatenciesOf(kind)
 	p := l.Percentiles()
@@ -54,7 +53,7 @@ func latencyP99(d *market.Day, kind string) (time.Duration, error) {
 	return l.Percentile(99), nil
 }
 
-// reportGenerator tells whether the load came as it was planned, and what failed.
+// reportGenerator reports whether the load came as planned, and what failed.
 func (r *scenarioRun) reportGenerator(d *market.Day) {
 	r.reportFigure("hub", "generator late by at most", inMS(d.Lateness), "ms", nil)
 	r.reportFigure("hub", "generator backlog at most", float64(d.Backlog), "operations", nil)
@@ -64,7 +63,7 @@ func (r *scenarioRun) reportGenerator(d *market.Day) {
 	}
 }
 
-// reportDeliveries tells whether a group has got what it was sent, once.
+// reportDeliveries reports whether a group received each event exactly once.
 func (r *scenarioRun) reportDeliveries(kind string, s market.Stock) {
 	r.reportFigure("hub", kind+"events lost", float64(s.Lost()), "", figure.AtMost(0))
 	r.reportFigure("hub", kind+"events twice", float64(s.Twice()), "", figure.AtMost(0))
@@ -80,7 +79,7 @@ func failedOperations(d *market.Day) (n int) {
 
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// reportUsage tells what the account gave while there was load, in all and by container.
+// reportUsage reports what the account served under load, in all and by container.
 func (r *scenarioRun) reportUsage(d *market.Day, t market.Throughput) {
 	u, over := d.Used, d.Took.Seconds()
 	r.reportFigure("hub", "provisioned", float64(t.Total()), "RU/s", nil)

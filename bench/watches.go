@@ -174,7 +174,8 @@ func (w *watching) compareBesideChange(ctx context.Context) (err error) {
 	})
 }
 
-// A watchedBundle is one with a watch, and the time after the first one at which it is to be confirmed.
+// A watchedBundle is one with a watch, and the time after the first one at which it is due to be
+// confirmed.
 type watchedBundle struct {
 	actor *receivers.Watcher
 	id    string
@@ -182,7 +183,7 @@ type watchedBundle struct {
 	due   time.Duration
 }
 
-// openBundles opens as many bundles as are to be confirmed in some time, each of an actor of its own.
+// openBundles opens as many bundles as will be confirmed in some time, each of an actor of its own.
 func (w *watching) openBundles(ctx context.Context, url string, lasts time.Duration) ([]watchedBundle, error) {
 	arrivals := load.Poisson(watchedRate, rand.New(rand.NewPCG(w.Seed, 3)))
 	var bundles []watchedBundle

@@ -81,8 +81,8 @@ func (w worstCosts) measureRound(ctx context.Context, layouts []layout.Layout, a
 	return nil
 }
 
-// reportCosts tells what the same cost with each layout, and by how much the hub is better
-// than each of the others.
+// reportCosts reports what the same operation cost with each layout, and by how much the hub is
+// better than each of the others.
 func (w worstCosts) reportCosts(r *scenarioRun) {
 	ours := w.peeks[hub.Name]
 	for _, name := range r.reportedLayouts() {

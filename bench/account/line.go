@@ -29,7 +29,7 @@ type Count struct {
 	Received int64   // bytes of the bodies of answers that were read
 }
 
-// Count tells what has gone over l so far.
+// Count returns what has gone over l so far.
 func (l *Line) Count() Count {
 	return Count{
 		Requests: l.requests.Load(), Refused: l.refused.Load(), Units: float64(l.micro.Load()) / 1e6,

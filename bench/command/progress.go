@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A scenarioProgress tells how far a run of the bench is: a bar for a person at a
-// terminal, a plain line for each step for everything else.
+// A scenarioProgress shows how far a run of the bench is: a bar for a person at a terminal, a plain
+// line for each step for everything else.
 type scenarioProgress struct {
 	terminal.StatusLine
 	of int // scenarios
@@ -32,8 +32,8 @@ func newProgress(w io.Writer, of int) *scenarioProgress {
 	return &scenarioProgress{StatusLine: terminal.NewStatusLine(w), of: of}
 }
 
-// beginScenario begins the next scenario, and returns what is to be told how far it is. After
-// it comes end.
+// beginScenario begins the next scenario, and returns the function to call with its progress.
+// endScenario must follow.
 func (p *scenarioProgress) beginScenario(scenario string) func(bench.Progress) {
 	p.scenario, p.began, p.last = scenario, time.Now(), bench.Progress{}
 	p.at++
@@ -51,7 +51,7 @@ func (p *scenarioProgress) endScenario() {
 	p.Clear()
 }
 
-// redrawClock keeps the time on the bar right while nothing is told.
+// redrawClock updates the time on the bar between reports of progress.
 func (p *scenarioProgress) redrawClock() {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -67,8 +67,7 @@ func (p *scenarioProgress) redrawClock() {
 	}
 }
 
-// reportProgress is told how far the scenario is, at any rate: the bar moves when a percent is
-// full or the step is another.
+// reportProgress may be called at any rate. The bar moves when the percentage or the step changes.
 func (p *scenarioProgress) reportProgress(now bench.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +93,7 @@ func (p *scenarioProgress) barLine() string {
 
 func (p *scenarioProgress) elapsedTime() time.Duration { return time.Since(p.began).Round(time.Second) }
 
-// percentOf is between 0 and 100, whatever was told.
+// percentOf is between 0 and 100, whatever was reported.
 func percentOf(p bench.Progress) int {
 	if math.IsNaN(p.Done) {
 		return 0

@@ -54,7 +54,7 @@ type Moment int64
 // An Element is an event as a bundle has it.
 type Element struct {
 	ID       string
-	Sequence int64  // 0: the bundle does not tell
+	Sequence int64  // 0: not in the bundle
 	Content  Digest // the zero Digest: not compared
 }
 
@@ -303,7 +303,7 @@ func (l *Ledger) IsReceived(recipient, id string) bool {
 	return l.events[eventKey{recipient, id}].bundle != nil
 }
 
-// Bundle returns a bundle that was received, nil if there is none.
+// Bundle returns a bundle that was received, or nil.
 func (l *Ledger) Bundle(actor, id string) *Bundle {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -160,7 +160,7 @@ func pagesOf(ctx context.Context, c *azcosmos.ContainerClient, key, query string
 	return nil
 }
 
-// fetchAll fetches what a query finds, and looks at none of it.
+// fetchAll fetches what a query finds and drops it.
 func fetchAll(ctx context.Context, c *azcosmos.ContainerClient, key, query string, parameters ...azcosmos.QueryParameter) error {
 	return pagesOf(ctx, c, key, query, parameters, func([]byte) error { return nil })
 }

@@ -12,13 +12,12 @@ type Task func(ctx context.Context) Outcome
 
 // An Outcome is what an operation came to.
 type Outcome struct {
-	// Kind is under what it is counted, such as "peek"; "" is not counted at all. It
-	// is said afterwards, because only then it is known whether there was anything
-	// to fetch.
+	// Kind is under what it is counted, such as "peek". An operation with "" is not counted. It is
+	// said afterwards, because only then it is known whether there was anything to fetch.
 	Kind string
 
-	// Failed is the kind of failure, such as "503"; "" is none. Failures are counted,
-	// and their time counts like that of others.
+	// Failed is the kind of failure, such as "503"; "" means success. Failures are counted, and
+	// their time counts like that of others.
 	Failed string
 
 	// Then follows: it is due now.

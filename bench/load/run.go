@@ -35,7 +35,7 @@ type runner struct {
 	due     []upcoming // and not begun, the first one first
 	started int        // workers
 	idle    int        // of them, those that wait and have not been called
-	closed  bool       // nothing becomes due any more
+	closed  bool       // nothing more becomes due
 }
 
 // queueDue puts what is due into the queue, at its time.
@@ -61,7 +61,7 @@ func (r *runner) queueDue(ctx context.Context) {
 	}
 }
 
-// addDue queues an operation that is due, and sees to it that somebody takes it.
+// addDue queues an operation that is due, and wakes or starts a worker for it.
 func (r *runner) addDue(ctx context.Context, op upcoming) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,8 +98,8 @@ func (r *runner) runTasks(ctx context.Context) {
 	}
 }
 
-// takeDue waits for the operation that has been due for longest; none means that there
-// are no more.
+// takeDue waits for the operation that has been due for longest. It returns false when no more will
+// become due.
 func (r *runner) takeDue() (upcoming, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,5 +131,5 @@ func (r *runner) carryOut(ctx context.Context, op upcoming) {
 	}
 }
 
-// isCounted reports whether an operation is to be counted, or belongs to the beginning.
+// isCounted reports whether an operation counts, because it is due after the plan's Settle.
 func (r *runner) isCounted(op upcoming) bool { return op.due >= r.plan.Settle }

@@ -64,7 +64,7 @@ type unwanted int
 
 func (u unwanted) Error() string { return fmt.Sprintf("the hub answered %d", int(u)) }
 
-// failureOf is the kind of a failure, "" if there is none.
+// failureOf returns the kind of a failure, "" for nil.
 func failureOf(err error) string {
 	if err == nil {
 		return ""
@@ -132,7 +132,7 @@ func countEvents(body io.Reader) (n int, err error) {
 	needle := []byte(`"sequence":`)
 	buffer := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buffer)
-	kept := 0 // bytes of a needle that may go on
+	kept := 0 // bytes of the last read that may begin a needle
 	for {
 		read, err := body.Read(buffer[kept:])
 		text := buffer[:kept+read]

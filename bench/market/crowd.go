@@ -104,7 +104,7 @@ func (c *recipientCrowd) sendBatch(ctx context.Context, m *crowdMember, random *
 // fetchWaiting fetches what there is for m. That nothing is there is counted apart: it is
 // quicker.
 func (c *recipientCrowd) fetchWaiting(ctx context.Context, m *crowdMember) load.Outcome {
-	m.busy <- struct{}{} // whoever is in front ends when ctx does
+	m.busy <- struct{}{} // the one ahead ends when ctx does
 	bundle, events, err := c.caller.fetchBundle(ctx, m.name)
 	outcome := load.Outcome{Kind: c.Kind + "peek", Failed: failureOf(err)}
 	if bundle == "" {

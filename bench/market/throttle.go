@@ -19,7 +19,7 @@ import (
 // when their throughput is used up.
 type Throttle struct {
 	Recipient string
-	Wait      time.Duration // what callers are told
+	Wait      time.Duration // what throttled callers receive
 
 	on      atomic.Bool
 	refused atomic.Int64
@@ -76,8 +76,8 @@ func (t *throttledLine) Do(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// isNamed reports whether a partition key, as JSON, is the recipient's: its name, or
-// that and a bar and what its partitions are told apart by.
+// isNamed reports whether a partition key, as JSON, is the recipient's: its name, or that, a bar
+// and what distinguishes its partitions.
 func (t *throttledLine) isNamed(key string) bool {
 	rest, ok := strings.CutPrefix(key, `["`+t.Recipient)
 	return ok && (strings.HasPrefix(rest, `"`) || strings.HasPrefix(rest, "|"))

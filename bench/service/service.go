@@ -1,9 +1,9 @@
 // Package service runs a whole node as it ships over an account that is measured, in
 // this process and on loopback ports of its own.
 //
-// The node's documents are in the account, if there is one, and everything else in a folder
-// that belongs to it alone. Whoever starts a Service stops it; that drains it, as an
-// operator's stop does, and leaves the folder.
+// The node's documents are in the account, if there is one, and everything else in a folder that
+// belongs to it alone. The caller that starts a Service stops it; that drains it, as an operator's
+// stop does, and leaves the folder.
 package service
 
 import (

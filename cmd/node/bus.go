@@ -23,12 +23,12 @@ import (
 // of Azure, or one of its own, which the domains reach by a door.
 type bus struct {
 	own  *embedded.Namespace // nil: Azure's
-	door net.Listener        // nil: there is none
+	door net.Listener        // nil: no door
 	tls  *tls.Config         // of the door; nil: it has none
 	open func() (*azservicebus.Client, error)
 }
 
-// clientOptions leave it to the callers to try again, who know what for: all but once.
+// clientOptions make a single attempt for each call: the callers retry, because they know what for.
 func clientOptions() *azservicebus.ClientOptions {
 	return &azservicebus.ClientOptions{ApplicationID: "messagehub", RetryOptions: servicebus.ClientRetries()}
 }
@@ -69,7 +69,7 @@ func isEmulator(connection string) bool {
 	return false
 }
 
-// wrapDial is dial with something around its connections, if there is to be something.
+// wrapDial returns dial with its connections wrapped by wrap, or dial itself if wrap is nil.
 func wrapDial(dial func(context.Context) (net.Conn, error), wrap func(net.Conn) net.Conn) func(context.Context) (net.Conn, error) {
 	if wrap == nil {
 		return dial
@@ -162,8 +162,8 @@ func configuredEntities(cfg *config.Config) embedded.Entities {
 	return all
 }
 
-// openDoor listens for domains at the address that key names. If only the default
-// address is taken, the node goes on without.
+// openDoor listens for domains at the address that key names. If only the default address is taken,
+// the node runs without it.
 func openDoor(ctx context.Context, cfg *config.Config, key, address string, logger *slog.Logger) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
@@ -187,7 +187,8 @@ func (b *bus) serve(ctx context.Context) error {
 	return nil
 }
 
-// failed yields an error if the node's own bus cannot go on; never, if it has none.
+// failed yields an error when the node's own bus can no longer work. A node without one never
+// yields.
 func (b *bus) failed() <-chan error {
 	if b.own == nil {
 		return nil

@@ -36,7 +36,7 @@ func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger
 	if err := requireData(&cfg); err != nil {
 		return report, err
 	}
-	cfg.BlobListen = "" // nobody exchanges anything meanwhile
+	cfg.BlobListen = "" // no domain exchanges anything meanwhile
 	o := &Options{Logger: logger}
 	o.setConnections(&cfg)
 	defer o.network.close()

@@ -46,8 +46,9 @@ func (n *Node) newConsole(cfg *config.Config, operator *hub.Operator, mailboxes 
 	return console.New(opts)
 }
 
-// sessionKey returns the secret of the console's sessions, "" for one of this process alone. A token that is
-// short enough to be guessed is none: each visitor has a cookie to try guesses on.
+// sessionKey returns the secret of the console's sessions, "" for one of this process alone. A
+// token that is short enough to be guessed is not used: each visitor has a cookie to try guesses
+// on.
 func sessionKey(cfg *config.Config, token config.Secret) config.Secret {
 	switch {
 	case cfg.Console.SessionKey != "":

@@ -44,7 +44,7 @@ func (d *diagnosis) blobEndpoint() endpoint {
 	return e
 }
 
-// parsedURL returns the URL of a text, nil if it is none.
+// parsedURL returns the URL of a text, nil if the text is not a URL.
 func parsedURL(text string) *url.URL {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {

@@ -26,7 +26,7 @@ import (
 // singleFinding returns a single finding as the result of a check.
 func singleFinding(f doctor.Finding) []doctor.Finding { return []doctor.Finding{f} }
 
-// passedUnless returns the findings or, if there are none, that all is in order.
+// passedUnless returns the findings, or a single one that all is in order if findings is empty.
 func passedUnless(findings []doctor.Finding, format string, args ...any) []doctor.Finding {
 	if len(findings) == 0 {
 		return singleFinding(doctor.Passed("", format, args...))

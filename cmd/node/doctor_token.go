@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/doctor"
 )
 
-// tokenClaims are those of a token of Microsoft Entra that an operator needs to find its identity. None of them
-// is a secret.
+// tokenClaims are those of a token of Microsoft Entra that an operator needs to find its identity.
+// They are not secret.
 type tokenClaims struct {
 	Audience    audiences `json:"aud"`
 	Issuer      string    `json:"iss"`

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A drainHandler lets requests in until it is shut, and waits for those inside.
-// http.Server waits for them too, but not any more once it cuts them off.
+// A drainHandler serves requests until it is closed, and then waits for those under way.
+// http.Server waits for them too, but stops waiting when it closes their connections.
 type drainHandler struct {
 	next http.Handler
 

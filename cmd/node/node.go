@@ -157,9 +157,8 @@ type Node struct {
 	adminTokenFile string // "": the configuration has the token, or no token exists
 }
 
-// Open builds a node: from then on connections wait to be served by Run. Its
-// error is one line that says what is in the way and what to do. Whoever does
-// not call Run calls Close.
+// Open builds a node: from then on connections wait to be served by Run. Its error is one line that
+// says what is wrong and what to do. A caller that does not call Run must call Close.
 func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err error) {
 	opts.Logger = withTraceIDs(cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)))
 	opts.Grace = cmp.Or(opts.Grace, 25*time.Second)
@@ -346,8 +345,8 @@ func adminTokens(cfg *config.Config) []api.AdminToken {
 	return tokens
 }
 
-// AdminTokenFile returns the file with the token that the node has made for its
-// operators, and "" if the configuration has it or there is none.
+// AdminTokenFile returns the file with the token that the node has made for its operators, and ""
+// if the configuration has it or no token exists.
 func (n *Node) AdminTokenFile() string { return n.adminTokenFile }
 
 // Addr returns the address that the node listens on.
@@ -388,12 +387,10 @@ func (n *Node) close(ctx context.Context) error {
 	return err
 }
 
-// BusAddr returns the address at which domains reach the embedded bus, nil if there is
-// none.
+// BusAddr returns the address at which domains reach the embedded bus, nil without an embedded bus.
 func (n *Node) BusAddr() net.Addr { return addrOf(n.domains.bus.door) }
 
-// BlobAddr returns the address at which domains reach the embedded exchange, nil if
-// there is none.
+// BlobAddr returns the address at which domains reach the embedded shared storage, nil without one.
 func (n *Node) BlobAddr() net.Addr { return addrOf(n.store.exchange.door) }
 
 func addrOf(l net.Listener) net.Addr {

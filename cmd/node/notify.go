@@ -80,7 +80,7 @@ func Notify(ctx context.Context, cfg config.Config, opts Options, duration time.
 	return NotifyReport{Calls: counts.calls.Load(), Failed: counts.failed.Load()}, err
 }
 
-// whileWritable runs f, and ends it with an error if nothing can be written any more.
+// whileWritable runs f, and ends it with an error when the disk can no longer be written.
 func (s *nodeStore) whileWritable(ctx context.Context, f func(context.Context)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

@@ -34,7 +34,7 @@ import (
 // to. A node whose account lacks its containers runs without one.
 type push struct {
 	client        *webhook.Client
-	tester        *webhook.Client // for test calls: the same but for its timeout
+	tester        *webhook.Client // for test calls: the same, with another timeout
 	engine        *delivery.Engine
 	subscriptions *subscribe.Service
 	replays       *replay.Service

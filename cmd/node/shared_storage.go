@@ -23,7 +23,7 @@ import (
 type sharedStorage struct {
 	repository.Exchange
 	own  *embedded.Account // nil: Azure's
-	door net.Listener      // nil: there is none
+	door net.Listener      // nil: no door
 	tls  *tls.Config       // of the door; nil: plain HTTP
 }
 
@@ -116,7 +116,8 @@ func (e *sharedStorage) serve(ctx context.Context) error {
 	return nil
 }
 
-// failed yields an error if the node's own account cannot go on; never, if it has none.
+// failed yields an error when the node's own account can no longer work. A node without one never
+// yields.
 func (e *sharedStorage) failed() <-chan error {
 	if e.own == nil {
 		return nil

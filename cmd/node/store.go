@@ -35,7 +35,7 @@ type nodeStore struct {
 	exchange *sharedStorage     // with the domains
 	groups   []domain.Group
 	frozen   *Frozen        // nil: the folder was not restored with --freeze
-	broken   <-chan error   // yields one if nothing can be written any more
+	broken   <-chan error   // yields an error when the disk can no longer be written
 	closers  []func() error // in the order in which things were opened
 }
 

@@ -40,8 +40,8 @@ func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, 
 	return repository.Acknowledged{Bundle: b}, r.bundles.Replace(ctx, item.Recipient, item.ID, item, "")
 }
 
-// advance moves a drawer past a bundle, and the catalog with it. That somebody else has
-// moved the drawer is taken for a Dequeue that came first.
+// advance moves a drawer past a bundle, and the catalog with it. That another caller has moved the
+// drawer is taken for a Dequeue that came first.
 func (r *Repository) advance(ctx context.Context, key domain.CabinetKey, a affected) error {
 	d := a.UpdatedDrawer
 	d.ETag = ""

@@ -42,7 +42,7 @@ type catalogEntry struct {
 	NextSequenceNumber domain.Sequence `json:"nextSequenceNumber"`
 }
 
-// A drawerItem holds events. How many, only a count tells.
+// A drawerItem holds events. Only a count query shows how many.
 type drawerItem struct {
 	ID           string          `json:"id"`
 	PartitionKey string          `json:"partitionKey"`

@@ -130,7 +130,7 @@ func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, 
 		switch items.Status(err) {
 		case 0:
 			return repository.Acknowledged{Bundle: b, Behind: q.backlogOf(asked, nil, 0)}, err
-		case http.StatusPreconditionFailed: // something was saved, or somebody else was faster
+		case http.StatusPreconditionFailed: // something was saved, or another caller was faster
 		default:
 			return repository.Acknowledged{}, err
 		}

@@ -74,14 +74,14 @@ func (q *queueItem) groupOf(id domain.BundleID) (group string, found bool) {
 
 func (c *cabinetCount) countWaiting() int64 { return c.Received - c.Acknowledged }
 
-// backlogOf returns what waits in groups, without the first so many events of a cabinet.
-func (q *queueItem) backlogOf(groups []string, but *cabinetCount, first int) domain.Backlog {
+// backlogOf returns what waits in groups, without the first skipCount events of the cabinet skipped.
+func (q *queueItem) backlogOf(groups []string, skipped *cabinetCount, skipCount int) domain.Backlog {
 	var sum domain.Backlog
 	for i := range q.Cabinets {
 		c := &q.Cabinets[i]
 		n := c.countWaiting()
-		if but != nil && c.Origin == but.Origin && c.ContentType == but.ContentType {
-			n -= int64(first)
+		if skipped != nil && c.Origin == skipped.Origin && c.ContentType == skipped.ContentType {
+			n -= int64(skipCount)
 		}
 		if n > 0 && slices.Contains(groups, c.Group) {
 			sum = sum.Plus(domain.Backlog{Events: n, Oldest: c.Since})

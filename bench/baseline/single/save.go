@@ -52,7 +52,7 @@ type saving struct {
 	saved repository.Saved
 }
 
-// An eventToStore is an event that is to be stored, if it is not.
+// An eventToStore is an event that may be new.
 type eventToStore struct {
 	index   int
 	event   *domain.Event
@@ -97,7 +97,7 @@ func (s *saving) insertEvents(ctx context.Context, batch []eventToStore) error {
 			return nil
 		case done.Refused < len(batch) && done.Status == http.StatusConflict:
 			batch, err = s.withoutKnown(ctx, batch)
-		case done.Refused == len(batch): // somebody else has changed the queue
+		case done.Refused == len(batch): // another caller has changed the queue
 			s.queue, err = s.r.readQueue(ctx, s.to)
 		default:
 			return domain.Errorf(domain.Unknown, "save: event %d was refused with status %d", batch[done.Refused].index, done.Status)

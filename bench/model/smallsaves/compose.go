@@ -9,8 +9,8 @@ import (
 type composition struct {
 	verdict entryVerdict
 	bundle  peekedBundle
-	drawer  uint8 // to be sealed, or whose entry is to be healed
-	raise   uint8 // the number that the entry is to be raised to, 0 to delete it
+	drawer  uint8 // to seal, or whose entry to repair
+	raise   uint8 // the number to raise the entry to, 0 to delete it
 }
 
 type entryVerdict uint8

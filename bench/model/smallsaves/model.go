@@ -27,7 +27,7 @@ type model struct {
 	jobs       [processes][]job
 	operations [processes][]uint8
 
-	labels    bool         // whether steps are to be labelled
+	labels    bool         // whether steps are labelled
 	cut       int          // steps that were left out because a state has no room for them
 	cutDrains int          // drains that ended early because a state has no room
 	name      string       // of the process that takes a step

@@ -105,7 +105,7 @@ func newReader(ctx context.Context, from io.Reader, to destination, progress fun
 
 func (r *archiveReader) close() { r.frame.Close() }
 
-// explainError tells errors of what is read from those of the archive.
+// explainError distinguishes errors of the reader below from those of the archive.
 func (r *archiveReader) explainError(err error) error {
 	if r.body.failed != nil {
 		return r.body.failed

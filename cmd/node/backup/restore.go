@@ -101,8 +101,8 @@ func completeSame(ctx context.Context, root *os.Root, from io.ReadSeeker) (s Sum
 	return s, head == s.Head, err
 }
 
-// requireEmpty fails with a *NotEmptyError unless the folder holds nothing but a lock, what is
-// on every new disk, and what a killed restore has left.
+// requireEmpty fails with a *NotEmptyError unless the folder is empty except for a lock, what is on
+// every new disk, and what a killed restore has left.
 func requireEmpty(dir string, root *os.Root) error {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {

@@ -2,6 +2,6 @@
 
 package baselinetest
 
-// Raced says that the race detector watches. It makes everything many times slower, and
-// needs no more than to see every line run side by side with every other.
+// Raced says that the race detector watches. It makes everything many times slower, and only needs
+// to see every line run side by side with every other.
 const Raced = true

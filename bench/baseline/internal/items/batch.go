@@ -13,7 +13,7 @@ import (
 // MaxBatch is how many writes a Batch takes.
 const MaxBatch = 100
 
-// A Batch is writes in one partition that happen together or not at all.
+// A Batch is a set of writes in one partition that is applied atomically.
 type Batch struct {
 	writes []write
 }

@@ -31,7 +31,7 @@ func Open(client *azcosmos.Client, database, name string) (Container, error) {
 	return Container{c, name}, nil
 }
 
-// Read reads one item into into, which it leaves as it is if there is none.
+// Read decodes one item into into, which it leaves unchanged if the item does not exist.
 func (c Container) Read(ctx context.Context, partition, id string, into any) (found bool, err error) {
 	err = c.sendThrottled(ctx, "read", id, func() error {
 		answer, err := c.client.ReadItem(ctx, azcosmos.NewPartitionKeyString(partition), id, nil)
@@ -75,7 +75,7 @@ func (c Container) Replace(ctx context.Context, partition, id string, item any, 
 	})
 }
 
-// Delete removes an item. That there is none is no error.
+// Delete removes an item. A missing item is not an error.
 func (c Container) Delete(ctx context.Context, partition, id string) error {
 	err := c.sendThrottled(ctx, "delete", id, func() error {
 		_, err := c.client.DeleteItem(ctx, azcosmos.NewPartitionKeyString(partition), id, nil)

@@ -90,8 +90,8 @@ func tickMarks(least, most float64) []plot.Tick {
 	return marks
 }
 
-// percentileX is where a percentile stands on its axis: one of so many is above it. The
-// scale is that of HDR plots, on which each further nine is as wide as the one before.
+// percentileX returns the position of a percentile on its axis: the reciprocal of the share above
+// it. The scale is that of HDR plots, on which each further nine is as wide as the one before.
 func percentileX(p figure.Point) float64 { return 1 / (1 - p.X) }
 
 // rarityTicks marks 50 %, 90 %, 99 % and so on.

@@ -19,8 +19,8 @@ const (
 	margin = 0.2 * vg.Inch
 )
 
-// colours are those of Okabe and Ito, which people who see few colours tell apart, but
-// for the yellow, which nobody sees on white.
+// colours are those of Okabe and Ito, which colour-blind readers can distinguish, without the
+// yellow, which is invisible on white.
 var colours = []color.Color{
 	color.RGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff},
 	color.RGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff},
@@ -31,7 +31,7 @@ var colours = []color.Color{
 	color.RGBA{R: 0x44, G: 0x44, B: 0x44, A: 0xff},
 }
 
-// dashes tell lines apart where the colours begin again, and on paper.
+// dashes distinguish lines where the colours repeat, and on paper.
 var dashes = [][]vg.Length{nil, {6, 3}, {2, 2}, {8, 3, 2, 3}}
 
 func lineColour(i int) color.Color { return colours[i%len(colours)] }

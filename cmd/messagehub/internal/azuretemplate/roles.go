@@ -60,7 +60,7 @@ func (r *resources) addGrants() {
 	}
 }
 
-// principalName returns what tells the identity apart before it exists.
+// principalName returns a name that distinguishes the identity before it exists.
 func (r *resources) principalName(identity string) expr {
 	if p, ok := r.principals[identity].(runtime); ok {
 		return resourceID{p.of}

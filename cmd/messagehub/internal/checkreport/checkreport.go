@@ -43,7 +43,7 @@ func Text(r *hub.CheckReport, verbose bool) string {
 	return b.String()
 }
 
-// A findingGroup is what is the same but for its place.
+// A findingGroup holds findings that differ only in their position.
 type findingGroup struct {
 	first    *hub.Finding
 	n        int

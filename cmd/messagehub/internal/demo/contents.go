@@ -59,7 +59,7 @@ func newContentDomain(n *node.Node) (*contentDomain, error) {
 	return c, err
 }
 
-// makeContent makes the content of a bundle. It tells how many the domain has made.
+// makeContent makes the content of a bundle. The content contains how many the domain has made.
 func (c *contentDomain) makeContent(context.Context, *domainclient.Request) (io.Reader, error) {
 	return strings.NewReader(fmt.Sprintf("invoice, made %d times", c.made.Add(1))), nil
 }
@@ -99,7 +99,7 @@ func (d *Demo) showContents(ctx context.Context, hub *hubclient.Client, n *node.
 	if err != nil {
 		return err
 	}
-	// An operator deletes the content. The ledger learns of it by a crawl, and tells the hub.
+	// An operator deletes the content. The ledger finds that by a crawl, and notifies the hub.
 	file, err := content.FileOf(rows[0].Key)
 	if err == nil {
 		err = os.Remove(filepath.Join(folder, contentFolder, filepath.FromSlash(file)))

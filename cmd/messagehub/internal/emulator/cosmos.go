@@ -103,7 +103,7 @@ func (c *Cosmos) engineOptions() embedded.Options {
 	return o
 }
 
-// certificate returns nil if there is to be none.
+// certificate returns nil if the options ask for no TLS.
 func (c *Cosmos) certificate() (*certificate.Certificate, error) {
 	if !c.TLS {
 		return nil, nil //nolint:nilnil // plain HTTP has none

@@ -85,7 +85,7 @@ var Kinds = []Kind{
 // heavy is the weight of the odd event that is more than a bundle holds.
 const heavy = 60_000
 
-// New makes a day of so many events, and a backlog.
+// New makes a day of the given number of events, and a backlog.
 func New(events, backlog int, seed uint64) *Market {
 	g := NewGenerator(seed, 0x6d61726b6574)
 	m := &Market{Actors: slices.Clone(participants)}

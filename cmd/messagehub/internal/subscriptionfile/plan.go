@@ -154,7 +154,7 @@ func modeOf(s *domain.Subscription) string {
 	return asyncDelivery
 }
 
-// limitOf returns a limit as text, "" if there is none.
+// limitOf returns a limit as text, "" for no limit.
 func limitOf(n float64) string {
 	if n == 0 {
 		return ""
