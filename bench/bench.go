@@ -114,7 +114,7 @@ type scenarioRun struct {
 	tell     func(figure.Figure)
 }
 
-// reportFigure hands out a figure. A nil target means that the figure has no target.
+// reportFigure reports a figure. A nil target means that the figure has no target.
 func (r *scenarioRun) reportFigure(layout, metric string, value float64, unit string, target *figure.Target) {
 	r.tell(figure.Figure{
 		Scenario: r.scenario, Layout: layout, Metric: metric, Value: value, Unit: unit,
@@ -122,7 +122,7 @@ func (r *scenarioRun) reportFigure(layout, metric string, value float64, unit st
 	})
 }
 
-// reportCurve hands out what can be drawn as one line, or one row of bars, of a plot.
+// reportCurve reports one line, or one row of bars, of a plot.
 func (r *scenarioRun) reportCurve(plot figure.Plot, name, unit string, points ...figure.Point) {
 	if r.Curve != nil {
 		r.Curve(figure.Curve{Scenario: r.scenario, Plot: plot, Name: name, Unit: unit, Points: points})

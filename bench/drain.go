@@ -80,7 +80,7 @@ func drainAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	return nil
 }
 
-// drainEvents weigh 25 KB, but the last one of each bundle, which fills it up.
+// drainEvents returns events of 25 KB. The last one of each bundle is larger, and fills it.
 func drainEvents(src *eventSource, to domain.ActorID, bundles int) []domain.Event {
 	const weight = domain.MaxBundleWeight / drainBundle // and a rest
 	events := src.newEvents(bundles*drainBundle, to, weight)

@@ -42,8 +42,8 @@ func (r *scenarioRun) manyActors(ctx context.Context, m market.Market) error {
 	r.reportFigure("hub", "whole life of an event", d.Life.Units()/float64(d.Groups[0].Saved), "RU", nil)
 	r.reportUsage(d, m.Throughput)
 	r.reportFigure("hub", "heap at the end", heap.endSize()/(1<<20), "MB", nil)
-	// The most of it are the ids of received events, which the hub remembers in 64 MB
-	// at most; with these they are full after seven minutes, and not in a quick run.
+	// Most of the heap is the ids of received events, which the hub keeps in up to 64 MB. With this
+	// load they fill it after seven minutes; a quick run ends before.
 	r.reportFigure("hub", "heap grows in the second half", heap.growsFrom(0.5), "%", nil)
 	r.reportFigure("hub", "heap grows in the last quarter", heap.growsFrom(0.75), "%", pickSize(r, figure.AtMost(10), nil))
 	return nil

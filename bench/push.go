@@ -246,7 +246,8 @@ func (p *pushing) newIDs(n int) []string {
 	return ids
 }
 
-// reportFigure hands out a figure that no model is part of: the engine is the node's own.
+// reportFigure reports a measured figure: no model is involved, because the engine is the node's
+// own.
 func (p *pushing) reportFigure(layout, metric string, value float64, unit string, target *figure.Target) {
 	p.tell(figure.Figure{Scenario: p.scenario, Layout: layout, Metric: metric, Value: value, Unit: unit, Target: target, OK: target.Met(value)})
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An eventSource makes events, actors and ids that are the same in every run with its
-// seed and come only once in each. It belongs to one goroutine.
+// An eventSource makes unique events, actors and ids. They are the same in every run with its seed.
+// It belongs to one goroutine.
 type eventSource struct {
 	seed    uint64
 	made    uint64
 	payload int // bytes of the payload of each event; 0: none
 }
 
-// newID returns a UUID of version 8: made as its maker likes.
+// newID returns a UUID of version 8, whose bits are free to choose.
 func (s *eventSource) newID() (id [16]byte) {
 	s.made++
 	binary.BigEndian.PutUint64(id[:], s.seed)
@@ -28,13 +28,13 @@ func (s *eventSource) newID() (id [16]byte) {
 	return id
 }
 
-// newActor returns an actor that has nothing yet.
+// newActor returns an actor without events.
 func (s *eventSource) newActor() domain.ActorID {
 	id := s.newID()
 	return must(domain.ParseActorID(uuid.UUID(id).String()))
 }
 
-// newActors returns n actors that have nothing yet.
+// newActors returns n actors without events.
 func (s *eventSource) newActors(n int) []domain.ActorID {
 	actors := make([]domain.ActorID, n)
 	for i := range actors {

@@ -315,7 +315,7 @@ func startHeapPeak(ctx context.Context) *heapPeak {
 	return h
 }
 
-// stopSampling returns the most that was live when the collector looked.
+// stopSampling returns the largest live heap that the collector found.
 func (h *heapPeak) stopSampling() uint64 {
 	h.cancel()
 	return <-h.peak

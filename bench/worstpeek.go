@@ -108,7 +108,7 @@ func (w worstCosts) reportCosts(r *scenarioRun) {
 	}
 }
 
-// reportedLayouts returns the layouts in the order of the report, after the limit.
+// reportedLayouts returns the names in the order of the report: the limit, then the layouts.
 func (r *scenarioRun) reportedLayouts() []string {
 	names := []string{"limit"}
 	for _, l := range r.measuredLayouts() {

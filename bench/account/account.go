@@ -115,8 +115,8 @@ func Open(ctx context.Context, o Options) (*Account, error) {
 	return a, nil
 }
 
-// newTransport keeps as many connections as the widest scenario has requests under way, so
-// that none is dialled while something is measured but the first.
+// newTransport returns a transport that keeps as many connections as any scenario has requests
+// under way, so that measured requests dial no connections except the first.
 func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil

@@ -235,7 +235,7 @@ func (r *Rig) Append(ctx context.Context, n int) error {
 	return nil
 }
 
-// AwaitCalls waits until each consumer is called as often at the same time as it may be.
+// AwaitCalls waits until each consumer has as many calls under way as its limit allows.
 func (r *Rig) AwaitCalls(ctx context.Context) error {
 	for range r.consumers * callsToEach {
 		select {

@@ -80,7 +80,7 @@ type eventKey struct{ recipient, id string }
 
 type bundleKey struct{ actor, id string }
 
-// A senderStream is what one sender sends to one cabinet.
+// A senderStream is the sequence of events of one sender for one cabinet.
 type senderStream struct {
 	sender             int
 	recipient, cabinet string
@@ -90,7 +90,7 @@ type recordedEvent struct {
 	Event
 	position int     // in its stream
 	bundle   *Bundle // the last one that brought it; nil: none yet
-	isGone   bool    // a bundle with it was confirmed
+	isGone   bool    // whether a bundle with it was confirmed
 	times    int     // in confirmed bundles; Check counts them
 }
 

@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// A bundleOrder is how far the bundles that were handed out have come in each cabinet and
-// stream.
+// A bundleOrder is the position of the delivered bundles in each cabinet and stream.
 type bundleOrder struct {
 	sent  map[senderStream][]*recordedEvent
 	next  map[senderStream]int           // the position of the event that comes next
@@ -41,7 +40,7 @@ func (o *bundleOrder) rewindBefore(b *Bundle) {
 	}
 }
 
-// addBundle moves on by a bundle, and returns where its events are not in order.
+// addBundle advances past the events of a bundle, and returns where they are not in order.
 func (o *bundleOrder) addBundle(b *Bundle) (found []string) {
 	for i, e := range b.events {
 		if n := b.Elements[i].Sequence; n > 0 {

@@ -74,7 +74,7 @@ func (r *Result) addStart(late time.Duration) {
 	r.Lateness = max(r.Lateness, late)
 }
 
-// The span of a histogram, and its digits.
+// The range of a histogram, and its significant digits.
 const (
 	shortest = time.Microsecond
 	longest  = 10 * time.Minute

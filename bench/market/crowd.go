@@ -85,7 +85,7 @@ func (c *recipientCrowd) greetAll(ctx context.Context) error {
 	return g.Wait()
 }
 
-// sendNext sends the next batch. What the n-th one is depends on the seed and n only.
+// sendNext sends the next batch. The n-th batch depends only on the seed and n.
 func (c *recipientCrowd) sendNext(ctx context.Context) load.Outcome {
 	random := rand.New(rand.NewPCG(c.seed, 2+c.saves.Add(1)))
 	err := c.sendBatch(ctx, c.members[random.IntN(len(c.members))], random)

@@ -24,7 +24,7 @@
 //   - Acknowledge reads the bundle three times, replaces the drawers, if they still have
 //     the etag that the Peek saw, puts the catalog right, and replaces the bundle whole.
 //
-// Where it differs from what it is a picture of:
+// Where it differs from the original:
 //
 //   - A trigger made sure of the single open bundle; we have none, so a query of the same
 //     price goes before the create. Two Adds at once may both succeed.

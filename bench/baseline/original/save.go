@@ -28,7 +28,7 @@ type numbered struct {
 	became  saveOutcome
 }
 
-// A saveOutcome is what became of an event.
+// A saveOutcome is the result of saving an event.
 type saveOutcome int
 
 const (

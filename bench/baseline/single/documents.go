@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A queueItem says what a recipient has been sent and has acknowledged.
+// A queueItem records what a recipient was sent and has acknowledged.
 type queueItem struct {
 	ID        string               `json:"id"` // always "queue"
 	Recipient string               `json:"recipient"`
@@ -35,7 +35,7 @@ type cabinetCount struct {
 	Since        time.Time       `json:"since"`    // when it was last empty and something came
 }
 
-// A groupGate says which bundle of a group is open.
+// A groupGate records the open bundle of a group.
 type groupGate struct {
 	Generation int64     `json:"generation"` // how often one was opened or closed
 	Open       string    `json:"open,omitempty"`
@@ -62,7 +62,7 @@ func (q *queueItem) cabinetOf(key domain.CabinetKey) *cabinetCount {
 	return nil
 }
 
-// groupOf returns the group in which a bundle is open.
+// groupOf returns the group in which the bundle with an id is open.
 func (q *queueItem) groupOf(id domain.BundleID) (group string, found bool) {
 	for group, g := range q.Groups {
 		if g.Open == id.String() {
@@ -133,7 +133,7 @@ func (item *eventItem) storedEvent() (repository.StoredEvent, error) {
 	return stored, err
 }
 
-// A bundleItem is a bundle, open or not: that is for the queue to say.
+// A bundleItem is a bundle. The queue records whether it is open.
 type bundleItem struct {
 	ID string `json:"id"`
 	items.Bundle

@@ -68,8 +68,8 @@ func (q *queueItem) openLongest(groups []string) string {
 	return longest.Open
 }
 
-// firstCabinet returns the cabinet of groups in which the event waits that has the smallest
-// number. Something does wait.
+// firstCabinet returns the cabinet of groups with the waiting event that has the smallest number.
+// At least one event must wait.
 func (r *Repository) firstCabinet(ctx context.Context, q *queueItem, groups []string) (*cabinetCount, error) {
 	var candidates []*cabinetCount
 	for i := range q.Cabinets {
@@ -108,7 +108,7 @@ func (c *cabinetCount) rangeParameters(after, last domain.Sequence) map[string]a
 	return map[string]any{"@origin": c.Origin, "@contentType": c.ContentType, "@after": after, "@last": last}
 }
 
-// A cabinetRun is a stretch of a cabinet. It belongs to one goroutine.
+// A cabinetRun is a range of events of a cabinet. It belongs to one goroutine.
 type cabinetRun struct {
 	r          *Repository
 	queue      *queueItem

@@ -17,8 +17,8 @@ const (
 	provisioned = 0.008 // USD an hour for 100 request units a second
 )
 
-// provisionedMillion is what a million request units cost where all that is
-// provisioned is used: in USD.
+// provisionedMillion is the price in USD of a million request units of a container whose throughput
+// is fully used.
 const provisionedMillion = provisioned / (100 * 3600) * 1e6
 
 // priceList returns the price list, "" if there are no prices: a row for each curve of bars in
