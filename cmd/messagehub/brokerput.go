@@ -144,9 +144,9 @@ func (p *process) showParties(what string, all []*brokerclient.Party) error {
 	}
 	fmt.Fprintln(table, heading)
 	for _, one := range all {
-		row := fmt.Sprintf("%s\t%s\t%s", terminal.Printable(one.ID), shortenText(one.Name, 40), one.Changed.UTC().Format(time.RFC3339))
+		row := fmt.Sprintf("%s\t%s\t%s", terminal.Printable(one.ID), shorten(one.Name, 40), one.Changed.UTC().Format(time.RFC3339))
 		if what == "consumers" {
-			row += "\t" + shortenText(one.CallbackURL, 80)
+			row += "\t" + shorten(one.CallbackURL, 80)
 		}
 		fmt.Fprintln(table, row)
 	}

@@ -21,7 +21,7 @@ func (p *process) showMessages(channel string, all []*brokerclient.StoredMessage
 	fmt.Fprintln(table, "MESSAGE\tPRIORITY\tSTATUS\tRECEIVED\tPRODUCER\tID OF THE PRODUCER\tTYPE")
 	for _, m := range all {
 		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", terminal.Printable(m.ID), m.Priority, terminal.Printable(m.Status),
-			m.Received.UTC().Format(time.RFC3339), terminal.Printable(m.Producer), shortenText(m.ProducerMessageID, 40), shortenText(m.ContentType, 40))
+			m.Received.UTC().Format(time.RFC3339), terminal.Printable(m.Producer), shorten(m.ProducerMessageID, 40), shorten(m.ContentType, 40))
 	}
 	return table.Flush()
 }
@@ -74,7 +74,7 @@ func lastAnswer(j *brokerclient.Job) string {
 	a := &j.History[len(j.History)-1]
 	switch {
 	case a.Error != "":
-		return shortenText(a.Error, 60)
+		return shorten(a.Error, 60)
 	case a.Status == 0:
 		return "no answer"
 	}
@@ -104,7 +104,7 @@ func (p *process) showBundle(consumer domain.PartyID, b *brokerclient.Bundle) er
 	fmt.Fprintln(table, "MESSAGE\tPRIORITY\tRECEIVED\tTYPE\tBYTES")
 	for i := range b.Messages {
 		m := &b.Messages[i]
-		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%d\n", terminal.Printable(m.ID), m.Priority, m.Received.UTC().Format(time.RFC3339), shortenText(m.ContentType, 40), len(m.Payload))
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%d\n", terminal.Printable(m.ID), m.Priority, m.Received.UTC().Format(time.RFC3339), shorten(m.ContentType, 40), len(m.Payload))
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -25,7 +25,7 @@ func (p *process) showDeadLetterQueues(queues []hubclient.DeadLetterQueue) error
 		if q.NoResend != "" {
 			resend = "no"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", terminal.Printable(q.Queue), count, resend, shortenText(q.Use, 50))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", terminal.Printable(q.Queue), count, resend, shorten(q.Use, 50))
 	}
 	return table.Flush()
 }
@@ -44,9 +44,9 @@ func (p *process) showLettersOfQueue(queue string, texts []json.RawMessage) erro
 		}
 		session := "-"
 		if d.Session != nil {
-			session = shortenText(*d.Session, 36)
+			session = shorten(*d.Session, 36)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\n", terminal.Printable(d.SequenceNumber), d.Enqueued.UTC().Format("01-02 15:04:05"), shortenText(d.Reason, 24), session, d.Bytes, shortenText(d.MessageID, 36))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\n", terminal.Printable(d.SequenceNumber), d.Enqueued.UTC().Format("01-02 15:04:05"), shorten(d.Reason, 24), session, d.Bytes, shorten(d.MessageID, 36))
 	}
 	return table.Flush()
 }

@@ -26,21 +26,21 @@ func (p *process) showDeliveries(id domain.SubscriptionID, texts []json.RawMessa
 		}
 		event, kind := "?", "?"
 		if d.Event != nil {
-			event, kind = shortenText(d.Event.ID, 40), shortenText(d.Event.Type, 30)
+			event, kind = shorten(d.Event.ID, 40), shorten(d.Event.Type, 30)
 		}
 		due, answer := "-", "-"
 		if !d.Due.IsZero() {
 			due = d.Due.UTC().Format(time.RFC3339)
 		}
 		if d.Last != nil {
-			answer = shortenText(answerOf(d.Last), 60)
+			answer = shorten(answerOf(d.Last), 60)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", terminal.Printable(d.ID), terminal.Printable(d.State), d.Attempts, due, event, kind, answer)
 	}
 	return table.Flush()
 }
 
-func shortenText(text string, limit int) string {
+func shorten(text string, limit int) string {
 	if text == "" {
 		return "-"
 	}
@@ -95,7 +95,7 @@ func (p *process) showDelivery(d *hubclient.MessageDelivery) error {
 func (p *process) showExplanation(x *hubclient.Explanation) error {
 	event := ""
 	if e := x.Delivery.Event; e != nil {
-		event = fmt.Sprintf(" of %s (%s)", shortenText(e.ID, 60), shortenText(e.Type, 60))
+		event = fmt.Sprintf(" of %s (%s)", shorten(e.ID, 60), shorten(e.Type, 60))
 	}
 	fmt.Fprintf(p.out, "%s%s is %s.\n", terminal.Printable(x.Delivery.ID), event, terminal.Printable(x.Delivery.State))
 	for _, sentence := range x.Sentences {

@@ -61,5 +61,5 @@ func explainNoLink(link *hubclient.ObjectLink) string {
 	if text := noLink[link.Reason]; text != "" {
 		return text
 	}
-	return strings.ReplaceAll(shortenText(link.Reason, 40), "-", " ") // of a newer hub
+	return strings.ReplaceAll(shorten(link.Reason, 40), "-", " ") // of a newer hub
 }

@@ -27,7 +27,7 @@ func (o *objectsCommand) showRows(texts []json.RawMessage, hasMore bool, none st
 		fmt.Fprintln(table, "BUCKET\tKEY\tVERSION\tEVENT\tTIME\tSIZE\tCURRENT\tID")
 		for i := range rows {
 			r := &rows[i]
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", shortenText(r.Bucket, 40), shortenText(r.Key, 80), shortenText(r.VersionID, 12), eventOf(r), timeOf(r.EventTime), sizeOf(r.Size),
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", shorten(r.Bucket, 40), shorten(r.Key, 80), shorten(r.VersionID, 12), eventOf(r), timeOf(r.EventTime), sizeOf(r.Size),
 				map[bool]string{true: "yes", false: "-"}[r.IsCurrentState], terminal.Printable(r.ID))
 		}
 		err = table.Flush()
@@ -52,7 +52,7 @@ func eventOf(r *hubclient.Object) string {
 	if r.IsDeleteMarker {
 		return "Deleted, a marker"
 	}
-	return shortenText(r.EventType, 20)
+	return shorten(r.EventType, 20)
 }
 
 func timeOf(t *time.Time) string {
@@ -131,7 +131,7 @@ func (o *objectsCommand) showPairs(texts []json.RawMessage) error {
 		if p.Created != nil {
 			version, size, created = p.Created.VersionID, sizeOf(p.Created.Size), timeOf(p.Created.EventTime)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\n", shortenText(version, 40), created, deleted, size, p.Duplicates, p.Reordered)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%d\n", shorten(version, 40), created, deleted, size, p.Duplicates, p.Reordered)
 	}
 	return table.Flush()
 }
