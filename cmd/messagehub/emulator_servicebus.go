@@ -97,7 +97,7 @@ func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 	if err := o.Validate(); err != nil {
 		return nil, p.usage("%w", err)
 	}
-	if err := e.limits.applyTo(&o.Engine); err != nil {
+	if err := e.limits.apply(&o.Engine); err != nil {
 		return nil, p.usage("%w", err)
 	}
 	for _, text := range e.keys {

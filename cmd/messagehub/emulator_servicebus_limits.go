@@ -25,8 +25,8 @@ func (l *busLimits) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&l.tokenTimeout, "token-timeout", 10*time.Second, "`TIME` within which a connection must present a valid token")
 }
 
-// applyTo validates the flags and sets the options.
-func (l *busLimits) applyTo(o *embedded.Options) error {
+// apply validates the flags and sets the options.
+func (l *busLimits) apply(o *embedded.Options) error {
 	for _, n := range []struct {
 		flag  string
 		value int

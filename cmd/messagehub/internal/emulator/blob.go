@@ -53,7 +53,7 @@ func (b *Blob) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, account.Close()) }()
-	door, err := b.serveOptions()
+	door, err := b.door()
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (b *Blob) Run(ctx context.Context) (err error) {
 	return account.Serve(ctx, listener, door)
 }
 
-func (b *Blob) serveOptions() (embedded.ServeOptions, error) {
+func (b *Blob) door() (embedded.ServeOptions, error) {
 	if !b.TLS {
 		return embedded.ServeOptions{}, nil
 	}

@@ -64,7 +64,7 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	door, err := b.serveOptions()
+	door, err := b.door()
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (b *ServiceBus) engineOptions() (embedded.Options, error) {
 	return o, nil
 }
 
-func (b *ServiceBus) serveOptions() (embedded.ServeOptions, error) {
+func (b *ServiceBus) door() (embedded.ServeOptions, error) {
 	if !b.TLS {
 		return embedded.ServeOptions{}, nil
 	}
