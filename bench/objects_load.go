@@ -63,7 +63,7 @@ func (s *objectSource) mixedEvent() objectclient.Event {
 	return [...]func() objectclient.Event{s.createdEvent, s.changedEvent, s.repeatedEvent}[s.rng.IntN(3)]()
 }
 
-// An objectLoad is a number of messages, and what has to become of their events.
+// An objectLoad holds messages, and the expected results of their events.
 type objectLoad struct {
 	messages [][]byte
 	events   int

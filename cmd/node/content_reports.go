@@ -138,7 +138,7 @@ func ownEvent(typ domain.ObjectEventType, reason domain.ObjectReason, at time.Ti
 	return e
 }
 
-// run stores reports until ctx ends, and for a moment longer what waits then.
+// run stores reports until ctx ends. Those that wait then are stored within a short grace period.
 func (r *contentReports) run(ctx context.Context, objects repository.Objects) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

@@ -54,9 +54,9 @@ type Options struct {
 	WrapBus       func(net.Conn) net.Conn
 	WrapHandler   func(http.Handler) http.Handler
 
-	// Transport and DialBus replace the network between the hub and what is not
-	// its own: the accounts of Cosmos and Blob Storage, and the namespace, with
-	// which AMQP is spoken on the connection at once.
+	// Transport and DialBus replace the network between the hub and what is not its own: the
+	// accounts of Cosmos and Blob Storage, and the namespace, whose connections carry AMQP from the
+	// first byte.
 	Transport policy.Transporter
 	DialBus   func(context.Context) (net.Conn, error)
 

@@ -176,8 +176,8 @@ func (p *push) notifySaved(actor domain.ActorID) {
 	}
 }
 
-// run calls receivers until ctx ends and the calls under way have ended. Meanwhile it publishes what
-// watches are called with, and subscriptions to changes of objects.
+// run calls receivers until ctx ends and the calls under way have ended. Meanwhile it publishes the
+// notifications of watches, and those of subscriptions to changes of objects.
 func (p *push) run(ctx context.Context) {
 	if p.engine == nil {
 		return

@@ -37,6 +37,6 @@ const (
 	sealLeft                                      // with countWhenLeft: a drawer is sealed at its fill before the head leaves it
 )
 
-// ofVariants are rules whose absence is an older protocol rather than the fault of one
-// process. The writer that saves again after a drain leaves them out, too.
+// ofVariants are rules that an older protocol lacks. If the scenario leaves one out, the writer
+// that saves again after a drain leaves it out, too.
 const ofVariants = claimFirst | trustSealedOnly | keepPlace | denseOrdinals | chooseCandidates | dequeueAtOnce | confirmOpen | idsDecide

@@ -17,7 +17,7 @@ const envPrefix = "MESSAGEHUB_"
 // envFile names the file, as --config does.
 const envFile = envPrefix + "CONFIG"
 
-// envToken is no setting: it holds the token that the commands show to a hub.
+// envToken is not a setting. The variable holds the token that the commands send to a hub.
 const envToken = envPrefix + "TOKEN"
 
 // A source is where a value came from.

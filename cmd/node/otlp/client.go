@@ -99,8 +99,8 @@ func compressBody(body []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// waitBeforeRetry waits before another attempt, as the receiver has asked or longer with each one. It reports
-// whether there is time for one.
+// waitBeforeRetry waits before another attempt: as long as the receiver has asked, or longer after
+// each attempt. It reports whether time is left for one.
 func (c *client) waitBeforeRetry(ctx context.Context, try int, failure *statusError) bool {
 	const first, longest = time.Second, 30 * time.Second
 	d := min(first<<min(try, 10), longest)
