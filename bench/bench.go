@@ -30,11 +30,11 @@ type Options struct {
 	Quick bool   // smaller and shorter: a few minutes in all
 	Seed  uint64 // of the physics and the load
 
-	// Progress is told how far a scenario is, at any rate, from one goroutine at a
-	// time. Default: nobody is told.
+	// Progress is called with the progress of a scenario, as often as it changes, from one
+	// goroutine at a time. Default: progress is not reported.
 	Progress func(Progress)
 
-	// Curve is told what can be drawn, as Progress is. Default: nothing is drawn.
+	// Curve is called with each curve, from one goroutine at a time. Default: curves are dropped.
 	Curve func(figure.Curve)
 }
 
@@ -56,13 +56,13 @@ type Progress struct {
 type Scenario struct {
 	Name  string // one word, or several joined by hyphens
 	About string // one line: what is done, and at what size
-	run   func(ctx context.Context, r *run) error
+	run   func(ctx context.Context, r *scenarioRun) error
 }
 
-// NewScenario returns a scenario that is not one of Scenarios: do is its Run. With it
-// whoever runs scenarios is tested, without measuring anything.
+// NewScenario returns a scenario that is not one of Scenarios: do is its Run. Tests of code that
+// runs scenarios use it, because it measures nothing.
 func NewScenario(name, about string, do func(ctx context.Context, o Options, tell func(figure.Figure)) error) Scenario {
-	return Scenario{Name: name, About: about, run: func(ctx context.Context, r *run) error {
+	return Scenario{Name: name, About: about, run: func(ctx context.Context, r *scenarioRun) error {
 		return do(ctx, r.Options, r.tell)
 	}}
 }
@@ -100,44 +100,44 @@ func FindAmong(all []Scenario, names ...string) ([]Scenario, error) {
 // Run carries out one scenario and hands out each figure as soon as it is known. An
 // error leaves the figures before it as they are.
 func (s Scenario) Run(ctx context.Context, o Options, tell func(figure.Figure)) error {
-	r := &run{Options: o, scenario: s.Name, tell: tell}
+	r := &scenarioRun{Options: o, scenario: s.Name, tell: tell}
 	if err := s.run(ctx, r); err != nil {
 		return fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
 	return nil
 }
 
-// A run is one scenario while it is carried out. It belongs to one goroutine.
-type run struct {
+// A scenarioRun is one scenario while it is carried out. It belongs to one goroutine.
+type scenarioRun struct {
 	Options
 	scenario string
 	tell     func(figure.Figure)
 }
 
-// figure hands out a figure; target is nil if there is none.
-func (r *run) figure(layout, metric string, value float64, unit string, target *figure.Target) {
+// reportFigure reports a figure. A nil target means that the figure has no target.
+func (r *scenarioRun) reportFigure(layout, metric string, value float64, unit string, target *figure.Target) {
 	r.tell(figure.Figure{
 		Scenario: r.scenario, Layout: layout, Metric: metric, Value: value, Unit: unit,
 		Target: target, OK: target.Met(value), Modelled: r.Endpoint == "",
 	})
 }
 
-// curve hands out what can be drawn as one line, or one row of bars, of a plot.
-func (r *run) curve(plot figure.Plot, name, unit string, points ...figure.Point) {
+// reportCurve reports one line, or one row of bars, of a plot.
+func (r *scenarioRun) reportCurve(plot figure.Plot, name, unit string, points ...figure.Point) {
 	if r.Curve != nil {
 		r.Curve(figure.Curve{Scenario: r.scenario, Plot: plot, Name: name, Unit: unit, Points: points})
 	}
 }
 
-// progress tells how far the scenario is.
-func (r *run) progress(done float64, format string, args ...any) {
+// reportProgress reports how far the scenario is.
+func (r *scenarioRun) reportProgress(done float64, format string, args ...any) {
 	if r.Progress != nil {
 		r.Progress(Progress{Scenario: r.scenario, Step: fmt.Sprintf(format, args...), Done: done})
 	}
 }
 
-// pick is whole, or quick in a quick run.
-func pick[T any](r *run, whole, quick T) T {
+// pickSize is whole, or quick in a quick run.
+func pickSize[T any](r *scenarioRun, whole, quick T) T {
 	if r.Quick {
 		return quick
 	}

@@ -32,21 +32,21 @@ type brokering struct {
 	messages atomic.Int64
 }
 
-// broker broadcasts messages to consumers: hub, embedded engine with fsync, producers and consumers
+// measureBroker broadcasts messages to consumers: hub, embedded engine with fsync, producers and consumers
 // share this machine. Every measurement starts a new node.
-func broker(ctx context.Context, r *run) (err error) {
+func measureBroker(ctx context.Context, r *scenarioRun) (err error) {
 	s, err := receivers.Serve(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	b := &brokering{pushing: &pushing{
-		run: r, server: s, events: pick(r, 10_000, 2_000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}},
+		scenarioRun: r, server: s, events: pickSize(r, 10_000, 2_000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}},
 	}}
 	defer b.client.CloseIdleConnections()
-	steps := []func(context.Context) error{b.throughput, b.burst, b.beside, b.memory, b.price, b.backlog, b.kill, b.many}
+	steps := []func(context.Context) error{b.measureThroughput, b.measureBurst, b.measureBesideHanging, b.measureMemory, b.measurePrice, b.measureBacklog, b.measureKill, b.measureManyConsumers}
 	for i, step := range steps {
-		r.progress(float64(i)/float64(len(steps)), "broadcast %d messages of %d bytes", b.events, pushBytes)
+		r.reportProgress(float64(i)/float64(len(steps)), "broadcast %d messages of %d bytes", b.events, pushBytes)
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -54,21 +54,21 @@ func broker(ctx context.Context, r *run) (err error) {
 	return nil
 }
 
-// throughput compares a hub with a relay, in turn, for one consumer and for five. Both may call one
+// measureThroughput compares a hub with a relay, in turn, for one consumer and for five. Both may call one
 // consumer as often at the same time.
-func (b *brokering) throughput(ctx context.Context) error {
+func (b *brokering) measureThroughput(ctx context.Context) error {
 	for _, load := range []struct {
 		producers, consumers int
 		target               float64
 	}{{16, 1, 2000}, {50, 5, 3000}} {
 		var hub, relay []float64
-		for range pick(b.run, 5, 3) {
+		for range pickSize(b.scenarioRun, 5, 3) {
 			took, err := b.drainRelay(ctx, load.producers, load.consumers)
 			if err != nil {
 				return fmt.Errorf("relay to %d consumers: %w", load.consumers, err)
 			}
 			relay = append(relay, b.perSecond(load.consumers, took))
-			err = b.atBusyBroker(ctx, b.urls(load.consumers), func(p *receivers.Producer) error {
+			err = b.atBusyBroker(ctx, b.receiverURLs(load.consumers), func(p *receivers.Producer) error {
 				took, err = b.drainHub(ctx, p, load.producers, load.consumers)
 				return err
 			})
@@ -78,19 +78,19 @@ func (b *brokering) throughput(ctx context.Context) error {
 			hub = append(hub, b.perSecond(load.consumers, took))
 		}
 		name := fmt.Sprintf("%d producers, deliveries to %d", load.producers, load.consumers)
-		b.figure("hub", name, median(hub, asIs), "1/s", figure.AtLeast(load.target))
-		b.figure("relay", name, median(relay, asIs), "1/s", nil)
-		b.figure("hub", name+", of those of the relay", median(hub, asIs)/median(relay, asIs), "times", figure.AtLeast(0.4))
+		b.reportFigure("hub", name, median(hub, asIs), "1/s", figure.AtLeast(load.target))
+		b.reportFigure("relay", name, median(relay, asIs), "1/s", nil)
+		b.reportFigure("hub", name+", of those of the relay", median(hub, asIs)/median(relay, asIs), "times", figure.AtLeast(0.4))
 	}
 	return nil
 }
 
-// burst broadcasts all messages to five consumers as fast as they are accepted, and compares how
+// measureBurst broadcasts all messages to five consumers as fast as they are accepted, and compares how
 // long the slowest of a hundred took with how long all took.
-func (b *brokering) burst(ctx context.Context) error {
+func (b *brokering) measureBurst(ctx context.Context) error {
 	var slowest []float64
-	for range pick(b.run, 3, 1) {
-		err := b.atBroker(ctx, b.urls(5), func(p *receivers.Producer) error {
+	for range pickSize(b.scenarioRun, 3, 1) {
+		err := b.atBroker(ctx, b.receiverURLs(5), func(p *receivers.Producer) error {
 			took, err := b.drainHub(ctx, p, 50, 5)
 			slowest = append(slowest, float64(b.server.Latencies().Percentile(99))/float64(took))
 			return err
@@ -99,18 +99,18 @@ func (b *brokering) burst(ctx context.Context) error {
 			return err
 		}
 	}
-	b.figure("hub", fmt.Sprintf("p99 behind %d messages to 5, of the time that all take", b.events), median(slowest, asIs), "times", figure.AtMost(1.3))
+	b.reportFigure("hub", fmt.Sprintf("p99 behind %d messages to 5, of the time that all take", b.events), median(slowest, asIs), "times", figure.AtMost(1.3))
 	return nil
 }
 
-// beside measures a consumer alone, beside one of its channel that hangs, and beside one of another
+// measureBesideHanging measures a consumer alone, beside one of its channel that hangs, and beside one of another
 // channel that hangs, in turn: so whatever else the machine does delays all.
-func (b *brokering) beside(ctx context.Context) error {
+func (b *brokering) measureBesideHanging(ctx context.Context) error {
 	names := [...]string{"alone", "beside a consumer of its channel that hangs", "beside a consumer of another channel that hangs"}
 	var p99 [len(names)][]float64
-	for range pick(b.run, 5, 3) {
+	for range pickSize(b.scenarioRun, 5, 3) {
 		for i := range names {
-			err := b.atBroker(ctx, b.urls(1), func(p *receivers.Producer) error {
+			err := b.atBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
 				hanging := &receivers.Producer{}
 				*hanging = *p
 				if i == 2 {
@@ -119,13 +119,13 @@ func (b *brokering) beside(ctx context.Context) error {
 				if i > 0 {
 					callbacks := []string{b.server.HangingURL()}
 					if i == 1 {
-						callbacks = append(b.urls(1), callbacks...)
+						callbacks = append(b.receiverURLs(1), callbacks...)
 					}
 					if err := hanging.Create(ctx, callbacks...); err != nil {
 						return err
 					}
 				}
-				return b.steadily(ctx, p, hanging, pick(b.run, 12*time.Second, 6*time.Second))
+				return b.broadcastSteadily(ctx, p, hanging, pickSize(b.scenarioRun, 12*time.Second, 6*time.Second))
 			})
 			if err != nil {
 				return err
@@ -135,17 +135,17 @@ func (b *brokering) beside(ctx context.Context) error {
 	}
 	alone := median(p99[0], asIs)
 	for i, name := range names {
-		b.figure("hub", fmt.Sprintf("at %d/s, p99 %s", brokerRate, name), median(p99[i], asIs), "ms", nil)
+		b.reportFigure("hub", fmt.Sprintf("at %d/s, p99 %s", brokerRate, name), median(p99[i], asIs), "ms", nil)
 		if i > 0 {
-			b.figure("hub", "p99 "+name+", of that alone", median(p99[i], asIs)/alone, "times", figure.AtMost(1.25))
+			b.reportFigure("hub", "p99 "+name+", of that alone", median(p99[i], asIs)/alone, "times", figure.AtMost(1.25))
 		}
 	}
 	return nil
 }
 
-// steadily broadcasts brokerRate messages a second by p, and by hanging if that is another channel.
+// broadcastSteadily broadcasts brokerRate messages a second by p, and by hanging if that is another channel.
 // The first two seconds are not counted.
-func (b *brokering) steadily(ctx context.Context, p, hanging *receivers.Producer, lasts time.Duration) error {
+func (b *brokering) broadcastSteadily(ctx context.Context, p, hanging *receivers.Producer, lasts time.Duration) error {
 	const settle = 2 * time.Second
 	arrivals := load.Poisson(brokerRate, rand.New(rand.NewPCG(b.Seed, 2)))
 	var times []time.Duration
@@ -180,21 +180,21 @@ func (b *brokering) steadily(ctx context.Context, p, hanging *receivers.Producer
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return await(ctx, all)
+	return waitUntilClosed(ctx, all)
 }
 
-// memory measures by how much the heap is larger after all messages were delivered than before.
-func (b *brokering) memory(ctx context.Context) error {
-	return b.atBroker(ctx, b.urls(1), func(p *receivers.Producer) error {
+// measureMemory measures by how much the heap is larger after all messages were delivered than before.
+func (b *brokering) measureMemory(ctx context.Context) error {
+	return b.atBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
 		before := heapInUse()
-		for range pick(b.run, 9, 2) {
+		for range pickSize(b.scenarioRun, 9, 2) {
 			if _, err := b.drainHub(ctx, p, 16, 1); err != nil {
 				return err
 			}
 		}
 		b.server.Expect(0)
 		grown := float64(max(heapInUse(), before)-before) / (1 << 20)
-		b.figure("hub", fmt.Sprintf("heap after %d deliveries, above idle", pick(b.run, 9, 2)*b.events), grown, "MB", figure.AtMost(heapLimit))
+		b.reportFigure("hub", fmt.Sprintf("heap after %d deliveries, above idle", pickSize(b.scenarioRun, 9, 2)*b.events), grown, "MB", figure.AtMost(heapLimit))
 		return nil
 	})
 }
@@ -216,12 +216,12 @@ func (b *brokering) drainHub(ctx context.Context, p *receivers.Producer, produce
 
 // drainRelay does the same with a relay.
 func (b *brokering) drainRelay(ctx context.Context, producers, n int) (took time.Duration, err error) {
-	relay, err := receivers.StartRelay(ctx, b.urls(n), pushWorkers)
+	relay, err := receivers.StartRelay(ctx, b.receiverURLs(n), pushWorkers)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, relay.Close(ctx)) }()
-	sender := b.sender(relay.URL())
+	sender := b.newSender(relay.URL())
 	return b.drainBy(ctx, producers, n, func(ctx context.Context, due time.Time) error {
 		return sender.Send(ctx, b.server, due, b.newMessage())
 	})
@@ -244,23 +244,23 @@ func (b *brokering) drainBy(ctx context.Context, producers, n int, send func(con
 	}
 	err := g.Wait()
 	if err == nil {
-		err = await(ctx, all)
+		err = waitUntilClosed(ctx, all)
 	}
 	return time.Since(began), err
 }
 
 // atBroker calls measure with a producer at a new hub, whose channel has consumers at callbacks.
 func (b *brokering) atBroker(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) error {
-	return b.atHub(ctx, nil, b.producing(ctx, callbacks, measure))
+	return b.atHub(ctx, nil, b.withProducer(ctx, callbacks, measure))
 }
 
 // atBusyBroker is atBroker, but all workers may call one consumer, as those of a relay do.
 func (b *brokering) atBusyBroker(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) error {
-	return b.atBusyHub(ctx, nil, b.producing(ctx, callbacks, measure))
+	return b.atBusyHub(ctx, nil, b.withProducer(ctx, callbacks, measure))
 }
 
-// producing returns a function that calls measure with a producer at the hub with a URL.
-func (b *brokering) producing(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) func(url string) error {
+// withProducer returns a function that calls measure with a producer at the hub with a URL.
+func (b *brokering) withProducer(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) func(url string) error {
 	return func(url string) error {
 		p := &receivers.Producer{Client: b.client, URL: url, Token: service.AdminToken, Channel: "bench", Bytes: pushBytes}
 		if err := p.Create(ctx, callbacks...); err != nil {

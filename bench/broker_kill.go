@@ -16,10 +16,10 @@ import (
 // callsToOne is the default limit of a hub for calls to one consumer that are under way.
 const callsToOne = 16
 
-// kill kills a hub, a process of its own, while messages are broadcast and delivered, and starts it
+// measureKill kills a hub, a process of its own, while messages are broadcast and delivered, and starts it
 // again. It measures when the last message has come, and how many calls were repeated for each that
 // may have been under way.
-func (b *brokering) kill(ctx context.Context) (err error) {
+func (b *brokering) measureKill(ctx context.Context) (err error) {
 	if b.Hub == nil {
 		return errors.New("there is no program of a hub that could be killed")
 	}
@@ -45,7 +45,7 @@ func (b *brokering) kill(ctx context.Context) (err error) {
 	if err := p.Create(ctx, b.server.SlowURL()); err != nil {
 		return err
 	}
-	accepted, err := b.broadcastUntilKilled(ctx, p, hub, pick(b.run, 5_000, 1_000))
+	accepted, err := b.broadcastUntilKilled(ctx, p, hub, pickSize(b.scenarioRun, 5_000, 1_000))
 	if err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func (b *brokering) kill(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("messages are missing after a kill: %w", err)
 	}
-	b.figure("hub", "after kill -9, the last message that was accepted has come", max(last.Sub(began), 0).Seconds(), "s", figure.AtMost(12))
-	b.figure("hub", "after kill -9, calls repeated for each that may be under way", float64(repeated)/callsToOne, "times", figure.AtMost(1))
+	b.reportFigure("hub", "after kill -9, the last message that was accepted has come", max(last.Sub(began), 0).Seconds(), "s", figure.AtMost(12))
+	b.reportFigure("hub", "after kill -9, calls repeated for each that may be under way", float64(repeated)/callsToOne, "times", figure.AtMost(1))
 	return nil
 }
 

@@ -12,24 +12,24 @@ import (
 	"github.com/messagehub/messagehub/bench/receivers"
 )
 
-// A crowd is a channel with many consumers, of a server of their own.
-type crowd struct {
+// A consumerCrowd is a channel with many consumers, of a server of their own.
+type consumerCrowd struct {
 	producer  *receivers.Producer
 	server    *receivers.Server
 	consumers int
 }
 
-// many measures a consumer alone, and beside a channel with ten thousand consumers to which a message is
+// measureManyConsumers measures a consumer alone, and beside a channel with ten thousand consumers to which a message is
 // broadcast, in turn, at one hub. It compares the heap in the end with that after the first message to
 // all of them.
-func (b *brokering) many(ctx context.Context) (err error) {
+func (b *brokering) measureManyConsumers(ctx context.Context) (err error) {
 	s, err := receivers.Serve(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return b.atBroker(ctx, b.urls(1), func(p *receivers.Producer) error {
-		c := &crowd{server: s, consumers: pick(b.run, 10_000, 1_000)}
+	return b.atBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
+		c := &consumerCrowd{server: s, consumers: pickSize(b.scenarioRun, 10_000, 1_000)}
 		c.producer = &receivers.Producer{Client: p.Client, URL: p.URL, Token: p.Token, Channel: "crowd", Bytes: p.Bytes}
 		callbacks := make([]string, c.consumers)
 		for i := range callbacks {
@@ -38,12 +38,12 @@ func (b *brokering) many(ctx context.Context) (err error) {
 		if err := c.producer.Create(ctx, callbacks...); err != nil {
 			return err
 		}
-		if err := c.broadcast(ctx, b.newMessage()); err != nil {
+		if err := c.broadcastMessage(ctx, b.newMessage()); err != nil {
 			return err
 		}
 		before := float64(heapInUse())
 		var alone, beside []float64
-		for range pick(b.run, 5, 3) {
+		for range pickSize(b.scenarioRun, 5, 3) {
 			for _, isBeside := range []bool{false, true} {
 				p99, err := b.besideCrowd(ctx, p, c, isBeside)
 				if err != nil {
@@ -56,32 +56,34 @@ func (b *brokering) many(ctx context.Context) (err error) {
 				}
 			}
 		}
-		b.figure("hub", fmt.Sprintf("p99 beside a message to %d consumers of another channel, of that alone", c.consumers), median(beside, asIs)/median(alone, asIs), "times", figure.AtMost(1.25))
+		b.reportFigure("hub", fmt.Sprintf("p99 beside a message to %d consumers of another channel, of that alone", c.consumers), median(beside, asIs)/median(alone, asIs), "times", figure.AtMost(1.25))
 		b.server.Expect(0)
 		s.Expect(0)
-		b.figure("hub", fmt.Sprintf("heap after messages to %d consumers, of that after the first", c.consumers), float64(heapInUse())/before, "times", figure.AtMost(1.1))
+		b.reportFigure("hub", fmt.Sprintf("heap after messages to %d consumers, of that after the first", c.consumers), float64(heapInUse())/before, "times", figure.AtMost(1.1))
 		return nil
 	})
 }
 
-// broadcast sends a message, and returns when all consumers have got it.
-func (c *crowd) broadcast(ctx context.Context, message string) error {
+// broadcastMessage sends a message, and returns when all consumers have got it.
+func (c *consumerCrowd) broadcastMessage(ctx context.Context, message string) error {
 	all := c.server.Expect(c.consumers)
 	if err := c.producer.Send(ctx, c.server, time.Now(), message); err != nil {
 		return err
 	}
-	return await(ctx, all)
+	return waitUntilClosed(ctx, all)
 }
 
 // besideCrowd returns the p99 of a consumer in milliseconds, while a crowd gets a message or not.
-func (b *brokering) besideCrowd(ctx context.Context, p *receivers.Producer, c *crowd, isBeside bool) (float64, error) {
+func (b *brokering) besideCrowd(ctx context.Context, p *receivers.Producer, c *consumerCrowd, isBeside bool) (float64, error) {
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return b.steadily(gctx, p, p, pick(b.run, 12*time.Second, 6*time.Second)) })
+	g.Go(func() error {
+		return b.broadcastSteadily(gctx, p, p, pickSize(b.scenarioRun, 12*time.Second, 6*time.Second))
+	})
 	if isBeside {
 		g.Go(func() error {
 			select {
 			case <-time.After(3 * time.Second): // calls are counted by now
-				return c.broadcast(gctx, b.newMessage())
+				return c.broadcastMessage(gctx, b.newMessage())
 			case <-gctx.Done():
 				return gctx.Err()
 			}

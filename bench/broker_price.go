@@ -10,9 +10,9 @@ import (
 	"github.com/messagehub/messagehub/bench/figure"
 )
 
-// price measures what a delivery costs in request units, its share of the broadcast included: of
+// measurePrice measures what a delivery costs in request units, its share of the broadcast included: of
 // messages that are broadcast alone, and of 50 at a time.
-func (b *brokering) price(ctx context.Context) error {
+func (b *brokering) measurePrice(ctx context.Context) error {
 	for _, load := range []struct {
 		atATime, consumers int
 		target             float64
@@ -21,7 +21,7 @@ func (b *brokering) price(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.run.figure("hub", fmt.Sprintf("a delivery, %d at a time to %d", load.atATime, load.consumers), cost, "RU", figure.AtMost(load.target))
+		b.scenarioRun.reportFigure("hub", fmt.Sprintf("a delivery, %d at a time to %d", load.atATime, load.consumers), cost, "RU", figure.AtMost(load.target))
 	}
 	return nil
 }
@@ -38,9 +38,9 @@ func (b *brokering) priceOf(ctx context.Context, atATime, consumers int) (cost f
 	if err := r.Broadcast(ctx, 1, 1); err != nil { // the engine loads the cursors
 		return 0, err
 	}
-	rounds, messages := pick(b.run, 100, 20), 1
+	rounds, messages := pickSize(b.scenarioRun, 100, 20), 1
 	if atATime > 1 {
-		rounds, messages = 1, pick(b.run, 200, 40)*atATime
+		rounds, messages = 1, pickSize(b.scenarioRun, 200, 40)*atATime
 	}
 	before := r.RequestUnits()
 	for range rounds {
@@ -51,10 +51,10 @@ func (b *brokering) priceOf(ctx context.Context, atATime, consumers int) (cost f
 	return (r.RequestUnits() - before) / float64(rounds*messages*consumers), nil
 }
 
-// backlog compares the heap of the broker while many messages wait for consumers that hang with that
+// measureBacklog compares the heap of the broker while many messages wait for consumers that hang with that
 // while few wait. The engine of the account is in memory, too, and is not counted.
-func (b *brokering) backlog(ctx context.Context) error {
-	few, many := 1_000, pick(b.run, 1_000_000, 100_000)
+func (b *brokering) measureBacklog(ctx context.Context) error {
+	few, many := 1_000, pickSize(b.scenarioRun, 1_000_000, 100_000)
 	var sizes [2]float64
 	for i, n := range []int{few, many} {
 		var err error
@@ -63,7 +63,7 @@ func (b *brokering) backlog(ctx context.Context) error {
 		}
 	}
 	// A tenth of what the broker may need for deliveries.
-	b.figure("hub", fmt.Sprintf("heap while %d messages wait, above that with %d", many, few), sizes[1]-sizes[0], "MB", figure.AtMost(heapLimit/10))
+	b.reportFigure("hub", fmt.Sprintf("heap while %d messages wait, above that with %d", many, few), sizes[1]-sizes[0], "MB", figure.AtMost(heapLimit/10))
 	return nil
 }
 

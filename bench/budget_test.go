@@ -51,12 +51,12 @@ func fast(t *testing.T) *account.Account {
 }
 
 func TestTheWorstPeekAsksForLittleMoreThanTheLimit(t *testing.T) {
-	a, src := fast(t), source{seed: 1}
-	actor := src.actor()
-	events := src.events(int(worst), actor, 1)
-	require.NoError(t, fill(t.Context(), hub, a, actor, events))
+	a, src := fast(t), eventSource{seed: 1}
+	actor := src.newActor()
+	events := src.newEvents(int(worst), actor, 1)
+	require.NoError(t, fillStore(t.Context(), hub, a, actor, events))
 	var least cost
-	ours, dequeued, err := fetch(t.Context(), hub, a, actor, src.id(), len(events), func() (err error) {
+	ours, dequeued, err := fetchBundle(t.Context(), hub, a, actor, src.newID(), len(events), func() (err error) {
 		least, err = limitPeek(t.Context(), a, events[0].Cabinet())
 		return err
 	})
@@ -68,9 +68,9 @@ func TestTheWorstPeekAsksForLittleMoreThanTheLimit(t *testing.T) {
 }
 
 func TestASaveOf10000EventsCostsWhatItsPagesCost(t *testing.T) {
-	a, src := fast(t), source{seed: 1}
-	actor := src.actor()
-	events := src.events(atOnce, actor, 1)
+	a, src := fast(t), eventSource{seed: 1}
+	actor := src.newActor()
+	events := src.newEvents(atOnce, actor, 1)
 	line, bareLine := a.Line(), a.Line()
 	s, err := hub.Open(t.Context(), a, line)
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestASaveOf10000EventsCostsWhatItsPagesCost(t *testing.T) {
 	stored, err := readStored(t.Context(), a, events[0].Cabinet())
 	require.NoError(t, err)
 	before := line.Count()
-	require.NoError(t, saveAll(t.Context(), s, actor, src.events(atOnce, actor, 1)))
+	require.NoError(t, saveAll(t.Context(), s, actor, src.newEvents(atOnce, actor, 1)))
 	s.Settle(t.Context(), actor)
 	ours := line.Count().Since(before)
 
@@ -92,7 +92,7 @@ func TestASaveOf10000EventsCostsWhatItsPagesCost(t *testing.T) {
 	bare, stopBare, err := openLimit(a, bareLine)
 	require.NoError(t, err)
 	defer stopBare()
-	least, err := measure(bareLine, func() error { return bare.Save(t.Context(), prepared) })
+	least, err := measureCost(bareLine, func() error { return bare.Save(t.Context(), prepared) })
 	require.NoError(t, err)
 	const behind = 50 // for the seal and the filter of the drawer that is full
 	require.LessOrEqual(t, ours.Units, 1.03*least.Units+behind)
@@ -101,8 +101,8 @@ func TestASaveOf10000EventsCostsWhatItsPagesCost(t *testing.T) {
 }
 
 func TestADrainHasBundlesOfEqualSize(t *testing.T) {
-	src := source{seed: 1}
-	events := drainEvents(&src, src.actor(), 3)
+	src := eventSource{seed: 1}
+	events := drainEvents(&src, src.newActor(), 3)
 	for i := range 3 {
 		var filler domain.Filler
 		for j, e := range events[i*drainBundle:] {
@@ -116,13 +116,13 @@ func TestADrainHasBundlesOfEqualSize(t *testing.T) {
 }
 
 func TestASourceRepeatsNothingButItsRuns(t *testing.T) {
-	one, again, other := source{seed: 1}, source{seed: 1}, source{seed: 2}
+	one, again, other := eventSource{seed: 1}, eventSource{seed: 1}, eventSource{seed: 2}
 	seen := map[[16]byte]bool{}
 	for range 1000 {
-		id := one.id()
+		id := one.newID()
 		require.False(t, seen[id])
-		require.Equal(t, id, again.id())
-		require.NotEqual(t, id, other.id())
+		require.Equal(t, id, again.newID())
+		require.NotEqual(t, id, other.newID())
 		seen[id] = true
 	}
 }

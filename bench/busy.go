@@ -14,20 +14,20 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// busy sends single events to one recipient at several rates, as many independent domains do:
+// measureBusyRecipient sends single events to one recipient at several rates, as many independent domains do:
 // what comes while a Save is under way is saved together. It is measured with the newest
 // events in the head and with every event in a page, because a hub that saves sooner gathers
 // fewer events for each write.
-func busy(ctx context.Context, r *run) error {
-	return r.inNewPlace(ctx, func(p place) error {
+func measureBusyRecipient(ctx context.Context, r *scenarioRun) error {
+	return r.inNewSite(ctx, func(p testSite) error {
 		if err := hub.Provision(ctx, p.Account, perContainer); err != nil {
 			return err
 		}
-		src := source{seed: r.Seed}
-		rates := pick(r, []int{1, 30, 100, 200, 500, 1_000, 2_000}, []int{30, 500})
+		src := eventSource{seed: r.Seed}
+		rates := pickSize(r, []int{1, 30, 100, 200, 500, 1_000, 2_000}, []int{30, 500})
 		for i, rate := range rates {
-			r.progress(float64(i)/float64(len(rates)), "%d events/s", rate)
-			lasts := pick(r, 10*time.Second, 4*time.Second)
+			r.reportProgress(float64(i)/float64(len(rates)), "%d events/s", rate)
+			lasts := pickSize(r, 10*time.Second, 4*time.Second)
 			paged, err := busyAt(ctx, p, &src, rate, lasts, -1)
 			if err != nil {
 				return err
@@ -37,12 +37,12 @@ func busy(ctx context.Context, r *run) error {
 				return err
 			}
 			what := fmt.Sprintf("save at %d events/s", rate)
-			r.figure(hub.Name, what+", request units", tailed.units, "RU/event", nil)
-			r.figure(hub.Name, what+", p50", tailed.p50, "ms", nil)
-			r.figure(hub.Name, what+", p99", tailed.p99, "ms", nil)
-			r.figure(hub.Name, what+" without tails, request units", paged.units, "RU/event", nil)
-			r.figure(hub.Name, what+" without tails, p50", paged.p50, "ms", nil)
-			r.figure(hub.Name, what+", request units of those without tails", tailed.units/paged.units, "times", figure.AtMost(1.05))
+			r.reportFigure(hub.Name, what+", request units", tailed.units, "RU/event", nil)
+			r.reportFigure(hub.Name, what+", p50", tailed.p50, "ms", nil)
+			r.reportFigure(hub.Name, what+", p99", tailed.p99, "ms", nil)
+			r.reportFigure(hub.Name, what+" without tails, request units", paged.units, "RU/event", nil)
+			r.reportFigure(hub.Name, what+" without tails, p50", paged.p50, "ms", nil)
+			r.reportFigure(hub.Name, what+", request units of those without tails", tailed.units/paged.units, "times", figure.AtMost(1.05))
 		}
 		return nil
 	})
@@ -54,17 +54,16 @@ type busySaves struct {
 	p50, p99 float64 // ms, from the time at which the event was due
 }
 
-// busyAt saves single events for a new recipient at a rate, with at most so many of them in
-// the head.
-func busyAt(ctx context.Context, p place, src *source, rate int, lasts time.Duration, tailEvents int) (found busySaves, err error) {
+// busyAt saves single events for a new recipient at a rate, with at most tailEvents of them in the head.
+func busyAt(ctx context.Context, p testSite, src *eventSource, rate int, lasts time.Duration, tailEvents int) (found busySaves, err error) {
 	line := p.Line()
 	repository, stop, err := openHub(ctx, p.Account, line, cosmos.Options{TailEvents: tailEvents})
 	if err != nil {
 		return found, err
 	}
 	defer stop()
-	actor := src.actor()
-	events := src.events(2*int(lasts.Seconds())*rate+100, actor, 1)
+	actor := src.newActor()
+	events := src.newEvents(2*int(lasts.Seconds())*rate+100, actor, 1)
 	if _, err := repository.Save(ctx, actor, events[:1]); err != nil { // which makes acquaintance
 		return found, err
 	}

@@ -12,22 +12,22 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// cold saves one event for each of many recipients whose heads a node has not read yet, and
+// measureColdHeads saves one event for each of many recipients whose heads a node has not read yet, and
 // then more, when it has read them. Each recipient has stored events, which were saved
 // one by one, of one kind or of many. A recipient that is alone is met by one node after another:
 // one Save in 24 moves a tail to a page, and what a cold Save reads depends on the pages that are
 // not in a filter yet.
-func cold(ctx context.Context, r *run) error {
-	return r.inNewPlace(ctx, func(p place) error {
+func measureColdHeads(ctx context.Context, r *scenarioRun) error {
+	return r.inNewSite(ctx, func(p testSite) error {
 		if err := r.provisionAll(ctx, p.Account); err != nil {
 			return err
 		}
 		stages := []coldStage{
-			{recipients: pick(r, 1_000, 30), stored: 10, kinds: 1, nodes: 1, warm: 1},
-			{recipients: 1, stored: pick(r, 8_000, 300), kinds: 1, nodes: 12, warm: 5},
-			{recipients: 3, stored: pick(r, 2_000, 300), kinds: pick(r, 999, 100), nodes: 4, warm: 5},
+			{recipients: pickSize(r, 1_000, 30), stored: 10, kinds: 1, nodes: 1, warm: 1},
+			{recipients: 1, stored: pickSize(r, 8_000, 300), kinds: 1, nodes: 12, warm: 5},
+			{recipients: 3, stored: pickSize(r, 2_000, 300), kinds: pickSize(r, 999, 100), nodes: 4, warm: 5},
 		}
-		src := source{seed: r.Seed}
+		src := eventSource{seed: r.Seed}
 		return r.eachLayout(func(l layout.Layout, progress progressFunc) error {
 			for j, stage := range stages {
 				progress(float64(j)/float64(len(stages)), "%s: %d recipients with %d events", l.Name, stage.recipients, stage.stored)
@@ -44,14 +44,14 @@ func cold(ctx context.Context, r *run) error {
 // these, of nodes that meet the recipients, and of the Saves to each that follow the first one.
 type coldStage struct{ recipients, stored, kinds, nodes, warm int }
 
-func (c coldStage) measure(ctx context.Context, r *run, a *account.Account, l layout.Layout, src *source) error {
-	actors := src.actors(c.recipients)
-	if err := c.fill(ctx, a, l, src, actors); err != nil {
+func (c coldStage) measure(ctx context.Context, r *scenarioRun, a *account.Account, l layout.Layout, src *eventSource) error {
+	actors := src.newActors(c.recipients)
+	if err := c.fillStore(ctx, a, l, src, actors); err != nil {
 		return err
 	}
 	var first, later []cost
 	for range c.nodes {
-		cold, warm, err := c.meet(ctx, a, l, src, actors)
+		cold, warm, err := c.measureFirstSaves(ctx, a, l, src, actors)
 		if err != nil {
 			return err
 		}
@@ -65,30 +65,30 @@ func (c coldStage) measure(ctx context.Context, r *run, a *account.Account, l la
 		name  string
 		costs []cost
 	}{{"cold save" + with, first}, {"warm save" + with, later}} {
-		r.figure(l.Name, part.name+", p50", quantile(part.costs, 0.5, milliseconds), "ms", nil)
+		r.reportFigure(l.Name, part.name+", p50", quantile(part.costs, 0.5, milliseconds), "ms", nil)
 		if c.recipients > 1 {
-			r.figure(l.Name, part.name+", p99", quantile(part.costs, 0.99, milliseconds), "ms", nil)
+			r.reportFigure(l.Name, part.name+", p99", quantile(part.costs, 0.99, milliseconds), "ms", nil)
 		}
-		r.figure(l.Name, part.name+", request units", mean(part.costs, units), "RU", nil)
-		r.figure(l.Name, part.name+", requests", mean(part.costs, requests), "requests", nil)
+		r.reportFigure(l.Name, part.name+", request units", mean(part.costs, units), "RU", nil)
+		r.reportFigure(l.Name, part.name+", requests", mean(part.costs, requests), "requests", nil)
 	}
 	var target *figure.Target
 	if l.Name == hub.Name {
 		target = figure.AtMost(3)
 	}
-	r.figure(l.Name, "cold save"+with+", request units of warm", mean(first, units)/mean(later, units), "times", target)
+	r.reportFigure(l.Name, "cold save"+with+", request units of warm", mean(first, units)/mean(later, units), "times", target)
 	return nil
 }
 
-// meet has a new node save to each recipient, and then again.
-func (c coldStage) meet(ctx context.Context, a *account.Account, l layout.Layout, src *source, actors []domain.ActorID) (cold, warm []cost, err error) {
+// measureFirstSaves has a new node save to each recipient, and then again.
+func (c coldStage) measureFirstSaves(ctx context.Context, a *account.Account, l layout.Layout, src *eventSource, actors []domain.ActorID) (cold, warm []cost, err error) {
 	line := a.Line()
 	s, err := l.Open(ctx, a, line)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer s.Close()
-	if _, err := s.Watermark(ctx, src.actor()); err != nil { // for the client to find the account
+	if _, err := s.Watermark(ctx, src.newActor()); err != nil { // for the client to find the account
 		return nil, nil, err
 	}
 	if cold, err = saveOneEach(ctx, s, line, src, actors); err != nil {
@@ -104,10 +104,10 @@ func (c coldStage) meet(ctx context.Context, a *account.Account, l layout.Layout
 	return cold, warm, nil
 }
 
-// fill saves the stored events without the modelled latency and charges. For the hub it saves
+// fillStore saves the stored events without the modelled latency and charges. For the hub it saves
 // those of a recipient one by one, because its documents depend on that; the other layouts have a document for
 // each event, so they save all at once.
-func (c coldStage) fill(ctx context.Context, a *account.Account, l layout.Layout, src *source, actors []domain.ActorID) error {
+func (c coldStage) fillStore(ctx context.Context, a *account.Account, l layout.Layout, src *eventSource, actors []domain.ActorID) error {
 	s, err := l.Open(ctx, a, a.Unmetered())
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (c coldStage) fill(ctx context.Context, a *account.Account, l layout.Layout
 	saves := make([][][]domain.Event, len(actors)) // made in one order, whatever order they are saved in
 	for a, actor := range actors {
 		for i := range c.stored / batch {
-			events := src.events(batch, actor, 1)
+			events := src.newEvents(batch, actor, 1)
 			for j := range events {
 				if c.kinds > 1 {
 					events[j].ContentType = kindNumber((i*batch + j) % c.kinds)

@@ -19,9 +19,9 @@ type cost struct {
 	took time.Duration
 }
 
-// measure does something over l and says what it took. What others have thrown away
-// before is collected before.
-func measure(l *account.Line, do func() error) (cost, error) {
+// measureCost calls do, which works over l, and returns its cost. Garbage of earlier work is
+// collected first.
+func measureCost(l *account.Line, do func() error) (cost, error) {
 	runtime.GC()
 	before, began := l.Count(), time.Now()
 	err := do()
@@ -45,9 +45,9 @@ func saveAll(ctx context.Context, s *layout.Store, to domain.ActorID, events []d
 	return nil
 }
 
-// fill saves events past the physics, with a store of its own, whose background work is
-// complete when fill returns.
-func fill(ctx context.Context, l layout.Layout, a *account.Account, to domain.ActorID, events []domain.Event) error {
+// fillStore saves events without the modelled latency and charges, with a store of its own. It
+// returns when the background work of that store is complete.
+func fillStore(ctx context.Context, l layout.Layout, a *account.Account, to domain.ActorID, events []domain.Event) error {
 	s, err := l.Open(ctx, a, a.Unmetered())
 	if err != nil {
 		return err
@@ -69,15 +69,15 @@ func openBundle(ctx context.Context, s *layout.Store, actor domain.ActorID, id d
 	if next.Open != nil {
 		return *next.Open, nil
 	}
-	bundle, err := compose(ctx, id, next.Run)
+	bundle, err := composeBundle(ctx, id, next.Run)
 	if err != nil {
 		return domain.Bundle{}, err
 	}
 	return s.Add(ctx, bundle, next.Run)
 }
 
-// compose makes a bundle of what run yields.
-func compose(ctx context.Context, id domain.BundleID, run repository.Run) (domain.Bundle, error) {
+// composeBundle makes a bundle of the events of run.
+func composeBundle(ctx context.Context, id domain.BundleID, run repository.Run) (domain.Bundle, error) {
 	bundle := domain.Bundle{
 		ID: id, Group: run.Group(), Cabinet: run.Cabinet(), Content: domain.Manifest, Format: domain.JSON, Version: "1.0",
 	}
@@ -94,7 +94,7 @@ func compose(ctx context.Context, id domain.BundleID, run repository.Run) (domai
 	return bundle, nil
 }
 
-// median returns the middle one of values, by what of counts.
+// median returns the median of values, each measured by of.
 func median[T any](values []T, of func(T) float64) float64 {
 	found := make([]float64, len(values))
 	for i, v := range values {
@@ -104,7 +104,7 @@ func median[T any](values []T, of func(T) float64) float64 {
 	return found[len(found)/2]
 }
 
-// mean returns the mean of values, by what of counts.
+// mean returns the mean of values, each measured by of.
 func mean[T any](values []T, of func(T) float64) float64 {
 	var sum float64
 	for _, v := range values {

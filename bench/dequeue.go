@@ -11,15 +11,15 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// dequeue confirms a bundle of 51,200 events and one of a single event in turn, again
-// and again: between two Dequeues an operator's Replay opens the bundle anew, past the
-// physics. The hints that follow the answer are counted, and not timed. The price is that
-// of the first Dequeue of a bundle: later ones find their hints written.
-func dequeue(ctx context.Context, r *run) error {
-	return r.inNewPlace(ctx, func(p place) error { return dequeueAt(ctx, r, p.Account) })
+// measureDequeue confirms a bundle of 51,200 events and one of a single event in turn, again and
+// again: between two Dequeues an operator's Replay opens the bundle again, past the physics. The
+// hints that follow the answer are counted, and not timed. The price is that of the first Dequeue
+// of a bundle: later ones find their hints written.
+func measureDequeue(ctx context.Context, r *scenarioRun) error {
+	return r.inNewSite(ctx, func(p testSite) error { return dequeueAt(ctx, r, p.Account) })
 }
 
-func dequeueAt(ctx context.Context, r *run, a *account.Account) error {
+func dequeueAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	if err := hub.Provision(ctx, a, perContainer); err != nil {
 		return err
 	}
@@ -35,20 +35,20 @@ func dequeueAt(ctx context.Context, r *run, a *account.Account) error {
 	}
 	defer stopOperator()
 
-	src := source{seed: r.Seed}
+	src := eventSource{seed: r.Seed}
 	sizes := []int{1, int(worst)}
 	queues := make([]*repeated, len(sizes))
 	for i, n := range sizes {
-		r.progress(0, "fill and peek %d events", n)
+		r.reportProgress(0, "fill and peek %d events", n)
 		if queues[i], err = newRepeated(ctx, a, &src, n); err != nil {
 			return err
 		}
 	}
-	times := pick(r, 500, 100)
+	times := pickSize(r, 500, 100)
 	for i := range times {
-		r.progress(float64(i)/float64(times), "%d of %d", i, times)
+		r.reportProgress(float64(i)/float64(times), "%d of %d", i, times)
 		for _, q := range queues {
-			if err := q.dequeue(ctx, measured, line, operator); err != nil {
+			if err := q.dequeueAgain(ctx, measured, line, operator); err != nil {
 				return err
 			}
 		}
@@ -56,18 +56,18 @@ func dequeueAt(ctx context.Context, r *run, a *account.Account) error {
 	one, all := queues[0], queues[1]
 	for i, q := range queues {
 		what := []string{"1 event", "51,200 events"}[i]
-		r.figure("hub", what+", p50", quantile(q.costs, 0.50, milliseconds), "ms", nil)
+		r.reportFigure("hub", what+", p50", quantile(q.costs, 0.50, milliseconds), "ms", nil)
 		var target *figure.Target
 		if q == all {
 			target = figure.AtMost(100)
 		}
-		r.figure("hub", what+", p99", quantile(q.costs, 0.99, milliseconds), "ms", target)
-		r.figure("hub", what+", request units, hints counted", units(q.costs[0]), "RU", nil)
-		r.figure("hub", what+", requests, hints counted", requests(q.costs[0]), "requests", nil)
-		r.percentiles("hub, "+what, q.costs)
+		r.reportFigure("hub", what+", p99", quantile(q.costs, 0.99, milliseconds), "ms", target)
+		r.reportFigure("hub", what+", request units, hints counted", units(q.costs[0]), "RU", nil)
+		r.reportFigure("hub", what+", requests, hints counted", requests(q.costs[0]), "requests", nil)
+		r.reportPercentiles("hub, "+what, q.costs)
 	}
-	r.figure("hub", "p99 of 51,200 events, of 1", quantile(all.costs, 0.99, milliseconds)/quantile(one.costs, 0.99, milliseconds), "times", figure.AtMost(1.2))
-	r.figure("hub", "p50 of 51,200 events, of 1", quantile(all.costs, 0.50, milliseconds)/quantile(one.costs, 0.50, milliseconds), "times", figure.AtMost(1.2))
+	r.reportFigure("hub", "p99 of 51,200 events, of 1", quantile(all.costs, 0.99, milliseconds)/quantile(one.costs, 0.99, milliseconds), "times", figure.AtMost(1.2))
+	r.reportFigure("hub", "p50 of 51,200 events, of 1", quantile(all.costs, 0.50, milliseconds)/quantile(one.costs, 0.50, milliseconds), "times", figure.AtMost(1.2))
 	return nil
 }
 
@@ -79,9 +79,9 @@ type repeated struct {
 	costs []cost
 }
 
-func newRepeated(ctx context.Context, a *account.Account, src *source, n int) (*repeated, error) {
-	q := &repeated{actor: src.actor()}
-	if err := fill(ctx, hub, a, q.actor, src.events(n, q.actor, 1)); err != nil {
+func newRepeated(ctx context.Context, a *account.Account, src *eventSource, n int) (*repeated, error) {
+	q := &repeated{actor: src.newActor()}
+	if err := fillStore(ctx, hub, a, q.actor, src.newEvents(n, q.actor, 1)); err != nil {
 		return nil, err
 	}
 	s, err := hub.Open(ctx, a, a.Unmetered())
@@ -89,15 +89,15 @@ func newRepeated(ctx context.Context, a *account.Account, src *source, n int) (*
 		return nil, err
 	}
 	defer s.Close()
-	bundle, err := openBundle(ctx, s, q.actor, src.id())
+	bundle, err := openBundle(ctx, s, q.actor, src.newID())
 	q.id, q.group = bundle.ID, bundle.Group
 	return q, err
 }
 
-// dequeue closes the bundle, measured, and has it opened again.
-func (q *repeated) dequeue(ctx context.Context, measured *cosmos.Repository, l *account.Line, operator *cosmos.Repository) error {
+// dequeueAgain closes the bundle, measured, and has it opened again.
+func (q *repeated) dequeueAgain(ctx context.Context, measured *cosmos.Repository, l *account.Line, operator *cosmos.Repository) error {
 	before := l.Count()
-	took, err := measure(l, func() error {
+	took, err := measureCost(l, func() error {
 		_, err := measured.Acknowledge(ctx, q.actor, q.id)
 		return err
 	})
@@ -121,11 +121,11 @@ func quantile(costs []cost, share float64, of func(cost) float64) float64 {
 	return found[min(int(share*float64(len(found))), len(found)-1)]
 }
 
-// percentiles draws the times of costs.
-func (r *run) percentiles(name string, costs []cost) {
+// reportPercentiles draws the times of costs.
+func (r *scenarioRun) reportPercentiles(name string, costs []cost) {
 	var points []figure.Point
 	for _, share := range []float64{0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998} {
 		points = append(points, figure.Point{X: share, Y: quantile(costs, share, milliseconds)})
 	}
-	r.curve(figure.Percentiles, name, "ms", points...)
+	r.reportCurve(figure.Percentiles, name, "ms", points...)
 }

@@ -18,6 +18,6 @@
 // those of this machine and the model together; request units and requests depend on
 // neither. So a claim about time is a ratio of two figures of one run where it can be.
 //
-// A scenario that cannot be carried out is an error. A target that is missed is not:
-// it is a figure that says so, and whoever runs the bench exits with 1.
+// A scenario that cannot be carried out is an error. A target that is missed is not: it is a figure
+// that says so, and the command that runs the bench exits with 1.
 package bench

@@ -13,21 +13,21 @@ import (
 // drainBundle is how many events each bundle of the drain has: five fill a drawer.
 const drainBundle = 2000
 
-// drain fetches and confirms 100,000 events of one cabinet in bundles of 2,000.
-func drain(ctx context.Context, r *run) error {
-	return r.inNewPlace(ctx, func(p place) error { return drainAt(ctx, r, p.Account) })
+// measureDrain fetches and confirms 100,000 events of one cabinet in bundles of 2,000.
+func measureDrain(ctx context.Context, r *scenarioRun) error {
+	return r.inNewSite(ctx, func(p testSite) error { return drainAt(ctx, r, p.Account) })
 }
 
-func drainAt(ctx context.Context, r *run, a *account.Account) error {
+func drainAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	if err := hub.Provision(ctx, a, perContainer); err != nil {
 		return err
 	}
 
 	const bundles = 50
-	src := source{seed: r.Seed}
-	actor := src.actor()
-	r.progress(0, "fill")
-	if err := fill(ctx, hub, a, actor, drainEvents(&src, actor, bundles)); err != nil {
+	src := eventSource{seed: r.Seed}
+	actor := src.newActor()
+	r.reportProgress(0, "fill")
+	if err := fillStore(ctx, hub, a, actor, drainEvents(&src, actor, bundles)); err != nil {
 		return err
 	}
 	line := a.Line()
@@ -41,9 +41,9 @@ func drainAt(ctx context.Context, r *run, a *account.Account) error {
 	}
 	costs := make([]cost, bundles)
 	for i := range costs {
-		r.progress(float64(i)/bundles, "bundle %d of %d", i+1, bundles)
-		costs[i], err = measure(line, func() error {
-			bundle, err := openBundle(ctx, s, actor, src.id())
+		r.reportProgress(float64(i)/bundles, "bundle %d of %d", i+1, bundles)
+		costs[i], err = measureCost(line, func() error {
+			bundle, err := openBundle(ctx, s, actor, src.newID())
 			if err != nil {
 				return err
 			}
@@ -65,25 +65,25 @@ func drainAt(ctx context.Context, r *run, a *account.Account) error {
 	first, last := costs[0], costs[bundles-1]
 	for i, c := range []cost{first, last} {
 		name := []string{"bundle 1", "bundle 50"}[i]
-		r.figure("hub", name+", requests", requests(c), "requests", nil)
-		r.figure("hub", name+", request units", units(c), "RU", nil)
+		r.reportFigure("hub", name+", requests", requests(c), "requests", nil)
+		r.reportFigure("hub", name+", request units", units(c), "RU", nil)
 	}
-	r.figure("hub", "requests of bundle 50, of 1", requests(last)/requests(first), "times", figure.AtMost(1.1))
-	r.figure("hub", "request units of bundle 50, of 1", units(last)/units(first), "times", figure.AtMost(1.1))
-	r.figure("hub", "dearest bundle, of the middle one", quantile(costs, 1, units)/median(costs, units), "times", nil)
-	r.figure("hub", "peek and dequeue, p50", median(costs, milliseconds), "ms", nil)
+	r.reportFigure("hub", "requests of bundle 50, of 1", requests(last)/requests(first), "times", figure.AtMost(1.1))
+	r.reportFigure("hub", "request units of bundle 50, of 1", units(last)/units(first), "times", figure.AtMost(1.1))
+	r.reportFigure("hub", "dearest bundle, of the middle one", quantile(costs, 1, units)/median(costs, units), "times", nil)
+	r.reportFigure("hub", "peek and dequeue, p50", median(costs, milliseconds), "ms", nil)
 	var points []figure.Point
 	for i, c := range costs {
 		points = append(points, figure.Point{X: float64((i + 1) * drainBundle), Y: units(c)})
 	}
-	r.curve(figure.Growth, "hub, a bundle after so many events", "RU", points...)
+	r.reportCurve(figure.Growth, "hub, a bundle after so many events", "RU", points...)
 	return nil
 }
 
-// drainEvents weigh 25 KB, but the last one of each bundle, which fills it up.
-func drainEvents(src *source, to domain.ActorID, bundles int) []domain.Event {
+// drainEvents returns events of 25 KB. The last one of each bundle is larger, and fills it.
+func drainEvents(src *eventSource, to domain.ActorID, bundles int) []domain.Event {
 	const weight = domain.MaxBundleWeight / drainBundle // and a rest
-	events := src.events(bundles*drainBundle, to, weight)
+	events := src.newEvents(bundles*drainBundle, to, weight)
 	for i := drainBundle - 1; i < len(events); i += drainBundle {
 		events[i].Weight = domain.MaxBundleWeight - (drainBundle-1)*weight
 	}

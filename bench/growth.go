@@ -15,37 +15,37 @@ import (
 // growthBundle is how many events are saved, peeked and dequeued each time.
 const growthBundle = 128
 
-// growth does the same few operations on a queue of a thousand events, of ten thousand,
+// measureGrowth does the same few operations on a queue of a thousand events, of ten thousand,
 // and so on: what is stored already must not make them dearer.
-func growth(ctx context.Context, r *run) error {
-	return r.inNewPlace(ctx, func(p place) error { return growthAt(ctx, r, p.Account) })
+func measureGrowth(ctx context.Context, r *scenarioRun) error {
+	return r.inNewSite(ctx, func(p testSite) error { return growthAt(ctx, r, p.Account) })
 }
 
-func growthAt(ctx context.Context, r *run, a *account.Account) error {
+func growthAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	if err := hub.Provision(ctx, a, perContainer); err != nil {
 		return err
 	}
-	sizes := pick(r, []int{1_000, 10_000, 100_000, 1_000_000}, []int{1_000, 10_000, 100_000})
-	times := pick(r, 60, 20)
-	g := &growing{account: a, src: source{seed: r.Seed}, line: a.Line()}
-	g.actor = g.src.actor()
+	sizes := pickSize(r, []int{1_000, 10_000, 100_000, 1_000_000}, []int{1_000, 10_000, 100_000})
+	times := pickSize(r, 60, 20)
+	g := &growing{account: a, src: eventSource{seed: r.Seed}, line: a.Line()}
+	g.actor = g.src.newActor()
 	var err error
 	if g.store, err = hub.Open(ctx, a, g.line); err != nil {
 		return err
 	}
 	defer g.store.Close()
 	for i, size := range sizes {
-		r.progress(float64(i)/float64(len(sizes)), "fill up to %d events", size)
+		r.reportProgress(float64(i)/float64(len(sizes)), "fill up to %d events", size)
 		if err := g.fillTo(ctx, size); err != nil {
 			return err
 		}
-		r.progress((float64(i)+0.5)/float64(len(sizes)), "measure with %d events", size)
-		if err := g.measure(ctx, size, times); err != nil {
+		r.reportProgress((float64(i)+0.5)/float64(len(sizes)), "measure with %d events", size)
+		if err := g.measureSize(ctx, size, times); err != nil {
 			return err
 		}
 	}
 	for _, operation := range growthOperations {
-		g.report(r, operation)
+		g.reportOperation(r, operation)
 	}
 	return nil
 }
@@ -55,7 +55,7 @@ var growthOperations = []string{"save", "peek", "dequeue"}
 // growing is a queue that grows, and what was measured of it.
 type growing struct {
 	account *account.Account
-	src     source
+	src     eventSource
 	line    *account.Line
 	store   *layout.Store
 	actor   domain.ActorID
@@ -83,7 +83,7 @@ func (g *growing) fillTo(ctx context.Context, size int) error {
 	}
 	defer s.Close()
 	for ; g.waiting < size; g.waiting += growthBundle {
-		if err := saveAll(ctx, s, g.actor, g.src.events(growthBundle, g.actor, growthWeight)); err != nil {
+		if err := saveAll(ctx, s, g.actor, g.src.newEvents(growthBundle, g.actor, growthWeight)); err != nil {
 			return fmt.Errorf("fill %s: %w", hub.Name, err)
 		}
 	}
@@ -91,13 +91,13 @@ func (g *growing) fillTo(ctx context.Context, size int) error {
 	return nil
 }
 
-// measure does each operation so many times. The store has seen the queue at its new
-// size once before, as one that has been at work for a while has.
-func (g *growing) measure(ctx context.Context, size, times int) error {
+// measureSize does each operation times times. The store has seen the queue at its new size once
+// before, as one that has been at work for a while has.
+func (g *growing) measureSize(ctx context.Context, size, times int) error {
 	costs := map[string][]cost{}
 	for i := range times + 1 {
-		id := g.src.id()
-		events := g.src.events(growthBundle, g.actor, growthWeight)
+		id := g.src.newID()
+		events := g.src.newEvents(growthBundle, g.actor, growthWeight)
 		for _, operation := range growthOperations {
 			took, err := g.measureOnce(ctx, operation, id, events)
 			if err != nil {
@@ -116,7 +116,7 @@ func (g *growing) measure(ctx context.Context, size, times int) error {
 
 func (g *growing) measureOnce(ctx context.Context, operation string, id domain.BundleID, events []domain.Event) (cost, error) {
 	before := g.line.Count()
-	took, err := measure(g.line, func() error {
+	took, err := measureCost(g.line, func() error {
 		switch operation {
 		case "save":
 			return saveAll(ctx, g.store, g.actor, events)
@@ -138,8 +138,8 @@ func (g *growing) measureOnce(ctx context.Context, operation string, id domain.B
 	return took, err
 }
 
-// report tells what an operation cost at each size, and how much that grew.
-func (g *growing) report(r *run, operation string) {
+// reportOperation reports the cost of an operation at each size, and how much it grew.
+func (g *growing) reportOperation(r *scenarioRun, operation string) {
 	var sizes, took, charged, asked []float64
 	var time, price []figure.Point
 	for _, f := range g.found {
@@ -149,14 +149,14 @@ func (g *growing) report(r *run, operation string) {
 		x, ms, ru := float64(f.size), median(f.costs, milliseconds), median(f.costs, units)
 		sizes, took, charged, asked = append(sizes, x), append(took, ms), append(charged, ru), append(asked, median(f.costs, requests))
 		time, price = append(time, figure.Point{X: x, Y: ms}), append(price, figure.Point{X: x, Y: ru})
-		r.figure("hub", fmt.Sprintf("%s with %d events stored", operation, f.size), ms, "ms", nil)
+		r.reportFigure("hub", fmt.Sprintf("%s with %d events stored", operation, f.size), ms, "ms", nil)
 	}
 	last := len(sizes) - 1
-	r.figure("hub", operation+", slope of time", slope(sizes, took), "log/log", figure.AtMost(0.1))
-	r.figure("hub", operation+", request units, most of least", charged[last]/charged[0], "times", figure.AtMost(1.05))
-	r.figure("hub", operation+", requests, most of least", asked[last]/asked[0], "times", figure.AtMost(1))
-	r.curve(figure.Growth, "hub "+operation, "ms", time...)
-	r.curve(figure.Growth, "hub "+operation, "RU", price...)
+	r.reportFigure("hub", operation+", slope of time", slope(sizes, took), "log/log", figure.AtMost(0.1))
+	r.reportFigure("hub", operation+", request units, most of least", charged[last]/charged[0], "times", figure.AtMost(1.05))
+	r.reportFigure("hub", operation+", requests, most of least", asked[last]/asked[0], "times", figure.AtMost(1))
+	r.reportCurve(figure.Growth, "hub "+operation, "ms", time...)
+	r.reportCurve(figure.Growth, "hub "+operation, "RU", price...)
 }
 
 // slope is that of the straight line that fits best to the logarithms of x and y.

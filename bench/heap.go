@@ -17,8 +17,8 @@ type heapSize struct {
 	sizes []float64 // bytes
 }
 
-// look takes one more size. It is an operation of a load, and not counted.
-func (h *heapSize) look(context.Context) load.Outcome {
+// addSample takes one more size. It is an operation of a load, and not counted.
+func (h *heapSize) addSample(context.Context) load.Outcome {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
 	h.mu.Lock()
@@ -27,14 +27,14 @@ func (h *heapSize) look(context.Context) load.Outcome {
 	return load.Outcome{}
 }
 
-// end is the size in the last tenth of the time.
-func (h *heapSize) end() float64 { return h.median(0.9, 1) }
+// endSize is the size in the last tenth of the time.
+func (h *heapSize) endSize() float64 { return h.median(0.9, 1) }
 
 // growsFrom is by how many per cent the size in the last tenth is above that in the
 // tenth that begins at a part of the time. Both are medians: when the collector looks,
 // this or that big answer may be under way.
 func (h *heapSize) growsFrom(part float64) float64 {
-	return 100 * (h.end()/h.median(part, part+0.1) - 1)
+	return 100 * (h.endSize()/h.median(part, part+0.1) - 1)
 }
 
 func (h *heapSize) median(from, to float64) float64 {

@@ -14,8 +14,8 @@ import (
 )
 
 // provisionAll makes the containers of all layouts that r measures.
-func (r *run) provisionAll(ctx context.Context, a *account.Account) error {
-	for _, l := range r.layouts() {
+func (r *scenarioRun) provisionAll(ctx context.Context, a *account.Account) error {
+	for _, l := range r.measuredLayouts() {
 		if err := l.Provision(ctx, a, perContainer); err != nil {
 			return fmt.Errorf("provision %s: %w", l.Name, err)
 		}

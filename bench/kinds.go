@@ -11,10 +11,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// kinds saves single events of ever more kinds for one recipient, without physics. Then
+// measureKinds saves single events of ever more kinds for one recipient, without physics. Then
 // the hub delivers and removes all of them, and saves again: kinds without events must cost
 // nothing. Nor may 10,000 kinds that have come and gone, some at a time.
-func kinds(ctx context.Context, r *run) error {
+func measureKinds(ctx context.Context, r *scenarioRun) error {
 	modelled := *r
 	modelled.Endpoint = ""
 	return r.eachLayout(func(l layout.Layout, progress progressFunc) error {
@@ -23,22 +23,22 @@ func kinds(ctx context.Context, r *run) error {
 	})
 }
 
-func kindsOf(ctx context.Context, r *run, l layout.Layout) error {
+func kindsOf(ctx context.Context, r *scenarioRun, l layout.Layout) error {
 	return onNewAccount(ctx, account.Options{}, l, func(a *account.Account, line *account.Line, s *layout.Store) error {
 		return kindsOn(ctx, r, a, line, l, s)
 	})
 }
 
-func kindsOn(ctx context.Context, r *run, a *account.Account, line *account.Line, l layout.Layout, s *layout.Store) error {
-	k := &kindSaver{store: s, line: line, src: source{seed: r.Seed}}
-	k.actor = k.src.actor()
-	counts := pick(r, []int{1, 10, 100, 1_000}, []int{1, 10, 100})
+func kindsOn(ctx context.Context, r *scenarioRun, a *account.Account, line *account.Line, l layout.Layout, s *layout.Store) error {
+	k := &kindSaver{store: s, line: line, src: eventSource{seed: r.Seed}}
+	k.actor = k.src.newActor()
+	counts := pickSize(r, []int{1, 10, 100, 1_000}, []int{1, 10, 100})
 	var first kindsCost
 	for i, n := range counts {
-		if err := k.raise(ctx, n); err != nil {
+		if err := k.saveKindsUpTo(ctx, n); err != nil {
 			return err
 		}
-		found, err := k.report(ctx, r, a, l, fmt.Sprintf("with %d kinds", n), nil)
+		found, err := k.reportCost(ctx, r, a, l, fmt.Sprintf("with %d kinds", n), nil)
 		if err != nil {
 			return err
 		}
@@ -49,8 +49,8 @@ func kindsOn(ctx context.Context, r *run, a *account.Account, line *account.Line
 	if l.Name != hub.Name {
 		return nil
 	}
-	r.progress(0.5, "%s: deliver and remove %d kinds", l.Name, k.kinds)
-	if err := k.remove(ctx, a, l); err != nil {
+	r.reportProgress(0.5, "%s: deliver and remove %d kinds", l.Name, k.kinds)
+	if err := k.removeAll(ctx, a, l); err != nil {
 		return err
 	}
 	accepted := 0
@@ -64,13 +64,13 @@ func kindsOn(ctx context.Context, r *run, a *account.Account, line *account.Line
 		}
 	}
 	gone := fmt.Sprintf("after %d kinds are gone", k.kinds)
-	r.figure(l.Name, fmt.Sprintf("further kinds of %d accepted %s", more, gone), float64(accepted), "kinds", figure.AtLeast(more))
+	r.reportFigure(l.Name, fmt.Sprintf("further kinds of %d accepted %s", more, gone), float64(accepted), "kinds", figure.AtLeast(more))
 	come := k.kinds
-	for all := pick(r, 10_000, 500); come < all; come += k.kinds {
-		if err := k.remove(ctx, a, l); err != nil {
+	for all := pickSize(r, 10_000, 500); come < all; come += k.kinds {
+		if err := k.removeAll(ctx, a, l); err != nil {
 			return err
 		}
-		r.progress(0.5+0.5*float64(come)/float64(all), "%s: %d kinds have come and gone", l.Name, come)
+		r.reportProgress(0.5+0.5*float64(come)/float64(all), "%s: %d kinds have come and gone", l.Name, come)
 		k.kinds = 100
 		var events []domain.Event
 		for n := range k.kinds {
@@ -80,20 +80,20 @@ func kindsOn(ctx context.Context, r *run, a *account.Account, line *account.Line
 			return err
 		}
 	}
-	if err := k.remove(ctx, a, l); err != nil {
+	if err := k.removeAll(ctx, a, l); err != nil {
 		return err
 	}
 	k.kinds = 0
-	if err := k.raise(ctx, 1); err != nil {
+	if err := k.saveKindsUpTo(ctx, 1); err != nil {
 		return err
 	}
-	_, err := k.report(ctx, r, a, l, fmt.Sprintf("after %d kinds have come and gone", come), &first)
+	_, err := k.reportCost(ctx, r, a, l, fmt.Sprintf("after %d kinds have come and gone", come), &first)
 	return err
 }
 
-// remove delivers and removes all events, with their kinds.
-func (k *kindSaver) remove(ctx context.Context, a *account.Account, l layout.Layout) error {
-	if err := k.deliver(ctx); err != nil {
+// removeAll delivers and removes all events, with their kinds.
+func (k *kindSaver) removeAll(ctx context.Context, a *account.Account, l layout.Layout) error {
+	if err := k.deliverAll(ctx); err != nil {
 		return err
 	}
 	for range 2 { // the first removes the events and the kinds, the second what the gates say of these
@@ -114,14 +114,14 @@ type kindsCost struct {
 type kindSaver struct {
 	store *layout.Store
 	line  *account.Line
-	src   source
+	src   eventSource
 	actor domain.ActorID
 	kinds int // that have events
 }
 
 // event returns an event of kind n.
 func (k *kindSaver) event(n int) []domain.Event {
-	events := k.src.events(1, k.actor, 1)
+	events := k.src.newEvents(1, k.actor, 1)
 	events[0].ContentType = kindNumber(n)
 	return events
 }
@@ -131,8 +131,8 @@ func kindNumber(n int) domain.ContentType {
 	return must(domain.ParseContentType(fmt.Sprintf("kind-%d", n)))
 }
 
-// raise saves an event of each kind up to n that has none.
-func (k *kindSaver) raise(ctx context.Context, n int) error {
+// saveKindsUpTo saves an event of each kind up to n that has none.
+func (k *kindSaver) saveKindsUpTo(ctx context.Context, n int) error {
 	for ; k.kinds < n; k.kinds++ {
 		if err := saveAll(ctx, k.store, k.actor, k.event(k.kinds)); err != nil {
 			return err
@@ -141,9 +141,9 @@ func (k *kindSaver) raise(ctx context.Context, n int) error {
 	return nil
 }
 
-// report reports the cost of a Save of one event of a known kind, and the size of the head.
-// It is to be at most that of earlier, if given, and a tenth.
-func (k *kindSaver) report(ctx context.Context, r *run, a *account.Account, l layout.Layout, when string, earlier *kindsCost) (found kindsCost, err error) {
+// reportCost reports the cost of a Save of one event of a known kind, and the size of the head. The
+// target is the cost of earlier, if given, plus a tenth.
+func (k *kindSaver) reportCost(ctx context.Context, r *scenarioRun, a *account.Account, l layout.Layout, when string, earlier *kindsCost) (found kindsCost, err error) {
 	const times = 20
 	before := k.line.Count()
 	for i := range times {
@@ -167,18 +167,18 @@ func (k *kindSaver) report(ctx context.Context, r *run, a *account.Account, l la
 		}
 		return figure.AtMost(1.1 * was(earlier))
 	}
-	r.figure(l.Name, "save of one event "+when+", request units", found.units, "RU", target(func(c *kindsCost) float64 { return c.units }))
-	r.figure(l.Name, "save of one event "+when+", requests", found.requests, "requests", target(func(c *kindsCost) float64 { return c.requests }))
+	r.reportFigure(l.Name, "save of one event "+when+", request units", found.units, "RU", target(func(c *kindsCost) float64 { return c.units }))
+	r.reportFigure(l.Name, "save of one event "+when+", requests", found.requests, "requests", target(func(c *kindsCost) float64 { return c.requests }))
 	if l.Name == hub.Name {
-		r.figure(l.Name, "head "+when, found.head, "KB", target(func(c *kindsCost) float64 { return c.head }))
+		r.reportFigure(l.Name, "head "+when, found.head, "KB", target(func(c *kindsCost) float64 { return c.head }))
 	}
 	return found, nil
 }
 
-// deliver peeks and dequeues until nothing waits.
-func (k *kindSaver) deliver(ctx context.Context) error {
+// deliverAll peeks and dequeues until nothing waits.
+func (k *kindSaver) deliverAll(ctx context.Context) error {
 	for {
-		bundle, err := openBundle(ctx, k.store, k.actor, k.src.id())
+		bundle, err := openBundle(ctx, k.store, k.actor, k.src.newID())
 		if errors.Is(err, domain.ErrNoData) {
 			k.store.Settle(ctx, k.actor)
 			return nil

@@ -19,10 +19,10 @@ const backlogScale = 100
 // backlogOptions are those of a hub at backlogScale.
 var backlogOptions = cosmos.Options{DrawerCapacity: 10_000 / backlogScale, IndexBytes: (64 << 20) / backlogScale}
 
-// largeBacklog saves single events while ever more wait, and for two recipients in turn,
+// measureLargeBacklog saves single events while ever more wait, and for two recipients in turn,
 // without physics. Sizes are scaled: drawers hold 100 events and the memory for ids is a
 // hundredth of its default, so that 1,000 waiting events stand for 100,000.
-func largeBacklog(ctx context.Context, r *run) error {
+func measureLargeBacklog(ctx context.Context, r *scenarioRun) error {
 	modelled := *r
 	modelled.Endpoint = ""
 	r = &modelled
@@ -33,7 +33,7 @@ func largeBacklog(ctx context.Context, r *run) error {
 	return errors.Join(largeBacklogAt(ctx, r, a), a.Close())
 }
 
-func largeBacklogAt(ctx context.Context, r *run, a *account.Account) error {
+func largeBacklogAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	if err := hub.Provision(ctx, a, perContainer); err != nil {
 		return err
 	}
@@ -48,16 +48,16 @@ func largeBacklogAt(ctx context.Context, r *run, a *account.Account) error {
 		return err
 	}
 	defer stopFull()
-	b := &backlog{filler: full, repository: s, line: line, src: source{seed: r.Seed}, waiting: map[domain.ActorID]int{}}
-	sizes := pick(r, []int{1_000, 10_000, 100_000, 400_000}, []int{1_000, 10_000})
-	first, second := b.src.actor(), b.src.actor()
+	b := &backlog{filler: full, repository: s, line: line, src: eventSource{seed: r.Seed}, waiting: map[domain.ActorID]int{}}
+	sizes := pickSize(r, []int{1_000, 10_000, 100_000, 400_000}, []int{1_000, 10_000})
+	first, second := b.src.newActor(), b.src.newActor()
 	var requestsOf []float64
 	for i, size := range sizes {
-		r.progress(0.8*float64(i)/float64(len(sizes)), "fill up to %d events", size)
+		r.reportProgress(0.8*float64(i)/float64(len(sizes)), "fill up to %d events", size)
 		if err := b.fillTo(ctx, first, size); err != nil {
 			return err
 		}
-		took, err := b.save(ctx, first)
+		took, err := b.measureSaves(ctx, first)
 		if err != nil {
 			return err
 		}
@@ -65,34 +65,34 @@ func largeBacklogAt(ctx context.Context, r *run, a *account.Account) error {
 		reportSaves(r, fmt.Sprintf("save of one event with %d events waiting", size*backlogScale), took)
 	}
 	// One more, whatever waits, once the filters do not fit into the memory for ids.
-	r.figure(hub.Name, "save of one event, requests, most less least", slices.Max(requestsOf)-slices.Min(requestsOf), "requests", figure.AtMost(1))
+	r.reportFigure(hub.Name, "save of one event, requests, most less least", slices.Max(requestsOf)-slices.Min(requestsOf), "requests", figure.AtMost(1))
 
 	// The ids of one recipient of this size fit into the memory for ids; those of two do not.
-	size := pick(r, 40_000, 4_000)
-	r.progress(0.9, "two recipients of %d events in turn", size)
-	third := b.src.actor()
+	size := pickSize(r, 40_000, 4_000)
+	r.reportProgress(0.9, "two recipients of %d events in turn", size)
+	third := b.src.newActor()
 	for _, actor := range []domain.ActorID{second, third} {
 		if err := b.fillTo(ctx, actor, size); err != nil {
 			return err
 		}
 	}
-	alone, err := b.save(ctx, second)
+	alone, err := b.measureSaves(ctx, second)
 	if err != nil {
 		return err
 	}
-	inTurn, err := b.save(ctx, second, third)
+	inTurn, err := b.measureSaves(ctx, second, third)
 	if err != nil {
 		return err
 	}
 	reportSaves(r, fmt.Sprintf("save for one recipient of %d events", size*backlogScale), alone)
 	reportSaves(r, fmt.Sprintf("save for one of two recipients of %d events in turn", size*backlogScale), inTurn)
-	r.figure(hub.Name, "save for two recipients in turn, request units of one", median(inTurn, units)/median(alone, units), "times", figure.AtMost(1.1))
+	r.reportFigure(hub.Name, "save for two recipients in turn, request units of one", median(inTurn, units)/median(alone, units), "times", figure.AtMost(1.1))
 	return nil
 }
 
-func reportSaves(r *run, what string, costs []cost) {
-	r.figure(hub.Name, what+", request units", median(costs, units), "RU", nil)
-	r.figure(hub.Name, what+", requests", median(costs, requests), "requests", nil)
+func reportSaves(r *scenarioRun, what string, costs []cost) {
+	r.reportFigure(hub.Name, what+", request units", median(costs, units), "RU", nil)
+	r.reportFigure(hub.Name, what+", requests", median(costs, requests), "requests", nil)
 }
 
 // A backlog is the waiting events of recipients that fetch nothing.
@@ -100,7 +100,7 @@ type backlog struct {
 	filler     *cosmos.Repository // another node, which has memory for all ids
 	repository *cosmos.Repository // the node that is measured
 	line       *account.Line
-	src        source
+	src        eventSource
 	waiting    map[domain.ActorID]int
 }
 
@@ -108,7 +108,7 @@ type backlog struct {
 func (b *backlog) fillTo(ctx context.Context, actor domain.ActorID, size int) error {
 	for b.waiting[actor] < size {
 		n := min(1_000, size-b.waiting[actor])
-		saved, err := b.filler.Save(ctx, actor, b.src.events(n, actor, 1))
+		saved, err := b.filler.Save(ctx, actor, b.src.newEvents(n, actor, 1))
 		if err == nil && saved.Accepted != n {
 			err = fmt.Errorf("%d of %d events were accepted", saved.Accepted, n)
 		}
@@ -121,14 +121,14 @@ func (b *backlog) fillTo(ctx context.Context, actor domain.ActorID, size int) er
 	return nil
 }
 
-// save saves single events for actors in turn and returns what each Save cost. A first
+// measureSaves saves single events for actors in turn and returns what each Save cost. A first
 // Save for each is not among them: it reads what the memory has no room for.
-func (b *backlog) save(ctx context.Context, actors ...domain.ActorID) (costs []cost, err error) {
+func (b *backlog) measureSaves(ctx context.Context, actors ...domain.ActorID) (costs []cost, err error) {
 	const rounds = 9
 	for round := range rounds {
 		for _, actor := range actors {
 			before := b.line.Count()
-			if _, err := b.repository.Save(ctx, actor, b.src.events(1, actor, 1)); err != nil {
+			if _, err := b.repository.Save(ctx, actor, b.src.newEvents(1, actor, 1)); err != nil {
 				return nil, err
 			}
 			b.repository.Settle(ctx, actor)

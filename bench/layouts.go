@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/bench/layout"
 )
 
-// layouts returns those that r measures: the hub first, and the others in their order.
-func (r *run) layouts() []layout.Layout {
+// measuredLayouts returns those that r measures: the hub first, and the others in their order.
+func (r *scenarioRun) measuredLayouts() []layout.Layout {
 	return append([]layout.Layout{hub}, r.Beside...)
 }
 
@@ -19,16 +19,16 @@ func (r *run) layouts() []layout.Layout {
 type progressFunc func(done float64, format string, args ...any)
 
 // eachLayout measures each layout of the run. An error names the layout.
-func (r *run) eachLayout(measure func(l layout.Layout, progress progressFunc) error) error {
+func (r *scenarioRun) eachLayout(measure func(l layout.Layout, progress progressFunc) error) error {
 	return r.eachLayoutWithin(0, 1, measure)
 }
 
 // eachLayoutWithin is eachLayout for a part of the scenario, which begins at from.
-func (r *run) eachLayoutWithin(from, part float64, measure func(l layout.Layout, progress progressFunc) error) error {
-	part /= float64(len(r.layouts()))
-	for i, l := range r.layouts() {
+func (r *scenarioRun) eachLayoutWithin(from, part float64, measure func(l layout.Layout, progress progressFunc) error) error {
+	part /= float64(len(r.measuredLayouts()))
+	for i, l := range r.measuredLayouts() {
 		progress := func(done float64, format string, args ...any) {
-			r.progress(from+part*(float64(i)+done), format, args...)
+			r.reportProgress(from+part*(float64(i)+done), format, args...)
 		}
 		if err := measure(l, progress); err != nil {
 			return fmt.Errorf("%s: %w", l.Name, err)

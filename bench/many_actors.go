@@ -9,42 +9,42 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// manyActors is a market on an ordinary day: domains announce to all recipients alike,
+// measureManyActors is a market on an ordinary day: domains announce to all recipients alike,
 // and each peeks by its own clock and dequeues what it got.
 //
 // The throughput is split as it is used: of the requests for an event about two fifths
 // of the charge are for the head and the entries, in the catalog, and the rest is for
 // pages and drawers and for gates and bundles, in equal parts.
-func manyActors(ctx context.Context, r *run) error {
+func measureManyActors(ctx context.Context, r *scenarioRun) error {
 	return r.manyActors(ctx, market.Market{
-		Groups: []market.Group{{Size: pick(r, 1000, 300), Events: pick(r, 2000.0, 1000.0), Batch: 20, Period: 10 * time.Second}},
-		Lasts:  pick(r, 10*time.Minute, 30*time.Second), Settle: 10 * time.Second,
+		Groups: []market.Group{{Size: pickSize(r, 1000, 300), Events: pickSize(r, 2000.0, 1000.0), Batch: 20, Period: 10 * time.Second}},
+		Lasts:  pickSize(r, 10*time.Minute, 30*time.Second), Settle: 10 * time.Second,
 		Throughput: market.Throughput{Catalog: 40_000, Cabinet: 30_000, Bundles: 30_000},
 	})
 }
 
-func (r *run) manyActors(ctx context.Context, m market.Market) error {
+func (r *scenarioRun) manyActors(ctx context.Context, m market.Market) error {
 	heap := new(heapSize)
-	m.Beside = []load.Stream{{Arrivals: load.Every(m.Lasts/500, 0), Task: heap.look}}
-	d, err := r.hold(ctx, m, "actors come and go", 0, 1)
+	m.Beside = []load.Stream{{Arrivals: load.Every(m.Lasts/500, 0), Task: heap.addSample}}
+	d, err := r.holdMarket(ctx, m, "actors come and go", 0, 1)
 	if err != nil {
 		return err
 	}
-	r.figure("hub", "events a second", float64(d.Groups[0].Events)/d.Took.Seconds(), "1/s", nil)
-	r.latencies(d, "peek", figure.AtMost(150))
-	r.latencies(d, "peek of nothing", nil)
-	r.latencies(d, "dequeue", figure.AtMost(100))
-	r.latencies(d, "save", nil)
-	r.figure("hub", "operations that failed", float64(failed(d)), "", figure.AtMost(0))
-	r.generator(d)
-	r.figure("hub", "oldest event at the end", d.Groups[0].Oldest.Seconds(), "s", figure.AtMost(2*m.Groups[0].Period.Seconds()))
-	r.accounted("", d.Groups[0].Stock)
-	r.figure("hub", "whole life of an event", d.Life.Units()/float64(d.Groups[0].Saved), "RU", nil)
-	r.used(d, m.Throughput)
-	r.figure("hub", "heap at the end", heap.end()/(1<<20), "MB", nil)
-	// The most of it are the ids of received events, which the hub remembers in 64 MB
-	// at most; with these they are full after seven minutes, and not in a quick run.
-	r.figure("hub", "heap grows in the second half", heap.growsFrom(0.5), "%", nil)
-	r.figure("hub", "heap grows in the last quarter", heap.growsFrom(0.75), "%", pick(r, figure.AtMost(10), nil))
+	r.reportFigure("hub", "events a second", float64(d.Groups[0].Events)/d.Took.Seconds(), "1/s", nil)
+	r.reportLatencies(d, "peek", figure.AtMost(150))
+	r.reportLatencies(d, "peek of nothing", nil)
+	r.reportLatencies(d, "dequeue", figure.AtMost(100))
+	r.reportLatencies(d, "save", nil)
+	r.reportFigure("hub", "operations that failed", float64(failedOperations(d)), "", figure.AtMost(0))
+	r.reportGenerator(d)
+	r.reportFigure("hub", "oldest event at the end", d.Groups[0].Oldest.Seconds(), "s", figure.AtMost(2*m.Groups[0].Period.Seconds()))
+	r.reportDeliveries("", d.Groups[0].Stock)
+	r.reportFigure("hub", "whole life of an event", d.Life.Units()/float64(d.Groups[0].Saved), "RU", nil)
+	r.reportUsage(d, m.Throughput)
+	r.reportFigure("hub", "heap at the end", heap.endSize()/(1<<20), "MB", nil)
+	// Most of the heap is the ids of received events, which the hub keeps in up to 64 MB. With this
+	// load they fill it after seven minutes; a quick run ends before.
+	r.reportFigure("hub", "heap grows in the second half", heap.growsFrom(0.5), "%", nil)
+	r.reportFigure("hub", "heap grows in the last quarter", heap.growsFrom(0.75), "%", pickSize(r, figure.AtMost(10), nil))
 	return nil
 }

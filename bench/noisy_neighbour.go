@@ -10,61 +10,61 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// noisyNeighbour throttles the partitions of one recipient, altogether, while it is
+// measureNoisyNeighbour throttles the partitions of one recipient, altogether, while it is
 // sent to and peeks with more clients than the hub serves at once. It asks what the
 // others notice of it: the same others are measured with it and without it, in turns,
 // each time on a fresh hub and account.
-func noisyNeighbour(ctx context.Context, r *run) error {
+func measureNoisyNeighbour(ctx context.Context, r *scenarioRun) error {
 	return r.noisyNeighbour(ctx, market.Market{
 		Groups: []market.Group{
 			{Size: 100, Events: 1000, Batch: 20, Period: time.Second},
 			{Kind: noisy, Size: 1, Events: 100, Batch: 20, Period: 100 * time.Millisecond, AtOnce: 64},
 		},
-		Lasts: pick(r, 40*time.Second, 10*time.Second), Settle: pick(r, 10*time.Second, 2*time.Second),
+		Lasts: pickSize(r, 40*time.Second, 10*time.Second), Settle: pickSize(r, 10*time.Second, 2*time.Second),
 		Throughput: market.Throughput{Catalog: 40_000, Cabinet: 30_000, Bundles: 30_000},
-	}, pick(r, 5, 3))
+	}, pickSize(r, 5, 3))
 }
 
 const noisy = "noisy "
 
-func (r *run) noisyNeighbour(ctx context.Context, m market.Market, rounds int) error {
+func (r *scenarioRun) noisyNeighbour(ctx context.Context, m market.Market, rounds int) error {
 	noise := &market.Throttle{Recipient: "noisy-0000", Wait: 100 * time.Millisecond}
 	with, without := newTurns(), newTurns()
 	for round := range rounds {
 		done := float64(round) / float64(rounds)
 		calm := m
 		calm.Groups = m.Groups[:1]
-		d, err := r.hold(ctx, calm, "without the noisy one", done, done+0.5/float64(rounds))
+		d, err := r.holdMarket(ctx, calm, "without the noisy one", done, done+0.5/float64(rounds))
 		if err == nil {
-			err = without.add(d)
+			err = without.addDay(d)
 		}
 		if err != nil {
 			return err
 		}
 		beset := m
 		beset.Around, beset.Beside = noise.Around, []load.Stream{noise.TurnOnAt(m.Settle / 2), noise.TurnOffBefore(m.Lasts)}
-		d, err = r.hold(ctx, beset, "with the noisy one", done+0.5/float64(rounds), done+1/float64(rounds))
+		d, err = r.holdMarket(ctx, beset, "with the noisy one", done+0.5/float64(rounds), done+1/float64(rounds))
 		if err == nil {
-			err = with.add(d)
+			err = with.addDay(d)
 		}
 		if err != nil {
 			return err
 		}
 		if round == rounds-1 {
-			r.generator(d)
-			r.accounted(noisy, d.Groups[1].Stock)
+			r.reportGenerator(d)
+			r.reportDeliveries(noisy, d.Groups[1].Stock)
 		}
 	}
 	for _, kind := range []string{"save", "peek", "dequeue"} {
 		before, beside := median(without.p99[kind], inMS), median(with.p99[kind], inMS)
-		r.figure("hub", kind+" p99 without the noisy one", before, "ms", nil)
-		r.figure("hub", kind+" p99 with it", beside, "ms", nil)
-		r.figure("hub", kind+" p99 with it", beside/before, "times", figure.AtMost(1.25))
+		r.reportFigure("hub", kind+" p99 without the noisy one", before, "ms", nil)
+		r.reportFigure("hub", kind+" p99 with it", beside, "ms", nil)
+		r.reportFigure("hub", kind+" p99 with it", beside/before, "times", figure.AtMost(1.25))
 	}
-	r.figure("hub", "requests refused to the noisy one", float64(noise.Refused()), "", nil)
-	r.figure("hub", "operations of the others that failed", float64(with.failed+without.failed), "", figure.AtMost(0))
+	r.reportFigure("hub", "requests refused to the noisy one", float64(noise.Refused()), "", nil)
+	r.reportFigure("hub", "operations of the others that failed", float64(with.failed+without.failed), "", figure.AtMost(0))
 	with.others.Add(without.others)
-	r.accounted("", with.others)
+	r.reportDeliveries("", with.others)
 	return nil
 }
 
@@ -77,9 +77,9 @@ type turns struct {
 
 func newTurns() *turns { return &turns{p99: make(map[string][]time.Duration)} }
 
-func (t *turns) add(d *market.Day) error {
+func (t *turns) addDay(d *market.Day) error {
 	for _, kind := range []string{"save", "peek", "dequeue"} {
-		took, err := p99(d, kind)
+		took, err := latencyP99(d, kind)
 		if err != nil {
 			return err
 		}

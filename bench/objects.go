@@ -24,22 +24,22 @@ const (
 // callers share this machine.
 type objectBench struct{ *pushing }
 
-// objectLedger measures the ledger of objects.
-func objectLedger(ctx context.Context, r *run) error {
-	b := &objectBench{&pushing{run: r, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}}
+// measureObjectLedger measures the ledger of objects.
+func measureObjectLedger(ctx context.Context, r *scenarioRun) error {
+	b := &objectBench{&pushing{scenarioRun: r, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}}
 	defer b.client.CloseIdleConnections()
 	steps := []struct {
 		what string
 		do   func(context.Context) error
 	}{
-		{"report objects", b.throughput},
-		{"report objects to two nodes", b.nodes},
-		{"price events", b.prices},
-		{"price a crawl", b.crawls},
-		{"list objects", b.pages},
+		{"report objects", b.measureThroughput},
+		{"report objects to two nodes", b.compareNodes},
+		{"price events", b.measurePrices},
+		{"price a crawl", b.measureCrawls},
+		{"list objects", b.comparePages},
 	}
 	for i, step := range steps {
-		r.progress(float64(i)/float64(len(steps)), "%s", step.what)
+		r.reportProgress(float64(i)/float64(len(steps)), "%s", step.what)
 		if err := step.do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", step.what, err)
 		}
@@ -47,12 +47,12 @@ func objectLedger(ctx context.Context, r *run) error {
 	return nil
 }
 
-// throughput measures how many events a second a hub stores: of new objects, mixed ones, and of one
+// measureThroughput measures how many events a second a hub stores: of new objects, mixed ones, and of one
 // object. Mixed events are of new objects, of known ones, and duplicates, a third each.
-func (b *objectBench) throughput(ctx context.Context) error {
+func (b *objectBench) measureThroughput(ctx context.Context) error {
 	return b.atHub(ctx, nil, func(url string) error {
-		s, rounds := newObjectSource(b.Seed), pick(b.run, 3, 2)
-		if err := b.fill(ctx, url, s, pick(b.run, 10_000, 2_000)); err != nil {
+		s, rounds := newObjectSource(b.Seed), pickSize(b.scenarioRun, 3, 2)
+		if err := b.reportNewObjects(ctx, url, s, pickSize(b.scenarioRun, 10_000, 2_000)); err != nil {
 			return err
 		}
 		hot := 0
@@ -65,37 +65,37 @@ func (b *objectBench) throughput(ctx context.Context) error {
 			next            func() objectclient.Event
 			target          float64
 		}{
-			{"new objects, messages of 10 to 100 events", pick(b.run, 30_000, 4_000), minObjectMessage, maxObjectMessage, objectSenders, s.created, 4_000},
-			{"mixed, messages of 10 to 100 events", pick(b.run, 30_000, 4_000), minObjectMessage, maxObjectMessage, objectSenders, s.mixed, 3_000},
-			{"mixed, one event a request from 32 callers", pick(b.run, 15_000, 2_000), 1, 1, objectCallers, s.mixed, 1_500},
-			{"one object, one event a request from a caller", pick(b.run, 4_000, 500), 1, 1, 1, sameObject, 400},
-			{"one object, messages of 10 to 100 from a caller", pick(b.run, 12_000, 1_500), minObjectMessage, maxObjectMessage, 1, sameObject, 1_200},
+			{"new objects, messages of 10 to 100 events", pickSize(b.scenarioRun, 30_000, 4_000), minObjectMessage, maxObjectMessage, objectSenders, s.createdEvent, 4_000},
+			{"mixed, messages of 10 to 100 events", pickSize(b.scenarioRun, 30_000, 4_000), minObjectMessage, maxObjectMessage, objectSenders, s.mixedEvent, 3_000},
+			{"mixed, one event a request from 32 callers", pickSize(b.scenarioRun, 15_000, 2_000), 1, 1, objectCallers, s.mixedEvent, 1_500},
+			{"one object, one event a request from a caller", pickSize(b.scenarioRun, 4_000, 500), 1, 1, 1, sameObject, 400},
+			{"one object, messages of 10 to 100 from a caller", pickSize(b.scenarioRun, 12_000, 1_500), minObjectMessage, maxObjectMessage, 1, sameObject, 1_200},
 		} {
 			var rates []float64
 			for range rounds {
 				hot = s.rng.IntN(len(s.known))
-				l := s.load(load.events, load.atLeast, load.atMost, load.next)
-				took, err := b.send(ctx, l, load.callers, url)
+				l := s.newLoad(load.events, load.atLeast, load.atMost, load.next)
+				took, err := b.sendLoad(ctx, l, load.callers, url)
 				if err != nil {
 					return fmt.Errorf("%s: %w", load.name, err)
 				}
 				rates = append(rates, float64(l.events)/took.Seconds())
 			}
-			b.figure("hub", load.name, median(rates, asIs), "1/s", figure.AtLeast(load.target))
+			b.reportFigure("hub", load.name, median(rates, asIs), "1/s", figure.AtLeast(load.target))
 		}
 		return nil
 	})
 }
 
-// fill reports n new objects.
-func (b *objectBench) fill(ctx context.Context, url string, s *objectSource, n int) error {
-	_, err := b.send(ctx, s.load(n, maxObjectMessage, maxObjectMessage, s.created), objectSenders, url)
+// reportNewObjects reports n new objects.
+func (b *objectBench) reportNewObjects(ctx context.Context, url string, s *objectSource, n int) error {
+	_, err := b.sendLoad(ctx, s.newLoad(n, maxObjectMessage, maxObjectMessage, s.createdEvent), objectSenders, url)
 	return err
 }
 
-// send sends the messages of a load to hubs in turn, by callers at the same time, and returns how long
+// sendLoad sends the messages of a load to hubs in turn, by callers at the same time, and returns how long
 // that took. It fails unless each event was stored, or counted as the duplicate that it is.
-func (b *objectBench) send(ctx context.Context, l objectLoad, callers int, urls ...string) (time.Duration, error) {
+func (b *objectBench) sendLoad(ctx context.Context, l objectLoad, callers int, urls ...string) (time.Duration, error) {
 	var next, accepted, duplicates atomic.Int64
 	g, gctx := errgroup.WithContext(ctx)
 	began := time.Now()

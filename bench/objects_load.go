@@ -32,8 +32,8 @@ func newObjectSource(seed uint64) *objectSource {
 // objectKey returns the key of the n-th object. It has 40 characters.
 func objectKey(n int) string { return fmt.Sprintf("runs/2026-03-01/%010d/sample.bam.txt", n) }
 
-// created returns the event of an object that is not known.
-func (s *objectSource) created() objectclient.Event {
+// createdEvent returns the event of an object that is not known.
+func (s *objectSource) createdEvent() objectclient.Event {
 	s.sequencer++
 	e := objectclient.Event{Key: objectKey(s.objects), Sequencer: s.sequencer}
 	s.objects++
@@ -41,8 +41,8 @@ func (s *objectSource) created() objectclient.Event {
 	return e
 }
 
-// changed returns another event of an object that is known: it is deleted, or created again.
-func (s *objectSource) changed() objectclient.Event {
+// changedEvent returns another event of an object that is known: it is deleted, or created again.
+func (s *objectSource) changedEvent() objectclient.Event {
 	return s.changedObject(s.rng.IntN(len(s.known)))
 }
 
@@ -54,24 +54,24 @@ func (s *objectSource) changedObject(n int) objectclient.Event {
 	return *e
 }
 
-// repeated returns an event that was returned before.
-func (s *objectSource) repeated() objectclient.Event { return s.sent[s.rng.IntN(len(s.sent))] }
+// repeatedEvent returns an event that was returned before.
+func (s *objectSource) repeatedEvent() objectclient.Event { return s.sent[s.rng.IntN(len(s.sent))] }
 
-// mixed returns an event of a new object, one of a known object, or a repeated one: each is a third
+// mixedEvent returns an event of a new object, one of a known object, or a repeated one: each is a third
 // of all.
-func (s *objectSource) mixed() objectclient.Event {
-	return [...]func() objectclient.Event{s.created, s.changed, s.repeated}[s.rng.IntN(3)]()
+func (s *objectSource) mixedEvent() objectclient.Event {
+	return [...]func() objectclient.Event{s.createdEvent, s.changedEvent, s.repeatedEvent}[s.rng.IntN(3)]()
 }
 
-// An objectLoad is a number of messages, and what has to become of their events.
+// An objectLoad holds messages, and the expected results of their events.
 type objectLoad struct {
 	messages [][]byte
 	events   int
 	stored   int // that are no duplicates
 }
 
-// load returns messages with n events, each message with a number of them between atLeast and atMost.
-func (s *objectSource) load(n, atLeast, atMost int, next func() objectclient.Event) objectLoad {
+// newLoad returns messages with n events, each message with a number of them between atLeast and atMost.
+func (s *objectSource) newLoad(n, atLeast, atMost int, next func() objectclient.Event) objectLoad {
 	l, before := objectLoad{events: n}, len(s.sent)
 	for n > 0 {
 		events := make([]objectclient.Event, min(n, atLeast+s.rng.IntN(atMost-atLeast+1)))
@@ -85,5 +85,5 @@ func (s *objectSource) load(n, atLeast, atMost int, next func() objectclient.Eve
 	return l
 }
 
-// forget releases the memory of all events. Those that follow are of new objects.
-func (s *objectSource) forget() { s.known, s.sent = nil, nil }
+// releaseMemory releases the memory of all events. Those that follow are of new objects.
+func (s *objectSource) releaseMemory() { s.known, s.sent = nil, nil }

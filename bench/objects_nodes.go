@@ -12,13 +12,14 @@ import (
 	"github.com/messagehub/messagehub/bench/service"
 )
 
-// nodes compares two nodes of one account with one node, in turn, with the same callers. The account is the
-// embedded engine over HTTP, with fsync, and has no physics. Everything shares the cores of this machine, so
-// two nodes show what they cost each other: each gathers half of the callers, and a round of one may be
-// refused for what the other has stored. How often is what the requests for an event tell.
-func (b *objectBench) nodes(ctx context.Context) error {
+// compareNodes compares two nodes of one account with one node, in turn, with the same callers. The
+// account is the embedded engine over HTTP, with fsync, and has no physics. Everything shares the
+// cores of this machine, so two nodes show what they cost each other: each gathers half of the
+// callers, and a round of one may be refused for what the other has stored. The requests for an
+// event show how often.
+func (b *objectBench) compareNodes(ctx context.Context) error {
 	var rates, requests [2][]float64
-	for range pick(b.run, 3, 2) {
+	for range pickSize(b.scenarioRun, 3, 2) {
 		for i := range rates {
 			rate, asked, err := b.rateOfNodes(ctx, i+1)
 			if err != nil {
@@ -29,10 +30,10 @@ func (b *objectBench) nodes(ctx context.Context) error {
 	}
 	names := [...]string{"mixed, messages to 1 node", "mixed, messages to 2 nodes"}
 	for i, name := range names {
-		b.figure("hub", name, median(rates[i], asIs), "1/s", nil)
-		b.figure("hub", name+", requests", median(requests[i], asIs), "requests/event", nil)
+		b.reportFigure("hub", name, median(rates[i], asIs), "1/s", nil)
+		b.reportFigure("hub", name+", requests", median(requests[i], asIs), "requests/event", nil)
 	}
-	b.figure("hub", names[1]+", of those to 1", median(rates[1], asIs)/median(rates[0], asIs), "times", figure.AtLeast(1))
+	b.reportFigure("hub", names[1]+", of those to 1", median(rates[1], asIs)/median(rates[0], asIs), "times", figure.AtLeast(1))
 	return nil
 }
 
@@ -63,11 +64,11 @@ func (b *objectBench) rateOfNodes(ctx context.Context, n int) (rate, requests fl
 	}
 	s := newObjectSource(b.Seed)
 	// With few objects, most rounds of one node would meet an object that the other one is changing.
-	if err := b.fill(ctx, urls[0], s, pick(b.run, 50_000, 5_000)); err != nil {
+	if err := b.reportNewObjects(ctx, urls[0], s, pickSize(b.scenarioRun, 50_000, 5_000)); err != nil {
 		return 0, 0, err
 	}
-	l := s.load(pick(b.run, 20_000, 4_000), minObjectMessage, maxObjectMessage, s.mixed)
+	l := s.newLoad(pickSize(b.scenarioRun, 20_000, 4_000), minObjectMessage, maxObjectMessage, s.mixedEvent)
 	before := line.Count()
-	took, err := b.send(ctx, l, objectCallers, urls...)
+	took, err := b.sendLoad(ctx, l, objectCallers, urls...)
 	return float64(l.events) / took.Seconds(), float64(line.Count().Since(before).Requests) / float64(l.events), err
 }

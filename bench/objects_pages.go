@@ -20,32 +20,32 @@ type objectHub struct {
 	objects int
 }
 
-// pages lists pages of 100 objects of two hubs, one with few objects and one with many, in turn: so
+// comparePages lists pages of 100 objects of two hubs, one with few objects and one with many, in turn: so
 // whatever else the machine does delays both. While the second one is filled, the heap is measured.
-func (b *objectBench) pages(ctx context.Context) error {
-	few, many := objectHub{objects: 10_000}, objectHub{objects: pick(b.run, 1_000_000, 40_000)}
+func (b *objectBench) comparePages(ctx context.Context) error {
+	few, many := objectHub{objects: 10_000}, objectHub{objects: pickSize(b.scenarioRun, 1_000_000, 40_000)}
 	return b.atHub(ctx, nil, func(url string) error {
 		few.url = url
-		if err := b.fill(ctx, url, newObjectSource(b.Seed), few.objects); err != nil {
+		if err := b.reportNewObjects(ctx, url, newObjectSource(b.Seed), few.objects); err != nil {
 			return err
 		}
 		return b.atHub(ctx, nil, func(url string) error {
 			many.url = url
 			s := newObjectSource(b.Seed)
-			if err := b.fill(ctx, url, s, few.objects); err != nil {
+			if err := b.reportNewObjects(ctx, url, s, few.objects); err != nil {
 				return err
 			}
-			s.forget()
+			s.releaseMemory()
 			before := heapInUse()
 			for s.objects < many.objects {
-				b.progress(0.8+0.2*float64(s.objects)/float64(many.objects), "report %d objects", many.objects)
-				if err := b.fill(ctx, url, s, min(few.objects, many.objects-s.objects)); err != nil {
+				b.reportProgress(0.8+0.2*float64(s.objects)/float64(many.objects), "report %d objects", many.objects)
+				if err := b.reportNewObjects(ctx, url, s, min(few.objects, many.objects-s.objects)); err != nil {
 					return err
 				}
-				s.forget()
+				s.releaseMemory()
 			}
 			grown := (float64(heapInUse()) - float64(before)) / (1 << 20)
-			b.figure("hub", fmt.Sprintf("heap after %d events, above that after %d", many.objects, few.objects), grown, "MB", figure.AtMost(64))
+			b.reportFigure("hub", fmt.Sprintf("heap after %d events, above that after %d", many.objects, few.objects), grown, "MB", figure.AtMost(64))
 			for _, order := range []struct {
 				name, value string
 				p99         float64
@@ -70,7 +70,7 @@ func (b *objectBench) pagesIn(ctx context.Context, name, order string, limit flo
 		}
 	}
 	rng := rand.New(rand.NewPCG(b.Seed, 5))
-	for range pick(b.run, 1_000, 200) {
+	for range pickSize(b.scenarioRun, 1_000, 200) {
 		for i, h := range hubs {
 			began := time.Now()
 			rows, _, err := b.objectClient(h.url).Page(ctx, places[i][rng.IntN(len(places[i]))])
@@ -86,13 +86,13 @@ func (b *objectBench) pagesIn(ctx context.Context, name, order string, limit flo
 	for i, h := range hubs {
 		found := took[i].Percentiles()
 		page := fmt.Sprintf("page of %d objects %s", h.objects, name)
-		b.figure("hub", page+", p50", inMS(found.P50), "ms", nil)
-		b.figure("hub", page+", p99", inMS(found.P99), "ms", figure.AtMost(limit))
+		b.reportFigure("hub", page+", p50", inMS(found.P50), "ms", nil)
+		b.reportFigure("hub", page+", p99", inMS(found.P99), "ms", figure.AtMost(limit))
 	}
 	few, many := took[0].Percentiles(), took[len(took)-1].Percentiles()
 	page := fmt.Sprintf("page of %d objects %s, of %d", hubs[1].objects, name, hubs[0].objects)
-	b.figure("hub", page+", p50", float64(many.P50)/float64(few.P50), "times", figure.AtMost(1.3))
-	b.figure("hub", page+", p99", float64(many.P99)/float64(few.P99), "times", nil)
+	b.reportFigure("hub", page+", p50", float64(many.P50)/float64(few.P50), "times", figure.AtMost(1.3))
+	b.reportFigure("hub", page+", p99", float64(many.P99)/float64(few.P99), "times", nil)
 	return nil
 }
 

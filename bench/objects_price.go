@@ -71,15 +71,15 @@ func (b *objectBench) priceObjects(ctx context.Context, standard bool, shards in
 		return err
 	}
 	// The first event of a bucket decides its shards and the second one reads them, which is not priced.
-	if _, _, err := p.price(ctx, 1, []objectclient.Event{p.source.created(), p.source.created()}); err != nil {
+	if _, _, err := p.measurePrice(ctx, 1, []objectclient.Event{p.source.createdEvent(), p.source.createdEvent()}); err != nil {
 		return err
 	}
 	return measure(p)
 }
 
-// prices measures the request units of an event, and the floor: those of the documents that the hub
+// measurePrices measures the request units of an event, and the floor: those of the documents that the hub
 // has written, by the requests that its protocol needs.
-func (b *objectBench) prices(ctx context.Context) error {
+func (b *objectBench) measurePrices(ctx context.Context) error {
 	for _, standard := range []bool{false, true} {
 		err := b.priceObjects(ctx, standard, 1, func(p *objectPricing) error { return b.pricesOf(ctx, p, standard) })
 		if err != nil {
@@ -98,10 +98,10 @@ func (b *objectBench) pricesOf(ctx context.Context, p *objectPricing, standard b
 		{1, [3]float64{11, 16, 16}, "a read and a creation", "a read and a replacement"},
 		{objectBatch, [3]float64{8.5, 12.5, 12.5}, "a query and a batch of creations", "a query and a batch of replacements"},
 	} {
-		n := load.batch * pick(b.run, 20, 5)
+		n := load.batch * pickSize(b.scenarioRun, 20, 5)
 		created, changed := make([]objectclient.Event, n), make([]objectclient.Event, n)
 		for i := range n {
-			created[i] = p.source.created()
+			created[i] = p.source.createdEvent()
 		}
 		for i := range n {
 			changed[i] = p.source.changedObject(len(p.source.known) - n + i)
@@ -114,14 +114,14 @@ func (b *objectBench) pricesOf(ctx context.Context, p *objectPricing, standard b
 			{"known object", load.replace, changed},
 			{"duplicate", load.replace, changed},
 		} {
-			price, floor, err := p.price(ctx, load.batch, kind.events)
+			price, floor, err := p.measurePrice(ctx, load.batch, kind.events)
 			if err != nil {
 				return err
 			}
 			b.reportPrice(fmt.Sprintf("%s, %d at a time", kind.name, load.batch), standard, price, load.limits[i], floor, kind.floor)
 		}
 	}
-	price, floor, err := p.priceHot(ctx, pick(b.run, 400, 100))
+	price, floor, err := p.priceHot(ctx, pickSize(b.scenarioRun, 400, 100))
 	if err != nil {
 		return err
 	}
@@ -132,19 +132,19 @@ func (b *objectBench) pricesOf(ctx context.Context, p *objectPricing, standard b
 // reportPrice hands out a price and its floor.
 func (b *objectBench) reportPrice(name string, standard bool, price, atMost, floor float64, why string) {
 	name += ", " + profileName(standard)
-	b.run.figure("hub", name, price, figure.PerEvent, figure.AtMost(atMost))
-	b.run.figure("limit", name+": "+why, floor, figure.PerEvent, nil)
+	b.scenarioRun.reportFigure("hub", name, price, figure.PerEvent, figure.AtMost(atMost))
+	b.scenarioRun.reportFigure("limit", name+": "+why, floor, figure.PerEvent, nil)
 }
 
-// price stores events, up to batch in a call, and returns the request units of an event, and of the
+// measurePrice stores events, up to batch in a call, and returns the request units of an event, and of the
 // bare requests for the same documents. No two events of a call are of the same object.
-func (p *objectPricing) price(ctx context.Context, batch int, events []objectclient.Event) (price, floor float64, err error) {
+func (p *objectPricing) measurePrice(ctx context.Context, batch int, events []objectclient.Event) (price, floor float64, err error) {
 	before, bareBefore := p.line.Count(), p.bareLine.Count()
 	for call := range slices.Chunk(events, batch) {
-		if err := p.ingest(ctx, call); err != nil {
+		if err := p.storeEvents(ctx, call); err != nil {
 			return 0, 0, err
 		}
-		stored, err := p.documents(ctx, call)
+		stored, err := p.readDocuments(ctx, call)
 		if err == nil {
 			err = p.bare.Store(ctx, stored)
 		}
@@ -162,7 +162,7 @@ func (p *objectPricing) priceHot(ctx context.Context, n int) (price, floor float
 	for i := range events {
 		events[i] = p.source.changedObject(0)
 	}
-	price, floor, err = p.price(ctx, 1, events)
+	price, floor, err = p.measurePrice(ctx, 1, events)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -174,8 +174,8 @@ func (p *objectPricing) priceHot(ctx context.Context, n int) (price, floor float
 	return price, floor + p.bareLine.Count().Since(before).Units/float64(n), err
 }
 
-// ingest stores the events of one call.
-func (p *objectPricing) ingest(ctx context.Context, events []objectclient.Event) error {
+// storeEvents stores the events of one call.
+func (p *objectPricing) storeEvents(ctx context.Context, events []objectclient.Event) error {
 	reports := make([]repository.ObjectReport, len(events))
 	for i, e := range events {
 		var err error
@@ -190,8 +190,8 @@ func (p *objectPricing) ingest(ctx context.Context, events []objectclient.Event)
 	return err
 }
 
-// documents returns the documents that the hub has of the objects of events.
-func (p *objectPricing) documents(ctx context.Context, events []objectclient.Event) ([]json.RawMessage, error) {
+// readDocuments returns the documents that the hub has of the objects of events.
+func (p *objectPricing) readDocuments(ctx context.Context, events []objectclient.Event) ([]json.RawMessage, error) {
 	all, err := p.hub.ReadHub(ctx, "object")
 	if err != nil {
 		return nil, err
@@ -223,9 +223,9 @@ func objectReport(e objectclient.Event) (report repository.ObjectReport, err err
 	return report, err
 }
 
-// crawls measures a crawl that finds all objects unchanged.
-func (b *objectBench) crawls(ctx context.Context) error {
-	n := pick(b.run, 20_000, 2_000)
+// measureCrawls measures a crawl that finds all objects unchanged.
+func (b *objectBench) measureCrawls(ctx context.Context) error {
+	n := pickSize(b.scenarioRun, 20_000, 2_000)
 	source := memory.NewSource(objectBucket)
 	for i := range n {
 		size := int64(1_000 + i)
@@ -252,8 +252,8 @@ func (b *objectBench) crawls(ctx context.Context) error {
 			if !standard {
 				target = nil // it charges each object that is read as a read of its own
 			}
-			b.run.figure("hub", name, p.line.Count().Since(before).Units/float64(n), "RU/object", target)
-			b.run.figure("hub", name+", events stored", float64(found.reports-stored), "events", figure.AtMost(0))
+			b.scenarioRun.reportFigure("hub", name, p.line.Count().Since(before).Units/float64(n), "RU/object", target)
+			b.scenarioRun.reportFigure("hub", name+", events stored", float64(found.reports-stored), "events", figure.AtMost(0))
 			return nil
 		})
 		if err != nil {

@@ -13,16 +13,16 @@ import (
 func quickObjects(t *testing.T) (b *objectBench, found *[]figure.Figure) {
 	t.Helper()
 	found = new([]figure.Figure)
-	r := &run{Options: Options{Quick: true, Seed: 1}, scenario: "ledger", tell: func(f figure.Figure) { *found = append(*found, f) }}
-	b = &objectBench{&pushing{run: r, client: &http.Client{Transport: &http.Transport{}}}}
+	r := &scenarioRun{Options: Options{Quick: true, Seed: 1}, scenario: "ledger", tell: func(f figure.Figure) { *found = append(*found, f) }}
+	b = &objectBench{&pushing{scenarioRun: r, client: &http.Client{Transport: &http.Transport{}}}}
 	t.Cleanup(b.client.CloseIdleConnections)
 	return b, found
 }
 
 func TestALoadOfObjects_HasEventsOfEachKind(t *testing.T) {
 	s := newObjectSource(1)
-	require.Equal(t, 100, s.load(100, maxObjectMessage, maxObjectMessage, s.created).stored)
-	l := s.load(3_000, minObjectMessage, maxObjectMessage, s.mixed)
+	require.Equal(t, 100, s.newLoad(100, maxObjectMessage, maxObjectMessage, s.createdEvent).stored)
+	l := s.newLoad(3_000, minObjectMessage, maxObjectMessage, s.mixedEvent)
 	require.Equal(t, 3_000, l.events)
 	require.InDelta(t, 2_000, l.stored, 100, "a third are duplicates")
 	require.InDelta(t, 1_100, s.objects, 100, "a third are of new objects")
@@ -33,7 +33,7 @@ func TestALoadOfObjects_IsCheckedByTheAnswersOfTheHub(t *testing.T) {
 	b, _ := quickObjects(t)
 	require.NoError(t, b.atHub(t.Context(), nil, func(url string) error {
 		s := newObjectSource(1)
-		require.NoError(t, b.fill(t.Context(), url, s, 2_100))
+		require.NoError(t, b.reportNewObjects(t.Context(), url, s, 2_100))
 		h := objectHub{url, s.objects}
 		places, err := b.pagePlaces(t.Context(), h, "key")
 		require.NoError(t, err)
@@ -48,11 +48,11 @@ func TestALoadOfObjects_IsCheckedByTheAnswersOfTheHub(t *testing.T) {
 		_, err = b.pagePlaces(t.Context(), h, "any")
 		require.ErrorContains(t, err, "a list of 2101 objects has 2100")
 
-		l := s.load(300, minObjectMessage, maxObjectMessage, s.mixed)
-		took, err := b.send(t.Context(), l, objectSenders, url)
+		l := s.newLoad(300, minObjectMessage, maxObjectMessage, s.mixedEvent)
+		took, err := b.sendLoad(t.Context(), l, objectSenders, url)
 		require.NoError(t, err)
 		require.Positive(t, took)
-		_, err = b.send(t.Context(), l, objectSenders, url)
+		_, err = b.sendLoad(t.Context(), l, objectSenders, url)
 		require.ErrorContains(t, err, "of 300 events", "all of them are duplicates now")
 		return nil
 	}))
@@ -61,7 +61,7 @@ func TestALoadOfObjects_IsCheckedByTheAnswersOfTheHub(t *testing.T) {
 // TestEventsOfObjects_CostLittleMoreThanTheLimit has no place for a request more.
 func TestEventsOfObjects_CostLittleMoreThanTheLimit(t *testing.T) {
 	b, found := quickObjects(t)
-	require.NoError(t, b.prices(t.Context()))
+	require.NoError(t, b.measurePrices(t.Context()))
 	require.Len(t, *found, 28)
 	for i := 0; i < len(*found); i += 2 {
 		ours, least := (*found)[i], (*found)[i+1]
@@ -73,7 +73,7 @@ func TestEventsOfObjects_CostLittleMoreThanTheLimit(t *testing.T) {
 
 func TestACrawlOfUnchangedObjects_StoresNothing(t *testing.T) {
 	b, found := quickObjects(t)
-	require.NoError(t, b.crawls(t.Context()))
+	require.NoError(t, b.measureCrawls(t.Context()))
 	require.Len(t, *found, 4)
 	for _, f := range *found {
 		require.True(t, f.OK, f.Metric)

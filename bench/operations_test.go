@@ -12,10 +12,10 @@ import (
 )
 
 // asked runs a part of a scenario and returns its figures by layout and metric.
-func asked(t *testing.T, o Options, part func(r *run) error) map[string]float64 {
+func asked(t *testing.T, o Options, part func(r *scenarioRun) error) map[string]float64 {
 	t.Helper()
 	found := make(map[string]float64)
-	r := &run{Options: o, scenario: t.Name(), tell: func(f figure.Figure) {
+	r := &scenarioRun{Options: o, scenario: t.Name(), tell: func(f figure.Figure) {
 		key := f.Layout + " " + f.Metric
 		require.NotContains(t, found, key, "no figure is told twice")
 		found[key] = f.Value
@@ -26,7 +26,7 @@ func asked(t *testing.T, o Options, part func(r *run) error) map[string]float64 
 
 func TestAnActorGetsWhatItsDomainMakesInTime(t *testing.T) {
 	a := fast(t)
-	found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error { return wholePeek(t.Context(), r, a, &source{seed: 1}) })
+	found := asked(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error { return wholePeek(t.Context(), r, a, &eventSource{seed: 1}) })
 	require.InDelta(t, 50, found["hub whole peek, body"], 0, "MB, to the byte")
 	require.GreaterOrEqual(t, found["hub whole peek, domain at 1s"], 1.0)
 	require.Less(t, found["hub whole peek, domain at 1s"], 30.0)
@@ -38,8 +38,8 @@ func TestATrickleCostsEachLayoutWhatItCosts(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
 	for _, l := range append(baseline.Layouts(), hub) {
 		require.NoError(t, l.Provision(t.Context(), a, perContainer))
-		found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error {
-			return trickleVariant{}.trickle(t.Context(), r, a, l, func(float64, string) {})
+		found := asked(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error {
+			return trickleVariant{}.measureLayout(t.Context(), r, a, l, func(float64, string) {})
 		})
 		require.Len(t, found, 6)
 		price := map[string]float64{"hub": 10, "original": 24.4, "single": 20}[l.Name]
@@ -49,19 +49,19 @@ func TestATrickleCostsEachLayoutWhatItCosts(t *testing.T) {
 
 func TestWhatIsStoredMakesNothingDearer(t *testing.T) {
 	a := fast(t)
-	g := &growing{account: a, src: source{seed: 1}, line: a.Line()}
-	g.actor = g.src.actor()
+	g := &growing{account: a, src: eventSource{seed: 1}, line: a.Line()}
+	g.actor = g.src.newActor()
 	var err error
 	g.store, err = hub.Open(t.Context(), a, g.line)
 	require.NoError(t, err)
 	defer g.store.Close()
 	for _, size := range []int{80_000, 160_000} { // beyond the drawers that a bundle can come from
 		require.NoError(t, g.fillTo(t.Context(), size))
-		require.NoError(t, g.measure(t.Context(), size, 3))
+		require.NoError(t, g.measureSize(t.Context(), size, 3))
 	}
-	found := asked(t, Options{}, func(r *run) error {
+	found := asked(t, Options{}, func(r *scenarioRun) error {
 		for _, operation := range growthOperations {
-			g.report(r, operation)
+			g.reportOperation(r, operation)
 		}
 		return nil
 	})
@@ -72,7 +72,7 @@ func TestWhatIsStoredMakesNothingDearer(t *testing.T) {
 }
 
 func TestADequeueCanBeRepeatedAndCostsTheSame(t *testing.T) {
-	a, src := fast(t), source{seed: 1}
+	a, src := fast(t), eventSource{seed: 1}
 	line := a.Line()
 	s, stop, err := openHub(t.Context(), a, line, cosmos.Options{})
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestADequeueCanBeRepeatedAndCostsTheSame(t *testing.T) {
 	q, err := newRepeated(t.Context(), a, &src, 3)
 	require.NoError(t, err)
 	for range 4 {
-		require.NoError(t, q.dequeue(t.Context(), s, line, s))
+		require.NoError(t, q.dequeueAgain(t.Context(), s, line, s))
 	}
 	require.Len(t, q.costs, 4)
 	require.InEpsilon(t, q.costs[1].Units, q.costs[3].Units, 0.01)

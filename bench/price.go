@@ -12,24 +12,24 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// price follows events through their whole life, without physics, for request units
+// measurePrice follows events through their whole life, without physics, for request units
 // depend on no time: they are saved in batches, fetched and confirmed in bundles, and
 // cleaned up. With one event a batch it is what a trickle costs.
-func price(ctx context.Context, r *run) error {
+func measurePrice(ctx context.Context, r *scenarioRun) error {
 	modelled := *r
 	modelled.Endpoint = "" // it compares two readings of the published prices, which no real account offers
 	r = &modelled
 	lives := 0
 	for _, batch := range []int{125, 1} {
 		for _, standard := range []bool{false, true} {
-			for _, l := range r.layouts() {
-				r.progress(float64(lives)/float64(4*len(r.layouts())), "%s, batches of %d", l.Name, batch)
+			for _, l := range r.measuredLayouts() {
+				r.reportProgress(float64(lives)/float64(4*len(r.measuredLayouts())), "%s, batches of %d", l.Name, batch)
 				lives++
 				life, err := lifeOf(ctx, l, r.Seed, batch, standard)
 				if err != nil {
 					return fmt.Errorf("%s: %w", l.Name, err)
 				}
-				life.report(r, l.Name, batch, standard)
+				life.reportPrice(r, l.Name, batch, standard)
 			}
 		}
 	}
@@ -39,17 +39,17 @@ func price(ctx context.Context, r *run) error {
 // A life is what an event costs, in request units.
 type life struct{ save, peek, dequeue, cleanUp float64 }
 
-func (l life) whole() float64 { return l.save + l.peek + l.dequeue + l.cleanUp }
+func (l life) totalUnits() float64 { return l.save + l.peek + l.dequeue + l.cleanUp }
 
-func (l life) report(r *run, name string, batch int, standard bool) {
+func (l life) reportPrice(r *scenarioRun, name string, batch int, standard bool) {
 	what := fmt.Sprintf("batches of %d, %s", batch, profileName(standard))
 	var ofSave, ofLife *figure.Target
 	if name == hub.Name && batch == 125 {
 		ofSave, ofLife = figure.AtMost(0.5), figure.AtMost(1)
 	}
-	r.figure(name, what+", save", l.save, figure.PerEvent, ofSave)
-	r.figure(name, what+", whole life", l.whole(), figure.PerEvent, ofLife)
-	r.curve(figure.Bars, name+", "+what, figure.PerEvent,
+	r.reportFigure(name, what+", save", l.save, figure.PerEvent, ofSave)
+	r.reportFigure(name, what+", whole life", l.totalUnits(), figure.PerEvent, ofLife)
+	r.reportCurve(figure.Bars, name+", "+what, figure.PerEvent,
 		figure.Point{Label: "save", Y: l.save}, figure.Point{Label: "peek", Y: l.peek},
 		figure.Point{Label: "dequeue", Y: l.dequeue}, figure.Point{Label: "clean-up", Y: l.cleanUp})
 }
@@ -75,8 +75,8 @@ func lifeOf(ctx context.Context, l layout.Layout, seed uint64, batch int, standa
 }
 
 func lifeOn(ctx context.Context, a *account.Account, line *account.Line, l layout.Layout, s *layout.Store, seed uint64, batch int) (found life, err error) {
-	src := source{seed: seed}
-	actor := src.actor()
+	src := eventSource{seed: seed}
+	actor := src.newActor()
 	n := 2 * atOnce
 	if batch == 1 {
 		n = drainBundle
@@ -84,7 +84,7 @@ func lifeOn(ctx context.Context, a *account.Account, line *account.Line, l layou
 	per := func(before account.Count) float64 { return line.Count().Since(before).Units / float64(n) }
 	before := line.Count()
 	for range n / batch {
-		if err := saveAll(ctx, s, actor, src.events(batch, actor, domain.MaxBundleWeight/drainBundle)); err != nil {
+		if err := saveAll(ctx, s, actor, src.newEvents(batch, actor, domain.MaxBundleWeight/drainBundle)); err != nil {
 			return life{}, err
 		}
 	}
@@ -93,7 +93,7 @@ func lifeOn(ctx context.Context, a *account.Account, line *account.Line, l layou
 
 	for left := n; left > 0; {
 		before = line.Count()
-		bundle, err := openBundle(ctx, s, actor, src.id())
+		bundle, err := openBundle(ctx, s, actor, src.newID())
 		if err != nil {
 			return life{}, err
 		}

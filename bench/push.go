@@ -29,18 +29,18 @@ const (
 	pushRate    = 300 // events a second, published one by one
 )
 
-// push publishes events to a node and times their calls: hub, embedded engine with fsync,
+// measurePush publishes events to a node and times their calls: hub, embedded engine with fsync,
 // senders and receivers share this machine. Every measurement starts a new node.
-func push(ctx context.Context, r *run) (err error) {
+func measurePush(ctx context.Context, r *scenarioRun) (err error) {
 	s, err := receivers.Serve(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	p := &pushing{run: r, server: s, events: pick(r, 10_000, 2_000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
+	p := &pushing{scenarioRun: r, server: s, events: pickSize(r, 10_000, 2_000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
 	defer p.client.CloseIdleConnections()
-	for i, step := range []func(context.Context) error{p.throughput, p.beside, p.openLoop} {
-		r.progress(float64(i)/3, "publish %d events of %d bytes", p.events, pushBytes)
+	for i, step := range []func(context.Context) error{p.measureThroughput, p.measureBesideHanging, p.openLoop} {
+		r.reportProgress(float64(i)/3, "publish %d events of %d bytes", p.events, pushBytes)
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -49,26 +49,26 @@ func push(ctx context.Context, r *run) (err error) {
 }
 
 type pushing struct {
-	*run
+	*scenarioRun
 	server *receivers.Server
 	client *http.Client
 	events int
 	ids    atomic.Int64
 }
 
-// throughput compares a hub with a relay, in turn, for one receiver and for five. Both may call one
+// measureThroughput compares a hub with a relay, in turn, for one receiver and for five. Both may call one
 // receiver as often at the same time.
-func (p *pushing) throughput(ctx context.Context) error {
+func (p *pushing) measureThroughput(ctx context.Context) error {
 	for _, n := range []int{1, 5} {
 		var hub, relay, slowest []float64
-		for range pick(p.run, 5, 3) {
+		for range pickSize(p.scenarioRun, 5, 3) {
 			took, err := p.atRelay(ctx, n)
 			if err != nil {
 				return fmt.Errorf("relay to %d receivers: %w", n, err)
 			}
 			relay = append(relay, p.perSecond(n, took))
-			err = p.atBusyHub(ctx, p.urls(n), func(url string) error {
-				took, err = p.drain(ctx, url, n)
+			err = p.atBusyHub(ctx, p.receiverURLs(n), func(url string) error {
+				took, err = p.drainBacklog(ctx, url, n)
 				return err
 			})
 			if err != nil {
@@ -78,25 +78,25 @@ func (p *pushing) throughput(ctx context.Context) error {
 			slowest = append(slowest, float64(p.server.Latencies().Percentile(99))/float64(took))
 		}
 		target := map[int]float64{1: 2000, 5: 3000}[n]
-		p.figure("hub", fmt.Sprintf("deliveries to %d", n), median(hub, asIs), "1/s", figure.AtLeast(target))
-		p.figure("relay", fmt.Sprintf("deliveries to %d", n), median(relay, asIs), "1/s", nil)
-		p.figure("hub", fmt.Sprintf("deliveries to %d, of those of the relay", n), median(hub, asIs)/median(relay, asIs), "times", figure.AtLeast(0.4))
-		p.figure("hub", fmt.Sprintf("p99 to %d, of the time that all take", n), median(slowest, asIs), "times", figure.AtMost(1.3))
+		p.reportFigure("hub", fmt.Sprintf("deliveries to %d", n), median(hub, asIs), "1/s", figure.AtLeast(target))
+		p.reportFigure("relay", fmt.Sprintf("deliveries to %d", n), median(relay, asIs), "1/s", nil)
+		p.reportFigure("hub", fmt.Sprintf("deliveries to %d, of those of the relay", n), median(hub, asIs)/median(relay, asIs), "times", figure.AtLeast(0.4))
+		p.reportFigure("hub", fmt.Sprintf("p99 to %d, of the time that all take", n), median(slowest, asIs), "times", figure.AtMost(1.3))
 	}
 	return nil
 }
 
-// beside measures one receiver alone, and beside another one that does not answer, in turn: so
+// measureBesideHanging measures one receiver alone, and beside another one that does not answer, in turn: so
 // whatever else the machine does delays both.
-func (p *pushing) beside(ctx context.Context) error {
+func (p *pushing) measureBesideHanging(ctx context.Context) error {
 	var alone, beside []float64
-	for range pick(p.run, 5, 3) {
+	for range pickSize(p.scenarioRun, 5, 3) {
 		for _, hangs := range []bool{false, true} {
-			urls := p.urls(1)
+			urls := p.receiverURLs(1)
 			if hangs {
 				urls = append(urls, p.server.HangingURL())
 			}
-			result, err := p.steady(ctx, urls, pick(p.run, 12*time.Second, 6*time.Second))
+			result, err := p.publishSteadily(ctx, urls, pickSize(p.scenarioRun, 12*time.Second, 6*time.Second))
 			if err != nil {
 				return err
 			}
@@ -108,31 +108,31 @@ func (p *pushing) beside(ctx context.Context) error {
 			}
 		}
 	}
-	p.figure("hub", "p99 alone", median(alone, asIs), "ms", nil)
-	p.figure("hub", "p99 beside a receiver that hangs", median(beside, asIs), "ms", nil)
-	p.figure("hub", "p99 beside a receiver that hangs", median(beside, asIs)/median(alone, asIs), "times", figure.AtMost(1.25))
+	p.reportFigure("hub", "p99 alone", median(alone, asIs), "ms", nil)
+	p.reportFigure("hub", "p99 beside a receiver that hangs", median(beside, asIs), "ms", nil)
+	p.reportFigure("hub", "p99 beside a receiver that hangs", median(beside, asIs)/median(alone, asIs), "times", figure.AtMost(1.25))
 	return nil
 }
 
 // openLoop times events that are published one by one, from when they are due.
 func (p *pushing) openLoop(ctx context.Context) error {
-	found, err := p.steady(ctx, p.urls(1), pick(p.run, 30*time.Second, 8*time.Second))
+	found, err := p.publishSteadily(ctx, p.receiverURLs(1), pickSize(p.scenarioRun, 30*time.Second, 8*time.Second))
 	if err != nil {
 		return err
 	}
 	percentiles := found.Percentiles()
-	p.figure("hub", fmt.Sprintf("at %d/s, p50", pushRate), inMS(percentiles.P50), "ms", figure.AtMost(10))
-	p.figure("hub", fmt.Sprintf("at %d/s, p99", pushRate), inMS(percentiles.P99), "ms", figure.AtMost(50))
-	p.figure("hub", fmt.Sprintf("at %d/s, max", pushRate), inMS(percentiles.Max), "ms", nil)
+	p.reportFigure("hub", fmt.Sprintf("at %d/s, p50", pushRate), inMS(percentiles.P50), "ms", figure.AtMost(10))
+	p.reportFigure("hub", fmt.Sprintf("at %d/s, p99", pushRate), inMS(percentiles.P99), "ms", figure.AtMost(50))
+	p.reportFigure("hub", fmt.Sprintf("at %d/s, max", pushRate), inMS(percentiles.Max), "ms", nil)
 	return nil
 }
 
-// steady publishes pushRate events a second to a new hub that calls urls, and returns how long
+// publishSteadily publishes pushRate events a second to a new hub that calls urls, and returns how long
 // after they were due the calls of the first receiver came.
-func (p *pushing) steady(ctx context.Context, urls []string, lasts time.Duration) (found *load.Latencies, err error) {
+func (p *pushing) publishSteadily(ctx context.Context, urls []string, lasts time.Duration) (found *load.Latencies, err error) {
 	const settle = 2 * time.Second
 	err = p.atHub(ctx, urls, func(url string) error {
-		sender := p.sender(url)
+		sender := p.newSender(url)
 		arrivals := load.Poisson(pushRate, rand.New(rand.NewPCG(p.Seed, 1)))
 		began := time.Now()
 		var due time.Duration
@@ -163,14 +163,14 @@ func (p *pushing) steady(ctx context.Context, urls []string, lasts time.Duration
 		if err := g.Wait(); err != nil {
 			return err
 		}
-		return await(ctx, all)
+		return waitUntilClosed(ctx, all)
 	})
 	return p.server.Latencies(), err
 }
 
-// drain publishes all events in batches, and returns when n receivers have got them.
-func (p *pushing) drain(ctx context.Context, url string, n int) (time.Duration, error) {
-	sender := p.sender(url)
+// drainBacklog publishes all events in batches, and returns when n receivers have got them.
+func (p *pushing) drainBacklog(ctx context.Context, url string, n int) (time.Duration, error) {
+	sender := p.newSender(url)
 	all := p.server.Expect(n * p.events)
 	began := time.Now()
 	g, gctx := errgroup.WithContext(ctx)
@@ -181,7 +181,7 @@ func (p *pushing) drain(ctx context.Context, url string, n int) (time.Duration, 
 	}
 	err := g.Wait()
 	if err == nil {
-		err = await(ctx, all)
+		err = waitUntilClosed(ctx, all)
 	}
 	return time.Since(began), err
 }
@@ -209,7 +209,7 @@ func (p *pushing) atHubWith(ctx context.Context, o service.Options, urls []strin
 	}
 	defer func() { err = errors.Join(err, hub.Stop()) }()
 	for _, url := range urls {
-		if err := p.sender(hub.URL()).Subscribe(ctx, url); err != nil {
+		if err := p.newSender(hub.URL()).Subscribe(ctx, url); err != nil {
 			return err
 		}
 	}
@@ -218,19 +218,19 @@ func (p *pushing) atHubWith(ctx context.Context, o service.Options, urls []strin
 
 // atRelay drains all events to n receivers by a relay.
 func (p *pushing) atRelay(ctx context.Context, n int) (took time.Duration, err error) {
-	relay, err := receivers.StartRelay(ctx, p.urls(n), pushWorkers)
+	relay, err := receivers.StartRelay(ctx, p.receiverURLs(n), pushWorkers)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, relay.Close(ctx)) }()
-	return p.drain(ctx, relay.URL(), n)
+	return p.drainBacklog(ctx, relay.URL(), n)
 }
 
-func (p *pushing) sender(url string) *receivers.Sender {
+func (p *pushing) newSender(url string) *receivers.Sender {
 	return &receivers.Sender{Client: p.client, URL: url, Bytes: pushBytes}
 }
 
-func (p *pushing) urls(n int) []string {
+func (p *pushing) receiverURLs(n int) []string {
 	urls := make([]string, n)
 	for i := range urls {
 		urls[i] = p.server.URL(i)
@@ -246,8 +246,9 @@ func (p *pushing) newIDs(n int) []string {
 	return ids
 }
 
-// figure hands out a figure that no model is part of: the engine is the node's own.
-func (p *pushing) figure(layout, metric string, value float64, unit string, target *figure.Target) {
+// reportFigure reports a measured figure: no model is involved, because the engine is the node's
+// own.
+func (p *pushing) reportFigure(layout, metric string, value float64, unit string, target *figure.Target) {
 	p.tell(figure.Figure{Scenario: p.scenario, Layout: layout, Metric: metric, Value: value, Unit: unit, Target: target, OK: target.Met(value)})
 }
 
@@ -255,8 +256,8 @@ func (p *pushing) perSecond(n int, took time.Duration) float64 {
 	return float64(n*p.events) / took.Seconds()
 }
 
-// await returns when all is closed, or with the error of ctx.
-func await(ctx context.Context, all <-chan struct{}) error {
+// waitUntilClosed returns when all is closed, or with the error of ctx.
+func waitUntilClosed(ctx context.Context, all <-chan struct{}) error {
 	select {
 	case <-all:
 		return nil

@@ -13,15 +13,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// repeatingPeeks measures a Dequeue while clients of the same actor repeat their Peeks,
+// measureRepeatingPeeks measures a Dequeue while clients of the same actor repeat their Peeks,
 // on a Strong and on a Session account.
-func repeatingPeeks(ctx context.Context, r *run) error {
+func measureRepeatingPeeks(ctx context.Context, r *scenarioRun) error {
 	levels := []string{"Strong", "Session"}
 	if r.Endpoint != "" {
 		levels = []string{""} // a real account has a level of its own
 	}
 	for i, level := range levels {
-		err := r.inNewPlaceWith(ctx, level, func(p place) error {
+		err := r.inNewSiteWith(ctx, level, func(p testSite) error {
 			if err := r.provisionAll(ctx, p.Account); err != nil {
 				return err
 			}
@@ -41,15 +41,15 @@ func repeatingPeeks(ctx context.Context, r *run) error {
 // repeatPause is how long a client waits between the reply to a Peek and the next one.
 const repeatPause = 50 * time.Millisecond
 
-func repeatingPeeksOf(ctx context.Context, r *run, a *account.Account, l layout.Layout, level string) error {
+func repeatingPeeksOf(ctx context.Context, r *scenarioRun, a *account.Account, l layout.Layout, level string) error {
 	s, err := l.Open(ctx, a, a.Line())
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	src := source{seed: r.Seed}
-	for _, clients := range pick(r, []int{0, 1, 8, 32}, []int{0, 4}) {
-		costs, err := dequeueBeside(ctx, s, &src, clients, pick(r, 200, 8))
+	src := eventSource{seed: r.Seed}
+	for _, clients := range pickSize(r, []int{0, 1, 8, 32}, []int{0, 4}) {
+		costs, err := dequeueBeside(ctx, s, &src, clients, pickSize(r, 200, 8))
 		if err != nil {
 			return fmt.Errorf("beside %d clients: %w", clients, err)
 		}
@@ -61,17 +61,17 @@ func repeatingPeeksOf(ctx context.Context, r *run, a *account.Account, l layout.
 		if l.Name == hub.Name {
 			target = figure.AtMost(100)
 		}
-		r.figure(l.Name, what+", p50", quantile(costs, 0.5, milliseconds), "ms", nil)
-		r.figure(l.Name, what+", p99", quantile(costs, 0.99, milliseconds), "ms", target)
-		r.figure(l.Name, what+", max", quantile(costs, 1, milliseconds), "ms", nil)
+		r.reportFigure(l.Name, what+", p50", quantile(costs, 0.5, milliseconds), "ms", nil)
+		r.reportFigure(l.Name, what+", p99", quantile(costs, 0.99, milliseconds), "ms", target)
+		r.reportFigure(l.Name, what+", max", quantile(costs, 1, milliseconds), "ms", nil)
 	}
 	return nil
 }
 
 // dequeueBeside dequeues bundles of one event each while clients repeat their Peeks.
-func dequeueBeside(ctx context.Context, s *layout.Store, src *source, clients, times int) (costs []cost, err error) {
-	actor := src.actor()
-	if err := saveAll(ctx, s, actor, src.events(times, actor, domain.MaxBundleWeight)); err != nil {
+func dequeueBeside(ctx context.Context, s *layout.Store, src *eventSource, clients, times int) (costs []cost, err error) {
+	actor := src.newActor()
+	if err := saveAll(ctx, s, actor, src.newEvents(times, actor, domain.MaxBundleWeight)); err != nil {
 		return nil, err
 	}
 	s.Settle(ctx, actor)
@@ -82,7 +82,7 @@ func dequeueBeside(ctx context.Context, s *layout.Store, src *source, clients, t
 		running.Go(func() { failures[i] = repeatPeeks(repeating, s, actor) })
 	}
 	for range times {
-		took, failure := dequeueOnce(ctx, s, actor, src.id())
+		took, failure := dequeueOnce(ctx, s, actor, src.newID())
 		if failure != nil {
 			err = failure
 			break
@@ -99,7 +99,7 @@ func dequeueBeside(ctx context.Context, s *layout.Store, src *source, clients, t
 func dequeueOnce(ctx context.Context, s *layout.Store, actor domain.ActorID, id domain.BundleID) (cost, error) {
 	bundle, err := openBundle(ctx, s, actor, id)
 	if err == nil {
-		err = wait(ctx, repeatPause)
+		err = waitFor(ctx, repeatPause)
 	}
 	if err != nil {
 		return cost{}, err
@@ -115,13 +115,13 @@ func repeatPeeks(ctx context.Context, s *layout.Store, actor domain.ActorID) err
 		if _, err := s.NextUnacknowledged(ctx, actor, allGroups); err != nil && !errors.Is(err, domain.ErrNoData) && ctx.Err() == nil {
 			return fmt.Errorf("a repeated peek: %w", err)
 		}
-		_ = wait(ctx, repeatPause) // which fails only if ctx has ended
+		_ = waitFor(ctx, repeatPause) // which fails only if ctx has ended
 	}
 	return nil
 }
 
-// wait waits for d or until ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
+// waitFor waits for d or until ctx ends.
+func waitFor(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

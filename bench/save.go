@@ -11,13 +11,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// save measures the first Save of a full bundle's events with each layout, and a Save
+// measureSave measures the first Save of a full bundle's events with each layout, and a Save
 // of 10,000 more of them beside the least that the hub's protocol asks for.
-func save(ctx context.Context, r *run) error {
-	return r.inNewPlace(ctx, func(p place) error { return saveAt(ctx, r, p.Account) })
+func measureSave(ctx context.Context, r *scenarioRun) error {
+	return r.inNewSite(ctx, func(p testSite) error { return saveAt(ctx, r, p.Account) })
 }
 
-func saveAt(ctx context.Context, r *run, a *account.Account) error {
+func saveAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	if err := firstSave(ctx, r, a); err != nil {
 		return err
 	}
@@ -25,30 +25,30 @@ func saveAt(ctx context.Context, r *run, a *account.Account) error {
 }
 
 // firstSave saves the same events with each layout, in calls of at most 10,000.
-func firstSave(ctx context.Context, r *run, a *account.Account) error {
-	n := pick(r, int(worst), 2*atOnce)
-	src := source{seed: r.Seed}
-	actor := src.actor()
-	events := src.events(n, actor, 1)
+func firstSave(ctx context.Context, r *scenarioRun, a *account.Account) error {
+	n := pickSize(r, int(worst), 2*atOnce)
+	src := eventSource{seed: r.Seed}
+	actor := src.newActor()
+	events := src.newEvents(n, actor, 1)
 	if err := r.provisionAll(ctx, a); err != nil {
 		return err
 	}
 	var hubs cost
-	for i, l := range r.layouts() {
-		r.progress(float64(i)/float64(len(r.layouts()))*0.8, "first save of %d events: %s", n, l.Name)
+	for i, l := range r.measuredLayouts() {
+		r.reportProgress(float64(i)/float64(len(r.measuredLayouts()))*0.8, "first save of %d events: %s", n, l.Name)
 		took, err := saveOnce(ctx, l, a, actor, events)
 		if err != nil {
 			return fmt.Errorf("%s: %w", l.Name, err)
 		}
 		what := fmt.Sprintf("first save of %d events", n)
-		r.figure(l.Name, what+", time", seconds(took), "s", nil)
-		r.figure(l.Name, what+", request units", took.Units/float64(n), "RU/event", nil)
-		r.figure(l.Name, what+", requests", float64(took.Requests)/float64(n), "requests/event", nil)
+		r.reportFigure(l.Name, what+", time", seconds(took), "s", nil)
+		r.reportFigure(l.Name, what+", request units", took.Units/float64(n), "RU/event", nil)
+		r.reportFigure(l.Name, what+", requests", float64(took.Requests)/float64(n), "requests/event", nil)
 		if l.Name == hub.Name {
 			hubs = took
 			continue
 		}
-		r.figure(l.Name, what+", time, of hub", seconds(took)/seconds(hubs), "times", nil)
+		r.reportFigure(l.Name, what+", time, of hub", seconds(took)/seconds(hubs), "times", nil)
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func saveOnce(ctx context.Context, l layout.Layout, a *account.Account, to domai
 		return cost{}, err
 	}
 	before := line.Count()
-	took, err := measure(line, func() error { return saveAll(ctx, s, to, events) })
+	took, err := measureCost(line, func() error { return saveAll(ctx, s, to, events) })
 	s.Settle(ctx, to)
 	took.Count = line.Count().Since(before)
 	return took, err
@@ -75,14 +75,14 @@ func saveOnce(ctx context.Context, l layout.Layout, a *account.Account, to domai
 // saveBesideLimit saves 10,000 events again and again to a recipient for whom something
 // waits, in turn with the bare requests for as many. Each Save begins in a drawer of
 // its own, so that both write the same pages.
-func saveBesideLimit(ctx context.Context, r *run, a *account.Account) error {
+func saveBesideLimit(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	if err := hub.Provision(ctx, a, perContainer); err != nil {
 		return err
 	}
-	src := source{seed: r.Seed + 1}
-	actor := src.actor()
-	ready := src.events(2*atOnce, actor, 1)
-	if err := fill(ctx, hub, a, actor, ready[:atOnce]); err != nil {
+	src := eventSource{seed: r.Seed + 1}
+	actor := src.newActor()
+	ready := src.newEvents(2*atOnce, actor, 1)
+	if err := fillStore(ctx, hub, a, actor, ready[:atOnce]); err != nil {
 		return err
 	}
 	stored, err := readStored(ctx, a, ready[0].Cabinet())
@@ -110,12 +110,12 @@ func saveBesideLimit(ctx context.Context, r *run, a *account.Account) error {
 	defer stopBeforehand()
 
 	costs := map[string][]cost{}
-	times := pick(r, 15, 5)
+	times := pickSize(r, 15, 5)
 	for i := range times {
-		r.progress(0.8+0.2*float64(i)/float64(times), "save of 10,000 events, beside the limit")
-		events := src.events(atOnce, actor, 1)
+		r.reportProgress(0.8+0.2*float64(i)/float64(times), "save of 10,000 events, beside the limit")
+		events := src.newEvents(atOnce, actor, 1)
 		before := line.Count()
-		took, err := measure(line, func() error { return saveAll(ctx, s, actor, events) })
+		took, err := measureCost(line, func() error { return saveAll(ctx, s, actor, events) })
 		if err != nil {
 			return err
 		}
@@ -132,16 +132,16 @@ func saveBesideLimit(ctx context.Context, r *run, a *account.Account) error {
 				return err
 			}
 		}
-		if took, err = measure(bareLine, func() error { return bare.Save(ctx, least) }); err != nil {
+		if took, err = measureCost(bareLine, func() error { return bare.Save(ctx, least) }); err != nil {
 			return fmt.Errorf("limit: %w", err)
 		}
 		costs["limit"] = append(costs["limit"], took)
 	}
 	for _, name := range slices.Sorted(slices.Values([]string{"limit", "hub"})) {
-		r.figure(name, "save of 10,000 events, time", median(costs[name], milliseconds), "ms", nil)
-		r.figure(name, "save of 10,000 events, request units", median(costs[name], units), "RU", nil)
-		r.figure(name, "save of 10,000 events, requests", median(costs[name], requests), "requests", nil)
+		r.reportFigure(name, "save of 10,000 events, time", median(costs[name], milliseconds), "ms", nil)
+		r.reportFigure(name, "save of 10,000 events, request units", median(costs[name], units), "RU", nil)
+		r.reportFigure(name, "save of 10,000 events, requests", median(costs[name], requests), "requests", nil)
 	}
-	r.figure("hub", "save of 10,000 events, time, of limit", median(costs["hub"], seconds)/median(costs["limit"], seconds), "times", figure.AtMost(1.5))
+	r.reportFigure("hub", "save of 10,000 events, time, of limit", median(costs["hub"], seconds)/median(costs["limit"], seconds), "times", figure.AtMost(1.5))
 	return nil
 }

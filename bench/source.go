@@ -10,16 +10,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A source makes events, actors and ids that are the same in every run with its
-// seed and come only once in each. It belongs to one goroutine.
-type source struct {
+// An eventSource makes unique events, actors and ids. They are the same in every run with its seed.
+// It belongs to one goroutine.
+type eventSource struct {
 	seed    uint64
 	made    uint64
 	payload int // bytes of the payload of each event; 0: none
 }
 
-// id returns a UUID of version 8: made as its maker likes.
-func (s *source) id() (id [16]byte) {
+// newID returns a UUID of version 8, whose bits are free to choose.
+func (s *eventSource) newID() (id [16]byte) {
 	s.made++
 	binary.BigEndian.PutUint64(id[:], s.seed)
 	binary.BigEndian.PutUint64(id[8:], s.made)
@@ -28,27 +28,27 @@ func (s *source) id() (id [16]byte) {
 	return id
 }
 
-// actor returns an actor that has nothing yet.
-func (s *source) actor() domain.ActorID {
-	id := s.id()
+// newActor returns an actor without events.
+func (s *eventSource) newActor() domain.ActorID {
+	id := s.newID()
 	return must(domain.ParseActorID(uuid.UUID(id).String()))
 }
 
-// actors returns n actors that have nothing yet.
-func (s *source) actors(n int) []domain.ActorID {
+// newActors returns n actors without events.
+func (s *eventSource) newActors(n int) []domain.ActorID {
 	actors := make([]domain.ActorID, n)
 	for i := range actors {
-		actors[i] = s.actor()
+		actors[i] = s.newActor()
 	}
 	return actors
 }
 
-// events returns n events of one cabinet of an actor, of so many KB each.
-func (s *source) events(n int, to domain.ActorID, weight domain.Weight) []domain.Event {
+// newEvents returns n events of one cabinet of an actor, of weight KB each.
+func (s *eventSource) newEvents(n int, to domain.ActorID, weight domain.Weight) []domain.Event {
 	events := make([]domain.Event, n)
 	for i := range events {
 		events[i] = domain.Event{
-			ID: s.id(), Recipient: to, Origin: domain.TimeSeries, ContentType: timeSeries, DocumentType: rsm012,
+			ID: s.newID(), Recipient: to, Origin: domain.TimeSeries, ContentType: timeSeries, DocumentType: rsm012,
 			SupportsBundling: true, Weight: weight, Payload: s.payloadOf(),
 		}
 	}
@@ -57,7 +57,7 @@ func (s *source) events(n int, to domain.ActorID, weight domain.Weight) []domain
 
 // payloadOf returns a JSON text of as many bytes as a payload has, nil if events have
 // none.
-func (s *source) payloadOf() []byte {
+func (s *eventSource) payloadOf() []byte {
 	if s.payload == 0 {
 		return nil
 	}

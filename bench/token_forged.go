@@ -51,12 +51,12 @@ type forgery struct {
 // address: so none is refused because of the tokens that came from its address before, and each is
 // verified. In the last comparison all come from one address, and the hub refuses most of them unverified.
 func (b *tokenBench) forgedTokens(ctx context.Context) error {
-	return b.inNewPlace(ctx, func(p place) error {
-		return b.forge(ctx, p, pick(b.run, forgedLoad{5, 5 * time.Second, 2 * time.Second, 10_000}, forgedLoad{2, time.Second, time.Second, 2_000}))
+	return b.inNewSite(ctx, func(p testSite) error {
+		return b.measureForged(ctx, p, pickSize(b.scenarioRun, forgedLoad{5, 5 * time.Second, 2 * time.Second, 10_000}, forgedLoad{2, time.Second, time.Second, 2_000}))
 	})
 }
 
-func (b *tokenBench) forge(ctx context.Context, p place, load forgedLoad) (err error) {
+func (b *tokenBench) measureForged(ctx context.Context, p testSite, load forgedLoad) (err error) {
 	if err := hub.Provision(ctx, p.Account, perContainer); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (f *forgery) openBundle(ctx context.Context) error {
 }
 
 func (f *forgery) peek(ctx context.Context) load.Outcome {
-	status, err := f.call(ctx, f.client, http.MethodGet, f.url+"/v1/peek", [2]string{"Authorization", f.honest})
+	status, err := f.sendRequest(ctx, f.client, http.MethodGet, f.url+"/v1/peek", [2]string{"Authorization", f.honest})
 	outcome := load.Outcome{Kind: "peek"}
 	if err != nil {
 		outcome.Failed = "no answer"
@@ -129,21 +129,21 @@ func (f *forgery) peek(ctx context.Context) load.Outcome {
 	return outcome
 }
 
-// send sends a forged token, from an address of its own or, with isOne, from the same one.
-func (f *forgery) send(ctx context.Context, token string, isOne bool) {
+// sendForged sends a forged token, from an address of its own or, with isOne, from the same one.
+func (f *forgery) sendForged(ctx context.Context, token string, isOne bool) {
 	at := f.sent.Add(1) % forgedSources
 	if isOne {
 		at = 0
 	}
 	from := fmt.Sprintf("10.1.%d.%d", at/256, at%256)
-	status, err := f.call(ctx, f.client, http.MethodGet, f.url+"/v1/peek", [2]string{"Authorization", "Bearer " + token}, [2]string{"X-Forwarded-For", from})
+	status, err := f.sendRequest(ctx, f.client, http.MethodGet, f.url+"/v1/peek", [2]string{"Authorization", "Bearer " + token}, [2]string{"X-Forwarded-For", from})
 	if err == nil && status == http.StatusUnauthorized {
 		f.refused.Add(1)
 	}
 }
 
-// hold has the honest actor peek for a time, beside others.
-func (f *forgery) hold(ctx context.Context, lasts time.Duration, beside ...load.Stream) (took time.Duration, failed int, err error) {
+// peekBeside has the honest actor peek for a time, beside others.
+func (f *forgery) peekBeside(ctx context.Context, lasts time.Duration, beside ...load.Stream) (took time.Duration, failed int, err error) {
 	runtime.GC()
 	result, err := load.Run(ctx, load.Plan{
 		Lasts: lasts, Settle: lasts / 10,
@@ -164,21 +164,21 @@ func (f *forgery) compareAtRate(ctx context.Context) error {
 	var alone, beside []time.Duration
 	failed, rounds, lasts := 0, f.load.rounds, f.load.steady
 	for round := range rounds {
-		f.progress(0.7+0.15*float64(round)/float64(rounds), "%d forged tokens a second", forgedRate)
+		f.reportProgress(0.7+0.15*float64(round)/float64(rounds), "%d forged tokens a second", forgedRate)
 		forged, err := f.issuer.Forged("honest", int(lasts.Seconds()*forgedRate))
 		if err != nil {
 			return err
 		}
-		p99, n, err := f.hold(ctx, lasts)
+		p99, n, err := f.peekBeside(ctx, lasts)
 		if err != nil {
 			return err
 		}
 		alone, failed = append(alone, p99), failed+n
 		var next atomic.Int64
-		p99, n, err = f.hold(ctx, lasts, load.Stream{
+		p99, n, err = f.peekBeside(ctx, lasts, load.Stream{
 			Arrivals: load.Poisson(forgedRate, rand.New(rand.NewPCG(f.Seed, uint64(round)))),
 			Task: func(ctx context.Context) load.Outcome {
-				f.send(ctx, forged[int(next.Add(1))%len(forged)], false)
+				f.sendForged(ctx, forged[int(next.Add(1))%len(forged)], false)
 				return load.Outcome{}
 			},
 		})
@@ -190,19 +190,19 @@ func (f *forgery) compareAtRate(ctx context.Context) error {
 	_, after := f.counts()
 	sent, refused := f.sent.Swap(0), f.refused.Swap(0)
 	what := fmt.Sprintf("forged at %d/s", forgedRate)
-	f.figure("hub", what+", in all", float64(sent), "requests", nil)
-	f.figure("hub", what+", not answered 401", float64(sent-refused), "requests", figure.AtMost(0))
-	f.figure("hub", what+", fetches of keys", float64(after-fetches), "", figure.AtMost(2))
+	f.reportFigure("hub", what+", in all", float64(sent), "requests", nil)
+	f.reportFigure("hub", what+", not answered 401", float64(sent-refused), "requests", figure.AtMost(0))
+	f.reportFigure("hub", what+", fetches of keys", float64(after-fetches), "", figure.AtMost(2))
 	f.reportHonest(what, alone, beside, failed, figure.AtMost(1.25))
 	return nil
 }
 
 // reportHonest hands out the figures of the honest actor.
 func (f *forgery) reportHonest(what string, alone, beside []time.Duration, failed int, target *figure.Target) {
-	f.figure("hub", what+", honest p99 alone", median(alone, inMS), "ms", nil)
-	f.figure("hub", what+", honest p99 beside", median(beside, inMS), "ms", nil)
-	f.figure("hub", what+", honest p99 beside of alone", median(beside, inMS)/median(alone, inMS), "times", target)
-	f.figure("hub", what+", honest peeks that failed", float64(failed), "", figure.AtMost(0))
+	f.reportFigure("hub", what+", honest p99 alone", median(alone, inMS), "ms", nil)
+	f.reportFigure("hub", what+", honest p99 beside", median(beside, inMS), "ms", nil)
+	f.reportFigure("hub", what+", honest p99 beside of alone", median(beside, inMS)/median(alone, inMS), "times", target)
+	f.reportFigure("hub", what+", honest peeks that failed", float64(failed), "", figure.AtMost(0))
 }
 
 // floodAlone sends forged tokens as fast as they are refused, and nothing else.
@@ -219,10 +219,10 @@ func (f *forgery) floodAlone(ctx context.Context) error {
 	took := time.Since(began)
 	unitsAfter, fetchesAfter := f.counts()
 	what := fmt.Sprintf("%d forged alone", n)
-	f.figure("hub", what+", refused", float64(n)/took.Seconds(), "1/s", nil)
-	f.figure("hub", what+", not answered 401", float64(f.sent.Swap(0)-f.refused.Swap(0)), "requests", figure.AtMost(0))
-	f.figure("hub", what+", fetches of keys", float64(fetchesAfter-fetches), "", figure.AtMost(2))
-	f.figure("hub", what+", request units", unitsAfter-units, "RU", figure.AtMost(0))
+	f.reportFigure("hub", what+", refused", float64(n)/took.Seconds(), "1/s", nil)
+	f.reportFigure("hub", what+", not answered 401", float64(f.sent.Swap(0)-f.refused.Swap(0)), "requests", figure.AtMost(0))
+	f.reportFigure("hub", what+", fetches of keys", float64(fetchesAfter-fetches), "", figure.AtMost(2))
+	f.reportFigure("hub", what+", request units", unitsAfter-units, "RU", figure.AtMost(0))
 	return ctx.Err()
 }
 
@@ -233,7 +233,7 @@ func (f *forgery) sendAll(ctx context.Context, forged []string, isOne bool) {
 	for range forgers {
 		sending.Go(func() {
 			for at := next.Add(1) - 1; at < int64(len(forged)) && ctx.Err() == nil; at = next.Add(1) - 1 {
-				f.send(ctx, forged[at], isOne)
+				f.sendForged(ctx, forged[at], isOne)
 			}
 		})
 	}
@@ -252,8 +252,8 @@ func (f *forgery) compareFloods(ctx context.Context) error {
 		var alone, beside []time.Duration
 		failed := 0
 		for round := range rounds {
-			f.progress(0.85+0.07*(float64(i)+float64(round)/float64(rounds)), "%s", what)
-			p99, n, err := f.hold(ctx, lasts)
+			f.reportProgress(0.85+0.07*(float64(i)+float64(round)/float64(rounds)), "%s", what)
+			p99, n, err := f.peekBeside(ctx, lasts)
 			if err != nil {
 				return err
 			}
@@ -265,7 +265,7 @@ func (f *forgery) compareFloods(ctx context.Context) error {
 					f.sendAll(forging, forged, i == 1)
 				}
 			})
-			p99, n, err = f.hold(ctx, lasts)
+			p99, n, err = f.peekBeside(ctx, lasts)
 			end()
 			running.Wait()
 			if err != nil {
@@ -274,8 +274,8 @@ func (f *forgery) compareFloods(ctx context.Context) error {
 			beside, failed = append(beside, p99), failed+n
 		}
 		sent, refused := f.sent.Swap(0), f.refused.Swap(0)
-		f.figure("hub", what+", refused", float64(sent)/(float64(rounds)*lasts.Seconds()), "1/s", nil)
-		f.figure("hub", what+", of them verified", 100*float64(refused)/float64(sent), "%", nil)
+		f.reportFigure("hub", what+", refused", float64(sent)/(float64(rounds)*lasts.Seconds()), "1/s", nil)
+		f.reportFigure("hub", what+", of them verified", 100*float64(refused)/float64(sent), "%", nil)
 		f.reportHonest(what, alone, beside, failed, nil)
 	}
 	return nil

@@ -51,7 +51,7 @@ func (b *tokenBench) rememberedToken(ctx context.Context) error {
 			requests[i].RemoteAddr = "127.0.0.1:1"
 			requests[i].Header.Set(header[0], header[1])
 		}
-		rounds, calls := pick(b.run, 101, 31), 1000
+		rounds, calls := pickSize(b.scenarioRun, 101, 31), 1000
 		var took [len(sides)][]float64
 		var more []float64 // in each round
 		for round := range rounds {
@@ -69,8 +69,8 @@ func (b *tokenBench) rememberedToken(ctx context.Context) error {
 			}
 			more = append(more, took[1][round]-took[0][round])
 		}
-		b.figure("hub", "refusal of an unknown query, without tokens", median(took[0], asIs), "µs", nil)
-		b.figure("hub", "refusal of an unknown query, remembered token, more by", median(more, asIs), "µs", figure.AtMost(5))
+		b.reportFigure("hub", "refusal of an unknown query, without tokens", median(took[0], asIs), "µs", nil)
+		b.reportFigure("hub", "refusal of an unknown query, remembered token, more by", median(more, asIs), "µs", figure.AtMost(5))
 		return nil
 	})
 }
@@ -139,9 +139,9 @@ func (b *tokenBench) issuerAway(ctx context.Context) (err error) {
 			failed++
 		}
 	}
-	b.figure("hub", "issuer away for an hour, requests of a known key", float64(requests), "", nil)
-	b.figure("hub", "issuer away for an hour, those that failed", float64(failed), "", figure.AtMost(0))
-	b.figure("hub", "issuer away for an hour, unknown keys answered so", float64(unknown), "", nil)
+	b.reportFigure("hub", "issuer away for an hour, requests of a known key", float64(requests), "", nil)
+	b.reportFigure("hub", "issuer away for an hour, those that failed", float64(failed), "", figure.AtMost(0))
+	b.reportFigure("hub", "issuer away for an hour, unknown keys answered so", float64(unknown), "", nil)
 	return nil
 }
 
@@ -178,7 +178,7 @@ func (b *tokenBench) fullListener(ctx context.Context) error {
 		}
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		for { // until the public listener is full
-			status, err := b.call(ctx, client, http.MethodGet, hub.URL()+"/v1/peek")
+			status, err := b.sendRequest(ctx, client, http.MethodGet, hub.URL()+"/v1/peek")
 			if err != nil || status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 				break // it was refused
 			}
@@ -187,10 +187,10 @@ func (b *tokenBench) fullListener(ctx context.Context) error {
 			}
 		}
 		var slowest time.Duration
-		refused, probes := 0, pick(b.run, 200, 50)
+		refused, probes := 0, pickSize(b.scenarioRun, 200, 50)
 		for range probes {
 			began := time.Now()
-			status, err := b.call(ctx, client, http.MethodGet, hub.AdminURL()+"/healthz")
+			status, err := b.sendRequest(ctx, client, http.MethodGet, hub.AdminURL()+"/healthz")
 			slowest = max(slowest, time.Since(began))
 			if err == nil && status != http.StatusOK {
 				err = fmt.Errorf("/healthz was answered %d", status)
@@ -198,12 +198,12 @@ func (b *tokenBench) fullListener(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if status, err = b.call(ctx, client, http.MethodGet, hub.URL()+"/v1/peek"); err != nil || status != http.StatusUnauthorized {
+			if status, err = b.sendRequest(ctx, client, http.MethodGet, hub.URL()+"/v1/peek"); err != nil || status != http.StatusUnauthorized {
 				refused++
 			}
 		}
-		b.figure("hub", "public listener full, slowest /healthz of operators", inMS(slowest), "ms", figure.AtMost(100))
-		b.figure("hub", "public listener full, requests to it that were refused", 100*float64(refused)/float64(probes), "%", nil)
+		b.reportFigure("hub", "public listener full, slowest /healthz of operators", inMS(slowest), "ms", figure.AtMost(100))
+		b.reportFigure("hub", "public listener full, requests to it that were refused", 100*float64(refused)/float64(probes), "%", nil)
 		return nil
 	})
 }

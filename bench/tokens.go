@@ -21,7 +21,7 @@ import (
 // measures what forged tokens, an issuer that is away and a full listener do to it. Hub, issuer and
 // clients share this machine.
 type tokenBench struct {
-	*run
+	*scenarioRun
 	issuer *tokens.Issuer
 	client *http.Client
 }
@@ -35,16 +35,16 @@ type side struct {
 var sides = [2]side{{"without tokens", false}, {"with tokens", true}}
 
 // compareTokens carries out the scenario tokens.
-func compareTokens(ctx context.Context, r *run) (err error) {
+func compareTokens(ctx context.Context, r *scenarioRun) (err error) {
 	issuer, err := tokens.Start(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, issuer.Stop()) }()
-	b := &tokenBench{run: r, issuer: issuer, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
+	b := &tokenBench{scenarioRun: r, issuer: issuer, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
 	defer b.client.CloseIdleConnections()
 	for _, step := range []func(context.Context) error{
-		b.actors, b.worstPeek, b.forgedTokens, b.issuerAway, b.fullListener, b.rememberedToken,
+		b.compareActors, b.worstPeek, b.forgedTokens, b.issuerAway, b.fullListener, b.rememberedToken,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -79,14 +79,14 @@ func orderOf(round int) [2]int {
 	return [2]int{1, 0}
 }
 
-// actors holds a market with and without tokens in turn: that of the scenario many-actors, for a
+// compareActors holds a market with and without tokens in turn: that of the scenario many-actors, for a
 // shorter time, with smaller batches and shorter periods, so that there is as much to compare.
-func (b *tokenBench) actors(ctx context.Context) error {
+func (b *tokenBench) compareActors(ctx context.Context) error {
 	return b.compareMarkets(ctx, market.Market{
-		Groups: []market.Group{{Size: pick(b.run, 600, 200), Events: pick(b.run, 2000.0, 1000.0), Batch: 10, Period: pick(b.run, 4*time.Second, 2*time.Second)}},
-		Lasts:  pick(b.run, 12*time.Second, 4*time.Second), Settle: pick(b.run, 2*time.Second, time.Second),
+		Groups: []market.Group{{Size: pickSize(b.scenarioRun, 600, 200), Events: pickSize(b.scenarioRun, 2000.0, 1000.0), Batch: 10, Period: pickSize(b.scenarioRun, 4*time.Second, 2*time.Second)}},
+		Lasts:  pickSize(b.scenarioRun, 12*time.Second, 4*time.Second), Settle: pickSize(b.scenarioRun, 2*time.Second, time.Second),
 		Throughput: market.Throughput{Catalog: 40_000, Cabinet: 30_000, Bundles: 30_000},
-	}, pick(b.run, 5, 1))
+	}, pickSize(b.scenarioRun, 5, 1))
 }
 
 // A marketSide is what the markets of a side have given.
@@ -100,9 +100,9 @@ type marketSide struct {
 // marketKinds are the operations that are compared.
 var marketKinds = []string{"peek", "dequeue"}
 
-func (s *marketSide) add(d *market.Day) error {
+func (s *marketSide) addDay(d *market.Day) error {
 	for _, kind := range marketKinds {
-		took, err := p99(d, kind)
+		took, err := latencyP99(d, kind)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (s *marketSide) add(d *market.Day) error {
 		s.p50[kind] = append(s.p50[kind], d.LatenciesOf(kind).Percentile(50))
 	}
 	s.rates = append(s.rates, float64(d.Groups[0].Events)/d.Took.Seconds())
-	s.failed += failed(d)
+	s.failed += failedOperations(d)
 	s.stock.Add(d.Groups[0].Stock)
 	return nil
 }
@@ -127,9 +127,9 @@ func (b *tokenBench) compareMarkets(ctx context.Context, m market.Market, rounds
 			if sides[i].hasTokens {
 				m.Issuer = b.issuer
 			}
-			d, err := b.hold(ctx, m, "actors come and go "+sides[i].name, 0.6*held/all, 0.6*(held+1)/all)
+			d, err := b.holdMarket(ctx, m, "actors come and go "+sides[i].name, 0.6*held/all, 0.6*(held+1)/all)
 			if err == nil {
-				err = found[i].add(d)
+				err = found[i].addDay(d)
 			}
 			if err != nil {
 				return err
@@ -138,38 +138,38 @@ func (b *tokenBench) compareMarkets(ctx context.Context, m market.Market, rounds
 		}
 	}
 	without, with := &found[0], &found[1]
-	b.compare("many actors, events a second", "1/s", median(without.rates, asIs), median(with.rates, asIs), figure.AtLeast(1/1.05))
+	b.reportRatio("many actors, events a second", "1/s", median(without.rates, asIs), median(with.rates, asIs), figure.AtLeast(1/1.05))
 	for _, kind := range marketKinds {
-		b.compare("many actors, "+kind+" p50", "ms", median(without.p50[kind], inMS), median(with.p50[kind], inMS), figure.AtMost(1.05))
-		b.compare("many actors, "+kind+" p99", "ms", median(without.p99[kind], inMS), median(with.p99[kind], inMS), figure.AtMost(1.05))
+		b.reportRatio("many actors, "+kind+" p50", "ms", median(without.p50[kind], inMS), median(with.p50[kind], inMS), figure.AtMost(1.05))
+		b.reportRatio("many actors, "+kind+" p99", "ms", median(without.p99[kind], inMS), median(with.p99[kind], inMS), figure.AtMost(1.05))
 	}
-	b.figure("hub", "many actors, operations that failed", float64(without.failed+with.failed), "", figure.AtMost(0))
+	b.reportFigure("hub", "many actors, operations that failed", float64(without.failed+with.failed), "", figure.AtMost(0))
 	without.stock.Add(with.stock)
-	b.accounted("many actors, ", without.stock)
+	b.reportDeliveries("many actors, ", without.stock)
 	return nil
 }
 
-// compare hands out the figures of both sides, and the ratio of the second to the first.
-func (b *tokenBench) compare(metric, unit string, without, with float64, target *figure.Target) {
-	b.figure("hub", metric+", without tokens", without, unit, nil)
-	b.figure("hub", metric+", with tokens", with, unit, nil)
-	b.figure("hub", metric+", with tokens of without", with/without, "times", target)
+// reportRatio hands out the figures of both sides, and the ratio of the second to the first.
+func (b *tokenBench) reportRatio(metric, unit string, without, with float64, target *figure.Target) {
+	b.reportFigure("hub", metric+", without tokens", without, unit, nil)
+	b.reportFigure("hub", metric+", with tokens", with, unit, nil)
+	b.reportFigure("hub", metric+", with tokens of without", with/without, "times", target)
 }
 
 // worstPeek has two hubs on one account open and confirm bundles of 51,200 events over HTTP in turn.
 func (b *tokenBench) worstPeek(ctx context.Context) error {
-	return b.inNewPlace(ctx, func(p place) error { return b.comparePeeks(ctx, p, int(worst), pick(b.run, 15, 1)) })
+	return b.inNewSite(ctx, func(p testSite) error { return b.comparePeeks(ctx, p, int(worst), pickSize(b.scenarioRun, 15, 1)) })
 }
 
-func (b *tokenBench) comparePeeks(ctx context.Context, p place, events, rounds int) (err error) {
+func (b *tokenBench) comparePeeks(ctx context.Context, p testSite, events, rounds int) (err error) {
 	if err := hub.Provision(ctx, p.Account, perContainer); err != nil {
 		return err
 	}
-	src := source{seed: b.Seed}
-	actors := src.actors(rounds * len(sides))
+	src := eventSource{seed: b.Seed}
+	actors := src.newActors(rounds * len(sides))
 	for i, actor := range actors {
-		b.progress(0.6+0.05*float64(i)/float64(len(actors)), "fill mailboxes with %d events", events)
-		if err := fill(ctx, hub, p.Account, actor, src.events(events, actor, 1)); err != nil {
+		b.reportProgress(0.6+0.05*float64(i)/float64(len(actors)), "fill mailboxes with %d events", events)
+		if err := fillStore(ctx, hub, p.Account, actor, src.newEvents(events, actor, 1)); err != nil {
 			return err
 		}
 	}
@@ -186,7 +186,7 @@ func (b *tokenBench) comparePeeks(ctx context.Context, p place, events, rounds i
 	}
 	var peeks, dequeues [len(sides)][]time.Duration
 	for round := range rounds {
-		b.progress(0.65+0.03*float64(round)/float64(rounds), "open bundles of %d events", events)
+		b.reportProgress(0.65+0.03*float64(round)/float64(rounds), "open bundles of %d events", events)
 		for _, i := range orderOf(round) {
 			credentials, err := b.credentialsOf(sides[i], actors[round*len(sides)+i].String())
 			if err != nil {
@@ -200,8 +200,8 @@ func (b *tokenBench) comparePeeks(ctx context.Context, p place, events, rounds i
 			peeks[i], dequeues[i] = append(peeks[i], peeked), append(dequeues[i], dequeued)
 		}
 	}
-	b.compare("worst peek", "ms", median(peeks[0], inMS), median(peeks[1], inMS), figure.AtMost(1.05))
-	b.compare("worst dequeue", "ms", median(dequeues[0], inMS), median(dequeues[1], inMS), nil)
+	b.reportRatio("worst peek", "ms", median(peeks[0], inMS), median(peeks[1], inMS), figure.AtMost(1.05))
+	b.reportRatio("worst dequeue", "ms", median(dequeues[0], inMS), median(dequeues[1], inMS), nil)
 	return nil
 }
 
@@ -217,7 +217,7 @@ func (b *tokenBench) credentialsOf(s side, actor string) (header [2]string, err 
 // fetchBundle opens a bundle and confirms it.
 func (b *tokenBench) fetchBundle(ctx context.Context, url string, credentials [2]string) (peeked, dequeued time.Duration, err error) {
 	began := time.Now()
-	answer, err := b.request(ctx, b.client, http.MethodGet, url+"/v1/peek", credentials)
+	answer, err := b.openRequest(ctx, b.client, http.MethodGet, url+"/v1/peek", credentials)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -231,16 +231,16 @@ func (b *tokenBench) fetchBundle(ctx context.Context, url string, credentials [2
 		return 0, 0, fmt.Errorf("a Peek was answered %d with %d bytes", answer.StatusCode, n)
 	}
 	began = time.Now()
-	status, err := b.call(ctx, b.client, http.MethodDelete, url+"/v1/dequeue/"+answer.Header.Get("Messageid"), credentials)
+	status, err := b.sendRequest(ctx, b.client, http.MethodDelete, url+"/v1/dequeue/"+answer.Header.Get("Messageid"), credentials)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("a Dequeue was answered %d", status)
 	}
 	return peeked, time.Since(began), err
 }
 
-// call sends a request, reads its answer to the end, and returns the status.
-func (b *tokenBench) call(ctx context.Context, client *http.Client, method, url string, headers ...[2]string) (status int, err error) {
-	answer, err := b.request(ctx, client, method, url, headers...)
+// sendRequest sends a request, reads its answer to the end, and returns the status.
+func (b *tokenBench) sendRequest(ctx context.Context, client *http.Client, method, url string, headers ...[2]string) (status int, err error) {
+	answer, err := b.openRequest(ctx, client, method, url, headers...)
 	if err != nil {
 		return 0, err
 	}
@@ -249,8 +249,8 @@ func (b *tokenBench) call(ctx context.Context, client *http.Client, method, url 
 	return answer.StatusCode, err
 }
 
-// request sends a request with headers, each a name and a value.
-func (b *tokenBench) request(ctx context.Context, client *http.Client, method, url string, headers ...[2]string) (*http.Response, error) {
+// openRequest sends a request with headers, each a name and a value.
+func (b *tokenBench) openRequest(ctx context.Context, client *http.Client, method, url string, headers ...[2]string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
 	if err != nil {
 		return nil, err

@@ -19,8 +19,8 @@ func measuredTokens(t *testing.T, part func(b *tokenBench) error) map[string]flo
 	t.Cleanup(func() { require.NoError(t, issuer.Stop()) })
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
-	return asked(t, Options{Quick: true, Seed: 1}, func(r *run) error {
-		return part(&tokenBench{run: r, issuer: issuer, client: client})
+	return asked(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error {
+		return part(&tokenBench{scenarioRun: r, issuer: issuer, client: client})
 	})
 }
 
@@ -36,7 +36,7 @@ func TestTokens_MarketsWithAndWithoutThemAreCompared(t *testing.T) {
 
 func TestTokens_PeeksWithAndWithoutThemAreCompared(t *testing.T) {
 	found := measuredTokens(t, func(b *tokenBench) error {
-		return b.comparePeeks(t.Context(), place{fast(t), t.TempDir()}, 100, 2)
+		return b.comparePeeks(t.Context(), testSite{fast(t), t.TempDir()}, 100, 2)
 	})
 	require.Positive(t, found["hub worst peek, with tokens of without"])
 	require.Positive(t, found["hub worst dequeue, with tokens of without"])
@@ -44,7 +44,7 @@ func TestTokens_PeeksWithAndWithoutThemAreCompared(t *testing.T) {
 
 func TestTokens_ThatAreForgedFetchFewKeysAndReadNothing(t *testing.T) {
 	found := measuredTokens(t, func(b *tokenBench) error {
-		return b.forge(t.Context(), place{fast(t), t.TempDir()}, forgedLoad{rounds: 1, steady: time.Second, flood: 300 * time.Millisecond, tokens: 200})
+		return b.measureForged(t.Context(), testSite{fast(t), t.TempDir()}, forgedLoad{rounds: 1, steady: time.Second, flood: 300 * time.Millisecond, tokens: 200})
 	})
 	require.Positive(t, found["hub forged at 400/s, in all"])
 	require.Zero(t, found["hub forged at 400/s, not answered 401"])

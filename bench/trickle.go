@@ -9,17 +9,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// trickle sends single events to many recipients in turn, and then has each of them
+// measureTrickle sends single events to many recipients in turn, and then has each of them
 // fetch and confirm what there is for it. No layout is designed for this traffic. It is
 // measured without payloads, with them, and on a Session account.
-func trickle(ctx context.Context, r *run) error {
+func measureTrickle(ctx context.Context, r *scenarioRun) error {
 	variants := []trickleVariant{{}, {name: ", with payloads", payload: 300}, {name: ", on a Session account", consistency: "Session"}}
 	if r.Endpoint != "" {
 		variants = variants[:2] // a real account has a level of its own
 	}
 	for i, v := range variants {
-		err := r.inNewPlaceWith(ctx, v.consistency, func(p place) error {
-			return v.measure(ctx, r, p.Account, float64(i)/float64(len(variants)), 1/float64(len(variants)))
+		err := r.inNewSiteWith(ctx, v.consistency, func(p testSite) error {
+			return v.measureLayouts(ctx, r, p.Account, float64(i)/float64(len(variants)), 1/float64(len(variants)))
 		})
 		if err != nil {
 			return err
@@ -35,25 +35,25 @@ type trickleVariant struct {
 	consistency string
 }
 
-// measure measures each layout. It is the part of the scenario that begins at from.
-func (v trickleVariant) measure(ctx context.Context, r *run, a *account.Account, from, part float64) error {
+// measureLayouts measures each layout. It is the part of the scenario that begins at from.
+func (v trickleVariant) measureLayouts(ctx context.Context, r *scenarioRun, a *account.Account, from, part float64) error {
 	if err := r.provisionAll(ctx, a); err != nil {
 		return err
 	}
 	return r.eachLayoutWithin(from, part, func(l layout.Layout, progress progressFunc) error {
-		return v.trickle(ctx, r, a, l, func(done float64, what string) { progress(done, "%s%s: %s", l.Name, v.name, what) })
+		return v.measureLayout(ctx, r, a, l, func(done float64, what string) { progress(done, "%s%s: %s", l.Name, v.name, what) })
 	})
 }
 
-func (v trickleVariant) trickle(ctx context.Context, r *run, a *account.Account, l layout.Layout, step func(float64, string)) error {
+func (v trickleVariant) measureLayout(ctx context.Context, r *scenarioRun, a *account.Account, l layout.Layout, step func(float64, string)) error {
 	line := a.Line()
 	s, err := l.Open(ctx, a, line)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	src := source{seed: r.Seed, payload: v.payload}
-	actors := src.actors(pick(r, 50, 10))
+	src := eventSource{seed: r.Seed, payload: v.payload}
+	actors := src.newActors(pickSize(r, 50, 10))
 	const each = 6 // events, of which the first makes acquaintance and is not counted
 	var saves, fetches []cost
 	for n := range each {
@@ -70,8 +70,8 @@ func (v trickleVariant) trickle(ctx context.Context, r *run, a *account.Account,
 		step(0.7+0.3*float64(i)/float64(len(actors)), "peek and dequeue")
 		s.Settle(ctx, actor)
 		before := line.Count()
-		took, err := measure(line, func() error {
-			bundle, err := openBundle(ctx, s, actor, src.id())
+		took, err := measureCost(line, func() error {
+			bundle, err := openBundle(ctx, s, actor, src.newID())
 			if err == nil && bundle.Count != each {
 				err = fmt.Errorf("the bundle has %d events, want %d", bundle.Count, each)
 			}
@@ -87,27 +87,27 @@ func (v trickleVariant) trickle(ctx context.Context, r *run, a *account.Account,
 		took.Count = line.Count().Since(before)
 		fetches = append(fetches, took)
 	}
-	r.figure(l.Name, "save of one event"+v.name+", p50", quantile(saves, 0.5, milliseconds), "ms", nil)
-	r.figure(l.Name, "save of one event"+v.name+", p99", quantile(saves, 0.99, milliseconds), "ms", nil)
-	r.figure(l.Name, "save of one event"+v.name+", request units", median(saves, units), "RU", nil)
-	r.figure(l.Name, "save of one event"+v.name+", requests", median(saves, requests), "requests", nil)
-	r.figure(l.Name, fmt.Sprintf("peek and dequeue of %d events%s, p50", each, v.name), quantile(fetches, 0.5, milliseconds), "ms", nil)
-	r.figure(l.Name, fmt.Sprintf("peek and dequeue of %d events%s, request units", each, v.name), median(fetches, units), "RU", nil)
-	r.percentiles(l.Name+", save of one event"+v.name, saves)
+	r.reportFigure(l.Name, "save of one event"+v.name+", p50", quantile(saves, 0.5, milliseconds), "ms", nil)
+	r.reportFigure(l.Name, "save of one event"+v.name+", p99", quantile(saves, 0.99, milliseconds), "ms", nil)
+	r.reportFigure(l.Name, "save of one event"+v.name+", request units", median(saves, units), "RU", nil)
+	r.reportFigure(l.Name, "save of one event"+v.name+", requests", median(saves, requests), "requests", nil)
+	r.reportFigure(l.Name, fmt.Sprintf("peek and dequeue of %d events%s, p50", each, v.name), quantile(fetches, 0.5, milliseconds), "ms", nil)
+	r.reportFigure(l.Name, fmt.Sprintf("peek and dequeue of %d events%s, request units", each, v.name), median(fetches, units), "RU", nil)
+	r.reportPercentiles(l.Name+", save of one event"+v.name, saves)
 	return nil
 }
 
 // saveOneEach saves an event for each actor: one by one or, with a layout that waits
 // until some have gathered, together. Then each has cost its part of that, and taken
 // all the time.
-func saveOneEach(ctx context.Context, s *layout.Store, l *account.Line, src *source, actors []domain.ActorID) ([]cost, error) {
+func saveOneEach(ctx context.Context, s *layout.Store, l *account.Line, src *eventSource, actors []domain.ActorID) ([]cost, error) {
 	var events []domain.Event
 	for _, actor := range actors {
-		events = append(events, src.events(1, actor, 1)...)
+		events = append(events, src.newEvents(1, actor, 1)...)
 	}
 	costs := make([]cost, len(events))
 	if s.Ingest != nil {
-		took, err := measure(l, func() error { return s.Ingest(ctx, events) })
+		took, err := measureCost(l, func() error { return s.Ingest(ctx, events) })
 		took.Units /= float64(len(events))
 		took.Requests /= int64(len(events))
 		for i := range costs {
@@ -117,7 +117,7 @@ func saveOneEach(ctx context.Context, s *layout.Store, l *account.Line, src *sou
 	}
 	for i := range events {
 		var err error
-		if costs[i], err = measure(l, func() error { return saveAll(ctx, s, actors[i], events[i:i+1]) }); err != nil {
+		if costs[i], err = measureCost(l, func() error { return saveAll(ctx, s, actors[i], events[i:i+1]) }); err != nil {
 			return nil, err
 		}
 	}

@@ -15,8 +15,8 @@ func TestColdSaveIsMeasuredWithEachLayout(t *testing.T) {
 	a := fast(t)
 	for _, l := range append(baseline.Layouts(), hub) {
 		require.NoError(t, l.Provision(t.Context(), a, perContainer))
-		found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error {
-			return coldStage{recipients: 2, stored: 30, kinds: 1, nodes: 1, warm: 1}.measure(t.Context(), r, a, l, &source{seed: 1})
+		found := asked(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error {
+			return coldStage{recipients: 2, stored: 30, kinds: 1, nodes: 1, warm: 1}.measure(t.Context(), r, a, l, &eventSource{seed: 1})
 		})
 		require.Len(t, found, 9)
 		require.Positive(t, found[l.Name+" cold save with 30 events stored, request units of warm"], l.Name)
@@ -24,8 +24,8 @@ func TestColdSaveIsMeasuredWithEachLayout(t *testing.T) {
 }
 
 func TestSingleEventsCostLessWithTails(t *testing.T) {
-	p := place{Account: fast(t)}
-	src := source{seed: 1}
+	p := testSite{Account: fast(t)}
+	src := eventSource{seed: 1}
 	paged, err := busyAt(t.Context(), p, &src, 50, time.Second, -1)
 	require.NoError(t, err)
 	tailed, err := busyAt(t.Context(), p, &src, 50, time.Second, cosmos.DefaultTailEvents)
@@ -34,14 +34,14 @@ func TestSingleEventsCostLessWithTails(t *testing.T) {
 }
 
 func TestKindsAreSavedAndRemoved(t *testing.T) {
-	found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error { return kindsOf(t.Context(), r, hub) })
+	found := asked(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error { return kindsOf(t.Context(), r, hub) })
 	require.Equal(t, 5.0, found["hub further kinds of 5 accepted after 100 kinds are gone"])
 	require.Greater(t, found["hub head with 100 kinds"], found["hub head with 1 kinds"])
 }
 
 func TestLargeBacklogIsScaled(t *testing.T) {
 	a := fast(t)
-	found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error { return largeBacklogAt(t.Context(), r, a) })
+	found := asked(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error { return largeBacklogAt(t.Context(), r, a) })
 	require.Positive(t, found["hub save of one event with 1000000 events waiting, requests"])
 	require.LessOrEqual(t, found["hub save of one event, requests, most less least"], 1.0)
 	require.LessOrEqual(t, found["hub save for two recipients in turn, request units of one"], 1.1)
@@ -49,8 +49,8 @@ func TestLargeBacklogIsScaled(t *testing.T) {
 
 func TestYearPassesInSimulatedTime(t *testing.T) {
 	y := &simulatedYear{now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), every: 6 * time.Hour, days: 3}
-	found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error {
-		return y.pass(t.Context(), r, "days", func(float64) {})
+	found := asked(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error {
+		return y.runYear(t.Context(), r, "days", func(float64) {})
 	})
 	require.Equal(t, 12.0, found["hub days, events kept"], "none is older than the retention")
 	require.Equal(t, 4, y.clock().Day())
@@ -62,7 +62,7 @@ func TestDequeueIsMeasuredBesideRepeatedPeeks(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
 	require.Equal(t, "Session", a.Consistency())
 	require.NoError(t, hub.Provision(t.Context(), a, perContainer))
-	found := asked(t, Options{Quick: true, Seed: 1}, func(r *run) error {
+	found := asked(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error {
 		return repeatingPeeksOf(t.Context(), r, a, hub, "Session")
 	})
 	require.Len(t, found, 6)
@@ -70,7 +70,7 @@ func TestDequeueIsMeasuredBesideRepeatedPeeks(t *testing.T) {
 }
 
 func TestPayloadsOfASourceHaveTheirSize(t *testing.T) {
-	src := source{payload: 300}
-	events := src.events(1, src.actor(), 1)
+	src := eventSource{payload: 300}
+	events := src.newEvents(1, src.newActor(), 1)
 	require.Len(t, events[0].Payload, 300)
 }

@@ -14,9 +14,9 @@ import (
 )
 
 // recorded is a run whose figures are kept, by metric and unit.
-func recorded(scenario string) (*run, map[string]float64) {
+func recorded(scenario string) (*scenarioRun, map[string]float64) {
 	figures := make(map[string]float64)
-	return &run{
+	return &scenarioRun{
 		Options: Options{Seed: 1, Quick: true}, scenario: scenario,
 		tell: func(f figure.Figure) { figures[strings.TrimSpace(f.Metric+" "+f.Unit)] = f.Value },
 	}, figures
@@ -94,7 +94,7 @@ func TestHeapGrowthIsOfTheTimeThatIsAskedFor(t *testing.T) {
 	}
 	require.InDelta(t, 5, h.growsFrom(0.5), 1e-9)
 	require.InDelta(t, 5, h.growsFrom(0.75), 1e-9)
-	require.Equal(t, 105.0, h.end())
-	require.Equal(t, load.Outcome{}, h.look(t.Context()))
+	require.Equal(t, 105.0, h.endSize())
+	require.Equal(t, load.Outcome{}, h.addSample(t.Context()))
 	require.Len(t, h.sizes, 101)
 }

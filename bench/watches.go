@@ -31,25 +31,25 @@ type watching struct {
 	watches int // of one document
 }
 
-// watches changes a document that many watch, and confirms bundles that are watched: hub, embedded
+// measureWatches changes a document that many watch, and confirms bundles that are watched: hub, embedded
 // engine with fsync, clients and receivers share this machine.
-func watches(ctx context.Context, r *run) (err error) {
+func measureWatches(ctx context.Context, r *scenarioRun) (err error) {
 	s, err := receivers.Serve(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	w := &watching{
-		pushing: &pushing{run: r, server: s, client: &http.Client{
+		pushing: &pushing{scenarioRun: r, server: s, client: &http.Client{
 			Transport:     &http.Transport{MaxIdleConnsPerHost: 256},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}},
-		watches: pick(r, 100_000, 3_000),
+		watches: pickSize(r, 100_000, 3_000),
 	}
 	defer w.client.CloseIdleConnections()
-	steps := []func(context.Context) error{w.fanOut, w.beside, w.latency, w.price}
+	steps := []func(context.Context) error{w.fanOut, w.compareBesideChange, w.measureLatency, w.measurePrice}
 	for i, step := range steps {
-		r.progress(float64(i)/float64(len(steps)), "change documents that up to %d watch", w.watches)
+		r.reportProgress(float64(i)/float64(len(steps)), "change documents that up to %d watch", w.watches)
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -61,17 +61,17 @@ func watches(ctx context.Context, r *run) (err error) {
 func (w *watching) fanOut(ctx context.Context) error {
 	return w.atHub(ctx, nil, func(url string) error {
 		actor := &receivers.Watcher{Client: w.client, URL: url, Actor: "watcher"}
-		uri, err := w.watched(ctx, actor, w.watches)
+		uri, err := w.watchDocument(ctx, actor, w.watches)
 		if err != nil {
 			return err
 		}
 		var hub, loop, grown []float64
-		for i := range pick(w.run, 3, 2) {
+		for i := range pickSize(w.scenarioRun, 3, 2) {
 			w.server.Expect(0)
 			idle := heapInUse()
 			heap := startHeapPeak(ctx)
-			took, err := w.change(ctx, actor, uri, strconv.Itoa(i))
-			grown = append(grown, float64(max(heap.stop(), idle)-idle)/(1<<20))
+			took, err := w.changeDocument(ctx, actor, uri, strconv.Itoa(i))
+			grown = append(grown, float64(max(heap.stopSampling(), idle)-idle)/(1<<20))
 			if err != nil {
 				return err
 			}
@@ -81,22 +81,22 @@ func (w *watching) fanOut(ctx context.Context) error {
 			if err := receivers.CallWatches(ctx, w.server, uri, w.watches, pushWorkers); err != nil {
 				return err
 			}
-			if err := await(ctx, all); err != nil {
+			if err := waitUntilClosed(ctx, all); err != nil {
 				return err
 			}
 			loop = append(loop, float64(w.watches)/time.Since(began).Seconds())
 		}
 		name := fmt.Sprintf("a change to %d watches", w.watches)
-		w.figure("hub", name, median(hub, asIs), "1/s", figure.AtLeast(2000))
-		w.figure("loop", name, median(loop, asIs), "1/s", nil)
-		w.figure("hub", name+", of those of the loop", median(hub, asIs)/median(loop, asIs), "times", figure.AtLeast(0.4))
-		w.figure("hub", name+", live heap above idle", median(grown, asIs), "MB", figure.AtMost(32))
+		w.reportFigure("hub", name, median(hub, asIs), "1/s", figure.AtLeast(2000))
+		w.reportFigure("loop", name, median(loop, asIs), "1/s", nil)
+		w.reportFigure("hub", name+", of those of the loop", median(hub, asIs)/median(loop, asIs), "times", figure.AtLeast(0.4))
+		w.reportFigure("hub", name+", live heap above idle", median(grown, asIs), "MB", figure.AtMost(32))
 		return nil
 	})
 }
 
-// watched stores a document and has n receivers watch it.
-func (w *watching) watched(ctx context.Context, actor *receivers.Watcher, n int) (uri string, err error) {
+// watchDocument stores a document and has n receivers watch it.
+func (w *watching) watchDocument(ctx context.Context, actor *receivers.Watcher, n int) (uri string, err error) {
 	if uri, err = actor.Put(ctx, "watched", "new"); err != nil {
 		return "", err
 	}
@@ -108,73 +108,74 @@ func (w *watching) watched(ctx context.Context, actor *receivers.Watcher, n int)
 	return uri, g.Wait()
 }
 
-// change changes a document and returns how long it takes until all watches were called.
-func (w *watching) change(ctx context.Context, actor *receivers.Watcher, uri, text string) (time.Duration, error) {
+// changeDocument changes a document and returns how long it takes until all watches were called.
+func (w *watching) changeDocument(ctx context.Context, actor *receivers.Watcher, uri, text string) (time.Duration, error) {
 	all, began := w.server.Expect(w.watches), time.Now()
 	w.server.Due(uri, began)
 	if _, err := actor.Put(ctx, "watched", text); err != nil {
 		return 0, err
 	}
-	err := await(ctx, all)
+	err := waitUntilClosed(ctx, all)
 	return time.Since(began), err
 }
 
-// latency times the calls of watches whose bundles are confirmed.
-func (w *watching) latency(ctx context.Context) error {
+// measureLatency times the calls of watches whose bundles are confirmed.
+func (w *watching) measureLatency(ctx context.Context) error {
 	return w.atHub(ctx, nil, func(url string) error {
-		bundles, err := w.openBundles(ctx, url, pick(w.run, 30*time.Second, 8*time.Second))
+		bundles, err := w.openBundles(ctx, url, pickSize(w.scenarioRun, 30*time.Second, 8*time.Second))
 		if err != nil {
 			return err
 		}
-		if err := w.confirm(ctx, bundles); err != nil {
+		if err := w.confirmBundles(ctx, bundles); err != nil {
 			return err
 		}
 		found := w.server.Latencies().Percentiles()
-		w.figure("hub", fmt.Sprintf("Dequeue at %d/s to the call of its watch, p50", watchedRate), inMS(found.P50), "ms", figure.AtMost(10))
-		w.figure("hub", fmt.Sprintf("Dequeue at %d/s to the call of its watch, p99", watchedRate), inMS(found.P99), "ms", figure.AtMost(50))
+		w.reportFigure("hub", fmt.Sprintf("Dequeue at %d/s to the call of its watch, p50", watchedRate), inMS(found.P50), "ms", figure.AtMost(10))
+		w.reportFigure("hub", fmt.Sprintf("Dequeue at %d/s to the call of its watch, p99", watchedRate), inMS(found.P99), "ms", figure.AtMost(50))
 		return nil
 	})
 }
 
-// beside compares the calls of watches whose bundles are confirmed, alone and while the change of a document
+// compareBesideChange compares the calls of watches whose bundles are confirmed, alone and while the change of a document
 // is on its way to many others, in turn, at one hub.
-func (w *watching) beside(ctx context.Context) (err error) {
-	crowd := &watching{pushing: &pushing{run: w.run, client: w.client}, watches: w.watches}
+func (w *watching) compareBesideChange(ctx context.Context) (err error) {
+	crowd := &watching{pushing: &pushing{scenarioRun: w.scenarioRun, client: w.client}, watches: w.watches}
 	if crowd.server, err = receivers.Serve(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, crowd.server.Close()) }()
 	return w.atHub(ctx, nil, func(url string) error {
 		actor := &receivers.Watcher{Client: w.client, URL: url, Actor: "watcher"}
-		uri, err := crowd.watched(ctx, actor, crowd.watches)
+		uri, err := crowd.watchDocument(ctx, actor, crowd.watches)
 		if err != nil {
 			return err
 		}
 		var p99 [2][]float64 // alone, and beside the others
-		for i := range pick(w.run, 6, 4) {
-			bundles, err := w.openBundles(ctx, url, pick(w.run, 10*time.Second, 3*time.Second))
+		for i := range pickSize(w.scenarioRun, 6, 4) {
+			bundles, err := w.openBundles(ctx, url, pickSize(w.scenarioRun, 10*time.Second, 3*time.Second))
 			if err != nil {
 				return err
 			}
 			g, gctx := errgroup.WithContext(ctx)
 			if i%2 == 1 {
 				g.Go(func() error {
-					_, err := crowd.change(gctx, actor, uri, strconv.Itoa(i))
+					_, err := crowd.changeDocument(gctx, actor, uri, strconv.Itoa(i))
 					return err
 				})
 			}
-			g.Go(func() error { return w.confirm(gctx, bundles) })
+			g.Go(func() error { return w.confirmBundles(gctx, bundles) })
 			if err := g.Wait(); err != nil {
 				return err
 			}
 			p99[i%2] = append(p99[i%2], inMS(w.server.Latencies().Percentile(99)))
 		}
-		w.figure("hub", fmt.Sprintf("p99 beside a change to %d watches, of that alone", w.watches), median(p99[1], asIs)/median(p99[0], asIs), "times", figure.AtMost(1.25))
+		w.reportFigure("hub", fmt.Sprintf("p99 beside a change to %d watches, of that alone", w.watches), median(p99[1], asIs)/median(p99[0], asIs), "times", figure.AtMost(1.25))
 		return nil
 	})
 }
 
-// A watchedBundle is one with a watch, and the time after the first one at which it is to be confirmed.
+// A watchedBundle is one with a watch, and the time after the first one at which it is due to be
+// confirmed.
 type watchedBundle struct {
 	actor *receivers.Watcher
 	id    string
@@ -182,7 +183,7 @@ type watchedBundle struct {
 	due   time.Duration
 }
 
-// openBundles opens as many bundles as are to be confirmed in some time, each of an actor of its own.
+// openBundles opens as many bundles as will be confirmed in some time, each of an actor of its own.
 func (w *watching) openBundles(ctx context.Context, url string, lasts time.Duration) ([]watchedBundle, error) {
 	arrivals := load.Poisson(watchedRate, rand.New(rand.NewPCG(w.Seed, 3)))
 	var bundles []watchedBundle
@@ -204,9 +205,9 @@ func (w *watching) openBundles(ctx context.Context, url string, lasts time.Durat
 	return bundles, g.Wait()
 }
 
-// confirm confirms bundles when they are due, and returns when all their watches were called. Times are
+// confirmBundles confirms bundles when they are due, and returns when all their watches were called. Times are
 // those from when the requests were due.
-func (w *watching) confirm(ctx context.Context, bundles []watchedBundle) error {
+func (w *watching) confirmBundles(ctx context.Context, bundles []watchedBundle) error {
 	all, began := w.server.Expect(len(bundles)), time.Now()
 	g, gctx := errgroup.WithContext(ctx)
 	timer := time.NewTimer(0)
@@ -221,11 +222,11 @@ func (w *watching) confirm(ctx context.Context, bundles []watchedBundle) error {
 		w.server.Due(b.uri, began.Add(b.due))
 		g.Go(func() error { return b.actor.Dequeue(gctx, b.id) })
 	}
-	return errors.Join(g.Wait(), await(ctx, all))
+	return errors.Join(g.Wait(), waitUntilClosed(ctx, all))
 }
 
-// price measures the request units of a notification: of one watch alone, and of one of many.
-func (w *watching) price(ctx context.Context) error {
+// measurePrice measures the request units of a notification: of one watch alone, and of one of many.
+func (w *watching) measurePrice(ctx context.Context) error {
 	for _, variant := range []struct {
 		watches, changes int
 		limit            float64
@@ -234,7 +235,7 @@ func (w *watching) price(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.figure("hub", fmt.Sprintf("a notification of %d watches, beyond the change", variant.watches), price, "RU", figure.AtMost(variant.limit))
+		w.reportFigure("hub", fmt.Sprintf("a notification of %d watches, beyond the change", variant.watches), price, "RU", figure.AtMost(variant.limit))
 	}
 	return nil
 }
@@ -268,13 +269,13 @@ func (w *watching) priceOf(ctx context.Context, n, changes int) (price float64, 
 		}
 		price = -line.Count().Since(before).Units // of a change
 	}
-	uri, err := few.watched(ctx, actor, n)
+	uri, err := few.watchDocument(ctx, actor, n)
 	if err != nil {
 		return 0, err
 	}
 	var before account.Count
 	for i := range changes + 1 {
-		if _, err := few.change(ctx, actor, uri, strconv.Itoa(i)); err != nil {
+		if _, err := few.changeDocument(ctx, actor, uri, strconv.Itoa(i)); err != nil {
 			return 0, err
 		}
 		if i == 0 {
@@ -314,8 +315,8 @@ func startHeapPeak(ctx context.Context) *heapPeak {
 	return h
 }
 
-// stop returns the most that was live when the collector looked.
-func (h *heapPeak) stop() uint64 {
+// stopSampling returns the largest live heap that the collector found.
+func (h *heapPeak) stopSampling() uint64 {
 	h.cancel()
 	return <-h.peak
 }

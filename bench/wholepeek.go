@@ -25,16 +25,16 @@ import (
 // asks the domain for the content over its bus. The domain reads which events it is
 // for, takes its time, and writes 50 MB into the exchange, which are streamed through
 // to the actor.
-func wholePeek(ctx context.Context, r *run, a *account.Account, src *source) (err error) {
-	takes := pick(r, 10*time.Second, time.Second)
-	r.progress(0.9, "over HTTP, with a domain that takes %v", takes)
+func wholePeek(ctx context.Context, r *scenarioRun, a *account.Account, src *eventSource) (err error) {
+	takes := pickSize(r, 10*time.Second, time.Second)
+	r.reportProgress(0.9, "over HTTP, with a domain that takes %v", takes)
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	actor := src.actor()
-	if err := fill(ctx, hub, a, actor, src.events(int(worst), actor, 1)); err != nil {
+	actor := src.newActor()
+	if err := fillStore(ctx, hub, a, actor, src.newEvents(int(worst), actor, 1)); err != nil {
 		return err
 	}
 	s, err := service.Start(ctx, service.Options{
@@ -45,14 +45,14 @@ func wholePeek(ctx context.Context, r *run, a *account.Account, src *source) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Stop()) }()
-	stop, err := answers(ctx, s, takes)
+	stop, err := serveContent(ctx, s, takes)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 
 	began := time.Now()
-	got, err := download(ctx, s.URL(), actor)
+	got, err := downloadBundle(ctx, s.URL(), actor)
 	took := time.Since(began)
 	if err != nil {
 		return err
@@ -60,14 +60,14 @@ func wholePeek(ctx context.Context, r *run, a *account.Account, src *source) (er
 	if want := int64(worst) << 10; got != want {
 		return fmt.Errorf("the actor got %d bytes, want %d", got, want)
 	}
-	r.figure("hub", fmt.Sprintf("whole peek, domain at %v", takes), took.Seconds(), "s", figure.AtMost(30))
-	r.figure("hub", "whole peek without the domain", (took - takes).Seconds(), "s", nil)
-	r.figure("hub", "whole peek, body", float64(got)/(1<<20), "MB", nil)
+	r.reportFigure("hub", fmt.Sprintf("whole peek, domain at %v", takes), took.Seconds(), "s", figure.AtMost(30))
+	r.reportFigure("hub", "whole peek without the domain", (took - takes).Seconds(), "s", nil)
+	r.reportFigure("hub", "whole peek, body", float64(got)/(1<<20), "MB", nil)
 	return nil
 }
 
-// answers has a domain serve requests for content, each of which takes so long.
-func answers(ctx context.Context, s *service.Service, takes time.Duration) (stop func() error, err error) {
+// serveContent has a domain serve requests for content, each of which takes so long.
+func serveContent(ctx context.Context, s *service.Service, takes time.Duration) (stop func() error, err error) {
 	key, err := container.NewSharedKeyCredential(embedded.WellKnownAccount, embedded.WellKnownKey)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func answers(ctx context.Context, s *service.Service, takes time.Duration) (stop
 			}
 			select {
 			case <-timer.C:
-				return io.LimitReader(content{}, int64(len(ids))<<10), nil
+				return io.LimitReader(endlessContent{}, int64(len(ids))<<10), nil
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
@@ -111,18 +111,18 @@ func answers(ctx context.Context, s *service.Service, takes time.Duration) (stop
 	}, nil
 }
 
-// content is what a domain has to say, without end.
-type content struct{}
+// endlessContent is what a domain has to say, without end.
+type endlessContent struct{}
 
-func (content) Read(p []byte) (int, error) {
+func (endlessContent) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = ' ' + byte(i%64)
 	}
 	return len(p), nil
 }
 
-// download fetches what there is for an actor and returns how many bytes that were.
-func download(ctx context.Context, url string, actor domain.ActorID) (int64, error) {
+// downloadBundle fetches what there is for an actor and returns how many bytes that were.
+func downloadBundle(ctx context.Context, url string, actor domain.ActorID) (int64, error) {
 	client, err := hubclient.New(hubclient.Options{URL: url, Budget: -1, Resume: -1})
 	if err != nil {
 		return 0, err

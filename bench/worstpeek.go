@@ -19,30 +19,30 @@ const worst = domain.MaxBundleWeight
 // six physical partitions, for the six drawers that a bundle may come from.
 const perContainer = 60_000
 
-// worstPeek opens a bundle of 51,200 events of one cabinet that lie in six drawers, and
+// measureWorstPeek opens a bundle of 51,200 events of one cabinet that lie in six drawers, and
 // confirms it, with each layout in turn and then by the least requests that there are;
 // again over HTTP with a domain that makes the content; and again without physics, for
 // the request units of the other profile.
-func worstPeek(ctx context.Context, r *run) error {
-	return r.inNewPlace(ctx, func(p place) error { return worstPeekAt(ctx, r, p.Account) })
+func measureWorstPeek(ctx context.Context, r *scenarioRun) error {
+	return r.inNewSite(ctx, func(p testSite) error { return worstPeekAt(ctx, r, p.Account) })
 }
 
-func worstPeekAt(ctx context.Context, r *run, a *account.Account) error {
-	rounds := pick(r, 5, 1)
-	src := source{seed: r.Seed}
+func worstPeekAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
+	rounds := pickSize(r, 5, 1)
+	src := eventSource{seed: r.Seed}
 	found := worstCosts{peeks: map[string][]cost{}, dequeues: map[string][]cost{}}
 	if err := r.provisionAll(ctx, a); err != nil {
 		return err
 	}
 	for round := range rounds {
-		err := found.round(ctx, r.layouts(), a, &src, func(done float64, name string) {
-			r.progress(0.9*(float64(round)+done)/float64(rounds), "round %d of %d: %s", round+1, rounds, name)
+		err := found.measureRound(ctx, r.measuredLayouts(), a, &src, func(done float64, name string) {
+			r.reportProgress(0.9*(float64(round)+done)/float64(rounds), "round %d of %d: %s", round+1, rounds, name)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	found.report(r)
+	found.reportCosts(r)
 	if err := wholePeek(ctx, r, a, &src); err != nil {
 		return err
 	}
@@ -55,16 +55,16 @@ func worstPeekAt(ctx context.Context, r *run, a *account.Account) error {
 // worstCosts are what Peek and Dequeue cost with each layout.
 type worstCosts struct{ peeks, dequeues map[string][]cost }
 
-// round has each layout peek and dequeue the same events once.
-func (w worstCosts) round(ctx context.Context, layouts []layout.Layout, a *account.Account, src *source, progress func(done float64, name string)) error {
-	actor := src.actor()
-	events := src.events(int(worst), actor, 1)
+// measureRound has each layout peek and dequeue the same events once.
+func (w worstCosts) measureRound(ctx context.Context, layouts []layout.Layout, a *account.Account, src *eventSource, progress func(done float64, name string)) error {
+	actor := src.newActor()
+	events := src.newEvents(int(worst), actor, 1)
 	for i, l := range layouts {
 		progress(float64(i)/float64(len(layouts)), l.Name)
-		if err := fill(ctx, l, a, actor, events); err != nil {
+		if err := fillStore(ctx, l, a, actor, events); err != nil {
 			return err
 		}
-		peeked, dequeued, err := fetch(ctx, l, a, actor, src.id(), len(events), func() error {
+		peeked, dequeued, err := fetchBundle(ctx, l, a, actor, src.newID(), len(events), func() error {
 			if l.Name != hub.Name {
 				return nil
 			}
@@ -81,46 +81,46 @@ func (w worstCosts) round(ctx context.Context, layouts []layout.Layout, a *accou
 	return nil
 }
 
-// report tells what the same cost with each layout, and by how much the hub is better
-// than each of the others.
-func (w worstCosts) report(r *run) {
+// reportCosts reports what the same operation cost with each layout, and by how much the hub is
+// better than each of the others.
+func (w worstCosts) reportCosts(r *scenarioRun) {
 	ours := w.peeks[hub.Name]
-	for _, name := range r.reported() {
+	for _, name := range r.reportedLayouts() {
 		found := w.peeks[name]
 		if found == nil {
 			continue
 		}
-		r.figure(name, "peek", median(found, seconds), "s", nil)
-		r.figure(name, "peek, request units", median(found, units), "RU", nil)
-		r.figure(name, "peek, requests", median(found, requests), "requests", nil)
+		r.reportFigure(name, "peek", median(found, seconds), "s", nil)
+		r.reportFigure(name, "peek, request units", median(found, units), "RU", nil)
+		r.reportFigure(name, "peek, requests", median(found, requests), "requests", nil)
 		switch name {
 		case "limit":
 		case hub.Name:
-			r.figure(name, "peek, of limit", median(found, seconds)/median(w.peeks["limit"], seconds), "times", figure.AtMost(1.25))
+			r.reportFigure(name, "peek, of limit", median(found, seconds)/median(w.peeks["limit"], seconds), "times", figure.AtMost(1.25))
 		default:
-			r.figure(name, "peek, of hub", median(found, seconds)/median(ours, seconds), "times", figure.AtLeast(5))
-			r.figure(name, "peek, request units of hub", median(found, units)/median(ours, units), "times", figure.AtLeast(20))
+			r.reportFigure(name, "peek, of hub", median(found, seconds)/median(ours, seconds), "times", figure.AtLeast(5))
+			r.reportFigure(name, "peek, request units of hub", median(found, units)/median(ours, units), "times", figure.AtLeast(20))
 		}
 		if dequeued := w.dequeues[name]; dequeued != nil {
-			r.figure(name, "dequeue", median(dequeued, milliseconds), "ms", nil)
-			r.figure(name, "dequeue, request units", median(dequeued, units), "RU", nil)
+			r.reportFigure(name, "dequeue", median(dequeued, milliseconds), "ms", nil)
+			r.reportFigure(name, "dequeue, request units", median(dequeued, units), "RU", nil)
 		}
 	}
 }
 
-// reported returns the layouts in the order of the report, after the limit.
-func (r *run) reported() []string {
+// reportedLayouts returns the names in the order of the report: the limit, then the layouts.
+func (r *scenarioRun) reportedLayouts() []string {
 	names := []string{"limit"}
-	for _, l := range r.layouts() {
+	for _, l := range r.measuredLayouts() {
 		names = append(names, l.Name)
 	}
 	return names
 }
 
-// fetch peeks and dequeues over a line of its own, as a process that has been at work
+// fetchBundle peeks and dequeues over a line of its own, as a process that has been at work
 // for a while, and calls between in between. What is done in the background is counted,
 // not timed.
-func fetch(ctx context.Context, l layout.Layout, a *account.Account, actor domain.ActorID, id domain.BundleID, want int, between func() error) (peeked, dequeued cost, err error) {
+func fetchBundle(ctx context.Context, l layout.Layout, a *account.Account, actor domain.ActorID, id domain.BundleID, want int, between func() error) (peeked, dequeued cost, err error) {
 	line := a.Line()
 	s, err := l.Open(ctx, a, line)
 	if err != nil {
@@ -129,12 +129,12 @@ func fetch(ctx context.Context, l layout.Layout, a *account.Account, actor domai
 	defer s.Close()
 	next, err := s.NextUnacknowledged(ctx, actor, allGroups)
 	if err == nil {
-		_, err = compose(ctx, id, next.Run) // opens nothing
+		_, err = composeBundle(ctx, id, next.Run) // opens nothing
 	}
 	if err != nil {
 		return cost{}, cost{}, err
 	}
-	peeked, err = measure(line, func() error {
+	peeked, err = measureCost(line, func() error {
 		bundle, err := openBundle(ctx, s, actor, id)
 		if err == nil && bundle.Count != want {
 			err = fmt.Errorf("the bundle has %d events, want %d", bundle.Count, want)
@@ -148,7 +148,7 @@ func fetch(ctx context.Context, l layout.Layout, a *account.Account, actor domai
 		return cost{}, cost{}, err
 	}
 	before := line.Count()
-	dequeued, err = measure(line, func() error {
+	dequeued, err = measureCost(line, func() error {
 		_, err := s.Acknowledge(ctx, actor, id)
 		return err
 	})
@@ -158,8 +158,8 @@ func fetch(ctx context.Context, l layout.Layout, a *account.Account, actor domai
 }
 
 // standardPeek compares the request units of the standard profile.
-func standardPeek(ctx context.Context, r *run, src source) (err error) {
-	r.progress(0.95, "the standard profile")
+func standardPeek(ctx context.Context, r *scenarioRun, src eventSource) (err error) {
+	r.reportProgress(0.95, "the standard profile")
 	a, err := account.Open(ctx, account.Options{Standard: true})
 	if err != nil {
 		return err
@@ -169,17 +169,17 @@ func standardPeek(ctx context.Context, r *run, src source) (err error) {
 		return err
 	}
 	found := worstCosts{peeks: map[string][]cost{}, dequeues: map[string][]cost{}}
-	if err := found.round(ctx, r.layouts(), a, &src, func(float64, string) {}); err != nil {
+	if err := found.measureRound(ctx, r.measuredLayouts(), a, &src, func(float64, string) {}); err != nil {
 		return err
 	}
-	for _, name := range r.reported() {
+	for _, name := range r.reportedLayouts() {
 		peeks := found.peeks[name]
 		if peeks == nil {
 			continue
 		}
-		r.figure(name, "peek, standard request units", units(peeks[0]), "RU", nil)
+		r.reportFigure(name, "peek, standard request units", units(peeks[0]), "RU", nil)
 		if name != "limit" && name != hub.Name {
-			r.figure(name, "peek, standard request units of hub", units(peeks[0])/units(found.peeks[hub.Name][0]), "times", figure.AtLeast(10))
+			r.reportFigure(name, "peek, standard request units of hub", units(peeks[0])/units(found.peeks[hub.Name][0]), "times", figure.AtLeast(10))
 		}
 	}
 	return nil
@@ -200,7 +200,7 @@ func limitPeek(ctx context.Context, a *account.Account, cabinet domain.CabinetKe
 	if _, err := l.Read(ctx, cabinet); err != nil { // as one that has been at work for a while
 		return cost{}, err
 	}
-	return measure(line, func() error { return l.Peek(ctx, stored) })
+	return measureCost(line, func() error { return l.Peek(ctx, stored) })
 }
 
 // openLimit returns a limit over l to the database of the hub.

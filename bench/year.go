@@ -17,17 +17,17 @@ import (
 // retentionDays is how long the hub keeps acknowledged events by default.
 const retentionDays = 7
 
-// year saves single events for a recipient for a year of simulated time. The recipient
+// measureYear saves single events for a recipient for a year of simulated time. The recipient
 // fetches and confirms each at once, and the hub sweeps every hour. What is stored at the end, what
 // a day costs, and how large the head is must not depend on the year.
-func year(ctx context.Context, r *run) error {
+func measureYear(ctx context.Context, r *scenarioRun) error {
 	modelled := *r
 	modelled.Endpoint = "" // a real account has no simulated time
-	days := pick(r, 365, 30)
+	days := pickSize(r, 365, 30)
 	for i, every := range []time.Duration{6 * time.Hour, time.Hour} {
 		what := fmt.Sprintf("%d days of one event every %d h", days, every/time.Hour)
 		y := &simulatedYear{now: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), every: every, days: days}
-		err := y.pass(ctx, &modelled, what, func(done float64) { r.progress((float64(i)+done)/2, "%s", what) })
+		err := y.runYear(ctx, &modelled, what, func(done float64) { r.reportProgress((float64(i)+done)/2, "%s", what) })
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
@@ -56,7 +56,7 @@ func (y *simulatedYear) advance(d time.Duration) {
 	y.now = y.now.Add(d)
 }
 
-func (y *simulatedYear) pass(ctx context.Context, r *run, what string, progress func(done float64)) (err error) {
+func (y *simulatedYear) runYear(ctx context.Context, r *scenarioRun, what string, progress func(done float64)) (err error) {
 	a, err := account.Open(ctx, account.Options{Clock: y.clock})
 	if err != nil {
 		return err
@@ -73,8 +73,8 @@ func (y *simulatedYear) pass(ctx context.Context, r *run, what string, progress 
 	defer stop()
 	s := &layout.Store{DataAvailable: repository, Bundles: repository, Settle: repository.Settle}
 
-	src := source{seed: r.Seed}
-	actor := src.actor()
+	src := eventSource{seed: r.Seed}
+	actor := src.newActor()
 	var delivery, sweeping account.Count
 	for hour := range 24 * y.days {
 		if hour%24 == 0 {
@@ -90,8 +90,8 @@ func (y *simulatedYear) pass(ctx context.Context, r *run, what string, progress 
 		if _, err := repository.Sweep(ctx); err != nil {
 			return err
 		}
-		delivery = sum(delivery, delivered.Since(before))
-		sweeping = sum(sweeping, line.Count().Since(delivered))
+		delivery = sumCounts(delivery, delivered.Since(before))
+		sweeping = sumCounts(sweeping, line.Count().Since(delivered))
 		y.advance(time.Hour)
 	}
 
@@ -109,16 +109,16 @@ func (y *simulatedYear) pass(ctx context.Context, r *run, what string, progress 
 	}
 	wanted := float64(retentionDays*24) / y.every.Hours()
 	days := float64(y.days)
-	r.figure(hub.Name, what+", events kept", float64(found.Events), "events", figure.AtMost(2*wanted))
-	r.figure(hub.Name, what+", documents", float64(stored.documents), "documents", nil)
-	r.figure(hub.Name, what+", stored", float64(stored.bytes)/1024, "KB", nil)
-	r.figure(hub.Name, what+", head", float64(catalog.largest)/1024, "KB", nil)
-	r.figure(hub.Name, what+", delivery", delivery.Units/days, "RU/day", nil)
-	r.figure(hub.Name, what+", sweeping", sweeping.Units/days, "RU/day", nil)
+	r.reportFigure(hub.Name, what+", events kept", float64(found.Events), "events", figure.AtMost(2*wanted))
+	r.reportFigure(hub.Name, what+", documents", float64(stored.documents), "documents", nil)
+	r.reportFigure(hub.Name, what+", stored", float64(stored.bytes)/1024, "KB", nil)
+	r.reportFigure(hub.Name, what+", head", float64(catalog.largest)/1024, "KB", nil)
+	r.reportFigure(hub.Name, what+", delivery", delivery.Units/days, "RU/day", nil)
+	r.reportFigure(hub.Name, what+", sweeping", sweeping.Units/days, "RU/day", nil)
 	return nil
 }
 
-func sum(a, b account.Count) account.Count {
+func sumCounts(a, b account.Count) account.Count {
 	return account.Count{
 		Requests: a.Requests + b.Requests, Refused: a.Refused + b.Refused, Units: a.Units + b.Units,
 		Sent: a.Sent + b.Sent, Received: a.Received + b.Received,
@@ -126,11 +126,11 @@ func sum(a, b account.Count) account.Count {
 }
 
 // deliverOne saves one event, and fetches and confirms it.
-func deliverOne(ctx context.Context, s *layout.Store, actor domain.ActorID, src *source) error {
-	if err := saveAll(ctx, s, actor, src.events(1, actor, 1)); err != nil {
+func deliverOne(ctx context.Context, s *layout.Store, actor domain.ActorID, src *eventSource) error {
+	if err := saveAll(ctx, s, actor, src.newEvents(1, actor, 1)); err != nil {
 		return err
 	}
-	bundle, err := openBundle(ctx, s, actor, src.id())
+	bundle, err := openBundle(ctx, s, actor, src.newID())
 	if err == nil {
 		_, err = s.Acknowledge(ctx, actor, bundle.ID)
 	}

@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// An entry is a file of an archive.
-type entry struct {
+// An archiveEntry is a file of an archive.
+type archiveEntry struct {
 	name string
 	mode int64
 	text []byte
 }
 
-// archive writes the archive of a platform: a zip for Windows, else a tar.gz.
-func (r *release) archive(t target, binary string, docs documents) error {
-	entries, err := r.entries(t, binary, docs)
+// writeArchive writes the archive of a platform: a zip for Windows, else a tar.gz.
+func (r *release) writeArchive(t target, binary string, docs documents) error {
+	entries, err := r.archiveEntries(t, binary, docs)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (r *release) archive(t target, binary string, docs documents) error {
 	if t.os == "windows" {
 		extension, write = ".zip", writeZip
 	}
-	file, err := os.Create(r.path(t, extension))
+	file, err := os.Create(r.resultPath(t, extension))
 	if err != nil {
 		return err
 	}
@@ -43,15 +43,15 @@ func (r *release) archive(t target, binary string, docs documents) error {
 	return file.Close()
 }
 
-// entries returns the files of an archive in the order of their names.
-func (r *release) entries(t target, binary string, docs documents) ([]entry, error) {
+// archiveEntries returns the files of an archive in the order of their names.
+func (r *release) archiveEntries(t target, binary string, docs documents) ([]archiveEntry, error) {
 	files := map[string]string{t.binaryName(): binary, "README.md": filepath.Join(r.root, "README.md")}
 	if t.os == "linux" {
 		for _, name := range []string{"messagehub.service", "messagehub.env"} {
 			files[name] = filepath.Join(r.root, "deploy", name)
 		}
 	}
-	entries := []entry{{"NOTICES", 0o644, docs.notices}}
+	entries := []archiveEntry{{"NOTICES", 0o644, docs.notices}}
 	for name, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -61,20 +61,20 @@ func (r *release) entries(t target, binary string, docs documents) ([]entry, err
 		if name == t.binaryName() {
 			mode = 0o755
 		}
-		entries = append(entries, entry{name, mode, text})
+		entries = append(entries, archiveEntry{name, mode, text})
 	}
 	for name, text := range docs.pages {
-		entries = append(entries, entry{path.Join("man/man1", name), 0o644, text})
+		entries = append(entries, archiveEntry{path.Join("man/man1", name), 0o644, text})
 	}
 	for name, text := range docs.completions {
-		entries = append(entries, entry{path.Join("completions", name), 0o644, text})
+		entries = append(entries, archiveEntry{path.Join("completions", name), 0o644, text})
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(entries, func(a, b archiveEntry) int { return strings.Compare(a.name, b.name) })
 	return entries, nil
 }
 
 // writeTar writes a compressed archive with all files in a folder, of root, and of one time.
-func writeTar(w io.Writer, folder string, entries []entry, at time.Time) error {
+func writeTar(w io.Writer, folder string, entries []archiveEntry, at time.Time) error {
 	compressed, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func writeTar(w io.Writer, folder string, entries []entry, at time.Time) error {
 }
 
 // writeZip writes an archive with all files in a folder and of one time.
-func writeZip(w io.Writer, folder string, entries []entry, at time.Time) error {
+func writeZip(w io.Writer, folder string, entries []archiveEntry, at time.Time) error {
 	archive := zip.NewWriter(w)
 	for _, e := range entries {
 		header := &zip.FileHeader{Name: path.Join(folder, e.name), Method: zip.Deflate, Modified: at.UTC()}

@@ -32,9 +32,9 @@ func (t target) binaryName() string {
 	return "messagehub"
 }
 
-// build compiles the program for a platform, unless that is done, and returns its file. The flags are those
+// buildBinary compiles the program for a platform, unless that is done, and returns its file. The flags are those
 // of make build.
-func (r *release) build(ctx context.Context, t target) (string, error) {
+func (r *release) buildBinary(ctx context.Context, t target) (string, error) {
 	file := filepath.Join(r.work, t.os+"_"+t.arch, t.binaryName())
 	if _, err := os.Stat(file); err == nil {
 		return file, nil

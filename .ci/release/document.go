@@ -26,10 +26,10 @@ type documents struct {
 // completionNames are the names of the files with completions, by shell.
 var completionNames = map[string]string{"bash": "messagehub.bash", "zsh": "_messagehub", "fish": "messagehub.fish", "powershell": "messagehub.ps1"}
 
-// document asks the program of this machine for its commands and completions.
-func (r *release) document(ctx context.Context, binary string) (documents, error) {
+// readDocuments asks the program of this machine for its commands and completions.
+func (r *release) readDocuments(ctx context.Context, binary string) (documents, error) {
 	d := documents{completions: make(map[string][]byte)}
-	text, err := output(ctx, binary, "commands")
+	text, err := commandOutput(ctx, binary, "commands")
 	if err != nil {
 		return d, err
 	}
@@ -40,7 +40,7 @@ func (r *release) document(ctx context.Context, binary string) (documents, error
 		return d, err
 	}
 	for shell, name := range completionNames {
-		if d.completions[name], err = output(ctx, binary, "completion", shell); err != nil {
+		if d.completions[name], err = commandOutput(ctx, binary, "completion", shell); err != nil {
 			return d, err
 		}
 	}
@@ -60,18 +60,18 @@ func (r *release) readNotices(ctx context.Context) ([]byte, error) {
 
 // writeDocuments writes all documents into the folder of the results: NOTICES, man/man1, man1.gz and completions.
 func (r *release) writeDocuments(ctx context.Context) error {
-	binary, err := r.build(ctx, hostTarget())
+	binary, err := r.buildBinary(ctx, hostTarget())
 	if err != nil {
 		return err
 	}
-	docs, err := r.document(ctx, binary)
+	docs, err := r.readDocuments(ctx, binary)
 	if err != nil {
 		return err
 	}
 	files := map[string][]byte{"NOTICES": docs.notices}
 	for name, page := range docs.pages {
 		files[filepath.Join("man/man1", name)] = page
-		if files[filepath.Join("man1.gz", name+".gz")], err = compress(page); err != nil {
+		if files[filepath.Join("man1.gz", name+".gz")], err = gzipText(page); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ func writeFiles(folder string, files map[string][]byte) error {
 	return nil
 }
 
-func output(ctx context.Context, binary string, args ...string) ([]byte, error) {
+func commandOutput(ctx context.Context, binary string, args ...string) ([]byte, error) {
 	text, err := exec.CommandContext(ctx, binary, args...).Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", binary, strings.Join(args, " "), err)
@@ -116,7 +116,7 @@ func manPages(text []byte, header *doc.GenManHeader) (map[string][]byte, error) 
 	if err := json.Unmarshal(text, &described); err != nil {
 		return nil, fmt.Errorf("messagehub commands: %w", err)
 	}
-	root, err := described.restore()
+	root, err := described.toCobra()
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +142,8 @@ func manPages(text []byte, header *doc.GenManHeader) (map[string][]byte, error) 
 	return pages, write(root)
 }
 
-// restore returns a command with the same texts and flags.
-func (c *command) restore() (*cobra.Command, error) {
+// toCobra returns a command with the same texts and flags.
+func (c *command) toCobra() (*cobra.Command, error) {
 	cmd := &cobra.Command{Use: c.Use, Short: c.Short, Long: c.Long, Example: c.Example, DisableAutoGenTag: true, Run: func(*cobra.Command, []string) {}}
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true})
@@ -155,7 +155,7 @@ func (c *command) restore() (*cobra.Command, error) {
 		cmd.Flags().AddFlag(flag)
 	}
 	for i := range c.Commands {
-		below, err := c.Commands[i].restore()
+		below, err := c.Commands[i].toCobra()
 		if err != nil {
 			return nil, err
 		}

@@ -36,13 +36,13 @@ type stamps struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := runRelease(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) (err error) {
+func runRelease(ctx context.Context, args []string) (err error) {
 	var r release
 	var date, documentsIn string
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
@@ -77,40 +77,40 @@ func run(ctx context.Context, args []string) (err error) {
 	if documentsIn != "" {
 		return r.writeDocuments(ctx)
 	}
-	return r.make(ctx)
+	return r.writeAll(ctx)
 }
 
-// make writes all files of the release.
-func (r *release) make(ctx context.Context) error {
-	host, err := r.build(ctx, hostTarget())
+// writeAll writes all files of the release.
+func (r *release) writeAll(ctx context.Context) error {
+	host, err := r.buildBinary(ctx, hostTarget())
 	if err != nil {
 		return err
 	}
-	docs, err := r.document(ctx, host)
+	docs, err := r.readDocuments(ctx, host)
 	if err != nil {
 		return err
 	}
 	for _, t := range targets {
-		binary, err := r.build(ctx, t)
+		binary, err := r.buildBinary(ctx, t)
 		if err != nil {
 			return err
 		}
-		if err := r.archive(t, binary, docs); err != nil {
+		if err := r.writeArchive(t, binary, docs); err != nil {
 			return err
 		}
 		if err := r.listMaterials(t, binary); err != nil {
 			return err
 		}
 		if t.os == "linux" {
-			if err := r.pack(t, binary, docs); err != nil {
+			if err := r.writePackages(t, binary, docs); err != nil {
 				return err
 			}
 		}
 	}
-	return r.sum()
+	return r.writeSums()
 }
 
-// path returns the name of a result: of a target, with an extension.
-func (r *release) path(t target, extension string) string {
+// resultPath returns the name of a result: of a target, with an extension.
+func (r *release) resultPath(t target, extension string) string {
 	return filepath.Join(r.out, fmt.Sprintf("messagehub_%s_%s_%s%s", r.version, t.os, t.arch, extension))
 }

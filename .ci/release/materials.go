@@ -47,7 +47,7 @@ func (r *release) listMaterials(t target, binary string) error {
 		})
 	}
 	bom.Components = &components
-	file, err := os.Create(r.path(t, ".cdx.json"))
+	file, err := os.Create(r.resultPath(t, ".cdx.json"))
 	if err != nil {
 		return err
 	}

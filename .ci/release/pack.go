@@ -17,14 +17,14 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/rpm" // the packager rpm
 )
 
-// pack writes the packages of a platform for Debian and Red Hat.
-func (r *release) pack(t target, binary string, docs documents) error {
+// writePackages writes the packages of a platform for Debian and Red Hat.
+func (r *release) writePackages(t target, binary string, docs documents) error {
 	for _, format := range []string{"deb", "rpm"} {
 		packager, err := nfpm.Get(format)
 		if err != nil {
 			return err
 		}
-		contents, err := r.contents(t, binary, docs, format)
+		contents, err := r.packageContents(t, binary, docs, format)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (r *release) pack(t target, binary string, docs documents) error {
 		if err := info.Validate(); err != nil {
 			return err
 		}
-		file, err := os.Create(r.path(t, "."+format))
+		file, err := os.Create(r.resultPath(t, "."+format))
 		if err != nil {
 			return err
 		}
@@ -68,8 +68,8 @@ func packageVersion(version string) string {
 	return plain
 }
 
-// contents returns the files of a package.
-func (r *release) contents(t target, binary string, docs documents, format string) (files.Contents, error) {
+// packageContents returns the files of a package.
+func (r *release) packageContents(t target, binary string, docs documents, format string) (files.Contents, error) {
 	stage := filepath.Join(r.work, "package", t.arch+"-"+format)
 	var contents files.Contents
 	add := func(source, destination, kind string, mode os.FileMode) {
@@ -91,7 +91,7 @@ func (r *release) contents(t target, binary string, docs documents, format strin
 		zsh: docs.completions["_messagehub"],
 	}
 	for name, page := range docs.pages {
-		compressed, err := compress(page)
+		compressed, err := gzipText(page)
 		if err != nil {
 			return nil, err
 		}
@@ -106,8 +106,8 @@ func (r *release) contents(t target, binary string, docs documents, format strin
 	return contents, nil
 }
 
-// compress returns a text as gzip writes it, without a time.
-func compress(text []byte) ([]byte, error) {
+// gzipText returns a text as gzip writes it, without a time.
+func gzipText(text []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {

@@ -21,10 +21,10 @@ import (
 
 var date = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-var entries = []entry{{"man/man1/messagehub.1", 0o644, []byte("page")}, {"messagehub", 0o755, []byte("program")}}
+var entries = []archiveEntry{{"man/man1/messagehub.1", 0o644, []byte("page")}, {"messagehub", 0o755, []byte("program")}}
 
 func TestArchives_AreTheSameBytesEachTime(t *testing.T) {
-	for name, write := range map[string]func(io.Writer, string, []entry, time.Time) error{"tar": writeTar, "zip": writeZip} {
+	for name, write := range map[string]func(io.Writer, string, []archiveEntry, time.Time) error{"tar": writeTar, "zip": writeZip} {
 		var first, second bytes.Buffer
 		for _, b := range []*bytes.Buffer{&first, &second} {
 			if err := write(b, "messagehub_1", entries, date); err != nil {
@@ -143,7 +143,7 @@ func TestPackageVersion_BeginsWithADigit(t *testing.T) {
 
 func TestRun_RefusesAWrongCommandLine(t *testing.T) {
 	for _, args := range [][]string{nil, {"-out", "x"}, {"-out", "x", "-version", "v", "-revision", "r", "-date", "today"}, {"-out", "x", "-version", "v", "-revision", "r", "-date", "2026-03-01T12:00:00Z", "now"}} {
-		if err := run(t.Context(), args); err == nil {
+		if err := runRelease(t.Context(), args); err == nil {
 			t.Errorf("%q is accepted", args)
 		}
 	}

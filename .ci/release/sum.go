@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// sum writes SHA256SUMS, which sha256sum --check reads, of all results.
-func (r *release) sum() error {
+// writeSums writes SHA256SUMS, which sha256sum --check reads, of all results.
+func (r *release) writeSums() error {
 	results, err := os.ReadDir(r.out) // in the order of their names
 	if err != nil {
 		return err

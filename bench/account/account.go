@@ -7,11 +7,11 @@
 // other account, by its endpoint; then the physics are its own, and nothing here is
 // modelled.
 //
-// An Account hands out Lines. A Line is a way to the account that a client takes as
-// its transport; it counts requests, request units, bytes and refusals, so that what
-// two layouts do side by side is told apart. An unmetered line leads past the physics
-// of the embedded engine: it fills an account before something is measured. Where the
-// account is not embedded there is no such way, and filling takes as long as it takes.
+// An Account hands out Lines. A Line is a way to the account that a client takes as its transport;
+// it counts requests, request units, bytes and refusals, so that what two layouts do side by side
+// is counted apart. An unmetered line leads past the physics of the embedded engine: it fills an
+// account before something is measured. Where the account is not embedded there is no such way, and
+// filling takes as long as it takes.
 //
 // An account is in memory, or in a folder that its opener removes. Its Close ends
 // everything that Open began.
@@ -69,9 +69,9 @@ type Options struct {
 // Physics are what makes a real account slow, besides the limits of the throughput.
 type Physics struct{ Latency embedded.Latency }
 
-// DefaultPhysics are those of an account in the same region, as far as they can be
-// told without one: 5 ms and 0.2 ms for each 16 KB, up to 2 ms more, and one answer
-// of a hundred 20 ms late.
+// DefaultPhysics are those of an account in the same region, as far as they can be for an account
+// without one: 5 ms and 0.2 ms for each 16 KB, up to 2 ms more, and one answer of a hundred 20 ms
+// late.
 func DefaultPhysics(seed uint64) *Physics {
 	return &Physics{Latency: embedded.Latency{
 		Base: 5 * time.Millisecond, PerKB: 200 * time.Microsecond / 16, Jitter: 2 * time.Millisecond,
@@ -92,7 +92,7 @@ type Account struct {
 
 // Open opens an account, which Close closes.
 func Open(ctx context.Context, o Options) (*Account, error) {
-	a := &Account{options: o, endpoint: o.Endpoint, key: o.Key, pool: pool()}
+	a := &Account{options: o, endpoint: o.Endpoint, key: o.Key, pool: newTransport()}
 	if o.Endpoint != "" {
 		return a, nil
 	}
@@ -115,9 +115,9 @@ func Open(ctx context.Context, o Options) (*Account, error) {
 	return a, nil
 }
 
-// pool keeps as many connections as the widest scenario has requests under way, so
-// that none is dialled while something is measured but the first.
-func pool() *http.Transport {
+// newTransport returns a transport that keeps as many connections as any scenario has requests
+// under way, so that measured requests dial no connections except the first.
+func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 4096, 4096

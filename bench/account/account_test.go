@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func open(t *testing.T, o account.Options) *account.Account {
+func openAccount(t *testing.T, o account.Options) *account.Account {
 	t.Helper()
 	a, err := account.Open(t.Context(), o)
 	require.NoError(t, err)
@@ -24,8 +24,8 @@ func open(t *testing.T, o account.Options) *account.Account {
 	return a
 }
 
-// hub provisions the hub's containers and returns a hub's repository over l.
-func hub(t *testing.T, a *account.Account, l *account.Line) *cosmos.Repository {
+// openHub provisions the hub's containers and returns a hub's repository over l.
+func openHub(t *testing.T, a *account.Account, l *account.Line) *cosmos.Repository {
 	t.Helper()
 	db, err := client.Connect(a.Connection(l, "hub"))
 	require.NoError(t, err)
@@ -35,9 +35,9 @@ func hub(t *testing.T, a *account.Account, l *account.Line) *cosmos.Repository {
 }
 
 func TestALineCountsWhatIsAskedOfTheAccount(t *testing.T) {
-	a := open(t, account.Options{})
+	a := openAccount(t, account.Options{})
 	metered, other := a.Line(), a.Line()
-	h := hub(t, a, metered)
+	h := openHub(t, a, metered)
 	actor := repositorytest.NewActor()
 	_, err := h.Save(t.Context(), actor, repositorytest.Events(1, actor))
 	require.NoError(t, err)
@@ -55,9 +55,9 @@ func TestALineCountsWhatIsAskedOfTheAccount(t *testing.T) {
 func TestTheUnmeteredLineIsPastThePhysics(t *testing.T) {
 	physics := &account.Physics{}
 	physics.Latency.Base = 200 * time.Millisecond
-	a := open(t, account.Options{Physics: physics})
+	a := openAccount(t, account.Options{Physics: physics})
 	began := time.Now()
-	h := hub(t, a, a.Unmetered())
+	h := openHub(t, a, a.Unmetered())
 	actor := repositorytest.NewActor()
 	for range 20 { // of 38 RU each, and the container has 400 a second
 		_, err := h.Save(t.Context(), actor, repositorytest.Events(125, actor))
@@ -66,18 +66,18 @@ func TestTheUnmeteredLineIsPastThePhysics(t *testing.T) {
 	require.Less(t, time.Since(began), 80*200*time.Millisecond, "eighty requests that did not wait")
 
 	began = time.Now()
-	_, err := hub(t, a, a.Line()).Watermark(t.Context(), actor)
+	_, err := openHub(t, a, a.Line()).Watermark(t.Context(), actor)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, time.Since(began), 200*time.Millisecond)
 }
 
 func TestThroughputDecidesHowManyPhysicalPartitionsThereAre(t *testing.T) {
-	a := open(t, account.Options{Physics: account.DefaultPhysics(1)})
-	hub(t, a, a.Unmetered())
+	a := openAccount(t, account.Options{Physics: account.DefaultPhysics(1)})
+	openHub(t, a, a.Unmetered())
 	require.NoError(t, a.Raise(t.Context(), "hub", map[string]int32{"cabinet": 60_000, "catalog": 10_000, "bundles": 10_000}))
 	line := a.Line()
 	actor := repositorytest.NewActor()
-	_, err := hub(t, a, line).Save(t.Context(), actor, repositorytest.Events(10_000, actor))
+	_, err := openHub(t, a, line).Save(t.Context(), actor, repositorytest.Events(10_000, actor))
 	require.NoError(t, err)
 	require.Zero(t, line.Count().Refused, "10,000 events of one drawer are far below what a partition gives in a second")
 	require.NoError(t, a.Drop(t.Context(), "hub"))

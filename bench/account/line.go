@@ -29,7 +29,7 @@ type Count struct {
 	Received int64   // bytes of the bodies of answers that were read
 }
 
-// Count tells what has gone over l so far.
+// Count returns what has gone over l so far.
 func (l *Line) Count() Count {
 	return Count{
 		Requests: l.requests.Load(), Refused: l.refused.Load(), Units: float64(l.micro.Load()) / 1e6,
@@ -54,12 +54,12 @@ func (l *Line) Do(req *http.Request) (*http.Response, error) {
 	}
 	charge, err := strconv.ParseFloat(answer.Header.Get("x-ms-request-charge"), 64)
 	if err == nil {
-		l.count(req, answer, charge)
+		l.countRequest(req, answer, charge)
 	}
 	return answer, nil
 }
 
-func (l *Line) count(req *http.Request, answer *http.Response, charge float64) {
+func (l *Line) countRequest(req *http.Request, answer *http.Response, charge float64) {
 	l.requests.Add(1)
 	l.micro.Add(int64(charge * 1e6))
 	l.sent.Add(max(0, req.ContentLength))

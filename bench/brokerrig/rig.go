@@ -145,7 +145,7 @@ func (r *Rig) Receiver(context.Context, domain.CursorID) (delivery.Receiver, err
 // Broadcast sends n messages, up to atATime at the same time, and returns once their deliveries are
 // stored.
 func (r *Rig) Broadcast(ctx context.Context, n, atATime int) error {
-	want := r.cursors.total() + int64(n*r.consumers)
+	want := r.cursors.sumSettled() + int64(n*r.consumers)
 	creds := &broker.Credentials{ChannelToken: "token", ProducerID: "bench", ProducerToken: "token"}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(atATime)
@@ -158,7 +158,7 @@ func (r *Rig) Broadcast(ctx context.Context, n, atATime int) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	for r.cursors.total() < want {
+	for r.cursors.sumSettled() < want {
 		select {
 		case <-r.cursors.settled:
 		case <-ctx.Done():
@@ -208,7 +208,7 @@ func (c *settledCursors) Settle(ctx context.Context, id domain.CursorID, v repos
 	return next, err
 }
 
-func (c *settledCursors) total() (n int64) {
+func (c *settledCursors) sumSettled() (n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, d := range c.delivered {
@@ -235,7 +235,7 @@ func (r *Rig) Append(ctx context.Context, n int) error {
 	return nil
 }
 
-// AwaitCalls waits until each consumer is called as often at the same time as it may be.
+// AwaitCalls waits until each consumer has as many calls under way as its limit allows.
 func (r *Rig) AwaitCalls(ctx context.Context) error {
 	for range r.consumers * callsToEach {
 		select {

@@ -99,12 +99,12 @@ func (b *Bench) Run(ctx context.Context, flags *pflag.FlagSet, names []string) e
 		return UsageError{err}
 	}
 	if b.list {
-		return b.print(scenarios)
+		return b.printScenarios(scenarios)
 	}
 	if err := b.chooseAccount(flags); err != nil {
 		return err
 	}
-	return b.measure(ctx, scenarios)
+	return b.runScenarios(ctx, scenarios)
 }
 
 // chooseAccount takes the account from the command line. One that is only in the
@@ -127,7 +127,7 @@ func (b *Bench) chooseAccount(flags *pflag.FlagSet) error {
 	return err
 }
 
-func (b *Bench) print(scenarios []bench.Scenario) error {
+func (b *Bench) printScenarios(scenarios []bench.Scenario) error {
 	table := tabwriter.NewWriter(b.Out, 0, 0, 2, ' ', 0)
 	for _, s := range scenarios {
 		fmt.Fprintf(table, "%s\t%s\n", s.Name, s.About)
@@ -135,22 +135,22 @@ func (b *Bench) print(scenarios []bench.Scenario) error {
 	return table.Flush()
 }
 
-// measure carries out scenarios, and shows and writes what they found.
-func (b *Bench) measure(ctx context.Context, scenarios []bench.Scenario) error {
+// runScenarios carries out scenarios, and shows and writes what they found.
+func (b *Bench) runScenarios(ctx context.Context, scenarios []bench.Scenario) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	b.options.Beside, b.options.Hub = b.Beside, b.Hub
-	r := &report.Report{Facts: b.facts(ctx)}
+	r := &report.Report{Facts: b.readFacts(ctx)}
 	fmt.Fprintf(b.Err, "measuring on %s\n", r.Where)
 	progress := newProgress(b.Err, len(scenarios))
 	for i, s := range scenarios {
 		section := &report.Section{Scenario: s.Name, About: s.About}
 		r.Sections = append(r.Sections, section)
 		o := b.options
-		o.Progress = progress.begin(s.Name)
+		o.Progress = progress.beginScenario(s.Name)
 		o.Curve = func(curve figure.Curve) { section.Curves = append(section.Curves, curve) }
 		section.Err = s.Run(ctx, o, func(f figure.Figure) { section.Figures = append(section.Figures, f) })
-		progress.end()
+		progress.endScenario()
 		stopped := ctx.Err() != nil && (section.Err != nil || i+1 < len(scenarios))
 		if stopped && section.Err != nil {
 			section.Err = errors.New("stopped")
@@ -163,15 +163,15 @@ func (b *Bench) measure(ctx context.Context, scenarios []bench.Scenario) error {
 		}
 	}
 	r.Took = time.Since(r.Began)
-	if err := b.write(r); err != nil {
+	if err := b.writeReports(r); err != nil {
 		return err
 	}
 	fmt.Fprintf(b.Out, "%s\n\n%s\n", r.Origin(), r.Verdict())
-	return outcome(r)
+	return resultError(r)
 }
 
-// facts returns what a report says of a run that begins now.
-func (b *Bench) facts(ctx context.Context) report.Facts {
+// readFacts returns what a report says of a run that begins now.
+func (b *Bench) readFacts(ctx context.Context) report.Facts {
 	words := []string{b.Program}
 	for _, arg := range b.Args {
 		words = append(words, terminal.ShellWord(arg))
@@ -187,8 +187,8 @@ func (b *Bench) facts(ctx context.Context) report.Facts {
 	}
 }
 
-// write writes the files that were asked for.
-func (b *Bench) write(r *report.Report) error {
+// writeReports writes the files that were asked for.
+func (b *Bench) writeReports(r *report.Report) error {
 	if b.Write != nil {
 		if err := b.Write(r); err != nil {
 			return err
@@ -202,8 +202,8 @@ func (b *Bench) write(r *report.Report) error {
 	return nil
 }
 
-// outcome returns an error if a scenario failed or a target is missed.
-func outcome(r *report.Report) error {
+// resultError returns an error if a scenario failed or a target is missed.
+func resultError(r *report.Report) error {
 	var failed []error
 	for _, s := range r.Sections {
 		failed = append(failed, s.Err)

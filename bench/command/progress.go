@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A progress tells how far a run of the bench is: a bar for a person at a
-// terminal, a plain line for each step for everything else.
-type progress struct {
+// A scenarioProgress shows how far a run of the bench is: a bar for a person at a terminal, a plain
+// line for each step for everything else.
+type scenarioProgress struct {
 	terminal.StatusLine
 	of int // scenarios
 
@@ -28,36 +28,36 @@ type progress struct {
 	drawing sync.WaitGroup
 }
 
-func newProgress(w io.Writer, of int) *progress {
-	return &progress{StatusLine: terminal.NewStatusLine(w), of: of}
+func newProgress(w io.Writer, of int) *scenarioProgress {
+	return &scenarioProgress{StatusLine: terminal.NewStatusLine(w), of: of}
 }
 
-// begin begins the next scenario, and returns what is to be told how far it is. After
-// it comes end.
-func (p *progress) begin(scenario string) func(bench.Progress) {
+// beginScenario begins the next scenario, and returns the function to call with its progress.
+// endScenario must follow.
+func (p *scenarioProgress) beginScenario(scenario string) func(bench.Progress) {
 	p.scenario, p.began, p.last = scenario, time.Now(), bench.Progress{}
 	p.at++
 	p.over = make(chan struct{})
 	if p.Watched {
-		p.drawing.Go(p.redraw)
+		p.drawing.Go(p.redrawClock)
 	}
-	return p.tell
+	return p.reportProgress
 }
 
-// end ends the scenario, and removes the bar.
-func (p *progress) end() {
+// endScenario ends the scenario, and removes the bar.
+func (p *scenarioProgress) endScenario() {
 	close(p.over)
 	p.drawing.Wait()
 	p.Clear()
 }
 
-// redraw keeps the time on the bar right while nothing is told.
-func (p *progress) redraw() {
+// redrawClock updates the time on the bar between reports of progress.
+func (p *scenarioProgress) redrawClock() {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
 		p.mu.Lock()
-		p.Draw(p.bar())
+		p.Draw(p.barLine())
 		p.mu.Unlock()
 		select {
 		case <-ticker.C:
@@ -67,35 +67,34 @@ func (p *progress) redraw() {
 	}
 }
 
-// tell is told how far the scenario is, at any rate: the bar moves when a percent is
-// full or the step is another.
-func (p *progress) tell(now bench.Progress) {
+// reportProgress may be called at any rate. The bar moves when the percentage or the step changes.
+func (p *scenarioProgress) reportProgress(now bench.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now.Step = terminal.Printable(now.Step)
 	before := p.last
 	p.last = now
 	switch {
-	case p.Watched && (now.Step != before.Step || percent(now) != percent(before)):
-		p.Draw(p.bar())
+	case p.Watched && (now.Step != before.Step || percentOf(now) != percentOf(before)):
+		p.Draw(p.barLine())
 	case !p.Watched && now.Step != before.Step:
-		fmt.Fprintf(p, "%s (%d of %d): %s, %d %%, %s\n", p.scenario, p.at, p.of, now.Step, percent(now), p.elapsed())
+		fmt.Fprintf(p, "%s (%d of %d): %s, %d %%, %s\n", p.scenario, p.at, p.of, now.Step, percentOf(now), p.elapsedTime())
 	}
 }
 
-// bar is one line: the scenario, a bar, the time since it began, and its step.
-func (p *progress) bar() string {
+// barLine is one line: the scenario, a bar, the time since it began, and its step.
+func (p *scenarioProgress) barLine() string {
 	const width = 20
-	done := percent(p.last) * width / 100
+	done := percentOf(p.last) * width / 100
 	line := fmt.Sprintf("%s (%d of %d) %s%s %3d %% %s  %s", p.scenario, p.at, p.of,
-		strings.Repeat("█", done), strings.Repeat("░", width-done), percent(p.last), p.elapsed(), p.last.Step)
+		strings.Repeat("█", done), strings.Repeat("░", width-done), percentOf(p.last), p.elapsedTime(), p.last.Step)
 	return terminal.Clip(strings.TrimRight(line, " "), p.Columns()-1)
 }
 
-func (p *progress) elapsed() time.Duration { return time.Since(p.began).Round(time.Second) }
+func (p *scenarioProgress) elapsedTime() time.Duration { return time.Since(p.began).Round(time.Second) }
 
-// percent is between 0 and 100, whatever was told.
-func percent(p bench.Progress) int {
+// percentOf is between 0 and 100, whatever was reported.
+func percentOf(p bench.Progress) int {
 	if math.IsNaN(p.Done) {
 		return 0
 	}

@@ -19,14 +19,14 @@ func TestTheBarOfTheBenchIsOneLineThatIsRemoved(t *testing.T) {
 		var b strings.Builder
 		p := newProgress(&b, 3)
 		p.Watched = true
-		tell := p.begin("worst-peek")
+		tell := p.beginScenario("worst-peek")
 		synctest.Wait()
 		tell(bench.Progress{Step: "filling", Done: 0.5})
 		tell(bench.Progress{Step: "filling", Done: 0.501}) // not a percent more
 		after := time.NewTimer(1500 * time.Millisecond)
 		<-after.C
 		tell(bench.Progress{Step: strings.Repeat("a long step ", 10), Done: 2})
-		p.end()
+		p.endScenario()
 		require.NotContains(t, b.String(), "\n")
 		drawn := strings.Split(strings.TrimPrefix(b.String(), terminal.ClearLine), terminal.ClearLine)
 		require.Equal(t, []string{
@@ -43,7 +43,7 @@ func TestTheBarOfTheBenchIsOneLineThatIsRemoved(t *testing.T) {
 
 func TestASharePastItsEndsIsStillAPercent(t *testing.T) {
 	for done, want := range map[float64]int{-1: 0, 0.999: 99, 1: 100, 7: 100, math.Inf(1): 100} {
-		require.Equal(t, want, percent(bench.Progress{Done: done}))
+		require.Equal(t, want, percentOf(bench.Progress{Done: done}))
 	}
-	require.Equal(t, 0, percent(bench.Progress{Done: math.NaN()}))
+	require.Equal(t, 0, percentOf(bench.Progress{Done: math.NaN()}))
 }

@@ -28,11 +28,11 @@ import (
 )
 
 func main() {
-	os.Exit(run(context.Background(), &process{args: os.Args[1:], environ: os.Environ(), out: os.Stdout, err: os.Stderr}))
+	os.Exit(runCommand(context.Background(), &commandProcess{args: os.Args[1:], environ: os.Environ(), out: os.Stdout, err: os.Stderr}))
 }
 
-// A process is the environment of a run of the program.
-type process struct {
+// A commandProcess is the environment of a run of the program.
+type commandProcess struct {
 	args     []string
 	environ  []string
 	out, err io.Writer
@@ -47,8 +47,8 @@ const (
 	exitUsage  = 2
 )
 
-// run carries out the command line and returns the exit status.
-func run(ctx context.Context, p *process) int {
+// runCommand carries out the command line and returns the exit status.
+func runCommand(ctx context.Context, p *commandProcess) int {
 	hasBegun := false
 	cmd := compareCommand(p, &hasBegun) //nolint:contextcheck // cobra hands the context to the command
 	cmd.SetArgs(p.args)
@@ -72,7 +72,7 @@ func run(ctx context.Context, p *process) int {
 	return exitUsage
 }
 
-func compareCommand(p *process, hasBegun *bool) *cobra.Command {
+func compareCommand(p *commandProcess, hasBegun *bool) *cobra.Command {
 	var results, plots string
 	var replace bool
 	cmd := &cobra.Command{
@@ -95,7 +95,7 @@ func compareCommand(p *process, hasBegun *bool) *cobra.Command {
 	b := &command.Bench{
 		Program: "go run ./bench/compare", Args: p.args, Environ: p.environ, Out: p.out, Err: p.err,
 		Find: find, Beside: baseline.Layouts(), Hub: buildHub,
-		Write: func(r *report.Report) error { return write(r, results, plots, replace) },
+		Write: func(r *report.Report) error { return writeResults(r, results, plots, replace) },
 	}
 	flags := cmd.Flags()
 	b.AddFlags(flags)
@@ -131,8 +131,8 @@ func buildHub(ctx context.Context) (string, error) {
 	return path, nil
 }
 
-// write writes the page and the plots that were asked for.
-func write(r *report.Report, results, plots string, replace bool) error {
+// writeResults writes the page and the plots that were asked for.
+func writeResults(r *report.Report, results, plots string, replace bool) error {
 	if plots == "" && results != "" {
 		plots = filepath.Join(filepath.Dir(results), "plots")
 	}

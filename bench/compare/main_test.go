@@ -38,7 +38,7 @@ func compared(t *testing.T, value float64, args ...string) result {
 		return nil
 	})
 	var out, errs bytes.Buffer
-	status := run(t.Context(), &process{
+	status := runCommand(t.Context(), &commandProcess{
 		args: args, out: &out, err: &errs,
 		scenarios: func(...string) ([]bench.Scenario, error) { return []bench.Scenario{one}, nil },
 	})
@@ -55,7 +55,7 @@ func TestCompare_MeasuresTheReplacedLayoutsBesideTheHub(t *testing.T) {
 
 func TestCompare_HasTheScenariosOfTheCommandAndTokens(t *testing.T) {
 	var out, errs bytes.Buffer
-	require.Equal(t, 0, run(t.Context(), &process{args: []string{"--list"}, out: &out, err: &errs}), errs.String())
+	require.Equal(t, 0, runCommand(t.Context(), &commandProcess{args: []string{"--list"}, out: &out, err: &errs}), errs.String())
 	for _, s := range append(bench.Scenarios(), bench.Tokens()) {
 		require.Contains(t, out.String(), s.Name+" ")
 	}

@@ -1,10 +1,10 @@
 // Package figure is what a benchmark says: one measured value, and whether it is
 // good enough.
 //
-// A figure is of a scenario and a layout and has a metric, a value and a unit. One
-// with a target is held to it; one without is told for the reader to compare. What a
-// figure means is written once, by the scenario that measures it; how it is shown,
-// in a table, as JSON or as a plot, is the business of package report.
+// A figure is of a scenario and a layout and has a metric, a value and a unit. One with a target
+// must meet it; one without is reported for comparison. What a figure means is written once, by the
+// scenario that measures it; how it is shown, in a table, as JSON or as a plot, is the business of
+// package report.
 package figure
 
 import (
@@ -19,8 +19,8 @@ type Figure struct {
 	Metric   string  `json:"metric"`
 	Value    float64 `json:"value"`
 	Unit     string  `json:"unit"`
-	Target   *Target `json:"target"` // nil if there is none
-	OK       bool    `json:"ok"`     // the target is met, or there is none
+	Target   *Target `json:"target"` // or nil
+	OK       bool    `json:"ok"`     // the target is met, or Target is nil
 	Modelled bool    `json:"-"`      // the account is a model, so that what it charges and how long it takes are too
 }
 

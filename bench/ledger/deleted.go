@@ -37,14 +37,14 @@ func (l *Ledger) replaceBody(b *Bundle, body Digest, read func() ([]Element, err
 	case l.isDeleted(body): // the request began before the deletion
 		return nil
 	case !l.isDeleted(b.body):
-		return l.report(RuleSameBody, "bundle %s of %s: its body is not the same as before", b.ID, b.Actor)
+		return l.reportViolation(RuleSameBody, "bundle %s of %s: its body is not the same as before", b.ID, b.Actor)
 	}
 	elements, err := read()
 	if err != nil {
-		return l.report(RuleDelivered, "bundle %s of %s: %v", b.ID, b.Actor, err)
+		return l.reportViolation(RuleDelivered, "bundle %s of %s: %v", b.ID, b.Actor, err)
 	}
 	if !slices.Equal(elements, b.Elements) {
-		return l.report(RuleSameBody, "bundle %s of %s: its content was made again, with other events", b.ID, b.Actor)
+		return l.reportViolation(RuleSameBody, "bundle %s of %s: its content was made again, with other events", b.ID, b.Actor)
 	}
 	b.body = body
 	return nil

@@ -23,11 +23,11 @@ type Ledger struct {
 
 	mu          sync.Mutex
 	now         Moment
-	events      map[eventKey]*event
-	lengths     map[stream][]*event
+	events      map[eventKey]*recordedEvent
+	lengths     map[senderStream][]*recordedEvent
 	bundles     map[bundleKey]*Bundle
 	outstanding map[string]int    // accepted events that are not confirmed, by recipient
-	order       *order            // of the bundles so far, if InOrder
+	order       *bundleOrder      // of the bundles so far, if InOrder
 	found       Verdict           // so far
 	deleted     map[Digest]Moment // contents; 0: perhaps not yet
 }
@@ -54,7 +54,7 @@ type Moment int64
 // An Element is an event as a bundle has it.
 type Element struct {
 	ID       string
-	Sequence int64  // 0: the bundle does not tell
+	Sequence int64  // 0: not in the bundle
 	Content  Digest // the zero Digest: not compared
 }
 
@@ -65,7 +65,7 @@ type Bundle struct {
 	Cabinet   string
 
 	body        Digest
-	events      []*event
+	events      []*recordedEvent
 	asked       Moment // the first request that brought it began
 	confirmed   Moment // its Dequeue was answered; 0: not yet
 	confirmedOK int    // answers 200 to its Dequeue
@@ -80,26 +80,28 @@ type eventKey struct{ recipient, id string }
 
 type bundleKey struct{ actor, id string }
 
-// A stream is what one sender sends to one cabinet.
-type stream struct {
+// A senderStream is the sequence of events of one sender for one cabinet.
+type senderStream struct {
 	sender             int
 	recipient, cabinet string
 }
 
-type event struct {
+type recordedEvent struct {
 	Event
 	position int     // in its stream
 	bundle   *Bundle // the last one that brought it; nil: none yet
-	isGone   bool    // a bundle with it was confirmed
+	isGone   bool    // whether a bundle with it was confirmed
 	times    int     // in confirmed bundles; Check counts them
 }
 
-func (e *event) stream() stream { return stream{e.Sender, e.Recipient, e.Cabinet} }
+func (e *recordedEvent) streamOf() senderStream {
+	return senderStream{e.Sender, e.Recipient, e.Cabinet}
+}
 
 // New returns an empty Ledger.
 func New(o Options) *Ledger {
 	l := &Ledger{
-		options: o, events: make(map[eventKey]*event), lengths: make(map[stream][]*event),
+		options: o, events: make(map[eventKey]*recordedEvent), lengths: make(map[senderStream][]*recordedEvent),
 		bundles: make(map[bundleKey]*Bundle), outstanding: make(map[string]int),
 	}
 	l.order = newOrder(l.lengths)
@@ -111,8 +113,8 @@ func New(o Options) *Ledger {
 func (l *Ledger) Send(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	sent := &event{Event: e}
-	s := sent.stream()
+	sent := &recordedEvent{Event: e}
+	s := sent.streamOf()
 	sent.position = len(l.lengths[s])
 	l.lengths[s] = append(l.lengths[s], sent)
 	l.events[eventKey{e.Recipient, e.ID}] = sent
@@ -147,7 +149,7 @@ func (l *Ledger) Receive(actor, id string, body []byte, asked Moment, read func(
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at := l.deleted[sum]; at > 0 && asked >= at {
-		return false, l.report(RuleDeleted, "bundle %s of %s: it comes with content that was deleted before it was requested", id, actor)
+		return false, l.reportViolation(RuleDeleted, "bundle %s of %s: it comes with content that was deleted before it was requested", id, actor)
 	}
 	if known := l.bundles[bundleKey{actor, id}]; known != nil {
 		return false, l.receiveAgain(known, sum, asked, read)
@@ -155,15 +157,15 @@ func (l *Ledger) Receive(actor, id string, body []byte, asked Moment, read func(
 	b := &Bundle{Actor: actor, ID: id, body: sum, asked: asked}
 	l.bundles[bundleKey{actor, id}] = b
 	if b.Elements, err = read(); err != nil {
-		return true, l.report(RuleDelivered, "bundle %s of %s: %v", id, actor, err)
+		return true, l.reportViolation(RuleDelivered, "bundle %s of %s: %v", id, actor, err)
 	}
-	if err := l.resolve(b); err != nil {
+	if err := l.resolveEvents(b); err != nil {
 		return true, err
 	}
 	if !l.options.InOrder {
 		return true, nil
 	}
-	return true, l.judge(b)
+	return true, l.checkBundle(b)
 }
 
 // receiveAgain compares a bundle with what it was when it was received before.
@@ -175,26 +177,26 @@ func (l *Ledger) receiveAgain(b *Bundle, body Digest, asked Moment, read func() 
 	}
 	switch {
 	case b.confirmed > 0 && asked >= b.confirmed:
-		return l.report(RuleGone, "bundle %s of %s: it comes again after its Dequeue", b.ID, b.Actor)
+		return l.reportViolation(RuleGone, "bundle %s of %s: it comes again after its Dequeue", b.ID, b.Actor)
 	}
 	b.asked = min(b.asked, asked)
 	return nil
 }
 
-// resolve finds the sent events of a bundle.
-func (l *Ledger) resolve(b *Bundle) error {
+// resolveEvents finds the sent events of a bundle.
+func (l *Ledger) resolveEvents(b *Bundle) error {
 	if len(b.Elements) == 0 {
-		return l.report(RuleDelivered, "bundle %s of %s: it has no events", b.ID, b.Actor)
+		return l.reportViolation(RuleDelivered, "bundle %s of %s: it has no events", b.ID, b.Actor)
 	}
 	for _, element := range b.Elements {
 		e, ok := l.events[eventKey{b.Actor, element.ID}]
 		switch {
 		case !ok:
-			return l.report(RuleDelivered, "bundle %s of %s: event %q was never sent to this actor", b.ID, b.Actor, element.ID)
+			return l.reportViolation(RuleDelivered, "bundle %s of %s: event %q was never sent to this actor", b.ID, b.Actor, element.ID)
 		case element.Content != Digest{} && e.Content != Digest{} && element.Content != e.Content:
-			return l.report(RuleDelivered, "bundle %s of %s: event %s: its content is not the one that was sent", b.ID, b.Actor, e.ID)
+			return l.reportViolation(RuleDelivered, "bundle %s of %s: event %s: its content is not the one that was sent", b.ID, b.Actor, e.ID)
 		case b.Cabinet != "" && b.Cabinet != e.Cabinet:
-			return l.report(RuleDelivered, "bundle %s of %s: it has events of the cabinets %s and %s", b.ID, b.Actor, b.Cabinet, e.Cabinet)
+			return l.reportViolation(RuleDelivered, "bundle %s of %s: it has events of the cabinets %s and %s", b.ID, b.Actor, b.Cabinet, e.Cabinet)
 		}
 		b.Cabinet = e.Cabinet
 		b.events = append(b.events, e)
@@ -207,10 +209,10 @@ func (l *Ledger) resolve(b *Bundle) error {
 	return nil
 }
 
-// judge compares a new bundle with those before it.
-func (l *Ledger) judge(b *Bundle) error {
+// checkBundle compares a new bundle with those before it.
+func (l *Ledger) checkBundle(b *Bundle) error {
 	var errs []error
-	l.order.rewind(b)
+	l.order.rewindBefore(b)
 	for _, e := range b.events {
 		if e.bundle == b || e.bundle != nil && !e.bundle.isWithdrawn {
 			l.found.Duplicated = append(l.found.Duplicated, e.Recipient+" "+e.ID)
@@ -218,7 +220,7 @@ func (l *Ledger) judge(b *Bundle) error {
 		}
 		e.bundle = b
 	}
-	for _, text := range l.order.add(b) {
+	for _, text := range l.order.addBundle(b) {
 		l.found.Disorder = append(l.found.Disorder, text)
 		errs = append(errs, &Violation{RuleOrder, fmt.Sprintf("bundle %s: %s", b.ID, text)})
 	}
@@ -301,7 +303,7 @@ func (l *Ledger) IsReceived(recipient, id string) bool {
 	return l.events[eventKey{recipient, id}].bundle != nil
 }
 
-// Bundle returns a bundle that was received, nil if there is none.
+// Bundle returns a bundle that was received, or nil.
 func (l *Ledger) Bundle(actor, id string) *Bundle {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -332,11 +334,11 @@ func (l *Ledger) Size() (events, bundles int) {
 func (l *Ledger) Report(format string, args ...any) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.report("", format, args...)
+	return l.reportViolation("", format, args...)
 }
 
-// report notes a violation. The caller holds mu.
-func (l *Ledger) report(rule Rule, format string, args ...any) error {
+// reportViolation notes a violation. The caller holds mu.
+func (l *Ledger) reportViolation(rule Rule, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	l.found.Faults = append(l.found.Faults, text)
 	return &Violation{rule, text}

@@ -16,12 +16,12 @@ type story struct{ *ledger.Ledger }
 func newStory(o ledger.Options) story {
 	s := story{ledger.New(o)}
 	for i := range 5 {
-		s.Send(event(i))
+		s.Send(recordedEvent(i))
 	}
 	return s
 }
 
-func event(i int) ledger.Event {
+func recordedEvent(i int) ledger.Event {
 	return ledger.Event{Recipient: "a", ID: fmt.Sprintf("e%d", i), Cabinet: "c", Content: contentOf(i)}
 }
 
@@ -211,7 +211,7 @@ func TestSendersAreIndependentAndEachKeepsItsOrder(t *testing.T) {
 func TestAnyOrderExemptsASender(t *testing.T) {
 	s := story{ledger.New(ledger.Options{InOrder: true})}
 	for i := range 2 {
-		e := event(i)
+		e := recordedEvent(i)
 		e.AnyOrder = true
 		s.Send(e)
 	}
@@ -223,7 +223,7 @@ func TestAnyOrderExemptsASender(t *testing.T) {
 func TestUnsureEventsNeedNotCome(t *testing.T) {
 	s := story{ledger.New(ledger.Options{InOrder: true})}
 	for i := range 3 {
-		e := event(i)
+		e := recordedEvent(i)
 		e.Unsure = i != 2
 		s.Send(e)
 	}

@@ -6,34 +6,33 @@ import (
 	"slices"
 )
 
-// An order is how far the bundles that were handed out have come in each cabinet and
-// stream.
-type order struct {
-	sent  map[stream][]*event
-	next  map[stream]int         // the position of the event that comes next
-	last  map[cabinet]int64      // the last sequence number
-	taken map[sequenceKey]*event // who has a sequence number
+// A bundleOrder is the position of the delivered bundles in each cabinet and stream.
+type bundleOrder struct {
+	sent  map[senderStream][]*recordedEvent
+	next  map[senderStream]int           // the position of the event that comes next
+	last  map[cabinetName]int64          // the last sequence number
+	taken map[sequenceKey]*recordedEvent // who has a sequence number
 }
 
-type cabinet struct{ recipient, name string }
+type cabinetName struct{ recipient, name string }
 
 type sequenceKey struct {
 	recipient string
 	number    int64
 }
 
-func newOrder(sent map[stream][]*event) *order {
-	return &order{sent: sent, next: make(map[stream]int), last: make(map[cabinet]int64), taken: make(map[sequenceKey]*event)}
+func newOrder(sent map[senderStream][]*recordedEvent) *bundleOrder {
+	return &bundleOrder{sent: sent, next: make(map[senderStream]int), last: make(map[cabinetName]int64), taken: make(map[sequenceKey]*recordedEvent)}
 }
 
-// rewind prepares for a bundle with events that come again since their bundle was
+// rewindBefore prepares for a bundle with events that come again since their bundle was
 // withdrawn.
-func (o *order) rewind(b *Bundle) {
+func (o *bundleOrder) rewindBefore(b *Bundle) {
 	for i, e := range b.events {
 		if e.bundle == nil || !e.bundle.isWithdrawn {
 			continue
 		}
-		s, c := e.stream(), cabinet{e.Recipient, e.Cabinet}
+		s, c := e.streamOf(), cabinetName{e.Recipient, e.Cabinet}
 		o.next[s] = min(o.next[s], e.position)
 		if n := b.Elements[i].Sequence; n > 0 {
 			o.last[c] = min(o.last[c], n-1)
@@ -41,8 +40,8 @@ func (o *order) rewind(b *Bundle) {
 	}
 }
 
-// add moves on by a bundle, and returns where its events are not in order.
-func (o *order) add(b *Bundle) (found []string) {
+// addBundle advances past the events of a bundle, and returns where they are not in order.
+func (o *bundleOrder) addBundle(b *Bundle) (found []string) {
 	for i, e := range b.events {
 		if n := b.Elements[i].Sequence; n > 0 {
 			found = append(found, o.addSequence(e, n)...)
@@ -50,7 +49,7 @@ func (o *order) add(b *Bundle) (found []string) {
 		if e.AnyOrder {
 			continue
 		}
-		s := e.stream()
+		s := e.streamOf()
 		if next := o.nextCertain(s, e.position); e.position != next {
 			found = append(found, fmt.Sprintf("sender %d: event %d comes where event %d should", e.Sender, e.position, next))
 		}
@@ -60,8 +59,8 @@ func (o *order) add(b *Bundle) (found []string) {
 }
 
 // addSequence compares the sequence number of an event with those before it.
-func (o *order) addSequence(e *event, n int64) (found []string) {
-	c, key := cabinet{e.Recipient, e.Cabinet}, sequenceKey{e.Recipient, n}
+func (o *bundleOrder) addSequence(e *recordedEvent, n int64) (found []string) {
+	c, key := cabinetName{e.Recipient, e.Cabinet}, sequenceKey{e.Recipient, n}
 	if o.last[c] >= n {
 		found = append(found, fmt.Sprintf("sequence number %d comes after %d", n, o.last[c]))
 	}
@@ -75,7 +74,7 @@ func (o *order) addSequence(e *event, n int64) (found []string) {
 
 // nextCertain returns the position of the next event of a stream, without those before
 // position that need not come.
-func (o *order) nextCertain(s stream, position int) int {
+func (o *bundleOrder) nextCertain(s senderStream, position int) int {
 	next := o.next[s]
 	for next < position && o.sent[s][next].Unsure {
 		next++
@@ -83,10 +82,10 @@ func (o *order) nextCertain(s stream, position int) int {
 	return next
 }
 
-// derive sorts the bundles of a cabinet by their events, and returns where they were
+// findDisorder sorts the bundles of a cabinet by their events, and returns where they were
 // handed out in another order. Only what is certain is reported: a bundle that was first
 // asked for after a later one was confirmed.
-func derive(bundles []*Bundle) (found []string) {
+func findDisorder(bundles []*Bundle) (found []string) {
 	numbered := !slices.ContainsFunc(bundles, func(b *Bundle) bool { return b.Elements[0].Sequence == 0 })
 	front := func(b *Bundle) int64 { // the two kinds of numbers cannot be compared with each other
 		if numbered {

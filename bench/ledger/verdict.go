@@ -91,7 +91,7 @@ func (l *Ledger) Check() *Verdict {
 
 // judgeAll judges the confirmed bundles, whose order is not known.
 func (l *Ledger) judgeAll(v *Verdict) {
-	cabinets := make(map[cabinet][]*Bundle)
+	cabinets := make(map[cabinetName][]*Bundle)
 	for _, b := range l.bundles {
 		if b.confirmed == 0 || len(b.events) < len(b.Elements) || len(b.events) == 0 {
 			continue // received and never confirmed, or reported when it was received
@@ -102,7 +102,7 @@ func (l *Ledger) judgeAll(v *Verdict) {
 		for _, e := range b.events {
 			e.times++
 		}
-		c := cabinet{b.Actor, b.Cabinet}
+		c := cabinetName{b.Actor, b.Cabinet}
 		cabinets[c] = append(cabinets[c], b)
 	}
 	for key, e := range l.events {
@@ -118,9 +118,9 @@ func (l *Ledger) judgeAll(v *Verdict) {
 				v.Disorder = append(v.Disorder, c.recipient+" "+c.name+": "+text)
 			}
 		}
-		report(derive(bundles))
+		report(findDisorder(bundles))
 		for _, b := range bundles {
-			report(all.add(b))
+			report(all.addBundle(b))
 		}
 	}
 }

@@ -25,18 +25,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A document as it is stored, without what the account adds to it.
-type document map[string]any
+// A rawDocument as it is stored, without what the account adds to it.
+type rawDocument map[string]any
 
 // A Stored is what the hub has stored for one cabinet.
 type Stored struct {
 	cabinet domain.CabinetKey
 
-	head    document
-	drawers []document   // in the order of their ordinals
-	pages   [][]document // of each drawer
-	gates   []document   // none before anything was peeked
-	bundles []document
+	head    rawDocument
+	drawers []rawDocument   // in the order of their ordinals
+	pages   [][]rawDocument // of each drawer
+	gates   []rawDocument   // none before anything was peeked
+	bundles []rawDocument
 
 	copies int
 }
@@ -63,28 +63,28 @@ func New(c *azcosmos.Client, database string) (*Limit, error) {
 // Read reads what the hub has stored for a cabinet.
 func (l *Limit) Read(ctx context.Context, cabinet domain.CabinetKey) (*Stored, error) {
 	s := &Stored{cabinet: cabinet}
-	heads, err := documents(ctx, l.catalog, s.recipient(), "SELECT * FROM c")
+	heads, err := readDocuments(ctx, l.catalog, s.recipientID(), "SELECT * FROM c")
 	if err != nil {
 		return nil, err
 	}
 	if len(heads) != 1 {
-		return nil, fmt.Errorf("the hub has %d heads for %s: save something first", len(heads), s.recipient())
+		return nil, fmt.Errorf("the hub has %d heads for %s: save something first", len(heads), s.recipientID())
 	}
 	s.head = heads[0]
-	if s.drawers, err = documents(ctx, l.cabinets, s.cabinetKey(), drawersQuery); err != nil {
+	if s.drawers, err = readDocuments(ctx, l.cabinets, s.cabinetKey(), drawersQuery); err != nil {
 		return nil, err
 	}
 	for _, drawer := range s.drawers {
-		pages, err := documents(ctx, l.cabinets, drawer.id(), pagesQuery)
+		pages, err := readDocuments(ctx, l.cabinets, drawer.id(), pagesQuery)
 		if err != nil {
 			return nil, err
 		}
 		s.pages = append(s.pages, pages)
 	}
-	if s.gates, err = documents(ctx, l.bundles, s.recipient(), gatesQuery); err != nil {
+	if s.gates, err = readDocuments(ctx, l.bundles, s.recipientID(), gatesQuery); err != nil {
 		return nil, err
 	}
-	s.bundles, err = documents(ctx, l.bundles, s.recipient(), "SELECT * FROM c WHERE c.kind = 'bundle'")
+	s.bundles, err = readDocuments(ctx, l.bundles, s.recipientID(), "SELECT * FROM c WHERE c.kind = 'bundle'")
 	return s, err
 }
 
@@ -96,26 +96,26 @@ const (
 	entryQuery   = "SELECT TOP 1 * FROM c WHERE c.contentType = @type ORDER BY c.ordinal"
 )
 
-func (s *Stored) recipient() string  { return s.cabinet.Recipient.String() }
-func (s *Stored) catalogKey() string { return s.recipient() + "|" + s.cabinet.Origin.String() }
-func (s *Stored) cabinetKey() string { return s.catalogKey() + "|" + s.cabinet.ContentType.String() }
+func (s *Stored) recipientID() string { return s.cabinet.Recipient.String() }
+func (s *Stored) catalogKey() string  { return s.recipientID() + "|" + s.cabinet.Origin.String() }
+func (s *Stored) cabinetKey() string  { return s.catalogKey() + "|" + s.cabinet.ContentType.String() }
 
 // copyKey is a partition key that nothing has been written under.
 func (s *Stored) copyKey() string {
 	s.copies++
-	return s.recipient() + "|limit|" + strconv.Itoa(s.copies)
+	return s.recipientID() + "|limit|" + strconv.Itoa(s.copies)
 }
 
 // withMember returns d with one member changed.
-func (d document) withMember(name string, value any) document {
+func (d rawDocument) withMember(name string, value any) rawDocument {
 	d = maps.Clone(d)
 	d[name] = value
 	return d
 }
 
-func (d document) id() string { return d["id"].(string) }
+func (d rawDocument) id() string { return d["id"].(string) }
 
-func encoded(d document) []byte {
+func encodeDocument(d rawDocument) []byte {
 	text, err := json.Marshal(d)
 	if err != nil {
 		panic(err) // it was decoded from JSON
@@ -123,11 +123,11 @@ func encoded(d document) []byte {
 	return text
 }
 
-// documents returns all documents of a partition that a query finds.
-func documents(ctx context.Context, c *azcosmos.ContainerClient, key, query string) ([]document, error) {
-	var found []document
+// readDocuments returns all documents of a partition that a query finds.
+func readDocuments(ctx context.Context, c *azcosmos.ContainerClient, key, query string) ([]rawDocument, error) {
+	var found []rawDocument
 	err := pagesOf(ctx, c, key, query, nil, func(item []byte) error {
-		var d document
+		var d rawDocument
 		if err := json.Unmarshal(item, &d); err != nil {
 			return err
 		}
@@ -160,8 +160,8 @@ func pagesOf(ctx context.Context, c *azcosmos.ContainerClient, key, query string
 	return nil
 }
 
-// fetch fetches what a query finds, and looks at none of it.
-func fetch(ctx context.Context, c *azcosmos.ContainerClient, key, query string, parameters ...azcosmos.QueryParameter) error {
+// fetchAll fetches what a query finds and drops it.
+func fetchAll(ctx context.Context, c *azcosmos.ContainerClient, key, query string, parameters ...azcosmos.QueryParameter) error {
 	return pagesOf(ctx, c, key, query, parameters, func([]byte) error { return nil })
 }
 
@@ -173,33 +173,33 @@ func (l *Limit) Peek(ctx context.Context, s *Stored) error {
 	}
 	key := s.copyKey()
 	commit := l.bundles.NewTransactionalBatch(azcosmos.NewPartitionKeyString(key))
-	commit.CreateItem(encoded(s.bundles[0].withMember("recipient", key)), nil)
-	commit.UpsertItem(encoded(s.gates[0].withMember("recipient", key)), nil)
+	commit.CreateItem(encodeDocument(s.bundles[0].withMember("recipient", key)), nil)
+	commit.UpsertItem(encodeDocument(s.gates[0].withMember("recipient", key)), nil)
 
 	first, fctx := errgroup.WithContext(ctx)
 	first.Go(func() error {
-		_, err := l.catalog.ReadItem(fctx, azcosmos.NewPartitionKeyString(s.recipient()), s.head.id(), nil)
+		_, err := l.catalog.ReadItem(fctx, azcosmos.NewPartitionKeyString(s.recipientID()), s.head.id(), nil)
 		return err
 	})
-	first.Go(func() error { return fetch(fctx, l.bundles, s.recipient(), gatesQuery) })
+	first.Go(func() error { return fetchAll(fctx, l.bundles, s.recipientID(), gatesQuery) })
 	if err := first.Wait(); err != nil {
 		return err
 	}
-	err := fetch(ctx, l.catalog, s.catalogKey(), entryQuery, azcosmos.QueryParameter{Name: "@type", Value: s.cabinet.ContentType.String()})
+	err := fetchAll(ctx, l.catalog, s.catalogKey(), entryQuery, azcosmos.QueryParameter{Name: "@type", Value: s.cabinet.ContentType.String()})
 	if err != nil {
 		return err
 	}
-	if err := fetch(ctx, l.cabinets, s.cabinetKey(), drawersQuery); err != nil {
+	if err := fetchAll(ctx, l.cabinets, s.cabinetKey(), drawersQuery); err != nil {
 		return err
 	}
 	pages, pctx := errgroup.WithContext(ctx)
 	for _, drawer := range s.drawers {
-		pages.Go(func() error { return fetch(pctx, l.cabinets, drawer.id(), pagesQuery) })
+		pages.Go(func() error { return fetchAll(pctx, l.cabinets, drawer.id(), pagesQuery) })
 	}
 	if err := pages.Wait(); err != nil {
 		return err
 	}
-	return execute(ctx, l.bundles, commit)
+	return executeBatch(ctx, l.bundles, commit)
 }
 
 // A Save is a Save that is about to be made: its bodies are encoded, and what they
@@ -216,19 +216,19 @@ type Save struct {
 // Prepare makes a Save that writes all pages of s again, as new.
 func (l *Limit) Prepare(ctx context.Context, s *Stored) (*Save, error) {
 	key := s.copyKey()
-	save := &Save{key: key, cabinet: key, pages: make(map[string][][]byte), head: encoded(s.head.withMember("partitionKey", key))}
+	save := &Save{key: key, cabinet: key, pages: make(map[string][][]byte), head: encodeDocument(s.head.withMember("partitionKey", key))}
 	if _, err := l.catalog.UpsertItem(ctx, azcosmos.NewPartitionKeyString(key), save.head, nil); err != nil {
 		return nil, err
 	}
 	for i, drawer := range s.drawers {
 		drawer = drawer.withMember("partitionKey", key)
-		if _, err := l.cabinets.UpsertItem(ctx, azcosmos.NewPartitionKeyString(key), encoded(drawer), nil); err != nil {
+		if _, err := l.cabinets.UpsertItem(ctx, azcosmos.NewPartitionKeyString(key), encodeDocument(drawer), nil); err != nil {
 			return nil, err
 		}
 		save.drawers = append(save.drawers, drawer.id())
 		to := key + "|" + drawer.id()
 		for _, page := range s.pages[i] {
-			save.pages[to] = append(save.pages[to], encoded(page.withMember("partitionKey", to)))
+			save.pages[to] = append(save.pages[to], encodeDocument(page.withMember("partitionKey", to)))
 		}
 	}
 	save.count.AppendSet("/count", 10_000)
@@ -260,14 +260,14 @@ func (l *Limit) Save(ctx context.Context, s *Save) error {
 	for _, drawer := range s.drawers {
 		count.PatchItem(drawer, s.count, nil)
 	}
-	if err := execute(ctx, l.cabinets, count); err != nil {
+	if err := executeBatch(ctx, l.cabinets, count); err != nil {
 		return err
 	}
 	_, err = l.catalog.ReplaceItem(ctx, key, "head", s.head, &azcosmos.ItemOptions{IfMatchEtag: &reserved.ETag})
 	return err
 }
 
-func execute(ctx context.Context, c *azcosmos.ContainerClient, batch azcosmos.TransactionalBatch) error {
+func executeBatch(ctx context.Context, c *azcosmos.ContainerClient, batch azcosmos.TransactionalBatch) error {
 	answer, err := c.ExecuteTransactionalBatch(ctx, batch, nil)
 	if err == nil && !answer.Success {
 		err = errors.New("the batch was refused")

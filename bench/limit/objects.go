@@ -50,7 +50,7 @@ func (o *Objects) ReadHub(ctx context.Context, kind string) (found []json.RawMes
 // Store reads the copies of some documents, and stores the documents in their place: one document by a
 // read and a write of it, several by a query and a batch.
 func (o *Objects) Store(ctx context.Context, documents []json.RawMessage) error {
-	copies := make([]document, len(documents))
+	copies := make([]rawDocument, len(documents))
 	for i, text := range documents {
 		if err := json.Unmarshal(text, &copies[i]); err != nil {
 			return err
@@ -73,13 +73,13 @@ func (o *Objects) Create(ctx context.Context, documents []json.RawMessage) error
 		n := min(len(documents), limit)
 		b := o.container.NewTransactionalBatch(azcosmos.NewPartitionKeyString(objectCopies))
 		for _, text := range documents[:n] {
-			var d document
+			var d rawDocument
 			if err := json.Unmarshal(text, &d); err != nil {
 				return err
 			}
-			b.CreateItem(encoded(d.withMember("partitionKey", objectCopies)), nil)
+			b.CreateItem(encodeDocument(d.withMember("partitionKey", objectCopies)), nil)
 		}
-		if err := o.execute(ctx, b, nil); err != nil {
+		if err := o.executeBatch(ctx, b, nil); err != nil {
 			return err
 		}
 		documents = documents[n:]
@@ -87,7 +87,7 @@ func (o *Objects) Create(ctx context.Context, documents []json.RawMessage) error
 	return nil
 }
 
-func (o *Objects) storeOne(ctx context.Context, d document) error {
+func (o *Objects) storeOne(ctx context.Context, d rawDocument) error {
 	key := azcosmos.NewPartitionKeyString(objectCopies)
 	_, err := o.container.ReadItem(ctx, key, d.id(), nil)
 	if missing, ok := errors.AsType[*azcore.ResponseError](err); err != nil && (!ok || missing.StatusCode != http.StatusNotFound) {
@@ -95,15 +95,15 @@ func (o *Objects) storeOne(ctx context.Context, d document) error {
 	}
 	var stored azcosmos.ItemResponse
 	if etag, has := o.etags[d.id()]; has {
-		stored, err = o.container.ReplaceItem(ctx, key, d.id(), encoded(d), &azcosmos.ItemOptions{IfMatchEtag: &etag})
+		stored, err = o.container.ReplaceItem(ctx, key, d.id(), encodeDocument(d), &azcosmos.ItemOptions{IfMatchEtag: &etag})
 	} else {
-		stored, err = o.container.CreateItem(ctx, key, encoded(d), nil)
+		stored, err = o.container.CreateItem(ctx, key, encodeDocument(d), nil)
 	}
 	o.etags[d.id()] = stored.ETag
 	return err
 }
 
-func (o *Objects) storeBatch(ctx context.Context, documents []document) error {
+func (o *Objects) storeBatch(ctx context.Context, documents []rawDocument) error {
 	key := azcosmos.NewPartitionKeyString(objectCopies)
 	b := o.container.NewTransactionalBatch(key)
 	var names []string
@@ -112,9 +112,9 @@ func (o *Objects) storeBatch(ctx context.Context, documents []document) error {
 		names = append(names, fmt.Sprint("@p", i))
 		in = append(in, azcosmos.QueryParameter{Name: names[i], Value: d.id()})
 		if etag, has := o.etags[d.id()]; has {
-			b.ReplaceItem(d.id(), encoded(d), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &etag})
+			b.ReplaceItem(d.id(), encodeDocument(d), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &etag})
 		} else {
-			b.CreateItem(encoded(d), nil)
+			b.CreateItem(encodeDocument(d), nil)
 		}
 	}
 	pager := o.container.NewQueryItemsPager("SELECT * FROM c WHERE c.id IN ("+strings.Join(names, ", ")+")", key, &azcosmos.QueryOptions{QueryParameters: in})
@@ -123,11 +123,11 @@ func (o *Objects) storeBatch(ctx context.Context, documents []document) error {
 			return err
 		}
 	}
-	return o.execute(ctx, b, documents)
+	return o.executeBatch(ctx, b, documents)
 }
 
-// execute executes a batch, and notes the etags of its documents, if there are any.
-func (o *Objects) execute(ctx context.Context, b azcosmos.TransactionalBatch, documents []document) error {
+// executeBatch executes a batch, and keeps the etags of the documents that it wrote.
+func (o *Objects) executeBatch(ctx context.Context, b azcosmos.TransactionalBatch, documents []rawDocument) error {
 	stored, err := o.container.ExecuteTransactionalBatch(ctx, b, nil)
 	switch {
 	case err != nil:

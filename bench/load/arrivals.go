@@ -9,8 +9,8 @@ import (
 // returns the next time, which is never before the one that was returned last.
 type Arrivals func() time.Duration
 
-// Poisson are arrivals of many independent callers, so many a second on average: what
-// has come says nothing about what comes next.
+// Poisson returns arrivals of many independent callers, perSecond a second on average: what has come
+// says nothing about what comes next.
 func Poisson(perSecond float64, random *rand.Rand) Arrivals {
 	var at time.Duration
 	return func() time.Duration {

@@ -3,11 +3,11 @@
 //
 // # Open and closed loops
 //
-// A closed loop has so many callers, each of which asks again when it has its answer.
-// When the service stops for a second, so do they: the operations that would have
-// come in that second are never made and never counted, and one slow answer stands for
-// all of them. That is called coordinated omission, and percentiles that are made so
-// are wrong by orders of magnitude just where they matter.
+// A closed loop has a fixed number of callers, each of which asks again when it has its answer.
+// When the service stops for a second, so do they: the operations that would have come in that
+// second are never made and never counted, and one slow answer stands for all of them. That is
+// called coordinated omission, and percentiles that are made so are wrong by orders of magnitude
+// just where they matter.
 //
 // Here the loop is open. A [Plan] says when each operation is due, before the first is
 // made and from a seed, as the world outside does: senders and actors know nothing of

@@ -12,13 +12,12 @@ type Task func(ctx context.Context) Outcome
 
 // An Outcome is what an operation came to.
 type Outcome struct {
-	// Kind is under what it is counted, such as "peek"; "" is not counted at all. It
-	// is said afterwards, because only then it is known whether there was anything
-	// to fetch.
+	// Kind is under what it is counted, such as "peek". An operation with "" is not counted. It is
+	// said afterwards, because only then it is known whether there was anything to fetch.
 	Kind string
 
-	// Failed is the kind of failure, such as "503"; "" is none. Failures are counted,
-	// and their time counts like that of others.
+	// Failed is the kind of failure, such as "503"; "" means success. Failures are counted, and
+	// their time counts like that of others.
 	Failed string
 
 	// Then follows: it is due now.
@@ -43,17 +42,17 @@ type Plan struct {
 	Most int
 }
 
-// A queue gives the operations of all streams in the order in which they are due.
+// A dueQueue gives the operations of all streams in the order in which they are due.
 // Streams that are due at the same time take turns as they stand in the plan.
-type queue []upcoming
+type dueQueue []upcoming
 
 type upcoming struct {
 	due    time.Duration
 	stream int
 }
 
-func newQueue(streams []Stream) *queue {
-	q := make(queue, len(streams))
+func newQueue(streams []Stream) *dueQueue {
+	q := make(dueQueue, len(streams))
 	for i, s := range streams {
 		q[i] = upcoming{s.Arrivals(), i}
 	}
@@ -61,18 +60,18 @@ func newQueue(streams []Stream) *queue {
 	return &q
 }
 
-// next takes the first operation and lets its stream's next one queue up.
-func (q *queue) next(streams []Stream) upcoming {
+// nextDue takes the first operation and lets its stream's next one queue up.
+func (q *dueQueue) nextDue(streams []Stream) upcoming {
 	first := (*q)[0]
 	(*q)[0].due = streams[first.stream].Arrivals()
 	heap.Fix(q, 0)
 	return first
 }
 
-func (q queue) Len() int      { return len(q) }
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q queue) Less(i, j int) bool {
+func (q dueQueue) Len() int      { return len(q) }
+func (q dueQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q dueQueue) Less(i, j int) bool {
 	return q[i].due < q[j].due || q[i].due == q[j].due && q[i].stream < q[j].stream
 }
-func (q *queue) Push(any) { panic("load: the streams of a plan are known from the start") }
-func (q *queue) Pop() any { panic("load: a stream has no end") }
+func (q *dueQueue) Push(any) { panic("load: the streams of a plan are known from the start") }
+func (q *dueQueue) Pop() any { panic("load: a stream has no end") }

@@ -9,9 +9,9 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// A Result is what came of a load. It is complete when Run has returned.
+// A Result is the outcome of a load. It is complete when Run has returned.
 type Result struct {
-	// What tells whether the generator kept to its plan.
+	// These show whether the generator kept to its plan.
 	Workers  int           // the most operations that were under way at once
 	Backlog  int           // the most that were due and not begun when another was due
 	Lateness time.Duration // the longest that one was due and not begun
@@ -57,7 +57,7 @@ func (r *Result) Failures() map[string]int {
 	return maps.Clone(r.failures)
 }
 
-func (r *Result) add(o Outcome, took time.Duration) {
+func (r *Result) addOutcome(o Outcome, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if o.Failed != "" {
@@ -68,13 +68,13 @@ func (r *Result) add(o Outcome, took time.Duration) {
 	}
 }
 
-func (r *Result) begun(late time.Duration) {
+func (r *Result) addStart(late time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Lateness = max(r.Lateness, late)
 }
 
-// The span of a histogram, and its digits.
+// The range of a histogram, and its significant digits.
 const (
 	shortest = time.Microsecond
 	longest  = 10 * time.Minute
@@ -104,13 +104,13 @@ func (l *Latencies) Add(other *Latencies) { l.histogram.Merge(other.histogram) }
 // Count is how many operations there were.
 func (l *Latencies) Count() int64 { return l.histogram.TotalCount() }
 
-// Percentile is what so many per cent of the operations took at most: 99.9 gives the time that
-// one of a thousand exceeds. It is 0 if there were none.
+// Percentile returns the time that percent of the operations did not exceed: 99.9 gives the time
+// that one of a thousand exceeds. It is 0 if there were none.
 func (l *Latencies) Percentile(percent float64) time.Duration {
 	return time.Duration(l.histogram.ValueAtPercentile(percent)) * time.Microsecond
 }
 
-// Percentiles are those that are usually told.
+// Percentiles are those that are usually reported.
 type Percentiles struct{ P50, P90, P99, P999, Max time.Duration }
 
 // Percentiles returns those of l.

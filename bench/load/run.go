@@ -14,10 +14,10 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 	p.Most = cmp.Or(p.Most, 4096)
 	r := &runner{plan: p, began: time.Now(), result: newResult()}
 	r.changed.L = &r.mu
-	stop := context.AfterFunc(ctx, r.close)
+	stop := context.AfterFunc(ctx, r.closeQueue)
 	defer stop()
-	r.arrive(ctx)
-	r.close()
+	r.queueDue(ctx)
+	r.closeQueue()
 	r.workers.Wait()
 	return r.result, ctx.Err()
 }
@@ -35,11 +35,11 @@ type runner struct {
 	due     []upcoming // and not begun, the first one first
 	started int        // workers
 	idle    int        // of them, those that wait and have not been called
-	closed  bool       // nothing becomes due any more
+	closed  bool       // nothing more becomes due
 }
 
-// arrive puts what is due into the queue, at its time.
-func (r *runner) arrive(ctx context.Context) {
+// queueDue puts what is due into the queue, at its time.
+func (r *runner) queueDue(ctx context.Context) {
 	if len(r.plan.Streams) == 0 {
 		return
 	}
@@ -47,25 +47,25 @@ func (r *runner) arrive(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		op := streams.next(r.plan.Streams)
+		op := streams.nextDue(r.plan.Streams)
 		timer.Reset(time.Until(r.began.Add(min(op.due, r.plan.Lasts))))
 		select {
 		case <-timer.C:
 			if op.due >= r.plan.Lasts {
 				return
 			}
-			r.put(ctx, op)
+			r.addDue(ctx, op)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// put queues an operation that is due, and sees to it that somebody takes it.
-func (r *runner) put(ctx context.Context, op upcoming) {
+// addDue queues an operation that is due, and wakes or starts a worker for it.
+func (r *runner) addDue(ctx context.Context, op upcoming) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.counts(op) {
+	if r.isCounted(op) {
 		r.result.Backlog = max(r.result.Backlog, len(r.due))
 	}
 	r.due = append(r.due, op)
@@ -76,21 +76,21 @@ func (r *runner) put(ctx context.Context, op upcoming) {
 	case r.started < r.plan.Most:
 		r.started++
 		r.result.Workers = r.started
-		r.workers.Go(func() { r.work(ctx) })
+		r.workers.Go(func() { r.runTasks(ctx) })
 	}
 }
 
-// close lets workers end once the queue is empty.
-func (r *runner) close() {
+// closeQueue lets workers end once the queue is empty.
+func (r *runner) closeQueue() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed, r.idle = true, 0
 	r.changed.Broadcast()
 }
 
-func (r *runner) work(ctx context.Context) {
+func (r *runner) runTasks(ctx context.Context) {
 	for {
-		op, ok := r.take()
+		op, ok := r.takeDue()
 		if !ok || ctx.Err() != nil {
 			return
 		}
@@ -98,9 +98,9 @@ func (r *runner) work(ctx context.Context) {
 	}
 }
 
-// take waits for the operation that has been due for longest; none means that there
-// are no more.
-func (r *runner) take() (upcoming, bool) {
+// takeDue waits for the operation that has been due for longest. It returns false when no more will
+// become due.
+func (r *runner) takeDue() (upcoming, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.due) == 0 && !r.closed {
@@ -117,19 +117,19 @@ func (r *runner) take() (upcoming, bool) {
 
 // carryOut does an operation and what follows from it.
 func (r *runner) carryOut(ctx context.Context, op upcoming) {
-	due, counts := r.began.Add(op.due), r.counts(op)
+	due, counts := r.began.Add(op.due), r.isCounted(op)
 	if counts {
-		r.result.begun(time.Since(due))
+		r.result.addStart(time.Since(due))
 	}
 	for task := r.plan.Streams[op.stream].Task; task != nil; {
 		outcome := task(ctx)
 		now := time.Now()
 		if counts {
-			r.result.add(outcome, now.Sub(due))
+			r.result.addOutcome(outcome, now.Sub(due))
 		}
 		task, due = outcome.Then, now
 	}
 }
 
-// counts reports whether an operation is to be counted, or belongs to the beginning.
-func (r *runner) counts(op upcoming) bool { return op.due >= r.plan.Settle }
+// isCounted reports whether an operation counts, because it is due after the plan's Settle.
+func (r *runner) isCounted(op upcoming) bool { return op.due >= r.plan.Settle }

@@ -17,9 +17,9 @@ import (
 	"github.com/messagehub/messagehub/bench/tokens"
 )
 
-// A caller speaks to a hub by HTTP as a domain and as any actor. It is made to be
+// A marketClient speaks to a hub by HTTP as a domain and as any actor. It is made to be
 // cheap, for it shares the machine with what it measures.
-type caller struct {
+type marketClient struct {
 	url  string
 	http *http.Client
 
@@ -28,16 +28,16 @@ type caller struct {
 
 // newCaller keeps as many connections as operations are under way, so that none is
 // dialled but the first.
-func newCaller(url string) *caller {
+func newCaller(url string) *marketClient {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 4096, 4096
 	t.DisableCompression = true
-	return &caller{url: url, http: &http.Client{Transport: t}, bearers: make(map[string]string)}
+	return &marketClient{url: url, http: &http.Client{Transport: t}, bearers: make(map[string]string)}
 }
 
 // signTokens gives the domain and the members of a crowd tokens of an issuer; nil: none.
-func (c *caller) signTokens(issuer *tokens.Issuer, of *crowd) error {
+func (c *marketClient) signTokens(issuer *tokens.Issuer, of *recipientCrowd) error {
 	if issuer == nil {
 		return nil
 	}
@@ -57,14 +57,14 @@ func (c *caller) signTokens(issuer *tokens.Issuer, of *crowd) error {
 	return nil
 }
 
-func (c *caller) close() { c.http.CloseIdleConnections() }
+func (c *marketClient) close() { c.http.CloseIdleConnections() }
 
 // An unwanted is an answer that is neither success nor no data.
 type unwanted int
 
 func (u unwanted) Error() string { return fmt.Sprintf("the hub answered %d", int(u)) }
 
-// failureOf is the kind of a failure, "" if there is none.
+// failureOf returns the kind of a failure, "" for nil.
 func failureOf(err error) string {
 	if err == nil {
 		return ""
@@ -75,15 +75,15 @@ func failureOf(err error) string {
 	return "no answer"
 }
 
-// save sends a body of events.
-func (c *caller) save(ctx context.Context, body []byte) error {
-	_, _, err := c.call(ctx, http.MethodPost, "/v1/data-available", "", body, http.StatusAccepted)
+// sendEvents sends a body of events.
+func (c *marketClient) sendEvents(ctx context.Context, body []byte) error {
+	_, _, err := c.sendRequest(ctx, http.MethodPost, "/v1/data-available", "", body, http.StatusAccepted)
 	return err
 }
 
-// peek fetches the actor's bundle to its last byte. No bundle is "".
-func (c *caller) peek(ctx context.Context, actor string) (bundle string, events int, err error) {
-	header, events, err := c.call(ctx, http.MethodGet, "/v1/peek", actor, nil, http.StatusOK)
+// fetchBundle fetches the actor's bundle to its last byte. No bundle is "".
+func (c *marketClient) fetchBundle(ctx context.Context, actor string) (bundle string, events int, err error) {
+	header, events, err := c.sendRequest(ctx, http.MethodGet, "/v1/peek", actor, nil, http.StatusOK)
 	if none, ok := errors.AsType[unwanted](err); ok && none == http.StatusNoContent {
 		return "", 0, nil
 	}
@@ -93,13 +93,13 @@ func (c *caller) peek(ctx context.Context, actor string) (bundle string, events 
 	return header["Messageid"][0], events, nil
 }
 
-func (c *caller) dequeue(ctx context.Context, actor, bundle string) error {
-	_, _, err := c.call(ctx, http.MethodDelete, "/v1/dequeue/"+bundle, actor, nil, http.StatusOK)
+func (c *marketClient) dequeueBundle(ctx context.Context, actor, bundle string) error {
+	_, _, err := c.sendRequest(ctx, http.MethodDelete, "/v1/dequeue/"+bundle, actor, nil, http.StatusOK)
 	return err
 }
 
-// call sends a request, and counts the events in the body of the answer.
-func (c *caller) call(ctx context.Context, method, path, actor string, body []byte, want int) (http.Header, int, error) {
+// sendRequest sends a request, and counts the events in the body of the answer.
+func (c *marketClient) sendRequest(ctx context.Context, method, path, actor string, body []byte, want int) (http.Header, int, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, 0, err
@@ -132,7 +132,7 @@ func countEvents(body io.Reader) (n int, err error) {
 	needle := []byte(`"sequence":`)
 	buffer := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buffer)
-	kept := 0 // bytes of a needle that may go on
+	kept := 0 // bytes of the last read that may begin a needle
 	for {
 		read, err := body.Read(buffer[kept:])
 		text := buffer[:kept+read]

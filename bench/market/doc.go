@@ -11,8 +11,8 @@
 //	actors ──GET────▶ └─────┘ ──▶ bundles
 //	       ──DELETE─▶
 //
-// A [Market] says who takes part and for how long; Hold lets it go on, then fetches
-// what is left, and returns a [Day]: how long operations took, what the account gave,
-// and whether each group has everything that it was sent, once. Hub, clients and engine
-// share the machine, so the clients are cheap: they count events and look at nothing.
+// A [Market] says who takes part and for how long; Hold runs it, then fetches what is left, and
+// returns a [Day]: how long operations took, what the account gave, and whether each group has
+// everything that it was sent, once. Hub, clients and engine share the machine, so the clients are
+// cheap: they count events and look at nothing.
 package market

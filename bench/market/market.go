@@ -26,7 +26,7 @@ type Market struct {
 
 	Around func(policy.Transporter) policy.Transporter // put between the hub and the account; nil: nothing
 	Beside []load.Stream                               // what else is done
-	Tell   func(done float64)                          // told now and then how far it is, from 0 to 1; nil: nobody is
+	Tell   func(done float64)                          // called now and then with the progress, from 0 to 1; may be nil
 }
 
 // A Group is recipients who are alike.
@@ -39,7 +39,7 @@ type Group struct {
 	AtOnce int           // Peeks that one has under way; what is due meanwhile waits. Default 1
 }
 
-// A Day is what came of a Market.
+// A Day is the outcome of a Market.
 type Day struct {
 	*load.Result
 	Groups []Tally
@@ -48,7 +48,7 @@ type Day struct {
 	Life   Usage         // from the beginning, until all was fetched
 }
 
-// A Tally is what came of a Group.
+// A Tally is the outcome of a Group.
 type Tally struct {
 	Stock                // when all is fetched, with what was sent before the load began
 	Events int           // that were saved while there was load
@@ -76,52 +76,51 @@ func (s Stock) Lost() int { return max(0, s.Saved-s.Fetched) }
 // Save that was not answered may have stored them.
 func (s Stock) Twice() int { return max(0, s.Fetched-s.Sent) }
 
-// Hold lets the market go on for its time, with a hub of its own in a folder and a
-// database of an account, and then fetches what is left. Everybody has been sent
-// something before, so nobody is new to the hub. Folder and database are the caller's
-// to remove.
+// Hold runs the market for its time, with a hub of its own in a folder and a database of an
+// account, and then fetches what is left. Everybody has been sent something before, so no member is
+// new to the hub. Folder and database are the caller's to remove.
 func (m *Market) Hold(ctx context.Context, a *account.Account, database, folder string) (_ *Day, err error) {
-	hub, ways, err := m.serve(ctx, a, database, folder)
+	hub, ways, err := m.startHub(ctx, a, database, folder)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, hub.Stop()) }()
 	caller := newCaller(hub.URL())
 	defer caller.close()
-	beginning := ways.usage()
+	beginning := ways.readUsage()
 	plan := load.Plan{Streams: m.Beside, Lasts: m.Lasts, Settle: m.Settle}
-	var crowds []*crowd
+	var crowds []*recipientCrowd
 	for i, g := range m.Groups {
 		c := newCrowd(caller, m.Seed+uint64(i), g)
 		crowds = append(crowds, c)
 		if err := caller.signTokens(m.Issuer, c); err != nil {
 			return nil, err
 		}
-		plan.Streams = append(plan.Streams, c.streams()...)
-		if err := c.greet(ctx); err != nil {
+		plan.Streams = append(plan.Streams, c.loadStreams()...)
+		if err := c.greetAll(ctx); err != nil {
 			return nil, err
 		}
 	}
-	d, before, began := new(Day), ways.usage(), time.Now()
+	d, before, began := new(Day), ways.readUsage(), time.Now()
 	if d.Result, err = m.carryOut(ctx, plan); err != nil {
 		return nil, err
 	}
-	d.Used, d.Took = ways.usage().usageSince(before), time.Since(began)
+	d.Used, d.Took = ways.readUsage().usageSince(before), time.Since(began)
 	for _, c := range crowds {
-		stock, oldest := c.now()
+		stock, oldest := c.currentStock()
 		d.Groups = append(d.Groups, Tally{Events: stock.Saved - c.Size*c.Batch, Oldest: oldest})
 	}
 	for i, c := range crowds {
-		if err := c.drain(ctx); err != nil {
+		if err := c.drainAll(ctx); err != nil {
 			return nil, err
 		}
-		d.Groups[i].Stock, _ = c.now()
+		d.Groups[i].Stock, _ = c.currentStock()
 	}
-	d.Life = ways.usage().usageSince(beginning)
+	d.Life = ways.readUsage().usageSince(beginning)
 	return d, nil
 }
 
-// carryOut carries out a plan and tells how far it is.
+// carryOut carries out a plan and reports its progress.
 func (m *Market) carryOut(ctx context.Context, p load.Plan) (*load.Result, error) {
 	var watching sync.WaitGroup
 	over := make(chan struct{})

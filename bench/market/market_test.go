@@ -114,7 +114,7 @@ func TestEventsAreThoseOfTheSeed(t *testing.T) {
 func TestTheOldestEventIsTheFirstThatWasNotFetched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(nil, 1, Group{Size: 2, Events: 1, Batch: 1, Period: time.Second})
-		save := func(m *recipient, events int) {
+		save := func(m *crowdMember, events int) {
 			m.isSent(events)
 			m.isSaved(events)
 			pause := time.NewTimer(time.Second)
@@ -123,19 +123,19 @@ func TestTheOldestEventIsTheFirstThatWasNotFetched(t *testing.T) {
 		save(c.members[0], 20)
 		save(c.members[1], 20)
 		save(c.members[0], 20)
-		all, oldest := c.now()
+		all, oldest := c.currentStock()
 		require.Equal(t, Stock{60, 60, 0}, all)
 		require.Equal(t, 3*time.Second, oldest)
-		c.members[0].has(20)
-		_, oldest = c.now()
+		c.members[0].noteStored(20)
+		_, oldest = c.currentStock()
 		require.Equal(t, 2*time.Second, oldest)
-		c.members[1].has(20)
-		c.members[0].has(20)
-		all, oldest = c.now()
+		c.members[1].noteStored(20)
+		c.members[0].noteStored(20)
+		all, oldest = c.currentStock()
 		require.Zero(t, oldest)
 		require.Zero(t, all.Lost()+all.Twice())
-		c.members[0].has(1)
-		all, _ = c.now()
+		c.members[0].noteStored(1)
+		all, _ = c.currentStock()
 		require.Equal(t, 1, all.Twice())
 	})
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// serve starts the hub on containers that have their throughput, and returns the ways
+// startHub starts the hub on containers that have their throughput, and returns the ways
 // over which it reaches the account.
-func (m *Market) serve(ctx context.Context, a *account.Account, database, folder string) (*service.Service, lines, error) {
-	if err := provision(ctx, a, database, m.Throughput); err != nil {
+func (m *Market) startHub(ctx context.Context, a *account.Account, database, folder string) (*service.Service, lines, error) {
+	if err := provisionContainers(ctx, a, database, m.Throughput); err != nil {
 		return nil, lines{}, err
 	}
 	ways := newLines(a)
@@ -30,9 +30,9 @@ func (m *Market) serve(ctx context.Context, a *account.Account, database, folder
 	return hub, ways, err
 }
 
-// provision makes the containers, unless they are there, and gives them what they are
+// provisionContainers makes the containers, unless they are there, and gives them what they are
 // to have.
-func provision(ctx context.Context, a *account.Account, database string, t Throughput) error {
+func provisionContainers(ctx context.Context, a *account.Account, database string, t Throughput) error {
 	db, err := client.Connect(a.Connection(a.Unmetered(), database))
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 // when their throughput is used up.
 type Throttle struct {
 	Recipient string
-	Wait      time.Duration // what callers are told
+	Wait      time.Duration // what throttled callers receive
 
 	on      atomic.Bool
 	refused atomic.Int64
@@ -29,15 +29,15 @@ type Throttle struct {
 func (t *Throttle) Refused() int64 { return t.refused.Load() }
 
 // TurnOnAt returns a stream that turns it on at a time of a plan.
-func (t *Throttle) TurnOnAt(at time.Duration) load.Stream { return t.turn(at, true) }
+func (t *Throttle) TurnOnAt(at time.Duration) load.Stream { return t.switchStream(at, true) }
 
 // TurnOffBefore turns it off one millisecond before a plan ends, so that no request of the plan
 // waits for it.
 func (t *Throttle) TurnOffBefore(end time.Duration) load.Stream {
-	return t.turn(end-time.Millisecond, false)
+	return t.switchStream(end-time.Millisecond, false)
 }
 
-func (t *Throttle) turn(at time.Duration, on bool) load.Stream {
+func (t *Throttle) switchStream(at time.Duration, on bool) load.Stream {
 	const never = 1000 * time.Hour
 	return load.Stream{Arrivals: load.Every(never, at), Task: func(context.Context) load.Outcome {
 		t.on.Store(on)
@@ -76,8 +76,8 @@ func (t *throttledLine) Do(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// isNamed reports whether a partition key, as JSON, is the recipient's: its name, or
-// that and a bar and what its partitions are told apart by.
+// isNamed reports whether a partition key, as JSON, is the recipient's: its name, or that, a bar
+// and what distinguishes its partitions.
 func (t *throttledLine) isNamed(key string) bool {
 	rest, ok := strings.CutPrefix(key, `["`+t.Recipient)
 	return ok && (strings.HasPrefix(rest, `"`) || strings.HasPrefix(rest, "|"))

@@ -42,4 +42,6 @@ func (l lines) Do(req *http.Request) (*http.Response, error) {
 	return cmp.Or(map[string]*account.Line{"catalog": l.catalog, "cabinet": l.cabinet, "bundles": l.bundles}[name], l.others).Do(req)
 }
 
-func (l lines) usage() Usage { return Usage{l.catalog.Count(), l.cabinet.Count(), l.bundles.Count()} }
+func (l lines) readUsage() Usage {
+	return Usage{l.catalog.Count(), l.cabinet.Count(), l.bundles.Count()}
+}

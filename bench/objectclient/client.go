@@ -31,7 +31,7 @@ func (c *Client) Send(ctx context.Context, message []byte) (Counts, error) {
 		TooOld  int               `json:"tooOld"`
 		Refused []json.RawMessage `json:"refused"`
 	}
-	err := c.do(ctx, http.MethodPost, "/v1/object-events", message, &answer)
+	err := c.doRequest(ctx, http.MethodPost, "/v1/object-events", message, &answer)
 	if err == nil && answer.Ignored+answer.TooOld+len(answer.Refused) > 0 {
 		err = fmt.Errorf("the hub has not stored all events: %d are ignored, %d too old, %d refused", answer.Ignored, answer.TooOld, len(answer.Refused))
 	}
@@ -47,12 +47,12 @@ func (c *Client) Page(ctx context.Context, path string) (rows int, next string, 
 			Next string `json:"next"`
 		} `json:"links"`
 	}
-	err = c.do(ctx, http.MethodGet, path, nil, &answer)
+	err = c.doRequest(ctx, http.MethodGet, path, nil, &answer)
 	return len(answer.Results), answer.Links.Next, err
 }
 
-// do makes a request that has to succeed, and decodes its answer.
-func (c *Client) do(ctx context.Context, method, path string, body []byte, into any) error {
+// doRequest makes a request that has to succeed, and decodes its answer.
+func (c *Client) doRequest(ctx context.Context, method, path string, body []byte, into any) error {
 	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, bytes.NewReader(body))
 	if err != nil {
 		return err

@@ -30,23 +30,23 @@ type Producer struct {
 
 // Create creates the producer, the channel, and its consumers that are called at callbacks.
 func (p *Producer) Create(ctx context.Context, callbacks ...string) error {
-	if err := p.put(ctx, "/broker/producer/"+producerID, url.Values{"token": {producerToken}}); err != nil {
+	if err := p.putForm(ctx, "/broker/producer/"+producerID, url.Values{"token": {producerToken}}); err != nil {
 		return err
 	}
-	if err := p.put(ctx, "/broker/channel/"+p.Channel, url.Values{"token": {channelToken}}); err != nil {
+	if err := p.putForm(ctx, "/broker/channel/"+p.Channel, url.Values{"token": {channelToken}}); err != nil {
 		return err
 	}
 	for i, callback := range callbacks {
 		form := url.Values{"token": {consumerToken}, "callbackUrl": {callback}}
-		if err := p.put(ctx, fmt.Sprintf("/broker/channel/%s/consumer/%d", p.Channel, i), form); err != nil {
+		if err := p.putForm(ctx, fmt.Sprintf("/broker/channel/%s/consumer/%d", p.Channel, i), form); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *Producer) put(ctx context.Context, path string, form url.Values) error {
-	return p.send(ctx, http.MethodPut, path, form.Encode(), http.Header{
+func (p *Producer) putForm(ctx context.Context, path string, form url.Values) error {
+	return p.sendRequest(ctx, http.MethodPut, path, form.Encode(), http.Header{
 		"Content-Type": {"application/x-www-form-urlencoded"}, "X-Broker-Admin-Token": {p.Token},
 	})
 }
@@ -63,13 +63,13 @@ func (p *Producer) SendUncounted(ctx context.Context, event string) error {
 	if err != nil {
 		return err
 	}
-	return p.send(ctx, http.MethodPost, "/broker/channel/"+p.Channel+"/broadcast", string(body), http.Header{
+	return p.sendRequest(ctx, http.MethodPost, "/broker/channel/"+p.Channel+"/broadcast", string(body), http.Header{
 		"Content-Type": {"application/json"}, "X-Broker-Channel-Token": {channelToken},
 		"X-Broker-Producer-Id": {producerID}, "X-Broker-Producer-Token": {producerToken},
 	})
 }
 
-func (p *Producer) send(ctx context.Context, method, path, body string, header http.Header) error {
+func (p *Producer) sendRequest(ctx context.Context, method, path, body string, header http.Header) error {
 	req, err := http.NewRequestWithContext(ctx, method, p.URL+path, strings.NewReader(body))
 	if err != nil {
 		return err

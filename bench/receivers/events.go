@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// An event is a CloudEvent of a sender.
-type event struct {
+// A cloudEvent is a CloudEvent of a sender.
+type cloudEvent struct {
 	SpecVersion string          `json:"specversion"`
 	ID          string          `json:"id"`
 	Source      string          `json:"source"`
@@ -38,15 +38,15 @@ func (p *Sender) Send(ctx context.Context, s *Server, due time.Time, ids ...stri
 // SendUncounted publishes a batch of events whose calls are not counted.
 func (p *Sender) SendUncounted(ctx context.Context, ids ...string) error {
 	data, _ := json.Marshal(strings.Repeat("x", max(0, p.Bytes-2))) // a text
-	events := make([]event, len(ids))
+	events := make([]cloudEvent, len(ids))
 	for i, id := range ids {
-		events[i] = event{"1.0", id, "/bench", "measured", data}
+		events[i] = cloudEvent{"1.0", id, "/bench", "measured", data}
 	}
 	text, err := json.Marshal(events)
 	if err != nil {
 		return err
 	}
-	return post(ctx, p.Client, p.URL+"/v1/events", "application/cloudevents-batch+json", text, http.StatusAccepted)
+	return postEvents(ctx, p.Client, p.URL+"/v1/events", "application/cloudevents-batch+json", text, http.StatusAccepted)
 }
 
 // secret signs the calls of hubs and relays.
@@ -58,10 +58,10 @@ func (p *Sender) Subscribe(ctx context.Context, callback string) error {
 	if err != nil {
 		return err
 	}
-	return post(ctx, p.Client, p.URL+"/v1/subscriptions", "application/json", text, http.StatusCreated)
+	return postEvents(ctx, p.Client, p.URL+"/v1/subscriptions", "application/json", text, http.StatusCreated)
 }
 
-func post(ctx context.Context, client *http.Client, url, contentType string, text []byte, want int) error {
+func postEvents(ctx context.Context, client *http.Client, url, contentType string, text []byte, want int) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(text))
 	if err != nil {
 		return err

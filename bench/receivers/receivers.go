@@ -32,13 +32,13 @@ type Server struct {
 
 	mu        sync.Mutex
 	due       map[string]time.Time // by event
-	first     map[call]bool
+	first     map[eventCall]bool
 	latencies *load.Latencies
 	left      int // calls until all is closed
 	all       chan struct{}
 }
 
-type call struct{ receiver, event string }
+type eventCall struct{ receiver, event string }
 
 // A notice is what a call says.
 type notice struct {
@@ -62,8 +62,8 @@ func Serve(ctx context.Context) (*Server, error) {
 		<-req.Context().Done()
 	})
 	routes.Handle("/slow", &s.slow)
-	routes.HandleFunc("/{receiver}", s.receive)
-	routes.HandleFunc("/watch/{receiver}", s.notify)
+	routes.HandleFunc("/{receiver}", s.receiveEvent)
+	routes.HandleFunc("/watch/{receiver}", s.countNotification)
 	s.server = &http.Server{Handler: routes, ReadHeaderTimeout: time.Minute}
 	s.life.Go(func() { _ = s.server.Serve(listener) }) // until Close
 	return s, nil
@@ -86,7 +86,7 @@ func (s *Server) HangingURL() string { return s.url + "/hang" }
 func (s *Server) Expect(calls int) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.due, s.first, s.latencies = make(map[string]time.Time), make(map[call]bool), load.NewLatencies()
+	s.due, s.first, s.latencies = make(map[string]time.Time), make(map[eventCall]bool), load.NewLatencies()
 	s.left, s.all = calls, make(chan struct{})
 	return s.all
 }
@@ -105,18 +105,18 @@ func (s *Server) Latencies() *load.Latencies {
 	return s.latencies
 }
 
-func (s *Server) receive(w http.ResponseWriter, req *http.Request) {
+func (s *Server) receiveEvent(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
 	var n notice
 	if err = errors.Join(err, json.Unmarshal(body, &n)); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	s.note(call{req.PathValue("receiver"), n.Event.ID})
+	s.noteCall(eventCall{req.PathValue("receiver"), n.Event.ID})
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (s *Server) note(c call) {
+func (s *Server) noteCall(c eventCall) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()

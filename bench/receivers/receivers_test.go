@@ -36,10 +36,10 @@ func TestARelay_CallsEveryReceiverForEveryEvent(t *testing.T) {
 func TestACallBeforeItsEventIsDue_IsNotCounted(t *testing.T) {
 	s := &Server{}
 	all := s.Expect(1)
-	s.note(call{"0", "earlier"})
+	s.noteCall(eventCall{"0", "earlier"})
 	require.Zero(t, s.Latencies().Count())
 	s.Due("now", time.Now())
-	s.note(call{"0", "now"})
+	s.noteCall(eventCall{"0", "now"})
 	<-all
 	require.EqualValues(t, 1, s.Latencies().Count())
 }

@@ -42,7 +42,7 @@ func StartRelay(ctx context.Context, urls []string, workers int) (*Relay, error)
 	for i, url := range urls {
 		settings[i] = &domain.Subscription{CallbackURL: url, Method: http.MethodPost, Encoding: domain.JSONEncoding}
 	}
-	r.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { r.take(w, req, settings, signer) })}
+	r.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { r.relayEvents(w, req, settings, signer) })}
 	r.life.Go(func() { _ = r.server.Serve(listener) }) // until Close
 	for range workers {
 		r.life.Go(func() {
@@ -66,9 +66,9 @@ func (r *Relay) Close(ctx context.Context) error {
 	return err
 }
 
-func (r *Relay) take(w http.ResponseWriter, req *http.Request, settings []*domain.Subscription, signer webhook.Secret) {
+func (r *Relay) relayEvents(w http.ResponseWriter, req *http.Request, settings []*domain.Subscription, signer webhook.Secret) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, req.Body, 8*maxBody))
-	var events []event
+	var events []cloudEvent
 	if err == nil {
 		err = json.Unmarshal(text, &events)
 	}

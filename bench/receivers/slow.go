@@ -36,11 +36,11 @@ func (r *slowReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case <-timer.C:
 	case <-req.Context().Done():
 	}
-	r.note(n.Event.ID)
+	r.noteEvent(n.Event.ID)
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (r *slowReceiver) note(event string) {
+func (r *slowReceiver) noteEvent(event string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.calls[event]++; r.calls[event] == 1 {

@@ -20,8 +20,8 @@ import (
 // WatchURL returns where the n-th receiver of watches is called. It answers 200 at once.
 func (s *Server) WatchURL(n int) string { return s.url + "/watch/" + strconv.Itoa(n) }
 
-// notify counts the first call of a receiver for a resource, as receive does for an event.
-func (s *Server) notify(w http.ResponseWriter, req *http.Request) {
+// countNotification counts the first call of a receiver for a resource, as receive does for an event.
+func (s *Server) countNotification(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
 	var n struct {
 		Resource string `json:"resource"`
@@ -30,7 +30,7 @@ func (s *Server) notify(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	s.note(call{req.PathValue("receiver"), n.Resource})
+	s.noteCall(eventCall{req.PathValue("receiver"), n.Resource})
 }
 
 // CallWatches makes the calls that a hub makes for a change of a resource, to n receivers of s, by
@@ -72,7 +72,7 @@ func (w *Watcher) Put(ctx context.Context, name, text string) (uri string, err e
 	uri = w.URL + "/v1/resources/" + name
 	body, err := json.Marshal(map[string]string{"text": text})
 	if err == nil {
-		err = w.do(ctx, http.MethodPut, uri, body)
+		err = w.doRequest(ctx, http.MethodPut, uri, body)
 	}
 	return uri, err
 }
@@ -81,7 +81,7 @@ func (w *Watcher) Put(ctx context.Context, name, text string) (uri string, err e
 func (w *Watcher) Watch(ctx context.Context, resource, callback string) error {
 	body, err := json.Marshal(map[string]string{"resource": resource, "callback": callback})
 	if err == nil {
-		err = w.do(ctx, http.MethodPost, w.URL+"/v1/_notifications/watch", body)
+		err = w.doRequest(ctx, http.MethodPost, w.URL+"/v1/_notifications/watch", body)
 	}
 	return err
 }
@@ -93,21 +93,21 @@ func (w *Watcher) OpenBundle(ctx context.Context, event, bundle string) (uri str
 		"supportsBundling": true, "weight": 1, "payload": map[string]int{"kwh": 1},
 	}})
 	if err == nil {
-		err = w.do(ctx, http.MethodPost, w.URL+"/v1/data-available", body)
+		err = w.doRequest(ctx, http.MethodPost, w.URL+"/v1/data-available", body)
 	}
 	if err == nil {
-		err = w.do(ctx, http.MethodGet, w.URL+"/v1/peek?bundleId="+bundle, nil)
+		err = w.doRequest(ctx, http.MethodGet, w.URL+"/v1/peek?bundleId="+bundle, nil)
 	}
 	return w.URL + "/v1/bundles/" + bundle, err
 }
 
 // Dequeue confirms the bundle of the actor.
 func (w *Watcher) Dequeue(ctx context.Context, bundle string) error {
-	return w.do(ctx, http.MethodDelete, w.URL+"/v1/dequeue/"+bundle, nil)
+	return w.doRequest(ctx, http.MethodDelete, w.URL+"/v1/dequeue/"+bundle, nil)
 }
 
-// do makes a request, and fails unless it succeeds. It follows no redirect.
-func (w *Watcher) do(ctx context.Context, method, url string, body []byte) error {
+// doRequest makes a request, and fails unless it succeeds. It follows no redirect.
+func (w *Watcher) doRequest(ctx context.Context, method, url string, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package record is what every file of results has in common: it says on what it was
-// measured, and it is there whole or not at all.
+// Package record is what every file of results has in common: it says on what it was measured, and
+// it is written atomically.
 package record
 
 import (
@@ -16,8 +16,8 @@ import (
 // Changes is what a commit ends with when the tree has more than is committed.
 const Changes = ", and changes"
 
-// Commit says what is measured: the commit of the tree around the working folder. It
-// is "unknown" where git cannot tell.
+// Commit says what is measured: the commit of the tree around the working folder. It is "unknown"
+// if git does not know it.
 func Commit(ctx context.Context) string {
 	git := func(args ...string) (string, error) {
 		out, err := exec.CommandContext(ctx, "git", append([]string{"-c", "safe.directory=*"}, args...)...).Output() //nolint:gosec // of our own

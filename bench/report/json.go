@@ -19,7 +19,7 @@ func (r *Report) WriteJSON(path string) error {
 			b.WriteByte(',')
 		}
 		b.WriteByte('\n')
-		text, err := json.Marshal(shape(f))
+		text, err := json.Marshal(jsonFigure(f))
 		if err != nil {
 			return err
 		}
@@ -29,8 +29,8 @@ func (r *Report) WriteJSON(path string) error {
 	return record.WriteFile(path, b.Bytes())
 }
 
-// shape is f as JSON can have it.
-func shape(f figure.Figure) any {
+// jsonFigure is f as JSON can have it.
+func jsonFigure(f figure.Figure) any {
 	out := struct {
 		Scenario string         `json:"scenario"`
 		Layout   string         `json:"layout"`

@@ -35,7 +35,7 @@ func FormatRounded(v float64, digits int) string {
 	return whole + rest
 }
 
-// FormatTarget returns a target for people, "" if there is none.
+// FormatTarget returns a target for people, "" for nil.
 func FormatTarget(t *figure.Target) string {
 	switch {
 	case t == nil:

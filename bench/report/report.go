@@ -104,5 +104,5 @@ func (r *Report) Origin() string {
 	}
 }
 
-// mixed reports whether a figure has to say that it is modelled, for others are not.
-func (r *Report) mixed() bool { return !r.Model }
+// isMixed reports whether a figure has to say that it is modelled, for others are not.
+func (r *Report) isMixed() bool { return !r.Model }

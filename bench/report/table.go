@@ -38,8 +38,8 @@ const (
 	valueCell  = 2 // this one is flush right
 )
 
-// writeRows aligns rows. The columns are as wide as what is in them, but for the
-// metric, which is cut where the rows would not fit.
+// writeRows aligns rows. The columns are as wide as what is in them, except the metric, which is
+// cut where the rows would not fit.
 func writeRows(b *strings.Builder, rows [][cells]string) {
 	var widths [cells]int
 	for i := range rows {
@@ -79,7 +79,7 @@ func (r *Report) Mark(f figure.Figure) string {
 	case f.Target != nil:
 		marks = append(marks, "ok")
 	}
-	if f.Modelled && r.mixed() {
+	if f.Modelled && r.isMixed() {
 		marks = append(marks, "modelled")
 	}
 	return strings.Join(marks, ", ")

@@ -1,9 +1,9 @@
 // Package service runs a whole node as it ships over an account that is measured, in
 // this process and on loopback ports of its own.
 //
-// The node's documents are in the account, if there is one, and everything else in a folder
-// that belongs to it alone. Whoever starts a Service stops it; that drains it, as an
-// operator's stop does, and leaves the folder.
+// The node's documents are in the account, if there is one, and everything else in a folder that
+// belongs to it alone. The caller that starts a Service stops it; that drains it, as an operator's
+// stop does, and leaves the folder.
 package service
 
 import (
@@ -60,7 +60,7 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	if o.NoChecks {
 		opts.ReadinessInterval = -1
 	}
-	hub, err := node.Open(ctx, o.settings(), opts)
+	hub, err := node.Open(ctx, o.nodeConfig(), opts)
 	if err != nil {
 		return nil, fmt.Errorf("start a node: %w", err)
 	}
@@ -70,7 +70,7 @@ func Start(ctx context.Context, o Options) (*Service, error) {
 	return s, nil
 }
 
-func (o *Options) settings() config.Config {
+func (o *Options) nodeConfig() config.Config {
 	c := config.Default()
 	c.Listen, c.BusListen, c.BlobListen, c.Data, c.Domains = "127.0.0.1:0", "", "", o.Folder, o.Domains
 	c.Admin.Token = AdminToken

@@ -28,7 +28,7 @@ func (p *process) simulateActorCommand() *cobra.Command {
 		Example: "  messagehub actor --actor 5790001330552",
 		Args:    cobra.NoArgs,
 	}
-	a.flags(p, cmd)
+	a.addFlags(p, cmd)
 	cmd.Flags().StringVar(&group, "group", "", "only from this `NAME`d group of domains, such as timeseries")
 	cmd.Flags().Lookup("timeout").Usage = "repeat a request to which nothing arrives for this `TIME`"
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
@@ -38,20 +38,20 @@ func (p *process) simulateActorCommand() *cobra.Command {
 		if a.timeout <= 0 {
 			return p.usage("--timeout: want a time such as 1m, got %v", a.timeout)
 		}
-		hub, err := a.check(p)
+		hub, err := a.checkActor(p)
 		if err != nil {
 			return p.usage("%w", err)
 		}
 		defer hub.Close()
 		ctx, stop := terminal.UntilSignal(ctx)
 		defer stop()
-		return p.consume(ctx, hub, a.actor, group, a.timeout)
+		return p.consumeBundles(ctx, hub, a.actor, group, a.timeout)
 	})
 	return cmd
 }
 
-// consume has an actor fetch and confirm bundles until ctx ends.
-func (p *process) consume(ctx context.Context, hub *hubclient.Client, actor, group string, timeout time.Duration) error {
+// consumeBundles has an actor fetch and confirm bundles until ctx ends.
+func (p *process) consumeBundles(ctx context.Context, hub *hubclient.Client, actor, group string, timeout time.Duration) error {
 	fmt.Fprintf(p.out, "actor %s at %s; Ctrl-C ends it\n", actor, hub.Base)
 	var bundles, size int64
 	consumer := &public.Consumer{

@@ -118,11 +118,11 @@ func (r *failingReader) Read(p []byte) (int, error) {
 func (p *process) writeBackup(ctx context.Context, file string, write func(io.Writer) error) error {
 	began := time.Now()
 	progress := p.newTransfer("backed up")
-	defer progress.clear()
+	defer progress.clearLine()
 	var archive counter
 	var s backup.Summary
 	verified := func(to io.Writer) (err error) {
-		s, err = verifyWhile(ctx, io.MultiWriter(to, &archive), write, progress.report)
+		s, err = verifyWhile(ctx, io.MultiWriter(to, &archive), write, progress.reportProgress)
 		return err
 	}
 	var err error
@@ -131,7 +131,7 @@ func (p *process) writeBackup(ctx context.Context, file string, write func(io.Wr
 	} else {
 		err = backup.CreateFile(file, verified)
 	}
-	progress.clear()
+	progress.clearLine()
 	if err != nil {
 		return transferFault(ctx, err)
 	}

@@ -95,14 +95,14 @@ func (b *brokerCommand) command(use, short, long, example string, parse func(arg
 		if err := parse(args); err != nil {
 			return b.p.usage("%w", err)
 		}
-		if err := b.connect(name, config.Inputs{Flags: cmd.Flags()}); err != nil {
+		if err := b.connectClients(name, config.Inputs{Flags: cmd.Flags()}); err != nil {
 			return err
 		}
 		defer b.hub.Close()
 		defer b.client.Close()
 		ctx, cancel := context.WithTimeout(ctx, b.timeout)
 		defer cancel()
-		return b.explain(body(ctx))
+		return b.explainError(body(ctx))
 	})
 	return cmd
 }
@@ -133,8 +133,8 @@ func argumentsOf(use string) cobra.PositionalArgs {
 	}
 }
 
-// connect makes the clients. name is that of the command.
-func (b *brokerCommand) connect(name string, in config.Inputs) (err error) {
+// connectClients makes the clients. name is that of the command.
+func (b *brokerCommand) connectClients(name string, in config.Inputs) (err error) {
 	if b.hasNewToken {
 		b.p.access.tokenFlag = operatorTokenFile
 	}
@@ -162,7 +162,7 @@ func (b *brokerCommand) credentials(in config.Inputs) (creds brokerclient.Creden
 		return *b.producer, nil
 	}
 	if b.own != nil {
-		token, err := b.own.read()
+		token, err := b.own.readToken()
 		if err != nil {
 			return creds, b.p.usage("%w", err)
 		}
@@ -187,8 +187,8 @@ func isOfIssuer(token string) bool {
 	return identity.IsSigned(token) && strings.HasPrefix(token, "eyJ")
 }
 
-// explain returns an error that says what to do if no hub answers.
-func (b *brokerCommand) explain(err error) error {
+// explainError returns an error that says what to do if no hub answers.
+func (b *brokerCommand) explainError(err error) error {
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return b.hub.Unreachable(err)
 	}
@@ -217,8 +217,8 @@ func (t *tokenFlag) addFlags(f *pflag.FlagSet, purpose string) {
 	f.StringVar(&t.file, t.name+"-file", "", "`FILE` with the token of the "+t.whose+", its first line")
 }
 
-// read returns the token, "" if none is named.
-func (t *tokenFlag) read() (string, error) {
+// readToken returns the token, "" if none is named.
+func (t *tokenFlag) readToken() (string, error) {
 	token := t.text
 	switch {
 	case t.text != "" && t.file != "":

@@ -349,7 +349,7 @@ func TestBroker_WarnsBeforeATokenCanBeRead(t *testing.T) {
 	b := &brokerCommand{p: p, url: "http://hub.example"}
 	b.asConsumer()
 	b.own.text = "hush"
-	require.NoError(t, b.connect("dlq", config.Inputs{}))
+	require.NoError(t, b.connectClients("dlq", config.Inputs{}))
 	require.Contains(t, errs.String(), "warning: a token is sent to http://hub.example over plain HTTP")
 	require.NotContains(t, errs.String(), "hush")
 }

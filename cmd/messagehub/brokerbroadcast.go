@@ -44,7 +44,7 @@ func (p *process) brokerBroadcast() *cobra.Command {
 			if cmd.Flags().Changed("text") {
 				b.text = &text
 			}
-			return b.parse(args)
+			return b.parseArguments(args)
 		},
 		func(ctx context.Context) error {
 			if err := b.readPayload(); err != nil {
@@ -69,8 +69,8 @@ func (p *process) brokerBroadcast() *cobra.Command {
 	return cmd
 }
 
-// parse checks the command line as the hub would.
-func (b *broadcastCommand) parse(args []string) error {
+// parseArguments checks the command line as the hub would.
+func (b *broadcastCommand) parseArguments(args []string) error {
 	channel, err := parseChannel(args)
 	if err != nil {
 		return err
@@ -88,10 +88,10 @@ func (b *broadcastCommand) parse(args []string) error {
 	if _, err := domain.Producers.Parse(b.creds.ProducerID); err != nil {
 		return fmt.Errorf("--producer: %w", err)
 	}
-	if b.creds.ProducerToken, err = b.producerToken.read(); err != nil {
+	if b.creds.ProducerToken, err = b.producerToken.readToken(); err != nil {
 		return err
 	}
-	if b.creds.ChannelToken, err = b.channelToken.read(); err != nil {
+	if b.creds.ChannelToken, err = b.channelToken.readToken(); err != nil {
 		return err
 	}
 	if b.creds.ProducerToken == "" || b.creds.ChannelToken == "" {

@@ -15,7 +15,7 @@ func addLimit(cmd *cobra.Command, limit *int) {
 // showList prints up to limit elements of a list, as a JSON object with one array called member or as
 // show does, and says on standard error whether there are more.
 func showList[T any](b *brokerCommand, all iter.Seq2[*T, error], limit int, member string, show func([]*T) error) error {
-	found, hasMore, err := collect(all, limit)
+	found, hasMore, err := collectUpTo(all, limit)
 	if err != nil {
 		return err
 	}
@@ -30,8 +30,8 @@ func showList[T any](b *brokerCommand, all iter.Seq2[*T, error], limit int, memb
 	return err
 }
 
-// collect returns up to limit elements, and whether there are more.
-func collect[T any](all iter.Seq2[*T, error], limit int) (found []*T, hasMore bool, err error) {
+// collectUpTo returns up to limit elements, and whether there are more.
+func collectUpTo[T any](all iter.Seq2[*T, error], limit int) (found []*T, hasMore bool, err error) {
 	for element, err := range all {
 		if err != nil {
 			return nil, false, err

@@ -135,7 +135,7 @@ func (p *process) brokerRetrigger() *cobra.Command {
 				_, err = channel.Consumers().Parse(consumer)
 				return err
 			}
-			token, err := b.own.read()
+			token, err := b.own.readToken()
 			if err == nil && token != "" && !isOfIssuer(token) {
 				err = errors.New("--token: name the CONSUMER whose token it is")
 			}

@@ -59,7 +59,7 @@ func (p *process) brokerPutParty(use, kind, long string, parse func(args []strin
 					return fmt.Errorf("--callback-url: %w", err)
 				}
 			}
-			draft.Token, err = token.read()
+			draft.Token, err = token.readToken()
 			return err
 		},
 		func(ctx context.Context) error {

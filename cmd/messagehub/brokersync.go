@@ -47,7 +47,7 @@ func (p *process) brokerSync() *cobra.Command {
 			if wanted, err = p.readParties(name); err != nil {
 				return err
 			}
-			s := &partySync{p: p, client: b.client, isDryRun: isDryRun, explain: b.explain}
+			s := &partySync{p: p, client: b.client, isDryRun: isDryRun, explain: b.explainError}
 			return s.run(ctx, wanted)
 		})
 	cmd.Flags().BoolVar(&isDryRun, "dry-run", false, "print what would be done, and change nothing")
@@ -120,7 +120,7 @@ func (s *partySync) run(ctx context.Context, wanted []wantedParty) error {
 		if isChange {
 			changes++
 		}
-		s.show(step, isChange)
+		s.showStep(step, isChange)
 	}
 	s.showOthers(wanted, stored)
 	if s.isDryRun {
@@ -240,8 +240,8 @@ func (s *partySync) carryOut(ctx context.Context, step *partyStep) (isChange boo
 	return isChange, nil
 }
 
-// show prints what is done with a party.
-func (s *partySync) show(step *partyStep, isChange bool) {
+// showStep prints what is done with a party.
+func (s *partySync) showStep(step *partyStep, isChange bool) {
 	action := "keep"
 	switch {
 	case step.stored == nil:

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// Where a domain finds the Service Bus namespace, unless it is told otherwise: in
-// the environment, or else where messagehub serve opens its own.
+// Where a domain finds the Service Bus namespace by default: in the environment, or else where
+// messagehub serve opens its own.
 const busVariable = "MESSAGEHUB_SERVICEBUS_CONNECTION"
 
 const defaultBus = "Endpoint=sb://127.0.0.1:5672;SharedAccessKeyName=" + embedded.WellKnownKeyName +
@@ -44,7 +44,7 @@ func (p *process) bus(text string) (busPlace, error) {
 		return busPlace{}, err
 	}
 	text = cmp.Or(text, p.variable(busVariable), defaultBus)
-	endpoint, isConnection := member(text, "Endpoint")
+	endpoint, isConnection := connectionMember(text, "Endpoint")
 	if !isConnection {
 		if strings.ContainsAny(text, "=;/ ") || !strings.Contains(text, ".") {
 			return busPlace{}, fmt.Errorf("want a connection string (Endpoint=sb://…) or the name of a namespace such as example.servicebus.windows.net, got %q", terminal.Clip(text, 20)) // it may be a key
@@ -62,7 +62,7 @@ func (p *process) bus(text string) (busPlace, error) {
 		return busPlace{}, fmt.Errorf("the connection string of the bus: %w", err)
 	}
 	place := busPlace{name: strings.Trim(strings.TrimPrefix(endpoint, "sb://"), "/"), connect: connect}
-	if emulator, _ := member(text, "UseDevelopmentEmulator"); strings.EqualFold(emulator, "true") {
+	if emulator, _ := connectionMember(text, "UseDevelopmentEmulator"); strings.EqualFold(emulator, "true") {
 		place.dial = place.name
 		if _, _, err := net.SplitHostPort(place.dial); err != nil {
 			place.dial = net.JoinHostPort(place.dial, "5672")
@@ -71,8 +71,8 @@ func (p *process) bus(text string) (busPlace, error) {
 	return place, nil
 }
 
-// member returns a value of a connection string.
-func member(connection, name string) (string, bool) {
+// connectionMember returns a value of a connection string.
+func connectionMember(connection, name string) (string, bool) {
 	for part := range strings.SplitSeq(connection, ";") {
 		if key, value, ok := strings.Cut(part, "="); ok && strings.EqualFold(strings.TrimSpace(key), name) {
 			return strings.TrimSpace(value), true
@@ -81,9 +81,9 @@ func member(connection, name string) (string, bool) {
 	return "", false
 }
 
-// reach finds out at once whether anybody listens where an emulator should be:
-// Microsoft's client would try for a while before it says so.
-func (b *busPlace) reach(ctx context.Context) error {
+// checkReachable fails at once unless a process listens where an emulator should be: Microsoft's
+// client would try for a while before it says so.
+func (b *busPlace) checkReachable(ctx context.Context) error {
 	if b.dial == "" {
 		return nil
 	}

@@ -52,7 +52,7 @@ func (p *process) certifyCommand() *cobra.Command {
 	}
 	c.addFlags(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
-		if err := c.check(ctx, p, args[0]); err != nil {
+		if err := c.checkFlags(ctx, p, args[0]); err != nil {
 			return p.usage("%w", err)
 		}
 		ctx, stop := terminal.UntilSignal(ctx)
@@ -76,7 +76,7 @@ func (c *certifyCommand) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&c.json, "json", false, "print the results as JSON")
 }
 
-func (c *certifyCommand) check(ctx context.Context, p *process, address string) error {
+func (c *certifyCommand) checkFlags(ctx context.Context, p *process, address string) error {
 	o := &c.opts
 	for _, text := range c.allow {
 		prefix, err := netip.ParsePrefix(text)
@@ -130,7 +130,7 @@ func asFlagError(err error) error {
 }
 
 func (c *certifyCommand) readKeys(p *process) error {
-	secrets, hmacKeys, err := c.keys.texts(p)
+	secrets, hmacKeys, err := c.keys.readTexts(p)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (p *process) checkCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.here(ctx, cfg, opts)
+			return c.checkLocally(ctx, cfg, opts)
 		}
 		for _, name := range []string{"cosmos-endpoint", "cosmos-database", "cosmos-consistency"} {
 			if flags.Changed(name) {
@@ -105,8 +105,8 @@ func (c *checkCommand) options() (opts hub.CheckOptions, err error) {
 	return opts, nil
 }
 
-// here checks in this process.
-func (c *checkCommand) here(ctx context.Context, cfg config.Config, opts hub.CheckOptions) error {
+// checkLocally checks in this process.
+func (c *checkCommand) checkLocally(ctx context.Context, cfg config.Config, opts hub.CheckOptions) error {
 	if cfg.InMemory {
 		return errors.New("in-memory = true: such a hub stores nothing; name a running one with --url to check inside it")
 	}
@@ -133,7 +133,7 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	kept := &checkState{file: c.resume, Of: of, Repair: c.repair}
-	if err := kept.load(); err != nil {
+	if err := kept.readFile(); err != nil {
 		return err
 	}
 	progress := checkreport.NewProgress(c.p.err)
@@ -145,7 +145,7 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	opts.Progress = func(report hub.CheckReport) {
 		total := before.Plus(&report)
 		progress.Report(&total)
-		if err := kept.save(&total); err != nil && failed == nil {
+		if err := kept.saveReport(&total); err != nil && failed == nil {
 			failed = err
 			stop()
 		}
@@ -161,7 +161,7 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	case err != nil:
 		return interruption(ctx, err)
 	}
-	if err := kept.remove(); err != nil {
+	if err := kept.removeFile(); err != nil {
 		return err
 	}
 	total.Resume = ""

@@ -41,7 +41,7 @@ func TestCheckReadsObjects_AndReportsTheirDamage(t *testing.T) {
 	data := storedObjects(t)
 	sound := messagehub(t, "", "check", "--data", data)
 	require.Equal(t, result{0, "check: clean\n  0 recipients, 0 cabinets, 0 drawers, 0 events retained, 0 open bundles\n  2 objects with 2 rows\n", ""}, sound)
-	in(t, data, "objects", "SELECT * FROM c WHERE c.key = 'b'", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
+	eachFound(t, data, "objects", "SELECT * FROM c WHERE c.key = 'b'", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
 		var ops azcosmos.PatchOperations
 		ops.AppendSet("/events", 7)
 		_, err := c.PatchItem(t.Context(), key, id, ops, nil)

@@ -44,9 +44,9 @@ func stopped(t *testing.T, n int) string {
 	return data
 }
 
-// in calls do with the documents of a folder, container by container, that a query
+// eachFound calls do with the documents of a folder, container by container, that a query
 // finds.
-func in(t *testing.T, data, container, query string, do func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string)) {
+func eachFound(t *testing.T, data, container, query string, do func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string)) {
 	t.Helper()
 	engine, err := embedded.Open(embedded.Options{Dir: filepath.Join(data, "cosmos")})
 	require.NoError(t, err)
@@ -75,7 +75,7 @@ func in(t *testing.T, data, container, query string, do func(c *azcosmos.Contain
 // losePointers makes every entry of the catalog point too far.
 func losePointers(t *testing.T, data string) {
 	t.Helper()
-	in(t, data, "catalog", "SELECT * FROM c WHERE IS_DEFINED(c.nextSequence)", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
+	eachFound(t, data, "catalog", "SELECT * FROM c WHERE IS_DEFINED(c.nextSequence)", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
 		var ops azcosmos.PatchOperations
 		ops.AppendSet("/nextSequence", 1_000_000)
 		_, err := c.PatchItem(t.Context(), key, id, ops, nil)
@@ -150,7 +150,7 @@ func TestLostPointersAreFoundAndMended(t *testing.T) {
 
 func TestDamageStaysAndSaysWhatToDo(t *testing.T) {
 	data := stopped(t, 2)
-	in(t, data, "cabinet", "SELECT * FROM c WHERE IS_DEFINED(c.events)", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
+	eachFound(t, data, "cabinet", "SELECT * FROM c WHERE IS_DEFINED(c.events)", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
 		_, err := c.DeleteItem(t.Context(), key, id, nil)
 		require.NoError(t, err)
 	})

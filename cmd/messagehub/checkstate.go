@@ -11,19 +11,19 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A checkState is where a check is, in a file, so that another goes on from there.
-// A process that dies while it writes leaves the state of before.
+// A checkState is the position of a check, in a file, so that another check resumes there. A
+// process that dies while it writes leaves the state of before.
 type checkState struct {
 	file    string // "": nothing is kept
 	written time.Time
 
 	Of     string          `json:"of"` // what is checked
 	Repair bool            `json:"repair"`
-	Report hub.CheckReport `json:"report"` // of all before the place where to go on
+	Report hub.CheckReport `json:"report"` // of all before the position
 }
 
-// load reads the file, if there is one.
-func (s *checkState) load() error {
+// readFile reads the file, if there is one.
+func (s *checkState) readFile() error {
 	if s.file == "" {
 		return nil
 	}
@@ -46,9 +46,9 @@ func (s *checkState) load() error {
 	return nil
 }
 
-// save keeps a report if that is of a new place where to go on, now and then: the
-// counts in between are of a part that will be read again.
-func (s *checkState) save(report *hub.CheckReport) error {
+// saveReport keeps a report with a new position, now and then: the counts in between are of a part
+// that will be read again.
+func (s *checkState) saveReport(report *hub.CheckReport) error {
 	const every = time.Second
 	if s.file == "" || report.Resume == "" || report.Resume == s.Report.Resume || time.Since(s.written) < every {
 		return nil
@@ -69,8 +69,8 @@ func (s *checkState) save(report *hub.CheckReport) error {
 	return nil
 }
 
-// remove ends it: the check is complete.
-func (s *checkState) remove() error {
+// removeFile ends it: the check is complete.
+func (s *checkState) removeFile() error {
 	if s.file == "" {
 		return nil
 	}

@@ -55,7 +55,7 @@ const (
 type crashRun struct {
 	seed   uint64
 	ledger energymarket.Ledger
-	hub    *place
+	hub    *hubPlace
 	actors []energymarket.Actor
 
 	stop  chan struct{}   // closed when the last kill is done: writers finish

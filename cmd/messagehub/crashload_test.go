@@ -30,7 +30,7 @@ func (r *crashRun) write(ctx context.Context, writer int) error {
 			body = e.AppendJSON(body)
 		}
 		body = append(body, ']')
-		err := r.hub.until(ctx, func(ctx context.Context, hub *hubclient.Client) error {
+		err := r.hub.retryUntilAnswered(ctx, func(ctx context.Context, hub *hubclient.Client) error {
 			got, err := hub.SendEvents(ctx, body)
 			if err == nil && got.Accepted+got.Duplicates != n {
 				return violation{fmt.Errorf("writer %d sent %d events: %+v", writer, n, got)}
@@ -96,7 +96,7 @@ func (r *crashRun) act(ctx context.Context, index int) error {
 }
 
 func (r *crashRun) peek(ctx context.Context, actor, group string) (id string, err error) {
-	err = r.hub.until(ctx, func(ctx context.Context, hub *hubclient.Client) error {
+	err = r.hub.retryUntilAnswered(ctx, func(ctx context.Context, hub *hubclient.Client) error {
 		asked := r.ledger.Now()
 		var body []byte
 		var err error
@@ -116,7 +116,7 @@ func (r *crashRun) peek(ctx context.Context, actor, group string) (id string, er
 // answer that may have been lost.
 func (r *crashRun) dequeue(ctx context.Context, actor, id string) error {
 	lost := false
-	return r.hub.until(ctx, func(ctx context.Context, hub *hubclient.Client) error {
+	return r.hub.retryUntilAnswered(ctx, func(ctx context.Context, hub *hubclient.Client) error {
 		ok, err := hub.Dequeue(ctx, actor, id)
 		switch {
 		case err != nil:

@@ -97,7 +97,7 @@ func (d *deadLettersCommand) checkOrder() error {
 	return nil
 }
 
-func (d *deadLettersCommand) order(isResend bool) hubclient.DeadLetterOrder {
+func (d *deadLettersCommand) newOrder(isResend bool) hubclient.DeadLetterOrder {
 	return hubclient.DeadLetterOrder{Who: d.who, Why: d.why, IsResend: isResend}
 }
 
@@ -123,7 +123,7 @@ func (p *process) deadLettersList() *cobra.Command {
 			if len(args) == 0 {
 				return d.listQueues(ctx)
 			}
-			return d.list(ctx, args[0])
+			return d.listLetters(ctx, args[0])
 		})
 	cmd.Flags().StringVar(&d.reason, "reason", "", "only those with this `REASON`")
 	cmd.Flags().IntVar(&d.limit, "limit", 100, "show at most this `NUMBER`")
@@ -142,7 +142,7 @@ func (d *deadLettersCommand) listQueues(ctx context.Context) error {
 	return d.p.showDeadLetterQueues(queues)
 }
 
-func (d *deadLettersCommand) list(ctx context.Context, queue string) error {
+func (d *deadLettersCommand) listLetters(ctx context.Context, queue string) error {
 	var texts []json.RawMessage
 	more := false
 	err := d.hub.DeadLetters(ctx, queue, d.reason, func(page []json.RawMessage, hasMore bool) bool {
@@ -185,7 +185,7 @@ func (p *process) deadLettersShow() *cobra.Command {
 		func(ctx context.Context, args []string) error {
 			ctx, cancel := context.WithTimeout(ctx, d.timeout)
 			defer cancel()
-			found, text, err := d.hub.DeadLetter(ctx, args[0], args[1], d.order(false))
+			found, text, err := d.hub.DeadLetter(ctx, args[0], args[1], d.newOrder(false))
 			if err != nil {
 				return err
 			}
@@ -254,14 +254,14 @@ func (p *process) deadLettersOrder(isResend bool) *cobra.Command {
 				done = "sent again"
 			}
 			if d.isAll {
-				return d.orderAll(ctx, args[0], done, d.order(isResend))
+				return d.orderAll(ctx, args[0], done, d.newOrder(isResend))
 			}
 			ctx, cancel := context.WithTimeout(ctx, d.timeout)
 			defer cancel()
-			if err := d.hub.OrderDeadLetter(ctx, args[0], args[1], d.order(isResend)); err != nil {
+			if err := d.hub.OrderDeadLetter(ctx, args[0], args[1], d.newOrder(isResend)); err != nil {
 				return err
 			}
-			return d.report(1, "%s dead letter %s of %s\n", done, args[1], terminal.Printable(args[0]))
+			return d.printDone(1, "%s dead letter %s of %s\n", done, args[1], terminal.Printable(args[0]))
 		})
 	cmd.Flags().BoolVar(&d.isAll, "all", false, "all that have the --reason when the command begins")
 	cmd.Flags().StringVar(&d.reason, "reason", "", "with --all: the `REASON` that they have")
@@ -270,8 +270,8 @@ func (p *process) deadLettersOrder(isResend bool) *cobra.Command {
 	return cmd
 }
 
-// report prints what was done.
-func (d *deadLettersCommand) report(n int, format string, args ...any) error {
+// printDone prints what was done.
+func (d *deadLettersCommand) printDone(n int, format string, args ...any) error {
 	if d.json {
 		return json.NewEncoder(d.p.out).Encode(map[string]int{"count": n})
 	}
@@ -305,11 +305,11 @@ func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, b
 		return err
 	}
 	if count == 0 {
-		return d.report(0, "%s has no dead letters with the reason %s\n", terminal.Printable(queue), terminal.Printable(d.reason))
+		return d.printDone(0, "%s has no dead letters with the reason %s\n", terminal.Printable(queue), terminal.Printable(d.reason))
 	}
 	late.Stop() // the answer of a person takes as long as it takes
 	what := fmt.Sprintf("%s of %s with the reason %s", terminal.CountOf(count, "dead letter"), terminal.Printable(queue), terminal.Printable(d.reason))
-	if !d.isSure && !d.confirms(what, done) {
+	if !d.isSure && !d.askConfirmation(what, done) {
 		return fmt.Errorf("nothing was done to %s; answer yes, or use --yes", what)
 	}
 	late.Reset(d.timeout)
@@ -317,11 +317,11 @@ func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, b
 	if err != nil {
 		return fmt.Errorf("%s of %s; then: %w", terminal.CountOf(int64(sum), "dead letter"), done, err)
 	}
-	return d.report(sum, "%s %s of %s\n", done, terminal.CountOf(int64(sum), "dead letter"), terminal.Printable(queue))
+	return d.printDone(sum, "%s %s of %s\n", done, terminal.CountOf(int64(sum), "dead letter"), terminal.Printable(queue))
 }
 
-// confirms asks whether an order is to be carried out.
-func (d *deadLettersCommand) confirms(what, done string) bool {
+// askConfirmation asks whether to carry out an order.
+func (d *deadLettersCommand) askConfirmation(what, done string) bool {
 	fmt.Fprintf(d.p.err, "%s will be %s. Type yes to continue: ", what, done)
 	answer, err := bufio.NewReader(io.LimitReader(d.p.in, 1<<10)).ReadString('\n')
 	if err != nil {

@@ -76,7 +76,7 @@ func (d *deliveriesCommand) command(name, argument, short, long, example string,
 // client returns a client for the actor or, if none is named, for an operator.
 func (d *deliveriesCommand) client(in config.Inputs) (*hubclient.Client, error) {
 	if d.actor != "" {
-		hub, err := (&actorCommand{url: d.url, actor: d.actor}).check(d.p)
+		hub, err := (&actorCommand{url: d.url, actor: d.actor}).checkActor(d.p)
 		if err != nil {
 			return nil, d.p.usage("%w", err)
 		}

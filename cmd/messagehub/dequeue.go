@@ -25,13 +25,13 @@ func (p *process) dequeueCommand() *cobra.Command {
 			return nil
 		},
 	}
-	a.flags(p, cmd)
+	a.addFlags(p, cmd)
 	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
 		id, err := domain.ParseBundleID(args[0])
 		if err != nil {
 			return p.usage("%w", err)
 		}
-		hub, err := a.check(p)
+		hub, err := a.checkActor(p)
 		if err != nil {
 			return p.usage("%w", err)
 		}

@@ -38,13 +38,13 @@ func (p *process) commandsCommand() *cobra.Command {
 			encoder := json.NewEncoder(p.out)
 			encoder.SetEscapeHTML(false)
 			encoder.SetIndent("", "  ")
-			return encoder.Encode(describe(p.root())) //nolint:contextcheck // it runs no command
+			return encoder.Encode(describeCommand(p.root())) //nolint:contextcheck // it runs no command
 		}),
 	}
 }
 
-// describe returns a command with all below it that help shows.
-func describe(cmd *cobra.Command) describedCommand {
+// describeCommand returns a command with all below it that help shows.
+func describeCommand(cmd *cobra.Command) describedCommand {
 	d := describedCommand{Use: cmd.Use, Short: cmd.Short, Long: cmd.Long, Example: cmd.Example}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
@@ -53,7 +53,7 @@ func describe(cmd *cobra.Command) describedCommand {
 	})
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
-			d.Commands = append(d.Commands, describe(c))
+			d.Commands = append(d.Commands, describeCommand(c))
 		}
 	}
 	return d

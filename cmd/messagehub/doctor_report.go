@@ -28,15 +28,15 @@ type doctorReport struct {
 	hasMore bool // --online would check more
 }
 
-// count fills in the numbers of findings.
-func (r *doctorReport) count() {
+// countFindings fills in the numbers of findings.
+func (r *doctorReport) countFindings() {
 	of := doctor.Report{Findings: r.Findings}
 	r.Format, r.Faults, r.Warnings, r.NotChecked = doctorFormat, of.Count(doctor.Fault), of.Count(doctor.Warning), of.Count(doctor.NotChecked)
 }
 
 // reportDoctor prints a report. Its error has the exit status of a report with a fault.
 func (p *process) reportDoctor(r *doctorReport, asJSON bool) error {
-	r.count()
+	r.countFindings()
 	if asJSON {
 		e := json.NewEncoder(p.out)
 		e.SetEscapeHTML(false)
@@ -45,7 +45,7 @@ func (p *process) reportDoctor(r *doctorReport, asJSON bool) error {
 			return err
 		}
 	} else {
-		r.print(p.out, terminal.IsTerminal(p.out) && !hasVariable(p.environ, "NO_COLOR"))
+		r.printReport(p.out, terminal.IsTerminal(p.out) && !hasVariable(p.environ, "NO_COLOR"))
 	}
 	if r.Faults > 0 {
 		return exitError(exitFailed)
@@ -66,8 +66,8 @@ func hasVariable(environ []string, name string) bool {
 // colours are the escape sequences of states on a terminal.
 var colours = map[doctor.State]string{doctor.OK: "\x1b[32m", doctor.Warning: "\x1b[33m", doctor.Fault: "\x1b[1;31m", doctor.NotChecked: "\x1b[2m"}
 
-// print prints the report for a person.
-func (r *doctorReport) print(w io.Writer, isColoured bool) {
+// printReport prints the report for a person.
+func (r *doctorReport) printReport(w io.Writer, isColoured bool) {
 	const stateWidth = len(doctor.NotChecked)
 	nameWidth := 0
 	for i := range r.Findings {

@@ -167,9 +167,9 @@ func TestConfigPrint_PrintsSettingsThatContradictEachOther(t *testing.T) {
 
 func TestDoctorReport_HasColoursOnATerminalAlone(t *testing.T) {
 	r := doctorReport{Findings: []doctor.Finding{{Check: "sync", State: doctor.Warning, Text: "slow\x1b[2J", Remedy: "wait"}}}
-	r.count()
+	r.countFindings()
 	var out bytes.Buffer
-	r.print(&out, true)
+	r.printReport(&out, true)
 	require.True(t, strings.HasPrefix(out.String(), "\x1b[33mwarning    \x1b[0m  sync  slow"), out.String())
 	require.NotContains(t, out.String(), "\x1b[2J", "what others have written moves no cursor")
 }

@@ -65,7 +65,7 @@ func (p *process) domainCommand() *cobra.Command {
 	p.addCertificates(cmd.Flags())
 	cmd.MarkFlagsMutuallyExclusive("fail", "fail-every")
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
-		s, err := d.simulation(p)
+		s, err := d.newSimulation(p)
 		if err != nil {
 			return p.usage("%w", err)
 		}
@@ -97,12 +97,12 @@ func (d *domainCommand) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&d.quiet, "quiet", false, "do not print each answer")
 }
 
-// simulation checks the flags and makes of them what they say.
-func (d *domainCommand) simulation(p *process) (*simulation, error) {
+// newSimulation checks the flags and makes of them what they say.
+func (d *domainCommand) newSimulation(p *process) (*domainSimulation, error) {
 	if _, err := domain.ParseOrigin(d.name); err != nil {
 		return nil, fmt.Errorf("--name: %w", err)
 	}
-	s := &simulation{p: p, domainCommand: d}
+	s := &domainSimulation{p: p, domainCommand: d}
 	var err error
 	if s.recipients, err = parseActors(d.actors); err != nil {
 		return nil, fmt.Errorf("--actors: %w", err)

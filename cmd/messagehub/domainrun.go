@@ -22,8 +22,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A simulation is one run of messagehub domain.
-type simulation struct {
+// A domainSimulation is one run of messagehub domain.
+type domainSimulation struct {
 	p *process
 	*domainCommand
 	recipients []string
@@ -40,8 +40,8 @@ type simulation struct {
 }
 
 // run is a domain until ctx ends: it sends, answers and listens at the same time.
-func (s *simulation) run(ctx context.Context) (err error) {
-	if err := s.place.reach(ctx); err != nil {
+func (s *domainSimulation) run(ctx context.Context) (err error) {
+	if err := s.place.checkReachable(ctx); err != nil {
 		return err
 	}
 	if err := reachExchange(ctx, s.container); err != nil {
@@ -59,8 +59,8 @@ func (s *simulation) run(ctx context.Context) (err error) {
 	}
 	fmt.Fprintf(s.p.out, "domain %s on %s; Ctrl-C ends it\n", s.name, s.place.name)
 	g, running := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.domain.Serve(running, s.answer) })
-	g.Go(func() error { return s.domain.Notices(running, s.notice) })
+	g.Go(func() error { return s.domain.Serve(running, s.makeContent) })
+	g.Go(func() error { return s.domain.Notices(running, s.handleNotice) })
 	g.Go(func() error { return s.sendAll(running) })
 	err = g.Wait()
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
@@ -78,13 +78,13 @@ func (s *simulation) run(ctx context.Context) (err error) {
 	return err
 }
 
-// say prints a line; several goroutines do.
-func (s *simulation) say(format string, args ...any) {
+// printLine prints a line; several goroutines do.
+func (s *domainSimulation) printLine(format string, args ...any) {
 	fmt.Fprintf(s.p.out, format+"\n", args...)
 }
 
 // sendAll sends the events, one actor after the other in turn.
-func (s *simulation) sendAll(ctx context.Context) error {
+func (s *domainSimulation) sendAll(ctx context.Context) error {
 	began, tick := time.Now(), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
 	for from := 0; from < s.send; {
@@ -93,7 +93,7 @@ func (s *simulation) sendAll(ctx context.Context) error {
 			to = min(to, int(s.rate*time.Since(began).Seconds())+1)
 		}
 		if to > from {
-			taken, err := s.domain.Send(ctx, s.events(from, to))
+			taken, err := s.domain.Send(ctx, s.newEvents(from, to))
 			s.printing.Lock()
 			s.sent += taken
 			s.printing.Unlock()
@@ -114,13 +114,13 @@ func (s *simulation) sendAll(ctx context.Context) error {
 	if s.send > 0 {
 		s.printing.Lock()
 		defer s.printing.Unlock()
-		s.say("sent %d events in %s", s.sent, time.Since(began).Round(time.Millisecond))
+		s.printLine("sent %d events in %s", s.sent, time.Since(began).Round(time.Millisecond))
 	}
 	return nil
 }
 
-func (s *simulation) events(from, to int) []domainclient.Event {
-	contentType, documentType := s.kind()
+func (s *domainSimulation) newEvents(from, to int) []domainclient.Event {
+	contentType, documentType := s.eventKind()
 	events := make([]domainclient.Event, 0, to-from)
 	for n := from; n < to; n++ {
 		events = append(events, domainclient.Event{
@@ -131,8 +131,8 @@ func (s *simulation) events(from, to int) []domainclient.Event {
 	return events
 }
 
-// kind is what the events are about.
-func (s *simulation) kind() (contentType, documentType string) {
+// eventKind is what the events are about.
+func (s *domainSimulation) eventKind() (contentType, documentType string) {
 	if s.contentType != "" {
 		return s.contentType, s.contentType
 	}
@@ -143,8 +143,8 @@ func (s *simulation) kind() (contentType, documentType string) {
 	return energymarket.Kinds[i].ContentType, energymarket.Kinds[i].DocumentTypes[0]
 }
 
-// answer makes the content of a bundle, or fails on demand.
-func (s *simulation) answer(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
+// makeContent makes the content of a bundle, or fails on demand.
+func (s *domainSimulation) makeContent(ctx context.Context, r *domainclient.Request) (io.Reader, error) {
 	n := s.requests.Add(1)
 	if s.delay > 0 && clock.Sleep(ctx, s.delay) != nil {
 		return nil, ctx.Err()
@@ -166,29 +166,29 @@ func (s *simulation) answer(ctx context.Context, r *domainclient.Request) (io.Re
 	return newContent(r, format, ids, size), nil
 }
 
-func (s *simulation) tellAnswer(a domainclient.Answer) {
+func (s *domainSimulation) tellAnswer(a domainclient.Answer) {
 	s.printing.Lock()
 	defer s.printing.Unlock()
 	took := a.Took.Round(time.Millisecond)
 	if a.Failure != nil {
 		s.failed++
 		if !s.quiet {
-			s.say("failed %s after %s: %s", a.Request.IdempotencyID, took, a.Failure)
+			s.printLine("failed %s after %s: %s", a.Request.IdempotencyID, took, a.Failure)
 		}
 		return
 	}
 	s.answered++
 	if !s.quiet {
-		s.say("answered %s in %s: %d bytes of %s", a.Request.IdempotencyID, took, a.Bytes, a.Request.ContentType)
+		s.printLine("answered %s in %s: %d bytes of %s", a.Request.IdempotencyID, took, a.Bytes, a.Request.ContentType)
 	}
 }
 
-func (s *simulation) notice(_ context.Context, n *domainclient.Notice) error {
+func (s *domainSimulation) handleNotice(_ context.Context, n *domainclient.Notice) error {
 	s.printing.Lock()
 	defer s.printing.Unlock()
 	s.noticed++
 	if s.notices {
-		s.say("notice: %s holds %s", n.Recipient, n.ID)
+		s.printLine("notice: %s holds %s", n.Recipient, n.ID)
 	}
 	return nil
 }

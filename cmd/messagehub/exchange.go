@@ -22,8 +22,8 @@ import (
 	blobaccount "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// Where a domain finds the storage account that it shares with the hub, unless it is
-// told otherwise: in the environment, or else where messagehub serve opens its own.
+// Where a domain finds the storage account that it shares with the hub, unless it is configured
+// otherwise: in the environment, or else where messagehub serve opens its own.
 const (
 	blobConnectionVariable = "MESSAGEHUB_BLOB_CONNECTION"
 	blobEndpointVariable   = "MESSAGEHUB_BLOB_ENDPOINT"

@@ -67,7 +67,7 @@ func (p *process) findCommand() *cobra.Command {
 	dataFlag(flags)
 	p.addAccess(flags)
 	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
-		query, err := f.query(args[0])
+		query, err := f.queryParameters(args[0])
 		if err != nil {
 			return p.usage("%w", err)
 		}
@@ -81,8 +81,8 @@ func (p *process) findCommand() *cobra.Command {
 	return cmd
 }
 
-// query returns the parameters beside the id. It refuses what a hub would refuse.
-func (f *findCommand) query(id string) (url.Values, error) {
+// queryParameters returns the parameters beside the id. It refuses what a hub would refuse.
+func (f *findCommand) queryParameters(id string) (url.Values, error) {
 	query := make(url.Values)
 	if _, err := hubclient.New(f.url); err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (f *findCommand) run(ctx context.Context, hub *hubclient.Client, id string,
 	if err != nil && len(found.Results) == 0 {
 		return stoppedSearch(ctx, found, err)
 	}
-	if printed := f.print(found); printed != nil {
+	if printed := f.printFound(found); printed != nil {
 		return printed
 	}
 	switch {
@@ -158,7 +158,7 @@ func stoppedSearch(ctx context.Context, found *hubclient.Found, err error) error
 	return fmt.Errorf("%w, after %s; the others were not searched", err, searched(&found.Looked))
 }
 
-func (f *findCommand) print(found *hubclient.Found) error {
+func (f *findCommand) printFound(found *hubclient.Found) error {
 	if f.json {
 		text, err := json.MarshalIndent(found, "", "  ")
 		if err != nil {

@@ -42,9 +42,9 @@ func newBatcher(r io.Reader, most int) *batcher {
 	return &batcher{r: bufio.NewReaderSize(r, 256<<10), most: most}
 }
 
-// next returns the next batch, or io.EOF. If lines of it are no events, the
+// nextBatch returns the next batch, or io.EOF. If lines of it are no events, the
 // error is all of these, as lineErrors.
-func (b *batcher) next() (batch, error) {
+func (b *batcher) nextBatch() (batch, error) {
 	out := batch{body: []byte{'['}}
 	var faults []error
 	for len(out.lines) < b.most {
@@ -82,7 +82,7 @@ func (b *batcher) next() (batch, error) {
 	return out, nil
 }
 
-// maxFaultsShown keeps a file of another kind from being told line by line.
+// maxFaultsShown keeps a file of another kind from being reported line by line.
 const maxFaultsShown = 20
 
 // nextLine returns the next line that is not blank, without its end.
@@ -114,8 +114,8 @@ func (b *batcher) nextLine() ([]byte, error) {
 	}
 }
 
-// A sentEvent is an event as a domain sends it.
-type sentEvent struct {
+// An eventLine is an event as a domain sends it.
+type eventLine struct {
 	ID               *string         `json:"id"`
 	Recipient        *string         `json:"recipient"`
 	Origin           *string         `json:"origin"`
@@ -126,15 +126,15 @@ type sentEvent struct {
 	Payload          json.RawMessage `json:"payload"`
 }
 
-// checkEvent finds what is wrong with an event as far as that can be told
-// without the hub, so that a slip in a file is named before anything is sent.
+// checkEvent finds what is wrong with an event as far as that can be known without the hub, so that
+// a slip in a file is named before anything is sent.
 func checkEvent(line []byte) error {
 	if line[0] != '{' {
 		return errors.New("want one JSON object a line, {…}")
 	}
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
-	var e sentEvent
+	var e eventLine
 	if err := decoder.Decode(&e); err != nil {
 		return explainJSON(err)
 	}

@@ -48,7 +48,7 @@ func (p *process) listenCommand() *cobra.Command {
 	}
 	l.addFlags(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
-		if err := l.check(p); err != nil {
+		if err := l.checkFlags(p); err != nil {
 			return p.usage("%w", err)
 		}
 		ctx, stop := terminal.UntilSignal(ctx)
@@ -73,7 +73,7 @@ func (l *listenCommand) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&l.receiver.JSON, "json", false, "print a JSON object a line")
 }
 
-func (l *listenCommand) check(p *process) error {
+func (l *listenCommand) checkFlags(p *process) error {
 	o := &l.receiver
 	for _, wrong := range []struct {
 		is   bool
@@ -94,10 +94,10 @@ func (l *listenCommand) check(p *process) error {
 		o.ShowBody = -1
 	}
 	var err error
-	if o.Verifier, err = l.keys.verifier(p); err != nil {
+	if o.Verifier, err = l.keys.newVerifier(p); err != nil {
 		return err
 	}
-	token, err := l.token.read()
+	token, err := l.token.readToken()
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (l *listenCommand) check(p *process) error {
 		o.Hidden = append(o.Hidden, token)
 	}
 	if !o.Verifier.HasKeys() && !l.insecure {
-		err := config.RequireLoopback(l.address(), "every machine that reaches it could print here", "give a --secret or a --consumer-token, or --insecure")
+		err := config.RequireLoopback(l.listenAddress(), "every machine that reaches it could print here", "give a --secret or a --consumer-token, or --insecure")
 		if err != nil {
 			return fmt.Errorf("--host %s: %w", l.host, err)
 		}
@@ -120,14 +120,14 @@ func (l *listenCommand) check(p *process) error {
 	return nil
 }
 
-func (l *listenCommand) address() string {
+func (l *listenCommand) listenAddress() string {
 	return net.JoinHostPort(l.host, strconv.Itoa(l.port))
 }
 
 func (l *listenCommand) run(ctx context.Context, p *process) error {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", l.address())
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", l.listenAddress())
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return config.PortInUse(l.address(), "--port")
+		return config.PortInUse(l.listenAddress(), "--port")
 	}
 	if err != nil {
 		return fmt.Errorf("--host %s: %w", l.host, err)

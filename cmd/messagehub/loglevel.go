@@ -87,7 +87,7 @@ func (p *process) logLevelCommand() *cobra.Command {
 		defer hub.Close()
 		ctx, cancel := context.WithTimeout(ctx, l.timeout)
 		defer cancel()
-		return l.send(ctx, hub, method, body)
+		return l.sendRequest(ctx, hub, method, body)
 	})
 	return cmd
 }
@@ -105,8 +105,8 @@ func (l *logLevelCommand) checkOrder() error {
 	return nil
 }
 
-// send sends a request about the level, and shows the answer.
-func (l *logLevelCommand) send(ctx context.Context, hub *hubclient.Client, method string, body []byte) error {
+// sendRequest sends a request about the level, and shows the answer.
+func (l *logLevelCommand) sendRequest(ctx context.Context, hub *hubclient.Client, method string, body []byte) error {
 	resp, err := hub.Do(ctx, method, "/v1/admin/log-level", "", body)
 	if err != nil {
 		return err

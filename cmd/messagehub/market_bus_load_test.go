@@ -105,7 +105,7 @@ func (r *busRun) act(ctx context.Context, index int) error {
 // anywhere tries at one hub and then the other, until one answers.
 func (r *busRun) anywhere(ctx context.Context, random *rand.Rand, try func(*hubclient.Client) error) error {
 	for i := random.IntN(2); ; i++ {
-		hub, _ := r.hubs[i%2].place.now()
+		hub, _ := r.hubs[i%2].place.currentHub()
 		err := try(hub)
 		refused, isProblem := errors.AsType[*hubclient.Problem](err)
 		_, isViolation := errors.AsType[violation](err)

@@ -97,7 +97,7 @@ func (r *busRun) startHub(t *testing.T, h *busHub) error {
 // A busHub is one of the two hubs.
 type busHub struct {
 	data    string
-	place   *place
+	place   *hubPlace
 	process *hubProcess
 }
 

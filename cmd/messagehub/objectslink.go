@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// noLink tells what to do about each reason for which there is no link.
+// noLink says what to do for each reason why an object has no link.
 var noLink = map[string]string{
 	"deleted":     "the object is deleted",
 	"not-current": "the row is not the current one of its object; messagehub objects history shows which one is",

@@ -21,15 +21,15 @@ type actorCommand struct {
 	timeout time.Duration
 }
 
-func (a *actorCommand) flags(p *process, cmd *cobra.Command) {
+func (a *actorCommand) addFlags(p *process, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&a.url, "url", hubclient.DefaultURL, "`URL` of the hub")
 	cmd.Flags().StringVar(&a.actor, "actor", "", "`ID` of the actor (required)")
 	cmd.Flags().DurationVar(&a.timeout, "timeout", time.Minute, "give up after this `TIME`")
 	p.addAccess(cmd.Flags())
 }
 
-// check refuses what the hub would refuse. A token may say who the actor is.
-func (a *actorCommand) check(p *process) (*hubclient.Client, error) {
+// checkActor refuses what the hub would refuse. A token may say who the actor is.
+func (a *actorCommand) checkActor(p *process) (*hubclient.Client, error) {
 	hub, err := p.newHub(a.url)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (p *process) peekCommand() *cobra.Command {
 		Example: "  messagehub peek --actor 5790001330552 --group timeseries > bundle.json",
 		Args:    cobra.NoArgs,
 	}
-	a.flags(p, cmd)
+	a.addFlags(p, cmd)
 	cmd.Flags().StringVar(&group, "group", "", "only from this `NAME`d group of domains, such as timeseries")
 	cmd.Flags().StringVar(&bundle, "bundle-id", "", "suggest an `ID` for the bundle, a UUID")
 	cmd.Flags().StringVar(&format, "format", "", "ask a domain for this `FORMAT`, json or xml")
@@ -67,7 +67,7 @@ func (p *process) peekCommand() *cobra.Command {
 		if err != nil {
 			return p.usage("%w", err)
 		}
-		hub, err := a.check(p)
+		hub, err := a.checkActor(p)
 		if err != nil {
 			return p.usage("%w", err)
 		}

@@ -160,7 +160,7 @@ func TestAbandon_NamesWhatIsLost(t *testing.T) {
 	h := startHub(t, "--data", data)
 	messagehub(t, events(1, 30), "send", "--url", h.url(t), "-")
 	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
-	in(t, data, "cabinet", "SELECT * FROM c WHERE IS_DEFINED(c.until)", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
+	eachFound(t, data, "cabinet", "SELECT * FROM c WHERE IS_DEFINED(c.until)", func(c *azcosmos.ContainerClient, key azcosmos.PartitionKey, id string) {
 		_, err := c.DeleteItem(t.Context(), key, id, nil)
 		require.NoError(t, err)
 	})

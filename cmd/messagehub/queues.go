@@ -23,10 +23,10 @@ func (p *process) queuesCommand() *cobra.Command {
 		Example: "  messagehub queues --actor 5790001330552",
 		Args:    cobra.NoArgs,
 	}
-	a.flags(p, cmd)
+	a.addFlags(p, cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the hub's answer as it is")
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
-		hub, err := a.check(p)
+		hub, err := a.checkActor(p)
 		if err != nil {
 			return p.usage("%w", err)
 		}

@@ -74,13 +74,13 @@ func (p *process) restoreCommand() *cobra.Command {
 		}
 		defer archive.Close() //nolint:errcheck // only read
 		if r.list {
-			return r.verify(ctx, archive)
+			return r.verifyArchive(ctx, archive)
 		}
 		cfg, err := config.Load(config.Inputs{File: file, Environ: p.environ, Flags: flags})
 		if err != nil {
 			return err
 		}
-		return r.restore(ctx, &cfg, archive)
+		return r.restoreArchive(ctx, &cfg, archive)
 	})
 	return cmd
 }
@@ -99,11 +99,11 @@ func openArchive(name string) (*os.File, error) {
 	return f, nil
 }
 
-// verify reads an archive and prints what it is.
-func (r *restoreCommand) verify(ctx context.Context, archive io.Reader) error {
+// verifyArchive reads an archive and prints what it is.
+func (r *restoreCommand) verifyArchive(ctx context.Context, archive io.Reader) error {
 	progress := r.p.newTransfer("verified")
-	s, err := backup.Verify(ctx, archive, progress.report)
-	progress.clear()
+	s, err := backup.Verify(ctx, archive, progress.reportProgress)
+	progress.clearLine()
 	if err != nil {
 		return transferFault(ctx, err)
 	}
@@ -112,7 +112,7 @@ func (r *restoreCommand) verify(ctx context.Context, archive io.Reader) error {
 	return err
 }
 
-func (r *restoreCommand) restore(ctx context.Context, cfg *config.Config, archive io.ReadSeeker) error {
+func (r *restoreCommand) restoreArchive(ctx context.Context, cfg *config.Config, archive io.ReadSeeker) error {
 	if cfg.InMemory {
 		return errors.New("in-memory = true: such a hub has no data folder to restore")
 	}
@@ -126,8 +126,8 @@ func (r *restoreCommand) restore(ctx context.Context, cfg *config.Config, archiv
 		}
 	}
 	progress := r.p.newTransfer("restored")
-	s, err := node.Restore(ctx, cfg.Data, archive, frozen, progress.report)
-	progress.clear()
+	s, err := node.Restore(ctx, cfg.Data, archive, frozen, progress.reportProgress)
+	progress.clearLine()
 	if err != nil {
 		return transferFault(ctx, err)
 	}

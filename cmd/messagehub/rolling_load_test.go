@@ -106,7 +106,7 @@ func (l *rollingLoad) send(ctx context.Context, sender int) error {
 			body = e.AppendJSON(body)
 		}
 		body = append(body, ']')
-		_, answer, err := l.until(ctx, http.MethodPost, "/v1/data-available", "", body)
+		_, answer, err := l.requestUntilDone(ctx, http.MethodPost, "/v1/data-available", "", body)
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func (l *rollingLoad) act(ctx context.Context, actor string) error {
 		default:
 		}
 		asked := l.ledger.Now()
-		header, body, err := l.until(ctx, http.MethodGet, "/v1/peek", actor, nil)
+		header, body, err := l.requestUntilDone(ctx, http.MethodGet, "/v1/peek", actor, nil)
 		id := header.Get("MessageId")
 		switch {
 		case err != nil:
@@ -149,18 +149,18 @@ func (l *rollingLoad) act(ctx context.Context, actor string) error {
 		if err := l.ledger.ReceiveBundle(actor, id, body, asked); err != nil {
 			return err
 		}
-		if _, _, err := l.until(ctx, http.MethodDelete, "/v1/dequeue/"+id, actor, nil); err != nil {
+		if _, _, err := l.requestUntilDone(ctx, http.MethodDelete, "/v1/dequeue/"+id, actor, nil); err != nil {
 			return err
 		}
 		l.ledger.Confirm(actor, id, true)
 	}
 }
 
-// until repeats a request until it is answered with 2xx. A 503 with Retry-After is repeated, as is a
+// requestUntilDone repeats a request until it is answered with 2xx. A 503 with Retry-After is repeated, as is a
 // request without an answer, which is noted as wrong.
-func (l *rollingLoad) until(ctx context.Context, method, path, actor string, body []byte) (http.Header, []byte, error) {
+func (l *rollingLoad) requestUntilDone(ctx context.Context, method, path, actor string, body []byte) (http.Header, []byte, error) {
 	for {
-		header, answer, status := l.once(ctx, method, path, actor, body)
+		header, answer, status := l.requestOnce(ctx, method, path, actor, body)
 		switch {
 		case status/100 == 2:
 			return header, answer, nil
@@ -175,8 +175,8 @@ func (l *rollingLoad) until(ctx context.Context, method, path, actor string, bod
 	}
 }
 
-// once sends a request to a hub, and notes its answer and how long that took.
-func (l *rollingLoad) once(ctx context.Context, method, path, actor string, body []byte) (http.Header, []byte, int) {
+// requestOnce sends a request to a hub, and notes its answer and how long that took.
+func (l *rollingLoad) requestOnce(ctx context.Context, method, path, actor string, body []byte) (http.Header, []byte, int) {
 	url, done := l.roll.balancer.pick()
 	defer done()
 	l.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// sampleOrigin returns an origin of the configuration whose bundles need no domain that runs: Charges, if
-// that is one. It returns false if every domain makes its content on request.
+// sampleOrigin returns an origin of the configuration whose bundles need no domain that runs:
+// Charges, if that is an event. It returns false if every domain makes its content on request.
 func sampleOrigin(cfg *config.Config) (origin domain.Origin, mode domain.ContentMode, exists bool) {
 	modes := cfg.Content()
 	for _, candidate := range cfg.Groups().Origins() {

@@ -40,8 +40,8 @@ func (v *verifyFlags) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&v.hmacKeys, "hmac-key", nil, "verify the Authorization header with this `KEY`; may be given more than once")
 }
 
-// texts returns the secrets and HMAC keys of the flags, the file and the environment.
-func (v *verifyFlags) texts(p *process) (secrets, hmacKeys []string, err error) {
+// readTexts returns the secrets and HMAC keys of the flags, the file and the environment.
+func (v *verifyFlags) readTexts(p *process) (secrets, hmacKeys []string, err error) {
 	secrets = append(secrets, v.secrets...)
 	if v.file != "" {
 		read, err := readSecretFile(v.file)
@@ -65,10 +65,10 @@ func (v *verifyFlags) texts(p *process) (secrets, hmacKeys []string, err error) 
 	return secrets, hmacKeys, nil
 }
 
-// verifier returns a Verifier with the keys that the flags name. Its errors repeat no secret.
-func (v *verifyFlags) verifier(p *process) (webhook.Verifier, error) {
+// newVerifier returns a Verifier with the keys that the flags name. Its errors repeat no secret.
+func (v *verifyFlags) newVerifier(p *process) (webhook.Verifier, error) {
 	var found webhook.Verifier
-	secrets, hmacKeys, err := v.texts(p)
+	secrets, hmacKeys, err := v.readTexts(p)
 	if err != nil {
 		return found, err
 	}

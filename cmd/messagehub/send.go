@@ -16,7 +16,7 @@ import (
 
 func (p *process) sendCommand() *cobra.Command {
 	var url, connection string
-	s := &sender{p: p}
+	s := &batchSender{p: p}
 	cmd := &cobra.Command{
 		Use:   "send FILE|-",
 		Short: "Send DataAvailable events, a JSON object a line",
@@ -68,7 +68,7 @@ func (p *process) sendCommand() *cobra.Command {
 		if byBus {
 			return p.sendByBus(ctx, s, connection, input, size)
 		}
-		return s.send(ctx, input, size)
+		return s.sendBatches(ctx, input, size)
 	})
 	return cmd
 }
@@ -94,8 +94,8 @@ func (p *process) open(name string) (io.ReadCloser, int64, error) {
 	return f, info.Size(), nil
 }
 
-// A sender sends batches, one after the other, so that the order is kept.
-type sender struct {
+// A batchSender sends batches, one after the other, so that the order is kept.
+type batchSender struct {
 	p      *process
 	poster hubclient.Poster
 	size   int
@@ -106,7 +106,7 @@ type sender struct {
 // errRefused reports that stderr has the lines that were not taken.
 var errRefused = errors.New("not every event was taken; the lines above say which, and why")
 
-func (s *sender) send(ctx context.Context, input io.Reader, size int64) error {
+func (s *batchSender) sendBatches(ctx context.Context, input io.Reader, size int64) error {
 	progress := terminal.NewByteProgress(s.p.err, size)
 	err := s.sendAll(ctx, newBatcher(input, s.size), progress)
 	progress.Clear()
@@ -119,9 +119,9 @@ func (s *sender) send(ctx context.Context, input io.Reader, size int64) error {
 
 // sendAll stops at the first batch that is not taken: what follows may depend on
 // it.
-func (s *sender) sendAll(ctx context.Context, batches *batcher, progress *terminal.Progress) error {
+func (s *batchSender) sendAll(ctx context.Context, batches *batcher, progress *terminal.Progress) error {
 	for {
-		b, err := batches.next()
+		b, err := batches.nextBatch()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -135,7 +135,7 @@ func (s *sender) sendAll(ctx context.Context, batches *batcher, progress *termin
 	}
 }
 
-func (s *sender) sendBatch(ctx context.Context, b batch, progress *terminal.Progress) error {
+func (s *batchSender) sendBatch(ctx context.Context, b batch, progress *terminal.Progress) error {
 	answer, err := s.poster.Post(ctx, b.body, progress.Printf)
 	if answer != nil {
 		s.accepted += answer.Accepted
@@ -148,20 +148,20 @@ func (s *sender) sendBatch(ctx context.Context, b batch, progress *terminal.Prog
 	if answer != nil { // the others of the batch are stored
 		s.conflicts += len(refused.Errors)
 		for _, f := range refused.Errors {
-			progress.Printf("%s", s.locate(f, b))
+			progress.Printf("%s", s.locateFault(f, b))
 		}
 		return nil
 	}
 	for _, f := range refused.Errors {
-		progress.Printf("%s", s.locate(f, b))
+		progress.Printf("%s", s.locateFault(f, b))
 	}
 	summary := *refused
 	summary.Errors = nil // the lines above say them
 	return fmt.Errorf("the hub refused lines %d to %d, and nothing of them is stored: %w", b.lines[0], b.lines[len(b.lines)-1], &summary)
 }
 
-// locate turns a place in the body into a place in the file.
-func (s *sender) locate(f hubclient.Fault, b batch) string {
+// locateFault turns a place in the body into a place in the file.
+func (s *batchSender) locateFault(f hubclient.Fault, b batch) string {
 	index := f.Index()
 	if index < 0 || index >= len(b.lines) {
 		return f.Pointer + ": " + f.Detail

@@ -89,7 +89,7 @@ func TestABatchIsBoundedByItsBytes(t *testing.T) {
 	b := newBatcher(strings.NewReader(event(1, big)+event(2, big)+event(3, big)), 1000)
 	var got [][]int
 	for {
-		next, err := b.next()
+		next, err := b.nextBatch()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -137,7 +137,7 @@ func TestAllBadLinesOfABatchAreNamedUpToABound(t *testing.T) {
 
 func TestALineThatIsNoEventIsNotReadToItsEnd(t *testing.T) {
 	b := newBatcher(io.MultiReader(strings.NewReader(event(1, "")), endless{}), 10)
-	_, err := b.next()
+	_, err := b.nextBatch()
 	require.EqualError(t, err, "line 2: longer than 32 MB; want one event a line")
 }
 
@@ -147,7 +147,7 @@ func (endless) Read(p []byte) (int, error) { return copy(p, strings.Repeat("x", 
 
 func TestInputThatBreaksOffIsAnError(t *testing.T) {
 	b := newBatcher(io.MultiReader(strings.NewReader(event(1, "")), iotest.ErrReader(io.ErrClosedPipe)), 10)
-	_, err := b.next()
+	_, err := b.nextBatch()
 	require.ErrorIs(t, err, io.ErrClosedPipe)
 }
 

@@ -28,12 +28,12 @@ type busSender struct {
 // recipients to be sent to at the same time.
 const eventsAtOnce = 10_000
 
-func (p *process) sendByBus(ctx context.Context, s *sender, connection string, input io.Reader, size int64) (err error) {
+func (p *process) sendByBus(ctx context.Context, s *batchSender, connection string, input io.Reader, size int64) (err error) {
 	place, err := p.bus(connection)
 	if err != nil {
 		return p.usage("--servicebus: %w", err)
 	}
-	if err := place.reach(ctx); err != nil {
+	if err := place.checkReachable(ctx); err != nil {
 		return err
 	}
 	domain, err := domainclient.New(domainclient.Options{
@@ -61,7 +61,7 @@ func (p *process) sendByBus(ctx context.Context, s *sender, connection string, i
 // depend on them.
 func (s *busSender) sendAll(ctx context.Context, batches *batcher, progress *terminal.Progress) error {
 	for {
-		b, err := batches.next()
+		b, err := batches.nextBatch()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -72,14 +72,14 @@ func (s *busSender) sendAll(ctx context.Context, batches *batcher, progress *ter
 		if err != nil {
 			return err
 		}
-		if err := s.send(ctx, events); err != nil {
+		if err := s.sendEvents(ctx, events); err != nil {
 			return fmt.Errorf("lines %d to %d: %w", b.lines[0], b.lines[len(b.lines)-1], err)
 		}
 		progress.Add(len(b.lines), b.bytes)
 	}
 }
 
-func (s *busSender) send(ctx context.Context, events []domainclient.Event) error {
+func (s *busSender) sendEvents(ctx context.Context, events []domainclient.Event) error {
 	inTime, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	taken, err := s.domain.Send(inTime, events)
@@ -92,7 +92,7 @@ func (s *busSender) send(ctx context.Context, events []domainclient.Event) error
 
 // busEvents reads lines that have been checked.
 func busEvents(b batch) ([]domainclient.Event, error) {
-	var lines []sentEvent
+	var lines []eventLine
 	if err := json.Unmarshal(b.body, &lines); err != nil {
 		return nil, err
 	}

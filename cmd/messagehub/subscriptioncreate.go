@@ -32,8 +32,8 @@ func (s *signFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.file, "secret-file", "", "sign calls with the secret in `FILE`, its first line")
 }
 
-// read returns the secret, nil if none is named.
-func (s *signFlags) read() (*string, error) {
+// readSecret returns the secret, nil if none is named.
+func (s *signFlags) readSecret() (*string, error) {
 	switch {
 	case s.secret != "" && s.file != "":
 		return nil, errors.New("--secret and --secret-file: want one of them")
@@ -86,8 +86,8 @@ var flagsOfPointers = map[string]string{
 	"jmespath_query": "filter", "form_fields": "form-field", "attachments": "attachment", "hmac_secret_key": "secret", "headers": "header",
 }
 
-// read checks the flags as the hub would.
-func (d *draftFlags) read() (id domain.SubscriptionID, hidden hubclient.Hidden, err error) {
+// readFlags checks the flags as the hub would.
+func (d *draftFlags) readFlags() (id domain.SubscriptionID, hidden hubclient.Hidden, err error) {
 	if d.draft.CallbackURL == "" {
 		return id, hidden, errors.New("--callback-url is missing; say what the hub is to call")
 	}
@@ -123,7 +123,7 @@ func (d *draftFlags) read() (id domain.SubscriptionID, hidden hubclient.Hidden, 
 		}
 		return id, hidden, fmt.Errorf("--%s: %s", flag, detail)
 	}
-	hidden.Secret, err = d.sign.read()
+	hidden.Secret, err = d.sign.readSecret()
 	return id, hidden, err
 }
 
@@ -198,12 +198,12 @@ func (p *process) subscriptionsCreate() *cobra.Command {
 	d.addFlags(cmd.Flags())
 	dataFlag(cmd.Flags())
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
-		hub, err := s.a.check(s.p)
+		hub, err := s.a.checkActor(s.p)
 		if err != nil {
 			return p.usage("%w", err)
 		}
 		defer hub.Close()
-		id, hidden, err := d.read()
+		id, hidden, err := d.readFlags()
 		if err != nil {
 			return p.usage("%w", err)
 		}
@@ -234,7 +234,7 @@ func (p *process) subscriptionsRotate() *cobra.Command {
 			"before, so give the new one to the receiver meanwhile. A rotation before the period has passed ends the oldest.\n"+
 			"Without a secret of yours, a random one of Standard Webhooks (whsec_) is made and printed.\n"+signHelp,
 		func(ctx context.Context, id domain.SubscriptionID) error {
-			secret, err := f.read()
+			secret, err := f.readSecret()
 			if err != nil {
 				return p.usage("%w", err)
 			}

@@ -64,7 +64,7 @@ func (s *subscriptionsCommand) command(use, short, long string, body func(ctx co
 	if long != "" {
 		cmd.Long += "\n\n" + long
 	}
-	s.a.flags(s.p, cmd)
+	s.a.addFlags(s.p, cmd)
 	cmd.RunE = s.p.do(func(ctx context.Context, args []string) (err error) {
 		var id domain.SubscriptionID
 		if wantsID {
@@ -72,7 +72,7 @@ func (s *subscriptionsCommand) command(use, short, long string, body func(ctx co
 				return s.p.usage("%w", err)
 			}
 		}
-		if s.hub, err = s.a.check(s.p); err != nil {
+		if s.hub, err = s.a.checkActor(s.p); err != nil {
 			return s.p.usage("%w", err)
 		}
 		defer s.hub.Close()

@@ -52,20 +52,20 @@ func (p *process) subscriptionsSync() *cobra.Command {
 			return nil
 		},
 	}
-	s.a.flags(p, cmd)
+	s.a.addFlags(p, cmd)
 	cmd.Flags().Lookup("actor").Usage = "`ID` of the actor; default: that of the file"
 	dataFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&s.dryRun, "dry-run", false, "print what would be done, and change nothing")
 	cmd.Flags().BoolVar(&s.prune, "prune", false, "delete the subscriptions of the actor that are not in the file")
 	cmd.RunE = p.do(func(ctx context.Context, args []string) error {
-		f, err := s.read(args[0])
+		f, err := s.readFile(args[0])
 		if err != nil {
 			return err
 		}
 		if s.a.actor == "" {
 			s.a.actor = f.Actor.String()
 		}
-		hub, err := s.a.check(p)
+		hub, err := s.a.checkActor(p)
 		if err != nil {
 			return p.usage("%w", err)
 		}
@@ -80,7 +80,7 @@ func (p *process) subscriptionsSync() *cobra.Command {
 		}
 		ctx, cancel := context.WithTimeout(ctx, s.a.timeout)
 		defer cancel()
-		return s.sync(ctx, hub, f)
+		return s.syncAll(ctx, hub, f)
 	})
 	return cmd
 }
@@ -103,8 +103,8 @@ func (p *process) subscriptionsExport() *cobra.Command {
 		})
 }
 
-// read reads the file. The keys that it names are beside it.
-func (s *syncCommand) read(name string) (file *subscriptionfile.File, err error) {
+// readFile reads the file. The keys that it names are beside it.
+func (s *syncCommand) readFile(name string) (file *subscriptionfile.File, err error) {
 	input, _, err := s.p.open(name)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (s *syncCommand) read(name string) (file *subscriptionfile.File, err error)
 	})
 }
 
-func (s *syncCommand) sync(ctx context.Context, hub *hubclient.Client, f *subscriptionfile.File) error {
+func (s *syncCommand) syncAll(ctx context.Context, hub *hubclient.Client, f *subscriptionfile.File) error {
 	stored, err := hub.Subscriptions(ctx, s.a.actor)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func (s *syncCommand) sync(ctx context.Context, hub *hubclient.Client, f *subscr
 		if step.Action != subscriptionfile.Keep && step.Action != subscriptionfile.Ignore {
 			changes++
 		}
-		s.show(step)
+		s.showStep(step)
 	}
 	switch {
 	case s.dryRun:
@@ -174,8 +174,8 @@ func (s *syncCommand) carryOut(ctx context.Context, hub *hubclient.Client, step 
 	return err
 }
 
-// show prints a change and what differs.
-func (s *syncCommand) show(step *subscriptionfile.Step) {
+// showStep prints a change and what differs.
+func (s *syncCommand) showStep(step *subscriptionfile.Step) {
 	fmt.Fprintf(s.p.out, "%-16s %s  %s\n", step.Action, step.ID, terminal.Clip(terminal.Printable(step.URL), 60))
 	for _, why := range step.Why {
 		fmt.Fprintf(s.p.out, "    %s\n", terminal.Clip(terminal.Printable(why), 200))

@@ -43,7 +43,7 @@ func (p *process) tokenCommand() *cobra.Command {
 	config.AddFlags(cmd.Flags(), "data")
 	cmd.Flags().Lookup("data").Usage = "data `FOLDER` of the hub"
 	cmd.RunE = p.do(func(_ context.Context, _ []string) error {
-		claims, err := r.claims(time.Now())
+		claims, err := r.newClaims(time.Now())
 		if err != nil {
 			return p.usage("%w", err)
 		}
@@ -65,8 +65,8 @@ func (p *process) tokenCommand() *cobra.Command {
 	return cmd
 }
 
-// claims returns what the token says.
-func (r *tokenRequest) claims(now time.Time) (c devissuer.Claims, err error) {
+// newClaims returns what the token says.
+func (r *tokenRequest) newClaims(now time.Time) (c devissuer.Claims, err error) {
 	for _, actor := range r.actors {
 		if _, err := domain.ParseActorID(actor); err != nil {
 			return c, fmt.Errorf("--actor: %w", err)

@@ -20,7 +20,7 @@ func (p *process) newTransfer(done string) *transfer {
 	return &transfer{line: terminal.NewStatusLine(p.err), done: done, printed: time.Now()}
 }
 
-func (t *transfer) report(now backup.Progress) {
+func (t *transfer) reportProgress(now backup.Progress) {
 	every := 10 * time.Second
 	if t.line.Watched {
 		every = 200 * time.Millisecond
@@ -37,4 +37,4 @@ func (t *transfer) report(now backup.Progress) {
 	}
 }
 
-func (t *transfer) clear() { t.line.Clear() }
+func (t *transfer) clearLine() { t.line.Clear() }

@@ -57,7 +57,7 @@ func (w *watchesCommand) command(name, short, long string, wantsID bool, body fu
 	if long != "" {
 		cmd.Long += "\n\n" + long
 	}
-	w.a.flags(w.p, cmd)
+	w.a.addFlags(w.p, cmd)
 	cmd.RunE = w.p.do(func(ctx context.Context, args []string) (err error) {
 		var id domain.WatchID
 		if wantsID {
@@ -65,7 +65,7 @@ func (w *watchesCommand) command(name, short, long string, wantsID bool, body fu
 				return w.p.usage("%w", err)
 			}
 		}
-		if w.hub, err = w.a.check(w.p); err != nil {
+		if w.hub, err = w.a.checkActor(w.p); err != nil {
 			return w.p.usage("%w", err)
 		}
 		defer w.hub.Close()

@@ -21,9 +21,9 @@ const adminTokenName = "admin.token"
 // AdminTokenFile returns the file with the operator's token in a data folder.
 func AdminTokenFile(folder string) string { return filepath.Join(folder, adminTokenName) }
 
-// ReadAdminToken reads the operator's token that a node has made in its data folder. It
-// fails with fs.ErrNotExist if there is none, and refuses a file that others may read
-// or that is not a file of the folder itself.
+// ReadAdminToken reads the operator's token that a node has made in its data folder. It fails with
+// fs.ErrNotExist if there is no file, and refuses a file that others may read or that is not a file
+// of the folder itself.
 func ReadAdminToken(folder string) (config.Secret, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// azureTraces returns what records the requests that the clients of Cosmos and Blob Storage make: below the
-// span of a request or message, and none of the hub's own accord, such as those of a sweep. Without a
-// provider it records nothing.
+// azureTraces returns what records the requests that the clients of Cosmos and Blob Storage make:
+// below the span of a request or message, and not those that the hub makes without a request, such
+// as those of a sweep. Without a provider it records nothing.
 func azureTraces(provider trace.TracerProvider) tracing.Provider {
 	if provider == nil {
 		return tracing.Provider{}

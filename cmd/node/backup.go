@@ -74,7 +74,7 @@ func (n *Node) backUp(ctx context.Context, w io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, documents.Close()) }()
 
-	s := backup.Source{Version: n.opts.Version, Folder: n.opts.folder.ID, Began: n.now(), Rest: backupRest}
+	s := backup.Source{Version: n.opts.Version, Folder: n.opts.folder.ID, Began: n.currentTime(), Rest: backupRest}
 	s.Files, err = folderFiles(n.data)
 	if err != nil {
 		return err
@@ -83,19 +83,19 @@ func (n *Node) backUp(ctx context.Context, w io.Writer) (err error) {
 		{Name: busFolder + "/" + disk.FileName, Size: messages.Size(), From: messages},
 		{Name: cosmosFolder + "/" + disk.FileName, Size: documents.Size(), From: documents},
 	}, s.Files...)
-	s.Trees = []backup.Tree{tree(contentFolder, contents, n.store.dir.Temporary()), tree(exchangeFolder, exchanged, n.store.exchange.own.Temporary())}
+	s.Trees = []backup.Tree{archiveTree(contentFolder, contents, n.store.dir.Temporary()), archiveTree(exchangeFolder, exchanged, n.store.exchange.own.Temporary())}
 	return backup.Write(ctx, w, &s, nil)
 }
 
-func (n *Node) now() time.Time {
+func (n *Node) currentTime() time.Time {
 	if n.opts.Clock != nil {
 		return n.opts.Clock()
 	}
 	return time.Now()
 }
 
-// tree is the part of an archive with the folder of a hold.
-func tree(name string, hold *datafolder.Hold, skip []string) backup.Tree {
+// archiveTree is the part of an archive with the folder of a hold.
+func archiveTree(name string, hold *datafolder.Hold, skip []string) backup.Tree {
 	return backup.Tree{Name: name, Each: func(visit func(string, *os.File, fs.FileInfo) error) error { return hold.Each(skip, visit) }}
 }
 
@@ -190,7 +190,7 @@ func Backup(ctx context.Context, cfg *config.Config, version string, w io.Writer
 		return folderFault(cfg.Data, err)
 	}
 	defer func() { err = errors.Join(err, exchanged.Release()) }()
-	s.Trees = []backup.Tree{tree(contentFolder, contents, dir.Temporary()), tree(exchangeFolder, exchanged, account.Temporary())}
+	s.Trees = []backup.Tree{archiveTree(contentFolder, contents, dir.Temporary()), archiveTree(exchangeFolder, exchanged, account.Temporary())}
 	return backup.Write(ctx, w, &s, progress)
 }
 
@@ -200,7 +200,7 @@ func Backup(ctx context.Context, cfg *config.Config, version string, w io.Writer
 func Restore(ctx context.Context, folder string, from io.ReadSeeker, frozen *Frozen, progress func(backup.Progress)) (s backup.Summary, err error) {
 	o := backup.RestoreOptions{Progress: progress}
 	if frozen != nil {
-		if o.Frozen, err = frozen.encode(); err != nil {
+		if o.Frozen, err = frozen.encodeJSON(); err != nil {
 			return s, err
 		}
 	}

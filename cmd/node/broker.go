@@ -58,7 +58,7 @@ type callees struct {
 // Receiver implements [delivery.Receivers].
 func (c *callees) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
 	if _, _, isWatch := domain.WatchOf(cursor); isWatch && c.watches != nil {
-		return c.watches.receiver(ctx, cursor)
+		return c.watches.receiverOf(ctx, cursor)
 	}
 	if _, isConsumer := domain.ConsumerOf(cursor); !isConsumer {
 		return c.others.Receiver(ctx, cursor)
@@ -71,7 +71,7 @@ func (c *callees) Receiver(ctx context.Context, cursor domain.CursorID) (deliver
 }
 
 // callConsumer calls a consumer with a message.
-func (c *caller) callConsumer(ctx context.Context, to *broker.Callee, call *delivery.Call, m *domain.Message) domain.Answer {
+func (c *httpCaller) callConsumer(ctx context.Context, to *broker.Callee, call *delivery.Call, m *domain.Message) domain.Answer {
 	at := call.Entry.Position.EntryID
 	result, err := c.client.Call(ctx, &webhook.ConsumerCall{
 		ID:       webhook.DeliveryID(call.Cursor, to.ID.Stream(), at, call.Entry.Published),

@@ -50,7 +50,7 @@ const (
 
 func newBrokerSetup(cfg *config.Config, service *broker.Service, opts *Options) *brokerSetup {
 	s := &brokerSetup{
-		logger: opts.Logger, fraction: opts.fraction,
+		logger: opts.Logger, fraction: opts.randomFraction,
 		pending: cfg.Broker.Parties(), reported: make(map[domain.PartyID]bool),
 	}
 	operator := &broker.Credentials{IsAdmin: true}
@@ -65,15 +65,15 @@ func newBrokerSetup(cfg *config.Config, service *broker.Service, opts *Options) 
 	return s
 }
 
-// begin tries to store all parties once, before the node serves.
-func (s *brokerSetup) begin(ctx context.Context) {
+// storeAllOnce tries to store all parties once, before the node serves.
+func (s *brokerSetup) storeAllOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
 	s.storePending(ctx)
 }
 
-// run tries to store what is pending until nothing is, or ctx ends.
-func (s *brokerSetup) run(ctx context.Context) {
+// retryPending tries to store what is pending until nothing is, or ctx ends.
+func (s *brokerSetup) retryPending(ctx context.Context) {
 	for pause := minSetupPause; s.countPending() > 0; pause = min(2*pause, maxSetupPause) {
 		wait := time.Duration((0.5 + s.fraction()/2) * float64(pause))
 		if clock.Sleep(ctx, wait) != nil {
@@ -104,7 +104,7 @@ func (s *brokerSetup) storePending(ctx context.Context) {
 		storing.SetLimit(partiesAtOnce)
 		for _, p := range parties {
 			storing.Go(func() error {
-				s.store(ctx, p)
+				s.storeParty(ctx, p)
 				return nil
 			})
 		}
@@ -112,8 +112,8 @@ func (s *brokerSetup) storePending(ctx context.Context) {
 	}
 }
 
-// store tries to store a party, and removes it from what is pending unless it may succeed later.
-func (s *brokerSetup) store(ctx context.Context, p config.BrokerParty) {
+// storeParty tries to store a party, and removes it from what is pending unless it may succeed later.
+func (s *brokerSetup) storeParty(ctx context.Context, p config.BrokerParty) {
 	created, err := s.putParty(ctx, &p)
 	name := p.ID.Describe()
 	s.mu.Lock()

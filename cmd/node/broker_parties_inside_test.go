@@ -105,7 +105,7 @@ func namesOf(found map[string]*repository.Party) (names []string) {
 func TestBrokerSetup_StoresWhatTheConfigurationHasOnce(t *testing.T) {
 	w := newSetupWorld(t)
 	cfg := setupConfig(t, setupFile, setupEnviron)
-	w.node(cfg, 0).begin(t.Context())
+	w.node(cfg, 0).storeAllOnce(t.Context())
 	first := w.stored()
 	require.ElementsMatch(t, setupParties, namesOf(first))
 	require.Equal(t, "Shop", first["producer shop"].Label)
@@ -114,11 +114,11 @@ func TestBrokerSetup_StoresWhatTheConfigurationHasOnce(t *testing.T) {
 	require.NotContains(t, w.log.String(), "hush")
 
 	s := w.node(cfg, 0)
-	s.begin(t.Context())
+	s.storeAllOnce(t.Context())
 	require.Equal(t, first, w.stored(), "what is as the configuration says is not changed")
 	require.Empty(t, s.warnings())
 
-	w.node(setupConfig(t, strings.Replace(setupFile, "billing.example", "other.example", 1), append(setupEnviron, "AUDIT=hush-5")), 0).begin(t.Context())
+	w.node(setupConfig(t, strings.Replace(setupFile, "billing.example", "other.example", 1), append(setupEnviron, "AUDIT=hush-5")), 0).storeAllOnce(t.Context())
 	then := w.stored()
 	require.Equal(t, "https://other.example/", then["consumer prices/billing"].CallbackURL)
 	require.NotEqual(t, first["consumer prices/audit"].Token, then["consumer prices/audit"].Token)
@@ -134,11 +134,11 @@ func TestBrokerSetup_SurvivesACrashAtEachRequest(t *testing.T) {
 			w := newSetupWorld(t)
 			cfg := setupConfig(t, setupFile, setupEnviron)
 			w.account.Line.CrashAt(n, last)
-			w.node(cfg, -1).begin(t.Context())
+			w.node(cfg, -1).storeAllOnce(t.Context())
 			crashed := w.account.Line.Fired() > 0
 			w.account.Line.Break(nil)
 			s := w.node(cfg, 0)
-			s.begin(t.Context())
+			s.storeAllOnce(t.Context())
 			require.ElementsMatch(t, setupParties, namesOf(w.stored()), "crash at request %d", n)
 			require.Empty(t, s.warnings(), "crash at request %d", n)
 			if !crashed {
@@ -161,8 +161,8 @@ func TestBrokerSetup_OfManyNodesMeets(t *testing.T) {
 		var running sync.WaitGroup
 		for _, s := range nodes {
 			running.Go(func() {
-				s.begin(t.Context())
-				s.run(t.Context()) // which ends at once unless something is pending
+				s.storeAllOnce(t.Context())
+				s.retryPending(t.Context()) // which ends at once unless something is pending
 			})
 		}
 		running.Wait()
@@ -181,14 +181,14 @@ func TestBrokerSetup_TriesAgainWhileTheStoreIsAway(t *testing.T) {
 		w.account.Line.Break(func(_ int, r *http.Request) faulty.Fault { return faulty.Unavailable })
 		s := w.node(setupConfig(t, setupFile, setupEnviron), -1)
 		began := time.Now()
-		s.begin(t.Context())
+		s.storeAllOnce(t.Context())
 		require.Less(t, time.Since(began), setupTimeout+time.Second)
 		require.Equal(t, 4, s.countPending())
 		require.Contains(t, s.warnings()[0].Reason, "0 cannot be stored, and 4 are not stored yet")
 
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { s.run(ctx) })
+		running.Go(func() { s.retryPending(ctx) })
 		<-time.After(10 * time.Minute) // of the clock of the bubble
 		require.Equal(t, 4, s.countPending())
 		require.Equal(t, 4, strings.Count(w.log.String(), "from the configuration yet"), "each is logged once")
@@ -199,7 +199,7 @@ func TestBrokerSetup_TriesAgainWhileTheStoreIsAway(t *testing.T) {
 		require.ElementsMatch(t, setupParties, namesOf(w.stored()))
 		require.Empty(t, s.warnings())
 		cancel()
-		s.run(ctx)
+		s.retryPending(ctx)
 	})
 }
 
@@ -210,7 +210,7 @@ func TestBrokerSetup_EndsWithItsNode(t *testing.T) {
 		s := w.node(setupConfig(t, setupFile, setupEnviron), -1)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		s.run(ctx)
+		s.retryPending(ctx)
 		require.Equal(t, 4, s.countPending())
 	})
 }
@@ -232,8 +232,8 @@ func TestBrokerSetup_ReportsWhatCannotBeStored(t *testing.T) {
     - {channel: prices, id: gone, callback-url: 'https://late.example/', token-file: /nonexistent/token}
     - {channel: prices, id: blank, callback-url: 'https://late.example/', token-env: BLANK}
 `, append(setupEnviron, "BLANK=hush hush")), 0)
-	s.begin(t.Context())
-	s.run(t.Context())
+	s.storeAllOnce(t.Context())
+	s.retryPending(t.Context())
 	require.ElementsMatch(t, setupParties, namesOf(w.stored()))
 	require.Contains(t, s.warnings()[0].Reason, "6 cannot be stored, and 0 are not stored yet")
 	for _, want := range []string{
@@ -271,7 +271,7 @@ func TestANode_StoresThePartiesOfItsConfigurationBeforeItServes(t *testing.T) {
 func TestANodeWithoutABroker_SaysThatItStoresNoParties(t *testing.T) {
 	var log bytes.Buffer
 	s := newBrokerSetup(setupConfig(t, setupFile, nil), nil, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	s.begin(t.Context())
+	s.storeAllOnce(t.Context())
 	require.Contains(t, s.warnings()[0].Reason, "4 cannot be stored")
 	require.Contains(t, log.String(), "the node has no broker")
 }

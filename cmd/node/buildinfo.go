@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// registerBuildInfo adds the metric that tells the builds of several nodes apart.
+// registerBuildInfo adds the metric that distinguishes the builds of several nodes.
 func registerBuildInfo(metrics prometheus.Registerer, version, revision string) {
 	promauto.With(metrics).NewGaugeVec(prometheus.GaugeOpts{
 		Name: "messagehub_build_info",

@@ -23,18 +23,18 @@ import (
 // of Azure, or one of its own, which the domains reach by a door.
 type bus struct {
 	own  *embedded.Namespace // nil: Azure's
-	door net.Listener        // nil: there is none
+	door net.Listener        // nil: no door
 	tls  *tls.Config         // of the door; nil: it has none
 	open func() (*azservicebus.Client, error)
 }
 
-// clientOptions leave it to the callers to try again, who know what for: all but once.
+// clientOptions make a single attempt for each call: the callers retry, because they know what for.
 func clientOptions() *azservicebus.ClientOptions {
 	return &azservicebus.ClientOptions{ApplicationID: "messagehub", RetryOptions: servicebus.ClientRetries()}
 }
 
-// dialling are clientOptions with a way to the bus.
-func dialling(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientOptions {
+// clientOptionsWithDial are clientOptions with a way to the bus.
+func clientOptionsWithDial(dial func(context.Context) (net.Conn, error)) *azservicebus.ClientOptions {
 	o := clientOptions()
 	o.NewWebSocketConn = func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) { return dial(ctx) }
 	return o
@@ -44,7 +44,7 @@ func dialling(dial func(context.Context) (net.Conn, error)) *azservicebus.Client
 // the node.
 func overNetwork(opts *Options, isEmulator bool) *azservicebus.ClientOptions {
 	if opts.DialBus != nil {
-		return dialling(opts.DialBus)
+		return clientOptionsWithDial(opts.DialBus)
 	}
 	o := clientOptions()
 	if opts.busRetryDelay > 0 {
@@ -69,8 +69,8 @@ func isEmulator(connection string) bool {
 	return false
 }
 
-// wrapped is dial with something around its connections, if there is to be something.
-func wrapped(dial func(context.Context) (net.Conn, error), wrap func(net.Conn) net.Conn) func(context.Context) (net.Conn, error) {
+// wrapDial returns dial with its connections wrapped by wrap, or dial itself if wrap is nil.
+func wrapDial(dial func(context.Context) (net.Conn, error), wrap func(net.Conn) net.Conn) func(context.Context) (net.Conn, error) {
 	if wrap == nil {
 		return dial
 	}
@@ -92,7 +92,7 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 		dir = filepath.Join(cfg.Data, busFolder)
 	}
 	own, err := embedded.Open(embedded.Options{ //nolint:contextcheck // opening a folder cannot be cancelled
-		Dir: dir, Claim: opts.folder.Claim(busFolder), Version: opts.Version, Keys: busKeys(cfg), Entities: entities(cfg), Logger: opts.Logger, Random: opts.fraction,
+		Dir: dir, Claim: opts.folder.Claim(busFolder), Version: opts.Version, Keys: busKeys(cfg), Entities: configuredEntities(cfg), Logger: opts.Logger, Random: opts.randomFraction,
 		MaxConnections: busConnections(cfg), MaxBuffered: int64(cfg.Limits.BusBuffer), TokenTimeout: cfg.Limits.BusTokenTimeout,
 	})
 	if err != nil {
@@ -103,7 +103,7 @@ func openBus(ctx context.Context, cfg *config.Config, opts *Options) (_ *bus, er
 		return nil, errors.Join(folderFault(cfg.Data, err), own.Close())
 	}
 	b.open = func() (*azservicebus.Client, error) {
-		return azservicebus.NewClientFromConnectionString(own.ConnectionString(""), dialling(wrapped(own.Dial, opts.WrapBus)))
+		return azservicebus.NewClientFromConnectionString(own.ConnectionString(""), clientOptionsWithDial(wrapDial(own.Dial, opts.WrapBus)))
 	}
 	if b.door, err = openDoor(ctx, cfg, "bus-listen", cfg.BusListen, opts.Logger); err != nil {
 		return nil, errors.Join(err, own.Close())
@@ -148,9 +148,9 @@ func azureBus(ctx context.Context, cfg *config.Config, opts *Options) (*bus, err
 	}}, nil
 }
 
-// entities returns the queues that a bus of this node's own has: those of the table. Their size
+// configuredEntities returns the queues that a bus of this node's own has: those of the table. Their size
 // is the default of the embedded bus.
-func entities(cfg *config.Config) embedded.Entities {
+func configuredEntities(cfg *config.Config) embedded.Entities {
 	var all embedded.Entities
 	for _, q := range deployment.Queues(cfg) {
 		setup := embedded.QueueSetup{Name: q.Name}
@@ -162,13 +162,13 @@ func entities(cfg *config.Config) embedded.Entities {
 	return all
 }
 
-// openDoor listens for domains at the address that key names. If only the default
-// address is taken, the node goes on without.
+// openDoor listens for domains at the address that key names. If only the default address is taken,
+// the node runs without it.
 func openDoor(ctx context.Context, cfg *config.Config, key, address string, logger *slog.Logger) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
 	}
-	l, err := listen(ctx, address, key)
+	l, err := openListener(ctx, address, key)
 	if err != nil && cfg.IsDefault(key) {
 		logger.Warn("domains cannot reach this hub at the usual address", "key", key, "address", address, "error", err)
 		return nil, nil
@@ -187,8 +187,9 @@ func (b *bus) serve(ctx context.Context) error {
 	return nil
 }
 
-// broken yields an error if the node's own bus cannot go on; never, if it has none.
-func (b *bus) broken() <-chan error {
+// failed yields an error when the node's own bus can no longer work. A node without one never
+// yields.
+func (b *bus) failed() <-chan error {
 	if b.own == nil {
 		return nil
 	}

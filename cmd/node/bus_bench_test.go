@@ -103,8 +103,8 @@ func (h *watchedHub) Ingest(ctx context.Context, events []domain.Event) (hub.Ing
 	return ingested, err
 }
 
-// until returns a channel that is closed when so many events are visible.
-func (h *watchedHub) until(events int) <-chan struct{} {
+// visibleEvents returns a channel that is closed when so many events are visible.
+func (h *watchedHub) visibleEvents(events int) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.wanted, h.done = events, make(chan struct{})
@@ -198,7 +198,7 @@ func BenchmarkIngestionOverServiceBus(b *testing.B) {
 				client := p.client()
 				out, err := client.NewSender(contract.DataAvailableFIFO, nil)
 				require.NoError(b, err)
-				done := p.hub.until(events)
+				done := p.hub.visibleEvents(events)
 				if when == "before" {
 					p.sends(out, events, perMessage)
 				}
@@ -223,7 +223,7 @@ func BenchmarkVisibleAfterSending(b *testing.B) {
 	p := newPipeline(b)
 	p.ingests()
 	client := p.client()
-	done := p.hub.until(b.N)
+	done := p.hub.visibleEvents(b.N)
 	type job struct {
 		event int
 		due   time.Time

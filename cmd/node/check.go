@@ -36,16 +36,16 @@ func Check(ctx context.Context, cfg config.Config, opts hub.CheckOptions, logger
 	if err := requireData(&cfg); err != nil {
 		return report, err
 	}
-	cfg.BlobListen = "" // nobody exchanges anything meanwhile
+	cfg.BlobListen = "" // no domain exchanges anything meanwhile
 	o := &Options{Logger: logger}
-	o.connect(&cfg)
+	o.setConnections(&cfg)
 	defer o.network.close()
 	s, err := openStore(ctx, &cfg, o, prometheus.NewRegistry())
 	if err != nil {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	return s.check(ctx, opts)
+	return s.checkStore(ctx, opts)
 }
 
 // requireData fails with a *NoDataError if cfg names a folder in which no hub has kept anything.
@@ -64,9 +64,9 @@ func requireData(cfg *config.Config) error {
 	return &NoDataError{cfg.Data}
 }
 
-// check is the Checker of the store. It checks the mailboxes, and then, unless it is about one actor, the
+// checkStore is the Checker of the store. It checks the mailboxes, and then, unless it is about one actor, the
 // objects of stores.
-func (s *store) check(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
+func (s *nodeStore) checkStore(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 	var mailboxes hub.CheckReport
 	if !objectstore.IsCheckPosition(opts.Resume) {
 		report, err := s.Check(ctx, cosmos.CheckOptions{

@@ -32,9 +32,9 @@ func newCheckMetrics(registerer prometheus.Registerer) *checkMetrics {
 	}
 }
 
-// observe returns a Checker that makes the checks of next and keeps their results. A check of one
+// observeChecker returns a Checker that makes the checks of next and keeps their results. A check of one
 // actor, or of the rest of an earlier one, does not count.
-func (m *checkMetrics) observe(next hub.Checker, clock func() time.Time) hub.Checker {
+func (m *checkMetrics) observeChecker(next hub.Checker, clock func() time.Time) hub.Checker {
 	return func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 		report, err := next(ctx, opts)
 		if err == nil && opts.Actor == (domain.ActorID{}) && opts.Resume == "" {

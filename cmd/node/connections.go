@@ -20,7 +20,7 @@ type descriptorPlan struct {
 
 const (
 	maxHubConnections  = 14_000 // three quarters of them hold 10,000 long polls
-	maxDoorConnections = 1000   // to the bus, and to the exchange
+	maxDoorConnections = 1000   // to the bus, and to the shared storage
 	maxOtherFiles      = 1024
 
 	maxOperatorConnections = 128

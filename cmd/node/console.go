@@ -46,8 +46,9 @@ func (n *Node) newConsole(cfg *config.Config, operator *hub.Operator, mailboxes 
 	return console.New(opts)
 }
 
-// sessionKey returns the secret of the console's sessions, "" for one of this process alone. A token that is
-// short enough to be guessed is none: each visitor has a cookie to try guesses on.
+// sessionKey returns the secret of the console's sessions, "" for one of this process alone. A
+// token that is short enough to be guessed is not used: each visitor has a cookie to try guesses
+// on.
 func sessionKey(cfg *config.Config, token config.Secret) config.Secret {
 	switch {
 	case cfg.Console.SessionKey != "":
@@ -71,7 +72,7 @@ func shownSettings(cfg *config.Config) []console.Setting {
 
 // listNodes returns the nodes that work on the store. A data folder has this one alone.
 func (n *Node) listNodes(ctx context.Context) (nodes []console.Node, level int, err error) {
-	status := n.level.now()
+	status := n.level.currentStatus()
 	if n.level.member == nil {
 		return []console.Node{{ID: "this node", Version: cmp.Or(n.opts.Version, "unknown"), Level: status.Highest, IsThis: true}}, status.Level, nil
 	}

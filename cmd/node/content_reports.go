@@ -77,7 +77,7 @@ func (r *contentReports) blobChanged() func(embedded.BlobEvent) {
 	return func(e embedded.BlobEvent) {
 		sequencer, err := domain.ParseSequencer(domain.OpaqueSequencer, e.Sequencer)
 		if err != nil {
-			r.lose(e.Blob, err)
+			r.countLost(e.Blob, err)
 			return
 		}
 		event := domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: sequencer, Time: e.Time}
@@ -88,23 +88,23 @@ func (r *contentReports) blobChanged() func(embedded.BlobEvent) {
 			event.Size, event.LastModified = &e.Size, e.Time
 		}
 		event.ETag = domain.QuoteETag(e.ETag)
-		r.report(r.exchange, e.Blob, event)
+		r.reportEvent(r.exchange, e.Blob, event)
 	}
 }
 
-// reported returns a store that is content and reports to r.
-func (r *contentReports) reported(content repository.Content) repository.Content {
+// wrapContent returns a store that is content and reports to r.
+func (r *contentReports) wrapContent(content repository.Content) repository.Content {
 	if r == nil {
 		return content
 	}
 	return &reportedContent{content, r}
 }
 
-// report puts an event into the queue.
-func (r *contentReports) report(bucket, key string, e domain.ObjectEvent) {
+// reportEvent puts an event into the queue.
+func (r *contentReports) reportEvent(bucket, key string, e domain.ObjectEvent) {
 	name, err := domain.ParseObjectName(bucket, key)
 	if err != nil {
-		r.lose(key, err)
+		r.countLost(key, err)
 		return
 	}
 	r.enqueue(contentReport{ObjectReport: repository.ObjectReport{Name: name, ObjectEvent: e}})
@@ -118,8 +118,8 @@ func (r *contentReports) enqueue(report contentReport) {
 	}
 }
 
-// next returns a moment and the number of an event. Numbers ascend with the clock.
-func (r *contentReports) next() (time.Time, int64) {
+// nextStamp returns a moment and the number of an event. Numbers ascend with the clock.
+func (r *contentReports) nextStamp() (time.Time, int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := r.clock().UTC()
@@ -138,7 +138,7 @@ func ownEvent(typ domain.ObjectEventType, reason domain.ObjectReason, at time.Ti
 	return e
 }
 
-// run stores reports until ctx ends, and for a moment longer what waits then.
+// run stores reports until ctx ends. Those that wait then are stored within a short grace period.
 func (r *contentReports) run(ctx context.Context, objects repository.Objects) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -187,7 +187,7 @@ func (r *contentReports) storeWaiting(ctx context.Context, objects repository.Ob
 func (r *contentReports) store(ctx context.Context, objects repository.Objects, batch []repository.ObjectReport) {
 	var last error
 	for try := 0; len(batch) > 0 && try < contentReportTries; try++ {
-		if try > 0 && !wait(ctx, contentReportPause) {
+		if try > 0 && !waitFor(ctx, contentReportPause) {
 			break
 		}
 		batch, last = r.storeOnce(ctx, objects, batch)
@@ -223,7 +223,7 @@ func (r *contentReports) storeFolder(ctx context.Context, objects repository.Obj
 	for more := true; more; {
 		page, err := objects.List(ctx, in, contentReportBatch)
 		if err != nil {
-			r.lose(report.folder, err)
+			r.countLost(report.folder, err)
 			return
 		}
 		batch := make([]repository.ObjectReport, 0, len(page.Objects))
@@ -237,13 +237,13 @@ func (r *contentReports) storeFolder(ctx context.Context, objects repository.Obj
 	}
 }
 
-func (r *contentReports) lose(what string, err error) {
+func (r *contentReports) countLost(what string, err error) {
 	r.lost.Inc()
 	r.logger.Warn("a change of the hub's own contents is not in the ledger of objects; crawl the bucket", "object", what, "error", err)
 }
 
-// wait waits for a time, and reports whether ctx has not ended by then.
-func wait(ctx context.Context, d time.Duration) bool {
+// waitFor waits for a time, and reports whether ctx has not ended by then.
+func waitFor(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -265,10 +265,10 @@ func (c *reportedContent) Put(ctx context.Context, name string, from io.Reader) 
 	counted := &countingReader{from: from}
 	err := c.Content.Put(ctx, name, counted)
 	if err == nil {
-		at, number := c.reports.next()
+		at, number := c.reports.nextStamp()
 		e := ownEvent(domain.ObjectCreated, domain.CreatedPut, at, number)
 		e.Size, e.LastModified = &counted.n, at
-		c.reports.report(c.reports.content, name, e)
+		c.reports.reportEvent(c.reports.content, name, e)
 	}
 	return err
 }
@@ -277,8 +277,8 @@ func (c *reportedContent) Put(ctx context.Context, name string, from io.Reader) 
 func (c *reportedContent) Delete(ctx context.Context, name string) error {
 	err := c.Content.Delete(ctx, name)
 	if err == nil {
-		at, number := c.reports.next()
-		c.reports.report(c.reports.content, name, ownEvent(domain.ObjectDeleted, domain.DeletedByRequest, at, number))
+		at, number := c.reports.nextStamp()
+		c.reports.reportEvent(c.reports.content, name, ownEvent(domain.ObjectDeleted, domain.DeletedByRequest, at, number))
 	}
 	return err
 }
@@ -287,7 +287,7 @@ func (c *reportedContent) Delete(ctx context.Context, name string) error {
 func (c *reportedContent) DeleteFolder(ctx context.Context, folder string) error {
 	err := c.Content.DeleteFolder(ctx, folder)
 	if err == nil {
-		at, number := c.reports.next()
+		at, number := c.reports.nextStamp()
 		c.reports.enqueue(contentReport{folder: folder, at: at, number: number})
 	}
 	return err

@@ -114,7 +114,7 @@ func newReports(t *testing.T) (*contentReports, repository.Content) {
 	opts := &Options{}
 	opts.Logger = slog.New(slog.DiscardHandler)
 	r := newContentReports(&cfg, opts, prometheus.NewRegistry())
-	return r, r.reported(memory.NewContent())
+	return r, r.wrapContent(memory.NewContent())
 }
 
 func TestAReport_DelaysNoPutWhileTheLedgerIsAway(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// ownContents are what the ledger of objects tells of deleted contents: the hub, once it is open.
+// ownContents are notified by the ledger of objects of deleted contents: the hub, once it is open.
 type ownContents struct {
 	hub     atomic.Pointer[hub.Hub]
 	missing *prometheus.CounterVec

@@ -133,14 +133,14 @@ func TestDataRole_IsWhatAHubNeedsAndNoMore(t *testing.T) {
 	require.Equal(t, http.StatusCreated, status, answer)
 	status, answer = send(t, n, "POST", "/v1/events", "application/cloudevents+json", `{"specversion":"1.0","id":"one","source":"/tests","type":"made"}`)
 	require.Equal(t, http.StatusAccepted, status, answer)
-	r.until(t, "one")
+	r.awaitCalls(t, "one")
 	require.Eventually(t, func() bool {
 		_, delivery := send(t, n, "GET", "/v1/deliveries/"+ownID+".0.0", "", "")
 		return strings.Contains(delivery, `"state":"dead"`)
 	}, 10*time.Second, 10*time.Millisecond)
 	status, answer = send(t, n, "POST", "/v1/deliveries/"+ownID+".0.0/replay", "", "")
 	require.Less(t, status, 300, answer)
-	r.until(t, "one")
+	r.awaitCalls(t, "one")
 	expect(202, http.MethodPost, "/v1/data-available", "", event)
 	for range 2 {
 		expect(200, http.MethodGet, "/v1/peek?bundleId=6f0e0f4e-4a35-4b3e-a1a3-2a8c4f0d8c11", "a", "")

@@ -21,7 +21,7 @@ const testPrefix = "test-"
 // containers, and the queues or their namespace. The database itself is kept, because it may
 // have containers of others.
 func Destroy(ctx context.Context, cfg *config.Config, opts Options) ([]Resource, error) {
-	opts.connect(cfg)
+	opts.setConnections(cfg)
 	defer opts.network.close()
 	if err := refuseDestroy(cfg, &opts); err != nil {
 		return nil, err

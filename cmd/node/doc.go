@@ -38,7 +38,7 @@
 // (private.go). The token is kept in the folder even if all data is on Azure or in
 // memory (admin_token.go).
 //
-// Domains reach the bus and the exchange by doors: ports of their own, which any
+// Domains reach the bus and the shared storage by doors: ports of their own, which any
 // client of Service Bus and of Blob Storage can use.
 //
 // Each of the three may be Azure's instead: cosmos.endpoint, servicebus.namespace,

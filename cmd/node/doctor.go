@@ -60,7 +60,7 @@ type diagnosis struct {
 
 func newDiagnosis(cfg *config.Config, do DoctorOptions, opts Options) *diagnosis {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	opts.connect(cfg)
+	opts.setConnections(cfg)
 	opts.busRetryDelay = 50 * time.Millisecond // an operator waits, and the client does not live long
 	d := &diagnosis{
 		cfg: cfg, do: do, opts: &opts, clock: opts.Clock, meter: &unitMeter{},
@@ -78,7 +78,7 @@ func newDiagnosis(cfg *config.Config, do DoctorOptions, opts Options) *diagnosis
 func (d *diagnosis) run(ctx context.Context) *Diagnosis {
 	began := time.Now() // the time that an operator waits
 	defer d.opts.network.close()
-	report := doctor.Run(ctx, d.checks(), doctor.Options{})
+	report := doctor.Run(ctx, d.checkTable(), doctor.Options{})
 	for i := range report.Findings {
 		f := &report.Findings[i]
 		f.Text, _ = config.Redact(f.Text) // errors of others quote addresses
@@ -87,8 +87,8 @@ func (d *diagnosis) run(ctx context.Context) *Diagnosis {
 	return &Diagnosis{Report: *report, Units: d.meter.units(), Took: time.Since(began)}
 }
 
-// checks is the table of the checks, from this machine to the farthest.
-func (d *diagnosis) checks() []doctor.Check {
+// checkTable is the table of the checks, from this machine to the farthest.
+func (d *diagnosis) checkTable() []doctor.Check {
 	checks := []doctor.Check{
 		{Name: "configuration", Run: d.checkConfiguration},
 		{Name: "identity", Run: d.checkIdentityVariables},

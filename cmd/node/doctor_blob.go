@@ -16,11 +16,11 @@ func (d *diagnosis) checkBlobContainers(ctx context.Context) []doctor.Finding {
 	for _, c := range deployment.Blobs(d.cfg) {
 		r, err := provisionBlobs(ctx, d.cfg, ProvisionOptions{CheckOnly: true}, d.opts, c.Name)
 		if err != nil {
-			return one(doctor.Fail(c.Name, err.Error(), "check blob.endpoint and blob.key"))
+			return singleFinding(doctor.Fail(c.Name, err.Error(), "check blob.endpoint and blob.key"))
 		}
 		all = append(all, r)
 	}
-	return compared(all, "container")
+	return comparisonFindings(all, "container")
 }
 
 // checkBlobRights tests each right in each container, on a blob of its own.
@@ -31,11 +31,11 @@ func (d *diagnosis) checkBlobRights(ctx context.Context) []doctor.Finding {
 	for _, c := range deployment.Blobs(d.cfg) {
 		o, err := blobOptions(d.cfg, d.opts, c.Name)
 		if err != nil {
-			return one(doctor.Fail(c.Name, err.Error(), "check blob.endpoint and blob.key"))
+			return singleFinding(doctor.Fail(c.Name, err.Error(), "check blob.endpoint and blob.key"))
 		}
 		tested, n, err := content.ProbeBlobs(ctx, o, d.opts.newID())
 		if err != nil {
-			return one(doctor.Fail(c.Name, err.Error(), "check blob.endpoint and blob.key"))
+			return singleFinding(doctor.Fail(c.Name, err.Error(), "check blob.endpoint and blob.key"))
 		}
 		removed += n
 		granted = granted[:0]

@@ -52,24 +52,24 @@ func (d *diagnosis) busHostname() string {
 func (d *diagnosis) checkBusName(ctx context.Context) []doctor.Finding {
 	host := d.busHostname()
 	if host == "" {
-		return one(doctor.Fail(d.busSetting(), "it is not a connection string of a namespace", "set it to Endpoint=sb://NAME.servicebus.windows.net/;SharedAccessKeyName=…;SharedAccessKey=…"))
+		return singleFinding(doctor.Fail(d.busSetting(), "it is not a connection string of a namespace", "set it to Endpoint=sb://NAME.servicebus.windows.net/;SharedAccessKeyName=…;SharedAccessKey=…"))
 	}
-	return one(d.lookUp(ctx, d.busSetting(), host))
+	return singleFinding(d.lookUp(ctx, d.busSetting(), host))
 }
 
 // checkBusConnection connects to the port of AMQP, which the hub uses alone.
 func (d *diagnosis) checkBusConnection(ctx context.Context) []doctor.Finding {
 	conn, err := d.opts.network.dialBus(ctx, "wss://"+d.busHost()+"/", d.isBusEmulator())
 	if err != nil {
-		return one(d.explainBusConnection(ctx, err))
+		return singleFinding(d.explainBusConnection(ctx, err))
 	}
 	secured, isTLS := conn.(*tls.Conn)
 	_ = conn.Close() // nothing was sent
 	if !isTLS {
-		return one(doctor.Passed("", "%s accepts AMQP, without TLS", d.busHost()))
+		return singleFinding(doctor.Passed("", "%s accepts AMQP, without TLS", d.busHost()))
 	}
 	state := secured.ConnectionState()
-	return one(d.connected(d.busSetting(), d.busHostname(), &state))
+	return singleFinding(d.connectedFinding(d.busSetting(), d.busHostname(), &state))
 }
 
 // explainBusConnection returns the finding about a namespace that AMQP does not reach. If its port for HTTPS is
@@ -113,7 +113,7 @@ func (d *diagnosis) requestBus(ctx context.Context) error {
 
 func (d *diagnosis) checkBusClock(ctx context.Context) []doctor.Finding {
 	if err := d.requestBus(ctx); err != nil {
-		return one(doctor.Skip("", "the management of the namespace does not answer: %v", err))
+		return singleFinding(doctor.Skip("", "the management of the namespace does not answer: %v", err))
 	}
 	return d.checkClock("servicebus")
 }
@@ -135,11 +135,11 @@ func (d *diagnosis) busLinks() (links []buslinks.Link) {
 func (d *diagnosis) checkBusRights(ctx context.Context) []doctor.Finding {
 	b, err := azureBus(ctx, d.cfg, d.opts)
 	if err != nil {
-		return one(doctor.Fail(d.busSetting(), err.Error(), "correct "+d.busSetting()))
+		return singleFinding(doctor.Fail(d.busSetting(), err.Error(), "correct "+d.busSetting()))
 	}
 	client, err := b.open()
 	if err != nil {
-		return one(doctor.Fail(d.busSetting(), err.Error(), "correct "+d.busSetting()))
+		return singleFinding(doctor.Fail(d.busSetting(), err.Error(), "correct "+d.busSetting()))
 	}
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), hubTimeout)
@@ -192,28 +192,28 @@ func (d *diagnosis) judgeLink(r *buslinks.Result) (f doctor.Finding, isFault boo
 // checkBusQueues compares the tier of the namespace and the properties of its queues with what the hub needs.
 // That needs the right Manage, which the hub does not.
 func (d *diagnosis) checkBusQueues(ctx context.Context) []doctor.Finding {
-	if d.answer("servicebus") == nil {
-		return one(doctor.Skip("", "the management of the namespace does not answer"))
+	if d.endpointAnswer("servicebus") == nil {
+		return singleFinding(doctor.Skip("", "the management of the namespace does not answer"))
 	}
 	bus, _, err := manageBus(d.cfg, d.opts)
 	if err != nil {
-		return one(doctor.Fail(d.busSetting(), err.Error(), "correct "+d.busSetting()))
+		return singleFinding(doctor.Fail(d.busSetting(), err.Error(), "correct "+d.busSetting()))
 	}
 	namespace, err := bus.GetNamespaceProperties(ctx, nil)
 	switch status := busStatus(err); {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return one(doctor.Skip("", "the credential may not read properties of queues, which the hub need not; messagehub provision --check with the identity that deploys compares them"))
+		return singleFinding(doctor.Skip("", "the credential may not read properties of queues, which the hub need not; messagehub provision --check with the identity that deploys compares them"))
 	case err != nil:
-		return one(doctor.Fail("", explainBus("read the properties of the namespace", err), "allow outgoing connections to port 443 of the namespace; the hub itself does not need them"))
+		return singleFinding(doctor.Fail("", explainBus("read the properties of the namespace", err), "allow outgoing connections to port 443 of the namespace; the hub itself does not need them"))
 	}
 	if strings.EqualFold(namespace.SKU, "Basic") {
-		return one(doctor.Fail("tier", "the namespace has the tier Basic, which has no sessions", "change the tier to Standard or Premium, and run messagehub provision"))
+		return singleFinding(doctor.Fail("tier", "the namespace has the tier Basic, which has no sessions", "change the tier to Standard or Premium, and run messagehub provision"))
 	}
 	all, err := d.compareQueues(ctx, bus)
 	if err != nil {
-		return one(doctor.Fail("", err.Error(), "run messagehub doctor --online again"))
+		return singleFinding(doctor.Fail("", err.Error(), "run messagehub doctor --online again"))
 	}
-	found := compared(all, "queue")
+	found := comparisonFindings(all, "queue")
 	if len(found) == 1 && found[0].State == doctor.OK {
 		found[0].Text += "; tier " + namespace.SKU
 	}

@@ -21,7 +21,7 @@ func resourceFindings(r *Resource) (found []doctor.Finding) {
 	what := r.Kind + " " + r.Name
 	switch r.State {
 	case client.StateMissing:
-		return one(doctor.Fail(r.Name, what+" does not exist", remedy))
+		return singleFinding(doctor.Fail(r.Name, what+" does not exist", remedy))
 	case client.StateUnknown:
 		for _, left := range r.Left {
 			text, does := splitRemedy(left)
@@ -46,8 +46,8 @@ func resourceFindings(r *Resource) (found []doctor.Finding) {
 	return found
 }
 
-// compared returns the findings about resources that Provision has compared.
-func compared(all []Resource, kind string) []doctor.Finding {
+// comparisonFindings returns the findings about resources that Provision has compared.
+func comparisonFindings(all []Resource, kind string) []doctor.Finding {
 	var found []doctor.Finding
 	n := 0
 	for i := range all {
@@ -63,9 +63,9 @@ func compared(all []Resource, kind string) []doctor.Finding {
 func (d *diagnosis) checkCosmosContainers(ctx context.Context) []doctor.Finding {
 	all, err := provisionCosmos(ctx, d.cfg, ProvisionOptions{CheckOnly: true}, d.opts)
 	if err != nil {
-		return one(doctor.Fail("", err.Error(), "check cosmos.endpoint and the account"))
+		return singleFinding(doctor.Fail("", err.Error(), "check cosmos.endpoint and the account"))
 	}
-	return compared(all, "container")
+	return comparisonFindings(all, "container")
 }
 
 // connectCosmos connects to the account. The caller closes the result.
@@ -82,12 +82,12 @@ func (d *diagnosis) connectCosmos() (*client.Database, error) {
 func (d *diagnosis) checkCosmosRights(ctx context.Context) []doctor.Finding {
 	db, err := d.connectCosmos()
 	if err != nil {
-		return one(doctor.Fail("", err.Error(), "check cosmos.endpoint and cosmos.key"))
+		return singleFinding(doctor.Fail("", err.Error(), "check cosmos.endpoint and cosmos.key"))
 	}
 	defer db.Close()
 	probe, err := rights.New(db, rights.Options{Clock: d.clock, Random: d.opts.Random})
 	if err != nil {
-		return one(doctor.Fail("", err.Error(), "check cosmos.database"))
+		return singleFinding(doctor.Fail("", err.Error(), "check cosmos.database"))
 	}
 	role := deployment.NewTable(d.cfg).DataRole
 	result := probe.Run(ctx, testedRights(role)...)
@@ -124,7 +124,7 @@ func (d *diagnosis) judgeRights(role string, result *rights.Result) (found []doc
 		case rights.IsDenied(r.Err):
 			denied, refusal = append(denied, r.Name), r.Err
 		case client.IsContainerMissing(r.Err):
-			return one(doctor.Skip("", "the container in which rights are tested does not exist")), nil
+			return singleFinding(doctor.Skip("", "the container in which rights are tested does not exist")), nil
 		default:
 			found = append(found, doctor.Fail(r.Name, "the right "+r.Name+" could not be tested: "+r.Err.Error(), "run messagehub doctor --online again; see what the account reports about itself in the Azure portal"))
 		}
@@ -153,19 +153,19 @@ func (d *diagnosis) denialRemedy(role string, refusal error) string {
 func (d *diagnosis) checkNodes(ctx context.Context) []doctor.Finding {
 	db, err := d.connectCosmos()
 	if err != nil {
-		return one(doctor.Fail("", err.Error(), "check cosmos.endpoint and cosmos.key"))
+		return singleFinding(doctor.Fail("", err.Error(), "check cosmos.endpoint and cosmos.key"))
 	}
 	defer db.Close()
 	status, isThere, err := level.ReadStatus(ctx, db, level.Options{Table: d.opts.levelTable(), Version: d.opts.Version, Retries: 3, Clock: d.clock, Random: d.opts.Random})
 	switch {
 	case domain.KindOf(err) == domain.NewerFormat:
-		return one(doctor.Fail("", err.Error(), "use that version on this machine, too; see the page about upgrading"))
+		return singleFinding(doctor.Fail("", err.Error(), "use that version on this machine, too; see the page about upgrading"))
 	case rights.IsDenied(err), client.IsContainerMissing(err):
-		return one(doctor.Skip("", "the level of the store cannot be read"))
+		return singleFinding(doctor.Skip("", "the level of the store cannot be read"))
 	case err != nil:
-		return one(doctor.Fail("", err.Error(), "run messagehub doctor --online again"))
+		return singleFinding(doctor.Fail("", err.Error(), "run messagehub doctor --online again"))
 	case !isThere:
-		return one(doctor.Passed("", "no node has worked on this database yet"))
+		return singleFinding(doctor.Passed("", "no node has worked on this database yet"))
 	}
 	versions := make(map[string]int)
 	for _, n := range status.Nodes {
@@ -181,11 +181,11 @@ func (d *diagnosis) checkNodes(ctx context.Context) []doctor.Finding {
 	}
 	switch {
 	case len(versions) > 1:
-		return one(doctor.Warn("", text, "complete the upgrade: replace the nodes of the older version; messagehub upgrade --check names the nodes"))
+		return singleFinding(doctor.Warn("", text, "complete the upgrade: replace the nodes of the older version; messagehub upgrade --check names the nodes"))
 	case len(versions) == 1 && d.opts.Version != "" && versions[d.opts.Version] == 0:
-		return one(doctor.Warn("", text+"; this program is of version "+d.opts.Version, "run messagehub doctor of the version that the nodes have, or upgrade them"))
+		return singleFinding(doctor.Warn("", text+"; this program is of version "+d.opts.Version, "run messagehub doctor of the version that the nodes have, or upgrade them"))
 	case status.Announced > 0:
-		return one(doctor.Warn("", fmt.Sprintf("%s; an upgrade to level %d has begun", text, status.Announced), "complete it with messagehub upgrade, or take it back with messagehub upgrade --back"))
+		return singleFinding(doctor.Warn("", fmt.Sprintf("%s; an upgrade to level %d has begun", text, status.Announced), "complete it with messagehub upgrade, or take it back with messagehub upgrade --back"))
 	}
-	return one(doctor.Passed("", "%s", text))
+	return singleFinding(doctor.Passed("", "%s", text))
 }

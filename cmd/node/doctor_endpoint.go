@@ -44,7 +44,7 @@ func (d *diagnosis) blobEndpoint() endpoint {
 	return e
 }
 
-// parsedURL returns the URL of a text, nil if it is none.
+// parsedURL returns the URL of a text, nil if the text is not a URL.
 func parsedURL(text string) *url.URL {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
@@ -109,12 +109,12 @@ func (d *diagnosis) proxyOf(u *url.URL) (*url.URL, error) {
 // checkName looks up the addresses of an endpoint.
 func (d *diagnosis) checkName(ctx context.Context, e endpoint) []doctor.Finding {
 	if e.url == nil {
-		return one(doctor.Fail(e.setting, "it is not a URL", "correct "+e.setting))
+		return singleFinding(doctor.Fail(e.setting, "it is not a URL", "correct "+e.setting))
 	}
 	if proxy, err := d.proxyOf(e.url); err == nil && proxy != nil {
-		return one(doctor.Passed("", "the proxy looks up %s", e.url.Hostname()))
+		return singleFinding(doctor.Passed("", "the proxy looks up %s", e.url.Hostname()))
 	}
-	return one(d.lookUp(ctx, e.setting, e.url.Hostname()))
+	return singleFinding(d.lookUp(ctx, e.setting, e.url.Hostname()))
 }
 
 // lookUp returns the finding about the addresses of a host.
@@ -156,7 +156,7 @@ func (d *diagnosis) setAnswer(part string, a *endpointAnswer) {
 	d.answers[part] = a
 }
 
-func (d *diagnosis) answer(part string) *endpointAnswer {
+func (d *diagnosis) endpointAnswer(part string) *endpointAnswer {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.answers[part]
@@ -166,23 +166,23 @@ func (d *diagnosis) answer(part string) *endpointAnswer {
 func (d *diagnosis) checkConnection(ctx context.Context, part string, e endpoint) []doctor.Finding {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url.Scheme+"://"+e.url.Host+"/", http.NoBody)
 	if err != nil {
-		return one(doctor.Fail(e.setting, err.Error(), "correct "+e.setting))
+		return singleFinding(doctor.Fail(e.setting, err.Error(), "correct "+e.setting))
 	}
 	sent := d.clock()
 	resp, err := d.opts.network.probes.Do(req)
 	if err != nil {
-		return one(d.explainConnection(ctx, e.setting, e.url.Hostname(), portOf(e.url), e.url, err))
+		return singleFinding(d.explainConnection(ctx, e.setting, e.url.Hostname(), portOf(e.url), e.url, err))
 	}
 	_ = resp.Body.Close() // its header is enough
 	d.setAnswer(part, &endpointAnswer{resp.Header.Get("Date"), sent.Add(d.clock().Sub(sent) / 2)})
 	if resp.StatusCode == http.StatusProxyAuthRequired {
-		return one(d.explainConnection(ctx, e.setting, e.url.Hostname(), portOf(e.url), e.url, errors.New(proxyAuthRequired)))
+		return singleFinding(d.explainConnection(ctx, e.setting, e.url.Hostname(), portOf(e.url), e.url, errors.New(proxyAuthRequired)))
 	}
-	return one(d.connected(e.setting, e.url.Hostname(), resp.TLS))
+	return singleFinding(d.connectedFinding(e.setting, e.url.Hostname(), resp.TLS))
 }
 
-// connected is the finding about an endpoint that was reached.
-func (d *diagnosis) connected(setting, host string, state *tls.ConnectionState) doctor.Finding {
+// connectedFinding is the finding about an endpoint that was reached.
+func (d *diagnosis) connectedFinding(setting, host string, state *tls.ConnectionState) doctor.Finding {
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return doctor.Passed("", "%s answers, without TLS", host)
 	}
@@ -287,7 +287,7 @@ const (
 
 // checkClock compares the clock of this machine with that of an endpoint.
 func (d *diagnosis) checkClock(part string) []doctor.Finding {
-	return one(d.compareClock("", d.answer(part)))
+	return singleFinding(d.compareClock("", d.endpointAnswer(part)))
 }
 
 func (d *diagnosis) compareClock(subject string, a *endpointAnswer) doctor.Finding {

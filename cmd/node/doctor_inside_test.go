@@ -119,7 +119,7 @@ func (f *fakeAzure) goodToken(scope string) (string, error) {
 // runCheck runs one check of the table, and what it needs.
 func runCheck(d *diagnosis, name string) []doctor.Finding {
 	needed := map[string]bool{name: true}
-	all := d.checks()
+	all := d.checkTable()
 	for _, c := range slices.Backward(all) { // what a check needs is before it
 		for _, need := range c.Needs {
 			needed[need] = needed[need] || needed[c.Name]
@@ -241,7 +241,7 @@ func TestDoctor_DoesNotWaitForHostsThatDropEverything(t *testing.T) {
 	}
 	d := f.diagnosis(azureSettings(t))
 	began := time.Now()
-	report := doctor.Run(t.Context(), d.checks(), doctor.Options{Limit: 50 * time.Millisecond, Total: 2 * time.Second})
+	report := doctor.Run(t.Context(), d.checkTable(), doctor.Options{Limit: 50 * time.Millisecond, Total: 2 * time.Second})
 	require.Less(t, time.Since(began), 3*time.Second)
 	for _, check := range []string{"cosmos.connection", "blob.connection"} {
 		for _, found := range report.Findings {

@@ -21,19 +21,19 @@ func (d *diagnosis) checkIssuers(ctx context.Context) []doctor.Finding {
 func (d *diagnosis) checkIssuer(ctx context.Context, issuer string) []doctor.Finding {
 	u, err := url.Parse(issuer)
 	if err != nil {
-		return one(doctor.Fail(issuer, "it is not a URL", "correct oidc.issuer"))
+		return singleFinding(doctor.Fail(issuer, "it is not a URL", "correct oidc.issuer"))
 	}
 	if proxy, err := d.proxyOf(u); err != nil || proxy == nil {
 		if f := d.lookUp(ctx, "oidc.issuer", u.Hostname()); f.State != doctor.OK {
-			return one(f)
+			return singleFinding(f)
 		}
 	}
 	e := endpoint{setting: "oidc.issuer", url: u, service: "the issuer"}
 	if f := d.checkConnection(ctx, issuer, e)[0]; f.State == doctor.Fault {
-		return one(f)
+		return singleFinding(f)
 	}
 	var found []doctor.Finding
-	if f := d.compareClock(issuer, d.answer(issuer)); f.State == doctor.Fault || f.State == doctor.Warning {
+	if f := d.compareClock(issuer, d.endpointAnswer(issuer)); f.State == doctor.Fault || f.State == doctor.Warning {
 		found = append(found, f)
 	}
 	keys, err := identity.CheckIssuer(ctx, d.opts.network.issuers, issuer)

@@ -23,13 +23,13 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
 )
 
-// one returns a single finding as the result of a check.
-func one(f doctor.Finding) []doctor.Finding { return []doctor.Finding{f} }
+// singleFinding returns a single finding as the result of a check.
+func singleFinding(f doctor.Finding) []doctor.Finding { return []doctor.Finding{f} }
 
-// passedUnless returns the findings or, if there are none, that all is in order.
+// passedUnless returns the findings, or a single one that all is in order if findings is empty.
 func passedUnless(findings []doctor.Finding, format string, args ...any) []doctor.Finding {
 	if len(findings) == 0 {
-		return one(doctor.Passed("", format, args...))
+		return singleFinding(doctor.Passed("", format, args...))
 	}
 	return findings
 }
@@ -134,7 +134,7 @@ func (d *diagnosis) needsIdentity() bool {
 // checkIdentityVariables checks the variables by which azidentity finds an identity.
 func (d *diagnosis) checkIdentityVariables(context.Context) []doctor.Finding {
 	if !d.needsIdentity() {
-		return one(doctor.Passed("", "no identity of Azure is needed"))
+		return singleFinding(doctor.Passed("", "no identity of Azure is needed"))
 	}
 	var found []doctor.Finding
 	chosen := d.variable(credentialsVariable)
@@ -170,21 +170,21 @@ func (d *diagnosis) checkCertificate(context.Context) []doctor.Finding {
 	c, err := loadCertificate(d.cfg.TLS, d.opts.Logger)
 	switch {
 	case err != nil && d.do.Start:
-		return one(doctor.Skip("", "the hub reports it when it opens"))
+		return singleFinding(doctor.Skip("", "the hub reports it when it opens"))
 	case err != nil:
-		return one(doctor.Fail("tls.cert", err.Error(), "correct the files of tls.cert, tls.key and tls.client-ca"))
+		return singleFinding(doctor.Fail("tls.cert", err.Error(), "correct the files of tls.cert, tls.key and tls.client-ca"))
 	case c == nil && d.cfg.TLS.Terminated:
-		return one(doctor.Passed("", "a gateway has TLS"))
+		return singleFinding(doctor.Passed("", "a gateway has TLS"))
 	case c == nil:
-		return one(doctor.Passed("", "plain HTTP; tls.cert is not set"))
+		return singleFinding(doctor.Passed("", "plain HTTP; tls.cert is not set"))
 	}
 	leaf := c.loaded.Leaf
 	if leaf == nil {
 		if leaf, err = x509.ParseCertificate(c.loaded.Certificate[0]); err != nil {
-			return one(doctor.Fail("tls.cert", err.Error(), "replace the file by one with the certificate in PEM"))
+			return singleFinding(doctor.Fail("tls.cert", err.Error(), "replace the file by one with the certificate in PEM"))
 		}
 	}
-	return one(d.expiryOf("tls.cert", leaf, "the certificate of the hub", "renew it; the hub uses a new file without a restart"))
+	return singleFinding(d.expiryOf("tls.cert", leaf, "the certificate of the hub", "renew it; the hub uses a new file without a restart"))
 }
 
 // expiryWarning is the time before the end of a certificate from which it is a warning.
@@ -219,15 +219,15 @@ func (d *diagnosis) checkFileLimit(context.Context) []doctor.Finding {
 	hub := planDescriptors(limit).hub
 	switch {
 	case limit < minFileLimit:
-		return one(doctor.Fail("", fmt.Sprintf("this process may open %d files, and %d are needed at least", limit, minFileLimit), remedy))
+		return singleFinding(doctor.Fail("", fmt.Sprintf("this process may open %d files, and %d are needed at least", limit, minFileLimit), remedy))
 	case d.cfg.Limits.Connections > hub:
-		return one(doctor.Fail("limits.connections", fmt.Sprintf("it is %d, and this process may open %d files, which is enough for %d connections", d.cfg.Limits.Connections, limit, hub),
+		return singleFinding(doctor.Fail("limits.connections", fmt.Sprintf("it is %d, and this process may open %d files, which is enough for %d connections", d.cfg.Limits.Connections, limit, hub),
 			remedy+"; or lower limits.connections"))
 	case min(d.cfg.Limits.Waiting, maxHubConnections*3/4) > hub*3/4:
-		return one(doctor.Warn("", fmt.Sprintf("this process may open %d files, which is enough for %d connections and %d waiting Peeks", limit, hub, hub*3/4),
+		return singleFinding(doctor.Warn("", fmt.Sprintf("this process may open %d files, which is enough for %d connections and %d waiting Peeks", limit, hub, hub*3/4),
 			remedy+"; or lower limits.waiting"))
 	}
-	return one(doctor.Passed("", "this process may open enough files for %d connections", hub))
+	return singleFinding(doctor.Passed("", "this process may open enough files for %d connections", hub))
 }
 
 // checkFolder checks the data folder, and changes nothing.
@@ -237,15 +237,15 @@ func (d *diagnosis) checkFolder(context.Context) []doctor.Finding {
 	if errors.Is(err, fs.ErrNotExist) {
 		parent, err := existingParent(dir)
 		if err != nil {
-			return one(failedFolder(dir, err))
+			return singleFinding(failedFolder(dir, err))
 		}
-		return one(doctor.Passed("", "%s does not exist; serve creates it in %s", dir, parent))
+		return singleFinding(doctor.Passed("", "%s does not exist; serve creates it in %s", dir, parent))
 	}
 	if err != nil {
-		return one(failedFolder(dir, err))
+		return singleFinding(failedFolder(dir, err))
 	}
 	if !info.IsDir() {
-		return one(failedFolder(dir, &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}))
+		return singleFinding(failedFolder(dir, &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}))
 	}
 	var found []doctor.Finding
 	if backup.IsInterrupted(dir) {
@@ -297,28 +297,28 @@ func existingParent(path string) (string, error) {
 func (d *diagnosis) checkLock(ctx context.Context) []doctor.Finding {
 	root, err := os.OpenRoot(d.cfg.Data)
 	if errors.Is(err, fs.ErrNotExist) {
-		return one(doctor.Passed("", "no process has the data folder"))
+		return singleFinding(doctor.Passed("", "no process has the data folder"))
 	}
 	if err != nil {
-		return one(failedFolder(d.cfg.Data, err))
+		return singleFinding(failedFolder(d.cfg.Data, err))
 	}
 	defer func() { _ = root.Close() }() // nothing was written
 	if _, err := root.Lstat(lockName); errors.Is(err, fs.ErrNotExist) {
-		return one(doctor.Passed("", "no process has the data folder"))
+		return singleFinding(doctor.Passed("", "no process has the data folder"))
 	}
 	lock, err := datafolder.Lock(root, lockName)
 	switch {
 	case err == nil:
 		if err := lock.Close(); err != nil {
-			return one(failedFolder(d.cfg.Data, err))
+			return singleFinding(failedFolder(d.cfg.Data, err))
 		}
-		return one(doctor.Passed("", "no process has the data folder"))
+		return singleFinding(doctor.Passed("", "no process has the data folder"))
 	case !errors.Is(err, datafolder.ErrLocked):
-		return one(failedFolder(d.cfg.Data, err))
+		return singleFinding(failedFolder(d.cfg.Data, err))
 	case d.isHubAt(ctx, d.cfg.Listen):
-		return one(doctor.Passed("", "the hub that runs at %s has the data folder", d.cfg.Listen))
+		return singleFinding(doctor.Passed("", "the hub that runs at %s has the data folder", d.cfg.Listen))
 	}
-	return one(doctor.Fail("", "another process has the data folder "+d.cfg.Data+", and no hub answers at "+d.cfg.Listen,
+	return singleFinding(doctor.Fail("", "another process has the data folder "+d.cfg.Data+", and no hub answers at "+d.cfg.Listen,
 		"stop that process, or choose another folder with --data"))
 }
 
@@ -328,7 +328,7 @@ func (d *diagnosis) isHubAt(ctx context.Context, address string) bool {
 	if d.cfg.TLS.Certificate != "" {
 		scheme = "https://"
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+reachable(withHost(address))+"/healthz", http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+reachableAddress(withHost(address))+"/healthz", http.NoBody)
 	if err != nil {
 		return false
 	}
@@ -363,24 +363,24 @@ func (d *diagnosis) checkSpace(ctx context.Context) []doctor.Finding {
 	if len(existing) == 0 {
 		parent, err := existingParent(d.cfg.Data)
 		if err != nil {
-			return one(failedFolder(d.cfg.Data, err))
+			return singleFinding(failedFolder(d.cfg.Data, err))
 		}
 		existing = []string{parent}
 	}
 	disk := &diskCheck{folders: existing, floor: d.cfg.Limits.FreeDisk, measure: d.measureDisk}
 	if err := disk.run(ctx); err != nil {
 		unready, _ := errors.AsType[*unreadyError](err)
-		return one(doctor.Fail("", unready.Error(), unready.remedy))
+		return singleFinding(doctor.Fail("", unready.Error(), unready.remedy))
 	}
 	usage, err := d.measureDisk(existing[0])
 	if err != nil || !usage.isKnown {
-		return one(doctor.Skip("", "this system does not report free space"))
+		return singleFinding(doctor.Skip("", "this system does not report free space"))
 	}
 	if usage.free < 4*uint64(d.cfg.Limits.FreeDisk) { //nolint:gosec // a size is positive
-		return one(doctor.Warn("", fmt.Sprintf("the disk of %s has %d MB free, and the hub stops being ready at limits.free-disk = %s", existing[0], usage.free>>20, d.cfg.Limits.FreeDisk),
+		return singleFinding(doctor.Warn("", fmt.Sprintf("the disk of %s has %d MB free, and the hub stops being ready at limits.free-disk = %s", existing[0], usage.free>>20, d.cfg.Limits.FreeDisk),
 			"free space on it, or enlarge it"))
 	}
-	return one(doctor.Passed("", "%d MB are free", usage.free>>20))
+	return singleFinding(doctor.Passed("", "%d MB are free", usage.free>>20))
 }
 
 // slowSync is the time of a write from which a disk is too slow for a hub with a load.
@@ -391,21 +391,21 @@ func (d *diagnosis) checkSync(context.Context) []doctor.Finding {
 	folder := d.cfg.Data
 	if _, err := os.Stat(folder); err != nil {
 		if folder, err = existingParent(folder); err != nil {
-			return one(failedFolder(d.cfg.Data, err))
+			return singleFinding(failedFolder(d.cfg.Data, err))
 		}
 	}
 	took, err := d.writeSynced(folder)
 	if err != nil && d.do.Start {
-		return one(doctor.Skip("", "the hub reports it when it opens"))
+		return singleFinding(doctor.Skip("", "the hub reports it when it opens"))
 	}
 	if err != nil {
-		return one(failedFolder(folder, err))
+		return singleFinding(failedFolder(folder, err))
 	}
 	if took > slowSync {
-		return one(doctor.Warn("", fmt.Sprintf("a small write takes %s until it is on the disk of %s; each request that stores something waits for one", took.Round(100*time.Microsecond), folder),
+		return singleFinding(doctor.Warn("", fmt.Sprintf("a small write takes %s until it is on the disk of %s; each request that stores something waits for one", took.Round(100*time.Microsecond), folder),
 			"use a local disk, or one with a write cache that survives a loss of power"))
 	}
-	return one(doctor.Passed("", "a small write takes %s until it is on the disk", took.Round(10*time.Microsecond)))
+	return singleFinding(doctor.Passed("", "a small write takes %s until it is on the disk", took.Round(10*time.Microsecond)))
 }
 
 const (

@@ -15,9 +15,9 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/doctor"
 )
 
-// claims are those of a token of Microsoft Entra that an operator needs to find its identity. None of them
-// is a secret.
-type claims struct {
+// tokenClaims are those of a token of Microsoft Entra that an operator needs to find its identity.
+// They are not secret.
+type tokenClaims struct {
 	Audience    audiences `json:"aud"`
 	Issuer      string    `json:"iss"`
 	Tenant      string    `json:"tid"`
@@ -45,7 +45,7 @@ func (a *audiences) UnmarshalJSON(text []byte) error {
 
 // readClaims returns the claims of a JSON web token, without a look at its signature: the service that the
 // token is for verifies it.
-func readClaims(token string) (c claims, ok bool) {
+func readClaims(token string) (c tokenClaims, ok bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return c, false
@@ -57,26 +57,26 @@ func readClaims(token string) (c claims, ok bool) {
 // checkToken gets a token for a part and compares its claims with what the part needs.
 func (d *diagnosis) checkToken(ctx context.Context, e endpoint) []doctor.Finding {
 	if e.scope == "" {
-		return one(doctor.Passed("", "a key is used, and no token"))
+		return singleFinding(doctor.Passed("", "a key is used, and no token"))
 	}
 	credential, err := d.opts.identity()
 	if err != nil {
 		text, remedy := splitRemedy(err.Error())
-		return one(doctor.Fail("", text, remedy))
+		return singleFinding(doctor.Fail("", text, remedy))
 	}
 	token, err := credential.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{e.scope}})
 	if err != nil {
-		return one(doctor.Fail("", "no token for "+e.service+": "+shortTokenError(err), "give this machine an identity: a managed identity, workload identity, or the AZURE_ variables; on a developer's machine run az login"))
+		return singleFinding(doctor.Fail("", "no token for "+e.service+": "+shortTokenError(err), "give this machine an identity: a managed identity, workload identity, or the AZURE_ variables; on a developer's machine run az login"))
 	}
 	c, isReadable := readClaims(token.Token)
 	if !isReadable {
-		return one(doctor.Passed("", "a token that is valid until %s", token.ExpiresOn.UTC().Format(time.DateTime)))
+		return singleFinding(doctor.Passed("", "a token that is valid until %s", token.ExpiresOn.UTC().Format(time.DateTime)))
 	}
 	return d.judgeToken(e, &c)
 }
 
 // judgeToken returns what is wrong with a token, or its claims.
-func (d *diagnosis) judgeToken(e endpoint, c *claims) []doctor.Finding {
+func (d *diagnosis) judgeToken(e endpoint, c *tokenClaims) []doctor.Finding {
 	now := d.clock()
 	application := c.Application
 	if application == "" {

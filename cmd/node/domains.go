@@ -37,16 +37,16 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 		return nil, err
 	}
 	queues := cfg.Queues()
-	d.requests = contentrequest.New(contentrequest.Options{Open: d.bus.open, Queues: queues, Traces: opts.Traces, Clock: opts.Clock, Random: opts.fraction, Logger: opts.Logger, Registerer: metrics})
+	d.requests = contentrequest.New(contentrequest.Options{Open: d.bus.open, Queues: queues, Traces: opts.Traces, Clock: opts.Clock, Random: opts.randomFraction, Logger: opts.Logger, Registerer: metrics})
 	d.notices = servicebus.NewNotices(servicebus.NoticeOptions{Open: d.bus.open, Queues: queues, Traces: opts.Traces, Clock: opts.Clock, Logger: opts.Logger, Registerer: metrics})
 	d.courier = hub.NewCourier(outbox, &notifier{d.notices, receivers.events, receivers.watches}, hub.CourierOptions{Logger: opts.Logger, Random: opts.Random, Clock: opts.Clock})
-	registerNotices(metrics, d.courier, opts.now)
+	registerNotices(metrics, d.courier, opts.currentTime)
 	d.letters = newDeadLetterBus(d.bus, opts)
 	return d, nil
 }
 
-// hear makes the ingestion of what domains announce to h.
-func (d *domains) hear(cfg *config.Config, opts *Options, h *hub.Hub, metrics prometheus.Registerer) {
+// openIngestion makes the ingestion of what domains announce to h.
+func (d *domains) openIngestion(cfg *config.Config, opts *Options, h *hub.Hub, metrics prometheus.Registerer) {
 	d.ingestion = ingest.New(ingest.Options{
 		Hub: h, Open: d.bus.open, SessionQueue: cfg.ServiceBus.FIFO, Queue: cfg.ServiceBus.Plain, Sessions: cfg.ServiceBus.Sessions,
 		DomainQueues: domainQueues(cfg),
@@ -55,7 +55,7 @@ func (d *domains) hear(cfg *config.Config, opts *Options, h *hub.Hub, metrics pr
 			PayloadDepth: cfg.Limits.PayloadDepth, PayloadNumber: cfg.Limits.PayloadNumber,
 		},
 		Limits: opts.Ingestion,
-		Grace:  opts.Grace, Logger: opts.Logger, Registerer: metrics, Traces: opts.Traces, Clock: opts.Clock, Random: opts.fraction,
+		Grace:  opts.Grace, Logger: opts.Logger, Registerer: metrics, Traces: opts.Traces, Clock: opts.Clock, Random: opts.randomFraction,
 	})
 }
 

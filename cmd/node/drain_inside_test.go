@@ -13,7 +13,7 @@ import (
 func TestANodeThatStops_AnswersForTheDrainDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-		n := &Node{door: &door{next: answers}, drainDelay: time.Minute}
+		n := &Node{door: &drainHandler{next: answers}, drainDelay: time.Minute}
 		ask := func() *http.Response {
 			w := httptest.NewRecorder()
 			n.door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/peek", http.NoBody))

@@ -31,6 +31,6 @@ func TestAnAddressForClientsOnThisMachine(t *testing.T) {
 		"[::]:80":      "[::1]:80",
 		"[fe80::1]:80": "[fe80::1]:80",
 	} {
-		require.Equal(t, want, reachable(addr))
+		require.Equal(t, want, reachableAddress(addr))
 	}
 }

@@ -2,8 +2,8 @@ package node
 
 import "github.com/messagehub/messagehub/domain/find"
 
-// finder returns the use case that finds ids.
-func (n *Node) finder() *find.Service {
+// findService returns the use case that finds ids.
+func (n *Node) findService() *find.Service {
 	ports := find.Ports{Finder: n.store, Operations: n.store, Outbox: n.store}
 	if n.push.deliveries != nil {
 		ports.Deliveries, ports.Streams, ports.Definitions = n.push.deliveries, n.push.streams, n.push.definitions

@@ -82,7 +82,7 @@ func folderState(folder *datafolder.Identity) string {
 	}
 }
 
-// fileSize returns the size of the file of a store, 0 if there is none.
+// fileSize returns the size of the file of a store, 0 if the file does not exist.
 func fileSize(folder, store string) (n int64) {
 	if info, err := os.Stat(filepath.Join(folder, store, disk.FileName)); err == nil {
 		n = info.Size()

@@ -37,7 +37,7 @@ func (f *Frozen) Check() error { return f.order().Check() }
 
 func (f *Frozen) order() repository.Order { return repository.Order{Who: f.Who, Why: f.Why} }
 
-func (f *Frozen) encode() ([]byte, error) {
+func (f *Frozen) encodeJSON() ([]byte, error) {
 	f.Format = frozenFormat
 	text, err := json.MarshalIndent(f, "", "  ")
 	return append(text, '\n'), err
@@ -67,7 +67,7 @@ func readFrozen(cfg *config.Config) (*Frozen, error) {
 }
 
 // freeze freezes the queues that exist, unless that was done, and notes that it was.
-func (s *store) freeze(ctx context.Context, cfg *config.Config, logger *slog.Logger) error {
+func (s *nodeStore) freeze(ctx context.Context, cfg *config.Config, logger *slog.Logger) error {
 	if s.frozen == nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (s *store) freeze(ctx context.Context, cfg *config.Config, logger *slog.Log
 			return fmt.Errorf("freeze the queues of the restored data folder %s: %w", cfg.Data, err)
 		}
 		s.frozen.Done = true
-		text, err := s.frozen.encode()
+		text, err := s.frozen.encodeJSON()
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (s *store) freeze(ctx context.Context, cfg *config.Config, logger *slog.Log
 }
 
 // frozenWarnings returns what /readyz reports of a restored folder.
-func (s *store) frozenWarnings() []api.FailedCheck {
+func (s *nodeStore) frozenWarnings() []api.FailedCheck {
 	if s.frozen == nil {
 		return nil
 	}

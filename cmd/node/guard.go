@@ -13,10 +13,10 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// A guard watches the answers of the embedded engine. Once a commit has failed,
-// because the disk is full or broken, the engine takes no more writes until it is
-// opened again. A node that went on would only make everyone wait, so it ends and
-// says why; whoever watches over it starts it again.
+// A guard watches the answers of the embedded engine. Once a commit has failed, because the disk is
+// full or broken, the engine takes no more writes until it is opened again. A node that kept
+// running would only make its clients wait, so it ends and logs why; its supervisor starts it
+// again.
 type guard struct {
 	next   policy.Transporter
 	folder string

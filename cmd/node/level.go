@@ -73,23 +73,23 @@ func (w *levelWatch) run(ctx context.Context) error {
 	return w.member.Run(ctx)
 }
 
-// leave removes the node from those that work on the store.
-func (w *levelWatch) leave(ctx context.Context) {
+// leaveStore removes the node from those that work on the store.
+func (w *levelWatch) leaveStore(ctx context.Context) {
 	if w != nil && w.member != nil {
 		w.member.Leave(ctx)
 	}
 }
 
-// now returns what is known of the level.
-func (w *levelWatch) now() level.Status {
+// currentStatus returns what is known of the level.
+func (w *levelWatch) currentStatus() level.Status {
 	if w.member == nil {
 		return w.status
 	}
 	return w.member.Status()
 }
 
-// build returns what /readyz reports about this version and the level of the store.
-func (n *Node) build() *api.Build {
-	st := n.level.now()
+// buildInfo returns what /readyz reports about this version and the level of the store.
+func (n *Node) buildInfo() *api.Build {
+	st := n.level.currentStatus()
 	return &api.Build{Version: cmp.Or(n.opts.Version, "unknown"), API: api.ContractVersion, Level: st.Highest, StoreLevel: st.Level, AnnouncedLevel: st.Announced}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
-// listen opens the address that a key of the configuration names.
-func listen(ctx context.Context, address, key string) (net.Listener, error) {
+// openListener opens the address that a key of the configuration names.
+func openListener(ctx context.Context, address, key string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, explainListen(address, key, err)
@@ -35,9 +35,9 @@ func explainListen(address, key string, err error) error {
 	return fmt.Errorf("listen: %w; choose another address with %s", err, flag)
 }
 
-// reachable returns an address at which a client on this machine finds a
+// reachableAddress returns an address at which a client on this machine finds a
 // listener on addr, which may be all addresses.
-func reachable(addr string) string {
+func reachableAddress(addr string) string {
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil || !ap.Addr().IsUnspecified() {
 		return addr
@@ -55,7 +55,7 @@ func configuredURL(cfg *config.Config) string {
 	if cfg.TLS.Certificate != "" {
 		scheme = "https://"
 	}
-	return scheme + reachable(cfg.Listen)
+	return scheme + reachableAddress(cfg.Listen)
 }
 
 // ownHosts returns what decides about Host headers; nil if the hub is for other machines

@@ -54,9 +54,9 @@ type Options struct {
 	WrapBus       func(net.Conn) net.Conn
 	WrapHandler   func(http.Handler) http.Handler
 
-	// Transport and DialBus replace the network between the hub and what is not
-	// its own: the accounts of Cosmos and Blob Storage, and the namespace, with
-	// which AMQP is spoken on the connection at once.
+	// Transport and DialBus replace the network between the hub and what is not its own: the
+	// accounts of Cosmos and Blob Storage, and the namespace, whose connections carry AMQP from the
+	// first byte.
 	Transport policy.Transporter
 	DialBus   func(context.Context) (net.Conn, error)
 
@@ -111,28 +111,28 @@ type Options struct {
 	wrapCaller func(delivery.Caller) delivery.Caller // nil: the caller is as it is
 }
 
-// connect gives o the network and the identity of one node.
-func (o *Options) connect(cfg *config.Config) {
+// setConnections gives o the network and the identity of one node.
+func (o *Options) setConnections(cfg *config.Config) {
 	o.network = newNetwork(o)
 	o.identity = sync.OnceValues(func() (azcore.TokenCredential, error) { return identityOver(o.network.services, cfg.Production) })
 }
 
-// now returns the moment by the clock of the node.
-func (o *Options) now() time.Time {
+// currentTime returns the moment by the clock of the node.
+func (o *Options) currentTime() time.Time {
 	if o.Clock == nil {
 		return time.Now()
 	}
 	return o.Clock()
 }
 
-// fraction is a random number in [0, 1).
-func (o *Options) fraction() float64 { return float64(o.Random()>>11) / (1 << 53) }
+// randomFraction is a random number in [0, 1).
+func (o *Options) randomFraction() float64 { return float64(o.Random()>>11) / (1 << 53) }
 
 // A Node is one hub that serves HTTP.
 type Node struct {
 	opts        Options
 	listener    net.Listener
-	store       *store
+	store       *nodeStore
 	survey      *cosmossurvey.Survey
 	surveys     bool // survey runs
 	domains     *domains
@@ -147,7 +147,7 @@ type Node struct {
 	level       *levelWatch
 	actors      *actorRegistry
 	senders     *identity.Authenticator // nil: the header X-Actor-Id is believed
-	door        *door
+	door        *drainHandler
 	failSafe    *failsafe.Worker // nil: none
 	connections *connlimit.Limiter
 	operators   *operatorListener // nil: all is on one listener
@@ -157,13 +157,12 @@ type Node struct {
 	adminTokenFile string // "": the configuration has the token, or no token exists
 }
 
-// Open builds a node: from then on connections wait to be served by Run. Its
-// error is one line that says what is in the way and what to do. Whoever does
-// not call Run calls Close.
+// Open builds a node: from then on connections wait to be served by Run. Its error is one line that
+// says what is wrong and what to do. A caller that does not call Run must call Close.
 func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err error) {
 	opts.Logger = withTraceIDs(cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)))
 	opts.Grace = cmp.Or(opts.Grace, 25*time.Second)
-	opts.connect(&cfg)
+	opts.setConnections(&cfg)
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
 	}
@@ -183,7 +182,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		return nil, err
 	}
 	if n.listener == nil {
-		if n.listener, err = listen(ctx, cfg.Listen, "listen"); err != nil {
+		if n.listener, err = openListener(ctx, cfg.Listen, "listen"); err != nil {
 			return nil, err
 		}
 	}
@@ -213,7 +212,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		return nil, err
 	}
 	n.parties = newBrokerSetup(&cfg, n.push.broker, &opts)
-	n.parties.begin(ctx)
+	n.parties.storeAllOnce(ctx)
 	if n.domains, err = openDomains(ctx, &cfg, &opts, n.store, n.push, n.registry); err != nil {
 		return nil, err
 	}
@@ -227,11 +226,11 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Groups: cfg.Groups(), Content: cfg.Content(), Logger: opts.Logger,
 		Requester: n.domains.requests, Exchange: n.store.exchange, Answers: n.store, Courier: n.domains.courier,
 		Missing:    opts.contents.countMissing,
-		MaxContent: int64(cfg.Limits.Content), Random: opts.Random, Saved: n.push.saved, Listeners: waitingPeeks(&cfg, connections.Limit, opts.Logger),
+		MaxContent: int64(cfg.Limits.Content), Random: opts.Random, Saved: n.push.notifySaved, Listeners: waitingPeeks(&cfg, connections.Limit, opts.Logger),
 	})
 	n.hub = h
 	opts.contents.hub.Store(h)
-	n.domains.hear(&cfg, &opts, h, n.registry)
+	n.domains.openIngestion(&cfg, &opts, h, n.registry)
 	n.objects.receive(&cfg, &opts, n.domains.bus, n.registry)
 	n.ready = newReadiness(n.readinessChecks(&cfg), opts.ReadinessInterval, opts.Logger, n.registry)
 	n.ready.runChecks(ctx) // so that the first answer of /readyz is right
@@ -244,8 +243,8 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	n.actors, n.senders = n.openIdentity(&cfg)
 	operator := hub.NewOperator(h, n.store, opts.Logger)
 	mailboxes := survey.New(n.survey)
-	check := newCheckMetrics(n.registry).observe(n.store.check, n.opts.now)
-	finder, letters := n.finder(), newDeadLetters(&cfg, &opts, n.domains, n.store, n.registry)
+	check := newCheckMetrics(n.registry).observeChecker(n.store.checkStore, n.opts.currentTime)
+	finder, letters := n.findService(), newDeadLetters(&cfg, &opts, n.domains, n.store, n.registry)
 	n.console = n.newConsole(&cfg, operator, mailboxes, finder, letters, check, token)
 	n.api = api.New(api.Options{
 		Hub:       h,
@@ -276,7 +275,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 		Ready:      n.ready.Ready,
 		OverLimit:  connlimit.OverLimit,
 		Warnings:   n.warnings,
-		Build:      n.build,
+		Build:      n.buildInfo,
 		NoProxies:  !cfg.Insecure && !cfg.OIDC.IsOn(),
 
 		TrustedProxies: cfg.Limits.TrustedProxies,
@@ -311,7 +310,7 @@ func NewRegistry() *prometheus.Registry {
 }
 
 // newDoor returns the way into a part of the routes for the clients of a listener.
-func (n *Node) newDoor(cfg *config.Config, set api.RouteSet, addr net.Addr) *door {
+func (n *Node) newDoor(cfg *config.Config, set api.RouteSet, addr net.Addr) *drainHandler {
 	handler := n.api.HandlerOf(set, ownHosts(cfg, addr))
 	if cfg.TLS.IsOn() {
 		handler = api.StrictTransport(handler)
@@ -319,7 +318,7 @@ func (n *Node) newDoor(cfg *config.Config, set api.RouteSet, addr net.Addr) *doo
 	if n.opts.WrapHandler != nil {
 		handler = n.opts.WrapHandler(handler)
 	}
-	return &door{next: handler}
+	return &drainHandler{next: handler}
 }
 
 // adminToken returns the token of the configuration or, if that has none, the one in the
@@ -346,8 +345,8 @@ func adminTokens(cfg *config.Config) []api.AdminToken {
 	return tokens
 }
 
-// AdminTokenFile returns the file with the token that the node has made for its
-// operators, and "" if the configuration has it or there is none.
+// AdminTokenFile returns the file with the token that the node has made for its operators, and ""
+// if the configuration has it or no token exists.
 func (n *Node) AdminTokenFile() string { return n.adminTokenFile }
 
 // Addr returns the address that the node listens on.
@@ -361,7 +360,7 @@ func (n *Node) urlAt(addr net.Addr) string {
 	if n.opts.certificate != nil {
 		scheme = "https://"
 	}
-	return scheme + reachable(addr.String())
+	return scheme + reachableAddress(addr.String())
 }
 
 // Gatherer returns the metrics of the node.
@@ -382,18 +381,16 @@ func (n *Node) close(ctx context.Context) error {
 		n.hub.Close()
 	}
 	n.push.close()
-	n.level.leave(ctx)
+	n.level.leaveStore(ctx)
 	err = errors.Join(err, n.domains.close(ctx), n.store.close())
 	n.opts.network.close()
 	return err
 }
 
-// BusAddr returns the address at which domains reach the embedded bus, nil if there is
-// none.
+// BusAddr returns the address at which domains reach the embedded bus, nil without an embedded bus.
 func (n *Node) BusAddr() net.Addr { return addrOf(n.domains.bus.door) }
 
-// BlobAddr returns the address at which domains reach the embedded exchange, nil if
-// there is none.
+// BlobAddr returns the address at which domains reach the embedded shared storage, nil without one.
 func (n *Node) BlobAddr() net.Addr { return addrOf(n.store.exchange.door) }
 
 func addrOf(l net.Listener) net.Addr {
@@ -448,7 +445,7 @@ func (n *Node) Run(ctx context.Context) error {
 	taking.Go(func() { n.push.run(pushing) })
 	taking.Go(func() { n.objects.run(pushing) })
 	taking.Go(func() { n.runFailSafe(pushing) })
-	taking.Go(func() { n.parties.run(pushing) })
+	taking.Go(func() { n.parties.retryPending(pushing) })
 	parts.Go(func() error {
 		_ = server.Serve(polls) // until the server is closed
 		return nil
@@ -465,9 +462,9 @@ func (n *Node) Run(ctx context.Context) error {
 		select {
 		case err := <-n.store.broken:
 			return err
-		case err := <-n.domains.bus.broken():
+		case err := <-n.domains.bus.failed():
 			return err
-		case err := <-n.store.exchange.broken():
+		case err := <-n.store.exchange.failed():
 			return err
 		case <-background.Done():
 			return nil
@@ -496,7 +493,7 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	n.api.WaitForPolls(work)
 	n.stopOperators(patience, operators) // the last, so that probes are answered until then
-	n.door.shut()
+	n.door.closeAndWait()
 	taking.Wait()
 	stopBackground()
 	err := parts.Wait()

@@ -50,7 +50,7 @@ func Notify(ctx context.Context, cfg config.Config, opts Options, duration time.
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
 	}
-	opts.connect(&cfg)
+	opts.setConnections(&cfg)
 	defer opts.network.close()
 	metrics := prometheus.NewRegistry()
 	s, err := openStore(ctx, &cfg, &opts, metrics)
@@ -80,8 +80,8 @@ func Notify(ctx context.Context, cfg config.Config, opts Options, duration time.
 	return NotifyReport{Calls: counts.calls.Load(), Failed: counts.failed.Load()}, err
 }
 
-// whileWritable runs f, and ends it with an error if nothing can be written any more.
-func (s *store) whileWritable(ctx context.Context, f func(context.Context)) error {
+// whileWritable runs f, and ends it with an error when the disk can no longer be written.
+func (s *nodeStore) whileWritable(ctx context.Context, f func(context.Context)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {

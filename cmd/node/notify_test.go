@@ -29,7 +29,7 @@ func failedDeliveries(t *testing.T, ids ...string) config.Config {
 	n, stop := start(t, cfg, node.Options{})
 	subscribed(t, n, `{"callback_url":"`+r.URL+`"}`)
 	published(t, n, ids...)
-	r.until(t, ids...)
+	r.awaitCalls(t, ids...)
 	require.NoError(t, stop())
 	return cfg
 }

@@ -20,7 +20,7 @@ import (
 
 // openSources opens the stores whose objects a node may read. It is the one place that reads their
 // keys. It makes no request: a store that does not answer is no reason not to start.
-func openSources(cfg *config.Config, opts *Options, s *store) (source.Stores, error) {
+func openSources(cfg *config.Config, opts *Options, s *nodeStore) (source.Stores, error) {
 	var stores source.Stores
 	for i := range cfg.Objects.Stores {
 		c := &cfg.Objects.Stores[i]
@@ -38,7 +38,7 @@ func openSources(cfg *config.Config, opts *Options, s *store) (source.Stores, er
 }
 
 // ownSources opens the stores of the hub's own content, and of what it shares with the domains.
-func ownSources(cfg *config.Config, opts *Options, s *store) (stores source.Stores, err error) {
+func ownSources(cfg *config.Config, opts *Options, s *nodeStore) (stores source.Stores, err error) {
 	if !cfg.EmbeddedBlob() {
 		blobs, err := blobOptions(cfg, opts, "")
 		if err != nil {
@@ -54,7 +54,7 @@ func ownSources(cfg *config.Config, opts *Options, s *store) (stores source.Stor
 	}
 	shared := s.exchange.own
 	o := azure.Options{Endpoint: shared.Endpoint(), Account: shared.Name(), Key: shared.Key(), Transport: shared.Transport(), Clock: opts.Clock}
-	names := s.exchange.names()
+	names := s.exchange.accountURLs()
 	if len(names) > 0 {
 		o.Endpoint = names[0] // for links; requests need none
 	}
@@ -78,7 +78,7 @@ func ownSources(cfg *config.Config, opts *Options, s *store) (stores source.Stor
 	return append(stores, source.Store{Buckets: contentBucket(cfg), Source: files}), nil
 }
 
-func openSource(c *config.ObjectStore, opts *Options, s *store) (repository.Source, error) {
+func openSource(c *config.ObjectStore, opts *Options, s *nodeStore) (repository.Source, error) {
 	key, _, err := c.Key.Read()
 	if err != nil {
 		return nil, err

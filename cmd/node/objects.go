@@ -36,7 +36,7 @@ type objects struct {
 
 // openObjects opens the ledger of objects over the store of a node. It creates the container if it is
 // missing and a key allows that. Without it the objects have a fault, and no error.
-func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *store, metrics prometheus.Registerer) (*objects, error) {
+func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *nodeStore, metrics prometheus.Registerer) (*objects, error) {
 	if opts.PullOnly {
 		return &objects{}, nil
 	}
@@ -71,7 +71,7 @@ func openObjects(ctx context.Context, cfg *config.Config, opts *Options, s *stor
 }
 
 // openObjectStore opens what keeps objects, over the store of a node.
-func openObjectStore(ctx context.Context, cfg *config.Config, opts *Options, s *store, metrics prometheus.Registerer) (*objectstore.Store, error) {
+func openObjectStore(ctx context.Context, cfg *config.Config, opts *Options, s *nodeStore, metrics prometheus.Registerer) (*objectstore.Store, error) {
 	documents := objectstore.New(s.db, objectstore.Options{
 		Shards: cfg.Objects.Shards, Retention: domain.ObjectRetention(cfg.Objects.Retention), Retentions: ownRetentions(cfg), Topic: cfg.Objects.Topic, Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: metrics,
 	})
@@ -107,7 +107,7 @@ func (o *objects) receive(cfg *config.Config, opts *Options, bus *bus, metrics p
 	}
 	o.receiver = objectevents.New(objectevents.Options{
 		Ledger: o.ledger, Open: bus.open, Queue: cfg.Objects.Queue, Body: int(cfg.Limits.RequestBody), Events: cfg.Limits.Events,
-		Grace: opts.Grace, Logger: opts.Logger, Registerer: metrics, Traces: opts.Traces, Clock: opts.Clock, Random: opts.fraction,
+		Grace: opts.Grace, Logger: opts.Logger, Registerer: metrics, Traces: opts.Traces, Clock: opts.Clock, Random: opts.randomFraction,
 	})
 }
 

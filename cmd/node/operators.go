@@ -15,7 +15,7 @@ import (
 // with those of actors and domains, so that probes are answered while the other listener is full.
 type operatorListener struct {
 	listener    net.Listener
-	door        *door
+	door        *drainHandler
 	connections *connlimit.Limiter
 }
 
@@ -24,7 +24,7 @@ func openOperators(ctx context.Context, cfg *config.Config) (*operatorListener, 
 	if !cfg.HasOperatorListener() {
 		return nil, nil //nolint:nilnil // all is on one listener
 	}
-	l, err := listen(ctx, cfg.AdminListen, "admin-listen")
+	l, err := openListener(ctx, cfg.AdminListen, "admin-listen")
 	if err != nil {
 		return nil, err
 	}
@@ -84,5 +84,5 @@ func (n *Node) stopOperators(ctx context.Context, server *http.Server) {
 	if server.Shutdown(ctx) != nil {
 		_ = server.Close()
 	}
-	n.operators.door.shut()
+	n.operators.door.closeAndWait()
 }

@@ -32,7 +32,7 @@ type Resource struct {
 // allow, and returns every resource. What the node embeds is not among them: the node
 // creates it by itself.
 func Provision(ctx context.Context, cfg *config.Config, po ProvisionOptions, opts Options) ([]Resource, error) {
-	opts.connect(cfg)
+	opts.setConnections(cfg)
 	defer opts.network.close()
 	var all []Resource
 	if !cfg.Embedded() {

@@ -34,7 +34,7 @@ import (
 // to. A node whose account lacks its containers runs without one.
 type push struct {
 	client        *webhook.Client
-	tester        *webhook.Client // for test calls: the same but for its timeout
+	tester        *webhook.Client // for test calls: the same, with another timeout
 	engine        *delivery.Engine
 	subscriptions *subscribe.Service
 	replays       *replay.Service
@@ -62,7 +62,7 @@ const testTimeout = 20 * time.Second
 // openPush builds the push side over the store of a node. It creates the containers that are
 // missing where a key allows it. Without them the push has a fault, and no error. own is the address of
 // the node. objects are those of stores, nil if the node keeps none.
-func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, own string, objects *objectstore.Store, metrics prometheus.Registerer) (*push, error) {
+func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *nodeStore, own string, objects *objectstore.Store, metrics prometheus.Registerer) (*push, error) {
 	if opts.PullOnly {
 		return &push{}, nil
 	}
@@ -96,7 +96,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	tracer := tracing.New(opts.Traces, "push")
 	ports := delivery.Ports{
 		Streams: streams, Cursors: documents, Shards: documents,
-		Caller: newMeteredCaller(&caller{p.client, s.content, clock, cfg.Broker.TokenHeader, tracer}, metrics),
+		Caller: newMeteredCaller(&httpCaller{p.client, s.content, clock, cfg.Broker.TokenHeader, tracer}, metrics),
 	}
 	subscribers := newReceivers(cfg, streams, &subscribe.Dequeues{Requests: s, Definitions: documents}, keys, clock, metrics)
 	consumers := &callees{others: subscribers, policy: domain.BrokerPolicy(cfg.Broker.RetryDelay, cfg.Broker.MaxRetry)}
@@ -138,7 +138,7 @@ func openPush(ctx context.Context, cfg *config.Config, opts *Options, s *store, 
 	p.streams, p.definitions = streams, documents
 	p.receivers = receiverlist.New(receiverlist.Ports{Definitions: documents, Cursors: documents, Shards: documents, Streams: streams, Parties: documents}, clock)
 	p.deliveries = inspect.New(inspect.Ports{
-		Definitions: documents, Cursors: documents, Streams: streams, Receivers: subscribers, Caller: &caller{p.tester, s.content, clock, cfg.Broker.TokenHeader, tracer},
+		Definitions: documents, Cursors: documents, Streams: streams, Receivers: subscribers, Caller: &httpCaller{p.tester, s.content, clock, cfg.Broker.TokenHeader, tracer},
 	}, inspect.Options{Clock: opts.Clock})
 	return p, nil
 }
@@ -169,15 +169,15 @@ func policyOf(p *config.Push) domain.Policy {
 	return domain.QueuePolicy(p.Delays, cmp.Or(p.Attempts, len(p.Delays)))
 }
 
-// saved calls the receivers that wait for data of an actor.
-func (p *push) saved(actor domain.ActorID) {
+// notifySaved calls the receivers that wait for data of an actor.
+func (p *push) notifySaved(actor domain.ActorID) {
 	if p.engine != nil {
 		p.engine.LookAt(domain.DataStream(actor))
 	}
 }
 
-// run calls receivers until ctx ends and the calls under way have ended. Meanwhile it publishes what
-// watches are called with, and subscriptions to changes of objects.
+// run calls receivers until ctx ends and the calls under way have ended. Meanwhile it publishes the
+// notifications of watches, and those of subscriptions to changes of objects.
 func (p *push) run(ctx context.Context) {
 	if p.engine == nil {
 		return

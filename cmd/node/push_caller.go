@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A caller calls receivers over HTTP.
-type caller struct {
+// A httpCaller calls receivers over HTTP.
+type httpCaller struct {
 	client      *webhook.Client
 	content     repository.Content // has large payloads
 	clock       func() time.Time
@@ -24,7 +24,7 @@ type caller struct {
 }
 
 // Call implements [delivery.Caller].
-func (c *caller) Call(ctx context.Context, call delivery.Call) (answer domain.Answer) {
+func (c *httpCaller) Call(ctx context.Context, call delivery.Call) (answer domain.Answer) {
 	message := call.Entry.Message
 	ctx, span := c.startSpan(ctx, &call)
 	defer func() { endSpan(span, &answer) }()
@@ -42,17 +42,17 @@ func (c *caller) Call(ctx context.Context, call delivery.Call) (answer domain.An
 	}
 	t := targetOf(call.Receiver)
 	id := webhook.DeliveryID(call.Cursor, t.stream, call.Entry.Position.EntryID, call.Entry.Published)
-	return c.send(ctx, call.Receiver, &message, id, call.Attempt).Answer
+	return c.sendMessage(ctx, call.Receiver, &message, id, call.Attempt).Answer
 }
 
 // Test implements [inspect.Caller].
-func (c *caller) Test(ctx context.Context, r *delivery.Receiver, m *domain.Message) (domain.Answer, []byte) {
-	result := c.send(ctx, r, m, "msg_"+m.Attributes["id"], 0)
+func (c *httpCaller) Test(ctx context.Context, r *delivery.Receiver, m *domain.Message) (domain.Answer, []byte) {
+	result := c.sendMessage(ctx, r, m, "msg_"+m.Attributes["id"], 0)
 	return result.Answer, result.Body
 }
 
-// send calls a receiver with a message. attempts have failed before.
-func (c *caller) send(ctx context.Context, r *delivery.Receiver, m *domain.Message, id string, attempts int) webhook.Result {
+// sendMessage calls a receiver with a message. attempts have failed before.
+func (c *httpCaller) sendMessage(ctx context.Context, r *delivery.Receiver, m *domain.Message, id string, attempts int) webhook.Result {
 	t := targetOf(r)
 	var attachments []byte
 	if len(t.attachments) > 0 { // else the payload need not be parsed

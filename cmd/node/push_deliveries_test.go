@@ -23,7 +23,7 @@ func TestDeliveries_AreShownUntilTheyAreDead(t *testing.T) {
 	require.Equal(t, http.StatusCreated, status, text)
 	status, text = send(t, n, "POST", "/v1/events", "application/cloudevents+json", `{"specversion":"1.0","id":"one","source":"/tests","type":"made"}`)
 	require.Equal(t, http.StatusAccepted, status, text)
-	r.until(t, "one", "one", "one")
+	r.awaitCalls(t, "one", "one", "one")
 
 	// The fourth and last attempt is due in a minute.
 	var why struct {
@@ -126,7 +126,7 @@ func TestADeliveryOfLongAgo_IsFoundInItsTopic(t *testing.T) {
 		status, text = send(t, n, "POST", "/v1/events", "application/cloudevents-batch+json", "["+strings.Join(all, ",")+"]")
 		require.Equal(t, http.StatusAccepted, status, text)
 	}
-	r.until(t, want...)
+	r.awaitCalls(t, want...)
 	require.Eventually(t, func() bool {
 		_, text = send(t, n, "GET", "/v1/subscriptions/"+ownID, "", "")
 		return strings.Contains(text, fmt.Sprintf(`"delivered":%d`, events))

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// countWarned has a metric count the receivers of an engine that have warnings.
+// countWarned adds a metric of the receivers of engine that have warnings.
 func countWarned(engine *delivery.Engine, metrics prometheus.Registerer) {
 	for _, kind := range domain.WarningKinds {
 		promauto.With(metrics).NewGaugeFunc(prometheus.GaugeOpts{

@@ -92,10 +92,10 @@ func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID) (deliv
 		return delivery.Receiver{}, err
 	}
 	t := &target{subscription: id.String(), stream: stream, attachments: attachments}
-	if t.signers, err = r.signers(d); err != nil {
+	if t.signers, err = r.signersOf(d); err != nil {
 		return delivery.Receiver{}, err
 	}
-	if t.headers, err = r.headers(d); err != nil {
+	if t.headers, err = r.headersOf(d); err != nil {
 		return delivery.Receiver{}, err
 	}
 	found := delivery.Receiver{
@@ -147,8 +147,8 @@ func dataPolicyOf(p domain.Policy) domain.Policy {
 	return p
 }
 
-// signers returns what signs the calls of a subscription, the newest first.
-func (r *receivers) signers(d *repository.Definition) ([]signer, error) {
+// signersOf returns what signs the calls of a subscription, the newest first.
+func (r *receivers) signersOf(d *repository.Definition) ([]signer, error) {
 	var all []signer
 	for _, sealed := range []struct {
 		secret string
@@ -176,8 +176,8 @@ func (r *receivers) signers(d *repository.Definition) ([]signer, error) {
 	return all, nil
 }
 
-// headers returns the headers that the owner of a subscription has chosen.
-func (r *receivers) headers(d *repository.Definition) (map[string]string, error) {
+// headersOf returns the headers that the owner of a subscription has chosen.
+func (r *receivers) headersOf(d *repository.Definition) (map[string]string, error) {
 	if d.Headers != "" && r.keys == nil {
 		return nil, domain.Errorf(domain.Unavailable, "the headers of subscription %s are sealed, and this node has no key; set push.secret-key", d.ID)
 	}

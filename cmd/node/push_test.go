@@ -83,8 +83,8 @@ func (r *callReceiver) set(answer func(*receivedCall) int) {
 	r.answer = answer
 }
 
-// until returns the ids of the events of the calls, until all of want have come.
-func (r *callReceiver) until(t *testing.T, want ...string) []string {
+// awaitCalls returns the ids of the events of the calls, until all of want have come.
+func (r *callReceiver) awaitCalls(t *testing.T, want ...string) []string {
 	t.Helper()
 	var got []string
 	missing := slices.Clone(want)
@@ -201,7 +201,7 @@ func TestADeadReceiver_GetsRetriesWhileOthersReceive(t *testing.T) {
 		ids = append(ids, fmt.Sprint(i))
 	}
 	published(t, n, ids...)
-	require.ElementsMatch(t, ids, up.until(t, ids...))
+	require.ElementsMatch(t, ids, up.awaitCalls(t, ids...))
 	attempts := make(map[string][]string) // by event
 	for range 3 * len(ids) {
 		c := <-down.calls
@@ -253,7 +253,7 @@ func TestARestart_LosesNothing(t *testing.T) {
 	published(t, n, "later")
 	status, body = send(t, n, http.MethodPost, "/v1/subscriptions/"+id+"/resume", "", "")
 	require.Equal(t, http.StatusOK, status, body)
-	require.Equal(t, []string{"later", "waiting"}, slices.Sorted(slices.Values(r.until(t, "waiting", "later"))))
+	require.Equal(t, []string{"later", "waiting"}, slices.Sorted(slices.Values(r.awaitCalls(t, "waiting", "later"))))
 	require.NoError(t, stop())
 }
 
@@ -305,7 +305,7 @@ func TestDataAvailable_CallsTheActorOncePerCallUnderWay(t *testing.T) {
 	require.NoError(t, stop())
 	r.set(nil)
 	_, stop = start(t, cfg, node.Options{})
-	got := r.until(t, "an-actor/20")
+	got := r.awaitCalls(t, "an-actor/20")
 	require.Less(t, len(got), 10, "%v", got)
 	require.NoError(t, stop())
 }

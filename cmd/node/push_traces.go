@@ -15,7 +15,7 @@ import (
 // CloudEvent with the extension traceparent, and has a link to the span that has accepted the message; else
 // it is below the latter. Without a tracer it is the span above it. The call carries it in its header; the body and
 // the extension in it stay as they are.
-func (c *caller) startSpan(ctx context.Context, call *delivery.Call) (context.Context, trace.Span) {
+func (c *httpCaller) startSpan(ctx context.Context, call *delivery.Call) (context.Context, trace.Span) {
 	attributes, kind := call.Entry.Attributes, kindOf(call.Receiver)
 	parent, err := domain.ParseTraceContext(attributes["traceparent"], attributes["tracestate"])
 	start := tracing.Start{Name: "send " + kind, Kind: trace.SpanKindClient, Parent: parent}

@@ -40,7 +40,7 @@ var probe = func() domain.ActorID {
 
 // checkAnswers makes two reads for an actor that has no data. A store that throttles
 // requests has answered: to send the clients to other nodes would not help it.
-func (s *store) checkAnswers(ctx context.Context) error {
+func (s *nodeStore) checkAnswers(ctx context.Context) error {
 	_, err := s.NextUnacknowledged(ctx, probe, s.groups[:1])
 	switch {
 	case err == nil, errors.Is(err, domain.ErrNoData), errors.Is(err, repository.ErrFrozen), domain.KindOf(err) == domain.Busy:
@@ -53,7 +53,7 @@ func (s *store) checkAnswers(ctx context.Context) error {
 
 // checkContainers reports a container that is missing, or has other properties than
 // the hub needs. Nearly always it answers from memory.
-func (s *store) checkContainers(ctx context.Context) error {
+func (s *nodeStore) checkContainers(ctx context.Context) error {
 	if err := s.ContainersFault(ctx); err != nil {
 		return &unreadyError{reasonOfContainers(err), remedyOfContainers, nil}
 	}
@@ -69,7 +69,7 @@ func (n *Node) warnings() []api.FailedCheck {
 // format does not make the node unready: while a deployment is upgraded, the first such
 // mailbox would take every older node out of service. Clients without a token may call
 // /readyz, so only the log and check name the mailboxes.
-func (s *store) warnings() []api.FailedCheck {
+func (s *nodeStore) warnings() []api.FailedCheck {
 	_, n := s.NewerFormats(0)
 	if n == 0 {
 		return nil

@@ -30,8 +30,8 @@ func writeSecretFile(root *os.Root, name, text string) (err error) {
 	return datafolder.SyncIn(root, ".")
 }
 
-// readSecretFile reads a file that only this user may read. It fails with fs.ErrNotExist if
-// there is none. Other errors say what is wrong with it, and end with the remedy.
+// readSecretFile reads a file that only this user may read. It fails with fs.ErrNotExist if it is
+// missing. Other errors say what is wrong with it, and end with the remedy.
 func readSecretFile(root *os.Root, name, remedy string) (string, error) {
 	before, err := root.Lstat(name) // before it is opened: opening a pipe would wait
 	if err != nil {

@@ -24,23 +24,23 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A store is what stands behind the ports, and its life.
-type store struct {
+// A nodeStore is what stands behind the ports, and its life.
+type nodeStore struct {
 	*cosmos.Repository
 	db       *client.Database
 	engine   *embedded.Engine // nil: the documents are on Azure
 	dir      *content.Dir     // nil: the content is on Azure, or in memory
 	level    *level.Store
 	content  repository.Content // the hub's own
-	exchange *exchange          // with the domains
+	exchange *sharedStorage     // with the domains
 	groups   []domain.Group
 	frozen   *Frozen        // nil: the folder was not restored with --freeze
-	broken   <-chan error   // yields one if nothing can be written any more
+	broken   <-chan error   // yields an error when the disk can no longer be written
 	closers  []func() error // in the order in which things were opened
 }
 
 // close closes things in the opposite order.
-func (s *store) close() error {
+func (s *nodeStore) close() error {
 	if s == nil {
 		return nil
 	}
@@ -53,8 +53,8 @@ func (s *store) close() error {
 }
 
 // openStore opens what cfg names. A store that opens has answered once.
-func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics prometheus.Registerer) (_ *store, err error) {
-	s := &store{groups: cfg.Groups().All()}
+func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics prometheus.Registerer) (_ *nodeStore, err error) {
+	s := &nodeStore{groups: cfg.Groups().All()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -107,7 +107,7 @@ func openStore(ctx context.Context, cfg *config.Config, opts *Options, metrics p
 }
 
 // claimFolder takes the data folder for this process, and opens its identity.
-func (s *store) claimFolder(cfg *config.Config, opts *Options) error {
+func (s *nodeStore) claimFolder(cfg *config.Config, opts *Options) error {
 	if cfg.InMemory || !cfg.UsesFolder() {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (s *store) claimFolder(cfg *config.Config, opts *Options) error {
 
 // connection says where the documents are, and opens the engine if they are
 // here.
-func (s *store) connection(cfg *config.Config, opts *Options) (client.Connection, error) {
+func (s *nodeStore) connection(cfg *config.Config, opts *Options) (client.Connection, error) {
 	if cfg.Embedded() {
 		dir := ""
 		if !cfg.InMemory {
@@ -177,14 +177,14 @@ func accountConnection(cfg *config.Config, opts *Options) (client.Connection, er
 
 // openContent opens what is too big for documents: the hub's own content, and what it
 // shares with the domains.
-func (s *store) openContent(ctx context.Context, cfg *config.Config, opts *Options) (err error) {
+func (s *nodeStore) openContent(ctx context.Context, cfg *config.Config, opts *Options) (err error) {
 	if s.exchange, err = openExchange(ctx, cfg, opts); err != nil {
 		return err
 	}
 	s.closers = append(s.closers, s.exchange.close)
 	switch {
 	case cfg.InMemory:
-		s.content = opts.reports.reported(memory.NewContent())
+		s.content = opts.reports.wrapContent(memory.NewContent())
 		return nil
 	case !cfg.EmbeddedBlob():
 		s.content, err = azureBlobs(ctx, cfg, opts, cfg.Blob.ContentContainer())
@@ -194,7 +194,7 @@ func (s *store) openContent(ctx context.Context, cfg *config.Config, opts *Optio
 	if err != nil {
 		return err
 	}
-	s.dir, s.content = dir, opts.reports.reported(dir)
+	s.dir, s.content = dir, opts.reports.wrapContent(dir)
 	s.closers = append(s.closers, dir.Close)
 	if err := opts.folder.List(contentFolder); err != nil {
 		return folderFault(cfg.Data, err)
@@ -206,7 +206,7 @@ func (s *store) openContent(ctx context.Context, cfg *config.Config, opts *Optio
 // all, and checks that this version knows the level of the store and that the groups are those
 // that the store was used with. The engine of this node is its own, so there it corrects
 // containers, too.
-func (s *store) start(ctx context.Context, cfg *config.Config, opts *Options, metrics prometheus.Registerer) (err error) {
+func (s *nodeStore) start(ctx context.Context, cfg *config.Config, opts *Options, metrics prometheus.Registerer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if cfg.Embedded() || cfg.Cosmos.Key != "" {

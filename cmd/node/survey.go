@@ -16,7 +16,7 @@ import (
 const embeddedSurvey = 2 * time.Second
 
 // openSurvey returns the survey of the mailboxes. It surveys once it runs.
-func openSurvey(cfg *config.Config, opts *Options, s *store, metrics prometheus.Registerer) *survey.Survey {
+func openSurvey(cfg *config.Config, opts *Options, s *nodeStore, metrics prometheus.Registerer) *survey.Survey {
 	every := opts.SurveyEvery
 	if cfg.Embedded() {
 		every = cmp.Or(every, embeddedSurvey)

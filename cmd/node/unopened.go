@@ -32,7 +32,7 @@ const containerCheckInterval = 10 * time.Second
 // and Open may be called again. Options.ReadinessInterval is the time between two looks, if it is positive.
 func WaitForContainers(ctx context.Context, cfg *config.Config, fault error, opts Options) error {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	opts.connect(cfg)
+	opts.setConnections(cfg)
 	defer opts.network.close()
 	w := &containerWait{cfg: cfg, opts: &opts}
 	w.setFault(fault)
@@ -117,7 +117,7 @@ func (w *containerWait) serve(ctx context.Context) (stop func(), err error) {
 		running.Wait()
 	}
 	for key, address := range addresses {
-		l, err := listen(ctx, address, key)
+		l, err := openListener(ctx, address, key)
 		if err != nil {
 			stop()
 			return nil, err

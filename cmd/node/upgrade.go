@@ -20,7 +20,7 @@ type LevelUpgrade struct {
 	level   *level.Store
 	alone   bool // no node works on the store
 	levels  level.Table
-	closers *store
+	closers *nodeStore
 	network *network
 }
 
@@ -31,8 +31,8 @@ func OpenLevelUpgrade(ctx context.Context, cfg config.Config, opts Options) (u *
 		return nil, err
 	}
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	opts.connect(&cfg)
-	u = &LevelUpgrade{alone: cfg.Embedded(), levels: opts.levelTable(), closers: &store{}, network: opts.network}
+	opts.setConnections(&cfg)
+	u = &LevelUpgrade{alone: cfg.Embedded(), levels: opts.levelTable(), closers: &nodeStore{}, network: opts.network}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, u.Close())

@@ -25,7 +25,7 @@ type watches struct {
 
 // openWatches returns the use cases of watches over the push side of a node. own is the address of the
 // node.
-func (p *push) openWatches(cfg *config.Config, opts *Options, s *store, documents *pushstore.Store, objects *objectstore.Store, streams repository.Streams, own string) (*watches, error) {
+func (p *push) openWatches(cfg *config.Config, opts *Options, s *nodeStore, documents *pushstore.Store, objects *objectstore.Store, streams repository.Streams, own string) (*watches, error) {
 	w := &watches{policy: cfg.Watches.Policy()}
 	text := cfg.Watches.Base
 	if text == "" {
@@ -59,8 +59,8 @@ func (p *push) checkWatchURL(ctx context.Context, url string) error {
 	return domain.Errorf(domain.KindOf(err), "%s", strings.TrimPrefix(err.Error(), "/callback_url: "))
 }
 
-// receiver returns the receiver of the cursor of a watch.
-func (w *watches) receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
+// receiverOf returns the receiver of the cursor of a watch.
+func (w *watches) receiverOf(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
 	found, err := w.service.Callee(ctx, cursor)
 	if err != nil {
 		return delivery.Receiver{}, err
@@ -75,7 +75,7 @@ type watcher struct {
 }
 
 // callWatch notifies a watch of a change.
-func (c *caller) callWatch(ctx context.Context, to *watcher, call *delivery.Call) domain.Answer {
+func (c *httpCaller) callWatch(ctx context.Context, to *watcher, call *delivery.Call) domain.Answer {
 	at := call.Entry.Position.EntryID
 	change, err := domain.ChangeOf(&call.Entry.Message, at.Number)
 	if err != nil {

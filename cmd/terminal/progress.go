@@ -45,7 +45,7 @@ func (p *Progress) Add(events int, bytes int64) {
 	}
 	switch {
 	case p.Watched:
-		p.Draw(p.bar())
+		p.Draw(p.barLine())
 	case p.events-p.printed >= linesEvery:
 		p.printed = p.events
 		fmt.Fprintf(p, "%s %d events\n", p.past, p.events)
@@ -58,9 +58,9 @@ func (p *Progress) Printf(format string, args ...any) {
 	fmt.Fprintf(p, format+"\n", args...)
 }
 
-// bar returns one line: what is done, the bar, and the numbers. Without a total there is
+// barLine returns one line: what is done, the bar, and the numbers. Without a total there is
 // no bar.
-func (p *Progress) bar() string {
+func (p *Progress) barLine() string {
 	const width = 30
 	line := p.drawing
 	if p.total > 0 {
@@ -70,13 +70,13 @@ func (p *Progress) bar() string {
 	}
 	switch {
 	case p.inBytes && p.total > 0:
-		line += fmt.Sprintf(" %.1f of %.1f MB", megabytes(p.done), megabytes(p.total))
+		line += fmt.Sprintf(" %.1f of %.1f MB", inMegabytes(p.done), inMegabytes(p.total))
 	case p.inBytes:
-		line += fmt.Sprintf(" %.1f MB", megabytes(p.done))
+		line += fmt.Sprintf(" %.1f MB", inMegabytes(p.done))
 	default:
 		line += fmt.Sprintf(" %d of %d", p.done, p.total)
 	}
 	return Clip(line, p.Columns()-1)
 }
 
-func megabytes(n int64) float64 { return float64(n) / (1 << 20) }
+func inMegabytes(n int64) float64 { return float64(n) / (1 << 20) }

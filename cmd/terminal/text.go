@@ -42,11 +42,11 @@ func CountOf(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	return thousands(n) + " " + thing + "s"
+	return groupThousands(n) + " " + thing + "s"
 }
 
-// thousands groups the digits of n, which is not negative, by three.
-func thousands(n int64) string {
+// groupThousands groups the digits of n, which is not negative, by three.
+func groupThousands(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]

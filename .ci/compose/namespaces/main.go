@@ -31,7 +31,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "namespaces: want the compose file, and the folder of the image's files")
 		os.Exit(2)
 	}
-	if err := run(ctx, os.Args[1], os.Args[2]); err != nil {
+	if err := runTrial(ctx, os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "namespaces:", err)
 		os.Exit(1)
 	}
@@ -59,8 +59,8 @@ type service struct {
 	err    error         // of its exit, once it has exited
 }
 
-func run(ctx context.Context, file, image string) (err error) {
-	project, err := load(ctx, file)
+func runTrial(ctx context.Context, file, image string) (err error) {
+	project, err := loadProject(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -74,22 +74,22 @@ func run(ctx context.Context, file, image string) (err error) {
 	if t.folder, err = os.MkdirTemp("", "messagehub-compose-"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, t.stop(), t.remove()) }()
-	if err := t.connect(); err != nil {
+	defer func() { err = errors.Join(err, t.stopServices(), t.removeFiles()) }()
+	if err := t.createNetwork(); err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := t.start(ctx); err != nil {
+	if err := t.startServices(ctx); err != nil {
 		return err
 	}
-	if err := t.await(ctx, "actor", "dequeued "); err != nil {
+	if err := t.waitForText(ctx, "actor", "dequeued "); err != nil {
 		return err
 	}
 	fmt.Printf("from the first command to the first confirmed message: %s\n", time.Since(began).Round(time.Millisecond))
-	return errors.Join(t.await(ctx, "domain", "notice: "), t.checkLogs())
+	return errors.Join(t.waitForText(ctx, "domain", "notice: "), t.checkLogs())
 }
 
-func load(ctx context.Context, file string) (*types.Project, error) {
+func loadProject(ctx context.Context, file string) (*types.Project, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -99,33 +99,35 @@ func load(ctx context.Context, file string) (*types.Project, error) {
 	})
 }
 
-// execute runs a command of the system.
-func execute(name string, args ...string) error {
+// runSystemCommand runs a command of the system.
+func runSystemCommand(name string, args ...string) error {
 	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
 	}
 	return nil
 }
 
-func (t *trial) namespace(name string) string { return fmt.Sprintf("mh%d-%s", os.Getpid(), name) }
-func (t *trial) root(name string) string      { return filepath.Join(t.folder, "root", name) }
-func (t *trial) volume(name string) string    { return filepath.Join(t.folder, "volume", name) }
-func (t *trial) log(name string) string       { return filepath.Join(t.folder, name+".log") }
+func (t *trial) networkNamespace(name string) string {
+	return fmt.Sprintf("mh%d-%s", os.Getpid(), name)
+}
+func (t *trial) rootFolder(name string) string   { return filepath.Join(t.folder, "root", name) }
+func (t *trial) volumeFolder(name string) string { return filepath.Join(t.folder, "volume", name) }
+func (t *trial) logFile(name string) string      { return filepath.Join(t.folder, name+".log") }
 
-// connect makes the network of the services, and their files.
-func (t *trial) connect() error {
+// createNetwork makes the network of the services, and their files.
+func (t *trial) createNetwork() error {
 	hosts := "127.0.0.1 localhost\n"
 	for i, name := range t.names {
 		hosts += fmt.Sprintf("%s.%d %s\n", t.subnet, i+2, name)
 	}
-	if err := execute("ip", "link", "add", t.bridge, "type", "bridge"); err != nil {
+	if err := runSystemCommand("ip", "link", "add", t.bridge, "type", "bridge"); err != nil {
 		return err
 	}
-	if err := execute("ip", "link", "set", t.bridge, "up"); err != nil {
+	if err := runSystemCommand("ip", "link", "set", t.bridge, "up"); err != nil {
 		return err
 	}
 	for i, name := range t.names {
-		ns, outer := t.namespace(name), fmt.Sprintf("mh%d.%d", i, os.Getpid())
+		ns, outer := t.networkNamespace(name), fmt.Sprintf("mh%d.%d", i, os.Getpid())
 		for _, args := range [][]string{
 			{"netns", "add", ns},
 			{"link", "add", outer, "type", "veth", "peer", "name", "eth0", "netns", ns},
@@ -134,7 +136,7 @@ func (t *trial) connect() error {
 			{"-n", ns, "link", "set", "eth0", "up"},
 			{"-n", ns, "link", "set", "lo", "up"},
 		} {
-			if err := execute("ip", args...); err != nil {
+			if err := runSystemCommand("ip", args...); err != nil {
 				return err
 			}
 		}
@@ -147,11 +149,11 @@ func (t *trial) connect() error {
 
 // makeFiles copies the image for a service, and makes its volumes.
 func (t *trial) makeFiles(name, hosts string) error {
-	root := t.root(name)
+	root := t.rootFolder(name)
 	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil {
 		return err
 	}
-	if err := execute("cp", "-a", t.image, root); err != nil {
+	if err := runSystemCommand("cp", "-a", t.image, root); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Join(root, "etc"), 0o755); err != nil {
@@ -164,22 +166,22 @@ func (t *trial) makeFiles(name, hosts string) error {
 		if err := os.MkdirAll(filepath.Join(root, v.Target), 0o755); err != nil {
 			return err
 		}
-		if _, err := os.Stat(t.volume(v.Source)); err == nil {
+		if _, err := os.Stat(t.volumeFolder(v.Source)); err == nil {
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(t.volume(v.Source)), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(t.volumeFolder(v.Source)), 0o755); err != nil {
 			return err
 		}
 		// A new volume is a copy of the folder that it covers.
-		if err := execute("cp", "-a", filepath.Join(t.image, "data"), t.volume(v.Source)); err != nil {
+		if err := runSystemCommand("cp", "-a", filepath.Join(t.image, "data"), t.volumeFolder(v.Source)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// start starts each service once those that it depends on are healthy, or have ended.
-func (t *trial) start(ctx context.Context) error {
+// startServices starts each service once those that it depends on are healthy, or have ended.
+func (t *trial) startServices(ctx context.Context) error {
 	for len(t.order) < len(t.names) {
 		before := len(t.order)
 		for _, name := range t.names {
@@ -219,24 +221,24 @@ func (t *trial) awaitDependencies(ctx context.Context, name string) error {
 			err = t.awaitEnd(dependency)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w\n%s", dependency, err, t.text(dependency))
+			return fmt.Errorf("%s: %w\n%s", dependency, err, t.readLog(dependency))
 		}
 	}
 	return nil
 }
 
-// command returns a command inside a service.
-func (t *trial) command(name string, args []string) *exec.Cmd {
-	s, root := t.services[name], t.root(name)
+// newCommand returns a command inside a service.
+func (t *trial) newCommand(name string, args []string) *exec.Cmd {
+	s, root := t.services[name], t.rootFolder(name)
 	script := ""
 	for _, v := range s.Volumes {
-		script += fmt.Sprintf("mount --bind '%s' '%s%s'; ", t.volume(v.Source), root, v.Target)
+		script += fmt.Sprintf("mount --bind '%s' '%s%s'; ", t.volumeFolder(v.Source), root, v.Target)
 		if v.ReadOnly {
 			script += fmt.Sprintf("mount -o remount,bind,ro '%s%s'; ", root, v.Target)
 		}
 	}
 	script += fmt.Sprintf(`cd '%s/data'; exec chroot --userspec=65532:65532 '%s' "$@"`, root, root)
-	cmd := exec.Command("ip", append([]string{"netns", "exec", t.namespace(name), "/bin/sh", "-ec", script, "sh"}, args...)...)
+	cmd := exec.Command("ip", append([]string{"netns", "exec", t.networkNamespace(name), "/bin/sh", "-ec", script, "sh"}, args...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "MESSAGEHUB_DATA=/data"} // as in the image
 	for _, key := range slices.Sorted(maps.Keys(s.Environment)) {
 		if value := s.Environment[key]; value != nil {
@@ -247,12 +249,12 @@ func (t *trial) command(name string, args []string) *exec.Cmd {
 }
 
 func (t *trial) startService(name string) error {
-	log, err := os.Create(t.log(name))
+	log, err := os.Create(t.logFile(name))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	s := &service{cmd: t.command(name, append([]string{"/usr/bin/messagehub"}, t.services[name].Command...)), exited: make(chan struct{})}
+	s := &service{cmd: t.newCommand(name, append([]string{"/usr/bin/messagehub"}, t.services[name].Command...)), exited: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	if err := s.cmd.Start(); err != nil {
 		return err
@@ -265,9 +267,9 @@ func (t *trial) startService(name string) error {
 	return nil
 }
 
-// text returns what a service has written.
-func (t *trial) text(name string) string {
-	text, err := os.ReadFile(t.log(name))
+// readLog returns what a service has written.
+func (t *trial) readLog(name string) string {
+	text, err := os.ReadFile(t.logFile(name))
 	if err != nil {
 		return err.Error()
 	}
@@ -288,26 +290,26 @@ func (t *trial) awaitEnd(name string) error {
 // awaitHealth runs the health check of a service until it succeeds.
 func (t *trial) awaitHealth(ctx context.Context, name string) error {
 	test := t.services[name].HealthCheck.Test
-	return t.poll(ctx, name, func() error {
-		if out, err := t.command(name, test[1:]).CombinedOutput(); err != nil {
+	return t.pollService(ctx, name, func() error {
+		if out, err := t.newCommand(name, test[1:]).CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 		return nil
 	})
 }
 
-// await returns once a service has written a text.
-func (t *trial) await(ctx context.Context, name, text string) error {
-	return t.poll(ctx, name, func() error {
-		if !strings.Contains(t.text(name), text) {
-			return fmt.Errorf("%s has not written %q:\n%s", name, text, t.text(name))
+// waitForText returns once a service has written a text.
+func (t *trial) waitForText(ctx context.Context, name, text string) error {
+	return t.pollService(ctx, name, func() error {
+		if !strings.Contains(t.readLog(name), text) {
+			return fmt.Errorf("%s has not written %q:\n%s", name, text, t.readLog(name))
 		}
 		return nil
 	})
 }
 
-// poll repeats a check of a service that runs until it succeeds.
-func (t *trial) poll(ctx context.Context, name string, check func() error) error {
+// pollService repeats a check of a service that runs until it succeeds.
+func (t *trial) pollService(ctx context.Context, name string, check func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	ticker := time.NewTicker(50 * time.Millisecond)
@@ -331,15 +333,15 @@ var warning = regexp.MustCompile(`.*("level":"(WARN|ERROR)"|level=(WARN|ERROR)|w
 
 func (t *trial) checkLogs() error {
 	for _, name := range t.names {
-		if found := warning.FindString(t.text(name)); found != "" {
+		if found := warning.FindString(t.readLog(name)); found != "" {
 			return fmt.Errorf("%s has logged: %s", name, found)
 		}
 	}
 	return nil
 }
 
-// stop stops the services that run, the last one first.
-func (t *trial) stop() error {
+// stopServices stops the services that run, the last one first.
+func (t *trial) stopServices() error {
 	var errs []error
 	for _, name := range slices.Backward(t.order) {
 		s := t.running[name]
@@ -360,16 +362,16 @@ func (t *trial) stop() error {
 	return errors.Join(errs...)
 }
 
-// remove removes the network and the files.
-func (t *trial) remove() error {
+// removeFiles removes the network and the files.
+func (t *trial) removeFiles() error {
 	var errs []error
 	for _, name := range t.names {
-		if _, err := os.Stat("/run/netns/" + t.namespace(name)); err == nil {
-			errs = append(errs, execute("ip", "netns", "del", t.namespace(name)))
+		if _, err := os.Stat("/run/netns/" + t.networkNamespace(name)); err == nil {
+			errs = append(errs, runSystemCommand("ip", "netns", "del", t.networkNamespace(name)))
 		}
 	}
 	if _, err := os.Stat("/sys/class/net/" + t.bridge); err == nil {
-		errs = append(errs, execute("ip", "link", "del", t.bridge))
+		errs = append(errs, runSystemCommand("ip", "link", "del", t.bridge))
 	}
 	return errors.Join(append(errs, os.RemoveAll(t.folder))...)
 }

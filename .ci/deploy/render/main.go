@@ -33,13 +33,13 @@ func main() {
 		return nil
 	})
 	flag.Parse()
-	if err := run(os.Stdout, *folder, *release, *namespace, files, *onlySettings); err != nil {
+	if err := renderChart(os.Stdout, *folder, *release, *namespace, files, *onlySettings); err != nil {
 		fmt.Fprintf(os.Stderr, "render the chart: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(w io.Writer, folder, release, namespace string, files []string, onlySettings bool) error {
+func renderChart(w io.Writer, folder, release, namespace string, files []string, onlySettings bool) error {
 	c, err := loader.Load(folder)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ func TestRun_PrintsObjectsOrSettings(t *testing.T) {
 	files := []string{filepath.Join(chartFolder, "ci/embedded-values.yaml"), more}
 	for onlySettings, want := range map[bool]string{false: "\nkind: StatefulSet\n", true: "\nretention: 36h\n"} {
 		var out strings.Builder
-		if err := run(&out, chartFolder, "hub", "market", files, onlySettings); err != nil {
+		if err := renderChart(&out, chartFolder, "hub", "market", files, onlySettings); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), want) || strings.Contains(out.String(), "kind:") == onlySettings {
@@ -42,7 +42,7 @@ func TestRun_SaysWhatIsWrong(t *testing.T) {
 		{"missing", nil, "missing"},
 	} {
 		var out strings.Builder
-		if err := run(&out, c.folder, "hub", "market", c.files, false); err == nil || !strings.Contains(err.Error(), c.want) || out.Len() > 0 {
+		if err := renderChart(&out, c.folder, "hub", "market", c.files, false); err == nil || !strings.Contains(err.Error(), c.want) || out.Len() > 0 {
 			t.Errorf("want %q, got %v and %q", c.want, err, out.String())
 		}
 	}

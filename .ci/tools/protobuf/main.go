@@ -31,18 +31,18 @@ const top = "../.."
 func main() {
 	check := flag.Bool("check", false, "write nothing; fail if a file is not up to date")
 	flag.Parse()
-	if err := run(context.Background(), *check, flag.Args()); err != nil {
+	if err := generateAll(context.Background(), *check, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "protobuf:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, check bool, files []string) error {
-	request, err := compile(ctx, files)
+func generateAll(ctx context.Context, check bool, files []string) error {
+	request, err := compileFiles(ctx, files)
 	if err != nil {
 		return err
 	}
-	response, err := generate(ctx, request)
+	response, err := runPlugin(ctx, request)
 	if err != nil {
 		return err
 	}
@@ -61,9 +61,9 @@ func run(ctx context.Context, check bool, files []string) error {
 	return nil
 }
 
-// compile returns what protoc would ask of a plugin. Comments go along, since
+// compileFiles returns what protoc would ask of a plugin. Comments go along, since
 // the Go code repeats them.
-func compile(ctx context.Context, files []string) (*pluginpb.CodeGeneratorRequest, error) {
+func compileFiles(ctx context.Context, files []string) (*pluginpb.CodeGeneratorRequest, error) {
 	compiler := protocompile.Compiler{
 		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{top}}),
 		SourceInfoMode: protocompile.SourceInfoStandard,
@@ -83,8 +83,8 @@ func compile(ctx context.Context, files []string) (*pluginpb.CodeGeneratorReques
 	}, nil
 }
 
-// generate asks the plugin.
-func generate(ctx context.Context, request *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorResponse, error) {
+// runPlugin asks the plugin.
+func runPlugin(ctx context.Context, request *pluginpb.CodeGeneratorRequest) (*pluginpb.CodeGeneratorResponse, error) {
 	input, err := proto.Marshal(request)
 	if err != nil {
 		return nil, err

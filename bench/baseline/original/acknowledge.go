@@ -40,8 +40,8 @@ func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, 
 	return repository.Acknowledged{Bundle: b}, r.bundles.Replace(ctx, item.Recipient, item.ID, item, "")
 }
 
-// advance moves a drawer past a bundle, and the catalog with it. That somebody else has
-// moved the drawer is taken for a Dequeue that came first.
+// advance moves a drawer past a bundle, and the catalog with it. That another caller has moved the
+// drawer is taken for a Dequeue that came first.
 func (r *Repository) advance(ctx context.Context, key domain.CabinetKey, a affected) error {
 	d := a.UpdatedDrawer
 	d.ETag = ""
@@ -64,7 +64,7 @@ func (r *Repository) pointBehind(ctx context.Context, key domain.CabinetKey, a a
 	case d.Position == r.options.DrawerCapacity:
 		return nil
 	default:
-		next, found, err := items.First[event](ctx, r.cabinets, d.ID, items.Query{
+		next, found, err := items.First[eventItem](ctx, r.cabinets, d.ID, items.Query{
 			Text:   "SELECT * FROM c ORDER BY c.sequenceNumber OFFSET @position LIMIT 1",
 			Params: map[string]any{"@position": d.Position},
 		})
@@ -78,7 +78,7 @@ func (r *Repository) pointBehind(ctx context.Context, key domain.CabinetKey, a a
 // deleteEntries deletes the entries that led to a bundle.
 func (r *Repository) deleteEntries(ctx context.Context, key domain.CabinetKey, first domain.Sequence) error {
 	partition := catalogKey(key.Recipient.String(), key.Origin.String())
-	entries, err := items.All[entry](ctx, r.catalog, partition, items.Query{
+	entries, err := items.All[catalogEntry](ctx, r.catalog, partition, items.Query{
 		Text:   "SELECT * FROM c WHERE c.contentType = @contentType AND c.nextSequenceNumber = @first",
 		Params: map[string]any{"@contentType": key.ContentType.String(), "@first": first},
 	})

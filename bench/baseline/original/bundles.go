@@ -14,7 +14,7 @@ import (
 
 // Add implements [repository.Bundles].
 func (r *Repository) Add(ctx context.Context, b domain.Bundle, of repository.Run) (domain.Bundle, error) {
-	run, ok := of.(*run)
+	run, ok := of.(*cabinetRun)
 	if !ok || run.r != r {
 		return domain.Bundle{}, domain.Errorf(domain.Invalid, "add bundle: its run is of another store")
 	}
@@ -55,7 +55,7 @@ func (r *Repository) triggered(ctx context.Context, b *domain.Bundle) error {
 		return err
 	}
 	// An id that is in use was found out first.
-	var used bundle
+	var used bundleItem
 	found, err = r.bundles.Read(ctx, b.Cabinet.Recipient.String(), b.ID.String(), &used)
 	switch {
 	case err != nil:
@@ -67,12 +67,12 @@ func (r *Repository) triggered(ctx context.Context, b *domain.Bundle) error {
 	}
 }
 
-func newBundle(b *domain.Bundle, run *run) (*bundle, error) {
+func newBundle(b *domain.Bundle, run *cabinetRun) (*bundleItem, error) {
 	port, err := json.Marshal(items.BundleOf(b))
 	if err != nil {
 		return nil, fmt.Errorf("add bundle: %w", err)
 	}
-	item := &bundle{
+	item := &bundleItem{
 		ID: b.ID.String(), ProcessID: processID(b), Recipient: b.Cabinet.Recipient.String(),
 		Origin: b.Cabinet.Origin.String(), ContentType: b.Cabinet.ContentType.String(),
 		DocumentTypes: b.MessageType(), AffectedDrawers: run.take(b.Count), Port: string(port),
@@ -88,8 +88,8 @@ func newBundle(b *domain.Bundle, run *run) (*bundle, error) {
 }
 
 // open asks for a bundle that is open. All queries for one are this one.
-func (r *Repository) open(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundle, error) {
-	item, found, err := items.First[bundle](ctx, r.bundles, recipient.String(), items.Query{
+func (r *Repository) open(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleItem, error) {
+	item, found, err := items.First[bundleItem](ctx, r.bundles, recipient.String(), items.Query{
 		Text:   "SELECT * FROM c WHERE c.id = @id AND c.recipient = @recipient AND c.dequeued = false",
 		Params: map[string]any{"@id": id.String(), "@recipient": recipient.String()},
 	})

@@ -24,18 +24,18 @@
 //   - Acknowledge reads the bundle three times, replaces the drawers, if they still have
 //     the etag that the Peek saw, puts the catalog right, and replaces the bundle whole.
 //
-// Where it differs from what it is a picture of:
+// Where it differs from the original:
 //
 //   - A trigger made sure of the single open bundle; we have none, so a query of the same
 //     price goes before the create. Two Adds at once may both succeed.
 //   - The client of the original grouped the requests of a fill by a hundred on their way.
 //     They cost the same units, but more round trips here: up to 128 are under way for
 //     each cabinet. Counts of requests are counts of what was asked for.
-//   - A drawer that the count shows to be full is left alone. The original went on filling
-//     it, one event at a time and without a limit, if it had become full exactly at the end
-//     of a Save; so six drawers would never have come about here.
-//   - Its Peek went on with a bundle as soon as the drawers that it needs were read, and let
-//     the other reads run. Here it waits for all six, which are read at the same time.
+//   - A drawer that the count shows to be full is left alone. The original kept filling it, one
+//     event at a time and without a limit, if it had become full exactly at the end of a Save; so
+//     six drawers would never have come about here.
+//   - Its Peek continued with a bundle as soon as the drawers that it needs were read, and let the
+//     other reads run. Here it waits for all six, which are read at the same time.
 //   - What it kept elsewhere is left out, to its advantage: the list of ids in the blob
 //     store, and the second write of the bundle once its domain had answered.
 //   - An open bundle's events are read again from its drawers, where the original had the
@@ -46,11 +46,11 @@
 // One process ingests, as there was one: Saves take turns. Ingest is its batch, of events
 // for any recipients.
 //
-// What it promises is listed by its conformance test. The faults of the original that are
-// kept, because mending them would make it something else: a Save that fails between event
-// and entry leaves a cabinet that is never served, and numbers that are used again; an entry that is not of the first event
-// is deleted, and the answer is that there is no data; ids that are twice in one Save may
-// make it fail; a run that is outdated may open a bundle; bundles are written without a
-// condition; and it does not know how much waits: a Next counts what it has read, what is
-// behind an acknowledged bundle is said to be nothing, and Queues fails.
+// What it promises is listed by its conformance test. The faults of the original that are kept,
+// because a repair would make it something else: a Save that fails between event and entry leaves a
+// cabinet that is never served, and numbers that are used again; an entry that is not of the first
+// event is deleted, and the answer is that there is no data; ids that are twice in one Save may
+// make it fail; a run that is outdated may open a bundle; bundles are written without a condition;
+// and it does not know how much waits: a Next counts what it has read, what is behind an
+// acknowledged bundle is said to be nothing, and Queues fails.
 package original

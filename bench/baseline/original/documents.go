@@ -33,17 +33,17 @@ const (
 	watermarkKey = "SequenceNumber"
 )
 
-// An entry of the catalog points at a drawer by the number of its first unacknowledged
+// A catalogEntry of the catalog points at a drawer by the number of its first unacknowledged
 // event.
-type entry struct {
+type catalogEntry struct {
 	ID                 string          `json:"id"`
 	PartitionKey       string          `json:"partitionKey"`
 	ContentType        string          `json:"contentType"`
 	NextSequenceNumber domain.Sequence `json:"nextSequenceNumber"`
 }
 
-// A drawer holds events. How many, only a count tells.
-type drawer struct {
+// A drawerItem holds events. Only a count query shows how many.
+type drawerItem struct {
 	ID           string          `json:"id"`
 	PartitionKey string          `json:"partitionKey"`
 	Position     int             `json:"position"` // events acknowledged
@@ -51,8 +51,8 @@ type drawer struct {
 	ETag         azcore.ETag     `json:"_etag,omitempty"`
 }
 
-// An event is one event.
-type event struct {
+// An eventItem is one event.
+type eventItem struct {
 	ID               string          `json:"id"`
 	PartitionKey     string          `json:"partitionKey"` // the drawer
 	Recipient        string          `json:"recipient"`
@@ -62,26 +62,26 @@ type event struct {
 	SupportsBundling bool            `json:"supportsBundling"`
 	RelativeWeight   domain.Weight   `json:"relativeWeight"`
 	DocumentType     string          `json:"documentType"`
-	Payload          *section        `json:"payload,omitempty"` // the original had none
+	Payload          *payloadSection `json:"payload,omitempty"` // the original had none
 	Timestamp        int64           `json:"_ts,omitempty"`
 }
 
-// A section says where a payload lies in the content store.
-type section repository.Section
+// A payloadSection says where a payload lies in the content store.
+type payloadSection repository.Section
 
-func newEvent(e *numbered, drawer string) event {
-	item := event{
+func newEvent(e *numbered, drawer string) eventItem {
+	item := eventItem{
 		ID: e.ID.String(), PartitionKey: drawer, Recipient: e.Recipient.String(), Origin: e.Origin.String(),
 		ContentType: e.ContentType.String(), SequenceNumber: e.number, SupportsBundling: e.SupportsBundling,
 		RelativeWeight: e.Weight, DocumentType: e.DocumentType.String(),
 	}
 	if !e.payload.IsZero() {
-		item.Payload = (*section)(&e.payload)
+		item.Payload = (*payloadSection)(&e.payload)
 	}
 	return item
 }
 
-func (item *event) stored() (repository.StoredEvent, error) {
+func (item *eventItem) stored() (repository.StoredEvent, error) {
 	e, err := items.Words{
 		ID: item.ID, Recipient: item.Recipient, Origin: item.Origin, ContentType: item.ContentType, DocumentType: item.DocumentType,
 	}.Event()
@@ -113,8 +113,8 @@ func newUniqueID(e *numbered, drawer string) uniqueID {
 	}
 }
 
-// A bundle lists all that it consists of.
-type bundle struct {
+// A bundleItem lists all that it consists of.
+type bundleItem struct {
 	ID                    string     `json:"id"`
 	ProcessID             string     `json:"processId"`
 	Recipient             string     `json:"recipient"`
@@ -131,13 +131,13 @@ type bundle struct {
 
 // An affected drawer is one that a bundle has taken events from.
 type affected struct {
-	UpdatedDrawer                     drawer          `json:"updatedDrawer"`       // behind the bundle, with the etag that it had before
-	UpdatedCatalogEntry               *entry          `json:"updatedCatalogEntry"` // for the event behind the bundle, if there was one
+	UpdatedDrawer                     drawerItem      `json:"updatedDrawer"`       // behind the bundle, with the etag that it had before
+	UpdatedCatalogEntry               *catalogEntry   `json:"updatedCatalogEntry"` // for the event behind the bundle, if there was one
 	InitialCatalogEntrySequenceNumber domain.Sequence `json:"initialCatalogEntrySequenceNumber"`
 }
 
 // domain returns the bundle for the port.
-func (item *bundle) domain() (domain.Bundle, error) {
+func (item *bundleItem) domain() (domain.Bundle, error) {
 	id, err := domain.ParseBundleID(item.ID)
 	var b items.Bundle
 	if err == nil {

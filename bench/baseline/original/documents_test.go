@@ -16,7 +16,7 @@ func TestTheLargestBundleFitsIntoADocument(t *testing.T) {
 	var stretches []stretch
 	number := domain.Sequence(0)
 	for range drawersPerPeek {
-		s := stretch{drawer: drawer{ID: repositorytest.NewEventID().String(), OrderBy: number + 1}}
+		s := stretch{drawerItem: drawerItem{ID: repositorytest.NewEventID().String(), OrderBy: number + 1}}
 		for _, e := range repositorytest.Events(drawerCapacity, actor) {
 			number++
 			s.events = append(s.events, repository.StoredEvent{Event: e, Sequence: number})

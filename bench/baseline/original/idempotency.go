@@ -10,7 +10,7 @@ import (
 
 // receive notes that an event was received, to lie in a drawer, and finds out whether it
 // was before. What was noted of an event that is not there counts for nothing.
-func (r *Repository) receive(ctx context.Context, e *numbered, drawer string) (outcome, error) {
+func (r *Repository) receive(ctx context.Context, e *numbered, drawer string) (saveOutcome, error) {
 	mine := newUniqueID(e, drawer)
 	err := r.idempotency.Create(ctx, mine.PartitionKey, mine)
 	if items.Status(err) != http.StatusConflict {
@@ -24,7 +24,7 @@ func (r *Repository) receive(ctx context.Context, e *numbered, drawer string) (o
 	if err != nil {
 		return undecided, err
 	}
-	var stored event
+	var stored eventItem
 	found, err = r.cabinets.Read(ctx, earlier.DrawerID, mine.ID, &stored)
 	switch {
 	case err != nil:

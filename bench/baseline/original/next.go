@@ -56,7 +56,7 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 }
 
 // openLongest returns the bundle of origins that has been open longest.
-func (r *Repository) openLongest(ctx context.Context, recipient domain.ActorID, origins []string) (bundle, bool, error) {
+func (r *Repository) openLongest(ctx context.Context, recipient domain.ActorID, origins []string) (bundleItem, bool, error) {
 	query := items.Query{
 		Text:   "SELECT TOP 1 * FROM c WHERE c.recipient = @recipient AND c.dequeued = false",
 		Params: map[string]any{"@recipient": recipient.String()},
@@ -65,17 +65,17 @@ func (r *Repository) openLongest(ctx context.Context, recipient domain.ActorID, 
 		query.AddIn("c.origin", origins)
 	}
 	query.Text += " ORDER BY c._ts"
-	return items.First[bundle](ctx, r.bundles, recipient.String(), query)
+	return items.First[bundleItem](ctx, r.bundles, recipient.String(), query)
 }
 
 // firstEntry returns the entry of the catalog with the smallest number, of all origins;
 // nil if there is none.
-func (r *Repository) firstEntry(ctx context.Context, recipient domain.ActorID, origins []string) (*entry, string, error) {
-	firsts := make([]*entry, len(origins))
+func (r *Repository) firstEntry(ctx context.Context, recipient domain.ActorID, origins []string) (*catalogEntry, string, error) {
+	firsts := make([]*catalogEntry, len(origins))
 	all, ctx := errgroup.WithContext(ctx)
 	for i, origin := range origins {
 		all.Go(func() error {
-			e, found, err := items.First[entry](ctx, r.catalog, catalogKey(recipient.String(), origin), items.Query{
+			e, found, err := items.First[catalogEntry](ctx, r.catalog, catalogKey(recipient.String(), origin), items.Query{
 				Text: "SELECT TOP 1 * FROM c ORDER BY c.nextSequenceNumber",
 			})
 			if found {
@@ -87,7 +87,7 @@ func (r *Repository) firstEntry(ctx context.Context, recipient domain.ActorID, o
 	if err := all.Wait(); err != nil {
 		return nil, "", err
 	}
-	var first *entry
+	var first *catalogEntry
 	of := ""
 	for i, e := range firsts {
 		if e != nil && (first == nil || e.NextSequenceNumber < first.NextSequenceNumber) {
@@ -99,14 +99,14 @@ func (r *Repository) firstEntry(ctx context.Context, recipient domain.ActorID, o
 
 // A stretch is what waits in a drawer.
 type stretch struct {
-	drawer
+	drawerItem
 	events []repository.StoredEvent
 }
 
 // readDrawers reads what is visible and not acknowledged in the first drawers of a cabinet
 // that are not used up, all of them at the same time.
 func (r *Repository) readDrawers(ctx context.Context, key domain.CabinetKey, visible domain.Sequence) ([]stretch, error) {
-	drawers, err := items.All[drawer](ctx, r.cabinets, cabinetKey(key), items.Query{
+	drawers, err := items.All[drawerItem](ctx, r.cabinets, cabinetKey(key), items.Query{
 		Text:   fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.position < @capacity ORDER BY c.orderBy", drawersPerPeek),
 		Params: map[string]any{"@capacity": r.options.DrawerCapacity},
 	})
@@ -131,7 +131,7 @@ func (r *Repository) readDrawers(ctx context.Context, key domain.CabinetKey, vis
 
 func (r *Repository) readDrawer(ctx context.Context, drawer string, q items.Query) ([]repository.StoredEvent, error) {
 	var events []repository.StoredEvent
-	for item, err := range items.Each[event](ctx, r.cabinets, drawer, q) {
+	for item, err := range items.Each[eventItem](ctx, r.cabinets, drawer, q) {
 		var e repository.StoredEvent
 		if err == nil {
 			e, err = item.stored()

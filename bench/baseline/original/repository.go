@@ -21,8 +21,8 @@ const (
 	bundleContainer      = "bundle"
 )
 
-// Provision creates the database, if it is missing, and the containers in it, each with
-// so many request units a second.
+// Provision creates the database, if it is missing, and the containers in it, each with throughput
+// request units a second.
 func Provision(ctx context.Context, client *azcosmos.Client, database string, throughput int32) error {
 	return items.Provision(ctx, client, database, throughput, map[string]string{
 		catalogContainer: "/partitionKey", cabinetContainer: "/partitionKey",

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A run is a stretch of a cabinet. It belongs to one goroutine.
-type run struct {
+// A cabinetRun is a range of events of a cabinet. It belongs to one goroutine.
+type cabinetRun struct {
 	r     *Repository
 	key   domain.CabinetKey
 	group domain.Group
@@ -30,9 +30,9 @@ type run struct {
 
 // runFrom returns the run of what was read. It ends with the first drawer of which there
 // is nothing.
-func (r *Repository) runFrom(key domain.CabinetKey, stretches []stretch) *run {
+func (r *Repository) runFrom(key domain.CabinetKey, stretches []stretch) *cabinetRun {
 	group, _ := r.groups.Of(key.Origin) // which is one of those asked for
-	run := &run{r: r, key: key, group: group}
+	run := &cabinetRun{r: r, key: key, group: group}
 	for _, s := range stretches {
 		if len(s.events) == 0 {
 			break
@@ -44,26 +44,26 @@ func (r *Repository) runFrom(key domain.CabinetKey, stretches []stretch) *run {
 }
 
 // runOf returns the run of an open bundle.
-func (r *Repository) runOf(b *domain.Bundle, from []affected) *run {
-	return &run{r: r, key: b.Cabinet, group: b.Group, open: b, from: from}
+func (r *Repository) runOf(b *domain.Bundle, from []affected) *cabinetRun {
+	return &cabinetRun{r: r, key: b.Cabinet, group: b.Group, open: b, from: from}
 }
 
 // Group implements [repository.Run].
-func (r *run) Group() domain.Group { return r.group }
+func (r *cabinetRun) Group() domain.Group { return r.group }
 
 // Cabinet implements [repository.Run].
-func (r *run) Cabinet() domain.CabinetKey { return r.key }
+func (r *cabinetRun) Cabinet() domain.CabinetKey { return r.key }
 
 // Folder implements [repository.Run]. Nothing is ever forgotten.
-func (r *run) Folder() string {
+func (r *cabinetRun) Folder() string {
 	return fmt.Sprintf("cabinets/%s/%s/%x", r.key.Recipient, r.key.Origin, r.key.ContentType.String())
 }
 
 // Saves implements [repository.Run]. The store knows no traces.
-func (r *run) Saves(int, int) []domain.TraceContext { return nil }
+func (r *cabinetRun) Saves(int, int) []domain.TraceContext { return nil }
 
 // BacklogAfter implements [repository.Run], as far as events were read.
-func (r *run) BacklogAfter(n int) domain.Backlog {
+func (r *cabinetRun) BacklogAfter(n int) domain.Backlog {
 	if n >= len(r.events) {
 		return domain.Backlog{}
 	}
@@ -71,7 +71,7 @@ func (r *run) BacklogAfter(n int) domain.Backlog {
 }
 
 // Events implements [repository.Run].
-func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
+func (r *cabinetRun) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
 	return func(yield func(repository.StoredEvent, error) bool) {
 		events := r.events
 		err := ctx.Err()
@@ -94,7 +94,7 @@ func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, erro
 }
 
 // readAgain reads the events of an open bundle, of all its drawers at once.
-func (r *run) readAgain(ctx context.Context) ([]repository.StoredEvent, error) {
+func (r *cabinetRun) readAgain(ctx context.Context) ([]repository.StoredEvent, error) {
 	read := make([][]repository.StoredEvent, len(r.from))
 	all, ctx := errgroup.WithContext(ctx)
 	for i, a := range r.from {
@@ -118,7 +118,7 @@ func (r *run) readAgain(ctx context.Context) ([]repository.StoredEvent, error) {
 }
 
 // take returns what the first n events of r do to its drawers.
-func (r *run) take(n int) []affected {
+func (r *cabinetRun) take(n int) []affected {
 	var taken []affected
 	for _, s := range r.stretches {
 		of := min(n, len(s.events))
@@ -126,7 +126,7 @@ func (r *run) take(n int) []affected {
 			break
 		}
 		n -= of
-		a := affected{UpdatedDrawer: s.drawer, InitialCatalogEntrySequenceNumber: s.events[0].Sequence}
+		a := affected{UpdatedDrawer: s.drawerItem, InitialCatalogEntrySequenceNumber: s.events[0].Sequence}
 		a.UpdatedDrawer.Position += of
 		if of < len(s.events) {
 			next := newEntry(r.key, s.events[of].Sequence)

@@ -25,14 +25,14 @@ type numbered struct {
 	*domain.Event
 	number  domain.Sequence
 	payload repository.Section
-	became  outcome
+	became  saveOutcome
 }
 
-// An outcome is what became of an event.
-type outcome int
+// A saveOutcome is the result of saving an event.
+type saveOutcome int
 
 const (
-	undecided outcome = iota
+	undecided saveOutcome = iota
 	accepted
 	duplicate
 	conflicting
@@ -93,7 +93,7 @@ func (r *Repository) saveCabinet(ctx context.Context, key domain.CabinetKey, eve
 	}
 	for i := 0; i < len(events); {
 		if d == nil {
-			d = &drawer{ID: uuid.NewString(), PartitionKey: cabinetKey(key), OrderBy: events[i].number}
+			d = &drawerItem{ID: uuid.NewString(), PartitionKey: cabinetKey(key), OrderBy: events[i].number}
 			if err := r.cabinets.Create(ctx, d.PartitionKey, d); err != nil {
 				return err
 			}
@@ -127,8 +127,8 @@ func (r *Repository) saveCabinet(ctx context.Context, key domain.CabinetKey, eve
 
 // lastDrawer returns the drawer of a cabinet that is being filled, and how many events are
 // in it; nil if a new one is needed.
-func (r *Repository) lastDrawer(ctx context.Context, key domain.CabinetKey) (*drawer, int, error) {
-	d, found, err := items.First[drawer](ctx, r.cabinets, cabinetKey(key), items.Query{
+func (r *Repository) lastDrawer(ctx context.Context, key domain.CabinetKey) (*drawerItem, int, error) {
+	d, found, err := items.First[drawerItem](ctx, r.cabinets, cabinetKey(key), items.Query{
 		Text:   "SELECT TOP 1 * FROM c WHERE c.position < @capacity ORDER BY c.orderBy DESC",
 		Params: map[string]any{"@capacity": r.options.DrawerCapacity},
 	})
@@ -145,8 +145,8 @@ func (r *Repository) lastDrawer(ctx context.Context, key domain.CabinetKey) (*dr
 // point writes an entry for an event, if nothing unacknowledged lies before it in its
 // drawer. It looks after the event was written, so that a Dequeue either sees the event
 // or is seen.
-func (r *Repository) point(ctx context.Context, key domain.CabinetKey, d *drawer, before int, e *numbered) error {
-	now, _, err := items.First[drawer](ctx, r.cabinets, d.PartitionKey, items.Query{
+func (r *Repository) point(ctx context.Context, key domain.CabinetKey, d *drawerItem, before int, e *numbered) error {
+	now, _, err := items.First[drawerItem](ctx, r.cabinets, d.PartitionKey, items.Query{
 		Text:   "SELECT * FROM c WHERE c.id = @id",
 		Params: map[string]any{"@id": d.ID},
 	})
@@ -156,11 +156,11 @@ func (r *Repository) point(ctx context.Context, key domain.CabinetKey, d *drawer
 	return r.upsertEntry(ctx, newEntry(key, e.number))
 }
 
-func newEntry(key domain.CabinetKey, next domain.Sequence) entry {
-	return entry{uuid.NewString(), catalogKey(key.Recipient.String(), key.Origin.String()), key.ContentType.String(), next}
+func newEntry(key domain.CabinetKey, next domain.Sequence) catalogEntry {
+	return catalogEntry{uuid.NewString(), catalogKey(key.Recipient.String(), key.Origin.String()), key.ContentType.String(), next}
 }
 
-func (r *Repository) upsertEntry(ctx context.Context, e entry) error {
+func (r *Repository) upsertEntry(ctx context.Context, e catalogEntry) error {
 	return r.catalog.Upsert(ctx, e.PartitionKey, e)
 }
 

@@ -10,13 +10,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// bundle reads a bundle that the queue names.
-func (r *Repository) bundle(ctx context.Context, recipient domain.ActorID, name string) (domain.Bundle, error) {
+// readBundle reads a bundle that the queue names.
+func (r *Repository) readBundle(ctx context.Context, recipient domain.ActorID, name string) (domain.Bundle, error) {
 	id, err := domain.ParseBundleID(name)
 	if err != nil {
 		return domain.Bundle{}, domain.Errorf(domain.Damaged, "queue of %s: %w", recipient, err)
 	}
-	var item bundle
+	var item bundleItem
 	found, err := r.items.Read(ctx, recipient.String(), bundleID(id), &item)
 	if err == nil && !found {
 		err = domain.Errorf(domain.Damaged, "queue of %s: bundle %s is open, but it is not there", recipient, id)
@@ -29,7 +29,7 @@ func (r *Repository) bundle(ctx context.Context, recipient domain.ActorID, name 
 
 // Add implements [repository.Bundles].
 func (r *Repository) Add(ctx context.Context, b domain.Bundle, of repository.Run) (domain.Bundle, error) {
-	run, ok := of.(*run)
+	run, ok := of.(*cabinetRun)
 	if !ok || run.r != r {
 		return domain.Bundle{}, domain.Errorf(domain.Invalid, "add bundle: its run is of another store")
 	}
@@ -43,15 +43,15 @@ func (r *Repository) Add(ctx context.Context, b domain.Bundle, of repository.Run
 	q, err := run.queue, error(nil)
 	for {
 		if g := q.Groups[b.Group.String()]; g.Open != "" || g.Generation != run.generation {
-			return domain.Bundle{}, r.refusal(ctx, &b)
+			return domain.Bundle{}, r.refusalError(ctx, &b)
 		}
 		next := q.clone()
-		next.Groups[b.Group.String()] = gate{
+		next.Groups[b.Group.String()] = groupGate{
 			Generation: run.generation + 1, Open: b.ID.String(), Opened: b.Opened, First: int64(b.First), Asked: run.asked,
 		}
 		var batch items.Batch
-		batch.Create(bundle{bundleID(b.ID), items.BundleOf(&b)})
-		next.put(&batch)
+		batch.Create(bundleItem{bundleID(b.ID), items.BundleOf(&b)})
+		next.putInto(&batch)
 		done, err2 := r.items.Batch(ctx, q.Recipient, batch)
 		switch {
 		case err2 != nil:
@@ -62,15 +62,15 @@ func (r *Repository) Add(ctx context.Context, b domain.Bundle, of repository.Run
 			return domain.Bundle{}, repository.ErrBundleIDInUse
 		}
 		// Something was saved, or happened in another group.
-		if q, err = r.queue(ctx, b.Cabinet.Recipient); err != nil {
+		if q, err = r.readQueue(ctx, b.Cabinet.Recipient); err != nil {
 			return domain.Bundle{}, err
 		}
 	}
 }
 
-// refusal says why a bundle cannot be opened in a group that has moved on.
-func (r *Repository) refusal(ctx context.Context, b *domain.Bundle) error {
-	var other bundle
+// refusalError says why a bundle cannot be opened in a group that has moved on.
+func (r *Repository) refusalError(ctx context.Context, b *domain.Bundle) error {
+	var other bundleItem
 	used, err := r.items.Read(ctx, b.Cabinet.Recipient.String(), bundleID(b.ID), &other)
 	switch {
 	case err != nil:
@@ -82,22 +82,22 @@ func (r *Repository) refusal(ctx context.Context, b *domain.Bundle) error {
 	}
 }
 
-// open returns a bundle that is open, with the queue that says so.
-func (r *Repository) open(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*queue, domain.Bundle, error) {
-	q, err := r.queue(ctx, recipient)
+// openBundle returns a bundle that is open, with the queue that says so.
+func (r *Repository) openBundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*queueItem, domain.Bundle, error) {
+	q, err := r.readQueue(ctx, recipient)
 	if err != nil {
 		return nil, domain.Bundle{}, err
 	}
-	if _, found := q.having(id); !found {
+	if _, found := q.groupOf(id); !found {
 		return nil, domain.Bundle{}, domain.Errorf(domain.NotFound, "bundle %s is not open for this actor", id)
 	}
-	b, err := r.bundle(ctx, recipient, id.String())
+	b, err := r.readBundle(ctx, recipient, id.String())
 	return q, b, err
 }
 
 // Find implements [repository.Bundles].
 func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, repository.Run, error) {
-	q, b, err := r.open(ctx, recipient, id)
+	q, b, err := r.openBundle(ctx, recipient, id)
 	if err != nil {
 		return domain.Bundle{}, nil, err
 	}
@@ -111,7 +111,7 @@ func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id doma
 // Acknowledge implements [repository.Bundles].
 func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	for {
-		q, b, err := r.open(ctx, recipient, id)
+		q, b, err := r.openBundle(ctx, recipient, id)
 		if err != nil {
 			return repository.Acknowledged{}, err
 		}
@@ -120,7 +120,7 @@ func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, 
 		}
 		group := b.Group.String()
 		asked := q.Groups[group].Asked
-		q.Groups[group] = gate{Generation: q.Groups[group].Generation + 1}
+		q.Groups[group] = groupGate{Generation: q.Groups[group].Generation + 1}
 		c := q.cabinetOf(b.Cabinet)
 		c.Acknowledged += int64(b.Count)
 		c.Position = b.Last
@@ -129,8 +129,8 @@ func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, 
 		err = r.items.Replace(ctx, q.Recipient, queueID, q, etag)
 		switch items.Status(err) {
 		case 0:
-			return repository.Acknowledged{Bundle: b, Behind: q.backlog(asked, nil, 0)}, err
-		case http.StatusPreconditionFailed: // something was saved, or somebody else was faster
+			return repository.Acknowledged{Bundle: b, Behind: q.backlogOf(asked, nil, 0)}, err
+		case http.StatusPreconditionFailed: // something was saved, or another caller was faster
 		default:
 			return repository.Acknowledged{}, err
 		}

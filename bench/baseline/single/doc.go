@@ -8,7 +8,7 @@
 //	single     recipient  event   one for each, under its own id, so that none is stored twice
 //	single     recipient  bundle  its cabinet and the numbers of its first and last event
 //
-// Every path of every document is indexed, as Cosmos does unless it is told not to.
+// Every path of every document is indexed, as Cosmos does by default.
 //
 //   - Save creates up to 99 events and replaces the queue in one transactional batch,
 //     conditionally: one partition makes that natural. A longer Save takes several, one

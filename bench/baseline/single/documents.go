@@ -12,20 +12,20 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A queue says what a recipient has been sent and has acknowledged.
-type queue struct {
-	ID        string          `json:"id"` // always "queue"
-	Recipient string          `json:"recipient"`
-	Last      domain.Sequence `json:"last"`
-	Cabinets  []cabinet       `json:"cabinets"`
-	Groups    map[string]gate `json:"groups"`
-	ETag      azcore.ETag     `json:"_etag,omitempty"` // "" if it has never been stored
+// A queueItem records what a recipient was sent and has acknowledged.
+type queueItem struct {
+	ID        string               `json:"id"` // always "queue"
+	Recipient string               `json:"recipient"`
+	Last      domain.Sequence      `json:"last"`
+	Cabinets  []cabinetCount       `json:"cabinets"`
+	Groups    map[string]groupGate `json:"groups"`
+	ETag      azcore.ETag          `json:"_etag,omitempty"` // "" if it has never been stored
 }
 
 const queueID = "queue"
 
-// A cabinet counts the events of an origin and a content type.
-type cabinet struct {
+// A cabinetCount counts the events of an origin and a content type.
+type cabinetCount struct {
 	Origin       string          `json:"origin"`
 	ContentType  string          `json:"contentType"`
 	Group        string          `json:"group"`
@@ -35,8 +35,8 @@ type cabinet struct {
 	Since        time.Time       `json:"since"`    // when it was last empty and something came
 }
 
-// A gate says which bundle of a group is open.
-type gate struct {
+// A groupGate records the open bundle of a group.
+type groupGate struct {
 	Generation int64     `json:"generation"` // how often one was opened or closed
 	Open       string    `json:"open,omitempty"`
 	Opened     time.Time `json:"opened,omitzero"`
@@ -45,7 +45,7 @@ type gate struct {
 }
 
 // clone returns a copy that can be changed.
-func (q *queue) clone() *queue {
+func (q *queueItem) clone() *queueItem {
 	c := *q
 	c.Cabinets = slices.Clone(q.Cabinets)
 	c.Groups = maps.Clone(q.Groups)
@@ -53,7 +53,7 @@ func (q *queue) clone() *queue {
 }
 
 // cabinetOf returns the cabinet of q with this key, nil if nothing was ever put into it.
-func (q *queue) cabinetOf(key domain.CabinetKey) *cabinet {
+func (q *queueItem) cabinetOf(key domain.CabinetKey) *cabinetCount {
 	for i := range q.Cabinets {
 		if c := &q.Cabinets[i]; c.Origin == key.Origin.String() && c.ContentType == key.ContentType.String() {
 			return c
@@ -62,8 +62,8 @@ func (q *queue) cabinetOf(key domain.CabinetKey) *cabinet {
 	return nil
 }
 
-// having returns the group in which a bundle is open.
-func (q *queue) having(id domain.BundleID) (group string, found bool) {
+// groupOf returns the group in which the bundle with an id is open.
+func (q *queueItem) groupOf(id domain.BundleID) (group string, found bool) {
 	for group, g := range q.Groups {
 		if g.Open == id.String() {
 			return group, true
@@ -72,16 +72,16 @@ func (q *queue) having(id domain.BundleID) (group string, found bool) {
 	return "", false
 }
 
-func (c *cabinet) waiting() int64 { return c.Received - c.Acknowledged }
+func (c *cabinetCount) countWaiting() int64 { return c.Received - c.Acknowledged }
 
-// backlog returns what waits in groups, without the first so many events of a cabinet.
-func (q *queue) backlog(groups []string, but *cabinet, first int) domain.Backlog {
+// backlogOf returns what waits in groups, without the first skipCount events of the cabinet skipped.
+func (q *queueItem) backlogOf(groups []string, skipped *cabinetCount, skipCount int) domain.Backlog {
 	var sum domain.Backlog
 	for i := range q.Cabinets {
 		c := &q.Cabinets[i]
-		n := c.waiting()
-		if but != nil && c.Origin == but.Origin && c.ContentType == but.ContentType {
-			n -= int64(first)
+		n := c.countWaiting()
+		if skipped != nil && c.Origin == skipped.Origin && c.ContentType == skipped.ContentType {
+			n -= int64(skipCount)
 		}
 		if n > 0 && slices.Contains(groups, c.Group) {
 			sum = sum.Plus(domain.Backlog{Events: n, Oldest: c.Since})
@@ -90,8 +90,8 @@ func (q *queue) backlog(groups []string, but *cabinet, first int) domain.Backlog
 	return sum
 }
 
-// An event is one event.
-type event struct {
+// An eventItem is one event.
+type eventItem struct {
 	ID               string          `json:"id"`
 	Recipient        string          `json:"recipient"`
 	Sequence         domain.Sequence `json:"sequence"`
@@ -102,26 +102,26 @@ type event struct {
 	Weight           domain.Weight   `json:"weight"`
 	Digest           []byte          `json:"digest"`
 	Saved            int64           `json:"saved"` // in milliseconds
-	Payload          *section        `json:"payload,omitempty"`
+	Payload          *payloadSection `json:"payload,omitempty"`
 }
 
-// A section says where a payload lies in the content store.
-type section repository.Section
+// A payloadSection says where a payload lies in the content store.
+type payloadSection repository.Section
 
-func newEvent(e *domain.Event, payload repository.Section, saved time.Time) event {
+func newEvent(e *domain.Event, payload repository.Section, saved time.Time) eventItem {
 	digest := e.Digest()
-	item := event{
+	item := eventItem{
 		ID: e.ID.String(), Recipient: e.Recipient.String(),
 		Origin: e.Origin.String(), ContentType: e.ContentType.String(), DocumentType: e.DocumentType.String(),
 		SupportsBundling: e.SupportsBundling, Weight: e.Weight, Digest: digest[:], Saved: saved.UnixMilli(),
 	}
 	if !payload.IsZero() {
-		item.Payload = (*section)(&payload)
+		item.Payload = (*payloadSection)(&payload)
 	}
 	return item
 }
 
-func (item *event) stored() (repository.StoredEvent, error) {
+func (item *eventItem) storedEvent() (repository.StoredEvent, error) {
 	e, err := items.Words{
 		ID: item.ID, Recipient: item.Recipient, Origin: item.Origin, ContentType: item.ContentType, DocumentType: item.DocumentType,
 	}.Event()
@@ -133,8 +133,8 @@ func (item *event) stored() (repository.StoredEvent, error) {
 	return stored, err
 }
 
-// A bundle is a bundle, open or not: that is for the queue to say.
-type bundle struct {
+// A bundleItem is a bundle. The queue records whether it is open.
+type bundleItem struct {
 	ID string `json:"id"`
 	items.Bundle
 }

@@ -25,7 +25,7 @@ const (
 
 // NextUnacknowledged implements [repository.DataAvailable].
 func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
-	q, err := r.queue(ctx, recipient)
+	q, err := r.readQueue(ctx, recipient)
 	if err != nil {
 		return repository.Next{}, err
 	}
@@ -33,7 +33,7 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 	for i, g := range groups {
 		asked[i] = g.String()
 	}
-	next := repository.Next{Waiting: q.backlog(asked, nil, 0).Events}
+	next := repository.Next{Waiting: q.backlogOf(asked, nil, 0).Events}
 	switch {
 	case q.Last == 0:
 		return repository.Next{}, repository.ErrNoMailbox
@@ -41,14 +41,14 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 		return repository.Next{}, domain.ErrNoData
 	}
 	if open := q.openLongest(asked); open != "" {
-		b, err := r.bundle(ctx, recipient, open)
+		b, err := r.readBundle(ctx, recipient, open)
 		if err != nil {
 			return repository.Next{}, err
 		}
 		next.Open, next.Run = &b, r.runOf(q, &b, asked)
 		return next, nil
 	}
-	c, err := r.first(ctx, q, asked)
+	c, err := r.firstCabinet(ctx, q, asked)
 	if err != nil {
 		return repository.Next{}, err
 	}
@@ -57,8 +57,8 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 }
 
 // openLongest returns the bundle of groups that has been open longest, "" if none is.
-func (q *queue) openLongest(groups []string) string {
-	var longest gate
+func (q *queueItem) openLongest(groups []string) string {
+	var longest groupGate
 	for _, group := range groups {
 		g := q.Groups[group]
 		if g.Open != "" && (longest.Open == "" || cmp.Or(g.Opened.Compare(longest.Opened), cmp.Compare(g.First, longest.First)) < 0) {
@@ -68,12 +68,12 @@ func (q *queue) openLongest(groups []string) string {
 	return longest.Open
 }
 
-// first returns the cabinet of groups in which the event waits that has the smallest
-// number. Something does wait.
-func (r *Repository) first(ctx context.Context, q *queue, groups []string) (*cabinet, error) {
-	var candidates []*cabinet
+// firstCabinet returns the cabinet of groups with the waiting event that has the smallest number.
+// At least one event must wait.
+func (r *Repository) firstCabinet(ctx context.Context, q *queueItem, groups []string) (*cabinetCount, error) {
+	var candidates []*cabinetCount
 	for i := range q.Cabinets {
-		if c := &q.Cabinets[i]; c.waiting() > 0 && slices.Contains(groups, c.Group) {
+		if c := &q.Cabinets[i]; c.countWaiting() > 0 && slices.Contains(groups, c.Group) {
 			candidates = append(candidates, c)
 		}
 	}
@@ -86,10 +86,10 @@ func (r *Repository) first(ctx context.Context, q *queue, groups []string) (*cab
 		all.Go(func() error {
 			number, found, err := items.First[domain.Sequence](ctx, r.items, q.Recipient, items.Query{
 				Text:   "SELECT TOP 1 VALUE c.sequence FROM c" + inOrder,
-				Params: c.parameters(c.Position, q.Last),
+				Params: c.rangeParameters(c.Position, q.Last),
 			})
 			if err == nil && !found {
-				err = domain.Errorf(domain.Damaged, "queue of %s: %d events of %s wait behind number %d, but there is none", q.Recipient, c.waiting(), c.ContentType, c.Position)
+				err = domain.Errorf(domain.Damaged, "queue of %s: %d events of %s wait behind number %d, but there is none", q.Recipient, c.countWaiting(), c.ContentType, c.Position)
 			}
 			numbers[i] = number
 			return err
@@ -104,17 +104,17 @@ func (r *Repository) first(ctx context.Context, q *queue, groups []string) (*cab
 // inOrder selects the events of a cabinet behind a number, up to another.
 const inOrder = " WHERE c.origin = @origin AND c.contentType = @contentType AND c.sequence > @after AND c.sequence <= @last ORDER BY c.sequence"
 
-func (c *cabinet) parameters(after, last domain.Sequence) map[string]any {
+func (c *cabinetCount) rangeParameters(after, last domain.Sequence) map[string]any {
 	return map[string]any{"@origin": c.Origin, "@contentType": c.ContentType, "@after": after, "@last": last}
 }
 
-// A run is a stretch of a cabinet. It belongs to one goroutine.
-type run struct {
+// A cabinetRun is a range of events of a cabinet. It belongs to one goroutine.
+type cabinetRun struct {
 	r          *Repository
-	queue      *queue
+	queue      *queueItem
 	key        domain.CabinetKey
 	group      domain.Group
-	cabinet    *cabinet
+	cabinet    *cabinetCount
 	generation int64 // of the group's gate
 	asked      []string
 	after      domain.Sequence // the events behind this number
@@ -124,57 +124,59 @@ type run struct {
 }
 
 // runFrom returns the run of what waits in a cabinet.
-func (r *Repository) runFrom(q *queue, c *cabinet, asked []string) (*run, error) {
+func (r *Repository) runFrom(q *queueItem, c *cabinetCount, asked []string) (*cabinetRun, error) {
 	key, err := items.ParseCabinet(q.Recipient, c.Origin, c.ContentType)
 	if err != nil {
 		return nil, domain.Errorf(domain.Damaged, "queue of %s: %w", q.Recipient, err)
 	}
 	group, err := r.groups.Of(key.Origin)
-	return &run{
+	return &cabinetRun{
 		r: r, queue: q, key: key, group: group, cabinet: c, generation: q.Groups[c.Group].Generation, asked: asked,
 		after: c.Position, last: q.Last, most: perRun,
 	}, err
 }
 
 // runOf returns the run of an open bundle.
-func (r *Repository) runOf(q *queue, b *domain.Bundle, asked []string) *run {
-	return &run{
+func (r *Repository) runOf(q *queueItem, b *domain.Bundle, asked []string) *cabinetRun {
+	return &cabinetRun{
 		r: r, queue: q, key: b.Cabinet, group: b.Group, cabinet: q.cabinetOf(b.Cabinet), generation: -1, asked: asked,
 		after: b.First - 1, last: b.Last, most: b.Count,
 	}
 }
 
 // Group implements [repository.Run].
-func (r *run) Group() domain.Group { return r.group }
+func (r *cabinetRun) Group() domain.Group { return r.group }
 
 // Cabinet implements [repository.Run].
-func (r *run) Cabinet() domain.CabinetKey { return r.key }
+func (r *cabinetRun) Cabinet() domain.CabinetKey { return r.key }
 
 // Folder implements [repository.Run]. Nothing is ever forgotten.
-func (r *run) Folder() string {
+func (r *cabinetRun) Folder() string {
 	return fmt.Sprintf("cabinets/%s/%s/%x", r.key.Recipient, r.key.Origin, r.key.ContentType.String())
 }
 
 // Saves implements [repository.Run]. The store knows no traces.
-func (r *run) Saves(int, int) []domain.TraceContext { return nil }
+func (r *cabinetRun) Saves(int, int) []domain.TraceContext { return nil }
 
 // BacklogAfter implements [repository.Run].
-func (r *run) BacklogAfter(n int) domain.Backlog { return r.queue.backlog(r.asked, r.cabinet, n) }
+func (r *cabinetRun) BacklogAfter(n int) domain.Backlog {
+	return r.queue.backlogOf(r.asked, r.cabinet, n)
+}
 
 // Events implements [repository.Run].
-func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
+func (r *cabinetRun) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
 	query := items.Query{
 		Text: "SELECT c.id, c.recipient, c.sequence, c.origin, c.contentType, c.documentType, c.supportsBundling, c.weight, c.saved, c.payload FROM c" +
 			inOrder + " OFFSET 0 LIMIT " + strconv.Itoa(r.most),
-		Params: r.cabinet.parameters(r.after, r.last),
+		Params: r.cabinet.rangeParameters(r.after, r.last),
 		Page:   perPage,
 	}
 	return func(yield func(repository.StoredEvent, error) bool) {
 		n := 0
-		for item, err := range items.Each[event](ctx, r.r.items, r.key.Recipient.String(), query) {
+		for item, err := range items.Each[eventItem](ctx, r.r.items, r.key.Recipient.String(), query) {
 			var e repository.StoredEvent
 			if err == nil {
-				e, err = item.stored()
+				e, err = item.storedEvent()
 			}
 			if err != nil {
 				yield(repository.StoredEvent{}, fmt.Errorf("read events: %w", err))

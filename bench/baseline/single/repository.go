@@ -52,15 +52,15 @@ func New(client *azcosmos.Client, database string, o Options) (*Repository, erro
 	return &Repository{items: c, options: o, groups: domain.DefaultGroups()}, nil
 }
 
-// queue reads the queue of a recipient. Who was never sent anything has an empty one.
-func (r *Repository) queue(ctx context.Context, recipient domain.ActorID) (*queue, error) {
-	q := &queue{ID: queueID, Recipient: recipient.String(), Groups: make(map[string]gate)}
+// readQueue reads the queue of a recipient. Who was never sent anything has an empty one.
+func (r *Repository) readQueue(ctx context.Context, recipient domain.ActorID) (*queueItem, error) {
+	q := &queueItem{ID: queueID, Recipient: recipient.String(), Groups: make(map[string]groupGate)}
 	_, err := r.items.Read(ctx, q.Recipient, queueID, q)
 	return q, err
 }
 
-// put adds to a batch that q replaces the queue that it was read as.
-func (q *queue) put(b *items.Batch) {
+// putInto adds to a batch that q replaces the queue that it was read as.
+func (q *queueItem) putInto(b *items.Batch) {
 	stored := *q
 	stored.ETag = ""
 	if q.ETag == "" {
@@ -72,15 +72,15 @@ func (q *queue) put(b *items.Batch) {
 
 // Queues implements [repository.DataAvailable].
 func (r *Repository) Queues(ctx context.Context, recipient domain.ActorID) ([]repository.Queue, error) {
-	q, err := r.queue(ctx, recipient)
+	q, err := r.readQueue(ctx, recipient)
 	if err != nil {
 		return nil, err
 	}
 	var queues []repository.Queue
 	for _, group := range r.groups.All() {
-		one := repository.Queue{Group: group, Waiting: q.backlog([]string{group.String()}, nil, 0)}
+		one := repository.Queue{Group: group, Waiting: q.backlogOf([]string{group.String()}, nil, 0)}
 		if open := q.Groups[group.String()].Open; open != "" {
-			b, err := r.bundle(ctx, recipient, open)
+			b, err := r.readBundle(ctx, recipient, open)
 			if err != nil {
 				return nil, err
 			}
@@ -93,6 +93,6 @@ func (r *Repository) Queues(ctx context.Context, recipient domain.ActorID) ([]re
 
 // Watermark implements [repository.DataAvailable].
 func (r *Repository) Watermark(ctx context.Context, recipient domain.ActorID) (domain.Sequence, error) {
-	q, err := r.queue(ctx, recipient)
+	q, err := r.readQueue(ctx, recipient)
 	return q.Last, err
 }

@@ -24,17 +24,17 @@ func (r *Repository) Save(ctx context.Context, to domain.ActorID, events []domai
 		return repository.Saved{}, err
 	}
 	s := &saving{r: r, to: to, now: r.options.Clock().UTC(), met: make(map[domain.EventID]domain.Digest)}
-	if s.queue, err = r.queue(ctx, to); err != nil {
+	if s.queue, err = r.readQueue(ctx, to); err != nil {
 		return repository.Saved{}, err
 	}
 	for from := 0; from < len(events); from += inBatch {
-		var batch []candidate
+		var batch []eventToStore
 		for i := from; i < min(from+inBatch, len(events)); i++ {
-			if c := (candidate{i, &events[i], payloads[i]}); s.isNew(c) {
+			if c := (eventToStore{i, &events[i], payloads[i]}); s.isNew(c) {
 				batch = append(batch, c)
 			}
 		}
-		if err := s.insert(ctx, batch); err != nil {
+		if err := s.insertEvents(ctx, batch); err != nil {
 			return repository.Saved{}, err
 		}
 	}
@@ -47,20 +47,20 @@ type saving struct {
 	r     *Repository
 	to    domain.ActorID
 	now   time.Time
-	queue *queue
+	queue *queueItem
 	met   map[domain.EventID]domain.Digest // in this Save, or stored before
 	saved repository.Saved
 }
 
-// A candidate is an event that is to be stored, if it is not.
-type candidate struct {
+// An eventToStore is an event that may be new.
+type eventToStore struct {
 	index   int
 	event   *domain.Event
 	payload repository.Section
 }
 
 // isNew reports whether c has not been met, and notes it if it has.
-func (s *saving) isNew(c candidate) bool {
+func (s *saving) isNew(c eventToStore) bool {
 	earlier, again := s.met[c.event.ID]
 	switch digest := c.event.Digest(); {
 	case !again:
@@ -74,18 +74,18 @@ func (s *saving) isNew(c candidate) bool {
 	return false
 }
 
-// insert stores new events. That some have been stored before is found out when the
+// insertEvents stores new events. That some have been stored before is found out when the
 // batch is refused; most have not.
-func (s *saving) insert(ctx context.Context, batch []candidate) error {
+func (s *saving) insertEvents(ctx context.Context, batch []eventToStore) error {
 	for len(batch) > 0 {
 		next := s.queue.clone()
 		var b items.Batch
 		for _, c := range batch {
 			e := newEvent(c.event, c.payload, s.now)
-			e.Sequence = next.receive(c.event, s.r.groups, s.now)
+			e.Sequence = next.countEvent(c.event, s.r.groups, s.now)
 			b.Create(e)
 		}
-		next.put(&b)
+		next.putInto(&b)
 		done, err := s.r.items.Batch(ctx, s.to.String(), b)
 		switch {
 		case err != nil:
@@ -97,8 +97,8 @@ func (s *saving) insert(ctx context.Context, batch []candidate) error {
 			return nil
 		case done.Refused < len(batch) && done.Status == http.StatusConflict:
 			batch, err = s.withoutKnown(ctx, batch)
-		case done.Refused == len(batch): // somebody else has changed the queue
-			s.queue, err = s.r.queue(ctx, s.to)
+		case done.Refused == len(batch): // another caller has changed the queue
+			s.queue, err = s.r.readQueue(ctx, s.to)
 		default:
 			return domain.Errorf(domain.Unknown, "save: event %d was refused with status %d", batch[done.Refused].index, done.Status)
 		}
@@ -109,15 +109,15 @@ func (s *saving) insert(ctx context.Context, batch []candidate) error {
 	return nil
 }
 
-// receive counts an event and gives it its number.
-func (q *queue) receive(e *domain.Event, groups domain.Groups, now time.Time) domain.Sequence {
+// countEvent counts an event and gives it its number.
+func (q *queueItem) countEvent(e *domain.Event, groups domain.Groups, now time.Time) domain.Sequence {
 	c := q.cabinetOf(e.Cabinet())
 	if c == nil {
 		group, _ := groups.Of(e.Origin) // which is known, says Check
-		q.Cabinets = append(q.Cabinets, cabinet{Origin: e.Origin.String(), ContentType: e.ContentType.String(), Group: group.String()})
+		q.Cabinets = append(q.Cabinets, cabinetCount{Origin: e.Origin.String(), ContentType: e.ContentType.String(), Group: group.String()})
 		c = &q.Cabinets[len(q.Cabinets)-1]
 	}
-	if c.waiting() == 0 {
+	if c.countWaiting() == 0 {
 		c.Since = now
 	}
 	c.Received++
@@ -127,7 +127,7 @@ func (q *queue) receive(e *domain.Event, groups domain.Groups, now time.Time) do
 
 // withoutKnown asks which events of a batch are stored, notes them and returns the
 // others.
-func (s *saving) withoutKnown(ctx context.Context, batch []candidate) ([]candidate, error) {
+func (s *saving) withoutKnown(ctx context.Context, batch []eventToStore) ([]eventToStore, error) {
 	ids := make([]string, len(batch))
 	for i, c := range batch {
 		ids[i] = c.event.ID.String()
@@ -137,7 +137,7 @@ func (s *saving) withoutKnown(ctx context.Context, batch []candidate) ([]candida
 		Params: map[string]any{"@recipient": s.to.String()},
 	}
 	query.AddIn("c.id", ids)
-	stored, err := items.All[event](ctx, s.r.items, s.to.String(), query)
+	stored, err := items.All[eventItem](ctx, s.r.items, s.to.String(), query)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (s *saving) withoutKnown(ctx context.Context, batch []candidate) ([]candida
 	for _, e := range stored {
 		known[e.ID] = domain.Digest(e.Digest)
 	}
-	var left []candidate
+	var left []eventToStore
 	for _, c := range batch {
 		digest, again := known[c.event.ID.String()]
 		if !again {

@@ -2,7 +2,7 @@ package smallsaves
 
 // stepActor adds the steps that actor i, which has operations to carry out, can take from
 // s. It may crash if crashes is true.
-func (m *model) stepActor(s *state, i int, operations []uint8, crashes bool) *violation {
+func (m *model) stepActor(s *modelState, i int, operations []uint8, crashes bool) *violation {
 	a := &s.actors[i]
 	if !a.working || int(a.operation) >= len(operations) {
 		return nil
@@ -11,12 +11,12 @@ func (m *model) stepActor(s *state, i int, operations []uint8, crashes bool) *vi
 	if crashes && s.crashes > 0 && a.step != begin {
 		t := *s
 		t.crashes--
-		t.actors[i].restart(a.operation)
-		m.take(&t, "CRASH")
+		t.actors[i].restartOperation(a.operation)
+		m.addStep(&t, "CRASH")
 	}
 	switch a.step {
 	case begin:
-		return m.begin(s, i, operations)
+		return m.beginOperation(s, i, operations)
 	case readGate:
 		return m.readGate(s, i)
 	case confirmGate:
@@ -24,9 +24,9 @@ func (m *model) stepActor(s *state, i int, operations []uint8, crashes bool) *vi
 	case readAgain:
 		return m.readAgain(s, i)
 	case choose:
-		return m.choose(s, i)
+		return m.addChooseSteps(s, i)
 	case compose:
-		m.compose(s, i)
+		m.addComposeSteps(s, i)
 	case repairEntry:
 		m.repairEntry(s, i)
 	case openBundle:
@@ -34,7 +34,7 @@ func (m *model) stepActor(s *state, i int, operations []uint8, crashes bool) *vi
 	case readBundle:
 		return m.readBundle(s, i)
 	case dequeue:
-		return m.dequeue(s, i)
+		return m.addDequeueSteps(s, i)
 	case raisePosition:
 		m.raisePosition(s, i)
 	case updateEntry:
@@ -45,8 +45,8 @@ func (m *model) stepActor(s *state, i int, operations []uint8, crashes bool) *vi
 	return nil
 }
 
-// begin records what an observer sees, and takes the first step of the operation.
-func (m *model) begin(s *state, i int, operations []uint8) *violation {
+// beginOperation records what an observer sees, and takes the first step of the operation.
+func (m *model) beginOperation(s *modelState, i int, operations []uint8) *violation {
 	t := *s
 	a := &t.actors[i]
 	a.dequeued, a.wasOpen = s.history.dequeued, s.bundles.current.gate.open != 0
@@ -57,8 +57,8 @@ func (m *model) begin(s *state, i int, operations []uint8) *violation {
 	a.step = readGate
 	if operations[a.operation] == dequeueOperation {
 		if a.bundle == 0 {
-			a.restart(a.operation + 1)
-			m.take(&t, "nothing to dequeue")
+			a.restartOperation(a.operation + 1)
+			m.addStep(&t, "nothing to dequeue")
 			return nil
 		}
 		a.step = readBundle
@@ -70,13 +70,13 @@ func (m *model) begin(s *state, i int, operations []uint8) *violation {
 // the Peek began.
 func (m *model) repeatsDequeued(a *actor, id uint8, format string, args ...any) *violation {
 	if a.dequeued>>id&1 == 1 {
-		return m.violate("H6: a Peek repeats a bundle whose Dequeue was answered before the Peek began", format, args...)
+		return m.newViolation("H6: a Peek repeats a bundle whose Dequeue was answered before the Peek began", format, args...)
 	}
 	return nil
 }
 
 // readGate adds the steps of a Peek that reads the gate.
-func (m *model) readGate(s *state, i int) *violation {
+func (m *model) readGate(s *modelState, i int) *violation {
 	for b, cost := range s.bundles.reads(s.staleReads) {
 		t := *s
 		t.staleReads -= cost
@@ -85,34 +85,34 @@ func (m *model) readGate(s *state, i int) *violation {
 		switch {
 		case id == 0:
 			a.gate, a.step = b.gate, choose
-			m.take(&t, "Peek: gate v%d (%d stale) is closed", b.gate.version, cost)
+			m.addStep(&t, "Peek: gate v%d (%d stale) is closed", b.gate.version, cost)
 		case b.all[id].state != open:
 			a.targetID, a.target, a.purpose = id, b.all[id], finishOther
 			a.startHints()
-			m.take(&t, "Peek: B%d (%d stale) is half dequeued", id, cost)
+			m.addStep(&t, "Peek: B%d (%d stale) is half dequeued", id, cost)
 		default:
 			a.bundle, a.gate, a.target, a.step = id, b.gate, b.all[id], readAgain
-			if m.holds(confirmOpen) {
+			if m.hasRule(confirmOpen) {
 				a.step = confirmGate
-				m.take(&t, "Peek: gate v%d (%d stale) says that B%d is open", b.gate.version, cost, id)
+				m.addStep(&t, "Peek: gate v%d (%d stale) says that B%d is open", b.gate.version, cost, id)
 				continue
 			}
 			if v := m.repeatsDequeued(a, id, "Peek returns B%d", id); v != nil {
 				return v
 			}
-			m.take(&t, "Peek returns B%d (%d stale)", id, cost)
+			m.addStep(&t, "Peek returns B%d (%d stale)", id, cost)
 		}
 	}
 	return nil
 }
 
 // confirmGate adds the step by which a Peek proves that its bundle is open.
-func (m *model) confirmGate(s *state, i int) *violation {
+func (m *model) confirmGate(s *modelState, i int) *violation {
 	t := *s
 	a := &t.actors[i]
 	if s.bundles.current.gate.version != a.gate.version {
 		a.step = readGate
-		m.take(&t, "confirm: the gate has changed")
+		m.addStep(&t, "confirm: the gate has changed")
 		return nil
 	}
 	b := s.bundles.current
@@ -122,30 +122,30 @@ func (m *model) confirmGate(s *state, i int) *violation {
 		return v
 	}
 	a.step = readAgain
-	m.take(&t, "CONFIRM, Peek returns B%d", a.bundle)
+	m.addStep(&t, "CONFIRM, Peek returns B%d", a.bundle)
 	return nil
 }
 
 // readAgain adds the steps by which the events of an open bundle are read again, from
 // any versions of the head and of the pages.
-func (m *model) readAgain(s *state, i int) *violation {
+func (m *model) readAgain(s *modelState, i int) *violation {
 	b := s.actors[i].target
 	for h, cost := range s.head.reads(s.staleReads) {
 		for _, view := range m.readPagesOf(s, &b, cost) {
 			events, ok := m.eventsOf(&b, &h.cabinets[b.cabinet], view.pages)
 			if !ok && view.cost == 0 {
-				return m.violate("H6: an open bundle cannot be read again", "Peek again")
+				return m.newViolation("H6: an open bundle cannot be read again", "Peek again")
 			}
 			if !ok {
 				continue
 			}
 			if events != b.events {
-				return m.violate("H6: a repeated bundle has other events", "Peek again reads %v", events[:b.n])
+				return m.newViolation("H6: a repeated bundle has other events", "Peek again reads %v", events[:b.n])
 			}
 			t := *s
 			t.staleReads -= view.cost
-			t.actors[i].restart(t.actors[i].operation + 1)
-			m.take(&t, "Peek again reads %v (%d stale)", events[:b.n], view.cost)
+			t.actors[i].restartOperation(t.actors[i].operation + 1)
+			m.addStep(&t, "Peek again reads %v (%d stale)", events[:b.n], view.cost)
 		}
 	}
 	return nil
@@ -158,7 +158,7 @@ type pagesView struct {
 }
 
 // readPagesOf returns every possible result of reading the pages of the ranges of b.
-func (m *model) readPagesOf(s *state, b *bundle, cost uint8) []pagesView {
+func (m *model) readPagesOf(s *modelState, b *peekedBundle, cost uint8) []pagesView {
 	views := []pagesView{{cost: cost}}
 	for _, r := range b.allRanges() {
 		views = readPages(s, r.drawer, views)
@@ -167,7 +167,7 @@ func (m *model) readPagesOf(s *state, b *bundle, cost uint8) []pagesView {
 }
 
 // readPages extends each view by every possible result of reading the pages of a drawer.
-func readPages(s *state, drawer uint8, views []pagesView) (all []pagesView) {
+func readPages(s *modelState, drawer uint8, views []pagesView) (all []pagesView) {
 	for _, v := range views {
 		for p, cost := range s.pages[drawer].reads(s.staleReads - v.cost) {
 			all = append(all, pagesView{v.cost + cost, append(v.pages[:len(v.pages):len(v.pages)], p)})
@@ -178,18 +178,18 @@ func readPages(s *state, drawer uint8, views []pagesView) (all []pagesView) {
 
 // eventsOf returns the events of b from pages and the tail of l, in order; ok is false if
 // a read was stale.
-func (m *model) eventsOf(b *bundle, l *cabinetHead, view []*pages) (events [4]record, ok bool) {
+func (m *model) eventsOf(b *peekedBundle, l *cabinetHead, view []*pages) (events [4]numberedEvent, ok bool) {
 	n := 0
 	for j, r := range b.allRanges() {
 		last := l.drawer == r.drawer
-		if m.holds(rejectOldHead) && (last && l.fill < r.to || r.ordinal > l.ordinal) {
+		if m.hasRule(rejectOldHead) && (last && l.fill < r.to || r.ordinal > l.ordinal) {
 			return events, false
 		}
 		for slot := r.from; slot < r.to; slot++ {
-			var found record
+			var found numberedEvent
 			if !last || slot < l.paged {
 				found, ok = view[j].event(slot)
-			} else if found, ok = l.inTail(slot); !m.holds(rejectOldHead) {
+			} else if found, ok = l.inTail(slot); !m.hasRule(rejectOldHead) {
 				ok = int(slot-l.paged) < maxTail
 			}
 			if !ok {

@@ -7,8 +7,8 @@ const (
 	noSuchUpdate = 255 // the version
 )
 
-// choose adds the steps by which a Peek chooses the cabinet that its bundle comes from.
-func (m *model) choose(s *state, i int) *violation {
+// addChooseSteps adds the steps by which a Peek chooses the cabinet that its bundle comes from.
+func (m *model) addChooseSteps(s *modelState, i int) *violation {
 	none := versions[catalog]{}
 	second := &none
 	if m.TwoDomains {
@@ -29,22 +29,22 @@ func (m *model) choose(s *state, i int) *violation {
 }
 
 // chooseFrom adds the step of a Peek that has read h and the catalogs.
-func (m *model) chooseFrom(s, t *state, i int, h *head, catalogs [cabinets]*catalog) *violation {
+func (m *model) chooseFrom(s, t *modelState, i int, h *headDocument, catalogs [cabinets]*catalog) *violation {
 	a := &t.actors[i]
-	var e entry
+	var e catalogEntry
 	var found bool
 	var firsts []uint8
-	if m.holds(chooseCandidates) {
+	if m.hasRule(chooseCandidates) {
 		e, firsts, found = m.smallestCandidate(s, a, h, catalogs)
 	} else {
-		e, found = smallestEntry(catalogs, func(e entry) bool { return e.next <= h.watermark })
+		e, found = smallestEntry(catalogs, func(e catalogEntry) bool { return e.next <= h.watermark })
 	}
-	if !found && m.holds(keepPlace) && !m.holds(chooseCandidates) {
+	if !found && m.hasRule(keepPlace) && !m.hasRule(chooseCandidates) {
 		for c := range cabinets {
 			if h.cabinets[c].sequence > a.gate.at[c].sequence {
 				m.keepHead(a, h)
-				a.entry, a.step = entry{cabinet: uint8(c), next: 1}, compose
-				m.take(t, "Peek: no entry, the head says that cabinet %d has events", c)
+				a.entry, a.step = catalogEntry{cabinet: uint8(c), next: 1}, compose
+				m.addStep(t, "Peek: no entry, the head says that cabinet %d has events", c)
 				return nil
 			}
 		}
@@ -54,27 +54,27 @@ func (m *model) chooseFrom(s, t *state, i int, h *head, catalogs [cabinets]*cata
 	}
 	m.keepHead(a, h)
 	a.entry, a.step, a.limit = e, compose, 0
-	if m.InOrder && m.holds(keepOrder) && e.next > 0 {
+	if m.InOrder && m.hasRule(keepOrder) && e.next > 0 {
 		for _, first := range firsts {
 			if first > e.next && (a.limit == 0 || first < a.limit) {
 				a.limit = first
 			}
 		}
 	}
-	m.take(t, "Peek: watermark %d, entry D%d at %d in cabinet %d", h.watermark, e.drawer, e.next, e.cabinet)
+	m.addStep(t, "Peek: watermark %d, entry D%d at %d in cabinet %d", h.watermark, e.drawer, e.next, e.cabinet)
 	return nil
 }
 
 // keepHead keeps the fields of h that composing a bundle needs.
-func (m *model) keepHead(a *actor, h *head) {
-	a.head = head{watermark: h.watermark}
-	if m.holds(trustSealedOnly) {
+func (m *model) keepHead(a *actor, h *headDocument) {
+	a.head = headDocument{watermark: h.watermark}
+	if m.hasRule(trustSealedOnly) {
 		a.head.cabinets = h.cabinets
 	}
 }
 
 // smallestEntry returns the entry with the smallest number among those that match.
-func smallestEntry(catalogs [cabinets]*catalog, match func(entry) bool) (smallest entry, found bool) {
+func smallestEntry(catalogs [cabinets]*catalog, match func(catalogEntry) bool) (smallest catalogEntry, found bool) {
 	for _, c := range catalogs {
 		for _, e := range c.entries {
 			if e.drawer != 0 && match(e) && (!found || e.next < smallest.next) {
@@ -88,13 +88,13 @@ func smallestEntry(catalogs [cabinets]*catalog, match func(entry) bool) (smalles
 // smallestCandidate returns the entry of the cabinet that holds the smallest number, or
 // one without a drawer if the Peek has to read a cabinet; and the first numbers that it
 // knows of cabinets.
-func (m *model) smallestCandidate(s *state, a *actor, h *head, catalogs [cabinets]*catalog) (smallest entry, firsts []uint8, found bool) {
+func (m *model) smallestCandidate(s *modelState, a *actor, h *headDocument, catalogs [cabinets]*catalog) (smallest catalogEntry, firsts []uint8, found bool) {
 	for c := range cabinets {
 		l, at := &h.cabinets[c], &a.gate.at[c]
 		if l.sequence <= at.sequence {
 			continue
 		}
-		e := m.candidate(s, a, l, c, catalogs[m.domainOf(c)])
+		e := m.candidateEntry(s, a, l, c, catalogs[m.domainOf(c)])
 		if e.version == noSuchUpdate {
 			firsts = append(firsts, e.next)
 		}
@@ -105,21 +105,21 @@ func (m *model) smallestCandidate(s *state, a *actor, h *head, catalogs [cabinet
 	return smallest, firsts, found
 }
 
-// candidate returns the entry that a Peek assumes for a cabinet with unacknowledged events.
-func (m *model) candidate(s *state, a *actor, l *cabinetHead, c int, entries *catalog) entry {
+// candidateEntry returns the entry that a Peek assumes for a cabinet with unacknowledged events.
+func (m *model) candidateEntry(s *modelState, a *actor, l *cabinetHead, c int, entries *catalog) catalogEntry {
 	at, number := &a.gate.at[c], uint8(c) //nolint:gosec // a cabinet
-	if l.tailLen() > 0 && (at.sequence >= l.pagedSequence || !m.holds(pagesBeforeTail)) {
+	if l.tailLen() > 0 && (at.sequence >= l.pagedSequence || !m.hasRule(pagesBeforeTail)) {
 		for _, r := range l.tail {
 			if r.number > at.sequence {
-				return entry{drawer: l.drawer, cabinet: number, next: r.number, version: noSuchUpdate}
+				return catalogEntry{drawer: l.drawer, cabinet: number, next: r.number, version: noSuchUpdate}
 			}
 		}
 	}
 	if !m.AnyEntry && a.found[c] > 0 {
-		return entry{drawer: lookedUp, cabinet: number, next: a.found[c], version: noSuchUpdate}
+		return catalogEntry{drawer: lookedUp, cabinet: number, next: a.found[c], version: noSuchUpdate}
 	}
-	unknown := entry{cabinet: number}
-	e, found := smallestEntry([cabinets]*catalog{entries, {}}, func(e entry) bool { return e.cabinet == number })
+	unknown := catalogEntry{cabinet: number}
+	e, found := smallestEntry([cabinets]*catalog{entries, {}}, func(e catalogEntry) bool { return e.cabinet == number })
 	if !found || m.InOrder {
 		return unknown
 	}
@@ -130,15 +130,15 @@ func (m *model) candidate(s *state, a *actor, l *cabinetHead, c int, entries *ca
 }
 
 // returnNoData adds the step of a Peek that finds no event.
-func (m *model) returnNoData(s, t *state, a *actor) *violation {
+func (m *model) returnNoData(s, t *modelState, a *actor) *violation {
 	if !m.Lenient && !a.wasOpen && s.bundles.current.gate.version == a.gate.version {
 		for c := range cabinets {
 			if next, ok := s.history.nextOf(c); ok && a.smallest[c] == next.number {
-				return m.violate("H10: a Peek returned no data, though events were visible before it began", "Peek: no data")
+				return m.newViolation("H10: a Peek returned no data, though events were visible before it began", "Peek: no data")
 			}
 		}
 	}
-	a.restart(a.operation + 1)
+	a.restartOperation(a.operation + 1)
 	a.bundle = 0
 	m.takeWith(t, noData, "Peek: no data")
 	return nil

@@ -7,25 +7,25 @@ import (
 
 // A composition is the result of a Peek that has read the drawers of a cabinet.
 type composition struct {
-	verdict verdict
-	bundle  bundle
-	drawer  uint8 // to be sealed, or whose entry is to be healed
-	raise   uint8 // the number that the entry is to be raised to, 0 to delete it
+	verdict entryVerdict
+	bundle  peekedBundle
+	drawer  uint8 // to seal, or whose entry to repair
+	raise   uint8 // the number to raise the entry to, 0 to delete it
 }
 
-type verdict uint8
+type entryVerdict uint8
 
 const (
-	tooOld verdict = iota
+	tooOld entryVerdict = iota
 	composed
 	sealFirst
 	heal
 	repair
 )
 
-// compose adds the steps of a Peek that reads the drawers and pages of the cabinet it
+// addComposeSteps adds the steps of a Peek that reads the drawers and pages of the cabinet it
 // has chosen.
-func (m *model) compose(s *state, i int) {
+func (m *model) addComposeSteps(s *modelState, i int) {
 	a := &s.actors[i]
 	c := a.entry.cabinet
 	for view, cost := range s.cabinets[c].reads(s.staleReads) {
@@ -50,7 +50,7 @@ func (m *model) compose(s *state, i int) {
 }
 
 // takeComposition adds the step that follows from what a Peek has read.
-func (m *model) takeComposition(s *state, i int, cost uint8, view *cabinet, found composition) {
+func (m *model) takeComposition(s *modelState, i int, cost uint8, view *cabinetDrawers, found composition) {
 	t := *s
 	t.staleReads -= cost
 	a := &t.actors[i]
@@ -61,36 +61,36 @@ func (m *model) takeComposition(s *state, i int, cost uint8, view *cabinet, foun
 			return // another step has the same reads without staleness
 		}
 		a.peekAgain(readGate)
-		m.take(&t, "Peek: reads do not fit each other, reads again")
+		m.addStep(&t, "Peek: reads do not fit each other, reads again")
 	case sealFirst:
 		if d, there := s.cabinets[c].current.find(found.drawer); there && !d.sealed {
-			m.seal(&t, drawerRef{int(c), found.drawer})
+			m.sealDrawer(&t, drawerRef{int(c), found.drawer})
 		}
 		a.peekAgain(readGate)
-		m.take(&t, "Peek: SEAL D%d", found.drawer)
+		m.addStep(&t, "Peek: SEAL D%d", found.drawer)
 	case heal:
 		m.beginHeal(a, view, found.drawer)
-		m.take(&t, "Peek: entry D%d at %d is low or dead", a.entry.drawer, a.entry.next)
+		m.addStep(&t, "Peek: entry D%d at %d is low or dead", a.entry.drawer, a.entry.next)
 	case repair:
 		a.raise, a.step = found.raise, repairEntry
-		m.take(&t, "Peek: entry D%d at %d is low or dead", a.entry.drawer, a.entry.next)
+		m.addStep(&t, "Peek: entry D%d at %d is low or dead", a.entry.drawer, a.entry.next)
 	case composed:
 		b := &found.bundle
-		if m.holds(chooseCandidates) && (a.entry.drawer == 0 || b.events[0].number > a.entry.next) {
+		if m.hasRule(chooseCandidates) && (a.entry.drawer == 0 || b.events[0].number > a.entry.next) {
 			m.correctEntry(s, &t, a, b)
 			return
 		}
 		a.next, a.step = *b, openBundle
-		m.take(&t, "Peek: composes %v (%d stale)", b.all(), cost)
+		m.addStep(&t, "Peek: composes %v (%d stale)", b.all(), cost)
 	}
 }
 
 // beginHeal begins to update the hints of one drawer.
-func (m *model) beginHeal(a *actor, view *cabinet, drawer uint8) {
+func (m *model) beginHeal(a *actor, view *cabinetDrawers, drawer uint8) {
 	d, _ := view.find(drawer)
 	at := a.gate.at[a.entry.cabinet]
 	r := slotRange{drawer: drawer, ordinal: d.ordinal, to: d.position}
-	if m.holds(keepPlace) {
+	if m.hasRule(keepPlace) {
 		r.number, r.to = at.sequence, 0
 		switch {
 		case d.ordinal < at.ordinal:
@@ -99,13 +99,13 @@ func (m *model) beginHeal(a *actor, view *cabinet, drawer uint8) {
 			r.to = at.slot
 		}
 	}
-	a.targetID, a.target, a.purpose = 0, bundle{cabinet: a.entry.cabinet, nRanges: 1, ranges: [maxParts]slotRange{r}}, healEntry
+	a.targetID, a.target, a.purpose = 0, peekedBundle{cabinet: a.entry.cabinet, nRanges: 1, ranges: [maxParts]slotRange{r}}, healEntry
 	a.startHints()
 }
 
 // correctEntry adds the step of a Peek whose entry is missing, too low, or of a drawer
 // without unacknowledged events: it repairs the entry and chooses again.
-func (m *model) correctEntry(s, t *state, a *actor, b *bundle) {
+func (m *model) correctEntry(s, t *modelState, a *actor, b *peekedBundle) {
 	first, number := b.ranges[0], b.events[0].number
 	if !m.AnyEntry {
 		a.found[b.cabinet] = number
@@ -115,25 +115,25 @@ func (m *model) correctEntry(s, t *state, a *actor, b *bundle) {
 	if a.entry.drawer != 0 {
 		if d, there := s.cabinets[b.cabinet].current.find(a.entry.drawer); !there || d.ordinal < first.ordinal {
 			a.raise, a.step = 0, repairEntry
-			m.take(t, "Peek: entry D%d at %d is dead", a.entry.drawer, a.entry.next)
+			m.addStep(t, "Peek: entry D%d at %d is dead", a.entry.drawer, a.entry.next)
 			return
 		}
 	}
 	e, there := s.catalogs[m.domainOf(int(b.cabinet))].current.find(first.drawer)
 	if there && e.next >= number {
 		a.peekAgain(choose)
-		m.take(t, "Peek: entry D%d is right, chooses again", first.drawer)
+		m.addStep(t, "Peek: entry D%d is right, chooses again", first.drawer)
 		return
 	}
-	a.entry = entry{drawer: first.drawer, cabinet: b.cabinet, next: number, version: e.version}
+	a.entry = catalogEntry{drawer: first.drawer, cabinet: b.cabinet, next: number, version: e.version}
 	a.raise, a.step = number, repairEntry
-	m.take(t, "Peek: entry D%d is missing or low", first.drawer)
+	m.addStep(t, "Peek: entry D%d is missing or low", first.drawer)
 }
 
 // startIn returns the slot at which the unacknowledged events of d start.
-func (m *model) startIn(d *drawer, at place) uint8 {
+func (m *model) startIn(d *drawerDocument, at cabinetPosition) uint8 {
 	switch {
-	case !m.holds(keepPlace):
+	case !m.hasRule(keepPlace):
 		return d.position
 	case d.ordinal < at.ordinal:
 		return max(d.count, d.position)
@@ -145,7 +145,7 @@ func (m *model) startIn(d *drawer, at place) uint8 {
 
 // checkEntry returns the repair that the chosen entry of a Peek needs, if any. It is used
 // without chooseCandidates.
-func (m *model) checkEntry(a *actor, view *cabinet, pagesOf func(uint8) *pages) (composition, bool) {
+func (m *model) checkEntry(a *actor, view *cabinetDrawers, pagesOf func(uint8) *pages) (composition, bool) {
 	e := a.entry
 	d, there := view.find(e.drawer)
 	dead := composition{verdict: repair}
@@ -175,7 +175,7 @@ func (m *model) checkEntry(a *actor, view *cabinet, pagesOf func(uint8) *pages) 
 
 // readableDrawers returns the drawers of a cabinet from the position of the gate on, in
 // order, and the ordinal before the first.
-func (m *model) readableDrawers(a *actor, view *cabinet) (drawers []drawer, before uint8) {
+func (m *model) readableDrawers(a *actor, view *cabinetDrawers) (drawers []drawerDocument, before uint8) {
 	l, at := &a.head.cabinets[a.entry.cabinet], a.gate.at[a.entry.cabinet]
 	start := max(at.ordinal, l.floor, 1)
 	for _, d := range view.drawers {
@@ -183,14 +183,14 @@ func (m *model) readableDrawers(a *actor, view *cabinet) (drawers []drawer, befo
 			drawers = append(drawers, d)
 		}
 	}
-	if _, there := view.find(l.drawer); !there && l.drawer != 0 && m.holds(readHeadDrawer) {
-		drawers = append(drawers, drawer{id: l.drawer, ordinal: l.ordinal, count: l.paged})
+	if _, there := view.find(l.drawer); !there && l.drawer != 0 && m.hasRule(readHeadDrawer) {
+		drawers = append(drawers, drawerDocument{id: l.drawer, ordinal: l.ordinal, count: l.paged})
 	}
-	drawers = slices.DeleteFunc(drawers, func(d drawer) bool {
-		return m.holds(keepPlace) && d.ordinal < start || !m.holds(keepPlace) && d.position >= d.count
+	drawers = slices.DeleteFunc(drawers, func(d drawerDocument) bool {
+		return m.hasRule(keepPlace) && d.ordinal < start || !m.hasRule(keepPlace) && d.position >= d.count
 	})
-	slices.SortStableFunc(drawers, func(a, b drawer) int {
-		if m.holds(keepPlace) {
+	slices.SortStableFunc(drawers, func(a, b drawerDocument) int {
+		if m.hasRule(keepPlace) {
 			return cmp.Compare(a.ordinal, b.ordinal)
 		}
 		return cmp.Compare(a.first, b.first)
@@ -199,23 +199,23 @@ func (m *model) readableDrawers(a *actor, view *cabinet) (drawers []drawer, befo
 }
 
 // composition returns the result of a Peek that has read drawers and pages.
-func (m *model) composition(a *actor, view *cabinet, pagesOf func(uint8) *pages) composition {
-	if a.entry.drawer != 0 && !m.holds(chooseCandidates) {
+func (m *model) composition(a *actor, view *cabinetDrawers, pagesOf func(uint8) *pages) composition {
+	if a.entry.drawer != 0 && !m.hasRule(chooseCandidates) {
 		if found, wrong := m.checkEntry(a, view, pagesOf); wrong {
 			return found
 		}
 	}
 	c := &composer{model: m, actor: a, last: &a.head.cabinets[a.entry.cabinet]}
-	c.bundle = bundle{state: open, version: 1, cabinet: a.entry.cabinet}
+	c.bundle = peekedBundle{state: open, version: 1, cabinet: a.entry.cabinet}
 	drawers, ordinal := m.readableDrawers(a, view)
-	sealed, known := true, m.holds(keepPlace)
+	sealed, known := true, m.hasRule(keepPlace)
 	for i := range drawers {
 		d := &drawers[i]
-		if known && m.holds(denseOrdinals) && d.ordinal != ordinal+1 {
+		if known && m.hasRule(denseOrdinals) && d.ordinal != ordinal+1 {
 			break
 		}
 		if known && !sealed {
-			if !m.holds(keepPlace) {
+			if !m.hasRule(keepPlace) {
 				return composition{verdict: tooOld}
 			}
 			break
@@ -226,13 +226,13 @@ func (m *model) composition(a *actor, view *cabinet, pagesOf func(uint8) *pages)
 		case missing:
 			return composition{verdict: tooOld}
 		case complete:
-			return c.result()
+			return c.composedResult()
 		case goOn:
 		}
 		ordinal, known = d.ordinal, true
-		sealed = d.sealed || !m.holds(trustSealedOnly) && d.count == m.Capacity
+		sealed = d.sealed || !m.hasRule(trustSealedOnly) && d.count == m.Capacity
 	}
-	return c.result()
+	return c.composedResult()
 }
 
 // A composer fills a bundle.
@@ -240,20 +240,20 @@ type composer struct {
 	model  *model
 	actor  *actor
 	last   *cabinetHead
-	bundle bundle
+	bundle peekedBundle
 }
 
-// A progress is the result of adding a drawer to a bundle.
-type progress uint8
+// An addResult is the result of adding a drawer to a bundle.
+type addResult uint8
 
 const (
-	goOn progress = iota
+	goOn addResult = iota
 	complete
 	missing
 	unsealed
 )
 
-func (c *composer) result() composition {
+func (c *composer) composedResult() composition {
 	if c.bundle.n == 0 {
 		return composition{verdict: tooOld}
 	}
@@ -261,16 +261,16 @@ func (c *composer) result() composition {
 }
 
 // extentOf returns how many slots of d may be read, and how many of those are in pages.
-func (c *composer) extentOf(d *drawer) (end, paged uint8, found progress) {
+func (c *composer) extentOf(d *drawerDocument) (end, paged uint8, found addResult) {
 	m, l := c.model, c.last
 	switch {
-	case !m.holds(trustSealedOnly):
+	case !m.hasRule(trustSealedOnly):
 	case l.drawer == d.id:
 		end, paged = l.fill, l.paged
-		if !m.holds(fillFromHead) {
+		if !m.hasRule(fillFromHead) {
 			end, paged = max(end, d.count), d.count
 		}
-		if !m.holds(readTail) {
+		if !m.hasRule(readTail) {
 			paged = end
 		}
 		return end, paged, goOn
@@ -285,7 +285,7 @@ func (c *composer) extentOf(d *drawer) (end, paged uint8, found progress) {
 }
 
 // addDrawer adds the events of d that the bundle has room for.
-func (c *composer) addDrawer(d *drawer, p *pages) progress {
+func (c *composer) addDrawer(d *drawerDocument, p *pages) addResult {
 	m, b := c.model, &c.bundle
 	start := m.startIn(d, c.actor.gate.at[b.cabinet])
 	end, paged, found := c.extentOf(d)
@@ -298,11 +298,11 @@ func (c *composer) addDrawer(d *drawer, p *pages) progress {
 			r, there = p.event(slot)
 		}
 		switch {
-		case !there && m.holds(keepPlace) && b.n > 0:
+		case !there && m.hasRule(keepPlace) && b.n > 0:
 			return complete
 		case !there:
 			return missing
-		case r.number > c.actor.head.watermark && !m.holds(trustSealedOnly),
+		case r.number > c.actor.head.watermark && !m.hasRule(trustSealedOnly),
 			c.actor.limit > 0 && r.number >= c.actor.limit,
 			b.n >= m.Bundle, slot == start && b.nRanges == maxParts:
 			return complete

@@ -6,7 +6,7 @@ import "slices"
 const wholeDrawer = 255
 
 // repairEntry adds the step of the conditional write that raises or deletes an entry.
-func (m *model) repairEntry(s *state, i int) {
+func (m *model) repairEntry(s *modelState, i int) {
 	t := *s
 	a := &t.actors[i]
 	domain := m.domainOf(int(a.entry.cabinet))
@@ -14,28 +14,28 @@ func (m *model) repairEntry(s *state, i int) {
 	e, _ := c.find(a.entry.drawer)
 	switch {
 	case e.version != a.entry.version:
-		m.take(&t, "repair: entry D%d has changed", a.entry.drawer)
+		m.addStep(&t, "repair: entry D%d has changed", a.entry.drawer)
 	case a.raise == 0:
 		c.remove(a.entry.drawer)
 		t.catalogs[domain].write(c, m.Versions)
-		m.take(&t, "REPAIR deletes entry D%d", a.entry.drawer)
+		m.addStep(&t, "REPAIR deletes entry D%d", a.entry.drawer)
 	default:
 		raised := a.entry
 		raised.next = a.raise
 		c.put(raised)
 		t.catalogs[domain].write(c, m.Versions)
-		m.take(&t, "REPAIR raises entry D%d to %d", a.entry.drawer, a.raise)
+		m.addStep(&t, "REPAIR raises entry D%d to %d", a.entry.drawer, a.raise)
 	}
 	m.steps[len(m.steps)-1].state.actors[i].peekAgain(choose)
 }
 
 // openBundle adds the steps of the batch that creates a bundle and replaces the gate.
-func (m *model) openBundle(s *state, i int) *violation {
+func (m *model) openBundle(s *modelState, i int) *violation {
 	t := *s
 	a := &t.actors[i]
 	if s.bundles.current.gate.version != a.gate.version {
 		a.peekAgain(readGate)
-		m.take(&t, "bundle: the gate has changed")
+		m.addStep(&t, "bundle: the gate has changed")
 		return nil
 	}
 	if t.bundlesMade+1 >= maxBundles {
@@ -51,18 +51,18 @@ func (m *model) openBundle(s *state, i int) *violation {
 	t.bundles.write(b, m.Versions)
 	format, args := "BUNDLE B%d of cabinet %d: %v", []any{id, next.cabinet, next.all()}
 	if message := m.checkBundle(s, &next, a); message != "" {
-		return m.violate(message, format, args...)
+		return m.newViolation(message, format, args...)
 	}
 	t.history.bundled[next.cabinet] += next.n
 	m.loseReply(s, &t, format, args...)
-	a.restart(a.operation + 1)
+	a.restartOperation(a.operation + 1)
 	a.bundle = id
-	m.take(&t, format, args...)
+	m.addStep(&t, format, args...)
 	return nil
 }
 
 // checkBundle returns the rule that a bundle which an actor opens violates, "" if none.
-func (m *model) checkBundle(s *state, b *bundle, a *actor) string {
+func (m *model) checkBundle(s *modelState, b *peekedBundle, a *actor) string {
 	c, h := int(b.cabinet), &s.history
 	done := h.bundled[c]
 	for n, got := range b.all() {
@@ -93,7 +93,7 @@ func (m *model) checkBundle(s *state, b *bundle, a *actor) string {
 }
 
 // readBundle adds the steps of a Dequeue that reads its bundle.
-func (m *model) readBundle(s *state, i int) *violation {
+func (m *model) readBundle(s *modelState, i int) *violation {
 	budget := s.staleReads
 	if m.Fresh {
 		budget = 0
@@ -107,37 +107,37 @@ func (m *model) readBundle(s *state, i int) *violation {
 		switch a.target.state {
 		case open:
 			a.step = dequeue
-			m.take(&t, "Dequeue B%d reads it open", id)
+			m.addStep(&t, "Dequeue B%d reads it open", id)
 		case dequeuing:
 			a.startHints()
-			m.take(&t, "Dequeue B%d finds it half dequeued", id)
+			m.addStep(&t, "Dequeue B%d finds it half dequeued", id)
 		case absent, closed:
 			if !m.Lenient && s.history.dequeued>>id&1 == 0 {
-				return m.violate("H7: a Dequeue of an open bundle returned not found", "Dequeue B%d", id)
+				return m.newViolation("H7: a Dequeue of an open bundle returned not found", "Dequeue B%d", id)
 			}
-			a.restart(a.operation + 1)
-			m.take(&t, "Dequeue B%d: there is none (%d stale)", id, cost)
+			a.restartOperation(a.operation + 1)
+			m.addStep(&t, "Dequeue B%d: there is none (%d stale)", id, cost)
 		}
 	}
 	return nil
 }
 
-// dequeue adds the steps of the batch that acknowledges a bundle.
-func (m *model) dequeue(s *state, i int) *violation {
+// addDequeueSteps adds the steps of the batch that acknowledges a bundle.
+func (m *model) addDequeueSteps(s *modelState, i int) *violation {
 	t := *s
 	a := &t.actors[i]
 	all := s.bundles.current
 	b, id := &all.all[a.targetID], a.targetID
 	if b.version != a.target.version {
 		a.step = readBundle
-		m.take(&t, "dequeue: the bundle has changed")
+		m.addStep(&t, "dequeue: the bundle has changed")
 		return nil
 	}
 	b.version++
 	b.state = dequeuing
-	if m.holds(dequeueAtOnce) {
+	if m.hasRule(dequeueAtOnce) {
 		if all.gate.open != id {
-			return m.violate("H6: the gate is not on the bundle that is dequeued", "Dequeue B%d", id)
+			return m.newViolation("H6: the gate is not on the bundle that is dequeued", "Dequeue B%d", id)
 		}
 		b.state = closed
 		all.gate.open = 0
@@ -149,7 +149,7 @@ func (m *model) dequeue(s *state, i int) *violation {
 	t.history.acked[b.cabinet] += b.n
 	a.target = *b
 	a.startHints()
-	m.write(s, &t, "DEQUEUE B%d", id)
+	m.addWriteStep(s, &t, "DEQUEUE B%d", id)
 	return nil
 }
 
@@ -158,18 +158,18 @@ func (m *model) finishHints(a *actor) {
 	switch {
 	case a.rangeNo+1 < a.target.nRanges:
 		a.rangeNo++
-		a.drawer, a.step = drawer{}, raisePosition
+		a.drawer, a.step = drawerDocument{}, raisePosition
 	case a.purpose == healEntry:
 		a.peekAgain(readGate)
-	case m.holds(dequeueAtOnce):
-		a.restart(a.operation + 1)
+	case m.hasRule(dequeueAtOnce):
+		a.restartOperation(a.operation + 1)
 	default:
 		a.step = closeBundle
 	}
 }
 
 // positionIn returns the position that d has to have once r is acknowledged.
-func (r *slotRange) positionIn(d *drawer) uint8 {
+func (r *slotRange) positionIn(d *drawerDocument) uint8 {
 	if r.to == wholeDrawer {
 		return d.count
 	}
@@ -178,14 +178,14 @@ func (r *slotRange) positionIn(d *drawer) uint8 {
 
 // raisePosition adds the steps by which the position of the next drawer is raised, or is
 // read and found high enough.
-func (m *model) raisePosition(s *state, i int) {
+func (m *model) raisePosition(s *modelState, i int) {
 	a := &s.actors[i]
 	r, c := &a.target.ranges[a.rangeNo], a.target.cabinet
 	truth, there := s.cabinets[c].current.find(r.drawer)
 	if !there {
 		t := *s
 		m.finishHints(&t.actors[i])
-		m.take(&t, "hints: D%d has no document", r.drawer)
+		m.addStep(&t, "hints: D%d has no document", r.drawer)
 		return
 	}
 	if to := r.positionIn(&truth); truth.position < to {
@@ -195,7 +195,7 @@ func (m *model) raisePosition(s *state, i int) {
 		drawers.put(truth)
 		t.cabinets[c].write(drawers, m.Versions)
 		t.actors[i].drawer, t.actors[i].step = truth, updateEntry
-		m.write(s, &t, "POSITION D%d is %d", r.drawer, to)
+		m.addWriteStep(s, &t, "POSITION D%d is %d", r.drawer, to)
 	}
 	for view, cost := range s.cabinets[c].reads(s.staleReads) {
 		d, seen := view.find(r.drawer)
@@ -205,13 +205,13 @@ func (m *model) raisePosition(s *state, i int) {
 		t := *s
 		t.staleReads -= cost
 		t.actors[i].drawer, t.actors[i].step = d, updateEntry
-		m.take(&t, "hints: position of D%d is %d (%d stale)", r.drawer, d.position, cost)
+		m.addStep(&t, "hints: position of D%d is %d (%d stale)", r.drawer, d.position, cost)
 	}
 }
 
 // updateEntry adds the steps by which the entry of the next drawer is raised to its first
 // unacknowledged event, or deleted.
-func (m *model) updateEntry(s *state, i int) {
+func (m *model) updateEntry(s *modelState, i int) {
 	t := *s
 	a := &t.actors[i]
 	r, c, d := a.target.ranges[a.rangeNo], a.target.cabinet, a.drawer
@@ -223,34 +223,34 @@ func (m *model) updateEntry(s *state, i int) {
 	case d.count > d.position && !found:
 		return // a sweep has removed its pages
 	case d.count > d.position && (!there || e.next < waiting.number):
-		entries.put(entry{drawer: r.drawer, cabinet: c, next: waiting.number})
+		entries.put(catalogEntry{drawer: r.drawer, cabinet: c, next: waiting.number})
 	case d.count <= d.position && there && (e.next <= r.number || m.Fresh && d.sealed):
 		entries.remove(r.drawer)
 	default:
 		m.finishHints(a)
-		m.take(&t, "hints: entry D%d is right", r.drawer)
+		m.addStep(&t, "hints: entry D%d is right", r.drawer)
 		return
 	}
 	t.catalogs[domain].write(entries, m.Versions)
 	m.finishHints(a)
-	m.write(s, &t, "ENTRY D%d", r.drawer)
+	m.addWriteStep(s, &t, "ENTRY D%d", r.drawer)
 }
 
 // closeBundle adds the steps by which a half dequeued bundle is closed and the gate
 // advanced, with dequeueAtOnce left out.
-func (m *model) closeBundle(s *state, i int) {
+func (m *model) closeBundle(s *modelState, i int) {
 	t := *s
 	a := &t.actors[i]
 	id, purpose := a.targetID, a.purpose
 	if purpose == finishOther {
 		a.peekAgain(readGate)
 	} else {
-		a.restart(a.operation + 1)
+		a.restartOperation(a.operation + 1)
 	}
 	all := s.bundles.current
 	b := &all.all[id]
 	if b.state != dequeuing {
-		m.take(&t, "B%d is closed already", id)
+		m.addStep(&t, "B%d is closed already", id)
 		return
 	}
 	b.state = closed
@@ -261,5 +261,5 @@ func (m *model) closeBundle(s *state, i int) {
 	all.gate.advance(b)
 	all.gate.version++
 	t.bundles.write(all, m.Versions)
-	m.write(s, &t, "CLOSE B%d", id)
+	m.addWriteStep(s, &t, "CLOSE B%d", id)
 }

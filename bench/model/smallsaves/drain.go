@@ -8,11 +8,11 @@ import (
 // maxDrainSteps limits the steps of a drain; one that takes more does not end.
 const maxDrainSteps = 300
 
-// drain lets a new actor peek and dequeue alone, without stale reads and faults,
+// drainAlone lets a new actor peek and dequeue alone, without stale reads and faults,
 // until a Peek finds nothing. It returns the violated rule, "" if the actor got exactly the
 // committed events, and the trace. It ends early if the model has no room for another
 // bundle.
-func (m *model) drain(documents *state) (message string, trace []string) {
+func (m *model) drainAlone(documents *modelState) (message string, trace []string) {
 	alone := *m
 	alone.Versions, alone.Lenient, alone.steps = 0, false, nil
 	var operations []uint8
@@ -53,17 +53,17 @@ func (m *model) drain(documents *state) (message string, trace []string) {
 }
 
 // saveAgain lets a new writer save every event again, alone, and drains after that.
-func (m *model) saveAgain(documents *state) (message string, trace []string) {
+func (m *model) saveAgain(documents *modelState) (message string, trace []string) {
 	alone := *m
 	alone.Versions, alone.NoLateFlush, alone.steps = 0, false, nil
 	alone.without &= ofVariants
-	alone.jobs = [processes][]job{m.everything()}
+	alone.jobs = [processes][]job{m.everyEvent()}
 	if len(alone.jobs[0]) == 0 {
 		return "", nil
 	}
 	s := *documents
 	s.rollbacks = 9
-	s.writers[0] = writer{working: true, incarnation: 99}
+	s.writers[0] = writerProcess{working: true, incarnation: 99}
 	for range maxDrainSteps {
 		if s.drawersMade >= maxDrawers-1 {
 			m.cutDrains++
@@ -85,13 +85,13 @@ func (m *model) saveAgain(documents *state) (message string, trace []string) {
 	if int(s.writers[0].job) < len(alone.jobs[0]) {
 		return "H1: a fresh writer is stuck", trace
 	}
-	s.writers = [processes]writer{}
-	message, more := m.drain(&s)
+	s.writers = [processes]writerProcess{}
+	message, more := m.drainAlone(&s)
 	return message, append(trace, more...)
 }
 
-// everything returns a batch for each event of the scenario.
-func (m *model) everything() (jobs []job) {
+// everyEvent returns a batch for each event of the scenario.
+func (m *model) everyEvent() (jobs []job) {
 	var events []uint8
 	for _, all := range m.jobs {
 		for _, j := range all {

@@ -66,15 +66,15 @@ type exploration struct {
 	result  Result
 }
 
-// hash never returns 0, which is the parent of the first state.
-func (x *exploration) hash(s *state) uint64 {
+// hashState never returns 0, which is the parent of the first state.
+func (x *exploration) hashState(s *modelState) uint64 {
 	return maphash.Bytes(x.seed, unsafe.Slice((*byte)(unsafe.Pointer(s)), unsafe.Sizeof(*s))) | 1 //nolint:gosec // a state consists of bytes, without padding
 }
 
 func (x *exploration) run(ctx context.Context) {
-	first := x.model.start()
-	x.parents[x.hash(&first)] = 0
-	var level, next queue
+	first := x.model.firstState()
+	x.parents[x.hashState(&first)] = 0
+	var level, next stateQueue
 	level.push(&first)
 	for level.n > 0 {
 		for s := range level.drain() {
@@ -82,14 +82,14 @@ func (x *exploration) run(ctx context.Context) {
 				x.result.Reason = "it was interrupted"
 				return
 			}
-			if !x.explore(s, &next) {
+			if !x.exploreState(s, &next) {
 				return
 			}
-			if x.exceeds(level.bytes() + next.bytes()) {
+			if x.exceedsLimit(level.bytes() + next.bytes()) {
 				return
 			}
 		}
-		level, next = next, queue{}
+		level, next = next, stateQueue{}
 		x.result.Depth++
 	}
 	switch {
@@ -102,8 +102,8 @@ func (x *exploration) run(ctx context.Context) {
 	}
 }
 
-// exceeds reports whether a limit is exceeded.
-func (x *exploration) exceeds(frontier int64) bool {
+// exceedsLimit reports whether a limit is exceeded.
+func (x *exploration) exceedsLimit(frontier int64) bool {
 	switch {
 	case x.limits.States > 0 && len(x.parents) > x.limits.States:
 		x.result.Reason = fmt.Sprintf("it has more than %d states", x.limits.States)
@@ -115,45 +115,45 @@ func (x *exploration) exceeds(frontier int64) bool {
 	return true
 }
 
-// explore adds the states that follow s to next. It returns false after a violation.
-func (x *exploration) explore(s *state, next *queue) bool {
-	m, from := x.model, x.hash(s)
-	if message, trace := x.drain(s); message != "" {
-		return x.violate(message, from, trace...)
+// exploreState adds the states that follow s to next. It returns false after a violation.
+func (x *exploration) exploreState(s *modelState, next *stateQueue) bool {
+	m, from := x.model, x.hashState(s)
+	if message, trace := x.checkDrain(s); message != "" {
+		return x.recordViolation(message, from, trace...)
 	}
 	steps, v := m.successors(s)
 	if v != nil {
-		return x.violate(v.message, from, v.label)
+		return x.recordViolation(v.message, from, v.label)
 	}
 	if len(steps) == 0 && m.Leaks && s.leaks() {
-		return x.violate("a page is left that nothing names", from)
+		return x.recordViolation("a page is left that nothing names", from)
 	}
 	for i := range steps {
 		t := &steps[i].state
 		x.result.Transitions++
-		h := x.hash(t)
+		h := x.hashState(t)
 		if _, known := x.parents[h]; known {
 			continue
 		}
 		x.parents[h] = from
 		if message := m.checkDocuments(t); message != "" {
-			return x.violate(message, h)
+			return x.recordViolation(message, h)
 		}
 		next.push(t)
 	}
 	return true
 }
 
-// drain checks what an actor gets from the documents of s, unless they were checked
+// checkDrain checks what an actor gets from the documents of s, unless they were checked
 // before.
-func (x *exploration) drain(s *state) (message string, trace []string) {
+func (x *exploration) checkDrain(s *modelState) (message string, trace []string) {
 	documents := s.documents()
-	h := x.hash(&documents)
+	h := x.hashState(&documents)
 	if _, done := x.drained[h]; done {
 		return "", nil
 	}
 	x.drained[h] = struct{}{}
-	if message, _ = x.model.drain(&documents); message == "" {
+	if message, _ = x.model.drainAlone(&documents); message == "" {
 		message, _ = x.model.saveAgain(&documents)
 	}
 	if message == "" {
@@ -161,28 +161,28 @@ func (x *exploration) drain(s *state) (message string, trace []string) {
 	}
 	labelled := *x.model
 	labelled.labels = true
-	message, trace = labelled.drain(&documents)
+	message, trace = labelled.drainAlone(&documents)
 	if message == "" {
 		message, trace = labelled.saveAgain(&documents)
 	}
 	return message, append([]string{"then, alone and without faults:"}, trace...)
 }
 
-// violate records a violation in or after the state with a hash, with the way to it and
+// recordViolation records a violation in or after the state with a hash, with the way to it and
 // the steps after it.
-func (x *exploration) violate(message string, at uint64, after ...string) bool {
+func (x *exploration) recordViolation(message string, at uint64, after ...string) bool {
 	var way []uint64
 	for h := at; h != 0; h = x.parents[h] {
 		way = append(way, h)
 	}
 	labelled := *x.model
 	labelled.labels = true
-	s := labelled.start()
+	s := labelled.firstState()
 	var trace []string
 	for i := len(way) - 2; i >= 0; i-- {
 		steps, _ := labelled.successors(&s)
 		for n := range steps {
-			if x.hash(&steps[n].state) == way[i] {
+			if x.hashState(&steps[n].state) == way[i] {
 				trace = append(trace, steps[n].label)
 				s = steps[n].state
 				break

@@ -1,21 +1,21 @@
 package smallsaves
 
 // beginFlush begins to flush the tail of a cabinet in the writer's copy of the head.
-func (w *writer) beginFlush(c uint8) {
+func (w *writerProcess) beginFlush(c uint8) {
 	l := &w.head.cabinets[c]
 	w.flush = flush{cabinet: c, drawer: l.drawer, ordinal: l.ordinal, from: l.paged, n: l.tailLen(), events: l.tail}
 	w.step = flushPage
 }
 
 // beginLeave begins to seal the full drawer of a cabinet.
-func (w *writer) beginLeave(c uint8) {
+func (w *writerProcess) beginLeave(c uint8) {
 	l := &w.head.cabinets[c]
 	w.flush = flush{cabinet: c, drawer: l.drawer, ordinal: l.ordinal, from: l.fill}
 	w.step = leaveDrawer
 }
 
 // beginFlushes adds the steps by which writer i, which saves nothing, begins to flush.
-func (m *model) beginFlushes(s *state, i int) {
+func (m *model) beginFlushes(s *modelState, i int) {
 	for h, cost := range s.head.reads(s.staleReads) {
 		found := false
 		for c := range h.cabinets {
@@ -28,7 +28,7 @@ func (m *model) beginFlushes(s *state, i int) {
 			w := &t.writers[i]
 			w.head, w.headVersion, w.eager = *h, h.version, true
 			w.beginFlush(uint8(c))
-			m.take(&t, "reads head v%d (%d stale), will flush cabinet %d", h.version, cost, c)
+			m.addStep(&t, "reads head v%d (%d stale), will flush cabinet %d", h.version, cost, c)
 		}
 		if !found {
 			m.skipJob(s, i, cost, "nothing to flush")
@@ -37,17 +37,17 @@ func (m *model) beginFlushes(s *state, i int) {
 }
 
 // skipJob adds the step by which writer i goes to its next batch.
-func (m *model) skipJob(s *state, i int, cost uint8, why string) {
+func (m *model) skipJob(s *modelState, i int, cost uint8, why string) {
 	t := *s
 	t.staleReads -= cost
 	t.writers[i].job++
 	t.writers[i].startOver()
-	m.take(&t, "%s", why)
+	m.addStep(&t, "%s", why)
 }
 
 // flushEagerly adds the steps by which writer i, which has read h in t, first flushes a
 // tail although it has room for the Save.
-func (m *model) flushEagerly(s, t *state, i int, h *head) {
+func (m *model) flushEagerly(s, t *modelState, i int, h *headDocument) {
 	if s.eagerFlushes == 0 {
 		return
 	}
@@ -60,12 +60,12 @@ func (m *model) flushEagerly(s, t *state, i int, h *head) {
 		w := &u.writers[i]
 		w.headVersion, w.eager = h.version, true
 		w.beginFlush(uint8(c))
-		m.take(&u, "reads head v%d, will flush cabinet %d first", h.version, c)
+		m.addStep(&u, "reads head v%d, will flush cabinet %d first", h.version, c)
 	}
 }
 
 // stepFlush adds the steps of writer i that flushes or leaves a drawer.
-func (m *model) stepFlush(s *state, i int) *violation {
+func (m *model) stepFlush(s *modelState, i int) *violation {
 	w := &s.writers[i]
 	late := m.NoLateFlush && s.head.current.cabinets[w.flush.cabinet].floor > w.flush.ordinal
 	switch {
@@ -89,22 +89,22 @@ func (m *model) stepFlush(s *state, i int) *violation {
 
 // putPage creates the page of a flush in t. If the page exists, the flush ends where the
 // page does. It reports whether it has written.
-func (m *model) putPage(t *state, f *flush) (written bool, v *violation) {
+func (m *model) putPage(t *modelState, f *flush) (written bool, v *violation) {
 	current := t.pages[f.drawer].current
 	there := current.pageFrom(f.from)
-	if there != nil && m.holds(createPage) {
+	if there != nil && m.hasRule(createPage) {
 		for n := range min(there.n, f.n) {
 			if there.events[n] != f.events[n] {
-				return false, m.violate("H2: the page at the slot of a flush holds something else", "flush of D%d/%d", f.drawer, f.from)
+				return false, m.newViolation("H2: the page at the slot of a flush holds something else", "flush of D%d/%d", f.drawer, f.from)
 			}
 		}
 		f.until = there.from + there.n
-		if !m.holds(adoptPage) {
+		if !m.hasRule(adoptPage) {
 			f.until = f.from + f.n
 		}
 		return false, nil
 	}
-	own := page{writer: flushWrote, from: f.from, n: f.n}
+	own := slotPage{writer: flushWrote, from: f.from, n: f.n}
 	copy(own.events[:], f.events[:])
 	if there != nil {
 		*there = own
@@ -117,17 +117,17 @@ func (m *model) putPage(t *state, f *flush) (written bool, v *violation) {
 }
 
 // flushPage adds the steps by which the page of a flush is created.
-func (m *model) flushPage(s *state, i int) *violation {
+func (m *model) flushPage(s *modelState, i int) *violation {
 	t := *s
 	w := &t.writers[i]
 	f := &w.flush
 	w.step = flushCount
-	if !m.holds(countFlushed) || !m.holds(pageBeforeCount) && f.done == 1 {
+	if !m.hasRule(countFlushed) || !m.hasRule(pageBeforeCount) && f.done == 1 {
 		w.step = flushEntry
 	}
-	if !m.holds(pageBeforeCount) && f.done == 0 {
+	if !m.hasRule(pageBeforeCount) && f.done == 0 {
 		f.done, f.until = 1, f.from+f.n
-		m.take(&t, "flush: the count first")
+		m.addStep(&t, "flush: the count first")
 		return nil
 	}
 	written, v := m.putPage(&t, f)
@@ -135,10 +135,10 @@ func (m *model) flushPage(s *state, i int) *violation {
 		return v
 	}
 	if !written {
-		m.take(&t, "flush: page D%d/%d is there and ends at %d", f.drawer, f.from, f.until)
+		m.addStep(&t, "flush: page D%d/%d is there and ends at %d", f.drawer, f.from, f.until)
 		return nil
 	}
-	m.write(s, &t, "FLUSH page D%d/%d..%d", f.drawer, f.from, f.until)
+	m.addWriteStep(s, &t, "FLUSH page D%d/%d..%d", f.drawer, f.from, f.until)
 	return nil
 }
 
@@ -150,13 +150,13 @@ const (
 
 // createPageAndDrawer adds the steps by which a flush creates its page and, with the
 // first page, the drawer, which counts nothing yet. Their order is open.
-func (m *model) createPageAndDrawer(s *state, i int) *violation {
+func (m *model) createPageAndDrawer(s *modelState, i int) *violation {
 	f := s.writers[i].flush
 	all := uint8(pageMade)
-	if f.from == 0 && m.holds(countFlushed) {
+	if f.from == 0 && m.hasRule(countFlushed) {
 		all |= drawerMade
 	}
-	finish := func(w *writer, bit uint8) {
+	finish := func(w *writerProcess, bit uint8) {
 		if w.flush.done |= bit; w.flush.done == all {
 			w.step = flushEntry
 		}
@@ -166,11 +166,11 @@ func (m *model) createPageAndDrawer(s *state, i int) *violation {
 		finish(&t.writers[i], drawerMade)
 		c := s.cabinets[f.cabinet].current
 		if _, there := c.find(f.drawer); there {
-			m.take(&t, "flush: D%d is there", f.drawer)
+			m.addStep(&t, "flush: D%d is there", f.drawer)
 		} else {
-			c.put(drawer{id: f.drawer, first: f.events[0].number, ordinal: f.ordinal})
+			c.put(drawerDocument{id: f.drawer, first: f.events[0].number, ordinal: f.ordinal})
 			t.cabinets[f.cabinet].write(c, m.Versions)
-			m.write(s, &t, "FLUSH creates D%d", f.drawer)
+			m.addWriteStep(s, &t, "FLUSH creates D%d", f.drawer)
 		}
 	}
 	if f.done&pageMade != 0 {
@@ -183,34 +183,34 @@ func (m *model) createPageAndDrawer(s *state, i int) *violation {
 	}
 	finish(&t.writers[i], pageMade)
 	if !written {
-		m.take(&t, "flush: page D%d/%d is there", f.drawer, f.from)
+		m.addStep(&t, "flush: page D%d/%d is there", f.drawer, f.from)
 		return nil
 	}
-	m.write(s, &t, "FLUSH page D%d/%d", f.drawer, f.from)
+	m.addWriteStep(s, &t, "FLUSH page D%d/%d", f.drawer, f.from)
 	return nil
 }
 
 // flushCount adds the steps by which the drawer of a flush counts its page.
-func (m *model) flushCount(s *state, i int) *violation {
+func (m *model) flushCount(s *modelState, i int) *violation {
 	t := *s
 	w := &t.writers[i]
 	f := &w.flush
 	w.step = flushEntry
-	if !m.holds(pageBeforeCount) {
+	if !m.hasRule(pageBeforeCount) {
 		w.step = flushPage
 	}
 	c := s.cabinets[f.cabinet].current
 	d, there := c.find(f.drawer)
 	switch {
 	case !there:
-		d = drawer{id: f.drawer, first: f.events[0].number, ordinal: f.ordinal}
-	case !m.holds(countCondition) || !d.sealed && d.count == f.from:
+		d = drawerDocument{id: f.drawer, first: f.events[0].number, ordinal: f.ordinal}
+	case !m.hasRule(countCondition) || !d.sealed && d.count == f.from:
 	case d.count >= f.until:
 		f.due = m.dueEntry(s, f, d.position)
-		m.take(&t, "flush: D%d counts %d already", f.drawer, d.count)
+		m.addStep(&t, "flush: D%d counts %d already", f.drawer, d.count)
 		return nil
 	case s.head.current.version == w.headVersion:
-		return m.violate("stuck: the drawer's count does not fit the head", "flush of D%d/%d", f.drawer, f.from)
+		return m.newViolation("stuck: the drawer's count does not fit the head", "flush of D%d/%d", f.drawer, f.from)
 	default:
 		m.startOver(s, i, "flush: the count is refused")
 		return nil
@@ -219,14 +219,14 @@ func (m *model) flushCount(s *state, i int) *violation {
 	d.count = f.until
 	c.put(d)
 	t.cabinets[f.cabinet].write(c, m.Versions)
-	m.write(s, &t, "FLUSH counts D%d up to %d", f.drawer, f.until)
+	m.addWriteStep(s, &t, "FLUSH counts D%d up to %d", f.drawer, f.until)
 	return nil
 }
 
 // dueEntry returns the number to write to the entry of the drawer of f, 0 if none has to be
 // written.
-func (m *model) dueEntry(s *state, f *flush, position uint8) uint8 {
-	if !m.FlushEntries || !m.holds(entryOfEachFlush) && f.from > 0 {
+func (m *model) dueEntry(s *modelState, f *flush, position uint8) uint8 {
+	if !m.FlushEntries || !m.hasRule(entryOfEachFlush) && f.from > 0 {
 		return 0
 	}
 	if f.from > 0 && position < f.from || position >= f.until {
@@ -238,14 +238,14 @@ func (m *model) dueEntry(s *state, f *flush, position uint8) uint8 {
 
 // flushEntry adds the steps by which a flush writes the entry that is due and removes the
 // events from the tail in its copy of the head.
-func (m *model) flushEntry(s *state, i int) {
+func (m *model) flushEntry(s *modelState, i int) {
 	t := *s
 	w := &t.writers[i]
 	f := w.flush
 	if f.due > 0 {
 		domain := m.domainOf(int(f.cabinet))
 		c := s.catalogs[domain].current
-		c.put(entry{drawer: f.drawer, cabinet: f.cabinet, next: f.due})
+		c.put(catalogEntry{drawer: f.drawer, cabinet: f.cabinet, next: f.due})
 		t.catalogs[domain].write(c, m.Versions)
 	}
 	l := &w.head.cabinets[f.cabinet]
@@ -258,18 +258,18 @@ func (m *model) flushEntry(s *state, i int) {
 	if w.eager && w.nFresh > 0 {
 		u := t
 		u.writers[i].eager = false
-		m.decide(&u, i)
-		m.take(&u, "flush: entry %d, the Save writes the head", f.due)
+		m.decideSave(&u, i)
+		m.addStep(&u, "flush: entry %d, the Save writes the head", f.due)
 	}
 	if w.eager {
 		w.step = flushHead
 	} else {
-		m.decide(&t, i)
+		m.decideSave(&t, i)
 	}
 	if f.due > 0 {
 		m.loseReply(s, &t, "FLUSH writes entry %d", f.due)
 	}
-	m.take(&t, "flush: entry %d", f.due)
+	m.addStep(&t, "flush: entry %d", f.due)
 }
 
 // dropTail removes the events in slots below until from the tail.
@@ -281,16 +281,16 @@ func (c *cabinetHead) dropTail(until uint8) {
 	if n <= maxTail {
 		c.pagedSequence = c.tail[n-1].number
 	}
-	var rest [maxTail]record
+	var rest [maxTail]numberedEvent
 	copy(rest[:], c.tail[min(n, maxTail):])
 	c.tail, c.paged = rest, until
 }
 
 // flushHead adds the steps of the conditional write that removes the flushed events from
 // the head.
-func (m *model) flushHead(s *state, i int) {
+func (m *model) flushHead(s *modelState, i int) {
 	w, t := &s.writers[i], *s
-	if s.head.current.version != w.headVersion && m.holds(flushedIfMatch) {
+	if s.head.current.version != w.headVersion && m.hasRule(flushedIfMatch) {
 		m.startOver(s, i, "flush: the head has changed")
 		return
 	}
@@ -302,14 +302,14 @@ func (m *model) flushHead(s *state, i int) {
 	} else {
 		u.head.version = t.head.current.version
 		u.flushed, u.eager = false, false
-		m.decide(&t, i)
+		m.decideSave(&t, i)
 	}
-	m.write(s, &t, "FLUSHED: head v%d", t.head.current.version)
+	m.addWriteStep(s, &t, "FLUSHED: head v%d", t.head.current.version)
 }
 
 // leaveDrawer adds the steps by which a full drawer is sealed at its fill, after which the
 // head may leave it.
-func (m *model) leaveDrawer(s *state, i int) *violation {
+func (m *model) leaveDrawer(s *modelState, i int) *violation {
 	t := *s
 	w := &t.writers[i]
 	f := w.flush
@@ -317,7 +317,7 @@ func (m *model) leaveDrawer(s *state, i int) *violation {
 	d, there := c.find(f.drawer)
 	if !there || d.sealed && d.count != f.from {
 		if s.head.current.version == w.headVersion {
-			return m.violate("stuck: a full drawer cannot be left", "leave D%d", f.drawer)
+			return m.newViolation("stuck: a full drawer cannot be left", "leave D%d", f.drawer)
 		}
 		m.startOver(s, i, "leave: refused")
 		return nil
@@ -330,11 +330,11 @@ func (m *model) leaveDrawer(s *state, i int) *violation {
 	}
 	w.left |= 1 << f.cabinet
 	w.flush = flush{}
-	m.decide(&t, i)
+	m.decideSave(&t, i)
 	if sealed {
-		m.take(&t, "leave: D%d is sealed already", f.drawer)
+		m.addStep(&t, "leave: D%d is sealed already", f.drawer)
 		return nil
 	}
-	m.write(s, &t, "LEAVE: seals D%d at %d", f.drawer, f.from)
+	m.addWriteStep(s, &t, "LEAVE: seals D%d at %d", f.drawer, f.from)
 	return nil
 }

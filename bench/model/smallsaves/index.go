@@ -8,13 +8,13 @@ type reading struct {
 
 // readHead reads the head and brings the index of received ids up to date, for each
 // version of the partitions that a read may return.
-func (m *model) readHead(s *state, i int, j *job) *violation {
+func (m *model) readHead(s *modelState, i int, j *job) *violation {
 	for h, cost := range s.head.reads(s.staleReads) {
-		if h.intent.low != 0 && (m.holds(smallWithoutIntent) || j.large) {
+		if h.intent.low != 0 && (m.hasRule(smallWithoutIntent) || j.large) {
 			m.resolveIntent(s, i, h, cost)
 			continue
 		}
-		if v := m.dedup(s, i, j, h, cost); v != nil {
+		if v := m.addDedupSteps(s, i, j, h, cost); v != nil {
 			return v
 		}
 	}
@@ -23,13 +23,13 @@ func (m *model) readHead(s *state, i int, j *job) *violation {
 
 // resolveIntent adds the step of writer i that finds an intent in the head: it resumes its
 // own, and rolls back that of another writer.
-func (m *model) resolveIntent(s *state, i int, h *head, cost uint8) {
+func (m *model) resolveIntent(s *modelState, i int, h *headDocument, cost uint8) {
 	w, t := &s.writers[i], *s
 	t.staleReads -= cost
 	u := &t.writers[i]
 	if w.refused && h.intent.writer == w.id && h.intent.incarnation == w.incarnation && !h.intent.aborted {
-		u.refused, u.plan, u.headVersion, u.head, u.done, u.due, u.step = false, h.intent, h.version, head{}, 0, 0, writePages
-		m.take(&t, "reads head v%d: its own intent stands", h.version)
+		u.refused, u.plan, u.headVersion, u.head, u.done, u.due, u.step = false, h.intent, h.version, headDocument{}, 0, 0, writePages
+		m.addStep(&t, "reads head v%d: its own intent stands", h.version)
 		return
 	}
 	if s.rollbacks == 0 {
@@ -37,15 +37,15 @@ func (m *model) resolveIntent(s *state, i int, h *head, cost uint8) {
 	}
 	t.rollbacks--
 	u.refused, u.head, u.done, u.plan, u.step = false, *h, 0, h.intent, sealDrawers
-	if m.holds(claimFirst) && !h.intent.aborted {
+	if m.hasRule(claimFirst) && !h.intent.aborted {
 		u.step = claim
 	}
-	m.take(&t, "reads head v%d (%d stale): rolls back the intent %d..%d", h.version, cost, h.intent.low, h.intent.high)
+	m.addStep(&t, "reads head v%d (%d stale): rolls back the intent %d..%d", h.version, cost, h.intent.low, h.intent.high)
 }
 
-// dedup adds the steps of writer i that has read h: it drops the events that the index
+// addDedupSteps adds the steps of writer i that has read h: it drops the events that the index
 // knows, and decides what to do with the others.
-func (m *model) dedup(s *state, i int, j *job, h *head, cost uint8) *violation {
+func (m *model) addDedupSteps(s *modelState, i int, j *job, h *headDocument, cost uint8) *violation {
 	readings, unsealed := m.readIndex(s, j, h, cost)
 	for n, r := range readings {
 		if repeats(readings[:n], r) {
@@ -55,7 +55,7 @@ func (m *model) dedup(s *state, i int, j *job, h *head, cost uint8) *violation {
 		t.staleReads -= r.cost
 		t.writers[i].refused = false
 		for _, d := range unsealed {
-			m.seal(&t, d)
+			m.sealDrawer(&t, d)
 		}
 		w := &t.writers[i]
 		var fresh [3]uint8
@@ -67,15 +67,15 @@ func (m *model) dedup(s *state, i int, j *job, h *head, cost uint8) *violation {
 			}
 		}
 		if nFresh == 0 {
-			if v := m.answered(&t, i, j, "reads head v%d: all are duplicates, Save succeeds", h.version); v != nil {
+			if v := m.addSuccessStep(&t, i, j, "reads head v%d: all are duplicates, Save succeeds", h.version); v != nil {
 				return v
 			}
 			continue
 		}
 		w.head, w.large, w.fresh, w.nFresh = *h, j.large, fresh, nFresh
 		unflushed := t
-		m.decide(&t, i)
-		m.take(&t, "reads head v%d (%d stale), will save %v", h.version, r.cost, fresh[:nFresh])
+		m.decideSave(&t, i)
+		m.addStep(&t, "reads head v%d (%d stale), will save %v", h.version, r.cost, fresh[:nFresh])
 		m.flushEagerly(s, &unflushed, i, h)
 	}
 	return nil
@@ -96,9 +96,9 @@ type drawerRef struct {
 	drawer  uint8
 }
 
-// seal closes a drawer for further events at its count, by a conditional write, which acts
+// sealDrawer closes a drawer for further events at its count, by a conditional write, which acts
 // on the current document.
-func (m *model) seal(t *state, r drawerRef) {
+func (m *model) sealDrawer(t *modelState, r drawerRef) {
 	c := t.cabinets[r.cabinet].current
 	d, _ := c.find(r.drawer)
 	d.sealed = true
@@ -108,16 +108,16 @@ func (m *model) seal(t *state, r drawerRef) {
 
 // readIndex returns every possible result of reading the index of the cabinets of j with h,
 // and the drawers with a smaller ordinal than the head's that the reader has to seal.
-func (m *model) readIndex(s *state, j *job, h *head, cost uint8) (readings []reading, unsealed []drawerRef) {
+func (m *model) readIndex(s *modelState, j *job, h *headDocument, cost uint8) (readings []reading, unsealed []drawerRef) {
 	readings = []reading{{cost: cost}}
 	for c := range cabinets {
-		if !j.concerns(c) {
+		if !j.concernsCabinet(c) {
 			continue
 		}
 		var found []reading
 		for _, r := range readings {
 			for view, stale := range s.cabinets[c].reads(s.staleReads - r.cost) {
-				extents, behind, ok := m.extents(s, h, c, view)
+				extents, behind, ok := m.drawerExtents(s, h, c, view)
 				unsealed = appendNew(unsealed, behind)
 				if ok {
 					found = m.readExtents(s, h, c, extents, reading{r.cost + stale, r.received}, found)
@@ -129,7 +129,7 @@ func (m *model) readIndex(s *state, j *job, h *head, cost uint8) (readings []rea
 	return readings, unsealed
 }
 
-func (j *job) concerns(cabinet int) bool {
+func (j *job) concernsCabinet(cabinet int) bool {
 	for _, e := range j.events {
 		if cabinetOf(e) == cabinet {
 			return true
@@ -154,19 +154,19 @@ func appendNew(refs, more []drawerRef) []drawerRef {
 // An extent is how many slots of a drawer are in pages.
 type extent struct{ drawer, until uint8 }
 
-// extents returns the drawers that the index has to read with h and a view of the
+// drawerExtents returns the drawers that the index has to read with h and a view of the
 // cabinet, and those of them that have to be sealed. The view is too old if it has not
 // every ordinal from the floor on.
-func (m *model) extents(s *state, h *head, c int, view *cabinet) (all []extent, unsealed []drawerRef, ok bool) {
+func (m *model) drawerExtents(s *modelState, h *headDocument, c int, view *cabinetDrawers) (all []extent, unsealed []drawerRef, ok bool) {
 	last, ok := &h.cabinets[c], true
 	if last.drawer != 0 {
 		all = append(all, extent{last.drawer, last.paged})
 	}
 	for _, d := range view.drawers {
-		if d.id == 0 || d.id == last.drawer || d.ordinal < last.floor || m.holds(denseOrdinals) && d.ordinal > last.ordinal {
+		if d.id == 0 || d.id == last.drawer || d.ordinal < last.floor || m.hasRule(denseOrdinals) && d.ordinal > last.ordinal {
 			continue
 		}
-		if !m.holds(trustSealedOnly) {
+		if !m.hasRule(trustSealedOnly) {
 			if d.sealed || d.count == m.Capacity {
 				all = append(all, extent{d.id, d.count})
 			} else {
@@ -184,11 +184,11 @@ func (m *model) extents(s *state, h *head, c int, view *cabinet) (all []extent, 
 			unsealed = append(unsealed, drawerRef{c, d.id})
 		}
 	}
-	return all, unsealed, ok && (!m.holds(denseOrdinals) || last.complete(view))
+	return all, unsealed, ok && (!m.hasRule(denseOrdinals) || last.isComplete(view))
 }
 
-// complete reports whether view has each drawer from the floor of c to its ordinal.
-func (c *cabinetHead) complete(view *cabinet) bool {
+// isComplete reports whether view has each drawer from the floor of c to its ordinal.
+func (c *cabinetHead) isComplete(view *cabinetDrawers) bool {
 	for o := max(c.floor, 1); o <= c.ordinal; o++ {
 		there := o == c.ordinal && c.drawer != 0
 		for _, d := range view.drawers {
@@ -203,13 +203,13 @@ func (c *cabinetHead) complete(view *cabinet) bool {
 
 // readExtents appends to found every possible result of reading the pages of extents,
 // together with the tail of the cabinet.
-func (m *model) readExtents(s *state, h *head, c int, extents []extent, r reading, found []reading) []reading {
+func (m *model) readExtents(s *modelState, h *headDocument, c int, extents []extent, r reading, found []reading) []reading {
 	ways := []reading{r}
 	for _, x := range extents {
 		var next []reading
 		for _, way := range ways {
 			for p, stale := range s.pages[x.drawer].reads(s.staleReads - way.cost) {
-				if received, ok := p.received(x.until); ok {
+				if received, ok := p.receivedEvents(x.until); ok {
 					next = append(next, reading{way.cost + stale, way.received | received})
 				}
 			}
@@ -217,7 +217,7 @@ func (m *model) readExtents(s *state, h *head, c int, extents []extent, r readin
 		ways = next
 	}
 	var tail uint16
-	if m.holds(indexTail) {
+	if m.hasRule(indexTail) {
 		for _, e := range h.cabinets[c].events() {
 			tail |= 1 << e.event
 		}
@@ -228,9 +228,9 @@ func (m *model) readExtents(s *state, h *head, c int, extents []extent, r readin
 	return found
 }
 
-// received returns the events in the slots below until, one bit each, unless one is
+// receivedEvents returns the events in the slots below until, one bit each, unless one is
 // missing.
-func (p *pages) received(until uint8) (events uint16, ok bool) {
+func (p *pages) receivedEvents(until uint8) (events uint16, ok bool) {
 	for slot := range until {
 		r, there := p.event(slot)
 		if !there {

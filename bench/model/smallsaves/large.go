@@ -1,11 +1,11 @@
 package smallsaves
 
-// plan returns the intent for events on h: the slots of the last drawers, and new
+// planIntent returns the intent for events on h: the slots of the last drawers, and new
 // drawers where those are full.
-func (m *model) plan(h *head, events []uint8, writer, incarnation uint8) intent {
-	it := intent{low: h.reserved + 1, high: h.reserved + uint8(len(events)), writer: writer, incarnation: incarnation} //nolint:gosec // at most three events
+func (m *model) planIntent(h *headDocument, events []uint8, writer, incarnation uint8) saveIntent {
+	it := saveIntent{low: h.reserved + 1, high: h.reserved + uint8(len(events)), writer: writer, incarnation: incarnation} //nolint:gosec // at most three events
 	cabinets := h.cabinets
-	for _, r := range numbered(events, h.reserved) {
+	for _, r := range numberEvents(events, h.reserved) {
 		p := m.partFor(&it, &cabinets, uint8(cabinetOf(r.event))) //nolint:gosec // a cabinet
 		p.events[p.n] = r
 		p.n++
@@ -15,7 +15,7 @@ func (m *model) plan(h *head, events []uint8, writer, incarnation uint8) intent 
 
 // partFor returns the part of it that has room for an event of a cabinet, a new one if
 // none has.
-func (m *model) partFor(it *intent, heads *[cabinets]cabinetHead, c uint8) *part {
+func (m *model) partFor(it *saveIntent, heads *[cabinets]cabinetHead, c uint8) *reservedPart {
 	first := true
 	for i := len(it.all()) - 1; i >= 0; i-- {
 		p := &it.parts[i]
@@ -27,17 +27,17 @@ func (m *model) partFor(it *intent, heads *[cabinets]cabinetHead, c uint8) *part
 	p, l := &it.parts[it.n], &heads[c]
 	it.n++
 	if first && l.drawer != 0 && l.fill < m.Capacity {
-		*p = part{cabinet: c, drawer: l.drawer, ordinal: l.ordinal, from: l.fill}
+		*p = reservedPart{cabinet: c, drawer: l.drawer, ordinal: l.ordinal, from: l.fill}
 		return p
 	}
 	l.ordinal++
-	*p = part{cabinet: c, ordinal: l.ordinal, isNew: true}
+	*p = reservedPart{cabinet: c, ordinal: l.ordinal, isNew: true}
 	return p
 }
 
 // nameDrawers gives the new drawers of it ids, and reports whether there is room for
 // them.
-func (it *intent) nameDrawers(made *uint8) bool {
+func (it *saveIntent) nameDrawers(made *uint8) bool {
 	for i := range it.all() {
 		if p := &it.parts[i]; p.isNew {
 			*made++
@@ -47,14 +47,14 @@ func (it *intent) nameDrawers(made *uint8) bool {
 	return *made < maxDrawers
 }
 
-// reserve adds the step of the conditional write that records the intent.
-func (m *model) reserve(s *state, i int) {
+// addReserveSteps adds the step of the conditional write that records the intent.
+func (m *model) addReserveSteps(s *modelState, i int) {
 	w, t := &s.writers[i], *s
 	u := &t.writers[i]
 	if s.head.current.version != w.headVersion {
 		u.startOver()
 		u.refused = true
-		m.take(&t, "reserve: the head has changed")
+		m.addStep(&t, "reserve: the head has changed")
 		return
 	}
 	it, h := w.plan, s.head.current
@@ -65,73 +65,73 @@ func (m *model) reserve(s *state, i int) {
 	if w.flushed {
 		h = w.head
 	}
-	if !m.holds(knowTails) {
+	if !m.hasRule(knowTails) {
 		for c := range h.cabinets {
-			h.cabinets[c].tail, h.cabinets[c].paged = [maxTail]record{}, h.cabinets[c].fill
+			h.cabinets[c].tail, h.cabinets[c].paged = [maxTail]numberedEvent{}, h.cabinets[c].fill
 		}
 	}
 	h.reserved, h.intent = it.high, it
 	m.replaceHead(&t, h, 0)
-	u.plan, u.headVersion, u.step, u.flushed, u.head = it, t.head.current.version, writePages, false, head{}
-	m.write(s, &t, "RESERVE %d..%d", it.low, it.high)
+	u.plan, u.headVersion, u.step, u.flushed, u.head = it, t.head.current.version, writePages, false, headDocument{}
+	m.addWriteStep(s, &t, "RESERVE %d..%d", it.low, it.high)
 }
 
 // writePages adds the steps by which a page of the plan is created.
-func (m *model) writePages(s *state, i int) {
+func (m *model) writePages(s *modelState, i int) {
 	for j, p := range s.writers[i].unfinishedParts() {
 		t := *s
 		written := s.pages[p.drawer].current
 		there := written.pageFrom(p.from)
 		if there != nil && there.writer != s.writers[i].plan.low {
 			t.writers[i].startOver()
-			m.take(&t, "page D%d/%d is another's", p.drawer, p.from)
+			m.addStep(&t, "page D%d/%d is another's", p.drawer, p.from)
 			continue
 		}
 		if t.writers[i].finishPart(j) {
 			t.writers[i].step = countDrawers
 		}
 		if there != nil {
-			m.take(&t, "page D%d/%d is its own", p.drawer, p.from)
+			m.addStep(&t, "page D%d/%d is its own", p.drawer, p.from)
 			continue
 		}
-		written.add(page{writer: s.writers[i].plan.low, from: p.from, n: p.n, events: p.events})
+		written.add(slotPage{writer: s.writers[i].plan.low, from: p.from, n: p.n, events: p.events})
 		t.pages[p.drawer].write(written, m.Versions)
-		m.write(s, &t, "PAGE D%d/%d..%d", p.drawer, p.from, p.end())
+		m.addWriteStep(s, &t, "PAGE D%d/%d..%d", p.drawer, p.from, p.end())
 	}
 }
 
 // countDrawers adds the steps by which a drawer of the plan is created or counted.
-func (m *model) countDrawers(s *state, i int) {
+func (m *model) countDrawers(s *modelState, i int) {
 	for j, p := range s.writers[i].unfinishedParts() {
 		t := *s
 		c := s.cabinets[p.cabinet].current
 		d, there := c.find(p.drawer)
 		switch {
 		case !there:
-			d = drawer{id: p.drawer, first: p.events[0].number, ordinal: p.ordinal}
+			d = drawerDocument{id: p.drawer, first: p.events[0].number, ordinal: p.ordinal}
 		case d.sealed:
 			t.writers[i].startOver()
-			m.take(&t, "count: D%d is sealed", p.drawer)
+			m.addStep(&t, "count: D%d is sealed", p.drawer)
 			continue
 		case d.count == p.end():
 			m.finishCount(&t.writers[i], j, p.isNew || d.position >= p.from)
-			m.take(&t, "count: D%d counts %d already", p.drawer, d.count)
+			m.addStep(&t, "count: D%d counts %d already", p.drawer, d.count)
 			continue
 		case d.count != p.from && (!m.CountWhenLeft || d.count >= p.from):
 			t.writers[i].startOver()
-			m.take(&t, "count: D%d counts %d", p.drawer, d.count)
+			m.addStep(&t, "count: D%d counts %d", p.drawer, d.count)
 			continue
 		}
 		m.finishCount(&t.writers[i], j, !there || d.position >= p.from)
 		d.count = p.end()
 		c.put(d)
 		t.cabinets[p.cabinet].write(c, m.Versions)
-		m.write(s, &t, "COUNT D%d to %d", p.drawer, d.count)
+		m.addWriteStep(s, &t, "COUNT D%d to %d", p.drawer, d.count)
 	}
 }
 
 // finishCount notes that part j is counted, and whether its entry is due.
-func (m *model) finishCount(w *writer, j int, due bool) {
+func (m *model) finishCount(w *writerProcess, j int, due bool) {
 	if due {
 		w.due |= 1 << j
 	}
@@ -146,9 +146,9 @@ func (m *model) finishCount(w *writer, j int, due bool) {
 
 // writeEntries adds the steps by which entries of the catalog are written, those of a
 // domain in one batch.
-func (m *model) writeEntries(s *state, i int) {
+func (m *model) writeEntries(s *modelState, i int) {
 	w := &s.writers[i]
-	if !m.holds(chooseCandidates) {
+	if !m.hasRule(chooseCandidates) {
 		for j := range w.plan.all() {
 			if w.due>>j&1 == 1 {
 				m.writeEntryBatch(s, i, m.domainOf(int(w.plan.parts[j].cabinet)), 1<<j)
@@ -170,23 +170,23 @@ func (m *model) writeEntries(s *state, i int) {
 }
 
 // writeEntryBatch adds the steps by which the entries of some parts are written.
-func (m *model) writeEntryBatch(s *state, i, domain int, batch uint8) {
+func (m *model) writeEntryBatch(s *modelState, i, domain int, batch uint8) {
 	t := *s
 	w, c := &t.writers[i], s.catalogs[domain].current
 	for j, p := range w.plan.all() {
 		if batch>>j&1 == 1 {
-			c.put(entry{drawer: p.drawer, cabinet: p.cabinet, next: p.events[0].number})
+			c.put(catalogEntry{drawer: p.drawer, cabinet: p.cabinet, next: p.events[0].number})
 		}
 	}
 	t.catalogs[domain].write(c, m.Versions)
 	if w.due &^= batch; w.due == 0 {
 		w.step = commit
 	}
-	m.write(s, &t, "ENTRIES of domain %d", domain)
+	m.addWriteStep(s, &t, "ENTRIES of domain %d", domain)
 }
 
 // commitTo makes the events of it visible in h.
-func (it *intent) commitTo(h *head) {
+func (it *saveIntent) commitTo(h *headDocument) {
 	h.watermark = it.high
 	for _, p := range it.all() {
 		l := &h.cabinets[p.cabinet]
@@ -199,24 +199,24 @@ func (it *intent) commitTo(h *head) {
 			floor: l.floor, closed: l.closed,
 		}
 	}
-	h.intent = intent{}
+	h.intent = saveIntent{}
 }
 
 // records returns the events of it.
-func (it *intent) records() (all []record) {
+func (it *saveIntent) records() (all []numberedEvent) {
 	for _, p := range it.all() {
 		all = append(all, p.events[:p.n]...)
 	}
 	return all
 }
 
-// commit adds the steps of the conditional write that makes a large Save visible.
-func (m *model) commit(s *state, i int, j *job) *violation {
+// addCommitSteps adds the steps of the conditional write that makes a large Save visible.
+func (m *model) addCommitSteps(s *modelState, i int, j *job) *violation {
 	w, t := &s.writers[i], *s
 	current := &s.head.current
 	if current.version != w.headVersion {
-		if !m.holds(idsDecide) && current.watermark >= w.plan.high && current.intent.low != w.plan.low {
-			return m.answered(&t, i, j, "commit: refused, but the watermark has moved, Save succeeds")
+		if !m.hasRule(idsDecide) && current.watermark >= w.plan.high && current.intent.low != w.plan.low {
+			return m.addSuccessStep(&t, i, j, "commit: refused, but the watermark has moved, Save succeeds")
 		}
 		m.startOver(s, i, "commit: the head has changed")
 		return nil
@@ -226,14 +226,14 @@ func (m *model) commit(s *state, i int, j *job) *violation {
 	w.plan.commitTo(&h)
 	format, args := "COMMIT up to %d, next %v", []any{h.watermark, []uint8(nil)}
 	if message := t.history.add(w.plan.records()); message != "" {
-		return m.violate(message, format, args...)
+		return m.newViolation(message, format, args...)
 	}
-	m.answer(&t, i, j)
+	m.recordSuccess(&t, i, j)
 	if m.MergeCommits {
-		fresh, message := m.merge(&t, i, &h)
+		fresh, message := m.mergeNextBatch(&t, i, &h)
 		args[1] = fresh
 		if message != "" {
-			return m.violate(message, format, args...)
+			return m.newViolation(message, format, args...)
 		}
 	}
 	m.replaceHead(&t, h, 0)
@@ -241,14 +241,14 @@ func (m *model) commit(s *state, i int, j *job) *violation {
 	if v := m.checkAnswers(&t, format, args...); v != nil {
 		return v
 	}
-	m.take(&t, format, args...)
+	m.addStep(&t, format, args...)
 	return nil
 }
 
-// merge adds the next batch of writer i to h, which commits the one before: as a small
+// mergeNextBatch adds the next batch of writer i to h, which commits the one before: as a small
 // Save if it fits, else as an intent. It returns the events of the batch, and the rule that
 // is violated then, "" if none.
-func (m *model) merge(t *state, i int, h *head) (fresh []uint8, message string) {
+func (m *model) mergeNextBatch(t *modelState, i int, h *headDocument) (fresh []uint8, message string) {
 	next := m.jobOf(&t.writers[i])
 	if next == nil {
 		return nil, ""
@@ -266,24 +266,24 @@ func (m *model) merge(t *state, i int, h *head) (fresh []uint8, message string) 
 		if found, _ := m.appendTo(&with, fresh, &made, 0); found == fits && made < maxDrawers {
 			low := h.reserved
 			*h, t.drawersMade = with, made
-			message = t.history.add(numbered(fresh, low))
-			m.answer(t, i, next)
+			message = t.history.add(numberEvents(fresh, low))
+			m.recordSuccess(t, i, next)
 			return fresh, message
 		}
 	}
-	if next.flush || next.sweep || m.obstructed(h, fresh) || t.drawersMade+2 >= maxDrawers {
+	if next.flush || next.sweep || m.isObstructed(h, fresh) || t.drawersMade+2 >= maxDrawers {
 		return nil, ""
 	}
 	w := &t.writers[i]
-	it := m.plan(h, fresh, w.id, w.incarnation)
+	it := m.planIntent(h, fresh, w.id, w.incarnation)
 	it.nameDrawers(&t.drawersMade)
 	h.reserved, h.intent = it.high, it
 	w.plan, w.headVersion, w.step = it, h.version, writePages
 	return fresh, ""
 }
 
-// obstructed reports whether events cannot be reserved on h before a flush.
-func (m *model) obstructed(h *head, events []uint8) bool {
+// isObstructed reports whether events cannot be reserved on h before a flush.
+func (m *model) isObstructed(h *headDocument, events []uint8) bool {
 	for _, e := range events {
 		l := &h.cabinets[cabinetOf(e)]
 		if l.tailLen() > 0 || m.CountWhenLeft && l.drawer != 0 && l.fill == m.Capacity {

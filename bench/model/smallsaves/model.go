@@ -5,18 +5,18 @@ import "fmt"
 // A violation is a step after which a rule does not hold.
 type violation struct{ label, message string }
 
-// A step leads from one state to another.
-type step struct {
-	state   state
+// A transition leads from one state to another.
+type transition struct {
+	state   modelState
 	label   string // empty unless the model makes labels
-	outcome outcome
+	outcome stepOutcome
 }
 
-// An outcome is what a Peek or a Dequeue returned in a step.
-type outcome uint8
+// A stepOutcome is what a Peek or a Dequeue returned in a step.
+type stepOutcome uint8
 
 const (
-	unremarkable outcome = iota
+	unremarkable stepOutcome = iota
 	noData
 	acknowledged
 )
@@ -27,11 +27,11 @@ type model struct {
 	jobs       [processes][]job
 	operations [processes][]uint8
 
-	labels    bool   // whether steps are to be labelled
-	cut       int    // steps that were left out because a state has no room for them
-	cutDrains int    // drains that ended early because a state has no room
-	name      string // of the process that takes a step
-	steps     []step // from the state whose steps are taken
+	labels    bool         // whether steps are labelled
+	cut       int          // steps that were left out because a state has no room for them
+	cutDrains int          // drains that ended early because a state has no room
+	name      string       // of the process that takes a step
+	steps     []transition // from the state whose steps are taken
 }
 
 // newModel returns the model of s with its defaults.
@@ -58,8 +58,8 @@ func orDefault(n, otherwise uint8) uint8 {
 	return n
 }
 
-// holds reports whether the scenario has a rule.
-func (m *model) holds(r rule) bool { return m.without&r == 0 }
+// hasRule reports whether the scenario has a rule.
+func (m *model) hasRule(r protocolRule) bool { return m.without&r == 0 }
 
 // domainOf returns the number of the catalog that has the entries of a cabinet.
 func (m *model) domainOf(cabinet int) int {
@@ -69,50 +69,50 @@ func (m *model) domainOf(cabinet int) int {
 	return 0
 }
 
-// label describes a step of the process that takes it, if the model makes labels.
-func (m *model) label(format string, args []any) string {
+// stepLabel describes a step of the process that takes it, if the model makes labels.
+func (m *model) stepLabel(format string, args []any) string {
 	if !m.labels {
 		return ""
 	}
 	return m.name + " " + fmt.Sprintf(format, args...)
 }
 
-// take adds a step to t.
-func (m *model) take(t *state, format string, args ...any) {
-	m.steps = append(m.steps, step{state: *t, label: m.label(format, args)})
+// addStep adds a step to t.
+func (m *model) addStep(t *modelState, format string, args ...any) {
+	m.steps = append(m.steps, transition{state: *t, label: m.stepLabel(format, args)})
 }
 
 // takeWith adds a step to t that has an outcome.
-func (m *model) takeWith(t *state, o outcome, format string, args ...any) {
-	m.steps = append(m.steps, step{state: *t, label: m.label(format, args), outcome: o})
+func (m *model) takeWith(t *modelState, o stepOutcome, format string, args ...any) {
+	m.steps = append(m.steps, transition{state: *t, label: m.stepLabel(format, args), outcome: o})
 }
 
 // loseReply adds the step to t whose reply the process does not receive: the process repeats
 // the request. A step changes no other process, so all of them are as in s.
-func (m *model) loseReply(s, t *state, format string, args ...any) {
+func (m *model) loseReply(s, t *modelState, format string, args ...any) {
 	if s.lostReplies == 0 {
 		return
 	}
 	u := *t
 	u.lostReplies--
 	u.writers, u.actors = s.writers, s.actors
-	m.take(&u, format+" [applied, reply lost]", args...)
+	m.addStep(&u, format+" [applied, reply lost]", args...)
 }
 
-// write adds the step to t, whose write may be applied with its reply lost.
-func (m *model) write(s, t *state, format string, args ...any) {
+// addWriteStep adds the step to t, whose write may be applied with its reply lost.
+func (m *model) addWriteStep(s, t *modelState, format string, args ...any) {
 	m.loseReply(s, t, format, args...)
-	m.take(t, format, args...)
+	m.addStep(t, format, args...)
 }
 
-// violate returns a violation by the process that takes the step.
-func (m *model) violate(message, format string, args ...any) *violation {
+// newViolation returns a violation by the process that takes the step.
+func (m *model) newViolation(message, format string, args ...any) *violation {
 	return &violation{label: m.name + " " + fmt.Sprintf(format, args...), message: message}
 }
 
 // successors returns the steps that any process can take from s. They are valid until the
 // next call.
-func (m *model) successors(s *state) ([]step, *violation) {
+func (m *model) successors(s *modelState) ([]transition, *violation) {
 	m.steps = m.steps[:0]
 	for i := range processes {
 		if v := m.stepWriter(s, i); v != nil {
@@ -123,19 +123,19 @@ func (m *model) successors(s *state) ([]step, *violation) {
 		}
 	}
 	for i := range m.steps {
-		m.normalize(&m.steps[i].state)
+		m.dropUnused(&m.steps[i].state)
 	}
 	return m.steps, nil
 }
 
-// normalize drops from s what no later step depends on.
-func (m *model) normalize(s *state) {
+// dropUnused drops from s what no later step depends on.
+func (m *model) dropUnused(s *modelState) {
 	if s.staleReads == 0 {
 		s.forgetVersions()
 	}
 	for i := range processes {
 		if w := &s.writers[i]; w.working && m.jobOf(w) == nil {
-			*w = writer{id: w.id, job: w.job}
+			*w = writerProcess{id: w.id, job: w.job}
 		}
 		if a := &s.actors[i]; a.working && int(a.operation) >= len(m.operations[i]) {
 			*a = actor{operation: a.operation}
@@ -143,9 +143,9 @@ func (m *model) normalize(s *state) {
 	}
 }
 
-// start returns the first state of the scenario.
-func (m *model) start() state {
-	var s state
+// firstState returns the first state of the scenario.
+func (m *model) firstState() modelState {
+	var s modelState
 	if m.Setup != "" {
 		m.setUp(&s)
 	}
@@ -153,7 +153,7 @@ func (m *model) start() state {
 	s.rollbacks, s.eagerFlushes = m.Rollbacks, m.EagerFlushes
 	s.forgetVersions()
 	for i := range processes {
-		s.writers[i] = writer{working: len(m.jobs[i]) > 0, id: uint8(i)}
+		s.writers[i] = writerProcess{working: len(m.jobs[i]) > 0, id: uint8(i)}
 		s.actors[i] = actor{working: len(m.operations[i]) > 0, bundle: s.bundlesMade}
 	}
 	return s

@@ -35,17 +35,17 @@ type flush struct {
 	cabinet, drawer, ordinal, from, n uint8
 	until                             uint8 // the end of the page
 	due                               uint8 // the number of the entry that is due, 0 if none is
-	events                            [maxTail]record
+	events                            [maxTail]numberedEvent
 }
 
-// A writer is a process that saves, flushes or sweeps.
-type writer struct {
+// A writerProcess is a process that saves, flushes or sweeps.
+type writerProcess struct {
 	working              bool
 	id, job, incarnation uint8
 	step                 writerStep
 	headVersion          uint8 // that the next write of the head expects
-	head                 head
-	plan                 intent
+	head                 headDocument
+	plan                 saveIntent
 	done                 uint8 // parts of the plan, one bit each
 	due                  uint8 // parts whose entry is due, one bit each
 	refused              bool  // its reserve was refused, so the intent in the head may be its own
@@ -56,18 +56,18 @@ type writer struct {
 	nFresh               uint8
 	fresh                [3]uint8 // events of the batch that are not received yet
 	flush                flush
-	gate                 gate
+	gate                 gateDocument
 }
 
-func (w *writer) events() []uint8 { return w.fresh[:w.nFresh] }
+func (w *writerProcess) events() []uint8 { return w.fresh[:w.nFresh] }
 
 // startOver forgets what the writer has read.
-func (w *writer) startOver() {
-	*w = writer{working: true, id: w.id, job: w.job, incarnation: w.incarnation}
+func (w *writerProcess) startOver() {
+	*w = writerProcess{working: true, id: w.id, job: w.job, incarnation: w.incarnation}
 }
 
 // finishPart notes a part of the plan as done, and reports whether all are.
-func (w *writer) finishPart(j int) bool {
+func (w *writerProcess) finishPart(j int) bool {
 	w.done |= 1 << j
 	if w.done != 1<<w.plan.n-1 {
 		return false
@@ -77,8 +77,8 @@ func (w *writer) finishPart(j int) bool {
 }
 
 // unfinishedParts yields the parts of the plan that are not done.
-func (w *writer) unfinishedParts() iter.Seq2[int, part] {
-	return func(yield func(int, part) bool) {
+func (w *writerProcess) unfinishedParts() iter.Seq2[int, reservedPart] {
+	return func(yield func(int, reservedPart) bool) {
 		for j, p := range w.plan.all() {
 			if w.done>>j&1 == 0 && !yield(j, p) {
 				return
@@ -122,15 +122,15 @@ type actor struct {
 	step      actorStep
 	operation uint8
 	bundle    uint8 // that it got last
-	target    bundle
+	target    peekedBundle
 	targetID  uint8
 	purpose   purpose
 	rangeNo   uint8 // of the target, whose hints are next
-	gate      gate
-	head      head
-	entry     entry
-	next      bundle
-	drawer    drawer
+	gate      gateDocument
+	head      headDocument
+	entry     catalogEntry
+	next      peekedBundle
+	drawer    drawerDocument
 	raise     uint8 // the number that an entry is raised to, 0 deletes it
 
 	// The observations at the beginning of the operation.
@@ -142,8 +142,8 @@ type actor struct {
 	limit uint8           // with inOrder: the number that the bundle must end before
 }
 
-// restart ends the current operation of an actor and begins the one with number next.
-func (a *actor) restart(next uint8) {
+// restartOperation ends the current operation of an actor and begins the one with number next.
+func (a *actor) restartOperation(next uint8) {
 	*a = actor{working: true, operation: next, bundle: a.bundle}
 }
 
@@ -161,5 +161,5 @@ func (a *actor) peekAgain(step actorStep) {
 
 // startHints begins to update the hints of the target.
 func (a *actor) startHints() {
-	a.step, a.rangeNo, a.gate, a.drawer = raisePosition, 0, gate{}, drawer{}
+	a.step, a.rangeNo, a.gate, a.drawer = raisePosition, 0, gateDocument{}, drawerDocument{}
 }

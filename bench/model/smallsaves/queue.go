@@ -8,15 +8,15 @@ import (
 // chunk is how many states a queue allocates at once.
 const chunk = 256
 
-// A queue holds states in chunks, each of which is freed as soon as it is drained.
-type queue struct {
-	chunks [][]state
+// A stateQueue holds states in chunks, each of which is freed as soon as it is drained.
+type stateQueue struct {
+	chunks [][]modelState
 	n      int
 }
 
-func (q *queue) push(s *state) {
+func (q *stateQueue) push(s *modelState) {
 	if len(q.chunks) == 0 || len(q.chunks[len(q.chunks)-1]) == chunk {
-		q.chunks = append(q.chunks, make([]state, 0, chunk))
+		q.chunks = append(q.chunks, make([]modelState, 0, chunk))
 	}
 	last := &q.chunks[len(q.chunks)-1]
 	*last = append(*last, *s)
@@ -24,8 +24,8 @@ func (q *queue) push(s *state) {
 }
 
 // drain yields each state and removes it.
-func (q *queue) drain() iter.Seq[*state] {
-	return func(yield func(*state) bool) {
+func (q *stateQueue) drain() iter.Seq[*modelState] {
+	return func(yield func(*modelState) bool) {
 		for i := range q.chunks {
 			all := q.chunks[i]
 			q.chunks[i] = nil
@@ -41,4 +41,4 @@ func (q *queue) drain() iter.Seq[*state] {
 }
 
 // bytes returns the approximate memory of the states.
-func (q *queue) bytes() int64 { return int64(q.n) * int64(unsafe.Sizeof(state{})) }
+func (q *stateQueue) bytes() int64 { return int64(q.n) * int64(unsafe.Sizeof(modelState{})) }

@@ -1,42 +1,42 @@
 package smallsaves
 
-// A rule is a rule of the protocol. A mutation leaves one out.
-type rule uint64
+// A protocolRule is a rule of the protocol. A mutation leaves one out.
+type protocolRule uint64
 
 const (
-	claimFirst           rule = 1 << iota // a rollback claims the head before it seals drawers
-	trustSealedOnly                       // a drawer with a smaller ordinal than the head's is trusted only if it is sealed
-	keepPlace                             // the gate keeps the position after the last acknowledged event
-	denseOrdinals                         // drawers of a cabinet have dense ordinals, and a missing one is seen
-	chooseCandidates                      // a Peek chooses among the cabinets whose head is ahead of the gate
-	dequeueAtOnce                         // a Dequeue is one batch
-	confirmOpen                           // a Peek confirms the gate before it repeats a bundle
-	idsDecide                             // a watermark that has moved does not prove that a Save succeeded
-	entryOfEachFlush                      // with flushEntries: each flush writes the entry that is due, not only the first of a drawer
-	noteClosedDrawer                      // a sweep notes the drawer that it closes in the head
-	sweepIfMatch                          // a sweep closes a drawer only if the head has not changed
-	keepPayloads                          // a Save that was refused keeps its payloads
-	knowTails                             // a writer keeps the tails of other cabinets
-	adoptPage                             // a flush ends where a page that exists ends
-	createPage                            // a flush never replaces a page
-	countCondition                        // a flush counts only from what it knows
-	pageBeforeCount                       // a flush writes the page before it counts
-	countFlushed                          // a flush counts before the head says that the events are in pages
-	flushedIfMatch                        // a flush replaces the head only if it has not changed
-	smallIfMatch                          // a small Save replaces the head only if it has not changed
-	smallWithoutIntent                    // a small Save waits for the intent in the head
-	flushBeforeNewDrawer                  // a new drawer is begun only if the tail is empty
-	flushBeforeLarge                      // a large Save reserves only if the tails of its cabinets are empty
-	indexTail                             // the index of received ids takes the ids of the tail
-	fillFromHead                          // a reader takes the extent of the last drawer from the head, not from its count
-	readTail                              // a reader takes slots from paged on from the tail
-	readHeadDrawer                        // a reader takes the last drawer from the head, though it has no document
-	pagesBeforeTail                       // the choice takes the tail's first event only if nothing waits in pages
-	rejectOldHead                         // a head that ends before a bundle is too old to read that bundle again
-	keepOrder                             // with inOrder: a bundle ends before the first event of another cabinet
-	sealLeft                              // with countWhenLeft: a drawer is sealed at its fill before the head leaves it
+	claimFirst           protocolRule = 1 << iota // a rollback claims the head before it seals drawers
+	trustSealedOnly                               // a drawer with a smaller ordinal than the head's is trusted only if it is sealed
+	keepPlace                                     // the gate keeps the position after the last acknowledged event
+	denseOrdinals                                 // drawers of a cabinet have dense ordinals, and a missing one is seen
+	chooseCandidates                              // a Peek chooses among the cabinets whose head is ahead of the gate
+	dequeueAtOnce                                 // a Dequeue is one batch
+	confirmOpen                                   // a Peek confirms the gate before it repeats a bundle
+	idsDecide                                     // a watermark that has moved does not prove that a Save succeeded
+	entryOfEachFlush                              // with flushEntries: each flush writes the entry that is due, not only the first of a drawer
+	noteClosedDrawer                              // a sweep notes the drawer that it closes in the head
+	sweepIfMatch                                  // a sweep closes a drawer only if the head has not changed
+	keepPayloads                                  // a Save that was refused keeps its payloads
+	knowTails                                     // a writer keeps the tails of other cabinets
+	adoptPage                                     // a flush ends where a page that exists ends
+	createPage                                    // a flush never replaces a page
+	countCondition                                // a flush counts only from what it knows
+	pageBeforeCount                               // a flush writes the page before it counts
+	countFlushed                                  // a flush counts before the head says that the events are in pages
+	flushedIfMatch                                // a flush replaces the head only if it has not changed
+	smallIfMatch                                  // a small Save replaces the head only if it has not changed
+	smallWithoutIntent                            // a small Save waits for the intent in the head
+	flushBeforeNewDrawer                          // a new drawer is begun only if the tail is empty
+	flushBeforeLarge                              // a large Save reserves only if the tails of its cabinets are empty
+	indexTail                                     // the index of received ids takes the ids of the tail
+	fillFromHead                                  // a reader takes the extent of the last drawer from the head, not from its count
+	readTail                                      // a reader takes slots from paged on from the tail
+	readHeadDrawer                                // a reader takes the last drawer from the head, though it has no document
+	pagesBeforeTail                               // the choice takes the tail's first event only if nothing waits in pages
+	rejectOldHead                                 // a head that ends before a bundle is too old to read that bundle again
+	keepOrder                                     // with inOrder: a bundle ends before the first event of another cabinet
+	sealLeft                                      // with countWhenLeft: a drawer is sealed at its fill before the head leaves it
 )
 
-// ofVariants are rules whose absence is an older protocol rather than the fault of one
-// process. The writer that saves again after a drain leaves them out, too.
+// ofVariants are rules that an older protocol lacks. If the scenario leaves one out, the writer
+// that saves again after a drain leaves it out, too.
 const ofVariants = claimFirst | trustSealedOnly | keepPlace | denseOrdinals | chooseCandidates | dequeueAtOnce | confirmOpen | idsDecide

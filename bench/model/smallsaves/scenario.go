@@ -50,7 +50,7 @@ type Scenario struct {
 	// Leaks reports a page that nothing names at an end of the scenario.
 	Leaks bool
 
-	without rule // rules that are left out
+	without protocolRule // rules that are left out
 }
 
 // A job is one batch of a writer.

@@ -3,15 +3,15 @@ package smallsaves
 import "strings"
 
 // setUp carries out the steps before the start, without faults.
-func (m *model) setUp(s *state) {
+func (m *model) setUp(s *modelState) {
 	before := newModel(&m.Scenario)
 	before.Versions = 0
 	for part := range strings.SplitSeq(m.Setup, "/") {
 		if batch, ok := strings.CutPrefix(part, "S"); ok {
 			before.jobs = [processes][]job{{parseJob(batch)}}
-			s.writers[0] = writer{working: true}
+			s.writers[0] = writerProcess{working: true}
 			before.runWriter(s)
-			s.writers[0] = writer{}
+			s.writers[0] = writerProcess{}
 			continue
 		}
 		s.actors[0] = actor{working: true, bundle: s.bundlesMade}
@@ -21,7 +21,7 @@ func (m *model) setUp(s *state) {
 }
 
 // runWriter has writer 0 carry out its jobs alone.
-func (m *model) runWriter(s *state) {
+func (m *model) runWriter(s *modelState) {
 	for {
 		m.steps = m.steps[:0]
 		if v := m.stepWriter(s, 0); v != nil {
@@ -35,7 +35,7 @@ func (m *model) runWriter(s *state) {
 }
 
 // runActor has actor 0 carry out operations alone.
-func (m *model) runActor(s *state, operations []uint8) {
+func (m *model) runActor(s *modelState, operations []uint8) {
 	for {
 		m.steps = m.steps[:0]
 		if v := m.stepActor(s, 0, operations, true); v != nil {

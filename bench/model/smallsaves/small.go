@@ -15,12 +15,12 @@ const (
 // appendTo adds events to the tails of h, which has no intent, as a small Save does. A
 // new drawer is in the head alone. If they do not fit it returns why, and for which
 // cabinet; h must not be used then.
-func (m *model) appendTo(h *head, events []uint8, drawersMade *uint8, left uint8) (fit, uint8) {
+func (m *model) appendTo(h *headDocument, events []uint8, drawersMade *uint8, left uint8) (fit, uint8) {
 	before := h.cabinets
 	for _, e := range events {
 		c := cabinetOf(e)
 		l := &h.cabinets[c]
-		if l.drawer == 0 || l.fill == m.Capacity && (l.tailLen() == 0 || !m.holds(flushBeforeNewDrawer)) {
+		if l.drawer == 0 || l.fill == m.Capacity && (l.tailLen() == 0 || !m.hasRule(flushBeforeNewDrawer)) {
 			if l.drawer != 0 && m.mustLeave(left, c) {
 				return leaveFirst, uint8(c) //nolint:gosec // a cabinet
 			}
@@ -35,7 +35,7 @@ func (m *model) appendTo(h *head, events []uint8, drawersMade *uint8, left uint8
 			return tooLarge, 0
 		}
 		h.reserved++
-		l.tail[l.tailLen()] = record{e, h.reserved}
+		l.tail[l.tailLen()] = numberedEvent{e, h.reserved}
 		l.fill++
 		l.sequence = h.reserved
 	}
@@ -46,12 +46,12 @@ func (m *model) appendTo(h *head, events []uint8, drawersMade *uint8, left uint8
 // mustLeave reports whether the full drawer of a cabinet has still to be sealed before
 // the head may leave it.
 func (m *model) mustLeave(left uint8, cabinet int) bool {
-	return m.CountWhenLeft && m.holds(sealLeft) && left>>cabinet&1 == 0
+	return m.CountWhenLeft && m.hasRule(sealLeft) && left>>cabinet&1 == 0
 }
 
-// decide chooses the next step of writer i from its copy of the head and its fresh events:
+// decideSave chooses the next step of writer i from its copy of the head and its fresh events:
 // flush a tail that has no room for them, save small, or reserve.
-func (m *model) decide(t *state, i int) {
+func (m *model) decideSave(t *modelState, i int) {
 	w := &t.writers[i]
 	w.headVersion = w.head.version
 	large, obstacle := w.large || m.Tail == 0, -1
@@ -70,7 +70,7 @@ func (m *model) decide(t *state, i int) {
 			large = true
 		}
 	}
-	if large && m.holds(flushBeforeLarge) && m.holds(knowTails) {
+	if large && m.hasRule(flushBeforeLarge) && m.hasRule(knowTails) {
 		for _, e := range w.events() {
 			c := cabinetOf(e)
 			l := &w.head.cabinets[c]
@@ -93,7 +93,7 @@ func (m *model) decide(t *state, i int) {
 }
 
 // prepareSmall puts the payloads of a small Save.
-func (m *model) prepareSmall(t *state, i int) {
+func (m *model) prepareSmall(t *modelState, i int) {
 	w := &t.writers[i]
 	if m.Payloads {
 		for _, e := range w.events() {
@@ -101,16 +101,16 @@ func (m *model) prepareSmall(t *state, i int) {
 		}
 	}
 	w.step, w.flush = saveSmall, flush{}
-	if !w.flushed && m.holds(smallIfMatch) {
-		w.head = head{}
+	if !w.flushed && m.hasRule(smallIfMatch) {
+		w.head = headDocument{}
 	}
 }
 
 // prepareLarge plans the intent of a large Save.
-func (m *model) prepareLarge(w *writer) {
-	next := writer{
+func (m *model) prepareLarge(w *writerProcess) {
+	next := writerProcess{
 		working: true, id: w.id, job: w.job, incarnation: w.incarnation, step: reserve, headVersion: w.head.version,
-		plan: m.plan(&w.head, w.events(), w.id, w.incarnation), flushed: w.flushed,
+		plan: m.planIntent(&w.head, w.events(), w.id, w.incarnation), flushed: w.flushed,
 	}
 	if w.flushed {
 		next.head = w.head
@@ -119,38 +119,38 @@ func (m *model) prepareLarge(w *writer) {
 }
 
 // operationID names the batch of a writer in the head.
-func operationID(i int, w *writer) uint8 { return uint8(1+16*i) + w.job } //nolint:gosec // a process
+func operationID(i int, w *writerProcess) uint8 { return uint8(1+16*i) + w.job } //nolint:gosec // a process
 
 // saveSmall adds the steps of the one conditional write of a small Save.
-func (m *model) saveSmall(s *state, i int, j *job) *violation {
+func (m *model) saveSmall(s *modelState, i int, j *job) *violation {
 	w, current := &s.writers[i], &s.head.current
 	expected := current.version == w.headVersion
 	switch {
 	case !expected && current.operation == operationID(i, w):
 		t := *s
-		return m.answered(&t, i, j, "small Save: refused, but the head bears its operation, Save succeeds")
-	case expected || !m.holds(smallIfMatch):
+		return m.addSuccessStep(&t, i, j, "small Save: refused, but the head bears its operation, Save succeeds")
+	case expected || !m.hasRule(smallIfMatch):
 		return m.appendSmall(s, i, j)
-	case !m.holds(idsDecide) && current.watermark >= w.headVersion:
+	case !m.hasRule(idsDecide) && current.watermark >= w.headVersion:
 		t := *s
-		return m.answered(&t, i, j, "small Save: refused, but the watermark has moved, Save succeeds")
+		return m.addSuccessStep(&t, i, j, "small Save: refused, but the watermark has moved, Save succeeds")
 	}
 	t := *s
-	if !m.holds(keepPayloads) {
+	if !m.hasRule(keepPayloads) {
 		for _, e := range w.events() {
 			t.payloads[i] &^= 1 << e
 		}
 	}
 	t.writers[i].startOver()
-	m.take(&t, "small Save: the head has changed")
+	m.addStep(&t, "small Save: the head has changed")
 	return nil
 }
 
 // appendSmall adds the steps by which the head with the events in its tails is written.
-func (m *model) appendSmall(s *state, i int, j *job) *violation {
+func (m *model) appendSmall(s *modelState, i int, j *job) *violation {
 	w, t := &s.writers[i], *s
 	h := s.head.current
-	if w.flushed || !m.holds(smallIfMatch) {
+	if w.flushed || !m.hasRule(smallIfMatch) {
 		h = w.head
 	}
 	low := h.reserved
@@ -162,42 +162,42 @@ func (m *model) appendSmall(s *state, i int, j *job) *violation {
 	m.replaceHead(&t, h, operationID(i, w))
 	const format = "SMALL SAVE %v as %d..%d"
 	args := []any{w.events(), low + 1, h.reserved}
-	if message := t.history.add(numbered(w.events(), low)); message != "" {
-		return m.violate(message, format, args...)
+	if message := t.history.add(numberEvents(w.events(), low)); message != "" {
+		return m.newViolation(message, format, args...)
 	}
 	if m.Payloads {
 		for _, e := range w.events() {
 			t.history.payload[e] = uint8(1 + i) //nolint:gosec // a process
 		}
 	}
-	m.answer(&t, i, j)
+	m.recordSuccess(&t, i, j)
 	m.loseAnswer(s, &t, format, args...)
 	if v := m.checkAnswers(&t, format, args...); v != nil {
 		return v
 	}
-	m.take(&t, format, args...)
+	m.addStep(&t, format, args...)
 	return nil
 }
 
 // loseAnswer is loseReply for a write that completes a Save: the Save has not returned.
-func (m *model) loseAnswer(s, t *state, format string, args ...any) {
+func (m *model) loseAnswer(s, t *modelState, format string, args ...any) {
 	u := *t
 	u.history.answered = s.history.answered
 	m.loseReply(s, &u, format, args...)
 }
 
-// numbered returns events with the numbers that follow low.
-func numbered(events []uint8, low uint8) (records []record) {
+// numberEvents returns events with the numbers that follow low.
+func numberEvents(events []uint8, low uint8) (records []numberedEvent) {
 	for n, e := range events {
-		records = append(records, record{e, low + 1 + uint8(n)})
+		records = append(records, numberedEvent{e, low + 1 + uint8(n)})
 	}
 	return records
 }
 
 // add records that events become visible, and returns the rule that is violated then, "" if
 // none.
-func (h *history) add(records []record) (message string) {
-	slices.SortFunc(records, func(a, b record) int { return int(a.number) - int(b.number) })
+func (h *history) add(records []numberedEvent) (message string) {
+	slices.SortFunc(records, func(a, b numberedEvent) int { return int(a.number) - int(b.number) })
 	for _, r := range records {
 		if r.number <= h.top {
 			return "H3, H5: a number becomes visible after a higher one"

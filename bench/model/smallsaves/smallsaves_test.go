@@ -92,9 +92,9 @@ func TestWalksHold(t *testing.T) {
 
 func TestReadsYieldDistinctOlderVersions(t *testing.T) {
 	t.Parallel()
-	var v versions[place]
+	var v versions[cabinetPosition]
 	for _, slot := range []uint8{1, 2, 1} {
-		v.write(place{slot: slot}, 2)
+		v.write(cabinetPosition{slot: slot}, 2)
 	}
 	var slots, costs []uint8
 	for p, cost := range v.reads(1) {

@@ -15,28 +15,28 @@ const (
 	maxTail    = 2
 )
 
-// A record is an event with the sequence number that it was saved under.
-type record struct{ event, number uint8 }
+// A numberedEvent is an event with the sequence number that it was saved under.
+type numberedEvent struct{ event, number uint8 }
 
-// A part is the slots of one drawer that an intent reserves.
-type part struct {
+// A reservedPart is the slots of one drawer that an intent reserves.
+type reservedPart struct {
 	cabinet, drawer, ordinal, from, n uint8
 	isNew                             bool
-	events                            [3]record
+	events                            [3]numberedEvent
 }
 
-func (p *part) end() uint8 { return p.from + p.n }
+func (p *reservedPart) end() uint8 { return p.from + p.n }
 
-// An intent is a large Save that has been reserved and not committed. It is absent if
+// A saveIntent is a large Save that has been reserved and not committed. It is absent if
 // low is 0.
-type intent struct {
+type saveIntent struct {
 	low, high, writer, incarnation uint8
 	aborted                        bool
 	n                              uint8
-	parts                          [maxParts]part
+	parts                          [maxParts]reservedPart
 }
 
-func (t *intent) all() []part { return t.parts[:t.n] }
+func (t *saveIntent) all() []reservedPart { return t.parts[:t.n] }
 
 // A cabinetHead is the part of a head about one cabinet.
 type cabinetHead struct {
@@ -45,7 +45,7 @@ type cabinetHead struct {
 	pagedSequence                   uint8 // of the last event in a page
 	floor                           uint8 // drawers with a smaller ordinal are removed
 	closed                          uint8 // the drawer that a sweep has closed and not yet removed
-	tail                            [maxTail]record
+	tail                            [maxTail]numberedEvent
 }
 
 // tailLen returns the number of events in the tail.
@@ -57,14 +57,14 @@ func (c *cabinetHead) tailLen() uint8 {
 }
 
 // events returns the events in the tail.
-func (c *cabinetHead) events() []record { return c.tail[:min(c.tailLen(), maxTail)] }
+func (c *cabinetHead) events() []numberedEvent { return c.tail[:min(c.tailLen(), maxTail)] }
 
 // inTail returns the event at a slot from paged on.
-func (c *cabinetHead) inTail(slot uint8) (record, bool) {
+func (c *cabinetHead) inTail(slot uint8) (numberedEvent, bool) {
 	if i := int(slot) - int(c.paged); i >= 0 && i < maxTail {
-		return c.tail[i], c.tail[i] != record{}
+		return c.tail[i], c.tail[i] != numberedEvent{}
 	}
-	return record{}, false
+	return numberedEvent{}, false
 }
 
 // closeDrawer makes c name no drawer, with ordinal as the highest that was used.
@@ -72,15 +72,15 @@ func (c *cabinetHead) closeDrawer(ordinal uint8) {
 	*c = cabinetHead{ordinal: ordinal, sequence: c.sequence, pagedSequence: c.pagedSequence, floor: c.floor, closed: c.closed}
 }
 
-// A head is the document of a recipient that records what was received.
-type head struct {
+// A headDocument is the document of a recipient that records what was received.
+type headDocument struct {
 	version, operation, reserved, watermark uint8
-	intent                                  intent
+	intent                                  saveIntent
 	cabinets                                [cabinets]cabinetHead
 }
 
 // names reports whether the intent of h reserves slots of a cabinet.
-func (h *head) names(cabinet int) bool {
+func (h *headDocument) names(cabinet int) bool {
 	for _, p := range h.intent.all() {
 		if int(p.cabinet) == cabinet {
 			return true
@@ -89,22 +89,22 @@ func (h *head) names(cabinet int) bool {
 	return false
 }
 
-// A drawer is the document that counts the events of a drawer in pages.
-type drawer struct {
+// A drawerDocument is the document that counts the events of a drawer in pages.
+type drawerDocument struct {
 	id, first, count, position uint8
 	sealed                     bool
 	ordinal                    uint8
 }
 
-// A cabinet is the drawers of a cabinet in its partition.
-type cabinet struct{ drawers [maxDrawers]drawer }
+// A cabinetDrawers is the drawers of a cabinet in its partition.
+type cabinetDrawers struct{ drawers [maxDrawers]drawerDocument }
 
-func (d drawer) key() uint8 { return d.id }
+func (d drawerDocument) key() uint8 { return d.id }
 
-func (c *cabinet) find(id uint8) (drawer, bool) { return find(c.drawers[:], id) }
+func (c *cabinetDrawers) find(id uint8) (drawerDocument, bool) { return find(c.drawers[:], id) }
 
 // put replaces the drawer with the id of d, or adds d.
-func (c *cabinet) put(d drawer) { put(c.drawers[:], d) }
+func (c *cabinetDrawers) put(d drawerDocument) { put(c.drawers[:], d) }
 
 // A keyed is a document or hint about a drawer. Its key is the id of the drawer, 0 in a slot
 // of an array that is free.
@@ -138,18 +138,18 @@ func put[T keyed](all []T, x T) {
 	all[free] = x
 }
 
-// An entry of the catalog has the first unacknowledged number of a drawer.
-type entry struct{ drawer, cabinet, next, version uint8 }
+// A catalogEntry of the catalog has the first unacknowledged number of a drawer.
+type catalogEntry struct{ drawer, cabinet, next, version uint8 }
 
 // A catalog is the entries of a recipient and domain.
-type catalog struct{ entries [maxDrawers]entry }
+type catalog struct{ entries [maxDrawers]catalogEntry }
 
-func (e entry) key() uint8 { return e.drawer }
+func (e catalogEntry) key() uint8 { return e.drawer }
 
-func (c *catalog) find(drawer uint8) (entry, bool) { return find(c.entries[:], drawer) }
+func (c *catalog) find(drawer uint8) (catalogEntry, bool) { return find(c.entries[:], drawer) }
 
 // put replaces the entry of a drawer, or adds it, under a new version.
-func (c *catalog) put(e entry) {
+func (c *catalog) put(e catalogEntry) {
 	e.version = c.newest() + 1
 	put(c.entries[:], e)
 }
@@ -165,36 +165,36 @@ func (c *catalog) newest() (version uint8) {
 func (c *catalog) remove(drawer uint8) {
 	for i := range c.entries {
 		if c.entries[i].drawer == drawer {
-			c.entries[i] = entry{}
+			c.entries[i] = catalogEntry{}
 		}
 	}
-	slices.SortStableFunc(c.entries[:], func(a, b entry) int { return int(a.drawer-1) - int(b.drawer-1) }) // 0 comes last
+	slices.SortStableFunc(c.entries[:], func(a, b catalogEntry) int { return int(a.drawer-1) - int(b.drawer-1) }) // 0 comes last
 }
 
-// A page holds the events of consecutive slots.
-type page struct {
+// A slotPage holds the events of consecutive slots.
+type slotPage struct {
 	writer  uint8 // low of the intent that wrote it, flushWrote of a flush
 	from, n uint8
-	events  [3]record
+	events  [3]numberedEvent
 }
 
 const flushWrote = 255
 
 // pages are those of a drawer in its partition.
-type pages struct{ all [maxPages]page }
+type pages struct{ all [maxPages]slotPage }
 
 // event returns the event in a slot.
-func (p *pages) event(slot uint8) (record, bool) {
+func (p *pages) event(slot uint8) (numberedEvent, bool) {
 	for i := range p.all {
 		if x := &p.all[i]; x.n > 0 && slot >= x.from && slot < x.from+x.n {
 			return x.events[slot-x.from], true
 		}
 	}
-	return record{}, false
+	return numberedEvent{}, false
 }
 
 // pageFrom returns the page that begins at the slot from, nil if none does.
-func (p *pages) pageFrom(from uint8) *page {
+func (p *pages) pageFrom(from uint8) *slotPage {
 	for i := range p.all {
 		if p.all[i].n > 0 && p.all[i].from == from {
 			return &p.all[i]
@@ -203,7 +203,7 @@ func (p *pages) pageFrom(from uint8) *page {
 	return nil
 }
 
-func (p *pages) add(x page) {
+func (p *pages) add(x slotPage) {
 	for i := range p.all {
 		if p.all[i].n == 0 {
 			p.all[i] = x
@@ -226,45 +226,45 @@ const (
 	closed
 )
 
-// A bundle is the events that a Peek has returned.
-type bundle struct {
+// A peekedBundle is the events that a Peek has returned.
+type peekedBundle struct {
 	state            bundleState
 	version, cabinet uint8
 	nRanges          uint8
 	ranges           [maxParts]slotRange
 	n                uint8
-	events           [4]record
+	events           [4]numberedEvent
 }
 
-func (b *bundle) all() []record          { return b.events[:b.n] }
-func (b *bundle) allRanges() []slotRange { return b.ranges[:b.nRanges] }
+func (b *peekedBundle) all() []numberedEvent   { return b.events[:b.n] }
+func (b *peekedBundle) allRanges() []slotRange { return b.ranges[:b.nRanges] }
 
-// A place is a position in a cabinet: after the event with the number sequence.
-type place struct{ ordinal, slot, sequence uint8 }
+// A cabinetPosition is a position in a cabinet: after the event with the number sequence.
+type cabinetPosition struct{ ordinal, slot, sequence uint8 }
 
-// A gate records what was acknowledged, and which bundle is open.
-type gate struct {
+// A gateDocument records what was acknowledged, and which bundle is open.
+type gateDocument struct {
 	version, open uint8
-	at            [cabinets]place
+	at            [cabinets]cabinetPosition
 }
 
 // advance moves the gate to the end of b.
-func (g *gate) advance(b *bundle) {
+func (g *gateDocument) advance(b *peekedBundle) {
 	r := b.ranges[b.nRanges-1]
 	if at := &g.at[b.cabinet]; r.number > at.sequence {
-		*at = place{r.ordinal, r.to, r.number}
+		*at = cabinetPosition{r.ordinal, r.to, r.number}
 	}
 }
 
 // bundles is the partition of the gate and its bundles.
 type bundles struct {
-	gate gate
-	all  [maxBundles]bundle
+	gate gateDocument
+	all  [maxBundles]peekedBundle
 }
 
 // A history records every step for the checks. No process reads it.
 type history struct {
-	log       [cabinets][7]record // what was committed, in order
+	log       [cabinets][7]numberedEvent // what was committed, in order
 	logged    [cabinets]uint8
 	bundled   [cabinets]uint8 // events that are in bundles
 	acked     [cabinets]uint8 // events that were dequeued
@@ -276,22 +276,22 @@ type history struct {
 	payload   [maxEvents]uint8
 }
 
-func (h *history) committedOf(cabinet int) []record { return h.log[cabinet][:h.logged[cabinet]] }
+func (h *history) committedOf(cabinet int) []numberedEvent { return h.log[cabinet][:h.logged[cabinet]] }
 
 // nextOf returns the first committed event of a cabinet that no bundle has.
-func (h *history) nextOf(cabinet int) (record, bool) {
+func (h *history) nextOf(cabinet int) (numberedEvent, bool) {
 	if h.bundled[cabinet] < h.logged[cabinet] {
 		return h.log[cabinet][h.bundled[cabinet]], true
 	}
-	return record{}, false
+	return numberedEvent{}, false
 }
 
-// A state is everything that the next steps of a scenario depend on.
-type state struct {
+// A modelState is everything that the next steps of a scenario depend on.
+type modelState struct {
 	payloads [processes]uint8 // in the content store, by the writer that put them, one bit for each event
-	head     versions[head]
+	head     versions[headDocument]
 	catalogs [cabinets]versions[catalog] // one for each domain
-	cabinets [cabinets]versions[cabinet]
+	cabinets [cabinets]versions[cabinetDrawers]
 	pages    [maxDrawers]versions[pages]
 	bundles  versions[bundles]
 
@@ -300,31 +300,31 @@ type state struct {
 
 	crashes, lostReplies, staleReads, rollbacks, eagerFlushes uint8 // budgets that are left
 
-	writers [processes]writer
+	writers [processes]writerProcess
 	actors  [processes]actor
 }
 
 // forgetVersions removes the versions that only stale reads can return.
-func (s *state) forgetVersions() {
-	s.head.forget()
+func (s *modelState) forgetVersions() {
+	s.head.dropOlder()
 	for i := range s.catalogs {
-		s.catalogs[i].forget()
+		s.catalogs[i].dropOlder()
 	}
 	for i := range s.cabinets {
-		s.cabinets[i].forget()
+		s.cabinets[i].dropOlder()
 	}
 	for i := range s.pages {
-		s.pages[i].forget()
+		s.pages[i].dropOlder()
 	}
-	s.bundles.forget()
+	s.bundles.dropOlder()
 }
 
 // documents returns the state with its documents alone: no process is at work, no fault
 // left.
-func (s *state) documents() state {
+func (s *modelState) documents() modelState {
 	t := *s
 	t.forgetVersions()
-	t.writers, t.actors = [processes]writer{}, [processes]actor{}
+	t.writers, t.actors = [processes]writerProcess{}, [processes]actor{}
 	t.crashes, t.lostReplies, t.staleReads, t.rollbacks, t.eagerFlushes = 0, 0, 0, 0, 0
 	t.head.current.operation = 0
 	return t
@@ -332,7 +332,7 @@ func (s *state) documents() state {
 
 // leaks reports whether there is a page whose drawer neither the head nor a document
 // names.
-func (s *state) leaks() bool {
+func (s *modelState) leaks() bool {
 	for d := range s.pages {
 		if !s.pages[d].current.empty() && !s.named(uint8(d)) {
 			return true
@@ -341,7 +341,7 @@ func (s *state) leaks() bool {
 	return false
 }
 
-func (s *state) named(drawer uint8) bool {
+func (s *modelState) named(drawer uint8) bool {
 	for c := range s.cabinets {
 		if _, ok := s.cabinets[c].current.find(drawer); ok || s.head.current.cabinets[c].drawer == drawer {
 			return true

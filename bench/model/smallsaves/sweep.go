@@ -5,7 +5,7 @@ import "slices"
 // beginSweeps adds the steps by which writer i begins to sweep: it removes the documents of
 // a closed drawer that still exist, or closes the last drawer of a cabinet once all its
 // events are acknowledged.
-func (m *model) beginSweeps(s *state, i int) {
+func (m *model) beginSweeps(s *modelState, i int) {
 	for h, cost := range s.head.reads(s.staleReads) {
 		for b, more := range s.bundles.reads(s.staleReads - cost) {
 			found := false
@@ -18,12 +18,12 @@ func (m *model) beginSweeps(s *state, i int) {
 				switch {
 				case l.closed != 0 || s.hasDrawerBelow(c, l.floor):
 					w.flush.drawer, w.flush.ordinal, w.step = l.closed, l.floor-1, removeEntries
-					m.take(&t, "sweep: cabinet %d has drawers below %d", c, l.floor)
-				case l.drawer == 0 || b.gate.at[c].sequence < l.sequence || m.retains(s, c) || h.names(c):
+					m.addStep(&t, "sweep: cabinet %d has drawers below %d", c, l.floor)
+				case l.drawer == 0 || b.gate.at[c].sequence < l.sequence || m.retainsEvent(s, c) || h.names(c):
 					continue
 				default:
 					w.head, w.headVersion, w.gate, w.step = *h, h.version, b.gate, proveGate
-					m.take(&t, "sweep: all of cabinet %d in head v%d is acknowledged", c, h.version)
+					m.addStep(&t, "sweep: all of cabinet %d in head v%d is acknowledged", c, h.version)
 				}
 				found = true
 			}
@@ -34,7 +34,7 @@ func (m *model) beginSweeps(s *state, i int) {
 	}
 }
 
-func (s *state) hasDrawerBelow(c int, floor uint8) bool {
+func (s *modelState) hasDrawerBelow(c int, floor uint8) bool {
 	for _, d := range s.cabinets[c].current.drawers {
 		if d.id != 0 && d.ordinal < floor {
 			return true
@@ -43,9 +43,9 @@ func (s *state) hasDrawerBelow(c int, floor uint8) bool {
 	return false
 }
 
-// retains reports whether an event of a cabinet is saved again in this scenario: its id must
+// retainsEvent reports whether an event of a cabinet is saved again in this scenario: its id must
 // be kept until then.
-func (m *model) retains(s *state, c int) bool {
+func (m *model) retainsEvent(s *modelState, c int) bool {
 	for _, r := range s.history.committedOf(c) {
 		for _, jobs := range m.jobs {
 			if slices.ContainsFunc(jobs, func(j job) bool { return j.has(r.event) }) {
@@ -57,7 +57,7 @@ func (m *model) retains(s *state, c int) bool {
 }
 
 // stepSweep adds the steps of writer i that sweeps.
-func (m *model) stepSweep(s *state, i int) {
+func (m *model) stepSweep(s *modelState, i int) {
 	switch s.writers[i].step {
 	case proveGate:
 		m.proveGate(s, i)
@@ -71,7 +71,7 @@ func (m *model) stepSweep(s *state, i int) {
 }
 
 // proveGate adds the step of the conditional write that proves the gate to be current.
-func (m *model) proveGate(s *state, i int) {
+func (m *model) proveGate(s *modelState, i int) {
 	if s.bundles.current.gate.version != s.writers[i].gate.version {
 		m.startOver(s, i, "sweep: the gate has changed")
 		return
@@ -80,16 +80,16 @@ func (m *model) proveGate(s *state, i int) {
 	b := s.bundles.current
 	b.gate.version++
 	t.bundles.write(b, m.Versions)
-	t.writers[i].gate, t.writers[i].step = gate{}, closeDrawer
-	m.take(&t, "SWEEP proves the gate")
+	t.writers[i].gate, t.writers[i].step = gateDocument{}, closeDrawer
+	m.addStep(&t, "SWEEP proves the gate")
 }
 
 // closeDrawer adds the steps of the conditional write of the head that closes the last
 // drawer of a cabinet and raises the floor.
-func (m *model) closeDrawer(s *state, i int) {
+func (m *model) closeDrawer(s *modelState, i int) {
 	t := *s
 	w := &t.writers[i]
-	if s.head.current.version != w.headVersion && m.holds(sweepIfMatch) {
+	if s.head.current.version != w.headVersion && m.hasRule(sweepIfMatch) {
 		m.startOver(s, i, "sweep: the head has changed")
 		return
 	}
@@ -100,7 +100,7 @@ func (m *model) closeDrawer(s *state, i int) {
 		ordinal: last.ordinal, sequence: last.sequence, pagedSequence: last.sequence,
 		floor: last.ordinal + 1, closed: last.drawer,
 	}
-	if !m.holds(noteClosedDrawer) {
+	if !m.hasRule(noteClosedDrawer) {
 		h.cabinets[c].closed = 0
 	}
 	m.replaceHead(&t, h, 0)
@@ -111,13 +111,13 @@ func (m *model) closeDrawer(s *state, i int) {
 		}
 	}
 	t.history.swept[c] = max(t.history.swept[c], removed)
-	w.head, w.step, w.flush.ordinal, w.flush.drawer = head{}, removeEntries, last.ordinal, h.cabinets[c].closed
-	m.write(s, &t, "SWEEP closes cabinet %d at floor %d", c, last.ordinal+1)
+	w.head, w.step, w.flush.ordinal, w.flush.drawer = headDocument{}, removeEntries, last.ordinal, h.cabinets[c].closed
+	m.addWriteStep(s, &t, "SWEEP closes cabinet %d at floor %d", c, last.ordinal+1)
 }
 
 // removeClosed adds the step by which entries, pages or documents of the drawers below
 // the floor are removed, and those of the drawer that the head notes as closed.
-func (m *model) removeClosed(s *state, i int) {
+func (m *model) removeClosed(s *modelState, i int) {
 	t := *s
 	w := &t.writers[i]
 	c := w.flush.cabinet
@@ -149,17 +149,17 @@ func (m *model) removeClosed(s *state, i int) {
 		drawers := s.cabinets[c].current
 		for n := range drawers.drawers {
 			if slices.Contains(gone, drawers.drawers[n].id) {
-				drawers.drawers[n] = drawer{}
+				drawers.drawers[n] = drawerDocument{}
 			}
 		}
 		t.cabinets[c].write(drawers, m.Versions)
 	}
 	w.step++
-	m.take(&t, "SWEEP removes %s of drawers %v", what, gone)
+	m.addStep(&t, "SWEEP removes %s of drawers %v", what, gone)
 }
 
 // clearClosed adds the steps by which the head forgets the closed drawer.
-func (m *model) clearClosed(s *state, i int) {
+func (m *model) clearClosed(s *modelState, i int) {
 	t := *s
 	f := s.writers[i].flush
 	h := s.head.current
@@ -169,5 +169,5 @@ func (m *model) clearClosed(s *state, i int) {
 	}
 	t.writers[i].job++
 	t.writers[i].startOver()
-	m.write(s, &t, "SWEEP forgets the closed drawer of cabinet %d", f.cabinet)
+	m.addWriteStep(s, &t, "SWEEP forgets the closed drawer of cabinet %d", f.cabinet)
 }

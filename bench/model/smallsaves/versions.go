@@ -22,8 +22,8 @@ func (v *versions[T]) write(t T, keep int) {
 	v.current = t
 }
 
-// forget drops the older contents.
-func (v *versions[T]) forget() {
+// dropOlder drops the older contents.
+func (v *versions[T]) dropOlder() {
 	v.older, v.n = [maxVersions]T{}, 0
 }
 
@@ -35,7 +35,7 @@ func (v *versions[T]) reads(budget uint8) iter.Seq2[*T, uint8] {
 			return
 		}
 		for i := range v.older[:v.n] {
-			if v.repeats(i) {
+			if v.isRepeated(i) {
 				continue
 			}
 			if !yield(&v.older[i], 1) {
@@ -45,8 +45,8 @@ func (v *versions[T]) reads(budget uint8) iter.Seq2[*T, uint8] {
 	}
 }
 
-// repeats reports whether older[i] equals a newer content.
-func (v *versions[T]) repeats(i int) bool {
+// isRepeated reports whether older[i] equals a newer content.
+func (v *versions[T]) isRepeated(i int) bool {
 	if v.older[i] == v.current {
 		return true
 	}

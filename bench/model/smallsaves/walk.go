@@ -29,7 +29,7 @@ func Walk(ctx context.Context, s *Scenario, n int) Result {
 	random := rand.New(rand.NewPCG(1, 2))
 	began := time.Now()
 	for range n {
-		if ctx.Err() != nil || !x.walk(random) {
+		if ctx.Err() != nil || !x.walkRandomly(random) {
 			break
 		}
 	}
@@ -37,9 +37,9 @@ func Walk(ctx context.Context, s *Scenario, n int) Result {
 	return x.result
 }
 
-// walk takes one random walk. It returns false after a violation.
-func (x *exploration) walk(random *rand.Rand) bool {
-	m, s := x.model, x.model.start()
+// walkRandomly takes one random walk. It returns false after a violation.
+func (x *exploration) walkRandomly(random *rand.Rand) bool {
+	m, s := x.model, x.model.firstState()
 	var trace []string
 	fail := func(message string, more ...string) bool {
 		x.result.Violation = &Violation{Message: message, Trace: append(trace, more...)}
@@ -57,11 +57,11 @@ func (x *exploration) walk(random *rand.Rand) bool {
 		trace = append(trace, next.label)
 		s = next.state
 		x.result.Transitions++
-		x.parents[x.hash(&s)] = 0
+		x.parents[x.hashState(&s)] = 0
 		if message := m.checkDocuments(&s); message != "" {
 			return fail(message)
 		}
-		if message, more := x.drain(&s); message != "" {
+		if message, more := x.checkDrain(&s); message != "" {
 			return fail(message, more...)
 		}
 	}

@@ -1,7 +1,7 @@
 package smallsaves
 
 // jobOf returns the current batch of a writer, nil if it has finished all.
-func (m *model) jobOf(w *writer) *job {
+func (m *model) jobOf(w *writerProcess) *job {
 	if jobs := m.jobs[w.id]; int(w.job) < len(jobs) {
 		return &jobs[w.job]
 	}
@@ -9,7 +9,7 @@ func (m *model) jobOf(w *writer) *job {
 }
 
 // stepWriter adds the steps that writer i can take from s.
-func (m *model) stepWriter(s *state, i int) *violation {
+func (m *model) stepWriter(s *modelState, i int) *violation {
 	w := &s.writers[i]
 	if !w.working {
 		return nil
@@ -32,13 +32,13 @@ func (m *model) stepWriter(s *state, i int) *violation {
 		t.crashes--
 		t.writers[i].incarnation++
 		t.writers[i].startOver()
-		m.take(&t, "CRASH, and the batch is delivered again")
+		m.addStep(&t, "CRASH, and the batch is delivered again")
 	}
 	switch w.step {
 	case readHead:
 		return m.readHead(s, i, j)
 	case reserve:
-		m.reserve(s, i)
+		m.addReserveSteps(s, i)
 	case writePages:
 		m.writePages(s, i)
 	case countDrawers:
@@ -46,11 +46,11 @@ func (m *model) stepWriter(s *state, i int) *violation {
 	case writeEntries:
 		m.writeEntries(s, i)
 	case commit:
-		return m.commit(s, i, j)
+		return m.addCommitSteps(s, i, j)
 	case saveSmall:
 		return m.saveSmall(s, i, j)
 	case claim:
-		m.claim(s, i)
+		m.addClaimSteps(s, i)
 	case sealDrawers:
 		m.sealDrawers(s, i)
 	case clearIntent:
@@ -64,21 +64,21 @@ func (m *model) stepWriter(s *state, i int) *violation {
 }
 
 // startOver adds a step by which writer i reads the head again.
-func (m *model) startOver(s *state, i int, why string) {
+func (m *model) startOver(s *modelState, i int, why string) {
 	t := *s
 	t.writers[i].startOver()
-	m.take(&t, "%s", why)
+	m.addStep(&t, "%s", why)
 }
 
 // replaceHead writes h with the id of an operation, 0 if no writer reads it back.
-func (m *model) replaceHead(t *state, h head, operation uint8) {
+func (m *model) replaceHead(t *modelState, h headDocument, operation uint8) {
 	h.version = t.head.current.version + 1
 	h.operation = operation
 	t.head.write(h, m.Versions)
 }
 
-// answer records that the Save of j returned success, and begins the next batch.
-func (m *model) answer(t *state, i int, j *job) {
+// recordSuccess records that the Save of j returned success, and begins the next batch.
+func (m *model) recordSuccess(t *modelState, i int, j *job) {
 	for _, e := range j.events {
 		t.history.answered |= 1 << e
 	}
@@ -87,19 +87,19 @@ func (m *model) answer(t *state, i int, j *job) {
 }
 
 // checkAnswers reports a Save that returned success for an event that is not committed.
-func (m *model) checkAnswers(t *state, format string, args ...any) *violation {
+func (m *model) checkAnswers(t *modelState, format string, args ...any) *violation {
 	if t.history.answered&^t.history.committed != 0 {
-		return m.violate("H1: a Save returned success and an event is not committed", format, args...)
+		return m.newViolation("H1: a Save returned success and an event is not committed", format, args...)
 	}
 	return nil
 }
 
-// answered adds the step to t after which the Save of j has returned success.
-func (m *model) answered(t *state, i int, j *job, format string, args ...any) *violation {
-	m.answer(t, i, j)
+// addSuccessStep adds the step to t after which the Save of j has returned success.
+func (m *model) addSuccessStep(t *modelState, i int, j *job, format string, args ...any) *violation {
+	m.recordSuccess(t, i, j)
 	if v := m.checkAnswers(t, format, args...); v != nil {
 		return v
 	}
-	m.take(t, format, args...)
+	m.addStep(t, format, args...)
 	return nil
 }

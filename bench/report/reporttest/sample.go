@@ -18,8 +18,8 @@ func Hold(scenario, layout, metric string, value float64, unit string, target *f
 	}
 }
 
-// curve returns one with a value at every x.
-func curve(scenario string, plot figure.Plot, name, unit string, of func(x float64) float64, xs ...float64) figure.Curve {
+// newCurve returns one with a value at every x.
+func newCurve(scenario string, plot figure.Plot, name, unit string, of func(x float64) float64, xs ...float64) figure.Curve {
 	c := figure.Curve{Scenario: scenario, Plot: plot, Name: name, Unit: unit}
 	for _, x := range xs {
 		c.Points = append(c.Points, figure.Point{X: x, Y: of(x)})
@@ -64,21 +64,21 @@ func Sample() *report.Report {
 					Hold("worst-peek", "single", "RU", 52_416.25, "RU", nil),
 				},
 				Curves: []figure.Curve{
-					curve("worst-peek", figure.Percentiles, "hub peek", "ms", tail(9, 30), shares...),
-					curve("worst-peek", figure.Percentiles, "hub dequeue", "ms", tail(6, 4), shares...),
-					curve("worst-peek", figure.Percentiles, "original peek", "ms", tail(800, 900), shares...),
-					curve("worst-peek", figure.Percentiles, "original dequeue", "ms", tail(400, 2500), shares...),
+					newCurve("worst-peek", figure.Percentiles, "hub peek", "ms", tail(9, 30), shares...),
+					newCurve("worst-peek", figure.Percentiles, "hub dequeue", "ms", tail(6, 4), shares...),
+					newCurve("worst-peek", figure.Percentiles, "original peek", "ms", tail(800, 900), shares...),
+					newCurve("worst-peek", figure.Percentiles, "original dequeue", "ms", tail(400, 2500), shares...),
 				},
 			},
 			{
 				Scenario: "growth", About: "the cost of each operation at 10^3 to 10^6 stored events",
 				Figures: []figure.Figure{Hold("growth", "hub", "slope of time, Save", 0.012, "log/log", figure.AtMost(0.1))},
 				Curves: []figure.Curve{
-					curve("growth", figure.Growth, "hub save", "RU", level(38.1), stored...),
-					curve("growth", figure.Growth, "hub peek", "RU", level(30.2), stored...),
-					curve("growth", figure.Growth, "hub dequeue", "RU", level(26), stored...),
-					curve("growth", figure.Growth, "original save", "RU", linear(0.9), stored...),
-					curve("growth", figure.Growth, "hub peek", "requests", level(5), stored...),
+					newCurve("growth", figure.Growth, "hub save", "RU", level(38.1), stored...),
+					newCurve("growth", figure.Growth, "hub peek", "RU", level(30.2), stored...),
+					newCurve("growth", figure.Growth, "hub dequeue", "RU", level(26), stored...),
+					newCurve("growth", figure.Growth, "original save", "RU", linear(0.9), stored...),
+					newCurve("growth", figure.Growth, "hub peek", "requests", level(5), stored...),
 				},
 			},
 			{

@@ -32,12 +32,12 @@ func (d damage) Unwrap() []error { return []error{ErrDamaged, d.error} }
 
 func (d damage) Error() string { return fmt.Sprintf("%v (%v)", ErrDamaged, d.error) }
 
-func damaged(format string, args ...any) error { return damage{fmt.Errorf(format, args...)} }
+func damagedError(format string, args ...any) error { return damage{fmt.Errorf(format, args...)} }
 
 // Verify reads an archive and compares it with its digests. It fails with ErrDamaged or with
 // ErrNewerFormat; other errors are those of from. progress may be nil.
 func Verify(ctx context.Context, from io.Reader, progress func(Progress)) (Summary, error) {
-	return read(ctx, from, discard{}, progress)
+	return readArchive(ctx, from, discard{}, progress)
 }
 
 // ReadHead reads the head of an archive, and nothing that follows.
@@ -47,39 +47,39 @@ func ReadHead(ctx context.Context, from io.Reader) (Head, error) {
 		return Head{}, err
 	}
 	defer r.close()
-	return r.head()
+	return r.readHead()
 }
 
 // A destination keeps files that are read.
 type destination interface {
-	// create begins a file, in place of any other of its name. Close makes it durable.
-	create(name string) (io.WriteCloser, error)
+	// createFile begins a file, in place of any other of its name. Close makes it durable.
+	createFile(name string) (io.WriteCloser, error)
 }
 
 // discard keeps nothing.
 type discard struct{}
 
-func (discard) create(string) (io.WriteCloser, error) { return nopCloser{io.Discard}, nil }
+func (discard) createFile(string) (io.WriteCloser, error) { return nopCloser{io.Discard}, nil }
 
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-func read(ctx context.Context, from io.Reader, to destination, progress func(Progress)) (Summary, error) {
+func readArchive(ctx context.Context, from io.Reader, to destination, progress func(Progress)) (Summary, error) {
 	r, err := newReader(ctx, from, to, progress)
 	if err != nil {
 		return Summary{}, err
 	}
 	defer r.close()
-	head, err := r.head()
+	head, err := r.readHead()
 	if err == nil {
-		err = r.members()
+		err = r.readMembers()
 	}
-	return Summary{head, r.done}, r.explain(err)
+	return Summary{head, r.done}, r.explainError(err)
 }
 
-// A reader reads an archive.
-type reader struct {
+// An archiveReader reads an archive.
+type archiveReader struct {
 	body    *sealedReader
 	frame   *zstd.Decoder
 	tar     *tar.Reader
@@ -90,7 +90,7 @@ type reader struct {
 	names   int      // members with digests
 }
 
-func newReader(ctx context.Context, from io.Reader, to destination, progress func(Progress)) (*reader, error) {
+func newReader(ctx context.Context, from io.Reader, to destination, progress func(Progress)) (*archiveReader, error) {
 	if progress == nil {
 		progress = func(Progress) {}
 	}
@@ -100,48 +100,48 @@ func newReader(ctx context.Context, from io.Reader, to destination, progress fun
 	if err != nil {
 		return nil, err
 	}
-	return &reader{body: body, frame: frame, tar: tar.NewReader(frame), to: to, report: progress}, nil
+	return &archiveReader{body: body, frame: frame, tar: tar.NewReader(frame), to: to, report: progress}, nil
 }
 
-func (r *reader) close() { r.frame.Close() }
+func (r *archiveReader) close() { r.frame.Close() }
 
-// explain tells errors of what is read from those of the archive.
-func (r *reader) explain(err error) error {
+// explainError distinguishes errors of the reader below from those of the archive.
+func (r *archiveReader) explainError(err error) error {
 	if r.body.failed != nil {
 		return r.body.failed
 	}
 	return err
 }
 
-func (r *reader) head() (head Head, err error) {
+func (r *archiveReader) readHead() (head Head, err error) {
 	member, err := r.tar.Next()
 	if err != nil {
-		return head, r.explain(damaged("it does not begin as an archive: %w", err))
+		return head, r.explainError(damagedError("it does not begin as an archive: %w", err))
 	}
 	if member.Name != headMember {
-		return head, damaged("it begins with %.40q", member.Name)
+		return head, damagedError("it begins with %.40q", member.Name)
 	}
 	if err := r.readJSON(member, &head); err != nil {
-		return head, r.explain(err)
+		return head, r.explainError(err)
 	}
 	switch {
 	case head.Format > Format:
 		return head, fmt.Errorf("%w (its format is %d, this version reads %d; version %.40q has written it)", ErrNewerFormat, head.Format, Format, head.Version)
 	case head.Format < 1 || head.Folder == "":
-		return head, damaged("its head says neither its format nor its folder")
+		return head, damagedError("its head says neither its format nor its folder")
 	}
 	return head, nil
 }
 
-func (r *reader) members() error {
+func (r *archiveReader) readMembers() error {
 	for {
 		member, err := r.tar.Next()
 		if err != nil {
-			return damaged("it ends before its end: %w", err)
+			return damagedError("it ends before its end: %w", err)
 		}
 		switch {
 		case member.Typeflag != tar.TypeReg:
-			return damaged("%.80q is no file", member.Name)
+			return damagedError("%.80q is no file", member.Name)
 		case strings.HasPrefix(member.Name, dataFolder):
 			err = r.readFile(member)
 		case strings.HasPrefix(member.Name, digestFolder):
@@ -149,7 +149,7 @@ func (r *reader) members() error {
 		case member.Name == endMember:
 			return r.readEnd(member)
 		default:
-			err = damaged("it has a member %.80q", member.Name)
+			err = damagedError("it has a member %.80q", member.Name)
 		}
 		if err != nil {
 			return err
@@ -167,20 +167,20 @@ func checkName(name string) error {
 	folder, _, isBelow := strings.Cut(name, "/")
 	isKnown := isBelow && slices.Contains(archivedFolders, folder) || slices.Contains(archivedFiles, name)
 	if !isKnown || !fs.ValidPath(name) || strings.Contains(name, `\`) {
-		return damaged("it has a file %.80q, which does not belong in a data folder", name)
+		return damagedError("it has a file %.80q, which does not belong in a data folder", name)
 	}
 	return nil
 }
 
-func (r *reader) readFile(member *tar.Header) error {
+func (r *archiveReader) readFile(member *tar.Header) error {
 	name := strings.TrimPrefix(member.Name, dataFolder)
 	if err := checkName(name); err != nil {
 		return err
 	}
 	if len(r.digests) == digestsEach {
-		return damaged("more than %d files have no digest", digestsEach)
+		return damagedError("more than %d files have no digest", digestsEach)
 	}
-	file, err := r.to.create(name)
+	file, err := r.to.createFile(name)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (r *reader) readFile(member *tar.Header) error {
 	case into.failed != nil:
 		return errors.Join(into.failed, file.Close())
 	case err != nil:
-		return errors.Join(damaged("%s: %w", name, err), file.Close())
+		return errors.Join(damagedError("%s: %w", name, err), file.Close())
 	}
 	if err := file.Close(); err != nil {
 		return err
@@ -207,7 +207,7 @@ func (r *reader) readFile(member *tar.Header) error {
 type countingWriter struct {
 	file   io.Writer
 	sum    hash.Hash
-	reader *reader
+	reader *archiveReader
 	failed error
 }
 
@@ -219,10 +219,10 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (r *reader) readDigests(member *tar.Header) error {
+func (r *archiveReader) readDigests(member *tar.Header) error {
 	r.names++
 	if want := fmt.Sprintf("%s%06d", digestFolder, r.names); member.Name != want {
-		return damaged("it has %.80q in the place of %s", member.Name, want)
+		return damagedError("it has %.80q in the place of %s", member.Name, want)
 	}
 	text, err := r.readSmall(member)
 	if err != nil {
@@ -232,51 +232,51 @@ func (r *reader) readDigests(member *tar.Header) error {
 	for i, line := range r.digests {
 		if i >= len(lines) || lines[i] != line {
 			_, name, _ := strings.Cut(line, "  ")
-			return damaged("%s is not what was written", name)
+			return damagedError("%s is not what was written", name)
 		}
 	}
 	if len(lines) != len(r.digests) {
-		return damaged("%s is about %d files, and there are %d", member.Name, len(lines), len(r.digests))
+		return damagedError("%s is about %d files, and there are %d", member.Name, len(lines), len(r.digests))
 	}
 	r.digests = r.digests[:0]
 	return nil
 }
 
-func (r *reader) readEnd(member *tar.Header) error {
+func (r *archiveReader) readEnd(member *tar.Header) error {
 	var e end
 	if err := r.readJSON(member, &e); err != nil {
 		return err
 	}
 	if len(r.digests) > 0 || e.Files != r.done.Files || e.Bytes != r.done.Bytes {
-		return damaged("it says that it has %d files with %d bytes, and has %d with %d", e.Files, e.Bytes, r.done.Files, r.done.Bytes)
+		return damagedError("it says that it has %d files with %d bytes, and has %d with %d", e.Files, e.Bytes, r.done.Files, r.done.Bytes)
 	}
 	if _, err := r.tar.Next(); !errors.Is(err, io.EOF) {
-		return damaged("something follows its end")
+		return damagedError("something follows its end")
 	}
 	if _, err := io.Copy(io.Discard, r.frame); err != nil {
-		return damaged("its end: %w", err)
+		return damagedError("its end: %w", err)
 	}
 	return r.body.checkSeal()
 }
 
-func (r *reader) readSmall(member *tar.Header) ([]byte, error) {
+func (r *archiveReader) readSmall(member *tar.Header) ([]byte, error) {
 	if member.Size > maxSmall {
-		return nil, damaged("%.80q has %d bytes", member.Name, member.Size)
+		return nil, damagedError("%.80q has %d bytes", member.Name, member.Size)
 	}
 	text, err := io.ReadAll(r.tar)
 	if err != nil {
-		return nil, damaged("%s: %w", member.Name, err)
+		return nil, damagedError("%s: %w", member.Name, err)
 	}
 	return text, nil
 }
 
-func (r *reader) readJSON(member *tar.Header, into any) error {
+func (r *archiveReader) readJSON(member *tar.Header, into any) error {
 	text, err := r.readSmall(member)
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return damaged("%s: %w", member.Name, err)
+		return damagedError("%s: %w", member.Name, err)
 	}
 	return nil
 }
@@ -314,7 +314,7 @@ func (s *sealedReader) checkSeal() error {
 	}
 	want := append([]byte(trailerStart+trailerMagic), s.sum.Sum(nil)...)
 	if is, _ := s.from.Peek(trailerLength); !bytes.Equal(is, want) {
-		return damaged("its digest is another")
+		return damagedError("its digest is another")
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func Restore(ctx context.Context, dir string, from io.ReadSeeker, o RestoreOptio
 	if err := root.RemoveAll(draftFolder); err != nil {
 		return s, err
 	}
-	if s, err = extract(ctx, root, from, &o); err != nil {
+	if s, err = extractArchive(ctx, root, from, &o); err != nil {
 		return s, errors.Join(err, root.RemoveAll(draftFolder))
 	}
 	if err := root.Rename(draftFolder, sealedFolder); err != nil {
@@ -71,7 +71,7 @@ func Restore(ctx context.Context, dir string, from io.ReadSeeker, o RestoreOptio
 	if err := datafolder.SyncIn(root, "."); err != nil {
 		return s, fmt.Errorf("data folder %s: it is restored, but may not be after a loss of power; run the same command again: %w", dir, err)
 	}
-	if err := finish(root); err != nil {
+	if err := moveIntoPlace(root); err != nil {
 		return s, fmt.Errorf("data folder %s: it is restored, and the hub moves the files to their places when it starts: %w", dir, err)
 	}
 	return s, nil
@@ -90,7 +90,7 @@ func completeSame(ctx context.Context, root *os.Root, from io.ReadSeeker) (s Sum
 	if err := json.Unmarshal(text, &s); err != nil {
 		return s, false, err
 	}
-	if err := finish(root); err != nil {
+	if err := moveIntoPlace(root); err != nil {
 		return s, false, err
 	}
 	head, err := ReadHead(ctx, from)
@@ -101,8 +101,8 @@ func completeSame(ctx context.Context, root *os.Root, from io.ReadSeeker) (s Sum
 	return s, head == s.Head, err
 }
 
-// requireEmpty fails with a *NotEmptyError unless the folder holds nothing but a lock, what is
-// on every new disk, and what a killed restore has left.
+// requireEmpty fails with a *NotEmptyError unless the folder is empty except for a lock, what is on
+// every new disk, and what a killed restore has left.
 func requireEmpty(dir string, root *os.Root) error {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -116,8 +116,8 @@ func requireEmpty(dir string, root *os.Root) error {
 	return nil
 }
 
-// extract makes draftFolder of an archive, durably.
-func extract(ctx context.Context, root *os.Root, from io.Reader, o *RestoreOptions) (s Summary, err error) {
+// extractArchive makes draftFolder of an archive, durably.
+func extractArchive(ctx context.Context, root *os.Root, from io.Reader, o *RestoreOptions) (s Summary, err error) {
 	files := path.Join(draftFolder, filesFolder)
 	if err := errors.Join(root.Mkdir(draftFolder, datafolder.PrivateFolder), root.Mkdir(files, datafolder.PrivateFolder)); err != nil {
 		return s, err
@@ -126,7 +126,7 @@ func extract(ctx context.Context, root *os.Root, from io.Reader, o *RestoreOptio
 	if x.write == nil {
 		x.write = func(f *os.File, p []byte) (int, error) { return f.Write(p) }
 	}
-	if s, err = read(ctx, from, x, o.Progress); err != nil {
+	if s, err = readArchive(ctx, from, x, o.Progress); err != nil {
 		return s, err
 	}
 	if o.Frozen != nil {
@@ -161,7 +161,7 @@ type extraction struct {
 	write  func(*os.File, []byte) (int, error)
 }
 
-func (x *extraction) create(name string) (io.WriteCloser, error) {
+func (x *extraction) createFile(name string) (io.WriteCloser, error) {
 	name = path.Join(x.folder, name)
 	if err := x.root.MkdirAll(path.Dir(name), datafolder.PrivateFolder); err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func Finish(dir string) error {
 	}
 	defer func() { _ = root.Close() }() // what was written is synced
 	if _, err := root.Lstat(sealedFolder); err == nil {
-		return finish(root)
+		return moveIntoPlace(root)
 	}
 	if _, err := root.Lstat(draftFolder); err == nil {
 		return fmt.Errorf("data folder %s: %w", dir, ErrInterrupted)
@@ -222,8 +222,8 @@ func IsInterrupted(dir string) bool {
 	return err == nil && !IsRestored(dir)
 }
 
-// finish moves the files to their places. It may be interrupted and repeated.
-func finish(root *os.Root) error {
+// moveIntoPlace moves the files to their places. It may be interrupted and repeated.
+func moveIntoPlace(root *os.Root) error {
 	files := path.Join(sealedFolder, filesFolder)
 	entries, err := fs.ReadDir(root.FS(), files)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

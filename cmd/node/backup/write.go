@@ -56,7 +56,7 @@ func Write(ctx context.Context, to io.Writer, s *Source, progress func(Progress)
 	if err != nil {
 		return err
 	}
-	w := &writer{ctx: ctx, tar: tar.NewWriter(compressed), now: s.Began, report: progress, rest: s.Rest, rested: time.Now()}
+	w := &archiveWriter{ctx: ctx, tar: tar.NewWriter(compressed), now: s.Began, report: progress, rest: s.Rest, rested: time.Now()}
 	if err := w.writeAll(s); err != nil {
 		_ = compressed.Close() // frees it; what it writes is no archive
 		return err
@@ -68,8 +68,8 @@ func Write(ctx context.Context, to io.Writer, s *Source, progress func(Progress)
 	return err
 }
 
-// A writer writes the members of the tar file.
-type writer struct {
+// An archiveWriter writes the members of the tar file.
+type archiveWriter struct {
 	ctx     context.Context //nolint:containedctx // of one call of Write
 	tar     *tar.Writer
 	now     time.Time
@@ -82,7 +82,7 @@ type writer struct {
 }
 
 // pause rests if it is time to.
-func (w *writer) pause() {
+func (w *archiveWriter) pause() {
 	const (
 		turn    = 2 * time.Millisecond
 		longest = 50 * time.Millisecond // a reader that is slow is no work
@@ -100,7 +100,7 @@ func (w *writer) pause() {
 	w.rested = time.Now()
 }
 
-func (w *writer) writeAll(s *Source) error {
+func (w *archiveWriter) writeAll(s *Source) error {
 	if err := w.writeJSON(headMember, Head{Format: Format, Version: s.Version, Folder: s.Folder, Began: s.Began.UTC()}); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (c copied) WriteTo(w io.Writer) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{c.from}, make([]byte, 64<<10))
 }
 
-func (w *writer) writeFile(name string, size int64, from io.WriterTo) error {
+func (w *archiveWriter) writeFile(name string, size int64, from io.WriterTo) error {
 	err := w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: dataFolder + name, Size: size, Mode: 0o600, ModTime: w.now})
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -158,7 +158,7 @@ func (w *writer) writeFile(name string, size int64, from io.WriterTo) error {
 
 // A memberWriter writes a member, until the context of its archive ends.
 type memberWriter struct {
-	*writer
+	*archiveWriter
 	sum hash.Hash
 }
 
@@ -178,7 +178,7 @@ func (m *memberWriter) Write(p []byte) (n int, err error) {
 }
 
 // writeDigests writes the digests of the files since the last.
-func (w *writer) writeDigests() error {
+func (w *archiveWriter) writeDigests() error {
 	if w.digests.Len() == 0 {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (w *writer) writeDigests() error {
 	return w.writeSmall(fmt.Sprintf("%s%06d", digestFolder, w.members), w.digests.Bytes())
 }
 
-func (w *writer) writeJSON(name string, value any) error {
+func (w *archiveWriter) writeJSON(name string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func (w *writer) writeJSON(name string, value any) error {
 	return w.writeSmall(name, append(text, '\n'))
 }
 
-func (w *writer) writeSmall(name string, text []byte) error {
+func (w *archiveWriter) writeSmall(name string, text []byte) error {
 	err := w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(text)), Mode: 0o600, ModTime: w.now})
 	if err != nil {
 		return err

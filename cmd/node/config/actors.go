@@ -74,7 +74,7 @@ func (v *clientsValue) decode(list *yaml.Node, _ string) error {
 	clients := make(Clients, 0, len(list.Content))
 	var faults []error
 	for _, item := range list.Content {
-		c, err := decodeClient(resolved(item))
+		c, err := decodeClient(resolveAlias(item))
 		if err != nil {
 			faults = append(faults, fmt.Errorf("line %d: %w", item.Line, err))
 		}
@@ -98,7 +98,7 @@ func decodeClient(item *yaml.Node) (c Client, err error) {
 			texts.Content = append(texts.Content, item.Content[i], item.Content[i+1])
 			continue
 		}
-		if c.Groups, err = decodeGroups(resolved(item.Content[i+1])); err != nil {
+		if c.Groups, err = decodeGroups(resolveAlias(item.Content[i+1])); err != nil {
 			return c, err
 		}
 	}
@@ -128,7 +128,7 @@ func decodeGroups(list *yaml.Node) ([]domain.Group, error) {
 	groups := make([]domain.Group, len(list.Content))
 	for i, item := range list.Content {
 		var err error
-		if groups[i], err = domain.ParseGroup(resolved(item).Value); err != nil {
+		if groups[i], err = domain.ParseGroup(resolveAlias(item).Value); err != nil {
 			return nil, asKey("groups", err)
 		}
 	}

@@ -50,7 +50,7 @@ func (v *adminTokensValue) decode(list *yaml.Node, _ string) error {
 	var tokens AdminTokens
 	var faults []error
 	for _, item := range list.Content {
-		t, err := decodeAdminToken(resolved(item))
+		t, err := decodeAdminToken(resolveAlias(item))
 		switch {
 		case err != nil:
 			faults = append(faults, fmt.Errorf("line %d: %w", item.Line, err))

@@ -174,7 +174,7 @@ func (v partiesValue) decode(list *yaml.Node, folder string) error {
 	var ps BrokerParties
 	var faults []error
 	for _, item := range list.Content {
-		p, err := v.decodeParty(resolved(item), folder)
+		p, err := v.decodeParty(resolveAlias(item), folder)
 		switch {
 		case err != nil:
 			faults = append(faults, fmt.Errorf("line %d: %w", item.Line, err))
@@ -224,11 +224,11 @@ func (v partiesValue) decodeParty(item *yaml.Node, folder string) (p BrokerParty
 func readEntry(item *yaml.Node, known []string, secret string) (map[string]string, error) {
 	texts := make(map[string]string)
 	for i := 0; i < len(item.Content); i += 2 {
-		name, value := item.Content[i].Value, resolved(item.Content[i+1])
+		name, value := item.Content[i].Value, resolveAlias(item.Content[i+1])
 		_, isTwice := texts[name]
 		switch {
 		case !slices.Contains(known, name):
-			return nil, fmt.Errorf("%s: no such key; %s", name, suggest(name, known))
+			return nil, fmt.Errorf("%s: no such key; %s", name, suggestName(name, known))
 		case isTwice:
 			return nil, fmt.Errorf("%s stands there twice; keep one", name)
 		case value.Kind != yaml.ScalarNode || value.Tag == "!!null" || value.Value == "":

@@ -48,7 +48,7 @@ func (c *Config) EmbeddedBus() bool {
 // EmbeddedBlob reports whether the node keeps content in its own folder.
 func (c *Config) EmbeddedBlob() bool { return c.Blob.Endpoint == "" }
 
-// IsDefault reports whether nobody has said anything about a key.
+// IsDefault reports whether no layer sets a key.
 func (c *Config) IsDefault(name string) bool { return c.from[name].layer == byDefault }
 
 // Queues returns the queues of every origin.
@@ -89,7 +89,7 @@ func (c *Config) validateBus(fault faultFunc) {
 		fault("in-memory", "what is taken from the bus would be lost when the hub stops; remove one of the two")
 	}
 	c.validateDoor(fault, "bus-listen", c.BusListen, "bus.key", c.Bus.Key, c.EmbeddedBus(), "servicebus.namespace or servicebus.connection")
-	owner := map[string]string{strings.ToLower(bus.FIFO): "servicebus.fifo-queue"} // by names as the bus tells them apart
+	owner := map[string]string{strings.ToLower(bus.FIFO): "servicebus.fifo-queue"} // by name, compared as the bus compares names
 	if bus.Plain != "" && strings.EqualFold(bus.Plain, bus.FIFO) {
 		fault("servicebus.plain-queue", "it is servicebus.fifo-queue too; a queue has sessions, or it has none")
 	}

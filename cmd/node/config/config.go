@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Config is all that a node is told. One that Load has returned is valid.
+// A Config holds all settings of a node. One that Load has returned is valid.
 type Config struct {
 	Listen      string // HOST:PORT
 	TLS         TLS
@@ -101,8 +101,8 @@ type Console struct {
 	SessionKey   Secret // from which the key of sessions is derived; "": from Admin.Token
 }
 
-// A Domain is an origin of events that the hub is told about, on top of the
-// five of the energy market.
+// A Domain is an origin of events that the configuration names, on top of the five of the energy
+// market.
 type Domain struct {
 	Name    domain.Origin
 	Group   domain.Group       // zero: its default one, else a group of its own
@@ -150,7 +150,7 @@ type Limits struct {
 	ConnectionsPerAddress int // of these, from one address other than loopback; 0: half of them
 }
 
-// Default is what a node does if nobody says anything.
+// Default returns the settings of a node that is not configured.
 func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:8080",
@@ -251,7 +251,7 @@ func (c Config) LogValue() slog.Value {
 		if c.IsDefault(k.name) {
 			continue
 		}
-		attrs = append(attrs, slog.String(strings.NewReplacer(".", "_", "-", "_").Replace(k.name), c.show(k)))
+		attrs = append(attrs, slog.String(strings.NewReplacer(".", "_", "-", "_").Replace(k.name), c.shownValue(k)))
 	}
 	return slog.GroupValue(attrs...)
 }
@@ -260,7 +260,7 @@ func (c Config) LogValue() slog.Value {
 func (c Config) String() string {
 	var b strings.Builder
 	for _, k := range keys {
-		b.WriteString(k.name + " = " + c.show(k) + " (" + c.source(k.name) + ")\n")
+		b.WriteString(k.name + " = " + c.shownValue(k) + " (" + c.source(k.name) + ")\n")
 	}
 	return b.String()
 }

@@ -8,10 +8,9 @@
 // --section-key as a flag. The table of keys is in keys.go; a key exists once
 // it has a row there.
 //
-// Nothing is ignored. A key that nobody knows is an error that names the
-// nearest known one, so that a slip of the finger does not become a default.
-// An error about a value says where the value came from. All errors are told
-// at once.
+// Nothing is ignored. An unknown key is an error that names the nearest known one, so that a slip
+// of the finger does not become a default. An error about a value says where the value came from.
+// All errors are reported together.
 //
 // The producers, channels and consumers of the broker (broker_parties.go) have tokens, which are in
 // files or in variables of the environment. Load does not fail without them: commands that only ask

@@ -80,7 +80,7 @@ func decodeDomain(item *yaml.Node) (d Domain, err error) {
 		case "ingest-queue":
 			err = asKey(name, queueName(&d.Ingest, text))
 		default:
-			err = fmt.Errorf("%s: no such key; %s", name, suggest(name, known))
+			err = fmt.Errorf("%s: no such key; %s", name, suggestName(name, known))
 		}
 		if err != nil {
 			return d, err

@@ -24,27 +24,27 @@ func (c *Config) readYAML(path string, text []byte) []error {
 	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
 		return []error{fmt.Errorf("%s: a second YAML document follows; keep one", path)}
 	}
-	f := file{c: c, path: path, seen: make(map[string]int)}
-	f.walk("", doc.Content[0])
+	f := configFile{c: c, path: path, seen: make(map[string]int)}
+	f.walkSection("", doc.Content[0])
 	return f.faults
 }
 
-type file struct {
+type configFile struct {
 	c      *Config
 	path   string
 	seen   map[string]int // the line of each key
 	faults []error
 }
 
-func (f *file) fault(name string, at *yaml.Node, what string) {
+func (f *configFile) addFault(name string, at *yaml.Node, what string) {
 	f.faults = append(f.faults, fmt.Errorf("%s (%s): %s", name, f.lineOf(at), what))
 }
 
-func (f *file) lineOf(n *yaml.Node) string { return fmt.Sprintf("%s line %d", f.path, n.Line) }
+func (f *configFile) lineOf(n *yaml.Node) string { return fmt.Sprintf("%s line %d", f.path, n.Line) }
 
-// walk takes the keys below section, which is "" or ends in a dot.
-func (f *file) walk(section string, n *yaml.Node) {
-	n = resolved(n)
+// walkSection takes the keys below section, which is "" or ends in a dot.
+func (f *configFile) walkSection(section string, n *yaml.Node) {
+	n = resolveAlias(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return // a section whose keys are all commented out
 	}
@@ -53,20 +53,20 @@ func (f *file) walk(section string, n *yaml.Node) {
 		return
 	}
 	for i := 0; i < len(n.Content); i += 2 {
-		name, at, v := currentName(section+n.Content[i].Value), n.Content[i], resolved(n.Content[i+1])
+		name, at, v := currentName(section+n.Content[i].Value), n.Content[i], resolveAlias(n.Content[i+1])
 		if line, ok := f.seen[name]; ok {
-			f.fault(name, at, fmt.Sprintf("it stands in line %d already; keep one", line))
+			f.addFault(name, at, fmt.Sprintf("it stands in line %d already; keep one", line))
 			continue
 		}
 		f.seen[name] = at.Line
-		k, ok := find(name)
+		k, ok := findKey(name)
 		switch {
 		case ok:
-			f.take(k, v)
+			f.setKey(k, v)
 		case isSection(name):
-			f.walk(name+".", v)
+			f.walkSection(name+".", v)
 		default:
-			f.faults = append(f.faults, unknown(name, f.lineOf(at), f.known(section)))
+			f.faults = append(f.faults, unknown(name, f.lineOf(at), f.knownKeys(section)))
 		}
 	}
 }
@@ -94,8 +94,8 @@ func mayTextHaveSecrets(v value, text string) bool {
 	return yaml.Unmarshal([]byte(text), &doc) == nil && len(doc.Content) == 1 && mayHaveSecrets(v, doc.Content[0])
 }
 
-// take gives k the value of v.
-func (f *file) take(k key, v *yaml.Node) {
+// setKey gives k the value of v.
+func (f *configFile) setKey(k key, v *yaml.Node) {
 	from := source{byFile, f.lineOf(v)}
 	if list, ok := k.in(f.c).(listValue); ok {
 		if text := secretIn(v); text != "" && !mayHaveSecrets(list, v) {
@@ -110,14 +110,14 @@ func (f *file) take(k key, v *yaml.Node) {
 		return
 	}
 	if v.Kind != yaml.ScalarNode || v.Tag == "!!null" {
-		f.fault(k.name, v, "want one value")
+		f.addFault(k.name, v, "want one value")
 		return
 	}
 	f.faults = append(f.faults, f.c.set(k, v.Value, from)...)
 }
 
-// known returns the names that a key of section may have.
-func (f *file) known(section string) []string {
+// knownKeys returns the names that a key of section may have.
+func (f *configFile) knownKeys(section string) []string {
 	var names []string
 	for _, k := range keys {
 		if strings.HasPrefix(k.name, section) {
@@ -140,7 +140,7 @@ func secretIn(n *yaml.Node) string {
 	return ""
 }
 
-func resolved(n *yaml.Node) *yaml.Node {
+func resolveAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
 	}

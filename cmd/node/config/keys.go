@@ -48,7 +48,7 @@ var keys = []key{
 	}},
 	{"cosmos.key-file", false, "file with the account key, in place of cosmos.key", fileKey("cosmos.key-file")},
 	{"cosmos.database", true, "`NAME` of the database", func(c *Config) value { return (*textValue)(&c.Cosmos.Database) }},
-	{"cosmos.consistency", true, "consistency `LEVEL` of the account; by default what it says of itself", func(c *Config) value { return choice(&c.Cosmos.Consistency, levels...) }},
+	{"cosmos.consistency", true, "consistency `LEVEL` of the account; by default what it says of itself", func(c *Config) value { return choiceOf(&c.Cosmos.Consistency, levels...) }},
 	{"cosmos.tail-events", false, "maximum number of the newest events of a kind that stay in a recipient's head, up to 200, and are then written to a page together; 0: none, as long as a node of a version that does not know tails runs, or is to run again", func(c *Config) value { return (*tailValue)(&c.Cosmos.TailEvents) }},
 	{"cosmos.sweep-units", false, "maximum request units a second that removing what was acknowledged takes of an account; fewer while the account throttles requests", func(c *Config) value { return (*countValue)(&c.Cosmos.SweepUnits) }},
 	{"cosmos.id-memory", false, "memory for the ids of received events, of which one recipient gets up to a half; a Save that needs more reads it again", func(c *Config) value { return (*sizeValue)(&c.Cosmos.IDMemory) }},
@@ -97,7 +97,7 @@ var keys = []key{
 	{"console.session-key-file", false, "file with the secret, in place of console.session-key", fileKey("console.session-key-file")},
 	{"domains", false, "origins besides those of the energy market, or changes to these: a list of {name, group, content, queue, reply-queue, dequeue-queue, ingest-queue}", func(c *Config) value { return (*domainsValue)(&c.Domains) }},
 	{"ordering", true, "keep the events of each `NAME` in order: cabinet, or recipient, where a bundle overtakes nothing of its group", func(c *Config) value {
-		return choice((*string)(&c.Ordering), string(domain.ByCabinet), string(domain.ByRecipient))
+		return choiceOf((*string)(&c.Ordering), string(domain.ByCabinet), string(domain.ByRecipient))
 	}},
 	{"retention", true, "keep what was dequeued for this `TIME`, such as 36h or 7d, or forever", func(c *Config) value { return (*retentionValue)(&c.Retention) }},
 	{"push.workers", false, "maximum number of calls to receivers at the same time", func(c *Config) value { return (*countValue)(&c.Push.Workers) }},
@@ -115,7 +115,7 @@ var keys = []key{
 	{"broker.max-retry", false, "maximum number of attempts of a job after the first one, before it is dead, up to 100", func(c *Config) value { return (*retryValue)(&c.Broker.MaxRetry) }},
 	{"broker.retry-delay", false, "time before the first retry of a job; each further one comes after twice the time, varied by a fifth. A number without a unit is in seconds", func(c *Config) value { return (*pauseValue)(&c.Broker.RetryDelay) }},
 	{"broker.fail-safe", false, "what this node does about deliveries of nodes of the same account that have died, those to subscriptions included: on (within 10 seconds it takes them over), off (it takes them over if it starts later, or is asked for a re-trigger of a job; until then, or until another node that is on takes them over, they wait and are not lost), or worker (as off, and it has jobs of the broker re-triggered that are overdue)", func(c *Config) value {
-		return choice(&c.Broker.FailSafe, FailSafeOn, FailSafeOff, FailSafeWorker)
+		return choiceOf(&c.Broker.FailSafe, FailSafeOn, FailSafeOff, FailSafeWorker)
 	}},
 	{"broker.rational-delay", false, "time for which a job has to be overdue before the worker of broker.fail-safe has it re-triggered. A number without a unit is in seconds", func(c *Config) value { return (*pauseValue)(&c.Broker.RationalDelay) }},
 	{"broker.retrigger-url", false, "`URL` at which the worker of broker.fail-safe lists and re-triggers jobs, such as that of a load balancer, with the token of the operators (admin.token), which all nodes there must have; without it, the node itself", func(c *Config) value { return (*hubURL)(&c.Broker.RetriggerURL) }},
@@ -140,7 +140,7 @@ var keys = []key{
 	{"objects.link-time", false, "maximum time, and the default, for which a link to an object can be used, up to 7d", func(c *Config) value { return (*linkTimeValue)(&c.Objects.LinkTime) }},
 	{"objects.link-limit", false, "maximum bytes of an object that may have a link; auto: no limit", func(c *Config) value { return auto((*sizeValue)(&c.Objects.LinkLimit)) }},
 	{"log.level", true, "log from this `LEVEL` on: debug, info, warn or error", func(c *Config) value { return (*levelValue)(&c.Log.Level) }},
-	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choice(&c.Log.Format, "auto", "text", "json") }},
+	{"log.format", true, "`FORM` of the log: text, json, or auto (text for a terminal)", func(c *Config) value { return choiceOf(&c.Log.Format, "auto", "text", "json") }},
 	{"limits.request-body", false, "maximum bytes of one request", func(c *Config) value { return (*sizeValue)(&c.Limits.RequestBody) }},
 	{"limits.payload", false, "maximum bytes of one payload", func(c *Config) value { return (*sizeValue)(&c.Limits.Payload) }},
 	{"limits.payload-depth", false, "maximum levels of nesting in one payload", func(c *Config) value { return (*countValue)(&c.Limits.PayloadDepth) }},
@@ -172,7 +172,7 @@ var formerNames = map[string]string{"tls.certificate": "tls.cert"}
 // currentName returns the name of a key that may have a former one.
 func currentName(name string) string { return cmp.Or(formerNames[name], name) }
 
-func find(name string) (key, bool) {
+func findKey(name string) (key, bool) {
 	i := slices.IndexFunc(keys, func(k key) bool { return k.name == name })
 	if i < 0 {
 		return key{}, false
@@ -255,8 +255,8 @@ func (v *levelValue) Set(s string) error {
 	return errors.New("want debug, info, warn or error")
 }
 
-// choice is a text out of a few, in any case.
-func choice(at *string, from ...string) value { return &choiceValue{at, from} }
+// choiceOf is a text out of a few, in any case.
+func choiceOf(at *string, from ...string) value { return &choiceValue{at, from} }
 
 type choiceValue struct {
 	at   *string

@@ -17,7 +17,7 @@ const envPrefix = "MESSAGEHUB_"
 // envFile names the file, as --config does.
 const envFile = envPrefix + "CONFIG"
 
-// envToken is no setting: it holds the token that the commands show to a hub.
+// envToken is not a setting. The variable holds the token that the commands send to a hub.
 const envToken = envPrefix + "TOKEN"
 
 // A source is where a value came from.
@@ -219,7 +219,7 @@ func environment(environ []string) (map[string]string, []error) {
 
 // unknown returns the fault of a key that does not exist.
 func unknown(name, where string, known []string) error {
-	return fmt.Errorf("%s (%s): no such key; %s", name, where, suggest(name, known))
+	return fmt.Errorf("%s (%s): no such key; %s", name, where, suggestName(name, known))
 }
 
 // hasFileSecret reports whether a secret came from the file.

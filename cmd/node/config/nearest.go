@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// suggest names the known name that is nearest to name or, if none is near, all
+// suggestName names the known name that is nearest to name or, if none is near, all
 // of them.
-func suggest(name string, known []string) string {
+func suggestName(name string, known []string) string {
 	best, least := "", 1+len(name)/2
 	for _, k := range known {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < least {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(k)); d < least {
 			best, least = k, d
 		}
 	}
@@ -22,8 +22,8 @@ func suggest(name string, known []string) string {
 	return "known are " + strings.Join(sorted, ", ")
 }
 
-// distance is how many letters must be added, dropped or changed.
-func distance(a, b string) int {
+// editDistance is how many letters must be added, dropped or changed.
+func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

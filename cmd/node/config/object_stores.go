@@ -86,7 +86,7 @@ func (v *storesValue) decode(list *yaml.Node, folder string) error {
 	var stores ObjectStores
 	var faults []error
 	for _, item := range list.Content {
-		s, err := decodeStore(resolved(item), folder)
+		s, err := decodeStore(resolveAlias(item), folder)
 		switch {
 		case err != nil:
 			faults = append(faults, fmt.Errorf("line %d: %w", item.Line, err))

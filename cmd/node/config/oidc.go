@@ -53,7 +53,7 @@ func (v *wordsValue) decode(n *yaml.Node, _ string) error {
 	}
 	texts := make([]string, len(items))
 	for i, item := range items {
-		item = resolved(item)
+		item = resolveAlias(item)
 		if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
 			return errors.New("want a text, or a list of texts")
 		}

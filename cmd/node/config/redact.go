@@ -63,7 +63,7 @@ func continuesWord(text string) bool {
 func isPaddedKey(run string) bool {
 	plain := unescaped.Replace(run)
 	body := strings.TrimRight(plain, "=")
-	_, has := kinds(body)
+	_, has := characterKinds(body)
 	return len(body) < len(plain) && len(plain)%4 == 0 && has[small] && has[capital]
 }
 
@@ -81,7 +81,7 @@ func isRandom(run string) bool {
 			part = p
 		}
 	}
-	changes, has := kinds(part)
+	changes, has := characterKinds(part)
 	digitGroups := len(digits.FindAllStringIndex(part, -1))
 	return len(part) >= minPart && has[small] && has[capital] && digitGroups >= minDigitGroups && 5*changes >= 2*len(part)
 }
@@ -111,9 +111,9 @@ func kindOf(c byte) int {
 	return other
 }
 
-// kinds returns how often the kind changes from one character to the next, and which
+// characterKinds returns how often the kind changes from one character to the next, and which
 // kinds there are.
-func kinds(text string) (changes int, has [other + 1]bool) {
+func characterKinds(text string) (changes int, has [other + 1]bool) {
 	for i := range len(text) {
 		has[kindOf(text[i])] = true
 		if i > 0 && kindOf(text[i]) != kindOf(text[i-1]) {
@@ -174,8 +174,8 @@ func (c *Config) isSecretKey(k key) bool {
 	return is
 }
 
-// show returns the value of k, or what may be shown of it.
-func (c *Config) show(k key) string {
+// shownValue returns the value of k, or what may be shown of it.
+func (c *Config) shownValue(k key) string {
 	shown := k.in(c).String()
 	if !c.isSecretKey(k) && hasSecret(shown) {
 		return redacted

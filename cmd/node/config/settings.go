@@ -30,7 +30,7 @@ var origins = map[layer]Origin{byDefault: ByDefault, byFile: ByFile, byEnvironme
 func (c *Config) Settings() []Setting {
 	settings := make([]Setting, len(keys))
 	for i, k := range keys {
-		value := c.show(k)
+		value := c.shownValue(k)
 		settings[i] = Setting{
 			Name: k.name, Value: value, IsSecret: c.isSecretKey(k) || value == redacted,
 			Origin: origins[c.from[k.name].layer], From: c.source(k.name), Variable: envName(k.name), Usage: strings.ReplaceAll(k.usage, "`", ""),

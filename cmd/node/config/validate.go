@@ -18,8 +18,8 @@ func (c *Config) Validate() error {
 	var faults []error
 	fault := func(name, format string, args ...any) {
 		shown := ""
-		if k, ok := find(name); ok {
-			shown = c.show(k)
+		if k, ok := findKey(name); ok {
+			shown = c.shownValue(k)
 		}
 		faults = append(faults, redactError(fmt.Errorf("%s = %q (%s): %w", name, shown, c.source(name), fmt.Errorf(format, args...))))
 	}

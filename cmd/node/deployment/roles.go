@@ -58,7 +58,7 @@ const (
 // domainIdentity returns the name of a domain's identity.
 func domainIdentity(origin domain.Origin) string { return "domain:" + origin.String() }
 
-func identities(cfg *config.Config) []Identity {
+func identitiesOf(cfg *config.Config) []Identity {
 	all := []Identity{
 		{Name: Hub, Use: "every node of the hub"},
 		{Name: Scaler, Use: "KEDA, which counts the events that wait"},
@@ -94,7 +94,7 @@ type Grant struct {
 	Why      string `json:"why"`
 }
 
-func grants(cfg *config.Config) []Grant {
+func grantsOf(cfg *config.Config) []Grant {
 	var all []Grant
 	grant := func(identity string, role Role, kind ScopeKind, name, why string) {
 		if name != "" || kind == StorageScope {

@@ -41,8 +41,8 @@ func NewTable(cfg *config.Config) Table {
 		DataRole:   hubDataRole,
 		Queues:     Queues(cfg),
 		Blobs:      Blobs(cfg),
-		Identities: identities(cfg),
-		Grants:     grants(cfg),
+		Identities: identitiesOf(cfg),
+		Grants:     grantsOf(cfg),
 	}
 }
 

@@ -11,29 +11,29 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/deployment"
 )
 
-// load returns a configuration with variables of the environment.
-func load(t *testing.T, environ ...string) *config.Config {
+// loadConfig returns a configuration with variables of the environment.
+func loadConfig(t *testing.T, environ ...string) *config.Config {
 	t.Helper()
 	cfg, err := config.Load(config.Inputs{Environ: environ})
 	require.NoError(t, err)
 	return &cfg
 }
 
-// configurations are those that the rules of a table are checked for.
-func configurations(t *testing.T) map[string]*config.Config {
+// testedConfigs are those that the rules of a table are checked for.
+func testedConfigs(t *testing.T) map[string]*config.Config {
 	return map[string]*config.Config{
-		"default": load(t),
-		"domains with queues of their own": load(t,
+		"default": loadConfig(t),
+		"domains with queues of their own": loadConfig(t,
 			"MESSAGEHUB_DOMAINS=[{name: Charges, ingest-queue: charges-events}, {name: Billing, queue: invoices, reply-queue: invoices/answers}]",
 			"MESSAGEHUB_SERVICEBUS_PLAIN_QUEUE=none", "MESSAGEHUB_OBJECTS_QUEUE=none"),
-		"other names": load(t,
+		"other names": loadConfig(t,
 			"MESSAGEHUB_COSMOS_ENDPOINT=https://energy.documents.azure.com/", "MESSAGEHUB_COSMOS_DATABASE=energy", "MESSAGEHUB_BLOB_ENDPOINT=https://energy.blob.core.windows.net/", "MESSAGEHUB_BLOB_CONTAINER=energy",
 			"MESSAGEHUB_SERVICEBUS_FIFO_QUEUE=events"),
 	}
 }
 
 func TestTable_EachQueueHasOneWhoSendsAndOneWhoReceives(t *testing.T) {
-	for name, cfg := range configurations(t) {
+	for name, cfg := range testedConfigs(t) {
 		table := deployment.NewTable(cfg)
 		for _, q := range table.Queues {
 			has := func(role deployment.Role) bool {
@@ -50,7 +50,7 @@ func TestTable_EachQueueHasOneWhoSendsAndOneWhoReceives(t *testing.T) {
 }
 
 func TestTable_GrantsNameWhatIsInIt(t *testing.T) {
-	for name, cfg := range configurations(t) {
+	for name, cfg := range testedConfigs(t) {
 		table := deployment.NewTable(cfg)
 		seen := make(map[deployment.Grant]bool)
 		for _, g := range table.Grants {
@@ -78,7 +78,7 @@ func TestTable_GrantsNameWhatIsInIt(t *testing.T) {
 
 // TestTable_ADomainReachesOnlyItsOwnQueues holds what a domain may do to the queues of other domains.
 func TestTable_ADomainReachesOnlyItsOwnQueues(t *testing.T) {
-	cfg := load(t, "MESSAGEHUB_DOMAINS=[{name: Charges, ingest-queue: charges-events}]")
+	cfg := loadConfig(t, "MESSAGEHUB_DOMAINS=[{name: Charges, ingest-queue: charges-events}]")
 	var scopes []string
 	for _, g := range deployment.NewTable(cfg).Grants {
 		if g.Identity == "domain:Charges" {
@@ -95,7 +95,7 @@ func TestTable_ADomainReachesOnlyItsOwnQueues(t *testing.T) {
 }
 
 func TestTable_IsADocumentOfOneFormat(t *testing.T) {
-	text, err := json.Marshal(deployment.NewTable(load(t)))
+	text, err := json.Marshal(deployment.NewTable(loadConfig(t)))
 	require.NoError(t, err)
 	var document struct {
 		Format int
@@ -114,7 +114,7 @@ func TestTable_IsADocumentOfOneFormat(t *testing.T) {
 	require.Equal(t, 1, document.Format)
 	require.Equal(t, "messagehub", document.Cosmos.Database)
 	require.Len(t, document.Cosmos.Containers, len(deployment.Containers()))
-	require.Equal(t, deployment.Queues(load(t)), document.ServiceBus.Queues)
-	require.Equal(t, deployment.Blobs(load(t)), document.Storage.Containers)
+	require.Equal(t, deployment.Queues(loadConfig(t)), document.ServiceBus.Queues)
+	require.Equal(t, deployment.Blobs(loadConfig(t)), document.Storage.Containers)
 	require.NotEmpty(t, document.Roles)
 }

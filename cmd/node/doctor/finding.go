@@ -5,7 +5,7 @@ import "fmt"
 // A State is the result of a check.
 type State string
 
-// The states.
+// The states of a finding.
 const (
 	OK         State = "ok"
 	Warning    State = "warning" // the hub works, with a disadvantage or a risk

@@ -42,12 +42,12 @@ func Run(ctx context.Context, checks []Check, opts Options) *Report {
 	}
 	ctx, cancel := context.WithTimeout(ctx, opts.Total)
 	defer cancel()
-	r := &runner{limit: opts.Limit, outcomes: make(map[string]*outcome, len(checks))}
+	r := &runner{limit: opts.Limit, outcomes: make(map[string]*checkOutcome, len(checks))}
 	for i := range checks {
-		r.outcomes[checks[i].Name] = &outcome{ended: make(chan struct{})}
+		r.outcomes[checks[i].Name] = &checkOutcome{ended: make(chan struct{})}
 	}
 	for i := range checks {
-		go r.run(ctx, &checks[i])
+		go r.runCheck(ctx, &checks[i])
 	}
 	report := &Report{}
 	for i := range checks {
@@ -60,18 +60,18 @@ func Run(ctx context.Context, checks []Check, opts Options) *Report {
 
 type runner struct {
 	limit    time.Duration
-	outcomes map[string]*outcome // by check
+	outcomes map[string]*checkOutcome // by check
 }
 
-// An outcome is complete once ended is closed.
-type outcome struct {
+// A checkOutcome is complete once ended is closed.
+type checkOutcome struct {
 	ended    chan struct{}
 	findings []Finding
 	failed   string // the check with the fault because of which those that need this one do not run; "": none
 }
 
-// run waits for what a check needs and runs it.
-func (r *runner) run(ctx context.Context, c *Check) {
+// runCheck waits for what a check needs and runs it.
+func (r *runner) runCheck(ctx context.Context, c *Check) {
 	o := r.outcomes[c.Name]
 	defer close(o.ended)
 	for _, name := range c.Needs {
@@ -82,13 +82,13 @@ func (r *runner) run(ctx context.Context, c *Check) {
 		<-needed.ended
 		if needed.failed != "" {
 			o.failed = needed.failed
-			o.add(c.Name, Skip("", "%s has a fault", needed.failed))
+			o.addFinding(c.Name, Skip("", "%s has a fault", needed.failed))
 			return
 		}
 	}
 	if ctx.Err() != nil {
 		o.failed = c.Name
-		o.add(c.Name, Skip("", "the time of all checks is over"))
+		o.addFinding(c.Name, Skip("", "the time of all checks is over"))
 		return
 	}
 	limit := r.limit
@@ -100,7 +100,7 @@ func (r *runner) run(ctx context.Context, c *Check) {
 		findings = []Finding{Fail("", fmt.Sprintf("it did not end within %s", limit), "check whether a disk or a network hangs")}
 	}
 	for _, f := range findings {
-		o.add(c.Name, f)
+		o.addFinding(c.Name, f)
 	}
 	if slices.ContainsFunc(o.findings, func(f Finding) bool { return f.State == Fault }) {
 		o.failed = c.Name
@@ -128,8 +128,8 @@ func runWithin(ctx context.Context, limit time.Duration, check func(context.Cont
 	}
 }
 
-// add adds a finding, on one line.
-func (o *outcome) add(check string, f Finding) {
+// addFinding adds a finding, on one line.
+func (o *checkOutcome) addFinding(check string, f Finding) {
 	f.Check = check
 	f.Text, f.Remedy = oneLine(f.Text), oneLine(f.Remedy)
 	o.findings = append(o.findings, f)

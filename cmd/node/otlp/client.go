@@ -27,7 +27,7 @@ const maxResponse = 64 << 10
 type client struct {
 	settings *settings
 	http     *http.Client
-	metrics  *metrics
+	metrics  *exporterMetrics
 	logger   *slog.Logger
 	clock    func() time.Time
 	sleep    func(ctx context.Context, d time.Duration)
@@ -55,26 +55,26 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	// TracesData has the wire form of ExportTraceServiceRequest, whose package links gRPC.
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
 	if err == nil && c.settings.gzip {
-		body, err = compress(body)
+		body, err = compressBody(body)
 	}
 	if err != nil {
-		c.drop(ctx, rejected, n, err)
+		c.recordDrop(ctx, rejected, n, err)
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // it is the client's
 	for try := 0; ; try++ {
-		refused, err := c.post(ctx, body)
+		refused, err := c.postSpans(ctx, body)
 		switch failure, isFailure := errors.AsType[*statusError](err); {
 		case err == nil:
-			c.succeed(ctx, n, refused)
+			c.recordSuccess(ctx, n, refused)
 			return nil
 		case isFailure && !failure.isTransient():
-			c.drop(ctx, rejected, n, err)
+			c.recordDrop(ctx, rejected, n, err)
 			return nil
-		case ctx.Err() != nil || !c.pause(ctx, try, failure):
-			c.drop(ctx, unavailable, n, err)
+		case ctx.Err() != nil || !c.waitBeforeRetry(ctx, try, failure):
+			c.recordDrop(ctx, unavailable, n, err)
 			return nil
 		}
 	}
@@ -89,7 +89,7 @@ func countSpans(spans []*tracepb.ResourceSpans) (n int) {
 	return n
 }
 
-func compress(body []byte) ([]byte, error) {
+func compressBody(body []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	if _, err := w.Write(body); err != nil {
@@ -99,9 +99,9 @@ func compress(body []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// pause waits before another attempt, as the receiver has asked or longer with each one. It reports
-// whether there is time for one.
-func (c *client) pause(ctx context.Context, try int, failure *statusError) bool {
+// waitBeforeRetry waits before another attempt: as long as the receiver has asked, or longer after
+// each attempt. It reports whether time is left for one.
+func (c *client) waitBeforeRetry(ctx context.Context, try int, failure *statusError) bool {
 	const first, longest = time.Second, 30 * time.Second
 	d := min(first<<min(try, 10), longest)
 	d = time.Duration(float64(d) * (0.75 + c.random()/2))
@@ -115,8 +115,8 @@ func (c *client) pause(ctx context.Context, try int, failure *statusError) bool 
 	return ctx.Err() == nil
 }
 
-// post makes one request. It returns how many of its spans the receiver has refused.
-func (c *client) post(ctx context.Context, body []byte) (refused int64, err error) {
+// postSpans makes one request. It returns how many of its spans the receiver has refused.
+func (c *client) postSpans(ctx context.Context, body []byte) (refused int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.settings.timeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.settings.endpoint.String(), bytes.NewReader(body))
@@ -216,11 +216,11 @@ func eachField(message []byte, f func(protowire.Number, protowire.Type, []byte))
 	}
 }
 
-func (c *client) succeed(ctx context.Context, n int, refused int64) {
+func (c *client) recordSuccess(ctx context.Context, n int, refused int64) {
 	bad := int(min(refused, int64(n)))
 	c.metrics.sent.Add(float64(n - bad))
 	if bad > 0 {
-		c.drop(ctx, rejected, bad, errors.New("the receiver has accepted the others"))
+		c.recordDrop(ctx, rejected, bad, errors.New("the receiver has accepted the others"))
 		return
 	}
 	c.mu.Lock()
@@ -232,10 +232,10 @@ func (c *client) succeed(ctx context.Context, n int, refused int64) {
 	}
 }
 
-// drop counts spans that are not sent. It logs the first failure in a row, the second, the fourth and so
+// recordDrop counts spans that are not sent. It logs the first failure in a row, the second, the fourth and so
 // on: a long outage fills no disk.
-func (c *client) drop(ctx context.Context, reason string, n int, err error) {
-	c.metrics.drop(reason, n)
+func (c *client) recordDrop(ctx context.Context, reason string, n int, err error) {
+	c.metrics.countDropped(reason, n)
 	c.mu.Lock()
 	c.failures++
 	failures := c.failures

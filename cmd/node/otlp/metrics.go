@@ -12,14 +12,14 @@ const (
 	unavailable = "unavailable" // the receiver could not be reached, or has not taken them in time
 )
 
-type metrics struct {
+type exporterMetrics struct {
 	sent    prometheus.Counter
 	dropped *prometheus.CounterVec // reason
 }
 
-func newMetrics(registerer prometheus.Registerer) *metrics {
+func newMetrics(registerer prometheus.Registerer) *exporterMetrics {
 	make := promauto.With(registerer)
-	m := &metrics{
+	m := &exporterMetrics{
 		sent: make.NewCounter(prometheus.CounterOpts{
 			Name: "messagehub_trace_spans_sent_total",
 			Help: "Spans that the OTLP receiver has accepted.",
@@ -35,4 +35,6 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	return m
 }
 
-func (m *metrics) drop(reason string, n int) { m.dropped.WithLabelValues(reason).Add(float64(n)) }
+func (m *exporterMetrics) countDropped(reason string, n int) {
+	m.dropped.WithLabelValues(reason).Add(float64(n))
+}

@@ -7,24 +7,24 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// A queue limits the spans that wait for the receiver, and counts those for which there is no
+// A spanQueue limits the spans that wait for the receiver, and counts those for which there is no
 // room: the processor of the SDK drops them without saying so. Its own limit is as high, and is
 // never reached.
-type queue struct {
+type spanQueue struct {
 	sdktrace.SpanProcessor
 	limit   int64
 	waiting atomic.Int64 // in the processor, and not passed to the exporter yet
-	metrics *metrics
+	metrics *exporterMetrics
 }
 
 // OnEnd implements sdktrace.SpanProcessor.
-func (q *queue) OnEnd(s sdktrace.ReadOnlySpan) {
+func (q *spanQueue) OnEnd(s sdktrace.ReadOnlySpan) {
 	if !s.SpanContext().IsSampled() {
 		return // nor does the processor take it
 	}
 	if q.waiting.Add(1) > q.limit {
 		q.waiting.Add(-1)
-		q.metrics.drop(queueFull, 1)
+		q.metrics.countDropped(queueFull, 1)
 		return
 	}
 	q.SpanProcessor.OnEnd(s)
@@ -33,7 +33,7 @@ func (q *queue) OnEnd(s sdktrace.ReadOnlySpan) {
 // A leaving exporter takes spans out of the queue once they were sent or dropped.
 type leaving struct {
 	sdktrace.SpanExporter
-	queue *queue
+	queue *spanQueue
 }
 
 // ExportSpans implements sdktrace.SpanExporter.

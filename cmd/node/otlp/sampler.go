@@ -21,7 +21,7 @@ func (env environment) setSampler(s *settings) error {
 	if name := env["OTEL_TRACES_SAMPLER"]; name != "" {
 		s.sampler.name = name
 	}
-	if _, err := s.sampler.make(); err != nil {
+	if _, err := s.sampler.newSampler(); err != nil {
 		return err
 	}
 	if text := env["OTEL_TRACES_SAMPLER_ARG"]; text != "" {
@@ -34,7 +34,7 @@ func (env environment) setSampler(s *settings) error {
 	return nil
 }
 
-func (s sampler) make() (sdktrace.Sampler, error) {
+func (s sampler) newSampler() (sdktrace.Sampler, error) {
 	switch s.name {
 	case "always_on":
 		return sdktrace.AlwaysSample(), nil

@@ -46,7 +46,7 @@ type settings struct {
 
 type attributeText struct{ key, value string }
 
-// isOn reports whether spans are to be recorded.
+// isOn reports whether spans are recorded.
 func (env environment) isOn() bool {
 	if strings.EqualFold(env["OTEL_SDK_DISABLED"], "true") {
 		return false

@@ -73,12 +73,12 @@ func Open(ctx context.Context, opts Options) (*Traces, error) {
 		end()
 		return nil, err
 	}
-	sampler, err := s.sampler.make()
+	sampler, err := s.sampler.newSampler()
 	if err != nil {
 		end()
 		return nil, err
 	}
-	q := &queue{limit: int64(s.queueSize), metrics: c.metrics}
+	q := &spanQueue{limit: int64(s.queueSize), metrics: c.metrics}
 	q.SpanProcessor = sdktrace.NewBatchSpanProcessor(&leaving{exporter, q},
 		sdktrace.WithMaxQueueSize(s.queueSize), sdktrace.WithMaxExportBatchSize(s.batchSize),
 		sdktrace.WithBatchTimeout(s.scheduleDelay), sdktrace.WithExportTimeout(s.exportTimeout))

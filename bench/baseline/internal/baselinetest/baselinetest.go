@@ -30,8 +30,7 @@ type Layout struct {
 	New       func(client *azcosmos.Client, content repository.Content, o repositorytest.Options) (Store, error)
 }
 
-// Account opens an account with the containers of l, each with so many request units a
-// second.
+// Account opens an account with the containers of l, each with throughput request units a second.
 func (l Layout) Account(t *testing.T, o account.Options, throughput int32) *account.Account {
 	t.Helper()
 	a, err := account.Open(t.Context(), o)

@@ -31,7 +31,7 @@ const tolerance = 0.01
 // Budget holds a layout to what it cost when it was written: more would make ours look
 // better than it is, less would be another layout.
 func Budget(t *testing.T, l Layout, want Costs) {
-	standard, pessimistic := l.costs(t, true), l.costs(t, false)
+	standard, pessimistic := l.measureCosts(t, true), l.measureCosts(t, false)
 	for i, call := range []struct {
 		name string
 		want Cost
@@ -44,8 +44,8 @@ func Budget(t *testing.T, l Layout, want Costs) {
 	}
 }
 
-// costs measures a Save, a Peek and a Dequeue.
-func (l Layout) costs(t *testing.T, standard bool) [3]account.Count {
+// measureCosts measures a Save, a Peek and a Dequeue.
+func (l Layout) measureCosts(t *testing.T, standard bool) [3]account.Count {
 	a := l.Account(t, account.Options{Standard: standard}, 10_000)
 	line := a.Line()
 	s := l.Stores(t, a, line, repositorytest.Options{})

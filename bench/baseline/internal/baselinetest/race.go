@@ -2,6 +2,6 @@
 
 package baselinetest
 
-// Raced says that the race detector watches. It makes everything many times slower, and
-// needs no more than to see every line run side by side with every other.
+// Raced reports whether the race detector is on. The detector makes everything many times slower,
+// and a small load is enough for it.
 const Raced = true

@@ -13,7 +13,7 @@ import (
 // MaxBatch is how many writes a Batch takes.
 const MaxBatch = 100
 
-// A Batch is writes in one partition that happen together or not at all.
+// A Batch is a set of writes in one partition that is applied atomically.
 type Batch struct {
 	writes []write
 }
@@ -50,7 +50,7 @@ func (c Container) Batch(ctx context.Context, partition string, b Batch) (Outcom
 		}
 	}
 	var results []azcosmos.TransactionalBatchResult
-	err := c.do(ctx, "write a batch to partition", partition, func() error {
+	err := c.sendThrottled(ctx, "write a batch to partition", partition, func() error {
 		batch := c.client.NewTransactionalBatch(azcosmos.NewPartitionKeyString(partition))
 		for i, w := range b.writes {
 			if w.id == "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Bundle is a bundle as an item has it, but for its id. Nobody answers a bundle of
-// these layouts, so what comes of asking a domain is not in it.
+// A Bundle is a bundle as an item has it, without its id. Domains do not answer for bundles of
+// these layouts, so an item has no results of requests for content.
 type Bundle struct {
 	Group         string             `json:"group"`
 	Recipient     string             `json:"recipient"`

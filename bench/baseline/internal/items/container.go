@@ -31,12 +31,12 @@ func Open(client *azcosmos.Client, database, name string) (Container, error) {
 	return Container{c, name}, nil
 }
 
-// Read reads one item into into, which it leaves as it is if there is none.
+// Read decodes one item into into, which it leaves unchanged if the item does not exist.
 func (c Container) Read(ctx context.Context, partition, id string, into any) (found bool, err error) {
-	err = c.do(ctx, "read", id, func() error {
+	err = c.sendThrottled(ctx, "read", id, func() error {
 		answer, err := c.client.ReadItem(ctx, azcosmos.NewPartitionKeyString(partition), id, nil)
 		if err == nil {
-			err = decode(answer.Value, into)
+			err = decodeItem(answer.Value, into)
 		}
 		return err
 	})
@@ -48,7 +48,7 @@ func (c Container) Read(ctx context.Context, partition, id string, into any) (fo
 
 // Create creates an item. If there is one already, Status is 409.
 func (c Container) Create(ctx context.Context, partition string, item any) error {
-	return c.write(ctx, "create", partition, item, func(key azcosmos.PartitionKey, body []byte) error {
+	return c.writeItem(ctx, "create", partition, item, func(key azcosmos.PartitionKey, body []byte) error {
 		_, err := c.client.CreateItem(ctx, key, body, nil)
 		return err
 	})
@@ -56,7 +56,7 @@ func (c Container) Create(ctx context.Context, partition string, item any) error
 
 // Upsert creates an item, or replaces the one that has its id.
 func (c Container) Upsert(ctx context.Context, partition string, item any) error {
-	return c.write(ctx, "upsert", partition, item, func(key azcosmos.PartitionKey, body []byte) error {
+	return c.writeItem(ctx, "upsert", partition, item, func(key azcosmos.PartitionKey, body []byte) error {
 		_, err := c.client.UpsertItem(ctx, key, body, nil)
 		return err
 	})
@@ -69,15 +69,15 @@ func (c Container) Replace(ctx context.Context, partition, id string, item any, 
 	if etag != "" {
 		options.IfMatchEtag = &etag
 	}
-	return c.write(ctx, "replace "+id, partition, item, func(key azcosmos.PartitionKey, body []byte) error {
+	return c.writeItem(ctx, "replace "+id, partition, item, func(key azcosmos.PartitionKey, body []byte) error {
 		_, err := c.client.ReplaceItem(ctx, key, id, body, options)
 		return err
 	})
 }
 
-// Delete removes an item. That there is none is no error.
+// Delete removes an item. A missing item is not an error.
 func (c Container) Delete(ctx context.Context, partition, id string) error {
-	err := c.do(ctx, "delete", id, func() error {
+	err := c.sendThrottled(ctx, "delete", id, func() error {
 		_, err := c.client.DeleteItem(ctx, azcosmos.NewPartitionKeyString(partition), id, nil)
 		return err
 	})
@@ -87,18 +87,18 @@ func (c Container) Delete(ctx context.Context, partition, id string) error {
 	return err
 }
 
-func (c Container) write(ctx context.Context, verb, partition string, item any, send func(azcosmos.PartitionKey, []byte) error) error {
+func (c Container) writeItem(ctx context.Context, verb, partition string, item any, send func(azcosmos.PartitionKey, []byte) error) error {
 	body, err := json.Marshal(item)
 	if err != nil {
 		return fmt.Errorf("%s in %s: %w", verb, c.name, err)
 	}
-	return c.do(ctx, verb+" an item in partition", partition, func() error {
+	return c.sendThrottled(ctx, verb+" an item in partition", partition, func() error {
 		return send(azcosmos.NewPartitionKeyString(partition), body)
 	})
 }
 
-// do sends a request, again and again while it is throttled.
-func (c Container) do(ctx context.Context, verb, what string, send func() error) error {
+// sendThrottled sends a request, again and again while it is throttled.
+func (c Container) sendThrottled(ctx context.Context, verb, what string, send func() error) error {
 	for {
 		err := send()
 		refused, ok := errors.AsType[*azcore.ResponseError](err)
@@ -110,14 +110,14 @@ func (c Container) do(ctx context.Context, verb, what string, send func() error)
 		case refused.StatusCode != http.StatusTooManyRequests:
 			return domain.Errorf(kindOf(refused.StatusCode), "%s %s of %s: %w", verb, what, c.name, err)
 		}
-		if err := pause(ctx, refused.RawResponse); err != nil {
+		if err := waitForRetry(ctx, refused.RawResponse); err != nil {
 			return domain.Errorf(domain.Busy, "%s %s of %s: throttled: %w", verb, what, c.name, err)
 		}
 	}
 }
 
-// pause waits for as long as the answer wants.
-func pause(ctx context.Context, answer *http.Response) error {
+// waitForRetry waits for as long as the answer wants.
+func waitForRetry(ctx context.Context, answer *http.Response) error {
 	ms, err := strconv.Atoi(answer.Header.Get("x-ms-retry-after-ms"))
 	if err != nil {
 		ms = 1000
@@ -140,7 +140,7 @@ func Status(err error) int {
 	return 0
 }
 
-func decode(item []byte, into any) error {
+func decodeItem(item []byte, into any) error {
 	if err := json.Unmarshal(item, into); err != nil {
 		return domain.Errorf(domain.Damaged, "an item is not of the layout: %w", err)
 	}

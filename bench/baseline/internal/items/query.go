@@ -41,14 +41,14 @@ func Each[T any](ctx context.Context, c Container, partition string, q Query) it
 		var none T
 		var continuation *string
 		for {
-			page, err := c.page(ctx, partition, q, continuation)
+			page, err := c.readPage(ctx, partition, q, continuation)
 			if err != nil {
 				yield(none, err)
 				return
 			}
 			for _, raw := range page.Items {
 				var item T
-				if err := decode(raw, &item); err != nil {
+				if err := decodeItem(raw, &item); err != nil {
 					yield(none, err)
 					return
 				}
@@ -83,7 +83,7 @@ func First[T any](ctx context.Context, c Container, partition string, q Query) (
 	return first, false, nil
 }
 
-func (c Container) page(ctx context.Context, partition string, q Query, continuation *string) (page azcosmos.QueryItemsResponse, err error) {
+func (c Container) readPage(ctx context.Context, partition string, q Query, continuation *string) (page azcosmos.QueryItemsResponse, err error) {
 	options := &azcosmos.QueryOptions{PageSizeHint: q.Page, ContinuationToken: continuation}
 	if q.Page == 0 {
 		options.PageSizeHint = -1
@@ -91,7 +91,7 @@ func (c Container) page(ctx context.Context, partition string, q Query, continua
 	for _, name := range slices.Sorted(maps.Keys(q.Params)) { // in order, for a continuation goes with one text
 		options.QueryParameters = append(options.QueryParameters, azcosmos.QueryParameter{Name: name, Value: q.Params[name]})
 	}
-	err = c.do(ctx, "query", partition, func() error {
+	err = c.sendThrottled(ctx, "query", partition, func() error {
 		// A pager that has failed cannot be asked again.
 		pager := c.client.NewQueryItemsPager(q.Text, azcosmos.NewPartitionKeyString(partition), options)
 		page, err = pager.NextPage(ctx)

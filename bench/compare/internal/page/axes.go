@@ -18,8 +18,8 @@ import (
 
 func isPositive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
-// logarithms are points with these x, where they are drawn.
-func logarithms(points []figure.Point, x func(figure.Point) float64) plotter.XYs {
+// logPoints are points with these x, where they are drawn.
+func logPoints(points []figure.Point, x func(figure.Point) float64) plotter.XYs {
 	drawn := make(plotter.XYs, len(points))
 	for i, p := range points {
 		drawn[i] = plotter.XY{X: math.Log10(x(p)), Y: math.Log10(p.Y)}
@@ -27,9 +27,9 @@ func logarithms(points []figure.Point, x func(figure.Point) float64) plotter.XYs
 	return drawn
 }
 
-// round widens an axis to round numbers, at least so far apart that noise does not
+// roundAxis widens an axis to round numbers, at least so far apart that noise does not
 // look like a mountain.
-func round(a *plot.Axis) {
+func roundAxis(a *plot.Axis) {
 	const narrow = 8
 	least, most := roundDown(math.Pow(10, a.Min)), roundUp(math.Pow(10, a.Max))
 	if most/least < narrow {
@@ -67,9 +67,9 @@ func roundUp(v float64) float64 {
 	return 10 * decade
 }
 
-// ticks marks round numbers with their value: all of them on a short axis, powers of
+// tickMarks marks round numbers with their value: all of them on a short axis, powers of
 // ten on a long one.
-func ticks(least, most float64) []plot.Tick {
+func tickMarks(least, most float64) []plot.Tick {
 	const long = 2.5
 	labels := steps
 	if most-least > long {
@@ -90,9 +90,9 @@ func ticks(least, most float64) []plot.Tick {
 	return marks
 }
 
-// rarity is where a percentile stands on its axis: one of so many is above it. The
-// scale is that of HDR plots, on which each further nine is as wide as the one before.
-func rarity(p figure.Point) float64 { return 1 / (1 - p.X) }
+// percentileX returns the position of a percentile on its axis: the reciprocal of the share above
+// it. The scale is that of HDR plots, on which each further nine is as wide as the one before.
+func percentileX(p figure.Point) float64 { return 1 / (1 - p.X) }
 
 // rarityTicks marks 50 %, 90 %, 99 % and so on.
 func rarityTicks(_, most float64) []plot.Tick {

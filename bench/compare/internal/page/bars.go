@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/bench/report"
 )
 
-// A row is the bars of one curve. The bar charts of the library stand on zero, which
+// A barRow is the bars of one curve. The bar charts of the library stand on zero, which
 // has no logarithm; these stand on the axis.
-type row struct {
+type barRow struct {
 	color   color.Color
 	heights []float64 // by group; 0 has no bar
 	from    float64   // where in its group the bar begins, and how wide it is
@@ -24,7 +24,7 @@ type row struct {
 }
 
 // Plot draws the bars, each with its value above.
-func (r *row) Plot(c draw.Canvas, p *plot.Plot) {
+func (r *barRow) Plot(c draw.Canvas, p *plot.Plot) {
 	x, y := p.Transforms(&c)
 	for group, height := range r.heights {
 		if height <= 0 {
@@ -39,7 +39,7 @@ func (r *row) Plot(c draw.Canvas, p *plot.Plot) {
 }
 
 // DataRange is that of the values; the groups have their places.
-func (r *row) DataRange() (xmin, xmax, ymin, ymax float64) {
+func (r *barRow) DataRange() (xmin, xmax, ymin, ymax float64) {
 	ymin, ymax = math.Inf(1), math.Inf(-1)
 	for _, height := range r.heights {
 		if height > 0 {
@@ -50,7 +50,7 @@ func (r *row) DataRange() (xmin, xmax, ymin, ymax float64) {
 }
 
 // Thumbnail draws the sample of the legend.
-func (r *row) Thumbnail(c *draw.Canvas) {
+func (r *barRow) Thumbnail(c *draw.Canvas) {
 	c.SetColor(r.color)
 	c.Fill(vg.Rectangle{Min: vg.Point{X: c.Max.X - vg.Points(12), Y: c.Min.Y}, Max: c.Max}.Path())
 }
@@ -61,11 +61,11 @@ func drawBars(p *plot.Plot, l *plot.Legend, curves []figure.Curve) error {
 	const wide = 0.8 // of the place of a group
 	labels := labelsOf(curves)
 	text := p.X.Tick.Label
-	text.Font = sans(9)
+	text.Font = sansFont(9)
 	text.XAlign, text.YAlign, text.Rotation = draw.XLeft, draw.YCenter, math.Pi/2 // as wide as any bar
 	for i, c := range curves {
-		r := &row{
-			color: colour(i), heights: make([]float64, len(labels)), text: text,
+		r := &barRow{
+			color: lineColour(i), heights: make([]float64, len(labels)), text: text,
 			wide: wide / float64(len(curves)), from: wide * (float64(i)/float64(len(curves)) - 0.5),
 		}
 		for _, point := range c.Points {
@@ -79,7 +79,7 @@ func drawBars(p *plot.Plot, l *plot.Legend, curves []figure.Curve) error {
 	p.X.Padding = 0
 	p.Y.Max += 0.12 * (p.Y.Max - p.Y.Min) // room for the number above the highest bar
 	p.Y.Min -= 0.3                        // so that the lowest bar can be seen
-	round(&p.Y)
+	roundAxis(&p.Y)
 	return nil
 }
 
@@ -97,7 +97,7 @@ func labelsOf(curves []figure.Curve) []string {
 }
 
 var (
-	_ plot.DataRanger  = (*row)(nil)
-	_ plot.Thumbnailer = (*row)(nil)
-	_ plot.Plotter     = (*row)(nil)
+	_ plot.DataRanger  = (*barRow)(nil)
+	_ plot.Thumbnailer = (*barRow)(nil)
+	_ plot.Plotter     = (*barRow)(nil)
 )

@@ -5,6 +5,6 @@
 // was decided by the scenario. Missed targets come first. The same report is the same
 // bytes.
 //
-// A file is replaced as a whole or not at all. A folder of plots is not: an error while
-// it is written leaves some of the old ones.
+// A file is replaced atomically. A folder of plots is not: an error while it is written leaves some
+// of the old ones.
 package page

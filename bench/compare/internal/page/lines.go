@@ -13,18 +13,18 @@ import (
 // ten, of a hundred, of a thousand.
 func drawPercentiles(p *plot.Plot, l *plot.Legend, curves []figure.Curve) error {
 	for i, c := range curves {
-		line, err := plotter.NewLine(logarithms(c.Points, rarity))
+		line, err := plotter.NewLine(logPoints(c.Points, percentileX))
 		if err != nil {
 			return err
 		}
-		line.LineStyle = stroke(i)
+		line.LineStyle = lineStyle(i)
 		p.Add(line)
 		l.Add(c.Name, line)
 	}
 	p.X.Label.Text = "percentile"
 	p.X.Tick.Marker = plot.TickerFunc(rarityTicks)
 	p.X.Min, p.X.Max = 0, max(1, p.X.Max)
-	round(&p.Y)
+	roundAxis(&p.Y)
 	return nil
 }
 
@@ -33,17 +33,17 @@ func drawPercentiles(p *plot.Plot, l *plot.Legend, curves []figure.Curve) error 
 func drawGrowth(p *plot.Plot, l *plot.Legend, curves []figure.Curve) error {
 	for i, c := range curves {
 		stored := func(p figure.Point) float64 { return p.X }
-		line, marks, err := plotter.NewLinePoints(logarithms(c.Points, stored))
+		line, marks, err := plotter.NewLinePoints(logPoints(c.Points, stored))
 		if err != nil {
 			return err
 		}
-		line.LineStyle = stroke(i)
-		marks.GlyphStyle = draw.GlyphStyle{Color: colour(i), Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
+		line.LineStyle = lineStyle(i)
+		marks.GlyphStyle = draw.GlyphStyle{Color: lineColour(i), Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
 		p.Add(line, marks)
 		l.Add(c.Name, line, marks)
 	}
 	p.X.Label.Text = "stored events"
-	round(&p.X)
-	round(&p.Y)
+	roundAxis(&p.X)
+	roundAxis(&p.Y)
 	return nil
 }

@@ -26,12 +26,12 @@ type picture struct {
 // numbers. What is left goes into a further picture.
 const mostBars = 6
 
-// pictures sorts curves into pictures, in the order in which these begin. Points that
+// groupPictures sorts curves into pictures, in the order in which these begin. Points that
 // cannot be drawn are left out, and so is what has no others.
-func pictures(curves []figure.Curve) []*picture {
+func groupPictures(curves []figure.Curve) []*picture {
 	var all []*picture
 	for _, c := range curves {
-		c.Points = drawable(c)
+		c.Points = drawablePoints(c)
 		if len(c.Points) == 0 {
 			continue
 		}
@@ -54,8 +54,8 @@ func pictures(curves []figure.Curve) []*picture {
 	return all
 }
 
-// drawable are the points of c that a plot with logarithmic axes has a place for.
-func drawable(c figure.Curve) []figure.Point {
+// drawablePoints are the points of c that a plot with logarithmic axes has a place for.
+func drawablePoints(c figure.Curve) []figure.Point {
 	var points []figure.Point
 	for _, p := range c.Points {
 		ok := isPositive(p.Y)
@@ -73,17 +73,17 @@ func drawable(c figure.Curve) []figure.Point {
 	return points
 }
 
-// title says what is shown.
-func (p *picture) title() string {
-	title := fmt.Sprintf("%s: %s %s", p.scenario, subject(p.unit), p.plot)
+// titleText says what is shown.
+func (p *picture) titleText() string {
+	title := fmt.Sprintf("%s: %s %s", p.scenario, subjectOf(p.unit), p.plot)
 	if p.part > 1 {
 		title += fmt.Sprintf(" (%d)", p.part)
 	}
 	return title
 }
 
-// file is the name of the picture in its folder.
-func (p *picture) file() string {
+// fileName is the name of the picture in its folder.
+func (p *picture) fileName() string {
 	words := strings.FieldsFunc(strings.ToLower(fmt.Sprintf("%s %s %s", p.scenario, p.unit, p.plot)), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
 	})
@@ -93,8 +93,8 @@ func (p *picture) file() string {
 	return strings.Join(words, "-") + ".svg"
 }
 
-// subject is what a unit measures.
-func subject(unit string) string {
+// subjectOf is what a unit measures.
+func subjectOf(unit string) string {
 	switch unit {
 	case "s", "ms", "µs":
 		return "time"
@@ -107,22 +107,22 @@ func subject(unit string) string {
 
 // WritePlots writes the curves of r as pictures into a folder.
 func WritePlots(r *report.Report, folder string) error {
-	for _, p := range pictures(r.Curves()) {
-		svg, err := p.draw()
+	for _, p := range groupPictures(r.Curves()) {
+		svg, err := p.drawSVG()
 		if err != nil {
-			return fmt.Errorf("draw %s: %w", p.title(), err)
+			return fmt.Errorf("draw %s: %w", p.titleText(), err)
 		}
-		if err := record.WriteFile(filepath.Join(folder, p.file()), svg); err != nil {
+		if err := record.WriteFile(filepath.Join(folder, p.fileName()), svg); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// draw draws p as SVG.
-func (p *picture) draw() ([]byte, error) {
-	canvas, legend := newPlot(p.title()), newLegend()
-	canvas.Y.Label.Text = subject(p.unit)
+// drawSVG draws p as SVG.
+func (p *picture) drawSVG() ([]byte, error) {
+	canvas, legend := newPlot(p.titleText()), newLegend()
+	canvas.Y.Label.Text = subjectOf(p.unit)
 	if canvas.Y.Label.Text != p.unit {
 		canvas.Y.Label.Text += " (" + p.unit + ")"
 	}
@@ -135,5 +135,5 @@ func (p *picture) draw() ([]byte, error) {
 	if err := draw(canvas, legend, p.curves); err != nil {
 		return nil, err
 	}
-	return svg(canvas, legend)
+	return encodeSVG(canvas, legend)
 }

@@ -17,8 +17,8 @@ const (
 	provisioned = 0.008 // USD an hour for 100 request units a second
 )
 
-// provisionedMillion is what a million request units cost where all that is
-// provisioned is used: in USD.
+// provisionedMillion is the price in USD of a million request units of a container whose throughput
+// is fully used.
 const provisionedMillion = provisioned / (100 * 3600) * 1e6
 
 // priceList returns the price list, "" if there are no prices: a row for each curve of bars in
@@ -45,7 +45,7 @@ func priceList(curves []figure.Curve) string {
 			units[slices.Index(parts, p.Label)] = report.FormatNumber(p.Y)
 			life += p.Y
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s RU | %s USD | %s USD |\n", cell(c.Scenario), cell(c.Name), strings.Join(units, " | "),
+		fmt.Fprintf(&b, "| %s | %s | %s | %s RU | %s USD | %s USD |\n", tableCell(c.Scenario), tableCell(c.Name), strings.Join(units, " | "),
 			report.FormatNumber(life), report.FormatNumber(life*serverless), report.FormatNumber(life*provisionedMillion))
 	}
 	return b.String()

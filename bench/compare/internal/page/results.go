@@ -76,36 +76,36 @@ const betweenParts = "\n## "
 // sectionText returns the part of the page about one scenario.
 func sectionText(r *report.Report, s *report.Section, plots string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n%s.\n", s.Scenario, capital(strings.TrimSuffix(s.About, ".")))
+	fmt.Fprintf(&b, "%s\n\n%s.\n", s.Scenario, capitalize(strings.TrimSuffix(s.About, ".")))
 	if s.Err != nil {
-		fmt.Fprintf(&b, "\n%s %s\n", notComplete, cell(s.Err.Error()))
+		fmt.Fprintf(&b, "\n%s %s\n", notComplete, tableCell(s.Err.Error()))
 	}
 	if len(s.Figures) > 0 {
 		b.WriteString("\n| layout | metric | value | target | |\n| --- | --- | ---: | --- | --- |\n")
 	}
 	for _, f := range s.Figures {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", cell(f.Layout), cell(f.Metric), amount(f), report.FormatTarget(f.Target), r.Mark(f))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", tableCell(f.Layout), tableCell(f.Metric), amountText(f), report.FormatTarget(f.Target), r.Mark(f))
 	}
-	for _, p := range pictures(s.Curves) {
-		fmt.Fprintf(&b, "\n![%s](%s/%s)\n", p.title(), plots, p.file())
+	for _, p := range groupPictures(s.Curves) {
+		fmt.Fprintf(&b, "\n![%s](%s/%s)\n", p.titleText(), plots, p.fileName())
 	}
 	return b.String()
 }
 
 const notComplete = "**Not complete:**"
 
-// amount is a value with its unit.
-func amount(f figure.Figure) string {
-	return strings.TrimSpace(report.FormatNumber(f.Value) + " " + cell(f.Unit))
+// amountText is a value with its unit.
+func amountText(f figure.Figure) string {
+	return strings.TrimSpace(report.FormatNumber(f.Value) + " " + tableCell(f.Unit))
 }
 
-// cell keeps a text in its cell of a table.
-func cell(s string) string {
+// tableCell keeps a text in its cell of a table.
+func tableCell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(s)
 }
 
-// capital begins a sentence.
-func capital(s string) string {
+// capitalize begins a sentence.
+func capitalize(s string) string {
 	_, size := utf8.DecodeRuneInString(s)
 	return strings.ToUpper(s[:size]) + s[size:]
 }

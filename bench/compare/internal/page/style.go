@@ -19,8 +19,8 @@ const (
 	margin = 0.2 * vg.Inch
 )
 
-// colours are those of Okabe and Ito, which people who see few colours tell apart, but
-// for the yellow, which nobody sees on white.
+// colours are those of Okabe and Ito, which colour-blind readers can distinguish, without the
+// yellow, which is invisible on white.
 var colours = []color.Color{
 	color.RGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff},
 	color.RGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff},
@@ -31,21 +31,21 @@ var colours = []color.Color{
 	color.RGBA{R: 0x44, G: 0x44, B: 0x44, A: 0xff},
 }
 
-// dashes tell lines apart where the colours begin again, and on paper.
+// dashes distinguish lines where the colours repeat, and on paper.
 var dashes = [][]vg.Length{nil, {6, 3}, {2, 2}, {8, 3, 2, 3}}
 
-func colour(i int) color.Color { return colours[i%len(colours)] }
+func lineColour(i int) color.Color { return colours[i%len(colours)] }
 
-// stroke is how line i of a plot is drawn.
-func stroke(i int) draw.LineStyle {
-	return draw.LineStyle{Color: colour(i), Width: vg.Points(1.6), Dashes: dashes[(i+i/len(colours))%len(dashes)]}
+// lineStyle is how line i of a plot is drawn.
+func lineStyle(i int) draw.LineStyle {
+	return draw.LineStyle{Color: lineColour(i), Width: vg.Points(1.6), Dashes: dashes[(i+i/len(colours))%len(dashes)]}
 }
 
 var grey = color.Gray{Y: 0xdd}
 
-// sans is a font that most machines have, by this name or as Arial or Helvetica, which
+// sansFont is a font that most machines have, by this name or as Arial or Helvetica, which
 // are as wide.
-func sans(size vg.Length) font.Font {
+func sansFont(size vg.Length) font.Font {
 	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 }
 
@@ -54,13 +54,13 @@ func newPlot(title string) *plot.Plot {
 	p := plot.New()
 	p.Title.Text = title
 	p.Title.Padding = vg.Points(12)
-	p.Title.TextStyle.Font = sans(14)
+	p.Title.TextStyle.Font = sansFont(14)
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.Label.TextStyle.Font = sans(12)
+		axis.Label.TextStyle.Font = sansFont(12)
 		axis.Label.Padding = vg.Points(6)
-		axis.Tick.Label.Font = sans(11)
+		axis.Tick.Label.Font = sansFont(11)
 		axis.Tick.Length = vg.Points(5)
-		axis.Tick.Marker = plot.TickerFunc(ticks)
+		axis.Tick.Marker = plot.TickerFunc(tickMarks)
 	}
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = grey, grey
@@ -71,15 +71,15 @@ func newPlot(title string) *plot.Plot {
 func newLegend() *plot.Legend {
 	l := plot.NewLegend()
 	l.Top, l.Left = true, true
-	l.TextStyle.Font = sans(11)
+	l.TextStyle.Font = sansFont(11)
 	l.Padding = vg.Points(4)
 	l.ThumbnailWidth = vg.Points(26)
 	return &l
 }
 
-// svg draws a plot and its legend beside it, where it covers nothing, on white: the
+// encodeSVG draws a plot and its legend beside it, where it covers nothing, on white: the
 // page around it may be dark.
-func svg(p *plot.Plot, l *plot.Legend) ([]byte, error) {
+func encodeSVG(p *plot.Plot, l *plot.Legend) ([]byte, error) {
 	c := vgsvg.New(width, height)
 	page := draw.New(c)
 	page.SetColor(color.White)

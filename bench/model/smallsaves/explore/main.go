@@ -25,13 +25,13 @@ const memoryLimit = 3800 << 20
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := runModel(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "explore:", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to be stopped
 	}
 }
 
-func run(ctx context.Context) error {
+func runModel(ctx context.Context) error {
 	only := flag.String("only", "", "explore only what has `TEXT` in its name")
 	results := flag.String("results", "", "write the results to `FILE`; default: none is written")
 	states := flag.Int("states", 8_000_000, "maximum number of distinct states of a scenario")
@@ -41,16 +41,16 @@ func run(ctx context.Context) error {
 	debug.SetMemoryLimit(memoryLimit)
 
 	r := newReport(*only)
-	r.explore(ctx, options{states: *states, walks: *walks, trace: *trace})
+	r.exploreAll(ctx, options{states: *states, walks: *walks, trace: *trace})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if *results != "" {
-		if err := os.WriteFile(*results, []byte(r.page()), 0o600); err != nil {
+		if err := os.WriteFile(*results, []byte(r.markdownPage()), 0o600); err != nil {
 			return err
 		}
 	}
-	return r.failure()
+	return r.failureError()
 }
 
 type options struct {
@@ -58,25 +58,25 @@ type options struct {
 	trace         bool
 }
 
-// A kind is the outcome that an exploration must have.
-type kind int
+// A requiredOutcome is the outcome that an exploration must have.
+type requiredOutcome int
 
 const (
-	scenario kind = iota
+	scenario requiredOutcome = iota
 	mutation
 	walking
 )
 
-// A row is one exploration.
-type row struct {
+// An exploredScenario is one exploration.
+type exploredScenario struct {
 	group    string
-	kind     kind
+	kind     requiredOutcome
 	scenario smallsaves.Scenario
 	result   smallsaves.Result
 }
 
 // isRight reports whether the row has the required outcome.
-func (r *row) isRight() bool {
+func (r *exploredScenario) isRight() bool {
 	switch r.kind {
 	case mutation:
 		return r.result.Violation != nil
@@ -87,8 +87,8 @@ func (r *row) isRight() bool {
 	}
 }
 
-// outcome describes the outcome in a few words.
-func (r *row) outcome() string {
+// outcomeText describes the outcome in a few words.
+func (r *exploredScenario) outcomeText() string {
 	switch {
 	case r.result.Violation != nil:
 		return "violation: " + r.result.Violation.Message
@@ -102,15 +102,15 @@ func (r *row) outcome() string {
 
 // A report is all rows, in the order of the page.
 type report struct {
-	rows   []*row
+	rows   []*exploredScenario
 	peakMB uint64
 }
 
 func newReport(only string) *report {
 	r := &report{}
-	add := func(group string, k kind, s *smallsaves.Scenario) {
+	add := func(group string, k requiredOutcome, s *smallsaves.Scenario) {
 		if strings.Contains(s.Name, only) {
-			r.rows = append(r.rows, &row{group: group, kind: k, scenario: *s})
+			r.rows = append(r.rows, &exploredScenario{group: group, kind: k, scenario: *s})
 		}
 	}
 	for _, g := range smallsaves.Groups() {
@@ -127,11 +127,11 @@ func newReport(only string) *report {
 	return r
 }
 
-// explore explores the rows, as many at a time as there are processors, at most two.
-func (r *report) explore(ctx context.Context, o options) {
+// exploreAll explores the rows, as many at a time as there are processors, at most two.
+func (r *report) exploreAll(ctx context.Context, o options) {
 	var next, output sync.Mutex
 	i := 0
-	take := func() *row {
+	take := func() *exploredScenario {
 		next.Lock()
 		defer next.Unlock()
 		if i == len(r.rows) || ctx.Err() != nil {
@@ -144,10 +144,10 @@ func (r *report) explore(ctx context.Context, o options) {
 	for range min(runtime.GOMAXPROCS(0), parallel) {
 		explorers.Go(func() {
 			for row := take(); row != nil; row = take() {
-				row.explore(ctx, o)
+				row.exploreScenario(ctx, o)
 				output.Lock()
 				r.notePeak()
-				row.print(o)
+				row.printResult(o)
 				output.Unlock()
 			}
 		})
@@ -162,7 +162,7 @@ const parallel = 2
 // frontier limits the states of a scenario that wait to be explored, in bytes.
 const frontier = 1 << 30
 
-func (r *row) explore(ctx context.Context, o options) {
+func (r *exploredScenario) exploreScenario(ctx context.Context, o options) {
 	if r.kind == walking {
 		r.result = smallsaves.Walk(ctx, &r.scenario, o.walks)
 		return
@@ -170,8 +170,8 @@ func (r *row) explore(ctx context.Context, o options) {
 	r.result = smallsaves.Explore(ctx, &r.scenario, smallsaves.Limits{States: o.states, Frontier: frontier})
 }
 
-func (r *row) print(o options) {
-	fmt.Printf("%-40s %9d states %7.1f s  %s\n", r.scenario.Name, r.result.States, r.result.Took.Seconds(), r.outcome())
+func (r *exploredScenario) printResult(o options) {
+	fmt.Printf("%-40s %9d states %7.1f s  %s\n", r.scenario.Name, r.result.States, r.result.Took.Seconds(), r.outcomeText())
 	if r.result.Violation == nil || r.kind == mutation && !o.trace {
 		return
 	}
@@ -187,8 +187,8 @@ func (r *report) notePeak() {
 	r.peakMB = max(r.peakMB, m.Sys>>20)
 }
 
-// failure returns an error that names the rows without the required outcome.
-func (r *report) failure() error {
+// failureError returns an error that names the rows without the required outcome.
+func (r *report) failureError() error {
 	var wrong []string
 	for _, row := range r.rows {
 		if !row.isRight() {

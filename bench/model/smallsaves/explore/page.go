@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// page returns the results as a page of Markdown.
-func (r *report) page() string {
+// markdownPage returns the results as a page of Markdown.
+func (r *report) markdownPage() string {
 	var b strings.Builder
 	var took time.Duration
 	states, mutations, caught := 0, 0, 0
@@ -42,7 +42,7 @@ func (r *report) page() string {
 		}
 		x := &row.result
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %.1f | %s |\n",
-			row.scenario.Name, x.States, x.Transitions, x.Depth, x.Drained, x.Took.Seconds(), row.outcome())
+			row.scenario.Name, x.States, x.Transitions, x.Depth, x.Drained, x.Took.Seconds(), row.outcomeText())
 	}
 	return b.String()
 }

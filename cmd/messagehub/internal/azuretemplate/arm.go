@@ -16,7 +16,7 @@ const unchecked = "Not deployed by the project, which has no Azure account. Chec
 // writeARM returns a template in JSON. Its first line says what was not checked.
 func writeARM(t *template) []byte {
 	var b bytes.Buffer
-	document := t.arm()
+	document := t.armTemplate()
 	fmt.Fprintf(&b, "{ \"metadata\": { \"comment\": %s },\n", jsonText(unchecked+" "+t.about))
 	for i, m := range document {
 		fmt.Fprintf(&b, "  %s: ", jsonText(m.name))
@@ -31,55 +31,55 @@ func writeARM(t *template) []byte {
 }
 
 // writeParameters returns a file with parameters.
-func writeParameters(values object) []byte {
-	parameters := object{}
+func writeParameters(values orderedObject) []byte {
+	parameters := orderedObject{}
 	for _, v := range values {
-		parameters = append(parameters, member{v.name, object{{"value", v.value}}})
+		parameters = append(parameters, member{v.name, orderedObject{{"value", v.value}}})
 	}
 	var b bytes.Buffer
-	writeJSON(&b, object{
+	writeJSON(&b, orderedObject{
 		{"$schema", "https://schema.management.azure.com/schemas/2019-04-01/deploymentParameters.json#"}, {"contentVersion", "1.0.0.0"}, {"parameters", parameters},
 	}, "")
 	b.WriteByte('\n')
 	return b.Bytes()
 }
 
-// arm returns the members of a template.
-func (t *template) arm() object {
-	params := object{}
+// armTemplate returns the members of a template.
+func (t *template) armTemplate() orderedObject {
+	params := orderedObject{}
 	for _, p := range t.params {
 		kind := p.kind
-		members := object{{"type", kind}}
+		members := orderedObject{{"type", kind}}
 		if p.value != nil {
 			members = append(members, member{"defaultValue", p.value})
 		}
 		if p.allowed != nil {
 			members = append(members, member{"allowedValues", p.allowed})
 		}
-		params = append(params, member{p.name, append(members, member{"metadata", object{{"description", p.description}}})})
+		params = append(params, member{p.name, append(members, member{"metadata", orderedObject{{"description", p.description}}})})
 	}
 	resources := array{}
 	for _, r := range t.resources {
 		if !r.exists {
-			resources = append(resources, r.arm())
+			resources = append(resources, r.armResource())
 		}
 	}
 	for _, m := range t.modules {
-		resources = append(resources, m.arm())
+		resources = append(resources, m.armModule())
 	}
-	outputs := object{}
+	outputs := orderedObject{}
 	for _, o := range t.outputs {
-		outputs = append(outputs, member{o.name, object{{"type", o.kind}, {"value", o.value}}})
+		outputs = append(outputs, member{o.name, orderedObject{{"type", o.kind}, {"value", o.value}}})
 	}
-	return object{{"$schema", schema}, {"contentVersion", "1.0.0.0"}, {"parameters", params}, {"resources", resources}, {"outputs", outputs}}
+	return orderedObject{{"$schema", schema}, {"contentVersion", "1.0.0.0"}, {"parameters", params}, {"resources", resources}, {"outputs", outputs}}
 }
 
-func (r *resource) arm() object {
-	var members object
+func (r *templateResource) armResource() orderedObject {
+	var members orderedObject
 	if r.condition != nil {
 		members = append(members, member{"condition", r.condition})
 	}
-	segments := r.segments()
+	segments := r.nameSegments()
 	name := segments[0]
 	if len(segments) > 1 {
 		joined := text{segments[0]}
@@ -94,45 +94,45 @@ func (r *resource) arm() object {
 	}
 	members = append(members, r.body...)
 	var needs []string
-	need := func(other *resource) {
+	need := func(other *templateResource) {
 		if other != nil && other != r && !other.exists {
-			needs = append(needs, resourceID{other}.arm())
+			needs = append(needs, resourceID{other}.armText())
 		}
 	}
 	need(r.parent)
 	need(r.scope)
-	visit(r.name, func(e expr) { need(resourceOf(e)) })
-	visit(r.body, func(e expr) { need(resourceOf(e)) })
+	visitExpressions(r.name, func(e expr) { need(resourceOf(e)) })
+	visitExpressions(r.body, func(e expr) { need(resourceOf(e)) })
 	return appendNeeds(members, needs)
 }
 
-func (m *module) arm() object {
-	members := object{}
+func (m *module) armModule() orderedObject {
+	members := orderedObject{}
 	if m.condition != nil {
 		members = append(members, member{"condition", m.condition})
 	}
-	arguments := object{}
+	arguments := orderedObject{}
 	var needs []string
 	for _, a := range m.arguments {
-		arguments = append(arguments, member{a.name, object{{"value", a.value}}})
-		visit(a.value, func(e expr) {
+		arguments = append(arguments, member{a.name, orderedObject{{"value", a.value}}})
+		visitExpressions(a.value, func(e expr) {
 			if o, ok := e.(moduleOutput); ok {
-				needs = append(needs, o.of.id())
+				needs = append(needs, o.of.deploymentID())
 			}
 		})
 	}
 	members = append(members,
 		member{"type", "Microsoft.Resources/deployments"}, member{"apiVersion", deploymentsAPI}, member{"name", m.symbol},
-		member{"properties", object{
+		member{"properties", orderedObject{
 			{"mode", "Incremental"},
-			{"expressionEvaluationOptions", object{{"scope", "inner"}}},
+			{"expressionEvaluationOptions", orderedObject{{"scope", "inner"}}},
 			{"parameters", arguments},
-			{"template", m.template.arm()},
+			{"template", m.template.armTemplate()},
 		}})
 	return appendNeeds(members, needs)
 }
 
-func appendNeeds(members object, needs []string) object {
+func appendNeeds(members orderedObject, needs []string) orderedObject {
 	slices.Sort(needs)
 	if needs = slices.Compact(needs); len(needs) == 0 {
 		return members
@@ -147,11 +147,11 @@ func appendNeeds(members object, needs []string) object {
 // A raw expression is one of ARM alone.
 type raw string
 
-func (r raw) arm() string       { return string(r) }
-func (raw) bicep(string) string { panic("azuretemplate: an expression of ARM alone") }
+func (r raw) armText() string       { return string(r) }
+func (raw) bicepText(string) string { panic("azuretemplate: an expression of ARM alone") }
 
 // resourceOf returns the resource that an expression names, or nil.
-func resourceOf(e expr) *resource {
+func resourceOf(e expr) *templateResource {
 	switch e := e.(type) {
 	case resourceID:
 		return e.of
@@ -162,38 +162,38 @@ func resourceOf(e expr) *resource {
 	}
 }
 
-// visit calls f for every expression in a value.
-func visit(v any, f func(expr)) {
+// visitExpressions calls f for every expression in a value.
+func visitExpressions(v any, f func(expr)) {
 	if e, ok := v.(expr); ok {
 		f(e)
 	}
 	switch v := v.(type) {
-	case object:
+	case orderedObject:
 		for _, m := range v {
-			visit(m.value, f)
+			visitExpressions(m.value, f)
 		}
 	case array:
 		visitAll(v, f)
-	case call:
+	case functionCall:
 		visitAll(v.args, f)
-	case property:
-		visit(v.of, f)
-	case operation:
+	case propertyAccess:
+		visitExpressions(v.of, f)
+	case binaryOperation:
 		visitAll([]any{v.left, v.right}, f)
 	case negation:
-		visit(v.of, f)
-	case choice:
+		visitExpressions(v.of, f)
+	case conditional:
 		visitAll([]any{v.condition, v.yes, v.no}, f)
 	case text:
 		visitAll(v, f)
 	case keyed:
-		visit(v.name, f)
+		visitExpressions(v.name, f)
 	}
 }
 
 func visitAll(all []any, f func(expr)) {
 	for _, v := range all {
-		visit(v, f)
+		visitExpressions(v, f)
 	}
 }
 
@@ -202,8 +202,8 @@ func writeJSON(b *bytes.Buffer, v any, indent string) {
 	inner := indent + "  "
 	switch v := v.(type) {
 	case expr:
-		b.WriteString(jsonText("[" + v.arm() + "]"))
-	case object:
+		b.WriteString(jsonText("[" + v.armText() + "]"))
+	case orderedObject:
 		if len(v) == 0 {
 			b.WriteString("{}")
 			return

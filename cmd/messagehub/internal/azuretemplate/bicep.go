@@ -17,15 +17,15 @@ func writeBicep(t *template) []byte {
 	fmt.Fprintf(&b, "// %s\n// %s\n", uncompiled, t.about)
 	for _, p := range t.params {
 		b.WriteByte('\n')
-		p.bicep(&b)
+		p.writeBicep(&b)
 	}
 	for _, r := range t.resources {
 		b.WriteByte('\n')
-		r.bicep(&b)
+		r.writeBicep(&b)
 	}
 	for _, m := range t.modules {
 		b.WriteByte('\n')
-		m.bicep(&b)
+		m.writeBicep(&b)
 	}
 	for i, o := range t.outputs {
 		if i == 0 {
@@ -36,7 +36,7 @@ func writeBicep(t *template) []byte {
 	return b.Bytes()
 }
 
-func (p *param) bicep(b *bytes.Buffer) {
+func (p *param) writeBicep(b *bytes.Buffer) {
 	fmt.Fprintf(b, "@description(%s)\n", bicepValue(p.description, ""))
 	if p.allowed != nil {
 		fmt.Fprintf(b, "@allowed(%s)\n", bicepValue(p.allowed, ""))
@@ -56,7 +56,7 @@ func (p *param) bicep(b *bytes.Buffer) {
 // secret is the kind of a parameter that Azure does not show.
 const secret = "securestring"
 
-func (r *resource) bicep(b *bytes.Buffer) {
+func (r *templateResource) writeBicep(b *bytes.Buffer) {
 	if r.comment != "" {
 		fmt.Fprintf(b, "// %s\n", r.comment)
 	}
@@ -66,9 +66,9 @@ func (r *resource) bicep(b *bytes.Buffer) {
 	}
 	b.WriteString("= ")
 	if r.condition != nil {
-		fmt.Fprintf(b, "if (%s) ", r.condition.bicep(""))
+		fmt.Fprintf(b, "if (%s) ", r.condition.bicepText(""))
 	}
-	var members object
+	var members orderedObject
 	if r.parent != nil {
 		members = append(members, member{"parent", symbol(r.parent.symbol)})
 	}
@@ -79,19 +79,19 @@ func (r *resource) bicep(b *bytes.Buffer) {
 	b.WriteString(bicepValue(members, "") + "\n")
 }
 
-func (m *module) bicep(b *bytes.Buffer) {
+func (m *module) writeBicep(b *bytes.Buffer) {
 	fmt.Fprintf(b, "module %s '%s' = ", m.symbol, m.file)
 	if m.condition != nil {
-		fmt.Fprintf(b, "if (%s) ", m.condition.bicep(""))
+		fmt.Fprintf(b, "if (%s) ", m.condition.bicepText(""))
 	}
-	b.WriteString(bicepValue(object{{"name", m.symbol}, {"params", m.arguments}}, "") + "\n")
+	b.WriteString(bicepValue(orderedObject{{"name", m.symbol}, {"params", m.arguments}}, "") + "\n")
 }
 
 // A symbol is the name of a resource in Bicep.
 type symbol string
 
-func (s symbol) arm() string         { panic("azuretemplate: ARM has no symbols") }
-func (s symbol) bicep(string) string { return string(s) }
+func (s symbol) armText() string         { panic("azuretemplate: ARM has no symbols") }
+func (s symbol) bicepText(string) string { return string(s) }
 
 var bicepName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -102,14 +102,14 @@ func bicepValue(v any, indent string) string {
 	case nil:
 		return "null"
 	case expr:
-		return v.bicep(indent)
+		return v.bicepText(indent)
 	case string:
 		return "'" + escapeBicep(v) + "'"
 	case bool:
 		return strconv.FormatBool(v)
 	case int:
 		return strconv.Itoa(v)
-	case object:
+	case orderedObject:
 		if len(v) == 0 {
 			return "{}"
 		}

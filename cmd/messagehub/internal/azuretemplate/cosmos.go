@@ -13,32 +13,32 @@ const cosmosAPI = "2024-11-15"
 // accepts no keys.
 func (r *resources) addCosmos() {
 	name := r.accountParam("cosmosAccountName", "Name of the Cosmos account", r.names.cosmos, text{paramRef("prefix"), "-", unique()})
-	consistency := r.param(param{
+	consistency := r.addParam(param{
 		name: "cosmosConsistency", kind: "string", description: "Consistency of the Cosmos account. With Strong or BoundedStaleness, what a region loses is bounded",
 		value: "Session", allowed: array{"Session", "BoundedStaleness", "Strong"},
 	})
-	r.cosmos = r.add(&resource{
+	r.cosmos = r.addResource(&templateResource{
 		symbol: "cosmos", kind: "Microsoft.DocumentDB/databaseAccounts", api: cosmosAPI, name: name,
-		body: object{
+		body: orderedObject{
 			{"location", r.location},
 			{"kind", "GlobalDocumentDB"},
-			{"properties", object{
+			{"properties", orderedObject{
 				{"databaseAccountOfferType", "Standard"},
-				{"consistencyPolicy", object{{"defaultConsistencyLevel", consistency}}},
-				{"locations", array{object{{"locationName", r.location}, {"failoverPriority", 0}, {"isZoneRedundant", r.zones}}}},
+				{"consistencyPolicy", orderedObject{{"defaultConsistencyLevel", consistency}}},
+				{"locations", array{orderedObject{{"locationName", r.location}, {"failoverPriority", 0}, {"isZoneRedundant", r.zones}}}},
 				{"enableMultipleWriteLocations", false},
 				{"enableAutomaticFailover", true},
 				{"disableLocalAuth", true},
 				{"disableKeyBasedMetadataWriteAccess", true},
 				{"minimalTlsVersion", "Tls12"},
 				{"publicNetworkAccess", r.publicAccess()},
-				{"backupPolicy", object{{"type", "Continuous"}, {"continuousModeProperties", object{{"tier", "Continuous7Days"}}}}},
+				{"backupPolicy", orderedObject{{"type", "Continuous"}, {"continuousModeProperties", orderedObject{{"tier", "Continuous7Days"}}}}},
 			}},
 		},
 	})
-	database := r.add(&resource{
+	database := r.addResource(&templateResource{
 		symbol: "database", kind: "Microsoft.DocumentDB/databaseAccounts/sqlDatabases", api: cosmosAPI, parent: r.cosmos, name: r.table.Database,
-		body: object{{"properties", object{{"resource", object{{"id", r.table.Database}}}}}},
+		body: orderedObject{{"properties", orderedObject{{"resource", orderedObject{{"id", r.table.Database}}}}}},
 	})
 	r.scopes[deployment.Scope{Kind: deployment.DatabaseScope, Name: r.table.Database}] = database
 	for i := range r.table.Containers {
@@ -47,39 +47,39 @@ func (r *resources) addCosmos() {
 	r.addPrivateEndpoint("cosmos", "Sql", r.cosmos)
 }
 
-func (r *resources) addContainer(database *resource, c *client.ContainerSpec) {
+func (r *resources) addContainer(database *templateResource, c *client.ContainerSpec) {
 	included := array{}
 	for _, path := range c.IndexPaths() {
-		included = append(included, object{{"path", path}})
+		included = append(included, orderedObject{{"path", path}})
 	}
-	properties := object{
+	properties := orderedObject{
 		{"id", c.Name},
-		{"partitionKey", object{{"kind", "Hash"}, {"version", 2}, {"paths", array{c.PartitionKey}}}},
-		{"indexingPolicy", object{
+		{"partitionKey", orderedObject{{"kind", "Hash"}, {"version", 2}, {"paths", array{c.PartitionKey}}}},
+		{"indexingPolicy", orderedObject{
 			{"automatic", true},
 			{"indexingMode", "consistent"},
 			{"includedPaths", included},
-			{"excludedPaths", array{object{{"path", "/*"}}}},
+			{"excludedPaths", array{orderedObject{{"path", "/*"}}}},
 		}},
 	}
 	if c.Expires {
 		properties = append(properties, member{"defaultTtl", -1})
 	}
-	throughput := r.param(param{
+	throughput := r.addParam(param{
 		name: c.Name + "MaxThroughput", kind: "int", description: "Autoscale maximum of the container " + c.Name + " in RU/s; deploying again sets it back to this", value: int(c.Throughput),
 	})
-	r.add(&resource{
+	r.addResource(&templateResource{
 		comment: c.Holds,
-		symbol:  "container" + title(c.Name), kind: "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers", api: cosmosAPI, parent: database, name: c.Name,
-		body: object{{"properties", object{
+		symbol:  "container" + capitalizeName(c.Name), kind: "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers", api: cosmosAPI, parent: database, name: c.Name,
+		body: orderedObject{{"properties", orderedObject{
 			{"resource", properties},
-			{"options", object{{"autoscaleSettings", object{{"maxThroughput", throughput}}}}},
+			{"options", orderedObject{{"autoscaleSettings", orderedObject{{"maxThroughput", throughput}}}}},
 		}}},
 	})
 }
 
-// title makes a name one that can stand after another one in a symbol.
-func title(name string) string {
+// capitalizeName makes a name one that can stand after another one in a symbol.
+func capitalizeName(name string) string {
 	var b strings.Builder
 	for word := range strings.FieldsFuncSeq(name, func(c rune) bool { return !isWord(c) }) {
 		b.WriteString(strings.ToUpper(word[:1]) + word[1:])

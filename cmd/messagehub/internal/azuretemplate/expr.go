@@ -8,30 +8,30 @@ import (
 
 // An expr is an expression of a template.
 type expr interface {
-	arm() string
-	bicep(indent string) string
+	armText() string
+	bicepText(indent string) string
 }
 
 type (
-	paramRef string
-	call     struct {
+	paramRef     string
+	functionCall struct {
 		function string
 		args     []any
 	}
-	property struct { // of a value
+	propertyAccess struct { // of a value
 		of   expr
 		name string
 	}
-	operation struct { // of two values; in ARM a function
+	binaryOperation struct { // of two values; in ARM a function
 		function, operator string
 		left, right        any
 	}
-	negation   struct{ of expr }
-	choice     struct{ condition, yes, no any }
-	text       []any // strings and expressions, one after the other
-	resourceID struct{ of *resource }
-	runtime    struct { // a property that a resource has once it exists
-		of   *resource
+	negation    struct{ of expr }
+	conditional struct{ condition, yes, no any }
+	text        []any // strings and expressions, one after the other
+	resourceID  struct{ of *templateResource }
+	runtime     struct { // a property that a resource has once it exists
+		of   *templateResource
 		path string // below properties
 	}
 	moduleOutput struct {
@@ -40,10 +40,10 @@ type (
 	}
 )
 
-func (p paramRef) arm() string         { return "parameters('" + string(p) + "')" }
-func (p paramRef) bicep(string) string { return string(p) }
+func (p paramRef) armText() string         { return "parameters('" + string(p) + "')" }
+func (p paramRef) bicepText(string) string { return string(p) }
 
-func (c call) arm() string {
+func (c functionCall) armText() string {
 	args := make([]string, len(c.args))
 	for i, a := range c.args {
 		args[i] = armOperand(a)
@@ -51,7 +51,7 @@ func (c call) arm() string {
 	return c.function + "(" + strings.Join(args, ", ") + ")"
 }
 
-func (c call) bicep(indent string) string {
+func (c functionCall) bicepText(indent string) string {
 	args := make([]string, len(c.args))
 	for i, a := range c.args {
 		args[i] = bicepValue(a, indent)
@@ -59,29 +59,29 @@ func (c call) bicep(indent string) string {
 	return c.function + "(" + strings.Join(args, ", ") + ")"
 }
 
-func (p property) arm() string                { return p.of.arm() + "." + p.name }
-func (p property) bicep(indent string) string { return p.of.bicep(indent) + "." + p.name }
+func (p propertyAccess) armText() string                { return p.of.armText() + "." + p.name }
+func (p propertyAccess) bicepText(indent string) string { return p.of.bicepText(indent) + "." + p.name }
 
-func (o operation) arm() string {
+func (o binaryOperation) armText() string {
 	return o.function + "(" + armOperand(o.left) + ", " + armOperand(o.right) + ")"
 }
 
-func (o operation) bicep(indent string) string {
+func (o binaryOperation) bicepText(indent string) string {
 	return bicepValue(o.left, indent) + " " + o.operator + " " + bicepValue(o.right, indent)
 }
 
-func (n negation) arm() string                { return "not(" + n.of.arm() + ")" }
-func (n negation) bicep(indent string) string { return "!" + n.of.bicep(indent) }
+func (n negation) armText() string                { return "not(" + n.of.armText() + ")" }
+func (n negation) bicepText(indent string) string { return "!" + n.of.bicepText(indent) }
 
-func (c choice) arm() string {
+func (c conditional) armText() string {
 	return "if(" + armOperand(c.condition) + ", " + armOperand(c.yes) + ", " + armOperand(c.no) + ")"
 }
 
-func (c choice) bicep(indent string) string {
+func (c conditional) bicepText(indent string) string {
 	return bicepValue(c.condition, indent) + " ? " + bicepValue(c.yes, indent) + " : " + bicepValue(c.no, indent)
 }
 
-func (t text) arm() string {
+func (t text) armText() string {
 	format, args := "", []string{}
 	for _, part := range t {
 		if s, ok := part.(string); ok {
@@ -94,7 +94,7 @@ func (t text) arm() string {
 	return "format(" + strings.Join(append([]string{quote(format)}, args...), ", ") + ")"
 }
 
-func (t text) bicep(indent string) string {
+func (t text) bicepText(indent string) string {
 	var b strings.Builder
 	b.WriteByte('\'')
 	for _, part := range t {
@@ -108,32 +108,32 @@ func (t text) bicep(indent string) string {
 	return b.String()
 }
 
-func (r resourceID) arm() string {
+func (r resourceID) armText() string {
 	args := []string{quote(r.of.kind)}
-	for _, s := range r.of.segments() {
+	for _, s := range r.of.nameSegments() {
 		args = append(args, armOperand(s))
 	}
 	return "resourceId(" + strings.Join(args, ", ") + ")"
 }
 
-func (r resourceID) bicep(string) string { return r.of.symbol + ".id" }
+func (r resourceID) bicepText(string) string { return r.of.symbol + ".id" }
 
-func (r runtime) arm() string {
-	return "reference(" + resourceID{r.of}.arm() + ", " + quote(r.of.api) + ")." + r.path
+func (r runtime) armText() string {
+	return "reference(" + resourceID{r.of}.armText() + ", " + quote(r.of.api) + ")." + r.path
 }
 
-func (r runtime) bicep(string) string { return r.of.symbol + ".properties." + r.path }
+func (r runtime) bicepText(string) string { return r.of.symbol + ".properties." + r.path }
 
-func (m moduleOutput) arm() string {
-	return "reference(" + m.of.id() + ", " + quote(deploymentsAPI) + ").outputs." + m.name + ".value"
+func (m moduleOutput) armText() string {
+	return "reference(" + m.of.deploymentID() + ", " + quote(deploymentsAPI) + ").outputs." + m.name + ".value"
 }
 
-func (m moduleOutput) bicep(string) string { return m.of.symbol + ".outputs." + m.name }
+func (m moduleOutput) bicepText(string) string { return m.of.symbol + ".outputs." + m.name }
 
 // deploymentsAPI is the version of nested deployments, which modules are in ARM.
 const deploymentsAPI = "2022-09-01"
 
-func (m *module) id() string {
+func (m *module) deploymentID() string {
 	return "resourceId('Microsoft.Resources/deployments', " + quote(m.symbol) + ")"
 }
 
@@ -143,14 +143,14 @@ func armOperand(v any) string {
 	case nil:
 		return "null()"
 	case expr:
-		return v.arm()
+		return v.armText()
 	case string:
 		return quote(v)
 	case bool:
 		return strconv.FormatBool(v) + "()"
 	case int:
 		return strconv.Itoa(v)
-	case object:
+	case orderedObject:
 		var args []string
 		for _, m := range v {
 			args = append(args, quote(m.name), armOperand(m.value))
@@ -169,11 +169,11 @@ func armOperand(v any) string {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-func isEmpty(v expr) expr    { return call{"empty", []any{v}} }
-func equals(a, b any) expr   { return operation{"equals", "==", a, b} }
-func and(a, b any) expr      { return operation{"and", "&&", a, b} }
-func concat(v ...any) expr   { return call{"concat", v} }
-func unique() expr           { return call{"uniqueString", []any{groupID()}} }
-func groupID() expr          { return property{call{"resourceGroup", nil}, "id"} }
-func groupLocation() expr    { return property{call{"resourceGroup", nil}, "location"} }
-func guid(parts ...any) expr { return call{"guid", parts} }
+func isEmpty(v expr) expr    { return functionCall{"empty", []any{v}} }
+func equals(a, b any) expr   { return binaryOperation{"equals", "==", a, b} }
+func and(a, b any) expr      { return binaryOperation{"and", "&&", a, b} }
+func concat(v ...any) expr   { return functionCall{"concat", v} }
+func unique() expr           { return functionCall{"uniqueString", []any{groupID()}} }
+func groupID() expr          { return propertyAccess{functionCall{"resourceGroup", nil}, "id"} }
+func groupLocation() expr    { return propertyAccess{functionCall{"resourceGroup", nil}, "location"} }
+func guid(parts ...any) expr { return functionCall{"guid", parts} }

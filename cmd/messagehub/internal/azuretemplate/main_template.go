@@ -17,7 +17,7 @@ const (
 // newMain returns the template of everything: the resources, and what the platform needs.
 func newMain(cfg *config.Config) *template {
 	t := &template{about: "MessageHub on Azure: the resources in resources.bicep, and the hub on Container Apps, or its identities on AKS."}
-	platform := t.param(param{
+	platform := t.addParam(param{
 		name: "platform", kind: "string", description: "Where the hub runs; none: its machines are described elsewhere", value: elsewhere,
 		allowed: array{containerApps, kubernetes, elsewhere},
 	})
@@ -26,7 +26,7 @@ func newMain(cfg *config.Config) *template {
 	aks := &module{symbol: "aks", file: "aks.bicep", template: newAKS(), condition: equals(platform, kubernetes)}
 	for _, m := range []*module{made, app, aks} {
 		for _, p := range m.template.params {
-			m.arguments = append(m.arguments, member{p.name, t.argument(p, m, made)})
+			m.arguments = append(m.arguments, member{p.name, t.moduleArgument(p, m, made)})
 		}
 		t.modules = append(t.modules, m)
 	}
@@ -36,12 +36,12 @@ func newMain(cfg *config.Config) *template {
 	return t
 }
 
-// argument returns what a module gets for a parameter: an output of the resources, or a parameter of
+// moduleArgument returns what a module gets for a parameter: an output of the resources, or a parameter of
 // the template, which it adds. What only one platform needs is not required.
-func (t *template) argument(p *param, m, made *module) expr {
+func (t *template) moduleArgument(p *param, m, made *module) expr {
 	if m != made && slices.ContainsFunc(made.template.outputs, func(o output) bool { return o.name == p.name }) {
 		if p.name == "settings" {
-			more := t.param(param{name: "extraSettings", kind: "array", description: "Further settings of the hub, as {name, value}, such as MESSAGEHUB_LIMITS_TRUSTED_PROXIES", value: array{}})
+			more := t.addParam(param{name: "extraSettings", kind: "array", description: "Further settings of the hub, as {name, value}, such as MESSAGEHUB_LIMITS_TRUSTED_PROXIES", value: array{}})
 			return concat(moduleOutput{made, p.name}, more)
 		}
 		return moduleOutput{made, p.name}
@@ -57,7 +57,7 @@ func (t *template) argument(p *param, m, made *module) expr {
 		added.value = ""
 		added.description += ". Required for " + map[string]string{"containerApp": "Container Apps", "aks": "AKS"}[m.symbol]
 	}
-	return t.param(added)
+	return t.addParam(added)
 }
 
 // listenAddress is where a node in a container listens.
@@ -66,10 +66,10 @@ func listenAddress(port int) string { return "0.0.0.0:" + strconv.Itoa(port) }
 // A keyed value is an object with one member, whose name is an expression and whose value is empty.
 type keyed struct{ name expr }
 
-func (k keyed) arm() string { return "createObject(" + k.name.arm() + ", createObject())" }
+func (k keyed) armText() string { return "createObject(" + k.name.armText() + ", createObject())" }
 
-func (k keyed) bicep(indent string) string {
-	return "{\n" + indent + "  '${" + k.name.bicep("") + "}': {}\n" + indent + "}"
+func (k keyed) bicepText(indent string) string {
+	return "{\n" + indent + "  '${" + k.name.bicepText("") + "}': {}\n" + indent + "}"
 }
 
 // Files returns the files of deploy/azure, by name, for hubs with the default settings.
@@ -80,7 +80,7 @@ func Files() map[string][]byte {
 	for _, m := range all.modules {
 		files[m.file] = writeBicep(m.template)
 	}
-	for name, p := range map[string]object{
+	for name, p := range map[string]orderedObject{
 		"container-apps.parameters.json": {
 			{"platform", containerApps},
 			{"image", "example.azurecr.io/messagehub:1.0.0"},

@@ -1,7 +1,7 @@
 package azuretemplate
 
-// An object is a JSON object whose members keep their order.
-type object []member
+// An orderedObject is a JSON object whose members keep their order.
+type orderedObject []member
 
 type member struct {
 	name  string
@@ -14,7 +14,7 @@ type array []any
 type template struct {
 	about     string // what it is for
 	params    []*param
-	resources []*resource
+	resources []*templateResource
 	modules   []*module
 	outputs   []output
 }
@@ -27,17 +27,17 @@ type param struct {
 	allowed     array
 }
 
-// A resource is created, or is one that exists already.
-type resource struct {
+// A templateResource is created, or is one that exists already.
+type templateResource struct {
 	comment   string
 	symbol    string // its name in the template
 	kind, api string // such as Microsoft.Storage/storageAccounts and 2023-05-01
-	parent    *resource
-	scope     *resource // what an extension, such as a role assignment, is for
-	name      any       // the last part of it, if there is a parent: string or expr
+	parent    *templateResource
+	scope     *templateResource // what an extension, such as a role assignment, is for
+	name      any               // the last part of it, if there is a parent: string or expr
 	exists    bool
 	condition expr // nil: always
-	body      object
+	body      orderedObject
 }
 
 // A module is a template in a file of its own.
@@ -45,7 +45,7 @@ type module struct {
 	symbol, file string
 	template     *template
 	condition    expr
-	arguments    object
+	arguments    orderedObject
 }
 
 type output struct {
@@ -53,21 +53,21 @@ type output struct {
 	value      any
 }
 
-func (t *template) add(r *resource) *resource {
+func (t *template) addResource(r *templateResource) *templateResource {
 	t.resources = append(t.resources, r)
 	return r
 }
 
-// param adds a parameter, and returns it as an expression.
-func (t *template) param(p param) expr {
+// addParam adds a parameter, and returns it as an expression.
+func (t *template) addParam(p param) expr {
 	t.params = append(t.params, &p)
 	return paramRef(p.name)
 }
 
-// segments returns the names of the parents of r, and its own.
-func (r *resource) segments() []any {
+// nameSegments returns the names of the parents of r, and its own.
+func (r *templateResource) nameSegments() []any {
 	if r.parent == nil {
 		return []any{r.name}
 	}
-	return append(r.parent.segments(), r.name)
+	return append(r.parent.nameSegments(), r.name)
 }

@@ -23,10 +23,10 @@ type resources struct {
 	*template
 	table  deployment.Table
 	names  names // of the accounts
-	cosmos *resource
-	bus    *resource
-	blob   *resource
-	scopes map[deployment.Scope]*resource
+	cosmos *templateResource
+	bus    *templateResource
+	blob   *templateResource
+	scopes map[deployment.Scope]*templateResource
 
 	principals map[string]expr // of the identities
 	enabled    map[string]expr // conditions of identities that may not be there
@@ -44,12 +44,12 @@ func newResources(cfg *config.Config) *resources {
 		names: names{
 			azureName(cfg.Cosmos.Endpoint, ".documents."), azureName("https://"+cfg.ServiceBus.Namespace, ".servicebus."), azureName(cfg.Blob.Endpoint, ".blob."),
 		},
-		scopes: make(map[deployment.Scope]*resource), principals: make(map[string]expr), enabled: make(map[string]expr),
+		scopes: make(map[deployment.Scope]*templateResource), principals: make(map[string]expr), enabled: make(map[string]expr),
 	}
-	r.location = r.param(param{name: "location", kind: "string", description: "Region of all resources", value: groupLocation()})
-	r.param(param{name: "prefix", kind: "string", description: "What the names of resources begin with: up to 11 lower case letters", value: "messagehub"})
-	r.zones = r.param(param{name: "zoneRedundant", kind: "bool", description: "Keep replicas in several availability zones, in regions that have them", value: true})
-	r.subnet = r.param(param{name: "privateEndpointSubnetId", kind: "string", description: "Subnet of private endpoints; empty: the accounts are reached over the internet. With it, Service Bus has the tier Premium", value: ""})
+	r.location = r.addParam(param{name: "location", kind: "string", description: "Region of all resources", value: groupLocation()})
+	r.addParam(param{name: "prefix", kind: "string", description: "What the names of resources begin with: up to 11 lower case letters", value: "messagehub"})
+	r.zones = r.addParam(param{name: "zoneRedundant", kind: "bool", description: "Keep replicas in several availability zones, in regions that have them", value: true})
+	r.subnet = r.addParam(param{name: "privateEndpointSubnetId", kind: "string", description: "Subnet of private endpoints; empty: the accounts are reached over the internet. With it, Service Bus has the tier Premium", value: ""})
 	r.isPrivate = negation{isEmpty(r.subnet)}
 	r.addIdentities()
 	r.addCosmos()
@@ -79,33 +79,33 @@ func (r *resources) accountParam(name, description, configured string, otherwise
 	if configured != "" {
 		value = configured
 	}
-	return r.param(param{name: name, kind: "string", description: description, value: value})
+	return r.addParam(param{name: name, kind: "string", description: description, value: value})
 }
 
 // publicAccess is the network access of an account.
-func (r *resources) publicAccess() expr { return choice{r.isPrivate, "Disabled", "Enabled"} }
+func (r *resources) publicAccess() expr { return conditional{r.isPrivate, "Disabled", "Enabled"} }
 
 // addPrivateEndpoint adds the endpoint of an account in the subnet, and its name in a DNS zone.
-func (r *resources) addPrivateEndpoint(symbolName, group string, account *resource) {
-	zone := r.param(param{name: symbolName + "DnsZoneId", kind: "string", description: "Private DNS zone of " + group + " endpoints; empty: names are resolved by other means", value: ""})
-	endpoint := r.add(&resource{
+func (r *resources) addPrivateEndpoint(symbolName, group string, account *templateResource) {
+	zone := r.addParam(param{name: symbolName + "DnsZoneId", kind: "string", description: "Private DNS zone of " + group + " endpoints; empty: names are resolved by other means", value: ""})
+	endpoint := r.addResource(&templateResource{
 		symbol: symbolName + "Endpoint", kind: "Microsoft.Network/privateEndpoints", api: "2023-11-01", condition: r.isPrivate,
 		name: text{account.name, "-" + symbolName},
-		body: object{
+		body: orderedObject{
 			{"location", r.location},
-			{"properties", object{
-				{"subnet", object{{"id", r.subnet}}},
-				{"privateLinkServiceConnections", array{object{
+			{"properties", orderedObject{
+				{"subnet", orderedObject{{"id", r.subnet}}},
+				{"privateLinkServiceConnections", array{orderedObject{
 					{"name", symbolName},
-					{"properties", object{{"privateLinkServiceId", resourceID{account}}, {"groupIds", array{group}}}},
+					{"properties", orderedObject{{"privateLinkServiceId", resourceID{account}}, {"groupIds", array{group}}}},
 				}}},
 			}},
 		},
 	})
-	r.add(&resource{
+	r.addResource(&templateResource{
 		symbol: symbolName + "EndpointName", kind: "Microsoft.Network/privateEndpoints/privateDnsZoneGroups", api: "2023-11-01", parent: endpoint,
 		condition: and(r.isPrivate, negation{isEmpty(zone)}), name: "default",
-		body: object{{"properties", object{{"privateDnsZoneConfigs", array{object{{"name", symbolName}, {"properties", object{{"privateDnsZoneId", zone}}}}}}}}},
+		body: orderedObject{{"properties", orderedObject{{"privateDnsZoneConfigs", array{orderedObject{{"name", symbolName}, {"properties", orderedObject{{"privateDnsZoneId", zone}}}}}}}}},
 	})
 }
 
@@ -113,10 +113,10 @@ func (r *resources) addPrivateEndpoint(symbolName, group string, account *resour
 func (r *resources) addSettings(cfg *config.Config) {
 	endpoint, namespace := runtime{r.cosmos, "documentEndpoint"}, text{r.bus.name, ".servicebus.windows.net"}
 	blobs := runtime{r.blob, "primaryEndpoints.blob"}
-	hub := r.identity(deployment.Hub)
+	hub := r.addIdentity(deployment.Hub)
 	settings := array{}
 	set := func(name string, value any) {
-		settings = append(settings, object{{"name", name}, {"value", value}})
+		settings = append(settings, orderedObject{{"name", name}, {"value", value}})
 	}
 	set("MESSAGEHUB_PRODUCTION", "true")
 	set("MESSAGEHUB_COSMOS_ENDPOINT", endpoint)
@@ -139,9 +139,9 @@ func (r *resources) addSettings(cfg *config.Config) {
 		{"hubIdentityId", "string", resourceID{hub}},
 		{"hubClientId", "string", runtime{hub, "clientId"}},
 		{"hubPrincipalId", "string", runtime{hub, "principalId"}},
-		{"scalerIdentityName", "string", r.identity(deployment.Scaler).name},
-		{"scalerIdentityId", "string", resourceID{r.identity(deployment.Scaler)}},
-		{"scalerClientId", "string", runtime{r.identity(deployment.Scaler), "clientId"}},
+		{"scalerIdentityName", "string", r.addIdentity(deployment.Scaler).name},
+		{"scalerIdentityId", "string", resourceID{r.addIdentity(deployment.Scaler)}},
+		{"scalerClientId", "string", runtime{r.addIdentity(deployment.Scaler), "clientId"}},
 	}
 }
 

@@ -15,24 +15,26 @@ func (r *resources) addIdentities() {
 	used := make(map[string]bool)
 	for _, i := range r.table.Identities {
 		if i.Domain != (domain.Origin{}) {
-			principal := r.param(param{
-				name: uniqueSymbol(used, "domain"+title(i.Domain.String())) + "PrincipalId", kind: "string",
+			principal := r.addParam(param{
+				name: uniqueSymbol(used, "domain"+capitalizeName(i.Domain.String())) + "PrincipalId", kind: "string",
 				description: "Object id of the managed identity or service principal of the domain " + i.Domain.String() + "; empty: it gets no roles", value: "",
 			})
 			r.principals[i.Name], r.enabled[i.Name] = principal, negation{isEmpty(principal)}
 			continue
 		}
-		made := r.add(&resource{
+		made := r.addResource(&templateResource{
 			comment: i.Use,
 			symbol:  i.Name, kind: "Microsoft.ManagedIdentity/userAssignedIdentities", api: identityAPI, name: text{paramRef("prefix"), "-" + i.Name},
-			body: object{{"location", r.location}},
+			body: orderedObject{{"location", r.location}},
 		})
 		r.principals[i.Name] = runtime{made, "principalId"}
 	}
 }
 
-// identity returns an identity that the template creates.
-func (r *resources) identity(name string) *resource { return r.principals[name].(runtime).of }
+// addIdentity returns an identity that the template creates.
+func (r *resources) addIdentity(name string) *templateResource {
+	return r.principals[name].(runtime).of
+}
 
 // addGrants adds the role of the hub in Cosmos, and every assignment of a role.
 func (r *resources) addGrants() {
@@ -45,12 +47,12 @@ func (r *resources) addGrants() {
 		}
 		who := strings.TrimPrefix(g.Identity, "domain:")
 		role := g.Role.Name[strings.LastIndexByte(g.Role.Name, ' ')+1:]
-		r.add(&resource{
+		r.addResource(&templateResource{
 			comment: g.Identity + ": " + g.Why,
-			symbol:  uniqueSymbol(used, "role"+title(who)+title(role)+title(scope.symbol)), kind: "Microsoft.Authorization/roleAssignments", api: "2022-04-01",
+			symbol:  uniqueSymbol(used, "role"+capitalizeName(who)+capitalizeName(role)+capitalizeName(scope.symbol)), kind: "Microsoft.Authorization/roleAssignments", api: "2022-04-01",
 			scope: scope, condition: r.enabled[g.Identity], name: guid(resourceID{scope}, r.principalName(g.Identity), g.Role.ID, g.Identity),
-			body: object{{"properties", object{
-				{"roleDefinitionId", call{"subscriptionResourceId", []any{"Microsoft.Authorization/roleDefinitions", g.Role.ID}}},
+			body: orderedObject{{"properties", orderedObject{
+				{"roleDefinitionId", functionCall{"subscriptionResourceId", []any{"Microsoft.Authorization/roleDefinitions", g.Role.ID}}},
 				{"principalId", r.principals[g.Identity]},
 				{"principalType", "ServicePrincipal"},
 			}}},
@@ -58,7 +60,7 @@ func (r *resources) addGrants() {
 	}
 }
 
-// principalName returns what tells the identity apart before it exists.
+// principalName returns a name that distinguishes the identity before it exists.
 func (r *resources) principalName(identity string) expr {
 	if p, ok := r.principals[identity].(runtime); ok {
 		return resourceID{p.of}
@@ -66,28 +68,28 @@ func (r *resources) principalName(identity string) expr {
 	return r.principals[identity]
 }
 
-func (r *resources) addDataGrant(g *deployment.Grant, database *resource) {
+func (r *resources) addDataGrant(g *deployment.Grant, database *templateResource) {
 	scope := text{resourceID{r.cosmos}, "/dbs/" + r.table.Database}
 	actions := array{}
 	for _, a := range r.table.DataRole.Actions {
 		actions = append(actions, a)
 	}
-	role := r.add(&resource{
+	role := r.addResource(&templateResource{
 		comment: "The data actions that the hub uses",
 		symbol:  "dataRole", kind: "Microsoft.DocumentDB/databaseAccounts/sqlRoleDefinitions", api: cosmosAPI, parent: r.cosmos,
 		name: guid(resourceID{r.cosmos}, r.table.Database, r.table.DataRole.Name),
-		body: object{{"properties", object{
+		body: orderedObject{{"properties", orderedObject{
 			{"roleName", r.table.DataRole.Name + " " + r.table.Database},
 			{"type", "CustomRole"},
 			{"assignableScopes", array{scope}},
-			{"permissions", array{object{{"dataActions", actions}}}},
+			{"permissions", array{orderedObject{{"dataActions", actions}}}},
 		}}},
 	})
-	r.add(&resource{
+	r.addResource(&templateResource{
 		comment: g.Identity + ": " + g.Why,
-		symbol:  "dataRole" + title(g.Identity), kind: "Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments", api: cosmosAPI, parent: r.cosmos,
+		symbol:  "dataRole" + capitalizeName(g.Identity), kind: "Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments", api: cosmosAPI, parent: r.cosmos,
 		name: guid(resourceID{database}, r.principalName(g.Identity), r.table.DataRole.Name),
-		body: object{{"properties", object{
+		body: orderedObject{{"properties", orderedObject{
 			{"roleDefinitionId", resourceID{role}},
 			{"principalId", r.principals[g.Identity]},
 			{"scope", scope},

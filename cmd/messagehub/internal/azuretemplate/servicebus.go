@@ -11,16 +11,16 @@ const busAPI = "2024-01-01"
 // addBus adds the namespace and its queues. The namespace accepts no keys.
 func (r *resources) addBus() {
 	name := r.accountParam("serviceBusName", "Name of the Service Bus namespace", r.names.bus, text{paramRef("prefix"), "-", unique()})
-	sku := r.param(param{
+	sku := r.addParam(param{
 		name: "serviceBusSku", kind: "string", description: "Tier of the Service Bus namespace; private endpoints need Premium", value: "Standard", allowed: array{"Standard", "Premium"},
 	})
-	tier := choice{r.isPrivate, "Premium", sku}
-	r.bus = r.add(&resource{
+	tier := conditional{r.isPrivate, "Premium", sku}
+	r.bus = r.addResource(&templateResource{
 		symbol: "serviceBus", kind: "Microsoft.ServiceBus/namespaces", api: busAPI, name: name,
-		body: object{
+		body: orderedObject{
 			{"location", r.location},
-			{"sku", object{{"name", tier}, {"tier", tier}}},
-			{"properties", object{
+			{"sku", orderedObject{{"name", tier}, {"tier", tier}}},
+			{"properties", orderedObject{
 				{"disableLocalAuth", true},
 				{"minimumTlsVersion", "1.2"},
 				{"publicNetworkAccess", r.publicAccess()},
@@ -34,10 +34,10 @@ func (r *resources) addBus() {
 		if life == "" {
 			life = deployment.Forever
 		}
-		r.scopes[deployment.Scope{Kind: deployment.QueueScope, Name: q.Name}] = r.add(&resource{
+		r.scopes[deployment.Scope{Kind: deployment.QueueScope, Name: q.Name}] = r.addResource(&templateResource{
 			comment: q.Use,
-			symbol:  uniqueSymbol(used, "queue"+title(q.Name)), kind: "Microsoft.ServiceBus/namespaces/queues", api: busAPI, parent: r.bus, name: q.ResourceName(),
-			body: object{{"properties", object{
+			symbol:  uniqueSymbol(used, "queue"+capitalizeName(q.Name)), kind: "Microsoft.ServiceBus/namespaces/queues", api: busAPI, parent: r.bus, name: q.ResourceName(),
+			body: orderedObject{{"properties", orderedObject{
 				{"requiresSession", q.Sessions},
 				{"lockDuration", q.Lock},
 				{"maxDeliveryCount", int(q.MaxDeliveries)},

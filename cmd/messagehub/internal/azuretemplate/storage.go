@@ -8,14 +8,14 @@ const storageAPI = "2023-05-01"
 // deleted or replaced can be restored for a time, and is then deleted by a rule.
 func (r *resources) addStorage() {
 	name := r.accountParam("storageAccountName", "Name of the storage account: up to 24 lower case letters and digits", r.names.blob, text{paramRef("prefix"), unique()})
-	days := r.param(param{name: "blobRestoreDays", kind: "int", description: "Days in which a blob that was deleted or replaced can be restored", value: 7})
-	r.blob = r.add(&resource{
+	days := r.addParam(param{name: "blobRestoreDays", kind: "int", description: "Days in which a blob that was deleted or replaced can be restored", value: 7})
+	r.blob = r.addResource(&templateResource{
 		symbol: "storage", kind: "Microsoft.Storage/storageAccounts", api: storageAPI, name: name,
-		body: object{
+		body: orderedObject{
 			{"location", r.location},
 			{"kind", "StorageV2"},
-			{"sku", object{{"name", choice{r.zones, "Standard_ZRS", "Standard_LRS"}}}},
-			{"properties", object{
+			{"sku", orderedObject{{"name", conditional{r.zones, "Standard_ZRS", "Standard_LRS"}}}},
+			{"properties", orderedObject{
 				{"allowSharedKeyAccess", false},
 				{"allowBlobPublicAccess", false},
 				{"defaultToOAuthAuthentication", true},
@@ -26,24 +26,24 @@ func (r *resources) addStorage() {
 		},
 	})
 	r.scopes[deployment.Scope{Kind: deployment.StorageScope}] = r.blob
-	blobs := r.add(&resource{
+	blobs := r.addResource(&templateResource{
 		symbol: "blobs", kind: "Microsoft.Storage/storageAccounts/blobServices", api: storageAPI, parent: r.blob, name: "default",
-		body: object{{"properties", object{
+		body: orderedObject{{"properties", orderedObject{
 			{"isVersioningEnabled", true},
-			{"deleteRetentionPolicy", object{{"enabled", true}, {"days", days}}},
-			{"containerDeleteRetentionPolicy", object{{"enabled", true}, {"days", days}}},
+			{"deleteRetentionPolicy", orderedObject{{"enabled", true}, {"days", days}}},
+			{"containerDeleteRetentionPolicy", orderedObject{{"enabled", true}, {"days", days}}},
 		}}},
 	})
 	for _, b := range r.table.Blobs {
-		r.scopes[deployment.Scope{Kind: deployment.BlobContainerScope, Name: b.Name}] = r.add(&resource{
+		r.scopes[deployment.Scope{Kind: deployment.BlobContainerScope, Name: b.Name}] = r.addResource(&templateResource{
 			comment: b.Use,
-			symbol:  "blobs" + title(b.Name), kind: "Microsoft.Storage/storageAccounts/blobServices/containers", api: storageAPI, parent: blobs, name: b.Name,
-			body: object{{"properties", object{{"publicAccess", "None"}}}},
+			symbol:  "blobs" + capitalizeName(b.Name), kind: "Microsoft.Storage/storageAccounts/blobServices/containers", api: storageAPI, parent: blobs, name: b.Name,
+			body: orderedObject{{"properties", orderedObject{{"publicAccess", "None"}}}},
 		})
 	}
-	r.add(&resource{
+	r.addResource(&templateResource{
 		symbol: "blobRules", kind: "Microsoft.Storage/storageAccounts/managementPolicies", api: storageAPI, parent: r.blob, name: "default",
-		body: object{{"properties", object{{"policy", object{{"rules", storageRules(r.table.Blobs, days)}}}}}},
+		body: orderedObject{{"properties", orderedObject{{"policy", orderedObject{{"rules", storageRules(r.table.Blobs, days)}}}}}},
 	})
 	r.addPrivateEndpoint("blob", "blob", r.blob)
 }
@@ -51,24 +51,24 @@ func (r *resources) addStorage() {
 // storageRules returns the rules by which the account deletes blobs; days is how long versions are kept
 // that were replaced.
 func storageRules(blobs []deployment.BlobContainer, days any) array {
-	rules := array{object{
+	rules := array{orderedObject{
 		{"name", "replaced"},
 		{"type", "Lifecycle"},
 		{"enabled", true},
-		{"definition", object{
-			{"filters", object{{"blobTypes", array{"blockBlob"}}}},
-			{"actions", object{{"version", object{{"delete", object{{"daysAfterCreationGreaterThan", days}}}}}}},
+		{"definition", orderedObject{
+			{"filters", orderedObject{{"blobTypes", array{"blockBlob"}}}},
+			{"actions", orderedObject{{"version", orderedObject{{"delete", orderedObject{{"daysAfterCreationGreaterThan", days}}}}}}},
 		}},
 	}}
 	for _, b := range blobs {
 		if b.DeleteAfterDays > 0 {
-			rules = append(rules, object{
+			rules = append(rules, orderedObject{
 				{"name", b.Name},
 				{"type", "Lifecycle"},
 				{"enabled", true},
-				{"definition", object{
-					{"filters", object{{"blobTypes", array{"blockBlob"}}, {"prefixMatch", array{b.Name + "/"}}}},
-					{"actions", object{{"baseBlob", object{{"delete", object{{"daysAfterModificationGreaterThan", b.DeleteAfterDays}}}}}}},
+				{"definition", orderedObject{
+					{"filters", orderedObject{{"blobTypes", array{"blockBlob"}}, {"prefixMatch", array{b.Name + "/"}}}},
+					{"actions", orderedObject{{"baseBlob", orderedObject{{"delete", orderedObject{{"daysAfterModificationGreaterThan", b.DeleteAfterDays}}}}}}},
 				}},
 			})
 		}

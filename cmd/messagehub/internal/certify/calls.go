@@ -13,23 +13,23 @@ import (
 )
 
 // expectAccepted returns a check of a call that is changed and has to be accepted.
-func expectAccepted(alter ...func(*http.Request)) func(context.Context, *session) (verdict, error) {
-	return func(ctx context.Context, s *session) (verdict, error) {
+func expectAccepted(alter ...func(*http.Request)) func(context.Context, *certifyRun) (checkVerdict, error) {
+	return func(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 		a, err := s.sendNew(ctx, s.client, nil, alter...)
-		return verdict{isRight: a.isAccepted(), saw: a.String()}, err
+		return checkVerdict{isRight: a.isAccepted(), saw: a.String()}, err
 	}
 }
 
 // expectRefused returns a check of a call that is changed and has to be refused.
-func expectRefused(alter ...func(*http.Request)) func(context.Context, *session) (verdict, error) {
-	return func(ctx context.Context, s *session) (verdict, error) {
+func expectRefused(alter ...func(*http.Request)) func(context.Context, *certifyRun) (checkVerdict, error) {
+	return func(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 		return s.mustRefuse(s.sendNew(ctx, s.client, nil, alter...))
 	}
 }
 
 // expectRefusedAt returns a check of a call that is signed with another time and has to be refused.
-func expectRefusedAt(offset time.Duration) func(context.Context, *session) (verdict, error) {
-	return func(ctx context.Context, s *session) (verdict, error) {
+func expectRefusedAt(offset time.Duration) func(context.Context, *certifyRun) (checkVerdict, error) {
+	return func(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 		o := s.opts.Client
 		now := o.Clock
 		o.Clock = func() time.Time { return now().Add(offset) }
@@ -39,8 +39,8 @@ func expectRefusedAt(offset time.Duration) func(context.Context, *session) (verd
 	}
 }
 
-func (s *session) mustRefuse(a answer, err error) (verdict, error) {
-	v := verdict{isRight: a.isRefused(), saw: a.String()}
+func (s *certifyRun) mustRefuse(a receiverAnswer, err error) (checkVerdict, error) {
+	v := checkVerdict{isRight: a.isRefused(), saw: a.String()}
 	if v.isRight {
 		s.refused = append(s.refused, a)
 	}
@@ -52,10 +52,10 @@ func (s *session) mustRefuse(a answer, err error) (verdict, error) {
 
 // sendNew sends a new delivery, which change may change before it is signed and alter
 // after that.
-func (s *session) sendNew(ctx context.Context, client *webhook.Client, change func(*webhook.Delivery), alter ...func(*http.Request)) (answer, error) {
+func (s *certifyRun) sendNew(ctx context.Context, client *webhook.Client, change func(*webhook.Delivery), alter ...func(*http.Request)) (receiverAnswer, error) {
 	d, err := s.delivery()
 	if err != nil {
-		return answer{}, err
+		return receiverAnswer{}, err
 	}
 	if change != nil {
 		change(d)
@@ -63,10 +63,10 @@ func (s *session) sendNew(ctx context.Context, client *webhook.Client, change fu
 	return s.send(ctx, client, d, alter...)
 }
 
-func sendFirst(ctx context.Context, s *session) (verdict, error) {
+func sendFirst(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 	var err error
 	s.first, err = s.sendNew(ctx, s.client, nil)
-	v := verdict{isRight: s.first.isAccepted(), saw: s.first.String()}
+	v := checkVerdict{isRight: s.first.isAccepted(), saw: s.first.String()}
 	switch status := s.first.Status; {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		v.advice = "Compare the secret of the receiver with the one given here. If they are the same, verify the raw body, not JSON that was read and written again."
@@ -79,47 +79,47 @@ func sendFirst(ctx context.Context, s *session) (verdict, error) {
 	return v, err
 }
 
-func checkRedirect(_ context.Context, s *session) (verdict, error) {
-	return verdict{isRight: s.first.Status/100 != 3 && s.first.Status != 0, saw: s.first.String()}, nil
+func checkRedirect(_ context.Context, s *certifyRun) (checkVerdict, error) {
+	return checkVerdict{isRight: s.first.Status/100 != 3 && s.first.Status != 0, saw: s.first.String()}, nil
 }
 
-func checkHTTPS(_ context.Context, s *session) (verdict, error) {
+func checkHTTPS(_ context.Context, s *certifyRun) (checkVerdict, error) {
 	scheme, _, _ := strings.Cut(s.opts.Settings.CallbackURL, ":")
-	return verdict{isRight: strings.EqualFold(scheme, "https"), saw: scheme}, nil
+	return checkVerdict{isRight: strings.EqualFold(scheme, "https"), saw: scheme}, nil
 }
 
-func checkLength(_ context.Context, s *session) (verdict, error) {
+func checkLength(_ context.Context, s *certifyRun) (checkVerdict, error) {
 	if s.first.long {
-		return verdict{saw: fmt.Sprintf("%d KB or more", webhook.MaxBody>>10)}, nil
+		return checkVerdict{saw: fmt.Sprintf("%d KB or more", webhook.MaxBody>>10)}, nil
 	}
-	return verdict{isRight: true, saw: fmt.Sprintf("less than %d KB", webhook.MaxBody>>10)}, nil
+	return checkVerdict{isRight: true, saw: fmt.Sprintf("less than %d KB", webhook.MaxBody>>10)}, nil
 }
 
-func repeat(ctx context.Context, s *session) (verdict, error) {
+func repeat(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 	d, err := s.delivery()
 	if err != nil {
-		return verdict{}, err
+		return checkVerdict{}, err
 	}
 	a, err := s.send(ctx, s.client, d)
 	if err != nil || !a.isAccepted() {
-		return verdict{saw: a.String(), advice: "Answer 2xx to each call of the hub; this one was like the first."}, err
+		return checkVerdict{saw: a.String(), advice: "Answer 2xx to each call of the hub; this one was like the first."}, err
 	}
 	d.Attempts = 1
 	a, err = s.send(ctx, s.client, d)
-	return verdict{isRight: a.isAccepted(), saw: a.String()}, err
+	return checkVerdict{isRight: a.isAccepted(), saw: a.String()}, err
 }
 
-func sendUnknownMember(ctx context.Context, s *session) (verdict, error) {
+func sendUnknownMember(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 	a, err := s.sendNew(ctx, s.client, func(d *webhook.Delivery) { d.Message.Attributes["unknowntoreceivers"] = "1" })
-	return verdict{isRight: a.isAccepted(), saw: a.String()}, err
+	return checkVerdict{isRight: a.isAccepted(), saw: a.String()}, err
 }
 
-func sendMany(ctx context.Context, s *session) (verdict, error) {
+func sendMany(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 	deliveries := make([]*webhook.Delivery, s.opts.Calls)
 	for i := range deliveries {
 		var err error
 		if deliveries[i], err = s.delivery(); err != nil {
-			return verdict{}, err
+			return checkVerdict{}, err
 		}
 	}
 	results := make([]webhook.Result, len(deliveries))
@@ -131,12 +131,12 @@ func sendMany(ctx context.Context, s *session) (verdict, error) {
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return verdict{}, err
+		return checkVerdict{}, err
 	}
 	n, waits := 0, true
-	worst := answer{made: true}
+	worst := receiverAnswer{made: true}
 	for _, r := range results {
-		a := answer{Answer: r.Answer, made: true}
+		a := receiverAnswer{Answer: r.Answer, made: true}
 		if a.isAccepted() {
 			n++
 			continue
@@ -145,49 +145,49 @@ func sendMany(ctx context.Context, s *session) (verdict, error) {
 		worst = a
 	}
 	if n == len(results) {
-		return verdict{isRight: true, saw: fmt.Sprintf("%d of %d accepted", n, n)}, nil
+		return checkVerdict{isRight: true, saw: fmt.Sprintf("%d of %d accepted", n, n)}, nil
 	}
-	return verdict{isRight: n > 0 && waits, saw: fmt.Sprintf("%d of %d accepted, else %s", n, len(results), worst)}, nil
+	return checkVerdict{isRight: n > 0 && waits, saw: fmt.Sprintf("%d of %d accepted, else %s", n, len(results), worst)}, nil
 }
 
-func sendLarge(ctx context.Context, s *session) (verdict, error) {
+func sendLarge(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 	const around = len(`{"x":""}`)
 	d, err := s.delivery()
 	if err != nil {
-		return verdict{}, err
+		return checkVerdict{}, err
 	}
 	d.Message.Payload = []byte(`{"x":"` + strings.Repeat("x", max(0, s.opts.Large-around)) + `"}`)
 	r, err := s.client.Send(ctx, d)
-	a := answer{Answer: r.Answer, made: true}
-	return verdict{isRight: a.isAccepted(), saw: a.String()}, err
+	a := receiverAnswer{Answer: r.Answer, made: true}
+	return checkVerdict{isRight: a.isAccepted(), saw: a.String()}, err
 }
 
-func sendSlowly(ctx context.Context, s *session) (verdict, error) {
+func sendSlowly(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 	const parts = 10
 	d, err := s.delivery()
 	if err != nil {
-		return verdict{}, err
+		return checkVerdict{}, err
 	}
 	r, err := s.client.SendAltered(ctx, d, slowBody(parts, s.opts.Slow/parts, s.opts.Pause))
-	a := answer{Answer: r.Answer, made: true}
-	return verdict{isRight: a.isAccepted(), saw: a.String()}, err
+	a := receiverAnswer{Answer: r.Answer, made: true}
+	return checkVerdict{isRight: a.isAccepted(), saw: a.String()}, err
 }
 
-func sendTwoSignatures(ctx context.Context, s *session) (verdict, error) {
+func sendTwoSignatures(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 	other, err := s.otherSecret()
 	if err != nil {
-		return verdict{}, err
+		return checkVerdict{}, err
 	}
 	a, err := s.sendNew(ctx, s.client, func(d *webhook.Delivery) {
 		d.Secrets = append([]webhook.Secret{other}, s.opts.Secrets...)
 	})
-	return verdict{isRight: a.isAccepted(), saw: a.String()}, err
+	return checkVerdict{isRight: a.isAccepted(), saw: a.String()}, err
 }
 
-func signWithOther(ctx context.Context, s *session) (verdict, error) {
+func signWithOther(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 	other, err := s.otherSecret()
 	if err != nil {
-		return verdict{}, err
+		return checkVerdict{}, err
 	}
 	return s.mustRefuse(s.sendNew(ctx, s.client, func(d *webhook.Delivery) {
 		if len(d.Secrets) > 0 {
@@ -199,30 +199,30 @@ func signWithOther(ctx context.Context, s *session) (verdict, error) {
 	}))
 }
 
-func checkRefusals(_ context.Context, s *session) (verdict, error) {
+func checkRefusals(_ context.Context, s *certifyRun) (checkVerdict, error) {
 	if len(s.refused) == 0 {
-		return verdict{saw: "it has refused nothing", advice: verifyAdvice}, nil
+		return checkVerdict{saw: "it has refused nothing", advice: verifyAdvice}, nil
 	}
 	for _, a := range s.refused {
 		switch a.Status {
 		case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
 		default:
-			return verdict{saw: a.String()}, nil
+			return checkVerdict{saw: a.String()}, nil
 		}
 	}
-	return verdict{isRight: true, saw: fmt.Sprintf("%d refusals", len(s.refused))}, nil
+	return checkVerdict{isRight: true, saw: fmt.Sprintf("%d refusals", len(s.refused))}, nil
 }
 
-func sendAfterBroken(ctx context.Context, s *session) (verdict, error) {
+func sendAfterBroken(ctx context.Context, s *certifyRun) (checkVerdict, error) {
 	for range 3 {
 		if _, err := s.sendNew(ctx, s.client, nil, breakBody); err != nil {
-			return verdict{}, err
+			return checkVerdict{}, err
 		}
 	}
 	a, err := s.sendNew(ctx, s.client, nil)
-	return verdict{isRight: a.isAccepted(), saw: a.String()}, err
+	return checkVerdict{isRight: a.isAccepted(), saw: a.String()}, err
 }
 
-func checkTime(_ context.Context, s *session) (verdict, error) {
-	return verdict{isRight: s.slowest <= s.opts.Quick, saw: fmt.Sprintf("%s at most", roundToMilliseconds(s.slowest))}, nil
+func checkTime(_ context.Context, s *certifyRun) (checkVerdict, error) {
+	return checkVerdict{isRight: s.slowest <= s.opts.Quick, saw: fmt.Sprintf("%s at most", roundToMilliseconds(s.slowest))}, nil
 }

@@ -90,7 +90,7 @@ func Run(ctx context.Context, opts Options) ([]Result, error) {
 		opts.Client.Clock = time.Now
 	}
 	opts.Settings.SetDefaults()
-	s := &session{opts: opts, client: webhook.New(opts.Client)}
+	s := &certifyRun{opts: opts, client: webhook.New(opts.Client)}
 	defer s.client.Close()
 	results := make([]Result, 0, len(checks))
 	for i := range checks {
@@ -104,13 +104,13 @@ func Run(ctx context.Context, opts Options) ([]Result, error) {
 	return results, nil
 }
 
-// A session is one Run.
-type session struct {
+// A certifyRun is one Run.
+type certifyRun struct {
 	opts   Options
 	client *webhook.Client
 
-	first   answer // to the first call
-	refused []answer
+	first   receiverAnswer // to the first call
+	refused []receiverAnswer
 	slowest time.Duration // of the calls that were accepted
 }
 
@@ -118,7 +118,7 @@ type session struct {
 const notAccepted = "a call that should be accepted was not"
 
 // check makes one check.
-func (s *session) check(ctx context.Context, c *check) (Result, error) {
+func (s *certifyRun) check(ctx context.Context, c *check) (Result, error) {
 	r := Result{Check: c.name, Level: c.level, Outcome: NotChecked}
 	switch {
 	case s.first.made && !s.first.isAccepted() && !c.always:
@@ -140,22 +140,22 @@ func (s *session) check(ctx context.Context, c *check) (Result, error) {
 }
 
 // isSigned reports whether there is anything that the receiver can verify.
-func (s *session) isSigned() bool { return len(s.opts.Secrets) > 0 || s.opts.HMACKey != "" }
+func (s *certifyRun) isSigned() bool { return len(s.opts.Secrets) > 0 || s.opts.HMACKey != "" }
 
-// An answer is what a receiver did with a call.
-type answer struct {
+// A receiverAnswer is what a receiver did with a call.
+type receiverAnswer struct {
 	domain.Answer
 	made bool
 	long bool // the body may have more bytes than are kept
 }
 
-func (a answer) isAccepted() bool { return a.made && a.Error == "" && a.Status/100 == 2 }
+func (a receiverAnswer) isAccepted() bool { return a.made && a.Error == "" && a.Status/100 == 2 }
 
 // isRefused reports whether the receiver answered that it does not accept the call. No answer is
 // no refusal.
-func (a answer) isRefused() bool { return a.made && a.Status != 0 && a.Status/100 != 2 }
+func (a receiverAnswer) isRefused() bool { return a.made && a.Status != 0 && a.Status/100 != 2 }
 
-func (a answer) String() string {
+func (a receiverAnswer) String() string {
 	if a.Status == 0 {
 		return a.Error
 	}
@@ -167,7 +167,7 @@ func roundToMilliseconds(d time.Duration) time.Duration {
 }
 
 // delivery returns a delivery with a new id.
-func (s *session) delivery() (*webhook.Delivery, error) {
+func (s *certifyRun) delivery() (*webhook.Delivery, error) {
 	id, err := s.random(16)
 	if err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ const (
 	original, tampered = "original", "tampered"
 )
 
-func (s *session) random(n int) ([]byte, error) {
+func (s *certifyRun) random(n int) ([]byte, error) {
 	b := make([]byte, n)
 	if _, err := io.ReadFull(s.opts.Random, b); err != nil {
 		return nil, fmt.Errorf("read randomness: %w", err)
@@ -206,7 +206,7 @@ func (s *session) random(n int) ([]byte, error) {
 
 // otherSecret returns a secret that the receiver does not have, of the kind of the first one
 // that it has.
-func (s *session) otherSecret() (webhook.Secret, error) {
+func (s *certifyRun) otherSecret() (webhook.Secret, error) {
 	b, err := s.random(32)
 	if err != nil {
 		return webhook.Secret{}, err
@@ -219,16 +219,16 @@ func (s *session) otherSecret() (webhook.Secret, error) {
 }
 
 // send makes a call that client signs, changed as the functions say.
-func (s *session) send(ctx context.Context, client *webhook.Client, d *webhook.Delivery, alter ...func(*http.Request)) (answer, error) {
+func (s *certifyRun) send(ctx context.Context, client *webhook.Client, d *webhook.Delivery, alter ...func(*http.Request)) (receiverAnswer, error) {
 	r, err := client.SendAltered(ctx, d, func(req *http.Request) {
 		for _, f := range alter {
 			f(req)
 		}
 	})
 	if err != nil {
-		return answer{}, err
+		return receiverAnswer{}, err
 	}
-	a := answer{Answer: r.Answer, made: true, long: len(r.Body) >= webhook.MaxBody}
+	a := receiverAnswer{Answer: r.Answer, made: true, long: len(r.Body) >= webhook.MaxBody}
 	if a.isAccepted() {
 		s.slowest = max(s.slowest, a.Took)
 	}

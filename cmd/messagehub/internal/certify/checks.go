@@ -17,13 +17,13 @@ type check struct {
 	level  Level
 	advice string // what to do if it does not
 
-	always bool                  // made even if the first call was not accepted
-	skip   func(*session) string // why it cannot be made, "" if it can; nil: it always can
-	run    func(context.Context, *session) (verdict, error)
+	always bool                     // made even if the first call was not accepted
+	skip   func(*certifyRun) string // why it cannot be made, "" if it can; nil: it always can
+	run    func(context.Context, *certifyRun) (checkVerdict, error)
 }
 
-// A verdict is what was found by a check.
-type verdict struct {
+// A checkVerdict is what was found by a check.
+type checkVerdict struct {
 	isRight bool
 	saw     string
 	advice  string // "": that of the check
@@ -140,7 +140,7 @@ var checks = []check{
 	},
 }
 
-func skipUnanswered(s *session) string {
+func skipUnanswered(s *certifyRun) string {
 	if s.first.Status == 0 {
 		return "there was no answer"
 	}
@@ -150,21 +150,21 @@ func skipUnanswered(s *session) string {
 // notSigned is why signatures are not checked if the receiver's secret is not known.
 const notSigned = "no --secret or --hmac-key is given"
 
-func skipUnsigned(s *session) string {
+func skipUnsigned(s *certifyRun) string {
 	if !s.isSigned() {
 		return notSigned
 	}
 	return ""
 }
 
-func skipWithoutSecret(s *session) string {
+func skipWithoutSecret(s *certifyRun) string {
 	if len(s.opts.Secrets) == 0 {
 		return "no --secret is given"
 	}
 	return ""
 }
 
-func skipWithoutHMAC(s *session) string {
+func skipWithoutHMAC(s *certifyRun) string {
 	if s.opts.HMACKey == "" {
 		return "no --hmac-key is given"
 	}
@@ -172,14 +172,14 @@ func skipWithoutHMAC(s *session) string {
 }
 
 // The Authorization header does not sign the id.
-func skipUnlessOnlySecret(s *session) string {
+func skipUnlessOnlySecret(s *certifyRun) string {
 	if s.opts.HMACKey != "" && len(s.opts.Secrets) > 0 {
 		return "--hmac-key does not sign the id"
 	}
 	return skipWithoutSecret(s)
 }
 
-func skipLoopback(s *session) string {
+func skipLoopback(s *certifyRun) string {
 	if u, err := url.Parse(s.opts.Settings.CallbackURL); err == nil && loopback.IsDestination(u.Hostname()) {
 		return "it is on this machine"
 	}

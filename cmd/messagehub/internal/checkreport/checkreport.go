@@ -19,7 +19,7 @@ func Text(r *hub.CheckReport, verbose bool) string {
 	case r.Found == 0:
 		b.WriteString("check: clean\n")
 	case left == 0:
-		fmt.Fprintf(&b, "check: clean, now that %s mended\n", was(r.Mended, "finding"))
+		fmt.Fprintf(&b, "check: clean, now that %s mended\n", countIs(r.Mended, "finding"))
 	default:
 		fmt.Fprintf(&b, "check: %s, %d of them mended\n", terminal.CountOf(r.Found, "finding"), r.Mended)
 	}
@@ -43,7 +43,7 @@ func Text(r *hub.CheckReport, verbose bool) string {
 	return b.String()
 }
 
-// A findingGroup is what is the same but for its place.
+// A findingGroup holds findings that differ only in their position.
 type findingGroup struct {
 	first    *hub.Finding
 	n        int
@@ -82,7 +82,7 @@ func writeGroups(b *strings.Builder, findings []hub.Finding) {
 		g.n++
 		g.subjects[f.Subject()] = true
 	}
-	slices.SortStableFunc(groups, func(x, y *findingGroup) int { return rank(x.first) - rank(y.first) })
+	slices.SortStableFunc(groups, func(x, y *findingGroup) int { return rankOf(x.first) - rankOf(y.first) })
 	b.WriteByte('\n')
 	for i, g := range groups {
 		if i == groupsShown {
@@ -90,13 +90,13 @@ func writeGroups(b *strings.Builder, findings []hub.Finding) {
 			break
 		}
 		f := g.first
-		line := fmt.Sprintf("  %-13s %-4s %-15s %6d of %s, such as %s: %s: %s", state(f), f.Rule, f.Kind, g.n,
+		line := fmt.Sprintf("  %-13s %-4s %-15s %6d of %s, such as %s: %s: %s", stateOf(f), f.Rule, f.Kind, g.n,
 			g.countSubjects(), f.Subject(), f.Where, f.Text)
 		fmt.Fprintln(b, terminal.Clip(terminal.Printable(line), 118))
 	}
 }
 
-func state(f *hub.Finding) string {
+func stateOf(f *hub.Finding) string {
 	switch {
 	case f.Mended:
 		return "mended"
@@ -108,7 +108,7 @@ func state(f *hub.Finding) string {
 	return "can be mended"
 }
 
-func rank(f *hub.Finding) int {
+func rankOf(f *hub.Finding) int {
 	switch {
 	case f.Mended:
 		return 2
@@ -154,7 +154,7 @@ func writeAdvice(b *strings.Builder, r *hub.CheckReport) {
 	}
 }
 
-func was(n int64, thing string) string {
+func countIs(n int64, thing string) string {
 	if n == 1 {
 		return "1 " + thing + " is"
 	}

@@ -30,7 +30,7 @@ type tally struct {
 	largestPeek time.Duration
 }
 
-func (t *tally) add(events int, bytes int64, peek, dequeue time.Duration) {
+func (t *tally) addBundle(events int, bytes int64, peek, dequeue time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.peeks = append(t.peeks, peek)
@@ -45,8 +45,8 @@ func (t *tally) add(events int, bytes int64, peek, dequeue time.Duration) {
 	}
 }
 
-// percentile returns the smallest duration that p percent of them do not exceed.
-func percentile(of []time.Duration, p int) time.Duration {
+// percentileOf returns the smallest duration that p percent of them do not exceed.
+func percentileOf(of []time.Duration, p int) time.Duration {
 	if len(of) == 0 {
 		return 0
 	}
@@ -54,8 +54,8 @@ func percentile(of []time.Duration, p int) time.Duration {
 	return sorted[(len(sorted)*p+99)/100-1]
 }
 
-// drain peeks and dequeues until no data is left in a group, "" for all of them.
-func (a *actorClient) drain(ctx context.Context, group string) error {
+// drainGroup peeks and dequeues until no data is left in a group, "" for all of them.
+func (a *actorClient) drainGroup(ctx context.Context, group string) error {
 	for {
 		asked, started := a.ledger.Now(), time.Now()
 		id, body, err := a.hub.Peek(ctx, a.actor, hubclient.PeekOptions{Group: group})
@@ -78,6 +78,6 @@ func (a *actorClient) drain(ctx context.Context, group string) error {
 			events = a.ledger.Size(a.actor, id)
 			a.onward(events)
 		}
-		a.tally.add(events, int64(len(body)), peek, answered.Sub(began))
+		a.tally.addBundle(events, int64(len(body)), peek, answered.Sub(began))
 	}
 }

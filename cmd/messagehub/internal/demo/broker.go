@@ -45,7 +45,7 @@ func newBrokerDemo(ctx context.Context, out io.Writer) (_ *brokerDemo, err error
 	}
 	defer func() {
 		if err != nil {
-			b.close()
+			b.closeListeners()
 		}
 	}()
 	for _, c := range []*demoConsumer{
@@ -55,7 +55,7 @@ func newBrokerDemo(ctx context.Context, out io.Writer) (_ *brokerDemo, err error
 		{name: "report", kind: "slow", delay: slowDelay},
 		{name: "mobile", kind: "dead", mode: failing},
 	} {
-		if err := c.listen(ctx); err != nil {
+		if err := c.openListener(ctx); err != nil {
 			return nil, err
 		}
 		b.consumers = append(b.consumers, c)
@@ -63,15 +63,15 @@ func newBrokerDemo(ctx context.Context, out io.Writer) (_ *brokerDemo, err error
 	return b, nil
 }
 
-// close ends the listeners of consumers that do not serve.
-func (b *brokerDemo) close() {
+// closeListeners ends the listeners of consumers that do not serve.
+func (b *brokerDemo) closeListeners() {
 	for _, c := range b.consumers {
 		_ = c.listener.Close()
 	}
 }
 
-// configure has the hub create the channel, its producer and its consumers at its start.
-func (b *brokerDemo) configure(cfg *config.Broker) error {
+// setParties has the hub create the channel, its producer and its consumers at its start.
+func (b *brokerDemo) setParties(cfg *config.Broker) error {
 	cfg.MaxRetry, cfg.RetryDelay = brokerRetries, brokerRetryDelay
 	channel, err := domain.Channels.Parse(b.channel)
 	if err != nil {
@@ -96,14 +96,14 @@ func (b *brokerDemo) configure(cfg *config.Broker) error {
 	return nil
 }
 
-// client returns a client of the hub with credentials.
-func (b *brokerDemo) client(url string, creds brokerclient.Credentials) (*brokerclient.Client, error) {
+// newClient returns a client of the hub with credentials.
+func (b *brokerDemo) newClient(url string, creds brokerclient.Credentials) (*brokerclient.Client, error) {
 	return brokerclient.New(brokerclient.Options{URL: url, Credentials: creds})
 }
 
-// run plays the demo against the hub at url. It fails if a message did not reach a consumer, or
+// runAll plays the demo against the hub at url. It fails if a message did not reach a consumer, or
 // reached it twice.
-func (b *brokerDemo) run(ctx context.Context, url string) (err error) {
+func (b *brokerDemo) runAll(ctx context.Context, url string) (err error) {
 	serving, stop := context.WithCancel(ctx)
 	var receivers errgroup.Group
 	defer func() {
@@ -111,11 +111,11 @@ func (b *brokerDemo) run(ctx context.Context, url string) (err error) {
 		err = errors.Join(err, receivers.Wait())
 	}()
 	for _, c := range b.consumers {
-		receivers.Go(func() error { return c.serve(serving) })
+		receivers.Go(func() error { return c.serveCalls(serving) })
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, b.limit, errBrokerSlow)
 	defer cancel()
-	err = b.play(ctx, url)
+	err = b.playAll(ctx, url)
 	if err != nil && errors.Is(context.Cause(ctx), errBrokerSlow) {
 		return fmt.Errorf("%w: %w", errBrokerSlow, err)
 	}
@@ -125,8 +125,8 @@ func (b *brokerDemo) run(ctx context.Context, url string) (err error) {
 // errBrokerSlow is why the demo of the broker is given up.
 var errBrokerSlow = errors.New("the broker has not delivered in time")
 
-func (b *brokerDemo) play(ctx context.Context, url string) error {
-	ids, took, err := b.publish(ctx, url)
+func (b *brokerDemo) playAll(ctx context.Context, url string) error {
+	ids, took, err := b.publishMessages(ctx, url)
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
@@ -137,24 +137,24 @@ func (b *brokerDemo) play(ctx context.Context, url string) error {
 		if c == dead {
 			continue
 		}
-		if err := c.await(ctx, len(ids)); err != nil {
+		if err := c.waitForCalls(ctx, len(ids)); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
-	client, err := b.client(url, brokerclient.Credentials{ConsumerToken: dead.token})
+	client, err := b.newClient(url, brokerclient.Credentials{ConsumerToken: dead.token})
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	if err := b.revive(ctx, client, dead, len(ids)); err != nil {
+	if err := b.reviveConsumer(ctx, client, dead, len(ids)); err != nil {
 		return fmt.Errorf("%s: %w", dead.name, err)
 	}
-	return b.report(ids)
+	return b.printReport(ids)
 }
 
-// publish sends the messages.
-func (b *brokerDemo) publish(ctx context.Context, url string) (ids []string, took time.Duration, err error) {
-	client, err := b.client(url, brokerclient.Credentials{ChannelToken: b.tokens[b.channel], ProducerID: b.producer, ProducerToken: b.tokens[b.producer]})
+// publishMessages sends the messages.
+func (b *brokerDemo) publishMessages(ctx context.Context, url string) (ids []string, took time.Duration, err error) {
+	client, err := b.newClient(url, brokerclient.Credentials{ChannelToken: b.tokens[b.channel], ProducerID: b.producer, ProducerToken: b.tokens[b.producer]})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -172,9 +172,9 @@ func (b *brokerDemo) publish(ctx context.Context, url string) (ids []string, too
 	return ids, time.Since(began), nil
 }
 
-// revive shows the dead letters of a consumer, re-triggers half of them when it is back, and has it
+// reviveConsumer shows the dead letters of a consumer, re-triggers half of them when it is back, and has it
 // fetch the rest.
-func (b *brokerDemo) revive(ctx context.Context, client *brokerclient.Client, c *demoConsumer, messages int) error {
+func (b *brokerDemo) reviveConsumer(ctx context.Context, client *brokerclient.Client, c *demoConsumer, messages int) error {
 	dead, err := b.awaitDeadLetters(ctx, client, c.name, messages)
 	if err != nil {
 		return err
@@ -183,19 +183,19 @@ func (b *brokerDemo) revive(ctx context.Context, client *brokerclient.Client, c 
 
 	c.setMode(accepting)
 	half := len(dead) / 2
-	if err := b.retrigger(ctx, client, c, dead[:half]); err != nil {
+	if err := b.retriggerJobs(ctx, client, c, dead[:half]); err != nil {
 		return err
 	}
-	if err := c.await(ctx, half); err != nil {
+	if err := c.waitForCalls(ctx, half); err != nil {
 		return err
 	}
 	fmt.Fprintf(b.out, "%s is back: %s were re-triggered, and it was called with them.\n", c.name, terminal.CountOf(int64(half), "dead letter"))
 
 	c.setMode(postponing)
-	if err := b.retrigger(ctx, client, c, dead[half:]); err != nil {
+	if err := b.retriggerJobs(ctx, client, c, dead[half:]); err != nil {
 		return err
 	}
-	bundles, err := b.fetch(ctx, client, c, len(dead)-half)
+	bundles, err := b.fetchMessages(ctx, client, c, len(dead)-half)
 	if err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (b *brokerDemo) revive(ctx context.Context, client *brokerclient.Client, c 
 
 // awaitDeadLetters returns the dead letters of a consumer once it has n.
 func (b *brokerDemo) awaitDeadLetters(ctx context.Context, client *brokerclient.Client, consumer string, n int) (dead []*brokerclient.Job, err error) {
-	err = poll(ctx, func() (bool, error) {
+	err = pollUntil(ctx, func() (bool, error) {
 		dead = dead[:0]
 		for job, err := range client.DeadLetters(ctx, b.channel, consumer) {
 			if err != nil {
@@ -223,7 +223,7 @@ func (b *brokerDemo) awaitDeadLetters(ctx context.Context, client *brokerclient.
 const shownDeadLetters = 3
 
 func (b *brokerDemo) showDeadLetters(c *demoConsumer, dead []*brokerclient.Job) {
-	fmt.Fprintf(b.out, "%s answered 503 to %s. All of its jobs are dead letters:\n", c.name, terminal.CountOf(int64(c.count().refused), "call"))
+	fmt.Fprintf(b.out, "%s answered 503 to %s. All of its jobs are dead letters:\n", c.name, terminal.CountOf(int64(c.currentCounts().refused), "call"))
 	for i, job := range dead {
 		if i == shownDeadLetters {
 			fmt.Fprintf(b.out, "  and %d more\n", len(dead)-i)
@@ -234,7 +234,7 @@ func (b *brokerDemo) showDeadLetters(c *demoConsumer, dead []*brokerclient.Job) 
 	}
 }
 
-func (b *brokerDemo) retrigger(ctx context.Context, client *brokerclient.Client, c *demoConsumer, jobs []*brokerclient.Job) error {
+func (b *brokerDemo) retriggerJobs(ctx context.Context, client *brokerclient.Client, c *demoConsumer, jobs []*brokerclient.Job) error {
 	for _, job := range jobs {
 		if err := client.RetriggerJob(ctx, b.channel, job.Message, c.name); err != nil {
 			return fmt.Errorf("re-trigger %s: %w", job.Message, err)
@@ -243,16 +243,16 @@ func (b *brokerDemo) retrigger(ctx context.Context, client *brokerclient.Client,
 	return nil
 }
 
-// fetch has a consumer fetch n messages, and returns how many bundles they were in.
-func (b *brokerDemo) fetch(ctx context.Context, client *brokerclient.Client, c *demoConsumer, n int) (bundles int, err error) {
+// fetchMessages has a consumer fetch n messages, and returns how many bundles they were in.
+func (b *brokerDemo) fetchMessages(ctx context.Context, client *brokerclient.Client, c *demoConsumer, n int) (bundles int, err error) {
 	fetched := 0
-	err = poll(ctx, func() (bool, error) {
+	err = pollUntil(ctx, func() (bool, error) {
 		bundle, err := client.Peek(ctx, b.channel, c.name, 0)
 		if err != nil || bundle == nil {
 			return false, err
 		}
 		for i := range bundle.Messages {
-			c.fetched(bundle.Messages[i].ID)
+			c.noteFetched(bundle.Messages[i].ID)
 		}
 		if err := client.Dequeue(ctx, b.channel, c.name, bundle.ID); err != nil {
 			return false, err
@@ -267,8 +267,8 @@ func (b *brokerDemo) fetch(ctx context.Context, client *brokerclient.Client, c *
 // pollEvery is the time between two looks for what has to happen.
 const pollEvery = 20 * time.Millisecond
 
-// poll calls isDone until it reports true or fails, or ctx ends.
-func poll(ctx context.Context, isDone func() (bool, error)) error {
+// pollUntil calls isDone until it reports true or fails, or ctx ends.
+func pollUntil(ctx context.Context, isDone func() (bool, error)) error {
 	again := time.NewTicker(pollEvery)
 	defer again.Stop()
 	for {
@@ -283,14 +283,14 @@ func poll(ctx context.Context, isDone func() (bool, error)) error {
 	}
 }
 
-// report prints what each consumer got. It fails unless that is each message once.
-func (b *brokerDemo) report(ids []string) error {
+// printReport prints what each consumer got. It fails unless that is each message once.
+func (b *brokerDemo) printReport(ids []string) error {
 	table := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "consumer\t\tcalled with\tfetched\trefused\tlost\ttwice\t")
 	lost, twice := 0, 0
 	for _, c := range b.consumers {
-		n := c.count()
-		l, t := c.compare(ids)
+		n := c.currentCounts()
+		l, t := c.compareMessages(ids)
 		lost, twice = lost+l, twice+t
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t\n", c.name, c.kind, n.called, n.fetched, n.refused, l, t)
 	}

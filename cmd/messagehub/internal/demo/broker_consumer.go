@@ -46,10 +46,10 @@ type consumerCounts struct {
 	refused int // calls
 }
 
-// listen opens a loopback port, and makes the token of the consumer.
-func (c *demoConsumer) listen(ctx context.Context) (err error) {
+// openListener opens a loopback port, and makes the token of the consumer.
+func (c *demoConsumer) openListener(ctx context.Context) (err error) {
 	c.token, c.got = rand.Text(), make(map[string]int)
-	if c.handler, err = brokerclient.NewConsumer(brokerclient.ConsumerOptions{Tokens: []string{c.token}}, c.handle); err != nil {
+	if c.handler, err = brokerclient.NewConsumer(brokerclient.ConsumerOptions{Tokens: []string{c.token}}, c.handleDelivery); err != nil {
 		return err
 	}
 	c.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -58,8 +58,8 @@ func (c *demoConsumer) listen(ctx context.Context) (err error) {
 
 func (c *demoConsumer) url() string { return "http://" + c.listener.Addr().String() + "/" }
 
-// serve answers calls until ctx ends.
-func (c *demoConsumer) serve(ctx context.Context) error {
+// serveCalls answers calls until ctx ends.
+func (c *demoConsumer) serveCalls(ctx context.Context) error {
 	return httpserve.Serve(ctx, c.listener, httpserve.Options{
 		Handler: c.handler, Logger: slog.New(slog.DiscardHandler), Server: "the consumer " + c.name, MaxConnections: 64,
 	})
@@ -71,8 +71,8 @@ var (
 	errLater = &brokerclient.RetryAfterError{After: time.Hour, Err: errors.New("the consumer wants to be called later")}
 )
 
-// handle gets a message that the hub has called the consumer with.
-func (c *demoConsumer) handle(ctx context.Context, d *brokerclient.Delivery) error {
+// handleDelivery gets a message that the hub has called the consumer with.
+func (c *demoConsumer) handleDelivery(ctx context.Context, d *brokerclient.Delivery) error {
 	if err := clock.Sleep(ctx, c.delay); err != nil {
 		return err
 	}
@@ -98,28 +98,28 @@ func (c *demoConsumer) setMode(m consumerMode) {
 	c.mode = m
 }
 
-func (c *demoConsumer) count() consumerCounts {
+func (c *demoConsumer) currentCounts() consumerCounts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.counts
 }
 
-// fetched notes a message that was fetched.
-func (c *demoConsumer) fetched(message string) {
+// noteFetched notes a message that was fetched.
+func (c *demoConsumer) noteFetched(message string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counts.fetched++
 	c.got[message]++
 }
 
-// await returns once the consumer was called with n messages.
-func (c *demoConsumer) await(ctx context.Context, n int) error {
-	return poll(ctx, func() (bool, error) { return c.count().called >= n, nil })
+// waitForCalls returns once the consumer was called with n messages.
+func (c *demoConsumer) waitForCalls(ctx context.Context, n int) error {
+	return pollUntil(ctx, func() (bool, error) { return c.currentCounts().called >= n, nil })
 }
 
-// compare returns how many of the messages the consumer did not get, and how many it got more than
+// compareMessages returns how many of the messages the consumer did not get, and how many it got more than
 // once.
-func (c *demoConsumer) compare(ids []string) (lost, twice int) {
+func (c *demoConsumer) compareMessages(ids []string) (lost, twice int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, id := range ids {

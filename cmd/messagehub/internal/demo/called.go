@@ -41,8 +41,8 @@ const callTimeout = 5 * time.Second
 // callDelays are the times before the attempts of a delivery. Days would be too long for a demo.
 var callDelays = []time.Duration{0, 500 * time.Millisecond, time.Second}
 
-// subscribe listens on a loopback port and has the hub call it there.
-func (a *calledActor) subscribe(ctx context.Context) error {
+// subscribeToCalls listens on a loopback port and has the hub call it there.
+func (a *calledActor) subscribeToCalls(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -63,8 +63,8 @@ func (a *calledActor) subscribe(ctx context.Context) error {
 	return err
 }
 
-// serve answers calls until ctx ends.
-func (a *calledActor) serve(ctx context.Context) error {
+// serveCalls answers calls until ctx ends.
+func (a *calledActor) serveCalls(ctx context.Context) error {
 	return httpserve.Serve(ctx, a.listener, httpserve.Options{
 		Handler: a, Logger: slog.New(slog.DiscardHandler), Server: "the receiver of " + a.name, MaxConnections: 16,
 	})
@@ -96,14 +96,14 @@ func (a *calledActor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // errNotCalled is why a calledActor has not fetched everything.
 var errNotCalled = errors.New("the hub has not called it")
 
-// fetch drains after each call until isDone. It fails with errNotCalled if limit has passed
+// fetchWhenCalled drains after each call until isDone. It fails with errNotCalled if limit has passed
 // since sent was closed.
-func (a *calledActor) fetch(ctx context.Context, sent <-chan struct{}, limit time.Duration, isDone func() bool) error {
+func (a *calledActor) fetchWhenCalled(ctx context.Context, sent <-chan struct{}, limit time.Duration, isDone func() bool) error {
 	var late <-chan time.Time
 	for {
 		select {
 		case <-a.called:
-			if err := a.drain(ctx, ""); err != nil {
+			if err := a.drainGroup(ctx, ""); err != nil {
 				return fmt.Errorf("%s: %w", a.name, err)
 			}
 		case <-sent:

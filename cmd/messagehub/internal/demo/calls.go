@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// subscribe has the hub call the actors that do not poll. The last one is away.
-func (d *Demo) subscribe(ctx context.Context, hub *hubclient.Client) error {
+// subscribeActors has the hub call the actors that do not poll. The last one is away.
+func (d *Demo) subscribeActors(ctx context.Context, hub *hubclient.Client) error {
 	for i, actor := range d.market.Actors {
 		if !isCalled(i) {
 			continue
@@ -22,7 +22,7 @@ func (d *Demo) subscribe(ctx context.Context, hub *hubclient.Client) error {
 			actorClient: &actorClient{hub: hub, actor: actor.GLN, ledger: d.ledger, tally: d.tallies[i], onward: func(int) {}},
 			name:        actor.Name,
 		}
-		if err := a.subscribe(ctx); err != nil {
+		if err := a.subscribeToCalls(ctx); err != nil {
 			return err
 		}
 		d.called = append(d.called, a)
@@ -31,8 +31,8 @@ func (d *Demo) subscribe(ctx context.Context, hub *hubclient.Client) error {
 	return nil
 }
 
-// polling returns the actors that poll.
-func (d *Demo) polling() (actors []string) {
+// pollingActors returns the actors that poll.
+func (d *Demo) pollingActors() (actors []string) {
 	for i, actor := range d.market.Actors {
 		if !isCalled(i) {
 			actors = append(actors, actor.GLN)
@@ -41,10 +41,10 @@ func (d *Demo) polling() (actors []string) {
 	return actors
 }
 
-// fetch lets a called actor fetch what is sent to it. What it has not fetched because it was not
+// runCalledActor lets a called actor fetch what is sent to it. What it has not fetched because it was not
 // called is lost in the verdict.
-func (d *Demo) fetch(ctx context.Context, a *calledActor, sent <-chan struct{}) error {
-	err := a.fetch(ctx, sent, d.patience, func() bool { return d.ledger.Outstanding(a.actor) == 0 })
+func (d *Demo) runCalledActor(ctx context.Context, a *calledActor, sent <-chan struct{}) error {
+	err := a.fetchWhenCalled(ctx, sent, d.patience, func() bool { return d.ledger.Outstanding(a.actor) == 0 })
 	if errors.Is(err, errNotCalled) {
 		fmt.Fprintln(d.Out, err)
 		return nil
@@ -74,7 +74,7 @@ func (d *Demo) comeBack(ctx context.Context, sent <-chan struct{}) error {
 	if err != nil {
 		return fmt.Errorf("%s: replay: %w", a.name, err)
 	}
-	if err := d.fetch(ctx, a, sent); err != nil {
+	if err := d.runCalledActor(ctx, a, sent); err != nil {
 		return err
 	}
 	a.tally.mu.Lock()

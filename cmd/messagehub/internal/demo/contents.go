@@ -59,15 +59,15 @@ func newContentDomain(n *node.Node) (*contentDomain, error) {
 	return c, err
 }
 
-// answer makes the content of a bundle. It tells how many the domain has made.
-func (c *contentDomain) answer(context.Context, *domainclient.Request) (io.Reader, error) {
+// makeContent makes the content of a bundle. The content contains how many the domain has made.
+func (c *contentDomain) makeContent(context.Context, *domainclient.Request) (io.Reader, error) {
 	return strings.NewReader(fmt.Sprintf("invoice, made %d times", c.made.Add(1))), nil
 }
 
-// contents shows what the ledger of objects knows of the contents of the hub, whose data are in a folder:
+// showContents shows what the ledger of objects knows of the contents of the hub, whose data are in a folder:
 // the content of an open bundle is deleted, a crawl finds that, and the next Peek has its domain make it
 // again.
-func (d *Demo) contents(ctx context.Context, hub *hubclient.Client, n *node.Node, folder string) (err error) {
+func (d *Demo) showContents(ctx context.Context, hub *hubclient.Client, n *node.Node, folder string) (err error) {
 	maker, err := newContentDomain(n)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (d *Demo) contents(ctx context.Context, hub *hubclient.Client, n *node.Node
 	defer cancel()
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
-	go func() { served <- maker.client.Serve(serving, maker.answer) }()
+	go func() { served <- maker.client.Serve(serving, maker.makeContent) }()
 	defer func() {
 		stop()
 		if failure := <-served; !errors.Is(failure, context.Canceled) {
@@ -99,7 +99,7 @@ func (d *Demo) contents(ctx context.Context, hub *hubclient.Client, n *node.Node
 	if err != nil {
 		return err
 	}
-	// An operator deletes the content. The ledger learns of it by a crawl, and tells the hub.
+	// An operator deletes the content. The ledger finds that by a crawl, and notifies the hub.
 	file, err := content.FileOf(rows[0].Key)
 	if err == nil {
 		err = os.Remove(filepath.Join(folder, contentFolder, filepath.FromSlash(file)))

@@ -96,8 +96,8 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer broker.close()
-	if err := broker.configure(&cfg.Broker); err != nil {
+	defer broker.closeListeners()
+	if err := broker.setParties(&cfg.Broker); err != nil {
 		return err
 	}
 	tokens, stopIssuer, err := issueTokens(ctx, &cfg)
@@ -109,8 +109,8 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	n, err := node.Open(ctx, cfg, node.Options{
 		Logger:        d.Logger,
 		Registry:      d.Registry,
-		WrapHandler:   d.meter.handler,
-		WrapTransport: d.meter.transport,
+		WrapHandler:   d.meter.wrapHandler,
+		WrapTransport: d.meter.wrapTransport,
 	})
 	if err != nil {
 		return err
@@ -133,27 +133,27 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 	}
 	defer hub.Close()
 	hub.TokenOf = tokens.tokenOf
-	if err := d.play(work, hub); err != nil {
+	if err := d.playAll(work, hub); err != nil {
 		return err
 	}
-	if err := broker.run(work, n.URL()); err != nil {
+	if err := broker.runAll(work, n.URL()); err != nil {
 		return fmt.Errorf("the webhook broker: %w", err)
 	}
-	if err := d.watch(work, hub, n.URL()); err != nil {
+	if err := d.watchBundle(work, hub, n.URL()); err != nil {
 		return fmt.Errorf("the watch: %w", err)
 	}
-	if err := d.contents(work, hub, n, dir); err != nil {
+	if err := d.showContents(work, hub, n, dir); err != nil {
 		return fmt.Errorf("the ledger of objects: %w", err)
 	}
-	return d.check(work, hub)
+	return d.checkStored(work, hub)
 }
 
-// check validates what the hub has stored, after everything was drained. Two clients
+// checkStored validates what the hub has stored, after everything was drained. Two clients
 // of one actor can leave an outdated hint behind: a Peek that began before the other's
 // Dequeue writes an entry that the Dequeue has removed. It costs the next reader a
 // request, so it is repaired and counted, and the demo succeeds. It fails if a Save was left
 // unfinished (H5), because no process ended during the demo.
-func (d *Demo) check(ctx context.Context, hub *hubclient.Client) error {
+func (d *Demo) checkStored(ctx context.Context, hub *hubclient.Client) error {
 	progress := checkreport.NewProgress(d.Err)
 	report, err := hub.Check(ctx, domainhub.CheckOptions{Repair: true, Progress: func(r domainhub.CheckReport) { progress.Report(&r) }})
 	progress.Clear()
@@ -172,8 +172,8 @@ func (d *Demo) check(ctx context.Context, hub *hubclient.Client) error {
 	return err
 }
 
-// play sends, drains and judges.
-func (d *Demo) play(ctx context.Context, hub *hubclient.Client) error {
+// playAll sends, drains and judges.
+func (d *Demo) playAll(ctx context.Context, hub *hubclient.Client) error {
 	d.market, d.ledger = energymarket.New(d.Events, d.Backlog, d.Seed), energymarket.NewLedger()
 	fmt.Fprintf(d.Out, "A day of a small energy market: %d actors, %d events, and a backlog of %d for %s.\n",
 		len(d.market.Actors), d.Events, d.Backlog, d.market.Actors[energymarket.BacklogOwner].Name)
@@ -181,47 +181,47 @@ func (d *Demo) play(ctx context.Context, hub *hubclient.Client) error {
 	for range d.market.Actors {
 		d.tallies = append(d.tallies, new(tally))
 	}
-	if err := d.exchange(ctx, hub); err != nil {
+	if err := d.sendAndFetch(ctx, hub); err != nil {
 		return err
 	}
 	verdict := d.ledger.Check()
-	d.report(verdict)
+	d.printReport(verdict)
 	if !verdict.OK() {
 		return errors.New("the market was not served as promised; the seed " + fmt.Sprint(d.Seed) + " plays it again")
 	}
 	return nil
 }
 
-// exchange sends everything and has every actor fetch it.
-func (d *Demo) exchange(ctx context.Context, hub *hubclient.Client) (err error) {
+// sendAndFetch sends everything and has every actor fetch it.
+func (d *Demo) sendAndFetch(ctx context.Context, hub *hubclient.Client) (err error) {
 	serving, stop := context.WithCancel(ctx)
 	var receivers errgroup.Group
 	defer func() {
 		stop()
 		err = errors.Join(err, receivers.Wait())
 	}()
-	if err := d.subscribe(ctx, hub); err != nil {
+	if err := d.subscribeActors(ctx, hub); err != nil {
 		return fmt.Errorf("subscribe: %w", err)
 	}
 	for _, a := range d.called {
-		receivers.Go(func() error { return a.serve(serving) })
+		receivers.Go(func() error { return a.serveCalls(serving) })
 	}
 	sent := make(chan struct{})
 	work, working := errgroup.WithContext(ctx)
 	for _, a := range d.called {
 		if !a.isAway.Load() {
-			work.Go(func() error { return d.fetch(working, a, sent) })
+			work.Go(func() error { return d.runCalledActor(working, a, sent) })
 		}
 	}
 	work.Go(func() error {
 		began := time.Now()
-		if err := d.send(working, hub); err != nil {
+		if err := d.sendAll(working, hub); err != nil {
 			return fmt.Errorf("send: %w", err)
 		}
 		close(sent)
 		d.sending = time.Since(began)
 		began = time.Now()
-		if err := d.drain(working, hub); err != nil {
+		if err := d.drainPolling(working, hub); err != nil {
 			return fmt.Errorf("drain: %w", err)
 		}
 		d.draining = time.Since(began)
@@ -233,8 +233,8 @@ func (d *Demo) exchange(ctx context.Context, hub *hubclient.Client) (err error) 
 	return d.comeBack(ctx, sent)
 }
 
-// send sends all events in order, in requests of a thousand.
-func (d *Demo) send(ctx context.Context, hub *hubclient.Client) error {
+// sendAll sends all events in order, in requests of a thousand.
+func (d *Demo) sendAll(ctx context.Context, hub *hubclient.Client) error {
 	const most = 1000
 	progress := terminal.NewEventProgress(d.Err, "sent", d.Events+d.Backlog)
 	defer progress.Clear()
@@ -270,9 +270,9 @@ func (d *Demo) send(ctx context.Context, hub *hubclient.Client) error {
 	return flush()
 }
 
-// drain lets every actor that polls fetch everything.
-func (d *Demo) drain(ctx context.Context, hub *hubclient.Client) error {
-	progress := terminal.NewEventProgress(d.Err, "drained", d.ledger.Outstanding(d.polling()...))
+// drainPolling lets every actor that polls fetch everything.
+func (d *Demo) drainPolling(ctx context.Context, hub *hubclient.Client) error {
+	progress := terminal.NewEventProgress(d.Err, "drained", d.ledger.Outstanding(d.pollingActors()...))
 	defer progress.Clear()
 	var mu sync.Mutex
 	onward := func(events int) {
@@ -289,7 +289,7 @@ func (d *Demo) drain(ctx context.Context, hub *hubclient.Client) error {
 		t := d.tallies[i]
 		actors.Go(func() error {
 			clients, ctx := errgroup.WithContext(ctx)
-			for range 1 + count(hasTwoClients(i)) {
+			for range 1 + countIf(hasTwoClients(i)) {
 				a := &actorClient{hub: hub, actor: actor.GLN, ledger: d.ledger, tally: t, onward: onward}
 				clients.Go(func() error { return a.drainAll(ctx, asksByGroup(i)) })
 			}
@@ -302,17 +302,17 @@ func (d *Demo) drain(ctx context.Context, hub *hubclient.Client) error {
 // drainAll takes what there is, from everywhere or group by group.
 func (a *actorClient) drainAll(ctx context.Context, byGroup bool) error {
 	if !byGroup {
-		return a.drain(ctx, "")
+		return a.drainGroup(ctx, "")
 	}
 	for _, group := range domain.DefaultGroups().All() {
-		if err := a.drain(ctx, group.String()); err != nil {
+		if err := a.drainGroup(ctx, group.String()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func count(yes bool) int {
+func countIf(yes bool) int {
 	if yes {
 		return 1
 	}

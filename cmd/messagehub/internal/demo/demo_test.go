@@ -35,7 +35,7 @@ func TestTheDemoFailsIfTheHubLoses(t *testing.T) {
 	require.NoError(t, err)
 	var out, errs strings.Builder
 	d := &Demo{Events: 20, Backlog: 10, Seed: 2, Out: &out, Err: &errs, meter: newMeter(), patience: 10 * time.Millisecond}
-	require.EqualError(t, d.play(t.Context(), hub), "the market was not served as promised; the seed 2 plays it again")
+	require.EqualError(t, d.playAll(t.Context(), hub), "the market was not served as promised; the seed 2 plays it again")
 	require.True(t, strings.HasSuffix(out.String(), "\n30 lost, 0 duplicated, order kept\n"))
 	require.Equal(t, 21, strings.Count(out.String(), "lost: "))
 }
@@ -60,7 +60,7 @@ func TestTheBrokerDemoFailsIfNothingIsDelivered(t *testing.T) {
 	defer end(nil)
 	b, err := newBrokerDemo(ctx, endsTime(end))
 	require.NoError(t, err)
-	require.ErrorContains(t, b.run(ctx, server.URL), "the broker has not delivered in time: billing")
+	require.ErrorContains(t, b.runAll(ctx, server.URL), "the broker has not delivered in time: billing")
 }
 
 func TestTheBrokerDemoFailsIfAMessageIsLostOrComesTwice(t *testing.T) {
@@ -74,7 +74,7 @@ func TestTheBrokerDemoFailsIfAMessageIsLostOrComesTwice(t *testing.T) {
 	} {
 		var out strings.Builder
 		b := &brokerDemo{out: &out, consumers: []*demoConsumer{{name: "billing", got: tc.got}}}
-		err := b.report([]string{"m0.0", "m0.1"})
+		err := b.printReport([]string{"m0.0", "m0.1"})
 		require.Contains(t, out.String(), tc.want)
 		require.Equal(t, strings.Contains(tc.want, "0 are lost, and 0 came"), err == nil)
 	}
@@ -82,8 +82,8 @@ func TestTheBrokerDemoFailsIfAMessageIsLostOrComesTwice(t *testing.T) {
 
 func TestAPercentileIsOneOfTheValues(t *testing.T) {
 	values := []time.Duration{5, 1, 4, 2, 3}
-	require.Equal(t, time.Duration(3), percentile(values, 50))
-	require.Equal(t, time.Duration(5), percentile(values, 99))
-	require.Equal(t, time.Duration(1), percentile(values, 1))
-	require.Zero(t, percentile(nil, 50))
+	require.Equal(t, time.Duration(3), percentileOf(values, 50))
+	require.Equal(t, time.Duration(5), percentileOf(values, 99))
+	require.Equal(t, time.Duration(1), percentileOf(values, 1))
+	require.Zero(t, percentileOf(nil, 50))
 }

@@ -28,7 +28,7 @@ type causeKey struct{}
 
 func newMeter() *meter { return &meter{units: make(map[string]float64)} }
 
-func (m *meter) handler(next http.Handler) http.Handler {
+func (m *meter) wrapHandler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		cause := causeSend
 		if actor := r.Header.Get("X-Actor-Id"); actor != "" {
@@ -38,7 +38,7 @@ func (m *meter) handler(next http.Handler) http.Handler {
 	})
 }
 
-func (m *meter) transport(next policy.Transporter) policy.Transporter { return metered{m, next} }
+func (m *meter) wrapTransport(next policy.Transporter) policy.Transporter { return metered{m, next} }
 
 type metered struct {
 	m    *meter

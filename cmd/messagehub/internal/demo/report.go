@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/bench/ledger"
 )
 
-// report prints what each actor went through, and the verdict.
-func (d *Demo) report(v *ledger.Verdict) {
+// printReport prints what each actor went through, and the verdict.
+func (d *Demo) printReport(v *ledger.Verdict) {
 	out := d.Out
 	fmt.Fprintf(out, "Sent in %s, drained in %s, %d actors at a time.\n\n",
 		d.sending.Round(100*time.Millisecond), d.draining.Round(100*time.Millisecond), actorsAtOnce)
@@ -29,34 +29,34 @@ func (d *Demo) report(v *ledger.Verdict) {
 	var heaviest tally
 	for i, a := range d.market.Actors {
 		t, u := d.tallies[i], d.meter.unitsOf(a.GLN)
-		row(a.GLN, a.Name, a.Role, clients(i), t.events, t.bundles, t.bytes/1024,
-			ms(percentile(t.peeks, 50)), ms(percentile(t.peeks, 99)),
-			ms(percentile(t.dequeues, 50)), ms(percentile(t.dequeues, 99)), fmt.Sprintf("%.0f", u))
+		row(a.GLN, a.Name, a.Role, clientsText(i), t.events, t.bundles, t.bytes/1024,
+			milliseconds(percentileOf(t.peeks, 50)), milliseconds(percentileOf(t.peeks, 99)),
+			milliseconds(percentileOf(t.dequeues, 50)), milliseconds(percentileOf(t.dequeues, 99)), fmt.Sprintf("%.0f", u))
 		events, bundles, bytes, units = events+t.events, bundles+t.bundles, bytes+t.bytes, units+u
 		if t.largest > heaviest.largest {
 			heaviest.largest, heaviest.largestPeek = t.largest, t.largestPeek
 		}
 		peeks, dequeues = append(peeks, t.peeks...), append(dequeues, t.dequeues...)
 	}
-	row("all", "", "", "", events, bundles, bytes/1024, ms(percentile(peeks, 50)), ms(percentile(peeks, 99)),
-		ms(percentile(dequeues, 50)), ms(percentile(dequeues, 99)), fmt.Sprintf("%.0f", units))
+	row("all", "", "", "", events, bundles, bytes/1024, milliseconds(percentileOf(peeks, 50)), milliseconds(percentileOf(peeks, 99)),
+		milliseconds(percentileOf(dequeues, 50)), milliseconds(percentileOf(dequeues, 99)), fmt.Sprintf("%.0f", units))
 	_ = table.Flush() // to the terminal
 
 	sent, background := d.meter.unitsOf(causeSend), d.meter.unitsOf(causeBackground)
 	fmt.Fprintf(out, "\nTimes are milliseconds of whole HTTP exchanges, bodies included. RU are those of an actor's own\n")
 	fmt.Fprintf(out, "requests, by the embedded engine's meter; sending took %.0f RU (%.2f an event), upkeep %.0f, all %.0f.\n",
 		sent, sent/float64(max(1, d.Events+d.Backlog)), background, sent+background+units)
-	fmt.Fprintf(out, "The largest bundle had %d events; its Peek took %s ms.\n\n", heaviest.largest, ms(heaviest.largestPeek))
+	fmt.Fprintf(out, "The largest bundle had %d events; its Peek took %s ms.\n\n", heaviest.largest, milliseconds(heaviest.largestPeek))
 	fmt.Fprint(out, v.Details())
 	fmt.Fprintln(out, v)
 }
 
-// clients says how an actor fetches.
-func clients(actor int) string {
+// clientsText says how an actor fetches.
+func clientsText(actor int) string {
 	if isCalled(actor) {
 		return "called"
 	}
-	return strconv.Itoa(1 + count(hasTwoClients(actor)))
+	return strconv.Itoa(1 + countIf(hasTwoClients(actor)))
 }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }

@@ -19,8 +19,8 @@ import (
 // watchingActor has one bundle, and watches it.
 const watchingActor = "5790000000005"
 
-// watch has an actor watch a bundle and dequeue it, and waits until the hub has called the watch.
-func (d *Demo) watch(ctx context.Context, hub *hubclient.Client, url string) (err error) {
+// watchBundle has an actor watch a bundle and dequeue it, and waits until the hub has called the watch.
+func (d *Demo) watchBundle(ctx context.Context, hub *hubclient.Client, url string) (err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@ func (b *Blob) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(ctx, b.Listen)
+	listener, err := openListener(ctx, b.Listen)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func (c *Cosmos) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(ctx, c.Listen)
+	listener, err := openListener(ctx, c.Listen)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (c *Cosmos) engineOptions() embedded.Options {
 	return o
 }
 
-// certificate returns nil if there is to be none.
+// certificate returns nil if the options ask for no TLS.
 func (c *Cosmos) certificate() (*certificate.Certificate, error) {
 	if !c.TLS {
 		return nil, nil //nolint:nilnil // plain HTTP has none

@@ -58,8 +58,8 @@ func (o *Options) checkHosts(addr net.Addr, next http.Handler) http.Handler {
 	return loopback.CheckHost(addr, next, "this emulator accepts requests for localhost and loopback addresses only; start it with --host to permit another name", o.Hosts...)
 }
 
-// listen opens the TCP address of --listen.
-func listen(ctx context.Context, address string) (net.Listener, error) {
+// openListener opens the TCP address of --listen.
+func openListener(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, config.PortInUse(address, "--listen")

@@ -90,7 +90,7 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 	if b.key() != embedded.WellKnownKey {
 		shown = strings.ReplaceAll(shown, b.key(), "...")
 	}
-	fmt.Fprintf(b.Out, "Service Bus emulator %s listens on %s with connection string %s\n", b.Version, addresses(listeners), shown)
+	fmt.Fprintf(b.Out, "Service Bus emulator %s listens on %s with connection string %s\n", b.Version, addressList(listeners), shown)
 	fmt.Fprintln(b.Err, "ready")
 	for range listeners {
 		err = errors.Join(err, <-served)
@@ -141,7 +141,7 @@ func (b *ServiceBus) door() (embedded.ServeOptions, error) {
 func (b *ServiceBus) listenAll(ctx context.Context) ([]net.Listener, error) {
 	var listeners []net.Listener
 	for _, address := range b.Listen {
-		listener, err := listen(ctx, address)
+		listener, err := openListener(ctx, address)
 		if err == nil {
 			listeners = append(listeners, listener)
 			continue
@@ -154,7 +154,7 @@ func (b *ServiceBus) listenAll(ctx context.Context) ([]net.Listener, error) {
 	return listeners, nil
 }
 
-func addresses(listeners []net.Listener) string {
+func addressList(listeners []net.Listener) string {
 	all := make([]string, len(listeners))
 	for i, l := range listeners {
 		all[i] = l.Addr().String()

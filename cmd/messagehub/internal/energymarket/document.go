@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// document makes the payload of an event: a market document as the Common
+// makeDocument makes the payload of an event: a market document as the Common
 // Information Model has it (IEC 62325), of 1 to 20 KB, compact. Its mRID is the
 // id of the event.
-func (g *Generator) document(e *Event, to *Actor, at time.Time) []byte {
+func (g *Generator) makeDocument(e *Event, to *Actor, at time.Time) []byte {
 	size := 1<<10 + g.IntN(19<<10-512)
 	coded := func(b []byte, name, code string) []byte {
 		return fmt.Appendf(b, `,%q:{"value":%q}`, name, code)

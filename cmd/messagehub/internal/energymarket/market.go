@@ -85,7 +85,7 @@ var Kinds = []Kind{
 // heavy is the weight of the odd event that is more than a bundle holds.
 const heavy = 60_000
 
-// New makes a day of so many events, and a backlog.
+// New makes a day of the given number of events, and a backlog.
 func New(events, backlog int, seed uint64) *Market {
 	g := NewGenerator(seed, 0x6d61726b6574)
 	m := &Market{Actors: slices.Clone(participants)}
@@ -100,9 +100,9 @@ func New(events, backlog int, seed uint64) *Market {
 	for range backlog {
 		m.Backlog = append(m.Backlog, g.Event(&m.Actors[BacklogOwner], &old, yesterday))
 	}
-	for _, at := range g.times(events) {
-		m.Day = append(m.Day, g.Event(pick(g, m.Actors, func(a *Actor) int { return a.share }),
-			pick(g, Kinds, func(k *Kind) int { return k.share }), at))
+	for _, at := range g.randomTimes(events) {
+		m.Day = append(m.Day, g.Event(pickByShare(g, m.Actors, func(a *Actor) int { return a.share }),
+			pickByShare(g, Kinds, func(k *Kind) int { return k.share }), at))
 	}
 	return m
 }
@@ -122,15 +122,15 @@ var Day = time.Date(2026, time.January, 14, 0, 0, 0, 0, time.UTC)
 // move and switch suppliers in the morning, invoices are computed after lunch.
 var byHour = [24]int{9, 9, 8, 6, 4, 3, 2, 3, 5, 7, 8, 7, 5, 6, 7, 6, 4, 3, 2, 2, 2, 3, 4, 6}
 
-// times returns n moments of the day in order.
-func (g *Generator) times(n int) []time.Time {
+// randomTimes returns n moments of the day in order.
+func (g *Generator) randomTimes(n int) []time.Time {
 	hours := make([]int, 24)
 	for h := range hours {
 		hours[h] = h
 	}
 	at := make([]time.Time, n)
 	for i := range at {
-		hour := *pick(g, hours, func(h *int) int { return byHour[*h] })
+		hour := *pickByShare(g, hours, func(h *int) int { return byHour[*h] })
 		at[i] = Day.Add(time.Duration(hour)*time.Hour + time.Duration(g.Int64N(int64(time.Hour))))
 	}
 	slices.SortFunc(at, time.Time.Compare)
@@ -150,7 +150,7 @@ func (g *Generator) Event(to *Actor, k *Kind, at time.Time) Event {
 	}
 	switch {
 	case g.IntN(100) < k.payload:
-		e.Payload = g.document(&e, to, at)
+		e.Payload = g.makeDocument(&e, to, at)
 		e.Weight = max(e.Weight, (int64(len(e.Payload))+1023)/1024)
 	case k.max > 1000 && g.IntN(500) == 0:
 		e.Weight = heavy
@@ -158,8 +158,8 @@ func (g *Generator) Event(to *Actor, k *Kind, at time.Time) Event {
 	return e
 }
 
-// pick draws one of them by their shares.
-func pick[T any](g *Generator, from []T, share func(*T) int) *T {
+// pickByShare draws one of them by their shares.
+func pickByShare[T any](g *Generator, from []T, share func(*T) int) *T {
 	total := 0
 	for i := range from {
 		total += share(&from[i])

@@ -72,7 +72,7 @@ func TestTheMarketIsADayOfADozenActors(t *testing.T) {
 func TestTheHoursOfTheDayAreInOrder(t *testing.T) {
 	g := New(0, 0, 1)
 	require.Empty(t, g.Day)
-	times := NewGenerator(3, 0).times(1000)
+	times := NewGenerator(3, 0).randomTimes(1000)
 	for i := 1; i < len(times); i++ {
 		require.False(t, times[i].Before(times[i-1]))
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A ReplayDraft says which deliveries of a subscription are to be made again.
+// A ReplayDraft says which deliveries of a subscription are repeated.
 type ReplayDraft struct {
 	From   time.Time `json:"from"`
 	To     time.Time `json:"to"`

@@ -24,7 +24,7 @@ type Subscription struct {
 	Paused  bool
 	Created time.Time
 
-	Delivery *Delivery // nil: the hub did not tell
+	Delivery *Delivery // nil: the hub did not say
 
 	// Unknown are the names of members that this version does not know. A replacement would
 	// remove them.
@@ -83,7 +83,7 @@ type shownJSON struct {
 	Delivery     *Delivery  `json:"delivery"`
 }
 
-// A draftJSON is a subscription that is to be stored.
+// A draftJSON is a subscription to store.
 type draftJSON struct {
 	subscriptionJSON
 	HMACSecretKey *string            `json:"hmac_secret_key,omitempty"`

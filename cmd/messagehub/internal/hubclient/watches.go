@@ -16,7 +16,7 @@ import (
 
 const watchesPath = "/v1/_notifications/watch"
 
-// A Watch is one as a hub shows it.
+// A Watch is a watch in the answer of a hub.
 type Watch struct {
 	ID        string `json:"id"` // only in a list
 	Resource  string `json:"resource"`

@@ -123,7 +123,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	c := &call{time: r.opts.Clock(), request: req, status: r.opts.Status}
-	if err := r.read(w, c); err != nil {
+	if err := r.readBody(w, c); err != nil {
 		c.problem = err
 	} else if r.opts.Verifier.HasKeys() {
 		c.schemes, c.problem = r.opts.Verifier.Verify(req.Header, c.body, c.time)
@@ -150,8 +150,8 @@ func refuseBusy(w http.ResponseWriter) {
 	http.Error(w, "too many calls at a time; try again", http.StatusServiceUnavailable)
 }
 
-// read reads the body of a call. It sets the status if it fails.
-func (r *Receiver) read(w http.ResponseWriter, c *call) error {
+// readBody reads the body of a call. It sets the status if it fails.
+func (r *Receiver) readBody(w http.ResponseWriter, c *call) error {
 	control := http.NewResponseController(w)
 	if err := control.SetReadDeadline(time.Now().Add(readTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		c.status = http.StatusInternalServerError
@@ -186,7 +186,7 @@ func (r *Receiver) record(c *call) {
 		r.counts.Verified++
 	}
 	if id := c.request.Header.Get("Webhook-Id"); id != "" && c.problem == nil {
-		c.number = r.remember(id)
+		c.number = r.countRepeats(id)
 		if c.number > 1 {
 			r.counts.Repeated++
 		}
@@ -201,8 +201,8 @@ func (r *Receiver) record(c *call) {
 	r.printText(c)
 }
 
-// remember returns how many calls with an id there were.
-func (r *Receiver) remember(id string) int {
+// countRepeats returns how many calls with an id there were.
+func (r *Receiver) countRepeats(id string) int {
 	if r.seen[id] == 0 {
 		if len(r.ids) >= maxIDs {
 			delete(r.seen, r.ids[0])

@@ -31,7 +31,7 @@ const (
 	other  = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 )
 
-func verifier(t *testing.T, text string) webhook.Verifier {
+func newVerifier(t *testing.T, text string) webhook.Verifier {
 	t.Helper()
 	key, err := webhook.ParseVerifyKey(text)
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ type served struct {
 	hub  *webhook.Client
 }
 
-func serve(t *testing.T, opts receiver.Options) *served {
+func serveReceiver(t *testing.T, opts receiver.Options) *served {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func (s *served) call(t *testing.T, id string, alter func(*http.Request)) domain
 }
 
 func TestReceiver_PrintsCallsVerifiedAndNot(t *testing.T) {
-	s := serve(t, receiver.Options{Verifier: verifier(t, secret), Clock: func() time.Time { return time.Now().Truncate(time.Second) }})
+	s := serveReceiver(t, receiver.Options{Verifier: newVerifier(t, secret), Clock: func() time.Time { return time.Now().Truncate(time.Second) }})
 	require.Equal(t, 200, s.call(t, "msg_1", nil).Status)
 	require.Equal(t, 200, s.call(t, "msg_1", nil).Status)
 	require.Equal(t, 401, s.call(t, "msg_2", func(r *http.Request) { r.Header.Set("Webhook-Id", "msg_3") }).Status)
@@ -113,12 +113,12 @@ func TestReceiver_PrintsCallsVerifiedAndNot(t *testing.T) {
 }
 
 func TestReceiver_RefusesCallsOfAnotherSecret(t *testing.T) {
-	s := serve(t, receiver.Options{Verifier: verifier(t, other)})
+	s := serveReceiver(t, receiver.Options{Verifier: newVerifier(t, other)})
 	require.Equal(t, 401, s.call(t, "msg_1", nil).Status)
 }
 
 func TestReceiver_AnswersAsItWasAsked(t *testing.T) {
-	s := serve(t, receiver.Options{Status: 503, RetryAfter: 1500 * time.Millisecond})
+	s := serveReceiver(t, receiver.Options{Status: 503, RetryAfter: 1500 * time.Millisecond})
 	answer := s.call(t, "msg_1", nil)
 	require.Equal(t, 503, answer.Status)
 	require.Equal(t, 2*time.Second, answer.RetryAfter)
@@ -127,7 +127,7 @@ func TestReceiver_AnswersAsItWasAsked(t *testing.T) {
 }
 
 func TestReceiver_FailsTheFirstCallsOfEachMessage(t *testing.T) {
-	s := serve(t, receiver.Options{Status: 503, Failures: 2, RetryAfter: time.Second})
+	s := serveReceiver(t, receiver.Options{Status: 503, Failures: 2, RetryAfter: time.Second})
 	var got []int
 	for _, id := range []string{"msg_1", "msg_1", "msg_2", "msg_1", "msg_2", "msg_2"} {
 		a := s.call(t, id, nil)
@@ -154,7 +154,7 @@ func TestReceiver_WaitsBeforeItAnswers(t *testing.T) {
 }
 
 func TestReceiver_BoundsBodies(t *testing.T) {
-	s := serve(t, receiver.Options{MaxBody: 100})
+	s := serveReceiver(t, receiver.Options{MaxBody: 100})
 	require.Equal(t, 413, s.call(t, "msg_1", nil).Status)
 	require.Equal(t, receiver.Counts{Calls: 1, Refused: 1}, s.Counts())
 	s.stop()
@@ -218,7 +218,7 @@ func TestReceiver_PrintsNoControlCharactersAndNoCredentials(t *testing.T) {
 }
 
 func TestReceiver_PrintsJSONLines(t *testing.T) {
-	s := serve(t, receiver.Options{Verifier: verifier(t, secret), JSON: true, ShowBody: -1})
+	s := serveReceiver(t, receiver.Options{Verifier: newVerifier(t, secret), JSON: true, ShowBody: -1})
 	s.call(t, "msg_1", nil)
 	s.call(t, "msg_1", func(r *http.Request) { r.Header.Del("Webhook-Signature") })
 	s.stop()

@@ -87,7 +87,7 @@ func planEntry(e *Entry, s *hubclient.Subscription) ([]Step, error) {
 		if s.Topic != e.Draft.Topic {
 			return nil, fmt.Errorf("topic: it is %s, and cannot be changed; use another uuid", s.Topic)
 		}
-		step.Why = differences(&s.Subscription, &e.Draft)
+		step.Why = differingMembers(&s.Subscription, &e.Draft)
 		if e.Secret != nil && *e.Secret == "" && s.Signed {
 			step.Why = append(step.Why, "hmac_secret_key is removed")
 		}
@@ -96,7 +96,7 @@ func planEntry(e *Entry, s *hubclient.Subscription) ([]Step, error) {
 			step.Why = append(step.Why, "hmac_secret_key is added")
 		}
 		if want := slices.Sorted(maps.Keys(e.Headers)); e.Headers != nil && !slices.Equal(want, s.HeaderNames) {
-			step.Why = append(step.Why, change("headers", strings.Join(s.HeaderNames, " "), strings.Join(want, " ")))
+			step.Why = append(step.Why, changeText("headers", strings.Join(s.HeaderNames, " "), strings.Join(want, " ")))
 		}
 		if len(step.Why) > 0 {
 			step.Action = Update
@@ -119,31 +119,31 @@ func planEntry(e *Entry, s *hubclient.Subscription) ([]Step, error) {
 	return []Step{step, {Action: action, ID: e.ID, URL: e.Draft.CallbackURL}}, nil
 }
 
-// differences returns the members in which a subscription differs from what it should be.
-func differences(is, want *domain.Subscription) []string {
+// differingMembers returns the members in which a subscription differs from what it should be.
+func differingMembers(is, want *domain.Subscription) []string {
 	var all []string
 	for _, member := range []struct{ name, is, want string }{
 		{"callback_url", is.CallbackURL, want.CallbackURL},
 		{"method", is.Method, want.Method},
 		{"encoding", is.Encoding, want.Encoding},
-		{"form_fields", join(is.FormFields), join(want.FormFields)},
+		{"form_fields", joinValues(is.FormFields), joinValues(want.FormFields)},
 		{"payload_form_field", is.PayloadFormField, want.PayloadFormField},
 		{"hmac_key_id", is.HMACKeyID, want.HMACKeyID},
 		{"jmespath_query", is.Filter, want.Filter},
-		{"attachments", join(is.Attachments), join(want.Attachments)},
+		{"attachments", joinValues(is.Attachments), joinValues(want.Attachments)},
 		{"delivery", modeOf(is), modeOf(want)},
 		{"max_rate", limitOf(is.MaxRate), limitOf(want.MaxRate)},
 		{"max_concurrency", limitOf(float64(is.MaxConcurrency)), limitOf(float64(want.MaxConcurrency))},
 		{"ordered", strconv.FormatBool(is.IsOrdered), strconv.FormatBool(want.IsOrdered)},
 	} {
 		if member.is != member.want {
-			all = append(all, change(member.name, member.is, member.want))
+			all = append(all, changeText(member.name, member.is, member.want))
 		}
 	}
 	return all
 }
 
-func change(name, is, want string) string {
+func changeText(name, is, want string) string {
 	return fmt.Sprintf("%s: %s → %s", name, textOrNothing(is), textOrNothing(want))
 }
 
@@ -154,7 +154,7 @@ func modeOf(s *domain.Subscription) string {
 	return asyncDelivery
 }
 
-// limitOf returns a limit as text, "" if there is none.
+// limitOf returns a limit as text, "" for no limit.
 func limitOf(n float64) string {
 	if n == 0 {
 		return ""
@@ -162,7 +162,7 @@ func limitOf(n float64) string {
 	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
-func join(values map[string]string) string {
+func joinValues(values map[string]string) string {
 	texts := make([]string, 0, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		texts = append(texts, fmt.Sprintf("%q=%q", name, values[name]))

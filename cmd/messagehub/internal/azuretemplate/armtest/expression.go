@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// value evaluates a value of a template: a text in brackets is an expression.
-func (e *evaluation) value(v any) (any, error) {
+// evaluateValue evaluates a value of a template: a text in brackets is an expression.
+func (e *evaluation) evaluateValue(v any) (any, error) {
 	switch v := v.(type) {
 	case string:
 		if strings.HasPrefix(v, "[[") {
@@ -20,8 +20,8 @@ func (e *evaluation) value(v any) (any, error) {
 		if !strings.HasPrefix(v, "[") || !strings.HasSuffix(v, "]") {
 			return v, nil
 		}
-		p := &parser{e: e, rest: v[1 : len(v)-1]}
-		value, err := p.expression(true)
+		p := &expressionParser{e: e, rest: v[1 : len(v)-1]}
+		value, err := p.readExpression(true)
 		if err == nil && strings.TrimSpace(p.rest) != "" {
 			err = fmt.Errorf("unexpected %q", p.rest)
 		}
@@ -35,7 +35,7 @@ func (e *evaluation) value(v any) (any, error) {
 	case []any:
 		all := make([]any, len(v))
 		for i, x := range v {
-			value, err := e.value(x)
+			value, err := e.evaluateValue(x)
 			if err != nil {
 				return nil, err
 			}
@@ -45,11 +45,11 @@ func (e *evaluation) value(v any) (any, error) {
 	case map[string]any:
 		all := make(map[string]any, len(v))
 		for name, x := range v {
-			key, err := e.value(name)
+			key, err := e.evaluateValue(name)
 			if err != nil {
 				return nil, err
 			}
-			value, err := e.value(x)
+			value, err := e.evaluateValue(x)
 			if err != nil {
 				return nil, err
 			}
@@ -67,16 +67,16 @@ type runtimeValue struct {
 	path []string
 }
 
-// A parser reads an expression and evaluates it at once.
-type parser struct {
+// An expressionParser reads an expression and evaluates it at once.
+type expressionParser struct {
 	e    *evaluation
 	rest string
 }
 
-func (p *parser) skip() { p.rest = strings.TrimLeft(p.rest, " ") }
+func (p *expressionParser) skipSpace() { p.rest = strings.TrimLeft(p.rest, " ") }
 
-func (p *parser) accept(c string) bool {
-	p.skip()
+func (p *expressionParser) acceptToken(c string) bool {
+	p.skipSpace()
 	rest, found := strings.CutPrefix(p.rest, c)
 	if found {
 		p.rest = rest
@@ -84,26 +84,26 @@ func (p *parser) accept(c string) bool {
 	return found
 }
 
-// expression reads an expression. It is evaluated if isWanted; the choice that if does not make is not.
-func (p *parser) expression(isWanted bool) (any, error) {
-	p.skip()
+// readExpression reads an expression. It is evaluated if isWanted; the choice that if does not make is not.
+func (p *expressionParser) readExpression(isWanted bool) (any, error) {
+	p.skipSpace()
 	switch {
 	case strings.HasPrefix(p.rest, "'"):
-		return p.quoted()
+		return p.readQuoted()
 	case p.rest != "" && strings.ContainsRune("-0123456789", rune(p.rest[0])):
 		end := len(p.rest) - len(strings.TrimLeft(p.rest, "-0123456789"))
 		n, err := strconv.ParseFloat(p.rest[:end], 64)
 		p.rest = p.rest[end:]
 		return n, err
 	}
-	name := p.word()
-	if name == "" || !p.accept("(") {
+	name := p.readWord()
+	if name == "" || !p.acceptToken("(") {
 		return nil, fmt.Errorf("want a function at %q", p.rest)
 	}
-	value, err := p.function(name, isWanted)
+	value, err := p.readFunction(name, isWanted)
 	for err == nil && strings.HasPrefix(p.rest, ".") {
 		p.rest = p.rest[1:]
-		value, err = member(value, p.word(), isWanted)
+		value, err = memberOf(value, p.readWord(), isWanted)
 	}
 	if r, isRuntime := value.(*runtimeValue); err == nil && isRuntime && len(r.path) > 0 {
 		value = p.e.options.Runtime(r.of, strings.Join(r.path, "."))
@@ -111,7 +111,7 @@ func (p *parser) expression(isWanted bool) (any, error) {
 	return value, err
 }
 
-func (p *parser) word() string {
+func (p *expressionParser) readWord() string {
 	end := 0
 	for end < len(p.rest) && (p.rest[end] == '_' || p.rest[end] >= '0' && p.rest[end] <= '9' || p.rest[end]|0x20 >= 'a' && p.rest[end]|0x20 <= 'z') {
 		end++
@@ -121,7 +121,7 @@ func (p *parser) word() string {
 	return word
 }
 
-func (p *parser) quoted() (string, error) {
+func (p *expressionParser) readQuoted() (string, error) {
 	var b strings.Builder
 	for i := 1; i < len(p.rest); i++ {
 		if p.rest[i] != '\'' {
@@ -139,17 +139,17 @@ func (p *parser) quoted() (string, error) {
 	return "", errors.New("a text does not end")
 }
 
-func (p *parser) function(name string, isWanted bool) (any, error) {
+func (p *expressionParser) readFunction(name string, isWanted bool) (any, error) {
 	var args []any
-	for !p.accept(")") {
-		if len(args) > 0 && !p.accept(",") {
+	for !p.acceptToken(")") {
+		if len(args) > 0 && !p.acceptToken(",") {
 			return nil, fmt.Errorf("want a comma at %q", p.rest)
 		}
 		isArgWanted := isWanted
 		if name == "if" && len(args) > 0 && isWanted {
 			isArgWanted = args[0] == (len(args) == 1)
 		}
-		value, err := p.expression(isArgWanted)
+		value, err := p.readExpression(isArgWanted)
 		if err != nil {
 			return nil, err
 		}
@@ -172,7 +172,7 @@ func (p *parser) function(name string, isWanted bool) (any, error) {
 	return value, nil
 }
 
-func member(of any, name string, isWanted bool) (any, error) {
+func memberOf(of any, name string, isWanted bool) (any, error) {
 	if !isWanted {
 		return nil, nil
 	}
@@ -201,7 +201,7 @@ func init() { //nolint:gochecknoinits // the table and the evaluation use each o
 			if err != nil || len(name) != 1 {
 				return nil, errArguments
 			}
-			return e.parameter(name[0])
+			return e.parameterValue(name[0])
 		},
 		"resourceGroup": func(*evaluation, []any) (any, error) {
 			return map[string]any{"id": "/subscriptions/s/resourceGroups/g", "location": "westeurope"}, nil

@@ -34,8 +34,8 @@ type Options struct {
 	Existing []string
 }
 
-// document is a template as Azure reads it.
-type document struct {
+// templateDocument is a template as Azure reads it.
+type templateDocument struct {
 	Schema         string               `json:"$schema"`
 	ContentVersion string               `json:"contentVersion"`
 	Metadata       map[string]string    `json:"metadata"`
@@ -58,16 +58,16 @@ type parameter struct {
 func Evaluate(text []byte, parameters map[string]any, o Options) (*Deployment, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	var t document
+	var t templateDocument
 	if err := d.Decode(&t); err != nil {
 		return nil, fmt.Errorf("read the template: %w", err)
 	}
-	return evaluate(&t, parameters, &o)
+	return evaluateTemplate(&t, parameters, &o)
 }
 
 // An evaluation is that of one template, without those nested in it.
 type evaluation struct {
-	document   *document
+	document   *templateDocument
 	options    *Options
 	parameters map[string]any
 	used       map[string]bool
@@ -77,7 +77,7 @@ type evaluation struct {
 	named      []string // ids that the value under evaluation names
 }
 
-func evaluate(t *document, given map[string]any, o *Options) (*Deployment, error) {
+func evaluateTemplate(t *templateDocument, given map[string]any, o *Options) (*Deployment, error) {
 	if t.Schema == "" || t.ContentVersion == "" {
 		return nil, errors.New("the template has no schema or no version")
 	}
@@ -91,14 +91,14 @@ func evaluate(t *document, given map[string]any, o *Options) (*Deployment, error
 	all := &Deployment{Outputs: make(map[string]any)}
 	pending := make([]*Resource, len(t.Resources))
 	for i, raw := range t.Resources { // names first, because a resource may use one that is further down
-		r, err := e.declare(raw)
+		r, err := e.declareResource(raw)
 		if err != nil {
 			return nil, err
 		}
 		pending[i] = r
 	}
 	for i, raw := range t.Resources {
-		if err := e.resource(raw, pending[i], all); err != nil {
+		if err := e.evaluateResource(raw, pending[i], all); err != nil {
 			return nil, fmt.Errorf("%s: %w", pending[i].ID, err)
 		}
 	}
@@ -106,7 +106,7 @@ func evaluate(t *document, given map[string]any, o *Options) (*Deployment, error
 		return nil, err
 	}
 	for name, out := range t.Outputs {
-		value, err := e.value(out.Value)
+		value, err := e.evaluateValue(out.Value)
 		if err == nil {
 			err = checkType(out.Type, value)
 		}
@@ -136,7 +136,7 @@ func (e *evaluation) setParameters(given map[string]any) error {
 		e.parameters[name] = value
 	}
 	for name, p := range e.document.Parameters {
-		value, err := e.parameter(name)
+		value, err := e.parameterValue(name)
 		if err != nil {
 			return err
 		}
@@ -149,15 +149,15 @@ func (e *evaluation) setParameters(given map[string]any) error {
 		e.used[name] = false
 	}
 	for _, p := range e.document.Parameters { // a default may be all that uses another parameter
-		if _, err := e.value(p.DefaultValue); err != nil {
+		if _, err := e.evaluateValue(p.DefaultValue); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// parameter returns the value of a parameter: the one given, or its default.
-func (e *evaluation) parameter(name string) (any, error) {
+// parameterValue returns the value of a parameter: the one given, or its default.
+func (e *evaluation) parameterValue(name string) (any, error) {
 	p, exists := e.document.Parameters[name]
 	if !exists {
 		return nil, fmt.Errorf("no parameter %s", name)
@@ -169,7 +169,7 @@ func (e *evaluation) parameter(name string) (any, error) {
 	if p.DefaultValue == nil {
 		return nil, fmt.Errorf("parameter %s is required", name)
 	}
-	value, err := e.value(p.DefaultValue)
+	value, err := e.evaluateValue(p.DefaultValue)
 	e.parameters[name] = value
 	return value, err
 }
@@ -192,11 +192,11 @@ func checkType(kind string, value any) error {
 	return nil
 }
 
-// declare reads the type and the name of a resource.
-func (e *evaluation) declare(raw map[string]any) (*Resource, error) {
+// declareResource reads the type and the name of a resource.
+func (e *evaluation) declareResource(raw map[string]any) (*Resource, error) {
 	r := &Resource{Body: make(map[string]any)}
 	for name, to := range map[string]*string{"type": &r.Type, "apiVersion": &r.APIVersion, "name": &r.Name} {
-		value, err := e.value(raw[name])
+		value, err := e.evaluateValue(raw[name])
 		if err != nil {
 			return nil, fmt.Errorf("resource %v: %w", raw["name"], err)
 		}
@@ -211,7 +211,7 @@ func (e *evaluation) declare(raw map[string]any) (*Resource, error) {
 	}
 	r.ID = makeID(r.Type, strings.Split(r.Name, "/"))
 	if scope, hasScope := raw["scope"]; hasScope {
-		value, err := e.value(scope)
+		value, err := e.evaluateValue(scope)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", r.ID, err)
 		}
@@ -235,8 +235,8 @@ func makeID(kind string, names []string) string {
 	return strings.Join(parts, "/")
 }
 
-// resource evaluates a resource, and adds it to the deployment if its condition holds.
-func (e *evaluation) resource(raw map[string]any, r *Resource, all *Deployment) error {
+// evaluateResource evaluates a resource, and adds it to the deployment if its condition holds.
+func (e *evaluation) evaluateResource(raw map[string]any, r *Resource, all *Deployment) error {
 	e.named = nil
 	for name, v := range raw {
 		if slices.Contains([]string{"type", "apiVersion", "dependsOn"}, name) {
@@ -245,7 +245,7 @@ func (e *evaluation) resource(raw map[string]any, r *Resource, all *Deployment) 
 		if name == "properties" && r.Type == deployments {
 			continue // below, once it is known whether it is deployed
 		}
-		value, err := e.value(v)
+		value, err := e.evaluateValue(v)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -257,7 +257,7 @@ func (e *evaluation) resource(raw map[string]any, r *Resource, all *Deployment) 
 	delete(r.Body, "name")
 	delete(r.Body, "scope")
 	if r.Type == deployments {
-		if err := e.nest(raw, r, all); err != nil {
+		if err := e.evaluateNested(raw, r, all); err != nil {
 			return err
 		}
 	} else if e.made[r.ID] {
@@ -272,7 +272,7 @@ func (e *evaluation) resource(raw map[string]any, r *Resource, all *Deployment) 
 	}
 	list, _ := raw["dependsOn"].([]any)
 	for _, v := range list {
-		value, err := e.value(v)
+		value, err := e.evaluateValue(v)
 		if err != nil {
 			return fmt.Errorf("dependsOn: %w", err)
 		}
@@ -302,13 +302,13 @@ func parentOf(r *Resource) string {
 // deployments is the type of a nested template.
 const deployments = "Microsoft.Resources/deployments"
 
-// nest evaluates a nested template.
-func (e *evaluation) nest(raw map[string]any, r *Resource, all *Deployment) error {
+// evaluateNested evaluates a nested template.
+func (e *evaluation) evaluateNested(raw map[string]any, r *Resource, all *Deployment) error {
 	properties, _ := raw["properties"].(map[string]any)
 	given := make(map[string]any)
 	arguments, _ := properties["parameters"].(map[string]any)
 	for name, a := range arguments {
-		value, err := e.value(a.(map[string]any)["value"])
+		value, err := e.evaluateValue(a.(map[string]any)["value"])
 		if err != nil {
 			return fmt.Errorf("parameter %s: %w", name, err)
 		}
@@ -318,13 +318,13 @@ func (e *evaluation) nest(raw map[string]any, r *Resource, all *Deployment) erro
 	if err != nil {
 		return err
 	}
-	var t document
+	var t templateDocument
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&t); err != nil {
 		return err
 	}
-	inner, err := evaluate(&t, given, e.options)
+	inner, err := evaluateTemplate(&t, given, e.options)
 	if err != nil {
 		return err
 	}

@@ -17,21 +17,21 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// An exchange is the storage that this node shares with the domains: a container of
+// A sharedStorage is the storage account that this node shares with the domains: a container of
 // an Azure account, or of one of its own, which the domains reach by a door. It is
 // spoken to by the same client.
-type exchange struct {
+type sharedStorage struct {
 	repository.Exchange
 	own  *embedded.Account // nil: Azure's
-	door net.Listener      // nil: there is none
+	door net.Listener      // nil: no door
 	tls  *tls.Config       // of the door; nil: plain HTTP
 }
 
-func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *exchange, err error) {
+func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *sharedStorage, err error) {
 	container := cfg.Blob.ExchangeContainer()
 	if !cfg.EmbeddedBlob() {
 		blobs, err := azureBlobs(ctx, cfg, opts, container)
-		return &exchange{Exchange: blobs}, err
+		return &sharedStorage{Exchange: blobs}, err
 	}
 	dir := ""
 	if !cfg.InMemory {
@@ -44,7 +44,7 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *ex
 	if err != nil {
 		return nil, err
 	}
-	e := &exchange{own: own, tls: opts.doorTLS(cfg.Exchange)}
+	e := &sharedStorage{own: own, tls: opts.doorTLS(cfg.Exchange)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.close())
@@ -58,13 +58,13 @@ func openExchange(ctx context.Context, cfg *config.Config, opts *Options) (_ *ex
 	}
 	e.Exchange, err = content.OpenBlobs(ctx, content.BlobOptions{
 		Endpoint: own.Endpoint(), Account: own.Name(), Key: own.Key(), Transport: own.Transport(), Tracing: azureTraces(opts.Traces),
-		Container: container, Aliases: e.names(), AnyHost: e.door != nil && !loopback.IsAddr(e.door.Addr()),
+		Container: container, Aliases: e.accountURLs(), AnyHost: e.door != nil && !loopback.IsAddr(e.door.Addr()),
 	})
 	return e, err
 }
 
-// names are the URLs by which domains may call the account of this node.
-func (e *exchange) names() []string {
+// accountURLs are the URLs by which domains may call the account of this node.
+func (e *sharedStorage) accountURLs() []string {
 	if e.door == nil {
 		return nil
 	}
@@ -106,7 +106,7 @@ func azureBlobs(ctx context.Context, cfg *config.Config, opts *Options, containe
 }
 
 // serve lets domains in until ctx ends.
-func (e *exchange) serve(ctx context.Context) error {
+func (e *sharedStorage) serve(ctx context.Context) error {
 	if e.door == nil {
 		return nil
 	}
@@ -116,15 +116,16 @@ func (e *exchange) serve(ctx context.Context) error {
 	return nil
 }
 
-// broken yields an error if the node's own account cannot go on; never, if it has none.
-func (e *exchange) broken() <-chan error {
+// failed yields an error when the node's own account can no longer work. A node without one never
+// yields.
+func (e *sharedStorage) failed() <-chan error {
 	if e.own == nil {
 		return nil
 	}
 	return e.own.Broken()
 }
 
-func (e *exchange) close() error {
+func (e *sharedStorage) close() error {
 	if e == nil {
 		return nil
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/clock"
 )
 
-// A door lets requests in until it is shut, and waits for those inside.
-// http.Server waits for them too, but not any more once it cuts them off.
-type door struct {
+// A drainHandler serves requests until it is closed, and then waits for those under way.
+// http.Server waits for them too, but stops waiting when it closes their connections.
+type drainHandler struct {
 	next http.Handler
 
 	leaving atomic.Bool // connections are closed after the next answer
@@ -20,7 +20,7 @@ type door struct {
 	closed bool
 }
 
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *drainHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.inside.RLock()
 	defer d.inside.RUnlock()
 	if d.closed {
@@ -32,7 +32,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.next.ServeHTTP(w, r)
 }
 
-func (d *door) shut() {
+func (d *drainHandler) closeAndWait() {
 	d.inside.Lock()
 	defer d.inside.Unlock()
 	d.closed = true

@@ -15,16 +15,16 @@ import (
 // A violation is what no crash excuses.
 type violation struct{ error }
 
-// A place is where the hub is, as long as it lives there.
-type place struct {
+// A hubPlace is where the hub is, as long as it lives there.
+type hubPlace struct {
 	mu    sync.Mutex
 	hub   *hubclient.Client
 	moved chan struct{} // closed when hub is another one
 }
 
-func newPlace() *place { return &place{moved: make(chan struct{})} }
+func newPlace() *hubPlace { return &hubPlace{moved: make(chan struct{})} }
 
-func (p *place) moveTo(url string) {
+func (p *hubPlace) moveTo(url string) {
 	hub, err := hubclient.New(url)
 	if err != nil {
 		panic(err)
@@ -39,17 +39,17 @@ func (p *place) moveTo(url string) {
 	p.moved = make(chan struct{})
 }
 
-func (p *place) now() (*hubclient.Client, chan struct{}) {
+func (p *hubPlace) currentHub() (*hubclient.Client, chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.hub, p.moved
 }
 
-// until tries against one hub after the other, until one answers. An answer that
+// retryUntilAnswered tries against one hub after the other, until one answers. An answer that
 // says no is final, unless it says that it may pass.
-func (p *place) until(ctx context.Context, try func(context.Context, *hubclient.Client) error) error {
+func (p *hubPlace) retryUntilAnswered(ctx context.Context, try func(context.Context, *hubclient.Client) error) error {
 	for {
-		hub, moved := p.now()
+		hub, moved := p.currentHub()
 		var err error
 		if hub != nil {
 			inTime, cancel := context.WithTimeout(ctx, patience)
