@@ -23,8 +23,8 @@ import (
 // is safe for concurrent use, and there is nothing to close.
 type Blobs struct {
 	container *container.Client
-	places    []place // the container, by every name that it goes by
-	anyHost   bool    // and by names on other hosts
+	places    []blobLocation // the container, by every name that it goes by
+	anyHost   bool           // and by names on other hosts
 }
 
 var (
@@ -92,7 +92,7 @@ func OpenBlobs(ctx context.Context, o BlobOptions) (*Blobs, error) {
 		_, err = b.container.GetProperties(ctx, nil)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open blobs: container %s of %s: %w", o.Container, b.places[0].account(), failed(ctx, err))
+		return nil, fmt.Errorf("open blobs: container %s of %s: %w", o.Container, b.places[0].accountURL(), classifyBlobError(ctx, err))
 	}
 	return b, nil
 }
@@ -114,14 +114,14 @@ func newBlobs(o BlobOptions) (*Blobs, error) {
 		PerCallPolicies:  []policy.Policy{asStored{}},
 		PerRetryPolicies: []policy.Policy{witness{}, traceHeader{}},
 	}}
-	address := b.places[0].url()
+	address := b.places[0].containerURL()
 	var err error
 	switch {
 	case o.Key != "":
 		var key *azblob.SharedKeyCredential
 		account := o.Account
 		if account == "" {
-			account = b.places[0].name()
+			account = b.places[0].accountName()
 		}
 		if key, err = azblob.NewSharedKeyCredential(account, o.Key); err == nil {
 			b.container, err = container.NewClientWithSharedKeyCredential(address, key, options)

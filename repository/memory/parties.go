@@ -53,7 +53,7 @@ func (s *Parties) PutParty(ctx context.Context, p *repository.Party) (repository
 	if found != nil {
 		event = domain.ResourceUpdated
 	}
-	s.changes.changed(domain.PartyOf(p.ID), event)
+	s.changes.noteChange(domain.PartyOf(p.ID), event)
 	return stored.Version, nil
 }
 

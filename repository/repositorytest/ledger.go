@@ -19,7 +19,7 @@ import (
 // zero Ledger is empty.
 type Ledger struct {
 	mu      sync.Mutex
-	entries []entry // in the order in which they were noted
+	entries []ledgerEntry // in the order in which they were noted
 	indexes map[entryKey]int
 }
 
@@ -28,7 +28,7 @@ type entryKey struct {
 	event     domain.EventID
 }
 
-type entry struct {
+type ledgerEntry struct {
 	domain.Event
 	saver  int  // who saved it
 	unsure bool // whether it was saved
@@ -37,13 +37,13 @@ type entry struct {
 // Saved notes that saver, a number that the caller chooses, was told that events
 // are stored. The events of one saver must come back in the order in which they
 // were noted, those of different savers in any.
-func (l *Ledger) Saved(saver int, events ...domain.Event) { l.note(saver, false, events) }
+func (l *Ledger) Saved(saver int, events ...domain.Event) { l.noteSave(saver, false, events) }
 
 // Unsure notes events that may have been stored: the Save failed. They may be
 // delivered or not. Once a repeated Save succeeds, note them as Saved.
-func (l *Ledger) Unsure(saver int, events ...domain.Event) { l.note(saver, true, events) }
+func (l *Ledger) Unsure(saver int, events ...domain.Event) { l.noteSave(saver, true, events) }
 
-func (l *Ledger) note(saver int, unsure bool, events []domain.Event) {
+func (l *Ledger) noteSave(saver int, unsure bool, events []domain.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.indexes == nil {
@@ -57,7 +57,7 @@ func (l *Ledger) note(saver int, unsure bool, events []domain.Event) {
 			continue // a duplicate keeps its place
 		}
 		l.indexes[key] = len(l.entries)
-		l.entries = append(l.entries, entry{e, saver, unsure})
+		l.entries = append(l.entries, ledgerEntry{e, saver, unsure})
 	}
 }
 

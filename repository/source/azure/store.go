@@ -92,8 +92,8 @@ func accountIn(u *url.URL) string {
 	return name
 }
 
-// container returns the client of a bucket, and false if the account has no such bucket.
-func (s *Store) container(bucket string) (*container.Client, bool) {
+// containerClient returns the client of a bucket, and false if the account has no such bucket.
+func (s *Store) containerClient(bucket string) (*container.Client, bool) {
 	account, name, _ := strings.Cut(bucket, "/")
 	if account != s.account || name == "" || strings.Contains(name, "/") {
 		return nil, false
@@ -105,7 +105,7 @@ const maxResults = 5000 // the limit of Blob Storage for a request
 
 // List implements [repository.Source]. A cursor is a marker of Blob Storage.
 func (s *Store) List(ctx context.Context, bucket, prefix, cursor string, limit int) (page repository.SourcePage, err error) {
-	c, ok := s.container(bucket)
+	c, ok := s.containerClient(bucket)
 	if !ok {
 		return page, domain.Errorf(domain.NotFound, "the account %s has no such bucket", s.account)
 	}
@@ -119,7 +119,7 @@ func (s *Store) List(ctx context.Context, bucket, prefix, cursor string, limit i
 	}
 	found, err := c.NewListBlobsFlatPager(options).NextPage(ctx)
 	if err != nil {
-		return page, failed(ctx, err)
+		return page, classifyError(ctx, err)
 	}
 	for _, item := range found.Segment.BlobItems {
 		p := item.Properties
@@ -138,7 +138,7 @@ func (s *Store) List(ctx context.Context, bucket, prefix, cursor string, limit i
 
 // Stat implements [repository.Source].
 func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domain.VersionID) (object repository.SourceObject, err error) {
-	c, ok := s.container(name.Bucket())
+	c, ok := s.containerClient(name.Bucket())
 	if !ok {
 		return object, source.NoBucket("the account " + s.account + " has no such bucket")
 	}
@@ -150,7 +150,7 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 		return object, source.NoBucket("the account has no such container")
 	}
 	if err != nil {
-		return object, failed(ctx, err)
+		return object, classifyError(ctx, err)
 	}
 	object.Key = name.Key()
 	object.Size, object.LastModified, object.Reason = p.ContentLength, deref(p.LastModified), domain.Crawl
@@ -161,7 +161,7 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 
 // Open implements [repository.Source].
 func (s *Store) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
-	c, ok := s.container(name.Bucket())
+	c, ok := s.containerClient(name.Bucket())
 	if !ok {
 		return nil, domain.Errorf(domain.NotFound, "the account %s has no such bucket", s.account)
 	}
@@ -171,7 +171,7 @@ func (s *Store) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser
 	case bloberror.HasCode(err, bloberror.BlobArchived):
 		return nil, source.ErrArchived
 	case err != nil:
-		return nil, failed(ctx, err)
+		return nil, classifyError(ctx, err)
 	}
 	return answer.Body, nil
 }
@@ -185,9 +185,9 @@ func deref[T any](p *T) (v T) {
 	return v
 }
 
-// failed returns the error of a call in the terms of the port. An error that comes with the end of ctx
+// classifyError returns the error of a call in the terms of the port. An error that comes with the end of ctx
 // is that of ctx.
-func failed(ctx context.Context, err error) error {
+func classifyError(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return ended
 	}
