@@ -30,7 +30,7 @@ type Options struct {
 type Client struct {
 	db         *Database
 	opts       Options
-	metrics    *metrics
+	metrics    *requestMetrics
 	containers containerWatch
 	pacer      *pacer // nil without a limit
 }

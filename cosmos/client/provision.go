@@ -332,11 +332,11 @@ func (c *ContainerSpec) correctIndex(raw json.RawMessage, now *indexingPolicy, n
 	}
 	need := c.IndexPaths()
 	for _, path := range need {
-		if !now.indexes(path) {
+		if !now.isIndexed(path) {
 			changes = append(changes, "index on "+path)
 		}
 	}
-	if wider := now.wider(need); narrow && len(wider) > 0 {
+	if wider := now.extraPaths(need); narrow && len(wider) > 0 {
 		changes = append(changes, "no index on "+strings.Join(wider, ", "))
 		lists.Included = slices.DeleteFunc(lists.Included, func(p policyPath) bool { return slices.Contains(wider, p.path()) })
 		lists.Excluded = slices.DeleteFunc(lists.Excluded, func(p policyPath) bool { return p.path() == allPaths })

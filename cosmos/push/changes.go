@@ -96,7 +96,7 @@ func (s *Store) Changes(ctx context.Context, r domain.Resource) ([]domain.Change
 	if err != nil {
 		return nil, err
 	}
-	docs, err := client.All[changeDoc](ctx, c.Query(s.cursors, at.key, "SELECT * FROM c WHERE c.kind = @kind AND c.resource = @resource",
+	docs, err := client.All[resourceChangeDoc](ctx, c.Query(s.cursors, at.key, "SELECT * FROM c WHERE c.kind = @kind AND c.resource = @resource",
 		azcosmos.QueryParameter{Name: "@kind", Value: changeDocument.Name}, azcosmos.QueryParameter{Name: "@resource", Value: r.Key()}))
 	changes := make([]domain.Change, 0, len(docs))
 	for _, d := range docs {
@@ -161,7 +161,7 @@ func (s *Store) Unpublished(ctx context.Context, before time.Time, limit int) (f
 			return found, c.Outcome("look for changes", err)
 		}
 		for _, item := range items {
-			var d changeDoc
+			var d resourceChangeDoc
 			err := q.Decode(item, &d)
 			if err == nil {
 				var r domain.Resource

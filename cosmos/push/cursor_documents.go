@@ -145,9 +145,9 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 	return d
 }
 
-// standing returns what d stores.
-func (d *cursorDoc) standing() (domain.Standing, error) {
-	var p parser
+// toStanding returns what d stores.
+func (d *cursorDoc) toStanding() (domain.Standing, error) {
+	var p documentParser
 	s := domain.Standing{
 		Stream: parse(&p, d.Stream, domain.ParseStreamName), Segment: d.Segment,
 		At: parseAll(&p, d.At, domain.ParsePosition), Open: parseAll(&p, d.Open, domain.ParsePosition),
@@ -228,8 +228,8 @@ func makeRetryDoc(id domain.CursorID, r *domain.Retry, deadSeconds int64) *retry
 	return d
 }
 
-func (d *retryDoc) retry() (domain.Retry, error) {
-	var p parser
+func (d *retryDoc) toRetry() (domain.Retry, error) {
+	var p documentParser
 	r := domain.Retry{
 		Position: parse(&p, d.Position, domain.ParsePosition), Published: fromMicros(d.Published), Attempts: d.Attempts, Replay: d.Replay,
 		History: parseAll(&p, d.History, parseAttempt), Due: fromMicros(d.Due), Reason: d.Reason,
@@ -276,7 +276,7 @@ func (d *entryDoc) watchedStream() (repository.WatchedStream, error) {
 
 // entry returns what d stores.
 func (d *entryDoc) entry() (repository.ShardEntry, error) {
-	var p parser
+	var p documentParser
 	e := repository.ShardEntry{
 		Cursor: parse(&p, d.ID, domain.ParseCursorID), Stream: parse(&p, d.Stream, domain.ParseStreamName), Due: fromMicros(d.Due),
 		Requested: d.requested(), Changes: d.Changes,
@@ -289,10 +289,10 @@ func (d *entryDoc) entry() (repository.ShardEntry, error) {
 
 func shardKey(shard int) string { return "|shard|" + strconv.Itoa(shard) }
 
-// A parser remembers the first error.
-type parser struct{ err error }
+// A documentParser remembers the first error.
+type documentParser struct{ err error }
 
-func parse[T any](p *parser, text string, f func(string) (T, error)) T {
+func parse[T any](p *documentParser, text string, f func(string) (T, error)) T {
 	v, err := f(text)
 	if err != nil && p.err == nil {
 		p.err = err
@@ -300,7 +300,7 @@ func parse[T any](p *parser, text string, f func(string) (T, error)) T {
 	return v
 }
 
-func parseAll[T any](p *parser, texts []string, f func(string) (T, error)) []T {
+func parseAll[T any](p *documentParser, texts []string, f func(string) (T, error)) []T {
 	var all []T
 	for _, t := range texts {
 		all = append(all, parse(p, t, f))

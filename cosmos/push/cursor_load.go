@@ -101,7 +101,7 @@ func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner
 		if err != nil {
 			return err
 		}
-		standing, err := doc.standing()
+		standing, err := doc.toStanding()
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (s *Store) Standing(ctx context.Context, id domain.CursorID) (domain.Standi
 	}
 	var standing domain.Standing
 	if err == nil {
-		standing, err = doc.standing()
+		standing, err = doc.toStanding()
 	}
 	return standing, c.Outcome("read cursor "+id.String(), err)
 }

@@ -82,7 +82,7 @@ func (s *Store) putCursor(ctx context.Context, c *client.Call, id domain.CursorI
 		etag, err := c.Put(ctx, s.cursors, doc.PartitionKey, cursorID, azcore.ETag(version), doc)
 		return repository.CursorVersion(etag), err
 	}
-	dead := seconds(repository.DeadLetterRetention)
+	dead := ceilSeconds(repository.DeadLetterRetention)
 	results, err := c.Batch(ctx, s.cursors, doc.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
 		putInBatch(b, cursorID, azcore.ETag(version), doc)
 		for i := range t.Create {

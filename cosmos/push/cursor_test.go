@@ -79,7 +79,7 @@ func TestACursorDocument_KeepsItsStanding(t *testing.T) {
 	var d cursorDoc
 	c := client.New(nil, client.Options{}).Begin("test")
 	require.NoError(t, c.Decode(client.Encode(makeCursorDoc(id, &want, "w")), id.String(), &d))
-	got, err := d.standing()
+	got, err := d.toStanding()
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 
@@ -89,7 +89,7 @@ func TestACursorDocument_KeepsItsStanding(t *testing.T) {
 	}
 	var r retryDoc
 	require.NoError(t, c.Decode(client.Encode(makeRetryDoc(id, &retry, 5)), id.String(), &r))
-	read, err := r.retry()
+	read, err := r.toRetry()
 	require.NoError(t, err)
 	require.Equal(t, retry, read)
 	require.EqualValues(t, 5, r.TTL)

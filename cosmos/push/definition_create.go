@@ -55,7 +55,7 @@ func (a *creation) try(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains(doc.Refused, reserved.refusal(owner)) {
+	if slices.Contains(doc.Refused, reserved.refusalText(owner)) {
 		return client.ErrStale
 	}
 	// The document was read before the reservation. If the reservation has been refused since,
@@ -83,7 +83,7 @@ func (a *creation) reserve(ctx context.Context, refused []string) (reservation, 
 		return reservation{}, err
 	}
 	i := slices.IndexFunc(owner.reservations, func(r reservation) bool { return r.id == a.wanted.ID })
-	if i >= 0 && !slices.Contains(refused, owner.reservations[i].refusal(a.wanted.Owner)) {
+	if i >= 0 && !slices.Contains(refused, owner.reservations[i].refusalText(a.wanted.Owner)) {
 		return owner.reservations[i], nil
 	}
 	made := reservation{a.wanted.ID, owner.Next}
@@ -91,7 +91,7 @@ func (a *creation) reserve(ctx context.Context, refused []string) (reservation, 
 		owner.reservations[i] = made
 	} else {
 		if len(owner.reservations) >= domain.MaxSubscriptions {
-			return made, a.reclaim(ctx, owner)
+			return made, a.reclaimID(ctx, owner)
 		}
 		owner.reservations = append(owner.reservations, made)
 	}
@@ -99,10 +99,10 @@ func (a *creation) reserve(ctx context.Context, refused []string) (reservation, 
 	return made, a.store.writeOwner(ctx, a.call, owner)
 }
 
-// reclaim frees the reservations of an owner that are not those of a subscription. It returns
+// reclaimID frees the reservations of an owner that are not those of a subscription. It returns
 // [client.ErrStale] if there may be room now, and an error that is
 // [repository.ErrSubscriptionLimit] if the list is full.
-func (a *creation) reclaim(ctx context.Context, owner *ownerDoc) error {
+func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 	s, c := a.store, a.call
 	docs, err := s.readDefinitions(ctx, c, owner.reservations)
 	if err != nil {
@@ -154,13 +154,13 @@ func (a *creation) reclaim(ctx context.Context, owner *ownerDoc) error {
 func (s *Store) refuse(ctx context.Context, c *client.Call, owner domain.ActorID, r reservation, doc *definitionDoc) error {
 	next := &definitionDoc{State: definitionRefused}
 	if doc != nil {
-		if slices.Contains(doc.Refused, r.refusal(owner)) {
+		if slices.Contains(doc.Refused, r.refusalText(owner)) {
 			return nil
 		}
 		next.Refused, next.Document, next.etag = doc.Refused, doc.Document, doc.etag
 	}
 	next.ID, next.PartitionKey, next.Kind, next.WriteID = definitionID, r.id.Cursor().String(), definitionDocument.Name, s.client.NewID()
-	next.Refused = append(slices.Clone(next.Refused), r.refusal(owner))
+	next.Refused = append(slices.Clone(next.Refused), r.refusalText(owner))
 	_, err := c.Put(ctx, s.cursors, next.PartitionKey, definitionID, next.etag, next)
 	if client.IsRefused(err) {
 		return client.ErrStale

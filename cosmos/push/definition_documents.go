@@ -89,7 +89,7 @@ func (d *definitionDoc) set(from *repository.Definition, writeID string) {
 }
 
 func (d *definitionDoc) definition() (*repository.Definition, error) {
-	var p parser
+	var p documentParser
 	found := &repository.Definition{
 		ID: parse(&p, strings.TrimPrefix(d.PartitionKey, "s|"), domain.ParseSubscriptionID),
 		Subscription: domain.Subscription{
@@ -147,8 +147,8 @@ type reservation struct {
 
 func (r reservation) String() string { return fmt.Sprintf("%s %d", r.id, r.number) }
 
-// refusal returns the text by which a refusal names the reservation of an owner.
-func (r reservation) refusal(owner domain.ActorID) string {
+// refusalText returns the text by which a refusal names the reservation of an owner.
+func (r reservation) refusalText(owner domain.ActorID) string {
 	return fmt.Sprintf("%s %d", owner, r.number)
 }
 

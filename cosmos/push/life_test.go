@@ -212,7 +212,7 @@ func (l *life) holds() {
 		return
 	}
 	require.NoError(l, err)
-	standing, err := doc.standing()
+	standing, err := doc.toStanding()
 	require.NoError(l, err)
 	n := standing.Counters
 	require.EqualValues(l, n.Triggered, n.Delivered+n.Errored+int64(standing.Outstanding()), "P2")

@@ -53,7 +53,7 @@ func (d *partyDoc) set(p *repository.Party, writeID string) {
 
 // party returns what d stores of a party of a list.
 func (d *partyDoc) party(list domain.PartyList) (*repository.Party, error) {
-	var p parser
+	var p documentParser
 	found := &repository.Party{
 		ID: parse(&p, d.ID, list.Parse), Label: d.Label, Token: d.Token, CallbackURL: d.CallbackURL,
 		Start:   repository.StreamEnd{Segment: d.StartSegment, Positions: parseAll(&p, d.StartAt, domain.ParsePosition)},

@@ -37,7 +37,7 @@ func (d *cursorDoc) setReplay(s *domain.Standing) {
 }
 
 // replay returns the replay that d stores, or nil.
-func (d *cursorDoc) replay(p *parser) *domain.Replay {
+func (d *cursorDoc) replay(p *documentParser) *domain.Replay {
 	if d.ReplayID == "" {
 		return nil
 	}
@@ -91,7 +91,7 @@ func makeReplayRequestDoc(r *domain.ReplayRequest) replayRequestDoc {
 	return d
 }
 
-func (d *replayRequestDoc) request(p *parser) domain.ReplayRequest {
+func (d *replayRequestDoc) request(p *documentParser) domain.ReplayRequest {
 	r := domain.ReplayRequest{ID: d.ID, Number: d.Number, Stop: d.Stop, Dequeue: d.Dequeue}
 	if d.Position != "" {
 		r.Delivery = &domain.ReplayDelivery{Position: parse(p, d.Position, domain.ParsePosition), Published: fromMicros(d.Published)}
@@ -115,7 +115,7 @@ func (d *entryDoc) requested() int {
 
 // requests returns the requests of d.
 func (d *entryDoc) requests() (domain.ReplayRequests, error) {
-	var p parser
+	var p documentParser
 	var all domain.ReplayRequests
 	for i := range d.Replays {
 		all = append(all, d.Replays[i].request(&p))

@@ -44,7 +44,7 @@ func (as *appenders) release(a *appender) {
 
 // newestHead returns the head that this process has written or read last, nil if it knows
 // none.
-func (as *appenders) newestHead(stream domain.StreamName) *head {
+func (as *appenders) newestHead(stream domain.StreamName) *streamHead {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	if a := as.of[stream]; a != nil {

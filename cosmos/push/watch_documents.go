@@ -40,7 +40,7 @@ func (d *watchDoc) set(w *repository.Watch, writeID string) {
 }
 
 func (d *watchDoc) watch() (*repository.Watch, error) {
-	var p parser
+	var p documentParser
 	w := &repository.Watch{
 		ID: parse(&p, d.ID, domain.ParseWatchID), Owner: parse(&p, d.Owner, domain.ParseActorID),
 		Resource: parse(&p, d.Resource, domain.ParseResourceKey), CallbackURL: d.CallbackURL, After: d.After,

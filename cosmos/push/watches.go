@@ -187,7 +187,7 @@ func (s *Store) noteEarlierDeletion(ctx context.Context, c *client.Call, id doma
 		if err != nil || doc.Retired {
 			return err
 		}
-		var p parser
+		var p documentParser
 		stream := parse(&p, doc.Stream, domain.ParseStreamName)
 		if p.err != nil {
 			return domain.Errorf(domain.Damaged, "cursor %s: %w", id, p.err)
