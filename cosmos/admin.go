@@ -64,7 +64,7 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 	if err := by.Check(); err != nil {
 		return err
 	}
-	c := r.begin(what)
+	c := r.beginCall(what)
 	id := r.client.NewID()
 	recorded := false
 	err := c.Retry(ctx, func() error {
@@ -117,7 +117,7 @@ func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id d
 			return nil, err
 		}
 		return &decision{group: doc.Group, bundle: doc, writes: []batchWrite{
-			patchInBatch(doc.ID, doc.closing(stateReleased, writeID, r.opts.Retention, r.opts.Clock())),
+			patchInBatch(doc.ID, doc.closePatch(stateReleased, writeID, r.opts.Retention, r.opts.Clock())),
 			replaceInBatch(g.ID, g.ETag, g.release(writeID).noteRetention(r.opts.Retention)),
 		}}, nil
 	})
@@ -131,7 +131,7 @@ func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id doma
 			return nil, err
 		}
 		return &decision{group: doc.Group, bundle: doc, writes: []batchWrite{
-			patchInBatch(doc.ID, doc.closing(stateSkipped, writeID, r.opts.Retention, r.opts.Clock())),
+			patchInBatch(doc.ID, doc.closePatch(stateSkipped, writeID, r.opts.Retention, r.opts.Clock())),
 			replaceInBatch(g.ID, g.ETag, g.advancePast(doc, writeID).noteRetention(r.opts.Retention)),
 		}}, nil
 	})
@@ -165,19 +165,19 @@ func (c *call) openOf(ctx context.Context, recipient domain.ActorID, id domain.B
 // another node, may raise one afterwards; so the gate remembers up to where no
 // pointer is to be believed.
 func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by repository.Order) (domain.Bundle, error) {
-	r.hints.wait(ctx, recipient)
+	r.hints.awaitHints(ctx, recipient)
 	var bundle domain.Bundle
 	err := r.carryOut(ctx, recipient, replayOrder, by, func(c *call, writeID string) (*decision, error) {
 		doc, g, err := c.lastOf(ctx, recipient, group)
 		if err != nil {
 			return nil, err
 		}
-		if bundle, err = doc.bundle(); err != nil {
+		if bundle, err = doc.toBundle(); err != nil {
 			return nil, err
 		}
 		// A crash after this write leaves a cabinet without the milestones of the bundle. Its
 		// drawers are kept longer.
-		if err := c.fence(ctx, recipient, doc); err != nil {
+		if err := c.fenceRemoval(ctx, recipient, doc); err != nil {
 			return nil, err
 		}
 		// A crash after this write leaves entries that are too low. The next Peek repairs them.
@@ -215,7 +215,7 @@ func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domai
 	doc := &bundleDoc{}
 	etag, err := c.Read(ctx, c.r.db.bundles, recipient.String(), g.Last, doc)
 	if client.IsNotFound(err) {
-		there, err := c.exists(ctx, c.r.db.bundles, recipient.String(), g.Last)
+		there, err := c.documentExists(ctx, c.r.db.bundles, recipient.String(), g.Last)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -242,9 +242,9 @@ func errNotRetained(doc *bundleDoc) error {
 	return domain.Errorf(domain.NotFound, "the events of bundle %s are not retained any more", doc.ID)
 }
 
-// fence forgets since when the drawers of a bundle are known to be acknowledged,
+// fenceRemoval forgets since when the drawers of a bundle are known to be acknowledged,
 // or fails with NotFound if they may be gone.
-func (c *call) fence(ctx context.Context, recipient domain.ActorID, doc *bundleDoc) error {
+func (c *call) fenceRemoval(ctx context.Context, recipient domain.ActorID, doc *bundleDoc) error {
 	h, err := c.readHead(ctx, recipient)
 	if err != nil {
 		return err
@@ -255,7 +255,7 @@ func (c *call) fence(ctx context.Context, recipient domain.ActorID, doc *bundleD
 		kept = make(map[cabinetName]retained)
 	}
 	t := kept[doc.Cabinet]
-	if h.floor(doc.Cabinet) > first {
+	if h.cabinetFloor(doc.Cabinet) > first {
 		return errNotRetained(doc)
 	}
 	t.Milestones = slices.DeleteFunc(slices.Clone(t.Milestones), func(m milestone) bool { return m.Below > first })
@@ -267,7 +267,7 @@ func (c *call) fence(ctx context.Context, recipient domain.ActorID, doc *bundleD
 // lowerEntries points at the events of a bundle again.
 func (c *call) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDoc) error {
 	key := catalogKey(b.Cabinet.Recipient, b.Cabinet.Origin)
-	var entries []entry
+	var entries []catalogEntry
 	for i, s := range doc.Ranges {
 		var d drawer
 		_, err := c.Read(ctx, c.r.db.cabinets, cabinetKey(b.Cabinet), s.Drawer, &d)
@@ -281,7 +281,7 @@ func (c *call) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDo
 		if i == 0 {
 			first = doc.First
 		}
-		entries = append(entries, entry{
+		entries = append(entries, catalogEntry{
 			ID: s.Drawer, PartitionKey: key, ContentType: b.Cabinet.ContentType.String(), Ordinal: s.Ordinal, NextSequence: first,
 		})
 	}
@@ -332,7 +332,7 @@ func (r *Repository) FreezeAll(ctx context.Context, by repository.Order) (n int,
 	const atOnce = 16
 	var freezing errgroup.Group
 	freezing.SetLimit(atOnce)
-	err = r.begin(freezeOrder).eachRecipient(ctx, func(recipient domain.ActorID) error {
+	err = r.beginCall(freezeOrder).eachRecipient(ctx, func(recipient domain.ActorID) error {
 		n++
 		freezing.Go(func() error { return r.Freeze(ctx, recipient, by) })
 		return ctx.Err()
@@ -344,7 +344,7 @@ func (r *Repository) FreezeAll(ctx context.Context, by repository.Order) (n int,
 // client.ErrStale if that read was stale.
 func (c *call) whyNoMailbox(ctx context.Context, recipient domain.ActorID) error {
 	if c.r.db.ReadsMayBeStale() {
-		switch there, err := c.exists(ctx, c.r.db.catalog, headKey(recipient), headID); {
+		switch there, err := c.documentExists(ctx, c.r.db.catalog, headKey(recipient), headID); {
 		case err != nil:
 			return err
 		case there:
@@ -356,7 +356,7 @@ func (c *call) whyNoMailbox(ctx context.Context, recipient domain.ActorID) error
 
 // Records implements repository.Operations.
 func (r *Repository) Records(ctx context.Context, recipient domain.ActorID, most int) ([]repository.Record, error) {
-	docs, err := client.All[recordDoc](ctx, r.begin("records").Query(r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
+	docs, err := client.All[recordDoc](ctx, r.beginCall("records").Query(r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
 		azcosmos.QueryParameter{Name: "@kind", Value: recordKind}))
 	if err != nil {
 		return nil, client.Classify("records of "+recipient.String(), err)
@@ -376,7 +376,7 @@ func (r *Repository) Records(ctx context.Context, recipient domain.ActorID, most
 			}
 		}
 		if d.Lost != nil {
-			if record.Lost, err = d.Lost.loss(recipient); err != nil {
+			if record.Lost, err = d.Lost.toLoss(recipient); err != nil {
 				return nil, domain.Errorf(domain.Damaged, "record %s: %w", d.ID, err)
 			}
 		}

@@ -239,10 +239,10 @@ func TestABundleWithoutEventsIsDamage(t *testing.T) {
 	s.save(node, 0, repositorytest.Events(1, s.actor))
 	b := s.asks(node)
 	doc := &bundleDoc{}
-	etag, err := node.begin("test").Read(t.Context(), node.db.bundles, s.actor.String(), b.ID.String(), doc)
+	etag, err := node.beginCall("test").Read(t.Context(), node.db.bundles, s.actor.String(), b.ID.String(), doc)
 	require.NoError(t, err)
 	doc.Ranges = nil
-	_, err = node.begin("test").Put(t.Context(), node.db.bundles, s.actor.String(), b.ID.String(), etag, doc)
+	_, err = node.beginCall("test").Put(t.Context(), node.db.bundles, s.actor.String(), b.ID.String(), etag, doc)
 	require.NoError(t, err)
 	_, err = node.NextUnacknowledged(t.Context(), s.actor, allGroups)
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)

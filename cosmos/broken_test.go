@@ -388,7 +388,7 @@ var brokenOperations = []broken{
 		},
 		then: func(s *breakage) {
 			gates := make(map[domain.Group]*gate)
-			s.must(s.node(s.opts, false).begin("test").readGates(context.Background(), s.actor, allGroups, gates))
+			s.must(s.node(s.opts, false).beginCall("test").readGates(context.Background(), s.actor, allGroups, gates))
 			for _, g := range gates {
 				assert.NotZero(s, g.ETag)
 				assert.Empty(s, g.DequeueRequests)
@@ -534,7 +534,7 @@ func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool
 	sweeper := s.node(Options{DrawerCapacity: s.opts.DrawerCapacity, Exclusive: true, Retention: 1}, false)
 	_, err = sweeper.Sweep(context.Background())
 	require.NoError(t, err, "call %d", n)
-	left, err := client.All[drawer](context.Background(), sweeper.begin("test").QueryAllPartitions(sweeper.db.cabinets, "", "SELECT * FROM c"))
+	left, err := client.All[drawer](context.Background(), sweeper.beginCall("test").QueryAllPartitions(sweeper.db.cabinets, "", "SELECT * FROM c"))
 	require.NoError(t, err, "call %d", n)
 	require.Empty(t, left, "call %d: all is acknowledged, so all goes", n)
 	return happened

@@ -84,11 +84,11 @@ type slotRange struct {
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// bundle returns what the rules know of a bundle.
-func (d *bundleDoc) bundle() (domain.Bundle, error) {
+// toBundle returns what the rules know of a bundle.
+func (d *bundleDoc) toBundle() (domain.Bundle, error) {
 	b := domain.Bundle{
 		Count: d.Count, Weight: d.Weight, First: d.First, Last: d.Last,
-		Content: domain.ContentMode(d.Content), Format: domain.Format(d.Format), Version: d.Version, Opened: d.Opened, Peeked: d.Peeked.span(),
+		Content: domain.ContentMode(d.Content), Format: domain.Format(d.Format), Version: d.Version, Opened: d.Opened, Peeked: d.Peeked.decodeSpan(),
 		List: d.List, Object: d.Object, Gone: d.Gone,
 	}
 	if t := d.Trouble; t != nil {
@@ -166,7 +166,7 @@ const ifOpen = "c.state = '" + stateOpen + "'"
 // ifUnwatched is the condition of a patch that the bundle is not watched.
 const ifUnwatched = "(NOT IS_DEFINED(c.watched))"
 
-// closing returns the patch that closes d, with another state than open. Cosmos deletes the
+// closePatch returns the patch that closes d, with another state than open. Cosmos deletes the
 // bundle when the retention has passed since. If it is watched, a sweep removes it instead, which
 // leaves a notice; see retention_watched.go.
 //
@@ -176,7 +176,7 @@ const ifUnwatched = "(NOT IS_DEFINED(c.watched))"
 // depend on what it is. The condition is not on the etag, because a Peek that proves that the
 // bundle is open changes the etag at any time; see proveOpen. A bundle that was not watched when d
 // was read must not be watched now: its watch would not be notified.
-func (d *bundleDoc) closing(state, writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
+func (d *bundleDoc) closePatch(state, writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
 	conditions := []string{ifOpen, "c.operation = '" + d.WriteID + "'"}
 	if !d.Watched {
 		conditions = append(conditions, ifUnwatched)
@@ -190,9 +190,9 @@ func (d *bundleDoc) closing(state, writeID string, retention time.Duration, now 
 	return ops
 }
 
-// dequeuing is closing for a Dequeue, which is a change of which watches are notified.
-func (d *bundleDoc) dequeuing(writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
-	ops := d.closing(stateDequeued, writeID, retention, now)
+// dequeuePatch is closing for a Dequeue, which is a change of which watches are notified.
+func (d *bundleDoc) dequeuePatch(writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
+	ops := d.closePatch(stateDequeued, writeID, retention, now)
 	if d.Watched {
 		ops.AppendSet("/changes", d.Changes+1)
 	}

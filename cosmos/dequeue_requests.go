@@ -44,7 +44,7 @@ func (r *Repository) WithdrawDequeues(ctx context.Context, recipient domain.Acto
 // changeDequeueRequests stores what change returns for each gate of recipient. change only adds
 // or only removes, so a gate whose requests would keep their number stays as it is.
 func (r *Repository) changeDequeueRequests(ctx context.Context, what string, recipient domain.ActorID, change func(*gate) ([]string, error)) error {
-	c := r.begin(what)
+	c := r.beginCall(what)
 	writeID := r.client.NewID()
 	err := c.Retry(ctx, func() error {
 		gates := make(map[domain.Group]*gate)

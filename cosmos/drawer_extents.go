@@ -30,7 +30,7 @@ func (e extent) slotBehind(at position) int {
 	return 0
 }
 
-// extents returns, dense and in order from ordinal from on, what may be trusted
+// readExtents returns, dense and in order from ordinal from on, what may be trusted
 // of the drawers of a cabinet of which a head says last. It stops at the first
 // drawer that a stale read does not show, and after most drawers that hold
 // events if most is not 0.
@@ -40,7 +40,7 @@ func (e extent) slotBehind(at position) int {
 // have no document yet. Of one with a smaller ordinal all
 // that it holds, once it is sealed; one that is seen unsealed is sealed here. A
 // count proves nothing: it may belong to a Save that is still to be undone.
-func (c *call) extents(ctx context.Context, cabinet domain.CabinetKey, last received, from, most int) ([]extent, error) {
+func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last received, from, most int) ([]extent, error) {
 	var found []extent
 	until := last.Ordinal + 1 // of the drawers that are looked up
 	if last.Drawer != "" {
@@ -70,7 +70,7 @@ func (c received) hasLeft(ordinal int) bool {
 func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last received, from int, at position) ([]extent, error) {
 	var found []extent
 	if !c.uncached.Load() {
-		found = c.r.known.sealed(cabinet, from)
+		found = c.r.known.sealedExtents(cabinet, from)
 	}
 	if n := len(found); n > 0 && !last.hasLeft(found[n-1].ordinal) { // an old head, or a store that has lost writes
 		found = nil
@@ -87,7 +87,7 @@ func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last
 	if waiting >= drawersPerBundle {
 		return found, nil
 	}
-	found, err := c.extents(ctx, cabinet, last, from, drawersPerBundle+1)
+	found, err := c.readExtents(ctx, cabinet, last, from, drawersPerBundle+1)
 	if err == nil {
 		c.r.known.sawSealed(cabinet, found)
 	}
@@ -140,7 +140,7 @@ func (c *call) extentOf(ctx context.Context, key string, d *drawer) (extent, err
 	if !d.Sealed {
 		// A crash after this write leaves the drawer sealed. It is not the drawer that the head
 		// names, so no later Save fills it.
-		truth, err := c.seal(ctx, key, d.ID)
+		truth, err := c.sealDrawer(ctx, key, d.ID)
 		if client.IsRefused(err) {
 			return e, client.ErrStale
 		}
@@ -190,14 +190,14 @@ func (d *drawerReader) pagesEnd() int {
 	return min(d.slots.To, d.tail.paged)
 }
 
-// done reports that the whole run has been read.
-func (d *drawerReader) done() bool { return d.at >= d.slots.To }
+// isDone reports that the whole run has been read.
+func (d *drawerReader) isDone() bool { return d.at >= d.slots.To }
 
-// next returns the next events, at least one. Slots that are missing because a
+// readNext returns the next events, at least one. Slots that are missing because a
 // read was stale are client.ErrNotYetVisible; if they are missing for long, to a patient
 // reader, they are gone.
-func (d *drawerReader) next(ctx context.Context) ([]storedEvent, error) {
-	if d.done() { // as a bundle may say that somebody has damaged
+func (d *drawerReader) readNext(ctx context.Context) ([]storedEvent, error) {
+	if d.isDone() { // as a bundle may say that somebody has damaged
 		return nil, domain.Errorf(domain.Damaged, "of drawer %s the slots %d to %d are to be read, which are none", d.slots.Drawer, d.slots.From, d.slots.To)
 	}
 	for missing := 1; ; missing++ {
@@ -218,7 +218,7 @@ func (d *drawerReader) next(ctx context.Context) ([]storedEvent, error) {
 // resultPage returns the events of the next result page that has any.
 func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 	if d.at >= d.pagesEnd() {
-		events := d.tail.slots(d.at, d.slots.To)
+		events := d.tail.slotEvents(d.at, d.slots.To)
 		d.at = d.slots.To
 		return events, nil
 	}
@@ -236,7 +236,7 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 			return nil, err
 		}
 		d.size *= 2
-		pages, most, err := d.pages(items)
+		pages, most, err := d.decodePages(items)
 		if err != nil {
 			return nil, err
 		}
@@ -257,7 +257,7 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 				d.saves.add(d.slots.Ordinal, p)
 			}
 			at, n := d.at, len(events)
-			err := p.decode(d.cabinet, func(slot int, e *storedEvent) bool {
+			err := p.decodeEvents(d.cabinet, func(slot int, e *storedEvent) bool {
 				if slot == d.at && slot < d.pagesEnd() {
 					events = append(events, *e)
 					d.at++
@@ -280,10 +280,10 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 	return events, nil
 }
 
-// pages decodes what a query has found, and says how many events that is at most
+// decodePages decodes what a query has found, and says how many events that is at most
 // which are still to be read.
-func (d *drawerReader) pages(items [][]byte) (pages []page, most int, err error) {
-	pages = make([]page, len(items))
+func (d *drawerReader) decodePages(items [][]byte) (pages []drawerPage, most int, err error) {
+	pages = make([]drawerPage, len(items))
 	for i, item := range items {
 		if err := d.call.Decode(item, d.slots.Drawer, &pages[i]); err != nil {
 			if i > 0 && domain.KindOf(err) == domain.Damaged {
@@ -292,7 +292,7 @@ func (d *drawerReader) pages(items [][]byte) (pages []page, most int, err error)
 			}
 			return nil, 0, err
 		}
-		most += max(0, min(pages[i].Until-pages[i].Slot, pages[i].most()))
+		most += max(0, min(pages[i].Until-pages[i].Slot, pages[i].maxEvents()))
 	}
 	return pages, min(most, d.pagesEnd()-d.at), nil
 }

@@ -142,7 +142,7 @@ func (tc *traffic) run(t *testing.T, pessimistic bool) *entryMeter {
 	}
 	node.Settle(t.Context(), actor)
 	for range 3 {
-		_, err := node.begin("sweep").sweepRecipient(t.Context(), actor)
+		_, err := node.beginCall("sweep").sweepRecipient(t.Context(), actor)
 		require.NoError(t, err)
 		now = now.Add(9 * day)
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics count what the repository repairs and removes; package client counts the
+// repairMetrics count what the repository repairs and removes; package client counts the
 // requests.
-type metrics struct {
+type repairMetrics struct {
 	repairs *prometheus.CounterVec
 	dropped prometheus.Counter
 	swept   *prometheus.CounterVec
@@ -37,8 +37,8 @@ const (
 )
 
 // newMetrics returns metrics in which each counter has all its series from the start.
-func newMetrics(reg prometheus.Registerer) *metrics {
-	m := &metrics{
+func newMetrics(reg prometheus.Registerer) *repairMetrics {
+	m := &repairMetrics{
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_repairs_total",
 			Help: "Repairs of what a request found: rollback (of another writer's intent), seal, pointer, raise (of a head above a gate in front of it).",
@@ -85,6 +85,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 }
 
 // noteSweep keeps when a sweep began.
-func (m *metrics) noteSweep(began time.Time) {
+func (m *repairMetrics) noteSweep(began time.Time) {
 	m.lastSweep.WithLabelValues().Set(float64(began.UnixMilli()) / 1000)
 }

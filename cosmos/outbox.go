@@ -38,7 +38,7 @@ const noticesAtOnce = 100
 // the pages before it have brought. A notice that was delivered meanwhile may come
 // once more.
 func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error) {
-	c := r.begin("notices")
+	c := r.beginCall("notices")
 	var notices []domain.Notice
 	for after := ""; ; {
 		some, err := client.All[noticeDoc](ctx, c.Query(r.db.bundles, recipient.String(),
@@ -48,7 +48,7 @@ func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]d
 			return nil, client.Classify("notices of "+recipient.String(), err)
 		}
 		for _, d := range some {
-			n, err := d.notice()
+			n, err := d.toNotice()
 			if err != nil {
 				return nil, err
 			}
@@ -64,7 +64,7 @@ func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]d
 
 // Delivered implements repository.Outbox.
 func (r *Repository) Delivered(ctx context.Context, n domain.Notice) error {
-	c := r.begin("delivered")
+	c := r.beginCall("delivered")
 	// A crash before this write leaves the notice. It is delivered again.
 	err := c.Discard(ctx, r.db.bundles, n.Recipient.String(), idOfNotice(&n))
 	return c.Outcome("take the notice of bundle "+n.Bundle.String()+" out of the outbox", err)
@@ -78,17 +78,17 @@ const waitingPages = 10
 // others. The kind of a document is indexed: where nothing waits, nothing is read.
 func (r *Repository) Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error) {
 	from := r.waitingFrom.Swap(nil)
-	waiting, strays, err := r.waiting(ctx, before, most, from)
+	waiting, strays, err := r.findWaiting(ctx, before, most, from)
 	if from != nil && (len(waiting) == 0 || err != nil) {
-		waiting, strays, err = r.waiting(ctx, before, most, nil)
+		waiting, strays, err = r.findWaiting(ctx, before, most, nil)
 	}
 	return waiting, client.Classify("look for notices that wait", errors.Join(err, strays))
 }
 
-// waiting also returns notices in a partition of no recipient, as an error. The other
+// findWaiting also returns notices in a partition of no recipient, as an error. The other
 // notices are delivered all the same.
-func (r *Repository) waiting(ctx context.Context, before time.Time, most int, from *string) (waiting []domain.ActorID, strays, err error) {
-	q := r.begin("waiting").QueryAllPartitions(r.db.bundles, noticeKind,
+func (r *Repository) findWaiting(ctx context.Context, before time.Time, most int, from *string) (waiting []domain.ActorID, strays, err error) {
+	q := r.beginCall("waiting").QueryAllPartitions(r.db.bundles, noticeKind,
 		"SELECT c.recipient FROM c WHERE c.kind = @kind AND (c.since < @before OR c.since > @ahead)",
 		azcosmos.QueryParameter{Name: "@kind", Value: noticeKind},
 		azcosmos.QueryParameter{Name: "@before", Value: millisOf(before)},

@@ -39,11 +39,11 @@ func (s *trust) next(node *Repository) domain.EventID {
 }
 
 // entries returns what the catalog says of an origin.
-func (s *trust) entries(node *Repository, origin domain.Origin) []entry {
+func (s *trust) entries(node *Repository, origin domain.Origin) []catalogEntry {
 	s.Helper()
-	found, err := client.All[entry](context.Background(), node.begin("test").Query(node.db.catalog, catalogKey(s.actor, origin), "SELECT * FROM c"))
+	found, err := client.All[catalogEntry](context.Background(), node.beginCall("test").Query(node.db.catalog, catalogKey(s.actor, origin), "SELECT * FROM c"))
 	require.NoError(s, err)
-	var entries []entry
+	var entries []catalogEntry
 	for _, e := range found {
 		entries = append(entries, *e)
 	}

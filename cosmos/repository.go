@@ -71,10 +71,10 @@ type Repository struct {
 	content repository.Content
 	opts    Options
 	owner   string // this process, in the intents that it writes
-	metrics *metrics
+	metrics *repairMetrics
 	writers *writers
 	hints   *hints
-	known   *known
+	known   *recipientCache
 	newer   *client.NewerFormats
 	inFront *alarm
 

@@ -91,11 +91,11 @@ func (t retained) isDue(now time.Time, grace time.Duration) bool {
 	return n == 0 || now.UnixMilli()-t.Milestones[n-1].At >= (grace/milestonesPerGrace).Milliseconds()
 }
 
-// advanced returns t as it is to be at now, when the head says last and the gate
+// advanceTo returns t as it is to be at now, when the head says last and the gate
 // at of the cabinet: with a milestone for what is acknowledged, and with its floor
 // raised to the milestones that are older than grace. An old gate makes things stay
 // longer, and nothing worse.
-func (t retained) advanced(last received, at position, now time.Time, grace time.Duration) retained {
+func (t retained) advanceTo(last received, at position, now time.Time, grace time.Duration) retained {
 	below := acknowledgedBelow(last, at)
 	next := retained{Floor: max(t.Floor, 1), Cleared: t.Cleared, Closed: t.Closed, Unknown: t.Unknown}
 	latest := next.Floor
@@ -127,21 +127,21 @@ func (t retained) advanced(last received, at position, now time.Time, grace time
 	return next
 }
 
-// same reports whether t and u say the same.
-func (t retained) same(u retained) bool {
+// isEqual reports whether t and u say the same.
+func (t retained) isEqual(u retained) bool {
 	if max(t.Floor, 1) != max(u.Floor, 1) || max(t.Cleared, 1) != max(u.Cleared, 1) || t.Closed != u.Closed || len(t.Milestones) != len(u.Milestones) {
 		return false
 	}
 	for i := range t.Milestones {
-		if !t.Milestones[i].same(u.Milestones[i]) {
+		if !t.Milestones[i].isEqual(u.Milestones[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// same reports whether m and o say the same, apart from what this version does not know.
-func (m milestone) same(o milestone) bool {
+// isEqual reports whether m and o say the same, apart from what this version does not know.
+func (m milestone) isEqual(o milestone) bool {
 	return m.Below == o.Below && m.Filled == o.Filled && m.At == o.At
 }
 
@@ -179,7 +179,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		if err != nil {
 			return nil, err
 		}
-		before, at := h.retained(name), gates[group].position(name, last)
+		before, at := h.cabinetRetention(name), gates[group].positionIn(name, last)
 		if mayRemove && before.isGone(last) && !gates[group].Frozen && !h.isFilling(name) {
 			p.removed = append(p.removed, name)
 			p.fresh = true
@@ -194,7 +194,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 			p.closed = append(p.closed, name)
 			p.fresh = true
 		}
-		next := before.advanced(last, at, now, grace)
+		next := before.advanceTo(last, at, now, grace)
 		if next.Floor > last.Ordinal && last.Drawer != "" {
 			if mayClose && before.Closed == "" { // the gate is in front of the head: age has not closed the drawer
 				next.Closed = last.Drawer
@@ -206,7 +206,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		if next.Floor > max(before.Floor, 1) {
 			p.raised[group] = true
 		}
-		if !next.same(before) {
+		if !next.isEqual(before) {
 			p.fresh = true
 		}
 		if next.Floor > 1 || len(next.Milestones) > 0 || len(next.Unknown) > 0 {

@@ -85,7 +85,7 @@ func (c *call) removeWatched(ctx context.Context, recipient domain.ActorID) (rem
 			d := &dueBundle{}
 			isRemoved := false
 			if err = q.Decode(item, d); err == nil {
-				isRemoved, err = c.renew().removeBundle(ctx, d, now) // with a budget of its own
+				isRemoved, err = c.renewCall().removeBundle(ctx, d, now) // with a budget of its own
 			}
 			if isRemoved {
 				removed++

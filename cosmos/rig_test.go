@@ -125,11 +125,11 @@ func sweepOf(node *Repository) func(context.Context, domain.ActorID) error {
 // losePages deletes the pages of a cabinet that begin with a number from first to last.
 func losePages(t testing.TB, node *Repository, cabinet domain.CabinetKey, first, last domain.Sequence) {
 	t.Helper()
-	c, ctx := node.begin("test"), context.Background()
+	c, ctx := node.beginCall("test"), context.Background()
 	drawers, err := client.All[drawer](ctx, c.Query(node.db.cabinets, cabinetKey(cabinet), "SELECT * FROM c WHERE c.ordinal > 0 ORDER BY c.ordinal"))
 	require.NoError(t, err)
 	for _, d := range drawers {
-		pages, err := client.All[page](ctx, c.Query(node.db.cabinets, d.ID, "SELECT * FROM c WHERE c.until > 0 ORDER BY c.until"))
+		pages, err := client.All[drawerPage](ctx, c.Query(node.db.cabinets, d.ID, "SELECT * FROM c WHERE c.until > 0 ORDER BY c.until"))
 		require.NoError(t, err)
 		for _, p := range pages {
 			if first <= p.FirstSequence && p.FirstSequence <= last {

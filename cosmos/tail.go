@@ -123,8 +123,10 @@ func (h *head) validateTails() error {
 	return nil
 }
 
-// slots returns the events of slots from to until, which are all in t.
-func (t *tail) slots(from, until int) []storedEvent { return t.events[from-t.paged : until-t.paged] }
+// slotEvents returns the events of slots from to until, which are all in t.
+func (t *tail) slotEvents(from, until int) []storedEvent {
+	return t.events[from-t.paged : until-t.paged]
+}
 
 // weight returns the sum of the weights of events.
 func weightOf(events []storedEvent) domain.Weight {

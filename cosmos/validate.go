@@ -48,8 +48,8 @@ func (h *head) Validate() error {
 	}
 	if h.Intent != nil {
 		for i := range h.Intent.Parts {
-			if p := &h.Intent.Parts[i]; p.Count < 0 || !isName(p.Drawer) || !areSlots(p.Slot, p.end()) ||
-				p.Ordinal < 0 || p.Ordinal > h.cabinet(p.Cabinet).Ordinal+len(h.Intent.Parts) { // each new drawer has the next ordinal
+			if p := &h.Intent.Parts[i]; p.Count < 0 || !isName(p.Drawer) || !areSlots(p.Slot, p.endSlot()) ||
+				p.Ordinal < 0 || p.Ordinal > h.cabinetState(p.Cabinet).Ordinal+len(h.Intent.Parts) { // each new drawer has the next ordinal
 				return fmt.Errorf("its intent is to fill %d slots from %d on, of drawer %d", p.Count, p.Slot, p.Ordinal)
 			}
 		}

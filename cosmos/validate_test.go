@@ -35,7 +35,7 @@ func TestANumberThatCannotBeIsDamageAndTakesNoMemory(t *testing.T) {
 			d.patches(d.node.db.catalog, d.actor.String(), headID, "/cabinets/"+nameOf(d.main)+"/fill", huge)
 		},
 		"an intent of many slots": func(d *damaged) {
-			d.patches(d.node.db.catalog, d.actor.String(), headID, "/intent", intent{ID: "x", Parts: []part{{Count: huge}}})
+			d.patches(d.node.db.catalog, d.actor.String(), headID, "/intent", intent{ID: "x", Parts: []drawerPart{{Count: huge}}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
