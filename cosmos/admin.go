@@ -163,7 +163,7 @@ func (c *call) openOf(ctx context.Context, recipient domain.ActorID, id domain.B
 // gate moves: one that is too low heals on sight. But a Save that still sees the
 // position of the drawer behind what waits again, or the hints of a Dequeue on
 // another node, may raise one afterwards; so the gate remembers up to where no
-// pointer is to be believed.
+// pointer may be used.
 func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by repository.Order) (domain.Bundle, error) {
 	r.hints.awaitHints(ctx, recipient)
 	var bundle domain.Bundle
@@ -355,7 +355,7 @@ func (c *call) whyNoMailbox(ctx context.Context, recipient domain.ActorID) error
 }
 
 // Records implements repository.Operations.
-func (r *Repository) Records(ctx context.Context, recipient domain.ActorID, most int) ([]repository.Record, error) {
+func (r *Repository) Records(ctx context.Context, recipient domain.ActorID, limit int) ([]repository.Record, error) {
 	docs, err := client.All[recordDoc](ctx, r.beginCall("records").Query(r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
 		azcosmos.QueryParameter{Name: "@kind", Value: recordKind}))
 	if err != nil {
@@ -363,7 +363,7 @@ func (r *Repository) Records(ctx context.Context, recipient domain.ActorID, most
 	}
 	slices.SortStableFunc(docs, func(a, b *recordDoc) int { return b.When.Compare(a.When) })
 	var records []repository.Record
-	for _, d := range docs[:min(len(docs), most)] {
+	for _, d := range docs[:min(len(docs), limit)] {
 		record := repository.Record{
 			Order: repository.Order{Who: d.Who, Why: d.Why}, What: d.What, When: d.When, Events: d.Events,
 		}

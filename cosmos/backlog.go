@@ -55,7 +55,7 @@ type mark [2]int64 // its number in the cabinet, counted from 1, and its time in
 const (
 	maxMarks = 16
 	minMarks = 2
-	allMarks = 256 // of one head, while it has no more than 128 cabinets
+	allMarks = 256 // of one head, while it has up to 128 cabinets
 )
 
 func marksOf(cabinets int) int { return max(minMarks, min(maxMarks, allMarks/max(cabinets, 1))) }

@@ -61,7 +61,7 @@ func TestTheTimesOfTheLastFewSavesAreExact(t *testing.T) {
 	}
 }
 
-// A Save every ten seconds for three days, none of which was acknowledged.
+// A Save every ten seconds for three days, all unacknowledged.
 func TestMarksOfManySavesAreSpacedByAge(t *testing.T) {
 	var c received
 	const saves = 3 * 24 * 360
@@ -163,7 +163,7 @@ func TestTheAgeIsExactWhereLittleWaitsAndWhereMuchDoes(t *testing.T) {
 	for range 100 { // much: far more Saves than there are marks
 		save(1)
 	}
-	peeked := peek() // the first: of what lies far behind it, only marks tell
+	peeked := peek() // the first: only marks give the age of what lies far behind it
 	for i := 1; i < 100; i++ {
 		closed, err := node.Acknowledge(ctx, s.actor, peeked.ID)
 		require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestTheAgeIsExactWhereLittleWaitsAndWhereMuchDoes(t *testing.T) {
 	require.Equal(t, domain.Backlog{Events: 1, Oldest: h.now}, peek().Behind, "after a week of nothing")
 }
 
-// A Dequeue reads no head. A node that has none in mind tells what waited when the
+// A Dequeue reads no head. A node that remembers none reports what waited when the
 // bundle was opened.
 func TestADequeueOnANodeThatKnowsNothingTellsWhatWaitedThen(t *testing.T) {
 	for _, groups := range [][]domain.Group{allGroups, {repositorytest.TimeSeries}} {

@@ -51,7 +51,7 @@ func (m *meter) count(work func()) {
 	m.requests += m.engine.Requests() - requests
 }
 
-// report says what an operation about so many events cost.
+// report reports the cost of an operation on a number of events.
 func (m *meter) report(events int) {
 	m.ReportMetric(m.units/float64(m.ops), "RU/op")
 	m.ReportMetric(float64(m.requests)/float64(m.ops), "requests/op")

@@ -22,15 +22,15 @@ import (
 )
 
 // The breakage test breaks every call of an operation once, in every way, lets the
-// caller try again as a caller would, and then looks at all that is stored and
-// at all that is delivered.
+// caller try again as a caller would, and then checks everything that is stored
+// and delivered.
 
 // A broken operation acts on a node; it is repeated until it succeeds.
 type broken struct {
 	name      string
 	prepare   func(s *breakage) // with an unbroken line
 	act       func(s *breakage, node *Repository) error
-	then      func(s *breakage) // looks at what has come of it, with an unbroken line
+	then      func(s *breakage) // checks the result, with an unbroken line
 	rollbacks bool              // it finds something to roll back
 }
 

@@ -27,18 +27,18 @@ import (
 // CheckOptions say what a Check looks at.
 type CheckOptions struct {
 	Recipient domain.ActorID // only this one; zero: all
-	Repair    bool           // mend the hints, undo unfinished intents, and flush tails if the node writes none; no event changes
-	Resume    string         // go on where a Check was that reported this; "" from the start
+	Repair    bool           // repair the hints, roll back unfinished intents, and flush tails if the node writes none; no event changes
+	Resume    string         // continue where a Check was that reported this; "" from the start
 	Memory    int            // bytes for the ids of one recipient; default 64 MB. If they do not fit, the events are read more than once
 
-	// Progress, if given, is told every now and then how far the Check is. What it
+	// Progress, if given, is called now and then with the progress of the Check. What it
 	// is given is a copy of its own.
 	Progress func(repository.CheckReport)
 }
 
 const maxFindings = 10_000
 
-// A finding is a Finding and its repair, nil if there is none.
+// A finding is a Finding and its repair, nil if it cannot be repaired.
 type finding struct {
 	repository.Finding
 	mend func(context.Context, *call) error
@@ -85,7 +85,7 @@ var repairedKinds = []string{
 // seen by then is in the report.
 //
 // What a head states is there for good until it is removed by the sweep, so it
-// can be checked while Saves go on. Hints follow the truth a little later; so
+// can be checked during Saves. Hints follow the truth a little later; so
 // what looks wrong is looked at again, and only what stays wrong while nothing
 // else moves is a finding.
 func (r *Repository) Check(ctx context.Context, opts CheckOptions) (repository.CheckReport, error) {
@@ -152,7 +152,7 @@ func (c *mailboxChecker) run(ctx context.Context) error {
 	return c.checkAbandonedIntents(ctx, true)
 }
 
-// A checkpoint is where another check can go on.
+// A checkpoint is where another check can continue.
 type checkpoint struct {
 	Continuation string            `json:"continuation"`
 	Intents      map[string]string `json:"intents,omitempty"` // by recipient: those to be looked at again
@@ -400,7 +400,7 @@ func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) e
 // patienceWithIntents is how long an intent is that of a Save under way, at least.
 const patienceWithIntents = lease << 1
 
-// checkHints judges the hints of a recipient whose damage has been told.
+// checkHints judges the hints of a recipient whose damage has been reported.
 func (c *mailboxChecker) checkHints(ctx context.Context, recipient domain.ActorID) error {
 	_, confirmed, err := c.judgeRecipient(ctx, recipient)
 	if isOfMailbox(err) {

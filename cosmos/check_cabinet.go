@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A scan reads a whole cabinet and holds it to the head and the gate.
+// A scan reads a whole cabinet and compares it with the head and the gate.
 type scan struct {
 	l       *recipientCheck
 	name    cabinetName
@@ -39,7 +39,7 @@ type drawerSeen struct {
 	events  int // read
 	first   domain.Sequence
 	last    domain.Sequence
-	next    domain.Sequence // of the first that is not acknowledged, 0 if there is none
+	next    domain.Sequence // of the first that is not acknowledged, 0 if all are
 	waiting int64           // not acknowledged
 	bundled int64           // of them, not behind the open bundle
 }
@@ -168,7 +168,7 @@ func (s *scan) checkFront() {
 	}, "the head says that the first event that waits has number %d, and it has %d", stated, s.seen[at].next)
 }
 
-// checkTotals holds what was read of all drawers to the head and the gate.
+// checkTotals compares what was read of all drawers with the head and the gate.
 func (s *scan) checkTotals() {
 	var last domain.Sequence
 	var waiting, bundled int64

@@ -14,7 +14,7 @@ func (l *recipientCheck) readNotices(ctx context.Context) ([]*noticeDoc, error) 
 		"SELECT * FROM c WHERE c.kind = @kind", azcosmos.QueryParameter{Name: "@kind", Value: noticeKind}))
 }
 
-// checkOutbox holds notices to the gates, whose generations are their numbers, and to the
+// checkOutbox compares notices with the gates, whose generations are their numbers, and with the
 // bundles that are open: a notice says that a bundle was closed, so only a Replay
 // behind it can have opened that again. That its bundle is not there is no finding,
 // for a notice stays however long it cannot be delivered.

@@ -42,15 +42,15 @@ type recipientCheck struct {
 	reading  chan struct{} // bounds how many drawers are read at once
 }
 
-// A spot is what tells findings of one recipient apart.
+// A spot distinguishes the findings of one recipient.
 type spot struct{ kind, where string }
 
 func newLook(c *mailboxChecker, recipient domain.ActorID) *recipientCheck {
 	return &recipientCheck{c: c, recipient: recipient, at: make(map[spot]bool), reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// addFinding notes a finding. One without mend is damage. Where it is must tell it from
-// what looks the same a moment later, for only what is found twice counts: the
+// addFinding notes a finding. One without mend is damage. Its place must distinguish it from
+// what looks the same a moment later, because only what is found twice counts: the
 // gate's bundle, say, and not just the gate, which has another one open by then.
 // Of several in one place the first is enough, and so are maxFindings in all: one
 // wrong number may put a million events in the wrong.
@@ -79,7 +79,7 @@ func (l *recipientCheck) agreesWith(other *recipientCheck) bool {
 	return other != nil && !l.moved && !other.moved && len(l.findings) == len(other.findings) && len(l.confirmedBy(other)) == len(l.findings)
 }
 
-// mayBeOld reports whether l has found damage that may be nothing but a part of the
+// mayBeOld reports whether l has found damage that may only be a part of the
 // store that is behind the others, for some seconds. Then no look is too many, and
 // all must have found it.
 func (l *recipientCheck) mayBeOld() bool {
@@ -245,7 +245,7 @@ func (l *recipientCheck) readAgain(ctx context.Context, scans map[cabinetName]*s
 	return g.Wait()
 }
 
-// checkCabinets looks at all cabinets.
+// checkCabinets checks every cabinet.
 func (l *recipientCheck) checkCabinets(ctx context.Context, bundles map[cabinetName]*bundleDoc) (map[cabinetName]*scan, error) {
 	scans := make(map[cabinetName]*scan, len(l.h.Cabinets))
 	for name, last := range l.h.Cabinets {
@@ -271,7 +271,7 @@ func (l *recipientCheck) checkCabinets(ctx context.Context, bundles map[cabinetN
 	return scans, g.Wait()
 }
 
-// checkCatalog holds the entries to what the drawers hold.
+// checkCatalog compares the entries with the drawers.
 func (l *recipientCheck) checkCatalog(ctx context.Context, scans map[cabinetName]*scan) error {
 	origins := make(map[domain.Origin]bool)
 	for _, s := range scans {
@@ -303,7 +303,7 @@ func (l *recipientCheck) checkCatalog(ctx context.Context, scans map[cabinetName
 	return nil
 }
 
-// checkEntries holds the entries of one cabinet to what was seen there.
+// checkEntries compares the entries of one cabinet with what was read of its drawers.
 func (l *recipientCheck) checkEntries(key string, s *scan, byDrawer map[string]*catalogEntry) {
 	container := l.c.r.db.catalog
 	for _, d := range s.seen {

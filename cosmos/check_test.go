@@ -248,7 +248,7 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 		{noticeWrong, false, func(d *damaged) { // the bundle is open
 			d.puts(d.notice(d.openBundle(), d.gate().Generation))
 		}},
-		{noticeWrong, false, func(d *damaged) { // what comes only later has been told
+		{noticeWrong, false, func(d *damaged) { // notified of a later bundle than the open one
 			d.puts(d.notice(repositorytest.NewBundleID().String(), d.gate().Generation+1))
 		}},
 		{noticeWrong, false, func(d *damaged) { // its place is not that of its number

@@ -72,7 +72,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 		}
 	})
 	if client.IsRefused(err) {
-		return closed, client.ErrStale // by another Dequeue, or by this one: the next look tells
+		return closed, client.ErrStale // by another Dequeue, or by this one: the next read shows which
 	}
 	if err != nil {
 		return closed, err

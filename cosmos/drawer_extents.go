@@ -32,15 +32,15 @@ func (e extent) slotBehind(at position) int {
 
 // readExtents returns, dense and in order from ordinal from on, what may be trusted
 // of the drawers of a cabinet of which a head says last. It stops at the first
-// drawer that a stale read does not show, and after most drawers that hold
-// events if most is not 0.
+// drawer that a stale read does not show, and after limit drawers that hold
+// events if limit is not 0.
 //
 // What may be trusted: of the drawer that the head names, the fill that the head
 // states, whatever the document of the drawer states. It is taken from the head, because it may
 // have no document yet. Of one with a smaller ordinal all
 // that it holds, once it is sealed; one that is seen unsealed is sealed here. A
 // count proves nothing: it may belong to a Save that is still to be undone.
-func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last received, from, most int) ([]extent, error) {
+func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last received, from, limit int) ([]extent, error) {
 	var found []extent
 	until := last.Ordinal + 1 // of the drawers that are looked up
 	if last.Drawer != "" {
@@ -49,11 +49,11 @@ func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last 
 	filled := 0
 	if from < until {
 		var err error
-		if found, filled, err = c.leftExtents(ctx, cabinet, from, until, most); err != nil {
+		if found, filled, err = c.leftExtents(ctx, cabinet, from, until, limit); err != nil {
 			return nil, err
 		}
 	}
-	if from+len(found) == last.Ordinal && last.Drawer != "" && (most == 0 || filled < most) {
+	if from+len(found) == last.Ordinal && last.Drawer != "" && (limit == 0 || filled < limit) {
 		found = append(found, extent{drawer: last.Drawer, ordinal: last.Ordinal, limit: last.Fill})
 	}
 	return found, nil
@@ -96,13 +96,13 @@ func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last
 
 // leftExtents returns what may be trusted of the drawers with ordinals from from to until,
 // which the head does not name, and how many of them hold events.
-func (c *call) leftExtents(ctx context.Context, cabinet domain.CabinetKey, from, until, most int) (found []extent, filled int, err error) {
+func (c *call) leftExtents(ctx context.Context, cabinet domain.CabinetKey, from, until, limit int) (found []extent, filled int, err error) {
 	key := cabinetKey(cabinet)
 	q := c.Query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal",
 		azcosmos.QueryParameter{Name: "@from", Value: from})
 	size := 1000
-	if most > 0 {
-		size = most // each drawer that is loaded is paid for
+	if limit > 0 {
+		size = limit // each drawer that is loaded is paid for
 	}
 	for !q.IsDone() {
 		items, err := q.Next(ctx, size)
@@ -127,7 +127,7 @@ func (c *call) leftExtents(ctx context.Context, cabinet domain.CabinetKey, from,
 			if e.limit > 0 {
 				filled++
 			}
-			if most > 0 && filled == most {
+			if limit > 0 && filled == limit {
 				return found, filled, nil
 			}
 		}
@@ -197,7 +197,7 @@ func (d *drawerReader) isDone() bool { return d.at >= d.slots.To }
 // read was stale are client.ErrNotYetVisible; if they are missing for long, to a patient
 // reader, they are gone.
 func (d *drawerReader) readNext(ctx context.Context) ([]storedEvent, error) {
-	if d.isDone() { // as a bundle may say that somebody has damaged
+	if d.isDone() { // a damaged bundle may name such slots
 		return nil, domain.Errorf(domain.Damaged, "of drawer %s the slots %d to %d are to be read, which are none", d.slots.Drawer, d.slots.From, d.slots.To)
 	}
 	for missing := 1; ; missing++ {
@@ -236,11 +236,11 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 			return nil, err
 		}
 		d.size *= 2
-		pages, most, err := d.decodePages(items)
+		pages, count, err := d.decodePages(items)
 		if err != nil {
 			return nil, err
 		}
-		events = make([]storedEvent, 0, most)
+		events = make([]storedEvent, 0, count)
 		for i := range pages {
 			p := &pages[i]
 			if p.Slot > d.at {
@@ -280,19 +280,19 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 	return events, nil
 }
 
-// decodePages decodes what a query has found, and says how many events that is at most
+// decodePages decodes what a query has found, and returns the maximum number of events
 // which are still to be read.
-func (d *drawerReader) decodePages(items [][]byte) (pages []drawerPage, most int, err error) {
+func (d *drawerReader) decodePages(items [][]byte) (pages []drawerPage, count int, err error) {
 	pages = make([]drawerPage, len(items))
 	for i, item := range items {
 		if err := d.call.Decode(item, d.slots.Drawer, &pages[i]); err != nil {
 			if i > 0 && domain.KindOf(err) == domain.Damaged {
 				d.query = nil // the next call begins with this page
-				return pages[:i], min(most, d.pagesEnd()-d.at), nil
+				return pages[:i], min(count, d.pagesEnd()-d.at), nil
 			}
 			return nil, 0, err
 		}
-		most += max(0, min(pages[i].Until-pages[i].Slot, pages[i].maxEvents()))
+		count += max(0, min(pages[i].Until-pages[i].Slot, pages[i].maxEvents()))
 	}
-	return pages, min(most, d.pagesEnd()-d.at), nil
+	return pages, min(count, d.pagesEnd()-d.at), nil
 }

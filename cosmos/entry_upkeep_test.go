@@ -59,7 +59,7 @@ func (m *entryMeter) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// A traffic is how events come to a recipient and are fetched.
+// A traffic is a pattern of Saves for a recipient and of its Peeks.
 type traffic struct {
 	name   string
 	opts   Options

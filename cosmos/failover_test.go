@@ -256,7 +256,7 @@ func TestFailover_OfADrawerAloneLosesNothing(t *testing.T) {
 	}
 }
 
-// checksOut returns what a check finds that a repair does not mend.
+// checksOut returns what a check finds that a repair leaves.
 func (f *failover) checksOut() error {
 	report, err := f.check(f.actor, true)
 	if err == nil && !report.Clean() {

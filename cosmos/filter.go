@@ -49,7 +49,7 @@ func (f filter) addHash(hash uint64) {
 
 func (f filter) mayHold(id domain.EventID) bool { return f.mayHoldHash(hashOf(id)) }
 
-// mayHoldHash is mayHold for whoever asks many filters about one id.
+// mayHoldHash is mayHold for a caller that asks many filters about one id.
 func (f filter) mayHoldHash(hash uint64) bool {
 	if len(f) == 0 {
 		return false
@@ -87,7 +87,7 @@ func mixBits(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// readOlderFilter returns the filter of a sealed drawer that an older version has left, nil
+// readOlderFilter returns the filter that an older version has stored of a sealed drawer, nil
 // if there is none.
 func (c *call) readOlderFilter(ctx context.Context, e extent) (filter, error) {
 	var doc filterDoc

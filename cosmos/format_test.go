@@ -116,7 +116,7 @@ func (v *versions) upgrade() {
 	}
 }
 
-// identity tells the objects of an array apart.
+// identity distinguishes the objects of an array.
 func identity(value any) string {
 	object, ok := value.(map[string]any)
 	if !ok {

@@ -49,7 +49,7 @@ func (r *Repository) AdoptGroups(ctx context.Context) error {
 		// A crash before this write leaves the groups as they were. Every node adopts its own
 		// before it serves.
 		if _, err = c.Put(ctx, r.db.catalog, groupsKey, groupsID, etag, stored); client.IsRefused(err) {
-			return client.ErrStale // by another node, or by this very write: the next look tells
+			return client.ErrStale // by another node, or by this very write: the next read shows which
 		}
 		return err
 	}))

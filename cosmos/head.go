@@ -24,7 +24,7 @@ type head struct {
 	Watermark    domain.Sequence          `json:"watermark"` // the highest number that is visible
 	Intent       *intent                  `json:"intent,omitempty"`
 	Wanted       string                   `json:"wanted,omitempty"` // the process that waits for the intent to end
-	Undone       int                      `json:"undone,omitempty"` // intents rolled back since the last commit that nobody waited for
+	Undone       int                      `json:"undone,omitempty"` // intents rolled back since the last commit without a waiting writer
 	Cabinets     map[cabinetName]received `json:"cabinets"`
 	Retention    map[cabinetName]retained `json:"retention,omitempty"`
 	Fence        string                   `json:"fence,omitempty"` // id of the last write of Retention
@@ -62,7 +62,7 @@ type received struct {
 	BaseOrdinal int   `json:"baseOrdinal,omitempty"`
 	BaseTotal   int64 `json:"baseTotal,omitempty"`
 
-	// The head has lost writes, and its numbers are to be raised to what is stored; see raise.
+	// The head has lost writes, and its numbers must be raised to what is stored; see raiseHead.
 	Raise bool `json:"raise,omitempty"`
 }
 
@@ -86,7 +86,7 @@ type drawerPart struct {
 	Ordinal int                   `json:"ordinal"`
 	Slot    int                   `json:"slot"` // the first one
 	Count   int                   `json:"count"`
-	New     bool                  `json:"new,omitempty"` // the drawer is to be created
+	New     bool                  `json:"new,omitempty"` // the drawer must be created
 	First   domain.Sequence       `json:"first"`
 	Last    domain.Sequence       `json:"last"`
 	Unknown client.UnknownMembers `json:",embed"`
@@ -204,7 +204,7 @@ func (h *head) markWanted(process string) *head {
 	return c
 }
 
-// claimIntent returns h with its intent claimed for rollback: it cannot be committed any more.
+// claimIntent returns h with its intent claimed for rollback: it can no longer be committed.
 func (h *head) claimIntent() *head {
 	c := h.clone()
 	aborted := *h.Intent

@@ -178,8 +178,8 @@ func (h *hints) writtenSignal(recipient domain.ActorID) <-chan struct{} {
 }
 
 // Settle waits until this process has written the hints that it owes for what it has
-// done for recipient, or given them up, or until ctx ends. Nothing but their cost
-// depends on it: it is for whoever measures that.
+// done for recipient, or given them up, or until ctx ends. Only their cost
+// depends on it: it is for callers that measure that.
 func (r *Repository) Settle(ctx context.Context, recipient domain.ActorID) {
 	if done := r.hints.writtenSignal(recipient); done != nil {
 		select {

@@ -73,21 +73,21 @@ func (r *Repository) Delivered(ctx context.Context, n domain.Notice) error {
 // waitingPages is how many result pages Waiting reads once it has found something.
 const waitingPages = 10
 
-// Waiting implements repository.Outbox. It goes on where the call before it has
+// Waiting implements repository.Outbox. It continues where the call before it has
 // stopped, so that recipients whose notices cannot be delivered do not hide the
 // others. The kind of a document is indexed: where nothing waits, nothing is read.
-func (r *Repository) Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error) {
+func (r *Repository) Waiting(ctx context.Context, before time.Time, limit int) ([]domain.ActorID, error) {
 	from := r.waitingFrom.Swap(nil)
-	waiting, strays, err := r.findWaiting(ctx, before, most, from)
+	waiting, strays, err := r.findWaiting(ctx, before, limit, from)
 	if from != nil && (len(waiting) == 0 || err != nil) {
-		waiting, strays, err = r.findWaiting(ctx, before, most, nil)
+		waiting, strays, err = r.findWaiting(ctx, before, limit, nil)
 	}
 	return waiting, client.Classify("look for notices that wait", errors.Join(err, strays))
 }
 
 // findWaiting also returns notices in a partition of no recipient, as an error. The other
 // notices are delivered all the same.
-func (r *Repository) findWaiting(ctx context.Context, before time.Time, most int, from *string) (waiting []domain.ActorID, strays, err error) {
+func (r *Repository) findWaiting(ctx context.Context, before time.Time, limit int, from *string) (waiting []domain.ActorID, strays, err error) {
 	q := r.beginCall("waiting").QueryAllPartitions(r.db.bundles, noticeKind,
 		"SELECT c.recipient FROM c WHERE c.kind = @kind AND (c.since < @before OR c.since > @ahead)",
 		azcosmos.QueryParameter{Name: "@kind", Value: noticeKind},
@@ -96,8 +96,8 @@ func (r *Repository) findWaiting(ctx context.Context, before time.Time, most int
 	if from != nil {
 		q.ResumeAt(*from)
 	}
-	for pages := 0; !q.IsDone() && len(waiting) < most && (len(waiting) == 0 || pages < waitingPages); pages++ {
-		items, err := q.Next(ctx, most-len(waiting))
+	for pages := 0; !q.IsDone() && len(waiting) < limit && (len(waiting) == 0 || pages < waitingPages); pages++ {
+		items, err := q.Next(ctx, limit-len(waiting))
 		if q.SkipDamage(err) {
 			strays = err
 			continue

@@ -302,7 +302,7 @@ func TestAnIndexIsReadOnFromWhereItCouldNotBeRead(t *testing.T) {
 	t.Run("by a node that knows how it began", func(t *testing.T) { readsOn(t, 1) })
 }
 
-// readsOn has a node that knows so many drawers read the others.
+// readsOn has a node that knows the first drawers read the others.
 func readsOn(t *testing.T, known int) {
 	const few = 3
 	s := newTrust(t)

@@ -199,7 +199,7 @@ func (c *call) findCandidates(recipient domain.ActorID, gates map[domain.Group]*
 // chooseCandidate returns the run of the candidate whose first event has the smallest
 // sequence number. The head or the catalog says which that seems to be; the cabinet itself
 // has the last word, and an entry that turns out to be missing or too low is
-// mended on the way.
+// repaired on the way.
 func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate) (*eventRange, error) {
 	if c.r.opts.Ordering == domain.ByRecipient {
 		return c.chooseInOrder(ctx, candidates)
@@ -211,7 +211,7 @@ func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate)
 		}
 		return cand.run, cand.lost
 	}
-	var others []*peekCandidate // whose first events the head does not tell
+	var others []*peekCandidate // whose first events the head does not state
 	for _, cand := range candidates {
 		if err := cand.lookInHead(); err != nil {
 			return nil, err
@@ -272,7 +272,7 @@ func isInTail(last received, at position) bool {
 // isInTail reports whether the candidate's first event is in the tail.
 func (cand *peekCandidate) isInTail() bool { return isInTail(cand.last, cand.at) }
 
-// lookInHead sets first if the head tells it.
+// lookInHead sets first if the head states it.
 func (cand *peekCandidate) lookInHead() (err error) {
 	cand.first = cand.last.frontBehind(cand.at)
 	if cand.isInTail() {
@@ -322,7 +322,7 @@ func (cand *peekCandidate) readFirst(ctx context.Context, c *call) error {
 	return nil
 }
 
-// lookAndMend reads the candidate's first event and mends its entry if need be.
+// lookAndMend reads the candidate's first event and repairs its entry if needed.
 func (cand *peekCandidate) lookAndMend(ctx context.Context, c *call) error {
 	if err := cand.readFirst(ctx, c); err != nil {
 		return err
@@ -332,7 +332,7 @@ func (cand *peekCandidate) lookAndMend(ctx context.Context, c *call) error {
 }
 
 // repairEntry makes the candidate's entry point at its first event, which has been read. One that the
-// head tells needs none.
+// head states needs none.
 func (cand *peekCandidate) repairEntry(ctx context.Context, c *call) {
 	if cand.isInTail() || cand.last.frontBehind(cand.at) > 0 {
 		return

@@ -67,7 +67,7 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	return bundle, nil
 }
 
-// whyNotAdded tells a lost race from an id in use, and either from success: the
+// whyNotAdded distinguishes a lost race, an id in use, and success: the
 // batch may have been refused because it had been carried out before.
 func (c *call) whyNotAdded(ctx context.Context, doc *bundleDoc, refused *client.Failure) error {
 	lost := domain.Errorf(domain.Conflict, "the group moved on since it was read: %w", refused)

@@ -16,8 +16,8 @@ import (
 
 // Hints may be wrong in every way; what is delivered, and in which order, may not.
 
-// inTwoCabinets saves events 1 and 3 of one cabinet and 2 of another, none of
-// which travels with others, and returns their ids in that order.
+// inTwoCabinets saves events 1 and 3 of one cabinet and 2 of another, none
+// together with others, and returns their ids in that order.
 func (s *trust) inTwoCabinets(node *Repository) []domain.EventID {
 	var ids []domain.EventID
 	for _, origin := range []domain.Origin{domain.Charges, domain.MarketRoles, domain.Charges} {

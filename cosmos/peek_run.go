@@ -31,7 +31,7 @@ type eventRange struct {
 
 	head   *head                  // as of which the run may be trusted
 	asked  map[domain.Group]*gate // the gates of all groups that were asked for
-	before domain.Sequence        // the run ends before it, so as to overtake nobody; 0: it need not
+	before domain.Sequence        // the range ends before it, so that it overtakes no other; 0: no bound
 	open   *bundleDoc             // whose run this is, or nil
 	saves  pageSaves              // of the pages that were read, if they are wanted
 

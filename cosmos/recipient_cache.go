@@ -10,7 +10,7 @@ import (
 )
 
 // recipientCache is what this node happens to know about the recipients that it has served
-// last: how much they have received, and where their cabinets go on. Nothing that
+// last: how much they have received, and where their cabinets continue. Nothing that
 // must be right rests on the former, which may be old; the latter never changes.
 type recipientCache struct {
 	mu    sync.Mutex

@@ -81,7 +81,7 @@ type Repository struct {
 	lostPages *alarm
 
 	removed     atomic.Pointer[func(domain.ActorID)] // see ObserveRemovals
-	waitingFrom atomic.Pointer[string]               // where the next Waiting goes on; nil: from the start
+	waitingFrom atomic.Pointer[string]               // where the next Waiting continues; nil: from the start
 }
 
 var (
@@ -142,7 +142,7 @@ func New(db *client.Database, content repository.Content, opts Options) *Reposit
 }
 
 // Run writes hints and sweeps in the background until ctx ends. Without it the
-// hub is just as right, but every Peek has to mend pointers and nothing is ever
+// hub is just as right, but every Peek has to repair pointers and nothing is ever
 // removed.
 func (r *Repository) Run(ctx context.Context) error {
 	var g errgroup.Group

@@ -91,7 +91,7 @@ func (t retained) isDue(now time.Time, grace time.Duration) bool {
 	return n == 0 || now.UnixMilli()-t.Milestones[n-1].At >= (grace/milestonesPerGrace).Milliseconds()
 }
 
-// advanceTo returns t as it is to be at now, when the head says last and the gate
+// advanceTo returns the retention that follows t at now, when the head says last and the gate
 // at of the cabinet: with a milestone for what is acknowledged, and with its floor
 // raised to the milestones that are older than grace. An old gate makes things stay
 // longer, and nothing worse.
@@ -154,11 +154,11 @@ type retention struct {
 
 	removed []cabinetName // cabinets of which nothing is left
 
-	flushed []cabinetName // of closed: those whose tails are to be flushed before
+	flushed []cabinetName // of closed: those whose tails must be flushed before
 }
 
 // planRetention decides from a head and gates, either of which may be old, what
-// is to be kept at now. It closes drawers only if mayClose is true, and removes cabinets
+// is kept at now. It closes drawers only if mayClose is true, and removes cabinets
 // only if mayRemove is.
 //
 // A drawer is closed if the position of its gate is in it and a milestone is due. A gate that was read
@@ -187,7 +187,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		}
 		mayClose := mayClose && !h.isFilling(name)
 		if mayClose && last.Drawer != "" && at.Ordinal == last.Ordinal && before.isDue(now, grace) {
-			if len(last.Tail) > 0 { // whose ids are to be known for as long as those in pages
+			if len(last.Tail) > 0 { // whose ids must be known for as long as those in pages
 				p.flushed = append(p.flushed, name)
 			}
 			last.Drawer, last.Fill, last.Paged, last.Tail, last.Saves = "", 0, 0, nil, nil

@@ -25,7 +25,7 @@ type Swept struct {
 
 // Sweep removes what has been acknowledged for longer than Options.Retention,
 // whole drawers at a time. Any number of nodes may do so at once, and it may end
-// anywhere: what it has begun, the next one finishes. Its error tells of the first
+// anywhere: what it has begun, the next one finishes. Its error names the first
 // recipients that it could not deal with.
 func (r *Repository) Sweep(ctx context.Context) (Swept, error) {
 	return r.sweep(ctx, r.beginCall("sweep"))
@@ -69,12 +69,12 @@ func (r *Repository) sweep(ctx context.Context, c *call) (Swept, error) {
 	return total, errors.Join(append(faults, err, failure)...)
 }
 
-// maxSweepFaults is how many faults a sweep tells of: a store that is away gives
+// maxSweepFaults bounds the faults that a sweep reports: an unavailable store causes
 // one for each recipient.
 const maxSweepFaults = 20
 
-// eachRecipient calls visit for every recipient that has a head. Of heads that lie
-// where no recipient is it tells in the end.
+// eachRecipient calls visit for every recipient that has a head. It reports
+// heads in partitions of no recipient when it has visited all.
 func (c *call) eachRecipient(ctx context.Context, visit func(domain.ActorID) error) error {
 	q := headsQuery(c)
 	var all []error

@@ -358,7 +358,7 @@ func TestForEverIsForEver(t *testing.T) {
 }
 
 // TestAHubInSteadyUseStaysFlat lives through thirty days of a hub that receives
-// and delivers so many events a day; MESSAGEHUB_RETENTION_EVENTS is how many.
+// and delivers MESSAGEHUB_RETENTION_EVENTS events a day.
 func TestAHubInSteadyUseStaysFlat(t *testing.T) {
 	t.Parallel()
 	perDay, capacity := 2000, 100

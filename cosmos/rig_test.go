@@ -161,7 +161,7 @@ var allGroups = domain.DefaultGroups().All()
 
 // audit holds everything that is stored of a recipient to the invariants,
 // whatever the state in which the last crash has left it. Hints may be wrong, and
-// a repair mends all of them.
+// a repair corrects all of them.
 func (r *rig) audit(recipient domain.ActorID) error {
 	report, err := r.check(recipient, false)
 	if err != nil {

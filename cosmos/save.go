@@ -158,7 +158,7 @@ func (w *recipientWriter) tryCommit(ctx context.Context, c *call) error {
 			return err
 		}
 	}
-	w.reserved = nil // from here on, whoever starts over finds the intent in the head
+	w.reserved = nil // from here on, a retry finds the intent in the head
 	c.AddRetries(len(p.intent.Parts))
 	if err := w.carryOut(ctx, c, p); err != nil {
 		if errors.Is(err, client.ErrStale) {

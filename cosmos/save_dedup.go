@@ -22,7 +22,7 @@ func batchIDs(batch []*pending) []domain.EventID {
 }
 
 // dedupBatch returns the events of batch that are new to the recipient, in order, and
-// notes in each Save what becomes of the others. before are events that precede
+// notes in each Save why the others are not stored. before are events that precede
 // them and are not in the index yet.
 func (w *recipientWriter) dedupBatch(batch []*pending, before *savePlan, received digestLookup) ([]numbered, error) {
 	most := 0
@@ -62,7 +62,7 @@ func (w *recipientWriter) dedupBatch(batch []*pending, before *savePlan, receive
 			case digest != p.digests[i]:
 				p.saved.Conflicts = append(p.saved.Conflicts, i)
 			case p.attempted[i]:
-				p.saved.Accepted++ // by an attempt whose commit was carried out although nobody was told
+				p.saved.Accepted++ // by an attempt whose commit was applied, but not answered
 			default:
 				p.saved.Duplicates++
 			}
@@ -92,7 +92,7 @@ func (w *recipientWriter) cabinetsWith(p *savePlan) cabinetNames {
 }
 
 // addCabinets adds the cabinets of events, or none if they would be too many: a content
-// type is a kind of data, and whoever makes one for every event has misread that.
+// type is a kind of data, and a sender that makes one for every event has misread that.
 func (names cabinetNames) addCabinets(recipient domain.ActorID, events []domain.Event) error {
 	fresh := make(cabinetNames)
 	var spelled namer

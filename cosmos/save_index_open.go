@@ -19,7 +19,7 @@ type openDrawer struct {
 	filter  *fingerprintSet // nil if from is 0
 	ids     map[domain.EventID]domain.Digest
 	stored  *storedFilter
-	misfit  azcore.ETag // of a stored filter that is to be replaced
+	misfit  azcore.ETag // of a stored filter that must be replaced
 	unread  int         // costOfPages of what is not in the stored filter, small Saves counted more
 }
 

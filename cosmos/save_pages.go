@@ -15,7 +15,7 @@ import (
 )
 
 // Pages go out in batches of about this size, side by side. Cosmos takes 2 MB and 100,
-// but a batch is charged for what is in it, so that several cost no more than one, and
+// but a batch is charged for what is in it, so that several cost as much as one, and
 // a small one is sooner on its way.
 const (
 	batchBytes = 128 << 10
@@ -79,7 +79,7 @@ func (w *recipientWriter) putPayloads(ctx context.Context, p *savePlan) error {
 		if payloads := payloadsOf(events); payloads != nil {
 			g.Go(func() error {
 				err := w.r.content.Put(ctx, p.objectName(i), payloads)
-				if domain.KindOf(err) == domain.Conflict { // nobody else has this name, so it is the same object
+				if domain.KindOf(err) == domain.Conflict { // only this plan uses the name, so it is the same object
 					err = nil
 				}
 				return err

@@ -25,7 +25,7 @@ import (
 //     The same write notes in the head that the cabinets are being raised, since nothing else
 //     shows that once the rollback is done.
 //  2. The numbers and the totals of the cabinets are raised to what the gate has let through
-//     and what is stored behind it, which the sealed drawers tell. The note is removed.
+//     and what is stored behind it, as the sealed drawers state. The note is removed.
 //
 // Each step is a replace of the head on condition that it is the one that was compared,
 // which proves that the head was no stale read. It does not matter how old the gate is that
@@ -75,7 +75,7 @@ func (w *recipientWriter) raiseHead(ctx context.Context, c *call, lost map[cabin
 const maxRaise = 10_000
 
 // partsToSeal returns the drawers of a cabinet that must be sealed, or created, before the
-// head can go on above them, and the head to write that on: without the tail of the cabinet,
+// head can continue above them, and the head to write that on: without the tail of the cabinet,
 // whose events are in pages then.
 func (w *recipientWriter) partsToSeal(ctx context.Context, c *call, h *head, name cabinetName, at position) (*head, []drawerPart, error) {
 	cabinet, err := cabinetOf(w.recipient, name)
@@ -130,7 +130,7 @@ func (w *recipientWriter) partsToSeal(ctx context.Context, c *call, h *head, nam
 	return h, parts, nil
 }
 
-// sealedFill returns the slot up to which the drawer that a head names is to be sealed, and
+// sealedFill returns the slot up to which the drawer that a head names must be sealed, and
 // the head without a tail of the cabinet. d is the document of the drawer, nil if it has none.
 func (w *recipientWriter) sealedFill(ctx context.Context, c *call, h *head, cabinet domain.CabinetKey, d *drawer) (*head, int, error) {
 	name := nameOf(cabinet)

@@ -53,7 +53,7 @@ func (w *recipientWriter) mayBeAlive() bool {
 	return now.Sub(w.foreign.since) < patience+w.r.client.Jitter(patience/4)
 }
 
-// awaitIntent looks at the head until the intent is gone or its lease is over. It does
+// awaitIntent looks at the head until the intent is gone or its lease has expired. It does
 // not spend the budget of the call, because waiting for an active owner is not a failure.
 // It marks the head as wanted, so that the owner does not reserve again with its commit and
 // keep the head.

@@ -25,7 +25,7 @@ const (
 	maxAllTails = 4 << 10
 )
 
-// makeRoom returns the plan of fresh events, and the head that it is to be written on: w.head
+// makeRoom returns the plan of fresh events, and the head on which it is written: w.head
 // with those tails flushed that have no room for them. next is the head with the events of a small
 // Save, nil if the Save is large.
 func (w *recipientWriter) makeRoom(ctx context.Context, c *call, fresh []numbered) (base *head, p *savePlan, next *head, err error) {
@@ -186,10 +186,10 @@ func (w *recipientWriter) askForHead(ctx context.Context, c *call) {
 }
 
 // gatherPause is the least time between two small Saves of a writer: a busy recipient's Saves
-// gather meanwhile, so that they cost no more than large ones would.
+// gather meanwhile, so that they cost as much as large ones would.
 const gatherPause = 25 * time.Millisecond
 
-// awaitSaves waits until the pause after a small Save is over, unless enough Saves are queued.
+// awaitSaves waits until the pause after a small Save has passed, unless enough Saves are queued.
 func (w *recipientWriter) awaitSaves(ctx context.Context) {
 	if w.savedSmall.IsZero() {
 		return

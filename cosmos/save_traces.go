@@ -127,7 +127,7 @@ func clipSaves(runs []saveRun, from, until int) []saveRun {
 	return clipped
 }
 
-// encodeSaves returns runs as a page has them, nil if there are none.
+// encodeSaves returns runs as a page has them, nil if runs is empty.
 func encodeSaves(runs []saveRun, from int) packed {
 	if len(runs) == 0 {
 		return nil

@@ -22,7 +22,7 @@ type pending struct {
 	digests []domain.Digest
 	span    *domain.TraceContext // on whose behalf they are saved; nil: none that is stored
 
-	fresh     []int  // events that are to be stored, by the last sifting
+	fresh     []int  // events to store, by the last dedupBatch
 	attempted []bool // events that a commit of unknown outcome was about
 	refused   error  // why nothing of it may be stored
 	saved     repository.Saved
@@ -91,7 +91,7 @@ type recipientWriter struct {
 	bytes int // guarded by writers.mu
 }
 
-// saveTimeout bounds a round, whatever becomes of the caller that leads it.
+// saveTimeout bounds a round, even if the caller that leads it has left.
 const saveTimeout = 20 * time.Second
 
 // maxRound is how many events one round takes from several callers.

@@ -36,7 +36,7 @@ func (surveyReader) Walk() []survey.Query {
 // Followed implements survey.Reader.
 func (surveyReader) Followed() []string { return []string{catalogContainer, bundlesContainer} }
 
-// A surveyedDocument has the members by which documents are told apart.
+// A surveyedDocument has the members that distinguish documents.
 type surveyedDocument struct {
 	ID           string `json:"id"`
 	Kind         string `json:"kind"`

@@ -167,7 +167,7 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 9))
 			line := &faulty.Transport{Next: r.engine.Transport()}
 			old := func() time.Duration { return time.Duration(rng.IntN(50)) * time.Second }
-			line.Break(func(_ int, req *http.Request) faulty.Fault { // all but the feeds read old versions
+			line.Break(func(_ int, req *http.Request) faulty.Fault { // only the feeds read new versions
 				lag = func() time.Duration { return 0 }
 				if req.Header.Get("A-IM") == "" && req.Header.Get("x-ms-documentdb-partitionkey") != `["|survey"]` {
 					lag = old

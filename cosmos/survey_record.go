@@ -64,7 +64,7 @@ func hashOfCabinet(name cabinetName) uint64 {
 	return h.Sum64()
 }
 
-// ensureGroup returns the entry of a group, which it adds if there is none.
+// ensureGroup returns the entry of a group, which it adds if it is missing.
 func (r *surveyRecord) ensureGroup(group domain.Group) *surveyedGroup {
 	i, found := slices.BinarySearchFunc(r.groups, group, func(g surveyedGroup, group domain.Group) int {
 		return cmp.Compare(g.group.String(), group.String())
@@ -75,7 +75,7 @@ func (r *surveyRecord) ensureGroup(group domain.Group) *surveyedGroup {
 	return &r.groups[i]
 }
 
-// ensureCabinet returns the entry of a cabinet, which it adds if there is none.
+// ensureCabinet returns the entry of a cabinet, which it adds if it is missing.
 func (r *surveyRecord) ensureCabinet(name cabinetName, group domain.Group) *surveyedCabinet {
 	hash := hashOfCabinet(name)
 	i, found := slices.BinarySearchFunc(r.cabinets, hash, func(c surveyedCabinet, hash uint64) int { return cmp.Compare(c.hash, hash) })

@@ -29,7 +29,7 @@ type Definitions interface {
 	// replaced.
 	ReplaceSubscription(ctx context.Context, d *Definition) (DefinitionVersion, error)
 
-	// Subscription returns a subscription of any owner. It fails with NotFound if there is none.
+	// Subscription returns a subscription of any owner. It fails with NotFound if it does not exist.
 	Subscription(ctx context.Context, id domain.SubscriptionID) (*Definition, error)
 
 	// Subscriptions returns those of an owner, in the order of their ids.
@@ -47,10 +47,10 @@ type Definition struct {
 	domain.Subscription
 	Secret string // sealed; "": calls are not signed
 	// Previous is the secret before Secret, sealed. Calls are signed with it, too, until
-	// PreviousUntil. "": there is none.
+	// PreviousUntil. Empty if there is no other.
 	Previous      string
 	PreviousUntil time.Time
-	// Headers are those of the owner for each call, sealed. "": there are none. HeaderNames are
+	// Headers are those of the owner for each call, sealed; empty without headers. HeaderNames are
 	// their names, in order.
 	Headers     string
 	HeaderNames []string

@@ -89,7 +89,7 @@ type ObjectRange struct {
 }
 
 // An ObjectMatch demands one of some values in a field of a row. A row without a value in the field
-// has none of them.
+// does not match.
 type ObjectMatch struct {
 	Field  domain.ObjectField
 	Values []string // not empty

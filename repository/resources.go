@@ -71,7 +71,7 @@ type StoredChanges interface {
 
 	// Unpublished returns up to limit resources that have a change from before a time, or from so long
 	// [Ahead] of it that the clock of the node which stored it is wrong. An empty result means that
-	// there are none. Those that it returns along with an error have one all the same.
+	// no other resource has one. Those that it returns along with an error have one all the same.
 	Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error)
 }
 

@@ -48,7 +48,7 @@ func (c *Call) Renew() *Call {
 }
 
 // BatchSize returns how many operations, of up to limit, a batch of c takes if each costs
-// price: so many that a batch in the background costs what may be spent in half a second.
+// price: a batch in the background costs what may be spent in half a second.
 func (c *Call) BatchSize(price float64, limit int) int {
 	if !c.paced {
 		return limit

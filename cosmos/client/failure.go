@@ -19,7 +19,7 @@ import (
 // A Failure is an error of one request, in the terms in which this package decides. It
 // is the only place where a status is interpreted.
 type Failure struct { //nolint:errname // its user asks what failed, not which error it is
-	status    int           // 0: no answer at all
+	status    int           // 0: no answer
 	missing   bool          // it is the database or the container that is not there
 	behind    bool          // the replica that was asked has not heard enough to answer
 	moving    bool          // writes are moving to another region

@@ -83,7 +83,7 @@ type FormatObserver interface {
 	Known(partitionKey string, id func() string)
 }
 
-// A validator is a document that can tell values which no node has ever written.
+// A validator is a document that detects values which no node has ever written.
 type validator interface{ Validate() error }
 
 // jsonOptions encode and decode documents as encoding/json does, except that names

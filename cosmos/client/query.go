@@ -109,7 +109,7 @@ type Unreadable struct {
 	Err      error // Damaged or NewerFormat
 }
 
-// AllReadable returns all remaining documents of the query, decoded, but for those that cannot
+// AllReadable returns all remaining documents of the query, decoded, except those that cannot
 // be read. It is for documents of which each one is of use without the others.
 func AllReadable[T any](ctx context.Context, q *Query) (found []*T, unreadable []Unreadable, err error) {
 	for !q.IsDone() {

@@ -2,7 +2,7 @@
 //
 // A [Transport] stands between the Cosmos client and the store, so that the code
 // above it runs unchanged. It counts the calls for documents and breaks those
-// that it is told to, in one of the ways in which the service, or the line to
+// that it is set to break, in one of the ways in which the service, or the line to
 // it, is known to break: before the call was carried out or after. With it a
 // test breaks every call of an operation once, in every way, and looks at what
 // the store is left with.
@@ -60,7 +60,7 @@ func Faults() []Fault {
 	}
 }
 
-// More returns the ways that are rarer, and told apart by no caller.
+// More returns the ways that are rarer, and that no caller distinguishes.
 func More() []Fault { return []Fault{Timeout, Gone, Failed, FailedAfter, Truncated, Forbidden} }
 
 // IsAfter reports whether the fault breaks the answer to a call that is carried out.

@@ -55,7 +55,7 @@ func IsCheckPosition(resume string) bool { return strings.HasPrefix(resume, posi
 // check could not continue; the report then has what it has found before.
 //
 // It repairs nothing. What is wrong is damage: only the events that the stores have reported
-// would tell what was there.
+// would show what was there.
 func (s *Store) Check(ctx context.Context, opts CheckOptions) (repository.CheckReport, error) {
 	c := &objectChecker{store: s, opts: opts, report: repository.CheckReport{Findings: []repository.Finding{}, Resume: opts.Resume}}
 	err := c.checkAll(ctx)

@@ -147,8 +147,8 @@ func (s *Store) readShard(c *client.Call, r repository.ObjectRange, shard int, a
 	return &shardReader{query: c.Query(s.objects, shardKey(r.Bucket, shard), text, p.all...)}
 }
 
-// fillBuffer reads up to n objects if there are none that were read before. Only if the shard has no more,
-// there are none then.
+// fillBuffer reads up to n objects if the buffer is empty. If it is empty after that, the shard
+// has no more.
 func (r *shardReader) fillBuffer(ctx context.Context, n int) error {
 	for len(r.listed) == 0 && !r.query.IsDone() {
 		items, err := r.query.Next(ctx, n)
@@ -175,7 +175,7 @@ func (r *shardReader) takeNext() *listedObject {
 	return l
 }
 
-// listShards adds up to limit objects to a page, one shard after the other. The key After tells the shard
+// listShards adds up to limit objects to a page, one shard after the other. The key After decides the shard
 // to begin with.
 func (s *Store) listShards(ctx context.Context, c *client.Call, r repository.ObjectRange, shards, limit int, page *repository.ObjectPage) error {
 	first := 0

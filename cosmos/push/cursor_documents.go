@@ -64,7 +64,7 @@ type cursorDoc struct {
 	Released       bool     `json:"released,omitempty"`
 	Careful        bool     `json:"careful,omitempty"`
 	CarefulOpen    []string `json:"carefulOpen,omitempty"`    // suspects: retries, too
-	CarefulRetries int      `json:"carefulRetries,omitempty"` // not written any more: how many retries are suspects
+	CarefulRetries int      `json:"carefulRetries,omitempty"` // no longer written: how many retries are suspects
 	CarefulFresh   []int    `json:"carefulFresh,omitempty"`
 	Claim          string   `json:"claim,omitempty"` // entry, count and incarnation
 

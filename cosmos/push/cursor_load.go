@@ -53,7 +53,7 @@ func (s *Store) addEntry(ctx context.Context, c *client.Call, id domain.CursorID
 }
 
 // compareCursor fails with Conflict if a cursor was created by another write, and with a
-// not-found error if there is none.
+// not-found error if it does not exist.
 func (s *Store) compareCursor(ctx context.Context, c *client.Call, id domain.CursorID, writeID string) error {
 	stored, err := s.readCursor(ctx, c, id)
 	if err == nil && stored.WriteID != writeID {

@@ -121,7 +121,7 @@ func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 	}
 	if len(live) == len(owner.reservations) {
 		if s.account.ReadsMayBeStale() {
-			// The document that was read may be an old one. Only a write tells.
+			// The document that was read may be stale. Only a write shows that.
 			if err := s.writeOwner(ctx, c, owner); err != nil {
 				return err
 			}

@@ -13,13 +13,13 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A clock moves when it is told to.
+// A clock moves when it is set.
 type clock struct{ now time.Time }
 
 func (c *clock) read() time.Time { return c.now }
 
 // A life is that of some messages from their publication to their end, on a line that may
-// break. Whoever calls the store repeats what fails, as its contract says.
+// break. The caller of the store repeats what fails, as its contract says.
 type life struct {
 	*testing.T
 	*rig

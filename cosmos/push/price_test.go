@@ -81,7 +81,7 @@ func (b *bill) take() {
 				b.cursor.Take(e.Position, true)
 			}
 			if b.cursor.Position(0).Number >= b.published {
-				return // the append has woken the cursor, and told how far it may go
+				return // the append has woken the cursor, and set how far it may go
 			}
 		}
 	})

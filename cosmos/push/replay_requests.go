@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readEntry reads the entry of a cursor in its shard. It fails with NotFound if there is none.
+// readEntry reads the entry of a cursor in its shard. It fails with NotFound if the entry does not exist.
 func (s *Store) readEntry(ctx context.Context, c *client.Call, id domain.CursorID) (*entryDoc, error) {
 	d := &entryDoc{}
 	etag, err := c.Read(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String(), d)

@@ -69,7 +69,7 @@ func (s *Store) newResourceChange(what string, r domain.Resource, wanted reposit
 	return &resourceChange{store: s, call: s.client.Begin(what), resource: r, wanted: wanted, writeID: s.client.NewID()}
 }
 
-// read returns the document that is to be replaced. isDone says that an earlier attempt has replaced
+// read returns the document to replace. isDone says that an earlier attempt has replaced
 // it. A document that is not there is returned empty if wanted is.
 func (t *resourceChange) read(ctx context.Context) (doc *resourceDoc, isDone bool, err error) {
 	doc, err = t.store.readResource(ctx, t.call, t.resource)

@@ -102,7 +102,7 @@ func (r *retirement) documents() int {
 }
 
 // ended demands that nothing is left in the end, that the id is used until then, and that it
-// begins anew after that.
+// is new after that.
 func (r *retirement) ended(at string) {
 	r.t.Helper()
 	for day := range 20 {

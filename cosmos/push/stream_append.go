@@ -426,7 +426,7 @@ func (a *appender) searchEarlierSegments(ctx context.Context, c *client.Call, r 
 	return nil
 }
 
-// findID returns the document of an id, nil if there is none. Where a read may be stale, a
+// findID returns the document of an id, nil if it does not exist. Where a read may be stale, a
 // patch that changes nothing shows whether a document that was not found exists.
 func (s *Store) findID(ctx context.Context, c *client.Call, key, message string) (*idDoc, error) {
 	var doc idDoc

@@ -54,13 +54,13 @@ func (s *Store) changeSync(ctx context.Context, what string, stream domain.Strea
 		}
 		next := change(h.sync)
 		if slices.Equal(next, h.sync) && !s.account.ReadsMayBeStale() {
-			return nil // else the head may be an old one, and only a write tells
+			return nil // else the head may be stale, and only a write shows that
 		}
 		h.sync, h.Sync, h.WriteID = next, nil, s.client.NewID()
 		for _, id := range next {
 			h.Sync = append(h.Sync, id.String())
 		}
-		// A crash after this write leaves a cursor that is listed, or is not any more.
+		// A crash after this write leaves a cursor that is listed, or no longer is.
 		_, err = c.Put(ctx, s.streams, h.PartitionKey, headID, h.etag, h)
 		if client.IsRefused(err) {
 			return client.ErrStale

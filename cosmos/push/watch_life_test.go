@@ -28,7 +28,7 @@ type watchedLife struct {
 	next     int // step
 }
 
-// A deed is what is to become of the document.
+// A deed is the change to make to the document.
 type deed struct {
 	body  string // "": it is deleted
 	event domain.ChangeEvent

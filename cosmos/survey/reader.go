@@ -11,7 +11,7 @@ type Reader interface {
 	Groups() []domain.Group
 
 	// Walk returns the queries that together return all mailboxes, in the order in which they
-	// are to be read.
+	// must be read.
 	Walk() []Query
 
 	// Followed returns the names of the containers whose feeds show every change of a mailbox.
@@ -27,7 +27,7 @@ type Reader interface {
 	Apply(record []byte, container string, doc []byte, isWalk bool) (next []byte, wanted []Reference)
 
 	// References returns the documents that a record was made from, as far as they say what is
-	// so now, in the order in which they are to be applied. For a nil record it returns the
+	// so now, in the order in which they are applied. For a nil record it returns the
 	// documents that begin a mailbox, whether they exist or not. The partition of each is the
 	// recipient.
 	References(recipient domain.ActorID, record []byte) []Reference

@@ -68,7 +68,7 @@ type BlobOptions struct {
 
 // How long one attempt at a request may take, and how often and how soon it is
 // repeated. An attempt at reading ends as well when it has taken that long, and
-// another goes on where it was.
+// another continues where it was.
 const (
 	attemptLasts = 15 * time.Second
 	retries      = 3
@@ -147,7 +147,7 @@ func (asStored) Do(r *policy.Request) (*http.Response, error) {
 }
 
 // ParseConnection reads a connection string with the key of an account, as the
-// Azure portal and emulators tell it, into the options that say the same.
+// Azure portal and emulators show it, into the options that mean the same.
 func ParseConnection(text string) (BlobOptions, error) {
 	said := map[string]string{"DefaultEndpointsProtocol": "https", "EndpointSuffix": "core.windows.net"}
 	for part := range strings.SplitSeq(text, ";") {

@@ -175,7 +175,7 @@ func (d *Dir) publishFile(temporary, file string) error {
 }
 
 // makeFolder makes folder and those above it, durably. That a folder is there
-// does not prove that it is durable, for whoever made it may have crashed.
+// does not prove that it is durable, because its creator may have crashed.
 func (d *Dir) makeFolder(folder string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -196,8 +196,8 @@ func (d *Dir) makeFolderLocked(folder string) error {
 	if err := datafolder.SyncIn(d.root, parent); err != nil {
 		return err
 	}
-	const most = 100_000 // remembered; forgetting costs a sync and nothing else
-	if len(d.durable) > most {
+	const maxDurable = 100_000 // remembered; forgetting costs a sync and nothing else
+	if len(d.durable) > maxDurable {
 		d.durable = map[string]bool{".": true}
 	}
 	d.durable[folder] = true
@@ -289,8 +289,8 @@ func (d *Dir) DeleteFolder(ctx context.Context, folder string) error {
 	return nil
 }
 
-// removeFolder also forgets that the folder is durable: whoever makes it again
-// has to see to that again.
+// removeFolder also forgets that the folder is durable: the call that makes it again
+// syncs it again.
 func (d *Dir) removeFolder(folder string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -306,7 +306,7 @@ func (d *Dir) removeFolder(folder string) error {
 	return classifyFileError(datafolder.SyncIn(d.root, path.Dir(folder)))
 }
 
-// A fileWriter is a file whose errors are told apart from those of what is read.
+// A fileWriter is a file whose errors are distinct from those of what is read.
 type fileWriter struct{ f *os.File }
 
 func (w fileWriter) Write(p []byte) (int, error) {
@@ -315,7 +315,7 @@ func (w fileWriter) Write(p []byte) (int, error) {
 }
 
 // A contextReader stops when its context ends. It hides every other method of r, so
-// that whoever copies from it does so piece by piece.
+// that io.Copy copies from it piece by piece.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

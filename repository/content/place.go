@@ -58,8 +58,8 @@ func (p blobLocation) accountName() string {
 
 // nameIn returns the name of the blob that uri names, if it is in one of places,
 // which are names of one container; anyHost says that the account has others, on
-// hosts that nobody can list. What comes after a question mark is the key to
-// a door that the hub does not use: it is neither looked at nor told.
+// hosts that cannot be listed. What comes after a question mark is the key to
+// access that the hub does not use: it is neither read nor shown.
 func nameIn(places []blobLocation, anyHost bool, uri string) (string, error) {
 	const longest = 16 << 10
 	if len(uri) > longest {
@@ -67,7 +67,7 @@ func nameIn(places []blobLocation, anyHost bool, uri string) (string, error) {
 	}
 	u, err := url.Parse(uri)
 	switch {
-	case err != nil: // the error would tell the URI
+	case err != nil: // the error would contain the URI
 		return "", invalidLocation("it cannot be read")
 	case u.Scheme == "" || u.Host == "" || u.Opaque != "":
 		return "", invalidLocation("want scheme, host and path, as in %s/NAME", places[0].containerURL())

@@ -34,9 +34,9 @@ const (
 var blocks = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
 // Put implements [repository.Content]. What is larger than a block is staged in
-// blocks, which nobody sees, and then committed as a whole: either way one request
-// makes the object, with the condition that there is none yet. If it cannot be told
-// what has come of that request, Put fails with Uncertain: the object may appear.
+// blocks, which are not visible, and then committed as a whole: either way one request
+// makes the object, with the condition that it does not exist. If the outcome of
+// that request is unknown, Put fails with Uncertain: the object may appear.
 func (b *Blobs) Put(ctx context.Context, name string, r io.Reader) error {
 	if err := repository.CheckObjectName(name); err != nil {
 		return err
@@ -74,8 +74,8 @@ func (u *upload) sendBlob(ctx context.Context) error {
 }
 
 // fillBuffer reads until p is full, and there may be more, or until the source ends. The
-// end is io.EOF and nothing else: io.ErrUnexpectedEOF, which io.ReadFull does not
-// tell from a short rest, is what a broken connection reads as.
+// end is exactly io.EOF: io.ErrUnexpectedEOF, which io.ReadFull also returns at
+// a short end of the source, is what a broken connection returns.
 func fillBuffer(r io.Reader, p []byte) (n int, more bool, err error) {
 	for n < len(p) {
 		k, err := r.Read(p[n:])
@@ -147,8 +147,8 @@ func (u *upload) commitBlocks(ctx context.Context) error {
 	return err
 }
 
-// commitBlob sends the request that makes the object. It may be repeated on the way:
-// then it meets the object that it has made itself, and looks whose that is.
+// commitBlob sends the request that makes the object. The client may repeat it:
+// then it finds the object that it has made, and compares its id.
 func (u *upload) commitBlob(ctx context.Context, send func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -166,7 +166,7 @@ func isQuestion(err error) bool {
 	return bloberror.HasCode(err, bloberror.BlobAlreadyExists, bloberror.ConditionNotMet, bloberror.InvalidBlockList)
 }
 
-// resolveCommit finds out what has come of a commit that failed with cause.
+// resolveCommit finds the outcome of a commit that failed with cause.
 func (u *upload) resolveCommit(ctx context.Context, cause error, lost bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLasts)
 	defer cancel()

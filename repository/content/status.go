@@ -69,7 +69,7 @@ type witness struct{}
 
 type witnessKey struct{}
 
-// withWitness returns a context for one request, and where the witness tells.
+// withWitness returns a context for one request, and where the witness reports a lost answer.
 func withWitness(ctx context.Context) (_ context.Context, lost *bool) {
 	lost = new(bool)
 	return context.WithValue(ctx, witnessKey{}, lost), lost

@@ -15,7 +15,7 @@ import (
 )
 
 // A blobStream reads a part of one version of a blob. A connection that breaks, or
-// that carries nothing for too long, is replaced by another, which goes on where it
+// that carries nothing for too long, is replaced by another, which continues where it
 // broke. Nothing is buffered.
 //
 // It does the work of azblob's RetryReader, which takes only some of the errors of
@@ -142,7 +142,7 @@ func (s *blobStream) Close() error {
 		s.failure = errors.New("the content has been closed")
 	}
 	if s.body != nil {
-		_ = s.body.Close() // what it tells does not matter any more
+		_ = s.body.Close() // its error no longer matters
 		s.body = nil
 	}
 	return nil

@@ -91,7 +91,7 @@ func (e *Exchange) Discard(ctx context.Context, uri string) error {
 	return nil
 }
 
-// nameOf returns the name that uri has in an exchange. The error does not tell the
+// nameOf returns the name that uri has in an exchange. The error does not contain the
 // URI, which may carry a secret.
 func nameOf(uri string) (string, error) {
 	refuse := func(why string) (string, error) {

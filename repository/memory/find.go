@@ -12,13 +12,13 @@ import (
 
 var _ repository.Finder = (*Store)(nil)
 
-// A bundleRecord is what has become of a bundle.
+// A bundleRecord is the state of a bundle.
 type bundleRecord struct {
 	bundle *domain.Bundle // that of the gate, or of the last one that had it open
 	repository.FoundBundle
 }
 
-// setState notes what has become of a bundle.
+// setState notes the state of a bundle.
 func (s *Store) setState(r *storedRecipient, b *domain.Bundle, state repository.BundleState) {
 	record := &bundleRecord{bundle: b}
 	record.State = state

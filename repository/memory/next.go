@@ -128,7 +128,7 @@ type eventRange struct {
 	cabinet    *storedCabinet
 	generation int // of the gate, when the run was obtained
 	events     []repository.StoredEvent
-	yielded    int // so many of the events, by whichever range went furthest
+	yielded    int // how many of the events were yielded, by the range that read most
 
 	groups    []domain.Group           // that were asked for
 	waiting   []repository.StoredEvent // in the cabinet, the events and what is behind them

@@ -175,7 +175,7 @@ func (r *storedRecipient) freezeGates(actor domain.ActorID, frozen bool) error {
 }
 
 // Records implements [repository.Operations].
-func (s *Store) Records(ctx context.Context, recipient domain.ActorID, most int) ([]repository.Record, error) {
+func (s *Store) Records(ctx context.Context, recipient domain.ActorID, limit int) ([]repository.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (s *Store) Records(ctx context.Context, recipient domain.ActorID, most int)
 	defer s.mu.Unlock()
 	records := slices.Clone(s.recipientOf(recipient).records)
 	slices.Reverse(records)
-	return records[:min(len(records), most)], nil
+	return records[:min(len(records), limit)], nil
 }
 
 // Inspect implements [repository.Operations]. There are no drawers here.

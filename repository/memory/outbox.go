@@ -141,7 +141,7 @@ func (s *Store) Delivered(ctx context.Context, n domain.Notice) error {
 }
 
 // Waiting implements [repository.Outbox].
-func (s *Store) Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error) {
+func (s *Store) Waiting(ctx context.Context, before time.Time, limit int) ([]domain.ActorID, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("waiting: %w", err)
 	}
@@ -152,7 +152,7 @@ func (s *Store) Waiting(ctx context.Context, before time.Time, most int) ([]doma
 		waits := func(n domain.Notice) bool {
 			return n.Since.Before(before) || n.Since.After(before.Add(repository.Ahead))
 		}
-		if len(waiting) < most && slices.ContainsFunc(r.outbox, waits) {
+		if len(waiting) < limit && slices.ContainsFunc(r.outbox, waits) {
 			waiting = append(waiting, id)
 		}
 	}

@@ -91,8 +91,8 @@ type storedCabinet struct {
 	key          domain.CabinetKey
 	group        domain.Group
 	events       []repository.StoredEvent                // only ever appended to
-	acknowledged int                                     // so many from the front
-	lost         map[domain.Sequence]bool                // events that cannot be read any more; see Lose
+	acknowledged int                                     // how many from the front
+	lost         map[domain.Sequence]bool                // events that can no longer be read; see Lose
 	saves        map[domain.Sequence]domain.TraceContext // that have saved the events, if they are known
 }
 

@@ -145,7 +145,7 @@ var backlogRules = []contractRule{
 	}},
 }
 
-// requireBacklog demands that so many events wait behind a bundle.
+// requireBacklog demands that a number of events wait behind a bundle.
 func (f *fixture) requireBacklog(want int64, b Peeked) {
 	f.Helper()
 	require.Equal(f, want, b.Behind.Events)

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// RunContent holds an implementation to the contract of Content.
+// RunContent checks an implementation against the contract of Content.
 func RunContent(t *testing.T, open func(t *testing.T) repository.Content) {
 	for _, r := range contentRules {
 		t.Run(r.name, func(t *testing.T) {

@@ -14,16 +14,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Shared is an exchange, and the door by which domains come to it.
+// A Shared is an exchange, and the access that domains have to it.
 type Shared struct {
 	Exchange repository.Exchange
 
 	// Leave stores data as a domain does, in place of what was there, and returns
-	// the URI that the domain would tell.
+	// the URI that the domain would return.
 	Leave func(t testing.TB, name string, data []byte) (uri string)
 }
 
-// RunExchange holds an implementation to the contract of Exchange, and to that of
+// RunExchange checks an implementation against the contract of Exchange, and that of
 // Content.
 func RunExchange(t *testing.T, open func(t *testing.T) Shared) {
 	RunContent(t, func(t *testing.T) repository.Content { return open(t).Exchange })

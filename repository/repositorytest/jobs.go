@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// RunJobs holds an implementation to the contract of repository.Jobs.
+// RunJobs checks an implementation against the contract of repository.Jobs.
 func RunJobs(t *testing.T, open func(t *testing.T) repository.Jobs) {
 	for _, r := range jobRules {
 		t.Run(r.name, func(t *testing.T) {

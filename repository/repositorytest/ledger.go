@@ -34,7 +34,7 @@ type ledgerEntry struct {
 	unsure bool // whether it was saved
 }
 
-// Saved notes that saver, a number that the caller chooses, was told that events
+// Saved notes that saver, a number that the caller chooses, got the answer that events
 // are stored. The events of one saver must come back in the order in which they
 // were noted, those of different savers in any.
 func (l *Ledger) Saved(saver int, events ...domain.Event) { l.noteSave(saver, false, events) }
@@ -118,7 +118,7 @@ func contentOf(e *domain.Event, hasPayload bool) ledger.Digest {
 }
 
 // inOrder sorts bundles by the sequence numbers of their events. It is for those
-// that several actors dequeued side by side, where nobody saw the order.
+// that several actors dequeued side by side, where the order is unknown.
 func inOrder(bundles []Peeked) []Peeked {
 	return slices.SortedFunc(slices.Values(bundles), func(a, b Peeked) int { return cmp.Compare(a.First, b.First) })
 }
@@ -158,10 +158,10 @@ type findings struct {
 func (f *findings) addf(format string, args ...any) { f.add(fmt.Errorf(format, args...)) }
 
 func (f *findings) add(err error) {
-	const most = 10
+	const maxFindings = 10
 	switch {
 	case err == nil:
-	case len(f.first) < most:
+	case len(f.first) < maxFindings:
 		f.first = append(f.first, err)
 	default:
 		f.more++

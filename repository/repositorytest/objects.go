@@ -20,7 +20,7 @@ type objectRule struct {
 	test func(f *objectFixture)
 }
 
-// RunObjects holds an implementation to the contract of repository.Objects, and to the tables of the
+// RunObjects checks an implementation against the contract of repository.Objects, and the tables of the
 // filemanager.
 func RunObjects(t *testing.T, open func(t *testing.T) repository.Objects) {
 	for _, topic := range []struct {

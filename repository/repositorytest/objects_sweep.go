@@ -36,7 +36,7 @@ type sweepRule struct {
 	test func(f *sweepFixture)
 }
 
-// RunObjectSweeps holds an implementation to the contract of repository.ObjectSweeper. Its stores are
+// RunObjectSweeps checks an implementation against the contract of repository.ObjectSweeper. Its stores are
 // empty when they are opened.
 func RunObjectSweeps(t *testing.T, open func(t *testing.T, keeping repository.ObjectKeeping) repository.ObjectLedger) {
 	for _, r := range sweepRules {

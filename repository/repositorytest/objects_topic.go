@@ -24,7 +24,7 @@ type topicFixture struct {
 	observed []domain.ObjectChange
 }
 
-// RunObjectTopic holds an implementation to the contract of repository.ObjectTopic. open returns a store
+// RunObjectTopic checks an implementation against the contract of repository.ObjectTopic. open returns a store
 // and its topic.
 func RunObjectTopic(t *testing.T, open func(t *testing.T) (WatchedObjects, repository.ObjectTopic)) {
 	for _, r := range objectTopicRules {

@@ -28,7 +28,7 @@ type watchedFixture struct {
 	observed []domain.Change
 }
 
-// RunObjectWatches holds an implementation to the contract of repository.StoredChanges for objects.
+// RunObjectWatches checks an implementation against the contract of repository.StoredChanges for objects.
 func RunObjectWatches(t *testing.T, open func(t *testing.T) WatchedObjects) {
 	for _, r := range objectWatchRules {
 		t.Run(r.name, func(t *testing.T) {

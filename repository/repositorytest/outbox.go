@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readNotices returns what is in the outbox, and holds it to what the outbox promises
+// readNotices returns what is in the outbox, and checks it against what the outbox promises
 // whenever it is looked into.
 func (f *fixture) readNotices() []domain.Notice {
 	f.Helper()

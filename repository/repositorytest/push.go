@@ -43,7 +43,7 @@ type pushRule struct {
 	test func(f *pushFixture)
 }
 
-// RunPush holds an implementation to the contracts of the ports of the push side.
+// RunPush checks an implementation against the contracts of the ports of the push side.
 func RunPush(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) {
 	for _, topic := range []struct {
 		name  string

@@ -41,7 +41,7 @@ func (f *pushFixture) hasWatch(want *repository.Watch) {
 	require.Equal(f, want, got)
 }
 
-// putsResource stores a document, and returns the change, nil if there is none.
+// putsResource stores a document, and returns the change, nil if nothing changed.
 func (f *pushFixture) putsResource(r *repository.Resource) *domain.Change {
 	f.Helper()
 	f.takeObserved()
@@ -56,7 +56,7 @@ func (f *pushFixture) putsResource(r *repository.Resource) *domain.Change {
 	return f.takeObserved()
 }
 
-// deletesResource deletes a document, and returns the change, nil if there is none.
+// deletesResource deletes a document, and returns the change, nil if nothing changed.
 func (f *pushFixture) deletesResource(r *repository.Resource) *domain.Change {
 	f.Helper()
 	f.takeObserved()

@@ -154,8 +154,8 @@ func (m *twins) saveBoth(t *rapid.T) {
 }
 
 // readNext asks both what is next, compares it, and returns the open bundle or a
-// look at the events for a new one, which weighs at most so much.
-func (m *twins) readNext(t *rapid.T, actor domain.ActorID, groups []domain.Group, most domain.Weight) (*domain.Bundle, *rangePair) {
+// range of the events for a new one, whose weight is at most limit.
+func (m *twins) readNext(t *rapid.T, actor domain.ActorID, groups []domain.Group, limit domain.Weight) (*domain.Bundle, *rangePair) {
 	want, wantErr := m.oracle.Events.NextUnacknowledged(m.ctx, actor, groups)
 	got, gotErr := m.tested.Events.NextUnacknowledged(m.ctx, actor, groups)
 	sameError(t, wantErr, gotErr)
@@ -174,7 +174,7 @@ func (m *twins) readNext(t *rapid.T, actor domain.ActorID, groups []domain.Group
 		m.looks = append(m.looks, rangePair{want.Run, got.Run, *want.Open, *got.Open}) // nothing can be opened from it
 		return want.Open, nil
 	}
-	filler := domain.Filler{Max: most}
+	filler := domain.Filler{Max: limit}
 	n := 0
 	for n < len(wantEvents) && filler.Take(&wantEvents[n].Event, wantEvents[n].Sequence) {
 		n++

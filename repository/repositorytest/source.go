@@ -46,7 +46,7 @@ type sourceRule struct {
 	test    func(f *sourceFixture)
 }
 
-// RunSource holds an implementation to the contract of repository.Source.
+// RunSource checks an implementation against the contract of repository.Source.
 func RunSource(t *testing.T, open func(t *testing.T) SourceStore) {
 	what := open(t)
 	for _, r := range slices.Concat(sourceRules, sourceFaultRules) {

@@ -18,7 +18,7 @@ type SourceFaults struct {
 
 	mu       sync.Mutex
 	throttle int    // requests that are answered 503
-	status   int    // of all answers; -1: there are none
+	status   int    // of all answers; -1: no answer comes
 	last     []byte // body of the last listing
 	repeats  bool
 	cuts     bool

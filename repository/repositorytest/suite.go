@@ -80,7 +80,7 @@ var topics = []topic{
 	{"Traces", traceRules},
 }
 
-// Run holds an implementation to the contracts of all ports but Content.
+// Run checks an implementation against the contracts of all ports except Content.
 // Stores that must be closed are closed by a Cleanup of the t that open is given.
 func Run(t *testing.T, open func(t *testing.T, o Options) Stores) { run(t, topics, open) }
 

@@ -106,7 +106,7 @@ func objectOf(key string, info fs.FileInfo) (object repository.SourceObject) {
 	return object
 }
 
-// A folderWalk finds objects in the order of their keys. It does not enter folders that have none of its page.
+// A folderWalk finds objects in the order of their keys. It does not enter folders without objects of its page.
 type folderWalk struct {
 	ctx    context.Context //nolint:containedctx // that of the call
 	root   *os.Root
