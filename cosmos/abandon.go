@@ -148,7 +148,7 @@ func (c *call) readLoss(ctx context.Context, cabinet domain.CabinetKey, s slotRa
 		loss.Events += int64(lost.To - lost.From)
 		loss.Slots = append(loss.Slots, repository.LostSlots{Drawer: lost.Drawer, Ordinal: lost.Ordinal, From: lost.From, To: lost.To})
 	}
-	return nil, nil //nolint:nilnil // there is none
+	return nil, nil //nolint:nilnil // it does not exist
 }
 
 // A lossDoc is the Loss in a record.

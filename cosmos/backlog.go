@@ -69,7 +69,7 @@ func (c received) withMark(number int64, saved millis, limit int) []mark {
 		return c.Marks
 	}
 	marks := append(slices.Clone(c.Marks), mark{number, int64(saved)})
-	marks = marks[max(0, len(marks)-allMarks):] // a head has no more, unless it is damaged
+	marks = marks[max(0, len(marks)-allMarks):] // a head has up to allMarks, unless it is damaged
 	for len(marks) > limit {
 		least, at := math.Inf(1), 1
 		for i := 1; i < len(marks)-1; i++ {
@@ -83,7 +83,7 @@ func (c received) withMark(number int64, saved millis, limit int) []mark {
 	return marks
 }
 
-// markAge is in milliseconds, and at least one second.
+// markAge returns an age in milliseconds, at least one second.
 func markAge(m mark, now millis) float64 { return float64(max(int64(now)-m[1], 1000)) }
 
 // savedAt returns when event n of the cabinet was saved, or a moment before that.
@@ -181,8 +181,8 @@ func (r *eventRange) eventAfter(n int) *repository.StoredEvent {
 	return nil
 }
 
-// A behind is what waited when a bundle was opened. It is asked only by a node
-// that knows no more about the recipient.
+// A behind is what waited when a bundle was opened. It is used only by a node
+// that has nothing newer of the recipient in memory.
 type behind struct {
 	Asked  []string        `json:"asked,omitempty"` // groups; none means all
 	Events int64           `json:"events,omitempty"`

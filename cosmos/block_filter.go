@@ -42,7 +42,7 @@ type blockFilterDoc struct {
 	Until        int         `json:"until"`            // the ordinal behind the block; a sweep deletes by it
 	Drawer       string      `json:"drawer,omitempty"` // at level 0
 	Count        int         `json:"count,omitempty"`  // at level 0: slots of the drawer that it covers
-	Sealed       bool        `json:"sealed,omitempty"` // at level 0: the drawer has no more
+	Sealed       bool        `json:"sealed,omitempty"` // at level 0: the filter has all events of the drawer
 	Fingerprints packed      `json:"fingerprints"`     // see fingerprintSet.encode
 	ETag         azcore.ETag `json:"_etag,omitempty"`
 	client.Document
@@ -53,7 +53,7 @@ type drawerFilter struct {
 	drawer  string
 	ordinal int
 	count   int  // slots that it covers
-	sealed  bool // the drawer has no more
+	sealed  bool // the filter has all events of the drawer
 	set     *fingerprintSet
 }
 

@@ -58,7 +58,7 @@ func (h *head) allowsRemoval() bool {
 	return h.RemovedOrdinal > 0
 }
 
-// cabinetState returns what h states of a cabinet; of a new one, where it begins.
+// cabinetState returns what h states of a cabinet; for a new one, its beginning.
 func (h *head) cabinetState(name cabinetName) received {
 	if last, ok := h.Cabinets[name]; ok {
 		return last
@@ -77,7 +77,7 @@ func (h *head) lastEver(name cabinetName) received {
 	return last
 }
 
-// cabinetFloor returns the lowest ordinal of a cabinet that is retained.
+// cabinetFloor returns the lowest retained ordinal of a cabinet.
 func (h *head) cabinetFloor(name cabinetName) int {
 	return max(h.Retention[name].Floor, h.cabinetState(name).BaseOrdinal+1)
 }

@@ -24,7 +24,7 @@ import (
 // check continues with the next recipient. A repair corrects hints and rolls back
 // unfinished intents.
 
-// CheckOptions say what a Check looks at.
+// CheckOptions select what a Check reads.
 type CheckOptions struct {
 	Recipient domain.ActorID // only this one; zero: all
 	Repair    bool           // repair the hints, roll back unfinished intents, and flush tails if the node writes none; no event changes
@@ -84,9 +84,9 @@ var repairedKinds = []string{
 // It takes bounded memory. The error says that it could not look; what it has
 // seen by then is in the report.
 //
-// What a head states is there for good until it is removed by the sweep, so it
+// What a head states stays stored until the sweep removes it, so it
 // can be checked during Saves. Hints follow the truth a little later; so
-// what looks wrong is looked at again, and only what stays wrong while nothing
+// what looks wrong is read again, and only what stays wrong while nothing
 // else moves is a finding.
 func (r *Repository) Check(ctx context.Context, opts CheckOptions) (repository.CheckReport, error) {
 	c := &mailboxChecker{r: r, opts: opts, report: repository.CheckReport{Findings: []repository.Finding{}, Resume: opts.Resume}}
@@ -225,7 +225,7 @@ func nextRecipients(ctx context.Context, q *client.Query, size int) (recipients 
 	return recipients, strays, nil
 }
 
-// looks is how often a recipient is looked at until what is wrong stays the same.
+// looks is how often a recipient is checked until two checks find the same.
 const looks = 6
 
 // checkRecipient looks at one recipient until it is sure.
@@ -423,7 +423,7 @@ func (c *mailboxChecker) awaitIntentOwner(ctx context.Context, u unfinished, dea
 			return nil, client.Classify("check "+u.recipient.String(), err)
 		}
 		if h.Intent == nil || h.Intent.ID != u.intent {
-			return nil, nil //nolint:nilnil // there is none
+			return nil, nil //nolint:nilnil // it does not exist
 		}
 		granted := lease << min(h.Undone, maxDoubled)
 		granted += granted / 4 // a writer's jitter
@@ -434,7 +434,7 @@ func (c *mailboxChecker) awaitIntentOwner(ctx context.Context, u unfinished, dea
 	}
 }
 
-// rollBackIntent rolls an intent back as a writer would that came by.
+// rollBackIntent rolls an intent back, as the next writer would.
 func (c *mailboxChecker) rollBackIntent(ctx context.Context, u unfinished) (bool, error) {
 	w := newWriter(c.r, u.recipient)
 	call := c.r.beginCall("repair")

@@ -49,7 +49,7 @@ func newLook(c *mailboxChecker, recipient domain.ActorID) *recipientCheck {
 	return &recipientCheck{c: c, recipient: recipient, at: make(map[spot]bool), reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// addFinding notes a finding. One without mend is damage. Its place must distinguish it from
+// addFinding notes a finding. One without a repair is damage. Its place must distinguish it from
 // what looks the same a moment later, because only what is found twice counts: the
 // gate's bundle, say, and not just the gate, which has another one open by then.
 // Of several in one place the first is enough, and so are maxFindings in all: one

@@ -9,7 +9,7 @@ import (
 )
 
 // A drawer holds up to 10,000 events of a cabinet; they lie in pages, in the
-// partition that bears the drawer's id.
+// partition that has the drawer's id as its key.
 type drawer struct {
 	ID            string          `json:"id"`
 	PartitionKey  string          `json:"partitionKey"`

@@ -72,7 +72,7 @@ func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last
 	if !c.uncached.Load() {
 		found = c.r.known.sealedExtents(cabinet, from)
 	}
-	if n := len(found); n > 0 && !last.hasLeft(found[n-1].ordinal) { // an old head, or a store that has lost writes
+	if n := len(found); n > 0 && !last.hasLeft(found[n-1].ordinal) { // a stale head, or a store that has lost writes
 		found = nil
 	}
 	waiting := 0 // drawers with events that are not acknowledged
@@ -165,7 +165,7 @@ type drawerReader struct {
 	size    int   // pages in the next result page
 	patient bool  // wait for slots that are missing: they belong to a bundle, so they are there
 	query   *client.Query
-	saves   *pageSaves // takes the spans of the pages; nil: they are not wanted
+	saves   *pageSaves // collects the spans of the pages; nil if they are not needed
 
 	pagesRead int // whose events were returned
 }

@@ -88,7 +88,7 @@ func mixBits(x uint64) uint64 {
 }
 
 // readOlderFilter returns the filter that an older version has stored of a sealed drawer, nil
-// if there is none.
+// if it does not exist.
 func (c *call) readOlderFilter(ctx context.Context, e extent) (filter, error) {
 	var doc filterDoc
 	_, err := c.Read(ctx, c.r.db.cabinets, e.drawer, filterID, &doc)

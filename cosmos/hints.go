@@ -177,7 +177,7 @@ func (h *hints) writtenSignal(recipient domain.ActorID) <-chan struct{} {
 	return nil
 }
 
-// Settle waits until this process has written the hints that it owes for what it has
+// Settle waits until this process has written the hints that follow from what it has
 // done for recipient, or given them up, or until ctx ends. Only their cost
 // depends on it: it is for callers that measure that.
 func (r *Repository) Settle(ctx context.Context, recipient domain.ActorID) {

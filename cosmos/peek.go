@@ -156,7 +156,7 @@ type peekCandidate struct {
 	cabinet domain.CabinetKey
 	last    received
 	head    *head
-	floor   int // the lowest ordinal that is retained
+	floor   int // the lowest retained ordinal
 	gate    *gate
 	at      position
 
@@ -198,8 +198,8 @@ func (c *call) findCandidates(recipient domain.ActorID, gates map[domain.Group]*
 
 // chooseCandidate returns the run of the candidate whose first event has the smallest
 // sequence number. The head or the catalog says which that seems to be; the cabinet itself
-// has the last word, and an entry that turns out to be missing or too low is
-// repaired on the way.
+// decides, and an entry that is found to be missing or too low is
+// repaired.
 func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate) (*eventRange, error) {
 	if c.r.opts.Ordering == domain.ByRecipient {
 		return c.chooseInOrder(ctx, candidates)

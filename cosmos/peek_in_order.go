@@ -13,7 +13,7 @@ import (
 // each of them once behind each place; which event is the first there never
 // changes, so a node remembers it.
 //
-// The order holds for ever, however old the head was that it rests on: what it does
+// The order stays valid, however old the head was that it was computed from: what it does
 // not show has higher numbers than all that it does. It cannot rest on an old gate,
 // since the bundle is only opened if the gate is still the same, and the places of
 // all cabinets of the group are in that one gate.

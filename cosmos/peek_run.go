@@ -270,8 +270,8 @@ func (r *eventRange) readAhead(ctx context.Context, begin *chunk) *readAhead {
 	return a
 }
 
-// fetchEvents reads until it has as much as the bundle can need. It stops for good at
-// an error; what came before it is still good.
+// fetchEvents reads until it has as much as the bundle can need. It stops at the first error:
+// the events that were read before it are still used.
 func (d *aheadDrawer) fetchEvents(ctx context.Context) {
 	for weight := domain.Weight(0); weight < d.need && !d.read.isDone(); {
 		events, err := d.read.readNext(ctx)

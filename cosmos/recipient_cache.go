@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// recipientCache is what this node happens to know about the recipients that it has served
+// recipientCache is what this node remembers of the recipients that it has served
 // last: how much they have received, and where their cabinets continue. Nothing that
 // must be right rests on the former, which may be old; the latter never changes.
 type recipientCache struct {
@@ -27,7 +27,7 @@ type knownRecipient struct {
 }
 
 // A firstEvent is the one just behind a place. Slots are filled once, so it is the
-// same for ever.
+// same always.
 type firstEvent struct {
 	ordinal, slot int // the place
 	sequence      domain.Sequence
@@ -83,7 +83,7 @@ func (k *recipientCache) forgetRemoved(r *knownRecipient) {
 	k.size -= extentsSize * (before - len(r.sealed))
 }
 
-// forgetRecipient drops what is known of a recipient, of whom the store has lost writes.
+// forgetRecipient drops what is known of a recipient whose writes the store has lost.
 func (k *recipientCache) forgetRecipient(recipient domain.ActorID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -31,7 +31,7 @@ type Options struct {
 	Retries   int // of the requests of one call; default 24, negative: none
 	// Retention is how long acknowledged events and closed bundles are kept, at
 	// least; up to a quarter longer, and until the next sweep. Default 7 days,
-	// negative: for ever.
+	// negative: unlimited.
 	Retention time.Duration
 	// Shared is the content store that hub and domains share, if there is one. The
 	// folder of a drawer is removed there, too, when the drawer is.

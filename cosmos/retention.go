@@ -50,7 +50,7 @@ import (
 // document that refers to it: a Peek can put one if it has lost its race and was paused for
 // longer than the retention.
 
-// retained says what is still kept of a cabinet.
+// retained is what is still kept of a cabinet.
 type retained struct {
 	Floor      int         `json:"floor,omitempty"`      // drawers with a smaller ordinal are gone, or about to go
 	Cleared    int         `json:"cleared,omitempty"`    // drawers with a smaller ordinal are gone
@@ -103,7 +103,7 @@ func (t retained) advanceTo(last received, at position, now time.Time, grace tim
 		if m.Filled != 0 && m.Filled != last.Total {
 			m.Filled, m.Below = 0, m.Below-1
 		}
-		if m.Below > below { // the gate was moved back: what it passes once more is kept from then on
+		if m.Below > below { // the gate was moved back: what it passes again is kept from then on
 			m.Filled, m.Below = 0, below
 		}
 		if m.At > now.Add(grace/milestonesPerGrace).UnixMilli() {

@@ -11,11 +11,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A bundle gets its time to live with the write that closes it, or if it is watched the moment of
-// its removal, and neither while the retention is unlimited. A gate says whether all closed bundles
-// of its group expire so. If it does not, because the retention was unlimited or an older version
-// has created the gate, the sweep looks for those that do not and gives them the retention of
-// today, counted from then on. So a recipient is looked through until that is done, and not again.
+// The write that closes a bundle gives it a time to live or, if the bundle is watched, the time of
+// its removal. While the retention is unlimited it does neither. A gate states whether all closed bundles
+// of its group expire that way. If they do not, because the retention was unlimited or an older version
+// has created the gate, the sweep finds the bundles that do not expire and gives them the present retention,
+// counted from the sweep on. After that it does not search the bundles of the recipient again.
 
 // maxExpiredAtOnce limits the bundles of a recipient that a sweep has expire. The next sweep
 // continues.

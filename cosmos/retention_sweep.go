@@ -16,7 +16,7 @@ import (
 
 // Swept counts what a sweep has removed.
 type Swept struct {
-	Recipients int // looked at
+	Recipients int // that were swept
 	Drawers    int
 	Documents  int // pages and filters
 	Bundles    int // that were closed under an unlimited retention, and expire now

@@ -24,7 +24,7 @@ import (
 // The moment is indexed, and no other document has one. So a sweep reads what is due, of all recipients, in one
 // query, and where no bundle is watched it reads nothing.
 //
-// A bundle that a node of an older version has closed or swept has a time to live, and goes without a notice. If
+// A bundle that a node of an older version has closed or swept has a time to live, and is removed without a notice. If
 // such a node has replayed it, it may have both: then its moment may be that of an earlier Dequeue, so it is left to
 // Cosmos. While the retention is unlimited, no sweep removes anything.
 

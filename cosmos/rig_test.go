@@ -82,7 +82,7 @@ func rigOn(t testing.TB, engine *embedded.Engine) *rig {
 func (r *rig) connect() *client.Database { return r.account.Connect() }
 
 // node starts a node of its own. Without hints it leaves every pointer to be
-// mended.
+// repaired.
 func (r *rig) node(opts Options, hints bool) *Repository {
 	r.t.Helper()
 	repo := New(r.connect(), r.content, opts)

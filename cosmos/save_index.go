@@ -16,7 +16,7 @@ import (
 // cabinet, and filters of the drawers before that one (see block_filter.go). It reads what
 // it lacks for the ids of a Save, and forgets what was not used for longest.
 //
-// It holds committed events only, and these stay committed, so it is never wrong about an
+// It holds committed events only, and these stay committed, so it always knows the state of an
 // id that it knows. refresh makes it complete as of a head.
 //
 // It belongs to the caller that leads the writer.

@@ -13,7 +13,7 @@ type cabinetIndex struct {
 
 	last   received // as of the newest head that was observed
 	floor  int      // drawers with a smaller ordinal are not retained
-	sealed int      // drawers up to this ordinal take no more events
+	sealed int      // drawers up to this ordinal are full or sealed
 	blocks []block  // that cover the drawers from floor to sealed
 
 	open     openDrawer

@@ -12,7 +12,7 @@ import (
 type loadedDrawer struct {
 	ids     map[domain.EventID]domain.Digest
 	until   int
-	isWhole bool // the drawer takes no more
+	isWhole bool // the drawer takes no more events
 }
 
 // loadDrawer returns the events of a drawer, of the one that is being filled those that are known as

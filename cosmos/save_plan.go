@@ -47,7 +47,7 @@ func planSave(h *head, events []numbered, capacity int, owner string, newID func
 // entriesReady reports for each part whether its entry in the catalog need not wait for a count:
 // in a drawer that is new nothing waits yet. Where the cabinet fills an older drawer
 // first, that one's entry may be due as well. Then they are written together, for a Peek
-// that saw the later one alone would take it for the smallest.
+// that saw only the later one would use it as the smallest.
 func (p *savePlan) entriesReady() []bool {
 	begun, older := make([]bool, len(p.intent.Parts)), make(map[cabinetName]bool)
 	for i := range p.intent.Parts {

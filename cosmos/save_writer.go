@@ -20,7 +20,7 @@ import (
 type pending struct {
 	events  []domain.Event
 	digests []domain.Digest
-	span    *domain.TraceContext // on whose behalf they are saved; nil: none that is stored
+	span    *domain.TraceContext // of the request that saves them; nil if no span is stored
 
 	fresh     []int  // events to store, by the last dedupBatch
 	attempted []bool // events that a commit of unknown outcome was about
@@ -85,7 +85,7 @@ type recipientWriter struct {
 	refusals   int                           // of this batch
 	savedSmall time.Time                     // when the last one was done, if no other Save followed
 
-	isOld atomic.Bool // an order of this node has voided what is known of the recipient
+	isOld atomic.Bool // an operator's action on this node has made what is known of the recipient obsolete
 
 	users int // guarded by writers.mu
 	bytes int // guarded by writers.mu

@@ -110,7 +110,7 @@ func (r *surveyRecord) setHead(h *head, groupOf func(cabinetName) (domain.Group,
 	for name, last := range h.Cabinets {
 		group, err := groupOf(name)
 		if err != nil {
-			continue // it is not in this configuration, and counts nowhere
+			continue // it is not in this configuration, and is not counted
 		}
 		c := r.ensureCabinet(name, group)
 		c.isInHead = true

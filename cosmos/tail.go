@@ -38,13 +38,13 @@ func (c received) inPages() int {
 func (c received) tailLen() int { return c.Fill - c.inPages() }
 
 // isPageless reports whether all events of the last drawer are in the tail: it need not
-// have a page, nor a document.
+// have a page or a document.
 func (c received) isPageless() bool { return len(c.Tail) > 0 && c.Paged == 0 }
 
 // decodeTail returns the tail of a cabinet, nil if it has none.
 func (c received) decodeTail(cabinet domain.CabinetKey) (*tail, error) {
 	if len(c.Tail) == 0 {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // it does not exist
 	}
 	end := len(c.Tail) - 4
 	n := c.Fill - c.Paged

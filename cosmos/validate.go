@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Numbers in documents say how much is read, and how much memory that takes. One that
+// Numbers in documents decide how much is read, and how much memory that needs. One that
 // no hub has ever written is damage as well as a document that is no JSON, and must
 // not take more than there is.
 

@@ -57,7 +57,7 @@ type DataAvailable interface {
 	Watermark(ctx context.Context, recipient domain.ActorID) (domain.Sequence, error)
 }
 
-// Saved says what became of the events of a Save.
+// Saved is the outcome of a Save for its events.
 type Saved struct {
 	Accepted   int   // stored by this call
 	Duplicates int   // stored before with the same content

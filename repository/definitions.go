@@ -25,7 +25,7 @@ type Definitions interface {
 
 	// ReplaceSubscription stores d instead of the subscription that has d.ID, d.Owner and
 	// d.Version, and returns the new version. It fails with Conflict if the subscription has
-	// another version, and with NotFound if it is not there or has another owner. Created is not
+	// another version, and with NotFound if it does not exist or has another owner. Created is not
 	// replaced.
 	ReplaceSubscription(ctx context.Context, d *Definition) (DefinitionVersion, error)
 
@@ -35,8 +35,8 @@ type Definitions interface {
 	// Subscriptions returns those of an owner, in the order of their ids.
 	Subscriptions(ctx context.Context, owner domain.ActorID) ([]*Definition, error)
 
-	// DeleteSubscription deletes a subscription of owner. It fails with NotFound if there is
-	// none. If version is not empty, it fails with Conflict if the subscription has another one.
+	// DeleteSubscription deletes a subscription of owner. It fails with NotFound if it does
+	// not exist. If version is not empty, it fails with Conflict if the subscription has another one.
 	// The id cannot be used again before its cursor was retired and nothing is left of it.
 	DeleteSubscription(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, version DefinitionVersion) error
 }

@@ -62,7 +62,7 @@ type ObjectReport struct {
 	domain.ObjectEvent
 }
 
-// An ObjectResult says what became of a report.
+// An ObjectResult is the outcome of a report.
 type ObjectResult struct {
 	Outcome domain.ObjectOutcome // 0: it failed
 	Doubt   bool                 // Object.Doubt, in the state that includes the event

@@ -22,7 +22,7 @@ var ErrFrozen = domain.Errorf(domain.Unavailable, "queue: %w", errors.New("an op
 // failure may fail with Conflict or NotFound because the first call succeeded;
 // the records show that.
 type Operations interface {
-	// Inspect shows a queue as it is stored.
+	// Inspect returns the stored state of a queue.
 	Inspect(ctx context.Context, recipient domain.ActorID) (Inspection, error)
 
 	// Bundle returns a bundle that is retained, open or not, and the run of its events, which is
@@ -118,7 +118,7 @@ type Loss struct {
 	Events  int64
 	First   domain.Sequence // their numbers are between First and Last,
 	Last    domain.Sequence // both included
-	Slots   []LostSlots     // where they were; none in a store that has no drawers
+	Slots   []LostSlots     // where they were; empty for a store without drawers
 }
 
 // LostSlots are consecutive slots of one drawer.

@@ -29,6 +29,6 @@ type Outbox interface {
 	Waiting(ctx context.Context, before time.Time, limit int) ([]domain.ActorID, error)
 }
 
-// Ahead is how much later than a moment what was left in the outbox may be and still be
-// young.
+// Ahead is how much later than before a notice may be and still count as new. A later one comes from a
+// node whose clock is wrong.
 const Ahead = time.Minute

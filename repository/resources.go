@@ -11,7 +11,7 @@ import (
 // time.
 //
 // If a document is watched, its replacement or deletion also stores a change, with the same write; see
-// [Changes]. There is no one without the other. A creation stores none, nor does the change of a
+// [Changes]. Neither is stored without the other. A creation stores none, nor does the change of a
 // document that is not watched.
 type Resources interface {
 	// Resource returns a document. It fails with NotFound if it does not exist.

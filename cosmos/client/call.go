@@ -56,7 +56,7 @@ func (c *Call) BatchSize(price float64, limit int) int {
 	return c.client.pacer.batchSize(price, limit)
 }
 
-// AddRetries adds to the budget of a call that turns out to be large. It does nothing if
+// AddRetries adds to the budget of a call that has become large. It does nothing if
 // the client was made without retries.
 func (c *Call) AddRetries(retries int) {
 	c.mu.Lock()
@@ -181,7 +181,7 @@ func (c *Call) SuspectContainers(ctx context.Context) error {
 	return nil
 }
 
-// sendRequest sends a request until it succeeds, fails for good, or the budget is used up. A
+// sendRequest sends a request until it succeeds, fails permanently, or the budget is used up. A
 // write whose outcome is unknown in the end is Uncertain. request returns the charge.
 func (c *Call) sendRequest(ctx context.Context, container *azcosmos.ContainerClient, write bool, request func(context.Context) (float32, error)) error {
 	uncertain := false

@@ -25,7 +25,7 @@ type ContainerError struct {
 	Warning bool
 
 	// isWiderIndex reports that the container has more indexes than it needs. Provision
-	// removes them only if it is asked to.
+	// removes them only on request.
 	isWiderIndex bool
 
 	// Repairable reports whether Provision can correct it in place. A container with

@@ -22,7 +22,7 @@ type Leader[T comparable] struct {
 	mu      sync.Mutex
 	busy    bool             // a caller leads
 	callers []*queuedCall[T] // not completed yet, in the order in which they came
-	taken   int              // callers whose items are in the round: the first ones
+	taken   int              // number of callers whose items are in the round: the first of the queue
 }
 
 type queuedCall[T comparable] struct {

@@ -79,8 +79,8 @@ func (p *pacer) noteThrottled() {
 	p.debt = max(p.debt, p.rate*throttledPause.Seconds())
 }
 
-// batchSize returns how many operations of a price a batch takes, at least 1: what it costs is
-// taken from the account at once, so it is at most what may be spent in half a second.
+// batchSize returns how many operations of a price a batch takes, at least 1: its cost is
+// charged in one request, so it is at most what may be spent in half a second.
 func (p *pacer) batchSize(price float64, limit int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// ProvisionOptions say how far Provision goes. The zero value creates what is
+// ProvisionOptions limit what Provision changes. The zero value creates what is
 // missing and changes nothing that exists.
 type ProvisionOptions struct {
 	CheckOnly   bool // create and change nothing
@@ -24,7 +24,7 @@ type ProvisionOptions struct {
 	Throughput  bool // create containers with the suggested throughput, unless the account is serverless
 }
 
-// A Provisioned says what Provision found and did about one resource.
+// A Provisioned reports what Provision found and did for one resource.
 type Provisioned struct {
 	Kind    string         // database or container
 	Name    string         // of the resource

@@ -99,7 +99,7 @@ func (m *Member) noteDocument(d *levelDocument) {
 }
 
 // Run beats until ctx ends. It returns an error, NewerFormat, if the level has risen above those that this
-// version knows: then the node must write no more, and end. Failures of the store are logged.
+// version knows: then the node must stop writing, and end. Failures of the store are logged.
 func (m *Member) Run(ctx context.Context) error {
 	ticker := time.NewTicker(m.store.opts.BeatEvery)
 	defer ticker.Stop()

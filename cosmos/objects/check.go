@@ -126,7 +126,7 @@ func errPosition(err error) error {
 
 func (c *objectChecker) begin() *client.Call { return c.store.client.Begin("check objects") }
 
-// A storedDocument has what all documents have.
+// A storedDocument has the members that all documents have.
 type storedDocument struct {
 	PartitionKey string `json:"partitionKey"`
 	ID           string `json:"id"`
@@ -182,8 +182,8 @@ const (
 // A findingsCheck returns what is wrong with one thing, and whether the thing changed meanwhile.
 type findingsCheck func(ctx context.Context) (found []repository.Finding, hasMoved bool, err error)
 
-// confirm looks until what is wrong remains, and adds that to the report: a stale read, or a write that
-// came between two reads, looks wrong for a moment. Where no read is stale, two looks at one state of
+// confirm repeats a check until its findings remain, and adds them to the report: a stale read, or a write
+// between two reads, looks wrong for a moment. Where no read is stale, two looks at one state of
 // the thing suffice. A thing that changes at each look is left out.
 func (c *objectChecker) confirm(ctx context.Context, look findingsCheck) error {
 	var confirmed []repository.Finding
@@ -216,12 +216,12 @@ func (c *objectChecker) confirm(ctx context.Context, look findingsCheck) error {
 	return nil
 }
 
-// hasFinding reports whether the same is wrong at the same place. Texts have numbers that change.
+// hasFinding reports whether the same finding is in the report for the same place. Texts have numbers that change.
 func hasFinding(all []repository.Finding, f *repository.Finding) bool {
 	return slices.ContainsFunc(all, func(other repository.Finding) bool { return other.Kind == f.Kind && other.Where == f.Where })
 }
 
-// addUnreadable adds a document that is not what it has to be, or has a newer format.
+// addUnreadable adds a document that is malformed, or has a newer format.
 func (c *objectChecker) addUnreadable(partition, where string, err error) {
 	c.add(unreadableFinding(bucketOf(partition), where, err))
 }

@@ -26,7 +26,7 @@ const (
 type Options struct {
 	Shards     int                               // of a bucket that is new; default 16, 1 to 256
 	Limits     domain.ObjectLimits               // of the rows in the document of an object; default domain.DefaultObjectLimits
-	Retention  domain.ObjectRetention            // default: for ever
+	Retention  domain.ObjectRetention            // default: unlimited
 	Retentions map[string]domain.ObjectRetention // of some buckets, in place of Retention
 	Topic      bool                              // changes of the current state of objects are stored for their topic
 	Retries    int                               // of the requests of one call; default 24, negative: none

@@ -112,7 +112,7 @@ func (s *Store) checkDeleted(ctx context.Context, c *client.Call, name domain.Ob
 	return noSuchObject()
 }
 
-// noSuchObject does not say whether there was one.
+// noSuchObject does not say whether the object existed before.
 func noSuchObject() error {
 	return domain.Errorf(domain.NotFound, "there is no such object, or it was deleted")
 }
@@ -197,7 +197,7 @@ func (s *Store) RemoveChange(ctx context.Context, change domain.Change) error {
 	return c.Outcome("remove the change of an object", err)
 }
 
-// Unpublished implements [repository.StoredChanges]. It reads changes alone, which have ids of their own.
+// Unpublished implements [repository.StoredChanges]. It reads only changes: their ids have a prefix.
 func (s *Store) Unpublished(ctx context.Context, before time.Time, limit int) (found []domain.Resource, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)

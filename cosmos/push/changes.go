@@ -78,7 +78,7 @@ func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, mayBeAbsent 
 		case isMissing && mayBeAbsent:
 			doc := newResourceDoc(r)
 			doc.WriteID, doc.IsWatched = s.client.NewID(), true
-			// A crash after this write leaves what says that a resource is watched that is not there.
+			// A crash after this write leaves a document that marks a missing resource as watched.
 			_, err = c.Put(ctx, s.cursors, doc.PartitionKey, resourceID, "", doc)
 			return staleIfRefused(err)
 		case isMissing, !mayBeAbsent && client.StatusOf(err) == http.StatusPreconditionFailed:

@@ -26,8 +26,8 @@ func (s *Store) readDefinitionOf(ctx context.Context, c *client.Call, cursor dom
 	return d, err
 }
 
-// findDefinition returns the document of a subscription. It fails with NotFound if there is
-// none.
+// findDefinition returns the document of a subscription. It fails with NotFound if it does not
+// exist.
 func (s *Store) findDefinition(ctx context.Context, c *client.Call, id domain.SubscriptionID) (*definitionDoc, error) {
 	d, err := s.readDefinition(ctx, c, id)
 	if client.IsNotFound(err) {
@@ -64,7 +64,7 @@ func (s *Store) readDefinitions(ctx context.Context, c *client.Call, all []reser
 	return docs, g.Wait()
 }
 
-// readOwner reads the document of an owner. One that is not there is returned empty.
+// readOwner reads the document of an owner. A missing one is returned empty.
 func (s *Store) readOwner(ctx context.Context, c *client.Call, owner domain.ActorID) (*ownerDoc, error) {
 	d := &ownerDoc{}
 	etag, err := c.Read(ctx, s.cursors, ownerKey(owner), ownerID, d)

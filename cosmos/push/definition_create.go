@@ -75,7 +75,7 @@ func (a *creation) try(ctx context.Context) error {
 	return err
 }
 
-// reserve returns the reservation of the owner for the id, and makes it if need be. refused
+// reserve returns the reservation of the owner for the id, and makes it if needed. refused
 // are those of the id that were refused: one of them is replaced.
 func (a *creation) reserve(ctx context.Context, refused []string) (reservation, error) {
 	owner, err := a.store.readOwner(ctx, a.call, a.wanted.Owner)

@@ -1,11 +1,11 @@
 // Package push keeps streams, cursors, subscriptions, watches and the parties of the broker in
-// Azure Cosmos DB: what was published, how far each receiver has come, and how it is called. It also
+// Azure Cosmos DB: what was published, the position of each receiver, and how it is called. It also
 // keeps the small documents of clients that can be watched.
 //
 // A message is written once, into a stream, whatever the number of its receivers. Each
 // receiver has one document, its cursor. Only a delivery that failed has a document of its
 // own. Every change of a cursor is one conditional write; ownership of cursors saves work and
-// decides nothing. No request on the way of a delivery is a query, except the one that loads a
+// decides nothing. No request of a delivery is a query, except the one that loads a
 // cursor with retries: the embedded engine has no index but that of ids.
 //
 // # Documents

@@ -35,7 +35,7 @@ func (*turnDoc) DocumentKind() client.DocumentKind { return turnDocument }
 
 const resourceID = "resource"
 
-// A resourceDoc is a repository.Resource, or what is known of one that is not there: whether it is
+// A resourceDoc is a repository.Resource, or what is known of a missing one: whether it is
 // watched, and its last version.
 type resourceDoc struct {
 	ID           string `json:"id"`

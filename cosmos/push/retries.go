@@ -11,7 +11,7 @@ import (
 )
 
 // readRetries returns the retries or the dead letters of a cursor behind an entry, in order.
-// With a limit, it returns no more.
+// With a limit, it returns up to limit.
 func (s *Store) readRetries(ctx context.Context, c *client.Call, id domain.CursorID, kind client.DocumentKind, after domain.EntryID, limit int) ([]domain.Retry, error) {
 	top := ""
 	if limit > 0 {

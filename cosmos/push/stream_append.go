@@ -402,7 +402,7 @@ func (a *appender) resolve(ctx context.Context, c *client.Call, r *appendRound, 
 }
 
 // searchEarlierSegments looks for the ids of r in the segments before the current one that
-// may have ids which are not forgotten yet. They are sealed, so they get no more.
+// may have ids which are not forgotten yet. They are sealed, so they get no more ids.
 func (a *appender) searchEarlierSegments(ctx context.Context, c *client.Call, r *appendRound, base *streamHead) error {
 	hasID := slices.ContainsFunc(r.pending, func(p pendingMessage) bool { return p.message().ID != "" })
 	if !hasID || r.searched == base.segment+1 {

@@ -32,7 +32,7 @@ type streamHead struct {
 	Opened       int64  `json:"opened"` // microseconds
 	Bytes        int64  `json:"bytes"`  // of all entries of the segment
 	Sealed       bool   `json:"sealed,omitempty"`
-	// Priorities has those that have entries in this segment or an earlier one.
+	// Priorities are the priorities with entries in this segment or an earlier one.
 	Priorities map[string]*streamTail `json:"priorities"`
 	Sync       []string               `json:"sync,omitempty"` // cursors that the sender of a message waits for
 	client.Document

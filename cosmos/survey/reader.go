@@ -21,8 +21,8 @@ type Reader interface {
 	// shows nothing that a survey reads.
 	Recipient(container string, doc []byte) (domain.ActorID, bool)
 
-	// Apply returns the record of a mailbox after a document of it was read. A nil record is
-	// that of a mailbox of which nothing was read. record is not changed. wanted are documents
+	// Apply returns the record of a mailbox after a document of it was read. A nil record means
+	// that nothing of the mailbox was read. record is not changed. wanted are documents
 	// that must be read, too; in a walk all that the document refers to.
 	Apply(record []byte, container string, doc []byte, isWalk bool) (next []byte, wanted []Reference)
 
@@ -51,6 +51,6 @@ type Query struct{ Container, Text string }
 // A Reference is a document.
 type Reference struct {
 	Container string
-	Partition string // "": any; then all documents with the id are meant
+	Partition string // "" for any: all documents with the id
 	ID        string
 }

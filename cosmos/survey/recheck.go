@@ -25,7 +25,7 @@ const (
 )
 
 // recheckProgress is what a node knows of a recheck beside its position. Another node that
-// continues the recheck does without: it reads again what was seen.
+// continues the recheck has no such progress: it reads again what was seen.
 type recheckProgress struct {
 	seen      map[uint64]struct{} // hashes of the documents that were read
 	order     []string            // of the lines to compare
@@ -42,7 +42,7 @@ type damagedLines struct {
 // documentHashes has the seed of recheckProgress.seen.
 var documentHashes = maphash.MakeSeed()
 
-// endRecheck notes that all lines are right, since all mailboxes have just been read.
+// endRecheck notes that all lines are correct, because all mailboxes have just been read.
 func (s *Survey) endRecheck() {
 	s.own.recheck = &recheckPosition{Began: s.opts.Clock().UTC(), Ended: true}
 	s.own.rechecked = recheckProgress{}
@@ -349,7 +349,7 @@ func (s *Survey) readReference(ctx context.Context, ref Reference) (json.RawMess
 	var doc json.RawMessage
 	_, err := s.beginCall().Read(ctx, s.containerClient(ref.Container), ref.Partition, ref.ID, &doc)
 	if client.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // it does not exist
 	}
 	return doc, client.Classify("read "+ref.ID+" of "+ref.Partition, err)
 }

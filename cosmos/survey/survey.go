@@ -69,12 +69,12 @@ type Survey struct {
 	table   *mailboxTable
 	owning  atomic.Bool
 
-	mu      sync.Mutex // guards what follows, which says what is in table
+	mu      sync.Mutex // guards the fields below, which describe the content of table
 	known   replica
 	checked time.Time // when known was compared with the state
 
 	own   ownership    // of Run
-	call  *client.Call // of Run, the last one
+	call  *client.Call // the last call of Run
 	spent float64      // request units of the calls before it
 }
 

@@ -56,7 +56,7 @@ func (b *Blobs) openSection(ctx context.Context, s repository.Section) (io.ReadC
 	return r, nil
 }
 
-// tooShort says whether an object of some size lacks a part of s.
+// tooShort returns a Damaged error if an object of a size ends before s does.
 func tooShort(s repository.Section, size int64) error {
 	if s.Offset > size || s.Length > size-s.Offset {
 		return domain.Errorf(domain.Damaged, "want %d bytes from %d, but it has only %d", s.Length, s.Offset, size)
@@ -104,7 +104,7 @@ func (b *Blobs) Delete(ctx context.Context, name string) error {
 	return b.removeBlob(ctx, name)
 }
 
-// removeBlob may be repeated on the way, and then meets what it has done itself.
+// removeBlob may be repeated by the client: the second request then finds no blob.
 func (b *Blobs) removeBlob(ctx context.Context, name string) error {
 	with := blob.DeleteSnapshotsOptionTypeInclude
 	sending, lost := withWitness(ctx)

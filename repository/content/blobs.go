@@ -23,8 +23,8 @@ import (
 // is safe for concurrent use, and there is nothing to close.
 type Blobs struct {
 	container *container.Client
-	places    []blobLocation // the container, by every name that it goes by
-	anyHost   bool           // and by names on other hosts
+	places    []blobLocation // all names of the container
+	anyHost   bool           // the account also has names on other hosts
 }
 
 var (
@@ -56,7 +56,7 @@ type BlobOptions struct {
 	// that they name is ever dialled.
 	AnyHost bool
 
-	// Create makes the container if it is not there.
+	// Create makes the container if it does not exist.
 	Create bool
 
 	// Transport carries the requests. Default: that of the Azure SDK.
@@ -77,7 +77,7 @@ const (
 )
 
 // OpenBlobs returns the blobs of a container. It reads the container's properties,
-// or makes it, so that an account that cannot be used is found out now.
+// or makes it, so that an unusable account is detected now.
 func OpenBlobs(ctx context.Context, o BlobOptions) (*Blobs, error) {
 	b, err := newBlobs(o)
 	if err != nil {

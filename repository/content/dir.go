@@ -41,7 +41,7 @@ const FileFormat = 1
 // A folder of a newer format has the file formatFile with its number. One without has format 1.
 const formatFile = "+format"
 
-// OpenDir opens the folder dir, which it makes if need be, and removes what a
+// OpenDir opens the folder dir, which it makes if needed, and removes what a
 // crash left unfinished. It tries to write, so that a folder that cannot be used
 // is found out now and not with the first object. A folder of another format is
 // refused with NewerFormat and not changed. The caller closes the Dir.

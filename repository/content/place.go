@@ -14,7 +14,7 @@ import (
 
 // A blobLocation is a container of blobs under one of its names.
 type blobLocation struct {
-	scheme, host string // in lower case, the host without the port that goes without saying
+	scheme, host string // in lower case, the host without the default port
 	path         string // escaped, of the account: "" or /account
 	container    string
 }

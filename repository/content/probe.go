@@ -29,7 +29,7 @@ type ProbedRight struct {
 	Err      error // nil if the right is granted
 }
 
-// probeFolder has the blobs of ProbeBlobs. The names of objects of the hub begin otherwise.
+// probeFolder has the blobs of ProbeBlobs. No name of an object of the hub begins with it.
 const probeFolder = "doctor/"
 
 // maxProbeAge is the age, by the clock of the account, from which a blob of ProbeBlobs is left over.

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// classifyBlobError says what a call to Blob Storage came to, in the terms of the port. It is
+// classifyBlobError returns the error of a call to Blob Storage in the terms of the port. It is
 // the only place where a status is interpreted. An error that comes with the end
 // of ctx is that of ctx.
 func classifyBlobError(ctx context.Context, err error) error {

@@ -18,8 +18,8 @@ import (
 // that carries nothing for too long, is replaced by another, which continues where it
 // broke. Nothing is buffered.
 //
-// It does the work of azblob's RetryReader, which takes only some of the errors of
-// a broken connection for such, and knows no bound for a stream as a whole.
+// It replaces azblob's RetryReader, which recognizes only some of the errors of
+// a broken connection, and has no limit for a stream as a whole.
 type blobStream struct {
 	client  *blob.Client
 	etag    *azcore.ETag

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// backlogOf returns what events amount to. The first of a cabinet is the oldest.
+// backlogOf returns the backlog that consists of events. The first of a cabinet is the oldest.
 func backlogOf(events []repository.StoredEvent) domain.Backlog {
 	if len(events) == 0 {
 		return domain.Backlog{}

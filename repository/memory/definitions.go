@@ -17,7 +17,7 @@ type Definitions struct {
 	mu      sync.Mutex
 	all     map[domain.SubscriptionID]*repository.Definition // nil: deleted
 	version int
-	cursors *Cursors   // where changes are noted; nil: nowhere
+	cursors *Cursors   // stores the changes; nil if changes are not stored
 	changes *Resources // likewise, for those that watch
 }
 

@@ -95,7 +95,7 @@ func (s *Store) withinSixDrawers(c *storedCabinet) []repository.StoredEvent {
 	return events
 }
 
-// overtakingNobody returns those of events, the first of c, that are older than
+// overtakingNobody returns the first of events, the waiting events of c, that are older than
 // all that waits in other cabinets of the group, if the ordering wants that. If c
 // has the oldest of all, there is at least one.
 func (s *Store) overtakingNobody(r *storedRecipient, c *storedCabinet, events []repository.StoredEvent) []repository.StoredEvent {

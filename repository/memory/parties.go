@@ -17,7 +17,7 @@ type Parties struct {
 	mu      sync.Mutex
 	all     map[domain.PartyID]*repository.Party
 	version int
-	changes *Resources // where changes are noted; nil: nowhere
+	changes *Resources // stores the changes; nil if changes are not stored
 }
 
 var _ repository.Parties = (*Parties)(nil)

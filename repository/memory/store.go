@@ -16,7 +16,7 @@ type Options struct {
 	Clock          func() time.Time // default time.Now
 	Groups         domain.Groups    // default domain.DefaultGroups
 	Ordering       domain.Ordering  // default domain.ByCabinet
-	Retention      time.Duration    // of closed bundles that are watched; others are kept for ever, and so are these by default
+	Retention      time.Duration    // of closed bundles that are watched; unlimited by default, and always for other bundles
 }
 
 // drawersPerRun is the most drawers that a run for a new bundle extends over.
@@ -70,7 +70,7 @@ type storedRecipient struct {
 	last     domain.Sequence // given to an event
 	cabinets map[domain.CabinetKey]*storedCabinet
 	gates    map[domain.Group]*storedGate
-	used     map[domain.BundleID]bool // for a bundle, open or closed
+	used     map[domain.BundleID]bool // ids of bundles, open or closed
 	bundles  map[domain.BundleID]*bundleRecord
 	frozen   bool
 	records  []repository.Record // the newest last
@@ -99,7 +99,7 @@ type storedCabinet struct {
 type storedGate struct {
 	generation int
 	open       *domain.Bundle // the oldest unacknowledged events of its cabinet
-	asked      []domain.Group // for, when open was opened
+	asked      []domain.Group // the groups of the Peek that opened open
 	closed     []closed       // bundles, the last one last
 
 	failingSince time.Time // when the domain failed to make the content of open
@@ -113,7 +113,7 @@ type closed struct {
 	asked  []domain.Group
 }
 
-// recipientOf returns the recipient id, new if need be.
+// recipientOf returns the recipient id, which it adds if it is new.
 func (s *Store) recipientOf(id domain.ActorID) *storedRecipient {
 	r, ok := s.recipients[id]
 	if !ok {

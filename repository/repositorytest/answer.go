@@ -40,7 +40,7 @@ func (f *fixture) failContent(b Peeked, reason string) Peeked {
 	return b
 }
 
-// wantEverywhere demands that a bundle is what all who look for it find.
+// wantEverywhere demands that every way to find a bundle returns it as it is.
 func (f *fixture) wantEverywhere(b Peeked) {
 	f.Helper()
 	next := f.readNext()

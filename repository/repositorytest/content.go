@@ -256,7 +256,7 @@ func (f *fixture) wantMissing(name string) {
 	f.wantRefusal(domain.NotFound, err)
 }
 
-// endless yields data for ever, and does something after some reads.
+// endless yields data without end, and does something after some reads.
 type endless struct {
 	reads, after int
 	do           func()

@@ -55,7 +55,7 @@ var deadLetterOrderRules = []contractRule{
 	}},
 }
 
-// hasLetterOrders fails unless the records of a queue are those that are wanted.
+// hasLetterOrders demands that a queue has the records want.
 func (f *fixture) hasLetterOrders(queue string, want ...repository.DeadLetterOrder) {
 	f.Helper()
 	got, err := f.Letters.DeadLetterOrders(f.ctx, queue, 10)

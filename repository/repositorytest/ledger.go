@@ -123,7 +123,7 @@ func inOrder(bundles []Peeked) []Peeked {
 	return slices.SortedFunc(slices.Values(bundles), func(a, b Peeked) int { return cmp.Compare(a.First, b.First) })
 }
 
-// checkBundle checks that b is what its events amount to.
+// checkBundle checks that the properties of b follow from its events.
 func checkBundle(b Peeked) error {
 	var filler domain.Filler
 	for i := range b.Events {

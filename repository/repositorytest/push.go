@@ -27,7 +27,7 @@ type PushStores struct {
 	Watches     repository.Watches
 	Resources   repository.Resources
 	Changes     repository.Changes
-	Content     repository.Content // where payloads of entries may be; nil: nowhere
+	Content     repository.Content // may have payloads of entries; nil if payloads are in the entries
 }
 
 // PushOptions are what a case asks of the stores it opens.

@@ -179,7 +179,7 @@ func (m *twins) readNext(t *rapid.T, actor domain.ActorID, groups []domain.Group
 	for n < len(wantEvents) && filler.Take(&wantEvents[n].Event, wantEvents[n].Sequence) {
 		n++
 	}
-	var id domain.BundleID // is decided on later
+	var id domain.BundleID // chosen when the bundle is opened
 	require.Equal(t, want.Run.BacklogAfter(n).Events, got.Run.BacklogAfter(n).Events, "events behind the first %d", n)
 	l := rangePair{want.Run, got.Run, bundleOf(id, want.Run, wantEvents[:n]), bundleOf(id, got.Run, gotEvents[:n])}
 	m.looks = append(m.looks, l)
@@ -413,7 +413,7 @@ func (m *twins) drainBoth(t *rapid.T) {
 	}
 }
 
-// samePlace demands that two sequence numbers stand for each other, always.
+// samePlace demands that the numbers of both stores for one event stay a pair.
 func (m *twins) samePlace(t *rapid.T, actor domain.ActorID, want, got domain.Sequence) {
 	known, ok := m.places[actor][want]
 	if !ok {
@@ -441,7 +441,7 @@ func (m *twins) sameBundle(t *rapid.T, want, got domain.Bundle) {
 	require.Equal(t, want, got)
 }
 
-// sameError demands that two errors allow the caller to do the same.
+// sameError demands that two errors have the same kind.
 func sameError(t *rapid.T, want, got error) {
 	meaning := func(err error) string {
 		switch {

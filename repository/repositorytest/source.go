@@ -19,7 +19,7 @@ import (
 // A SourceStore is a store under test, with a bucket that is empty.
 type SourceStore struct {
 	repository.Source
-	Bucket, Absent string // the latter is a bucket of the store that is not there
+	Bucket, Absent string // Absent is a bucket that the store does not have
 
 	// Put stores an object, and Delete deletes it, as a client of the store does. Delete with a version
 	// deletes the version.

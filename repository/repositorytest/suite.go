@@ -134,7 +134,7 @@ func (f *fixture) events(n int, changes ...Change) []domain.Event {
 // event returns a new event for the recipient.
 func (f *fixture) event(changes ...Change) domain.Event { return Event(f.actor, changes...) }
 
-// save saves events and says what became of them.
+// save saves events and returns the outcome.
 func (f *fixture) save(events ...domain.Event) repository.Saved {
 	f.Helper()
 	saved, err := f.Events.Save(f.ctx, f.actor, events)
