@@ -120,7 +120,7 @@ func (c *mailboxChecker) run(ctx context.Context) error {
 		return c.checkAbandonedIntents(ctx, true)
 	}
 	q := headsQuery(c.r.beginCall("check"))
-	if err := c.goOn(q); err != nil {
+	if err := c.continueFrom(q); err != nil {
 		return err
 	}
 	for !q.IsDone() {
@@ -166,8 +166,8 @@ func (c *mailboxChecker) encodeCheckpoint(continuation string) string {
 	return base64.RawURLEncoding.EncodeToString(client.Encode(&p))
 }
 
-// goOn begins where another check has been.
-func (c *mailboxChecker) goOn(q *client.Query) error {
+// continueFrom begins where the check that reported opts.Resume ended.
+func (c *mailboxChecker) continueFrom(q *client.Query) error {
 	if c.opts.Resume == "" {
 		return nil
 	}
@@ -252,7 +252,7 @@ func (c *mailboxChecker) checkRecipient(ctx context.Context, recipient domain.Ac
 }
 
 // judgeRecipient looks until it is sure, and repairs if it is to. It returns the last look
-// and what is or was wrong. A document that cannot be read is Damaged.
+// and the findings. It fails with Damaged for a document that cannot be read.
 func (c *mailboxChecker) judgeRecipient(ctx context.Context, recipient domain.ActorID) (*recipientCheck, []finding, error) {
 	var before, now *recipientCheck
 	made, times := 0, make(map[spot]int) // looks, and in how many of them something was found
@@ -359,7 +359,7 @@ func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) e
 	var later []unfinished
 	for _, u := range c.intents {
 		dead := c.r.opts.Exclusive && !u.own // its owner
-		if !dead && !wait && time.Until(u.since.Add(patienceWithIntents)) > 0 {
+		if !dead && !wait && time.Until(u.since.Add(minIntentAge)) > 0 {
 			later = append(later, u)
 			continue
 		}
@@ -397,8 +397,8 @@ func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) e
 	return nil
 }
 
-// patienceWithIntents is how long an intent is that of a Save under way, at least.
-const patienceWithIntents = lease << 1
+// minIntentAge is the age up to which an intent may belong to a Save in flight.
+const minIntentAge = lease << 1
 
 // checkHints judges the hints of a recipient whose damage has been reported.
 func (c *mailboxChecker) checkHints(ctx context.Context, recipient domain.ActorID) error {
@@ -414,7 +414,7 @@ func (c *mailboxChecker) checkHints(ctx context.Context, recipient domain.ActorI
 // another writer would give him, and returns the head if the intent is still there
 // then, else nil.
 func (c *mailboxChecker) awaitIntentOwner(ctx context.Context, u unfinished, dead bool) (*head, error) {
-	for patience := patienceWithIntents; ; {
+	for patience := minIntentAge; ; {
 		if !dead && !client.Sleep(ctx, max(0, time.Until(u.since.Add(patience)))) {
 			return nil, ctx.Err()
 		}

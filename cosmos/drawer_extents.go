@@ -30,16 +30,16 @@ func (e extent) slotBehind(at position) int {
 	return 0
 }
 
-// readExtents returns, dense and in order from ordinal from on, what may be trusted
-// of the drawers of a cabinet of which a head says last. It stops at the first
+// readExtents returns the extents, dense and in order from ordinal from on, that are certain
+// of the drawers of a cabinet whose state in a head is last. It stops at the first
 // drawer that a stale read does not show, and after limit drawers that hold
 // events if limit is not 0.
 //
-// What may be trusted: of the drawer that the head names, the fill that the head
+// Certain is: of the drawer that the head names, the fill that the head
 // states, whatever the document of the drawer states. It is taken from the head, because it may
-// have no document yet. Of one with a smaller ordinal all
-// that it holds, once it is sealed; one that is seen unsealed is sealed here. A
-// count proves nothing: it may belong to a Save that is still to be undone.
+// have no document yet. Of a drawer with a smaller ordinal, all
+// its events once it is sealed; one that is read unsealed is sealed here. A
+// count proves nothing: it may belong to a Save that will be rolled back.
 func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last received, from, limit int) ([]extent, error) {
 	var found []extent
 	until := last.Ordinal + 1 // of the drawers that are looked up
@@ -172,7 +172,7 @@ type drawerReader struct {
 
 const firstPages = 2
 
-// readDrawer returns a reader of slots, those in t from there. t is the tail of the
+// readDrawer returns a reader of the slots in s. It takes those that are in t from t, which is the tail of the
 // cabinet, or nil.
 func (c *call) readDrawer(cabinet domain.CabinetKey, s slotRange, t *tail) *drawerReader {
 	d := &drawerReader{call: c, cabinet: cabinet, slots: s, at: s.From, size: firstPages}

@@ -129,7 +129,7 @@ func (c *call) findTraceInDrawer(ctx context.Context, trace domain.TraceID, cabi
 		return nil
 	}
 	q := c.Query(c.r.db.cabinets, drawer, "SELECT * FROM c WHERE c.until > @from AND IS_DEFINED(c.saves) ORDER BY c.until", azcosmos.QueryParameter{Name: "@from", Value: 0})
-	done := 0 // slots that were looked at
+	done := 0 // slots that were read
 	for !q.IsDone() {
 		items, err := q.Next(ctx, pagesOfIndex)
 		if err != nil {

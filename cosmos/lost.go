@@ -79,8 +79,8 @@ func (d *drawerReader) proveLost(ctx context.Context, err error) error {
 	return d.call.SuspectContainers(ctx)
 }
 
-// pageStart returns the slot at which the page begins that has slot d.at: where the one before
-// it ends. A stale read may return a smaller one, at which a page begins as well.
+// pageStart returns the first slot of the page that contains slot d.at, which is the slot where the page before
+// it ends. A stale read may return the first slot of an earlier page.
 func (d *drawerReader) pageStart(ctx context.Context) (int, error) {
 	q := d.call.Query(d.call.r.db.cabinets, d.slots.Drawer, "SELECT c.id, c.v, c.until FROM c WHERE c.until <= @at ORDER BY c.until DESC",
 		azcosmos.QueryParameter{Name: "@at", Value: d.at})
@@ -96,8 +96,8 @@ func (d *drawerReader) pageStart(ctx context.Context) (int, error) {
 	return before.Until, err
 }
 
-// nextSoundPage returns the first slot behind d.at, or d.at itself, that is in a page that
-// can be decoded, or where the pages end.
+// nextSoundPage returns the first slot from d.at on that is in a page which
+// can be decoded, or the end of the pages.
 func (d *drawerReader) nextSoundPage(ctx context.Context) (int, error) {
 	q := d.call.Query(d.call.r.db.cabinets, d.slots.Drawer, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: d.at})

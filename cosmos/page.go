@@ -63,7 +63,7 @@ type numbered struct {
 	*domain.Event
 	digest   domain.Digest
 	sequence domain.Sequence
-	save     *domain.TraceContext // the span that saves it; nil: none that is stored
+	save     *domain.TraceContext // the span that saves it; nil if it is not stored
 }
 
 // maxPageBytes keeps a page where a written KB is cheapest: 64 KB as base64.

@@ -230,7 +230,7 @@ func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate)
 			cand.first = cand.entry.NextSequence
 			continue
 		}
-		g.Go(func() error { return cand.unlessLost(cand.lookAndMend(gctx, c)) })
+		g.Go(func() error { return cand.unlessLost(cand.readAndRepair(gctx, c)) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
@@ -244,7 +244,7 @@ func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate)
 		if cand.run != nil {
 			return cand.run, nil
 		}
-		if err := cand.unlessLost(cand.lookAndMend(ctx, c)); err != nil {
+		if err := cand.unlessLost(cand.readAndRepair(ctx, c)); err != nil {
 			return nil, err
 		}
 	}
@@ -322,8 +322,8 @@ func (cand *peekCandidate) readFirst(ctx context.Context, c *call) error {
 	return nil
 }
 
-// lookAndMend reads the candidate's first event and repairs its entry if needed.
-func (cand *peekCandidate) lookAndMend(ctx context.Context, c *call) error {
+// readAndRepair reads the candidate's first event and repairs its entry if needed.
+func (cand *peekCandidate) readAndRepair(ctx context.Context, c *call) error {
 	if err := cand.readFirst(ctx, c); err != nil {
 		return err
 	}

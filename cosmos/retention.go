@@ -72,7 +72,7 @@ type milestone struct {
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// milestonesPerGrace is how many milestones a grace period has at most: what is
+// milestonesPerGrace is the maximum number of milestones in a grace period: what is
 // acknowledged just after one waits for the next, a quarter of the period later.
 const milestonesPerGrace = 4
 

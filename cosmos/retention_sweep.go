@@ -271,8 +271,8 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t re
 	return err
 }
 
-// clearDrawer removes a drawer and all that belongs to it, the drawer itself
-// last: as long as it is there, the next sweep finds what this one has left.
+// clearDrawer removes a drawer and its other documents, the drawer itself
+// last: while it exists, the next sweep finds what this one has left.
 func (c *call) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id string) (int, error) {
 	// A crash after any of these deletions leaves the drawer. The next sweep finds it and
 	// deletes the rest. Folders are deleted whether the drawer had payloads or not.
@@ -365,7 +365,7 @@ type sweepDoc struct {
 
 const (
 	sweepID  = "sweep"
-	sweepKey = "|sweep" // no recipient is called that
+	sweepKey = "|sweep" // no recipient has this id
 )
 
 // isDue reports whether the last sweep is long ago, and claims the next one. Two

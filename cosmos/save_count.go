@@ -184,7 +184,7 @@ func (c *call) writeEntries(ctx context.Context, key string, entries []catalogEn
 	return nil
 }
 
-// writeEntry changes an entry that is there, or creates it.
+// writeEntry changes an existing entry, or creates it.
 func (c *call) writeEntry(ctx context.Context, key string, e *catalogEntry) error {
 	err := c.Patch(ctx, c.r.db.catalog, key, e.ID, e.statePatch(), &catalogEntry{})
 	switch {

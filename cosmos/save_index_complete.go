@@ -43,7 +43,7 @@ func (cab *cabinetIndex) completeShort(ctx context.Context, c *call, short short
 // them there.
 func (cab *cabinetIndex) completeFilters(ctx context.Context, c *call, extents []extent, short shortFilters) error {
 	filters := make([]*residentFilter, len(extents))
-	var g errgroup.Group // without a context: those under way when one fails are used by the next attempt
+	var g errgroup.Group // without a context: when one filter fails, the others are completed for the next attempt
 	var failed atomic.Bool
 	g.SetLimit(drawersPerBundle)
 	for i, e := range extents {

@@ -14,12 +14,12 @@ type openDrawer struct {
 	ordinal int
 	looked  bool // the stored filter was looked for
 	fill    int
-	hasLost bool // some of these are lost, and their ids not known: the filter is not stored
+	hasLost bool // some of the events are lost, and their ids unknown: the filter is not stored
 	from    int
 	filter  *fingerprintSet // nil if from is 0
 	ids     map[domain.EventID]domain.Digest
 	stored  *storedFilter
-	misfit  azcore.ETag // of a stored filter that must be replaced
+	misfit  azcore.ETag // etag of a stored filter that must be replaced
 	unread  int         // costOfPages of what is not in the stored filter, small Saves counted more
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// filtersAtOnce is how many filters are read before the first of them is used and may be
+// filtersAtOnce is the number of filters that are read before the first of them is used and may be
 // forgotten: 8 MB when they are full.
 const filtersAtOnce = 400
 

@@ -70,7 +70,7 @@ func (w *recipientWriter) raiseHead(ctx context.Context, c *call, lost map[cabin
 	return w.rollBackIntent(ctx, c)
 }
 
-// maxRaise is by how many drawers a head is raised at most: their intent has to fit into a
+// maxRaise bounds the drawers by which a head is raised: their intent has to fit into a
 // document. A gate that is farther in front is damaged, or the backup is not of this hub.
 const maxRaise = 10_000
 

@@ -62,7 +62,7 @@ type recipientWriter struct {
 	leader *client.Leader[*pending]
 
 	// What follows belongs to the caller that leads.
-	head     *head // as last written; nil: to be read
+	head     *head // as last written; nil if it must be read
 	index    *index
 	batch    []*pending // taken from the queue for the next round
 	reserved *savePlan  // of batch, if the commit before it has reserved it already
@@ -72,10 +72,10 @@ type recipientWriter struct {
 	headIsRead bool // the head was read in this round: it is not one of an earlier round
 
 	yields bool // the next round waits for another process
-	alone  bool // this round saves for one caller only
+	alone  bool // this round saves for one caller
 
 	compared  map[domain.Group]bool      // whose gates are not in front of the head
-	looked    map[domain.CabinetKey]bool // that have no drawer ahead of the head
+	looked    map[domain.CabinetKey]bool // cabinets without a drawer ahead of the head
 	abandoned string                     // of the head that the index is of
 	newest    domain.Sequence            // the highest watermark of a head that was read or written
 

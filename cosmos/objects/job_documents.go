@@ -49,7 +49,7 @@ type jobDoc struct {
 	Lease        int64        `json:"lease,omitempty"`
 	Until        string       `json:"until,omitempty"`
 	WriteID      string       `json:"writeId"`
-	TTL          int64        `json:"ttl,omitempty"` // seconds after the last write; once it has ended
+	TTL          int64        `json:"ttl,omitempty"` // seconds after the last write; set when the job has ended
 	ETag         azcore.ETag  `json:"_etag,omitempty"`
 	client.Document
 }

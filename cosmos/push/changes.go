@@ -133,7 +133,7 @@ func (s *Store) TakeTurn(ctx context.Context, now time.Time, every time.Duration
 	if since := now.Sub(fromMicros(last.Taken)); err == nil && since >= 0 && since < every {
 		return false, nil
 	}
-	next := &turnDoc{ID: changesTurn, PartitionKey: turnsKey, Kind: turnDocument.Name, Taken: micros(now), Document: last.Document}
+	next := &turnDoc{ID: changesTurn, PartitionKey: turnsKey, Kind: turnDocument.Name, Taken: toMicros(now), Document: last.Document}
 	// A crash after this write leaves a turn in which no node looks.
 	_, err = c.Put(ctx, s.cursors, turnsKey, changesTurn, etag, next)
 	if client.IsRefused(err) {
@@ -148,8 +148,8 @@ func (s *Store) Unpublished(ctx context.Context, before time.Time, limit int) (f
 	q := c.QueryAllPartitions(s.cursors, changeDocument.Name,
 		"SELECT c.resource FROM c WHERE c.kind = @kind AND (c.at < @before OR c.at > @ahead)",
 		azcosmos.QueryParameter{Name: "@kind", Value: changeDocument.Name},
-		azcosmos.QueryParameter{Name: "@before", Value: micros(before)},
-		azcosmos.QueryParameter{Name: "@ahead", Value: micros(before.Add(repository.Ahead))})
+		azcosmos.QueryParameter{Name: "@before", Value: toMicros(before)},
+		azcosmos.QueryParameter{Name: "@ahead", Value: toMicros(before.Add(repository.Ahead))})
 	var damage error
 	for !q.IsDone() && len(found) < limit {
 		items, err := q.Next(ctx, limit)

@@ -110,8 +110,8 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 		Stream: s.Stream.String(), Segment: s.Segment, At: textsOf(s.At), Open: textsOf(s.Open),
 		Triggered: c.Triggered, Filtered: c.Filtered, Delivered: c.Delivered, Errored: c.Errored,
 		Cancelled: c.Cancelled, Expired: c.Expired, Attempts: c.Attempts,
-		Retries: s.Retries, Late: s.Late, Listed: micros(s.Listed), FailedSince: micros(s.FailedSince),
-		State: stateNames[s.State], Reason: s.Reason, Resumed: s.Resumed, Hold: micros(s.Hold), HoldFor: s.HoldFor.Microseconds(), Failures: s.Failures, BreakerTo: micros(s.BreakerTo),
+		Retries: s.Retries, Late: s.Late, Listed: toMicros(s.Listed), FailedSince: toMicros(s.FailedSince),
+		State: stateNames[s.State], Reason: s.Reason, Resumed: s.Resumed, Hold: toMicros(s.Hold), HoldFor: s.HoldFor.Microseconds(), Failures: s.Failures, BreakerTo: toMicros(s.BreakerTo),
 		By: s.By, Limit: s.Limit, Released: s.Released,
 	}
 	if s.Digest != 0 {
@@ -135,7 +135,7 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 	}
 	for i := range s.Expiries {
 		x := &s.Expiries[i]
-		d.Expiries = append(d.Expiries, fmt.Sprintf("%s %d %d", x.From, x.To, micros(x.At)))
+		d.Expiries = append(d.Expiries, fmt.Sprintf("%s %d %d", x.From, x.To, toMicros(x.At)))
 	}
 	d.setReplay(s)
 	if b := s.Held; b != nil {
@@ -171,7 +171,7 @@ func (d *cursorDoc) toStanding() (domain.Standing, error) {
 	if d.Claim != "" {
 		s.Claim = parse(&p, d.Claim, parseClaim)
 	}
-	s.Followed, s.Replay, s.Dequeued = d.Followed, d.replay(&p), d.Dequeued
+	s.Followed, s.Replay, s.Dequeued = d.Followed, d.toReplay(&p), d.Dequeued
 	if d.HeldID != "" {
 		s.Held = &domain.HeldBundle{ID: d.HeldID, Taken: parseAll(&p, d.Held, domain.ParsePosition), Retries: parseAll(&p, d.HeldRetries, domain.ParsePosition)}
 	}
@@ -216,7 +216,7 @@ func makeRetryDoc(id domain.CursorID, r *domain.Retry, deadSeconds int64) *retry
 	position := r.Position
 	d := &retryDoc{
 		ID: retryID(r.EntryID), PartitionKey: id.String(), Kind: retryDocument.Name, Position: position.String(),
-		Published: micros(r.Published), Attempts: r.Attempts, Replay: r.Replay, Due: micros(r.Due), Reason: r.Reason,
+		Published: toMicros(r.Published), Attempts: r.Attempts, Replay: r.Replay, Due: toMicros(r.Due), Reason: r.Reason,
 	}
 	for i := range r.History {
 		d.History = append(d.History, attemptText(&r.History[i]))
@@ -365,7 +365,7 @@ func parseExpiry(text string) (domain.Expiry, error) {
 // attemptText returns an attempt as its entry, number, beginning and duration in
 // microseconds, status and error.
 func attemptText(a *domain.Attempt) string {
-	return fmt.Sprintf("%s %d %d %d %d %s", a.Entry, a.Number, micros(a.Began), a.Took.Microseconds(), a.Status, a.Error)
+	return fmt.Sprintf("%s %d %d %d %d %s", a.Entry, a.Number, toMicros(a.Began), a.Took.Microseconds(), a.Status, a.Error)
 }
 
 func parseAttempt(text string) (domain.Attempt, error) {
@@ -391,7 +391,7 @@ func parseAttempt(text string) (domain.Attempt, error) {
 
 // markText returns the members of a mark, separated by blanks.
 func markText(m *domain.Mark) string {
-	b := strconv.AppendInt(nil, micros(m.At), 10)
+	b := strconv.AppendInt(nil, toMicros(m.At), 10)
 	for _, n := range m.Numbers {
 		b = strconv.AppendInt(append(b, ' '), n, 10)
 	}

@@ -46,7 +46,7 @@ func (s *Store) findDefinition(ctx context.Context, c *client.Call, id domain.Su
 	return d, err
 }
 
-// readDefinitions returns what is stored of each reservation, nil if that is nothing.
+// readDefinitions returns the document of each reservation, nil if it does not exist.
 func (s *Store) readDefinitions(ctx context.Context, c *client.Call, all []reservation) ([]*definitionDoc, error) {
 	docs := make([]*definitionDoc, len(all))
 	g, ctx := errgroup.WithContext(ctx)
@@ -145,7 +145,7 @@ func (s *Store) Subscription(ctx context.Context, id domain.SubscriptionID) (*re
 	err := c.Retry(ctx, func() error {
 		doc, err := s.findDefinition(ctx, c, id)
 		if err == nil {
-			found, err = doc.definition()
+			found, err = doc.toDefinition()
 		}
 		return err
 	})
@@ -170,7 +170,7 @@ func (s *Store) Subscriptions(ctx context.Context, owner domain.ActorID) ([]*rep
 			if doc == nil || !doc.isLive() || doc.Owner != owner.String() {
 				continue
 			}
-			d, err := doc.definition()
+			d, err := doc.toDefinition()
 			if err != nil {
 				return err
 			}

@@ -13,7 +13,7 @@ import (
 func (s *Store) CreateSubscription(ctx context.Context, d *repository.Definition) (*repository.Definition, bool, error) {
 	c := s.client.Begin("create subscription")
 	a := &creation{store: s, call: c, wanted: d, writeID: s.client.NewID()}
-	err := c.Retry(ctx, func() error { return a.try(ctx) })
+	err := c.Retry(ctx, func() error { return a.tryCreate(ctx) })
 	return a.stored, a.created, c.Outcome("create subscription "+d.ID.String(), err)
 }
 
@@ -29,10 +29,10 @@ type creation struct {
 	created bool
 }
 
-// maxWaits is how often a creation waits for others that have begun, before it refuses them.
+// maxWaits bounds how often a creation waits for others that have begun, before it refuses them.
 const maxWaits = 4
 
-func (a *creation) try(ctx context.Context) error {
+func (a *creation) tryCreate(ctx context.Context) error {
 	s, c, owner := a.store, a.call, a.wanted.Owner
 	doc, err := s.readDefinition(ctx, c, a.wanted.ID)
 	switch {
@@ -45,13 +45,13 @@ func (a *creation) try(ctx context.Context) error {
 	case doc.isLive() && doc.Owner != owner.String():
 		return domain.Errorf(domain.Conflict, "a subscription of another owner has this id")
 	case doc.isLive():
-		a.stored, err = doc.definition()
+		a.stored, err = doc.toDefinition()
 		a.created = doc.CreatedBy == a.writeID
 		return err
 	}
 	// A crash after this write leaves a reservation without a subscription. A repeated call uses
 	// it; else it is refused when the owner has no other one left.
-	reserved, err := a.reserve(ctx, doc.Refused)
+	reserved, err := a.reserveID(ctx, doc.Refused)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (a *creation) try(ctx context.Context) error {
 	}
 	// The document was read before the reservation. If the reservation has been refused since,
 	// the document has changed.
-	next := &definitionDoc{CreatedBy: a.writeID, Created: micros(a.wanted.Created), Document: doc.Document}
+	next := &definitionDoc{CreatedBy: a.writeID, Created: toMicros(a.wanted.Created), Document: doc.Document}
 	next.set(a.wanted, a.writeID)
 	etag, err := c.Put(ctx, s.cursors, next.PartitionKey, definitionID, doc.etag, next)
 	if client.IsRefused(err) {
@@ -70,14 +70,14 @@ func (a *creation) try(ctx context.Context) error {
 		return err
 	}
 	next.etag = etag
-	a.stored, err = next.definition()
+	a.stored, err = next.toDefinition()
 	a.created = true
 	return err
 }
 
-// reserve returns the reservation of the owner for the id, and makes it if needed. refused
+// reserveID returns the reservation of the owner for the id, and makes it if needed. refused
 // are those of the id that were refused: one of them is replaced.
-func (a *creation) reserve(ctx context.Context, refused []string) (reservation, error) {
+func (a *creation) reserveID(ctx context.Context, refused []string) (reservation, error) {
 	owner, err := a.store.readOwner(ctx, a.call, a.wanted.Owner)
 	if err != nil {
 		return reservation{}, err
@@ -138,7 +138,7 @@ func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 	for _, r := range unfinished {
 		// A crash after this write leaves a reservation that its creation replaces, and others
 		// free.
-		if err := s.refuse(ctx, c, a.wanted.Owner, r, found[r.id]); err != nil {
+		if err := s.refuseReservation(ctx, c, a.wanted.Owner, r, found[r.id]); err != nil {
 			return err
 		}
 	}
@@ -149,9 +149,9 @@ func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 	return client.ErrStale
 }
 
-// refuse stores that a reservation is refused, so that a creation that has it and is late
+// refuseReservation stores that a reservation is refused, so that a late creation with that reservation
 // begins again. doc is what was read of the id.
-func (s *Store) refuse(ctx context.Context, c *client.Call, owner domain.ActorID, r reservation, doc *definitionDoc) error {
+func (s *Store) refuseReservation(ctx context.Context, c *client.Call, owner domain.ActorID, r reservation, doc *definitionDoc) error {
 	next := &definitionDoc{State: definitionRefused}
 	if doc != nil {
 		if slices.Contains(doc.Refused, r.refusalText(owner)) {

@@ -28,7 +28,7 @@ func (s *Store) AddReplay(ctx context.Context, id domain.CursorID, followed int,
 		if err != nil {
 			return err
 		}
-		before, err := d.requests()
+		before, err := d.toRequests()
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (s *Store) Replays(ctx context.Context, id domain.CursorID) (domain.ReplayR
 	d, err := s.readEntry(ctx, c, id)
 	var all domain.ReplayRequests
 	if err == nil {
-		all, err = d.requests()
+		all, err = d.toRequests()
 	}
 	return all, c.Outcome("read the replays of cursor "+id.String(), err)
 }

@@ -119,7 +119,7 @@ func newResourceDoc(r domain.Resource) *resourceDoc {
 func (w *watchable) newChangeDoc(c *domain.Change) *resourceChangeDoc {
 	return &resourceChangeDoc{
 		ID: w.changeID(c.Version), PartitionKey: w.key, Kind: changeDocument.Name,
-		Resource: c.Resource.Key(), Version: c.Version, Event: string(c.Event), At: micros(c.At),
+		Resource: c.Resource.Key(), Version: c.Version, Event: string(c.Event), At: toMicros(c.At),
 	}
 }
 

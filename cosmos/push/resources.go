@@ -127,7 +127,7 @@ func (s *Store) PutResource(ctx context.Context, r *repository.Resource) (reposi
 		if !doc.IsAbsent {
 			event = domain.ResourceUpdated
 		}
-		doc.IsAbsent, doc.Content, doc.Body, doc.Changed = false, t.writeID, string(r.Body), micros(r.Changed)
+		doc.IsAbsent, doc.Content, doc.Body, doc.Changed = false, t.writeID, string(r.Body), toMicros(r.Changed)
 		return t.write(ctx, doc, event)
 	})
 	return repository.ResourceVersion(t.writeID), t.call.Outcome("put "+r.Resource.String(), err)

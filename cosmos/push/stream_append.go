@@ -108,9 +108,9 @@ func (s *Store) Append(ctx context.Context, stream domain.StreamName, messages [
 
 func objectFolder(day time.Time) string { return "streams/" + day.UTC().Format(time.DateOnly) }
 
-// round appends what is queued.
-func (a *appender) round(ctx context.Context) {
-	r := &appendRound{writeID: a.store.client.NewID(), published: micros(a.store.opts.Clock())}
+// runRound appends what is queued.
+func (a *appender) runRound(ctx context.Context) {
+	r := &appendRound{writeID: a.store.client.NewID(), published: toMicros(a.store.opts.Clock())}
 	size, ids, sent := 0, 0, make(map[string]bool)
 	r.calls = a.leader.Take(func(call *appending) bool {
 		size, ids = size+call.bytes, ids+call.ids
@@ -133,7 +133,7 @@ func (a *appender) round(ctx context.Context) {
 		}
 	}
 	c := a.store.client.Begin("append")
-	err := c.Retry(ctx, func() error { return a.try(ctx, c, r) })
+	err := c.Retry(ctx, func() error { return a.tryAppend(ctx, c, r) })
 	if err != nil {
 		a.head = nil
 	}
@@ -146,8 +146,8 @@ func (a *appender) round(ctx context.Context) {
 	}
 }
 
-// try makes one attempt of a round. It fails with client.ErrStale if another one is needed.
-func (a *appender) try(ctx context.Context, c *client.Call, r *appendRound) error {
+// tryAppend makes one attempt of a round. It fails with client.ErrStale if another one is needed.
+func (a *appender) tryAppend(ctx context.Context, c *client.Call, r *appendRound) error {
 	base := a.head
 	a.head = nil // until the attempt has succeeded
 	if base == nil {
@@ -179,12 +179,12 @@ func (a *appender) try(ctx context.Context, c *client.Call, r *appendRound) erro
 		}
 		return nil
 	}
-	next, positions, pages, ids := a.plan(base, r)
+	next, positions, pages, ids := a.planAppend(base, r)
 	r.tried = append(r.tried, positions)
 	err := a.write(ctx, c, next, pages, ids)
 	switch {
 	case err == nil:
-		r.complete(positions)
+		r.completeMessages(positions)
 		a.head = next
 		a.newest.Store(next)
 		return nil
@@ -193,11 +193,11 @@ func (a *appender) try(ctx context.Context, c *client.Call, r *appendRound) erro
 	}
 	if i := client.FailureOf(err).Operation(); i > 0 && i <= len(ids) {
 		left := len(r.pending)
-		if err := a.resolve(ctx, c, r, base.segment); err != nil {
+		if err := a.resolveDuplicates(ctx, c, r, base.segment); err != nil {
 			return err
 		}
 		if len(r.pending) < left {
-			return a.try(ctx, c, r)
+			return a.tryAppend(ctx, c, r)
 		}
 	}
 	return client.ErrStale
@@ -228,9 +228,9 @@ func (a *appender) write(ctx context.Context, c *client.Call, next *streamHead, 
 	return err
 }
 
-// plan returns the head with the pending messages, the pages that leave it, and the ids to
+// planAppend returns the head with the pending messages, the pages that leave it, and the ids to
 // remember.
-func (a *appender) plan(base *streamHead, r *appendRound) (next *streamHead, positions []domain.Position, pages []*streamPage, ids []*idDoc) {
+func (a *appender) planAppend(base *streamHead, r *appendRound) (next *streamHead, positions []domain.Position, pages []*streamPage, ids []*idDoc) {
 	h := *base
 	next = &h
 	next.WriteID = r.writeID
@@ -313,7 +313,7 @@ func (r *appendRound) settleVersions(base *streamHead) (hasGap bool) {
 	return hasGap
 }
 
-func (r *appendRound) complete(positions []domain.Position) {
+func (r *appendRound) completeMessages(positions []domain.Position) {
 	for i, p := range r.pending {
 		p.outcome().Position, p.outcome().Published, p.outcome().Accepted = positions[i], fromMicros(r.published), p.call.accepted
 	}
@@ -350,16 +350,16 @@ func (a *appender) isAppended(ctx context.Context, c *client.Call, r *appendRoun
 			runs, first = p.Runs, p.First
 		}
 		if stored := runAt(runs, first, at.Number); stored != nil && stored.WriteID == r.writeID {
-			r.complete(positions)
+			r.completeMessages(positions)
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// resolve finds out which pending messages were sent before, in the segment that refused one
+// resolveDuplicates finds out which pending messages were sent before, in the segment that refused one
 // of their ids.
-func (a *appender) resolve(ctx context.Context, c *client.Call, r *appendRound, segment int) error {
+func (a *appender) resolveDuplicates(ctx context.Context, c *client.Call, r *appendRound, segment int) error {
 	found := make([]*idDoc, len(r.pending))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(16)
@@ -410,7 +410,7 @@ func (a *appender) searchEarlierSegments(ctx context.Context, c *client.Call, r 
 	}
 	now := a.store.opts.Clock()
 	for h := base; h.segment > 0 && now.Sub(fromMicros(h.Opened)) < repository.IDRetention; {
-		if err := a.resolve(ctx, c, r, h.segment-1); err != nil {
+		if err := a.resolveDuplicates(ctx, c, r, h.segment-1); err != nil {
 			return err
 		}
 		earlier, err := a.store.readHead(ctx, c, a.stream, h.segment-1)

@@ -24,7 +24,7 @@ func (as *appenders) acquire(stream domain.StreamName) *appender {
 	a := as.of[stream]
 	if a == nil {
 		a = &appender{store: as.store, stream: stream}
-		a.leader = client.NewLeader[*appending]("append to "+stream.String(), appendTimeout, a.round, func() { a.head = nil })
+		a.leader = client.NewLeader[*appending]("append to "+stream.String(), appendTimeout, a.runRound, func() { a.head = nil })
 		if as.of == nil {
 			as.of = make(map[domain.StreamName]*appender)
 		}

@@ -148,7 +148,7 @@ func idOf(message string) string {
 
 func ceilSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-func micros(t time.Time) int64 {
+func toMicros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
@@ -207,8 +207,8 @@ func makeEntry(m *domain.Message, object string) streamEntry {
 	return e
 }
 
-// entry returns e as the port returns it.
-func (e *streamEntry) entry(at domain.Position, published int64, accepted domain.TraceContext) repository.Entry {
+// toEntry returns e as the port returns it.
+func (e *streamEntry) toEntry(at domain.Position, published int64, accepted domain.TraceContext) repository.Entry {
 	out := repository.Entry{
 		Message:  domain.Message{ID: e.ID, Priority: at.Priority, Attributes: e.Attributes, ContentType: e.ContentType},
 		Position: at, Published: fromMicros(published), Accepted: accepted,

@@ -87,7 +87,7 @@ func (s *Store) openSegment(ctx context.Context, c *client.Call, stream domain.S
 func (s *Store) newHead(stream domain.StreamName, sealed *streamHead) *streamHead {
 	h := &streamHead{
 		ID: headID, PartitionKey: segmentKey(stream, sealed.segment+1), WriteID: s.client.NewID(),
-		Opened: micros(s.opts.Clock()), segment: sealed.segment + 1, Priorities: make(map[string]*streamTail),
+		Opened: toMicros(s.opts.Clock()), segment: sealed.segment + 1, Priorities: make(map[string]*streamTail),
 		Sync: sealed.Sync, sync: sealed.sync, // a sealed head does not change
 	}
 	for name, t := range sealed.Priorities {
@@ -111,19 +111,19 @@ func (s *Store) Read(ctx context.Context, stream domain.StreamName, from domain.
 	if h := s.appenders.newestHead(stream); h != nil && h.segment == from.Segment {
 		// What this process has appended is read from its memory: it is in the store.
 		if t := h.tailOf(from.Priority); from.Number >= t.First && from.Number < t.nextNumber() {
-			return s.entries(t.Runs, t.First, domain.Position{EntryID: from.EntryID, Segment: from.Segment, Page: t.Page}, limit), nil
+			return s.toEntries(t.Runs, t.First, domain.Position{EntryID: from.EntryID, Segment: from.Segment, Page: t.Page}, limit), nil
 		}
 	}
 	c := s.client.Begin("read stream")
 	var found repository.Entries
 	err := c.Retry(ctx, func() (err error) {
-		found, err = s.read(ctx, c, stream, from, limit)
+		found, err = s.readEntries(ctx, c, stream, from, limit)
 		return err
 	})
 	return found, c.Outcome(fmt.Sprintf("read %s from %s", stream, from), err)
 }
 
-func (s *Store) read(ctx context.Context, c *client.Call, stream domain.StreamName, at domain.Position, limit int) (repository.Entries, error) {
+func (s *Store) readEntries(ctx context.Context, c *client.Call, stream domain.StreamName, at domain.Position, limit int) (repository.Entries, error) {
 	for {
 		h, err := s.readHead(ctx, c, stream, at.Segment)
 		if err != nil || h == nil {
@@ -141,14 +141,14 @@ func (s *Store) read(ctx context.Context, c *client.Call, stream domain.StreamNa
 				}
 				continue
 			}
-			if found := s.entries(p.Runs, p.First, at, limit); len(found.Entries) > 0 {
+			if found := s.toEntries(p.Runs, p.First, at, limit); len(found.Entries) > 0 {
 				return found, nil
 			}
 			at.Page++
 			at.Number = max(at.Number, p.First+countOf(p.Runs))
 		}
 		at.Page = max(at.Page, t.Page)
-		found := s.entries(t.Runs, t.First, at, limit)
+		found := s.toEntries(t.Runs, t.First, at, limit)
 		if len(found.Entries) > 0 || !h.Sealed {
 			return found, nil
 		}
@@ -156,9 +156,9 @@ func (s *Store) read(ctx context.Context, c *client.Call, stream domain.StreamNa
 	}
 }
 
-// entries returns up to limit entries of runs from a position on that are retained.
-func (s *Store) entries(runs []appendRun, first int64, from domain.Position, limit int) repository.Entries {
-	oldest := micros(s.opts.Clock().Add(-s.opts.Retention))
+// toEntries returns up to limit entries of runs from a position on that are retained.
+func (s *Store) toEntries(runs []appendRun, first int64, from domain.Position, limit int) repository.Entries {
+	oldest := toMicros(s.opts.Clock().Add(-s.opts.Retention))
 	found := repository.Entries{Start: from}
 	at := from
 	at.Number = first
@@ -173,7 +173,7 @@ func (s *Store) entries(runs []appendRun, first int64, from domain.Position, lim
 			case len(found.Entries) == limit:
 				return found
 			default:
-				found.Entries = append(found.Entries, runs[i].Entries[j].entry(at, runs[i].Published, accepted))
+				found.Entries = append(found.Entries, runs[i].Entries[j].toEntry(at, runs[i].Published, accepted))
 			}
 			at = at.Next()
 		}
@@ -218,7 +218,7 @@ func (s *Store) firstPosition(ctx context.Context, c *client.Call, stream domain
 func (s *Store) End(ctx context.Context, stream domain.StreamName) (repository.StreamEnd, error) {
 	c := s.client.Begin("read stream")
 	h, err := s.lastHead(ctx, c, stream)
-	return h.end(), c.Outcome("read the end of "+stream.String(), err)
+	return h.toStreamEnd(), c.Outcome("read the end of "+stream.String(), err)
 }
 
 // CurrentEnd implements [repository.Streams].
@@ -232,12 +232,12 @@ func (s *Store) CurrentEnd(ctx context.Context, stream domain.StreamName) (repos
 		}
 		return err
 	})
-	return h.end(), c.Outcome("read the current end of "+stream.String(), err)
+	return h.toStreamEnd(), c.Outcome("read the current end of "+stream.String(), err)
 }
 
-// end returns the positions behind the last entries of a stream whose last head is h; nil: it has
+// toStreamEnd returns the positions behind the last entries of a stream whose last head is h; nil: it has
 // none.
-func (h *streamHead) end() (end repository.StreamEnd) {
+func (h *streamHead) toStreamEnd() (end repository.StreamEnd) {
 	if h == nil {
 		return end
 	}

@@ -118,7 +118,7 @@ func (s *Store) WatchPage(ctx context.Context, shard int, stream domain.StreamNa
 	var found repository.WatchPage
 	doc, err := s.readWatchPage(ctx, c, shard, stream, page)
 	if err == nil {
-		found, err = doc.page()
+		found, err = doc.toWatchPage()
 	}
 	return found, c.Outcome(fmt.Sprintf("read page %d of the watches of %s in shard %d", page, stream, shard), err)
 }

@@ -26,7 +26,7 @@ func (s *Survey) flush(ctx context.Context) error {
 	o := &s.own
 	var p packer
 	changed := slices.SortedFunc(maps.Keys(o.pending), compareActors)
-	for _, recipient := range changed { // in order, so that what a flush costs depends on nothing else
+	for _, recipient := range changed { // in order, so that the cost of a flush does not depend on the order of a map
 		p.add(recipient.String(), s.table.mailboxRecord(recipient))
 	}
 	parts := p.allParts()

@@ -129,7 +129,7 @@ type recordSet interface {
 	canApply(container string, recipient domain.ActorID, doc []byte) bool
 }
 
-// applyDocuments brings the records of mailboxes up to documents that were read.
+// applyDocuments updates the records of mailboxes with documents that were read.
 func (s *Survey) applyDocuments(ctx context.Context, into recordSet, container string, docs [][]byte, isWalk bool) error {
 	var wanted []Reference
 	for _, doc := range docs {
@@ -273,8 +273,8 @@ func (s *Survey) beginWalk() {
 	s.own.since, s.own.tokens, s.own.walk, s.own.feeds = time.Time{}, make(map[string]string), &walkPosition{}, nil
 }
 
-// takeTokens notes where the feeds continue when the walk has ended. That is before the walk, so
-// that nothing is missed that changes behind it, and by the clock of the account, of which the
+// takeTokens notes the position from which the feeds continue after the walk. It is before the walk, so
+// that no change during the walk is missed, and by the clock of the account, of which the
 // state was just stored.
 func (s *Survey) takeTokens(ctx context.Context) error {
 	if err := s.storeState(ctx, nil); err != nil {

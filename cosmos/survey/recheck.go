@@ -19,7 +19,7 @@ const (
 	recheckShare   = 0.1             // of Options.Units that rechecks spend
 	recheckUnits   = 5               // request units a second that they spend if Options.Units is 0
 	recheckReads   = 20              // documents that a step reads one by one
-	recheckLines   = 1000            // that a step compares
+	recheckLines   = 1000            // lines that a step compares
 	recheckDamaged = 100             // lines that are damaged, in damagedEvery
 	recheckPause   = time.Hour       // at most, however much a step has cost
 )
@@ -84,7 +84,7 @@ func (s *Survey) recheck(ctx context.Context) error {
 	}
 }
 
-// recheckStep does a part of a recheck, and reports whether there is nothing to do now.
+// recheckStep does a part of a recheck. isDone reports that no step is due now.
 func (s *Survey) recheckStep(ctx context.Context) (isDone bool, err error) {
 	o, now := &s.own, s.opts.Clock().UTC()
 	if recipient, ok := o.damaged.nextDue(s.table, now); ok {

@@ -49,7 +49,7 @@ const (
 const (
 	pageSize    = 50    // documents of a page of a feed: about what may be spent in a second
 	walkPage    = 100   // documents of a page of a query
-	maxPending  = 2_000 // lines that were changed and not stored
+	maxPending  = 2_000 // mailboxes whose lines were changed and not stored
 	maxLog      = 4_096 // documents
 	maxParts    = 65_536
 	compactFrom = 256     // documents of the log
@@ -89,7 +89,7 @@ type ownership struct {
 	feeds   map[string]*client.Feed // by container; made when they are needed
 	walk    *walkPosition
 	at      time.Time
-	pending map[domain.ActorID]bool // lines that were changed and not stored
+	pending map[domain.ActorID]bool // mailboxes whose lines were changed and not stored
 	flushed time.Time
 	garbage []string // documents that the state does not name
 	compact *compaction

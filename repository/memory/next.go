@@ -65,7 +65,7 @@ func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, group
 	if first == nil {
 		return repository.Next{}, domain.ErrNoData
 	}
-	next.Run = s.newRange(r, first, groups, s.overtakingNobody(r, first, s.withinSixDrawers(first)))
+	next.Run = s.newRange(r, first, groups, s.eventsBeforeOthers(r, first, s.withinSixDrawers(first)))
 	return next, nil
 }
 
@@ -95,10 +95,10 @@ func (s *Store) withinSixDrawers(c *storedCabinet) []repository.StoredEvent {
 	return events
 }
 
-// overtakingNobody returns the first of events, the waiting events of c, that are older than
-// all that waits in other cabinets of the group, if the ordering wants that. If c
+// eventsBeforeOthers returns the first of events, the waiting events of c, that are older than
+// all waiting events in other cabinets of the group, if the ordering requires that. If c
 // has the oldest of all, there is at least one.
-func (s *Store) overtakingNobody(r *storedRecipient, c *storedCabinet, events []repository.StoredEvent) []repository.StoredEvent {
+func (s *Store) eventsBeforeOthers(r *storedRecipient, c *storedCabinet, events []repository.StoredEvent) []repository.StoredEvent {
 	if s.opts.Ordering != domain.ByRecipient {
 		return events
 	}

@@ -123,16 +123,16 @@ func (s *Store) List(ctx context.Context, bucket, prefix, cursor string, limit i
 	}
 	for _, item := range found.Segment.BlobItems {
 		p := item.Properties
-		if p == nil || item.Name == nil || deref(p.ResourceType) == "directory" {
+		if p == nil || item.Name == nil || valueOf(p.ResourceType) == "directory" {
 			continue
 		}
 		object := repository.SourceObject{Key: *item.Name}
-		object.Size, object.LastModified, object.Reason = p.ContentLength, deref(p.LastModified), domain.Crawl
-		object.ETag = domain.QuoteETag(string(deref(p.ETag)))
-		object.StorageClass, object.ArchiveStatus = string(deref(p.AccessTier)), string(deref(p.ArchiveStatus))
+		object.Size, object.LastModified, object.Reason = p.ContentLength, valueOf(p.LastModified), domain.Crawl
+		object.ETag = domain.QuoteETag(string(valueOf(p.ETag)))
+		object.StorageClass, object.ArchiveStatus = string(valueOf(p.AccessTier)), string(valueOf(p.ArchiveStatus))
 		page.Objects = append(page.Objects, object)
 	}
-	page.Cursor = deref(found.NextMarker)
+	page.Cursor = valueOf(found.NextMarker)
 	return page, nil
 }
 
@@ -153,9 +153,9 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 		return object, classifyError(ctx, err)
 	}
 	object.Key = name.Key()
-	object.Size, object.LastModified, object.Reason = p.ContentLength, deref(p.LastModified), domain.Crawl
-	object.ETag = domain.QuoteETag(string(deref(p.ETag)))
-	object.StorageClass, object.ArchiveStatus = deref(p.AccessTier), deref(p.ArchiveStatus)
+	object.Size, object.LastModified, object.Reason = p.ContentLength, valueOf(p.LastModified), domain.Crawl
+	object.ETag = domain.QuoteETag(string(valueOf(p.ETag)))
+	object.StorageClass, object.ArchiveStatus = valueOf(p.AccessTier), valueOf(p.ArchiveStatus)
 	return object, nil
 }
 
@@ -178,7 +178,7 @@ func (s *Store) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser
 
 var errNoVersion = domain.Errorf(domain.NotFound, "the store has the current blob only, as the null version")
 
-func deref[T any](p *T) (v T) {
+func valueOf[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
 	}
