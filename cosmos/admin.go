@@ -56,7 +56,7 @@ func patchInBatch(id string, ops azcosmos.PatchOperations) batchWrite {
 	return func(b *azcosmos.TransactionalBatch) { b.PatchItem(id, ops, nil) }
 }
 
-// carryOut has decide look at what is stored, and writes what it says together
+// carryOut calls decide with the stored state, and writes the result together
 // with a record.
 func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, what string, by repository.Order,
 	decide func(c *call, id string) (*decision, error),
@@ -157,11 +157,11 @@ func (c *call) openOf(ctx context.Context, recipient domain.ActorID, id domain.B
 // Replay implements repository.Operations.
 //
 // The sweep must not remove what is about to be unacknowledged again, so the
-// fence in the head moves first, after the gate has been read: from then on, a
-// floor that rises by what was read before is refused, and so is the gate of a
-// Replay that a proof of the sweep has overtaken. Pointers are lowered before the
-// gate moves: one that is too low heals on sight. But a Save that still sees the
-// position of the drawer behind what waits again, or the hints of a Dequeue on
+// fence in the head moves first, after the gate has been read. From then on two writes fail: that of
+// a floor that was raised by an earlier read, and that of the gate by a
+// Replay after which a sweep has proved the gate. Pointers are lowered before the
+// gate moves, because a Peek corrects one that is too low. But a Save that still reads the
+// old position of the gate, or the hints of a Dequeue on
 // another node, may raise one afterwards; so the gate remembers up to where no
 // pointer may be used.
 func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by repository.Order) (domain.Bundle, error) {
@@ -302,8 +302,8 @@ func (r *Repository) Thaw(ctx context.Context, recipient domain.ActorID, by repo
 }
 
 // setFrozen writes every gate, including those that did not exist: the write of a Peek or
-// Dequeue that has read one of them before is refused. An actor without a mailbox is
-// NotFound, so that an order for a wrong id leaves nothing.
+// Dequeue that has read one of them before fails. An actor without a mailbox is
+// NotFound, so that an action with a wrong id stores nothing.
 func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, what string, frozen bool, by repository.Order) error {
 	return r.carryOut(ctx, recipient, what, by, func(c *call, writeID string) (*decision, error) {
 		gates, h, err := c.readGatesAndHead(ctx, recipient, r.opts.Groups.All())

@@ -31,8 +31,8 @@ type CheckOptions struct {
 	Resume    string         // continue where a Check was that reported this; "" from the start
 	Memory    int            // bytes for the ids of one recipient; default 64 MB. If they do not fit, the events are read more than once
 
-	// Progress, if given, is called now and then with the progress of the Check. What it
-	// is given is a copy of its own.
+	// Progress, if not nil, is called now and then with the progress of the Check. Its
+	// argument is a copy.
 	Progress func(repository.CheckReport)
 }
 
@@ -80,9 +80,9 @@ var repairedKinds = []string{
 	drawerTwice, drawerUnsealed, drawerAhead, positionWrong, filterWrong, entryLow, entryHigh, entryStale, gateInFront, headWrong, tailLeft,
 }
 
-// Check holds all that is stored to the invariants, while the hub may be running.
-// It takes bounded memory. The error says that it could not look; what it has
-// seen by then is in the report.
+// Check compares everything that is stored with the invariants, while the hub may be running.
+// It needs bounded memory. The error says that it could not read; what it has found
+// before that is in the report.
 //
 // What a head states stays stored until the sweep removes it, so it
 // can be checked during Saves. Hints follow the truth a little later; so
@@ -191,7 +191,7 @@ func (c *mailboxChecker) continueFrom(q *client.Query) error {
 	return nil
 }
 
-// headsQuery is the query for all recipients that have one.
+// headsQuery returns the query for all recipients that have a head.
 func headsQuery(c *call) *client.Query {
 	return c.QueryAllPartitions(c.r.db.catalog, headID, "SELECT c.partitionKey FROM c WHERE c.id = @id",
 		azcosmos.QueryParameter{Name: "@id", Value: headID})

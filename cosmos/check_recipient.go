@@ -51,9 +51,9 @@ func newLook(c *mailboxChecker, recipient domain.ActorID) *recipientCheck {
 
 // addFinding notes a finding. One without a repair is damage. Its place must distinguish it from
 // what looks the same a moment later, because only what is found twice counts: the
-// gate's bundle, say, and not just the gate, which has another one open by then.
-// Of several in one place the first is enough, and so are maxFindings in all: one
-// wrong number may put a million events in the wrong.
+// bundle of the gate, for example, and not just the gate, which may have another bundle open.
+// Only the first finding of a place is kept, and maxFindings in all, because one
+// wrong number can make a million events look wrong.
 func (l *recipientCheck) addFinding(rule, kind, where string, mend func(context.Context, *call) error, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

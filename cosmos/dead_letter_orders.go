@@ -32,7 +32,7 @@ type deadLetterOrderDoc struct {
 	client.FormatNumber
 }
 
-// deadLetterOrderKey returns the partition key of the records of a queue. No recipient is called that.
+// deadLetterOrderKey returns the partition key of the records of a queue. No recipient has this id.
 func deadLetterOrderKey(queue string) string { return "|dead letters|" + queue }
 
 var _ repository.DeadLetterOrders = (*Repository)(nil)

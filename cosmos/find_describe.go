@@ -18,8 +18,8 @@ const (
 	comparedCandidates = 20  // whose first events are read, to find what waits at the front of a group
 )
 
-// describeLocated returns what is known of an event that was found under h. With an error, it
-// returns what was known before.
+// describeLocated describes an event that was found under h. With an error, it
+// returns the description as it was before.
 func (c *call) describeLocated(ctx context.Context, e *locatedEvent, h *head) (repository.FoundEvent, error) {
 	slot := e.EventSlot
 	found := repository.FoundEvent{StoredEvent: e.StoredEvent, Slot: &slot, Save: e.save, IsReserved: e.isReserved, Before: -1}
@@ -157,8 +157,8 @@ func (c *call) bundlesOf(ctx context.Context, e *repository.FoundEvent, g *gate)
 	return found, hasMore, nil
 }
 
-// describeFront sets what waits at the front of the group of an event, if that is not its cabinet,
-// and whether the first event of its cabinet is lost. It reads what a Peek reads, and corrects
+// describeFront sets the first waiting event of the group, if it is in another cabinet than the event,
+// and whether the first event of its own cabinet is lost. It reads as a Peek does, and corrects
 // nothing.
 func (c *call) describeFront(ctx context.Context, found *repository.FoundEvent, gates map[domain.Group]*gate, h *head) error {
 	candidates, _, err := c.findCandidates(found.Recipient, map[domain.Group]*gate{found.Group: gates[found.Group]}, h)

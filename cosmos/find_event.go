@@ -161,7 +161,7 @@ func nextHeads(ctx context.Context, q *client.Query) (heads []*head, unread []re
 	return heads, unread, nil
 }
 
-// behindRecipient returns what of a result page is behind a recipient in it. Unread heads were
+// behindRecipient returns the part of a result page after a recipient in it. Unread heads were
 // reported with those before.
 func behindRecipient(page []*head, unread []repository.UnreadMailbox, behind string) ([]*head, []repository.UnreadMailbox) {
 	if behind == "" {

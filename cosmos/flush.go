@@ -130,7 +130,7 @@ func (c *call) countFlushed(ctx context.Context, cabinet domain.CabinetKey, ordi
 	key := cabinetKey(cabinet)
 	weight := weightOf(t.slotEvents(t.paged, until))
 	var err error
-	// A crash after either write leaves a count that is higher than what the head says to be
+	// A crash after either write leaves a count that is higher than the number of events which the head states to be
 	// in pages. Readers use the head; the next flush finds the count that it would write.
 	if t.paged == 0 {
 		_, err = c.Put(ctx, c.r.db.cabinets, key, t.drawer, "", &drawer{

@@ -20,7 +20,7 @@ type repairMetrics struct {
 	lastSweep      *prometheus.GaugeVec // without labels, so that it has no value until a sweep is known
 }
 
-// What a request repairs; a check repairs repairedKinds.
+// The kinds of repairs by requests; those of a check are repairedKinds.
 const (
 	rollbackRepair = "rollback"
 	sealRepair     = "seal"
@@ -84,7 +84,7 @@ func newMetrics(reg prometheus.Registerer) *repairMetrics {
 	return m
 }
 
-// noteSweep keeps when a sweep began.
+// noteSweep records when a sweep began.
 func (m *repairMetrics) noteSweep(began time.Time) {
 	m.lastSweep.WithLabelValues().Set(float64(began.UnixMilli()) / 1000)
 }

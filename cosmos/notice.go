@@ -33,8 +33,8 @@ type noticeDoc struct {
 const noticeKind = "notice"
 
 // noticeAudiences are the members of noticeDoc for each audience. An audience also begins the
-// ids of its notices, so that those of each are a sequence. The notices of removals are behind those
-// of Dequeues, which are published before.
+// ids of its notices, so that the notices of an audience are a sequence. The notices of removals sort after those
+// of Dequeues, which are published first.
 var noticeAudiences = map[domain.Audience]struct{ member, prefix string }{
 	domain.ForDomain:      {"", noticeKind},
 	domain.ForSubscribers: {"subscribers", "dequeued"},

@@ -29,14 +29,14 @@ var _ repository.Outbox = (*Repository)(nil)
 const noticesAtOnce = 100
 
 // Notices implements repository.Outbox. It reads the front of the outbox and, if
-// that is long, the front of what the groups and audiences behind it have: none is kept from
-// its notices by those of another.
+// that is long, the front of each other group and audience, so that the notices of one do not
+// delay those of another.
 //
-// A read that is old misses the newest notices, never an older one of the same
+// A stale read misses the newest notices, never an older one of the same
 // group and audience: a replica applies the writes of a partition in their order, the result is
-// in the order of the notices, and what a later result page adds lies behind what
-// the pages before it have brought. A notice that was delivered meanwhile may come
-// once more.
+// in the order of the notices, and the notices of a later result page are behind those that
+// earlier pages returned. A notice that was delivered meanwhile may be returned
+// again.
 func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error) {
 	c := r.beginCall("notices")
 	var notices []domain.Notice

@@ -68,7 +68,7 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 }
 
 // whyNotAdded distinguishes a lost race, an id in use, and success: the
-// batch may have been refused because it had been carried out before.
+// batch may have failed because an earlier attempt was applied.
 func (c *call) whyNotAdded(ctx context.Context, doc *bundleDoc, refused *client.Failure) error {
 	lost := domain.Errorf(domain.Conflict, "the group moved on since it was read: %w", refused)
 	if refused.Operation() != 0 {

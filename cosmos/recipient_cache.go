@@ -138,7 +138,7 @@ func (k *recipientCache) firstSequence(cabinet domain.CabinetKey, at position) d
 // extentsSize is what the sealed drawers of a cabinet take, in units of maxKnown.
 const extentsSize = 3
 
-// sawSealed notes which drawers of a cabinet are sealed. found is dense; a drawer that is not
+// sawSealed remembers the sealed drawers among found, which is dense. A drawer that is not
 // sealed may still be filled and is not remembered.
 func (k *recipientCache) sawSealed(cabinet domain.CabinetKey, found []extent) {
 	n := 0

@@ -41,7 +41,7 @@ type Options struct {
 	// Events that are in a head are read whatever it is, and a large Save flushes those of its
 	// cabinets. Nodes need not agree on it, but all of them must know tails.
 	TailEvents int
-	// KeepCabinets keeps the cabinets of which nothing is left: they count among those that a
+	// KeepCabinets keeps empty cabinets: they count among the cabinets that a
 	// recipient may have. It is for nodes that share a store with older versions, which do not
 	// serve a recipient once one of its cabinets was removed.
 	KeepCabinets bool

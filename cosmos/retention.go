@@ -158,11 +158,11 @@ type retention struct {
 }
 
 // planRetention decides from a head and gates, either of which may be old, what
-// is kept at now. It closes drawers only if mayClose is true, and removes cabinets
+// to keep at now. It closes drawers only if mayClose is true, and removes cabinets
 // only if mayRemove is.
 //
 // A drawer is closed if the position of its gate is in it and a milestone is due. A gate that was read
-// before it moved closes a drawer later, one that was read before a Replay closes a drawer
+// before it moved closes a drawer too late; a gate that was read before a Replay closes a drawer
 // in which events wait again. Neither removes an event, so the gate is not proved.
 func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, now time.Time, grace time.Duration, mayClose, mayRemove bool) (*retention, error) {
 	p := &retention{of: make(map[cabinetName]retained, len(h.Cabinets)), raised: make(map[domain.Group]bool)}

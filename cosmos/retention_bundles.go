@@ -41,9 +41,9 @@ func (u *unexpiring) DocumentKind() client.DocumentKind {
 	return bundleDocument
 }
 
-// expireBundles has the closed bundles of a recipient expire that do not, and returns how many
-// there were. If a sweep finds none, it notes that in the gates: on condition
-// that they are as they were read, and that the query has seen them so, because every write
+// expireBundles sets a time to live for the closed bundles of a recipient without one, and returns their
+// number. If a sweep finds no such bundle, it notes that in the gates, on condition
+// that the gates are unchanged, also in the result of the query, because every write
 // that closes a bundle also writes its gate.
 func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate) (n int, err error) {
 	var pending []*gate

@@ -24,8 +24,8 @@ type Swept struct {
 }
 
 // Sweep removes what has been acknowledged for longer than Options.Retention,
-// whole drawers at a time. Any number of nodes may do so at once, and it may end
-// anywhere: what it has begun, the next one finishes. Its error names the first
+// whole drawers at a time. Any number of nodes may sweep at the same time, and a sweep may end
+// at any point: the next one finishes its work. Its error names the first
 // recipients that it could not deal with.
 func (r *Repository) Sweep(ctx context.Context) (Swept, error) {
 	return r.sweep(ctx, r.beginCall("sweep"))
@@ -117,12 +117,12 @@ func (c *call) sweepRecipient(ctx context.Context, recipient domain.ActorID) (Sw
 // next sweep tries again.
 const maxCloseAttempts = 3
 
-// raiseFloors brings the retention in the head of recipient up to date and
-// returns the head as it is then. It fills gates with the gates that it has read.
+// raiseFloors updates the retention in the head of recipient and
+// returns the new head. It fills gates with the gates that it has read.
 //
 // The head is read first. Before a floor rises, a conditional write proves the
-// gate that allows it; then the head is written on condition that its retention
-// is still what was read. A Replay, which moves a gate back, writes in the opposite
+// gate that allows it; then the head is written, on condition that its retention
+// has not changed. A Replay, which moves a gate back, writes in the opposite
 // order: the fence in the head first, then the gate. So one of the two fails.
 func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate, mayClose bool) (*head, error) {
 	h, err := c.readHead(ctx, recipient)

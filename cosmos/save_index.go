@@ -14,12 +14,12 @@ import (
 // An index knows which events a recipient has received. The pages are the record. The index
 // keeps in memory what a Save is likely to need of it: the ids in the last drawer of each
 // cabinet, and filters of the drawers before that one (see block_filter.go). It reads what
-// it lacks for the ids of a Save, and forgets what was not used for longest.
+// it lacks for the ids of a Save, and forgets the parts that were unused for longest.
 //
 // It holds committed events only, and these stay committed, so it always knows the state of an
-// id that it knows. refresh makes it complete as of a head.
+// id that it has. refresh completes it up to a head.
 //
-// It belongs to the caller that leads the writer.
+// Only the caller that leads the writer uses it.
 type index struct {
 	recipient domain.ActorID
 	cabinets  map[cabinetName]*cabinetIndex
@@ -49,8 +49,8 @@ func (x *index) findCabinet(name cabinetName) (*cabinetIndex, error) {
 	return cab, nil
 }
 
-// refresh reads what h says is there and the index does not know yet: in the drawers that
-// are being filled all of it, in those before them the filters that ids need.
+// refresh reads the events that h states and the index lacks: in the drawers that
+// are being filled all of them, for the drawers before them the filters that ids need.
 func (x *index) refresh(ctx context.Context, c *call, h *head, ids []domain.EventID) error {
 	maps.DeleteFunc(x.cabinets, func(name cabinetName, _ *cabinetIndex) bool { // of cabinets that were removed
 		_, ok := h.Cabinets[name]

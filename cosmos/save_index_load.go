@@ -15,9 +15,9 @@ type loadedDrawer struct {
 	isWhole bool // the drawer takes no more events
 }
 
-// loadDrawer returns the events of a drawer, of the one that is being filled those that are known as
+// loadDrawer returns the events of a drawer or, if it is being filled, those that are known as
 // fingerprints only. It reads a drawer once for a Save. But the Save may have begun with an
-// older head: what the drawer has since is read as well.
+// older head: the events that the drawer got since are read as well.
 func (cab *cabinetIndex) loadDrawer(ctx context.Context, c *call, ordinal int) (map[domain.EventID]domain.Digest, error) {
 	isOpen := cab.last.Drawer != "" && ordinal == cab.last.Ordinal
 	known, ok := cab.loaded[ordinal]

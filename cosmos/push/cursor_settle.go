@@ -88,8 +88,8 @@ func (s *Store) putCursor(ctx context.Context, c *client.Call, id domain.CursorI
 		for i := range t.Create {
 			putInBatch(b, "", "", makeRetryDoc(id, &t.Create[i], dead))
 		}
-		// The etag of the cursor covers those of its retries: whatever changes one of them
-		// changes the cursor.
+		// The etag of the cursor also protects its retries: every write of a retry also
+		// writes the cursor.
 		for i := range t.Replace {
 			d := makeRetryDoc(id, &t.Replace[i], dead)
 			b.ReplaceItem(d.ID, client.Encode(d), nil)

@@ -75,9 +75,9 @@ func (s *Store) readOwner(ctx context.Context, c *client.Call, owner domain.Acto
 	return d, err
 }
 
-// writeOwner stores the reservations of an owner, if the document is still as it was read. If
+// writeOwner stores the reservations of an owner, if the document has not changed since it was read. If
 // the outcome is ambiguous, the caller reads the document again: it acts on what the document
-// says, and it does not matter which write was applied.
+// states, whichever write was applied.
 func (s *Store) writeOwner(ctx context.Context, c *client.Call, d *ownerDoc) error {
 	d.Reserved = make([]string, len(d.reservations))
 	for i, r := range d.reservations {

@@ -76,7 +76,7 @@ func (a *creation) tryCreate(ctx context.Context) error {
 }
 
 // reserveID returns the reservation of the owner for the id, and makes it if needed. refused
-// are those of the id that were refused: one of them is replaced.
+// are the refused reservations of the id: one of them is replaced.
 func (a *creation) reserveID(ctx context.Context, refused []string) (reservation, error) {
 	owner, err := a.store.readOwner(ctx, a.call, a.wanted.Owner)
 	if err != nil {

@@ -40,8 +40,8 @@ func (s *Store) Sync(ctx context.Context, stream domain.StreamName) ([]domain.Cu
 }
 
 // changeSync replaces the cursors that the head of a stream lists as sync. Each append replaces the
-// head, too, If-Match: so one that begins afterwards has the list. If the outcome of the write is
-// ambiguous, the head is read again: what it lists counts, and not who has written it.
+// head, too, If-Match, so an append that begins afterwards has the list. If the outcome of the write is
+// ambiguous, the head is read again: its list counts, whichever write stored it.
 func (s *Store) changeSync(ctx context.Context, what string, stream domain.StreamName, change func([]domain.CursorID) []domain.CursorID) error {
 	c := s.client.Begin(what)
 	err := c.Retry(ctx, func() error {

@@ -64,7 +64,7 @@ func tooShort(s repository.Section, size int64) error {
 	return nil
 }
 
-// nothing is a section without content.
+// nothing is the reader of an empty section.
 type nothing struct{}
 
 func (nothing) Read([]byte) (int, error) { return 0, io.EOF }

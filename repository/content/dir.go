@@ -43,7 +43,7 @@ const formatFile = "+format"
 
 // OpenDir opens the folder dir, which it makes if needed, and removes what a
 // crash left unfinished. It tries to write, so that a folder that cannot be used
-// is found out now and not with the first object. A folder of another format is
+// is detected now and not with the first object. A folder of another format is
 // refused with NewerFormat and not changed. The caller closes the Dir.
 func OpenDir(dir string) (*Dir, error) { return OpenClaimed(dir, datafolder.Claim{}) }
 

@@ -73,7 +73,7 @@ type blobProbe struct {
 	removed   int
 }
 
-// A listed blob is one of another run.
+// A listed is a blob of another run.
 type listed struct {
 	name    string
 	written time.Time

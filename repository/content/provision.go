@@ -10,7 +10,7 @@ import (
 // A ContainerStatus says how a container of an account stands.
 type ContainerStatus struct {
 	Exists       bool
-	Created      bool   // just now
+	Created      bool   // by this call
 	PublicAccess string // "": private, as it should be
 }
 

@@ -130,7 +130,7 @@ func (s *Objects) List(ctx context.Context, r repository.ObjectRange, limit int)
 	return repository.ObjectPage{Objects: found[:limit], More: true, After: found[limit-1].Name.Key()}, nil
 }
 
-// objectsOf returns the objects of a range. Any order is that of the keys, turned around.
+// objectsOf returns the objects of a range. AnyOrder is descending by key, so that no caller relies on ascending keys.
 func (s *Objects) objectsOf(r repository.ObjectRange) (found []domain.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -161,8 +161,8 @@ func (f *fixture) acknowledgeAndCount(b Peeked) domain.Backlog {
 	return closed.Behind
 }
 
-// notOlder demands that a backlog covers those of the events that are not of b,
-// each of which was saved before the time that is noted for it, and that it is
+// notOlder demands that a backlog counts the events in ages that are not in b,
+// each of which was saved before its time in ages, and that it is
 // at least as old as the oldest of them.
 func (f *fixture) notOlder(b Peeked, backlog domain.Backlog, ages map[domain.EventID]time.Time) {
 	f.Helper()

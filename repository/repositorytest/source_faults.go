@@ -45,7 +45,7 @@ func (f *SourceFaults) setFault(change func()) {
 // RoundTrip implements [http.RoundTripper].
 func (f *SourceFaults) RoundTrip(r *http.Request) (*http.Response, error) { return f.Do(r) }
 
-// Do sends a request, or not.
+// Do sends a request, or fails as the faults say.
 func (f *SourceFaults) Do(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
