@@ -29,7 +29,7 @@ func (c *Content) Put(ctx context.Context, name string, r io.Reader) error {
 	if err := repository.CheckObjectName(name); err != nil {
 		return err
 	}
-	data, err := io.ReadAll(contextReader{ctx, r})
+	data, err := io.ReadAll(objectReader{ctx, r})
 	if err != nil {
 		return fmt.Errorf("put %s: %w", name, err)
 	}
@@ -101,13 +101,13 @@ func (c *Content) DeleteFolder(ctx context.Context, folder string) error {
 	return nil
 }
 
-// A contextReader stops when its context ends.
-type contextReader struct {
+// An objectReader stops when its context ends.
+type objectReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (r contextReader) Read(p []byte) (int, error) {
+func (r objectReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
