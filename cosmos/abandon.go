@@ -74,8 +74,8 @@ func (c *call) findLoss(ctx context.Context, cabinet domain.CabinetKey) (*gate, 
 			return fail(err)
 		}
 	}
-	last := h.cabinet(name)
-	at := g.position(name, last)
+	last := h.cabinetState(name)
+	at := g.positionIn(name, last)
 	switch {
 	case last.Sequence <= at.Sequence:
 		return fail(domain.Errorf(domain.NotFound, "nothing waits in cabinet %s", cabinetKey(cabinet)))
@@ -86,8 +86,8 @@ func (c *call) findLoss(ctx context.Context, cabinet domain.CabinetKey) (*gate, 
 	if err != nil {
 		return fail(domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cabinet), err))
 	}
-	from := max(at.Ordinal, h.floor(name))
-	extents, err := c.extents(ctx, cabinet, last, from, 0)
+	from := max(at.Ordinal, h.cabinetFloor(name))
+	extents, err := c.readExtents(ctx, cabinet, last, from, 0)
 	if err != nil {
 		return fail(err)
 	}
@@ -135,9 +135,9 @@ type soundEvent struct {
 // behind them, nil if all of s are lost.
 func (c *call) readLoss(ctx context.Context, cabinet domain.CabinetKey, s slotRange, t *tail, loss *repository.Loss) (*soundEvent, error) {
 	read := c.readDrawer(cabinet, s, t)
-	for !read.done() {
+	for !read.isDone() {
 		at := read.at
-		events, err := read.next(ctx)
+		events, err := read.readNext(ctx)
 		if err == nil {
 			return &soundEvent{events[0].StoredEvent, s.To - at}, nil
 		}
@@ -148,7 +148,7 @@ func (c *call) readLoss(ctx context.Context, cabinet domain.CabinetKey, s slotRa
 		loss.Events += int64(lost.To - lost.From)
 		loss.Slots = append(loss.Slots, repository.LostSlots{Drawer: lost.Drawer, Ordinal: lost.Ordinal, From: lost.From, To: lost.To})
 	}
-	return nil, nil //nolint:nilnil // there is none
+	return nil, nil //nolint:nilnil // it does not exist
 }
 
 // A lossDoc is the Loss in a record.
@@ -175,7 +175,7 @@ func newLossDoc(l *repository.Loss) *lossDoc {
 	return d
 }
 
-func (d *lossDoc) loss(recipient domain.ActorID) (*repository.Loss, error) {
+func (d *lossDoc) toLoss(recipient domain.ActorID) (*repository.Loss, error) {
 	cabinet, err := cabinetOf(recipient, d.Cabinet)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func (f *failover) damages(drawer string, slot int) {
 	var ops azcosmos.PatchOperations
 	ops.AppendSet("/events", []byte("not what was there"))
 	node := f.node(f.opts, false)
-	require.NoError(f, node.begin("test").Patch(f.Context(), node.db.cabinets, drawer, pageID(slot), ops, &struct{}{}))
+	require.NoError(f, node.beginCall("test").Patch(f.Context(), node.db.cabinets, drawer, pageID(slot), ops, &struct{}{}))
 }
 
 // losing returns a store with a cabinet of 20 events in drawers of 6, from which four were
@@ -46,7 +46,7 @@ func losing(t *testing.T, account embedded.Options, lose func(f *failover, drawe
 			continue
 		}
 		var d drawer
-		require.NoError(t, node.begin("test").Decode(doc, "", &d))
+		require.NoError(t, node.beginCall("test").Decode(doc, "", &d))
 		drawers[d.Ordinal-1] = id
 	}
 	lose(f, drawers)
@@ -125,7 +125,7 @@ func TestAbandon_GoesOnBehindLostPages(t *testing.T) {
 func (f *failover) deletes(drawer string, slot int) {
 	f.Helper()
 	node := f.node(f.opts, false)
-	require.NoError(f, node.begin("test").Discard(f.Context(), node.db.cabinets, drawer, pageID(slot)))
+	require.NoError(f, node.beginCall("test").Discard(f.Context(), node.db.cabinets, drawer, pageID(slot)))
 }
 
 // dequeuesUntilDamage returns the ids of what is dequeued before a Peek fails with Damaged.

@@ -32,7 +32,7 @@ func manyGroups(t *testing.T, n int) domain.Groups {
 // documentsOf returns how many documents the containers hold of a recipient.
 func (r *rig) documentsOf(recipient domain.ActorID) int {
 	r.t.Helper()
-	c := r.node(Options{}, false).begin("test")
+	c := r.node(Options{}, false).beginCall("test")
 	n := 0
 	for _, container := range []string{bundlesContainer, catalogContainer} {
 		handle, err := r.connect().Container(container)

@@ -56,7 +56,7 @@ func patchInBatch(id string, ops azcosmos.PatchOperations) batchWrite {
 	return func(b *azcosmos.TransactionalBatch) { b.PatchItem(id, ops, nil) }
 }
 
-// carryOut has decide look at what is stored, and writes what it says together
+// carryOut calls decide with the stored state, and writes the result together
 // with a record.
 func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, what string, by repository.Order,
 	decide func(c *call, id string) (*decision, error),
@@ -64,7 +64,7 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 	if err := by.Check(); err != nil {
 		return err
 	}
-	c := r.begin(what)
+	c := r.beginCall(what)
 	id := r.client.NewID()
 	recorded := false
 	err := c.Retry(ctx, func() error {
@@ -117,7 +117,7 @@ func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id d
 			return nil, err
 		}
 		return &decision{group: doc.Group, bundle: doc, writes: []batchWrite{
-			patchInBatch(doc.ID, doc.closing(stateReleased, writeID, r.opts.Retention, r.opts.Clock())),
+			patchInBatch(doc.ID, doc.closePatch(stateReleased, writeID, r.opts.Retention, r.opts.Clock())),
 			replaceInBatch(g.ID, g.ETag, g.release(writeID).noteRetention(r.opts.Retention)),
 		}}, nil
 	})
@@ -131,7 +131,7 @@ func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id doma
 			return nil, err
 		}
 		return &decision{group: doc.Group, bundle: doc, writes: []batchWrite{
-			patchInBatch(doc.ID, doc.closing(stateSkipped, writeID, r.opts.Retention, r.opts.Clock())),
+			patchInBatch(doc.ID, doc.closePatch(stateSkipped, writeID, r.opts.Retention, r.opts.Clock())),
 			replaceInBatch(g.ID, g.ETag, g.advancePast(doc, writeID).noteRetention(r.opts.Retention)),
 		}}, nil
 	})
@@ -157,27 +157,27 @@ func (c *call) openOf(ctx context.Context, recipient domain.ActorID, id domain.B
 // Replay implements repository.Operations.
 //
 // The sweep must not remove what is about to be unacknowledged again, so the
-// fence in the head moves first, after the gate has been read: from then on, a
-// floor that rises by what was read before is refused, and so is the gate of a
-// Replay that a proof of the sweep has overtaken. Pointers are lowered before the
-// gate moves: one that is too low heals on sight. But a Save that still sees the
-// position of the drawer behind what waits again, or the hints of a Dequeue on
+// fence in the head moves first, after the gate has been read. From then on two writes fail: that of
+// a floor that was raised by an earlier read, and that of the gate by a
+// Replay after which a sweep has proved the gate. Pointers are lowered before the
+// gate moves, because a Peek corrects one that is too low. But a Save that still reads the
+// old position of the gate, or the hints of a Dequeue on
 // another node, may raise one afterwards; so the gate remembers up to where no
-// pointer is to be believed.
+// pointer may be used.
 func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by repository.Order) (domain.Bundle, error) {
-	r.hints.wait(ctx, recipient)
+	r.hints.awaitHints(ctx, recipient)
 	var bundle domain.Bundle
 	err := r.carryOut(ctx, recipient, replayOrder, by, func(c *call, writeID string) (*decision, error) {
 		doc, g, err := c.lastOf(ctx, recipient, group)
 		if err != nil {
 			return nil, err
 		}
-		if bundle, err = doc.bundle(); err != nil {
+		if bundle, err = doc.toBundle(); err != nil {
 			return nil, err
 		}
 		// A crash after this write leaves a cabinet without the milestones of the bundle. Its
 		// drawers are kept longer.
-		if err := c.fence(ctx, recipient, doc); err != nil {
+		if err := c.fenceRemoval(ctx, recipient, doc); err != nil {
 			return nil, err
 		}
 		// A crash after this write leaves entries that are too low. The next Peek repairs them.
@@ -215,7 +215,7 @@ func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domai
 	doc := &bundleDoc{}
 	etag, err := c.Read(ctx, c.r.db.bundles, recipient.String(), g.Last, doc)
 	if client.IsNotFound(err) {
-		there, err := c.exists(ctx, c.r.db.bundles, recipient.String(), g.Last)
+		there, err := c.documentExists(ctx, c.r.db.bundles, recipient.String(), g.Last)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -242,9 +242,9 @@ func errNotRetained(doc *bundleDoc) error {
 	return domain.Errorf(domain.NotFound, "the events of bundle %s are not retained any more", doc.ID)
 }
 
-// fence forgets since when the drawers of a bundle are known to be acknowledged,
+// fenceRemoval forgets since when the drawers of a bundle are known to be acknowledged,
 // or fails with NotFound if they may be gone.
-func (c *call) fence(ctx context.Context, recipient domain.ActorID, doc *bundleDoc) error {
+func (c *call) fenceRemoval(ctx context.Context, recipient domain.ActorID, doc *bundleDoc) error {
 	h, err := c.readHead(ctx, recipient)
 	if err != nil {
 		return err
@@ -255,7 +255,7 @@ func (c *call) fence(ctx context.Context, recipient domain.ActorID, doc *bundleD
 		kept = make(map[cabinetName]retained)
 	}
 	t := kept[doc.Cabinet]
-	if h.floor(doc.Cabinet) > first {
+	if h.cabinetFloor(doc.Cabinet) > first {
 		return errNotRetained(doc)
 	}
 	t.Milestones = slices.DeleteFunc(slices.Clone(t.Milestones), func(m milestone) bool { return m.Below > first })
@@ -267,7 +267,7 @@ func (c *call) fence(ctx context.Context, recipient domain.ActorID, doc *bundleD
 // lowerEntries points at the events of a bundle again.
 func (c *call) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDoc) error {
 	key := catalogKey(b.Cabinet.Recipient, b.Cabinet.Origin)
-	var entries []entry
+	var entries []catalogEntry
 	for i, s := range doc.Ranges {
 		var d drawer
 		_, err := c.Read(ctx, c.r.db.cabinets, cabinetKey(b.Cabinet), s.Drawer, &d)
@@ -281,7 +281,7 @@ func (c *call) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDo
 		if i == 0 {
 			first = doc.First
 		}
-		entries = append(entries, entry{
+		entries = append(entries, catalogEntry{
 			ID: s.Drawer, PartitionKey: key, ContentType: b.Cabinet.ContentType.String(), Ordinal: s.Ordinal, NextSequence: first,
 		})
 	}
@@ -302,8 +302,8 @@ func (r *Repository) Thaw(ctx context.Context, recipient domain.ActorID, by repo
 }
 
 // setFrozen writes every gate, including those that did not exist: the write of a Peek or
-// Dequeue that has read one of them before is refused. An actor without a mailbox is
-// NotFound, so that an order for a wrong id leaves nothing.
+// Dequeue that has read one of them before fails. An actor without a mailbox is
+// NotFound, so that an action with a wrong id stores nothing.
 func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, what string, frozen bool, by repository.Order) error {
 	return r.carryOut(ctx, recipient, what, by, func(c *call, writeID string) (*decision, error) {
 		gates, h, err := c.readGatesAndHead(ctx, recipient, r.opts.Groups.All())
@@ -332,7 +332,7 @@ func (r *Repository) FreezeAll(ctx context.Context, by repository.Order) (n int,
 	const atOnce = 16
 	var freezing errgroup.Group
 	freezing.SetLimit(atOnce)
-	err = r.begin(freezeOrder).eachRecipient(ctx, func(recipient domain.ActorID) error {
+	err = r.beginCall(freezeOrder).eachRecipient(ctx, func(recipient domain.ActorID) error {
 		n++
 		freezing.Go(func() error { return r.Freeze(ctx, recipient, by) })
 		return ctx.Err()
@@ -344,7 +344,7 @@ func (r *Repository) FreezeAll(ctx context.Context, by repository.Order) (n int,
 // client.ErrStale if that read was stale.
 func (c *call) whyNoMailbox(ctx context.Context, recipient domain.ActorID) error {
 	if c.r.db.ReadsMayBeStale() {
-		switch there, err := c.exists(ctx, c.r.db.catalog, headKey(recipient), headID); {
+		switch there, err := c.documentExists(ctx, c.r.db.catalog, headKey(recipient), headID); {
 		case err != nil:
 			return err
 		case there:
@@ -355,15 +355,15 @@ func (c *call) whyNoMailbox(ctx context.Context, recipient domain.ActorID) error
 }
 
 // Records implements repository.Operations.
-func (r *Repository) Records(ctx context.Context, recipient domain.ActorID, most int) ([]repository.Record, error) {
-	docs, err := client.All[recordDoc](ctx, r.begin("records").Query(r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
+func (r *Repository) Records(ctx context.Context, recipient domain.ActorID, limit int) ([]repository.Record, error) {
+	docs, err := client.All[recordDoc](ctx, r.beginCall("records").Query(r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
 		azcosmos.QueryParameter{Name: "@kind", Value: recordKind}))
 	if err != nil {
 		return nil, client.Classify("records of "+recipient.String(), err)
 	}
 	slices.SortStableFunc(docs, func(a, b *recordDoc) int { return b.When.Compare(a.When) })
 	var records []repository.Record
-	for _, d := range docs[:min(len(docs), most)] {
+	for _, d := range docs[:min(len(docs), limit)] {
 		record := repository.Record{
 			Order: repository.Order{Who: d.Who, Why: d.Why}, What: d.What, When: d.When, Events: d.Events,
 		}
@@ -376,7 +376,7 @@ func (r *Repository) Records(ctx context.Context, recipient domain.ActorID, most
 			}
 		}
 		if d.Lost != nil {
-			if record.Lost, err = d.Lost.loss(recipient); err != nil {
+			if record.Lost, err = d.Lost.toLoss(recipient); err != nil {
 				return nil, domain.Errorf(domain.Damaged, "record %s: %w", d.ID, err)
 			}
 		}

@@ -15,12 +15,12 @@ import (
 // Inspect implements repository.Operations. It reads documents one after the
 // other, so while a queue is in use they may be of different moments.
 func (r *Repository) Inspect(ctx context.Context, recipient domain.ActorID) (repository.Inspection, error) {
-	c := r.begin("inspect")
-	in, err := c.inspect(ctx, recipient)
+	c := r.beginCall("inspect")
+	in, err := c.inspectMailbox(ctx, recipient)
 	return in, client.Classify("inspect "+recipient.String(), err)
 }
 
-func (c *call) inspect(ctx context.Context, recipient domain.ActorID) (repository.Inspection, error) {
+func (c *call) inspectMailbox(ctx context.Context, recipient domain.ActorID) (repository.Inspection, error) {
 	groups := c.r.opts.Groups.All()
 	gates, h, err := c.readGatesAndHead(ctx, recipient, groups)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *call) inspect(ctx context.Context, recipient domain.ActorID) (repositor
 			if _, err := c.Read(ctx, c.r.db.bundles, recipient.String(), g.Open, &doc); err != nil && !client.IsNotFound(err) {
 				return in, err
 			} else if err == nil {
-				b, err := doc.bundle()
+				b, err := doc.toBundle()
 				if err != nil {
 					return in, err
 				}
@@ -59,7 +59,7 @@ func (c *call) inspect(ctx context.Context, recipient domain.ActorID) (repositor
 }
 
 func (c *call) inspectCabinet(ctx context.Context, recipient domain.ActorID, name cabinetName, h *head, gates map[domain.Group]*gate) (repository.InspectedCabinet, error) {
-	last, floor := h.Cabinets[name], h.floor(name)
+	last, floor := h.Cabinets[name], h.cabinetFloor(name)
 	cabinet, err := cabinetOf(recipient, name)
 	if err != nil {
 		return repository.InspectedCabinet{}, err
@@ -68,7 +68,7 @@ func (c *call) inspectCabinet(ctx context.Context, recipient domain.ActorID, nam
 	if err != nil {
 		return repository.InspectedCabinet{}, err
 	}
-	at := gates[group].position(name, last)
+	at := gates[group].positionIn(name, last)
 	cab := repository.InspectedCabinet{
 		Cabinet: cabinet, Group: group, Received: last.Total - last.BaseTotal, Acknowledged: at.Total - last.BaseTotal, Last: last.Sequence, Through: at.Sequence, Floor: floor,
 	}

@@ -11,7 +11,7 @@ import (
 // Bundle implements repository.Operations. The events of a bundle that was closed lie where they
 // were, until a sweep removes their drawers.
 func (r *Repository) Bundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.FoundBundle, repository.Run, error) {
-	c := r.begin("bundle")
+	c := r.beginCall("bundle")
 	var found repository.FoundBundle
 	var events repository.Run
 	err := c.Retry(ctx, func() (err error) {
@@ -37,7 +37,7 @@ func (c *call) bundleAndRun(ctx context.Context, recipient domain.ActorID, id do
 	if err != nil {
 		return found, nil, err
 	}
-	if _, isKnown := h.Cabinets[doc.Cabinet]; !isKnown || h.floor(doc.Cabinet) > doc.Ranges[0].Ordinal {
+	if _, isKnown := h.Cabinets[doc.Cabinet]; !isKnown || h.cabinetFloor(doc.Cabinet) > doc.Ranges[0].Ordinal {
 		return found, nil, nil
 	}
 	events, err := c.runOf(&found.Bundle, &doc.bundleDoc, h)
@@ -57,7 +57,7 @@ func (c *call) readRetained(ctx context.Context, recipient domain.ActorID, id do
 		return doc, err
 	}
 	if c.r.db.ReadsMayBeStale() {
-		switch isThere, err := c.exists(ctx, c.r.db.bundles, recipient.String(), id.String()); {
+		switch isThere, err := c.documentExists(ctx, c.r.db.bundles, recipient.String(), id.String()); {
 		case err != nil:
 			return nil, err
 		case isThere:

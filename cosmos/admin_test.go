@@ -50,7 +50,7 @@ func TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice(t *testing.T) {
 	require.Equal(t, later.ID, s.next(node))
 }
 
-// aging lets the next so many plain reads that match be so many commits old.
+// aging makes the next reads plain reads that match stale by a number of commits.
 type aging struct {
 	left, age atomic.Int32
 }

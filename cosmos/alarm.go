@@ -44,7 +44,7 @@ func (a *alarm) add(recipient domain.ActorID, found any) {
 	a.logger.Error("the store has lost something", "what", a.message, "recipient", recipient.String(), "found", found, "action", a.action)
 }
 
-// remove notes that nothing is wrong with a recipient any more.
+// remove notes that a recipient is in order again.
 func (a *alarm) remove(recipient domain.ActorID) {
 	if !a.present.Load() {
 		return

@@ -45,7 +45,7 @@ func (r *Repository) Answer(ctx context.Context, recipient domain.ActorID, id do
 	}
 	ops := client.NewPatch(bundleDocument, ifUnanswered)
 	setContent(&ops, object, body)
-	return r.note(ctx, "answer", recipient, id, ops, (*bundleDoc).isUnanswered)
+	return r.patchContentRequest(ctx, "answer", recipient, id, ops, (*bundleDoc).isUnanswered)
 }
 
 // AnswerAgain implements repository.Answers.
@@ -58,7 +58,7 @@ func (r *Repository) AnswerAgain(ctx context.Context, recipient domain.ActorID, 
 	ops := client.NewPatch(bundleDocument, ifContentIs(gone), "c.gone = true")
 	setContent(&ops, object, body)
 	ops.AppendSet("/gone", false)
-	return r.note(ctx, "answer again", recipient, id, ops, func(d *bundleDoc) bool { return d.Gone && d.Object == gone })
+	return r.patchContentRequest(ctx, "answer again", recipient, id, ops, func(d *bundleDoc) bool { return d.Gone && d.Object == gone })
 }
 
 func setContent(ops *azcosmos.PatchOperations, object string, body domain.Body) {
@@ -78,13 +78,13 @@ func (r *Repository) MarkGone(ctx context.Context, recipient domain.ActorID, id 
 	}
 	ops := client.NewPatch(bundleDocument, ifContentIs(object))
 	ops.AppendSet("/gone", true)
-	return r.note(ctx, "mark content", recipient, id, ops, func(d *bundleDoc) bool { return d.Object == object && !d.Gone })
+	return r.patchContentRequest(ctx, "mark content", recipient, id, ops, func(d *bundleDoc) bool { return d.Object == object && !d.Gone })
 }
 
 // BundleRecipients implements repository.Answers. The id is in the index of every partition.
 func (r *Repository) BundleRecipients(ctx context.Context, id domain.BundleID) ([]domain.ActorID, error) {
 	what := "find the recipients of bundle " + id.String()
-	docs, err := client.All[bundleState](ctx, r.begin("find recipients").QueryAllPartitions(r.db.bundles, id.String(),
+	docs, err := client.All[bundleState](ctx, r.beginCall("find recipients").QueryAllPartitions(r.db.bundles, id.String(),
 		"SELECT c.id, c.recipient, c.state, c.v FROM c WHERE c.id = @id", azcosmos.QueryParameter{Name: "@id", Value: id.String()}))
 	if err != nil {
 		return nil, client.Classify(what, err)
@@ -112,7 +112,7 @@ func (r *Repository) Fail(ctx context.Context, recipient domain.ActorID, id doma
 	ops.AppendSet("/trouble/reason", why.Reason)
 	ops.AppendSet("/trouble/text", why.Text)
 	ops.AppendSet("/trouble/call", call)
-	return r.note(ctx, "fail", recipient, id, ops, func(d *bundleDoc) bool {
+	return r.patchContentRequest(ctx, "fail", recipient, id, ops, func(d *bundleDoc) bool {
 		return (d.isUnanswered() || d.Gone) && (d.Trouble == nil || d.Trouble.Call != call)
 	})
 }
@@ -125,13 +125,13 @@ type bundleState struct {
 	client.FormatNumber
 }
 
-// note carries out a patch of a bundle in content mode request, and returns the bundle as it is
+// patchContentRequest carries out a patch of a bundle in content mode request, and returns the bundle as it is
 // then. It stays as it is if the conditions of the patch do not hold. isPending reports whether
 // they hold for a bundle that is open.
-func (r *Repository) note(ctx context.Context, what string, recipient domain.ActorID, id domain.BundleID,
+func (r *Repository) patchContentRequest(ctx context.Context, what string, recipient domain.ActorID, id domain.BundleID,
 	ops azcosmos.PatchOperations, isPending func(*bundleDoc) bool,
 ) (bundle domain.Bundle, err error) {
-	c := r.begin(what)
+	c := r.beginCall(what)
 	err = c.Retry(ctx, func() error {
 		doc := &bundleDoc{}
 		// A crash before this write leaves the bundle without content, and an object in its folder
@@ -146,7 +146,7 @@ func (r *Repository) note(ctx context.Context, what string, recipient domain.Act
 			if doc, err = c.openNow(ctx, recipient, id); err != nil {
 				return err
 			}
-			if bundle, err = doc.bundle(); err != nil {
+			if bundle, err = doc.toBundle(); err != nil {
 				return err
 			}
 			switch {
@@ -157,7 +157,7 @@ func (r *Repository) note(ctx context.Context, what string, recipient domain.Act
 			}
 			return nil
 		case err == nil:
-			bundle, err = doc.bundle()
+			bundle, err = doc.toBundle()
 		}
 		return err
 	})

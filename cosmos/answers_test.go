@@ -33,7 +33,7 @@ func (s *trust) answers(node *Repository, id domain.BundleID, object string) dom
 	return b
 }
 
-// inEveryAge runs a case for reads that are old: so many of them, by so many commits.
+// inEveryAge runs a case for stale reads: each count of them, by each number of commits.
 func inEveryAge(t *testing.T, test func(s *trust, makeOld func())) {
 	for age := range int32(8) {
 		for reads := range int32(4) {
@@ -217,7 +217,7 @@ func TestAnAnswerWithoutAReplyIsNeverSaidNotToHaveHappened(t *testing.T) {
 	})
 }
 
-// TestAnAnswerDisturbsNoPeek is about a gate that nobody has to write for an answer.
+// TestAnAnswerDisturbsNoPeek is about a gate that an answer does not have to write.
 func TestAnAnswerDisturbsNoPeek(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
@@ -239,10 +239,10 @@ func TestABundleWithoutEventsIsDamage(t *testing.T) {
 	s.save(node, 0, repositorytest.Events(1, s.actor))
 	b := s.asks(node)
 	doc := &bundleDoc{}
-	etag, err := node.begin("test").Read(t.Context(), node.db.bundles, s.actor.String(), b.ID.String(), doc)
+	etag, err := node.beginCall("test").Read(t.Context(), node.db.bundles, s.actor.String(), b.ID.String(), doc)
 	require.NoError(t, err)
 	doc.Ranges = nil
-	_, err = node.begin("test").Put(t.Context(), node.db.bundles, s.actor.String(), b.ID.String(), etag, doc)
+	_, err = node.beginCall("test").Put(t.Context(), node.db.bundles, s.actor.String(), b.ID.String(), etag, doc)
 	require.NoError(t, err)
 	_, err = node.NextUnacknowledged(t.Context(), s.actor, allGroups)
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)

@@ -39,7 +39,7 @@ func millisOf(t time.Time) millis {
 	return millis(t.UnixMilli())
 }
 
-func (m millis) time() time.Time {
+func (m millis) toTime() time.Time {
 	if m == 0 {
 		return time.Time{}
 	}
@@ -55,25 +55,25 @@ type mark [2]int64 // its number in the cabinet, counted from 1, and its time in
 const (
 	maxMarks = 16
 	minMarks = 2
-	allMarks = 256 // of one head, while it has no more than 128 cabinets
+	allMarks = 256 // of one head, while it has up to 128 cabinets
 )
 
 func marksOf(cabinets int) int { return max(minMarks, min(maxMarks, allMarks/max(cabinets, 1))) }
 
-// marked returns the marks of a cabinet with one more: event number was saved at saved. If
+// withMark returns the marks of a cabinet with one more: event number was saved at saved. If
 // there are more than limit, it removes the mark that changes the age of the events between
 // its neighbours by the smallest ratio. It keeps the last mark, and the first, because events
 // before the first have no time.
-func (c received) marked(number int64, saved millis, limit int) []mark {
+func (c received) withMark(number int64, saved millis, limit int) []mark {
 	if saved == 0 {
 		return c.Marks
 	}
 	marks := append(slices.Clone(c.Marks), mark{number, int64(saved)})
-	marks = marks[max(0, len(marks)-allMarks):] // a head has no more, unless it is damaged
+	marks = marks[max(0, len(marks)-allMarks):] // a head has up to allMarks, unless it is damaged
 	for len(marks) > limit {
 		least, at := math.Inf(1), 1
 		for i := 1; i < len(marks)-1; i++ {
-			if ratio := age(marks[i-1], saved) / age(marks[i+1], saved); ratio < least {
+			if ratio := markAge(marks[i-1], saved) / markAge(marks[i+1], saved); ratio < least {
 				least, at = ratio, i
 			}
 		}
@@ -83,8 +83,8 @@ func (c received) marked(number int64, saved millis, limit int) []mark {
 	return marks
 }
 
-// age is in milliseconds, and at least one second.
-func age(m mark, now millis) float64 { return float64(max(int64(now)-m[1], 1000)) }
+// markAge returns an age in milliseconds, at least one second.
+func markAge(m mark, now millis) float64 { return float64(max(int64(now)-m[1], 1000)) }
 
 // savedAt returns when event n of the cabinet was saved, or a moment before that.
 func (c received) savedAt(n int64) millis {
@@ -117,7 +117,7 @@ func (c received) backlogAfter(at position) domain.Backlog {
 	if oldest == 0 {
 		oldest = c.savedAt(at.Total + 1)
 	}
-	return domain.Backlog{Events: n, Oldest: oldest.time()}
+	return domain.Backlog{Events: n, Oldest: oldest.toTime()}
 }
 
 // backlogAfterGates returns the events that h shows after the positions of the gates.
@@ -126,7 +126,7 @@ func (r *Repository) backlogAfterGates(h *head, gates map[domain.Group]*gate) do
 	for name, c := range h.Cabinets {
 		group, err := r.groupOf(name)
 		if g, asked := gates[group]; err == nil && asked {
-			sum = sum.Plus(c.backlogAfter(g.position(name, c)))
+			sum = sum.Plus(c.backlogAfter(g.positionIn(name, c)))
 		}
 	}
 	return sum
@@ -143,15 +143,15 @@ func (r *Repository) groupOf(name cabinetName) (domain.Group, error) {
 }
 
 // BacklogAfter implements repository.Run.
-func (r *run) BacklogAfter(n int) domain.Backlog {
+func (r *eventRange) BacklogAfter(n int) domain.Backlog {
 	b, _ := r.backlogAndWatermark(n)
 	return b
 }
 
 // backlogAndWatermark also returns the watermark of the head that it is counted from: the
 // newest that this node has seen.
-func (r *run) backlogAndWatermark(n int) (domain.Backlog, domain.Sequence) {
-	h := r.call.r.known.head(r.cabinet.Recipient)
+func (r *eventRange) backlogAndWatermark(n int) (domain.Backlog, domain.Sequence) {
+	h := r.call.r.known.newestHead(r.cabinet.Recipient)
 	if h == nil { // forgotten, because of many others
 		h = r.head
 	}
@@ -162,7 +162,7 @@ func (r *run) backlogAndWatermark(n int) (domain.Backlog, domain.Sequence) {
 	var nextSaved millis
 	if r.open != nil && n == r.open.Count {
 		nextSaved = r.open.NextSaved
-	} else if next := r.next(n); next != nil {
+	} else if next := r.eventAfter(n); next != nil {
 		nextSaved = millisOf(next.Saved)
 	}
 	name := nameOf(r.cabinet)
@@ -170,8 +170,8 @@ func (r *run) backlogAndWatermark(n int) (domain.Backlog, domain.Sequence) {
 	return r.call.r.backlogAfterGates(h, gates), h.Watermark
 }
 
-// next returns the event behind the first n, if it was read along with them.
-func (r *run) next(n int) *repository.StoredEvent {
+// eventAfter returns the event behind the first n, if it was read along with them.
+func (r *eventRange) eventAfter(n int) *repository.StoredEvent {
 	switch r.yielded {
 	case n:
 		return r.beyond
@@ -181,8 +181,8 @@ func (r *run) next(n int) *repository.StoredEvent {
 	return nil
 }
 
-// A behind is what waited when a bundle was opened. It is asked only by a node
-// that knows no more about the recipient.
+// A behind is what waited when a bundle was opened. It is used only by a node
+// that has nothing newer of the recipient in memory.
 type behind struct {
 	Asked  []string        `json:"asked,omitempty"` // groups; none means all
 	Events int64           `json:"events,omitempty"`
@@ -193,7 +193,7 @@ type behind struct {
 }
 
 // behindNew returns what waits behind a new bundle, as its document remembers it.
-func (r *run) behindNew(n int) behind {
+func (r *eventRange) behindNew(n int) behind {
 	backlog, seen := r.backlogAndWatermark(n)
 	b := behind{Events: backlog.Events, Oldest: millisOf(backlog.Oldest), Seen: seen}
 	if all := r.call.r.opts.Groups.All(); len(r.asked) < len(all) {
@@ -209,9 +209,9 @@ func (r *run) behindNew(n int) behind {
 // behindDequeued returns what waits behind a bundle that has just been dequeued,
 // in the groups that were asked for when it was opened.
 func (r *Repository) behindDequeued(recipient domain.ActorID, d *bundleDoc, gates map[domain.Group]*gate) domain.Backlog {
-	h := r.known.head(recipient)
+	h := r.known.newestHead(recipient)
 	if h == nil || h.Watermark < d.Behind.Seen {
-		return domain.Backlog{Events: d.Behind.Events, Oldest: d.Behind.Oldest.time()}
+		return domain.Backlog{Events: d.Behind.Events, Oldest: d.Behind.Oldest.toTime()}
 	}
 	asked := make(map[domain.Group]*gate, len(gates))
 	for group, g := range gates {

@@ -26,7 +26,7 @@ func TestMarksNeverMakeAnEventYounger(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(t, "saves") {
 			now += millis(rapid.Int64Range(-500, 86_400_000).Draw(t, "gap"))
 			n := rapid.IntRange(1, 3).Draw(t, "events")
-			c.Marks = c.marked(c.Total+1, now, most)
+			c.Marks = c.withMark(c.Total+1, now, most)
 			c.Total += int64(n)
 			for range n {
 				all = append(all, now)
@@ -51,7 +51,7 @@ func TestMarksNeverMakeAnEventYounger(t *testing.T) {
 func TestTheTimesOfTheLastFewSavesAreExact(t *testing.T) {
 	var c received
 	for i := range maxMarks {
-		c.Marks = c.marked(c.Total+1, millis(1_000_000*(i+1)), maxMarks)
+		c.Marks = c.withMark(c.Total+1, millis(1_000_000*(i+1)), maxMarks)
 		c.Total += 10
 	}
 	for i := range maxMarks {
@@ -61,13 +61,13 @@ func TestTheTimesOfTheLastFewSavesAreExact(t *testing.T) {
 	}
 }
 
-// A Save every ten seconds for three days, none of which was acknowledged.
+// A Save every ten seconds for three days, all unacknowledged.
 func TestMarksOfManySavesAreSpacedByAge(t *testing.T) {
 	var c received
 	const saves = 3 * 24 * 360
 	at := func(i int) millis { return millis(1_700_000_000_000 + 10_000*i) }
 	for i := range saves {
-		c.Marks = c.marked(c.Total+1, at(i), maxMarks)
+		c.Marks = c.withMark(c.Total+1, at(i), maxMarks)
 		c.Total++
 	}
 	now, sum, worst := at(saves-1)+1000, 0.0, 0.0
@@ -163,7 +163,7 @@ func TestTheAgeIsExactWhereLittleWaitsAndWhereMuchDoes(t *testing.T) {
 	for range 100 { // much: far more Saves than there are marks
 		save(1)
 	}
-	peeked := peek() // the first: of what lies far behind it, only marks tell
+	peeked := peek() // the first: only marks give the age of what lies far behind it
 	for i := 1; i < 100; i++ {
 		closed, err := node.Acknowledge(ctx, s.actor, peeked.ID)
 		require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestTheAgeIsExactWhereLittleWaitsAndWhereMuchDoes(t *testing.T) {
 	require.Equal(t, domain.Backlog{Events: 1, Oldest: h.now}, peek().Behind, "after a week of nothing")
 }
 
-// A Dequeue reads no head. A node that has none in mind tells what waited when the
+// A Dequeue reads no head. A node that remembers none reports what waited when the
 // bundle was opened.
 func TestADequeueOnANodeThatKnowsNothingTellsWhatWaitedThen(t *testing.T) {
 	for _, groups := range [][]domain.Group{allGroups, {repositorytest.TimeSeries}} {
@@ -301,15 +301,15 @@ func TestWhatANodeKnowsOfRecipientsIsBounded(t *testing.T) {
 	var last domain.ActorID
 	for i := range 150 {
 		last = repositorytest.NewActor()
-		k.saw(last, &head{Watermark: domain.Sequence(i), Cabinets: cabinets})
+		k.observeHead(last, &head{Watermark: domain.Sequence(i), Cabinets: cabinets})
 	}
 	assert.Equal(t, 99, len(k.of))
 	assert.Equal(t, 99*1001, k.size)
-	assert.NotNil(t, k.head(last))
-	k.saw(last, &head{Watermark: 1})
-	assert.Len(t, k.head(last).Cabinets, 1000, "an older head is not taken for the newest")
+	assert.NotNil(t, k.newestHead(last))
+	k.observeHead(last, &head{Watermark: 1})
+	assert.Len(t, k.newestHead(last).Cabinets, 1000, "an older head is not taken for the newest")
 	for range maxKnown {
-		k.saw(repositorytest.NewActor(), &head{})
+		k.observeHead(repositorytest.NewActor(), &head{})
 	}
 	assert.Len(t, k.of, maxKnown, "those who have never received anything take memory, too")
 }

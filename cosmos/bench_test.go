@@ -51,7 +51,7 @@ func (m *meter) count(work func()) {
 	m.requests += m.engine.Requests() - requests
 }
 
-// report says what an operation about so many events cost.
+// report reports the cost of an operation on a number of events.
 func (m *meter) report(events int) {
 	m.ReportMetric(m.units/float64(m.ops), "RU/op")
 	m.ReportMetric(float64(m.requests)/float64(m.ops), "requests/op")
@@ -74,7 +74,7 @@ func BenchmarkSave(b *testing.B) {
 					_, err := node.Save(ctx, actor, events)
 					require.NoError(b, err)
 				})
-				node.hints.wait(ctx, actor)
+				node.hints.awaitHints(ctx, actor)
 			}
 			m.report(n)
 		})
@@ -88,7 +88,7 @@ func BenchmarkPeekOfNothing(b *testing.B) {
 	require.NoError(b, err)
 	_, err = repositorytest.Drain(ctx, m.stores(node), actor, allGroups)
 	require.NoError(b, err)
-	node.hints.wait(ctx, actor)
+	node.hints.awaitHints(ctx, actor)
 	b.StopTimer()
 	for range b.N {
 		m.measure(func() {
@@ -117,7 +117,7 @@ func BenchmarkPeekAndDequeue(b *testing.B) {
 				for range b.N {
 					actor := repositorytest.NewActor()
 					fill(b, node, actor, n, max(1, domain.MaxBundleWeight/domain.Weight(n)))
-					node.hints.wait(ctx, actor)
+					node.hints.awaitHints(ctx, actor)
 					var peeked repositorytest.Peeked
 					peek := func() {
 						var err error
@@ -138,12 +138,12 @@ func BenchmarkPeekAndDequeue(b *testing.B) {
 					case "Dequeue":
 						peek()
 						m.measure(dequeue)
-						m.count(func() { node.hints.wait(ctx, actor) }) // part of the price, after the answer
+						m.count(func() { node.hints.awaitHints(ctx, actor) }) // part of the price, after the answer
 					}
 					if what != "Dequeue" {
 						dequeue()
 					}
-					node.hints.wait(ctx, actor)
+					node.hints.awaitHints(ctx, actor)
 				}
 				m.report(n)
 			})
@@ -184,7 +184,7 @@ func BenchmarkDrain(b *testing.B) {
 	for range b.N {
 		actor := repositorytest.NewActor()
 		fill(b, node, actor, events, weight)
-		node.hints.wait(ctx, actor)
+		node.hints.awaitHints(ctx, actor)
 		m.measure(func() {
 			drained, err := repositorytest.Drain(ctx, m.stores(node), actor, allGroups)
 			require.NoError(b, err)
@@ -207,7 +207,7 @@ func BenchmarkCheck(b *testing.B) {
 					_, err := node.Save(ctx, actor, repositorytest.Events(size, actor))
 					require.NoError(b, err)
 				}
-				node.hints.wait(ctx, actor)
+				node.hints.awaitHints(ctx, actor)
 			}
 			b.ResetTimer()
 			b.StopTimer()
@@ -245,10 +245,10 @@ func BenchmarkSweep(b *testing.B) {
 				}
 				_, err := repositorytest.Drain(ctx, m.stores(node), actor, allGroups)
 				require.NoError(b, err)
-				node.hints.wait(ctx, actor)
+				node.hints.awaitHints(ctx, actor)
 				sweeper := r.node(Options{Exclusive: true, Retention: 1}, false)
 				m.measure(func() {
-					swept, err := sweeper.begin("sweep").sweepRecipient(ctx, actor)
+					swept, err := sweeper.beginCall("sweep").sweepRecipient(ctx, actor)
 					require.NoError(b, err)
 					require.Equal(b, 2, swept.Drawers)
 				})

@@ -23,11 +23,11 @@ const (
 	maxBlockLevel = 8
 )
 
-// first returns the ordinal of the first drawer.
-func (b block) first() int { return b.number<<(fanOutBits*b.level) + 1 }
+// firstOrdinal returns the ordinal of the first drawer.
+func (b block) firstOrdinal() int { return b.number<<(fanOutBits*b.level) + 1 }
 
-// end returns the ordinal behind the last drawer.
-func (b block) end() int { return (b.number+1)<<(fanOutBits*b.level) + 1 }
+// endOrdinal returns the ordinal behind the last drawer.
+func (b block) endOrdinal() int { return (b.number+1)<<(fanOutBits*b.level) + 1 }
 
 func (b block) parent() block     { return block{b.level + 1, b.number >> fanOutBits} }
 func (b block) child(i int) block { return block{b.level - 1, b.number<<fanOutBits | i} }
@@ -47,7 +47,7 @@ func blocksBetween(floor, last int) []block {
 	for level := maxBlockLevel; level >= 0; level-- {
 		size := 1 << (fanOutBits * level)
 		for ; last-done >= size; done += size {
-			if b := (block{level, done / size}); b.end() > floor {
+			if b := (block{level, done / size}); b.endOrdinal() > floor {
 				blocks = append(blocks, b)
 			}
 		}
@@ -63,27 +63,27 @@ type blockSegment struct {
 	segment int
 }
 
-// segments returns the number of segments of b.
-func (b block) segments() int {
+// segmentCount returns the number of segments of b.
+func (b block) segmentCount() int {
 	if b.level == 0 {
 		return 1 // it is replaced as a whole while the drawer fills
 	}
 	return 2 << (fanOutBits * b.level)
 }
 
-// buckets returns the number of buckets in a segment of b, of some ten events each when the
+// bucketsPerSegment returns the number of buckets in a segment of b, of some ten events each when the
 // drawers hold 10,000.
-func (b block) buckets() int { return b.allBuckets() / b.segments() }
+func (b block) bucketsPerSegment() int { return b.allBuckets() / b.segmentCount() }
 
 // allBuckets returns the number of buckets of b: what of a key is above the 32 bits of a word.
 func (b block) allBuckets() int { return 1 << (fingerprintBits - 32 + fanOutBits*b.level) }
 
 func (b block) bucketOf(key fingerprintKey) int {
-	return int(key>>32) & (b.buckets() - 1)
+	return int(key>>32) & (b.bucketsPerSegment() - 1)
 }
 
 func (b block) segmentOfKey(key fingerprintKey) int {
-	return int(key>>32) / b.buckets()
+	return int(key>>32) / b.bucketsPerSegment()
 }
 
 // segmentOf returns the segment of the event with a hash.
@@ -91,20 +91,20 @@ func (b block) segmentOf(hash uint64) blockSegment {
 	return blockSegment{b, b.segmentOfKey(b.keyOf(hash, 0))}
 }
 
-// children returns the segments of the children that s is merged from: one of each child.
-func (s blockSegment) children() iter.Seq2[int, blockSegment] {
+// childSegments returns the segments of the children that s is merged from: one of each child.
+func (s blockSegment) childSegments() iter.Seq2[int, blockSegment] {
 	return func(yield func(int, blockSegment) bool) {
 		for i := range fanOut {
 			child := s.child(i)
-			if !yield(i, blockSegment{child, s.segment * child.segments() / s.segments()}) {
+			if !yield(i, blockSegment{child, s.segment * child.segmentCount() / s.segmentCount()}) {
 				return
 			}
 		}
 	}
 }
 
-// id returns the id of the document of s.
-func (s blockSegment) id() string {
+// documentID returns the id of the document of s.
+func (s blockSegment) documentID() string {
 	return fmt.Sprintf("%s%d-%05d-%05d", blockFilterPrefix, s.level, s.number, s.segment)
 }
 

@@ -42,7 +42,7 @@ type blockFilterDoc struct {
 	Until        int         `json:"until"`            // the ordinal behind the block; a sweep deletes by it
 	Drawer       string      `json:"drawer,omitempty"` // at level 0
 	Count        int         `json:"count,omitempty"`  // at level 0: slots of the drawer that it covers
-	Sealed       bool        `json:"sealed,omitempty"` // at level 0: the drawer has no more
+	Sealed       bool        `json:"sealed,omitempty"` // at level 0: the filter has all events of the drawer
 	Fingerprints packed      `json:"fingerprints"`     // see fingerprintSet.encode
 	ETag         azcore.ETag `json:"_etag,omitempty"`
 	client.Document
@@ -53,7 +53,7 @@ type drawerFilter struct {
 	drawer  string
 	ordinal int
 	count   int  // slots that it covers
-	sealed  bool // the drawer has no more
+	sealed  bool // the filter has all events of the drawer
 	set     *fingerprintSet
 }
 
@@ -97,7 +97,7 @@ func (c *call) readBlockFilters(ctx context.Context, cabinet domain.CabinetKey, 
 func (c *call) readFilterDocs(ctx context.Context, key string, segments []blockSegment) (map[blockSegment]*blockFilterDoc, error) {
 	if len(segments) == 1 { // a query costs more
 		s, doc := segments[0], new(blockFilterDoc)
-		_, err := c.Read(ctx, c.r.db.cabinets, key, s.id(), doc)
+		_, err := c.Read(ctx, c.r.db.cabinets, key, s.documentID(), doc)
 		switch {
 		case client.IsNotFound(err):
 			return nil, nil
@@ -109,7 +109,7 @@ func (c *call) readFilterDocs(ctx context.Context, key string, segments []blockS
 	byID := make(map[string]blockSegment, len(segments))
 	names := make([]string, len(segments))
 	for i, s := range segments {
-		byID[s.id()], names[i] = s, "'"+s.id()+"'" // ids of ours
+		byID[s.documentID()], names[i] = s, "'"+s.documentID()+"'" // ids of ours
 	}
 	all, err := client.All[blockFilterDoc](ctx, c.Query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.id IN ("+strings.Join(names, ", ")+")"))
 	if err != nil {
@@ -135,7 +135,7 @@ type storedFilter struct {
 func (c *call) writeDrawerFilter(ctx context.Context, cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter) error {
 	known.mu.Lock()
 	defer known.mu.Unlock()
-	key, id := cabinetKey(cabinet), drawerSegment(f.ordinal).id()
+	key, id := cabinetKey(cabinet), drawerSegment(f.ordinal).documentID()
 	doc := &blockFilterDoc{
 		ID: id, PartitionKey: key, Until: f.ordinal + 1,
 		Drawer: f.drawer, Count: f.count, Sealed: f.sealed, Fingerprints: f.set.encode(),
@@ -144,7 +144,7 @@ func (c *call) writeDrawerFilter(ctx context.Context, cabinet domain.CabinetKey,
 		return nil
 	}
 	for {
-		if known.covers(f) {
+		if known.hasEventsOf(f) {
 			return nil // by a later hint of this process, or by another node
 		}
 		// A crash before this write leaves a filter that covers fewer slots. A node that needs it
@@ -172,8 +172,8 @@ func (c *call) writeDrawerFilter(ctx context.Context, cabinet domain.CabinetKey,
 	}
 }
 
-// covers reports whether the stored filter holds all events of f.
-func (s *storedFilter) covers(f *drawerFilter) bool {
+// hasEventsOf reports whether the stored filter holds all events of f.
+func (s *storedFilter) hasEventsOf(f *drawerFilter) bool {
 	return s.sealed || s.count >= f.count && !f.sealed
 }
 
@@ -183,7 +183,7 @@ func (s *storedFilter) covers(f *drawerFilter) bool {
 func (c *call) mergeSegment(ctx context.Context, cabinet domain.CabinetKey, b block, child, floor int) (bool, error) {
 	var wanted []blockSegment
 	for i := range fanOut {
-		if s := (blockSegment{b.child(i), child}); s.end() > floor {
+		if s := (blockSegment{b.child(i), child}); s.endOrdinal() > floor {
 			wanted = append(wanted, s)
 		}
 	}
@@ -210,7 +210,7 @@ func (c *call) writeMerged(ctx context.Context, cabinet domain.CabinetKey, sets 
 	_, err := c.Batch(ctx, c.r.db.cabinets, key, false, func(batch *azcosmos.TransactionalBatch) {
 		for _, set := range sets {
 			batch.CreateItem(client.Encode(&blockFilterDoc{
-				ID: set.id(), PartitionKey: key, Until: set.end(), Fingerprints: set.encode(),
+				ID: set.documentID(), PartitionKey: key, Until: set.endOrdinal(), Fingerprints: set.encode(),
 			}), nil)
 		}
 	})

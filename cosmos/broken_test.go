@@ -22,15 +22,15 @@ import (
 )
 
 // The breakage test breaks every call of an operation once, in every way, lets the
-// caller try again as a caller would, and then looks at all that is stored and
-// at all that is delivered.
+// caller try again as a caller would, and then checks everything that is stored
+// and delivered.
 
 // A broken operation acts on a node; it is repeated until it succeeds.
 type broken struct {
 	name      string
 	prepare   func(s *breakage) // with an unbroken line
 	act       func(s *breakage, node *Repository) error
-	then      func(s *breakage) // looks at what has come of it, with an unbroken line
+	then      func(s *breakage) // checks the result, with an unbroken line
 	rollbacks bool              // it finds something to roll back
 }
 
@@ -388,7 +388,7 @@ var brokenOperations = []broken{
 		},
 		then: func(s *breakage) {
 			gates := make(map[domain.Group]*gate)
-			s.must(s.node(s.opts, false).begin("test").readGates(context.Background(), s.actor, allGroups, gates))
+			s.must(s.node(s.opts, false).beginCall("test").readGates(context.Background(), s.actor, allGroups, gates))
 			for _, g := range gates {
 				assert.NotZero(s, g.ETag)
 				assert.Empty(s, g.DequeueRequests)
@@ -534,7 +534,7 @@ func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool
 	sweeper := s.node(Options{DrawerCapacity: s.opts.DrawerCapacity, Exclusive: true, Retention: 1}, false)
 	_, err = sweeper.Sweep(context.Background())
 	require.NoError(t, err, "call %d", n)
-	left, err := client.All[drawer](context.Background(), sweeper.begin("test").QueryAllPartitions(sweeper.db.cabinets, "", "SELECT * FROM c"))
+	left, err := client.All[drawer](context.Background(), sweeper.beginCall("test").QueryAllPartitions(sweeper.db.cabinets, "", "SELECT * FROM c"))
 	require.NoError(t, err, "call %d", n)
 	require.Empty(t, left, "call %d: all is acknowledged, so all goes", n)
 	return happened

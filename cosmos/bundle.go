@@ -41,7 +41,7 @@ type bundleDoc struct {
 	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // missing in the bundles of older versions
 	Watched       bool            `json:"watched,omitempty"`    // its Dequeue and its removal leave notices for watchers
 	Expires       millis          `json:"expires,omitempty"`    // when a sweep may remove it; instead of TTL, if it was watched when it was closed
-	Changes       int64           `json:"changes,omitempty"`    // of which watchers were notified
+	Changes       int64           `json:"changes,omitempty"`    // number of changes of which watchers were notified
 	Peeked        packed          `json:"peeked,omitempty"`     // the span of the Peek that opened it; see encodeSpan
 
 	// Of a bundle in content mode request:
@@ -84,11 +84,11 @@ type slotRange struct {
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// bundle returns what the rules know of a bundle.
-func (d *bundleDoc) bundle() (domain.Bundle, error) {
+// toBundle returns what the rules know of a bundle.
+func (d *bundleDoc) toBundle() (domain.Bundle, error) {
 	b := domain.Bundle{
 		Count: d.Count, Weight: d.Weight, First: d.First, Last: d.Last,
-		Content: domain.ContentMode(d.Content), Format: domain.Format(d.Format), Version: d.Version, Opened: d.Opened, Peeked: d.Peeked.span(),
+		Content: domain.ContentMode(d.Content), Format: domain.Format(d.Format), Version: d.Version, Opened: d.Opened, Peeked: d.Peeked.decodeSpan(),
 		List: d.List, Object: d.Object, Gone: d.Gone,
 	}
 	if t := d.Trouble; t != nil {
@@ -152,7 +152,7 @@ func newBundleDoc(b *domain.Bundle, writeID string, ranges []slotRange, next dom
 	return d
 }
 
-// setOpening notes the generation of the gate that opened d, for a bundle that leaves
+// setOpening stores the generation of the gate that opened d, for a bundle that leaves
 // a notice whenever it is closed.
 func (d *bundleDoc) setOpening(g *gate) {
 	if d.Content == string(domain.Request) {
@@ -166,17 +166,17 @@ const ifOpen = "c.state = '" + stateOpen + "'"
 // ifUnwatched is the condition of a patch that the bundle is not watched.
 const ifUnwatched = "(NOT IS_DEFINED(c.watched))"
 
-// closing returns the patch that closes d, with another state than open. Cosmos deletes the
-// bundle when the retention has passed since. If it is watched, a sweep removes it instead, which
+// closePatch returns the patch that closes d with state. Cosmos deletes the
+// bundle when the retention has passed. If it is watched, a sweep removes it instead, which
 // leaves a notice; see retention_watched.go.
 //
-// Its condition is that the bundle is open, and by the write that had opened it when d was
+// Its condition is that the bundle is open, and was opened by the write that had opened it when d was
 // read; a Replay opens it by another one. Between these two, only its content changes: by the
-// answers of the domain, and the mark that it is gone. Once there is an answer, a Dequeue does not
-// depend on what it is. The condition is not on the etag, because a Peek that proves that the
+// answers of the domain, and the mark that it is gone. Once the domain has answered, a Dequeue does not
+// depend on the answer. The condition is not on the etag, because a Peek that proves that the
 // bundle is open changes the etag at any time; see proveOpen. A bundle that was not watched when d
 // was read must not be watched now: its watch would not be notified.
-func (d *bundleDoc) closing(state, writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
+func (d *bundleDoc) closePatch(state, writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
 	conditions := []string{ifOpen, "c.operation = '" + d.WriteID + "'"}
 	if !d.Watched {
 		conditions = append(conditions, ifUnwatched)
@@ -190,9 +190,9 @@ func (d *bundleDoc) closing(state, writeID string, retention time.Duration, now 
 	return ops
 }
 
-// dequeuing is closing for a Dequeue, which is a change of which watches are notified.
-func (d *bundleDoc) dequeuing(writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
-	ops := d.closing(stateDequeued, writeID, retention, now)
+// dequeuePatch is closing for a Dequeue, which is a change of which watches are notified.
+func (d *bundleDoc) dequeuePatch(writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
+	ops := d.closePatch(stateDequeued, writeID, retention, now)
 	if d.Watched {
 		ops.AppendSet("/changes", d.Changes+1)
 	}

@@ -85,7 +85,7 @@ func TestOpenBundleOutsideItsGate_IsDamage(t *testing.T) {
 	b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
 
-	c := node.begin("test")
+	c := node.beginCall("test")
 	var before gate
 	etag, err := c.Read(t.Context(), node.db.bundles, s.actor.String(), gateID(b.Group), &before)
 	require.NoError(t, err)

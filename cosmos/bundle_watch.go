@@ -13,7 +13,7 @@ var _ repository.BundleWatches = (*Repository)(nil)
 // WatchBundle implements [repository.BundleWatches]. It is a patch, so it sees the current state. A
 // Dequeue that has read the bundle before is refused, because it demands that the bundle is as it was.
 func (r *Repository) WatchBundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (version int64, err error) {
-	c := r.begin("watch bundle")
+	c := r.beginCall("watch bundle")
 	err = c.Retry(ctx, func() error {
 		ops := client.NewPatch(bundleDocument, ifOpen)
 		ops.AppendSet("/watched", true)

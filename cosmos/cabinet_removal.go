@@ -58,8 +58,8 @@ func (h *head) allowsRemoval() bool {
 	return h.RemovedOrdinal > 0
 }
 
-// cabinet returns what h states of a cabinet; of a new one, where it begins.
-func (h *head) cabinet(name cabinetName) received {
+// cabinetState returns what h states of a cabinet; for a new one, its beginning.
+func (h *head) cabinetState(name cabinetName) received {
 	if last, ok := h.Cabinets[name]; ok {
 		return last
 	}
@@ -70,20 +70,20 @@ func (h *head) cabinet(name cabinetName) received {
 
 // lastEver returns the highest that h has ever stated of a cabinet, or more.
 func (h *head) lastEver(name cabinetName) received {
-	last := h.cabinet(name)
+	last := h.cabinetState(name)
 	if last.Total == last.BaseTotal {
 		last.Sequence = h.Watermark
 	}
 	return last
 }
 
-// floor returns the lowest ordinal of a cabinet that is retained.
-func (h *head) floor(name cabinetName) int {
-	return max(h.Retention[name].Floor, h.cabinet(name).BaseOrdinal+1)
+// cabinetFloor returns the lowest retained ordinal of a cabinet.
+func (h *head) cabinetFloor(name cabinetName) int {
+	return max(h.Retention[name].Floor, h.cabinetState(name).BaseOrdinal+1)
 }
 
-// retained returns the retention of a cabinet. Below its base nothing is left.
-func (h *head) retained(name cabinetName) retained {
+// cabinetRetention returns the retention of a cabinet. Below its base nothing is left.
+func (h *head) cabinetRetention(name cabinetName) retained {
 	t := h.Retention[name]
 	if base := h.Cabinets[name].BaseOrdinal; base > 0 {
 		t.Floor, t.Cleared = max(t.Floor, base+1), max(t.Cleared, base+1)
@@ -91,8 +91,8 @@ func (h *head) retained(name cabinetName) retained {
 	return t
 }
 
-// position returns the position of g in a cabinet of which a head states last.
-func (g *gate) position(name cabinetName, last received) position {
+// positionIn returns the position of g in a cabinet of which a head states last.
+func (g *gate) positionIn(name cabinetName, last received) position {
 	at, ok := g.At[name]
 	if !ok {
 		at.Sequence = g.Removed
@@ -125,7 +125,7 @@ func (g *gate) forgetCabinets(h *head, isMember func(cabinetName) bool, writeID 
 	c := g.confirm(writeID)
 	for name, last := range h.Cabinets {
 		if _, ok := g.At[name]; !ok && last.Sequence > g.Removed && isMember(name) {
-			c.At[name] = g.position(name, last)
+			c.At[name] = g.positionIn(name, last)
 		}
 	}
 	for _, name := range forgotten {

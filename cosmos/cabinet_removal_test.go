@@ -21,7 +21,7 @@ import (
 
 // head returns the head of the keeper's actor.
 func (k *keeper) head() *head {
-	h, err := k.node.begin("test").readHead(k.Context(), k.actor)
+	h, err := k.node.beginCall("test").readHead(k.Context(), k.actor)
 	require.NoError(k, err)
 	return h
 }
@@ -29,7 +29,7 @@ func (k *keeper) head() *head {
 // gates returns the gates of the keeper's actor.
 func (k *keeper) gates() map[domain.Group]*gate {
 	gates := make(map[domain.Group]*gate)
-	require.NoError(k, k.node.begin("test").readGates(k.Context(), k.actor, allGroups, gates))
+	require.NoError(k, k.node.beginCall("test").readGates(k.Context(), k.actor, allGroups, gates))
 	return gates
 }
 
@@ -137,8 +137,8 @@ func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
 			other := repositorytest.Event(k.actor, repositorytest.Typed("another"))
 			w := newWriter(k.node, k.actor)
 			w.head = h
-			p := w.plan(h, []numbered{{Event: &other, digest: other.Digest()}})
-			require.NoError(k, w.reserve(k.Context(), k.node.begin("test"), h, p))
+			p := w.makePlan(h, []numbered{{Event: &other, digest: other.Digest()}})
+			require.NoError(k, w.storeIntent(k.Context(), k.node.beginCall("test"), h, p))
 			k.sweeps()
 		},
 		"it is to be kept": func(k *keeper) {
@@ -236,7 +236,7 @@ func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 					for name, last := range h.Cabinets {
 						group, err := k.node.groupOf(name)
 						require.NoError(t, err)
-						at := gates[group].position(name, last)
+						at := gates[group].positionIn(name, last)
 						waits := len(waiting[name]) > 0 && waiting[name][0] <= last.Sequence
 						require.Equal(t, waits, last.Sequence > at.Sequence, "%s: %+v, gate %+v, %v wait", name, last, at, waiting[name])
 						if waits {
@@ -269,10 +269,10 @@ func sweptOut(sweeps int) func(w *world) {
 		half(5)(w)
 		node := w.node(Options{DrawerCapacity: 2, Random: seeded(98), Retention: 1}, false)
 		for range sweeps {
-			_, err := node.begin("sweep").sweepRecipient(context.Background(), w.actor)
+			_, err := node.beginCall("sweep").sweepRecipient(context.Background(), w.actor)
 			require.NoError(w, err)
 		}
-		c := node.begin("test")
+		c := node.beginCall("test")
 		h, err := c.readHead(w.Context(), w.actor)
 		require.NoError(w, err)
 		gates := make(map[domain.Group]*gate)
@@ -389,7 +389,7 @@ func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
 			})
 			for range 4 {
 				k.passes(9 * day)
-				_, _ = dying.begin("sweep").sweepRecipient(t.Context(), k.actor)
+				_, _ = dying.beginCall("sweep").sweepRecipient(t.Context(), k.actor)
 			}
 			k.line.Break(nil)
 			h := k.head()
@@ -451,7 +451,7 @@ func TestCabinet_IsNotRemovedUnderAnIntentToIt(t *testing.T) {
 	for range 3 {
 		k.passes(9 * day)
 		h := k.head()
-		if h.retained(main).isGone(h.Cabinets[main]) {
+		if h.cabinetRetention(main).isGone(h.Cabinets[main]) {
 			break
 		}
 		k.sweeps()

@@ -17,13 +17,13 @@ type call struct {
 	withoutHints bool        // it leaves no filters: what it reads is of no use to a Save soon
 }
 
-// begin returns a call with a full budget, which counts under name.
-func (r *Repository) begin(name string) *call {
+// beginCall returns a call with a full budget, which counts under name.
+func (r *Repository) beginCall(name string) *call {
 	return &call{Call: r.client.Begin(name), r: r}
 }
 
-// renew returns a call like c with a full budget.
-func (c *call) renew() *call { return &call{Call: c.Renew(), r: c.r, withoutHints: c.withoutHints} }
+// renewCall returns a call like c with a full budget.
+func (c *call) renewCall() *call { return &call{Call: c.Renew(), r: c.r, withoutHints: c.withoutHints} }
 
 // A database has the containers of the repository.
 type database struct {

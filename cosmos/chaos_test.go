@@ -83,7 +83,7 @@ type chaos struct {
 	*testing.T
 	*rig
 	seed   uint64
-	sweeps bool // what is acknowledged is removed soon, so nothing may be sent again that was told to be stored
+	sweeps bool // what is acknowledged is removed soon, so nothing may be sent again that was reported as stored
 	order  domain.Ordering
 	random func(n int) int
 	calm   atomic.Bool // no more faults, no more stale reads
@@ -93,7 +93,7 @@ type chaos struct {
 	mu      sync.Mutex
 	nodes   [2]*chaosNode
 	seen    map[domain.BundleID]repositorytest.Peeked
-	closed  map[domain.BundleID]bool   // told to be
+	closed  map[domain.BundleID]bool   // reported as closed
 	answers map[domain.BundleID]string // objects
 	told    []domain.Notice            // by couriers, in order
 }
@@ -162,7 +162,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 			return faulty.None
 		}
 		faults := faulty.Faults()
-		return faults[c.random(len(faults)-1)] // all but the foreign 412: here real ones happen
+		return faults[c.random(len(faults)-1)] // without the foreign 412: here real ones happen
 	})
 	for i := range c.nodes {
 		c.nodes[i] = c.start()
@@ -317,7 +317,7 @@ func (c *chaos) pause(ms int) {
 	client.Sleep(context.Background(), time.Duration(c.random(ms*1000))*time.Microsecond)
 }
 
-// write saves batches of events, each until it is told that they are stored. Where a sweep
+// write saves batches of events, each until the Save succeeds. Where a sweep
 // runs, it resends for resendFor at most. The next batch may then be stored before this one,
 // so it is noted as that of another saver.
 func (c *chaos) write(saver int) {
@@ -422,7 +422,7 @@ func asAsked(b domain.Bundle) domain.Bundle {
 	return b
 }
 
-// answer has a bundle answered. Whoever answers it is told of the same object.
+// answer has a bundle answered. Every call returns the same object.
 func (c *chaos) answer(n *chaosNode, id domain.BundleID, object string) error {
 	b, err := n.Answer(context.Background(), c.actor, id, object, domain.Body{Length: int64(len(object))})
 	if err != nil {
@@ -439,7 +439,7 @@ func (c *chaos) answer(n *chaosNode, id domain.BundleID, object string) error {
 	return nil
 }
 
-// tell tells of the notices in the outbox, in order, up to one of which it is not
+// tell delivers the notices in the outbox, in order, up to one of which it is not
 // known whether it was taken out.
 func (c *chaos) tell(n *chaosNode) error {
 	notices, err := n.Notices(context.Background(), c.actor)
@@ -454,7 +454,7 @@ func (c *chaos) tell(n *chaosNode) error {
 	return err
 }
 
-// courier tells of notices until done.
+// courier delivers notices until done.
 func (c *chaos) courier(i int, done <-chan struct{}) {
 	own := rand.New(rand.NewPCG(c.seed, uint64(10+i)))
 	for {
@@ -478,7 +478,7 @@ func (c *chaos) courier(i int, done <-chan struct{}) {
 	}
 }
 
-// toldInOrder demands that every bundle on request was told of, for all are closed,
+// toldInOrder demands that every bundle on request was notified, for all are closed,
 // and in each group for the first time in the order of the bundles.
 func (c *chaos) toldInOrder() {
 	told := make(map[domain.BundleID]bool)

@@ -24,21 +24,21 @@ import (
 // check continues with the next recipient. A repair corrects hints and rolls back
 // unfinished intents.
 
-// CheckOptions say what a Check looks at.
+// CheckOptions select what a Check reads.
 type CheckOptions struct {
 	Recipient domain.ActorID // only this one; zero: all
-	Repair    bool           // mend the hints, undo unfinished intents, and flush tails if the node writes none; no event changes
-	Resume    string         // go on where a Check was that reported this; "" from the start
+	Repair    bool           // repair the hints, roll back unfinished intents, and flush tails if the node writes none; no event changes
+	Resume    string         // continue where a Check was that reported this; "" from the start
 	Memory    int            // bytes for the ids of one recipient; default 64 MB. If they do not fit, the events are read more than once
 
-	// Progress, if given, is told every now and then how far the Check is. What it
-	// is given is a copy of its own.
+	// Progress, if not nil, is called now and then with the progress of the Check. Its
+	// argument is a copy.
 	Progress func(repository.CheckReport)
 }
 
 const maxFindings = 10_000
 
-// A finding is a Finding and its repair, nil if there is none.
+// A finding is a Finding and its repair, nil if it cannot be repaired.
 type finding struct {
 	repository.Finding
 	mend func(context.Context, *call) error
@@ -80,24 +80,24 @@ var repairedKinds = []string{
 	drawerTwice, drawerUnsealed, drawerAhead, positionWrong, filterWrong, entryLow, entryHigh, entryStale, gateInFront, headWrong, tailLeft,
 }
 
-// Check holds all that is stored to the invariants, while the hub may be running.
-// It takes bounded memory. The error says that it could not look; what it has
-// seen by then is in the report.
+// Check compares everything that is stored with the invariants, while the hub may be running.
+// It needs bounded memory. The error says that it could not read; what it has found
+// before that is in the report.
 //
-// What a head states is there for good until it is removed by the sweep, so it
-// can be checked while Saves go on. Hints follow the truth a little later; so
-// what looks wrong is looked at again, and only what stays wrong while nothing
+// What a head states stays stored until the sweep removes it, so it
+// can be checked during Saves. Hints follow the truth a little later; so
+// what looks wrong is read again, and only what stays wrong while nothing
 // else moves is a finding.
 func (r *Repository) Check(ctx context.Context, opts CheckOptions) (repository.CheckReport, error) {
-	c := &checker{r: r, opts: opts, report: repository.CheckReport{Findings: []repository.Finding{}, Resume: opts.Resume}}
+	c := &mailboxChecker{r: r, opts: opts, report: repository.CheckReport{Findings: []repository.Finding{}, Resume: opts.Resume}}
 	if c.opts.Memory <= 0 {
 		c.opts.Memory = 64 << 20
 	}
 	err := c.run(ctx)
-	return c.copied(), err
+	return c.copyReport(), err
 }
 
-type checker struct {
+type mailboxChecker struct {
 	r       *Repository
 	opts    CheckOptions
 	report  repository.CheckReport
@@ -108,19 +108,19 @@ type checker struct {
 // An unfinished intent may be that of a Save that is under way.
 type unfinished struct {
 	recipient domain.ActorID
-	sighting
+	firstSeen
 	own bool // perhaps of this process, which is alive
 }
 
-func (c *checker) run(ctx context.Context) error {
+func (c *mailboxChecker) run(ctx context.Context) error {
 	if c.opts.Recipient != (domain.ActorID{}) {
-		if err := c.recipient(ctx, c.opts.Recipient); err != nil {
+		if err := c.checkRecipient(ctx, c.opts.Recipient); err != nil {
 			return err
 		}
-		return c.abandoned(ctx, true)
+		return c.checkAbandonedIntents(ctx, true)
 	}
-	q := heads(c.r.begin("check"))
-	if err := c.goOn(q); err != nil {
+	q := headsQuery(c.r.beginCall("check"))
+	if err := c.continueFrom(q); err != nil {
 		return err
 	}
 	for !q.IsDone() {
@@ -135,30 +135,30 @@ func (c *checker) run(ctx context.Context) error {
 			c.unreadableHead(stray)
 		}
 		for _, recipient := range recipients {
-			if err := c.recipient(ctx, recipient); err != nil {
+			if err := c.checkRecipient(ctx, recipient); err != nil {
 				return err
 			}
 		}
-		if err := c.abandoned(ctx, false); err != nil {
+		if err := c.checkAbandonedIntents(ctx, false); err != nil {
 			return err
 		}
 		c.report.Resume = ""
 		if continuation := q.NextPage(); continuation != "" {
-			c.report.Resume = c.checkpoint(continuation)
+			c.report.Resume = c.encodeCheckpoint(continuation)
 		}
-		c.tell(true)
+		c.reportProgress(true)
 		q.UseCall(c.r.client.Begin("check")) // a budget for each result page
 	}
-	return c.abandoned(ctx, true)
+	return c.checkAbandonedIntents(ctx, true)
 }
 
-// A checkpoint is where another check can go on.
+// A checkpoint is where another check can continue.
 type checkpoint struct {
 	Continuation string            `json:"continuation"`
 	Intents      map[string]string `json:"intents,omitempty"` // by recipient: those to be looked at again
 }
 
-func (c *checker) checkpoint(continuation string) string {
+func (c *mailboxChecker) encodeCheckpoint(continuation string) string {
 	p := checkpoint{Continuation: continuation, Intents: make(map[string]string, len(c.intents))}
 	for _, u := range c.intents {
 		p.Intents[u.recipient.String()] = u.intent
@@ -166,8 +166,8 @@ func (c *checker) checkpoint(continuation string) string {
 	return base64.RawURLEncoding.EncodeToString(client.Encode(&p))
 }
 
-// goOn begins where another check has been.
-func (c *checker) goOn(q *client.Query) error {
+// continueFrom begins where the check that reported opts.Resume ended.
+func (c *mailboxChecker) continueFrom(q *client.Query) error {
 	if c.opts.Resume == "" {
 		return nil
 	}
@@ -186,13 +186,13 @@ func (c *checker) goOn(q *client.Query) error {
 			return domain.Errorf(domain.Invalid, "resume: %w", err)
 		}
 		// How long ago it was seen is not known. It has all its time again.
-		c.intents = append(c.intents, unfinished{recipient: recipient, sighting: sighting{intent, time.Now()}, own: true})
+		c.intents = append(c.intents, unfinished{recipient: recipient, firstSeen: firstSeen{intent, time.Now()}, own: true})
 	}
 	return nil
 }
 
-// heads is the query for all recipients that have one.
-func heads(c *call) *client.Query {
+// headsQuery returns the query for all recipients that have a head.
+func headsQuery(c *call) *client.Query {
 	return c.QueryAllPartitions(c.r.db.catalog, headID, "SELECT c.partitionKey FROM c WHERE c.id = @id",
 		azcosmos.QueryParameter{Name: "@id", Value: headID})
 }
@@ -225,14 +225,14 @@ func nextRecipients(ctx context.Context, q *client.Query, size int) (recipients 
 	return recipients, strays, nil
 }
 
-// looks is how often a recipient is looked at until what is wrong stays the same.
+// looks is how often a recipient is checked until two checks find the same.
 const looks = 6
 
-// recipient looks at one recipient until it is sure.
-func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error {
-	now, confirmed, err := c.judge(ctx, recipient)
+// checkRecipient looks at one recipient until it is sure.
+func (c *mailboxChecker) checkRecipient(ctx context.Context, recipient domain.ActorID) error {
+	now, confirmed, err := c.judgeRecipient(ctx, recipient)
 	if isOfMailbox(err) {
-		c.unreadable(recipient, err)
+		c.noteUnreadable(recipient, err)
 		return nil
 	}
 	if err != nil {
@@ -243,22 +243,22 @@ func (c *checker) recipient(ctx context.Context, recipient domain.ActorID) error
 	c.report.Drawers += now.drawers
 	c.report.Events += now.events
 	c.report.Open += now.open
-	c.add(confirmed)
+	c.addFindings(confirmed)
 	if it := now.h.Intent; it != nil {
-		c.intents = append(c.intents, unfinished{recipient, sighting{it.ID, time.Now()}, it.Owner == c.r.owner})
+		c.intents = append(c.intents, unfinished{recipient, firstSeen{it.ID, time.Now()}, it.Owner == c.r.owner})
 	}
-	c.tell(false)
+	c.reportProgress(false)
 	return nil
 }
 
-// judge looks until it is sure, and repairs if it is to. It returns the last look
-// and what is or was wrong. A document that cannot be read is Damaged.
-func (c *checker) judge(ctx context.Context, recipient domain.ActorID) (*look, []finding, error) {
-	var before, now *look
+// judgeRecipient looks until it is sure, and repairs if it is to. It returns the last look
+// and the findings. It fails with Damaged for a document that cannot be read.
+func (c *mailboxChecker) judgeRecipient(ctx context.Context, recipient domain.ActorID) (*recipientCheck, []finding, error) {
+	var before, now *recipientCheck
 	made, times := 0, make(map[spot]int) // looks, and in how many of them something was found
 	for n := range looks {
 		l := newLook(c, recipient)
-		if err := l.everything(ctx); err != nil {
+		if err := l.checkAll(ctx); err != nil {
 			return nil, nil, client.Classify("check "+recipient.String(), err)
 		}
 		before, now = now, l
@@ -277,7 +277,7 @@ func (c *checker) judge(ctx context.Context, recipient domain.ActorID) (*look, [
 		return f.Damage && c.r.db.ReadsMayBeStale() && times[spot{f.Kind, f.Where}] < made
 	})
 	if c.opts.Repair && len(confirmed) > 0 {
-		if err := c.mend(ctx, recipient, confirmed); err != nil {
+		if err := c.repairFindings(ctx, recipient, confirmed); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -291,26 +291,26 @@ func isOfMailbox(err error) bool {
 	return kind == domain.Damaged || kind == domain.NewerFormat
 }
 
-// unreadable notes that a recipient cannot be looked at for a document that is not
+// noteUnreadable notes that a recipient cannot be looked at for a document that is not
 // what it should be, or has a newer format. The others can.
-func (c *checker) unreadable(recipient domain.ActorID, err error) {
+func (c *mailboxChecker) noteUnreadable(recipient domain.ActorID, err error) {
 	c.report.Recipients++
 	c.addUnreadable(recipient, err)
-	c.tell(false)
+	c.reportProgress(false)
 }
 
-func (c *checker) addUnreadable(recipient domain.ActorID, err error) {
-	c.add([]finding{unreadableFinding(recipient, err)})
+func (c *mailboxChecker) addUnreadable(recipient domain.ActorID, err error) {
+	c.addFindings([]finding{unreadableFinding(recipient, err)})
 }
 
 // unreadableHead notes a head that cannot be read, of a recipient whose name is known
 // only if the store says so.
-func (c *checker) unreadableHead(err error) {
+func (c *mailboxChecker) unreadableHead(err error) {
 	f := finding{Finding: repository.Finding{Rule: "H1", Kind: unreadable, Where: "a head", Text: err.Error(), Damage: true}}
 	if damage, ok := errors.AsType[*client.Failure](err); ok {
 		f.Recipient = damage.DamagedPartition()
 	}
-	c.add([]finding{f})
+	c.addFindings([]finding{f})
 }
 
 func unreadableFinding(recipient domain.ActorID, err error) finding {
@@ -323,15 +323,15 @@ func unreadableFinding(recipient domain.ActorID, err error) finding {
 	return f
 }
 
-// mend repairs what can be repaired, and looks whether that helped.
-func (c *checker) mend(ctx context.Context, recipient domain.ActorID, findings []finding) error {
+// repairFindings repairs what can be repaired, and looks whether that helped.
+func (c *mailboxChecker) repairFindings(ctx context.Context, recipient domain.ActorID, findings []finding) error {
 	tried := false
 	for i := range findings {
 		if f := &findings[i]; f.mend != nil {
 			tried = true
 			// A repair is one conditional write, a rollback or flushes. A crash within or after it
 			// leaves the rest to the next check.
-			if err := f.mend(ctx, c.r.begin("repair")); err != nil && !client.IsRefused(err) && !isStale(err) {
+			if err := f.mend(ctx, c.r.beginCall("repair")); err != nil && !client.IsRefused(err) && !isStale(err) {
 				return client.Classify("repair "+recipient.String(), err)
 			}
 		}
@@ -340,11 +340,11 @@ func (c *checker) mend(ctx context.Context, recipient domain.ActorID, findings [
 		return nil
 	}
 	after := newLook(c, recipient)
-	if err := after.everything(ctx); err != nil {
+	if err := after.checkAll(ctx); err != nil {
 		return client.Classify("check "+recipient.String(), err)
 	}
 	for i := range findings {
-		if f := &findings[i]; f.mend != nil && !after.has(f) {
+		if f := &findings[i]; f.mend != nil && !after.hasFinding(f) {
 			f.Mended = true
 			c.r.metrics.repairs.WithLabelValues(f.Kind).Inc()
 		}
@@ -352,18 +352,18 @@ func (c *checker) mend(ctx context.Context, recipient domain.ActorID, findings [
 	return nil
 }
 
-// abandoned looks again at the intents that were seen: one that is still there
+// checkAbandonedIntents looks again at the intents that were seen: one that is still there
 // after the time that its owner is given has been left behind. Those that have
 // time left are waited for, or kept for later.
-func (c *checker) abandoned(ctx context.Context, wait bool) error {
+func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) error {
 	var later []unfinished
 	for _, u := range c.intents {
 		dead := c.r.opts.Exclusive && !u.own // its owner
-		if !dead && !wait && time.Until(u.since.Add(patienceWithIntents)) > 0 {
+		if !dead && !wait && time.Until(u.since.Add(minIntentAge)) > 0 {
 			later = append(later, u)
 			continue
 		}
-		h, err := c.outlasting(ctx, u, dead)
+		h, err := c.awaitIntentOwner(ctx, u, dead)
 		if isOfMailbox(err) {
 			c.addUnreadable(u.recipient, err)
 			continue
@@ -379,16 +379,16 @@ func (c *checker) abandoned(ctx context.Context, wait bool) error {
 			Text: fmt.Sprintf("the Save %s of numbers %d to %d was left unfinished; the next Save undoes it", u.intent, h.Intent.First, h.Intent.Last),
 		}}
 		if c.opts.Repair {
-			f.Mended, err = c.undo(ctx, u)
+			f.Mended, err = c.rollBackIntent(ctx, u)
 			if isOfMailbox(err) {
 				c.addUnreadable(u.recipient, err)
 			} else if err != nil {
 				return err
 			}
 		}
-		c.add([]finding{f})
+		c.addFindings([]finding{f})
 		if f.Mended { // as long as it stood, no hint of this recipient was judged
-			if err := c.hints(ctx, u.recipient); err != nil {
+			if err := c.checkHints(ctx, u.recipient); err != nil {
 				return err
 			}
 		}
@@ -397,33 +397,33 @@ func (c *checker) abandoned(ctx context.Context, wait bool) error {
 	return nil
 }
 
-// patienceWithIntents is how long an intent is that of a Save under way, at least.
-const patienceWithIntents = lease << 1
+// minIntentAge is the age up to which an intent may belong to a Save in flight.
+const minIntentAge = lease << 1
 
-// hints judges the hints of a recipient whose damage has been told.
-func (c *checker) hints(ctx context.Context, recipient domain.ActorID) error {
-	_, confirmed, err := c.judge(ctx, recipient)
+// checkHints judges the hints of a recipient whose damage has been reported.
+func (c *mailboxChecker) checkHints(ctx context.Context, recipient domain.ActorID) error {
+	_, confirmed, err := c.judgeRecipient(ctx, recipient)
 	if isOfMailbox(err) {
 		return nil
 	}
-	c.add(slices.DeleteFunc(confirmed, func(f finding) bool { return f.Damage }))
+	c.addFindings(slices.DeleteFunc(confirmed, func(f finding) bool { return f.Damage }))
 	return err
 }
 
-// outlasting gives the owner of an intent, unless he is dead, at least as long as
+// awaitIntentOwner gives the owner of an intent, unless he is dead, at least as long as
 // another writer would give him, and returns the head if the intent is still there
 // then, else nil.
-func (c *checker) outlasting(ctx context.Context, u unfinished, dead bool) (*head, error) {
-	for patience := patienceWithIntents; ; {
+func (c *mailboxChecker) awaitIntentOwner(ctx context.Context, u unfinished, dead bool) (*head, error) {
+	for patience := minIntentAge; ; {
 		if !dead && !client.Sleep(ctx, max(0, time.Until(u.since.Add(patience)))) {
 			return nil, ctx.Err()
 		}
-		h, err := c.r.begin("check").readHead(ctx, u.recipient)
+		h, err := c.r.beginCall("check").readHead(ctx, u.recipient)
 		if err != nil {
 			return nil, client.Classify("check "+u.recipient.String(), err)
 		}
 		if h.Intent == nil || h.Intent.ID != u.intent {
-			return nil, nil //nolint:nilnil // there is none
+			return nil, nil //nolint:nilnil // it does not exist
 		}
 		granted := lease << min(h.Undone, maxDoubled)
 		granted += granted / 4 // a writer's jitter
@@ -434,10 +434,10 @@ func (c *checker) outlasting(ctx context.Context, u unfinished, dead bool) (*hea
 	}
 }
 
-// undo rolls an intent back as a writer would that came by.
-func (c *checker) undo(ctx context.Context, u unfinished) (bool, error) {
+// rollBackIntent rolls an intent back, as the next writer would.
+func (c *mailboxChecker) rollBackIntent(ctx context.Context, u unfinished) (bool, error) {
 	w := newWriter(c.r, u.recipient)
-	call := c.r.begin("repair")
+	call := c.r.beginCall("repair")
 	err := call.Retry(ctx, func() error {
 		w.head = nil
 		if err := w.readHead(ctx, call); err != nil {
@@ -446,12 +446,12 @@ func (c *checker) undo(ctx context.Context, u unfinished) (bool, error) {
 		if w.head.Intent == nil || w.head.Intent.ID != u.intent {
 			return nil
 		}
-		return w.undo(ctx, call)
+		return w.rollBackIntent(ctx, call)
 	})
 	return err == nil, client.Classify("repair "+u.recipient.String(), err)
 }
 
-func (c *checker) add(findings []finding) {
+func (c *mailboxChecker) addFindings(findings []finding) {
 	for i := range findings {
 		f := &findings[i]
 		c.report.Found++
@@ -464,16 +464,16 @@ func (c *checker) add(findings []finding) {
 	}
 }
 
-// tell reports how far the check is, at most twice a second unless it must.
-func (c *checker) tell(must bool) {
+// reportProgress reports how far the check is, at most twice a second unless it must.
+func (c *mailboxChecker) reportProgress(must bool) {
 	const every = 500 * time.Millisecond
 	if now := time.Now(); c.opts.Progress != nil && (must || now.Sub(c.told) >= every) {
 		c.told = now
-		c.opts.Progress(c.copied())
+		c.opts.Progress(c.copyReport())
 	}
 }
 
-func (c *checker) copied() repository.CheckReport {
+func (c *mailboxChecker) copyReport() repository.CheckReport {
 	report := c.report
 	report.Findings = slices.Clone(report.Findings)
 	return report

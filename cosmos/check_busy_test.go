@@ -28,7 +28,7 @@ func asks(req *http.Request, words ...string) bool {
 	return true
 }
 
-// A queue in use moves between any two reads of a check. None of that is damage.
+// A queue in use moves between any two reads of a check. That is no damage.
 func TestACheckOfAQueueInUseRaisesNoAlarm(t *testing.T) {
 	for name, before := range map[string]func(*http.Request) bool{
 		"before the notices are read":      func(req *http.Request) bool { return asks(req, noticeKind) },

@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A scan reads a whole cabinet and holds it to the head and the gate.
+// A scan reads a whole cabinet and compares it with the head and the gate.
 type scan struct {
-	l       *look
+	l       *recipientCheck
 	name    cabinetName
 	cabinet domain.CabinetKey
 	last    received
@@ -39,27 +39,27 @@ type drawerSeen struct {
 	events  int // read
 	first   domain.Sequence
 	last    domain.Sequence
-	next    domain.Sequence // of the first that is not acknowledged, 0 if there is none
+	next    domain.Sequence // of the first that is not acknowledged, 0 if all are
 	waiting int64           // not acknowledged
 	bundled int64           // of them, not behind the open bundle
 }
 
-func (s *scan) where(d *drawerSeen) string {
+func (s *scan) locateDrawer(d *drawerSeen) string {
 	return fmt.Sprintf("drawer %d (%s) of %s", d.ordinal, d.id, s.name)
 }
 
-func (s *scan) run(ctx context.Context) error {
+func (s *scan) checkCabinet(ctx context.Context) error {
 	var err error
 	if s.tail, err = s.last.decodeTail(s.cabinet); err != nil {
 		return domain.Errorf(domain.Damaged, "cabinet %s: %w", s.name, err)
 	}
-	if err := s.drawers(ctx); err != nil {
+	if err := s.checkDrawers(ctx); err != nil {
 		return err
 	}
 	if err := s.readAll(ctx); err != nil {
 		return err
 	}
-	s.whole()
+	s.checkTotals()
 	return nil
 }
 
@@ -74,16 +74,16 @@ func (s *scan) readAll(ctx context.Context) error {
 				return ctx.Err()
 			}
 			defer func() { <-s.l.reading }()
-			return s.read(ctx, d)
+			return s.readDrawer(ctx, d)
 		})
 	}
 	return g.Wait()
 }
 
-// drawers looks at the drawers themselves and decides which slots are visible.
-func (s *scan) drawers(ctx context.Context) error {
+// checkDrawers looks at the drawers themselves and decides which slots are visible.
+func (s *scan) checkDrawers(ctx context.Context) error {
 	key := cabinetKey(s.cabinet)
-	found, err := client.All[drawer](ctx, s.l.begin().Query(s.l.c.r.db.cabinets, key,
+	found, err := client.All[drawer](ctx, s.l.beginCall().Query(s.l.c.r.db.cabinets, key,
 		"SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal", azcosmos.QueryParameter{Name: "@from", Value: s.floor}))
 	if err != nil {
 		return err
@@ -100,16 +100,16 @@ func (s *scan) drawers(ctx context.Context) error {
 			s.reportBeyondHead(d, seen)
 			continue
 		case d.Ordinal > next:
-			s.missing(next, d.Ordinal)
+			s.addMissing(next, d.Ordinal)
 		}
 		next = d.Ordinal + 1
-		s.drawer(key, d, seen)
+		s.checkDrawer(key, d, seen)
 		if seen.limit > 0 {
 			s.seen = append(s.seen, seen)
 		}
 	}
 	if next <= s.last.Ordinal {
-		s.missing(next, s.last.Ordinal+1)
+		s.addMissing(next, s.last.Ordinal+1)
 	}
 	s.l.mu.Lock()
 	defer s.l.mu.Unlock()
@@ -117,22 +117,22 @@ func (s *scan) drawers(ctx context.Context) error {
 	return nil
 }
 
-func (s *scan) missing(from, to int) {
-	s.l.found("H8", drawerMissing, fmt.Sprintf("drawers %d to %d of %s", from, to-1, s.name), nil, "the head knows drawers up to %d", s.last.Ordinal)
+func (s *scan) addMissing(from, to int) {
+	s.l.addFinding("H8", drawerMissing, fmt.Sprintf("drawers %d to %d of %s", from, to-1, s.name), nil, "the head knows drawers up to %d", s.last.Ordinal)
 }
 
-func (s *scan) drawer(key string, d *drawer, seen *drawerSeen) {
+func (s *scan) checkDrawer(key string, d *drawer, seen *drawerSeen) {
 	if d.ID == s.last.Drawer {
 		seen.limit, seen.paged = s.last.Fill, s.last.inPages()
 		switch {
 		case d.isAhead(s.last) && d.Count >= s.last.Fill && s.l.h.Intent == nil:
 			s.reportAhead(seen, "it has %d events, and the head says that it has %d and is being filled; %s", d.Count, s.last.Fill, whatToDoAhead)
 		case d.Count < seen.paged || d.Sealed && d.Count != s.last.Fill:
-			s.l.found("H8", drawerShort, s.where(seen), nil, "the head says that it holds %d events, %d of them in pages, it says %d", s.last.Fill, seen.paged, d.Count)
+			s.l.addFinding("H8", drawerShort, s.locateDrawer(seen), nil, "the head says that it holds %d events, %d of them in pages, it says %d", s.last.Fill, seen.paged, d.Count)
 		}
 	} else if isClosed := s.last.Drawer == "" && d.Ordinal == s.last.Ordinal; !d.Sealed && !isClosed { // one that a sweep has closed is sealed by its next reader
-		s.l.found("H8", drawerUnsealed, s.where(seen), func(ctx context.Context, c *call) error {
-			_, err := c.seal(ctx, key, d.ID)
+		s.l.addFinding("H8", drawerUnsealed, s.locateDrawer(seen), func(ctx context.Context, c *call) error {
+			_, err := c.sealDrawer(ctx, key, d.ID)
 			return err
 		}, "it was left behind and is not sealed")
 	}
@@ -144,7 +144,7 @@ func (s *scan) drawer(key string, d *drawer, seen *drawerSeen) {
 		position = s.at.Slot
 	}
 	if d.Position > position { // one that is too low costs a read: a Dequeue of events in a tail leaves it
-		s.l.found("H9", positionWrong, s.where(seen), func(ctx context.Context, c *call) error {
+		s.l.addFinding("H9", positionWrong, s.locateDrawer(seen), func(ctx context.Context, c *call) error {
 			ops := client.NewPatch(drawerDocument, fmt.Sprintf("c.position = %d", d.Position))
 			ops.AppendSet("/position", position)
 			return c.Patch(ctx, c.r.db.cabinets, key, d.ID, ops, &drawer{})
@@ -152,9 +152,9 @@ func (s *scan) drawer(key string, d *drawer, seen *drawerSeen) {
 	}
 }
 
-// front compares the front of the cabinet, if it is just behind the gate, with the first event
+// checkFront compares the front of the cabinet, if it is just behind the gate, with the first event
 // that waits.
-func (s *scan) front() {
+func (s *scan) checkFront() {
 	stated := s.last.frontBehind(s.at)
 	if stated == 0 {
 		return
@@ -163,13 +163,13 @@ func (s *scan) front() {
 	if at < 0 || s.seen[at].next == stated {
 		return
 	}
-	s.l.found("H4", headWrong, "front of "+s.name, func(ctx context.Context, c *call) error {
+	s.l.addFinding("H4", headWrong, "front of "+s.name, func(ctx context.Context, c *call) error {
 		return c.dropFront(ctx, s.l.recipient, nameOf(s.cabinet))
 	}, "the head says that the first event that waits has number %d, and it has %d", stated, s.seen[at].next)
 }
 
-// whole holds what was read of all drawers to the head and the gate.
-func (s *scan) whole() {
+// checkTotals compares what was read of all drawers with the head and the gate.
+func (s *scan) checkTotals() {
 	var last domain.Sequence
 	var waiting, bundled int64
 	for _, d := range s.seen {
@@ -177,23 +177,23 @@ func (s *scan) whole() {
 			continue
 		}
 		if d.first <= last {
-			s.l.found("H3", sequenceWrong, s.where(d), nil, "it begins with number %d, the drawer before it ends with %d", d.first, last)
+			s.l.addFinding("H3", sequenceWrong, s.locateDrawer(d), nil, "it begins with number %d, the drawer before it ends with %d", d.first, last)
 		}
 		last = d.last
 		waiting += d.waiting
 		bundled += d.bundled
 	}
-	s.front()
+	s.checkFront()
 	isInFront := s.at.isInFront(s.last) // which is reported separately
 	// The numbers of a head that was raised above a gate are those of events that are lost.
 	isRaised := s.last.Drawer == "" && last < s.last.Sequence && s.at.Sequence >= s.last.Sequence
 	if len(s.seen) > 0 && last != s.last.Sequence && !isInFront && !isRaised {
-		s.l.found("H1", countWrong, fmt.Sprintf("cabinet %s, number %d", s.name, s.last.Sequence), nil, "its last event is number %d, the head says %d", last, s.last.Sequence)
+		s.l.addFinding("H1", countWrong, fmt.Sprintf("cabinet %s, number %d", s.name, s.last.Sequence), nil, "its last event is number %d, the head says %d", last, s.last.Sequence)
 	}
 	if backlog := s.last.Total - s.at.Total; waiting != backlog && !isInFront {
-		s.l.found("H1", countWrong, fmt.Sprintf("backlog of %s, events %d to %d", s.name, s.at.Total+1, s.last.Total), nil, "%d events wait, but %d of the %d received were acknowledged", waiting, s.at.Total, s.last.Total)
+		s.l.addFinding("H1", countWrong, fmt.Sprintf("backlog of %s, events %d to %d", s.name, s.at.Total+1, s.last.Total), nil, "%d events wait, but %d of the %d received were acknowledged", waiting, s.at.Total, s.last.Total)
 	}
 	if b := s.bundle; b != nil && bundled != int64(b.Count) {
-		s.l.found("H6", bundleWrong, "bundle "+b.ID, nil, "it has %d events, but %d wait up to its last one, number %d", b.Count, bundled, b.Last)
+		s.l.addFinding("H6", bundleWrong, "bundle "+b.ID, nil, "it has %d events, but %d wait up to its last one, number %d", b.Count, bundled, b.Last)
 	}
 }

@@ -13,9 +13,9 @@ import (
 // they are full.
 const pagesAtOnce = 8
 
-// read goes through the pages of a drawer.
-func (s *scan) read(ctx context.Context, d *drawerSeen) error {
-	q := s.l.begin().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
+// readDrawer goes through the pages of a drawer.
+func (s *scan) readDrawer(ctx context.Context, d *drawerSeen) error {
+	q := s.l.beginCall().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: 0})
 	slot := 0 // the next one
 	hashes := make([]uint64, 0, min(d.limit, maxRound))
@@ -25,21 +25,21 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 			return err
 		}
 		for _, item := range items {
-			var p page
+			var p drawerPage
 			if err := q.Decode(item, &p); err != nil {
 				return err
 			}
 			if p.Slot >= d.paged {
 				break // of a Save that was not committed, or of a flush that is not in the head yet
 			}
-			if slot, err = s.page(d, &p, slot, &hashes); err != nil {
+			if slot, err = s.checkPage(d, &p, slot, &hashes); err != nil {
 				return err
 			}
 		}
-		q.UseCall(s.l.begin().Call) // a budget for each request
+		q.UseCall(s.l.beginCall().Call) // a budget for each request
 	}
 	if slot < d.paged && !s.idsOnly {
-		s.l.found("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.where(d), slot), nil, "slots %d to %d are not there", slot, d.paged-1)
+		s.l.addFinding("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot), nil, "slots %d to %d are not there", slot, d.paged-1)
 	}
 	s.readTail(d, &hashes)
 	if s.idsOnly {
@@ -51,7 +51,7 @@ func (s *scan) read(ctx context.Context, d *drawerSeen) error {
 	if d.events != d.limit {
 		return nil
 	}
-	return s.filters(ctx, d, hashes)
+	return s.checkFilters(ctx, d, hashes)
 }
 
 // readTail adds the events of d that are in the tail, and appends the hashes of their ids.
@@ -65,32 +65,32 @@ func (s *scan) readTail(d *drawerSeen, hashes *[]uint64) {
 		ids = append(ids, e.ID)
 		if !s.idsOnly {
 			*hashes = append(*hashes, hashOf(e.ID))
-			s.event(d, "the tail of "+s.where(d), s.tail.paged+i, e.Sequence)
+			s.checkEvent(d, "the tail of "+s.locateDrawer(d), s.tail.paged+i, e.Sequence)
 		}
 	}
 	s.l.ids.add(ids)
 }
 
-// page checks a page and returns the slot behind it. It appends the hashes of the ids. It fails only with NewerFormat.
-func (s *scan) page(d *drawerSeen, p *page, slot int, hashes *[]uint64) (int, error) {
-	where := fmt.Sprintf("page %s of %s", p.ID, s.where(d))
+// checkPage checks a page and returns the slot behind it. It appends the hashes of the ids. It fails only with NewerFormat.
+func (s *scan) checkPage(d *drawerSeen, p *drawerPage, slot int, hashes *[]uint64) (int, error) {
+	where := fmt.Sprintf("page %s of %s", p.ID, s.locateDrawer(d))
 	if !s.idsOnly {
 		switch {
 		case p.Slot > slot:
-			s.l.found("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.where(d), slot), nil, "slots %d to %d are not there", slot, p.Slot-1)
+			s.l.addFinding("H8", pageMissing, fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot), nil, "slots %d to %d are not there", slot, p.Slot-1)
 		case p.Slot < slot:
-			s.l.found("H8", pagesOverlap, where, nil, "its slots begin at %d, but there is an event up to slot %d already", p.Slot, slot-1)
+			s.l.addFinding("H8", pagesOverlap, where, nil, "its slots begin at %d, but there is an event up to slot %d already", p.Slot, slot-1)
 		}
 	}
-	ids := make([]domain.EventID, 0, min(max(p.Until-p.Slot, 0), p.most()))
-	err := p.decode(s.cabinet, func(slot int, e *storedEvent) bool {
+	ids := make([]domain.EventID, 0, min(max(p.Until-p.Slot, 0), p.maxEvents()))
+	err := p.decodeEvents(s.cabinet, func(slot int, e *storedEvent) bool {
 		if slot >= d.paged {
 			return false
 		}
 		ids = append(ids, e.ID)
 		if !s.idsOnly {
 			*hashes = append(*hashes, hashOf(e.ID))
-			s.event(d, where, slot, e.Sequence)
+			s.checkEvent(d, where, slot, e.Sequence)
 		}
 		return true
 	})
@@ -99,18 +99,18 @@ func (s *scan) page(d *drawerSeen, p *page, slot int, hashes *[]uint64) (int, er
 		return 0, err
 	}
 	if err != nil && !s.idsOnly {
-		s.l.found("H8", pageDamaged, where, nil, "%v", err)
+		s.l.addFinding("H8", pageDamaged, where, nil, "%v", err)
 	}
 	return p.Until, nil
 }
 
-func (s *scan) event(d *drawerSeen, where string, slot int, sequence domain.Sequence) {
+func (s *scan) checkEvent(d *drawerSeen, where string, slot int, sequence domain.Sequence) {
 	d.events++
 	if d.first == 0 {
 		d.first = sequence
 	}
 	if sequence <= d.last || sequence > s.l.h.Watermark {
-		s.l.found("H3", sequenceWrong, where, nil, "number %d in slot %d follows number %d; the watermark is %d", sequence, slot, d.last, s.l.h.Watermark)
+		s.l.addFinding("H3", sequenceWrong, where, nil, "number %d in slot %d follows number %d; the watermark is %d", sequence, slot, d.last, s.l.h.Watermark)
 	}
 	d.last = sequence
 	waits := sequence > s.at.Sequence
@@ -124,7 +124,7 @@ func (s *scan) event(d *drawerSeen, where string, slot int, sequence domain.Sequ
 		}
 	}
 	if behind := d.ordinal > s.at.Ordinal || d.ordinal == s.at.Ordinal && slot >= s.at.Slot; behind != waits {
-		s.l.found("H7", gateWrong, s.where(d), nil, "the gate stands at drawer %d, slot %d, number %d, but slot %d holds number %d",
+		s.l.addFinding("H7", gateWrong, s.locateDrawer(d), nil, "the gate stands at drawer %d, slot %d, number %d, but slot %d holds number %d",
 			s.at.Ordinal, s.at.Slot, s.at.Sequence, slot, sequence)
 	}
 	if s.bundle != nil {
@@ -137,14 +137,14 @@ func (s *scan) inBundle(d *drawerSeen, slot int, sequence domain.Sequence) {
 	first, last := s.bundle.Ranges[0], s.bundle.Ranges[len(s.bundle.Ranges)-1]
 	if d.id == first.Drawer && slot == first.From && sequence != s.bundle.First ||
 		d.id == last.Drawer && slot == last.To-1 && sequence != s.bundle.Last {
-		s.l.found("H6", bundleWrong, "bundle "+s.bundle.ID, nil, "it says numbers %d to %d, but slot %d of drawer %d holds number %d",
+		s.l.addFinding("H6", bundleWrong, "bundle "+s.bundle.ID, nil, "it says numbers %d to %d, but slot %d of drawer %d holds number %d",
 			s.bundle.First, s.bundle.Last, slot, d.ordinal, sequence)
 	}
 }
 
-// find looks for suspects in a drawer and notes where they are.
-func (s *scan) find(ctx context.Context, d *drawerSeen, suspects map[uint64]bool, places map[domain.EventID][]string) error {
-	q := s.l.begin().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
+// findSuspects looks for suspects in a drawer and notes where they are.
+func (s *scan) findSuspects(ctx context.Context, d *drawerSeen, suspects map[uint64]bool, places map[domain.EventID][]string) error {
+	q := s.l.beginCall().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: 0})
 	for !q.IsDone() {
 		items, err := q.Next(ctx, pagesAtOnce)
@@ -152,13 +152,13 @@ func (s *scan) find(ctx context.Context, d *drawerSeen, suspects map[uint64]bool
 			return err
 		}
 		for _, item := range items {
-			var p page
+			var p drawerPage
 			if err := q.Decode(item, &p); err != nil {
 				return err
 			}
-			_ = p.decode(s.cabinet, func(slot int, e *storedEvent) bool { // damage was noted the first time
-				if slot < d.paged && suspects[fingerprint(e.ID)] {
-					places[e.ID] = append(places[e.ID], fmt.Sprintf("%s, slot %d", s.where(d), slot))
+			_ = p.decodeEvents(s.cabinet, func(slot int, e *storedEvent) bool { // damage was noted the first time
+				if slot < d.paged && suspects[fingerprintOf(e.ID)] {
+					places[e.ID] = append(places[e.ID], fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot))
 				}
 				return slot < d.paged
 			})
@@ -166,8 +166,8 @@ func (s *scan) find(ctx context.Context, d *drawerSeen, suspects map[uint64]bool
 	}
 	if s.tail != nil && s.tail.drawer == d.id {
 		for i := range s.tail.events {
-			if e := &s.tail.events[i]; suspects[fingerprint(e.ID)] {
-				places[e.ID] = append(places[e.ID], fmt.Sprintf("%s, slot %d", s.where(d), s.tail.paged+i))
+			if e := &s.tail.events[i]; suspects[fingerprintOf(e.ID)] {
+				places[e.ID] = append(places[e.ID], fmt.Sprintf("%s, slot %d", s.locateDrawer(d), s.tail.paged+i))
 			}
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// filters compares the filters of a drawer with the hashes of the ids that were read, in
+// checkFilters compares the filters of a drawer with the hashes of the ids that were read, in
 // the order of the slots.
-func (s *scan) filters(ctx context.Context, d *drawerSeen, hashes []uint64) error {
+func (s *scan) checkFilters(ctx context.Context, d *drawerSeen, hashes []uint64) error {
 	s.recipientFilter(d, hashes)
 	if err := s.drawerFilter(ctx, d, hashes); err != nil || !d.sealed {
 		return err
@@ -21,9 +21,9 @@ func (s *scan) filters(ctx context.Context, d *drawerSeen, hashes []uint64) erro
 
 // drawerFilter compares the filter of a drawer, if it is stored.
 func (s *scan) drawerFilter(ctx context.Context, d *drawerSeen, hashes []uint64) error {
-	c, at := s.l.begin(), drawerSegment(d.ordinal)
+	c, at := s.l.beginCall(), drawerSegment(d.ordinal)
 	var doc blockFilterDoc
-	etag, err := c.Read(ctx, c.r.db.cabinets, cabinetKey(s.cabinet), at.id(), &doc)
+	etag, err := c.Read(ctx, c.r.db.cabinets, cabinetKey(s.cabinet), at.documentID(), &doc)
 	if client.IsNotFound(err) {
 		return nil
 	}
@@ -36,26 +36,26 @@ func (s *scan) drawerFilter(ctx context.Context, d *drawerSeen, hashes []uint64)
 	if !isWrong {
 		return nil
 	}
-	s.l.found("H2", filterWrong, "filter of "+s.where(d), func(ctx context.Context, c *call) error {
+	s.l.addFinding("H2", filterWrong, "filter of "+s.locateDrawer(d), func(ctx context.Context, c *call) error {
 		keys := make([]fingerprintKey, len(hashes))
 		for i, hash := range hashes {
 			keys[i] = at.keyOf(hash, 0)
 		}
 		right := &blockFilterDoc{
-			ID: at.id(), PartitionKey: cabinetKey(s.cabinet), Until: at.end(), Drawer: d.id, Count: d.paged, Sealed: d.sealed,
+			ID: at.documentID(), PartitionKey: cabinetKey(s.cabinet), Until: at.endOrdinal(), Drawer: d.id, Count: d.paged, Sealed: d.sealed,
 			Fingerprints: newFingerprintSet(at, keys).encode(), Document: doc.Document,
 		}
-		_, err := c.Put(ctx, c.r.db.cabinets, cabinetKey(s.cabinet), at.id(), etag, right)
+		_, err := c.Put(ctx, c.r.db.cabinets, cabinetKey(s.cabinet), at.documentID(), etag, right)
 		return err
 	}, "it does not say which events the drawer holds")
 	return nil
 }
 
-// filter reads the filter of the recipient.
-func (l *look) filter(ctx context.Context) error {
-	drawers, etag, _, err := l.begin().readRecipientFilter(ctx, l.recipient)
+// readFilter reads the filter of the recipient.
+func (l *recipientCheck) readFilter(ctx context.Context) error {
+	drawers, etag, _, err := l.beginCall().readRecipientFilter(ctx, l.recipient)
 	if errors.Is(err, errFingerprints) {
-		l.found("H2", filterWrong, recipientFilterPlace, remove(l.c.r.db.catalog, headKey(l.recipient), recipientFilterID, etag), "it cannot be decoded")
+		l.addFinding("H2", filterWrong, recipientFilterPlace, removeDocument(l.c.r.db.catalog, headKey(l.recipient), recipientFilterID, etag), "it cannot be decoded")
 		return nil
 	}
 	l.filterETag, l.filtered = etag, make(map[string]*filteredDrawer, len(drawers))
@@ -75,19 +75,19 @@ func (s *scan) recipientFilter(d *drawerSeen, hashes []uint64) {
 	if f == nil || newFingerprintSet(drawerSegment(d.ordinal), f.keys).holdsAll(hashes[:min(f.count, len(hashes))]) {
 		return
 	}
-	s.l.found("H2", filterWrong, recipientFilterPlace, remove(s.l.c.r.db.catalog, headKey(s.l.recipient), recipientFilterID, s.l.filterETag),
-		"it does not state which events %s holds", s.where(d))
+	s.l.addFinding("H2", filterWrong, recipientFilterPlace, removeDocument(s.l.c.r.db.catalog, headKey(s.l.recipient), recipientFilterID, s.l.filterETag),
+		"it does not state which events %s holds", s.locateDrawer(d))
 }
 
 // holdsAll reports whether f, the set of a drawer, holds all events with hashes.
 func (f *fingerprintSet) holdsAll(hashes []uint64) bool {
-	return !slices.ContainsFunc(hashes, func(hash uint64) bool { return len(f.ordinals(hash, nil)) == 0 })
+	return !slices.ContainsFunc(hashes, func(hash uint64) bool { return len(f.appendOrdinals(hash, nil)) == 0 })
 }
 
 // olderFilter compares the filter of a sealed drawer that an older version has left, if
 // there is one.
 func (s *scan) olderFilter(ctx context.Context, d *drawerSeen, hashes []uint64) error {
-	c, want := s.l.begin(), newFilter(d.limit)
+	c, want := s.l.beginCall(), newFilter(d.limit)
 	var doc filterDoc
 	etag, err := c.Read(ctx, c.r.db.cabinets, d.id, filterID, &doc)
 	if client.IsNotFound(err) {
@@ -100,7 +100,7 @@ func (s *scan) olderFilter(ctx context.Context, d *drawerSeen, hashes []uint64) 
 		want.addHash(hash)
 	}
 	if doc.Count != d.limit || !bytes.Equal(doc.Filter, want) {
-		s.l.found("H2", filterWrong, "older filter of "+s.where(d), func(ctx context.Context, c *call) error {
+		s.l.addFinding("H2", filterWrong, "older filter of "+s.locateDrawer(d), func(ctx context.Context, c *call) error {
 			right := &filterDoc{ID: filterID, PartitionKey: d.id, Count: d.limit, Filter: want, Document: doc.Document}
 			_, err := c.Put(ctx, c.r.db.cabinets, d.id, filterID, etag, right)
 			return err

@@ -28,24 +28,24 @@ func newIDSet(memory int) *idSet {
 	return &idSet{memory: memory, passes: 1, slots: make([]uint64, 1024), suspects: make(map[uint64]bool)}
 }
 
-// next returns the set of the pass after s, nil if s was the last one.
-func (s *idSet) next() *idSet {
+// nextPass returns the set of the pass after s, nil if s was the last one.
+func (s *idSet) nextPass() *idSet {
 	if s.pass+1 >= s.passes {
 		return nil
 	}
 	return &idSet{pass: s.pass + 1, passes: s.passes, slots: make([]uint64, len(s.slots)), suspects: make(map[uint64]bool)}
 }
 
-// fingerprint is never 0.
-func fingerprint(id domain.EventID) uint64 {
-	return mix(binary.LittleEndian.Uint64(id[:8])^mix(binary.LittleEndian.Uint64(id[8:]))) | 1
+// fingerprintOf is never 0.
+func fingerprintOf(id domain.EventID) uint64 {
+	return mixBits(binary.LittleEndian.Uint64(id[:8])^mixBits(binary.LittleEndian.Uint64(id[8:]))) | 1
 }
 
 func (s *idSet) add(ids []domain.EventID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
-		f := fingerprint(id)
+		f := fingerprintOf(id)
 		if 2*s.used >= len(s.slots) {
 			s.grow()
 		}

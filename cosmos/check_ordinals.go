@@ -21,24 +21,24 @@ func (s *scan) withoutTwins(key string, found []*drawer) []*drawer {
 		if kept[n].ID != s.last.Drawer && (d.ID == s.last.Drawer || kept[n].Count == 0) {
 			kept[n], twin = d, kept[n]
 		}
-		s.twin(key, twin, kept[n])
+		s.reportTwin(key, twin, kept[n])
 	}
 	return kept
 }
 
-// twin reports a drawer that has the ordinal of another one, so that no Peek gets past them.
+// reportTwin reports a drawer that has the ordinal of another one, so that no Peek gets past them.
 // If it is empty, a repair gives it the ordinal 0, which no reader looks for: the document
 // stays, because it may be the seal of a rollback, until a sweep removes it.
-func (s *scan) twin(key string, d, other *drawer) {
-	where := s.where(&drawerSeen{id: d.ID, ordinal: d.Ordinal})
+func (s *scan) reportTwin(key string, d, other *drawer) {
+	where := s.locateDrawer(&drawerSeen{id: d.ID, ordinal: d.Ordinal})
 	if d.Count > 0 || s.l.isIntended(d.ID) {
-		s.l.found("H8", drawerTwice, where, nil,
+		s.l.addFinding("H8", drawerTwice, where, nil,
 			"drawer %s has this ordinal, too, and no Peek gets past the two: an older version has continued with a head that had lost writes; "+
 				"restore a backup of all containers of one moment, or export the pages of the drawer with the smaller _ts, remove its document from container cabinets, "+
 				"and have the senders send its events again", other.ID)
 		return
 	}
-	s.l.found("H8", drawerTwice, where, func(ctx context.Context, c *call) error {
+	s.l.addFinding("H8", drawerTwice, where, func(ctx context.Context, c *call) error {
 		// A crash after this write leaves the drawer to the sweep.
 		ops := client.NewPatch(drawerDocument, "c.count = 0", fmt.Sprintf("c.ordinal = %d", d.Ordinal))
 		ops.AppendSet("/sealed", true)
@@ -55,13 +55,13 @@ func (s *scan) reportBeyondHead(d *drawer, seen *drawerSeen) {
 	case d.isAhead(s.last):
 		s.reportAhead(seen, "the head knows drawers up to %d only; %s", s.last.Ordinal, whatToDoAhead)
 	default:
-		s.l.found("H8", drawerBeyond, s.where(seen), nil, "the head knows drawers up to %d only", s.last.Ordinal)
+		s.l.addFinding("H8", drawerBeyond, s.locateDrawer(seen), nil, "the head knows drawers up to %d only", s.last.Ordinal)
 	}
 }
 
 // reportAhead reports a drawer that has what the head has lost.
 func (s *scan) reportAhead(seen *drawerSeen, format string, args ...any) {
-	s.l.found("H1", drawerAhead, s.where(seen), func(ctx context.Context, c *call) error {
+	s.l.addFinding("H1", drawerAhead, s.locateDrawer(seen), func(ctx context.Context, c *call) error {
 		return c.raiseHead(ctx, s.l.recipient)
 	}, format, args...)
 }

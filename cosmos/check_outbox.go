@@ -9,30 +9,30 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func (l *look) notices(ctx context.Context) ([]*noticeDoc, error) {
-	return client.All[noticeDoc](ctx, l.begin().Query(l.c.r.db.bundles, l.recipient.String(),
+func (l *recipientCheck) readNotices(ctx context.Context) ([]*noticeDoc, error) {
+	return client.All[noticeDoc](ctx, l.beginCall().Query(l.c.r.db.bundles, l.recipient.String(),
 		"SELECT * FROM c WHERE c.kind = @kind", azcosmos.QueryParameter{Name: "@kind", Value: noticeKind}))
 }
 
-// outbox holds notices to the gates, whose generations are their numbers, and to the
+// checkOutbox compares notices with the gates, whose generations are their numbers, and with the
 // bundles that are open: a notice says that a bundle was closed, so only a Replay
 // behind it can have opened that again. That its bundle is not there is no finding,
 // for a notice stays however long it cannot be delivered.
-func (l *look) outbox(notices []*noticeDoc, open map[cabinetName]*bundleDoc) {
+func (l *recipientCheck) checkOutbox(notices []*noticeDoc, open map[cabinetName]*bundleDoc) {
 	opening := make(map[string]int64, len(open))
 	for _, d := range open {
 		opening[d.ID] = d.Opening
 	}
 	for _, d := range notices {
 		where := "notice " + d.ID
-		n, err := d.notice()
+		n, err := d.toNotice()
 		if err != nil || d.ID != idOfNotice(&n) {
-			l.found("H7", noticeWrong, where, nil, "it is not what a Dequeue leaves: number %d of group %q: %v", d.Number, d.Group, err)
+			l.addFinding("H7", noticeWrong, where, nil, "it is not what a Dequeue leaves: number %d of group %q: %v", d.Number, d.Group, err)
 			continue
 		}
 		if n.Audience == domain.ForWatchersOfRemoval {
 			if _, isOpen := opening[d.Bundle]; isOpen {
-				l.found("H7", noticeWrong, where, nil, "it says that bundle %s was removed, but that is open", d.Bundle)
+				l.addFinding("H7", noticeWrong, where, nil, "it says that bundle %s was removed, but that is open", d.Bundle)
 			}
 			continue
 		}
@@ -41,10 +41,10 @@ func (l *look) outbox(notices []*noticeDoc, open map[cabinetName]*bundleDoc) {
 			generation = g.Generation
 		}
 		if d.Number > generation {
-			l.found("H7", noticeWrong, where, nil, "no Dequeue has left it, for its gate has come to generation %d only", generation)
+			l.addFinding("H7", noticeWrong, where, nil, "no Dequeue has left it, for its gate has come to generation %d only", generation)
 		}
 		if opened, isOpen := opening[d.Bundle]; isOpen && opened < d.Number {
-			l.found("H7", noticeWrong, where, nil, "it says that bundle %s was dequeued, but that has been open since generation %d", d.Bundle, opened)
+			l.addFinding("H7", noticeWrong, where, nil, "it says that bundle %s was dequeued, but that has been open since generation %d", d.Bundle, opened)
 		}
 	}
 }

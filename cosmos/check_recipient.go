@@ -19,9 +19,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A look goes once through all that is stored of a recipient.
-type look struct {
-	c         *checker
+// A recipientCheck goes once through all that is stored of a recipient.
+type recipientCheck struct {
+	c         *mailboxChecker
 	recipient domain.ActorID
 
 	h     *head
@@ -42,19 +42,19 @@ type look struct {
 	reading  chan struct{} // bounds how many drawers are read at once
 }
 
-// A spot is what tells findings of one recipient apart.
+// A spot distinguishes the findings of one recipient.
 type spot struct{ kind, where string }
 
-func newLook(c *checker, recipient domain.ActorID) *look {
-	return &look{c: c, recipient: recipient, at: make(map[spot]bool), reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
+func newLook(c *mailboxChecker, recipient domain.ActorID) *recipientCheck {
+	return &recipientCheck{c: c, recipient: recipient, at: make(map[spot]bool), reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// found notes a finding. One without mend is damage. Where it is must tell it from
-// what looks the same a moment later, for only what is found twice counts: the
-// gate's bundle, say, and not just the gate, which has another one open by then.
-// Of several in one place the first is enough, and so are maxFindings in all: one
-// wrong number may put a million events in the wrong.
-func (l *look) found(rule, kind, where string, mend func(context.Context, *call) error, format string, args ...any) {
+// addFinding notes a finding. One without a repair is damage. Its place must distinguish it from
+// what looks the same a moment later, because only what is found twice counts: the
+// bundle of the gate, for example, and not just the gate, which may have another bundle open.
+// Only the first finding of a place is kept, and maxFindings in all, because one
+// wrong number can make a million events look wrong.
+func (l *recipientCheck) addFinding(rule, kind, where string, mend func(context.Context, *call) error, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := spot{kind, where}
@@ -71,40 +71,40 @@ func (l *look) found(rule, kind, where string, mend func(context.Context, *call)
 	})
 }
 
-func (l *look) has(f *finding) bool { return l.at[spot{f.Kind, f.Where}] }
+func (l *recipientCheck) hasFinding(f *finding) bool { return l.at[spot{f.Kind, f.Where}] }
 
 // agreesWith reports whether l has found what another look has found, and nothing
 // moved meanwhile.
-func (l *look) agreesWith(other *look) bool {
+func (l *recipientCheck) agreesWith(other *recipientCheck) bool {
 	return other != nil && !l.moved && !other.moved && len(l.findings) == len(other.findings) && len(l.confirmedBy(other)) == len(l.findings)
 }
 
-// mayBeOld reports whether l has found damage that may be nothing but a part of the
+// mayBeOld reports whether l has found damage that may only be a part of the
 // store that is behind the others, for some seconds. Then no look is too many, and
 // all must have found it.
-func (l *look) mayBeOld() bool {
+func (l *recipientCheck) mayBeOld() bool {
 	return l.c.r.db.ReadsMayBeStale() && slices.ContainsFunc(l.findings, func(f finding) bool { return f.Damage })
 }
 
 // confirmedBy returns the findings that another look has made too. While things
 // move, a hint that is not up to date yet is none; a tail is in the head, which is the truth.
-func (l *look) confirmedBy(other *look) []finding {
+func (l *recipientCheck) confirmedBy(other *recipientCheck) []finding {
 	if other == nil {
 		return nil
 	}
 	var confirmed []finding
 	for i := range l.findings {
-		if f := &l.findings[i]; other.has(f) && (f.Damage || f.Kind == tailLeft || !l.moved) {
+		if f := &l.findings[i]; other.hasFinding(f) && (f.Damage || f.Kind == tailLeft || !l.moved) {
 			confirmed = append(confirmed, *f)
 		}
 	}
 	return confirmed
 }
 
-// everything looks at head, gates, cabinets and catalog.
-func (l *look) everything(ctx context.Context) error {
-	c := l.begin()
-	notices, err := l.notices(ctx) // before the gates, so that none is newer than they are
+// checkAll looks at head, gates, cabinets and catalog.
+func (l *recipientCheck) checkAll(ctx context.Context) error {
+	c := l.beginCall()
+	notices, err := l.readNotices(ctx) // before the gates, so that none is newer than they are
 	if err != nil {
 		return err
 	}
@@ -115,36 +115,36 @@ func (l *look) everything(ctx context.Context) error {
 	if err := c.readGates(ctx, l.recipient, l.c.r.opts.Groups.All(), l.gates); err != nil {
 		return err
 	}
-	bundles, err := l.bundles(ctx)
+	bundles, err := l.checkBundles(ctx)
 	if err != nil {
 		return err
 	}
-	l.outbox(notices, bundles)
+	l.checkOutbox(notices, bundles)
 	if l.h.Watermark > l.h.Reserved {
-		l.found("H5", headWrong, "head", nil, "the watermark %d is above the reserved number %d", l.h.Watermark, l.h.Reserved)
+		l.addFinding("H5", headWrong, "head", nil, "the watermark %d is above the reserved number %d", l.h.Watermark, l.h.Reserved)
 	}
 	if l.c.r.opts.TailEvents <= 0 && l.h.hasTail() {
-		l.found("", tailLeft, "head", func(ctx context.Context, c *call) error {
+		l.addFinding("", tailLeft, "head", func(ctx context.Context, c *call) error {
 			return c.Retry(ctx, func() error { return c.flushAll(ctx, l.recipient) })
 		},
 			"events are in the head, and this node writes none there; versions that do not know tails do not serve the recipient")
 	}
-	if err := l.filter(ctx); err != nil {
+	if err := l.readFilter(ctx); err != nil {
 		return err
 	}
 	l.ids = newIDSet(l.c.opts.Memory)
-	scans, err := l.cabinets(ctx, bundles)
+	scans, err := l.checkCabinets(ctx, bundles)
 	if err != nil {
 		return err
 	}
-	if err := l.catalog(ctx, scans); err != nil {
+	if err := l.checkCatalog(ctx, scans); err != nil {
 		return err
 	}
 	for l.ids != nil {
 		if err := l.findDuplicates(ctx, scans); err != nil {
 			return err
 		}
-		if l.ids = l.ids.next(); l.ids == nil {
+		if l.ids = l.ids.nextPass(); l.ids == nil {
 			break
 		}
 		if err := l.readAgain(ctx, scans); err != nil {
@@ -154,14 +154,14 @@ func (l *look) everything(ctx context.Context) error {
 	return l.checkUnchanged(ctx)
 }
 
-func (l *look) begin() *call { return l.c.r.begin("check") }
+func (l *recipientCheck) beginCall() *call { return l.c.r.beginCall("check") }
 
 // checkUnchanged looks whether head and gates are still what they were.
-func (l *look) checkUnchanged(ctx context.Context) error {
+func (l *recipientCheck) checkUnchanged(ctx context.Context) error {
 	if len(l.findings) == 0 {
 		return nil
 	}
-	c := l.begin()
+	c := l.beginCall()
 	h, err := c.readHead(ctx, l.recipient)
 	if err != nil {
 		return err
@@ -177,9 +177,9 @@ func (l *look) checkUnchanged(ctx context.Context) error {
 	return nil
 }
 
-// bundles looks at the gates and the bundles that are open, and returns these.
-func (l *look) bundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) {
-	found, err := client.All[bundleDoc](ctx, l.begin().Query(l.c.r.db.bundles, l.recipient.String(),
+// checkBundles looks at the gates and the bundles that are open, and returns these.
+func (l *recipientCheck) checkBundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) {
+	found, err := client.All[bundleDoc](ctx, l.beginCall().Query(l.c.r.db.bundles, l.recipient.String(),
 		"SELECT * FROM c WHERE c.kind = @kind AND (c.state = @open OR c.state = @dequeued AND c.content = @request AND NOT IS_DEFINED(c.object))",
 		azcosmos.QueryParameter{Name: "@kind", Value: bundleKind}, azcosmos.QueryParameter{Name: "@open", Value: stateOpen},
 		azcosmos.QueryParameter{Name: "@dequeued", Value: stateDequeued}, azcosmos.QueryParameter{Name: "@request", Value: string(domain.Request)}))
@@ -189,7 +189,7 @@ func (l *look) bundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) 
 	byID := make(map[string]*bundleDoc, len(found))
 	for _, d := range found {
 		if d.State == stateDequeued {
-			l.found("H7", bundleWrong, "bundle "+d.ID, nil, "it was dequeued, but its domain has never made its content")
+			l.addFinding("H7", bundleWrong, "bundle "+d.ID, nil, "it was dequeued, but its domain has never made its content")
 			continue
 		}
 		byID[d.ID] = d
@@ -199,12 +199,12 @@ func (l *look) bundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) 
 	for _, group := range slices.SortedFunc(maps.Keys(l.gates), func(a, b domain.Group) int { return strings.Compare(a.String(), b.String()) }) {
 		g := l.gates[group]
 		if g.Removed > l.h.Watermark {
-			l.found("H1", gateInFront, fmt.Sprintf("%s, number %d", g.ID, g.Removed), raise,
+			l.addFinding("H1", gateInFront, fmt.Sprintf("%s, number %d", g.ID, g.Removed), raise,
 				"it has let through numbers up to %d, but only numbers up to %d were received; %s", g.Removed, l.h.Watermark, whatToDoInFront)
 		}
 		for name := range g.At {
-			if last, at := l.h.lastEver(name), g.position(name, l.h.Cabinets[name]); at.isInFront(last) {
-				l.found("H1", gateInFront, fmt.Sprintf("%s %s, event %d", g.ID, name, at.Total), raise,
+			if last, at := l.h.lastEver(name), g.positionIn(name, l.h.Cabinets[name]); at.isInFront(last) {
+				l.addFinding("H1", gateInFront, fmt.Sprintf("%s %s, event %d", g.ID, name, at.Total), raise,
 					"it has let through %d events up to number %d, drawer %d, but only %d up to %d, drawer %d, were received; %s",
 					at.Total, at.Sequence, at.Ordinal, last.Total, last.Sequence, last.Ordinal, whatToDoInFront)
 			}
@@ -214,7 +214,7 @@ func (l *look) bundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) 
 		}
 		d := byID[g.Open]
 		if d == nil {
-			l.found("H6", bundleMissing, g.ID+", bundle "+g.Open, nil, "its open bundle is not there, or not open")
+			l.addFinding("H6", bundleMissing, g.ID+", bundle "+g.Open, nil, "its open bundle is not there, or not open")
 			continue
 		}
 		delete(byID, g.Open)
@@ -225,17 +225,17 @@ func (l *look) bundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) 
 			count += s.To - s.From
 		}
 		if count != d.Count || len(d.Ranges) > drawersPerBundle || d.First > d.Last {
-			l.found("H6", bundleWrong, "bundle "+d.ID, nil, "it says %d events, %d to %d, and names %d slots in %d drawers", d.Count, d.First, d.Last, count, len(d.Ranges))
+			l.addFinding("H6", bundleWrong, "bundle "+d.ID, nil, "it says %d events, %d to %d, and names %d slots in %d drawers", d.Count, d.First, d.Last, count, len(d.Ranges))
 		}
 	}
 	for _, d := range byID {
-		l.found("H6", bundleStray, "bundle "+d.ID, nil, "it is open, but no gate has it open")
+		l.addFinding("H6", bundleStray, "bundle "+d.ID, nil, "it is open, but no gate has it open")
 	}
 	return open, nil
 }
 
 // readAgain takes in the ids for which there was no room in the passes before.
-func (l *look) readAgain(ctx context.Context, scans map[cabinetName]*scan) error {
+func (l *recipientCheck) readAgain(ctx context.Context, scans map[cabinetName]*scan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
 	for _, s := range scans {
@@ -245,8 +245,8 @@ func (l *look) readAgain(ctx context.Context, scans map[cabinetName]*scan) error
 	return g.Wait()
 }
 
-// cabinets looks at all cabinets.
-func (l *look) cabinets(ctx context.Context, bundles map[cabinetName]*bundleDoc) (map[cabinetName]*scan, error) {
+// checkCabinets checks every cabinet.
+func (l *recipientCheck) checkCabinets(ctx context.Context, bundles map[cabinetName]*bundleDoc) (map[cabinetName]*scan, error) {
 	scans := make(map[cabinetName]*scan, len(l.h.Cabinets))
 	for name, last := range l.h.Cabinets {
 		cabinet, err := cabinetOf(l.recipient, name)
@@ -258,53 +258,53 @@ func (l *look) cabinets(ctx context.Context, bundles map[cabinetName]*bundleDoc)
 			return nil, domain.Errorf(domain.Invalid, "cabinet %s: its origin is not configured: %w", name, err)
 		}
 		s := &scan{
-			l: l, name: name, cabinet: cabinet, last: last, floor: l.h.floor(name),
-			at: l.gates[group].position(name, last), bundle: bundles[name],
+			l: l, name: name, cabinet: cabinet, last: last, floor: l.h.cabinetFloor(name),
+			at: l.gates[group].positionIn(name, last), bundle: bundles[name],
 		}
 		scans[name] = s
 	}
 	g, ctx := errgroup.WithContext(ctx) // once nothing is left that ends this before them
 	g.SetLimit(drawersPerBundle)
 	for _, s := range scans {
-		g.Go(func() error { return s.run(ctx) })
+		g.Go(func() error { return s.checkCabinet(ctx) })
 	}
 	return scans, g.Wait()
 }
 
-// catalog holds the entries to what the drawers hold.
-func (l *look) catalog(ctx context.Context, scans map[cabinetName]*scan) error {
+// checkCatalog compares the entries with the drawers.
+func (l *recipientCheck) checkCatalog(ctx context.Context, scans map[cabinetName]*scan) error {
 	origins := make(map[domain.Origin]bool)
 	for _, s := range scans {
 		origins[s.cabinet.Origin] = true
 	}
 	for origin := range origins {
 		key := catalogKey(l.recipient, origin)
-		entries, err := client.All[entry](ctx, l.begin().Query(l.c.r.db.catalog, key, "SELECT * FROM c"))
+		entries, err := client.All[catalogEntry](ctx, l.beginCall().Query(l.c.r.db.catalog, key, "SELECT * FROM c"))
 		if err != nil {
 			return err
 		}
-		byDrawer := make(map[string]*entry, len(entries))
+		byDrawer := make(map[string]*catalogEntry, len(entries))
 		for _, e := range entries {
 			byDrawer[e.ID] = e
 		}
 		for _, s := range scans {
 			if s.cabinet.Origin == origin {
-				l.entries(key, s, byDrawer)
+				l.checkEntries(key, s, byDrawer)
 			}
 		}
 		for _, e := range byDrawer {
 			if l.isIntended(e.ID) {
 				continue
 			}
-			l.found("H10", entryStale, "entry "+e.ID, remove(l.c.r.db.catalog, key, e.ID, e.ETag),
+			l.addFinding("H10", entryStale, "entry "+e.ID, removeDocument(l.c.r.db.catalog, key, e.ID, e.ETag),
 				"it says that number %d waits in drawer %d of %s, but nothing does", e.NextSequence, e.Ordinal, e.ContentType)
 		}
 	}
 	return nil
 }
 
-// entries holds the entries of one cabinet to what was seen there.
-func (l *look) entries(key string, s *scan, byDrawer map[string]*entry) {
+// checkEntries compares the entries of one cabinet with what was read of its drawers.
+func (l *recipientCheck) checkEntries(key string, s *scan, byDrawer map[string]*catalogEntry) {
 	container := l.c.r.db.catalog
 	for _, d := range s.seen {
 		if d.next == 0 {
@@ -313,7 +313,7 @@ func (l *look) entries(key string, s *scan, byDrawer map[string]*entry) {
 			delete(byDrawer, d.id)
 			continue
 		}
-		want := &entry{
+		want := &catalogEntry{
 			ID: d.id, PartitionKey: key, ContentType: s.cabinet.ContentType.String(), Ordinal: d.ordinal, NextSequence: d.next,
 		}
 		e := byDrawer[d.id]
@@ -323,24 +323,24 @@ func (l *look) entries(key string, s *scan, byDrawer map[string]*entry) {
 		case e.NextSequence < d.next && d.id == s.last.Drawer: // events were taken from the tail
 		case e.NextSequence < d.next && s.last.frontBehind(s.at) == d.next: // no Save raises it then
 		case e.NextSequence < d.next:
-			l.found("H10", entryLow, where, replace(container, key, want.replacing(e), e.ETag), "it says that number %d waits, but the first is %d", e.NextSequence, d.next)
+			l.addFinding("H10", entryLow, where, replaceEntry(container, key, want.replacementFor(e), e.ETag), "it says that number %d waits, but the first is %d", e.NextSequence, d.next)
 		case e.NextSequence > d.next || e.Ordinal != d.ordinal || e.ContentType != want.ContentType:
-			l.found("H10", entryHigh, where, replace(container, key, want.replacing(e), e.ETag),
+			l.addFinding("H10", entryHigh, where, replaceEntry(container, key, want.replacementFor(e), e.ETag),
 				"it says that number %d waits in drawer %d of %s, but the first is %d in drawer %d", e.NextSequence, e.Ordinal, e.ContentType, d.next, d.ordinal)
 		}
 	}
 }
 
 // isIntended reports whether the Save in flight is about a drawer.
-func (l *look) isIntended(drawer string) bool {
+func (l *recipientCheck) isIntended(drawer string) bool {
 	if l.h.Intent == nil {
 		return false
 	}
-	return slices.ContainsFunc(l.h.Intent.Parts, func(p part) bool { return p.Drawer == drawer })
+	return slices.ContainsFunc(l.h.Intent.Parts, func(p drawerPart) bool { return p.Drawer == drawer })
 }
 
 // findDuplicates finds the events behind the ids that seem to be there twice.
-func (l *look) findDuplicates(ctx context.Context, scans map[cabinetName]*scan) error {
+func (l *recipientCheck) findDuplicates(ctx context.Context, scans map[cabinetName]*scan) error {
 	suspects := l.ids.suspects
 	if len(suspects) == 0 {
 		return nil
@@ -348,7 +348,7 @@ func (l *look) findDuplicates(ctx context.Context, scans map[cabinetName]*scan) 
 	places := make(map[domain.EventID][]string)
 	for _, s := range scans {
 		for _, d := range s.seen {
-			if err := s.find(ctx, d, suspects, places); err != nil {
+			if err := s.findSuspects(ctx, d, suspects, places); err != nil {
 				return err
 			}
 		}
@@ -356,17 +356,17 @@ func (l *look) findDuplicates(ctx context.Context, scans map[cabinetName]*scan) 
 	for id, at := range places {
 		if len(at) > 1 {
 			slices.Sort(at)
-			l.found("H2", eventTwice, "event "+id.String(), nil, "it is in %s", strings.Join(at, " and in "))
+			l.addFinding("H2", eventTwice, "event "+id.String(), nil, "it is in %s", strings.Join(at, " and in "))
 		}
 	}
 	return nil
 }
 
-func remove(container *azcosmos.ContainerClient, key, id string, etag azcore.ETag) func(context.Context, *call) error {
+func removeDocument(container *azcosmos.ContainerClient, key, id string, etag azcore.ETag) func(context.Context, *call) error {
 	return func(ctx context.Context, c *call) error { return c.Delete(ctx, container, key, id, etag) }
 }
 
-func replace(container *azcosmos.ContainerClient, key string, e *entry, etag azcore.ETag) func(context.Context, *call) error {
+func replaceEntry(container *azcosmos.ContainerClient, key string, e *catalogEntry, etag azcore.ETag) func(context.Context, *call) error {
 	return func(ctx context.Context, c *call) error {
 		_, err := c.Put(ctx, container, key, e.ID, etag, e)
 		return err

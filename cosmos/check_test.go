@@ -62,10 +62,10 @@ func newDamaged(t *testing.T) *damaged {
 func (d *damaged) leavesWrongFilters() {
 	first := d.drawers(d.main)[0].ID
 	wrong := &filterDoc{ID: filterID, PartitionKey: first, Count: 3, Filter: newFilter(3)}
-	_, err := d.node.begin("test").Put(d.Context(), d.node.db.cabinets, first, filterID, "", wrong)
+	_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.cabinets, first, filterID, "", wrong)
 	require.NoError(d, err)
 	empty := newFingerprintSet(drawerSegment(1), nil).encode()
-	d.patches(d.node.db.cabinets, cabinetKey(d.main), drawerSegment(1).id(), "/fingerprints", empty)
+	d.patches(d.node.db.cabinets, cabinetKey(d.main), drawerSegment(1).documentID(), "/fingerprints", empty)
 }
 
 func (d *damaged) contentType() domain.ContentType {
@@ -106,7 +106,7 @@ func (d *damaged) checks(opts CheckOptions) repository.CheckReport {
 }
 
 func (d *damaged) drawers(k domain.CabinetKey) []*drawer {
-	found, err := client.All[drawer](d.Context(), d.node.begin("test").Query(d.node.db.cabinets, cabinetKey(k), "SELECT * FROM c WHERE c.ordinal > 0 ORDER BY c.ordinal"))
+	found, err := client.All[drawer](d.Context(), d.node.beginCall("test").Query(d.node.db.cabinets, cabinetKey(k), "SELECT * FROM c WHERE c.ordinal > 0 ORDER BY c.ordinal"))
 	require.NoError(d, err)
 	return found
 }
@@ -115,16 +115,16 @@ func (d *damaged) drawers(k domain.CabinetKey) []*drawer {
 func (d *damaged) patches(container *azcosmos.ContainerClient, key, id, path string, value any) {
 	var ops azcosmos.PatchOperations
 	ops.AppendSet(path, value)
-	require.NoError(d, d.node.begin("test").Patch(d.Context(), container, key, id, ops, &struct{}{}))
+	require.NoError(d, d.node.beginCall("test").Patch(d.Context(), container, key, id, ops, &struct{}{}))
 }
 
 func (d *damaged) deletes(container *azcosmos.ContainerClient, key, id string) {
-	require.NoError(d, d.node.begin("test").Discard(d.Context(), container, key, id))
+	require.NoError(d, d.node.beginCall("test").Discard(d.Context(), container, key, id))
 }
 
 // puts creates a document beside the gates, as no code of ours would.
 func (d *damaged) puts(doc any) {
-	_, err := d.node.begin("test").Put(d.Context(), d.node.db.bundles, d.actor.String(), "", "", doc)
+	_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.bundles, d.actor.String(), "", "", doc)
 	require.NoError(d, err)
 }
 
@@ -137,7 +137,7 @@ func (d *damaged) notice(bundle string, number int64) *noticeDoc {
 }
 
 func (d *damaged) head() *head {
-	h, err := d.node.begin("test").readHead(d.Context(), d.actor)
+	h, err := d.node.beginCall("test").readHead(d.Context(), d.actor)
 	require.NoError(d, err)
 	return h
 }
@@ -173,8 +173,8 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 			d.patches(d.node.db.catalog, entriesOf(d), d.drawers(d.main)[2].ID, "/nextSequence", 9)
 		}},
 		{entryStale, true, func(d *damaged) {
-			e := &entry{ID: "no-drawer", PartitionKey: entriesOf(d), ContentType: d.contentType().String(), Ordinal: 1, NextSequence: 1}
-			_, err := d.node.begin("test").Put(d.Context(), d.node.db.catalog, e.PartitionKey, e.ID, "", e)
+			e := &catalogEntry{ID: "no-drawer", PartitionKey: entriesOf(d), ContentType: d.contentType().String(), Ordinal: 1, NextSequence: 1}
+			_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.catalog, e.PartitionKey, e.ID, "", e)
 			require.NoError(d, err)
 		}},
 		{positionWrong, true, func(d *damaged) {
@@ -215,18 +215,18 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 		{drawerBeyond, false, func(d *damaged) {
 			beyond := *d.drawers(d.main)[0]
 			beyond.ID, beyond.Ordinal = "beyond", 1000
-			_, err := d.node.begin("test").Put(d.Context(), d.node.db.cabinets, beyond.PartitionKey, beyond.ID, "", &beyond)
+			_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.cabinets, beyond.PartitionKey, beyond.ID, "", &beyond)
 			require.NoError(d, err)
 		}},
 		{drawerAhead, true, func(d *damaged) {
 			key := cabinetKey(d.main)
-			_, err := d.node.begin("test").Put(d.Context(), d.node.db.cabinets, key, "ahead", "", &drawer{ID: "ahead", PartitionKey: key, Ordinal: 9})
+			_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.cabinets, key, "ahead", "", &drawer{ID: "ahead", PartitionKey: key, Ordinal: 9})
 			require.NoError(d, err)
 		}},
 		{drawerTwice, true, func(d *damaged) { // and one of them is empty
 			for ordinal := 1; ordinal <= 4; ordinal++ {
 				key, id := cabinetKey(d.main), fmt.Sprintf("%d-empty", ordinal)
-				_, err := d.node.begin("test").Put(d.Context(), d.node.db.cabinets, key, id, "", &drawer{ID: id, PartitionKey: key, Ordinal: ordinal, Sealed: ordinal%2 == 0})
+				_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.cabinets, key, id, "", &drawer{ID: id, PartitionKey: key, Ordinal: ordinal, Sealed: ordinal%2 == 0})
 				require.NoError(d, err)
 			}
 		}},
@@ -248,7 +248,7 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 		{noticeWrong, false, func(d *damaged) { // the bundle is open
 			d.puts(d.notice(d.openBundle(), d.gate().Generation))
 		}},
-		{noticeWrong, false, func(d *damaged) { // what comes only later has been told
+		{noticeWrong, false, func(d *damaged) { // notified of a later bundle than the open one
 			d.puts(d.notice(repositorytest.NewBundleID().String(), d.gate().Generation+1))
 		}},
 		{noticeWrong, false, func(d *damaged) { // its place is not that of its number
@@ -316,7 +316,7 @@ func kinds(r repository.CheckReport) (found []string) {
 
 func (d *damaged) gate() *gate {
 	gates := make(map[domain.Group]*gate)
-	require.NoError(d, d.node.begin("test").readGates(d.Context(), d.actor, allGroups, gates))
+	require.NoError(d, d.node.beginCall("test").readGates(d.Context(), d.actor, allGroups, gates))
 	for _, g := range gates {
 		if g.Open != "" {
 			return g
@@ -329,11 +329,11 @@ func (d *damaged) gate() *gate {
 func (d *damaged) openBundle() string { return d.gate().Open }
 
 func (d *damaged) readsPage(drawer string, slot int) []storedEvent {
-	var p page
-	_, err := d.node.begin("test").Read(d.Context(), d.node.db.cabinets, drawer, pageID(slot), &p)
+	var p drawerPage
+	_, err := d.node.beginCall("test").Read(d.Context(), d.node.db.cabinets, drawer, pageID(slot), &p)
 	require.NoError(d, err)
 	var events []storedEvent
-	require.NoError(d, p.decode(d.main, func(_ int, e *storedEvent) bool { events = append(events, *e); return true }))
+	require.NoError(d, p.decodeEvents(d.main, func(_ int, e *storedEvent) bool { events = append(events, *e); return true }))
 	return events
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Being right is not enough: whoever keeps trying must get on.
+// Being right is not enough: a caller that keeps trying must succeed.
 
 func TestALeaderWhoseOwnSaveStillWaitsLeadsOn(t *testing.T) {
 	s := newTrust(t)

@@ -20,8 +20,8 @@ func changesNothing(kind client.DocumentKind, conditions ...string) azcosmos.Pat
 	return ops
 }
 
-// exists reports whether a document exists now, whatever its format. It writes nothing.
-func (c *call) exists(ctx context.Context, container *azcosmos.ContainerClient, key, id string) (bool, error) {
+// documentExists reports whether a document exists now, whatever its format. It writes nothing.
+func (c *call) documentExists(ctx context.Context, container *azcosmos.ContainerClient, key, id string) (bool, error) {
 	err := c.Patch(ctx, container, key, id, changesNothing(client.DocumentKind{Name: "any"}, "false"), &struct{}{})
 	switch {
 	case client.IsNotFound(err):
@@ -34,7 +34,7 @@ func (c *call) exists(ctx context.Context, container *azcosmos.ContainerClient, 
 
 // mustExist returns client.ErrStale unless a document exists now.
 func (c *call) mustExist(ctx context.Context, container *azcosmos.ContainerClient, key, id string) error {
-	there, err := c.exists(ctx, container, key, id)
+	there, err := c.documentExists(ctx, container, key, id)
 	if err == nil && !there {
 		err = client.ErrStale
 	}

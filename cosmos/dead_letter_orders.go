@@ -32,7 +32,7 @@ type deadLetterOrderDoc struct {
 	client.FormatNumber
 }
 
-// deadLetterOrderKey returns the partition key of the records of a queue. No recipient is called that.
+// deadLetterOrderKey returns the partition key of the records of a queue. No recipient has this id.
 func deadLetterOrderKey(queue string) string { return "|dead letters|" + queue }
 
 var _ repository.DeadLetterOrders = (*Repository)(nil)
@@ -42,7 +42,7 @@ func (r *Repository) BeginDeadLetterOrder(ctx context.Context, order repository.
 	if err := order.Check(); err != nil {
 		return repository.DeadLetterOrder{}, err
 	}
-	c := r.begin("begin dead letter order")
+	c := r.beginCall("begin dead letter order")
 	order.ID, order.When = recordKind+"."+r.client.NewID(), r.opts.Clock().UTC()
 	key := deadLetterOrderKey(order.Queue)
 	doc := &deadLetterOrderDoc{
@@ -63,7 +63,7 @@ func (r *Repository) BeginDeadLetterOrder(ctx context.Context, order repository.
 
 // EndDeadLetterOrder implements repository.DeadLetterOrders.
 func (r *Repository) EndDeadLetterOrder(ctx context.Context, order repository.DeadLetterOrder) error {
-	c := r.begin("end dead letter order")
+	c := r.beginCall("end dead letter order")
 	var changes azcosmos.PatchOperations
 	changes.AppendSet("/outcome", order.Outcome)
 	changes.AppendSet("/letters", order.Letters)
@@ -80,7 +80,7 @@ func (r *Repository) EndDeadLetterOrder(ctx context.Context, order repository.De
 
 // DeadLetterOrders implements repository.DeadLetterOrders.
 func (r *Repository) DeadLetterOrders(ctx context.Context, queue string, limit int) ([]repository.DeadLetterOrder, error) {
-	docs, err := client.All[deadLetterOrderDoc](ctx, r.begin("dead letter orders").Query(r.db.bundles, deadLetterOrderKey(queue), "SELECT * FROM c WHERE c.kind = @kind",
+	docs, err := client.All[deadLetterOrderDoc](ctx, r.beginCall("dead letter orders").Query(r.db.bundles, deadLetterOrderKey(queue), "SELECT * FROM c WHERE c.kind = @kind",
 		azcosmos.QueryParameter{Name: "@kind", Value: recordKind}))
 	if err != nil {
 		return nil, client.Classify("records of dead letters", err)

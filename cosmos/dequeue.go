@@ -15,7 +15,7 @@ import (
 
 // Acknowledge implements repository.Bundles.
 func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
-	c := r.begin("dequeue")
+	c := r.beginCall("dequeue")
 	writeID := r.client.NewID()
 	var closed repository.Acknowledged
 	err := c.Retry(ctx, func() (err error) {
@@ -40,7 +40,7 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	if doc == nil {
 		return c.notOpen(ctx, recipient, id, writeID, gates)
 	}
-	bundle, err := doc.bundle()
+	bundle, err := doc.toBundle()
 	if err != nil {
 		return closed, err
 	}
@@ -65,14 +65,14 @@ func (c *call) acknowledge(ctx context.Context, recipient domain.ActorID, id dom
 	// A crash before this write leaves the bundle open. A crash after it leaves the bundle
 	// closed, the gate past it and the notices: all of them or none.
 	_, err = c.Batch(ctx, c.r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
-		b.PatchItem(doc.ID, doc.dequeuing(writeID, c.r.opts.Retention, now), nil)
+		b.PatchItem(doc.ID, doc.dequeuePatch(writeID, c.r.opts.Retention, now), nil)
 		putInBatch(b, g.ID, g.ETag, client.Encode(advanced))
 		for _, n := range notices {
 			b.CreateItem(client.Encode(n), nil)
 		}
 	})
 	if client.IsRefused(err) {
-		return closed, client.ErrStale // by another Dequeue, or by this one: the next look tells
+		return closed, client.ErrStale // by another Dequeue, or by this one: the next read shows which
 	}
 	if err != nil {
 		return closed, err
@@ -101,7 +101,7 @@ func (c *call) notOpen(ctx context.Context, recipient domain.ActorID, id domain.
 	case perr != nil:
 		return closed, perr
 	}
-	closed.Bundle, err = doc.bundle()
+	closed.Bundle, err = doc.toBundle()
 	closed.HasNotice = doc.hasNotice(&closed.Bundle, gates)
 	closed.Behind = c.r.behindDequeued(recipient, doc, gates)
 	return closed, err

@@ -18,8 +18,8 @@ import (
 var _ repository.DequeueRequests = (*Repository)(nil)
 
 // RequestDequeues implements repository.DequeueRequests. It also creates the gates of groups
-// in which nothing was dequeued yet: what opens the first bundle of a group has then read an
-// old state, and is refused.
+// in which nothing was dequeued yet: a Peek that opens the first bundle of such a group has read an
+// old state, so its write fails.
 func (r *Repository) RequestDequeues(ctx context.Context, recipient domain.ActorID, id domain.SubscriptionID) (changed bool, err error) {
 	err = r.changeDequeueRequests(ctx, "request dequeues", recipient, func(g *gate) ([]string, error) {
 		if slices.Contains(g.DequeueRequests, id.String()) {
@@ -44,7 +44,7 @@ func (r *Repository) WithdrawDequeues(ctx context.Context, recipient domain.Acto
 // changeDequeueRequests stores what change returns for each gate of recipient. change only adds
 // or only removes, so a gate whose requests would keep their number stays as it is.
 func (r *Repository) changeDequeueRequests(ctx context.Context, what string, recipient domain.ActorID, change func(*gate) ([]string, error)) error {
-	c := r.begin(what)
+	c := r.beginCall(what)
 	writeID := r.client.NewID()
 	err := c.Retry(ctx, func() error {
 		gates := make(map[domain.Group]*gate)

@@ -51,8 +51,8 @@ func TestARequestOfDequeues_CountsHoweverStaleTheReadsAre(t *testing.T) {
 	}
 }
 
-// TestDequeuesThatAreTold_Cost holds a Dequeue with a subscriber to one more create in its
-// batch. TestWhatAnswersAndNoticesCost holds all others to what they cost.
+// TestDequeuesThatAreTold_Cost checks that a Dequeue with a subscriber has one more create in its
+// batch. TestWhatAnswersAndNoticesCost checks the cost of all others.
 func TestDequeuesThatAreTold_Cost(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true, SweepEvery: -1}, false)

@@ -35,7 +35,7 @@
 //	        event that was the first to wait, and its tail: the newest events, which are
 //	        not in a page yet
 //	gate    the open bundle; for each cabinet the position behind the last acknowledged
-//	        event; the subscriptions that are told of a Dequeue. One for each group
+//	        event; the subscriptions that are notified of a Dequeue. One for each group
 //	drawer  ordinal, count, sealed or not; and a hint, the slots acknowledged
 //	page    a run of events of one Save or of a tail, written once
 //	filter  hint: the ids that a drawer or a block of drawers may hold, beside the drawers;
@@ -43,7 +43,7 @@
 //	        of the small drawers that are being filled, beside the head
 //	entry   hint: a drawer with unacknowledged events, and the first of their numbers
 //	bundle  where its events are, open or closed, and the content from its domain
-//	notice  a domain, or the subscribers of the recipient, are to be notified that a bundle
+//	notice  a domain, or the subscribers of the recipient, must be notified that a bundle
 //	        was dequeued; or its watches, that it was dequeued or removed
 //	record  what an operator has done, and why
 //

@@ -63,9 +63,9 @@ func DocumentKinds() []client.DocumentKind {
 }
 
 func (*head) DocumentKind() client.DocumentKind               { return headDocument }
-func (*entry) DocumentKind() client.DocumentKind              { return entryDocument }
+func (*catalogEntry) DocumentKind() client.DocumentKind       { return entryDocument }
 func (*drawer) DocumentKind() client.DocumentKind             { return drawerDocument }
-func (*page) DocumentKind() client.DocumentKind               { return pageDocument }
+func (*drawerPage) DocumentKind() client.DocumentKind         { return pageDocument }
 func (*filterDoc) DocumentKind() client.DocumentKind          { return filterDocument }
 func (*blockFilterDoc) DocumentKind() client.DocumentKind     { return filterDocument }
 func (*recipientFilterDoc) DocumentKind() client.DocumentKind { return filterDocument }

@@ -9,7 +9,7 @@ import (
 )
 
 // A drawer holds up to 10,000 events of a cabinet; they lie in pages, in the
-// partition that bears the drawer's id.
+// partition that has the drawer's id as its key.
 type drawer struct {
 	ID            string          `json:"id"`
 	PartitionKey  string          `json:"partitionKey"`
@@ -23,9 +23,9 @@ type drawer struct {
 	client.Document
 }
 
-// An entry is a hint: the drawer has unacknowledged events from NextSequence on.
+// A catalogEntry is a hint: the drawer has unacknowledged events from NextSequence on.
 // Its id is the drawer's, so that writing it twice is harmless.
-type entry struct {
+type catalogEntry struct {
 	ID           string          `json:"id"`
 	PartitionKey string          `json:"partitionKey"`
 	ContentType  string          `json:"contentType"`
@@ -37,15 +37,15 @@ type entry struct {
 	exists bool // most likely, because its drawer has been filled before
 }
 
-// patch returns the patch that makes the stored entry of the same drawer state what e states.
-func (e *entry) patch() azcosmos.PatchOperations {
+// statePatch returns the patch that makes the stored entry of the same drawer state what e states.
+func (e *catalogEntry) statePatch() azcosmos.PatchOperations {
 	ops := client.NewPatch(entryDocument)
 	ops.AppendSet("/nextSequence", e.NextSequence)
 	return ops
 }
 
-// replacing returns e as it is written in place of old.
-func (e entry) replacing(old *entry) *entry {
+// replacementFor returns e as it is written in place of old.
+func (e catalogEntry) replacementFor(old *catalogEntry) *catalogEntry {
 	e.Document = old.Document
 	return &e
 }

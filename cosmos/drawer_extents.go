@@ -30,17 +30,17 @@ func (e extent) slotBehind(at position) int {
 	return 0
 }
 
-// extents returns, dense and in order from ordinal from on, what may be trusted
-// of the drawers of a cabinet of which a head says last. It stops at the first
-// drawer that a stale read does not show, and after most drawers that hold
-// events if most is not 0.
+// readExtents returns the extents, dense and in order from ordinal from on, that are certain
+// of the drawers of a cabinet whose state in a head is last. It stops at the first
+// drawer that a stale read does not show, and after limit drawers that hold
+// events if limit is not 0.
 //
-// What may be trusted: of the drawer that the head names, the fill that the head
+// Certain is: of the drawer that the head names, the fill that the head
 // states, whatever the document of the drawer states. It is taken from the head, because it may
-// have no document yet. Of one with a smaller ordinal all
-// that it holds, once it is sealed; one that is seen unsealed is sealed here. A
-// count proves nothing: it may belong to a Save that is still to be undone.
-func (c *call) extents(ctx context.Context, cabinet domain.CabinetKey, last received, from, most int) ([]extent, error) {
+// have no document yet. Of a drawer with a smaller ordinal, all
+// its events once it is sealed; one that is read unsealed is sealed here. A
+// count proves nothing: it may belong to a Save that will be rolled back.
+func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last received, from, limit int) ([]extent, error) {
 	var found []extent
 	until := last.Ordinal + 1 // of the drawers that are looked up
 	if last.Drawer != "" {
@@ -49,11 +49,11 @@ func (c *call) extents(ctx context.Context, cabinet domain.CabinetKey, last rece
 	filled := 0
 	if from < until {
 		var err error
-		if found, filled, err = c.leftExtents(ctx, cabinet, from, until, most); err != nil {
+		if found, filled, err = c.leftExtents(ctx, cabinet, from, until, limit); err != nil {
 			return nil, err
 		}
 	}
-	if from+len(found) == last.Ordinal && last.Drawer != "" && (most == 0 || filled < most) {
+	if from+len(found) == last.Ordinal && last.Drawer != "" && (limit == 0 || filled < limit) {
 		found = append(found, extent{drawer: last.Drawer, ordinal: last.Ordinal, limit: last.Fill})
 	}
 	return found, nil
@@ -70,9 +70,9 @@ func (c received) hasLeft(ordinal int) bool {
 func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last received, from int, at position) ([]extent, error) {
 	var found []extent
 	if !c.uncached.Load() {
-		found = c.r.known.sealed(cabinet, from)
+		found = c.r.known.sealedExtents(cabinet, from)
 	}
-	if n := len(found); n > 0 && !last.hasLeft(found[n-1].ordinal) { // an old head, or a store that has lost writes
+	if n := len(found); n > 0 && !last.hasLeft(found[n-1].ordinal) { // a stale head, or a store that has lost writes
 		found = nil
 	}
 	waiting := 0 // drawers with events that are not acknowledged
@@ -87,7 +87,7 @@ func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last
 	if waiting >= drawersPerBundle {
 		return found, nil
 	}
-	found, err := c.extents(ctx, cabinet, last, from, drawersPerBundle+1)
+	found, err := c.readExtents(ctx, cabinet, last, from, drawersPerBundle+1)
 	if err == nil {
 		c.r.known.sawSealed(cabinet, found)
 	}
@@ -96,13 +96,13 @@ func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last
 
 // leftExtents returns what may be trusted of the drawers with ordinals from from to until,
 // which the head does not name, and how many of them hold events.
-func (c *call) leftExtents(ctx context.Context, cabinet domain.CabinetKey, from, until, most int) (found []extent, filled int, err error) {
+func (c *call) leftExtents(ctx context.Context, cabinet domain.CabinetKey, from, until, limit int) (found []extent, filled int, err error) {
 	key := cabinetKey(cabinet)
 	q := c.Query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal",
 		azcosmos.QueryParameter{Name: "@from", Value: from})
 	size := 1000
-	if most > 0 {
-		size = most // each drawer that is loaded is paid for
+	if limit > 0 {
+		size = limit // each drawer that is loaded is paid for
 	}
 	for !q.IsDone() {
 		items, err := q.Next(ctx, size)
@@ -127,7 +127,7 @@ func (c *call) leftExtents(ctx context.Context, cabinet domain.CabinetKey, from,
 			if e.limit > 0 {
 				filled++
 			}
-			if most > 0 && filled == most {
+			if limit > 0 && filled == limit {
 				return found, filled, nil
 			}
 		}
@@ -140,7 +140,7 @@ func (c *call) extentOf(ctx context.Context, key string, d *drawer) (extent, err
 	if !d.Sealed {
 		// A crash after this write leaves the drawer sealed. It is not the drawer that the head
 		// names, so no later Save fills it.
-		truth, err := c.seal(ctx, key, d.ID)
+		truth, err := c.sealDrawer(ctx, key, d.ID)
 		if client.IsRefused(err) {
 			return e, client.ErrStale
 		}
@@ -165,14 +165,14 @@ type drawerReader struct {
 	size    int   // pages in the next result page
 	patient bool  // wait for slots that are missing: they belong to a bundle, so they are there
 	query   *client.Query
-	saves   *pageSaves // takes the spans of the pages; nil: they are not wanted
+	saves   *pageSaves // collects the spans of the pages; nil if they are not needed
 
 	pagesRead int // whose events were returned
 }
 
 const firstPages = 2
 
-// readDrawer returns a reader of slots, those in t from there. t is the tail of the
+// readDrawer returns a reader of the slots in s. It takes those that are in t from t, which is the tail of the
 // cabinet, or nil.
 func (c *call) readDrawer(cabinet domain.CabinetKey, s slotRange, t *tail) *drawerReader {
 	d := &drawerReader{call: c, cabinet: cabinet, slots: s, at: s.From, size: firstPages}
@@ -190,14 +190,14 @@ func (d *drawerReader) pagesEnd() int {
 	return min(d.slots.To, d.tail.paged)
 }
 
-// done reports that the whole run has been read.
-func (d *drawerReader) done() bool { return d.at >= d.slots.To }
+// isDone reports that the whole run has been read.
+func (d *drawerReader) isDone() bool { return d.at >= d.slots.To }
 
-// next returns the next events, at least one. Slots that are missing because a
+// readNext returns the next events, at least one. Slots that are missing because a
 // read was stale are client.ErrNotYetVisible; if they are missing for long, to a patient
 // reader, they are gone.
-func (d *drawerReader) next(ctx context.Context) ([]storedEvent, error) {
-	if d.done() { // as a bundle may say that somebody has damaged
+func (d *drawerReader) readNext(ctx context.Context) ([]storedEvent, error) {
+	if d.isDone() { // a damaged bundle may name such slots
 		return nil, domain.Errorf(domain.Damaged, "of drawer %s the slots %d to %d are to be read, which are none", d.slots.Drawer, d.slots.From, d.slots.To)
 	}
 	for missing := 1; ; missing++ {
@@ -218,7 +218,7 @@ func (d *drawerReader) next(ctx context.Context) ([]storedEvent, error) {
 // resultPage returns the events of the next result page that has any.
 func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 	if d.at >= d.pagesEnd() {
-		events := d.tail.slots(d.at, d.slots.To)
+		events := d.tail.slotEvents(d.at, d.slots.To)
 		d.at = d.slots.To
 		return events, nil
 	}
@@ -236,11 +236,11 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 			return nil, err
 		}
 		d.size *= 2
-		pages, most, err := d.pages(items)
+		pages, count, err := d.decodePages(items)
 		if err != nil {
 			return nil, err
 		}
-		events = make([]storedEvent, 0, most)
+		events = make([]storedEvent, 0, count)
 		for i := range pages {
 			p := &pages[i]
 			if p.Slot > d.at {
@@ -257,7 +257,7 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 				d.saves.add(d.slots.Ordinal, p)
 			}
 			at, n := d.at, len(events)
-			err := p.decode(d.cabinet, func(slot int, e *storedEvent) bool {
+			err := p.decodeEvents(d.cabinet, func(slot int, e *storedEvent) bool {
 				if slot == d.at && slot < d.pagesEnd() {
 					events = append(events, *e)
 					d.at++
@@ -280,19 +280,19 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 	return events, nil
 }
 
-// pages decodes what a query has found, and says how many events that is at most
+// decodePages decodes what a query has found, and returns the maximum number of events
 // which are still to be read.
-func (d *drawerReader) pages(items [][]byte) (pages []page, most int, err error) {
-	pages = make([]page, len(items))
+func (d *drawerReader) decodePages(items [][]byte) (pages []drawerPage, count int, err error) {
+	pages = make([]drawerPage, len(items))
 	for i, item := range items {
 		if err := d.call.Decode(item, d.slots.Drawer, &pages[i]); err != nil {
 			if i > 0 && domain.KindOf(err) == domain.Damaged {
 				d.query = nil // the next call begins with this page
-				return pages[:i], min(most, d.pagesEnd()-d.at), nil
+				return pages[:i], min(count, d.pagesEnd()-d.at), nil
 			}
 			return nil, 0, err
 		}
-		most += max(0, min(pages[i].Until-pages[i].Slot, pages[i].most()))
+		count += max(0, min(pages[i].Until-pages[i].Slot, pages[i].maxEvents()))
 	}
-	return pages, min(most, d.pagesEnd()-d.at), nil
+	return pages, min(count, d.pagesEnd()-d.at), nil
 }

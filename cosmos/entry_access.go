@@ -35,8 +35,8 @@ func (r *Repository) usesEntries() bool { return r.opts.Ordering != domain.ByRec
 
 // readEntries reads each candidate's smallest entry from the catalog. Its price does not grow
 // with the drawers that wait.
-func (c *call) readEntries(ctx context.Context, candidates []*candidate) error {
-	of := make(map[string][]*candidate) // by partition
+func (c *call) readEntries(ctx context.Context, candidates []*peekCandidate) error {
+	of := make(map[string][]*peekCandidate) // by partition
 	for _, cand := range candidates {
 		key := catalogKey(cand.cabinet.Recipient, cand.cabinet.Origin)
 		of[key] = append(of[key], cand)
@@ -44,15 +44,15 @@ func (c *call) readEntries(ctx context.Context, candidates []*candidate) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
 	for key, some := range of {
-		var small []*candidate
+		var small []*peekCandidate
 		for _, cand := range some {
-			if len(some) > fewCandidates && cand.drawers() <= fewDrawers {
+			if len(some) > fewCandidates && cand.countDrawers() <= fewDrawers {
 				small = append(small, cand)
 				continue
 			}
 			q := c.Query(c.r.db.catalog, key, "SELECT TOP 1 * FROM c WHERE c.contentType = @type ORDER BY c.ordinal",
 				azcosmos.QueryParameter{Name: "@type", Value: cand.cabinet.ContentType.String()})
-			g.Go(func() error { return c.takeEntries(ctx, q, []*candidate{cand}) })
+			g.Go(func() error { return c.takeEntries(ctx, q, []*peekCandidate{cand}) })
 		}
 		if len(small) == len(some) {
 			g.Go(func() error { return c.takeEntries(ctx, c.Query(c.r.db.catalog, key, "SELECT * FROM c"), small) })
@@ -66,13 +66,13 @@ func (c *call) readEntries(ctx context.Context, candidates []*candidate) error {
 	return g.Wait()
 }
 
-// drawers returns the number of drawers in which events of the candidate may wait.
-func (cand *candidate) drawers() int {
+// countDrawers returns the number of drawers in which events of the candidate may wait.
+func (cand *peekCandidate) countDrawers() int {
 	return cand.last.Ordinal - max(cand.at.Ordinal, cand.floor, 1) + 1
 }
 
 // queryEntries returns a query for all entries of the candidates, which are of one origin.
-func (c *call) queryEntries(key string, candidates []*candidate) *client.Query {
+func (c *call) queryEntries(key string, candidates []*peekCandidate) *client.Query {
 	names := make([]string, len(candidates))
 	types := make([]azcosmos.QueryParameter, len(candidates))
 	for i, cand := range candidates {
@@ -83,12 +83,12 @@ func (c *call) queryEntries(key string, candidates []*candidate) *client.Query {
 }
 
 // takeEntries gives the candidates the smallest of their entries that q finds.
-func (c *call) takeEntries(ctx context.Context, q *client.Query, candidates []*candidate) error {
-	found, err := client.All[entry](ctx, q)
+func (c *call) takeEntries(ctx context.Context, q *client.Query, candidates []*peekCandidate) error {
+	found, err := client.All[catalogEntry](ctx, q)
 	if err != nil {
 		return err
 	}
-	smallest := make(map[string]*entry)
+	smallest := make(map[string]*catalogEntry)
 	for _, e := range found {
 		if least, ok := smallest[e.ContentType]; !ok || e.Ordinal < least.Ordinal {
 			smallest[e.ContentType] = e

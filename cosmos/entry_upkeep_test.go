@@ -59,7 +59,7 @@ func (m *entryMeter) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// A traffic is how events come to a recipient and are fetched.
+// A traffic is a pattern of Saves for a recipient and of its Peeks.
 type traffic struct {
 	name   string
 	opts   Options
@@ -142,7 +142,7 @@ func (tc *traffic) run(t *testing.T, pessimistic bool) *entryMeter {
 	}
 	node.Settle(t.Context(), actor)
 	for range 3 {
-		_, err := node.begin("sweep").sweepRecipient(t.Context(), actor)
+		_, err := node.beginCall("sweep").sweepRecipient(t.Context(), actor)
 		require.NoError(t, err)
 		now = now.Add(9 * day)
 	}

@@ -63,7 +63,7 @@ func appendEvents(data []byte, events []storedEvent, base packedBase) []byte {
 		if millisOf(e.Saved) != base.saved {
 			flags |= flagOtherTime
 		}
-		data = types.append(append(data, flags), e.DocumentType)
+		data = types.appendType(append(data, flags), e.DocumentType)
 		if flags&flagOtherObject != 0 {
 			data = append(data, objectNumber(payload.Object)...)
 			data = binary.AppendUvarint(data, uint64(payload.Offset)) //nolint:gosec // not negative
@@ -114,50 +114,50 @@ func idText(number [16]byte) string {
 // version; they belong to cabinet. data ends before its checksum.
 func decodeEvents(data []byte, from, until int, base packedBase, cabinet domain.CabinetKey, yield func(slot int, e *storedEvent) bool) error {
 	d := decoder{b: data}
-	version, _ := d.byte()
+	version, _ := d.readByte()
 	first := base.sequence
 	var types []domain.DocumentType
 	var e storedEvent
 	for slot := from; slot < until; slot++ {
 		e = storedEvent{}
 		e.Recipient, e.Origin, e.ContentType = cabinet.Recipient, cabinet.Origin, cabinet.ContentType
-		d.copy(e.ID[:])
-		d.copy(e.digest[:])
-		base.sequence += domain.Sequence(d.uvarint()) //nolint:gosec // written from an int64
+		d.readInto(e.ID[:])
+		d.readInto(e.digest[:])
+		base.sequence += domain.Sequence(d.readUvarint()) //nolint:gosec // written from an int64
 		e.Sequence = base.sequence
-		e.Weight = domain.Weight(d.uvarint()) //nolint:gosec // written from an int64
-		flags, _ := d.byte()
+		e.Weight = domain.Weight(d.readUvarint()) //nolint:gosec // written from an int64
+		flags, _ := d.readByte()
 		if version == eventsVersion {
 			flags &^= flagOtherObject | flagOtherTime
 		}
 		e.SupportsBundling = flags&flagBundling != 0
 		if flags&flagNewType != 0 {
-			t, err := domain.ParseDocumentType(string(d.text()))
+			t, err := domain.ParseDocumentType(string(d.readText()))
 			if err != nil {
 				return errPage
 			}
 			types = append(types, t)
 			e.DocumentType = t
-		} else if at := d.uvarint(); at < uint64(len(types)) {
+		} else if at := d.readUvarint(); at < uint64(len(types)) {
 			e.DocumentType = types[at]
 		} else {
 			return errPage
 		}
 		if flags&flagOtherObject != 0 {
 			var number [16]byte
-			d.copy(number[:])
-			base.object, base.offset = objectName(base.folder, number), int64(d.uvarint()) //nolint:gosec // written from an int64
+			d.readInto(number[:])
+			base.object, base.offset = objectName(base.folder, number), int64(d.readUvarint()) //nolint:gosec // written from an int64
 		}
 		if flags&flagOtherTime != 0 {
-			base.saved += millis(d.varint())
+			base.saved += millis(d.readVarint())
 		}
-		e.Saved = base.saved.time()
+		e.Saved = base.saved.toTime()
 		if flags&flagPayload != 0 {
-			length := int64(d.uvarint()) //nolint:gosec // written from a length
+			length := int64(d.readUvarint()) //nolint:gosec // written from a length
 			if length < 0 || base.offset < 0 {
 				return errPage
 			}
-			e.PayloadAt = repository.Section{Object: base.object, Offset: base.offset, Length: length, Sum: d.uint32()}
+			e.PayloadAt = repository.Section{Object: base.object, Offset: base.offset, Length: length, Sum: d.readUint32()}
 			base.offset += length
 		}
 		if d.failed || e.Weight < 1 || e.Sequence < first {

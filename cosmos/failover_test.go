@@ -47,7 +47,7 @@ func (f *failover) reads(container *azcosmos.ContainerClient, key string) partit
 	f.Helper()
 	node := f.node(f.opts, false)
 	p := partition{container, key, make(map[string][]byte)}
-	q := node.begin("test").Query(container, key, "SELECT * FROM c")
+	q := node.beginCall("test").Query(container, key, "SELECT * FROM c")
 	for !q.IsDone() {
 		items, err := q.Next(f.Context(), 1000)
 		require.NoError(f, err)
@@ -143,7 +143,7 @@ func (f *failover) partitions(what int) []partition {
 }
 
 func (f *failover) head() *head {
-	h, err := f.node(f.opts, false).begin("test").readHead(f.Context(), f.actor)
+	h, err := f.node(f.opts, false).beginCall("test").readHead(f.Context(), f.actor)
 	require.NoError(f, err)
 	return h
 }
@@ -234,7 +234,7 @@ func goingBack(t *testing.T, opts Options, what, kept, taken int) {
 
 func (f *failover) gates() map[domain.Group]*gate {
 	gates := make(map[domain.Group]*gate)
-	require.NoError(f, f.node(f.opts, false).begin("test").readGates(f.Context(), f.actor, allGroups, gates))
+	require.NoError(f, f.node(f.opts, false).beginCall("test").readGates(f.Context(), f.actor, allGroups, gates))
 	return gates
 }
 
@@ -256,7 +256,7 @@ func TestFailover_OfADrawerAloneLosesNothing(t *testing.T) {
 	}
 }
 
-// checksOut returns what a check finds that a repair does not mend.
+// checksOut returns what a check finds that a repair leaves.
 func (f *failover) checksOut() error {
 	report, err := f.check(f.actor, true)
 	if err == nil && !report.Clean() {
@@ -433,7 +433,7 @@ func TestFailover_VoidsTheDrawersThatAPeekRemembers(t *testing.T) {
 		f.saves(node, before[6:], 4)
 		_, err := other.NextUnacknowledged(t.Context(), f.actor, allGroups)
 		require.NoError(t, err)
-		require.Len(t, other.known.sealed(f.main, 1), 7)
+		require.Len(t, other.known.sealedExtents(f.main, 1), 7)
 		for _, p := range past {
 			f.goesBack(p)
 		}

@@ -39,56 +39,56 @@ func newFilter(events int) filter {
 func (f filter) add(id domain.EventID) { f.addHash(hashOf(id)) }
 
 func (f filter) addHash(hash uint64) {
-	block, h := f.place(hash)
+	block, h := f.pickBlock(hash)
 	for range filterProbes {
 		bit := h >> 55
 		block[bit/8] |= 1 << (bit % 8)
-		h = next(h)
+		h = nextHash(h)
 	}
 }
 
 func (f filter) mayHold(id domain.EventID) bool { return f.mayHoldHash(hashOf(id)) }
 
-// mayHoldHash is mayHold for whoever asks many filters about one id.
+// mayHoldHash is mayHold for a caller that asks many filters about one id.
 func (f filter) mayHoldHash(hash uint64) bool {
 	if len(f) == 0 {
 		return false
 	}
-	block, h := f.place(hash)
+	block, h := f.pickBlock(hash)
 	for range filterProbes {
 		bit := h >> 55
 		if block[bit/8]&(1<<(bit%8)) == 0 {
 			return false
 		}
-		h = next(h)
+		h = nextHash(h)
 	}
 	return true
 }
 
 func hashOf(id domain.EventID) uint64 {
-	return mix(mix(binary.LittleEndian.Uint64(id[:8])) ^ binary.LittleEndian.Uint64(id[8:]))
+	return mixBits(mixBits(binary.LittleEndian.Uint64(id[:8])) ^ binary.LittleEndian.Uint64(id[8:]))
 }
 
-// place picks the block of an id with this hash, and the first of the hashes whose
+// pickBlock picks the block of an id with this hash, and the first of the hashes whose
 // upper nine bits pick the bits in it.
-func (f filter) place(h uint64) ([]byte, uint64) {
+func (f filter) pickBlock(h uint64) ([]byte, uint64) {
 	at := h % uint64(len(f)/filterBlock) * filterBlock
-	return f[at : at+filterBlock], mix(h + 0x9E3779B97F4A7C15)
+	return f[at : at+filterBlock], mixBits(h + 0x9E3779B97F4A7C15)
 }
 
-// next is a step of a linear congruential generator, whose upper bits are good.
-func next(h uint64) uint64 { return h*0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019 }
+// nextHash is a step of a linear congruential generator, whose upper bits are good.
+func nextHash(h uint64) uint64 { return h*0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019 }
 
-// mix is the finalizer of SplitMix64: UUIDs that count up are spread as well as
+// mixBits is the finalizer of SplitMix64: UUIDs that count up are spread as well as
 // random ones.
-func mix(x uint64) uint64 {
+func mixBits(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
 	x = (x ^ x>>27) * 0x94D049BB133111EB
 	return x ^ x>>31
 }
 
-// readOlderFilter returns the filter of a sealed drawer that an older version has left, nil
-// if there is none.
+// readOlderFilter returns the filter that an older version has stored of a sealed drawer, nil
+// if it does not exist.
 func (c *call) readOlderFilter(ctx context.Context, e extent) (filter, error) {
 	var doc filterDoc
 	_, err := c.Read(ctx, c.r.db.cabinets, e.drawer, filterID, &doc)

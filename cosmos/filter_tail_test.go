@@ -17,7 +17,7 @@ import (
 func (f *failover) drawerFilter() *blockFilterDoc {
 	f.Helper()
 	node, doc := f.node(f.opts, false), new(blockFilterDoc)
-	_, err := node.begin("test").Read(f.Context(), node.db.cabinets, cabinetKey(f.main), drawerSegment(1).id(), doc)
+	_, err := node.beginCall("test").Read(f.Context(), node.db.cabinets, cabinetKey(f.main), drawerSegment(1).documentID(), doc)
 	if client.IsNotFound(err) {
 		return nil
 	}
@@ -63,7 +63,7 @@ func TestAFilterThatCoversATail_IsUsedForThePagesAndReplaced(t *testing.T) {
 		node := f.node(f.opts, true)
 		f.fillsTail(node)
 		last := f.head().Cabinets[nameOf(f.main)]
-		events, _, err := node.begin("test").readIDs(t.Context(), f.main, slotRange{Drawer: last.Drawer, Ordinal: 1, To: last.inPages()}, nil)
+		events, _, err := node.beginCall("test").readIDs(t.Context(), f.main, slotRange{Drawer: last.Drawer, Ordinal: 1, To: last.inPages()}, nil)
 		require.NoError(t, err)
 		tail, err := last.decodeTail(f.main)
 		require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestAFilterThatCoversATail_IsUsedForThePagesAndReplaced(t *testing.T) {
 		}
 		doc := f.drawerFilter()
 		doc.Count, doc.Fingerprints = len(events), newFingerprintSet(drawerSegment(1), keysOf(events)).encode()
-		_, err = node.begin("test").Put(t.Context(), node.db.cabinets, doc.PartitionKey, doc.ID, doc.ETag, doc)
+		_, err = node.beginCall("test").Put(t.Context(), node.db.cabinets, doc.PartitionKey, doc.ID, doc.ETag, doc)
 		require.NoError(t, err)
 
 		calls := f.line.Calls()

@@ -21,7 +21,7 @@ type foundBundleDoc struct {
 
 // foundBundle returns what [repository.Finder] returns of a bundle.
 func (d *foundBundleDoc) foundBundle(isFrozen bool) (repository.FoundBundle, error) {
-	b, err := d.bundle()
+	b, err := d.toBundle()
 	found := repository.FoundBundle{Bundle: b, State: repository.BundleState(d.State), Frozen: isFrozen}
 	if d.State != stateOpen {
 		found.Closed = time.Unix(d.Modified, 0).UTC()
@@ -32,7 +32,7 @@ func (d *foundBundleDoc) foundBundle(isFrozen bool) (repository.FoundBundle, err
 // FindBundle implements [repository.Finder]: a point read, or without a recipient a query by id,
 // which is in the index of every partition.
 func (r *Repository) FindBundle(ctx context.Context, id domain.BundleID, recipient domain.ActorID, limit int) (repository.BundleSearch, error) {
-	c := r.begin("find bundle")
+	c := r.beginCall("find bundle")
 	docs, search, err := c.findBundleDocs(ctx, id, recipient, limit+1)
 	slices.SortFunc(docs, func(a, b *foundBundleDoc) int { return cmp.Compare(a.Recipient, b.Recipient) })
 	for _, doc := range docs {

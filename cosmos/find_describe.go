@@ -18,8 +18,8 @@ const (
 	comparedCandidates = 20  // whose first events are read, to find what waits at the front of a group
 )
 
-// describeLocated returns what is known of an event that was found under h. With an error, it
-// returns what was known before.
+// describeLocated describes an event that was found under h. With an error, it
+// returns the description as it was before.
 func (c *call) describeLocated(ctx context.Context, e *locatedEvent, h *head) (repository.FoundEvent, error) {
 	slot := e.EventSlot
 	found := repository.FoundEvent{StoredEvent: e.StoredEvent, Slot: &slot, Save: e.save, IsReserved: e.isReserved, Before: -1}
@@ -28,14 +28,14 @@ func (c *call) describeLocated(ctx context.Context, e *locatedEvent, h *head) (r
 		return found, domain.Errorf(domain.Damaged, "the configuration does not name its origin: %w", err)
 	}
 	err = c.Retry(ctx, func() error {
-		described, err := c.describe(ctx, found, h)
+		described, err := c.describeEvent(ctx, found, h)
 		found = described
 		return err
 	})
 	return found, err
 }
 
-func (c *call) describe(ctx context.Context, found repository.FoundEvent, h *head) (repository.FoundEvent, error) {
+func (c *call) describeEvent(ctx context.Context, found repository.FoundEvent, h *head) (repository.FoundEvent, error) {
 	gates := make(map[domain.Group]*gate)
 	if err := c.readGates(ctx, found.Recipient, c.r.opts.Groups.All(), gates); err != nil {
 		return found, err
@@ -46,7 +46,7 @@ func (c *call) describe(ctx context.Context, found repository.FoundEvent, h *hea
 	}
 	g, name := gates[found.Group], nameOf(found.Cabinet())
 	last := h.Cabinets[name]
-	at := g.position(name, last)
+	at := g.positionIn(name, last)
 	found.IsAcknowledged = found.Sequence <= at.Sequence
 	var err error
 	if found.Bundles, found.HasMore, err = c.bundlesOf(ctx, &found, g); err != nil {
@@ -56,7 +56,7 @@ func (c *call) describe(ctx context.Context, found repository.FoundEvent, h *hea
 		found.Before = 0
 		return found, nil
 	}
-	if found.Before, err = c.countBefore(ctx, &found, last, h.floor(name), at); err != nil {
+	if found.Before, err = c.countBefore(ctx, &found, last, h.cabinetFloor(name), at); err != nil {
 		return found, err
 	}
 	if g.Open != "" {
@@ -64,7 +64,7 @@ func (c *call) describe(ctx context.Context, found repository.FoundEvent, h *hea
 		if err != nil {
 			return found, err
 		}
-		b, err := doc.bundle()
+		b, err := doc.toBundle()
 		found.Mailbox.Open = &b
 		return found, err
 	}
@@ -85,7 +85,7 @@ func (c *call) countBefore(ctx context.Context, found *repository.FoundEvent, la
 	if s.Ordinal-first > countedDrawers {
 		return -1, nil
 	}
-	extents, err := c.extents(ctx, found.Cabinet(), last, first, s.Ordinal-first)
+	extents, err := c.readExtents(ctx, found.Cabinet(), last, first, s.Ordinal-first)
 	if err != nil {
 		return 0, err
 	}
@@ -110,7 +110,7 @@ func (c *call) bundlesOf(ctx context.Context, e *repository.FoundEvent, g *gate)
 			docs = append(docs, doc)
 		}
 	}
-	search := c.renew()
+	search := c.renewCall()
 	q := search.Query(c.r.db.bundles, key,
 		"SELECT * FROM c WHERE c.kind = @kind AND c.cabinet = @cabinet AND c.first <= @number AND c.last >= @number",
 		azcosmos.QueryParameter{Name: "@kind", Value: bundleKind}, azcosmos.QueryParameter{Name: "@cabinet", Value: nameOf(e.Cabinet())},
@@ -157,15 +157,15 @@ func (c *call) bundlesOf(ctx context.Context, e *repository.FoundEvent, g *gate)
 	return found, hasMore, nil
 }
 
-// describeFront sets what waits at the front of the group of an event, if that is not its cabinet,
-// and whether the first event of its cabinet is lost. It reads what a Peek reads, and corrects
+// describeFront sets the first waiting event of the group, if it is in another cabinet than the event,
+// and whether the first event of its own cabinet is lost. It reads as a Peek does, and corrects
 // nothing.
 func (c *call) describeFront(ctx context.Context, found *repository.FoundEvent, gates map[domain.Group]*gate, h *head) error {
-	candidates, _, err := c.candidates(found.Recipient, map[domain.Group]*gate{found.Group: gates[found.Group]}, h)
+	candidates, _, err := c.findCandidates(found.Recipient, map[domain.Group]*gate{found.Group: gates[found.Group]}, h)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(candidates, func(cand *candidate) bool { return cand.cabinet == found.Cabinet() })
+	i := slices.IndexFunc(candidates, func(cand *peekCandidate) bool { return cand.cabinet == found.Cabinet() })
 	if i < 0 {
 		return client.ErrStale // the event waits
 	}
@@ -174,7 +174,7 @@ func (c *call) describeFront(ctx context.Context, found *repository.FoundEvent, 
 		return err
 	}
 	if !own.isInTail() {
-		if err := own.unlessLost(own.look(ctx, c)); err != nil {
+		if err := own.unlessLost(own.readFirst(ctx, c)); err != nil {
 			return err
 		}
 	}
@@ -183,7 +183,7 @@ func (c *call) describeFront(ctx context.Context, found *repository.FoundEvent, 
 		return nil
 	}
 	others := slices.Delete(candidates, i, i+1)
-	var unknown []*candidate
+	var unknown []*peekCandidate
 	for _, cand := range others {
 		if err := cand.lookInHead(); err != nil {
 			return err
@@ -204,7 +204,7 @@ func (c *call) describeFront(ctx context.Context, found *repository.FoundEvent, 
 			cand.first = cand.entry.NextSequence
 		case looks < comparedCandidates:
 			looks++
-			if err := cand.unlessLost(cand.look(ctx, c)); err != nil {
+			if err := cand.unlessLost(cand.readFirst(ctx, c)); err != nil {
 				return err
 			}
 		}

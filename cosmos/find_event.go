@@ -39,7 +39,7 @@ func (r *Repository) FindEvent(ctx context.Context, q repository.EventQuery) (re
 		search, err := r.findEverywhere(ctx, &q)
 		return search, client.Classify("find event "+q.ID.String(), err)
 	}
-	c := r.begin(findCall)
+	c := r.beginCall(findCall)
 	c.withoutHints = true
 	m := c.findInMailbox(ctx, &q, q.Recipient, nil)
 	if m.err != nil && !isOfMailbox(m.err) {
@@ -89,7 +89,7 @@ func (r *Repository) findEverywhere(ctx context.Context, q *repository.EventQuer
 		return q.Limit > 0 && len(search.Found)+len(search.Saves)+len(search.Bundles) >= q.Limit || q.Units > 0 && spent >= q.Units ||
 			q.Time > 0 && r.opts.Clock().Sub(began) >= q.Time
 	}
-	list := r.begin(findCall)
+	list := r.beginCall(findCall)
 	list.SetBackground()
 	heads := list.QueryAllPartitions(r.db.catalog, headID, "SELECT * FROM c WHERE c.id = @id", azcosmos.QueryParameter{Name: "@id", Value: headID})
 	if at.Continuation != "" {
@@ -131,7 +131,7 @@ func (r *Repository) findEverywhere(ctx context.Context, q *repository.EventQuer
 			search.Next = at.String()
 			break
 		}
-		list = list.renew()
+		list = list.renewCall()
 		heads.UseCall(list.Call)
 	}
 	return search, nil
@@ -161,7 +161,7 @@ func nextHeads(ctx context.Context, q *client.Query) (heads []*head, unread []re
 	return heads, unread, nil
 }
 
-// behindRecipient returns what of a result page is behind a recipient in it. Unread heads were
+// behindRecipient returns the part of a result page after a recipient in it. Unread heads were
 // reported with those before.
 func behindRecipient(page []*head, unread []repository.UnreadMailbox, behind string) ([]*head, []repository.UnreadMailbox) {
 	if behind == "" {
@@ -176,7 +176,7 @@ func (r *Repository) findInSome(ctx context.Context, q *repository.EventQuery, h
 	found, calls := make([]mailboxSearch, len(heads)), make([]*call, len(heads))
 	var looking sync.WaitGroup
 	for i, h := range heads {
-		c := r.begin(findCall)
+		c := r.beginCall(findCall)
 		c.SetBackground()
 		c.withoutHints = true
 		calls[i] = c
@@ -235,7 +235,7 @@ func (c *call) findInMailbox(ctx context.Context, q *repository.EventQuery, reci
 		if q.Trace != (domain.TraceID{}) {
 			return c.findTrace(ctx, q, of, &m)
 		}
-		located, m.unread, err = c.locate(ctx, q, recipient, of)
+		located, m.unread, err = c.locateEvent(ctx, q, recipient, of)
 		return err
 	})
 	for i := range located {

@@ -113,7 +113,7 @@ func TestFindEvent_ListsDamageAndFindsTheRest(t *testing.T) {
 		require.NoError(t, err)
 		actors = append(actors, actor)
 	}
-	c := node.begin("test")
+	c := node.beginCall("test")
 	spoil := func(actor domain.ActorID, what string) {
 		t.Helper()
 		h, err := c.readHead(t.Context(), actor)

@@ -21,8 +21,8 @@ type locatedEvent struct {
 	save       domain.TraceContext // the span that has saved it; zero: none is stored
 }
 
-// locate returns the events with an id in a mailbox, and what of it could not be read.
-func (c *call) locate(ctx context.Context, q *repository.EventQuery, recipient domain.ActorID, h *head) (located []locatedEvent, unread []string, err error) {
+// locateEvent returns the events with an id in a mailbox, and what of it could not be read.
+func (c *call) locateEvent(ctx context.Context, q *repository.EventQuery, recipient domain.ActorID, h *head) (located []locatedEvent, unread []string, err error) {
 	searched := h.clone()
 	maps.DeleteFunc(searched.Cabinets, func(name cabinetName, _ received) bool { return !isOfOrigin(recipient, name, q.Origin) })
 	x := newIndex(recipient, findIndexBytes)
@@ -30,7 +30,7 @@ func (c *call) locate(ctx context.Context, q *repository.EventQuery, recipient d
 		return nil, nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.cabinets)) {
-		some, lost, err := x.cabinets[name].locate(ctx, c, q.ID)
+		some, lost, err := x.cabinets[name].locateEvent(ctx, c, q.ID)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -60,11 +60,11 @@ func isOfOrigin(recipient domain.ActorID, name cabinetName, origin domain.Origin
 	return origin.IsZero() || err != nil || cabinet.Origin == origin
 }
 
-// locate returns the events with an id in a cabinet, and what of it is lost. The index was
+// locateEvent returns the events with an id in a cabinet, and what of it is lost. The index was
 // refreshed for the id.
-func (cab *cabinetIndex) locate(ctx context.Context, c *call, id domain.EventID) (located []locatedEvent, lost []string, err error) {
+func (cab *cabinetIndex) locateEvent(ctx context.Context, c *call, id domain.EventID) (located []locatedEvent, lost []string, err error) {
 	hash := hashOf(id)
-	suspects, err := cab.suspects(ctx, c, []uint64{hash})
+	suspects, err := cab.findSuspects(ctx, c, []uint64{hash})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +115,7 @@ func (cab *cabinetIndex) hasLost() bool {
 
 // locateInDrawer reads the pages of a drawer up to an event, nil if it is not there.
 func (cab *cabinetIndex) locateInDrawer(ctx context.Context, c *call, id domain.EventID, ordinal, from int) (*locatedEvent, error) {
-	extents, err := c.extents(ctx, cab.cabinet, cab.last, ordinal, 1)
+	extents, err := c.readExtents(ctx, cab.cabinet, cab.last, ordinal, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -129,9 +129,9 @@ func (cab *cabinetIndex) locateInDrawer(ctx context.Context, c *call, id domain.
 	read := c.readDrawer(cab.cabinet, slotRange{Drawer: e.drawer, Ordinal: ordinal, From: from, To: e.limit}, nil)
 	var saves pageSaves
 	read.saves = &saves
-	for !read.done() {
+	for !read.isDone() {
 		first := read.at
-		events, err := read.next(ctx)
+		events, err := read.readNext(ctx)
 		if err != nil {
 			if _, err := read.skipLost(ctx, err); err != nil {
 				return nil, err
@@ -152,12 +152,12 @@ func (cab *cabinetIndex) locateInDrawer(ctx context.Context, c *call, id domain.
 
 // locateReserved returns the events with an id in the pages of an intent. They are visible once it
 // is committed.
-func (c *call) locateReserved(ctx context.Context, recipient domain.ActorID, id domain.EventID, intent string, part *part) (located []locatedEvent, err error) {
+func (c *call) locateReserved(ctx context.Context, recipient domain.ActorID, id domain.EventID, intent string, part *drawerPart) (located []locatedEvent, err error) {
 	cabinet, err := cabinetOf(recipient, part.Cabinet)
 	if err != nil {
 		return nil, err
 	}
-	pages, err := client.All[page](ctx, c.Query(c.r.db.cabinets, part.Drawer, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
+	pages, err := client.All[drawerPage](ctx, c.Query(c.r.db.cabinets, part.Drawer, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: part.Slot}))
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (c *call) locateReserved(ctx context.Context, recipient domain.ActorID, id 
 		if p.Intent != intent {
 			continue
 		}
-		err := p.decode(cabinet, func(slot int, e *storedEvent) bool {
+		err := p.decodeEvents(cabinet, func(slot int, e *storedEvent) bool {
 			if e.ID == id {
 				located = append(located, locatedEvent{
 					storedEvent: *e, EventSlot: repository.EventSlot{Drawer: part.Drawer, Ordinal: part.Ordinal, Slot: slot}, isReserved: true,

@@ -83,7 +83,7 @@ func TestADigestOfAnotherSizeIsDamaged(t *testing.T) {
 	peeked, err := hub.New(node, node, s.content, hub.Options{}).Peek(context.Background(), hub.PeekRequest{Actor: s.actor})
 	require.NoError(t, err)
 
-	c := node.begin("test")
+	c := node.beginCall("test")
 	var doc bundleDoc
 	etag, err := c.Read(context.Background(), node.db.bundles, s.actor.String(), peeked.ID.String(), &doc)
 	require.NoError(t, err)

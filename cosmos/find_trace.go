@@ -43,7 +43,7 @@ func (c *call) findTrace(ctx context.Context, q *repository.EventQuery, h *head,
 		return err
 	}
 	for _, doc := range docs {
-		if doc.Peeked.span().TraceID != q.Trace || !isOfOrigin(m.recipient, doc.Cabinet, q.Origin) {
+		if doc.Peeked.decodeSpan().TraceID != q.Trace || !isOfOrigin(m.recipient, doc.Cabinet, q.Origin) {
 			continue
 		}
 		found, err := doc.foundBundle(false)
@@ -91,8 +91,8 @@ func (c *call) findTraceInCabinet(ctx context.Context, trace domain.TraceID, nam
 		return domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cabinet), err)
 	}
 	before := 0
-	if !last.isPageless() || max(h.floor(name), 1) < last.Ordinal {
-		extents, err := c.extents(ctx, cabinet, last, max(h.floor(name), 1), 0)
+	if !last.isPageless() || max(h.cabinetFloor(name), 1) < last.Ordinal {
+		extents, err := c.readExtents(ctx, cabinet, last, max(h.cabinetFloor(name), 1), 0)
 		if err != nil {
 			return err
 		}
@@ -129,14 +129,14 @@ func (c *call) findTraceInDrawer(ctx context.Context, trace domain.TraceID, cabi
 		return nil
 	}
 	q := c.Query(c.r.db.cabinets, drawer, "SELECT * FROM c WHERE c.until > @from AND IS_DEFINED(c.saves) ORDER BY c.until", azcosmos.QueryParameter{Name: "@from", Value: 0})
-	done := 0 // slots that were looked at
+	done := 0 // slots that were read
 	for !q.IsDone() {
 		items, err := q.Next(ctx, pagesOfIndex)
 		if err != nil {
 			return err
 		}
 		for _, item := range items {
-			p := &page{}
+			p := &drawerPage{}
 			if err := q.Decode(item, p); err != nil {
 				m.unread = append(m.unread, err.Error())
 				continue
@@ -145,7 +145,7 @@ func (c *call) findTraceInDrawer(ctx context.Context, trace domain.TraceID, cabi
 			if !slices.ContainsFunc(runs, func(r saveRun) bool { return r.span.TraceID == trace }) {
 				continue
 			}
-			err := p.decode(cabinet, func(slot int, e *storedEvent) bool {
+			err := p.decodeEvents(cabinet, func(slot int, e *storedEvent) bool {
 				if span := spanAt(runs, slot); slot >= done && slot < limit && span.TraceID == trace {
 					add(slot, span, &e.StoredEvent)
 				}

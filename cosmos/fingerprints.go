@@ -41,7 +41,7 @@ type fingerprintSet struct {
 // newFingerprintSet returns the set of keys, which it sorts. All of them lie in segment s.
 func newFingerprintSet(s blockSegment, keys []fingerprintKey) *fingerprintSet {
 	slices.Sort(keys)
-	f := &fingerprintSet{blockSegment: s, starts: make([]uint32, s.buckets()+1), words: make([]uint32, len(keys))}
+	f := &fingerprintSet{blockSegment: s, starts: make([]uint32, s.bucketsPerSegment()+1), words: make([]uint32, len(keys))}
 	for i, key := range keys {
 		f.starts[s.bucketOf(key)+1]++
 		f.words[i] = uint32(key) //nolint:gosec // the lower 32 bits
@@ -61,8 +61,8 @@ func (f *fingerprintSet) size() int { return 160 + 4*(len(f.starts)+len(f.words)
 // keys returns all keys, in order.
 func (f *fingerprintSet) keys() []fingerprintKey {
 	keys := make([]fingerprintKey, 0, len(f.words))
-	for bucket := range f.buckets() {
-		upper := fingerprintKey(f.segment*f.buckets()+bucket) << 32 //nolint:gosec // not negative
+	for bucket := range f.bucketsPerSegment() {
+		upper := fingerprintKey(f.segment*f.bucketsPerSegment()+bucket) << 32 //nolint:gosec // not negative
 		for _, word := range f.words[f.starts[bucket]:f.starts[bucket+1]] {
 			keys = append(keys, upper|fingerprintKey(word))
 		}
@@ -70,13 +70,13 @@ func (f *fingerprintSet) keys() []fingerprintKey {
 	return keys
 }
 
-// ordinals appends the ordinals of the drawers that may hold the event with a hash to to.
-func (f *fingerprintSet) ordinals(hash uint64, to []int) []int {
+// appendOrdinals appends the ordinals of the drawers that may hold the event with a hash to to.
+func (f *fingerprintSet) appendOrdinals(hash uint64, to []int) []int {
 	low := f.keyOf(hash, 0)
 	bucket, drawers := f.bucketOf(low), uint32(1)<<(fanOutBits*f.level)
 	for _, word := range f.words[f.starts[bucket]:f.starts[bucket+1]] {
 		if word >= uint32(low) && word-uint32(low) < drawers { //nolint:gosec // the lower 32 bits
-			to = append(to, f.first()+int(word-uint32(low))) //nolint:gosec // the lower 32 bits
+			to = append(to, f.firstOrdinal()+int(word-uint32(low))) //nolint:gosec // the lower 32 bits
 		}
 	}
 	return to
@@ -106,8 +106,8 @@ func mergeSets(b block, children *[fanOut]*fingerprintSet) []*fingerprintSet {
 		}
 	}
 	below := fanOutBits * (b.level - 1) // bits of a child's drawers
-	first := segment * b.segments() / b.child(0).segments()
-	keys := make([][]fingerprintKey, b.segments()/b.child(0).segments())
+	first := segment * b.segmentCount() / b.child(0).segmentCount()
+	keys := make([][]fingerprintKey, b.segmentCount()/b.child(0).segmentCount())
 	for i := range keys {
 		keys[i] = make([]fingerprintKey, 0, count/len(keys)+count/(2*len(keys)))
 	}
@@ -139,35 +139,35 @@ var errFingerprints = errors.New("the fingerprints of a block of drawers cannot 
 func (f *fingerprintSet) encode() []byte {
 	data := make([]byte, 0, 5+2*len(f.starts)+4*len(f.words))
 	data = append(data, fingerprintsVersion)
-	for i := range f.buckets() {
+	for i := range f.bucketsPerSegment() {
 		data = binary.AppendUvarint(data, uint64(f.starts[i+1]-f.starts[i]))
 	}
 	for _, word := range f.words {
 		data = binary.LittleEndian.AppendUint32(data, word)
 	}
-	return binary.LittleEndian.AppendUint32(data, f.sum(data))
+	return binary.LittleEndian.AppendUint32(data, f.computeChecksum(data))
 }
 
-func (s blockSegment) sum(data []byte) uint32 {
-	return crc32.Update(crc32.Checksum(data, castagnoli), castagnoli, []byte(s.id()))
+func (s blockSegment) computeChecksum(data []byte) uint32 {
+	return crc32.Update(crc32.Checksum(data, castagnoli), castagnoli, []byte(s.documentID()))
 }
 
 // decodeFingerprints returns the set of segment s that encode has encoded.
 func decodeFingerprints(s blockSegment, data []byte) (*fingerprintSet, error) {
 	end := len(data) - 4
-	if end < 1 || data[0] != fingerprintsVersion || s.sum(data[:end]) != binary.LittleEndian.Uint32(data[end:]) {
+	if end < 1 || data[0] != fingerprintsVersion || s.computeChecksum(data[:end]) != binary.LittleEndian.Uint32(data[end:]) {
 		return nil, errFingerprints
 	}
 	d := decoder{b: data[1:end]}
-	f := &fingerprintSet{blockSegment: s, starts: make([]uint32, s.buckets()+1)}
-	for i := range s.buckets() {
-		n := d.uvarint()
+	f := &fingerprintSet{blockSegment: s, starts: make([]uint32, s.bucketsPerSegment()+1)}
+	for i := range s.bucketsPerSegment() {
+		n := d.readUvarint()
 		if n > uint64(len(d.b)) { // each takes 4 bytes behind the counts
 			return nil, errFingerprints
 		}
 		f.starts[i+1] = f.starts[i] + uint32(n) //nolint:gosec // few
 	}
-	if d.failed || len(d.b) != 4*int(f.starts[s.buckets()]) {
+	if d.failed || len(d.b) != 4*int(f.starts[s.bucketsPerSegment()]) {
 		return nil, errFingerprints
 	}
 	f.words = make([]uint32, len(d.b)/4)

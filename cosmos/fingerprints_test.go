@@ -27,14 +27,14 @@ func mergedTree(b block, drawers [][]uint64) []*fingerprintSet {
 		if b.number >= len(drawers) || drawers[b.number] == nil {
 			return nil
 		}
-		return []*fingerprintSet{filterOf(b.first(), drawers[b.number])}
+		return []*fingerprintSet{filterOf(b.firstOrdinal(), drawers[b.number])}
 	}
 	var children [fanOut][]*fingerprintSet
 	for i := range fanOut {
 		children[i] = mergedTree(b.child(i), drawers)
 	}
 	var all []*fingerprintSet
-	for segment := range b.child(0).segments() {
+	for segment := range b.child(0).segmentCount() {
 		var sets [fanOut]*fingerprintSet
 		none := true
 		for i := range fanOut {
@@ -55,8 +55,8 @@ func TestMergedFilters_HoldEveryEventOfEveryDrawer(t *testing.T) {
 		level := rapid.IntRange(0, 3).Draw(t, "level")
 		b := block{level, rapid.IntRange(0, 3).Draw(t, "number")}
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		drawers := make([][]uint64, b.end()-1)
-		for i := b.first() - 1; i < len(drawers); i++ {
+		drawers := make([][]uint64, b.endOrdinal()-1)
+		for i := b.firstOrdinal() - 1; i < len(drawers); i++ {
 			switch rng.IntN(5) {
 			case 0: // gone
 			case 1:
@@ -68,15 +68,15 @@ func TestMergedFilters_HoldEveryEventOfEveryDrawer(t *testing.T) {
 			}
 		}
 		sets := mergedTree(b, drawers)
-		for i := b.first() - 1; i < len(drawers); i++ {
+		for i := b.firstOrdinal() - 1; i < len(drawers); i++ {
 			for _, hash := range drawers[i] {
 				at := b.segmentOf(hash)
 				set := sets[at.segment]
 				require.Equal(t, at, set.blockSegment)
-				require.Contains(t, set.ordinals(hash, nil), i+1)
+				require.Contains(t, set.appendOrdinals(hash, nil), i+1)
 				decoded, err := decodeFingerprints(at, set.encode())
 				require.NoError(t, err)
-				require.Contains(t, decoded.ordinals(hash, nil), i+1)
+				require.Contains(t, decoded.appendOrdinals(hash, nil), i+1)
 			}
 		}
 	})
@@ -89,11 +89,11 @@ func TestBlocksBetween_CoverEachDrawerOnce(t *testing.T) {
 		next, ofLevel := 0, make(map[int]int)
 		for _, b := range blocksBetween(floor, last) {
 			if next == 0 {
-				require.LessOrEqual(t, b.first(), floor)
-				next = b.first()
+				require.LessOrEqual(t, b.firstOrdinal(), floor)
+				next = b.firstOrdinal()
 			}
-			require.Equal(t, next, b.first())
-			next = b.end()
+			require.Equal(t, next, b.firstOrdinal())
+			next = b.endOrdinal()
 			require.Greater(t, next, floor)
 			ofLevel[b.level]++
 			require.Less(t, ofLevel[b.level], fanOut)
@@ -110,7 +110,7 @@ func TestAFilterTakesFourBytesAnIDAtEachLevel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for level := range 4 {
 		b := block{level: level}
-		drawers := make([][]uint64, b.end()-1)
+		drawers := make([][]uint64, b.endOrdinal()-1)
 		for i := range drawers {
 			for range perDrawer {
 				drawers[i] = append(drawers[i], rng.Uint64())
@@ -125,7 +125,7 @@ func TestAFilterTakesFourBytesAnIDAtEachLevel(t *testing.T) {
 		assert.InDelta(t, 4.1, float64(bytes)/float64(ids), 0.05)
 		for range 1_000_000 {
 			hash := rng.Uint64()
-			if len(sets[b.segmentOf(hash).segment].ordinals(hash, nil)) > 0 {
+			if len(sets[b.segmentOf(hash).segment].appendOrdinals(hash, nil)) > 0 {
 				wrong++
 			}
 		}

@@ -29,9 +29,9 @@ import (
 // It would take a goroutine for each recipient that saves, beside that of the Saves, and pages
 // of three quarters the size or heads that are larger.
 
-// flush writes the page and the count for the tail of a cabinet of h, and returns h as it is
+// flushTail writes the page and the count for the tail of a cabinet of h, and returns h as it is
 // to be written. It fails with client.ErrStale if h is older than the page.
-func (c *call) flush(ctx context.Context, recipient domain.ActorID, h *head, name cabinetName) (*head, error) {
+func (c *call) flushTail(ctx context.Context, recipient domain.ActorID, h *head, name cabinetName) (*head, error) {
 	cabinet, err := cabinetOf(recipient, name)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (c *call) flush(ctx context.Context, recipient domain.ActorID, h *head, nam
 	if err := c.countFlushed(ctx, cabinet, last.Ordinal, t, until, id); err != nil {
 		return nil, err
 	}
-	return h.flushed(name, t, until), nil
+	return h.withFlushed(name, t, until), nil
 }
 
 // flushAll flushes every tail of a recipient, before a node that does not know tails is to
@@ -61,7 +61,7 @@ func (c *call) flushAll(ctx context.Context, recipient domain.ActorID) error {
 	}
 	next := h
 	for next.hasTail() {
-		if next, err = c.flush(ctx, recipient, next, next.longestTail()); err != nil {
+		if next, err = c.flushTail(ctx, recipient, next, next.longestTail()); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func (c *call) flushAll(ctx context.Context, recipient domain.ActorID) error {
 // createFlushedPage creates the page of a tail, and returns the slot behind it. If the page
 // exists, it is of another flush, and keeps its length.
 func (c *call) createFlushedPage(ctx context.Context, cabinet domain.CabinetKey, t *tail, id string) (until int, err error) {
-	p := t.page(id)
+	p := t.flushedPage(id)
 	// A crash after this write leaves a page that equals a prefix of the tail. No reader uses
 	// it before the head says that it is there. The next flush adopts it.
 	_, err = c.Put(ctx, c.r.db.cabinets, t.drawer, p.ID, "", p)
@@ -86,7 +86,7 @@ func (c *call) createFlushedPage(ctx context.Context, cabinet domain.CabinetKey,
 	if !client.IsRefused(err) {
 		return 0, err
 	}
-	var made page
+	var made drawerPage
 	if _, err = c.Read(ctx, c.r.db.cabinets, t.drawer, p.ID, &made); err != nil {
 		if client.IsNotFound(err) {
 			err = client.ErrNotYetVisible
@@ -97,8 +97,8 @@ func (c *call) createFlushedPage(ctx context.Context, cabinet domain.CabinetKey,
 		return 0, client.ErrStale // the tail is an old one
 	}
 	same := true
-	err = made.decode(cabinet, func(slot int, e *storedEvent) bool {
-		of := &t.slots(slot, slot+1)[0]
+	err = made.decodeEvents(cabinet, func(slot int, e *storedEvent) bool {
+		of := &t.slotEvents(slot, slot+1)[0]
 		same = e.ID == of.ID && e.Sequence == of.Sequence && e.digest == of.digest
 		return same
 	})
@@ -111,16 +111,16 @@ func (c *call) createFlushedPage(ctx context.Context, cabinet domain.CabinetKey,
 	return made.Until, nil
 }
 
-// page returns the page that t is flushed to.
-func (t *tail) page(id string) *page {
+// flushedPage returns the page that t is flushed to.
+func (t *tail) flushedPage(id string) *drawerPage {
 	first := &t.events[0]
-	p := &page{
+	p := &drawerPage{
 		ID: pageID(t.paged), PartitionKey: t.drawer, Intent: id, Slot: t.paged, Until: t.paged + len(t.events),
 		FirstSequence: first.Sequence, Saved: millisOf(first.Saved), Saves: encodeSaves(t.saves, t.paged),
 	}
-	data := appendEvents(make([]byte, 0, 64*len(t.events)+64), t.events, p.base())
+	data := appendEvents(make([]byte, 0, 64*len(t.events)+64), t.events, p.firstEventBase())
 	p.Events = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
-	p.Sum = p.sum()
+	p.Sum = p.computeChecksum()
 	return p
 }
 
@@ -128,17 +128,17 @@ func (t *tail) page(id string) *page {
 // document is created with the first page.
 func (c *call) countFlushed(ctx context.Context, cabinet domain.CabinetKey, ordinal int, t *tail, until int, id string) error {
 	key := cabinetKey(cabinet)
-	weight := weightOf(t.slots(t.paged, until))
+	weight := weightOf(t.slotEvents(t.paged, until))
 	var err error
-	// A crash after either write leaves a count that is higher than what the head says to be
-	// in pages. Readers use the head; the next flush finds the count as it is to be.
+	// A crash after either write leaves a count that is higher than the number of events which the head states to be
+	// in pages. Readers use the head; the next flush finds the count that it would write.
 	if t.paged == 0 {
 		_, err = c.Put(ctx, c.r.db.cabinets, key, t.drawer, "", &drawer{
 			ID: t.drawer, PartitionKey: key, Ordinal: ordinal, FirstSequence: t.events[0].Sequence,
 			Count: until, Weight: weight, WriteID: id,
 		})
 	} else {
-		err = c.Patch(ctx, c.r.db.cabinets, key, t.drawer, countUp(&part{Slot: t.paged, Count: until - t.paged}, weight, id), &drawer{})
+		err = c.Patch(ctx, c.r.db.cabinets, key, t.drawer, countUp(&drawerPart{Slot: t.paged, Count: until - t.paged}, weight, id), &drawer{})
 	}
 	if !client.IsRefused(err) && client.StatusOf(err) != http.StatusNotFound {
 		return err
@@ -151,7 +151,7 @@ func (c *call) countFlushed(ctx context.Context, cabinet domain.CabinetKey, ordi
 	case err == nil && d.Count < t.paged && !d.Sealed:
 		// Every head that was ever stored has fewer slots in pages than the drawer counts, so the
 		// store has lost a count, unless this read is stale: then the patch is refused.
-		err = c.Patch(ctx, c.r.db.cabinets, key, t.drawer, countUp(&part{Slot: d.Count, Count: until - d.Count}, weight, id), &drawer{})
+		err = c.Patch(ctx, c.r.db.cabinets, key, t.drawer, countUp(&drawerPart{Slot: d.Count, Count: until - d.Count}, weight, id), &drawer{})
 		if client.IsRefused(err) {
 			err = client.ErrStale
 		}

@@ -34,7 +34,7 @@ type storedItem = map[string]any
 func (v *versions) items() map[string]storedItem {
 	found := make(map[string]storedItem)
 	for _, c := range Containers() {
-		q := v.node.begin("test").QueryAllPartitions(v.container(c.Name), "", "SELECT * FROM c")
+		q := v.node.beginCall("test").QueryAllPartitions(v.container(c.Name), "", "SELECT * FROM c")
 		for !q.IsDone() {
 			items, err := q.Next(context.Background(), 1000)
 			require.NoError(v, err)
@@ -116,7 +116,7 @@ func (v *versions) upgrade() {
 	}
 }
 
-// identity tells the objects of an array apart.
+// identity distinguishes the objects of an array.
 func identity(value any) string {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -424,14 +424,14 @@ func TestADocumentOfANewerFormat_IsNeverWritten(t *testing.T) {
 	require.Equal(t, before, v.etags())
 
 	// Each kind by itself, for the calls that write without a read.
-	c := v.node.begin("test")
+	c := v.node.beginCall("test")
 	for name, doc := range documents {
 		id, key := doc["id"].(string), strings.Fields(name)[1]
 		switch {
 		case doc["ordinal"] != nil && doc["contentType"] != nil:
-			err = c.writeEntries(t.Context(), key, []entry{{ID: id, PartitionKey: key, NextSequence: 1}})
+			err = c.writeEntries(t.Context(), key, []catalogEntry{{ID: id, PartitionKey: key, NextSequence: 1}})
 		case doc["sealed"] != nil:
-			_, err = c.seal(t.Context(), key, id)
+			_, err = c.sealDrawer(t.Context(), key, id)
 		default:
 			continue
 		}
@@ -478,7 +478,7 @@ func TestDocumentsOfFormat1_TakeNoMoreBytes(t *testing.T) {
 		{
 			&head{
 				ID: headID, PartitionKey: "a", WriteID: headWriteID{ID: "o"}, Reserved: 2, Watermark: 1, etag: "e",
-				Intent:   &intent{ID: "i", Owner: "me", First: 2, Last: 2, Parts: []part{{Cabinet: "c", Drawer: "d", Ordinal: 1, Slot: 1, Count: 1, First: 2, Last: 2}}},
+				Intent:   &intent{ID: "i", Owner: "me", First: 2, Last: 2, Parts: []drawerPart{{Cabinet: "c", Drawer: "d", Ordinal: 1, Slot: 1, Count: 1, First: 2, Last: 2}}},
 				Cabinets: map[cabinetName]received{"b": {Fill: 1, Marks: []mark{{1, 2}}}, "a": {}},
 			},
 			`{"id":"head","partitionKey":"a","operation":"o","reserved":2,"watermark":1,"intent":{"id":"i","owner":"me","first":2,"last":2,"parts":[` +
@@ -496,7 +496,7 @@ func TestDocumentsOfFormat1_TakeNoMoreBytes(t *testing.T) {
 				`"ranges":[{"drawer":"d","ordinal":0,"from":0,"to":1}],"start":{"ordinal":0,"slot":0,"sequence":0,"total":0},` +
 				`"trouble":{"failures":0,"reason":"","text":"\u003c","call":""}}`,
 		},
-		{&page{ID: "p", Events: packed{1, 2}}, `{"id":"p","partitionKey":"","intent":"","slot":0,"until":0,"firstSequence":0,"events":"AQI="}`},
+		{&drawerPage{ID: "p", Events: packed{1, 2}}, `{"id":"p","partitionKey":"","intent":"","slot":0,"until":0,"firstSequence":0,"events":"AQI="}`},
 		{&filterDoc{ID: "f", Filter: []byte{1}}, `{"id":"f","partitionKey":"","count":0,"filter":"AQ=="}`},
 		{
 			&blockFilterDoc{ID: "f", Until: 2, Drawer: "d", Count: 3, Sealed: true, Fingerprints: packed{1, 2}},
@@ -511,7 +511,7 @@ func TestMembersThatDifferInCase_AreKept(t *testing.T) {
 	var g gate
 	v := newVersions(t)
 	text := `{"id":"gate.x","recipient":"a","kind":"gate","operation":"","generation":1,"at":{},"Generation":7,"_ts":1,"_etag":"e"}`
-	require.NoError(t, v.node.begin("test").Decode([]byte(text), "a", &g))
+	require.NoError(t, v.node.beginCall("test").Decode([]byte(text), "a", &g))
 	require.EqualValues(t, 1, g.Generation)
 	require.JSONEq(t, strings.Replace(text, `,"_ts":1,"_etag":"e"`, "", 1), string(client.Encode(g.clone())))
 }

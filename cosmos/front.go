@@ -33,7 +33,7 @@ func (c received) frontBehind(at position) domain.Sequence {
 // frontsOf returns the parts of a plan whose first events become fronts: those that fill a
 // drawer in which no event waits. It returns nil if the choice reads no entries, or if the head
 // would become too large.
-func (w *writer) frontsOf(wasEmpty []bool) []bool {
+func (w *recipientWriter) frontsOf(wasEmpty []bool) []bool {
 	if !w.r.usesEntries() || len(w.head.Cabinets) > maxFronts {
 		return nil
 	}
@@ -56,4 +56,4 @@ func (c *call) dropFront(ctx context.Context, recipient domain.ActorID, name cab
 }
 
 // isFront reports whether the first event of a part becomes a front.
-func (p *plan) isFront(part int) bool { return p.fronts != nil && p.fronts[part] }
+func (p *savePlan) isFront(part int) bool { return p.fronts != nil && p.fronts[part] }

@@ -89,7 +89,7 @@ func TestFronts_AreNotedWithFewCabinets(t *testing.T) {
 			require.NoError(t, err)
 			node.Settle(t.Context(), s.actor)
 		}
-		h, err := node.begin("test").readHead(t.Context(), s.actor)
+		h, err := node.beginCall("test").readHead(t.Context(), s.actor)
 		require.NoError(t, err)
 		require.Len(t, h.Cabinets, kinds)
 		for _, last := range h.Cabinets {
@@ -110,7 +110,7 @@ func TestAFrontThatIsWrong_IsFoundAndRepaired(t *testing.T) {
 	}
 	s.save(node, 0, ofKind(s.actor, "a", 3))
 	require.NoError(t, s.audit(s.actor))
-	c := node.begin("test")
+	c := node.beginCall("test")
 	h, err := c.readHead(t.Context(), s.actor)
 	require.NoError(t, err)
 	for name, last := range h.Cabinets {

@@ -149,7 +149,7 @@ func (g *gate) setFrozen(frozen bool, writeID string) *gate {
 // is for counting what remains then, and is never written.
 func (g *gate) assumeAcknowledged(name cabinetName, last received, n int, nextSaved millis) *gate {
 	c := g.clone()
-	at := c.position(name, last)
+	at := c.positionIn(name, last)
 	at.Total, at.NextSaved = at.Total+int64(n), nextSaved
 	c.At[name] = at
 	return c

@@ -28,7 +28,7 @@ func (c *call) reportInFront(ctx context.Context, recipient domain.ActorID, gate
 		return err
 	}
 	if found := later.inFrontOf(gates); len(found) > 0 {
-		c.r.known.forget(recipient)
+		c.r.known.forgetRecipient(recipient)
 		c.r.inFront.add(recipient, slices.Sorted(maps.Keys(found)))
 	}
 	return nil

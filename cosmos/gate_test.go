@@ -127,7 +127,7 @@ func TestBundleClosing_ExpiresAfterTheRetention(t *testing.T) {
 	_, d := transitionGate()
 	d.WriteID = "opened"
 	encode := func(retention time.Duration) string {
-		patch, err := json.Marshal(d.closing(stateDequeued, "write", retention, time.UnixMilli(5000)))
+		patch, err := json.Marshal(d.closePatch(stateDequeued, "write", retention, time.UnixMilli(5000)))
 		require.NoError(t, err)
 		return string(patch)
 	}

@@ -31,7 +31,7 @@ const (
 // origin has changed its group or is missing. Every node calls it before it
 // serves.
 func (r *Repository) AdoptGroups(ctx context.Context) error {
-	c := r.begin("adopt groups")
+	c := r.beginCall("adopt groups")
 	return client.Classify("compare the groups with those of the store", c.Retry(ctx, func() error {
 		stored := &groupsDoc{ID: groupsID, PartitionKey: groupsKey}
 		etag, err := c.Read(ctx, r.db.catalog, groupsKey, groupsID, stored)
@@ -41,7 +41,7 @@ func (r *Repository) AdoptGroups(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		merged, err := r.merge(stored.Groups)
+		merged, err := r.mergeGroups(stored.Groups)
 		if err != nil || maps.Equal(merged, stored.Groups) {
 			return err
 		}
@@ -49,7 +49,7 @@ func (r *Repository) AdoptGroups(ctx context.Context) error {
 		// A crash before this write leaves the groups as they were. Every node adopts its own
 		// before it serves.
 		if _, err = c.Put(ctx, r.db.catalog, groupsKey, groupsID, etag, stored); client.IsRefused(err) {
-			return client.ErrStale // by another node, or by this very write: the next look tells
+			return client.ErrStale // by another node, or by this very write: the next read shows which
 		}
 		return err
 	}))
@@ -58,11 +58,11 @@ func (r *Repository) AdoptGroups(ctx context.Context) error {
 // IsUsed reports whether a node has adopted its groups, and so has used the store. It acts on the current
 // document, and writes nothing.
 func (r *Repository) IsUsed(ctx context.Context) (bool, error) {
-	isUsed, err := r.begin("look for groups").exists(ctx, r.db.catalog, groupsKey, groupsID)
+	isUsed, err := r.beginCall("look for groups").documentExists(ctx, r.db.catalog, groupsKey, groupsID)
 	return isUsed, client.Classify("look for the groups of the store", err)
 }
 
-func (r *Repository) merge(stored map[string]string) (map[string]string, error) {
+func (r *Repository) mergeGroups(stored map[string]string) (map[string]string, error) {
 	merged := maps.Clone(stored)
 	if merged == nil {
 		merged = make(map[string]string)

@@ -24,7 +24,7 @@ type head struct {
 	Watermark    domain.Sequence          `json:"watermark"` // the highest number that is visible
 	Intent       *intent                  `json:"intent,omitempty"`
 	Wanted       string                   `json:"wanted,omitempty"` // the process that waits for the intent to end
-	Undone       int                      `json:"undone,omitempty"` // intents rolled back since the last commit that nobody waited for
+	Undone       int                      `json:"undone,omitempty"` // intents rolled back since the last commit without a waiting writer
 	Cabinets     map[cabinetName]received `json:"cabinets"`
 	Retention    map[cabinetName]retained `json:"retention,omitempty"`
 	Fence        string                   `json:"fence,omitempty"` // id of the last write of Retention
@@ -62,7 +62,7 @@ type received struct {
 	BaseOrdinal int   `json:"baseOrdinal,omitempty"`
 	BaseTotal   int64 `json:"baseTotal,omitempty"`
 
-	// The head has lost writes, and its numbers are to be raised to what is stored; see raise.
+	// The head has lost writes, and its numbers must be raised to what is stored; see raiseHead.
 	Raise bool `json:"raise,omitempty"`
 }
 
@@ -75,24 +75,24 @@ type intent struct {
 	Last    domain.Sequence       `json:"last"`
 	Aborted bool                  `json:"aborted,omitempty"` // claimed for rollback: can only be undone
 	Saved   millis                `json:"saved,omitempty"`   // the time of the Save
-	Parts   []part                `json:"parts"`
+	Parts   []drawerPart          `json:"parts"`
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// A part is a run of slots of one drawer that a Save fills.
-type part struct {
+// A drawerPart is a run of slots of one drawer that a Save fills.
+type drawerPart struct {
 	Cabinet cabinetName           `json:"cabinet"`
 	Drawer  string                `json:"drawer"`
 	Ordinal int                   `json:"ordinal"`
 	Slot    int                   `json:"slot"` // the first one
 	Count   int                   `json:"count"`
-	New     bool                  `json:"new,omitempty"` // the drawer is to be created
+	New     bool                  `json:"new,omitempty"` // the drawer must be created
 	First   domain.Sequence       `json:"first"`
 	Last    domain.Sequence       `json:"last"`
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-func (p *part) end() int { return p.Slot + p.Count }
+func (p *drawerPart) endSlot() int { return p.Slot + p.Count }
 
 // clone returns a copy of h that can be changed without changing h. Intents are
 // never changed, so the copy may share h's.
@@ -105,16 +105,16 @@ func (h *head) clone() *head {
 	return &c
 }
 
-// reserve returns h with the numbers and slots of p reserved.
-func (h *head) reserve(p *plan) *head {
+// reservePlan returns h with the numbers and slots of p reserved.
+func (h *head) reservePlan(p *savePlan) *head {
 	c := h.clone()
 	c.Reserved, c.Intent = p.intent.Last, p.intent
 	return c
 }
 
-// commit returns h with the events of its intent visible. The first events of those of its
+// commitIntent returns h with the events of its intent visible. The first events of those of its
 // parts for which isFront is true become the fronts of their cabinets; nil: none.
-func (h *head) commit(isFront []bool) *head {
+func (h *head) commitIntent(isFront []bool) *head {
 	c := h.clone()
 	c.Watermark, c.Intent = h.Intent.Last, nil
 	if c.Wanted == "" { // else who is waiting may be who was undone, and needs the time
@@ -123,14 +123,14 @@ func (h *head) commit(isFront []bool) *head {
 	c.Wanted = ""
 	for i := range h.Intent.Parts {
 		p := &h.Intent.Parts[i]
-		before := c.cabinet(p.Cabinet)
+		before := c.cabinetState(p.Cabinet)
 		if isFront != nil && isFront[i] {
 			before.Front = front{before.Total + 1, int64(p.First)}
 		}
 		c.Cabinets[p.Cabinet] = received{
-			Drawer: p.Drawer, Fill: p.end(), Ordinal: p.Ordinal, Sequence: p.Last,
+			Drawer: p.Drawer, Fill: p.endSlot(), Ordinal: p.Ordinal, Sequence: p.Last,
 			Total:   before.Total + int64(p.Count),
-			Marks:   before.marked(before.Total+1, h.Intent.Saved, marksOf(len(c.Cabinets))),
+			Marks:   before.withMark(before.Total+1, h.Intent.Saved, marksOf(len(c.Cabinets))),
 			Front:   before.Front,
 			Unknown: before.Unknown,
 
@@ -142,7 +142,7 @@ func (h *head) commit(isFront []bool) *head {
 
 // appendTails returns h with the events of a small Save in its tails, and visible. h has no
 // intent.
-func (h *head) appendTails(recipient domain.ActorID, p *plan, events [][]storedEvent) (*head, error) {
+func (h *head) appendTails(recipient domain.ActorID, p *savePlan, events [][]storedEvent) (*head, error) {
 	c := h.clone()
 	c.Reserved, c.Watermark = p.intent.Last, p.intent.Last
 	if c.Wanted == "" {
@@ -151,7 +151,7 @@ func (h *head) appendTails(recipient domain.ActorID, p *plan, events [][]storedE
 	c.Wanted = ""
 	for i := range p.intent.Parts {
 		part := &p.intent.Parts[i]
-		last := c.cabinet(part.Cabinet)
+		last := c.cabinetState(part.Cabinet)
 		cabinet, err := cabinetOf(recipient, part.Cabinet)
 		if err != nil {
 			return nil, err
@@ -170,7 +170,7 @@ func (h *head) appendTails(recipient domain.ActorID, p *plan, events [][]storedE
 		} else {
 			last.Paged = part.Slot
 		}
-		last.Drawer, last.Fill, last.Ordinal = part.Drawer, part.end(), part.Ordinal
+		last.Drawer, last.Fill, last.Ordinal = part.Drawer, part.endSlot(), part.Ordinal
 		last.Sequence, last.Total = part.Last, last.Total+int64(part.Count)
 		last.Tail = last.encodeTail(all)
 		last.Saves = last.encodeTailSaves(saves)
@@ -179,12 +179,12 @@ func (h *head) appendTails(recipient domain.ActorID, p *plan, events [][]storedE
 	return c, nil
 }
 
-// flushed returns h with the events of a tail, which is t, in pages up to a slot.
-func (h *head) flushed(name cabinetName, t *tail, until int) *head {
+// withFlushed returns h with the events of a tail, which is t, in pages up to a slot.
+func (h *head) withFlushed(name cabinetName, t *tail, until int) *head {
 	c := h.clone()
 	last := c.Cabinets[name]
-	last.Marks = last.marked(last.Total-int64(len(t.events))+1, millisOf(t.events[0].Saved), marksOf(len(c.Cabinets)))
-	rest := t.slots(until, last.Fill)
+	last.Marks = last.withMark(last.Total-int64(len(t.events))+1, millisOf(t.events[0].Saved), marksOf(len(c.Cabinets)))
+	rest := t.slotEvents(until, last.Fill)
 	last.Paged = until
 	last.Tail = last.encodeTail(rest)
 	last.Saves = last.encodeTailSaves(clipSaves(t.saves, until, last.Fill))
@@ -204,8 +204,8 @@ func (h *head) markWanted(process string) *head {
 	return c
 }
 
-// claim returns h with its intent claimed for rollback: it cannot be committed any more.
-func (h *head) claim() *head {
+// claimIntent returns h with its intent claimed for rollback: it can no longer be committed.
+func (h *head) claimIntent() *head {
 	c := h.clone()
 	aborted := *h.Intent
 	aborted.Aborted = true
@@ -213,15 +213,15 @@ func (h *head) claim() *head {
 	return c
 }
 
-// clear returns h without its intent, whose drawers are sealed: the cabinets of the
+// clearIntent returns h without its intent, whose drawers are sealed: the cabinets of the
 // intent continue in new drawers.
-func (h *head) clear() *head {
+func (h *head) clearIntent() *head {
 	c := h.clone()
 	c.Intent, c.Wanted = nil, ""
 	c.Undone++
 	for i := range h.Intent.Parts {
 		p := &h.Intent.Parts[i]
-		last := c.cabinet(p.Cabinet)
+		last := c.cabinetState(p.Cabinet)
 		last.Drawer, last.Fill, last.Ordinal = "", 0, max(last.Ordinal, p.Ordinal) // it has no tail
 		c.Cabinets[p.Cabinet] = last
 	}

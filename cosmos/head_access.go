@@ -11,7 +11,7 @@ import (
 func (c *call) readHead(ctx context.Context, recipient domain.ActorID) (*head, error) {
 	h, err := c.readHeadByKey(ctx, headKey(recipient))
 	if err == nil {
-		c.r.known.saw(recipient, h)
+		c.r.known.observeHead(recipient, h)
 	}
 	return h, err
 }

@@ -17,7 +17,7 @@ func transitionHead() *head {
 			"c": {Drawer: "old", Fill: 2, Ordinal: 4, Sequence: 10, Total: 9},
 			"d": {Drawer: "other", Fill: 1, Ordinal: 1, Sequence: 5, Total: 1},
 		},
-		Intent: &intent{ID: "i", First: 11, Last: 13, Saved: 77, Parts: []part{
+		Intent: &intent{ID: "i", First: 11, Last: 13, Saved: 77, Parts: []drawerPart{
 			{Cabinet: "c", Drawer: "old", Ordinal: 4, Slot: 2, Count: 1, First: 11, Last: 11},
 			{Cabinet: "c", Drawer: "new", Ordinal: 5, Count: 2, New: true, First: 12, Last: 13},
 		}},
@@ -26,10 +26,10 @@ func transitionHead() *head {
 
 func TestHeadTransitions_LeaveTheReceiver(t *testing.T) {
 	for name, transition := range map[string]func(*head) *head{
-		"reserve":      func(h *head) *head { return h.reserve(&plan{intent: &intent{ID: "next", Last: 20}}) },
-		"commit":       func(h *head) *head { return h.commit(nil) },
-		"claim":        (*head).claim,
-		"clear":        (*head).clear,
+		"reserve":      func(h *head) *head { return h.reservePlan(&savePlan{intent: &intent{ID: "next", Last: 20}}) },
+		"commit":       func(h *head) *head { return h.commitIntent(nil) },
+		"claim":        (*head).claimIntent,
+		"clear":        (*head).clearIntent,
 		"markWanted":   func(h *head) *head { return h.markWanted("p") },
 		"setRetention": func(h *head) *head { return h.setRetention(nil, "f", []cabinetName{"c"}, nil) },
 	} {
@@ -41,7 +41,7 @@ func TestHeadTransitions_LeaveTheReceiver(t *testing.T) {
 }
 
 func TestHeadCommit_MakesTheIntentVisible(t *testing.T) {
-	next := transitionHead().commit(nil)
+	next := transitionHead().commitIntent(nil)
 	assert.Nil(t, next.Intent)
 	assert.Equal(t, domain.Sequence(13), next.Watermark)
 	assert.Equal(t, received{
@@ -53,13 +53,13 @@ func TestHeadCommit_MakesTheIntentVisible(t *testing.T) {
 func TestHeadCommit_KeepsTheLeaseWhileAnotherProcessWaits(t *testing.T) {
 	wanted := transitionHead().markWanted("p")
 	assert.Equal(t, "p", wanted.Wanted)
-	next := wanted.commit(nil)
+	next := wanted.commitIntent(nil)
 	assert.Equal(t, 1, next.Undone, "the process that waits may be the one that was rolled back")
 	assert.Empty(t, next.Wanted)
 }
 
 func TestHeadClear_GoesOnInNewDrawers(t *testing.T) {
-	next := transitionHead().markWanted("p").claim().clear()
+	next := transitionHead().markWanted("p").claimIntent().clearIntent()
 	assert.Nil(t, next.Intent)
 	assert.Empty(t, next.Wanted)
 	assert.Equal(t, 2, next.Undone)
@@ -71,10 +71,10 @@ func TestHeadClear_GoesOnInNewDrawers(t *testing.T) {
 func TestHeadIntentStands_UntilItIsClaimedOrReplaced(t *testing.T) {
 	h := transitionHead()
 	assert.True(t, h.intentStands(h.markWanted("p")))
-	assert.False(t, h.intentStands(h.claim()))
-	assert.False(t, h.claim().intentStands(h), "its own claim is not one that can be committed")
-	assert.False(t, h.intentStands(h.commit(nil)))
-	other := h.reserve(&plan{intent: &intent{ID: "other"}})
+	assert.False(t, h.intentStands(h.claimIntent()))
+	assert.False(t, h.claimIntent().intentStands(h), "its own claim is not one that can be committed")
+	assert.False(t, h.intentStands(h.commitIntent(nil)))
+	other := h.reservePlan(&savePlan{intent: &intent{ID: "other"}})
 	assert.False(t, h.intentStands(other))
 }
 
@@ -92,5 +92,5 @@ func TestHeadIsFilling_OnlyCabinetsOfTheIntent(t *testing.T) {
 	h := transitionHead()
 	assert.True(t, h.isFilling("c"))
 	assert.False(t, h.isFilling("d"))
-	assert.False(t, h.commit(nil).isFilling("c"))
+	assert.False(t, h.commitIntent(nil).isFilling("c"))
 }

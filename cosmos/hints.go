@@ -87,29 +87,29 @@ func (h *hints) add(recipient domain.ActorID, write func(context.Context, *call)
 	}
 	of.pending = append(of.pending, write)
 	if of.queued != nil && h.busy < hintWriters {
-		h.start(of)
+		h.startWriter(of)
 	}
 }
 
-// start starts a writer for hints that wait for one. The caller holds mu. The writer belongs
+// startWriter starts a writer for hints that wait for one. The caller holds mu. The writer belongs
 // to run, and ends with its context.
 //
 //nolint:contextcheck,nolintlint // a caller's context ends before the hint is written
-func (h *hints) start(of *recipientHints) {
+func (h *hints) startWriter(of *recipientHints) {
 	h.queue.Remove(of.queued)
 	of.queued = nil
 	h.busy++
 	ctx := h.running
 	h.writers.Go(func() {
-		for hint := h.next(ctx, of); hint != nil; hint = h.next(ctx, of) {
-			h.write(ctx, hint)
+		for hint := h.nextHint(ctx, of); hint != nil; hint = h.nextHint(ctx, of) {
+			h.writeHint(ctx, hint)
 		}
 	})
 }
 
-// next returns the hint that the writer for of writes next. With nil, the writer has
+// nextHint returns the hint that the writer for of writes next. With nil, the writer has
 // ended, and another one has been started in its place if hints wait for one.
-func (h *hints) next(ctx context.Context, of *recipientHints) func(context.Context, *call) {
+func (h *hints) nextHint(ctx context.Context, of *recipientHints) func(context.Context, *call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(of.pending) > 0 && ctx.Err() == nil {
@@ -123,7 +123,7 @@ func (h *hints) next(ctx context.Context, of *recipientHints) func(context.Conte
 	for front := h.queue.Front(); front != nil && h.busy < hintWriters; front = h.queue.Front() {
 		waiting := front.Value.(*recipientHints)
 		if h.running != nil {
-			h.start(waiting)
+			h.startWriter(waiting)
 			continue
 		}
 		h.queue.Remove(front)
@@ -139,21 +139,21 @@ func (h *hints) giveUp(of *recipientHints) {
 	close(of.done)
 }
 
-func (h *hints) write(ctx context.Context, hint func(context.Context, *call)) {
+func (h *hints) writeHint(ctx context.Context, hint func(context.Context, *call)) {
 	ctx, cancel := context.WithTimeout(ctx, hintTimeout)
 	defer cancel()
-	hint(ctx, h.r.begin("hint"))
+	hint(ctx, h.r.beginCall("hint"))
 }
 
-// wait returns when the hints of recipient have been written, or soon after. Hints that
+// awaitHints returns when the hints of recipient have been written, or soon after. Hints that
 // wait for a writer get one, so that no Peek waits for the hints of other recipients.
-func (h *hints) wait(ctx context.Context, recipient domain.ActorID) {
+func (h *hints) awaitHints(ctx context.Context, recipient domain.ActorID) {
 	h.mu.Lock()
 	if of := h.of[recipient]; of != nil && of.queued != nil && h.running != nil {
-		h.start(of)
+		h.startWriter(of)
 	}
 	h.mu.Unlock()
-	done := h.done(recipient)
+	done := h.writtenSignal(recipient)
 	if done == nil {
 		return
 	}
@@ -166,9 +166,9 @@ func (h *hints) wait(ctx context.Context, recipient domain.ActorID) {
 	}
 }
 
-// done is closed when the hints of recipient have been written that wait now; nil if
+// writtenSignal is closed when the hints of recipient have been written that wait now; nil if
 // none does.
-func (h *hints) done(recipient domain.ActorID) <-chan struct{} {
+func (h *hints) writtenSignal(recipient domain.ActorID) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if of := h.of[recipient]; of != nil {
@@ -177,11 +177,11 @@ func (h *hints) done(recipient domain.ActorID) <-chan struct{} {
 	return nil
 }
 
-// Settle waits until this process has written the hints that it owes for what it has
-// done for recipient, or given them up, or until ctx ends. Nothing but their cost
-// depends on it: it is for whoever measures that.
+// Settle waits until this process has written the hints that follow from what it has
+// done for recipient, or given them up, or until ctx ends. Only their cost
+// depends on it: it is for callers that measure that.
 func (r *Repository) Settle(ctx context.Context, recipient domain.ActorID) {
-	if done := r.hints.done(recipient); done != nil {
+	if done := r.hints.writtenSignal(recipient); done != nil {
 		select {
 		case <-done:
 		case <-ctx.Done():
@@ -240,14 +240,14 @@ func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ran
 // goes if nothing is left, and stays, too low, if that is not known.
 func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bundleDoc, at position, count int) {
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
-	entries, err := client.All[entry](ctx, c.Query(c.r.db.catalog, key,
+	entries, err := client.All[catalogEntry](ctx, c.Query(c.r.db.catalog, key,
 		"SELECT * FROM c WHERE c.contentType = @type AND c.ordinal <= @ordinal",
 		azcosmos.QueryParameter{Name: "@type", Value: cabinet.ContentType.String()},
 		azcosmos.QueryParameter{Name: "@ordinal", Value: at.Ordinal}))
 	if err != nil {
 		return
 	}
-	entries = slices.DeleteFunc(entries, func(e *entry) bool {
+	entries = slices.DeleteFunc(entries, func(e *catalogEntry) bool {
 		known := e.Ordinal < at.Ordinal || d.Next > 0 || 0 <= count && count <= at.Slot
 		return e.NextSequence > d.Last || !known // moved already, or nothing to move it by
 	})
@@ -273,7 +273,7 @@ func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bu
 func (h *hints) leaveSealed(cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter, merged mergedBlocks, floor int) {
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {
 		// A crash before this write leaves the drawer unsealed. Its next reader seals it.
-		d, err := c.seal(ctx, cabinetKey(cabinet), f.drawer)
+		d, err := c.sealDrawer(ctx, cabinetKey(cabinet), f.drawer)
 		if err != nil || d.Count != f.count || c.writeDrawerFilter(ctx, cabinet, f, known) != nil {
 			return
 		}
@@ -293,7 +293,7 @@ func (h *hints) leaveFilter(cabinet domain.CabinetKey, f *drawerFilter, known *s
 
 // leaveRecipientFilter stores the filter of a recipient.
 func (h *hints) leaveRecipientFilter(recipient domain.ActorID, drawers []filteredDrawer, known *storedRecipientFilter) {
-	h.add(recipient, func(ctx context.Context, c *call) { _ = known.write(ctx, c, recipient, drawers) })
+	h.add(recipient, func(ctx context.Context, c *call) { _ = known.writeFilter(ctx, c, recipient, drawers) })
 }
 
 // leaveMerged stores the filter that is merged from those of the children of b.
@@ -311,14 +311,14 @@ const mergesPerHint = 50
 // after some merges.
 func (h *hints) mergeBlocks(ctx context.Context, c *call, cabinet domain.CabinetKey, b block, from, end, floor int) {
 	for range mergesPerHint {
-		if b.end() != end || b.level > maxBlockLevel {
+		if b.endOrdinal() != end || b.level > maxBlockLevel {
 			return
 		}
 		merged, err := c.mergeSegment(ctx, cabinet, b, from, floor)
 		if err != nil || !merged {
 			return
 		}
-		if from++; from == b.child(0).segments() {
+		if from++; from == b.child(0).segmentCount() {
 			b, from = b.parent(), 0
 		}
 	}

@@ -139,7 +139,7 @@ func TestHints_OfOthersAreNotWaitedFor(t *testing.T) {
 			written++
 		})
 		began := time.Now()
-		node.hints.wait(t.Context(), actor)
+		node.hints.awaitHints(t.Context(), actor)
 		require.Equal(t, 1, written)
 		require.Equal(t, time.Millisecond, time.Since(began))
 	})

@@ -21,7 +21,7 @@ func (r *rig) storeFilters(cabinet domain.CabinetKey, drawers int, hashes []uint
 	r.t.Helper()
 	const perSegment = 5000
 	db := r.connect()
-	c := New(db, r.content, Options{}).begin("test")
+	c := New(db, r.content, Options{}).beginCall("test")
 	rng := rand.New(rand.NewPCG(1, uint64(drawers)))
 	stored := make(map[blockSegment]bool)
 	for _, hash := range hashes {
@@ -36,15 +36,15 @@ func (r *rig) storeFilters(cabinet domain.CabinetKey, drawers int, hashes []uint
 				n = 10_000
 			}
 			keys := make([]fingerprintKey, n)
-			segments := b.segments()
+			segments := b.segmentCount()
 			for i := range keys {
 				h := rng.Uint64() / uint64(segments)
 				h += uint64(at.segment) * (1 << 63 / uint64(segments) * 2)
 				keys[i] = b.keyOf(h, rng.IntN(1<<(fanOutBits*b.level)))
 			}
-			doc := &blockFilterDoc{ID: at.id(), PartitionKey: cabinetKey(cabinet), Until: b.end(), Fingerprints: newFingerprintSet(at, keys).encode()}
+			doc := &blockFilterDoc{ID: at.documentID(), PartitionKey: cabinetKey(cabinet), Until: b.endOrdinal(), Fingerprints: newFingerprintSet(at, keys).encode()}
 			if b.level == 0 {
-				doc.Drawer, doc.Count, doc.Sealed = fmt.Sprint(b.first()), 10_000, true
+				doc.Drawer, doc.Count, doc.Sealed = fmt.Sprint(b.firstOrdinal()), 10_000, true
 			}
 			_, err := c.Put(r.t.Context(), c.r.db.cabinets, doc.PartitionKey, doc.ID, "", doc)
 			require.NoError(r.t, err)
@@ -103,7 +103,7 @@ func (r *rig) storeHead(actor domain.ActorID, cabinet domain.CabinetKey, drawers
 	h := &head{ID: headID, PartitionKey: headKey(actor), Reserved: domain.Sequence(total), Watermark: domain.Sequence(total), Cabinets: map[cabinetName]received{
 		nameOf(cabinet): {Ordinal: drawers, Sequence: domain.Sequence(total), Total: total},
 	}}
-	_, err := node.begin("test").Put(r.t.Context(), node.db.catalog, h.PartitionKey, headID, "", h)
+	_, err := node.beginCall("test").Put(r.t.Context(), node.db.catalog, h.PartitionKey, headID, "", h)
 	require.NoError(r.t, err)
 }
 
@@ -150,7 +150,7 @@ func TestAMergedFilterIsMadeWithAllDrawersOfItsBlock(t *testing.T) {
 	actor := repositorytest.NewActor()
 	event := repositorytest.Event(actor)
 	cabinet := event.Cabinet()
-	c, b := node.begin("test"), block{level: 1}
+	c, b := node.beginCall("test"), block{level: 1}
 	var id domain.EventID
 	for ordinal := 1; ordinal <= fanOut; ordinal++ {
 		merged, err := c.mergeSegment(t.Context(), cabinet, b, 0, 1)
@@ -174,8 +174,8 @@ func TestAMergedFilterIsMadeWithAllDrawersOfItsBlock(t *testing.T) {
 		at := b.segmentOf(hashOf(id))
 		found, err := c.readBlockFilters(t.Context(), cabinet, []blockSegment{at})
 		require.NoError(t, err)
-		require.Equal(t, []int{ordinal}, found[at].set.ordinals(hashOf(id), nil))
+		require.Equal(t, []int{ordinal}, found[at].set.appendOrdinals(hashOf(id), nil))
 	}
-	_, err = c.Read(t.Context(), node.db.cabinets, cabinetKey(cabinet), block{level: 2}.segmentOf(0).id(), &blockFilterDoc{})
+	_, err = c.Read(t.Context(), node.db.cabinets, cabinetKey(cabinet), block{level: 2}.segmentOf(0).documentID(), &blockFilterDoc{})
 	require.True(t, client.IsNotFound(err))
 }

@@ -16,10 +16,10 @@ import (
 // What answers, failures, Dequeues, orders and couriers do to one bundle on
 // request, request by request, in every order.
 
-// asked is the bundle on request of a world, and what the parties were told of it.
+// asked is the bundle on request of a world, and what was reported of it to its callers.
 type asked struct {
 	repositorytest.Peeked
-	objects  []string // by Answer, whoever called it
+	objects  []string // by Answer, of all callers
 	refused  int      // answers and failures that came too late
 	dequeued int
 	ordered  bool // closed by an operator
@@ -120,7 +120,7 @@ func (w *world) ordered(err error) error {
 	return err
 }
 
-// holds compares what the parties were told with what is stored.
+// holds compares what was reported to the callers with what is stored.
 func (a *asked) holds(w *world, node *Repository) {
 	if a.ID == (domain.BundleID{}) {
 		return

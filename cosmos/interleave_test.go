@@ -92,7 +92,7 @@ func (l *turnstile) Do(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// bodyOf tells requests to the same place apart, in the same way in every run.
+// bodyOf distinguishes requests to the same place, in the same way in every run.
 func bodyOf(req *http.Request) string {
 	if req.Body == nil {
 		return ""
@@ -137,10 +137,10 @@ func (w *world) run(parties []party) {
 		}
 		if len(w.waiting) == 0 {
 			w.mu.Unlock()
-			client.Sleep(context.Background(), time.Millisecond) // somebody waits for the clock
+			client.Sleep(context.Background(), time.Millisecond) // a caller waits for the clock
 			continue
 		}
-		// Who was at it goes on, unless the path says otherwise.
+		// The last caller continues, unless the path says otherwise.
 		slices.SortStableFunc(w.waiting, func(a, b *held) int {
 			return cmp.Or(cmp.Compare(abs(a.party-last), abs(b.party-last)), cmp.Compare(a.key, b.key))
 		})
@@ -168,25 +168,25 @@ func (w *world) tailOf(party int) int {
 func abs(n int) int { return max(n, -n) }
 
 // everyOrder runs the parties in every order in which one is interrupted by the
-// other, while it has something to send, at most that number of times. Of the orders
-// with the most interruptions, it tries some: see sample.
+// other, while it has something to send, up to limit times. Of the orders
+// with limit interruptions, it tries some: see sample.
 // MESSAGEHUB_INTERLEAVE_TURNS tries more.
-func everyOrder(t *testing.T, most int, prepare func(w *world), parties ...party) {
+func everyOrder(t *testing.T, limit int, prepare func(w *world), parties ...party) {
 	t.Helper()
-	everyOrderOn(t, embedded.Options{}, most, prepare, parties...)
+	everyOrderOn(t, embedded.Options{}, limit, prepare, parties...)
 }
 
-func everyOrderOn(t *testing.T, account embedded.Options, most int, prepare func(w *world), parties ...party) {
+func everyOrderOn(t *testing.T, account embedded.Options, limit int, prepare func(w *world), parties ...party) {
 	t.Helper()
 	if n, err := strconv.Atoi(os.Getenv("MESSAGEHUB_INTERLEAVE_TURNS")); err == nil {
-		most = n
+		limit = n
 	}
 	var path []int
 	orders, interrupted := 0, sample{oneOf: 17}
 	switch {
 	case os.Getenv("MESSAGEHUB_INTERLEAVE_TURNS") != "":
 		interrupted.oneOf = 1
-	case most < 2:
+	case limit < 2:
 		interrupted.oneOf = 3
 	}
 	for path != nil || orders == 0 {
@@ -202,8 +202,8 @@ func everyOrderOn(t *testing.T, account embedded.Options, most int, prepare func
 			t.Fatalf("in the order %v", path)
 		}
 		orders++
-		for path = following(path, options, most); interruptions(path) == most && !interrupted.takes(); {
-			path = following(path, options[:len(path)], most)
+		for path = following(path, options, limit); interruptions(path) == limit && !interrupted.takes(); {
+			path = following(path, options[:len(path)], limit)
 		}
 	}
 	t.Logf("%d orders", orders)
@@ -211,15 +211,15 @@ func everyOrderOn(t *testing.T, account embedded.Options, most int, prepare func
 }
 
 // following returns the next path in which not the first is chosen more than
-// most times, nil if there is none.
-func following(path, options []int, most int) []int {
+// limit times, nil if no path is left.
+func following(path, options []int, limit int) []int {
 	path = append(slices.Clone(path), make([]int, len(options)-min(len(path), len(options)))...)
 	used := interruptions(path)
 	for i := len(options) - 1; i >= 0; i-- {
 		if path[i] > 0 {
 			used--
 		}
-		if path[i]+1 < options[i] && used < most {
+		if path[i]+1 < options[i] && used < limit {
 			path[i]++
 			return path[:i+1]
 		}
@@ -238,7 +238,7 @@ func interruptions(path []int) (n int) {
 	return n
 }
 
-// holds looks at all that is stored and at all that is delivered.
+// holds checks everything that is stored and delivered.
 func (w *world) holds() {
 	require.NoError(w, w.audit(w.actor))
 	node := w.node(Options{DrawerCapacity: 2, Exclusive: true}, false)
@@ -308,7 +308,7 @@ func (w *world) takes(node *Repository) error {
 	return err
 }
 
-// half leaves five events, of which so many bundles of one are acknowledged.
+// half leaves five events, of which the first are acknowledged, one bundle each.
 func half(acknowledged int) func(w *world) {
 	return func(w *world) {
 		node := w.node(Options{DrawerCapacity: 2, TailEvents: w.tailOf(0), Random: seeded(99)}, false)

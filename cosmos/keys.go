@@ -19,7 +19,7 @@ func cabinetKey(k domain.CabinetKey) string {
 	return k.Recipient.String() + "|" + nameOf(k)
 }
 
-// A cabinetName tells the cabinets of one recipient apart: origin and content type.
+// A cabinetName identifies a cabinet of a recipient: origin and content type.
 type cabinetName = string
 
 func nameOf(k domain.CabinetKey) cabinetName {

@@ -57,7 +57,7 @@ func (d *drawerReader) skipLost(ctx context.Context, err error) (slotRange, erro
 // proveLost returns nil if the page at the position of d, where next has failed with err, is
 // lost; else err or why that is not known.
 func (d *drawerReader) proveLost(ctx context.Context, err error) error {
-	if !mayBeLost(err) || d.done() || d.at >= d.pagesEnd() {
+	if !mayBeLost(err) || d.isDone() || d.at >= d.pagesEnd() {
 		return err
 	}
 	if !errors.Is(err, client.ErrNotYetVisible) {
@@ -68,7 +68,7 @@ func (d *drawerReader) proveLost(ctx context.Context, err error) error {
 		return xerr
 	}
 	for _, slot := range slices.Compact([]int{d.at, start}) { // the first, in case the page before is lost, too
-		there, xerr := d.call.exists(ctx, d.call.r.db.cabinets, d.slots.Drawer, pageID(slot))
+		there, xerr := d.call.documentExists(ctx, d.call.r.db.cabinets, d.slots.Drawer, pageID(slot))
 		switch {
 		case xerr != nil:
 			return xerr
@@ -79,8 +79,8 @@ func (d *drawerReader) proveLost(ctx context.Context, err error) error {
 	return d.call.SuspectContainers(ctx)
 }
 
-// pageStart returns the slot at which the page begins that has slot d.at: where the one before
-// it ends. A stale read may return a smaller one, at which a page begins as well.
+// pageStart returns the first slot of the page that contains slot d.at, which is the slot where the page before
+// it ends. A stale read may return the first slot of an earlier page.
 func (d *drawerReader) pageStart(ctx context.Context) (int, error) {
 	q := d.call.Query(d.call.r.db.cabinets, d.slots.Drawer, "SELECT c.id, c.v, c.until FROM c WHERE c.until <= @at ORDER BY c.until DESC",
 		azcosmos.QueryParameter{Name: "@at", Value: d.at})
@@ -96,8 +96,8 @@ func (d *drawerReader) pageStart(ctx context.Context) (int, error) {
 	return before.Until, err
 }
 
-// nextSoundPage returns the first slot behind d.at, or d.at itself, that is in a page that
-// can be decoded, or where the pages end.
+// nextSoundPage returns the first slot from d.at on that is in a page which
+// can be decoded, or the end of the pages.
 func (d *drawerReader) nextSoundPage(ctx context.Context) (int, error) {
 	q := d.call.Query(d.call.r.db.cabinets, d.slots.Drawer, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: d.at})
@@ -107,10 +107,10 @@ func (d *drawerReader) nextSoundPage(ctx context.Context) (int, error) {
 			return 0, err
 		}
 		for _, item := range items {
-			var p page
+			var p drawerPage
 			err := d.call.Decode(item, d.slots.Drawer, &p)
 			if err == nil {
-				err = p.decode(d.cabinet, func(int, *storedEvent) bool { return true })
+				err = p.decodeEvents(d.cabinet, func(int, *storedEvent) bool { return true })
 			}
 			if err == nil {
 				return min(max(p.Slot, d.at), d.pagesEnd()), nil
@@ -128,7 +128,7 @@ func (d *drawerReader) nextSoundPage(ctx context.Context) (int, error) {
 func (c *call) floorStands(ctx context.Context, h *head, name cabinetName) error {
 	if !c.r.db.ReadsMayBeStale() {
 		now, err := c.readHeadByKey(ctx, h.PartitionKey)
-		if err == nil && now.floor(name) != h.floor(name) {
+		if err == nil && now.cabinetFloor(name) != h.cabinetFloor(name) {
 			err = client.ErrStale
 		}
 		return err
@@ -164,7 +164,7 @@ func isLost(err error) bool {
 
 // whyUnreadable returns a lostError if the first event of a candidate's run, which could not
 // be read for err, is lost.
-func (cand *candidate) whyUnreadable(ctx context.Context, c *call, r *run, err error) error {
+func (cand *peekCandidate) whyUnreadable(ctx context.Context, c *call, r *eventRange, err error) error {
 	if len(r.parts) == 0 || !mayBeLost(err) {
 		return err
 	}
@@ -190,7 +190,7 @@ func (cand *candidate) whyUnreadable(ctx context.Context, c *call, r *run, err e
 const whatToDoLost = "restore the page, or abandon its events by messagehub queue abandon"
 
 // reportLost reports the candidates whose next events are lost.
-func (c *call) reportLost(recipient domain.ActorID, candidates []*candidate, groups []domain.Group) {
+func (c *call) reportLost(recipient domain.ActorID, candidates []*peekCandidate, groups []domain.Group) {
 	for _, cand := range candidates {
 		if cand.isLost() {
 			c.r.lostPages.add(recipient, cand.lost.Error())

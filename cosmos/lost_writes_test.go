@@ -33,7 +33,7 @@ func TestAfterLostWrites_EventsInTheirSlotsAreKnown(t *testing.T) {
 			}
 			const kept, lost = 17, 25
 			cabinet := saves(before, kept)[0].Cabinet()
-			c := before.begin("test")
+			c := before.beginCall("test")
 			h, err := c.readHead(t.Context(), s.actor)
 			require.NoError(t, err)
 			at := h.Cabinets[nameOf(cabinet)].Drawer

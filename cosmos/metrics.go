@@ -6,9 +6,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics count what the repository repairs and removes; package client counts the
+// repairMetrics count what the repository repairs and removes; package client counts the
 // requests.
-type metrics struct {
+type repairMetrics struct {
 	repairs *prometheus.CounterVec
 	dropped prometheus.Counter
 	swept   *prometheus.CounterVec
@@ -20,7 +20,7 @@ type metrics struct {
 	lastSweep      *prometheus.GaugeVec // without labels, so that it has no value until a sweep is known
 }
 
-// What a request repairs; a check repairs repairedKinds.
+// The kinds of repairs by requests; those of a check are repairedKinds.
 const (
 	rollbackRepair = "rollback"
 	sealRepair     = "seal"
@@ -37,8 +37,8 @@ const (
 )
 
 // newMetrics returns metrics in which each counter has all its series from the start.
-func newMetrics(reg prometheus.Registerer) *metrics {
-	m := &metrics{
+func newMetrics(reg prometheus.Registerer) *repairMetrics {
+	m := &repairMetrics{
 		repairs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_repairs_total",
 			Help: "Repairs of what a request found: rollback (of another writer's intent), seal, pointer, raise (of a head above a gate in front of it).",
@@ -84,7 +84,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-// noteSweep keeps when a sweep began.
-func (m *metrics) noteSweep(began time.Time) {
+// noteSweep records when a sweep began.
+func (m *repairMetrics) noteSweep(began time.Time) {
 	m.lastSweep.WithLabelValues().Set(float64(began.UnixMilli()) / 1000)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // newNewerMailboxes returns what remembers the mailboxes that this node leaves to newer versions.
-func newNewerMailboxes(opts *Options, m *metrics) *client.NewerFormats {
+func newNewerMailboxes(opts *Options, m *repairMetrics) *client.NewerFormats {
 	return client.NewNewerFormats(client.NewerFormatsOptions{
 		SubjectOf: func(partitionKey, _ string) string { return mailboxOf(partitionKey) },
 		Name:      "mailbox", Logger: opts.Logger, Refused: m.refusedFormats, Reported: m.newerMailboxes,

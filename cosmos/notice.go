@@ -33,8 +33,8 @@ type noticeDoc struct {
 const noticeKind = "notice"
 
 // noticeAudiences are the members of noticeDoc for each audience. An audience also begins the
-// ids of its notices, so that those of each are a sequence. The notices of removals are behind those
-// of Dequeues, which are published before.
+// ids of its notices, so that the notices of an audience are a sequence. The notices of removals sort after those
+// of Dequeues, which are published first.
 var noticeAudiences = map[domain.Audience]struct{ member, prefix string }{
 	domain.ForDomain:      {"", noticeKind},
 	domain.ForSubscribers: {"subscribers", "dequeued"},
@@ -100,8 +100,8 @@ func newNotices(d *bundleDoc, g *gate, b *domain.Bundle, now time.Time) []*notic
 	return notices
 }
 
-// audience returns what the notice is for.
-func (d *noticeDoc) audience() (domain.Audience, error) {
+// toAudience returns what the notice is for.
+func (d *noticeDoc) toAudience() (domain.Audience, error) {
 	for to, a := range noticeAudiences {
 		if a.member == d.Audience {
 			return to, nil
@@ -110,10 +110,10 @@ func (d *noticeDoc) audience() (domain.Audience, error) {
 	return 0, domain.Errorf(domain.Damaged, "audience %q is unknown", domain.Clip(d.Audience))
 }
 
-func (d *noticeDoc) notice() (domain.Notice, error) {
-	n := domain.Notice{List: d.List, Events: d.Events, Version: d.Version, Number: d.Number, Since: d.Since.time(), Peeked: d.Peeked.span()}
+func (d *noticeDoc) toNotice() (domain.Notice, error) {
+	n := domain.Notice{List: d.List, Events: d.Events, Version: d.Version, Number: d.Number, Since: d.Since.toTime(), Peeked: d.Peeked.decodeSpan()}
 	var err error
-	if n.Audience, err = d.audience(); err == nil {
+	if n.Audience, err = d.toAudience(); err == nil {
 		n.Recipient, err = domain.ParseActorID(d.Recipient)
 	}
 	if err == nil {

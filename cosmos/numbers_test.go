@@ -76,12 +76,12 @@ func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 	saves(1, domain.Charges)
 	s.open = takes()
 	node.Settle(t.Context(), s.actor)
-	h, err := node.begin("test").readHead(t.Context(), s.actor)
+	h, err := node.beginCall("test").readHead(t.Context(), s.actor)
 	require.NoError(t, err)
 	last := h.Cabinets[nameOf(events[0].Cabinet())]
 	require.Equal(t, 1, last.inPages())
 	keys := keysOf(map[domain.EventID]domain.Digest{events[6].ID: {}})
-	require.NoError(t, node.begin("test").writeDrawerFilter(t.Context(), events[0].Cabinet(), &drawerFilter{
+	require.NoError(t, node.beginCall("test").writeDrawerFilter(t.Context(), events[0].Cabinet(), &drawerFilter{
 		drawer: last.Drawer, ordinal: last.Ordinal, count: 1, set: newFingerprintSet(drawerSegment(last.Ordinal), keys),
 	}, &storedFilter{}))
 	if hasIntent {
@@ -102,7 +102,7 @@ func (s *storeImage) reads() map[docPlace]imageDoc {
 	node := s.admin
 	found := make(map[docPlace]imageDoc)
 	for _, container := range []*azcosmos.ContainerClient{node.db.catalog, node.db.bundles, node.db.cabinets} {
-		q := node.begin("test").QueryAllPartitions(container, "", "SELECT * FROM c")
+		q := node.beginCall("test").QueryAllPartitions(container, "", "SELECT * FROM c")
 		for !q.IsDone() {
 			items, err := q.Next(s.Context(), 1000)
 			require.NoError(s, err)

@@ -29,16 +29,16 @@ var _ repository.Outbox = (*Repository)(nil)
 const noticesAtOnce = 100
 
 // Notices implements repository.Outbox. It reads the front of the outbox and, if
-// that is long, the front of what the groups and audiences behind it have: none is kept from
-// its notices by those of another.
+// that is long, the front of each other group and audience, so that the notices of one do not
+// delay those of another.
 //
-// A read that is old misses the newest notices, never an older one of the same
+// A stale read misses the newest notices, never an older one of the same
 // group and audience: a replica applies the writes of a partition in their order, the result is
-// in the order of the notices, and what a later result page adds lies behind what
-// the pages before it have brought. A notice that was delivered meanwhile may come
-// once more.
+// in the order of the notices, and the notices of a later result page are behind those that
+// earlier pages returned. A notice that was delivered meanwhile may be returned
+// again.
 func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error) {
-	c := r.begin("notices")
+	c := r.beginCall("notices")
 	var notices []domain.Notice
 	for after := ""; ; {
 		some, err := client.All[noticeDoc](ctx, c.Query(r.db.bundles, recipient.String(),
@@ -48,7 +48,7 @@ func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]d
 			return nil, client.Classify("notices of "+recipient.String(), err)
 		}
 		for _, d := range some {
-			n, err := d.notice()
+			n, err := d.toNotice()
 			if err != nil {
 				return nil, err
 			}
@@ -64,7 +64,7 @@ func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]d
 
 // Delivered implements repository.Outbox.
 func (r *Repository) Delivered(ctx context.Context, n domain.Notice) error {
-	c := r.begin("delivered")
+	c := r.beginCall("delivered")
 	// A crash before this write leaves the notice. It is delivered again.
 	err := c.Discard(ctx, r.db.bundles, n.Recipient.String(), idOfNotice(&n))
 	return c.Outcome("take the notice of bundle "+n.Bundle.String()+" out of the outbox", err)
@@ -73,22 +73,22 @@ func (r *Repository) Delivered(ctx context.Context, n domain.Notice) error {
 // waitingPages is how many result pages Waiting reads once it has found something.
 const waitingPages = 10
 
-// Waiting implements repository.Outbox. It goes on where the call before it has
+// Waiting implements repository.Outbox. It continues where the call before it has
 // stopped, so that recipients whose notices cannot be delivered do not hide the
 // others. The kind of a document is indexed: where nothing waits, nothing is read.
-func (r *Repository) Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error) {
+func (r *Repository) Waiting(ctx context.Context, before time.Time, limit int) ([]domain.ActorID, error) {
 	from := r.waitingFrom.Swap(nil)
-	waiting, strays, err := r.waiting(ctx, before, most, from)
+	waiting, strays, err := r.findWaiting(ctx, before, limit, from)
 	if from != nil && (len(waiting) == 0 || err != nil) {
-		waiting, strays, err = r.waiting(ctx, before, most, nil)
+		waiting, strays, err = r.findWaiting(ctx, before, limit, nil)
 	}
 	return waiting, client.Classify("look for notices that wait", errors.Join(err, strays))
 }
 
-// waiting also returns notices in a partition of no recipient, as an error. The other
+// findWaiting also returns notices in a partition of no recipient, as an error. The other
 // notices are delivered all the same.
-func (r *Repository) waiting(ctx context.Context, before time.Time, most int, from *string) (waiting []domain.ActorID, strays, err error) {
-	q := r.begin("waiting").QueryAllPartitions(r.db.bundles, noticeKind,
+func (r *Repository) findWaiting(ctx context.Context, before time.Time, limit int, from *string) (waiting []domain.ActorID, strays, err error) {
+	q := r.beginCall("waiting").QueryAllPartitions(r.db.bundles, noticeKind,
 		"SELECT c.recipient FROM c WHERE c.kind = @kind AND (c.since < @before OR c.since > @ahead)",
 		azcosmos.QueryParameter{Name: "@kind", Value: noticeKind},
 		azcosmos.QueryParameter{Name: "@before", Value: millisOf(before)},
@@ -96,8 +96,8 @@ func (r *Repository) waiting(ctx context.Context, before time.Time, most int, fr
 	if from != nil {
 		q.ResumeAt(*from)
 	}
-	for pages := 0; !q.IsDone() && len(waiting) < most && (len(waiting) == 0 || pages < waitingPages); pages++ {
-		items, err := q.Next(ctx, most-len(waiting))
+	for pages := 0; !q.IsDone() && len(waiting) < limit && (len(waiting) == 0 || pages < waitingPages); pages++ {
+		items, err := q.Next(ctx, limit-len(waiting))
 		if q.SkipDamage(err) {
 			strays = err
 			continue

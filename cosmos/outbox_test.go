@@ -74,7 +74,7 @@ func TestANoticeDoesNotExpireWithItsBundle(t *testing.T) {
 	k.passes(30 * day)
 	k.expires()
 	k.sweeps()
-	_, err := k.node.begin("test").Read(t.Context(), k.node.db.bundles, k.actor.String(), b.ID.String(), &bundleDoc{})
+	_, err := k.node.beginCall("test").Read(t.Context(), k.node.db.bundles, k.actor.String(), b.ID.String(), &bundleDoc{})
 	require.True(t, client.IsNotFound(err), "the bundle has expired: %v", err)
 	notices, err := k.node.Notices(t.Context(), k.actor)
 	require.NoError(t, err)

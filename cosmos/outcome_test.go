@@ -129,7 +129,7 @@ func TestAnOutageOfTheContentStoreLeavesNothingBehind(t *testing.T) {
 	}
 	content.broken.Store(false)
 	s.save(node, 0, batch)
-	h, err := node.begin("test").readHead(context.Background(), s.actor)
+	h, err := node.beginCall("test").readHead(context.Background(), s.actor)
 	require.NoError(t, err)
 	assert.Equal(t, 1, h.Cabinets[nameOf(batch[0].Cabinet())].Ordinal, "no drawer was given up")
 	s.drains()
@@ -228,7 +228,7 @@ func TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther(t *testing.T) {
 	content := &pickyContent{Content: s.content}
 	s.content = content
 	random := seeded(1)
-	var w *writer // the panic is in the leader's code
+	var w *recipientWriter // the panic is in the leader's code
 	node, line := s.tapped(Options{DrawerCapacity: 10, Exclusive: true, Random: func() uint64 {
 		if w != nil && w.alone {
 			panic("a bug")
@@ -302,7 +302,7 @@ func TestAnIndexIsReadOnFromWhereItCouldNotBeRead(t *testing.T) {
 	t.Run("by a node that knows how it began", func(t *testing.T) { readsOn(t, 1) })
 }
 
-// readsOn has a node that knows so many drawers read the others.
+// readsOn has a node that knows the first drawers read the others.
 func readsOn(t *testing.T, known int) {
 	const few = 3
 	s := newTrust(t)
@@ -324,11 +324,11 @@ func readsOn(t *testing.T, known int) {
 	require.Error(t, err, "its drawers are empty for ever")
 	s.save(s.node(Options{DrawerCapacity: 1, Exclusive: true}, false), 0, repositorytest.Events(4*few+1, s.actor))
 	again := repositorytest.Events(1, s.actor)
-	c := s.node(tiny, false).begin("test")
+	c := s.node(tiny, false).beginCall("test")
 	h, err := c.readHead(t.Context(), s.actor)
 	require.NoError(t, err)
 	cabinet := again[0].Cabinet()
-	all, err := c.extents(t.Context(), cabinet, h.Cabinets[nameOf(cabinet)], 1, 0)
+	all, err := c.readExtents(t.Context(), cabinet, h.Cabinets[nameOf(cabinet)], 1, 0)
 	require.NoError(t, err)
 	drawers := slices.DeleteFunc(slices.Clone(all), func(e extent) bool { return e.limit == 0 })
 	require.Len(t, drawers, len(all)-2)

@@ -14,9 +14,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A page is a run of consecutive slots of a drawer, as one Save wrote it or as a tail was
+// A drawerPage is a run of consecutive slots of a drawer, as one Save wrote it or as a tail was
 // flushed. It is never changed.
-type page struct {
+type drawerPage struct {
 	ID            string          `json:"id"`
 	PartitionKey  string          `json:"partitionKey"` // the drawer
 	Intent        string          `json:"intent"`       // the Save or the flush that wrote it
@@ -63,7 +63,7 @@ type numbered struct {
 	*domain.Event
 	digest   domain.Digest
 	sequence domain.Sequence
-	save     *domain.TraceContext // the span that saves it; nil: none that is stored
+	save     *domain.TraceContext // the span that saves it; nil if it is not stored
 }
 
 // maxPageBytes keeps a page where a written KB is cheapest: 64 KB as base64.
@@ -91,7 +91,7 @@ func encodePage(events []numbered) (data []byte, n int) {
 		if e.Payload != nil {
 			flags |= flagPayload
 		}
-		data = types.append(append(data, flags), e.DocumentType)
+		data = types.appendType(append(data, flags), e.DocumentType)
 		if e.Payload != nil {
 			data = binary.AppendUvarint(data, uint64(len(e.Payload)))
 			data = binary.LittleEndian.AppendUint32(data, repository.SumOf(e.Payload))
@@ -118,8 +118,8 @@ func (n typeNumbers) has(t domain.DocumentType) bool {
 	return found
 }
 
-// append appends the number of t or, the first time, its text.
-func (n typeNumbers) append(data []byte, t domain.DocumentType) []byte {
+// appendType appends the number of t or, the first time, its text.
+func (n typeNumbers) appendType(data []byte, t domain.DocumentType) []byte {
 	if at, found := n[t]; found {
 		return binary.AppendUvarint(data, uint64(at)) //nolint:gosec // an index
 	}
@@ -144,10 +144,10 @@ func (p *packed) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// sum is the CRC-32C of the members beside the events that decide on their numbers and
+// computeChecksum is the CRC-32C of the members beside the events that decide on their numbers and
 // slots. With another first number, for example, the events can be decoded, with wrong
 // numbers.
-func (p *page) sum() uint32 {
+func (p *drawerPage) computeChecksum() uint32 {
 	text := fmt.Sprintf("%s|%s|%d|%d|%d|%d|%d|%s", p.ID, p.PartitionKey, p.Slot, p.Until, p.FirstSequence, p.Saved, p.PayloadsFrom, p.Payloads)
 	return crc32.Checksum([]byte(text), castagnoli)
 }
@@ -160,20 +160,20 @@ type storedEvent struct {
 	digest domain.Digest
 }
 
-// most is how many events p has room for.
-func (p *page) most() int {
+// maxEvents is how many events p has room for.
+func (p *drawerPage) maxEvents() int {
 	const least = len(domain.EventID{}) + len(domain.Digest{}) + 4 // the others take a byte each
 	return len(p.Events) / least
 }
 
-// decode yields the events of p in order; they belong to cabinet. An event is
+// decodeEvents yields the events of p in order; they belong to cabinet. An event is
 // yielded for as long as the call takes, and in the same place as the next.
-func (p *page) decode(cabinet domain.CabinetKey, yield func(slot int, e *storedEvent) bool) error {
+func (p *drawerPage) decodeEvents(cabinet domain.CabinetKey, yield func(slot int, e *storedEvent) bool) error {
 	end := len(p.Events) - 4
-	if end < 0 || p.Slot < 0 || p.Until-p.Slot > p.most() || crc32.Checksum(p.Events[:end], castagnoli) != binary.LittleEndian.Uint32(p.Events[end:]) {
+	if end < 0 || p.Slot < 0 || p.Until-p.Slot > p.maxEvents() || crc32.Checksum(p.Events[:end], castagnoli) != binary.LittleEndian.Uint32(p.Events[end:]) {
 		return errPage
 	}
-	if p.Sum != 0 && p.Sum != p.sum() {
+	if p.Sum != 0 && p.Sum != p.computeChecksum() {
 		return errPage
 	}
 	data := p.Events[:end]
@@ -184,11 +184,11 @@ func (p *page) decode(cabinet domain.CabinetKey, yield func(slot int, e *storedE
 	case len(data) == 0 || data[0] < eventsVersion:
 		return errPage
 	}
-	return decodeEvents(data, p.Slot, p.Until, p.base(), cabinet, yield)
+	return decodeEvents(data, p.Slot, p.Until, p.firstEventBase(), cabinet, yield)
 }
 
-// base returns what the first event of p is relative to.
-func (p *page) base() packedBase {
+// firstEventBase returns what the first event of p is relative to.
+func (p *drawerPage) firstEventBase() packedBase {
 	return packedBase{
 		folder: payloadFolder(p.PartitionKey), object: p.Payloads, offset: p.PayloadsFrom,
 		sequence: p.FirstSequence, saved: p.Saved,
@@ -201,7 +201,7 @@ type decoder struct {
 	failed bool
 }
 
-func (d *decoder) byte() (byte, error) {
+func (d *decoder) readByte() (byte, error) {
 	if len(d.b) == 0 {
 		d.failed = true
 		return 0, errPage
@@ -211,7 +211,7 @@ func (d *decoder) byte() (byte, error) {
 	return v, nil
 }
 
-func (d *decoder) copy(to []byte) {
+func (d *decoder) readInto(to []byte) {
 	if len(d.b) < len(to) {
 		d.failed, d.b = true, nil
 		return
@@ -220,7 +220,7 @@ func (d *decoder) copy(to []byte) {
 	d.b = d.b[len(to):]
 }
 
-func (d *decoder) uvarint() uint64 {
+func (d *decoder) readUvarint() uint64 {
 	v, n := binary.Uvarint(d.b)
 	if n <= 0 {
 		d.failed, d.b = true, nil
@@ -230,9 +230,9 @@ func (d *decoder) uvarint() uint64 {
 	return v
 }
 
-// varint decodes what binary.AppendVarint has appended.
-func (d *decoder) varint() int64 {
-	u := d.uvarint()
+// readVarint decodes what binary.AppendVarint has appended.
+func (d *decoder) readVarint() int64 {
+	u := d.readUvarint()
 	v := int64(u >> 1)
 	if u&1 != 0 {
 		return ^v
@@ -240,14 +240,14 @@ func (d *decoder) varint() int64 {
 	return v
 }
 
-func (d *decoder) uint32() uint32 {
+func (d *decoder) readUint32() uint32 {
 	var b [4]byte
-	d.copy(b[:])
+	d.readInto(b[:])
 	return binary.LittleEndian.Uint32(b[:])
 }
 
-func (d *decoder) text() []byte {
-	n := d.uvarint()
+func (d *decoder) readText() []byte {
+	n := d.readUvarint()
 	if n > uint64(len(d.b)) {
 		d.failed, d.b = true, nil
 		return nil

@@ -26,9 +26,9 @@ func numberedEvents(events []domain.Event, first domain.Sequence, gap func() dom
 	return all
 }
 
-func decodeAll(t require.TestingT, p *page, cabinet domain.CabinetKey) []storedEvent {
+func decodeAll(t require.TestingT, p *drawerPage, cabinet domain.CabinetKey) []storedEvent {
 	var got []storedEvent
-	require.NoError(t, p.decode(cabinet, func(slot int, e *storedEvent) bool {
+	require.NoError(t, p.decodeEvents(cabinet, func(slot int, e *storedEvent) bool {
 		require.Equal(t, p.Slot+len(got), slot)
 		got = append(got, *e)
 		return true
@@ -53,7 +53,7 @@ func TestWhatIsWrittenToPagesIsReadBack(t *testing.T) {
 		in := numberedEvents(events, 7, func() domain.Sequence {
 			return domain.Sequence(rapid.IntRange(0, 1000).Draw(t, "gap"))
 		})
-		part := &part{Drawer: "d", Slot: 11, Count: n}
+		part := &drawerPart{Drawer: "d", Slot: 11, Count: n}
 
 		var out []storedEvent
 		for _, p := range pagesOf(&intent{ID: "intent"}, "object", part, in) {
@@ -87,8 +87,8 @@ func FuzzDecodingAPageNeverPanics(f *testing.F) {
 	f.Add([]byte{eventsVersion}, 0)
 	cabinet := events[0].Cabinet()
 	f.Fuzz(func(t *testing.T, data []byte, n int) {
-		p := page{Events: binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli)), Until: n}
-		_ = p.decode(cabinet, func(_ int, e *storedEvent) bool {
+		p := drawerPage{Events: binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli)), Until: n}
+		_ = p.decodeEvents(cabinet, func(_ int, e *storedEvent) bool {
 			if e.Weight < 1 || e.Sequence < 0 {
 				t.Fatalf("decoded an impossible event %+v", e)
 			}
@@ -102,7 +102,7 @@ func TestADamagedPageIsRefused(t *testing.T) {
 	data, _ := encodePage(numberedEvents(events, 1, func() domain.Sequence { return 0 }))
 	cabinet := events[0].Cabinet()
 	ignore := func(int, *storedEvent) bool { return true }
-	for name, p := range map[string]page{
+	for name, p := range map[string]drawerPage{
 		"cut":             {Events: data[:len(data)-3], Until: 3},
 		"a bit flipped":   {Events: append(append(slices.Clone(data[:20]), data[20]^1), data[21:]...), Until: 3},
 		"too long":        {Events: append(slices.Clone(data), 0), Until: 3},
@@ -110,31 +110,31 @@ func TestADamagedPageIsRefused(t *testing.T) {
 		"unknown version": {Events: append([]byte{99}, data[1:]...), Until: 3},
 		"empty":           {Until: 3},
 	} {
-		assert.ErrorIs(t, p.decode(cabinet, ignore), errPage, name)
+		assert.ErrorIs(t, p.decodeEvents(cabinet, ignore), errPage, name)
 	}
 }
 
 func TestAPageAroundWhichSomethingHasChangedIsRefused(t *testing.T) {
 	events := repositorytest.Events(3, repositorytest.NewActor())
 	it := &intent{ID: "intent", Saved: 5}
-	sound := *pagesOf(it, "object", &part{Drawer: "drawer", Slot: 2}, numberedEvents(events, 7, func() domain.Sequence { return 0 }))[0]
+	sound := *pagesOf(it, "object", &drawerPart{Drawer: "drawer", Slot: 2}, numberedEvents(events, 7, func() domain.Sequence { return 0 }))[0]
 	cabinet := events[0].Cabinet()
 	ignore := func(int, *storedEvent) bool { return true }
-	require.NoError(t, sound.decode(cabinet, ignore))
-	for name, change := range map[string]func(*page){
-		"another first number": func(p *page) { p.FirstSequence-- },
-		"another slot":         func(p *page) { p.Slot++; p.Until++ },
-		"another drawer":       func(p *page) { p.PartitionKey = "other" },
-		"another time":         func(p *page) { p.Saved++ },
-		"other payloads":       func(p *page) { p.Payloads = "other" },
+	require.NoError(t, sound.decodeEvents(cabinet, ignore))
+	for name, change := range map[string]func(*drawerPage){
+		"another first number": func(p *drawerPage) { p.FirstSequence-- },
+		"another slot":         func(p *drawerPage) { p.Slot++; p.Until++ },
+		"another drawer":       func(p *drawerPage) { p.PartitionKey = "other" },
+		"another time":         func(p *drawerPage) { p.Saved++ },
+		"other payloads":       func(p *drawerPage) { p.Payloads = "other" },
 	} {
 		p := sound
 		change(&p)
-		assert.ErrorIs(t, p.decode(cabinet, ignore), errPage, name)
+		assert.ErrorIs(t, p.decodeEvents(cabinet, ignore), errPage, name)
 	}
 	old := sound
 	old.Sum = 0 // as older versions have left it
-	require.NoError(t, old.decode(cabinet, ignore))
+	require.NoError(t, old.decodeEvents(cabinet, ignore))
 }
 
 func TestAFilterHoldsWhatWasAddedAndHardlyAnythingElse(t *testing.T) {

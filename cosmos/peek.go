@@ -26,11 +26,11 @@ import (
 
 // NextUnacknowledged implements repository.DataAvailable.
 func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
-	r.hints.wait(ctx, recipient)
-	c := r.begin("peek")
+	r.hints.awaitHints(ctx, recipient)
+	c := r.beginCall("peek")
 	var next repository.Next
 	err := c.Retry(ctx, func() (err error) {
-		next, err = c.next(ctx, recipient, groups)
+		next, err = c.nextBundle(ctx, recipient, groups)
 		return err
 	})
 	if err != nil && !errors.Is(err, domain.ErrNoData) {
@@ -39,7 +39,7 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 	return next, err
 }
 
-func (c *call) next(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
+func (c *call) nextBundle(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
 	gates, h, err := c.readGatesAndHead(ctx, recipient, groups)
 	if err == nil && anyFrozen(gates) {
 		err = repository.ErrFrozen
@@ -50,7 +50,7 @@ func (c *call) next(ctx context.Context, recipient domain.ActorID, groups []doma
 	if err := c.reportInFront(ctx, recipient, gates, h); err != nil {
 		return repository.Next{}, err
 	}
-	candidates, waiting, err := c.candidates(recipient, gates, h)
+	candidates, waiting, err := c.findCandidates(recipient, gates, h)
 	if err != nil {
 		return repository.Next{}, err
 	}
@@ -65,7 +65,7 @@ func (c *call) next(ctx context.Context, recipient domain.ActorID, groups []doma
 	if len(candidates) == 0 {
 		return repository.Next{}, domain.ErrNoData
 	}
-	run, err := c.choose(ctx, candidates)
+	run, err := c.chooseCandidate(ctx, candidates)
 	c.reportLost(recipient, candidates, groups)
 	if err != nil {
 		return repository.Next{}, err
@@ -85,7 +85,7 @@ func (c *call) openBundle(ctx context.Context, g *gate, asked map[domain.Group]*
 	if err != nil {
 		return repository.Next{}, err
 	}
-	b, err := doc.bundle()
+	b, err := doc.toBundle()
 	if err == nil && gateID(b.Group) != g.ID {
 		err = domain.Errorf(domain.Damaged, "bundle %s of %s says that it is of group %s, and %s has it open", doc.ID, g.Recipient, b.Group, g.ID)
 	}
@@ -102,10 +102,10 @@ func (c *call) openBundle(ctx context.Context, g *gate, asked map[domain.Group]*
 
 // Find implements repository.Bundles.
 func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, repository.Run, error) {
-	c := r.begin("find")
+	c := r.beginCall("find")
 	var found repository.Next
 	err := c.Retry(ctx, func() (err error) {
-		found, err = c.find(ctx, recipient, id)
+		found, err = c.findOpenBundle(ctx, recipient, id)
 		return err
 	})
 	if err != nil {
@@ -114,8 +114,8 @@ func (r *Repository) Find(ctx context.Context, recipient domain.ActorID, id doma
 	return *found.Open, found.Run, nil
 }
 
-// find returns the bundle if one of the gates has it open.
-func (c *call) find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Next, error) {
+// findOpenBundle returns the bundle if one of the gates has it open.
+func (c *call) findOpenBundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Next, error) {
 	gates, h, err := c.readGatesAndHead(ctx, recipient, c.r.opts.Groups.All())
 	if err == nil && anyFrozen(gates) {
 		err = repository.ErrFrozen
@@ -134,8 +134,8 @@ func (c *call) find(ctx context.Context, recipient domain.ActorID, id domain.Bun
 // runOf returns the run of a bundle that is open. A part of it may be in the tail of h:
 // any head that knows the slots of the bundle says where they are. One that does not is
 // older than the bundle.
-func (c *call) runOf(b *domain.Bundle, doc *bundleDoc, h *head) (*run, error) {
-	r := &run{call: c, group: b.Group, cabinet: b.Cabinet, open: doc}
+func (c *call) runOf(b *domain.Bundle, doc *bundleDoc, h *head) (*eventRange, error) {
+	r := &eventRange{call: c, group: b.Group, cabinet: b.Cabinet, open: doc}
 	last := h.Cabinets[doc.Cabinet]
 	for _, s := range doc.Ranges {
 		if s.Ordinal > last.Ordinal || s.Drawer == last.Drawer && s.To > last.Fill {
@@ -150,26 +150,26 @@ func (c *call) runOf(b *domain.Bundle, doc *bundleDoc, h *head) (*run, error) {
 	return r, nil
 }
 
-// A candidate is a cabinet that has visible events which are not acknowledged.
-type candidate struct {
+// A peekCandidate is a cabinet that has visible events which are not acknowledged.
+type peekCandidate struct {
 	group   domain.Group
 	cabinet domain.CabinetKey
 	last    received
 	head    *head
-	floor   int // the lowest ordinal that is retained
+	floor   int // the lowest retained ordinal
 	gate    *gate
 	at      position
 
-	entry *entry // the smallest in the catalog, nil if none exists
-	run   *run   // once its first event has been read
+	entry *catalogEntry // the smallest in the catalog, nil if none exists
+	run   *eventRange   // once its first event has been read
 	first domain.Sequence
 	lost  error // why its first event cannot be read, nil if it can, as far as is known
 }
 
-// candidates returns the cabinets of which the head knows more than the gates
+// findCandidates returns the cabinets of which the head knows more than the gates
 // have let through, and how many events that are.
-func (c *call) candidates(recipient domain.ActorID, gates map[domain.Group]*gate, h *head) ([]*candidate, int64, error) {
-	var found []*candidate
+func (c *call) findCandidates(recipient domain.ActorID, gates map[domain.Group]*gate, h *head) ([]*peekCandidate, int64, error) {
+	var found []*peekCandidate
 	var waiting int64
 	for name, last := range h.Cabinets {
 		cabinet, err := cabinetOf(recipient, name)
@@ -184,34 +184,34 @@ func (c *call) candidates(recipient domain.ActorID, gates map[domain.Group]*gate
 		if !asked {
 			continue
 		}
-		at := g.position(name, last)
+		at := g.positionIn(name, last)
 		if last.Sequence > at.Sequence {
 			waiting += last.Total - at.Total
-			found = append(found, &candidate{
-				group: group, cabinet: cabinet, last: last, head: h, floor: h.floor(name), gate: g, at: at,
+			found = append(found, &peekCandidate{
+				group: group, cabinet: cabinet, last: last, head: h, floor: h.cabinetFloor(name), gate: g, at: at,
 			})
 		}
 	}
-	slices.SortFunc(found, func(a, b *candidate) int { return strings.Compare(nameOf(a.cabinet), nameOf(b.cabinet)) })
+	slices.SortFunc(found, func(a, b *peekCandidate) int { return strings.Compare(nameOf(a.cabinet), nameOf(b.cabinet)) })
 	return found, waiting, nil
 }
 
-// choose returns the run of the candidate whose first event has the smallest
+// chooseCandidate returns the run of the candidate whose first event has the smallest
 // sequence number. The head or the catalog says which that seems to be; the cabinet itself
-// has the last word, and an entry that turns out to be missing or too low is
-// mended on the way.
-func (c *call) choose(ctx context.Context, candidates []*candidate) (*run, error) {
+// decides, and an entry that is found to be missing or too low is
+// repaired.
+func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate) (*eventRange, error) {
 	if c.r.opts.Ordering == domain.ByRecipient {
 		return c.chooseInOrder(ctx, candidates)
 	}
 	if len(candidates) == 1 {
 		cand := candidates[0]
-		if err := cand.unlessLost(cand.look(ctx, c)); err != nil { // it must be read, whatever its entry says
+		if err := cand.unlessLost(cand.readFirst(ctx, c)); err != nil { // it must be read, whatever its entry says
 			return nil, err
 		}
 		return cand.run, cand.lost
 	}
-	var others []*candidate // whose first events the head does not tell
+	var others []*peekCandidate // whose first events the head does not state
 	for _, cand := range candidates {
 		if err := cand.lookInHead(); err != nil {
 			return nil, err
@@ -230,32 +230,32 @@ func (c *call) choose(ctx context.Context, candidates []*candidate) (*run, error
 			cand.first = cand.entry.NextSequence
 			continue
 		}
-		g.Go(func() error { return cand.unlessLost(cand.lookAndMend(gctx, c)) })
+		g.Go(func() error { return cand.unlessLost(cand.readAndRepair(gctx, c)) })
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
 	for {
-		sound := slices.DeleteFunc(slices.Clone(candidates), (*candidate).isLost)
+		sound := slices.DeleteFunc(slices.Clone(candidates), (*peekCandidate).isLost)
 		if len(sound) == 0 {
 			return nil, candidates[0].lost
 		}
-		cand := oldest(sound)
+		cand := oldestCandidate(sound)
 		if cand.run != nil {
 			return cand.run, nil
 		}
-		if err := cand.unlessLost(cand.lookAndMend(ctx, c)); err != nil {
+		if err := cand.unlessLost(cand.readAndRepair(ctx, c)); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // isLost reports whether the candidate's first event is known to be lost.
-func (cand *candidate) isLost() bool { return cand.lost != nil }
+func (cand *peekCandidate) isLost() bool { return cand.lost != nil }
 
 // unlessLost notes an error that says that the candidate's first event is lost, and returns
 // any other.
-func (cand *candidate) unlessLost(err error) error {
+func (cand *peekCandidate) unlessLost(err error) error {
 	if isLost(err) {
 		cand.lost = err
 		return nil
@@ -270,10 +270,10 @@ func isInTail(last received, at position) bool {
 }
 
 // isInTail reports whether the candidate's first event is in the tail.
-func (cand *candidate) isInTail() bool { return isInTail(cand.last, cand.at) }
+func (cand *peekCandidate) isInTail() bool { return isInTail(cand.last, cand.at) }
 
-// lookInHead sets first if the head tells it.
-func (cand *candidate) lookInHead() (err error) {
+// lookInHead sets first if the head states it.
+func (cand *peekCandidate) lookInHead() (err error) {
 	cand.first = cand.last.frontBehind(cand.at)
 	if cand.isInTail() {
 		cand.first, err = cand.firstOfTail()
@@ -282,7 +282,7 @@ func (cand *candidate) lookInHead() (err error) {
 }
 
 // firstOfTail returns the number of the first event of the tail that waits.
-func (cand *candidate) firstOfTail() (domain.Sequence, error) {
+func (cand *peekCandidate) firstOfTail() (domain.Sequence, error) {
 	t, err := cand.last.decodeTail(cand.cabinet)
 	if err != nil {
 		return 0, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cand.cabinet), err)
@@ -298,18 +298,18 @@ func (cand *candidate) firstOfTail() (domain.Sequence, error) {
 // believesEntry reports whether the candidate's entry may decide what its first event is.
 // Only the entry of the drawer of the gate's position may: a flush writes no entries, so the
 // entry of a later drawer does not prove that no event waits before it.
-func (cand *candidate) believesEntry() bool {
+func (cand *peekCandidate) believesEntry() bool {
 	return cand.entry != nil && cand.entry.Ordinal == max(cand.at.Ordinal, cand.floor, 1) &&
 		cand.entry.NextSequence > cand.at.Sequence && cand.at.Sequence >= cand.at.Doubt
 }
 
-// oldest returns the candidate whose first event has the smallest number.
-func oldest(candidates []*candidate) *candidate {
-	return slices.MinFunc(candidates, func(a, b *candidate) int { return cmp.Compare(a.first, b.first) })
+// oldestCandidate returns the candidate whose first event has the smallest number.
+func oldestCandidate(candidates []*peekCandidate) *peekCandidate {
+	return slices.MinFunc(candidates, func(a, b *peekCandidate) int { return cmp.Compare(a.first, b.first) })
 }
 
-// look reads the candidate's first event.
-func (cand *candidate) look(ctx context.Context, c *call) error {
+// readFirst reads the candidate's first event.
+func (cand *peekCandidate) readFirst(ctx context.Context, c *call) error {
 	run, err := c.newRun(ctx, cand.group, cand.cabinet, cand.last, cand.floor, cand.gate, cand.at)
 	if err != nil {
 		return err
@@ -322,18 +322,18 @@ func (cand *candidate) look(ctx context.Context, c *call) error {
 	return nil
 }
 
-// lookAndMend reads the candidate's first event and mends its entry if need be.
-func (cand *candidate) lookAndMend(ctx context.Context, c *call) error {
-	if err := cand.look(ctx, c); err != nil {
+// readAndRepair reads the candidate's first event and repairs its entry if needed.
+func (cand *peekCandidate) readAndRepair(ctx context.Context, c *call) error {
+	if err := cand.readFirst(ctx, c); err != nil {
 		return err
 	}
-	cand.mend(ctx, c)
+	cand.repairEntry(ctx, c)
 	return nil
 }
 
-// mend makes the candidate's entry point at its first event, which has been read. One that the
-// head tells needs none.
-func (cand *candidate) mend(ctx context.Context, c *call) {
+// repairEntry makes the candidate's entry point at its first event, which has been read. One that the
+// head states needs none.
+func (cand *peekCandidate) repairEntry(ctx context.Context, c *call) {
 	if cand.isInTail() || cand.last.frontBehind(cand.at) > 0 {
 		return
 	}
@@ -345,7 +345,7 @@ func (cand *candidate) mend(ctx context.Context, c *call) {
 // mendEntry makes the catalog point at the first event of a cabinet, which lies
 // in drawer s. Every write is conditional on what was read; if one is refused, another
 // writer has changed the entry and the next Peek reads it again.
-func (c *call) mendEntry(ctx context.Context, cabinet domain.CabinetKey, seen *entry, s slotRange, first domain.Sequence) {
+func (c *call) mendEntry(ctx context.Context, cabinet domain.CabinetKey, seen *catalogEntry, s slotRange, first domain.Sequence) {
 	c.r.metrics.repairs.WithLabelValues(pointerRepair).Inc()
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
 	// A crash after the deletion leaves the cabinet without an entry, or with the one of a
@@ -355,14 +355,14 @@ func (c *call) mendEntry(ctx context.Context, cabinet domain.CabinetKey, seen *e
 		seen = nil
 	}
 	if seen == nil || seen.ID != s.Drawer {
-		var e entry
+		var e catalogEntry
 		etag, err := c.Read(ctx, c.r.db.catalog, key, s.Drawer, &e)
 		if err != nil && !client.IsNotFound(err) || err == nil && e.NextSequence >= first {
 			return
 		}
-		seen = &entry{ETag: etag, Document: e.Document}
+		seen = &catalogEntry{ETag: etag, Document: e.Document}
 	}
-	mended := &entry{
+	mended := &catalogEntry{
 		ID: s.Drawer, PartitionKey: key, ContentType: cabinet.ContentType.String(),
 		Ordinal: s.Ordinal, NextSequence: first, Document: seen.Document,
 	}

@@ -16,16 +16,16 @@ import (
 // point too high.
 func TestTheOrderOfTheRecipientRestsOnNoPointer(t *testing.T) {
 	inOrder := Options{DrawerCapacity: 2, Exclusive: true, Ordering: domain.ByRecipient}
-	for name, spoil := range map[string]func(s *trust, node *Repository, e entry){
-		"gone": func(s *trust, node *Repository, e entry) { s.deletes(node.db.catalog, e.PartitionKey, e.ID) },
-		"too high": func(s *trust, node *Repository, e entry) {
+	for name, spoil := range map[string]func(s *trust, node *Repository, e catalogEntry){
+		"gone": func(s *trust, node *Repository, e catalogEntry) { s.deletes(node.db.catalog, e.PartitionKey, e.ID) },
+		"too high": func(s *trust, node *Repository, e catalogEntry) {
 			e.NextSequence += 1000
-			_, err := node.begin("test").Put(context.Background(), node.db.catalog, e.PartitionKey, e.ID, e.ETag, &e)
+			_, err := node.beginCall("test").Put(context.Background(), node.db.catalog, e.PartitionKey, e.ID, e.ETag, &e)
 			require.NoError(s, err)
 		},
-		"too low": func(s *trust, node *Repository, e entry) {
+		"too low": func(s *trust, node *Repository, e catalogEntry) {
 			e.NextSequence = 0
-			_, err := node.begin("test").Put(context.Background(), node.db.catalog, e.PartitionKey, e.ID, e.ETag, &e)
+			_, err := node.beginCall("test").Put(context.Background(), node.db.catalog, e.PartitionKey, e.ID, e.ETag, &e)
 			require.NoError(s, err)
 		},
 	} {

@@ -16,7 +16,7 @@ import (
 
 // Add implements repository.Bundles.
 func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from repository.Run) (domain.Bundle, error) {
-	run, ok := from.(*run)
+	run, ok := from.(*eventRange)
 	if !ok {
 		return bundle, domain.Errorf(domain.Invalid, "add bundle: the run is not of this store")
 	}
@@ -29,16 +29,16 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	if bundle.Opened.IsZero() {
 		bundle.Opened = r.opts.Clock().UTC().Truncate(time.Millisecond)
 	}
-	c := r.begin("peek")
+	c := r.beginCall("peek")
 	writeID := r.client.NewID()
 	if run.gate == nil { // of an open bundle, so there is nothing to open
 		doc := newBundleDoc(&bundle, writeID, nil, 0)
 		err := c.whyNotAdded(ctx, doc, client.FailureOf(errors.New("the group has an open bundle")))
 		return bundle, client.Classify("open bundle "+doc.ID, err)
 	}
-	ranges := run.ranges(bundle.Count)
+	ranges := run.slotRanges(bundle.Count)
 	doc := newBundleDoc(&bundle, writeID, ranges, 0)
-	if next := run.next(bundle.Count); next != nil {
+	if next := run.eventAfter(bundle.Count); next != nil {
 		doc.NextSaved = millisOf(next.Saved)
 		// The entry does not move to an event of the tail, which needs none: no Dequeue of a bundle
 		// from the tail would remove it.
@@ -67,8 +67,8 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	return bundle, nil
 }
 
-// whyNotAdded tells a lost race from an id in use, and either from success: the
-// batch may have been refused because it had been carried out before.
+// whyNotAdded distinguishes a lost race, an id in use, and success: the
+// batch may have failed because an earlier attempt was applied.
 func (c *call) whyNotAdded(ctx context.Context, doc *bundleDoc, refused *client.Failure) error {
 	lost := domain.Errorf(domain.Conflict, "the group moved on since it was read: %w", refused)
 	if refused.Operation() != 0 {
@@ -99,7 +99,7 @@ func putInBatch(b *azcosmos.TransactionalBatch, id string, etag azcore.ETag, doc
 }
 
 // limitOf returns the slots of a drawer that the run knows to be filled.
-func (r *run) limitOf(drawer string) int {
+func (r *eventRange) limitOf(drawer string) int {
 	for _, s := range r.parts {
 		if s.Drawer == drawer {
 			return s.To

@@ -16,8 +16,8 @@ import (
 
 // Hints may be wrong in every way; what is delivered, and in which order, may not.
 
-// inTwoCabinets saves events 1 and 3 of one cabinet and 2 of another, none of
-// which travels with others, and returns their ids in that order.
+// inTwoCabinets saves events 1 and 3 of one cabinet and 2 of another, none
+// together with others, and returns their ids in that order.
 func (s *trust) inTwoCabinets(node *Repository) []domain.EventID {
 	var ids []domain.EventID
 	for _, origin := range []domain.Origin{domain.Charges, domain.MarketRoles, domain.Charges} {
@@ -39,11 +39,11 @@ func (s *trust) next(node *Repository) domain.EventID {
 }
 
 // entries returns what the catalog says of an origin.
-func (s *trust) entries(node *Repository, origin domain.Origin) []entry {
+func (s *trust) entries(node *Repository, origin domain.Origin) []catalogEntry {
 	s.Helper()
-	found, err := client.All[entry](context.Background(), node.begin("test").Query(node.db.catalog, catalogKey(s.actor, origin), "SELECT * FROM c"))
+	found, err := client.All[catalogEntry](context.Background(), node.beginCall("test").Query(node.db.catalog, catalogKey(s.actor, origin), "SELECT * FROM c"))
 	require.NoError(s, err)
-	var entries []entry
+	var entries []catalogEntry
 	for _, e := range found {
 		entries = append(entries, *e)
 	}

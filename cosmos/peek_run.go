@@ -14,9 +14,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A run is a stretch of a cabinet: the slots of a bundle, or those that a new
+// An eventRange is a stretch of a cabinet: the slots of a bundle, or those that a new
 // bundle may take.
-type run struct {
+type eventRange struct {
 	call    *call
 	group   domain.Group
 	cabinet domain.CabinetKey
@@ -31,7 +31,7 @@ type run struct {
 
 	head   *head                  // as of which the run may be trusted
 	asked  map[domain.Group]*gate // the gates of all groups that were asked for
-	before domain.Sequence        // the run ends before it, so as to overtake nobody; 0: it need not
+	before domain.Sequence        // the range ends before it, so that it overtakes no other; 0: no bound
 	open   *bundleDoc             // whose run this is, or nil
 	saves  pageSaves              // of the pages that were read, if they are wanted
 
@@ -53,19 +53,19 @@ type chunk struct {
 }
 
 // Group implements repository.Run.
-func (r *run) Group() domain.Group { return r.group }
+func (r *eventRange) Group() domain.Group { return r.group }
 
 // Cabinet implements repository.Run.
-func (r *run) Cabinet() domain.CabinetKey { return r.cabinet }
+func (r *eventRange) Cabinet() domain.CabinetKey { return r.cabinet }
 
 // Folder implements repository.Run. It is that of the payloads of the first drawer,
 // which a sweep removes together with the drawer.
-func (r *run) Folder() string { return payloadFolder(r.parts[0].Drawer) }
+func (r *eventRange) Folder() string { return payloadFolder(r.parts[0].Drawer) }
 
 // newRun returns the run behind at, as far as it may be trusted: up to six
 // drawers with events. It may be empty if a read was stale. Below floor there is
 // nothing to look for.
-func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last received, floor int, g *gate, at position) (*run, error) {
+func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last received, floor int, g *gate, at position) (*eventRange, error) {
 	from := max(at.Ordinal, floor, 1)
 	if isInTail(last, at) {
 		from = last.Ordinal
@@ -74,7 +74,7 @@ func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.Ca
 	if err != nil {
 		return nil, err
 	}
-	r := &run{call: c, group: group, cabinet: cabinet, gate: g, start: at}
+	r := &eventRange{call: c, group: group, cabinet: cabinet, gate: g, start: at}
 	if r.tail, err = last.decodeTail(cabinet); err != nil {
 		return nil, domain.Errorf(domain.Damaged, "cabinet %s: %w", cabinetKey(cabinet), err)
 	}
@@ -94,7 +94,7 @@ func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.Ca
 }
 
 // readDrawer returns a reader of slots of the run.
-func (r *run) readDrawer(s slotRange) *drawerReader {
+func (r *eventRange) readDrawer(s slotRange) *drawerReader {
 	d := r.call.readDrawer(r.cabinet, s, r.tail)
 	if r.gate != nil && r.call.r.opts.StoreTraces {
 		d.saves = &r.saves
@@ -103,12 +103,12 @@ func (r *run) readDrawer(s slotRange) *drawerReader {
 }
 
 // peekFirst reads the first event, or client.ErrNotYetVisible if a stale read shows none.
-func (r *run) peekFirst(ctx context.Context) (*storedEvent, error) {
+func (r *eventRange) peekFirst(ctx context.Context) (*storedEvent, error) {
 	if len(r.parts) == 0 {
 		return nil, client.ErrNotYetVisible
 	}
 	read := r.readDrawer(r.parts[0].slotRange)
-	events, err := read.next(ctx)
+	events, err := read.readNext(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +117,10 @@ func (r *run) peekFirst(ctx context.Context) (*storedEvent, error) {
 }
 
 // Events implements repository.Run.
-func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
+func (r *eventRange) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
 	return func(yield func(repository.StoredEvent, error) bool) {
 		r.yielded, r.last, r.beyond = 0, nil, nil
-		err := r.each(ctx, func(e *storedEvent) bool {
+		err := r.forEach(ctx, func(e *storedEvent) bool {
 			r.yielded++
 			r.last = &e.StoredEvent
 			return yield(e.StoredEvent, nil)
@@ -144,10 +144,10 @@ const alone = 2000
 // one whose events came in large Saves, all.
 const aheadPages = 4 * firstPages
 
-// each calls yield for every event. The first result pages are read one by one,
+// forEach calls yield for every event. The first result pages are read one by one,
 // for a bundle may be a single event. Only if much more is wanted are the drawers
 // read side by side, each as far as its weight says that the bundle can need it.
-func (r *run) each(ctx context.Context, yield func(*storedEvent) bool) error {
+func (r *eventRange) forEach(ctx context.Context, yield func(*storedEvent) bool) error {
 	if err := ctx.Err(); err != nil {
 		return domain.Errorf(domain.Unavailable, "%w", err)
 	}
@@ -174,7 +174,7 @@ func (r *run) each(ctx context.Context, yield func(*storedEvent) bool) error {
 	if begin == nil {
 		read := r.readDrawer(r.parts[0].slotRange)
 		read.patient = r.gate == nil
-		events, err := read.next(ctx)
+		events, err := read.readNext(ctx)
 		if err != nil {
 			return err
 		}
@@ -184,8 +184,8 @@ func (r *run) each(ctx context.Context, yield func(*storedEvent) bool) error {
 		return err
 	}
 
-	for len(begin.events) < alone && !begin.rest.done() {
-		events, err := begin.rest.next(ctx)
+	for len(begin.events) < alone && !begin.rest.isDone() {
+		events, err := begin.rest.readNext(ctx)
 		if err != nil {
 			return err
 		}
@@ -206,8 +206,8 @@ func (r *run) each(ctx context.Context, yield func(*storedEvent) bool) error {
 		if d.err != nil {
 			return d.err
 		}
-		for !d.read.done() { // the estimate was too low
-			events, err := d.read.next(ctx)
+		for !d.read.isDone() { // the estimate was too low
+			events, err := d.read.readNext(ctx)
 			if err != nil {
 				return err
 			}
@@ -234,7 +234,7 @@ type aheadDrawer struct {
 	ready  chan struct{} // closed: events and err are set
 }
 
-func (r *run) readAhead(ctx context.Context, begin *chunk) *readAhead {
+func (r *eventRange) readAhead(ctx context.Context, begin *chunk) *readAhead {
 	ctx, cancel := context.WithCancel(ctx)
 	a := &readAhead{cancel: cancel, group: new(errgroup.Group)}
 	var begun, before domain.Weight
@@ -263,18 +263,18 @@ func (r *run) readAhead(ctx context.Context, begin *chunk) *readAhead {
 		d := &a.drawers[i]
 		a.group.Go(func() error {
 			defer close(d.ready)
-			d.fetch(ctx)
+			d.fetchEvents(ctx)
 			return nil
 		})
 	}
 	return a
 }
 
-// fetch reads until it has as much as the bundle can need. It stops for good at
-// an error; what came before it is still good.
-func (d *aheadDrawer) fetch(ctx context.Context) {
-	for weight := domain.Weight(0); weight < d.need && !d.read.done(); {
-		events, err := d.read.next(ctx)
+// fetchEvents reads until it has as much as the bundle can need. It stops at the first error:
+// the events that were read before it are still used.
+func (d *aheadDrawer) fetchEvents(ctx context.Context) {
+	for weight := domain.Weight(0); weight < d.need && !d.read.isDone(); {
+		events, err := d.read.readNext(ctx)
 		if err != nil {
 			d.err = err
 			return
@@ -297,12 +297,12 @@ func (a *readAhead) stop() {
 }
 
 // isInTail reports whether a slot of a drawer is in the tail that the run knows, or behind it.
-func (r *run) isInTail(drawer string, slot int) bool {
+func (r *eventRange) isInTail(drawer string, slot int) bool {
 	return r.tail != nil && r.tail.drawer == drawer && slot >= r.tail.paged
 }
 
-// ranges returns where the first n events lie, which the run has yielded.
-func (r *run) ranges(n int) []slotRange {
+// slotRanges returns where the first n events lie, which the run has yielded.
+func (r *eventRange) slotRanges(n int) []slotRange {
 	var found []slotRange
 	for _, s := range r.parts {
 		if n == 0 {

@@ -13,16 +13,16 @@ import (
 // Queues implements repository.DataAvailable. It reads what a Peek reads first,
 // and the open bundles.
 func (r *Repository) Queues(ctx context.Context, recipient domain.ActorID) ([]repository.Queue, error) {
-	c := r.begin("queues")
+	c := r.beginCall("queues")
 	var queues []repository.Queue
 	err := c.Retry(ctx, func() (err error) {
-		queues, err = c.queues(ctx, recipient)
+		queues, err = c.readQueues(ctx, recipient)
 		return err
 	})
 	return queues, client.Classify("queues of "+recipient.String(), err)
 }
 
-func (c *call) queues(ctx context.Context, recipient domain.ActorID) ([]repository.Queue, error) {
+func (c *call) readQueues(ctx context.Context, recipient domain.ActorID) ([]repository.Queue, error) {
 	groups := c.r.opts.Groups.All()
 	gates, h, err := c.readGatesAndHead(ctx, recipient, groups)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *call) queues(ctx context.Context, recipient domain.ActorID) ([]reposito
 			if err != nil {
 				return err
 			}
-			b, err := doc.bundle()
+			b, err := doc.toBundle()
 			queues[i].Open = &b
 			return err
 		})
@@ -52,7 +52,7 @@ func (c *call) queues(ctx context.Context, recipient domain.ActorID) ([]reposito
 
 // Watermark implements repository.DataAvailable: a point read of the head.
 func (r *Repository) Watermark(ctx context.Context, recipient domain.ActorID) (domain.Sequence, error) {
-	h, err := r.begin("watermark").readHead(ctx, recipient)
+	h, err := r.beginCall("watermark").readHead(ctx, recipient)
 	if err != nil {
 		return 0, client.Classify("watermark of "+recipient.String(), err)
 	}

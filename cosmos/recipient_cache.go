@@ -9,10 +9,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// known is what this node happens to know about the recipients that it has served
-// last: how much they have received, and where their cabinets go on. Nothing that
+// recipientCache is what this node remembers of the recipients that it has served
+// last: how much they have received, and where their cabinets continue. Nothing that
 // must be right rests on the former, which may be old; the latter never changes.
-type known struct {
+type recipientCache struct {
 	mu    sync.Mutex
 	of    map[domain.ActorID]*list.Element
 	order *list.List // of *knownRecipient, the one used last in front
@@ -27,7 +27,7 @@ type knownRecipient struct {
 }
 
 // A firstEvent is the one just behind a place. Slots are filled once, so it is the
-// same for ever.
+// same always.
 type firstEvent struct {
 	ordinal, slot int // the place
 	sequence      domain.Sequence
@@ -37,12 +37,12 @@ type firstEvent struct {
 // recipient, who may have none, and what their tails take.
 const maxKnown = 100_000
 
-func newKnown() *known {
-	return &known{of: make(map[domain.ActorID]*list.Element), order: list.New()}
+func newKnown() *recipientCache {
+	return &recipientCache{of: make(map[domain.ActorID]*list.Element), order: list.New()}
 }
 
-// saw notes a head that is or was stored, unless a newer one is known.
-func (k *known) saw(recipient domain.ActorID, h *head) {
+// observeHead notes a head that is or was stored, unless a newer one is known.
+func (k *recipientCache) observeHead(recipient domain.ActorID, h *head) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.of[recipient]
@@ -67,7 +67,7 @@ func (k *known) saw(recipient domain.ActorID, h *head) {
 }
 
 // forgetRemoved forgets the cabinets of r that were removed. The caller holds mu.
-func (k *known) forgetRemoved(r *knownRecipient) {
+func (k *recipientCache) forgetRemoved(r *knownRecipient) {
 	if max(len(r.firsts), len(r.sealed)) <= len(r.head.Cabinets) {
 		return
 	}
@@ -83,8 +83,8 @@ func (k *known) forgetRemoved(r *knownRecipient) {
 	k.size -= extentsSize * (before - len(r.sealed))
 }
 
-// forget drops what is known of a recipient, of whom the store has lost writes.
-func (k *known) forget(recipient domain.ActorID) {
+// forgetRecipient drops what is known of a recipient whose writes the store has lost.
+func (k *recipientCache) forgetRecipient(recipient domain.ActorID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if e := k.of[recipient]; e != nil {
@@ -97,9 +97,9 @@ func (k *known) forget(recipient domain.ActorID) {
 // knownSize returns what a head takes, in units of maxKnown.
 func knownSize(h *head) int { return len(h.Cabinets) + h.tailBytes()/300 }
 
-// head returns the newest head that was seen, nil if none is remembered. Only its
+// newestHead returns the newest head that was seen, nil if none is remembered. Only its
 // watermark and its cabinets are set.
-func (k *known) head(recipient domain.ActorID) *head {
+func (k *recipientCache) newestHead(recipient domain.ActorID) *head {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.of[recipient]
@@ -111,7 +111,7 @@ func (k *known) head(recipient domain.ActorID) *head {
 }
 
 // sawFirst notes which event is the first behind a place.
-func (k *known) sawFirst(cabinet domain.CabinetKey, at position, first domain.Sequence) {
+func (k *recipientCache) sawFirst(cabinet domain.CabinetKey, at position, first domain.Sequence) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if e := k.of[cabinet.Recipient]; e != nil {
@@ -119,9 +119,9 @@ func (k *known) sawFirst(cabinet domain.CabinetKey, at position, first domain.Se
 	}
 }
 
-// first returns the sequence number of the first event behind a place, 0 if it
+// firstSequence returns the sequence number of the first event behind a place, 0 if it
 // is not remembered.
-func (k *known) first(cabinet domain.CabinetKey, at position) domain.Sequence {
+func (k *recipientCache) firstSequence(cabinet domain.CabinetKey, at position) domain.Sequence {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.of[cabinet.Recipient]
@@ -138,9 +138,9 @@ func (k *known) first(cabinet domain.CabinetKey, at position) domain.Sequence {
 // extentsSize is what the sealed drawers of a cabinet take, in units of maxKnown.
 const extentsSize = 3
 
-// sawSealed notes which drawers of a cabinet are sealed. found is dense; a drawer that is not
+// sawSealed remembers the sealed drawers among found, which is dense. A drawer that is not
 // sealed may still be filled and is not remembered.
-func (k *known) sawSealed(cabinet domain.CabinetKey, found []extent) {
+func (k *recipientCache) sawSealed(cabinet domain.CabinetKey, found []extent) {
 	n := 0
 	for n < len(found) && found[n].sealed {
 		n++
@@ -162,9 +162,9 @@ func (k *known) sawSealed(cabinet domain.CabinetKey, found []extent) {
 	}
 }
 
-// sealed returns the drawers of a cabinet that are known to be sealed, from an ordinal on,
+// sealedExtents returns the drawers of a cabinet that are known to be sealed, from an ordinal on,
 // without a gap. It returns none if the first is not known.
-func (k *known) sealed(cabinet domain.CabinetKey, from int) []extent {
+func (k *recipientCache) sealedExtents(cabinet domain.CabinetKey, from int) []extent {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	e := k.of[cabinet.Recipient]

@@ -78,8 +78,8 @@ func (s *storedRecipientFilter) size() int {
 	return 80 * len(s.counts)
 }
 
-// set notes what is stored.
-func (s *storedRecipientFilter) set(etag azcore.ETag, drawers []filteredDrawer, document client.Document) {
+// setStored notes what is stored.
+func (s *storedRecipientFilter) setStored(etag azcore.ETag, drawers []filteredDrawer, document client.Document) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.etag, s.counts, s.document = etag, make(map[string]int, len(drawers)), document
@@ -88,13 +88,13 @@ func (s *storedRecipientFilter) set(etag azcore.ETag, drawers []filteredDrawer, 
 	}
 }
 
-// read reads the filter of a recipient. One that is missing or damaged covers nothing.
-func (s *storedRecipientFilter) read(ctx context.Context, c *call, recipient domain.ActorID) ([]filteredDrawer, error) {
+// readFilter reads the filter of a recipient. One that is missing or damaged covers nothing.
+func (s *storedRecipientFilter) readFilter(ctx context.Context, c *call, recipient domain.ActorID) ([]filteredDrawer, error) {
 	drawers, etag, document, err := c.readRecipientFilter(ctx, recipient)
 	if err != nil && !errors.Is(err, errFingerprints) {
 		return nil, err
 	}
-	s.set(etag, drawers, document)
+	s.setStored(etag, drawers, document)
 	return drawers, nil
 }
 
@@ -115,9 +115,9 @@ func (c *call) readRecipientFilter(ctx context.Context, recipient domain.ActorID
 	return drawers, etag, doc.Document, err
 }
 
-// write stores a filter of a recipient, unless another node has replaced the stored one. What
+// writeFilter stores a filter of a recipient, unless another node has replaced the stored one. What
 // that covers is known then, and the next Save decides again.
-func (s *storedRecipientFilter) write(ctx context.Context, c *call, recipient domain.ActorID, drawers []filteredDrawer) error {
+func (s *storedRecipientFilter) writeFilter(ctx context.Context, c *call, recipient domain.ActorID, drawers []filteredDrawer) error {
 	s.mu.Lock()
 	before := s.etag
 	doc := &recipientFilterDoc{ID: recipientFilterID, PartitionKey: headKey(recipient), Fingerprints: encodeDrawers(drawers), Document: s.document}
@@ -127,9 +127,9 @@ func (s *storedRecipientFilter) write(ctx context.Context, c *call, recipient do
 	etag, err := c.Put(ctx, c.r.db.catalog, doc.PartitionKey, recipientFilterID, before, doc)
 	switch {
 	case client.IsRefused(err), client.IsNotFound(err):
-		_, err = s.read(ctx, c, recipient)
+		_, err = s.readFilter(ctx, c, recipient)
 	case err == nil:
-		s.set(etag, drawers, doc.Document)
+		s.setStored(etag, drawers, doc.Document)
 	}
 	return err
 }
@@ -163,22 +163,22 @@ func decodeDrawers(data []byte) ([]filteredDrawer, error) {
 		return nil, errFingerprints
 	}
 	d := decoder{b: data[1:end]}
-	n := d.uvarint()
+	n := d.readUvarint()
 	if n > uint64(len(d.b)/18) {
 		return nil, errFingerprints
 	}
 	drawers := make([]filteredDrawer, n)
 	for i := range drawers {
 		var id [16]byte
-		d.copy(id[:])
-		count, keys := d.uvarint(), d.uvarint()
+		d.readInto(id[:])
+		count, keys := d.readUvarint(), d.readUvarint()
 		if d.failed || count > maxSlots || keys > uint64(len(d.b)/fingerprintBytes) {
 			return nil, errFingerprints
 		}
 		drawers[i] = filteredDrawer{drawer: idText(id), count: int(count), keys: make([]fingerprintKey, keys)}
 		for j := range drawers[i].keys {
 			var b [8]byte
-			d.copy(b[:fingerprintBytes])
+			d.readInto(b[:fingerprintBytes])
 			drawers[i].keys[j] = fingerprintKey(binary.LittleEndian.Uint64(b[:]))
 		}
 	}

@@ -89,7 +89,7 @@ func TestTheFilterOfARecipient_IsReadOnFromItsSlots(t *testing.T) {
 			for range 30 {
 				save(first, kinds)
 			}
-			drawers, _, _, err := first.begin("test").readRecipientFilter(t.Context(), s.actor)
+			drawers, _, _, err := first.beginCall("test").readRecipientFilter(t.Context(), s.actor)
 			require.NoError(t, err)
 			require.NotEmpty(t, drawers)
 			second := s.node(opts, true)
@@ -119,7 +119,7 @@ func storesFilter(t *testing.T, s *trust, node *Repository, kinds int) (events [
 		s.save(node, 0, some)
 		node.Settle(t.Context(), s.actor)
 	}
-	drawers, _, _, err := node.begin("test").readRecipientFilter(t.Context(), s.actor)
+	drawers, _, _, err := node.beginCall("test").readRecipientFilter(t.Context(), s.actor)
 	require.NoError(t, err)
 	require.Greater(t, len(drawers), defaultUnfiltered)
 	return events
@@ -128,7 +128,7 @@ func storesFilter(t *testing.T, s *trust, node *Repository, kinds int) (events [
 // replaceFilter replaces the filter of a recipient by what change makes of it.
 func replaceFilter(t *testing.T, node *Repository, actor domain.ActorID, change func([]filteredDrawer) []byte) {
 	t.Helper()
-	c := node.begin("test")
+	c := node.beginCall("test")
 	drawers, etag, document, err := c.readRecipientFilter(t.Context(), actor)
 	require.NoError(t, err)
 	doc := &recipientFilterDoc{ID: recipientFilterID, PartitionKey: headKey(actor), Fingerprints: change(drawers), Document: document}
@@ -171,7 +171,7 @@ func TestAFilterOfARecipient_ThatIsDamagedIsReplaced(t *testing.T) {
 	other := s.node(Options{SweepEvery: -1}, true)
 	s.save(other, 0, kindsOf(s.actor, 1))
 	other.Settle(t.Context(), s.actor)
-	drawers, _, _, err := node.begin("test").readRecipientFilter(t.Context(), s.actor)
+	drawers, _, _, err := node.beginCall("test").readRecipientFilter(t.Context(), s.actor)
 	require.NoError(t, err)
 	require.Len(t, drawers, 9)
 	saved, err := s.node(Options{}, false).Save(t.Context(), s.actor, all)
@@ -201,9 +201,9 @@ func TestAFilterOfARecipient_ThatIsAheadOfItsHeadIsNotUsed(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, repository.Saved{Duplicates: len(all) + len(more)}, saved)
 	}
-	h, err := node.begin("test").readHead(t.Context(), s.actor)
+	h, err := node.beginCall("test").readHead(t.Context(), s.actor)
 	require.NoError(t, err)
-	drawers, _, _, err := node.begin("test").readRecipientFilter(t.Context(), s.actor)
+	drawers, _, _, err := node.beginCall("test").readRecipientFilter(t.Context(), s.actor)
 	require.NoError(t, err)
 	pages := make(map[string]int)
 	for _, last := range h.Cabinets {
@@ -231,7 +231,7 @@ func TestADrawerThatHasOutgrownTheFilterOfItsRecipient_IsKnownByItsOwn(t *testin
 		require.NoError(t, err)
 		node.Settle(t.Context(), actor)
 	}
-	drawers, _, _, err := node.begin("test").readRecipientFilter(t.Context(), actor)
+	drawers, _, _, err := node.beginCall("test").readRecipientFilter(t.Context(), actor)
 	require.NoError(t, err)
 	require.NotEmpty(t, drawers)
 	cost := r.costOfSave(r.node(opts, false), actor)

@@ -31,7 +31,7 @@ type Options struct {
 	Retries   int // of the requests of one call; default 24, negative: none
 	// Retention is how long acknowledged events and closed bundles are kept, at
 	// least; up to a quarter longer, and until the next sweep. Default 7 days,
-	// negative: for ever.
+	// negative: unlimited.
 	Retention time.Duration
 	// Shared is the content store that hub and domains share, if there is one. The
 	// folder of a drawer is removed there, too, when the drawer is.
@@ -41,7 +41,7 @@ type Options struct {
 	// Events that are in a head are read whatever it is, and a large Save flushes those of its
 	// cabinets. Nodes need not agree on it, but all of them must know tails.
 	TailEvents int
-	// KeepCabinets keeps the cabinets of which nothing is left: they count among those that a
+	// KeepCabinets keeps empty cabinets: they count among the cabinets that a
 	// recipient may have. It is for nodes that share a store with older versions, which do not
 	// serve a recipient once one of its cabinets was removed.
 	KeepCabinets bool
@@ -71,17 +71,17 @@ type Repository struct {
 	content repository.Content
 	opts    Options
 	owner   string // this process, in the intents that it writes
-	metrics *metrics
+	metrics *repairMetrics
 	writers *writers
 	hints   *hints
-	known   *known
+	known   *recipientCache
 	newer   *client.NewerFormats
 	inFront *alarm
 
 	lostPages *alarm
 
 	removed     atomic.Pointer[func(domain.ActorID)] // see ObserveRemovals
-	waitingFrom atomic.Pointer[string]               // where the next Waiting goes on; nil: from the start
+	waitingFrom atomic.Pointer[string]               // where the next Waiting continues; nil: from the start
 }
 
 var (
@@ -142,7 +142,7 @@ func New(db *client.Database, content repository.Content, opts Options) *Reposit
 }
 
 // Run writes hints and sweeps in the background until ctx ends. Without it the
-// hub is just as right, but every Peek has to mend pointers and nothing is ever
+// hub is just as right, but every Peek has to repair pointers and nothing is ever
 // removed.
 func (r *Repository) Run(ctx context.Context) error {
 	var g errgroup.Group

@@ -50,7 +50,7 @@ import (
 // document that refers to it: a Peek can put one if it has lost its race and was paused for
 // longer than the retention.
 
-// retained says what is still kept of a cabinet.
+// retained is what is still kept of a cabinet.
 type retained struct {
 	Floor      int         `json:"floor,omitempty"`      // drawers with a smaller ordinal are gone, or about to go
 	Cleared    int         `json:"cleared,omitempty"`    // drawers with a smaller ordinal are gone
@@ -72,7 +72,7 @@ type milestone struct {
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// milestonesPerGrace is how many milestones a grace period has at most: what is
+// milestonesPerGrace is the maximum number of milestones in a grace period: what is
 // acknowledged just after one waits for the next, a quarter of the period later.
 const milestonesPerGrace = 4
 
@@ -91,11 +91,11 @@ func (t retained) isDue(now time.Time, grace time.Duration) bool {
 	return n == 0 || now.UnixMilli()-t.Milestones[n-1].At >= (grace/milestonesPerGrace).Milliseconds()
 }
 
-// advanced returns t as it is to be at now, when the head says last and the gate
+// advanceTo returns the retention that follows t at now, when the head says last and the gate
 // at of the cabinet: with a milestone for what is acknowledged, and with its floor
 // raised to the milestones that are older than grace. An old gate makes things stay
 // longer, and nothing worse.
-func (t retained) advanced(last received, at position, now time.Time, grace time.Duration) retained {
+func (t retained) advanceTo(last received, at position, now time.Time, grace time.Duration) retained {
 	below := acknowledgedBelow(last, at)
 	next := retained{Floor: max(t.Floor, 1), Cleared: t.Cleared, Closed: t.Closed, Unknown: t.Unknown}
 	latest := next.Floor
@@ -103,7 +103,7 @@ func (t retained) advanced(last received, at position, now time.Time, grace time
 		if m.Filled != 0 && m.Filled != last.Total {
 			m.Filled, m.Below = 0, m.Below-1
 		}
-		if m.Below > below { // the gate was moved back: what it passes once more is kept from then on
+		if m.Below > below { // the gate was moved back: what it passes again is kept from then on
 			m.Filled, m.Below = 0, below
 		}
 		if m.At > now.Add(grace/milestonesPerGrace).UnixMilli() {
@@ -127,21 +127,21 @@ func (t retained) advanced(last received, at position, now time.Time, grace time
 	return next
 }
 
-// same reports whether t and u say the same.
-func (t retained) same(u retained) bool {
+// isEqual reports whether t and u say the same.
+func (t retained) isEqual(u retained) bool {
 	if max(t.Floor, 1) != max(u.Floor, 1) || max(t.Cleared, 1) != max(u.Cleared, 1) || t.Closed != u.Closed || len(t.Milestones) != len(u.Milestones) {
 		return false
 	}
 	for i := range t.Milestones {
-		if !t.Milestones[i].same(u.Milestones[i]) {
+		if !t.Milestones[i].isEqual(u.Milestones[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// same reports whether m and o say the same, apart from what this version does not know.
-func (m milestone) same(o milestone) bool {
+// isEqual reports whether m and o say the same, apart from what this version does not know.
+func (m milestone) isEqual(o milestone) bool {
 	return m.Below == o.Below && m.Filled == o.Filled && m.At == o.At
 }
 
@@ -154,15 +154,15 @@ type retention struct {
 
 	removed []cabinetName // cabinets of which nothing is left
 
-	flushed []cabinetName // of closed: those whose tails are to be flushed before
+	flushed []cabinetName // of closed: those whose tails must be flushed before
 }
 
 // planRetention decides from a head and gates, either of which may be old, what
-// is to be kept at now. It closes drawers only if mayClose is true, and removes cabinets
+// to keep at now. It closes drawers only if mayClose is true, and removes cabinets
 // only if mayRemove is.
 //
 // A drawer is closed if the position of its gate is in it and a milestone is due. A gate that was read
-// before it moved closes a drawer later, one that was read before a Replay closes a drawer
+// before it moved closes a drawer too late; a gate that was read before a Replay closes a drawer
 // in which events wait again. Neither removes an event, so the gate is not proved.
 func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, now time.Time, grace time.Duration, mayClose, mayRemove bool) (*retention, error) {
 	p := &retention{of: make(map[cabinetName]retained, len(h.Cabinets)), raised: make(map[domain.Group]bool)}
@@ -179,7 +179,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		if err != nil {
 			return nil, err
 		}
-		before, at := h.retained(name), gates[group].position(name, last)
+		before, at := h.cabinetRetention(name), gates[group].positionIn(name, last)
 		if mayRemove && before.isGone(last) && !gates[group].Frozen && !h.isFilling(name) {
 			p.removed = append(p.removed, name)
 			p.fresh = true
@@ -187,14 +187,14 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		}
 		mayClose := mayClose && !h.isFilling(name)
 		if mayClose && last.Drawer != "" && at.Ordinal == last.Ordinal && before.isDue(now, grace) {
-			if len(last.Tail) > 0 { // whose ids are to be known for as long as those in pages
+			if len(last.Tail) > 0 { // whose ids must be known for as long as those in pages
 				p.flushed = append(p.flushed, name)
 			}
 			last.Drawer, last.Fill, last.Paged, last.Tail, last.Saves = "", 0, 0, nil, nil
 			p.closed = append(p.closed, name)
 			p.fresh = true
 		}
-		next := before.advanced(last, at, now, grace)
+		next := before.advanceTo(last, at, now, grace)
 		if next.Floor > last.Ordinal && last.Drawer != "" {
 			if mayClose && before.Closed == "" { // the gate is in front of the head: age has not closed the drawer
 				next.Closed = last.Drawer
@@ -206,7 +206,7 @@ func planRetention(h *head, gates map[domain.Group]*gate, groups domain.Groups, 
 		if next.Floor > max(before.Floor, 1) {
 			p.raised[group] = true
 		}
-		if !next.same(before) {
+		if !next.isEqual(before) {
 			p.fresh = true
 		}
 		if next.Floor > 1 || len(next.Milestones) > 0 || len(next.Unknown) > 0 {

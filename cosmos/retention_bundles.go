@@ -11,11 +11,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A bundle gets its time to live with the write that closes it, or if it is watched the moment of
-// its removal, and neither while the retention is unlimited. A gate says whether all closed bundles
-// of its group expire so. If it does not, because the retention was unlimited or an older version
-// has created the gate, the sweep looks for those that do not and gives them the retention of
-// today, counted from then on. So a recipient is looked through until that is done, and not again.
+// The write that closes a bundle gives it a time to live or, if the bundle is watched, the time of
+// its removal. While the retention is unlimited it does neither. A gate states whether all closed bundles
+// of its group expire that way. If they do not, because the retention was unlimited or an older version
+// has created the gate, the sweep finds the bundles that do not expire and gives them the present retention,
+// counted from the sweep on. After that it does not search the bundles of the recipient again.
 
 // maxExpiredAtOnce limits the bundles of a recipient that a sweep has expire. The next sweep
 // continues.
@@ -41,9 +41,9 @@ func (u *unexpiring) DocumentKind() client.DocumentKind {
 	return bundleDocument
 }
 
-// expireBundles has the closed bundles of a recipient expire that do not, and returns how many
-// there were. If a sweep finds none, it notes that in the gates: on condition
-// that they are as they were read, and that the query has seen them so, because every write
+// expireBundles sets a time to live for the closed bundles of a recipient without one, and returns their
+// number. If a sweep finds no such bundle, it notes that in the gates, on condition
+// that the gates are unchanged, also in the result of the query, because every write
 // that closes a bundle also writes its gate.
 func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate) (n int, err error) {
 	var pending []*gate

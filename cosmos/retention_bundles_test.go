@@ -21,7 +21,7 @@ func (k *keeper) limited() *Repository {
 // unexpiring returns the ids of the bundles without a time to live, by state.
 func (k *keeper) unexpiring() map[string][]string {
 	found := make(map[string][]string)
-	docs, err := client.All[bundleDoc](k.Context(), k.node.begin("test").Query(k.node.db.bundles, k.actor.String(),
+	docs, err := client.All[bundleDoc](k.Context(), k.node.beginCall("test").Query(k.node.db.bundles, k.actor.String(),
 		"SELECT * FROM c WHERE c.kind = 'bundle'"))
 	require.NoError(k, err)
 	for _, d := range docs {

@@ -117,7 +117,7 @@ func TestSweep_DelaysASaveByAQuarterAtMost(t *testing.T) {
 				var removed Swept
 				go func() {
 					defer swept()
-					sweep := a.node.begin("sweep")
+					sweep := a.node.beginCall("sweep")
 					sweep.SetBackground()
 					var err error
 					removed, err = a.node.sweep(t.Context(), sweep)

@@ -16,7 +16,7 @@ import (
 
 // Swept counts what a sweep has removed.
 type Swept struct {
-	Recipients int // looked at
+	Recipients int // that were swept
 	Drawers    int
 	Documents  int // pages and filters
 	Bundles    int // that were closed under an unlimited retention, and expire now
@@ -24,18 +24,20 @@ type Swept struct {
 }
 
 // Sweep removes what has been acknowledged for longer than Options.Retention,
-// whole drawers at a time. Any number of nodes may do so at once, and it may end
-// anywhere: what it has begun, the next one finishes. Its error tells of the first
+// whole drawers at a time. Any number of nodes may sweep at the same time, and a sweep may end
+// at any point: the next one finishes its work. Its error names the first
 // recipients that it could not deal with.
-func (r *Repository) Sweep(ctx context.Context) (Swept, error) { return r.sweep(ctx, r.begin("sweep")) }
+func (r *Repository) Sweep(ctx context.Context) (Swept, error) {
+	return r.sweep(ctx, r.beginCall("sweep"))
+}
 
 // SweepRecipient is a [Repository.Sweep] of one recipient.
 func (r *Repository) SweepRecipient(ctx context.Context, recipient domain.ActorID) (Swept, error) {
 	if r.opts.Retention < 0 {
 		return Swept{}, nil
 	}
-	swept, err := r.begin("sweep").sweepRecipient(ctx, recipient)
-	watched, failure := r.begin("sweep").removeWatched(ctx, recipient)
+	swept, err := r.beginCall("sweep").sweepRecipient(ctx, recipient)
+	watched, failure := r.beginCall("sweep").removeWatched(ctx, recipient)
 	swept.Recipients, swept.Watched = 1, watched
 	err = errors.Join(err, failure)
 	return swept, client.Classify("sweep what "+recipient.String()+" has acknowledged", err)
@@ -49,7 +51,7 @@ func (r *Repository) sweep(ctx context.Context, c *call) (Swept, error) {
 	}
 	var faults []error
 	err := c.eachRecipient(ctx, func(recipient domain.ActorID) error {
-		swept, err := c.renew().sweepRecipient(ctx, recipient)
+		swept, err := c.renewCall().sweepRecipient(ctx, recipient)
 		total.Recipients++
 		total.Drawers += swept.Drawers
 		total.Documents += swept.Documents
@@ -62,19 +64,19 @@ func (r *Repository) sweep(ctx context.Context, c *call) (Swept, error) {
 		}
 		return err
 	})
-	watched, failure := c.renew().removeWatched(ctx, domain.ActorID{})
+	watched, failure := c.renewCall().removeWatched(ctx, domain.ActorID{})
 	total.Watched = watched
 	return total, errors.Join(append(faults, err, failure)...)
 }
 
-// maxSweepFaults is how many faults a sweep tells of: a store that is away gives
+// maxSweepFaults bounds the faults that a sweep reports: an unavailable store causes
 // one for each recipient.
 const maxSweepFaults = 20
 
-// eachRecipient calls visit for every recipient that has a head. Of heads that lie
-// where no recipient is it tells in the end.
+// eachRecipient calls visit for every recipient that has a head. It reports
+// heads in partitions of no recipient when it has visited all.
 func (c *call) eachRecipient(ctx context.Context, visit func(domain.ActorID) error) error {
-	q := heads(c)
+	q := headsQuery(c)
 	var all []error
 	for !q.IsDone() {
 		recipients, strays, err := nextRecipients(ctx, q, 1000)
@@ -105,7 +107,7 @@ func (c *call) sweepRecipient(ctx context.Context, recipient domain.ActorID) (Sw
 		return Swept{}, err
 	}
 	bundles, expiry := c.expireBundles(ctx, recipient, gates)
-	swept, err := c.clear(ctx, recipient, h)
+	swept, err := c.clearDrawers(ctx, recipient, h)
 	swept.Bundles = bundles
 	return swept, errors.Join(expiry, err)
 }
@@ -115,12 +117,12 @@ func (c *call) sweepRecipient(ctx context.Context, recipient domain.ActorID) (Sw
 // next sweep tries again.
 const maxCloseAttempts = 3
 
-// raiseFloors brings the retention in the head of recipient up to date and
-// returns the head as it is then. It fills gates with the gates that it has read.
+// raiseFloors updates the retention in the head of recipient and
+// returns the new head. It fills gates with the gates that it has read.
 //
 // The head is read first. Before a floor rises, a conditional write proves the
-// gate that allows it; then the head is written on condition that its retention
-// is still what was read. A Replay, which moves a gate back, writes in the opposite
+// gate that allows it; then the head is written, on condition that its retention
+// has not changed. A Replay, which moves a gate back, writes in the opposite
 // order: the fence in the head first, then the gate. So one of the two fails.
 func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate, mayClose bool) (*head, error) {
 	h, err := c.readHead(ctx, recipient)
@@ -139,13 +141,13 @@ func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID, gates 
 		return h, err
 	}
 	for group := range p.raised {
-		if err := c.prove(ctx, gates[group]); err != nil {
+		if err := c.proveCurrent(ctx, gates[group]); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range p.flushed {
 		for len(h.Cabinets[name].Tail) > 0 {
-			if h, err = c.flush(ctx, recipient, h, name); err != nil {
+			if h, err = c.flushTail(ctx, recipient, h, name); err != nil {
 				return nil, err
 			}
 		}
@@ -153,8 +155,8 @@ func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID, gates 
 	return c.writeRetention(ctx, h, p)
 }
 
-// prove writes a gate as it was read. If that succeeds, the gate was current.
-func (c *call) prove(ctx context.Context, g *gate) error {
+// proveCurrent writes a gate as it was read. If that succeeds, the gate was current.
+func (c *call) proveCurrent(ctx context.Context, g *gate) error {
 	// A crash after this write leaves the gate under its next generation. The next sweep
 	// proves it again.
 	_, err := c.Put(ctx, c.r.db.bundles, g.Recipient, g.ID, g.ETag, g.confirm(c.r.client.NewID()))
@@ -211,9 +213,9 @@ func fenceIs(fence string) string {
 	return "c.fence = '" + fence + "'" // an id of ours
 }
 
-// clear removes the drawers below the floors of h, which is what the store says
+// clearDrawers removes the drawers below the floors of h, which is what the store says
 // or used to say: floors never sink.
-func (c *call) clear(ctx context.Context, recipient domain.ActorID, h *head) (Swept, error) {
+func (c *call) clearDrawers(ctx context.Context, recipient domain.ActorID, h *head) (Swept, error) {
 	var swept Swept
 	cleared := make(map[cabinetName]retained, len(h.Retention))
 	fresh := false
@@ -255,7 +257,7 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t re
 		drawers = append(drawers, &drawer{ID: t.Closed})
 	}
 	for _, d := range drawers {
-		n, err := c.renew().clearDrawer(ctx, cabinet, d.ID) // with a new budget
+		n, err := c.renewCall().clearDrawer(ctx, cabinet, d.ID) // with a new budget
 		swept.Documents += n
 		if err != nil {
 			return err
@@ -263,14 +265,14 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t re
 		swept.Drawers++
 		c.r.metrics.swept.WithLabelValues(sweptDrawer).Inc()
 	}
-	n, err := c.r.begin("sweep").clearItems(ctx, cabinetKey(cabinet), "SELECT c.id, c.v FROM c WHERE c.until <= @floor",
+	n, err := c.r.beginCall("sweep").clearItems(ctx, cabinetKey(cabinet), "SELECT c.id, c.v FROM c WHERE c.until <= @floor",
 		azcosmos.QueryParameter{Name: "@floor", Value: t.Floor}) // the filters
 	swept.Documents += n
 	return err
 }
 
-// clearDrawer removes a drawer and all that belongs to it, the drawer itself
-// last: as long as it is there, the next sweep finds what this one has left.
+// clearDrawer removes a drawer and its other documents, the drawer itself
+// last: while it exists, the next sweep finds what this one has left.
 func (c *call) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id string) (int, error) {
 	// A crash after any of these deletions leaves the drawer. The next sweep finds it and
 	// deletes the rest. Folders are deleted whether the drawer had payloads or not.
@@ -363,13 +365,13 @@ type sweepDoc struct {
 
 const (
 	sweepID  = "sweep"
-	sweepKey = "|sweep" // no recipient is called that
+	sweepKey = "|sweep" // no recipient has this id
 )
 
 // isDue reports whether the last sweep is long ago, and claims the next one. Two
 // nodes may think that it is theirs; that costs requests and does no harm.
 func (r *Repository) isDue(ctx context.Context) bool {
-	c := r.begin("sweep")
+	c := r.beginCall("sweep")
 	var last sweepDoc
 	etag, err := c.Read(ctx, r.db.catalog, sweepKey, sweepID, &last)
 	if err != nil && !client.IsNotFound(err) {
@@ -398,7 +400,7 @@ func (r *Repository) sweepAgainAndAgain(ctx context.Context) {
 			continue
 		}
 		began := r.opts.Clock()
-		c := r.begin("sweep")
+		c := r.beginCall("sweep")
 		c.SetBackground()
 		swept, err := r.sweep(ctx, c)
 		log := r.opts.Logger.With("recipients", swept.Recipients, "drawers", swept.Drawers,

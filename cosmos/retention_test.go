@@ -90,7 +90,7 @@ func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var r retained
 			for i, s := range tc.steps {
-				r = r.advanced(s.last, s.at, noon.Add(s.after), grace)
+				r = r.advanceTo(s.last, s.at, noon.Add(s.after), grace)
 				var milestones []int
 				for _, m := range r.Milestones {
 					milestones = append(milestones, m.Below)
@@ -169,7 +169,7 @@ func (k *keeper) stored() (documents, bytes int) {
 	for _, c := range Containers() {
 		container, err := k.node.db.Container(c.Name)
 		require.NoError(k, err)
-		q := k.node.begin("test").QueryAllPartitions(container, "", "SELECT * FROM c")
+		q := k.node.beginCall("test").QueryAllPartitions(container, "", "SELECT * FROM c")
 		for !q.IsDone() {
 			items, err := q.Next(k.Context(), 1000)
 			require.NoError(k, err)
@@ -186,8 +186,8 @@ func TestWhatIsAcknowledgedIsKeptForAWhileAndThenGoes(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
 		events := k.saves(7, repositorytest.Carrying(`{"kWh":1}`))
-		payloads := k.node.begin("test")
-		first, err := payloads.extents(t.Context(), events[0].Cabinet(), received{Ordinal: 3}, 1, 0)
+		payloads := k.node.beginCall("test")
+		first, err := payloads.readExtents(t.Context(), events[0].Cabinet(), received{Ordinal: 3}, 1, 0)
 		require.NoError(t, err)
 		require.Len(t, first, 3)
 		b := k.takes()
@@ -358,7 +358,7 @@ func TestForEverIsForEver(t *testing.T) {
 }
 
 // TestAHubInSteadyUseStaysFlat lives through thirty days of a hub that receives
-// and delivers so many events a day; MESSAGEHUB_RETENTION_EVENTS is how many.
+// and delivers MESSAGEHUB_RETENTION_EVENTS events a day.
 func TestAHubInSteadyUseStaysFlat(t *testing.T) {
 	t.Parallel()
 	perDay, capacity := 2000, 100

@@ -16,13 +16,13 @@ import (
 func (k *keeper) events() int {
 	container, err := k.node.db.Container(cabinetContainer)
 	require.NoError(k, err)
-	pages := k.node.begin("test").QueryAllPartitions(container, "", "SELECT * FROM c WHERE c.until > 0")
+	pages := k.node.beginCall("test").QueryAllPartitions(container, "", "SELECT * FROM c WHERE c.until > 0")
 	events := 0
 	for !pages.IsDone() {
 		items, err := pages.Next(k.Context(), 1000)
 		require.NoError(k, err)
 		for _, item := range items {
-			var p page
+			var p drawerPage
 			require.NoError(k, pages.Decode(item, &p))
 			if !strings.HasPrefix(p.ID, "page-") { // a filter
 				continue
@@ -90,7 +90,7 @@ func TestClosedDrawer_StaysWhileAnEventInItWaits(t *testing.T) {
 			k.passes(day)
 			k.sweeps()
 		}
-		h, err := k.node.begin("test").readHead(t.Context(), k.actor)
+		h, err := k.node.beginCall("test").readHead(t.Context(), k.actor)
 		require.NoError(t, err)
 		for _, last := range h.Cabinets {
 			require.Equal(t, round+1, last.Ordinal)
@@ -121,7 +121,7 @@ func TestDrawer_IsNotClosedOftenerThanMilestonesAreMade(t *testing.T) {
 		k.passes(time.Hour)
 		k.sweeps()
 	}
-	h, err := k.node.begin("test").readHead(t.Context(), k.actor)
+	h, err := k.node.beginCall("test").readHead(t.Context(), k.actor)
 	require.NoError(t, err)
 	for _, last := range h.Cabinets {
 		require.LessOrEqual(t, last.Ordinal, weeks*milestonesPerGrace+2)

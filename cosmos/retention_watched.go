@@ -24,7 +24,7 @@ import (
 // The moment is indexed, and no other document has one. So a sweep reads what is due, of all recipients, in one
 // query, and where no bundle is watched it reads nothing.
 //
-// A bundle that a node of an older version has closed or swept has a time to live, and goes without a notice. If
+// A bundle that a node of an older version has closed or swept has a time to live, and is removed without a notice. If
 // such a node has replayed it, it may have both: then its moment may be that of an earlier Dequeue, so it is left to
 // Cosmos. While the retention is unlimited, no sweep removes anything.
 
@@ -85,7 +85,7 @@ func (c *call) removeWatched(ctx context.Context, recipient domain.ActorID) (rem
 			d := &dueBundle{}
 			isRemoved := false
 			if err = q.Decode(item, d); err == nil {
-				isRemoved, err = c.renew().removeBundle(ctx, d, now) // with a budget of its own
+				isRemoved, err = c.renewCall().removeBundle(ctx, d, now) // with a budget of its own
 			}
 			if isRemoved {
 				removed++

@@ -45,7 +45,7 @@ func (k *keeper) notices() []domain.Notice {
 // bundle returns a bundle as it is stored, and false if it is not there.
 func (k *keeper) bundle(id domain.BundleID) (d bundleDoc, isThere bool) {
 	k.Helper()
-	_, err := k.node.begin("test").Read(k.Context(), k.node.db.bundles, k.actor.String(), id.String(), &d)
+	_, err := k.node.beginCall("test").Read(k.Context(), k.node.db.bundles, k.actor.String(), id.String(), &d)
 	if !client.IsNotFound(err) {
 		require.NoError(k, err)
 	}
@@ -201,7 +201,7 @@ func TestWatchedBundleOfAnOlderVersion_IsLeftToItsTimeToLive(t *testing.T) {
 	k.closes(b)
 	var ops azcosmos.PatchOperations
 	ops.AppendSet("/ttl", int64(9*day/time.Second))
-	require.NoError(t, k.node.begin("test").Patch(t.Context(), k.node.db.bundles, k.actor.String(), b.ID.String(), ops, &bundleDoc{}))
+	require.NoError(t, k.node.beginCall("test").Patch(t.Context(), k.node.db.bundles, k.actor.String(), b.ID.String(), ops, &bundleDoc{}))
 	k.passes(8 * day)
 	require.Zero(t, k.sweeps().Watched)
 	k.passes(2 * day)
@@ -277,7 +277,10 @@ func TestWhatWatchedBundlesCost(t *testing.T) {
 				require.Equal(t, requests, k.engine.Requests()-before, what)
 				assert.InDelta(t, want, units, 0.01, what)
 			}
-			remove := func() error { _, err := k.node.begin("sweep").removeWatched(t.Context(), domain.ActorID{}); return err }
+			remove := func() error {
+				_, err := k.node.beginCall("sweep").removeWatched(t.Context(), domain.ActorID{})
+				return err
+			}
 			b := k.opens()
 			cost("a watch", 1, tc.watch, func() error { _, err := k.node.WatchBundle(t.Context(), k.actor, b.ID); return err })
 			cost("Dequeue of a watched bundle", 3, tc.dequeue, func() error { _, err := k.node.Acknowledge(t.Context(), k.actor, b.ID); return err })

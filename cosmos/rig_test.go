@@ -82,7 +82,7 @@ func rigOn(t testing.TB, engine *embedded.Engine) *rig {
 func (r *rig) connect() *client.Database { return r.account.Connect() }
 
 // node starts a node of its own. Without hints it leaves every pointer to be
-// mended.
+// repaired.
 func (r *rig) node(opts Options, hints bool) *Repository {
 	r.t.Helper()
 	repo := New(r.connect(), r.content, opts)
@@ -125,11 +125,11 @@ func sweepOf(node *Repository) func(context.Context, domain.ActorID) error {
 // losePages deletes the pages of a cabinet that begin with a number from first to last.
 func losePages(t testing.TB, node *Repository, cabinet domain.CabinetKey, first, last domain.Sequence) {
 	t.Helper()
-	c, ctx := node.begin("test"), context.Background()
+	c, ctx := node.beginCall("test"), context.Background()
 	drawers, err := client.All[drawer](ctx, c.Query(node.db.cabinets, cabinetKey(cabinet), "SELECT * FROM c WHERE c.ordinal > 0 ORDER BY c.ordinal"))
 	require.NoError(t, err)
 	for _, d := range drawers {
-		pages, err := client.All[page](ctx, c.Query(node.db.cabinets, d.ID, "SELECT * FROM c WHERE c.until > 0 ORDER BY c.until"))
+		pages, err := client.All[drawerPage](ctx, c.Query(node.db.cabinets, d.ID, "SELECT * FROM c WHERE c.until > 0 ORDER BY c.until"))
 		require.NoError(t, err)
 		for _, p := range pages {
 			if first <= p.FirstSequence && p.FirstSequence <= last {
@@ -161,7 +161,7 @@ var allGroups = domain.DefaultGroups().All()
 
 // audit holds everything that is stored of a recipient to the invariants,
 // whatever the state in which the last crash has left it. Hints may be wrong, and
-// a repair mends all of them.
+// a repair corrects all of them.
 func (r *rig) audit(recipient domain.ActorID) error {
 	report, err := r.check(recipient, false)
 	if err != nil {

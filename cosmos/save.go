@@ -44,21 +44,21 @@ func (r *Repository) Save(ctx context.Context, recipient domain.ActorID, events 
 	return w.save(ctx, p)
 }
 
-// round carries out the Saves of one batch.
-func (w *writer) round(ctx context.Context) {
+// runRound carries out the Saves of one batch.
+func (w *recipientWriter) runRound(ctx context.Context) {
 	if w.reserved == nil {
-		w.gather(ctx)
-		w.take()
+		w.awaitSaves(ctx)
+		w.takeBatch()
 	}
 	if w.yields { // to a process that has asked for the head
 		w.yields, w.head = false, nil
 		client.Sleep(ctx, leasePoll)
 	}
 	err := w.saveBatch(ctx)
-	if err != nil && len(w.batch) > 1 && !transient(err) {
+	if err != nil && len(w.batch) > 1 && !isTransient(err) {
 		w.oneByOne(ctx)
 	} else {
-		w.fail(err)
+		w.failBatch(err)
 	}
 	w.index.endSave()
 	w.index.shrink(w.r.indexLimit()) // also while callers never leave the writer idle
@@ -66,37 +66,37 @@ func (w *writer) round(ctx context.Context) {
 
 // oneByOne saves each Save of the batch by itself, after they have failed together: one of
 // the callers may be the reason, and the others are not to fail with it.
-func (w *writer) oneByOne(ctx context.Context) {
+func (w *recipientWriter) oneByOne(ctx context.Context) {
 	all := w.batch
 	w.alone = true
 	for i := range all {
 		w.head, w.reserved, w.batch = nil, nil, all[i:i+1:i+1]
-		w.fail(w.saveBatch(ctx))
+		w.failBatch(w.saveBatch(ctx))
 	}
 	w.alone = false
 }
 
 // saveBatch takes the batch to its commit. It retries within the budget of one call.
-func (w *writer) saveBatch(ctx context.Context) error {
-	c := w.r.begin("save")
+func (w *recipientWriter) saveBatch(ctx context.Context) error {
+	c := w.r.beginCall("save")
 	w.refusals, w.headIsRead = 0, false
-	err := c.Retry(ctx, func() error { return w.try(ctx, c) })
+	err := c.Retry(ctx, func() error { return w.tryCommit(ctx, c) })
 	w.dropObjects(ctx, c)
 	return c.Outcome("save for "+w.recipient.String(), err)
 }
 
-// fail completes every Save of the batch with err; a nil err does nothing. The next writer
+// failBatch completes every Save of the batch with err; a nil err does nothing. The next writer
 // rolls back what the plan left.
-func (w *writer) fail(err error) {
+func (w *recipientWriter) failBatch(err error) {
 	if err != nil {
 		batch := w.batch
 		w.head, w.reserved, w.batch = nil, nil, nil
-		w.complete(batch, err)
+		w.completeBatch(batch, err)
 	}
 }
 
-// transient reports whether err has a cause other than the events that were to be saved.
-func transient(err error) bool {
+// isTransient reports whether err has a cause other than the events that were to be saved.
+func isTransient(err error) bool {
 	switch domain.KindOf(err) {
 	case domain.Busy, domain.Unavailable, domain.Uncertain, domain.NewerFormat:
 		return true
@@ -105,8 +105,8 @@ func transient(err error) bool {
 	}
 }
 
-// try takes the batch from its current state to its commit.
-func (w *writer) try(ctx context.Context, c *call) error {
+// tryCommit takes the batch from its current state to its commit.
+func (w *recipientWriter) tryCommit(ctx context.Context, c *call) error {
 	gates, err := w.readHeadAndGates(ctx, c)
 	if err != nil {
 		return err
@@ -116,13 +116,13 @@ func (w *writer) try(ctx context.Context, c *call) error {
 		if w.head.Intent != nil {
 			return w.resolveIntent(ctx, c)
 		}
-		if err := w.compare(ctx, c, gates); err != nil {
+		if err := w.compareGates(ctx, c, gates); err != nil {
 			if errors.Is(err, client.ErrStale) {
 				w.head = nil
 			}
 			return err
 		}
-		fresh, err := w.fresh(ctx, c)
+		fresh, err := w.findNewEvents(ctx, c)
 		if err == nil && w.isRefused() && !w.headIsRead { // perhaps cabinets were removed since
 			err = client.ErrStale
 		}
@@ -136,10 +136,10 @@ func (w *writer) try(ctx context.Context, c *call) error {
 			// The ids that are known may have been given up by an order of another node, or lost in a
 			// failover. Without a write, only a head that is read now shows that.
 			w.head = nil
-			return w.try(ctx, c)
+			return w.tryCommit(ctx, c)
 		}
 		if len(fresh) == 0 {
-			w.complete(w.batch, nil)
+			w.completeBatch(w.batch, nil)
 			w.batch = nil
 			return nil
 		}
@@ -154,11 +154,11 @@ func (w *writer) try(ctx context.Context, c *call) error {
 		if appended != nil {
 			return w.saveSmall(ctx, c, base, p)
 		}
-		if err := w.reserve(ctx, c, base, p); err != nil {
+		if err := w.storeIntent(ctx, c, base, p); err != nil {
 			return err
 		}
 	}
-	w.reserved = nil // from here on, whoever starts over finds the intent in the head
+	w.reserved = nil // from here on, a retry finds the intent in the head
 	c.AddRetries(len(p.intent.Parts))
 	if err := w.carryOut(ctx, c, p); err != nil {
 		if errors.Is(err, client.ErrStale) {
@@ -166,35 +166,35 @@ func (w *writer) try(ctx context.Context, c *call) error {
 		}
 		return err
 	}
-	return w.commit(ctx, c, p)
+	return w.commitPlan(ctx, c, p)
 }
 
-// fresh returns the events of the batch that are new to the recipient.
-func (w *writer) fresh(ctx context.Context, c *call) ([]numbered, error) {
+// findNewEvents returns the events of the batch that are new to the recipient.
+func (w *recipientWriter) findNewEvents(ctx context.Context, c *call) ([]numbered, error) {
 	ids := batchIDs(w.batch)
-	if err := w.refresh(ctx, c, ids); err != nil {
+	if err := w.refreshIndex(ctx, c, ids); err != nil {
 		return nil, err
 	}
 	received, err := w.index.find(ctx, c, ids)
 	if err != nil {
 		return nil, err
 	}
-	return w.sift(w.batch, nil, func(id domain.EventID) (domain.Digest, bool, error) {
+	return w.dedupBatch(w.batch, nil, func(id domain.EventID) (domain.Digest, bool, error) {
 		digest, ok := received[id]
 		return digest, ok, nil
 	})
 }
 
 // isRefused reports whether a Save of the batch is refused.
-func (w *writer) isRefused() bool {
+func (w *recipientWriter) isRefused() bool {
 	return slices.ContainsFunc(w.batch, func(p *pending) bool { return p.refused != nil })
 }
 
-// reserve stores the payloads of p, and then the intent, on base: w.head, perhaps with tails
+// storeIntent stores the payloads of p, and then the intent, on base: w.head, perhaps with tails
 // flushed. In this order a content store
 // that is unavailable makes the Save fail and leaves no intent, whose rollback would seal a
 // drawer.
-func (w *writer) reserve(ctx context.Context, c *call, base *head, p *plan) error {
+func (w *recipientWriter) storeIntent(ctx context.Context, c *call, base *head, p *savePlan) error {
 	// A crash after this write leaves objects that no document refers to. The sweep deletes
 	// them with their drawer; those of a drawer that was never created stay.
 	if err := w.putPayloads(ctx, p); err != nil {
@@ -204,7 +204,7 @@ func (w *writer) reserve(ctx context.Context, c *call, base *head, p *plan) erro
 	// A crash after the write of the head leaves the intent. The next writer rolls it back.
 	var cutting sync.WaitGroup
 	cutting.Go(func() { p.batches() }) // while the store is busy with the intent
-	err := w.writeHead(ctx, c, base.reserve(p))
+	err := w.writeHead(ctx, c, base.reservePlan(p))
 	cutting.Wait()
 	if errors.Is(err, client.ErrStale) || err != nil && !c.InDoubt() { // the intent was not stored
 		w.dropPayloads(ctx, p)
@@ -212,26 +212,26 @@ func (w *writer) reserve(ctx context.Context, c *call, base *head, p *plan) erro
 	return err
 }
 
-// commit makes p visible. If more Saves have gathered, the same write appends them to the
+// commitPlan makes p visible. If more Saves have gathered, the same write appends them to the
 // tails if they are small, or reserves for them, unless another process waits for the head.
-func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
+func (w *recipientWriter) commitPlan(ctx context.Context, c *call, p *savePlan) error {
 	done, wanted := w.batch, w.head.Wanted != ""
 	w.batch = nil
-	next := w.head.commit(p.fronts)
-	var following, appended *plan
+	next := w.head.commitIntent(p.fronts)
+	var following, appended *savePlan
 	if !wanted && !w.alone {
-		w.take()
+		w.takeBatch()
 		next, following, appended = w.planNext(next, p)
 	}
 	// A crash before this write leaves the intent, which the next writer rolls back. A crash
 	// after it leaves visible events, which count as duplicates when they are sent again, and
 	// the intent of the following plan, which is rolled back.
 	for _, save := range done {
-		save.attempt()
+		save.beginAttempt()
 	}
 	if appended != nil {
 		for _, save := range w.batch {
-			save.attempt()
+			save.beginAttempt()
 		}
 	}
 	err := w.writeHead(ctx, c, next)
@@ -242,11 +242,11 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 		}
 		if appended != nil { // and is not saved
 			for _, save := range w.batch {
-				save.withdraw()
+				save.endAttempt()
 			}
 		}
 		wanted, following, appended = w.head.Wanted != "", nil, nil
-		err = w.writeHead(ctx, c, w.head.commit(p.fronts))
+		err = w.writeHead(ctx, c, w.head.commitIntent(p.fronts))
 	}
 	if err != nil {
 		w.batch = append(done, w.batch...)
@@ -261,18 +261,18 @@ func (w *writer) commit(ctx context.Context, c *call, p *plan) error {
 	}
 	w.index.storeFilters(w.r, w.head)
 	w.reserved, w.yields = following, wanted
-	w.complete(done, nil)
+	w.completeBatch(done, nil)
 	return nil
 }
 
 // planNext plans the Saves that have gathered while p was carried out, if that needs no
 // request, because the commit of p waits for it. It returns committed, with what these Saves
 // add to it: an intent that follows, or events that are appended to its tails.
-func (w *writer) planNext(committed *head, p *plan) (next *head, following, appended *plan) {
+func (w *recipientWriter) planNext(committed *head, p *savePlan) (next *head, following, appended *savePlan) {
 	if len(w.batch) == 0 {
 		return committed, nil, nil
 	}
-	if groups, err := w.uncompared(); err != nil || len(groups) > 0 || len(w.unlooked()) > 0 {
+	if groups, err := w.uncomparedGroups(); err != nil || len(groups) > 0 || len(w.unprobedCabinets()) > 0 {
 		return committed, nil, nil
 	}
 	for _, save := range w.batch {
@@ -282,11 +282,11 @@ func (w *writer) planNext(committed *head, p *plan) (next *head, following, appe
 			}
 		}
 	}
-	fresh, err := w.sift(w.batch, p, w.index.recall)
+	fresh, err := w.dedupBatch(w.batch, p, w.index.lookUpCached)
 	if err != nil || len(fresh) == 0 {
 		return committed, nil, nil
 	}
-	plan := w.plan(committed, fresh)
+	plan := w.makePlan(committed, fresh)
 	small, full, err := w.fitTails(committed, plan)
 	switch {
 	case err != nil || full != "":
@@ -294,28 +294,28 @@ func (w *writer) planNext(committed *head, p *plan) (next *head, following, appe
 	case small != nil:
 		return small, nil, plan
 	}
-	return committed.reserve(plan), plan, nil
+	return committed.reservePlan(plan), plan, nil
 }
 
-// plan gives fresh events their numbers and slots behind those in h.
-func (w *writer) plan(h *head, fresh []numbered) *plan {
+// makePlan gives fresh events their numbers and slots behind those in h.
+func (w *recipientWriter) makePlan(h *head, fresh []numbered) *savePlan {
 	p := planSave(h, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.client.NewID)
 	p.intent.Saved = millisOf(w.r.opts.Clock())
-	p.batches = sync.OnceValue(p.cut)
+	p.batches = sync.OnceValue(p.pageBatches)
 	return p
 }
 
 // carryOut writes the pages, counts and entries of p. Its events are not visible yet.
-func (w *writer) carryOut(ctx context.Context, c *call, p *plan) error {
-	if err := w.insert(ctx, c, p); err != nil {
+func (w *recipientWriter) carryOut(ctx context.Context, c *call, p *savePlan) error {
+	if err := w.insertPages(ctx, c, p); err != nil {
 		return err
 	}
-	begun := p.begun()
+	begun := p.entriesReady()
 	var wasEmpty []bool
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return w.point(gctx, c, p, begun) })
+	g.Go(func() error { return w.writeEntries(gctx, c, p, begun) })
 	g.Go(func() (err error) {
-		wasEmpty, err = w.count(gctx, c, p)
+		wasEmpty, err = w.countEvents(gctx, c, p)
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -325,11 +325,11 @@ func (w *writer) carryOut(ctx context.Context, c *call, p *plan) error {
 	for i := range wasEmpty {
 		wasEmpty[i] = wasEmpty[i] && !p.isFront(i) || p.intent.Parts[i].New && !begun[i]
 	}
-	return w.point(ctx, c, p, wasEmpty)
+	return w.writeEntries(ctx, c, p, wasEmpty)
 }
 
 // readHead reads w.head unless it is known. It may be stale.
-func (w *writer) readHead(ctx context.Context, c *call) error {
+func (w *recipientWriter) readHead(ctx context.Context, c *call) error {
 	if w.head != nil {
 		return nil
 	}
@@ -352,7 +352,7 @@ func (w *writer) readHead(ctx context.Context, c *call) error {
 
 // forgetAbandoned forgets what w knows of events if some have been abandoned since: they are no
 // duplicates when they are sent again.
-func (w *writer) forgetAbandoned(h *head) {
+func (w *recipientWriter) forgetAbandoned(h *head) {
 	if h.Abandoned != w.abandoned {
 		w.index, w.abandoned = newIndex(w.recipient, w.r.indexLimit()), h.Abandoned
 	}
@@ -360,10 +360,10 @@ func (w *writer) forgetAbandoned(h *head) {
 
 // forgetLost forgets what w knows of events that the current head h has lost: they are no
 // duplicates when they are sent again, and h may be behind a gate.
-func (w *writer) forgetLost(ctx context.Context, h *head) {
+func (w *recipientWriter) forgetLost(ctx context.Context, h *head) {
 	w.r.opts.Logger.ErrorContext(ctx, "the store has lost a newer head of the recipient; events may be lost",
 		"recipient", w.recipient.String(), "watermark", int64(h.Watermark), "before", int64(w.newest))
-	w.r.known.forget(w.recipient)
+	w.r.known.forgetRecipient(w.recipient)
 	w.index, w.newest = newIndex(w.recipient, w.r.indexLimit()), h.Watermark
 	w.compared, w.looked = nil, nil
 }
@@ -378,7 +378,7 @@ var errIntentUnchanged = errors.New("the head has changed under an intent that s
 // So the head is read back. If it has the id of this write, w.head becomes the head that was
 // read, because the retention may have moved since. If the intent in w.head is unchanged,
 // w.head becomes the head that was read, too, and the error is errIntentUnchanged.
-func (w *writer) writeHead(ctx context.Context, c *call, h *head) error {
+func (w *recipientWriter) writeHead(ctx context.Context, c *call, h *head) error {
 	h.setWriteID(w.r.client.NewID())
 	before := w.head
 	etag, err := c.Put(ctx, w.r.db.catalog, h.PartitionKey, headID, before.etag, h)
@@ -407,6 +407,6 @@ func (w *writer) writeHead(ctx context.Context, c *call, h *head) error {
 		w.forgetLost(ctx, h)
 	}
 	w.newest = max(w.newest, h.Watermark)
-	w.r.known.saw(w.recipient, h)
+	w.r.known.observeHead(w.recipient, h)
 	return nil
 }

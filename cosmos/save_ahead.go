@@ -61,9 +61,9 @@ func (c *call) hasAhead(ctx context.Context, cabinet domain.CabinetKey, last rec
 	return false, nil
 }
 
-// unlooked returns the cabinets of the batch in which no drawer ahead of the head was looked
+// unprobedCabinets returns the cabinets of the batch in which no drawer ahead of the head was looked
 // for.
-func (w *writer) unlooked() map[domain.CabinetKey]bool {
+func (w *recipientWriter) unprobedCabinets() map[domain.CabinetKey]bool {
 	var found map[domain.CabinetKey]bool
 	var last domain.CabinetKey
 	for _, save := range w.batch {
@@ -84,14 +84,14 @@ func (w *writer) unlooked() map[domain.CabinetKey]bool {
 }
 
 // lookAhead returns those of cabinets that have a drawer ahead of w.head.
-func (w *writer) lookAhead(ctx context.Context, c *call, cabinets map[domain.CabinetKey]bool) (map[domain.CabinetKey]bool, error) {
+func (w *recipientWriter) lookAhead(ctx context.Context, c *call, cabinets map[domain.CabinetKey]bool) (map[domain.CabinetKey]bool, error) {
 	var mu sync.Mutex
 	found := make(map[domain.CabinetKey]bool)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
 	for cabinet := range cabinets {
 		g.Go(func() error {
-			isBehind, err := c.hasAhead(ctx, cabinet, w.head.cabinet(nameOf(cabinet)))
+			isBehind, err := c.hasAhead(ctx, cabinet, w.head.cabinetState(nameOf(cabinet)))
 			if isBehind {
 				mu.Lock()
 				defer mu.Unlock()
@@ -103,13 +103,13 @@ func (w *writer) lookAhead(ctx context.Context, c *call, cabinets map[domain.Cab
 	return found, g.Wait()
 }
 
-// refresh brings the index up to w.head, and looks for drawers ahead of it in the cabinets of
+// refreshIndex brings the index up to w.head, and looks for drawers ahead of it in the cabinets of
 // the batch. If there is one, the head is raised: the error is client.ErrStale then.
-func (w *writer) refresh(ctx context.Context, c *call, ids []domain.EventID) error {
+func (w *recipientWriter) refreshIndex(ctx context.Context, c *call, ids []domain.EventID) error {
 	var look sync.WaitGroup
 	var ahead map[domain.CabinetKey]bool
 	var lookErr error
-	cabinets := w.unlooked()
+	cabinets := w.unprobedCabinets()
 	if len(cabinets) > 0 {
 		look.Go(func() { ahead, lookErr = w.lookAhead(ctx, c, cabinets) })
 	}
@@ -134,7 +134,7 @@ func (w *writer) refresh(ctx context.Context, c *call, ids []domain.EventID) err
 // raiseLosses takes the next step to a head that is above all gates, and above all drawers of
 // its cabinets and those of the batch. It returns nil if w.head, which has no intent, is above
 // them already.
-func (w *writer) raiseLosses(ctx context.Context, c *call) error {
+func (w *recipientWriter) raiseLosses(ctx context.Context, c *call) error {
 	gates := make(map[domain.Group]*gate)
 	if err := c.readGates(ctx, w.recipient, w.r.opts.Groups.All(), gates); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (w *writer) raiseLosses(ctx context.Context, c *call) error {
 	if lost == nil {
 		lost = make(map[cabinetName]position)
 	}
-	cabinets := w.unlooked()
+	cabinets := w.unprobedCabinets()
 	if cabinets == nil {
 		cabinets = make(map[domain.CabinetKey]bool)
 	}
@@ -170,17 +170,17 @@ func (w *writer) raiseLosses(ctx context.Context, c *call) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	return w.raise(ctx, c, lost)
+	return w.raiseHead(ctx, c, lost)
 }
 
 // addLoss adds a cabinet to lost, with the position of its gate.
-func (w *writer) addLoss(lost map[cabinetName]position, cabinet domain.CabinetKey, gates map[domain.Group]*gate) error {
+func (w *recipientWriter) addLoss(lost map[cabinetName]position, cabinet domain.CabinetKey, gates map[domain.Group]*gate) error {
 	group, err := w.r.opts.Groups.Of(cabinet.Origin)
 	if err != nil {
 		return domain.Errorf(domain.Invalid, "cabinet %s: its origin is not configured: %w", cabinetKey(cabinet), err)
 	}
 	name := nameOf(cabinet)
-	lost[name] = gates[group].position(name, w.head.cabinet(name))
+	lost[name] = gates[group].positionIn(name, w.head.cabinetState(name))
 	return nil
 }
 

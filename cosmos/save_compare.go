@@ -30,7 +30,7 @@ func (h *head) inFrontOf(gates map[domain.Group]*gate) map[cabinetName]position 
 	}
 	for _, g := range gates {
 		for name := range g.At {
-			if at := g.position(name, h.Cabinets[name]); at.isInFront(h.lastEver(name)) {
+			if at := g.positionIn(name, h.Cabinets[name]); at.isInFront(h.lastEver(name)) {
 				add(name, at)
 			}
 		}
@@ -46,11 +46,11 @@ const removedCabinets cabinetName = ""
 
 // readHeadAndGates reads w.head unless it is known, and beside it the gates of those groups of
 // the batch that the head was not compared with yet.
-func (w *writer) readHeadAndGates(ctx context.Context, c *call) (map[domain.Group]*gate, error) {
+func (w *recipientWriter) readHeadAndGates(ctx context.Context, c *call) (map[domain.Group]*gate, error) {
 	if w.reserved == nil && w.isOld.Swap(false) {
 		w.head = nil
 	}
-	groups, err := w.uncompared()
+	groups, err := w.uncomparedGroups()
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (w *writer) readHeadAndGates(ctx context.Context, c *call) (map[domain.Grou
 		if err := w.readHead(ctx, c); err != nil {
 			return nil, err
 		}
-		if groups, err = w.uncompared(); err != nil || len(groups) == 0 { // else this head is an older one
+		if groups, err = w.uncomparedGroups(); err != nil || len(groups) == 0 { // else this head is an older one
 			return nil, err
 		}
 	}
@@ -69,8 +69,8 @@ func (w *writer) readHeadAndGates(ctx context.Context, c *call) (map[domain.Grou
 	return gates, g.Wait()
 }
 
-// uncompared returns the groups of the batch whose gates the head was not compared with yet.
-func (w *writer) uncompared() ([]domain.Group, error) {
+// uncomparedGroups returns the groups of the batch whose gates the head was not compared with yet.
+func (w *recipientWriter) uncomparedGroups() ([]domain.Group, error) {
 	var groups []domain.Group
 	var last domain.Origin
 	for _, save := range w.batch {
@@ -92,10 +92,10 @@ func (w *writer) uncompared() ([]domain.Group, error) {
 	return groups, nil
 }
 
-// compare notes that w.head is not behind the gates. If it is, the head is raised above them,
+// compareGates notes that w.head is not behind the gates. If it is, the head is raised above them,
 // step by step: the error is client.ErrStale after each. A raise that another writer has begun
 // is completed.
-func (w *writer) compare(ctx context.Context, c *call, gates map[domain.Group]*gate) error {
+func (w *recipientWriter) compareGates(ctx context.Context, c *call, gates map[domain.Group]*gate) error {
 	if w.head.Watermark > w.head.Reserved { // its numbers would be given again
 		return domain.Errorf(domain.Damaged, "head of %s: the watermark %d is above the reserved number %d", w.recipient, w.head.Watermark, w.head.Reserved)
 	}

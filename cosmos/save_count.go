@@ -13,14 +13,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// count raises the counts of the drawers of p, or creates them, one batch for each
+// countEvents raises the counts of the drawers of p, or creates them, one batch for each
 // cabinet. It reports for each part whether it fills an existing drawer without
 // unacknowledged events. It fails with client.ErrStale if one of the drawers is sealed.
-func (w *writer) count(ctx context.Context, c *call, p *plan) (empty []bool, err error) {
+func (w *recipientWriter) countEvents(ctx context.Context, c *call, p *savePlan) (empty []bool, err error) {
 	empty = make([]bool, len(p.intent.Parts))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
-	for name, at := range partsBy(p.intent, func(part *part) string { return part.Cabinet }) {
+	for name, at := range partsBy(p.intent, func(part *drawerPart) string { return part.Cabinet }) {
 		for some := range slices.Chunk(at, batchPages) { // more than one only if drawers are tiny
 			g.Go(func() error {
 				drawers, err := w.countCabinet(ctx, c, p, name, some)
@@ -36,7 +36,7 @@ func (w *writer) count(ctx context.Context, c *call, p *plan) (empty []bool, err
 }
 
 // partsBy returns the indexes of the parts that share a key, in order.
-func partsBy(it *intent, key func(*part) string) map[string][]int {
+func partsBy(it *intent, key func(*drawerPart) string) map[string][]int {
 	by := make(map[string][]int)
 	for i := range it.Parts {
 		k := key(&it.Parts[i])
@@ -45,14 +45,14 @@ func partsBy(it *intent, key func(*part) string) map[string][]int {
 	return by
 }
 
-func (w *writer) countCabinet(ctx context.Context, c *call, p *plan, name cabinetName, at []int) ([]drawer, error) {
+func (w *recipientWriter) countCabinet(ctx context.Context, c *call, p *savePlan, name cabinetName, at []int) ([]drawer, error) {
 	key := w.recipient.String() + "|" + name
 	var drawers []drawer
 	// A crash after this write leaves counts that no head covers. Readers trust the fill in
 	// the head, and the rollback resets the counts.
 	results, err := c.Batch(ctx, w.r.db.cabinets, key, true, func(b *azcosmos.TransactionalBatch) {
 		for _, i := range at {
-			part, weight := &p.intent.Parts[i], weigh(p.events[i])
+			part, weight := &p.intent.Parts[i], sumWeights(p.events[i])
 			if part.New {
 				b.CreateItem(client.Encode(&drawer{
 					ID: part.Drawer, PartitionKey: key, Ordinal: part.Ordinal, FirstSequence: part.First,
@@ -90,7 +90,7 @@ func (w *writer) countCabinet(ctx context.Context, c *call, p *plan, name cabine
 			return nil, client.ErrStale
 		case err != nil:
 			return nil, err
-		case d.WriteID != p.intent.ID || d.Count != part.end() || d.Sealed:
+		case d.WriteID != p.intent.ID || d.Count != part.endSlot() || d.Sealed:
 			return nil, client.ErrStale
 		}
 		drawers = append(drawers, d)
@@ -101,17 +101,17 @@ func (w *writer) countCabinet(ctx context.Context, c *call, p *plan, name cabine
 // countUp adds a part to a drawer that is as the plan took it to be. The condition is
 // on count and seal rather than on the etag, because a Dequeue moves the position of the
 // drawer at any time, after which the count is still right.
-func countUp(part *part, weight domain.Weight, intent string) azcosmos.PatchOperations {
+func countUp(part *drawerPart, weight domain.Weight, intent string) azcosmos.PatchOperations {
 	ops := client.NewPatch(drawerDocument, "c.sealed = false", fmt.Sprintf("c.count = %d", part.Slot))
-	ops.AppendSet("/count", part.end())
+	ops.AppendSet("/count", part.endSlot())
 	ops.AppendIncrement("/weight", int64(weight))
 	ops.AppendSet("/operation", intent)
 	return ops
 }
 
-// weigh adds up weights, as far as Cosmos can count: numbers there are floating
+// sumWeights adds up weights, as far as Cosmos can count: numbers there are floating
 // point, and beyond 2^53 the sum, an estimate for reading ahead, says enough.
-func weigh(events []numbered) domain.Weight {
+func sumWeights(events []numbered) domain.Weight {
 	var sum domain.Weight
 	for _, e := range events {
 		sum = min(sum.Add(e.Weight), maxWeighed)
@@ -122,15 +122,15 @@ func weigh(events []numbered) domain.Weight {
 // maxWeighed is the weight that a sum of weights stops at: ten thousand of them stay exact.
 const maxWeighed = 1 << 38
 
-// point writes entries for the parts of p that begin what is unacknowledged in
+// writeEntries writes entries for the parts of p that begin what is unacknowledged in
 // their drawer, one batch for each origin.
-func (w *writer) point(ctx context.Context, c *call, p *plan, empty []bool) error {
+func (w *recipientWriter) writeEntries(ctx context.Context, c *call, p *savePlan, empty []bool) error {
 	if !w.r.usesEntries() {
 		return nil
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
-	entries := make(map[string][]entry)
+	entries := make(map[string][]catalogEntry)
 	for i := range p.intent.Parts {
 		part := &p.intent.Parts[i]
 		if !empty[i] {
@@ -141,7 +141,7 @@ func (w *writer) point(ctx context.Context, c *call, p *plan, empty []bool) erro
 			return err
 		}
 		key := catalogKey(w.recipient, cabinet.Origin)
-		entries[key] = append(entries[key], entry{
+		entries[key] = append(entries[key], catalogEntry{
 			ID: part.Drawer, PartitionKey: key, ContentType: cabinet.ContentType.String(),
 			Ordinal: part.Ordinal, NextSequence: part.First, exists: !part.New,
 		})
@@ -161,13 +161,13 @@ func (w *writer) point(ctx context.Context, c *call, p *plan, empty []bool) erro
 
 // writeEntries writes the entries of one partition. Those of new drawers are created; one that
 // exists is patched, so that it keeps members of newer versions.
-func (c *call) writeEntries(ctx context.Context, key string, entries []entry) error {
+func (c *call) writeEntries(ctx context.Context, key string, entries []catalogEntry) error {
 	// A crash after this write leaves entries for events that are not visible. The cabinets
 	// to look into are chosen by the head, and a Peek repairs an entry that is too low.
 	_, err := c.Batch(ctx, c.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
 		for i := range entries {
 			if e := &entries[i]; e.exists {
-				b.PatchItem(e.ID, e.patch(), nil)
+				b.PatchItem(e.ID, e.statePatch(), nil)
 			} else {
 				b.CreateItem(client.Encode(e), nil)
 			}
@@ -184,14 +184,14 @@ func (c *call) writeEntries(ctx context.Context, key string, entries []entry) er
 	return nil
 }
 
-// writeEntry changes an entry that is there, or creates it.
-func (c *call) writeEntry(ctx context.Context, key string, e *entry) error {
-	err := c.Patch(ctx, c.r.db.catalog, key, e.ID, e.patch(), &entry{})
+// writeEntry changes an existing entry, or creates it.
+func (c *call) writeEntry(ctx context.Context, key string, e *catalogEntry) error {
+	err := c.Patch(ctx, c.r.db.catalog, key, e.ID, e.statePatch(), &catalogEntry{})
 	switch {
 	case client.IsNotFound(err):
 		_, err = c.Put(ctx, c.r.db.catalog, key, e.ID, "", e)
 	case client.IsRefused(err): // its format is newer
-		if _, err = c.Read(ctx, c.r.db.catalog, key, e.ID, &entry{}); err == nil {
+		if _, err = c.Read(ctx, c.r.db.catalog, key, e.ID, &catalogEntry{}); err == nil {
 			err = client.ErrStale
 		}
 	}
@@ -201,10 +201,10 @@ func (c *call) writeEntry(ctx context.Context, key string, e *entry) error {
 	return err
 }
 
-// seal seals a drawer and returns its final state. The write acts on the current
+// sealDrawer seals a drawer and returns its final state. The write acts on the current
 // document, however stale the copy of the caller is, and sealing a sealed drawer changes
 // nothing.
-func (c *call) seal(ctx context.Context, cabinet, id string) (*drawer, error) {
+func (c *call) sealDrawer(ctx context.Context, cabinet, id string) (*drawer, error) {
 	ops := client.NewPatch(drawerDocument)
 	ops.AppendSet("/sealed", true)
 	var d drawer
@@ -216,7 +216,7 @@ func (c *call) seal(ctx context.Context, cabinet, id string) (*drawer, error) {
 
 // sealAt seals a drawer of an intent at what it held before. A drawer that the intent was
 // going to create is created sealed, and empty unless pages of it are stored; see raise.
-func (c *call) sealAt(ctx context.Context, cabinet string, p *part, intent string) error {
+func (c *call) sealAt(ctx context.Context, cabinet string, p *drawerPart, intent string) error {
 	if p.New {
 		empty := &drawer{
 			ID: p.Drawer, PartitionKey: cabinet, Ordinal: p.Ordinal, FirstSequence: p.First,

@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A lookup returns the digest of an event if the recipient has received it.
-type lookup func(domain.EventID) (domain.Digest, bool, error)
+// A digestLookup returns the digest of an event if the recipient has received it.
+type digestLookup func(domain.EventID) (domain.Digest, bool, error)
 
 // batchIDs returns the ids of the events in batch.
 func batchIDs(batch []*pending) []domain.EventID {
@@ -21,10 +21,10 @@ func batchIDs(batch []*pending) []domain.EventID {
 	return ids
 }
 
-// sift returns the events of batch that are new to the recipient, in order, and
-// notes in each Save what becomes of the others. before are events that precede
+// dedupBatch returns the events of batch that are new to the recipient, in order, and
+// notes in each Save why the others are not stored. before are events that precede
 // them and are not in the index yet.
-func (w *writer) sift(batch []*pending, before *plan, received lookup) ([]numbered, error) {
+func (w *recipientWriter) dedupBatch(batch []*pending, before *savePlan, received digestLookup) ([]numbered, error) {
 	most := 0
 	for _, p := range batch {
 		most += len(p.events)
@@ -40,7 +40,7 @@ func (w *writer) sift(batch []*pending, before *plan, received lookup) ([]number
 	var fresh []numbered
 	cabinets := w.cabinetsWith(before)
 	for _, p := range batch {
-		p.saved, p.refused, p.fresh = repository.Saved{}, cabinets.take(w.recipient, p.events), nil
+		p.saved, p.refused, p.fresh = repository.Saved{}, cabinets.addCabinets(w.recipient, p.events), nil
 		if p.refused != nil {
 			continue
 		}
@@ -62,7 +62,7 @@ func (w *writer) sift(batch []*pending, before *plan, received lookup) ([]number
 			case digest != p.digests[i]:
 				p.saved.Conflicts = append(p.saved.Conflicts, i)
 			case p.attempted[i]:
-				p.saved.Accepted++ // by an attempt whose commit was carried out although nobody was told
+				p.saved.Accepted++ // by an attempt whose commit was applied, but not answered
 			default:
 				p.saved.Duplicates++
 			}
@@ -78,7 +78,7 @@ const maxCabinets = 1000
 // cabinetNames are the cabinets that a recipient has, or is about to have.
 type cabinetNames map[cabinetName]bool
 
-func (w *writer) cabinetsWith(p *plan) cabinetNames {
+func (w *recipientWriter) cabinetsWith(p *savePlan) cabinetNames {
 	names := make(cabinetNames, len(w.head.Cabinets))
 	for name := range w.head.Cabinets {
 		names[name] = true
@@ -91,9 +91,9 @@ func (w *writer) cabinetsWith(p *plan) cabinetNames {
 	return names
 }
 
-// take adds the cabinets of events, or none if they would be too many: a content
-// type is a kind of data, and whoever makes one for every event has misread that.
-func (names cabinetNames) take(recipient domain.ActorID, events []domain.Event) error {
+// addCabinets adds the cabinets of events, or none if they would be too many: a content
+// type is a kind of data, and a sender that makes one for every event has misread that.
+func (names cabinetNames) addCabinets(recipient domain.ActorID, events []domain.Event) error {
 	fresh := make(cabinetNames)
 	var spelled namer
 	for i := range events {

@@ -14,12 +14,12 @@ import (
 // An index knows which events a recipient has received. The pages are the record. The index
 // keeps in memory what a Save is likely to need of it: the ids in the last drawer of each
 // cabinet, and filters of the drawers before that one (see block_filter.go). It reads what
-// it lacks for the ids of a Save, and forgets what was not used for longest.
+// it lacks for the ids of a Save, and forgets the parts that were unused for longest.
 //
-// It holds committed events only, and these stay committed, so it is never wrong about an
-// id that it knows. refresh makes it complete as of a head.
+// It holds committed events only, and these stay committed, so it always knows the state of an
+// id that it has. refresh completes it up to a head.
 //
-// It belongs to the caller that leads the writer.
+// Only the caller that leads the writer uses it.
 type index struct {
 	recipient domain.ActorID
 	cabinets  map[cabinetName]*cabinetIndex
@@ -35,8 +35,8 @@ func newIndex(recipient domain.ActorID, limit int) *index {
 	return &index{recipient: recipient, cabinets: make(map[cabinetName]*cabinetIndex), limit: limit, filter: &storedRecipientFilter{}}
 }
 
-// cabinet returns the index of a cabinet.
-func (x *index) cabinet(name cabinetName) (*cabinetIndex, error) {
+// findCabinet returns the index of a cabinet.
+func (x *index) findCabinet(name cabinetName) (*cabinetIndex, error) {
 	cab := x.cabinets[name]
 	if cab == nil {
 		cabinet, err := cabinetOf(x.recipient, name)
@@ -49,8 +49,8 @@ func (x *index) cabinet(name cabinetName) (*cabinetIndex, error) {
 	return cab, nil
 }
 
-// refresh reads what h says is there and the index does not know yet: in the drawers that
-// are being filled all of it, in those before them the filters that ids need.
+// refresh reads the events that h states and the index lacks: in the drawers that
+// are being filled all of them, for the drawers before them the filters that ids need.
 func (x *index) refresh(ctx context.Context, c *call, h *head, ids []domain.EventID) error {
 	maps.DeleteFunc(x.cabinets, func(name cabinetName, _ *cabinetIndex) bool { // of cabinets that were removed
 		_, ok := h.Cabinets[name]
@@ -59,11 +59,11 @@ func (x *index) refresh(ctx context.Context, c *call, h *head, ids []domain.Even
 	x.removed = h.RemovedOrdinal
 	hashes := hashesOf(ids)
 	for name, last := range h.Cabinets {
-		cab, err := x.cabinet(name)
+		cab, err := x.findCabinet(name)
 		if err != nil {
 			return err
 		}
-		cab.observe(last, h.floor(name))
+		cab.observe(last, h.cabinetFloor(name))
 	}
 	if err := x.adoptFilter(ctx, c); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (x *index) find(ctx context.Context, c *call, ids []domain.EventID) (map[do
 		i := len(all)
 		all = append(all, cab)
 		g.Go(func() (err error) {
-			suspects[i], err = cab.suspects(gctx, c, hashes)
+			suspects[i], err = cab.findSuspects(gctx, c, hashes)
 			return err
 		})
 	}
@@ -119,7 +119,7 @@ func (x *index) find(ctx context.Context, c *call, ids []domain.EventID) (map[do
 		}
 		for _, id := range unknown {
 			for _, ordinal := range suspects[i][hashOf(id)] {
-				drawer, err := cab.load(ctx, c, ordinal)
+				drawer, err := cab.loadDrawer(ctx, c, ordinal)
 				if err != nil {
 					return nil, err
 				}
@@ -145,14 +145,14 @@ func (x *index) inMemory(id domain.EventID) (domain.Digest, bool) {
 // errNotRecalled reports that only a read can show whether an event was received.
 var errNotRecalled = errors.New("the event may be in a drawer that is not in memory")
 
-// recall is a lookup that reads nothing.
-func (x *index) recall(id domain.EventID) (domain.Digest, bool, error) {
+// lookUpCached is a lookup that reads nothing.
+func (x *index) lookUpCached(id domain.EventID) (domain.Digest, bool, error) {
 	if digest, ok := x.inMemory(id); ok {
 		return digest, true, nil
 	}
 	hash := hashOf(id)
 	for _, cab := range x.cabinets {
-		if ordinals, ok := cab.ordinals(hash); !ok || len(ordinals) > 0 {
+		if ordinals, ok := cab.suspectOrdinals(hash); !ok || len(ordinals) > 0 {
 			return domain.Digest{}, false, errNotRecalled
 		}
 	}
@@ -167,12 +167,12 @@ func (x *index) endSave() {
 }
 
 // add adds a plan that has been committed. inTail says that its events are in tails.
-func (x *index) add(r *Repository, p *plan, inTail bool) {
+func (x *index) add(r *Repository, p *savePlan, inTail bool) {
 	x.upkeep += len(p.intent.Parts)
 	for i := range p.intent.Parts {
 		part := &p.intent.Parts[i]
 		isKnown := x.cabinets[part.Cabinet] != nil
-		cab, err := x.cabinet(part.Cabinet)
+		cab, err := x.findCabinet(part.Cabinet)
 		if err != nil {
 			continue // cannot be: the name was made from a cabinet
 		}
@@ -217,14 +217,14 @@ func (x *index) shrink(limit int) {
 			return
 		}
 		size -= f.size()
-		f.cab.evict(f.at)
+		f.cab.evictFilter(f.at)
 	}
 	for _, cab := range x.cabinets {
 		if size <= limit {
 			return
 		}
 		size -= cab.size()
-		cab.open.fold()
+		cab.open.foldIDs()
 		size += cab.size()
 	}
 }

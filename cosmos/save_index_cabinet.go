@@ -13,7 +13,7 @@ type cabinetIndex struct {
 
 	last   received // as of the newest head that was observed
 	floor  int      // drawers with a smaller ordinal are not retained
-	sealed int      // drawers up to this ordinal take no more events
+	sealed int      // drawers up to this ordinal are full or sealed
 	blocks []block  // that cover the drawers from floor to sealed
 
 	open     openDrawer
@@ -52,8 +52,8 @@ func (cab *cabinetIndex) observe(last received, floor int) {
 	cab.last, cab.sealed, cab.floor = last, sealed, max(floor, cab.floor)
 	cab.blocks, cab.lacking = blocksBetween(cab.floor, cab.sealed), lackingFilters{}
 	for at := range cab.resident {
-		if at.end() <= cab.floor {
-			cab.evict(at)
+		if at.endOrdinal() <= cab.floor {
+			cab.evictFilter(at)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, hashes []uint64) 
 	if n := cab.last.inPages(); len(cab.blocks) == 0 && costOfPages(n, n) <= maxUnread {
 		cab.open.looked = true // there is no filter yet
 	}
-	if err := cab.fetch(ctx, c, hashes[:cab.fitting(hashes)]); err != nil {
+	if err := cab.fetchFilters(ctx, c, hashes[:cab.countFitting(hashes)]); err != nil {
 		return err
 	}
 	if cab.isComplete() {
@@ -82,8 +82,8 @@ func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, hashes []uint64) 
 	read := c.readDrawer(cab.cabinet, slotRange{Drawer: cab.open.drawer, Ordinal: cab.open.ordinal, From: cab.open.fill, To: cab.last.Fill}, newest)
 	read.size = pagesOfIndex
 	before := cab.open.fill
-	for !read.done() {
-		events, err := read.next(ctx)
+	for !read.isDone() {
+		events, err := read.readNext(ctx)
 		if err != nil {
 			lost, err := read.skipLost(ctx, err)
 			if err != nil {
@@ -129,15 +129,15 @@ func (cab *cabinetIndex) storeFilter(r *Repository, last received) {
 // add adds the events of a part that has been committed. If its drawer is new, the one
 // before is full. It is sealed now rather than by the next reader. inTail says that the
 // events are in the tail.
-func (cab *cabinetIndex) add(r *Repository, part *part, events []numbered, inTail bool) {
-	last := received{Drawer: part.Drawer, Ordinal: part.Ordinal, Fill: part.end()}
+func (cab *cabinetIndex) add(r *Repository, part *drawerPart, events []numbered, inTail bool) {
+	last := received{Drawer: part.Drawer, Ordinal: part.Ordinal, Fill: part.endSlot()}
 	if part.New {
 		before := cab.open
 		cab.observe(last, cab.floor)
 		if before.drawer != "" && before.ordinal == part.Ordinal-1 {
 			f := before.drawerFilter()
 			f.sealed = true
-			cab.admit(drawerSegment(f.ordinal), &residentFilter{set: f.set, hasLost: before.hasLost})
+			cab.admitFilter(drawerSegment(f.ordinal), &residentFilter{set: f.set, hasLost: before.hasLost})
 			if !before.hasLost {
 				r.hints.leaveSealed(cab.cabinet, f, before.stored, cab.mergeBehind(f.ordinal), cab.floor)
 			}

@@ -16,16 +16,16 @@ import (
 // filter is not stored.
 type shortFilters map[blockSegment]*readFilter
 
-// complete makes filters of the drawers in short, in the order of their ordinals. A filter of
+// completeShort makes filters of the drawers in short, in the order of their ordinals. A filter of
 // an older version is used as it is.
-func (cab *cabinetIndex) complete(ctx context.Context, c *call, short shortFilters) error {
+func (cab *cabinetIndex) completeShort(ctx context.Context, c *call, short shortFilters) error {
 	for len(short) > 0 {
 		drawers := slices.SortedFunc(maps.Keys(short), blockSegment.compare)
 		limit := len(drawers)
 		if limit > drawersPerBundle {
 			limit = 0 // few requests rather than few documents
 		}
-		extents, err := c.extents(ctx, cab.cabinet, cab.last, drawers[0].first(), limit)
+		extents, err := c.readExtents(ctx, cab.cabinet, cab.last, drawers[0].firstOrdinal(), limit)
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (cab *cabinetIndex) complete(ctx context.Context, c *call, short shortFilte
 // them there.
 func (cab *cabinetIndex) completeFilters(ctx context.Context, c *call, extents []extent, short shortFilters) error {
 	filters := make([]*residentFilter, len(extents))
-	var g errgroup.Group // without a context: those under way when one fails are used by the next attempt
+	var g errgroup.Group // without a context: when one filter fails, the others are completed for the next attempt
 	var failed atomic.Bool
 	g.SetLimit(drawersPerBundle)
 	for i, e := range extents {
@@ -52,7 +52,7 @@ func (cab *cabinetIndex) completeFilters(ctx context.Context, c *call, extents [
 			continue
 		}
 		known := openDrawer{drawer: e.drawer, ordinal: e.ordinal, stored: &storedFilter{}}
-		known.begin(f, e.limit, e.limit)
+		known.adoptStored(f, e.limit, e.limit)
 		if cab.left.drawer == e.drawer && cab.left.fill > known.fill {
 			known = cab.left
 		}
@@ -67,7 +67,7 @@ func (cab *cabinetIndex) completeFilters(ctx context.Context, c *call, extents [
 	err := g.Wait()
 	for i, f := range filters { // also if one could not be read: the next attempt continues there
 		if f != nil {
-			cab.admit(drawerSegment(extents[i].ordinal), f)
+			cab.admitFilter(drawerSegment(extents[i].ordinal), f)
 			delete(short, drawerSegment(extents[i].ordinal))
 		}
 	}
@@ -91,7 +91,7 @@ func (c *call) completeFilter(ctx context.Context, cabinet domain.CabinetKey, e 
 		if err != nil {
 			return nil, err
 		}
-		known.fold()
+		known.foldIDs()
 		known.ids, known.fill, known.hasLost = ids, e.limit, known.hasLost || hasLost
 	}
 	f := known.drawerFilter()

@@ -12,19 +12,19 @@ import (
 type loadedDrawer struct {
 	ids     map[domain.EventID]domain.Digest
 	until   int
-	isWhole bool // the drawer takes no more
+	isWhole bool // the drawer takes no more events
 }
 
-// load returns the events of a drawer, of the one that is being filled those that are known as
+// loadDrawer returns the events of a drawer or, if it is being filled, those that are known as
 // fingerprints only. It reads a drawer once for a Save. But the Save may have begun with an
-// older head: what the drawer has since is read as well.
-func (cab *cabinetIndex) load(ctx context.Context, c *call, ordinal int) (map[domain.EventID]domain.Digest, error) {
+// older head: the events that the drawer got since are read as well.
+func (cab *cabinetIndex) loadDrawer(ctx context.Context, c *call, ordinal int) (map[domain.EventID]domain.Digest, error) {
 	isOpen := cab.last.Drawer != "" && ordinal == cab.last.Ordinal
 	known, ok := cab.loaded[ordinal]
 	if ok && (known.isWhole || isOpen && known.until >= cab.open.from) {
 		return known.ids, nil
 	}
-	extents, err := c.extents(ctx, cab.cabinet, cab.last, ordinal, 1)
+	extents, err := c.readExtents(ctx, cab.cabinet, cab.last, ordinal, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +61,8 @@ func (c *call) readIDs(ctx context.Context, cabinet domain.CabinetKey, s slotRan
 	ids = make(map[domain.EventID]domain.Digest, min(s.To-s.From, maxRound))
 	read := c.readDrawer(cabinet, s, newest)
 	read.size = pagesOfIndex
-	for !read.done() {
-		events, err := read.next(ctx)
+	for !read.isDone() {
+		events, err := read.readNext(ctx)
 		if err != nil {
 			if _, err := read.skipLost(ctx, err); err != nil {
 				return nil, false, err

@@ -21,8 +21,8 @@ type useTime uint64
 // Compare orders the earlier use first.
 func (t useTime) Compare(u useTime) int { return cmp.Compare(t, u) }
 
-// use notes that f is in use.
-func (cab *cabinetIndex) use(f *residentFilter) {
+// markUsed notes that f is in use.
+func (cab *cabinetIndex) markUsed(f *residentFilter) {
 	cab.uses++
 	f.used = cab.uses
 }
@@ -39,17 +39,17 @@ func (f *residentFilter) size() int {
 	return 80 + len(f.older)
 }
 
-func (cab *cabinetIndex) admit(at blockSegment, f *residentFilter) {
-	cab.evict(at)
-	cab.use(f)
+func (cab *cabinetIndex) admitFilter(at blockSegment, f *residentFilter) {
+	cab.evictFilter(at)
+	cab.markUsed(f)
 	cab.resident[at] = f
 	cab.bytes += f.size()
-	if cab.left.ordinal == at.first() && at.level == 0 {
+	if cab.left.ordinal == at.firstOrdinal() && at.level == 0 {
 		cab.left = openDrawer{}
 	}
 }
 
-func (cab *cabinetIndex) evict(at blockSegment) {
+func (cab *cabinetIndex) evictFilter(at blockSegment) {
 	if f := cab.resident[at]; f != nil {
 		cab.bytes -= f.size()
 		delete(cab.resident, at)
@@ -69,6 +69,6 @@ func (cab *cabinetIndex) evictOldest() {
 		if cab.bytes <= cab.limit {
 			return
 		}
-		cab.evict(at)
+		cab.evictFilter(at)
 	}
 }

@@ -20,16 +20,16 @@ type mergedBlocks struct {
 func (cab *cabinetIndex) mergeBehind(ordinal int) mergedBlocks {
 	var merged mergedBlocks
 	b := drawerBlock(ordinal).parent()
-	for ; b.end() == ordinal+1 && b.level <= maxMemoryMerge; b = b.parent() {
+	for ; b.endOrdinal() == ordinal+1 && b.level <= maxMemoryMerge; b = b.parent() {
 		var all []*fingerprintSet
-		for segment := range b.child(0).segments() {
+		for segment := range b.child(0).segmentCount() {
 			var children [fanOut]*fingerprintSet
 			for i := range fanOut {
 				child := blockSegment{b.child(i), segment}
 				if f := cab.resident[child]; f != nil && !f.hasLost {
 					children[i] = f.set
 				}
-				if children[i] == nil && child.end() > cab.floor {
+				if children[i] == nil && child.endOrdinal() > cab.floor {
 					merged.next = b
 					return merged
 				}
@@ -38,12 +38,12 @@ func (cab *cabinetIndex) mergeBehind(ordinal int) mergedBlocks {
 			merged.sets, all = append(merged.sets, sets), append(all, sets...)
 		}
 		for i := range fanOut {
-			for segment := range b.child(i).segments() {
-				cab.evict(blockSegment{b.child(i), segment})
+			for segment := range b.child(i).segmentCount() {
+				cab.evictFilter(blockSegment{b.child(i), segment})
 			}
 		}
 		for _, set := range all {
-			cab.admit(set.blockSegment, &residentFilter{set: set})
+			cab.admitFilter(set.blockSegment, &residentFilter{set: set})
 		}
 	}
 	merged.next = b
@@ -63,11 +63,11 @@ func (cab *cabinetIndex) mergeAbsent(c *call, absent map[blockSegment]bool) {
 		}
 		var sets [fanOut]*fingerprintSet
 		whole, s := true, step{block: at.block}
-		for i, child := range at.children() {
+		for i, child := range at.childSegments() {
 			s.child = child.segment
 			if f := cab.resident[child]; f != nil && f.set != nil && !f.hasLost {
 				sets[i] = f.set
-			} else if child.end() > cab.floor {
+			} else if child.endOrdinal() > cab.floor {
 				whole = false
 			}
 		}

@@ -14,12 +14,12 @@ type openDrawer struct {
 	ordinal int
 	looked  bool // the stored filter was looked for
 	fill    int
-	hasLost bool // some of these are lost, and their ids not known: the filter is not stored
+	hasLost bool // some of the events are lost, and their ids unknown: the filter is not stored
 	from    int
 	filter  *fingerprintSet // nil if from is 0
 	ids     map[domain.EventID]domain.Digest
 	stored  *storedFilter
-	misfit  azcore.ETag // of a stored filter that is to be replaced
+	misfit  azcore.ETag // etag of a stored filter that must be replaced
 	unread  int         // costOfPages of what is not in the stored filter, small Saves counted more
 }
 
@@ -47,12 +47,12 @@ const (
 	fewSmallPages = maxUnread / costOfPage / smallSaves
 )
 
-// begin adopts the stored filter of the drawer, which may be nil. One that covers more
+// adoptStored adopts the stored filter of the drawer, which may be nil. One that covers more
 // than the slots below limit, which a head or the drawer knows, is not used: the head is an
 // old one, or a newer one was lost in a failover and its slots have other events now. The slots
 // from inPages on are in a tail. Older versions store filters that cover some of them; these are
 // replaced.
-func (o *openDrawer) begin(f *readFilter, limit, inPages int) {
+func (o *openDrawer) adoptStored(f *readFilter, limit, inPages int) {
 	o.looked = true
 	switch {
 	case f == nil:
@@ -91,8 +91,8 @@ func (o *openDrawer) drawerFilter() *drawerFilter {
 	return &drawerFilter{drawer: o.drawer, ordinal: o.ordinal, count: o.fill, set: set}
 }
 
-// fold replaces the ids by their fingerprints.
-func (o *openDrawer) fold() {
+// foldIDs replaces the ids by their fingerprints.
+func (o *openDrawer) foldIDs() {
 	if len(o.ids) > 0 {
 		o.filter, o.from, o.ids = o.drawerFilter().set, o.fill, nil
 	}

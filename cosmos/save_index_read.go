@@ -8,12 +8,12 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// filtersAtOnce is how many filters are read before the first of them is used and may be
+// filtersAtOnce is the number of filters that are read before the first of them is used and may be
 // forgotten: 8 MB when they are full.
 const filtersAtOnce = 400
 
-// fitting returns how many of hashes need up to filtersAtOnce filters that are not in memory.
-func (cab *cabinetIndex) fitting(hashes []uint64) int {
+// countFitting returns how many of hashes need up to filtersAtOnce filters that are not in memory.
+func (cab *cabinetIndex) countFitting(hashes []uint64) int {
 	missing := make(map[blockSegment]bool)
 	for i, hash := range hashes {
 		for _, b := range cab.blocks {
@@ -26,17 +26,17 @@ func (cab *cabinetIndex) fitting(hashes []uint64) int {
 	return len(hashes)
 }
 
-// suspects returns the ordinals of drawers that may hold events, by the hash of the event.
-func (cab *cabinetIndex) suspects(ctx context.Context, c *call, hashes []uint64) (map[uint64][]int, error) {
+// findSuspects returns the ordinals of drawers that may hold events, by the hash of the event.
+func (cab *cabinetIndex) findSuspects(ctx context.Context, c *call, hashes []uint64) (map[uint64][]int, error) {
 	found := make(map[uint64][]int)
 	for len(hashes) > 0 {
-		some := hashes[:cab.fitting(hashes)]
+		some := hashes[:cab.countFitting(hashes)]
 		hashes = hashes[len(some):]
-		if err := cab.fetch(ctx, c, some); err != nil {
+		if err := cab.fetchFilters(ctx, c, some); err != nil {
 			return nil, err
 		}
 		for _, hash := range some {
-			ordinals, ok := cab.ordinals(hash)
+			ordinals, ok := cab.suspectOrdinals(hash)
 			if !ok {
 				return nil, client.ErrStale // cannot be: fetch has read them
 			}
@@ -51,10 +51,10 @@ func (cab *cabinetIndex) suspects(ctx context.Context, c *call, hashes []uint64)
 	return found, nil
 }
 
-// ordinals returns the ordinals of the drawers that may hold the event with a hash, apart
+// suspectOrdinals returns the ordinals of the drawers that may hold the event with a hash, apart
 // from those events whose digests are in memory. It reports false if a filter that this
 // needs is not in memory.
-func (cab *cabinetIndex) ordinals(hash uint64) ([]int, bool) {
+func (cab *cabinetIndex) suspectOrdinals(hash uint64) ([]int, bool) {
 	var found []int
 	for _, b := range cab.blocks {
 		var ok bool
@@ -66,19 +66,19 @@ func (cab *cabinetIndex) ordinals(hash uint64) ([]int, bool) {
 		return nil, false
 	}
 	if cab.open.filter != nil {
-		found = cab.open.filter.ordinals(hash, found)
+		found = cab.open.filter.appendOrdinals(hash, found)
 	}
 	return slices.DeleteFunc(found, func(ordinal int) bool { return ordinal < cab.floor }), true
 }
 
 func (cab *cabinetIndex) ordinalsIn(b block, hash uint64, to []int) ([]int, bool) {
 	if f := cab.resident[b.segmentOf(hash)]; f != nil {
-		cab.use(f)
+		cab.markUsed(f)
 		switch {
 		case f.set != nil:
-			to = f.set.ordinals(hash, to)
+			to = f.set.appendOrdinals(hash, to)
 		case f.older.mayHoldHash(hash):
-			to = append(to, b.first())
+			to = append(to, b.firstOrdinal())
 		}
 		return to, true
 	}
@@ -86,7 +86,7 @@ func (cab *cabinetIndex) ordinalsIn(b block, hash uint64, to []int) ([]int, bool
 		return to, false
 	}
 	for i := range fanOut {
-		if child := b.child(i); child.end() > cab.floor {
+		if child := b.child(i); child.endOrdinal() > cab.floor {
 			var ok bool
 			if to, ok = cab.ordinalsIn(child, hash, to); !ok {
 				return to, false
@@ -102,9 +102,9 @@ func (cab *cabinetIndex) collectMissing(b block, hash uint64, absent, missing ma
 	at := b.segmentOf(hash)
 	switch {
 	case cab.resident[at] != nil, b.level == 0 && absent[at]:
-	case b.level > 0 && (absent[at] || cab.covers(b, hash)):
+	case b.level > 0 && (absent[at] || cab.hasFilters(b, hash)):
 		for i := range fanOut {
-			if child := b.child(i); child.end() > cab.floor {
+			if child := b.child(i); child.endOrdinal() > cab.floor {
 				cab.collectMissing(child, hash, absent, missing)
 			}
 		}
@@ -113,8 +113,8 @@ func (cab *cabinetIndex) collectMissing(b block, hash uint64, absent, missing ma
 	}
 }
 
-// covers reports whether filters of b, or of all blocks in it, are in memory for a hash.
-func (cab *cabinetIndex) covers(b block, hash uint64) bool {
+// hasFilters reports whether filters of b, or of all blocks in it, are in memory for a hash.
+func (cab *cabinetIndex) hasFilters(b block, hash uint64) bool {
 	if cab.resident[b.segmentOf(hash)] != nil {
 		return true
 	}
@@ -122,7 +122,7 @@ func (cab *cabinetIndex) covers(b block, hash uint64) bool {
 		return false
 	}
 	for i := range fanOut {
-		if child := b.child(i); child.end() > cab.floor && !cab.covers(child, hash) {
+		if child := b.child(i); child.endOrdinal() > cab.floor && !cab.hasFilters(child, hash) {
 			return false
 		}
 	}
@@ -136,9 +136,9 @@ type lackingFilters struct {
 	short  shortFilters          // those of drawers, with what is stored of them
 }
 
-// fetch reads the filters that are needed to answer for hashes, and that of the drawer that
+// fetchFilters reads the filters that are needed to answer for hashes, and that of the drawer that
 // is being filled if it was not looked for.
-func (cab *cabinetIndex) fetch(ctx context.Context, c *call, hashes []uint64) error {
+func (cab *cabinetIndex) fetchFilters(ctx context.Context, c *call, hashes []uint64) error {
 	if cab.lacking.absent == nil {
 		cab.lacking = lackingFilters{make(map[blockSegment]bool), make(shortFilters)}
 	}
@@ -166,9 +166,9 @@ func (cab *cabinetIndex) fetch(ctx context.Context, c *call, hashes []uint64) er
 			f := found[at]
 			switch {
 			case at == open && cab.open.drawer != "" && !cab.open.looked:
-				cab.open.begin(f, cab.last.Fill, cab.last.inPages())
+				cab.open.adoptStored(f, cab.last.Fill, cab.last.inPages())
 			case f != nil && (at.level > 0 || f.doc.Sealed):
-				cab.admit(at, &residentFilter{set: f.set})
+				cab.admitFilter(at, &residentFilter{set: f.set})
 			default:
 				absent[at] = true
 				if at.level == 0 {
@@ -177,7 +177,7 @@ func (cab *cabinetIndex) fetch(ctx context.Context, c *call, hashes []uint64) er
 			}
 		}
 	}
-	if err := cab.complete(ctx, c, short); err != nil {
+	if err := cab.completeShort(ctx, c, short); err != nil {
 		return err
 	}
 	if !c.withoutHints {

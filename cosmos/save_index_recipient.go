@@ -43,7 +43,7 @@ func (x *index) adoptFilter(ctx context.Context, c *call) error {
 	if len(unread) <= c.r.opts.Unfiltered {
 		return nil
 	}
-	drawers, err := x.filter.read(ctx, c, x.recipient)
+	drawers, err := x.filter.readFilter(ctx, c, x.recipient)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (x *index) adoptFilter(ctx context.Context, c *call) error {
 			continue
 		}
 		inPages := cab.last.inPages()
-		if !cab.open.adopt(&drawers[i], inPages) {
+		if !cab.open.adoptFilter(&drawers[i], inPages) {
 			x.replaceFilter = true
 			continue
 		}
@@ -66,10 +66,10 @@ func (x *index) adoptFilter(ctx context.Context, c *call) error {
 	return nil
 }
 
-// adopt adopts what the filter of the recipient covers of the drawer. It reports false if that
+// adoptFilter adopts what the filter of the recipient covers of the drawer. It reports false if that
 // is more than the slots below limit, which the head states to be in pages: then the head is
 // stale, or the store has lost a newer one, and the slots will have other events.
-func (o *openDrawer) adopt(d *filteredDrawer, limit int) bool {
+func (o *openDrawer) adoptFilter(d *filteredDrawer, limit int) bool {
 	if d.count > limit {
 		return false
 	}
@@ -80,8 +80,8 @@ func (o *openDrawer) adopt(d *filteredDrawer, limit int) bool {
 	return true
 }
 
-// fingerprints returns the keys of all events that are known.
-func (o *openDrawer) fingerprints() []fingerprintKey {
+// fingerprintKeys returns the keys of all events that are known.
+func (o *openDrawer) fingerprintKeys() []fingerprintKey {
 	keys := keysOf(o.ids)
 	if o.filter != nil {
 		keys = append(keys, o.filter.keys()...)
@@ -121,8 +121,8 @@ func smallestParts(all []filterPart, limit int) (fitting []filterPart, size int)
 	return all, size
 }
 
-// lacking returns how many of parts the stored filter does not cover.
-func (s *storedRecipientFilter) lacking(parts []filterPart) int {
+// countLacking returns how many of parts the stored filter does not cover.
+func (s *storedRecipientFilter) countLacking(parts []filterPart) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
@@ -160,17 +160,17 @@ func (x *index) storeFilter(r *Repository, h *head) {
 	if x.replaceFilter {
 		limit = -1
 	}
-	if x.filter.lacking(parts) <= limit {
+	if x.filter.countLacking(parts) <= limit {
 		return
 	}
 	fitting, size := smallestParts(parts, filterLimit(len(h.Cabinets)))
-	if x.filter.lacking(fitting) <= limit || size > x.upkeep*bytesPerUpkeep {
+	if x.filter.countLacking(fitting) <= limit || size > x.upkeep*bytesPerUpkeep {
 		return
 	}
 	x.upkeep, x.replaceFilter = 0, false
 	drawers := make([]filteredDrawer, len(fitting))
 	for i, part := range fitting {
-		drawers[i] = filteredDrawer{drawer: part.open.drawer, count: part.count, keys: part.open.fingerprints()}
+		drawers[i] = filteredDrawer{drawer: part.open.drawer, count: part.count, keys: part.open.fingerprintKeys()}
 	}
 	r.hints.leaveRecipientFilter(x.recipient, drawers, x.filter)
 }

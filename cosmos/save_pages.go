@@ -15,7 +15,7 @@ import (
 )
 
 // Pages go out in batches of about this size, side by side. Cosmos takes 2 MB and 100,
-// but a batch is charged for what is in it, so that several cost no more than one, and
+// but a batch is charged for what is in it, so that several cost as much as one, and
 // a small one is sooner on its way.
 const (
 	batchBytes = 128 << 10
@@ -26,8 +26,8 @@ const (
 // few, but it may have a thousand.
 const partsAtOnce = 32
 
-// insert creates the pages of p, in any order: they are not visible yet.
-func (w *writer) insert(ctx context.Context, c *call, p *plan) error {
+// insertPages creates the pages of p, in any order: they are not visible yet.
+func (w *recipientWriter) insertPages(ctx context.Context, c *call, p *savePlan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
 	for _, some := range p.batches() {
@@ -38,18 +38,18 @@ func (w *writer) insert(ctx context.Context, c *call, p *plan) error {
 
 // A pageBatch is pages that are created together.
 type pageBatch struct {
-	*page          // the first
-	docs  [][]byte // all of them, encoded
+	*drawerPage          // the first
+	docs        [][]byte // all of them, encoded
 }
 
-// cut returns the pages of p in batches. However often a plan is carried out, its
+// pageBatches returns the pages of p in batches. However often a plan is carried out, its
 // batches are the same.
-func (p *plan) cut() []pageBatch {
+func (p *savePlan) pageBatches() []pageBatch {
 	var all []pageBatch
 	for i := range p.intent.Parts {
-		pages := pagesOf(p.intent, p.object(i), &p.intent.Parts[i], p.events[i])
+		pages := pagesOf(p.intent, p.objectName(i), &p.intent.Parts[i], p.events[i])
 		for len(pages) > 0 {
-			batch, size := pageBatch{page: pages[0]}, 0
+			batch, size := pageBatch{drawerPage: pages[0]}, 0
 			for len(pages) > 0 && len(batch.docs) < batchPages && size < batchBytes {
 				size += (len(pages[0].Events) + len(pages[0].Saves)) * 4 / 3
 				batch.docs = append(batch.docs, client.Encode(pages[0]))
@@ -61,9 +61,9 @@ func (p *plan) cut() []pageBatch {
 	return all
 }
 
-// object is the name of the object that holds the payloads of part i. It is
+// objectName is the name of the object that holds the payloads of part i. It is
 // below the drawer's id, and this intent's own.
-func (p *plan) object(i int) string {
+func (p *savePlan) objectName(i int) string {
 	part := &p.intent.Parts[i]
 	return fmt.Sprintf("%s/%05d-%s", payloadFolder(part.Drawer), part.Slot, p.intent.ID)
 }
@@ -72,14 +72,14 @@ func (p *plan) object(i int) string {
 func payloadFolder(drawer string) string { return "payloads/" + drawer }
 
 // putPayloads stores the payloads of p, one object for each part that has any.
-func (w *writer) putPayloads(ctx context.Context, p *plan) error {
+func (w *recipientWriter) putPayloads(ctx context.Context, p *savePlan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
 	for i, events := range p.events {
 		if payloads := payloadsOf(events); payloads != nil {
 			g.Go(func() error {
-				err := w.r.content.Put(ctx, p.object(i), payloads)
-				if domain.KindOf(err) == domain.Conflict { // nobody else has this name, so it is the same object
+				err := w.r.content.Put(ctx, p.objectName(i), payloads)
+				if domain.KindOf(err) == domain.Conflict { // only this plan uses the name, so it is the same object
 					err = nil
 				}
 				return err
@@ -90,11 +90,11 @@ func (w *writer) putPayloads(ctx context.Context, p *plan) error {
 }
 
 // dropPayloads deletes the payloads of a plan that was not reserved, if it can.
-func (w *writer) dropPayloads(ctx context.Context, p *plan) {
+func (w *recipientWriter) dropPayloads(ctx context.Context, p *savePlan) {
 	var names []string
 	for i, events := range p.events {
 		if payloadsOf(events) != nil {
-			names = append(names, p.object(i))
+			names = append(names, p.objectName(i))
 		}
 	}
 	w.deleteObjects(ctx, names)
@@ -106,7 +106,7 @@ const deletionTimeout = 2 * time.Second
 
 // deleteObjects deletes objects if it can, even if ctx has ended: nothing else deletes those
 // of a drawer that was never created.
-func (w *writer) deleteObjects(ctx context.Context, names []string) {
+func (w *recipientWriter) deleteObjects(ctx context.Context, names []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deletionTimeout)
 	defer cancel()
 	for _, name := range names {
@@ -115,12 +115,12 @@ func (w *writer) deleteObjects(ctx context.Context, names []string) {
 }
 
 // pagesOf cuts the events of a part into pages.
-func pagesOf(it *intent, object string, part *part, events []numbered) []*page {
-	var pages []*page
+func pagesOf(it *intent, object string, part *drawerPart, events []numbered) []*drawerPage {
+	var pages []*drawerPage
 	slot, payloadsFrom := part.Slot, int64(0)
 	for len(events) > 0 {
 		data, n := encodePage(events)
-		pg := &page{
+		pg := &drawerPage{
 			ID: pageID(slot), PartitionKey: part.Drawer, Intent: it.ID, Saved: it.Saved,
 			Slot: slot, Until: slot + n, FirstSequence: events[0].sequence, Events: data,
 			Saves: encodeSaves(savesOf(events[:n], slot), slot),
@@ -133,7 +133,7 @@ func pagesOf(it *intent, object string, part *part, events []numbered) []*page {
 			pg.Payloads, pg.PayloadsFrom = object, payloadsFrom
 		}
 		payloadsFrom += length
-		pg.Sum = pg.sum()
+		pg.Sum = pg.computeChecksum()
 		pages = append(pages, pg)
 		slot, events = slot+n, events[n:]
 	}
@@ -155,7 +155,7 @@ func payloadsOf(events []numbered) io.Reader {
 	return io.MultiReader(readers...)
 }
 
-func (w *writer) createPages(ctx context.Context, c *call, some pageBatch) error {
+func (w *recipientWriter) createPages(ctx context.Context, c *call, some pageBatch) error {
 	// A crash after this write leaves some pages of the intent. No head covers their slots,
 	// so no reader returns them. The rollback seals the drawer below their slots, and the
 	// sweep deletes them with the drawer.
@@ -170,7 +170,7 @@ func (w *writer) createPages(ctx context.Context, c *call, some pageBatch) error
 	// A page exists already. If it is of this intent, the batch was applied before, as a
 	// whole. A page of another intent is not expected: the seal of a drawer prevents it, and
 	// this comparison is a second line of defence.
-	var first page
+	var first drawerPage
 	_, err = c.Read(ctx, w.r.db.cabinets, some.PartitionKey, some.ID, &first)
 	if err == nil && first.Intent == some.Intent {
 		return nil

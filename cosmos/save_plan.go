@@ -4,8 +4,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A plan is an intent together with the events that it is about.
-type plan struct {
+// A savePlan is an intent together with the events that it is about.
+type savePlan struct {
 	intent *intent
 	events [][]numbered // of each part
 
@@ -15,8 +15,8 @@ type plan struct {
 
 // planSave gives events, which are in order and new to the recipient, their
 // sequence numbers and slots behind all that h says is there.
-func planSave(h *head, events []numbered, capacity int, owner string, newID func() string) *plan {
-	p := &plan{intent: &intent{
+func planSave(h *head, events []numbered, capacity int, owner string, newID func() string) *savePlan {
+	p := &savePlan{intent: &intent{
 		ID: newID(), Owner: owner,
 		First: h.Reserved + 1, Last: h.Reserved + domain.Sequence(len(events)),
 	}}
@@ -27,7 +27,7 @@ func planSave(h *head, events []numbered, capacity int, owner string, newID func
 		e.sequence = p.intent.First + domain.Sequence(i)
 		name := names.cabinetName(e.Cabinet())
 		at, ok := filling[name]
-		if !ok || p.intent.Parts[at].end() == capacity {
+		if !ok || p.intent.Parts[at].endSlot() == capacity {
 			at = len(p.intent.Parts)
 			filling[name] = at
 			p.intent.Parts = append(p.intent.Parts, p.nextPart(h, name, capacity, newID))
@@ -44,11 +44,11 @@ func planSave(h *head, events []numbered, capacity int, owner string, newID func
 	return p
 }
 
-// begun tells of which parts the entries in the catalog need not wait for a count:
+// entriesReady reports for each part whether its entry in the catalog need not wait for a count:
 // in a drawer that is new nothing waits yet. Where the cabinet fills an older drawer
 // first, that one's entry may be due as well. Then they are written together, for a Peek
-// that saw the later one alone would take it for the smallest.
-func (p *plan) begun() []bool {
+// that saw only the later one would use it as the smallest.
+func (p *savePlan) entriesReady() []bool {
 	begun, older := make([]bool, len(p.intent.Parts)), make(map[cabinetName]bool)
 	for i := range p.intent.Parts {
 		part := &p.intent.Parts[i]
@@ -60,8 +60,8 @@ func (p *plan) begun() []bool {
 
 // nextPart begins where the cabinet ends: in its last drawer if there is room,
 // else in a new one.
-func (p *plan) nextPart(h *head, name cabinetName, capacity int, newID func() string) part {
-	last := h.cabinet(name)
+func (p *savePlan) nextPart(h *head, name cabinetName, capacity int, newID func() string) drawerPart {
+	last := h.cabinetState(name)
 	ordinal := last.Ordinal
 	for _, earlier := range p.intent.Parts {
 		if earlier.Cabinet == name {
@@ -69,7 +69,7 @@ func (p *plan) nextPart(h *head, name cabinetName, capacity int, newID func() st
 		}
 	}
 	if last.Drawer != "" && last.Fill < capacity {
-		return part{Cabinet: name, Drawer: last.Drawer, Ordinal: ordinal, Slot: last.Fill}
+		return drawerPart{Cabinet: name, Drawer: last.Drawer, Ordinal: ordinal, Slot: last.Fill}
 	}
-	return part{Cabinet: name, Drawer: newID(), Ordinal: ordinal + 1, New: true}
+	return drawerPart{Cabinet: name, Drawer: newID(), Ordinal: ordinal + 1, New: true}
 }

@@ -16,7 +16,7 @@ func TestPlanFillsTheLastDrawerAndThenNewOnes(t *testing.T) {
 	a, b := nameOf(series.Cabinet()), nameOf(charges.Cabinet())
 	h := &head{Reserved: 100, Watermark: 90, Cabinets: map[cabinetName]received{
 		a: {Drawer: "old", Fill: 2, Ordinal: 4, Sequence: 88, Total: 40},
-		b: {Ordinal: 7, Sequence: 90, Total: 3}, // rolled back: no drawer to go on in
+		b: {Ordinal: 7, Sequence: 90, Total: 3}, // rolled back: no drawer to continue in
 	}}
 	names := 0
 	newID := func() string { names++; return fmt.Sprintf("new%d", names) }
@@ -24,7 +24,7 @@ func TestPlanFillsTheLastDrawerAndThenNewOnes(t *testing.T) {
 
 	p := planSave(h, events, 3, "me", newID)
 
-	assert.Equal(t, []part{
+	assert.Equal(t, []drawerPart{
 		{Cabinet: a, Drawer: "old", Ordinal: 4, Slot: 2, Count: 1, First: 101, Last: 101},
 		{Cabinet: b, Drawer: "new2", Ordinal: 8, Slot: 0, Count: 1, New: true, First: 102, Last: 102},
 		{Cabinet: a, Drawer: "new3", Ordinal: 5, Slot: 0, Count: 3, New: true, First: 103, Last: 105},
@@ -33,18 +33,18 @@ func TestPlanFillsTheLastDrawerAndThenNewOnes(t *testing.T) {
 	assert.Equal(t, domain.Sequence(101), p.intent.First, "behind all that was ever reserved, not behind the watermark")
 	assert.Equal(t, domain.Sequence(106), p.intent.Last)
 
-	reserved := h.reserve(p)
+	reserved := h.reservePlan(p)
 	assert.Equal(t, domain.Sequence(106), reserved.Reserved)
 	assert.Equal(t, domain.Sequence(90), reserved.Watermark)
 	assert.Nil(t, h.Intent, "the head that was read is left as it is")
 
-	committed := reserved.commit(nil)
+	committed := reserved.commitIntent(nil)
 	assert.Equal(t, domain.Sequence(106), committed.Watermark)
 	assert.Nil(t, committed.Intent)
 	assert.Equal(t, received{Drawer: "new4", Fill: 1, Ordinal: 6, Sequence: 106, Total: 45}, committed.Cabinets[a])
 	assert.Equal(t, received{Drawer: "new2", Fill: 1, Ordinal: 8, Sequence: 102, Total: 4}, committed.Cabinets[b])
 
-	cleared := reserved.claim().clear()
+	cleared := reserved.claimIntent().clearIntent()
 	assert.Equal(t, domain.Sequence(106), cleared.Reserved, "numbers are not reused")
 	assert.Equal(t, domain.Sequence(90), cleared.Watermark)
 	assert.Equal(t, received{Ordinal: 6, Sequence: 88, Total: 40}, cleared.Cabinets[a], "the next Save begins a new drawer")

@@ -25,15 +25,15 @@ import (
 //     The same write notes in the head that the cabinets are being raised, since nothing else
 //     shows that once the rollback is done.
 //  2. The numbers and the totals of the cabinets are raised to what the gate has let through
-//     and what is stored behind it, which the sealed drawers tell. The note is removed.
+//     and what is stored behind it, as the sealed drawers state. The note is removed.
 //
 // Each step is a replace of the head on condition that it is the one that was compared,
 // which proves that the head was no stale read. It does not matter how old the gate is that
 // was read: if a head is current, no gate that was ever stored may be in front of it.
 
-// raise takes the next step to a head that is above the positions of gates, and above the
+// raiseHead takes the next step to a head that is above the positions of gates, and above the
 // drawers, of the cabinets in lost. w.head has no intent. If it succeeds, the error is client.ErrStale: the caller reads the head again.
-func (w *writer) raise(ctx context.Context, c *call, lost map[cabinetName]position) error {
+func (w *recipientWriter) raiseHead(ctx context.Context, c *call, lost map[cabinetName]position) error {
 	base, it := w.head, &intent{ID: w.r.client.NewID(), Owner: w.r.owner, Aborted: true, First: w.head.Reserved + 1, Last: w.head.Reserved}
 	for _, name := range slices.Sorted(maps.Keys(lost)) {
 		at := lost[name]
@@ -41,7 +41,7 @@ func (w *writer) raise(ctx context.Context, c *call, lost map[cabinetName]positi
 		if name == removedCabinets {
 			continue
 		}
-		var parts []part
+		var parts []drawerPart
 		var err error
 		if base, parts, err = w.partsToSeal(ctx, c, base, name, at); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (w *writer) raise(ctx context.Context, c *call, lost map[cabinetName]positi
 	next.Reserved, next.Intent = it.Last, it
 	for name := range lost {
 		if name != removedCabinets {
-			last := next.cabinet(name)
+			last := next.cabinetState(name)
 			last.Raise = true
 			next.Cabinets[name] = last
 		}
@@ -67,22 +67,22 @@ func (w *writer) raise(ctx context.Context, c *call, lost map[cabinetName]positi
 	}
 	w.index = newIndex(w.recipient, w.r.indexLimit()) // it may know events that are lost
 	c.AddRetries(len(it.Parts))
-	return w.undo(ctx, c)
+	return w.rollBackIntent(ctx, c)
 }
 
-// maxRaise is by how many drawers a head is raised at most: their intent has to fit into a
+// maxRaise bounds the drawers by which a head is raised: their intent has to fit into a
 // document. A gate that is farther in front is damaged, or the backup is not of this hub.
 const maxRaise = 10_000
 
 // partsToSeal returns the drawers of a cabinet that must be sealed, or created, before the
-// head can go on above them, and the head to write that on: without the tail of the cabinet,
+// head can continue above them, and the head to write that on: without the tail of the cabinet,
 // whose events are in pages then.
-func (w *writer) partsToSeal(ctx context.Context, c *call, h *head, name cabinetName, at position) (*head, []part, error) {
+func (w *recipientWriter) partsToSeal(ctx context.Context, c *call, h *head, name cabinetName, at position) (*head, []drawerPart, error) {
 	cabinet, err := cabinetOf(w.recipient, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	floor, last := h.floor(name), h.cabinet(name)
+	floor, last := h.cabinetFloor(name), h.cabinetState(name)
 	found, err := client.All[drawer](ctx, c.Query(w.r.db.cabinets, cabinetKey(cabinet),
 		"SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal", azcosmos.QueryParameter{Name: "@from", Value: floor}))
 	if err != nil {
@@ -104,9 +104,9 @@ func (w *writer) partsToSeal(ctx context.Context, c *call, h *head, name cabinet
 	if highest-last.Ordinal > maxRaise {
 		return nil, nil, domain.Errorf(domain.Damaged, "cabinet %s: its head is at drawer %d, and a gate or a drawer at %d", cabinetKey(cabinet), last.Ordinal, highest)
 	}
-	var parts []part
+	var parts []drawerPart
 	for ordinal := floor; ordinal <= highest; ordinal++ {
-		p := part{Cabinet: name, Ordinal: ordinal, New: true, First: h.Reserved + 1}
+		p := drawerPart{Cabinet: name, Ordinal: ordinal, New: true, First: h.Reserved + 1}
 		d := stored[ordinal]
 		isNamed := ordinal == last.Ordinal && last.Drawer != ""
 		switch {
@@ -130,9 +130,9 @@ func (w *writer) partsToSeal(ctx context.Context, c *call, h *head, name cabinet
 	return h, parts, nil
 }
 
-// sealedFill returns the slot up to which the drawer that a head names is to be sealed, and
+// sealedFill returns the slot up to which the drawer that a head names must be sealed, and
 // the head without a tail of the cabinet. d is the document of the drawer, nil if it has none.
-func (w *writer) sealedFill(ctx context.Context, c *call, h *head, cabinet domain.CabinetKey, d *drawer) (*head, int, error) {
+func (w *recipientWriter) sealedFill(ctx context.Context, c *call, h *head, cabinet domain.CabinetKey, d *drawer) (*head, int, error) {
 	name := nameOf(cabinet)
 	last := h.Cabinets[name]
 	if d != nil && d.Sealed && d.Count >= last.Fill {
@@ -152,7 +152,7 @@ func (w *writer) sealedFill(ctx context.Context, c *call, h *head, cabinet domai
 		if err != nil {
 			return nil, 0, err
 		}
-		h = h.flushed(name, t, until)
+		h = h.withFlushed(name, t, until)
 	}
 	return h, last.Fill, nil
 }
@@ -173,7 +173,7 @@ func (h *head) dropTail(name cabinetName) *head {
 func (c *call) pagesEnd(ctx context.Context, cabinet domain.CabinetKey, id string, ordinal, from int) int {
 	read := c.readDrawer(cabinet, slotRange{Drawer: id, Ordinal: ordinal, From: from, To: maxSlots}, nil)
 	for {
-		if _, err := read.next(ctx); err != nil {
+		if _, err := read.readNext(ctx); err != nil {
 			return read.at
 		}
 	}

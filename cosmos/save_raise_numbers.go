@@ -9,7 +9,7 @@ import (
 )
 
 // raiseNumbers raises the numbers and totals of cabinets whose drawers are all sealed.
-func (w *writer) raiseNumbers(ctx context.Context, c *call, lost map[cabinetName]position) error {
+func (w *recipientWriter) raiseNumbers(ctx context.Context, c *call, lost map[cabinetName]position) error {
 	next := w.head.clone()
 	for name, at := range lost {
 		next.Watermark = max(next.Watermark, at.Sequence)
@@ -21,10 +21,10 @@ func (w *writer) raiseNumbers(ctx context.Context, c *call, lost map[cabinetName
 		if err != nil {
 			return err
 		}
-		last := next.cabinet(name)
+		last := next.cabinetState(name)
 		last.Front = front{} // it may count lost events
 		at = last.sinceBase(at)
-		waiting, sequence, err := c.storedBehind(ctx, cabinet, last, next.floor(name), at)
+		waiting, sequence, err := c.storedBehind(ctx, cabinet, last, next.cabinetFloor(name), at)
 		if err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func (w *writer) raiseNumbers(ctx context.Context, c *call, lost map[cabinetName
 		return lookAgain(err)
 	}
 	w.index = newIndex(w.recipient, w.r.indexLimit())
-	w.r.known.forget(w.recipient)
+	w.r.known.forgetRecipient(w.recipient)
 	w.r.metrics.repairs.WithLabelValues(raiseRepair).Add(float64(len(lost)))
 	w.r.inFront.remove(w.recipient)
 	return client.ErrStale
@@ -51,7 +51,7 @@ func (w *writer) raiseNumbers(ctx context.Context, c *call, lost map[cabinetName
 // sealed, and an upper bound of their numbers.
 func (c *call) storedBehind(ctx context.Context, cabinet domain.CabinetKey, last received, floor int, at position) (waiting int64, sequence domain.Sequence, err error) {
 	from := max(at.Ordinal, floor)
-	extents, err := c.extents(ctx, cabinet, last, from, 0)
+	extents, err := c.readExtents(ctx, cabinet, last, from, 0)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -69,8 +69,8 @@ func (c *call) storedBehind(ctx context.Context, cabinet domain.CabinetKey, last
 		}
 		waiting += int64(s.To - s.From)
 		read := c.readDrawer(cabinet, s, nil)
-		for !read.done() {
-			events, err := read.next(ctx)
+		for !read.isDone() {
+			events, err := read.readNext(ctx)
 			if errors.Is(err, client.ErrNotYetVisible) || domain.KindOf(err) == domain.Damaged {
 				break // a page is lost, as a check reports
 			}

@@ -22,42 +22,42 @@ const (
 	leasePoll  = 200 * time.Millisecond
 )
 
-// A sighting is when an intent was first seen.
-type sighting struct {
+// A firstSeen is when an intent was first seen.
+type firstSeen struct {
 	intent string
 	since  time.Time
 }
 
 // resolveIntent resolves an intent in w.head that is not of this round: it waits for its owner, or
 // rolls it back. Then the caller starts again with a fresh head.
-func (w *writer) resolveIntent(ctx context.Context, c *call) error {
+func (w *recipientWriter) resolveIntent(ctx context.Context, c *call) error {
 	if w.mayBeAlive() {
-		return w.wait(ctx, c)
+		return w.awaitIntent(ctx, c)
 	}
-	return w.undo(ctx, c)
+	return w.rollBackIntent(ctx, c)
 }
 
 // mayBeAlive reports whether the lease of the intent's owner is running. The Saves of this
 // process run one after another, so an intent of its own in the head is one that it has
 // abandoned.
-func (w *writer) mayBeAlive() bool {
+func (w *recipientWriter) mayBeAlive() bool {
 	it := w.head.Intent
 	if it == nil || it.Aborted || it.Owner == w.r.owner || w.r.opts.Exclusive {
 		return false
 	}
 	now := time.Now()
 	if w.foreign.intent != it.ID {
-		w.foreign = sighting{it.ID, now}
+		w.foreign = firstSeen{it.ID, now}
 	}
 	patience := lease << min(w.head.Undone, maxDoubled)
 	return now.Sub(w.foreign.since) < patience+w.r.client.Jitter(patience/4)
 }
 
-// wait looks at the head until the intent is gone or its lease is over. It does
+// awaitIntent looks at the head until the intent is gone or its lease has expired. It does
 // not spend the budget of the call, because waiting for an active owner is not a failure.
 // It marks the head as wanted, so that the owner does not reserve again with its commit and
 // keep the head.
-func (w *writer) wait(ctx context.Context, c *call) error {
+func (w *recipientWriter) awaitIntent(ctx context.Context, c *call) error {
 	for w.mayBeAlive() {
 		if w.head.Wanted == "" {
 			// A crash after this write leaves the mark, which is removed with the intent. It costs the
@@ -85,14 +85,14 @@ type undoing struct {
 	sealed map[string]bool // by drawer
 }
 
-// undo rolls the intent in w.head back: it claims it, so that its owner cannot
+// rollBackIntent rolls the intent in w.head back: it claims it, so that its owner cannot
 // commit; seals its drawers, so that its owner cannot count; and clears it.
-func (w *writer) undo(ctx context.Context, c *call) error {
+func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 	it := w.head.Intent
 	if !it.Aborted {
 		// A crash after this write leaves the claimed intent. Its owner cannot commit it, and
 		// the next writer continues the rollback.
-		if err := w.writeHead(ctx, c, w.head.claim()); err != nil {
+		if err := w.writeHead(ctx, c, w.head.claimIntent()); err != nil {
 			return lookAgain(err)
 		}
 	}
@@ -103,15 +103,15 @@ func (w *writer) undo(ctx context.Context, c *call) error {
 	g.SetLimit(partsAtOnce)
 	for i := range it.Parts {
 		p := &it.Parts[i]
-		if w.undoing.has(p.Drawer) {
+		if w.undoing.hasDrawer(p.Drawer) {
 			continue
 		}
 		g.Go(func() error {
 			// Each has a budget of its own, because there may be a thousand. A crash after this
 			// write leaves some drawers sealed; the next writer seals the others.
-			err := w.r.begin("rollback").sealAt(gctx, w.recipient.String()+"|"+p.Cabinet, p, it.ID)
+			err := w.r.beginCall("rollback").sealAt(gctx, w.recipient.String()+"|"+p.Cabinet, p, it.ID)
 			if err == nil {
-				w.undoing.add(p.Drawer)
+				w.undoing.addDrawer(p.Drawer)
 			}
 			return err
 		})
@@ -121,7 +121,7 @@ func (w *writer) undo(ctx context.Context, c *call) error {
 	}
 	// A crash after this write leaves a complete rollback, of which only the log line and
 	// the metric are missing.
-	if err := w.writeHead(ctx, c, w.head.clear()); err != nil {
+	if err := w.writeHead(ctx, c, w.head.clearIntent()); err != nil {
 		return lookAgain(err)
 	}
 	w.undoing.intent, w.undoing.sealed = "", nil
@@ -140,13 +140,13 @@ func lookAgain(err error) error {
 	return err
 }
 
-func (u *undoing) has(drawer string) bool {
+func (u *undoing) hasDrawer(drawer string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.sealed[drawer]
 }
 
-func (u *undoing) add(drawer string) {
+func (u *undoing) addDrawer(drawer string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.sealed[drawer] = true

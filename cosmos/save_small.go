@@ -25,19 +25,19 @@ const (
 	maxAllTails = 4 << 10
 )
 
-// makeRoom returns the plan of fresh events, and the head that it is to be written on: w.head
+// makeRoom returns the plan of fresh events, and the head on which it is written: w.head
 // with those tails flushed that have no room for them. next is the head with the events of a small
 // Save, nil if the Save is large.
-func (w *writer) makeRoom(ctx context.Context, c *call, fresh []numbered) (base *head, p *plan, next *head, err error) {
+func (w *recipientWriter) makeRoom(ctx context.Context, c *call, fresh []numbered) (base *head, p *savePlan, next *head, err error) {
 	base = w.head
 	for {
-		p = w.plan(base, fresh)
+		p = w.makePlan(base, fresh)
 		var full cabinetName
 		next, full, err = w.fitTails(base, p)
 		if err != nil || full == "" {
 			return base, p, next, err
 		}
-		if base, err = c.flush(ctx, w.recipient, base, full); err != nil {
+		if base, err = c.flushTail(ctx, w.recipient, base, full); err != nil {
 			return nil, nil, nil, err
 		}
 	}
@@ -45,7 +45,7 @@ func (w *writer) makeRoom(ctx context.Context, c *call, fresh []numbered) (base 
 
 // fitTails returns h with the events of p in its tails, nil if p is large; or the cabinet
 // whose tail has to be flushed first.
-func (w *writer) fitTails(h *head, p *plan) (next *head, full cabinetName, err error) {
+func (w *recipientWriter) fitTails(h *head, p *savePlan) (next *head, full cabinetName, err error) {
 	if !w.isSmall(p) {
 		for i := range p.intent.Parts {
 			if name := p.intent.Parts[i].Cabinet; len(h.Cabinets[name].Tail) > 0 {
@@ -73,7 +73,7 @@ func (w *writer) fitTails(h *head, p *plan) (next *head, full cabinetName, err e
 
 // isSmall reports whether the events of each cabinet of p fit into one drawer and a tail,
 // and all of them into a head.
-func (w *writer) isSmall(p *plan) bool {
+func (w *recipientWriter) isSmall(p *savePlan) bool {
 	limit := w.r.opts.TailEvents
 	if limit <= 0 {
 		return false
@@ -108,7 +108,7 @@ func (h *head) longestTail() cabinetName {
 
 // storedEvents returns the events of each part of p as a tail has them, with the objects in
 // which their payloads are, if these have been stored.
-func (w *writer) storedEvents(p *plan) [][]storedEvent {
+func (w *recipientWriter) storedEvents(p *savePlan) [][]storedEvent {
 	all := make([][]storedEvent, len(p.events))
 	for i, events := range p.events {
 		object, offset := w.objects[p.intent.Parts[i].Cabinet].name, int64(0)
@@ -117,7 +117,7 @@ func (w *writer) storedEvents(p *plan) [][]storedEvent {
 		}
 		for _, e := range events {
 			s := storedEvent{digest: e.digest}
-			s.Event, s.Sequence, s.Saved = *e.Event, e.sequence, p.intent.Saved.time()
+			s.Event, s.Sequence, s.Saved = *e.Event, e.sequence, p.intent.Saved.toTime()
 			s.Payload = nil
 			if e.Payload != nil {
 				s.PayloadAt = repository.Section{Object: object, Offset: offset, Length: int64(len(e.Payload)), Sum: repository.SumOf(e.Payload)}
@@ -131,7 +131,7 @@ func (w *writer) storedEvents(p *plan) [][]storedEvent {
 
 // saveSmall stores the payloads of p, and replaces the head by next, which has the events of p
 // in its tails.
-func (w *writer) saveSmall(ctx context.Context, c *call, base *head, p *plan) error {
+func (w *recipientWriter) saveSmall(ctx context.Context, c *call, base *head, p *savePlan) error {
 	// A crash after these writes leaves objects that no document refers to. The sweep deletes
 	// them with their drawer; those of a drawer that was never created stay.
 	if err := w.putObjects(ctx, p); err != nil {
@@ -143,7 +143,7 @@ func (w *writer) saveSmall(ctx context.Context, c *call, base *head, p *plan) er
 	}
 	wanted := base.Wanted != "" && base.Wanted != w.r.owner
 	for _, save := range w.batch {
-		save.attempt()
+		save.beginAttempt()
 	}
 	// A crash after this write leaves visible events, which count as duplicates when they are
 	// sent again.
@@ -153,7 +153,7 @@ func (w *writer) saveSmall(ctx context.Context, c *call, base *head, p *plan) er
 			// found saved then counts as a duplicate: this write may have been based on a stale head,
 			// which did not show that the event had been received.
 			for _, save := range w.batch {
-				save.withdraw()
+				save.endAttempt()
 			}
 			w.askForHead(ctx, c)
 		}
@@ -163,7 +163,7 @@ func (w *writer) saveSmall(ctx context.Context, c *call, base *head, p *plan) er
 	w.yields, w.savedSmall = wanted, time.Now()
 	w.index.add(w.r, p, true)
 	w.index.storeFilters(w.r, w.head)
-	w.complete(w.batch, nil)
+	w.completeBatch(w.batch, nil)
 	w.batch = nil
 	return nil
 }
@@ -174,7 +174,7 @@ const refusalsBeforeAsking = 2
 
 // askForHead marks the head as wanted, so that another node that writes it all the time
 // waits once.
-func (w *writer) askForHead(ctx context.Context, c *call) {
+func (w *recipientWriter) askForHead(ctx context.Context, c *call) {
 	w.refusals++
 	if w.refusals != refusalsBeforeAsking {
 		return
@@ -186,11 +186,11 @@ func (w *writer) askForHead(ctx context.Context, c *call) {
 }
 
 // gatherPause is the least time between two small Saves of a writer: a busy recipient's Saves
-// gather meanwhile, so that they cost no more than large ones would.
+// gather meanwhile, so that they cost as much as large ones would.
 const gatherPause = 25 * time.Millisecond
 
-// gather waits until the pause after a small Save is over, unless enough Saves are queued.
-func (w *writer) gather(ctx context.Context) {
+// awaitSaves waits until the pause after a small Save has passed, unless enough Saves are queued.
+func (w *recipientWriter) awaitSaves(ctx context.Context) {
 	if w.savedSmall.IsZero() {
 		return
 	}
@@ -210,7 +210,7 @@ type payloadObject struct {
 
 // putObjects stores the payloads of p, one object for each cabinet. An object of an earlier
 // attempt is used again if it is in the same drawer and holds the same payloads.
-func (w *writer) putObjects(ctx context.Context, p *plan) error {
+func (w *recipientWriter) putObjects(ctx context.Context, p *savePlan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
 	if w.objects == nil {
@@ -225,7 +225,7 @@ func (w *writer) putObjects(ctx context.Context, p *plan) error {
 			}
 		}
 		before, stored := w.objects[part.Cabinet]
-		if stored && before.holds(&o) {
+		if stored && before.hasPayloadsOf(&o) {
 			continue
 		}
 		if stored {
@@ -249,8 +249,8 @@ func (w *writer) putObjects(ctx context.Context, p *plan) error {
 	return err
 }
 
-// holds reports whether o has the same payloads as want.
-func (o *payloadObject) holds(want *payloadObject) bool {
+// hasPayloadsOf reports whether o has the same payloads as want.
+func (o *payloadObject) hasPayloadsOf(want *payloadObject) bool {
 	if o.drawer != want.drawer || len(o.ids) != len(want.ids) {
 		return false
 	}
@@ -264,7 +264,7 @@ func (o *payloadObject) holds(want *payloadObject) bool {
 
 // dropObjects deletes the payloads that no event of a finished batch refers to. If a write of
 // c may have been applied without a reply, the events that refer to them may be saved.
-func (w *writer) dropObjects(ctx context.Context, c *call) {
+func (w *recipientWriter) dropObjects(ctx context.Context, c *call) {
 	for _, o := range w.objects {
 		w.superseded = append(w.superseded, o.name)
 	}

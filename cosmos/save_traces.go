@@ -70,7 +70,7 @@ func decodeSaves(data []byte, from int) []saveRun {
 	var runs []saveRun
 	var last domain.TraceID
 	for len(d.b) > 0 {
-		head := d.uvarint()
+		head := d.readUvarint()
 		n := head >> 2
 		if n == 0 || n > maxSlots {
 			return nil
@@ -81,13 +81,13 @@ func decodeSaves(data []byte, from int) []saveRun {
 		case noSpan:
 			continue
 		case newTrace:
-			d.copy(last[:])
+			d.readInto(last[:])
 		case sameTrace:
 		default:
 			return nil
 		}
 		r.span.TraceID = last
-		d.copy(r.span.SpanID[:])
+		d.readInto(r.span.SpanID[:])
 		if d.failed || r.span.IsZero() || from > maxSlots {
 			return nil
 		}
@@ -127,7 +127,7 @@ func clipSaves(runs []saveRun, from, until int) []saveRun {
 	return clipped
 }
 
-// encodeSaves returns runs as a page has them, nil if there are none.
+// encodeSaves returns runs as a page has them, nil if runs is empty.
 func encodeSaves(runs []saveRun, from int) packed {
 	if len(runs) == 0 {
 		return nil
@@ -151,7 +151,7 @@ func (c received) tailSaves() []saveRun {
 		return nil
 	}
 	d := decoder{b: c.Saves}
-	ordinal, from := d.uvarint(), d.uvarint()
+	ordinal, from := d.readUvarint(), d.readUvarint()
 	if d.failed || ordinal != uint64(c.Ordinal) || from > maxSlots { //nolint:gosec // positive
 		return nil
 	}
@@ -159,7 +159,9 @@ func (c received) tailSaves() []saveRun {
 }
 
 // saveRuns returns the spans that have saved the events of p, as far as they are known.
-func (p *page) saveRuns() []saveRun { return clipSaves(decodeSaves(p.Saves, p.Slot), p.Slot, p.Until) }
+func (p *drawerPage) saveRuns() []saveRun {
+	return clipSaves(decodeSaves(p.Saves, p.Slot), p.Slot, p.Until)
+}
 
 // pageSaves are the spans of the pages that a run has read. Several drawers are read at once.
 type pageSaves struct {
@@ -168,7 +170,7 @@ type pageSaves struct {
 }
 
 // add notes the spans of a page.
-func (s *pageSaves) add(ordinal int, p *page) {
+func (s *pageSaves) add(ordinal int, p *drawerPage) {
 	runs := p.saveRuns()
 	if len(runs) == 0 {
 		return
@@ -182,14 +184,14 @@ func (s *pageSaves) add(ordinal int, p *page) {
 }
 
 // Saves implements repository.Run.
-func (r *run) Saves(n, limit int) []domain.TraceContext {
+func (r *eventRange) Saves(n, limit int) []domain.TraceContext {
 	if !r.call.r.opts.StoreTraces {
 		return nil
 	}
 	r.saves.mu.Lock()
 	defer r.saves.mu.Unlock()
 	var spans []domain.TraceContext
-	for _, s := range r.ranges(n) {
+	for _, s := range r.slotRanges(n) {
 		runs := clipSaves(r.saves.runs[s.Ordinal], s.From, s.To)
 		slices.SortStableFunc(runs, func(a, b saveRun) int { return a.from - b.from })
 		if r.tail != nil && r.tail.drawer == s.Drawer {
@@ -210,5 +212,5 @@ func (r *run) Saves(n, limit int) []domain.TraceContext {
 // encodeSpan returns a span as a bundle or a notice has it, nil if it is not stored.
 func encodeSpan(c domain.TraceContext) packed { return c.AppendStored(nil) }
 
-// span returns the span that encodeSpan has encoded, the zero context if p is none.
-func (p packed) span() domain.TraceContext { return domain.ParseStored(p) }
+// decodeSpan returns the span that encodeSpan has encoded, the zero context if p is none.
+func (p packed) decodeSpan() domain.TraceContext { return domain.ParseStored(p) }

@@ -15,7 +15,7 @@ import (
 )
 
 // traceCost returns the request units of an event from its Save to its Dequeue, in Saves of n events
-// of which each has a trace of its own, and a Peek after so many events.
+// of which each has a trace of its own, and a Peek after n events.
 func traceCost(t *testing.T, storeTraces bool, n, events, waiting int) float64 {
 	t.Helper()
 	r := newRig(t, embedded.Options{})

@@ -75,9 +75,9 @@ func TestTailSaves_IgnoreWhatIsOfAnotherTail(t *testing.T) {
 }
 
 func TestSpan_OfABundleIsLeftOutUnlessWhole(t *testing.T) {
-	assert.Equal(t, testSpan(1, 2), encodeSpan(testSpan(1, 2)).span())
-	assert.Zero(t, packed{1, 2, 3}.span())
-	assert.Zero(t, make(packed, 24).span())
+	assert.Equal(t, testSpan(1, 2), encodeSpan(testSpan(1, 2)).decodeSpan())
+	assert.Zero(t, packed{1, 2, 3}.decodeSpan())
+	assert.Zero(t, make(packed, 24).decodeSpan())
 	assert.Nil(t, encodeSpan(domain.TraceContext{TraceID: domain.TraceID{1}, SpanID: domain.SpanID{1}}), "not sampled")
 }
 
@@ -130,7 +130,7 @@ func TestTraces_AreStoredOnlyIfAskedFor(t *testing.T) {
 	delete(with, "saves")
 	delete(with, "peeked")
 	assert.Equal(t, without, with)
-	text, err := json.Marshal(&page{})
+	text, err := json.Marshal(&drawerPage{})
 	require.NoError(t, err)
 	assert.NotContains(t, string(text), "saves")
 }

@@ -20,9 +20,9 @@ import (
 type pending struct {
 	events  []domain.Event
 	digests []domain.Digest
-	span    *domain.TraceContext // on whose behalf they are saved; nil: none that is stored
+	span    *domain.TraceContext // of the request that saves them; nil if no span is stored
 
-	fresh     []int  // events that are to be stored, by the last sifting
+	fresh     []int  // events to store, by the last dedupBatch
 	attempted []bool // events that a commit of unknown outcome was about
 	refused   error  // why nothing of it may be stored
 	saved     repository.Saved
@@ -40,42 +40,42 @@ func newPending(events []domain.Event) *pending {
 	return p
 }
 
-// attempt notes that a commit is about to decide about the fresh events.
-func (p *pending) attempt() {
+// beginAttempt notes that a commit is about to decide about the fresh events.
+func (p *pending) beginAttempt() {
 	for _, i := range p.fresh {
 		p.attempted[i] = true
 	}
 }
 
-// withdraw notes that the attempt no longer decides about the fresh events.
-func (p *pending) withdraw() {
+// endAttempt notes that the attempt no longer decides about the fresh events.
+func (p *pending) endAttempt() {
 	for _, i := range p.fresh {
 		p.attempted[i] = false
 	}
 }
 
-// A writer saves for one recipient.
-type writer struct {
+// A recipientWriter saves for one recipient.
+type recipientWriter struct {
 	r         *Repository
 	recipient domain.ActorID
 
 	leader *client.Leader[*pending]
 
 	// What follows belongs to the caller that leads.
-	head     *head // as last written; nil: to be read
+	head     *head // as last written; nil if it must be read
 	index    *index
 	batch    []*pending // taken from the queue for the next round
-	reserved *plan      // of batch, if the commit before it has reserved it already
-	foreign  sighting
+	reserved *savePlan  // of batch, if the commit before it has reserved it already
+	foreign  firstSeen
 	undoing  undoing
 
 	headIsRead bool // the head was read in this round: it is not one of an earlier round
 
 	yields bool // the next round waits for another process
-	alone  bool // this round saves for one caller only
+	alone  bool // this round saves for one caller
 
 	compared  map[domain.Group]bool      // whose gates are not in front of the head
-	looked    map[domain.CabinetKey]bool // that have no drawer ahead of the head
+	looked    map[domain.CabinetKey]bool // cabinets without a drawer ahead of the head
 	abandoned string                     // of the head that the index is of
 	newest    domain.Sequence            // the highest watermark of a head that was read or written
 
@@ -85,28 +85,28 @@ type writer struct {
 	refusals   int                           // of this batch
 	savedSmall time.Time                     // when the last one was done, if no other Save followed
 
-	isOld atomic.Bool // an order of this node has voided what is known of the recipient
+	isOld atomic.Bool // an operator's action on this node has made what is known of the recipient obsolete
 
 	users int // guarded by writers.mu
 	bytes int // guarded by writers.mu
 }
 
-// saveTimeout bounds a round, whatever becomes of the caller that leads it.
+// saveTimeout bounds a round, even if the caller that leads it has left.
 const saveTimeout = 20 * time.Second
 
 // maxRound is how many events one round takes from several callers.
 const maxRound = 10_000
 
 // newWriter returns a writer that knows nothing of its recipient yet.
-func newWriter(r *Repository, recipient domain.ActorID) *writer {
-	w := &writer{r: r, recipient: recipient, index: newIndex(recipient, r.indexLimit())}
-	w.leader = client.NewLeader[*pending]("save", saveTimeout, w.round, w.reset)
+func newWriter(r *Repository, recipient domain.ActorID) *recipientWriter {
+	w := &recipientWriter{r: r, recipient: recipient, index: newIndex(recipient, r.indexLimit())}
+	w.leader = client.NewLeader[*pending]("save", saveTimeout, w.runRound, w.reset)
 	return w
 }
 
 // save returns the outcome of p, which is saved together with what other callers have
 // queued.
-func (w *writer) save(ctx context.Context, p *pending) (repository.Saved, error) {
+func (w *recipientWriter) save(ctx context.Context, p *pending) (repository.Saved, error) {
 	if err := w.leader.Do(ctx, p); err != nil {
 		return repository.Saved{}, err
 	}
@@ -114,15 +114,15 @@ func (w *writer) save(ctx context.Context, p *pending) (repository.Saved, error)
 }
 
 // reset forgets what the leader knew, after a panic.
-func (w *writer) reset() {
+func (w *recipientWriter) reset() {
 	w.head, w.reserved, w.batch, w.index = nil, nil, nil, newIndex(w.recipient, w.r.indexLimit())
 	w.compared, w.looked = nil, nil
 	w.alone = false
 	w.objects, w.superseded, w.savedSmall = nil, nil, time.Time{}
 }
 
-// take moves what waits into the batch of the next round.
-func (w *writer) take() {
+// takeBatch moves what waits into the batch of the next round.
+func (w *recipientWriter) takeBatch() {
 	events := 0
 	for _, p := range w.batch {
 		events += len(p.events)
@@ -135,8 +135,8 @@ func (w *writer) take() {
 	})...)
 }
 
-// complete returns the outcome of their Saves to the callers of batch.
-func (w *writer) complete(batch []*pending, err error) {
+// completeBatch returns the outcome of their Saves to the callers of batch.
+func (w *recipientWriter) completeBatch(batch []*pending, err error) {
 	for _, p := range batch {
 		w.leader.Complete(p, cmp.Or(p.refused, err))
 	}
@@ -157,7 +157,7 @@ func newWriters(r *Repository) *writers {
 	return &writers{r: r, of: make(map[domain.ActorID]*list.Element), order: list.New()}
 }
 
-func (ws *writers) acquire(recipient domain.ActorID) *writer {
+func (ws *writers) acquire(recipient domain.ActorID) *recipientWriter {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	e, ok := ws.of[recipient]
@@ -166,7 +166,7 @@ func (ws *writers) acquire(recipient domain.ActorID) *writer {
 		ws.of[recipient] = e
 	}
 	ws.order.MoveToFront(e)
-	w := e.Value.(*writer)
+	w := e.Value.(*recipientWriter)
 	w.users++
 	return w
 }
@@ -176,7 +176,7 @@ func (ws *writers) forgetHead(recipient domain.ActorID) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	if e, ok := ws.of[recipient]; ok {
-		e.Value.(*writer).isOld.Store(true)
+		e.Value.(*recipientWriter).isOld.Store(true)
 	}
 }
 
@@ -190,7 +190,7 @@ const smallIndex = 64 << 10
 
 // release gives w back. While the writers take too much memory together, those that were not
 // used for longest forget their filters first, and are dropped the next time.
-func (ws *writers) release(w *writer) {
+func (ws *writers) release(w *recipientWriter) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	w.users--
@@ -199,7 +199,7 @@ func (ws *writers) release(w *writer) {
 	}
 	ws.resize(w) // no other caller leads, so none changes the index
 	for e := ws.order.Back(); e != nil && ws.bytes > ws.r.opts.IndexBytes; {
-		idle, before := e.Value.(*writer), e.Prev()
+		idle, before := e.Value.(*recipientWriter), e.Prev()
 		if idle.users == 0 && (idle.bytes <= smallIndex || !ws.forgetFilters(idle)) {
 			ws.bytes -= idle.bytes
 			delete(ws.of, idle.recipient)
@@ -211,14 +211,14 @@ func (ws *writers) release(w *writer) {
 
 // forgetFilters reports whether idle is small once its filters are forgotten. Otherwise it is
 // dropped as well.
-func (ws *writers) forgetFilters(idle *writer) bool {
+func (ws *writers) forgetFilters(idle *recipientWriter) bool {
 	idle.index.shrink(smallIndex)
 	ws.resize(idle)
 	return idle.bytes <= smallIndex
 }
 
 // resize notes the memory that an idle writer takes.
-func (ws *writers) resize(w *writer) {
+func (ws *writers) resize(w *recipientWriter) {
 	size := w.index.size()
 	if w.head != nil {
 		size += w.head.tailBytes()

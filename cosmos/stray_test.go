@@ -41,7 +41,7 @@ func TestWhatLiesWhereNoRecipientIsHoldsUpNobody(t *testing.T) {
 	require.EqualValues(t, 1, report.Recipients)
 	damage := 0
 	for _, f := range report.Findings {
-		if f.Damage { // the others are hints, which nobody has written here
+		if f.Damage { // the others are hints, which are not written here
 			require.Equal(t, unreadable, f.Kind)
 			require.Equal(t, "a head", f.Where)
 			damage++

@@ -116,7 +116,7 @@ func TestReadGates_IsOneRequestWith100Groups(t *testing.T) {
 	node := newAccount(t, newByHand()).node(Options{Groups: all, Registerer: registry})
 	_, err := node.Save(t.Context(), recipient, events)
 	require.NoError(t, err)
-	c := node.begin("test")
+	c := node.beginCall("test")
 	found := make(map[domain.Group]*gate)
 	before := requestUnits(t, registry)
 	require.NoError(t, c.readGates(t.Context(), recipient, all.All(), found))

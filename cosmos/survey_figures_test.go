@@ -271,7 +271,7 @@ func measureSurveyLists(t *testing.T, mailboxes int) surveyedLists {
 	now := time.Now()
 	node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
 	ctx := context.Background()
-	c := node.begin("test")
+	c := node.beginCall("test")
 	for i := range mailboxes {
 		actor := repositorytest.NewActor()
 		h := &head{ID: headID, PartitionKey: actor.String(), Reserved: 9, Watermark: 9, Cabinets: map[cabinetName]received{
@@ -287,7 +287,7 @@ func measureSurveyLists(t *testing.T, mailboxes int) surveyedLists {
 		}
 		_, err = c.Put(ctx, node.db.bundles, actor.String(), g.ID, "", g)
 		require.NoError(t, err)
-		c = c.renew()
+		c = c.renewCall()
 	}
 	memory := func() float64 {
 		runtime.GC()
@@ -328,7 +328,7 @@ func measureSurveyLists(t *testing.T, mailboxes int) surveyedLists {
 	require.Equal(t, mailboxes, n)
 	docs, err := client.All[struct {
 		Lines []byte `json:"lines"`
-	}](ctx, node.begin("test").Query(node.db.cabinets, "|survey", "SELECT c.lines FROM c"))
+	}](ctx, node.beginCall("test").Query(node.db.cabinets, "|survey", "SELECT c.lines FROM c"))
 	require.NoError(t, err)
 	for _, d := range docs {
 		found.stored += float64(len(d.Lines)) / float64(mailboxes)

@@ -25,7 +25,7 @@ func surveyDocuments(t testing.TB, node *Repository) (ids []string) {
 	t.Helper()
 	docs, err := client.All[struct {
 		ID string `json:"id"`
-	}](context.Background(), node.begin("test").Query(node.db.cabinets, "|survey", "SELECT c.id FROM c"))
+	}](context.Background(), node.beginCall("test").Query(node.db.cabinets, "|survey", "SELECT c.id FROM c"))
 	require.NoError(t, err)
 	for _, d := range docs {
 		ids = append(ids, d.ID)
@@ -88,7 +88,7 @@ func TestSurvey_RemovesWhatADeadNodeLeft(t *testing.T) {
 			f.step()
 		}
 		settle(t, s)
-		c := node.begin("test")
+		c := node.beginCall("test")
 		for _, id := range []string{"snapshot.x.00000", "snapshot.x.00001", "log.000000099999"} {
 			_, err := c.Put(context.Background(), node.db.cabinets, "|survey", id, "", map[string]any{"id": id, "partitionKey": "|survey", "lines": ""})
 			require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestSurvey_BeginsAgainWhenItsDocumentsAreLost(t *testing.T) {
 				}
 			}
 			require.NotEmpty(t, logs)
-			require.NoError(t, lose(node.begin("test").Call, node, logs))
+			require.NoError(t, lose(node.beginCall("test").Call, node, logs))
 			for range 10 {
 				f.step()
 			}

@@ -264,7 +264,7 @@ func TestSurvey_AMailboxThatCannotBeReadIsALine(t *testing.T) {
 		_, err = repositorytest.Peek(ctx, r.stores(node), actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
 	}
-	c := node.begin("test")
+	c := node.beginCall("test")
 	put := func(actor domain.ActorID, text string) {
 		require.NoError(t, c.Discard(ctx, node.db.catalog, headKey(actor), headID))
 		_, err := c.Put(ctx, node.db.catalog, headKey(actor), headID, "", rawDocument(text))
@@ -290,7 +290,7 @@ func TestSurvey_AMailboxThatCannotBeReadIsALine(t *testing.T) {
 	}
 	s := surveyOf(r, node, survey.Options{Exclusive: true})
 	round(t, s)
-	whole, err := node.begin("test").readHead(ctx, damaged)
+	whole, err := node.beginCall("test").readHead(ctx, damaged)
 	require.NoError(t, err)
 	put(damaged, `{"id":"head","partitionKey":"`+damaged.String()+`","cabinets":7}`)
 	put(newer, `{"id":"head","partitionKey":"`+newer.String()+`","v":99}`)

@@ -36,7 +36,7 @@ func (surveyReader) Walk() []survey.Query {
 // Followed implements survey.Reader.
 func (surveyReader) Followed() []string { return []string{catalogContainer, bundlesContainer} }
 
-// A surveyedDocument has the members by which documents are told apart.
+// A surveyedDocument has the members that distinguish documents.
 type surveyedDocument struct {
 	ID           string `json:"id"`
 	Kind         string `json:"kind"`
@@ -68,9 +68,9 @@ func (s surveyReader) Apply(record []byte, container string, doc []byte, isWalk 
 	_ = json.Unmarshal(doc, &d) // Recipient has read it
 	r, err := decodeSurveyRecord(record)
 	if err != nil && !isWalk {
-		wanted = s.references(&d)
+		wanted = s.mailboxReferences(&d)
 	}
-	c := s.r.begin("survey")
+	c := s.r.beginCall("survey")
 	switch {
 	case container == catalogContainer:
 		var h head
@@ -93,8 +93,8 @@ func (s surveyReader) Apply(record []byte, container string, doc []byte, isWalk 
 	return r.encode(), wanted
 }
 
-// references returns the head and the gates of a mailbox.
-func (s surveyReader) references(d *surveyedDocument) []survey.Reference {
+// mailboxReferences returns the head and the gates of a mailbox.
+func (s surveyReader) mailboxReferences(d *surveyedDocument) []survey.Reference {
 	recipient := d.Recipient + d.PartitionKey // it has one of them
 	refs := []survey.Reference{{Container: catalogContainer, Partition: recipient, ID: headID}}
 	for _, group := range s.Groups() {
@@ -209,7 +209,7 @@ func (s surveyReader) Mailbox(recipient domain.ActorID, record []byte) (domain.M
 	if err != nil {
 		return domain.Mailbox{Recipient: recipient, Damage: err.Error()}, true
 	}
-	return r.mailbox(recipient, s.Groups(), s.r.opts.FreezeNew), r.hasHead || len(r.damages) > 0
+	return r.toMailbox(recipient, s.Groups(), s.r.opts.FreezeNew), r.hasHead || len(r.damages) > 0
 }
 
 // Damaged implements survey.Reader.

@@ -45,7 +45,7 @@ func recheckedAt(t testing.TB, node *Repository) (began time.Time, ended bool) {
 			Ended bool      `json:"ended"`
 		} `json:"recheck"`
 	}
-	_, err := node.begin("test").Read(context.Background(), node.db.cabinets, "|survey", "state", &doc)
+	_, err := node.beginCall("test").Read(context.Background(), node.db.cabinets, "|survey", "state", &doc)
 	require.NoError(t, err)
 	return doc.Recheck.Began, doc.Recheck.Ended
 }
@@ -75,10 +75,10 @@ func discardMailbox(t testing.TB, node *Repository, actor domain.ActorID) {
 	for _, from := range []*azcosmos.ContainerClient{node.db.catalog, node.db.bundles} {
 		docs, err := client.All[struct {
 			ID string `json:"id"`
-		}](ctx, node.begin("test").Query(from, actor.String(), "SELECT c.id FROM c"))
+		}](ctx, node.beginCall("test").Query(from, actor.String(), "SELECT c.id FROM c"))
 		require.NoError(t, err)
 		for _, d := range docs {
-			require.NoError(t, node.begin("test").Discard(ctx, from, actor.String(), d.ID))
+			require.NoError(t, node.beginCall("test").Discard(ctx, from, actor.String(), d.ID))
 		}
 	}
 }
@@ -127,7 +127,7 @@ func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 			f.actors = f.actors[:len(f.actors)-1]
 			discardMailbox(t, node, lost)
 			if gate := gateID(allGroups[rng.IntN(len(allGroups))]); rng.IntN(2) == 0 { // only a gate is lost
-				_ = node.begin("test").Discard(context.Background(), node.db.bundles, f.actors[0].String(), gate)
+				_ = node.beginCall("test").Discard(context.Background(), node.db.bundles, f.actors[0].String(), gate)
 			}
 			waitInBubble(10 * time.Minute)
 			settle(t, surveys...)
@@ -167,7 +167,7 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 9))
 			line := &faulty.Transport{Next: r.engine.Transport()}
 			old := func() time.Duration { return time.Duration(rng.IntN(50)) * time.Second }
-			line.Break(func(_ int, req *http.Request) faulty.Fault { // all but the feeds read old versions
+			line.Break(func(_ int, req *http.Request) faulty.Fault { // only the feeds read new versions
 				lag = func() time.Duration { return 0 }
 				if req.Header.Get("A-IM") == "" && req.Header.Get("x-ms-documentdb-partitionkey") != `["|survey"]` {
 					lag = old
@@ -185,7 +185,7 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 				f.step()
 			}
 			for _, actor := range f.actors { // damaged for ever, so that they are rechecked every five minutes
-				_, err := node.begin("test").Put(context.Background(), node.db.bundles, actor.String(), "gate.?", "", map[string]string{"id": "gate.?", "kind": gateKind, "recipient": actor.String()})
+				_, err := node.beginCall("test").Put(context.Background(), node.db.bundles, actor.String(), "gate.?", "", map[string]string{"id": "gate.?", "kind": gateKind, "recipient": actor.String()})
 				require.NoError(t, err)
 			}
 			round()
@@ -228,12 +228,12 @@ func TestSurvey_RechecksDamagedLinesWithinMinutes(t *testing.T) {
 		isDeaf := false
 		s := survey.New(r.connect(), deafReader{node.SurveyReader(), &isDeaf}, survey.Options{})
 		whole := make(map[domain.ActorID]string)
-		c := node.begin("test")
+		c := node.beginCall("test")
 		put := func(actor domain.ActorID, text string) {
 			require.NoError(t, c.Discard(ctx, node.db.catalog, headKey(actor), headID))
 			_, err := c.Put(ctx, node.db.catalog, headKey(actor), headID, "", rawDocument(text))
 			require.NoError(t, err)
-			c = c.renew()
+			c = c.renewCall()
 		}
 		for _, actor := range all {
 			h, err := c.readHead(ctx, actor)
@@ -352,7 +352,7 @@ func TestSurvey_AnotherNodeContinuesTheRecheck(t *testing.T) {
 			var doc struct {
 				Recheck json.RawMessage `json:"recheck"`
 			}
-			_, err := node.begin("test").Read(ctx, node.db.cabinets, "|survey", "state", &doc)
+			_, err := node.beginCall("test").Read(ctx, node.db.cabinets, "|survey", "state", &doc)
 			require.NoError(t, err)
 			positions[string(doc.Recheck)] = true
 			s = newSurvey() // the process before has died

@@ -64,8 +64,8 @@ func hashOfCabinet(name cabinetName) uint64 {
 	return h.Sum64()
 }
 
-// group returns the entry of a group, which it adds if there is none.
-func (r *surveyRecord) group(group domain.Group) *surveyedGroup {
+// ensureGroup returns the entry of a group, which it adds if it is missing.
+func (r *surveyRecord) ensureGroup(group domain.Group) *surveyedGroup {
 	i, found := slices.BinarySearchFunc(r.groups, group, func(g surveyedGroup, group domain.Group) int {
 		return cmp.Compare(g.group.String(), group.String())
 	})
@@ -75,8 +75,8 @@ func (r *surveyRecord) group(group domain.Group) *surveyedGroup {
 	return &r.groups[i]
 }
 
-// cabinet returns the entry of a cabinet, which it adds if there is none.
-func (r *surveyRecord) cabinet(name cabinetName, group domain.Group) *surveyedCabinet {
+// ensureCabinet returns the entry of a cabinet, which it adds if it is missing.
+func (r *surveyRecord) ensureCabinet(name cabinetName, group domain.Group) *surveyedCabinet {
 	hash := hashOfCabinet(name)
 	i, found := slices.BinarySearchFunc(r.cabinets, hash, func(c surveyedCabinet, hash uint64) int { return cmp.Compare(c.hash, hash) })
 	if !found {
@@ -110,9 +110,9 @@ func (r *surveyRecord) setHead(h *head, groupOf func(cabinetName) (domain.Group,
 	for name, last := range h.Cabinets {
 		group, err := groupOf(name)
 		if err != nil {
-			continue // it is not in this configuration, and counts nowhere
+			continue // it is not in this configuration, and is not counted
 		}
-		c := r.cabinet(name, group)
+		c := r.ensureCabinet(name, group)
 		c.isInHead = true
 		c.received = received{
 			Sequence: last.Sequence, Total: last.Total, Marks: last.allMarks(),
@@ -144,7 +144,7 @@ func (c received) allMarks() []mark {
 // setGate notes what a gate says. It reports whether the gate was moved back: then marks are
 // missing that the head has.
 func (r *surveyRecord) setGate(g *gate, group domain.Group) (isMovedBack bool) {
-	s := r.group(group)
+	s := r.ensureGroup(group)
 	s.hasGate, s.frozen, s.removed = true, g.Frozen, g.Removed
 	s.open, s.opened = domain.BundleID{}, 0
 	if id, err := domain.ParseBundleID(g.Open); err == nil && g.Open != "" {
@@ -166,7 +166,7 @@ func (r *surveyRecord) setGate(g *gate, group domain.Group) (isMovedBack bool) {
 		c.isInGate = false // unless g names it
 	}
 	for name, at := range g.At {
-		c := r.cabinet(name, group)
+		c := r.ensureCabinet(name, group)
 		isMovedBack = isMovedBack || at.Total < c.position.Total
 		c.group, c.isInGate = group, true
 		c.position = position{Ordinal: at.Ordinal, Sequence: at.Sequence, Total: at.Total, NextSaved: at.NextSaved}
@@ -187,7 +187,7 @@ func (r *surveyRecord) isOpen(id domain.BundleID) bool {
 
 // setBundle notes what a bundle says, which was stored at stored.
 func (r *surveyRecord) setBundle(d *bundleDoc, id domain.BundleID, group domain.Group, stored millis) {
-	s := r.group(group)
+	s := r.ensureGroup(group)
 	s.lastPeek = max(s.lastPeek, millisOf(d.Opened))
 	if d.State == stateDequeued {
 		s.lastDequeue = max(s.lastDequeue, stored)
@@ -253,13 +253,13 @@ func (r *surveyRecord) prune() {
 func (r *surveyRecord) positionOf(c *surveyedCabinet) position {
 	at := c.position
 	if !c.isInGate {
-		at.Sequence = r.group(c.group).removed
+		at.Sequence = r.ensureGroup(c.group).removed
 	}
 	return c.received.sinceBase(at)
 }
 
-// mailbox returns the line of the mailbox. isFrozen says that a group without a gate is frozen.
-func (r *surveyRecord) mailbox(recipient domain.ActorID, groups []domain.Group, isFrozen bool) domain.Mailbox {
+// toMailbox returns the line of the mailbox. isFrozen says that a group without a gate is frozen.
+func (r *surveyRecord) toMailbox(recipient domain.ActorID, groups []domain.Group, isFrozen bool) domain.Mailbox {
 	m := domain.Mailbox{Recipient: recipient}
 	if len(r.damages) > 0 {
 		m.Damage = r.damages[0].reason
@@ -272,16 +272,16 @@ func (r *surveyRecord) mailbox(recipient domain.ActorID, groups []domain.Group, 
 	}
 	for i := range r.cabinets {
 		if c := &r.cabinets[i]; c.isInHead {
-			r.group(c.group)
+			r.ensureGroup(c.group)
 		}
 	}
 	for i := range r.groups {
 		g := &r.groups[i]
 		line := domain.MailboxGroup{
-			Group: g.group, Open: g.open, Opened: g.opened.time(), LastPeek: g.lastPeek.time(), LastDequeue: g.lastDequeue.time(),
+			Group: g.group, Open: g.open, Opened: g.opened.toTime(), LastPeek: g.lastPeek.toTime(), LastDequeue: g.lastDequeue.toTime(),
 		}
 		if g.failing != (domain.BundleID{}) && g.failing == g.open {
-			line.Failures, line.FailingSince = g.failures, g.failingSince.time()
+			line.Failures, line.FailingSince = g.failures, g.failingSince.toTime()
 		}
 		for j := range r.cabinets {
 			if c := &r.cabinets[j]; c.isInHead && c.group == g.group {
@@ -400,7 +400,7 @@ type surveyDecoder struct {
 	failed bool
 }
 
-func (d *surveyDecoder) take(n int) []byte {
+func (d *surveyDecoder) takeBytes(n int) []byte {
 	if n < 0 || n > len(d.b) {
 		d.failed, d.b = true, nil
 		return nil
@@ -410,7 +410,7 @@ func (d *surveyDecoder) take(n int) []byte {
 	return field
 }
 
-func (d *surveyDecoder) number() int64 {
+func (d *surveyDecoder) readNumber() int64 {
 	n, size := binary.Varint(d.b)
 	if size <= 0 {
 		d.failed, d.b = true, nil
@@ -420,9 +420,9 @@ func (d *surveyDecoder) number() int64 {
 	return n
 }
 
-// count returns a number of items, each of which takes at least a byte.
-func (d *surveyDecoder) count() int {
-	n := d.number()
+// readCount returns a number of items, each of which takes at least a byte.
+func (d *surveyDecoder) readCount() int {
+	n := d.readNumber()
 	if n < 0 || n > int64(len(d.b)) {
 		d.failed, d.b = true, nil
 		return 0
@@ -430,8 +430,8 @@ func (d *surveyDecoder) count() int {
 	return int(n)
 }
 
-func (d *surveyDecoder) integer() int {
-	n := d.number()
+func (d *surveyDecoder) readInt() int {
+	n := d.readNumber()
 	if n < 0 || n > math.MaxInt32 {
 		d.failed = true
 		return 0
@@ -439,25 +439,25 @@ func (d *surveyDecoder) integer() int {
 	return int(n)
 }
 
-func (d *surveyDecoder) flags() byte {
-	if b := d.take(1); b != nil {
+func (d *surveyDecoder) readFlags() byte {
+	if b := d.takeBytes(1); b != nil {
 		return b[0]
 	}
 	return 0
 }
 
-func (d *surveyDecoder) text() string {
+func (d *surveyDecoder) readText() string {
 	n, size := binary.Uvarint(d.b)
 	if size <= 0 || n > uint64(len(d.b)) {
 		d.failed, d.b = true, nil
 		return ""
 	}
 	d.b = d.b[size:]
-	return string(d.take(int(n))) //nolint:gosec // not longer than b
+	return string(d.takeBytes(int(n))) //nolint:gosec // not longer than b
 }
 
-func (d *surveyDecoder) bundle() (id domain.BundleID) {
-	copy(id[:], d.take(len(id)))
+func (d *surveyDecoder) readBundleID() (id domain.BundleID) {
+	copy(id[:], d.takeBytes(len(id)))
 	return id
 }
 
@@ -468,21 +468,21 @@ func decodeSurveyRecord(record []byte) (*surveyRecord, error) {
 		return r, nil
 	}
 	d := surveyDecoder{b: record}
-	if d.flags() != surveyRecordVersion {
+	if d.readFlags() != surveyRecordVersion {
 		return &surveyRecord{}, errSurveyRecord
 	}
-	r.hasHead = d.flags()&hasHeadFlag != 0
-	r.groups = make([]surveyedGroup, 0, d.count())
+	r.hasHead = d.readFlags()&hasHeadFlag != 0
+	r.groups = make([]surveyedGroup, 0, d.readCount())
 	for range cap(r.groups) {
-		r.groups = append(r.groups, d.group())
+		r.groups = append(r.groups, d.readGroup())
 	}
-	r.cabinets = make([]surveyedCabinet, 0, d.count())
+	r.cabinets = make([]surveyedCabinet, 0, d.readCount())
 	for range cap(r.cabinets) {
-		r.cabinets = append(r.cabinets, d.cabinet(r.groups))
+		r.cabinets = append(r.cabinets, d.readCabinet(r.groups))
 	}
-	r.damages = make([]surveyedDamage, 0, d.count())
+	r.damages = make([]surveyedDamage, 0, d.readCount())
 	for range cap(r.damages) {
-		r.damages = append(r.damages, surveyedDamage{d.text(), d.text()})
+		r.damages = append(r.damages, surveyedDamage{d.readText(), d.readText()})
 	}
 	if d.failed || len(d.b) > 0 {
 		return &surveyRecord{}, errSurveyRecord
@@ -490,49 +490,49 @@ func decodeSurveyRecord(record []byte) (*surveyRecord, error) {
 	return r, nil
 }
 
-func (d *surveyDecoder) group() surveyedGroup {
-	flags := d.flags()
+func (d *surveyDecoder) readGroup() surveyedGroup {
+	flags := d.readFlags()
 	g := surveyedGroup{hasGate: flags&hasGateFlag != 0, frozen: flags&frozenFlag != 0}
 	var err error
-	if g.group, err = domain.ParseGroup(d.text()); err != nil {
+	if g.group, err = domain.ParseGroup(d.readText()); err != nil {
 		d.failed = true
 	}
-	g.removed, g.lastPeek, g.lastDequeue = domain.Sequence(d.number()), millis(d.number()), millis(d.number())
+	g.removed, g.lastPeek, g.lastDequeue = domain.Sequence(d.readNumber()), millis(d.readNumber()), millis(d.readNumber())
 	if flags&openFlag != 0 {
-		g.open, g.opened = d.bundle(), millis(d.number())+g.lastPeek
+		g.open, g.opened = d.readBundleID(), millis(d.readNumber())+g.lastPeek
 	}
 	if flags&failingFlag != 0 {
-		g.failing, g.failures, g.failingSince = d.bundle(), d.integer(), millis(d.number())
+		g.failing, g.failures, g.failingSince = d.readBundleID(), d.readInt(), millis(d.readNumber())
 	}
 	return g
 }
 
-func (d *surveyDecoder) cabinet(groups []surveyedGroup) surveyedCabinet {
-	flags := d.flags()
+func (d *surveyDecoder) readCabinet(groups []surveyedGroup) surveyedCabinet {
+	flags := d.readFlags()
 	c := surveyedCabinet{isInHead: flags&inHeadFlag != 0, isInGate: flags&inGateFlag != 0}
-	if b := d.take(8); b != nil {
+	if b := d.takeBytes(8); b != nil {
 		c.hash = binary.LittleEndian.Uint64(b)
 	}
-	i := d.integer()
+	i := d.readInt()
 	if i >= len(groups) {
 		d.failed = true
 		return c
 	}
 	c.group = groups[i].group
 	if c.isInHead {
-		c.received.Sequence, c.received.Total = domain.Sequence(d.number()), d.number()
+		c.received.Sequence, c.received.Total = domain.Sequence(d.readNumber()), d.readNumber()
 		last := mark{c.received.Total, 0}
-		for range d.count() {
-			last = mark{last[0] + d.number(), last[1] + d.number()}
+		for range d.readCount() {
+			last = mark{last[0] + d.readNumber(), last[1] + d.readNumber()}
 			c.received.Marks = append(c.received.Marks, last)
 		}
 	}
 	if c.isInGate {
-		c.position.Ordinal, c.position.Sequence = d.integer(), domain.Sequence(d.number())
-		c.position.Total, c.position.NextSaved = d.number(), millis(d.number())
+		c.position.Ordinal, c.position.Sequence = d.readInt(), domain.Sequence(d.readNumber())
+		c.position.Total, c.position.NextSaved = d.readNumber(), millis(d.readNumber())
 	}
 	if flags&baseFlag != 0 {
-		c.received.BaseOrdinal, c.received.BaseTotal = d.integer(), d.number()
+		c.received.BaseOrdinal, c.received.BaseTotal = d.readInt(), d.readNumber()
 	}
 	return c
 }

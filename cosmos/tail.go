@@ -38,13 +38,13 @@ func (c received) inPages() int {
 func (c received) tailLen() int { return c.Fill - c.inPages() }
 
 // isPageless reports whether all events of the last drawer are in the tail: it need not
-// have a page, nor a document.
+// have a page or a document.
 func (c received) isPageless() bool { return len(c.Tail) > 0 && c.Paged == 0 }
 
 // decodeTail returns the tail of a cabinet, nil if it has none.
 func (c received) decodeTail(cabinet domain.CabinetKey) (*tail, error) {
 	if len(c.Tail) == 0 {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // it does not exist
 	}
 	end := len(c.Tail) - 4
 	n := c.Fill - c.Paged
@@ -123,8 +123,10 @@ func (h *head) validateTails() error {
 	return nil
 }
 
-// slots returns the events of slots from to until, which are all in t.
-func (t *tail) slots(from, until int) []storedEvent { return t.events[from-t.paged : until-t.paged] }
+// slotEvents returns the events of slots from to until, which are all in t.
+func (t *tail) slotEvents(from, until int) []storedEvent {
+	return t.events[from-t.paged : until-t.paged]
+}
 
 // weight returns the sum of the weights of events.
 func weightOf(events []storedEvent) domain.Weight {

@@ -50,7 +50,7 @@ func TestATail_IsReadBackAsItWasWritten(t *testing.T) {
 		out, err := c.decodeTail(in[0].Cabinet())
 		require.NoError(t, err)
 		require.Equal(t, &tail{drawer: "d", paged: c.Paged, events: in}, out)
-		require.Equal(t, in, decodeAll(t, out.page("flush"), in[0].Cabinet()), "and so is the page that it is flushed to")
+		require.Equal(t, in, decodeAll(t, out.flushedPage("flush"), in[0].Cabinet()), "and so is the page that it is flushed to")
 	})
 }
 
@@ -77,7 +77,7 @@ func TestATail_IsRefusedIfAnythingAroundItHasChanged(t *testing.T) {
 		require.Error(t, h.Validate(), name)
 	}
 	filling := tailHead(t, 3)
-	filling.Intent = &intent{Parts: []part{{Cabinet: "TimeSeries|x"}}}
+	filling.Intent = &intent{Parts: []drawerPart{{Cabinet: "TimeSeries|x"}}}
 	require.Error(t, filling.Validate(), "an intent over a tail")
 }
 
@@ -88,7 +88,7 @@ func tailHead(t *testing.T, n int) *head {
 	h := &head{ID: headID, PartitionKey: actor.String(), Reserved: 9, Watermark: 9, Cabinets: map[cabinetName]received{
 		"TimeSeries|x": {Drawer: "d", Fill: 2, Ordinal: 1, Sequence: 7, Total: 2},
 	}}
-	w := &writer{r: &Repository{}, recipient: actor}
+	w := &recipientWriter{r: &Repository{}, recipient: actor}
 	p := planSave(h, numberedEvents(events, 0, func() domain.Sequence { return 0 }), 10_000, "me", func() string { return "00000000-0000-4000-8000-000000000000" })
 	next, err := h.appendTails(actor, p, w.storedEvents(p))
 	require.NoError(t, err)
@@ -103,11 +103,11 @@ func TestAHead_HasFormat2AsLongAsItHasATail(t *testing.T) {
 	c := h.Cabinets["TimeSeries|x"]
 	part, err := c.decodeTail(domain.CabinetKey{})
 	require.NoError(t, err)
-	flushed := h.flushed("TimeSeries|x", part, 4)
+	flushed := h.withFlushed("TimeSeries|x", part, 4)
 	require.Equal(t, 1, flushed.Cabinets["TimeSeries|x"].tailLen(), "a flush of a shorter tail")
 	require.NoError(t, flushed.Validate())
 	require.Equal(t, 3, h.Cabinets["TimeSeries|x"].tailLen(), "the receiver stays")
-	flushed = h.flushed("TimeSeries|x", part, 5)
+	flushed = h.withFlushed("TimeSeries|x", part, 5)
 	flushed.setWriteID("next")
 	require.Contains(t, string(client.Encode(flushed)), `"operation":"next"`)
 	require.NotContains(t, string(client.Encode(flushed)), `"v":`)
@@ -134,7 +134,7 @@ func (s *tails) saves(node *Repository, events []domain.Event) {
 
 func (s *tails) head(node *Repository) *head {
 	s.Helper()
-	h, err := node.begin("test").readHead(context.Background(), s.actor)
+	h, err := node.beginCall("test").readHead(context.Background(), s.actor)
 	require.NoError(s, err)
 	return h
 }
@@ -241,7 +241,7 @@ func TestFlushersOfTailsOfDifferentLengths_AgreeOnTheFirstPage(t *testing.T) {
 	slow := s.node(Options{TailEvents: 4}, false)
 	older := s.head(slow)
 	s.saves(node, events[2:4])
-	_, err := slow.begin("test").flush(t.Context(), s.actor, older, nameOf(events[0].Cabinet()))
+	_, err := slow.beginCall("test").flushTail(t.Context(), s.actor, older, nameOf(events[0].Cabinet()))
 	require.NoError(t, err)
 	s.saves(node, events[4:])
 	last := s.head(node).Cabinets[nameOf(events[0].Cabinet())]
@@ -349,7 +349,7 @@ func TestASweep_RemovesADrawerThatWasInATailOnly(t *testing.T) {
 			k := newKeeper(t, 10)
 			k.node = k.rig.node(Options{DrawerCapacity: 10, TailEvents: 4, SweepEvery: -1, Clock: k.clock}, true)
 			k.saves(2)
-			h, err := k.node.begin("test").readHead(t.Context(), k.actor)
+			h, err := k.node.beginCall("test").readHead(t.Context(), k.actor)
 			require.NoError(t, err)
 			var drawer string
 			for name, last := range h.Cabinets {
@@ -359,7 +359,7 @@ func TestASweep_RemovesADrawerThatWasInATailOnly(t *testing.T) {
 					require.NoError(t, err)
 					tail, err := last.decodeTail(cabinet)
 					require.NoError(t, err)
-					_, err = k.node.begin("test").createFlushedPage(t.Context(), cabinet, tail, "dead")
+					_, err = k.node.beginCall("test").createFlushedPage(t.Context(), cabinet, tail, "dead")
 					require.NoError(t, err)
 				}
 			}
@@ -369,12 +369,12 @@ func TestASweep_RemovesADrawerThatWasInATailOnly(t *testing.T) {
 				_, err := k.node.Sweep(t.Context())
 				require.NoError(t, err)
 			}
-			pages, err := k.node.begin("test").idsOf(nil, drawer)
+			pages, err := k.node.beginCall("test").idsOf(nil, drawer)
 			require.NoError(t, err)
 			require.Empty(t, pages)
-			_, err = k.node.begin("test").Read(t.Context(), k.node.db.cabinets, drawer, pageID(0), &page{})
+			_, err = k.node.beginCall("test").Read(t.Context(), k.node.db.cabinets, drawer, pageID(0), &drawerPage{})
 			require.Error(t, err)
-			h, err = k.node.begin("test").readHead(t.Context(), k.actor)
+			h, err = k.node.beginCall("test").readHead(t.Context(), k.actor)
 			require.NoError(t, err)
 			require.False(t, h.hasTail())
 			for _, kept := range h.Retention {
@@ -397,7 +397,7 @@ func TestASweep_RemovesADrawerBehindAGateInFront(t *testing.T) {
 	b := k.takes()
 	name := nameOf(b.Cabinet)
 	gates := make(map[domain.Group]*gate)
-	c := k.node.begin("test")
+	c := k.node.beginCall("test")
 	require.NoError(t, c.readGates(t.Context(), k.actor, []domain.Group{b.Group}, gates))
 	g := gates[b.Group].confirm("failover")
 	at := g.At[name]

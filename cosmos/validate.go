@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Numbers in documents say how much is read, and how much memory that takes. One that
+// Numbers in documents decide how much is read, and how much memory that needs. One that
 // no hub has ever written is damage as well as a document that is no JSON, and must
 // not take more than there is.
 
@@ -48,8 +48,8 @@ func (h *head) Validate() error {
 	}
 	if h.Intent != nil {
 		for i := range h.Intent.Parts {
-			if p := &h.Intent.Parts[i]; p.Count < 0 || !isName(p.Drawer) || !areSlots(p.Slot, p.end()) ||
-				p.Ordinal < 0 || p.Ordinal > h.cabinet(p.Cabinet).Ordinal+len(h.Intent.Parts) { // each new drawer has the next ordinal
+			if p := &h.Intent.Parts[i]; p.Count < 0 || !isName(p.Drawer) || !areSlots(p.Slot, p.endSlot()) ||
+				p.Ordinal < 0 || p.Ordinal > h.cabinetState(p.Cabinet).Ordinal+len(h.Intent.Parts) { // each new drawer has the next ordinal
 				return fmt.Errorf("its intent is to fill %d slots from %d on, of drawer %d", p.Count, p.Slot, p.Ordinal)
 			}
 		}

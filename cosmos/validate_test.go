@@ -35,7 +35,7 @@ func TestANumberThatCannotBeIsDamageAndTakesNoMemory(t *testing.T) {
 			d.patches(d.node.db.catalog, d.actor.String(), headID, "/cabinets/"+nameOf(d.main)+"/fill", huge)
 		},
 		"an intent of many slots": func(d *damaged) {
-			d.patches(d.node.db.catalog, d.actor.String(), headID, "/intent", intent{ID: "x", Parts: []part{{Count: huge}}})
+			d.patches(d.node.db.catalog, d.actor.String(), headID, "/intent", intent{ID: "x", Parts: []drawerPart{{Count: huge}}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestANumberThatCannotBeIsDamageAndTakesNoMemory(t *testing.T) {
 }
 
 // A Save counts in the drawer it fills by a patch, and Cosmos refuses to add to what
-// is no number: the simulation saw that called an error that nobody knows.
+// is no number: the simulation saw that returned as an unknown error.
 func TestADrawerThatCannotBeCountedInIsDamaged(t *testing.T) {
 	d := newDamaged(t)
 	drawers := d.drawers(d.main)

@@ -6,7 +6,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Answers keeps what has come of asking a domain for the content of an open
+// Answers keeps the outcome of asking a domain for the content of an open
 // bundle in content mode domain.Request. The methods with a recipient fail with NotFound, as Find
 // does, if the bundle is not open for the recipient, and can open nothing again
 // that was closed meanwhile; they fail with Invalid if it is in another content

@@ -30,13 +30,13 @@ type Bundles interface {
 
 	// Find returns the open bundle id of recipient and the run of its events, as if
 	// all groups had been asked for. A bundle that is unknown, is closed or belongs to another recipient is
-	// NotFound, and the three cannot be told apart.
+	// NotFound, and the caller cannot distinguish the three.
 	Find(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (domain.Bundle, Run, error)
 
 	// Acknowledge closes the open bundle id of recipient and returns it, with what
 	// waits behind it. Its events will never be returned again. A bundle that is
 	// unknown, is closed already or belongs to another recipient is NotFound, and
-	// the three cannot be told apart. One that IsUnanswered stays open, and the call
+	// the caller cannot distinguish the three. One that IsUnanswered stays open, and the call
 	// fails with ErrUnanswered: its actor confirms what it never got.
 	//
 	// After an Uncertain failure, NotFound may mean that the first call closed

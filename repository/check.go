@@ -40,7 +40,7 @@ func (r *CheckReport) Plus(later *CheckReport) CheckReport {
 	return sum
 }
 
-// Clean reports whether nothing is wrong, or not any more.
+// Clean reports whether nothing is wrong, or everything was repaired.
 func (r *CheckReport) Clean() bool { return r.Found == r.Mended }
 
 // A Finding is something that is not as the invariants want it.

@@ -12,12 +12,12 @@ import (
 )
 
 // A Section is a part of an object in the content store. The zero Section is
-// no content at all.
+// no content.
 type Section struct {
 	Object string
 	Offset int64  // bytes
 	Length int64  // bytes
-	Sum    uint32 // CRC-32C of a payload, for whoever reads it to compare; Content does not look at it
+	Sum    uint32 // CRC-32C of a payload, for its reader to compare; Content does not use it
 }
 
 // SumOf returns the Sum of a payload.
@@ -28,11 +28,11 @@ func UpdateSum(sum uint32, more []byte) uint32 { return crc32.Update(sum, castag
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// IsZero reports whether s is no content at all.
+// IsZero reports whether s is no content.
 func (s Section) IsZero() bool { return s == Section{} }
 
 // Content keeps objects: byte strings of any length under a name. A name is
-// one or more segments of A-Z a-z 0-9 . _ - joined by slashes, none of them
+// one or more segments of A-Z a-z 0-9 . _ - joined by slashes, no segment being
 // "." or "..", in all at most 512 characters; another name is Invalid.
 type Content interface {
 	// Put stores what r yields under name and returns once it is durable. An
@@ -43,7 +43,7 @@ type Content interface {
 	// Open reads a section of an object. It fails with NotFound if there is no
 	// such object, with Damaged if the object is too short and with Invalid for
 	// a negative offset or length. The caller closes the reader, which does not
-	// depend on ctx any more.
+	// depend on ctx from then on.
 	Open(ctx context.Context, s Section) (io.ReadCloser, error)
 
 	// Delete removes an object. Deleting what is not there is no error.

@@ -36,7 +36,7 @@ type Cursors interface {
 	Settle(ctx context.Context, id domain.CursorID, version CursorVersion, s domain.Settlement) (CursorVersion, error)
 
 	// Retire removes a cursor of version from its shard, which is closed and of which nothing is
-	// outstanding: Load does not find it any more, and Create fails with Conflict. Standing and
+	// outstanding: Load no longer finds it, and Create fails with Conflict. Standing and
 	// dead letters can be read for DeadLetterRetention at least; then nothing is left of the cursor
 	// and of the definition of its subscription, and the id may be used again. The call may be
 	// repeated. It fails with Conflict if the cursor has been stored since, and with NotFound if

@@ -14,15 +14,15 @@ var ErrNoMailbox = fmt.Errorf("%w: nothing was ever saved for this recipient", d
 
 // DataAvailable stores the events of recipients and gives them back in order.
 //
-// The events of one Save become visible together, in all their cabinets, or not
-// at all; what is visible stays visible until it is acknowledged. One
+// The events of one Save become visible together, in all their cabinets, or
+// not one of them does; what is visible stays visible until it is acknowledged. One
 // recipient's Save never waits for another's.
 type DataAvailable interface {
 	// Save appends events to the cabinets of recipient, in order. All of them
 	// must pass their Check, be for recipient and be of origins that the store
 	// knows, else the call fails with Invalid and stores nothing. After an
-	// Uncertain failure the store may go on using the events; they are not to be
-	// changed.
+	// Uncertain failure the store may still use the events; the caller must not
+	// change them.
 	//
 	// An event whose id the recipient was sent before, in this call or an
 	// earlier one, is a duplicate if its content is the same and is skipped; if
@@ -33,7 +33,7 @@ type DataAvailable interface {
 	// A store may keep the domain.TraceContext of ctx, if it is sampled, for Run.Saves.
 	Save(ctx context.Context, recipient domain.ActorID, events []domain.Event) (Saved, error)
 
-	// NextUnacknowledged tells what recipient is to get next from groups, of
+	// NextUnacknowledged returns what recipient gets next from groups, of
 	// which there is at least one: the bundle that has been open longest or, if
 	// none is open, a run of the cabinet whose first unacknowledged event has
 	// the smallest sequence number. It fails with ErrNoData if there is neither,
@@ -46,7 +46,7 @@ type DataAvailable interface {
 	// another cabinet of the same group.
 	NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (Next, error)
 
-	// Queues tells what waits for recipient in each group that the store knows, in
+	// Queues returns what waits for recipient in each group that the store knows, in
 	// the order of their names.
 	Queues(ctx context.Context, recipient domain.ActorID) ([]Queue, error)
 
@@ -57,7 +57,7 @@ type DataAvailable interface {
 	Watermark(ctx context.Context, recipient domain.ActorID) (domain.Sequence, error)
 }
 
-// Saved says what became of the events of a Save.
+// Saved is the outcome of a Save for its events.
 type Saved struct {
 	Accepted   int   // stored by this call
 	Duplicates int   // stored before with the same content

@@ -25,18 +25,18 @@ type Definitions interface {
 
 	// ReplaceSubscription stores d instead of the subscription that has d.ID, d.Owner and
 	// d.Version, and returns the new version. It fails with Conflict if the subscription has
-	// another version, and with NotFound if it is not there or has another owner. Created is not
+	// another version, and with NotFound if it does not exist or has another owner. Created is not
 	// replaced.
 	ReplaceSubscription(ctx context.Context, d *Definition) (DefinitionVersion, error)
 
-	// Subscription returns a subscription of any owner. It fails with NotFound if there is none.
+	// Subscription returns a subscription of any owner. It fails with NotFound if it does not exist.
 	Subscription(ctx context.Context, id domain.SubscriptionID) (*Definition, error)
 
 	// Subscriptions returns those of an owner, in the order of their ids.
 	Subscriptions(ctx context.Context, owner domain.ActorID) ([]*Definition, error)
 
-	// DeleteSubscription deletes a subscription of owner. It fails with NotFound if there is
-	// none. If version is not empty, it fails with Conflict if the subscription has another one.
+	// DeleteSubscription deletes a subscription of owner. It fails with NotFound if it does
+	// not exist. If version is not empty, it fails with Conflict if the subscription has another one.
 	// The id cannot be used again before its cursor was retired and nothing is left of it.
 	DeleteSubscription(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, version DefinitionVersion) error
 }
@@ -47,10 +47,10 @@ type Definition struct {
 	domain.Subscription
 	Secret string // sealed; "": calls are not signed
 	// Previous is the secret before Secret, sealed. Calls are signed with it, too, until
-	// PreviousUntil. "": there is none.
+	// PreviousUntil. Empty if there is no other.
 	Previous      string
 	PreviousUntil time.Time
-	// Headers are those of the owner for each call, sealed. "": there are none. HeaderNames are
+	// Headers are those of the owner for each call, sealed; empty without headers. HeaderNames are
 	// their names, in order.
 	Headers     string
 	HeaderNames []string

@@ -3,7 +3,7 @@
 //
 //   - [DataAvailable] keeps events in order until they are acknowledged.
 //   - [Bundles] keeps at most one open bundle for each recipient and group.
-//   - [Answers] keeps what has come of asking a domain for the content of a bundle.
+//   - [Answers] keeps the outcome of asking a domain for the content of a bundle.
 //   - [Survey] keeps a line for each mailbox, for operators who list them.
 //   - [Outbox] keeps the notices that domains have not got yet.
 //   - [DeadLetterOrders] keeps what operators do to dead letters of queues.
@@ -13,7 +13,7 @@
 // And of those that are called:
 //
 //   - [Streams] keeps what was published, once for all receivers.
-//   - [Cursors] keeps how far each receiver has come, and what failed.
+//   - [Cursors] keeps the progress of each receiver, and what failed.
 //   - [Shards] lists the cursors for the nodes that serve them.
 //   - [Nodes] keeps which node serves which shard.
 //   - [Watches] keeps who is called when a resource changes, and [Changes] the changes that were not

@@ -10,7 +10,7 @@ import (
 // What the hub puts is written once, as in all of Content. What a domain leaves may
 // change or go at any time, so the hub makes it its own before it relies on it.
 //
-// Nothing keeps those who share it from each other: whoever may write to it can
+// Nothing keeps those who share it from each other: a party that may write to it can
 // replace what others have left there, lists of ids included, until it is read. A
 // domain that gets the wrong list makes the content of other events; what the hub has
 // made its own is out of reach. So all who can write to it have to trust each other.

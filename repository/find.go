@@ -138,7 +138,7 @@ type FoundBundle struct {
 	Frozen bool // the mailbox is frozen
 }
 
-// A BundleState says what has become of a bundle.
+// A BundleState is the state of a bundle.
 type BundleState string
 
 // The states of a bundle.

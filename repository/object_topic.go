@@ -19,7 +19,7 @@ type ObjectTopic interface {
 	Remove(ctx context.Context, changes []domain.ObjectChange) error
 
 	// Unpublished returns up to limit changes from before a time, or from so long [Ahead] of it that the
-	// clock of the node which stored them is wrong. An empty result means that there are none. Those that it
+	// clock of the node which stored them is wrong. An empty result means that no other change is left. Those that it
 	// returns along with an error are there all the same.
 	Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.ObjectChange, error)
 }

@@ -62,7 +62,7 @@ type ObjectReport struct {
 	domain.ObjectEvent
 }
 
-// An ObjectResult says what became of a report.
+// An ObjectResult is the outcome of a report.
 type ObjectResult struct {
 	Outcome domain.ObjectOutcome // 0: it failed
 	Doubt   bool                 // Object.Doubt, in the state that includes the event
@@ -89,7 +89,7 @@ type ObjectRange struct {
 }
 
 // An ObjectMatch demands one of some values in a field of a row. A row without a value in the field
-// has none of them.
+// does not match.
 type ObjectMatch struct {
 	Field  domain.ObjectField
 	Values []string // not empty

@@ -27,7 +27,7 @@ type ObjectSweeper interface {
 	// every before now, or one did not end and has not moved for lease. If so, it is this node's.
 	TakeSweep(ctx context.Context, now time.Time, every, lease time.Duration) (sweep ObjectSweep, isTaken bool, err error)
 
-	// MoveSweep notes how far a sweep has come at a time, and returns it as it is then. It fails with
+	// MoveSweep stores the progress of a sweep at a time, and returns the stored sweep. It fails with
 	// Conflict if another node has taken it over.
 	MoveSweep(ctx context.Context, sweep ObjectSweep, now time.Time) (ObjectSweep, error)
 }
@@ -38,7 +38,7 @@ type ObjectShard struct {
 	Number int
 }
 
-// SweptObjects says what became of a page of objects.
+// SweptObjects is the outcome of a sweep for a page of objects.
 type SweptObjects struct {
 	Objects int // that were looked at
 	Rows    int // that were forgotten
@@ -57,7 +57,7 @@ type ShardUsage struct {
 	Bytes   int64 // estimated
 }
 
-// An ObjectSweep says how far a sweep has come: all objects before After in Shard are swept, and all
+// An ObjectSweep is the progress of a sweep: all objects before After in Shard are swept, and all
 // shards before it.
 type ObjectSweep struct {
 	Shard   ObjectShard // zero: none yet

@@ -20,9 +20,9 @@ var ErrFrozen = domain.Errorf(domain.Unavailable, "queue: %w", errors.New("an op
 // ordinary way is blocked. Each is one decision, taken together with its record;
 // there is no one without the other. One that is repeated after an Uncertain
 // failure may fail with Conflict or NotFound because the first call succeeded;
-// the records tell.
+// the records show that.
 type Operations interface {
-	// Inspect shows a queue as it is stored.
+	// Inspect returns the stored state of a queue.
 	Inspect(ctx context.Context, recipient domain.ActorID) (Inspection, error)
 
 	// Bundle returns a bundle that is retained, open or not, and the run of its events, which is
@@ -47,7 +47,7 @@ type Operations interface {
 	// Replay opens the bundle again that was closed last in group, and returns it:
 	// the next Peek hands it out as it was. It fails with Conflict if a bundle is
 	// open in the group, and with NotFound if none was closed or the last one is
-	// not retained any more. Replaying again after a Release goes one bundle
+	// no longer retained. Replaying again after a Release goes one bundle
 	// further back.
 	Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by Order) (domain.Bundle, error)
 
@@ -67,9 +67,9 @@ type Operations interface {
 	// is stored as a new one; while reads are stale, a node may still count it as a duplicate.
 	Abandon(ctx context.Context, cabinet domain.CabinetKey, by Order) (Loss, error)
 
-	// Records returns what operators have done to a queue, the newest first, at
-	// most so many.
-	Records(ctx context.Context, recipient domain.ActorID, most int) ([]Record, error)
+	// Records returns what operators have done to a queue, the newest first, up
+	// to limit.
+	Records(ctx context.Context, recipient domain.ActorID, limit int) ([]Record, error)
 }
 
 // An Order says who wants something done, and why.
@@ -118,7 +118,7 @@ type Loss struct {
 	Events  int64
 	First   domain.Sequence // their numbers are between First and Last,
 	Last    domain.Sequence // both included
-	Slots   []LostSlots     // where they were; none in a store that has no drawers
+	Slots   []LostSlots     // where they were; empty for a store without drawers
 }
 
 // LostSlots are consecutive slots of one drawer.

@@ -22,13 +22,13 @@ type Outbox interface {
 	// is no error.
 	Delivered(ctx context.Context, n domain.Notice) error
 
-	// Waiting returns some recipients, at most so many, each with a notice in the
+	// Waiting returns up to limit recipients, each with a notice in the
 	// outbox from before a moment, or from so long [Ahead] of it that the clock of the
-	// node which left it is wrong; none means that there is none. Those that it returns
-	// along with an error have one all the same.
-	Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error)
+	// node which left it is wrong. An empty result means that no other recipient has one. Those
+	// that it returns along with an error have one all the same.
+	Waiting(ctx context.Context, before time.Time, limit int) ([]domain.ActorID, error)
 }
 
-// Ahead is how much later than a moment what was left in the outbox may be and still be
-// young.
+// Ahead is how much later than before a notice may be and still count as new. A later one comes from a
+// node whose clock is wrong.
 const Ahead = time.Minute

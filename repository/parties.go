@@ -19,7 +19,7 @@ type Parties interface {
 	// stored.
 	PutParty(ctx context.Context, p *Party) (PartyVersion, error)
 
-	// Party returns a party. It fails with NotFound if there is none.
+	// Party returns a party. It fails with NotFound if the party does not exist.
 	Party(ctx context.Context, id domain.PartyID) (*Party, error)
 
 	// Parties returns up to limit parties of a list, in the order of the bytes of their names, and
@@ -41,7 +41,7 @@ type Party struct {
 	Start       StreamEnd // of a consumer: it gets the messages that its channel has there and behind it
 
 	Created time.Time
-	Changed time.Time // later than before by a whole second at least, so that an HTTP date tells changes apart
+	Changed time.Time // later than before by a whole second at least, so that an HTTP date distinguishes changes
 	Version PartyVersion
 }
 

@@ -11,7 +11,7 @@ import (
 // time.
 //
 // If a document is watched, its replacement or deletion also stores a change, with the same write; see
-// [Changes]. There is no one without the other. A creation stores none, nor does the change of a
+// [Changes]. Neither is stored without the other. A creation stores none, nor does the change of a
 // document that is not watched.
 type Resources interface {
 	// Resource returns a document. It fails with NotFound if it does not exist.
@@ -71,7 +71,7 @@ type StoredChanges interface {
 
 	// Unpublished returns up to limit resources that have a change from before a time, or from so long
 	// [Ahead] of it that the clock of the node which stored it is wrong. An empty result means that
-	// there are none. Those that it returns along with an error have one all the same.
+	// no other resource has one. Those that it returns along with an error have one all the same.
 	Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error)
 }
 

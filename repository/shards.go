@@ -92,7 +92,7 @@ type Node struct {
 // MaxSignals is the limit for the signals of a Node.
 const MaxSignals = 64
 
-// A Signal tells other nodes what a node has stored: entries of Stream, a new Cursor of
+// A Signal announces to other nodes what a node has stored: entries of Stream, a new Cursor of
 // Stream, or with a zero Stream, another receiver of Cursor.
 type Signal struct {
 	Stream domain.StreamName

@@ -66,7 +66,7 @@ type SourceObject struct {
 	domain.ObjectFacts
 }
 
-// LinkOptions say what a link is for.
+// LinkOptions are the properties of a link.
 type LinkOptions struct {
 	Expires         time.Duration
 	Disposition     string // value of the header Content-Disposition of the answer; empty: that of the store

@@ -13,7 +13,7 @@ import (
 // [domain.Settlement]. [Cursors.Create] adds it to a page, and [Cursors.Retire] removes it.
 type WatchPages interface {
 	// WatchPage returns a page of the watches of a stream in a shard. It may be a stale read. It fails
-	// with NotFound if the page is not there.
+	// with NotFound if the page does not exist.
 	WatchPage(ctx context.Context, shard int, stream domain.StreamName, page int) (WatchPage, error)
 
 	// MarkServed raises Served of a page that has version. It fails with Conflict if a watch was added or
@@ -27,7 +27,7 @@ const WatchPageSize = 500
 // A WatchedStream is a stream in a shard that has cursors of watches of it.
 type WatchedStream struct {
 	Stream domain.StreamName
-	Pages  int // the last ones may not be there yet
+	Pages  int // some of the last ones may not exist yet
 }
 
 // A WatchPage has cursors of watches. A cursor may not have been created yet.

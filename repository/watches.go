@@ -19,17 +19,17 @@ type Watches interface {
 	CreateWatch(ctx context.Context, w *Watch) error
 
 	// ReplaceWatch stores w instead of the watch that has w.Owner, w.ID and w.Version. It fails with
-	// Conflict if the watch has another version, and with NotFound if there is none.
+	// Conflict if the watch has another version, and with NotFound if it does not exist.
 	ReplaceWatch(ctx context.Context, w *Watch) error
 
-	// Watch returns a watch of an owner. It fails with NotFound if there is none.
+	// Watch returns a watch of an owner. It fails with NotFound if the watch does not exist.
 	Watch(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*Watch, error)
 
 	// Watches returns up to limit watches of an owner after the first offset, in the order of their
 	// ids. It may be a stale read.
 	Watches(ctx context.Context, owner domain.ActorID, offset, limit int) ([]*Watch, error)
 
-	// DeleteWatch deletes a watch of an owner. It fails with NotFound if there is none.
+	// DeleteWatch deletes a watch of an owner. It fails with NotFound if the watch does not exist.
 	DeleteWatch(ctx context.Context, owner domain.ActorID, id domain.WatchID) error
 }
 

@@ -43,8 +43,8 @@ func (a *accountProperties) readsWhereItWrites() bool {
 		len(a.Readable) > 1 && len(a.Writable) > 0 && a.Readable[0].Name == a.Writable[0].Name
 }
 
-// fault returns why the hub cannot work on the account, nil if it can.
-func (a *accountProperties) fault() error {
+// findFault returns why the hub cannot work on the account, nil if it can.
+func (a *accountProperties) findFault() error {
 	if len(a.Writable) < 2 {
 		return nil
 	}
@@ -84,7 +84,7 @@ type accountObserver struct {
 func (o *accountObserver) Do(req *http.Request) (*http.Response, error) {
 	isAccount := req.Method == http.MethodGet && (req.URL.Path == "/" || req.URL.Path == "")
 	if !isAccount {
-		if err := o.db.properties.Load().fault(); err != nil {
+		if err := o.db.properties.Load().findFault(); err != nil {
 			return nil, err
 		}
 	}

@@ -48,7 +48,7 @@ func (c *Call) Renew() *Call {
 }
 
 // BatchSize returns how many operations, of up to limit, a batch of c takes if each costs
-// price: so many that a batch in the background costs what may be spent in half a second.
+// price: a batch in the background costs what may be spent in half a second.
 func (c *Call) BatchSize(price float64, limit int) int {
 	if !c.paced {
 		return limit
@@ -56,7 +56,7 @@ func (c *Call) BatchSize(price float64, limit int) int {
 	return c.client.pacer.batchSize(price, limit)
 }
 
-// AddRetries adds to the budget of a call that turns out to be large. It does nothing if
+// AddRetries adds to the budget of a call that has become large. It does nothing if
 // the client was made without retries.
 func (c *Call) AddRetries(retries int) {
 	c.mu.Lock()
@@ -181,9 +181,9 @@ func (c *Call) SuspectContainers(ctx context.Context) error {
 	return nil
 }
 
-// do sends a request until it succeeds, fails for good, or the budget is used up. A
+// sendRequest sends a request until it succeeds, fails permanently, or the budget is used up. A
 // write whose outcome is unknown in the end is Uncertain. request returns the charge.
-func (c *Call) do(ctx context.Context, container *azcosmos.ContainerClient, write bool, request func(context.Context) (float32, error)) error {
+func (c *Call) sendRequest(ctx context.Context, container *azcosmos.ContainerClient, write bool, request func(context.Context) (float32, error)) error {
 	uncertain := false
 	for {
 		if c.paced && !c.client.pacer.wait(ctx) {
@@ -196,7 +196,7 @@ func (c *Call) do(ctx context.Context, container *azcosmos.ContainerClient, writ
 		charge = c.client.metrics.addRequest(ctx, c.name, container.ID(), err, charge, time.Since(began))
 		c.addUnits(charge)
 		if c.paced {
-			c.client.pacer.spend(charge)
+			c.client.pacer.addCharge(charge)
 		}
 		if err == nil {
 			return nil
@@ -205,17 +205,17 @@ func (c *Call) do(ctx context.Context, container *azcosmos.ContainerClient, writ
 		if f.status == http.StatusTooManyRequests && c.client.pacer != nil {
 			c.client.pacer.noteThrottled()
 		}
-		if write && f.happened() {
+		if write && f.mayHaveHappened() {
 			uncertain = true
 			c.mu.Lock()
 			c.doubt = true
 			c.mu.Unlock()
 		}
-		if f.retriable() && ctx.Err() == nil && c.Pause(ctx, f.after) {
+		if f.isRetriable() && ctx.Err() == nil && c.Pause(ctx, f.after) {
 			continue
 		}
 		switch {
-		case !f.retriable():
+		case !f.isRetriable():
 			if f.mayBeContainers() {
 				if fault := c.client.suspectContainers(ctx); fault != nil {
 					return domain.Errorf(domain.Unavailable, "%s: %w (%v)", c.name, fault, f)
@@ -227,6 +227,6 @@ func (c *Call) do(ctx context.Context, container *azcosmos.ContainerClient, writ
 		case ctx.Err() != nil:
 			return domain.Errorf(domain.Unavailable, "%s: %w", c.name, context.Cause(ctx))
 		}
-		return domain.Errorf(f.kind(), "%s: gave up on %s: %w", c.name, container.ID(), f)
+		return domain.Errorf(f.domainKind(), "%s: gave up on %s: %w", c.name, container.ID(), f)
 	}
 }

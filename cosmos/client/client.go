@@ -19,7 +19,7 @@ type Options struct {
 	// BackgroundUnits is how many request units a second all calls in the background spend, at
 	// most; fewer for a while after a request of any call was throttled. 0: no limit.
 	BackgroundUnits float64
-	Clock           func() time.Time      // default time.Now; tells the age of what is known of the containers
+	Clock           func() time.Time      // default time.Now; for the age of what is known of the containers
 	Random          func() uint64         // ids and jitter; default: the system's
 	Logger          *slog.Logger          // default: none
 	Registerer      prometheus.Registerer // default: none; clients may share one
@@ -30,7 +30,7 @@ type Options struct {
 type Client struct {
 	db         *Database
 	opts       Options
-	metrics    *metrics
+	metrics    *requestMetrics
 	containers containerWatch
 	pacer      *pacer // nil without a limit
 }

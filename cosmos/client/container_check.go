@@ -25,7 +25,7 @@ type ContainerError struct {
 	Warning bool
 
 	// isWiderIndex reports that the container has more indexes than it needs. Provision
-	// removes them only if it is asked to.
+	// removes them only on request.
 	isWiderIndex bool
 
 	// Repairable reports whether Provision can correct it in place. A container with
@@ -75,19 +75,19 @@ func (c *ContainerSpec) compare(s *containerState) []*ContainerError {
 		report(ContainerError{Repairable: true}, "its indexing mode is %s, want consistent with %s", s.Indexing.describeMode(), strings.Join(c.IndexPaths(), ", "))
 		return found
 	}
-	if !s.Indexing.indexes(c.keyPath()) {
+	if !s.Indexing.isIndexed(c.keyPath()) {
 		report(ContainerError{Warning: true, Repairable: true}, "its indexing policy does not index the partition key, %s: a query in one partition may cost a scan of others; messagehub provision adds it, in place and while hubs run", c.keyPath())
 	}
 	for _, p := range c.Index {
 		switch {
-		case s.Indexing.indexes(p.Path):
+		case s.Indexing.isIndexed(p.Path):
 		case p.IsOptional:
 			report(ContainerError{Warning: true, Repairable: true}, "its indexing policy does not index %s; without it, %s; messagehub provision adds it, in place and while hubs run", p.Path, p.Use)
 		default:
 			report(ContainerError{Repairable: true}, "its indexing policy does not index %s; without it, %s", p.Path, p.Use)
 		}
 	}
-	if more := s.Indexing.wider(c.IndexPaths()); len(more) > 0 {
+	if more := s.Indexing.extraPaths(c.IndexPaths()); len(more) > 0 {
 		report(ContainerError{Warning: true, Repairable: true, isWiderIndex: true}, "its indexing policy also indexes %s, which no query of the hub needs: %s; messagehub provision --narrow-index removes it", strings.Join(more, ", "), c.WiderIndex)
 	}
 	return found
@@ -121,7 +121,7 @@ func (c *Call) readContainer(ctx context.Context, name string) (*containerState,
 		if err == nil {
 			return parseContainer(name, &resp)
 		}
-		if f := FailureOf(err); f.retriable() && ctx.Err() == nil && c.Pause(ctx, f.after) {
+		if f := FailureOf(err); f.isRetriable() && ctx.Err() == nil && c.Pause(ctx, f.after) {
 			continue
 		}
 		return nil, c.client.db.explainRead(name, err)
@@ -165,10 +165,10 @@ func (db *Database) explainRead(name string, err error) error {
 // serves.
 func (c *Client) CheckContainers(ctx context.Context) error {
 	w := &c.containers
-	if err := w.acquire(ctx); err != nil {
+	if err := w.acquireTurn(ctx); err != nil {
 		return domain.Errorf(domain.Unavailable, "%s: %w", checkContainers, err)
 	}
-	defer w.release()
+	defer w.releaseTurn()
 	w.rids = nil
 	w.checked = c.opts.Clock()
 	err := w.checkAll(ctx, c.Begin(checkContainers), func(m *ContainerError) {
@@ -186,10 +186,10 @@ func (c *Client) CheckContainers(ctx context.Context) error {
 // this one, the result is what was known before.
 func (c *Client) ContainersFault(ctx context.Context) error {
 	w := &c.containers
-	if w.acquire(ctx) != nil {
+	if w.acquireTurn(ctx) != nil {
 		return w.knownFault()
 	}
-	defer w.release()
+	defer w.releaseTurn()
 	return c.refreshContainers(ctx)
 }
 
@@ -223,7 +223,7 @@ func (c *Client) suspectContainers(ctx context.Context) error {
 	if !w.tryAcquire() {
 		return w.knownFault()
 	}
-	defer w.release()
+	defer w.releaseTurn()
 	return c.refreshContainers(ctx)
 }
 
@@ -253,7 +253,7 @@ type containerWatch struct {
 	rids      map[string]string // resource ids by container, as the hub found them at its start
 }
 
-func (w *containerWatch) acquire(ctx context.Context) error {
+func (w *containerWatch) acquireTurn(ctx context.Context) error {
 	select {
 	case w.turn <- struct{}{}:
 		return nil
@@ -271,7 +271,7 @@ func (w *containerWatch) tryAcquire() bool {
 	}
 }
 
-func (w *containerWatch) release() { <-w.turn }
+func (w *containerWatch) releaseTurn() { <-w.turn }
 
 func (w *containerWatch) setFault(err error) { w.fault.Store(&err) }
 

@@ -139,9 +139,9 @@ func (p *indexingPolicy) isConsistent() bool {
 	return (p.Mode == "" || strings.EqualFold(p.Mode, "consistent")) && (p.Automatic == nil || *p.Automatic)
 }
 
-// indexes reports whether the scalar at path, such as /name/?, is indexed: the
+// isIndexed reports whether the scalar at path, such as /name/?, is indexed: the
 // most precise path that the policy names decides.
-func (p *indexingPolicy) indexes(path string) bool {
+func (p *indexingPolicy) isIndexed(path string) bool {
 	subtree := strings.TrimSuffix(path, "/?") + allPaths
 	for _, candidate := range []string{path, subtree, allPaths} {
 		switch {
@@ -154,8 +154,8 @@ func (p *indexingPolicy) indexes(path string) bool {
 	return len(p.Included) == 0 && len(p.Excluded) == 0 // nothing is named: the default is to index all
 }
 
-// wider returns the included paths that need does not list.
-func (p *indexingPolicy) wider(need []string) []string {
+// extraPaths returns the included paths that need does not list.
+func (p *indexingPolicy) extraPaths(need []string) []string {
 	if len(p.Included) == 0 && len(p.Excluded) == 0 {
 		return []string{allPaths}
 	}

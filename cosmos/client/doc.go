@@ -6,7 +6,7 @@
 // An adapter makes one [Client] of a [Database], and for each call of its ports a [Call].
 // All requests of the call share one budget of retries, so that the caller waits for a
 // bounded time however many documents are involved. A request is sent again after a reply
-// that says nothing about it: none at all, 408, 410, 429, 449, 5xx. azcosmos itself
+// that says nothing about it: no reply, 408, 410, 429, 449, 5xx. azcosmos itself
 // resends nothing that may have been applied.
 //
 // # Writes

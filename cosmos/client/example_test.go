@@ -22,7 +22,7 @@ var orderDocument = client.DocumentKind{Name: "order", Format: 1}
 
 func (*order) DocumentKind() client.DocumentKind { return orderDocument }
 
-// A write that is refused is read back: the id of its last write tells whether it was
+// A write that is refused is read back: the id of its last write shows whether it was
 // applied by an earlier attempt.
 func Example() {
 	ctx := context.Background()

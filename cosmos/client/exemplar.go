@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// observe adds a value to a histogram, with the id of the trace of ctx as its exemplar if that is sampled.
-func observe(ctx context.Context, histogram prometheus.Observer, value float64) {
+// observeValue adds a value to a histogram, with the id of the trace of ctx as its exemplar if that is sampled.
+func observeValue(ctx context.Context, histogram prometheus.Observer, value float64) {
 	c := domain.TraceContextOf(ctx)
 	if observer, ok := histogram.(prometheus.ExemplarObserver); ok && c.Sampled {
 		observer.ObserveWithExemplar(value, prometheus.Labels{"trace_id": c.TraceID.String()})

@@ -19,7 +19,7 @@ import (
 // A Failure is an error of one request, in the terms in which this package decides. It
 // is the only place where a status is interpreted.
 type Failure struct { //nolint:errname // its user asks what failed, not which error it is
-	status    int           // 0: no answer at all
+	status    int           // 0: no answer
 	missing   bool          // it is the database or the container that is not there
 	behind    bool          // the replica that was asked has not heard enough to answer
 	moving    bool          // writes are moving to another region
@@ -128,11 +128,11 @@ func activityOf(e *azcore.ResponseError) string {
 	return e.RawResponse.Header.Get("x-ms-activity-id")
 }
 
-// retriable reports whether the same call, sent again, may fare better. A
+// isRetriable reports whether the same call, sent again, may fare better. A
 // write may be sent again although its outcome is unknown, because every write
 // here is conditional: if the first one was carried out, the second meets 409 or
 // 412, which is a question to be answered by reading back.
-func (f *Failure) retriable() bool {
+func (f *Failure) isRetriable() bool {
 	if f.behind || f.moving {
 		return true
 	}
@@ -147,8 +147,8 @@ func (f *Failure) retriable() bool {
 	return false
 }
 
-// happened reports whether a write that ended like this may have been carried out.
-func (f *Failure) happened() bool {
+// mayHaveHappened reports whether a write that ended like this may have been carried out.
+func (f *Failure) mayHaveHappened() bool {
 	if f.unsuited {
 		return false
 	}
@@ -167,8 +167,8 @@ func (f *Failure) mayBeContainers() bool {
 	return f.missing || f.status == http.StatusBadRequest
 }
 
-// kind says what a caller of the port can do.
-func (f *Failure) kind() domain.Kind {
+// domainKind says what a caller of the port can do.
+func (f *Failure) domainKind() domain.Kind {
 	switch {
 	case f.damage:
 		return domain.Damaged
@@ -188,7 +188,7 @@ func (f *Failure) kind() domain.Kind {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return domain.Unavailable
 	}
-	if f.retriable() {
+	if f.isRetriable() {
 		return domain.Unavailable
 	}
 	return domain.Unknown
@@ -224,7 +224,7 @@ func Classify(what string, err error) error {
 		return domain.Errorf(domain.Unavailable, "%s: %w", what, err)
 	}
 	f := FailureOf(err)
-	return domain.Errorf(f.kind(), "%s: %w", what, f)
+	return domain.Errorf(f.domainKind(), "%s: %w", what, f)
 }
 
 // IsNotFound reports whether err is that of a document that does not exist, in a

@@ -47,9 +47,9 @@ func TestFailure_DecidesKindAndRetryByStatus(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := FailureOf(tc.err)
-			require.Equal(t, tc.kind, f.kind())
-			require.Equal(t, tc.again, f.retriable())
-			require.Equal(t, tc.mayBeStored, f.happened())
+			require.Equal(t, tc.kind, f.domainKind())
+			require.Equal(t, tc.again, f.isRetriable())
+			require.Equal(t, tc.mayBeStored, f.mayHaveHappened())
 			require.Equal(t, tc.full, errors.Is(Classify("save", tc.err), ErrPartitionFull))
 			require.Equal(t, tc.kind, domain.KindOf(Classify("save", tc.err)))
 		})

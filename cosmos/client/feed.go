@@ -42,7 +42,7 @@ func (f *Feed) Next(ctx context.Context, size int) ([][]byte, error) {
 	var items [][]byte
 	var lost error
 	asked := f.call.client.opts.Clock()
-	err := f.call.do(ctx, f.container, false, func(ctx context.Context) (float32, error) {
+	err := f.call.sendRequest(ctx, f.container, false, func(ctx context.Context) (float32, error) {
 		opts := &azcosmos.ChangeFeedOptions{
 			MaxItemCount: int32(min(max(size, 1), 1000)),
 			StartFrom:    &f.since,

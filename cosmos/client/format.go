@@ -67,8 +67,8 @@ type DocumentKind struct {
 	Format int
 }
 
-// A stored value is a document with a format.
-type stored interface {
+// A formattedDocument value is a document with a format.
+type formattedDocument interface {
 	DocumentKind() DocumentKind
 	DocumentFormat() int
 }
@@ -83,7 +83,7 @@ type FormatObserver interface {
 	Known(partitionKey string, id func() string)
 }
 
-// A validator is a document that can tell values which no node has ever written.
+// A validator is a document that detects values which no node has ever written.
 type validator interface{ Validate() error }
 
 // jsonOptions encode and decode documents as encoding/json does, except that names
@@ -109,7 +109,7 @@ func (c *Call) Decode(doc []byte, key string, into any) error {
 	if err != nil {
 		err = domain.Errorf(domain.Damaged, "decode document %q of partition %s: %w", idOf(doc), key, err)
 	}
-	s, ok := into.(stored)
+	s, ok := into.(formattedDocument)
 	if !ok {
 		return err
 	}

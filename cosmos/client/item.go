@@ -15,7 +15,7 @@ import (
 // Read reads a document into item and returns its etag.
 func (c *Call) Read(ctx context.Context, container *azcosmos.ContainerClient, key, id string, item any) (azcore.ETag, error) {
 	var resp azcosmos.ItemResponse
-	err := c.do(ctx, container, false, func(ctx context.Context) (charge float32, err error) {
+	err := c.sendRequest(ctx, container, false, func(ctx context.Context) (charge float32, err error) {
 		resp, err = container.ReadItem(ctx, azcosmos.NewPartitionKeyString(key), id, nil)
 		return resp.RequestCharge, err
 	})
@@ -30,7 +30,7 @@ func (c *Call) Read(ctx context.Context, container *azcosmos.ContainerClient, ke
 func (c *Call) Put(ctx context.Context, container *azcosmos.ContainerClient, key, id string, etag azcore.ETag, item any) (azcore.ETag, error) {
 	doc, pk := Encode(item), azcosmos.NewPartitionKeyString(key)
 	var written azcore.ETag
-	err := c.do(ctx, container, true, func(ctx context.Context) (float32, error) {
+	err := c.sendRequest(ctx, container, true, func(ctx context.Context) (float32, error) {
 		var resp azcosmos.ItemResponse
 		var err error
 		if etag == "" {
@@ -46,7 +46,7 @@ func (c *Call) Put(ctx context.Context, container *azcosmos.ContainerClient, key
 
 // Delete deletes the document that has etag.
 func (c *Call) Delete(ctx context.Context, container *azcosmos.ContainerClient, key, id string, etag azcore.ETag) error {
-	return c.do(ctx, container, true, func(ctx context.Context) (float32, error) {
+	return c.sendRequest(ctx, container, true, func(ctx context.Context) (float32, error) {
 		resp, err := container.DeleteItem(ctx, azcosmos.NewPartitionKeyString(key), id, &azcosmos.ItemOptions{IfMatchEtag: &etag})
 		return resp.RequestCharge, err
 	})
@@ -56,7 +56,7 @@ func (c *Call) Delete(ctx context.Context, container *azcosmos.ContainerClient, 
 // Damaged if a field cannot be changed in this way.
 func (c *Call) Patch(ctx context.Context, container *azcosmos.ContainerClient, key, id string, ops azcosmos.PatchOperations, item any) error {
 	var resp azcosmos.ItemResponse
-	err := c.do(ctx, container, true, func(ctx context.Context) (charge float32, err error) {
+	err := c.sendRequest(ctx, container, true, func(ctx context.Context) (charge float32, err error) {
 		resp, err = container.PatchItem(ctx, azcosmos.NewPartitionKeyString(key), id, ops, &azcosmos.ItemOptions{EnableContentResponseOnWrite: true})
 		return resp.RequestCharge, err
 	})
@@ -76,7 +76,7 @@ func (c *Call) Batch(ctx context.Context, container *azcosmos.ContainerClient, k
 	b := container.NewTransactionalBatch(azcosmos.NewPartitionKeyString(key))
 	fill(&b)
 	var results []azcosmos.TransactionalBatchResult
-	err := c.do(ctx, container, true, func(ctx context.Context) (float32, error) {
+	err := c.sendRequest(ctx, container, true, func(ctx context.Context) (float32, error) {
 		resp, err := container.ExecuteTransactionalBatch(ctx, b, &azcosmos.TransactionalBatchOptions{EnableContentResponseOnWrite: bodies})
 		results = resp.OperationResults
 		if err == nil && !resp.Success {
@@ -104,7 +104,7 @@ func batchFailure(results []azcosmos.TransactionalBatchResult) error {
 
 // Discard deletes a document if it exists, whatever its etag.
 func (c *Call) Discard(ctx context.Context, container *azcosmos.ContainerClient, key, id string) error {
-	err := c.do(ctx, container, true, func(ctx context.Context) (float32, error) {
+	err := c.sendRequest(ctx, container, true, func(ctx context.Context) (float32, error) {
 		resp, err := container.DeleteItem(ctx, azcosmos.NewPartitionKeyString(key), id, nil)
 		return resp.RequestCharge, err
 	})

@@ -20,12 +20,12 @@ type Leader[T comparable] struct {
 	reset   func()
 
 	mu      sync.Mutex
-	busy    bool         // a caller leads
-	callers []*caller[T] // not completed yet, in the order in which they came
-	taken   int          // callers whose items are in the round: the first ones
+	busy    bool             // a caller leads
+	callers []*queuedCall[T] // not completed yet, in the order in which they came
+	taken   int              // number of callers whose items are in the round: the first of the queue
 }
 
-type caller[T comparable] struct {
+type queuedCall[T comparable] struct {
 	item  T
 	state callerState
 	err   error
@@ -52,7 +52,7 @@ func NewLeader[T comparable](name string, timeout time.Duration, round func(cont
 // may lead. If ctx ends before that, the item leaves the queue and Do fails with
 // Unavailable, or with Uncertain if the item has been taken.
 func (l *Leader[T]) Do(ctx context.Context, item T) error {
-	c := &caller[T]{item: item, lead: make(chan struct{}), done: make(chan struct{})}
+	c := &queuedCall[T]{item: item, lead: make(chan struct{}), done: make(chan struct{})}
 	l.mu.Lock()
 	l.callers = append(l.callers, c)
 	if !l.busy {
@@ -90,7 +90,7 @@ func (l *Leader[T]) Take(fits func(T) bool) []T {
 // Complete returns err to the caller of an item that was taken.
 func (l *Leader[T]) Complete(item T, err error) {
 	l.mu.Lock()
-	i := slices.IndexFunc(l.callers, func(c *caller[T]) bool { return c.item == item })
+	i := slices.IndexFunc(l.callers, func(c *queuedCall[T]) bool { return c.item == item })
 	c := l.callers[i]
 	l.callers = slices.Delete(l.callers, i, i+1)
 	l.taken--
@@ -105,18 +105,18 @@ func (l *Leader[T]) Queued() int {
 	return len(l.callers) - l.taken
 }
 
-func (c *caller[T]) startLeading() {
+func (c *queuedCall[T]) startLeading() {
 	c.state = leading
 	close(c.lead)
 }
 
-func (c *caller[T]) complete(err error) {
+func (c *queuedCall[T]) complete(err error) {
 	c.err = err
 	close(c.done)
 }
 
 // leave removes c, whose context has ended, unless it has just become the leader.
-func (l *Leader[T]) leave(ctx context.Context, c *caller[T]) (err error, left bool) {
+func (l *Leader[T]) leave(ctx context.Context, c *queuedCall[T]) (err error, left bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.state == leading {

@@ -87,7 +87,7 @@ func TestLeader_HandsOverToTheOldestTakenItemFirst(t *testing.T) {
 		g := newGroup(3)
 		var kept []*int
 		g.after = func(items []*int) {
-			if len(kept) == 0 { // the first round keeps all but its first item
+			if len(kept) == 0 { // the first round settles only its first item
 				kept = items[1:]
 				items = items[:1]
 			} else {

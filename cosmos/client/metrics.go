@@ -9,42 +9,42 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics count the requests to Cosmos, by name of the call. Request units are what
+// requestMetrics count the requests to Cosmos, by name of the call. Request units are what
 // they cost.
-type metrics struct {
+type requestMetrics struct {
 	requests *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
 	units    *prometheus.CounterVec
 	retries  *prometheus.CounterVec
 }
 
-func newMetrics(reg prometheus.Registerer) *metrics {
-	return &metrics{
-		requests: registered(reg, prometheus.NewCounterVec(prometheus.CounterOpts{
+func newMetrics(reg prometheus.Registerer) *requestMetrics {
+	return &requestMetrics{
+		requests: registerMetric(reg, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_cosmos_requests_total",
 			Help: "Requests to Cosmos, by operation of the hub, container and status (0: no answer).",
 		}, []string{"operation", "container", "status"})),
-		latency: registered(reg, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		latency: registerMetric(reg, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "messagehub_cosmos_request_duration_seconds",
 			Help:    "Duration of one request to Cosmos, by operation of the hub and container.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 
 			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour,
 		}, []string{"operation", "container"})),
-		units: registered(reg, prometheus.NewCounterVec(prometheus.CounterOpts{
+		units: registerMetric(reg, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_cosmos_request_units_total",
 			Help: "Request units charged by Cosmos, by operation of the hub and container.",
 		}, []string{"operation", "container"})),
-		retries: registered(reg, prometheus.NewCounterVec(prometheus.CounterOpts{
+		retries: registerMetric(reg, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_cosmos_retries_total",
 			Help: "Retries of requests and restarts of operations, by operation of the hub.",
 		}, []string{"operation"})),
 	}
 }
 
-// registered registers a metric and returns it, or returns the one that another client
+// registerMetric registers a metric and returns it, or returns the one that another client
 // of the process has registered.
-func registered[T prometheus.Collector](reg prometheus.Registerer, metric T) T {
+func registerMetric[T prometheus.Collector](reg prometheus.Registerer, metric T) T {
 	if reg == nil {
 		return metric
 	}
@@ -62,13 +62,13 @@ func registered[T prometheus.Collector](reg prometheus.Registerer, metric T) T {
 
 // addRequest counts one request of a call, which took the time given, and returns its
 // charge, which may stand in the error.
-func (m *metrics) addRequest(ctx context.Context, call, container string, err error, charge float32, took time.Duration) float32 {
+func (m *requestMetrics) addRequest(ctx context.Context, call, container string, err error, charge float32, took time.Duration) float32 {
 	status := 200
 	if err != nil {
 		f := FailureOf(err)
 		status, charge = f.status, max(charge, f.charge)
 	}
-	observe(ctx, m.latency.WithLabelValues(call, container), took.Seconds())
+	observeValue(ctx, m.latency.WithLabelValues(call, container), took.Seconds())
 	m.requests.WithLabelValues(call, container, strconv.Itoa(status)).Inc()
 	m.units.WithLabelValues(call, container).Add(float64(charge))
 	return charge

@@ -41,14 +41,14 @@ func (p *pacer) wait(ctx context.Context) bool {
 func (p *pacer) takePause() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.advance()
+	p.payOff()
 	pause := time.Duration(p.debt / p.rate * float64(time.Second))
 	p.debt = 0
 	return pause
 }
 
-// advance pays off debt for the time that has passed, raises the rate, and returns the time.
-func (p *pacer) advance() time.Time {
+// payOff pays off debt for the time that has passed, raises the rate, and returns the time.
+func (p *pacer) payOff() time.Time {
 	now := p.clock()
 	if passed := now.Sub(p.at).Seconds(); passed > 0 {
 		p.debt = max(p.debt-passed*p.rate, 0)
@@ -58,11 +58,11 @@ func (p *pacer) advance() time.Time {
 	return now
 }
 
-// spend notes the charge of a background request.
-func (p *pacer) spend(charge float32) {
+// addCharge notes the charge of a background request.
+func (p *pacer) addCharge(charge float32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.advance()
+	p.payOff()
 	p.debt += float64(charge)
 }
 
@@ -70,7 +70,7 @@ func (p *pacer) spend(charge float32) {
 func (p *pacer) noteThrottled() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.advance()
+	now := p.payOff()
 	if since := now.Sub(p.throttled); since >= 0 && since < throttledPause {
 		return
 	}
@@ -79,11 +79,11 @@ func (p *pacer) noteThrottled() {
 	p.debt = max(p.debt, p.rate*throttledPause.Seconds())
 }
 
-// batchSize returns how many operations of a price a batch takes, at least 1: what it costs is
-// taken from the account at once, so it is at most what may be spent in half a second.
+// batchSize returns how many operations of a price a batch takes, at least 1: its cost is
+// charged in one request, so it is at most what may be spent in half a second.
 func (p *pacer) batchSize(price float64, limit int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.advance()
+	p.payOff()
 	return max(1, min(limit, int(p.rate/2/price)))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// ProvisionOptions say how far Provision goes. The zero value creates what is
+// ProvisionOptions limit what Provision changes. The zero value creates what is
 // missing and changes nothing that exists.
 type ProvisionOptions struct {
 	CheckOnly   bool // create and change nothing
@@ -24,7 +24,7 @@ type ProvisionOptions struct {
 	Throughput  bool // create containers with the suggested throughput, unless the account is serverless
 }
 
-// A Provisioned says what Provision found and did about one resource.
+// A Provisioned reports what Provision found and did for one resource.
 type Provisioned struct {
 	Kind    string         // database or container
 	Name    string         // of the resource
@@ -333,11 +333,11 @@ func (c *ContainerSpec) correctIndex(raw json.RawMessage, now *indexingPolicy, n
 	}
 	need := c.IndexPaths()
 	for _, path := range need {
-		if !now.indexes(path) {
+		if !now.isIndexed(path) {
 			changes = append(changes, "index on "+path)
 		}
 	}
-	if wider := now.wider(need); narrow && len(wider) > 0 {
+	if wider := now.extraPaths(need); narrow && len(wider) > 0 {
 		changes = append(changes, "no index on "+strings.Join(wider, ", "))
 		lists.Included = slices.DeleteFunc(lists.Included, func(p policyPath) bool { return slices.Contains(wider, p.path()) })
 		lists.Excluded = slices.DeleteFunc(lists.Excluded, func(p policyPath) bool { return p.path() == allPaths })

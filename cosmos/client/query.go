@@ -41,7 +41,7 @@ func (q *Query) Next(ctx context.Context, size int) ([][]byte, error) {
 		key = azcosmos.NewPartitionKeyString(q.key)
 	}
 	var items [][]byte
-	err := q.call.do(ctx, q.container, false, func(ctx context.Context) (float32, error) {
+	err := q.call.sendRequest(ctx, q.container, false, func(ctx context.Context) (float32, error) {
 		// A new pager for each attempt: one that has failed cannot be used again.
 		pager := q.container.NewQueryItemsPager(q.text, key, &azcosmos.QueryOptions{
 			PageSizeHint:      int32(min(size, 1000)), //nolint:gosec // at most 1000
@@ -109,7 +109,7 @@ type Unreadable struct {
 	Err      error // Damaged or NewerFormat
 }
 
-// AllReadable returns all remaining documents of the query, decoded, but for those that cannot
+// AllReadable returns all remaining documents of the query, decoded, except those that cannot
 // be read. It is for documents of which each one is of use without the others.
 func AllReadable[T any](ctx context.Context, q *Query) (found []*T, unreadable []Unreadable, err error) {
 	for !q.IsDone() {

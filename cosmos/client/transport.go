@@ -24,18 +24,18 @@ func (d noResendTransport) Do(req *http.Request) (*http.Response, error) {
 	if err == nil && resp.Body != nil {
 		resp.Body = doubtedBody{resp.Body}
 	}
-	return resp, doubted(err)
+	return resp, asBrokenOff(err)
 }
 
 type doubtedBody struct{ io.ReadCloser }
 
 func (b doubtedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	return n, doubted(err)
+	return n, asBrokenOff(err)
 }
 
-// doubted returns err, as one of an answer that broke off if that is all that it says.
-func doubted(err error) error {
+// asBrokenOff returns err, as one of an answer that broke off if that is all that it says.
+func asBrokenOff(err error) error {
 	if err != nil && mayHaveBeenSent(err) {
 		return brokenOffError{err}
 	}

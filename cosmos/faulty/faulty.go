@@ -2,7 +2,7 @@
 //
 // A [Transport] stands between the Cosmos client and the store, so that the code
 // above it runs unchanged. It counts the calls for documents and breaks those
-// that it is told to, in one of the ways in which the service, or the line to
+// that it is set to break, in one of the ways in which the service, or the line to
 // it, is known to break: before the call was carried out or after. With it a
 // test breaks every call of an operation once, in every way, and looks at what
 // the store is left with.
@@ -60,7 +60,7 @@ func Faults() []Fault {
 	}
 }
 
-// More returns the ways that are rarer, and told apart by no caller.
+// More returns the ways that are rarer, and that no caller distinguishes.
 func More() []Fault { return []Fault{Timeout, Gone, Failed, FailedAfter, Truncated, Forbidden} }
 
 // IsAfter reports whether the fault breaks the answer to a call that is carried out.
@@ -140,7 +140,7 @@ func (t *Transport) Fired() int {
 
 // Do implements the transport of the Cosmos client.
 func (t *Transport) Do(req *http.Request) (*http.Response, error) {
-	return t.fault(req).Do(t.Next, req)
+	return t.drawFault(req).Do(t.Next, req)
 }
 
 // Do sends req to next and breaks the call.
@@ -155,38 +155,38 @@ func (f Fault) Do(next Doer, req *http.Request) (*http.Response, error) {
 		}
 		return nil, ErrLost
 	case Throttled:
-		return answer(req, http.StatusTooManyRequests, "3200", nil), nil
+		return newResponse(req, http.StatusTooManyRequests, "3200", nil), nil
 	case RetryWith:
-		return answer(req, 449, "", nil), nil
+		return newResponse(req, 449, "", nil), nil
 	case TimeoutAfter:
 		return cutReply(next, req, http.StatusRequestTimeout)
 	case Unavailable:
-		return answer(req, http.StatusServiceUnavailable, "", nil), nil
+		return newResponse(req, http.StatusServiceUnavailable, "", nil), nil
 	case UnavailableAfter:
 		return cutReply(next, req, http.StatusServiceUnavailable)
 	case ForeignPrecondition:
-		return precondition(req)
+		return failPrecondition(req)
 	case Timeout:
-		return answer(req, http.StatusRequestTimeout, "", nil), nil
+		return newResponse(req, http.StatusRequestTimeout, "", nil), nil
 	case Gone:
-		return answer(req, http.StatusGone, "1002", nil), nil
+		return newResponse(req, http.StatusGone, "1002", nil), nil
 	case Failed:
-		return answer(req, http.StatusInternalServerError, "", nil), nil
+		return newResponse(req, http.StatusInternalServerError, "", nil), nil
 	case FailedAfter:
 		return cutReply(next, req, http.StatusInternalServerError)
 	case Truncated:
-		return truncated(next, req)
+		return sendTruncated(next, req)
 	case Moving:
-		return answer(req, http.StatusForbidden, "3", nil), nil
+		return newResponse(req, http.StatusForbidden, "3", nil), nil
 	case SessionBehind:
-		return answer(req, http.StatusNotFound, "1002", nil), nil
+		return newResponse(req, http.StatusNotFound, "1002", nil), nil
 	case Forbidden:
-		return answer(req, http.StatusForbidden, "", nil), nil
+		return newResponse(req, http.StatusForbidden, "", nil), nil
 	}
 	return next.Do(req)
 }
 
-func (t *Transport) fault(req *http.Request) Fault {
+func (t *Transport) drawFault(req *http.Request) Fault {
 	if !IsForDocuments(req) {
 		return None
 	}
@@ -216,8 +216,8 @@ func isWrite(req *http.Request) bool {
 		req.Header.Get("x-ms-documentdb-isquery") == ""
 }
 
-// truncated returns the first half of an answer, and then the end of the connection.
-func truncated(next Doer, req *http.Request) (*http.Response, error) {
+// sendTruncated returns the first half of an answer, and then the end of the connection.
+func sendTruncated(next Doer, req *http.Request) (*http.Response, error) {
 	resp, err := next.Do(req)
 	if err != nil {
 		return nil, err
@@ -240,13 +240,13 @@ func cutReply(next Doer, req *http.Request, status int) (*http.Response, error) 
 		return nil, err
 	}
 	_ = resp.Body.Close()
-	return answer(req, status, "", nil), nil
+	return newResponse(req, status, "", nil), nil
 }
 
-// precondition answers 412; in a batch the first operation bears the blame.
-func precondition(req *http.Request) (*http.Response, error) {
+// failPrecondition answers 412; in a batch the first operation bears the blame.
+func failPrecondition(req *http.Request) (*http.Response, error) {
 	if req.Header.Get("x-ms-cosmos-is-batch-request") == "" {
-		return answer(req, http.StatusPreconditionFailed, "", nil), nil
+		return newResponse(req, http.StatusPreconditionFailed, "", nil), nil
 	}
 	var operations []json.RawMessage
 	body, err := io.ReadAll(req.Body)
@@ -265,10 +265,10 @@ func precondition(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return answer(req, http.StatusMultiStatus, "", encoded), nil
+	return newResponse(req, http.StatusMultiStatus, "", encoded), nil
 }
 
-func answer(req *http.Request, status int, substatus string, body []byte) *http.Response {
+func newResponse(req *http.Request, status int, substatus string, body []byte) *http.Response {
 	if body == nil {
 		body = []byte(`{"code":"Faulty","message":"broken on purpose"}`)
 	}

@@ -19,22 +19,22 @@ const (
 	documentID    = "level"
 )
 
-// A document is the level of a store and the nodes that work on it.
-type document struct {
-	ID           string          `json:"id"`
-	PartitionKey string          `json:"partitionKey"`
-	Kind         string          `json:"kind"`
-	WriteID      string          `json:"writeId"` // of the last write other than a beat
-	Level        int             `json:"level"`
-	Announced    int             `json:"announced,omitempty"`
-	Nodes        map[string]node `json:"nodes"` // by id
-	Step         *stepPosition   `json:"step,omitempty"`
-	History      []Change        `json:"history"`
+// A levelDocument is the level of a store and the nodes that work on it.
+type levelDocument struct {
+	ID           string                `json:"id"`
+	PartitionKey string                `json:"partitionKey"`
+	Kind         string                `json:"kind"`
+	WriteID      string                `json:"writeId"` // of the last write other than a beat
+	Level        int                   `json:"level"`
+	Announced    int                   `json:"announced,omitempty"`
+	Nodes        map[string]storedNode `json:"nodes"` // by id
+	Step         *stepPosition         `json:"step,omitempty"`
+	History      []Change              `json:"history"`
 	client.Document
 }
 
-// A node is one that works on the store, as it is stored.
-type node struct {
+// A storedNode is one that works on the store, as it is stored.
+type storedNode struct {
 	Version string                `json:"version"`
 	Host    string                `json:"host,omitempty"`
 	Level   int                   `json:"level"` // the highest that it knows
@@ -60,10 +60,10 @@ type Change struct {
 }
 
 // DocumentKind returns the kind of the document.
-func (*document) DocumentKind() client.DocumentKind { return Document }
+func (*levelDocument) DocumentKind() client.DocumentKind { return Document }
 
 // Validate returns an error for values that no version has written.
-func (d *document) Validate() error {
+func (d *levelDocument) Validate() error {
 	if d.Level < 1 || d.Announced != 0 && d.Announced != d.Level+1 {
 		return fmt.Errorf("want a level above 0 and at most the next one announced, got level %d and %d", d.Level, d.Announced)
 	}
@@ -75,12 +75,12 @@ func (d *document) Validate() error {
 	return nil
 }
 
-// required returns the level that a node must know to work on the store.
-func (d *document) required() int { return max(d.Level, d.Announced) }
+// requiredLevel returns the level that a node must know to work on the store.
+func (d *levelDocument) requiredLevel() int { return max(d.Level, d.Announced) }
 
 // versionOf returns the version of the program that announced or activated a level; "" if the
 // history does not show it.
-func (d *document) versionOf(level int) string {
+func (d *levelDocument) versionOf(level int) string {
 	for _, c := range slices.Backward(d.History) {
 		if c.Level == level && c.What != takenBack {
 			return c.Version

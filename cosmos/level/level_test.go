@@ -179,7 +179,7 @@ func TestANodeThatWasTakenForDead_JoinsAgain(t *testing.T) {
 		require.Len(t, r.status(s).Nodes, 1, "a node forgets those that have shown no beat for long")
 		require.NoError(t, end())
 		m.Leave(r.Context())
-		require.NoError(t, other.beat(r.Context()))
+		require.NoError(t, other.storeBeat(r.Context()))
 		require.Equal(t, "paused", r.status(s).Nodes[0].Host)
 	})
 }
@@ -244,7 +244,7 @@ func TestAnAnnouncedLevel_KeepsOlderNodesOutUntilItIsTakenBack(t *testing.T) {
 	r.openAtLevel(1)
 	old := r.open(knows(1))
 	u := &Upgrade{Store: r.open(knows(2))}
-	_, err := u.announce(t.Context(), 2)
+	_, err := u.announceLevel(t.Context(), 2)
 	require.NoError(t, err)
 	_, err = old.Join(t.Context(), "old")
 	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
@@ -358,17 +358,17 @@ func TestEveryWrite_KeepsMembersThatItDoesNotKnow(t *testing.T) {
 	require.NoError(t, err)
 	r.patches("/colour", "blue")
 	r.patches("/nodes/"+m.id+"/colour", "green")
-	require.NoError(t, m.beat(t.Context()))
+	require.NoError(t, m.storeBeat(t.Context()))
 	s := r.open(knows(2))
 	_, err = s.Join(t.Context(), "new")
 	require.NoError(t, err)
-	d, err := s.ensure(t.Context())
+	d, err := s.ensureDocument(t.Context())
 	require.NoError(t, err)
 	require.JSONEq(t, `{"colour":"blue"}`, string(d.Unknown))
 	require.JSONEq(t, `{"colour":"green"}`, string(d.Nodes[m.id].Unknown))
 	m.Leave(t.Context())
 	require.NoError(t, (&Upgrade{Store: s}).Run(t.Context()))
-	d, err = s.ensure(t.Context())
+	d, err = s.ensureDocument(t.Context())
 	require.NoError(t, err)
 	require.JSONEq(t, `{"colour":"blue"}`, string(d.Unknown))
 }
@@ -382,7 +382,7 @@ func TestARequestThatFails_IsRepeatedAndItsEffectIsTheSame(t *testing.T) {
 			line.BreakOne(n, fault)
 			m, err := s.Join(t.Context(), "a")
 			require.NoError(t, err)
-			require.NoError(t, m.beat(t.Context()))
+			require.NoError(t, m.storeBeat(t.Context()))
 			require.NoError(t, (&Upgrade{Store: s}).Run(t.Context()))
 			m.Leave(t.Context())
 			fired := line.Fired()
@@ -402,14 +402,14 @@ func TestTheNodesAndTheHistory_AreLimited(t *testing.T) {
 	r := newRig(t)
 	r.openAtLevel(1)
 	s := r.open(knows(2))
-	d, err := s.ensure(t.Context())
+	d, err := s.ensureDocument(t.Context())
 	require.NoError(t, err)
-	nodes, history := make(map[string]node), make([]Change, maxHistory)
+	nodes, history := make(map[string]storedNode), make([]Change, maxHistory)
 	for i := range maxNodes {
-		nodes[fmt.Sprint(i)] = node{Version: "v2", Level: 2, Beat: int64(10 + i)}
+		nodes[fmt.Sprint(i)] = storedNode{Version: "v2", Level: 2, Beat: int64(10 + i)}
 	}
 	for i := range history {
-		history[i] = s.change(created, 1, fmt.Sprint(i))
+		history[i] = s.historyEntry(created, 1, fmt.Sprint(i))
 	}
 	r.patches("/nodes", nodes)
 	r.patches("/history", history)
@@ -436,7 +436,7 @@ func TestADocumentThatIsRemoved_IsMadeAgainByTheNextBeat(t *testing.T) {
 	require.NoError(t, err)
 	c := s.client.Begin("test")
 	require.NoError(t, c.Discard(t.Context(), s.catalog, documentKey, documentID))
-	require.NoError(t, m.beat(t.Context()))
+	require.NoError(t, m.storeBeat(t.Context()))
 	st := r.status(s)
 	require.Equal(t, 1, st.Level, "which every version may write")
 	require.Len(t, st.Nodes, 1)

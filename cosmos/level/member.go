@@ -29,7 +29,7 @@ const maxNodes = 500
 type Member struct {
 	store *Store
 	id    string
-	self  node
+	self  storedNode
 
 	seen sightings // of Run
 
@@ -43,13 +43,13 @@ type Member struct {
 func (s *Store) Join(ctx context.Context, host string) (*Member, error) {
 	m := &Member{
 		store: s, id: s.client.NewID(), seen: make(sightings),
-		self: node{Version: s.opts.Version, Host: host, Level: s.opts.Table.Highest(), Beat: 1},
+		self: storedNode{Version: s.opts.Version, Host: host, Level: s.opts.Table.Highest(), Beat: 1},
 	}
-	return m, m.join(ctx)
+	return m, m.joinStore(ctx)
 }
 
-func (m *Member) join(ctx context.Context) error {
-	d, err := m.store.update(ctx, "join the nodes of the store", func(d *document) (*patch, error) {
+func (m *Member) joinStore(ctx context.Context) error {
+	d, err := m.store.updateDocument(ctx, "join the nodes of the store", func(d *levelDocument) (*patch, error) {
 		if err := m.store.checkKnown(d); err != nil {
 			return nil, err
 		}
@@ -58,13 +58,13 @@ func (m *Member) join(ctx context.Context) error {
 		}
 		return &patch{operations: func(ops *azcosmos.PatchOperations) {
 			if len(d.Nodes) >= maxNodes { // one that is alive joins again
-				ops.AppendRemove(pathOf(youngest(d)))
+				ops.AppendRemove(pathOf(youngestNode(d)))
 			}
-			ops.AppendSet(pathOf(m.id), encoded(m.self))
+			ops.AppendSet(pathOf(m.id), encodeValue(m.self))
 		}}, nil
 	})
 	if err == nil {
-		m.note(d)
+		m.noteDocument(d)
 	}
 	return err
 }
@@ -72,8 +72,8 @@ func (m *Member) join(ctx context.Context) error {
 // pathOf returns the path of a node in the document.
 func pathOf(id string) string { return "/nodes/" + id }
 
-// youngest returns the id of the node with the fewest beats.
-func youngest(d *document) (id string) {
+// youngestNode returns the id of the node with the fewest beats.
+func youngestNode(d *levelDocument) (id string) {
 	for _, n := range nodesOf(d) {
 		if id == "" || n.Beat < d.Nodes[id].Beat {
 			id = n.ID
@@ -92,14 +92,14 @@ func (m *Member) Status() Status {
 	return m.status
 }
 
-func (m *Member) note(d *document) {
+func (m *Member) noteDocument(d *levelDocument) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.status = m.store.status(d)
+	m.status = m.store.statusOf(d)
 }
 
 // Run beats until ctx ends. It returns an error, NewerFormat, if the level has risen above those that this
-// version knows: then the node must write no more, and end. Failures of the store are logged.
+// version knows: then the node must stop writing, and end. Failures of the store are logged.
 func (m *Member) Run(ctx context.Context) error {
 	ticker := time.NewTicker(m.store.opts.BeatEvery)
 	defer ticker.Stop()
@@ -109,7 +109,7 @@ func (m *Member) Run(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		err := m.beat(ctx)
+		err := m.storeBeat(ctx)
 		if domain.KindOf(err) == domain.NewerFormat {
 			return err
 		}
@@ -119,21 +119,21 @@ func (m *Member) Run(ctx context.Context) error {
 	}
 }
 
-// beat stores that the node is alive, and looks at the level and the other nodes. A node that
+// storeBeat stores that the node is alive, and looks at the level and the other nodes. A node that
 // is missing joins again.
-func (m *Member) beat(ctx context.Context) error {
+func (m *Member) storeBeat(ctx context.Context) error {
 	m.self.Beat++
 	ops := client.NewPatch(Document, fmt.Sprintf("IS_DEFINED(c.nodes['%s'])", m.id))
 	ops.AppendSet(pathOf(m.id)+"/beat", m.self.Beat)
-	var d *document
+	var d *levelDocument
 	isMissing := false
 	c := m.store.client.Begin("beat of the level")
 	err := c.Retry(ctx, func() (err error) {
 		// A crash around this write leaves a node that counts as alive for a while.
-		if d, err = m.store.apply(ctx, c, ops); !errors.Is(err, client.ErrStale) {
+		if d, err = m.store.applyPatch(ctx, c, ops); !errors.Is(err, client.ErrStale) {
 			return err
 		}
-		if d, err = m.store.current(ctx, c); err != nil {
+		if d, err = m.store.currentDocument(ctx, c); err != nil {
 			return err
 		}
 		if _, isThere := d.Nodes[m.id]; isThere {
@@ -144,26 +144,26 @@ func (m *Member) beat(ctx context.Context) error {
 	})
 	switch {
 	case client.IsNotFound(err): // removed by hand
-		if _, err = m.store.ensure(ctx); err == nil {
-			err = m.join(ctx)
+		if _, err = m.store.ensureDocument(ctx); err == nil {
+			err = m.joinStore(ctx)
 		}
 		return err
 	case err != nil:
 		return c.Outcome("show that the node is alive", err)
 	case isMissing:
-		return m.join(ctx)
+		return m.joinStore(ctx)
 	}
-	m.note(d)
+	m.noteDocument(d)
 	if err := m.store.checkKnown(d); err != nil {
 		return err
 	}
-	return m.forget(ctx, d)
+	return m.removeDead(ctx, d)
 }
 
-// forget removes nodes that have shown no beat for long.
-func (m *Member) forget(ctx context.Context, d *document) error {
+// removeDead removes nodes that have shown no beat for long.
+func (m *Member) removeDead(ctx context.Context, d *levelDocument) error {
 	var dead []Node
-	for _, n := range m.seen.observe(nodesOf(d), time.Now()) {
+	for _, n := range m.seen.observeNodes(nodesOf(d), time.Now()) {
 		if n.since >= forgetAfter && n.ID != m.id {
 			dead = append(dead, n.Node)
 		}
@@ -171,7 +171,7 @@ func (m *Member) forget(ctx context.Context, d *document) error {
 	if len(dead) == 0 {
 		return nil
 	}
-	return m.store.remove(ctx, dead)
+	return m.store.removeNodes(ctx, dead)
 }
 
 // Leave removes the node, so that it does not count as alive any longer. A failure is logged: then the node
@@ -179,7 +179,7 @@ func (m *Member) forget(ctx context.Context, d *document) error {
 func (m *Member) Leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()
-	if err := m.store.remove(ctx, []Node{{ID: m.id, Beat: anyBeat}}); err != nil {
+	if err := m.store.removeNodes(ctx, []Node{{ID: m.id, Beat: anyBeat}}); err != nil {
 		m.store.opts.Logger.WarnContext(ctx, "the node could not be removed from the nodes of the store", "error", err)
 	}
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // sightings are what an observer has seen of the beats of nodes, by id.
-type sightings map[string]sighting
+type sightings map[string]beatSighting
 
-// A sighting is a number of beats, and when it was seen first.
-type sighting struct {
+// A beatSighting is a number of beats, and when it was seen first.
+type beatSighting struct {
 	beat  int64
 	moved time.Time
 }
@@ -24,15 +24,15 @@ type observed struct {
 	moves bool // it has moved while it was observed
 }
 
-// observe notes what was read at a time, and returns each node with what is known of it.
-func (s sightings) observe(nodes []Node, now time.Time) []observed {
+// observeNodes notes what was read at a time, and returns each node with what is known of it.
+func (s sightings) observeNodes(nodes []Node, now time.Time) []observed {
 	all := make([]observed, len(nodes))
 	present := make(sightings, len(nodes))
 	for i, n := range nodes {
 		seen, isKnown := s[n.ID]
 		moves := isKnown && seen.beat != n.Beat
 		if !isKnown || moves {
-			seen = sighting{n.Beat, now}
+			seen = beatSighting{n.Beat, now}
 		}
 		present[n.ID] = seen
 		all[i] = observed{n, now.Sub(seen.moved), moves}
@@ -50,9 +50,9 @@ const anyBeat = -1
 // maxRemoved is the limit for the nodes that one patch removes: it has up to 10 operations.
 const maxRemoved = 8
 
-// remove removes up to maxRemoved nodes that have the beats that were observed.
-func (s *Store) remove(ctx context.Context, nodes []Node) error {
-	_, err := s.update(ctx, "remove nodes of the store", func(d *document) (*patch, error) {
+// removeNodes removes up to maxRemoved nodes that have the beats that were observed.
+func (s *Store) removeNodes(ctx context.Context, nodes []Node) error {
+	_, err := s.updateDocument(ctx, "remove nodes of the store", func(d *levelDocument) (*patch, error) {
 		p := &patch{}
 		var ids []string
 		for _, n := range nodes {

@@ -15,7 +15,7 @@ func ReadStatus(ctx context.Context, db *client.Database, opts Options) (status 
 		return Status{}, false, err
 	}
 	s := &Store{client: client.New(db, client.Options{Retries: opts.Retries, Clock: opts.Clock, Random: opts.Random}), catalog: catalog, opts: opts}
-	d := &document{}
+	d := &levelDocument{}
 	_, err = s.client.Begin("read level").Read(ctx, catalog, documentKey, documentID, d)
 	switch {
 	case client.IsNotFound(err):
@@ -23,5 +23,5 @@ func ReadStatus(ctx context.Context, db *client.Database, opts Options) (status 
 	case err != nil:
 		return Status{}, false, client.Classify("read the level of the store", err)
 	}
-	return s.status(d), true, s.checkKnown(d)
+	return s.statusOf(d), true, s.checkKnown(d)
 }

@@ -59,10 +59,10 @@ func Open(ctx context.Context, db *client.Database, opts Options) (*Store, error
 		client:  client.New(db, client.Options{Retries: opts.Retries, Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registerer}),
 		catalog: catalog, opts: opts,
 	}
-	d := &document{} // a stale read shows a lower level; Join sees the current one
+	d := &levelDocument{} // a stale read shows a lower level; Join sees the current one
 	_, err = s.client.Begin("read level").Read(ctx, catalog, documentKey, documentID, d)
 	if client.IsNotFound(err) {
-		d, err = s.ensure(ctx)
+		d, err = s.ensureDocument(ctx)
 	}
 	if err != nil {
 		return nil, client.Classify("read the level of the store", err)
@@ -70,11 +70,11 @@ func Open(ctx context.Context, db *client.Database, opts Options) (*Store, error
 	return s, s.checkKnown(d)
 }
 
-// ensure returns the current document, which it creates if none exists.
-func (s *Store) ensure(ctx context.Context) (d *document, err error) {
+// ensureDocument returns the current document, which it creates if none exists.
+func (s *Store) ensureDocument(ctx context.Context) (d *levelDocument, err error) {
 	c := s.client.Begin("make level")
 	return d, client.Classify("read the level of the store", c.Retry(ctx, func() error {
-		if d, err = s.current(ctx, c); !client.IsNotFound(err) {
+		if d, err = s.currentDocument(ctx, c); !client.IsNotFound(err) {
 			return err
 		}
 		level, isUsed := s.opts.Table.Highest(), false
@@ -86,9 +86,9 @@ func (s *Store) ensure(ctx context.Context) (d *document, err error) {
 		if isUsed {
 			level = 1
 		}
-		d = &document{
+		d = &levelDocument{
 			ID: documentID, PartitionKey: documentKey, Kind: Document.Name, WriteID: s.client.NewID(), Level: level,
-			Nodes: map[string]node{}, History: []Change{s.change(created, level, "")},
+			Nodes: map[string]storedNode{}, History: []Change{s.historyEntry(created, level, "")},
 		}
 		// A crash after this write leaves the level of a store that is not used yet.
 		if _, err = c.Put(ctx, s.catalog, documentKey, documentID, "", d); client.IsRefused(err) {
@@ -99,8 +99,8 @@ func (s *Store) ensure(ctx context.Context) (d *document, err error) {
 }
 
 // checkKnown fails with NewerFormat if a version with the table must not work on the store.
-func (s *Store) checkKnown(d *document) error {
-	required, highest := d.required(), s.opts.Table.Highest()
+func (s *Store) checkKnown(d *levelDocument) error {
+	required, highest := d.requiredLevel(), s.opts.Table.Highest()
 	if required <= highest {
 		return nil
 	}
@@ -115,18 +115,18 @@ func (s *Store) checkKnown(d *document) error {
 	return domain.Errorf(domain.NewerFormat, "the store has level %d, and this version knows levels up to %d: use %s", required, highest, use)
 }
 
-// current returns the current document. A read may be stale, so this is a patch that changes
+// currentDocument returns the current document. A read may be stale, so this is a patch that changes
 // nothing.
-func (s *Store) current(ctx context.Context, c *client.Call) (*document, error) {
+func (s *Store) currentDocument(ctx context.Context, c *client.Call) (*levelDocument, error) {
 	ops := client.NewPatch(Document)
 	ops.AppendSet("/kind", Document.Name)
-	return s.apply(ctx, c, ops)
+	return s.applyPatch(ctx, c, ops)
 }
 
-// apply applies operations and returns the document after them. A refusal is client.ErrStale,
+// applyPatch applies operations and returns the document after them. A refusal is client.ErrStale,
 // unless the document has a format that this version does not know.
-func (s *Store) apply(ctx context.Context, c *client.Call, ops azcosmos.PatchOperations) (*document, error) {
-	d := &document{}
+func (s *Store) applyPatch(ctx context.Context, c *client.Call, ops azcosmos.PatchOperations) (*levelDocument, error) {
+	d := &levelDocument{}
 	err := c.Patch(ctx, s.catalog, documentKey, documentID, ops, d)
 	if client.StatusOf(err) != http.StatusPreconditionFailed {
 		return d, err
@@ -143,13 +143,13 @@ type patch struct {
 	operations func(*azcosmos.PatchOperations)
 }
 
-// update applies the patch that decide returns for the current document, and returns the document after
+// updateDocument applies the patch that decide returns for the current document, and returns the document after
 // it. If the document has changed meanwhile, decide is called again. It returns nil if the
 // document is as it should be.
-func (s *Store) update(ctx context.Context, name string, decide func(*document) (*patch, error)) (d *document, err error) {
+func (s *Store) updateDocument(ctx context.Context, name string, decide func(*levelDocument) (*patch, error)) (d *levelDocument, err error) {
 	c := s.client.Begin(name)
 	err = c.Retry(ctx, func() error {
-		if d, err = s.current(ctx, c); err != nil {
+		if d, err = s.currentDocument(ctx, c); err != nil {
 			return err
 		}
 		p, err := decide(d)
@@ -159,29 +159,29 @@ func (s *Store) update(ctx context.Context, name string, decide func(*document) 
 		ops := client.NewPatch(Document, append(p.conditions, fmt.Sprintf("c.writeId = '%s'", d.WriteID))...)
 		ops.AppendSet("/writeId", s.client.NewID())
 		p.operations(&ops)
-		d, err = s.apply(ctx, c, ops)
+		d, err = s.applyPatch(ctx, c, ops)
 		return err
 	})
 	return d, c.Outcome(name, err)
 }
 
-// change returns an entry of the history.
-func (s *Store) change(what string, level int, by string) Change {
+// historyEntry returns an entry of the history.
+func (s *Store) historyEntry(what string, level int, by string) Change {
 	return Change{What: what, Level: level, At: s.opts.Clock().UTC().Truncate(time.Second), Version: s.opts.Version, By: by}
 }
 
-// encoded returns the JSON of a value of a patch. The client would encode it in its own way.
-func encoded(value any) json.RawMessage { return client.Encode(value) }
+// encodeValue returns the JSON of a value of a patch. The client would encode it in its own way.
+func encodeValue(value any) json.RawMessage { return client.Encode(value) }
 
 // maxHistory is the limit for the entries of the history.
 const maxHistory = 100
 
 // appendHistory adds an entry to the history of d, and removes the oldest one of a full one.
-func appendHistory(d *document, ops *azcosmos.PatchOperations, c *Change) {
+func appendHistory(d *levelDocument, ops *azcosmos.PatchOperations, c *Change) {
 	if len(d.History) >= maxHistory {
 		ops.AppendRemove("/history/0")
 	}
-	ops.AppendAdd("/history/-", encoded(c))
+	ops.AppendAdd("/history/-", encodeValue(c))
 }
 
 // A Status is the level of a store and its nodes.
@@ -205,14 +205,14 @@ type Node struct {
 
 // Status returns the current level and nodes.
 func (s *Store) Status(ctx context.Context) (Status, error) {
-	d, err := s.ensure(ctx)
+	d, err := s.ensureDocument(ctx)
 	if err != nil {
 		return Status{}, err
 	}
-	return s.status(d), nil
+	return s.statusOf(d), nil
 }
 
-func (s *Store) status(d *document) Status {
+func (s *Store) statusOf(d *levelDocument) Status {
 	st := Status{Level: d.Level, Announced: d.Announced, Highest: s.opts.Table.Highest(), Nodes: nodesOf(d), History: d.History}
 	if d.Step != nil {
 		st.Step = d.Step.Name
@@ -221,7 +221,7 @@ func (s *Store) status(d *document) Status {
 }
 
 // nodesOf returns the nodes of a document, in the order of their ids.
-func nodesOf(d *document) []Node {
+func nodesOf(d *levelDocument) []Node {
 	var nodes []Node
 	for _, id := range slices.Sorted(maps.Keys(d.Nodes)) {
 		n := d.Nodes[id]

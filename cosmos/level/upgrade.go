@@ -59,15 +59,15 @@ func (n *Node) Name() string {
 // the other, and runs the steps of each. It fails with an *OlderNodesError if a living node does not know
 // the next level; then nothing has changed. It may be interrupted at any point, and run again.
 func (u *Upgrade) Run(ctx context.Context) error {
-	d, err := u.Store.ensure(ctx)
+	d, err := u.Store.ensureDocument(ctx)
 	for err == nil {
 		switch {
 		case d.Step != nil:
 			d, err = u.runStep(ctx, d)
 		case d.Announced != 0:
-			d, err = u.activate(ctx, d.Announced)
+			d, err = u.activateLevel(ctx, d.Announced)
 		case d.Level < u.Store.opts.Table.Highest():
-			d, err = u.announce(ctx, d.Level+1)
+			d, err = u.announceLevel(ctx, d.Level+1)
 		default:
 			return nil
 		}
@@ -75,30 +75,30 @@ func (u *Upgrade) Run(ctx context.Context) error {
 	return err
 }
 
-func (u *Upgrade) report(format string, args ...any) {
+func (u *Upgrade) reportProgress(format string, args ...any) {
 	if u.Report != nil {
 		u.Report(fmt.Sprintf(format, args...))
 	}
 }
 
-// announce announces a level once all living nodes know it.
-func (u *Upgrade) announce(ctx context.Context, level int) (*document, error) {
+// announceLevel announces a level once all living nodes know it.
+func (u *Upgrade) announceLevel(ctx context.Context, level int) (*levelDocument, error) {
 	seen := make(sightings)
 	for {
 		var older []Node
-		d, err := u.Store.update(ctx, "announce a level", func(d *document) (*patch, error) {
+		d, err := u.Store.updateDocument(ctx, "announce a level", func(d *levelDocument) (*patch, error) {
 			if older = olderNodes(d, level); d.Level >= level || d.Announced != 0 || len(older) > 0 {
 				return nil, nil
 			}
 			// A crash after this write leaves an announcement that is activated or taken back.
 			return &patch{operations: func(ops *azcosmos.PatchOperations) {
 				ops.AppendSet("/announced", level)
-				appendHistory(d, ops, u.change(announced, level))
+				appendHistory(d, ops, u.historyEntry(announced, level))
 			}}, nil
 		})
 		if err != nil || len(older) == 0 {
 			if err == nil && d.Announced == level {
-				u.report("level %d is announced", level)
+				u.reportProgress("level %d is announced", level)
 			}
 			return d, err
 		}
@@ -109,7 +109,7 @@ func (u *Upgrade) announce(ctx context.Context, level int) (*document, error) {
 }
 
 // olderNodes returns the nodes that do not know a level.
-func olderNodes(d *document, level int) (older []Node) {
+func olderNodes(d *levelDocument, level int) (older []Node) {
 	for _, n := range nodesOf(d) {
 		if n.Level < level {
 			older = append(older, n)
@@ -123,7 +123,7 @@ func olderNodes(d *document, level int) (older []Node) {
 func (u *Upgrade) removeDead(ctx context.Context, seen sightings, older []Node, level int) error {
 	isFirst := len(seen) == 0
 	var alive, dead []Node
-	for _, n := range seen.observe(older, time.Now()) {
+	for _, n := range seen.observeNodes(older, time.Now()) {
 		switch {
 		case u.Alone, n.since >= deadAfter:
 			dead = append(dead, n.Node)
@@ -136,12 +136,12 @@ func (u *Upgrade) removeDead(ctx context.Context, seen sightings, older []Node, 
 		return &OlderNodesError{level, alive}
 	case len(dead) > 0:
 		for _, n := range dead {
-			u.report("%s of version %s is dead, and is removed", n.Name(), n.Version)
+			u.reportProgress("%s of version %s is dead, and is removed", n.Name(), n.Version)
 		}
-		return u.Store.remove(ctx, dead)
+		return u.Store.removeNodes(ctx, dead)
 	case isFirst:
 		for _, n := range older {
-			u.report("%s of version %s knows level %d only; waiting up to %s to see whether it is alive", n.Name(), n.Version, n.Level, deadAfter)
+			u.reportProgress("%s of version %s knows level %d only; waiting up to %s to see whether it is alive", n.Name(), n.Version, n.Level, deadAfter)
 		}
 	}
 	if !client.Sleep(ctx, lookEvery) {
@@ -150,9 +150,9 @@ func (u *Upgrade) removeDead(ctx context.Context, seen sightings, older []Node, 
 	return nil
 }
 
-// activate raises the level to the one that is announced.
-func (u *Upgrade) activate(ctx context.Context, level int) (*document, error) {
-	d, err := u.Store.update(ctx, "activate a level", func(d *document) (*patch, error) {
+// activateLevel raises the level to the one that is announced.
+func (u *Upgrade) activateLevel(ctx context.Context, level int) (*levelDocument, error) {
+	d, err := u.Store.updateDocument(ctx, "activate a level", func(d *levelDocument) (*patch, error) {
 		switch err := u.Store.checkKnown(d); {
 		case err != nil, d.Level >= level: // another operator has activated it
 			return nil, err
@@ -164,19 +164,19 @@ func (u *Upgrade) activate(ctx context.Context, level int) (*document, error) {
 			ops.AppendSet("/level", level)
 			ops.AppendRemove("/announced")
 			if steps := u.Store.opts.Table.Of(level).Steps; len(steps) > 0 {
-				ops.AppendSet("/step", encoded(stepPosition{Name: steps[0].Name}))
+				ops.AppendSet("/step", encodeValue(stepPosition{Name: steps[0].Name}))
 			}
-			appendHistory(d, ops, u.change(activated, level))
+			appendHistory(d, ops, u.historyEntry(activated, level))
 		}}, nil
 	})
 	if err == nil && d.Level >= level {
-		u.report("the store has level %d", d.Level)
+		u.reportProgress("the store has level %d", d.Level)
 	}
 	return d, err
 }
 
 // runStep runs a part of the step that has not ended, and stores where it continues.
-func (u *Upgrade) runStep(ctx context.Context, d *document) (*document, error) {
+func (u *Upgrade) runStep(ctx context.Context, d *levelDocument) (*levelDocument, error) {
 	if err := u.Store.checkKnown(d); err != nil {
 		return nil, err
 	}
@@ -194,16 +194,16 @@ func (u *Upgrade) runStep(ctx context.Context, d *document) (*document, error) {
 		return nil, fmt.Errorf("%s: %w; run the command again to continue", ran.Name, err)
 	}
 	// A crash before this write repeats the part.
-	return u.Store.update(ctx, "store the position of a step", func(d *document) (*patch, error) {
+	return u.Store.updateDocument(ctx, "store the position of a step", func(d *levelDocument) (*patch, error) {
 		if d.Step == nil || d.Step.Name != ran.Name || d.Step.Position != ran.Position {
 			return nil, nil // another operator was faster
 		}
 		return &patch{operations: func(ops *azcosmos.PatchOperations) {
 			switch {
 			case next != "":
-				ops.AppendSet("/step", encoded(stepPosition{Name: ran.Name, Position: next, Unknown: ran.Unknown}))
+				ops.AppendSet("/step", encodeValue(stepPosition{Name: ran.Name, Position: next, Unknown: ran.Unknown}))
 			case i+1 < len(steps):
-				ops.AppendSet("/step", encoded(stepPosition{Name: steps[i+1].Name}))
+				ops.AppendSet("/step", encodeValue(stepPosition{Name: steps[i+1].Name}))
 			default:
 				ops.AppendRemove("/step")
 			}
@@ -213,7 +213,7 @@ func (u *Upgrade) runStep(ctx context.Context, d *document) (*document, error) {
 
 // Back takes an announcement back. isDone reports whether there was one.
 func (u *Upgrade) Back(ctx context.Context) (isDone bool, err error) {
-	_, err = u.Store.update(ctx, "take a level back", func(d *document) (*patch, error) {
+	_, err = u.Store.updateDocument(ctx, "take a level back", func(d *levelDocument) (*patch, error) {
 		if d.Announced == 0 {
 			return nil, nil
 		}
@@ -221,13 +221,13 @@ func (u *Upgrade) Back(ctx context.Context) (isDone bool, err error) {
 		// A crash after this write leaves the store at the level that it had.
 		return &patch{operations: func(ops *azcosmos.PatchOperations) {
 			ops.AppendRemove("/announced")
-			appendHistory(d, ops, u.change(takenBack, d.Announced))
+			appendHistory(d, ops, u.historyEntry(takenBack, d.Announced))
 		}}, nil
 	})
 	return isDone, err
 }
 
-func (u *Upgrade) change(what string, level int) *Change {
-	c := u.Store.change(what, level, u.By)
+func (u *Upgrade) historyEntry(what string, level int) *Change {
+	c := u.Store.historyEntry(what, level, u.By)
 	return &c
 }

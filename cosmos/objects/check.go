@@ -55,9 +55,9 @@ func IsCheckPosition(resume string) bool { return strings.HasPrefix(resume, posi
 // check could not continue; the report then has what it has found before.
 //
 // It repairs nothing. What is wrong is damage: only the events that the stores have reported
-// would tell what was there.
+// would show what was there.
 func (s *Store) Check(ctx context.Context, opts CheckOptions) (repository.CheckReport, error) {
-	c := &checker{store: s, opts: opts, report: repository.CheckReport{Findings: []repository.Finding{}, Resume: opts.Resume}}
+	c := &objectChecker{store: s, opts: opts, report: repository.CheckReport{Findings: []repository.Finding{}, Resume: opts.Resume}}
 	err := c.checkAll(ctx)
 	if client.IsContainerMissing(err) {
 		err = nil
@@ -65,15 +65,15 @@ func (s *Store) Check(ctx context.Context, opts CheckOptions) (repository.CheckR
 	return c.copyReport(), err
 }
 
-// A checker is one Check.
-type checker struct {
+// An objectChecker is one Check.
+type objectChecker struct {
 	store  *Store
 	opts   CheckOptions
 	report repository.CheckReport
 }
 
 // checkAll checks every document of the container, in any order, and then the jobs.
-func (c *checker) checkAll(ctx context.Context) error {
+func (c *objectChecker) checkAll(ctx context.Context) error {
 	q := c.begin().QueryAllPartitions(c.store.objects, "all objects", "SELECT * FROM c")
 	if err := c.resume(q); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (c *checker) checkAll(ctx context.Context) error {
 }
 
 // resume has the query resume where another check has been.
-func (c *checker) resume(q *client.Query) error {
+func (c *objectChecker) resume(q *client.Query) error {
 	if c.opts.Resume == "" {
 		return nil
 	}
@@ -124,9 +124,9 @@ func errPosition(err error) error {
 	return domain.Errorf(domain.Invalid, "resume: %w; begin from the start", err)
 }
 
-func (c *checker) begin() *client.Call { return c.store.client.Begin("check objects") }
+func (c *objectChecker) begin() *client.Call { return c.store.client.Begin("check objects") }
 
-// A storedDocument has what all documents have.
+// A storedDocument has the members that all documents have.
 type storedDocument struct {
 	PartitionKey string `json:"partitionKey"`
 	ID           string `json:"id"`
@@ -134,7 +134,7 @@ type storedDocument struct {
 }
 
 // checkDocument checks a document of the container. Kinds that are not known are those of newer versions.
-func (c *checker) checkDocument(ctx context.Context, q *client.Query, strays *strayCheck, item []byte) error {
+func (c *objectChecker) checkDocument(ctx context.Context, q *client.Query, strays *strayCheck, item []byte) error {
 	var at storedDocument
 	if err := json.Unmarshal(item, &at); err != nil {
 		c.addUnreadable("", "a document", domain.Errorf(domain.Damaged, "decode document: %w", err))
@@ -156,7 +156,7 @@ func (c *checker) checkDocument(ctx context.Context, q *client.Query, strays *st
 	case bucketDocument.Name:
 		err = q.Decode(item, &bucketDoc{})
 	case changeDocument.Name:
-		d := &changeDoc{}
+		d := &objectChangeDoc{}
 		if err = q.Decode(item, d); err == nil {
 			_, err = d.change()
 		}
@@ -179,13 +179,13 @@ const (
 	firstPause = 50 * time.Millisecond // between looks; each one is twice as long as the one before
 )
 
-// A look returns what is wrong with one thing, and whether the thing changed meanwhile.
-type look func(ctx context.Context) (found []repository.Finding, hasMoved bool, err error)
+// A findingsCheck returns what is wrong with one thing, and whether the thing changed meanwhile.
+type findingsCheck func(ctx context.Context) (found []repository.Finding, hasMoved bool, err error)
 
-// confirm looks until what is wrong remains, and adds that to the report: a stale read, or a write that
-// came between two reads, looks wrong for a moment. Where no read is stale, two looks at one state of
+// confirm repeats a check until its findings remain, and adds them to the report: a stale read, or a write
+// between two reads, looks wrong for a moment. Where no read is stale, two looks at one state of
 // the thing suffice. A thing that changes at each look is left out.
-func (c *checker) confirm(ctx context.Context, look look) error {
+func (c *objectChecker) confirm(ctx context.Context, look findingsCheck) error {
 	var confirmed []repository.Finding
 	counted := 0 // looks at a state
 	for n := range looks {
@@ -216,13 +216,13 @@ func (c *checker) confirm(ctx context.Context, look look) error {
 	return nil
 }
 
-// hasFinding reports whether the same is wrong at the same place. Texts have numbers that change.
+// hasFinding reports whether the same finding is in the report for the same place. Texts have numbers that change.
 func hasFinding(all []repository.Finding, f *repository.Finding) bool {
 	return slices.ContainsFunc(all, func(other repository.Finding) bool { return other.Kind == f.Kind && other.Where == f.Where })
 }
 
-// addUnreadable adds a document that is not what it has to be, or has a newer format.
-func (c *checker) addUnreadable(partition, where string, err error) {
+// addUnreadable adds a document that is malformed, or has a newer format.
+func (c *objectChecker) addUnreadable(partition, where string, err error) {
 	c.add(unreadableFinding(bucketOf(partition), where, err))
 }
 
@@ -234,13 +234,13 @@ func unreadableFinding(bucket, where string, err error) repository.Finding {
 	return f
 }
 
-func (c *checker) add(findings ...repository.Finding) {
+func (c *objectChecker) add(findings ...repository.Finding) {
 	c.report.Found += int64(len(findings))
 	room := maxFindings - len(c.report.Findings)
 	c.report.Findings = append(c.report.Findings, findings[:min(len(findings), room)]...)
 }
 
-func (c *checker) copyReport() repository.CheckReport {
+func (c *objectChecker) copyReport() repository.CheckReport {
 	report := c.report
 	report.Findings = slices.Clone(report.Findings)
 	return report

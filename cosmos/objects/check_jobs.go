@@ -12,9 +12,9 @@ import (
 )
 
 // checkJobs checks all jobs that run.
-func (c *checker) checkJobs(ctx context.Context) error {
+func (c *objectChecker) checkJobs(ctx context.Context) error {
 	return c.confirm(ctx, func(ctx context.Context) ([]repository.Finding, bool, error) {
-		l := &jobLook{checker: c, running: make(map[string]*runningDoc), requests: make(map[string]bool)}
+		l := &jobLook{objectChecker: c, running: make(map[string]*runningDoc), requests: make(map[string]bool)}
 		if err := l.read(ctx); err != nil {
 			return nil, false, err
 		}
@@ -25,7 +25,7 @@ func (c *checker) checkJobs(ctx context.Context) error {
 
 // A jobLook compares the jobs that run with the documents that say so.
 type jobLook struct {
-	*checker
+	*objectChecker
 	jobs    []*jobDoc
 	running map[string]*runningDoc // by id
 
@@ -33,7 +33,7 @@ type jobLook struct {
 	found    []repository.Finding
 }
 
-func (l *jobLook) violated(bucket, where, format string, args ...any) {
+func (l *jobLook) addViolation(bucket, where, format string, args ...any) {
 	l.found = append(l.found, repository.Finding{
 		Rule: "L8", Kind: jobWrong, Bucket: bucket, Where: where, Text: fmt.Sprintf(format, args...), Damage: true,
 	})
@@ -98,10 +98,10 @@ func (l *jobLook) compare() {
 	for _, d := range l.jobs {
 		kind, where := domain.JobKind(d.JobKind), d.JobKind+" "+d.UUID
 		if isRunning := d.State == string(domain.JobRunning); d.Live != isRunning {
-			l.violated(d.Bucket, where, "its state is %s, and live is %t", d.State, d.Live)
+			l.addViolation(d.Bucket, where, "its state is %s, and live is %t", d.State, d.Live)
 		}
 		if id := "request." + d.UUID; d.hasSeparateRequest() && !l.requests[id] {
-			l.violated(d.Bucket, where, "its request is missing: document %s", id)
+			l.addViolation(d.Bucket, where, "its request is missing: document %s", id)
 		}
 		if !d.Live || !kind.IsExclusive() {
 			continue
@@ -109,16 +109,16 @@ func (l *jobLook) compare() {
 		id := runningID(kind, d.Bucket)
 		switch r := l.running[id]; {
 		case r == nil:
-			l.violated(d.Bucket, where, "it runs, and document %s is missing, so a second one may run", id)
+			l.addViolation(d.Bucket, where, "it runs, and document %s is missing, so a second one may run", id)
 		case r.UUID != d.UUID:
-			l.violated(d.Bucket, where, "it runs, and %s %s of the bucket, too", d.JobKind, r.UUID)
+			l.addViolation(d.Bucket, where, "it runs, and %s %s of the bucket, too", d.JobKind, r.UUID)
 		default:
 			named[id] = true
 		}
 	}
 	for _, r := range slices.SortedFunc(maps.Values(l.running), func(a, b *runningDoc) int { return cmp.Compare(a.ID, b.ID) }) {
 		if !named[r.ID] {
-			l.violated(r.Bucket, "document "+r.ID, "it says that job %s runs, which does not, so no other one can run", r.UUID)
+			l.addViolation(r.Bucket, "document "+r.ID, "it says that job %s runs, which does not, so no other one can run", r.UUID)
 		}
 	}
 }

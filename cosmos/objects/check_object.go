@@ -11,7 +11,7 @@ import (
 )
 
 // checkObject checks an object as it was read, and reads it again if it looks wrong.
-func (c *checker) checkObject(ctx context.Context, d *objectDoc) error {
+func (c *objectChecker) checkObject(ctx context.Context, d *objectDoc) error {
 	c.report.Objects++
 	c.report.Rows += int64(len(d.Rows)) + d.Spilled
 	read := d
@@ -28,7 +28,7 @@ func (c *checker) checkObject(ctx context.Context, d *objectDoc) error {
 				return nil, false, err
 			}
 		}
-		l := &objectLook{checker: c, partition: d.PartitionKey, id: d.ID, bucket: d.Bucket, where: whereOf(d), doc: read}
+		l := &objectLook{objectChecker: c, partition: d.PartitionKey, id: d.ID, bucket: d.Bucket, where: whereOf(d), doc: read}
 		read = nil
 		if err := l.checkAll(ctx); err != nil || len(l.found) == 0 {
 			return nil, false, err
@@ -47,7 +47,7 @@ func whereOf(d *objectDoc) string { return fmt.Sprintf("object %q", domain.Clip(
 
 // An objectLook compares one state of an object with the rules.
 type objectLook struct {
-	*checker
+	*objectChecker
 	partition, id string
 	bucket, where string
 	found         []repository.Finding
@@ -65,8 +65,8 @@ type objectLook struct {
 	generated  int64          // spilled rows with such a place
 }
 
-// violated adds a finding. The first one of a kind is enough.
-func (l *objectLook) violated(rule, kind, format string, args ...any) {
+// addViolation adds a finding. The first one of a kind is enough.
+func (l *objectLook) addViolation(rule, kind, format string, args ...any) {
 	f := repository.Finding{Rule: rule, Kind: kind, Bucket: l.bucket, Where: l.where, Text: fmt.Sprintf(format, args...), Damage: true}
 	if !hasFinding(l.found, &f) {
 		l.found = append(l.found, f)
@@ -118,9 +118,9 @@ func (l *objectLook) checkShard(ctx context.Context) error {
 	case err != nil:
 		return err
 	case shards == 0:
-		l.violated("L1", shardWrong, "the document that says how many shards its bucket has is missing, so no reader finds it")
+		l.addViolation("L1", shardWrong, "the document that says how many shards its bucket has is missing, so no reader finds it")
 	case d.PartitionKey != shardKey(d.Bucket, shardOf(d.Key, shards)), d.ID != objectID(d.Key):
-		l.violated("L1", shardWrong, "it is document %s of %s, where no reader looks for it", d.ID, d.PartitionKey)
+		l.addViolation("L1", shardWrong, "it is document %s of %s, where no reader looks for it", d.ID, d.PartitionKey)
 	}
 	return nil
 }
@@ -136,11 +136,11 @@ func (l *objectLook) checkInside() (err error) {
 		r := &rows[i]
 		switch {
 		case l.rows[r.ID()]:
-			l.violated("L2", rowTwice, "two of its rows are of event %+v", r.ID())
+			l.addViolation("L2", rowTwice, "two of its rows are of event %+v", r.ID())
 		case i > 0 && domain.CompareObjectRows(rows[i-1], *r) >= 0:
-			l.violated("L4", floorWrong, "its rows are not in order")
+			l.addViolation("L4", floorWrong, "its rows are not in order")
 		case r.Order().Compare(l.object.Floor) <= 0:
-			l.violated("L4", floorWrong, "the row of event %+v is in it, and not above its floor", r.ID())
+			l.addViolation("L4", floorWrong, "the row of event %+v is in it, and not above its floor", r.ID())
 		}
 		l.rows[r.ID()] = true
 		l.count(r)
@@ -155,7 +155,7 @@ func (l *objectLook) count(r *domain.ObjectRow) {
 		return
 	}
 	if r.Number > l.object.Generated || l.numbers[r.Number] {
-		l.violated("L6", numberWrong, "number %d of a generated place is there twice, or above the last one, %d", r.Number, l.object.Generated)
+		l.addViolation("L6", numberWrong, "number %d of a generated place is there twice, or above the last one, %d", r.Number, l.object.Generated)
 	}
 	l.numbers[r.Number] = true
 }
@@ -216,7 +216,7 @@ func (l *objectLook) decode(q *client.Query, item []byte) (*rowDoc, error) {
 }
 
 func (l *objectLook) checkSpilled(d *rowDoc) {
-	r, err := d.row()
+	r, err := d.toRow()
 	if err != nil {
 		l.found = append(l.found, unreadableFinding(l.bucket, l.where, err))
 		return
@@ -224,22 +224,22 @@ func (l *objectLook) checkSpilled(d *rowDoc) {
 	if d.Kind == headDocument.Name {
 		l.copies[r.Version] = encodeRow(&r)
 		if d.ID != headID(l.doc.Key, r.Version) || d.Version != versionText(r.Version) {
-			l.violated("L4", copyWrong, "document %s is a copy for another version than %s", d.ID, r.Version)
+			l.addViolation("L4", copyWrong, "document %s is a copy for another version than %s", d.ID, r.Version)
 		}
 		if want := newHeadDoc(l.doc.PartitionKey, l.doc.Key, &r).Live; d.Live != nil && d.Live != want { // older versions store none
-			l.violated("L4", copyWrong, "document %s says %v of its row, want %v", d.ID, d.Live, want)
+			l.addViolation("L4", copyWrong, "document %s says %v of its row, want %v", d.ID, d.Live, want)
 		}
 		return
 	}
 	want := newRowDoc(l.doc.PartitionKey, l.doc.Key, &r)
 	if d.ID != want.ID || d.Version != want.Version || d.Order != want.Order || d.Micros != want.Micros || d.IsGenerated != want.IsGenerated || d.IsAnchor != want.IsAnchor {
-		l.violated("L2", rowWrong, "document %s is not found by what its row, of event %+v, says", d.ID, r.ID())
+		l.addViolation("L2", rowWrong, "document %s is not found by what its row, of event %+v, says", d.ID, r.ID())
 	}
 	if l.rows[r.ID()] {
-		l.violated("L2", rowTwice, "the row of event %+v is in it, and spilled, too", r.ID())
+		l.addViolation("L2", rowTwice, "the row of event %+v is in it, and spilled, too", r.ID())
 	}
 	if r.Order().Compare(l.object.Floor) > 0 {
-		l.violated("L4", floorWrong, "the row of event %+v is spilled, and above its floor", r.ID())
+		l.addViolation("L4", floorWrong, "the row of event %+v is spilled, and above its floor", r.ID())
 	}
 	if newest, has := l.newest[r.Version]; !has || domain.CompareObjectRows(newest, r) < 0 {
 		l.newest[r.Version] = r
@@ -249,7 +249,7 @@ func (l *objectLook) checkSpilled(d *rowDoc) {
 	if r.IsGenerated() {
 		l.generated++
 		if r.Time.After(l.object.SpilledTo) {
-			l.violated("L4", countWrong, "a spilled row with a generated place is of %s, and it says that none is later than %s", timeText(r.Time), timeText(l.object.SpilledTo))
+			l.addViolation("L4", countWrong, "a spilled row with a generated place is of %s, and it says that none is later than %s", timeText(r.Time), timeText(l.object.SpilledTo))
 		}
 	}
 }
@@ -259,15 +259,15 @@ func (l *objectLook) checkCopies() {
 	listed := l.object.SpilledVersions
 	for v, r := range l.newest {
 		if got, has := l.copies[v]; !has || got != encodeRow(&r) {
-			l.violated("L4", copyWrong, "version %s has no copy of its newest spilled row", v)
+			l.addViolation("L4", copyWrong, "version %s has no copy of its newest spilled row", v)
 		}
 		if len(listed) < domain.MaxSpilledVersions && !slices.Contains(listed, v) {
-			l.violated("L4", countWrong, "rows of version %s are spilled, and it does not list the version", v)
+			l.addViolation("L4", countWrong, "rows of version %s are spilled, and it does not list the version", v)
 		}
 	}
 	for v := range l.copies {
 		if _, has := l.newest[v]; !has {
-			l.violated("L4", copyWrong, "version %s has a copy, and no spilled row", v)
+			l.addViolation("L4", copyWrong, "version %s has a copy, and no spilled row", v)
 		}
 	}
 }
@@ -287,23 +287,23 @@ func (l *objectLook) checkCurrent() {
 	switch got := l.object.Current; {
 	case want == nil && got == nil:
 	case want == nil:
-		l.violated("L3", currentWrong, "its current row is that of event %+v, and by all rows it does not exist", got.ID())
+		l.addViolation("L3", currentWrong, "its current row is that of event %+v, and by all rows it does not exist", got.ID())
 	case got == nil || encodeRow(got) != encodeRow(want):
-		l.violated("L3", currentWrong, "its current row is not that of event %+v, which follows from all rows", want.ID())
+		l.addViolation("L3", currentWrong, "its current row is not that of event %+v, which follows from all rows", want.ID())
 	}
 	if l.doc.Live != (l.doc.Current != nil) {
-		l.violated("L3", currentWrong, "live is %t, and it has a current row: %t", l.doc.Live, l.doc.Current != nil)
+		l.addViolation("L3", currentWrong, "live is %t, and it has a current row: %t", l.doc.Live, l.doc.Current != nil)
 	}
 }
 
 func (l *objectLook) checkCounts() {
 	o := &l.object
 	if events := int64(len(o.Rows)) + l.spilled; o.Events != events || o.Duplicates != l.duplicates || o.Spilled != l.spilled || o.SpilledGenerated != l.generated {
-		l.violated("L5", countWrong, "it has %d rows with %d duplicates, of which %d are spilled, %d with a generated place; it counts %d, %d, %d and %d",
+		l.addViolation("L5", countWrong, "it has %d rows with %d duplicates, of which %d are spilled, %d with a generated place; it counts %d, %d, %d and %d",
 			events, l.duplicates, l.spilled, l.generated, o.Events, o.Duplicates, o.Spilled, o.SpilledGenerated)
 	}
 	if n := int64(len(l.numbers)); n > o.Generated || o.ForgottenRows == 0 && n < o.Generated {
-		l.violated("L6", numberWrong, "%d rows have a generated place, and it has given out %d numbers", n, o.Generated)
+		l.addViolation("L6", numberWrong, "%d rows have a generated place, and it has given out %d numbers", n, o.Generated)
 	}
 }
 
@@ -325,11 +325,11 @@ const maxKnownObjects = 10_000
 
 // A strayCheck finds spilled rows of objects that have none. The others are checked with their object.
 type strayCheck struct {
-	*checker
+	*objectChecker
 	known map[storedDocument]bool // objects with spilled rows
 }
 
-func newStrayCheck(c *checker) *strayCheck {
+func newStrayCheck(c *objectChecker) *strayCheck {
 	return &strayCheck{c, make(map[storedDocument]bool)}
 }
 

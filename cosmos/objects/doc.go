@@ -85,7 +85,7 @@
 //
 // A list in the order of keys reads from each shard its share of the page, and some more; a shard that
 // has more of the page is read again. A list in any order reads one shard after the other, which costs
-// one query a page. The key of the last object tells the shard to continue with. The current row
+// one query a page. The key of the last object decides the shard to continue with. The current row
 // of an object is in its document with each fact by itself, and what a list may look for is indexed.
 //
 // # Sweep

@@ -152,42 +152,42 @@ func encodeRow(r *domain.ObjectRow) rowFields {
 	return f
 }
 
-// A parser keeps the first error.
-type parser struct{ err error }
+// A documentParser keeps the first error.
+type documentParser struct{ err error }
 
-func (p *parser) note(err error) {
+func (p *documentParser) keepError(err error) {
 	if p.err == nil {
 		p.err = err
 	}
 }
 
-func (p *parser) time(s string) time.Time {
+func (p *documentParser) time(s string) time.Time {
 	if s == "" {
 		return time.Time{}
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
-	p.note(err)
+	p.keepError(err)
 	return t
 }
 
-func (p *parser) version(s string) domain.VersionID {
+func (p *documentParser) version(s string) domain.VersionID {
 	v, err := domain.ParseVersionID(s)
-	p.note(err)
+	p.keepError(err)
 	return v
 }
 
-func (p *parser) sequencer(form int, s string) domain.Sequencer {
+func (p *documentParser) sequencer(form int, s string) domain.Sequencer {
 	if form == 0 {
 		return domain.Sequencer{}
 	}
 	sequencer, err := domain.ParseSequencer(domain.SequencerForm(form), s)
-	p.note(err)
+	p.keepError(err)
 	return sequencer
 }
 
-func (p *parser) number(s string) int64 {
+func (p *documentParser) number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
-	p.note(err)
+	p.keepError(err)
 	return n
 }
 
@@ -198,7 +198,7 @@ func timeText(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-func (p *parser) row(f *rowFields) domain.ObjectRow {
+func (p *documentParser) parseRow(f *rowFields) domain.ObjectRow {
 	r := domain.ObjectRow{
 		ObjectEvent: domain.ObjectEvent{
 			Version: p.version(f.Version), Type: domain.ObjectEventType(f.Type), Marker: f.IsMarker,
@@ -256,7 +256,7 @@ func newOrderDoc(o domain.ObjectOrder) *orderDoc {
 	}
 }
 
-func (p *parser) order(d *orderDoc) domain.ObjectOrder {
+func (p *documentParser) parseOrder(d *orderDoc) domain.ObjectOrder {
 	if d == nil {
 		return domain.ObjectOrder{}
 	}
@@ -275,29 +275,29 @@ func (p *parser) order(d *orderDoc) domain.ObjectOrder {
 
 // object returns the object of a document.
 func (d *objectDoc) object() (domain.Object, error) {
-	var p parser
+	var p documentParser
 	name, err := domain.ParseObjectName(d.Bucket, d.Key)
-	p.note(err)
+	p.keepError(err)
 	o := domain.Object{
 		Name: name, Events: d.Events, Duplicates: d.Duplicates, Generated: d.Generated, Doubt: d.Doubt,
 		Spilled: d.Spilled, SpilledGenerated: d.SpilledPlace, SpilledTo: p.time(d.SpilledTo), Writes: d.Writes,
-		Floor: p.order(d.Floor), Forgotten: p.order(d.Forgotten), ForgottenTo: p.time(d.ForgottenTo), ForgottenRows: d.ForgottenN,
+		Floor: p.parseOrder(d.Floor), Forgotten: p.parseOrder(d.Forgotten), ForgottenTo: p.time(d.ForgottenTo), ForgottenRows: d.ForgottenN,
 		IsWatched: d.IsWatched, Changes: d.Changes, StateVersion: d.StateVersion,
 	}
 	if d.Current != nil {
-		current := p.row(d.Current)
+		current := p.parseRow(d.Current)
 		o.Current = &current
 	}
 	for i := range d.Rows {
-		o.Rows = append(o.Rows, p.row(&d.Rows[i]))
+		o.Rows = append(o.Rows, p.parseRow(&d.Rows[i]))
 	}
 	for _, v := range d.Versions {
 		o.SpilledVersions = append(o.SpilledVersions, p.version(v))
 	}
-	return o, d.damage(p.err)
+	return o, d.damageError(p.err)
 }
 
-func (d *objectDoc) damage(err error) error {
+func (d *objectDoc) damageError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -325,9 +325,9 @@ func newHeadDoc(partition, key string, r *domain.ObjectRow) *rowDoc {
 	return d
 }
 
-func (d *rowDoc) row() (domain.ObjectRow, error) {
-	var p parser
-	r := p.row(&d.Row)
+func (d *rowDoc) toRow() (domain.ObjectRow, error) {
+	var p documentParser
+	r := p.parseRow(&d.Row)
 	if p.err != nil {
 		return r, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)
 	}

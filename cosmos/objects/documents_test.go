@@ -77,8 +77,8 @@ func TestADocumentHasAllOfItsRow(t *testing.T) {
 		r := randomRow(rng)
 		d := newRowDoc("partition", "key", &r)
 		require.LessOrEqual(t, len(d.ID), 255)
-		require.Equal(t, r, must(decodes(t, d, &rowDoc{}).row()))
-		require.Equal(t, r, must(decodes(t, newHeadDoc("partition", "key", &r), &rowDoc{}).row()))
+		require.Equal(t, r, must(decodes(t, d, &rowDoc{}).toRow()))
+		require.Equal(t, r, must(decodes(t, newHeadDoc("partition", "key", &r), &rowDoc{}).toRow()))
 	}
 }
 
@@ -107,8 +107,8 @@ func TestAnOrderWithoutAfterIsRead(t *testing.T) {
 		r.After = time.Time{}
 		d := newOrderDoc(r.Order())
 		d.After = ""
-		var p parser
-		require.Equal(t, r.Order(), p.order(d))
+		var p documentParser
+		require.Equal(t, r.Order(), p.parseOrder(d))
 		require.NoError(t, p.err)
 	}
 }

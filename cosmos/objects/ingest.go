@@ -16,8 +16,8 @@ const (
 	maxNames  = 64 // in a request; see Store.names
 )
 
-// A request holds events of one call that go to one shard.
-type request struct {
+// A shardRequest holds events of one call that go to one shard.
+type shardRequest struct {
 	objects []*objectEvents
 	stored  []*objectEvents // copies with what became of them, once the request is completed
 }
@@ -40,7 +40,7 @@ func (s *Store) Ingest(ctx context.Context, reports []repository.ObjectReport) (
 	}
 	results := make([]repository.ObjectResult, len(reports))
 	groups, repeats := groupReports(reports)
-	byShard := make(map[string][]*request)
+	byShard := make(map[string][]*shardRequest)
 	c := s.client.Begin("ingest")
 	for _, g := range groups {
 		n, err := s.ensureShards(ctx, c, g.name.Bucket())
@@ -122,7 +122,7 @@ func groupReports(reports []repository.ObjectReport) (groups []*objectEvents, re
 
 // addToRequests adds a group to the last request, or to another one if that has no room or has
 // events of the same object, which come first.
-func (s *Store) addToRequests(requests []*request, g *objectEvents) []*request {
+func (s *Store) addToRequests(requests []*shardRequest, g *objectEvents) []*shardRequest {
 	if n := len(requests); n > 0 {
 		last := requests[n-1]
 		isSame := func(other *objectEvents) bool { return other.name == g.name }
@@ -131,7 +131,7 @@ func (s *Store) addToRequests(requests []*request, g *objectEvents) []*request {
 			return requests
 		}
 	}
-	return append(requests, &request{objects: []*objectEvents{g}})
+	return append(requests, &shardRequest{objects: []*objectEvents{g}})
 }
 
 // byName returns the groups of each object, and the names in their order.

@@ -49,7 +49,7 @@ type jobDoc struct {
 	Lease        int64        `json:"lease,omitempty"`
 	Until        string       `json:"until,omitempty"`
 	WriteID      string       `json:"writeId"`
-	TTL          int64        `json:"ttl,omitempty"` // seconds after the last write; once it has ended
+	TTL          int64        `json:"ttl,omitempty"` // seconds after the last write; set when the job has ended
 	ETag         azcore.ETag  `json:"_etag,omitempty"`
 	client.Document
 }
@@ -142,9 +142,9 @@ func (d *jobDoc) hasSeparateRequest() bool { return d.StoredFormat >= separateRe
 
 // job returns the job of a document. It has no request if that has a document of its own.
 func (d *jobDoc) job() (domain.Job, error) {
-	var p parser
+	var p documentParser
 	id, err := domain.ParseJobID(domain.JobKind(d.JobKind), d.UUID)
-	p.note(err)
+	p.keepError(err)
 	j := domain.Job{
 		ID: id, Bucket: d.Bucket, Request: d.Request, State: domain.JobState(d.State), Started: p.time(d.Started), Ended: p.time(d.Ended), Cursor: d.Cursor,
 		Counts: domain.JobCounts{Seen: d.Seen, Created: d.Created, Deleted: d.Deleted, Changed: d.Changed, Unchanged: d.Unchanged, Refused: d.Refused},

@@ -147,9 +147,9 @@ func (s *Store) readShard(c *client.Call, r repository.ObjectRange, shard int, a
 	return &shardReader{query: c.Query(s.objects, shardKey(r.Bucket, shard), text, p.all...)}
 }
 
-// fill reads up to n objects if there are none that were read before. Only if the shard has no more,
-// there are none then.
-func (r *shardReader) fill(ctx context.Context, n int) error {
+// fillBuffer reads up to n objects if the buffer is empty. If it is empty after that, the shard
+// has no more.
+func (r *shardReader) fillBuffer(ctx context.Context, n int) error {
 	for len(r.listed) == 0 && !r.query.IsDone() {
 		items, err := r.query.Next(ctx, n)
 		if err != nil {
@@ -168,14 +168,14 @@ func (r *shardReader) fill(ctx context.Context, n int) error {
 
 func (r *shardReader) hasMore() bool { return len(r.listed) > 0 || !r.query.IsDone() }
 
-// take returns the first object that was read.
-func (r *shardReader) take() *listedObject {
+// takeNext returns the first object that was read.
+func (r *shardReader) takeNext() *listedObject {
 	l := r.listed[0]
 	r.listed = r.listed[1:]
 	return l
 }
 
-// listShards adds up to limit objects to a page, one shard after the other. The key After tells the shard
+// listShards adds up to limit objects to a page, one shard after the other. The key After decides the shard
 // to begin with.
 func (s *Store) listShards(ctx context.Context, c *client.Call, r repository.ObjectRange, shards, limit int, page *repository.ObjectPage) error {
 	first := 0
@@ -193,11 +193,11 @@ func (s *Store) listShards(ctx context.Context, c *client.Call, r repository.Obj
 				page.More = true
 				return nil
 			}
-			if err := reader.fill(ctx, limit-len(page.Objects)); err != nil {
+			if err := reader.fillBuffer(ctx, limit-len(page.Objects)); err != nil {
 				return err
 			}
 			for len(reader.listed) > 0 && len(page.Objects) < limit {
-				reader.take().addTo(page)
+				reader.takeNext().addTo(page)
 			}
 		}
 		if len(page.Objects) == limit {
@@ -219,7 +219,7 @@ func (s *Store) mergeShards(ctx context.Context, c *client.Call, r repository.Ob
 	g, all := errgroup.WithContext(ctx)
 	for shard := range readers {
 		readers[shard] = s.readShard(c, r, shard, r.After)
-		g.Go(func() error { return readers[shard].fill(all, min(share, limit)) })
+		g.Go(func() error { return readers[shard].fillBuffer(all, min(share, limit)) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -227,7 +227,7 @@ func (s *Store) mergeShards(ctx context.Context, c *client.Call, r repository.Ob
 	for len(page.Objects) < limit {
 		var first *shardReader
 		for _, reader := range readers {
-			if err := reader.fill(ctx, min(share, limit-len(page.Objects))); err != nil {
+			if err := reader.fillBuffer(ctx, min(share, limit-len(page.Objects))); err != nil {
 				return err
 			}
 			if len(reader.listed) > 0 && (first == nil || cmp.Compare(reader.listed[0].id, first.listed[0].id) < 0) {
@@ -237,7 +237,7 @@ func (s *Store) mergeShards(ctx context.Context, c *client.Call, r repository.Ob
 		if first == nil {
 			return nil
 		}
-		first.take().addTo(page)
+		first.takeNext().addTo(page)
 	}
 	page.More = slices.ContainsFunc(readers, (*shardReader).hasMore)
 	return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A lookup reads spilled rows of an object.
-type lookup struct {
+// A rowLookup reads spilled rows of an object.
+type rowLookup struct {
 	shard *shard
 	call  *client.Call
 	doc   *objectDoc
@@ -41,7 +41,7 @@ func (p *params) list() string {
 }
 
 // answer adds the answers to queries. It fails with client.ErrStale if the object has changed.
-func (l *lookup) answer(ctx context.Context, queries []domain.SpilledQuery, answers domain.SpilledAnswers) error {
+func (l *rowLookup) answer(ctx context.Context, queries []domain.SpilledQuery, answers domain.SpilledAnswers) error {
 	p := &params{}
 	var ids, parts []string
 	for _, q := range queries {
@@ -141,7 +141,7 @@ func nearestRows(q domain.SpilledQuery) []nearest {
 
 // nearestCondition returns a condition for the rows that are as near as one that was found by a read,
 // which may be stale. So the nearest one is among them.
-func (l *lookup) nearestCondition(ctx context.Context, n nearest, p *params) (string, error) {
+func (l *rowLookup) nearestCondition(ctx context.Context, n nearest, p *params) (string, error) {
 	first := &params{}
 	text := fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.object = %s AND %s ORDER BY c['order'] %s", n.limit, first.add(l.doc.ID), n.condition(first), n.direction)
 	found, err := client.All[rowDoc](ctx, l.call.Query(l.shard.store.objects, l.shard.key, text, first.all...))
@@ -159,7 +159,7 @@ func (l *lookup) nearestCondition(ctx context.Context, n nearest, p *params) (st
 // liveCondition returns a condition for the copies of rows that are live, and at least as high as those that were
 // found by a read, which may be stale. So the highest ones are among them. A copy that an older version has stored
 // does not say whether it is live.
-func (l *lookup) liveCondition(ctx context.Context, limit int, p *params) (string, error) {
+func (l *rowLookup) liveCondition(ctx context.Context, limit int, p *params) (string, error) {
 	first := &params{}
 	text := fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.object = %s AND c.live > '' ORDER BY c.live DESC", limit, first.add(l.doc.ID))
 	found, err := client.All[rowDoc](ctx, l.call.Query(l.shard.store.objects, l.shard.key, text, first.all...))
@@ -175,7 +175,7 @@ func (l *lookup) liveCondition(ctx context.Context, limit int, p *params) (strin
 
 // read reads the object and spilled rows, and selects the answers to queries. It fails with client.ErrStale
 // if the object is not the one of the lookup.
-func (l *lookup) read(ctx context.Context, where string, p *params, queries []domain.SpilledQuery, answers domain.SpilledAnswers) error {
+func (l *rowLookup) read(ctx context.Context, where string, p *params, queries []domain.SpilledQuery, answers domain.SpilledAnswers) error {
 	var rows, heads []domain.ObjectRow
 	has := make(map[domain.ObjectRowID]bool)
 	for below, hasMore := l.doc.ID, true; hasMore; {
@@ -184,7 +184,7 @@ func (l *lookup) read(ctx context.Context, where string, p *params, queries []do
 			return err
 		}
 		for _, d := range docs {
-			r, err := d.row()
+			r, err := d.toRow()
 			if err != nil {
 				return err
 			}
@@ -211,7 +211,7 @@ func (l *lookup) read(ctx context.Context, where string, p *params, queries []do
 // readPage reads the object and, of the rows that meet a condition, those with the greatest ids below one. Each
 // page may be answered by another replica. So it is a query of its own, and has the object first, which
 // proves the rows behind it.
-func (l *lookup) readPage(ctx context.Context, where, below string, p params) (docs []*rowDoc, isLast bool, err error) {
+func (l *rowLookup) readPage(ctx context.Context, where, below string, p params) (docs []*rowDoc, isLast bool, err error) {
 	text := "SELECT * FROM c WHERE c.id = " + p.add(l.doc.ID) + " OR c.id < " + p.add(below) + " AND (" + where + ") ORDER BY c.id DESC"
 	q := l.call.Query(l.shard.store.objects, l.shard.key, text, p.all...)
 	items, err := q.Next(ctx, 1000)

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A plan is what a batch changes of one object.
-type plan struct {
+// An objectPlan is what a batch changes of one object.
+type objectPlan struct {
 	doc        *objectDoc // before; nil: none is stored
 	changes    domain.ObjectChanges
 	change     *domain.Change                       // what those who watch the object are notified of, or nil
@@ -24,8 +24,8 @@ type plan struct {
 const maxLookups = 16
 
 // plan decides what events change of an object, and sets their outcomes.
-func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName, doc *objectDoc, groups []*objectEvents, ids []string) (*plan, error) {
-	object := domain.Object{Name: name, ForgottenTo: h.store.horizon(name.Bucket())}
+func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName, doc *objectDoc, groups []*objectEvents, ids []string) (*objectPlan, error) {
+	object := domain.Object{Name: name, ForgottenTo: h.store.retentionHorizon(name.Bucket())}
 	if doc != nil {
 		var err error
 		if object, err = doc.object(); err != nil {
@@ -48,7 +48,7 @@ func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName
 }
 
 // decide makes the plan of an update, which is repeated until all that it asks for is read.
-func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Object, doc *objectDoc, ids []string, update func(u *domain.ObjectUpdate) error) (*plan, error) {
+func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Object, doc *objectDoc, ids []string, update func(u *domain.ObjectUpdate) error) (*objectPlan, error) {
 	answers := make(domain.SpilledAnswers)
 	for range maxLookups {
 		u := object.Update(answers, ids...)
@@ -57,7 +57,7 @@ func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Objec
 		}
 		changes, queries := u.Finish(h.store.opts.Limits)
 		if len(queries) == 0 {
-			p := &plan{doc: doc, changes: changes, change: h.store.newChange(&changes)}
+			p := &objectPlan{doc: doc, changes: changes, change: h.store.newChange(&changes)}
 			if h.store.topic != nil {
 				p.state = p.changes.StateChange(h.store.opts.Clock())
 			}
@@ -66,7 +66,7 @@ func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Objec
 			}
 			return p, nil
 		}
-		l := lookup{shard: h, call: c, doc: doc}
+		l := rowLookup{shard: h, call: c, doc: doc}
 		if err := l.answer(ctx, queries, answers); err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Objec
 }
 
 // encode makes the operations of the plan. The condition of the object holds for all documents of it.
-func (p *plan) encode(partition string) {
+func (p *objectPlan) encode(partition string) {
 	type batch = *azcosmos.TransactionalBatch
 	add := func(doc any, operation func(b batch, body []byte)) {
 		body := client.Encode(doc)
@@ -125,7 +125,7 @@ func (p *plan) encode(partition string) {
 }
 
 // addTo adds the operations of the plan to a batch.
-func (p *plan) addTo(b *azcosmos.TransactionalBatch) {
+func (p *objectPlan) addTo(b *azcosmos.TransactionalBatch) {
 	for _, add := range p.operations {
 		add(b)
 	}
@@ -133,7 +133,7 @@ func (p *plan) addTo(b *azcosmos.TransactionalBatch) {
 
 // write stores plans in one batch. What those who watch an object are notified of is in it, and what the topic
 // of objects has: so there is no change without it.
-func (h *shard) write(ctx context.Context, c *client.Call, plans ...*plan) error {
+func (h *shard) write(ctx context.Context, c *client.Call, plans ...*objectPlan) error {
 	_, err := c.Batch(ctx, h.store.objects, h.key, false, func(b *azcosmos.TransactionalBatch) {
 		for _, p := range plans {
 			p.addTo(b)

@@ -51,7 +51,7 @@ func (s *Store) readHistory(ctx context.Context, c *client.Call, name domain.Obj
 		return nil, err
 	}
 	for _, d := range docs {
-		r, err := d.row()
+		r, err := d.toRow()
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +94,7 @@ func (s *Store) readRow(ctx context.Context, c *client.Call, name domain.ObjectN
 	if err != nil {
 		return domain.ObjectRow{}, err
 	}
-	return spilled.row()
+	return spilled.toRow()
 }
 
 func noSuchRow(name domain.ObjectName) error {

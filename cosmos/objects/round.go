@@ -46,7 +46,7 @@ func (e *refusedError) Unwrap() error { return client.ErrStale }
 type shard struct {
 	store  *Store
 	key    string
-	leader *client.Leader[*request]
+	leader *client.Leader[*shardRequest]
 
 	// of the last round; only the caller that leads uses them
 	requests int
@@ -59,7 +59,7 @@ func (s *Store) shard(key string) *shard {
 	defer s.mu.Unlock()
 	if s.shards[key] == nil {
 		h := &shard{store: s, key: key}
-		h.leader = client.NewLeader[*request]("ingest", roundTimeout, h.round, func() {})
+		h.leader = client.NewLeader[*shardRequest]("ingest", roundTimeout, h.round, func() {})
 		s.shards[key] = h
 	}
 	return s.shards[key]
@@ -67,11 +67,11 @@ func (s *Store) shard(key string) *shard {
 
 // round stores the requests of the callers that wait.
 func (h *shard) round(ctx context.Context) {
-	h.gather(ctx)
+	h.awaitRequests(ctx)
 	began := h.store.opts.Clock()
 	defer func() { h.took = h.store.opts.Clock().Sub(began) }()
 	names := make(map[domain.ObjectName]int)
-	requests := h.leader.Take(func(r *request) bool {
+	requests := h.leader.Take(func(r *shardRequest) bool {
 		if len(names)+len(r.objects) > h.store.names && len(names) > 0 {
 			return false
 		}
@@ -100,11 +100,11 @@ func (h *shard) round(ctx context.Context) {
 	}
 }
 
-// gather waits for further requests while another node stores events of the same objects, as refusals show, and
+// awaitRequests waits for further requests while another node stores events of the same objects, as refusals show, and
 // several callers report. Each node has a part of the callers then. Without a wait, the rounds of the nodes
 // would be smaller than those of one node, and there would be twice the number of them. The wait is half as
 // long as a round takes, so that callers far from the account are not slower.
-func (h *shard) gather(ctx context.Context) {
+func (h *shard) awaitRequests(ctx context.Context) {
 	if h.requests > 1 && h.store.gathering.Load() > 0 {
 		h.store.gathering.Add(-1)
 		client.Sleep(ctx, min(h.took/2, maxGather))
@@ -126,9 +126,9 @@ func (h *shard) storeGroups(ctx context.Context, groups []*objectEvents, ids []s
 		}
 		switch {
 		case errors.Is(err, errSplit):
-			parts = halves(groups)
+			parts = splitInHalf(groups)
 		case isRefused && refusals == maxRefusals:
-			parts = separate(groups, refused.name)
+			parts = isolateObject(groups, refused.name)
 		}
 		if len(parts) > 1 {
 			return errSplit
@@ -157,8 +157,8 @@ func (h *shard) storeGroups(ctx context.Context, groups []*objectEvents, ids []s
 	}
 }
 
-// separate returns the groups of an object, and those of the others if there are any.
-func separate(groups []*objectEvents, name domain.ObjectName) [][]*objectEvents {
+// isolateObject returns the groups of an object, and those of the others if there are any.
+func isolateObject(groups []*objectEvents, name domain.ObjectName) [][]*objectEvents {
 	var own, others []*objectEvents
 	for _, g := range groups {
 		if g.name == name {
@@ -173,8 +173,8 @@ func separate(groups []*objectEvents, name domain.ObjectName) [][]*objectEvents 
 	return [][]*objectEvents{others, own}
 }
 
-// halves returns two parts of groups, if possible each with all groups of its objects.
-func halves(groups []*objectEvents) [][]*objectEvents {
+// splitInHalf returns two parts of groups, if possible each with all groups of its objects.
+func splitInHalf(groups []*objectEvents) [][]*objectEvents {
 	names, of := byName(groups)
 	if len(names) == 1 {
 		n := len(groups) / 2
@@ -195,7 +195,7 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 	if err != nil {
 		return err
 	}
-	var plans []*plan
+	var plans []*objectPlan
 	operations, bytes := 0, 0
 	for _, name := range names {
 		p, err := h.plan(ctx, c, name, found[objectID(name.Key())], of[name], ids)
@@ -231,7 +231,7 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 
 // moveInAdvance stores a part of what a plan moves, by a batch of its own. It needs no id: what was stored
 // already is not moved again. It returns client.ErrStale, since the object has changed then.
-func (h *shard) moveInAdvance(ctx context.Context, c *client.Call, large *plan) error {
+func (h *shard) moveInAdvance(ctx context.Context, c *client.Call, large *objectPlan) error {
 	object, err := large.doc.object()
 	if err != nil {
 		return err
@@ -255,7 +255,7 @@ func (h *shard) moveInAdvance(ctx context.Context, c *client.Call, large *plan) 
 }
 
 // refusedObject returns the object for which a batch of plans was refused.
-func refusedObject(err error, plans []*plan) domain.ObjectName {
+func refusedObject(err error, plans []*objectPlan) domain.ObjectName {
 	at := 0
 	if f, is := errors.AsType[*client.Failure](err); is {
 		at = f.Operation()

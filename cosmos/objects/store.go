@@ -26,7 +26,7 @@ const (
 type Options struct {
 	Shards     int                               // of a bucket that is new; default 16, 1 to 256
 	Limits     domain.ObjectLimits               // of the rows in the document of an object; default domain.DefaultObjectLimits
-	Retention  domain.ObjectRetention            // default: for ever
+	Retention  domain.ObjectRetention            // default: unlimited
 	Retentions map[string]domain.ObjectRetention // of some buckets, in place of Retention
 	Topic      bool                              // changes of the current state of objects are stored for their topic
 	Retries    int                               // of the requests of one call; default 24, negative: none
@@ -46,7 +46,7 @@ type Store struct {
 	topic   *Topic              // nil: none
 	names   int                 // limit for the objects of a request
 
-	gathering atomic.Int64 // rounds that wait for further requests; see shard.gather
+	gathering atomic.Int64 // rounds that wait for further requests; see shard.awaitRequests
 
 	mu     sync.Mutex
 	counts map[string]int    // of the shards of buckets
@@ -90,9 +90,11 @@ func (s *Store) retention(bucket string) domain.ObjectRetention {
 	return s.opts.Retention
 }
 
-// horizon returns the time of the latest events that are too old for an object of a bucket that is not
+// retentionHorizon returns the time of the latest events that are too old for an object of a bucket that is not
 // stored.
-func (s *Store) horizon(bucket string) time.Time { return s.retention(bucket).Horizon(s.opts.Clock()) }
+func (s *Store) retentionHorizon(bucket string) time.Time {
+	return s.retention(bucket).Horizon(s.opts.Clock())
+}
 
 // shardsOf returns how many shards a bucket has. If no event of it is stored, it is 0.
 func (s *Store) shardsOf(ctx context.Context, c *client.Call, bucket string) (int, error) {

@@ -77,8 +77,8 @@ func (s *Store) Forget(ctx context.Context, shard repository.ObjectShard, after 
 	return page, nil
 }
 
-// forget forgets rows of the object of a document, step by step, and returns how many. Each step is whole by
-// itself. No step needs an id: one that was stored already finds nothing more to forget.
+// forget forgets rows of the object of a document, step by step, and returns how many. Each step is atomic
+// and needs no write id: a step that was applied before finds nothing to forget.
 func (h *shard) forget(ctx context.Context, c *client.Call, doc *objectDoc) (rows int64, isGone bool, err error) {
 	before, id := doc.ForgottenN, doc.ID
 	var after domain.ObjectOrder

@@ -53,12 +53,12 @@ func newStateDoc(partition string, c *domain.ObjectChange) *stateDoc {
 }
 
 func (d *stateDoc) change() (c domain.ObjectChange, err error) {
-	var p parser
+	var p documentParser
 	c.Name, err = domain.ParseObjectName(d.Bucket, d.Key)
-	p.note(err)
+	p.keepError(err)
 	c.Event, err = domain.ParseObjectStateEvent(d.Event)
-	p.note(err)
-	c.Version, c.At, c.Row = d.Number, time.UnixMicro(d.At).UTC(), p.row(&d.Row)
+	p.keepError(err)
+	c.Version, c.At, c.Row = d.Number, time.UnixMicro(d.At).UTC(), p.parseRow(&d.Row)
 	if p.err != nil {
 		return c, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)
 	}

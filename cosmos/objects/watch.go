@@ -19,9 +19,9 @@ var _ repository.StoredChanges = (*Store)(nil)
 
 var changeDocument = client.DocumentKind{Name: "change", Format: 1}
 
-// A changeDoc is a domain.Change of an object that was not published. It is created in one batch with the
+// An objectChangeDoc is a domain.Change of an object that was not published. It is created in one batch with the
 // change, and deleted when it is in the stream of the object. Nothing of it is indexed but its id.
-type changeDoc struct {
+type objectChangeDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
@@ -32,21 +32,21 @@ type changeDoc struct {
 	client.FormatNumber
 }
 
-func (*changeDoc) DocumentKind() client.DocumentKind { return changeDocument }
+func (*objectChangeDoc) DocumentKind() client.DocumentKind { return changeDocument }
 
-func newChangeDoc(partition, key string, c *domain.Change) *changeDoc {
-	return &changeDoc{
+func newChangeDoc(partition, key string, c *domain.Change) *objectChangeDoc {
+	return &objectChangeDoc{
 		ID: changeID(key, c.Version), PartitionKey: partition, Kind: changeDocument.Name,
 		Resource: c.Resource.Key(), Number: c.Version, Event: string(c.Event), At: c.At.UnixMicro(),
 	}
 }
 
-func (d *changeDoc) change() (c domain.Change, err error) {
-	var p parser
+func (d *objectChangeDoc) change() (c domain.Change, err error) {
+	var p documentParser
 	c.Resource, err = domain.ParseResourceKey(d.Resource)
-	p.note(err)
+	p.keepError(err)
 	c.Event, err = domain.ParseChangeEvent(d.Event)
-	p.note(err)
+	p.keepError(err)
 	c.Version, c.At = d.Number, time.UnixMicro(d.At).UTC()
 	if p.err != nil {
 		return c, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)
@@ -112,7 +112,7 @@ func (s *Store) checkDeleted(ctx context.Context, c *client.Call, name domain.Ob
 	return noSuchObject()
 }
 
-// noSuchObject does not say whether there was one.
+// noSuchObject does not say whether the object existed before.
 func noSuchObject() error {
 	return domain.Errorf(domain.NotFound, "there is no such object, or it was deleted")
 }
@@ -170,7 +170,7 @@ func (s *Store) Changes(ctx context.Context, r domain.Resource) ([]domain.Change
 	p := &params{}
 	from, to := changeIDs(name.Key())
 	text := "SELECT * FROM c WHERE c.id >= " + p.add(from) + " AND c.id < " + p.add(to) + " ORDER BY c.id"
-	docs, err := client.All[changeDoc](ctx, c.Query(s.objects, partition, text, p.all...))
+	docs, err := client.All[objectChangeDoc](ctx, c.Query(s.objects, partition, text, p.all...))
 	changes := make([]domain.Change, 0, len(docs))
 	for _, d := range docs {
 		change, damage := d.change()
@@ -197,7 +197,7 @@ func (s *Store) RemoveChange(ctx context.Context, change domain.Change) error {
 	return c.Outcome("remove the change of an object", err)
 }
 
-// Unpublished implements [repository.StoredChanges]. It reads changes alone, which have ids of their own.
+// Unpublished implements [repository.StoredChanges]. It reads only changes: their ids have a prefix.
 func (s *Store) Unpublished(ctx context.Context, before time.Time, limit int) (found []domain.Resource, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
@@ -218,7 +218,7 @@ func (s *Store) Unpublished(ctx context.Context, before time.Time, limit int) (f
 			return found, c.Outcome("look for changes", err)
 		}
 		for _, item := range items {
-			var d changeDoc
+			var d objectChangeDoc
 			err := q.Decode(item, &d)
 			if err == nil {
 				var r domain.Resource

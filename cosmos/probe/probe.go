@@ -23,8 +23,8 @@ const (
 	maxAge = 60 // seconds
 )
 
-// A document is written and deleted by one run.
-type document struct {
+// A probeDocument is written and deleted by one run.
+type probeDocument struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
@@ -33,7 +33,7 @@ type document struct {
 }
 
 // DocumentKind returns the kind of the document.
-func (*document) DocumentKind() client.DocumentKind { return Document }
+func (*probeDocument) DocumentKind() client.DocumentKind { return Document }
 
 // A writtenDocument is what a run reads of a document.
 type writtenDocument struct {
@@ -103,9 +103,9 @@ type Result struct {
 
 // Run tests the rights that names lists.
 func (p *Probe) Run(ctx context.Context, names ...string) Result {
-	r := &run{probe: p, call: p.client.Begin("test rights"), doc: document{ID: p.client.NewID(), PartitionKey: documentKey, Kind: Document.Name, Writes: 1}}
+	r := &probeRun{probe: p, call: p.client.Begin("test rights"), doc: probeDocument{ID: p.client.NewID(), PartitionKey: documentKey, Kind: Document.Name, Writes: 1}}
 	tests := map[string]func(context.Context) error{
-		Query: r.query, Create: r.create, Read: r.read, Replace: r.replace, Upsert: r.upsert, ChangeFeed: r.readChangeFeed, Delete: r.delete,
+		Query: r.queryDocuments, Create: r.createDocument, Read: r.readDocument, Replace: r.replaceDocument, Upsert: r.upsertDocument, ChangeFeed: r.readChangeFeed, Delete: r.deleteDocuments,
 	}
 	// The upsert creates the document, because that costs half of what replacing it does. A creation that is
 	// refused because the document exists shows the right, too.
@@ -119,19 +119,19 @@ func (p *Probe) Run(ctx context.Context, names ...string) Result {
 	return r.result
 }
 
-// A run is one use of a Probe.
-type run struct {
+// A probeRun is one use of a Probe.
+type probeRun struct {
 	probe  *Probe
 	call   *client.Call
-	doc    document
+	doc    probeDocument
 	etag   azcore.ETag
 	now    int64             // by the clock of the account; 0: not known
 	others []writtenDocument // that the query has found
 	result Result
 }
 
-// query lists the documents of the partition.
-func (r *run) query(ctx context.Context) error {
+// queryDocuments lists the documents of the partition.
+func (r *probeRun) queryDocuments(ctx context.Context) error {
 	found, err := client.All[writtenDocument](ctx, r.call.Query(r.probe.catalog, documentKey, "SELECT c.id, c._ts FROM c"))
 	for _, d := range found {
 		r.others = append(r.others, *d)
@@ -139,45 +139,45 @@ func (r *run) query(ctx context.Context) error {
 	return err
 }
 
-func (r *run) create(ctx context.Context) error {
+func (r *probeRun) createDocument(ctx context.Context) error {
 	etag, err := r.call.Put(ctx, r.probe.catalog, documentKey, r.doc.ID, "", &r.doc)
 	if err == nil {
 		r.etag, r.result.Left = etag, true
 	}
-	return granted(err)
+	return ignoreExpected(err)
 }
 
-func (r *run) read(ctx context.Context) error {
+func (r *probeRun) readDocument(ctx context.Context) error {
 	var written writtenDocument
 	etag, err := r.call.Read(ctx, r.probe.catalog, documentKey, r.doc.ID, &written)
 	if err == nil {
 		r.etag, r.now = etag, written.Written
 	}
-	return granted(err)
+	return ignoreExpected(err)
 }
 
-func (r *run) replace(ctx context.Context) error {
+func (r *probeRun) replaceDocument(ctx context.Context) error {
 	r.doc.Writes++
 	etag := r.etag
 	if etag == "" {
 		etag = "none" // that of no document
 	}
 	_, err := r.call.Put(ctx, r.probe.catalog, documentKey, r.doc.ID, etag, &r.doc)
-	return granted(err)
+	return ignoreExpected(err)
 }
 
-// upsert writes as the hub does, in a batch.
-func (r *run) upsert(ctx context.Context) error {
+// upsertDocument writes as the hub does, in a batch.
+func (r *probeRun) upsertDocument(ctx context.Context) error {
 	r.doc.Writes++
 	_, err := r.call.Batch(ctx, r.probe.catalog, documentKey, false, func(b *azcosmos.TransactionalBatch) {
 		b.UpsertItem(client.Encode(&r.doc), nil)
 	})
 	r.result.Left = r.result.Left || err == nil
-	return granted(err)
+	return ignoreExpected(err)
 }
 
 // readChangeFeed reads what has changed in the first range of partitions from now on: that is nothing, or one document.
-func (r *run) readChangeFeed(ctx context.Context) error {
+func (r *probeRun) readChangeFeed(ctx context.Context) error {
 	const what = "read the change feed of " + containerName
 	ranges, err := r.probe.catalog.ReadFeedRanges(ctx, nil)
 	if err != nil || len(ranges) == 0 {
@@ -188,8 +188,8 @@ func (r *run) readChangeFeed(ctx context.Context) error {
 	return client.Classify(what, err)
 }
 
-// delete deletes the document, and those that earlier runs have left.
-func (r *run) delete(ctx context.Context) error {
+// deleteDocuments deletes the document, and those that earlier runs have left.
+func (r *probeRun) deleteDocuments(ctx context.Context) error {
 	if err := r.call.Discard(ctx, r.probe.catalog, documentKey, r.doc.ID); err != nil {
 		return err
 	}
@@ -206,9 +206,9 @@ func (r *run) delete(ctx context.Context) error {
 	return nil
 }
 
-// granted returns nil for an answer that only an account gives which grants the right: that the document
+// ignoreExpected returns nil for an answer that only an account gives which grants the right: that the document
 // does not exist, exists already, or is another one.
-func granted(err error) error {
+func ignoreExpected(err error) error {
 	switch {
 	case client.IsNotFound(err), client.IsRefused(err):
 		return nil

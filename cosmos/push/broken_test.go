@@ -41,16 +41,16 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
 						for n := 1; ; n++ {
 							l := newLife(t, newRig(t, v.engine), lifeMessages, retries < 0, v.opts)
-							node := l.starts(retries)
+							node := l.startStore(retries)
 							l.line.BreakOne(n, fault)
 							again := 3
 							if retries == 0 && fault != faulty.ForeignPrecondition {
 								again = 0 // a call survives a single fault
 							}
-							require.NoError(t, l.lead(node, again), "call %d", n)
+							require.NoError(t, l.runLife(node, again), "call %d", n)
 							broken := l.line.Calls() >= n
 							l.line.Break(nil)
-							l.ended(true)
+							l.wantEnded(true)
 							if !broken {
 								require.Greater(t, n, 10)
 								return
@@ -76,9 +76,9 @@ func crashEverywhere(t *testing.T, last faulty.Fault) {
 			synctest.Test(t, func(t *testing.T) {
 				for n := 1; ; n++ {
 					l := newLife(t, newRig(t, v.engine), lifeMessages, true, v.opts)
-					node := l.starts(-1)
+					node := l.startStore(-1)
 					l.line.CrashAt(n, last)
-					err := l.lead(node, 0)
+					err := l.runLife(node, 0)
 					crashed := l.line.Fired() > 0
 					l.line.Break(nil)
 					if !crashed {
@@ -86,9 +86,9 @@ func crashEverywhere(t *testing.T, last faulty.Fault) {
 						return
 					}
 					require.Error(t, err)
-					l.holds()
-					require.NoError(t, l.lead(l.starts(0), 0), "after a crash at request %d", n)
-					l.ended(false)
+					l.checkRules()
+					require.NoError(t, l.runLife(l.startStore(0), 0), "after a crash at request %d", n)
+					l.wantEnded(false)
 				}
 			})
 		})

@@ -78,7 +78,7 @@ func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, mayBeAbsent 
 		case isMissing && mayBeAbsent:
 			doc := newResourceDoc(r)
 			doc.WriteID, doc.IsWatched = s.client.NewID(), true
-			// A crash after this write leaves what says that a resource is watched that is not there.
+			// A crash after this write leaves a document that marks a missing resource as watched.
 			_, err = c.Put(ctx, s.cursors, doc.PartitionKey, resourceID, "", doc)
 			return staleIfRefused(err)
 		case isMissing, !mayBeAbsent && client.StatusOf(err) == http.StatusPreconditionFailed:
@@ -96,7 +96,7 @@ func (s *Store) Changes(ctx context.Context, r domain.Resource) ([]domain.Change
 	if err != nil {
 		return nil, err
 	}
-	docs, err := client.All[changeDoc](ctx, c.Query(s.cursors, at.key, "SELECT * FROM c WHERE c.kind = @kind AND c.resource = @resource",
+	docs, err := client.All[resourceChangeDoc](ctx, c.Query(s.cursors, at.key, "SELECT * FROM c WHERE c.kind = @kind AND c.resource = @resource",
 		azcosmos.QueryParameter{Name: "@kind", Value: changeDocument.Name}, azcosmos.QueryParameter{Name: "@resource", Value: r.Key()}))
 	changes := make([]domain.Change, 0, len(docs))
 	for _, d := range docs {
@@ -133,7 +133,7 @@ func (s *Store) TakeTurn(ctx context.Context, now time.Time, every time.Duration
 	if since := now.Sub(fromMicros(last.Taken)); err == nil && since >= 0 && since < every {
 		return false, nil
 	}
-	next := &turnDoc{ID: changesTurn, PartitionKey: turnsKey, Kind: turnDocument.Name, Taken: micros(now), Document: last.Document}
+	next := &turnDoc{ID: changesTurn, PartitionKey: turnsKey, Kind: turnDocument.Name, Taken: toMicros(now), Document: last.Document}
 	// A crash after this write leaves a turn in which no node looks.
 	_, err = c.Put(ctx, s.cursors, turnsKey, changesTurn, etag, next)
 	if client.IsRefused(err) {
@@ -148,8 +148,8 @@ func (s *Store) Unpublished(ctx context.Context, before time.Time, limit int) (f
 	q := c.QueryAllPartitions(s.cursors, changeDocument.Name,
 		"SELECT c.resource FROM c WHERE c.kind = @kind AND (c.at < @before OR c.at > @ahead)",
 		azcosmos.QueryParameter{Name: "@kind", Value: changeDocument.Name},
-		azcosmos.QueryParameter{Name: "@before", Value: micros(before)},
-		azcosmos.QueryParameter{Name: "@ahead", Value: micros(before.Add(repository.Ahead))})
+		azcosmos.QueryParameter{Name: "@before", Value: toMicros(before)},
+		azcosmos.QueryParameter{Name: "@ahead", Value: toMicros(before.Add(repository.Ahead))})
 	var damage error
 	for !q.IsDone() && len(found) < limit {
 		items, err := q.Next(ctx, limit)
@@ -161,7 +161,7 @@ func (s *Store) Unpublished(ctx context.Context, before time.Time, limit int) (f
 			return found, c.Outcome("look for changes", err)
 		}
 		for _, item := range items {
-			var d changeDoc
+			var d resourceChangeDoc
 			err := q.Decode(item, &d)
 			if err == nil {
 				var r domain.Resource

@@ -64,7 +64,7 @@ type cursorDoc struct {
 	Released       bool     `json:"released,omitempty"`
 	Careful        bool     `json:"careful,omitempty"`
 	CarefulOpen    []string `json:"carefulOpen,omitempty"`    // suspects: retries, too
-	CarefulRetries int      `json:"carefulRetries,omitempty"` // not written any more: how many retries are suspects
+	CarefulRetries int      `json:"carefulRetries,omitempty"` // no longer written: how many retries are suspects
 	CarefulFresh   []int    `json:"carefulFresh,omitempty"`
 	Claim          string   `json:"claim,omitempty"` // entry, count and incarnation
 
@@ -110,8 +110,8 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 		Stream: s.Stream.String(), Segment: s.Segment, At: textsOf(s.At), Open: textsOf(s.Open),
 		Triggered: c.Triggered, Filtered: c.Filtered, Delivered: c.Delivered, Errored: c.Errored,
 		Cancelled: c.Cancelled, Expired: c.Expired, Attempts: c.Attempts,
-		Retries: s.Retries, Late: s.Late, Listed: micros(s.Listed), FailedSince: micros(s.FailedSince),
-		State: stateNames[s.State], Reason: s.Reason, Resumed: s.Resumed, Hold: micros(s.Hold), HoldFor: s.HoldFor.Microseconds(), Failures: s.Failures, BreakerTo: micros(s.BreakerTo),
+		Retries: s.Retries, Late: s.Late, Listed: toMicros(s.Listed), FailedSince: toMicros(s.FailedSince),
+		State: stateNames[s.State], Reason: s.Reason, Resumed: s.Resumed, Hold: toMicros(s.Hold), HoldFor: s.HoldFor.Microseconds(), Failures: s.Failures, BreakerTo: toMicros(s.BreakerTo),
 		By: s.By, Limit: s.Limit, Released: s.Released,
 	}
 	if s.Digest != 0 {
@@ -135,7 +135,7 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 	}
 	for i := range s.Expiries {
 		x := &s.Expiries[i]
-		d.Expiries = append(d.Expiries, fmt.Sprintf("%s %d %d", x.From, x.To, micros(x.At)))
+		d.Expiries = append(d.Expiries, fmt.Sprintf("%s %d %d", x.From, x.To, toMicros(x.At)))
 	}
 	d.setReplay(s)
 	if b := s.Held; b != nil {
@@ -145,9 +145,9 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 	return d
 }
 
-// standing returns what d stores.
-func (d *cursorDoc) standing() (domain.Standing, error) {
-	var p parser
+// toStanding returns what d stores.
+func (d *cursorDoc) toStanding() (domain.Standing, error) {
+	var p documentParser
 	s := domain.Standing{
 		Stream: parse(&p, d.Stream, domain.ParseStreamName), Segment: d.Segment,
 		At: parseAll(&p, d.At, domain.ParsePosition), Open: parseAll(&p, d.Open, domain.ParsePosition),
@@ -171,7 +171,7 @@ func (d *cursorDoc) standing() (domain.Standing, error) {
 	if d.Claim != "" {
 		s.Claim = parse(&p, d.Claim, parseClaim)
 	}
-	s.Followed, s.Replay, s.Dequeued = d.Followed, d.replay(&p), d.Dequeued
+	s.Followed, s.Replay, s.Dequeued = d.Followed, d.toReplay(&p), d.Dequeued
 	if d.HeldID != "" {
 		s.Held = &domain.HeldBundle{ID: d.HeldID, Taken: parseAll(&p, d.Held, domain.ParsePosition), Retries: parseAll(&p, d.HeldRetries, domain.ParsePosition)}
 	}
@@ -216,7 +216,7 @@ func makeRetryDoc(id domain.CursorID, r *domain.Retry, deadSeconds int64) *retry
 	position := r.Position
 	d := &retryDoc{
 		ID: retryID(r.EntryID), PartitionKey: id.String(), Kind: retryDocument.Name, Position: position.String(),
-		Published: micros(r.Published), Attempts: r.Attempts, Replay: r.Replay, Due: micros(r.Due), Reason: r.Reason,
+		Published: toMicros(r.Published), Attempts: r.Attempts, Replay: r.Replay, Due: toMicros(r.Due), Reason: r.Reason,
 	}
 	for i := range r.History {
 		d.History = append(d.History, attemptText(&r.History[i]))
@@ -228,8 +228,8 @@ func makeRetryDoc(id domain.CursorID, r *domain.Retry, deadSeconds int64) *retry
 	return d
 }
 
-func (d *retryDoc) retry() (domain.Retry, error) {
-	var p parser
+func (d *retryDoc) toRetry() (domain.Retry, error) {
+	var p documentParser
 	r := domain.Retry{
 		Position: parse(&p, d.Position, domain.ParsePosition), Published: fromMicros(d.Published), Attempts: d.Attempts, Replay: d.Replay,
 		History: parseAll(&p, d.History, parseAttempt), Due: fromMicros(d.Due), Reason: d.Reason,
@@ -276,7 +276,7 @@ func (d *entryDoc) watchedStream() (repository.WatchedStream, error) {
 
 // entry returns what d stores.
 func (d *entryDoc) entry() (repository.ShardEntry, error) {
-	var p parser
+	var p documentParser
 	e := repository.ShardEntry{
 		Cursor: parse(&p, d.ID, domain.ParseCursorID), Stream: parse(&p, d.Stream, domain.ParseStreamName), Due: fromMicros(d.Due),
 		Requested: d.requested(), Changes: d.Changes,
@@ -289,10 +289,10 @@ func (d *entryDoc) entry() (repository.ShardEntry, error) {
 
 func shardKey(shard int) string { return "|shard|" + strconv.Itoa(shard) }
 
-// A parser remembers the first error.
-type parser struct{ err error }
+// A documentParser remembers the first error.
+type documentParser struct{ err error }
 
-func parse[T any](p *parser, text string, f func(string) (T, error)) T {
+func parse[T any](p *documentParser, text string, f func(string) (T, error)) T {
 	v, err := f(text)
 	if err != nil && p.err == nil {
 		p.err = err
@@ -300,7 +300,7 @@ func parse[T any](p *parser, text string, f func(string) (T, error)) T {
 	return v
 }
 
-func parseAll[T any](p *parser, texts []string, f func(string) (T, error)) []T {
+func parseAll[T any](p *documentParser, texts []string, f func(string) (T, error)) []T {
 	var all []T
 	for _, t := range texts {
 		all = append(all, parse(p, t, f))
@@ -365,7 +365,7 @@ func parseExpiry(text string) (domain.Expiry, error) {
 // attemptText returns an attempt as its entry, number, beginning and duration in
 // microseconds, status and error.
 func attemptText(a *domain.Attempt) string {
-	return fmt.Sprintf("%s %d %d %d %d %s", a.Entry, a.Number, micros(a.Began), a.Took.Microseconds(), a.Status, a.Error)
+	return fmt.Sprintf("%s %d %d %d %d %s", a.Entry, a.Number, toMicros(a.Began), a.Took.Microseconds(), a.Status, a.Error)
 }
 
 func parseAttempt(text string) (domain.Attempt, error) {
@@ -391,7 +391,7 @@ func parseAttempt(text string) (domain.Attempt, error) {
 
 // markText returns the members of a mark, separated by blanks.
 func markText(m *domain.Mark) string {
-	b := strconv.AppendInt(nil, micros(m.At), 10)
+	b := strconv.AppendInt(nil, toMicros(m.At), 10)
 	for _, n := range m.Numbers {
 		b = strconv.AppendInt(append(b, ' '), n, 10)
 	}

@@ -53,7 +53,7 @@ func (s *Store) addEntry(ctx context.Context, c *client.Call, id domain.CursorID
 }
 
 // compareCursor fails with Conflict if a cursor was created by another write, and with a
-// not-found error if there is none.
+// not-found error if it does not exist.
 func (s *Store) compareCursor(ctx context.Context, c *client.Call, id domain.CursorID, writeID string) error {
 	stored, err := s.readCursor(ctx, c, id)
 	if err == nil && stored.WriteID != writeID {
@@ -101,7 +101,7 @@ func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner
 		if err != nil {
 			return err
 		}
-		standing, err := doc.standing()
+		standing, err := doc.toStanding()
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (s *Store) Standing(ctx context.Context, id domain.CursorID) (domain.Standi
 	}
 	var standing domain.Standing
 	if err == nil {
-		standing, err = doc.standing()
+		standing, err = doc.toStanding()
 	}
 	return standing, c.Outcome("read cursor "+id.String(), err)
 }

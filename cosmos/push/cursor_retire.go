@@ -46,13 +46,13 @@ func (s *Store) Retire(ctx context.Context, id domain.CursorID, version reposito
 		case definition.State != definitionDeleted:
 			return client.ErrStale
 		}
-		doc.WriteID, doc.Retired, doc.TTL = s.client.NewID(), true, seconds(retiredCursor)
+		doc.WriteID, doc.Retired, doc.TTL = s.client.NewID(), true, ceilSeconds(retiredCursor)
 		// A crash before this write leaves a closed cursor, which its next owner retires; a crash
 		// after it an entry in the shard, which the next load removes.
 		_, err = c.Batch(ctx, s.cursors, doc.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
 			putInBatch(b, cursorID, doc.etag, doc)
 			if definition != nil {
-				definition.TTL = seconds(retiredDefinition)
+				definition.TTL = ceilSeconds(retiredDefinition)
 				putInBatch(b, definitionID, definition.etag, definition)
 			}
 		})
@@ -69,7 +69,7 @@ func (s *Store) Retire(ctx context.Context, id domain.CursorID, version reposito
 
 // unlist removes the entry of a retired cursor from its shard, and the cursor of a watch from its page.
 func (s *Store) unlist(ctx context.Context, c *client.Call, retired *cursorDoc) error {
-	var p parser
+	var p documentParser
 	id, stream := parse(&p, retired.PartitionKey, domain.ParseCursorID), parse(&p, retired.Stream, domain.ParseStreamName)
 	switch {
 	case p.err != nil:

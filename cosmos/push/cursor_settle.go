@@ -82,14 +82,14 @@ func (s *Store) putCursor(ctx context.Context, c *client.Call, id domain.CursorI
 		etag, err := c.Put(ctx, s.cursors, doc.PartitionKey, cursorID, azcore.ETag(version), doc)
 		return repository.CursorVersion(etag), err
 	}
-	dead := seconds(repository.DeadLetterRetention)
+	dead := ceilSeconds(repository.DeadLetterRetention)
 	results, err := c.Batch(ctx, s.cursors, doc.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
 		putInBatch(b, cursorID, azcore.ETag(version), doc)
 		for i := range t.Create {
 			putInBatch(b, "", "", makeRetryDoc(id, &t.Create[i], dead))
 		}
-		// The etag of the cursor covers those of its retries: whatever changes one of them
-		// changes the cursor.
+		// The etag of the cursor also protects its retries: every write of a retry also
+		// writes the cursor.
 		for i := range t.Replace {
 			d := makeRetryDoc(id, &t.Replace[i], dead)
 			b.ReplaceItem(d.ID, client.Encode(d), nil)
@@ -111,10 +111,10 @@ func (s *Store) putCursor(ctx context.Context, c *client.Call, id domain.CursorI
 // has lost the cursor does no harm.
 func (s *Store) list(ctx context.Context, c *client.Call, id domain.CursorID, stream domain.StreamName, due time.Time) error {
 	key := shardKey(repository.ShardOf(id))
-	ops := client.NewPatch(entryDocument, fmt.Sprintf("(NOT IS_DEFINED(c.due) OR c.due > %d)", micros(due)))
-	ops.AppendSet("/due", micros(due))
+	ops := client.NewPatch(entryDocument, fmt.Sprintf("(NOT IS_DEFINED(c.due) OR c.due > %d)", toMicros(due)))
+	ops.AppendSet("/due", toMicros(due))
 	return c.Retry(ctx, func() error {
-		// A crash after this write leaves an entry that is too early: a node looks at the cursor
+		// A crash after this write leaves an entry that is due too early: a node loads the cursor
 		// and finds no retry.
 		err := c.Patch(ctx, s.cursors, key, id.String(), ops, &entryDoc{})
 		switch {
@@ -122,14 +122,14 @@ func (s *Store) list(ctx context.Context, c *client.Call, id domain.CursorID, st
 			var now entryDoc
 			_, err = c.Read(ctx, s.cursors, key, id.String(), &now)
 			switch {
-			case err == nil && (now.Due == 0 || now.Due > micros(due)):
+			case err == nil && (now.Due == 0 || now.Due > toMicros(due)):
 				err = client.ErrStale
 			case err == nil && now.IsPaged: // an earlier owner may be about to remove it
 				err = s.keepEntry(ctx, c, &now)
 			}
 			return err
 		case client.IsNotFound(err): // the cursor is that of a watch, or it was removed by hand
-			d := &entryDoc{ID: id.String(), PartitionKey: key, Kind: entryDocument.Name, Stream: stream.String(), Due: micros(due), IsPaged: isWatch(id)}
+			d := &entryDoc{ID: id.String(), PartitionKey: key, Kind: entryDocument.Name, Stream: stream.String(), Due: toMicros(due), IsPaged: isWatch(id)}
 			if _, err = c.Put(ctx, s.cursors, key, d.ID, "", d); client.IsRefused(err) {
 				err = client.ErrStale
 			}

@@ -22,11 +22,11 @@ func TestRetriesOfAnotherTime_AreNotLoaded(t *testing.T) {
 	} {
 		t.Run(change.name, func(t *testing.T) {
 			l := newLife(t, newRig(t, embedded.Options{}), 2, true, Options{})
-			node := l.starts(-1)
-			require.NoError(t, l.publishes(node))
-			require.NoError(t, l.creates(node))
+			node := l.startStore(-1)
+			require.NoError(t, l.publishMessages(node))
+			require.NoError(t, l.createCursor(node))
 			for range 2 {
-				_, err := l.step(node)
+				_, err := l.runStep(node)
 				require.NoError(t, err)
 			}
 			require.Equal(t, 1, l.cursor.Standing().Retries)
@@ -41,7 +41,7 @@ func TestRetriesOfAnotherTime_AreNotLoaded(t *testing.T) {
 				err = c.Delete(t.Context(), node.cursors, l.id.String(), id, etag)
 			}
 			require.NoError(t, err)
-			_, _, err = l.starts(-1).Load(t.Context(), l.id, l.owner, l.clock.read)
+			_, _, err = l.startStore(-1).Load(t.Context(), l.id, l.owner, l.clock.read)
 			require.Error(t, err)
 			require.NotEqual(t, domain.NotFound, domain.KindOf(err))
 		})
@@ -79,7 +79,7 @@ func TestACursorDocument_KeepsItsStanding(t *testing.T) {
 	var d cursorDoc
 	c := client.New(nil, client.Options{}).Begin("test")
 	require.NoError(t, c.Decode(client.Encode(makeCursorDoc(id, &want, "w")), id.String(), &d))
-	got, err := d.standing()
+	got, err := d.toStanding()
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 
@@ -89,7 +89,7 @@ func TestACursorDocument_KeepsItsStanding(t *testing.T) {
 	}
 	var r retryDoc
 	require.NoError(t, c.Decode(client.Encode(makeRetryDoc(id, &retry, 5)), id.String(), &r))
-	read, err := r.retry()
+	read, err := r.toRetry()
 	require.NoError(t, err)
 	require.Equal(t, retry, read)
 	require.EqualValues(t, 5, r.TTL)
@@ -98,11 +98,11 @@ func TestACursorDocument_KeepsItsStanding(t *testing.T) {
 // What a newer version adds to a document stays in it.
 func TestReplacedDocuments_KeepMembersTheyDoNotKnow(t *testing.T) {
 	l := newLife(t, newRig(t, embedded.Options{}), 2, true, Options{})
-	node := l.starts(-1)
-	require.NoError(t, l.publishes(node))
-	require.NoError(t, l.creates(node))
+	node := l.startStore(-1)
+	require.NoError(t, l.publishMessages(node))
+	require.NoError(t, l.createCursor(node))
 	for range 2 {
-		_, err := l.step(node)
+		_, err := l.runStep(node)
 		require.NoError(t, err)
 	}
 	c := node.client.Begin("test")
@@ -128,16 +128,16 @@ func TestReplacedDocuments_KeepMembersTheyDoNotKnow(t *testing.T) {
 	_, err = c.Put(t.Context(), node.streams, key, headID, etag, h)
 	require.NoError(t, err)
 
-	node = l.starts(-1)
+	node = l.startStore(-1)
 	_, err = node.Append(t.Context(), l.stream, []domain.Message{{Payload: []byte("more")}})
 	require.NoError(t, err)
-	require.NoError(t, l.loads(node))
+	require.NoError(t, l.loadCursor(node))
 	l.clock.now = l.clock.now.Add(time.Hour)
 	call, ok := l.cursor.Next(l.clock.now)
 	require.True(t, ok)
 	l.cursor.Begin(call)
 	l.cursor.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Answer: domain.Answer{Began: l.clock.now, Status: 500}})
-	require.NoError(t, l.settles(node))
+	require.NoError(t, l.storeSettlement(node))
 
 	read := func(key, id string) map[string]any {
 		var d map[string]any

@@ -12,8 +12,8 @@ import (
 
 func TestADamagedEntryOfAShard_HidesNoOther(t *testing.T) {
 	l := newLife(t, newRig(t, embedded.Options{}), 2, true, Options{})
-	node := l.starts(-1)
-	require.NoError(t, l.creates(node))
+	node := l.startStore(-1)
+	require.NoError(t, l.createCursor(node))
 	shard := repository.ShardOf(l.id)
 	for _, id := range []string{"0", "zzz"} { // before the other entry, and behind it
 		doc := &entryDoc{ID: id, PartitionKey: shardKey(shard), Kind: entryDocument.Name, Stream: "no stream"}

@@ -89,7 +89,7 @@ func TestAnAssignmentThatCannotBeRead_IsReplacedWhateverItsVersion(t *testing.T)
 // Another node may have replaced the assignment since this one has read it.
 func TestADamagedAssignment_IsReplacedByOneNode(t *testing.T) {
 	r := newRig(t, embedded.Options{})
-	late, other := r.node(Options{}), r.other()
+	late, other := r.node(Options{}), r.otherStore()
 	require.NoError(t, other.Assign(t.Context(), repository.Assignment{}))
 	other.overwrite(t, nodesKey, assignmentID, map[string]any{})
 	var err error

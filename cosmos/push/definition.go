@@ -26,8 +26,8 @@ func (s *Store) readDefinitionOf(ctx context.Context, c *client.Call, cursor dom
 	return d, err
 }
 
-// findDefinition returns the document of a subscription. It fails with NotFound if there is
-// none.
+// findDefinition returns the document of a subscription. It fails with NotFound if it does not
+// exist.
 func (s *Store) findDefinition(ctx context.Context, c *client.Call, id domain.SubscriptionID) (*definitionDoc, error) {
 	d, err := s.readDefinition(ctx, c, id)
 	if client.IsNotFound(err) {
@@ -46,7 +46,7 @@ func (s *Store) findDefinition(ctx context.Context, c *client.Call, id domain.Su
 	return d, err
 }
 
-// readDefinitions returns what is stored of each reservation, nil if that is nothing.
+// readDefinitions returns the document of each reservation, nil if it does not exist.
 func (s *Store) readDefinitions(ctx context.Context, c *client.Call, all []reservation) ([]*definitionDoc, error) {
 	docs := make([]*definitionDoc, len(all))
 	g, ctx := errgroup.WithContext(ctx)
@@ -64,7 +64,7 @@ func (s *Store) readDefinitions(ctx context.Context, c *client.Call, all []reser
 	return docs, g.Wait()
 }
 
-// readOwner reads the document of an owner. One that is not there is returned empty.
+// readOwner reads the document of an owner. A missing one is returned empty.
 func (s *Store) readOwner(ctx context.Context, c *client.Call, owner domain.ActorID) (*ownerDoc, error) {
 	d := &ownerDoc{}
 	etag, err := c.Read(ctx, s.cursors, ownerKey(owner), ownerID, d)
@@ -75,9 +75,9 @@ func (s *Store) readOwner(ctx context.Context, c *client.Call, owner domain.Acto
 	return d, err
 }
 
-// writeOwner stores the reservations of an owner, if the document is still as it was read. If
+// writeOwner stores the reservations of an owner, if the document has not changed since it was read. If
 // the outcome is ambiguous, the caller reads the document again: it acts on what the document
-// says, and it does not matter which write was applied.
+// states, whichever write was applied.
 func (s *Store) writeOwner(ctx context.Context, c *client.Call, d *ownerDoc) error {
 	d.Reserved = make([]string, len(d.reservations))
 	for i, r := range d.reservations {
@@ -145,7 +145,7 @@ func (s *Store) Subscription(ctx context.Context, id domain.SubscriptionID) (*re
 	err := c.Retry(ctx, func() error {
 		doc, err := s.findDefinition(ctx, c, id)
 		if err == nil {
-			found, err = doc.definition()
+			found, err = doc.toDefinition()
 		}
 		return err
 	})
@@ -170,7 +170,7 @@ func (s *Store) Subscriptions(ctx context.Context, owner domain.ActorID) ([]*rep
 			if doc == nil || !doc.isLive() || doc.Owner != owner.String() {
 				continue
 			}
-			d, err := doc.definition()
+			d, err := doc.toDefinition()
 			if err != nil {
 				return err
 			}

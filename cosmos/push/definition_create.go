@@ -13,7 +13,7 @@ import (
 func (s *Store) CreateSubscription(ctx context.Context, d *repository.Definition) (*repository.Definition, bool, error) {
 	c := s.client.Begin("create subscription")
 	a := &creation{store: s, call: c, wanted: d, writeID: s.client.NewID()}
-	err := c.Retry(ctx, func() error { return a.try(ctx) })
+	err := c.Retry(ctx, func() error { return a.tryCreate(ctx) })
 	return a.stored, a.created, c.Outcome("create subscription "+d.ID.String(), err)
 }
 
@@ -29,10 +29,10 @@ type creation struct {
 	created bool
 }
 
-// maxWaits is how often a creation waits for others that have begun, before it refuses them.
+// maxWaits bounds how often a creation waits for others that have begun, before it refuses them.
 const maxWaits = 4
 
-func (a *creation) try(ctx context.Context) error {
+func (a *creation) tryCreate(ctx context.Context) error {
 	s, c, owner := a.store, a.call, a.wanted.Owner
 	doc, err := s.readDefinition(ctx, c, a.wanted.ID)
 	switch {
@@ -45,22 +45,22 @@ func (a *creation) try(ctx context.Context) error {
 	case doc.isLive() && doc.Owner != owner.String():
 		return domain.Errorf(domain.Conflict, "a subscription of another owner has this id")
 	case doc.isLive():
-		a.stored, err = doc.definition()
+		a.stored, err = doc.toDefinition()
 		a.created = doc.CreatedBy == a.writeID
 		return err
 	}
 	// A crash after this write leaves a reservation without a subscription. A repeated call uses
 	// it; else it is refused when the owner has no other one left.
-	reserved, err := a.reserve(ctx, doc.Refused)
+	reserved, err := a.reserveID(ctx, doc.Refused)
 	if err != nil {
 		return err
 	}
-	if slices.Contains(doc.Refused, reserved.refusal(owner)) {
+	if slices.Contains(doc.Refused, reserved.refusalText(owner)) {
 		return client.ErrStale
 	}
 	// The document was read before the reservation. If the reservation has been refused since,
 	// the document has changed.
-	next := &definitionDoc{CreatedBy: a.writeID, Created: micros(a.wanted.Created), Document: doc.Document}
+	next := &definitionDoc{CreatedBy: a.writeID, Created: toMicros(a.wanted.Created), Document: doc.Document}
 	next.set(a.wanted, a.writeID)
 	etag, err := c.Put(ctx, s.cursors, next.PartitionKey, definitionID, doc.etag, next)
 	if client.IsRefused(err) {
@@ -70,20 +70,20 @@ func (a *creation) try(ctx context.Context) error {
 		return err
 	}
 	next.etag = etag
-	a.stored, err = next.definition()
+	a.stored, err = next.toDefinition()
 	a.created = true
 	return err
 }
 
-// reserve returns the reservation of the owner for the id, and makes it if need be. refused
-// are those of the id that were refused: one of them is replaced.
-func (a *creation) reserve(ctx context.Context, refused []string) (reservation, error) {
+// reserveID returns the reservation of the owner for the id, and makes it if needed. refused
+// are the refused reservations of the id: one of them is replaced.
+func (a *creation) reserveID(ctx context.Context, refused []string) (reservation, error) {
 	owner, err := a.store.readOwner(ctx, a.call, a.wanted.Owner)
 	if err != nil {
 		return reservation{}, err
 	}
 	i := slices.IndexFunc(owner.reservations, func(r reservation) bool { return r.id == a.wanted.ID })
-	if i >= 0 && !slices.Contains(refused, owner.reservations[i].refusal(a.wanted.Owner)) {
+	if i >= 0 && !slices.Contains(refused, owner.reservations[i].refusalText(a.wanted.Owner)) {
 		return owner.reservations[i], nil
 	}
 	made := reservation{a.wanted.ID, owner.Next}
@@ -91,7 +91,7 @@ func (a *creation) reserve(ctx context.Context, refused []string) (reservation, 
 		owner.reservations[i] = made
 	} else {
 		if len(owner.reservations) >= domain.MaxSubscriptions {
-			return made, a.reclaim(ctx, owner)
+			return made, a.reclaimID(ctx, owner)
 		}
 		owner.reservations = append(owner.reservations, made)
 	}
@@ -99,10 +99,10 @@ func (a *creation) reserve(ctx context.Context, refused []string) (reservation, 
 	return made, a.store.writeOwner(ctx, a.call, owner)
 }
 
-// reclaim frees the reservations of an owner that are not those of a subscription. It returns
+// reclaimID frees the reservations of an owner that are not those of a subscription. It returns
 // [client.ErrStale] if there may be room now, and an error that is
 // [repository.ErrSubscriptionLimit] if the list is full.
-func (a *creation) reclaim(ctx context.Context, owner *ownerDoc) error {
+func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 	s, c := a.store, a.call
 	docs, err := s.readDefinitions(ctx, c, owner.reservations)
 	if err != nil {
@@ -121,7 +121,7 @@ func (a *creation) reclaim(ctx context.Context, owner *ownerDoc) error {
 	}
 	if len(live) == len(owner.reservations) {
 		if s.account.ReadsMayBeStale() {
-			// The document that was read may be an old one. Only a write tells.
+			// The document that was read may be stale. Only a write shows that.
 			if err := s.writeOwner(ctx, c, owner); err != nil {
 				return err
 			}
@@ -138,7 +138,7 @@ func (a *creation) reclaim(ctx context.Context, owner *ownerDoc) error {
 	for _, r := range unfinished {
 		// A crash after this write leaves a reservation that its creation replaces, and others
 		// free.
-		if err := s.refuse(ctx, c, a.wanted.Owner, r, found[r.id]); err != nil {
+		if err := s.refuseReservation(ctx, c, a.wanted.Owner, r, found[r.id]); err != nil {
 			return err
 		}
 	}
@@ -149,18 +149,18 @@ func (a *creation) reclaim(ctx context.Context, owner *ownerDoc) error {
 	return client.ErrStale
 }
 
-// refuse stores that a reservation is refused, so that a creation that has it and is late
+// refuseReservation stores that a reservation is refused, so that a late creation with that reservation
 // begins again. doc is what was read of the id.
-func (s *Store) refuse(ctx context.Context, c *client.Call, owner domain.ActorID, r reservation, doc *definitionDoc) error {
+func (s *Store) refuseReservation(ctx context.Context, c *client.Call, owner domain.ActorID, r reservation, doc *definitionDoc) error {
 	next := &definitionDoc{State: definitionRefused}
 	if doc != nil {
-		if slices.Contains(doc.Refused, r.refusal(owner)) {
+		if slices.Contains(doc.Refused, r.refusalText(owner)) {
 			return nil
 		}
 		next.Refused, next.Document, next.etag = doc.Refused, doc.Document, doc.etag
 	}
 	next.ID, next.PartitionKey, next.Kind, next.WriteID = definitionID, r.id.Cursor().String(), definitionDocument.Name, s.client.NewID()
-	next.Refused = append(slices.Clone(next.Refused), r.refusal(owner))
+	next.Refused = append(slices.Clone(next.Refused), r.refusalText(owner))
 	_, err := c.Put(ctx, s.cursors, next.PartitionKey, definitionID, next.etag, next)
 	if client.IsRefused(err) {
 		return client.ErrStale

@@ -83,13 +83,13 @@ func (d *definitionDoc) set(from *repository.Definition, writeID string) {
 	d.FormFields, d.PayloadFormField, d.HMACKeyID = from.FormFields, from.PayloadFormField, from.HMACKeyID
 	d.Filter, d.Attachments, d.Paused, d.Resumed = from.Filter, from.Attachments, from.Paused, from.Resumed
 	d.IsSync, d.MaxRate, d.MaxConcurrency, d.IsOrdered = from.IsSync, from.MaxRate, from.MaxConcurrency, from.IsOrdered
-	d.Secret, d.Previous, d.PreviousUntil = from.Secret, from.Previous, micros(from.PreviousUntil)
+	d.Secret, d.Previous, d.PreviousUntil = from.Secret, from.Previous, toMicros(from.PreviousUntil)
 	d.Headers, d.HeaderNames = from.Headers, from.HeaderNames
-	d.RotatedFrom, d.RotatedAt = string(from.Rotation.From), micros(from.Rotation.At)
+	d.RotatedFrom, d.RotatedAt = string(from.Rotation.From), toMicros(from.Rotation.At)
 }
 
-func (d *definitionDoc) definition() (*repository.Definition, error) {
-	var p parser
+func (d *definitionDoc) toDefinition() (*repository.Definition, error) {
+	var p documentParser
 	found := &repository.Definition{
 		ID: parse(&p, strings.TrimPrefix(d.PartitionKey, "s|"), domain.ParseSubscriptionID),
 		Subscription: domain.Subscription{
@@ -147,8 +147,8 @@ type reservation struct {
 
 func (r reservation) String() string { return fmt.Sprintf("%s %d", r.id, r.number) }
 
-// refusal returns the text by which a refusal names the reservation of an owner.
-func (r reservation) refusal(owner domain.ActorID) string {
+// refusalText returns the text by which a refusal names the reservation of an owner.
+func (r reservation) refusalText(owner domain.ActorID) string {
 	return fmt.Sprintf("%s %d", owner, r.number)
 }
 

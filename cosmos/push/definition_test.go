@@ -18,26 +18,26 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// other starts a node whose line never breaks.
-func (r *rig) other() *Store {
+// otherStore starts a node whose line never breaks.
+func (r *rig) otherStore() *Store {
 	r.t.Helper()
 	db := r.account.ConnectBy(r.engine.Transport())
 	return New(db, r.content, Options{})
 }
 
-// create stores a subscription on a line that works.
-func (r *rig) create(s *Store, d *repository.Definition) *repository.Definition {
+// createDefinition stores a subscription on a line that works.
+func (r *rig) createDefinition(s *Store, d *repository.Definition) *repository.Definition {
 	r.t.Helper()
 	stored, _, err := s.CreateSubscription(context.Background(), d)
 	require.NoError(r.t, err)
 	return stored
 }
 
-// fill creates subscriptions of an owner until it is refused, and demands that the owner has
+// fillOwner creates subscriptions of an owner until it is refused, and demands that the owner has
 // as many as it may have, and reservations for no others.
-func (r *rig) fill(owner domain.ActorID) {
+func (r *rig) fillOwner(owner domain.ActorID) {
 	r.t.Helper()
-	s := r.other()
+	s := r.otherStore()
 	for {
 		_, _, err := s.CreateSubscription(context.Background(), repositorytest.NewDefinition(owner))
 		if errors.Is(err, repository.ErrSubscriptionLimit) {
@@ -45,10 +45,10 @@ func (r *rig) fill(owner domain.ActorID) {
 		}
 		require.NoError(r.t, err)
 	}
-	r.full(s, owner)
+	r.wantFull(s, owner)
 }
 
-func (r *rig) full(s *Store, owner domain.ActorID) {
+func (r *rig) wantFull(s *Store, owner domain.ActorID) {
 	r.t.Helper()
 	all, err := s.Subscriptions(context.Background(), owner)
 	require.NoError(r.t, err)
@@ -69,7 +69,7 @@ func newDefinitionLife() *definitionLife {
 	return &definitionLife{kept: kept, deleted: repositorytest.NewDefinition(kept.Owner)}
 }
 
-func (l *definitionLife) lead(s *Store) error {
+func (l *definitionLife) runLife(s *Store) error {
 	ctx := context.Background()
 	stored, _, err := s.CreateSubscription(ctx, l.kept)
 	if err != nil {
@@ -95,10 +95,10 @@ func (l *definitionLife) lead(s *Store) error {
 	return nil
 }
 
-// ended demands what is there when a life has been led.
-func (l *definitionLife) ended(r *rig) {
+// wantEnded demands what is there when a life has been led.
+func (l *definitionLife) wantEnded(r *rig) {
 	r.t.Helper()
-	s := r.other()
+	s := r.otherStore()
 	all, err := s.Subscriptions(context.Background(), l.kept.Owner)
 	require.NoError(r.t, err)
 	require.Len(r.t, all, 1)
@@ -123,16 +123,16 @@ func TestEveryCallOfDefinitionsBrokenOnceInEveryWay(t *testing.T) {
 							r, l := newRig(t, embedded.Options{Consistency: consistency}), newDefinitionLife()
 							node := r.node(Options{Retries: retries})
 							r.line.BreakOne(n, fault)
-							err := l.lead(node)
+							err := l.runLife(node)
 							if retries < 0 {
 								for again := 0; err != nil && again < 3; again++ {
 									require.NotEqual(t, domain.Damaged, domain.KindOf(err))
-									err = l.lead(node)
+									err = l.runLife(node)
 								}
 							}
 							require.NoError(t, err, "call %d", n)
 							broken := r.line.Calls() >= n
-							l.ended(r)
+							l.wantEnded(r)
 							if !broken {
 								require.Greater(t, n, 10)
 								return
@@ -156,11 +156,11 @@ func TestACrashAnywhere_TakesNothingFromTheLimit(t *testing.T) {
 					r, l := newRig(t, embedded.Options{}), newDefinitionLife()
 					node := r.node(Options{Retries: -1})
 					r.line.CrashAt(n, last)
-					_ = l.lead(node)
+					_ = l.runLife(node)
 					if r.line.Fired() == 0 {
 						return
 					}
-					r.fill(l.kept.Owner)
+					r.fillOwner(l.kept.Owner)
 				}
 			})
 		})
@@ -176,7 +176,7 @@ func TestALateCreation_IsNotAddedBehindTheLimit(t *testing.T) {
 		node := r.node(Options{})
 		r.line.Break(func(call int, _ *http.Request) faulty.Fault {
 			if call == n {
-				r.fill(d.Owner)
+				r.fillOwner(d.Owner)
 			}
 			return faulty.None
 		})
@@ -189,9 +189,9 @@ func TestALateCreation_IsNotAddedBehindTheLimit(t *testing.T) {
 		if err != nil {
 			require.ErrorIs(t, err, repository.ErrSubscriptionLimit)
 		}
-		r.full(r.other(), d.Owner)
+		r.wantFull(r.otherStore(), d.Owner)
 		require.Equal(t, err == nil, r.isListed(d), "request %d", n)
-		_, err = r.other().Subscription(t.Context(), d.ID)
+		_, err = r.otherStore().Subscription(t.Context(), d.ID)
 		require.Equal(t, r.isListed(d), err == nil, "request %d", n)
 	}
 }
@@ -199,7 +199,7 @@ func TestALateCreation_IsNotAddedBehindTheLimit(t *testing.T) {
 // isListed reports whether the list of its owner has the subscription.
 func (r *rig) isListed(d *repository.Definition) bool {
 	r.t.Helper()
-	all, err := r.other().Subscriptions(context.Background(), d.Owner)
+	all, err := r.otherStore().Subscriptions(context.Background(), d.Owner)
 	require.NoError(r.t, err)
 	return slices.ContainsFunc(all, func(other *repository.Definition) bool { return other.ID == d.ID })
 }
@@ -209,15 +209,15 @@ func (r *rig) isListed(d *repository.Definition) bool {
 func TestTwoNodesThatCreate_LoseNoReservation(t *testing.T) {
 	for n := 1; ; n++ {
 		r := newRig(t, embedded.Options{})
-		other, l := r.other(), newDefinitionLife()
+		other, l := r.otherStore(), newDefinitionLife()
 		between := repositorytest.NewDefinition(l.kept.Owner)
 		r.line.Break(func(call int, _ *http.Request) faulty.Fault {
 			if call == n {
-				r.create(other, between)
+				r.createDefinition(other, between)
 			}
 			return faulty.None
 		})
-		require.NoError(t, l.lead(r.node(Options{})))
+		require.NoError(t, l.runLife(r.node(Options{})))
 		require.True(t, r.isListed(l.kept))
 		require.False(t, r.isListed(l.deleted))
 		if r.line.Calls() < n {
@@ -235,9 +235,9 @@ func TestACreationThatIsBeingRefused_IsListedOrNotThere(t *testing.T) {
 			n = domain.MaxSubscriptions - 5 // the reads between are all alike
 		}
 		r := newRig(t, embedded.Options{})
-		other, d := r.other(), repositorytest.NewDefinition(repositorytest.NewActor())
+		other, d := r.otherStore(), repositorytest.NewDefinition(repositorytest.NewActor())
 		for range domain.MaxSubscriptions - 1 {
-			r.create(other, repositorytest.NewDefinition(d.Owner))
+			r.createDefinition(other, repositorytest.NewDefinition(d.Owner))
 		}
 		node := r.node(Options{Retries: -1})
 		r.line.BreakOne(4, faulty.RequestLost) // the write of the subscription
@@ -257,7 +257,7 @@ func TestACreationThatIsBeingRefused_IsListedOrNotThere(t *testing.T) {
 		require.Equal(t, err == nil, r.isListed(d), "request %d: %v", n, err)
 		_, err = other.Subscription(t.Context(), d.ID)
 		require.Equal(t, r.isListed(d), err == nil, "request %d", n)
-		r.fill(d.Owner)
+		r.fillOwner(d.Owner)
 	}
 }
 
@@ -269,21 +269,21 @@ func TestARefusedReservation_IsReplaced(t *testing.T) {
 	r.line.BreakOne(4, faulty.RequestLost) // the write of the subscription
 	_, _, err := node.CreateSubscription(t.Context(), d)
 	require.Error(t, err)
-	r.fill(d.Owner)
-	s := r.other()
+	r.fillOwner(d.Owner)
+	s := r.otherStore()
 	_, _, err = s.CreateSubscription(t.Context(), d)
 	require.ErrorIs(t, err, repository.ErrSubscriptionLimit)
 	all, err := s.Subscriptions(t.Context(), d.Owner)
 	require.NoError(t, err)
 	require.NoError(t, s.DeleteSubscription(t.Context(), d.Owner, all[0].ID, ""))
-	require.Equal(t, d.CallbackURL, r.create(s, d).CallbackURL)
-	r.full(s, d.Owner)
+	require.Equal(t, d.CallbackURL, r.createDefinition(s, d).CallbackURL)
+	r.wantFull(s, d.Owner)
 }
 
 func TestAReplacement_KeepsWhatItDoesNotKnow(t *testing.T) {
 	r := newRig(t, embedded.Options{})
-	s := r.other()
-	stored := r.create(s, repositorytest.NewDefinition(repositorytest.NewActor()))
+	s := r.otherStore()
+	stored := r.createDefinition(s, repositorytest.NewDefinition(repositorytest.NewActor()))
 	c := s.client.Begin("test")
 	for _, at := range []struct{ key, id string }{{stored.ID.Cursor().String(), definitionID}, {ownerKey(stored.Owner), ownerID}} {
 		ops := client.NewPatch(client.DocumentKind{Name: "any", Format: 1})
@@ -295,7 +295,7 @@ func TestAReplacement_KeepsWhatItDoesNotKnow(t *testing.T) {
 	stored.Paused = true
 	_, err = s.ReplaceSubscription(t.Context(), stored)
 	require.NoError(t, err)
-	r.create(s, repositorytest.NewDefinition(stored.Owner))
+	r.createDefinition(s, repositorytest.NewDefinition(stored.Owner))
 	for _, at := range []struct{ key, id string }{{stored.ID.Cursor().String(), definitionID}, {ownerKey(stored.Owner), ownerID}} {
 		var doc map[string]any
 		_, err := c.Read(t.Context(), s.cursors, at.key, at.id, &doc)
@@ -306,7 +306,7 @@ func TestAReplacement_KeepsWhatItDoesNotKnow(t *testing.T) {
 
 func TestSubscriptions_CostWhatTheyMay(t *testing.T) {
 	r := newRig(t, embedded.Options{Pessimistic: true})
-	s, owner := r.other(), repositorytest.NewActor()
+	s, owner := r.otherStore(), repositorytest.NewActor()
 	price := func(what string, limit float64, f func() error) {
 		t.Helper()
 		before := r.engine.RequestUnits()

@@ -1,11 +1,11 @@
 // Package push keeps streams, cursors, subscriptions, watches and the parties of the broker in
-// Azure Cosmos DB: what was published, how far each receiver has come, and how it is called. It also
+// Azure Cosmos DB: what was published, the position of each receiver, and how it is called. It also
 // keeps the small documents of clients that can be watched.
 //
 // A message is written once, into a stream, whatever the number of its receivers. Each
 // receiver has one document, its cursor. Only a delivery that failed has a document of its
 // own. Every change of a cursor is one conditional write; ownership of cursors saves work and
-// decides nothing. No request on the way of a delivery is a query, but for that which loads a
+// decides nothing. No request of a delivery is a query, except the one that loads a
 // cursor with retries: the embedded engine has no index but that of ids.
 //
 // # Documents
@@ -176,11 +176,11 @@
 //	        head, too, so one that begins afterwards has the list, and a head that continues
 //	        the stream in another segment takes it over. A crash before leaves a subscription
 //	        for which no sender waits, until its owner repeats the request or a node serves it
-//	unlist  after it was deleted or is not sync any more. A crash before leaves a cursor that
+//	unlist  after it was deleted or is no longer sync. A crash before leaves a cursor that
 //	        is listed by mistake, until a sender would wait for it (package outcome)
 //
 // A topic without such subscriptions has the same documents and requests as before. A node of an
-// older version keeps the list, but for that of a head which it makes itself.
+// older version keeps the list, except that of a head which it makes itself.
 //
 // A creation of an owner with as many reservations as it may have reads the definition of
 // each. Those without a subscription are freed, after a few pauses for nodes that are about to
@@ -249,7 +249,7 @@
 //	retries are proved by count and digest          TestRetriesOfAnotherTime_AreNotLoaded
 //	a cursor is retired before its entry goes       TestACrashAtAnyStepOfARetirement_LeavesNothingForEver
 //	a list of sync cursors is replaced If-Match     TestConformance, TestTwoNodesThatListCursors_LoseNone
-//	a list goes on in the next segment              TestConformanceWithSmallSegments
+//	a list continues in the next segment            TestConformanceWithSmallSegments
 //	a retired cursor is not loaded                  TestACrashAtAnyStepOfARetirement_LeavesNothingForEver
 //	a new cursor keeps an entry that is there       TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor
 //	the shard's entry before the first retry        TestACrashAfterEveryWrite_LosesNothing
@@ -275,7 +275,7 @@
 //   - Nodes wake each other by signals in their documents, and not by the change feed of the
 //     streams: azcosmos v1.5.0 reads a feed by ranges of partitions only, so each node would
 //     read every page that any node has written. A signal costs a beat, however many messages
-//     were appended meanwhile. It also tells of new cursors and changed receivers, which the
+//     were appended meanwhile. It also announces new cursors and changed receivers, which the
 //     feed of the streams does not have.
 //   - There is no hint of the current segment: halving costs a read for each doubling.
 //   - The time in a shard's entry only sinks. An entry that is too early costs a look at the

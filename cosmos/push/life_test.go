@@ -13,13 +13,13 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A clock moves when it is told to.
+// A clock moves when it is set.
 type clock struct{ now time.Time }
 
 func (c *clock) read() time.Time { return c.now }
 
 // A life is that of some messages from their publication to their end, on a line that may
-// break. Whoever calls the store repeats what fails, as its contract says.
+// break. The caller of the store repeats what fails, as its contract says.
 type life struct {
 	*testing.T
 	*rig
@@ -59,8 +59,8 @@ func newLife(t *testing.T, r *rig, n int, allIDs bool, opts Options) *life {
 	return l
 }
 
-// publishes appends all messages, some at a time.
-func (l *life) publishes(s *Store) error {
+// publishMessages appends all messages, some at a time.
+func (l *life) publishMessages(s *Store) error {
 	for i := 0; i < len(l.messages); i += 3 {
 		if _, err := s.Append(context.Background(), l.stream, l.messages[i:min(i+3, len(l.messages))]); err != nil {
 			return err
@@ -69,7 +69,7 @@ func (l *life) publishes(s *Store) error {
 	return nil
 }
 
-func (l *life) creates(s *Store) error {
+func (l *life) createCursor(s *Store) error {
 	err := s.Create(context.Background(), l.id, domain.Standing{Stream: l.stream})
 	if domain.KindOf(err) == domain.Conflict {
 		return nil
@@ -77,8 +77,8 @@ func (l *life) creates(s *Store) error {
 	return err
 }
 
-// loads loads the cursor, unless this node has it.
-func (l *life) loads(s *Store) (err error) {
+// loadCursor loads the cursor, unless this node has it.
+func (l *life) loadCursor(s *Store) (err error) {
 	if l.version != "" {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (l *life) loads(s *Store) (err error) {
 	return nil
 }
 
-func (l *life) settles(s *Store) error {
+func (l *life) storeSettlement(s *Store) error {
 	l.cursor.Mark(l.clock.now)
 	version, err := s.Settle(context.Background(), l.id, l.version, l.cursor.Settlement())
 	switch domain.KindOf(err) {
@@ -113,9 +113,9 @@ func (l *life) settles(s *Store) error {
 	return nil
 }
 
-// step takes what there is, calls with it and settles it. It reports whether nothing is left.
-func (l *life) step(s *Store) (done bool, err error) {
-	if err := l.loads(s); err != nil {
+// runStep takes what there is, calls with it and settles it. It reports whether nothing is left.
+func (l *life) runStep(s *Store) (done bool, err error) {
+	if err := l.loadCursor(s); err != nil {
 		return false, err
 	}
 	found, err := s.Read(context.Background(), l.stream, l.cursor.Position(0), 100)
@@ -135,7 +135,7 @@ func (l *life) step(s *Store) (done bool, err error) {
 			break
 		}
 		if call.Claim {
-			if err := l.settles(s); err != nil {
+			if err := l.storeSettlement(s); err != nil {
 				return false, err
 			}
 			continue
@@ -152,7 +152,7 @@ func (l *life) step(s *Store) (done bool, err error) {
 		l.cursor.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: l.clock.now, Answer: a})
 	}
 	if l.cursor.InFlight() > 0 { // results that are not stored
-		return false, l.settles(s)
+		return false, l.storeSettlement(s)
 	}
 	if !took {
 		l.cursor.EndCaution(l.clock.now)
@@ -168,8 +168,8 @@ func (l *life) step(s *Store) (done bool, err error) {
 	return false, nil
 }
 
-// starts begins a new incarnation, which knows nothing.
-func (l *life) starts(retries int) *Store {
+// startStore begins a new incarnation, which knows nothing.
+func (l *life) startStore(retries int) *Store {
 	*l.lives++
 	l.owner = domain.Owner{Incarnation: fmt.Sprintf("life-%d", *l.lives), Limit: 4, Policy: l.policy}
 	l.cursor, l.version = nil, ""
@@ -179,11 +179,11 @@ func (l *life) starts(retries int) *Store {
 }
 
 // lives leads the whole life on a node. again is how often a step may fail in all.
-func (l *life) lead(s *Store, again int) error {
+func (l *life) runLife(s *Store, again int) error {
 	for _, step := range []func(*Store) (bool, error){
-		func(s *Store) (bool, error) { return true, l.publishes(s) },
-		func(s *Store) (bool, error) { return true, l.creates(s) },
-		l.step,
+		func(s *Store) (bool, error) { return true, l.publishMessages(s) },
+		func(s *Store) (bool, error) { return true, l.createCursor(s) },
+		l.runStep,
 	} {
 		for tries := 0; ; tries++ {
 			require.Less(l, tries, 100)
@@ -202,8 +202,8 @@ func (l *life) lead(s *Store, again int) error {
 	return nil
 }
 
-// holds demands of the store, with an unbroken line, whatever is true at any time.
-func (l *life) holds() {
+// checkRules demands of the store, with an unbroken line, whatever is true at any time.
+func (l *life) checkRules() {
 	l.Helper()
 	s := l.node(l.opts)
 	c := s.client.Begin("test")
@@ -212,7 +212,7 @@ func (l *life) holds() {
 		return
 	}
 	require.NoError(l, err)
-	standing, err := doc.standing()
+	standing, err := doc.toStanding()
 	require.NoError(l, err)
 	n := standing.Counters
 	require.EqualValues(l, n.Triggered, n.Delivered+n.Errored+int64(standing.Outstanding()), "P2")
@@ -229,10 +229,10 @@ func (l *life) holds() {
 	}
 }
 
-// ended demands that everything came to its end once.
-func (l *life) ended(exactly bool) {
+// wantEnded demands that everything came to its end once.
+func (l *life) wantEnded(exactly bool) {
 	l.Helper()
-	l.holds()
+	l.checkRules()
 	s := l.node(l.opts)
 	all, err := repositorytest.ReadAll(context.Background(), l.stores(s), l.stream, domain.Position{})
 	require.NoError(l, err)

@@ -67,7 +67,7 @@ func makeNodeDoc(n *repository.Node) *nodeDoc {
 	return &nodeDoc{
 		ID: nodeID(n.Incarnation), PartitionKey: nodesKey, Kind: nodeDocument.Name,
 		Incarnation: n.Incarnation, Beat: n.Beat, Signals: signalTexts(n.Signals), Signalled: n.Signalled, Awaits: n.Awaits,
-		TTL: seconds(repository.NodeRetention),
+		TTL: ceilSeconds(repository.NodeRetention),
 	}
 }
 
@@ -75,7 +75,7 @@ func (d *nodeDoc) parseNode() error {
 	if d.ID != nodeID(d.Incarnation) || d.Beat < 1 {
 		return fmt.Errorf("want a beat of the node in the id, got %d of %q", d.Beat, domain.Clip(d.Incarnation))
 	}
-	var p parser
+	var p documentParser
 	d.node = repository.Node{Incarnation: d.Incarnation, Beat: d.Beat, Signals: parseAll(&p, d.Signals, parseSignal), Signalled: d.Signalled, Awaits: d.Awaits}
 	return p.err
 }

@@ -138,16 +138,16 @@ func TestANode_CostsWhatItMay(t *testing.T) {
 		for range signals {
 			n.Signals = append(n.Signals, repository.Signal{Stream: b.stream})
 		}
-		b.pay("beat", func() { require.NoError(t, b.node.Beat(t.Context(), n)) })
-		return b.total(1)
+		b.payFor("beat", func() { require.NoError(t, b.node.Beat(t.Context(), n)) })
+		return b.totalUnits(1)
 	}
 	look := func() float64 {
 		b.steps = make(map[string]float64)
-		b.pay("look", func() {
+		b.payFor("look", func() {
 			_, _, err := b.node.Nodes(t.Context())
 			require.NoError(t, err)
 		})
-		return b.total(1)
+		return b.totalUnits(1)
 	}
 	beat(1, 0)
 	require.LessOrEqual(t, beat(2, 0), 11.7)

@@ -80,7 +80,7 @@ func (s *Store) Party(ctx context.Context, id domain.PartyID) (*repository.Party
 			return s.confirmNoParty(ctx, c, id)
 		}
 		if err == nil {
-			found, err = doc.party(id.List())
+			found, err = doc.toParty(id.List())
 		}
 		return err
 	})
@@ -102,7 +102,7 @@ func (s *Store) Parties(ctx context.Context, list domain.PartyList, first string
 			break
 		}
 		var p *repository.Party
-		if p, err = docs[i].party(list); err == nil {
+		if p, err = docs[i].toParty(list); err == nil {
 			found = append(found, p)
 		}
 	}

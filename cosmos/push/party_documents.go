@@ -48,12 +48,12 @@ func (d *partyDoc) set(p *repository.Party, writeID string) {
 		d.TokenSum = hex.EncodeToString(p.TokenSum[:])
 	}
 	d.StartSegment, d.StartAt = p.Start.Segment, textsOf(p.Start.Positions)
-	d.Created, d.Changed = micros(p.Created), micros(p.Changed)
+	d.Created, d.Changed = toMicros(p.Created), toMicros(p.Changed)
 }
 
-// party returns what d stores of a party of a list.
-func (d *partyDoc) party(list domain.PartyList) (*repository.Party, error) {
-	var p parser
+// toParty returns what d stores of a party of a list.
+func (d *partyDoc) toParty(list domain.PartyList) (*repository.Party, error) {
+	var p documentParser
 	found := &repository.Party{
 		ID: parse(&p, d.ID, list.Parse), Label: d.Label, Token: d.Token, CallbackURL: d.CallbackURL,
 		Start:   repository.StreamEnd{Segment: d.StartSegment, Positions: parseAll(&p, d.StartAt, domain.ParsePosition)},

@@ -13,18 +13,18 @@ func TestALookAtRetries_CostsWhatItMay(t *testing.T) {
 	b := newBill(t)
 	b.owner.Policy.Attempts = 12
 	for range 8 {
-		b.append(50, "")
-		b.take()
-		b.settle(500)
+		b.appendMessages(50, "")
+		b.takeEntries()
+		b.settleCalls(500)
 	}
 	price := func(step string, read func() (int, error), want int) float64 {
 		b.steps = make(map[string]float64)
-		b.pay(step, func() {
+		b.payFor(step, func() {
 			n, err := read()
 			require.NoError(t, err)
 			require.Equal(t, want, n)
 		})
-		return b.total(1)
+		return b.totalUnits(1)
 	}
 	list := func(limit int) func() (int, error) {
 		return func() (int, error) {

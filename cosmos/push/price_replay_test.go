@@ -66,9 +66,9 @@ func newReplayBill(t *testing.T, n int, isOrdered bool) *replayBill {
 	return b
 }
 
-// price returns the price of a replay of n deliveries, for each of them, and how many requests it
+// countUnits returns the price of a replay of n deliveries, for each of them, and how many requests it
 // makes.
-func (b *replayBill) price(n int, request func() error) float64 {
+func (b *replayBill) countUnits(n int, request func() error) float64 {
 	b.Helper()
 	calls, units, requests := len(b.receiver.Calls()), b.rig.engine.RequestUnits(), b.rig.engine.Requests()
 	require.NoError(b, request())
@@ -112,7 +112,7 @@ func TestAReplay_CostsWhatItMay(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newReplayBill(t, tc.dead, tc.isOrdered)
 				defer b.node.Stop()
-				price := b.price(tc.replayed, func() error { return tc.request(b) })
+				price := b.countUnits(tc.replayed, func() error { return tc.request(b) })
 				require.LessOrEqual(t, price, tc.limitRU)
 			})
 		})

@@ -34,26 +34,26 @@ func newBill(t *testing.T) *bill {
 		return b.clock.now
 	}
 	b.life, b.steps = newLife(t, newRig(t, embedded.Options{Pessimistic: true, Clock: clock}), 0, false, Options{}), make(map[string]float64)
-	b.node = b.starts(0)
+	b.node = b.startStore(0)
 	b.owner.Limit = domain.MaxConcurrency
-	b.append(1, "")
+	b.appendMessages(1, "")
 	b.steps = make(map[string]float64)
 	end, err := b.node.End(t.Context(), b.stream)
 	require.NoError(t, err)
 	require.NoError(t, b.node.Create(t.Context(), b.id, domain.Standing{Stream: b.stream, Segment: end.Segment, At: end.Positions}))
-	require.NoError(t, b.loads(b.node))
+	require.NoError(t, b.loadCursor(b.node))
 	return b
 }
 
-// pay adds what f costs to a step.
-func (b *bill) pay(step string, f func()) {
+// payFor adds what f costs to a step.
+func (b *bill) payFor(step string, f func()) {
 	before := b.engine.RequestUnits()
 	f()
 	b.steps[step] += b.engine.RequestUnits() - before
 }
 
-// append publishes n messages together.
-func (b *bill) append(n int, id string) {
+// appendMessages publishes n messages together.
+func (b *bill) appendMessages(n int, id string) {
 	messages := repositorytest.Messages(n)
 	for i := range messages {
 		messages[i].Payload = fmt.Appendf(nil, "%0256d", i)
@@ -61,16 +61,16 @@ func (b *bill) append(n int, id string) {
 			messages[i].ID = fmt.Sprintf("%s-%d", id, i)
 		}
 	}
-	b.pay("append", func() {
+	b.payFor("append", func() {
 		appended, err := b.node.Append(b.Context(), b.stream, messages)
 		require.NoError(b, err)
 		b.published = appended[n-1].Position.Number + 1
 	})
 }
 
-// take takes everything that waits.
-func (b *bill) take() {
-	b.pay("read", func() {
+// takeEntries takes everything that waits.
+func (b *bill) takeEntries() {
+	b.payFor("read", func() {
 		for {
 			found, err := b.node.Read(b.Context(), b.stream, b.cursor.Position(0), 100)
 			require.NoError(b, err)
@@ -81,14 +81,14 @@ func (b *bill) take() {
 				b.cursor.Take(e.Position, true)
 			}
 			if b.cursor.Position(0).Number >= b.published {
-				return // the append has woken the cursor, and told how far it may go
+				return // the append has woken the cursor, and set how far it may go
 			}
 		}
 	})
 }
 
-// settle calls with everything, and settles the answers together.
-func (b *bill) settle(status int) (calls int) {
+// settleCalls calls with everything, and settles the answers together.
+func (b *bill) settleCalls(status int) (calls int) {
 	for {
 		call, ok := b.cursor.Next(b.clock.now)
 		if !ok {
@@ -98,13 +98,13 @@ func (b *bill) settle(status int) (calls int) {
 		b.cursor.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: b.clock.now, Answer: domain.Answer{Began: b.clock.now, Took: 3 * time.Millisecond, Status: status}})
 		calls++
 	}
-	b.pay("settle", func() { require.NoError(b, b.settles(b.node)) })
+	b.payFor("settle", func() { require.NoError(b, b.storeSettlement(b.node)) })
 	return calls
 }
 
-// expire removes the documents of the stream that expire. It costs as much as when Cosmos
+// expireEntries removes the documents of the stream that expire. It costs as much as when Cosmos
 // does it.
-func (b *bill) expire() {
+func (b *bill) expireEntries() {
 	type document struct {
 		ID  string `json:"id"`
 		TTL int    `json:"ttl"`
@@ -113,7 +113,7 @@ func (b *bill) expire() {
 	key := segmentKey(b.stream, 0)
 	all, err := client.All[document](b.Context(), c.Query(b.node.streams, key, "SELECT c.id, c.ttl FROM c WHERE IS_DEFINED(c.ttl)"))
 	require.NoError(b, err)
-	b.pay("expire", func() {
+	b.payFor("expire", func() {
 		for _, d := range all {
 			require.Positive(b, d.TTL)
 			require.NoError(b, c.Discard(b.Context(), b.node.streams, key, d.ID))
@@ -121,8 +121,8 @@ func (b *bill) expire() {
 	})
 }
 
-// total prints the steps and returns their sum for each of n deliveries.
-func (b *bill) total(n int) float64 {
+// totalUnits prints the steps and returns their sum for each of n deliveries.
+func (b *bill) totalUnits(n int) float64 {
 	sum, text := 0.0, ""
 	for _, step := range slices.Sorted(maps.Keys(b.steps)) {
 		sum += b.steps[step] / float64(n)
@@ -152,15 +152,15 @@ func TestADelivery_CostsWhatItMay(t *testing.T) {
 				if id != "" {
 					id = fmt.Sprint(id, i)
 				}
-				b.append(tc.atOnce, id)
-				b.take()
-				require.Equal(t, tc.atOnce, b.settle(200))
+				b.appendMessages(tc.atOnce, id)
+				b.takeEntries()
+				require.Equal(t, tc.atOnce, b.settleCalls(200))
 				b.clock.now = b.clock.now.Add(time.Second)
 			}
 			n := tc.atOnce * tc.rounds
 			t.Logf("%.2f requests", float64(b.engine.Requests()-requests)/float64(n))
-			b.expire()
-			require.LessOrEqual(t, b.total(n), tc.limitRU)
+			b.expireEntries()
+			require.LessOrEqual(t, b.totalUnits(n), tc.limitRU)
 			require.EqualValues(t, n, b.cursor.Standing().Counters.Delivered)
 		})
 	}
@@ -172,9 +172,9 @@ func TestTheFirstAppend_CostsWhatItMay(t *testing.T) {
 	b := newBill(t)
 	b.stream, b.steps = repositorytest.NewStream(), make(map[string]float64)
 	requests := b.engine.Requests()
-	b.append(1, "")
+	b.appendMessages(1, "")
 	require.EqualValues(t, 2, b.engine.Requests()-requests, "a read of the head, and its creation")
-	require.LessOrEqual(t, b.total(1), 8.0)
+	require.LessOrEqual(t, b.totalUnits(1), 8.0)
 }
 
 func TestABroadcast_CostsWhatItMay(t *testing.T) {
@@ -194,23 +194,23 @@ func TestABroadcast_CostsWhatItMay(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBill(t)
 			b.owner.KeepsMarks, b.version, b.cursor = true, "", nil
-			require.NoError(t, b.loads(b.node))
+			require.NoError(t, b.loadCursor(b.node))
 			for i := range tc.rounds {
 				id := tc.id
 				if id != "" {
 					id = fmt.Sprint(id, i)
 				}
-				b.append(tc.atOnce, id)
-				b.take()
-				require.Equal(t, tc.atOnce, b.settle(200))
+				b.appendMessages(tc.atOnce, id)
+				b.takeEntries()
+				require.Equal(t, tc.atOnce, b.settleCalls(200))
 				b.clock.now = b.clock.now.Add(17 * time.Second)
 			}
 			require.Len(t, b.cursor.Standing().Marks, domain.MaxMarks)
-			b.expire()
+			b.expireEntries()
 			for _, shared := range []string{"append", "expire"} {
 				b.steps[shared] /= float64(tc.consumers)
 			}
-			require.LessOrEqual(t, b.total(tc.atOnce*tc.rounds), tc.limitRU)
+			require.LessOrEqual(t, b.totalUnits(tc.atOnce*tc.rounds), tc.limitRU)
 		})
 	}
 }
@@ -219,16 +219,16 @@ func TestAFailedAttempt_CostsWhatItMay(t *testing.T) {
 	b := newBill(t)
 	price := func(status int) float64 {
 		b.steps = make(map[string]float64)
-		require.Equal(t, 1, b.settle(status))
-		return b.total(1)
+		require.Equal(t, 1, b.settleCalls(status))
+		return b.totalUnits(1)
 	}
 	for _, status := range []int{200, 200, 200, 200, 200, 200, 200, 200} { // a cursor that has a history
-		b.append(1, "")
-		b.take()
+		b.appendMessages(1, "")
+		b.takeEntries()
 		price(status)
 	}
-	b.append(1, "")
-	b.take()
+	b.appendMessages(1, "")
+	b.takeEntries()
 	require.LessOrEqual(t, price(500), 27.0, "the first failure of a cursor")
 	b.clock.now = b.clock.now.Add(time.Hour)
 	require.LessOrEqual(t, price(500), 22.0, "a further one")
@@ -236,11 +236,11 @@ func TestAFailedAttempt_CostsWhatItMay(t *testing.T) {
 	require.LessOrEqual(t, price(500), 25.0, "the last one: a dead letter")
 
 	b.owner.Policy.Attempts = 12
-	b.append(50, "")
-	b.take()
+	b.appendMessages(50, "")
+	b.takeEntries()
 	b.steps = make(map[string]float64)
-	require.Equal(t, 50, b.settle(500))
-	require.LessOrEqual(t, b.total(50), 6.1, "50 at once")
+	require.Equal(t, 50, b.settleCalls(500))
+	require.LessOrEqual(t, b.totalUnits(50), 6.1, "50 at once")
 }
 
 func TestALoad_CostsWhatItMay(t *testing.T) {
@@ -248,14 +248,14 @@ func TestALoad_CostsWhatItMay(t *testing.T) {
 	price := func(incarnation string) float64 {
 		b.steps = make(map[string]float64)
 		b.owner.Incarnation, b.version, b.cursor = incarnation, "", nil
-		b.pay("load", func() { require.NoError(t, b.loads(b.node)) })
-		return b.total(1)
+		b.payFor("load", func() { require.NoError(t, b.loadCursor(b.node)) })
+		return b.totalUnits(1)
 	}
 	require.LessOrEqual(t, price("other"), 12.0, "a read and the proof")
 	require.LessOrEqual(t, price("other"), 2.1, "no proof is needed")
-	b.append(3, "")
-	b.take()
-	b.settle(500)
+	b.appendMessages(3, "")
+	b.takeEntries()
+	b.settleCalls(500)
 	require.LessOrEqual(t, price("another"), 17.0, "with three retries")
 }
 
@@ -265,11 +265,11 @@ func TestABacklog_MakesNothingDearer(t *testing.T) {
 	var prices []float64
 	for _, backlog := range []int{100, 3000} {
 		for range backlog / 50 {
-			b.append(50, "")
+			b.appendMessages(50, "")
 		}
 		b.steps = make(map[string]float64)
-		b.take()
-		require.Equal(t, domain.MaxConcurrency, b.settle(200))
+		b.takeEntries()
+		require.Equal(t, domain.MaxConcurrency, b.settleCalls(200))
 		prices = append(prices, b.steps["settle"])
 	}
 	require.InEpsilon(t, prices[0], prices[1], 0.15)

@@ -74,8 +74,8 @@ func randomLives(t *testing.T, seed uint64) (seen map[string]int) {
 	}
 	second := *first
 	lives := []*life{first, &second}
-	stores := []*Store{first.starts(0), second.starts(0)}
-	require.NoError(t, first.creates(stores[0]))
+	stores := []*Store{first.startStore(0), second.startStore(0)}
+	require.NoError(t, first.createCursor(stores[0]))
 	if stale { // what was created is seen before it is loaded
 		for range 8 {
 			_, err := stores[0].Append(context.Background(), repositorytest.NewStream(), repositorytest.Messages(1))
@@ -129,10 +129,10 @@ func randomLives(t *testing.T, seed uint64) (seen map[string]int) {
 		case op == 4:
 			first.clock.now = first.clock.now.Add(time.Duration(chance(90)) * time.Second)
 		case op == 5 && chance(3) == 0:
-			stores[i] = lives[i].starts([]int{0, -1}[chance(2)])
+			stores[i] = lives[i].startStore([]int{0, -1}[chance(2)])
 			seen["ended"]++
 		default:
-			_, err := lives[i].step(stores[i])
+			_, err := lives[i].runStep(stores[i])
 			note(err)
 		}
 		if t.Failed() {
@@ -141,8 +141,8 @@ func randomLives(t *testing.T, seed uint64) (seen map[string]int) {
 	}
 	calm = true
 	first.line.Break(nil)
-	last := first.starts(0)
-	require.NoError(t, first.lead(last, 0))
+	last := first.startStore(0)
+	require.NoError(t, first.runLife(last, 0))
 
 	all, err := repositorytest.ReadAll(context.Background(), first.stores(last), first.stream, domain.Position{})
 	require.NoError(t, err)
@@ -165,7 +165,7 @@ func randomLives(t *testing.T, seed uint64) (seen map[string]int) {
 	for id, is := range accepted {
 		require.True(t, ids[id] || !is, "P1: %s was accepted", id)
 	}
-	first.holds()
+	first.checkRules()
 	s := first.cursor.Standing()
 	require.EqualValues(t, len(all), s.Counters.Triggered, "P1")
 	require.EqualValues(t, dead, s.Counters.Errored, "P1")

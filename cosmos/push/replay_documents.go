@@ -25,7 +25,7 @@ func (d *cursorDoc) setReplay(s *domain.Standing) {
 	if r == nil {
 		return
 	}
-	d.ReplayID, d.ReplayNumber, d.ReplayFrom, d.ReplayTo = r.ID, r.Number, micros(r.From), micros(r.To)
+	d.ReplayID, d.ReplayNumber, d.ReplayFrom, d.ReplayTo = r.ID, r.Number, toMicros(r.From), toMicros(r.To)
 	d.ReplayFilter, d.ReplayDead, d.ReplayRate = r.Filter, r.OnlyDead, r.Rate
 	d.ReplayState, d.ReplayAt = replayStateNames[r.State], r.At.String()
 	for p, n := range r.End {
@@ -36,8 +36,8 @@ func (d *cursorDoc) setReplay(s *domain.Standing) {
 	d.ReplaySeen, d.ReplayMatched, d.ReplaySkipped = r.Seen, r.Matched, r.Skipped
 }
 
-// replay returns the replay that d stores, or nil.
-func (d *cursorDoc) replay(p *parser) *domain.Replay {
+// toReplay returns the replay that d stores, or nil.
+func (d *cursorDoc) toReplay(p *documentParser) *domain.Replay {
 	if d.ReplayID == "" {
 		return nil
 	}
@@ -80,10 +80,10 @@ func makeReplayRequestDoc(r *domain.ReplayRequest) replayRequestDoc {
 	d := replayRequestDoc{ID: r.ID, Number: r.Number, Stop: r.Stop, Dequeue: r.Dequeue}
 	if r.Delivery != nil {
 		position := r.Delivery.Position
-		d.Position, d.Published = position.String(), micros(r.Delivery.Published)
+		d.Position, d.Published = position.String(), toMicros(r.Delivery.Published)
 	}
 	if r.Range != nil {
-		d.From, d.To, d.Filter, d.Dead, d.Rate = micros(r.Range.From), micros(r.Range.To), r.Range.Filter, r.Range.OnlyDead, r.Range.Rate
+		d.From, d.To, d.Filter, d.Dead, d.Rate = toMicros(r.Range.From), toMicros(r.Range.To), r.Range.Filter, r.Range.OnlyDead, r.Range.Rate
 	}
 	if r.Peek != nil {
 		d.Peek, d.Entries = r.Peek.Limit, textsOf(r.Peek.Entries)
@@ -91,7 +91,7 @@ func makeReplayRequestDoc(r *domain.ReplayRequest) replayRequestDoc {
 	return d
 }
 
-func (d *replayRequestDoc) request(p *parser) domain.ReplayRequest {
+func (d *replayRequestDoc) toRequest(p *documentParser) domain.ReplayRequest {
 	r := domain.ReplayRequest{ID: d.ID, Number: d.Number, Stop: d.Stop, Dequeue: d.Dequeue}
 	if d.Position != "" {
 		r.Delivery = &domain.ReplayDelivery{Position: parse(p, d.Position, domain.ParsePosition), Published: fromMicros(d.Published)}
@@ -113,12 +113,12 @@ func (d *entryDoc) requested() int {
 	return 0
 }
 
-// requests returns the requests of d.
-func (d *entryDoc) requests() (domain.ReplayRequests, error) {
-	var p parser
+// toRequests returns the requests of d.
+func (d *entryDoc) toRequests() (domain.ReplayRequests, error) {
+	var p documentParser
 	var all domain.ReplayRequests
 	for i := range d.Replays {
-		all = append(all, d.Replays[i].request(&p))
+		all = append(all, d.Replays[i].toRequest(&p))
 	}
 	if p.err != nil {
 		return nil, domain.Errorf(domain.Damaged, "document %s of %s: %w", d.ID, d.PartitionKey, p.err)

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readEntry reads the entry of a cursor in its shard. It fails with NotFound if there is none.
+// readEntry reads the entry of a cursor in its shard. It fails with NotFound if the entry does not exist.
 func (s *Store) readEntry(ctx context.Context, c *client.Call, id domain.CursorID) (*entryDoc, error) {
 	d := &entryDoc{}
 	etag, err := c.Read(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String(), d)
@@ -28,7 +28,7 @@ func (s *Store) AddReplay(ctx context.Context, id domain.CursorID, followed int,
 		if err != nil {
 			return err
 		}
-		before, err := d.requests()
+		before, err := d.toRequests()
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (s *Store) Replays(ctx context.Context, id domain.CursorID) (domain.ReplayR
 	d, err := s.readEntry(ctx, c, id)
 	var all domain.ReplayRequests
 	if err == nil {
-		all, err = d.requests()
+		all, err = d.toRequests()
 	}
 	return all, c.Outcome("read the replays of cursor "+id.String(), err)
 }

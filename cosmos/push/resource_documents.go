@@ -35,7 +35,7 @@ func (*turnDoc) DocumentKind() client.DocumentKind { return turnDocument }
 
 const resourceID = "resource"
 
-// A resourceDoc is a repository.Resource, or what is known of one that is not there: whether it is
+// A resourceDoc is a repository.Resource, or what is known of a missing one: whether it is
 // watched, and its last version.
 type resourceDoc struct {
 	ID           string `json:"id"`
@@ -60,9 +60,9 @@ type watchedMark struct {
 	Changes   int64 `json:"changes,omitempty"` // the version of the last change
 }
 
-// A changeDoc is a domain.Change that was not published. It is created in one batch with the change,
+// A resourceChangeDoc is a domain.Change that was not published. It is created in one batch with the change,
 // and deleted when it is in the stream of its resource.
-type changeDoc struct {
+type resourceChangeDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
@@ -73,7 +73,7 @@ type changeDoc struct {
 	client.FormatNumber
 }
 
-func (*changeDoc) DocumentKind() client.DocumentKind { return changeDocument }
+func (*resourceChangeDoc) DocumentKind() client.DocumentKind { return changeDocument }
 
 // resourceKey returns the partition of a document of clients and its changes. No cursor id begins with a
 // bar.
@@ -116,15 +116,15 @@ func newResourceDoc(r domain.Resource) *resourceDoc {
 	return &resourceDoc{ID: resourceID, PartitionKey: resourceKey(r), Kind: resourceDocument.Name, IsAbsent: true}
 }
 
-func (w *watchable) newChangeDoc(c *domain.Change) *changeDoc {
-	return &changeDoc{
+func (w *watchable) newChangeDoc(c *domain.Change) *resourceChangeDoc {
+	return &resourceChangeDoc{
 		ID: w.changeID(c.Version), PartitionKey: w.key, Kind: changeDocument.Name,
-		Resource: c.Resource.Key(), Version: c.Version, Event: string(c.Event), At: micros(c.At),
+		Resource: c.Resource.Key(), Version: c.Version, Event: string(c.Event), At: toMicros(c.At),
 	}
 }
 
-func (d *changeDoc) change() (domain.Change, error) {
-	var p parser
+func (d *resourceChangeDoc) change() (domain.Change, error) {
+	var p documentParser
 	c := domain.Change{
 		Resource: parse(&p, d.Resource, domain.ParseResourceKey), Version: d.Version,
 		Event: parse(&p, d.Event, domain.ParseChangeEvent), At: fromMicros(d.At),

@@ -58,7 +58,7 @@ type resourceChange struct {
 	store    *Store
 	call     *client.Call
 	resource domain.Resource
-	wanted   repository.ResourceVersion // of the document before; "": none exists
+	wanted   repository.ResourceVersion // of the document before; "" if it must not exist
 	writeID  string
 	misses   int
 	isBegun  bool   // a write was made
@@ -69,8 +69,8 @@ func (s *Store) newResourceChange(what string, r domain.Resource, wanted reposit
 	return &resourceChange{store: s, call: s.client.Begin(what), resource: r, wanted: wanted, writeID: s.client.NewID()}
 }
 
-// read returns the document that is to be replaced. isDone says that an earlier attempt has replaced
-// it. A document that is not there is returned empty if wanted is.
+// read returns the document to replace. isDone says that an earlier attempt has replaced
+// it. A missing document is returned empty if wanted is empty.
 func (t *resourceChange) read(ctx context.Context) (doc *resourceDoc, isDone bool, err error) {
 	doc, err = t.store.readResource(ctx, t.call, t.resource)
 	if client.IsNotFound(err) {
@@ -94,7 +94,7 @@ func (t *resourceChange) read(ctx context.Context) (doc *resourceDoc, isDone boo
 	return nil, false, t.store.changed(t.call, &t.misses)
 }
 
-// write replaces what was read by next, by a change with an event; "": by a creation.
+// write replaces the document that was read by next. event is that of the change; "" for a creation.
 func (t *resourceChange) write(ctx context.Context, next *resourceDoc, event domain.ChangeEvent) error {
 	if !t.isBegun {
 		t.isBegun, t.base = true, next.WriteID
@@ -127,7 +127,7 @@ func (s *Store) PutResource(ctx context.Context, r *repository.Resource) (reposi
 		if !doc.IsAbsent {
 			event = domain.ResourceUpdated
 		}
-		doc.IsAbsent, doc.Content, doc.Body, doc.Changed = false, t.writeID, string(r.Body), micros(r.Changed)
+		doc.IsAbsent, doc.Content, doc.Body, doc.Changed = false, t.writeID, string(r.Body), toMicros(r.Changed)
 		return t.write(ctx, doc, event)
 	})
 	return repository.ResourceVersion(t.writeID), t.call.Outcome("put "+r.Resource.String(), err)

@@ -33,12 +33,12 @@ func newRetirement(t *testing.T, opts embedded.Options) *retirement {
 	return r
 }
 
-func (r *retirement) start(retries int) *Store {
+func (r *retirement) startStore(retries int) *Store {
 	return r.node(Options{Retries: retries, Clock: r.clock.read})
 }
 
-// create creates the subscription and its cursor.
-func (r *retirement) create(s *Store) error {
+// createCursor creates the subscription and its cursor.
+func (r *retirement) createCursor(s *Store) error {
 	ctx := context.Background()
 	if _, _, err := s.CreateSubscription(ctx, r.definition); err != nil {
 		return err
@@ -50,8 +50,8 @@ func (r *retirement) create(s *Store) error {
 	return s.Create(ctx, r.definition.ID.Cursor(), domain.Standing{Stream: stream})
 }
 
-// retire does what an owner of the cursor does once the subscription was deleted.
-func (r *retirement) retire(s *Store) error {
+// retireCursor does what an owner of the cursor does once the subscription was deleted.
+func (r *retirement) retireCursor(s *Store) error {
 	ctx, id := context.Background(), r.definition.ID.Cursor()
 	cursor, version, err := s.Load(ctx, id, domain.Owner{Incarnation: "a", Limit: 1}, r.clock.read)
 	if err != nil {
@@ -68,12 +68,12 @@ func (r *retirement) delete(s *Store) error {
 	return s.DeleteSubscription(context.Background(), r.definition.Owner, r.definition.ID, "")
 }
 
-// look does what a node does that finds the cursor in its shard.
-func (r *retirement) look() {
+// checkDocuments does what a node does that finds the cursor in its shard.
+func (r *retirement) checkDocuments() {
 	r.t.Helper()
-	s := r.start(0)
+	s := r.startStore(0)
 	if r.isListed(s) {
-		if err := r.retire(s); domain.KindOf(err) != domain.NotFound {
+		if err := r.retireCursor(s); domain.KindOf(err) != domain.NotFound {
 			require.NoError(r.t, err)
 		}
 	}
@@ -86,10 +86,10 @@ func (r *retirement) isListed(s *Store) bool {
 	return len(entries) > 0
 }
 
-// documents returns how many documents the cursor has.
-func (r *retirement) documents() int {
+// countDocuments returns how many documents the cursor has.
+func (r *retirement) countDocuments() int {
 	r.t.Helper()
-	s := r.start(0)
+	s := r.startStore(0)
 	found := 0
 	for _, id := range []string{cursorID, definitionID} {
 		var doc map[string]any
@@ -101,14 +101,14 @@ func (r *retirement) documents() int {
 	return found
 }
 
-// ended demands that nothing is left in the end, that the id is used until then, and that it
-// begins anew after that.
-func (r *retirement) ended(at string) {
+// wantEnded demands that nothing is left in the end, that the id is used until then, and that it
+// is new after that.
+func (r *retirement) wantEnded(at string) {
 	r.t.Helper()
 	for day := range 20 {
-		s, n := r.start(0), r.documents()
+		s, n := r.startStore(0), r.countDocuments()
 		require.False(r.t, r.isListed(s), at)
-		err := r.create(s)
+		err := r.createCursor(s)
 		if err == nil {
 			require.Zero(r.t, n, "%s: it is created again while something is left of it", at)
 			require.Greater(r.t, day, 14, at)
@@ -137,26 +137,26 @@ func TestACrashAtAnyStepOfARetirement_LeavesNothingForEver(t *testing.T) {
 						for n := 1; ; n++ {
 							r := newRetirement(t, embedded.Options{Consistency: consistency})
 							at := fmt.Sprintf("call %d", n)
-							require.NoError(t, r.create(r.start(0)))
-							old := r.start(0)
+							require.NoError(t, r.createCursor(r.startStore(0)))
+							old := r.startStore(0)
 							held, version, err := old.Load(context.Background(), r.definition.ID.Cursor(), domain.Owner{Incarnation: "old", Limit: 1}, r.clock.read)
 							require.NoError(t, err)
-							require.NoError(t, r.delete(r.start(0)))
-							node := r.start(-1)
+							require.NoError(t, r.delete(r.startStore(0)))
+							node := r.startStore(-1)
 							if isCrash {
 								r.line.CrashAt(n, fault)
 							} else {
 								r.line.BreakOne(n, fault)
 							}
-							_ = r.retire(node)
+							_ = r.retireCursor(node)
 							ended := r.line.Calls() < n
 							r.line.Break(nil)
-							r.look()
+							r.checkDocuments()
 							held.Release()
 							_, err = old.Settle(context.Background(), r.definition.ID.Cursor(), version, held.Settlement())
 							require.Error(t, err, at)
-							r.look()
-							r.ended(at)
+							r.checkDocuments()
+							r.wantEnded(at)
 							if ended {
 								require.Greater(t, n, 5)
 								return
@@ -178,7 +178,7 @@ func TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor(t *testing.T) {
 			r := newRetirement(t, embedded.Options{})
 			id := r.definition.ID.Cursor()
 			entry := &entryDoc{ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name, Stream: "topic|old"}
-			s, other := r.other(), r.start(0)
+			s, other := r.otherStore(), r.startStore(0)
 			_, err := s.client.Begin("test").Put(t.Context(), s.cursors, entry.PartitionKey, entry.ID, "", entry)
 			require.NoError(t, err)
 			r.line.Break(func(call int, req *http.Request) faulty.Fault {
@@ -186,7 +186,7 @@ func TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor(t *testing.T) {
 					removed++
 				}
 				if call == n {
-					require.NoError(t, r.create(s))
+					require.NoError(t, r.createCursor(s))
 				}
 				return faulty.None
 			})

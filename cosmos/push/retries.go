@@ -11,7 +11,7 @@ import (
 )
 
 // readRetries returns the retries or the dead letters of a cursor behind an entry, in order.
-// With a limit, it returns no more.
+// With a limit, it returns up to limit.
 func (s *Store) readRetries(ctx context.Context, c *client.Call, id domain.CursorID, kind client.DocumentKind, after domain.EntryID, limit int) ([]domain.Retry, error) {
 	top := ""
 	if limit > 0 {
@@ -32,7 +32,7 @@ func (s *Store) readRetries(ctx context.Context, c *client.Call, id domain.Curso
 	}
 	retries := make([]domain.Retry, len(docs))
 	for i, d := range docs {
-		if retries[i], err = d.retry(); err != nil {
+		if retries[i], err = d.toRetry(); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +73,7 @@ func (s *Store) Retry(ctx context.Context, id domain.CursorID, entry domain.Entr
 	}
 	var found domain.Retry
 	if err == nil {
-		found, err = doc.retry()
+		found, err = doc.toRetry()
 	}
 	return found, c.Outcome(fmt.Sprintf("read retry %s of cursor %s", entry, id), err)
 }

@@ -57,8 +57,8 @@ func (s *staleReads) next() int {
 	return int(s.commits.Load())
 }
 
-// each calls test with each of the next reads being up to three commits old, and with none.
-func (s *staleReads) each(test func()) {
+// forEach calls test with each of the next reads being up to three commits old, and with none.
+func (s *staleReads) forEach(test func()) {
 	for read := range int64(4) {
 		for commits := range int64(4) {
 			s.commits.Store(commits)
@@ -75,7 +75,7 @@ func TestCurrentEnd_IsNoStaleRead(t *testing.T) {
 	writer, reader := r.node(Options{SegmentBytes: 2000}), r.node(Options{})
 	stream := repositorytest.NewStream()
 	for n := range 12 { // in several segments
-		reads.each(func() {
+		reads.forEach(func() {
 			end, err := reader.CurrentEnd(t.Context(), stream)
 			require.NoError(t, err)
 			got := int64(0)
@@ -104,7 +104,7 @@ func TestAMessage_IsFoundInASegmentThatIsNotVisibleYet(t *testing.T) {
 		m[0].ID, m[0].Payload = fmt.Sprint(n), make([]byte, 600)
 		_, err := writer.Append(t.Context(), stream, m)
 		require.NoError(t, err)
-		reads.each(func() {
+		reads.forEach(func() {
 			_, err = reader.Find(t.Context(), stream, m[0].ID)
 			require.NoError(t, err)
 		})
@@ -115,12 +115,12 @@ func TestAMessage_IsFoundInASegmentThatIsNotVisibleYet(t *testing.T) {
 func TestADeletion_FindsASubscriptionThatIsNotVisibleYet(t *testing.T) {
 	reads := &staleReads{}
 	r := newRig(t, embedded.Options{Consistency: "Session", Stale: reads.next})
-	writer, node := r.other(), r.node(Options{})
+	writer, node := r.otherStore(), r.node(Options{})
 	reads.after.Store(-1)
 	owner := repositorytest.NewActor()
 	for commits := range int64(4) {
 		for read := range int64(4) {
-			d := r.create(writer, repositorytest.NewDefinition(owner))
+			d := r.createDefinition(writer, repositorytest.NewDefinition(owner))
 			reads.commits.Store(commits)
 			reads.after.Store(read)
 			require.NoError(t, node.DeleteSubscription(t.Context(), owner, d.ID, ""), "read %d is %d commits old", read, commits)
@@ -129,7 +129,7 @@ func TestADeletion_FindsASubscriptionThatIsNotVisibleYet(t *testing.T) {
 			require.Equal(t, domain.NotFound, domain.KindOf(err))
 		}
 	}
-	another := r.create(writer, repositorytest.NewDefinition(owner))
+	another := r.createDefinition(writer, repositorytest.NewDefinition(owner))
 	err := node.DeleteSubscription(t.Context(), repositorytest.NewActor(), another.ID, "")
 	require.Equal(t, domain.NotFound, domain.KindOf(err), "it is that of another owner")
 }

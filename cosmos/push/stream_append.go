@@ -35,15 +35,15 @@ type appender struct {
 	store  *Store
 	stream domain.StreamName
 	leader *client.Leader[*appending]
-	head   *head // as it was last seen; nil: not known
-	newest atomic.Pointer[head]
+	head   *streamHead // as it was last seen; nil: not known
+	newest atomic.Pointer[streamHead]
 	users  int // guarded by appenders.mu
 }
 
 // An appending is a call of Append.
 type appending struct {
 	messages []domain.Message
-	entries  []entry
+	entries  []streamEntry
 	bytes    int
 	ids      int
 	accepted domain.TraceContext // the span on whose behalf they are appended; zero: none is stored
@@ -108,9 +108,9 @@ func (s *Store) Append(ctx context.Context, stream domain.StreamName, messages [
 
 func objectFolder(day time.Time) string { return "streams/" + day.UTC().Format(time.DateOnly) }
 
-// round appends what is queued.
-func (a *appender) round(ctx context.Context) {
-	r := &appendRound{writeID: a.store.client.NewID(), published: micros(a.store.opts.Clock())}
+// runRound appends what is queued.
+func (a *appender) runRound(ctx context.Context) {
+	r := &appendRound{writeID: a.store.client.NewID(), published: toMicros(a.store.opts.Clock())}
 	size, ids, sent := 0, 0, make(map[string]bool)
 	r.calls = a.leader.Take(func(call *appending) bool {
 		size, ids = size+call.bytes, ids+call.ids
@@ -133,7 +133,7 @@ func (a *appender) round(ctx context.Context) {
 		}
 	}
 	c := a.store.client.Begin("append")
-	err := c.Retry(ctx, func() error { return a.try(ctx, c, r) })
+	err := c.Retry(ctx, func() error { return a.tryAppend(ctx, c, r) })
 	if err != nil {
 		a.head = nil
 	}
@@ -146,8 +146,8 @@ func (a *appender) round(ctx context.Context) {
 	}
 }
 
-// try makes one attempt of a round. It fails with client.ErrStale if another one is needed.
-func (a *appender) try(ctx context.Context, c *client.Call, r *appendRound) error {
+// tryAppend makes one attempt of a round. It fails with client.ErrStale if another one is needed.
+func (a *appender) tryAppend(ctx context.Context, c *client.Call, r *appendRound) error {
 	base := a.head
 	a.head = nil // until the attempt has succeeded
 	if base == nil {
@@ -156,7 +156,7 @@ func (a *appender) try(ctx context.Context, c *client.Call, r *appendRound) erro
 			return err
 		}
 		if base == nil { // the append creates it
-			base = a.store.newHead(a.stream, &head{segment: -1})
+			base = a.store.newHead(a.stream, &streamHead{segment: -1})
 		}
 	}
 	for base.Sealed { // the next one may be sealed, too
@@ -179,12 +179,12 @@ func (a *appender) try(ctx context.Context, c *client.Call, r *appendRound) erro
 		}
 		return nil
 	}
-	next, positions, pages, ids := a.plan(base, r)
+	next, positions, pages, ids := a.planAppend(base, r)
 	r.tried = append(r.tried, positions)
 	err := a.write(ctx, c, next, pages, ids)
 	switch {
 	case err == nil:
-		r.complete(positions)
+		r.completeMessages(positions)
 		a.head = next
 		a.newest.Store(next)
 		return nil
@@ -193,11 +193,11 @@ func (a *appender) try(ctx context.Context, c *client.Call, r *appendRound) erro
 	}
 	if i := client.FailureOf(err).Operation(); i > 0 && i <= len(ids) {
 		left := len(r.pending)
-		if err := a.resolve(ctx, c, r, base.segment); err != nil {
+		if err := a.resolveDuplicates(ctx, c, r, base.segment); err != nil {
 			return err
 		}
 		if len(r.pending) < left {
-			return a.try(ctx, c, r)
+			return a.tryAppend(ctx, c, r)
 		}
 	}
 	return client.ErrStale
@@ -205,7 +205,7 @@ func (a *appender) try(ctx context.Context, c *client.Call, r *appendRound) erro
 
 // write replaces the head by next, or creates it if the stream has none. Without pages and ids, that is
 // the only document.
-func (a *appender) write(ctx context.Context, c *client.Call, next *head, pages []*page, ids []*idDoc) (err error) {
+func (a *appender) write(ctx context.Context, c *client.Call, next *streamHead, pages []*streamPage, ids []*idDoc) (err error) {
 	// A crash before this write leaves nothing, a crash after it visible entries. Head, ids and
 	// pages are written together, so either all of them are stored or none is.
 	etag := next.etag
@@ -228,28 +228,28 @@ func (a *appender) write(ctx context.Context, c *client.Call, next *head, pages 
 	return err
 }
 
-// plan returns the head with the pending messages, the pages that leave it, and the ids to
+// planAppend returns the head with the pending messages, the pages that leave it, and the ids to
 // remember.
-func (a *appender) plan(base *head, r *appendRound) (next *head, positions []domain.Position, pages []*page, ids []*idDoc) {
+func (a *appender) planAppend(base *streamHead, r *appendRound) (next *streamHead, positions []domain.Position, pages []*streamPage, ids []*idDoc) {
 	h := *base
 	next = &h
 	next.WriteID = r.writeID
 	next.Priorities = maps.Clone(h.Priorities)
 	if next.Priorities == nil {
-		next.Priorities = make(map[string]*tail)
+		next.Priorities = make(map[string]*streamTail)
 	}
-	runs := make(map[string]*run)
+	runs := make(map[string]*appendRun)
 	for _, p := range r.pending {
 		m := p.message()
 		name := strconv.Itoa(m.Priority)
 		if runs[name] == nil {
 			t := *base.tailOf(m.Priority)
-			t.Runs = append(slices.Clone(t.Runs), run{WriteID: r.writeID, Published: r.published})
+			t.Runs = append(slices.Clone(t.Runs), appendRun{WriteID: r.writeID, Published: r.published})
 			next.Priorities[name] = &t
 			runs[name] = &t.Runs[len(t.Runs)-1]
 		}
 		t, e := next.Priorities[name], p.call.entries[p.index]
-		at := domain.Position{EntryID: domain.EntryID{Priority: m.Priority, Number: t.next()}, Segment: next.segment, Page: t.Page}
+		at := domain.Position{EntryID: domain.EntryID{Priority: m.Priority, Number: t.nextNumber()}, Segment: next.segment, Page: t.Page}
 		runs[name].addEntry(e, p.call.accepted)
 		next.Bytes += int64(len(client.Encode(e)))
 		positions = append(positions, at)
@@ -257,7 +257,7 @@ func (a *appender) plan(base *head, r *appendRound) (next *head, positions []dom
 			digest := m.Digest()
 			ids = append(ids, &idDoc{
 				ID: idOf(m.ID), PartitionKey: next.PartitionKey, WriteID: r.writeID,
-				Position: at.String(), Digest: digest[:], TTL: seconds(repository.IDRetention),
+				Position: at.String(), Digest: digest[:], TTL: ceilSeconds(repository.IDRetention),
 			})
 		}
 	}
@@ -278,11 +278,11 @@ func (a *appender) plan(base *head, r *appendRound) (next *head, positions []dom
 		}
 		t := *next.Priorities[longest]
 		priority, _ := strconv.Atoi(longest)
-		pages = append(pages, &page{
+		pages = append(pages, &streamPage{
 			ID: pageID(priority, t.Page), PartitionKey: next.PartitionKey,
-			First: t.First, Runs: t.Runs, TTL: seconds(a.store.opts.Retention),
+			First: t.First, Runs: t.Runs, TTL: ceilSeconds(a.store.opts.Retention),
 		})
-		t.Page, t.First, t.Runs = t.Page+1, t.next(), nil
+		t.Page, t.First, t.Runs = t.Page+1, t.nextNumber(), nil
 		next.Priorities[longest] = &t
 		next.Sealed = next.Sealed || t.Page >= a.store.opts.SegmentPages
 	}
@@ -292,12 +292,12 @@ func (a *appender) plan(base *head, r *appendRound) (next *head, positions []dom
 
 // settleVersions completes the messages whose version is not that of the next entry of base. If base
 // is stale, a version that seems to be in the stream is there, but there may be no gap.
-func (r *appendRound) settleVersions(base *head) (hasGap bool) {
+func (r *appendRound) settleVersions(base *streamHead) (hasGap bool) {
 	next := make(map[int]int64)
 	r.pending = slices.DeleteFunc(r.pending, func(p pendingMessage) bool {
 		m := p.message()
 		if _, ok := next[m.Priority]; !ok {
-			next[m.Priority] = base.tailOf(m.Priority).next()
+			next[m.Priority] = base.tailOf(m.Priority).nextNumber()
 		}
 		if m.Version == 0 || m.Version-1 == next[m.Priority] {
 			next[m.Priority]++
@@ -313,7 +313,7 @@ func (r *appendRound) settleVersions(base *head) (hasGap bool) {
 	return hasGap
 }
 
-func (r *appendRound) complete(positions []domain.Position) {
+func (r *appendRound) completeMessages(positions []domain.Position) {
 	for i, p := range r.pending {
 		p.outcome().Position, p.outcome().Published, p.outcome().Accepted = positions[i], fromMicros(r.published), p.call.accepted
 	}
@@ -324,7 +324,7 @@ func (r *appendRound) complete(positions []domain.Position) {
 // of r before base was written. It reads back what stands where the first of them would be:
 // later appends do not change that. If base is stale, the next attempt is refused, and no
 // attempt has succeeded if base is current.
-func (a *appender) isAppended(ctx context.Context, c *client.Call, r *appendRound, base *head) (bool, error) {
+func (a *appender) isAppended(ctx context.Context, c *client.Call, r *appendRound, base *streamHead) (bool, error) {
 	for _, positions := range r.tried {
 		at, h := positions[0], base
 		if at.Segment != base.segment {
@@ -350,16 +350,16 @@ func (a *appender) isAppended(ctx context.Context, c *client.Call, r *appendRoun
 			runs, first = p.Runs, p.First
 		}
 		if stored := runAt(runs, first, at.Number); stored != nil && stored.WriteID == r.writeID {
-			r.complete(positions)
+			r.completeMessages(positions)
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// resolve finds out which pending messages were sent before, in the segment that refused one
+// resolveDuplicates finds out which pending messages were sent before, in the segment that refused one
 // of their ids.
-func (a *appender) resolve(ctx context.Context, c *client.Call, r *appendRound, segment int) error {
+func (a *appender) resolveDuplicates(ctx context.Context, c *client.Call, r *appendRound, segment int) error {
 	found := make([]*idDoc, len(r.pending))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(16)
@@ -402,15 +402,15 @@ func (a *appender) resolve(ctx context.Context, c *client.Call, r *appendRound, 
 }
 
 // searchEarlierSegments looks for the ids of r in the segments before the current one that
-// may have ids which are not forgotten yet. They are sealed, so they get no more.
-func (a *appender) searchEarlierSegments(ctx context.Context, c *client.Call, r *appendRound, base *head) error {
+// may have ids which are not forgotten yet. They are sealed, so they get no more ids.
+func (a *appender) searchEarlierSegments(ctx context.Context, c *client.Call, r *appendRound, base *streamHead) error {
 	hasID := slices.ContainsFunc(r.pending, func(p pendingMessage) bool { return p.message().ID != "" })
 	if !hasID || r.searched == base.segment+1 {
 		return nil
 	}
 	now := a.store.opts.Clock()
 	for h := base; h.segment > 0 && now.Sub(fromMicros(h.Opened)) < repository.IDRetention; {
-		if err := a.resolve(ctx, c, r, h.segment-1); err != nil {
+		if err := a.resolveDuplicates(ctx, c, r, h.segment-1); err != nil {
 			return err
 		}
 		earlier, err := a.store.readHead(ctx, c, a.stream, h.segment-1)
@@ -426,7 +426,7 @@ func (a *appender) searchEarlierSegments(ctx context.Context, c *client.Call, r 
 	return nil
 }
 
-// findID returns the document of an id, nil if there is none. Where a read may be stale, a
+// findID returns the document of an id, nil if it does not exist. Where a read may be stale, a
 // patch that changes nothing shows whether a document that was not found exists.
 func (s *Store) findID(ctx context.Context, c *client.Call, key, message string) (*idDoc, error) {
 	var doc idDoc

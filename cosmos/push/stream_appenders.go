@@ -24,7 +24,7 @@ func (as *appenders) acquire(stream domain.StreamName) *appender {
 	a := as.of[stream]
 	if a == nil {
 		a = &appender{store: as.store, stream: stream}
-		a.leader = client.NewLeader[*appending]("append to "+stream.String(), appendTimeout, a.round, func() { a.head = nil })
+		a.leader = client.NewLeader[*appending]("append to "+stream.String(), appendTimeout, a.runRound, func() { a.head = nil })
 		if as.of == nil {
 			as.of = make(map[domain.StreamName]*appender)
 		}
@@ -44,7 +44,7 @@ func (as *appenders) release(a *appender) {
 
 // newestHead returns the head that this process has written or read last, nil if it knows
 // none.
-func (as *appenders) newestHead(stream domain.StreamName) *head {
+func (as *appenders) newestHead(stream domain.StreamName) *streamHead {
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	if a := as.of[stream]; a != nil {

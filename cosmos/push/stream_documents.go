@@ -24,17 +24,17 @@ var (
 
 const headID = "head"
 
-// A head is the document by which a segment of a stream grows: each append replaces it.
-type head struct {
+// A streamHead is the document by which a segment of a stream grows: each append replaces it.
+type streamHead struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	WriteID      string `json:"writeId"`
 	Opened       int64  `json:"opened"` // microseconds
 	Bytes        int64  `json:"bytes"`  // of all entries of the segment
 	Sealed       bool   `json:"sealed,omitempty"`
-	// Priorities has those that have entries in this segment or an earlier one.
-	Priorities map[string]*tail `json:"priorities"`
-	Sync       []string         `json:"sync,omitempty"` // cursors that the sender of a message waits for
+	// Priorities are the priorities with entries in this segment or an earlier one.
+	Priorities map[string]*streamTail `json:"priorities"`
+	Sync       []string               `json:"sync,omitempty"` // cursors that the sender of a message waits for
 	client.Document
 
 	segment int
@@ -42,10 +42,10 @@ type head struct {
 	sync    []domain.CursorID // Sync, parsed; it is replaced and not changed
 }
 
-func (*head) DocumentKind() client.DocumentKind { return headDocument }
+func (*streamHead) DocumentKind() client.DocumentKind { return headDocument }
 
 // Validate parses the cursors of a head that was read.
-func (h *head) Validate() (err error) {
+func (h *streamHead) Validate() (err error) {
 	h.sync = nil
 	for _, text := range h.Sync {
 		id, err := domain.ParseCursorID(text)
@@ -57,25 +57,25 @@ func (h *head) Validate() (err error) {
 	return nil
 }
 
-// A tail is the newest entries of a priority, which will be in its next page.
-type tail struct {
+// A streamTail is the newest entries of a priority, which will be in its next page.
+type streamTail struct {
 	Page    int                   `json:"page"`
 	First   int64                 `json:"first"` // the number of its first entry
-	Runs    []run                 `json:"runs,omitempty"`
+	Runs    []appendRun           `json:"runs,omitempty"`
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// A run is the entries of one append.
-type run struct {
+// An appendRun is the entries of one append.
+type appendRun struct {
 	WriteID   string                `json:"w"`
 	Published int64                 `json:"at"` // microseconds
-	Entries   []entry               `json:"e"`
+	Entries   []streamEntry         `json:"e"`
 	Unknown   client.UnknownMembers `json:",embed"`
 
 	last domain.TraceContext // of the entry that was added last
 }
 
-type entry struct {
+type streamEntry struct {
 	ID          string                `json:"i,omitempty"`
 	Attributes  map[string]string     `json:"a,omitempty"`
 	ContentType string                `json:"t,omitempty"`
@@ -92,7 +92,7 @@ type entry struct {
 var noSpan = []byte{0}
 
 // addEntry appends an entry to r.
-func (r *run) addEntry(e entry, accepted domain.TraceContext) {
+func (r *appendRun) addEntry(e streamEntry, accepted domain.TraceContext) {
 	if accepted != r.last {
 		e.Accepted = accepted.AppendStored(nil)
 		if accepted.IsZero() {
@@ -103,24 +103,24 @@ func (r *run) addEntry(e entry, accepted domain.TraceContext) {
 }
 
 // acceptedAfter returns the span of e, if that of the entry before in its run is before; zero: it has none.
-func (e *entry) acceptedAfter(before domain.TraceContext) domain.TraceContext {
+func (e *streamEntry) acceptedAfter(before domain.TraceContext) domain.TraceContext {
 	if len(e.Accepted) == 0 {
 		return before
 	}
 	return domain.ParseStored(e.Accepted)
 }
 
-// A page is a run of entries of a priority that left the head. It is written once.
-type page struct {
-	ID           string `json:"id"`
-	PartitionKey string `json:"partitionKey"`
-	First        int64  `json:"first"`
-	Runs         []run  `json:"runs"`
-	TTL          int64  `json:"ttl"` // seconds
+// A streamPage is a run of entries of a priority that left the head. It is written once.
+type streamPage struct {
+	ID           string      `json:"id"`
+	PartitionKey string      `json:"partitionKey"`
+	First        int64       `json:"first"`
+	Runs         []appendRun `json:"runs"`
+	TTL          int64       `json:"ttl"` // seconds
 	client.FormatNumber
 }
 
-func (*page) DocumentKind() client.DocumentKind { return pageDocument }
+func (*streamPage) DocumentKind() client.DocumentKind { return pageDocument }
 
 // An idDoc remembers the message of an id for repository.IDRetention.
 type idDoc struct {
@@ -146,9 +146,9 @@ func idOf(message string) string {
 	return "id|" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+func ceilSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-func micros(t time.Time) int64 {
+func toMicros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
@@ -163,17 +163,17 @@ func fromMicros(n int64) time.Time {
 }
 
 // tailOf returns the tail of a priority, an empty one if it has no entries.
-func (h *head) tailOf(priority int) *tail {
+func (h *streamHead) tailOf(priority int) *streamTail {
 	if t := h.Priorities[strconv.Itoa(priority)]; t != nil {
 		return t
 	}
-	return &tail{}
+	return &streamTail{}
 }
 
-// next returns the number of the next entry.
-func (t *tail) next() int64 { return t.First + countOf(t.Runs) }
+// nextNumber returns the number of the next entry.
+func (t *streamTail) nextNumber() int64 { return t.First + countOf(t.Runs) }
 
-func countOf(runs []run) int64 {
+func countOf(runs []appendRun) int64 {
 	n := 0
 	for i := range runs {
 		n += len(runs[i].Entries)
@@ -183,7 +183,7 @@ func countOf(runs []run) int64 {
 
 // runAt returns the run of the entry with a number, nil if it is not in runs, the first entry
 // of which has the number first.
-func runAt(runs []run, first, number int64) *run {
+func runAt(runs []appendRun, first, number int64) *appendRun {
 	for i := range runs {
 		if n := int64(len(runs[i].Entries)); number >= first && number < first+n {
 			return &runs[i]
@@ -194,8 +194,8 @@ func runAt(runs []run, first, number int64) *run {
 }
 
 // makeEntry returns the stored form of m, without its payload if that is in object.
-func makeEntry(m *domain.Message, object string) entry {
-	e := entry{ID: m.ID, Attributes: m.Attributes, ContentType: m.ContentType}
+func makeEntry(m *domain.Message, object string) streamEntry {
+	e := streamEntry{ID: m.ID, Attributes: m.Attributes, ContentType: m.ContentType}
 	switch {
 	case object != "":
 		e.Object, e.Length, e.Sum = object, int64(len(m.Payload)), repository.SumOf(m.Payload)
@@ -207,8 +207,8 @@ func makeEntry(m *domain.Message, object string) entry {
 	return e
 }
 
-// entry returns e as the port returns it.
-func (e *entry) entry(at domain.Position, published int64, accepted domain.TraceContext) repository.Entry {
+// toEntry returns e as the port returns it.
+func (e *streamEntry) toEntry(at domain.Position, published int64, accepted domain.TraceContext) repository.Entry {
 	out := repository.Entry{
 		Message:  domain.Message{ID: e.ID, Priority: at.Priority, Attributes: e.Attributes, ContentType: e.ContentType},
 		Position: at, Published: fromMicros(published), Accepted: accepted,

@@ -14,14 +14,14 @@ func (s *Store) Find(ctx context.Context, stream domain.StreamName, id string) (
 	c := s.client.Begin("find message")
 	var at domain.Position
 	err := c.Retry(ctx, func() (err error) {
-		at, err = s.find(ctx, c, stream, id)
+		at, err = s.findPosition(ctx, c, stream, id)
 		return err
 	})
 	return at, c.Outcome(fmt.Sprintf("find a message of %s by its id", stream), err)
 }
 
-// find looks for an id in the segments that may have ids which are not forgotten yet.
-func (s *Store) find(ctx context.Context, c *client.Call, stream domain.StreamName, id string) (domain.Position, error) {
+// findPosition looks for an id in the segments that may have ids which are not forgotten yet.
+func (s *Store) findPosition(ctx context.Context, c *client.Call, stream domain.StreamName, id string) (domain.Position, error) {
 	h, err := s.lastHead(ctx, c, stream)
 	last := h
 	for err == nil && h != nil && id != "" {

@@ -12,8 +12,8 @@ import (
 )
 
 // readHead reads the head of a segment, nil if it was not found.
-func (s *Store) readHead(ctx context.Context, c *client.Call, stream domain.StreamName, segment int) (*head, error) {
-	h := &head{}
+func (s *Store) readHead(ctx context.Context, c *client.Call, stream domain.StreamName, segment int) (*streamHead, error) {
+	h := &streamHead{}
 	etag, err := c.Read(ctx, s.streams, segmentKey(stream, segment), headID, h)
 	if client.IsNotFound(err) {
 		return nil, nil
@@ -27,8 +27,8 @@ func (s *Store) readHead(ctx context.Context, c *client.Call, stream domain.Stre
 
 // lastHead returns the head of the last segment, nil if the stream has none. Heads are never
 // removed, so it finds the last one by halving, in a number of reads that is logarithmic.
-func (s *Store) lastHead(ctx context.Context, c *client.Call, stream domain.StreamName) (*head, error) {
-	var last *head
+func (s *Store) lastHead(ctx context.Context, c *client.Call, stream domain.StreamName) (*streamHead, error) {
+	var last *streamHead
 	missing := 0 // the first segment that is known to have no head
 	for step := 1; missing == 0; step *= 2 {
 		h, err := s.readHead(ctx, c, stream, step-1)
@@ -59,16 +59,16 @@ func (s *Store) lastHead(ctx context.Context, c *client.Call, stream domain.Stre
 }
 
 // currentHead returns the head of the last segment. It creates that of a stream which has none.
-func (s *Store) currentHead(ctx context.Context, c *client.Call, stream domain.StreamName) (*head, error) {
+func (s *Store) currentHead(ctx context.Context, c *client.Call, stream domain.StreamName) (*streamHead, error) {
 	h, err := s.lastHead(ctx, c, stream)
 	if err != nil || h != nil {
 		return h, err
 	}
-	return s.openSegment(ctx, c, stream, &head{segment: -1})
+	return s.openSegment(ctx, c, stream, &streamHead{segment: -1})
 }
 
 // openSegment creates the head of the segment after a sealed one.
-func (s *Store) openSegment(ctx context.Context, c *client.Call, stream domain.StreamName, sealed *head) (*head, error) {
+func (s *Store) openSegment(ctx context.Context, c *client.Call, stream domain.StreamName, sealed *streamHead) (*streamHead, error) {
 	h := s.newHead(stream, sealed)
 	// A crash after this write leaves an empty head, to which the next append appends. If it is
 	// refused, the head exists, whether this call or another process has created it.
@@ -84,21 +84,21 @@ func (s *Store) openSegment(ctx context.Context, c *client.Call, stream domain.S
 }
 
 // newHead returns the head of the segment after a sealed one, which is not stored.
-func (s *Store) newHead(stream domain.StreamName, sealed *head) *head {
-	h := &head{
+func (s *Store) newHead(stream domain.StreamName, sealed *streamHead) *streamHead {
+	h := &streamHead{
 		ID: headID, PartitionKey: segmentKey(stream, sealed.segment+1), WriteID: s.client.NewID(),
-		Opened: micros(s.opts.Clock()), segment: sealed.segment + 1, Priorities: make(map[string]*tail),
+		Opened: toMicros(s.opts.Clock()), segment: sealed.segment + 1, Priorities: make(map[string]*streamTail),
 		Sync: sealed.Sync, sync: sealed.sync, // a sealed head does not change
 	}
 	for name, t := range sealed.Priorities {
-		h.Priorities[name] = &tail{First: t.next()}
+		h.Priorities[name] = &streamTail{First: t.nextNumber()}
 	}
 	return h
 }
 
 // readPage reads the page of a position, nil if it was not found.
-func (s *Store) readPage(ctx context.Context, c *client.Call, stream domain.StreamName, at domain.Position) (*page, error) {
-	var p page
+func (s *Store) readPage(ctx context.Context, c *client.Call, stream domain.StreamName, at domain.Position) (*streamPage, error) {
+	var p streamPage
 	_, err := c.Read(ctx, s.streams, segmentKey(stream, at.Segment), pageID(at.Priority, at.Page), &p)
 	if client.IsNotFound(err) {
 		return nil, nil
@@ -110,20 +110,20 @@ func (s *Store) readPage(ctx context.Context, c *client.Call, stream domain.Stre
 func (s *Store) Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (repository.Entries, error) {
 	if h := s.appenders.newestHead(stream); h != nil && h.segment == from.Segment {
 		// What this process has appended is read from its memory: it is in the store.
-		if t := h.tailOf(from.Priority); from.Number >= t.First && from.Number < t.next() {
-			return s.entries(t.Runs, t.First, domain.Position{EntryID: from.EntryID, Segment: from.Segment, Page: t.Page}, limit), nil
+		if t := h.tailOf(from.Priority); from.Number >= t.First && from.Number < t.nextNumber() {
+			return s.toEntries(t.Runs, t.First, domain.Position{EntryID: from.EntryID, Segment: from.Segment, Page: t.Page}, limit), nil
 		}
 	}
 	c := s.client.Begin("read stream")
 	var found repository.Entries
 	err := c.Retry(ctx, func() (err error) {
-		found, err = s.read(ctx, c, stream, from, limit)
+		found, err = s.readEntries(ctx, c, stream, from, limit)
 		return err
 	})
 	return found, c.Outcome(fmt.Sprintf("read %s from %s", stream, from), err)
 }
 
-func (s *Store) read(ctx context.Context, c *client.Call, stream domain.StreamName, at domain.Position, limit int) (repository.Entries, error) {
+func (s *Store) readEntries(ctx context.Context, c *client.Call, stream domain.StreamName, at domain.Position, limit int) (repository.Entries, error) {
 	for {
 		h, err := s.readHead(ctx, c, stream, at.Segment)
 		if err != nil || h == nil {
@@ -141,24 +141,24 @@ func (s *Store) read(ctx context.Context, c *client.Call, stream domain.StreamNa
 				}
 				continue
 			}
-			if found := s.entries(p.Runs, p.First, at, limit); len(found.Entries) > 0 {
+			if found := s.toEntries(p.Runs, p.First, at, limit); len(found.Entries) > 0 {
 				return found, nil
 			}
 			at.Page++
 			at.Number = max(at.Number, p.First+countOf(p.Runs))
 		}
 		at.Page = max(at.Page, t.Page)
-		found := s.entries(t.Runs, t.First, at, limit)
+		found := s.toEntries(t.Runs, t.First, at, limit)
 		if len(found.Entries) > 0 || !h.Sealed {
 			return found, nil
 		}
-		at = domain.Position{EntryID: domain.EntryID{Priority: at.Priority, Number: max(at.Number, t.next())}, Segment: at.Segment + 1}
+		at = domain.Position{EntryID: domain.EntryID{Priority: at.Priority, Number: max(at.Number, t.nextNumber())}, Segment: at.Segment + 1}
 	}
 }
 
-// entries returns up to limit entries of runs from a position on that are retained.
-func (s *Store) entries(runs []run, first int64, from domain.Position, limit int) repository.Entries {
-	oldest := micros(s.opts.Clock().Add(-s.opts.Retention))
+// toEntries returns up to limit entries of runs from a position on that are retained.
+func (s *Store) toEntries(runs []appendRun, first int64, from domain.Position, limit int) repository.Entries {
+	oldest := toMicros(s.opts.Clock().Add(-s.opts.Retention))
 	found := repository.Entries{Start: from}
 	at := from
 	at.Number = first
@@ -173,7 +173,7 @@ func (s *Store) entries(runs []run, first int64, from domain.Position, limit int
 			case len(found.Entries) == limit:
 				return found
 			default:
-				found.Entries = append(found.Entries, runs[i].Entries[j].entry(at, runs[i].Published, accepted))
+				found.Entries = append(found.Entries, runs[i].Entries[j].toEntry(at, runs[i].Published, accepted))
 			}
 			at = at.Next()
 		}
@@ -183,7 +183,7 @@ func (s *Store) entries(runs []run, first int64, from domain.Position, limit int
 
 // firstPosition returns the position of the first page behind at that was not removed, or of
 // the tail. It is called when the page of at was not found.
-func (s *Store) firstPosition(ctx context.Context, c *client.Call, stream domain.StreamName, h *head, at domain.Position) (domain.Position, error) {
+func (s *Store) firstPosition(ctx context.Context, c *client.Call, stream domain.StreamName, h *streamHead, at domain.Position) (domain.Position, error) {
 	t := h.tailOf(at.Priority)
 	// Pages are removed in the order in which they were written: gone is removed, there is not.
 	gone, there := at.Page, t.Page
@@ -218,13 +218,13 @@ func (s *Store) firstPosition(ctx context.Context, c *client.Call, stream domain
 func (s *Store) End(ctx context.Context, stream domain.StreamName) (repository.StreamEnd, error) {
 	c := s.client.Begin("read stream")
 	h, err := s.lastHead(ctx, c, stream)
-	return h.end(), c.Outcome("read the end of "+stream.String(), err)
+	return h.toStreamEnd(), c.Outcome("read the end of "+stream.String(), err)
 }
 
 // CurrentEnd implements [repository.Streams].
 func (s *Store) CurrentEnd(ctx context.Context, stream domain.StreamName) (repository.StreamEnd, error) {
 	c := s.client.Begin("read end of stream")
-	var h *head
+	var h *streamHead
 	err := c.Retry(ctx, func() (err error) {
 		h, err = s.lastHead(ctx, c, stream)
 		if err == nil {
@@ -232,19 +232,19 @@ func (s *Store) CurrentEnd(ctx context.Context, stream domain.StreamName) (repos
 		}
 		return err
 	})
-	return h.end(), c.Outcome("read the current end of "+stream.String(), err)
+	return h.toStreamEnd(), c.Outcome("read the current end of "+stream.String(), err)
 }
 
-// end returns the positions behind the last entries of a stream whose last head is h; nil: it has
+// toStreamEnd returns the positions behind the last entries of a stream whose last head is h; nil: it has
 // none.
-func (h *head) end() (end repository.StreamEnd) {
+func (h *streamHead) toStreamEnd() (end repository.StreamEnd) {
 	if h == nil {
 		return end
 	}
 	end.Segment = h.segment
 	for p := range domain.Priorities {
 		if t := h.Priorities[strconv.Itoa(p)]; t != nil {
-			end.Positions = append(end.Positions, domain.Position{EntryID: domain.EntryID{Priority: p, Number: t.next()}, Segment: h.segment, Page: t.Page})
+			end.Positions = append(end.Positions, domain.Position{EntryID: domain.EntryID{Priority: p, Number: t.nextNumber()}, Segment: h.segment, Page: t.Page})
 		}
 	}
 	return end
@@ -253,7 +253,7 @@ func (h *head) end() (end repository.StreamEnd) {
 // confirmHead fails with ErrStale unless h was the last head of a stream when the call began; nil:
 // the stream had none. Where reads may be stale, a patch asks the current state. It is applied only
 // if the head has changed, and then it changes nothing: a segment is opened once.
-func (s *Store) confirmHead(ctx context.Context, c *client.Call, stream domain.StreamName, h *head) error {
+func (s *Store) confirmHead(ctx context.Context, c *client.Call, stream domain.StreamName, h *streamHead) error {
 	if !s.account.ReadsMayBeStale() {
 		return nil
 	}

@@ -37,7 +37,7 @@ func (s *Store) Seek(ctx context.Context, stream domain.StreamName, priority int
 
 // seekSegment returns the first position of the last page of a segment that begins before, or of
 // its first page. isLater reports that even the first entry of the segment is not before.
-func (s *Store) seekSegment(ctx context.Context, c *client.Call, stream domain.StreamName, h *head, priority int, isBefore func(int64, time.Time) bool) (at domain.Position, isLater bool, err error) {
+func (s *Store) seekSegment(ctx context.Context, c *client.Call, stream domain.StreamName, h *streamHead, priority int, isBefore func(int64, time.Time) bool) (at domain.Position, isLater bool, err error) {
 	t := h.tailOf(priority)
 	start := func(number int64, page int) domain.Position {
 		return domain.Position{EntryID: domain.EntryID{Priority: priority, Number: number}, Segment: h.segment, Page: page}

@@ -122,7 +122,7 @@ func TestAListOfCursors_IsThatOfTheStoreHoweverStaleAReadIs(t *testing.T) {
 	require.Equal(t, []domain.CursorID{id}, appended[0].Sync)
 }
 
-// A topic without subscriptions that are sync has the same requests as ever; to list one costs a
+// A topic without subscriptions that are sync has the same requests as before; to list one costs a
 // read and a write.
 func TestAList_CostsOnlyWhereThereIsOne(t *testing.T) {
 	r := newRig(t, embedded.Options{Pessimistic: true})

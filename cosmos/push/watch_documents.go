@@ -36,11 +36,11 @@ func watchesKey(owner domain.ActorID) string { return "|watches|" + owner.String
 func (d *watchDoc) set(w *repository.Watch, writeID string) {
 	d.ID, d.PartitionKey, d.Kind, d.WriteID = w.ID.String(), watchesKey(w.Owner), watchDocument.Name, writeID
 	d.Owner, d.Resource, d.CallbackURL, d.After = w.Owner.String(), w.Resource.Key(), w.CallbackURL, w.After
-	d.Created, d.ETag = micros(w.Created), ""
+	d.Created, d.ETag = toMicros(w.Created), ""
 }
 
-func (d *watchDoc) watch() (*repository.Watch, error) {
-	var p parser
+func (d *watchDoc) toWatch() (*repository.Watch, error) {
+	var p documentParser
 	w := &repository.Watch{
 		ID: parse(&p, d.ID, domain.ParseWatchID), Owner: parse(&p, d.Owner, domain.ParseActorID),
 		Resource: parse(&p, d.Resource, domain.ParseResourceKey), CallbackURL: d.CallbackURL, After: d.After,

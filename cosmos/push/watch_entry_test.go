@@ -15,22 +15,22 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-func (l *pagedLife) entries(s *Store) []repository.ShardEntry {
+func (l *pagedLife) listEntries(s *Store) []repository.ShardEntry {
 	l.Helper()
 	entries, _, err := s.Cursors(context.Background(), pagedShard)
 	require.NoError(l, err)
 	return entries
 }
 
-// unlists loads the cursor of the first watch, and has its entry removed.
-func (l *pagedLife) unlists(s *Store) {
+// unlistCursor loads the cursor of the first watch, and has its entry removed.
+func (l *pagedLife) unlistCursor(s *Store) {
 	l.Helper()
 	c, version, err := l.open(s, l.watches[0])
 	require.NoError(l, err)
 	c.Unlist()
 	_, err = s.Settle(l.Context(), l.watches[0], version, c.Settlement())
 	require.NoError(l, err)
-	require.Empty(l, l.entries(s))
+	require.Empty(l, l.listEntries(s))
 }
 
 // An older version has listed each watch, and has no pages.
@@ -44,18 +44,18 @@ func TestAWatchThatAnOlderVersionHasListed_IsInAPageBeforeItsEntryGoes(t *testin
 	doc := makeCursorDoc(id, &domain.Standing{Stream: l.stream}, s.client.NewID())
 	_, err = c.Put(t.Context(), s.cursors, doc.PartitionKey, cursorID, "", doc)
 	require.NoError(t, err)
-	l.unlists(s)
+	l.unlistCursor(s)
 	page, err := s.WatchPage(t.Context(), pagedShard, l.stream, 0)
 	require.NoError(t, err)
 	require.Equal(t, []domain.CursorID{id}, page.Cursors)
-	l.holds(s, "")
+	l.checkRules(s, "")
 }
 
 // A watch was deleted before its cursor was created.
 func TestTheEntryOfAWatchWithoutACursor_IsRemovedByALoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newWatchedLife(t, newRig(t, embedded.Options{}), Options{})
-		s, shard := l.starts(0), repository.ShardOf(l.watch.ID.Cursor(l.watch.Owner))
+		s, shard := l.startStore(0), repository.ShardOf(l.watch.ID.Cursor(l.watch.Owner))
 		require.NoError(t, s.CreateWatch(t.Context(), l.watch))
 		require.NoError(t, s.DeleteWatch(t.Context(), l.watch.Owner, l.watch.ID))
 		for _, want := range []int{1, 0} {
@@ -74,7 +74,7 @@ func TestARepeatedDeletion_GivesTheCursorAnEntryUntilItIsRetired(t *testing.T) {
 		t.Run(v.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newWatchedLife(t, newRig(t, v.engine), v.opts)
-				s, id := l.starts(0), l.watch.ID.Cursor(l.watch.Owner)
+				s, id := l.startStore(0), l.watch.ID.Cursor(l.watch.Owner)
 				require.NoError(t, s.CreateWatch(t.Context(), l.watch))
 				require.NoError(t, s.Create(t.Context(), id, domain.Standing{Stream: l.resource.Stream()}))
 				isDeleted := false
@@ -116,7 +116,7 @@ func TestARepeatedDeletion_GivesTheCursorAnEntryUntilItIsRetired(t *testing.T) {
 func TestADeletionThatGivesTheCursorNoEntry_Fails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newWatchedLife(t, newRig(t, embedded.Options{}), Options{})
-		s, id := l.starts(0), l.watch.ID.Cursor(l.watch.Owner)
+		s, id := l.startStore(0), l.watch.ID.Cursor(l.watch.Owner)
 		require.NoError(t, s.CreateWatch(t.Context(), l.watch))
 		require.NoError(t, s.Create(t.Context(), id, domain.Standing{Stream: l.resource.Stream()}))
 		isDeleted, isBroken := false, false
@@ -141,16 +141,16 @@ func TestADeletionThatGivesTheCursorNoEntry_Fails(t *testing.T) {
 func TestEachEntryOfAWatch_HasAnotherNumberOfChanges(t *testing.T) {
 	l := newPagedLife(t, newRig(t, embedded.Options{}))
 	s := l.node(Options{})
-	require.NoError(t, l.does(s, 0))
+	require.NoError(t, l.runStep(s, 0))
 	resource, err := domain.Kept("document")
 	require.NoError(t, err)
 	seen := make(map[int64]bool)
 	for range 3 {
 		require.NoError(t, s.noteWatchChange(t.Context(), s.client.Begin("test"), l.watches[0], resource.Key()))
-		entries := l.entries(s)
+		entries := l.listEntries(s)
 		require.Len(t, entries, 1)
 		require.False(t, seen[entries[0].Changes])
 		seen[entries[0].Changes] = true
-		l.unlists(s)
+		l.unlistCursor(s)
 	}
 }

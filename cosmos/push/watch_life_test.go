@@ -28,7 +28,7 @@ type watchedLife struct {
 	next     int // step
 }
 
-// A deed is what is to become of the document.
+// A deed is the change to make to the document.
 type deed struct {
 	body  string // "": it is deleted
 	event domain.ChangeEvent
@@ -52,14 +52,14 @@ func newWatchedLife(t *testing.T, r *rig, opts Options) *watchedLife {
 	}}
 }
 
-func (l *watchedLife) starts(retries int) *Store {
+func (l *watchedLife) startStore(retries int) *Store {
 	opts := l.opts
 	opts.Retries = retries
 	return l.node(opts)
 }
 
-// does makes one step. A step that has been made is made again without an effect.
-func (l *watchedLife) does(s *Store, step int) error {
+// runStep makes one step. A step that has been made is made again without an effect.
+func (l *watchedLife) runStep(s *Store, step int) error {
 	ctx := context.Background()
 	switch step {
 	case 0:
@@ -76,7 +76,7 @@ func (l *watchedLife) does(s *Store, step int) error {
 		return err
 	}
 	if step%2 == 1 {
-		return l.publishes(s)
+		return l.publishChanges(s)
 	}
 	d := deeds[(step-2)/2]
 	found, err := s.Resource(ctx, l.resource)
@@ -99,8 +99,8 @@ func (l *watchedLife) does(s *Store, step int) error {
 	return err
 }
 
-// publishes appends the changes of the document to its stream, and removes them.
-func (l *watchedLife) publishes(s *Store) error {
+// publishChanges appends the changes of the document to its stream, and removes them.
+func (l *watchedLife) publishChanges(s *Store) error {
 	ctx := context.Background()
 	changes, err := s.Changes(ctx, l.resource)
 	if err != nil {
@@ -121,12 +121,12 @@ func (l *watchedLife) publishes(s *Store) error {
 	return nil
 }
 
-// lead makes the steps that are left. again is how often a step may fail in all. What others seem to
+// runLife makes the steps that are left. again is how often a step may fail in all. What others seem to
 // have changed is read again.
-func (l *watchedLife) lead(s *Store, again int) error {
+func (l *watchedLife) runLife(s *Store, again int) error {
 	for tries := 0; l.next < 3+2*len(deeds); tries++ {
 		require.Less(l, tries, 200)
-		err := l.does(s, l.next)
+		err := l.runStep(s, l.next)
 		switch kind := domain.KindOf(err); {
 		case err == nil:
 			l.next++
@@ -141,11 +141,11 @@ func (l *watchedLife) lead(s *Store, again int) error {
 	return nil
 }
 
-// ended demands that each change is in the stream once, and none is left.
-func (l *watchedLife) ended(context string) {
-	s := l.starts(0)
+// wantEnded demands that each change is in the stream once, and none is left.
+func (l *watchedLife) wantEnded(context string) {
+	s := l.startStore(0)
 	<-time.After(time.Minute) // no read is stale
-	require.NoError(l, l.publishes(s), context)
+	require.NoError(l, l.publishChanges(s), context)
 	left, err := s.Changes(l.Context(), l.resource)
 	require.NoError(l, err)
 	require.Empty(l, left, context)
@@ -189,12 +189,12 @@ func TestWatches_SurviveEveryFaultAtEachRequest(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					for n := 1; ; n++ {
 						l := newWatchedLife(t, newRig(t, v.engine), v.opts)
-						node := l.starts(-1)
+						node := l.startStore(-1)
 						l.line.BreakOne(n, fault)
-						require.NoError(t, l.lead(node, 3), "request %d", n)
+						require.NoError(t, l.runLife(node, 3), "request %d", n)
 						broken := l.line.Calls() >= n
 						l.line.Break(nil)
-						l.ended(fmt.Sprintf("request %d", n))
+						l.wantEnded(fmt.Sprintf("request %d", n))
 						if !broken {
 							require.Greater(t, n, 20)
 							return
@@ -214,17 +214,17 @@ func TestWatches_SurviveACrashAtEachRequest(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					for n := 1; ; n++ {
 						l := newWatchedLife(t, newRig(t, v.engine), v.opts)
-						node := l.starts(-1)
+						node := l.startStore(-1)
 						l.line.CrashAt(n, last)
-						err := l.lead(node, 0)
+						err := l.runLife(node, 0)
 						crashed := l.line.Fired() > 0
 						l.line.Break(nil)
 						if crashed {
-							require.NoError(t, l.lead(l.starts(0), 3), "after a crash at request %d", n)
+							require.NoError(t, l.runLife(l.startStore(0), 3), "after a crash at request %d", n)
 						} else {
 							require.NoError(t, err)
 						}
-						l.ended(fmt.Sprintf("a crash at request %d", n))
+						l.wantEnded(fmt.Sprintf("a crash at request %d", n))
 						if !crashed {
 							return
 						}
@@ -241,7 +241,7 @@ func TestADeletionWhoseReplyIsLost_Succeeds(t *testing.T) {
 		t.Run(v.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newWatchedLife(t, newRig(t, v.engine), v.opts)
-				s := l.starts(0)
+				s := l.startStore(0)
 				version, err := s.PutResource(t.Context(), &repository.Resource{Resource: l.resource, Body: []byte("1")})
 				require.NoError(t, err)
 				l.line.BreakOne(2, faulty.ReplyLostAfter) // the deletion, after a read
@@ -261,7 +261,7 @@ func TestACreationWhoseReplyIsLost_IsNotRepeatedAfterADeletion(t *testing.T) {
 		t.Run(v.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newWatchedLife(t, newRig(t, v.engine), v.opts)
-				s, other := l.starts(0), New(l.account.ConnectBy(l.engine.Transport()), l.content, l.opts)
+				s, other := l.startStore(0), New(l.account.ConnectBy(l.engine.Transport()), l.content, l.opts)
 				_, err := s.MarkWatched(t.Context(), l.resource, true)
 				require.NoError(t, err)
 				hasWritten, isDeleted := false, false
@@ -309,7 +309,7 @@ func TestAChangeOfAWatchThatIsNotNoted_Fails(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newWatchedLife(t, newRig(t, embedded.Options{}), Options{})
-				s, cursor := l.starts(0), l.watch.ID.Cursor(l.watch.Owner)
+				s, cursor := l.startStore(0), l.watch.ID.Cursor(l.watch.Owner)
 				require.NoError(t, s.CreateWatch(t.Context(), l.watch))
 				require.NoError(t, s.Create(t.Context(), cursor, domain.Standing{Stream: l.resource.Stream()}))
 				c, version, err := s.Load(t.Context(), cursor, domain.Owner{Incarnation: "a", Limit: 1}, time.Now)

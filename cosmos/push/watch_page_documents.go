@@ -26,8 +26,8 @@ type watchPageDoc struct {
 
 func (*watchPageDoc) DocumentKind() client.DocumentKind { return watchPageDocument }
 
-func (d *watchPageDoc) page() (repository.WatchPage, error) {
-	var p parser
+func (d *watchPageDoc) toWatchPage() (repository.WatchPage, error) {
+	var p documentParser
 	page := repository.WatchPage{
 		Cursors: parseAll(&p, d.Cursors, domain.ParseCursorID), Served: d.Served, Version: repository.WatchPageVersion(d.WriteID),
 	}

@@ -43,7 +43,7 @@ func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorI
 			page.Cursors = append(page.Cursors, id.String())
 		}
 		page.Served, page.WriteID = min(page.Served, from), s.client.NewID()
-		// A crash after this write leaves a page with the id of a cursor that is not there. Its owner
+		// A crash after this write leaves a page with the id of a missing cursor. Its owner
 		// finds none, and a repeated call creates it.
 		_, err = c.Put(ctx, s.cursors, page.PartitionKey, page.ID, pageTag, page)
 	}
@@ -118,7 +118,7 @@ func (s *Store) WatchPage(ctx context.Context, shard int, stream domain.StreamNa
 	var found repository.WatchPage
 	doc, err := s.readWatchPage(ctx, c, shard, stream, page)
 	if err == nil {
-		found, err = doc.page()
+		found, err = doc.toWatchPage()
 	}
 	return found, c.Outcome(fmt.Sprintf("read page %d of the watches of %s in shard %d", page, stream, shard), err)
 }

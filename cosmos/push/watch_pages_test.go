@@ -41,8 +41,8 @@ func newPagedLife(t *testing.T, r *rig) *pagedLife {
 	return l
 }
 
-// does makes one step. A step that has been made is made again without an effect.
-func (l *pagedLife) does(s *Store, step int) error {
+// runStep makes one step. A step that has been made is made again without an effect.
+func (l *pagedLife) runStep(s *Store, step int) error {
 	ctx := context.Background()
 	switch step {
 	case 0, 1:
@@ -52,11 +52,11 @@ func (l *pagedLife) does(s *Store, step int) error {
 		}
 		return err
 	case 2:
-		return l.calls(s, 500)
+		return l.callReceiver(s, 500)
 	case 3:
-		return l.calls(s, 200)
+		return l.callReceiver(s, 200)
 	default:
-		return l.retires(s, l.watches[5-step])
+		return l.retireCursor(s, l.watches[5-step])
 	}
 }
 
@@ -64,8 +64,8 @@ func (l *pagedLife) open(s *Store, id domain.CursorID) (*domain.Cursor, reposito
 	return s.Load(context.Background(), id, domain.Owner{Incarnation: s.client.NewID(), Limit: 4, Policy: watchPolicy}, func() time.Time { return time.Now().Add(time.Duration(l.next) * time.Hour) })
 }
 
-// calls calls the first watch with the first entry, unless that has ended, and unlists it afterwards.
-func (l *pagedLife) calls(s *Store, status int) error {
+// callReceiver calls the first watch with the first entry, unless that has ended, and unlists it afterwards.
+func (l *pagedLife) callReceiver(s *Store, status int) error {
 	c, version, err := l.open(s, l.watches[0])
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (l *pagedLife) calls(s *Store, status int) error {
 	return err
 }
 
-func (l *pagedLife) retires(s *Store, id domain.CursorID) error {
+func (l *pagedLife) retireCursor(s *Store, id domain.CursorID) error {
 	c, version, err := l.open(s, id)
 	if domain.KindOf(err) == domain.NotFound {
 		return nil
@@ -108,9 +108,9 @@ func (l *pagedLife) retires(s *Store, id domain.CursorID) error {
 	return s.Retire(context.Background(), id, version)
 }
 
-func (l *pagedLife) lead(s *Store, again int) error {
+func (l *pagedLife) runLife(s *Store, again int) error {
 	for l.next < 6 {
-		err := l.does(s, l.next)
+		err := l.runStep(s, l.next)
 		if err == nil {
 			l.next++
 			continue
@@ -123,8 +123,8 @@ func (l *pagedLife) lead(s *Store, again int) error {
 	return nil
 }
 
-// holds demands that a node which knows nothing finds each cursor that has something to do.
-func (l *pagedLife) holds(s *Store, about string) {
+// checkRules demands that a node which knows nothing finds each cursor that has something to do.
+func (l *pagedLife) checkRules(s *Store, about string) {
 	ctx := context.Background()
 	entries, watched, err := s.Cursors(ctx, pagedShard)
 	require.NoError(l, err, about)
@@ -151,8 +151,8 @@ func (l *pagedLife) holds(s *Store, about string) {
 	}
 }
 
-// ended demands that nothing of the watches is left in the shard.
-func (l *pagedLife) ended(s *Store, about string) {
+// wantEnded demands that nothing of the watches is left in the shard.
+func (l *pagedLife) wantEnded(s *Store, about string) {
 	entries, watched, err := s.Cursors(context.Background(), pagedShard)
 	require.NoError(l, err, about)
 	require.Empty(l, entries, about)
@@ -170,18 +170,18 @@ func TestWatchPages_SurviveACrashAtEachRequest(t *testing.T) {
 				for n := 1; ; n++ {
 					l := newPagedLife(t, newRig(t, embedded.Options{}))
 					l.line.CrashAt(n, last)
-					err := l.lead(l.node(Options{Retries: -1}), 0)
+					err := l.runLife(l.node(Options{Retries: -1}), 0)
 					crashed := l.line.Fired() > 0
 					l.line.Break(nil)
 					about := fmt.Sprintf("a crash at request %d", n)
 					s := l.node(Options{})
-					l.holds(s, about)
+					l.checkRules(s, about)
 					if crashed {
-						require.NoError(t, l.lead(s, 3), about)
+						require.NoError(t, l.runLife(s, 3), about)
 					} else {
 						require.NoError(t, err)
 					}
-					l.ended(s, about)
+					l.wantEnded(s, about)
 					if !crashed {
 						require.Greater(t, n, 40)
 						return
@@ -207,8 +207,8 @@ func (l *lineWith) Do(req *http.Request) (*http.Response, error) {
 func TestAnEntryThatALaterOwnerNeeds_IsNotRemoved(t *testing.T) {
 	l := newPagedLife(t, newRig(t, embedded.Options{}))
 	other := l.node(Options{})
-	require.NoError(t, l.does(other, 0))
-	require.NoError(t, l.does(other, 2))
+	require.NoError(t, l.runStep(other, 0))
+	require.NoError(t, l.runStep(other, 2))
 	overtaken := false
 	slow := New(l.account.ConnectBy(&lineWith{l.line, func(req *http.Request) {
 		if req.Method != http.MethodDelete || overtaken {
@@ -233,9 +233,9 @@ func TestAnEntryThatALaterOwnerNeeds_IsNotRemoved(t *testing.T) {
 		require.NoError(t, err)
 	}}), l.content, Options{})
 	l.next = 3
-	require.NoError(t, l.does(slow, 3))
+	require.NoError(t, l.runStep(slow, 3))
 	require.True(t, overtaken)
-	l.holds(other, "after both")
+	l.checkRules(other, "after both")
 }
 
 // A node that is slow to create the cursor of a watch has added it to a page. Another node finds no cursor, and marks
@@ -245,7 +245,7 @@ func TestThePageOfACursorThatComesLate_IsServedUpToItsPosition(t *testing.T) {
 		l := newPagedLife(t, newRig(t, embedded.Options{}))
 		other := l.node(Options{})
 		l.line.CrashAt(5, faulty.RequestLost) // that of the cursor
-		require.Error(t, l.does(l.node(Options{Retries: -1}), 0))
+		require.Error(t, l.runStep(l.node(Options{Retries: -1}), 0))
 		l.line.Break(nil)
 		page, err := other.WatchPage(t.Context(), pagedShard, l.stream, 0)
 		require.NoError(t, err)
@@ -256,10 +256,10 @@ func TestThePageOfACursorThatComesLate_IsServedUpToItsPosition(t *testing.T) {
 		if isMarkedFirst {
 			require.NoError(t, mark())
 		}
-		require.NoError(t, l.does(other, 0))
+		require.NoError(t, l.runStep(other, 0))
 		if !isMarkedFirst {
 			require.Equal(t, domain.Conflict, domain.KindOf(mark()))
 		}
-		l.holds(other, "after both") // which demands that the page is not served
+		l.checkRules(other, "after both") // which demands that the page is not served
 	}
 }

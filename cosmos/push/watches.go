@@ -100,7 +100,7 @@ func (s *Store) Watch(ctx context.Context, owner domain.ActorID, id domain.Watch
 	err := c.Retry(ctx, func() error {
 		doc, err := s.findWatch(ctx, c, owner, id)
 		if err == nil {
-			found, err = doc.watch()
+			found, err = doc.toWatch()
 		}
 		return err
 	})
@@ -121,7 +121,7 @@ func (s *Store) Watches(ctx context.Context, owner domain.ActorID, offset, limit
 			break
 		}
 		var w *repository.Watch
-		if w, err = docs[i].watch(); err == nil {
+		if w, err = docs[i].toWatch(); err == nil {
 			found = append(found, w)
 		}
 	}
@@ -187,7 +187,7 @@ func (s *Store) noteEarlierDeletion(ctx context.Context, c *client.Call, id doma
 		if err != nil || doc.Retired {
 			return err
 		}
-		var p parser
+		var p documentParser
 		stream := parse(&p, doc.Stream, domain.ParseStreamName)
 		if p.err != nil {
 			return domain.Errorf(domain.Damaged, "cursor %s: %w", id, p.err)
@@ -196,11 +196,11 @@ func (s *Store) noteEarlierDeletion(ctx context.Context, c *client.Call, id doma
 	})
 }
 
-// listWatch gives the cursor of a watch an entry in its shard, or changes the one that it has.
+// listWatch adds an entry for the cursor of a watch to its shard, or changes the existing one.
 func (s *Store) listWatch(ctx context.Context, c *client.Call, id domain.CursorID, stream domain.StreamName) error {
 	entry := &entryDoc{
 		ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name,
-		Stream: stream.String(), Changes: micros(s.opts.Clock()), IsPaged: true, // an entry before may have had any number
+		Stream: stream.String(), Changes: toMicros(s.opts.Clock()), IsPaged: true, // an entry before may have had any number
 	}
 	return c.Retry(ctx, func() error {
 		// A crash before this write leaves a change of which an owner learns when it loads the cursor, or the

@@ -55,7 +55,7 @@
 // # What it costs
 //
 // Reading a changed document costs what its size costs, 1 RU up to 1 KB. Storing lines and the
-// rounds that find nothing come to a tenth of that at 1,000 changed documents a minute; a
+// rounds that find nothing cost a tenth of that at 1,000 changed documents a minute; a
 // store that is not used costs about half a request unit a second. All requests together keep to
 // Options.Units. If more changes than that allows, the moment of the survey falls behind, until the
 // same documents change again before they are read: each is read once. RESULTS.md has figures. A

@@ -26,8 +26,8 @@ const (
 	stateID       = "state"
 )
 
-// A state says who surveys, up to where, and which documents have the lines.
-type state struct {
+// A surveyState says who surveys, up to where, and which documents have the lines.
+type surveyState struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	WriteID      string `json:"operation"` // of the last write
@@ -72,10 +72,10 @@ type recheckPosition struct {
 }
 
 // DocumentKind returns the kind of the document.
-func (*state) DocumentKind() client.DocumentKind { return stateDocument }
+func (*surveyState) DocumentKind() client.DocumentKind { return stateDocument }
 
 // Validate returns an error for values that no version has written.
-func (s *state) Validate() error {
+func (s *surveyState) Validate() error {
 	if s.First < 1 || s.Last < s.First-1 || s.Parts < 0 || s.Last-s.First > maxLog || s.Parts > maxParts {
 		return fmt.Errorf("want a log of up to %d documents and a snapshot of up to %d, got %d to %d and %d", maxLog, maxParts, s.First, s.Last, s.Parts)
 	}
@@ -83,7 +83,7 @@ func (s *state) Validate() error {
 }
 
 // clone returns a copy of s that can be changed and written in place of s.
-func (s *state) clone() *state {
+func (s *surveyState) clone() *surveyState {
 	c := *s
 	c.Tokens = make(map[string]string, len(s.Tokens))
 	for container, token := range s.Tokens {
@@ -92,8 +92,8 @@ func (s *state) clone() *state {
 	return &c
 }
 
-// A part is a document with lines.
-type part struct {
+// A linesPart is a document with lines.
+type linesPart struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	Lines        []byte `json:"lines"` // see packLines
@@ -101,12 +101,12 @@ type part struct {
 }
 
 // DocumentKind returns the kind of the document.
-func (*part) DocumentKind() client.DocumentKind { return linesDocument }
+func (*linesPart) DocumentKind() client.DocumentKind { return linesDocument }
 
 func logID(n int64) string { return fmt.Sprintf("log.%012d", n) }
 
 func snapshotID(snapshot string, i int) string { return fmt.Sprintf("snapshot.%s.%05d", snapshot, i) }
 
-func newPart(id string, lines []byte) *part {
-	return &part{ID: id, PartitionKey: partition, Lines: lines}
+func newPart(id string, lines []byte) *linesPart {
+	return &linesPart{ID: id, PartitionKey: partition, Lines: lines}
 }

@@ -26,36 +26,36 @@ func (s *Survey) flush(ctx context.Context) error {
 	o := &s.own
 	var p packer
 	changed := slices.SortedFunc(maps.Keys(o.pending), compareActors)
-	for _, recipient := range changed { // in order, so that what a flush costs depends on nothing else
-		p.add(recipient.String(), s.table.record(recipient))
+	for _, recipient := range changed { // in order, so that the cost of a flush does not depend on the order of a map
+		p.add(recipient.String(), s.table.mailboxRecord(recipient))
 	}
-	parts := p.packed()
+	parts := p.allParts()
 	for len(parts) > batchParts {
-		if err := s.append(ctx, parts[:batchParts], false); err != nil {
+		if err := s.appendToLog(ctx, parts[:batchParts], false); err != nil {
 			return err
 		}
 		parts = parts[batchParts:]
 	}
-	if err := s.append(ctx, parts, true); err != nil {
+	if err := s.appendToLog(ctx, parts, true); err != nil {
 		return err
 	}
 	clear(o.pending)
 	return nil
 }
 
-// append adds documents to the log.
-func (s *Survey) append(ctx context.Context, packed [][]byte, isLast bool) error {
+// appendToLog adds documents to the log.
+func (s *Survey) appendToLog(ctx context.Context, packed [][]byte, isLast bool) error {
 	next := s.nextState()
 	if isLast {
-		s.own.position(next)
+		s.own.setPosition(next)
 	}
-	var add []*part
+	var add []*linesPart
 	for _, lines := range packed {
 		next.Last++
 		next.LogBytes += len(lines)
 		add = append(add, newPart(logID(next.Last), lines))
 	}
-	if err := s.write(ctx, next, add); err != nil {
+	if err := s.writeState(ctx, next, add); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -92,8 +92,8 @@ func (s *Survey) compact(ctx context.Context) error {
 		// A crash after this write leaves a part of a snapshot that no state names. The next node
 		// that surveys removes it.
 		id := snapshotID(o.compact.id, i)
-		if _, err := s.begin().Put(ctx, s.lines, partition, id, "", newPart(id, o.compact.parts[i])); err != nil && !client.IsRefused(err) {
-			o.garbage = append(o.garbage, o.compact.ids()...)
+		if _, err := s.beginCall().Put(ctx, s.lines, partition, id, "", newPart(id, o.compact.parts[i])); err != nil && !client.IsRefused(err) {
+			o.garbage = append(o.garbage, o.compact.writtenIDs()...)
 			o.compact = nil
 			return client.Classify("store lines of the survey", err)
 		}
@@ -112,18 +112,18 @@ func (s *Survey) compact(ctx context.Context) error {
 func (s *Survey) beginSnapshot() *compaction {
 	c := &compaction{id: s.client.NewID(), upTo: s.own.state.Last}
 	var p packer
-	for recipient, record := range s.table.records() {
+	for recipient, record := range s.table.allRecords() {
 		p.add(recipient, record)
 	}
-	c.parts = p.packed()
+	c.parts = p.allParts()
 	for _, part := range c.parts {
 		c.bytes += len(part)
 	}
 	return c
 }
 
-// ids returns the ids of the documents that were written.
-func (c *compaction) ids() []string {
+// writtenIDs returns the ids of the documents that were written.
+func (c *compaction) writtenIDs() []string {
 	var ids []string
 	for i := range c.written {
 		ids = append(ids, snapshotID(c.id, i))
@@ -139,7 +139,7 @@ func (s *Survey) endSnapshot(ctx context.Context) error {
 	next.Snapshot, next.Parts, next.SnapshotBytes = done.id, len(done.parts), done.bytes
 	next.First = done.upTo + 1
 	next.LogBytes = 0 // of the documents that stay, it is not worth knowing
-	if err := s.write(ctx, next, nil); err != nil {
+	if err := s.writeState(ctx, next, nil); err != nil {
 		return err
 	}
 	o.compact = nil

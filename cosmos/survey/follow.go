@@ -32,7 +32,7 @@ func (s *Survey) follow(ctx context.Context) (hasMore bool, err error) {
 			if at, isQuiet := quiet[container]; isQuiet && s.opts.Clock().Sub(at) < quietFor {
 				continue
 			}
-			n, err := s.followPage(ctx, container, s.feed(container), pageSize)
+			n, err := s.followPage(ctx, container, s.feedOf(container), pageSize)
 			if err != nil {
 				return false, err
 			}
@@ -51,17 +51,17 @@ func (s *Survey) follow(ctx context.Context) (hasMore bool, err error) {
 	return hasMore, nil
 }
 
-// feed returns the feed of a container, with a full budget of retries.
-func (s *Survey) feed(container string) *client.Feed {
+// feedOf returns the feed of a container, with a full budget of retries.
+func (s *Survey) feedOf(container string) *client.Feed {
 	feed := s.own.feeds[container]
 	if feed == nil {
-		feed = s.begin().Feed(s.container(container), s.own.since, s.own.tokens[container])
+		feed = s.beginCall().Feed(s.containerClient(container), s.own.since, s.own.tokens[container])
 		if s.own.feeds == nil {
 			s.own.feeds = make(map[string]*client.Feed)
 		}
 		s.own.feeds[container] = feed
 	}
-	feed.UseCall(s.begin())
+	feed.UseCall(s.beginCall())
 	return feed
 }
 
@@ -69,7 +69,7 @@ func (s *Survey) feed(container string) *client.Feed {
 func (s *Survey) noteAt() {
 	var at time.Time
 	for _, container := range s.reader.Followed() {
-		upTo := s.feed(container).ReadUpTo()
+		upTo := s.feedOf(container).ReadUpTo()
 		if upTo.IsZero() {
 			return
 		}
@@ -92,7 +92,7 @@ func (s *Survey) followPage(ctx context.Context, container string, feed *client.
 		}
 		return 0, client.Classify("follow the changes of "+container, err)
 	}
-	if err := s.apply(ctx, s, container, docs, false); err != nil {
+	if err := s.applyDocuments(ctx, s, container, docs, false); err != nil {
 		return 0, err
 	}
 	s.noteFollowed(container, docs)
@@ -108,7 +108,7 @@ func (s *Survey) noteDamage(err error) error {
 	if !ok {
 		return nil
 	}
-	s.change(recipient, s.reader.Damaged(s.table.record(recipient), err.Error()))
+	s.setRecord(recipient, s.reader.Damaged(s.table.mailboxRecord(recipient), err.Error()))
 	return client.ErrFeedLost
 }
 
@@ -122,44 +122,46 @@ func (s *Survey) damagedMailbox(err error) (domain.ActorID, bool) {
 
 // A recordSet has records that documents are applied to: those of the survey, or others beside them.
 type recordSet interface {
-	record(domain.ActorID) []byte
-	change(domain.ActorID, []byte)
+	mailboxRecord(domain.ActorID) []byte
+	setRecord(domain.ActorID, []byte)
 
-	// accepts reports whether a document is applied.
-	accepts(container string, recipient domain.ActorID, doc []byte) bool
+	// canApply reports whether a document is applied.
+	canApply(container string, recipient domain.ActorID, doc []byte) bool
 }
 
-// apply brings the records of mailboxes up to documents that were read.
-func (s *Survey) apply(ctx context.Context, into recordSet, container string, docs [][]byte, isWalk bool) error {
+// applyDocuments updates the records of mailboxes with documents that were read.
+func (s *Survey) applyDocuments(ctx context.Context, into recordSet, container string, docs [][]byte, isWalk bool) error {
 	var wanted []Reference
 	for _, doc := range docs {
 		recipient, ok := s.reader.Recipient(container, doc)
-		if !ok || !into.accepts(container, recipient, doc) {
+		if !ok || !into.canApply(container, recipient, doc) {
 			continue
 		}
-		record, refers := s.reader.Apply(into.record(recipient), container, doc, isWalk)
+		record, refers := s.reader.Apply(into.mailboxRecord(recipient), container, doc, isWalk)
 		wanted = append(wanted, refers...)
-		into.change(recipient, record)
+		into.setRecord(recipient, record)
 	}
-	return s.fetch(ctx, into, wanted)
+	return s.fetchDocuments(ctx, into, wanted)
 }
 
-// record implements recordSet.
-func (s *Survey) record(recipient domain.ActorID) []byte { return s.table.record(recipient) }
+// mailboxRecord implements recordSet.
+func (s *Survey) mailboxRecord(recipient domain.ActorID) []byte {
+	return s.table.mailboxRecord(recipient)
+}
 
-// accepts implements recordSet.
-func (s *Survey) accepts(string, domain.ActorID, []byte) bool { return true }
+// canApply implements recordSet.
+func (s *Survey) canApply(string, domain.ActorID, []byte) bool { return true }
 
-// change implements recordSet. A record that has changed is stored by the next flush.
-func (s *Survey) change(recipient domain.ActorID, record []byte) {
-	if !bytes.Equal(record, s.table.record(recipient)) {
-		s.table.set(recipient, record)
+// setRecord implements recordSet. A record that has changed is stored by the next flush.
+func (s *Survey) setRecord(recipient domain.ActorID, record []byte) {
+	if !bytes.Equal(record, s.table.mailboxRecord(recipient)) {
+		s.table.setRecord(recipient, record)
 		s.own.pending[recipient] = true
 	}
 }
 
-// fetch reads documents and applies them. One that does not exist is left out.
-func (s *Survey) fetch(ctx context.Context, into recordSet, wanted []Reference) error {
+// fetchDocuments reads documents and applies them. One that does not exist is left out.
+func (s *Survey) fetchDocuments(ctx context.Context, into recordSet, wanted []Reference) error {
 	byID := make(map[string][]string)
 	for _, r := range wanted {
 		if r.Partition == "" {
@@ -167,14 +169,14 @@ func (s *Survey) fetch(ctx context.Context, into recordSet, wanted []Reference) 
 			continue
 		}
 		var doc json.RawMessage
-		_, err := s.begin().Read(ctx, s.container(r.Container), r.Partition, r.ID, &doc)
+		_, err := s.beginCall().Read(ctx, s.containerClient(r.Container), r.Partition, r.ID, &doc)
 		if client.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return client.Classify("read "+r.ID+" of "+r.Partition, err)
 		}
-		if err := s.apply(ctx, into, r.Container, [][]byte{doc}, false); err != nil {
+		if err := s.applyDocuments(ctx, into, r.Container, [][]byte{doc}, false); err != nil {
 			return err
 		}
 	}
@@ -198,16 +200,16 @@ func (s *Survey) fetchByIDs(ctx context.Context, into recordSet, container strin
 		names[i] = "@id" + strconv.Itoa(i)
 		params[i] = azcosmos.QueryParameter{Name: names[i], Value: id}
 	}
-	q := s.begin().QueryAllPartitions(s.container(container), container, "SELECT * FROM c WHERE c.id IN ("+strings.Join(names, ", ")+")", params...)
+	q := s.beginCall().QueryAllPartitions(s.containerClient(container), container, "SELECT * FROM c WHERE c.id IN ("+strings.Join(names, ", ")+")", params...)
 	for !q.IsDone() {
 		docs, err := s.nextOfQuery(ctx, into, q, container)
 		if err != nil {
 			return err
 		}
-		if err := s.apply(ctx, into, container, docs, false); err != nil {
+		if err := s.applyDocuments(ctx, into, container, docs, false); err != nil {
 			return err
 		}
-		q.UseCall(s.begin())
+		q.UseCall(s.beginCall())
 	}
 	return nil
 }
@@ -224,13 +226,13 @@ func (s *Survey) nextOfQuery(ctx context.Context, into recordSet, q *client.Quer
 		return nil, client.Classify("read the mailboxes in "+container, err)
 	}
 	if isKnown {
-		into.change(recipient, s.reader.Damaged(into.record(recipient), err.Error()))
+		into.setRecord(recipient, s.reader.Damaged(into.mailboxRecord(recipient), err.Error()))
 	}
 	return nil, nil
 }
 
-// walk reads all mailboxes, from where it was.
-func (s *Survey) walk(ctx context.Context) error {
+// walkMailboxes reads all mailboxes, from where it was.
+func (s *Survey) walkMailboxes(ctx context.Context) error {
 	if s.own.since.IsZero() {
 		if err := s.takeTokens(ctx); err != nil {
 			return err
@@ -239,7 +241,7 @@ func (s *Survey) walk(ctx context.Context) error {
 	queries := s.reader.Walk()
 	for at := s.own.walk; at.Query < len(queries); at = s.own.walk {
 		container := queries[at.Query].Container
-		q := s.begin().QueryAllPartitions(s.container(container), container, queries[at.Query].Text)
+		q := s.beginCall().QueryAllPartitions(s.containerClient(container), container, queries[at.Query].Text)
 		if at.Position != "" {
 			q.ResumeAt(at.Position)
 		}
@@ -250,7 +252,7 @@ func (s *Survey) walk(ctx context.Context) error {
 			}
 			return err
 		}
-		if err := s.apply(ctx, s, container, docs, true); err != nil {
+		if err := s.applyDocuments(ctx, s, container, docs, true); err != nil {
 			return err
 		}
 		s.own.walk = &walkPosition{Query: at.Query, Position: q.NextPage()}
@@ -271,21 +273,21 @@ func (s *Survey) beginWalk() {
 	s.own.since, s.own.tokens, s.own.walk, s.own.feeds = time.Time{}, make(map[string]string), &walkPosition{}, nil
 }
 
-// takeTokens notes where the feeds continue when the walk has ended. That is before the walk, so
-// that nothing is missed that changes behind it, and by the clock of the account, of which the
+// takeTokens notes the position from which the feeds continue after the walk. It is before the walk, so
+// that no change during the walk is missed, and by the clock of the account, of which the
 // state was just stored.
 func (s *Survey) takeTokens(ctx context.Context) error {
-	if err := s.store(ctx, nil); err != nil {
+	if err := s.storeState(ctx, nil); err != nil {
 		return err
 	}
 	var doc json.RawMessage
-	if _, err := s.begin().Read(ctx, s.lines, partition, stateID, &doc); err != nil {
+	if _, err := s.beginCall().Read(ctx, s.lines, partition, stateID, &doc); err != nil {
 		return client.Classify("read who surveys the mailboxes", err)
 	}
 	since := client.ModifiedAt(doc).Add(-feedMargin)
 	s.own.since = since
 	for _, container := range s.reader.Followed() {
-		if _, err := s.followPage(ctx, container, s.feed(container), 1); err != nil {
+		if _, err := s.followPage(ctx, container, s.feedOf(container), 1); err != nil {
 			s.own.since, s.own.feeds = time.Time{}, nil
 			return err
 		}

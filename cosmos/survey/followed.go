@@ -25,8 +25,8 @@ type followedVersion struct {
 // for a minute.
 const maxFollowed = 50_000
 
-// identify returns the name and the version of a document.
-func identify(container string, recipient domain.ActorID, doc []byte) (followedID, followedVersion) {
+// versionOf returns the name and the version of a document.
+func versionOf(container string, recipient domain.ActorID, doc []byte) (followedID, followedVersion) {
 	var d struct {
 		ID       string `json:"id"`
 		ETag     string `json:"_etag"`
@@ -51,7 +51,7 @@ func (s *Survey) noteFollowed(container string, docs [][]byte) {
 		if !ok {
 			continue
 		}
-		id, version := identify(container, recipient, doc)
+		id, version := versionOf(container, recipient, doc)
 		version.at = now
 		o.followed[id] = version
 	}

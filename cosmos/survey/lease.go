@@ -15,10 +15,10 @@ import (
 // errTaken reports that another node surveys now.
 var errTaken = errors.New("another node surveys")
 
-// claim takes the survey over if no other node surveys.
-func (s *Survey) claim(ctx context.Context) error {
-	c := s.begin()
-	st := &state{}
+// claimSurvey takes the survey over if no other node surveys.
+func (s *Survey) claimSurvey(ctx context.Context) error {
+	c := s.beginCall()
+	st := &surveyState{}
 	etag, err := c.Read(ctx, s.lines, partition, stateID, st)
 	switch {
 	case client.IsNotFound(err):
@@ -35,7 +35,7 @@ func (s *Survey) claim(ctx context.Context) error {
 			return nil
 		}
 	}
-	garbage, err := s.unnamed(ctx, c, st)
+	garbage, err := s.findUnnamed(ctx, c, st)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *Survey) claim(ctx context.Context) error {
 	s.own.recheck, s.own.followedSince = st.Recheck, s.own.flushed
 	// A crash before this write leaves the survey to the other node. A crash after it leaves the
 	// lease of a node that has ended.
-	if err := s.store(ctx, nil); err != nil {
+	if err := s.storeState(ctx, nil); err != nil {
 		s.own.state = nil
 		if errors.Is(err, errTaken) {
 			err = nil
@@ -61,8 +61,8 @@ func (s *Survey) claim(ctx context.Context) error {
 }
 
 // newState returns the state of a store that was never surveyed.
-func (s *Survey) newState() *state {
-	return &state{ID: stateID, PartitionKey: partition, Series: s.client.NewID(), Tokens: make(map[string]string), Walk: &walkPosition{}, First: 1}
+func (s *Survey) newState() *surveyState {
+	return &surveyState{ID: stateID, PartitionKey: partition, Series: s.client.NewID(), Tokens: make(map[string]string), Walk: &walkPosition{}, First: 1}
 }
 
 // loadOwn reads the lines of the state that this node has claimed. If a document is missing or
@@ -75,32 +75,32 @@ func (s *Survey) loadOwn(ctx context.Context, c *client.Call) error {
 		return err
 	}
 	s.opts.Logger.WarnContext(ctx, "lines of the survey are lost; it reads all mailboxes again", "error", err)
-	s.table.clear()
+	s.table.removeAll()
 	s.beginWalk()
 	next := s.own.state
 	next.First, next.Snapshot, next.Parts, next.SnapshotBytes, next.LogBytes = next.Last+1, "", 0, 0, 0
 	s.own.at = time.Time{}
 	s.known = replica{series: next.Series, last: next.Last, isLoaded: true}
-	s.own.garbage, err = s.unnamed(ctx, c, next)
+	s.own.garbage, err = s.findUnnamed(ctx, c, next)
 	return err
 }
 
 // mayClaim reports whether the survey has no node, or one that has not beaten for leaseTime.
-func (s *Survey) mayClaim(st *state) bool {
+func (s *Survey) mayClaim(st *surveyState) bool {
 	now := s.opts.Clock()
 	if st.Owner == "" || st.Owner == s.owner || s.opts.Exclusive {
 		return true
 	}
 	seen := &s.own.seen
 	if seen.owner != st.Owner || seen.beat != st.Beat || now.Before(seen.at) {
-		*seen = sighting{st.Owner, st.Beat, now}
+		*seen = ownerSighting{st.Owner, st.Beat, now}
 		return false
 	}
 	return now.Sub(seen.at) >= leaseTime
 }
 
-// documents returns the ids of the documents that st names.
-func (st *state) documents() []string {
+// documentIDs returns the ids of the documents that st names.
+func (st *surveyState) documentIDs() []string {
 	var ids []string
 	for i := range st.Parts {
 		ids = append(ids, snapshotID(st.Snapshot, i))
@@ -111,10 +111,10 @@ func (st *state) documents() []string {
 	return ids
 }
 
-// unnamed returns the ids of the documents that st does not name.
-func (s *Survey) unnamed(ctx context.Context, c *client.Call, st *state) ([]string, error) {
+// findUnnamed returns the ids of the documents that st does not name.
+func (s *Survey) findUnnamed(ctx context.Context, c *client.Call, st *surveyState) ([]string, error) {
 	named := map[string]bool{stateID: true}
-	for _, id := range st.documents() {
+	for _, id := range st.documentIDs() {
 		named[id] = true
 	}
 	var ids []string
@@ -146,29 +146,29 @@ const (
 	batchRemoved = 50
 )
 
-// store writes the state with what this node has read, new documents, and without some that the
+// storeState writes the state with what this node has read, new documents, and without some that the
 // state does not name. It fails with errTaken if another node has written the state.
-func (s *Survey) store(ctx context.Context, add []*part) error {
+func (s *Survey) storeState(ctx context.Context, add []*linesPart) error {
 	next := s.nextState()
-	s.own.position(next)
-	return s.write(ctx, next, add)
+	s.own.setPosition(next)
+	return s.writeState(ctx, next, add)
 }
 
 // nextState returns the state with a new write id and the next beat of this node.
-func (s *Survey) nextState() *state {
+func (s *Survey) nextState() *surveyState {
 	next := s.own.state.clone()
 	next.WriteID, next.Owner, next.Beat = s.client.NewID(), s.owner, next.Beat+1
 	return next
 }
 
-// position notes up to where the mailboxes were read.
-func (o *ownership) position(next *state) {
+// setPosition notes up to where the mailboxes were read.
+func (o *ownership) setPosition(next *surveyState) {
 	next.At, next.Since, next.Tokens, next.Walk = o.at, o.since, maps.Clone(o.tokens), o.walk
 	next.Recheck = o.recheck
 }
 
-func (s *Survey) write(ctx context.Context, next *state, add []*part) error {
-	c, o := s.begin(), &s.own
+func (s *Survey) writeState(ctx context.Context, next *surveyState, add []*linesPart) error {
+	c, o := s.beginCall(), &s.own
 	removed := o.garbage[:min(len(o.garbage), batchRemoved)]
 	// A crash around this write leaves the state, its documents and what is removed as they were
 	// before, or as they are after it.
@@ -200,8 +200,8 @@ func (s *Survey) write(ctx context.Context, next *state, add []*part) error {
 }
 
 // readBack returns nil if a write of next was applied, and errTaken if another one was.
-func (s *Survey) readBack(ctx context.Context, c *client.Call, next *state) error {
-	stored := &state{}
+func (s *Survey) readBack(ctx context.Context, c *client.Call, next *surveyState) error {
+	stored := &surveyState{}
 	etag, err := c.Read(ctx, s.lines, partition, stateID, stored)
 	switch {
 	case client.IsNotFound(err):
@@ -215,8 +215,8 @@ func (s *Survey) readBack(ctx context.Context, c *client.Call, next *state) erro
 	return nil
 }
 
-// lose forgets that it is the turn of this node.
-func (s *Survey) lose() {
+// loseOwnership forgets that it is the turn of this node.
+func (s *Survey) loseOwnership() {
 	s.owning.Store(false)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,10 +235,10 @@ func (s *Survey) giveAway(ctx context.Context) {
 	if err == nil {
 		next := s.own.state.clone()
 		next.Owner, next.WriteID = "", s.client.NewID()
-		err = s.write(ctx, next, nil)
+		err = s.writeState(ctx, next, nil)
 	}
 	if err != nil && !errors.Is(err, errTaken) {
 		s.opts.Logger.WarnContext(ctx, "the survey could not be given to another node; one takes it over when its lease has passed", "error", err)
 	}
-	s.lose()
+	s.loseOwnership()
 }

@@ -42,7 +42,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, max(value, 0), labels...)
 	}
 	gauge(surveyAge, now.Sub(at).Seconds())
-	sums := s.table.sums()
+	sums := s.table.totalSums()
 	for _, state := range domain.MailboxStates {
 		gauge(mailboxes, float64(sums.States[state]), string(state))
 	}

@@ -32,7 +32,7 @@ type packer struct {
 // add adds a line.
 func (p *packer) add(recipient string, record []byte) {
 	if n := len(recipient) + len(record) + 2*binary.MaxVarintLen32; len(p.plain) > 0 && len(p.plain)+n > partBytes {
-		p.close()
+		p.closePart()
 	}
 	p.plain = binary.AppendUvarint(p.plain, uint64(len(recipient)))
 	p.plain = append(p.plain, recipient...)
@@ -40,8 +40,8 @@ func (p *packer) add(recipient string, record []byte) {
 	p.plain = append(p.plain, record...)
 }
 
-// close ends the present part.
-func (p *packer) close() {
+// closePart ends the present part.
+func (p *packer) closePart() {
 	if len(p.plain) == 0 {
 		return
 	}
@@ -56,9 +56,9 @@ func (p *packer) close() {
 	p.plain = p.plain[:0]
 }
 
-// packed returns all parts.
-func (p *packer) packed() [][]byte {
-	p.close()
+// allParts returns all parts.
+func (p *packer) allParts() [][]byte {
+	p.closePart()
 	return p.parts
 }
 

@@ -11,7 +11,7 @@ type Reader interface {
 	Groups() []domain.Group
 
 	// Walk returns the queries that together return all mailboxes, in the order in which they
-	// are to be read.
+	// must be read.
 	Walk() []Query
 
 	// Followed returns the names of the containers whose feeds show every change of a mailbox.
@@ -21,13 +21,13 @@ type Reader interface {
 	// shows nothing that a survey reads.
 	Recipient(container string, doc []byte) (domain.ActorID, bool)
 
-	// Apply returns the record of a mailbox after a document of it was read. A nil record is
-	// that of a mailbox of which nothing was read. record is not changed. wanted are documents
+	// Apply returns the record of a mailbox after a document of it was read. A nil record means
+	// that nothing of the mailbox was read. record is not changed. wanted are documents
 	// that must be read, too; in a walk all that the document refers to.
 	Apply(record []byte, container string, doc []byte, isWalk bool) (next []byte, wanted []Reference)
 
 	// References returns the documents that a record was made from, as far as they say what is
-	// so now, in the order in which they are to be applied. For a nil record it returns the
+	// so now, in the order in which they are applied. For a nil record it returns the
 	// documents that begin a mailbox, whether they exist or not. The partition of each is the
 	// recipient.
 	References(recipient domain.ActorID, record []byte) []Reference
@@ -51,6 +51,6 @@ type Query struct{ Container, Text string }
 // A Reference is a document.
 type Reference struct {
 	Container string
-	Partition string // "": any; then all documents with the id are meant
+	Partition string // "" for any: all documents with the id
 	ID        string
 }

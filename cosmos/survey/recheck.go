@@ -19,13 +19,13 @@ const (
 	recheckShare   = 0.1             // of Options.Units that rechecks spend
 	recheckUnits   = 5               // request units a second that they spend if Options.Units is 0
 	recheckReads   = 20              // documents that a step reads one by one
-	recheckLines   = 1000            // that a step compares
+	recheckLines   = 1000            // lines that a step compares
 	recheckDamaged = 100             // lines that are damaged, in damagedEvery
 	recheckPause   = time.Hour       // at most, however much a step has cost
 )
 
 // recheckProgress is what a node knows of a recheck beside its position. Another node that
-// continues the recheck does without: it reads again what was seen.
+// continues the recheck has no such progress: it reads again what was seen.
 type recheckProgress struct {
 	seen      map[uint64]struct{} // hashes of the documents that were read
 	order     []string            // of the lines to compare
@@ -42,7 +42,7 @@ type damagedLines struct {
 // documentHashes has the seed of recheckProgress.seen.
 var documentHashes = maphash.MakeSeed()
 
-// endRecheck notes that all lines are right, since all mailboxes have just been read.
+// endRecheck notes that all lines are correct, because all mailboxes have just been read.
 func (s *Survey) endRecheck() {
 	s.own.recheck = &recheckPosition{Began: s.opts.Clock().UTC(), Ended: true}
 	s.own.rechecked = recheckProgress{}
@@ -67,13 +67,13 @@ func (s *Survey) recheck(ctx context.Context) error {
 		if isPaused || now.Sub(began) >= s.opts.Every {
 			return nil
 		}
-		before := s.units()
+		before := s.spentUnits()
 		isDone, err := s.recheckStep(ctx)
 		// What a round does not spend, the next one may.
 		if earliest := now.Add(-s.opts.Every); o.recheckAfter.Before(earliest) {
 			o.recheckAfter = earliest
 		}
-		spent := time.Duration((s.units() - before) / rate * float64(time.Second))
+		spent := time.Duration((s.spentUnits() - before) / rate * float64(time.Second))
 		o.recheckAfter = o.recheckAfter.Add(min(spent, recheckPause))
 		if err != nil || isDone {
 			return err
@@ -84,10 +84,10 @@ func (s *Survey) recheck(ctx context.Context) error {
 	}
 }
 
-// recheckStep does a part of a recheck, and reports whether there is nothing to do now.
+// recheckStep does a part of a recheck. isDone reports that no step is due now.
 func (s *Survey) recheckStep(ctx context.Context) (isDone bool, err error) {
 	o, now := &s.own, s.opts.Clock().UTC()
-	if recipient, ok := o.damaged.next(s.table, now); ok {
+	if recipient, ok := o.damaged.nextDue(s.table, now); ok {
 		return false, s.recheckMailbox(ctx, recipient)
 	}
 	if o.recheck == nil { // the state is of a version without rechecks
@@ -107,9 +107,9 @@ func (s *Survey) recheckStep(ctx context.Context) (isDone bool, err error) {
 	return false, s.recheckUnseen(ctx)
 }
 
-// next returns a mailbox whose line is damaged, each one once in damagedEvery. Of more than
+// nextDue returns a mailbox whose line is damaged, each one once in damagedEvery. Of more than
 // recheckDamaged, it takes turns.
-func (d *damagedLines) next(t *table, now time.Time) (recipient domain.ActorID, ok bool) {
+func (d *damagedLines) nextDue(t *mailboxTable, now time.Time) (recipient domain.ActorID, ok bool) {
 	if now.Sub(d.listed) >= damagedEvery || now.Before(d.listed) {
 		all := t.inState(domain.MailboxDamaged)
 		first := slices.IndexFunc(all, func(a domain.ActorID) bool { return a.String() > d.last })
@@ -136,7 +136,7 @@ func (s *Survey) recheckPage(ctx context.Context) error {
 		return nil
 	}
 	container := queries[at.Walk.Query].Container
-	q := s.begin().QueryAllPartitions(s.container(container), container, queries[at.Walk.Query].Text)
+	q := s.beginCall().QueryAllPartitions(s.containerClient(container), container, queries[at.Walk.Query].Text)
 	if at.Walk.Position != "" {
 		q.ResumeAt(at.Walk.Position)
 	}
@@ -150,7 +150,7 @@ func (s *Survey) recheckPage(ctx context.Context) error {
 		return err
 	}
 	for _, doc := range docs {
-		s.compare(suspects, container, doc)
+		s.compareLine(suspects, container, doc)
 	}
 	if err := s.recheckAll(ctx, suspects); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (s *Survey) recheckPage(ctx context.Context) error {
 func (s *Survey) recheckUnseen(ctx context.Context) error {
 	o, p := &s.own, &s.own.rechecked
 	if p.order == nil {
-		p.order = s.table.recipients()
+		p.order = s.table.allRecipients()
 	}
 	next := *o.recheck
 	suspects := newSuspects(s)
@@ -181,9 +181,9 @@ func (s *Survey) recheckUnseen(ctx context.Context) error {
 		next.After = p.order[first+n]
 		recipient, err := domain.ParseActorID(next.After)
 		if err != nil {
-			continue // none of the table is
+			continue // no document of the table is
 		}
-		for _, ref := range s.reader.References(recipient, s.table.record(recipient)) {
+		for _, ref := range s.reader.References(recipient, s.table.mailboxRecord(recipient)) {
 			if _, isSeen := p.seen[hashOf(ref.Container, ref.Partition, ref.ID)]; isSeen {
 				continue
 			}
@@ -193,10 +193,10 @@ func (s *Survey) recheckUnseen(ctx context.Context) error {
 				return err
 			}
 			if doc == nil {
-				suspects.add(recipient, ref)
+				suspects.addSuspect(recipient, ref)
 				continue
 			}
-			s.compare(suspects, ref.Container, doc)
+			s.compareLine(suspects, ref.Container, doc)
 		}
 	}
 	if err := s.recheckAll(ctx, suspects); err != nil {
@@ -225,8 +225,8 @@ type suspect struct {
 
 func newSuspects(s *Survey) *suspects { return &suspects{survey: s} }
 
-// add adds a mailbox. The zero Reference stands for no document.
-func (u *suspects) add(recipient domain.ActorID, document Reference) {
+// addSuspect adds a mailbox. The zero Reference stands for no document.
+func (u *suspects) addSuspect(recipient domain.ActorID, document Reference) {
 	i := slices.IndexFunc(u.found, func(f suspect) bool { return f.recipient == recipient })
 	if i < 0 {
 		i, u.found = len(u.found), append(u.found, suspect{recipient: recipient})
@@ -236,27 +236,29 @@ func (u *suspects) add(recipient domain.ActorID, document Reference) {
 	}
 }
 
-// record implements recordSet.
-func (u *suspects) record(recipient domain.ActorID) []byte { return u.survey.record(recipient) }
+// mailboxRecord implements recordSet.
+func (u *suspects) mailboxRecord(recipient domain.ActorID) []byte {
+	return u.survey.mailboxRecord(recipient)
+}
 
-// accepts implements recordSet.
-func (*suspects) accepts(string, domain.ActorID, []byte) bool { return true }
+// canApply implements recordSet.
+func (*suspects) canApply(string, domain.ActorID, []byte) bool { return true }
 
-// change implements recordSet. It changes no record.
-func (u *suspects) change(recipient domain.ActorID, record []byte) {
-	if !bytes.Equal(record, u.record(recipient)) {
-		u.add(recipient, Reference{})
+// setRecord implements recordSet. It changes no record.
+func (u *suspects) setRecord(recipient domain.ActorID, record []byte) {
+	if !bytes.Equal(record, u.mailboxRecord(recipient)) {
+		u.addSuspect(recipient, Reference{})
 	}
 }
 
-// compare adds the mailbox of a document to suspects if the document would change its line. One
+// compareLine adds the mailbox of a document to suspects if the document would change its line. One
 // that the feeds will return, or that is older than what they have returned, is left out.
-func (s *Survey) compare(suspects *suspects, container string, doc []byte) {
+func (s *Survey) compareLine(suspects *suspects, container string, doc []byte) {
 	recipient, ok := s.reader.Recipient(container, doc)
 	if !ok {
 		return
 	}
-	id, version := identify(container, recipient, doc)
+	id, version := versionOf(container, recipient, doc)
 	if s.own.rechecked.seen == nil {
 		s.own.rechecked.seen = make(map[uint64]struct{})
 	}
@@ -264,9 +266,9 @@ func (s *Survey) compare(suspects *suspects, container string, doc []byte) {
 	if s.isOutdated(id, version) || version.modified > s.own.at.Unix() {
 		return
 	}
-	old := s.table.record(recipient)
+	old := s.table.mailboxRecord(recipient)
 	if record, _ := s.reader.Apply(old, container, doc, false); !bytes.Equal(record, old) {
-		suspects.add(recipient, Reference{container, id.recipient, id.document})
+		suspects.addSuspect(recipient, Reference{container, id.recipient, id.document})
 	}
 }
 
@@ -288,16 +290,16 @@ type mailboxCopy struct {
 	isOutdated bool // a document was read that is older than what the feeds have returned
 }
 
-func (m *mailboxCopy) record(domain.ActorID) []byte { return m.renewed }
+func (m *mailboxCopy) mailboxRecord(domain.ActorID) []byte { return m.renewed }
 
-func (m *mailboxCopy) change(_ domain.ActorID, record []byte) { m.renewed = record }
+func (m *mailboxCopy) setRecord(_ domain.ActorID, record []byte) { m.renewed = record }
 
-// accepts implements recordSet. A bundle may have the id of one of another mailbox.
-func (m *mailboxCopy) accepts(container string, recipient domain.ActorID, doc []byte) bool {
+// canApply implements recordSet. A bundle may have the id of one of another mailbox.
+func (m *mailboxCopy) canApply(container string, recipient domain.ActorID, doc []byte) bool {
 	if recipient != m.recipient {
 		return false
 	}
-	m.isOutdated = m.isOutdated || m.survey.isOutdated(identify(container, recipient, doc))
+	m.isOutdated = m.isOutdated || m.survey.isOutdated(versionOf(container, recipient, doc))
 	return true
 }
 
@@ -305,7 +307,7 @@ func (m *mailboxCopy) accepts(container string, recipient domain.ActorID, doc []
 // line. If a document is older than what the feeds have returned, the line stays as it is until the
 // next recheck.
 func (s *Survey) recheckMailbox(ctx context.Context, recipient domain.ActorID, others ...Reference) error {
-	old := s.table.record(recipient)
+	old := s.table.mailboxRecord(recipient)
 	refs := s.reader.References(recipient, nil)
 	if old != nil {
 		others = append(s.reader.References(recipient, old), others...)
@@ -328,7 +330,7 @@ func (s *Survey) recheckMailbox(ctx context.Context, recipient domain.ActorID, o
 			m.isOutdated = m.isOutdated || s.isOutdated(followedID{ref.Container, recipient.String(), ref.ID}, followedVersion{})
 			continue
 		}
-		if err := s.apply(ctx, m, ref.Container, [][]byte{doc}, true); err != nil {
+		if err := s.applyDocuments(ctx, m, ref.Container, [][]byte{doc}, true); err != nil {
 			return err
 		}
 	}
@@ -337,7 +339,7 @@ func (s *Survey) recheckMailbox(ctx context.Context, recipient domain.ActorID, o
 	}
 	if renewed := s.reader.Renew(old, m.renewed); !bytes.Equal(old, renewed) {
 		s.own.rechecked.corrected++
-		s.change(recipient, renewed)
+		s.setRecord(recipient, renewed)
 	}
 	return nil
 }
@@ -345,9 +347,9 @@ func (s *Survey) recheckMailbox(ctx context.Context, recipient domain.ActorID, o
 // readReference reads a document, nil if it does not exist.
 func (s *Survey) readReference(ctx context.Context, ref Reference) (json.RawMessage, error) {
 	var doc json.RawMessage
-	_, err := s.begin().Read(ctx, s.container(ref.Container), ref.Partition, ref.ID, &doc)
+	_, err := s.beginCall().Read(ctx, s.containerClient(ref.Container), ref.Partition, ref.ID, &doc)
 	if client.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // it does not exist
 	}
 	return doc, client.Classify("read "+ref.ID+" of "+ref.Partition, err)
 }

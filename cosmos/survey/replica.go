@@ -39,7 +39,7 @@ func (s *Survey) Surveyed(ctx context.Context) (repository.Surveyed, error) {
 	}
 	c := s.readers.Begin("read survey")
 	for gaps := 0; ; gaps++ {
-		st := &state{}
+		st := &surveyState{}
 		_, err := c.Read(ctx, s.lines, partition, stateID, st)
 		if client.IsNotFound(err) {
 			return s.table, nil // the store was never surveyed
@@ -69,7 +69,7 @@ func asUnavailable(err error) error {
 }
 
 // catchUp brings the table up to st. The caller holds mu.
-func (s *Survey) catchUp(ctx context.Context, c *client.Call, st *state) error {
+func (s *Survey) catchUp(ctx context.Context, c *client.Call, st *surveyState) error {
 	from := s.known.last + 1
 	if !s.known.isLoaded || s.known.series != st.Series || from < st.First || s.known.last > st.Last {
 		if err := s.loadSnapshot(ctx, c, st); err != nil {
@@ -86,9 +86,9 @@ func (s *Survey) catchUp(ctx context.Context, c *client.Call, st *state) error {
 }
 
 // loadSnapshot replaces the lines of the table by those of the snapshot.
-func (s *Survey) loadSnapshot(ctx context.Context, c *client.Call, st *state) error {
+func (s *Survey) loadSnapshot(ctx context.Context, c *client.Call, st *surveyState) error {
 	s.known = replica{}
-	s.table.clear()
+	s.table.removeAll()
 	return s.loadParts(ctx, c, st.Parts, func(i int) string { return snapshotID(st.Snapshot, i) })
 }
 
@@ -96,7 +96,7 @@ func (s *Survey) loadSnapshot(ctx context.Context, c *client.Call, st *state) er
 func (s *Survey) loadParts(ctx context.Context, c *client.Call, n int, id func(int) string) error {
 	const atOnce = 8
 	for begin := 0; begin < n; begin += atOnce {
-		found := make([][]entry, min(atOnce, n-begin))
+		found := make([][]tableEntry, min(atOnce, n-begin))
 		g, gctx := errgroup.WithContext(ctx)
 		for i := range found {
 			g.Go(func() (err error) {
@@ -116,8 +116,8 @@ func (s *Survey) loadParts(ctx context.Context, c *client.Call, n int, id func(i
 }
 
 // loadPart returns the entries of the lines of a document.
-func (s *Survey) loadPart(ctx context.Context, c *client.Call, id string) ([]entry, error) {
-	var p part
+func (s *Survey) loadPart(ctx context.Context, c *client.Call, id string) ([]tableEntry, error) {
+	var p linesPart
 	_, err := c.Read(ctx, s.lines, partition, id, &p)
 	if client.IsNotFound(err) || domain.KindOf(err) == domain.Damaged {
 		return nil, fmt.Errorf("%w: %s: %w", errGap, id, err)
@@ -125,7 +125,7 @@ func (s *Survey) loadPart(ctx context.Context, c *client.Call, id string) ([]ent
 	if err != nil {
 		return nil, err
 	}
-	var entries []entry
+	var entries []tableEntry
 	var fault error
 	err = unpackLines(p.Lines, func(name string, record []byte) {
 		recipient, perr := domain.ParseActorID(name)

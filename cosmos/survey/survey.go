@@ -49,7 +49,7 @@ const (
 const (
 	pageSize    = 50    // documents of a page of a feed: about what may be spent in a second
 	walkPage    = 100   // documents of a page of a query
-	maxPending  = 2_000 // lines that were changed and not stored
+	maxPending  = 2_000 // mailboxes whose lines were changed and not stored
 	maxLog      = 4_096 // documents
 	maxParts    = 65_536
 	compactFrom = 256     // documents of the log
@@ -66,15 +66,15 @@ type Survey struct {
 	reader  Reader
 	opts    Options
 	owner   string // this process
-	table   *table
+	table   *mailboxTable
 	owning  atomic.Bool
 
-	mu      sync.Mutex // guards what follows, which says what is in table
+	mu      sync.Mutex // guards the fields below, which describe the content of table
 	known   replica
 	checked time.Time // when known was compared with the state
 
 	own   ownership    // of Run
-	call  *client.Call // of Run, the last one
+	call  *client.Call // the last call of Run
 	spent float64      // request units of the calls before it
 }
 
@@ -82,14 +82,14 @@ var _ repository.Survey = (*Survey)(nil)
 
 // An ownership is what the node that surveys has in memory beside the table.
 type ownership struct {
-	state   *state // as stored; nil: another node surveys
-	seen    sighting
+	state   *surveyState // as stored; nil: another node surveys
+	seen    ownerSighting
 	since   time.Time
 	tokens  map[string]string
 	feeds   map[string]*client.Feed // by container; made when they are needed
 	walk    *walkPosition
 	at      time.Time
-	pending map[domain.ActorID]bool // lines that were changed and not stored
+	pending map[domain.ActorID]bool // mailboxes whose lines were changed and not stored
 	flushed time.Time
 	garbage []string // documents that the state does not name
 	compact *compaction
@@ -105,8 +105,8 @@ type ownership struct {
 	failure string // that was logged last
 }
 
-// A sighting is what was seen of the node that surveys.
-type sighting struct {
+// An ownerSighting is what was seen of the node that surveys.
+type ownerSighting struct {
 	owner string
 	beat  int64
 	at    time.Time
@@ -120,7 +120,7 @@ func New(db *client.Database, reader Reader, opts Options) *Survey {
 		opts.Clock = time.Now
 	}
 	s := &Survey{db: db, reader: reader, opts: opts, table: newTable(reader)}
-	s.lines = s.container(containerName)
+	s.lines = s.containerClient(containerName)
 	base := client.Options{Retries: opts.Retries, Clock: opts.Clock, Random: opts.Random, Logger: opts.Logger, Registerer: opts.Registry}
 	s.readers = client.New(db, base)
 	base.BackgroundUnits = opts.Units
@@ -132,7 +132,7 @@ func New(db *client.Database, reader Reader, opts Options) *Survey {
 	return s
 }
 
-func (s *Survey) container(name string) *azcosmos.ContainerClient {
+func (s *Survey) containerClient(name string) *azcosmos.ContainerClient {
 	container, err := s.db.Container(name)
 	if err != nil {
 		panic(err) // only an empty name is refused
@@ -140,8 +140,8 @@ func (s *Survey) container(name string) *azcosmos.ContainerClient {
 	return container
 }
 
-// begin returns a call that keeps to the limit of request units.
-func (s *Survey) begin() *client.Call {
+// beginCall returns a call that keeps to the limit of request units.
+func (s *Survey) beginCall() *client.Call {
 	if s.call != nil {
 		s.spent += s.call.Units()
 	}
@@ -150,8 +150,8 @@ func (s *Survey) begin() *client.Call {
 	return s.call
 }
 
-// units returns the request units that this node has spent for surveying.
-func (s *Survey) units() float64 {
+// spentUnits returns the request units that this node has spent for surveying.
+func (s *Survey) spentUnits() float64 {
 	if s.call == nil {
 		return s.spent
 	}
@@ -164,7 +164,7 @@ func (s *Survey) Run(ctx context.Context) {
 	for pause := s.firstPause(); client.Sleep(ctx, pause); {
 		began := s.opts.Clock()
 		isOwner, err := s.Round(ctx)
-		s.report(ctx, err)
+		s.logFailure(ctx, err)
 		pause = lookEvery + s.client.Jitter(lookEvery/4)
 		switch {
 		case isOwner && err == nil && s.own.hasMore:
@@ -188,14 +188,14 @@ func (s *Survey) firstPause() time.Duration {
 // program that calls it does not call Run.
 func (s *Survey) Round(ctx context.Context) (bool, error) {
 	if s.own.state == nil {
-		if err := s.claim(ctx); err != nil || s.own.state == nil {
+		if err := s.claimSurvey(ctx); err != nil || s.own.state == nil {
 			return false, err
 		}
 	}
-	err := s.round(ctx)
+	err := s.readRound(ctx)
 	switch {
 	case errors.Is(err, errTaken):
-		s.lose()
+		s.loseOwnership()
 		return false, nil
 	case errors.Is(err, client.ErrFeedLost):
 		s.opts.Logger.WarnContext(ctx, "a change feed cannot continue; the survey reads all mailboxes again", "error", err)
@@ -205,10 +205,10 @@ func (s *Survey) Round(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// round reads what has changed, or all mailboxes if that was not done yet.
-func (s *Survey) round(ctx context.Context) error {
+// readRound reads what has changed, or all mailboxes if that was not done yet.
+func (s *Survey) readRound(ctx context.Context) error {
 	if s.own.walk != nil {
-		if err := s.walk(ctx); err != nil {
+		if err := s.walkMailboxes(ctx); err != nil {
 			return err
 		}
 	}
@@ -223,8 +223,8 @@ func (s *Survey) round(ctx context.Context) error {
 	return s.recheck(ctx)
 }
 
-// report logs a failure, unless it is the one that was logged last.
-func (s *Survey) report(ctx context.Context, err error) {
+// logFailure logs a failure, unless it is the one that was logged last.
+func (s *Survey) logFailure(ctx context.Context, err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()

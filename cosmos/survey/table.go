@@ -11,22 +11,22 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A table has the lines that this node knows, of its own survey or of another node's. It is safe
+// A mailboxTable has the lines that this node knows, of its own survey or of another node's. It is safe
 // for concurrent use.
-type table struct {
+type mailboxTable struct {
 	reader Reader
 
 	mu      sync.RWMutex
 	at      time.Time
-	entries map[string]*entry
+	entries map[string]*tableEntry
 
 	totals   domain.MailboxTotals // of version totalsOf
 	totalsOf int64
 	version  int64 // raised by each change
 }
 
-// An entry is the record of a mailbox, and what lists are filtered and ordered by.
-type entry struct {
+// A tableEntry is the record of a mailbox, and what lists are filtered and ordered by.
+type tableEntry struct {
 	recipient domain.ActorID
 	record    []byte // is replaced, never changed
 	events    int64
@@ -36,12 +36,12 @@ type entry struct {
 
 const noLine = uint8(255)
 
-func newTable(reader Reader) *table {
-	return &table{reader: reader, entries: make(map[string]*entry), totalsOf: -1}
+func newTable(reader Reader) *mailboxTable {
+	return &mailboxTable{reader: reader, entries: make(map[string]*tableEntry), totalsOf: -1}
 }
 
-// record returns the record of a recipient, nil if it has none.
-func (t *table) record(recipient domain.ActorID) []byte {
+// mailboxRecord returns the record of a recipient, nil if it has none.
+func (t *mailboxTable) mailboxRecord(recipient domain.ActorID) []byte {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if e := t.entries[recipient.String()]; e != nil {
@@ -50,14 +50,14 @@ func (t *table) record(recipient domain.ActorID) []byte {
 	return nil
 }
 
-// set replaces the record of a recipient.
-func (t *table) set(recipient domain.ActorID, record []byte) {
-	t.setEntries([]entry{newEntry(t.reader, recipient, record)})
+// setRecord replaces the record of a recipient.
+func (t *mailboxTable) setRecord(recipient domain.ActorID, record []byte) {
+	t.setEntries([]tableEntry{newEntry(t.reader, recipient, record)})
 }
 
 // newEntry returns the entry of a record.
-func newEntry(reader Reader, recipient domain.ActorID, record []byte) entry {
-	e := entry{recipient: recipient, record: record, state: noLine}
+func newEntry(reader Reader, recipient domain.ActorID, record []byte) tableEntry {
+	e := tableEntry{recipient: recipient, record: record, state: noLine}
 	m, ok := reader.Mailbox(recipient, record)
 	if !ok {
 		return e
@@ -72,7 +72,7 @@ func newEntry(reader Reader, recipient domain.ActorID, record []byte) entry {
 }
 
 // setEntries replaces entries by those of the same recipients.
-func (t *table) setEntries(entries []entry) {
+func (t *mailboxTable) setEntries(entries []tableEntry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range entries {
@@ -94,29 +94,29 @@ func indexOf(state domain.MailboxState) uint8 {
 	return noLine
 }
 
-// clear removes all lines.
-func (t *table) clear() {
+// removeAll removes all lines.
+func (t *mailboxTable) removeAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.at, t.entries = time.Time{}, make(map[string]*entry)
+	t.at, t.entries = time.Time{}, make(map[string]*tableEntry)
 	t.version++
 }
 
-func (t *table) setAt(at time.Time) {
+func (t *mailboxTable) setAt(at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.at = at
 }
 
 // At implements repository.Surveyed.
-func (t *table) At() time.Time {
+func (t *mailboxTable) At() time.Time {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.at
 }
 
 // Summaries implements repository.Surveyed. No line is renewed meanwhile.
-func (t *table) Summaries() iter.Seq[domain.MailboxSummary] {
+func (t *mailboxTable) Summaries() iter.Seq[domain.MailboxSummary] {
 	return func(yield func(domain.MailboxSummary) bool) {
 		t.mu.RLock()
 		defer t.mu.RUnlock()
@@ -136,16 +136,16 @@ func (t *table) Summaries() iter.Seq[domain.MailboxSummary] {
 }
 
 // Mailbox implements repository.Surveyed.
-func (t *table) Mailbox(recipient domain.ActorID) (domain.Mailbox, bool) {
-	record := t.record(recipient)
+func (t *mailboxTable) Mailbox(recipient domain.ActorID) (domain.Mailbox, bool) {
+	record := t.mailboxRecord(recipient)
 	if record == nil {
 		return domain.Mailbox{}, false
 	}
 	return t.reader.Mailbox(recipient, record)
 }
 
-// records returns all records, in the order of their recipients.
-func (t *table) records() iter.Seq2[string, []byte] {
+// allRecords returns all records, in the order of their recipients.
+func (t *mailboxTable) allRecords() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		t.mu.RLock()
 		defer t.mu.RUnlock()
@@ -157,8 +157,8 @@ func (t *table) records() iter.Seq2[string, []byte] {
 	}
 }
 
-// sums returns the totals of all lines.
-func (t *table) sums() domain.MailboxTotals {
+// totalSums returns the totals of all lines.
+func (t *mailboxTable) totalSums() domain.MailboxTotals {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.totalsOf == t.version {
@@ -174,15 +174,15 @@ func (t *table) sums() domain.MailboxTotals {
 	return sums
 }
 
-// recipients returns the recipients of all records, in order.
-func (t *table) recipients() []string {
+// allRecipients returns the recipients of all records, in order.
+func (t *mailboxTable) allRecipients() []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return slices.Sorted(maps.Keys(t.entries))
 }
 
 // inState returns the recipients whose line is in a state, in order.
-func (t *table) inState(state domain.MailboxState) []domain.ActorID {
+func (t *mailboxTable) inState(state domain.MailboxState) []domain.ActorID {
 	want := indexOf(state)
 	var found []domain.ActorID
 	t.mu.RLock()

@@ -24,19 +24,19 @@ func (b *Blobs) Open(ctx context.Context, s repository.Section) (io.ReadCloser, 
 	if s.Offset < 0 || s.Length < 0 {
 		return nil, domain.Errorf(domain.Invalid, "open %s: offset %d and length %d: want none below 0", s.Object, s.Offset, s.Length)
 	}
-	r, err := b.open(ctx, s)
+	r, err := b.openSection(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.Object, err)
 	}
 	return r, nil
 }
 
-func (b *Blobs) open(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
+func (b *Blobs) openSection(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
 	client := b.container.NewBlobClient(s.Object)
 	if s.Length == 0 || s.Length > math.MaxInt64-s.Offset { // no range
 		there, err := client.GetProperties(ctx, nil)
 		if err != nil {
-			return nil, failed(ctx, err)
+			return nil, classifyBlobError(ctx, err)
 		}
 		if there.ContentLength == nil {
 			return nil, errors.New("the account tells properties without a length")
@@ -56,7 +56,7 @@ func (b *Blobs) open(ctx context.Context, s repository.Section) (io.ReadCloser, 
 	return r, nil
 }
 
-// tooShort says whether an object of some size lacks a part of s.
+// tooShort returns a Damaged error if an object of a size ends before s does.
 func tooShort(s repository.Section, size int64) error {
 	if s.Offset > size || s.Length > size-s.Offset {
 		return domain.Errorf(domain.Damaged, "want %d bytes from %d, but it has only %d", s.Length, s.Offset, size)
@@ -64,7 +64,7 @@ func tooShort(s repository.Section, size int64) error {
 	return nil
 }
 
-// nothing is a section without content.
+// nothing is the reader of an empty section.
 type nothing struct{}
 
 func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
@@ -91,7 +91,7 @@ func (b *Blobs) Fetch(ctx context.Context, uri string) (io.ReadCloser, error) {
 func (b *Blobs) Discard(ctx context.Context, uri string) error {
 	name, err := nameIn(b.places, b.anyHost, uri)
 	if err == nil {
-		err = b.remove(ctx, name)
+		err = b.removeBlob(ctx, name)
 	}
 	return err
 }
@@ -101,18 +101,18 @@ func (b *Blobs) Delete(ctx context.Context, name string) error {
 	if err := repository.CheckObjectName(name); err != nil {
 		return err
 	}
-	return b.remove(ctx, name)
+	return b.removeBlob(ctx, name)
 }
 
-// remove may be repeated on the way, and then meets what it has done itself.
-func (b *Blobs) remove(ctx context.Context, name string) error {
+// removeBlob may be repeated by the client: the second request then finds no blob.
+func (b *Blobs) removeBlob(ctx context.Context, name string) error {
 	with := blob.DeleteSnapshotsOptionTypeInclude
-	sending, lost := witnessed(ctx)
+	sending, lost := withWitness(ctx)
 	_, err := b.container.NewBlobClient(name).Delete(sending, &blob.DeleteOptions{DeleteSnapshots: &with})
 	if err == nil || bloberror.HasCode(err, bloberror.BlobNotFound) {
 		return nil
 	}
-	err = failed(ctx, err)
+	err = classifyBlobError(ctx, err)
 	if *lost && ctx.Err() == nil {
 		return domain.Errorf(domain.Uncertain, "delete %.300q: %w", name, err)
 	}
@@ -133,11 +133,11 @@ func (b *Blobs) DeleteFolder(ctx context.Context, folder string) error {
 	for pages.More() && inner.Err() == nil && listing == nil {
 		page, err := pages.NextPage(inner)
 		if err != nil {
-			listing = failed(ctx, err)
+			listing = classifyBlobError(ctx, err)
 			break
 		}
 		for _, item := range page.Segment.BlobItems {
-			group.Go(func() error { return b.remove(inner, *item.Name) })
+			group.Go(func() error { return b.removeBlob(inner, *item.Name) })
 		}
 	}
 	if err := errors.Join(group.Wait(), listing); err != nil {

@@ -23,8 +23,8 @@ import (
 // is safe for concurrent use, and there is nothing to close.
 type Blobs struct {
 	container *container.Client
-	places    []place // the container, by every name that it goes by
-	anyHost   bool    // and by names on other hosts
+	places    []blobLocation // all names of the container
+	anyHost   bool           // the account also has names on other hosts
 }
 
 var (
@@ -56,7 +56,7 @@ type BlobOptions struct {
 	// that they name is ever dialled.
 	AnyHost bool
 
-	// Create makes the container if it is not there.
+	// Create makes the container if it does not exist.
 	Create bool
 
 	// Transport carries the requests. Default: that of the Azure SDK.
@@ -68,7 +68,7 @@ type BlobOptions struct {
 
 // How long one attempt at a request may take, and how often and how soon it is
 // repeated. An attempt at reading ends as well when it has taken that long, and
-// another goes on where it was.
+// another continues where it was.
 const (
 	attemptLasts = 15 * time.Second
 	retries      = 3
@@ -77,7 +77,7 @@ const (
 )
 
 // OpenBlobs returns the blobs of a container. It reads the container's properties,
-// or makes it, so that an account that cannot be used is found out now.
+// or makes it, so that an unusable account is detected now.
 func OpenBlobs(ctx context.Context, o BlobOptions) (*Blobs, error) {
 	b, err := newBlobs(o)
 	if err != nil {
@@ -92,7 +92,7 @@ func OpenBlobs(ctx context.Context, o BlobOptions) (*Blobs, error) {
 		_, err = b.container.GetProperties(ctx, nil)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open blobs: container %s of %s: %w", o.Container, b.places[0].account(), failed(ctx, err))
+		return nil, fmt.Errorf("open blobs: container %s of %s: %w", o.Container, b.places[0].accountURL(), classifyBlobError(ctx, err))
 	}
 	return b, nil
 }
@@ -114,14 +114,14 @@ func newBlobs(o BlobOptions) (*Blobs, error) {
 		PerCallPolicies:  []policy.Policy{asStored{}},
 		PerRetryPolicies: []policy.Policy{witness{}, traceHeader{}},
 	}}
-	address := b.places[0].url()
+	address := b.places[0].containerURL()
 	var err error
 	switch {
 	case o.Key != "":
 		var key *azblob.SharedKeyCredential
 		account := o.Account
 		if account == "" {
-			account = b.places[0].name()
+			account = b.places[0].accountName()
 		}
 		if key, err = azblob.NewSharedKeyCredential(account, o.Key); err == nil {
 			b.container, err = container.NewClientWithSharedKeyCredential(address, key, options)
@@ -147,7 +147,7 @@ func (asStored) Do(r *policy.Request) (*http.Response, error) {
 }
 
 // ParseConnection reads a connection string with the key of an account, as the
-// Azure portal and emulators tell it, into the options that say the same.
+// Azure portal and emulators show it, into the options that mean the same.
 func ParseConnection(text string) (BlobOptions, error) {
 	said := map[string]string{"DefaultEndpointsProtocol": "https", "EndpointSuffix": "core.windows.net"}
 	for part := range strings.SplitSeq(text, ";") {

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A wire carries requests to an account, unless somebody interferes.
+// A wire carries requests to an account, unless a test interferes.
 type wire struct {
 	next  *embedded.Transport
 	mu    sync.Mutex
@@ -115,7 +115,7 @@ func TestAPutOutlivesACallThatIsLost(t *testing.T) {
 }
 
 // From some call on nothing comes back. Put says that nothing has happened only if
-// nothing has, and that it cannot tell only when it has asked.
+// nothing has, and that the outcome is unknown only when it has asked.
 func TestWhenTheAccountGoesAwayPutSaysWhatIsKnown(t *testing.T) {
 	uncertain := 0
 	for _, size := range sizes {
@@ -155,7 +155,7 @@ func TestWhenTheAccountGoesAwayPutSaysWhatIsKnown(t *testing.T) {
 	require.Positive(t, uncertain)
 }
 
-// Somebody else's object is a conflict, though the answers that say so be lost.
+// The object of another caller is a conflict, even if the answers that say so are lost.
 func TestSomebodyElsesObjectIsNeverOnesOwn(t *testing.T) {
 	for _, size := range sizes {
 		synctest.Test(t, func(t *testing.T) {
@@ -315,7 +315,7 @@ func TestAReaderGivesUpOnConnectionsThatCarryNothing(t *testing.T) {
 	})
 }
 
-// A stalledBody carries nothing until the attempt is over.
+// A stalledBody carries nothing until the attempt ends.
 type stalledBody struct {
 	io.ReadCloser
 	ctx context.Context

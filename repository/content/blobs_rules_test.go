@@ -56,7 +56,7 @@ func TestAnswersHaveAKindByWhichCallersDecide(t *testing.T) {
 			require.NotContains(t, err.Error(), "\n", "one line")
 		})
 	}
-	synctest.Test(t, func(t *testing.T) { // nobody answers, for ever
+	synctest.Test(t, func(t *testing.T) { // no request is ever answered
 		blobs, w, _ := rig(t)
 		w.before = func(_ int, r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()

@@ -41,28 +41,28 @@ const FileFormat = 1
 // A folder of a newer format has the file formatFile with its number. One without has format 1.
 const formatFile = "+format"
 
-// OpenDir opens the folder dir, which it makes if need be, and removes what a
+// OpenDir opens the folder dir, which it makes if needed, and removes what a
 // crash left unfinished. It tries to write, so that a folder that cannot be used
-// is found out now and not with the first object. A folder of another format is
+// is detected now and not with the first object. A folder of another format is
 // refused with NewerFormat and not changed. The caller closes the Dir.
 func OpenDir(dir string) (*Dir, error) { return OpenClaimed(dir, datafolder.Claim{}) }
 
 // OpenClaimed is OpenDir for a store of a data folder. A folder that does not fit the
 // claim is refused and not changed.
 func OpenClaimed(dir string, claim datafolder.Claim) (*Dir, error) {
-	d, err := open(dir, claim)
+	d, err := openDir(dir, claim)
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
 		return nil, domain.Errorf(domain.Invalid, "open content folder %s: it is not a folder, or not in one: %w", dir, err)
 	case domain.KindOf(err) == domain.NewerFormat:
 		return nil, fmt.Errorf("open content folder %s: %w", dir, err)
 	case err != nil:
-		return nil, fmt.Errorf("open content folder %s: %w", dir, fault(err))
+		return nil, fmt.Errorf("open content folder %s: %w", dir, classifyFileError(err))
 	}
 	return d, nil
 }
 
-func open(dir string, claim datafolder.Claim) (*Dir, error) {
+func openDir(dir string, claim datafolder.Claim) (*Dir, error) {
 	if err := claim.Make(dir); err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func open(dir string, claim datafolder.Claim) (*Dir, error) {
 		return nil, err
 	}
 	d := &Dir{root: root, durable: map[string]bool{".": true}}
-	for _, step := range []func() error{d.checkFormat, d.clean, d.try} {
+	for _, step := range []func() error{d.checkFormat, d.cleanTemporary, d.tryWrite} {
 		if err := step(); err != nil {
 			_ = root.Close()
 			return nil, err
@@ -96,16 +96,16 @@ func (d *Dir) checkFormat() error {
 	return nil
 }
 
-// clean empties the folder of unfinished files.
-func (d *Dir) clean() error {
+// cleanTemporary empties the folder of unfinished files.
+func (d *Dir) cleanTemporary() error {
 	if err := errors.Join(d.root.RemoveAll(unfinished), datafolder.CleanHeld(d.root)); err != nil {
 		return err
 	}
 	return d.root.Mkdir(unfinished, datafolder.PrivateFolder)
 }
 
-// try does what a Put does, without an object.
-func (d *Dir) try() error {
+// tryWrite does what a Put does, without an object.
+func (d *Dir) tryWrite() error {
 	const written, linked = unfinished + "/try", unfinished + "/try-link"
 	f, err := d.root.OpenFile(written, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datafolder.PrivateFile)
 	if err != nil {
@@ -131,9 +131,9 @@ func (d *Dir) Put(ctx context.Context, name string, r io.Reader) error {
 		return err
 	}
 	temporary := path.Join(unfinished, rand.Text())
-	err = d.write(ctx, temporary, r)
+	err = d.writeDurable(ctx, temporary, r)
 	if err == nil {
-		err = d.publish(temporary, file)
+		err = d.publishFile(temporary, file)
 	}
 	_ = d.root.Remove(temporary) // if that fails, OpenDir does it
 	if err != nil {
@@ -142,40 +142,40 @@ func (d *Dir) Put(ctx context.Context, name string, r io.Reader) error {
 	return nil
 }
 
-// write makes a durable file of what r yields.
-func (d *Dir) write(ctx context.Context, temporary string, r io.Reader) error {
+// writeDurable makes a durable file of what r yields.
+func (d *Dir) writeDurable(ctx context.Context, temporary string, r io.Reader) error {
 	f, err := d.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datafolder.PrivateFile)
 	if err != nil {
-		return fault(err)
+		return classifyFileError(err)
 	}
-	if _, err := io.Copy(writer{f}, reader{ctx, r}); err != nil {
+	if _, err := io.Copy(fileWriter{f}, contextReader{ctx, r}); err != nil {
 		_ = f.Close()
 		return err
 	}
-	return fault(errors.Join(f.Sync(), f.Close()))
+	return classifyFileError(errors.Join(f.Sync(), f.Close()))
 }
 
-// publish gives a durable file its name, unless that is taken, and makes the
+// publishFile gives a durable file its name, unless that is taken, and makes the
 // name durable.
-func (d *Dir) publish(temporary, file string) error {
+func (d *Dir) publishFile(temporary, file string) error {
 	folder := path.Dir(file)
 	if err := d.makeFolder(folder); err != nil {
-		return fault(err)
+		return classifyFileError(err)
 	}
 	switch err := d.root.Link(temporary, file); {
 	case errors.Is(err, fs.ErrExist):
 		return domain.Errorf(domain.Conflict, "there is such an object already")
 	case err != nil:
-		return fault(err)
+		return classifyFileError(err)
 	}
 	if err := datafolder.SyncIn(d.root, folder); err != nil {
-		return fault(errors.Join(err, d.root.Remove(file))) // nothing of a failed Put is visible
+		return classifyFileError(errors.Join(err, d.root.Remove(file))) // nothing of a failed Put is visible
 	}
 	return nil
 }
 
 // makeFolder makes folder and those above it, durably. That a folder is there
-// does not prove that it is durable, for whoever made it may have crashed.
+// does not prove that it is durable, because its creator may have crashed.
 func (d *Dir) makeFolder(folder string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -196,8 +196,8 @@ func (d *Dir) makeFolderLocked(folder string) error {
 	if err := datafolder.SyncIn(d.root, parent); err != nil {
 		return err
 	}
-	const most = 100_000 // remembered; forgetting costs a sync and nothing else
-	if len(d.durable) > most {
+	const maxDurable = 100_000 // remembered; forgetting costs a sync and nothing else
+	if len(d.durable) > maxDurable {
 		d.durable = map[string]bool{".": true}
 	}
 	d.durable[folder] = true
@@ -221,20 +221,20 @@ func (d *Dir) Open(ctx context.Context, s repository.Section) (io.ReadCloser, er
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, domain.Errorf(domain.NotFound, "open %s: there is no such object", s.Object)
 	case err != nil:
-		return nil, fmt.Errorf("open %s: %w", s.Object, fault(err))
+		return nil, fmt.Errorf("open %s: %w", s.Object, classifyFileError(err))
 	}
-	if err := check(f, s); err != nil {
+	if err := checkLength(f, s); err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("open %s: %w", s.Object, err)
 	}
-	return section{io.NewSectionReader(f, s.Offset, s.Length), f}, nil
+	return fileSection{io.NewSectionReader(f, s.Offset, s.Length), f}, nil
 }
 
-// check checks that f is long enough for s.
-func check(f *os.File, s repository.Section) error {
+// checkLength checks that f is long enough for s.
+func checkLength(f *os.File, s repository.Section) error {
 	info, err := f.Stat()
 	if err != nil {
-		return fault(err)
+		return classifyFileError(err)
 	}
 	if size := info.Size(); s.Offset > size || s.Length > size-s.Offset {
 		return domain.Errorf(domain.Damaged, "want %d bytes from %d, but it has only %d", s.Length, s.Offset, size)
@@ -242,8 +242,8 @@ func check(f *os.File, s repository.Section) error {
 	return nil
 }
 
-// A section reads from a file and closes it.
-type section struct {
+// A fileSection reads from a file and closes it.
+type fileSection struct {
 	io.Reader
 	io.Closer
 }
@@ -256,7 +256,7 @@ func (d *Dir) Delete(ctx context.Context, name string) error {
 	}
 	err = ctx.Err()
 	if err == nil {
-		err = d.remove(file)
+		err = d.removeFile(file)
 	}
 	if err != nil {
 		return fmt.Errorf("delete %s: %w", name, err)
@@ -264,14 +264,14 @@ func (d *Dir) Delete(ctx context.Context, name string) error {
 	return nil
 }
 
-func (d *Dir) remove(file string) error {
+func (d *Dir) removeFile(file string) error {
 	switch err := d.remover.Remove(file, d.root.Remove); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fault(err)
+		return classifyFileError(err)
 	}
-	return fault(datafolder.SyncIn(d.root, path.Dir(file)))
+	return classifyFileError(datafolder.SyncIn(d.root, path.Dir(file)))
 }
 
 // DeleteFolder implements [repository.Content]. It is durable once it returns.
@@ -289,8 +289,8 @@ func (d *Dir) DeleteFolder(ctx context.Context, folder string) error {
 	return nil
 }
 
-// removeFolder also forgets that the folder is durable: whoever makes it again
-// has to see to that again.
+// removeFolder also forgets that the folder is durable: the call that makes it again
+// syncs it again.
 func (d *Dir) removeFolder(folder string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -301,27 +301,27 @@ func (d *Dir) removeFolder(folder string) error {
 		return known == folder || strings.HasPrefix(known, folder+"/")
 	})
 	if err := d.remover.Remove(folder, d.root.RemoveAll); err != nil {
-		return fault(err)
+		return classifyFileError(err)
 	}
-	return fault(datafolder.SyncIn(d.root, path.Dir(folder)))
+	return classifyFileError(datafolder.SyncIn(d.root, path.Dir(folder)))
 }
 
-// A writer is a file whose errors are told apart from those of what is read.
-type writer struct{ f *os.File }
+// A fileWriter is a file whose errors are distinct from those of what is read.
+type fileWriter struct{ f *os.File }
 
-func (w writer) Write(p []byte) (int, error) {
+func (w fileWriter) Write(p []byte) (int, error) {
 	n, err := w.f.Write(p)
-	return n, fault(err)
+	return n, classifyFileError(err)
 }
 
-// A reader stops when its context ends. It hides every other method of r, so
-// that whoever copies from it does so piece by piece.
-type reader struct {
+// A contextReader stops when its context ends. It hides every other method of r, so
+// that io.Copy copies from it piece by piece.
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (r reader) Read(p []byte) (int, error) {
+func (r contextReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}

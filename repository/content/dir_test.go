@@ -17,10 +17,10 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	repositorytest.RunContent(t, func(t *testing.T) repository.Content { return open(t, t.TempDir()) })
+	repositorytest.RunContent(t, func(t *testing.T) repository.Content { return openDir(t, t.TempDir()) })
 }
 
-func open(t *testing.T, dir string) *content.Dir {
+func openDir(t *testing.T, dir string) *content.Dir {
 	t.Helper()
 	d, err := content.OpenDir(dir)
 	require.NoError(t, err)
@@ -30,11 +30,11 @@ func open(t *testing.T, dir string) *content.Dir {
 
 func TestObjectsOutliveTheDir(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "if", "need", "be")
-	first := open(t, dir)
+	first := openDir(t, dir)
 	require.NoError(t, first.Put(t.Context(), "a/b", strings.NewReader("data")))
 	require.NoError(t, first.Close())
 
-	second := open(t, dir)
+	second := openDir(t, dir)
 	require.Equal(t, domain.Conflict, domain.KindOf(second.Put(t.Context(), "a/b", strings.NewReader("other"))))
 	r, err := second.Open(t.Context(), repository.Section{Object: "a/b", Offset: 1, Length: 2})
 	require.NoError(t, err)
@@ -47,13 +47,13 @@ func TestObjectsOutliveTheDir(t *testing.T) {
 
 func TestOpenDirRemovesWhatACrashLeft(t *testing.T) {
 	dir := t.TempDir()
-	d := open(t, dir)
+	d := openDir(t, dir)
 	require.NoError(t, d.Put(t.Context(), "a/b", strings.NewReader("data")))
 	leftover := filepath.Join(dir, "+unfinished", "leftover")
 	require.NoError(t, os.WriteFile(leftover, []byte("half"), 0o600))
 	require.NoError(t, os.Link(filepath.Join(dir, "a", "b="), filepath.Join(dir, "+unfinished", "put-but-not-removed")))
 
-	again := open(t, dir)
+	again := openDir(t, dir)
 	require.Equal(t, []string{filepath.Join("a", "b=")}, files(t, dir))
 	_, err := again.Open(t.Context(), repository.Section{Object: "a/b", Length: 4})
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestOpenDirRemovesWhatACrashLeft(t *testing.T) {
 
 func TestPutLeavesNoFileButTheObject(t *testing.T) {
 	dir := t.TempDir()
-	d := open(t, dir)
+	d := openDir(t, dir)
 	require.NoError(t, d.Put(t.Context(), "a", strings.NewReader("data")))
 	require.Error(t, d.Put(t.Context(), "a", strings.NewReader("other")))
 	require.Error(t, d.Put(t.Context(), "b", failing{}))
@@ -84,7 +84,7 @@ func TestNoWayOutOfTheFolder(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret="), []byte("secret"), 0o600))
 	dir := t.TempDir()
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link")))
-	d := open(t, dir)
+	d := openDir(t, dir)
 	_, err := d.Open(t.Context(), repository.Section{Object: "link/secret", Length: 6})
 	require.Error(t, err)
 	require.Error(t, d.Put(t.Context(), "link/new", strings.NewReader("x")))

@@ -8,9 +8,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// fault says what can be done about an error of the file system, if that is
+// classifyFileError adds to an error of the file system what can be done about it, if that is
 // known. All of these happen before an object is visible.
-func fault(err error) error {
+func classifyFileError(err error) error {
 	switch {
 	case err == nil:
 		return nil

@@ -31,13 +31,13 @@ func TestFaultsSayWhatToDo(t *testing.T) {
 			&os.LinkError{Op: "link", Old: "x", New: "y", Err: tc.cause},
 			errors.Join(&fs.PathError{Op: "sync", Path: "x", Err: tc.cause}, errors.New("more")),
 		} {
-			got := fault(err)
+			got := classifyFileError(err)
 			require.Equal(t, tc.kind, domain.KindOf(got), "%v", got)
 			require.ErrorContains(t, got, tc.says)
 			require.ErrorIs(t, got, tc.cause)
 		}
 	}
-	require.NoError(t, fault(nil))
+	require.NoError(t, classifyFileError(nil))
 }
 
 func TestAFullDiskFailsThePut(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAFullDiskFailsThePut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = full.Close() }()
-	_, err = writer{full}.Write([]byte("x"))
+	_, err = fileWriter{full}.Write([]byte("x"))
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
 	require.ErrorContains(t, err, "free some space")
 }

@@ -11,7 +11,7 @@ const maxSegment = 200 // of a file name; most file systems take 255 bytes
 // FileOf returns the path of the object name below the root of a Dir: the name itself,
 // marked at its end as an object. No two names have the same path, and none has
 // a path that is a folder of another. A segment that is too long for a file name
-// goes on in a folder, marked as well:
+// continues in a folder, marked as well:
 //
 //	a/b            a/b=
 //	a/bbbb…bbbb    a/bbb…+/…bbb=

@@ -13,13 +13,13 @@ import (
 // Whatever a domain states, it is either refused, without its secrets, or the name
 // of a blob below one of the places.
 func FuzzContentURIs(f *testing.F) {
-	places := []place{
+	places := []blobLocation{
 		{scheme: "http", host: "127.0.0.1:10000", path: "/devstoreaccount1", container: "exchange"},
 		{scheme: "https", host: "hub.blob.core.windows.net", container: "exchange"},
 	}
 	for _, p := range places {
 		for _, rest := range []string{"/a/b", "/a%2Fb", "//a", "/../a", "/%2e%2e/a", "/a?sig=SECRET", "/a#b", "/%", "", "/", "s/a", `/a\b`} {
-			f.Add(p.url() + rest)
+			f.Add(p.containerURL() + rest)
 		}
 	}
 	f.Add("https://hub.blob.core.windows.net@example.org/exchange/a")
@@ -37,7 +37,7 @@ func FuzzContentURIs(f *testing.F) {
 		require.Nil(t, stated.User)
 		is := false
 		for _, p := range places {
-			here, err := url.Parse(p.url())
+			here, err := url.Parse(p.containerURL())
 			require.NoError(t, err)
 			is = is || strings.EqualFold(here.Hostname(), stated.Hostname()) && stated.Path == here.Path+"/"+name
 		}

@@ -29,7 +29,7 @@ type ProbedRight struct {
 	Err      error // nil if the right is granted
 }
 
-// probeFolder has the blobs of ProbeBlobs. The names of objects of the hub begin otherwise.
+// probeFolder has the blobs of ProbeBlobs. No name of an object of the hub begins with it.
 const probeFolder = "doctor/"
 
 // maxProbeAge is the age, by the clock of the account, from which a blob of ProbeBlobs is left over.
@@ -48,12 +48,12 @@ func ProbeBlobs(ctx context.Context, o BlobOptions, id string) (rights []ProbedR
 	for _, test := range []struct {
 		right string
 		run   func(context.Context) error
-	}{{RightWrite, p.write}, {RightRead, p.read}, {RightList, p.list}, {RightDelete, p.delete}} {
+	}{{RightWrite, p.writeBlob}, {RightRead, p.readBlob}, {RightList, p.listBlobs}, {RightDelete, p.deleteBlobs}} {
 		err := test.run(ctx)
 		if bloberror.HasCode(err, bloberror.BlobNotFound) { // because it could not be written
 			err = nil
 		}
-		rights = append(rights, ProbedRight{test.right, isRefusal(err), failed(ctx, err)})
+		rights = append(rights, ProbedRight{test.right, isRefusal(err), classifyBlobError(ctx, err)})
 	}
 	return rights, p.removed, nil
 }
@@ -73,13 +73,13 @@ type blobProbe struct {
 	removed   int
 }
 
-// A listed blob is one of another run.
+// A listed is a blob of another run.
 type listed struct {
 	name    string
 	written time.Time
 }
 
-func (p *blobProbe) write(ctx context.Context) error {
+func (p *blobProbe) writeBlob(ctx context.Context) error {
 	resp, err := p.container.NewBlockBlobClient(p.name).Upload(ctx, streaming.NopCloser(bytes.NewReader([]byte("doctor"))), nil)
 	if err == nil && resp.LastModified != nil {
 		p.now = *resp.LastModified
@@ -87,7 +87,7 @@ func (p *blobProbe) write(ctx context.Context) error {
 	return err
 }
 
-func (p *blobProbe) read(ctx context.Context) error {
+func (p *blobProbe) readBlob(ctx context.Context) error {
 	resp, err := p.container.NewBlobClient(p.name).DownloadStream(ctx, nil)
 	if err != nil {
 		return err
@@ -96,8 +96,8 @@ func (p *blobProbe) read(ctx context.Context) error {
 	return errors.Join(err, resp.Body.Close())
 }
 
-// list lists the blobs of all runs, up to one result page.
-func (p *blobProbe) list(ctx context.Context) error {
+// listBlobs lists the blobs of all runs, up to one result page.
+func (p *blobProbe) listBlobs(ctx context.Context) error {
 	prefix := probeFolder
 	page, err := p.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix}).NextPage(ctx)
 	if err != nil {
@@ -111,8 +111,8 @@ func (p *blobProbe) list(ctx context.Context) error {
 	return nil
 }
 
-// delete deletes the blob, and those that earlier runs have left.
-func (p *blobProbe) delete(ctx context.Context) error {
+// deleteBlobs deletes the blob, and those that earlier runs have left.
+func (p *blobProbe) deleteBlobs(ctx context.Context) error {
 	if _, err := p.container.NewBlobClient(p.name).Delete(ctx, nil); err != nil && !bloberror.HasCode(err, bloberror.BlobNotFound) {
 		return err
 	}

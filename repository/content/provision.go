@@ -10,7 +10,7 @@ import (
 // A ContainerStatus says how a container of an account stands.
 type ContainerStatus struct {
 	Exists       bool
-	Created      bool   // just now
+	Created      bool   // by this call
 	PublicAccess string // "": private, as it should be
 }
 
@@ -30,12 +30,12 @@ func ProvisionBlobs(ctx context.Context, o BlobOptions) (status ContainerStatus,
 		}
 		return status, nil
 	case !bloberror.HasCode(err, bloberror.ContainerNotFound):
-		return status, fmt.Errorf("read container %s of %s: %w", o.Container, b.places[0].account(), failed(ctx, err))
+		return status, fmt.Errorf("read container %s of %s: %w", o.Container, b.places[0].accountURL(), classifyBlobError(ctx, err))
 	case !o.Create:
 		return status, nil
 	}
 	if _, err = b.container.Create(ctx, nil); err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
-		return status, fmt.Errorf("create container %s of %s: %w", o.Container, b.places[0].account(), failed(ctx, err))
+		return status, fmt.Errorf("create container %s of %s: %w", o.Container, b.places[0].accountURL(), classifyBlobError(ctx, err))
 	}
 	return ContainerStatus{Exists: true, Created: err == nil}, nil
 }
@@ -54,5 +54,5 @@ func DestroyBlobs(ctx context.Context, o BlobOptions) (existed bool, err error) 
 	case bloberror.HasCode(err, bloberror.ContainerNotFound, bloberror.ContainerBeingDeleted):
 		return false, nil
 	}
-	return false, fmt.Errorf("delete container %s of %s: %w", o.Container, b.places[0].account(), failed(ctx, err))
+	return false, fmt.Errorf("delete container %s of %s: %w", o.Container, b.places[0].accountURL(), classifyBlobError(ctx, err))
 }

@@ -34,15 +34,15 @@ const (
 var blocks = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
 // Put implements [repository.Content]. What is larger than a block is staged in
-// blocks, which nobody sees, and then committed as a whole: either way one request
-// makes the object, with the condition that there is none yet. If it cannot be told
-// what has come of that request, Put fails with Uncertain: the object may appear.
+// blocks, which are not visible, and then committed as a whole: either way one request
+// makes the object, with the condition that it does not exist. If the outcome of
+// that request is unknown, Put fails with Uncertain: the object may appear.
 func (b *Blobs) Put(ctx context.Context, name string, r io.Reader) error {
 	if err := repository.CheckObjectName(name); err != nil {
 		return err
 	}
-	u := &upload{client: b.container.NewBlockBlobClient(name), id: rand.Text(), source: reader{ctx, r}}
-	if err := u.run(ctx); err != nil {
+	u := &upload{client: b.container.NewBlockBlobClient(name), id: rand.Text(), source: contextReader{ctx, r}}
+	if err := u.sendBlob(ctx); err != nil {
 		return fmt.Errorf("put %s: %w", name, err)
 	}
 	return nil
@@ -56,9 +56,9 @@ type upload struct {
 	staged []string // ids of blocks
 }
 
-func (u *upload) run(ctx context.Context) error {
+func (u *upload) sendBlob(ctx context.Context) error {
 	first := blocks.Get().(*[blockSize]byte)
-	n, more, err := fill(u.source, first[:])
+	n, more, err := fillBuffer(u.source, first[:])
 	if err != nil {
 		blocks.Put(first)
 		return err
@@ -67,16 +67,16 @@ func (u *upload) run(ctx context.Context) error {
 		if err := u.stageAll(ctx, first); err != nil {
 			return err
 		}
-		return u.commit(ctx, u.commitBlocks)
+		return u.commitBlob(ctx, u.commitBlocks)
 	}
 	defer blocks.Put(first)
-	return u.commit(ctx, func(ctx context.Context) error { return u.commitWhole(ctx, first[:n]) })
+	return u.commitBlob(ctx, func(ctx context.Context) error { return u.commitWhole(ctx, first[:n]) })
 }
 
-// fill reads until p is full, and there may be more, or until the source ends. The
-// end is io.EOF and nothing else: io.ErrUnexpectedEOF, which io.ReadFull does not
-// tell from a short rest, is what a broken connection reads as.
-func fill(r io.Reader, p []byte) (n int, more bool, err error) {
+// fillBuffer reads until p is full, and there may be more, or until the source ends. The
+// end is exactly io.EOF: io.ErrUnexpectedEOF, which io.ReadFull also returns at
+// a short end of the source, is what a broken connection returns.
+func fillBuffer(r io.Reader, p []byte) (n int, more bool, err error) {
 	for n < len(p) {
 		k, err := r.Read(p[n:])
 		n += k
@@ -100,7 +100,7 @@ func (u *upload) stageAll(outer context.Context, first *[blockSize]byte) error {
 		group.Go(func() error {
 			defer blocks.Put(buffer)
 			_, err := u.client.StageBlock(ctx, block, streaming.NopCloser(bytes.NewReader(buffer[:n])), nil)
-			return failed(outer, err)
+			return classifyBlobError(outer, err)
 		})
 	}
 	stage(first, blockSize)
@@ -108,7 +108,7 @@ func (u *upload) stageAll(outer context.Context, first *[blockSize]byte) error {
 		buffer := blocks.Get().(*[blockSize]byte)
 		var n int
 		var err error
-		n, more, err = fill(u.source, buffer[:])
+		n, more, err = fillBuffer(u.source, buffer[:])
 		if n == 0 || err != nil {
 			blocks.Put(buffer)
 			return errors.Join(err, group.Wait())
@@ -133,32 +133,32 @@ func (u *upload) ifNone() *blob.AccessConditions {
 
 const idName = "putid" // of the metadata
 
-func (u *upload) metadata() map[string]*string { return map[string]*string{idName: &u.id} }
+func (u *upload) blobMetadata() map[string]*string { return map[string]*string{idName: &u.id} }
 
 func (u *upload) commitWhole(ctx context.Context, data []byte) error {
 	_, err := u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)),
-		&blockblob.UploadOptions{Metadata: u.metadata(), AccessConditions: u.ifNone()})
+		&blockblob.UploadOptions{Metadata: u.blobMetadata(), AccessConditions: u.ifNone()})
 	return err
 }
 
 func (u *upload) commitBlocks(ctx context.Context) error {
 	_, err := u.client.CommitBlockList(ctx, u.staged,
-		&blockblob.CommitBlockListOptions{Metadata: u.metadata(), AccessConditions: u.ifNone()})
+		&blockblob.CommitBlockListOptions{Metadata: u.blobMetadata(), AccessConditions: u.ifNone()})
 	return err
 }
 
-// commit sends the request that makes the object. It may be repeated on the way:
-// then it meets the object that it has made itself, and looks whose that is.
-func (u *upload) commit(ctx context.Context, send func(context.Context) error) error {
+// commitBlob sends the request that makes the object. The client may repeat it:
+// then it finds the object that it has made, and compares its id.
+func (u *upload) commitBlob(ctx context.Context, send func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	sending, lost := witnessed(ctx)
+	sending, lost := withWitness(ctx)
 	err := send(sending)
 	if err == nil || !*lost && !isQuestion(err) {
-		return failed(ctx, err)
+		return classifyBlobError(ctx, err)
 	}
-	return u.look(ctx, failed(ctx, err), *lost)
+	return u.resolveCommit(ctx, classifyBlobError(ctx, err), *lost)
 }
 
 // isQuestion reports whether an answer leaves open who has made an object.
@@ -166,25 +166,25 @@ func isQuestion(err error) bool {
 	return bloberror.HasCode(err, bloberror.BlobAlreadyExists, bloberror.ConditionNotMet, bloberror.InvalidBlockList)
 }
 
-// look finds out what has come of a commit that failed with cause.
-func (u *upload) look(ctx context.Context, cause error, lost bool) error {
+// resolveCommit finds the outcome of a commit that failed with cause.
+func (u *upload) resolveCommit(ctx context.Context, cause error, lost bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLasts)
 	defer cancel()
 	there, err := u.client.GetProperties(ctx, nil)
 	switch {
-	case err == nil && u.made(there.Metadata):
+	case err == nil && u.hasMade(there.Metadata):
 		return nil
 	case err == nil:
 		return domain.Errorf(domain.Conflict, "there is such an object already")
 	case lost:
 		return domain.Errorf(domain.Uncertain, "it may appear, or not; put it again, and if that meets Conflict, read it: %w", cause)
-	case domain.KindOf(failed(ctx, err)) == domain.NotFound:
+	case domain.KindOf(classifyBlobError(ctx, err)) == domain.NotFound:
 		return domain.Errorf(domain.Unavailable, "another writer was there at the same time, and the object is gone; put it again: %w", cause)
 	}
-	return failed(ctx, err)
+	return classifyBlobError(ctx, err)
 }
 
-func (u *upload) made(metadata map[string]*string) bool {
+func (u *upload) hasMade(metadata map[string]*string) bool {
 	for name, value := range metadata {
 		if strings.EqualFold(name, idName) && value != nil && *value == u.id {
 			return true

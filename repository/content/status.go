@@ -14,10 +14,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// failed says what a call to Blob Storage came to, in the terms of the port. It is
+// classifyBlobError returns the error of a call to Blob Storage in the terms of the port. It is
 // the only place where a status is interpreted. An error that comes with the end
 // of ctx is that of ctx.
-func failed(ctx context.Context, err error) error {
+func classifyBlobError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -69,8 +69,8 @@ type witness struct{}
 
 type witnessKey struct{}
 
-// witnessed returns a context for one request, and where the witness tells.
-func witnessed(ctx context.Context) (_ context.Context, lost *bool) {
+// withWitness returns a context for one request, and where the witness reports a lost answer.
+func withWitness(ctx context.Context) (_ context.Context, lost *bool) {
 	lost = new(bool)
 	return context.WithValue(ctx, witnessKey{}, lost), lost
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A stream reads a part of one version of a blob. A connection that breaks, or
-// that carries nothing for too long, is replaced by another, which goes on where it
+// A blobStream reads a part of one version of a blob. A connection that breaks, or
+// that carries nothing for too long, is replaced by another, which continues where it
 // broke. Nothing is buffered.
 //
-// It does the work of azblob's RetryReader, which takes only some of the errors of
-// a broken connection for such, and knows no bound for a stream as a whole.
-type stream struct {
+// It replaces azblob's RetryReader, which recognizes only some of the errors of
+// a broken connection, and has no limit for a stream as a whole.
+type blobStream struct {
 	client  *blob.Client
 	etag    *azcore.ETag
 	at, end int64
@@ -36,8 +36,8 @@ const barrenMost = 3
 
 // newStream opens the part of a blob that begins at from. It has length bytes, or
 // all that there are if that is blob.CountToEnd. It lasts beyond the end of ctx.
-func newStream(ctx context.Context, client *blob.Client, from, length int64) (_ *stream, size int64, err error) {
-	s := &stream{client: client, at: from}
+func newStream(ctx context.Context, client *blob.Client, from, length int64) (_ *blobStream, size int64, err error) {
+	s := &blobStream{client: client, at: from}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, s.cancel)
 	got, err := client.DownloadStream(s.ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: from, Count: length}}) //nolint:contextcheck // it ends with ctx until it is open
@@ -47,7 +47,7 @@ func newStream(ctx context.Context, client *blob.Client, from, length int64) (_ 
 	}
 	if err != nil {
 		s.cancel()
-		return nil, 0, failed(ctx, err)
+		return nil, 0, classifyBlobError(ctx, err)
 	}
 	s.body, s.etag = got.Body, got.ETag
 	if size, err = sizeOf(got); err == nil && got.ContentEncoding != nil && *got.ContentEncoding != "" {
@@ -80,13 +80,13 @@ func sizeOf(got blob.DownloadStreamResponse) (int64, error) {
 }
 
 // Read implements [io.Reader].
-func (s *stream) Read(p []byte) (int, error) {
+func (s *blobStream) Read(p []byte) (int, error) {
 	for s.failure == nil {
 		if s.at == s.end {
 			return 0, io.EOF
 		}
 		if s.body == nil {
-			if s.failure = s.resume(); s.failure != nil {
+			if s.failure = s.resumeReading(); s.failure != nil {
 				break
 			}
 		}
@@ -97,7 +97,7 @@ func (s *stream) Read(p []byte) (int, error) {
 			s.barren = 0
 			return n, nil // an error comes again
 		case err != nil:
-			s.failure = s.broke(err)
+			s.failure = s.dropConnection(err)
 		case len(p) == 0 || err == nil:
 			return 0, nil
 		}
@@ -105,8 +105,8 @@ func (s *stream) Read(p []byte) (int, error) {
 	return 0, s.failure
 }
 
-// broke gives up a connection, and perhaps the stream.
-func (s *stream) broke(err error) error {
+// dropConnection gives up a connection, and perhaps the stream.
+func (s *blobStream) dropConnection(err error) error {
 	_ = s.body.Close() // it is broken
 	s.body = nil
 	if s.barren++; s.barren < barrenMost {
@@ -118,8 +118,8 @@ func (s *stream) broke(err error) error {
 	return domain.Errorf(domain.Unavailable, "the connection broke %d times at byte %d: %v", s.barren, s.at, err)
 }
 
-// resume opens the rest of the same version.
-func (s *stream) resume() error {
+// resumeReading opens the rest of the same version.
+func (s *blobStream) resumeReading() error {
 	got, err := s.client.DownloadStream(s.ctx, &blob.DownloadStreamOptions{
 		Range:            blob.HTTPRange{Offset: s.at, Count: s.end - s.at},
 		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfMatch: s.etag}},
@@ -128,7 +128,7 @@ func (s *stream) resume() error {
 		s.body = got.Body
 		return nil
 	}
-	err = failed(s.ctx, err)
+	err = classifyBlobError(s.ctx, err)
 	if domain.KindOf(err) == domain.NotFound {
 		return domain.Errorf(domain.Damaged, "the object went while it was read: %w", err)
 	}
@@ -136,13 +136,13 @@ func (s *stream) resume() error {
 }
 
 // Close implements [io.Closer].
-func (s *stream) Close() error {
+func (s *blobStream) Close() error {
 	s.cancel()
 	if s.failure == nil {
 		s.failure = errors.New("the content has been closed")
 	}
 	if s.body != nil {
-		_ = s.body.Close() // what it tells does not matter any more
+		_ = s.body.Close() // its error no longer matters
 		s.body = nil
 	}
 	return nil

@@ -31,7 +31,7 @@ func Parquet(r io.Reader, size int64) iter.Seq2[map[string]string, error] {
 			yield(nil, domain.Errorf(domain.Invalid, "want a Parquet file of at most %d bytes, got %d", maxFile, size))
 			return
 		}
-		file, err := keep(r)
+		file, err := copyToTemporary(r)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -46,8 +46,8 @@ func Parquet(r io.Reader, size int64) iter.Seq2[map[string]string, error] {
 	}
 }
 
-// keep copies a file to the folder for temporary files.
-func keep(r io.Reader) (*os.File, error) {
+// copyToTemporary copies a file to the folder for temporary files.
+func copyToTemporary(r io.Reader) (*os.File, error) {
 	file, err := os.CreateTemp("", "messagehub-inventory-")
 	if err != nil {
 		return nil, domain.Errorf(domain.Unavailable, "keep a Parquet file: %w", err)
@@ -76,7 +76,7 @@ func readRows(file io.ReaderAt, size int64, yield func(map[string]string, error)
 	if err != nil {
 		return domain.Errorf(domain.Invalid, "open the Parquet file: %w", err)
 	}
-	columns := leaves(f)
+	columns := leafColumns(f)
 	rows := make([]parquet.Row, readAtOnce)
 	for _, group := range f.RowGroups() {
 		reader := group.Rows()
@@ -111,8 +111,8 @@ type leaf struct {
 	timeOf func(int64) time.Time // nil: its numbers are no times
 }
 
-// leaves returns the columns of a file by their places.
-func leaves(f *parquet.File) []leaf {
+// leafColumns returns the columns of a file by their places.
+func leafColumns(f *parquet.File) []leaf {
 	var all []leaf
 	for _, path := range f.Schema().Columns() {
 		l := leaf{}
@@ -146,13 +146,13 @@ func nameValues(row parquet.Row, columns []leaf) map[string]string {
 	for _, v := range row {
 		l := columns[v.Column()]
 		if l.name != "" && !v.IsNull() {
-			named[l.name] = l.text(v)
+			named[l.name] = l.textOf(v)
 		}
 	}
 	return named
 }
 
-func (l *leaf) text(v parquet.Value) string {
+func (l *leaf) textOf(v parquet.Value) string {
 	switch v.Kind() {
 	case parquet.Boolean:
 		return strconv.FormatBool(v.Boolean())

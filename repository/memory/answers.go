@@ -13,7 +13,7 @@ func (s *Store) Answer(ctx context.Context, recipient domain.ActorID, id domain.
 	if err := repository.CheckObjectName(object); err != nil {
 		return domain.Bundle{}, fmt.Errorf("answer: %w", err)
 	}
-	return s.note(ctx, "answer", recipient, id, func(b *domain.Bundle) {
+	return s.changeBundle(ctx, "answer", recipient, id, func(b *domain.Bundle) {
 		if b.IsUnanswered() {
 			b.Object, b.Body, b.Trouble = object, body, domain.Trouble{}
 		}
@@ -27,7 +27,7 @@ func (s *Store) AnswerAgain(ctx context.Context, recipient domain.ActorID, id do
 			return domain.Bundle{}, fmt.Errorf("answer again: %w", err)
 		}
 	}
-	return s.note(ctx, "answer again", recipient, id, func(b *domain.Bundle) {
+	return s.changeBundle(ctx, "answer again", recipient, id, func(b *domain.Bundle) {
 		if b.Gone && b.Object == gone {
 			b.Object, b.Gone, b.Body, b.Trouble = object, false, body, domain.Trouble{}
 		}
@@ -39,14 +39,14 @@ func (s *Store) MarkGone(ctx context.Context, recipient domain.ActorID, id domai
 	if err := repository.CheckObjectName(object); err != nil {
 		return domain.Bundle{}, fmt.Errorf("mark content as gone: %w", err)
 	}
-	return s.note(ctx, "mark content as gone", recipient, id, func(b *domain.Bundle) {
+	return s.changeBundle(ctx, "mark content as gone", recipient, id, func(b *domain.Bundle) {
 		b.Gone = b.Gone || b.Object == object
 	})
 }
 
 // Fail implements [repository.Answers].
 func (s *Store) Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.Trouble) (domain.Bundle, error) {
-	return s.note(ctx, "fail", recipient, id, func(b *domain.Bundle) {
+	return s.changeBundle(ctx, "fail", recipient, id, func(b *domain.Bundle) {
 		if b.LacksContent() {
 			why.Failures = b.Trouble.Failures + 1
 			b.Trouble = why
@@ -57,7 +57,7 @@ func (s *Store) Fail(ctx context.Context, recipient domain.ActorID, id domain.Bu
 
 // noteFailure notes when the failures of a domain have begun.
 func (s *Store) noteFailure(recipient domain.ActorID, b *domain.Bundle) {
-	if gate := s.recipients[recipient].gate(b.Group); b.Trouble.Failures == 1 {
+	if gate := s.recipients[recipient].ensureGate(b.Group); b.Trouble.Failures == 1 {
 		gate.failingSince = s.opts.Clock()
 	}
 }
@@ -71,21 +71,21 @@ func (s *Store) BundleRecipients(ctx context.Context, id domain.BundleID) ([]dom
 	defer s.mu.Unlock()
 	var recipients []domain.ActorID
 	for recipient, r := range s.recipients {
-		if _, err := r.having(id); err == nil {
+		if _, err := r.gateOf(id); err == nil {
 			recipients = append(recipients, recipient)
 		}
 	}
 	return recipients, nil
 }
 
-// note applies a change to an open bundle, and returns the bundle.
-func (s *Store) note(ctx context.Context, what string, recipient domain.ActorID, id domain.BundleID, change func(*domain.Bundle)) (domain.Bundle, error) {
+// changeBundle applies a change to an open bundle, and returns the bundle.
+func (s *Store) changeBundle(ctx context.Context, what string, recipient domain.ActorID, id domain.BundleID, change func(*domain.Bundle)) (domain.Bundle, error) {
 	if err := ctx.Err(); err != nil {
 		return domain.Bundle{}, fmt.Errorf("%s: %w", what, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	gate, err := s.recipientOf(recipient).having(id)
+	gate, err := s.recipientOf(recipient).gateOf(id)
 	if err != nil {
 		return domain.Bundle{}, err
 	}
@@ -94,5 +94,5 @@ func (s *Store) note(ctx context.Context, what string, recipient domain.ActorID,
 		return domain.Bundle{}, domain.Errorf(domain.Invalid, "%s: bundle %s has its content already: it is in mode %s", what, id, b.Content)
 	}
 	change(b)
-	return *clone(b), nil
+	return *cloneBundle(b), nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// backlogOf returns what events amount to. The first of a cabinet is the oldest.
+// backlogOf returns the backlog that consists of events. The first of a cabinet is the oldest.
 func backlogOf(events []repository.StoredEvent) domain.Backlog {
 	if len(events) == 0 {
 		return domain.Backlog{}
@@ -17,17 +17,17 @@ func backlogOf(events []repository.StoredEvent) domain.Backlog {
 	return domain.Backlog{Events: int64(len(events)), Oldest: events[0].Saved}
 }
 
-// backlog returns what waits in groups.
-func (r *recipient) backlog(groups []domain.Group) domain.Backlog {
+// groupsBacklog returns what waits in groups.
+func (r *storedRecipient) groupsBacklog(groups []domain.Group) domain.Backlog {
 	return r.backlogBut(nil, groups)
 }
 
 // backlogBut returns what waits in groups, without one cabinet.
-func (r *recipient) backlogBut(without *cabinet, groups []domain.Group) domain.Backlog {
+func (r *storedRecipient) backlogBut(without *storedCabinet, groups []domain.Group) domain.Backlog {
 	var sum domain.Backlog
 	for _, c := range r.cabinets {
 		if c != without && slices.Contains(groups, c.group) {
-			sum = sum.Plus(backlogOf(c.waiting()))
+			sum = sum.Plus(backlogOf(c.waitingEvents()))
 		}
 	}
 	return sum
@@ -43,9 +43,9 @@ func (s *Store) Queues(ctx context.Context, id domain.ActorID) ([]repository.Que
 	r := s.recipientOf(id)
 	var queues []repository.Queue
 	for _, group := range s.opts.Groups.All() {
-		q := repository.Queue{Group: group, Waiting: r.backlog([]domain.Group{group})}
-		if open := r.gate(group).open; open != nil {
-			q.Open = clone(open)
+		q := repository.Queue{Group: group, Waiting: r.groupsBacklog([]domain.Group{group})}
+		if open := r.ensureGate(group).open; open != nil {
+			q.Open = cloneBundle(open)
 		}
 		queues = append(queues, q)
 	}

@@ -16,18 +16,18 @@ func (s *Store) Add(ctx context.Context, bundle domain.Bundle, of repository.Run
 	if err := ctx.Err(); err != nil {
 		return domain.Bundle{}, fmt.Errorf("add bundle: %w", err)
 	}
-	run, ok := of.(*run)
+	run, ok := of.(*eventRange)
 	if !ok || run.store != s {
 		return domain.Bundle{}, domain.Errorf(domain.Invalid, "add bundle: its run is of another store")
 	}
-	if err := run.fits(&bundle); err != nil {
+	if err := run.checkBundle(&bundle); err != nil {
 		return domain.Bundle{}, err
 	}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.recipientOf(bundle.Cabinet.Recipient)
-	gate := r.gate(bundle.Group)
+	gate := r.ensureGate(bundle.Group)
 	switch {
 	case r.used[bundle.ID]:
 		return domain.Bundle{}, repository.ErrBundleIDInUse
@@ -41,15 +41,15 @@ func (s *Store) Add(ctx context.Context, bundle domain.Bundle, of repository.Run
 		bundle.Peeked = domain.TraceContext{}
 	}
 	r.used[bundle.ID] = true
-	gate.open, gate.asked = clone(&bundle), run.groups
-	gate.lastPeek, gate.failingSince = latest(gate.lastPeek, bundle.Opened), time.Time{}
+	gate.open, gate.asked = cloneBundle(&bundle), run.groups
+	gate.lastPeek, gate.failingSince = latestTime(gate.lastPeek, bundle.Opened), time.Time{}
 	gate.generation++
 	s.setState(r, gate.open, repository.BundleOpen)
 	return bundle, nil
 }
 
-// fits checks that b is made of events that the run has yielded.
-func (r *run) fits(b *domain.Bundle) error {
+// checkBundle checks that b is made of events that the run has yielded.
+func (r *eventRange) checkBundle(b *domain.Bundle) error {
 	switch {
 	case b.Group != r.Group() || b.Cabinet != r.Cabinet():
 		return domain.Errorf(domain.Invalid, "add bundle: it is of another group or cabinet than its run")
@@ -73,12 +73,12 @@ func (s *Store) Find(ctx context.Context, recipient domain.ActorID, id domain.Bu
 	if r.frozen {
 		return domain.Bundle{}, nil, repository.ErrFrozen
 	}
-	gate, err := r.having(id)
+	gate, err := r.gateOf(id)
 	if err != nil {
 		return domain.Bundle{}, nil, err
 	}
 	c := r.cabinets[gate.open.Cabinet]
-	return *clone(gate.open), s.run(r, c, s.opts.Groups.All(), c.waiting()[:gate.open.Count]), nil
+	return *cloneBundle(gate.open), s.newRange(r, c, s.opts.Groups.All(), c.waitingEvents()[:gate.open.Count]), nil
 }
 
 // Acknowledge implements [repository.Bundles].
@@ -92,22 +92,22 @@ func (s *Store) Acknowledge(ctx context.Context, recipient domain.ActorID, id do
 	if r.frozen {
 		return repository.Acknowledged{}, repository.ErrFrozen
 	}
-	gate, err := r.having(id)
+	gate, err := r.gateOf(id)
 	if err != nil {
 		return repository.Acknowledged{}, err
 	}
 	if gate.open.IsUnanswered() {
 		return repository.Acknowledged{}, repository.ErrUnanswered
 	}
-	b := gate.close(r)
+	b := gate.closeBundle(r)
 	gate.lastDequeue = s.opts.Clock()
 	s.setState(r, b, repository.BundleDequeued)
-	s.expire(r, b)
-	return repository.Acknowledged{HasNotice: s.addNotices(r, b), Bundle: *b, Behind: r.backlog(gate.asked)}, nil
+	s.setExpiry(r, b)
+	return repository.Acknowledged{HasNotice: s.addNotices(r, b), Bundle: *b, Behind: r.groupsBacklog(gate.asked)}, nil
 }
 
-// having returns the gate that has bundle id open.
-func (r *recipient) having(id domain.BundleID) (*gate, error) {
+// gateOf returns the gate that has bundle id open.
+func (r *storedRecipient) gateOf(id domain.BundleID) (*storedGate, error) {
 	for _, gate := range r.gates {
 		if gate.open != nil && gate.open.ID == id {
 			return gate, nil
@@ -116,8 +116,8 @@ func (r *recipient) having(id domain.BundleID) (*gate, error) {
 	return nil, domain.Errorf(domain.NotFound, "bundle %s is not open for this actor", id)
 }
 
-// close moves the gate past its open bundle, which it returns.
-func (g *gate) close(r *recipient) *domain.Bundle {
+// closeBundle moves the gate past its open bundle, which it returns.
+func (g *storedGate) closeBundle(r *storedRecipient) *domain.Bundle {
 	b := g.open
 	r.cabinets[b.Cabinet].acknowledged += b.Count
 	g.closed = append(g.closed, closed{b, g.asked})
@@ -126,8 +126,8 @@ func (g *gate) close(r *recipient) *domain.Bundle {
 	return b
 }
 
-// clone returns a copy of b that shares nothing with it.
-func clone(b *domain.Bundle) *domain.Bundle {
+// cloneBundle returns a copy of b that shares nothing with it.
+func cloneBundle(b *domain.Bundle) *domain.Bundle {
 	c := *b
 	c.DocumentTypes = slices.Clone(b.DocumentTypes)
 	return &c

@@ -29,7 +29,7 @@ func (c *Content) Put(ctx context.Context, name string, r io.Reader) error {
 	if err := repository.CheckObjectName(name); err != nil {
 		return err
 	}
-	data, err := io.ReadAll(reader{ctx, r})
+	data, err := io.ReadAll(objectReader{ctx, r})
 	if err != nil {
 		return fmt.Errorf("put %s: %w", name, err)
 	}
@@ -42,8 +42,8 @@ func (c *Content) Put(ctx context.Context, name string, r io.Reader) error {
 	return nil
 }
 
-// keep stores an object of the store's own.
-func (c *Content) keep(name string, data []byte) {
+// storeOwn stores an object of the store's own.
+func (c *Content) storeOwn(name string, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.objects[name] = data
@@ -101,13 +101,13 @@ func (c *Content) DeleteFolder(ctx context.Context, folder string) error {
 	return nil
 }
 
-// A reader stops when its context ends.
-type reader struct {
+// An objectReader stops when its context ends.
+type objectReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (r reader) Read(p []byte) (int, error) {
+func (r objectReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -59,13 +59,13 @@ func (s *Cursors) Create(ctx context.Context, id domain.CursorID, standing domai
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, err := s.find(id); err == nil {
+	if _, err := s.findCursor(id); err == nil {
 		return domain.Errorf(domain.Conflict, "cursor %s exists", id)
 	}
 	if isWatch(id) {
 		s.addToPage(id, &standing)
 	} else {
-		s.entry(id, standing.Stream)
+		s.ensureEntry(id, standing.Stream)
 	}
 	s.cursors[id] = &storedCursor{
 		standing: standing.Clone(), retries: make(map[domain.EntryID]domain.Retry), dead: make(map[domain.EntryID]deadLetter),
@@ -73,8 +73,8 @@ func (s *Cursors) Create(ctx context.Context, id domain.CursorID, standing domai
 	return nil
 }
 
-// find returns a cursor without the dead letters that have expired.
-func (s *Cursors) find(id domain.CursorID) (*storedCursor, error) {
+// findCursor returns a cursor without the dead letters that have expired.
+func (s *Cursors) findCursor(id domain.CursorID) (*storedCursor, error) {
 	c := s.cursors[id]
 	if c == nil {
 		return nil, domain.Errorf(domain.NotFound, "there is no cursor %s", id)
@@ -91,7 +91,7 @@ func (s *Cursors) find(id domain.CursorID) (*storedCursor, error) {
 	return c, nil
 }
 
-func (c *storedCursor) name() repository.CursorVersion {
+func (c *storedCursor) cursorVersion() repository.CursorVersion {
 	return repository.CursorVersion(strconv.Itoa(c.version))
 }
 
@@ -102,7 +102,7 @@ func (s *Cursors) Load(ctx context.Context, id domain.CursorID, owner domain.Own
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, err := s.find(id)
+	c, err := s.findCursor(id)
 	if err != nil {
 		return nil, "", err
 	}
@@ -113,9 +113,9 @@ func (s *Cursors) Load(ctx context.Context, id domain.CursorID, owner domain.Own
 	if err != nil {
 		return nil, "", domain.Errorf(domain.Damaged, "cursor %s: %w", id, err)
 	}
-	s.apply(id, c, loaded.Settlement())
+	s.applySettlement(id, c, loaded.Settlement())
 	loaded.Stored()
-	return loaded, c.name(), nil
+	return loaded, c.cursorVersion(), nil
 }
 
 // Standing implements [repository.Cursors].
@@ -125,7 +125,7 @@ func (s *Cursors) Standing(ctx context.Context, id domain.CursorID) (domain.Stan
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, err := s.find(id)
+	c, err := s.findCursor(id)
 	if err != nil {
 		return domain.Standing{}, err
 	}
@@ -139,15 +139,15 @@ func (s *Cursors) Settle(ctx context.Context, id domain.CursorID, version reposi
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, err := s.find(id)
+	c, err := s.findCursor(id)
 	if err != nil {
 		return "", err
 	}
-	if c.name() != version || !c.retired.IsZero() {
+	if c.cursorVersion() != version || !c.retired.IsZero() {
 		return "", domain.Errorf(domain.Conflict, "cursor %s has another owner, or was settled", id)
 	}
-	s.apply(id, c, t)
-	return c.name(), nil
+	s.applySettlement(id, c, t)
+	return c.cursorVersion(), nil
 }
 
 // Retire implements [repository.Cursors].
@@ -157,19 +157,19 @@ func (s *Cursors) Retire(ctx context.Context, id domain.CursorID, version reposi
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, err := s.find(id)
+	c, err := s.findCursor(id)
 	switch {
 	case err != nil:
 		return err
 	case !c.retired.IsZero():
 		return nil
-	case c.name() != version:
+	case c.cursorVersion() != version:
 		return domain.Errorf(domain.Conflict, "cursor %s has another owner, or was settled", id)
 	case c.standing.State != domain.Closed || c.standing.Outstanding() > 0:
 		return domain.Errorf(domain.Conflict, "cursor %s is not closed, or has deliveries", id)
 	}
 	c.retired = s.clock()
-	s.unlist(id)
+	s.removeEntry(id)
 	s.removeFromPage(id, c.standing.Stream)
 	return nil
 }
@@ -179,8 +179,8 @@ func isWatch(id domain.CursorID) bool {
 	return is
 }
 
-// entry returns the entry of a cursor in its shard, which it makes if it is missing.
-func (s *Cursors) entry(id domain.CursorID, stream domain.StreamName) *repository.ShardEntry {
+// ensureEntry returns the entry of a cursor in its shard, which it makes if it is missing.
+func (s *Cursors) ensureEntry(id domain.CursorID, stream domain.StreamName) *repository.ShardEntry {
 	shard := repository.ShardOf(id)
 	i := slices.IndexFunc(s.shards[shard], func(e repository.ShardEntry) bool { return e.Cursor == id })
 	if i < 0 {
@@ -190,21 +190,21 @@ func (s *Cursors) entry(id domain.CursorID, stream domain.StreamName) *repositor
 	return &s.shards[shard][i]
 }
 
-// unlist removes the entry of a cursor.
-func (s *Cursors) unlist(id domain.CursorID) {
+// removeEntry removes the entry of a cursor.
+func (s *Cursors) removeEntry(id domain.CursorID) {
 	shard := repository.ShardOf(id)
 	s.shards[shard] = slices.DeleteFunc(s.shards[shard], func(e repository.ShardEntry) bool { return e.Cursor == id })
 }
 
-func (s *Cursors) apply(id domain.CursorID, c *storedCursor, t domain.Settlement) {
+func (s *Cursors) applySettlement(id domain.CursorID, c *storedCursor, t domain.Settlement) {
 	if t.List {
-		entry := s.entry(id, t.Standing.Stream)
+		entry := s.ensureEntry(id, t.Standing.Stream)
 		if entry.Due.IsZero() || t.Standing.Listed.Before(entry.Due) {
 			entry.Due = t.Standing.Listed
 		}
 	}
 	if t.Unlist {
-		s.unlist(id)
+		s.removeEntry(id)
 	}
 	c.version++
 	c.standing = t.Standing.Clone()
@@ -240,7 +240,7 @@ func (s *Cursors) noteWatchChange(id domain.CursorID, stream domain.StreamName) 
 	defer s.mu.Unlock()
 	if c := s.cursors[id]; c != nil && c.retired.IsZero() {
 		s.pageVersion++ // an entry before may have had any number
-		s.entry(id, stream).Changes = int64(s.pageVersion)
+		s.ensureEntry(id, stream).Changes = int64(s.pageVersion)
 	}
 }
 

@@ -17,7 +17,7 @@ type Definitions struct {
 	mu      sync.Mutex
 	all     map[domain.SubscriptionID]*repository.Definition // nil: deleted
 	version int
-	cursors *Cursors   // where changes are noted; nil: nowhere
+	cursors *Cursors   // stores the changes; nil if changes are not stored
 	changes *Resources // likewise, for those that watch
 }
 
@@ -41,7 +41,7 @@ func (s *Definitions) ChangeIn(changes *Resources) *Definitions {
 }
 
 func (s *Definitions) noteChange(owner domain.ActorID, id domain.SubscriptionID, event domain.ChangeEvent) {
-	s.changes.changed(domain.SubscriptionResourceOf(owner, id), event)
+	s.changes.noteChange(domain.SubscriptionResourceOf(owner, id), event)
 	if s.cursors != nil {
 		s.cursors.noteChange(id.Cursor())
 	}
@@ -52,8 +52,8 @@ func (s *Definitions) nextVersion() repository.DefinitionVersion {
 	return repository.DefinitionVersion(strconv.Itoa(s.version))
 }
 
-// list returns the definitions of an owner, in the order of their ids.
-func (s *Definitions) list(owner domain.ActorID) []*repository.Definition {
+// listDefinitions returns the definitions of an owner, in the order of their ids.
+func (s *Definitions) listDefinitions(owner domain.ActorID) []*repository.Definition {
 	var found []*repository.Definition
 	for _, d := range s.all {
 		if d != nil && d.Owner == owner {
@@ -79,18 +79,18 @@ func (s *Definitions) CreateSubscription(ctx context.Context, d *repository.Defi
 	case used:
 		return stored.Clone(), false, nil
 	}
-	if len(s.list(d.Owner)) >= domain.MaxSubscriptions {
+	if len(s.listDefinitions(d.Owner)) >= domain.MaxSubscriptions {
 		return nil, false, repository.NewSubscriptionLimitError()
 	}
 	stored := d.Clone()
 	stored.Version = s.nextVersion()
 	s.all[d.ID] = stored
-	s.changes.changed(domain.SubscriptionResourceOf(d.Owner, d.ID), "")
+	s.changes.noteChange(domain.SubscriptionResourceOf(d.Owner, d.ID), "")
 	return stored.Clone(), true, nil
 }
 
-// find returns the definition of a subscription of owner.
-func (s *Definitions) find(owner domain.ActorID, id domain.SubscriptionID, version repository.DefinitionVersion) (*repository.Definition, error) {
+// findDefinition returns the definition of a subscription of owner.
+func (s *Definitions) findDefinition(owner domain.ActorID, id domain.SubscriptionID, version repository.DefinitionVersion) (*repository.Definition, error) {
 	d := s.all[id]
 	switch {
 	case d == nil || d.Owner != owner:
@@ -108,7 +108,7 @@ func (s *Definitions) ReplaceSubscription(ctx context.Context, d *repository.Def
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stored, err := s.find(d.Owner, d.ID, d.Version)
+	stored, err := s.findDefinition(d.Owner, d.ID, d.Version)
 	if err != nil {
 		return "", err
 	}
@@ -142,7 +142,7 @@ func (s *Definitions) Subscriptions(ctx context.Context, owner domain.ActorID) (
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.list(owner), nil
+	return s.listDefinitions(owner), nil
 }
 
 // DeleteSubscription implements [repository.Definitions].
@@ -152,7 +152,7 @@ func (s *Definitions) DeleteSubscription(ctx context.Context, owner domain.Actor
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, err := s.find(owner, id, version); err != nil {
+	if _, err := s.findDefinition(owner, id, version); err != nil {
 		return err
 	}
 	s.all[id] = nil

@@ -18,7 +18,7 @@
 // [Streams] and [Cursors] belong to the push side and are separate. So is [Objects], which keeps
 // all rows of an object in one value.
 //
-// Every call happens as a whole or not at all, so a failure leaves nothing
-// behind. Nothing but streams and dead letters is ever
-// forgotten, and nothing survives the process.
+// Every call is atomic, so a failure leaves nothing behind. Only entries of
+// streams and dead letters ever
+// expire, and nothing survives the process.
 package memory

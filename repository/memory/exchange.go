@@ -24,7 +24,7 @@ const exchangeScheme, exchangeHost, exchangePath = "memory", "account", "/exchan
 
 // Leave stores data as a domain does, in place of what was there, and returns its URI.
 func (e *Exchange) Leave(name string, data []byte) (uri string) {
-	e.keep(name, bytes.Clone(data))
+	e.storeOwn(name, bytes.Clone(data))
 	return (&url.URL{Scheme: exchangeScheme, Host: exchangeHost, Path: exchangePath + name}).String()
 }
 
@@ -40,14 +40,14 @@ func (e *Exchange) Fetch(ctx context.Context, uri string) (io.ReadCloser, error)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	data, ok := e.object(name)
+	data, ok := e.sharedObject(name)
 	if !ok {
 		return nil, domain.Errorf(domain.NotFound, "fetch %q: there is no such object", name)
 	}
 	return &fetched{e: e, name: name, data: data}, nil
 }
 
-func (e *Exchange) object(name string) ([]byte, bool) {
+func (e *Exchange) sharedObject(name string) ([]byte, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	data, ok := e.objects[name]
@@ -66,7 +66,7 @@ func (f *fetched) Read(p []byte) (int, error) {
 	if f.at == len(f.data) {
 		return 0, io.EOF
 	}
-	if now, ok := f.e.object(f.name); !ok || len(now) != len(f.data) || &now[0] != &f.data[0] {
+	if now, ok := f.e.sharedObject(f.name); !ok || len(now) != len(f.data) || &now[0] != &f.data[0] {
 		return 0, domain.Errorf(domain.Damaged, "fetch %q: it changed while it was read", f.name)
 	}
 	n := copy(p, f.data[f.at:])
@@ -91,7 +91,7 @@ func (e *Exchange) Discard(ctx context.Context, uri string) error {
 	return nil
 }
 
-// nameOf returns the name that uri has in an exchange. The error does not tell the
+// nameOf returns the name that uri has in an exchange. The error does not contain the
 // URI, which may carry a secret.
 func nameOf(uri string) (string, error) {
 	refuse := func(why string) (string, error) {

@@ -12,14 +12,14 @@ import (
 
 var _ repository.Finder = (*Store)(nil)
 
-// A bundleRecord is what has become of a bundle.
+// A bundleRecord is the state of a bundle.
 type bundleRecord struct {
 	bundle *domain.Bundle // that of the gate, or of the last one that had it open
 	repository.FoundBundle
 }
 
-// setState notes what has become of a bundle.
-func (s *Store) setState(r *recipient, b *domain.Bundle, state repository.BundleState) {
+// setState notes the state of a bundle.
+func (s *Store) setState(r *storedRecipient, b *domain.Bundle, state repository.BundleState) {
 	record := &bundleRecord{bundle: b}
 	record.State = state
 	if state != repository.BundleOpen {
@@ -28,10 +28,10 @@ func (s *Store) setState(r *recipient, b *domain.Bundle, state repository.Bundle
 	r.bundles[b.ID] = record
 }
 
-// found returns a bundle as Finder returns it.
-func (r *recipient) found(record *bundleRecord) repository.FoundBundle {
+// toFoundBundle returns a bundle as Finder returns it.
+func (r *storedRecipient) toFoundBundle(record *bundleRecord) repository.FoundBundle {
 	f := record.FoundBundle
-	f.Bundle, f.Frozen = *clone(record.bundle), r.frozen
+	f.Bundle, f.Frozen = *cloneBundle(record.bundle), r.frozen
 	return f
 }
 
@@ -46,7 +46,7 @@ func (s *Store) FindBundle(ctx context.Context, id domain.BundleID, of domain.Ac
 	for _, name := range s.sortedRecipients("") {
 		r := s.recipients[name]
 		if record := r.bundles[id]; record != nil && (of.IsZero() || of == name) {
-			found = append(found, r.found(record))
+			found = append(found, r.toFoundBundle(record))
 		}
 	}
 	n := min(len(found), limit)
@@ -96,7 +96,7 @@ func (s *Store) sortedRecipients(after string) []domain.ActorID {
 }
 
 // addFound adds what is found in the mailbox of a recipient.
-func (s *Store) addFound(r *recipient, q *repository.EventQuery, search *repository.EventSearch) {
+func (s *Store) addFound(r *storedRecipient, q *repository.EventQuery, search *repository.EventSearch) {
 	isTrace := q.Trace != domain.TraceID{}
 	for _, c := range r.cabinets {
 		if !q.Origin.IsZero() && c.key.Origin != q.Origin {
@@ -115,13 +115,13 @@ func (s *Store) addFound(r *recipient, q *repository.EventQuery, search *reposit
 	for _, record := range r.bundles {
 		isOfOrigin := q.Origin.IsZero() || record.bundle.Cabinet.Origin == q.Origin
 		if isTrace && isOfOrigin && record.bundle.Peeked.TraceID == q.Trace {
-			search.Bundles = append(search.Bundles, r.found(record))
+			search.Bundles = append(search.Bundles, r.toFoundBundle(record))
 		}
 	}
 }
 
 // foundSaves returns what the spans of a trace have saved.
-func (c *cabinet) foundSaves(trace domain.TraceID) []repository.FoundSave {
+func (c *storedCabinet) foundSaves(trace domain.TraceID) []repository.FoundSave {
 	var found []repository.FoundSave
 	last := -1 // the index of the event that was added last
 	for i := range c.events {
@@ -140,7 +140,7 @@ func (c *cabinet) foundSaves(trace domain.TraceID) []repository.FoundSave {
 }
 
 // foundEvent returns the event of a cabinet with an index.
-func (r *recipient) foundEvent(c *cabinet, index int) repository.FoundEvent {
+func (r *storedRecipient) foundEvent(c *storedCabinet, index int) repository.FoundEvent {
 	e := &c.events[index]
 	f := repository.FoundEvent{
 		StoredEvent: *e, Group: c.group, Save: c.saves[e.Sequence], IsAcknowledged: index < c.acknowledged,
@@ -148,27 +148,27 @@ func (r *recipient) foundEvent(c *cabinet, index int) repository.FoundEvent {
 	}
 	for _, record := range r.bundles {
 		if b := record.bundle; b.Cabinet == c.key && b.First <= e.Sequence && e.Sequence <= b.Last {
-			f.Bundles = append(f.Bundles, r.found(record))
+			f.Bundles = append(f.Bundles, r.toFoundBundle(record))
 		}
 	}
 	slices.SortFunc(f.Bundles, func(a, b repository.FoundBundle) int { return a.Opened.Compare(b.Opened) })
 	if f.IsAcknowledged {
 		return f
 	}
-	if open := r.gate(c.group).open; open != nil {
-		f.Mailbox.Open = clone(open)
+	if open := r.ensureGate(c.group).open; open != nil {
+		f.Mailbox.Open = cloneBundle(open)
 		return f
 	}
-	first := c.waiting()[0].Sequence
+	first := c.waitingEvents()[0].Sequence
 	if c.lost[first] {
 		f.Mailbox.Lost = fmt.Sprintf("event %d is lost", first)
 		return f
 	}
 	for _, other := range r.cabinets {
-		if other == c || other.group != c.group || len(other.waiting()) == 0 {
+		if other == c || other.group != c.group || len(other.waitingEvents()) == 0 {
 			continue
 		}
-		if n := other.waiting()[0].Sequence; n < first && !other.lost[n] {
+		if n := other.waitingEvents()[0].Sequence; n < first && !other.lost[n] {
 			first, f.FirstWaiting = n, &repository.FirstWaiting{Cabinet: other.key, Sequence: n}
 		}
 	}

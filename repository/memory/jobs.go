@@ -14,7 +14,7 @@ import (
 // Jobs keeps jobs in a map.
 type Jobs struct {
 	mu   sync.Mutex
-	jobs map[domain.JobID]*domain.Job // never changed, once in
+	jobs map[domain.JobID]*domain.Job // a stored job is replaced, never changed
 }
 
 var _ repository.Jobs = (*Jobs)(nil)
@@ -22,8 +22,8 @@ var _ repository.Jobs = (*Jobs)(nil)
 // NewJobs returns an empty Jobs.
 func NewJobs() *Jobs { return &Jobs{jobs: make(map[domain.JobID]*domain.Job)} }
 
-// lock locks the jobs, unless ctx has ended.
-func (s *Jobs) lock(ctx context.Context, what string) error {
+// lockJobs locks the jobs, unless ctx has ended.
+func (s *Jobs) lockJobs(ctx context.Context, what string) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -33,7 +33,7 @@ func (s *Jobs) lock(ctx context.Context, what string) error {
 
 // CreateJob implements [repository.Jobs].
 func (s *Jobs) CreateJob(ctx context.Context, job *domain.Job) error {
-	if err := s.lock(ctx, "create job"); err != nil {
+	if err := s.lockJobs(ctx, "create job"); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
@@ -57,8 +57,8 @@ func cloneJob(job *domain.Job) *domain.Job {
 	return &c
 }
 
-// find returns a job.
-func (s *Jobs) find(id domain.JobID) (*domain.Job, error) {
+// findJob returns a job.
+func (s *Jobs) findJob(id domain.JobID) (*domain.Job, error) {
 	job := s.jobs[id]
 	if job == nil {
 		return nil, domain.Errorf(domain.NotFound, "there is no such %s", id.Kind)
@@ -68,11 +68,11 @@ func (s *Jobs) find(id domain.JobID) (*domain.Job, error) {
 
 // Job implements [repository.Jobs].
 func (s *Jobs) Job(ctx context.Context, id domain.JobID) (domain.Job, error) {
-	if err := s.lock(ctx, "read job"); err != nil {
+	if err := s.lockJobs(ctx, "read job"); err != nil {
 		return domain.Job{}, err
 	}
 	defer s.mu.Unlock()
-	job, err := s.find(id)
+	job, err := s.findJob(id)
 	if err != nil {
 		return domain.Job{}, err
 	}
@@ -93,7 +93,7 @@ func (s *Jobs) RunningJobs(ctx context.Context) ([]domain.Job, error) {
 }
 
 func (s *Jobs) selectJobs(ctx context.Context, withRequests bool, has func(*domain.Job) bool) ([]domain.Job, error) {
-	if err := s.lock(ctx, "list jobs"); err != nil {
+	if err := s.lockJobs(ctx, "list jobs"); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
@@ -114,11 +114,11 @@ func (s *Jobs) selectJobs(ctx context.Context, withRequests bool, has func(*doma
 
 // ClaimJob implements [repository.Jobs].
 func (s *Jobs) ClaimJob(ctx context.Context, id domain.JobID, owner string, now, until time.Time) (domain.Job, error) {
-	if err := s.lock(ctx, "claim job"); err != nil {
+	if err := s.lockJobs(ctx, "claim job"); err != nil {
 		return domain.Job{}, err
 	}
 	defer s.mu.Unlock()
-	job, err := s.find(id)
+	job, err := s.findJob(id)
 	if err != nil {
 		return domain.Job{}, err
 	}
@@ -131,11 +131,11 @@ func (s *Jobs) ClaimJob(ctx context.Context, id domain.JobID, owner string, now,
 
 // SaveJob implements [repository.Jobs].
 func (s *Jobs) SaveJob(ctx context.Context, job *domain.Job) error {
-	if err := s.lock(ctx, "save job"); err != nil {
+	if err := s.lockJobs(ctx, "save job"); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	stored, err := s.find(job.ID)
+	stored, err := s.findJob(job.ID)
 	if err != nil {
 		return err
 	}
@@ -148,11 +148,11 @@ func (s *Jobs) SaveJob(ctx context.Context, job *domain.Job) error {
 
 // StopJob implements [repository.Jobs].
 func (s *Jobs) StopJob(ctx context.Context, id domain.JobID, at time.Time) (domain.Job, error) {
-	if err := s.lock(ctx, "stop job"); err != nil {
+	if err := s.lockJobs(ctx, "stop job"); err != nil {
 		return domain.Job{}, err
 	}
 	defer s.mu.Unlock()
-	job, err := s.find(id)
+	job, err := s.findJob(id)
 	if err != nil {
 		return domain.Job{}, err
 	}

@@ -17,21 +17,21 @@ func (s *Store) Bundle(ctx context.Context, recipient domain.ActorID, id domain.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.recipientOf(recipient)
-	record, err := r.retained(id)
+	record, err := r.findRetained(id)
 	if err != nil {
 		return repository.FoundBundle{}, nil, err
 	}
 	c := r.cabinets[record.bundle.Cabinet]
 	first := slices.IndexFunc(c.events, func(e repository.StoredEvent) bool { return e.Sequence == record.bundle.First })
-	run := s.run(r, c, s.opts.Groups.All(), c.events[first:first+record.bundle.Count])
+	run := s.newRange(r, c, s.opts.Groups.All(), c.events[first:first+record.bundle.Count])
 	run.waiting = c.events[first:]
-	return r.found(record), run, nil
+	return r.toFoundBundle(record), run, nil
 }
 
 // Look implements [repository.Operations].
 func (s *Store) Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, by repository.Order) error {
-	return s.ordered(ctx, actor, "look", by, func(r *recipient) (*domain.Bundle, error) {
-		record, err := r.retained(id)
+	return s.executeBundleOrder(ctx, actor, "look", by, func(r *storedRecipient) (*domain.Bundle, error) {
+		record, err := r.findRetained(id)
 		if err != nil {
 			return nil, err
 		}
@@ -39,8 +39,8 @@ func (s *Store) Look(ctx context.Context, actor domain.ActorID, id domain.Bundle
 	})
 }
 
-// retained returns a bundle that is retained, open or not.
-func (r *recipient) retained(id domain.BundleID) (*bundleRecord, error) {
+// findRetained returns a bundle that is retained, open or not.
+func (r *storedRecipient) findRetained(id domain.BundleID) (*bundleRecord, error) {
 	if record := r.bundles[id]; record != nil {
 		return record, nil
 	}

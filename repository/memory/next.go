@@ -24,10 +24,10 @@ func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, group
 		return repository.Next{}, repository.ErrFrozen
 	}
 	var next repository.Next
-	var first *cabinet
-	var lost []*cabinet // of which the first event cannot be read
+	var first *storedCabinet
+	var lost []*storedCabinet // of which the first event cannot be read
 	for _, c := range r.cabinets {
-		waiting := c.waiting()
+		waiting := c.waitingEvents()
 		if len(waiting) == 0 || !slices.Contains(groups, c.group) {
 			continue
 		}
@@ -36,7 +36,7 @@ func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, group
 			lost = append(lost, c)
 			continue
 		}
-		if first == nil || waiting[0].Sequence < first.waiting()[0].Sequence {
+		if first == nil || waiting[0].Sequence < first.waitingEvents()[0].Sequence {
 			first = c
 		}
 	}
@@ -45,16 +45,16 @@ func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, group
 	}
 	if open := r.openLongest(groups); open != nil {
 		c := r.cabinets[open.Cabinet]
-		next.Open = clone(open)
-		next.Run = s.run(r, c, groups, c.waiting()[:open.Count])
+		next.Open = cloneBundle(open)
+		next.Run = s.newRange(r, c, groups, c.waitingEvents()[:open.Count])
 		return next, nil
 	}
-	if s.opts.Ordering == domain.ByRecipient && first != nil && slices.ContainsFunc(lost, func(c *cabinet) bool { return c.group == first.group }) {
+	if s.opts.Ordering == domain.ByRecipient && first != nil && slices.ContainsFunc(lost, func(c *storedCabinet) bool { return c.group == first.group }) {
 		first = nil
 		for _, c := range r.cabinets {
-			isBlocked := slices.ContainsFunc(lost, func(l *cabinet) bool { return l.group == c.group })
-			if waiting := c.waiting(); !isBlocked && len(waiting) > 0 && slices.Contains(groups, c.group) &&
-				(first == nil || waiting[0].Sequence < first.waiting()[0].Sequence) {
+			isBlocked := slices.ContainsFunc(lost, func(l *storedCabinet) bool { return l.group == c.group })
+			if waiting := c.waitingEvents(); !isBlocked && len(waiting) > 0 && slices.Contains(groups, c.group) &&
+				(first == nil || waiting[0].Sequence < first.waitingEvents()[0].Sequence) {
 				first = c
 			}
 		}
@@ -65,14 +65,14 @@ func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, group
 	if first == nil {
 		return repository.Next{}, domain.ErrNoData
 	}
-	next.Run = s.run(r, first, groups, s.overtakingNobody(r, first, s.withinSixDrawers(first)))
+	next.Run = s.newRange(r, first, groups, s.eventsBeforeOthers(r, first, s.withinSixDrawers(first)))
 	return next, nil
 }
 
-func (r *recipient) openLongest(groups []domain.Group) *domain.Bundle {
+func (r *storedRecipient) openLongest(groups []domain.Group) *domain.Bundle {
 	var longest *domain.Bundle
 	for _, group := range groups {
-		b := r.gate(group).open
+		b := r.ensureGate(group).open
 		if b == nil {
 			continue
 		}
@@ -85,7 +85,7 @@ func (r *recipient) openLongest(groups []domain.Group) *domain.Bundle {
 
 // withinSixDrawers returns the waiting events that a run for a new bundle may
 // have. Event i of a cabinet lies in drawer i / capacity.
-func (s *Store) withinSixDrawers(c *cabinet) []repository.StoredEvent {
+func (s *Store) withinSixDrawers(c *storedCabinet) []repository.StoredEvent {
 	firstDrawer := c.acknowledged / s.opts.DrawerCapacity
 	end := (firstDrawer + drawersPerRun) * s.opts.DrawerCapacity
 	events := c.events[c.acknowledged:min(end, len(c.events))]
@@ -95,15 +95,15 @@ func (s *Store) withinSixDrawers(c *cabinet) []repository.StoredEvent {
 	return events
 }
 
-// overtakingNobody returns those of events, the first of c, that are older than
-// all that waits in other cabinets of the group, if the ordering wants that. If c
+// eventsBeforeOthers returns the first of events, the waiting events of c, that are older than
+// all waiting events in other cabinets of the group, if the ordering requires that. If c
 // has the oldest of all, there is at least one.
-func (s *Store) overtakingNobody(r *recipient, c *cabinet, events []repository.StoredEvent) []repository.StoredEvent {
+func (s *Store) eventsBeforeOthers(r *storedRecipient, c *storedCabinet, events []repository.StoredEvent) []repository.StoredEvent {
 	if s.opts.Ordering != domain.ByRecipient {
 		return events
 	}
 	for _, other := range r.cabinets {
-		if waiting := other.waiting(); other != c && other.group == c.group && len(waiting) > 0 {
+		if waiting := other.waitingEvents(); other != c && other.group == c.group && len(waiting) > 0 {
 			end, _ := slices.BinarySearchFunc(events, waiting[0].Sequence, func(e repository.StoredEvent, at domain.Sequence) int {
 				return cmp.Compare(e.Sequence, at)
 			})
@@ -113,39 +113,39 @@ func (s *Store) overtakingNobody(r *recipient, c *cabinet, events []repository.S
 	return events
 }
 
-func (s *Store) run(r *recipient, c *cabinet, groups []domain.Group, events []repository.StoredEvent) *run {
+func (s *Store) newRange(r *storedRecipient, c *storedCabinet, groups []domain.Group, events []repository.StoredEvent) *eventRange {
 	groups = slices.Clone(groups)
-	return &run{
-		store: s, cabinet: c, generation: r.gate(c.group).generation, events: events,
-		groups: groups, waiting: c.waiting(), elsewhere: r.backlogBut(c, groups),
+	return &eventRange{
+		store: s, cabinet: c, generation: r.ensureGate(c.group).generation, events: events,
+		groups: groups, waiting: c.waitingEvents(), elsewhere: r.backlogBut(c, groups),
 	}
 }
 
-// A run is a stretch of a cabinet. Since events are only ever appended, it needs
+// An eventRange is a stretch of a cabinet. Since events are only ever appended, it needs
 // no lock.
-type run struct {
+type eventRange struct {
 	store      *Store
-	cabinet    *cabinet
+	cabinet    *storedCabinet
 	generation int // of the gate, when the run was obtained
 	events     []repository.StoredEvent
-	yielded    int // so many of the events, by whichever range went furthest
+	yielded    int // how many of the events were yielded, by the range that read most
 
 	groups    []domain.Group           // that were asked for
 	waiting   []repository.StoredEvent // in the cabinet, the events and what is behind them
 	elsewhere domain.Backlog           // in the other cabinets of the groups
 }
 
-func (r *run) Group() domain.Group { return r.cabinet.group }
+func (r *eventRange) Group() domain.Group { return r.cabinet.group }
 
-func (r *run) Cabinet() domain.CabinetKey { return r.cabinet.key }
+func (r *eventRange) Cabinet() domain.CabinetKey { return r.cabinet.key }
 
 // Folder implements [repository.Run].
-func (r *run) Folder() string {
+func (r *eventRange) Folder() string {
 	return fmt.Sprintf("cabinets/%s/%s/%x", r.cabinet.key.Recipient, r.cabinet.key.Origin, r.cabinet.key.ContentType.String())
 }
 
 // Saves implements [repository.Run].
-func (r *run) Saves(n, limit int) []domain.TraceContext {
+func (r *eventRange) Saves(n, limit int) []domain.TraceContext {
 	var saves []domain.TraceContext
 	for i := 0; i < n && len(saves) < limit; i++ {
 		if save := r.cabinet.saves[r.events[i].Sequence]; !save.IsZero() && !slices.Contains(saves, save) {
@@ -156,10 +156,12 @@ func (r *run) Saves(n, limit int) []domain.TraceContext {
 }
 
 // BacklogAfter implements [repository.Run].
-func (r *run) BacklogAfter(n int) domain.Backlog { return backlogOf(r.waiting[n:]).Plus(r.elsewhere) }
+func (r *eventRange) BacklogAfter(n int) domain.Backlog {
+	return backlogOf(r.waiting[n:]).Plus(r.elsewhere)
+}
 
 // Events implements [repository.Run].
-func (r *run) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
+func (r *eventRange) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
 	return func(yield func(repository.StoredEvent, error) bool) {
 		for i, e := range r.events {
 			if err := ctx.Err(); err != nil {

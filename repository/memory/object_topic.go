@@ -30,9 +30,9 @@ func (s *Objects) Topic() *ObjectTopic {
 	return s.topic
 }
 
-// note stores what an update of an object changes of its current state.
-func (t *ObjectTopic) note(changes *domain.ObjectChanges) {
-	if c := changes.StateChange(t.objects.now()); c != nil {
+// storeChanges stores what an update of an object changes of its current state.
+func (t *ObjectTopic) storeChanges(changes *domain.ObjectChanges) {
+	if c := changes.StateChange(t.objects.changeTime()); c != nil {
 		t.left = append(t.left, *c)
 		t.observe(*c)
 	}

@@ -46,7 +46,7 @@ func (s *Objects) Ingest(ctx context.Context, reports []repository.ObjectReport)
 	for name, places := range places {
 		object := s.objects[name]
 		if object == nil {
-			object = &domain.Object{Name: name, ForgottenTo: s.horizon()}
+			object = &domain.Object{Name: name, ForgottenTo: s.retentionHorizon()}
 		}
 		events := make([]domain.ObjectEvent, len(places))
 		for i, place := range places {
@@ -65,7 +65,7 @@ func (s *Objects) Ingest(ctx context.Context, reports []repository.ObjectReport)
 			results[place].Exists = changes.Object.Current != nil
 		}
 		if !changes.IsEmpty {
-			s.store(&changes)
+			s.storeObject(&changes)
 		}
 	}
 	return results, nil
@@ -130,7 +130,7 @@ func (s *Objects) List(ctx context.Context, r repository.ObjectRange, limit int)
 	return repository.ObjectPage{Objects: found[:limit], More: true, After: found[limit-1].Name.Key()}, nil
 }
 
-// objectsOf returns the objects of a range. Any order is that of the keys, turned around.
+// objectsOf returns the objects of a range. AnyOrder is descending by key, so that no caller relies on ascending keys.
 func (s *Objects) objectsOf(r repository.ObjectRange) (found []domain.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,6 +198,6 @@ func (s *Objects) Amend(ctx context.Context, name domain.ObjectName, id domain.O
 		return domain.ObjectRow{}, noSuchRow(name)
 	}
 	changes, _ := u.Finish(domain.ObjectLimits{})
-	s.store(&changes)
+	s.storeObject(&changes)
 	return *row, nil
 }

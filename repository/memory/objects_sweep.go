@@ -28,8 +28,8 @@ func NewObjectsWithRetention(keeping repository.ObjectKeeping) *Objects {
 	return s
 }
 
-// horizon returns the time of the latest events that are too old for an object that is not stored.
-func (s *Objects) horizon() time.Time {
+// retentionHorizon returns the time of the latest events that are too old for an object that is not stored.
+func (s *Objects) retentionHorizon() time.Time {
 	if s.keeping.Retention == 0 {
 		return time.Time{}
 	}
@@ -133,7 +133,7 @@ func (s *Objects) TakeSweep(ctx context.Context, now time.Time, every, lease tim
 	case last.version == 0 || last.IsDone:
 		last.ObjectSweep, last.began = repository.ObjectSweep{}, now
 	}
-	return last.move(now), true, nil
+	return last.moveSweep(now), true, nil
 }
 
 // MoveSweep implements [repository.ObjectSweeper].
@@ -147,10 +147,10 @@ func (s *Objects) MoveSweep(ctx context.Context, sweep repository.ObjectSweep, n
 		return sweep, domain.Errorf(domain.Conflict, "another node sweeps")
 	}
 	s.sweep.ObjectSweep = sweep
-	return s.sweep.move(now), nil
+	return s.sweep.moveSweep(now), nil
 }
 
-func (s *storedSweep) move(now time.Time) repository.ObjectSweep {
+func (s *storedSweep) moveSweep(now time.Time) repository.ObjectSweep {
 	s.version++
 	s.moved, s.Version = now, repository.SweepVersion(strconv.Itoa(s.version))
 	return s.ObjectSweep

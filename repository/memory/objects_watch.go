@@ -13,26 +13,26 @@ import (
 
 var _ repository.StoredChanges = (*Objects)(nil)
 
-// now returns the time of a change.
-func (s *Objects) now() time.Time {
+// changeTime returns the time of a change.
+func (s *Objects) changeTime() time.Time {
 	if s.keeping.Clock == nil {
 		return time.Now().UTC()
 	}
 	return s.keeping.Clock().UTC()
 }
 
-// store stores an object, and its changes if it has some.
-func (s *Objects) store(changes *domain.ObjectChanges) {
+// storeObject stores an object, and its changes if it has some.
+func (s *Objects) storeObject(changes *domain.ObjectChanges) {
 	o := &changes.Object
 	s.objects[o.Name] = o
 	if s.topic != nil {
-		s.topic.note(changes)
+		s.topic.storeChanges(changes)
 	}
 	if changes.Event == "" {
 		return
 	}
 	r := domain.ObjectResourceOf(o.Name)
-	c := domain.Change{Resource: r, Version: o.Changes, Event: changes.Event, At: s.now()}
+	c := domain.Change{Resource: r, Version: o.Changes, Event: changes.Event, At: s.changeTime()}
 	s.changes[r] = append(s.changes[r], c)
 	if s.observe != nil {
 		s.observe(c)

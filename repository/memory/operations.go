@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// ordered carries out an order about a bundle, or nil, and records it.
-func (s *Store) ordered(ctx context.Context, id domain.ActorID, what string, by repository.Order, do func(r *recipient) (*domain.Bundle, error)) error {
-	return s.recorded(ctx, id, what, by, func(r *recipient, record *repository.Record) error {
+// executeBundleOrder carries out an order about a bundle, or nil, and records it.
+func (s *Store) executeBundleOrder(ctx context.Context, id domain.ActorID, what string, by repository.Order, do func(r *storedRecipient) (*domain.Bundle, error)) error {
+	return s.executeOrder(ctx, id, what, by, func(r *storedRecipient, record *repository.Record) error {
 		b, err := do(r)
 		if b != nil {
 			record.Group, record.Bundle, record.Events = b.Group, b.ID, b.Count
@@ -20,8 +20,8 @@ func (s *Store) ordered(ctx context.Context, id domain.ActorID, what string, by 
 	})
 }
 
-// recorded carries out an order that has who and why, and keeps the record unless do fails.
-func (s *Store) recorded(ctx context.Context, id domain.ActorID, what string, by repository.Order, do func(r *recipient, record *repository.Record) error) error {
+// executeOrder carries out an order that has who and why, and keeps the record unless do fails.
+func (s *Store) executeOrder(ctx context.Context, id domain.ActorID, what string, by repository.Order, do func(r *storedRecipient, record *repository.Record) error) error {
 	if err := cmp.Or(by.Check(), ctx.Err()); err != nil {
 		return err
 	}
@@ -39,8 +39,8 @@ func (s *Store) recorded(ctx context.Context, id domain.ActorID, what string, by
 
 // Release implements [repository.Operations].
 func (s *Store) Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by repository.Order) error {
-	return s.ordered(ctx, actor, "release", by, func(r *recipient) (*domain.Bundle, error) {
-		gate, err := r.having(id)
+	return s.executeBundleOrder(ctx, actor, "release", by, func(r *storedRecipient) (*domain.Bundle, error) {
+		gate, err := r.gateOf(id)
 		if err != nil {
 			return nil, err
 		}
@@ -48,21 +48,21 @@ func (s *Store) Release(ctx context.Context, actor domain.ActorID, id domain.Bun
 		gate.open = nil
 		gate.generation++
 		s.setState(r, b, repository.BundleReleased)
-		s.expire(r, b)
+		s.setExpiry(r, b)
 		return b, nil
 	})
 }
 
 // Skip implements [repository.Operations].
 func (s *Store) Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by repository.Order) error {
-	return s.ordered(ctx, actor, "skip", by, func(r *recipient) (*domain.Bundle, error) {
-		gate, err := r.having(id)
+	return s.executeBundleOrder(ctx, actor, "skip", by, func(r *storedRecipient) (*domain.Bundle, error) {
+		gate, err := r.gateOf(id)
 		if err != nil {
 			return nil, err
 		}
-		b := gate.close(r)
+		b := gate.closeBundle(r)
 		s.setState(r, b, repository.BundleSkipped)
-		s.expire(r, b)
+		s.setExpiry(r, b)
 		return b, nil
 	})
 }
@@ -70,8 +70,8 @@ func (s *Store) Skip(ctx context.Context, actor domain.ActorID, id domain.Bundle
 // Replay implements [repository.Operations].
 func (s *Store) Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by repository.Order) (domain.Bundle, error) {
 	var again domain.Bundle
-	err := s.ordered(ctx, actor, "replay", by, func(r *recipient) (*domain.Bundle, error) {
-		gate := r.gate(group)
+	err := s.executeBundleOrder(ctx, actor, "replay", by, func(r *storedRecipient) (*domain.Bundle, error) {
+		gate := r.ensureGate(group)
 		switch n := len(gate.closed); {
 		case gate.open != nil:
 			return nil, domain.Errorf(domain.Conflict, "bundle %s is open in group %s; dequeue, release or skip it first", gate.open.ID, group)
@@ -85,7 +85,7 @@ func (s *Store) Replay(ctx context.Context, actor domain.ActorID, group domain.G
 			s.setState(r, last.bundle, repository.BundleOpen)
 			delete(r.expiring, last.bundle.ID)
 			r.cabinets[last.bundle.Cabinet].acknowledged -= last.bundle.Count
-			again = *clone(last.bundle)
+			again = *cloneBundle(last.bundle)
 			return last.bundle, nil
 		}
 	})
@@ -114,16 +114,16 @@ func (s *Store) Lose(key domain.CabinetKey, first, last domain.Sequence) {
 // Abandon implements [repository.Operations].
 func (s *Store) Abandon(ctx context.Context, key domain.CabinetKey, by repository.Order) (repository.Loss, error) {
 	loss := repository.Loss{Cabinet: key}
-	err := s.recorded(ctx, key.Recipient, "abandon", by, func(r *recipient, record *repository.Record) error {
+	err := s.executeOrder(ctx, key.Recipient, "abandon", by, func(r *storedRecipient, record *repository.Record) error {
 		c := r.cabinets[key]
-		if c == nil || len(c.waiting()) == 0 {
+		if c == nil || len(c.waitingEvents()) == 0 {
 			return domain.Errorf(domain.NotFound, "nothing waits in cabinet %v", key)
 		}
-		gate := r.gate(c.group)
+		gate := r.ensureGate(c.group)
 		if gate.open != nil {
 			return domain.Errorf(domain.Conflict, "bundle %s is open in group %s; dequeue, release or skip it first", gate.open.ID, c.group)
 		}
-		for _, e := range c.waiting() {
+		for _, e := range c.waitingEvents() {
 			if !c.lost[e.Sequence] {
 				break
 			}
@@ -154,16 +154,16 @@ func (s *Store) Abandon(ctx context.Context, key domain.CabinetKey, by repositor
 
 // Freeze implements [repository.Operations].
 func (s *Store) Freeze(ctx context.Context, actor domain.ActorID, by repository.Order) error {
-	return s.ordered(ctx, actor, "freeze", by, func(r *recipient) (*domain.Bundle, error) { return nil, r.freeze(actor, true) })
+	return s.executeBundleOrder(ctx, actor, "freeze", by, func(r *storedRecipient) (*domain.Bundle, error) { return nil, r.freezeGates(actor, true) })
 }
 
 // Thaw implements [repository.Operations].
 func (s *Store) Thaw(ctx context.Context, actor domain.ActorID, by repository.Order) error {
-	return s.ordered(ctx, actor, "thaw", by, func(r *recipient) (*domain.Bundle, error) { return nil, r.freeze(actor, false) })
+	return s.executeBundleOrder(ctx, actor, "thaw", by, func(r *storedRecipient) (*domain.Bundle, error) { return nil, r.freezeGates(actor, false) })
 }
 
-// freeze also lets every Peek that is under way lose its race.
-func (r *recipient) freeze(actor domain.ActorID, frozen bool) error {
+// freezeGates also lets every Peek that is under way lose its race.
+func (r *storedRecipient) freezeGates(actor domain.ActorID, frozen bool) error {
 	if len(r.cabinets) == 0 {
 		return domain.Errorf(domain.NotFound, "actor %s has no mailbox: nothing was ever saved for it", actor)
 	}
@@ -175,7 +175,7 @@ func (r *recipient) freeze(actor domain.ActorID, frozen bool) error {
 }
 
 // Records implements [repository.Operations].
-func (s *Store) Records(ctx context.Context, recipient domain.ActorID, most int) ([]repository.Record, error) {
+func (s *Store) Records(ctx context.Context, recipient domain.ActorID, limit int) ([]repository.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (s *Store) Records(ctx context.Context, recipient domain.ActorID, most int)
 	defer s.mu.Unlock()
 	records := slices.Clone(s.recipientOf(recipient).records)
 	slices.Reverse(records)
-	return records[:min(len(records), most)], nil
+	return records[:min(len(records), limit)], nil
 }
 
 // Inspect implements [repository.Operations]. There are no drawers here.
@@ -213,9 +213,9 @@ func (s *Store) Inspect(ctx context.Context, recipient domain.ActorID) (reposito
 		return cmp.Or(cmp.Compare(a.Cabinet.Origin.String(), b.Cabinet.Origin.String()), cmp.Compare(a.Cabinet.ContentType.String(), b.Cabinet.ContentType.String()))
 	})
 	for _, group := range s.opts.Groups.All() {
-		found := repository.InspectedGroup{Group: group, Generation: int64(r.gate(group).generation), Waiting: waiting[group]}
-		if open := r.gate(group).open; open != nil {
-			found.Open = clone(open)
+		found := repository.InspectedGroup{Group: group, Generation: int64(r.ensureGate(group).generation), Waiting: waiting[group]}
+		if open := r.ensureGate(group).open; open != nil {
+			found.Open = cloneBundle(open)
 		}
 		in.Groups = append(in.Groups, found)
 	}

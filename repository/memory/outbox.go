@@ -12,10 +12,10 @@ import (
 
 // addNotices puts the notices of a bundle that its actor has just confirmed into the
 // outbox, and reports whether there are any.
-func (s *Store) addNotices(r *recipient, b *domain.Bundle) bool {
+func (s *Store) addNotices(r *storedRecipient, b *domain.Bundle) bool {
 	n := domain.Notice{
 		Recipient: b.Cabinet.Recipient, Origin: b.Cabinet.Origin, Group: b.Group,
-		Bundle: b.ID, Number: int64(r.gate(b.Group).generation), Peeked: b.Peeked,
+		Bundle: b.ID, Number: int64(r.ensureGate(b.Group).generation), Peeked: b.Peeked,
 	}
 	before := len(r.outbox)
 	if b.Content == domain.Request {
@@ -35,8 +35,8 @@ func (s *Store) addNotices(r *recipient, b *domain.Bundle) bool {
 	return len(r.outbox) > before
 }
 
-// expire notes when a bundle that was closed may be removed, if it is watched.
-func (s *Store) expire(r *recipient, b *domain.Bundle) {
+// setExpiry notes when a bundle that was closed may be removed, if it is watched.
+func (s *Store) setExpiry(r *storedRecipient, b *domain.Bundle) {
 	if _, isWatched := r.watched[b.ID]; isWatched && s.opts.Retention > 0 {
 		r.expiring[b.ID] = expiring{b, s.opts.Clock().Add(s.opts.Retention)}
 	}
@@ -56,7 +56,7 @@ func (s *Store) Sweep(ctx context.Context, id domain.ActorID) error {
 			continue
 		}
 		b := e.bundle
-		gate := r.gate(b.Group)
+		gate := r.ensureGate(b.Group)
 		if i := slices.IndexFunc(gate.closed, func(c closed) bool { return c.bundle.ID == b.ID }); i >= 0 {
 			gate.closed = gate.closed[i+1:]
 		}
@@ -78,7 +78,7 @@ func (s *Store) WatchBundle(ctx context.Context, recipient domain.ActorID, id do
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.recipientOf(recipient)
-	if _, err := r.having(id); err != nil {
+	if _, err := r.gateOf(id); err != nil {
 		return 0, err
 	}
 	version := r.watched[id]
@@ -141,7 +141,7 @@ func (s *Store) Delivered(ctx context.Context, n domain.Notice) error {
 }
 
 // Waiting implements [repository.Outbox].
-func (s *Store) Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error) {
+func (s *Store) Waiting(ctx context.Context, before time.Time, limit int) ([]domain.ActorID, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("waiting: %w", err)
 	}
@@ -152,7 +152,7 @@ func (s *Store) Waiting(ctx context.Context, before time.Time, most int) ([]doma
 		waits := func(n domain.Notice) bool {
 			return n.Since.Before(before) || n.Since.After(before.Add(repository.Ahead))
 		}
-		if len(waiting) < most && slices.ContainsFunc(r.outbox, waits) {
+		if len(waiting) < limit && slices.ContainsFunc(r.outbox, waits) {
 			waiting = append(waiting, id)
 		}
 	}

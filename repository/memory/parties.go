@@ -17,7 +17,7 @@ type Parties struct {
 	mu      sync.Mutex
 	all     map[domain.PartyID]*repository.Party
 	version int
-	changes *Resources // where changes are noted; nil: nowhere
+	changes *Resources // stores the changes; nil if changes are not stored
 }
 
 var _ repository.Parties = (*Parties)(nil)
@@ -53,7 +53,7 @@ func (s *Parties) PutParty(ctx context.Context, p *repository.Party) (repository
 	if found != nil {
 		event = domain.ResourceUpdated
 	}
-	s.changes.changed(domain.PartyOf(p.ID), event)
+	s.changes.noteChange(domain.PartyOf(p.ID), event)
 	return stored.Version, nil
 }
 

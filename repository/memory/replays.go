@@ -40,7 +40,7 @@ func (s *Cursors) Replays(ctx context.Context, id domain.CursorID) (domain.Repla
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, err := s.find(id); err != nil {
+	if _, err := s.findCursor(id); err != nil {
 		return nil, err
 	}
 	return slices.Clone(s.replays[id]), nil

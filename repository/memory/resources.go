@@ -19,7 +19,7 @@ type Resources struct {
 	observe func(domain.Change)
 
 	mu      sync.Mutex
-	all     map[domain.Resource]*resource
+	all     map[domain.Resource]*watchedResource
 	version int
 	turn    time.Time // when the last turn to look for changes was taken
 }
@@ -29,8 +29,8 @@ var (
 	_ repository.Changes   = (*Resources)(nil)
 )
 
-// A resource remains when its document is deleted, so that its versions continue.
-type resource struct {
+// A watchedResource remains when its document is deleted, so that its versions continue.
+type watchedResource struct {
 	document  *repository.Resource // nil: it does not exist
 	isThere   bool                 // a party or a subscription
 	isWatched bool
@@ -40,7 +40,7 @@ type resource struct {
 
 // NewResources returns an empty Resources. clock is not nil.
 func NewResources(clock func() time.Time) *Resources {
-	return &Resources{clock: clock, observe: func(domain.Change) {}, all: make(map[domain.Resource]*resource)}
+	return &Resources{clock: clock, observe: func(domain.Change) {}, all: make(map[domain.Resource]*watchedResource)}
 }
 
 // Observe implements [repository.Changes].
@@ -50,17 +50,17 @@ func noResource(r domain.Resource) error {
 	return domain.Errorf(domain.NotFound, "there is no %s", r)
 }
 
-// find returns what is known of a resource.
-func (s *Resources) find(r domain.Resource) *resource {
+// ensureResource returns what is known of a resource.
+func (s *Resources) ensureResource(r domain.Resource) *watchedResource {
 	if s.all[r] == nil {
-		s.all[r] = &resource{}
+		s.all[r] = &watchedResource{}
 	}
 	return s.all[r]
 }
 
-// change stores a change if the resource is watched.
-func (s *Resources) change(r domain.Resource, event domain.ChangeEvent) {
-	found := s.find(r)
+// storeChange stores a change if the resource is watched.
+func (s *Resources) storeChange(r domain.Resource, event domain.ChangeEvent) {
+	found := s.ensureResource(r)
 	if !found.isWatched {
 		return
 	}
@@ -70,16 +70,16 @@ func (s *Resources) change(r domain.Resource, event domain.ChangeEvent) {
 	s.observe(c)
 }
 
-// changed notes that a party or a subscription was created, with event "", or changed.
-func (s *Resources) changed(r domain.Resource, event domain.ChangeEvent) {
+// noteChange notes that a party or a subscription was created, with event "", or changed.
+func (s *Resources) noteChange(r domain.Resource, event domain.ChangeEvent) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.find(r).isThere = event != domain.ResourceDeleted
+	s.ensureResource(r).isThere = event != domain.ResourceDeleted
 	if event != "" {
-		s.change(r, event)
+		s.storeChange(r, event)
 	}
 }
 
@@ -90,7 +90,7 @@ func (s *Resources) Resource(ctx context.Context, r domain.Resource) (*repositor
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.find(r).document
+	found := s.ensureResource(r).document
 	if found == nil {
 		return nil, noResource(r)
 	}
@@ -106,12 +106,12 @@ func (s *Resources) PutResource(ctx context.Context, r *repository.Resource) (re
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.find(r.Resource)
-	if err := found.check(r.Resource, r.Version); err != nil {
+	found := s.ensureResource(r.Resource)
+	if err := found.checkVersion(r.Resource, r.Version); err != nil {
 		return "", err
 	}
 	if found.document != nil {
-		s.change(r.Resource, domain.ResourceUpdated)
+		s.storeChange(r.Resource, domain.ResourceUpdated)
 	}
 	stored := *r
 	stored.Body = slices.Clone(r.Body)
@@ -121,8 +121,8 @@ func (s *Resources) PutResource(ctx context.Context, r *repository.Resource) (re
 	return stored.Version, nil
 }
 
-// check returns an error unless the document has a version; "": it is not there.
-func (r *resource) check(name domain.Resource, version repository.ResourceVersion) error {
+// checkVersion returns an error unless the document has a version; "": it is not there.
+func (r *watchedResource) checkVersion(name domain.Resource, version repository.ResourceVersion) error {
 	switch {
 	case r.document == nil && version != "":
 		return noResource(name)
@@ -139,15 +139,15 @@ func (s *Resources) DeleteResource(ctx context.Context, r domain.Resource, versi
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.find(r)
+	found := s.ensureResource(r)
 	if found.document == nil {
 		return noResource(r)
 	}
-	if err := found.check(r, version); err != nil {
+	if err := found.checkVersion(r, version); err != nil {
 		return err
 	}
 	found.document = nil
-	s.change(r, domain.ResourceDeleted)
+	s.storeChange(r, domain.ResourceDeleted)
 	return nil
 }
 
@@ -158,7 +158,7 @@ func (s *Resources) MarkWatched(ctx context.Context, r domain.Resource, mayBeAbs
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.find(r)
+	found := s.ensureResource(r)
 	if found.document == nil && !found.isThere && !mayBeAbsent {
 		return 0, noResource(r)
 	}
@@ -173,7 +173,7 @@ func (s *Resources) Changes(ctx context.Context, r domain.Resource) ([]domain.Ch
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.find(r).changes), nil
+	return slices.Clone(s.ensureResource(r).changes), nil
 }
 
 // RemoveChange implements [repository.Changes].
@@ -183,7 +183,7 @@ func (s *Resources) RemoveChange(ctx context.Context, c domain.Change) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.find(c.Resource)
+	found := s.ensureResource(c.Resource)
 	found.changes = slices.DeleteFunc(found.changes, func(left domain.Change) bool { return left.Version == c.Version })
 	return nil
 }

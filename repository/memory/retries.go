@@ -10,7 +10,7 @@ import (
 
 // DeadLetters implements [repository.Cursors].
 func (s *Cursors) DeadLetters(ctx context.Context, id domain.CursorID, after domain.EntryID, limit int) ([]domain.Retry, error) {
-	return s.failed(ctx, id, after, limit, func(c *storedCursor) (all []domain.Retry) {
+	return s.listRetries(ctx, id, after, limit, func(c *storedCursor) (all []domain.Retry) {
 		for _, d := range c.dead {
 			all = append(all, d.Retry)
 		}
@@ -20,7 +20,7 @@ func (s *Cursors) DeadLetters(ctx context.Context, id domain.CursorID, after dom
 
 // Retries implements [repository.Cursors].
 func (s *Cursors) Retries(ctx context.Context, id domain.CursorID, after domain.EntryID, limit int) ([]domain.Retry, error) {
-	return s.failed(ctx, id, after, limit, func(c *storedCursor) (all []domain.Retry) {
+	return s.listRetries(ctx, id, after, limit, func(c *storedCursor) (all []domain.Retry) {
 		for _, r := range c.retries {
 			all = append(all, r)
 		}
@@ -28,14 +28,14 @@ func (s *Cursors) Retries(ctx context.Context, id domain.CursorID, after domain.
 	})
 }
 
-// failed returns up to limit of the retries behind an entry that read returns, in order.
-func (s *Cursors) failed(ctx context.Context, id domain.CursorID, after domain.EntryID, limit int, read func(*storedCursor) []domain.Retry) ([]domain.Retry, error) {
+// listRetries returns the retries that read returns, in order, up to limit of those behind entry after.
+func (s *Cursors) listRetries(ctx context.Context, id domain.CursorID, after domain.EntryID, limit int, read func(*storedCursor) []domain.Retry) ([]domain.Retry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("read the retries of a cursor: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, err := s.find(id)
+	c, err := s.findCursor(id)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (s *Cursors) Retry(ctx context.Context, id domain.CursorID, entry domain.En
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, err := s.find(id)
+	c, err := s.findCursor(id)
 	if err != nil {
 		return domain.Retry{}, err
 	}

@@ -115,5 +115,5 @@ func (s *Source) Open(ctx context.Context, name domain.ObjectName) (io.ReadClose
 	if !has {
 		return nil, domain.Errorf(domain.NotFound, "there is no such object")
 	}
-	return io.NopCloser(reader{ctx, bytes.NewReader(content)}), nil
+	return io.NopCloser(objectReader{ctx, bytes.NewReader(content)}), nil
 }

@@ -16,7 +16,7 @@ type Options struct {
 	Clock          func() time.Time // default time.Now
 	Groups         domain.Groups    // default domain.DefaultGroups
 	Ordering       domain.Ordering  // default domain.ByCabinet
-	Retention      time.Duration    // of closed bundles that are watched; others are kept for ever, and so are these by default
+	Retention      time.Duration    // of closed bundles that are watched; unlimited by default, and always for other bundles
 }
 
 // drawersPerRun is the most drawers that a run for a new bundle extends over.
@@ -29,7 +29,7 @@ type Store struct {
 	opts Options
 
 	mu         sync.Mutex // guards what follows, down to the last gate
-	recipients map[domain.ActorID]*recipient
+	recipients map[domain.ActorID]*storedRecipient
 	made       int // objects, for payloads
 
 	deadLetterOrders []repository.DeadLetterOrder // the newest last; the ID is the index
@@ -61,16 +61,16 @@ func New(opts Options) *Store {
 	return &Store{
 		Content:    NewContent(),
 		opts:       opts,
-		recipients: make(map[domain.ActorID]*recipient),
+		recipients: make(map[domain.ActorID]*storedRecipient),
 	}
 }
 
-type recipient struct {
+type storedRecipient struct {
 	received map[domain.EventID]domain.Digest
 	last     domain.Sequence // given to an event
-	cabinets map[domain.CabinetKey]*cabinet
-	gates    map[domain.Group]*gate
-	used     map[domain.BundleID]bool // for a bundle, open or closed
+	cabinets map[domain.CabinetKey]*storedCabinet
+	gates    map[domain.Group]*storedGate
+	used     map[domain.BundleID]bool // ids of bundles, open or closed
 	bundles  map[domain.BundleID]*bundleRecord
 	frozen   bool
 	records  []repository.Record // the newest last
@@ -87,19 +87,19 @@ type expiring struct {
 	at     time.Time
 }
 
-type cabinet struct {
+type storedCabinet struct {
 	key          domain.CabinetKey
 	group        domain.Group
 	events       []repository.StoredEvent                // only ever appended to
-	acknowledged int                                     // so many from the front
-	lost         map[domain.Sequence]bool                // events that cannot be read any more; see Lose
+	acknowledged int                                     // how many from the front
+	lost         map[domain.Sequence]bool                // events that can no longer be read; see Lose
 	saves        map[domain.Sequence]domain.TraceContext // that have saved the events, if they are known
 }
 
-type gate struct {
+type storedGate struct {
 	generation int
 	open       *domain.Bundle // the oldest unacknowledged events of its cabinet
-	asked      []domain.Group // for, when open was opened
+	asked      []domain.Group // the groups of the Peek that opened open
 	closed     []closed       // bundles, the last one last
 
 	failingSince time.Time // when the domain failed to make the content of open
@@ -113,14 +113,14 @@ type closed struct {
 	asked  []domain.Group
 }
 
-// recipientOf returns the recipient id, new if need be.
-func (s *Store) recipientOf(id domain.ActorID) *recipient {
+// recipientOf returns the recipient id, which it adds if it is new.
+func (s *Store) recipientOf(id domain.ActorID) *storedRecipient {
 	r, ok := s.recipients[id]
 	if !ok {
-		r = &recipient{
+		r = &storedRecipient{
 			received: make(map[domain.EventID]domain.Digest),
-			cabinets: make(map[domain.CabinetKey]*cabinet),
-			gates:    make(map[domain.Group]*gate),
+			cabinets: make(map[domain.CabinetKey]*storedCabinet),
+			gates:    make(map[domain.Group]*storedGate),
 			used:     make(map[domain.BundleID]bool),
 			bundles:  make(map[domain.BundleID]*bundleRecord),
 
@@ -132,26 +132,26 @@ func (s *Store) recipientOf(id domain.ActorID) *recipient {
 	return r
 }
 
-func (r *recipient) cabinet(key domain.CabinetKey, group domain.Group) *cabinet {
+func (r *storedRecipient) ensureCabinet(key domain.CabinetKey, group domain.Group) *storedCabinet {
 	c, ok := r.cabinets[key]
 	if !ok {
-		c = &cabinet{key: key, group: group, saves: make(map[domain.Sequence]domain.TraceContext)}
+		c = &storedCabinet{key: key, group: group, saves: make(map[domain.Sequence]domain.TraceContext)}
 		r.cabinets[key] = c
 	}
 	return c
 }
 
-func (r *recipient) gate(group domain.Group) *gate {
+func (r *storedRecipient) ensureGate(group domain.Group) *storedGate {
 	g, ok := r.gates[group]
 	if !ok {
-		g = new(gate)
+		g = new(storedGate)
 		r.gates[group] = g
 	}
 	return g
 }
 
-// waiting returns the unacknowledged events of c.
-func (c *cabinet) waiting() []repository.StoredEvent { return c.events[c.acknowledged:] }
+// waitingEvents returns the unacknowledged events of c.
+func (c *storedCabinet) waitingEvents() []repository.StoredEvent { return c.events[c.acknowledged:] }
 
 // Save implements [repository.DataAvailable].
 func (s *Store) Save(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
@@ -177,7 +177,7 @@ func (s *Store) Save(ctx context.Context, to domain.ActorID, events []domain.Eve
 	defer s.mu.Unlock()
 	r := s.recipientOf(to)
 	var saved repository.Saved
-	payloads := make(map[domain.CabinetKey]*object)
+	payloads := make(map[domain.CabinetKey]*payloadBuffer)
 	now := s.opts.Clock()
 	for i, e := range events {
 		digest := e.Digest()
@@ -192,9 +192,9 @@ func (s *Store) Save(ctx context.Context, to domain.ActorID, events []domain.Eve
 		saved.Accepted++
 		r.received[e.ID] = digest
 		r.last++
-		stored := repository.StoredEvent{Event: e, Sequence: r.last, PayloadAt: s.place(payloads, &e), Saved: now}
+		stored := repository.StoredEvent{Event: e, Sequence: r.last, PayloadAt: s.appendPayload(payloads, &e), Saved: now}
 		stored.Payload = nil
-		c := r.cabinet(e.Cabinet(), groups[i])
+		c := r.ensureCabinet(e.Cabinet(), groups[i])
 		c.events = append(c.events, stored)
 		if span := domain.TraceContextOf(ctx); span.Sampled {
 			span.State = ""
@@ -202,26 +202,26 @@ func (s *Store) Save(ctx context.Context, to domain.ActorID, events []domain.Eve
 		}
 	}
 	for _, o := range payloads {
-		s.keep(o.name, o.data)
+		s.storeOwn(o.name, o.data)
 	}
 	return saved, nil
 }
 
-// An object holds the payloads of one Save and cabinet, side by side.
-type object struct {
+// A payloadBuffer holds the payloads of one Save and cabinet, side by side.
+type payloadBuffer struct {
 	name string
 	data []byte
 }
 
-// place appends the payload of e, if any, to the object of its cabinet.
-func (s *Store) place(payloads map[domain.CabinetKey]*object, e *domain.Event) repository.Section {
+// appendPayload appends the payload of e, if any, to the object of its cabinet.
+func (s *Store) appendPayload(payloads map[domain.CabinetKey]*payloadBuffer, e *domain.Event) repository.Section {
 	if e.Payload == nil {
 		return repository.Section{}
 	}
 	o, ok := payloads[e.Cabinet()]
 	if !ok {
 		s.made++
-		o = &object{name: fmt.Sprintf("payloads/%d", s.made)}
+		o = &payloadBuffer{name: fmt.Sprintf("payloads/%d", s.made)}
 		payloads[e.Cabinet()] = o
 	}
 	at := repository.Section{Object: o.name, Offset: int64(len(o.data)), Length: int64(len(e.Payload)), Sum: repository.SumOf(e.Payload)}

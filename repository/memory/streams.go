@@ -17,12 +17,12 @@ type Streams struct {
 	clock     func() time.Time
 
 	mu      sync.Mutex
-	streams map[domain.StreamName]*stream
+	streams map[domain.StreamName]*storedStream
 }
 
 var _ repository.Streams = (*Streams)(nil)
 
-type stream struct {
+type storedStream struct {
 	entries [domain.Priorities][]repository.Entry // those that are retained
 	numbers [domain.Priorities]int64              // of the next entry
 	ids     map[string]sentID
@@ -37,14 +37,14 @@ type sentID struct {
 
 // NewStreams returns an empty Streams. clock is not nil.
 func NewStreams(retention time.Duration, clock func() time.Time) *Streams {
-	return &Streams{retention: retention, clock: clock, streams: make(map[domain.StreamName]*stream)}
+	return &Streams{retention: retention, clock: clock, streams: make(map[domain.StreamName]*storedStream)}
 }
 
-// stream returns a stream without the entries and ids that have expired.
-func (s *Streams) stream(name domain.StreamName, now time.Time) *stream {
+// findStream returns a stream without the entries and ids that have expired.
+func (s *Streams) findStream(name domain.StreamName, now time.Time) *storedStream {
 	st := s.streams[name]
 	if st == nil {
-		st = &stream{ids: make(map[string]sentID)}
+		st = &storedStream{ids: make(map[string]sentID)}
 		s.streams[name] = st
 	}
 	for p := range st.entries {
@@ -69,7 +69,7 @@ func (s *Streams) Append(ctx context.Context, name domain.StreamName, messages [
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now, span := s.clock(), domain.TraceContextOf(ctx).Stored()
-	st := s.stream(name, now)
+	st := s.findStream(name, now)
 	appended := make([]repository.Appended, len(messages))
 	for i := range messages {
 		m := messages[i]
@@ -106,7 +106,7 @@ func (s *Streams) AddSync(ctx context.Context, name domain.StreamName, id domain
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.stream(name, s.clock())
+	st := s.findStream(name, s.clock())
 	if !slices.Contains(st.sync, id) {
 		st.sync = append(slices.Clip(st.sync), id) // callers have the slice
 	}
@@ -120,7 +120,7 @@ func (s *Streams) Sync(ctx context.Context, name domain.StreamName) ([]domain.Cu
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.stream(name, s.clock()).sync, nil
+	return s.findStream(name, s.clock()).sync, nil
 }
 
 // RemoveSync implements [repository.Streams].
@@ -130,7 +130,7 @@ func (s *Streams) RemoveSync(ctx context.Context, name domain.StreamName, id dom
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.stream(name, s.clock())
+	st := s.findStream(name, s.clock())
 	st.sync = slices.DeleteFunc(slices.Clone(st.sync), func(listed domain.CursorID) bool { return listed == id })
 	return nil
 }
@@ -142,7 +142,7 @@ func (s *Streams) Read(ctx context.Context, name domain.StreamName, from domain.
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.stream(name, s.clock())
+	st := s.findStream(name, s.clock())
 	first := st.numbers[from.Priority] - int64(len(st.entries[from.Priority]))
 	start := from
 	start.Number = max(from.Number, first)
@@ -157,7 +157,7 @@ func (s *Streams) Seek(ctx context.Context, name domain.StreamName, priority int
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.stream(name, s.clock()).entries[priority] {
+	for _, e := range s.findStream(name, s.clock()).entries[priority] {
 		if !isBefore(e.Position.Number, e.Published) {
 			return e.Position, nil
 		}
@@ -172,7 +172,7 @@ func (s *Streams) Find(ctx context.Context, name domain.StreamName, id string) (
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sent, ok := s.stream(name, s.clock()).ids[id]
+	sent, ok := s.findStream(name, s.clock()).ids[id]
 	if !ok || id == "" {
 		return domain.Position{}, domain.Errorf(domain.NotFound, "the stream was not sent a message with this id lately")
 	}
@@ -191,7 +191,7 @@ func (s *Streams) End(ctx context.Context, name domain.StreamName) (repository.S
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.stream(name, s.clock())
+	st := s.findStream(name, s.clock())
 	var end repository.StreamEnd
 	for p, n := range st.numbers {
 		if n > 0 {

@@ -23,25 +23,25 @@ func (s *Store) Surveyed(ctx context.Context) (repository.Surveyed, error) {
 	found := surveyed{at: s.opts.Clock(), lines: make(map[domain.ActorID]domain.Mailbox)}
 	for id, r := range s.recipients {
 		if r.last > 0 {
-			found.lines[id] = r.mailbox(id, s.opts.Groups.All())
+			found.lines[id] = r.mailboxLine(id, s.opts.Groups.All())
 		}
 	}
 	return &found, nil
 }
 
-// mailbox returns the line of a recipient.
-func (r *recipient) mailbox(id domain.ActorID, groups []domain.Group) domain.Mailbox {
+// mailboxLine returns the line of a recipient.
+func (r *storedRecipient) mailboxLine(id domain.ActorID, groups []domain.Group) domain.Mailbox {
 	m := domain.Mailbox{Recipient: id, Frozen: r.frozen}
 	for _, group := range groups {
-		line := domain.MailboxGroup{Group: group, Waiting: r.backlog([]domain.Group{group})}
-		gate := r.gate(group)
+		line := domain.MailboxGroup{Group: group, Waiting: r.groupsBacklog([]domain.Group{group})}
+		gate := r.ensureGate(group)
 		if open := gate.open; open != nil {
 			line.Open, line.Opened, line.LastPeek = open.ID, open.Opened, open.Opened
 			if open.LacksContent() && open.Trouble.Failures > 0 {
 				line.Failures, line.FailingSince = open.Trouble.Failures, gate.failingSince
 			}
 		}
-		line.LastPeek = latest(line.LastPeek, gate.lastPeek)
+		line.LastPeek = latestTime(line.LastPeek, gate.lastPeek)
 		line.LastDequeue = gate.lastDequeue
 		if line != (domain.MailboxGroup{Group: group}) {
 			m.Groups = append(m.Groups, line)
@@ -50,7 +50,7 @@ func (r *recipient) mailbox(id domain.ActorID, groups []domain.Group) domain.Mai
 	return m
 }
 
-func latest(a, b time.Time) time.Time {
+func latestTime(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

@@ -30,7 +30,7 @@ func (s *Cursors) addToPage(id domain.CursorID, standing *domain.Standing) {
 	page := pages[len(pages)-1]
 	page.Cursors = append(page.Cursors, id)
 	page.Served = min(page.Served, standing.Position(0).Number)
-	s.renew(page)
+	s.renewVersion(page)
 }
 
 // removeFromPage removes the cursor of a watch from its page. A stream whose only page is empty is removed.
@@ -39,7 +39,7 @@ func (s *Cursors) removeFromPage(id domain.CursorID, stream domain.StreamName) {
 	for _, page := range s.pages[key] {
 		if i := slices.Index(page.Cursors, id); i >= 0 {
 			page.Cursors = slices.Delete(page.Cursors, i, i+1)
-			s.renew(page)
+			s.renewVersion(page)
 		}
 	}
 	if pages := s.pages[key]; len(pages) == 1 && len(pages[0].Cursors) == 0 {
@@ -47,8 +47,8 @@ func (s *Cursors) removeFromPage(id domain.CursorID, stream domain.StreamName) {
 	}
 }
 
-// renew gives a page its next version.
-func (s *Cursors) renew(page *repository.WatchPage) {
+// renewVersion gives a page its next version.
+func (s *Cursors) renewVersion(page *repository.WatchPage) {
 	s.pageVersion++
 	page.Version = repository.WatchPageVersion(strconv.Itoa(s.pageVersion))
 }

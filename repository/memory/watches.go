@@ -32,8 +32,8 @@ func noWatch(id domain.WatchID) error {
 	return domain.Errorf(domain.NotFound, "there is no watch %s", id)
 }
 
-// store keeps a copy of w with the next version.
-func (s *Watches) store(w *repository.Watch) {
+// storeWatch keeps a copy of w with the next version.
+func (s *Watches) storeWatch(w *repository.Watch) {
 	stored := *w
 	s.version++
 	stored.Version = repository.WatchVersion(strconv.Itoa(s.version))
@@ -50,7 +50,7 @@ func (s *Watches) CreateWatch(ctx context.Context, w *repository.Watch) error {
 	if s.all[w.ID.Cursor(w.Owner)] != nil {
 		return domain.Errorf(domain.Conflict, "watch %s exists", w.ID)
 	}
-	s.store(w)
+	s.storeWatch(w)
 	return nil
 }
 
@@ -67,7 +67,7 @@ func (s *Watches) ReplaceWatch(ctx context.Context, w *repository.Watch) error {
 	case found.Version != w.Version:
 		return domain.Errorf(domain.Conflict, "watch %s has changed", w.ID)
 	}
-	s.store(w)
+	s.storeWatch(w)
 	s.cursors.noteWatchChange(w.ID.Cursor(w.Owner), w.Resource.Stream())
 	return nil
 }

@@ -18,7 +18,7 @@ type Peeked struct {
 }
 
 // Peek does what a Peek does: it returns the open bundle of the groups or, if
-// there is none, opens the next one under id, or under a new id if that is zero.
+// no bundle is open, opens the next one under id, or under a new id if that is zero.
 // After a Conflict that is no ErrBundleIDInUse another Peek was faster. A new
 // bundle is a manifest, unless changes make it another.
 func Peek(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.Group, id domain.BundleID, changes ...func(*domain.Bundle)) (Peeked, error) {
@@ -107,7 +107,7 @@ func ReadPayload(ctx context.Context, s Stores, at repository.Section) ([]byte, 
 // than they can be, so that a store at fault fails a test and does not hang it.
 const lostRaces = 1000
 
-// DrainNotices takes the notices of an actor out of the outbox until there is none
+// DrainNotices takes the notices of an actor out of the outbox until no notice is
 // left, and returns them in the order in which they came. If it fails, it still
 // returns those it has seen.
 func DrainNotices(ctx context.Context, s Stores, actor domain.ActorID) ([]domain.Notice, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// asked opens a bundle of what waits whose content its domain makes on request.
-func (f *fixture) asked(groups ...domain.Group) Peeked {
+// openOnRequest opens a bundle of what waits whose content its domain makes on request.
+func (f *fixture) openOnRequest(groups ...domain.Group) Peeked {
 	f.Helper()
 	peeked, err := Peek(f.ctx, f.Stores, f.actor, orAll(groups), domain.BundleID{}, Requested)
 	require.NoError(f, err)
@@ -20,8 +20,8 @@ func (f *fixture) asked(groups ...domain.Group) Peeked {
 	return peeked
 }
 
-// answer answers a bundle, and returns it as it is from then on.
-func (f *fixture) answer(b Peeked, object string) Peeked {
+// answerBundle answers a bundle, and returns it as it is from then on.
+func (f *fixture) answerBundle(b Peeked, object string) Peeked {
 	f.Helper()
 	b.Object, b.Body, b.Trouble = object, someBody, domain.Trouble{}
 	stored, err := f.Answers.Answer(f.ctx, f.actor, b.ID, object, b.Body)
@@ -30,8 +30,8 @@ func (f *fixture) answer(b Peeked, object string) Peeked {
 	return b
 }
 
-// fail has the domain of a bundle fail once more.
-func (f *fixture) fail(b Peeked, reason string) Peeked {
+// failContent has the domain of a bundle fail once more.
+func (f *fixture) failContent(b Peeked, reason string) Peeked {
 	f.Helper()
 	b.Trouble = domain.Trouble{Failures: b.Trouble.Failures + 1, Reason: reason, Text: "because of " + reason}
 	stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.Trouble{Failures: 99, Reason: reason, Text: b.Trouble.Text})
@@ -40,16 +40,16 @@ func (f *fixture) fail(b Peeked, reason string) Peeked {
 	return b
 }
 
-// everywhere demands that a bundle is what all who look for it find.
-func (f *fixture) everywhere(b Peeked) {
+// wantEverywhere demands that every way to find a bundle returns it as it is.
+func (f *fixture) wantEverywhere(b Peeked) {
 	f.Helper()
-	next := f.next()
+	next := f.readNext()
 	f.sameBundle(b.Bundle, *next.Open)
-	require.Equal(f, b.Events, f.read(next.Run))
+	require.Equal(f, b.Events, f.readRange(next.Run))
 	found, run, err := f.Bundles.Find(f.ctx, f.actor, b.ID)
 	require.NoError(f, err)
 	f.sameBundle(b.Bundle, found)
-	require.Equal(f, b.Events, f.read(run))
+	require.Equal(f, b.Events, f.readRange(run))
 	queues, err := f.Events.Queues(f.ctx, f.actor)
 	require.NoError(f, err)
 	in, err := f.Operations.Inspect(f.ctx, f.actor)
@@ -62,30 +62,30 @@ func (f *fixture) everywhere(b Peeked) {
 	}
 }
 
-// unanswered demands that a bundle cannot be acknowledged yet.
-func (f *fixture) unanswered(b Peeked) {
+// wantUnanswered demands that a bundle cannot be acknowledged yet.
+func (f *fixture) wantUnanswered(b Peeked) {
 	f.Helper()
 	_, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
 	require.ErrorIs(f, err, repository.ErrUnanswered)
-	f.refuses(domain.Conflict, err)
-	f.everywhere(b)
+	f.wantRefusal(domain.Conflict, err)
+	f.wantEverywhere(b)
 }
 
 // notWaiting demands that neither an answer nor a failure finds bundle id open.
 func (f *fixture) notWaiting(kind domain.Kind, id domain.BundleID) {
 	f.Helper()
 	_, err := f.Answers.Answer(f.ctx, f.actor, id, "late", someBody)
-	f.refuses(kind, err)
+	f.wantRefusal(kind, err)
 	_, err = f.Answers.Fail(f.ctx, f.actor, id, domain.Trouble{Reason: "late"})
-	f.refuses(kind, err)
+	f.wantRefusal(kind, err)
 }
 
 var someBody = domain.Body{Length: 1<<53 - 1, Digest: domain.Digest{0, 1, 2, 13: 0xfd, 14: 0xfe, 15: 0xff}}
 
-var answerRules = []rule{
+var answerRules = []contractRule{
 	{name: "a bundle on request comes back as it was added", test: func(f *fixture) {
-		f.stored(2)
-		next := f.next()
+		f.saveNew(2)
+		next := f.readNext()
 		b, events, err := Fill(f.ctx, next.Run)
 		require.NoError(f, err)
 		b.Content, b.List, b.Format, b.Version = domain.Request, "a/b-1_c.D", domain.XML, "2.17-beta"
@@ -93,23 +93,23 @@ var answerRules = []rule{
 		require.NoError(f, err)
 		require.True(f, b.IsUnanswered())
 		require.Equal(f, "a/b-1_c.D", b.List)
-		f.everywhere(Peeked{Bundle: b, Events: events})
+		f.wantEverywhere(Peeked{Bundle: b, Events: events})
 	}},
 
 	{name: "an answer is what all find from then on, and the bundle can be dequeued", test: func(f *fixture) {
-		events := f.stored(3)
-		b := f.asked()
-		f.same(events, b.Events)
-		f.unanswered(b)
-		b = f.answer(b, "answers/of/a-domain")
-		f.everywhere(b)
+		events := f.saveNew(3)
+		b := f.openOnRequest()
+		f.wantSame(events, b.Events)
+		f.wantUnanswered(b)
+		b = f.answerBundle(b, "answers/of/a-domain")
+		f.wantEverywhere(b)
 		f.acknowledge(b)
-		f.nothing()
+		f.wantNothing()
 	}},
 
 	{name: "the first answer stays, whatever comes later", test: func(f *fixture) {
-		f.stored(1)
-		b := f.answer(f.asked(), "first")
+		f.saveNew(1)
+		b := f.answerBundle(f.openOnRequest(), "first")
 		for _, object := range []string{"second", "first", "third"} {
 			stored, err := f.Answers.Answer(f.ctx, f.actor, b.ID, object, domain.Body{Length: 3})
 			require.NoError(f, err)
@@ -118,33 +118,33 @@ var answerRules = []rule{
 		stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.Trouble{Reason: "late"})
 		require.NoError(f, err)
 		f.sameBundle(b.Bundle, stored)
-		f.everywhere(b)
+		f.wantEverywhere(b)
 		f.acknowledge(b)
 	}},
 
 	{name: "failures are counted in a row, and an answer ends the row", test: func(f *fixture) {
-		f.stored(1)
-		b := f.asked()
+		f.saveNew(1)
+		b := f.openOnRequest()
 		for _, reason := range []string{"no-answer", "no-answer", "", "dataset-not-found", "internal"} {
 			require.False(f, b.Trouble.IsMarked())
-			b = f.fail(b, reason)
-			f.unanswered(b)
+			b = f.failContent(b, reason)
+			f.wantUnanswered(b)
 		}
 		require.True(f, b.Trouble.IsMarked())
-		b = f.fail(b, `"quoted", \ and 'æøå' <&> `+"\u2028\x01")
-		f.unanswered(b)
-		f.acknowledge(f.answer(b, "after-all"))
+		b = f.failContent(b, `"quoted", \ and 'æøå' <&> `+"\u2028\x01")
+		f.wantUnanswered(b)
+		f.acknowledge(f.answerBundle(b, "after-all"))
 	}},
 
 	{name: "an answer and a failure change nothing else", capacity: 2, test: func(f *fixture) {
-		events := f.stored(7)
-		b := f.asked()
-		f.stored(3)
-		f.stored(2, From(domain.Charges))
-		b = f.fail(b, "busy")
-		b = f.answer(b, "made")
-		f.same(events, b.Events)
-		f.everywhere(b)
+		events := f.saveNew(7)
+		b := f.openOnRequest()
+		f.saveNew(3)
+		f.saveNew(2, From(domain.Charges))
+		b = f.failContent(b, "busy")
+		b = f.answerBundle(b, "made")
+		f.wantSame(events, b.Events)
+		f.wantEverywhere(b)
 		closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
 		require.NoError(f, err)
 		require.EqualValues(f, 5, closed.Behind.Events)
@@ -152,12 +152,12 @@ var answerRules = []rule{
 	}},
 
 	{name: "unknown, foreign and closed bundles are NotFound to an answer and a failure, and look alike", test: func(f *fixture) {
-		f.stored(1)
-		closed := f.answer(f.asked(), "made")
+		f.saveNew(1)
+		closed := f.answerBundle(f.openOnRequest(), "made")
 		f.acknowledge(closed)
 		other := f.withActor(NewActor())
-		other.stored(1)
-		foreign := other.asked()
+		other.saveNew(1)
+		foreign := other.openOnRequest()
 		for name, ask := range map[string]func(domain.BundleID) error{
 			"Answer": func(id domain.BundleID) error {
 				_, err := f.Answers.Answer(f.ctx, f.actor, id, "late", someBody)
@@ -171,60 +171,60 @@ var answerRules = []rule{
 			texts := make(map[string]bool)
 			for _, id := range []domain.BundleID{NewBundleID(), foreign.ID, closed.ID} {
 				err := ask(id)
-				f.refuses(domain.NotFound, err)
+				f.wantRefusal(domain.NotFound, err)
 				texts[strings.ReplaceAll(err.Error(), id.String(), "ID")] = true
 			}
 			require.Len(f, texts, 1, "error texts of %s but for the id: %v", name, texts)
 		}
-		other.everywhere(foreign)
+		other.wantEverywhere(foreign)
 	}},
 
 	{name: "W10 a late answer opens no closed bundle again", test: func(f *fixture) {
-		f.stored(1)
-		dequeued := f.answer(f.asked(), "made")
+		f.saveNew(1)
+		dequeued := f.answerBundle(f.openOnRequest(), "made")
 		f.acknowledge(dequeued)
-		f.stored(1)
-		skipped := f.asked()
+		f.saveNew(1)
+		skipped := f.openOnRequest()
 		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, skipped.ID, because))
-		events := f.stored(1)
-		released := f.asked()
+		events := f.saveNew(1)
+		released := f.openOnRequest()
 		require.NoError(f, f.Operations.Release(f.ctx, f.actor, released.ID, because))
 		for _, b := range []Peeked{dequeued, skipped, released} {
 			f.notWaiting(domain.NotFound, b.ID)
 			f.notOpen(b.ID)
 		}
-		f.dequeues(events...)
-		f.nothing()
+		f.wantDequeue(events...)
+		f.wantNothing()
 	}},
 
 	{name: "a bundle in another content mode takes no answer", test: func(f *fixture) {
 		for _, mode := range []domain.ContentMode{domain.Manifest, domain.Inline} {
-			f.stored(1)
+			f.saveNew(1)
 			b, err := Peek(f.ctx, f.Stores, f.actor, AllGroups, domain.BundleID{}, func(b *domain.Bundle) { b.Content = mode })
 			require.NoError(f, err)
 			f.notWaiting(domain.Invalid, b.ID)
-			f.everywhere(b)
+			f.wantEverywhere(b)
 			f.acknowledge(b)
 			f.notWaiting(domain.NotFound, b.ID)
 		}
 	}},
 
 	{name: "an answer that names no object is Invalid", test: func(f *fixture) {
-		f.stored(1)
-		b := f.asked()
+		f.saveNew(1)
+		b := f.openOnRequest()
 		for _, object := range []string{"", "/", "a//b", "../a", "a b", strings.Repeat("a", 513)} {
 			_, err := f.Answers.Answer(f.ctx, f.actor, b.ID, object, someBody)
-			f.refuses(domain.Invalid, err)
+			f.wantRefusal(domain.Invalid, err)
 		}
-		f.unanswered(b)
-		f.acknowledge(f.answer(b, strings.Repeat("a", 512)))
+		f.wantUnanswered(b)
+		f.acknowledge(f.answerBundle(b, strings.Repeat("a", 512)))
 	}},
 
 	{name: "a frozen queue takes in answers and failures", test: func(f *fixture) {
-		f.stored(1)
-		b := f.asked()
+		f.saveNew(1)
+		b := f.openOnRequest()
 		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
-		b = f.answer(f.fail(b, "busy"), "made")
+		b = f.answerBundle(f.failContent(b, "busy"), "made")
 		_, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
 		require.ErrorIs(f, err, repository.ErrFrozen)
 		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, because))
@@ -233,57 +233,57 @@ var answerRules = []rule{
 
 	{name: "an operator skips and releases what waits for its answer, and what has it", test: func(f *fixture) {
 		for _, isAnswered := range []bool{false, true} {
-			events := f.stored(2)
-			b := f.fail(f.asked(), "no-answer")
+			events := f.saveNew(2)
+			b := f.failContent(f.openOnRequest(), "no-answer")
 			if isAnswered {
-				b = f.answer(b, "made")
+				b = f.answerBundle(b, "made")
 			}
 			require.NoError(f, f.Operations.Release(f.ctx, f.actor, b.ID, because))
 			f.notOpen(b.ID)
-			again := f.asked()
-			f.same(events, again.Events)
+			again := f.openOnRequest()
+			f.wantSame(events, again.Events)
 			require.NotEqual(f, b.ID, again.ID)
 			require.Zero(f, again.Trouble)
 			if isAnswered {
-				again = f.answer(again, "made-again")
+				again = f.answerBundle(again, "made-again")
 			}
 			require.NoError(f, f.Operations.Skip(f.ctx, f.actor, again.ID, because))
 			f.notOpen(again.ID)
-			f.nothing()
+			f.wantNothing()
 		}
 	}},
 
 	{name: "a Replay opens a bundle again with its object", test: func(f *fixture) {
-		f.stored(2)
-		b := f.answer(f.asked(), "made")
+		f.saveNew(2)
+		b := f.answerBundle(f.openOnRequest(), "made")
 		f.acknowledge(b)
 		for range 2 {
 			again, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
 			require.NoError(f, err)
 			f.sameBundle(b.Bundle, again)
-			f.everywhere(b)
+			f.wantEverywhere(b)
 			f.acknowledge(b)
 		}
 	}},
 
 	{name: "a Replay of a bundle that was skipped without an answer waits for it again", test: func(f *fixture) {
-		f.stored(2)
-		b := f.fail(f.asked(), "no-answer")
+		f.saveNew(2)
+		b := f.failContent(f.openOnRequest(), "no-answer")
 		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, b.ID, because))
 		again, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
 		f.sameBundle(b.Bundle, again)
-		f.unanswered(b)
-		f.acknowledge(f.answer(f.fail(b, "no-answer"), "made"))
+		f.wantUnanswered(b)
+		f.acknowledge(f.answerBundle(f.failContent(b, "no-answer"), "made"))
 	}},
 
 	{name: "of concurrent answers one is the first, and all are told which", test: func(f *fixture) {
 		for range 5 {
-			f.stored(1)
-			b := f.asked()
+			f.saveNew(1)
+			b := f.openOnRequest()
 			const domains = 6
 			var objects [domains]string
-			f.together(domains, func(i int) error {
+			f.runTogether(domains, func(i int) error {
 				stored, err := f.Answers.Answer(f.ctx, f.actor, b.ID, "made-by-"+string(rune('a'+i)), domain.Body{Length: int64(i)})
 				objects[i] = stored.Object
 				return err
@@ -291,39 +291,39 @@ var answerRules = []rule{
 			for _, object := range objects {
 				require.Equal(f, objects[0], object)
 			}
-			require.Equal(f, objects[0], f.next().Open.Object)
-			require.Equal(f, "made-by-"+string(rune('a'+int(f.next().Open.Body.Length))), objects[0])
-			f.acknowledge(Peeked{Bundle: *f.next().Open})
+			require.Equal(f, objects[0], f.readNext().Open.Object)
+			require.Equal(f, "made-by-"+string(rune('a'+int(f.readNext().Open.Body.Length))), objects[0])
+			f.acknowledge(Peeked{Bundle: *f.readNext().Open})
 		}
 	}},
 
 	{name: "concurrent failures all count, until the answer", test: func(f *fixture) {
-		f.stored(1)
-		b := f.asked()
+		f.saveNew(1)
+		b := f.openOnRequest()
 		const calls = 6
 		fails := func(int) error {
 			_, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.Trouble{Reason: "busy"})
 			return err
 		}
-		f.together(calls, fails)
-		require.Equal(f, calls, f.next().Open.Trouble.Failures)
-		f.together(calls, func(i int) error {
+		f.runTogether(calls, fails)
+		require.Equal(f, calls, f.readNext().Open.Trouble.Failures)
+		f.runTogether(calls, func(i int) error {
 			if i > 0 {
 				return fails(i)
 			}
 			_, err := f.Answers.Answer(f.ctx, f.actor, b.ID, "made", someBody)
 			return err
 		})
-		require.Zero(f, f.next().Open.Trouble)
-		require.Equal(f, "made", f.next().Open.Object)
+		require.Zero(f, f.readNext().Open.Trouble)
+		require.Equal(f, "made", f.readNext().Open.Object)
 	}},
 
 	{name: "a Dequeue that meets answers closes the bundle or is told that it is unanswered", test: func(f *fixture) {
 		for range 5 {
-			f.stored(1)
-			b := f.asked()
+			f.saveNew(1)
+			b := f.openOnRequest()
 			var closed atomic.Bool
-			f.together(4, func(i int) error {
+			f.runTogether(4, func(i int) error {
 				switch i {
 				case 0:
 					_, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
@@ -346,23 +346,23 @@ var answerRules = []rule{
 				return err
 			})
 			if !closed.Load() {
-				require.Equal(f, "made", f.next().Open.Object)
-				f.acknowledge(Peeked{Bundle: *f.next().Open})
+				require.Equal(f, "made", f.readNext().Open.Object)
+				f.acknowledge(Peeked{Bundle: *f.readNext().Open})
 			}
 			f.notOpen(b.ID)
-			f.nothing()
+			f.wantNothing()
 		}
 	}},
 
 	{name: "under an ended context nothing is answered", test: func(f *fixture) {
-		f.stored(1)
-		b := f.asked()
+		f.saveNew(1)
+		b := f.openOnRequest()
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
 		_, err := f.Answers.Answer(ended, f.actor, b.ID, "made", someBody)
 		require.ErrorIs(f, err, context.Canceled)
 		_, err = f.Answers.Fail(ended, f.actor, b.ID, domain.Trouble{Reason: "busy"})
 		require.ErrorIs(f, err, context.Canceled)
-		f.unanswered(b)
+		f.wantUnanswered(b)
 	}},
 }

@@ -41,7 +41,7 @@ func (f *fixture) staysAs(b Peeked, calls ...func() (domain.Bundle, error)) {
 		require.NoError(f, err)
 		f.sameBundle(b.Bundle, stored)
 	}
-	f.everywhere(b)
+	f.wantEverywhere(b)
 }
 
 func (f *fixture) marksGone(b Peeked, object string) func() (domain.Bundle, error) {
@@ -54,51 +54,51 @@ func (f *fixture) answersAgain(b Peeked, gone string) func() (domain.Bundle, err
 	}
 }
 
-func (f *fixture) answers(b Peeked, object string) func() (domain.Bundle, error) {
+func (f *fixture) answerFunc(b Peeked, object string) func() (domain.Bundle, error) {
 	return func() (domain.Bundle, error) {
 		return f.Answers.Answer(f.ctx, f.actor, b.ID, object, domain.Body{Length: 9})
 	}
 }
 
-var answerAgainRules = []rule{
+var answerAgainRules = []contractRule{
 	{name: "a mark is seen by all who look for the bundle, until another answer replaces the content", test: func(f *fixture) {
-		events := f.stored(3)
-		b := f.answer(f.asked(), "made")
+		events := f.saveNew(3)
+		b := f.answerBundle(f.openOnRequest(), "made")
 		b = f.markGone(b)
-		f.everywhere(b)
+		f.wantEverywhere(b)
 		f.staysAs(b, f.marksGone(b, "made"))
 		b = f.answerAgain(b, "made-again")
-		f.everywhere(b)
-		f.same(events, b.Events)
+		f.wantEverywhere(b)
+		f.wantSame(events, b.Events)
 		b = f.answerAgain(f.markGone(b), "made-a-third-time")
-		f.everywhere(b)
+		f.wantEverywhere(b)
 		f.acknowledge(b)
-		f.nothing()
+		f.wantNothing()
 	}},
 
 	{name: "a marked bundle can be dequeued, skipped and released", test: func(f *fixture) {
-		f.stored(1)
-		b := f.markGone(f.answer(f.asked(), "made"))
+		f.saveNew(1)
+		b := f.markGone(f.answerBundle(f.openOnRequest(), "made"))
 		f.acknowledge(b)
-		f.stored(1)
-		b = f.markGone(f.answer(f.asked(), "made-too"))
+		f.saveNew(1)
+		b = f.markGone(f.answerBundle(f.openOnRequest(), "made-too"))
 		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, b.ID, because))
 		f.notOpen(b.ID)
-		events := f.stored(1)
-		b = f.markGone(f.answer(f.asked(), "made-as-well"))
+		events := f.saveNew(1)
+		b = f.markGone(f.answerBundle(f.openOnRequest(), "made-as-well"))
 		require.NoError(f, f.Operations.Release(f.ctx, f.actor, b.ID, because))
 		f.notOpen(b.ID)
-		released := f.asked()
+		released := f.openOnRequest()
 		require.False(f, released.Gone)
-		f.acknowledge(f.answer(released, "made-for-another"))
-		f.same(events, released.Events)
+		f.acknowledge(f.answerBundle(released, "made-for-another"))
+		f.wantSame(events, released.Events)
 	}},
 
 	{name: "a mark of another object, or of a bundle without an answer, changes nothing", test: func(f *fixture) {
-		f.stored(1)
-		b := f.asked()
+		f.saveNew(1)
+		b := f.openOnRequest()
 		f.staysAs(b, f.marksGone(b, "made"))
-		b = f.answer(b, "made")
+		b = f.answerBundle(b, "made")
 		f.staysAs(b, f.marksGone(b, "made-not"), f.marksGone(b, "mad"))
 		b = f.answerAgain(f.markGone(b), "made-again")
 		f.staysAs(b, f.marksGone(b, "made"))
@@ -106,26 +106,26 @@ var answerAgainRules = []rule{
 	}},
 
 	{name: "an answer replaces only the object that it names, and only if that is marked", test: func(f *fixture) {
-		f.stored(1)
-		b := f.asked()
+		f.saveNew(1)
+		b := f.openOnRequest()
 		f.staysAs(b, f.answersAgain(b, "made"))
-		b = f.answer(b, "made")
-		f.staysAs(b, f.answersAgain(b, "made"), f.answers(b, "late"))
+		b = f.answerBundle(b, "made")
+		f.staysAs(b, f.answersAgain(b, "made"), f.answerFunc(b, "late"))
 		b = f.markGone(b)
-		f.staysAs(b, f.answersAgain(b, "made-not"), f.answers(b, "late"), f.answers(b, "made"))
+		f.staysAs(b, f.answersAgain(b, "made-not"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
 		b = f.answerAgain(b, "made-again")
-		f.staysAs(b, f.answersAgain(b, "made"), f.answers(b, "late"), f.answers(b, "made"))
+		f.staysAs(b, f.answersAgain(b, "made"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
 		b = f.markGone(b)
-		f.staysAs(b, f.answersAgain(b, "made"), f.answers(b, "late"), f.answers(b, "made"))
+		f.staysAs(b, f.answersAgain(b, "made"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
 		f.acknowledge(f.answerAgain(b, "made-at-last"))
 	}},
 
 	{name: "failures with content that is gone are counted in a row, and an answer ends the row", test: func(f *fixture) {
-		f.stored(1)
-		b := f.markGone(f.answer(f.fail(f.asked(), "busy"), "made"))
+		f.saveNew(1)
+		b := f.markGone(f.answerBundle(f.failContent(f.openOnRequest(), "busy"), "made"))
 		require.Zero(f, b.Trouble)
-		b = f.fail(f.fail(b, "no-answer"), "internal")
-		f.everywhere(b)
+		b = f.failContent(f.failContent(b, "no-answer"), "internal")
+		f.wantEverywhere(b)
 		b = f.answerAgain(b, "made-again")
 		stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.Trouble{Reason: "late"})
 		require.NoError(f, err)
@@ -134,59 +134,59 @@ var answerAgainRules = []rule{
 	}},
 
 	{name: "a Replay opens a marked bundle again with its mark", test: func(f *fixture) {
-		f.stored(2)
-		b := f.markGone(f.answer(f.asked(), "made"))
+		f.saveNew(2)
+		b := f.markGone(f.answerBundle(f.openOnRequest(), "made"))
 		f.acknowledge(b)
 		_, err := f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, "made", "late", someBody)
-		f.refuses(domain.NotFound, err)
+		f.wantRefusal(domain.NotFound, err)
 		again, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
 		f.sameBundle(b.Bundle, again)
-		f.everywhere(b)
+		f.wantEverywhere(b)
 		f.acknowledge(f.answerAgain(b, "made-again"))
 	}},
 
 	{name: "unknown, foreign, closed and other bundles take no mark and no second answer", test: func(f *fixture) {
-		f.stored(1)
-		closed := f.answer(f.asked(), "made")
+		f.saveNew(1)
+		closed := f.answerBundle(f.openOnRequest(), "made")
 		f.acknowledge(closed)
-		f.stored(1)
+		f.saveNew(1)
 		inline, err := Peek(f.ctx, f.Stores, f.actor, AllGroups, domain.BundleID{}, func(b *domain.Bundle) { b.Content = domain.Inline })
 		require.NoError(f, err)
 		other := f.withActor(NewActor())
-		other.stored(1)
-		foreign := other.answer(other.asked(), "made")
+		other.saveNew(1)
+		foreign := other.answerBundle(other.openOnRequest(), "made")
 		for id, kind := range map[domain.BundleID]domain.Kind{
 			NewBundleID(): domain.NotFound, closed.ID: domain.NotFound, foreign.ID: domain.NotFound, inline.ID: domain.Invalid,
 		} {
 			_, err := f.Answers.MarkGone(f.ctx, f.actor, id, "made")
-			f.refuses(kind, err)
+			f.wantRefusal(kind, err)
 			_, err = f.Answers.AnswerAgain(f.ctx, f.actor, id, "made", "late", someBody)
-			f.refuses(kind, err)
+			f.wantRefusal(kind, err)
 		}
-		other.everywhere(foreign)
-		f.everywhere(inline)
+		other.wantEverywhere(foreign)
+		f.wantEverywhere(inline)
 	}},
 
 	{name: "a mark and an answer that name no object are Invalid", test: func(f *fixture) {
-		f.stored(1)
-		b := f.markGone(f.answer(f.asked(), "made"))
+		f.saveNew(1)
+		b := f.markGone(f.answerBundle(f.openOnRequest(), "made"))
 		for _, object := range []string{"", "a//b", "a' or true or '"} {
 			_, err := f.Answers.MarkGone(f.ctx, f.actor, b.ID, object)
-			f.refuses(domain.Invalid, err)
+			f.wantRefusal(domain.Invalid, err)
 			_, err = f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, object, "late", someBody)
-			f.refuses(domain.Invalid, err)
+			f.wantRefusal(domain.Invalid, err)
 			_, err = f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, "made", object, someBody)
-			f.refuses(domain.Invalid, err)
+			f.wantRefusal(domain.Invalid, err)
 		}
 		f.acknowledge(b)
 	}},
 
 	{name: "the recipients of a bundle are those that have it open", test: func(f *fixture) {
-		f.stored(1)
-		b := f.asked()
+		f.saveNew(1)
+		b := f.openOnRequest()
 		other := f.withActor(NewActor())
-		other.stored(2)
+		other.saveNew(2)
 		same, err := Peek(f.ctx, f.Stores, other.actor, AllGroups, b.ID, Requested)
 		require.NoError(f, err)
 		recipients := func(want ...domain.ActorID) {
@@ -196,9 +196,9 @@ var answerAgainRules = []rule{
 			require.ElementsMatch(f, want, found)
 		}
 		recipients(f.actor, other.actor)
-		f.acknowledge(f.answer(b, "made"))
+		f.acknowledge(f.answerBundle(b, "made"))
 		recipients(other.actor)
-		other.acknowledge(other.answer(same, "made-too"))
+		other.acknowledge(other.answerBundle(same, "made-too"))
 		recipients()
 		found, err := f.Answers.BundleRecipients(f.ctx, NewBundleID())
 		require.NoError(f, err)
@@ -207,11 +207,11 @@ var answerAgainRules = []rule{
 
 	{name: "of concurrent marks and answers one object is the content, and a Dequeue is not kept", test: func(f *fixture) {
 		for range 5 {
-			f.stored(1)
-			b := f.answer(f.asked(), "made")
+			f.saveNew(1)
+			b := f.answerBundle(f.openOnRequest(), "made")
 			const domains = 4
 			var dequeued atomic.Bool
-			f.together(domains+2, func(i int) error {
+			f.runTogether(domains+2, func(i int) error {
 				switch i {
 				case domains:
 					_, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
@@ -230,7 +230,7 @@ var answerAgainRules = []rule{
 			})
 			require.True(f, dequeued.Load())
 			f.notOpen(b.ID)
-			f.nothing()
+			f.wantNothing()
 		}
 	}},
 }

@@ -9,69 +9,69 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-var backlogRules = []rule{
+var backlogRules = []contractRule{
 	{name: "events have the time of their Save", test: func(f *fixture) {
-		f.stored(2)
-		f.stored(1)
-		events := f.read(f.next().Run)
+		f.saveNew(2)
+		f.saveNew(1)
+		events := f.readRange(f.readNext().Run)
 		require.False(f, events[0].Saved.IsZero())
 		require.Equal(f, events[0].Saved, events[1].Saved, "of one Save")
 		require.True(f, events[2].Saved.After(events[1].Saved), "of the next")
 	}},
 
 	{name: "what waits behind a bundle is counted in the groups asked for, open bundles of others included", test: func(f *fixture) {
-		f.stored(3, From(domain.Charges))
-		f.stored(2, From(domain.MarketRoles))
-		f.stored(4)
+		f.saveNew(3, From(domain.Charges))
+		f.saveNew(2, From(domain.MarketRoles))
+		f.saveNew(4)
 		f.requireBacklog(2, f.peek(MasterData))
 		f.requireBacklog(2, f.peek(MasterData)) // again
 		series := f.peek(TimeSeries)
 		f.requireBacklog(0, series)
 		f.requireBacklog(6, f.peek()) // masterdata, which has been open longest, with the open bundle of the other group
-		f.stored(5, From(domain.Charges))
+		f.saveNew(5, From(domain.Charges))
 		f.requireBacklog(11, f.peek())
 		f.requireBacklog(7, f.peek(MasterData))
 		f.requireBacklog(0, f.peek(TimeSeries))
 	}},
 
 	{name: "what waits behind part of a run is counted", capacity: 3, test: func(f *fixture) {
-		f.stored(8)
-		f.stored(2, From(domain.Charges))
-		run := f.next(TimeSeries, MasterData).Run
-		events := f.read(run)
+		f.saveNew(8)
+		f.saveNew(2, From(domain.Charges))
+		run := f.readNext(TimeSeries, MasterData).Run
+		events := f.readRange(run)
 		for n := 1; n <= len(events); n++ {
 			require.Equal(f, int64(10-n), run.BacklogAfter(n).Events)
 		}
 	}},
 
 	{name: "a Dequeue tells what is left in the groups that were asked for when the bundle was opened", test: func(f *fixture) {
-		f.stored(3, Alone)
-		f.stored(4, From(domain.Charges))
+		f.saveNew(3, Alone)
+		f.saveNew(4, From(domain.Charges))
 		one := f.peek(TimeSeries)
-		require.Equal(f, int64(2), f.closed(one).Events)
+		require.Equal(f, int64(2), f.acknowledgeAndCount(one).Events)
 		all := f.peek()
 		require.Equal(f, TimeSeries, all.Group)
-		require.Equal(f, int64(5), f.closed(all).Events)
+		require.Equal(f, int64(5), f.acknowledgeAndCount(all).Events)
 		f.peek(MasterData)
 		f.peek(TimeSeries)
-		f.stored(1)
-		require.Equal(f, int64(1), f.closed(f.peek(TimeSeries)).Events)
-		require.Equal(f, int64(0), f.closed(f.peek(MasterData)).Events)
-		require.Equal(f, domain.Backlog{}, f.closed(f.peek()))
+		f.saveNew(1)
+		require.Equal(f, int64(1), f.acknowledgeAndCount(f.peek(TimeSeries)).Events)
+		require.Equal(f, int64(0), f.acknowledgeAndCount(f.peek(MasterData)).Events)
+		require.Equal(f, domain.Backlog{}, f.acknowledgeAndCount(f.peek()))
 	}},
 
 	{name: "what waits is never older than it is said to be", capacity: 3, test: func(f *fixture) {
 		ages := make(map[domain.EventID]time.Time)
 		remember := func(events ...domain.Event) {
 			run := f.withActor(NewActor()) // whose one event has the time of a Save that comes after these
-			run.stored(1)
-			saved := run.read(run.next().Run)[0].Saved
+			run.saveNew(1)
+			saved := run.readRange(run.readNext().Run)[0].Saved
 			for _, e := range events {
 				ages[e.ID] = saved
 			}
 		}
 		for i := range 60 {
-			remember(f.stored(1+i%4, From(AllOrigins[i*i%5]))...)
+			remember(f.saveNew(1+i%4, From(AllOrigins[i*i%5]))...)
 			if i%5 == 4 {
 				b := f.peek()
 				f.notOlder(b, b.Behind, ages)
@@ -80,7 +80,7 @@ var backlogRules = []rule{
 				for _, e := range b.Events {
 					delete(ages, e.ID)
 				}
-				f.notOlder(b, f.closed(b), ages)
+				f.notOlder(b, f.acknowledgeAndCount(b), ages)
 			}
 		}
 		for len(ages) > 0 {
@@ -89,15 +89,15 @@ var backlogRules = []rule{
 				delete(ages, e.ID)
 			}
 			f.notOlder(b, b.Behind, ages)
-			f.notOlder(b, f.closed(b), ages)
+			f.notOlder(b, f.acknowledgeAndCount(b), ages)
 		}
 	}},
 
 	{name: "the age does not go back before the first Save", test: func(f *fixture) {
-		f.stored(1)
-		first := f.read(f.next().Run)[0].Saved
+		f.saveNew(1)
+		first := f.readRange(f.readNext().Run)[0].Saved
 		for range 30 {
-			f.stored(1, Alone)
+			f.saveNew(1, Alone)
 			require.False(f, f.peek().Behind.Oldest.Before(first))
 		}
 	}},
@@ -108,8 +108,8 @@ var backlogRules = []rule{
 		for i, group := range domain.DefaultGroups().All() {
 			require.Equal(f, repository.Queue{Group: group}, none[i])
 		}
-		f.stored(3, Alone)
-		f.stored(2, From(domain.Charges))
+		f.saveNew(3, Alone)
+		f.saveNew(2, From(domain.Charges))
 		open := f.peek(TimeSeries)
 		queues, err := f.Events.Queues(f.ctx, f.actor)
 		require.NoError(f, err)
@@ -133,27 +133,27 @@ var backlogRules = []rule{
 			return w
 		}
 		require.Zero(f, watermark())
-		events := f.stored(3)
+		events := f.saveNew(3)
 		first := watermark()
 		require.Positive(f, first)
 		f.save(events...)
 		f.acknowledge(f.peek())
-		f.withActor(NewActor()).stored(1)
+		f.withActor(NewActor()).saveNew(1)
 		require.Equal(f, first, watermark())
-		f.stored(1, From(domain.Charges))
+		f.saveNew(1, From(domain.Charges))
 		require.Greater(f, watermark(), first)
 	}},
 }
 
-// requireBacklog demands that so many events wait behind a bundle.
+// requireBacklog demands that a number of events wait behind a bundle.
 func (f *fixture) requireBacklog(want int64, b Peeked) {
 	f.Helper()
 	require.Equal(f, want, b.Behind.Events)
 	require.Equal(f, want == 0, b.Behind.Oldest.IsZero(), "whether there is an oldest")
 }
 
-// closed acknowledges a bundle and returns what waits behind it.
-func (f *fixture) closed(b Peeked) domain.Backlog {
+// acknowledgeAndCount acknowledges a bundle and returns what waits behind it.
+func (f *fixture) acknowledgeAndCount(b Peeked) domain.Backlog {
 	f.Helper()
 	closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
 	require.NoError(f, err)
@@ -161,8 +161,8 @@ func (f *fixture) closed(b Peeked) domain.Backlog {
 	return closed.Behind
 }
 
-// notOlder demands that a backlog covers those of the events that are not of b,
-// each of which was saved before the time that is noted for it, and that it is
+// notOlder demands that a backlog counts the events in ages that are not in b,
+// each of which was saved before its time in ages, and that it is
 // at least as old as the oldest of them.
 func (f *fixture) notOlder(b Peeked, backlog domain.Backlog, ages map[domain.EventID]time.Time) {
 	f.Helper()

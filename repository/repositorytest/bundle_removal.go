@@ -12,7 +12,7 @@ import (
 // keptFor is the retention of stores whose clock the rules below move.
 const keptFor = time.Hour
 
-func (f *fixture) sweeps() {
+func (f *fixture) sweepBundles() {
 	f.Helper()
 	require.NoError(f, f.Sweep(f.ctx, f.actor))
 }
@@ -20,9 +20,9 @@ func (f *fixture) sweeps() {
 // watchedBundle opens a bundle that is watched.
 func (f *fixture) watchedBundle() Peeked {
 	f.Helper()
-	f.stored(1)
+	f.saveNew(1)
 	b := f.peek()
-	f.watches(b.ID)
+	f.watchBundle(b.ID)
 	return b
 }
 
@@ -30,7 +30,7 @@ func (f *fixture) watchedBundle() Peeked {
 func (f *fixture) requireRemovalsOf(version int64, bundles ...Peeked) {
 	f.Helper()
 	removals := make(map[domain.BundleID]domain.Notice)
-	for _, n := range forAudience(domain.ForWatchersOfRemoval, f.notices()) {
+	for _, n := range forAudience(domain.ForWatchersOfRemoval, f.readNotices()) {
 		require.NotContains(f, removals, n.Bundle)
 		removals[n.Bundle] = n
 	}
@@ -40,41 +40,41 @@ func (f *fixture) requireRemovalsOf(version int64, bundles ...Peeked) {
 		f.requireNoticesOf([]domain.Notice{n}, b)
 		require.Equal(f, version, n.Version)
 		require.Equal(f, domain.ResourceDeleted, n.Event())
-		f.delivered(n)
-		require.Len(f, forAudience(domain.ForWatchersOfRemoval, f.notices()), len(bundles)-i-1)
+		f.confirmNotice(n)
+		require.Len(f, forAudience(domain.ForWatchersOfRemoval, f.readNotices()), len(bundles)-i-1)
 	}
 }
 
 // deliverUpdates delivers the notices of Dequeues.
 func (f *fixture) deliverUpdates() {
 	f.Helper()
-	for _, n := range forAudience(domain.ForWatchers, f.notices()) {
+	for _, n := range forAudience(domain.ForWatchers, f.readNotices()) {
 		require.Equal(f, domain.ResourceUpdated, n.Event())
-		f.delivered(n)
+		f.confirmNotice(n)
 	}
 }
 
 func (f *fixture) cannotReplay(group domain.Group) {
 	f.Helper()
 	_, err := f.Operations.Replay(f.ctx, f.actor, group, because)
-	f.refuses(domain.NotFound, err)
+	f.wantRefusal(domain.NotFound, err)
 }
 
-var bundleRemovalRules = []rule{
+var bundleRemovalRules = []contractRule{
 	{name: "the retention removes a bundle that was watched, and leaves one notice", keeps: keptFor, test: func(f *fixture) {
 		b := f.watchedBundle()
 		f.acknowledge(b)
 		f.deliverUpdates()
-		f.sweeps()
-		require.Empty(f, f.notices())
+		f.sweepBundles()
+		require.Empty(f, f.readNotices())
 		f.pass(keptFor)
 		for range 3 {
-			f.sweeps()
+			f.sweepBundles()
 		}
-		require.True(f, f.waits(never))
+		require.True(f, f.isWaiting(never))
 		f.requireRemovalsOf(2, b)
-		f.sweeps()
-		require.Empty(f, f.notices())
+		f.sweepBundles()
+		require.Empty(f, f.readNotices())
 		f.cannotReplay(b.Group)
 		f.notOpen(b.ID)
 		f.cannotWatch(b.ID)
@@ -84,34 +84,34 @@ var bundleRemovalRules = []rule{
 		b := f.watchedBundle()
 		f.acknowledge(b)
 		f.pass(keptFor)
-		f.sweeps()
-		f.requireNoticesOf(forAudience(domain.ForWatchers, f.notices()), b)
+		f.sweepBundles()
+		f.requireNoticesOf(forAudience(domain.ForWatchers, f.readNotices()), b)
 		f.requireRemovalsOf(2, b)
-		f.requireNoticesOf(f.notices(), b)
+		f.requireNoticesOf(f.readNotices(), b)
 		f.deliverUpdates()
-		require.Empty(f, f.notices())
+		require.Empty(f, f.readNotices())
 	}},
 
 	{name: "a bundle that is not watched leaves no notice of its removal", keeps: keptFor, test: func(f *fixture) {
-		f.stored(1)
+		f.saveNew(1)
 		f.acknowledge(f.peek())
 		f.pass(2 * keptFor)
-		f.sweeps()
-		require.Empty(f, f.notices())
+		f.sweepBundles()
+		require.Empty(f, f.readNotices())
 	}},
 
 	{name: "a watched bundle that is open is not removed", keeps: keptFor, test: func(f *fixture) {
 		b := f.watchedBundle()
 		f.pass(2 * keptFor)
-		f.sweeps()
+		f.sweepBundles()
 		require.Equal(f, b.ID, f.peek().ID)
-		require.Empty(f, f.notices())
+		require.Empty(f, f.readNotices())
 		f.acknowledge(b)
 		f.deliverUpdates()
-		f.sweeps()
-		require.Empty(f, f.notices(), "the retention begins with the Dequeue")
+		f.sweepBundles()
+		require.Empty(f, f.readNotices(), "the retention begins with the Dequeue")
 		f.pass(keptFor)
-		f.sweeps()
+		f.sweepBundles()
 		f.requireRemovalsOf(2, b)
 	}},
 
@@ -119,11 +119,11 @@ var bundleRemovalRules = []rule{
 		released := f.watchedBundle()
 		require.NoError(f, f.Operations.Release(f.ctx, f.actor, released.ID, because))
 		skipped := f.peek()
-		f.watches(skipped.ID)
+		f.watchBundle(skipped.ID)
 		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, skipped.ID, because))
-		require.Empty(f, f.notices())
+		require.Empty(f, f.readNotices())
 		f.pass(keptFor)
-		f.sweeps()
+		f.sweepBundles()
 		f.requireRemovalsOf(1, released, skipped)
 	}},
 
@@ -134,14 +134,14 @@ var bundleRemovalRules = []rule{
 		_, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
 		f.pass(keptFor)
-		f.sweeps()
+		f.sweepBundles()
 		require.Equal(f, b.ID, f.peek().ID)
 		f.acknowledge(b)
 		f.deliverUpdates()
-		f.sweeps()
-		require.Empty(f, f.notices())
+		f.sweepBundles()
+		require.Empty(f, f.readNotices())
 		f.pass(keptFor)
-		f.sweeps()
+		f.sweepBundles()
 		f.requireRemovalsOf(3, b)
 	}},
 
@@ -158,8 +158,8 @@ var bundleRemovalRules = []rule{
 		f.deliverUpdates()
 		other.deliverUpdates()
 		f.pass(keptFor)
-		f.sweeps()
-		other.sweeps()
+		f.sweepBundles()
+		other.sweepBundles()
 		f.requireRemovalsOf(2, all...)
 		other.requireRemovalsOf(2, theirs)
 	}},
@@ -174,14 +174,14 @@ var bundleRemovalRules = []rule{
 			var both sync.WaitGroup
 			var failure error
 			both.Go(func() { _, failure = f.Operations.Replay(f.ctx, f.actor, b.Group, because) })
-			both.Go(func() { f.sweeps() })
+			both.Go(func() { f.sweepBundles() })
 			both.Wait()
 			if failure != nil {
-				f.refuses(domain.NotFound, failure)
+				f.wantRefusal(domain.NotFound, failure)
 				f.requireRemovalsOf(2, b)
 				continue
 			}
-			require.Empty(f, f.notices())
+			require.Empty(f, f.readNotices())
 			require.Equal(f, b.ID, f.peek().ID)
 			f.acknowledge(b)
 			f.deliverUpdates()

@@ -14,15 +14,15 @@ import (
 // that names nothing, or changes nothing, fails the test. Ports of which nothing is
 // claimed may be missing from the Stores.
 func RunOnly(t *testing.T, open func(t *testing.T, o Options) Stores, claims ...string) {
-	claimed, err := claimed(topics, claims)
+	claimed, err := removeClaimed(topics, claims)
 	if err != nil {
 		t.Fatal(err)
 	}
 	run(t, claimed, open)
 }
 
-// claimed returns the rules of all that claims leave over, in the order of all.
-func claimed(all []topic, claims []string) ([]topic, error) {
+// removeClaimed returns the rules of all that claims leave over, in the order of all.
+func removeClaimed(all []topic, claims []string) ([]topic, error) {
 	chosen := make(map[string]bool)
 	for _, claim := range claims {
 		name, back := strings.CutPrefix(claim, "-")
@@ -47,7 +47,7 @@ func claimed(all []topic, claims []string) ([]topic, error) {
 	var left []topic
 	for _, t := range all {
 		t.rules = slices.Clone(t.rules)
-		t.rules = slices.DeleteFunc(t.rules, func(r rule) bool { return !chosen[t.name+"/"+r.name] })
+		t.rules = slices.DeleteFunc(t.rules, func(r contractRule) bool { return !chosen[t.name+"/"+r.name] })
 		if len(t.rules) > 0 {
 			left = append(left, t)
 		}

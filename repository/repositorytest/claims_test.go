@@ -8,8 +8,8 @@ import (
 
 func TestClaimsChooseRules(t *testing.T) {
 	all := []topic{
-		{"Save", []rule{{name: "one"}, {name: "two"}, {name: "three"}}},
-		{"Next", []rule{{name: "one"}, {name: "more"}}},
+		{"Save", []contractRule{{name: "one"}, {name: "two"}, {name: "three"}}},
+		{"Next", []contractRule{{name: "one"}, {name: "more"}}},
 	}
 	for _, tc := range []struct {
 		name   string
@@ -29,7 +29,7 @@ func TestClaimsChooseRules(t *testing.T) {
 		{name: "what is claimed twice fails", claims: []string{"Save", "Save/one"}, fails: "says nothing"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			topics, err := claimed(all, tc.claims)
+			topics, err := removeClaimed(all, tc.claims)
 			if tc.fails != "" {
 				require.ErrorContains(t, err, tc.fails)
 				return

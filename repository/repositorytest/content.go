@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// RunContent holds an implementation to the contract of Content.
+// RunContent checks an implementation against the contract of Content.
 func RunContent(t *testing.T, open func(t *testing.T) repository.Content) {
 	for _, r := range contentRules {
 		t.Run(r.name, func(t *testing.T) {
@@ -26,10 +26,10 @@ func RunContent(t *testing.T, open func(t *testing.T) repository.Content) {
 	}
 }
 
-var contentRules = []rule{
+var contentRules = []contractRule{
 	{name: "an object comes back whole and in sections", test: func(f *fixture) {
-		name := f.name("object")
-		f.puts(name, "0123456789")
+		name := f.objectName("object")
+		f.putObject(name, "0123456789")
 		for _, tc := range []struct {
 			offset, length int64
 			want           string
@@ -41,8 +41,8 @@ var contentRules = []rule{
 	}},
 
 	{name: "an object may be empty", test: func(f *fixture) {
-		name := f.name("empty")
-		f.puts(name, "")
+		name := f.objectName("empty")
+		f.putObject(name, "")
 		require.Empty(f, f.payload(repository.Section{Object: name}))
 	}},
 
@@ -50,26 +50,26 @@ var contentRules = []rule{
 		data := make([]byte, 3<<20)
 		_, _ = rand.NewChaCha8([32]byte{}).Read(data) // never fails, says its documentation
 		want := string(data)
-		name := f.name("big")
+		name := f.objectName("big")
 		require.NoError(f, f.Content.Put(f.ctx, name, iotest.HalfReader(strings.NewReader(want))))
 		require.True(f, want == f.payload(repository.Section{Object: name, Length: int64(len(want))}))
 		require.Equal(f, want[2_000_000:2_000_100], f.payload(repository.Section{Object: name, Offset: 2_000_000, Length: 100}))
 	}},
 
 	{name: "an object is written once", test: func(f *fixture) {
-		name := f.name("once")
-		f.puts(name, "first")
+		name := f.objectName("once")
+		f.putObject(name, "first")
 		for _, again := range []string{"second", "first", ""} {
-			f.refuses(domain.Conflict, f.Content.Put(f.ctx, name, strings.NewReader(again)))
+			f.wantRefusal(domain.Conflict, f.Content.Put(f.ctx, name, strings.NewReader(again)))
 		}
 		require.Equal(f, "first", f.payload(repository.Section{Object: name, Length: 5}))
 	}},
 
 	{name: "of concurrent Puts one wins, whole", test: func(f *fixture) {
-		name := f.name("race")
+		name := f.objectName("race")
 		var won atomic.Int64
 		winner := make(chan string, 6)
-		f.together(6, func(i int) error {
+		f.runTogether(6, func(i int) error {
 			data := strings.Repeat(fmt.Sprint(i), 100_000)
 			err := f.Content.Put(f.ctx, name, strings.NewReader(data))
 			switch domain.KindOf(err) {
@@ -86,9 +86,9 @@ var contentRules = []rule{
 	}},
 
 	{name: "objects are put, read and deleted side by side", test: func(f *fixture) {
-		f.together(8, func(i int) error {
+		f.runTogether(8, func(i int) error {
 			for n := range 5 {
-				name := f.name(fmt.Sprintf("shared/%d/%d", n, i))
+				name := f.objectName(fmt.Sprintf("shared/%d/%d", n, i))
 				if err := f.Content.Put(f.ctx, name, strings.NewReader(name)); err != nil {
 					return err
 				}
@@ -106,100 +106,100 @@ var contentRules = []rule{
 	}},
 
 	{name: "nothing of a failed Put is visible, and its name stays free", test: func(f *fixture) {
-		name := f.name("failed")
+		name := f.objectName("failed")
 		broken := errors.New("the source broke")
 		err := f.Content.Put(f.ctx, name, io.MultiReader(strings.NewReader(strings.Repeat("x", 200_000)), iotest.ErrReader(broken)))
 		require.ErrorIs(f, err, broken)
-		f.missing(name)
-		f.puts(name, "whole")
+		f.wantMissing(name)
+		f.putObject(name, "whole")
 		require.Equal(f, "whole", f.payload(repository.Section{Object: name, Length: 5}))
 	}},
 
 	{name: "a source that breaks off is not at its end", test: func(f *fixture) {
 		for i, cause := range []error{io.ErrUnexpectedEOF, fmt.Errorf("the connection was closed: %w", io.EOF)} {
 			for _, size := range []int{5, 4<<20 + 5} {
-				name := f.name(fmt.Sprintf("broken-off/%d/%d", i, size))
+				name := f.objectName(fmt.Sprintf("broken-off/%d/%d", i, size))
 				source := io.MultiReader(strings.NewReader(strings.Repeat("x", size)), iotest.ErrReader(cause))
 				require.ErrorIs(f, f.Content.Put(f.ctx, name, source), cause)
-				f.missing(name)
+				f.wantMissing(name)
 			}
 		}
 	}},
 
 	{name: "the kind of a source's error is kept", test: func(f *fixture) {
 		tooBig := domain.Errorf(domain.Invalid, "payload: too big")
-		f.refuses(domain.Invalid, f.Content.Put(f.ctx, f.name("too-big"), iotest.ErrReader(tooBig)))
+		f.wantRefusal(domain.Invalid, f.Content.Put(f.ctx, f.objectName("too-big"), iotest.ErrReader(tooBig)))
 	}},
 
 	{name: "a Put ends with its context, and nothing of it is visible", test: func(f *fixture) {
 		ctx, cancel := context.WithCancel(f.ctx)
-		name := f.name("cancelled")
+		name := f.objectName("cancelled")
 		err := f.Content.Put(ctx, name, &endless{after: 5, do: cancel})
 		require.ErrorIs(f, err, context.Canceled)
-		f.missing(name)
-		f.puts(name, "whole")
+		f.wantMissing(name)
+		f.putObject(name, "whole")
 	}},
 
 	{name: "under an ended context nothing is read, written or deleted", test: func(f *fixture) {
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
-		there, absent := f.name("there"), f.name("absent")
-		f.puts(there, "x")
+		there, absent := f.objectName("there"), f.objectName("absent")
+		f.putObject(there, "x")
 		_, err := f.Content.Open(ended, repository.Section{Object: there, Length: 1})
 		require.ErrorIs(f, err, context.Canceled)
 		require.ErrorIs(f, f.Content.Delete(ended, there), context.Canceled)
 		require.ErrorIs(f, f.Content.Put(ended, absent, strings.NewReader("x")), context.Canceled)
 		require.Equal(f, "x", f.payload(repository.Section{Object: there, Length: 1}))
-		f.missing(absent)
+		f.wantMissing(absent)
 	}},
 
 	{name: "what is not there is NotFound", test: func(f *fixture) {
-		f.puts(f.name("a/b"), "x")
-		f.missing(f.name("other"))
-		f.missing(f.name("a"))
-		f.missing(f.name("a/b/c"))
+		f.putObject(f.objectName("a/b"), "x")
+		f.wantMissing(f.objectName("other"))
+		f.wantMissing(f.objectName("a"))
+		f.wantMissing(f.objectName("a/b/c"))
 	}},
 
 	{name: "an object that is too short is Damaged", test: func(f *fixture) {
-		name := f.name("short")
-		f.puts(name, "0123456789")
+		name := f.objectName("short")
+		f.putObject(name, "0123456789")
 		for _, s := range [][2]int64{{0, 11}, {10, 1}, {11, 0}, {5, 1 << 62}, {1<<63 - 1, 1}, {1<<63 - 1, 1<<63 - 1}} {
 			_, err := f.Content.Open(f.ctx, repository.Section{Object: name, Offset: s[0], Length: s[1]})
-			f.refuses(domain.Damaged, err)
+			f.wantRefusal(domain.Damaged, err)
 		}
 	}},
 
 	{name: "a deleted object is gone, and its name is free", test: func(f *fixture) {
-		name := f.name("deleted")
-		f.puts(name, "old")
-		f.puts(name+"-not", "stays")
+		name := f.objectName("deleted")
+		f.putObject(name, "old")
+		f.putObject(name+"-not", "stays")
 		require.NoError(f, f.Content.Delete(f.ctx, name))
-		f.missing(name)
-		f.puts(name, "new")
+		f.wantMissing(name)
+		f.putObject(name, "new")
 		require.Equal(f, "new", f.payload(repository.Section{Object: name, Length: 3}))
 		require.Equal(f, "stays", f.payload(repository.Section{Object: name + "-not", Length: 5}))
 	}},
 
 	{name: "deleting what is not there is no error", test: func(f *fixture) {
-		name := f.name("never")
+		name := f.objectName("never")
 		require.NoError(f, f.Content.Delete(f.ctx, name))
 		require.NoError(f, f.Content.Delete(f.ctx, name+"/below"))
 	}},
 
 	{name: "a deleted folder takes along what lies in it, and its names are free", test: func(f *fixture) {
-		folder := f.name("folder")
+		folder := f.objectName("folder")
 		in := []string{folder + "/a", folder + "/b/c", folder + "/" + strings.Repeat("x", 250)}
-		out := []string{folder, folder + "-not/a", f.name("folders/a")}
+		out := []string{folder, folder + "-not/a", f.objectName("folders/a")}
 		for range 2 {
 			for _, name := range in {
-				f.puts(name, "goes")
+				f.putObject(name, "goes")
 			}
 			for _, name := range out {
 				_ = f.Content.Put(f.ctx, name, strings.NewReader("stays"))
 			}
 			require.NoError(f, f.Content.DeleteFolder(f.ctx, folder))
 			for _, name := range in {
-				f.missing(name)
+				f.wantMissing(name)
 			}
 			for _, name := range out {
 				require.Equal(f, "stays", f.payload(repository.Section{Object: name, Length: 5}))
@@ -208,23 +208,23 @@ var contentRules = []rule{
 		require.NoError(f, f.Content.DeleteFolder(f.ctx, folder), "a second time")
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
-		require.ErrorIs(f, f.Content.DeleteFolder(ended, f.name("folders")), context.Canceled)
+		require.ErrorIs(f, f.Content.DeleteFolder(ended, f.objectName("folders")), context.Canceled)
 	}},
 
 	{name: "every name that the contract allows is a name of its own", test: func(f *fixture) {
-		prefix := f.name("")
+		prefix := f.objectName("")
 		names := []string{
 			"a", "a/b", "a/b/c", "a.b", "...", ".a", "a.", "-", "_", "..a/...", "0", "tmp", "unfinished", "try",
 			"A-Za-z0-9._-/x", strings.Repeat("s/", 100) + "s",
 			strings.Repeat("x", 512-len(prefix)), strings.Repeat("x", 200), strings.Repeat("x", 201), strings.Repeat("x", 200) + "/x",
 		}
 		for _, n := range names {
-			f.puts(prefix+n, n)
+			f.putObject(prefix+n, n)
 		}
 		for _, n := range names {
 			require.Equal(f, n, f.payload(repository.Section{Object: prefix + n, Length: int64(len(n))}))
 			require.NoError(f, f.Content.Delete(f.ctx, prefix+n))
-			f.missing(prefix + n)
+			f.wantMissing(prefix + n)
 		}
 	}},
 
@@ -233,30 +233,30 @@ var contentRules = []rule{
 			"", "/", "/a", "a/", "a//b", ".", "..", "a/..", "../a", "a/../b", "./a", "a/./b", "/etc/passwd",
 			`a\b`, `..\a`, "a b", "a\x00b", "a\nb", "a\n", "æ", "a=", "a+", "a:b", "a?b", "a%2fb", "a*", "~", strings.Repeat("x", 513),
 		} {
-			f.refuses(domain.Invalid, f.Content.Put(f.ctx, n, strings.NewReader("x")))
-			f.refuses(domain.Invalid, f.Content.Delete(f.ctx, n))
-			f.refuses(domain.Invalid, f.Content.DeleteFolder(f.ctx, n))
+			f.wantRefusal(domain.Invalid, f.Content.Put(f.ctx, n, strings.NewReader("x")))
+			f.wantRefusal(domain.Invalid, f.Content.Delete(f.ctx, n))
+			f.wantRefusal(domain.Invalid, f.Content.DeleteFolder(f.ctx, n))
 			_, err := f.Content.Open(f.ctx, repository.Section{Object: n, Length: 1})
-			f.refuses(domain.Invalid, err)
+			f.wantRefusal(domain.Invalid, err)
 		}
 	}},
 }
 
-// name returns an object name that belongs to this case alone.
-func (f *fixture) name(s string) string { return f.actor.String() + "/" + s }
+// objectName returns an object name that belongs to this case alone.
+func (f *fixture) objectName(s string) string { return f.actor.String() + "/" + s }
 
-func (f *fixture) puts(name, data string) {
+func (f *fixture) putObject(name, data string) {
 	f.Helper()
 	require.NoError(f, f.Content.Put(f.ctx, name, strings.NewReader(data)))
 }
 
-func (f *fixture) missing(name string) {
+func (f *fixture) wantMissing(name string) {
 	f.Helper()
 	_, err := f.Content.Open(f.ctx, repository.Section{Object: name})
-	f.refuses(domain.NotFound, err)
+	f.wantRefusal(domain.NotFound, err)
 }
 
-// endless yields data for ever, and does something after some reads.
+// endless yields data without end, and does something after some reads.
 type endless struct {
 	reads, after int
 	do           func()

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-var deadLetterOrderRules = []rule{
+var deadLetterOrderRules = []contractRule{
 	{name: "an order has no outcome until it has ended", test: func(f *fixture) {
 		queue := "queue of " + f.actor.String()
 		order := repository.DeadLetterOrder{Order: because, What: "resend", Queue: queue, Number: 1 << 62, MessageID: "m", Reason: "damaged"}
@@ -55,7 +55,7 @@ var deadLetterOrderRules = []rule{
 	}},
 }
 
-// hasLetterOrders fails unless the records of a queue are those that are wanted.
+// hasLetterOrders demands that a queue has the records want.
 func (f *fixture) hasLetterOrders(queue string, want ...repository.DeadLetterOrder) {
 	f.Helper()
 	got, err := f.Letters.DeadLetterOrders(f.ctx, queue, 10)

@@ -16,8 +16,8 @@ func NewSubscriptionID() (id domain.SubscriptionID) {
 	return id
 }
 
-// requests requests the dequeues of the recipient for a new subscription.
-func (f *fixture) requests() domain.SubscriptionID {
+// requestDequeues requests the dequeues of the recipient for a new subscription.
+func (f *fixture) requestDequeues() domain.SubscriptionID {
 	f.Helper()
 	id := NewSubscriptionID()
 	changed, err := f.Dequeues.RequestDequeues(f.ctx, f.actor, id)
@@ -26,15 +26,15 @@ func (f *fixture) requests() domain.SubscriptionID {
 	return id
 }
 
-func (f *fixture) withdraws(id domain.SubscriptionID) {
+func (f *fixture) withdrawDequeues(id domain.SubscriptionID) {
 	f.Helper()
 	require.NoError(f, f.Dequeues.WithdrawDequeues(f.ctx, f.actor, id))
 }
 
-// dequeued has a bundle dequeued.
-func (f *fixture) dequeued(changes ...Change) Peeked {
+// dequeueBundle has a bundle dequeued.
+func (f *fixture) dequeueBundle(changes ...Change) Peeked {
 	f.Helper()
-	f.stored(1, changes...)
+	f.saveNew(1, changes...)
 	b := f.peek()
 	f.acknowledge(b)
 	return b
@@ -45,150 +45,150 @@ func forAudience(to domain.Audience, notices []domain.Notice) []domain.Notice {
 	return slices.DeleteFunc(slices.Clone(notices), func(n domain.Notice) bool { return n.Audience != to })
 }
 
-var dequeueRules = []rule{
+var dequeueRules = []contractRule{
 	{name: "a Dequeue leaves a notice for subscribers while there is a request", test: func(f *fixture) {
-		f.dequeued()
-		require.Empty(f, f.notices())
-		one := f.requests()
-		first := f.dequeued()
-		two := f.requests()
-		f.withdraws(one)
-		second := f.dequeued()
-		f.requireNoticesOf(f.notices(), first, second)
-		for _, n := range f.notices() {
+		f.dequeueBundle()
+		require.Empty(f, f.readNotices())
+		one := f.requestDequeues()
+		first := f.dequeueBundle()
+		two := f.requestDequeues()
+		f.withdrawDequeues(one)
+		second := f.dequeueBundle()
+		f.requireNoticesOf(f.readNotices(), first, second)
+		for _, n := range f.readNotices() {
 			require.Equal(f, domain.ForSubscribers, n.Audience)
-			f.delivered(n)
+			f.confirmNotice(n)
 		}
-		f.withdraws(two)
-		f.dequeued()
-		require.Empty(f, f.notices())
+		f.withdrawDequeues(two)
+		f.dequeueBundle()
+		require.Empty(f, f.readNotices())
 	}},
 
 	{name: "the caller learns whether a Dequeue has left a notice", test: func(f *fixture) {
 		for _, want := range []bool{false, true} {
-			f.stored(1)
+			f.saveNew(1)
 			closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, f.peek().ID)
 			require.NoError(f, err)
 			require.Equal(f, want, closed.HasNotice)
-			f.requests()
+			f.requestDequeues()
 		}
 	}},
 
 	{name: "a request before the first Save counts, in every group", test: func(f *fixture) {
-		f.requests()
+		f.requestDequeues()
 		origins := []domain.Origin{domain.TimeSeries, domain.Charges, domain.Aggregations}
 		for _, origin := range origins {
-			f.dequeued(From(origin))
+			f.dequeueBundle(From(origin))
 		}
-		require.Len(f, f.notices(), len(origins))
+		require.Len(f, f.readNotices(), len(origins))
 	}},
 
 	{name: "a request counts for a bundle that is open", test: func(f *fixture) {
-		f.stored(1)
+		f.saveNew(1)
 		b := f.peek()
-		f.requests()
+		f.requestDequeues()
 		f.acknowledge(b)
-		f.requireNoticesOf(f.notices(), b)
+		f.requireNoticesOf(f.readNotices(), b)
 	}},
 
 	{name: "a bundle is told once, however often it is dequeued", test: func(f *fixture) {
-		f.requests()
-		b := f.dequeued()
+		f.requestDequeues()
+		b := f.dequeueBundle()
 		f.notOpen(b.ID)
-		f.requireNoticesOf(f.notices(), b)
-		f.stored(1)
+		f.requireNoticesOf(f.readNotices(), b)
+		f.saveNew(1)
 		open := f.peek()
-		f.together(5, func(int) error {
+		f.runTogether(5, func(int) error {
 			_, err := f.Bundles.Acknowledge(f.ctx, f.actor, open.ID)
 			if domain.KindOf(err) == domain.NotFound {
 				return nil
 			}
 			return err
 		})
-		f.requireNoticesOf(f.notices(), b, open)
+		f.requireNoticesOf(f.readNotices(), b, open)
 	}},
 
 	{name: "a bundle on request leaves a notice for each audience", test: func(f *fixture) {
-		f.requests()
-		f.stored(1)
-		b := f.confirmed()
-		require.Len(f, f.notices(), 2)
-		f.requireNoticesOf(forAudience(domain.ForDomain, f.notices()), b)
-		f.requireNoticesOf(forAudience(domain.ForSubscribers, f.notices()), b)
-		f.delivered(forAudience(domain.ForDomain, f.notices())[0])
-		f.requireNoticesOf(f.notices(), b)
-		require.Equal(f, domain.ForSubscribers, f.notices()[0].Audience)
+		f.requestDequeues()
+		f.saveNew(1)
+		b := f.dequeueAnswered()
+		require.Len(f, f.readNotices(), 2)
+		f.requireNoticesOf(forAudience(domain.ForDomain, f.readNotices()), b)
+		f.requireNoticesOf(forAudience(domain.ForSubscribers, f.readNotices()), b)
+		f.confirmNotice(forAudience(domain.ForDomain, f.readNotices())[0])
+		f.requireNoticesOf(f.readNotices(), b)
+		require.Equal(f, domain.ForSubscribers, f.readNotices()[0].Audience)
 	}},
 
 	{name: "an operator's Skip and Release leave none for subscribers, a Dequeue after a Replay does", test: func(f *fixture) {
-		f.requests()
-		f.stored(1)
+		f.requestDequeues()
+		f.saveNew(1)
 		require.NoError(f, f.Operations.Release(f.ctx, f.actor, f.peek().ID, because))
 		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, f.peek().ID, because))
-		require.Empty(f, f.notices())
-		b := f.dequeued()
+		require.Empty(f, f.readNotices())
+		b := f.dequeueBundle()
 		_, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
 		f.acknowledge(b)
-		f.requireNoticesOf(f.notices(), b, b)
+		f.requireNoticesOf(f.readNotices(), b, b)
 	}},
 
 	{name: "who waits for subscribers is found, and a long outbox is emptied", test: func(f *fixture) {
-		f.requests()
+		f.requestDequeues()
 		var bundles []Peeked
-		f.stored(120, Alone)
+		f.saveNew(120, Alone)
 		for range 120 {
-			b := f.answer(f.asked(), "made")
+			b := f.answerBundle(f.openOnRequest(), "made")
 			f.acknowledge(b)
 			bundles = append(bundles, b)
 		}
-		require.True(f, f.waits(never))
-		require.NotEmpty(f, forAudience(domain.ForDomain, f.notices()), "those of one audience do not hide the others")
+		require.True(f, f.isWaiting(never))
+		require.NotEmpty(f, forAudience(domain.ForDomain, f.readNotices()), "those of one audience do not hide the others")
 		drained, err := DrainNotices(f.ctx, f.Stores, f.actor)
 		require.NoError(f, err)
 		for _, to := range []domain.Audience{domain.ForDomain, domain.ForSubscribers} {
 			f.requireNoticesOf(forAudience(to, drained), bundles...)
 		}
-		require.False(f, f.waits(never))
+		require.False(f, f.isWaiting(never))
 	}},
 
 	{name: "recipients have requests of their own", test: func(f *fixture) {
-		f.requests()
+		f.requestDequeues()
 		other := f.withActor(NewActor())
-		other.dequeued()
-		require.Empty(f, other.notices())
-		other.withdraws(NewSubscriptionID())
-		b := f.dequeued()
-		f.requireNoticesOf(f.notices(), b)
+		other.dequeueBundle()
+		require.Empty(f, other.readNotices())
+		other.withdrawDequeues(NewSubscriptionID())
+		b := f.dequeueBundle()
+		f.requireNoticesOf(f.readNotices(), b)
 	}},
 
 	{name: "a request may be repeated, and a withdrawal too", test: func(f *fixture) {
-		id := f.requests()
+		id := f.requestDequeues()
 		changed, err := f.Dequeues.RequestDequeues(f.ctx, f.actor, id)
 		require.NoError(f, err)
 		require.False(f, changed)
-		f.withdraws(id)
-		f.withdraws(id)
-		f.dequeued()
-		require.Empty(f, f.notices())
+		f.withdrawDequeues(id)
+		f.withdrawDequeues(id)
+		f.dequeueBundle()
+		require.Empty(f, f.readNotices())
 	}},
 
 	{name: "a recipient has as many requests as subscriptions", test: func(f *fixture) {
 		var ids []domain.SubscriptionID
 		for range domain.MaxSubscriptions {
-			ids = append(ids, f.requests())
+			ids = append(ids, f.requestDequeues())
 		}
 		_, err := f.Dequeues.RequestDequeues(f.ctx, f.actor, NewSubscriptionID())
 		require.ErrorIs(f, err, repository.ErrSubscriptionLimit)
-		f.withdraws(ids[7])
-		f.requests()
+		f.withdrawDequeues(ids[7])
+		f.requestDequeues()
 	}},
 
 	{name: "requests at the same time all count, and no Dequeue fails of them", test: func(f *fixture) {
-		f.stored(3, Alone)
+		f.saveNew(3, Alone)
 		ids := []domain.SubscriptionID{NewSubscriptionID(), NewSubscriptionID(), NewSubscriptionID()}
 		first := f.peek()
-		f.together(4, func(i int) error {
+		f.runTogether(4, func(i int) error {
 			if i == len(ids) {
 				_, err := f.Bundles.Acknowledge(f.ctx, f.actor, first.ID)
 				return err
@@ -196,16 +196,16 @@ var dequeueRules = []rule{
 			_, err := f.Dequeues.RequestDequeues(f.ctx, f.actor, ids[i])
 			return err
 		})
-		for _, n := range f.notices() { // of first, or not
-			f.delivered(n)
+		for _, n := range f.readNotices() { // of first, or not
+			f.confirmNotice(n)
 		}
 		for _, id := range ids {
-			b := f.dequeued()
-			f.requireNoticesOf(f.notices(), b)
-			f.delivered(f.notices()[0])
-			f.withdraws(id)
+			b := f.dequeueBundle()
+			f.requireNoticesOf(f.readNotices(), b)
+			f.confirmNotice(f.readNotices()[0])
+			f.withdrawDequeues(id)
 		}
-		f.dequeued()
-		require.Empty(f, f.notices())
+		f.dequeueBundle()
+		require.Empty(f, f.readNotices())
 	}},
 }

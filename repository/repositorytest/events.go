@@ -17,15 +17,15 @@ var (
 	AllOrigins   = domain.DefaultGroups().Origins()
 )
 
-// NewActor returns an actor that nobody has used before.
+// NewActor returns an actor that was not used before.
 func NewActor() domain.ActorID {
 	return must(domain.ParseActorID("actor-" + rand.Text()))
 }
 
-// NewEventID returns an id that nobody has used before.
+// NewEventID returns an id that was not used before.
 func NewEventID() domain.EventID { return newUUID() }
 
-// NewBundleID returns an id that nobody has used before.
+// NewBundleID returns an id that was not used before.
 func NewBundleID() domain.BundleID { return newUUID() }
 
 // A Change makes an event differ from the default.
@@ -87,7 +87,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// UUIDs are those of this process, counted, so that they tell in which order
+// UUIDs are those of this process, counted, so that they show in which order
 // they were made.
 var (
 	process [8]byte

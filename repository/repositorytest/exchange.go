@@ -14,16 +14,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Shared is an exchange, and the door by which domains come to it.
+// A Shared is an exchange, and the access that domains have to it.
 type Shared struct {
 	Exchange repository.Exchange
 
 	// Leave stores data as a domain does, in place of what was there, and returns
-	// the URI that the domain would tell.
+	// the URI that the domain would return.
 	Leave func(t testing.TB, name string, data []byte) (uri string)
 }
 
-// RunExchange holds an implementation to the contract of Exchange, and to that of
+// RunExchange checks an implementation against the contract of Exchange, and that of
 // Content.
 func RunExchange(t *testing.T, open func(t *testing.T) Shared) {
 	RunContent(t, func(t *testing.T) repository.Content { return open(t).Exchange })
@@ -46,48 +46,48 @@ var exchangeRules = []exchangeRule{
 			"plain": "0123456789", "empty": "", "below/a/folder": "x",
 			"a name with blanks, æøå, 100% & what+not #1?.xml": "y", "big": strings.Repeat("0123456789", 300_000),
 		} {
-			uri := s.Leave(f, f.name(name), []byte(data))
+			uri := s.Leave(f, f.objectName(name), []byte(data))
 			known, err := s.Exchange.Name(uri + "?sig=SECRET")
 			require.NoError(f, err)
-			require.Equal(f, f.name(name), known)
-			require.True(f, data == f.fetches(s, uri), name)
-			require.True(f, data == f.fetches(s, uri+"?sv=2024-11-04&sig=SECRET%2Bx&sp=r"), "what comes after the name is not looked at")
+			require.Equal(f, f.objectName(name), known)
+			require.True(f, data == f.fetchURI(s, uri), name)
+			require.True(f, data == f.fetchURI(s, uri+"?sv=2024-11-04&sig=SECRET%2Bx&sp=r"), "what comes after the name is not looked at")
 		}
 	}},
 
 	{"what the hub puts is found by domains under its name", func(f *fixture, s Shared) {
-		name := f.name("list")
+		name := f.objectName("list")
 		uri := s.Leave(f, name, []byte("in the way"))
-		f.refuses(domain.Conflict, s.Exchange.Put(f.ctx, name, strings.NewReader("ids")))
+		f.wantRefusal(domain.Conflict, s.Exchange.Put(f.ctx, name, strings.NewReader("ids")))
 		require.NoError(f, s.Exchange.Discard(f.ctx, uri))
 		require.NoError(f, s.Exchange.Put(f.ctx, name, strings.NewReader("ids")))
-		require.Equal(f, "ids", f.fetches(s, uri))
+		require.Equal(f, "ids", f.fetchURI(s, uri))
 	}},
 
 	{"what is not there is NotFound, and can be discarded", func(f *fixture, s Shared) {
-		uri := s.Leave(f, f.name("gone"), []byte("x"))
+		uri := s.Leave(f, f.objectName("gone"), []byte("x"))
 		for range 2 {
 			require.NoError(f, s.Exchange.Discard(f.ctx, uri))
 			_, err := s.Exchange.Fetch(f.ctx, uri)
-			f.refuses(domain.NotFound, err)
+			f.wantRefusal(domain.NotFound, err)
 		}
 	}},
 
 	{"a URI of another place, or of none, is Invalid, and its secrets are not told", func(f *fixture, s Shared) {
-		name := f.name("here")
+		name := f.objectName("here")
 		uri := strings.ReplaceAll(s.Leave(f, name, []byte("x")), "%2F", "/")
 		require.True(f, strings.HasSuffix(uri, "/"+name), uri)
 		for _, tc := range []struct{ what, uri string }{
 			{"nothing", ""},
 			{"no URI", "://"},
 			{"a name alone", name},
-			{"a path alone", changed(f, uri, func(u *url.URL) { u.Scheme, u.Host = "", "" })},
-			{"another scheme", changed(f, uri, func(u *url.URL) { u.Scheme = "ftp" })},
-			{"another host", changed(f, uri, func(u *url.URL) { u.Host = "example.org" })},
-			{"another port", changed(f, uri, func(u *url.URL) { u.Host = u.Hostname() + ":1" })},
-			{"a host that only begins alike", changed(f, uri, func(u *url.URL) { u.Host = u.Hostname() + ".example.org" })},
-			{"a user", changed(f, uri, func(u *url.URL) { u.User = url.UserPassword("SECRET", "SECRET") })},
-			{"the host as a user", changed(f, uri, func(u *url.URL) { u.User = url.User(u.Host); u.Host = "example.org" })},
+			{"a path alone", changeURI(f, uri, func(u *url.URL) { u.Scheme, u.Host = "", "" })},
+			{"another scheme", changeURI(f, uri, func(u *url.URL) { u.Scheme = "ftp" })},
+			{"another host", changeURI(f, uri, func(u *url.URL) { u.Host = "example.org" })},
+			{"another port", changeURI(f, uri, func(u *url.URL) { u.Host = u.Hostname() + ":1" })},
+			{"a host that only begins alike", changeURI(f, uri, func(u *url.URL) { u.Host = u.Hostname() + ".example.org" })},
+			{"a user", changeURI(f, uri, func(u *url.URL) { u.User = url.UserPassword("SECRET", "SECRET") })},
+			{"the host as a user", changeURI(f, uri, func(u *url.URL) { u.User = url.User(u.Host); u.Host = "example.org" })},
 			{"a fragment", uri + "#SECRET"},
 			{"no name", strings.TrimSuffix(uri, name)},
 			{"no name and no slash", strings.TrimSuffix(uri, "/"+name)},
@@ -114,7 +114,7 @@ var exchangeRules = []exchangeRule{
 				require.NotContains(f, err.Error(), "SECRET", tc.what)
 			}
 		}
-		require.Equal(f, "x", f.fetches(s, uri), "nothing has happened to it")
+		require.Equal(f, "x", f.fetchURI(s, uri), "nothing has happened to it")
 	}},
 
 	{"of what changes while it is read one version is read, or none", func(f *fixture, s Shared) {
@@ -123,17 +123,17 @@ var exchangeRules = []exchangeRule{
 			"overwritten": func(name, _ string) { s.Leave(f, name, []byte(after)) },
 			"removed":     func(_, uri string) { require.NoError(f, s.Exchange.Discard(f.ctx, uri)) },
 		} {
-			uri := s.Leave(f, f.name(what), []byte(before))
+			uri := s.Leave(f, f.objectName(what), []byte(before))
 			r, err := s.Exchange.Fetch(f.ctx, uri)
 			require.NoError(f, err)
 			head := make([]byte, 10)
 			_, err = io.ReadFull(r, head)
 			require.NoError(f, err)
-			change(f.name(what), uri)
+			change(f.objectName(what), uri)
 			rest, err := io.ReadAll(r)
 			require.NoError(f, r.Close())
 			if err != nil {
-				f.refuses(domain.Damaged, err)
+				f.wantRefusal(domain.Damaged, err)
 				continue
 			}
 			require.True(f, before == string(head)+string(rest), what)
@@ -142,7 +142,7 @@ var exchangeRules = []exchangeRule{
 
 	{"a fetched object is read to its end though the context of Fetch has ended", func(f *fixture, s Shared) {
 		data := strings.Repeat("0123456789", 300_000)
-		uri := s.Leave(f, f.name("long"), []byte(data))
+		uri := s.Leave(f, f.objectName("long"), []byte(data))
 		ctx, cancel := context.WithCancel(f.ctx)
 		r, err := s.Exchange.Fetch(ctx, uri)
 		cancel()
@@ -157,7 +157,7 @@ var exchangeRules = []exchangeRule{
 	}},
 }
 
-func (f *fixture) fetches(s Shared, uri string) string {
+func (f *fixture) fetchURI(s Shared, uri string) string {
 	f.Helper()
 	r, err := s.Exchange.Fetch(f.ctx, uri)
 	require.NoError(f, err)
@@ -166,8 +166,8 @@ func (f *fixture) fetches(s Shared, uri string) string {
 	return string(data)
 }
 
-// changed returns uri with something changed.
-func changed(f *fixture, uri string, change func(*url.URL)) string {
+// changeURI returns uri with something changed.
+func changeURI(f *fixture, uri string, change func(*url.URL)) string {
 	f.Helper()
 	u, err := url.Parse(uri)
 	require.NoError(f, err)

@@ -63,9 +63,9 @@ func bundleStates(e *repository.FoundEvent) (states []repository.BundleState) {
 	return states
 }
 
-var findRules = []rule{
+var findRules = []contractRule{
 	{name: "an event that waits is found with its number and what waits before it", capacity: 3, test: func(f *fixture) {
-		events := f.stored(8)
+		events := f.saveNew(8)
 		for i := range events {
 			e := f.findsEvent(&events[i])
 			require.EqualValues(f, i+1, e.Sequence)
@@ -76,8 +76,8 @@ var findRules = []rule{
 			require.Equal(f, repository.MailboxState{}, e.Mailbox)
 			require.Nil(f, e.FirstWaiting)
 		}
-		f.dequeues(events...)
-		later := f.stored(5)
+		f.wantDequeue(events...)
+		later := f.saveNew(5)
 		for i := range later {
 			require.EqualValues(f, i, f.findsEvent(&later[i]).Before)
 		}
@@ -87,13 +87,13 @@ var findRules = []rule{
 		search, err := f.Finder.FindEvent(f.ctx, repository.EventQuery{ID: NewEventID(), Recipient: f.actor})
 		require.NoError(f, err)
 		require.Empty(f, search, "the recipient has no mailbox")
-		f.stored(7)
-		f.stored(1, From(domain.Charges))
+		f.saveNew(7)
+		f.saveNew(1, From(domain.Charges))
 		require.Nil(f, f.findEvent(NewEventID()))
 	}},
 
 	{name: "an event is found in the bundle that is open, and in the one that was dequeued", capacity: 4, test: func(f *fixture) {
-		events := f.stored(6)
+		events := f.saveNew(6)
 		open := f.peek()
 		e := f.findsEvent(&events[5])
 		require.False(f, e.IsAcknowledged)
@@ -110,7 +110,7 @@ var findRules = []rule{
 	}},
 
 	{name: "an event is found in each bundle that it was in", capacity: 4, test: func(f *fixture) {
-		events := f.stored(2)
+		events := f.saveNew(2)
 		released := f.peek()
 		require.NoError(f, f.Operations.Release(f.ctx, f.actor, released.ID, because))
 		require.Equal(f, []repository.BundleState{repository.BundleReleased}, bundleStates(f.findsEvent(&events[1])))
@@ -126,32 +126,32 @@ var findRules = []rule{
 	}},
 
 	{name: "an event that waits behind an open bundle names it", capacity: 4, test: func(f *fixture) {
-		f.stored(3, From(domain.Charges))
+		f.saveNew(3, From(domain.Charges))
 		open := f.peek()
-		later := f.stored(1, From(domain.MarketRoles))
+		later := f.saveNew(1, From(domain.MarketRoles))
 		e := f.findsEvent(&later[0])
 		require.Empty(f, e.Bundles)
 		require.Equal(f, open.ID, e.Mailbox.Open.ID)
 		require.Zero(f, e.Before)
-		other := f.stored(1)
+		other := f.saveNew(1)
 		require.Nil(f, f.findsEvent(&other[0]).Mailbox.Open, "it is of another group")
 	}},
 
 	{name: "an event that waits behind another cabinet names it", test: func(f *fixture) {
-		first := f.stored(2, From(domain.Charges))
-		second := f.stored(1, From(domain.MarketRoles))
-		third := f.stored(1, From(domain.Charges), Typed("other"))
-		f.stored(1)
+		first := f.saveNew(2, From(domain.Charges))
+		second := f.saveNew(1, From(domain.MarketRoles))
+		third := f.saveNew(1, From(domain.Charges), Typed("other"))
+		f.saveNew(1)
 		require.Nil(f, f.findsEvent(&first[1]).FirstWaiting)
 		want := &repository.FirstWaiting{Cabinet: first[0].Cabinet(), Sequence: 1}
 		require.Equal(f, want, f.findsEvent(&second[0]).FirstWaiting)
-		f.dequeues(first...)
+		f.wantDequeue(first...)
 		require.Nil(f, f.findsEvent(&second[0]).FirstWaiting)
 		require.Equal(f, &repository.FirstWaiting{Cabinet: second[0].Cabinet(), Sequence: 3}, f.findsEvent(&third[0]).FirstWaiting)
 	}},
 
 	{name: "an event of a frozen mailbox says so, and so does its bundle", test: func(f *fixture) {
-		events := f.stored(1)
+		events := f.saveNew(1)
 		open := f.peek()
 		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
 		e := f.findsEvent(&events[0])
@@ -161,8 +161,8 @@ var findRules = []rule{
 	}},
 
 	{name: "an event behind a lost one says so", test: func(f *fixture) {
-		lost := f.stored(lostSave)
-		later := f.stored(lostSave)
+		lost := f.saveNew(lostSave)
+		later := f.saveNew(lostSave)
 		f.Lose(lost[0].Cabinet(), 1, lostSave)
 		e := f.findsEvent(&later[7])
 		require.NotEmpty(f, e.Mailbox.Lost)
@@ -175,12 +175,12 @@ var findRules = []rule{
 		for i := range 13 {
 			other := f.withActor(NewActor())
 			if i%3 == 0 {
-				other.stored(1)
+				other.saveNew(1)
 				continue
 			}
 			e := shared
 			e.Recipient = other.actor
-			other.stored(i)
+			other.saveNew(i)
 			require.Equal(f, repository.Saved{Accepted: 1}, other.save(e))
 			if i%2 == 0 {
 				other.drain()
@@ -200,9 +200,9 @@ var findRules = []rule{
 	}},
 
 	{name: "a bundle is found while it is retained, of one recipient or of all", test: func(f *fixture) {
-		f.stored(2)
+		f.saveNew(2)
 		other := f.withActor(NewActor())
-		other.stored(3)
+		other.saveNew(3)
 		id := NewBundleID()
 		open, err := Peek(f.ctx, f.Stores, f.actor, AllGroups, id)
 		require.NoError(f, err)
@@ -254,16 +254,16 @@ func (f *fixture) findsTrace(q repository.EventQuery) repository.EventSearch {
 	return search
 }
 
-var findTraceRules = []rule{
+var findTraceRules = []contractRule{
 	{name: "what a trace has saved and opened is found, and an event names its span", capacity: 3, test: func(f *fixture) {
-		f.savedBy(span(1, 1), 2)
-		f.savedBy(span(2, 2), 1)
-		f.savedBy(span(1, 3), 5)
+		f.savedBy(spanOf(1, 1), 2)
+		f.savedBy(spanOf(2, 2), 1)
+		f.savedBy(spanOf(1, 3), 5)
 		f.savedBy(domain.TraceContext{}, 1)
-		f.savedBy(span(1, 4), 1, From(domain.Charges))
-		bundle, _ := f.opens(100, 64, span(1, 5))
+		f.savedBy(spanOf(1, 4), 1, From(domain.Charges))
+		bundle, _ := f.openTraced(100, 64, spanOf(1, 5))
 
-		search := f.findsTrace(repository.EventQuery{Trace: span(1, 0).TraceID, Recipient: f.actor})
+		search := f.findsTrace(repository.EventQuery{Trace: spanOf(1, 0).TraceID, Recipient: f.actor})
 		var counts []int
 		var first []domain.Sequence
 		for _, s := range search.Saves {
@@ -282,10 +282,10 @@ var findTraceRules = []rule{
 		require.Len(f, search.Bundles, 1)
 		f.sameBundle(bundle, search.Bundles[0].Bundle)
 
-		search = f.findsTrace(repository.EventQuery{Trace: span(1, 0).TraceID, Recipient: f.actor, Origin: domain.Charges})
+		search = f.findsTrace(repository.EventQuery{Trace: spanOf(1, 0).TraceID, Recipient: f.actor, Origin: domain.Charges})
 		require.Len(f, search.Saves, 1)
 		require.Empty(f, search.Bundles)
-		search = f.findsTrace(repository.EventQuery{Trace: span(9, 0).TraceID, Recipient: f.actor})
+		search = f.findsTrace(repository.EventQuery{Trace: spanOf(9, 0).TraceID, Recipient: f.actor})
 		require.Empty(f, search.Saves)
 		require.Empty(f, search.Bundles)
 	}},
@@ -294,9 +294,9 @@ var findTraceRules = []rule{
 		found := make(map[domain.ActorID]int)
 		for i := range 7 {
 			other := f.withActor(NewActor())
-			other.savedBy(span(byte(7+i%2), i), 2)
+			other.savedBy(spanOf(byte(7+i%2), i), 2)
 		}
-		q := repository.EventQuery{Trace: span(7, 0).TraceID, Limit: 2}
+		q := repository.EventQuery{Trace: spanOf(7, 0).TraceID, Limit: 2}
 		for {
 			search := f.findsTrace(q)
 			for _, s := range search.Saves {

@@ -19,7 +19,7 @@ import (
 // zero Ledger is empty.
 type Ledger struct {
 	mu      sync.Mutex
-	entries []entry // in the order in which they were noted
+	entries []ledgerEntry // in the order in which they were noted
 	indexes map[entryKey]int
 }
 
@@ -28,22 +28,22 @@ type entryKey struct {
 	event     domain.EventID
 }
 
-type entry struct {
+type ledgerEntry struct {
 	domain.Event
 	saver  int  // who saved it
 	unsure bool // whether it was saved
 }
 
-// Saved notes that saver, a number that the caller chooses, was told that events
+// Saved notes that saver, a number that the caller chooses, got the answer that events
 // are stored. The events of one saver must come back in the order in which they
 // were noted, those of different savers in any.
-func (l *Ledger) Saved(saver int, events ...domain.Event) { l.note(saver, false, events) }
+func (l *Ledger) Saved(saver int, events ...domain.Event) { l.noteSave(saver, false, events) }
 
 // Unsure notes events that may have been stored: the Save failed. They may be
 // delivered or not. Once a repeated Save succeeds, note them as Saved.
-func (l *Ledger) Unsure(saver int, events ...domain.Event) { l.note(saver, true, events) }
+func (l *Ledger) Unsure(saver int, events ...domain.Event) { l.noteSave(saver, true, events) }
 
-func (l *Ledger) note(saver int, unsure bool, events []domain.Event) {
+func (l *Ledger) noteSave(saver int, unsure bool, events []domain.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.indexes == nil {
@@ -57,7 +57,7 @@ func (l *Ledger) note(saver int, unsure bool, events []domain.Event) {
 			continue // a duplicate keeps its place
 		}
 		l.indexes[key] = len(l.entries)
-		l.entries = append(l.entries, entry{e, saver, unsure})
+		l.entries = append(l.entries, ledgerEntry{e, saver, unsure})
 	}
 }
 
@@ -118,12 +118,12 @@ func contentOf(e *domain.Event, hasPayload bool) ledger.Digest {
 }
 
 // inOrder sorts bundles by the sequence numbers of their events. It is for those
-// that several actors dequeued side by side, where nobody saw the order.
+// that several actors dequeued side by side, where the order is unknown.
 func inOrder(bundles []Peeked) []Peeked {
 	return slices.SortedFunc(slices.Values(bundles), func(a, b Peeked) int { return cmp.Compare(a.First, b.First) })
 }
 
-// checkBundle checks that b is what its events amount to.
+// checkBundle checks that the properties of b follow from its events.
 func checkBundle(b Peeked) error {
 	var filler domain.Filler
 	for i := range b.Events {
@@ -158,10 +158,10 @@ type findings struct {
 func (f *findings) addf(format string, args ...any) { f.add(fmt.Errorf(format, args...)) }
 
 func (f *findings) add(err error) {
-	const most = 10
+	const maxFindings = 10
 	switch {
 	case err == nil:
-	case len(f.first) < most:
+	case len(f.first) < maxFindings:
 		f.first = append(f.first, err)
 	default:
 		f.more++

@@ -10,10 +10,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-var nextRules = []rule{
+var nextRules = []contractRule{
 	{name: "nothing saved is no data", test: func(f *fixture) {
-		f.nothing()
-		f.nothing(TimeSeries)
+		f.wantNothing()
+		f.wantNothing(TimeSeries)
 	}},
 
 	{name: "no data of a recipient without a mailbox has an error of its own", test: func(f *fixture) {
@@ -23,68 +23,68 @@ var nextRules = []rule{
 			return err
 		}
 		require.ErrorIs(f, missing(), repository.ErrNoMailbox)
-		f.dequeues(f.stored(1)...)
+		f.wantDequeue(f.saveNew(1)...)
 		require.NotErrorIs(f, missing(), repository.ErrNoMailbox)
 	}},
 
 	{name: "data of other groups only is no data", test: func(f *fixture) {
-		want := f.stored(1, From(domain.Charges))
-		f.nothing(TimeSeries)
-		f.nothing(TimeSeries, Aggregations)
-		f.same(want, f.peek(MasterData).Events)
+		want := f.saveNew(1, From(domain.Charges))
+		f.wantNothing(TimeSeries)
+		f.wantNothing(TimeSeries, Aggregations)
+		f.wantSame(want, f.peek(MasterData).Events)
 	}},
 
 	{name: "an open bundle of another group is not returned", test: func(f *fixture) {
-		f.stored(1)
+		f.saveNew(1)
 		f.peek()
-		f.nothing(MasterData)
-		f.nothing(Aggregations, MasterData)
+		f.wantNothing(MasterData)
+		f.wantNothing(Aggregations, MasterData)
 	}},
 
 	{name: "the cabinet with the smallest sequence number comes first, and alone", test: func(f *fixture) {
-		first := f.stored(5, From(domain.MeteringPoints))
-		second := f.stored(5, From(domain.TimeSeries))
-		third := f.stored(5, From(domain.MarketRoles))
-		f.same(second, f.read(f.next(Aggregations, TimeSeries).Run))
-		f.dequeues(first...)
-		f.dequeues(second...)
-		f.dequeues(third...)
-		f.nothing()
+		first := f.saveNew(5, From(domain.MeteringPoints))
+		second := f.saveNew(5, From(domain.TimeSeries))
+		third := f.saveNew(5, From(domain.MarketRoles))
+		f.wantSame(second, f.readRange(f.readNext(Aggregations, TimeSeries).Run))
+		f.wantDequeue(first...)
+		f.wantDequeue(second...)
+		f.wantDequeue(third...)
+		f.wantNothing()
 	}},
 
 	{name: "cabinets whose events alternate take turns", test: func(f *fixture) {
 		var all []domain.Event
 		for range 4 {
-			all = append(all, f.stored(1, Alone, From(domain.Charges))...)
-			all = append(all, f.stored(1, Alone, From(domain.Aggregations))...)
-			all = append(all, f.stored(1, Alone, Typed("other"))...)
+			all = append(all, f.saveNew(1, Alone, From(domain.Charges))...)
+			all = append(all, f.saveNew(1, Alone, From(domain.Aggregations))...)
+			all = append(all, f.saveNew(1, Alone, Typed("other"))...)
 		}
 		for _, e := range all {
-			f.dequeues(e)
+			f.wantDequeue(e)
 		}
-		f.nothing()
+		f.wantNothing()
 	}},
 
 	{name: "content types of one origin are cabinets of their own", test: func(f *fixture) {
 		a1, b1 := f.event(Typed("a")), f.event(Typed("b"))
 		a2, b2 := f.event(Typed("a")), f.event(Typed("b"))
 		f.save(a1, b1, a2, b2)
-		f.dequeues(a1, a2)
-		f.dequeues(b1, b2)
+		f.wantDequeue(a1, a2)
+		f.wantDequeue(b1, b2)
 	}},
 
 	{name: "content types are compared letter by letter", test: func(f *fixture) {
 		lower, upper, joined := f.event(Typed("a_b/c")), f.event(Typed("A_B/C")), f.event(Typed("a_b/c#d?%2F"))
 		f.save(lower, upper, joined)
-		f.dequeues(lower)
-		f.dequeues(upper)
-		f.dequeues(joined)
+		f.wantDequeue(lower)
+		f.wantDequeue(upper)
+		f.wantDequeue(joined)
 	}},
 
 	{name: "a run names its group and its cabinet", test: func(f *fixture) {
-		events := f.stored(1, From(domain.Charges))
+		events := f.saveNew(1, From(domain.Charges))
 		for range 2 { // not open, then open
-			run := f.next().Run
+			run := f.readNext().Run
 			require.Equal(f, MasterData, run.Group())
 			require.Equal(f, events[0].Cabinet(), run.Cabinet())
 			f.peek()
@@ -93,17 +93,17 @@ var nextRules = []rule{
 
 	{name: "the folder of a run is that of its first event, open or not, whoever asks", capacity: 3, test: func(f *fixture) {
 		folders := make(map[string]domain.CabinetKey)
-		f.stored(2, From(domain.Charges))
-		f.stored(8)
+		f.saveNew(2, From(domain.Charges))
+		f.saveNew(8)
 		for range 4 {
-			run := f.next().Run
+			run := f.readNext().Run
 			folder := run.Folder()
 			require.NoError(f, repository.CheckObjectName(folder))
-			require.Equal(f, folder, f.next().Run.Folder())
-			_, err := f.add(NewBundleID(), run, min(2, len(f.read(run))))
+			require.Equal(f, folder, f.readNext().Run.Folder())
+			_, err := f.openBundle(NewBundleID(), run, min(2, len(f.readRange(run))))
 			require.NoError(f, err)
-			f.stored(1, From(run.Cabinet().Origin))
-			next := f.next()
+			f.saveNew(1, From(run.Cabinet().Origin))
+			next := f.readNext()
 			require.Equal(f, folder, next.Run.Folder())
 			found, run, err := f.Bundles.Find(f.ctx, f.actor, next.Open.ID)
 			require.NoError(f, err)
@@ -118,44 +118,44 @@ var nextRules = []rule{
 	}},
 
 	{name: "the backlog counts what waits in the groups asked for, open bundles included", test: func(f *fixture) {
-		f.stored(3, From(domain.Charges))
-		f.stored(2, From(domain.MarketRoles))
-		f.stored(4)
-		require.Equal(f, int64(9), f.next().Waiting)
-		require.Equal(f, int64(5), f.next(MasterData).Waiting)
-		require.Equal(f, int64(4), f.next(TimeSeries, Aggregations).Waiting)
+		f.saveNew(3, From(domain.Charges))
+		f.saveNew(2, From(domain.MarketRoles))
+		f.saveNew(4)
+		require.Equal(f, int64(9), f.readNext().Waiting)
+		require.Equal(f, int64(5), f.readNext(MasterData).Waiting)
+		require.Equal(f, int64(4), f.readNext(TimeSeries, Aggregations).Waiting)
 		open := f.peek(MasterData)
-		require.Equal(f, int64(9), f.next().Waiting)
-		require.Equal(f, int64(5), f.next(MasterData).Waiting)
+		require.Equal(f, int64(9), f.readNext().Waiting)
+		require.Equal(f, int64(5), f.readNext(MasterData).Waiting)
 		f.acknowledge(open)
-		require.Equal(f, int64(6), f.next().Waiting)
-		require.Equal(f, int64(2), f.next(MasterData).Waiting)
-		f.stored(1)
-		require.Equal(f, int64(7), f.next().Waiting)
+		require.Equal(f, int64(6), f.readNext().Waiting)
+		require.Equal(f, int64(2), f.readNext(MasterData).Waiting)
+		f.saveNew(1)
+		require.Equal(f, int64(7), f.readNext().Waiting)
 	}},
 
 	{name: "a group that is named twice counts once", test: func(f *fixture) {
-		f.stored(3)
-		require.Equal(f, int64(3), f.next(TimeSeries, TimeSeries).Waiting)
+		f.saveNew(3)
+		require.Equal(f, int64(3), f.readNext(TimeSeries, TimeSeries).Waiting)
 	}},
 
 	{name: "a run does not change with what is saved after it", test: func(f *fixture) {
-		events := f.stored(3)
-		run := f.next().Run
-		f.stored(3)
-		f.same(events, f.read(run))
+		events := f.saveNew(3)
+		run := f.readNext().Run
+		f.saveNew(3)
+		f.wantSame(events, f.readRange(run))
 	}},
 
 	{name: "ranging over a run again starts over", capacity: 3, test: func(f *fixture) {
-		events := f.stored(10)
-		run := f.next().Run
-		f.same(events, f.read(run))
-		f.same(events, f.read(run))
+		events := f.saveNew(10)
+		run := f.readNext().Run
+		f.wantSame(events, f.readRange(run))
+		f.wantSame(events, f.readRange(run))
 	}},
 
 	{name: "breaking off is free at any event", capacity: 3, test: func(f *fixture) {
-		events := f.stored(8)
-		run := f.next().Run
+		events := f.saveNew(8)
+		run := f.readNext().Run
 		for n := 1; n <= len(events); n++ {
 			var got []repository.StoredEvent
 			for e, err := range run.Events(f.ctx) {
@@ -164,19 +164,19 @@ var nextRules = []rule{
 					break
 				}
 			}
-			f.same(events[:n], got)
+			f.wantSame(events[:n], got)
 		}
 	}},
 
 	{name: "reading under an ended context yields its error and ends", test: func(f *fixture) {
-		f.stored(3)
-		run := f.next().Run
+		f.saveNew(3)
+		run := f.readNext().Run
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
 		events, err := Read(ended, run)
 		require.ErrorIs(f, err, context.Canceled)
 		require.Empty(f, events)
-		require.Len(f, f.read(run), 3)
+		require.Len(f, f.readRange(run), 3)
 	}},
 
 	{name: "asking under an ended context fails, and not with no data", test: func(f *fixture) {
@@ -188,86 +188,86 @@ var nextRules = []rule{
 	}},
 
 	{name: "a run for a new bundle yields at most what six drawers hold", capacity: 3, test: func(f *fixture) {
-		events := f.stored(40)
-		require.Len(f, f.read(f.next().Run), 18)
+		events := f.saveNew(40)
+		require.Len(f, f.readRange(f.readNext().Run), 18)
 		for _, n := range []int{1, 1, 2, 5, 0, 3} { // at slot 1, at slot 2, over a border, …
 			if n > 0 {
-				next := f.next()
-				b, err := f.add(NewBundleID(), next.Run, n)
+				next := f.readNext()
+				b, err := f.openBundle(NewBundleID(), next.Run, n)
 				require.NoError(f, err)
 				f.acknowledge(Peeked{Bundle: b})
 				events = events[n:]
 			}
 			begun := (40 - len(events)) % 3 // slots of the first drawer that are acknowledged
-			f.same(events[:18-begun], f.read(f.next().Run))
+			f.wantSame(events[:18-begun], f.readRange(f.readNext().Run))
 		}
 		bundles := f.drain()
 		require.Len(f, bundles, 2) // 28 events: the rest of six drawers, and what lies behind
-		f.same(events[:18], bundles[0].Events)
-		f.same(events[18:], bundles[1].Events)
+		f.wantSame(events[:18], bundles[0].Events)
+		f.wantSame(events[18:], bundles[1].Events)
 	}},
 
 	{name: "the run of an open bundle is its events, whatever has been saved since", capacity: 3, test: func(f *fixture) {
-		events := f.stored(10)
-		b, err := f.add(NewBundleID(), f.next().Run, 4)
+		events := f.saveNew(10)
+		b, err := f.openBundle(NewBundleID(), f.readNext().Run, 4)
 		require.NoError(f, err)
-		f.stored(5)
-		next := f.next()
+		f.saveNew(5)
+		next := f.readNext()
 		f.sameBundle(b, *next.Open)
-		f.same(events[:4], f.read(next.Run))
-		f.same(events[:4], f.read(next.Run))
+		f.wantSame(events[:4], f.readRange(next.Run))
+		f.wantSame(events[:4], f.readRange(next.Run))
 	}},
 
 	{name: "an open bundle goes before anything new, however old that is", test: func(f *fixture) {
-		older := f.stored(1, From(domain.Charges))
-		newer := f.stored(1)
-		f.same(newer, f.peek(TimeSeries).Events)
-		f.dequeues(newer...)
-		f.dequeues(older...)
+		older := f.saveNew(1, From(domain.Charges))
+		newer := f.saveNew(1)
+		f.wantSame(newer, f.peek(TimeSeries).Events)
+		f.wantDequeue(newer...)
+		f.wantDequeue(older...)
 	}},
 
 	{name: "of open bundles in three groups the one open longest comes first", test: func(f *fixture) {
-		f.stored(1, From(domain.Charges))
-		f.stored(1, From(domain.Aggregations))
-		f.stored(1)
+		f.saveNew(1, From(domain.Charges))
+		f.saveNew(1, From(domain.Aggregations))
+		f.saveNew(1)
 		opened := []Peeked{f.peek(Aggregations), f.peek(TimeSeries), f.peek(MasterData)}
-		require.Equal(f, opened[1].ID, f.next(MasterData, TimeSeries).Open.ID)
+		require.Equal(f, opened[1].ID, f.readNext(MasterData, TimeSeries).Open.ID)
 		for _, b := range opened {
-			next := f.next()
+			next := f.readNext()
 			f.sameBundle(b.Bundle, *next.Open)
-			f.same([]domain.Event{b.Events[0].Event}, f.read(next.Run))
+			f.wantSame([]domain.Event{b.Events[0].Event}, f.readRange(next.Run))
 			f.acknowledge(b)
 		}
-		f.nothing()
+		f.wantNothing()
 	}},
 
 	{name: "bundles open in three groups are dequeued in any order", test: func(f *fixture) {
-		f.stored(2, From(domain.Charges))
-		f.stored(2, From(domain.Aggregations))
-		f.stored(2)
+		f.saveNew(2, From(domain.Charges))
+		f.saveNew(2, From(domain.Aggregations))
+		f.saveNew(2)
 		opened := []Peeked{f.peek(TimeSeries), f.peek(Aggregations), f.peek(MasterData)}
 		f.acknowledge(opened[2])
 		f.acknowledge(opened[0])
-		require.Equal(f, opened[1].ID, f.next().Open.ID)
+		require.Equal(f, opened[1].ID, f.readNext().Open.ID)
 		f.acknowledge(opened[1])
-		f.nothing()
+		f.wantNothing()
 	}},
 
 	{name: "peek, dequeue, insert, peek: the new event comes", test: func(f *fixture) {
-		f.dequeues(f.stored(3)...)
-		f.nothing()
-		f.dequeues(f.stored(1)...)
-		f.nothing()
+		f.wantDequeue(f.saveNew(3)...)
+		f.wantNothing()
+		f.wantDequeue(f.saveNew(1)...)
+		f.wantNothing()
 	}},
 
 	{name: "peek, insert, dequeue, peek: the new event comes", test: func(f *fixture) {
-		a := f.stored(1)
+		a := f.saveNew(1)
 		open := f.peek()
-		b := f.stored(1)
+		b := f.saveNew(1)
 		f.peeksInto(a...)
 		f.acknowledge(open)
-		f.dequeues(b...)
-		f.nothing()
+		f.wantDequeue(b...)
+		f.wantNothing()
 	}},
 
 	{name: "what only the first events allow is left for the next bundle", test: bundlingRules},
@@ -305,7 +305,7 @@ func bundlingRules(f *fixture) {
 		}
 		f.save(events...)
 		for _, n := range tc.counts {
-			f.dequeues(events[:n]...)
+			f.wantDequeue(events[:n]...)
 			events = events[n:]
 		}
 		_, err := f.Events.NextUnacknowledged(f.ctx, f.actor, AllGroups)

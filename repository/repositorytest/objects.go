@@ -20,7 +20,7 @@ type objectRule struct {
 	test func(f *objectFixture)
 }
 
-// RunObjects holds an implementation to the contract of repository.Objects, and to the tables of the
+// RunObjects checks an implementation against the contract of repository.Objects, and the tables of the
 // filemanager.
 func RunObjects(t *testing.T, open func(t *testing.T) repository.Objects) {
 	for _, topic := range []struct {
@@ -48,14 +48,14 @@ func RunObjects(t *testing.T, open func(t *testing.T) repository.Objects) {
 			t.Run(table.Name, func(t *testing.T) {
 				f := f.copyFor(t)
 				f.ingestScript(table.Script)
-				require.Equal(t, table.Want, f.describe())
+				require.Equal(t, table.Want, f.describeRows())
 			})
 		}
 		for _, table := range objecttest.PairTables {
 			t.Run(table.Name, func(t *testing.T) {
 				f := f.copyFor(t)
 				f.ingestScript(table.Script)
-				require.Equal(t, table.Want, objecttest.DescribePairs(f.history()))
+				require.Equal(t, table.Want, objecttest.DescribePairs(f.readHistory()))
 			})
 		}
 	})
@@ -73,7 +73,7 @@ type objectFixture struct {
 
 func newObjectFixture(t *testing.T, open func(t *testing.T) repository.Objects) *objectFixture {
 	f := &objectFixture{T: t, Objects: open(t), ctx: t.Context(), bucket: NewActor().String()}
-	f.name = f.object("key")
+	f.name = f.objectName("key")
 	return f
 }
 
@@ -82,16 +82,16 @@ func (f *objectFixture) copyFor(t *testing.T) *objectFixture {
 	return newObjectFixture(t, func(*testing.T) repository.Objects { return f.Objects })
 }
 
-// object returns the name of an object in the bucket of the case.
-func (f *objectFixture) object(key string) domain.ObjectName {
+// objectName returns the name of an object in the bucket of the case.
+func (f *objectFixture) objectName(key string) domain.ObjectName {
 	f.Helper()
 	name, err := domain.ParseObjectName(f.bucket, key)
 	require.NoError(f, err)
 	return name
 }
 
-// ingests ingests the events of one call, and demands that each has an outcome.
-func (f *objectFixture) ingests(reports ...repository.ObjectReport) []domain.ObjectOutcome {
+// ingestReports ingests the events of one call, and demands that each has an outcome.
+func (f *objectFixture) ingestReports(reports ...repository.ObjectReport) []domain.ObjectOutcome {
 	f.Helper()
 	results, err := f.Ingest(f.ctx, reports)
 	require.NoError(f, err)
@@ -108,12 +108,12 @@ func (f *objectFixture) ingests(reports ...repository.ObjectReport) []domain.Obj
 func (f *objectFixture) ingestScript(script string) {
 	f.Helper()
 	for _, events := range objecttest.Calls(script) {
-		f.ingests(f.reports(events...)...)
+		f.ingestReports(f.toReports(events...)...)
 	}
 }
 
-// reports returns events as those of the object of the case.
-func (f *objectFixture) reports(events ...domain.ObjectEvent) []repository.ObjectReport {
+// toReports returns events as those of the object of the case.
+func (f *objectFixture) toReports(events ...domain.ObjectEvent) []repository.ObjectReport {
 	return reportsOf(f.name, events...)
 }
 
@@ -125,8 +125,8 @@ func reportsOf(name domain.ObjectName, events ...domain.ObjectEvent) []repositor
 	return reports
 }
 
-// reads returns the object of the case.
-func (f *objectFixture) reads() domain.Object {
+// readObject returns the object of the case.
+func (f *objectFixture) readObject() domain.Object {
 	f.Helper()
 	o, err := f.Object(f.ctx, f.name)
 	require.NoError(f, err)
@@ -134,8 +134,8 @@ func (f *objectFixture) reads() domain.Object {
 	return o
 }
 
-// history returns all rows of the object in order, and checks the object by them.
-func (f *objectFixture) history() []domain.ObjectRow {
+// readHistory returns all rows of the object in order, and checks the object by them.
+func (f *objectFixture) readHistory() []domain.ObjectRow {
 	f.Helper()
 	const limit = 7
 	var rows []domain.ObjectRow
@@ -157,7 +157,7 @@ func (f *objectFixture) history() []domain.ObjectRow {
 // checkObject demands that the object is what follows from all of its rows.
 func (f *objectFixture) checkObject(rows []domain.ObjectRow) {
 	f.Helper()
-	o := f.reads()
+	o := f.readObject()
 	require.True(f, slices.IsSortedFunc(rows, domain.CompareObjectRows))
 	require.EqualValues(f, len(rows), o.Events)
 	ids := make(map[domain.ObjectRowID]bool)
@@ -178,10 +178,10 @@ func (f *objectFixture) checkObject(rows []domain.ObjectRow) {
 	require.Equal(f, rows[i].Duplicates, o.Current.Duplicates)
 }
 
-// describe returns the rows of the object in the form of a table.
-func (f *objectFixture) describe() string {
+// describeRows returns the rows of the object in the form of a table.
+func (f *objectFixture) describeRows() string {
 	f.Helper()
-	return objecttest.Describe(f.history(), f.reads().Current)
+	return objecttest.Describe(f.readHistory(), f.readObject().Current)
 }
 
 var objectRules = []objectRule{
@@ -190,7 +190,7 @@ var objectRules = []objectRule{
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
 		_, err = f.History(f.ctx, f.name, domain.ObjectOrder{}, 10)
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
-		require.Empty(f, f.ingests())
+		require.Empty(f, f.ingestReports())
 	}},
 	{"AllThatAnEventSaysIsKept", func(f *objectFixture) {
 		size := int64(math.MaxInt64)
@@ -202,11 +202,11 @@ var objectRules = []objectRule{
 		}
 		marker := objecttest.Calls("[M@-/W!]")[0][0]
 		marker.Carrier = domain.Carrier{Message: "message", Index: 4}
-		f.ingests(f.reports(native)...)
-		o := f.reads()
+		f.ingestReports(f.toReports(native)...)
+		o := f.readObject()
 		require.Equal(f, native, o.Current.ObjectEvent)
-		f.ingests(f.reports(marker)...)
-		rows := f.history()
+		f.ingestReports(f.toReports(marker)...)
+		rows := f.readHistory()
 		require.Len(f, rows, 2)
 		require.Equal(f, native, rows[0].ObjectEvent)
 		require.Equal(f, marker, rows[1].ObjectEvent)
@@ -216,8 +216,8 @@ var objectRules = []objectRule{
 		var empty int64
 		events := objecttest.Calls("[C@C1!, C@C2!]")[0]
 		events[1].Size = &empty
-		f.ingests(f.reports(events...)...)
-		rows := f.history()
+		f.ingestReports(f.toReports(events...)...)
+		rows := f.readHistory()
 		require.Equal(f, events[0], rows[0].ObjectEvent)
 		require.Equal(f, events[1], rows[1].ObjectEvent)
 	}},
@@ -226,19 +226,19 @@ var objectRules = []objectRule{
 		e := objecttest.Calls("[C@C1]")[0][0]
 		var reports []repository.ObjectReport
 		for _, key := range keys {
-			reports = append(reports, reportsOf(f.object(key), e)...)
+			reports = append(reports, reportsOf(f.objectName(key), e)...)
 		}
 		for range 2 {
-			f.ingests(reports...)
+			f.ingestReports(reports...)
 		}
 		for _, key := range keys {
-			f.name = f.object(key)
-			require.Equal(f, "C@C1+1", f.describe())
+			f.name = f.objectName(key)
+			require.Equal(f, "C@C1+1", f.describeRows())
 		}
 	}},
 	{"AnObjectOfAnotherBucketIsAnotherObject", func(f *objectFixture) {
 		e := objecttest.Calls("[C@C1]")[0][0]
-		f.ingests(f.reports(e)...)
+		f.ingestReports(f.toReports(e)...)
 		other := f.copyFor(f.T)
 		_, err := other.Object(f.ctx, other.name)
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
@@ -246,31 +246,31 @@ var objectRules = []objectRule{
 	{"TheOutcomeOfEachEventIsReturned", func(f *objectFixture) {
 		stored, duplicate := domain.ObjectStored, domain.ObjectDuplicate
 		events := objecttest.Calls("[D@D1, C@C1, C@C1, C@-]")[0]
-		require.Equal(f, []domain.ObjectOutcome{stored, stored, duplicate, stored}, f.ingests(f.reports(events...)...))
-		require.Equal(f, []domain.ObjectOutcome{duplicate, duplicate, duplicate, duplicate}, f.ingests(f.reports(events...)...))
+		require.Equal(f, []domain.ObjectOutcome{stored, stored, duplicate, stored}, f.ingestReports(f.toReports(events...)...))
+		require.Equal(f, []domain.ObjectOutcome{duplicate, duplicate, duplicate, duplicate}, f.ingestReports(f.toReports(events...)...))
 	}},
 	{"SequencersOfAzureAreOpaque_AndTwoLengthsAreDoubtful", func(f *objectFixture) {
 		for _, text := range []string{"000000000000000000000000000089A4000000000018d6ea", "00000000000004420000000000028963"} {
 			s, err := domain.ParseSequencer(domain.OpaqueSequencer, text)
 			require.NoError(f, err)
 			require.False(f, f.reportsDoubt())
-			f.ingests(f.reports(domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: s})...)
+			f.ingestReports(f.toReports(domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: s})...)
 		}
 		require.True(f, f.reportsDoubt())
-		require.Equal(f, "000000000000000000000000000089A4000000000018d6ea", f.reads().Current.SequencerText())
+		require.Equal(f, "000000000000000000000000000089A4000000000018d6ea", f.readObject().Current.SequencerText())
 	}},
 	{"WhatIsReturnedIsACopy", func(f *objectFixture) {
 		f.ingestScript("[C@C1]")
-		o := f.reads()
+		o := f.readObject()
 		o.Current.ETag, o.Rows[0].ETag = "changed", "changed"
-		require.Empty(f, f.reads().Current.ETag)
-		require.Empty(f, f.history()[0].ETag)
+		require.Empty(f, f.readObject().Current.ETag)
+		require.Empty(f, f.readHistory()[0].ETag)
 	}},
 	{"ACallWhoseContextHasEndedFails", func(f *objectFixture) {
 		f.ingestScript("[C@C1]")
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
-		_, err := f.Ingest(ended, f.reports(objecttest.Calls("[C@C2]")[0]...))
+		_, err := f.Ingest(ended, f.toReports(objecttest.Calls("[C@C2]")[0]...))
 		require.ErrorIs(f, err, context.Canceled)
 		_, err = f.Object(ended, f.name)
 		require.ErrorIs(f, err, context.Canceled)
@@ -278,7 +278,7 @@ var objectRules = []objectRule{
 		require.ErrorIs(f, err, context.Canceled)
 		_, err = f.List(ended, repository.ObjectRange{Bucket: f.bucket}, 1)
 		require.ErrorIs(f, err, context.Canceled)
-		require.Equal(f, "C@C1+", f.describe())
+		require.Equal(f, "C@C1+", f.describeRows())
 	}},
 }
 

@@ -11,16 +11,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// label returns a change that sets the attributes to a text.
-func label(text string) func(domain.ObjectFacts) (domain.ObjectFacts, error) {
+// setLabel returns a change that sets the attributes to a text.
+func setLabel(text string) func(domain.ObjectFacts) (domain.ObjectFacts, error) {
 	return func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
 		facts.Attributes = text
 		return facts, nil
 	}
 }
 
-// amends amends a row of the object of the case.
-func (f *objectFixture) amends(id domain.ObjectRowID, change func(domain.ObjectFacts) (domain.ObjectFacts, error)) domain.ObjectRow {
+// amendRow amends a row of the object of the case.
+func (f *objectFixture) amendRow(id domain.ObjectRowID, change func(domain.ObjectFacts) (domain.ObjectFacts, error)) domain.ObjectRow {
 	f.Helper()
 	row, err := f.Amend(f.ctx, f.name, id, change)
 	require.NoError(f, err)
@@ -30,16 +30,16 @@ func (f *objectFixture) amends(id domain.ObjectRowID, change func(domain.ObjectF
 var amendRules = []objectRule{
 	{"TheCurrentRowIsAmended", func(f *objectFixture) {
 		f.ingestScript("[C@C1] [C@C2]")
-		row := f.amends(domain.ObjectRowID{}, func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
+		row := f.amendRow(domain.ObjectRowID{}, func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
 			facts.IngestID, facts.Attributes = "id", `{"a":1}`
 			return facts, nil
 		})
 		require.Equal(f, "id", row.IngestID)
-		require.Equal(f, row, *f.reads().Current)
-		rows := f.history()
+		require.Equal(f, row, *f.readObject().Current)
+		rows := f.readHistory()
 		require.Equal(f, row, rows[1])
 		require.Empty(f, rows[0].Attributes)
-		require.Equal(f, []string{f.name.Key()}, f.lists(repository.ObjectRange{OnlyCurrent: true, Matches: []repository.ObjectMatch{{Field: domain.FieldIngestID, Values: []string{"id"}}}}, 10))
+		require.Equal(f, []string{f.name.Key()}, f.listKeys(repository.ObjectRange{OnlyCurrent: true, Matches: []repository.ObjectMatch{{Field: domain.FieldIngestID, Values: []string{"id"}}}}, 10))
 	}},
 	{"EachRowOfManyIsReadAndAmended", func(f *objectFixture) {
 		f.ingestScript("[C@0001/old]")
@@ -48,17 +48,17 @@ var amendRules = []objectRule{
 			f.ingestScript(fmt.Sprintf("[D@%04X/v%d]", 2*i+3, i))
 		}
 		f.ingestScript("[C@-/old]")
-		rows := f.history()
+		rows := f.readHistory()
 		require.Len(f, rows, 82)
 		for i := range rows {
 			want := rows[i]
 			want.Attributes = fmt.Sprint(i)
-			require.Equal(f, want.ObjectEvent, f.amends(rows[i].ID(), label(want.Attributes)).ObjectEvent)
+			require.Equal(f, want.ObjectEvent, f.amendRow(rows[i].ID(), setLabel(want.Attributes)).ObjectEvent)
 			got, err := f.Row(f.ctx, f.name, rows[i].ID())
 			require.NoError(f, err)
 			require.Equal(f, want.ObjectEvent, got.ObjectEvent)
 		}
-		for i, r := range f.history() {
+		for i, r := range f.readHistory() {
 			require.Equal(f, fmt.Sprint(i), r.Attributes)
 		}
 	}},
@@ -68,16 +68,16 @@ var amendRules = []objectRule{
 			f.ingestScript(fmt.Sprintf("[C@%04X/v%d]", 2*i+2, i))
 			f.ingestScript(fmt.Sprintf("[D@%04X/v%d]", 2*i+3, i))
 			attributes := fmt.Sprint(i)
-			require.Equal(f, "old", f.amends(domain.ObjectRowID{}, label(attributes)).Version.String())
-			require.Equal(f, attributes, f.reads().Current.Attributes)
-			require.Equal(f, attributes, f.history()[0].Attributes)
+			require.Equal(f, "old", f.amendRow(domain.ObjectRowID{}, setLabel(attributes)).Version.String())
+			require.Equal(f, attributes, f.readObject().Current.Attributes)
+			require.Equal(f, attributes, f.readHistory()[0].Attributes)
 		}
 		f.ingestScript("[D@0001/old]")
-		require.Nil(f, f.reads().Current)
+		require.Nil(f, f.readObject().Current)
 	}},
 	{"AChangeThatFailsChangesNothing", func(f *objectFixture) {
 		f.ingestScript("[C@C1]")
-		f.amends(domain.ObjectRowID{}, label("before"))
+		f.amendRow(domain.ObjectRowID{}, setLabel("before"))
 		failure := domain.Errorf(domain.Invalid, "no")
 		_, err := f.Amend(f.ctx, f.name, domain.ObjectRowID{}, func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
 			facts.Attributes = "after"
@@ -85,11 +85,11 @@ var amendRules = []objectRule{
 		})
 		require.ErrorIs(f, err, failure)
 		require.Equal(f, domain.Invalid, domain.KindOf(err))
-		require.Equal(f, "before", f.history()[0].Attributes)
+		require.Equal(f, "before", f.readHistory()[0].Attributes)
 	}},
 	{"WhatIsNotThereIsNotAmended", func(f *objectFixture) {
 		fails := func(id domain.ObjectRowID) {
-			_, err := f.Amend(f.ctx, f.name, id, label("x"))
+			_, err := f.Amend(f.ctx, f.name, id, setLabel("x"))
 			require.Equal(f, domain.NotFound, domain.KindOf(err))
 			_, err = f.Row(f.ctx, f.name, domain.ObjectRowID{Sequencer: "none"})
 			require.Equal(f, domain.NotFound, domain.KindOf(err))
@@ -108,7 +108,7 @@ var amendRules = []objectRule{
 		f.ingestScript("[C@C1]")
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
-		_, err := f.Amend(ended, f.name, domain.ObjectRowID{}, label("x"))
+		_, err := f.Amend(ended, f.name, domain.ObjectRowID{}, setLabel("x"))
 		require.ErrorIs(f, err, context.Canceled)
 		_, err = f.Row(ended, f.name, domain.ObjectRowID{})
 		require.ErrorIs(f, err, context.Canceled)
@@ -124,8 +124,8 @@ var amendRules = []objectRule{
 			facts.Attributes += "x"
 			return facts, nil
 		}
-		first := f.history()[0].ID()
-		f.together(4, func(caller int) {
+		first := f.readHistory()[0].ID()
+		f.runTogether(4, func(caller int) {
 			for i := range each {
 				var err error
 				if caller%2 == 0 {
@@ -133,7 +133,7 @@ var amendRules = []objectRule{
 				} else {
 					e := objecttest.Calls(fmt.Sprintf("[C@%04X]", 2+4*i+caller))[0][0]
 					var results []repository.ObjectResult
-					if results, err = f.Ingest(f.ctx, f.reports(e)); err == nil {
+					if results, err = f.Ingest(f.ctx, f.toReports(e)); err == nil {
 						err = results[0].Err
 					}
 				}
@@ -142,7 +142,7 @@ var amendRules = []objectRule{
 				}
 			}
 		})
-		rows := f.history()
+		rows := f.readHistory()
 		require.Len(f, rows, 1+2*each)
 		require.Len(f, rows[0].Attributes, 2*each)
 	}},

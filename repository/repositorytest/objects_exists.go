@@ -14,9 +14,9 @@ var objectExistsRules = []objectRule{
 			f := f.copyFor(f.T)
 			for range 2 { // the second time all are duplicates
 				for _, events := range objecttest.Calls(table.Script) {
-					results, err := f.Ingest(f.ctx, f.reports(events...))
+					results, err := f.Ingest(f.ctx, f.toReports(events...))
 					require.NoError(f, err)
-					current := f.reads().Current
+					current := f.readObject().Current
 					for i := range results {
 						require.Equal(f, current != nil, results[i].Exists, "%s, event %d", table.Name, i)
 					}

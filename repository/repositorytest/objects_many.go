@@ -27,9 +27,9 @@ var historyRules = []objectRule{
 		shuffled := slices.Clone(events)
 		rng.Shuffle(n, func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 		for call := range slices.Chunk(slices.Concat(shuffled, events), 9) {
-			f.ingests(f.reports(call...)...)
+			f.ingestReports(f.toReports(call...)...)
 		}
-		rows := f.history()
+		rows := f.readHistory()
 		require.Len(f, rows, n)
 		for i := range rows {
 			require.Equal(f, events[i], rows[i].ObjectEvent)
@@ -41,9 +41,9 @@ var historyRules = []objectRule{
 		for i := range 40 {
 			f.ingestScript(fmt.Sprintf("[C@%04X/v%d]", 2*i+2, i))
 			f.ingestScript(fmt.Sprintf("[D@%04X/v%d]", 2*i+3, i))
-			require.Equal(f, "old", f.reads().Current.Version.String())
+			require.Equal(f, "old", f.readObject().Current.Version.String())
 		}
-		require.Len(f, f.history(), 81)
+		require.Len(f, f.readHistory(), 81)
 	}},
 	{"NumbersOfGeneratedPlacesGoBeyond255", func(f *objectFixture) {
 		const n = 300
@@ -54,17 +54,17 @@ var historyRules = []objectRule{
 				e.Carrier.Index = from + i
 				events = append(events, e)
 			}
-			f.ingests(f.reports(events...)...)
+			f.ingestReports(f.toReports(events...)...)
 		}
-		for i, r := range f.history() {
+		for i, r := range f.readHistory() {
 			require.EqualValues(f, i+1, r.Number)
 		}
-		require.EqualValues(f, n, f.reads().Current.Number)
+		require.EqualValues(f, n, f.readObject().Current.Number)
 	}},
 }
 
-// lists returns the keys of all pages of a range.
-func (f *objectFixture) lists(r repository.ObjectRange, limit int) (keys []string) {
+// listKeys returns the keys of all pages of a range.
+func (f *objectFixture) listKeys(r repository.ObjectRange, limit int) (keys []string) {
 	f.Helper()
 	for r.Bucket = f.bucket; ; {
 		page, err := f.List(f.ctx, r, limit)
@@ -88,20 +88,20 @@ var listRules = []objectRule{
 		require.True(f, slices.IsSorted(keys))
 		e := objecttest.Calls("[C@C1]")[0][0]
 		for _, i := range rand.New(rand.NewPCG(3, 4)).Perm(len(keys)) {
-			f.ingests(reportsOf(f.object(keys[i]), e)...)
+			f.ingestReports(reportsOf(f.objectName(keys[i]), e)...)
 		}
 		for _, limit := range []int{1, 3, len(keys), 100} {
-			require.Equal(f, keys, f.lists(repository.ObjectRange{}, limit))
-			require.Equal(f, keys[2:7], f.lists(repository.ObjectRange{Prefix: "a", After: "a"}, limit))
-			require.Equal(f, keys[4:7], f.lists(repository.ObjectRange{Prefix: "a/"}, limit))
-			require.Equal(f, keys[2:6], f.lists(repository.ObjectRange{After: "a", UpTo: "a/1"}, limit))
-			require.Equal(f, keys[2:6], f.lists(repository.ObjectRange{After: "a", UpTo: "a/1\x00"}, limit))
-			require.Equal(f, keys[:9], f.lists(repository.ObjectRange{UpTo: keys[8]}, limit), "a longer key is behind its prefix")
-			require.Empty(f, f.lists(repository.ObjectRange{After: "b", UpTo: "b"}, limit))
-			require.Equal(f, keys[11:13], f.lists(repository.ObjectRange{Prefix: "日"}, limit))
-			require.Equal(f, keys[9:10], f.lists(repository.ObjectRange{Prefix: keys[8] + "l"}, limit))
-			require.Empty(f, f.lists(repository.ObjectRange{Prefix: "none"}, limit))
-			require.Empty(f, f.lists(repository.ObjectRange{After: "\U0001F600"}, limit))
+			require.Equal(f, keys, f.listKeys(repository.ObjectRange{}, limit))
+			require.Equal(f, keys[2:7], f.listKeys(repository.ObjectRange{Prefix: "a", After: "a"}, limit))
+			require.Equal(f, keys[4:7], f.listKeys(repository.ObjectRange{Prefix: "a/"}, limit))
+			require.Equal(f, keys[2:6], f.listKeys(repository.ObjectRange{After: "a", UpTo: "a/1"}, limit))
+			require.Equal(f, keys[2:6], f.listKeys(repository.ObjectRange{After: "a", UpTo: "a/1\x00"}, limit))
+			require.Equal(f, keys[:9], f.listKeys(repository.ObjectRange{UpTo: keys[8]}, limit), "a longer key is behind its prefix")
+			require.Empty(f, f.listKeys(repository.ObjectRange{After: "b", UpTo: "b"}, limit))
+			require.Equal(f, keys[11:13], f.listKeys(repository.ObjectRange{Prefix: "日"}, limit))
+			require.Equal(f, keys[9:10], f.listKeys(repository.ObjectRange{Prefix: keys[8] + "l"}, limit))
+			require.Empty(f, f.listKeys(repository.ObjectRange{Prefix: "none"}, limit))
+			require.Empty(f, f.listKeys(repository.ObjectRange{After: "\U0001F600"}, limit))
 		}
 	}},
 	{"LongKeysThatDifferAtTheirEndAreListedOnce", func(f *objectFixture) {
@@ -109,31 +109,31 @@ var listRules = []objectRule{
 		var keys []string
 		for i := range 10 {
 			keys = append(keys, strings.Repeat("k", 1000)+fmt.Sprint(i))
-			f.ingests(reportsOf(f.object(keys[i]), e)...)
+			f.ingestReports(reportsOf(f.objectName(keys[i]), e)...)
 		}
-		f.ingests(reportsOf(f.object(strings.Repeat("k", 700)), e)...)
+		f.ingestReports(reportsOf(f.objectName(strings.Repeat("k", 700)), e)...)
 		for _, limit := range []int{1, 3, 100} {
-			require.ElementsMatch(f, keys, f.lists(repository.ObjectRange{Prefix: keys[0][:1000]}, limit))
+			require.ElementsMatch(f, keys, f.listKeys(repository.ObjectRange{Prefix: keys[0][:1000]}, limit))
 		}
 	}},
 	{"ABucketWithoutObjectsIsEmpty", func(f *objectFixture) {
-		require.Empty(f, f.lists(repository.ObjectRange{}, 10))
+		require.Empty(f, f.listKeys(repository.ObjectRange{}, 10))
 	}},
 	{"OnlyObjectsWithACurrentRowAreListedIfThatIsWanted", func(f *objectFixture) {
 		for i := range 10 {
-			f.name = f.object(fmt.Sprint("key", i))
+			f.name = f.objectName(fmt.Sprint("key", i))
 			f.ingestScript("[C@C1]")
 			if i%3 != 0 {
 				f.ingestScript("[D@D1]")
 			}
 		}
-		require.Len(f, f.lists(repository.ObjectRange{}, 4), 10)
-		require.Equal(f, []string{"key0", "key3", "key6", "key9"}, f.lists(repository.ObjectRange{OnlyCurrent: true}, 3))
+		require.Len(f, f.listKeys(repository.ObjectRange{}, 4), 10)
+		require.Equal(f, []string{"key0", "key3", "key6", "key9"}, f.listKeys(repository.ObjectRange{OnlyCurrent: true}, 3))
 	}},
 }
 
-// together runs f of each of n callers at once.
-func (f *objectFixture) together(n int, do func(caller int)) {
+// runTogether runs f of each of n callers at once.
+func (f *objectFixture) runTogether(n int, do func(caller int)) {
 	var g sync.WaitGroup
 	for i := range n {
 		g.Go(func() { do(i) })
@@ -141,10 +141,10 @@ func (f *objectFixture) together(n int, do func(caller int)) {
 	g.Wait()
 }
 
-// delivers ingests events one by one in an order, and reports a failure without ending the test.
-func (f *objectFixture) delivers(events []domain.ObjectEvent, order []int) {
+// deliverInOrder ingests events one by one in an order, and reports a failure without ending the test.
+func (f *objectFixture) deliverInOrder(events []domain.ObjectEvent, order []int) {
 	for _, i := range order {
-		results, err := f.Ingest(f.ctx, f.reports(events[i]))
+		results, err := f.Ingest(f.ctx, f.toReports(events[i]))
 		if err != nil || results[0].Err != nil {
 			f.Error(err, results)
 			return
@@ -164,29 +164,29 @@ var objectRaceRules = []objectRule{
 				}
 			}
 			for try := range 5 {
-				f.name = f.object(fmt.Sprint(table.Name, try))
+				f.name = f.objectName(fmt.Sprint(table.Name, try))
 				orders := [][]int{rng.Perm(len(events)), rng.Perm(len(events))}
-				f.together(len(orders), func(i int) { f.delivers(events, orders[i]) })
-				rows := f.history()
+				f.runTogether(len(orders), func(i int) { f.deliverInOrder(events, orders[i]) })
+				rows := f.readHistory()
 				for i := range rows {
 					require.EqualValues(f, 1, rows[i].Duplicates, "each event came twice")
 				}
-				got := objecttest.Describe(rows, f.reads().Current)
-				f.name = f.object(fmt.Sprint(table.Name, try, " in order"))
-				f.ingests(f.reports(events...)...)
-				f.ingests(f.reports(events...)...)
-				require.Equal(f, f.describe(), got, "%s, orders %v", table.Name, orders)
+				got := objecttest.Describe(rows, f.readObject().Current)
+				f.name = f.objectName(fmt.Sprint(table.Name, try, " in order"))
+				f.ingestReports(f.toReports(events...)...)
+				f.ingestReports(f.toReports(events...)...)
+				require.Equal(f, f.describeRows(), got, "%s, orders %v", table.Name, orders)
 			}
 		}
 	}},
 	{"ManyIngestersOfManyObjectsStoreEachEventOnce", func(f *objectFixture) {
 		const callers, objects, each = 6, 12, 8
-		f.together(callers, func(caller int) {
+		f.runTogether(callers, func(caller int) {
 			for n := range each {
 				var reports []repository.ObjectReport
 				for i := range objects {
 					e := objecttest.Calls(fmt.Sprintf("[C@%04X]", 1+n*callers+caller))[0][0]
-					reports = append(reports, reportsOf(f.object(fmt.Sprint("key", i)), e)...)
+					reports = append(reports, reportsOf(f.objectName(fmt.Sprint("key", i)), e)...)
 				}
 				results, err := f.Ingest(f.ctx, reports)
 				if err != nil {
@@ -201,10 +201,10 @@ var objectRaceRules = []objectRule{
 			}
 		})
 		for i := range objects {
-			f.name = f.object(fmt.Sprint("key", i))
-			require.Len(f, f.history(), callers*each)
-			require.Equal(f, fmt.Sprintf("%04X", callers*each), f.reads().Current.SequencerText())
-			require.Zero(f, f.reads().Duplicates)
+			f.name = f.objectName(fmt.Sprint("key", i))
+			require.Len(f, f.readHistory(), callers*each)
+			require.Equal(f, fmt.Sprintf("%04X", callers*each), f.readObject().Current.SequencerText())
+			require.Zero(f, f.readObject().Duplicates)
 		}
 	}},
 }
@@ -220,7 +220,7 @@ func RandomObjects(t *testing.T, open func(t *testing.T) repository.Objects, n u
 			if len(b.Events) == 0 {
 				continue
 			}
-			f.name = f.object(fmt.Sprint("key", seed))
+			f.name = f.objectName(fmt.Sprint("key", seed))
 			for range 2 {
 				order := rng.Perm(len(b.Events))
 				for len(order) > 0 {
@@ -229,16 +229,16 @@ func RandomObjects(t *testing.T, open func(t *testing.T) repository.Objects, n u
 					for _, i := range order[:size] {
 						call = append(call, b.Events[i])
 					}
-					f.ingests(f.reports(call...)...)
+					f.ingestReports(f.toReports(call...)...)
 					order = order[size:]
 				}
 			}
-			rows, got := f.history(), ""
+			rows, got := f.readHistory(), ""
 			require.Len(t, rows, len(b.Events), "seed %d", seed)
 			for i := range rows {
 				require.EqualValues(t, 1, rows[i].Duplicates, "seed %d", seed)
 			}
-			if c := f.reads().Current; c != nil {
+			if c := f.readObject().Current; c != nil {
 				got = c.ETag
 			}
 			require.Equal(t, b.Current(), got, "seed %d", seed)

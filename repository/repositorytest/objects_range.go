@@ -20,15 +20,15 @@ func (f *objectFixture) ingestsMany(keys []string, fill func(i int, e *domain.Ob
 	for i, key := range keys {
 		e := objecttest.Calls("[C@C1]")[0][0]
 		fill(i, &e)
-		reports = append(reports, reportsOf(f.object(key), e)...)
+		reports = append(reports, reportsOf(f.objectName(key), e)...)
 	}
 	for call := range slices.Chunk(reports, 20) {
-		f.ingests(call...)
+		f.ingestReports(call...)
 	}
 }
 
-// counts returns the count of a range of the bucket of the case.
-func (f *objectFixture) counts(r repository.ObjectRange) int64 {
+// countRange returns the count of a range of the bucket of the case.
+func (f *objectFixture) countRange(r repository.ObjectRange) int64 {
 	f.Helper()
 	r.Bucket = f.bucket
 	n, err := f.Count(f.ctx, r)
@@ -43,11 +43,11 @@ var rangeRules = []objectRule{
 			keys = append(keys, fmt.Sprintf("key%02d", i))
 		}
 		f.ingestsMany(keys, func(int, *domain.ObjectEvent) {})
-		all := f.lists(repository.ObjectRange{AnyOrder: true}, 1000)
+		all := f.listKeys(repository.ObjectRange{AnyOrder: true}, 1000)
 		require.ElementsMatch(f, keys, all)
 		for _, limit := range []int{1, 7, 59, 60, 61} {
-			require.Equal(f, all, f.lists(repository.ObjectRange{AnyOrder: true}, limit))
-			require.ElementsMatch(f, keys[10:20], f.lists(repository.ObjectRange{AnyOrder: true, Prefix: "key1"}, limit))
+			require.Equal(f, all, f.listKeys(repository.ObjectRange{AnyOrder: true}, limit))
+			require.ElementsMatch(f, keys[10:20], f.listKeys(repository.ObjectRange{AnyOrder: true, Prefix: "key1"}, limit))
 		}
 	}},
 	{"APageInOrderHasAllThatOneShardHas", func(f *objectFixture) {
@@ -57,7 +57,7 @@ var rangeRules = []objectRule{
 		}
 		f.ingestsMany(keys, func(int, *domain.ObjectEvent) {})
 		for _, limit := range []int{3, 50, 64, 199, 200, 201} {
-			require.Equal(f, keys, f.lists(repository.ObjectRange{}, limit))
+			require.Equal(f, keys, f.listKeys(repository.ObjectRange{}, limit))
 		}
 	}},
 	{"ObjectsAreFoundByTheFactsOfTheirCurrentRow", func(f *objectFixture) {
@@ -74,7 +74,7 @@ var rangeRules = []objectRule{
 				e.Size, e.StorageClass, e.ArchiveStatus, e.Reason = nil, domain.ClassIntelligentTiering, "ARCHIVE_ACCESS", domain.Crawl
 			}
 		})
-		f.name = f.object("e")
+		f.name = f.objectName("e")
 		f.ingestScript("[C@C1] [D@D1]")
 		match := func(field domain.ObjectField, values ...string) repository.ObjectMatch {
 			return repository.ObjectMatch{Field: field, Values: values}
@@ -102,22 +102,22 @@ var rangeRules = []objectRule{
 			{"", []repository.ObjectMatch{match(domain.FieldVersion, "v"), match(domain.FieldETag, `"a"`)}},
 		} {
 			r := repository.ObjectRange{OnlyCurrent: true, Matches: tc.matches}
-			require.Equal(f, tc.want, strings.Join(f.lists(r, 1), " "), "%+v", tc.matches)
-			require.EqualValues(f, len(strings.Fields(tc.want)), f.counts(r), "%+v", tc.matches)
+			require.Equal(f, tc.want, strings.Join(f.listKeys(r, 1), " "), "%+v", tc.matches)
+			require.EqualValues(f, len(strings.Fields(tc.want)), f.countRange(r), "%+v", tc.matches)
 		}
 	}},
 	{"ObjectsAreCounted", func(f *objectFixture) {
-		require.Zero(f, f.counts(repository.ObjectRange{}))
+		require.Zero(f, f.countRange(repository.ObjectRange{}))
 		long := strings.Repeat("l", 700)
 		f.ingestsMany([]string{"a", "a/1", "a/2", "b", long + "1", long + "2", long[1:] + "3"}, func(int, *domain.ObjectEvent) {})
-		f.name = f.object("a/3")
+		f.name = f.objectName("a/3")
 		f.ingestScript("[C@C1] [D@D1]")
-		require.EqualValues(f, 8, f.counts(repository.ObjectRange{}))
-		require.EqualValues(f, 8, f.counts(repository.ObjectRange{After: "b"}))
-		require.EqualValues(f, 7, f.counts(repository.ObjectRange{OnlyCurrent: true}))
-		require.EqualValues(f, 3, f.counts(repository.ObjectRange{Prefix: "a/"}))
-		require.EqualValues(f, 2, f.counts(repository.ObjectRange{Prefix: "a/", OnlyCurrent: true}))
-		require.EqualValues(f, 2, f.counts(repository.ObjectRange{Prefix: long}))
+		require.EqualValues(f, 8, f.countRange(repository.ObjectRange{}))
+		require.EqualValues(f, 8, f.countRange(repository.ObjectRange{After: "b"}))
+		require.EqualValues(f, 7, f.countRange(repository.ObjectRange{OnlyCurrent: true}))
+		require.EqualValues(f, 3, f.countRange(repository.ObjectRange{Prefix: "a/"}))
+		require.EqualValues(f, 2, f.countRange(repository.ObjectRange{Prefix: "a/", OnlyCurrent: true}))
+		require.EqualValues(f, 2, f.countRange(repository.ObjectRange{Prefix: long}))
 	}},
 	{"ABucketIsKnownFromItsFirstEvent", func(f *objectFixture) {
 		before, err := f.Buckets(f.ctx)

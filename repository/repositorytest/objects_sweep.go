@@ -25,7 +25,7 @@ type sweepFixture struct {
 
 type sweepClock struct{ micros atomic.Int64 }
 
-func (c *sweepClock) now() time.Time          { return time.UnixMicro(c.micros.Load()).UTC() }
+func (c *sweepClock) readTime() time.Time     { return time.UnixMicro(c.micros.Load()).UTC() }
 func (c *sweepClock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
 
 // sweepRetention is that of the store of a sweepFixture.
@@ -36,7 +36,7 @@ type sweepRule struct {
 	test func(f *sweepFixture)
 }
 
-// RunObjectSweeps holds an implementation to the contract of repository.ObjectSweeper. Its stores are
+// RunObjectSweeps checks an implementation against the contract of repository.ObjectSweeper. Its stores are
 // empty when they are opened.
 func RunObjectSweeps(t *testing.T, open func(t *testing.T, keeping repository.ObjectKeeping) repository.ObjectLedger) {
 	for _, r := range sweepRules {
@@ -47,13 +47,13 @@ func RunObjectSweeps(t *testing.T, open func(t *testing.T, keeping repository.Ob
 func newSweepFixture(t *testing.T, open func(t *testing.T, keeping repository.ObjectKeeping) repository.ObjectLedger) *sweepFixture {
 	clock := &sweepClock{}
 	clock.micros.Store(objecttest.FirstMoment.UnixMicro())
-	store := open(t, repository.ObjectKeeping{Retention: domain.ObjectRetention(sweepRetention), Clock: clock.now})
+	store := open(t, repository.ObjectKeeping{Retention: domain.ObjectRetention(sweepRetention), Clock: clock.readTime})
 	plain := newObjectFixture(t, func(*testing.T) repository.Objects { return store })
 	return &sweepFixture{plain, store, clock}
 }
 
-// sweeps sweeps all shards in pages, and returns what became of all objects.
-func (f *sweepFixture) sweeps(limit int) (total repository.SweptObjects) {
+// sweepObjects sweeps all shards in pages, and returns what became of all objects.
+func (f *sweepFixture) sweepObjects(limit int) (total repository.SweptObjects) {
 	f.Helper()
 	total, err := sweepAll(f.ctx, f.ObjectSweeper, limit)
 	require.NoError(f, err)
@@ -94,92 +94,92 @@ func inDays(script string) (events []domain.ObjectEvent) {
 var sweepRules = []sweepRule{
 	{"OldRowsAreForgotten_AndStayForgotten", func(f *sweepFixture) {
 		events := inDays("[C@1+0, C@2+1, C@3+2, C@-+1]")
-		f.ingests(f.reports(events...)...)
+		f.ingestReports(f.toReports(events...)...)
 		f.clock.advance(5 * 24 * time.Hour)
 		f.clock.advance(time.Second)
-		total := f.sweeps(10)
+		total := f.sweepObjects(10)
 		require.Equal(f, repository.SweptObjects{Objects: 1, Rows: 3}, total)
-		require.Equal(f, "C@3+", f.describe())
+		require.Equal(f, "C@3+", f.describeRows())
 		late, duplicate := domain.ObjectTooOld, domain.ObjectDuplicate
-		require.Equal(f, []domain.ObjectOutcome{late, late, duplicate, late}, f.ingests(f.reports(events...)...))
-		require.Equal(f, "C@3+1", f.describe())
-		require.EqualValues(f, 3, f.reads().ForgottenRows)
+		require.Equal(f, []domain.ObjectOutcome{late, late, duplicate, late}, f.ingestReports(f.toReports(events...)...))
+		require.Equal(f, "C@3+1", f.describeRows())
+		require.EqualValues(f, 3, f.readObject().ForgottenRows)
 	}},
 	{"ADeadObjectIsForgottenWhole_AndItsOldEventsStoreNothing", func(f *sweepFixture) {
 		events := inDays("[C@1+0, D@2+1]")
-		f.ingests(f.reports(events...)...)
+		f.ingestReports(f.toReports(events...)...)
 		f.clock.advance(14 * 24 * time.Hour)
-		require.Equal(f, 1, f.sweeps(10).Rows)
-		require.Equal(f, "D@2·", f.describe())
+		require.Equal(f, 1, f.sweepObjects(10).Rows)
+		require.Equal(f, "D@2·", f.describeRows())
 		f.clock.advance(2 * 24 * time.Hour)
-		require.Equal(f, 1, f.sweeps(10).Gone)
+		require.Equal(f, 1, f.sweepObjects(10).Gone)
 		late := domain.ObjectTooOld
 		for range 2 {
-			require.Equal(f, []domain.ObjectOutcome{late, late, late}, f.ingests(f.reports(events[0], events[1], events[0])...))
+			require.Equal(f, []domain.ObjectOutcome{late, late, late}, f.ingestReports(f.toReports(events[0], events[1], events[0])...))
 			_, err := f.Object(f.ctx, f.name)
 			require.Equal(f, domain.NotFound, domain.KindOf(err))
 		}
 		fresh := objecttest.Calls("[C@3]")[0][0]
-		fresh.Time = f.clock.now()
-		f.ingests(f.reports(events[0], fresh)...)
-		require.Equal(f, "C@3+", f.describe())
-		require.Equal(f, []domain.ObjectOutcome{late}, f.ingests(f.reports(events[0])...))
+		fresh.Time = f.clock.readTime()
+		f.ingestReports(f.toReports(events[0], fresh)...)
+		require.Equal(f, "C@3+", f.describeRows())
+		require.Equal(f, []domain.ObjectOutcome{late}, f.ingestReports(f.toReports(events[0])...))
 	}},
 	{"NothingIsForgottenBeforeItsTime", func(f *sweepFixture) {
-		f.ingests(f.reports(inDays("[C@1+0, C@2+1]")...)...)
+		f.ingestReports(f.toReports(inDays("[C@1+0, C@2+1]")...)...)
 		f.clock.advance(sweepRetention)
-		require.Equal(f, repository.SweptObjects{Objects: 1}, f.sweeps(10))
+		require.Equal(f, repository.SweptObjects{Objects: 1}, f.sweepObjects(10))
 	}},
 	{"APageEndsAtItsLimit_AndTheNextOneGoesOn", func(f *sweepFixture) {
 		const n = 23
 		for i := range n {
-			f.name = f.object(fmt.Sprint("key", i))
-			f.ingests(f.reports(inDays("[C@1+0, C@2+1]")...)...)
+			f.name = f.objectName(fmt.Sprint("key", i))
+			f.ingestReports(f.toReports(inDays("[C@1+0, C@2+1]")...)...)
 		}
 		f.clock.advance(2 * sweepRetention)
-		require.Equal(f, repository.SweptObjects{Objects: n, Rows: n}, f.sweeps(3))
-		require.Zero(f, f.sweeps(100).Rows)
+		require.Equal(f, repository.SweptObjects{Objects: n, Rows: n}, f.sweepObjects(3))
+		require.Zero(f, f.sweepObjects(100).Rows)
 	}},
 	{"ManyRowsOfOneObjectAreForgotten", func(f *sweepFixture) {
 		const n = 120
 		for i := range n {
-			f.ingests(f.reports(inDays(fmt.Sprintf("[C@%04X/v%d+0, D@%04X/v%d+1]", 2*i+1, i%70, 2*i+2, i%70))...)...)
+			f.ingestReports(f.toReports(inDays(fmt.Sprintf("[C@%04X/v%d+0, D@%04X/v%d+1]", 2*i+1, i%70, 2*i+2, i%70))...)...)
 		}
 		fresh := objecttest.Calls("[C@FFFF/last]")[0][0]
 		fresh.Time = objecttest.FirstMoment.Add(30 * 24 * time.Hour)
-		f.ingests(f.reports(fresh)...)
+		f.ingestReports(f.toReports(fresh)...)
 		f.clock.advance(10 * 24 * time.Hour)
-		require.Equal(f, 2*n-70, f.sweeps(10).Rows, "each version has its last row")
-		require.Len(f, f.history(), 70+1)
+		require.Equal(f, 2*n-70, f.sweepObjects(10).Rows, "each version has its last row")
+		require.Len(f, f.readHistory(), 70+1)
 		f.clock.advance(10 * 24 * time.Hour)
-		require.Equal(f, 70, f.sweeps(10).Rows)
-		require.Equal(f, "C@FFFF/last+", f.describe())
+		require.Equal(f, 70, f.sweepObjects(10).Rows)
+		require.Equal(f, "C@FFFF/last+", f.describeRows())
 	}},
 	{"TwoSweepersAndTwoIngestersForgetWhatOneDoes", func(f *sweepFixture) {
 		rng := rand.New(rand.NewPCG(7, 8))
 		for try := range 4 {
-			f.name = f.object(fmt.Sprint("race", try))
+			f.name = f.objectName(fmt.Sprint("race", try))
 			events := inDays("[C@1/a+0, C@2/b+1, D@3/a+1, C@4/c+2, M@5/m+2, D@6/m+3, C@-/c+3, C@7/b+3, D@8/c+4, C@9/b+4]")
-			f.ingests(f.reports(events...)...)
+			f.ingestReports(f.toReports(events...)...)
 			f.clock.advance(5 * 24 * time.Hour)
 			orders := [][]int{rng.Perm(len(events)), rng.Perm(len(events))}
-			f.together(4, func(i int) {
+			f.runTogether(4, func(i int) {
 				if i < 2 {
-					f.delivers(events, orders[i])
+					f.deliverInOrder(events, orders[i])
 				} else if _, err := sweepAll(f.ctx, f.ObjectSweeper, 2); err != nil {
 					f.Error(err)
 				}
 			})
-			f.sweeps(10)
-			rows := f.history()
-			f.ingests(f.reports(events...)...)
-			require.Equal(f, len(rows), len(f.history()), "nothing comes back")
+			f.sweepObjects(10)
+			rows := f.readHistory()
+			f.ingestReports(f.toReports(events...)...)
+			require.Equal(f, len(rows), len(f.readHistory()), "nothing comes back")
 			f.clock.micros.Store(objecttest.FirstMoment.UnixMicro())
 		}
 	}},
 	{"AShardIsCounted", func(f *sweepFixture) {
 		for i := range 40 {
-			f.name = f.object(fmt.Sprint("key", i))
+			f.name = f.objectName(fmt.Sprint("key", i))
 			f.ingestScript("[C@1]")
 		}
 		shards, err := f.Shards(f.ctx)
@@ -236,9 +236,9 @@ var sweepRules = []sweepRule{
 		require.ErrorIs(f, err, context.Canceled)
 		_, err = f.Usage(ended, repository.ObjectShard{Bucket: f.bucket})
 		require.ErrorIs(f, err, context.Canceled)
-		_, _, err = f.TakeSweep(ended, f.clock.now(), time.Hour, time.Hour)
+		_, _, err = f.TakeSweep(ended, f.clock.readTime(), time.Hour, time.Hour)
 		require.ErrorIs(f, err, context.Canceled)
-		_, err = f.MoveSweep(ended, repository.ObjectSweep{}, f.clock.now())
+		_, err = f.MoveSweep(ended, repository.ObjectSweep{}, f.clock.readTime())
 		require.ErrorIs(f, err, context.Canceled)
 	}},
 }

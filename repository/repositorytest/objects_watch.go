@@ -28,7 +28,7 @@ type watchedFixture struct {
 	observed []domain.Change
 }
 
-// RunObjectWatches holds an implementation to the contract of repository.StoredChanges for objects.
+// RunObjectWatches checks an implementation against the contract of repository.StoredChanges for objects.
 func RunObjectWatches(t *testing.T, open func(t *testing.T) WatchedObjects) {
 	for _, r := range objectWatchRules {
 		t.Run(r.name, func(t *testing.T) {
@@ -45,26 +45,26 @@ func RunObjectWatches(t *testing.T, open func(t *testing.T) WatchedObjects) {
 	}
 }
 
-func (f *watchedFixture) resource() domain.Resource { return domain.ObjectResourceOf(f.name) }
+func (f *watchedFixture) objectResource() domain.Resource { return domain.ObjectResourceOf(f.name) }
 
-func (f *watchedFixture) marks() int64 {
+func (f *watchedFixture) markObject() int64 {
 	f.Helper()
-	version, err := f.changes.MarkWatched(f.ctx, f.resource(), false)
+	version, err := f.changes.MarkWatched(f.ctx, f.objectResource(), false)
 	require.NoError(f, err)
 	return version
 }
 
-// has demands that the object has changes with events, and no others, from a version on, and returns them.
-func (f *watchedFixture) has(first int64, events ...domain.ChangeEvent) []domain.Change {
+// wantChanges demands that the object has changes with events, and no others, from a version on, and returns them.
+func (f *watchedFixture) wantChanges(first int64, events ...domain.ChangeEvent) []domain.Change {
 	f.Helper()
-	found, err := f.changes.Changes(f.ctx, f.resource())
+	found, err := f.changes.Changes(f.ctx, f.objectResource())
 	require.NoError(f, err)
 	require.Len(f, found, len(events))
 	for i, event := range events {
 		c := found[i]
 		require.WithinDuration(f, time.Now(), c.At, time.Minute)
 		c.At = time.Time{}
-		require.Equal(f, domain.Change{Resource: f.resource(), Version: first + int64(i), Event: event}, c)
+		require.Equal(f, domain.Change{Resource: f.objectResource(), Version: first + int64(i), Event: event}, c)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,7 +72,7 @@ func (f *watchedFixture) has(first int64, events ...domain.ChangeEvent) []domain
 	return found
 }
 
-func (f *watchedFixture) removes(changes ...domain.Change) {
+func (f *watchedFixture) removeChanges(changes ...domain.Change) {
 	f.Helper()
 	for _, c := range changes {
 		for range 2 { // which may be repeated
@@ -81,14 +81,14 @@ func (f *watchedFixture) removes(changes ...domain.Change) {
 	}
 }
 
-// unpublished reports whether the object is among those with changes from before a time.
-func (f *watchedFixture) unpublished(before time.Time) bool {
+// hasUnpublished reports whether the object is among those with changes from before a time.
+func (f *watchedFixture) hasUnpublished(before time.Time) bool {
 	f.Helper()
 	found, err := f.changes.Unpublished(f.ctx, before, 10_000)
 	require.NoError(f, err)
 	n := 0
 	for _, r := range found {
-		if r == f.resource() {
+		if r == f.objectResource() {
 			n++
 		}
 	}
@@ -109,17 +109,17 @@ var objectWatchRules = []struct {
 }{
 	{"AnObjectThatIsNotWatchedHasNoChanges", func(f *watchedFixture) {
 		f.ingestScript("[C@01] [C@02] [D@03]")
-		f.has(0)
+		f.wantChanges(0)
 		require.Empty(f, f.observed)
 	}},
 	{"OnlyAnObjectWithACurrentRowIsWatched", func(f *watchedFixture) {
-		_, err := f.changes.MarkWatched(f.ctx, f.resource(), false)
+		_, err := f.changes.MarkWatched(f.ctx, f.objectResource(), false)
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
 		f.ingestScript("[C@01] [D@03]")
-		_, err = f.changes.MarkWatched(f.ctx, f.resource(), false)
+		_, err = f.changes.MarkWatched(f.ctx, f.objectResource(), false)
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
 		f.ingestScript("[C@04]")
-		require.Zero(f, f.marks())
+		require.Zero(f, f.markObject())
 		other, err := domain.Kept("document")
 		require.NoError(f, err)
 		_, err = f.changes.MarkWatched(f.ctx, other, false)
@@ -127,52 +127,52 @@ var objectWatchRules = []struct {
 	}},
 	{"EachChangeOfTheCurrentRowIsStoredOnce", func(f *watchedFixture) {
 		f.ingestScript("[C@01]")
-		require.Zero(f, f.marks())
+		require.Zero(f, f.markObject())
 		f.ingestScript("[C@02]")
-		require.EqualValues(f, 1, f.marks())
+		require.EqualValues(f, 1, f.markObject())
 		f.ingestScript("[D@03]")
-		f.has(1, updated, deleted)
+		f.wantChanges(1, updated, deleted)
 		f.ingestScript("[C@04]") // a creation
-		all := f.has(1, updated, deleted)
-		require.EqualValues(f, 2, f.marks())
-		f.removes(all[0])
-		f.has(2, deleted)
+		all := f.wantChanges(1, updated, deleted)
+		require.EqualValues(f, 2, f.markObject())
+		f.removeChanges(all[0])
+		f.wantChanges(2, deleted)
 		f.ingestScript("[C@05] [D@06]")
-		all = f.has(2, deleted, updated, deleted)
-		f.removes(all...)
-		f.has(0)
+		all = f.wantChanges(2, deleted, updated, deleted)
+		f.removeChanges(all...)
+		f.wantChanges(0)
 	}},
 	{"WhatLeavesTheCurrentRowIsNoChange", func(f *watchedFixture) {
 		f.ingestScript("[C@01/a] [C@05/b]")
-		require.Zero(f, f.marks())
+		require.Zero(f, f.markObject())
 		f.ingestScript("[C@05/b] [C@01/a] [C@03/c] [D@02/a]") // duplicates, and older versions
-		f.has(0)
+		f.wantChanges(0)
 		require.Empty(f, f.observed)
 	}},
 	{"ADeleteMarkerIsADeletionAndItsEndAnUpdate", func(f *watchedFixture) {
 		f.ingestScript("[C@01/a]")
-		f.marks()
+		f.markObject()
 		f.ingestScript("[M@02/m]")
-		f.has(1, deleted)
+		f.wantChanges(1, deleted)
 		f.ingestScript("[D@03/m]") // the object is there again
-		f.has(1, deleted)
+		f.wantChanges(1, deleted)
 		f.ingestScript("[C@04/b]")
 		f.ingestScript("[D@05/b]") // the version before is the current one
-		f.has(1, deleted, updated, updated)
+		f.wantChanges(1, deleted, updated, updated)
 	}},
 	{"OneCallMakesOneChange", func(f *watchedFixture) {
 		f.ingestScript("[C@01]")
-		f.marks()
+		f.markObject()
 		f.ingestScript("[C@02, D@03, C@04]")
-		f.has(1, updated)
+		f.wantChanges(1, updated)
 		f.ingestScript("[C@05, D@06]")
-		f.has(1, updated, deleted)
+		f.wantChanges(1, updated, deleted)
 		f.ingestScript("[C@07, D@08]") // created and deleted
-		f.has(1, updated, deleted)
+		f.wantChanges(1, updated, deleted)
 	}},
 	{"OtherFactsAreAChange", func(f *watchedFixture) {
 		f.ingestScript("[C@01/a] [C@02/b]")
-		f.marks()
+		f.markObject()
 		amend := func(id domain.ObjectRowID, text string) {
 			_, err := f.Amend(f.ctx, f.name, id, func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
 				facts.Attributes = text
@@ -181,58 +181,58 @@ var objectWatchRules = []struct {
 			require.NoError(f, err)
 		}
 		amend(domain.ObjectRowID{}, `{"a":1}`)
-		f.has(1, updated)
-		amend(domain.ObjectRowID{}, `{"a":1}`) // they are the same
-		amend(f.history()[0].ID(), `{"a":2}`)  // of an older version
-		f.has(1, updated)
+		f.wantChanges(1, updated)
+		amend(domain.ObjectRowID{}, `{"a":1}`)    // they are the same
+		amend(f.readHistory()[0].ID(), `{"a":2}`) // of an older version
+		f.wantChanges(1, updated)
 	}},
 	{"AnObjectWithManyRowsKeepsItsMark", func(f *watchedFixture) {
 		f.ingestScript("[C@01/v1]")
-		f.marks()
+		f.markObject()
 		var want []domain.ChangeEvent
 		for i := range 20 {
-			f.ingests(f.reports(createdAt(i + 2))...)
+			f.ingestReports(f.toReports(createdAt(i + 2))...)
 			want = append(want, updated)
 		}
-		f.has(1, want...)
+		f.wantChanges(1, want...)
 	}},
 	{"ObjectsOfOneCallHaveTheirOwnChanges", func(f *watchedFixture) {
-		first, second, third := f.name, f.object("key-2"), f.object("ke")
+		first, second, third := f.name, f.objectName("key-2"), f.objectName("ke")
 		create := func(event string) {
 			f.Helper()
 			var all []repository.ObjectReport
 			for _, name := range []domain.ObjectName{first, second, third} {
 				all = append(all, reportsOf(name, objecttest.Calls("[" + event + "]")[0]...)...)
 			}
-			f.ingests(all...)
+			f.ingestReports(all...)
 		}
 		create("C@01")
 		for _, name := range []domain.ObjectName{first, third} {
 			f.name = name
-			f.marks()
+			f.markObject()
 		}
 		create("C@02")
 		create("D@03")
 		for _, name := range []domain.ObjectName{first, third} {
 			f.name = name
-			f.has(1, updated, deleted)
+			f.wantChanges(1, updated, deleted)
 		}
 		f.name = second
-		f.has(0)
+		f.wantChanges(0)
 	}},
 	{"WhatWasNotPublishedIsFound", func(f *watchedFixture) {
-		require.False(f, f.unpublished(time.Now().Add(time.Hour)))
+		require.False(f, f.hasUnpublished(time.Now().Add(time.Hour)))
 		f.ingestScript("[C@01]")
-		f.marks()
+		f.markObject()
 		f.ingestScript("[C@02] [C@03]")
-		require.False(f, f.unpublished(time.Now().Add(-repository.Ahead/2)), "it is young")
-		require.True(f, f.unpublished(time.Now().Add(time.Minute)))
-		require.True(f, f.unpublished(time.Now().Add(-2*repository.Ahead)), "a clock was ahead")
-		all := f.has(1, updated, updated)
-		f.removes(all[0])
-		require.True(f, f.unpublished(time.Now().Add(time.Minute)))
-		f.removes(all[1])
-		require.False(f, f.unpublished(time.Now().Add(time.Minute)))
+		require.False(f, f.hasUnpublished(time.Now().Add(-repository.Ahead/2)), "it is young")
+		require.True(f, f.hasUnpublished(time.Now().Add(time.Minute)))
+		require.True(f, f.hasUnpublished(time.Now().Add(-2*repository.Ahead)), "a clock was ahead")
+		all := f.wantChanges(1, updated, updated)
+		f.removeChanges(all[0])
+		require.True(f, f.hasUnpublished(time.Now().Add(time.Minute)))
+		f.removeChanges(all[1])
+		require.False(f, f.hasUnpublished(time.Now().Add(time.Minute)))
 	}},
 	{"AMarkMeetsEachChangeThatBeginsAfterIt", func(f *watchedFixture) {
 		f.ingestScript("[C@01]")
@@ -240,13 +240,13 @@ var objectWatchRules = []struct {
 		var marked int64
 		for i := range 8 {
 			writing.Go(func() {
-				results, err := f.Ingest(f.ctx, f.reports(createdAt(i+2)))
+				results, err := f.Ingest(f.ctx, f.toReports(createdAt(i+2)))
 				require.NoError(f, err)
 				require.NoError(f, results[0].Err)
 			})
 		}
 		writing.Go(func() {
-			version, err := f.changes.MarkWatched(f.ctx, f.resource(), false)
+			version, err := f.changes.MarkWatched(f.ctx, f.objectResource(), false)
 			require.NoError(f, err)
 			marked = version
 		})
@@ -255,10 +255,10 @@ var objectWatchRules = []struct {
 		f.mu.Lock()
 		before := int64(len(f.observed))
 		f.mu.Unlock()
-		f.ingests(f.reports(createdAt(50))...)
-		found, err := f.changes.Changes(f.ctx, f.resource())
+		f.ingestReports(f.toReports(createdAt(50))...)
+		found, err := f.changes.Changes(f.ctx, f.objectResource())
 		require.NoError(f, err)
 		require.Len(f, found, int(before)+1)
-		require.EqualValues(f, len(found), f.marks())
+		require.EqualValues(f, len(found), f.markObject())
 	}},
 }

@@ -11,26 +11,26 @@ import (
 
 var because = repository.Order{Who: "an operator", Why: "a test"}
 
-var operationRules = []rule{
+var operationRules = []contractRule{
 	{name: "a released bundle is not open any more, and its events come again under another id", test: func(f *fixture) {
-		events := f.stored(3)
+		events := f.saveNew(3)
 		open := f.peek()
-		later := f.stored(1)
+		later := f.saveNew(1)
 		require.NoError(f, f.Operations.Release(f.ctx, f.actor, open.ID, because))
 		f.notOpen(open.ID)
-		f.refuses(domain.NotFound, f.Operations.Release(f.ctx, f.actor, open.ID, because))
-		f.refuses(domain.NotFound, f.Operations.Skip(f.ctx, f.actor, open.ID, because))
+		f.wantRefusal(domain.NotFound, f.Operations.Release(f.ctx, f.actor, open.ID, because))
+		f.wantRefusal(domain.NotFound, f.Operations.Skip(f.ctx, f.actor, open.ID, because))
 		again := f.peeksInto(append(events, later...)...)
 		require.NotEqual(f, open.ID, again.ID)
 		f.acknowledge(again)
-		f.nothing()
+		f.wantNothing()
 	}},
 
 	{name: "the id of a released bundle stays used", test: func(f *fixture) {
-		f.stored(1)
+		f.saveNew(1)
 		open := f.peek()
 		require.NoError(f, f.Operations.Release(f.ctx, f.actor, open.ID, because))
-		next := f.next()
+		next := f.readNext()
 		whole, _, err := Fill(f.ctx, next.Run)
 		require.NoError(f, err)
 		whole.ID = open.ID
@@ -39,20 +39,20 @@ var operationRules = []rule{
 	}},
 
 	{name: "a skipped bundle does not come again", capacity: 2, test: func(f *fixture) {
-		f.stored(3)
+		f.saveNew(3)
 		open := f.peek()
 		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, open.ID, because))
 		f.notOpen(open.ID)
-		f.nothing()
-		f.dequeues(f.stored(2)...)
-		f.nothing()
+		f.wantNothing()
+		f.wantDequeue(f.saveNew(2)...)
+		f.wantNothing()
 	}},
 
 	{name: "a replayed bundle comes as it was", capacity: 2, test: func(f *fixture) {
-		events := f.stored(5)
+		events := f.saveNew(5)
 		first := f.peek()
 		f.acknowledge(first)
-		later := f.stored(3)
+		later := f.saveNew(3)
 		replayed, err := f.Operations.Replay(f.ctx, f.actor, first.Group, because)
 		require.NoError(f, err)
 		f.sameBundle(first.Bundle, replayed)
@@ -60,28 +60,28 @@ var operationRules = []rule{
 		f.sameBundle(first.Bundle, again.Bundle)
 		require.Equal(f, first.Events, again.Events)
 		f.acknowledge(again)
-		f.dequeues(later...)
-		f.nothing()
+		f.wantDequeue(later...)
+		f.wantNothing()
 	}},
 
 	{name: "replay and release go back bundle by bundle, and forth again in order", capacity: 3, test: func(f *fixture) {
 		var events []domain.Event
 		var bundles []Peeked
 		for _, origin := range []domain.Origin{domain.Charges, domain.MarketRoles, domain.Charges, domain.Charges} {
-			events = append(events, f.stored(2, From(origin), Alone)...)
+			events = append(events, f.saveNew(2, From(origin), Alone)...)
 		}
 		for range events {
 			b := f.peek(MasterData)
 			f.acknowledge(b)
 			bundles = append(bundles, b)
 		}
-		f.nothing()
+		f.wantNothing()
 		for i := len(bundles) - 1; i >= 2; i-- {
 			b, err := f.Operations.Replay(f.ctx, f.actor, MasterData, because)
 			require.NoError(f, err)
 			f.sameBundle(bundles[i].Bundle, b)
 			_, err = f.Operations.Replay(f.ctx, f.actor, MasterData, because)
-			f.refuses(domain.Conflict, err)
+			f.wantRefusal(domain.Conflict, err)
 			require.NoError(f, f.Operations.Release(f.ctx, f.actor, b.ID, because))
 		}
 		for _, b := range bundles[2:] {
@@ -89,25 +89,25 @@ var operationRules = []rule{
 			require.Equal(f, b.Events, again.Events)
 			f.acknowledge(again)
 		}
-		f.nothing()
+		f.wantNothing()
 	}},
 
 	{name: "nothing to replay is NotFound, and groups do not replay each other's", test: func(f *fixture) {
 		_, err := f.Operations.Replay(f.ctx, f.actor, TimeSeries, because)
-		f.refuses(domain.NotFound, err)
-		f.dequeues(f.stored(1)...)
+		f.wantRefusal(domain.NotFound, err)
+		f.wantDequeue(f.saveNew(1)...)
 		_, err = f.Operations.Replay(f.ctx, f.actor, MasterData, because)
-		f.refuses(domain.NotFound, err)
+		f.wantRefusal(domain.NotFound, err)
 		_, err = f.Operations.Replay(f.ctx, f.actor, TimeSeries, because)
 		require.NoError(f, err)
 	}},
 
 	{name: "a frozen queue takes in and gives nothing out until it is thawed", test: func(f *fixture) {
-		events := f.stored(1)
+		events := f.saveNew(1)
 		open := f.peek()
 		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
 		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because), "once more")
-		later := f.stored(1)
+		later := f.saveNew(1)
 		_, err := f.Events.NextUnacknowledged(f.ctx, f.actor, AllGroups)
 		require.ErrorIs(f, err, repository.ErrFrozen)
 		_, err = f.Events.NextUnacknowledged(f.ctx, f.actor, []domain.Group{MasterData})
@@ -118,30 +118,30 @@ var operationRules = []rule{
 		require.ErrorIs(f, err, repository.ErrFrozen)
 		require.Equal(f, domain.Unavailable, domain.KindOf(err))
 		other := f.withActor(NewActor())
-		other.dequeues(other.stored(1)...)
+		other.wantDequeue(other.saveNew(1)...)
 
 		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, because))
 		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, because), "once more")
 		f.sameBundle(open.Bundle, f.peeksInto(events...).Bundle)
 		f.acknowledge(open)
-		f.dequeues(later...)
+		f.wantDequeue(later...)
 	}},
 
 	{name: "a Peek that was under way when the queue was frozen opens nothing", test: func(f *fixture) {
-		f.stored(1)
-		next := f.next()
+		f.saveNew(1)
+		next := f.readNext()
 		b, _, err := Fill(f.ctx, next.Run)
 		require.NoError(f, err)
 		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
 		_, err = f.Bundles.Add(f.ctx, b, next.Run)
-		f.refuses(domain.Conflict, err)
+		f.wantRefusal(domain.Conflict, err)
 	}},
 
 	{name: "freezing or thawing an actor without a mailbox is NotFound and leaves nothing", test: func(f *fixture) {
-		f.refuses(domain.NotFound, f.Operations.Freeze(f.ctx, f.actor, because))
-		f.refuses(domain.NotFound, f.Operations.Thaw(f.ctx, f.actor, because))
+		f.wantRefusal(domain.NotFound, f.Operations.Freeze(f.ctx, f.actor, because))
+		f.wantRefusal(domain.NotFound, f.Operations.Thaw(f.ctx, f.actor, because))
 		f.noRecords()
-		f.dequeues(f.stored(1)...)
+		f.wantDequeue(f.saveNew(1)...)
 		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
 	}},
 
@@ -151,10 +151,10 @@ var operationRules = []rule{
 			require.NoError(f, err)
 			id := NewBundleID()
 			f.notOpen(id)
-			f.refuses(domain.NotFound, f.Operations.Release(f.ctx, f.actor, id, because))
-			f.refuses(domain.NotFound, f.Operations.Skip(f.ctx, f.actor, id, because))
+			f.wantRefusal(domain.NotFound, f.Operations.Release(f.ctx, f.actor, id, because))
+			f.wantRefusal(domain.NotFound, f.Operations.Skip(f.ctx, f.actor, id, because))
 			_, err = f.Operations.Replay(f.ctx, f.actor, TimeSeries, because)
-			f.refuses(domain.NotFound, err)
+			f.wantRefusal(domain.NotFound, err)
 			after, err := f.Operations.Inspect(f.ctx, f.actor)
 			require.NoError(f, err)
 			require.Equal(f, before, after)
@@ -162,12 +162,12 @@ var operationRules = []rule{
 		}
 		asks(f)
 		asks(f.withActor(NewActor()))
-		f.stored(1)
+		f.saveNew(1)
 		asks(f)
 	}},
 
 	{name: "every order is recorded, the newest first", test: func(f *fixture) {
-		f.stored(2)
+		f.saveNew(2)
 		open := f.peek()
 		orders := []struct {
 			what string
@@ -208,19 +208,19 @@ var operationRules = []rule{
 	}},
 
 	{name: "an order without who or why is Invalid, and one that is refused is not recorded", test: func(f *fixture) {
-		f.stored(1)
+		f.saveNew(1)
 		open := f.peek()
 		for _, by := range []repository.Order{
 			{}, {Who: "w"}, {Why: "w"}, {Who: strings.Repeat("w", 201), Why: "w"}, {Who: "w", Why: strings.Repeat("w", 1001)},
 		} {
-			f.refuses(domain.Invalid, f.Operations.Release(f.ctx, f.actor, open.ID, by))
-			f.refuses(domain.Invalid, f.Operations.Skip(f.ctx, f.actor, open.ID, by))
-			f.refuses(domain.Invalid, f.Operations.Freeze(f.ctx, f.actor, by))
-			f.refuses(domain.Invalid, f.Operations.Thaw(f.ctx, f.actor, by))
+			f.wantRefusal(domain.Invalid, f.Operations.Release(f.ctx, f.actor, open.ID, by))
+			f.wantRefusal(domain.Invalid, f.Operations.Skip(f.ctx, f.actor, open.ID, by))
+			f.wantRefusal(domain.Invalid, f.Operations.Freeze(f.ctx, f.actor, by))
+			f.wantRefusal(domain.Invalid, f.Operations.Thaw(f.ctx, f.actor, by))
 			_, err := f.Operations.Replay(f.ctx, f.actor, open.Group, by)
-			f.refuses(domain.Invalid, err)
+			f.wantRefusal(domain.Invalid, err)
 		}
-		f.refuses(domain.NotFound, f.withActor(NewActor()).Operations.Release(f.ctx, NewActor(), open.ID, because))
+		f.wantRefusal(domain.NotFound, f.withActor(NewActor()).Operations.Release(f.ctx, NewActor(), open.ID, because))
 		f.noRecords()
 		long := repository.Order{Who: strings.Repeat("ø", 200), Why: strings.Repeat("å", 1000)}
 		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, long))
@@ -231,7 +231,7 @@ var operationRules = []rule{
 	}},
 
 	{name: "a bundle is shown with its events, open or not", capacity: 2, test: func(f *fixture) {
-		events := f.stored(5)
+		events := f.saveNew(5)
 		open := f.peek()
 		f.showsBundle(open, repository.BundleOpen, events...)
 		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
@@ -242,7 +242,7 @@ var operationRules = []rule{
 		skipped := f.peek()
 		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, skipped.ID, because))
 		f.showsBundle(skipped, repository.BundleSkipped, events...)
-		later := f.stored(2)
+		later := f.saveNew(2)
 		dequeued := f.peek()
 		f.acknowledge(dequeued)
 		f.showsBundle(dequeued, repository.BundleDequeued, later...)
@@ -250,7 +250,7 @@ var operationRules = []rule{
 	}},
 
 	{name: "a look is recorded and changes nothing", test: func(f *fixture) {
-		events := f.stored(2)
+		events := f.saveNew(2)
 		open := f.peek()
 		require.NoError(f, f.Operations.Look(f.ctx, f.actor, open.ID, because))
 		f.sameBundle(open.Bundle, f.peeksInto(events...).Bundle)
@@ -271,28 +271,28 @@ var operationRules = []rule{
 	}},
 
 	{name: "a look without who or why is Invalid, and one at a bundle of another actor is NotFound", test: func(f *fixture) {
-		f.stored(1)
+		f.saveNew(1)
 		open := f.peek()
-		f.refuses(domain.Invalid, f.Operations.Look(f.ctx, f.actor, open.ID, repository.Order{Who: "w"}))
-		f.refuses(domain.Invalid, f.Operations.Look(f.ctx, f.actor, open.ID, repository.Order{Why: "w"}))
+		f.wantRefusal(domain.Invalid, f.Operations.Look(f.ctx, f.actor, open.ID, repository.Order{Who: "w"}))
+		f.wantRefusal(domain.Invalid, f.Operations.Look(f.ctx, f.actor, open.ID, repository.Order{Why: "w"}))
 		other := f.withActor(NewActor())
 		for _, f := range []*fixture{other, f} {
 			id := open.ID
 			if f != other {
 				id = NewBundleID()
 			}
-			f.refuses(domain.NotFound, f.Operations.Look(f.ctx, f.actor, id, because))
+			f.wantRefusal(domain.NotFound, f.Operations.Look(f.ctx, f.actor, id, because))
 			_, _, err := f.Operations.Bundle(f.ctx, f.actor, id)
-			f.refuses(domain.NotFound, err)
+			f.wantRefusal(domain.NotFound, err)
 			f.noRecords()
 		}
 	}},
 
 	{name: "an inspection says what is there", test: func(f *fixture) {
-		f.stored(3, From(domain.Charges))
-		f.stored(2)
+		f.saveNew(3, From(domain.Charges))
+		f.saveNew(2)
 		f.acknowledge(f.peek(TimeSeries))
-		f.stored(1)
+		f.saveNew(1)
 		open := f.peek(MasterData)
 		in, err := f.Operations.Inspect(f.ctx, f.actor)
 		require.NoError(f, err)

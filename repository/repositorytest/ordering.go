@@ -9,25 +9,25 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-var orderingRules = []rule{
+var orderingRules = []contractRule{
 	{name: "by cabinet, a bundle overtakes older events of other cabinets", test: func(f *fixture) {
-		a := f.stored(1, Typed("a"))
-		b := f.stored(1, Typed("b"))
-		c := f.stored(1, Typed("a"))
-		f.dequeues(a[0], c[0])
-		f.dequeues(b...)
+		a := f.saveNew(1, Typed("a"))
+		b := f.saveNew(1, Typed("b"))
+		c := f.saveNew(1, Typed("a"))
+		f.wantDequeue(a[0], c[0])
+		f.wantDequeue(b...)
 	}},
 
 	{name: "by recipient, a bundle ends where an older event waits in another cabinet", ordering: domain.ByRecipient, test: func(f *fixture) {
-		one := f.stored(3, Typed("a"))
-		two := f.stored(2, Typed("b"))
-		three := f.stored(2, Typed("a"))
-		four := f.stored(1, Typed("b"))
-		f.dequeues(one...)
-		f.dequeues(two...)
-		f.dequeues(three...)
-		f.dequeues(four...)
-		f.nothing()
+		one := f.saveNew(3, Typed("a"))
+		two := f.saveNew(2, Typed("b"))
+		three := f.saveNew(2, Typed("a"))
+		four := f.saveNew(1, Typed("b"))
+		f.wantDequeue(one...)
+		f.wantDequeue(two...)
+		f.wantDequeue(three...)
+		f.wantDequeue(four...)
+		f.wantNothing()
 	}},
 
 	{name: "by recipient, the order is that of the events of one Save, too", ordering: domain.ByRecipient, capacity: 2, test: func(f *fixture) {
@@ -36,63 +36,63 @@ var orderingRules = []rule{
 			events = append(events, f.event(Typed(fmt.Sprint(i/5%2))))
 		}
 		f.save(events...)
-		f.dequeues(events[:5]...)
-		f.dequeues(events[5:10]...)
-		f.dequeues(events[10:]...)
+		f.wantDequeue(events[:5]...)
+		f.wantDequeue(events[5:10]...)
+		f.wantDequeue(events[10:]...)
 	}},
 
 	{name: "by recipient, other origins of the group count, other groups and recipients do not", ordering: domain.ByRecipient, test: func(f *fixture) {
-		charges := f.stored(1, From(domain.Charges))
-		series := f.stored(1)
+		charges := f.saveNew(1, From(domain.Charges))
+		series := f.saveNew(1)
 		other := f.withActor(NewActor())
-		theirs := other.stored(1, From(domain.MarketRoles))
-		more := f.stored(1, From(domain.Charges))
-		moreSeries := f.stored(1)
-		roles := f.stored(1, From(domain.MarketRoles))
-		last := f.stored(1, From(domain.Charges))
-		f.same(append(charges, more...), f.peek(MasterData).Events)
+		theirs := other.saveNew(1, From(domain.MarketRoles))
+		more := f.saveNew(1, From(domain.Charges))
+		moreSeries := f.saveNew(1)
+		roles := f.saveNew(1, From(domain.MarketRoles))
+		last := f.saveNew(1, From(domain.Charges))
+		f.wantSame(append(charges, more...), f.peek(MasterData).Events)
 		f.acknowledge(f.peek(MasterData))
-		f.dequeues(append(series, moreSeries...)...)
-		f.dequeues(roles...)
-		f.dequeues(last...)
-		other.dequeues(theirs...)
+		f.wantDequeue(append(series, moreSeries...)...)
+		f.wantDequeue(roles...)
+		f.wantDequeue(last...)
+		other.wantDequeue(theirs...)
 	}},
 
 	{name: "by recipient, an event saved later does not make a bundle any longer", ordering: domain.ByRecipient, test: func(f *fixture) {
-		a := f.stored(2, Typed("a"))
-		b := f.stored(1, Typed("b"))
-		run := f.next().Run
-		later := f.stored(2, Typed("a"))
-		f.same(a, f.read(run))
-		bundle, err := f.add(NewBundleID(), run, 2)
+		a := f.saveNew(2, Typed("a"))
+		b := f.saveNew(1, Typed("b"))
+		run := f.readNext().Run
+		later := f.saveNew(2, Typed("a"))
+		f.wantSame(a, f.readRange(run))
+		bundle, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
 		f.acknowledge(Peeked{Bundle: bundle})
-		f.dequeues(b...)
-		f.dequeues(later...)
+		f.wantDequeue(b...)
+		f.wantDequeue(later...)
 	}},
 
 	{name: "by recipient, what is acknowledged elsewhere no longer ends a bundle", ordering: domain.ByRecipient, test: func(f *fixture) {
 		for round := range 4 {
-			a := f.stored(1, Typed("a"))
-			b := f.stored(1, Typed("b"))
-			f.dequeues(a...)
-			more := f.stored(2, Typed(fmt.Sprint("c", round)))
-			f.dequeues(b...)
-			f.dequeues(more...)
+			a := f.saveNew(1, Typed("a"))
+			b := f.saveNew(1, Typed("b"))
+			f.wantDequeue(a...)
+			more := f.saveNew(2, Typed(fmt.Sprint("c", round)))
+			f.wantDequeue(b...)
+			f.wantDequeue(more...)
 		}
-		all := f.stored(7, Typed("a"))
-		f.dequeues(all...)
+		all := f.saveNew(7, Typed("a"))
+		f.wantDequeue(all...)
 	}},
 
 	{name: "by recipient, six drawers are still the most", ordering: domain.ByRecipient, capacity: 3, test: func(f *fixture) {
-		a := f.stored(40, Typed("a"))
-		b := f.stored(2, Typed("b"))
+		a := f.saveNew(40, Typed("a"))
+		b := f.saveNew(2, Typed("b"))
 		for len(a) > 0 {
 			n := min(len(a), 18)
-			f.dequeues(a[:n]...)
+			f.wantDequeue(a[:n]...)
 			a = a[n:]
 		}
-		f.dequeues(b...)
+		f.wantDequeue(b...)
 	}},
 
 	{name: "by recipient, all bundles of a group are its events in order, whoever saves meanwhile", ordering: domain.ByRecipient, capacity: 4, test: func(f *fixture) {

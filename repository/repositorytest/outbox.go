@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// notices returns what is in the outbox, and holds it to what the outbox promises
+// readNotices returns what is in the outbox, and checks it against what the outbox promises
 // whenever it is looked into.
-func (f *fixture) notices() []domain.Notice {
+func (f *fixture) readNotices() []domain.Notice {
 	f.Helper()
 	notices, err := f.Outbox.Notices(f.ctx, f.actor)
 	require.NoError(f, err)
@@ -36,10 +36,10 @@ func (f *fixture) notices() []domain.Notice {
 	return notices
 }
 
-// confirmed has a bundle on request made, answered and dequeued.
-func (f *fixture) confirmed(groups ...domain.Group) Peeked {
+// dequeueAnswered has a bundle on request made, answered and dequeued.
+func (f *fixture) dequeueAnswered(groups ...domain.Group) Peeked {
 	f.Helper()
-	b := f.answer(f.asked(groups...), "made")
+	b := f.answerBundle(f.openOnRequest(groups...), "made")
 	f.acknowledge(b)
 	return b
 }
@@ -69,14 +69,14 @@ func ofGroup(group domain.Group, notices []domain.Notice) []domain.Notice {
 	return slices.DeleteFunc(slices.Clone(notices), func(n domain.Notice) bool { return n.Group != group })
 }
 
-func (f *fixture) delivered(n domain.Notice) {
+func (f *fixture) confirmNotice(n domain.Notice) {
 	f.Helper()
 	require.NoError(f, f.Outbox.Delivered(f.ctx, n))
 }
 
-// waits reports whether the recipient is found among all that have a notice from
+// isWaiting reports whether the recipient is found among all that have a notice from
 // before a moment.
-func (f *fixture) waits(before time.Time) bool {
+func (f *fixture) isWaiting(before time.Time) bool {
 	f.Helper()
 	waiting, err := f.Outbox.Waiting(f.ctx, before, 10_000)
 	require.NoError(f, err)
@@ -85,111 +85,111 @@ func (f *fixture) waits(before time.Time) bool {
 
 var never = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
-var outboxRules = []rule{
+var outboxRules = []contractRule{
 	{name: "a Dequeue of a bundle on request leaves a notice", test: func(f *fixture) {
-		require.Empty(f, f.notices())
-		f.stored(2, From(domain.MarketRoles))
-		b := f.confirmed()
-		f.requireNoticesOf(f.notices(), b)
-		f.requireNoticesOf(f.notices(), b) // until it has been delivered
-		f.delivered(f.notices()[0])
-		require.Empty(f, f.notices())
+		require.Empty(f, f.readNotices())
+		f.saveNew(2, From(domain.MarketRoles))
+		b := f.dequeueAnswered()
+		f.requireNoticesOf(f.readNotices(), b)
+		f.requireNoticesOf(f.readNotices(), b) // until it has been delivered
+		f.confirmNotice(f.readNotices()[0])
+		require.Empty(f, f.readNotices())
 	}},
 
 	{name: "other bundles leave none, and neither does what is refused", test: func(f *fixture) {
-		f.stored(1)
+		f.saveNew(1)
 		f.acknowledge(f.peek())
-		f.stored(1)
+		f.saveNew(1)
 		inline, err := Peek(f.ctx, f.Stores, f.actor, AllGroups, domain.BundleID{}, func(b *domain.Bundle) { b.Content = domain.Inline })
 		require.NoError(f, err)
 		f.acknowledge(inline)
-		f.stored(1)
-		b := f.asked()
-		f.unanswered(b)
+		f.saveNew(1)
+		b := f.openOnRequest()
+		f.wantUnanswered(b)
 		f.notOpen(NewBundleID())
-		require.Empty(f, f.notices())
-		f.acknowledge(f.answer(b, "made"))
+		require.Empty(f, f.readNotices())
+		f.acknowledge(f.answerBundle(b, "made"))
 		f.notOpen(b.ID)
-		f.requireNoticesOf(f.notices(), b)
+		f.requireNoticesOf(f.readNotices(), b)
 	}},
 
 	{name: "an operator's Skip and Release leave none", test: func(f *fixture) {
-		f.stored(1)
-		b := f.answer(f.asked(), "made")
+		f.saveNew(1)
+		b := f.answerBundle(f.openOnRequest(), "made")
 		require.NoError(f, f.Operations.Release(f.ctx, f.actor, b.ID, because))
-		b = f.answer(f.asked(), "made")
+		b = f.answerBundle(f.openOnRequest(), "made")
 		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, b.ID, because))
-		require.Empty(f, f.notices())
+		require.Empty(f, f.readNotices())
 		_, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
-		require.Empty(f, f.notices())
+		require.Empty(f, f.readNotices())
 	}},
 
 	{name: "the notices of a group are in the order in which its bundles were closed", test: func(f *fixture) {
 		var bundles []Peeked
 		for i := range 12 { // more than nine, so that a wrong order of numbers shows
-			f.stored(1, From([]domain.Origin{domain.Charges, domain.MarketRoles, domain.MeteringPoints}[i%3]))
-			bundles = append(bundles, f.confirmed())
+			f.saveNew(1, From([]domain.Origin{domain.Charges, domain.MarketRoles, domain.MeteringPoints}[i%3]))
+			bundles = append(bundles, f.dequeueAnswered())
 		}
-		f.requireNoticesOf(f.notices(), bundles...)
+		f.requireNoticesOf(f.readNotices(), bundles...)
 		for i := range bundles {
-			f.delivered(f.notices()[0])
-			f.requireNoticesOf(f.notices(), bundles[i+1:]...)
+			f.confirmNotice(f.readNotices()[0])
+			f.requireNoticesOf(f.readNotices(), bundles[i+1:]...)
 		}
 	}},
 
 	{name: "groups have notices of their own", test: func(f *fixture) {
 		var series, master []Peeked
 		for range 3 {
-			f.stored(1)
-			f.stored(1, From(domain.Charges))
-			series = append(series, f.confirmed(TimeSeries))
-			master = append(master, f.confirmed(MasterData))
+			f.saveNew(1)
+			f.saveNew(1, From(domain.Charges))
+			series = append(series, f.dequeueAnswered(TimeSeries))
+			master = append(master, f.dequeueAnswered(MasterData))
 		}
-		f.requireNoticesOf(ofGroup(TimeSeries, f.notices()), series...)
-		f.requireNoticesOf(ofGroup(MasterData, f.notices()), master...)
-		f.delivered(ofGroup(TimeSeries, f.notices())[0])
-		f.requireNoticesOf(ofGroup(TimeSeries, f.notices()), series[1:]...)
-		f.requireNoticesOf(ofGroup(MasterData, f.notices()), master...)
+		f.requireNoticesOf(ofGroup(TimeSeries, f.readNotices()), series...)
+		f.requireNoticesOf(ofGroup(MasterData, f.readNotices()), master...)
+		f.confirmNotice(ofGroup(TimeSeries, f.readNotices())[0])
+		f.requireNoticesOf(ofGroup(TimeSeries, f.readNotices()), series[1:]...)
+		f.requireNoticesOf(ofGroup(MasterData, f.readNotices()), master...)
 	}},
 
 	{name: "recipients have notices of their own", test: func(f *fixture) {
 		other := f.withActor(NewActor())
-		f.stored(1)
-		other.stored(1)
-		mine, theirs := f.confirmed(), other.confirmed()
-		f.requireNoticesOf(f.notices(), mine)
-		other.requireNoticesOf(other.notices(), theirs)
-		f.delivered(f.notices()[0])
-		require.Empty(f, f.notices())
-		other.requireNoticesOf(other.notices(), theirs)
+		f.saveNew(1)
+		other.saveNew(1)
+		mine, theirs := f.dequeueAnswered(), other.dequeueAnswered()
+		f.requireNoticesOf(f.readNotices(), mine)
+		other.requireNoticesOf(other.readNotices(), theirs)
+		f.confirmNotice(f.readNotices()[0])
+		require.Empty(f, f.readNotices())
+		other.requireNoticesOf(other.readNotices(), theirs)
 	}},
 
 	{name: "what is not there can be taken out", test: func(f *fixture) {
-		f.stored(1)
-		f.stored(1, From(domain.Charges))
-		first := f.confirmed(TimeSeries)
-		second := f.confirmed(MasterData)
-		n := ofGroup(TimeSeries, f.notices())[0]
+		f.saveNew(1)
+		f.saveNew(1, From(domain.Charges))
+		first := f.dequeueAnswered(TimeSeries)
+		second := f.dequeueAnswered(MasterData)
+		n := ofGroup(TimeSeries, f.readNotices())[0]
 		for range 3 {
-			f.delivered(n)
-			f.requireNoticesOf(f.notices(), second)
+			f.confirmNotice(n)
+			f.requireNoticesOf(f.readNotices(), second)
 		}
-		f.withActor(NewActor()).delivered(domain.Notice{Recipient: NewActor(), Group: first.Group, Bundle: first.ID, Number: n.Number})
-		f.requireNoticesOf(f.notices(), second)
+		f.withActor(NewActor()).confirmNotice(domain.Notice{Recipient: NewActor(), Group: first.Group, Bundle: first.ID, Number: n.Number})
+		f.requireNoticesOf(f.readNotices(), second)
 	}},
 
 	{name: "a bundle that is replayed and dequeued again leaves another notice, after the first", test: func(f *fixture) {
-		f.stored(1)
-		b := f.confirmed()
+		f.saveNew(1)
+		b := f.dequeueAnswered()
 		_, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
-		f.requireNoticesOf(f.notices(), b)
+		f.requireNoticesOf(f.readNotices(), b)
 		f.acknowledge(b)
-		f.requireNoticesOf(f.notices(), b, b)
-		f.stored(1)
-		later := f.confirmed()
-		f.requireNoticesOf(f.notices(), b, b, later)
+		f.requireNoticesOf(f.readNotices(), b, b)
+		f.saveNew(1)
+		later := f.dequeueAnswered()
+		f.requireNoticesOf(f.readNotices(), b, b, later)
 	}},
 
 	{name: "a long outbox is emptied in order, and one group does not hide another", test: func(f *fixture) {
@@ -198,14 +198,14 @@ var outboxRules = []rule{
 			origin domain.Origin
 			many   int
 		}{{domain.Aggregations, 2}, {domain.Charges, 120}, {domain.TimeSeries, 2}} {
-			f.stored(part.many, From(part.origin), Alone)
+			f.saveNew(part.many, From(part.origin), Alone)
 			for range part.many {
-				b := f.confirmed()
+				b := f.dequeueAnswered()
 				bundles[b.Group] = append(bundles[b.Group], b)
 			}
 		}
 		for _, group := range AllGroups {
-			require.NotEmpty(f, ofGroup(group, f.notices()), "notices of %s", group)
+			require.NotEmpty(f, ofGroup(group, f.readNotices()), "notices of %s", group)
 		}
 		drained, err := DrainNotices(f.ctx, f.Stores, f.actor)
 		require.NoError(f, err)
@@ -216,28 +216,28 @@ var outboxRules = []rule{
 
 	{name: "of concurrent Acknowledges one leaves a notice", test: func(f *fixture) {
 		for range 5 {
-			f.stored(1)
-			b := f.answer(f.asked(), "made")
-			f.together(5, func(int) error {
+			f.saveNew(1)
+			b := f.answerBundle(f.openOnRequest(), "made")
+			f.runTogether(5, func(int) error {
 				_, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
 				if domain.KindOf(err) == domain.NotFound {
 					return nil
 				}
 				return err
 			})
-			f.requireNoticesOf(f.notices(), b)
-			f.delivered(f.notices()[0])
+			f.requireNoticesOf(f.readNotices(), b)
+			f.confirmNotice(f.readNotices()[0])
 		}
 	}},
 
 	{name: "couriers that empty the outbox at once leave nothing and miss nothing", test: func(f *fixture) {
 		var want []domain.BundleID
 		for range 20 {
-			f.stored(1)
-			want = append(want, f.confirmed().ID)
+			f.saveNew(1)
+			want = append(want, f.dequeueAnswered().ID)
 		}
 		var told [3][]domain.BundleID
-		f.together(len(told), func(i int) error {
+		f.runTogether(len(told), func(i int) error {
 			notices, err := DrainNotices(f.ctx, f.Stores, f.actor)
 			for _, n := range notices {
 				if !slices.Contains(told[i], n.Bundle) {
@@ -246,7 +246,7 @@ var outboxRules = []rule{
 			}
 			return err
 		})
-		require.Empty(f, f.notices())
+		require.Empty(f, f.readNotices())
 		union := make(map[domain.BundleID]bool)
 		for _, ids := range told {
 			at := -1
@@ -260,29 +260,29 @@ var outboxRules = []rule{
 	}},
 
 	{name: "who waits is found, from the moment on that is asked for", test: func(f *fixture) {
-		require.False(f, f.waits(never))
-		f.stored(2, Alone)
-		f.confirmed()
-		f.confirmed()
-		n := f.notices()
-		require.True(f, f.waits(never))
-		require.True(f, f.waits(n[0].Since.Add(time.Millisecond)))
-		require.False(f, f.waits(n[0].Since), "it is not from before that")
-		require.False(f, f.waits(n[1].Since.Add(-repository.Ahead)))
-		require.True(f, f.waits(n[0].Since.Add(-repository.Ahead-time.Millisecond)), "it is from the future")
-		f.delivered(n[0])
-		require.False(f, f.waits(n[0].Since.Add(time.Millisecond)))
-		require.True(f, f.waits(n[1].Since.Add(time.Millisecond)))
-		f.delivered(n[1])
-		require.False(f, f.waits(never))
+		require.False(f, f.isWaiting(never))
+		f.saveNew(2, Alone)
+		f.dequeueAnswered()
+		f.dequeueAnswered()
+		n := f.readNotices()
+		require.True(f, f.isWaiting(never))
+		require.True(f, f.isWaiting(n[0].Since.Add(time.Millisecond)))
+		require.False(f, f.isWaiting(n[0].Since), "it is not from before that")
+		require.False(f, f.isWaiting(n[1].Since.Add(-repository.Ahead)))
+		require.True(f, f.isWaiting(n[0].Since.Add(-repository.Ahead-time.Millisecond)), "it is from the future")
+		f.confirmNotice(n[0])
+		require.False(f, f.isWaiting(n[0].Since.Add(time.Millisecond)))
+		require.True(f, f.isWaiting(n[1].Since.Add(time.Millisecond)))
+		f.confirmNotice(n[1])
+		require.False(f, f.isWaiting(never))
 	}},
 
 	{name: "at most so many who wait are named, and each once", test: func(f *fixture) {
 		for range 3 {
 			f := f.withActor(NewActor())
-			f.stored(3, Alone)
+			f.saveNew(3, Alone)
 			for range 3 {
-				f.confirmed()
+				f.dequeueAnswered()
 			}
 		}
 		for most := range 3 {
@@ -295,9 +295,9 @@ var outboxRules = []rule{
 	}},
 
 	{name: "under an ended context the outbox stays as it is", test: func(f *fixture) {
-		f.stored(1)
-		b := f.confirmed()
-		n := f.notices()[0]
+		f.saveNew(1)
+		b := f.dequeueAnswered()
+		n := f.readNotices()[0]
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
 		_, err := f.Outbox.Notices(ended, f.actor)
@@ -305,6 +305,6 @@ var outboxRules = []rule{
 		require.ErrorIs(f, f.Outbox.Delivered(ended, n), context.Canceled)
 		_, err = f.Outbox.Waiting(ended, never, 1)
 		require.ErrorIs(f, err, context.Canceled)
-		f.requireNoticesOf(f.notices(), b)
+		f.requireNoticesOf(f.readNotices(), b)
 	}},
 }

@@ -27,7 +27,7 @@ type PushStores struct {
 	Watches     repository.Watches
 	Resources   repository.Resources
 	Changes     repository.Changes
-	Content     repository.Content // where payloads of entries may be; nil: nowhere
+	Content     repository.Content // may have payloads of entries; nil if payloads are in the entries
 }
 
 // PushOptions are what a case asks of the stores it opens.
@@ -43,7 +43,7 @@ type pushRule struct {
 	test func(f *pushFixture)
 }
 
-// RunPush holds an implementation to the contracts of the ports of the push side.
+// RunPush checks an implementation against the contracts of the ports of the push side.
 func RunPush(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) {
 	for _, topic := range []struct {
 		name  string
@@ -87,21 +87,21 @@ type pushFixture struct {
 
 func newPushFixture(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) *pushFixture {
 	f := &pushFixture{T: t, ctx: t.Context(), now: time.Now().UTC().Truncate(time.Second)}
-	f.PushStores = open(t, PushOptions{Clock: f.clock})
+	f.PushStores = open(t, PushOptions{Clock: f.readClock})
 	f.stream, f.id = NewStream(), NewCursorID()
 	if f.Changes != nil {
-		f.Changes.Observe(f.observe)
+		f.Changes.Observe(f.observeChange)
 	}
 	return f
 }
 
-func (f *pushFixture) clock() time.Time {
+func (f *pushFixture) readClock() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.now
 }
 
-func (f *pushFixture) passes(d time.Duration) {
+func (f *pushFixture) advanceClock(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.now = f.now.Add(d)
@@ -137,7 +137,7 @@ func Messages(n int) []domain.Message {
 	return all
 }
 
-func (f *pushFixture) append(messages ...domain.Message) []repository.Appended {
+func (f *pushFixture) appendMessages(messages ...domain.Message) []repository.Appended {
 	f.Helper()
 	appended, err := f.Streams.Append(f.ctx, f.stream, messages)
 	require.NoError(f, err)
@@ -206,7 +206,7 @@ var streamRules = []pushRule{
 		messages := Messages(20)
 		for i := 0; i < len(messages); {
 			n := min(1+i%3, len(messages)-i)
-			appended := f.append(messages[i : i+n]...)
+			appended := f.appendMessages(messages[i : i+n]...)
 			for j, a := range appended {
 				require.Equal(f, domain.EntryID{Number: int64(i + j)}, a.Position.EntryID)
 				require.Equal(f, repository.AppendedNow, a.Outcome)
@@ -216,7 +216,7 @@ var streamRules = []pushRule{
 		all := f.readAll(domain.Position{})
 		f.sameMessages(messages, all)
 		for _, e := range all {
-			require.WithinDuration(f, f.clock(), e.Published, time.Second)
+			require.WithinDuration(f, f.readClock(), e.Published, time.Second)
 			f.sameMessages(messages[e.Position.Number:], f.readAll(e.Position))
 		}
 	}},
@@ -234,7 +234,7 @@ var streamRules = []pushRule{
 			of[messages[i].Priority] = append(of[messages[i].Priority], messages[i])
 		}
 		for _, m := range slices.Collect(slices.Chunk(messages, 5)) {
-			f.append(m...)
+			f.appendMessages(m...)
 		}
 		for p, want := range of {
 			f.sameMessages(want, f.readAll(domain.Position{EntryID: domain.EntryID{Priority: p}}))
@@ -247,14 +247,14 @@ var streamRules = []pushRule{
 		messages[2].Payload = slices.Repeat([]byte("a\"\\\x00"), 5000)
 		messages[3].Payload = slices.Repeat([]byte{0xfe}, domain.MaxPayload)
 		messages[4].Attributes = nil
-		f.append(messages...)
+		f.appendMessages(messages...)
 		f.sameMessages(messages, f.readAll(domain.Position{}))
 	}},
 	{"TheSameIdWithTheSameContentIsADuplicate", func(f *pushFixture) {
 		messages := Messages(3)
 		messages[1].ID = "mine"
-		first := f.append(messages...)
-		again := f.append(messages[1], Messages(1)[0])
+		first := f.appendMessages(messages...)
+		again := f.appendMessages(messages[1], Messages(1)[0])
 		require.Equal(f, repository.AppendDuplicate, again[0].Outcome)
 		require.Equal(f, first[1].Position.EntryID, again[0].Position.EntryID)
 		require.Equal(f, repository.AppendedNow, again[1].Outcome)
@@ -263,9 +263,9 @@ var streamRules = []pushRule{
 	{"TheSameIdWithOtherContentIsAConflict_AndTheOthersAreAppended", func(f *pushFixture) {
 		messages := Messages(4)
 		messages[0].ID = "mine"
-		f.append(messages[0])
+		f.appendMessages(messages[0])
 		messages[2].ID, messages[3].ID = "mine", "yours"
-		appended := f.append(messages[1:]...)
+		appended := f.appendMessages(messages[1:]...)
 		require.Equal(f, repository.AppendConflict, appended[1].Outcome)
 		require.Equal(f, repository.AppendedNow, appended[0].Outcome)
 		require.Equal(f, repository.AppendedNow, appended[2].Outcome)
@@ -274,26 +274,26 @@ var streamRules = []pushRule{
 	{"AMessageIsFoundByTheIdOfItsSender", func(f *pushFixture) {
 		messages := Messages(3)
 		messages[1].ID, messages[1].Priority = "mine", 4
-		appended := f.append(messages...)
+		appended := f.appendMessages(messages...)
 		_, err := f.Streams.Find(f.ctx, f.stream, "yours")
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 		_, err = f.Streams.Find(f.ctx, f.stream, "")
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 		_, err = f.Streams.Find(f.ctx, NewStream(), "mine")
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 		for range 2 {
 			at, err := f.Streams.Find(f.ctx, f.stream, "mine")
 			require.NoError(f, err)
 			require.Equal(f, appended[1].Position.EntryID, at.EntryID)
 			f.sameMessages(messages[1:2], f.readAll(at))
-			f.append(Messages(60)...) // it is in a page, perhaps of an earlier segment
+			f.appendMessages(Messages(60)...) // it is in a page, perhaps of an earlier segment
 		}
-		f.passes(repository.IDRetention + time.Hour)
+		f.advanceClock(repository.IDRetention + time.Hour)
 		_, err = f.Streams.Find(f.ctx, f.stream, "mine")
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 	}},
 	{"TheSpanThatAppendsAnEntryIsKeptIfItIsSampled", func(f *pushFixture) {
-		sampled, unsampled := span(1, 0), span(2, 0)
+		sampled, unsampled := spanOf(1, 0), spanOf(2, 0)
 		sampled.State, unsampled.Sampled = "a=b", false
 		for i, c := range []domain.TraceContext{sampled, unsampled, {}} {
 			m := Messages(1)
@@ -301,13 +301,13 @@ var streamRules = []pushRule{
 			appended, err := f.Streams.Append(domain.WithTraceContext(f.ctx, c), f.stream, m)
 			require.NoError(f, err)
 			require.Equal(f, c.Stored(), appended[0].Accepted)
-			appended, err = f.Streams.Append(domain.WithTraceContext(f.ctx, span(3, 0)), f.stream, m)
+			appended, err = f.Streams.Append(domain.WithTraceContext(f.ctx, spanOf(3, 0)), f.stream, m)
 			require.NoError(f, err)
 			require.Equal(f, repository.AppendDuplicate, appended[0].Outcome, "it is no part of the content")
-			f.append(Messages(60)...) // now the entry is in a page
+			f.appendMessages(Messages(60)...) // now the entry is in a page
 		}
 		entries := f.readAll(domain.Position{})
-		require.Equal(f, span(1, 0), entries[0].Accepted)
+		require.Equal(f, spanOf(1, 0), entries[0].Accepted)
 		for _, e := range entries[1:] {
 			require.Zero(f, e.Accepted)
 		}
@@ -317,7 +317,7 @@ var streamRules = []pushRule{
 		for i := range 9 {
 			c := domain.TraceContext{}
 			if i%3 > 0 {
-				c = span(byte(i), i)
+				c = spanOf(byte(i), i)
 			}
 			appends.Go(func() error {
 				m := Messages(2)
@@ -334,11 +334,11 @@ var streamRules = []pushRule{
 	{"AnIdIsForgottenAfterADay", func(f *pushFixture) {
 		m := Messages(1)
 		m[0].ID = "mine"
-		f.append(m...)
-		f.passes(repository.IDRetention - time.Hour)
-		require.Equal(f, repository.AppendDuplicate, f.append(m...)[0].Outcome)
-		f.passes(2 * time.Hour)
-		require.Equal(f, repository.AppendedNow, f.append(m...)[0].Outcome)
+		f.appendMessages(m...)
+		f.advanceClock(repository.IDRetention - time.Hour)
+		require.Equal(f, repository.AppendDuplicate, f.appendMessages(m...)[0].Outcome)
+		f.advanceClock(2 * time.Hour)
+		require.Equal(f, repository.AppendedNow, f.appendMessages(m...)[0].Outcome)
 	}},
 	{"WhatIsWrongIsRefused", func(f *pushFixture) {
 		messages := Messages(2)
@@ -354,11 +354,11 @@ var streamRules = []pushRule{
 	}},
 	{"WhatIsOlderThanTheRetentionIsGone_AndCounted", func(f *pushFixture) {
 		for range 3 {
-			f.append(Messages(10)...)
-			f.passes(time.Hour)
+			f.appendMessages(Messages(10)...)
+			f.advanceClock(time.Hour)
 		}
-		f.passes(PushRetention - 90*time.Minute)
-		f.append(Messages(1)...)
+		f.advanceClock(PushRetention - 90*time.Minute)
+		f.appendMessages(Messages(1)...)
 		found, err := f.Streams.Read(f.ctx, f.stream, domain.Position{EntryID: domain.EntryID{Number: 4}}, 100)
 		require.NoError(f, err)
 		require.EqualValues(f, 20, found.Start.Number, "entries 4 to 19 were removed")
@@ -367,10 +367,10 @@ var streamRules = []pushRule{
 	{"WhatIsGoneIsSkippedWhereverAReaderStands", func(f *pushFixture) {
 		const batches, each = 40, 20
 		for range batches {
-			f.append(Messages(each)...)
-			f.passes(time.Hour)
+			f.appendMessages(Messages(each)...)
+			f.advanceClock(time.Hour)
 		}
-		f.passes(PushRetention - 25*time.Hour - 30*time.Minute)
+		f.advanceClock(PushRetention - 25*time.Hour - 30*time.Minute)
 		const kept = 25 * each
 		for n := 0; n < batches*each; n += 53 {
 			all := f.readAll(domain.Position{EntryID: domain.EntryID{Number: int64(n)}})
@@ -403,15 +403,15 @@ var streamRules = []pushRule{
 		require.Len(f, next, callers)
 	}},
 	{"AnAppendReturnsTheCursorsThatAreListedAsSync", func(f *pushFixture) {
-		require.Empty(f, f.append(Messages(1)...)[0].Sync)
+		require.Empty(f, f.appendMessages(Messages(1)...)[0].Sync)
 		a, b := NewCursorID(), NewCursorID()
 		for range 2 { // it may be repeated
 			require.NoError(f, f.Streams.AddSync(f.ctx, f.stream, a))
 		}
-		require.Equal(f, []domain.CursorID{a}, f.append(Messages(1)...)[0].Sync)
+		require.Equal(f, []domain.CursorID{a}, f.appendMessages(Messages(1)...)[0].Sync)
 		require.NoError(f, f.Streams.AddSync(f.ctx, f.stream, b))
 		for range 5 { // they are listed in each segment
-			for _, appended := range f.append(Messages(3)...) {
+			for _, appended := range f.appendMessages(Messages(3)...) {
 				require.Equal(f, []domain.CursorID{a, b}, appended.Sync)
 			}
 		}
@@ -421,7 +421,7 @@ var streamRules = []pushRule{
 		for range 2 {
 			require.NoError(f, f.Streams.RemoveSync(f.ctx, f.stream, a))
 		}
-		require.Equal(f, []domain.CursorID{b}, f.append(Messages(1)...)[0].Sync)
+		require.Equal(f, []domain.CursorID{b}, f.appendMessages(Messages(1)...)[0].Sync)
 		require.Len(f, f.readAll(domain.Position{}), 18)
 	}},
 	{"AStreamWithoutEntriesListsCursors", func(f *pushFixture) {
@@ -433,7 +433,7 @@ var streamRules = []pushRule{
 		m := Messages(1)
 		m[0].ID = "mine"
 		for _, outcome := range []repository.AppendOutcome{repository.AppendedNow, repository.AppendDuplicate} {
-			appended := f.append(m...)[0]
+			appended := f.appendMessages(m...)[0]
 			require.Equal(f, outcome, appended.Outcome)
 			require.Equal(f, []domain.CursorID{f.id}, appended.Sync)
 		}
@@ -441,11 +441,11 @@ var streamRules = []pushRule{
 	{"TheEndIsWhereTheNextEntryWillBe", func(f *pushFixture) {
 		messages := Messages(9)
 		messages[8].Priority = 3
-		f.append(messages...)
+		f.appendMessages(messages...)
 		end, err := f.Streams.End(f.ctx, f.stream)
 		require.NoError(f, err)
 		require.Len(f, end.Positions, 2)
-		f.append(messages...)
+		f.appendMessages(messages...)
 		for i, want := range []int{8, 1} {
 			require.Len(f, f.readAll(end.Positions[i]), want)
 		}

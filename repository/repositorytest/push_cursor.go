@@ -19,59 +19,59 @@ type owned struct {
 
 var pushPolicy = domain.Policy{Attempts: 3, First: time.Minute, Max: time.Hour}
 
-func (f *pushFixture) creates() {
+func (f *pushFixture) createCursor() {
 	f.Helper()
 	require.NoError(f, f.Cursors.Create(f.ctx, f.id, domain.Standing{Stream: f.stream}))
 }
 
-// loads has a node load the cursor.
-func (f *pushFixture) loads(incarnation string) *owned {
+// loadCursor has a node load the cursor.
+func (f *pushFixture) loadCursor(incarnation string) *owned {
 	f.Helper()
 	o := &owned{f: f, owner: domain.Owner{Incarnation: incarnation, Limit: 8, Policy: pushPolicy}}
-	o.loads()
+	o.reloadCursor()
 	return o
 }
 
-// loads loads the cursor, and keeps the calls and results of the one that was loaded before.
-func (o *owned) loads() {
+// reloadCursor loads the cursor, and keeps the calls and results of the one that was loaded before.
+func (o *owned) reloadCursor() {
 	o.f.Helper()
 	before := o.cursor
 	var err error
-	o.cursor, o.version, err = o.f.Cursors.Load(o.f.ctx, o.f.id, o.owner, o.f.clock)
+	o.cursor, o.version, err = o.f.Cursors.Load(o.f.ctx, o.f.id, o.owner, o.f.readClock)
 	require.NoError(o.f, err)
 	if before != nil {
 		o.cursor.Adopt(before)
 	}
 }
 
-// takes takes all entries of the stream that it may take.
-func (o *owned) takes() {
+// takeEntries takes all entries of the stream that it may take.
+func (o *owned) takeEntries() {
 	o.f.Helper()
 	for _, e := range o.f.readAll(o.cursor.Position(0)) {
-		if o.cursor.CanTake(0, o.f.clock()) {
+		if o.cursor.CanTake(0, o.f.readClock()) {
 			o.cursor.Take(e.Position, true)
 		}
 	}
 }
 
-// calls calls with the next delivery, and returns it.
-func (o *owned) calls() domain.Call {
+// callNext calls with the next delivery, and returns it.
+func (o *owned) callNext() domain.Call {
 	o.f.Helper()
-	call, ok := o.cursor.Next(o.f.clock())
+	call, ok := o.cursor.Next(o.f.readClock())
 	require.True(o.f, ok, "there is a delivery to call")
 	o.cursor.Begin(call)
 	return call
 }
 
-// answered notes the answer to a call.
-func (o *owned) answered(call domain.Call, status int) {
+// noteAnswer notes the answer to a call.
+func (o *owned) noteAnswer(call domain.Call, status int) {
 	o.cursor.Settle(domain.Outcome{
-		Entry: call.EntryID, Attempts: call.Attempts, Replay: call.Replay, Published: o.f.clock(), Answer: domain.Answer{Began: o.f.clock(), Took: time.Millisecond, Status: status},
+		Entry: call.EntryID, Attempts: call.Attempts, Replay: call.Replay, Published: o.f.readClock(), Answer: domain.Answer{Began: o.f.readClock(), Took: time.Millisecond, Status: status},
 	})
 }
 
-// settles stores what has gathered.
-func (o *owned) settles() {
+// storeSettlement stores what has gathered.
+func (o *owned) storeSettlement() {
 	o.f.Helper()
 	require.NoError(o.f, o.trySettle())
 }
@@ -87,8 +87,8 @@ func (o *owned) trySettle() error {
 	return nil
 }
 
-// dead returns all dead letters.
-func (f *pushFixture) dead() []domain.Retry {
+// deadLetters returns all dead letters.
+func (f *pushFixture) deadLetters() []domain.Retry {
 	f.Helper()
 	dead, err := f.Cursors.DeadLetters(f.ctx, f.id, domain.EntryID{Number: -1}, 100)
 	require.NoError(f, err)
@@ -110,16 +110,16 @@ func (f *pushFixture) shardEntry() repository.ShardEntry {
 
 var cursorRules = []pushRule{
 	{"WhatIsSettledIsFoundByTheNextOwner", func(f *pushFixture) {
-		f.append(Messages(3)...)
-		f.creates()
-		a := f.loads("a")
-		a.takes()
-		first, second := a.calls(), a.calls()
-		a.answered(first, 200)
-		a.settles()
+		f.appendMessages(Messages(3)...)
+		f.createCursor()
+		a := f.loadCursor("a")
+		a.takeEntries()
+		first, second := a.callNext(), a.callNext()
+		a.noteAnswer(first, 200)
+		a.storeSettlement()
 		_ = second // a ends without its answer
 
-		b := f.loads("b")
+		b := f.loadCursor("b")
 		s := b.cursor.Standing()
 		require.EqualValues(f, 3, s.Counters.Triggered)
 		require.EqualValues(f, 1, s.Counters.Delivered)
@@ -133,12 +133,12 @@ var cursorRules = []pushRule{
 		require.NotNil(f, s.Caution, "a ended without a release")
 	}},
 	{"ACursorIsCreatedOnce", func(f *pushFixture) {
-		f.creates()
+		f.createCursor()
 		err := f.Cursors.Create(f.ctx, f.id, domain.Standing{Stream: f.stream})
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
 	}},
 	{"ACursorThatDoesNotExistIsNotFound", func(f *pushFixture) {
-		_, _, err := f.Cursors.Load(f.ctx, f.id, domain.Owner{Incarnation: "a", Limit: 1, Policy: pushPolicy}, f.clock)
+		_, _, err := f.Cursors.Load(f.ctx, f.id, domain.Owner{Incarnation: "a", Limit: 1, Policy: pushPolicy}, f.readClock)
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
 		_, err = f.Cursors.Standing(f.ctx, f.id)
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
@@ -152,15 +152,15 @@ var cursorRules = []pushRule{
 		for i := range messages {
 			messages[i].Priority = 3 * i
 		}
-		f.append(messages...)
-		f.creates()
-		a := f.loads("a")
+		f.appendMessages(messages...)
+		f.createCursor()
+		a := f.loadCursor("a")
 		for i := range messages {
 			a.cursor.Take(a.cursor.Position(3*i), true)
 		}
 		for range messages {
-			a.answered(a.calls(), 500)
-			a.settles()
+			a.noteAnswer(a.callNext(), 500)
+			a.storeSettlement()
 		}
 		for after, want := range map[domain.EntryID]int{{Number: -1}: 3, {}: 2, {Priority: 3, Number: -1}: 2, {Priority: 3}: 1, {Priority: 6, Number: -1}: 1, {Priority: 6}: 0} {
 			found, err := f.Cursors.Retries(f.ctx, f.id, after, 100)
@@ -169,141 +169,141 @@ var cursorRules = []pushRule{
 		}
 	}},
 	{"LoadingIsAFence", func(f *pushFixture) {
-		f.append(Messages(2)...)
-		f.creates()
-		a := f.loads("a")
-		a.takes()
-		call := a.calls()
-		b := f.loads("b")
-		a.answered(call, 200)
+		f.appendMessages(Messages(2)...)
+		f.createCursor()
+		a := f.loadCursor("a")
+		a.takeEntries()
+		call := a.callNext()
+		b := f.loadCursor("b")
+		a.noteAnswer(call, 200)
 		require.Equal(f, domain.Conflict, domain.KindOf(a.trySettle()))
-		b.settles()
-		a.loads()
+		b.storeSettlement()
+		a.reloadCursor()
 		require.Equal(f, domain.Conflict, domain.KindOf(b.trySettle()))
 		require.EqualValues(f, 0, a.cursor.Position(0).Number)
-		a.takes()
-		a.settles() // the result is kept, and settled once its entry is taken again
-		require.EqualValues(f, 1, f.loads("c").cursor.Standing().Counters.Delivered)
+		a.takeEntries()
+		a.storeSettlement() // the result is kept, and settled once its entry is taken again
+		require.EqualValues(f, 1, f.loadCursor("c").cursor.Standing().Counters.Delivered)
 	}},
 	{"AFailedDeliveryIsARetryUntilItsAttemptsAreSpent", func(f *pushFixture) {
-		f.append(Messages(2)...)
-		f.creates()
-		a := f.loads("a")
-		a.takes()
-		a.answered(a.calls(), 500)
-		a.answered(a.calls(), 200)
-		a.settles()
+		f.appendMessages(Messages(2)...)
+		f.createCursor()
+		a := f.loadCursor("a")
+		a.takeEntries()
+		a.noteAnswer(a.callNext(), 500)
+		a.noteAnswer(a.callNext(), 200)
+		a.storeSettlement()
 		for attempt := 1; attempt < pushPolicy.Attempts; attempt++ {
-			o := f.loads("a")
+			o := f.loadCursor("a")
 			require.Equal(f, 1, o.cursor.Standing().Retries)
-			_, ok := o.cursor.Next(f.clock())
+			_, ok := o.cursor.Next(f.readClock())
 			require.False(f, ok, "it is not due")
-			f.passes(time.Hour)
-			call := o.calls()
+			f.advanceClock(time.Hour)
+			call := o.callNext()
 			require.Equal(f, attempt, call.Attempts)
-			o.answered(call, 503)
-			o.settles()
+			o.noteAnswer(call, 503)
+			o.storeSettlement()
 		}
-		s := f.loads("a").cursor.Standing()
+		s := f.loadCursor("a").cursor.Standing()
 		require.Zero(f, s.Retries)
 		require.Equal(f, domain.Counters{Triggered: 2, Delivered: 1, Errored: 1, Attempts: 4}, s.Counters)
-		dead := f.dead()
+		dead := f.deadLetters()
 		require.Len(f, dead, 1)
 		require.Len(f, dead[0].History, 3)
 		require.Equal(f, []int{500, 503, 503}, []int{dead[0].History[0].Status, dead[0].History[1].Status, dead[0].History[2].Status})
-		f.passes(repository.DeadLetterRetention + time.Hour)
-		require.Empty(f, f.dead())
+		f.advanceClock(repository.DeadLetterRetention + time.Hour)
+		require.Empty(f, f.deadLetters())
 	}},
 	{"ARetryThatSucceedsIsGone", func(f *pushFixture) {
-		f.append(Messages(1)...)
-		f.creates()
-		a := f.loads("a")
-		a.takes()
-		a.answered(a.calls(), 500)
-		a.settles()
-		f.passes(2 * time.Minute)
-		a.answered(a.calls(), 204)
-		a.settles()
-		s := f.loads("b").cursor.Standing()
+		f.appendMessages(Messages(1)...)
+		f.createCursor()
+		a := f.loadCursor("a")
+		a.takeEntries()
+		a.noteAnswer(a.callNext(), 500)
+		a.storeSettlement()
+		f.advanceClock(2 * time.Minute)
+		a.noteAnswer(a.callNext(), 204)
+		a.storeSettlement()
+		s := f.loadCursor("b").cursor.Standing()
 		require.Zero(f, s.Outstanding())
 		require.EqualValues(f, 1, s.Counters.Delivered)
-		require.Empty(f, f.dead())
+		require.Empty(f, f.deadLetters())
 	}},
 	{"AShardListsACursorNoLaterThanItsRetriesAreDue", func(f *pushFixture) {
-		f.append(Messages(2)...)
-		f.creates()
+		f.appendMessages(Messages(2)...)
+		f.createCursor()
 		require.Equal(f, repository.ShardEntry{Cursor: f.id, Stream: f.stream}, f.shardEntry())
-		a := f.loads("a")
-		a.takes()
-		a.answered(a.calls(), 500)
-		a.settles()
+		a := f.loadCursor("a")
+		a.takeEntries()
+		a.noteAnswer(a.callNext(), 500)
+		a.storeSettlement()
 		due := f.shardEntry().Due
-		require.WithinDuration(f, f.clock().Add(time.Minute), due, time.Second)
-		f.passes(10 * time.Second)
-		a.answered(a.calls(), 500)
-		a.settles()
+		require.WithinDuration(f, f.readClock().Add(time.Minute), due, time.Second)
+		f.advanceClock(10 * time.Second)
+		a.noteAnswer(a.callNext(), 500)
+		a.storeSettlement()
 		require.Equal(f, due, f.shardEntry().Due)
-		f.passes(-5 * time.Second)
-		f.append(Messages(1)...)
-		a.takes()
-		f.passes(-time.Minute)
-		a.answered(a.calls(), 500) // the clock goes back, so this one is due first
-		a.settles()
+		f.advanceClock(-5 * time.Second)
+		f.appendMessages(Messages(1)...)
+		a.takeEntries()
+		f.advanceClock(-time.Minute)
+		a.noteAnswer(a.callNext(), 500) // the clock goes back, so this one is due first
+		a.storeSettlement()
 		require.True(f, f.shardEntry().Due.Before(due))
 	}},
 	{"APoisonEndsFewNodesAndIsADeadLetter", func(f *pushFixture) {
-		f.append(Messages(3)...)
-		f.creates()
+		f.appendMessages(Messages(3)...)
+		f.createCursor()
 		for i := range 10 {
-			o := f.loads(string(rune('a' + i)))
-			if len(f.dead()) > 0 {
+			o := f.loadCursor(string(rune('a' + i)))
+			if len(f.deadLetters()) > 0 {
 				require.Equal(f, domain.MaxClaims+1, i)
 				return
 			}
-			o.takes()
-			call, ok := o.cursor.Next(f.clock())
+			o.takeEntries()
+			call, ok := o.cursor.Next(f.readClock())
 			require.True(f, ok)
 			require.Zero(f, call.Number)
 			require.Equal(f, i > 0, call.Claim)
-			o.settles() // and the node ends
+			o.storeSettlement() // and the node ends
 		}
 		require.Fail(f, "the poison is called for ever")
 	}},
 	{"APauseAndAReleaseAreKept", func(f *pushFixture) {
-		f.append(Messages(2)...)
-		f.creates()
-		a := f.loads("a")
-		a.takes()
-		a.answered(a.calls(), 410)
-		a.settles()
+		f.appendMessages(Messages(2)...)
+		f.createCursor()
+		a := f.loadCursor("a")
+		a.takeEntries()
+		a.noteAnswer(a.callNext(), 410)
+		a.storeSettlement()
 		a.cursor.Release()
-		a.settles()
-		b := f.loads("b")
+		a.storeSettlement()
+		b := f.loadCursor("b")
 		s := b.cursor.Standing()
 		require.Equal(f, domain.Paused, s.State)
 		require.NotEmpty(f, s.Reason)
 		require.Nil(f, s.Caution, "a released the cursor")
-		f.passes(time.Hour)
-		_, ok := b.cursor.Next(f.clock())
+		f.advanceClock(time.Hour)
+		_, ok := b.cursor.Next(f.readClock())
 		require.False(f, ok)
 		b.cursor.Resume()
-		b.settles()
-		_, ok = f.loads("b").cursor.Next(f.clock())
+		b.storeSettlement()
+		_, ok = f.loadCursor("b").cursor.Next(f.readClock())
 		require.True(f, ok, "the backlog was kept")
 	}},
 	{"ACursorThatIsCancelledCountsWhatWaits", func(f *pushFixture) {
-		f.append(Messages(5)...)
-		f.creates()
-		a := f.loads("a")
-		a.takes()
-		a.answered(a.calls(), 500)
-		a.answered(a.calls(), 500)
-		a.settles()
+		f.appendMessages(Messages(5)...)
+		f.createCursor()
+		a := f.loadCursor("a")
+		a.takeEntries()
+		a.noteAnswer(a.callNext(), 500)
+		a.noteAnswer(a.callNext(), 500)
+		a.storeSettlement()
 		for a.cursor.Cancel(2) {
-			a.settles()
+			a.storeSettlement()
 		}
-		a.settles()
-		s := f.loads("a").cursor.Standing()
+		a.storeSettlement()
+		s := f.loadCursor("a").cursor.Standing()
 		require.Equal(f, domain.Closed, s.State)
 		require.EqualValues(f, 5, s.Counters.Cancelled)
 		require.Zero(f, s.Outstanding())

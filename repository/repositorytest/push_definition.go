@@ -27,7 +27,7 @@ func NewDefinition(owner domain.ActorID) *repository.Definition {
 	}
 }
 
-func (f *pushFixture) subscribes(d *repository.Definition) *repository.Definition {
+func (f *pushFixture) createDefinition(d *repository.Definition) *repository.Definition {
 	f.Helper()
 	stored, created, err := f.Definitions.CreateSubscription(f.ctx, d)
 	require.NoError(f, err)
@@ -35,8 +35,8 @@ func (f *pushFixture) subscribes(d *repository.Definition) *repository.Definitio
 	return stored
 }
 
-// listed demands that an owner has the definitions, and no others.
-func (f *pushFixture) listed(owner domain.ActorID, want ...*repository.Definition) {
+// wantDefinitions demands that an owner has the definitions, and no others.
+func (f *pushFixture) wantDefinitions(owner domain.ActorID, want ...*repository.Definition) {
 	f.Helper()
 	slices.SortFunc(want, func(a, b *repository.Definition) int { return strings.Compare(a.ID.String(), b.ID.String()) })
 	got, err := f.Definitions.Subscriptions(f.ctx, owner)
@@ -47,7 +47,7 @@ func (f *pushFixture) listed(owner domain.ActorID, want ...*repository.Definitio
 	}
 }
 
-func (f *pushFixture) fails(kind domain.Kind, err error) {
+func (f *pushFixture) wantKind(kind domain.Kind, err error) {
 	f.Helper()
 	require.Equal(f, kind, domain.KindOf(err), "%v", err)
 }
@@ -68,8 +68,8 @@ func (f *pushFixture) changesOf(id domain.SubscriptionID) int64 {
 
 var definitionRules = []pushRule{
 	{"AChangeIsNotedInTheEntryOfTheCursor", func(f *pushFixture) {
-		d := f.subscribes(NewDefinition(NewActor()))
-		other := f.subscribes(NewDefinition(d.Owner))
+		d := f.createDefinition(NewDefinition(NewActor()))
+		other := f.createDefinition(NewDefinition(d.Owner))
 		for _, id := range []domain.SubscriptionID{d.ID, other.ID} {
 			require.NoError(f, f.Cursors.Create(f.ctx, id.Cursor(), domain.Standing{Stream: f.stream}))
 		}
@@ -90,54 +90,54 @@ var definitionRules = []pushRule{
 		require.Equal(f, before, f.changesOf(d.ID), "a read changes nothing")
 		changes(f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, ""))
 		require.Equal(f, ofOther, f.changesOf(other.ID))
-		f.fails(domain.NotFound, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, ""))
+		f.wantKind(domain.NotFound, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, ""))
 	}},
 	{"WhatIsCreatedIsReadAndListed", func(f *pushFixture) {
 		a, b := NewActor(), NewActor()
-		f.listed(a)
+		f.wantDefinitions(a)
 		d := NewDefinition(a)
 		d.IsSync, d.MaxRate, d.MaxConcurrency, d.IsOrdered = true, 2.5, 3, true
 		d.Headers, d.HeaderNames = "sealed, too", []string{"X-A", "X-B"}
-		first := f.subscribes(d)
+		first := f.createDefinition(d)
 		want := d.Clone()
 		want.Version = first.Version
 		require.Equal(f, want, first)
 		require.NotEmpty(f, first.Version)
-		second, other := f.subscribes(NewDefinition(a)), f.subscribes(NewDefinition(b))
+		second, other := f.createDefinition(NewDefinition(a)), f.createDefinition(NewDefinition(b))
 		got, err := f.Definitions.Subscription(f.ctx, d.ID)
 		require.NoError(f, err)
 		require.Equal(f, first, got)
-		f.listed(a, first, second)
-		f.listed(b, other)
+		f.wantDefinitions(a, first, second)
+		f.wantDefinitions(b, other)
 		_, err = f.Definitions.Subscription(f.ctx, NewDefinition(a).ID)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 	}},
 	{"CreatingAgainReturnsWhatIsThere", func(f *pushFixture) {
 		d := NewDefinition(NewActor())
-		first := f.subscribes(d)
+		first := f.createDefinition(d)
 		d.CallbackURL = "https://example.org/other"
 		got, created, err := f.Definitions.CreateSubscription(f.ctx, d)
 		require.NoError(f, err)
 		require.False(f, created)
 		require.Equal(f, first, got)
-		f.listed(d.Owner, first)
+		f.wantDefinitions(d.Owner, first)
 	}},
 	{"AnIdBelongsToOneOwner", func(f *pushFixture) {
 		d := NewDefinition(NewActor())
-		first := f.subscribes(d)
+		first := f.createDefinition(d)
 		stranger := NewDefinition(NewActor())
 		stranger.ID = d.ID
 		_, _, err := f.Definitions.CreateSubscription(f.ctx, stranger)
-		f.fails(domain.Conflict, err)
-		f.listed(stranger.Owner)
+		f.wantKind(domain.Conflict, err)
+		f.wantDefinitions(stranger.Owner)
 		stranger.Version = first.Version
 		_, err = f.Definitions.ReplaceSubscription(f.ctx, stranger)
-		f.fails(domain.NotFound, err)
-		f.fails(domain.NotFound, f.Definitions.DeleteSubscription(f.ctx, stranger.Owner, d.ID, ""))
-		f.listed(d.Owner, first)
+		f.wantKind(domain.NotFound, err)
+		f.wantKind(domain.NotFound, f.Definitions.DeleteSubscription(f.ctx, stranger.Owner, d.ID, ""))
+		f.wantDefinitions(d.Owner, first)
 	}},
 	{"AReplacementIsOfAVersion", func(f *pushFixture) {
-		first := f.subscribes(NewDefinition(NewActor()))
+		first := f.createDefinition(NewDefinition(NewActor()))
 		second := first.Clone()
 		second.Paused, second.Secret, second.FormFields, second.Encoding = true, "", nil, domain.JSONEncoding
 		second.Created = second.Created.Add(time.Hour)
@@ -148,50 +148,50 @@ var definitionRules = []pushRule{
 		require.NoError(f, err)
 		require.NotEqual(f, first.Version, version)
 		_, err = f.Definitions.ReplaceSubscription(f.ctx, first)
-		f.fails(domain.Conflict, err)
+		f.wantKind(domain.Conflict, err)
 		second.Version, second.Created = version, first.Created
-		f.listed(first.Owner, second)
+		f.wantDefinitions(first.Owner, second)
 		none := NewDefinition(first.Owner)
 		none.Version = version
 		_, err = f.Definitions.ReplaceSubscription(f.ctx, none)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 	}},
 	{"WhatIsDeletedIsGone_AndItsIdStaysUsed", func(f *pushFixture) {
 		d := NewDefinition(NewActor())
-		first, other := f.subscribes(d), f.subscribes(NewDefinition(d.Owner))
-		f.fails(domain.Conflict, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, other.Version+"x"))
+		first, other := f.createDefinition(d), f.createDefinition(NewDefinition(d.Owner))
+		f.wantKind(domain.Conflict, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, other.Version+"x"))
 		require.NoError(f, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, first.Version))
-		f.fails(domain.NotFound, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, ""))
+		f.wantKind(domain.NotFound, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, ""))
 		_, err := f.Definitions.Subscription(f.ctx, d.ID)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 		_, err = f.Definitions.ReplaceSubscription(f.ctx, first)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 		_, _, err = f.Definitions.CreateSubscription(f.ctx, d)
-		f.fails(domain.Conflict, err)
-		f.listed(d.Owner, other)
+		f.wantKind(domain.Conflict, err)
+		f.wantDefinitions(d.Owner, other)
 	}},
 	{"AnOwnerHasAtMostAHundred", func(f *pushFixture) {
 		owner := NewActor()
 		var all []*repository.Definition
 		for range domain.MaxSubscriptions {
-			all = append(all, f.subscribes(NewDefinition(owner)))
+			all = append(all, f.createDefinition(NewDefinition(owner)))
 		}
 		_, _, err := f.Definitions.CreateSubscription(f.ctx, NewDefinition(owner))
 		require.ErrorIs(f, err, repository.ErrSubscriptionLimit)
-		f.fails(domain.Invalid, err)
+		f.wantKind(domain.Invalid, err)
 		again, created, err := f.Definitions.CreateSubscription(f.ctx, all[5])
 		require.NoError(f, err)
 		require.False(f, created)
 		require.Equal(f, all[5], again)
-		f.listed(owner, all...)
+		f.wantDefinitions(owner, all...)
 		require.NoError(f, f.Definitions.DeleteSubscription(f.ctx, owner, all[3].ID, ""))
-		all[3] = f.subscribes(NewDefinition(owner))
-		f.listed(owner, all...)
+		all[3] = f.createDefinition(NewDefinition(owner))
+		f.wantDefinitions(owner, all...)
 	}},
 	{"TheLimitIsExactHoweverManyCreate", func(f *pushFixture) {
 		owner := NewActor()
 		for range domain.MaxSubscriptions - 3 {
-			f.subscribes(NewDefinition(owner))
+			f.createDefinition(NewDefinition(owner))
 		}
 		const callers = 8
 		var g sync.WaitGroup

@@ -12,22 +12,22 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-func (f *pushFixture) nodes() ([]repository.Node, repository.Assignment) {
+func (f *pushFixture) readNodes() ([]repository.Node, repository.Assignment) {
 	f.Helper()
 	nodes, a, err := f.Nodes.Nodes(f.ctx)
 	require.NoError(f, err)
 	return nodes, a
 }
 
-func (f *pushFixture) beats(n repository.Node) {
+func (f *pushFixture) storeBeat(n repository.Node) {
 	f.Helper()
 	require.NoError(f, f.Nodes.Beat(f.ctx, n))
 }
 
-// node returns the last beat of a node.
-func (f *pushFixture) node(incarnation string) repository.Node {
+// lastBeat returns the last beat of a node.
+func (f *pushFixture) lastBeat(incarnation string) repository.Node {
 	f.Helper()
-	nodes, _ := f.nodes()
+	nodes, _ := f.readNodes()
 	for _, n := range nodes {
 		if n.Incarnation == incarnation {
 			return n
@@ -39,42 +39,42 @@ func (f *pushFixture) node(incarnation string) repository.Node {
 
 var nodeRules = []pushRule{
 	{"TheLastBeatOfEachNodeIsKept", func(f *pushFixture) {
-		nodes, a := f.nodes()
+		nodes, a := f.readNodes()
 		require.Empty(f, nodes)
 		require.Equal(f, repository.Assignment{}, a)
 		signals := []repository.Signal{{Stream: f.stream}, {Stream: f.stream, Cursor: f.id}, {Cursor: f.id}}
-		f.beats(repository.Node{Incarnation: "a", Beat: 1})
-		f.beats(repository.Node{Incarnation: "b", Beat: 1})
+		f.storeBeat(repository.Node{Incarnation: "a", Beat: 1})
+		f.storeBeat(repository.Node{Incarnation: "b", Beat: 1})
 		want := repository.Node{Incarnation: "a", Beat: 7, Signals: signals, Signalled: 40}
 		want.Awaits.Add(f.stream)
-		f.beats(want)
-		require.Equal(f, want, f.node("a"))
-		f.beats(repository.Node{Incarnation: "a", Beat: 6})
-		f.beats(repository.Node{Incarnation: "a", Beat: 7})
-		require.Equal(f, want, f.node("a"), "an old beat changes nothing")
-		f.beats(repository.Node{Incarnation: "a", Beat: 8, Signalled: 40})
-		require.Empty(f, f.node("a").Signals)
-		require.Empty(f, f.node("a").Awaits)
-		require.EqualValues(f, 1, f.node("b").Beat)
+		f.storeBeat(want)
+		require.Equal(f, want, f.lastBeat("a"))
+		f.storeBeat(repository.Node{Incarnation: "a", Beat: 6})
+		f.storeBeat(repository.Node{Incarnation: "a", Beat: 7})
+		require.Equal(f, want, f.lastBeat("a"), "an old beat changes nothing")
+		f.storeBeat(repository.Node{Incarnation: "a", Beat: 8, Signalled: 40})
+		require.Empty(f, f.lastBeat("a").Signals)
+		require.Empty(f, f.lastBeat("a").Awaits)
+		require.EqualValues(f, 1, f.lastBeat("b").Beat)
 	}},
 	{"ANodeThatLeavesIsGone", func(f *pushFixture) {
-		f.beats(repository.Node{Incarnation: "a", Beat: 1})
+		f.storeBeat(repository.Node{Incarnation: "a", Beat: 1})
 		require.NoError(f, f.Nodes.Leave(f.ctx, "a"))
 		require.NoError(f, f.Nodes.Leave(f.ctx, "a"))
-		nodes, _ := f.nodes()
+		nodes, _ := f.readNodes()
 		require.Empty(f, nodes)
 	}},
 	{"ANodeThatBeatsNoMoreIsForgotten", func(f *pushFixture) {
-		f.beats(repository.Node{Incarnation: "a", Beat: 1})
-		f.beats(repository.Node{Incarnation: "b", Beat: 1})
-		f.passes(repository.NodeRetention - time.Minute)
-		f.beats(repository.Node{Incarnation: "b", Beat: 2})
-		f.passes(2 * time.Minute)
-		nodes, _ := f.nodes()
+		f.storeBeat(repository.Node{Incarnation: "a", Beat: 1})
+		f.storeBeat(repository.Node{Incarnation: "b", Beat: 1})
+		f.advanceClock(repository.NodeRetention - time.Minute)
+		f.storeBeat(repository.Node{Incarnation: "b", Beat: 2})
+		f.advanceClock(2 * time.Minute)
+		nodes, _ := f.readNodes()
 		require.Len(f, nodes, 1)
 		require.Equal(f, "b", nodes[0].Incarnation)
-		f.beats(repository.Node{Incarnation: "a", Beat: 9})
-		require.EqualValues(f, 9, f.node("a").Beat, "it was paused for a long time")
+		f.storeBeat(repository.Node{Incarnation: "a", Beat: 9})
+		require.EqualValues(f, 9, f.lastBeat("a").Beat, "it was paused for a long time")
 	}},
 	{"AnAssignmentIsReplacedByItsVersion", func(f *pushFixture) {
 		var a repository.Assignment
@@ -82,7 +82,7 @@ var nodeRules = []pushRule{
 			a.Owners[shard] = []string{"a", "b", "", "some-longer-incarnation"}[shard%4]
 		}
 		require.NoError(f, f.Nodes.Assign(f.ctx, a))
-		_, stored := f.nodes()
+		_, stored := f.readNodes()
 		require.Equal(f, a.Owners, stored.Owners)
 		require.Positive(f, stored.Version)
 		require.Equal(f, domain.Conflict, domain.KindOf(f.Nodes.Assign(f.ctx, a)), "another node has stored one")
@@ -90,14 +90,14 @@ var nodeRules = []pushRule{
 		next.Owners = [repository.ShardCount]string{63: "b"}
 		require.NoError(f, f.Nodes.Assign(f.ctx, next))
 		require.Equal(f, domain.Conflict, domain.KindOf(f.Nodes.Assign(f.ctx, stored)))
-		_, last := f.nodes()
+		_, last := f.readNodes()
 		require.Equal(f, next.Owners, last.Owners)
 		require.Greater(f, last.Version, stored.Version)
 	}},
 	{"OfManyNodesThatAssignOneSucceeds", func(f *pushFixture) {
 		const nodes, rounds = 8, 5
 		for range rounds {
-			_, a := f.nodes()
+			_, a := f.readNodes()
 			var stored atomic.Int32
 			var g sync.WaitGroup
 			for i := range nodes {

@@ -21,7 +21,7 @@ func (f *pushFixture) newParty(list domain.PartyList) *repository.Party {
 }
 
 func (f *pushFixture) partyOf(id domain.PartyID) *repository.Party {
-	now := f.clock()
+	now := f.readClock()
 	p := &repository.Party{ID: id, Label: "Prices, or \"é\"", Created: now, Changed: now.Add(time.Second)}
 	if id.IsConsumer() {
 		p.Token, p.CallbackURL = "sealed", "https://example.org/hook?a=1&b=<2>"
@@ -32,7 +32,7 @@ func (f *pushFixture) partyOf(id domain.PartyID) *repository.Party {
 	return p
 }
 
-func (f *pushFixture) puts(p *repository.Party) {
+func (f *pushFixture) putParty(p *repository.Party) {
 	f.Helper()
 	version, err := f.Parties.PutParty(f.ctx, p)
 	require.NoError(f, err)
@@ -65,11 +65,11 @@ var partyRules = []pushRule{
 		consumer := f.newParty(channel.ID.Consumers())
 		for _, p := range []*repository.Party{f.newParty(domain.Producers), channel, consumer} {
 			_, err := f.Parties.Party(f.ctx, p.ID)
-			f.fails(domain.NotFound, err)
-			f.puts(p)
+			f.wantKind(domain.NotFound, err)
+			f.putParty(p)
 			f.hasParty(p)
 			p.Label, p.Changed = "", p.Changed.Add(time.Hour)
-			f.puts(p)
+			f.putParty(p)
 			f.hasParty(p)
 		}
 	}},
@@ -77,17 +77,17 @@ var partyRules = []pushRule{
 		p := f.newParty(domain.Producers)
 		p.Version = "none"
 		_, err := f.Parties.PutParty(f.ctx, p)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 		p.Version = ""
-		f.puts(p)
+		f.putParty(p)
 		second := p.Clone()
 		second.Version = ""
 		_, err = f.Parties.PutParty(f.ctx, second)
-		f.fails(domain.Conflict, err)
+		f.wantKind(domain.Conflict, err)
 		second.Version = p.Version
-		f.puts(second)
+		f.putParty(second)
 		_, err = f.Parties.PutParty(f.ctx, p)
-		f.fails(domain.Conflict, err)
+		f.wantKind(domain.Conflict, err)
 		f.hasParty(second)
 	}},
 	{"OneOfManyChangesWins", func(f *pushFixture) {
@@ -114,7 +114,7 @@ var partyRules = []pushRule{
 	}},
 	{"AListIsInTheOrderOfTheBytesOfItsNames", func(f *pushFixture) {
 		channel := f.newParty(domain.Channels)
-		f.puts(channel)
+		f.putParty(channel)
 		var all []*repository.Party
 		for _, name := range []string{"_", "A", "Z", "a", "a-", "a.b", "b"} {
 			id, err := channel.ID.Consumers().Parse(name)
@@ -123,7 +123,7 @@ var partyRules = []pushRule{
 		}
 		all = []*repository.Party{all[1], all[2], all[0], all[3], all[4], all[5], all[6]} // by ASCII
 		for _, i := range []int{3, 0, 6, 2, 5, 1, 4} {
-			f.puts(all[i])
+			f.putParty(all[i])
 		}
 		f.listsParties(channel.ID.Consumers(), "", 10, all...)
 		f.listsParties(channel.ID.Consumers(), "a", 2, all[3:5]...)
@@ -137,14 +137,14 @@ var partyRules = []pushRule{
 		producer := f.newParty(domain.Producers)
 		channel, err := domain.Channels.Parse(producer.ID.String())
 		require.NoError(f, err)
-		f.puts(producer)
+		f.putParty(producer)
 		_, err = f.Parties.Party(f.ctx, channel)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 		consumer, err := channel.Consumers().Parse("a")
 		require.NoError(f, err)
 		_, err = f.Parties.Party(f.ctx, consumer)
-		f.fails(domain.NotFound, err)
-		f.puts(f.partyOf(channel))
+		f.wantKind(domain.NotFound, err)
+		f.putParty(f.partyOf(channel))
 		f.hasParty(producer)
 	}},
 }

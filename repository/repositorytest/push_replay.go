@@ -10,203 +10,203 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// requests adds a request for one delivery.
-func (f *pushFixture) requests(id string, followed int, e domain.EntryID) error {
-	return f.adds(followed, domain.ReplayRequest{
-		ID: id, Delivery: &domain.ReplayDelivery{Position: domain.Position{EntryID: e}, Published: f.clock()},
+// requestReplay adds a request for one delivery.
+func (f *pushFixture) requestReplay(id string, followed int, e domain.EntryID) error {
+	return f.addReplay(followed, domain.ReplayRequest{
+		ID: id, Delivery: &domain.ReplayDelivery{Position: domain.Position{EntryID: e}, Published: f.readClock()},
 	})
 }
 
-func (f *pushFixture) adds(followed int, r domain.ReplayRequest) error {
+func (f *pushFixture) addReplay(followed int, r domain.ReplayRequest) error {
 	number, err := f.Shards.AddReplay(f.ctx, f.id, followed, r)
 	if err == nil {
-		require.Equal(f, f.replays().Find(r.ID).Number, number)
+		require.Equal(f, f.readReplays().Find(r.ID).Number, number)
 	}
 	return err
 }
 
-func (f *pushFixture) replays() domain.ReplayRequests {
+func (f *pushFixture) readReplays() domain.ReplayRequests {
 	f.Helper()
 	all, err := f.Shards.Replays(f.ctx, f.id)
 	require.NoError(f, err)
 	return all
 }
 
-// follows follows all requests, with the dead letters that are stored.
-func (o *owned) follows() {
+// followReplays follows all requests, with the dead letters that are stored.
+func (o *owned) followReplays() {
 	o.f.Helper()
-	for _, r := range o.f.replays() {
+	for _, r := range o.f.readReplays() {
 		var dead *domain.Retry
 		if r.Delivery != nil {
 			if found, err := o.f.Cursors.Retry(o.f.ctx, o.f.id, r.Delivery.EntryID); err == nil {
 				dead = &found
 			}
 		}
-		require.True(o.f, o.cursor.FollowReplay(&r, dead, o.f.clock()))
+		require.True(o.f, o.cursor.FollowReplay(&r, dead, o.f.readClock()))
 	}
 }
 
-// dies has the first delivery become a dead letter.
-func (o *owned) dies() domain.EntryID {
+// failForGood has the first delivery become a dead letter.
+func (o *owned) failForGood() domain.EntryID {
 	o.f.Helper()
 	var last domain.EntryID
 	for range pushPolicy.Attempts {
-		call := o.calls()
+		call := o.callNext()
 		last = call.EntryID
-		o.answered(call, 500)
-		o.settles()
-		o.f.passes(time.Hour)
+		o.noteAnswer(call, 500)
+		o.storeSettlement()
+		o.f.advanceClock(time.Hour)
 	}
 	return last
 }
 
 var replayRules = []pushRule{
 	{"ADeadLetterThatIsReplayedIsARetryWithItsHistory", func(f *pushFixture) {
-		f.append(Messages(1)...)
-		f.creates()
-		a := f.loads("a")
-		a.takes()
-		e := a.dies()
-		require.Len(f, f.dead(), 1)
-		require.NoError(f, f.requests("r1", 0, e))
-		a.follows()
-		_, ok := a.cursor.Next(f.clock())
+		f.appendMessages(Messages(1)...)
+		f.createCursor()
+		a := f.loadCursor("a")
+		a.takeEntries()
+		e := a.failForGood()
+		require.Len(f, f.deadLetters(), 1)
+		require.NoError(f, f.requestReplay("r1", 0, e))
+		a.followReplays()
+		_, ok := a.cursor.Next(f.readClock())
 		require.False(f, ok, "it is not called before it is stored")
-		a.settles()
-		require.Empty(f, f.dead())
+		a.storeSettlement()
+		require.Empty(f, f.deadLetters())
 		r, err := f.Cursors.Retry(f.ctx, f.id, e)
 		require.NoError(f, err)
 		require.False(f, r.Dead)
 		require.Zero(f, r.Attempts)
 		require.Len(f, r.History, pushPolicy.Attempts, "its history is kept")
 
-		a.loads()
-		call := a.calls()
+		a.reloadCursor()
+		call := a.callNext()
 		require.Equal(f, e, call.EntryID)
-		a.answered(call, 200)
-		a.settles()
-		s := f.loads("b").cursor.Standing()
+		a.noteAnswer(call, 200)
+		a.storeSettlement()
+		s := f.loadCursor("b").cursor.Standing()
 		require.Equal(f, domain.Counters{Triggered: 2, Delivered: 1, Errored: 1, Attempts: 4}, s.Counters)
 		require.Equal(f, 1, s.Followed)
 		require.Zero(f, s.Outstanding())
 	}},
 	{"ADeadLetterThatIsReplayedIsKeptLongerThanDeadLettersAre", func(f *pushFixture) {
-		f.append(Messages(1)...)
-		f.creates()
-		a := f.loads("a")
-		a.takes()
-		e := a.dies()
-		require.NoError(f, f.requests("r1", 0, e))
-		a.follows()
-		a.settles()
-		f.passes(30 * 24 * time.Hour)
+		f.appendMessages(Messages(1)...)
+		f.createCursor()
+		a := f.loadCursor("a")
+		a.takeEntries()
+		e := a.failForGood()
+		require.NoError(f, f.requestReplay("r1", 0, e))
+		a.followReplays()
+		a.storeSettlement()
+		f.advanceClock(30 * 24 * time.Hour)
 		_, err := f.Cursors.Retry(f.ctx, f.id, e)
 		require.NoError(f, err)
-		a.dies()
-		require.Len(f, f.dead(), 1)
-		require.Len(f, f.dead()[0].History, 2*pushPolicy.Attempts)
+		a.failForGood()
+		require.Len(f, f.deadLetters(), 1)
+		require.Len(f, f.deadLetters()[0].History, 2*pushPolicy.Attempts)
 	}},
 	{"ADeliveryWithoutADocumentIsReplayed", func(f *pushFixture) {
-		f.append(Messages(1)...)
-		f.creates()
-		a := f.loads("a")
-		a.takes()
-		call := a.calls()
-		a.answered(call, 200)
-		a.settles()
-		require.NoError(f, f.requests("r1", 0, call.EntryID))
-		a.follows()
-		a.settles()
-		b := f.loads("b")
-		again := b.calls()
+		f.appendMessages(Messages(1)...)
+		f.createCursor()
+		a := f.loadCursor("a")
+		a.takeEntries()
+		call := a.callNext()
+		a.noteAnswer(call, 200)
+		a.storeSettlement()
+		require.NoError(f, f.requestReplay("r1", 0, call.EntryID))
+		a.followReplays()
+		a.storeSettlement()
+		b := f.loadCursor("b")
+		again := b.callNext()
 		require.Equal(f, call.EntryID, again.EntryID)
-		b.answered(again, 200)
-		b.settles()
-		require.EqualValues(f, 2, f.loads("b").cursor.Standing().Counters.Delivered)
+		b.noteAnswer(again, 200)
+		b.storeSettlement()
+		require.EqualValues(f, 2, f.loadCursor("b").cursor.Standing().Counters.Delivered)
 	}},
 	{"ARequestIsFollowedOnce", func(f *pushFixture) {
-		f.append(Messages(1)...)
-		f.creates()
-		a := f.loads("a")
-		a.takes()
-		e := a.dies()
-		require.NoError(f, f.requests("r1", 0, e))
-		a.follows()
-		a.follows()
-		a.settles()
-		b := f.loads("b")
-		b.follows()
-		b.settles()
+		f.appendMessages(Messages(1)...)
+		f.createCursor()
+		a := f.loadCursor("a")
+		a.takeEntries()
+		e := a.failForGood()
+		require.NoError(f, f.requestReplay("r1", 0, e))
+		a.followReplays()
+		a.followReplays()
+		a.storeSettlement()
+		b := f.loadCursor("b")
+		b.followReplays()
+		b.storeSettlement()
 		require.EqualValues(f, 2, b.cursor.Standing().Counters.Triggered)
 	}},
 	{"RequestsAreNumberedAndAddedOnce", func(f *pushFixture) {
-		f.creates()
+		f.createCursor()
 		for i := range 3 {
-			require.NoError(f, f.requests(fmt.Sprint("r", i), 0, domain.EntryID{Number: int64(i)}))
-			require.NoError(f, f.requests(fmt.Sprint("r", i), 0, domain.EntryID{Number: int64(i)}), "a call may be repeated")
+			require.NoError(f, f.requestReplay(fmt.Sprint("r", i), 0, domain.EntryID{Number: int64(i)}))
+			require.NoError(f, f.requestReplay(fmt.Sprint("r", i), 0, domain.EntryID{Number: int64(i)}), "a call may be repeated")
 		}
-		err := f.requests("other", 0, domain.EntryID{Number: 1})
+		err := f.requestReplay("other", 0, domain.EntryID{Number: 1})
 		require.Equal(f, domain.Conflict, domain.KindOf(err), "it is requested already")
-		all := f.replays()
+		all := f.readReplays()
 		require.Len(f, all, 3)
 		require.Equal(f, 3, all[2].Number)
-		require.Equal(f, f.clock(), all[2].Delivery.Published)
+		require.Equal(f, f.readClock(), all[2].Delivery.Published)
 		require.Equal(f, 3, f.shardEntry().Requested)
-		require.NoError(f, f.requests("later", 2, domain.EntryID{Number: 1}), "the first ones were followed")
-		require.Len(f, f.replays(), 2)
-		require.Equal(f, domain.Conflict, domain.KindOf(f.requests("stale", 1, domain.EntryID{Number: 9})))
+		require.NoError(f, f.requestReplay("later", 2, domain.EntryID{Number: 1}), "the first ones were followed")
+		require.Len(f, f.readReplays(), 2)
+		require.Equal(f, domain.Conflict, domain.KindOf(f.requestReplay("stale", 1, domain.EntryID{Number: 9})))
 	}},
 	{"RequestsOfARangeAreKept", func(f *pushFixture) {
-		f.creates()
-		want := domain.ReplayRange{From: f.clock().Add(-time.Hour), To: f.clock(), Filter: "a", OnlyDead: true, Rate: 5}
-		require.NoError(f, f.adds(0, domain.ReplayRequest{ID: "range", Range: &want}))
-		require.NoError(f, f.adds(0, domain.ReplayRequest{ID: "stop", Stop: "range"}))
-		err := f.adds(0, domain.ReplayRequest{ID: "other", Range: &want})
+		f.createCursor()
+		want := domain.ReplayRange{From: f.readClock().Add(-time.Hour), To: f.readClock(), Filter: "a", OnlyDead: true, Rate: 5}
+		require.NoError(f, f.addReplay(0, domain.ReplayRequest{ID: "range", Range: &want}))
+		require.NoError(f, f.addReplay(0, domain.ReplayRequest{ID: "stop", Stop: "range"}))
+		err := f.addReplay(0, domain.ReplayRequest{ID: "other", Range: &want})
 		require.Equal(f, domain.Conflict, domain.KindOf(err), "one at a time")
-		all := f.replays()
+		all := f.readReplays()
 		require.Equal(f, &want, all[0].Range)
 		require.Equal(f, "range", all[1].Stop)
 	}},
 	{"TheReplayOfARangeContinuesWithTheNextOwner", func(f *pushFixture) {
-		f.append(Messages(4)...)
-		f.creates()
-		a := f.loads("a")
-		a.takes()
+		f.appendMessages(Messages(4)...)
+		f.createCursor()
+		a := f.loadCursor("a")
+		a.takeEntries()
 		for range 3 {
-			a.answered(a.calls(), 200)
+			a.noteAnswer(a.callNext(), 200)
 		}
-		a.settles()
-		require.NoError(f, f.adds(0, domain.ReplayRequest{
-			ID: "range", Range: &domain.ReplayRange{From: f.clock().Add(-time.Hour), To: f.clock().Add(time.Hour), Rate: 5},
+		a.storeSettlement()
+		require.NoError(f, f.addReplay(0, domain.ReplayRequest{
+			ID: "range", Range: &domain.ReplayRange{From: f.readClock().Add(-time.Hour), To: f.readClock().Add(time.Hour), Rate: 5},
 		}))
-		a.follows()
+		a.followReplays()
 		take := func(o *owned) {
-			require.True(f, o.cursor.CanReplay(f.clock()))
+			require.True(f, o.cursor.CanReplay(f.readClock()))
 			at := o.cursor.Standing().Replay.At
-			o.cursor.TakeReplay(at, f.clock(), nil, f.clock())
+			o.cursor.TakeReplay(at, f.readClock(), nil, f.readClock())
 		}
 		take(a)
-		a.settles()
-		a.answered(a.calls(), 200)
-		a.settles()
-		a.answered(a.calls(), 200)
-		a.settles()
+		a.storeSettlement()
+		a.noteAnswer(a.callNext(), 200)
+		a.storeSettlement()
+		a.noteAnswer(a.callNext(), 200)
+		a.storeSettlement()
 		require.EqualValues(f, 5, a.cursor.Standing().Counters.Delivered)
 		a.cursor.Release()
-		a.settles()
-		b := f.loads("b")
+		a.storeSettlement()
+		b := f.loadCursor("b")
 		for range 3 {
 			take(b)
 		}
 		r := b.cursor.Standing().Replay
 		require.Equal(f, domain.ReplayDone, r.State)
 		require.Equal(f, []int64{4, 4, 0}, []int64{r.Seen, r.Matched, r.Skipped})
-		b.settles()
+		b.storeSettlement()
 		for range 3 {
-			b.answered(b.calls(), 200)
+			b.noteAnswer(b.callNext(), 200)
 		}
-		b.settles()
-		s := f.loads("c").cursor.Standing()
+		b.storeSettlement()
+		s := f.loadCursor("c").cursor.Standing()
 		require.EqualValues(f, 8, s.Counters.Triggered)
 		require.EqualValues(f, 8, s.Counters.Delivered)
 	}},
@@ -214,15 +214,15 @@ var replayRules = []pushRule{
 		var times []time.Time
 		const batches, each = 20, 30
 		for range batches {
-			times = append(times, f.clock())
+			times = append(times, f.readClock())
 			messages := Messages(each)
 			for i := range messages {
 				messages[i].Attributes["filler"] = strings.Repeat("x", 900)
 			}
-			f.append(messages...)
-			f.passes(time.Minute)
+			f.appendMessages(messages...)
+			f.advanceClock(time.Minute)
 		}
-		times = append(times, f.clock())
+		times = append(times, f.readClock())
 		for i, from := range times {
 			for _, byNumber := range []bool{false, true} {
 				want := int64(i * each)
@@ -248,7 +248,7 @@ var replayRules = []pushRule{
 				require.EqualValues(f, batches*each-1, all[len(all)-1].Position.Number)
 			}
 		}
-		f.passes(PushRetention - batches/2*time.Minute)
+		f.advanceClock(PushRetention - batches/2*time.Minute)
 		at, err := f.Streams.Seek(f.ctx, f.stream, 0, func(int64, time.Time) bool { return false })
 		require.NoError(f, err)
 		found, err := f.Streams.Read(f.ctx, f.stream, at, 1)
@@ -257,7 +257,7 @@ var replayRules = []pushRule{
 		require.NotZero(f, found.Entries[0].Position.Number)
 	}},
 	{"ACursorThatDoesNotExistIsNotReplayed", func(f *pushFixture) {
-		require.Equal(f, domain.NotFound, domain.KindOf(f.requests("r", 0, domain.EntryID{})))
+		require.Equal(f, domain.NotFound, domain.KindOf(f.requestReplay("r", 0, domain.EntryID{})))
 		_, err := f.Shards.Replays(f.ctx, f.id)
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
 	}},

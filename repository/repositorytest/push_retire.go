@@ -22,80 +22,80 @@ func (f *pushFixture) isListed() bool {
 	return false
 }
 
-// closes gives the cursor a dead letter, cancels the rest, and returns it closed.
-func (f *pushFixture) closes() *owned {
+// closeCursor gives the cursor a dead letter, cancels the rest, and returns it closed.
+func (f *pushFixture) closeCursor() *owned {
 	f.Helper()
-	f.append(Messages(3)...)
-	f.creates()
-	a := f.loads("a")
-	a.takes()
-	call := a.calls()
+	f.appendMessages(Messages(3)...)
+	f.createCursor()
+	a := f.loadCursor("a")
+	a.takeEntries()
+	call := a.callNext()
 	for attempt := range pushPolicy.Attempts {
 		if attempt > 0 {
-			f.passes(time.Hour)
-			a.calls()
+			f.advanceClock(time.Hour)
+			a.callNext()
 		}
 		call.Attempts = attempt
-		a.answered(call, 500)
-		a.settles()
+		a.noteAnswer(call, 500)
+		a.storeSettlement()
 	}
-	require.Len(f, f.dead(), 1)
+	require.Len(f, f.deadLetters(), 1)
 	a.cursor.Cancel(100)
-	a.settles()
+	a.storeSettlement()
 	return a
 }
 
 var retireRules = []pushRule{
 	{"ARetiredCursorIsListedAndLoadedNoMore", func(f *pushFixture) {
-		a := f.closes()
+		a := f.closeCursor()
 		require.True(f, f.isListed())
 		for range 2 { // the call may be repeated
 			require.NoError(f, f.Cursors.Retire(f.ctx, f.id, a.version))
 			require.False(f, f.isListed())
 		}
-		_, _, err := f.Cursors.Load(f.ctx, f.id, a.owner, f.clock)
-		f.fails(domain.NotFound, err)
-		f.fails(domain.Conflict, f.Cursors.Create(f.ctx, f.id, domain.Standing{Stream: f.stream}))
-		_, _, err = f.Cursors.Load(f.ctx, f.id, a.owner, f.clock)
-		f.fails(domain.NotFound, err)
+		_, _, err := f.Cursors.Load(f.ctx, f.id, a.owner, f.readClock)
+		f.wantKind(domain.NotFound, err)
+		f.wantKind(domain.Conflict, f.Cursors.Create(f.ctx, f.id, domain.Standing{Stream: f.stream}))
+		_, _, err = f.Cursors.Load(f.ctx, f.id, a.owner, f.readClock)
+		f.wantKind(domain.NotFound, err)
 		require.False(f, f.isListed(), "a creation that was refused lists nothing for good")
 		a.cursor.Release()
-		f.fails(domain.Conflict, a.trySettle())
+		f.wantKind(domain.Conflict, a.trySettle())
 	}},
 	{"ARetiredCursorIsReadUntilItsDeadLettersAreGone", func(f *pushFixture) {
-		a := f.closes()
+		a := f.closeCursor()
 		require.NoError(f, f.Cursors.Retire(f.ctx, f.id, a.version))
-		f.passes(repository.DeadLetterRetention - time.Hour)
-		require.Len(f, f.dead(), 1)
+		f.advanceClock(repository.DeadLetterRetention - time.Hour)
+		require.Len(f, f.deadLetters(), 1)
 		s, err := f.Cursors.Standing(f.ctx, f.id)
 		require.NoError(f, err)
 		require.Equal(f, domain.Counters{Triggered: 3, Errored: 1, Cancelled: 2, Attempts: 3}, s.Counters)
-		f.passes(3 * 24 * time.Hour)
+		f.advanceClock(3 * 24 * time.Hour)
 		_, err = f.Cursors.Standing(f.ctx, f.id)
-		f.fails(domain.NotFound, err)
-		f.fails(domain.NotFound, f.Cursors.Retire(f.ctx, f.id, a.version))
+		f.wantKind(domain.NotFound, err)
+		f.wantKind(domain.NotFound, f.Cursors.Retire(f.ctx, f.id, a.version))
 		a.cursor.Release()
 		require.Contains(f, []domain.Kind{domain.NotFound, domain.Conflict}, domain.KindOf(a.trySettle()), "an old read revives nothing")
 		_, err = f.Cursors.Standing(f.ctx, f.id)
-		f.fails(domain.NotFound, err)
-		f.creates()
+		f.wantKind(domain.NotFound, err)
+		f.createCursor()
 		require.True(f, f.isListed())
-		require.Zero(f, f.loads("b").cursor.Standing().Counters)
-		require.Empty(f, f.dead())
+		require.Zero(f, f.loadCursor("b").cursor.Standing().Counters)
+		require.Empty(f, f.deadLetters())
 	}},
 	{"OnlyAClosedAndEmptyCursorIsRetired", func(f *pushFixture) {
-		f.append(Messages(5)...)
-		f.creates()
-		a := f.loads("a")
-		f.fails(domain.Conflict, f.Cursors.Retire(f.ctx, f.id, a.version))
-		a.takes()
+		f.appendMessages(Messages(5)...)
+		f.createCursor()
+		a := f.loadCursor("a")
+		f.wantKind(domain.Conflict, f.Cursors.Retire(f.ctx, f.id, a.version))
+		a.takeEntries()
 		a.cursor.Cancel(2)
-		a.settles()
-		f.fails(domain.Conflict, f.Cursors.Retire(f.ctx, f.id, a.version))
+		a.storeSettlement()
+		f.wantKind(domain.Conflict, f.Cursors.Retire(f.ctx, f.id, a.version))
 		a.cursor.Cancel(100)
-		a.settles()
-		b := f.loads("b")
-		f.fails(domain.Conflict, f.Cursors.Retire(f.ctx, f.id, a.version))
+		a.storeSettlement()
+		b := f.loadCursor("b")
+		f.wantKind(domain.Conflict, f.Cursors.Retire(f.ctx, f.id, a.version))
 		require.True(f, f.isListed())
 		require.NoError(f, f.Cursors.Retire(f.ctx, f.id, b.version))
 	}},

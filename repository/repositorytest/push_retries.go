@@ -9,13 +9,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// fails calls with the next deliveries, each of which fails.
-func (o *owned) fails(n int) {
+// failNext calls with the next deliveries, each of which fails.
+func (o *owned) failNext(n int) {
 	o.f.Helper()
 	for range n {
-		o.answered(o.calls(), 500)
+		o.noteAnswer(o.callNext(), 500)
 	}
-	o.settles()
+	o.storeSettlement()
 }
 
 func numbersOf(retries []domain.Retry) []int64 {
@@ -28,20 +28,20 @@ func numbersOf(retries []domain.Retry) []int64 {
 
 var retryRules = []pushRule{
 	{"RetriesAreListedByPagesWithoutDeadLetters", func(f *pushFixture) {
-		f.append(Messages(2)...)
-		f.creates()
-		a := f.loads("a")
-		a.takes()
+		f.appendMessages(Messages(2)...)
+		f.createCursor()
+		a := f.loadCursor("a")
+		a.takeEntries()
 		for range pushPolicy.Attempts {
-			a.fails(2)
-			f.passes(3 * time.Hour)
+			a.failNext(2)
+			f.advanceClock(3 * time.Hour)
 		}
-		f.append(Messages(5)...)
-		a.takes()
-		a.fails(5)
+		f.appendMessages(Messages(5)...)
+		a.takeEntries()
+		a.failNext(5)
 		standing := a.cursor.Standing()
 		require.Equal(f, 5, standing.Retries)
-		require.Len(f, f.dead(), 2)
+		require.Len(f, f.deadLetters(), 2)
 		all, err := f.Cursors.Retries(f.ctx, f.id, domain.EntryID{Number: -1}, 100)
 		require.NoError(f, err)
 		require.Len(f, all, standing.Retries)
@@ -66,27 +66,27 @@ var retryRules = []pushRule{
 		require.IsIncreasing(f, append([]int64{-1}, numbersOf(all)...))
 	}},
 	{"ARetryIsReadUntilItEnds", func(f *pushFixture) {
-		f.append(Messages(2)...)
-		f.creates()
-		a := f.loads("a")
-		a.takes()
+		f.appendMessages(Messages(2)...)
+		f.createCursor()
+		a := f.loadCursor("a")
+		a.takeEntries()
 		first := domain.EntryID{}
 		_, err := f.Cursors.Retry(f.ctx, f.id, first)
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
-		a.fails(2)
+		a.failNext(2)
 		r, err := f.Cursors.Retry(f.ctx, f.id, first)
 		require.NoError(f, err)
 		require.Equal(f, first, r.EntryID)
 		require.Equal(f, 1, r.Attempts)
 		require.Equal(f, 500, r.History[0].Status)
-		require.WithinDuration(f, f.clock().Add(time.Minute), r.Due, time.Second)
+		require.WithinDuration(f, f.readClock().Add(time.Minute), r.Due, time.Second)
 
-		f.passes(time.Hour)
-		call := a.calls()
-		a.answered(call, 200)
+		f.advanceClock(time.Hour)
+		call := a.callNext()
+		a.noteAnswer(call, 200)
 		for range pushPolicy.Attempts - 1 {
-			a.fails(1)
-			f.passes(time.Hour)
+			a.failNext(1)
+			f.advanceClock(time.Hour)
 		}
 		_, err = f.Cursors.Retry(f.ctx, f.id, call.EntryID)
 		require.Equal(f, domain.NotFound, domain.KindOf(err), "it was delivered")
@@ -96,8 +96,8 @@ var retryRules = []pushRule{
 		require.True(f, r.Dead)
 		require.NotEmpty(f, r.Reason)
 		require.Len(f, r.History, pushPolicy.Attempts)
-		require.Equal(f, []domain.Retry{r}, f.dead())
-		f.passes(repository.DeadLetterRetention)
+		require.Equal(f, []domain.Retry{r}, f.deadLetters())
+		f.advanceClock(repository.DeadLetterRetention)
 		_, err = f.Cursors.Retry(f.ctx, f.id, other)
 		require.Equal(f, domain.NotFound, domain.KindOf(err), "its retention has passed")
 	}},
@@ -106,7 +106,7 @@ var retryRules = []pushRule{
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
 		_, err = f.Cursors.Retry(f.ctx, f.id, domain.EntryID{})
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
-		f.creates()
+		f.createCursor()
 		none, err := f.Cursors.Retries(f.ctx, f.id, domain.EntryID{Number: -1}, 1)
 		require.NoError(f, err)
 		require.Empty(f, none)

@@ -24,10 +24,10 @@ func (f *pushFixture) newResource() domain.Resource {
 func (f *pushFixture) newWatch(owner domain.ActorID) *repository.Watch {
 	var random [10]byte
 	rand.Read(random[:])
-	f.passes(time.Millisecond)
+	f.advanceClock(time.Millisecond)
 	return &repository.Watch{
-		ID: domain.NewWatchID(f.clock(), random), Owner: owner, Resource: f.newResource(),
-		CallbackURL: "https://example.org/hook?a=1&b=<2>", After: 3, Created: f.clock(),
+		ID: domain.NewWatchID(f.readClock(), random), Owner: owner, Resource: f.newResource(),
+		CallbackURL: "https://example.org/hook?a=1&b=<2>", After: 3, Created: f.readClock(),
 	}
 }
 
@@ -41,10 +41,10 @@ func (f *pushFixture) hasWatch(want *repository.Watch) {
 	require.Equal(f, want, got)
 }
 
-// putsResource stores a document, and returns the change, nil if there is none.
+// putsResource stores a document, and returns the change, nil if nothing changed.
 func (f *pushFixture) putsResource(r *repository.Resource) *domain.Change {
 	f.Helper()
-	f.observed()
+	f.takeObserved()
 	version, err := f.Resources.PutResource(f.ctx, r)
 	require.NoError(f, err)
 	require.NotEmpty(f, version)
@@ -53,22 +53,22 @@ func (f *pushFixture) putsResource(r *repository.Resource) *domain.Change {
 	got, err := f.Resources.Resource(f.ctx, r.Resource)
 	require.NoError(f, err)
 	require.Equal(f, r, got)
-	return f.observed()
+	return f.takeObserved()
 }
 
-// deletesResource deletes a document, and returns the change, nil if there is none.
+// deletesResource deletes a document, and returns the change, nil if nothing changed.
 func (f *pushFixture) deletesResource(r *repository.Resource) *domain.Change {
 	f.Helper()
-	f.observed()
+	f.takeObserved()
 	require.NoError(f, f.Resources.DeleteResource(f.ctx, r.Resource, r.Version))
 	_, err := f.Resources.Resource(f.ctx, r.Resource)
-	f.fails(domain.NotFound, err)
+	f.wantKind(domain.NotFound, err)
 	r.Version = ""
-	return f.observed()
+	return f.takeObserved()
 }
 
-// observed returns the last change that was observed since it was called last.
-func (f *pushFixture) observed() *domain.Change {
+// takeObserved returns the last change that was observed since it was called last.
+func (f *pushFixture) takeObserved() *domain.Change {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := f.change
@@ -76,14 +76,14 @@ func (f *pushFixture) observed() *domain.Change {
 	return c
 }
 
-func (f *pushFixture) observe(c domain.Change) {
+func (f *pushFixture) observeChange(c domain.Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.change = &c
 	f.changes++
 }
 
-func (f *pushFixture) marks(r domain.Resource, mayBeAbsent bool) int64 {
+func (f *pushFixture) markResource(r domain.Resource, mayBeAbsent bool) int64 {
 	f.Helper()
 	version, err := f.Changes.MarkWatched(f.ctx, r, mayBeAbsent)
 	require.NoError(f, err)
@@ -102,16 +102,16 @@ func (f *pushFixture) hasChanges(r domain.Resource, want ...*domain.Change) {
 }
 
 func (f *pushFixture) newDocument(r domain.Resource) *repository.Resource {
-	return &repository.Resource{Resource: r, Body: []byte(`{"a": "é"}`), Changed: f.clock()}
+	return &repository.Resource{Resource: r, Body: []byte(`{"a": "é"}`), Changed: f.readClock()}
 }
 
 var watchRules = []pushRule{
 	{"WhatIsCreatedIsReadReplacedAndDeleted", func(f *pushFixture) {
 		w := f.newWatch(NewActor())
 		_, err := f.Watches.Watch(f.ctx, w.Owner, w.ID)
-		f.fails(domain.NotFound, err)
-		f.fails(domain.NotFound, f.Watches.DeleteWatch(f.ctx, w.Owner, w.ID))
-		f.fails(domain.NotFound, f.Watches.ReplaceWatch(f.ctx, w))
+		f.wantKind(domain.NotFound, err)
+		f.wantKind(domain.NotFound, f.Watches.DeleteWatch(f.ctx, w.Owner, w.ID))
+		f.wantKind(domain.NotFound, f.Watches.ReplaceWatch(f.ctx, w))
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
 		f.hasWatch(w)
 		w.CallbackURL = "https://example.org/other"
@@ -119,15 +119,15 @@ var watchRules = []pushRule{
 		f.hasWatch(w)
 		require.NoError(f, f.Watches.DeleteWatch(f.ctx, w.Owner, w.ID))
 		_, err = f.Watches.Watch(f.ctx, w.Owner, w.ID)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 	}},
 	{"AWatchIsThatOfItsOwner", func(f *pushFixture) {
 		w, other := f.newWatch(NewActor()), f.newWatch(NewActor())
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
 		other.ID = w.ID
 		_, err := f.Watches.Watch(f.ctx, other.Owner, w.ID)
-		f.fails(domain.NotFound, err)
-		f.fails(domain.NotFound, f.Watches.DeleteWatch(f.ctx, other.Owner, w.ID))
+		f.wantKind(domain.NotFound, err)
+		f.wantKind(domain.NotFound, f.Watches.DeleteWatch(f.ctx, other.Owner, w.ID))
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, other))
 		require.NoError(f, f.Watches.DeleteWatch(f.ctx, other.Owner, w.ID))
 		f.hasWatch(w)
@@ -139,10 +139,10 @@ var watchRules = []pushRule{
 		second := *w
 		second.CallbackURL = "https://example.org/second"
 		require.NoError(f, f.Watches.ReplaceWatch(f.ctx, &second))
-		f.fails(domain.Conflict, f.Watches.ReplaceWatch(f.ctx, w))
+		f.wantKind(domain.Conflict, f.Watches.ReplaceWatch(f.ctx, w))
 		third := *w
 		third.Resource = f.newResource()
-		f.fails(domain.Conflict, f.Watches.CreateWatch(f.ctx, &third))
+		f.wantKind(domain.Conflict, f.Watches.CreateWatch(f.ctx, &third))
 		f.hasWatch(&second)
 	}},
 	{"AListIsInTheOrderInWhichWatchesWereMade", func(f *pushFixture) {
@@ -195,7 +195,7 @@ var resourceRules = []pushRule{
 	{"ADocumentIsCreatedReplacedAndDeleted", func(f *pushFixture) {
 		r := f.newDocument(f.newResource())
 		_, err := f.Resources.Resource(f.ctx, r.Resource)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 		for range 2 { // it can be made again
 			require.Nil(f, f.putsResource(r))
 			r.Body = []byte(`[1]`)
@@ -208,46 +208,46 @@ var resourceRules = []pushRule{
 		for _, isWatched := range []bool{false, true} {
 			r := f.newDocument(f.newResource())
 			if isWatched {
-				f.marks(r.Resource, true)
+				f.markResource(r.Resource, true)
 			}
 			r.Version = "none"
 			_, err := f.Resources.PutResource(f.ctx, r)
-			f.fails(domain.NotFound, err)
-			f.fails(domain.NotFound, f.Resources.DeleteResource(f.ctx, r.Resource, "none"))
+			f.wantKind(domain.NotFound, err)
+			f.wantKind(domain.NotFound, f.Resources.DeleteResource(f.ctx, r.Resource, "none"))
 			r.Version = ""
 			f.putsResource(r)
 			old := *r
 			_, err = f.Resources.PutResource(f.ctx, f.newDocument(r.Resource))
-			f.fails(domain.Conflict, err)
+			f.wantKind(domain.Conflict, err)
 			f.putsResource(r)
 			_, err = f.Resources.PutResource(f.ctx, &old)
-			f.fails(domain.Conflict, err)
-			f.fails(domain.Conflict, f.Resources.DeleteResource(f.ctx, r.Resource, old.Version))
+			f.wantKind(domain.Conflict, err)
+			f.wantKind(domain.Conflict, f.Resources.DeleteResource(f.ctx, r.Resource, old.Version))
 		}
 	}},
 	{"AMarkChangesNoVersion", func(f *pushFixture) {
 		r := f.newDocument(f.newResource())
 		f.putsResource(r)
-		require.Zero(f, f.marks(r.Resource, false))
+		require.Zero(f, f.markResource(r.Resource, false))
 		require.NotNil(f, f.putsResource(r))
 	}},
 	{"OnlyWhatIsThereIsWatchedUnlessItMayBeAbsent", func(f *pushFixture) {
 		r := f.newDocument(f.newResource())
 		_, err := f.Changes.MarkWatched(f.ctx, r.Resource, false)
-		f.fails(domain.NotFound, err)
-		require.Zero(f, f.marks(r.Resource, true))
+		f.wantKind(domain.NotFound, err)
+		require.Zero(f, f.markResource(r.Resource, true))
 		_, err = f.Changes.MarkWatched(f.ctx, r.Resource, false)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 		_, err = f.Resources.Resource(f.ctx, r.Resource)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 		require.Nil(f, f.putsResource(r), "a creation is no change")
-		require.Zero(f, f.marks(r.Resource, false))
+		require.Zero(f, f.markResource(r.Resource, false))
 	}},
 	{"EachChangeOfAWatchedDocumentIsStoredOnce", func(f *pushFixture) {
 		r := f.newDocument(f.newResource())
 		f.putsResource(r)
 		f.putsResource(r)
-		require.Zero(f, f.marks(r.Resource, false), "changes before do not count")
+		require.Zero(f, f.markResource(r.Resource, false), "changes before do not count")
 		var want []*domain.Change
 		for i := range 6 {
 			var change *domain.Change
@@ -258,9 +258,9 @@ var resourceRules = []pushRule{
 				require.Nil(f, change, "it is made again")
 				continue
 			}
-			require.Equal(f, &domain.Change{Resource: r.Resource, Version: int64(len(want) + 1), Event: event, At: f.clock()}, change)
+			require.Equal(f, &domain.Change{Resource: r.Resource, Version: int64(len(want) + 1), Event: event, At: f.readClock()}, change)
 			want = append(want, change)
-			require.EqualValues(f, len(want), f.marks(r.Resource, true))
+			require.EqualValues(f, len(want), f.markResource(r.Resource, true))
 		}
 		f.hasChanges(r.Resource, want...)
 		require.NoError(f, f.Changes.RemoveChange(f.ctx, *want[1]))
@@ -269,7 +269,7 @@ var resourceRules = []pushRule{
 	}},
 	{"ChangesOfOthersAreRefusedAndStoreNothing", func(f *pushFixture) {
 		r := f.newDocument(f.newResource())
-		f.marks(r.Resource, true)
+		f.markResource(r.Resource, true)
 		f.putsResource(r)
 		var all sync.WaitGroup
 		var mu sync.Mutex
@@ -293,16 +293,16 @@ var resourceRules = []pushRule{
 	}},
 	{"EachChangeOfAWatchedPartyIsStoredOnce", func(f *pushFixture) {
 		channel := f.newParty(domain.Channels)
-		f.puts(channel)
+		f.putParty(channel)
 		for _, p := range []*repository.Party{f.newParty(domain.Producers), channel, f.newParty(channel.ID.Consumers())} {
 			r := domain.PartyOf(p.ID)
 			_, err := f.Changes.MarkWatched(f.ctx, r, false)
 			if p != channel {
-				f.fails(domain.NotFound, err)
-				f.puts(p)
+				f.wantKind(domain.NotFound, err)
+				f.putParty(p)
 				p.Label = "changed"
-				f.puts(p)
-				require.Zero(f, f.marks(r, false))
+				f.putParty(p)
+				require.Zero(f, f.markResource(r, false))
 			}
 			f.hasChanges(r)
 			found, err := f.Parties.Party(f.ctx, p.ID)
@@ -310,11 +310,11 @@ var resourceRules = []pushRule{
 			p.Version = found.Version // a mark may change it
 			var want []*domain.Change
 			for i := range 2 {
-				f.observed()
+				f.takeObserved()
 				p.Label = fmt.Sprint(i)
-				f.puts(p)
-				change := f.observed()
-				require.Equal(f, &domain.Change{Resource: r, Version: int64(i + 1), Event: domain.ResourceUpdated, At: f.clock()}, change)
+				f.putParty(p)
+				change := f.takeObserved()
+				require.Equal(f, &domain.Change{Resource: r, Version: int64(i + 1), Event: domain.ResourceUpdated, At: f.readClock()}, change)
 				want = append(want, change)
 			}
 			f.hasChanges(r, want...)
@@ -329,29 +329,29 @@ var resourceRules = []pushRule{
 		require.Len(f, all, 1)
 	}},
 	{"EachChangeOfAWatchedSubscriptionIsStoredOnce", func(f *pushFixture) {
-		d := f.subscribes(NewDefinition(NewActor()))
+		d := f.createDefinition(NewDefinition(NewActor()))
 		r := domain.SubscriptionResourceOf(d.Owner, d.ID)
 		_, err := f.Changes.MarkWatched(f.ctx, domain.SubscriptionResourceOf(NewActor(), d.ID), false)
-		f.fails(domain.NotFound, err)
-		require.Zero(f, f.marks(r, false))
+		f.wantKind(domain.NotFound, err)
+		require.Zero(f, f.markResource(r, false))
 		d, err = f.Definitions.Subscription(f.ctx, d.ID)
 		require.NoError(f, err)
 		d.Paused = true
 		_, err = f.Definitions.ReplaceSubscription(f.ctx, d)
 		require.NoError(f, err)
-		updated := f.observed()
+		updated := f.takeObserved()
 		require.NoError(f, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, ""))
-		deleted := f.observed()
+		deleted := f.takeObserved()
 		f.hasChanges(r, updated, deleted)
 		require.Equal(f, []domain.ChangeEvent{domain.ResourceUpdated, domain.ResourceDeleted}, []domain.ChangeEvent{updated.Event, deleted.Event})
 		_, err = f.Changes.MarkWatched(f.ctx, r, false)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 	}},
 	{"WhatWasNotPublishedIsFound", func(f *pushFixture) {
 		var marked []domain.Resource
 		for range 3 {
 			r := f.newDocument(f.newResource())
-			f.marks(r.Resource, true)
+			f.markResource(r.Resource, true)
 			f.putsResource(r)
 			f.putsResource(r)
 			f.putsResource(r)
@@ -362,16 +362,16 @@ var resourceRules = []pushRule{
 			require.NoError(f, err)
 			return slices.DeleteFunc(found, func(r domain.Resource) bool { return !slices.Contains(marked, r) })
 		}
-		require.Empty(f, find(f.clock()))
-		require.ElementsMatch(f, marked, find(f.clock().Add(time.Second)))
-		require.ElementsMatch(f, marked, find(f.clock().Add(-2*time.Minute)), "a clock was ahead")
-		found, err := f.Changes.Unpublished(f.ctx, f.clock().Add(time.Second), 2)
+		require.Empty(f, find(f.readClock()))
+		require.ElementsMatch(f, marked, find(f.readClock().Add(time.Second)))
+		require.ElementsMatch(f, marked, find(f.readClock().Add(-2*time.Minute)), "a clock was ahead")
+		found, err := f.Changes.Unpublished(f.ctx, f.readClock().Add(time.Second), 2)
 		require.NoError(f, err)
 		require.Len(f, found, 2)
 		for version := range int64(2) {
 			require.NoError(f, f.Changes.RemoveChange(f.ctx, domain.Change{Resource: marked[0], Version: version + 1}))
 		}
-		require.ElementsMatch(f, marked[1:], find(f.clock().Add(time.Second)))
+		require.ElementsMatch(f, marked[1:], find(f.readClock().Add(time.Second)))
 	}},
 
 	{"ATurnToLookForChangesIsTakenByOne", func(f *pushFixture) {
@@ -380,7 +380,7 @@ var resourceRules = []pushRule{
 			require.NoError(f, err)
 			return isTaken
 		}
-		now := f.clock().Add(time.Hour) // behind the turns of other cases
+		now := f.readClock().Add(time.Hour) // behind the turns of other cases
 		require.True(f, takes(now))
 		require.False(f, takes(now))
 		require.False(f, takes(now.Add(time.Minute-time.Second)))
@@ -448,6 +448,6 @@ var versionRules = []pushRule{
 	}},
 	{"AVersionWithAnIDIsRefused", func(f *pushFixture) {
 		_, err := f.Streams.Append(f.ctx, f.stream, []domain.Message{{Version: 1, ID: "x"}})
-		f.fails(domain.Invalid, err)
+		f.wantKind(domain.Invalid, err)
 	}},
 }

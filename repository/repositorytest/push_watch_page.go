@@ -36,7 +36,7 @@ func (f *pushFixture) standingAt(number int64) domain.Standing {
 	return domain.Standing{Stream: f.stream, At: []domain.Position{{EntryID: domain.EntryID{Number: number}}}}
 }
 
-func (f *pushFixture) page(n int) repository.WatchPage {
+func (f *pushFixture) newPage(n int) repository.WatchPage {
 	f.Helper()
 	page, err := f.Shards.WatchPage(f.ctx, pagedShard, f.stream, n)
 	require.NoError(f, err)
@@ -57,7 +57,7 @@ func (f *pushFixture) hasPages(n int) {
 	}
 	require.Equal(f, n, found)
 	_, err = f.Shards.WatchPage(f.ctx, pagedShard, f.stream, n)
-	f.fails(domain.NotFound, err)
+	f.wantKind(domain.NotFound, err)
 }
 
 var watchPageRules = []pushRule{
@@ -68,11 +68,11 @@ var watchPageRules = []pushRule{
 		f.createsWatch(5)
 		require.False(f, f.isListed())
 		f.hasPages(1)
-		page := f.page(0)
+		page := f.newPage(0)
 		require.Equal(f, []domain.CursorID{first, f.id}, page.Cursors)
 		require.EqualValues(f, 3, page.Served)
-		f.fails(domain.Conflict, f.Cursors.Create(f.ctx, f.id, f.standingAt(5)))
-		require.Equal(f, page.Cursors, f.page(0).Cursors)
+		f.wantKind(domain.Conflict, f.Cursors.Create(f.ctx, f.id, f.standingAt(5)))
+		require.Equal(f, page.Cursors, f.newPage(0).Cursors)
 	}},
 	{"APageThatIsFullIsFollowedByAnother", func(f *pushFixture) {
 		for range repository.WatchPageSize {
@@ -81,70 +81,70 @@ var watchPageRules = []pushRule{
 		f.hasPages(1)
 		f.createsWatch(7)
 		f.hasPages(2)
-		require.Len(f, f.page(0).Cursors, repository.WatchPageSize)
-		require.Equal(f, []domain.CursorID{f.id}, f.page(1).Cursors)
-		require.EqualValues(f, 7, f.page(1).Served)
+		require.Len(f, f.newPage(0).Cursors, repository.WatchPageSize)
+		require.Equal(f, []domain.CursorID{f.id}, f.newPage(1).Cursors)
+		require.EqualValues(f, 7, f.newPage(1).Served)
 	}},
 	{"APageIsServedUntilAWatchIsAddedThatIsBehind", func(f *pushFixture) {
 		f.createsWatch(1)
-		page := f.page(0)
+		page := f.newPage(0)
 		for _, served := range []int64{4, 4, 2} { // it only rises
 			require.NoError(f, f.Shards.MarkServed(f.ctx, pagedShard, f.stream, 0, page.Version, served))
-			require.EqualValues(f, 4, f.page(0).Served)
+			require.EqualValues(f, 4, f.newPage(0).Served)
 		}
-		page = f.page(0)
+		page = f.newPage(0)
 		f.createsWatch(6)
-		require.EqualValues(f, 4, f.page(0).Served)
-		f.fails(domain.Conflict, f.Shards.MarkServed(f.ctx, pagedShard, f.stream, 0, page.Version, 9))
-		require.EqualValues(f, 4, f.page(0).Served)
+		require.EqualValues(f, 4, f.newPage(0).Served)
+		f.wantKind(domain.Conflict, f.Shards.MarkServed(f.ctx, pagedShard, f.stream, 0, page.Version, 9))
+		require.EqualValues(f, 4, f.newPage(0).Served)
 		f.createsWatch(2)
-		require.EqualValues(f, 2, f.page(0).Served)
+		require.EqualValues(f, 2, f.newPage(0).Served)
 	}},
 	{"AWatchIsListedWhileSomethingIsOutstanding", func(f *pushFixture) {
 		f.createsWatch(0)
-		a := f.loads("a")
+		a := f.loadCursor("a")
 		for range 2 { // it may be listed again
-			f.append(Messages(1)...)
-			a.takes()
-			a.answered(a.calls(), 500)
-			a.settles()
-			require.Equal(f, f.clock().Add(pushPolicy.First+time.Millisecond), f.shardEntry().Due)
+			f.appendMessages(Messages(1)...)
+			a.takeEntries()
+			a.noteAnswer(a.callNext(), 500)
+			a.storeSettlement()
+			require.Equal(f, f.readClock().Add(pushPolicy.First+time.Millisecond), f.shardEntry().Due)
 			a.cursor.Unlist()
-			a.settles()
+			a.storeSettlement()
 			require.True(f, f.isListed(), "a retry is outstanding")
-			f.passes(time.Hour)
-			a.answered(a.calls(), 200)
-			a.settles()
+			f.advanceClock(time.Hour)
+			a.noteAnswer(a.callNext(), 200)
+			a.storeSettlement()
 			require.True(f, f.isListed())
 			a.cursor.Unlist()
-			a.settles()
+			a.storeSettlement()
 			require.False(f, f.isListed())
 			require.False(f, a.cursor.IsListed())
 		}
-		require.Equal(f, []domain.CursorID{f.id}, f.page(0).Cursors)
+		require.Equal(f, []domain.CursorID{f.id}, f.newPage(0).Cursors)
 	}},
 	{"AWatchIsListedBeforeACallThatMayTakeLong", func(f *pushFixture) {
-		f.append(Messages(1)...)
+		f.appendMessages(Messages(1)...)
 		f.createsWatch(0)
-		a := f.loads("a")
-		a.takes()
-		a.calls()
-		a.cursor.List(f.clock())
-		a.settles()
+		a := f.loadCursor("a")
+		a.takeEntries()
+		a.callNext()
+		a.cursor.List(f.readClock())
+		a.storeSettlement()
 		require.True(f, a.cursor.IsListed())
-		require.Equal(f, f.clock(), f.shardEntry().Due)
-		require.Len(f, f.loads("b").cursor.Standing().Open, 1)
+		require.Equal(f, f.readClock(), f.shardEntry().Due)
+		require.Len(f, f.loadCursor("b").cursor.Standing().Open, 1)
 	}},
 	{"AnOwnerBeforeCannotUnlistAWatch", func(f *pushFixture) {
-		f.append(Messages(1)...)
+		f.appendMessages(Messages(1)...)
 		f.createsWatch(0)
-		a := f.loads("a")
-		b := f.loads("b")
-		b.takes()
-		b.answered(b.calls(), 500)
-		b.settles()
+		a := f.loadCursor("a")
+		b := f.loadCursor("b")
+		b.takeEntries()
+		b.noteAnswer(b.callNext(), 500)
+		b.storeSettlement()
 		a.cursor.Unlist()
-		f.fails(domain.Conflict, a.trySettle())
+		f.wantKind(domain.Conflict, a.trySettle())
 		require.True(f, f.isListed())
 	}},
 	{"ARetiredWatchLeavesItsPage", func(f *pushFixture) {
@@ -153,13 +153,13 @@ var watchPageRules = []pushRule{
 		f.createsWatch(0)
 		for i, id := range []domain.CursorID{first, f.id} {
 			f.id = id
-			a := f.loads(fmt.Sprint(i))
+			a := f.loadCursor(fmt.Sprint(i))
 			a.cursor.Cancel(1)
-			a.settles()
+			a.storeSettlement()
 			require.NoError(f, f.Cursors.Retire(f.ctx, id, a.version))
 			f.hasPages(1 - i)
 		}
 		f.createsWatch(0)
-		require.Equal(f, []domain.CursorID{f.id}, f.page(0).Cursors)
+		require.Equal(f, []domain.CursorID{f.id}, f.newPage(0).Cursors)
 	}},
 }

@@ -12,25 +12,25 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-var raceRules = []rule{
+var raceRules = []contractRule{
 	{name: "concurrent Saves for one recipient lose, double and reorder nothing", capacity: 7, test: func(f *fixture) {
 		var ledger Ledger
-		f.together(4, func(saver int) error { return f.saveALot(&ledger, saver, 12) })
+		f.runTogether(4, func(saver int) error { return f.saveALot(&ledger, saver, 12) })
 		require.NoError(f, ledger.Check(f.drain()))
-		f.nothing()
+		f.wantNothing()
 	}},
 
 	{name: "W3 concurrent first Saves into one cabinet all count", capacity: 3, test: func(f *fixture) {
 		for range 5 {
 			f := f.withActor(NewActor())
 			var ledger Ledger
-			f.together(6, func(saver int) error {
+			f.runTogether(6, func(saver int) error {
 				events := f.events(2)
 				ledger.Saved(saver, events...)
-				return f.accepts(events...)
+				return f.saveEvents(events...)
 			})
 			require.NoError(f, ledger.Check(f.drain()))
-			f.nothing()
+			f.wantNothing()
 		}
 	}},
 
@@ -42,7 +42,7 @@ var raceRules = []rule{
 		var ledger Ledger
 		ledger.Saved(0, events...)
 		var accepted, duplicates atomic.Int64
-		f.together(5, func(int) error {
+		f.runTogether(5, func(int) error {
 			for from := 0; from < len(events); from += 10 {
 				saved, err := f.Events.Save(f.ctx, f.actor, events[from:from+10])
 				if err != nil || len(saved.Conflicts) != 0 {
@@ -61,7 +61,7 @@ var raceRules = []rule{
 	{name: "of concurrent Saves of other content under one id exactly one is stored", test: func(f *fixture) {
 		id := NewEventID()
 		var accepted atomic.Int64
-		f.together(6, func(i int) error {
+		f.runTogether(6, func(i int) error {
 			e := f.event(Weighing(domain.Weight(1 + i)))
 			e.ID = id
 			saved, err := f.Events.Save(f.ctx, f.actor, []domain.Event{e})
@@ -77,9 +77,9 @@ var raceRules = []rule{
 
 	{name: "Peeks that repeat an open bundle fail neither each other nor its Dequeue", test: func(f *fixture) {
 		for range 5 {
-			f.stored(2)
+			f.saveNew(2)
 			open := f.peek()
-			f.together(8, func(i int) error {
+			f.runTogether(8, func(i int) error {
 				for range 10 {
 					next, err := f.Events.NextUnacknowledged(f.ctx, f.actor, AllGroups)
 					switch {
@@ -96,14 +96,14 @@ var raceRules = []rule{
 				_, err := f.Bundles.Acknowledge(f.ctx, f.actor, open.ID)
 				return err
 			})
-			f.nothing()
+			f.wantNothing()
 		}
 	}},
 
 	{name: "W5 the events of one Save become visible together, in all their cabinets", capacity: 7, test: func(f *fixture) {
 		const size, saves = 6, 25
 		var done atomic.Bool
-		f.together(3, func(who int) error {
+		f.runTogether(3, func(who int) error {
 			if who == 0 {
 				defer done.Store(true)
 				for range saves {
@@ -111,7 +111,7 @@ var raceRules = []rule{
 					for i := range size {
 						events = append(events, f.event(From(AllOrigins[i%3])))
 					}
-					if err := f.accepts(events...); err != nil {
+					if err := f.saveEvents(events...); err != nil {
 						return err
 					}
 				}
@@ -129,24 +129,24 @@ var raceRules = []rule{
 			}
 			return nil
 		})
-		require.Equal(f, int64(size*saves), f.next().Waiting)
+		require.Equal(f, int64(size*saves), f.readNext().Waiting)
 	}},
 
 	{name: "W14 of concurrent Peeks one wins, and the others find its bundle", test: func(f *fixture) {
 		for range 5 {
 			f := f.withActor(NewActor())
-			f.stored(1, From(domain.Charges))
-			f.stored(3, From(domain.MarketRoles))
+			f.saveNew(1, From(domain.Charges))
+			f.saveNew(3, From(domain.MarketRoles))
 			const peekers = 8
 			var runs [peekers]repository.Run
 			var bundles [peekers]domain.Bundle
 			for i := range runs {
-				runs[i] = f.next(MasterData).Run
-				bundles[i] = bundleOf(NewBundleID(), runs[i], f.read(runs[i]))
+				runs[i] = f.readNext(MasterData).Run
+				bundles[i] = bundleOf(NewBundleID(), runs[i], f.readRange(runs[i]))
 			}
 			var won atomic.Int64
 			var winner domain.Bundle
-			f.together(peekers, func(i int) error {
+			f.runTogether(peekers, func(i int) error {
 				added, err := f.Bundles.Add(f.ctx, bundles[i], runs[i])
 				switch {
 				case err == nil:
@@ -163,19 +163,19 @@ var raceRules = []rule{
 					f.notOpen(bundles[i].ID)
 				}
 			}
-			f.sameBundle(winner, *f.next().Open)
-			require.Len(f, f.read(f.next().Run), 1)
+			f.sameBundle(winner, *f.readNext().Open)
+			require.Len(f, f.readRange(f.readNext().Run), 1)
 		}
 	}},
 
 	{name: "of concurrent Peeks under one id one wins", test: func(f *fixture) {
-		f.stored(1)
-		f.stored(1, From(domain.Charges))
+		f.saveNew(1)
+		f.saveNew(1, From(domain.Charges))
 		id := NewBundleID()
-		runs := []repository.Run{f.next(TimeSeries).Run, f.next(MasterData).Run}
-		bundles := []domain.Bundle{bundleOf(id, runs[0], f.read(runs[0])), bundleOf(id, runs[1], f.read(runs[1]))}
+		runs := []repository.Run{f.readNext(TimeSeries).Run, f.readNext(MasterData).Run}
+		bundles := []domain.Bundle{bundleOf(id, runs[0], f.readRange(runs[0])), bundleOf(id, runs[1], f.readRange(runs[1]))}
 		var won atomic.Int64
-		f.together(2, func(i int) error {
+		f.runTogether(2, func(i int) error {
 			_, err := f.Bundles.Add(f.ctx, bundles[i], runs[i])
 			if errors.Is(err, repository.ErrBundleIDInUse) {
 				return nil
@@ -188,11 +188,11 @@ var raceRules = []rule{
 
 	{name: "W12 of concurrent Acknowledges exactly one succeeds", test: func(f *fixture) {
 		for range 5 {
-			f.stored(2)
+			f.saveNew(2)
 			open := f.peek()
-			later := f.stored(1)
+			later := f.saveNew(1)
 			var succeeded atomic.Int64
-			f.together(6, func(int) error {
+			f.runTogether(6, func(int) error {
 				_, err := f.Bundles.Acknowledge(f.ctx, f.actor, open.ID)
 				if domain.KindOf(err) == domain.NotFound {
 					return nil
@@ -201,24 +201,24 @@ var raceRules = []rule{
 				return err
 			})
 			require.Equal(f, int64(1), succeeded.Load())
-			f.dequeues(later...)
-			f.nothing()
+			f.wantDequeue(later...)
+			f.wantNothing()
 		}
 	}},
 
 	{name: "W5 an event saved while a bundle of its cabinet is acknowledged is neither lost nor repeated", capacity: 3, test: func(f *fixture) {
 		var ledger Ledger
 		var bundles []Peeked
-		first := f.stored(1)
+		first := f.saveNew(1)
 		ledger.Saved(0, first...)
 		for range 20 {
 			open := f.peek()
 			bundles = append(bundles, open)
 			e := f.event()
 			ledger.Saved(0, e)
-			f.together(2, func(who int) error {
+			f.runTogether(2, func(who int) error {
 				if who == 0 {
-					return f.accepts(e)
+					return f.saveEvents(e)
 				}
 				_, err := f.Bundles.Acknowledge(f.ctx, f.actor, open.ID)
 				return err
@@ -234,7 +234,7 @@ var raceRules = []rule{
 		var bundles []Peeked
 		var saving atomic.Int64
 		saving.Store(2)
-		f.together(4, func(who int) error {
+		f.runTogether(4, func(who int) error {
 			if who < 2 {
 				defer saving.Add(-1)
 				return f.saveALot(&ledger, who, 15)
@@ -251,12 +251,12 @@ var raceRules = []rule{
 			}
 			return nil
 		})
-		f.nothing()
+		f.wantNothing()
 		require.NoError(f, ledger.Check(inOrder(bundles)))
 	}},
 
 	{name: "W19 recipients save, peek and dequeue at once without disturbing each other", capacity: 7, test: func(f *fixture) {
-		f.together(4, func(int) error {
+		f.runTogether(4, func(int) error {
 			own := f.withActor(NewActor())
 			var ledger Ledger
 			if err := own.saveALot(&ledger, 0, 8); err != nil {
@@ -268,8 +268,8 @@ var raceRules = []rule{
 	}},
 }
 
-// together calls do(0) to do(n-1) at the same time and waits for all of them.
-func (f *fixture) together(n int, do func(i int) error) {
+// runTogether calls do(0) to do(n-1) at the same time and waits for all of them.
+func (f *fixture) runTogether(n int, do func(i int) error) {
 	f.Helper()
 	start := make(chan struct{})
 	errs := make([]error, n)
@@ -285,8 +285,8 @@ func (f *fixture) together(n int, do func(i int) error) {
 	require.NoError(f, errors.Join(errs...))
 }
 
-// accepts saves new events.
-func (f *fixture) accepts(events ...domain.Event) error {
+// saveEvents saves new events.
+func (f *fixture) saveEvents(events ...domain.Event) error {
 	saved, err := f.Events.Save(f.ctx, f.actor, events)
 	if err == nil && (saved.Accepted != len(events) || saved.Duplicates+len(saved.Conflicts) != 0) {
 		err = fmt.Errorf("saved %d new events: %+v", len(events), saved)
@@ -304,7 +304,7 @@ func (f *fixture) saveALot(ledger *Ledger, saver, saves int) error {
 			events = append(events, e)
 		}
 		ledger.Saved(saver, events...) // before the call, since an actor may be fast
-		if err := f.accepts(events...); err != nil {
+		if err := f.saveEvents(events...); err != nil {
 			return fmt.Errorf("saver %d, save %d: %w", saver, n, err)
 		}
 	}

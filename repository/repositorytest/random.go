@@ -46,21 +46,21 @@ func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
 		k := rapid.SampledFrom(kinds).Draw(t, "drawer capacity and ordering")
 		m := newTwins(ctx, oracles[k], tested[k])
 		t.Repeat(map[string]func(*rapid.T){
-			"save":        m.save,
-			"save again":  m.save, // twice as often as the others
-			"look":        func(t *rapid.T) { m.look(t, m.anyActor(t), anyGroups(t), anyMost(t)) },
-			"peek":        m.peek,
-			"peek again":  m.peek,
+			"save":        m.saveBoth,
+			"save again":  m.saveBoth, // twice as often as the others
+			"look":        func(t *rapid.T) { m.readNext(t, m.anyActor(t), anyGroups(t), anyMost(t)) },
+			"peek":        m.peekBoth,
+			"peek again":  m.peekBoth,
 			"open late":   m.openLate,
-			"acknowledge": m.acknowledge,
-			"answer":      m.answer,
-			"mark":        m.mark,
-			"fail":        m.fail,
-			"notices":     func(t *rapid.T) { m.notices(t, m.anyActor(t), rapid.IntRange(0, 3).Draw(t, "delivered")) },
-			"queues":      func(t *rapid.T) { m.queues(t, m.anyActor(t)) },
-			"survey":      func(t *rapid.T) { m.survey(t, m.anyActor(t)) },
+			"acknowledge": m.acknowledgeAny,
+			"answer":      m.answerAny,
+			"mark":        m.markGone,
+			"fail":        m.failContent,
+			"notices":     func(t *rapid.T) { m.compareNotices(t, m.anyActor(t), rapid.IntRange(0, 3).Draw(t, "delivered")) },
+			"queues":      func(t *rapid.T) { m.compareQueues(t, m.anyActor(t)) },
+			"survey":      func(t *rapid.T) { m.compareSurvey(t, m.anyActor(t)) },
 		})
-		m.drain(t)
+		m.drainBoth(t)
 	})
 }
 
@@ -72,7 +72,7 @@ type twins struct {
 	actors []domain.ActorID
 	ids    []domain.EventID
 	places map[domain.ActorID]map[domain.Sequence]domain.Sequence // of the oracle ─▶ tested
-	looks  []look
+	looks  []rangePair
 	tried  []attempt
 }
 
@@ -82,8 +82,8 @@ type attempt struct {
 	run repository.Run // of the oracle
 }
 
-// A look is a run that NextUnacknowledged gave, from both.
-type look struct {
+// A rangePair is a run that NextUnacknowledged gave, from both.
+type rangePair struct {
 	oracle, tested repository.Run
 	want, got      domain.Bundle // of the first events, or of all if it is open
 }
@@ -138,7 +138,7 @@ func (m *twins) anyEvent(t *rapid.T, to domain.ActorID) domain.Event {
 	return e
 }
 
-func (m *twins) save(t *rapid.T) {
+func (m *twins) saveBoth(t *rapid.T) {
 	to := m.anyActor(t)
 	events := make([]domain.Event, rapid.SampledFrom([]int{1, 1, 3, 8, 40, 0}).Draw(t, "events"))
 	for i := range events {
@@ -150,12 +150,12 @@ func (m *twins) save(t *rapid.T) {
 	want, wantErr := m.oracle.Events.Save(m.ctx, to, events)
 	got, gotErr := m.tested.Events.Save(m.ctx, to, events)
 	sameError(t, wantErr, gotErr)
-	require.Equal(t, tidy(want), tidy(got))
+	require.Equal(t, normalizeSaved(want), normalizeSaved(got))
 }
 
-// look asks both what is next, compares it, and returns the open bundle or a
-// look at the events for a new one, which weighs at most so much.
-func (m *twins) look(t *rapid.T, actor domain.ActorID, groups []domain.Group, most domain.Weight) (*domain.Bundle, *look) {
+// readNext asks both what is next, compares it, and returns the open bundle or a
+// range of the events for a new one, whose weight is at most limit.
+func (m *twins) readNext(t *rapid.T, actor domain.ActorID, groups []domain.Group, limit domain.Weight) (*domain.Bundle, *rangePair) {
 	want, wantErr := m.oracle.Events.NextUnacknowledged(m.ctx, actor, groups)
 	got, gotErr := m.tested.Events.NextUnacknowledged(m.ctx, actor, groups)
 	sameError(t, wantErr, gotErr)
@@ -165,29 +165,29 @@ func (m *twins) look(t *rapid.T, actor domain.ActorID, groups []domain.Group, mo
 	require.Equal(t, want.Waiting, got.Waiting)
 	require.Equal(t, want.Run.Group(), got.Run.Group())
 	require.Equal(t, want.Run.Cabinet(), got.Run.Cabinet())
-	wantEvents, gotEvents := m.read(t, want.Run, got.Run)
+	wantEvents, gotEvents := m.readBoth(t, want.Run, got.Run)
 	require.Equal(t, want.Open != nil, got.Open != nil, "whether a bundle is open")
 	if want.Open != nil {
 		require.Equal(t, want.Run.BacklogAfter(want.Open.Count).Events, got.Run.BacklogAfter(got.Open.Count).Events, "events behind the open bundle")
 		m.sameBundle(t, *want.Open, *got.Open)
 		require.Len(t, gotEvents, got.Open.Count)
-		m.looks = append(m.looks, look{want.Run, got.Run, *want.Open, *got.Open}) // nothing can be opened from it
+		m.looks = append(m.looks, rangePair{want.Run, got.Run, *want.Open, *got.Open}) // nothing can be opened from it
 		return want.Open, nil
 	}
-	filler := domain.Filler{Max: most}
+	filler := domain.Filler{Max: limit}
 	n := 0
 	for n < len(wantEvents) && filler.Take(&wantEvents[n].Event, wantEvents[n].Sequence) {
 		n++
 	}
-	var id domain.BundleID // is decided on later
+	var id domain.BundleID // chosen when the bundle is opened
 	require.Equal(t, want.Run.BacklogAfter(n).Events, got.Run.BacklogAfter(n).Events, "events behind the first %d", n)
-	l := look{want.Run, got.Run, bundleOf(id, want.Run, wantEvents[:n]), bundleOf(id, got.Run, gotEvents[:n])}
+	l := rangePair{want.Run, got.Run, bundleOf(id, want.Run, wantEvents[:n]), bundleOf(id, got.Run, gotEvents[:n])}
 	m.looks = append(m.looks, l)
 	return nil, &l
 }
 
-// read reads two runs and compares them, payloads included.
-func (m *twins) read(t *rapid.T, oracle, tested repository.Run) (want, got []repository.StoredEvent) {
+// readBoth reads two runs and compares them, payloads included.
+func (m *twins) readBoth(t *rapid.T, oracle, tested repository.Run) (want, got []repository.StoredEvent) {
 	want, wantErr := Read(m.ctx, oracle)
 	got, gotErr := Read(m.ctx, tested)
 	require.NoError(t, errors.Join(wantErr, gotErr))
@@ -206,10 +206,10 @@ func (m *twins) read(t *rapid.T, oracle, tested repository.Run) (want, got []rep
 	return want, got
 }
 
-// peek opens a bundle if none is open.
-func (m *twins) peek(t *rapid.T) {
-	if _, l := m.look(t, m.anyActor(t), anyGroups(t), anyMost(t)); l != nil {
-		m.open(t, *l)
+// peekBoth opens a bundle if none is open.
+func (m *twins) peekBoth(t *rapid.T) {
+	if _, l := m.readNext(t, m.anyActor(t), anyGroups(t), anyMost(t)); l != nil {
+		m.openBoth(t, *l)
 	}
 }
 
@@ -218,12 +218,12 @@ func (m *twins) openLate(t *rapid.T) {
 	if len(m.looks) == 0 {
 		return // no run yet
 	}
-	m.open(t, rapid.SampledFrom(m.looks).Draw(t, "run"))
+	m.openBoth(t, rapid.SampledFrom(m.looks).Draw(t, "run"))
 }
 
-// open opens a bundle, now and then under an id that was tried before, though
+// openBoth opens a bundle, now and then under an id that was tried before, though
 // not with the same run: whether that succeeds again is up to the store.
-func (m *twins) open(t *rapid.T, l look) {
+func (m *twins) openBoth(t *rapid.T, l rangePair) {
 	id := NewBundleID()
 	if len(m.tried) > 0 && rapid.IntRange(0, 5).Draw(t, "reuse") == 5 {
 		if again := rapid.SampledFrom(m.tried).Draw(t, "id"); again.run != l.oracle {
@@ -252,12 +252,12 @@ func (m *twins) anyBundle(t *rapid.T) domain.BundleID {
 	return NewBundleID()
 }
 
-func (m *twins) acknowledge(t *rapid.T) { m.close(t, m.anyActor(t), m.anyBundle(t)) }
+func (m *twins) acknowledgeAny(t *rapid.T) { m.closeBundle(t, m.anyActor(t), m.anyBundle(t)) }
 
-func (m *twins) answer(t *rapid.T) { m.answers(t, m.anyActor(t), m.anyBundle(t)) }
+func (m *twins) answerAny(t *rapid.T) { m.answerBundle(t, m.anyActor(t), m.anyBundle(t)) }
 
-// answers has a bundle answered, perhaps not for the first time.
-func (m *twins) answers(t *rapid.T, actor domain.ActorID, id domain.BundleID) {
+// answerBundle has a bundle answered, perhaps not for the first time.
+func (m *twins) answerBundle(t *rapid.T, actor domain.ActorID, id domain.BundleID) {
 	object := rapid.SampledFrom(madeObjects).Draw(t, "object")
 	body := domain.Body{Length: int64(len(object)), Digest: domain.Digest{7: object[len(object)-1]}}
 	want, wantErr := m.oracle.Answers.Answer(m.ctx, actor, id, object, body)
@@ -268,8 +268,8 @@ func (m *twins) answers(t *rapid.T, actor domain.ActorID, id domain.BundleID) {
 // madeObjects are contents of bundles.
 var madeObjects = []string{"made", "made/twice", "made/late"}
 
-// mark marks a content as gone, and may have it made again.
-func (m *twins) mark(t *rapid.T) {
+// markGone marks a content as gone, and may have it made again.
+func (m *twins) markGone(t *rapid.T) {
 	actor, id, gone := m.anyActor(t), m.anyBundle(t), rapid.SampledFrom(madeObjects).Draw(t, "gone")
 	want, wantErr := m.oracle.Answers.MarkGone(m.ctx, actor, id, gone)
 	got, gotErr := m.tested.Answers.MarkGone(m.ctx, actor, id, gone)
@@ -283,7 +283,7 @@ func (m *twins) mark(t *rapid.T) {
 	m.sameOutcome(t, want, got, wantErr, gotErr)
 }
 
-func (m *twins) fail(t *rapid.T) {
+func (m *twins) failContent(t *rapid.T) {
 	actor, id := m.anyActor(t), m.anyBundle(t)
 	why := domain.Trouble{Reason: rapid.SampledFrom([]string{"no-answer", "internal"}).Draw(t, "reason"), Text: rapid.StringN(0, 20, 40).Draw(t, "text")}
 	want, wantErr := m.oracle.Answers.Fail(m.ctx, actor, id, why)
@@ -298,9 +298,9 @@ func (m *twins) sameOutcome(t *rapid.T, want, got domain.Bundle, wantErr, gotErr
 	}
 }
 
-// notices compares the notices of each group, and takes some from the front of each
+// compareNotices compares the notices of each group, and takes some from the front of each
 // out of the outbox.
-func (m *twins) notices(t *rapid.T, actor domain.ActorID, delivered int) (left int) {
+func (m *twins) compareNotices(t *rapid.T, actor domain.ActorID, delivered int) (left int) {
 	want, wantErr := m.oracle.Outbox.Notices(m.ctx, actor)
 	got, gotErr := m.tested.Outbox.Notices(m.ctx, actor)
 	require.NoError(t, errors.Join(wantErr, gotErr))
@@ -325,7 +325,7 @@ func (m *twins) notices(t *rapid.T, actor domain.ActorID, delivered int) (left i
 	return left
 }
 
-func (m *twins) close(t *rapid.T, actor domain.ActorID, id domain.BundleID) {
+func (m *twins) closeBundle(t *rapid.T, actor domain.ActorID, id domain.BundleID) {
 	want, wantErr := m.oracle.Bundles.Acknowledge(m.ctx, actor, id)
 	got, gotErr := m.tested.Bundles.Acknowledge(m.ctx, actor, id)
 	sameError(t, wantErr, gotErr)
@@ -335,8 +335,8 @@ func (m *twins) close(t *rapid.T, actor domain.ActorID, id domain.BundleID) {
 	}
 }
 
-// queues compares what both say of each group.
-func (m *twins) queues(t *rapid.T, actor domain.ActorID) {
+// compareQueues compares what both say of each group.
+func (m *twins) compareQueues(t *rapid.T, actor domain.ActorID) {
 	want, wantErr := m.oracle.Events.Queues(m.ctx, actor)
 	got, gotErr := m.tested.Events.Queues(m.ctx, actor)
 	require.NoError(t, errors.Join(wantErr, gotErr))
@@ -351,13 +351,13 @@ func (m *twins) queues(t *rapid.T, actor domain.ActorID) {
 	}
 }
 
-// survey compares the lines of a mailbox. The moments in them are those of different clocks.
-func (m *twins) survey(t *rapid.T, actor domain.ActorID) {
+// compareSurvey compares the lines of a mailbox. The moments in them are those of different clocks.
+func (m *twins) compareSurvey(t *rapid.T, actor domain.ActorID) {
 	if m.oracle.Survey == nil || m.tested.Survey == nil {
 		return
 	}
-	want, wantIsThere := m.line(t, m.oracle, actor)
-	got, gotIsThere := m.line(t, m.tested, actor)
+	want, wantIsThere := m.surveyLine(t, m.oracle, actor)
+	got, gotIsThere := m.surveyLine(t, m.tested, actor)
 	require.Equal(t, wantIsThere, gotIsThere, "whether there is a line")
 	require.Equal(t, want.State(), got.State())
 	require.Len(t, got.Groups, len(want.Groups))
@@ -374,8 +374,8 @@ func (m *twins) survey(t *rapid.T, actor domain.ActorID) {
 	}
 }
 
-// line returns the line of a mailbox in a survey of stores.
-func (m *twins) line(t *rapid.T, stores Stores, actor domain.ActorID) (*domain.Mailbox, bool) {
+// surveyLine returns the line of a mailbox in a survey of stores.
+func (m *twins) surveyLine(t *rapid.T, stores Stores, actor domain.ActorID) (*domain.Mailbox, bool) {
 	lines, err := stores.Survey.Surveyed(m.ctx)
 	require.NoError(t, err)
 	line, isThere := lines.Mailbox(actor)
@@ -389,31 +389,31 @@ func (m *twins) line(t *rapid.T, stores Stores, actor domain.ActorID) (*domain.M
 	return &line, isThere
 }
 
-// drain dequeues all that is left of both actors.
-func (m *twins) drain(t *rapid.T) {
+// drainBoth dequeues all that is left of both actors.
+func (m *twins) drainBoth(t *rapid.T) {
 	for _, actor := range m.actors {
 		for {
-			open, l := m.look(t, actor, AllGroups, domain.MaxBundleWeight)
+			open, l := m.readNext(t, actor, AllGroups, domain.MaxBundleWeight)
 			if l != nil {
-				m.open(t, *l)
+				m.openBoth(t, *l)
 				continue // it may have been refused, for its id
 			}
 			if open == nil {
 				break
 			}
 			if open.IsUnanswered() {
-				m.answers(t, actor, open.ID)
+				m.answerBundle(t, actor, open.ID)
 			}
-			m.close(t, actor, open.ID)
+			m.closeBundle(t, actor, open.ID)
 		}
 		m.inOrder(t, actor)
-		for m.notices(t, actor, 3) > 0 {
+		for m.compareNotices(t, actor, 3) > 0 {
 			continue
 		}
 	}
 }
 
-// samePlace demands that two sequence numbers stand for each other, always.
+// samePlace demands that the numbers of both stores for one event stay a pair.
 func (m *twins) samePlace(t *rapid.T, actor domain.ActorID, want, got domain.Sequence) {
 	known, ok := m.places[actor][want]
 	if !ok {
@@ -441,7 +441,7 @@ func (m *twins) sameBundle(t *rapid.T, want, got domain.Bundle) {
 	require.Equal(t, want, got)
 }
 
-// sameError demands that two errors allow the caller to do the same.
+// sameError demands that two errors have the same kind.
 func sameError(t *rapid.T, want, got error) {
 	meaning := func(err error) string {
 		switch {

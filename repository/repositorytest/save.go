@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-var saveRules = []rule{
+var saveRules = []contractRule{
 	{name: "1 event comes back with every field", test: comeBack(1)},
 	{name: "2 events come back in order", test: comeBack(2)},
 	{name: "10,000 events come back from a full drawer", test: comeBack(10_000)},
@@ -21,16 +21,16 @@ var saveRules = []rule{
 	{name: "several Saves come back in order", capacity: 3, test: func(f *fixture) {
 		var all []domain.Event
 		for n := range 6 {
-			all = append(all, f.stored(n)...)
+			all = append(all, f.saveNew(n)...)
 		}
-		f.dequeues(all...)
-		f.nothing()
+		f.wantDequeue(all...)
+		f.wantNothing()
 	}},
 
 	{name: "saving nothing is fine and changes nothing", test: func(f *fixture) {
 		require.Zero(f, f.save())
-		f.nothing()
-		want := f.stored(1)
+		f.wantNothing()
+		want := f.saveNew(1)
 		require.Zero(f, f.save())
 		f.peeksInto(want...)
 	}},
@@ -38,9 +38,9 @@ var saveRules = []rule{
 	{name: "an event of another recipient is Invalid and nothing is stored", test: func(f *fixture) {
 		events := append(f.events(2), Event(NewActor()))
 		_, err := f.Events.Save(f.ctx, f.actor, events)
-		f.refuses(domain.Invalid, err)
-		f.nothing()
-		f.withActor(events[2].Recipient).nothing()
+		f.wantRefusal(domain.Invalid, err)
+		f.wantNothing()
+		f.withActor(events[2].Recipient).wantNothing()
 		require.Equal(f, 2, f.save(events[:2]...).Accepted)
 	}},
 
@@ -53,24 +53,24 @@ var saveRules = []rule{
 			"payload":      Carrying(""),
 		} {
 			_, err := f.Events.Save(f.ctx, f.actor, []domain.Event{f.event(), f.event(change)})
-			f.refuses(domain.Invalid, err)
+			f.wantRefusal(domain.Invalid, err)
 			require.ErrorContains(f, err, lacks)
 		}
-		f.nothing()
+		f.wantNothing()
 	}},
 	{name: "an event of an unknown origin is Invalid and nothing is stored", test: func(f *fixture) {
 		events := append(f.events(2), f.event(From(must(domain.ParseOrigin("Unheard-of")))))
 		_, err := f.Events.Save(f.ctx, f.actor, events)
-		f.refuses(domain.Invalid, err)
-		f.nothing()
+		f.wantRefusal(domain.Invalid, err)
+		f.wantNothing()
 		require.Equal(f, 2, f.save(events[:2]...).Accepted)
 	}},
 
 	{name: "recipients do not see each other's events", test: func(f *fixture) {
 		other := f.withActor(NewActor())
-		mine, theirs := f.stored(2), other.stored(3)
-		f.dequeues(mine...)
-		f.nothing()
+		mine, theirs := f.saveNew(2), other.saveNew(3)
+		f.wantDequeue(mine...)
+		f.wantNothing()
 		other.peeksInto(theirs...)
 	}},
 
@@ -80,41 +80,41 @@ var saveRules = []rule{
 		theirs.ID = mine.ID
 		require.Equal(f, 1, f.save(mine).Accepted)
 		require.Equal(f, 1, other.save(theirs).Accepted)
-		f.dequeues(mine)
-		other.dequeues(theirs)
+		f.wantDequeue(mine)
+		other.wantDequeue(theirs)
 	}},
 
 	{name: "an event sent twice in one Save is stored once", test: func(f *fixture) {
 		e := f.event()
 		require.Equal(f, repository.Saved{Accepted: 1, Duplicates: 1}, f.save(e, e))
-		f.dequeues(e)
-		f.nothing()
+		f.wantDequeue(e)
+		f.wantNothing()
 	}},
 
 	{name: "an event sent again while it waits is stored once", test: func(f *fixture) {
-		events := f.stored(3)
+		events := f.saveNew(3)
 		require.Equal(f, repository.Saved{Duplicates: 3}, f.save(events...))
-		f.dequeues(events...)
-		f.nothing()
+		f.wantDequeue(events...)
+		f.wantNothing()
 	}},
 
 	{name: "an event sent again while its bundle is open is stored once", test: func(f *fixture) {
-		events := f.stored(2)
+		events := f.saveNew(2)
 		open := f.peek()
 		require.Equal(f, repository.Saved{Duplicates: 2}, f.save(events...))
 		f.acknowledge(open)
-		f.nothing()
+		f.wantNothing()
 	}},
 
 	{name: "an event sent again after it was acknowledged is not delivered again", test: func(f *fixture) {
-		events := f.stored(2)
+		events := f.saveNew(2)
 		f.acknowledge(f.peek())
 		require.Equal(f, repository.Saved{Duplicates: 2}, f.save(events...))
-		f.nothing()
+		f.wantNothing()
 		changed := events[1]
 		changed.Weight++
 		require.Equal(f, repository.Saved{Conflicts: []int{0}}, f.save(changed))
-		f.nothing()
+		f.wantNothing()
 	}},
 
 	{name: "an id with other content is a conflict, alone, in every field", test: func(f *fixture) {
@@ -127,8 +127,8 @@ var saveRules = []rule{
 			change(&other)
 			require.Equal(f, repository.Saved{Accepted: 3, Conflicts: []int{2}}, f.save(first, before, other, after))
 			require.Equal(f, repository.Saved{Conflicts: []int{0}}, f.save(other))
-			f.dequeues(first, before, after)
-			f.nothing()
+			f.wantDequeue(first, before, after)
+			f.wantNothing()
 		}
 	}},
 
@@ -151,7 +151,7 @@ var saveRules = []rule{
 	}},
 
 	{name: "conflicts are listed by index, among duplicates and new events", test: func(f *fixture) {
-		known := f.stored(3)
+		known := f.saveNew(3)
 		changed := slices.Clone(known)
 		for i := range changed {
 			changed[i].Weight += 7
@@ -159,8 +159,8 @@ var saveRules = []rule{
 		a, b := f.event(), f.event()
 		saved := f.save(changed[0], a, known[1], changed[2], b, a, changed[1])
 		require.Equal(f, repository.Saved{Accepted: 2, Duplicates: 2, Conflicts: []int{0, 3, 6}}, saved)
-		f.dequeues(append(known, a, b)...)
-		f.nothing()
+		f.wantDequeue(append(known, a, b)...)
+		f.wantNothing()
 	}},
 
 	{name: "duplicates do not disturb the order of what is new", capacity: 3, test: func(f *fixture) {
@@ -168,8 +168,8 @@ var saveRules = []rule{
 		f.save(e[0], e[1], e[2])
 		f.save(e[1], e[3], e[0], e[4], e[4], e[2], e[5])
 		f.save(e[5], e[6], e[7], e[3], e[8])
-		f.dequeues(e...)
-		f.nothing()
+		f.wantDequeue(e...)
+		f.wantNothing()
 	}},
 
 	{name: "payloads lie in the content store, byte for byte", test: payloadsComeBack},
@@ -191,7 +191,7 @@ var saveRules = []rule{
 		events := f.events(2)
 		_, err := f.Events.Save(ended, f.actor, events)
 		require.ErrorIs(f, err, context.Canceled)
-		f.nothing()
+		f.wantNothing()
 		require.Equal(f, 2, f.save(events...).Accepted)
 	}},
 }
@@ -209,10 +209,10 @@ func comeBack(n int) func(f *fixture) {
 			}
 		}
 		require.Equal(f, repository.Saved{Accepted: n}, f.save(events...))
-		next := f.next(TimeSeries)
+		next := f.readNext(TimeSeries)
 		require.Nil(f, next.Open)
 		require.Equal(f, int64(n), next.Waiting)
-		f.same(events, f.read(next.Run))
+		f.wantSame(events, f.readRange(next.Run))
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // A SourceStore is a store under test, with a bucket that is empty.
 type SourceStore struct {
 	repository.Source
-	Bucket, Absent string // the latter is a bucket of the store that is not there
+	Bucket, Absent string // Absent is a bucket that the store does not have
 
 	// Put stores an object, and Delete deletes it, as a client of the store does. Delete with a version
 	// deletes the version.
@@ -46,7 +46,7 @@ type sourceRule struct {
 	test    func(f *sourceFixture)
 }
 
-// RunSource holds an implementation to the contract of repository.Source.
+// RunSource checks an implementation against the contract of repository.Source.
 func RunSource(t *testing.T, open func(t *testing.T) SourceStore) {
 	what := open(t)
 	for _, r := range slices.Concat(sourceRules, sourceFaultRules) {
@@ -68,7 +68,7 @@ var sourceAnyKeys = []string{
 	"a+b", "a b", "100%", "a%2Fb", "a&b=c", "café", "cafe\u0301", "日本/語", "x?y#z", `"quoted"`, "<tag>", "~", strings.Repeat("k", 1024), "é" + strings.Repeat("m", 1022),
 }
 
-func (f *sourceFixture) keys() []string {
+func (f *sourceFixture) listKeys() []string {
 	keys := slices.Clone(sourceKeys)
 	if f.HasAnyKey {
 		keys = append(keys, sourceAnyKeys...)
@@ -84,8 +84,8 @@ func (f *sourceFixture) nameOf(key string) domain.ObjectName {
 	return name
 }
 
-// list returns all objects of a listing in pages of a size.
-func (f *sourceFixture) list(prefix string, size int) (all []repository.SourceObject) {
+// listObjects returns all objects of a listing in pages of a size.
+func (f *sourceFixture) listObjects(prefix string, size int) (all []repository.SourceObject) {
 	f.Helper()
 	cursor := ""
 	for {
@@ -107,7 +107,7 @@ func keysOf(objects []repository.SourceObject) (keys []string) {
 	return keys
 }
 
-func (f *sourceFixture) fails(kind domain.Kind, err error) {
+func (f *sourceFixture) wantKind(kind domain.Kind, err error) {
 	f.Helper()
 	require.Error(f, err)
 	require.Equal(f, kind, domain.KindOf(err), "%v", err)
@@ -115,12 +115,12 @@ func (f *sourceFixture) fails(kind domain.Kind, err error) {
 
 var sourceRules = []sourceRule{
 	{name: "a listing has each object once, in the order of keys, in pages of any size", test: func(f *sourceFixture) {
-		keys := f.keys()
+		keys := f.listKeys()
 		for i, key := range keys {
 			f.Put(f, key, strings.Repeat("x", i+1))
 		}
 		for _, size := range []int{1, 2, 3, 7, len(keys), 1000} {
-			all := f.list("", size)
+			all := f.listObjects("", size)
 			require.Equal(f, keys, keysOf(all), "pages of %d", size)
 			for i := range all {
 				require.EqualValues(f, i+1, *all[i].Size)
@@ -132,7 +132,7 @@ var sourceRules = []sourceRule{
 	}},
 
 	{name: "a listing has the keys with a prefix", test: func(f *sourceFixture) {
-		keys := f.keys()
+		keys := f.listKeys()
 		for _, key := range keys {
 			f.Put(f, key, "x")
 		}
@@ -144,16 +144,16 @@ var sourceRules = []sourceRule{
 				}
 			}
 			for _, size := range []int{1, 2, 1000} {
-				require.Equal(f, want, keysOf(f.list(prefix, size)), "prefix %s, pages of %d", prefix, size)
+				require.Equal(f, want, keysOf(f.listObjects(prefix, size)), "prefix %s, pages of %d", prefix, size)
 			}
 		}
 	}},
 
 	{name: "Stat says what a listing says", test: func(f *sourceFixture) {
-		for _, key := range f.keys() {
+		for _, key := range f.listKeys() {
 			f.Put(f, key, "content of "+key)
 		}
-		for _, listed := range f.list("", 1000) {
+		for _, listed := range f.listObjects("", 1000) {
 			for _, version := range []*domain.VersionID{nil, &listed.Version} {
 				found, err := f.Stat(f.ctx, f.nameOf(listed.Key), version)
 				require.NoError(f, err, "%q", listed.Key)
@@ -172,24 +172,24 @@ var sourceRules = []sourceRule{
 		require.Equal(f, repository.SourcePage{}, page)
 		if f.Absent != "" {
 			_, err = f.List(f.ctx, f.Absent, "", "", 10)
-			f.fails(domain.NotFound, err)
+			f.wantKind(domain.NotFound, err)
 		}
 	}},
 
 	{name: "an object that is not there is NotFound, and a bucket that is not there is not", test: func(f *sourceFixture) {
 		f.Put(f, "there", "x")
 		_, err := f.Stat(f.ctx, f.nameOf("other"), nil)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 		_, err = f.Stat(f.ctx, f.nameOf("there/not"), nil)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 		f.Delete(f, "there", nil)
 		_, err = f.Stat(f.ctx, f.nameOf("there"), nil)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 		if f.Absent != "" {
 			name, err := domain.ParseObjectName(f.Absent, "x")
 			require.NoError(f, err)
 			_, err = f.Stat(f.ctx, name, nil)
-			f.fails(domain.Unavailable, err)
+			f.wantKind(domain.Unavailable, err)
 		}
 	}},
 
@@ -222,7 +222,7 @@ var sourceRules = []sourceRule{
 		}
 		f.Delete(f, "b", nil)
 		for _, size := range []int{1, 2, 3, 1000} {
-			all := f.list("", size)
+			all := f.listObjects("", size)
 			require.Equal(f, []string{"a", "b", "c"}, keysOf(all), "pages of %d", size)
 			require.Equal(f, []bool{false, true, false}, []bool{all[0].Marker, all[1].Marker, all[2].Marker})
 			require.Equal(f, versions["a"], all[0].Version)
@@ -231,7 +231,7 @@ var sourceRules = []sourceRule{
 			require.Nil(f, all[1].Size)
 		}
 		_, err := f.Stat(f.ctx, f.nameOf("b"), nil)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 	}},
 
 	{name: "a version is found by its id", applies: hasVersions, test: func(f *sourceFixture) {
@@ -245,7 +245,7 @@ var sourceRules = []sourceRule{
 		}
 		f.Delete(f, "a", &first)
 		_, err := f.Stat(f.ctx, f.nameOf("a"), &first)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 	}},
 
 	{name: "a store with one version of an object has no other one", applies: func(s *SourceStore) bool { return !s.HasVersions && s.Faults == nil }, test: func(f *sourceFixture) {
@@ -253,17 +253,17 @@ var sourceRules = []sourceRule{
 		version, err := domain.ParseVersionID("other")
 		require.NoError(f, err)
 		_, err = f.Stat(f.ctx, f.nameOf("a"), &version)
-		f.fails(domain.NotFound, err)
+		f.wantKind(domain.NotFound, err)
 	}},
 
 	{name: "a link is for one object, and sets the headers of the answer", applies: hasLinks, test: func(f *sourceFixture) {
-		for _, key := range f.keys() {
+		for _, key := range f.listKeys() {
 			version := f.Put(f, key, "content of "+key)
 			link, err := f.Link(f.ctx, f.nameOf(key), version, repository.LinkOptions{
 				Expires: time.Minute, Disposition: `attachment; filename="a b.txt"; filename*=UTF-8''a%20b.txt`, ContentType: "text/x-test",
 			})
 			require.NoError(f, err)
-			status, body, header := f.follow(link)
+			status, body, header := f.followLink(link)
 			require.Equal(f, http.StatusOK, status, "%q: %s", key, body)
 			require.Equal(f, "content of "+key, body)
 			require.Equal(f, `attachment; filename="a b.txt"; filename*=UTF-8''a%20b.txt`, header.Get("Content-Disposition"))
@@ -276,7 +276,7 @@ var sourceRules = []sourceRule{
 		f.Put(f, "a", "second")
 		link, err := f.Link(f.ctx, f.nameOf("a"), first, repository.LinkOptions{Expires: time.Minute})
 		require.NoError(f, err)
-		_, body, _ := f.follow(link)
+		_, body, _ := f.followLink(link)
 		require.Equal(f, "first", body)
 	}},
 
@@ -284,12 +284,12 @@ var sourceRules = []sourceRule{
 		version := f.Put(f, "a", "x")
 		for _, expires := range []time.Duration{-time.Second, 0, time.Millisecond, 7*24*time.Hour + time.Second} {
 			_, err := f.Link(f.ctx, f.nameOf("a"), version, repository.LinkOptions{Expires: expires})
-			f.fails(domain.Invalid, err)
+			f.wantKind(domain.Invalid, err)
 		}
 		_, err := f.Link(f.ctx, f.nameOf("a"), version, repository.LinkOptions{Expires: 7 * 24 * time.Hour})
 		require.NoError(f, err)
 		_, err = f.Link(f.ctx, f.nameOf("a"), version, repository.LinkOptions{Expires: time.Hour, Disposition: "inline\r\nX-Other: y"})
-		f.fails(domain.Invalid, err)
+		f.wantKind(domain.Invalid, err)
 	}},
 
 	{name: "a store without links says so", applies: func(s *SourceStore) bool { return !s.HasLinks }, test: func(f *sourceFixture) {
@@ -300,19 +300,19 @@ var sourceRules = []sourceRule{
 
 	{name: "a content is as it was stored", test: func(f *sourceFixture) {
 		contents := map[string]string{"large": strings.Repeat("0123456789abcdef", 1<<17)}
-		for _, key := range f.keys() {
+		for _, key := range f.listKeys() {
 			contents[key] = "content of " + key
 		}
 		for key, content := range contents {
 			f.Put(f, key, content)
-			require.Equal(f, content, f.reads(key), "%q", key)
+			require.Equal(f, content, f.readContent(key), "%q", key)
 		}
 	}},
 
 	{name: "a content that is not there is not found", test: func(f *sourceFixture) {
 		fails := func(name domain.ObjectName) {
 			_, err := f.Open(f.ctx, name)
-			f.fails(domain.NotFound, err)
+			f.wantKind(domain.NotFound, err)
 		}
 		f.Put(f, "a/b", "x")
 		fails(f.nameOf("other"))
@@ -330,7 +330,7 @@ var sourceRules = []sourceRule{
 	{name: "a content is that of the latest version", applies: hasVersions, test: func(f *sourceFixture) {
 		f.Put(f, "a", "first")
 		f.Put(f, "a", "second")
-		require.Equal(f, "second", f.reads("a"))
+		require.Equal(f, "second", f.readContent("a"))
 	}},
 
 	{name: "reading a content ends with its context", test: func(f *sourceFixture) {
@@ -359,8 +359,8 @@ var sourceRules = []sourceRule{
 	}},
 }
 
-// reads returns the content of an object.
-func (f *sourceFixture) reads(key string) string {
+// readContent returns the content of an object.
+func (f *sourceFixture) readContent(key string) string {
 	f.Helper()
 	content, err := f.Open(f.ctx, f.nameOf(key))
 	require.NoError(f, err, "%q", key)
@@ -374,8 +374,8 @@ func hasVersions(s *SourceStore) bool { return s.HasVersions }
 
 func hasLinks(s *SourceStore) bool { return s.HasLinks }
 
-// follow reads what a link leads to.
-func (f *sourceFixture) follow(link string) (status int, body string, header http.Header) {
+// followLink reads what a link leads to.
+func (f *sourceFixture) followLink(link string) (status int, body string, header http.Header) {
 	f.Helper()
 	r, err := http.NewRequestWithContext(f.ctx, http.MethodGet, link, http.NoBody)
 	require.NoError(f, err)
@@ -391,7 +391,7 @@ var sourceFaultRules = []sourceRule{
 	{name: "a request that is throttled is repeated", applies: hasFaults, test: func(f *sourceFixture) {
 		f.Put(f, "a", "x")
 		f.Faults.Throttle(1)
-		require.Equal(f, []string{"a"}, keysOf(f.list("", 10)))
+		require.Equal(f, []string{"a"}, keysOf(f.listObjects("", 10)))
 		f.Faults.Throttle(1)
 		_, err := f.Stat(f.ctx, f.nameOf("a"), nil)
 		require.NoError(f, err)
@@ -402,22 +402,22 @@ var sourceFaultRules = []sourceRule{
 		for status, kind := range map[int]domain.Kind{429: domain.Busy, 503: domain.Busy, 403: domain.Unavailable, 401: domain.Unavailable, 500: domain.Unavailable} {
 			f.Faults.Answer(status)
 			_, err := f.List(f.ctx, f.Bucket, "", "", 10)
-			f.fails(kind, err)
+			f.wantKind(kind, err)
 			_, err = f.Stat(f.ctx, f.nameOf("a"), nil)
-			f.fails(kind, err)
+			f.wantKind(kind, err)
 			_, err = f.Open(f.ctx, f.nameOf("a"))
-			f.fails(kind, err)
+			f.wantKind(kind, err)
 		}
 		f.Faults.Answer(0)
-		require.Equal(f, []string{"a"}, keysOf(f.list("", 10)))
+		require.Equal(f, []string{"a"}, keysOf(f.listObjects("", 10)))
 	}},
 
 	{name: "a store that cannot be reached is Unavailable", applies: hasFaults, test: func(f *sourceFixture) {
 		f.Faults.Answer(-1)
 		_, err := f.List(f.ctx, f.Bucket, "", "", 10)
-		f.fails(domain.Unavailable, err)
+		f.wantKind(domain.Unavailable, err)
 		_, err = f.Stat(f.ctx, f.nameOf("a"), nil)
-		f.fails(domain.Unavailable, err)
+		f.wantKind(domain.Unavailable, err)
 	}},
 
 	{name: "a content that is cut is Unavailable", applies: hasFaults, test: func(f *sourceFixture) {
@@ -426,10 +426,10 @@ var sourceFaultRules = []sourceRule{
 		content, err := f.Open(f.ctx, f.nameOf("a"))
 		require.NoError(f, err)
 		_, err = io.ReadAll(content)
-		f.fails(domain.Unavailable, err)
+		f.wantKind(domain.Unavailable, err)
 		require.NotErrorIs(f, err, io.ErrUnexpectedEOF)
 		require.NoError(f, content.Close())
-		require.Len(f, f.reads("a"), 1000)
+		require.Len(f, f.readContent("a"), 1000)
 	}},
 
 	{name: "a listing that repeats a page fails, and the page can be asked for again", applies: hasFaults, test: func(f *sourceFixture) {
@@ -440,7 +440,7 @@ var sourceFaultRules = []sourceRule{
 		require.NoError(f, err)
 		f.Faults.RepeatNext()
 		_, err = f.List(f.ctx, f.Bucket, "", first.Cursor, 2)
-		f.fails(domain.Unavailable, err)
+		f.wantKind(domain.Unavailable, err)
 		second, err := f.List(f.ctx, f.Bucket, "", first.Cursor, 2)
 		require.NoError(f, err)
 		require.Equal(f, []string{"key2", "key3"}, keysOf(second.Objects))

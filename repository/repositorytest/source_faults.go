@@ -18,25 +18,25 @@ type SourceFaults struct {
 
 	mu       sync.Mutex
 	throttle int    // requests that are answered 503
-	status   int    // of all answers; -1: there are none
+	status   int    // of all answers; -1: no answer comes
 	last     []byte // body of the last listing
 	repeats  bool
 	cuts     bool
 }
 
 // Throttle has the next n requests answered 503.
-func (f *SourceFaults) Throttle(n int) { f.set(func() { f.throttle = n }) }
+func (f *SourceFaults) Throttle(n int) { f.setFault(func() { f.throttle = n }) }
 
 // Answer has all requests answered with a status; with -1 they fail, and with 0 they are carried out.
-func (f *SourceFaults) Answer(status int) { f.set(func() { f.status = status }) }
+func (f *SourceFaults) Answer(status int) { f.setFault(func() { f.status = status }) }
 
 // RepeatNext has the next listing answered as the last one.
-func (f *SourceFaults) RepeatNext() { f.set(func() { f.repeats = true }) }
+func (f *SourceFaults) RepeatNext() { f.setFault(func() { f.repeats = true }) }
 
 // CutNext has the next answer with a body cut.
-func (f *SourceFaults) CutNext() { f.set(func() { f.cuts = true }) }
+func (f *SourceFaults) CutNext() { f.setFault(func() { f.cuts = true }) }
 
-func (f *SourceFaults) set(change func()) {
+func (f *SourceFaults) setFault(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change()
@@ -45,7 +45,7 @@ func (f *SourceFaults) set(change func()) {
 // RoundTrip implements [http.RoundTripper].
 func (f *SourceFaults) RoundTrip(r *http.Request) (*http.Response, error) { return f.Do(r) }
 
-// Do sends a request, or not.
+// Do sends a request, or fails as the faults say.
 func (f *SourceFaults) Do(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

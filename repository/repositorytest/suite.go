@@ -44,8 +44,8 @@ type Options struct {
 	Retention      time.Duration    // of watched bundles at least; 0 means at least 7 days
 }
 
-// A rule is a case of the suite: a sentence about the ports, and its proof.
-type rule struct {
+// A contractRule is a case of the suite: a sentence about the ports, and its proof.
+type contractRule struct {
 	name     string
 	capacity int // of a drawer; 0 means 10,000
 	ordering domain.Ordering
@@ -56,7 +56,7 @@ type rule struct {
 // A topic is the rules about one thing.
 type topic struct {
 	name  string
-	rules []rule
+	rules []contractRule
 }
 
 var topics = []topic{
@@ -80,7 +80,7 @@ var topics = []topic{
 	{"Traces", traceRules},
 }
 
-// Run holds an implementation to the contracts of all ports but Content.
+// Run checks an implementation against the contracts of all ports except Content.
 // Stores that must be closed are closed by a Cleanup of the t that open is given.
 func Run(t *testing.T, open func(t *testing.T, o Options) Stores) { run(t, topics, open) }
 
@@ -134,40 +134,40 @@ func (f *fixture) events(n int, changes ...Change) []domain.Event {
 // event returns a new event for the recipient.
 func (f *fixture) event(changes ...Change) domain.Event { return Event(f.actor, changes...) }
 
-// save saves events and says what became of them.
+// save saves events and returns the outcome.
 func (f *fixture) save(events ...domain.Event) repository.Saved {
 	f.Helper()
 	saved, err := f.Events.Save(f.ctx, f.actor, events)
 	require.NoError(f, err)
-	return tidy(saved)
+	return normalizeSaved(saved)
 }
 
-// tidy makes no difference between no conflicts and a list of none.
-func tidy(s repository.Saved) repository.Saved {
+// normalizeSaved makes no difference between no conflicts and a list of none.
+func normalizeSaved(s repository.Saved) repository.Saved {
 	if len(s.Conflicts) == 0 {
 		s.Conflicts = nil
 	}
 	return s
 }
 
-// stored saves n new events and returns them.
-func (f *fixture) stored(n int, changes ...Change) []domain.Event {
+// saveNew saves n new events and returns them.
+func (f *fixture) saveNew(n int, changes ...Change) []domain.Event {
 	f.Helper()
 	events := f.events(n, changes...)
 	require.Equal(f, repository.Saved{Accepted: n}, f.save(events...))
 	return events
 }
 
-// next asks for what waits in groups; none means all.
-func (f *fixture) next(groups ...domain.Group) repository.Next {
+// readNext asks for what waits in groups; none means all.
+func (f *fixture) readNext(groups ...domain.Group) repository.Next {
 	f.Helper()
 	next, err := f.Events.NextUnacknowledged(f.ctx, f.actor, orAll(groups))
 	require.NoError(f, err)
 	return next
 }
 
-// nothing demands that nothing waits in groups; none means all.
-func (f *fixture) nothing(groups ...domain.Group) {
+// wantNothing demands that nothing waits in groups; none means all.
+func (f *fixture) wantNothing(groups ...domain.Group) {
 	f.Helper()
 	_, err := f.Events.NextUnacknowledged(f.ctx, f.actor, orAll(groups))
 	require.ErrorIs(f, err, domain.ErrNoData)
@@ -185,7 +185,7 @@ func (f *fixture) peek(groups ...domain.Group) Peeked {
 func (f *fixture) peeksInto(want ...domain.Event) Peeked {
 	f.Helper()
 	peeked := f.peek()
-	f.same(want, peeked.Events)
+	f.wantSame(want, peeked.Events)
 	return peeked
 }
 
@@ -197,8 +197,8 @@ func (f *fixture) acknowledge(b Peeked) {
 	f.sameBundle(b.Bundle, closed.Bundle)
 }
 
-// dequeues demands that the next bundle holds exactly these events, and closes it.
-func (f *fixture) dequeues(want ...domain.Event) {
+// wantDequeue demands that the next bundle holds exactly these events, and closes it.
+func (f *fixture) wantDequeue(want ...domain.Event) {
 	f.Helper()
 	f.acknowledge(f.peeksInto(want...))
 }
@@ -211,24 +211,24 @@ func (f *fixture) drain() []Peeked {
 	return drained
 }
 
-// read returns all events of run.
-func (f *fixture) read(run repository.Run) []repository.StoredEvent {
+// readRange returns all events of run.
+func (f *fixture) readRange(run repository.Run) []repository.StoredEvent {
 	f.Helper()
 	events, err := Read(f.ctx, run)
 	require.NoError(f, err)
 	return events
 }
 
-// add opens a bundle of the first n events of run.
-func (f *fixture) add(id domain.BundleID, run repository.Run, n int) (domain.Bundle, error) {
+// openBundle opens a bundle of the first n events of run.
+func (f *fixture) openBundle(id domain.BundleID, run repository.Run, n int) (domain.Bundle, error) {
 	f.Helper()
-	events := f.read(run)
+	events := f.readRange(run)
 	require.GreaterOrEqual(f, len(events), n)
 	return f.Bundles.Add(f.ctx, bundleOf(id, run, events[:n]), run)
 }
 
-// refuses demands that err is of kind and no ErrBundleIDInUse.
-func (f *fixture) refuses(kind domain.Kind, err error) {
+// wantRefusal demands that err is of kind and no ErrBundleIDInUse.
+func (f *fixture) wantRefusal(kind domain.Kind, err error) {
 	f.Helper()
 	require.Error(f, err)
 	require.Equal(f, kind.String(), domain.KindOf(err).String(), "kind of %v", err)
@@ -246,12 +246,12 @@ func (f *fixture) inUse(err error) {
 func (f *fixture) notOpen(id domain.BundleID) {
 	f.Helper()
 	_, err := f.Bundles.Acknowledge(f.ctx, f.actor, id)
-	f.refuses(domain.NotFound, err)
+	f.wantRefusal(domain.NotFound, err)
 }
 
-// same demands that got are the events of want, in the same order, with every
+// wantSame demands that got are the events of want, in the same order, with every
 // field and with ascending sequence numbers.
-func (f *fixture) same(want []domain.Event, got []repository.StoredEvent) {
+func (f *fixture) wantSame(want []domain.Event, got []repository.StoredEvent) {
 	f.Helper()
 	require.Len(f, got, len(want))
 	for i := range got {

@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// span returns the n-th span of a trace, as the edges give it to a store.
-func span(trace byte, n int) domain.TraceContext {
+// spanOf returns the n-th span of a trace, as the edges give it to a store.
+func spanOf(trace byte, n int) domain.TraceContext {
 	c := domain.TraceContext{TraceID: domain.TraceID{trace, 15: 1}, Sampled: true}
 	binary.BigEndian.PutUint64(c.SpanID[:], uint64(n+1)) //nolint:gosec // a small number
 	return c
@@ -22,11 +22,11 @@ func (f *fixture) savedBy(c domain.TraceContext, n int, changes ...Change) {
 	require.NoError(f, err)
 }
 
-// opens opens a bundle of the first count events that wait, and returns the spans that have
+// openTraced opens a bundle of the first count events that wait, and returns the spans that have
 // saved them.
-func (f *fixture) opens(count, limit int, by domain.TraceContext) (domain.Bundle, []domain.TraceContext) {
+func (f *fixture) openTraced(count, limit int, by domain.TraceContext) (domain.Bundle, []domain.TraceContext) {
 	f.Helper()
-	next := f.next()
+	next := f.readNext()
 	bundle, _, err := Fill(f.ctx, next.Run)
 	require.NoError(f, err)
 	if count < bundle.Count {
@@ -46,74 +46,74 @@ func (f *fixture) opens(count, limit int, by domain.TraceContext) (domain.Bundle
 	return bundle, next.Run.Saves(bundle.Count, limit)
 }
 
-var traceRules = []rule{
+var traceRules = []contractRule{
 	{name: "a bundle names the spans that have saved its events, the oldest first", capacity: 3, test: func(f *fixture) {
-		f.savedBy(span(1, 1), 2)
-		f.savedBy(span(1, 2), 2)
+		f.savedBy(spanOf(1, 1), 2)
+		f.savedBy(spanOf(1, 2), 2)
 		f.savedBy(domain.TraceContext{}, 1)
-		f.savedBy(span(2, 3), 1)
-		f.savedBy(span(2, 3), 1)
-		f.savedBy(span(1, 4), 4, From(domain.Charges))
-		_, saves := f.opens(100, 64, domain.TraceContext{})
-		require.Equal(f, []domain.TraceContext{span(1, 1), span(1, 2), span(2, 3)}, saves)
+		f.savedBy(spanOf(2, 3), 1)
+		f.savedBy(spanOf(2, 3), 1)
+		f.savedBy(spanOf(1, 4), 4, From(domain.Charges))
+		_, saves := f.openTraced(100, 64, domain.TraceContext{})
+		require.Equal(f, []domain.TraceContext{spanOf(1, 1), spanOf(1, 2), spanOf(2, 3)}, saves)
 	}},
 
 	{name: "it names none of events that are not in it", test: func(f *fixture) {
 		for n := range 5 {
-			f.savedBy(span(1, n), 1)
+			f.savedBy(spanOf(1, n), 1)
 		}
-		bundle, saves := f.opens(2, 64, domain.TraceContext{})
-		require.Equal(f, []domain.TraceContext{span(1, 0), span(1, 1)}, saves)
+		bundle, saves := f.openTraced(2, 64, domain.TraceContext{})
+		require.Equal(f, []domain.TraceContext{spanOf(1, 0), spanOf(1, 1)}, saves)
 		_, err := f.Bundles.Acknowledge(f.ctx, f.actor, bundle.ID)
 		require.NoError(f, err)
-		_, saves = f.opens(100, 2, domain.TraceContext{})
-		require.Equal(f, []domain.TraceContext{span(1, 2), span(1, 3)}, saves)
+		_, saves = f.openTraced(100, 2, domain.TraceContext{})
+		require.Equal(f, []domain.TraceContext{spanOf(1, 2), spanOf(1, 3)}, saves)
 	}},
 
 	{name: "spans stay with their events however many there are", test: func(f *fixture) {
 		var want []domain.TraceContext
 		for n := range 60 {
-			f.savedBy(span(byte(n/7), n), 1)
-			want = append(want, span(byte(n/7), n))
+			f.savedBy(spanOf(byte(n/7), n), 1)
+			want = append(want, spanOf(byte(n/7), n))
 		}
-		f.savedBy(span(99, 0), 300)
-		_, saves := f.opens(1000, 64, domain.TraceContext{})
-		require.Equal(f, append(want, span(99, 0)), saves)
+		f.savedBy(spanOf(99, 0), 300)
+		_, saves := f.openTraced(1000, 64, domain.TraceContext{})
+		require.Equal(f, append(want, spanOf(99, 0)), saves)
 	}},
 
 	{name: "spans that are not sampled are not kept, nor is the state of other systems", test: func(f *fixture) {
-		unsampled := span(1, 1)
+		unsampled := spanOf(1, 1)
 		unsampled.Sampled = false
 		f.savedBy(unsampled, 1)
-		stated := span(1, 2)
+		stated := spanOf(1, 2)
 		stated.State = "a=b"
 		f.savedBy(stated, 1)
-		bundle, saves := f.opens(100, 64, unsampled)
-		require.Equal(f, []domain.TraceContext{span(1, 2)}, saves)
+		bundle, saves := f.openTraced(100, 64, unsampled)
+		require.Equal(f, []domain.TraceContext{spanOf(1, 2)}, saves)
 		require.Zero(f, bundle.Peeked)
 	}},
 
 	{name: "a bundle keeps the Peek that opened it, and so does its notice", test: func(f *fixture) {
-		peeked := span(3, 1)
-		f.stored(1)
-		opened := f.asked()
+		peeked := spanOf(3, 1)
+		f.saveNew(1)
+		opened := f.openOnRequest()
 		require.Zero(f, opened.Peeked)
-		f.acknowledge(f.answer(opened, "made"))
-		f.stored(1)
-		next := f.next()
+		f.acknowledge(f.answerBundle(opened, "made"))
+		f.saveNew(1)
+		next := f.readNext()
 		bundle, _, err := Fill(f.ctx, next.Run)
 		require.NoError(f, err)
 		Requested(&bundle)
 		bundle.Peeked = peeked
 		_, err = f.Bundles.Add(f.ctx, bundle, next.Run)
 		require.NoError(f, err)
-		require.Equal(f, peeked, f.next().Open.Peeked)
+		require.Equal(f, peeked, f.readNext().Open.Peeked)
 		_, err = f.Answers.Answer(f.ctx, f.actor, bundle.ID, ObjectOf(bundle.ID), domain.Body{Length: 1})
 		require.NoError(f, err)
 		closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, bundle.ID)
 		require.NoError(f, err)
 		require.Equal(f, peeked, closed.Peeked)
-		notices := f.notices()
+		notices := f.readNotices()
 		require.Equal(f, peeked, notices[len(notices)-1].Peeked)
 	}},
 }

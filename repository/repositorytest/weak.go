@@ -13,13 +13,13 @@ import (
 
 // weakRules rule out the weak points of an earlier message hub that a store can
 // have. Those that take two callers at once are among raceRules.
-var weakRules = []rule{
+var weakRules = []contractRule{
 	{name: "W1 a drawer that was filled exactly takes no more and strands nothing", capacity: 10, test: func(f *fixture) {
 		var ledger Ledger
 		var bundles []Peeked
 		saveOne := func(times int) {
 			for range times {
-				ledger.Saved(0, f.stored(1, Weighing(domain.MaxBundleWeight/4))...) // four to a bundle
+				ledger.Saved(0, f.saveNew(1, Weighing(domain.MaxBundleWeight/4))...) // four to a bundle
 			}
 		}
 		dequeue := func(times int) {
@@ -41,12 +41,12 @@ var weakRules = []rule{
 	{name: "W1 a Save that fills a drawer exactly leaves room for the next", capacity: 5, test: func(f *fixture) {
 		var all []domain.Event
 		for _, n := range []int{5, 5, 1, 4, 5, 2, 8} {
-			all = append(all, f.stored(n)...)
+			all = append(all, f.saveNew(n)...)
 		}
-		f.dequeues(all...)
-		f.dequeues(f.stored(5)...)
-		f.dequeues(f.stored(1)...)
-		f.nothing()
+		f.wantDequeue(all...)
+		f.wantDequeue(f.saveNew(5)...)
+		f.wantDequeue(f.saveNew(1)...)
+		f.wantNothing()
 	}},
 
 	{name: "W2 a repeated Save hides neither what it repeats nor what follows", capacity: 4, test: func(f *fixture) {
@@ -54,12 +54,12 @@ var weakRules = []rule{
 		f.save(events[:3]...)
 		f.save(events[:6]...)
 		require.Equal(f, repository.Saved{Duplicates: 6}, f.save(events[:6]...))
-		f.dequeues(events[:6]...)
+		f.wantDequeue(events[:6]...)
 		require.Equal(f, repository.Saved{Accepted: 3, Duplicates: 6}, f.save(events[:9]...))
-		f.dequeues(events[6:9]...)
+		f.wantDequeue(events[6:9]...)
 		require.Equal(f, repository.Saved{Accepted: 2, Duplicates: 9}, f.save(events...))
-		f.dequeues(events[9:]...)
-		f.nothing()
+		f.wantDequeue(events[9:]...)
+		f.wantNothing()
 	}},
 
 	{name: "W4 sequence numbers ascend over all cabinets in the order of Saves, and are never reused", capacity: 3, test: func(f *fixture) {
@@ -85,79 +85,79 @@ var weakRules = []rule{
 	}},
 
 	{name: "W6 one bad event does not hold back the others", test: func(f *fixture) {
-		known := f.stored(1)[0]
+		known := f.saveNew(1)[0]
 		bad := known
 		bad.Weight = 77
 		good := f.events(4)
 		require.Equal(f, repository.Saved{Accepted: 4, Conflicts: []int{2}}, f.save(good[0], good[1], bad, good[2], good[3]))
-		f.dequeues(append([]domain.Event{known}, good...)...)
-		f.nothing()
+		f.wantDequeue(append([]domain.Event{known}, good...)...)
+		f.wantNothing()
 	}},
 
 	{name: "W7 duplicates within one Save are stored once, wherever the drawers end", capacity: 3, test: func(f *fixture) {
 		e := f.events(7)
 		saved := f.save(e[0], e[1], e[0], e[2], e[2], e[3], e[0], e[4], e[5], e[3], e[6], e[6])
 		require.Equal(f, repository.Saved{Accepted: 7, Duplicates: 5}, saved)
-		f.dequeues(e...)
-		f.nothing()
+		f.wantDequeue(e...)
+		f.wantNothing()
 	}},
 
 	{name: "W8 a refused Add does not touch the bundle that has the id", test: func(f *fixture) {
-		events := f.stored(2)
-		f.stored(5, From(domain.Charges))
-		run := f.next(TimeSeries).Run
-		first, err := f.add(NewBundleID(), run, 2)
+		events := f.saveNew(2)
+		f.saveNew(5, From(domain.Charges))
+		run := f.readNext(TimeSeries).Run
+		first, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
-		_, err = f.add(first.ID, f.next(MasterData).Run, 5) // other events under its id
+		_, err = f.openBundle(first.ID, f.readNext(MasterData).Run, 5) // other events under its id
 		f.inUse(err)
-		_, err = f.add(first.ID, run, 1) // fewer events, from the run that it is made of
+		_, err = f.openBundle(first.ID, run, 1) // fewer events, from the run that it is made of
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
-		f.sameBundle(first, *f.next().Open)
-		f.dequeues(events...)
+		f.sameBundle(first, *f.readNext().Open)
+		f.wantDequeue(events...)
 		require.Len(f, f.peek(MasterData).Events, 5)
 	}},
 
 	{name: "W9 a bundle that was refused cannot be acknowledged", test: func(f *fixture) {
-		events := f.stored(2)
-		run := f.next().Run
+		events := f.saveNew(2)
+		run := f.readNext().Run
 		refused := NewBundleID()
 		f.peek()
-		_, err := f.add(refused, run, 2)
-		f.refuses(domain.Conflict, err)
+		_, err := f.openBundle(refused, run, 2)
+		f.wantRefusal(domain.Conflict, err)
 		f.notOpen(refused)
-		f.dequeues(events...)
+		f.wantDequeue(events...)
 	}},
 
 	{name: "W10 nothing opens an acknowledged bundle again", test: func(f *fixture) {
-		f.stored(3)
-		run := f.next().Run
-		b, err := f.add(NewBundleID(), run, 2)
+		f.saveNew(3)
+		run := f.readNext().Run
+		b, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
 		f.acknowledge(Peeked{Bundle: b})
-		_, err = f.add(b.ID, run, 2) // a request that arrives late
+		_, err = f.openBundle(b.ID, run, 2) // a request that arrives late
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
 		f.notOpen(b.ID)
-		next := f.next()
+		next := f.readNext()
 		require.Nil(f, next.Open)
 		require.Equal(f, int64(1), next.Waiting)
 	}},
 
 	{name: "W11 an event that is sent again keeps its place", capacity: 3, test: func(f *fixture) {
-		charges := f.stored(2, From(domain.Charges))
-		series := f.stored(2)
+		charges := f.saveNew(2, From(domain.Charges))
+		series := f.saveNew(2)
 		f.save(charges[1], series[0], charges[0])
-		f.dequeues(charges...)
-		later := f.stored(1, From(domain.Charges))
+		f.wantDequeue(charges...)
+		later := f.saveNew(1, From(domain.Charges))
 		f.save(series...)
-		f.dequeues(series...)
-		f.dequeues(later...)
+		f.wantDequeue(series...)
+		f.wantDequeue(later...)
 	}},
 
 	{name: "W13 a late, repeated Acknowledge changes nothing", capacity: 3, test: func(f *fixture) {
-		f.stored(2)
+		f.saveNew(2)
 		old := f.peek()
 		f.acknowledge(old)
-		events := f.stored(5)
+		events := f.saveNew(5)
 		f.notOpen(old.ID)
 		open := f.peeksInto(events...)
 		f.notOpen(old.ID)
@@ -165,14 +165,14 @@ var weakRules = []rule{
 		f.acknowledge(open)
 		f.notOpen(old.ID)
 		f.notOpen(open.ID)
-		f.nothing()
-		f.dequeues(f.stored(1)...)
+		f.wantNothing()
+		f.wantDequeue(f.saveNew(1)...)
 	}},
 
 	{name: "W15 what two fields hold is not mixed up, nor what is not there", test: func(f *fixture) {
 		for _, c := range [][2]Change{
-			{both(Typed("ab"), Document("c")), both(Typed("a"), Document("bc"))},
-			{both(Typed("a"), Document("a")), both(Typed("aa"), Document("a"))},
+			{combineChanges(Typed("ab"), Document("c")), combineChanges(Typed("a"), Document("bc"))},
+			{combineChanges(Typed("a"), Document("a")), combineChanges(Typed("aa"), Document("a"))},
 			{Carrying(`null`), Carrying(`{}`)},
 			{Carrying(`null`), func(*domain.Event) {}},
 			{Alone, func(*domain.Event) {}},
@@ -184,48 +184,48 @@ var weakRules = []rule{
 	}},
 
 	{name: "W16 a first event of the greatest weight makes no room for more", test: func(f *fixture) {
-		monster := f.stored(1, Weighing(math.MaxInt64))
-		rest := f.stored(3, Weighing(math.MaxInt64/2))
-		f.dequeues(monster...)
+		monster := f.saveNew(1, Weighing(math.MaxInt64))
+		rest := f.saveNew(3, Weighing(math.MaxInt64/2))
+		f.wantDequeue(monster...)
 		for _, e := range rest {
-			f.dequeues(e)
+			f.wantDequeue(e)
 		}
-		f.nothing()
+		f.wantNothing()
 	}},
 
 	{name: "W18 only where nothing waits is there no data", test: func(f *fixture) {
-		f.stored(2)
-		run := f.next().Run
+		f.saveNew(2)
+		run := f.readNext().Run
 		f.peek()
-		_, lost := f.add(NewBundleID(), run, 2)
+		_, lost := f.openBundle(NewBundleID(), run, 2)
 		require.NotErrorIs(f, lost, domain.ErrNoData)
-		f.refuses(domain.Conflict, lost)
+		f.wantRefusal(domain.Conflict, lost)
 		_, unknown := f.Bundles.Acknowledge(f.ctx, f.actor, NewBundleID())
 		require.NotErrorIs(f, unknown, domain.ErrNoData)
 		f.acknowledge(f.peek())
-		f.nothing()
+		f.wantNothing()
 	}},
 
 	{name: "W23 events that travel alone are drained one by one, over many drawers", capacity: 3, test: func(f *fixture) {
-		events := f.stored(50, Alone)
+		events := f.saveNew(50, Alone)
 		for _, e := range events {
-			f.dequeues(e)
+			f.wantDequeue(e)
 		}
-		f.nothing()
+		f.wantNothing()
 	}},
 
 	{name: "W24 a bundle of 51,200 events is opened, repeated and acknowledged whole", test: func(f *fixture) {
 		var events []domain.Event
 		for range 6 {
-			events = append(events, f.stored(8_534)...) // four more than fit
+			events = append(events, f.saveNew(8_534)...) // four more than fit
 		}
 		f.peeksInto(events[:51_200]...)
-		next := f.next()
+		next := f.readNext()
 		require.Equal(f, 51_200, next.Open.Count)
 		require.Equal(f, int64(len(events)), next.Waiting)
-		f.dequeues(events[:51_200]...)
-		f.dequeues(events[51_200:]...)
-		f.nothing()
+		f.wantDequeue(events[:51_200]...)
+		f.wantDequeue(events[51_200:]...)
+		f.wantNothing()
 	}},
 
 	{name: "many cabinets of one recipient keep apart", capacity: 2, test: func(f *fixture) {
@@ -239,7 +239,7 @@ var weakRules = []rule{
 				slices.Reverse(events)
 			}
 			ledger.Saved(0, events...)
-			require.NoError(f, f.accepts(events...))
+			require.NoError(f, f.saveEvents(events...))
 		}
 		bundles := f.drain()
 		require.Len(f, bundles, 40)
@@ -248,4 +248,4 @@ var weakRules = []rule{
 	}},
 }
 
-func both(a, b Change) Change { return func(e *domain.Event) { a(e); b(e) } }
+func combineChanges(a, b Change) Change { return func(e *domain.Event) { a(e); b(e) } }

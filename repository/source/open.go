@@ -17,9 +17,9 @@ func (s Stores) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser
 	if store == nil {
 		return nil, fmt.Errorf("read bucket %s: %w", name.Bucket(), repository.ErrNoStore)
 	}
-	c := &content{caller: ctx}
+	c := &objectContent{caller: ctx}
 	c.ctx, c.cancel = context.WithCancel(ctx)
-	err := c.limit(func() (err error) {
+	err := c.callWithin(func() (err error) {
 		c.r, err = store.Open(c.ctx, name)
 		return err
 	})
@@ -30,16 +30,16 @@ func (s Stores) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser
 	return c, nil
 }
 
-// A content is that of an object. It ends with an error if the store sends nothing for too long.
-type content struct {
+// An objectContent is that of an object. It ends with an error if the store sends nothing for too long.
+type objectContent struct {
 	r      io.ReadCloser
 	caller context.Context //nolint:containedctx // that of Open
 	ctx    context.Context //nolint:containedctx // of r, until Close
 	cancel context.CancelFunc
 }
 
-// limit calls the store, unless the caller's context has ended, and returns an error in the terms of the port.
-func (c *content) limit(call func() error) error {
+// callWithin calls the store, unless the caller's context has ended, and returns an error in the terms of the port.
+func (c *objectContent) callWithin(call func() error) error {
 	if err := c.caller.Err(); err != nil {
 		return err
 	}
@@ -63,8 +63,8 @@ func (c *content) limit(call func() error) error {
 }
 
 // Read implements [io.Reader].
-func (c *content) Read(p []byte) (n int, err error) {
-	err = c.limit(func() (err error) {
+func (c *objectContent) Read(p []byte) (n int, err error) {
+	err = c.callWithin(func() (err error) {
 		n, err = c.r.Read(p)
 		return err
 	})
@@ -72,7 +72,7 @@ func (c *content) Read(p []byte) (n int, err error) {
 }
 
 // Close implements [io.Closer].
-func (c *content) Close() error {
+func (c *objectContent) Close() error {
 	c.cancel()
 	return c.r.Close()
 }

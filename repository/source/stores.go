@@ -27,8 +27,8 @@ type Store struct {
 	repository.Source
 }
 
-// has reports whether the store has a bucket.
-func (s *Store) has(bucket string) bool {
+// hasBucket reports whether the store has a bucket.
+func (s *Store) hasBucket(bucket string) bool {
 	if prefix, isPattern := strings.CutSuffix(s.Buckets, "*"); isPattern {
 		return strings.HasPrefix(bucket, prefix)
 	}
@@ -44,8 +44,8 @@ var _ repository.Source = Stores(nil)
 // callTimeout is the limit for the time of a call, with its retries.
 const callTimeout = time.Minute
 
-// do calls the store of a bucket. verb says what for.
-func (s Stores) do(ctx context.Context, verb, bucket string, call func(context.Context, repository.Source) error) error {
+// callStore calls the store of a bucket. verb says what for.
+func (s Stores) callStore(ctx context.Context, verb, bucket string, call func(context.Context, repository.Source) error) error {
 	store := s.storeOf(bucket)
 	if store == nil {
 		return fmt.Errorf("%s bucket %s: %w", verb, bucket, repository.ErrNoStore)
@@ -65,7 +65,7 @@ func (s Stores) do(ctx context.Context, verb, bucket string, call func(context.C
 // storeOf returns the store of a bucket, or nil.
 func (s Stores) storeOf(bucket string) repository.Source {
 	for i := range s {
-		if s[i].has(bucket) {
+		if s[i].hasBucket(bucket) {
 			return s[i].Source
 		}
 	}
@@ -106,7 +106,7 @@ func (s Stores) List(ctx context.Context, bucket, prefix, from string, limit int
 	if err != nil {
 		return page, err
 	}
-	err = s.do(ctx, "list", bucket, func(ctx context.Context, store repository.Source) (err error) {
+	err = s.callStore(ctx, "list", bucket, func(ctx context.Context, store repository.Source) (err error) {
 		if page, err = store.List(ctx, bucket, prefix, begin.Inner, limit); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func checkPage(page *repository.SourcePage, begin cursor, prefix string, limit i
 
 // Stat implements [repository.Source].
 func (s Stores) Stat(ctx context.Context, name domain.ObjectName, version *domain.VersionID) (object repository.SourceObject, err error) {
-	err = s.do(ctx, "look in", name.Bucket(), func(ctx context.Context, store repository.Source) (err error) {
+	err = s.callStore(ctx, "look in", name.Bucket(), func(ctx context.Context, store repository.Source) (err error) {
 		object, err = store.Stat(ctx, name, version)
 		return err
 	})
@@ -164,7 +164,7 @@ func (s Stores) Link(ctx context.Context, name domain.ObjectName, version domain
 			return "", domain.Errorf(domain.Invalid, "link: %s: want no control characters", header)
 		}
 	}
-	err = s.do(ctx, "link to", name.Bucket(), func(ctx context.Context, store repository.Source) (err error) {
+	err = s.callStore(ctx, "link to", name.Bucket(), func(ctx context.Context, store repository.Source) (err error) {
 		link, err = store.Link(ctx, name, version, opts)
 		return err
 	})

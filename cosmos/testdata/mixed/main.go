@@ -72,12 +72,12 @@ func main() {
 	for range 2 {
 		saving.Go(func() {
 			for range *saves {
-				w.note(w.save(ctx, w.randomActor()))
+				w.reportError(w.saveEvents(ctx, w.randomActor()))
 			}
 		})
 		fetching.Go(func() {
 			for {
-				w.note(w.fetch(ctx, w.randomActor()))
+				w.reportError(w.fetchBundle(ctx, w.randomActor()))
 				select {
 				case <-saved:
 					return
@@ -103,8 +103,8 @@ func exitOn(err error) {
 
 func (w *worker) randomActor() domain.ActorID { return w.actors[rand.IntN(len(w.actors))] }
 
-// note reports err, unless it is nil.
-func (w *worker) note(err error) {
+// reportError reports err, unless it is nil.
+func (w *worker) reportError(err error) {
 	if err == nil {
 		return
 	}
@@ -118,7 +118,7 @@ func (w *worker) note(err error) {
 	}
 }
 
-func (w *worker) save(ctx context.Context, actor domain.ActorID) error {
+func (w *worker) saveEvents(ctx context.Context, actor domain.ActorID) error {
 	events := repositorytest.Events(1+rand.IntN(7), actor)
 	saved, err := w.repo.Save(ctx, actor, events)
 	if err != nil {
@@ -135,7 +135,7 @@ func (w *worker) save(ctx context.Context, actor domain.ActorID) error {
 	return nil
 }
 
-func (w *worker) fetch(ctx context.Context, actor domain.ActorID) error {
+func (w *worker) fetchBundle(ctx context.Context, actor domain.ActorID) error {
 	b, err := repositorytest.Peek(ctx, w.stores, actor, domain.DefaultGroups().All(), domain.BundleID{})
 	if errors.Is(err, domain.ErrNoData) {
 		return nil
@@ -168,7 +168,7 @@ func (w *worker) Do(req *http.Request) (*http.Response, error) {
 	if err == nil && (resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusCreated) {
 		var documents any
 		if json.Unmarshal(body, &documents) == nil {
-			w.count(containerOf(req.URL.Path), documents)
+			w.countUp(containerOf(req.URL.Path), documents)
 		}
 	}
 	return resp, err
@@ -180,12 +180,12 @@ func containerOf(path string) string {
 	return name
 }
 
-func (w *worker) count(container string, value any) {
+func (w *worker) countUp(container string, value any) {
 	switch value := value.(type) {
 	case []any: // a batch
 		for _, operation := range value {
 			if operation, ok := operation.(map[string]any); ok {
-				w.count(container, operation["resourceBody"])
+				w.countUp(container, operation["resourceBody"])
 			}
 		}
 	case map[string]any:
@@ -201,12 +201,12 @@ func (w *worker) count(container string, value any) {
 		defer w.mu.Unlock()
 		name := container + " " + key + " " + id
 		w.report.Writes[name]++
-		w.counters(name, value)
+		w.noteCounters(name, value)
 	}
 }
 
-// counters notes the highest value of each counter.
-func (w *worker) counters(path string, object map[string]any) {
+// noteCounters notes the highest value of each counter.
+func (w *worker) noteCounters(path string, object map[string]any) {
 	for name, member := range object {
 		switch member := member.(type) {
 		case float64:
@@ -214,7 +214,7 @@ func (w *worker) counters(path string, object map[string]any) {
 				w.report.Counters[path] = max(w.report.Counters[path], int64(member))
 			}
 		case map[string]any:
-			w.counters(path+"/"+name, member)
+			w.noteCounters(path+"/"+name, member)
 		}
 	}
 }

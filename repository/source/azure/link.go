@@ -17,7 +17,7 @@ import (
 
 // Link implements [repository.Source].
 func (s *Store) Link(ctx context.Context, name domain.ObjectName, version domain.VersionID, opts repository.LinkOptions) (string, error) {
-	c, ok := s.container(name.Bucket())
+	c, ok := s.containerClient(name.Bucket())
 	if !ok {
 		return "", source.NoBucket("the account " + s.account + " has no such bucket")
 	}
@@ -34,14 +34,14 @@ func (s *Store) Link(ctx context.Context, name domain.ObjectName, version domain
 	if strings.HasPrefix(s.service.URL(), "http:") {
 		values.Protocol = sas.ProtocolHTTPSandHTTP
 	}
-	query, err := s.sign(ctx, now, values)
+	query, err := s.signLink(ctx, now, values)
 	if err != nil {
 		return "", err
 	}
 	return c.NewBlobClient(name.Key()).URL() + "?" + query.Encode(), nil
 }
 
-func (s *Store) sign(ctx context.Context, now time.Time, values sas.BlobSignatureValues) (query sas.QueryParameters, err error) {
+func (s *Store) signLink(ctx context.Context, now time.Time, values sas.BlobSignatureValues) (query sas.QueryParameters, err error) {
 	if s.key != nil {
 		query, err = values.SignWithSharedKey(s.key)
 	} else {
@@ -49,7 +49,7 @@ func (s *Store) sign(ctx context.Context, now time.Time, values sas.BlobSignatur
 		if last := now.Add(maxKeyTime - clockSkew); values.ExpiryTime.After(last) {
 			values.ExpiryTime = last // that of a new key
 		}
-		if key, err = s.keys.get(ctx, s.service, now, values.ExpiryTime); err != nil {
+		if key, err = s.keys.getKey(ctx, s.service, now, values.ExpiryTime); err != nil {
 			return query, err
 		}
 		query, err = values.SignWithUserDelegation(key)
@@ -72,8 +72,8 @@ type delegatedKeys struct {
 	expires time.Time
 }
 
-// get returns a key that lives until a time, for which a new one is enough.
-func (k *delegatedKeys) get(ctx context.Context, account *service.Client, now, until time.Time) (*service.UserDelegationCredential, error) {
+// getKey returns a key that lives until a time, for which a new one is enough.
+func (k *delegatedKeys) getKey(ctx context.Context, account *service.Client, now, until time.Time) (*service.UserDelegationCredential, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.key != nil && !k.expires.Before(until) {
@@ -85,7 +85,7 @@ func (k *delegatedKeys) get(ctx context.Context, account *service.Client, now, u
 		Start: to.Ptr(start.Format(sas.TimeFormat)), Expiry: to.Ptr(expires.Format(sas.TimeFormat)),
 	}, nil)
 	if err != nil {
-		return nil, failed(ctx, err)
+		return nil, classifyError(ctx, err)
 	}
 	k.key, k.expires = key, expires
 	return key, nil

@@ -92,8 +92,8 @@ func accountIn(u *url.URL) string {
 	return name
 }
 
-// container returns the client of a bucket, and false if the account has no such bucket.
-func (s *Store) container(bucket string) (*container.Client, bool) {
+// containerClient returns the client of a bucket, and false if the account has no such bucket.
+func (s *Store) containerClient(bucket string) (*container.Client, bool) {
 	account, name, _ := strings.Cut(bucket, "/")
 	if account != s.account || name == "" || strings.Contains(name, "/") {
 		return nil, false
@@ -105,7 +105,7 @@ const maxResults = 5000 // the limit of Blob Storage for a request
 
 // List implements [repository.Source]. A cursor is a marker of Blob Storage.
 func (s *Store) List(ctx context.Context, bucket, prefix, cursor string, limit int) (page repository.SourcePage, err error) {
-	c, ok := s.container(bucket)
+	c, ok := s.containerClient(bucket)
 	if !ok {
 		return page, domain.Errorf(domain.NotFound, "the account %s has no such bucket", s.account)
 	}
@@ -119,26 +119,26 @@ func (s *Store) List(ctx context.Context, bucket, prefix, cursor string, limit i
 	}
 	found, err := c.NewListBlobsFlatPager(options).NextPage(ctx)
 	if err != nil {
-		return page, failed(ctx, err)
+		return page, classifyError(ctx, err)
 	}
 	for _, item := range found.Segment.BlobItems {
 		p := item.Properties
-		if p == nil || item.Name == nil || deref(p.ResourceType) == "directory" {
+		if p == nil || item.Name == nil || valueOf(p.ResourceType) == "directory" {
 			continue
 		}
 		object := repository.SourceObject{Key: *item.Name}
-		object.Size, object.LastModified, object.Reason = p.ContentLength, deref(p.LastModified), domain.Crawl
-		object.ETag = domain.QuoteETag(string(deref(p.ETag)))
-		object.StorageClass, object.ArchiveStatus = string(deref(p.AccessTier)), string(deref(p.ArchiveStatus))
+		object.Size, object.LastModified, object.Reason = p.ContentLength, valueOf(p.LastModified), domain.Crawl
+		object.ETag = domain.QuoteETag(string(valueOf(p.ETag)))
+		object.StorageClass, object.ArchiveStatus = string(valueOf(p.AccessTier)), string(valueOf(p.ArchiveStatus))
 		page.Objects = append(page.Objects, object)
 	}
-	page.Cursor = deref(found.NextMarker)
+	page.Cursor = valueOf(found.NextMarker)
 	return page, nil
 }
 
 // Stat implements [repository.Source].
 func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domain.VersionID) (object repository.SourceObject, err error) {
-	c, ok := s.container(name.Bucket())
+	c, ok := s.containerClient(name.Bucket())
 	if !ok {
 		return object, source.NoBucket("the account " + s.account + " has no such bucket")
 	}
@@ -150,18 +150,18 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 		return object, source.NoBucket("the account has no such container")
 	}
 	if err != nil {
-		return object, failed(ctx, err)
+		return object, classifyError(ctx, err)
 	}
 	object.Key = name.Key()
-	object.Size, object.LastModified, object.Reason = p.ContentLength, deref(p.LastModified), domain.Crawl
-	object.ETag = domain.QuoteETag(string(deref(p.ETag)))
-	object.StorageClass, object.ArchiveStatus = deref(p.AccessTier), deref(p.ArchiveStatus)
+	object.Size, object.LastModified, object.Reason = p.ContentLength, valueOf(p.LastModified), domain.Crawl
+	object.ETag = domain.QuoteETag(string(valueOf(p.ETag)))
+	object.StorageClass, object.ArchiveStatus = valueOf(p.AccessTier), valueOf(p.ArchiveStatus)
 	return object, nil
 }
 
 // Open implements [repository.Source].
 func (s *Store) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
-	c, ok := s.container(name.Bucket())
+	c, ok := s.containerClient(name.Bucket())
 	if !ok {
 		return nil, domain.Errorf(domain.NotFound, "the account %s has no such bucket", s.account)
 	}
@@ -171,23 +171,23 @@ func (s *Store) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser
 	case bloberror.HasCode(err, bloberror.BlobArchived):
 		return nil, source.ErrArchived
 	case err != nil:
-		return nil, failed(ctx, err)
+		return nil, classifyError(ctx, err)
 	}
 	return answer.Body, nil
 }
 
 var errNoVersion = domain.Errorf(domain.NotFound, "the store has the current blob only, as the null version")
 
-func deref[T any](p *T) (v T) {
+func valueOf[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
 	}
 	return v
 }
 
-// failed returns the error of a call in the terms of the port. An error that comes with the end of ctx
+// classifyError returns the error of a call in the terms of the port. An error that comes with the end of ctx
 // is that of ctx.
-func failed(ctx context.Context, err error) error {
+func classifyError(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return ended
 	}

@@ -33,14 +33,14 @@ func TestSource(t *testing.T) {
 		if connection := os.Getenv(connectionVariable); connection != "" {
 			o, err := content.ParseConnection(connection)
 			require.NoError(t, err)
-			return open(t, azure.Options{Endpoint: o.Endpoint, Account: o.Account, Key: o.Key})
+			return openStore(t, azure.Options{Endpoint: o.Endpoint, Account: o.Account, Key: o.Key})
 		}
-		return open(t, serve(t))
+		return openStore(t, startServer(t))
 	})
 }
 
-// serve serves an embedded account.
-func serve(t *testing.T) azure.Options {
+// startServer serves an embedded account.
+func startServer(t *testing.T) azure.Options {
 	t.Helper()
 	account, err := embedded.Open(embedded.Options{})
 	require.NoError(t, err)
@@ -53,8 +53,8 @@ func serve(t *testing.T) azure.Options {
 	return azure.Options{Endpoint: "http://" + listener.Addr().String() + "/" + account.Name(), Key: account.Key()}
 }
 
-// open opens an account with a container of the test's own.
-func open(t *testing.T, o azure.Options) repositorytest.SourceStore {
+// openStore opens an account with a container of the test's own.
+func openStore(t *testing.T, o azure.Options) repositorytest.SourceStore {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -89,7 +89,7 @@ func open(t *testing.T, o azure.Options) repositorytest.SourceStore {
 
 // A version that is not the null version is not there.
 func TestOnlyTheCurrentBlobIsThere(t *testing.T) {
-	s := open(t, serve(t))
+	s := openStore(t, startServer(t))
 	s.Put(t, "a", "x")
 	name, err := domain.ParseObjectName(s.Bucket, "a")
 	require.NoError(t, err)

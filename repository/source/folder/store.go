@@ -39,9 +39,9 @@ func (s *Store) Close() error { return s.root.Close() }
 
 // List implements [repository.Source]. A cursor is the last key before the page.
 func (s *Store) List(ctx context.Context, _, prefix, cursor string, limit int) (repository.SourcePage, error) {
-	w := walk{ctx: ctx, root: s.root, prefix: prefix, after: cursor, limit: limit}
-	if err := w.visit(".", ""); err != nil {
-		return repository.SourcePage{}, failed(ctx, err)
+	w := folderWalk{ctx: ctx, root: s.root, prefix: prefix, after: cursor, limit: limit}
+	if err := w.visitFolder(".", ""); err != nil {
+		return repository.SourcePage{}, classifyError(ctx, err)
 	}
 	page := repository.SourcePage{Objects: w.found}
 	if len(page.Objects) > limit { // there is one for the next page
@@ -65,7 +65,7 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 		return repository.SourceObject{}, errNoObject
 	}
 	if err != nil {
-		return repository.SourceObject{}, failed(ctx, err)
+		return repository.SourceObject{}, classifyError(ctx, err)
 	}
 	return objectOf(name.Key(), info), nil
 }
@@ -81,14 +81,14 @@ func (s *Store) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser
 		return nil, errNoObject
 	}
 	if err != nil {
-		return nil, failed(ctx, err)
+		return nil, classifyError(ctx, err)
 	}
 	opened, err := s.root.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errNoObject
 	}
 	if err != nil {
-		return nil, failed(ctx, err)
+		return nil, classifyError(ctx, err)
 	}
 	return opened, nil
 }
@@ -106,8 +106,8 @@ func objectOf(key string, info fs.FileInfo) (object repository.SourceObject) {
 	return object
 }
 
-// A walk finds objects in the order of their keys. It does not enter folders that have none of its page.
-type walk struct {
+// A folderWalk finds objects in the order of their keys. It does not enter folders without objects of its page.
+type folderWalk struct {
 	ctx    context.Context //nolint:containedctx // that of the call
 	root   *os.Root
 	prefix string
@@ -116,27 +116,27 @@ type walk struct {
 	found  []repository.SourceObject // one more than limit, if there are more
 }
 
-// An entry is a file or a folder. All keys in a folder begin with its key.
-type entry struct {
+// A folderEntry is a file or a folder. All keys in a folder begin with its key.
+type folderEntry struct {
 	key, path string
 	isFolder  bool
 }
 
 // mayHave reports whether the page may have the object of a file, or objects in a folder.
-func (w *walk) mayHave(e entry) bool {
+func (w *folderWalk) mayHave(e folderEntry) bool {
 	if !e.isFolder {
 		return strings.HasPrefix(e.key, w.prefix) && e.key > w.after
 	}
 	return (strings.HasPrefix(e.key, w.prefix) || strings.HasPrefix(w.prefix, e.key)) && (e.key > w.after || strings.HasPrefix(w.after, e.key))
 }
 
-// visit adds the objects in a folder. key is what their keys begin with.
-func (w *walk) visit(folder, key string) error {
-	entries, err := w.read(folder, key)
+// visitFolder adds the objects in a folder. key is what their keys begin with.
+func (w *folderWalk) visitFolder(folder, key string) error {
+	entries, err := w.readFolder(folder, key)
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
+	slices.SortFunc(entries, func(a, b folderEntry) int { return cmp.Compare(a.key, b.key) })
 	for _, e := range entries {
 		switch {
 		case len(w.found) > w.limit:
@@ -144,7 +144,7 @@ func (w *walk) visit(folder, key string) error {
 		case !w.mayHave(e):
 			continue
 		case e.isFolder:
-			err = w.visit(e.path, e.key)
+			err = w.visitFolder(e.path, e.key)
 		default:
 			err = w.add(e)
 		}
@@ -155,9 +155,9 @@ func (w *walk) visit(folder, key string) error {
 	return nil
 }
 
-// read returns what is in a folder. A folder whose name ends with a plus sign has the rest of segments
+// readFolder returns what is in a folder. A folder whose name ends with a plus sign has the rest of segments
 // that are too long for a file name, so what is in it is among what is beside it.
-func (w *walk) read(folder, key string) (entries []entry, err error) {
+func (w *folderWalk) readFolder(folder, key string) (entries []folderEntry, err error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -176,21 +176,21 @@ func (w *walk) read(folder, key string) (entries []entry, err error) {
 		switch {
 		case strings.HasPrefix(name, "+"): // of the store itself
 		case in.IsDir() && isContinued:
-			more, err := w.read(at, key+begin)
+			more, err := w.readFolder(at, key+begin)
 			if err != nil {
 				return nil, err
 			}
 			entries = append(entries, more...)
 		case in.IsDir():
-			entries = append(entries, entry{key + name + "/", at, true})
+			entries = append(entries, folderEntry{key + name + "/", at, true})
 		case in.Type().IsRegular() && isObject:
-			entries = append(entries, entry{key + object, at, false})
+			entries = append(entries, folderEntry{key + object, at, false})
 		}
 	}
 	return entries, nil
 }
 
-func (w *walk) add(e entry) error {
+func (w *folderWalk) add(e folderEntry) error {
 	info, err := w.root.Lstat(e.path)
 	if errors.Is(err, fs.ErrNotExist) { // it was removed meanwhile
 		return nil
@@ -201,8 +201,8 @@ func (w *walk) add(e entry) error {
 	return err
 }
 
-// failed returns the error of a call in the terms of the port.
-func failed(ctx context.Context, err error) error {
+// classifyError returns the error of a call in the terms of the port.
+func classifyError(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return ended
 	}

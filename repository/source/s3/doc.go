@@ -1,6 +1,6 @@
 // Package s3 reads buckets of S3, and of stores that speak its protocol.
 //
-// A listing has the latest version of each key. Where a key has so many versions that they fill a page,
+// A listing has the latest version of each key. Where the versions of a key fill a page,
 // the next page begins behind the key, and its other versions are not read. A store that cannot list
 // versions, such as some that are not of AWS, is listed without them.
 //

@@ -65,9 +65,9 @@ type withoutBody struct{ http.ResponseWriter }
 
 func (w withoutBody) Write(p []byte) (int, error) { return len(p), nil }
 
-// serve starts a server with a bucket. It answers a HEAD of a version, which gofakes3 does not do, as a
+// startServer starts a server with a bucket. It answers a HEAD of a version, which gofakes3 does not do, as a
 // GET without its body.
-func serve(t *testing.T, bucket string, hasVersions bool) (url string) {
+func startServer(t *testing.T, bucket string, hasVersions bool) (url string) {
 	t.Helper()
 	store := backend{s3mem.New()}
 	if err := store.CreateBucket(bucket); err != nil {

@@ -52,17 +52,17 @@ func New(o Options) (*Store, error) {
 
 // List implements [repository.Source]. A cursor is the last key before the page.
 func (s *Store) List(ctx context.Context, bucket, prefix, cursor string, limit int) (repository.SourcePage, error) {
-	page, err := s.list(ctx, bucket, prefix, cursor, limit, true)
+	page, err := s.listObjects(ctx, bucket, prefix, cursor, limit, true)
 	if minio.ToErrorResponse(err).StatusCode == http.StatusNotImplemented {
-		page, err = s.list(ctx, bucket, prefix, cursor, limit, false)
+		page, err = s.listObjects(ctx, bucket, prefix, cursor, limit, false)
 	}
-	return page, failed(ctx, err)
+	return page, classifyError(ctx, err)
 }
 
 // maxKeys is the limit of S3 for a request.
 const maxKeys = 1000
 
-func (s *Store) list(ctx context.Context, bucket, prefix, cursor string, limit int, withVersions bool) (page repository.SourcePage, err error) {
+func (s *Store) listObjects(ctx context.Context, bucket, prefix, cursor string, limit int, withVersions bool) (page repository.SourcePage, err error) {
 	last, latest, n := cursor, "", 0
 	for found := range s.client.ListObjectsIter(ctx, bucket, minio.ListObjectsOptions{
 		WithVersions: withVersions, WithRestoreStatus: true, Recursive: true, Prefix: prefix, StartAfter: cursor, MaxKeys: min(limit, maxKeys),
@@ -101,7 +101,7 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 	if found.Key = name.Key(); err == nil || found.IsDeleteMarker && version != nil {
 		return objectOf(&found)
 	}
-	err = failed(ctx, err)
+	err = classifyError(ctx, err)
 	if domain.KindOf(err) != domain.NotFound {
 		return repository.SourceObject{}, err
 	}
@@ -109,7 +109,7 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 	isThere, bucketErr := s.client.BucketExists(ctx, name.Bucket())
 	switch {
 	case bucketErr != nil:
-		return repository.SourceObject{}, failed(ctx, bucketErr)
+		return repository.SourceObject{}, classifyError(ctx, bucketErr)
 	case !isThere:
 		return repository.SourceObject{}, source.NoBucket("the store has no such bucket")
 	default:
@@ -125,7 +125,7 @@ func (s *Store) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser
 	if minio.ToErrorResponse(err).Code == minio.InvalidObjectState {
 		return nil, source.ErrArchived
 	}
-	return content, failed(ctx, err)
+	return content, classifyError(ctx, err)
 }
 
 // Link implements [repository.Source].
@@ -164,9 +164,9 @@ func objectOf(found *minio.ObjectInfo) (object repository.SourceObject, err erro
 	return object, nil
 }
 
-// failed returns the error of a call in the terms of the port. An error that comes with the end of ctx
+// classifyError returns the error of a call in the terms of the port. An error that comes with the end of ctx
 // is that of ctx.
-func failed(ctx context.Context, err error) error {
+func classifyError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}

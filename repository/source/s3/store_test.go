@@ -27,7 +27,7 @@ func TestSource(t *testing.T) {
 	for _, hasVersions := range []bool{false, true} {
 		t.Run(map[bool]string{false: "a bucket without versions", true: "a bucket with versions"}[hasVersions], func(t *testing.T) {
 			repositorytest.RunSource(t, func(t *testing.T) repositorytest.SourceStore {
-				return open(t, serve(t, bucket, hasVersions), hasVersions)
+				return openStore(t, startServer(t, bucket, hasVersions), hasVersions)
 			})
 		})
 	}
@@ -35,11 +35,11 @@ func TestSource(t *testing.T) {
 
 // A store without the listing of versions has the same listing.
 func TestSourceWithoutListingOfVersions(t *testing.T) {
-	endpoint := serve(t, bucket, false)
-	store := open(t, endpoint, false)
+	endpoint := startServer(t, bucket, false)
+	store := openStore(t, endpoint, false)
 	store.Put(t, "a", "x")
 	store.Put(t, "b", "x")
-	limited := connect(t, endpoint, withoutVersions{http.DefaultTransport})
+	limited := connectStore(t, endpoint, withoutVersions{http.DefaultTransport})
 	for _, limit := range []int{1, 2, 10} {
 		var keys []string
 		for cursor := ""; ; {
@@ -69,7 +69,7 @@ func (w withoutVersions) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.next.RoundTrip(r)
 }
 
-func open(t *testing.T, endpoint string, hasVersions bool) repositorytest.SourceStore {
+func openStore(t *testing.T, endpoint string, hasVersions bool) repositorytest.SourceStore {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -79,7 +79,7 @@ func open(t *testing.T, endpoint string, hasVersions bool) repositorytest.Source
 	client, err := minio.New(host, &minio.Options{Creds: credentials.NewStaticV4(accessKey, secretKey, ""), Region: "us-east-1", Transport: transport, MaxRetries: 3})
 	require.NoError(t, err)
 	return repositorytest.SourceStore{
-		Source: source.Stores{{Buckets: "*", Source: connect(t, endpoint, faults)}},
+		Source: source.Stores{{Buckets: "*", Source: connectStore(t, endpoint, faults)}},
 		Bucket: bucket, Absent: "absent",
 		Put: func(t testing.TB, key, content string) domain.VersionID {
 			info, err := client.PutObject(t.Context(), bucket, key, strings.NewReader(content), int64(len(content)), minio.PutObjectOptions{})
@@ -102,7 +102,7 @@ func open(t *testing.T, endpoint string, hasVersions bool) repositorytest.Source
 	}
 }
 
-func connect(t *testing.T, endpoint string, transport http.RoundTripper) *s3.Store {
+func connectStore(t *testing.T, endpoint string, transport http.RoundTripper) *s3.Store {
 	t.Helper()
 	store, err := s3.New(s3.Options{Endpoint: endpoint, AccessKey: accessKey, SecretKey: secretKey, Transport: transport, Attempts: 2})
 	require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestStatSaysWhatIsArchived(t *testing.T) {
 			tc.header.Set("Last-Modified", "Fri, 21 Nov 2025 00:00:00 GMT")
 			tc.header.Set("Content-Length", "9223372036854775807")
 			tc.header.Set("X-Amz-Checksum-Sha256", "n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=")
-			store := connect(t, "http://store.test", answering{tc.header})
+			store := connectStore(t, "http://store.test", answering{tc.header})
 			name, err := domain.ParseObjectName(bucket, "a")
 			require.NoError(t, err)
 			found, err := store.Stat(t.Context(), name, nil)
@@ -164,7 +164,7 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // A delete marker answers a HEAD of its version with 405.
 func TestStatFindsAMarkerByItsVersion(t *testing.T) {
-	store := connect(t, "http://store.test", marker{})
+	store := connectStore(t, "http://store.test", marker{})
 	name, err := domain.ParseObjectName(bucket, "a")
 	require.NoError(t, err)
 	version, err := domain.ParseVersionID("v1")
@@ -183,7 +183,7 @@ func (marker) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // A link names its version, and the null version too: in a bucket with versions it need not be the latest.
 func TestLinkNamesItsVersion(t *testing.T) {
-	store := connect(t, "https://s3.eu-north-1.amazonaws.com", nil)
+	store := connectStore(t, "https://s3.eu-north-1.amazonaws.com", nil)
 	name, err := domain.ParseObjectName(bucket, "a+b/é.txt")
 	require.NoError(t, err)
 	link, err := store.Link(t.Context(), name, domain.VersionID{}, repository.LinkOptions{Expires: time.Hour, Disposition: "inline", ContentEncoding: "gzip"})
