@@ -17,6 +17,8 @@ import (
 	"os"
 
 	_ "golang.org/x/crypto/x509roots/fallback" // where the system has no root certificates, as in an image from scratch
+
+	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
 // version, revision and date are set by the linker.
@@ -33,5 +35,7 @@ func main() {
 		in:      os.Stdin,
 		out:     os.Stdout,
 		err:     os.Stderr,
+
+		isWatched: terminal.IsTerminal(os.Stdout),
 	}))
 }

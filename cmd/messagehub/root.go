@@ -21,6 +21,7 @@ type process struct {
 	in       io.Reader
 	out, err io.Writer
 
+	isWatched bool // a person sees what goes to out
 	// scenarios finds those of the bench; nil: the bench does.
 	scenarios func(names ...string) ([]bench.Scenario, error)
 
