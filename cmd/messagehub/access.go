@@ -44,14 +44,14 @@ func (p *process) addCertificates(flags *pflag.FlagSet) {
 func (p *process) newHub(url string) (*hubclient.Client, error) {
 	secured, err := p.access.tlsConfig()
 	if err != nil {
-		return nil, err
+		return nil, p.usage("%w", err)
 	}
 	c, err := hubclient.NewWithTLS(url, secured)
 	if err != nil {
-		return nil, err
+		return nil, p.usage("%w", err)
 	}
 	if c.Token, err = p.ownToken(); err != nil {
-		return nil, err
+		return nil, p.usage("%w", err)
 	}
 	if c.Token != "" {
 		p.warnIfReadable(c, "the token")

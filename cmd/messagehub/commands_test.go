@@ -148,7 +148,7 @@ func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		{[]string{"domain", "--blob", "here"}, `--blob: want the URL of a storage account such as http://127.0.0.1:10000/devstoreaccount1, or its connection string, got "here"`},
 		{[]string{"send", "--batch", "0", "-"}, "--batch: want at least 1, got 0"},
 		{[]string{"send", "--url", "localhost:8080", "-"}, `--url: want the address of a hub such as http://127.0.0.1:8080, got "localhost:8080"`},
-		{[]string{"send", "--timeout", "soon", "-"}, `invalid argument "soon" for "--timeout" flag: time: invalid duration "soon"`},
+		{[]string{"send", "--timeout", "soon", "-"}, `--timeout: want a time such as 500ms or 1m30s, got "soon"`},
 		{[]string{"peek", "--url", url}, "--actor is missing; say who you are"},
 		{[]string{"peek", "--url", url, "--actor", "a b"}, `--actor: actor id: want only A-Z a-z 0-9 . _ -, got "a b"`},
 		{[]string{"peek", "--url", url, "--actor", "a", "--bundle-id", "7"}, `--bundle-id: bundle id: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "7"`},

@@ -112,7 +112,7 @@ func TestHealth_RefusesAWrongCommandLine(t *testing.T) {
 	require.Equal(t, 2, got.status)
 	require.Contains(t, got.err, "name the hub with --url")
 	got = health(t, nil, "--config", broken)
-	require.Equal(t, 1, got.status)
+	require.Equal(t, 2, got.status)
 	require.Contains(t, got.err, "did you mean listen?")
 }
 

@@ -8,8 +8,8 @@
 // around a command, so that a test can be that world; [client] speaks HTTP to a
 // hub. Commands decide nothing about events: that is done in package domain.
 //
-// The exit status is 0 when all went well, 1 when something did not, 2 when the
-// command line is wrong, and 3 when a peek found no data.
+// The exit status is 0 when everything succeeded, 2 when a value of the command line or of a
+// setting is wrong, 3 when a peek found no data, and 1 otherwise; see [usageError].
 package main
 
 import (

@@ -47,6 +47,9 @@ func (p *process) serveCommand() *cobra.Command {
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		inputs := config.Inputs{File: file, Environ: p.environ, Flags: cmd.Flags()}
 		if devIssuer != "" {
+			if err := devissuer.CheckAddress(devIssuer); err != nil {
+				return p.usage("%w", err)
+			}
 			inputs.Check = p.checkDevIssuer
 		}
 		cfg, err := config.Load(inputs)
