@@ -66,6 +66,9 @@ func run(ctx context.Context, p *process) int {
 			fmt.Fprintf(p.err, "messagehub: %s\n", line)
 		}
 	}
+	if hint := p.explainUnauthorized(cmd, err); hint != "" {
+		fmt.Fprintf(p.err, "messagehub: %s\n", hint)
+	}
 	if p.running && !isWrongValue(err) {
 		return exitFailed
 	}
