@@ -94,9 +94,6 @@ func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 	if e.inMemory {
 		o.Engine.Dir = ""
 	}
-	if err := o.Validate(); err != nil {
-		return nil, p.usage("%w", err)
-	}
 	if err := e.limits.apply(&o.Engine); err != nil {
 		return nil, p.usage("%w", err)
 	}
@@ -107,6 +104,9 @@ func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 			return nil, p.usage("--add-key %s: %w", name, err)
 		}
 		o.Engine.Keys = append(o.Engine.Keys, key)
+	}
+	if err := o.Validate(); err != nil {
+		return nil, p.usage("%w", err)
 	}
 	return o, nil
 }
