@@ -52,7 +52,7 @@ func (p *process) emulatorServiceBusCommand() *cobra.Command {
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		ctx, stop := terminal.UntilSignal(ctx)
 		defer stop()
-		o, err := e.options(p)
+		o, err := e.options(p) //nolint:contextcheck // it opens a namespace in memory, for a moment
 		if err != nil {
 			return err
 		}

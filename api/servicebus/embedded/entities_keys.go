@@ -72,7 +72,7 @@ func (r *keyReader) readValue(path string, into reflect.Type) error {
 		return err
 	}
 	want, isRight := "", true
-	switch into.Kind() {
+	switch into.Kind() { //nolint:exhaustive // entities have no other
 	case reflect.Struct:
 		want, isRight = "an object", token == json.Delim('{')
 	case reflect.Slice:

@@ -47,7 +47,7 @@ func (b *ServiceBus) key() string { return cmp.Or(b.Key, embedded.WellKnownKey) 
 // Run serves the namespace until the context ends or one listener fails. It refuses
 // what Validate refuses.
 func (b *ServiceBus) Run(ctx context.Context) (err error) {
-	if err := b.Validate(); err != nil {
+	if err := b.Validate(); err != nil { //nolint:contextcheck // it opens a namespace in memory, for a moment
 		return err
 	}
 	o, err := b.engineOptions()
