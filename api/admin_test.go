@@ -180,6 +180,7 @@ func TestAnOperatorHelpsAQueueThatIsStuck(t *testing.T) {
 
 	order("freeze", "").wants(204)
 	f.do("GET", "/v1/peek", "").problem(503, "frozen")
+	require.NotContains(t, f.do("GET", "/v1/peek", "").body, "kim", "the actor does not learn who its operators are")
 	f.do("GET", "/v1/peek?wait=30s", "").problem(503, "frozen")
 	f.do("DELETE", "/v1/dequeue/"+replayed.BundleID, "").problem(503, "frozen")
 	for _, original := range []answer{f.do("GET", "/api/peek", ""), f.do("DELETE", "/api/dequeue?bundleId="+replayed.BundleID, "")} {
@@ -189,6 +190,7 @@ func TestAnOperatorHelpsAQueueThatIsStuck(t *testing.T) {
 	f.do("GET", "/v1/peek", "", "X-Actor-Id", "another").wants(204)
 	var q struct {
 		Frozen bool
+		Freeze struct{ Who, Why string }
 		Groups []struct {
 			Group   string
 			Waiting int
@@ -201,6 +203,8 @@ func TestAnOperatorHelpsAQueueThatIsStuck(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(f.do("GET", admin, "").wants(200).body), &q))
 	require.True(t, q.Frozen)
+	require.Equal(t, "kim", q.Freeze.Who)
+	require.NotEmpty(t, q.Freeze.Why)
 	require.Equal(t, "timeseries", q.Groups[2].Group)
 	require.Equal(t, 3, q.Groups[2].Waiting)
 	require.Equal(t, replayed.BundleID, q.Groups[2].Open.BundleID)

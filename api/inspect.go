@@ -14,11 +14,19 @@ import (
 type shownQueue struct {
 	Recipient string         `json:"recipient"`
 	Frozen    bool           `json:"frozen"`
+	Freeze    *shownFreeze   `json:"freeze,omitempty"`
 	Reserved  int64          `json:"reserved"`
 	Watermark int64          `json:"watermark"`
 	Saving    bool           `json:"saving"`
 	Groups    []shownGroup   `json:"groups"`
 	Cabinets  []shownCabinet `json:"cabinets"`
+}
+
+// A shownFreeze is the order that has frozen a queue.
+type shownFreeze struct {
+	When time.Time `json:"when"`
+	Who  string    `json:"who"`
+	Why  string    `json:"why"`
 }
 
 type shownGroup struct {
@@ -145,6 +153,15 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request) error {
 			})
 		}
 		q.Cabinets = append(q.Cabinets, shown)
+	}
+	if found.Frozen {
+		freeze, err := s.opts.Operator.FindFreeze(r.Context(), found.Recipient)
+		if err != nil {
+			return err
+		}
+		if freeze != nil {
+			q.Freeze = &shownFreeze{When: freeze.When.UTC(), Who: freeze.Who, Why: freeze.Why}
+		}
 	}
 	writeJSON(w, http.StatusOK, q)
 	return nil

@@ -73,6 +73,8 @@ type Operator interface {
 	Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by hub.Order) (domain.Bundle, error)
 	// Freeze stops Peek and Dequeue.
 	Freeze(ctx context.Context, actor domain.ActorID, by hub.Order) error
+	// FindFreeze returns the record of the order that has frozen the mailbox, nil if there is none.
+	FindFreeze(ctx context.Context, actor domain.ActorID) (*hub.Record, error)
 	// Thaw ends what Freeze began.
 	Thaw(ctx context.Context, actor domain.ActorID, by hub.Order) error
 	// Abandon skips the next events of a cabinet if the store has lost them.

@@ -84,7 +84,7 @@ func TestDeadLetters_AreListedByReason(t *testing.T) {
 	b := openSignedIn(t)
 	require.Contains(t, b.get("/console/dead-letters").wants(http.StatusOK).text(), "events 3 events of domains")
 	a := b.get("/console/dead-letters/events").wants(http.StatusOK)
-	require.Contains(t, a.text(), `1 undecodable a "description" <script> 2026-11-27 08:00:00 message-<b> 20 10 Look Send again Delete`)
+	require.Contains(t, a.text(), `1 undecodable a "description" <script> 2026-11-27T08:00:00Z message-<b> 20 10 Look Send again Delete`)
 	require.NotContains(t, a.body, "<script>")
 	require.NotContains(t, a.text(), "Send these again")
 	a = b.get("/console/dead-letters/events?reason=undecodable").wants(http.StatusOK)

@@ -46,7 +46,7 @@ func TestFind_ShowsWhatHappenedAndWhatItWaitsFor(t *testing.T) {
 	require.Equal(t, find.Event, f.asked.Kind)
 	require.Contains(t, a.text(), "Event <b> event, waiting of the actor "+actor)
 	require.Contains(t, a.text(), "not-peeked – The actor has not peeked. Ask it why.")
-	require.Contains(t, a.text(), "2026-11-27 08:00:00 accepted It was accepted. number: 7")
+	require.Contains(t, a.text(), "2026-11-27T08:00:00Z accepted It was accepted. number: 7")
 	require.Contains(t, a.text(), "Mailboxes searched 12")
 	require.Contains(t, a.body, `href="/console/find?actor=5790001330552&amp;after=token&amp;id=+x+&amp;kind=event&amp;origin=TimeSeries"`)
 	b.get("/console/find?id=e-1&source=/a").wants(http.StatusOK)

@@ -25,6 +25,13 @@ func (v *visit) mailbox() error {
 	freezing := "freeze"
 	if found.Frozen {
 		state, freezing = badge(warn, "frozen"), "thaw"
+		freeze, err := v.opts.Operator.FindFreeze(v.ctx(), actor)
+		if err != nil {
+			return err
+		}
+		if freeze != nil {
+			state = g.Group{state, g.Text(" by "), bdi(freeze.Who), g.Text(", "), moment(freeze.When), g.Text(": "), bdi(freeze.Why)}
+		}
 	}
 	saving := "none, or none is left unfinished"
 	if found.Saving {

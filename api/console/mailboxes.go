@@ -47,7 +47,7 @@ func (v *visit) showMailboxes(state, sort, after, fault, name string) error {
 	if err != nil {
 		return err
 	}
-	surveyed := g.Group{g.Text("as of "), moment(page.SurveyedAt), g.Text(" UTC, " + age(page.SurveyedAt, v.opts.Clock()) + " ago")}
+	surveyed := g.Group{g.Text("as of "), moment(page.SurveyedAt), g.Text(", " + age(page.SurveyedAt, v.opts.Clock()) + " ago")}
 	if page.SurveyedAt.IsZero() {
 		surveyed = g.Group{g.Text("while the first survey still reads; mailboxes may be missing")}
 	}

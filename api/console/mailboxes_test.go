@@ -40,7 +40,7 @@ func TestMailboxes_AreListedWithFilterOrderAndNextPart(t *testing.T) {
 	require.Contains(t, a.text(), "after")
 	a = b.get("/console/mailboxes?state=damaged&sort=events").wants(http.StatusOK)
 	require.Equal(t, survey.Query{State: domain.MailboxDamaged, Order: survey.ByEvents}, l.asked)
-	require.Contains(t, a.text(), "100 000 mailboxes, as of 2026-11-27 08:59:57 UTC, 3 s ago.")
+	require.Contains(t, a.text(), "100 000 mailboxes, as of 2026-11-27T08:59:57Z , 3 s ago.")
 	require.Contains(t, a.text(), actor+" damaged <b> 1 234 7 d 1 h in timeseries – –")
 	require.Contains(t, a.body, `href="/console/mailboxes?after=bmV4dA&amp;sort=events&amp;state=damaged"`)
 	require.Equal(t, "damaged", a.form("/console/mailboxes").Get("state"))

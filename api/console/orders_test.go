@@ -220,3 +220,11 @@ func TestCheck_ShowsWhatItFinds(t *testing.T) {
 	form.Set("actor", "a b")
 	require.Contains(t, b.post("/console/check", form).wants(http.StatusUnprocessableEntity).text(), "Actor id")
 }
+
+func TestMailbox_SaysByWhomAndWhyItIsFrozen(t *testing.T) {
+	b := openSignedIn(t)
+	b.save(actor, "TimeSeries", 2)
+	b.post(freezePath, filled(b.get(freezePath), freezePath)).wants(http.StatusSeeOther)
+	page := b.get("/console/mailboxes/" + actor).wants(http.StatusOK)
+	require.Regexp(t, `State frozen by admin\.token \(Kim\) , 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ : the actor asked for it`, page.text())
+}

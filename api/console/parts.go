@@ -48,15 +48,15 @@ func groupDigits(n int64) string {
 	return text
 }
 
-// moment returns a time in UTC, "–" for the zero time.
+// moment returns a time in UTC as RFC 3339 has it, "–" for the zero time.
 //
 //go:noinline
 func moment(t time.Time) g.Node {
 	if t.IsZero() {
 		return g.Text("–")
 	}
-	t = t.UTC()
-	return h.Time(h.DateTime(t.Format(time.RFC3339)), g.Text(t.Format("2006-01-02 15:04:05")))
+	text := t.UTC().Format(time.RFC3339)
+	return h.Time(h.DateTime(text), g.Text(text))
 }
 
 // age returns how long ago a moment was, at now: its largest two units.

@@ -193,11 +193,11 @@ func TestObjects_AreFoundByBucketAndKey(t *testing.T) {
 	require.NotContains(t, b.get("/console/objects").wants(http.StatusOK).text(), "Storage class")
 	a := b.get("/console/objects?bucket=bucket&key=a*").wants(http.StatusOK)
 	require.Contains(t, a.text(), oddName[:12])
-	require.Contains(t, a.text(), "bucket current Created 2026-03-04 05:06:07")
+	require.Contains(t, a.text(), "bucket current Created 2026-03-04T05:06:07Z")
 	require.Contains(t, b.get("/console/objects?key=x*").wants(http.StatusOK).text(), "No object is in this part of the list.")
 	b.get("/console/objects?key=a&page=x").wants(http.StatusBadRequest)
 	a = b.get("/console/objects/rows/" + b.systems.object).wants(http.StatusOK)
-	require.Equal(t, 3, strings.Count(a.text(), "2026-03-04 05:06:07"))
+	require.Equal(t, 3, strings.Count(a.text(), "2026-03-04T05:06:07Z"))
 	require.Contains(t, a.text(), "earlier Deleted")
 	b.get("/console/objects/rows/x").wants(http.StatusNotFound)
 }

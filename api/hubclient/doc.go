@@ -38,4 +38,9 @@
 //
 // A request that the hub has refused fails with a [*Problem]. If a request fails otherwise, the hub may
 // have carried it out. A bundle that was not dequeued stays open: the next Peek returns it again.
+//
+// # Examples
+//
+// Package cmd/hubtest has examples that run against a hub: send, peek, a long poll, a resumed download, dequeue, a
+// subscription, and a query of objects.
 package hubclient

@@ -34,7 +34,7 @@ func FreeAddress(ctx context.Context) (string, error) {
 // folder, and returns once it is ready. It calls receivers on loopback ports.
 func StartProcess(ctx context.Context, program, address, folder string) (*Process, error) {
 	p := &Process{url: "http://" + address, ready: make(chan struct{})}
-	p.cmd = exec.CommandContext(ctx, program, "serve", "--listen", address, "--admin-listen", address, "--data", folder, "--log-level", "warn") //nolint:gosec // the program is this one, or was built for the bench
+	p.cmd = exec.CommandContext(ctx, program, "serve", "--listen", address, "--admin-listen", address, "--data", folder, "--log-level", "warn", "--log-format", "json") //nolint:gosec // the program is this one, or was built for the bench
 	p.cmd.Env = append(os.Environ(), "MESSAGEHUB_ADMIN_TOKEN="+AdminToken, "MESSAGEHUB_PUSH_ALLOW=127.0.0.0/8", "MESSAGEHUB_PUSH_INSECURE_HTTP=true")
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
@@ -48,7 +48,7 @@ func StartProcess(ctx context.Context, program, address, folder string) (*Proces
 		defer close(exited)
 		isReady := false
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			if !isReady && lines.Text() == "ready" {
+			if !isReady && strings.Contains(lines.Text(), `"msg":"ready"`) {
 				isReady = true
 				close(p.ready)
 			}

@@ -42,11 +42,19 @@ type Issuer struct {
 	fetches  atomic.Int64
 }
 
-// Listen returns an issuer that listens on an address of loopback. The caller calls Serve.
-func Listen(ctx context.Context, address string) (*Issuer, error) {
+// CheckAddress refuses an address that is not one of loopback.
+func CheckAddress(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil || !loopback.IsDestination(host) {
-		return nil, fmt.Errorf("--dev-issuer: want an address of this machine alone, such as %s, got %q", DefaultAddress, address)
+		return fmt.Errorf("--dev-issuer: want an address of this machine alone, such as %s, got %q", DefaultAddress, address)
+	}
+	return nil
+}
+
+// Listen returns an issuer that listens on an address of loopback. The caller calls Serve.
+func Listen(ctx context.Context, address string) (*Issuer, error) {
+	if err := CheckAddress(address); err != nil {
+		return nil, err
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -21,6 +21,9 @@ type access struct {
 	tokenFile     string
 	tokenFlag     string // that names tokenFile; "": --token-file
 	ca, cert, key string
+
+	isOperator bool   // the command is one of operators
+	shown      string // where the token comes from that was shown; "": none was
 }
 
 // addAccess adds the flags of access.
@@ -44,16 +47,20 @@ func (p *process) addCertificates(flags *pflag.FlagSet) {
 func (p *process) newHub(url string) (*hubclient.Client, error) {
 	secured, err := p.access.tlsConfig()
 	if err != nil {
-		return nil, err
+		return nil, p.usage("%w", err)
 	}
 	c, err := hubclient.NewWithTLS(url, secured)
 	if err != nil {
-		return nil, err
+		return nil, p.usage("%w", err)
 	}
 	if c.Token, err = p.ownToken(); err != nil {
-		return nil, err
+		return nil, p.usage("%w", err)
 	}
 	if c.Token != "" {
+		p.access.shown = ownTokenVariable
+		if p.access.tokenFile != "" {
+			p.access.shown = p.access.tokenFile
+		}
 		p.warnIfReadable(c, "the token")
 	}
 	return c, nil

@@ -16,7 +16,7 @@ const anID = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 
 // hubCommands are the commands that talk to a hub, each with arguments that are right.
 var hubCommands = map[string]string{
-	"send": "-", "peek": "--actor a", "dequeue": "--actor a " + anID, "queues": "--actor a", "check": "--url http://127.0.0.1:1", "backup": "- --url http://127.0.0.1:1",
+	"send": "-", "peek": "--actor a", "dequeue": "--actor a " + anID, "queues": "--actor a", "queue waiting": "--actor a", "check": "--url http://127.0.0.1:1", "backup": "- --url http://127.0.0.1:1",
 
 	"queue list": "", "queue show": "a", "queue records": "a", "queue release": "a " + anID + " --why x", "queue skip": "a " + anID + " --why x",
 	"queue replay": "a masterdata --why x", "queue abandon": "a Charges type --why x", "queue freeze": "a --why x", "queue thaw": "a --why x",

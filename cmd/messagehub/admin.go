@@ -42,6 +42,7 @@ func (p *process) newOperator(in config.Inputs, url string) (*hubclient.Client, 
 	if err != nil {
 		return nil, err
 	}
+	p.access.isOperator = true
 	if admin := p.variable(tokenVariable); c.Token == "" || p.access.tokenFile == "" && admin != "" {
 		if c.Token, err = p.operatorToken(in, c); err != nil {
 			return nil, err
@@ -77,7 +78,9 @@ func (p *process) warnIfReadable(c *hubclient.Client, what string) {
 // else the one that a hub keeps in its data folder. The last goes to another machine
 // only if the folder is named: the usual folder is that of a hub on this machine.
 func (p *process) operatorToken(in config.Inputs, c *hubclient.Client) (string, error) {
+	p.access.shown = ""
 	if token := p.variable(tokenVariable); token != "" {
+		p.access.shown = tokenVariable
 		return token, nil
 	}
 	in.Environ = p.environ
@@ -86,6 +89,7 @@ func (p *process) operatorToken(in config.Inputs, c *hubclient.Client) (string, 
 		return "", err
 	}
 	if cfg.Admin.Token != "" {
+		p.access.shown = "the setting admin.token"
 		return cfg.Admin.Token.Reveal(), nil
 	}
 	if cfg.IsDefault("data") && !c.IsLocal() {
@@ -98,6 +102,7 @@ func (p *process) operatorToken(in config.Inputs, c *hubclient.Client) (string, 
 	case errors.Is(err, fs.ErrPermission):
 		return "", fmt.Errorf("%w; run this command as the user that the hub runs as, or set %s", err, tokenVariable)
 	}
+	p.access.shown = node.AdminTokenFile(cfg.Data)
 	return token.Reveal(), err
 }
 

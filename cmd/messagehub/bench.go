@@ -37,7 +37,7 @@ func (p *process) benchCommand() *cobra.Command {
 			"  messagehub bench --json figures.json",
 	}
 	b.AddFlags(cmd.Flags())
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return explainMovedFlag(err) })
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return explainMovedFlag(explainFlag(cmd, err)) })
 	cmd.RunE = p.do(func(ctx context.Context, names []string) error {
 		err := b.Run(ctx, cmd.Flags(), names)
 		if _, ok := errors.AsType[command.UsageError](err); ok {

@@ -165,7 +165,7 @@ func TestAWrongCommandLineOfTheBenchMeasuresNothing(t *testing.T) {
 	})
 	for want, args := range map[string][]string{
 		"cosmos.endpoint = \"ftp://there\"": {"--cosmos-endpoint", "ftp://there"},
-		"invalid argument \"x\"":            {"--seed", "x"},
+		"want a whole number of at least 0": {"--seed", "x"},
 		"unknown flag: --fast":              {"--fast"},
 		"--broker is for the scenario push": {"--broker", "never"},
 	} {

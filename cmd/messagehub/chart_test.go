@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,15 +48,14 @@ func startChartHub(t *testing.T, settings map[string]any, environ ...string) *hu
 	require.NoError(t, os.WriteFile(file, text, 0o600))
 	h := spawnCommand(t, environ, program(t), "serve", "--config", file)
 	require.NoError(t, h.waitReady())
-	found := regexp.MustCompile(`Operators and their tools use (http://\S+)\.`).FindStringSubmatch(h.greeting(t))
-	require.NotNil(t, found, h.greeting(t))
+	admin := "http://" + adminAddress(t, h, "http")
 	for _, path := range []string{"/healthz", "/readyz", "/metrics"} { // of the probes and the monitor
-		resp, err := http.Get(found[1] + path)
+		resp, err := http.Get(admin + path)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 		require.Equal(t, http.StatusOK, resp.StatusCode, path)
 	}
-	require.Equal(t, 0, messagehub(t, "", "check", "--url", found[1]).status)
+	require.Equal(t, 0, messagehub(t, "", "check", "--url", admin).status)
 	return h
 }
 

@@ -44,7 +44,7 @@ func (p *process) checkCommand() *cobra.Command {
 			"or the flags here). Where one runs, name it with --url, and the check runs inside it, while it works on.\n" +
 			"The hub's token for operators comes from " + tokenVariable + ", or from the file admin.token in the data folder.\n\n" +
 			"The exit status is 0 if nothing is wrong or everything was repaired, 1 if something is wrong or could not be\n" +
-			"checked because a newer version has stored it, and 2 for a wrong command line.",
+			"checked because a newer version has stored it, and 2 for a wrong command line or setting.",
 		Example: "  messagehub check --data /var/lib/messagehub\n" +
 			"  messagehub check --url http://127.0.0.1:8081 --repair\n" +
 			"  messagehub check --url http://127.0.0.1:8081 --resume check.state --json > report.json",

@@ -62,7 +62,8 @@ func TestCheckReadsObjects_AndReportsTheirDamage(t *testing.T) {
 	require.EqualValues(t, 2, report.Objects)
 	require.Len(t, report.Findings, 1)
 	require.Equal(t, "reports", report.Findings[0].Bucket)
-	require.Equal(t, 0, messagehub(t, "", "check", "--url", h.url(t), "--actor", "actor-1").status, "a check of an actor is not about objects")
+	require.Equal(t, 0, messagehub(t, events(1, 1), "send", "--url", h.url(t), "-").status)
+	require.Equal(t, 0, messagehub(t, "", "check", "--url", h.url(t), "--actor", actorA).status, "a check of an actor is not about objects")
 }
 
 func TestCheckDoesNotResume_WhereNoCheckOfObjectsHasBeen(t *testing.T) {

@@ -19,8 +19,7 @@ func TestCommandsPage_HasEveryCommandAndFlag(t *testing.T) {
 	root := (&process{args: []string{"messagehub"}}).root()
 	var b strings.Builder
 	b.WriteString("# Commands\n\nEvery command of `messagehub` with its flags. `messagehub help COMMAND` says more about each, with examples.\n\n" +
-		"The exit status is 0 if everything succeeded, 1 if something did not (a setting with a wrong value included), 2 for a\n" +
-		"command line that cannot be understood, and 3 if a peek found no data.\n")
+		statusHelp + "\n")
 	writeCommand(&b, root)
 	if *updatePages {
 		require.NoError(t, os.WriteFile("COMMANDS.md", []byte(b.String()), 0o600))

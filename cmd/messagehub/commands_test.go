@@ -148,14 +148,14 @@ func TestAWrongCommandLineIsRefusedBeforeAnythingIsSent(t *testing.T) {
 		{[]string{"domain", "--blob", "here"}, `--blob: want the URL of a storage account such as http://127.0.0.1:10000/devstoreaccount1, or its connection string, got "here"`},
 		{[]string{"send", "--batch", "0", "-"}, "--batch: want at least 1, got 0"},
 		{[]string{"send", "--url", "localhost:8080", "-"}, `--url: want the address of a hub such as http://127.0.0.1:8080, got "localhost:8080"`},
-		{[]string{"send", "--timeout", "soon", "-"}, `invalid argument "soon" for "--timeout" flag: time: invalid duration "soon"`},
+		{[]string{"send", "--timeout", "soon", "-"}, `--timeout: want a time such as 500ms or 1m30s, got "soon"`},
 		{[]string{"peek", "--url", url}, "--actor is missing; say who you are"},
 		{[]string{"peek", "--url", url, "--actor", "a b"}, `--actor: actor id: want only A-Z a-z 0-9 . _ -, got "a b"`},
 		{[]string{"peek", "--url", url, "--actor", "a", "--bundle-id", "7"}, `--bundle-id: bundle id: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "7"`},
 		{[]string{"peek", "--url", url, "--actor", "a", "--format", "pdf"}, `--format: format: want json or xml, got "pdf"`},
 		{[]string{"peek", "--url", url, "--actor", "a", "--group", "a/b"}, `--group: group: want only A-Z a-z 0-9 . _ -, got "a/b"`},
 		{[]string{"peek", "--url", url, "--actor", "a", "--wait", "-1s"}, "--wait: want a time such as 20s, got -1s"},
-		{[]string{"queues", "--url", url}, "--actor is missing; say who you are"},
+		{[]string{"queue", "waiting", "--url", url}, "--actor is missing; say who you are"},
 		{[]string{"peek", "--url", url, "--actor", "a", "b"}, `unknown command "b" for "messagehub peek"`},
 		{[]string{"dequeue", "--url", url, "--actor", "a"}, "want one BUNDLE, the MessageId that peek printed"},
 		{[]string{"dequeue", "--url", url, "--actor", "a", "b"}, `bundle id: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "b"`},
@@ -224,7 +224,7 @@ func TestHelpShowsEveryCommand(t *testing.T) {
 	for _, args := range [][]string{{}, {"--help"}} {
 		got := messagehub(t, "", args...)
 		require.Equal(t, 0, got.status)
-		for _, name := range []string{"serve", "send", "domain", "peek", "dequeue", "queues", "queue", "check", "provision", "demo", "version"} {
+		for _, name := range []string{"serve", "send", "domain", "peek", "dequeue", "queue", "check", "provision", "demo", "version"} {
 			require.Contains(t, got.out, "\n  "+name+" ")
 		}
 	}

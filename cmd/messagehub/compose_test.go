@@ -128,7 +128,7 @@ func (c *composed) start(t *testing.T, name string, s *composeService) {
 	if len(ports) == 0 {
 		return
 	}
-	p.await(t, regexp.MustCompile(`(?m)^ready$`))
+	p.await(t, regexp.MustCompile(`(?m)"msg":"ready"|^ready$`))
 	if c.isNode(name) {
 		c.addresses[name+":8080"] = strings.TrimPrefix(listens.FindStringSubmatch(p.text())[1], "http://")
 		c.addresses[name+":8081"] = operatorsUse.FindStringSubmatch(p.text())[2]

@@ -74,7 +74,7 @@ func (p *process) configPrintCommand() *cobra.Command {
 		Long: "Print each setting with its value and where that comes from: the default, the file with the line, the\n" +
 			"variable, or the flag. Secrets are hidden; of lists, the names are printed. If settings contradict each\n" +
 			"other, they are printed, too, and the contradictions follow on stderr.\n\n" +
-			"The exit status is 0 if serve would accept the settings, 1 if it would not, and 2 for a wrong command line.",
+			"The exit status is 0 if serve would accept the settings, and 2 if it would not.",
 		Example: "  messagehub config print --config hub.yaml --changed\n" +
 			"  messagehub config print --json | jq '.[] | select(.origin == \"environment\")'",
 		Args: cobra.NoArgs,

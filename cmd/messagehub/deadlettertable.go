@@ -46,7 +46,7 @@ func (p *process) showLettersOfQueue(queue string, texts []json.RawMessage) erro
 		if d.Session != nil {
 			session = shorten(*d.Session, 36)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\n", terminal.Printable(d.SequenceNumber), d.Enqueued.UTC().Format("01-02 15:04:05"), shorten(d.Reason, 24), session, d.Bytes, shorten(d.MessageID, 36))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\n", terminal.Printable(d.SequenceNumber), d.Enqueued.UTC().Format(time.RFC3339), shorten(d.Reason, 24), session, d.Bytes, shorten(d.MessageID, 36))
 	}
 	return table.Flush()
 }

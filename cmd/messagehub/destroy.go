@@ -21,7 +21,7 @@ func (p *process) destroyCommand() *cobra.Command {
 			"others. Stop the hubs first.\n\n" +
 			"It deletes nothing unless everything is named as a test: cosmos.database and blob.container have to\n" +
 			"begin with test-, and so does the Service Bus namespace, or the name of each queue.\n\n" +
-			"The exit status is 0 if nothing is left, 1 if something is, and 2 for a wrong command line.",
+			"The exit status is 0 if nothing is left, 1 if something is, and 2 for a wrong command line or setting.",
 		Example: "  messagehub destroy --config test.yaml\n" +
 			"  MESSAGEHUB_COSMOS_KEY=... messagehub destroy --cosmos-endpoint https://ACCOUNT.documents.azure.com/ --cosmos-database test-1",
 		Args: cobra.NoArgs,

@@ -69,7 +69,7 @@ func TestDoctor_HidesSecrets(t *testing.T) {
 	require.Equal(t, 1, got.status)
 	require.NotContains(t, got.out+got.err, "c2VjcmV0")
 	got = messagehub(t, "", "config", "print", "--cosmos-endpoint", "https://user:pass@a.example/")
-	require.Equal(t, 1, got.status)
+	require.Equal(t, 2, got.status)
 	require.NotContains(t, got.out+got.err, "pass@")
 }
 
@@ -155,12 +155,12 @@ func TestConfigPrint_NamesTheOriginOfEachKey(t *testing.T) {
 
 func TestConfigPrint_PrintsSettingsThatContradictEachOther(t *testing.T) {
 	got := runWith(t, nil, "config", "print", "--changed", "--listen", "0.0.0.0:80")
-	require.Equal(t, 1, got.status)
+	require.Equal(t, 2, got.status)
 	require.Equal(t, "KEY     VALUE       FROM\nlisten  0.0.0.0:80  --listen\n", got.out)
 	require.Contains(t, got.err, "actors are not authenticated")
 
 	got = messagehub(t, "", "config", "print", "--drain-delay", "soon")
-	require.Equal(t, 1, got.status)
+	require.Equal(t, 2, got.status)
 	require.Empty(t, got.out)
 	require.Contains(t, got.err, "want a time from 0s to 5m0s")
 }

@@ -127,7 +127,7 @@ func (e *cosmosEmulator) options(p *process) (*emulator.Cosmos, error) {
 	if e.inMemory {
 		o.Engine.Dir = ""
 	}
-	if e.latency.Base > 0 || e.latency.PerKB > 0 || e.latency.Jitter > 0 {
+	if e.latency.Base != 0 || e.latency.PerKB != 0 || e.latency.Jitter != 0 {
 		o.Engine.Latency = &e.latency
 	}
 	if err := o.Validate(); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -44,11 +43,11 @@ func (a *emulatorAccess) readKey(p *process) (string, error) {
 	}
 	text, err := os.ReadFile(a.keyFile)
 	if err != nil {
-		return "", fmt.Errorf("--key-file: %w", err)
+		return "", p.usage("--key-file: %w", err)
 	}
 	key := strings.TrimSpace(string(text))
 	if key == "" {
-		return "", fmt.Errorf("--key-file: %s is empty; write the key into it", a.keyFile)
+		return "", p.usage("--key-file: %s is empty; write the key into it", a.keyFile)
 	}
 	return key, nil
 }

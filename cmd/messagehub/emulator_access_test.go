@@ -91,7 +91,7 @@ func TestEmulators_ReadTheirKeyFromAFileOrTheEnvironment(t *testing.T) {
 		_, greeting = spawnEmulator(t, []string{emulator.KeyVariable + "=" + key}, name)
 		require.NotContains(t, greeting, key)
 		got := messagehub(t, "", "emulator", name, "--in-memory", "--key-file", file+".none")
-		require.Equal(t, 1, got.status)
+		require.Equal(t, 2, got.status)
 		require.Contains(t, got.err, "--key-file")
 		got = messagehub(t, "", "emulator", name, "--in-memory", "--key-file", file, "--key", key)
 		require.Equal(t, 2, got.status)
@@ -118,4 +118,61 @@ func TestEmulatorServiceBus_DoesNotPrintTheSecretOfAKey(t *testing.T) {
 	key, err := parseKey("name=@" + file + ":send+listen")
 	require.NoError(t, err)
 	require.Equal(t, "verysecret", key.Secret)
+}
+
+// Wrong values are refused before a folder is made or a port is opened, in words that name the flag.
+func TestEmulators_RefuseWrongValuesBeforeTheyOpenAnything(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "data")
+	entities := filepath.Join(t.TempDir(), "config.json")
+	require.NoError(t, os.WriteFile(entities, []byte("{\"Queues\": [\n  {\"Nam\": \"q\"}]}"), 0o600))
+	spans := filepath.Join(t.TempDir(), "spans.json")
+	require.NoError(t, os.WriteFile(spans, []byte(`{"Queues": [{"Name": "q", "Properties": {"LockDuration": "1 minute"}}]}`), 0o600))
+	for command, want := range map[string]string{
+		"cosmos --listen nope":                             `--listen: want HOST:PORT, such as 127.0.0.1:8081, got "nope"`,
+		"blob --listen nope":                               `--listen: want HOST:PORT, such as 127.0.0.1:8081, got "nope"`,
+		"servicebus --listen 127.0.0.1:0,nope":             `--listen: want HOST:PORT, such as 127.0.0.1:8081, got "nope"`,
+		"cosmos --listen 127.0.0.1:http":                   `--listen: want a port from 0 to 65535, got "http"`,
+		"cosmos --consistency Nope":                        `--consistency: want Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual, got "Nope"`,
+		"cosmos --stale 3":                                 "--stale and --lag work in memory only; add --in-memory, or remove them",
+		"cosmos --in-memory --stale -3":                    "--stale: want a whole number of at least 0, got -3",
+		"cosmos --in-memory --query-steps -1":              "--query-steps: want a whole number of at least 0, got -1",
+		"cosmos --in-memory --latency -1s":                 "--latency: want a time such as 2ms, got -1s",
+		"cosmos --in-memory --sweep -1s":                   "--sweep: want a time such as 2ms, got -1s",
+		"cosmos --in-memory --advertise here":              `--advertise: want HOST:PORT, such as 127.0.0.1:8081, got "here"`,
+		"cosmos --key x":                                   "--key, --key-file or MESSAGEHUB_EMULATOR_KEY: want a key in base64, such as openssl rand -base64 32 prints",
+		"blob --key %":                                     "--key, --key-file or MESSAGEHUB_EMULATOR_KEY: want a key in base64, such as openssl rand -base64 32 prints",
+		"blob --container A":                               `--container: want 3 to 63 characters of a-z 0-9, with single dashes between them, got "A"`,
+		"servicebus --entities nowhere":                    "--entities: open nowhere: no such file or directory",
+		"servicebus --entities " + entities:                "--entities: " + entities + ": read entities: line 2, Queues[0].Nam: no such key; known are Name, Properties, Rules",
+		"servicebus --entities " + spans:                   "--entities: " + spans + `: queue q: "1 minute": want a duration such as PT30S`,
+		"servicebus --add-key a=b:send,a=c:listen":         "--add-key: there are two keys a; give one another name",
+		"servicebus --max-links many":                      `--max-links: want a whole number, got "many"`,
+		"servicebus --token-timeout 0s":                    "--token-timeout 0s: want more than 0s, such as 10s",
+		"cosmos --gateway x":                               `--gateway "x": want routing, compute or strict`,
+		"cosmos --in-memory --lag 1s --consistency Strong": "--stale and --lag: an account with --consistency Strong has no old reads; choose Session, or remove them",
+	} {
+		args := append([]string{"emulator"}, strings.Fields(command)...)
+		if !strings.Contains(command, "--listen") {
+			args = append(args, "--listen", "127.0.0.1:0")
+		}
+		got := messagehub(t, "", append(args, "--data", folder)...)
+		require.Equal(t, 2, got.status, "%s\n%s", command, got.err)
+		require.Contains(t, got.err, "messagehub: "+want, command)
+		require.Contains(t, got.err, "\nmessagehub: see messagehub emulator ", command)
+		require.Empty(t, got.out, command)
+		require.NoDirExists(t, folder, command)
+	}
+}
+
+func TestEmulators_SayWhatToDoAboutAFolderOrAPort(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for _, name := range emulators {
+		got := messagehub(t, "", "emulator", name, "--listen", "127.0.0.1:0", "--data", file)
+		require.Equal(t, 1, got.status)
+		require.Contains(t, got.err, "messagehub: data folder "+file+": it is not a folder, or not in one; choose another with --data", name)
+		got = messagehub(t, "", "emulator", name, "--listen", "192.0.2.1:0", "--in-memory", "--insecure")
+		require.Equal(t, 1, got.status)
+		require.Equal(t, "messagehub: listen on 192.0.2.1:0: this machine does not have that address; choose one of its own with --listen\n", got.err, name)
+	}
 }

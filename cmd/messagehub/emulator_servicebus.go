@@ -52,7 +52,7 @@ func (p *process) emulatorServiceBusCommand() *cobra.Command {
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		ctx, stop := terminal.UntilSignal(ctx)
 		defer stop()
-		o, err := e.options(p)
+		o, err := e.options(p) //nolint:contextcheck // it opens a namespace in memory, for a moment
 		if err != nil {
 			return err
 		}
@@ -94,9 +94,6 @@ func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 	if e.inMemory {
 		o.Engine.Dir = ""
 	}
-	if err := o.Validate(); err != nil {
-		return nil, p.usage("%w", err)
-	}
 	if err := e.limits.apply(&o.Engine); err != nil {
 		return nil, p.usage("%w", err)
 	}
@@ -107,6 +104,9 @@ func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 			return nil, p.usage("--add-key %s: %w", name, err)
 		}
 		o.Engine.Keys = append(o.Engine.Keys, key)
+	}
+	if err := o.Validate(); err != nil {
+		return nil, p.usage("%w", err)
 	}
 	return o, nil
 }

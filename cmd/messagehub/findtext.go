@@ -11,7 +11,7 @@ import (
 
 // timeColumn is the width of the times in a timeline. findWidth is that of a line.
 const (
-	timeColumn = len("2006-01-02 15:04:05.000")
+	timeColumn = len("2006-01-02T15:04:05.000Z")
 	findWidth  = 100
 )
 
@@ -95,7 +95,7 @@ func timeCell(t *time.Time) string {
 	if t == nil {
 		return fmt.Sprintf("%-*s", timeColumn, "-")
 	}
-	return t.UTC().Format("2006-01-02 15:04:05.000")
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
 // writeWrapped writes a text behind a beginning, in lines of up to findWidth characters where its

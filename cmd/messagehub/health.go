@@ -36,7 +36,8 @@ func (p *process) healthCommand() *cobra.Command {
 			"the file and the environment as serve does. A hub that has its address from a flag needs --url. The\n" +
 			"certificate of the hub is for another name than the loopback address, so it is not verified there; it\n" +
 			"is with --url.\n\n" +
-			"The exit status is 0 if the answer is 200 within 3 s, 1 otherwise, and 2 for a wrong command line.",
+			"The exit status is 0 if the answer is 200 within 3 s, 1 otherwise, and 2 for a wrong command line\n" +
+			"or setting.",
 		Example: "  messagehub health\n" +
 			"  messagehub health --ready --url https://hub.example.org",
 		Args: cobra.NoArgs,

@@ -112,7 +112,7 @@ func TestHealth_RefusesAWrongCommandLine(t *testing.T) {
 	require.Equal(t, 2, got.status)
 	require.Contains(t, got.err, "name the hub with --url")
 	got = health(t, nil, "--config", broken)
-	require.Equal(t, 1, got.status)
+	require.Equal(t, 2, got.status)
 	require.Contains(t, got.err, "did you mean listen?")
 }
 
@@ -144,10 +144,9 @@ func writeCertificate(t *testing.T) (cert, key string) {
 var operatorsUse = regexp.MustCompile(`Operators and their tools use (https?)://(\S+)\.`)
 
 // adminAddress returns where a hub serves its operators.
-func adminAddress(t *testing.T, h *hubProcess, scheme string) string {
+func adminAddress(t testing.TB, h *hubProcess, scheme string) string {
 	t.Helper()
-	found := operatorsUse.FindStringSubmatch(h.greeting(t))
-	require.NotNil(t, found, h.said())
+	found := h.awaitGreeting(t, operatorsUse)
 	require.Equal(t, scheme, found[1])
 	return found[2]
 }

@@ -83,7 +83,6 @@ func TestHub_WithoutAnyKeyUsesItsIdentity(t *testing.T) {
 	require.NoError(t, err, string(out))
 	h := spawnHubIn(t, environ, "--data", dataFolder(t))
 	require.NoError(t, h.waitReady())
-	<-h.greeted
 	event := `{"id":"7a1c1b6e-0d39-4a55-8f0e-0d6f5f5f9a01","recipient":"` + actorA + `","origin":"Charges","contentType":"c","documentType":"d","supportsBundling":true,"weight":1,"payload":{"a":1}}`
 	got := messagehub(t, event, "send", "--url", h.url(t), "-")
 	require.Zero(t, got.status, got.err)

@@ -491,7 +491,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"cmd/messagehub/internal/emulator"},
-		may:      append([]string{"cosmos/embedded", "api/servicebus/embedded", "repository/content/embedded", "cmd/node/config"}, toolkit...),
+		may:      append([]string{"cosmos/embedded", "cosmos/embedded/disk", "api/servicebus/embedded", "repository/content/embedded", "cmd/node/config"}, toolkit...),
 		why:      "it serves an engine to any client, and starts no hub",
 	},
 	{

@@ -8,8 +8,8 @@
 // around a command, so that a test can be that world; [client] speaks HTTP to a
 // hub. Commands decide nothing about events: that is done in package domain.
 //
-// The exit status is 0 when all went well, 1 when something did not, 2 when the
-// command line is wrong, and 3 when a peek found no data.
+// The exit status is 0 when everything succeeded, 2 when a value of the command line or of a
+// setting is wrong, 3 when a peek found no data, and 1 otherwise; see [usageError].
 package main
 
 import (
@@ -17,6 +17,8 @@ import (
 	"os"
 
 	_ "golang.org/x/crypto/x509roots/fallback" // where the system has no root certificates, as in an image from scratch
+
+	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
 // version, revision and date are set by the linker.
@@ -33,5 +35,7 @@ func main() {
 		in:      os.Stdin,
 		out:     os.Stdout,
 		err:     os.Stderr,
+
+		isWatched: terminal.IsTerminal(os.Stdout),
 	}))
 }

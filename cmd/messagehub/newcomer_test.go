@@ -1,7 +1,6 @@
 package main
 
 import (
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,20 +32,6 @@ func TestSampleOrigin_NeedsNoDomainThatRuns(t *testing.T) {
 	require.NoError(t, err)
 	_, _, exists := sampleOrigin(&cfg)
 	require.False(t, exists)
-}
-
-// The event that a hub prints is accepted and fetched whatever the content of its domain.
-func TestServe_PrintsAnEventThatAnInlineDomainAccepts(t *testing.T) {
-	inline := spawnHubIn(t, []string{tokenVariable + "=" + operatorToken, "MESSAGEHUB_DOMAINS=[{name: Charges, content: inline}]"}, "--in-memory")
-	require.NoError(t, inline.waitReady())
-	found := regexp.MustCompile(`echo '([^']+)'`).FindStringSubmatch(inline.greeting(t))
-	require.NotNil(t, found)
-	require.Equal(t, 0, messagehub(t, found[1]+"\n", "send", "--url", inline.url(t), "-").status)
-	actor := regexp.MustCompile(`"recipient":"([^"]+)"`).FindStringSubmatch(found[1])[1]
-	got := messagehub(t, "", "peek", "--url", inline.url(t), "--actor", actor)
-	require.Equal(t, 0, got.status, got.err)
-	require.Equal(t, "[\n{\"price\":1}\n]\n", got.out)
-	require.NoError(t, inline.stop(t, syscall.SIGTERM))
 }
 
 func TestCheck_RefusesAnActorOfWhomNothingIsStored(t *testing.T) {

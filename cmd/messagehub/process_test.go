@@ -66,14 +66,14 @@ func cleanEnviron() []string {
 type hubProcess struct {
 	cmd     *exec.Cmd
 	data    string        // its folder, if the test cares
-	greeted chan struct{} // closed when its greeting is complete
-	ready   chan struct{} // closed when it says so
+	greeted chan struct{} // closed when it has printed its address
+	ready   chan struct{} // closed when it has logged that it is ready
 	exited  chan struct{} // closed when it is gone and all it said has been read
 	err     error         // of its exit, once it has exited
 
 	mu             sync.Mutex
 	stdout, stderr strings.Builder
-	more           chan struct{} // closed, and made anew, with each line
+	more           chan struct{} // closed and replaced with each line
 }
 
 // spawnHub starts a hub on a free port. The test ends it, if it is still there
@@ -105,13 +105,19 @@ func spawnHubIn(t testing.TB, environ []string, args ...string) *hubProcess {
 // spawnCommand starts a hub by a command line.
 func spawnCommand(t testing.TB, environ []string, command ...string) *hubProcess {
 	t.Helper()
-	h := &hubProcess{greeted: make(chan struct{}), ready: make(chan struct{}), exited: make(chan struct{}), more: make(chan struct{})}
-	h.cmd = exec.Command(command[0], command[1:]...)
-	h.cmd.Env = append(cleanEnviron(), environ...)
-	stdout, err := h.cmd.StdoutPipe()
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(cleanEnviron(), environ...)
+	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return spawn(t, cmd, stdout)
+}
+
+// spawn starts a hub whose output is read from stdout.
+func spawn(t testing.TB, cmd *exec.Cmd, stdout io.Reader) *hubProcess {
+	t.Helper()
+	h := &hubProcess{cmd: cmd, greeted: make(chan struct{}), ready: make(chan struct{}), exited: make(chan struct{}), more: make(chan struct{})}
 	stderr, err := h.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -120,8 +126,8 @@ func spawnCommand(t testing.TB, environ []string, command ...string) *hubProcess
 		t.Fatal(err)
 	}
 	var reading sync.WaitGroup
-	reading.Go(func() { h.read(stdout, &h.stdout, h.greeted, "", 2) })
-	reading.Go(func() { h.read(stderr, &h.stderr, h.ready, "ready", 1) })
+	reading.Go(func() { h.read(stdout, &h.stdout, h.greeted, listens) })
+	reading.Go(func() { h.read(stderr, &h.stderr, h.ready, readyRecord) })
 	go func() {
 		reading.Wait()
 		h.err = h.cmd.Wait()
@@ -141,10 +147,13 @@ func startHub(t testing.TB, args ...string) *hubProcess {
 	return h
 }
 
-// read keeps what the hub writes, and closes seen when a line has come so many
-// times. On stdout it is the blank line behind the three commands.
-func (h *hubProcess) read(r io.Reader, into *strings.Builder, seen chan struct{}, want string, times int) {
-	lines := bufio.NewReader(r)
+// readyRecord matches the record of a hub that serves, in both formats of the log. Older hubs
+// wrote the word alone, and tests of upgrades start them.
+var readyRecord = regexp.MustCompile(`"msg":"ready"|msg=ready |^ready\n`)
+
+// read keeps what the hub writes, and closes seen at the first line that matches want.
+func (h *hubProcess) read(r io.Reader, into *strings.Builder, seen chan struct{}, want *regexp.Regexp) {
+	lines, isSeen := bufio.NewReader(r), false
 	for {
 		line, err := lines.ReadString('\n')
 		h.mu.Lock()
@@ -152,10 +161,9 @@ func (h *hubProcess) read(r io.Reader, into *strings.Builder, seen chan struct{}
 		close(h.more)
 		h.more = make(chan struct{})
 		h.mu.Unlock()
-		if line == want+"\n" {
-			if times--; times == 0 {
-				close(seen)
-			}
+		if !isSeen && want.MatchString(line) {
+			isSeen = true
+			close(seen)
 		}
 		if err != nil {
 			return
@@ -199,16 +207,28 @@ func (h *hubProcess) await(t testing.TB, text string) {
 	}
 }
 
-var listens = regexp.MustCompile(`listens on (http://\S+) and`)
-
-// greeting returns what the hub prints for a person.
-func (h *hubProcess) greeting(t testing.TB) string {
+// awaitGreeting returns what a pattern finds in what the hub prints for a person, once it is there.
+func (h *hubProcess) awaitGreeting(t testing.TB, pattern *regexp.Regexp) []string {
 	t.Helper()
-	select {
-	case <-h.greeted:
-	case <-h.exited:
-	case <-time.After(patience):
+	for {
+		h.mu.Lock()
+		more, found := h.more, pattern.FindStringSubmatch(h.stdout.String())
+		h.mu.Unlock()
+		if found != nil {
+			return found
+		}
+		select {
+		case <-more:
+		case <-time.After(patience):
+			t.Fatalf("the hub has not printed %s after %s\n%s", pattern, patience, h.said())
+		}
 	}
+}
+
+var listens = regexp.MustCompile(`listens on (https?://\S+) and`)
+
+// printed returns what the hub has printed for a person so far.
+func (h *hubProcess) printed() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.stdout.String()
@@ -217,10 +237,14 @@ func (h *hubProcess) greeting(t testing.TB) string {
 // url returns where the hub listens.
 func (h *hubProcess) url(t testing.TB) string {
 	t.Helper()
-	text := h.greeting(t)
-	found := listens.FindStringSubmatch(text)
+	select {
+	case <-h.greeted:
+	case <-h.exited:
+	case <-time.After(patience):
+	}
+	found := listens.FindStringSubmatch(h.printed())
 	if found == nil {
-		t.Fatalf("no address in %q\n%s", text, h.said())
+		t.Fatalf("no address in %q\n%s", h.printed(), h.said())
 	}
 	return found[1]
 }

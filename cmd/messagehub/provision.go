@@ -58,7 +58,7 @@ func (p *process) provisionCommand() *cobra.Command {
 			"table behind them. They describe a hub that embeds nothing: Cosmos, Service Bus and Blob Storage,\n" +
 			"also if the settings name only some of them. deploy/azure has the files for the default settings.\n\n" +
 			containersTable() + "\n" +
-			"The exit status is 0 if all is right, 1 if something is left to do, and 2 for a wrong command line.",
+			"The exit status is 0 if all is right, 1 if something is left to do, and 2 for a wrong command line or setting.",
 		Example: "  messagehub provision --check --config hub.yaml\n" +
 			"  MESSAGEHUB_COSMOS_KEY=... messagehub provision --cosmos-endpoint https://ACCOUNT.documents.azure.com/\n" +
 			"  messagehub provision --config hub.yaml --narrow-index\n" +

@@ -18,8 +18,8 @@ func (p *process) queueCommand() *cobra.Command {
 		Short: "List the queues of actors, look into one, and help it when it is stuck",
 		Long: "List the queues of all actors, look into one as it is stored, and help it when it is stuck. Every order is\n" +
 			"recorded in the hub with who gave it and why.\n\n" +
-			"Orders need the hub's token for operators. It comes from " + tokenVariable + " or, for a hub that has\n" +
-			"made one, from the file admin.token in its data folder (--data).",
+			"The commands, except waiting, need the hub's token for operators. It comes from " + tokenVariable + " or, for a hub\n" +
+			"that has made one, from the file admin.token in its data folder (--data).",
 		Example: "  messagehub queue list --state open\n" +
 			"  messagehub queue show 5790001330552\n" +
 			"  messagehub queue skip 5790001330552 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41 --why 'ticket 4711'",
@@ -32,7 +32,7 @@ func (p *process) queueCommand() *cobra.Command {
 		sub.Long = short + ".\n\n" + long
 		cmd.AddCommand(sub)
 	}
-	cmd.AddCommand(p.queueList())
+	cmd.AddCommand(p.queueList(), p.queueWaiting())
 	add("show ACTOR", "Show a queue as it is stored",
 		"Its groups with their open bundles, its cabinets, and of each the drawers that hold what waits.",
 		false, func(q *queueCommand) func(context.Context, []string) error { return q.show })

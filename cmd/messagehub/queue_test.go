@@ -13,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// timePattern matches a time as commands print it.
+const timePattern = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`
+
 // withToken runs a command of an operator who has a token.
 func withToken(t *testing.T, token string, args ...string) result {
 	t.Helper()
@@ -54,14 +57,16 @@ func TestAnOperatorHelpsAQueueFromTheCommandLine(t *testing.T) {
 			frozen := peek()
 			require.Equal(t, 1, frozen.status)
 			require.Contains(t, frozen.err, "The queue is frozen (503)")
+			require.NotContains(t, frozen.err, "kim", "an actor does not learn who its operators are")
+			require.NotContains(t, frozen.err, "4711")
 
 			shown := queue("show")
 			require.Equal(t, 0, shown.status, shown.err)
 			for line := range strings.Lines(shown.out) {
 				require.LessOrEqual(t, utf8.RuneCountInString(line), 101, line)
 			}
-			require.Contains(t, shown.out, actorA+"\nsequence 3 visible, 3 given away, frozen\n")
-			require.Regexp(t, `(?m)^masterdata +3 +\d+ +`+second+` +3 +\d\d-\d\d `, shown.out)
+			require.Regexp(t, `^`+actorA+`\nsequence 3 visible, 3 given away, frozen\nfrozen at `+timePattern+` by kim: ticket 4711\n\n`, shown.out)
+			require.Regexp(t, `(?m)^masterdata +3 +\d+ +`+second+` +3 +`+timePattern+`$`, shown.out)
 			require.Regexp(t, `(?m)^Charges +ChargePriceList +3 +3 +0 +3 +1$`, shown.out)
 			require.Regexp(t, `(?m)^[-0-9a-f]{36} +Charges +1 +1 +3 +0 +3 +-$`, shown.out)
 			var asJSON storedQueue

@@ -207,5 +207,5 @@ func momentOf(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}
-	return t.UTC().Format("2006-01-02 15:04:05")
+	return t.UTC().Format(time.RFC3339)
 }

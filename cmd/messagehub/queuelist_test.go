@@ -23,7 +23,7 @@ func TestQueueList_ShowsTheQueuesOfAllActors(t *testing.T) {
 		return strings.Contains(open.out, actorA) && strings.Contains(open.out, "surveyed at")
 	}, 30*time.Second, 50*time.Millisecond, "no round of the survey has seen the bundle")
 	require.Equal(t, 0, open.status)
-	require.Regexp(t, `(?m)^`+actorA+` +open +3 +\d+s +20\d\d-\d\d-\d\d \d\d:\d\d:\d\d +20`, open.out)
+	require.Regexp(t, `(?m)^`+actorA+` +open +3 +\d+s +`+timePattern+` +20`, open.out)
 	require.Regexp(t, `(?m)^1 of 1, surveyed at 20`, open.out)
 	for line := range strings.Lines(open.out) {
 		require.LessOrEqual(t, utf8.RuneCountInString(line), 121, line)

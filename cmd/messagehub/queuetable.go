@@ -13,9 +13,14 @@ import (
 type storedQueue struct {
 	Recipient string `json:"recipient"`
 	Frozen    bool   `json:"frozen"`
-	Watermark int64  `json:"watermark"`
-	Reserved  int64  `json:"reserved"`
-	Saving    bool   `json:"saving"`
+	Freeze    *struct {
+		When time.Time `json:"when"`
+		Who  string    `json:"who"`
+		Why  string    `json:"why"`
+	} `json:"freeze"`
+	Watermark int64 `json:"watermark"`
+	Reserved  int64 `json:"reserved"`
+	Saving    bool  `json:"saving"`
 	Groups    []struct {
 		Group      string        `json:"group"`
 		Generation int64         `json:"generation"`
@@ -107,16 +112,20 @@ func (p *process) showQueue(q *storedQueue) error {
 	if q.Saving {
 		state += ", events are being stored"
 	}
-	fmt.Fprintf(p.out, "%s\nsequence %d visible, %d given away%s\n\n", q.Recipient, q.Watermark, q.Reserved, state)
+	fmt.Fprintf(p.out, "%s\nsequence %d visible, %d given away%s\n", q.Recipient, q.Watermark, q.Reserved, state)
+	if f := q.Freeze; f != nil {
+		fmt.Fprintf(p.out, "frozen at %s by %s: %s\n", f.When.UTC().Format(time.RFC3339), terminal.Printable(f.Who), terminal.Printable(f.Why))
+	}
+	fmt.Fprintln(p.out)
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "GROUP\tWAITING\tGATE\tOPEN BUNDLE\tEVENTS\tOPENED")
 	for i := range q.Groups {
 		g := &q.Groups[i]
 		open := "-\t-\t-"
 		if b := g.Open; b != nil {
-			open = fmt.Sprintf("%s\t%d\t%s", b.BundleID, b.Events, b.Opened.UTC().Format("01-02 15:04:05"))
+			open = fmt.Sprintf("%s\t%d\t%s", b.BundleID, b.Events, b.Opened.UTC().Format(time.RFC3339))
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", terminal.Clip(g.Group, 16), g.Waiting, g.Generation, open)
+		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", terminal.Clip(g.Group, 14), g.Waiting, g.Generation, open)
 	}
 	if err := table.Flush(); err != nil {
 		return err

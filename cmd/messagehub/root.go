@@ -21,6 +21,7 @@ type process struct {
 	in       io.Reader
 	out, err io.Writer
 
+	isWatched bool // a person sees what goes to out
 	// scenarios finds those of the bench; nil: the bench does.
 	scenarios func(names ...string) ([]bench.Scenario, error)
 
@@ -65,7 +66,10 @@ func run(ctx context.Context, p *process) int {
 			fmt.Fprintf(p.err, "messagehub: %s\n", line)
 		}
 	}
-	if p.running {
+	if hint := p.explainUnauthorized(cmd, err); hint != "" {
+		fmt.Fprintf(p.err, "messagehub: %s\n", hint)
+	}
+	if p.running && !isWrongValue(err) {
 		return exitFailed
 	}
 	fmt.Fprintf(p.err, "messagehub: see %s --help\n", cmd.CommandPath())
@@ -77,13 +81,14 @@ func (p *process) root() *cobra.Command {
 		Use:   "messagehub",
 		Short: "A store-and-forward hub: domains announce data, actors fetch it in order",
 		Long: "MessageHub stores the events that domains of a market announce, and delivers them to actors in bundles:\n" +
-			"in order, each event in exactly one bundle, and each bundle again until its actor confirms it.",
+			"in order, each event in exactly one bundle, and each bundle again until its actor confirms it.\n\n" + statusHelp,
 		Example: "  messagehub serve\n" +
 			"  messagehub send events.jsonl\n" +
 			"  messagehub peek --actor 5790001330552",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetFlagErrorFunc(explainFlag)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(p.serveCommand(), p.sendCommand(), p.domainCommand(), p.peekCommand(), p.dequeueCommand(), p.queuesCommand(), p.queueCommand(), p.findCommand(), p.deadLettersCommand(), p.checkCommand(), p.backupCommand(), p.restoreCommand(), p.provisionCommand(), p.destroyCommand(), p.demoCommand(), p.versionCommand())
 	root.AddCommand(p.notifyCommand(), p.subscriptionsCommand(), p.watchesCommand(), p.objectsCommand(), p.deliveriesCommand(), p.brokerCommand(), p.listenCommand(), p.certifyCommand(), p.tokenCommand())
@@ -128,11 +133,4 @@ func (p *process) do(body func(ctx context.Context, args []string) error) func(*
 		p.running = true
 		return body(cmd.Context(), args)
 	}
-}
-
-// usage is an error about the command line that only the command itself could
-// find.
-func (p *process) usage(format string, args ...any) error {
-	p.running = false
-	return fmt.Errorf(format, args...)
 }

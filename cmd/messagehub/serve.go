@@ -8,19 +8,15 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/messagehub/messagehub/api/loglevel"
 	"github.com/messagehub/messagehub/cmd/devissuer"
-	"github.com/messagehub/messagehub/cmd/messagehub/internal/energymarket"
-	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 	"github.com/messagehub/messagehub/cmd/node"
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cmd/node/doctor"
@@ -51,6 +47,9 @@ func (p *process) serveCommand() *cobra.Command {
 	cmd.RunE = p.do(func(ctx context.Context, _ []string) error {
 		inputs := config.Inputs{File: file, Environ: p.environ, Flags: cmd.Flags()}
 		if devIssuer != "" {
+			if err := devissuer.CheckAddress(devIssuer); err != nil {
+				return p.usage("%w", err)
+			}
 			inputs.Check = p.checkDevIssuer
 		}
 		cfg, err := config.Load(inputs)
@@ -125,7 +124,7 @@ func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() er
 	defer stopReloading()
 	logger.Info("starting", "version", version, "address", n.Addr().String(), "config", cfg)
 	p.greet(n, &cfg)
-	fmt.Fprintln(p.err, "ready")
+	_ = logReady(ctx, logger, n) // a log that cannot be written does not stop the hub
 	return n.Run(ctx)
 }
 
@@ -188,73 +187,6 @@ func reloadActors(n *node.Node) (stop func()) {
 		close(stopped)
 		reloading.Wait()
 	}
-}
-
-// greet says where the hub listens, and gives three commands that work as they
-// are, from any folder: their actor is new, so nothing that is stored already
-// comes between.
-func (p *process) greet(n *node.Node, cfg *config.Config) {
-	url := n.URL()
-	keeps := "keeps its data in " + node.AbsolutePath(cfg.Data)
-	if state := n.FolderState(); state != "" {
-		keeps += " (" + state + ")"
-	}
-	switch {
-	case cfg.InMemory:
-		keeps = "keeps its data in memory, until it stops"
-	case !cfg.Embedded():
-		payloads := cfg.Data
-		if !cfg.EmbeddedBlob() {
-			payloads = cfg.Blob.Endpoint
-		}
-		keeps = "keeps its events in " + cfg.Cosmos.Endpoint + " and their payloads in " + payloads
-	}
-	at := ""
-	if url != hubclient.DefaultURL {
-		at = " --url " + url
-	}
-	program, actor, bundle := programName(p.args[0]), energymarket.NewGLN(energymarket.RandomDigits()), uuid.NewString()
-	fmt.Fprintf(p.out, "MessageHub %s listens on %s and %s.\n", version, url, keeps)
-	if n.AdminAddr() != nil {
-		fmt.Fprintf(p.out, "Operators and their tools use %s.\n", n.AdminURL())
-	}
-	fmt.Fprintf(p.out, "Its console is at %s/console/.\n", n.AdminURL())
-	if door := n.BusAddr(); door != nil {
-		fmt.Fprintf(p.out, "Domains reach it over Service Bus at %s", door)
-		if door := n.BlobAddr(); door != nil {
-			fmt.Fprintf(p.out, " and leave content at %s", door)
-		}
-		fmt.Fprintf(p.out, "; %s domain --help tells more.\n", programName(p.args[0]))
-	}
-	if file := n.AdminTokenFile(); file != "" {
-		fmt.Fprintf(p.out, "The token of its operators is in %s.\n", file)
-	}
-	origin, mode, exists := sampleOrigin(cfg)
-	if !exists {
-		fmt.Fprintf(p.out, "Every domain makes its content on request: try it with %s domain.\n\n", program)
-		return
-	}
-	switch {
-	case p.hasDevIssuer:
-		fmt.Fprintf(p.out, "It accepts tokens only. Try it, in another terminal: make a token, send an event, fetch it, confirm it.\n\n")
-		fmt.Fprintf(p.out, "  export %s=$(%s token --actor %s --domain %s%s)\n", ownTokenVariable, program, actor, origin, ofFolder(cfg))
-	case cfg.OIDC.IsOn():
-		fmt.Fprintf(p.out, "It accepts tokens of %s only. Try it, in another terminal, with a token of that issuer in %s:\n"+
-			"send an event, fetch it, confirm it.\n\n", strings.Join(cfg.OIDC.Issuers, ", "), ownTokenVariable)
-	default:
-		fmt.Fprintf(p.out, "Try it, in another terminal: send an event, fetch it, confirm it.\n\n")
-	}
-	fmt.Fprintf(p.out, "  echo '%s' | %s send%s -\n", sampleEvent(actor, origin, mode), program, at)
-	fmt.Fprintf(p.out, "  %s peek%s --actor %s --bundle-id %s\n", program, at, actor, bundle)
-	fmt.Fprintf(p.out, "  %s dequeue%s --actor %s %s\n\n", program, at, actor, bundle)
-}
-
-// ofFolder returns the flag with the data folder, if that is not the usual one.
-func ofFolder(cfg *config.Config) string {
-	if cfg.IsDefault("data") {
-		return ""
-	}
-	return " --data " + terminal.ShellWord(cfg.Data)
 }
 
 // newLogger logs text for a terminal and JSON for everything else, unless the

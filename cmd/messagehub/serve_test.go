@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,41 +19,6 @@ import (
 
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
-
-func TestTheCommandsThatServePrintsWorkAsPrinted(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		args []string
-	}{
-		{"in memory", []string{"--in-memory"}},
-		{"in a folder", []string{"--data", filepath.Join(t.TempDir(), "it's a folder", "of ours")}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			h := startHub(t, tc.args...)
-			var commands []string
-			for line := range strings.Lines(h.greeting(t)) {
-				if command, ok := strings.CutPrefix(line, "  "); ok {
-					commands = append(commands, strings.TrimSpace(command))
-				}
-			}
-			require.Len(t, commands, 3)
-			var out []string
-			for _, command := range commands {
-				sh := exec.Command("sh", "-c", command)
-				sh.Dir, sh.Env = t.TempDir(), cleanEnviron()
-				var errs strings.Builder
-				sh.Stderr = &errs
-				text, err := sh.Output()
-				require.NoError(t, err, "%s\n%s", command, errs.String())
-				out = append(out, string(text))
-			}
-			require.Equal(t, "1 accepted, 0 duplicates, 0 conflicts\n", out[0])
-			require.Regexp(t, `^\[\n\{"id":".*"sequence":1\}\n\]\n$`, out[1])
-			require.Regexp(t, `^dequeued [-0-9a-f]{36}\n$`, out[2])
-			require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
-		})
-	}
-}
 
 func TestServeOffersTheCommandsForItsAddress(t *testing.T) {
 	for _, tc := range []struct{ name, program, want string }{
@@ -185,8 +149,8 @@ func TestServeSaysInOneLineWhyItDoesNotStart(t *testing.T) {
 				args = append(args, "--listen", "127.0.0.1:0")
 			}
 			got := messagehub(t, "", args...)
-			require.Equal(t, 1, got.status)
 			require.Empty(t, got.out)
+			got.err = strings.TrimSuffix(got.err, "messagehub: see messagehub serve --help\n") // of a wrong value, which has status 2
 			require.Equal(t, 1, strings.Count(got.err, "\n"), got.err)
 			for _, want := range tc.want {
 				require.Contains(t, got.err, want)
@@ -197,16 +161,15 @@ func TestServeSaysInOneLineWhyItDoesNotStart(t *testing.T) {
 
 func TestOperatorsUseTheirOwnListener(t *testing.T) {
 	h := startHub(t, "--in-memory", "--admin-listen", "localhost:0")
-	found := regexp.MustCompile(`Operators and their tools use (http://\S+)\.`).FindStringSubmatch(h.greeting(t))
-	require.NotNil(t, found, h.greeting(t))
-	require.NotEqual(t, h.url(t), found[1])
+	admin := "http://" + adminAddress(t, h, "http")
+	require.NotEqual(t, h.url(t), admin)
 	show := func(url string) result {
 		return runWith(t, []string{tokenVariable + "=" + operatorToken}, "queue", "show", "--url", url, actorA)
 	}
-	require.Equal(t, 0, show(found[1]).status)
-	require.Equal(t, 0, runWith(t, []string{tokenVariable + "=" + operatorToken}, "check", "--url", found[1]).status)
+	require.Equal(t, 0, show(admin).status)
+	require.Equal(t, 0, runWith(t, []string{tokenVariable + "=" + operatorToken}, "check", "--url", admin).status)
 	require.Contains(t, show(h.url(t)).err, "Operators' routes are at another address of this hub: its setting admin-listen.")
-	require.Contains(t, messagehub(t, "", "peek", "--actor", actorA, "--url", found[1]).err, "Actors and domains use another one of this hub: its setting listen.")
+	require.Contains(t, messagehub(t, "", "peek", "--actor", actorA, "--url", admin).err, "Actors and domains use another one of this hub: its setting listen.")
 	require.Contains(t, messagehub(t, "", "serve", "--help").out, `(default "127.0.0.1:8081")`)
 	require.Contains(t, messagehub(t, "", "queue", "show", "--help").out, `(default "http://127.0.0.1:8081")`)
 	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
@@ -232,11 +195,12 @@ func TestTheInsecureHubListensToOthersAndSaysHowToReachItFromHere(t *testing.T) 
 		args:    []string{"messagehub", "serve", "--in-memory", "--insecure", "--listen", ":0", "--log-format", "text"},
 		environ: []string{tokenVariable + "=" + operatorToken},
 		out:     out, err: &errs,
+		isWatched: true,
 	})
 	require.Equal(t, 0, status, errs.String())
 	require.Regexp(t, `listens on http://(127\.0\.0\.1|\[::1\]):\d+ and keeps its data in memory, until it stops\.`, out.text.String())
 	require.Contains(t, errs.String(), "level=INFO msg=starting")
-	require.Contains(t, errs.String(), "\nready\n")
+	require.Contains(t, errs.String(), "level=INFO msg=ready url=http://")
 }
 
 // signalling calls seen when want has been written.

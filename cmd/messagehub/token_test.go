@@ -1,8 +1,9 @@
+//go:build linux
+
 package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -15,27 +16,17 @@ import (
 // nothing does.
 func TestServe_WithDevIssuerAcceptsTokensOnly(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a folder")
-	h := startHub(t, "--dev-issuer=127.0.0.1:0", "--data", folder)
-	var commands []string
-	for line := range strings.Lines(h.greeting(t)) {
-		if command, ok := strings.CutPrefix(line, "  "); ok {
-			commands = append(commands, strings.TrimSpace(command))
-		}
-	}
+	h := startWatchedHub(t, []string{tokenVariable + "=" + operatorToken}, "--dev-issuer=127.0.0.1:0", "--data", folder)
+	commands := h.commands(t)
 	require.Len(t, commands, 4)
-	shell := func(command string) (string, error) {
-		sh := exec.Command("sh", "-c", command)
-		sh.Dir, sh.Env = t.TempDir(), cleanEnviron()
-		text, err := sh.CombinedOutput()
-		return string(text), err
-	}
-	said, err := shell(strings.Join(commands, "\n"))
+	said, _, err := shell(t, strings.Join(commands, "\n"))
 	require.NoError(t, err, said)
 	require.Contains(t, said, "1 accepted, 0 duplicates, 0 conflicts")
 	require.Contains(t, said, "\ndequeued ")
-	said, err = shell(commands[2])
+	_, said, err = shell(t, commands[2])
 	require.Error(t, err)
 	require.Contains(t, said, "The request shows no token.")
+	require.Contains(t, said, "messagehub: this command has shown no token; set MESSAGEHUB_TOKEN to a token of the issuer, or name a file that holds one with --token-file\n")
 	info, err := os.Stat(filepath.Join(folder, "dev-issuer.json"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())

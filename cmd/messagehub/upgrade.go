@@ -34,7 +34,7 @@ func (p *process) upgradeCommand() *cobra.Command {
 			"The settings are those of serve, from a file, the environment, or the flags here. For a data folder, stop\n" +
 			"its hub before.\n\n" +
 			"The exit status is 0 if the store has the highest level, 1 if the level was not raised or, with --check,\n" +
-			"can be raised, and 2 for a wrong command line.",
+			"can be raised, and 2 for a wrong command line or setting.",
 		Example: "  messagehub upgrade --check --config hub.yaml\n" +
 			"  messagehub upgrade --config hub.yaml\n" +
 			"  messagehub upgrade --data /var/lib/messagehub",

@@ -74,18 +74,18 @@ func (c *certificate) loadAuthorities() error {
 	}
 	info, err := os.Stat(c.files.ClientCA)
 	if err != nil {
-		return fmt.Errorf("read the authorities of client certificates: %w; see tls.client-ca", err)
+		return invalidFile("read the authorities of client certificates: %w; see tls.client-ca", err)
 	}
 	if c.authorities != nil && isSameVersion(info, c.readAuthorities) {
 		return nil
 	}
 	text, err := os.ReadFile(c.files.ClientCA)
 	if err != nil {
-		return fmt.Errorf("read the authorities of client certificates: %w; see tls.client-ca", err)
+		return invalidFile("read the authorities of client certificates: %w; see tls.client-ca", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(text) {
-		return fmt.Errorf("read the authorities of client certificates: %s has no certificate; tls.client-ca needs a PEM file", c.files.ClientCA)
+		return invalidFile("read the authorities of client certificates: %s has no certificate; tls.client-ca needs a PEM file", c.files.ClientCA)
 	}
 	// A new value has new keys of session tickets, so no session is resumed that other authorities accepted.
 	c.authorities, c.readAuthorities = c.newConfig(), info
@@ -100,7 +100,7 @@ func (c *certificate) load() error {
 	for i, name := range []string{c.files.Certificate, c.files.Key} {
 		info, err := os.Stat(name)
 		if err != nil {
-			return fmt.Errorf("read the certificate of the server: %w; see tls.cert and tls.key", err)
+			return invalidFile("read the certificate of the server: %w; see tls.cert and tls.key", err)
 		}
 		read = append(read, info)
 		isChanged = isChanged || !isSameVersion(info, c.read[i])
@@ -110,7 +110,7 @@ func (c *certificate) load() error {
 	}
 	loaded, err := tls.LoadX509KeyPair(c.files.Certificate, c.files.Key)
 	if err != nil {
-		return fmt.Errorf("read the certificate of the server: %w; tls.cert and tls.key need PEM files that belong together", err)
+		return invalidFile("read the certificate of the server: %w; tls.cert and tls.key need PEM files that belong together", err)
 	}
 	c.loaded, c.read = &loaded, read
 	return nil
@@ -135,4 +135,9 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return nil, errors.New("there is no certificate")
 	}
 	return c.loaded, nil
+}
+
+// invalidFile returns an error about a file that a setting names.
+func invalidFile(format string, args ...any) error {
+	return &config.InvalidError{Err: fmt.Errorf(format, args...)}
 }

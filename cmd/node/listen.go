@@ -2,11 +2,8 @@ package node
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"net/netip"
-	"syscall"
 
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
@@ -23,16 +20,7 @@ func openListener(ctx context.Context, address, key string) (net.Listener, error
 
 // explainListen says what to do about an error of listening at the address that a key names.
 func explainListen(address, key string, err error) error {
-	flag := "--" + key
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return config.PortInUse(address, flag)
-	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("listen on %s: this user may not open that port; choose one from 1024 on with %s", address, flag)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("listen on %s: this machine does not have that address; choose one of its own with %s", address, flag)
-	}
-	return fmt.Errorf("listen: %w; choose another address with %s", err, flag)
+	return config.ListenError(address, "--"+key, err)
 }
 
 // reachableAddress returns an address at which a client on this machine finds a

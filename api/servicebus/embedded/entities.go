@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/bus"
 	"github.com/messagehub/messagehub/api/servicebus/embedded/internal/duration"
@@ -62,16 +63,17 @@ type RuleSetup struct {
 	}
 }
 
-// ReadEntities reads a namespace, or the first namespace of a config.json.
+// ReadEntities reads a namespace, or the first namespace of a config.json. It refuses keys that do not exist, with
+// their place.
 func ReadEntities(r io.Reader) (Entities, error) {
 	const largest = 16 << 20
 	text, err := io.ReadAll(io.LimitReader(r, largest))
 	if err != nil {
 		return Entities{}, err
 	}
-	var file struct {
-		Entities
-		UserConfig *struct{ Namespaces []Entities }
+	var file entitiesFile
+	if err := validateKeys(text, reflect.TypeFor[entitiesFile]()); err != nil {
+		return Entities{}, fmt.Errorf("read entities: %w", err)
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
 		return Entities{}, fmt.Errorf("read entities: %w", err)

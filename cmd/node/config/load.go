@@ -109,9 +109,17 @@ func loadDefaults() Config {
 	return c
 }
 
-// Load reads the layers and validates the result. Its error names every fault,
-// one a line.
+// Load reads the layers and validates the result. Its error is an [InvalidError] that
+// names every fault, one a line.
 func Load(in Inputs) (Config, error) {
+	c, err := readLayers(in)
+	if err != nil {
+		err = &InvalidError{err}
+	}
+	return c, err
+}
+
+func readLayers(in Inputs) (Config, error) {
 	c := loadDefaults()
 	c.from = make(map[string]source)
 	env, faults := environment(in.Environ)

@@ -44,6 +44,9 @@ func (c *Config) IsLoaded() bool { return c.from != nil }
 
 // Faults returns the single faults in an error of Load or Validate.
 func Faults(err error) []error {
+	if invalid, isInvalid := err.(*InvalidError); isInvalid { //nolint:errorlint // Load returns it as it is
+		err = invalid.Err
+	}
 	joined, isJoined := err.(interface{ Unwrap() []error })
 	switch {
 	case err == nil:

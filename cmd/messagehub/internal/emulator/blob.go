@@ -21,11 +21,6 @@ type Blob struct {
 	CertFile string           // receives the certificate; "": no file
 }
 
-// Validate refuses an address at which anyone could use the account.
-func (b *Blob) Validate() error {
-	return b.checkAddress(b.Listen, b.openReason())
-}
-
 // openReason is the reason why anyone who reaches the account can use it; "" if none.
 func (b *Blob) openReason() string {
 	switch {
@@ -50,7 +45,7 @@ func (b *Blob) Run(ctx context.Context) (err error) {
 	o.Logger = b.Logger
 	account, err := embedded.Open(o)
 	if err != nil {
-		return err
+		return openError(b.Engine.Dir, err)
 	}
 	defer func() { err = errors.Join(err, account.Close()) }()
 	door, err := b.door()

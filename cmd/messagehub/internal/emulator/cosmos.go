@@ -35,14 +35,6 @@ type Cosmos struct {
 	LogRequests bool          // print each request to Err
 }
 
-// Validate refuses an address at which anyone could use the account.
-func (c *Cosmos) Validate() error {
-	if c.hasKnownKey() {
-		return c.checkAddress(c.Listen, knownKey)
-	}
-	return nil
-}
-
 func (c *Cosmos) hasKnownKey() bool {
 	return cmp.Or(c.Engine.Key, embedded.WellKnownKey) == embedded.WellKnownKey
 }
@@ -54,7 +46,7 @@ func (c *Cosmos) Run(ctx context.Context) (err error) {
 	}
 	engine, err := embedded.Open(c.engineOptions()) //nolint:contextcheck // opening is not to be given up half-way
 	if err != nil {
-		return err
+		return openError(c.Engine.Dir, err)
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	cert, err := c.certificate()

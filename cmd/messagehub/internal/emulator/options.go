@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cosmos/embedded/certificate"
+	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
+	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 	"github.com/messagehub/messagehub/cosmos/embedded/loopback"
 )
 
@@ -61,10 +64,27 @@ func (o *Options) checkHosts(addr net.Addr, next http.Handler) http.Handler {
 // openListener opens the TCP address of --listen.
 func openListener(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, config.PortInUse(address, "--listen")
+	if err != nil {
+		return nil, config.ListenError(address, "--listen", err)
 	}
-	return listener, err
+	return listener, nil
+}
+
+// openError returns what to do about an engine that cannot be opened in a folder ("": in memory).
+func openError(folder string, err error) error {
+	if folder == "" {
+		return err
+	}
+	if errors.Is(err, disk.ErrLocked) || errors.Is(err, datafolder.ErrLocked) {
+		return fmt.Errorf("data folder %s: another process uses it; stop that one, or choose another folder with --data", folder)
+	}
+	if errors.Is(err, disk.ErrNotFolder) {
+		err = &fs.PathError{Op: "open", Path: folder, Err: syscall.ENOTDIR}
+	}
+	if pathError, isPath := errors.AsType[*fs.PathError](err); isPath {
+		return config.FolderError(folder, pathError)
+	}
+	return err
 }
 
 // selfSigned returns a certificate for this machine and the hosts of addresses. It
@@ -82,7 +102,9 @@ func selfSigned(folder, file string, addresses ...string) (cert *certificate.Cer
 		cert, err = certificate.Load(folder, hosts...)
 	}
 	if err == nil && file != "" {
-		err = cert.Write(file)
+		if err = cert.Write(file); err != nil {
+			err = fmt.Errorf("--cert: %w", err)
+		}
 	}
 	return cert, err
 }

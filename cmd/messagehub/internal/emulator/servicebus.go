@@ -29,16 +29,6 @@ type ServiceBus struct {
 	LogFrames bool             // print each AMQP frame to Err
 }
 
-// Validate refuses an address at which anyone could use the namespace.
-func (b *ServiceBus) Validate() error {
-	for _, address := range b.Listen {
-		if err := b.checkAddress(address, b.openReason()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // openReason is the reason why anyone who reaches the namespace can use it; "" if none.
 func (b *ServiceBus) openReason() string {
 	switch {
@@ -57,7 +47,7 @@ func (b *ServiceBus) key() string { return cmp.Or(b.Key, embedded.WellKnownKey) 
 // Run serves the namespace until the context ends or one listener fails. It refuses
 // what Validate refuses.
 func (b *ServiceBus) Run(ctx context.Context) (err error) {
-	if err := b.Validate(); err != nil {
+	if err := b.Validate(); err != nil { //nolint:contextcheck // it opens a namespace in memory, for a moment
 		return err
 	}
 	o, err := b.engineOptions()
@@ -70,7 +60,7 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 	}
 	namespace, err := embedded.Open(o) //nolint:contextcheck // opening is not to be given up half-way
 	if err != nil {
-		return err
+		return openError(o.Dir, err)
 	}
 	defer func() { err = errors.Join(err, namespace.Close()) }()
 	listeners, err := b.listenAll(ctx)
@@ -105,15 +95,9 @@ func (b *ServiceBus) engineOptions() (embedded.Options, error) {
 	o := b.Engine
 	o.Keys = append([]embedded.Key{{Name: embedded.WellKnownKeyName, Secret: b.key(), Rights: embedded.All}}, o.Keys...)
 	o.Logger = b.Logger
-	if b.Entities != "" {
-		file, err := os.Open(b.Entities)
-		if err != nil {
-			return o, err
-		}
-		defer func() { _ = file.Close() }() // only read
-		if o.Entities, err = embedded.ReadEntities(file); err != nil {
-			return o, fmt.Errorf("%s: %w", b.Entities, err)
-		}
+	var err error
+	if o.Entities, err = b.readEntities(); err != nil {
+		return o, err
 	}
 	if b.LogFrames {
 		var printing sync.Mutex
@@ -124,6 +108,23 @@ func (b *ServiceBus) engineOptions() (embedded.Options, error) {
 		}
 	}
 	return o, nil
+}
+
+// readEntities reads the file of the entities, if there is one.
+func (b *ServiceBus) readEntities() (embedded.Entities, error) {
+	if b.Entities == "" {
+		return embedded.Entities{}, nil
+	}
+	file, err := os.Open(b.Entities)
+	if err != nil {
+		return embedded.Entities{}, fmt.Errorf("--entities: %w", err)
+	}
+	defer func() { _ = file.Close() }() // only read
+	entities, err := embedded.ReadEntities(file)
+	if err != nil {
+		return entities, fmt.Errorf("--entities: %s: %w", b.Entities, err)
+	}
+	return entities, nil
 }
 
 func (b *ServiceBus) door() (embedded.ServeOptions, error) {

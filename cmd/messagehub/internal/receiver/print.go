@@ -37,7 +37,7 @@ func canonical(names ...string) []string {
 
 func (r *Receiver) printText(c *call) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s %s  answered %d\n", c.time.Format("15:04:05.000"), clean(c.request.Method), clean(c.request.URL.RequestURI()), c.status)
+	fmt.Fprintf(&b, "%s  %s %s  answered %d\n", c.time.UTC().Format("2006-01-02T15:04:05.000Z"), clean(c.request.Method), clean(c.request.URL.RequestURI()), c.status)
 	line := func(name, value string) { fmt.Fprintf(&b, "  %-20s %s\n", name, value) }
 	names := shown
 	if r.opts.Headers {

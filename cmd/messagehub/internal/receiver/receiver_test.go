@@ -100,7 +100,7 @@ func TestReceiver_PrintsCallsVerifiedAndNot(t *testing.T) {
 	require.Len(t, calls, 3)
 	lines := strings.Split(calls[0], "\n")
 	require.Len(t, lines, 7)
-	require.Regexp(t, `^\d\d:\d\d:\d\d\.000  POST /hook  answered 200$`, lines[0])
+	require.Regexp(t, `^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.000Z  POST /hook  answered 200$`, lines[0])
 	require.Equal(t, "  webhook-id           msg_1", lines[1])
 	require.Regexp(t, `^  webhook-timestamp    \d{10}$`, lines[2])
 	require.Equal(t, "  x-dss-notify-attempt 2", lines[3])

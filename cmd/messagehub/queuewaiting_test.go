@@ -18,7 +18,7 @@ func TestQueuesShowWhatWaitsInEachGroup(t *testing.T) {
 	messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--bundle-id", bundleID)
 	messagehub(t, event(4, ""), "send", "--url", url, "-")
 
-	got := messagehub(t, "", "queues", "--url", url, "--actor", actorA)
+	got := messagehub(t, "", "queue", "waiting", "--url", url, "--actor", actorA)
 	require.Equal(t, 0, got.status, got.err)
 	lines := strings.Split(got.out, "\n")
 	require.Len(t, lines, 5)
@@ -29,7 +29,7 @@ func TestQueuesShowWhatWaitsInEachGroup(t *testing.T) {
 	require.Equal(t, []string{bundleID, "3"}, masterdata[3:5])
 
 	var q struct{ Queues []hubclient.Queue }
-	require.NoError(t, json.Unmarshal([]byte(messagehub(t, "", "queues", "--json", "--url", url, "--actor", actorA).out), &q))
+	require.NoError(t, json.Unmarshal([]byte(messagehub(t, "", "queue", "waiting", "--json", "--url", url, "--actor", actorA).out), &q))
 	require.Equal(t, int64(4), q.Queues[1].Waiting)
 	require.Equal(t, 3, q.Queues[1].Open.Events)
 }
@@ -39,10 +39,16 @@ func TestQueuesOfUnknownAgeShowAQuestionMark(t *testing.T) {
 		_, _ = w.Write([]byte(`{"queues":[{"group":"a","waiting":1},{"group":"b","waiting":2,"ageSeconds":3661}]}`))
 	}))
 	defer server.Close()
-	got := messagehub(t, "", "queues", "--url", server.URL, "--actor", actorA)
+	got := messagehub(t, "", "queue", "waiting", "--url", server.URL, "--actor", actorA)
 	require.Equal(t, result{0, "GROUP  WAITING  OLDEST  OPEN BUNDLE  EVENTS  OPENED\n" +
 		"a      1        ?       -            -       -\n" +
 		"b      2        1h1m1s  -            -       -\n", ""}, got)
+}
+
+func TestQueues_IsTheHiddenFormerNameOfQueueWaiting(t *testing.T) {
+	url := memoryHub(t, nil)
+	require.Equal(t, messagehub(t, "", "queue", "waiting", "--url", url, "--actor", actorA), messagehub(t, "", "queues", "--url", url, "--actor", actorA))
+	require.NotContains(t, messagehub(t, "", "--help").out, "\n  queues ")
 }
 
 func TestAPeekThatWaitsSaysSoToTheHub(t *testing.T) {

@@ -12,15 +12,23 @@ import (
 	"github.com/messagehub/messagehub/api/hubclient"
 )
 
+// queuesCommand returns the command under its former name, for scripts.
 func (p *process) queuesCommand() *cobra.Command {
+	cmd := p.queueWaiting()
+	cmd.Use, cmd.Hidden = "queues --actor ID", true
+	return cmd
+}
+
+func (p *process) queueWaiting() *cobra.Command {
 	var a actorCommand
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "queues --actor ID",
+		Use:   "waiting --actor ID",
 		Short: "Show what waits for an actor, group by group",
 		Long: "Show what waits for an actor, group by group: the events that are not dequeued, how long the oldest\n" +
-			"of them has waited, and the open bundle. It opens nothing.",
-		Example: "  messagehub queues --actor 5790001330552",
+			"of them has waited, and the open bundle. It opens nothing, and needs no token of operators: an actor\n" +
+			"may ask this about itself.",
+		Example: "  messagehub queue waiting --actor 5790001330552",
 		Args:    cobra.NoArgs,
 	}
 	a.addFlags(p, cmd)

@@ -1,0 +1,17 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/messagehub/messagehub/cmd/node"
+)
+
+// logReady logs that the hub serves, and where. Supervisors and scripts wait for this record, so it is
+// written whatever the level of the log is.
+func logReady(ctx context.Context, logger *slog.Logger, n *node.Node) error {
+	record := slog.NewRecord(time.Now(), slog.LevelInfo, "ready", 0)
+	record.Add("url", n.URL(), "admin_url", n.AdminURL())
+	return logger.Handler().Handle(ctx, record)
+}

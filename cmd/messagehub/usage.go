@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/messagehub/messagehub/cmd/node/config"
+)
+
+// statusHelp is what the help and the page of commands say about exit statuses.
+const statusHelp = "The exit status is 0 if everything succeeded, 2 if a value is wrong (of the command line, or of a setting in the\n" +
+	"file, the environment or a flag), 3 if a peek found no data, and 1 for every other failure and for what a check finds."
+
+// A usageError is a wrong value in the command line.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// usage returns an error about the command line that only the command itself could find.
+func (p *process) usage(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+// isWrongValue reports whether an error is about a value in the command line or the settings.
+func isWrongValue(err error) bool {
+	_, isUsage := errors.AsType[*usageError](err)
+	_, isSetting := errors.AsType[*config.InvalidError](err)
+	return isUsage || isSetting
+}
+
+// wantedValues says what a flag of each type wants.
+var wantedValues = map[string]string{
+	"duration": "a time such as 500ms or 1m30s", "bool": "true or false",
+	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number of at least 0", "float64": "a number such as 0.5",
+}
+
+// explainFlag returns an error about a flag in our words.
+func explainFlag(_ *cobra.Command, err error) error {
+	invalid, isInvalid := errors.AsType[*pflag.InvalidValueError](err)
+	if !isInvalid {
+		return err
+	}
+	flag := invalid.GetFlag()
+	want, isKnown := wantedValues[flag.Value.Type()]
+	if !isKnown {
+		return fmt.Errorf("--%s: %s", flag.Name, strings.TrimSpace(invalid.Unwrap().Error()))
+	}
+	return fmt.Errorf("--%s: want %s, got %q", flag.Name, want, invalid.GetValue())
+}
