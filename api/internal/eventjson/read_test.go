@@ -120,11 +120,11 @@ func TestAHugeEventInSmallPiecesIsScannedAFewTimesOnly(t *testing.T) {
 		}
 		return n, nil
 	})}
-	if err := array.open("events"); err != nil {
+	if err := array.openArray("events"); err != nil {
 		t.Fatal(err)
 	}
 	for valueEnd(array.buf[array.at:], false) < 0 {
-		array.fill()
+		array.fillBuffer()
 		fills++
 	}
 	if fills > 25 {
