@@ -94,7 +94,7 @@ func New(opts Options) (*Client, error) {
 		opts.Transport = t
 	}
 	if opts.Clock == nil {
-		opts.Clock = systemClock{time.Now()}
+		opts.Clock = monotonicClock{time.Now()}
 	}
 	if opts.Jitter == nil {
 		opts.Jitter = rand.Float64
@@ -199,9 +199,9 @@ type connection struct {
 	ctx    context.Context
 }
 
-// start sends a request once and waits for the beginning of its answer, for up to wait more than usual. The
+// startRequest sends a request once and waits for the beginning of its answer, for up to wait more than usual. The
 // caller closes the connection.
-func (c *Client) start(ctx context.Context, method, path, actor string, body []byte, header http.Header, wait time.Duration) (*connection, error) {
+func (c *Client) startRequest(ctx context.Context, method, path, actor string, body []byte, header http.Header, wait time.Duration) (*connection, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := c.opts.Clock.AfterFunc(c.opts.Timeout+wait, func() { cancel(errSilent) })
 	defer stop()
@@ -247,18 +247,18 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// do sends a request, repeats it as long as that may help, and returns the body of its answer.
-func (c *Client) do(ctx context.Context, method, path, actor string, body []byte) (answer []byte, err error) {
-	err = c.repeat(ctx, c.opts.Budget, func() error {
-		answer, err = c.once(ctx, method, path, actor, body)
+// sendRepeatedly sends a request, repeats it as long as that may help, and returns the body of its answer.
+func (c *Client) sendRepeatedly(ctx context.Context, method, path, actor string, body []byte) (answer []byte, err error) {
+	err = c.repeatUntilDone(ctx, c.opts.Budget, func() error {
+		answer, err = c.fetchAnswer(ctx, method, path, actor, body)
 		return err
 	})
 	return answer, err
 }
 
-// once sends a request once, and returns the body of its answer.
-func (c *Client) once(ctx context.Context, method, path, actor string, body []byte) ([]byte, error) {
-	conn, err := c.start(ctx, method, path, actor, body, nil, 0)
+// fetchAnswer sends a request once, and returns the body of its answer.
+func (c *Client) fetchAnswer(ctx context.Context, method, path, actor string, body []byte) ([]byte, error) {
+	conn, err := c.startRequest(ctx, method, path, actor, body, nil, 0)
 	if err != nil {
 		return nil, err
 	}
