@@ -44,7 +44,7 @@ func NewRegistry(entries []Entry) *Registry {
 }
 
 // ofToken returns the grants of the client of a token.
-func (r *Registry) ofToken(t *token, cert *x509.Certificate) (grants []Grant) {
+func (r *Registry) ofToken(t *verifiedToken, cert *x509.Certificate) (grants []Grant) {
 	for _, e := range r.byClient[t.client] {
 		if isSame(e.Issuer, t.issuer) && isSame(e.Tenant, t.tenant) && e.isOf(cert) {
 			grants = append(grants, Grant{e.Actor, e.Groups})
