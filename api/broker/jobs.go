@@ -80,7 +80,7 @@ func (e *edge) listDeadLetters(w http.ResponseWriter, r *http.Request, creds *br
 	var changed time.Time
 	for i := range dead {
 		if i == p.size {
-			answer.Next = p.next(consumerPath(consumer)+"/dlq", dead[i].Message)
+			answer.Next = p.nextPath(consumerPath(consumer)+"/dlq", dead[i].Message)
 			break
 		}
 		answer.DeadLetters = append(answer.DeadLetters, documentOfJob(&dead[i]))

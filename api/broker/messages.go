@@ -118,7 +118,7 @@ func (e *edge) listMessages(w http.ResponseWriter, r *http.Request, creds *broke
 		answer.Messages[i] = documentOfMessage(found[i])
 	}
 	if more {
-		answer.Next = p.next(channelPath(channel)+"/messages", next.MessageID())
+		answer.Next = p.nextPath(channelPath(channel)+"/messages", next.MessageID())
 	}
 	writeJSON(w, http.StatusOK, latestReceived(found), answer)
 	return nil
