@@ -87,7 +87,7 @@ func (n *Notices) Notify(ctx context.Context, notice domain.Notice) error {
 		return domain.Errorf(domain.Unavailable, "tell domain %s: it has no queues; name them in the configuration", notice.Origin)
 	}
 	ctx, span := n.startSpan(ctx, &notice, queues.Dequeue)
-	err := n.notify(ctx, notice, queues.Dequeue)
+	err := n.sendNotice(ctx, notice, queues.Dequeue)
 	endSpan(span, err)
 	outcome := "accepted"
 	if err != nil {
@@ -119,7 +119,7 @@ func endSpan(span trace.Span, err error) {
 	span.End()
 }
 
-func (n *Notices) notify(ctx context.Context, notice domain.Notice, queue string) error {
+func (n *Notices) sendNotice(ctx context.Context, notice domain.Notice, queue string) error {
 	process := hub.ProcessID(notice.Bundle, notice.Recipient)
 	body, err := contract.Marshal(&contract.DequeueContract{
 		DataAvailableNotificationReferenceId: notice.List,

@@ -61,12 +61,12 @@ func registerRequestMetrics(registerer prometheus.Registerer) *requestMetrics {
 	}
 }
 
-func (m *requestMetrics) asked(origin domain.Origin, outcome string, took time.Duration) {
+func (m *requestMetrics) countRequest(origin domain.Origin, outcome string, took time.Duration) {
 	m.requests.WithLabelValues(origin.String(), outcome).Inc()
 	m.duration.WithLabelValues(origin.String(), outcome).Observe(took.Seconds())
 }
 
-func (m *requestMetrics) refused(origin domain.Origin, reason string) {
+func (m *requestMetrics) countRefused(origin domain.Origin, reason string) {
 	m.refusals.WithLabelValues(origin.String(), reason).Inc()
 }
 

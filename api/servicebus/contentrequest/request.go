@@ -144,14 +144,14 @@ func (r *Requests) Request(ctx context.Context, q hub.ContentRequest) (hub.Reply
 	}
 	began := r.opts.Clock()
 	ctx, span := r.startSpan(ctx, &q, queues.Request)
-	reply, err := r.request(ctx, q, queues)
+	reply, err := r.sendRequest(ctx, q, queues)
 	endSpan(span, reply, err)
-	r.metrics.asked(q.Origin, outcomeOf(reply, err), r.opts.Clock().Sub(began))
+	r.metrics.countRequest(q.Origin, outcomeOf(reply, err), r.opts.Clock().Sub(began))
 	return reply, err
 }
 
-func (r *Requests) request(ctx context.Context, q hub.ContentRequest, queues contract.Queues) (hub.Reply, error) {
-	left, err := r.left(ctx, &q)
+func (r *Requests) sendRequest(ctx context.Context, q hub.ContentRequest, queues contract.Queues) (hub.Reply, error) {
+	left, err := r.timeLeft(ctx, &q)
 	if err != nil {
 		return hub.Reply{}, err
 	}
@@ -172,11 +172,11 @@ func (r *Requests) request(ctx context.Context, q hub.ContentRequest, queues con
 		release()
 		return hub.Reply{}, errClosing
 	}
-	return a.await(ctx)
+	return a.awaitReply(ctx)
 }
 
-// left returns how long the domain has, in what the wire can say.
-func (r *Requests) left(ctx context.Context, q *hub.ContentRequest) (time.Duration, error) {
+// timeLeft returns how long the domain has, in what the wire can say.
+func (r *Requests) timeLeft(ctx context.Context, q *hub.ContentRequest) (time.Duration, error) {
 	if q.By.IsZero() {
 		return 0, domain.Errorf(domain.Invalid, "ask domain %s: nobody has said until when; set By", q.Origin)
 	}

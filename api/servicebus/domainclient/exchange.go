@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// An exchange is the container that the hub shares with the domain.
-type exchange struct{ container *container.Client }
+// A contentContainer is the container that the hub shares with the domain.
+type contentContainer struct{ container *container.Client }
 
 // errNoExchange reports a client that was made without one.
 var errNoExchange = errors.New("domainclient: no Options.Exchange; set it to the container that is shared with the hub")
@@ -25,8 +25,8 @@ var errNoExchange = errors.New("domainclient: no Options.Exchange; set it to the
 // largestList holds 20 times the events of the fullest bundle.
 const largestList = 16 << 20
 
-// ids reads a list of ids.
-func (x exchange) ids(ctx context.Context, list string) ([]uuid.UUID, error) {
+// readIDs reads a list of ids.
+func (x contentContainer) readIDs(ctx context.Context, list string) ([]uuid.UUID, error) {
 	if x.container == nil {
 		return nil, errNoExchange
 	}
@@ -56,9 +56,9 @@ const blockBytes = 4 << 20
 // errEmpty is content that the hub would refuse.
 var errEmpty = errors.New("the content is empty")
 
-// put writes content under a name, over what is there, and returns its URI and
+// putContent writes content under a name, over what is there, and returns its URI and
 // size. Until all of it is there nothing of it is.
-func (x exchange) put(ctx context.Context, name, mediaType string, content io.Reader) (uri string, size int64, err error) {
+func (x contentContainer) putContent(ctx context.Context, name, mediaType string, content io.Reader) (uri string, size int64, err error) {
 	safe := &safeReader{ctx: ctx, from: content}
 	buffered := bufio.NewReader(safe)
 	if _, err := buffered.Peek(1); errors.Is(err, io.EOF) {
@@ -91,7 +91,7 @@ func (r *safeReader) Read(p []byte) (n int, err error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	err = guard(func() error {
+	err = recoverPanic(func() error {
 		n, err = r.from.Read(p)
 		return err
 	})

@@ -47,12 +47,12 @@ type Request struct {
 	// TraceParent and TraceState are the W3C Trace Context of the hub's request, "" if it has none.
 	TraceParent, TraceState string
 
-	exchange exchange
+	exchange contentContainer
 }
 
 // EventIDs returns the ids of the events whose data is asked for, in their order.
 func (r *Request) EventIDs(ctx context.Context) ([]uuid.UUID, error) {
-	return r.exchange.ids(ctx, r.List)
+	return r.exchange.readIDs(ctx, r.List)
 }
 
 // A Failure says that a domain has no content, and why.
@@ -115,7 +115,7 @@ func (c *Client) parseRequest(m *azservicebus.ReceivedMessage) (*Request, error)
 		TraceParent: parent, TraceState: state,
 		ID: r.GetRequestId(), IdempotencyID: r.GetIdempotencyId(), List: r.GetDataAvailableNotificationReferenceId(),
 		ContentType: r.GetMessageType(), Format: format, Version: r.GetResponseFromatVersion(),
-		exchange: exchange{c.o.Exchange},
+		exchange: contentContainer{c.o.Exchange},
 	}, nil
 }
 

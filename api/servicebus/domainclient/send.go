@@ -18,7 +18,7 @@ import (
 // After an error, sending all events again is safe and keeps the order: the hub
 // takes each once.
 func (c *Client) Send(ctx context.Context, events []Event) (taken int, err error) {
-	lanes, err := c.encode(events)
+	lanes, err := c.encodeEvents(events)
 	if err != nil || len(lanes) == 0 {
 		return 0, err
 	}
@@ -45,8 +45,8 @@ func (c *Client) Send(ctx context.Context, events []Event) (taken int, err error
 }
 
 // sendSome sends as many messages as a batch holds, and returns their number.
-func (c *Client) sendSome(ctx context.Context, messages []message) (n int, err error) {
-	err = c.persist(ctx, "send events", func() error {
+func (c *Client) sendSome(ctx context.Context, messages []outgoingMessage) (n int, err error) {
+	err = c.retryUntilDone(ctx, "send events", func() error {
 		return c.events.withSender(ctx, func(sender *azservicebus.Sender) (err error) {
 			n, err = sendBatch(ctx, sender, messages)
 			return err
@@ -55,7 +55,7 @@ func (c *Client) sendSome(ctx context.Context, messages []message) (n int, err e
 	return n, err
 }
 
-func sendBatch(ctx context.Context, sender *azservicebus.Sender, messages []message) (n int, err error) {
+func sendBatch(ctx context.Context, sender *azservicebus.Sender, messages []outgoingMessage) (n int, err error) {
 	batch, err := sender.NewMessageBatch(ctx, nil)
 	if err != nil {
 		return 0, err

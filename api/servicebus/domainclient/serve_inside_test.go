@@ -23,14 +23,14 @@ func TestAnAttemptThatLostItsRequestAnswersNothing(t *testing.T) {
 		}}
 		var attempts sync.WaitGroup
 		attempts.Go(func() {
-			a, ok := s.content(t.Context(), new(Request), 2*time.Second)
+			a, ok := s.makeContent(t.Context(), new(Request), 2*time.Second)
 			assert.True(t, ok)
 			assert.Equal(t, DatasetNotAvailable, a.Failure.Reason)
 		})
 		<-began
 		holding, cancel := context.WithTimeout(t.Context(), time.Second) // the lock
 		defer cancel()
-		_, ok := s.content(holding, new(Request), 20*time.Second)
+		_, ok := s.makeContent(holding, new(Request), 20*time.Second)
 		require.False(t, ok)
 		attempts.Wait()
 	})

@@ -24,7 +24,7 @@ type patience struct {
 	refused int // times in a row that access was refused
 }
 
-func (c *Client) patience() patience { return patience{random: c.o.Random} }
+func (c *Client) newPatience() patience { return patience{random: c.o.Random} }
 
 // endsWith reports whether trying again after err makes no sense. It does a few times
 // when access is refused: where many share a connection that is lost, Microsoft's
@@ -63,9 +63,9 @@ func (p *patience) jitter(most time.Duration) time.Duration {
 	return time.Duration(binary.LittleEndian.Uint64(b[:]) % uint64(most+1)) //nolint:gosec // most is positive, and so is what is less
 }
 
-// persist tries until it works, or will not, or ctx ends.
-func (c *Client) persist(ctx context.Context, what string, try func() error) error {
-	p := c.patience()
+// retryUntilDone tries until it works, or will not, or ctx ends.
+func (c *Client) retryUntilDone(ctx context.Context, what string, try func() error) error {
+	p := c.newPatience()
 	for {
 		err := try()
 		switch {

@@ -10,8 +10,8 @@ const damagePatience = 4
 // what is stored.
 func isDamage(err error) bool { return err != nil && domain.KindOf(err) == domain.Damaged }
 
-// damaged is why a message whose recipient has a damaged mailbox is put aside.
-func damaged(err error) *rejection {
+// rejectDamaged is why a message whose recipient has a damaged mailbox is put aside.
+func rejectDamaged(err error) *rejection {
 	return reject(reasonDamaged, "The mailbox of a recipient is damaged, so its events are not stored: %v. Those of others are. "+
 		"Repair the mailbox, of which messagehub check tells more, and then send this message again: what is stored is not stored twice.", err)
 }

@@ -28,7 +28,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-const fifo, plain = "dataavailable-fifo", "dataavailable"
+const fifo, plainRecipient = "dataavailable-fifo", "dataavailable"
 
 // A site is a bus and a hub over a store, and what lies between them.
 type site struct {
@@ -59,7 +59,7 @@ func newSite(t *testing.T, change ...func(*embedded.Options)) *site {
 }
 
 func queues() (e embedded.Entities) {
-	e.Queues = []embedded.QueueSetup{{Name: fifo}, {Name: plain}}
+	e.Queues = []embedded.QueueSetup{{Name: fifo}, {Name: plainRecipient}}
 	e.Queues[0].Properties.RequiresSession = true
 	return e
 }
@@ -114,7 +114,7 @@ func (s *site) connects() *azservicebus.Client {
 func (s *site) ingests(change ...func(*ingest.Options)) (stop func()) {
 	s.Helper()
 	o := ingest.Options{
-		Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plain,
+		Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plainRecipient,
 		Logger: slog.New(slog.NewTextHandler(&s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})), Registerer: s.registry,
 	}
 	for _, c := range change {
@@ -162,7 +162,7 @@ func (s *sender) announces(events ...domain.Event) {
 }
 
 func (s *sender) message(events ...domain.Event) *azservicebus.Message {
-	m := &azservicebus.Message{Body: announcement(events...), ContentType: to.Ptr("application/json")}
+	m := &azservicebus.Message{Body: decodedBody(events...), ContentType: to.Ptr("application/json")}
 	if s.sessions {
 		m.SessionID = to.Ptr(events[0].Recipient.String())
 	}
@@ -174,7 +174,7 @@ func (s *sender) sends(m *azservicebus.Message) {
 	require.NoError(s, s.SendMessage(s.Context(), m, nil))
 }
 
-func announcement(events ...domain.Event) []byte {
+func decodedBody(events ...domain.Event) []byte {
 	list := make([]map[string]any, len(events))
 	for i, e := range events {
 		list[i] = map[string]any{
@@ -276,7 +276,7 @@ func (s *site) left(session string) (counts []uint32) {
 		PeekMessages(context.Context, int, *azservicebus.PeekMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
 		Close(context.Context) error
 	}
-	r, err := c.NewReceiverForQueue(plain, nil)
+	r, err := c.NewReceiverForQueue(plainRecipient, nil)
 	if session != "" {
 		r, err = c.AcceptSessionForQueue(s.Context(), fifo, session, nil)
 	}

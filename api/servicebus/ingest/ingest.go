@@ -100,7 +100,7 @@ type Ingestion struct {
 	limits  Limits
 	decoder *decoder
 	metrics *ingestMetrics
-	order   *order
+	order   *orderMonitor
 	inHand  *receiver.Budget
 	saves   *semaphore.Weighted
 	tracer  *tracing.Tracer
@@ -124,7 +124,7 @@ func New(o Options) *Ingestion {
 	return &Ingestion{
 		opts: o, limits: limits,
 		decoder: newDecoder(o.Message, o.Hub.Check),
-		metrics: newIngestMetrics(o.Registerer, o.queues()),
+		metrics: newIngestMetrics(o.Registerer, o.queueNames()),
 		order:   newOrder(),
 		inHand:  receiver.NewBudget(limits.Messages, limits.Bytes),
 		saves:   semaphore.NewWeighted(int64(limits.Saves)),
@@ -136,8 +136,8 @@ func New(o Options) *Ingestion {
 // in hand goes back to the bus.
 var ErrAtOnce = busclient.ErrAtOnce
 
-// queues returns the names of the queues that are received from.
-func (o *Options) queues() (names []string) {
+// queueNames returns the names of the queues that are received from.
+func (o *Options) queueNames() (names []string) {
 	for _, q := range o.DomainQueues {
 		names = append(names, q.Queue)
 	}
@@ -169,7 +169,7 @@ func (in *Ingestion) Run(ctx context.Context) error {
 	return nil
 }
 
-// delay returns the pause before the next attempt, after a number of failures in a row.
-func (in *Ingestion) delay(failures int) time.Duration {
+// retryDelay returns the pause before the next attempt, after a number of failures in a row.
+func (in *Ingestion) retryDelay(failures int) time.Duration {
 	return busclient.Backoff(failures, in.opts.Random)
 }

@@ -33,9 +33,9 @@ func panicking(m *azservicebus.Message) *azservicebus.Message {
 func TestTheClientPanicsOnAPropertyOfAnotherType(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		out := s.sender(plain)
+		out := s.sender(plainRecipient)
 		out.sends(panicking(out.message(rt.Event(rt.NewActor()))))
-		r, err := s.connects().NewReceiverForQueue(plain, nil)
+		r, err := s.connects().NewReceiverForQueue(plainRecipient, nil)
 		require.NoError(t, err)
 		require.Panics(t, func() { _, _ = r.ReceiveMessages(t.Context(), 1, nil) })
 	})
@@ -44,7 +44,7 @@ func TestTheClientPanicsOnAPropertyOfAnotherType(t *testing.T) {
 // The message becomes a dead letter after so many deliveries. Until then its own
 // session waits, and no other.
 func TestAMessageOnWhichTheClientPanicsEndsAsADeadLetter(t *testing.T) {
-	for _, queue := range []string{fifo, plain} {
+	for _, queue := range []string{fifo, plainRecipient} {
 		t.Run(queue, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				s := newSite(t, locking("PT20S", 3))
@@ -171,7 +171,7 @@ func TestOfTwoContentsWithOneIDTheFirstIsStored(t *testing.T) {
 		s.stores(len(events))
 		dead := s.deadLetters(fifo, 1)
 		stop()
-		require.Equal(t, string(announcement(second)), dead[0].body)
+		require.Equal(t, string(decodedBody(second)), dead[0].body)
 		require.Equal(t, "id-conflict", dead[0].reason)
 		s.has(actor, events...)
 	})
@@ -184,12 +184,12 @@ func TestTheEventsOfAMessageBesideAConflictAreStored(t *testing.T) {
 		events := rt.Events(3, actor)
 		changed := events[0]
 		changed.Weight++
-		out := s.sender(plain)
+		out := s.sender(plainRecipient)
 		out.announces(events[0])
 		out.announces(events[1], changed, events[2])
 		stop := s.ingests()
 		s.stores(len(events))
-		dead := s.deadLetters(plain, 1)
+		dead := s.deadLetters(plainRecipient, 1)
 		stop()
 		require.Contains(t, dead[0].description, changed.ID.String())
 		s.has(actor, events...)
@@ -223,11 +223,11 @@ func TestAMessageIsNoDeadLetterWhileSomeOfItMayStillBeStored(t *testing.T) {
 		stop := s.ingests()
 		other := rt.NewActor()
 		events := rt.Events(2, other)
-		s.sender(plain).announces(rt.Event(picky.refused), events[0], events[1])
+		s.sender(plainRecipient).announces(rt.Event(picky.refused), events[0], events[1])
 		<-time.After(5 * time.Minute)
 		require.Zero(t, s.metric("messages_dead_lettered_total"))
 		picky.away.Store(false)
-		dead := s.deadLetters(plain, 1)
+		dead := s.deadLetters(plainRecipient, 1)
 		require.Equal(t, "invalid", dead[0].reason)
 		require.Contains(t, dead[0].description, "too many kinds of data")
 		require.NotContains(t, dead[0].description, "Nothing")
@@ -239,7 +239,7 @@ func TestAMessageIsNoDeadLetterWhileSomeOfItMayStillBeStored(t *testing.T) {
 func TestAMessageWithoutEventsIsCompleted(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		out := s.sender(plain)
+		out := s.sender(plainRecipient)
 		out.sends(&azservicebus.Message{Body: []byte("[]"), ContentType: to.Ptr("application/json")})
 		out.announces(rt.Event(rt.NewActor()))
 		stop := s.ingests()
@@ -256,14 +256,14 @@ func TestThePayloadOfADeadLetterIsNotLogged(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		stop := s.ingests()
-		out := s.sender(plain)
+		out := s.sender(plainRecipient)
 		secret, err := json.Marshal("consumption of Mrs. Jensen")
 		require.NoError(t, err)
 		m := out.message(rt.Event(rt.NewActor()))
 		m.Body = fmt.Appendf(nil, `[{"id":"x","payload":%s}`, secret)
 		m.MessageID = to.Ptr("message 17")
 		out.sends(m)
-		s.deadLetters(plain, 1)
+		s.deadLetters(plainRecipient, 1)
 		synctest.Wait()
 		stop()
 		require.True(t, s.logs.has("message 17"))

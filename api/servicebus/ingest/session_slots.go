@@ -25,8 +25,8 @@ func newSessionSlots(sessions, maxMoving int) *sessionSlots {
 	return &sessionSlots{all: sessions + 1, maxMoving: maxMoving, free: make(chan struct{}), scarce: make(chan struct{})}
 }
 
-// take waits for a slot in which to look for a session.
-func (p *sessionSlots) take(ctx context.Context) error {
+// takeSlot waits for a slot in which to look for a session.
+func (p *sessionSlots) takeSlot(ctx context.Context) error {
 	for ctx.Err() == nil {
 		p.mu.Lock()
 		if p.taken < p.all {
@@ -48,11 +48,11 @@ func (p *sessionSlots) take(ctx context.Context) error {
 func (p *sessionSlots) giveBack() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.vacate()
+	p.freeSlot()
 }
 
-// occupy makes it the slot of a session.
-func (p *sessionSlots) occupy() {
+// occupySlot makes it the slot of a session.
+func (p *sessionSlots) occupySlot() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.served++
@@ -61,8 +61,8 @@ func (p *sessionSlots) occupy() {
 	}
 }
 
-// leave returns the slot of a session. moved says that it made way for others.
-func (p *sessionSlots) leave(moved bool) {
+// returnSlot returns the slot of a session. moved says that it made way for others.
+func (p *sessionSlots) returnSlot(moved bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.served == p.all {
@@ -72,10 +72,10 @@ func (p *sessionSlots) leave(moved bool) {
 	if moved {
 		p.moving--
 	}
-	p.vacate()
+	p.freeSlot()
 }
 
-func (p *sessionSlots) vacate() {
+func (p *sessionSlots) freeSlot() {
 	p.taken--
 	close(p.free)
 	p.free = make(chan struct{})

@@ -17,7 +17,7 @@ import (
 
 // onBoth runs a test for a session and for the queue without sessions, in a bubble.
 func onBoth(t *testing.T, test func(t *testing.T, queue string)) {
-	for _, queue := range []string{fifo, plain} {
+	for _, queue := range []string{fifo, plainRecipient} {
 		t.Run(queue, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) { test(t, queue) })
 		})
@@ -131,7 +131,7 @@ func TestAMessageThatIsSettledWhenItsLockIsToBeRenewedHasLostNothing(t *testing.
 			<-time.After(14900 * time.Millisecond) // the lock is renewed after 15 s
 			return nil
 		}))
-		s.sender(plain).announces(rt.Event(rt.NewActor()))
+		s.sender(plainRecipient).announces(rt.Event(rt.NewActor()))
 		stop := s.ingests(func(o *ingest.Options) { o.SessionQueue = "" })
 		s.stores(1)
 		<-time.After(5 * time.Second)
@@ -204,7 +204,7 @@ func TestAnIngestionThatEndsAtOnceWaitsForNoStore(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		s.hub.before.Store(failing(errBroken))
-		end := s.runs(ingest.Options{Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plain, Grace: time.Hour})
+		end := s.runs(ingest.Options{Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plainRecipient, Grace: time.Hour})
 		s.sender(fifo).announces(rt.Event(rt.NewActor()))
 		<-time.After(time.Minute)
 		began := time.Now()

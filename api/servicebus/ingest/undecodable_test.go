@@ -72,8 +72,8 @@ func (s *site) receives(queue string) *azservicebus.Receiver {
 func TestTheClientEndsItsLinkOverADecimal(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		s.sendsUndecodable(plain, rt.Event(rt.NewActor()))
-		r := s.receives(plain)
+		s.sendsUndecodable(plainRecipient, rt.Event(rt.NewActor()))
+		r := s.receives(plainRecipient)
 		got, err := r.ReceiveMessages(t.Context(), 1, nil)
 		require.NoError(t, err)
 		require.Empty(t, got, "so it says that the link is lost")
@@ -89,10 +89,10 @@ func TestAMessageThatCannotBeDecodedHoldsUpNobodyElse(t *testing.T) {
 		s := newSite(t, locking("PT20S", 3))
 		actor := rt.NewActor()
 		events := rt.Events(5, actor)
-		s.sendsUndecodable(plain, rt.Event(actor))
+		s.sendsUndecodable(plainRecipient, rt.Event(actor))
 		stop := s.ingests()
 		began := time.Now()
-		s.announcesAnew(plain, events)
+		s.announcesAnew(plainRecipient, events)
 		s.stores(len(events))
 		require.Less(t, time.Since(began), 2*time.Second)
 		<-time.After(2 * time.Minute)
@@ -105,8 +105,8 @@ func TestAMessageThatCannotBeDecodedHoldsUpNobodyElse(t *testing.T) {
 func TestTheBusAnswersThatNothingComesAfterTheLastMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		s.sendsUndecodable(plain, rt.Event(rt.NewActor()))
-		r := s.receives(plain)
+		s.sendsUndecodable(plainRecipient, rt.Event(rt.NewActor()))
+		r := s.receives(plainRecipient)
 		last := int64(math.MaxInt64)
 		got, err := r.PeekMessages(t.Context(), 1, &azservicebus.PeekMessagesOptions{FromSequenceNumber: &last})
 		require.NoError(t, err)

@@ -60,7 +60,7 @@ const (
 // several.
 type Receiver struct {
 	opts    Options
-	metrics *metrics
+	metrics *receiverMetrics
 	inHand  *receiver.Budget
 	stores  *semaphore.Weighted
 	tracer  *tracing.Tracer
@@ -92,9 +92,9 @@ func (r *Receiver) Run(ctx context.Context) {
 	work, stop := busclient.WithGrace(ctx, r.opts.Grace)
 	defer stop()
 	bus := receiver.NewConnection(r.opts.Queue, r.opts.Open, r.metrics.loops, r.opts.Logger)
-	receiver.ServeQueue(ctx, work, bus, r.delay, func(from *azservicebus.Receiver) *receiver.Loop[content] {
-		s := &store{receiver: r}
-		s.loop = receiver.NewQueue(receiver.Options[content]{
+	receiver.ServeQueue(ctx, work, bus, r.retryDelay, func(from *azservicebus.Receiver) *receiver.Loop[messageContent] {
+		s := &eventStore{receiver: r}
+		s.loop = receiver.NewQueue(receiver.Options[messageContent]{
 			Queue: r.opts.Queue, Handler: s, Parker: s,
 			Limits: receiver.Limits{Messages: maxMessages, Bytes: maxBytes, Settle: settleTimeout},
 			InHand: r.inHand, Stores: r.stores, Metrics: r.metrics.loops, Logger: r.opts.Logger, Clock: r.opts.Clock,
@@ -104,6 +104,6 @@ func (r *Receiver) Run(ctx context.Context) {
 	})
 }
 
-func (r *Receiver) delay(failures int) time.Duration {
+func (r *Receiver) retryDelay(failures int) time.Duration {
 	return busclient.Backoff(failures, r.opts.Random)
 }

@@ -87,20 +87,20 @@ func (s *site) Write(p []byte) (int, error) {
 	return s.logs.Write(p)
 }
 
-// store is the port of a ledger that calls the site.
-type store struct {
+// eventStore is the port of a ledger that calls the site.
+type eventStore struct {
 	*memory.Objects
 	site *site
 }
 
-func (s store) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
+func (s eventStore) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
 	return s.site.Ingest(ctx, reports)
 }
 
 // runs runs a receiver until the test ends, or stop is called.
 func (s *site) runs(change ...func(*objectevents.Options)) (stop func()) {
 	o := objectevents.Options{
-		Ledger: ledger.New(ledger.Ports{Objects: store{s.objects, s}}, ledger.Options{}), Open: bustest.Clients(s.bus), Queue: queue,
+		Ledger: ledger.New(ledger.Ports{Objects: eventStore{s.objects, s}}, ledger.Options{}), Open: bustest.Clients(s.bus), Queue: queue,
 		Logger: slog.New(slog.NewTextHandler(s, nil)), Registerer: s.registry,
 	}
 	for _, c := range change {

@@ -70,7 +70,7 @@ type Connection struct {
 // Connection.
 type Client struct {
 	*azservicebus.Client
-	senders map[string][]*sender // by queue
+	senders map[string][]*sharedSender // by queue
 	users   int
 	retired bool
 }
@@ -94,7 +94,7 @@ func (c *Connection) Acquire() (*Client, error) {
 		if err != nil {
 			return nil, &OpenError{err}
 		}
-		c.current = &Client{Client: opened, senders: make(map[string][]*sender)}
+		c.current = &Client{Client: opened, senders: make(map[string][]*sharedSender)}
 	}
 	c.current.users++
 	c.users++

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A sender is a link to one queue, which may have several users. What may change is
+// A sharedSender is a link to one queue, which may have several users. What may change is
 // guarded by the mu of the Connection.
-type sender struct {
+type sharedSender struct {
 	*azservicebus.Sender
 	queue   string
 	opening *semaphore.Weighted // held by the one who may open the link
@@ -45,20 +45,20 @@ func (c *Connection) WithSender(ctx context.Context, queue string, f func(*azser
 
 // acquireSender returns a sender for a queue: one that is not in use, a new one, or the
 // one with the fewest users. Making one makes no call. Each needs one releaseSender.
-func (c *Connection) acquireSender(client *Client, queue string) (*sender, error) {
+func (c *Connection) acquireSender(client *Client, queue string) (*sharedSender, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var s *sender
+	var s *sharedSender
 	all := client.senders[queue]
 	if len(all) > 0 {
-		s = slices.MinFunc(all, func(a, b *sender) int { return a.users - b.users })
+		s = slices.MinFunc(all, func(a, b *sharedSender) int { return a.users - b.users })
 	}
 	if s == nil || s.users > 0 && len(all) < c.opts.SendersPerQueue {
 		made, err := client.NewSender(queue, nil)
 		if err != nil {
 			return nil, err
 		}
-		s = &sender{Sender: made, queue: queue, opening: semaphore.NewWeighted(1)}
+		s = &sharedSender{Sender: made, queue: queue, opening: semaphore.NewWeighted(1)}
 		client.senders[queue] = append(all, s)
 	}
 	s.users++
@@ -70,12 +70,12 @@ func (c *Connection) acquireSender(client *Client, queue string) (*sender, error
 // queue is deleted, also when the queue exists again. The old sender is closed when it
 // has no users: one that is closed while it opens a link leaves that behind. A sender of
 // a retired client is closed with it.
-func (c *Connection) releaseSender(ctx context.Context, client *Client, s *sender, lost bool) {
+func (c *Connection) releaseSender(ctx context.Context, client *Client, s *sharedSender, lost bool) {
 	c.mu.Lock()
 	s.users--
 	if lost {
 		s.lost = true
-		client.senders[s.queue] = slices.DeleteFunc(client.senders[s.queue], func(other *sender) bool { return other == s })
+		client.senders[s.queue] = slices.DeleteFunc(client.senders[s.queue], func(other *sharedSender) bool { return other == s })
 	}
 	unused := s.lost && s.users == 0 && !client.retired
 	c.mu.Unlock()
@@ -92,7 +92,7 @@ func (c *Connection) releaseSender(ctx context.Context, client *Client, s *sende
 //
 // A link that is lost during a send is opened again by the client, which makes sure that
 // one caller does so.
-func (s *sender) open(ctx context.Context) error {
+func (s *sharedSender) open(ctx context.Context) error {
 	if err := s.opening.Acquire(ctx, 1); err != nil {
 		return err
 	}

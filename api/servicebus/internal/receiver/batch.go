@@ -40,9 +40,9 @@ func (l *Loop[T]) EndStore() {
 	l.storing = false
 }
 
-// next waits for a message. A session that has none for a while ends, and sooner if
+// waitNext waits for a message. A session that has none for a while ends, and sooner if
 // others wait.
-func (l *Loop[T]) next(ctx context.Context, received <-chan *Message[T]) *Message[T] {
+func (l *Loop[T]) waitNext(ctx context.Context, received <-chan *Message[T]) *Message[T] {
 	if l.session == nil {
 		return l.nextOfQueue(ctx, received)
 	}

@@ -21,8 +21,8 @@ func NewBudget(messages, bytes int) *Budget {
 	return &Budget{maxMessages: messages, maxBytes: bytes}
 }
 
-// enter takes room for one message. It says whether it had to wait.
-func (b *Budget) enter(ctx context.Context) (waited bool, err error) {
+// acquireSlot takes room for one message. It says whether it had to wait.
+func (b *Budget) acquireSlot(ctx context.Context) (waited bool, err error) {
 	for ctx.Err() == nil {
 		room := b.tryEnter()
 		if room == nil {
@@ -50,15 +50,15 @@ func (b *Budget) tryEnter() (room <-chan struct{}) {
 	return b.room
 }
 
-// weigh adds the bytes of a message that has entered.
-func (b *Budget) weigh(bytes int) {
+// addBytes adds the bytes of a message that has entered.
+func (b *Budget) addBytes(bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.bytes += bytes
 }
 
-// leave gives back the room of a message.
-func (b *Budget) leave(bytes int) {
+// releaseSlot gives back the room of a message.
+func (b *Budget) releaseSlot(bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.messages--

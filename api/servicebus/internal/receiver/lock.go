@@ -41,7 +41,7 @@ func (l *Loop[T]) renewSession(ctx context.Context) {
 			return
 		}
 		tried := time.Now()
-		err := l.renew(ctx, s.renewed.Add(s.duration), func(ctx context.Context) error { return s.RenewSessionLock(ctx, nil) })
+		err := l.renewLock(ctx, s.renewed.Add(s.duration), func(ctx context.Context) error { return s.RenewSessionLock(ctx, nil) })
 		switch {
 		case err == nil:
 			s.renewed, wait = tried, every
@@ -58,8 +58,8 @@ func (l *Loop[T]) renewSession(ctx context.Context) {
 	}
 }
 
-// renew makes a call when no other is under way.
-func (l *Loop[T]) renew(ctx context.Context, deadline time.Time, call func(context.Context) error) error {
+// renewLock makes a call when no other is under way.
+func (l *Loop[T]) renewLock(ctx context.Context, deadline time.Time, call func(context.Context) error) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	if err := l.linkCalls.Acquire(ctx, 1); err != nil {
@@ -98,7 +98,7 @@ func newMessageLocks[T any](r *azservicebus.Receiver) *messageLocks[T] {
 	return &messageLocks[T]{Receiver: r, locked: make(map[*Message[T]]lease)}
 }
 
-func (o *messageLocks[T]) add(m *Message[T], now time.Time) {
+func (o *messageLocks[T]) addMessage(m *Message[T], now time.Time) {
 	keptFor := longestUnrenewed
 	if m.LockedUntil != nil {
 		keptFor = lockDuration(m.LockedUntil.Sub(now))
@@ -109,21 +109,21 @@ func (o *messageLocks[T]) add(m *Message[T], now time.Time) {
 	o.locked[m] = lease{time.Now().Add(keptFor), keptFor, o.added}
 }
 
-func (o *messageLocks[T]) remove(m *Message[T]) {
+func (o *messageLocks[T]) removeMessage(m *Message[T]) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.locked, m)
 }
 
-func (o *messageLocks[T]) has(m *Message[T]) bool {
+func (o *messageLocks[T]) hasMessage(m *Message[T]) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_, has := o.locked[m]
 	return has
 }
 
-// lose notes that the lock of a message has ended, and reports whether that is news.
-func (o *messageLocks[T]) lose(m *Message[T]) bool {
+// markLost notes that the lock of a message has ended, and reports whether that is news.
+func (o *messageLocks[T]) markLost(m *Message[T]) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.locked, m)
@@ -138,9 +138,9 @@ func (o *messageLocks[T]) isLost(m *Message[T]) bool {
 	return m.lost
 }
 
-// due returns the message whose lock has to be renewed first, if that is by now, or
+// nextDue returns the message whose lock has to be renewed first, if that is by now, or
 // else how long it can wait.
-func (o *messageLocks[T]) due() (first *Message[T], keptFor, wait time.Duration) {
+func (o *messageLocks[T]) nextDue() (first *Message[T], keptFor, wait time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var due time.Time
@@ -160,7 +160,7 @@ func (o *messageLocks[T]) due() (first *Message[T], keptFor, wait time.Duration)
 	return first, o.locked[first].keptFor, 0
 }
 
-func (o *messageLocks[T]) extend(m *Message[T], until time.Time, keptFor time.Duration) {
+func (o *messageLocks[T]) extendLock(m *Message[T], until time.Time, keptFor time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if k, is := o.locked[m]; is {
@@ -170,21 +170,21 @@ func (o *messageLocks[T]) extend(m *Message[T], until time.Time, keptFor time.Du
 
 func (l *Loop[T]) renewMessages(ctx context.Context) {
 	for ctx.Err() == nil {
-		m, keptFor, wait := l.messages.due()
+		m, keptFor, wait := l.messages.nextDue()
 		if m == nil {
 			busclient.Sleep(ctx, wait)
 			continue
 		}
 		until := time.Now().Add(keptFor)
-		err := l.renew(ctx, until, func(ctx context.Context) error {
-			if !l.messages.has(m) {
+		err := l.renewLock(ctx, until, func(ctx context.Context) error {
+			if !l.messages.hasMessage(m) {
 				return nil // it was settled meanwhile, and has no lock any more
 			}
 			return l.messages.RenewMessageLock(ctx, m.ReceivedMessage, nil)
 		})
 		switch {
 		case err == nil:
-			l.messages.extend(m, until, keptFor)
+			l.messages.extendLock(m, until, keptFor)
 		case ctx.Err() != nil:
 		case busclient.ReasonOf(err) == busclient.LockLost:
 			l.loseLock(m, err)
