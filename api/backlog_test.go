@@ -27,7 +27,7 @@ func serveAt(t *testing.T) (*fixture, *handClock) {
 }
 
 // backlog demands what the headers of an answer say.
-func (a answer) backlog(events, age string) answer {
+func (a domainAnswer) backlog(events, age string) domainAnswer {
 	a.t.Helper()
 	require.Equal(a.t, events, a.header.Get("MessageHub-Backlog"), "events")
 	require.Equal(a.t, age, a.header.Get("MessageHub-Backlog-Age"), "age")

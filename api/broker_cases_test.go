@@ -242,7 +242,7 @@ func TestCase12_PagesOfAListHaveEveryPartyOnce(t *testing.T) {
 func TestCase13_ABroadcastNeedsItsCredentialsAndItsStore(t *testing.T) {
 	f, _, streams, _ := onFailingStores(t)
 	f.putShop()
-	with := func(change ...string) answer {
+	with := func(change ...string) domainAnswer {
 		headers := append([]string{}, asProducer...)
 		for i := 0; i < len(headers); i += 2 {
 			if headers[i] == change[0] {

@@ -42,7 +42,7 @@ var (
 )
 
 // put puts a party as an operator. The fields come in pairs.
-func (f *fixture) put(path string, fields ...string) answer {
+func (f *fixture) put(path string, fields ...string) domainAnswer {
 	f.t.Helper()
 	form := url.Values{}
 	for i := 0; i < len(fields); i += 2 {

@@ -48,7 +48,7 @@ var brokerRoutes = []struct {
 }
 
 // ask sends a request that is valid but for its credentials.
-func (f *fixture) ask(method, path string, creds []string) answer {
+func (f *fixture) ask(method, path string, creds []string) domainAnswer {
 	body, headers := "", creds
 	if method == "PUT" {
 		body = "token=x"

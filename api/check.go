@@ -124,7 +124,7 @@ func (s *Server) checkOptions(w http.ResponseWriter, r *http.Request) (opts hub.
 type checkLines struct {
 	w     http.ResponseWriter
 	flush func() error
-	rec   *record
+	rec   *requestRecord
 	last  checkLine
 	told  int // findings
 }

@@ -143,7 +143,7 @@ func (s *Server) rejected(sent *eventjson.Events, err error) error {
 			problem = idConflict
 		}
 	}
-	slices.SortStableFunc(faults, func(a, b fault) int { return a.index - b.index })
+	slices.SortStableFunc(faults, func(a, b bodyFault) int { return a.index - b.index })
 	return &problemError{problem: problem, detail: faultsDetail(total), faults: faults[:min(len(faults), maxFaults)]}
 }
 
@@ -170,7 +170,7 @@ func partlyStored(r *problemError, sent *eventjson.Events, stored hub.Ingested, 
 			r.faults = append(r.faults, faultOf(sent.Fault(index, "", detail)))
 		}
 	}
-	slices.SortStableFunc(r.faults, func(a, b fault) int { return a.index - b.index })
+	slices.SortStableFunc(r.faults, func(a, b bodyFault) int { return a.index - b.index })
 	r.stored = &counts{Accepted: stored.Accepted, Duplicates: stored.Duplicates}
 	const rest = "errors names them. The others are stored, and accepted and duplicates count them."
 	if r.problem == damaged {
@@ -193,8 +193,8 @@ func differs(answer counts, sent *eventjson.Events, conflicts []int) error {
 	}
 }
 
-func conflictFaults(sent *eventjson.Events, conflicts []int) []fault {
-	faults := make([]fault, len(conflicts))
+func conflictFaults(sent *eventjson.Events, conflicts []int) []bodyFault {
+	faults := make([]bodyFault, len(conflicts))
 	for i, index := range conflicts {
 		faults[i] = faultOf(sent.Fault(index, "id", "stored before with other content"))
 	}

@@ -197,7 +197,7 @@ func TestDeadLetters_SayWhatTheBusSays(t *testing.T) {
 		f := serveLetters(t, b)
 		f.do("GET", letters, "").wants(200)
 		b.err = domain.Errorf(kind, "so says the bus")
-		for _, a := range []answer{
+		for _, a := range []domainAnswer{
 			f.do("GET", letters+"?queue=events", ""), f.do("GET", letters+"/events/1?"+whoWhy, ""), f.do("DELETE", letters+"/events/1?"+whoWhy, ""),
 			f.do("POST", letters+"/events/1/resend", `{`+why+`}`),
 		} {

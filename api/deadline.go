@@ -98,7 +98,7 @@ func (p *pace) Write(b []byte) (n int, _ error) {
 
 func (p *pace) write(b []byte) (n int, err error) {
 	start := time.Now()
-	p.writeBefore(p.out.deadline(start, p.next()))
+	p.writeBefore(p.out.deadline(start, p.nextDeadline()))
 	if p.hold.beginTransfer() {
 		n, err = p.ResponseWriter.Write(b)
 	} else {
@@ -111,7 +111,7 @@ func (p *pace) write(b []byte) (n int, err error) {
 	}
 	p.out.add(n, time.Since(start))
 	if err == nil {
-		p.timer.Reset(time.Until(p.next()))
+		p.timer.Reset(time.Until(p.nextDeadline()))
 	}
 	return n, err
 }
@@ -119,8 +119,8 @@ func (p *pace) write(b []byte) (n int, err error) {
 // interruptWrite makes a Write that waits for the client fail.
 func (p *pace) interruptWrite() { p.writeBefore(time.Unix(1, 0)) }
 
-// next is the deadline if the client takes something now.
-func (p *pace) next() time.Time {
+// nextDeadline is the deadline if the client takes something now.
+func (p *pace) nextDeadline() time.Time {
 	at := time.Now().Add(p.span)
 	if at.After(p.last) {
 		return p.last

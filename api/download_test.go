@@ -15,7 +15,7 @@ import (
 )
 
 // opened returns a fixture with an open bundle, and the answer to its first Peek.
-func opened(t *testing.T) (*fixture, answer) {
+func opened(t *testing.T) (*fixture, domainAnswer) {
 	t.Helper()
 	f := serve(t)
 	for n := range 30 {

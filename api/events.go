@@ -180,9 +180,9 @@ func eventFaults(found []cloudevent.Fault, isBatch bool) error {
 	if len(found) == 0 {
 		return nil
 	}
-	faults := make([]fault, 0, min(len(found), maxFaults))
+	faults := make([]bodyFault, 0, min(len(found), maxFaults))
 	for _, f := range found[:min(len(found), maxFaults)] {
-		faults = append(faults, fault{Pointer: eventPointer(f.Index, f.Attribute, isBatch), Detail: f.Detail, index: f.Index})
+		faults = append(faults, bodyFault{Pointer: eventPointer(f.Index, f.Attribute, isBatch), Detail: f.Detail, index: f.Index})
 	}
 	return &problemError{problem: invalid, detail: faultsDetail(len(found)), faults: faults}
 }
@@ -201,9 +201,9 @@ func eventPointer(index int, attribute string, isBatch bool) string {
 
 // differingEvents is the answer when some events were sent before with other content.
 func differingEvents(answer counts, conflicts []int, isBatch bool) error {
-	faults := make([]fault, len(conflicts))
+	faults := make([]bodyFault, len(conflicts))
 	for i, index := range conflicts {
-		faults[i] = fault{Pointer: eventPointer(index, "id", isBatch), Detail: "sent before with other content", index: index}
+		faults[i] = bodyFault{Pointer: eventPointer(index, "id", isBatch), Detail: "sent before with other content", index: index}
 	}
 	return &problemError{
 		problem: alreadyStored,

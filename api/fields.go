@@ -29,20 +29,20 @@ func (f fields) read(w http.ResponseWriter, r *http.Request, most int64, require
 		return err
 	}
 	seen := make(map[string]bool)
-	var wrong []fault
+	var wrong []bodyFault
 	for m, err := range eventjson.Members(text) {
 		if err != nil {
 			return refuse(notJSON, "Nothing was done: the body must be one JSON object. %v.", err)
 		}
 		name := string(m.Name)
 		if what := f.take(name, m.Value, seen[name]); what != "" {
-			wrong = append(wrong, fault{Pointer: "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name)), Detail: what})
+			wrong = append(wrong, bodyFault{Pointer: "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name)), Detail: what})
 		}
 		seen[name] = true
 	}
 	for _, name := range required {
 		if !seen[name] {
-			wrong = append(wrong, fault{Pointer: "/" + name, Detail: "missing"})
+			wrong = append(wrong, bodyFault{Pointer: "/" + name, Detail: "missing"})
 		}
 	}
 	if len(wrong) > 0 {

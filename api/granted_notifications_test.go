@@ -96,7 +96,7 @@ func TestGroups_BoundWatches(t *testing.T) {
 		return `{"resource":"` + watchHub + path + `","callback":"https://example.org/changed"}`
 	}
 	const route = "/v1/_notifications/watch"
-	create := func(path string, header ...string) answer {
+	create := func(path string, header ...string) domainAnswer {
 		return f.do("POST", route, watched(path), header...)
 	}
 	for _, path := range []string{"/v1/bundles/" + other, "/v1/subscriptions/" + hiddenID} {

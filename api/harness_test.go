@@ -149,8 +149,8 @@ func (l *logs) String() string {
 	return l.text.String()
 }
 
-// An answer is a response, its body read.
-type answer struct {
+// A domainAnswer is a response, its body read.
+type domainAnswer struct {
 	t      *testing.T
 	status int
 	header http.Header
@@ -159,7 +159,7 @@ type answer struct {
 
 // do sends a request as actor 5790001330552. The headers come in pairs; one with
 // an empty value is left out, one that comes twice is sent twice.
-func (f *fixture) do(method, path, body string, headers ...string) answer {
+func (f *fixture) do(method, path, body string, headers ...string) domainAnswer {
 	f.t.Helper()
 	req := f.newRequest(method, path, strings.NewReader(body))
 	seen := map[string]bool{}
@@ -196,7 +196,7 @@ func (f *fixture) newRequest(method, path string, body io.Reader) *http.Request 
 	return req
 }
 
-func (f *fixture) send(req *http.Request) answer {
+func (f *fixture) send(req *http.Request) domainAnswer {
 	f.t.Helper()
 	resp, err := f.client.Do(req)
 	if err != nil {
@@ -207,16 +207,16 @@ func (f *fixture) send(req *http.Request) answer {
 	if err != nil {
 		f.t.Fatalf("%s %s: body: %v", req.Method, req.URL, err)
 	}
-	return answer{f.t, resp.StatusCode, resp.Header, string(text)}
+	return domainAnswer{f.t, resp.StatusCode, resp.Header, string(text)}
 }
 
 // post sends events and wants status.
-func (f *fixture) post(status int, events ...event) answer {
+func (f *fixture) post(status int, events ...event) domainAnswer {
 	f.t.Helper()
 	return f.do("POST", "/v1/data-available", array(events...)).wants(status)
 }
 
-func (a answer) wants(status int) answer {
+func (a domainAnswer) wants(status int) domainAnswer {
 	a.t.Helper()
 	if a.status != status {
 		a.t.Fatalf("status %d, want %d; body:\n%s", a.status, status, a.body)
@@ -225,7 +225,7 @@ func (a answer) wants(status int) answer {
 }
 
 // problem decodes the problem that a must be.
-func (a answer) problem(status int, typ string) problem {
+func (a domainAnswer) problem(status int, typ string) problem {
 	a.t.Helper()
 	a.wants(status)
 	var p problem

@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// A record gathers what is known about a request while it is served. Only the
+// A requestRecord gathers what is known about a request while it is served. Only the
 // goroutine that serves it may use it.
-type record struct {
+type requestRecord struct {
 	id      string
 	attrs   []slog.Attr // for the log, from the handler
 	problem problemType
@@ -29,17 +29,17 @@ type record struct {
 }
 
 // note adds to the line that the log will have about the request.
-func (rec *record) note(attrs ...slog.Attr) { rec.attrs = append(rec.attrs, attrs...) }
+func (rec *requestRecord) note(attrs ...slog.Attr) { rec.attrs = append(rec.attrs, attrs...) }
 
 // setPrincipal has the log say which sender was verified: its subject or, without one, its client, as in the
 // records of orders.
-func (rec *record) setPrincipal(p *identity.Principal) { rec.principal = p.RecordName("") }
+func (rec *requestRecord) setPrincipal(p *identity.Principal) { rec.principal = p.RecordName("") }
 
 type recordKey struct{}
 
 // recordOf returns the record of the request that ctx belongs to.
-func recordOf(ctx context.Context) *record {
-	rec, _ := ctx.Value(recordKey{}).(*record)
+func recordOf(ctx context.Context) *requestRecord {
+	rec, _ := ctx.Value(recordKey{}).(*requestRecord)
 	return rec
 }
 
@@ -53,7 +53,7 @@ func (s *Server) identify(next http.Handler) http.Handler {
 		if !isRequestID(id) {
 			id = s.opts.NewRequestID()
 		}
-		rec := &record{id: id, start: s.opts.Clock()}
+		rec := &requestRecord{id: id, start: s.opts.Clock()}
 		if rec.poll = takePoll(r.Context()); rec.poll != nil {
 			rec.id, rec.start = rec.poll.id, rec.poll.start
 		}

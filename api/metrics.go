@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/api/internal/objectjson"
 )
 
-// metrics are what Prometheus gets to see of the HTTP edge. No label takes its
+// edgeMetrics are what Prometheus gets to see of the HTTP edge. No label takes its
 // values from requests.
-type metrics struct {
+type edgeMetrics struct {
 	inFlight    prometheus.Gauge
 	waiting     prometheus.Gauge
 	duration    *prometheus.HistogramVec // route, status
@@ -40,7 +40,7 @@ type metrics struct {
 
 // newMetrics returns metrics in which each counter has all its series from the start, but for the
 // routes, which [metrics.addRoute] adds.
-func newMetrics(registerer prometheus.Registerer) *metrics {
+func newMetrics(registerer prometheus.Registerer) *edgeMetrics {
 	m := registerMetrics(registerer)
 	hubmetrics.Initialize(m.slowClients, []string{"send", "read"})
 	hubmetrics.Initialize(m.rateLimited, []string{"requests", "events"})
@@ -55,12 +55,12 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 }
 
 // addRoute gives a route its series at 0.
-func (m *metrics) addRoute(route string) {
+func (m *edgeMetrics) addRoute(route string) {
 	m.received.WithLabelValues(route)
 	m.sent.WithLabelValues(route)
 }
 
-func registerMetrics(registerer prometheus.Registerer) *metrics {
+func registerMetrics(registerer prometheus.Registerer) *edgeMetrics {
 	make := promauto.With(registerer)
 	counter := func(name, help string) prometheus.Counter {
 		return make.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
@@ -68,7 +68,7 @@ func registerMetrics(registerer prometheus.Registerer) *metrics {
 	byRoute := func(name, help string) *prometheus.CounterVec {
 		return make.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"route"})
 	}
-	return &metrics{
+	return &edgeMetrics{
 		inFlight: make.NewGauge(prometheus.GaugeOpts{
 			Name: "messagehub_http_requests_in_flight",
 			Help: "HTTP requests being served.",
@@ -151,7 +151,7 @@ func native(opts prometheus.HistogramOpts) prometheus.HistogramOpts {
 }
 
 // observe counts a request, and its problem if it had one. trace is the id of its trace, which is kept as an exemplar; "": none.
-func (m *metrics) observe(route string, problem problemType, o seen, trace string) {
+func (m *edgeMetrics) observe(route string, problem problemType, o seen, trace string) {
 	if problem != "" {
 		m.problems.WithLabelValues(string(problem)).Inc()
 	}

@@ -82,7 +82,7 @@ func asPatchProblem(ctx context.Context, err error) error {
 		return p
 	}
 	if pointer, detail, ok := strings.Cut(p.detail, ": "); ok && strings.HasPrefix(pointer, "/") {
-		p.detail, p.faults = "Nothing was changed, because of what errors names.", []fault{{Pointer: pointer, Detail: detail}}
+		p.detail, p.faults = "Nothing was changed, because of what errors names.", []bodyFault{{Pointer: pointer, Detail: detail}}
 	} else {
 		p.detail = fmt.Sprintf("Nothing was changed: %s.", p.detail)
 	}

@@ -44,7 +44,7 @@ func serveObjectEvents(t *testing.T, change ...func(*api.Options, *hub.Options))
 	return f, objects
 }
 
-func (f *fixture) postObjectEvents(body string, headers ...string) answer {
+func (f *fixture) postObjectEvents(body string, headers ...string) domainAnswer {
 	f.t.Helper()
 	return f.do(http.MethodPost, "/v1/object-events", body, append([]string{"Authorization", "Bearer " + token}, headers...)...)
 }

@@ -235,7 +235,7 @@ func TestObjects_ARowIsPatched(t *testing.T) {
 	f := serveObjects(t)
 	f.ingests("b", "k", "[C@01] [C@02]")
 	ids := f.ids("k")
-	patch := func(id, body string, headers ...string) answer {
+	patch := func(id, body string, headers ...string) domainAnswer {
 		return f.do("PATCH", "/v1/objects/"+id, body, append(headers, "Authorization", "Bearer "+token)...)
 	}
 	patched := patch(ids[0], `[{"op": "add", "path": "/lane", "value": 9007199254740993}]`, "Content-Type", "application/json-patch+json").wants(200).body

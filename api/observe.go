@@ -78,7 +78,7 @@ func routeOf(r *http.Request) string { return chi.RouteContext(r.Context()).Rout
 // reportPoll reports a parked request that ends without an answer.
 func (s *Server) reportPoll(p *poll, err error) {
 	s.metrics.inFlight.Dec()
-	rec := &record{id: p.id, err: err, span: p.span, principal: p.principal}
+	rec := &requestRecord{id: p.id, err: err, span: p.span, principal: p.principal}
 	rec.note(slog.String("actor", p.actor))
 	ctx := s.draining
 	if p.span != nil {
@@ -89,7 +89,7 @@ func (s *Server) reportPoll(p *poll, err error) {
 
 // reportRecord writes the line of log and the metrics of one request. path is empty if
 // the route says enough.
-func (s *Server) reportRecord(ctx context.Context, rec *record, method, route, path string, o seen) {
+func (s *Server) reportRecord(ctx context.Context, rec *requestRecord, method, route, path string, o seen) {
 	s.metrics.observe(route, rec.problem, o, rec.exemplar())
 	rec.endSpan(method, route, o)
 

@@ -38,7 +38,7 @@ func onEveryRoute(t *testing.T, test func(t *testing.T, f *fixture, route, origi
 }
 
 // ids are those of the events that a body lists, as small numbers.
-func (a answer) ids() []string {
+func (a domainAnswer) ids() []string {
 	a.t.Helper()
 	var events []struct{ ID string }
 	require.NoError(a.t, json.Unmarshal([]byte(a.body), &events))
@@ -245,7 +245,7 @@ func TestTheOriginalTellsWhatFailedInside(t *testing.T) {
 			f := serve(t)
 			f.store.next = func(context.Context) error { return tc.err }
 			f.store.acknowledge = func() error { return tc.err }
-			for _, a := range []answer{f.do("GET", "/api/peek", ""), f.do("DELETE", "/api/dequeue?bundleId="+id(1), "")} {
+			for _, a := range []domainAnswer{f.do("GET", "/api/peek", ""), f.do("DELETE", "/api/dequeue?bundleId="+id(1), "")} {
 				require.Equal(t, tc.body, a.wants(500).body)
 				require.Equal(t, tc.retry, a.header.Get("Retry-After") != "")
 			}

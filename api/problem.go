@@ -203,7 +203,7 @@ var problemOfKind = map[domain.Kind]problemType{
 type problemError struct {
 	problem problemType
 	detail  string // for the client
-	faults  []fault
+	faults  []bodyFault
 	stored  *counts // of the events that are not at fault
 	checks  []FailedCheck
 	looked  *lookedDocument // what was looked at, and had nothing
@@ -211,8 +211,8 @@ type problemError struct {
 	cause   error           // for the log
 }
 
-// A fault is what is wrong with one place of the body.
-type fault struct {
+// A bodyFault is what is wrong with one place of the body.
+type bodyFault struct {
 	Pointer string `json:"pointer"` // RFC 6901
 	Detail  string `json:"detail"`
 
@@ -221,7 +221,7 @@ type fault struct {
 }
 
 // logged returns the fault without the names in a payload, which are data.
-func (f *fault) logged() string { return f.Pointer[:len(f.Pointer)-f.inside] + ": " + f.Detail }
+func (f *bodyFault) logged() string { return f.Pointer[:len(f.Pointer)-f.inside] + ": " + f.Detail }
 
 // counts are the members of an answer to POST /v1/data-available.
 type counts struct {
@@ -305,7 +305,7 @@ type problemDocument struct {
 	Status   int             `json:"status"`
 	Detail   string          `json:"detail"`
 	Instance string          `json:"instance"`
-	Errors   []fault         `json:"errors,omitempty"`
+	Errors   []bodyFault     `json:"errors,omitempty"`
 	Checks   []FailedCheck   `json:"checks,omitempty"`
 	Looked   *lookedDocument `json:"looked,omitempty"`
 	*counts

@@ -27,7 +27,7 @@ import (
 type refusal struct {
 	problem string
 	status  int
-	request func(f *fixture) answer
+	request func(f *fixture) domainAnswer
 	counts  *counted // what the problem has of accepted and duplicates; nil: neither
 	named   []string // pointers, where some events are stored
 	unknown bool     // whether an event is stored, until the same request was repeated
@@ -48,8 +48,8 @@ func failingFor(kind domain.Kind) func(context.Context, domain.ActorID) error {
 
 // toBoth sends the events 1 and 2, and two events for the recipient "other", whose
 // Saves fail.
-func toBoth(kind domain.Kind, more ...event) func(f *fixture) answer {
-	return func(f *fixture) answer {
+func toBoth(kind domain.Kind, more ...event) func(f *fixture) domainAnswer {
+	return func(f *fixture) domainAnswer {
 		f.store.save = failingFor(kind)
 		events := append([]event{newEvent(3, "recipient", "other"), newEvent(1), newEvent(4, "recipient", "other"), newEvent(2)}, more...)
 		a := f.do("POST", "/v1/data-available", array(events...))
@@ -59,8 +59,8 @@ func toBoth(kind domain.Kind, more ...event) func(f *fixture) answer {
 }
 
 // posts sends the events 1 and 2, and others beside them.
-func posts(more ...event) func(f *fixture) answer {
-	return func(f *fixture) answer {
+func posts(more ...event) func(f *fixture) domainAnswer {
+	return func(f *fixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(append([]event{newEvent(1), newEvent(2)}, more...)...))
 	}
 }
@@ -74,34 +74,34 @@ var refusals = map[string]refusal{
 	"an event at fault":                        {problem: "invalid", status: 400, request: posts(newEvent(3, "weight", 0))},
 	"an unknown origin":                        {problem: "invalid", status: 400, request: posts(newEvent(3, "origin", "Gas"))},
 	"a payload that parsers do not read alike": {problem: "invalid", status: 400, request: posts(newEvent(3, "payload", json.RawMessage(`{"a":1,"a":2}`)))},
-	"a query parameter": {problem: "invalid", status: 400, request: func(f *fixture) answer {
+	"a query parameter": {problem: "invalid", status: 400, request: func(f *fixture) domainAnswer {
 		return f.do("POST", "/v1/data-available?x=1", array(newEvent(1), newEvent(2)))
 	}},
-	"a body that is not JSON": {problem: "not-json", status: 400, request: func(f *fixture) answer {
+	"a body that is not JSON": {problem: "not-json", status: 400, request: func(f *fixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(newEvent(1), newEvent(2))+"]")
 	}},
-	"a body that is cut": {problem: "body-cut", status: 400, request: func(f *fixture) answer {
+	"a body that is cut": {problem: "body-cut", status: 400, request: func(f *fixture) domainAnswer {
 		return f.raw(rawPost(3_000, array(newEvent(1), newEvent(2))[:300]), true)
 	}},
-	"a body in malformed chunks": {problem: "invalid", status: 400, request: func(f *fixture) answer {
+	"a body in malformed chunks": {problem: "invalid", status: 400, request: func(f *fixture) domainAnswer {
 		return f.raw("POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"+
 			"2\r\n[{\r\nzz\r\n", false)
 	}},
-	"a body that is late": {problem: "body-too-slow", status: 408, request: func(f *fixture) answer {
+	"a body that is late": {problem: "body-too-slow", status: 408, request: func(f *fixture) domainAnswer {
 		return f.raw(rawPost(3_000, array(newEvent(1), newEvent(2))[:300]), false)
 	}},
 	"one id for two contents": {problem: "id-conflict", status: 409, request: posts(newEvent(1, "weight", 2))},
 	"a large body":            {problem: "body-too-large", status: 413, request: posts(newEvent(3, "weight", 9, "payload", strings.Repeat("x", 5_000)))},
 	"many events":             {problem: "too-many-events", status: 413, request: posts(newEvent(3), newEvent(4), newEvent(5), newEvent(6), newEvent(7))},
-	"another media type": {problem: "unsupported-media-type", status: 415, request: func(f *fixture) answer {
+	"another media type": {problem: "unsupported-media-type", status: 415, request: func(f *fixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(newEvent(1), newEvent(2)), "Content-Type", "text/json")
 	}},
 
-	"a token for another service": {problem: "invalid-token", status: 401, tokens: true, request: func(f *fixture) answer {
+	"a token for another service": {problem: "invalid-token", status: 401, tokens: true, request: func(f *fixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(newEvent(1), newEvent(2)), "Authorization", "Bearer "+f.tokens.issuer.Token(identitytest.Claims{"aud": "another"}))
 	}},
 	"an origin of another domain": {problem: "missing-right", status: 403, tokens: true, request: posts(newEvent(3, "origin", "Charges"))},
-	"an issuer that is out of reach": {problem: "issuer-unavailable", status: 503, unknown: true, tokens: true, request: func(f *fixture) answer {
+	"an issuer that is out of reach": {problem: "issuer-unavailable", status: 503, unknown: true, tokens: true, request: func(f *fixture) domainAnswer {
 		f.tokens.issuer.Break(http.NotFound)
 		a := posts()(f)
 		f.tokens.issuer.Break(nil)
@@ -111,7 +111,7 @@ var refusals = map[string]refusal{
 
 	"an id stored with other content": {
 		problem: "already-stored", status: 409, counts: &counted{1, 1}, named: []string{"/2/id"},
-		request: func(f *fixture) answer {
+		request: func(f *fixture) domainAnswer {
 			f.post(202, newEvent(2), newEvent(9))
 			return posts(newEvent(9, "weight", 2))(f)
 		},
@@ -121,7 +121,7 @@ var refusals = map[string]refusal{
 	},
 	"a recipient at a limit, and an id stored with other content": {
 		problem: "invalid", status: 400, counts: &counted{1, 1}, named: []string{"/0", "/2", "/4/id"},
-		request: func(f *fixture) answer {
+		request: func(f *fixture) domainAnswer {
 			f.post(202, newEvent(2), newEvent(9))
 			return toBoth(domain.Invalid, newEvent(9, "weight", 2))(f)
 		},
@@ -130,7 +130,7 @@ var refusals = map[string]refusal{
 		problem: "damaged", status: 500, counts: &counted{2, 0}, named: []string{"/0", "/2"}, request: toBoth(domain.Damaged),
 	},
 
-	"a client that sends too much": {problem: "too-many-requests", status: 429, request: func(f *fixture) answer {
+	"a client that sends too much": {problem: "too-many-requests", status: 429, request: func(f *fixture) domainAnswer {
 		const path, client = "/v1/data-available", "another-client"
 		f.do("POST", path, array(newEvent(3), newEvent(4), newEvent(5), newEvent(6), newEvent(7), newEvent(8)), "X-Actor-Id", client).wants(202)
 		return f.do("POST", path, array(newEvent(1), newEvent(2)), "X-Actor-Id", client)
@@ -142,7 +142,7 @@ var refusals = map[string]refusal{
 	"a mailbox of a newer version": {problem: "newer-format", status: 503, unknown: true, request: toBoth(domain.NewerFormat)},
 	"a store that is slow": {
 		problem: "deadline-exceeded", status: 503, unknown: true,
-		request: func(f *fixture) answer {
+		request: func(f *fixture) domainAnswer {
 			f.store.save = func(ctx context.Context, _ domain.ActorID) error { <-ctx.Done(); return ctx.Err() }
 			a := posts()(f)
 			f.store.save = nil

@@ -130,7 +130,7 @@ func TestRights_HoldForEachRouteAndPrincipal(t *testing.T) {
 }
 
 // requireRefusal wants a refusal to say what is missing, as the original does without a body.
-func requireRefusal(t *testing.T, method, path string, a answer) {
+func requireRefusal(t *testing.T, method, path string, a domainAnswer) {
 	t.Helper()
 	if a.header.Get("WWW-Authenticate") == "" {
 		t.Errorf("%s %s: no WWW-Authenticate", method, path)

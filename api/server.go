@@ -113,7 +113,7 @@ const (
 // safe for concurrent use, starts nothing and needs no closing.
 type Server struct {
 	opts                       Options
-	metrics                    *metrics
+	metrics                    *edgeMetrics
 	tracer                     *tracing.Tracer
 	peeks                      *perActorLimiter
 	smallBodies, largeBodies   *memoryPool

@@ -77,7 +77,7 @@ func readWatch(w http.ResponseWriter, r *http.Request) (watch.Draft, error) {
 	d.MayBeAbsent = parameters.Get("absent") == "allow"
 	into := map[string]*string{"resource": &d.Resource, "callback": &d.CallbackURL}
 	seen := make(map[string]bool)
-	var faults []fault
+	var faults []bodyFault
 	for m, err := range eventjson.Members(text) {
 		if err != nil {
 			return d, refuse(notJSON, "Nothing was stored: the body must be one JSON object. %v.", err)
@@ -86,19 +86,19 @@ func readWatch(w http.ResponseWriter, r *http.Request) (watch.Draft, error) {
 		at := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name))
 		switch {
 		case seen[name]:
-			faults = append(faults, fault{Pointer: at, Detail: "it is there twice"})
+			faults = append(faults, bodyFault{Pointer: at, Detail: "it is there twice"})
 		case isReadOnlyOfWatch(name):
-			faults = append(faults, fault{Pointer: at, Detail: "the hub sets it; leave it out"})
+			faults = append(faults, bodyFault{Pointer: at, Detail: "the hub sets it; leave it out"})
 		case into[name] == nil:
-			faults = append(faults, fault{Pointer: at, Detail: "unknown field; known are callback, resource"})
+			faults = append(faults, bodyFault{Pointer: at, Detail: "unknown field; known are callback, resource"})
 		case m.Value[0] != '"' || json.Unmarshal(m.Value, into[name]) != nil:
-			faults = append(faults, fault{Pointer: at, Detail: "want a string, got " + eventjson.TypeOf(m.Value)})
+			faults = append(faults, bodyFault{Pointer: at, Detail: "want a string, got " + eventjson.TypeOf(m.Value)})
 		}
 		seen[name] = true
 	}
 	for _, name := range []string{"callback", "resource"} {
 		if !seen[name] {
-			faults = append(faults, fault{Pointer: "/" + name, Detail: "missing"})
+			faults = append(faults, bodyFault{Pointer: "/" + name, Detail: "missing"})
 		}
 	}
 	if len(faults) > 0 {
@@ -292,7 +292,7 @@ func writeNothing(w http.ResponseWriter) error {
 func asWatchProblem(ctx context.Context, err error) error {
 	p := asProblem(ctx, err)
 	if pointer, detail, ok := strings.Cut(p.detail, ": "); ok && p.problem == invalid && strings.HasPrefix(pointer, "/") {
-		return badSubscription([]fault{{Pointer: pointer, Detail: detail}})
+		return badSubscription([]bodyFault{{Pointer: pointer, Detail: detail}})
 	}
 	return p
 }

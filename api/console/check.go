@@ -55,7 +55,7 @@ func (v *visit) showCheckWith(status int, fault string) error {
 		g.Iff(v.mayOrder() && v.opts.Check != nil, func() g.Node {
 			return v.formTo(link("check"),
 				field{name: "actor", label: "Actor", hint: "Empty: all mailboxes, and everything else.", value: v.value("actor"), fault: fault, isOptional: true, limit: 64}.render(),
-				choice{name: "repair", label: "What to do about findings", value: v.value("repair"), options: []entry{{"", "show them"}, {"yes", "repair what can be repaired without losing events"}}}.render(),
+				choiceField{name: "repair", label: "What to do about findings", value: v.value("repair"), options: []navigationEntry{{"", "show them"}, {"yes", "repair what can be repaired without losing events"}}}.render(),
 				button("Start a check"),
 			)
 		}),
@@ -122,7 +122,7 @@ func (v *visit) checkState() g.Node {
 }
 
 func tableOfFindings(findings []hub.Finding) g.Node {
-	t := table{caption: "Findings", columns: []column{{title: "Rule"}, {title: "Kind"}, {title: "Mailbox or bucket"}, {title: "Document"}, {title: "What"}, {title: "State"}}}
+	t := tableView{caption: "Findings", columns: []column{{title: "Rule"}, {title: "Kind"}, {title: "Mailbox or bucket"}, {title: "Document"}, {title: "What"}, {title: "State"}}}
 	if len(findings) > shownFindings {
 		t.caption = fmt.Sprintf("The first %d findings", shownFindings)
 		findings = findings[:shownFindings]

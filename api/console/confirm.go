@@ -115,7 +115,7 @@ func (c *confirmation) changes(saw string) []g.Node {
 		}
 		return "–"
 	}
-	t := table{caption: "What has changed", columns: []column{{title: "What"}, {title: "When the page was opened"}, {title: "Now"}}}
+	t := tableView{caption: "What has changed", columns: []column{{title: "What"}, {title: "When the page was opened"}, {title: "Now"}}}
 	for _, now := range c.seen() {
 		if old := valueOf(before, now.Name); old != now.Value {
 			t.rows = append(t.rows, []g.Node{g.Text(now.Name), bdi(old), bdi(now.Value)})

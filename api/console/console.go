@@ -123,7 +123,7 @@ func (c *Console) Mount(r chi.Router, host Host) {
 			r.Head(root+p.path, serve)
 		}
 	}
-	missing := e.serve(&page{path: "/*", role: look, serve: func(*visit) error { return errNoPage }})
+	missing := e.serve(&pageRoute{path: "/*", role: look, serve: func(*visit) error { return errNoPage }})
 	r.Get(root+"/*", missing)
 	r.Head(root+"/*", missing)
 }

@@ -21,7 +21,7 @@ type Finder interface {
 	Find(ctx context.Context, q find.Query) (*find.Answer, error)
 }
 
-var errNoFind = &refusal{http.StatusNotFound, "This hub cannot look for ids", "It has no store in which they could be found."}
+var errNoFind = &pageError{http.StatusNotFound, "This hub cannot look for ids", "It has no store in which they could be found."}
 
 // find shows what is known of an id.
 func (v *visit) find() error {
@@ -69,9 +69,9 @@ func (v *visit) find() error {
 // showFind shows the form, what is wrong with it, and an answer.
 func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) error {
 	query := v.r.URL.Query()
-	kinds := []entry{{"", "whatever it may be"}}
+	kinds := []navigationEntry{{"", "whatever it may be"}}
 	for _, kind := range find.Kinds {
-		kinds = append(kinds, entry{string(kind), string(kind)})
+		kinds = append(kinds, navigationEntry{string(kind), string(kind)})
 	}
 	body := []g.Node{
 		g.If(len(faults) > 0, faultList(faults)),
@@ -81,7 +81,7 @@ func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) e
 			h.Details(
 				g.If(query.Get("actor")+query.Get("origin")+query.Get("kind")+query.Get("source") != "" || len(faults) > 0, g.Attr("open")),
 				h.Summary(g.Text("What is known of it besides")),
-				choice{name: "kind", label: "Kind", value: query.Get("kind"), options: kinds}.render(),
+				choiceField{name: "kind", label: "Kind", value: query.Get("kind"), options: kinds}.render(),
 				field{name: "actor", label: "Actor", hint: "With it, one mailbox is searched instead of all.", value: query.Get("actor"), fault: faults["actor"], isOptional: true, limit: 64}.render(),
 				field{name: "origin", label: "Origin", hint: "Of the event.", value: query.Get("origin"), fault: faults["origin"], isOptional: true, limit: 64}.render(),
 				field{name: "source", label: "Source", hint: "Of an event that was published to a topic, which is known by its source and its id.", value: query.Get("source"), isOptional: true, limit: 300}.render(),
@@ -134,13 +134,13 @@ func (v *visit) result(r *find.Result) g.Node {
 		})),
 	}
 	if len(r.Waits) > 0 {
-		t := table{caption: "What it waits for; the first one has to end first", columns: []column{{title: "Cause"}, {title: "Since"}, {title: "What it is"}, {title: "What to do"}}}
+		t := tableView{caption: "What it waits for; the first one has to end first", columns: []column{{title: "Cause"}, {title: "Since"}, {title: "What it is"}, {title: "What to do"}}}
 		for _, w := range r.Waits {
 			t.rows = append(t.rows, []g.Node{g.Text(string(w.Cause)), moment(w.Since), bdi(w.Text), bdi(w.Next)})
 		}
 		nodes = append(nodes, t.render())
 	}
-	t := table{caption: "What has happened, in order of time, in UTC", columns: []column{{title: "When"}, {title: "What"}, {title: "How"}}, empty: "Nothing that has happened to it is stored."}
+	t := tableView{caption: "What has happened, in order of time, in UTC", columns: []column{{title: "When"}, {title: "What"}, {title: "How"}}, empty: "Nothing that has happened to it is stored."}
 	for _, s := range r.Steps {
 		how := g.Group{bdi(s.Text)}
 		for _, d := range s.Details {

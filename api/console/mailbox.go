@@ -154,7 +154,7 @@ func stateOfDomain(b *domain.Bundle) g.Node {
 // cabinet shows a cabinet, with its drawers as a row of boxes.
 func (v *visit) cabinet(actor domain.ActorID, found *hub.Inspection, i int) g.Node {
 	c := &found.Cabinets[i]
-	t := table{
+	t := tableView{
 		caption: "Drawers that are retained",
 		columns: []column{{title: "Drawer"}, {title: "First number", isNumber: true}, {title: "Events", isNumber: true}, {title: "Weight in KB", isNumber: true}, {title: "Acknowledged", isNumber: true}, {title: "State"}},
 		empty:   "No drawer is retained.",

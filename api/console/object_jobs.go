@@ -28,7 +28,7 @@ var jobStates = map[domain.JobState]badgeKind{
 
 // jobTable returns a table of jobs.
 func (v *visit) jobTable(title string, jobs []domain.Job) g.Node {
-	t := table{
+	t := tableView{
 		caption: title + ", the newest first, in UTC",
 		columns: []column{{title: "Job"}, {title: "State"}, {title: "Bucket"}, {title: "Started"}, {title: "Ended"}, {title: "Seen", isNumber: true}, {title: "Refused", isNumber: true}},
 		empty:   "There are no jobs.",
@@ -125,7 +125,7 @@ func (v *visit) job() error {
 	} else if j.State == domain.JobRunning {
 		end = g.Text(age(j.Started, v.opts.Clock()) + " so far")
 	}
-	t := table{caption: "Objects that were left as they are", columns: []column{{title: "Object"}, {title: "Reason"}}, empty: "The job has refused no object."}
+	t := tableView{caption: "Objects that were left as they are", columns: []column{{title: "Object"}, {title: "Reason"}}, empty: "The job has refused no object."}
 	for _, f := range j.Failures {
 		t.rows = append(t.rows, []g.Node{bdi(f.Object), bdi(f.Reason)})
 	}
@@ -158,7 +158,7 @@ func (v *visit) stopJob() error {
 		return err
 	}
 	if j.State != domain.JobRunning {
-		return &refusal{http.StatusConflict, "The job has ended", "Nothing was done. The job is " + string(j.State) + ", and only one that runs can be stopped."}
+		return &pageError{http.StatusConflict, "The job has ended", "Nothing was done. The job is " + string(j.State) + ", and only one that runs can be stopped."}
 	}
 	typed, label := j.Bucket, "Bucket"
 	if typed == "" {

@@ -153,15 +153,15 @@ type column struct {
 	isNumber bool
 }
 
-// A table is rows under columns. Its first column is the heading of each row.
-type table struct {
+// A tableView is rows under columns. Its first column is the heading of each row.
+type tableView struct {
 	caption string
 	columns []column
 	rows    [][]g.Node
 	empty   string // sentence in place of a table without rows
 }
 
-func (t *table) render() g.Node {
+func (t *tableView) render() g.Node {
 	if len(t.rows) == 0 {
 		return h.P(h.Class("empty"), g.Text(t.empty))
 	}

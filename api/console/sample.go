@@ -37,7 +37,7 @@ func (v *visit) showSample() error {
 // SampleActor is the actor of sample traffic.
 const SampleActor = "sample-actor"
 
-var errNoSample = &refusal{http.StatusNotFound, "This hub takes no sample traffic", "A hub on Azure, or with the setting production, has data that others depend on. Start one with its own engine to try it."}
+var errNoSample = &pageError{http.StatusNotFound, "This hub takes no sample traffic", "A hub on Azure, or with the setting production, has data that others depend on. Start one with its own engine to try it."}
 
 // arrived shows what waits for an actor.
 func (v *visit) arrived(actor domain.ActorID) (g.Node, error) {
@@ -45,7 +45,7 @@ func (v *visit) arrived(actor domain.ActorID) (g.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := table{
+	t := tableView{
 		caption: "Cabinets of the mailbox", empty: "Nothing was ever sent to the actor.",
 		columns: []column{{title: "Origin"}, {title: "Content type"}, {title: "Received", isNumber: true}, {title: "Waiting", isNumber: true}},
 	}

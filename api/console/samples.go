@@ -50,8 +50,8 @@ type samples struct {
 	all    []sample
 }
 
-// last returns the samples, the oldest first.
-func (s *samples) last() []sample {
+// allSamples returns the samples, the oldest first.
+func (s *samples) allSamples() []sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]sample(nil), s.all...)

@@ -26,7 +26,7 @@ func redirectToConsole(w http.ResponseWriter, _ *http.Request) {
 }
 
 // serve returns the handler of a page. It finds the operator, and calls the page if that may see it.
-func (e *edge) serve(p *page) http.HandlerFunc {
+func (e *edge) serve(p *pageRoute) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{edge: e, page: p, w: w, r: r}
 		v.setHeaders()
@@ -132,7 +132,7 @@ func (v *visit) readForm() error {
 	}
 	defer release()
 	if v.form, err = url.ParseQuery(string(body)); err != nil {
-		return &refusal{http.StatusBadRequest, "The form cannot be read", "Nothing was done. Open the page again, and send the form from there."}
+		return &pageError{http.StatusBadRequest, "The form cannot be read", "Nothing was done. Open the page again, and send the form from there."}
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (v *visit) noteRefusal(why string) { v.host.Note(v.ctx(), slog.String("refu
 // showError answers with a page about an error.
 func (v *visit) showError(err error) {
 	var p Problem
-	if refused, ok := errors.AsType[*refusal](err); ok {
+	if refused, ok := errors.AsType[*pageError](err); ok {
 		v.noteRefusal(refused.title)
 		p = Problem{Status: refused.status, Title: refused.title, Detail: refused.detail}
 	} else {
