@@ -25,17 +25,17 @@ import (
 // NoticeOptions set up Notices.
 type NoticeOptions struct {
 	Open       func() (*azservicebus.Client, error) // see [ClientRetries]
-	Queues     map[domain.Origin]contract.Queues    // of the domains that are told
+	Queues     map[domain.Origin]contract.Queues    // of the domains that are notified
 	Clock      func() time.Time                     // default time.Now
 	NewID      func() uuid.UUID                     // default uuid.New
 	Traces     trace.TracerProvider                 // of the spans of notices; default: none are recorded
-	Logger     *slog.Logger                         // default: nobody is told
-	Registerer prometheus.Registerer                // default: nobody counts
+	Logger     *slog.Logger                         // default: discards
+	Registerer prometheus.Registerer                // default: no metrics
 }
 
-// Notices tell domains over Service Bus that their content is in safe hands. A
-// notice has the message id of its bundle: when it comes again, the bus or the
-// domain can tell. Calls that follow each other reach the queue in that order.
+// Notices notify domains over Service Bus that the actor holds their content safely. The
+// message id of a notice is that of its bundle, so that the bus or the domain detects a
+// duplicate. Consecutive calls reach the queue in their order.
 type Notices struct {
 	opts  NoticeOptions
 	bus   *busclient.Connection

@@ -50,7 +50,7 @@ func (a *attempt) run(ctx context.Context) {
 	sending.Wait()
 }
 
-// awaitReply returns the reply, or the reason why there is none.
+// awaitReply returns the reply, or the reason why it is missing.
 func (a *attempt) awaitReply(ctx context.Context) (hub.Reply, error) {
 	sent, isSent := a.sent, false
 	for {
@@ -75,9 +75,9 @@ func (a *attempt) awaitReply(ctx context.Context) (hub.Reply, error) {
 	}
 }
 
-// overdueError says whose fault it is that there is no reply: that of the bus if it has
-// not taken the request, or does not let us listen; else that of the domain, or of
-// nobody if the caller has left.
+// overdueError returns the error for a missing reply. It blames the bus if the bus has not
+// accepted the request or the session cannot be opened, and otherwise the domain. If the caller
+// has left, it blames neither.
 func (a *attempt) overdueError(end error, isSent bool) error {
 	a.mu.Lock()
 	why := a.why
@@ -108,8 +108,8 @@ func (a *attempt) listenForReply(ctx context.Context) {
 	}
 }
 
-// listenOnce is the try-th time, from 0, that the session is opened. It returns true
-// when there is no more to listen for.
+// listenOnce opens the session and listens; try counts from 0. It returns true when nothing
+// more is expected.
 func (a *attempt) listenOnce(ctx context.Context, try int) (done bool) {
 	connection := busclient.LeastUsed(a.requests.replies)
 	client, err := connection.Acquire()
@@ -197,8 +197,8 @@ func (a *attempt) drainReplies(ctx context.Context, s *azservicebus.SessionRecei
 // tries again.
 const settleTimeout = 2 * time.Second
 
-// settleReply completes a reply, and puts what is none where an operator finds it. If it
-// fails, the message stays in a session that nobody opens again, until it expires.
+// settleReply completes a reply, and dead-letters any other message. If it fails, the message
+// stays in a session that no receiver opens again, until it expires.
 func (a *attempt) settleReply(ctx context.Context, s *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage, c classification) {
 	settling, span := a.requests.startSettling(ctx, a.queues.Reply, m.MessageID, c.refusal)
 	defer span.End()
@@ -225,8 +225,8 @@ func (a *attempt) logger() *slog.Logger {
 	return a.requests.opts.Logger.With("domain", a.origin.String(), "queue", a.queues.Reply, "request_id", a.id, "process_id", a.process)
 }
 
-// pauseBefore waits before the n-th try, from 0: not at all at first, and about 2 s in
-// the end. It returns false when ctx ends.
+// pauseBefore waits before try n: not before try 0, and up to about 2 s before later ones. It
+// returns false when ctx ends.
 func (a *attempt) pauseBefore(ctx context.Context, n int) bool {
 	const first, longest = 50 * time.Millisecond, 2 * time.Second
 	if n == 0 {

@@ -40,7 +40,7 @@ type classification struct {
 	refusal, description string // why it goes to the dead letters; empty if it does not
 }
 
-// classifyMessage reads a message that came in the session of the request.
+// classifyMessage classifies a message that was received in the session of the request.
 func (a *attempt) classifyMessage(m *azservicebus.ReceivedMessage) classification {
 	body := bodyOf(m)
 	if len(body) == 0 || len(body) > maxReply {
@@ -80,7 +80,8 @@ func newMalformed(why string) classification {
 	}
 }
 
-// newRefused judges a message not to be the reply, which may still come.
+// newRefused returns the classification of a message that is not the reply, which may still
+// arrive.
 func newRefused(reason, why string) classification {
 	return classification{refusal: reason, description: why}
 }
@@ -91,7 +92,7 @@ func reasonOf(r contract.DataBundleResponseContract_RequestFailure_Reason) strin
 		return datasetNotFound
 	case contract.DataBundleResponseContract_RequestFailure_DatasetNotAvailable:
 		return datasetNotAvailable
-	default: // as the original reads what it does not know
+	default: // as the original reads unknown values
 		return internalError
 	}
 }

@@ -26,9 +26,9 @@ import (
 
 // Options set up Requests.
 type Options struct {
-	// Open makes a client of the bus, and no call. It is called again whenever a
-	// connection was lost or refused, so a key that was changed is found. Give it
-	// the ClientRetries of package servicebus: what is worth another try is tried here.
+	// Open creates a client of the bus, and makes no call. It is called again whenever a
+	// connection was lost or refused, so that a changed key is used. Its retry options should
+	// be the ClientRetries of package servicebus, because this package retries itself.
 	Open func() (*azservicebus.Client, error)
 
 	// Queues are those of the domains that can be asked.
@@ -47,8 +47,8 @@ type Options struct {
 	Clock      func() time.Time      // default time.Now
 	NewID      func() uuid.UUID      // default uuid.New
 	Random     func() float64        // in [0, 1), spreads tries; default rand.Float64
-	Logger     *slog.Logger          // default: nobody is told
-	Registerer prometheus.Registerer // default: nobody counts
+	Logger     *slog.Logger          // default: discards
+	Registerer prometheus.Registerer // default: no metrics
 }
 
 func (o *Options) setDefaults() {
@@ -75,17 +75,16 @@ func (o *Options) setDefaults() {
 // connection and replies come over others, because a receiver that fails takes its
 // connection along.
 //
-// A message in the session is the reply if it names the request, and the bundle or
-// nothing. A reply that cannot be read counts as a failure of the domain, and
-// anything else is none at all; both go to the dead letters, with a reason. What
-// was taken is completed after the caller has it; a reply that came twice goes with
-// it. One that comes too late stays in its session until it expires, and confuses
-// nobody: the next request has a session of its own. So the queues for replies need
-// a time to live, for domains that give their replies none.
+// A message in the session is the reply if it names the request, and the bundle or nothing. A
+// reply that cannot be read counts as a failure of the domain; any other message is not a
+// reply. Both go to the dead letters, with a reason. A reply is completed after the caller has
+// it, together with its duplicates. A late reply stays in its session until it expires, and has
+// no effect, because each request has a separate session. So the queues for replies need a time
+// to live, for domains that set no time to live in their replies.
 //
-// A connection that is lost while a reply is awaited is replaced, and the session
-// taken up again. Nothing is kept that a node's death could lose: whoever peeks next
-// asks again, for the same bundle under the same id.
+// If a connection is lost during the wait for a reply, it is replaced and the session opened
+// again. No state is lost when a node dies: the next Peek repeats the request, for the same
+// bundle under the same id.
 type Requests struct {
 	opts     Options
 	requests *busclient.Connection
@@ -98,8 +97,7 @@ type Requests struct {
 
 var _ hub.Requester = (*Requests)(nil)
 
-// New makes Requests that connect when they are first used. Close ends
-// them.
+// New returns Requests that connect when they are first used. Close ends them.
 func New(opts Options) *Requests {
 	opts.setDefaults()
 	connection := busclient.Options{Open: opts.Open, Logger: opts.Logger}

@@ -33,8 +33,8 @@ const (
 	Dequeue            = "Dequeue"
 )
 
-// The content types of an announcement. None at all means Protobuf. Everything
-// else is Protobuf always, and says nothing about it.
+// The content types of an announcement. A missing content type means Protobuf. All other
+// messages are always Protobuf, and have no content type.
 const (
 	Protobuf        = "application/x-protobuf"
 	JSON            = "application/json"

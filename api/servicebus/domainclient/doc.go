@@ -11,7 +11,7 @@
 //
 // A domain does three things, and [Client] has a method for each:
 //
-//	Send     tells the hub that data waits for an actor
+//	Send     informs the hub that data waits for an actor
 //	Serve    makes the content of a bundle when the hub asks for it
 //	Notices  learns that an actor holds a bundle safely
 //

@@ -189,9 +189,9 @@ func (e *Event) encodeJSON() ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// newAnnouncement makes the message with a body. Its id depends on what it says and to
-// whom alone: the bus can tell a message that is sent twice, and an event that was
-// changed under its old id is another message, which the hub refuses by name.
+// newAnnouncement returns the message with a body. Its id depends only on its content and
+// recipient. So the bus detects a message that is sent twice, while an event that was changed
+// under its old id is another message, which the hub rejects with a reason.
 func (c *Client) newAnnouncement(recipient, contentType string, body []byte) (*azservicebus.Message, error) {
 	digest := sha256.New()
 	fmt.Fprintf(digest, "%q %q ", recipient, contentType)

@@ -75,7 +75,7 @@ func (x contentContainer) putContent(ctx context.Context, name, mediaType string
 	if err != nil {
 		return "", 0, err
 	}
-	at.RawQuery = "" // a signature in it is nobody else's
+	at.RawQuery = "" // a signature in it must not be shared
 	return at.String(), safe.size, nil
 }
 

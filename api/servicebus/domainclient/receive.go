@@ -56,7 +56,7 @@ type settler interface {
 	DeadLetterMessage(ctx context.Context, message *azservicebus.ReceivedMessage, options *azservicebus.DeadLetterOptions) error
 }
 
-// deadLetter makes an unreadable message a dead letter, which says why.
+// deadLetter makes an unreadable message a dead letter with the reason why.
 func (c *Client) deadLetter(ctx context.Context, at settler, m *azservicebus.ReceivedMessage, why error) error {
 	c.o.Logger.Error("a message became a dead letter", "message_id", m.MessageID, "error", why)
 	settling, cancel := closingContext(ctx)
@@ -74,8 +74,8 @@ func clipText(text string) string {
 	return strings.ToValidUTF8(text, "\ufffd")
 }
 
-// keepLock renews a lock until release is called. The context that it returns ends
-// when the lock is lost: somebody else has the work then.
+// keepLock renews a lock until release is called. The context that it returns ends when the
+// lock is lost, because another receiver has the work then.
 func (c *Client) keepLock(ctx context.Context, until time.Time, renew func(context.Context) error) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	// The clock of the bus may be another, so the time left is but a hint.

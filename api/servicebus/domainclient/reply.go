@@ -12,7 +12,7 @@ import (
 // contentName is where the content of the bundle is put.
 func (r *Request) contentName() string { return contract.ContentName(r.IdempotencyID) }
 
-// sendReply tells the hub what has come of its request.
+// sendReply sends the result of a request to the hub.
 func (s *serving) sendReply(ctx context.Context, a *Answer) error {
 	m, err := s.c.replyMessage(a)
 	if err != nil {

@@ -77,10 +77,10 @@ func (r Reason) String() string {
 	return contract.DataBundleResponseContract_RequestFailure_Reason(r).String()
 }
 
-// An Answer is what Serve has told the hub.
+// An Answer is the answer that Serve has sent to the hub.
 type Answer struct {
 	Request *Request
-	URI     string   // of the content; "" if there is none
+	URI     string   // of the content; "" after a failure
 	Bytes   int64    // of the content
 	Failure *Failure // nil if there is content
 	Took    time.Duration

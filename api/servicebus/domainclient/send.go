@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Send tells the hub about events, and returns how many the bus has taken for
-// certain. Those of one recipient arrive in their order, in batches that the bus
-// stores as a whole or not at all; other recipients' overtake them. A batch whose
-// fate is unknown is sent again, with the same ids, until ctx ends.
+// Send announces events to the hub, and returns how many the bus has certainly accepted. Events
+// of one recipient arrive in their order, in batches that the bus stores completely or not;
+// batches of other recipients may overtake them. If the fate of a batch is unknown, it is sent
+// again with the same ids, until ctx ends.
 //
 // After an error, sending all events again is safe and keeps the order: the hub
 // takes each once.

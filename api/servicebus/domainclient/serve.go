@@ -14,10 +14,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// Serve answers the hub's requests for content with what h makes, many at once,
-// until ctx ends; then it returns nil. What it is working at then is given up, and
-// the request stays for whoever serves next. It fails if the queues do not exist
-// or may not be used.
+// Serve answers the hub's requests for content with what h produces, many concurrently. It
+// returns nil when ctx ends: it cancels the work in progress, whose requests stay for the next
+// process that serves. It fails if the queues do not exist or it has no right to use them.
 func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 	if c.o.Exchange == nil {
 		return errNoExchange
@@ -95,7 +94,7 @@ func (s *serving) answerNextSession(ctx context.Context) error {
 	defer cancel()
 	session, err := s.requests.AcceptNextSessionForQueue(accepting, s.c.o.Queues.Request, nil)
 	if busclient.ReasonOf(err) == busclient.Timeout || err != nil && accepting.Err() != nil {
-		return nil // nobody has asked
+		return nil // no request came
 	}
 	if err != nil {
 		return err
@@ -112,7 +111,7 @@ func (s *serving) answerNextSession(ctx context.Context) error {
 		s.c.o.Logger.Error("a request makes the client panic; its session is held back until it has expired", "session", session.SessionID(), "error", err)
 		p := s.c.newPatience()
 		p.next = longestPause
-		p.wait(ctx) // with the session: nobody else shall meet it meanwhile
+		p.wait(ctx) // with the session, so that no other process receives it meanwhile
 		return nil
 	}
 	switch {
@@ -137,7 +136,7 @@ func (s *serving) answerRequest(ctx context.Context, session *azservicebus.Sessi
 	defer release()
 	a, ok := s.makeContent(holding, r, s.c.timeLeft(m))
 	if !ok {
-		return nil // whoever has the request next answers
+		return nil // the next process that receives the request answers
 	}
 	a.Request, a.Took = r, s.c.o.Now().Sub(began)
 	settling, cancel := closingContext(ctx)
@@ -151,10 +150,9 @@ func (s *serving) answerRequest(ctx context.Context, session *azservicebus.Sessi
 	return session.CompleteMessage(settling, m, nil) // or the hub is answered twice, which it bears
 }
 
-// makeContent makes the content of a bundle and puts it into the exchange. Where two
-// attempts for one bundle are under way, they share what one of them makes; but if
-// the time of that one runs out, the other goes on in its own. It returns false if
-// ctx ended first.
+// makeContent produces the content of a bundle and writes it to the exchange. Two concurrent
+// attempts for one bundle share the content that one of them produces; if that one runs out of
+// time, the other continues in its own time. It returns false if ctx ended first.
 func (s *serving) makeContent(ctx context.Context, r *Request, left time.Duration) (Answer, bool) {
 	key := fmt.Sprintf("%q %q %s %g", r.IdempotencyID, r.List, r.Format, r.Version)
 	inTime, cancel := context.WithTimeout(ctx, left)

@@ -6,11 +6,11 @@ import "github.com/messagehub/messagehub/domain"
 // before that is believed: what it read may have been about to change.
 const damagePatience = 4
 
-// isDamage reports whether trying again would not help until somebody has repaired
-// what is stored.
+// isDamage reports whether retries cannot succeed until an operator has repaired what is
+// stored.
 func isDamage(err error) bool { return err != nil && domain.KindOf(err) == domain.Damaged }
 
-// rejectDamaged is why a message whose recipient has a damaged mailbox is put aside.
+// rejectDamaged returns why a message whose recipient has a damaged mailbox is dead-lettered.
 func rejectDamaged(err error) *rejection {
 	return reject(reasonDamaged, "The mailbox of a recipient is damaged, so its events are not stored: %v. Those of others are. "+
 		"Repair the mailbox, of which messagehub check tells more, and then send this message again: what is stored is not stored twice.", err)

@@ -26,8 +26,7 @@ type MessageLimits struct {
 	Events        int // default 10,000
 }
 
-// A decoder reads announcements: which events a message brings, or why it never
-// will. It is safe for concurrent use.
+// A decoder reads the events of messages. It is safe for concurrent use.
 type decoder struct {
 	limits MessageLimits
 	check  func([]domain.Event) error
@@ -49,9 +48,9 @@ func newDecoder(limits MessageLimits, check func([]domain.Event) error) *decoder
 	}
 }
 
-// decode returns the events of a message in their order, none of which hub.Ingest
-// will refuse, or why the message can never be used. The events share no memory with
-// the message. There may be none. causes are the spans that CloudEvents name.
+// decode returns the events of a message in their order, or why the message can never be used.
+// hub.Ingest accepts each of the events. They share no memory with the message, and there may
+// be zero. causes are the spans that CloudEvents name.
 func (d *decoder) decode(m *azservicebus.ReceivedMessage) (events []domain.Event, causes []domain.TraceContext, _ *rejection) {
 	if rejected := checkMessageType(m.ApplicationProperties); rejected != nil {
 		return nil, nil, rejected
@@ -161,8 +160,8 @@ func rejectUnreadable(err error, media string) *rejection {
 	return reject(reasonNotJSON, "The body is not the JSON of %s: %v.", media, err)
 }
 
-// judgeEvents rejects events with faults of their own, and those that the hub would
-// refuse. All faults are told together.
+// judgeEvents rejects a message if an event has a fault or the hub would refuse it. The
+// rejection lists all faults.
 func (d *decoder) judgeEvents(a *decodedBody) *rejection {
 	faults, total, reason := a.faults, a.total, reasonInvalid
 	err := d.check(a.events)

@@ -38,9 +38,9 @@
 //
 // Faults of the client, azservicebus v1.11, shape the code:
 //
-//   - A property of an unexpected type makes it panic. So receiving is guarded, and the
-//     session is parked until its lock ends: that counts as a delivery, of which the bus
-//     allows only so many before it makes the message a dead letter.
+//   - A property of an unexpected type makes it panic. So receiving is guarded, and the session
+//     is parked until its lock ends: that counts as a delivery, and the bus makes the message a
+//     dead letter after its maximum number of deliveries.
 //   - A message with a decimal or a char makes it end its link, each time. So what a
 //     queue has is not read to find out whether it can be received from; and a session
 //     whose link ends three times in a row before a message comes waits as one with a

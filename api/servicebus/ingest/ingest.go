@@ -32,9 +32,9 @@ type ingester interface {
 type Options struct {
 	Hub ingester
 
-	// Open returns a client that nobody else uses, with the ClientRetries of package servicebus: trouble of a
-	// receiver can end all links of its client. It is called once for each queue,
-	// and again when a client no longer works, so that new credentials are found.
+	// Open returns a client for this queue alone, with the ClientRetries of package servicebus,
+	// because the failure of a receiver can end all links of its client. It is called once for
+	// each queue, and again when a client no longer works, so that new credentials are found.
 	Open func() (*azservicebus.Client, error)
 
 	SessionQueue string // with sessions, named after the recipients; "" for none
@@ -71,7 +71,7 @@ type Limits struct {
 
 	Attempt time.Duration // for one try to save; default 30 s
 	Settle  time.Duration // for one message to be completed; default 5 s
-	Wait    time.Duration // for the next session, before the question is asked anew; default 30 s
+	Wait    time.Duration // for the next session, before the request is repeated; default 30 s
 
 	Linger       time.Duration // that a session without messages is kept; default 5 s
 	Turn         time.Duration // after which a session makes way for those that wait; default 1 s
@@ -132,8 +132,8 @@ func New(o Options) *Ingestion {
 	}
 }
 
-// ErrAtOnce as the cause of the end of its context tells Run to finish nothing: what is
-// in hand goes back to the bus.
+// ErrAtOnce, as the cause of the end of its context, stops Run immediately: messages that are
+// not settled return to the bus.
 var ErrAtOnce = busclient.ErrAtOnce
 
 // queueNames returns the names of the queues that are received from.

@@ -14,10 +14,10 @@ const watchedRecipients = 10_000
 // numbers, which the bus gives them in the order in which it accepted them. It
 // raises an alarm, and refuses nothing: by then there is no better order left.
 //
-// Redeliveries have lower numbers too. They are told by the store, which has seen
-// their events, and not by the delivery count: sessions give messages back without
-// counting, and an event that was overtaken because its message had to be delivered
-// twice is out of order all the same.
+// Redeliveries have lower numbers too. They are recognized by the store, which has their
+// events, and not by the delivery count: sessions return messages without counting, and an
+// event that was overtaken because its message had to be delivered twice is out of order all
+// the same.
 type orderMonitor struct {
 	mu      sync.Mutex
 	marks   map[domain.ActorID]*list.Element // of *mark

@@ -34,8 +34,8 @@ func (s *eventStore) IsFull() bool {
 		(len(w.messages) >= min(limits.ReceiverMessages, limits.Messages)/2 || w.weight >= min(limits.ReceiverBytes, limits.Bytes)/2)
 }
 
-// waitsBehind reports whether a message has to wait because earlier ones of all its
-// recipients do. One that is for others as well is saved, for theirs.
+// waitsBehind reports whether a message has to wait because earlier messages of all its
+// recipients wait. A message that also has other recipients is saved for those.
 func (p *parkedMessages) waitsBehind(m *busMessage) bool {
 	for i := range m.Content.events {
 		if !p.recipients[m.Content.events[i].Recipient] {

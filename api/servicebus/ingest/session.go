@@ -49,7 +49,7 @@ type sessions struct {
 
 // acceptSessions finds sessions and starts a loop for each, until ctx ends.
 func (s *sessions) acceptSessions(ctx, work context.Context) {
-	const shortWait = 5 * time.Second // when it is not known whether the bus answers at all: long enough for a busy machine
+	const shortWait = 5 * time.Second // while it is not known whether the bus responds; long enough for a busy machine
 	wait := shortWait
 	for failures := 0; s.slots.takeSlot(ctx) == nil; {
 		client, err := s.bus.Acquire()
@@ -81,8 +81,8 @@ func (s *sessions) acceptSessions(ctx, work context.Context) {
 	}
 }
 
-// acceptSession returns the next session with a message. If there is none for a while it
-// fails with CodeTimeout.
+// acceptSession returns the next session with a message. If no session has a message for a
+// while, it fails with CodeTimeout.
 func (s *sessions) acceptSession(ctx context.Context, client *busclient.Client, wait time.Duration) (*azservicebus.SessionReceiver, error) {
 	const forTheAnswer = 10 * time.Second
 	deadline := time.Now().Add(wait)
@@ -91,11 +91,10 @@ func (s *sessions) acceptSession(ctx context.Context, client *busclient.Client, 
 	return client.AcceptNextSessionForQueue(earlier{patient, deadline}, s.queue, nil) //nolint:contextcheck // it is that of the caller
 }
 
-// earlier is a context that ends later than it says. The client has the bus answer
-// at the deadline, and would not be there to hear it if it left then. Without the
-// answer it is not known whether there is no session, or no bus. When the time has
-// come it tells the truth: the client has something to write when the answer is there,
-// and would find that it is too late.
+// earlier is a context that ends later than its deadline says. The bus responds at the
+// deadline; a client that stopped waiting at the same time would not receive the response, and
+// could not tell an empty queue from a lost bus. After its time it returns the true deadline:
+// the client has to write when the response arrives, and would find the deadline in the past.
 type earlier struct {
 	context.Context //nolint:containedctx // it is one
 	deadline        time.Time

@@ -10,8 +10,8 @@ const (
 	// is wrong with the session: connections are lost now and then.
 	doubtful = 2
 
-	// watchedSessions is how many sessions a backoff remembers. Who is forgotten is counted
-	// anew.
+	// watchedSessions is the number of sessions that a backoff remembers. The count of a
+	// forgotten session starts at zero.
 	watchedSessions = 10_000
 )
 
@@ -38,7 +38,7 @@ func newBackoff(delay func(count int) time.Duration) *backoff {
 // it returns how many there are in a row, without those that are doubtful.
 func (b *backoff) addSuspected(session string) int { return b.addSetback(session, 0) }
 
-// addCertain counts a setback that the session has for sure.
+// addCertain counts a setback that certainly concerns the session.
 func (b *backoff) addCertain(session string) int { return b.addSetback(session, doubtful) }
 
 func (b *backoff) addSetback(session string, least int) int {

@@ -18,7 +18,7 @@ func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[messageEven
 		busclient.Sleep(ctx, wait)
 		l.Close(ctx)
 		<-s.parked
-	default: // so many that they have to be parked in their slots
+	default: // too many: they have to be parked in their slots
 		busclient.Sleep(ctx, wait)
 		l.Close(ctx)
 		s.slots.returnSlot(l.MadeWay())

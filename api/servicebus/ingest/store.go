@@ -66,8 +66,8 @@ func (s *eventStore) DeadLettered(m *busMessage) {
 	s.logger.Error("a message cannot be stored and is a dead letter now; whom it was for will miss it", "recipients", recipientsForLog(m.Content.events), "message_id", m.MessageID, "reason", m.Rejection.Reason)
 }
 
-// Store implements receiver.Handler. When it returns, each message is stored, refused,
-// parked, or no longer in hand.
+// Store implements receiver.Handler. When it returns, each message is stored, refused, parked,
+// or has lost its lock.
 func (s *eventStore) Store(ctx context.Context, ms []*busMessage) {
 	sound := make([]*busMessage, 0, len(ms))
 	for _, m := range ms {
@@ -175,7 +175,7 @@ func isRefusal(err error) bool {
 	return rejected || err != nil && domain.KindOf(err) == domain.Invalid
 }
 
-// logLevel returns how loudly to tell of an error that should pass.
+// logLevel returns the level at which to log an error that should be temporary.
 func logLevel(err error) slog.Level {
 	passing := errors.Is(err, context.DeadlineExceeded)
 	switch domain.KindOf(err) {

@@ -55,8 +55,8 @@ const (
 	adviceUnauthorized = "the bus does not let this hub use the queue; check its key, or its role"
 )
 
-// failures say what can be done for each reason. Of Unauthorized another client can
-// tell: the key may have changed.
+// failures has what can be done for each reason. Unauthorized needs another client, because the
+// key may have changed.
 var failures = map[Reason]Failure{
 	Unreachable:  {Advice: adviceUnreachable, Retry: true, ReplaceClient: true},
 	LockLost:     {Advice: adviceUnreachable, Retry: true, ReplaceClient: true},
@@ -71,7 +71,7 @@ var failures = map[Reason]Failure{
 	Disabled:     {Advice: "the queue is disabled; enable it"},
 }
 
-// codes are the reasons of the errors that the client tells apart.
+// codes are the reasons of the errors that the client distinguishes.
 var codes = map[azservicebus.Code]Reason{
 	azservicebus.CodeNotFound:           NotFound,
 	azservicebus.CodeUnauthorizedAccess: Unauthorized,
@@ -99,7 +99,7 @@ func Classify(err error) *Failure {
 	f := failures[reason]
 	f.Reason, f.err = reason, err
 	if _, ended := errors.AsType[*amqp.LinkError](err); ended {
-		// Why the bus has ended a link may be long past: only another link can tell.
+		// The reason why the bus ended a link may be outdated, so another link is opened.
 		f.LinkEnded, f.Permanent = true, false
 		if !f.ReplaceClient {
 			f.Retry, f.RetryOnce = true, true

@@ -84,11 +84,11 @@ func (c *Connection) releaseSender(ctx context.Context, client *Client, s *share
 	}
 }
 
-// open opens the link of the sender if it is not open. One caller at a time does so.
-// When an opening fails, all who have waited for it within the client open a link each,
-// one after the other, and the client forgets all but the last, with the goroutines that
-// renew their tokens. There they also wait for as long as it takes; here they leave when
-// ctx ends. Over an open link this makes no call.
+// open opens the link of the sender if it is not open. One caller at a time does so. If an open
+// fails inside the client, each caller that has waited for it opens a link in turn, and the
+// client forgets every link except the last, with the goroutines that renew their tokens. Those
+// callers also wait without a limit; here they return when ctx ends. If the link is open, open
+// makes no call.
 //
 // A link that is lost during a send is opened again by the client, which makes sure that
 // one caller does so.
@@ -111,9 +111,8 @@ func (e *SendError) Error() string { return e.err.Error() }
 
 func (e *SendError) Unwrap() error { return e.err }
 
-// Send returns nil once the bus has accepted m, and a [SendError] otherwise. A
-// connection or a link may have died since it was last used, and only another one can
-// tell whether the bus can be reached, so there is a second attempt.
+// Send returns nil once the bus has accepted m, and a [SendError] otherwise. A connection or a
+// link may have been lost since its last use, so Send makes a second attempt over another one.
 func (c *Connection) Send(ctx context.Context, queue string, m *azservicebus.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, SendTimeout)
 	defer cancel()

@@ -21,7 +21,7 @@ func NewBudget(messages, bytes int) *Budget {
 	return &Budget{maxMessages: messages, maxBytes: bytes}
 }
 
-// acquireSlot takes room for one message. It says whether it had to wait.
+// acquireSlot reserves space for one message. It reports whether it had to wait.
 func (b *Budget) acquireSlot(ctx context.Context) (waited bool, err error) {
 	for ctx.Err() == nil {
 		room := b.tryEnter()

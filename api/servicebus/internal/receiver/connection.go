@@ -66,7 +66,7 @@ func (c *Connection) ReportFailure(ctx context.Context, used *busclient.Client, 
 	}
 }
 
-// connectionHint tells an operator what to do about an error of the bus.
+// connectionHint returns what an operator can do about an error of the bus.
 func connectionHint(err error) string {
 	switch busclient.ReasonOf(err) {
 	case busclient.Unauthorized:

@@ -70,8 +70,8 @@ func (l *Loop[T]) renewLock(ctx context.Context, deadline time.Time, call func(c
 }
 
 // UntilUnlocked returns how long it takes for the lock of the session to end, which the bus
-// counts as a delivery of what was not settled; closing the receiver would not count.
-// It is how a message that nobody can read becomes a dead letter in the end.
+// counts as a delivery of what was not settled; closing the receiver would not count. That
+// makes a message that the client cannot read a dead letter in the end.
 func (l *Loop[T]) UntilUnlocked() time.Duration {
 	const slack = time.Second
 	return time.Until(l.session.renewed.Add(l.session.duration)) + slack
@@ -178,7 +178,7 @@ func (l *Loop[T]) renewMessages(ctx context.Context) {
 		until := time.Now().Add(keptFor)
 		err := l.renewLock(ctx, until, func(ctx context.Context) error {
 			if !l.messages.hasMessage(m) {
-				return nil // it was settled meanwhile, and has no lock any more
+				return nil // it was settled meanwhile, and its lock has ended
 			}
 			return l.messages.RenewMessageLock(ctx, m.ReceivedMessage, nil)
 		})
