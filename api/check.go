@@ -22,7 +22,7 @@ type checkLine struct {
 	Progress *checkProgress   `json:"progress,omitempty"` // how far it is
 	Finding  *hub.Finding     `json:"finding,omitempty"`  // one more
 	Report   *hub.CheckReport `json:"report,omitempty"`   // the last line: the check is complete
-	Problem  *problemDocument `json:"problem,omitempty"`  // the last line: it could not go on
+	Problem  *problemDocument `json:"problem,omitempty"`  // in the last line: why the check stopped
 }
 
 // A checkProgress is a report without what was found, which has lines of its own.
@@ -146,8 +146,8 @@ func (l *checkLines) write(line *checkLine) error {
 	return l.flush()
 }
 
-// progress tells what is new, the findings first: whoever keeps what was said up to
-// a progress has all that belongs to it.
+// progress writes what is new, the findings first. So the lines up to a progress line hold
+// every finding that it counts.
 func (l *checkLines) progress(report *hub.CheckReport) error {
 	if err := l.findings(report); err != nil {
 		return err

@@ -71,8 +71,8 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 	return nil
 }
 
-// ingest calls the hub and tells metrics and log what came of it. Some of the
-// events may be stored even if it fails.
+// ingest calls the hub, and counts and logs the result. Some of the events may be stored even
+// if it fails.
 func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error) {
 	stored, err := s.opts.Hub.Ingest(ctx, events)
 	s.metrics.events.AddAccepted(stored.Accepted)

@@ -23,11 +23,11 @@ const (
 	grace = 5 * time.Second
 )
 
-// deadline bounds the time of a request: the reading of its body, the work, and
-// the writing of the answer, which may take longer as long as it goes on.
+// deadline bounds the time of a request: the reading of its body, the work, and the writing of
+// the answer, which may take longer as long as the client keeps reading.
 //
-// The context has no fixed deadline, because the work of a Peek goes on while
-// its body is streamed. Its cause is errDeadline when time is up.
+// The context has no fixed deadline, because a Peek still works while its body is streamed. Its
+// cause is errDeadline once the time has passed.
 func (s *Server) deadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancelCause(r.Context())

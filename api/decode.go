@@ -8,9 +8,9 @@ import (
 	"github.com/messagehub/messagehub/api/internal/eventjson"
 )
 
-// decodeEvents reads the body of POST /v1/data-available, a JSON array of events.
-// Events that have faults of their own are told apart from the others. It fails if
-// nothing can be said about the rest of the body.
+// decodeEvents reads the body of POST /v1/data-available, a JSON array of events. It returns
+// the faults of events separately from the valid events. It fails if the rest of the body
+// cannot be read.
 func decodeEvents(r io.Reader, limits Limits) (*eventjson.Events, error) {
 	sent, err := eventjson.Read(r, eventjson.Limits{
 		Events: limits.Events, Payload: limits.Payload, PayloadDepth: limits.PayloadDepth, PayloadNumber: limits.PayloadNumber,

@@ -38,7 +38,7 @@ func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }() // an error of what was read has been told by then
+	defer func() { _ = body.Close() }() // a read error was already returned
 	r, content := limitRanges(r, body, peeked.Body.Length)
 	d := newDownload(w, &peeked.Bundle, r.Header.Get("Range") == "" && compress)
 	s.tellBacklog(d.header, peeked.Behind)

@@ -19,8 +19,8 @@ func (s *Server) handle(h handler) http.HandlerFunc {
 	}
 }
 
-// fail answers with the problem that err is. If the client is gone there is
-// nobody to answer, and the connection is given up.
+// fail responds with the problem for err. If the client has disconnected, it aborts the
+// connection.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	refused := noted(r.Context(), err)
 	writeProblem(w, recordOf(r.Context()).id, refused)

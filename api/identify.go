@@ -66,7 +66,7 @@ func (s *Server) identify(next http.Handler) http.Handler {
 // isRequestID accepts 1 to 128 characters of A-Z a-z 0-9 . _ -.
 func isRequestID(s string) bool { return isWord(s, 128) }
 
-// isWord accepts 1 to most characters of A-Z a-z 0-9 . _ -.
+// isWord reports whether text has 1 to most characters of A-Z a-z 0-9 . _ -.
 func isWord(s string, most int) bool {
 	for i := range len(s) {
 		switch c := s[i]; {

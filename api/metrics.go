@@ -38,8 +38,8 @@ type edgeMetrics struct {
 	peekDuration prometheus.Histogram
 }
 
-// newMetrics returns metrics in which each counter has all its series from the start, but for the
-// routes, which [metrics.addRoute] adds.
+// newMetrics returns metrics in which each counter has all its series from the start, except
+// those of routes, which [edgeMetrics.addRoute] adds.
 func newMetrics(registerer prometheus.Registerer) *edgeMetrics {
 	m := registerMetrics(registerer)
 	hubmetrics.Initialize(m.slowClients, []string{"send", "read"})

@@ -104,7 +104,7 @@ func (s *Server) abandon(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// records tells what operators have done to a queue.
+// records returns what operators have done to a queue.
 func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
 	const usual, most = 100, 1000
 	values, err := query.Parse(r, "most")

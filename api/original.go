@@ -66,8 +66,8 @@ func (s *Server) originalDequeue(w http.ResponseWriter, r *http.Request) error {
 	return s.confirm(w, r, id)
 }
 
-// originalRequest reads the parameters of a Peek. The parameter log, with which
-// any actor could have the original search all events, is not one any more.
+// originalRequest reads the parameters of a Peek. The parameter log, with which any actor could
+// make the original search all events, is no longer supported.
 func originalRequest(r *http.Request) (hub.PeekRequest, error) {
 	noteCorrelation(r)
 	req := hub.PeekRequest{
@@ -103,8 +103,8 @@ func unescaped(s string) string {
 	return s
 }
 
-// noteCorrelation has the log tell the id by which a client of the original knows
-// its request. The original answered 500 without one.
+// noteCorrelation adds the id by which a client of the original knows its request to the log.
+// The original returned 500 if it was missing.
 func noteCorrelation(r *http.Request) {
 	if id := r.Header.Get("CorrelationId"); id != "" {
 		recordOf(r.Context()).note(slog.String("correlation_id", domain.Clip(id)))

@@ -27,7 +27,7 @@ func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error)
 		w.Header().Set("Retry-After", pauseAfter(refused.problem))
 	}
 	if errors.Is(err, hub.ErrOutpaced) {
-		w.WriteHeader(http.StatusNoContent) // to whoever lost a race, the original said that there was no data
+		w.WriteHeader(http.StatusNoContent) // the original reported no data to the client that lost a race
 		return
 	}
 	if refused.problem == contentGone || isUnanswered(err) {
@@ -54,8 +54,8 @@ func isUnanswered(err error) bool {
 	return ok
 }
 
-// An originalError is an error as the original told it. Its form in JSON is that of
-// the OData convention.
+// An originalError is an error in the form of the original. Its form in JSON is that of the
+// OData convention.
 type originalError struct {
 	Code    string          `json:"code"`
 	Message string          `json:"message"`

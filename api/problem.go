@@ -249,8 +249,8 @@ func (r *problemError) Error() string {
 
 func (r *problemError) Unwrap() error { return r.cause }
 
-// asProblem says what the client gets to hear of err. What is not a fault of
-// the request is told in general words only.
+// asProblem returns the problem that the client sees for err. It describes errors that are not
+// faults of the request in general words only.
 func asProblem(ctx context.Context, err error) *problemError {
 	if r, ok := errors.AsType[*problemError](err); ok {
 		return r
@@ -285,8 +285,8 @@ func asProblem(ctx context.Context, err error) *problemError {
 	return r
 }
 
-// unanswered tells the actor which bundle waits for which domain, and in a word why.
-// What the domain says besides is for the log.
+// unanswered returns the problem that names the bundle that waits, its domain, and the reason
+// in a word. The text of the domain is only logged.
 func unanswered(e *hub.UnansweredError) *problemError {
 	b := &e.Bundle
 	if b.Trouble.Reason == hub.NoAnswer {

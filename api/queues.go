@@ -22,7 +22,7 @@ type openBundle struct {
 	Opened   time.Time `json:"opened"`
 }
 
-// queues tells an actor what waits for it, group by group. It opens nothing.
+// queues returns what waits for an actor, group by group. It opens nothing.
 func (s *Server) queues(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err

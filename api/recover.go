@@ -17,7 +17,7 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// answerPanic is to be deferred.
+// answerPanic must be deferred.
 func answerPanic(w http.ResponseWriter, rec *requestRecord) {
 	p := recover()
 	if p == nil {

@@ -32,7 +32,7 @@ func (s *Server) rotateSubscription(w http.ResponseWriter, r *http.Request) erro
 	return nil
 }
 
-// readSecret reads the secret in the body of a request. It returns nil if there is none.
+// readSecret reads the secret in the body of a request. It returns nil for an empty body.
 func readSecret(w http.ResponseWriter, r *http.Request) (*string, error) {
 	if r.ContentLength == 0 {
 		_, err := query.Parse(r)

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A SampleSender stores a few events for an actor, as a domain does that announces them, and returns the
-// actor and how many were stored. It is for hubs on which nobody depends.
+// A SampleSender stores a few events for an actor, as if a domain had announced them, and
+// returns the actor and the number of stored events. It is for hubs that have no real users.
 type SampleSender func(ctx context.Context) (actor domain.ActorID, n int, err error)
 
 // showSample asks whether to send sample traffic, and shows what was sent.

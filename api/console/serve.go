@@ -44,8 +44,9 @@ func (e *edge) serve(p *pageRoute) http.HandlerFunc {
 // errAnswered reports that the request has its answer.
 var errAnswered = errors.New("the request is answered")
 
-// setHeaders sets what each answer has. Pages are not compressed: they carry the token of forms next to
-// texts of others, and the length of a compressed page would tell about the token.
+// setHeaders sets what each answer has. Pages are not compressed: they carry the token of forms
+// next to texts of others, and the length of a compressed page would leak information about the
+// token.
 func (v *visit) setHeaders() {
 	header := v.w.Header()
 	header.Set("Content-Security-Policy", policy)

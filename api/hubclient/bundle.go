@@ -30,7 +30,7 @@ type Bundle struct {
 	ctx    context.Context //nolint:containedctx // the stream ends with it, as that of http.Response does
 	actor  string
 	tag    string      // ETag of the body
-	conn   *connection // nil: the rest of the body is to be fetched
+	conn   *connection // nil: the rest of the body must be fetched
 	got    int64       // bytes
 	err    error       // with which Read ended
 

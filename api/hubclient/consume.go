@@ -155,7 +155,7 @@ func isRepeated(err error) bool {
 	return isDeliveredAgain || isOfToken || isTemporary(err)
 }
 
-// consumeNext fetches, handles and dequeues a bundle. It returns nil if no data has come.
+// consumeNext fetches, handles and dequeues a bundle. It returns nil if no data arrived.
 func (r *consumerRun) consumeNext(ctx context.Context) error {
 	began := r.clock.Elapsed()
 	b, err := r.peekBundle(ctx)

@@ -137,8 +137,8 @@ func (c *consumerHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// findToken returns the token that a call carries, nil if it is none of this consumer. The time does
-// not depend on where they differ.
+// findToken returns the token that a call carries, nil if it is not a token of this consumer.
+// It compares in constant time.
 func (c *consumerHandler) findToken(h http.Header) *consumerToken {
 	sum := sha256.Sum256([]byte(h.Get(c.opts.TokenHeader)))
 	var found *consumerToken

@@ -49,7 +49,7 @@ type Party struct {
 	ETag string `json:"-"` // of its version; "" in a list
 }
 
-// A Draft says what a party is to be.
+// A Draft is the desired state of a party.
 type Draft struct {
 	Name        string // "": as it is, or the id
 	Token       string // "": as it is; a party that does not exist needs one

@@ -87,8 +87,8 @@ type cloudEvent struct {
 	traceParent, traceState string
 }
 
-// readAttributes checks all attributes and returns the data; it has no value if there is none
-// that can be read.
+// readAttributes checks all attributes and returns the data; it has no value if the data cannot
+// be read.
 func (c *cloudEvent) readAttributes(text []byte) (data Member, err error) {
 	if err := checkUTF8(text, "CloudEvent"); err != nil {
 		return data, err
@@ -130,7 +130,7 @@ func (c *cloudEvent) readAttributes(text []byte) (data Member, err error) {
 	return data, nil
 }
 
-// readAttribute checks one attribute and keeps what is of use. It fails with a
+// readAttribute checks one attribute and keeps it if the hub uses it. It fails with a
 // *SyntaxError if the value is not JSON.
 func (c *cloudEvent) readAttribute(name string, m Member) error {
 	if err := checkJSON(m.Value, m.at); err != nil {
@@ -157,7 +157,8 @@ func (c *cloudEvent) readAttribute(name string, m Member) error {
 	return nil
 }
 
-// readTrace keeps an extension that names a span. One that is not a string, or not valid, names none.
+// readTrace keeps an extension that names a span. It ignores a value that is not a string or
+// not valid.
 func (c *cloudEvent) readTrace(name string, m Member) error {
 	if name != "traceparent" && name != "tracestate" || m.Value[0] != '"' {
 		return nil
@@ -227,7 +228,7 @@ func isJSON(mediaType string) bool {
 	return media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json")
 }
 
-// checkExtension checks an attribute that CloudEvents do not know themselves.
+// checkExtension checks an attribute that is not defined by CloudEvents.
 func (c *cloudEvent) checkExtension(name string, m Member) {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
 		c.addFault(name, "unknown attribute; the name of an extension has only a-z and 0-9")

@@ -26,9 +26,8 @@ func Elements(text []byte) iter.Seq2[[]byte, error] {
 	}
 }
 
-// elements takes a JSON array apart while it is read. It sees only so much of
-// the grammar as tells where an element ends; whether the element is JSON is
-// for others to find out.
+// elements takes a JSON array apart while it is read. It reads only enough of the grammar to
+// find the end of an element; the caller checks whether the element is JSON.
 type elements struct {
 	r      io.Reader
 	buf    []byte
@@ -45,7 +44,7 @@ func inMemory(text []byte, offset int64) *elements {
 	return &elements{buf: text, base: offset, err: io.EOF}
 }
 
-// openArray reads the bracket that starts the array of so many things.
+// openArray reads the bracket that starts the array. things names the elements in errors.
 func (e *elements) openArray(things string) error {
 	c, err := e.peekByte()
 	switch {
@@ -123,8 +122,8 @@ func (e *elements) peekByte() (byte, error) {
 	}
 }
 
-// fillBuffer reads on, at least as much as is unread already, so that looking for the
-// end of an element all over again costs no more than reading it did.
+// fillBuffer reads at least as many bytes as are unread already. So the repeated search for the
+// end of an element takes time proportional to its length.
 func (e *elements) fillBuffer() {
 	const atLeast = 64 << 10
 	unread := len(e.buf) - e.at
@@ -154,9 +153,9 @@ func (e *elements) syntaxFault(want string) error {
 	return &SyntaxError{at: e.base + int64(e.at), want: want}
 }
 
-// valueEnd returns where the JSON value that b begins with ends, or -1 if that
-// cannot be told from b. It returns 0 if b begins with no value at all. At the
-// end of the text, final, a number or a word needs nothing behind it.
+// valueEnd returns where the JSON value that b begins with ends, or -1 if b is too short to
+// decide. It returns 0 if b does not begin with a value. If final is true, b ends the text, and
+// a number or a word may end with it.
 func valueEnd(b []byte, final bool) int {
 	depth := 0
 	for i := 0; i < len(b); i++ {

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The fields of an event, in the order in which messages name them. All but
-// payload are required.
+// The fields of an event, in the order in which messages name them. All of them except payload
+// are required.
 const (
 	fieldID = iota
 	fieldRecipient
@@ -185,8 +185,8 @@ func (d *eventDecoder) readFlag(m Member, flag *bool) error {
 	return nil
 }
 
-// readWeight accepts whole numbers as they are usually written: whoever sends
-// 1.5, 1e3 or a number that no machine word holds has made a mistake.
+// readWeight accepts whole numbers in their usual form. 1.5, 1e3 and numbers that exceed 64
+// bits are faults of the sender.
 func (d *eventDecoder) readWeight(m Member, weight *domain.Weight) error {
 	if c := m.Value[0]; c != '-' && (c < '0' || c > '9') {
 		return d.wrongType(fieldWeight, m, "a whole number of KB")

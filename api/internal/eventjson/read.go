@@ -42,11 +42,10 @@ func (e *Events) Fault(i int, field, detail string) Fault {
 	return Fault{Pointer: p.pointer(field), Detail: detail, Index: number}
 }
 
-// Read reads a JSON array of events. It keeps one element of the text in memory at
-// a time, and goes on after a faulty event to find the faults of the others. Text
-// that is no JSON array fails with a *SyntaxError, too many events fail with a
-// *TooManyError, and any failure of r is returned as it is; the Events say what was
-// found until then.
+// Read reads a JSON array of events. It keeps one element of the text in memory at a time, and
+// continues after a faulty event to find the faults of the others. Text that is no JSON array
+// fails with a *SyntaxError, too many events fail with a *TooManyError, and any failure of r is
+// returned as it is; the Events say what was found until then.
 func Read(r io.Reader, limits Limits) (*Events, error) {
 	t := newTaker(limits)
 	return t.events, t.takeArray(&elements{r: r}, "", given{})
