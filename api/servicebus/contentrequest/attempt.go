@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// An attempt is one request and the session that its reply comes in.
+// An attempt is one request and the session of its reply.
 type attempt struct {
 	requests *Requests
 	origin   domain.Origin
@@ -92,14 +92,14 @@ func (a *attempt) overdueError(end error, isSent bool) error {
 	return fmt.Errorf("ask domain %s: no reply: %w", a.origin, end)
 }
 
-// setInterruption notes why the session is not open, or nil when it is.
+// setInterruption stores why the session is not open; nil if it is open.
 func (a *attempt) setInterruption(why error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.why = why
 }
 
-// listenForReply opens the session as often as it is lost.
+// listenForReply opens the session, and opens it again after each loss.
 func (a *attempt) listenForReply(ctx context.Context) {
 	for try := 0; ; try++ {
 		if a.listenOnce(ctx, try) || !a.pauseBefore(ctx, try) {
@@ -147,8 +147,8 @@ func (a *attempt) acceptSession(c *busclient.Client) (*azservicebus.SessionRecei
 	return c.AcceptSessionForQueue(ctx, a.queues.Reply, a.id, nil)
 }
 
-// listenTo takes messages of the session until one is the reply, or ctx ends. It
-// returns false if the session was lost before.
+// listenTo receives messages of the session until one is the reply, or ctx ends. It returns
+// false if the session is lost.
 func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver) (done bool) {
 	for ctx.Err() == nil {
 		m, err := busclient.ReceiveOne(ctx, s)
@@ -193,8 +193,8 @@ func (a *attempt) drainReplies(ctx context.Context, s *azservicebus.SessionRecei
 	}
 }
 
-// settleTimeout is for settling a message; later the client would wait longer before it
-// tries again.
+// settleTimeout limits the settlement of a message: after it, the retries of the client become
+// rare.
 const settleTimeout = 2 * time.Second
 
 // settleReply completes a reply, and dead-letters any other message. If it fails, the message

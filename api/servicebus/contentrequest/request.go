@@ -38,9 +38,8 @@ type Options struct {
 	// that is slow leaves room for the others. Default: 256.
 	Most int
 
-	// Connections are those for replies. The client opens sessions one after the
-	// other on each, and takes some twenty trips to the bus and back for one.
-	// Default: 4.
+	// Connections is the number of connections for replies. On each, the client opens one
+	// session at a time, with about twenty round trips to the bus. Default: 4.
 	Connections int
 
 	Traces     trace.TracerProvider  // of the spans of requests; default: none are recorded
@@ -120,8 +119,8 @@ func New(opts Options) *Requests {
 	}
 }
 
-// Close lets callers that wait go with an Unavailable error, and closes the
-// connections. If ctx ends first, what is left of the work ends soon after.
+// Close makes waiting callers fail with Unavailable, and closes the connections. If ctx ends
+// first, the remaining work ends soon after.
 func (r *Requests) Close(ctx context.Context) error {
 	r.tasks.Stop()
 	err := r.tasks.Close(ctx)
@@ -133,8 +132,8 @@ func (r *Requests) Close(ctx context.Context) error {
 
 var errClosing = domain.Errorf(domain.Unavailable, "ask a domain: this hub is being stopped")
 
-// Request implements hub.Requester. An error that wraps that of ctx says that no
-// reply came, although the bus did its part.
+// Request implements hub.Requester. An error that wraps that of ctx reports that no reply
+// arrived although the bus works.
 func (r *Requests) Request(ctx context.Context, q hub.ContentRequest) (hub.Reply, error) {
 	queues, ok := r.opts.Queues[q.Origin]
 	if !ok {
@@ -173,7 +172,7 @@ func (r *Requests) sendRequest(ctx context.Context, q hub.ContentRequest, queues
 	return a.awaitReply(ctx)
 }
 
-// timeLeft returns how long the domain has, in what the wire can say.
+// timeLeft returns the time that the domain has, rounded to what the message can express.
 func (r *Requests) timeLeft(ctx context.Context, q *hub.ContentRequest) (time.Duration, error) {
 	if q.By.IsZero() {
 		return 0, domain.Errorf(domain.Invalid, "ask domain %s: nobody has said until when; set By", q.Origin)
@@ -186,7 +185,7 @@ func (r *Requests) timeLeft(ctx context.Context, q *hub.ContentRequest) (time.Du
 	return min(left, longest), nil
 }
 
-// newAttempt puts a request into words.
+// newAttempt writes the message of a request.
 func (r *Requests) newAttempt(ctx context.Context, q hub.ContentRequest, queues contract.Queues, left time.Duration) (*attempt, error) {
 	id, process := r.opts.NewID().String(), hub.ProcessID(q.Bundle, q.Recipient)
 	format := contract.FormatJSON

@@ -25,7 +25,7 @@ type Event struct {
 	Origin           string    // "" is that of the Client
 	ContentType      string    // events of one content type travel together
 	DocumentType     string    // what the recipient calls it; "" is the content type
-	SupportsBundling bool      // false: it travels alone
+	SupportsBundling bool      // false: it is alone in its bundle
 	Weight           int64     // of the data in KB, at least 1
 
 	// Payload is the data itself, if it is to travel along. Only JSON carries it.
@@ -55,7 +55,7 @@ type outgoingMessage struct {
 	sent   *azservicebus.Message
 }
 
-// A recipientMessages is the messages of one recipient, in order.
+// recipientMessages has the messages of one recipient, in order.
 type recipientMessages struct {
 	recipient string
 	messages  []outgoingMessage
@@ -64,7 +64,7 @@ type recipientMessages struct {
 // encodeEvents writes events into messages. The order of each recipient is kept.
 func (c *Client) encodeEvents(events []Event) ([]recipientMessages, error) {
 	var lanes []recipientMessages
-	number := make(map[string]int) // of the lane of a recipient
+	number := make(map[string]int) // index in lanes, by recipient
 	grouped := make([][]*Event, 0)
 	for i := range events {
 		e := events[i]
@@ -88,8 +88,8 @@ func (c *Client) encodeEvents(events []Event) ([]recipientMessages, error) {
 	return lanes, nil
 }
 
-// completeEvent fills in what an event may leave out, and refuses what the hub would
-// refuse whatever its settings.
+// completeEvent sets the optional fields that an event omits, and rejects what every hub would
+// refuse, regardless of its settings.
 func (c *Client) completeEvent(e *Event) error {
 	e.Origin = cmp.Or(e.Origin, c.o.Origin)
 	e.DocumentType = cmp.Or(e.DocumentType, e.ContentType)
@@ -121,7 +121,7 @@ func (c *Client) writeMessages(recipient string, events []*Event) ([]outgoingMes
 	for _, e := range events {
 		body, err := proto.MarshalOptions{Deterministic: true}.Marshal(&contract.DataAvailableNotificationContract{
 			UUID: e.ID.String(), Recipient: e.Recipient, MessageType: e.ContentType, Origin: contract.WireOrigin(e.Origin),
-			SupportsBundling: e.SupportsBundling, RelativeWeight: int32(e.Weight), DocumentType: e.DocumentType, //nolint:gosec // complete has looked
+			SupportsBundling: e.SupportsBundling, RelativeWeight: int32(e.Weight), DocumentType: e.DocumentType, //nolint:gosec // completeEvent has checked it
 		})
 		if err != nil {
 			return nil, fmt.Errorf("event %s: %w", e.ID, err)
@@ -136,7 +136,7 @@ func (c *Client) writeMessages(recipient string, events []*Event) ([]outgoingMes
 	return messages, nil
 }
 
-// writeJSON makes a message of as many events as may and can share one.
+// writeJSON writes the first events into a message, as many as fit and may share one.
 func (c *Client) writeJSON(recipient string, events []*Event) ([]outgoingMessage, error) {
 	var messages []outgoingMessage
 	var texts [][]byte

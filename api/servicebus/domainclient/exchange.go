@@ -22,7 +22,7 @@ type contentContainer struct{ container *container.Client }
 // errNoExchange reports a client that was made without one.
 var errNoExchange = errors.New("domainclient: no Options.Exchange; set it to the container that is shared with the hub")
 
-// largestList holds 20 times the events of the fullest bundle.
+// largestList is the limit for a list of ids: 20 times that of the largest bundle.
 const largestList = 16 << 20
 
 // readIDs reads a list of ids.
@@ -50,7 +50,7 @@ func (x contentContainer) readIDs(ctx context.Context, list string) ([]uuid.UUID
 	return ids, nil
 }
 
-// Content is uploaded in blocks: that is what it takes of memory, twice.
+// Content is uploaded in blocks. Two blocks are in memory at a time.
 const blockBytes = 4 << 20
 
 // errEmpty is content that the hub would refuse.

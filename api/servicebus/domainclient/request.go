@@ -35,10 +35,10 @@ const (
 // mediaTypes are how content of a format is labelled in the exchange.
 var mediaTypes = map[Format]string{FormatJSON: "application/json", FormatXML: "application/xml"}
 
-// A Request of the hub is for the content of one bundle.
+// A Request asks for the content of one bundle.
 type Request struct {
 	ID            string  // of this attempt
-	IdempotencyID string  // of the bundle: the same with each attempt
+	IdempotencyID string  // of the bundle, the same for each attempt
 	ContentType   string  // of the events
 	Format        Format  // that the content must have
 	Version       float64 // of the format, 1.0 unless the actor asked for another

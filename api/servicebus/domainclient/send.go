@@ -24,7 +24,7 @@ func (c *Client) Send(ctx context.Context, events []Event) (taken int, err error
 	}
 	var sum atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(maxSends) // recipients, each with one batch under way: its order rests on that
+	g.SetLimit(maxSends) // concurrent recipients; each has one batch in flight, which keeps its order
 	for _, l := range lanes {
 		g.Go(func() error {
 			for rest := l.messages; len(rest) > 0; {

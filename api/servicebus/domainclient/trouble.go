@@ -21,7 +21,7 @@ const (
 type patience struct {
 	random  io.Reader // for jitter
 	next    time.Duration
-	refused int // times in a row that access was refused
+	refused int // consecutive refusals of access
 }
 
 func (c *Client) newPatience() patience { return patience{random: c.o.Random} }
@@ -58,7 +58,7 @@ func (p *patience) wait(ctx context.Context) bool {
 func (p *patience) jitter(most time.Duration) time.Duration {
 	var b [8]byte
 	if _, err := io.ReadFull(p.random, b[:]); err != nil {
-		return 0 // which is a good pause too
+		return 0 // which is an acceptable pause
 	}
 	return time.Duration(binary.LittleEndian.Uint64(b[:]) % uint64(most+1)) //nolint:gosec // most is positive, and so is what is less
 }

@@ -79,8 +79,8 @@ type decodedBody struct {
 	fault func(i int, field, detail string) eventjson.Fault
 }
 
-// checkMessageType tolerates that a message does not say what it is, as those of
-// senders that are not the original's.
+// checkMessageType accepts a message without a type, because only the original's senders set
+// it.
 func checkMessageType(properties map[string]any) *rejection {
 	switch stated := properties[contract.PropertyMessageType].(type) {
 	case nil:
@@ -149,7 +149,7 @@ func mediaType(stated *string) (string, *rejection) {
 	return "", reject(reasonContentType, "The content type %q is not accepted; accepted are %s.", domain.Clip(*stated), accepted)
 }
 
-// rejectUnreadable says why a body could not be read to its end.
+// rejectUnreadable returns why a body could not be read to its end.
 func rejectUnreadable(err error, media string) *rejection {
 	if many, ok := errors.AsType[*eventjson.TooManyError](err); ok {
 		return reject(reasonTooMany, "There are %v in the message. Send them in several messages.", many)
@@ -197,9 +197,9 @@ func countedFaults(faults int) string {
 	return fmt.Sprintf("%d faults", faults)
 }
 
-// checkSession makes sure that a session holds events of its recipient only: in any
-// other place they could overtake those that are in theirs. A message without a
-// session says nothing about recipients.
+// checkSession rejects a message whose events are not all for the recipient that its session
+// names: in another session they could overtake earlier events of their recipient. A message
+// without a session may have any recipients.
 func checkSession(session *string, events []domain.Event) *rejection {
 	if session == nil {
 		return nil
@@ -228,7 +228,7 @@ func checkOrigin(origin domain.Origin, events []domain.Event) *rejection {
 	return nil
 }
 
-// plainRecipient returns a GUID in the one form that compares, and any other text as it is.
+// plainRecipient returns a GUID in its canonical form, and any other text unchanged.
 func plainRecipient(recipient string) string {
 	if uuid, ok := domain.FromGUID(recipient); ok {
 		return uuid

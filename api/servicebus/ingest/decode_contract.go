@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// readContract reads the one event of an announcement in the original's contract.
-// It is as generous as the original was: a GUID has any form that .NET reads, an
-// origin may be a number, and the document type may be left out.
+// readContract reads the one event of an announcement in the original's contract. It accepts
+// what the original accepted: a GUID has any form that .NET reads, an origin may be a number,
+// and the document type may be left out.
 func readContract(body []byte) (*decodedBody, *rejection) {
 	var sent contract.DataAvailableNotificationContract
 	if err := proto.Unmarshal(body, &sent); err != nil {
@@ -63,8 +63,8 @@ func parseRecipient(text string) (domain.ActorID, error) {
 	return domain.ParseActorID(id)
 }
 
-// parseWeight refuses, besides what is no weight, a number that 32 bits do not hold:
-// protobuf reads its last 32 bits, and the event would weigh something else.
+// parseWeight rejects invalid weights, and numbers of more than 32 bits: protobuf would read
+// their last 32 bits, which is another weight.
 func parseWeight(body []byte, read int32) (domain.Weight, error) {
 	const (
 		relativeWeight = 6

@@ -5,10 +5,9 @@ import (
 	"sync"
 )
 
-// sessionSlots are where sessions are served. There is one more of them than sessions
-// that may be served at the same time: who looks for the next session needs a slot
-// for it already, so the last one shows whether a session waits. As long as it is empty,
-// none does, and no session has to make way.
+// sessionSlots limits the sessions that are served at the same time. It has one slot more than
+// that limit, because the search for the next session takes a slot too. So the last slot shows
+// whether a session waits: while it is free, no session waits and no session has to make way.
 type sessionSlots struct {
 	all       int
 	maxMoving int // sessions that make way at the same time

@@ -25,13 +25,13 @@ const (
 	Disabled                   // the queue is disabled
 	SessionHeld                // another connection, perhaps one that was lost, holds the session
 	LockLost                   // the lock of the message or the session has ended
-	Timeout                    // the bus waited in vain, for instance for a session
+	Timeout                    // the bus waited without a result, for instance for a session
 	Closed                     // the client is closed
 )
 
-// A Failure says what an error of the client means, and what a caller can do about it.
-// It does not wrap the error: that may be the end of a context of this package, which
-// callers would take for the end of theirs.
+// A Failure is the meaning of an error of the client, and what a caller can do about it. It
+// does not wrap the error, which may be that of a context of this package: callers would
+// mistake it for the end of their own.
 type Failure struct { //nolint:errname // as in package client of cosmos: what failed, and why
 	Reason Reason
 	Advice string // to an operator
@@ -92,8 +92,8 @@ var conditions = map[amqp.ErrCond]Reason{
 	"com.microsoft:session-cannot-be-locked": SessionHeld,
 }
 
-// Classify says what err means. An error that is not known counts as a lost connection,
-// which has many names. For nil it returns a Failure without a reason.
+// Classify returns the meaning of err. An unknown error counts as a lost connection, because
+// many errors mean that. For nil it returns a Failure without a reason.
 func Classify(err error) *Failure {
 	reason := ReasonOf(err)
 	f := failures[reason]

@@ -20,9 +20,9 @@ type sharedSender struct {
 	lost    bool // the bus has ended the link
 }
 
-// WithSender calls f with a sender of the queue whose link is open. It returns the error
-// of f, or why there is no such sender. What failed for good is replaced, so that
-// another call has another sender, or another client.
+// WithSender calls f with a sender of the queue whose link is open. It returns the error of f,
+// or why there is no such sender. A sender or client that failed permanently is replaced for
+// the next call.
 func (c *Connection) WithSender(ctx context.Context, queue string, f func(*azservicebus.Sender) error) error {
 	client, err := c.Acquire()
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// A Budget bounds messages in hand, in number and bytes. Room for a message is
-// taken before it is received. How large it is shows only then, so the last one
-// may exceed the bytes.
+// A Budget limits the held messages, in number and bytes. Space for a message is reserved
+// before it is received. Its size is known only afterwards, so the last message may exceed the
+// limit of bytes.
 type Budget struct {
 	maxMessages, maxBytes int
 
@@ -57,7 +57,7 @@ func (b *Budget) addBytes(bytes int) {
 	b.bytes += bytes
 }
 
-// releaseSlot gives back the room of a message.
+// releaseSlot releases the space of a message.
 func (b *Budget) releaseSlot(bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,7 +17,7 @@ type Message[T any] struct {
 	Weight    int        // bytes in memory, about
 	Rejection *Rejection // not nil if it cannot be stored
 
-	// Trace is the span of the message while the loop has it in hand. Without a tracer it is what the
+	// Trace is the span of the message while the loop holds it. Without a tracer it is what the
 	// message carries; zero: nothing.
 	Trace domain.TraceContext
 

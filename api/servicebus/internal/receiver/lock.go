@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// longestUnrenewed is how long a lock goes at most without being renewed, whatever
-// it is said to last: clocks may differ.
+// longestUnrenewed is the maximum time between two renewals of a lock, regardless of its
+// reported end, because clocks may differ.
 const longestUnrenewed = 15 * time.Second
 
 // A sessionLock is the lock of the session of a loop.
@@ -77,8 +77,7 @@ func (l *Loop[T]) UntilUnlocked() time.Duration {
 	return time.Until(l.session.renewed.Add(l.session.duration)) + slack
 }
 
-// messageLocks are those of the messages of a queue without sessions that a loop has in
-// hand.
+// messageLocks has the locks of the messages that a loop holds from a queue without sessions.
 type messageLocks[T any] struct {
 	*azservicebus.Receiver
 
@@ -150,7 +149,7 @@ func (o *messageLocks[T]) nextDue() (first *Message[T], keptFor, wait time.Durat
 			first, due = m, at
 		}
 	}
-	const limit = time.Second // a new message is not due sooner
+	const limit = time.Second // a new message is not due earlier
 	if first == nil {
 		return nil, 0, limit
 	}

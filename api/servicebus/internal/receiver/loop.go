@@ -105,9 +105,9 @@ func newLoop[T any](o Options[T], r busReceiver) *Loop[T] {
 	}
 }
 
-// Run receives until ctx ends, the session has nothing more to do, or the bus fails,
-// whose error it returns. Messages are held until work ends. When it returns, nothing is
-// in hand, and the receiver is still open.
+// Run receives until ctx ends, the session has nothing more to do, or the bus fails, whose
+// error it returns. Messages are held until work ends. When it returns, it holds no messages,
+// and the receiver is still open.
 func (l *Loop[T]) Run(ctx, work context.Context) error {
 	receiving, stop := context.WithCancel(ctx)
 	defer stop()
@@ -148,8 +148,7 @@ func (l *Loop[T]) Run(ctx, work context.Context) error {
 	return l.err
 }
 
-// storeBatch passes the messages that were rejected on to be settled, and has the others
-// stored.
+// storeBatch settles the rejected messages, and stores the others.
 func (l *Loop[T]) storeBatch(ctx context.Context, ms []*Message[T]) {
 	batch := make([]*Message[T], 0, len(ms))
 	for _, m := range ms {
@@ -177,7 +176,7 @@ func (l *Loop[T]) Received() int { return l.received }
 // MadeWay reports whether the session has made way for another one, after Run.
 func (l *Loop[T]) MadeWay() bool { return l.moving }
 
-// Fail ends the loop as soon as nothing is in hand.
+// Fail ends the loop as soon as it holds no messages.
 func (l *Loop[T]) Fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
