@@ -25,7 +25,7 @@ type checkLine struct {
 	Problem  *problemDocument `json:"problem,omitempty"`  // in the last line: why the check stopped
 }
 
-// A checkProgress is a report without what was found, which has lines of its own.
+// A checkProgress is a report without its findings, which are on separate lines.
 type checkProgress struct {
 	hub.CheckReport
 	Findings *struct{} `json:"findings,omitempty"` // in the place of the report's

@@ -100,7 +100,7 @@ func unfinished(ctx context.Context, sent *eventjson.Events, stored hub.Ingested
 	return r
 }
 
-// checkContentType wants plain JSON, whose text is UTF-8 whether it says so or not.
+// checkContentType accepts plain JSON only. Its text is UTF-8, with or without a charset.
 func checkContentType(w http.ResponseWriter, r *http.Request) error {
 	const accepted = "application/json"
 	if coding := strings.Join(r.Header["Content-Encoding"], ", "); coding != "" && !strings.EqualFold(coding, "identity") {

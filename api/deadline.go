@@ -19,7 +19,7 @@ const (
 	// client keeps taking the body.
 	streamFactor = 20
 
-	// grace is what is left after the deadline to say so to the client.
+	// grace is the time after the deadline to send the problem to the client.
 	grace = 5 * time.Second
 )
 

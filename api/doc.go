@@ -44,8 +44,8 @@
 //
 // With Options.Identity, a token says who sends a request: package identity verifies it, and
 // authorize (rights.go) refuses senders without a role that the table of rights has for the
-// route. What follows then uses the principal that authorize found. Without it, X-Actor-Id and
-// the token of the operators say so.
+// route. Handlers use the principal that authorize found. Without Options.Identity, X-Actor-Id
+// and the token of the operators identify the sender.
 //
 // Actors are identified in actor.go (requireActor), operators in operator.go
 // (requireOperator; isOperator compares the token), and nowhere else. Producers, consumers and those

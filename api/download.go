@@ -107,8 +107,8 @@ var compressors = sync.Pool{New: func() any {
 // Header implements http.ResponseWriter.
 func (d *download) Header() http.Header { return d.header }
 
-// WriteHeader implements http.ResponseWriter. To net/http, the last 0 bytes are a
-// part of the body; to RFC 9110 they are none.
+// WriteHeader implements http.ResponseWriter. net/http treats the last 0 bytes as a part of the
+// body; by RFC 9110 they are not satisfiable.
 func (d *download) WriteHeader(status int) {
 	d.status = status
 	if status == http.StatusPartialContent && d.header.Get("Content-Length") == "0" {

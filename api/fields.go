@@ -21,8 +21,8 @@ import (
 // values go, each a *string, a *bool, or a *json.RawMessage for an object.
 type fields map[string]any
 
-// read takes the fields from a small JSON object. Those that are required must be
-// there; none may be unknown, or be there twice.
+// read takes the fields from a small JSON object. The required fields must be present; an
+// unknown or duplicate field is an error.
 func (f fields) read(w http.ResponseWriter, r *http.Request, most int64, required ...string) error {
 	text, err := readObject(w, r, most)
 	if err != nil {
@@ -71,7 +71,7 @@ func readObject(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, er
 	return text, nil
 }
 
-// take says what is wrong with a value, or "".
+// take returns what is wrong with a value, or "".
 func (f fields) take(name string, value []byte, again bool) string {
 	var err error
 	want := ""

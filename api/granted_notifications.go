@@ -56,7 +56,7 @@ func (s *Server) checkNotification(r *http.Request) error {
 		id, err = delivery.Subscription, nil
 	}
 	if err != nil {
-		return nil //nolint:nilerr // the route says what is wrong with it
+		return nil //nolint:nilerr // the handler reports what is wrong with it
 	}
 	hidden, err := s.isHidden(ctx, id)
 	switch {

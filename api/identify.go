@@ -31,8 +31,8 @@ type requestRecord struct {
 // note adds to the line that the log will have about the request.
 func (rec *requestRecord) note(attrs ...slog.Attr) { rec.attrs = append(rec.attrs, attrs...) }
 
-// setPrincipal has the log say which sender was verified: its subject or, without one, its client, as in the
-// records of orders.
+// setPrincipal adds the verified sender to the log: its subject or, if that is empty, its
+// client, as in the records of orders.
 func (rec *requestRecord) setPrincipal(p *identity.Principal) { rec.principal = p.RecordName("") }
 
 type recordKey struct{}

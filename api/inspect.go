@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// What operators get to see of a queue, as it is stored.
+// The view of a stored queue for operators.
 
 type shownQueue struct {
 	Recipient string         `json:"recipient"`

@@ -66,8 +66,8 @@ func newMemoryPool(room, share int64, limits memoryLimits) *memoryPool {
 	}
 }
 
-// newMemoryPools returns the pool for what takes little and the one for the rest. The
-// former has a quarter of the room besides, and minSmallPool at least.
+// newMemoryPools returns the pool for small requests and the pool for the others. The pool for
+// small requests has an additional quarter of room, but at least minSmallPool bytes.
 func newMemoryPools(room, share int64, limits memoryLimits) (small, large *memoryPool) {
 	smallRoom := max(room/4, minSmallPool)
 	return newMemoryPool(smallRoom, max(share/4, smallRoom/4), limits), newMemoryPool(room, share, limits)

@@ -36,7 +36,7 @@ func (s *Server) requireObjectReader(next http.Handler) http.Handler {
 	return s.requireOperator(next)
 }
 
-// The parameters of lists besides those of filters.
+// The parameters of lists, without those of filters.
 const (
 	limitParameter = "limit"
 	orderParameter = "order"

@@ -116,7 +116,7 @@ func (s *Server) live(w http.ResponseWriter, _ *http.Request) error {
 	return writeHealth(w, http.StatusOK, "Healthy")
 }
 
-// ready says what readyz says, in the words of the original.
+// ready returns the state of /readyz in the format of the original.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if err := s.checkReadiness(r.Context()); err != nil {
 		rec := recordOf(r.Context())

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// peek answers with the actor's open bundle or, if none is open, the next one. It
-// waits for one if it is asked to.
+// peek answers with the actor's open bundle or, if none is open, the next one. It waits for a
+// bundle if the request asks for that.
 func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
 	req, wait, err := s.peekRequest(r)
 	if err != nil {

@@ -12,9 +12,10 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// rights is the table from each route to the roles of which a request needs one, while the hub has
-// an issuer of tokens. An empty row is for everybody: the routes of the broker have tokens of their
-// own, and probes have none. A route without a row is refused. HEAD has the row of GET.
+// rights is the table from each route to the roles of which a request needs one, while the hub
+// has an issuer of tokens. An empty row allows every sender: the routes of the broker check
+// their tokens themselves, and probes need no token. A route without a row is refused. HEAD has
+// the row of GET.
 //
 // The document of the API has the same table, as the security of each operation.
 var rights = map[string][]identity.Role{

@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// A rotatedDocument is the only answer with a secret: one that the hub has made.
+// A rotatedDocument is the only answer with a secret, which the hub has generated.
 type rotatedDocument struct {
 	subscriptionDocument
 	Secret string `json:"hmac_secret_key,omitempty"`

@@ -67,7 +67,7 @@ type deliveryDocument struct {
 	Warnings []deliveryWarningDocument `json:"warnings,omitempty"`
 }
 
-// A deliveryWarningDocument has the member that its code is about.
+// A deliveryWarningDocument is a warning. It has the member to which its code refers.
 type deliveryWarningDocument struct {
 	Code    string     `json:"code"`
 	Since   *time.Time `json:"since,omitempty"`

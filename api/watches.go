@@ -44,7 +44,8 @@ func (s *Server) requireWatches(next http.Handler) http.Handler {
 	})
 }
 
-// A watchDocument is what an owner gets to see of a watch, in the words of the seed and no others.
+// A watchDocument is the view of a watch for its owner, with the member names of the
+// specification only.
 type watchDocument struct {
 	Resource  string `json:"resource"`
 	Callback  string `json:"callback"`
@@ -263,8 +264,8 @@ func numberOf(text, name string, byDefault, least, limit int) (int, error) {
 	return n, nil
 }
 
-// watchID returns the id of the path of a request, whose query has to be empty. An id that cannot be
-// one is that of no watch.
+// watchID returns the id of the path of a request, whose query has to be empty. A malformed id
+// is reported as an unknown watch.
 func watchID(r *http.Request) (domain.WatchID, error) {
 	if _, err := query.Parse(r); err != nil {
 		return domain.WatchID{}, err

@@ -130,7 +130,7 @@ func (c *confirmation) changes(saw string) []g.Node {
 	}
 }
 
-// showConfirmation shows the form with what is wrong with it, or with what has failed.
+// showConfirmation shows the form with its faults, or with the failure.
 func (v *visit) showConfirmation(c *confirmation, status int, faults map[string]string, failure []g.Node) error {
 	saw, err := json.Marshal(c.seen())
 	if err != nil {

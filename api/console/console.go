@@ -51,7 +51,8 @@ type Options struct {
 	Random io.Reader        // default: that of crypto/rand
 }
 
-// An Operator has the use cases of operators for the mailbox of one actor. [hub.Operator] is one.
+// An Operator has the use cases of operators for the mailbox of one actor. [hub.Operator]
+// implements it.
 type Operator interface {
 	// Inspect returns the mailbox as it is stored.
 	Inspect(ctx context.Context, actor domain.ActorID) (hub.Inspection, error)

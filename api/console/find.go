@@ -121,7 +121,7 @@ func (v *visit) answer(a *find.Answer) (body []g.Node) {
 	return body
 }
 
-// result shows one event, bundle or delivery: what it waits for, then what has happened in order of time.
+// result shows one event, bundle or delivery: what it waits for, then its history.
 func (v *visit) result(r *find.Result) g.Node {
 	state := badge(mild, string(r.State))
 	if len(r.Waits) > 0 {

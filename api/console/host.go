@@ -33,7 +33,7 @@ type Host interface {
 	// AcceptsGzip reports whether the client of a request accepts gzip.
 	AcceptsGzip(h http.Header) bool
 
-	// SetPrincipal has the log say who sent the request.
+	// SetPrincipal adds the sender of the request to the log.
 	SetPrincipal(ctx context.Context, p *identity.Principal)
 
 	// Note adds to what the log will have about the request.

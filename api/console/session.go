@@ -20,8 +20,8 @@ const (
 	renewalPeriod = time.Minute      // between two cookies of a session
 )
 
-// A browserSession is what a sealed cookie says about a browser. Without a login, it is that of a visitor who
-// has not signed in, and has only the token of forms.
+// A browserSession is the content of the sealed cookie of a browser. Before a visitor signs in,
+// it has only the token of forms.
 type browserSession struct {
 	Form  []byte `json:"form"`            // token of its forms
 	Ends  int64  `json:"ends"`            // at the latest, in seconds since 1970

@@ -34,7 +34,7 @@ type Deliveries interface {
 
 // A Replayer makes deliveries again. [replay.Service] is one.
 type Replayer interface {
-	// One makes a delivery of an owner's subscription again.
+	// One repeats a delivery of an owner's subscription.
 	One(ctx context.Context, owner domain.ActorID, id domain.DeliveryID) error
 }
 

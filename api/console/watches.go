@@ -101,7 +101,8 @@ func (v *visit) watchesOf(owner domain.ActorID, offsetText string) (g.Node, erro
 	return g.Group{t.render(), pager(first, next)}, nil
 }
 
-// outstanding returns how many changes of its resource a watch has not been called with to the end.
+// outstanding returns the number of changes of its resource for which the calls of a watch are
+// not finished.
 func outstanding(w *watch.Watch) int64 {
 	return max(0, w.Triggered-w.Delivered-w.Errored-w.Cancelled)
 }

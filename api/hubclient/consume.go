@@ -178,8 +178,8 @@ func (r *consumerRun) consumeNext(ctx context.Context) error {
 	return err
 }
 
-// peekBundle returns the next bundle. It asks for an id of its own, so that an attempt whose answer is lost is
-// repeated for the same bundle.
+// peekBundle returns the next bundle. It sends a new bundle id, so that an attempt whose answer
+// is lost is repeated for the same bundle.
 func (r *consumerRun) peekBundle(ctx context.Context) (*Bundle, error) {
 	if r.id == "" {
 		r.id = r.client.opts.NewID()

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// PeekOptions say which bundle a Peek asks for. The zero value asks for the next one, whatever its group.
+// PeekOptions select the bundle of a Peek. The zero value asks for the next one, whatever its
+// group.
 type PeekOptions struct {
 	Group    string        // of domains, such as timeseries; "": all of them
 	BundleID string        // of a bundle that has to be opened, a UUID that is new to the actor; "": the hub chooses one

@@ -30,7 +30,7 @@ type Options struct {
 	Logger     *slog.Logger     // default: discards
 }
 
-// An Authenticator finds out who sends requests. It is safe for concurrent use.
+// An Authenticator authenticates the senders of requests. It is safe for concurrent use.
 type Authenticator struct {
 	opts    Options
 	issuers map[string]*keySet
@@ -180,7 +180,7 @@ func (a *Authenticator) Remembers(r *http.Request) bool {
 	return err == nil && (raw == "" || len(raw) <= maxToken && a.memory.findToken(sha256.Sum256([]byte(raw))) != nil)
 }
 
-// resolveToken returns what a token says, once it is verified or was before.
+// resolveToken verifies a token, unless the cache has it, and returns its claims.
 func (a *Authenticator) resolveToken(ctx context.Context, raw string, now time.Time) (*verifiedToken, error) {
 	if len(raw) > maxToken {
 		return nil, errTooLong
@@ -254,12 +254,12 @@ func (s *signature) VerifySignature(ctx context.Context, raw string) ([]byte, er
 	return s.payload, s.err
 }
 
-// unverified is what a token says of itself before it is verified.
+// unverified has the claims of a token that is not verified yet.
 type unverified struct {
 	Issuer string `json:"iss"`
 }
 
-// readUnverified returns what a token says of itself.
+// readUnverified returns the claims of a token without verification.
 func readUnverified(raw string) (u unverified, err error) {
 	if !IsSigned(raw) {
 		return u, errMalformed

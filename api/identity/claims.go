@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A verifiedToken is what a verified token says.
+// A verifiedToken has the claims of a verified token.
 type verifiedToken struct {
 	issuer, subject, client, tenant string
 
@@ -81,7 +81,7 @@ func (c claims) timeClaim(name string) (time.Time, error) {
 // maxTimeAhead is how far ahead of the clock the claim nbf may be.
 const maxTimeAhead = time.Minute
 
-// readClaims returns what the payload of a token says, the signature of which has been verified.
+// readClaims returns the claims in the payload of a token whose signature was verified.
 func (a *Authenticator) readClaims(payload []byte, now time.Time) (t *verifiedToken, err error) {
 	var c claims
 	if json.Unmarshal(payload, &c) != nil {

@@ -57,7 +57,7 @@ type Attempt struct {
 	Verifier string `json:"verifier"` // of PKCE
 }
 
-// An Account is who has signed in.
+// An Account is the person who has signed in.
 type Account struct {
 	Issuer  string `json:"issuer"`
 	Subject string `json:"subject"`

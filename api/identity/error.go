@@ -1,6 +1,6 @@
 package identity
 
-// A Kind says how a request fails to show who sends it.
+// A Kind is the reason why the sender of a request could not be authenticated.
 type Kind int
 
 // The kinds of errors.

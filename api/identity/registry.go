@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An Entry of a registry binds a client to an actor. Each text that is not empty has to be that of the
-// request. It has a Client, or one of the two of a certificate, or both.
+// An Entry of a registry binds a client to an actor. Each text that is not empty must equal
+// that of the request. An Entry has a Client, one of the two texts of a certificate, or both.
 type Entry struct {
 	Issuer string // of the token
 	Client string // the claim azp, appid or client_id of the token

@@ -83,8 +83,9 @@ type Result struct {
 	Body   []byte // of the answer, up to MaxBody
 }
 
-// Send calls a receiver once. A call that fails has a Result too: its answer says why. Send
-// fails only if ctx ends; then nothing is known of the call, and it counts as no attempt.
+// Send calls a receiver once. A failed call also has a Result, whose answer has the reason.
+// Send returns an error only if ctx ends; then the result of the call is unknown, and it does
+// not count as an attempt.
 func (c *Client) Send(ctx context.Context, d *Delivery) (Result, error) {
 	return c.SendAltered(ctx, d, func(*http.Request) {})
 }

@@ -24,7 +24,7 @@ var metadata = []netip.Addr{
 	netip.MustParseAddr("fd00:ec2::254"),   // AWS
 }
 
-// NewGuard returns a Guard that allows the addresses of allowed besides public ones.
+// NewGuard returns a Guard that allows public addresses and those of allowed.
 func NewGuard(allowed ...netip.Prefix) *Guard {
 	var v4, v6 []netip.Prefix
 	for _, prefix := range allowed {

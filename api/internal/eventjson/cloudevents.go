@@ -39,7 +39,7 @@ func ParseCloudEvents(text []byte, limits Limits) (*Events, error) {
 		if err != nil {
 			return t.events, err
 		}
-		if index == limits.Events { // they may have no events, but they take time
+		if index == limits.Events { // they may have zero events, but they take time
 			return t.events, &TooManyError{limits.Events}
 		}
 		if err := t.cloudEvent(text, array.offset, eventPlace{index: index}); err != nil {

@@ -258,7 +258,7 @@ func (c *ShapeChecker) newFault(reason, detail string) *ShapeFault {
 	for i, l := range c.levels {
 		var token string
 		if l.object {
-			last := len(c.names) // names of this level end where those of the next begin
+			last := len(c.names) // the names of this level end where the names of the next level begin
 			if i+1 < len(c.levels) {
 				last = c.levels[i+1].first
 			}

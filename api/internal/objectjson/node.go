@@ -204,7 +204,7 @@ func (n *jsonNode) readETag() string {
 	return domain.QuoteETag(n.optionalString())
 }
 
-// shortDigest returns a short text that stands for parts.
+// shortDigest returns a short hash of parts as text.
 func shortDigest(parts ...[]byte) string {
 	h := sha256.New()
 	for _, part := range parts {

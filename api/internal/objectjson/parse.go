@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Options say how a text is read.
+// Options are the settings of Parse.
 type Options struct {
 	MaxEvents int    // in the text; 0: no limit
 	MessageID string // of the message that had the text; "": it had none
