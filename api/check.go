@@ -99,13 +99,13 @@ func (s *Server) acquireCheck() error {
 }
 
 func (s *Server) checkOptions(w http.ResponseWriter, r *http.Request) (opts hub.CheckOptions, err error) {
-	const most = 256 * kilobyte // what a check is resumed with may be long
+	const limit = 256 * kilobyte // what a check is resumed with may be long
 	if s.opts.Check == nil {
 		return opts, refuse(noRoute, "The store of this hub cannot be checked.")
 	}
 	var actor string
 	f := fields{"repair": &opts.Repair, "actor": &actor, "resume": &opts.Resume}
-	if err := f.read(w, r, most); err != nil {
+	if err := f.read(w, r, limit); err != nil {
 		return opts, err
 	}
 	if actor == "" {

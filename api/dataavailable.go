@@ -174,7 +174,7 @@ func partlyStored(r *problemError, sent *eventjson.Events, stored hub.Ingested, 
 	r.stored = &counts{Accepted: stored.Accepted, Duplicates: stored.Duplicates}
 	const rest = "errors names them. The others are stored, and accepted and duplicates count them."
 	if r.problem == damaged {
-		r.detail = fmt.Sprintf("%d of the events are perhaps not stored; %s Repeating the request does not help; tell the operator the request id.", len(r.faults), rest)
+		r.detail = fmt.Sprintf("%d of the events are perhaps not stored; %s Repeating the request does not help; give the operator the request id.", len(r.faults), rest)
 	} else {
 		r.detail = fmt.Sprintf("%d of the events are refused; %s", len(r.faults), rest)
 	}

@@ -237,12 +237,12 @@ func writeProgress(w http.ResponseWriter, r *http.Request, p deadletters.Progres
 
 // deadLetterRecords says what operators have done to the dead letters of a queue.
 func (s *Server) deadLetterRecords(w http.ResponseWriter, r *http.Request) error {
-	const usual, most = 100, 1000
+	const usual, maxLimit = 100, 1000
 	values, err := query.Parse(r, "limit")
 	if err != nil {
 		return err
 	}
-	limit, err := countOf(values, "limit", usual, most)
+	limit, err := countOf(values, "limit", usual, maxLimit)
 	if err != nil {
 		return err
 	}

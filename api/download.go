@@ -185,5 +185,5 @@ var errPrecondition = &problemError{
 
 func (d *download) noSuchRange() error {
 	d.to.Header().Set("Content-Range", "bytes */"+d.length)
-	return refuse(noRange, "The body has %s bytes, and the header Range asks for none of them. Ask again with another range, or without.", d.length)
+	return refuse(noRange, "The body has %s bytes, and the header Range selects none of its bytes. Repeat the request with another range, or without one.", d.length)
 }

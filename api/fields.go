@@ -23,8 +23,8 @@ type fields map[string]any
 
 // read takes the fields from a small JSON object. The required fields must be present; an
 // unknown or duplicate field is an error.
-func (f fields) read(w http.ResponseWriter, r *http.Request, most int64, required ...string) error {
-	text, err := readObject(w, r, most)
+func (f fields) read(w http.ResponseWriter, r *http.Request, limit int64, required ...string) error {
+	text, err := readObject(w, r, limit)
 	if err != nil {
 		return err
 	}
@@ -108,9 +108,9 @@ func unmarshal(value []byte, begin byte, at any) error {
 	return json.Unmarshal(value, at)
 }
 
-func unreadable(err error, most int64) error {
+func unreadable(err error, limit int64) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &problemError{problem: bodyTooLarge, close: true, detail: fmt.Sprintf("Nothing was done: the body is larger than %d bytes.", most)}
+		return &problemError{problem: bodyTooLarge, close: true, detail: fmt.Sprintf("Nothing was done: the body is larger than %d bytes.", limit)}
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):

@@ -66,8 +66,8 @@ func (s *Server) identify(next http.Handler) http.Handler {
 // isRequestID accepts 1 to 128 characters of A-Z a-z 0-9 . _ -.
 func isRequestID(s string) bool { return isWord(s, 128) }
 
-// isWord reports whether text has 1 to most characters of A-Z a-z 0-9 . _ -.
-func isWord(s string, most int) bool {
+// isWord reports whether text has 1 to limit characters of A-Z a-z 0-9 . _ -.
+func isWord(s string, limit int) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
 		case 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
@@ -75,5 +75,5 @@ func isWord(s string, most int) bool {
 			return false
 		}
 	}
-	return 1 <= len(s) && len(s) <= most
+	return 1 <= len(s) && len(s) <= limit
 }

@@ -173,7 +173,7 @@ func TestObjects_ABadQueryIsRefused(t *testing.T) {
 	f.ingests("b", "l", "[C@01]")
 	other := *f.lists("/v1/objects?limit=1").Links.Next
 	for query, want := range map[string]string{
-		"page=2":                     "page: pages have no numbers. The next one is at links.next of each page, whose pageToken tells where it begins; limit is the size of a page.",
+		"page=2":                     "page: pages have no numbers. The next one is at links.next of each page, whose pageToken says where it begins; limit is the size of a page.",
 		"rowsPerPage=0":              "rowsPerPage: pages have no numbers.",
 		"limit=1001":                 "limit: want a whole number of 1 to 1000",
 		"limit=1&limit=2":            "Query parameter limit is there 2 times",

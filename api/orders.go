@@ -106,15 +106,15 @@ func (s *Server) abandon(w http.ResponseWriter, r *http.Request) error {
 
 // records returns what operators have done to a queue.
 func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
-	const usual, most = 100, 1000
+	const usual, limit = 100, 1000
 	values, err := query.Parse(r, "most")
 	if err != nil {
 		return err
 	}
 	n := usual
 	if values.Has("most") {
-		if n, err = strconv.Atoi(values.Get("most")); err != nil || n < 1 || n > most {
-			return refuse(invalid, "most: want a whole number from 1 to %d, got %q", most, domain.Clip(values.Get("most")))
+		if n, err = strconv.Atoi(values.Get("most")); err != nil || n < 1 || n > limit {
+			return refuse(invalid, "most: want a whole number from 1 to %d, got %q", limit, domain.Clip(values.Get("most")))
 		}
 	}
 	found, err := s.opts.Operator.Records(r.Context(), actorOf(r.Context()), n)

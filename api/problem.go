@@ -138,7 +138,7 @@ var problems = map[problemType]struct {
 	},
 	domainFailed: {
 		status: 503, title: "The domain has not made the content", retry: true, pause: 10,
-		detail: "The bundle stays open and its domain is asked again. Peek again after the pause; if this goes on, ask the operator.",
+		detail: "The bundle stays open and its domain is asked again. Peek again after the pause; if this continues, ask the operator.",
 	},
 	contentGone: {
 		status: 503, title: "The content of the bundle was deleted", retry: true,
@@ -168,7 +168,7 @@ var problems = map[problemType]struct {
 	},
 	partitionFull: {
 		status: 503, title: "The store has no room for the object", retry: true, pause: 300,
-		detail: "The part of the store to which an object of the request belongs is full, so its events are not stored. The others are. Repeating the request helps once objects of that part are deleted; tell the operator.",
+		detail: "The part of the store to which an object of the request belongs is full, so its events are not stored. The others are. Repeating the request helps once objects of that part are deleted; inform the operator.",
 	},
 	newerFormat: {
 		status: 503, title: "A newer version keeps the mailbox", retry: true, pause: 5,
@@ -176,7 +176,7 @@ var problems = map[problemType]struct {
 	},
 	damaged: {
 		status: 500, title: "Stored data is damaged",
-		detail: "What is stored contradicts itself. Repeating the request does not help; tell the operator the request id.",
+		detail: "What is stored contradicts itself. Repeating the request does not help; give the operator the request id.",
 	},
 	internal: {
 		status: 500, title: "Internal error",
@@ -294,7 +294,7 @@ func unanswered(e *hub.UnansweredError) *problemError {
 			"Bundle %s is open, and domain %s has not made its content in time. Peek again after the pause.", b.ID, b.Cabinet.Origin)}
 	}
 	return &problemError{problem: domainFailed, cause: e, detail: fmt.Sprintf(
-		"Bundle %s is open, and domain %s could not make its content (%s). Peek again after the pause; if this goes on, ask the operator.",
+		"Bundle %s is open, and domain %s could not make its content (%s). Peek again after the pause; if this continues, ask the operator.",
 		b.ID, b.Cabinet.Origin, b.Trouble.Reason)}
 }
 

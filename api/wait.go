@@ -94,13 +94,13 @@ func (s *Server) domainHasUntil() time.Time {
 }
 
 // parseWait accepts a duration such as 20s or 1m30s, or a number of seconds.
-func parseWait(text string, most time.Duration) (time.Duration, error) {
+func parseWait(text string, limit time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if seconds, serr := strconv.ParseUint(text, 10, 16); serr == nil {
 		d, err = time.Duration(seconds)*time.Second, nil
 	}
-	if err != nil || d < 0 || d > most {
-		return 0, refuse(invalid, "wait: want a time such as 20s, or a number of seconds, from 0 to %v, got %q", most, domain.Clip(text))
+	if err != nil || d < 0 || d > limit {
+		return 0, refuse(invalid, "wait: want a time such as 20s, or a number of seconds, from 0 to %v, got %q", limit, domain.Clip(text))
 	}
 	return d, nil
 }

@@ -84,7 +84,7 @@ func (v *visit) checkState() g.Node {
 	switch {
 	case c.isDone && c.failure != nil:
 		state = badge(bad, "has failed")
-		nodes = append(nodes, notice(bad, h.P(g.Text("The check could not read on: "), bdi(sentence(c.failure)), g.Text(" What it had found by then is below. Start it again."))))
+		nodes = append(nodes, notice(bad, h.P(g.Text("The check stopped: "), bdi(sentence(c.failure)), g.Text(" What it had found is below. Start it again."))))
 	case c.isDone && c.report.Found == 0:
 		state = badge(good, "has found nothing")
 	case c.isDone:

@@ -64,8 +64,8 @@ type Operator interface {
 	Notices(ctx context.Context, actor domain.ActorID) (hub.NoticeReport, error)
 	// PendingRequest returns the request for the content of a bundle that the node waits for, if it does.
 	PendingRequest(actor domain.ActorID, id domain.BundleID) (hub.PendingRequest, bool)
-	// Records returns the newest records of orders, up to most.
-	Records(ctx context.Context, actor domain.ActorID, most int) ([]hub.Record, error)
+	// Records returns the newest records of orders, up to limit.
+	Records(ctx context.Context, actor domain.ActorID, limit int) ([]hub.Record, error)
 	// Release takes back an open bundle.
 	Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.Order) error
 	// Skip closes an open bundle unconfirmed.

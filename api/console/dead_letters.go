@@ -155,7 +155,7 @@ func (v *visit) orderDeadLetter() error {
 		return err
 	}
 	if len(page.DeadLetters) == 0 || page.DeadLetters[0].Number != n {
-		return &pageError{http.StatusConflict, "The dead letter is not there", "Nothing was done. It may have been sent again or deleted meanwhile; the records of the queue tell."}
+		return &pageError{http.StatusConflict, "The dead letter is not there", "Nothing was done. It may have been sent again or deleted meanwhile; see the records of the queue."}
 	}
 	d := &page.DeadLetters[0]
 	c := &confirmation{
@@ -249,7 +249,7 @@ func (v *visit) orderDeadLetters() error {
 		}
 	}
 	if count == 0 {
-		return &pageError{http.StatusConflict, "The dead letters are not there", "Nothing was done. They may have been sent again or deleted meanwhile; the records of the queue tell."}
+		return &pageError{http.StatusConflict, "The dead letters are not there", "Nothing was done. They may have been sent again or deleted meanwhile; see the records of the queue."}
 	}
 	c := &confirmation{
 		about: queue.Name, typed: queue.Name, typedLabel: "Queue",

@@ -84,7 +84,7 @@ func (n *Notices) Close(ctx context.Context) error {
 func (n *Notices) Notify(ctx context.Context, notice domain.Notice) error {
 	queues, ok := n.opts.Queues[notice.Origin]
 	if !ok {
-		return domain.Errorf(domain.Unavailable, "tell domain %s: it has no queues; name them in the configuration", notice.Origin)
+		return domain.Errorf(domain.Unavailable, "notify domain %s: it has no queues; name them in the configuration", notice.Origin)
 	}
 	ctx, span := n.startSpan(ctx, &notice, queues.Dequeue)
 	err := n.sendNotice(ctx, notice, queues.Dequeue)
@@ -92,7 +92,7 @@ func (n *Notices) Notify(ctx context.Context, notice domain.Notice) error {
 	outcome := "accepted"
 	if err != nil {
 		outcome = domain.KindOf(err).String()
-		err = domain.Errorf(domain.KindOf(err), "tell domain %s that %s holds bundle %s: %w", notice.Origin, notice.Recipient, notice.Bundle, err)
+		err = domain.Errorf(domain.KindOf(err), "notify domain %s that %s holds bundle %s: %w", notice.Origin, notice.Recipient, notice.Bundle, err)
 	}
 	n.count.WithLabelValues(notice.Origin.String(), outcome).Inc()
 	return err

@@ -175,11 +175,11 @@ func (r *Requests) sendRequest(ctx context.Context, q hub.ContentRequest, queues
 // timeLeft returns the time that the domain has, rounded to what the message can express.
 func (r *Requests) timeLeft(ctx context.Context, q *hub.ContentRequest) (time.Duration, error) {
 	if q.By.IsZero() {
-		return 0, domain.Errorf(domain.Invalid, "ask domain %s: nobody has said until when; set By", q.Origin)
+		return 0, domain.Errorf(domain.Invalid, "ask domain %s: the request has no deadline; set By", q.Origin)
 	}
 	left := time.Until(q.By).Truncate(time.Millisecond) // whatever becomes of the clock that stamps messages
 	if err := ctx.Err(); err != nil || left <= 0 {
-		return 0, fmt.Errorf("ask domain %s: there is no time left for it: %w", q.Origin, cmp.Or(err, context.DeadlineExceeded))
+		return 0, fmt.Errorf("ask domain %s: no time is left: %w", q.Origin, cmp.Or(err, context.DeadlineExceeded))
 	}
 	const longest = math.MaxUint32 * time.Millisecond
 	return min(left, longest), nil

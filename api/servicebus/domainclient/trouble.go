@@ -53,14 +53,14 @@ func (p *patience) wait(ctx context.Context) bool {
 	return busclient.Sleep(ctx, p.next/2+p.jitter(p.next/2))
 }
 
-// jitter returns a random time up to most, so that many who failed together do not
+// jitter returns a random time up to limit, so that many who failed together do not
 // come back together.
-func (p *patience) jitter(most time.Duration) time.Duration {
+func (p *patience) jitter(limit time.Duration) time.Duration {
 	var b [8]byte
 	if _, err := io.ReadFull(p.random, b[:]); err != nil {
 		return 0 // which is an acceptable pause
 	}
-	return time.Duration(binary.LittleEndian.Uint64(b[:]) % uint64(most+1)) //nolint:gosec // most is positive, and so is what is less
+	return time.Duration(binary.LittleEndian.Uint64(b[:]) % uint64(limit+1)) //nolint:gosec // limit is positive, and so is what is less
 }
 
 // retryUntilDone tries until it works, or will not, or ctx ends.

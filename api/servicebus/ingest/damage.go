@@ -13,7 +13,7 @@ func isDamage(err error) bool { return err != nil && domain.KindOf(err) == domai
 // rejectDamaged returns why a message whose recipient has a damaged mailbox is dead-lettered.
 func rejectDamaged(err error) *rejection {
 	return reject(reasonDamaged, "The mailbox of a recipient is damaged, so its events are not stored: %v. Those of others are. "+
-		"Repair the mailbox, of which messagehub check tells more, and then send this message again: what is stored is not stored twice.", err)
+		"Repair the mailbox (messagehub check shows its damage), then send this message again: events that are stored are skipped.", err)
 }
 
 // giveUp ends the loop of a session whose mailbox is damaged or has a newer format. A

@@ -58,7 +58,7 @@ func parseRecipient(text string) (domain.ActorID, error) {
 	const empty = "00000000-0000-0000-0000-000000000000"
 	id := plainRecipient(text)
 	if id == empty {
-		return domain.ActorID{}, domain.Errorf(domain.Invalid, "actor id: the empty GUID names nobody")
+		return domain.ActorID{}, domain.Errorf(domain.Invalid, "actor id: the empty GUID names no actor")
 	}
 	return domain.ParseActorID(id)
 }

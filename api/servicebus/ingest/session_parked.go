@@ -37,7 +37,7 @@ func (s *sessions) recordResult(id string, store *eventStore, err error) {
 	case store.damage != nil:
 		if n := s.backoff.addCertain(id); isLogged(n) {
 			store.logger.Error("the mailbox of a session is damaged; its messages wait, in their order, until it is repaired",
-				"error", store.damage, "failures", n, "hint", "messagehub check tells more of the damage")
+				"error", store.damage, "failures", n, "hint", "messagehub check shows the damage")
 		}
 	case errors.Is(err, busclient.ErrLinkLost) && received == 0:
 		if n := s.backoff.addSuspected(id); isLogged(n) {

@@ -51,7 +51,7 @@ func (f *Failure) Error() string { return f.Advice + ": " + Printable(f.err.Erro
 
 const (
 	adviceUnreachable  = "the bus cannot be reached; check that it is up, and the way to it"
-	adviceNotFound     = "there is no such queue; create it, or mend its name in the configuration"
+	adviceNotFound     = "there is no such queue; create it, or correct its name in the configuration"
 	adviceUnauthorized = "the bus does not let this hub use the queue; check its key, or its role"
 )
 
@@ -67,7 +67,7 @@ var failures = map[Reason]Failure{
 	NotFound:     {Advice: adviceNotFound, Permanent: true},
 	NotAllowed:   {Advice: "the queue does not allow this; check whether it should require sessions", Permanent: true},
 	TooLarge:     {Advice: "the queue takes no message of this size; let it take larger ones", Permanent: true},
-	Full:         {Advice: "the queue is full; see why nobody receives from it"},
+	Full:         {Advice: "the queue is full; check why its messages are not received"},
 	Disabled:     {Advice: "the queue is disabled; enable it"},
 }
 
