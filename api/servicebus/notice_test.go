@@ -52,8 +52,8 @@ func newNotices(t testing.TB, n *embedded.Namespace, change ...func(*servicebus.
 	return s
 }
 
-// noticesOf receives the notices that a domain has got, which are so many.
-func noticesOf(t testing.TB, n *embedded.Namespace, many int) []*azservicebus.ReceivedMessage {
+// noticesOf receives the count notices that a domain has.
+func noticesOf(t testing.TB, n *embedded.Namespace, count int) []*azservicebus.ReceivedMessage {
 	t.Helper()
 	client, err := bustest.Clients(n)()
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func noticesOf(t testing.TB, n *embedded.Namespace, many int) []*azservicebus.Re
 	r, err := client.NewReceiverForQueue(contract.DefaultQueues(domain.TimeSeries.String()).Dequeue, nil)
 	require.NoError(t, err)
 	var got []*azservicebus.ReceivedMessage
-	for len(got) < many {
+	for len(got) < count {
 		messages, err := r.ReceiveMessages(t.Context(), 1, nil)
 		require.NoError(t, err)
 		for _, m := range messages {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever has the request next has its time, and its own attempt.
+// The next receiver of the request has a new time and a new attempt.
 func TestAnAttemptThatLostItsRequestAnswersNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := make(chan struct{})

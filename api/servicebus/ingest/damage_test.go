@@ -43,7 +43,7 @@ func (d *damagedStore) has(trouble error, recipients ...domain.ActorID) {
 }
 
 // damages has mailboxes of a site be damaged.
-func (s *site) damages(recipients ...domain.ActorID) *damagedStore {
+func (s *ingestSite) damages(recipients ...domain.ActorID) *damagedStore {
 	d := &damagedStore{Store: s.store, trouble: map[domain.ActorID]error{}}
 	d.has(domain.Errorf(domain.Damaged, "the head makes no sense"), recipients...)
 	s.hub.Hub = hub.New(d, s.store, s.store, hub.Options{})

@@ -180,7 +180,7 @@ func (d *decoder) judgeEvents(a *decodedBody) *rejection {
 		return nil
 	}
 	slices.SortStableFunc(faults, func(a, b eventjson.Fault) int { return a.Index - b.Index })
-	text := "Nothing of the message was taken, because of " + countedFaults(total) + ". Mend it and send the message again."
+	text := "Nothing of the message was taken, because of " + countedFaults(total) + ". Correct it and send the message again."
 	for _, f := range faults {
 		text += fmt.Sprintf("\n%s: %s", cmp.Or(f.Pointer, "the body"), f.Detail)
 		if len(text) > receiver.MaxDescription {

@@ -28,8 +28,7 @@ func panicking(m *azservicebus.Message) *azservicebus.Message {
 	return m
 }
 
-// Should this fail one day, the client has been mended, and receiving needs no guard
-// any more.
+// Should this fail one day, the client has been fixed, and receiving no longer needs a guard.
 func TestTheClientPanicsOnAPropertyOfAnotherType(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -41,7 +40,7 @@ func TestTheClientPanicsOnAPropertyOfAnotherType(t *testing.T) {
 	})
 }
 
-// The message becomes a dead letter after so many deliveries. Until then its own
+// The message becomes a dead letter after the maximum number of deliveries. Until then its own
 // session waits, and no other.
 func TestAMessageOnWhichTheClientPanicsEndsAsADeadLetter(t *testing.T) {
 	for _, queue := range []string{fifo, plainRecipient} {
@@ -93,24 +92,24 @@ func TestAMessageThatCanNeverBeStoredIsADeadLetterAlone(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name, reason string
-		message      func(*sender) *azservicebus.Message
+		message      func(*queueSender) *azservicebus.Message
 		alsoStored   []domain.Event
 	}{
-		{name: "no JSON", reason: "not-json", message: func(s *sender) *azservicebus.Message {
+		{name: "no JSON", reason: "not-json", message: func(s *queueSender) *azservicebus.Message {
 			return with(s.message(rt.Event(actor)), func(m *azservicebus.Message) { m.Body = []byte("{") })
 		}},
-		{name: "no contract", reason: "not-protobuf", message: func(s *sender) *azservicebus.Message {
+		{name: "no contract", reason: "not-protobuf", message: func(s *queueSender) *azservicebus.Message {
 			return with(s.message(rt.Event(actor)), func(m *azservicebus.Message) { m.ContentType = nil })
 		}},
-		{name: "an unknown content type", reason: "unsupported-media-type", message: func(s *sender) *azservicebus.Message {
+		{name: "an unknown content type", reason: "unsupported-media-type", message: func(s *queueSender) *azservicebus.Message {
 			return with(s.message(rt.Event(actor)), func(m *azservicebus.Message) { m.ContentType = to.Ptr("text/plain") })
 		}},
-		{name: "an unknown origin", reason: "invalid", message: func(s *sender) *azservicebus.Message { return s.message(rt.Event(actor, rt.From(nowhere))) }},
-		{name: "another session", reason: "other-recipient", message: func(s *sender) *azservicebus.Message {
+		{name: "an unknown origin", reason: "invalid", message: func(s *queueSender) *azservicebus.Message { return s.message(rt.Event(actor, rt.From(nowhere))) }},
+		{name: "another session", reason: "other-recipient", message: func(s *queueSender) *azservicebus.Message {
 			return with(s.message(rt.Event(stranger)), func(m *azservicebus.Message) { m.SessionID = to.Ptr(actor.String()) })
 		}},
-		{name: "two recipients in one session", reason: "other-recipient", message: func(s *sender) *azservicebus.Message { return s.message(rt.Event(actor), rt.Event(stranger)) }},
-		{name: "an id with other content than is stored", reason: "id-conflict", message: func(s *sender) *azservicebus.Message { return s.message(changed) }},
+		{name: "two recipients in one session", reason: "other-recipient", message: func(s *queueSender) *azservicebus.Message { return s.message(rt.Event(actor), rt.Event(stranger)) }},
+		{name: "an id with other content than is stored", reason: "id-conflict", message: func(s *queueSender) *azservicebus.Message { return s.message(changed) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -145,7 +144,7 @@ func TestAMessageThatCanNeverBeStoredIsADeadLetterAlone(t *testing.T) {
 
 // heldUp has the first save wait until n messages have come in behind it, so that
 // these are saved together.
-func (s *site) heldUp(n float64) {
+func (s *ingestSite) heldUp(n float64) {
 	f := func(context.Context, []domain.Event) error {
 		s.hub.before.Store(nil)
 		eventually(s.T, "messages in hand", func() bool { return s.metric("messages_in_hand") >= n })
