@@ -104,8 +104,8 @@ func (s *Server) checkOptions(w http.ResponseWriter, r *http.Request) (opts hub.
 		return opts, refuse(noRoute, "The store of this hub cannot be checked.")
 	}
 	var actor string
-	f := fields{"repair": &opts.Repair, "actor": &actor, "resume": &opts.Resume}
-	if err := f.read(w, r, limit); err != nil {
+	f := jsonFields{"repair": &opts.Repair, "actor": &actor, "resume": &opts.Resume}
+	if err := f.readFields(w, r, limit); err != nil {
 		return opts, err
 	}
 	if actor == "" {
@@ -130,7 +130,7 @@ type checkLines struct {
 }
 
 func (s *Server) newCheckLines(w http.ResponseWriter, r *http.Request) *checkLines {
-	paceOf(r.Context()).endless()
+	paceOf(r.Context()).removeLimit()
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.Header().Set("Cache-Control", "no-store")
 	return &checkLines{
@@ -180,7 +180,7 @@ func (l *checkLines) end(ctx context.Context, report *hub.CheckReport, err error
 		refused := asProblem(ctx, err)
 		if errors.Is(context.Cause(ctx), errDraining) {
 			refused = &problemError{problem: notReady, detail: "The hub is about to stop, so the check has ended early; resume it on another node, or later."}
-		} else if gone(ctx, err) {
+		} else if isClientGone(ctx, err) {
 			panic(http.ErrAbortHandler)
 		}
 		l.rec.problem = refused.problem

@@ -48,7 +48,7 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 	if sent.Faults.Total > 0 {
 		// What the hub would say of the events without a fault of their own is
 		// said along with it.
-		return s.rejected(sent, s.opts.Hub.Check(sent.Events))
+		return s.rejectionProblem(sent, s.opts.Hub.Check(sent.Events))
 	}
 	if err := checkOrigins(r.Context(), sent); err != nil {
 		return err
@@ -58,14 +58,14 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 	}
 	stored, err := s.ingest(r.Context(), sent.Events)
 	if _, ok := errors.AsType[*hub.RejectionError](err); ok {
-		return s.rejected(sent, err)
+		return s.rejectionProblem(sent, err)
 	}
 	if err != nil {
-		return unfinished(r.Context(), sent, stored, err)
+		return unfinishedProblem(r.Context(), sent, stored, err)
 	}
 	answer := counts{Accepted: stored.Accepted, Duplicates: stored.Duplicates}
 	if len(stored.Conflicts) > 0 {
-		return differs(answer, sent, stored.Conflicts)
+		return conflictProblem(answer, sent, stored.Conflicts)
 	}
 	writeJSON(w, http.StatusAccepted, answer)
 	return nil
@@ -85,10 +85,10 @@ func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.Ingeste
 	return stored, err
 }
 
-// unfinished returns the problem of a request whose events are stored for some
+// unfinishedProblem returns the problem of a request whose events are stored for some
 // recipients, and refused or perhaps not stored for others. The kind of err describes
 // one recipient only, also if it says that nothing was stored.
-func unfinished(ctx context.Context, sent *eventjson.Events, stored hub.Ingested, err error) error {
+func unfinishedProblem(ctx context.Context, sent *eventjson.Events, stored hub.Ingested, err error) error {
 	r := asProblem(ctx, err)
 	if failed, ok := errors.AsType[*hub.UnstoredError](err); ok && (r.problem == invalid || r.problem == damaged) {
 		return partlyStored(r, sent, stored, failed)
@@ -130,9 +130,9 @@ func tooLarge(limit int64) error {
 	}
 }
 
-// rejected is the answer when nothing was stored: the faults that the decoder
+// rejectionProblem is the answer when nothing was stored: the faults that the decoder
 // found and those in err, if that is a RejectionError, in the order of the events.
-func (s *Server) rejected(sent *eventjson.Events, err error) error {
+func (s *Server) rejectionProblem(sent *eventjson.Events, err error) error {
 	faults, total, problem := faultsOf(sent.Faults.List), sent.Faults.Total, invalid
 	if rejection, ok := errors.AsType[*hub.RejectionError](err); ok {
 		for _, f := range rejection.Faults {
@@ -150,11 +150,11 @@ func (s *Server) rejected(sent *eventjson.Events, err error) error {
 func faultsDetail(total int) string {
 	switch {
 	case total == 1:
-		return "Nothing was stored, because of the fault in errors. Mend it and send the request again."
+		return "Nothing was stored, because of the fault in errors. Correct it and send the request again."
 	case total <= maxFaults:
-		return fmt.Sprintf("Nothing was stored, because of the %d faults in errors. Mend them and send the request again.", total)
+		return fmt.Sprintf("Nothing was stored, because of the %d faults in errors. Correct them and send the request again.", total)
 	}
-	return fmt.Sprintf("Nothing was stored, because of %d faults; errors lists the first %d. Mend them and send the request again.", total, maxFaults)
+	return fmt.Sprintf("Nothing was stored, because of %d faults; errors lists the first %d. Correct them and send the request again.", total, maxFaults)
 }
 
 // partlyStored names the events of recipients that are at a limit or whose mailbox is
@@ -181,9 +181,9 @@ func partlyStored(r *problemError, sent *eventjson.Events, stored hub.Ingested, 
 	return r
 }
 
-// differs is the answer when some events were stored before with other content.
+// conflictProblem is the answer when some events were stored before with other content.
 // It names them all, since the others are stored.
-func differs(answer counts, sent *eventjson.Events, conflicts []int) error {
+func conflictProblem(answer counts, sent *eventjson.Events, conflicts []int) error {
 	return &problemError{
 		problem: alreadyStored,
 		detail: fmt.Sprintf("%d of the events differ from events stored before under the same ids; errors names them. "+

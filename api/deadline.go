@@ -71,16 +71,16 @@ func paceOf(ctx context.Context) *pace {
 	return p
 }
 
-// allow moves the deadline by what a request will wait before its work begins.
-func (p *pace) allow(wait time.Duration) {
+// extendDeadline moves the deadline by what a request will wait before its work begins.
+func (p *pace) extendDeadline(wait time.Duration) {
 	p.last = p.last.Add(wait)
 	p.timer.Reset(wait + p.span)
 	p.writeBefore(time.Now().Add(wait + p.span + grace))
 }
 
-// endless lets a request last as long as its client takes something every now and
+// removeLimit lets a request last as long as its client takes something every now and
 // then.
-func (p *pace) endless() { p.last = time.Now().AddDate(100, 0, 0) }
+func (p *pace) removeLimit() { p.last = time.Now().AddDate(100, 0, 0) }
 
 // writeStep is the maximum size of one write to the connection. A client that reads at
 // the minimum rate takes a step in writeStep/MinRate.

@@ -43,7 +43,7 @@ func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.
 	d := newDownload(w, &peeked.Bundle, r.Header.Get("Range") == "" && compress)
 	s.tellBacklog(d.header, peeked.Behind)
 	http.ServeContent(d, r, "", time.Time{}, content)
-	if err := d.end(r, cmp.Or(body.Err(), d.err)); err != nil {
+	if err := d.finishAnswer(r, cmp.Or(body.Err(), d.err)); err != nil {
 		if !d.begun {
 			return err
 		}
@@ -117,10 +117,10 @@ func (d *download) WriteHeader(status int) {
 }
 
 func (d *download) Write(p []byte) (n int, err error) {
-	if d.refused() {
+	if d.isRefused() {
 		return len(p), nil // the client gets to read a problem instead
 	}
-	d.begin()
+	d.beginAnswer()
 	if d.gzip != nil {
 		n, err = d.gzip.Write(p)
 	} else {
@@ -143,9 +143,9 @@ func (d *download) ReadFrom(r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{d}, r, piece[:])
 }
 
-func (d *download) refused() bool { return d.status >= http.StatusBadRequest }
+func (d *download) isRefused() bool { return d.status >= http.StatusBadRequest }
 
-func (d *download) begin() {
+func (d *download) beginAnswer() {
 	if d.begun {
 		return
 	}
@@ -155,8 +155,8 @@ func (d *download) begin() {
 	d.to.WriteHeader(d.status)
 }
 
-// end finishes the answer, unless err has spoilt it, and returns what has.
-func (d *download) end(r *http.Request, err error) error {
+// finishAnswer finishes the answer, unless err has spoilt it, and returns what has.
+func (d *download) finishAnswer(r *http.Request, err error) error {
 	if d.gzip != nil {
 		defer func() { d.gzip.Reset(nil); compressors.Put(d.gzip) }()
 	}
@@ -167,10 +167,10 @@ func (d *download) end(r *http.Request, err error) error {
 		return errPrecondition
 	case d.status == http.StatusRequestedRangeNotSatisfiable:
 		return d.noSuchRange()
-	case d.refused():
+	case d.isRefused():
 		return fmt.Errorf("serve the body: status %d", d.status)
 	}
-	d.begin()
+	d.beginAnswer()
 	if d.gzip != nil && r.Method == http.MethodGet && d.status == http.StatusOK {
 		return d.gzip.Close()
 	}

@@ -164,7 +164,7 @@ func unreadableEvents(err error, limit int64) error {
 	if _, ok := errors.AsType[*problemError](err); ok {
 		return err
 	}
-	return unreadable(err, limit)
+	return unreadableBody(err, limit)
 }
 
 // checkJSONText refuses a body that is not JSON in UTF-8.

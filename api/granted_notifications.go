@@ -120,8 +120,8 @@ func (s *Server) viewOf(ctx context.Context) (*grantedView, error) {
 	return v, err
 }
 
-// shows reports whether a resource is in the view, which may be nil.
-func (v *grantedView) shows(r domain.Resource) bool {
+// isVisible reports whether a resource is in the view, which may be nil.
+func (v *grantedView) isVisible(r domain.Resource) bool {
 	if v == nil {
 		return true
 	}
@@ -139,7 +139,7 @@ func (s *Server) checkWatched(ctx context.Context, uri string) error {
 		return err
 	}
 	r, err := s.opts.Watches.Resource(actorOf(ctx), uri)
-	if err != nil || view.shows(r) {
+	if err != nil || view.isVisible(r) {
 		return nil //nolint:nilerr // the use case says what is wrong with the URI
 	}
 	return domain.Errorf(domain.NotFound, "there is no such resource")
@@ -175,7 +175,7 @@ func (s *Server) visibleWatches(ctx context.Context, offset, count int) ([]*watc
 			return nil, err
 		}
 		for _, found := range page {
-			if r, err := s.opts.Watches.Resource(actorOf(ctx), found.Resource); err == nil && view.shows(r) {
+			if r, err := s.opts.Watches.Resource(actorOf(ctx), found.Resource); err == nil && view.isVisible(r) {
 				visible = append(visible, found)
 			}
 		}

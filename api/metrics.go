@@ -77,7 +77,7 @@ func registerMetrics(registerer prometheus.Registerer) *edgeMetrics {
 			Name: "messagehub_http_peeks_waiting",
 			Help: "HTTP requests that wait for data to come.",
 		}),
-		duration: make.NewHistogramVec(native(prometheus.HistogramOpts{
+		duration: make.NewHistogramVec(withNativeBuckets(prometheus.HistogramOpts{
 			Name:    "messagehub_http_request_duration_seconds",
 			Help:    "From the header of a request to the end of its answer, by route and status (aborted: the connection was given up).",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
@@ -128,12 +128,12 @@ func registerMetrics(registerer prometheus.Registerer) *edgeMetrics {
 		loginsFailed:  counter("messagehub_operator_logins_failed_total", "Requests of operators without the right token."),
 		loginsRefused: counter("messagehub_operator_logins_refused_total", "Requests of operators refused because of failed logins from the same address."),
 
-		backlog: make.NewHistogram(native(prometheus.HistogramOpts{
+		backlog: make.NewHistogram(withNativeBuckets(prometheus.HistogramOpts{
 			Name:    "messagehub_peek_backlog_events",
 			Help:    "Backlog of each Peek: events that wait behind the bundle in the groups that were asked for, as in the header MessageHub-Backlog.",
 			Buckets: []float64{0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000},
 		})),
-		peekDuration: make.NewHistogram(native(prometheus.HistogramOpts{
+		peekDuration: make.NewHistogram(withNativeBuckets(prometheus.HistogramOpts{
 			Name:    "messagehub_peek_duration_seconds",
 			Help:    "Time that the hub itself needs for a Peek, without the wait for data and for a domain that makes content.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
@@ -141,17 +141,17 @@ func registerMetrics(registerer prometheus.Registerer) *edgeMetrics {
 	}
 }
 
-// native lets a histogram be read with exponential buckets as well, by a
+// withNativeBuckets lets a histogram be read with exponential buckets as well, by a
 // Prometheus that asks for them.
-func native(opts prometheus.HistogramOpts) prometheus.HistogramOpts {
+func withNativeBuckets(opts prometheus.HistogramOpts) prometheus.HistogramOpts {
 	opts.NativeHistogramBucketFactor = 1.1
 	opts.NativeHistogramMaxBucketNumber = 100
 	opts.NativeHistogramMinResetDuration = time.Hour
 	return opts
 }
 
-// observe counts a request, and its problem if it had one. trace is the id of its trace, which is kept as an exemplar; "": none.
-func (m *edgeMetrics) observe(route string, problem problemType, o seen, trace string) {
+// observeRequest counts a request and its problem. trace is the id of its trace, which becomes an exemplar; "" for none.
+func (m *edgeMetrics) observeRequest(route string, problem problemType, o seen, trace string) {
 	if problem != "" {
 		m.problems.WithLabelValues(string(problem)).Inc()
 	}

@@ -70,7 +70,7 @@ func readObjectPatch(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxObjectPatch))
 	if err != nil {
-		return nil, unreadable(err, maxObjectPatch)
+		return nil, unreadableBody(err, maxObjectPatch)
 	}
 	return text, nil
 }

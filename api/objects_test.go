@@ -22,7 +22,7 @@ import (
 
 // An objectFixture is a server with objects in memory that serves its own machine alone.
 type objectFixture struct {
-	*fixture
+	*hubFixture
 	objects *memory.Objects
 }
 

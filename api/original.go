@@ -48,7 +48,7 @@ func (s *Server) originalPeek(group string) handler {
 			}
 			req.Groups = []domain.Group{known}
 		}
-		return s.hand(w, r, req, 0)
+		return s.sendPeeked(w, r, req, 0)
 	}
 }
 
@@ -89,14 +89,14 @@ func originalRequest(r *http.Request) (hub.PeekRequest, error) {
 func parameter(r *http.Request, name string) string {
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		key, value, _ := strings.Cut(pair, "=")
-		if strings.EqualFold(unescaped(key), name) {
-			return unescaped(value)
+		if strings.EqualFold(unescapeQuery(key), name) {
+			return unescapeQuery(value)
 		}
 	}
 	return ""
 }
 
-func unescaped(s string) string {
+func unescapeQuery(s string) string {
 	if plain, err := url.QueryUnescape(s); err == nil {
 		return plain
 	}

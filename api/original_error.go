@@ -21,7 +21,7 @@ func (s *Server) original(h handler) http.HandlerFunc {
 // failOriginal is fail in the format of the original. The problem for err is logged and
 // counted, and the client receives an error that it knows.
 func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error) {
-	refused := noted(r.Context(), err)
+	refused := recordError(r.Context(), err)
 	w.Header().Set("Cache-Control", "no-store")
 	if problems[refused.problem].retry {
 		w.Header().Set("Retry-After", pauseAfter(refused.problem))

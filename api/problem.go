@@ -220,8 +220,8 @@ type bodyFault struct {
 	inside int // length of the last part of Pointer, which is inside a payload
 }
 
-// logged returns the fault without the names in a payload, which are data.
-func (f *bodyFault) logged() string { return f.Pointer[:len(f.Pointer)-f.inside] + ": " + f.Detail }
+// logText returns the fault without the names in a payload, which are data.
+func (f *bodyFault) logText() string { return f.Pointer[:len(f.Pointer)-f.inside] + ": " + f.Detail }
 
 // counts are the members of an answer to POST /v1/data-available.
 type counts struct {
@@ -240,7 +240,7 @@ func (r *problemError) Error() string {
 	case r.cause != nil:
 		return text + ": " + r.cause.Error()
 	case len(r.faults) > 0:
-		return text + ": " + r.faults[0].logged()
+		return text + ": " + r.faults[0].logText()
 	case r.detail != "":
 		return text + ": " + r.detail
 	}
@@ -259,7 +259,7 @@ func asProblem(ctx context.Context, err error) *problemError {
 		return &problemError{problem: frozen, cause: err}
 	}
 	if e, ok := errors.AsType[*hub.UnansweredError](err); ok {
-		return unanswered(e)
+		return unansweredProblem(e)
 	}
 	if _, ok := errors.AsType[*hub.ContentGoneError](err); ok {
 		return &problemError{problem: contentGone, cause: err}
@@ -285,9 +285,9 @@ func asProblem(ctx context.Context, err error) *problemError {
 	return r
 }
 
-// unanswered returns the problem that names the bundle that waits, its domain, and the reason
+// unansweredProblem returns the problem that names the bundle that waits, its domain, and the reason
 // in a word. The text of the domain is only logged.
-func unanswered(e *hub.UnansweredError) *problemError {
+func unansweredProblem(e *hub.UnansweredError) *problemError {
 	b := &e.Bundle
 	if b.Trouble.Reason == hub.NoAnswer {
 		return &problemError{problem: noAnswer, cause: e, detail: fmt.Sprintf(

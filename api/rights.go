@@ -217,7 +217,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*identity
 		s.badTokens.take(address, 1, now)
 	}
 	if err != nil {
-		return nil, s.unauthenticated(w, err)
+		return nil, s.refuseSender(w, err)
 	}
 	recordOf(r.Context()).setPrincipal(p)
 	return p, nil
@@ -232,8 +232,8 @@ const (
 	tooManyTokens = "too-many"
 )
 
-// unauthenticated counts and returns the refusal of a request whose sender is not known.
-func (s *Server) unauthenticated(w http.ResponseWriter, err error) error {
+// refuseSender counts and returns the refusal of a request whose sender is not known.
+func (s *Server) refuseSender(w http.ResponseWriter, err error) error {
 	e, ok := errors.AsType[*identity.Error](err)
 	if !ok {
 		return err // the client is gone

@@ -154,7 +154,7 @@ func requireRefusal(t *testing.T, method, path string, a domainAnswer) {
 
 // serveBound starts a server that accepts tokens, whose registry lets the client bound act on the group timeseries of the
 // usual actor.
-func serveBound(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixture {
+func serveBound(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
 	timeseries, err := domain.ParseGroup("timeseries")
 	require.NoError(t, err)

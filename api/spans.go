@@ -25,7 +25,7 @@ func (s *Server) startSpan(ctx context.Context, r *http.Request, rec *requestRec
 		return tracing.WithSpan(ctx, rec.span)
 	}
 	parent := tracing.FromHeader(r.Header)
-	if !s.tracer.IsOn() && parent.IsZero() || slices.Contains(watched, r.URL.Path) {
+	if !s.tracer.IsOn() && parent.IsZero() || slices.Contains(watchedConn, r.URL.Path) {
 		return ctx
 	}
 	ctx, rec.span = s.tracer.Start(ctx, tracing.Start{

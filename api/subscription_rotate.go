@@ -39,6 +39,6 @@ func readSecret(w http.ResponseWriter, r *http.Request) (*string, error) {
 		return nil, err
 	}
 	secret := ""
-	f := fields{"hmac_secret_key": &secret}
-	return &secret, f.read(w, r, 8*subscribe.MaxSecret, "hmac_secret_key")
+	f := jsonFields{"hmac_secret_key": &secret}
+	return &secret, f.readFields(w, r, 8*subscribe.MaxSecret, "hmac_secret_key")
 }

@@ -30,8 +30,8 @@ func init() {
 	}
 }
 
-// document is openapi.yaml and a router over it. The library validates documents
-// of version 3.1 by JSON Schema 2020-12; it needs to be told nothing.
+// document is openapi.yaml and a router over it. The library validates documents of version 3.1
+// by JSON Schema 2020-12; it needs no settings.
 var document = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	text, err := os.ReadFile("openapi.yaml")
 	if err != nil {

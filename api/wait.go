@@ -36,7 +36,7 @@ func (s *Server) fetch(w http.ResponseWriter, r *http.Request, req hub.PeekReque
 	if rec.poll != nil && !rec.poll.hasNews {
 		return nil, nil, domain.ErrNoData // the wait has ended
 	}
-	paceOf(ctx).allow(max(0, time.Until(until)))
+	paceOf(ctx).extendDeadline(max(0, time.Until(until)))
 	for {
 		peeked, slot, err = s.fetchNow(ctx, req)
 		if !errors.Is(err, domain.ErrNoData) {

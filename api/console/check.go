@@ -170,7 +170,7 @@ func (v *visit) startCheck() error {
 	c := &v.check
 	c.mu.Lock()
 	c.cancel, c.isDone, c.failure, c.report = cancel, false, nil, hub.CheckReport{}
-	c.actor, c.repair, c.by, c.began = options.Actor, options.Repair, v.who(), v.opts.Clock()
+	c.actor, c.repair, c.by, c.began = options.Actor, options.Repair, v.operatorName(), v.opts.Clock()
 	c.mu.Unlock()
 	options.Progress = func(report hub.CheckReport) {
 		c.mu.Lock()

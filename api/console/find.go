@@ -90,13 +90,13 @@ func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) e
 		),
 	}
 	if a != nil {
-		body = append(body, v.answer(a)...)
+		body = append(body, v.showAnswer(a)...)
 	}
 	return v.show(&view{status: status, title: "Find", body: body})
 }
 
-// answer shows what was found, and where that was looked for.
-func (v *visit) answer(a *find.Answer) (body []g.Node) {
+// showAnswer shows what was found, and where that was looked for.
+func (v *visit) showAnswer(a *find.Answer) (body []g.Node) {
 	switch {
 	case a.IsUnknown():
 		body = append(body, notice(warn, h.P(g.Text("Nothing with this id is stored, as far as it was looked for."))))
@@ -104,7 +104,7 @@ func (v *visit) answer(a *find.Answer) (body []g.Node) {
 		body = append(body, notice(warn, h.P(g.Text("Nothing was found in what could be read."))))
 	}
 	for i := range a.Results {
-		body = append(body, v.result(&a.Results[i]))
+		body = append(body, v.showResult(&a.Results[i]))
 	}
 	looked := []fact{{"Results in all", number(int64(a.Looked.Found))}, {"Mailboxes searched", number(int64(a.Looked.Mailboxes))}, {"Not readable", number(int64(a.Looked.Unread))}}
 	body = append(body, h.H2(g.Text("Where it was looked for")), facts(looked...))
@@ -121,8 +121,8 @@ func (v *visit) answer(a *find.Answer) (body []g.Node) {
 	return body
 }
 
-// result shows one event, bundle or delivery: what it waits for, then its history.
-func (v *visit) result(r *find.Result) g.Node {
+// showResult shows one event, bundle or delivery: what it waits for, then its history.
+func (v *visit) showResult(r *find.Result) g.Node {
 	state := badge(mild, string(r.State))
 	if len(r.Waits) > 0 {
 		state = badge(warn, string(r.State))
@@ -144,15 +144,15 @@ func (v *visit) result(r *find.Result) g.Node {
 	for _, s := range r.Steps {
 		how := g.Group{bdi(s.Text)}
 		for _, d := range s.Details {
-			how = append(how, h.Br(), g.Text(d.Name+": "), v.detail(r, &d))
+			how = append(how, h.Br(), g.Text(d.Name+": "), v.showDetail(r, &d))
 		}
 		t.rows = append(t.rows, []g.Node{moment(s.At), g.Text(string(s.What)), how})
 	}
 	return h.Section(h.Class("found"), append(nodes, t.render(), sentences(r.Notes)))
 }
 
-// detail returns the value of a detail, which leads to its page if it is a bundle.
-func (v *visit) detail(r *find.Result, d *find.Detail) g.Node {
+// showDetail returns the value of a detail, which leads to its page if it is a bundle.
+func (v *visit) showDetail(r *find.Result, d *find.Detail) g.Node {
 	if id, err := domain.ParseBundleID(d.Value); err == nil && d.Name == "bundle" && !r.Actor.IsZero() {
 		return bundleAnchor(r.Actor, id)
 	}

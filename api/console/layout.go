@@ -92,7 +92,7 @@ func (v *visit) header() g.Node {
 				}))),
 				h.Form(
 					h.Class("session"), h.Method("post"), h.Action(link("sign-out")), v.tokenInput(),
-					h.Span(bdi(v.who())), h.Button(h.Class("quiet"), h.Type("submit"), g.Text("Sign out")),
+					h.Span(bdi(v.operatorName())), h.Button(h.Class("quiet"), h.Type("submit"), g.Text("Sign out")),
 				),
 			}
 		}),

@@ -121,7 +121,7 @@ func (v *visit) factsOfDomain(b *domain.Bundle) []fact {
 	if pending, isPending := v.opts.Operator.PendingRequest(b.Cabinet.Recipient, b.ID); isPending {
 		next = "under way on this node"
 		if pending.Peeks > 0 {
-			next += ", for " + strconv.Itoa(pending.Peeks) + plural(pending.Peeks, " Peek", " Peeks")
+			next += ", for " + strconv.Itoa(pending.Peeks) + pluralOf(pending.Peeks, " Peek", " Peeks")
 		}
 		if left := pending.Until.Sub(now); left > 0 {
 			next += "; the domain has " + duration(left) + " left"
@@ -136,7 +136,7 @@ func (v *visit) factsOfDomain(b *domain.Bundle) []fact {
 func stateOfDomain(b *domain.Bundle) g.Node {
 	t := b.Trouble
 	reason := func() g.Node {
-		return g.Group{g.Text(" " + strconv.Itoa(t.Failures) + plural(t.Failures, " failure: ", " failures in a row, the last one: ")), bdi(t.Reason), g.Text(" "), bdi(t.Text)}
+		return g.Group{g.Text(" " + strconv.Itoa(t.Failures) + pluralOf(t.Failures, " failure: ", " failures in a row, the last one: ")), bdi(t.Reason), g.Text(" "), bdi(t.Text)}
 	}
 	switch {
 	case !b.LacksContent():

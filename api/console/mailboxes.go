@@ -68,14 +68,14 @@ func (v *visit) showMailboxes(state, sort, after, fault, name string) error {
 		next = withQuery(link("mailboxes"), "state", state, "sort", sort, "after", page.Next)
 	}
 	body = append(body,
-		h.P(number(int64(page.Matching)), g.Text(plural(page.Matching, " mailbox, ", " mailboxes, ")), surveyed, g.Text(".")),
+		h.P(number(int64(page.Matching)), g.Text(pluralOf(page.Matching, " mailbox, ", " mailboxes, ")), surveyed, g.Text(".")),
 		t.render(), pager(first, next),
 	)
 	return v.show(&view{title: "Mailboxes", body: body})
 }
 
-// plural returns the word for n things.
-func plural(n int, one, many string) string {
+// pluralOf returns the word for n things.
+func pluralOf(n int, one, many string) string {
 	if n == 1 {
 		return one
 	}

@@ -95,7 +95,7 @@ func tableOfSamples(all []sample) g.Node {
 }
 
 // text returns a value for readers, "–" if it is not known.
-func (r reading) text() string {
+func (r metricReading) text() string {
 	switch {
 	case !r.isKnown:
 		return "–"

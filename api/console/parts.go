@@ -90,8 +90,8 @@ func duration(d time.Duration) string {
 // sortedKeys returns the names of a map in order.
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// indented returns JSON with a line for each member.
-func indented(text []byte) string {
+// indentJSON returns JSON with a line for each member.
+func indentJSON(text []byte) string {
 	var b bytes.Buffer
 	if json.Indent(&b, text, "", "  ") != nil {
 		return string(text)

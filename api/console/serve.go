@@ -73,7 +73,7 @@ func (v *visit) authorize() error {
 	}
 	if v.operator != nil {
 		v.host.SetPrincipal(v.ctx(), v.operator)
-		v.host.Note(v.ctx(), slog.String("who", v.who()))
+		v.host.Note(v.ctx(), slog.String("who", v.operatorName()))
 	}
 	switch {
 	case v.operator == nil && v.page.role != "":

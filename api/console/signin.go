@@ -91,9 +91,9 @@ func (v *visit) pathAfterSignIn() string {
 	return root + "/"
 }
 
-// who returns the name of the operator in records and logs: that of the account, and in parentheses the
+// operatorName returns the name of the operator in records and logs: that of the account, and in parentheses the
 // one that was typed.
-func (v *visit) who() string { return v.operator.RecordName(v.session.Name) }
+func (v *visit) operatorName() string { return v.operator.RecordName(v.session.Name) }
 
 // showSignOut asks whether to sign out, for a form whose session has changed.
 func (v *visit) showSignOut() error {

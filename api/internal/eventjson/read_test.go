@@ -108,8 +108,8 @@ func (c *chunked) Read(p []byte) (int, error) {
 	return c.r.Read(p[:min(len(p), c.size)])
 }
 
-// Whoever sends a huge event byte by byte does not make the hub look for its end
-// byte by byte: the work is proportional to the text.
+// A client that sends a huge event byte by byte does not make the hub look for its end byte by
+// byte: the work is proportional to the text.
 func TestAHugeEventInSmallPiecesIsScannedAFewTimesOnly(t *testing.T) {
 	text := []byte(`[{"payload":"` + strings.Repeat("x", megabyte) + `"}]`)
 	fills := 0

@@ -51,7 +51,7 @@ func IsBinary(h http.Header) bool { return cloudevent.IsBinary(h) }
 // A pointer begins with the name of an attribute, or with data.
 func ParseBinary(h http.Header, body []byte, options Options) (*Events, error) {
 	p := newParser(options)
-	from := &delivery{messageID: options.MessageID, text: body}
+	from := &carrier{messageID: options.MessageID, text: body}
 	e := p.newEvent(from)
 	name := h.Get("Ce-Type")
 	if name != "" && !isOfBlob(name) {

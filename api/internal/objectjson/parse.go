@@ -98,7 +98,7 @@ var ErrNotJSON = errors.New("want JSON")
 // Parse reads the events of a text. It fails with ErrNotJSON and with a *TooManyError.
 func Parse(text []byte, options Options) (*Events, error) {
 	p := newParser(options)
-	err := p.parseValue(&jsonNode{text: text}, &delivery{messageID: options.MessageID, text: text}, 0)
+	err := p.parseValue(&jsonNode{text: text}, &carrier{messageID: options.MessageID, text: text}, 0)
 	return p.events, err
 }
 
@@ -113,8 +113,8 @@ func newParser(options Options) *messageParser {
 	return &messageParser{options: options, events: &Events{}, shape: eventjson.NewShapeChecker(eventjson.Limits{})}
 }
 
-// A delivery is a message that carried events.
-type delivery struct {
+// A carrier is a message that carried events.
+type carrier struct {
 	messageID string
 	text      []byte // nil: the id is enough
 	id        string // once it was needed
@@ -123,7 +123,7 @@ type delivery struct {
 
 // stableID returns a text that is the same when the message is delivered again. The id alone could be one
 // that a sender gives to all of its messages.
-func (d *delivery) stableID() string {
+func (d *carrier) stableID() string {
 	if d.id == "" {
 		d.id = shortDigest([]byte(d.messageID), d.text)
 	}
@@ -131,12 +131,12 @@ func (d *delivery) stableID() string {
 }
 
 // newEvent returns the next event of a delivery.
-func (p *messageParser) newEvent(from *delivery) *parsedEvent {
+func (p *messageParser) newEvent(from *carrier) *parsedEvent {
 	return &parsedEvent{index: p.events.Count, delivery: from, place: from.count}
 }
 
 // finishEvent counts an event and takes over what became of it.
-func (p *messageParser) finishEvent(e *parsedEvent, from *delivery) error {
+func (p *messageParser) finishEvent(e *parsedEvent, from *carrier) error {
 	const maxNames = 5
 	if p.events.Count == p.options.MaxEvents && p.options.MaxEvents > 0 {
 		return &TooManyError{p.options.MaxEvents}
@@ -160,7 +160,7 @@ func (p *messageParser) finishEvent(e *parsedEvent, from *delivery) error {
 // A parsedEvent is one that is being read.
 type parsedEvent struct {
 	index    int
-	delivery *delivery
+	delivery *carrier
 	place    int // in the delivery
 
 	// One of these three is what became of it.

@@ -15,7 +15,7 @@ const (
 )
 
 // parseValue reads the events of a value, which is inside a number of messages.
-func (p *messageParser) parseValue(n *jsonNode, from *delivery, shells int) error {
+func (p *messageParser) parseValue(n *jsonNode, from *carrier, shells int) error {
 	n.text = bytes.Trim(n.text, " \t\r\n")
 	if len(n.text) > 0 && n.text[0] == '[' {
 		return p.parseElements(n, from, shells, 1)
@@ -25,7 +25,7 @@ func (p *messageParser) parseValue(n *jsonNode, from *delivery, shells int) erro
 
 // parseElements reads the events of an array, which is inside a number of messages, and is in that many lists
 // of its message, itself one of them.
-func (p *messageParser) parseElements(n *jsonNode, from *delivery, shells, lists int) error {
+func (p *messageParser) parseElements(n *jsonNode, from *carrier, shells, lists int) error {
 	index := 0
 	for text, err := range eventjson.Elements(n.text) {
 		switch {
@@ -45,7 +45,7 @@ func (p *messageParser) parseElements(n *jsonNode, from *delivery, shells, lists
 }
 
 // parseItem reads what is not an array: an event, or a message with events.
-func (p *messageParser) parseItem(n *jsonNode, from *delivery, shells, lists int) error {
+func (p *messageParser) parseItem(n *jsonNode, from *carrier, shells, lists int) error {
 	n.event = p.newEvent(from)
 	for _, name := range [...]string{"Records", "Messages"} {
 		if list := n.findMember(name); len(list.text) > 0 && list.text[0] == '[' && n.countMembers(name) == 1 {
@@ -94,7 +94,7 @@ func (p *messageParser) checkShape(n *jsonNode) bool {
 
 // innerMessage returns the text inside a message of SQS or SNS, and its delivery. It returns nil if the
 // value is no such message.
-func (n *jsonNode) innerMessage() (inside *jsonNode, inner *delivery) {
+func (n *jsonNode) innerMessage() (inside *jsonNode, inner *carrier) {
 	sns := n
 	if n.hasMember("Sns") { // as Lambda has it
 		sns = n.objectMember("Sns")
@@ -114,11 +114,11 @@ func (n *jsonNode) innerMessage() (inside *jsonNode, inner *delivery) {
 }
 
 // innerNode returns the text of a string, at the same place, and the delivery of the message with an id.
-func (n *jsonNode) innerNode(kind string, id *jsonNode) (*jsonNode, *delivery) {
+func (n *jsonNode) innerNode(kind string, id *jsonNode) (*jsonNode, *carrier) {
 	text := []byte(n.stringValue())
-	inner := &delivery{text: text}
+	inner := &carrier{text: text}
 	if name := id.optionalString(); name != "" {
-		inner = &delivery{messageID: kind + " " + name}
+		inner = &carrier{messageID: kind + " " + name}
 	}
 	return &jsonNode{parent: n.parent, name: n.name, text: text}, inner
 }
