@@ -213,8 +213,9 @@ func differingEvents(answer counts, conflicts []int, isBatch bool) error {
 	}
 }
 
-// asPublishProblem returns the problem of events that are not stored for certain. A store that
-// throttles requests is out of reach for the sender: it is not the sender that is too fast.
+// asPublishProblem returns the problem for events that may not be stored. A store that
+// throttles requests is reported as unavailable, because the sender did not exceed its own
+// limit.
 func asPublishProblem(ctx context.Context, published publish.Result, err error) error {
 	p := asProblem(ctx, err)
 	if p.problem == busy && domain.KindOf(err) == domain.Busy {

@@ -22,8 +22,7 @@ func isOfAllGroups(topic string) bool {
 	return topic == domain.DataTopic || topic == domain.DequeuedTopic
 }
 
-// checkTopic fails if the sender of a request may not subscribe to a topic, because that is about groups on which it may
-// not act.
+// checkTopic fails if a topic concerns groups for which the sender of a request may not act.
 func checkTopic(ctx context.Context, topic string) error {
 	if isOfAllGroups(topic) && grantedGroups(ctx) != nil {
 		return refuse(missingRight, "The token may act on some groups of this actor, and the topic %s is about all of them.", topic)

@@ -27,7 +27,7 @@ const (
 // a reason and for a name typed again. The form carries what it has shown. If that has changed by the time
 // that it is sent, nothing is done, and the form shows the change.
 type confirmation struct {
-	title, about string   // heading, and name of what the page is about
+	title, about string   // heading of the page, and the name of its object
 	effect       string   // sentences: what the order does
 	button       string   // verb and object
 	isDanger     bool     // it cannot be undone

@@ -26,8 +26,8 @@ type Host interface {
 	// called. After a failure, release need not be called.
 	ReadBody(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, release func(), err error)
 
-	// AcquireCheck returns what is called once a check has ended. It fails if one is under way, or if
-	// the server is about to stop.
+	// AcquireCheck returns a function to call after the check. It fails if another check runs,
+	// or if the server is stopping.
 	AcquireCheck() (release func(), err error)
 
 	// AcceptsGzip reports whether the client of a request accepts gzip.

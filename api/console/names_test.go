@@ -98,7 +98,7 @@ func groupOf(t *testing.T, name string) domain.Group {
 	return group
 }
 
-// dequeueOf leaves records, and a notice that waits, for the bundle of an actor that stays open.
+// dequeueOf creates records and a waiting notice for an actor whose bundle stays open.
 func (b *browser) dequeueOf(name, id, why string) {
 	b.t.Helper()
 	ctx, actor := b.t.Context(), parseActor(b.t, name)

@@ -14,7 +14,7 @@ import (
 // returns the actor and the number of stored events. It is for hubs that have no real users.
 type SampleSender func(ctx context.Context) (actor domain.ActorID, n int, err error)
 
-// showSample asks whether to send sample traffic, and shows what was sent.
+// showSample shows the form that sends sample traffic, or what was sent.
 func (v *visit) showSample() error {
 	if v.opts.SendSample == nil {
 		return errNoSample

@@ -23,7 +23,7 @@ type TokenSource func(ctx context.Context) (string, error)
 
 // Options of a Client.
 type Options struct {
-	URL string // of the hub, such as https://hub.example.org (required); with a user, it is shown where there is no token
+	URL string // of the hub, such as https://hub.example.org (required); its user and password are sent if Token is nil
 
 	// Token returns the token of the caller. Default: none, for a hub without an issuer, which
 	// believes the actor that a request names.
@@ -40,8 +40,9 @@ type Options struct {
 	// Resume is the same for a download that broke off, since the last piece of it has arrived. Default:
 	// 1 minute; negative: it is not resumed.
 	Resume time.Duration
-	// OnRetry, if it is set, is called before the pause before a request is repeated, or a bundle is
-	// handled again. If it returns false, that is not done. It is safe for concurrent use.
+	// OnRetry, if it is set, is called before each pause that precedes a repeated request or a
+	// repeated handling of a bundle. If it returns false, the repetition is canceled. It is
+	// safe for concurrent use.
 	OnRetry func(err error, pause time.Duration) bool
 	// Timeout is the limit for the time in which nothing arrives. Default: 40 seconds, which is longer
 	// than a hub takes for an answer.

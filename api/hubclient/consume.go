@@ -187,7 +187,7 @@ func (r *consumerRun) peekBundle(ctx context.Context) (*Bundle, error) {
 	opts := PeekOptions{Group: r.Group, Format: r.Format, BundleID: r.id, Wait: r.Wait}
 	b, err := r.client.peekOnce(ctx, r.Actor, opts.path(), r.Wait)
 	if p, ok := errors.AsType[*Problem](err); ok && p.Status == http.StatusConflict {
-		// Another bundle is open, or the id is used up: a bundle had it that was dequeued meanwhile.
+		// Another bundle is open, or the bundle with this id was dequeued meanwhile.
 		r.id = r.client.opts.NewID()
 		opts.BundleID, opts.Wait = "", 0
 		b, err = r.client.peekOnce(ctx, r.Actor, opts.path(), 0)

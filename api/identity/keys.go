@@ -150,7 +150,8 @@ func (s *keySet) refreshKeys(ctx context.Context) error {
 	return nil
 }
 
-// mayFetch reports whether the pause since the last fetch is over, and begins the next one.
+// mayFetch reports whether the pause since the last fetch has ended. If so, it begins the next
+// pause.
 func (s *keySet) mayFetch() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

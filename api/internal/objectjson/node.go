@@ -75,7 +75,7 @@ func (n *jsonNode) findMember(name string) *jsonNode {
 	return child
 }
 
-// countMembers returns how many members have a name.
+// countMembers returns the number of members with a name.
 func (n *jsonNode) countMembers(name string) (count int) {
 	members, _ := n.splitMembers()
 	for i := range members {
@@ -101,7 +101,7 @@ func (n *jsonNode) objectMember(name string) *jsonNode {
 	return child
 }
 
-// expectStart reports a value that is missing, or begins with another character.
+// expectStart reports a fault if the value is missing or does not begin with first.
 func (n *jsonNode) expectStart(first byte, what string) bool {
 	switch {
 	case n.text == nil:
@@ -114,7 +114,7 @@ func (n *jsonNode) expectStart(first byte, what string) bool {
 	return false
 }
 
-// stringValue returns the text that a string stands for. It has to be one.
+// stringValue returns the value of a string. Any other value is a fault.
 func (n *jsonNode) stringValue() string {
 	if !n.expectStart('"', "a string") {
 		return ""

@@ -15,8 +15,8 @@ type eventKind struct {
 	reason    domain.ObjectReason
 }
 
-// eventKindsOfS3 has the names of events in notifications of S3. A name that ends in * stands for all
-// that begin like it and are not listed.
+// eventKindsOfS3 has the names of events in notifications of S3. A name that ends in * stands
+// for all unlisted names with that prefix.
 var eventKindsOfS3 = map[string]eventKind{
 	"ObjectCreated:Put":                       {eventType: domain.ObjectCreated, reason: domain.CreatedPut},
 	"ObjectCreated:Post":                      {eventType: domain.ObjectCreated, reason: domain.CreatedPost},

@@ -73,7 +73,8 @@ func (p *messageParser) parseItem(n *jsonNode, from *carrier, shells, lists int)
 	return p.finishEvent(n.event, from)
 }
 
-// checkShape reports a value that is not JSON, or that parsers do not read alike.
+// checkShape reports a fault if the value is not JSON, or if common parsers read it
+// differently.
 func (p *messageParser) checkShape(n *jsonNode) bool {
 	if !utf8.Valid(n.text) {
 		n.reportFault(NotJSON, "want UTF-8")

@@ -236,7 +236,7 @@ func (a *asking) wait() (hub.Reply, error) {
 	return a.reply, a.err
 }
 
-// A patient context ends with a deadline when the test says so, and not before.
+// A patient context exceeds its deadline when the test ends it.
 type patient struct {
 	context.Context
 	mu    sync.Mutex

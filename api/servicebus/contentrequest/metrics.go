@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// requestMetrics count what domains are asked. The labels are of the configuration.
+// requestMetrics count the requests to domains. Their labels come from the configuration.
 type requestMetrics struct {
 	requests *prometheus.CounterVec // origin, outcome
 	duration *prometheus.HistogramVec
@@ -70,7 +70,7 @@ func (m *requestMetrics) countRefused(origin domain.Origin, reason string) {
 	m.refusals.WithLabelValues(origin.String(), reason).Inc()
 }
 
-// outcomeOf is how a request ended, in a word.
+// outcomeOf returns the outcome of a request as a label.
 func outcomeOf(reply hub.Reply, err error) string {
 	switch {
 	case err == nil && reply.URI != "":

@@ -27,7 +27,7 @@ const (
 	foreignBundle  = "foreign-bundle"
 )
 
-// What a reply may be at most, in bytes.
+// The limits of a reply in bytes.
 const (
 	maxReply = 64 << 10
 	maxURI   = 2 << 10

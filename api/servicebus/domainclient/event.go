@@ -21,18 +21,18 @@ import (
 // An Event says that data waits for a recipient.
 type Event struct {
 	ID               uuid.UUID // of the data, the same when the event is sent again
-	Recipient        string    // the actor: a GUID, a GLN, or what else the hub knows it by
+	Recipient        string    // the actor: a GUID, a GLN, or another id that the hub knows
 	Origin           string    // "" is that of the Client
 	ContentType      string    // events of one content type travel together
 	DocumentType     string    // what the recipient calls it; "" is the content type
 	SupportsBundling bool      // false: it is alone in its bundle
 	Weight           int64     // of the data in KB, at least 1
 
-	// Payload is the data itself, if it is to travel along. Only JSON carries it.
+	// Payload is the data itself, if the event carries it. It requires the form JSON.
 	Payload json.RawMessage
 
-	// TraceParent and TraceState are the W3C Trace Context of what has made the event, if that is traced. Of
-	// several events in one message, those of the first count.
+	// TraceParent and TraceState are the W3C Trace Context of the cause of the event, if it is
+	// traced. If several events share a message, those of the first are used.
 	TraceParent, TraceState string
 }
 

@@ -82,7 +82,7 @@ func (x contentContainer) putContent(ctx context.Context, name, mediaType string
 // A safeReader counts, ends with its context, and has no panics: the uploader's
 // memory would be freed under its own feet.
 type safeReader struct {
-	ctx  context.Context //nolint:containedctx // that of the upload
+	ctx  context.Context //nolint:containedctx // the error of the upload
 	from io.Reader
 	size int64
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// A Notice of the hub says that an actor holds a bundle safely.
+// A Notice reports that an actor holds a bundle safely.
 type Notice struct {
 	ID        string // of the bundle, its IdempotencyID: the same each time the notice comes
 	Recipient string // the actor

@@ -19,8 +19,8 @@ import (
 // waits for it. What it returns is read to its end, and closed if it is an
 // io.Closer; reading must fail or end when the context has.
 //
-// An error becomes a Failure: a *Failure as it is, any other one, and a panic, with
-// the reason InternalError.
+// A *Failure is sent unchanged. Any other error, and a panic, becomes a Failure with the reason
+// InternalError.
 type Handler func(ctx context.Context, r *Request) (io.Reader, error)
 
 // A Format is the form in which the actor wants the content.
@@ -40,7 +40,7 @@ type Request struct {
 	ID            string  // of this attempt
 	IdempotencyID string  // of the bundle, the same for each attempt
 	ContentType   string  // of the events
-	Format        Format  // that the content must have
+	Format        Format  // of the content
 	Version       float64 // of the format, 1.0 unless the actor asked for another
 	List          string  // the blob that lists the ids of the events
 

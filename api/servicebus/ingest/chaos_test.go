@@ -205,8 +205,7 @@ func chaos(t *testing.T, seed uint64) {
 	}
 }
 
-// sendsInTurn sends an event to each actor, and so on, and again what may not have
-// arrived.
+// sendsInTurn sends events to the actors in turn, and repeats those that may not have arrived.
 func (s *ingestSite) sendsInTurn(open func() (*azservicebus.Client, error), sent [][]domain.Event) {
 	client, err := open()
 	require.NoError(s, err)

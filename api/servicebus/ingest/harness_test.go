@@ -36,7 +36,7 @@ type ingestSite struct {
 	options  embedded.Options
 	bus      atomic.Pointer[embedded.Namespace]
 	key      atomic.Pointer[embedded.Key] // that clients show
-	wire     func(near net.Conn) net.Conn // nil: the bus is near
+	wire     func(near net.Conn) net.Conn // nil: a direct connection to the bus
 	store    *memory.Store
 	hub      *faultyHub
 	registry *prometheus.Registry

@@ -21,8 +21,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// panicking is a message on which the client panics: it takes this property for
-// text, unseen.
+// panicking is a message on which the client panics, because it assumes that this property is a
+// text.
 func panicking(m *azservicebus.Message) *azservicebus.Message {
 	m.ApplicationProperties = map[string]any{"DeadLetterReason": int64(1)}
 	return m

@@ -67,7 +67,7 @@ func (b *backoff) waitTime(session string) time.Duration {
 	return time.Until(b.bySession[session].until)
 }
 
-// forget says that a session is well.
+// forget resets the count of a session that works.
 func (b *backoff) forget(session string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

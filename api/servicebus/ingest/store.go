@@ -203,7 +203,8 @@ func rejectionOf(err error) *rejection {
 // finishStored passes messages on after a save that succeeded.
 func (s *eventStore) finishStored(ms []*busMessage, ingested hub.Ingested) {
 	s.in.metrics.events.AddKnown(ingested.Duplicates, len(ingested.Conflicts))
-	// What was saved without a lock may have been saved before what others saved since.
+	// Another receiver may have saved later messages since a message was saved without its
+	// lock.
 	if late := s.in.order.observe(slices.DeleteFunc(slices.Clone(ms), s.loop.IsLost), ingested.Duplicates); late > 0 {
 		s.in.metrics.inversions.Add(float64(late))
 		s.logger.Error("events were stored after later ones of the same recipient", "events", late, "first_of", recipientsForLog(ms[0].Content.events))

@@ -240,8 +240,8 @@ func (l *Loop[T]) acquireRoom(ctx context.Context) error {
 		return err
 	}
 	if waited || waitedToo {
-		// Meanwhile the link had no listener. If it is lost, another call may be opening
-		// it again, and fail, which ends the loop.
+		// During this pause no call used the link. If it is lost, another call may be opening
+		// it again; if that fails, the loop ends.
 		if err = l.linkCalls.Acquire(ctx, 1); err == nil {
 			l.linkCalls.Release(1)
 			err = ctx.Err()
@@ -265,7 +265,7 @@ func (l *Loop[T]) Abandon(ms ...*Message[T]) {
 	}
 }
 
-// endWork ends the work on a message, however that ended.
+// endWork ends the work on a message, in success or failure.
 func (l *Loop[T]) endWork(m *Message[T]) {
 	if l.messages != nil {
 		l.messages.removeMessage(m)

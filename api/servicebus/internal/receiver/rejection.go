@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDescription is how many bytes of a description the bus keeps.
+// MaxDescription is the number of bytes of a description that the bus keeps.
 const MaxDescription = 4096
 
 // Reject returns a Rejection whose description has up to MaxDescription bytes.
