@@ -23,7 +23,7 @@ type TokenSource func(ctx context.Context) (string, error)
 
 // Options of a Client.
 type Options struct {
-	URL string // of the hub, such as https://hub.example.org (required); its user and password are sent if Token is nil
+	URL string // of the hub, such as https://hub.example.org (required); its user and password are sent if there is no token
 
 	// Token returns the token of the caller. Default: none, for a hub without an issuer, which
 	// believes the actor that a request names.
