@@ -201,7 +201,7 @@ func (s *Server) resendDeadLetters(w http.ResponseWriter, r *http.Request) error
 	return writeProgress(w, r, progress, err)
 }
 
-// deleteDeadLetters deletes those of one reason, up to a number of them.
+// deleteDeadLetters deletes dead letters of one reason, up to the limit of the request.
 func (s *Server) deleteDeadLetters(w http.ResponseWriter, r *http.Request) error {
 	values, err := query.Parse(r, "reason", "after", "through", "who", "why")
 	if err != nil {
@@ -318,7 +318,7 @@ func countOf(values url.Values, name string, usual, limit int) (int, error) {
 	return n, nil
 }
 
-// orderOf returns who and why of a request that has no body.
+// orderOf returns the operator and the reason of an order whose request has no body.
 func orderOf(r *http.Request, values url.Values) (hub.Order, error) {
 	by := hub.Order{Who: values.Get("who"), Why: values.Get("why")}
 	if by.Why == "" {

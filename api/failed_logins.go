@@ -110,8 +110,8 @@ func (l *failedLogins) fail(address string, now time.Time) {
 	f.add(now)
 }
 
-// forget removes the addresses whose windows have ended or else the one whose window began
-// first.
+// forget removes the addresses whose windows have ended. If no window has ended, it removes the
+// address whose window began first.
 func (l *failedLogins) forget(now time.Time) {
 	oldest := ""
 	for address, f := range l.addresses {

@@ -124,7 +124,7 @@ func (e *edge) listMessages(w http.ResponseWriter, r *http.Request, creds *broke
 	return nil
 }
 
-// latestReceived returns when the last one of some messages was received.
+// latestReceived returns the latest time at which one of messages was received.
 func latestReceived(messages []*broker.Message) (latest time.Time) {
 	for _, m := range messages {
 		latest = laterOf(latest, m.Received)

@@ -15,7 +15,7 @@ const (
 	maxSize     = 100
 )
 
-// A listPage is which part of a list a request asks for.
+// A listPage is the part of a list that a request asks for.
 type listPage struct {
 	values url.Values
 	size   int

@@ -18,8 +18,8 @@ type Host interface {
 	// OperatorOf returns the operator whose token has a SHA-256, nil if no token has it.
 	OperatorOf(sum [sha256.Size]byte) *identity.Principal
 
-	// Problem returns what to answer about an error, which log and metrics have from then on, and sets
-	// the headers of that. It panics with http.ErrAbortHandler if the client has disconnected.
+	// Problem logs and counts an error, sets the headers of its problem, and returns the
+	// problem. It panics with http.ErrAbortHandler if the client has disconnected.
 	Problem(w http.ResponseWriter, r *http.Request, err error) Problem
 
 	// ReadBody reads a body of up to limit bytes, whose memory is accounted for until release is

@@ -148,7 +148,8 @@ func (e *redeliveryError) Error() string {
 }
 func (e *redeliveryError) Unwrap() error { return e.err }
 
-// isRepeated reports whether an attempt that failed with err is repeated. A token may be had later.
+// isRepeated reports whether an attempt that failed with err is repeated. A failed TokenSource
+// may succeed later.
 func isRepeated(err error) bool {
 	_, isDeliveredAgain := errors.AsType[*redeliveryError](err)
 	_, isOfToken := errors.AsType[*tokenError](err)

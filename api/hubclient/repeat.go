@@ -23,7 +23,7 @@ type backoff struct {
 	next   time.Duration // 0: the first
 }
 
-// nextPause returns the next pause: one that varies, and what err asks for in addition.
+// nextPause returns the next pause: a random one, plus the pause that err requests.
 func (b *backoff) nextPause(err error) time.Duration {
 	b.next = min(max(b.next, minPause), b.limit)
 	pause := b.next/2 + time.Duration(b.client.opts.Jitter()*float64(b.next/2))

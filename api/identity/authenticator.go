@@ -21,7 +21,7 @@ import (
 type Options struct {
 	Issuers    []string
 	Audiences  []string         // a token has to be for one of them
-	Tenants    []string         // a token has to be of one of them; none: of any, or of none
+	Tenants    []string         // a token must be of one of them; empty: tenants are not checked
 	RolesClaim string           // default: roles
 	ActorClaim string           // default: actor
 	Registry   func() *Registry // called for each request; default: empty

@@ -81,7 +81,7 @@ func fingerprint(cert *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// thumbprint returns the hash of a certificate as tokens have it.
+// thumbprint returns the hash of a certificate in the form of tokens.
 func thumbprint(cert *x509.Certificate) string {
 	sum := sha256.Sum256(cert.Raw)
 	return base64.RawURLEncoding.EncodeToString(sum[:])

@@ -17,9 +17,9 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// roundTrip makes a request. If it is redirected, it makes the same one to each target, up to limit
-// times: the method and the body remain, whatever the status. Each target has to pass what the first
-// URL has passed, and each address the guard.
+// roundTrip makes a request. If it is redirected, it makes the same one to each target, up to
+// limit times: the method and the body remain, whatever the status. Each target must pass the
+// checks of the first URL, and each address the guard.
 func (c *Client) roundTrip(req *http.Request, limit int) (*http.Response, error) {
 	setTrace(req.Context(), req.Header)
 	visited := map[string]bool{req.URL.String(): true}

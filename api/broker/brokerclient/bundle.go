@@ -13,10 +13,10 @@ type Bundle struct {
 	Messages []StoredMessage `json:"messages"`
 }
 
-// Peek returns up to limit messages that wait for a consumer, as a bundle that is the same until it
-// is dequeued; 0 leaves the limit to the hub. The consumer is not called with them. It returns nil
-// if nothing waits but what the consumer is called with. It needs the token of the consumer or of
-// the operators.
+// Peek returns up to limit messages that wait for a consumer, as a bundle that is the same
+// until it is dequeued; 0 leaves the limit to the hub. The hub does not call the consumer with
+// them. Peek returns nil if no message waits, apart from those with which the consumer is being
+// called. It needs the token of the consumer or of the operators.
 func (c *Client) Peek(ctx context.Context, channel, consumer string, limit int) (*Bundle, error) {
 	r := &apiCall{method: http.MethodGet, path: []string{"channel", channel, "consumer", consumer, "peek"}, header: c.asConsumer()}
 	if limit != 0 {

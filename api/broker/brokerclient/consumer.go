@@ -150,7 +150,7 @@ func (c *consumerHandler) findToken(h http.Header) *consumerToken {
 	return found
 }
 
-// refuseCall answers what is not a call of the hub to this consumer.
+// refuseCall responds to a request that is not a call of the hub to this consumer.
 func (c *consumerHandler) refuseCall(w http.ResponseWriter, r *http.Request, status int, why error) {
 	c.opts.Logger.WarnContext(r.Context(), "a call was refused", "status", status, "remote", r.RemoteAddr, "error", why)
 	http.Error(w, "the call was refused: "+why.Error(), status)

@@ -95,9 +95,10 @@ func (m *StoredMessage) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// Messages returns the messages of a channel in the order of their ids, without payloads and jobs:
-// the lowest priority first, then the oldest. With a since that is not zero, messages are left out
-// whose status has not changed since. It needs the token of the operators or of the channel.
+// Messages returns the messages of a channel in the order of their ids, without payloads and
+// jobs: the lowest priority first, then the oldest. If since is not zero, it returns only
+// messages whose status has changed since then. It needs the token of the operators or of the
+// channel.
 func (c *Client) Messages(ctx context.Context, channel string, since time.Time) iter.Seq2[*StoredMessage, error] {
 	r := apiCall{method: http.MethodGet, path: []string{"channel", channel, "messages"}, header: c.asReader()}
 	if !since.IsZero() {
@@ -130,7 +131,7 @@ func (c *Client) Retrigger(ctx context.Context, channel, message string) error {
 	return c.retrigger(ctx, c.asAdmin(), "channel", channel, "message", message, "re-trigger")
 }
 
-// RetriggerJob begins the dead job of a message for a consumer again. It needs the token of the
+// RetriggerJob restarts the dead job of a message for a consumer. It needs the token of the
 // operators or of the consumer. A *Problem with status 409 reports that there is nothing to do.
 func (c *Client) RetriggerJob(ctx context.Context, channel, message, consumer string) error {
 	return c.retrigger(ctx, c.asConsumer(), "channel", channel, "message", message, "job", consumer, "re-trigger")

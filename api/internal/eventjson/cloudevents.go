@@ -33,7 +33,7 @@ func ParseCloudEvents(text []byte, limits Limits) (*Events, error) {
 	}
 	for index := 0; ; index++ {
 		text, err := array.nextElement()
-		if err == io.EOF { //nolint:errorlint // next returns it itself
+		if err == io.EOF { //nolint:errorlint // nextElement returns it itself
 			return t.events, nil
 		}
 		if err != nil {

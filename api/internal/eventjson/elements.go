@@ -16,7 +16,7 @@ func Elements(text []byte) iter.Seq2[[]byte, error] {
 		}
 		for {
 			element, err := array.nextElement()
-			if err == io.EOF { //nolint:errorlint // next returns it itself
+			if err == io.EOF { //nolint:errorlint // nextElement returns it itself
 				return
 			}
 			if !yield(element, err) || err != nil {

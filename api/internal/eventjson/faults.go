@@ -11,7 +11,7 @@ import (
 // MaxFaults is how many faults of one text are listed.
 const MaxFaults = 100
 
-// A Fault is what is wrong with one place of a text.
+// A Fault is an error at one position of a text.
 type Fault struct {
 	Pointer string // RFC 6901
 	Inside  string // continues Pointer within a payload; its names are data, which no log has

@@ -81,7 +81,7 @@ func (t *taker) takeArray(array *elements, prefix string, from given) error {
 	p := t.nextPlace(eventPlace{prefix: prefix})
 	for ; ; p.index, p.number = p.index+1, p.number+1 {
 		text, err := array.nextElement()
-		if err == io.EOF { //nolint:errorlint // next returns it itself
+		if err == io.EOF { //nolint:errorlint // nextElement returns it itself
 			return nil
 		}
 		if err != nil {
@@ -134,7 +134,7 @@ func withPlace(err error, offset int64, p eventPlace) error {
 	return err
 }
 
-// checkUTF8 makes sure that text is text.
+// checkUTF8 fails if text is not valid UTF-8.
 func checkUTF8(text []byte, what string) error {
 	if !utf8.Valid(text) {
 		return &SyntaxError{want: "want UTF-8 throughout the " + what}

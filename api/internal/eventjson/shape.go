@@ -168,7 +168,7 @@ func (c *ShapeChecker) addName(name []byte, escaped bool) {
 	c.names = append(c.names, name)
 }
 
-// appendUnescaped appends what the inside of a JSON string stands for.
+// appendUnescaped appends the unescaped text of the inside of a JSON string.
 func appendUnescaped(to, text []byte) []byte {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {

@@ -170,7 +170,7 @@ func (t *taking) fetch(ctx context.Context, number int64) (m *azservicebus.Recei
 	return m, err
 }
 
-// abandonPassed makes what was passed over free again.
+// abandonPassed releases the locks of the messages that were passed over.
 func (t *taking) abandonPassed(ctx context.Context) {
 	if len(t.passed) == 0 {
 		return

@@ -29,8 +29,9 @@ type Connect func() (*azservicebus.Client, error)
 // has no TLS, ends in UseDevelopmentEmulator=true.
 func ConnectionString(text string) Connect { return ConnectionStringWithTLS(text, nil) }
 
-// ConnectionStringWithTLS is ConnectionString for a namespace that has certificates of authorities which the system
-// does not know, or asks for a client certificate. The Endpoint may have a port, as that of a hub has.
+// ConnectionStringWithTLS is ConnectionString for a namespace whose certificate authority is
+// unknown to the system, or that requires a client certificate. The Endpoint may have a port,
+// as that of a hub has.
 func ConnectionStringWithTLS(text string, secured *tls.Config) Connect {
 	return func() (*azservicebus.Client, error) {
 		text, endpoint := splitPort(text)

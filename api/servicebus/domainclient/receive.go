@@ -51,7 +51,7 @@ func receiveNext(ctx context.Context, from busclient.Receiver) (*azservicebus.Re
 	return m, err
 }
 
-// A settler says what becomes of a message.
+// A settler settles messages.
 type settler interface {
 	DeadLetterMessage(ctx context.Context, message *azservicebus.ReceivedMessage, options *azservicebus.DeadLetterOptions) error
 }

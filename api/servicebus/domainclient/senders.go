@@ -30,7 +30,7 @@ func newSenders(o *Options, queue string) *senders {
 	}
 }
 
-// withSender calls f with a sender that has no other user meanwhile.
+// withSender calls f with a sender for its exclusive use.
 func (s *senders) withSender(ctx context.Context, f func(*azservicebus.Sender) error) error {
 	select {
 	case s.slots <- struct{}{}:

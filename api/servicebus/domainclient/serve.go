@@ -87,8 +87,8 @@ func (s *serving) answerRequests(ctx context.Context) error {
 	return nil
 }
 
-// answerNextSession waits for a session, each of which is one attempt of the hub, and answers
-// what is in it.
+// answerNextSession waits for a session and answers its requests. Each session is one attempt
+// of the hub.
 func (s *serving) answerNextSession(ctx context.Context) error {
 	accepting, cancel := context.WithTimeout(ctx, acceptFor)
 	defer cancel()
@@ -125,7 +125,7 @@ func (s *serving) answerNextSession(ctx context.Context) error {
 	return err
 }
 
-// answerRequest answers a request, and completes it then.
+// answerRequest answers a request, and then completes it.
 func (s *serving) answerRequest(ctx context.Context, session *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage) error {
 	began := s.c.o.Now()
 	r, err := s.c.parseRequest(m)

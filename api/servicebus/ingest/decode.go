@@ -68,7 +68,7 @@ func (d *decoder) decode(m *azservicebus.ReceivedMessage) (events []domain.Event
 	return sent.events, sent.causes, nil
 }
 
-// A decodedBody is what a body says, in whatever form.
+// A decodedBody has the events and faults of a body of any form.
 type decodedBody struct {
 	events []domain.Event    // without a fault of their own
 	faults []eventjson.Fault // of the others; the first of them

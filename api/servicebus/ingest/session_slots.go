@@ -80,8 +80,8 @@ func (p *sessionSlots) freeSlot() {
 	p.free = make(chan struct{})
 }
 
-// Wanted returns a channel that is closed when every slot is taken by a session,
-// so that one that has nothing to do should leave.
+// Wanted returns a channel that is closed when every slot is taken by a session. Then an idle
+// session should end.
 func (p *sessionSlots) Wanted() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()

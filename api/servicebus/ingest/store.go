@@ -225,7 +225,7 @@ func (s *eventStore) finishStored(ms []*busMessage, ingested hub.Ingested) {
 	}
 }
 
-// recipientsForLog returns for whom events are, but not all of very many, for the log.
+// recipientsForLog returns the recipients of events for the log, up to a limit.
 func recipientsForLog(events []domain.Event) []string {
 	const most = 5
 	var to []string

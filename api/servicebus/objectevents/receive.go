@@ -56,8 +56,8 @@ const (
 	settleTimeout = 5 * time.Second
 )
 
-// A Receiver takes events from a queue. Any number of them may do so at the same time, in one process or
-// several.
+// A Receiver receives events from a queue. Any number of Receivers may run at the same time, in
+// one process or several.
 type Receiver struct {
 	opts    Options
 	metrics *receiverMetrics
@@ -85,9 +85,9 @@ func New(o Options) *Receiver {
 	}
 }
 
-// Run takes messages until ctx ends, and stores those in hand within the grace. It does not fail:
-// whatever is wrong with the bus, it retries. With [ErrAtOnce] as its cause, the end of ctx leaves what is in
-// hand to the bus.
+// Run receives messages until ctx ends, and stores the held ones within the grace. It does not
+// fail, because it retries after each failure of the bus. If ctx ends with the cause
+// [ErrAtOnce], the held messages return to the bus.
 func (r *Receiver) Run(ctx context.Context) {
 	work, stop := busclient.WithGrace(ctx, r.opts.Grace)
 	defer stop()

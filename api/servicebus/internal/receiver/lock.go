@@ -58,7 +58,7 @@ func (l *Loop[T]) renewSession(ctx context.Context) {
 	}
 }
 
-// renewLock makes a call when no other is under way.
+// renewLock calls call when no other call runs.
 func (l *Loop[T]) renewLock(ctx context.Context, deadline time.Time, call func(context.Context) error) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -121,7 +121,8 @@ func (o *messageLocks[T]) hasMessage(m *Message[T]) bool {
 	return has
 }
 
-// markLost notes that the lock of a message has ended, and reports whether that is news.
+// markLost records that the lock of a message has ended. It returns false if that was recorded
+// before.
 func (o *messageLocks[T]) markLost(m *Message[T]) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,8 +138,8 @@ func (o *messageLocks[T]) isLost(m *Message[T]) bool {
 	return m.lost
 }
 
-// nextDue returns the message whose lock has to be renewed first, if that is by now, or
-// else how long it can wait.
+// nextDue returns the message whose lock must be renewed now, or else the time until the next
+// renewal.
 func (o *messageLocks[T]) nextDue() (first *Message[T], keptFor, wait time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

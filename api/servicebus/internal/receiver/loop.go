@@ -100,7 +100,7 @@ func newLoop[T any](o Options[T], r busReceiver) *Loop[T] {
 		linkCalls: semaphore.NewWeighted(1),
 		began:     time.Now(),
 
-		// As many as the budget lets in, so passing on never waits.
+		// Its capacity is the number of messages in the budget, so a send never waits.
 		unsettled: make(chan *Message[T], o.Limits.Messages),
 	}
 }
