@@ -13,8 +13,8 @@ const actorHeader = "X-Actor-Id"
 
 type actorKey struct{}
 
-// requireActor finds out which actor sends a request, and has answer say so if
-// that cannot be done.
+// requireActor determines the actor that sends a request, and responds through answer if it
+// cannot.
 func (s *Server) requireActor(answer func(handler) http.HandlerFunc) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return answer(func(w http.ResponseWriter, r *http.Request) error {

@@ -159,7 +159,7 @@ func TestAnOrderThatIsMalformedChangesNothing(t *testing.T) {
 func TestAnOperatorHelpsAQueueThatIsStuck(t *testing.T) {
 	f := serve(t, local)
 	f.post(202, newEvent(1), newEvent(2), newEvent(3, "origin", "Charges"))
-	order := func(what, more string) answer { return f.do("POST", admin+"/"+what, "{"+why+more+"}") }
+	order := func(what, more string) domainAnswer { return f.do("POST", admin+"/"+what, "{"+why+more+"}") }
 	peek := func() string { return f.do("GET", "/v1/peek/timeseries", "").wants(200).header.Get("MessageId") }
 
 	first := f.do("GET", "/v1/peek/timeseries?bundleId="+id(71), "").wants(200).header.Get("MessageId")
@@ -183,7 +183,7 @@ func TestAnOperatorHelpsAQueueThatIsStuck(t *testing.T) {
 	require.NotContains(t, f.do("GET", "/v1/peek", "").body, "kim", "the actor does not learn who its operators are")
 	f.do("GET", "/v1/peek?wait=30s", "").problem(503, "frozen")
 	f.do("DELETE", "/v1/dequeue/"+replayed.BundleID, "").problem(503, "frozen")
-	for _, original := range []answer{f.do("GET", "/api/peek", ""), f.do("DELETE", "/api/dequeue?bundleId="+replayed.BundleID, "")} {
+	for _, original := range []domainAnswer{f.do("GET", "/api/peek", ""), f.do("DELETE", "/api/dequeue?bundleId="+replayed.BundleID, "")} {
 		require.Equal(t, "30", original.wants(500).header.Get("Retry-After"), "the original knows no 503")
 	}
 	f.post(202, newEvent(4))

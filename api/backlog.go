@@ -8,10 +8,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// These headers tell an actor, with every bundle and after every Dequeue, whether
-// it keeps up: how many events wait behind the bundle, and how many seconds the oldest of them
-// has waited. That is the backlog, here, in the log and in the metrics; what waits with the
-// bundle's own events is called waiting.
+// These headers report the backlog of an actor, with every bundle and after every Dequeue: the
+// number of events that wait behind the bundle, and the seconds that the oldest of them has
+// waited. Headers, log and metrics call this the backlog. The events that wait, including those
+// of the bundle, are called waiting.
 const (
 	backlogHeader    = "MessageHub-Backlog"
 	backlogAgeHeader = "MessageHub-Backlog-Age"

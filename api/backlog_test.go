@@ -19,7 +19,7 @@ type handClock struct{ now time.Time }
 func (c *handClock) pass(d time.Duration) { c.now = c.now.Add(d) }
 
 // serveAt starts a server whose clock, and whose store's, the test moves.
-func serveAt(t *testing.T) (*fixture, *handClock) {
+func serveAt(t *testing.T) (*hubFixture, *handClock) {
 	c := &handClock{time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)}
 	f := serve(t, func(o *api.Options, _ *hub.Options) { o.Clock = func() time.Time { return c.now } })
 	f.store.Store = memory.New(memory.Options{Clock: func() time.Time { return c.now }})
@@ -27,7 +27,7 @@ func serveAt(t *testing.T) (*fixture, *handClock) {
 }
 
 // backlog demands what the headers of an answer say.
-func (a answer) backlog(events, age string) answer {
+func (a domainAnswer) backlog(events, age string) domainAnswer {
 	a.t.Helper()
 	require.Equal(a.t, events, a.header.Get("MessageHub-Backlog"), "events")
 	require.Equal(a.t, age, a.header.Get("MessageHub-Backlog-Age"), "age")

@@ -25,7 +25,7 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer context.AfterFunc(s.draining, func() { cancel(errDraining) })() //nolint:contextcheck // the server's life ends the backup, as does the request's
-	paceOf(r.Context()).endless()
+	paceOf(r.Context()).removeLimit()
 	w.Header().Set("Content-Type", "application/zstd")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -14,7 +14,7 @@ import (
 )
 
 // get sends a request on a connection of its own and reads the head of the answer.
-func (f *fixture) get(path string, headers ...string) (net.Conn, *http.Response) {
+func (f *hubFixture) get(path string, headers ...string) (net.Conn, *http.Response) {
 	f.t.Helper()
 	conn := f.dial()
 	req := "GET " + path + " HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: " + actor + "\r\n"
@@ -28,7 +28,7 @@ func (f *fixture) get(path string, headers ...string) (net.Conn, *http.Response)
 	return conn, resp
 }
 
-// A download is cut every 64 KB, its connection reset, and goes on each time.
+// A download is cut every 64 KB, its connection reset, and resumed each time.
 func TestADownloadThatIsCutGoesOnWhereItWas(t *testing.T) {
 	const piece = 64 << 10
 	f := serve(t)

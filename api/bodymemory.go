@@ -78,7 +78,7 @@ func (b *pooledBody) use(pool *memoryPool) {
 	b.pace.hold = b.hold
 }
 
-// acquire grows the hold to at least n bytes.
+// acquire extends the reservation to at least n bytes.
 func (b *pooledBody) acquire(n int64) error {
 	if more := n - b.hold.bytes; more > 0 {
 		if err := b.hold.acquire(b.ctx, more); err != nil {

@@ -108,6 +108,6 @@ func asBrokerProblem(ctx context.Context, err error) error {
 func badForm(field, detail string) error {
 	return &problemError{
 		problem: invalid, detail: "Nothing was stored, because of what errors names. Correct it and send the form again.",
-		faults: []fault{{Pointer: "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(field), Detail: detail}},
+		faults: []bodyFault{{Pointer: "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(field), Detail: detail}},
 	}
 }

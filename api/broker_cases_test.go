@@ -60,7 +60,7 @@ func (s *failingChannels) End(ctx context.Context, stream domain.StreamName) (re
 var errDown = domain.Errorf(domain.Unavailable, "503 from secret")
 
 // onFailingStores starts a server whose broker's stores can be made to fail.
-func onFailingStores(t *testing.T, change ...func(*api.Options, *hub.Options)) (f *fixture, parties *failingParties, streams *failingChannels, now *time.Time) {
+func onFailingStores(t *testing.T, change ...func(*api.Options, *hub.Options)) (f *hubFixture, parties *failingParties, streams *failingChannels, now *time.Time) {
 	now = new(time.Now())
 	with := withBroker(t, func(p *broker.Ports, o *broker.Options) {
 		parties, streams = &failingParties{partyStore: p.Parties}, &failingChannels{Streams: p.Streams}
@@ -242,7 +242,7 @@ func TestCase12_PagesOfAListHaveEveryPartyOnce(t *testing.T) {
 func TestCase13_ABroadcastNeedsItsCredentialsAndItsStore(t *testing.T) {
 	f, _, streams, _ := onFailingStores(t)
 	f.putShop()
-	with := func(change ...string) answer {
+	with := func(change ...string) domainAnswer {
 		headers := append([]string{}, asProducer...)
 		for i := 0; i < len(headers); i += 2 {
 			if headers[i] == change[0] {

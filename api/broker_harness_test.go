@@ -42,7 +42,7 @@ var (
 )
 
 // put puts a party as an operator. The fields come in pairs.
-func (f *fixture) put(path string, fields ...string) answer {
+func (f *hubFixture) put(path string, fields ...string) domainAnswer {
 	f.t.Helper()
 	form := url.Values{}
 	for i := 0; i < len(fields); i += 2 {
@@ -52,7 +52,7 @@ func (f *fixture) put(path string, fields ...string) answer {
 }
 
 // putShop creates the producer maker, the channel prices, and its consumer shop.
-func (f *fixture) putShop() {
+func (f *hubFixture) putShop() {
 	f.t.Helper()
 	f.put("/producer/maker", "token", "of-maker").wants(201)
 	f.put("/channel/prices", "token", "of-prices").wants(201)
@@ -60,7 +60,7 @@ func (f *fixture) putShop() {
 }
 
 // broadcast sends a message and returns its path.
-func (f *fixture) broadcast(payload string, headers ...string) string {
+func (f *hubFixture) broadcast(payload string, headers ...string) string {
 	f.t.Helper()
 	a := f.do("POST", "/broker/channel/prices/broadcast", payload, append(append([]string{"Content-Type", ""}, asProducer...), headers...)...)
 	path := a.wants(201).header.Get("Location")
@@ -69,7 +69,7 @@ func (f *fixture) broadcast(payload string, headers ...string) string {
 }
 
 // show returns the document at a path.
-func (f *fixture) show(path string, as []string) map[string]any {
+func (f *hubFixture) show(path string, as []string) map[string]any {
 	f.t.Helper()
 	return decoded(f.t, f.do("GET", path, "", as...).wants(200).body)
 }

@@ -47,8 +47,8 @@ var brokerRoutes = []struct {
 	{"DELETE", "/channel/prices/consumer/shop/dequeue/b", asConsumer, "/channel/prices/consumer/other/dequeue/b"},
 }
 
-// ask sends a request that is valid but for its credentials.
-func (f *fixture) ask(method, path string, creds []string) answer {
+// ask sends a request that is valid except for its credentials.
+func (f *hubFixture) ask(method, path string, creds []string) domainAnswer {
 	body, headers := "", creds
 	if method == "PUT" {
 		body = "token=x"

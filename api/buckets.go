@@ -46,8 +46,9 @@ func newBuckets(unit string, perSecond, atOnce int) *buckets {
 
 func (b *buckets) newLimiter() *rate.Limiter { return rate.NewLimiter(rate.Limit(b.rate), b.burst) }
 
-// take takes n tokens of a client, and returns what is left. If there are not as many, it takes
-// none, and returns the time after which there are. More than a full bucket has count as that.
+// take takes n tokens of a client, and returns what is left. If the bucket has fewer than n
+// tokens, take leaves it unchanged and returns the time until it has n. An n above the capacity
+// counts as a full bucket.
 func (b *buckets) take(client string, n int, now time.Time) (left int, pause time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -60,7 +61,7 @@ func (b *buckets) take(client string, n int, now time.Time) (left int, pause tim
 	return max(0, int(l.TokensAt(now))), 0
 }
 
-// pause returns the time after which a client has a token, and takes none.
+// pause returns the time until a client has a token, and leaves the bucket unchanged.
 func (b *buckets) pause(client string, now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// bundle answers with the body of an open bundle, and never opens another: what a
-// download that broke off goes on with.
+// bundle responds with the body of an open bundle, and never opens another. A client resumes an
+// interrupted download here.
 func (s *Server) bundle(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -42,8 +42,8 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request) error {
 	return s.sendBundle(w, r, peeked, slot)
 }
 
-// asNotOpen words a NotFound. Unknown, another actor's and dequeued before are one
-// answer, so that nobody learns of bundles that are not theirs.
+// asNotOpen returns the problem for a NotFound. It is the same for an unknown bundle, another
+// actor's, and one that was dequeued before, so that no actor learns of another's bundles.
 func asNotOpen(id domain.BundleID, err error) error {
 	if domain.KindOf(err) != domain.NotFound {
 		return err

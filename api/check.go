@@ -22,10 +22,10 @@ type checkLine struct {
 	Progress *checkProgress   `json:"progress,omitempty"` // how far it is
 	Finding  *hub.Finding     `json:"finding,omitempty"`  // one more
 	Report   *hub.CheckReport `json:"report,omitempty"`   // the last line: the check is complete
-	Problem  *problemDocument `json:"problem,omitempty"`  // the last line: it could not go on
+	Problem  *problemDocument `json:"problem,omitempty"`  // in the last line: why the check stopped
 }
 
-// A checkProgress is a report without what was found, which has lines of its own.
+// A checkProgress is a report without its findings, which are on separate lines.
 type checkProgress struct {
 	hub.CheckReport
 	Findings *struct{} `json:"findings,omitempty"` // in the place of the report's
@@ -99,13 +99,13 @@ func (s *Server) acquireCheck() error {
 }
 
 func (s *Server) checkOptions(w http.ResponseWriter, r *http.Request) (opts hub.CheckOptions, err error) {
-	const most = 256 * kilobyte // what a check is resumed with may be long
+	const limit = 256 * kilobyte // what a check is resumed with may be long
 	if s.opts.Check == nil {
 		return opts, refuse(noRoute, "The store of this hub cannot be checked.")
 	}
 	var actor string
-	f := fields{"repair": &opts.Repair, "actor": &actor, "resume": &opts.Resume}
-	if err := f.read(w, r, most); err != nil {
+	f := jsonFields{"repair": &opts.Repair, "actor": &actor, "resume": &opts.Resume}
+	if err := f.readFields(w, r, limit); err != nil {
 		return opts, err
 	}
 	if actor == "" {
@@ -124,13 +124,13 @@ func (s *Server) checkOptions(w http.ResponseWriter, r *http.Request) (opts hub.
 type checkLines struct {
 	w     http.ResponseWriter
 	flush func() error
-	rec   *record
+	rec   *requestRecord
 	last  checkLine
 	told  int // findings
 }
 
 func (s *Server) newCheckLines(w http.ResponseWriter, r *http.Request) *checkLines {
-	paceOf(r.Context()).endless()
+	paceOf(r.Context()).removeLimit()
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	w.Header().Set("Cache-Control", "no-store")
 	return &checkLines{
@@ -146,8 +146,8 @@ func (l *checkLines) write(line *checkLine) error {
 	return l.flush()
 }
 
-// progress tells what is new, the findings first: whoever keeps what was said up to
-// a progress has all that belongs to it.
+// progress writes what is new, the findings first. So the lines up to a progress line hold
+// every finding that it counts.
 func (l *checkLines) progress(report *hub.CheckReport) error {
 	if err := l.findings(report); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (l *checkLines) end(ctx context.Context, report *hub.CheckReport, err error
 		refused := asProblem(ctx, err)
 		if errors.Is(context.Cause(ctx), errDraining) {
 			refused = &problemError{problem: notReady, detail: "The hub is about to stop, so the check has ended early; resume it on another node, or later."}
-		} else if gone(ctx, err) {
+		} else if isClientGone(ctx, err) {
 			panic(http.ErrAbortHandler)
 		}
 		l.rec.problem = refused.problem

@@ -118,15 +118,15 @@ func TestACheckThatPanicsIsAProblemAndTheHubLives(t *testing.T) {
 	f.do("GET", "/healthz", "").wants(200)
 }
 
-// endless checks until it is told to end, and says when it begins and why it ended.
-type endless struct {
+// An endlessReader checks until it is stopped, and reports when it begins and why it ended.
+type endlessReader struct {
 	begun chan struct{}
 	ended chan error
 }
 
-func newEndless() *endless { return &endless{make(chan struct{}, 1), make(chan error, 1)} }
+func newEndless() *endlessReader { return &endlessReader{make(chan struct{}, 1), make(chan error, 1)} }
 
-func (e *endless) check(ctx context.Context, _ hub.CheckOptions) (hub.CheckReport, error) {
+func (e *endlessReader) check(ctx context.Context, _ hub.CheckOptions) (hub.CheckReport, error) {
 	e.begun <- struct{}{}
 	<-ctx.Done()
 	e.ended <- context.Cause(ctx)
@@ -156,7 +156,7 @@ func TestThereIsOneCheckAtATime(t *testing.T) {
 }
 
 func TestACheckEndsWhenTheServerDrains(t *testing.T) {
-	var e *endless
+	var e *endlessReader
 	operated(t, func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) { return e.check(ctx, opts) }, func(b *bubble) {
 		e = newEndless() // its channels belong to the bubble
 		conn := b.dial()
@@ -197,7 +197,7 @@ func TestACheckLastsAsLongAsItsClientListens(t *testing.T) {
 }
 
 func TestACheckEndsWhenItsClientReadsNoMore(t *testing.T) {
-	var e *endless
+	var e *endlessReader
 	operated(t, func(ctx context.Context, opts hub.CheckOptions) (hub.CheckReport, error) { return e.check(ctx, opts) }, func(b *bubble) {
 		e = newEndless() // its channels belong to the bubble
 		conn := b.dial()

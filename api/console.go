@@ -40,7 +40,7 @@ func (h consoleHost) Problem(w http.ResponseWriter, r *http.Request, err error) 
 	if e, ok := errors.AsType[*deadletters.BusError](err); ok {
 		err = busProblemOf(e)
 	}
-	p := noted(r.Context(), err)
+	p := recordError(r.Context(), err)
 	document := documentOf(recordOf(r.Context()).id, p)
 	prepareProblem(w, p)
 	return console.Problem{Status: document.Status, Title: document.Title, Detail: document.Detail, RequestID: recordOf(r.Context()).id}

@@ -48,7 +48,7 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 	if sent.Faults.Total > 0 {
 		// What the hub would say of the events without a fault of their own is
 		// said along with it.
-		return s.rejected(sent, s.opts.Hub.Check(sent.Events))
+		return s.rejectionProblem(sent, s.opts.Hub.Check(sent.Events))
 	}
 	if err := checkOrigins(r.Context(), sent); err != nil {
 		return err
@@ -58,21 +58,21 @@ func (s *Server) postDataAvailable(w http.ResponseWriter, r *http.Request) error
 	}
 	stored, err := s.ingest(r.Context(), sent.Events)
 	if _, ok := errors.AsType[*hub.RejectionError](err); ok {
-		return s.rejected(sent, err)
+		return s.rejectionProblem(sent, err)
 	}
 	if err != nil {
-		return unfinished(r.Context(), sent, stored, err)
+		return unfinishedProblem(r.Context(), sent, stored, err)
 	}
 	answer := counts{Accepted: stored.Accepted, Duplicates: stored.Duplicates}
 	if len(stored.Conflicts) > 0 {
-		return differs(answer, sent, stored.Conflicts)
+		return conflictProblem(answer, sent, stored.Conflicts)
 	}
 	writeJSON(w, http.StatusAccepted, answer)
 	return nil
 }
 
-// ingest calls the hub and tells metrics and log what came of it. Some of the
-// events may be stored even if it fails.
+// ingest calls the hub, and counts and logs the result. Some of the events may be stored even
+// if it fails.
 func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error) {
 	stored, err := s.opts.Hub.Ingest(ctx, events)
 	s.metrics.events.AddAccepted(stored.Accepted)
@@ -85,10 +85,10 @@ func (s *Server) ingest(ctx context.Context, events []domain.Event) (hub.Ingeste
 	return stored, err
 }
 
-// unfinished returns the problem of a request whose events are stored for some
+// unfinishedProblem returns the problem of a request whose events are stored for some
 // recipients, and refused or perhaps not stored for others. The kind of err describes
 // one recipient only, also if it says that nothing was stored.
-func unfinished(ctx context.Context, sent *eventjson.Events, stored hub.Ingested, err error) error {
+func unfinishedProblem(ctx context.Context, sent *eventjson.Events, stored hub.Ingested, err error) error {
 	r := asProblem(ctx, err)
 	if failed, ok := errors.AsType[*hub.UnstoredError](err); ok && (r.problem == invalid || r.problem == damaged) {
 		return partlyStored(r, sent, stored, failed)
@@ -100,7 +100,7 @@ func unfinished(ctx context.Context, sent *eventjson.Events, stored hub.Ingested
 	return r
 }
 
-// checkContentType wants plain JSON, whose text is UTF-8 whether it says so or not.
+// checkContentType accepts plain JSON only. Its text is UTF-8, with or without a charset.
 func checkContentType(w http.ResponseWriter, r *http.Request) error {
 	const accepted = "application/json"
 	if coding := strings.Join(r.Header["Content-Encoding"], ", "); coding != "" && !strings.EqualFold(coding, "identity") {
@@ -130,9 +130,9 @@ func tooLarge(limit int64) error {
 	}
 }
 
-// rejected is the answer when nothing was stored: the faults that the decoder
+// rejectionProblem is the answer when nothing was stored: the faults that the decoder
 // found and those in err, if that is a RejectionError, in the order of the events.
-func (s *Server) rejected(sent *eventjson.Events, err error) error {
+func (s *Server) rejectionProblem(sent *eventjson.Events, err error) error {
 	faults, total, problem := faultsOf(sent.Faults.List), sent.Faults.Total, invalid
 	if rejection, ok := errors.AsType[*hub.RejectionError](err); ok {
 		for _, f := range rejection.Faults {
@@ -143,18 +143,18 @@ func (s *Server) rejected(sent *eventjson.Events, err error) error {
 			problem = idConflict
 		}
 	}
-	slices.SortStableFunc(faults, func(a, b fault) int { return a.index - b.index })
+	slices.SortStableFunc(faults, func(a, b bodyFault) int { return a.index - b.index })
 	return &problemError{problem: problem, detail: faultsDetail(total), faults: faults[:min(len(faults), maxFaults)]}
 }
 
 func faultsDetail(total int) string {
 	switch {
 	case total == 1:
-		return "Nothing was stored, because of the fault in errors. Mend it and send the request again."
+		return "Nothing was stored, because of the fault in errors. Correct it and send the request again."
 	case total <= maxFaults:
-		return fmt.Sprintf("Nothing was stored, because of the %d faults in errors. Mend them and send the request again.", total)
+		return fmt.Sprintf("Nothing was stored, because of the %d faults in errors. Correct them and send the request again.", total)
 	}
-	return fmt.Sprintf("Nothing was stored, because of %d faults; errors lists the first %d. Mend them and send the request again.", total, maxFaults)
+	return fmt.Sprintf("Nothing was stored, because of %d faults; errors lists the first %d. Correct them and send the request again.", total, maxFaults)
 }
 
 // partlyStored names the events of recipients that are at a limit or whose mailbox is
@@ -170,20 +170,20 @@ func partlyStored(r *problemError, sent *eventjson.Events, stored hub.Ingested, 
 			r.faults = append(r.faults, faultOf(sent.Fault(index, "", detail)))
 		}
 	}
-	slices.SortStableFunc(r.faults, func(a, b fault) int { return a.index - b.index })
+	slices.SortStableFunc(r.faults, func(a, b bodyFault) int { return a.index - b.index })
 	r.stored = &counts{Accepted: stored.Accepted, Duplicates: stored.Duplicates}
 	const rest = "errors names them. The others are stored, and accepted and duplicates count them."
 	if r.problem == damaged {
-		r.detail = fmt.Sprintf("%d of the events are perhaps not stored; %s Repeating the request does not help; tell the operator the request id.", len(r.faults), rest)
+		r.detail = fmt.Sprintf("%d of the events are perhaps not stored; %s Repeating the request does not help; give the operator the request id.", len(r.faults), rest)
 	} else {
 		r.detail = fmt.Sprintf("%d of the events are refused; %s", len(r.faults), rest)
 	}
 	return r
 }
 
-// differs is the answer when some events were stored before with other content.
+// conflictProblem is the answer when some events were stored before with other content.
 // It names them all, since the others are stored.
-func differs(answer counts, sent *eventjson.Events, conflicts []int) error {
+func conflictProblem(answer counts, sent *eventjson.Events, conflicts []int) error {
 	return &problemError{
 		problem: alreadyStored,
 		detail: fmt.Sprintf("%d of the events differ from events stored before under the same ids; errors names them. "+
@@ -193,8 +193,8 @@ func differs(answer counts, sent *eventjson.Events, conflicts []int) error {
 	}
 }
 
-func conflictFaults(sent *eventjson.Events, conflicts []int) []fault {
-	faults := make([]fault, len(conflicts))
+func conflictFaults(sent *eventjson.Events, conflicts []int) []bodyFault {
+	faults := make([]bodyFault, len(conflicts))
 	for i, index := range conflicts {
 		faults[i] = faultOf(sent.Fault(index, "id", "stored before with other content"))
 	}

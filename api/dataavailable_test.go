@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// fields are those of newEvent(1) as text, for tests that need their own JSON.
-const fields = `"id":"00000000-0000-4000-8000-000000000001","recipient":"5790001330552","origin":"TimeSeries","contentType":"c","documentType":"D","supportsBundling":true`
+// jsonFields are those of newEvent(1) as text, for tests that need their own JSON.
+const jsonFields = `"id":"00000000-0000-4000-8000-000000000001","recipient":"5790001330552","origin":"TimeSeries","contentType":"c","documentType":"D","supportsBundling":true`
 
 func TestFaultsOfEventsAreNamedByPointer(t *testing.T) {
 	for _, tc := range []struct {
@@ -33,21 +33,21 @@ func TestFaultsOfEventsAreNamedByPointer(t *testing.T) {
 		{"flag as a string", array(newEvent(1, "supportsBundling", "true")), []string{"/0/supportsBundling: want true or false, got a string"}},
 		{"weight 0", array(newEvent(1, "weight", 0)), []string{"/0/weight: want at least 1 (KB), got 0"}},
 		{"weight negative", array(newEvent(1, "weight", -3)), []string{"/0/weight: want at least 1 (KB), got -3"}},
-		{"weight minus zero", `[{` + fields + `,"weight":-0}]`, []string{"/0/weight: want at least 1 (KB), got -0"}},
+		{"weight minus zero", `[{` + jsonFields + `,"weight":-0}]`, []string{"/0/weight: want at least 1 (KB), got -0"}},
 		{"weight fractional", array(newEvent(1, "weight", 1.5)), []string{"/0/weight: without fraction or exponent, got 1.5"}},
-		{"weight whole, but written as a fraction", `[{` + fields + `,"weight":2.0}]`, []string{"/0/weight: without fraction or exponent, got 2.0"}},
-		{"weight with an exponent", `[{` + fields + `,"weight":1e3}]`, []string{"/0/weight: without fraction or exponent, got 1e3"}},
-		{"weight beyond 64 bits", `[{` + fields + `,"weight":9223372036854775808}]`, []string{"/0/weight: at most 9223372036854775807 (KB), got 9223372036854775808"}},
+		{"weight whole, but written as a fraction", `[{` + jsonFields + `,"weight":2.0}]`, []string{"/0/weight: without fraction or exponent, got 2.0"}},
+		{"weight with an exponent", `[{` + jsonFields + `,"weight":1e3}]`, []string{"/0/weight: without fraction or exponent, got 1e3"}},
+		{"weight beyond 64 bits", `[{` + jsonFields + `,"weight":9223372036854775808}]`, []string{"/0/weight: at most 9223372036854775807 (KB), got 9223372036854775808"}},
 		{"weight as a string", array(newEvent(1, "weight", "1")), []string{"/0/weight: want a whole number of KB, got a string"}},
 		{"null is no weight", array(newEvent(1, "weight", nil)), []string{"/0/weight: got null"}},
 		{"null is no id", array(newEvent(1, "id", nil)), []string{"/0/id: want a string, got null"}},
 		{"a number is no name", array(newEvent(1, "recipient", 5790001330552)), []string{"/0/recipient: want a string, got a number"}},
 		{"missing fields", `[{}]`, []string{"/0/id: missing", "/0/recipient: missing", "/0/origin: missing", "/0/contentType: missing", "/0/documentType: missing", "/0/supportsBundling: missing", "/0/weight: missing"}},
 		{"unknown field", array(newEvent(1, "wieght", 1)), []string{"/0/wieght: unknown field; known are id, recipient,"}},
-		{"names of fields are compared letter by letter", `[{` + fields + `,"Weight":1,"weight":1}]`, []string{"/0/Weight: unknown field"}},
+		{"names of fields are compared letter by letter", `[{` + jsonFields + `,"Weight":1,"weight":1}]`, []string{"/0/Weight: unknown field"}},
 		{"a name with / and ~ is escaped in the pointer", array(newEvent(1, "a/b~c", 1)), []string{"/0/a~1b~0c: unknown field"}},
-		{"doubled field", `[{` + fields + `,"weight":1,"weight":1}]`, []string{"/0/weight: appears more than once"}},
-		{"doubled field, spelled with an escape", `[{` + fields + `,"weight":1,"w\u0065ight":2}]`, []string{"/0/weight: appears more than once"}},
+		{"doubled field", `[{` + jsonFields + `,"weight":1,"weight":1}]`, []string{"/0/weight: appears more than once"}},
+		{"doubled field, spelled with an escape", `[{` + jsonFields + `,"weight":1,"w\u0065ight":2}]`, []string{"/0/weight: appears more than once"}},
 		{"no object", `[7, "x", null, [], true]`, []string{"/0: got a number", "/1: got a string", "/2: got null", "/3: got an array", "/4: got a boolean"}},
 		{"payload over the event's weight", array(newEvent(1, "payload", strings.Repeat("x", 1023))), []string{"/0/payload: has 1025 bytes, more than the weight of its event allows (1 KB)"}},
 		{"payload over 1 MB", array(newEvent(1, "weight", 2000, "payload", strings.Repeat("x", 1<<20))), []string{"/0/payload: want at most 1048576 bytes, got 1048578"}},
@@ -81,7 +81,7 @@ func TestFaultsOfEventsAreNamedByPointer(t *testing.T) {
 }
 
 // payload is a request of one event with a payload.
-func payload(text string) string { return `[{` + fields + `,"weight":1,"payload":` + text + `}]` }
+func payload(text string) string { return `[{` + jsonFields + `,"weight":1,"payload":` + text + `}]` }
 
 func TestLog_HasNoNamesOfAPayload(t *testing.T) {
 	f := serve(t)
@@ -137,9 +137,9 @@ func TestTextThatIsNoArrayOfEventsIsRefusedWhole(t *testing.T) {
 		{"a comma too many in an event", `[{"id":"x",}]`, "/0", "want the name of a field in quotes"},
 		{"brackets that do not match", `[{"id":[1}]`, "/0", "invalid character"},
 		{"a value that is no JSON in an unknown field", `[{"colour":red}]`, "/0", "invalid character 'r'"},
-		{"a payload that is no JSON", `[{` + fields + `,"weight":1,"payload":{"a":1,}}]`, "/0", "invalid character '}'"},
-		{"a weight with a leading zero", `[{` + fields + `,"weight":01}]`, "/0", "invalid character '1'"},
-		{"a weight with a plus", `[{` + fields + `,"weight":+1}]`, "/0", "invalid character '+'"},
+		{"a payload that is no JSON", `[{` + jsonFields + `,"weight":1,"payload":{"a":1,}}]`, "/0", "invalid character '}'"},
+		{"a weight with a leading zero", `[{` + jsonFields + `,"weight":01}]`, "/0", "invalid character '1'"},
+		{"a weight with a plus", `[{` + jsonFields + `,"weight":+1}]`, "/0", "invalid character '+'"},
 		{"a bare control character", "[{\"id\":\"a\tb\"}]", "/0", "control character"},
 		{"an unknown escape", `[{"id":"\x"}]`, "/0", "invalid character 'x' in string escape code"},
 		{"text that is not UTF-8", "[{\"id\":\"\xff\"}]", "/0", "want UTF-8"},
@@ -156,12 +156,12 @@ func TestTextThatIsNoArrayOfEventsIsRefusedWhole(t *testing.T) {
 }
 
 func TestFaultsBeforeTheEndOfJSONAreNamedToo(t *testing.T) {
-	p := serve(t).do("POST", "/v1/data-available", `[{`+fields+`,"weight":0},{"id":]`).problem(400, "not-json")
+	p := serve(t).do("POST", "/v1/data-available", `[{`+jsonFields+`,"weight":0},{"id":]`).problem(400, "not-json")
 	require.Equal(t, []string{"/0/weight", "/1"}, p.pointers())
 }
 
 func TestOfManyFaultsAHundredAreListedAndAllAreCounted(t *testing.T) {
-	var events []event
+	var events []testEvent
 	for n := range 137 {
 		events = append(events, newEvent(n+1, "origin", []string{"Gas", "no good"}[n%2]))
 	}
@@ -176,7 +176,7 @@ func TestAStoredEventComesBackAsItWasSent(t *testing.T) {
 	sent := newEvent(1, "weight", 2, "contentType", `a "b" \c`, "payload", map[string]any{"text": "å <&> \u2028", "n": 1.5, "list": []any{nil, true}})
 	f.post(202, sent)
 	body := f.do("GET", "/v1/peek", "").wants(200).body
-	var got []event
+	var got []testEvent
 	require.NoError(t, json.Unmarshal([]byte(body), &got))
 	require.Len(t, got, 1)
 	isManifest(t, body)
@@ -189,7 +189,7 @@ func TestAStoredEventComesBackAsItWasSent(t *testing.T) {
 func TestAPayloadIsKeptInItsCompactForm(t *testing.T) {
 	f := serve(t)
 	payload := `{ "a" : [ 1.50 , 1e2 ],` + strings.Repeat(" ", 2000) + `"b":"\u0041 b" }`
-	f.do("POST", "/v1/data-available", `[{`+fields+`,"weight":1,"payload":`+payload+`}]`).wants(202)
+	f.do("POST", "/v1/data-available", `[{`+jsonFields+`,"weight":1,"payload":`+payload+`}]`).wants(202)
 	require.Contains(t, f.do("GET", "/v1/peek", "").wants(200).body, `"payload":{"a":[1.50,1e2],"b":"\u0041 b"}}`)
 }
 
@@ -202,7 +202,7 @@ func TestANullPayloadIsNoPayload(t *testing.T) {
 }
 
 func TestTheLargestWeightIsTaken(t *testing.T) {
-	serve(t).do("POST", "/v1/data-available", `[{`+fields+`,"weight":9223372036854775807}]`).wants(202)
+	serve(t).do("POST", "/v1/data-available", `[{`+jsonFields+`,"weight":9223372036854775807}]`).wants(202)
 }
 
 func TestNoEventsAreNoFault(t *testing.T) {
@@ -313,7 +313,7 @@ func TestTroubleWithOneRecipientIsNotTroubleWithTheOthers(t *testing.T) {
 		}
 		return nil
 	}
-	events := []event{newEvent(1), newEvent(2, "recipient", "other"), newEvent(3)}
+	events := []testEvent{newEvent(1), newEvent(2, "recipient", "other"), newEvent(3)}
 	p := f.post(503, events...).problem(503, "unavailable")
 	require.Contains(t, p.Detail, "2 are, the others may be")
 	f.store.save = nil
@@ -330,7 +330,7 @@ func TestEventsKeepTheirOrder(t *testing.T) {
 	for _, n := range []int{3, 1, 2} {
 		f.post(202, newEvent(n*10), newEvent(n*10+1))
 	}
-	var got []event
+	var got []testEvent
 	require.NoError(t, json.Unmarshal([]byte(f.do("GET", "/v1/peek", "").wants(200).body), &got))
 	var order []string
 	for i, e := range got {

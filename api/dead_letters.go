@@ -34,8 +34,8 @@ func (s *Server) requireDeadLetters(next http.Handler) http.Handler {
 	})
 }
 
-// A deadLetter is one without its body.
-type deadLetter struct {
+// A deadLetterView is one without its body.
+type deadLetterView struct {
 	SequenceNumber int64     `json:"sequenceNumber,string"`
 	MessageID      string    `json:"messageId,omitempty"`
 	Session        *string   `json:"session,omitempty"`
@@ -49,8 +49,8 @@ type deadLetter struct {
 	ResentBy       string    `json:"resentBy,omitempty"`
 }
 
-func newDeadLetter(d *deadletters.DeadLetter) deadLetter {
-	return deadLetter{
+func newDeadLetter(d *deadletters.DeadLetter) deadLetterView {
+	return deadLetterView{
 		SequenceNumber: d.Number, MessageID: d.MessageID, Session: d.Session, Enqueued: d.EnqueuedAt.UTC(), Reason: d.Reason, Description: d.Description,
 		DeliveryCount: d.DeliveryCount, Bytes: d.Size, ContentType: d.ContentType, Subject: d.Subject, ResentBy: d.ResentBy,
 	}
@@ -80,10 +80,10 @@ func (s *Server) listDeadLetters(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	answer := struct {
-		Queue       string       `json:"queue"`
-		DeadLetters []deadLetter `json:"deadLetters"`
-		Next        int64        `json:"next,omitempty,string"`
-	}{values.Get("queue"), make([]deadLetter, 0, len(page.DeadLetters)), page.Next}
+		Queue       string           `json:"queue"`
+		DeadLetters []deadLetterView `json:"deadLetters"`
+		Next        int64            `json:"next,omitempty,string"`
+	}{values.Get("queue"), make([]deadLetterView, 0, len(page.DeadLetters)), page.Next}
 	for i := range page.DeadLetters {
 		answer.DeadLetters = append(answer.DeadLetters, newDeadLetter(&page.DeadLetters[i]))
 	}
@@ -136,12 +136,12 @@ func (s *Server) getDeadLetter(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	answer := struct {
-		deadLetter
+		deadLetterView
 		Properties map[string]string `json:"properties"`
 		Text       *string           `json:"text,omitempty"`
 		Base64     *string           `json:"base64,omitempty"`
 		IsCut      bool              `json:"cut,omitempty"`
-	}{deadLetter: newDeadLetter(&found.DeadLetter), Properties: found.Properties, IsCut: found.IsCut}
+	}{deadLetterView: newDeadLetter(&found.DeadLetter), Properties: found.Properties, IsCut: found.IsCut}
 	if utf8.Valid(found.Body) {
 		text := string(found.Body)
 		answer.Text = &text
@@ -165,7 +165,7 @@ func (s *Server) resendDeadLetter(w http.ResponseWriter, r *http.Request) error 
 	if err := s.opts.DeadLetters.Resend(r.Context(), queue, number, by); err != nil {
 		return err
 	}
-	return done(w)
+	return writeNoContent(w)
 }
 
 func (s *Server) deleteDeadLetter(w http.ResponseWriter, r *http.Request) error {
@@ -180,14 +180,14 @@ func (s *Server) deleteDeadLetter(w http.ResponseWriter, r *http.Request) error 
 	if err := s.opts.DeadLetters.Delete(r.Context(), queue, number, by); err != nil {
 		return err
 	}
-	return done(w)
+	return writeNoContent(w)
 }
 
 // resendDeadLetters sends those of one reason again, up to a number of them.
 func (s *Server) resendDeadLetters(w http.ResponseWriter, r *http.Request) error {
 	var of deadletters.Selection
 	var after, through string
-	by, err := readOrder(w, r, fields{"reason": &of.Reason, "after": &after, "through": &through}, "reason", "through")
+	by, err := readOrder(w, r, jsonFields{"reason": &of.Reason, "after": &after, "through": &through}, "reason", "through")
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (s *Server) resendDeadLetters(w http.ResponseWriter, r *http.Request) error
 	return writeProgress(w, r, progress, err)
 }
 
-// deleteDeadLetters deletes those of one reason, up to a number of them.
+// deleteDeadLetters deletes dead letters of one reason, up to the limit of the request.
 func (s *Server) deleteDeadLetters(w http.ResponseWriter, r *http.Request) error {
 	values, err := query.Parse(r, "reason", "after", "through", "who", "why")
 	if err != nil {
@@ -237,12 +237,12 @@ func writeProgress(w http.ResponseWriter, r *http.Request, p deadletters.Progres
 
 // deadLetterRecords says what operators have done to the dead letters of a queue.
 func (s *Server) deadLetterRecords(w http.ResponseWriter, r *http.Request) error {
-	const usual, most = 100, 1000
+	const usual, maxLimit = 100, 1000
 	values, err := query.Parse(r, "limit")
 	if err != nil {
 		return err
 	}
-	limit, err := countOf(values, "limit", usual, most)
+	limit, err := countOf(values, "limit", usual, maxLimit)
 	if err != nil {
 		return err
 	}
@@ -318,7 +318,7 @@ func countOf(values url.Values, name string, usual, limit int) (int, error) {
 	return n, nil
 }
 
-// orderOf returns who and why of a request that has no body.
+// orderOf returns the operator and the reason of an order whose request has no body.
 func orderOf(r *http.Request, values url.Values) (hub.Order, error) {
 	by := hub.Order{Who: values.Get("who"), Why: values.Get("why")}
 	if by.Why == "" {

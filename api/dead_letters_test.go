@@ -70,7 +70,7 @@ func (b *letterBus) Delete(_ context.Context, queue string, numbers []int64) (in
 func (b *letterBus) Count(string) (int64, bool) { return b.letters, b.letters > 0 }
 
 // serveLetters serves a hub with the dead letters of a bus.
-func serveLetters(t *testing.T, b *letterBus) *fixture {
+func serveLetters(t *testing.T, b *letterBus) *hubFixture {
 	t.Helper()
 	return serve(t, withLetters(b))
 }
@@ -86,7 +86,7 @@ func withLetters(b *letterBus) func(*api.Options, *hub.Options) {
 
 // doUnvalidated is do for a path with an escaped slash, for which the router of the tests finds no
 // route. It returns the body.
-func (f *fixture) doUnvalidated(method, path, body string, status int) string {
+func (f *hubFixture) doUnvalidated(method, path, body string, status int) string {
 	f.t.Helper()
 	resp, err := http.DefaultTransport.RoundTrip(f.newRequest(method, path, strings.NewReader(body)))
 	require.NoError(f.t, err)
@@ -197,7 +197,7 @@ func TestDeadLetters_SayWhatTheBusSays(t *testing.T) {
 		f := serveLetters(t, b)
 		f.do("GET", letters, "").wants(200)
 		b.err = domain.Errorf(kind, "so says the bus")
-		for _, a := range []answer{
+		for _, a := range []domainAnswer{
 			f.do("GET", letters+"?queue=events", ""), f.do("GET", letters+"/events/1?"+whoWhy, ""), f.do("DELETE", letters+"/events/1?"+whoWhy, ""),
 			f.do("POST", letters+"/events/1/resend", `{`+why+`}`),
 		} {

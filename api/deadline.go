@@ -19,15 +19,15 @@ const (
 	// client keeps taking the body.
 	streamFactor = 20
 
-	// grace is what is left after the deadline to say so to the client.
+	// grace is the time after the deadline to send the problem to the client.
 	grace = 5 * time.Second
 )
 
-// deadline bounds the time of a request: the reading of its body, the work, and
-// the writing of the answer, which may take longer as long as it goes on.
+// deadline bounds the time of a request: the reading of its body, the work, and the writing of
+// the answer, which may take longer as long as the client keeps reading.
 //
-// The context has no fixed deadline, because the work of a Peek goes on while
-// its body is streamed. Its cause is errDeadline when time is up.
+// The context has no fixed deadline, because a Peek still works while its body is streamed. Its
+// cause is errDeadline once the time has passed.
 func (s *Server) deadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancelCause(r.Context())
@@ -71,16 +71,16 @@ func paceOf(ctx context.Context) *pace {
 	return p
 }
 
-// allow moves the deadline by what a request will wait before its work begins.
-func (p *pace) allow(wait time.Duration) {
+// extendDeadline moves the deadline by what a request will wait before its work begins.
+func (p *pace) extendDeadline(wait time.Duration) {
 	p.last = p.last.Add(wait)
 	p.timer.Reset(wait + p.span)
 	p.writeBefore(time.Now().Add(wait + p.span + grace))
 }
 
-// endless lets a request last as long as its client takes something every now and
+// removeLimit lets a request last as long as its client takes something every now and
 // then.
-func (p *pace) endless() { p.last = time.Now().AddDate(100, 0, 0) }
+func (p *pace) removeLimit() { p.last = time.Now().AddDate(100, 0, 0) }
 
 // writeStep is the maximum size of one write to the connection. A client that reads at
 // the minimum rate takes a step in writeStep/MinRate.
@@ -98,7 +98,7 @@ func (p *pace) Write(b []byte) (n int, _ error) {
 
 func (p *pace) write(b []byte) (n int, err error) {
 	start := time.Now()
-	p.writeBefore(p.out.deadline(start, p.next()))
+	p.writeBefore(p.out.deadline(start, p.nextDeadline()))
 	if p.hold.beginTransfer() {
 		n, err = p.ResponseWriter.Write(b)
 	} else {
@@ -111,7 +111,7 @@ func (p *pace) write(b []byte) (n int, err error) {
 	}
 	p.out.add(n, time.Since(start))
 	if err == nil {
-		p.timer.Reset(time.Until(p.next()))
+		p.timer.Reset(time.Until(p.nextDeadline()))
 	}
 	return n, err
 }
@@ -119,8 +119,8 @@ func (p *pace) write(b []byte) (n int, err error) {
 // interruptWrite makes a Write that waits for the client fail.
 func (p *pace) interruptWrite() { p.writeBefore(time.Unix(1, 0)) }
 
-// next is the deadline if the client takes something now.
-func (p *pace) next() time.Time {
+// nextDeadline is the deadline if the client takes something now.
+func (p *pace) nextDeadline() time.Time {
 	at := time.Now().Add(p.span)
 	if at.After(p.last) {
 		return p.last

@@ -26,7 +26,7 @@ import (
 // A bubble is a server in a bubble.
 type bubble struct {
 	t     *testing.T
-	f     *fixture
+	f     *hubFixture
 	conns chan net.Conn
 }
 
@@ -46,7 +46,7 @@ func inBubble(t *testing.T, size int, test func(b *bubble)) {
 }
 
 // serveBubble serves f in the bubble that the caller is in.
-func serveBubble(t *testing.T, f *fixture, configure ...func(*http.Server)) *bubble {
+func serveBubble(t *testing.T, f *hubFixture, configure ...func(*http.Server)) *bubble {
 	t.Helper()
 	b := &bubble{t, f, make(chan net.Conn)}
 	server := &http.Server{Handler: f.server.Handler()}
@@ -169,7 +169,7 @@ func TestPeek_CutsReadersBelowTheMinimumRate(t *testing.T) {
 
 func TestNoBodyLastsLongerThanTwentyDeadlines(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
-		var sent []event
+		var sent []testEvent
 		for n := range 4 {
 			sent = append(sent, newEvent(n+1, "weight", 1024, "payload", strings.Repeat("x", 1<<20-2)))
 		}
@@ -182,7 +182,7 @@ func TestNoBodyLastsLongerThanTwentyDeadlines(t *testing.T) {
 	})
 }
 
-// slow takes so many bytes in a second.
+// slow reads rate bytes in a second.
 type slow struct {
 	net.Conn
 	rate int
@@ -254,7 +254,7 @@ func TestWorkThatTakesTooLongIsGivenUpAtTheDeadline(t *testing.T) {
 func TestTheDeadlineOfABodyEndsWithIt(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		client, server := net.Pipe()
-		watched := &watched{Conn: server}
+		watched := &watchedConn{Conn: server}
 		b.conns <- watched
 		defer client.Close()
 		b.f.store.save = func(context.Context, domain.ActorID) error {
@@ -273,13 +273,13 @@ func TestTheDeadlineOfABodyEndsWithIt(t *testing.T) {
 	})
 }
 
-// watched remembers the last deadline for reading.
-type watched struct {
+// watchedConn remembers the last deadline for reading.
+type watchedConn struct {
 	net.Conn
 	deadline atomic.Value
 }
 
-func (w *watched) SetReadDeadline(t time.Time) error {
+func (w *watchedConn) SetReadDeadline(t time.Time) error {
 	w.deadline.Store(t)
 	return w.Conn.SetReadDeadline(t)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/messagehub/messagehub/api/internal/eventjson"
 )
 
-// decodeEvents reads the body of POST /v1/data-available, a JSON array of events.
-// Events that have faults of their own are told apart from the others. It fails if
-// nothing can be said about the rest of the body.
+// decodeEvents reads the body of POST /v1/data-available, a JSON array of events. It returns
+// the faults of events separately from the valid events. It fails if the rest of the body
+// cannot be read.
 func decodeEvents(r io.Reader, limits Limits) (*eventjson.Events, error) {
 	sent, err := eventjson.Read(r, eventjson.Limits{
 		Events: limits.Events, Payload: limits.Payload, PayloadDepth: limits.PayloadDepth, PayloadNumber: limits.PayloadNumber,
@@ -24,7 +24,7 @@ func decodeEvents(r io.Reader, limits Limits) (*eventjson.Events, error) {
 		return nil, &problemError{
 			problem: notJSON,
 			detail:  "Nothing was stored: the body must be one JSON array of events.",
-			faults:  append(found[:min(len(found), maxFaults-1)], fault{Pointer: syntax.Pointer, Detail: syntax.Error()}),
+			faults:  append(found[:min(len(found), maxFaults-1)], bodyFault{Pointer: syntax.Pointer, Detail: syntax.Error()}),
 		}
 	}
 	if many, ok := errors.AsType[*eventjson.TooManyError](err); ok {
@@ -45,14 +45,14 @@ func decodeEvents(r io.Reader, limits Limits) (*eventjson.Events, error) {
 // maxFaults is how many faults a problem lists.
 const maxFaults = eventjson.MaxFaults
 
-func faultsOf(list []eventjson.Fault) []fault {
-	faults := make([]fault, len(list), len(list)+1)
+func faultsOf(list []eventjson.Fault) []bodyFault {
+	faults := make([]bodyFault, len(list), len(list)+1)
 	for i, f := range list {
 		faults[i] = faultOf(f)
 	}
 	return faults
 }
 
-func faultOf(f eventjson.Fault) fault {
-	return fault{Pointer: f.Pointer + f.Inside, Detail: f.Detail, index: f.Index, inside: len(f.Inside)}
+func faultOf(f eventjson.Fault) bodyFault {
+	return bodyFault{Pointer: f.Pointer + f.Inside, Detail: f.Detail, index: f.Index, inside: len(f.Inside)}
 }

@@ -154,7 +154,7 @@ func TestDeliveries_AreReadByTheirOwnerAndOperatorsAlone(t *testing.T) {
 		a.problem(404, "not-found")
 		unknown := f.do("GET", strings.ReplaceAll(path, id(7), id(8)), "", "X-Actor-Id", "another")
 		unknown.problem(404, "not-found")
-		withoutIDs := func(a answer) string {
+		withoutIDs := func(a domainAnswer) string {
 			d := decoded(t, a.body)
 			delete(d, "instance")
 			return strings.NewReplacer(id(7), "", id(8), "").Replace(d["detail"].(string))

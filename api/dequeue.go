@@ -23,7 +23,7 @@ func (s *Server) dequeue(w http.ResponseWriter, r *http.Request) error {
 	return s.confirm(w, r, id)
 }
 
-// confirm dequeues bundle id and says so.
+// confirm dequeues bundle id and responds.
 func (s *Server) confirm(w http.ResponseWriter, r *http.Request, id domain.BundleID) error {
 	rec := recordOf(r.Context())
 	rec.note(slog.String("bundle_id", id.String()))

@@ -17,12 +17,11 @@
 //
 // # Time
 //
-// A request has one deadline (Options.Deadline, 30 s) for reading its body and
-// for the work. When the work is done and a body is being streamed, the
-// deadline starts anew with each piece that the client has taken, up to
-// 20 times its length in all: a big bundle gets through a thin line,
-// and a client that stops reading is cut off. [Harden] says why the timeouts of
-// http.Server cannot do this.
+// A request has one deadline (Options.Deadline, 30 s) for reading its body and for the work.
+// When the work is done and a body is being streamed, each piece that the client reads restarts
+// the deadline, up to 20 times its length in total. So a large bundle can be sent over a slow
+// connection, and a client that stops reading is disconnected. [Harden] explains why the
+// timeouts of http.Server cannot do this.
 //
 // A Peek that waits for data is parked (poll.go), so that 10,000 of them take little
 // memory; the wait is added to its deadline. A check has no deadline, because it
@@ -45,8 +44,8 @@
 //
 // With Options.Identity, a token says who sends a request: package identity verifies it, and
 // authorize (rights.go) refuses senders without a role that the table of rights has for the
-// route. What follows then uses the principal that authorize found. Without it, X-Actor-Id and
-// the token of the operators say so.
+// route. Handlers use the principal that authorize found. Without Options.Identity, X-Actor-Id
+// and the token of the operators identify the sender.
 //
 // Actors are identified in actor.go (requireActor), operators in operator.go
 // (requireOperator; isOperator compares the token), and nowhere else. Producers, consumers and those
@@ -62,16 +61,15 @@
 //
 // # A body in parts
 //
-// [hub.Body] can be read from anywhere, and its length and tag are known before it
-// is read, so net/http's ServeContent does ranges and conditions (download.go).
-// What stands between the two keeps the rule above: the answer begins with the
-// first byte, and what ServeContent would say of a refusal is told as a problem.
+// [hub.Body] can be read from anywhere, and its length and tag are known before it is read, so
+// net/http's ServeContent does ranges and conditions (download.go). The code between the two
+// sends the header with the first byte, and replaces ServeContent's own errors by a problem.
 // Compressed bodies have a tag of their own and no ranges. ranges.go bounds what a set of
 // ranges costs: a request reads a body at most once, in ascending order.
 //
-// A Peek with a Range answers about the bundle that it would have answered with
-// anyway, which may be the next one: whoever goes on with a download says which
-// with If-Range or If-Match, or asks for it by its id (bundle.go).
+// A Peek with a Range answers about the bundle that it would have answered with anyway, which
+// may be the next one: a client that resumes a download names the bundle with If-Range or
+// If-Match, or requests it by its id (bundle.go).
 //
 // # The broker
 //
@@ -80,10 +78,9 @@
 //
 // # The original
 //
-// The routes under /api are those of the hub that this one replaces. They read a
-// request as that did (original.go, original_words.go) and tell errors as that did
-// (original_error.go); all the rest is shared. Its accidents are not repeated;
-// ORIGINAL.md lists them.
+// The routes under /api are those of the hub that this one replaces. They read requests
+// (original.go, original_words.go) and return errors (original_error.go) as that hub did; all
+// the rest is shared. Its bugs are not repeated; ORIGINAL.md lists them.
 //
 // # The document
 //

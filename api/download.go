@@ -38,12 +38,12 @@ func (s *Server) sendBundle(w http.ResponseWriter, r *http.Request, peeked *hub.
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }() // an error of what was read has been told by then
+	defer func() { _ = body.Close() }() // a read error was already returned
 	r, content := limitRanges(r, body, peeked.Body.Length)
 	d := newDownload(w, &peeked.Bundle, r.Header.Get("Range") == "" && compress)
 	s.tellBacklog(d.header, peeked.Behind)
 	http.ServeContent(d, r, "", time.Time{}, content)
-	if err := d.end(r, cmp.Or(body.Err(), d.err)); err != nil {
+	if err := d.finishAnswer(r, cmp.Or(body.Err(), d.err)); err != nil {
 		if !d.begun {
 			return err
 		}
@@ -107,8 +107,8 @@ var compressors = sync.Pool{New: func() any {
 // Header implements http.ResponseWriter.
 func (d *download) Header() http.Header { return d.header }
 
-// WriteHeader implements http.ResponseWriter. To net/http, the last 0 bytes are a
-// part of the body; to RFC 9110 they are none.
+// WriteHeader implements http.ResponseWriter. net/http treats the last 0 bytes as a part of the
+// body; by RFC 9110 they are not satisfiable.
 func (d *download) WriteHeader(status int) {
 	d.status = status
 	if status == http.StatusPartialContent && d.header.Get("Content-Length") == "0" {
@@ -117,10 +117,10 @@ func (d *download) WriteHeader(status int) {
 }
 
 func (d *download) Write(p []byte) (n int, err error) {
-	if d.refused() {
+	if d.isRefused() {
 		return len(p), nil // the client gets to read a problem instead
 	}
-	d.begin()
+	d.beginAnswer()
 	if d.gzip != nil {
 		n, err = d.gzip.Write(p)
 	} else {
@@ -143,9 +143,9 @@ func (d *download) ReadFrom(r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{d}, r, piece[:])
 }
 
-func (d *download) refused() bool { return d.status >= http.StatusBadRequest }
+func (d *download) isRefused() bool { return d.status >= http.StatusBadRequest }
 
-func (d *download) begin() {
+func (d *download) beginAnswer() {
 	if d.begun {
 		return
 	}
@@ -155,8 +155,8 @@ func (d *download) begin() {
 	d.to.WriteHeader(d.status)
 }
 
-// end finishes the answer, unless err has spoilt it, and returns what has.
-func (d *download) end(r *http.Request, err error) error {
+// finishAnswer finishes the answer, unless err has spoilt it, and returns what has.
+func (d *download) finishAnswer(r *http.Request, err error) error {
 	if d.gzip != nil {
 		defer func() { d.gzip.Reset(nil); compressors.Put(d.gzip) }()
 	}
@@ -167,10 +167,10 @@ func (d *download) end(r *http.Request, err error) error {
 		return errPrecondition
 	case d.status == http.StatusRequestedRangeNotSatisfiable:
 		return d.noSuchRange()
-	case d.refused():
+	case d.isRefused():
 		return fmt.Errorf("serve the body: status %d", d.status)
 	}
-	d.begin()
+	d.beginAnswer()
 	if d.gzip != nil && r.Method == http.MethodGet && d.status == http.StatusOK {
 		return d.gzip.Close()
 	}
@@ -185,5 +185,5 @@ var errPrecondition = &problemError{
 
 func (d *download) noSuchRange() error {
 	d.to.Header().Set("Content-Range", "bytes */"+d.length)
-	return refuse(noRange, "The body has %s bytes, and the header Range asks for none of them. Ask again with another range, or without.", d.length)
+	return refuse(noRange, "The body has %s bytes, and the header Range selects none of its bytes. Repeat the request with another range, or without one.", d.length)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // opened returns a fixture with an open bundle, and the answer to its first Peek.
-func opened(t *testing.T) (*fixture, answer) {
+func opened(t *testing.T) (*hubFixture, domainAnswer) {
 	t.Helper()
 	f := serve(t)
 	for n := range 30 {
@@ -36,7 +36,7 @@ func TestABodyIsTheSameWhereverItIsServed(t *testing.T) {
 	require.Regexp(t, `^"[0-9a-f]{32}"$`, first.header.Get("ETag"))
 	node := serve(t)
 	node.store.Store = f.store.Store // another node over the same store
-	for _, on := range []*fixture{f, node} {
+	for _, on := range []*hubFixture{f, node} {
 		for _, path := range downloads(id) {
 			t.Run(path, func(t *testing.T) {
 				got := on.do("GET", path, "").wants(200)

@@ -47,7 +47,7 @@ func prefersAsync(h http.Header) bool {
 
 // outcomes returns the outcomes of events, once they are known, or the server drains.
 func (s *Server) outcomes(ctx context.Context, wait *outcome.Wait) []outcome.Outcome {
-	paceOf(ctx).allow(outcome.MaxWait)
+	paceOf(ctx).extendDeadline(outcome.MaxWait)
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.draining, cancel)() //nolint:contextcheck // it is the server's

@@ -95,7 +95,8 @@ func TestPostEvents_ListsTheOutcomesOfSubscriptionsThatAreSync(t *testing.T) {
 	require.JSONEq(t, fmt.Sprintf(`{"accepted":0,"duplicates":1,"outcomes":[{"event":0,"subscription":%q,"state":"failed","status":500}]}`, id(7)),
 		f.do("POST", events, cloudEvent("2"), "Content-Type", structured).wants(200).body)
 
-	// Nobody waits for a subscription that is paused, against its will, or with many events.
+	// No request waits for a subscription that is paused, against its will, or with many
+	// events.
 	start := time.Now()
 	for _, preference := range []string{"respond-async", "wait=5, Respond-Async; a=b"} {
 		require.NotContains(t, f.do("POST", events, cloudEvent("3"), "Content-Type", structured, "Prefer", preference).wants(202).body, "outcomes")

@@ -164,7 +164,7 @@ func unreadableEvents(err error, limit int64) error {
 	if _, ok := errors.AsType[*problemError](err); ok {
 		return err
 	}
-	return unreadable(err, limit)
+	return unreadableBody(err, limit)
 }
 
 // checkJSONText refuses a body that is not JSON in UTF-8.
@@ -180,9 +180,9 @@ func eventFaults(found []cloudevent.Fault, isBatch bool) error {
 	if len(found) == 0 {
 		return nil
 	}
-	faults := make([]fault, 0, min(len(found), maxFaults))
+	faults := make([]bodyFault, 0, min(len(found), maxFaults))
 	for _, f := range found[:min(len(found), maxFaults)] {
-		faults = append(faults, fault{Pointer: eventPointer(f.Index, f.Attribute, isBatch), Detail: f.Detail, index: f.Index})
+		faults = append(faults, bodyFault{Pointer: eventPointer(f.Index, f.Attribute, isBatch), Detail: f.Detail, index: f.Index})
 	}
 	return &problemError{problem: invalid, detail: faultsDetail(len(found)), faults: faults}
 }
@@ -201,9 +201,9 @@ func eventPointer(index int, attribute string, isBatch bool) string {
 
 // differingEvents is the answer when some events were sent before with other content.
 func differingEvents(answer counts, conflicts []int, isBatch bool) error {
-	faults := make([]fault, len(conflicts))
+	faults := make([]bodyFault, len(conflicts))
 	for i, index := range conflicts {
-		faults[i] = fault{Pointer: eventPointer(index, "id", isBatch), Detail: "sent before with other content", index: index}
+		faults[i] = bodyFault{Pointer: eventPointer(index, "id", isBatch), Detail: "sent before with other content", index: index}
 	}
 	return &problemError{
 		problem: alreadyStored,
@@ -213,8 +213,9 @@ func differingEvents(answer counts, conflicts []int, isBatch bool) error {
 	}
 }
 
-// asPublishProblem returns the problem of events that are not stored for certain. A store that
-// throttles requests is out of reach for the sender: it is not the sender that is too fast.
+// asPublishProblem returns the problem for events that may not be stored. A store that
+// throttles requests is reported as unavailable, because the sender did not exceed its own
+// limit.
 func asPublishProblem(ctx context.Context, published publish.Result, err error) error {
 	p := asProblem(ctx, err)
 	if p.problem == busy && domain.KindOf(err) == domain.Busy {

@@ -18,14 +18,14 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// failingStreams are streams of which appends after the first ones fail.
-type failingStreams struct {
+// brokenStreams are streams of which appends after the first ones fail.
+type brokenStreams struct {
 	repository.Streams
 	left int // appends that succeed; negative: all
 	err  error
 }
 
-func (s *failingStreams) Append(ctx context.Context, stream domain.StreamName, messages []domain.Message) ([]repository.Appended, error) {
+func (s *brokenStreams) Append(ctx context.Context, stream domain.StreamName, messages []domain.Message) ([]repository.Appended, error) {
 	if s.left == 0 {
 		return nil, s.err
 	}
@@ -34,7 +34,7 @@ func (s *failingStreams) Append(ctx context.Context, stream domain.StreamName, m
 }
 
 // withEvents gives a server streams in memory.
-func withEvents(streams *failingStreams) func(*api.Options, *hub.Options) {
+func withEvents(streams *brokenStreams) func(*api.Options, *hub.Options) {
 	streams.Streams = memory.NewStreams(time.Hour, time.Now)
 	return func(o *api.Options, _ *hub.Options) {
 		o.Events = publish.New(streams, func(domain.StreamName, []domain.Message, []repository.Appended) {})
@@ -42,7 +42,7 @@ func withEvents(streams *failingStreams) func(*api.Options, *hub.Options) {
 }
 
 // entries returns what a topic has.
-func (s *failingStreams) entries(t *testing.T, topic string) []repository.Entry {
+func (s *brokenStreams) entries(t *testing.T, topic string) []repository.Entry {
 	t.Helper()
 	stream, err := domain.ParseTopic(topic)
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func cloudEvent(id string, fields ...string) string {
 }
 
 func TestAnEvent_IsTakenInEachMode(t *testing.T) {
-	streams := &failingStreams{left: -1}
+	streams := &brokenStreams{left: -1}
 	f := serve(t, withEvents(streams))
 	require.JSONEq(t, `{"accepted":1,"duplicates":0}`, f.do("POST", "/v1/events", cloudEvent("1", `"data": {"a" : [1, 2]}`, `"flag":true`, `"n":7`, `"gone":null`), "Content-Type", structured).wants(202).body)
 	require.JSONEq(t, `{"accepted":2,"duplicates":1}`, f.do("POST", "/v1/events?topic=events", "["+strings.Join([]string{
@@ -88,7 +88,7 @@ func TestAnEvent_IsTakenInEachMode(t *testing.T) {
 }
 
 func TestABadEvent_IsNamedByItsPointerAndNothingIsStored(t *testing.T) {
-	streams := &failingStreams{left: -1}
+	streams := &brokenStreams{left: -1}
 	f := serve(t, withEvents(streams))
 	for body, pointer := range map[string]string{
 		`{"specversion":"1.0","id":"1","source":"/s"}`:                         "/type",
@@ -133,7 +133,7 @@ func TestABadEvent_IsNamedByItsPointerAndNothingIsStored(t *testing.T) {
 }
 
 func TestAnEventWithOtherContent_IsAConflictAndTheOthersAreStored(t *testing.T) {
-	streams := &failingStreams{left: -1}
+	streams := &brokenStreams{left: -1}
 	f := serve(t, withEvents(streams))
 	f.do("POST", "/v1/events", cloudEvent("1", `"data":1`), "Content-Type", structured).wants(202)
 	a := f.do("POST", "/v1/events", "["+cloudEvent("2")+","+cloudEvent("1", `"data":2`)+","+cloudEvent("2")+","+cloudEvent("2", `"data":3`)+"]", "Content-Type", batch)
@@ -157,7 +157,7 @@ func TestAStoreThatIsThrottled_IsOutOfReachForSenders(t *testing.T) {
 		{domain.Errorf(domain.Uncertain, "408 from secret"), 0, "uncertain", "may or may not"},
 		{domain.Errorf(domain.Busy, "429 from secret"), 1, "unavailable", "60 are, the others may be"},
 	} {
-		streams := &failingStreams{left: tc.left, err: tc.err}
+		streams := &brokenStreams{left: tc.left, err: tc.err}
 		f := serve(t, withEvents(streams))
 		var events []string
 		for i := range 70 {

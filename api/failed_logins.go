@@ -41,13 +41,13 @@ func newFailedLogins(limit int) *failedLogins {
 	return &failedLogins{limit: limit, addresses: make(map[string]*loginFailures)}
 }
 
-// left returns what is left of the window at now, and 0 after its end.
-func (f *loginFailures) left(now time.Time) time.Duration {
+// timeLeft returns what is left of the window at now, and 0 after its end.
+func (f *loginFailures) timeLeft(now time.Time) time.Duration {
 	return max(0, loginWindow-now.Sub(f.began))
 }
 
 func (f *loginFailures) add(now time.Time) {
-	if f.left(now) == 0 {
+	if f.timeLeft(now) == 0 {
 		f.began, f.n = now, 0
 	}
 	f.n++
@@ -61,13 +61,13 @@ func (l *failedLogins) pause(address string, now time.Time) time.Duration {
 	if f == nil {
 		return 0
 	}
-	left := f.left(now)
+	left := f.timeLeft(now)
 	if left == 0 {
 		delete(l.addresses, address)
 		return 0
 	}
 	limit := l.limit
-	if l.all.left(now) > 0 && l.all.n >= loginsInAll*l.limit {
+	if l.all.timeLeft(now) > 0 && l.all.n >= loginsInAll*l.limit {
 		limit = 1
 	}
 	if f.n < limit {
@@ -110,12 +110,12 @@ func (l *failedLogins) fail(address string, now time.Time) {
 	f.add(now)
 }
 
-// forget removes the addresses whose windows have ended or, if there are none, the one
-// whose window began first.
+// forget removes the addresses whose windows have ended. If no window has ended, it removes the
+// address whose window began first.
 func (l *failedLogins) forget(now time.Time) {
 	oldest := ""
 	for address, f := range l.addresses {
-		if f.left(now) == 0 {
+		if f.timeLeft(now) == 0 {
 			delete(l.addresses, address)
 			continue
 		}

@@ -18,7 +18,7 @@ import (
 
 // A loginHub is a hub without a network, at a time that the test says.
 type loginHub struct {
-	*fixture
+	*hubFixture
 	t       *testing.T
 	now     time.Time
 	metrics *prometheus.Registry
@@ -27,7 +27,7 @@ type loginHub struct {
 func newLoginHub(t *testing.T, change ...func(*api.Options, *hub.Options)) *loginHub {
 	t.Helper()
 	d := &loginHub{t: t, now: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC), metrics: prometheus.NewRegistry()}
-	d.fixture = newFixture(t, append(change, func(o *api.Options, _ *hub.Options) {
+	d.hubFixture = newFixture(t, append(change, func(o *api.Options, _ *hub.Options) {
 		o.Clock, o.Registerer = func() time.Time { return d.now }, d.metrics
 	})...)
 	return d

@@ -17,36 +17,36 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// fields are what the body of an operator's request may say: names, and where the
+// jsonFields are what the body of an operator's request may say: names, and where the
 // values go, each a *string, a *bool, or a *json.RawMessage for an object.
-type fields map[string]any
+type jsonFields map[string]any
 
-// read takes the fields from a small JSON object. Those that are required must be
-// there; none may be unknown, or be there twice.
-func (f fields) read(w http.ResponseWriter, r *http.Request, most int64, required ...string) error {
-	text, err := readObject(w, r, most)
+// readFields takes the fields from a small JSON object. The required fields must be present; an
+// unknown or duplicate field is an error.
+func (f jsonFields) readFields(w http.ResponseWriter, r *http.Request, limit int64, required ...string) error {
+	text, err := readObject(w, r, limit)
 	if err != nil {
 		return err
 	}
 	seen := make(map[string]bool)
-	var wrong []fault
+	var wrong []bodyFault
 	for m, err := range eventjson.Members(text) {
 		if err != nil {
 			return refuse(notJSON, "Nothing was done: the body must be one JSON object. %v.", err)
 		}
 		name := string(m.Name)
-		if what := f.take(name, m.Value, seen[name]); what != "" {
-			wrong = append(wrong, fault{Pointer: "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name)), Detail: what})
+		if what := f.setField(name, m.Value, seen[name]); what != "" {
+			wrong = append(wrong, bodyFault{Pointer: "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name)), Detail: what})
 		}
 		seen[name] = true
 	}
 	for _, name := range required {
 		if !seen[name] {
-			wrong = append(wrong, fault{Pointer: "/" + name, Detail: "missing"})
+			wrong = append(wrong, bodyFault{Pointer: "/" + name, Detail: "missing"})
 		}
 	}
 	if len(wrong) > 0 {
-		return &problemError{problem: invalid, detail: "Nothing was done, because of what errors names. Mend it and send the request again.", faults: wrong[:min(len(wrong), maxFaults)]}
+		return &problemError{problem: invalid, detail: "Nothing was done, because of what errors names. Correct it and send the request again.", faults: wrong[:min(len(wrong), maxFaults)]}
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func readObject(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, er
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
-		return nil, unreadable(err, limit)
+		return nil, unreadableBody(err, limit)
 	}
 	text = bytes.TrimSpace(text)
 	if !utf8.Valid(text) || len(text) == 0 || text[0] != '{' {
@@ -71,8 +71,8 @@ func readObject(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, er
 	return text, nil
 }
 
-// take says what is wrong with a value, or "".
-func (f fields) take(name string, value []byte, again bool) string {
+// setField returns what is wrong with a value, or "".
+func (f jsonFields) setField(name string, value []byte, again bool) string {
 	var err error
 	want := ""
 	switch at := f[name].(type) {
@@ -84,11 +84,11 @@ func (f fields) take(name string, value []byte, again bool) string {
 		slices.Sort(known)
 		return "unknown field; known are " + joinWords(known)
 	case *string:
-		err, want = unmarshal(value, '"', at), "a string"
+		err, want = unmarshalAs(value, '"', at), "a string"
 	case *bool:
-		err, want = unmarshal(value, value[0], at), "true or false"
+		err, want = unmarshalAs(value, value[0], at), "true or false"
 	case *json.RawMessage:
-		err, want = unmarshal(value, '{', at), "an object"
+		err, want = unmarshalAs(value, '{', at), "an object"
 	}
 	switch {
 	case again:
@@ -99,18 +99,18 @@ func (f fields) take(name string, value []byte, again bool) string {
 	return ""
 }
 
-// unmarshal wants a value that begins so; null, which leaves everything as it is,
+// unmarshalAs wants a value that begins so; null, which leaves everything as it is,
 // does not.
-func unmarshal(value []byte, begin byte, at any) error {
+func unmarshalAs(value []byte, begin byte, at any) error {
 	if value[0] != begin || value[0] == 'n' {
 		return errors.New("another type")
 	}
 	return json.Unmarshal(value, at)
 }
 
-func unreadable(err error, most int64) error {
+func unreadableBody(err error, limit int64) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &problemError{problem: bodyTooLarge, close: true, detail: fmt.Sprintf("Nothing was done: the body is larger than %d bytes.", most)}
+		return &problemError{problem: bodyTooLarge, close: true, detail: fmt.Sprintf("Nothing was done: the body is larger than %d bytes.", limit)}
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):

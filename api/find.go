@@ -19,7 +19,7 @@ const findPath = "/v1/admin/find"
 
 var findParameters = []string{"actor", "after", "id", "kind", "origin", "source", "topic"}
 
-// What operators get to see of an id.
+// The view of an id for operators.
 
 type foundDocument struct {
 	ID      string           `json:"id"`

@@ -35,7 +35,7 @@ func findURL(pairs ...string) string {
 	return "/v1/admin/find?" + q.Encode()
 }
 
-func (f *fixture) finds(pairs ...string) foundAnswer {
+func (f *hubFixture) finds(pairs ...string) foundAnswer {
 	f.t.Helper()
 	var a foundAnswer
 	require.NoError(f.t, json.Unmarshal([]byte(f.do("GET", findURL(pairs...), "").wants(200).body), &a))

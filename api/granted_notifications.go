@@ -22,8 +22,7 @@ func isOfAllGroups(topic string) bool {
 	return topic == domain.DataTopic || topic == domain.DequeuedTopic
 }
 
-// checkTopic fails if the sender of a request may not subscribe to a topic, because that is about groups on which it may
-// not act.
+// checkTopic fails if a topic concerns groups for which the sender of a request may not act.
 func checkTopic(ctx context.Context, topic string) error {
 	if isOfAllGroups(topic) && grantedGroups(ctx) != nil {
 		return refuse(missingRight, "The token may act on some groups of this actor, and the topic %s is about all of them.", topic)
@@ -56,7 +55,7 @@ func (s *Server) checkNotification(r *http.Request) error {
 		id, err = delivery.Subscription, nil
 	}
 	if err != nil {
-		return nil //nolint:nilerr // the route says what is wrong with it
+		return nil //nolint:nilerr // the handler reports what is wrong with it
 	}
 	hidden, err := s.isHidden(ctx, id)
 	switch {
@@ -120,8 +119,8 @@ func (s *Server) viewOf(ctx context.Context) (*grantedView, error) {
 	return v, err
 }
 
-// shows reports whether a resource is in the view, which may be nil.
-func (v *grantedView) shows(r domain.Resource) bool {
+// isVisible reports whether a resource is in the view, which may be nil.
+func (v *grantedView) isVisible(r domain.Resource) bool {
 	if v == nil {
 		return true
 	}
@@ -139,7 +138,7 @@ func (s *Server) checkWatched(ctx context.Context, uri string) error {
 		return err
 	}
 	r, err := s.opts.Watches.Resource(actorOf(ctx), uri)
-	if err != nil || view.shows(r) {
+	if err != nil || view.isVisible(r) {
 		return nil //nolint:nilerr // the use case says what is wrong with the URI
 	}
 	return domain.Errorf(domain.NotFound, "there is no such resource")
@@ -175,7 +174,7 @@ func (s *Server) visibleWatches(ctx context.Context, offset, count int) ([]*watc
 			return nil, err
 		}
 		for _, found := range page {
-			if r, err := s.opts.Watches.Resource(actorOf(ctx), found.Resource); err == nil && view.shows(r) {
+			if r, err := s.opts.Watches.Resource(actorOf(ctx), found.Resource); err == nil && view.isVisible(r) {
 				visible = append(visible, found)
 			}
 		}

@@ -29,7 +29,7 @@ type bundleStore struct{ repository.BundleWatches }
 
 // serveNotifications starts a server with subscriptions, deliveries and watches. Its usual client may act on all groups
 // of the usual actor; bound is the header of one that may act on timeseries.
-func serveNotifications(t *testing.T) (f *fixture, bound []string) {
+func serveNotifications(t *testing.T) (f *hubFixture, bound []string) {
 	t.Helper()
 	base, err := domain.ParseResourceBase(watchHub)
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestGroups_BoundWatches(t *testing.T) {
 		return `{"resource":"` + watchHub + path + `","callback":"https://example.org/changed"}`
 	}
 	const route = "/v1/_notifications/watch"
-	create := func(path string, header ...string) answer {
+	create := func(path string, header ...string) domainAnswer {
 		return f.do("POST", route, watched(path), header...)
 	}
 	for _, path := range []string{"/v1/bundles/" + other, "/v1/subscriptions/" + hiddenID} {

@@ -19,19 +19,19 @@ func (s *Server) handle(h handler) http.HandlerFunc {
 	}
 }
 
-// fail answers with the problem that err is. If the client is gone there is
-// nobody to answer, and the connection is given up.
+// fail responds with the problem for err. If the client has disconnected, it aborts the
+// connection.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	refused := noted(r.Context(), err)
+	refused := recordError(r.Context(), err)
 	writeProblem(w, recordOf(r.Context()).id, refused)
 }
 
-// noted returns the problem that err is, once the log and the metrics have it. If
+// recordError returns the problem that err is, once the log and the metrics have it. If
 // the client is gone, it does not return.
-func noted(ctx context.Context, err error) *problemError {
+func recordError(ctx context.Context, err error) *problemError {
 	rec := recordOf(ctx)
 	rec.err = err
-	if gone(ctx, err) {
+	if isClientGone(ctx, err) {
 		panic(http.ErrAbortHandler)
 	}
 	refused := asProblem(ctx, err)
@@ -39,8 +39,8 @@ func noted(ctx context.Context, err error) *problemError {
 	return refused
 }
 
-// gone reports that err came about because the client went away.
-func gone(ctx context.Context, err error) bool {
+// isClientGone reports that err came about because the client went away.
+func isClientGone(ctx context.Context, err error) bool {
 	if _, ok := errors.AsType[*problemError](err); ok {
 		return false
 	}

@@ -29,23 +29,23 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A fixture is a real server on a port of its own, over a store in memory, and
+// A hubFixture is a real server on a port of its own, over a store in memory, and
 // a client that holds every exchange against openapi.yaml.
-type fixture struct {
+type hubFixture struct {
 	t      *testing.T
 	url    string
 	store  *ports
 	hub    *hub.Hub
 	server *api.Server
 	client *http.Client
-	logs   *logs
+	logs   *logCapture
 	tokens *tokens // nil: the server accepts none
 }
 
 // newFixture returns one whose server does not listen yet; change may alter its options.
-func newFixture(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixture {
+func newFixture(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
-	f := &fixture{t: t, store: &ports{Store: memory.New(memory.Options{})}, logs: &logs{}}
+	f := &hubFixture{t: t, store: &ports{Store: memory.New(memory.Options{})}, logs: &logCapture{}}
 	var hubOptions hub.Options
 	options := api.Options{
 		Logger:     slog.New(slog.NewJSONHandler(f.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -66,7 +66,7 @@ func newFixture(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixtu
 }
 
 // serve starts a server; change may alter its options.
-func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixture {
+func serve(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
 	f := newFixture(t, change...)
 	server := httptest.NewUnstartedServer(f.server.Handler())
@@ -131,26 +131,26 @@ func (p *ports) Open(ctx context.Context, s repository.Section) (io.ReadCloser, 
 	return p.Store.Open(ctx, s)
 }
 
-// logs are the lines that the server logged.
-type logs struct {
+// logCapture are the lines that the server logged.
+type logCapture struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *logs) Write(p []byte) (int, error) {
+func (l *logCapture) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *logs) String() string {
+func (l *logCapture) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-// An answer is a response, its body read.
-type answer struct {
+// A domainAnswer is a response, its body read.
+type domainAnswer struct {
 	t      *testing.T
 	status int
 	header http.Header
@@ -159,7 +159,7 @@ type answer struct {
 
 // do sends a request as actor 5790001330552. The headers come in pairs; one with
 // an empty value is left out, one that comes twice is sent twice.
-func (f *fixture) do(method, path, body string, headers ...string) answer {
+func (f *hubFixture) do(method, path, body string, headers ...string) domainAnswer {
 	f.t.Helper()
 	req := f.newRequest(method, path, strings.NewReader(body))
 	seen := map[string]bool{}
@@ -177,7 +177,7 @@ func (f *fixture) do(method, path, body string, headers ...string) answer {
 
 // newRequest returns a request as actor 5790001330552 with a body of JSON. A request to an
 // operator's route has the token.
-func (f *fixture) newRequest(method, path string, body io.Reader) *http.Request {
+func (f *hubFixture) newRequest(method, path string, body io.Reader) *http.Request {
 	f.t.Helper()
 	req, err := http.NewRequestWithContext(f.t.Context(), method, f.url+path, body)
 	if err != nil {
@@ -196,7 +196,7 @@ func (f *fixture) newRequest(method, path string, body io.Reader) *http.Request 
 	return req
 }
 
-func (f *fixture) send(req *http.Request) answer {
+func (f *hubFixture) send(req *http.Request) domainAnswer {
 	f.t.Helper()
 	resp, err := f.client.Do(req)
 	if err != nil {
@@ -207,16 +207,16 @@ func (f *fixture) send(req *http.Request) answer {
 	if err != nil {
 		f.t.Fatalf("%s %s: body: %v", req.Method, req.URL, err)
 	}
-	return answer{f.t, resp.StatusCode, resp.Header, string(text)}
+	return domainAnswer{f.t, resp.StatusCode, resp.Header, string(text)}
 }
 
 // post sends events and wants status.
-func (f *fixture) post(status int, events ...event) answer {
+func (f *hubFixture) post(status int, events ...testEvent) domainAnswer {
 	f.t.Helper()
 	return f.do("POST", "/v1/data-available", array(events...)).wants(status)
 }
 
-func (a answer) wants(status int) answer {
+func (a domainAnswer) wants(status int) domainAnswer {
 	a.t.Helper()
 	if a.status != status {
 		a.t.Fatalf("status %d, want %d; body:\n%s", a.status, status, a.body)
@@ -225,7 +225,7 @@ func (a answer) wants(status int) answer {
 }
 
 // problem decodes the problem that a must be.
-func (a answer) problem(status int, typ string) problem {
+func (a domainAnswer) problem(status int, typ string) problem {
 	a.t.Helper()
 	a.wants(status)
 	var p problem
@@ -258,12 +258,12 @@ func (p problem) pointers() []string {
 
 const actor = "5790001330552"
 
-// An event is one element of a request, as a test writes it.
-type event map[string]any
+// A testEvent is one element of a request, as a test writes it.
+type testEvent map[string]any
 
 // newEvent returns a sound event with id n; change overrides its fields, in pairs.
-func newEvent(n int, change ...any) event {
-	e := event{
+func newEvent(n int, change ...any) testEvent {
+	e := testEvent{
 		"id":               id(n),
 		"recipient":        actor,
 		"origin":           "TimeSeries",
@@ -281,7 +281,7 @@ func newEvent(n int, change ...any) event {
 // id returns a UUID for small n.
 func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
-func array(events ...event) string {
+func array(events ...testEvent) string {
 	text, err := json.Marshal(events)
 	if err != nil {
 		panic(err)
@@ -304,7 +304,7 @@ func readGolden(t *testing.T, name, got string) string {
 }
 
 // wait returns once text was logged: a line comes after the answer it is about.
-func (l *logs) wait(t *testing.T, text string) {
+func (l *logCapture) wait(t *testing.T, text string) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

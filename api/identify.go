@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// A record gathers what is known about a request while it is served. Only the
+// A requestRecord gathers what is known about a request while it is served. Only the
 // goroutine that serves it may use it.
-type record struct {
+type requestRecord struct {
 	id      string
 	attrs   []slog.Attr // for the log, from the handler
 	problem problemType
@@ -29,17 +29,17 @@ type record struct {
 }
 
 // note adds to the line that the log will have about the request.
-func (rec *record) note(attrs ...slog.Attr) { rec.attrs = append(rec.attrs, attrs...) }
+func (rec *requestRecord) note(attrs ...slog.Attr) { rec.attrs = append(rec.attrs, attrs...) }
 
-// setPrincipal has the log say which sender was verified: its subject or, without one, its client, as in the
-// records of orders.
-func (rec *record) setPrincipal(p *identity.Principal) { rec.principal = p.RecordName("") }
+// setPrincipal adds the verified sender to the log: its subject or, if that is empty, its
+// client, as in the records of orders.
+func (rec *requestRecord) setPrincipal(p *identity.Principal) { rec.principal = p.RecordName("") }
 
 type recordKey struct{}
 
 // recordOf returns the record of the request that ctx belongs to.
-func recordOf(ctx context.Context) *record {
-	rec, _ := ctx.Value(recordKey{}).(*record)
+func recordOf(ctx context.Context) *requestRecord {
+	rec, _ := ctx.Value(recordKey{}).(*requestRecord)
 	return rec
 }
 
@@ -53,7 +53,7 @@ func (s *Server) identify(next http.Handler) http.Handler {
 		if !isRequestID(id) {
 			id = s.opts.NewRequestID()
 		}
-		rec := &record{id: id, start: s.opts.Clock()}
+		rec := &requestRecord{id: id, start: s.opts.Clock()}
 		if rec.poll = takePoll(r.Context()); rec.poll != nil {
 			rec.id, rec.start = rec.poll.id, rec.poll.start
 		}
@@ -66,8 +66,8 @@ func (s *Server) identify(next http.Handler) http.Handler {
 // isRequestID accepts 1 to 128 characters of A-Z a-z 0-9 . _ -.
 func isRequestID(s string) bool { return isWord(s, 128) }
 
-// isWord accepts 1 to most characters of A-Z a-z 0-9 . _ -.
-func isWord(s string, most int) bool {
+// isWord reports whether text has 1 to limit characters of A-Z a-z 0-9 . _ -.
+func isWord(s string, limit int) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
 		case 'A' <= c && c <= 'Z', 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
@@ -75,5 +75,5 @@ func isWord(s string, most int) bool {
 			return false
 		}
 	}
-	return 1 <= len(s) && len(s) <= most
+	return 1 <= len(s) && len(s) <= limit
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// What operators get to see of a queue, as it is stored.
+// The view of a stored queue for operators.
 
 type shownQueue struct {
 	Recipient string         `json:"recipient"`
@@ -30,27 +30,27 @@ type shownFreeze struct {
 }
 
 type shownGroup struct {
-	Group      string  `json:"group"`
-	Generation int64   `json:"generation"`
-	Waiting    int64   `json:"waiting"`
-	Open       *bundle `json:"open,omitempty"`
+	Group      string      `json:"group"`
+	Generation int64       `json:"generation"`
+	Waiting    int64       `json:"waiting"`
+	Open       *bundleView `json:"open,omitempty"`
 }
 
-type bundle struct {
-	BundleID    string    `json:"bundleId"`
-	Group       string    `json:"group"`
-	Origin      string    `json:"origin"`
-	ContentType string    `json:"contentType"`
-	Events      int       `json:"events"`
-	Weight      int64     `json:"weight"`
-	First       int64     `json:"first"`
-	Last        int64     `json:"last"`
-	Opened      time.Time `json:"opened"`
-	Domain      *answer   `json:"domain,omitempty"` // of a bundle whose content its domain makes
+type bundleView struct {
+	BundleID    string        `json:"bundleId"`
+	Group       string        `json:"group"`
+	Origin      string        `json:"origin"`
+	ContentType string        `json:"contentType"`
+	Events      int           `json:"events"`
+	Weight      int64         `json:"weight"`
+	First       int64         `json:"first"`
+	Last        int64         `json:"last"`
+	Opened      time.Time     `json:"opened"`
+	Domain      *domainAnswer `json:"domain,omitempty"` // of a bundle whose content its domain makes
 }
 
-// An answer is how far a domain is with the content of a bundle.
-type answer struct {
+// A domainAnswer is how far a domain is with the content of a bundle.
+type domainAnswer struct {
 	Answered bool   `json:"answered"`
 	Failures int    `json:"failures,omitempty"` // in a row
 	Reason   string `json:"reason,omitempty"`   // of the last one
@@ -167,12 +167,12 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func shownBundle(b *domain.Bundle) bundle {
-	var state *answer
+func shownBundle(b *domain.Bundle) bundleView {
+	var state *domainAnswer
 	if t := b.Trouble; b.Content == domain.Request {
-		state = &answer{Answered: !b.IsUnanswered(), Failures: t.Failures, Reason: t.Reason, Text: t.Text, Marked: t.IsMarked()}
+		state = &domainAnswer{Answered: !b.IsUnanswered(), Failures: t.Failures, Reason: t.Reason, Text: t.Text, Marked: t.IsMarked()}
 	}
-	return bundle{
+	return bundleView{
 		Domain:   state,
 		BundleID: b.ID.String(), Group: b.Group.String(), Origin: b.Cabinet.Origin.String(), ContentType: b.Cabinet.ContentType.String(),
 		Events: b.Count, Weight: int64(b.Weight), First: int64(b.First), Last: int64(b.Last), Opened: b.Opened.UTC(),

@@ -57,7 +57,7 @@ func (s *Server) getLogLevel(w http.ResponseWriter, r *http.Request) error {
 // process. It is a warning, so that logs without information have it, too.
 func (s *Server) putLogLevel(w http.ResponseWriter, r *http.Request) error {
 	var name, span string
-	by, err := readOrder(w, r, fields{"level": &name, "for": &span}, "level")
+	by, err := readOrder(w, r, jsonFields{"level": &name, "for": &span}, "level")
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 const logLevelPath = "/v1/admin/log-level"
 
 // serveLogLevel serves with a level that follows a clock set by hand.
-func serveLogLevel(t *testing.T) (f *fixture, level *loglevel.Level, now *time.Time) {
+func serveLogLevel(t *testing.T) (f *hubFixture, level *loglevel.Level, now *time.Time) {
 	t.Helper()
 	now = new(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
 	level = loglevel.New(slog.LevelInfo, func() time.Time { return *now })

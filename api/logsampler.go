@@ -34,8 +34,8 @@ type refusals struct {
 	leftOut int
 }
 
-// sample reports whether a request of kind is logged.
-func (s *logSampler) sample(kind refusalKind, now time.Time) bool {
+// admitLine reports whether a request of kind is logged.
+func (s *logSampler) admitLine(kind refusalKind, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kinds[kind]

@@ -13,7 +13,7 @@ import (
 )
 
 // lines counts the lines of the log that contain text.
-func (l *logs) lines(text string) (n int) {
+func (l *logCapture) lines(text string) (n int) {
 	for line := range strings.Lines(l.String()) {
 		if strings.Contains(line, text) {
 			n++
@@ -49,7 +49,7 @@ func TestLog_SamplesAFloodOfRefusedRequestsAndCountsTheRest(t *testing.T) {
 }
 
 // serveOnce serves a request without a connection and returns the status.
-func (f *fixture) serveOnce(method, path string) int {
+func (f *hubFixture) serveOnce(method, path string) int {
 	w := httptest.NewRecorder()
 	req := httptest.NewRequest(method, path, nil)
 	req.Host = "127.0.0.1"

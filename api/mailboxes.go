@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain/survey"
 )
 
-// What operators get to see of all queues, as they were surveyed.
+// The view of all surveyed queues for operators.
 
 type mailboxList struct {
 	SurveyedAt *time.Time        `json:"surveyedAt,omitempty"` // nil: the first survey has not read all mailboxes yet

@@ -26,7 +26,7 @@ type listedQueues struct {
 }
 
 // list asks for a page of the queues of all actors.
-func (f *fixture) list(query string) listedQueues {
+func (f *hubFixture) list(query string) listedQueues {
 	f.t.Helper()
 	var found listedQueues
 	require.NoError(f.t, json.Unmarshal([]byte(f.do("GET", "/v1/admin/queues"+query, "", "Authorization", "Bearer "+token).wants(200).body), &found))

@@ -66,8 +66,8 @@ func newMemoryPool(room, share int64, limits memoryLimits) *memoryPool {
 	}
 }
 
-// newMemoryPools returns the pool for what takes little and the one for the rest. The
-// former has a quarter of the room besides, and minSmallPool at least.
+// newMemoryPools returns the pool for small requests and the pool for the others. The pool for
+// small requests has an additional quarter of room, but at least minSmallPool bytes.
 func newMemoryPools(room, share int64, limits memoryLimits) (small, large *memoryPool) {
 	smallRoom := max(room/4, minSmallPool)
 	return newMemoryPool(smallRoom, max(share/4, smallRoom/4), limits), newMemoryPool(room, share, limits)
@@ -75,8 +75,8 @@ func newMemoryPools(room, share int64, limits memoryLimits) (small, large *memor
 
 const minSmallPool = 8 * megabyte
 
-// open returns a hold of nothing, which the caller closes. The pool may call interrupt
-// during a transfer, from another goroutine.
+// open returns an empty hold, which the caller closes. The pool may call interrupt during a
+// transfer, from another goroutine.
 func (p *memoryPool) open(owner string, interrupt func()) *memoryHold {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +112,7 @@ func (h *memoryHold) acquire(ctx context.Context, n int64) error {
 	return domain.Errorf(domain.Busy, "%s", h.pool.full)
 }
 
-// shrink gives back what the hold has beyond n bytes.
+// shrink releases the memory of the hold above n bytes.
 func (h *memoryHold) shrink(n int64) {
 	h.pool.mu.Lock()
 	defer h.pool.mu.Unlock()
@@ -122,7 +122,7 @@ func (h *memoryHold) shrink(n int64) {
 	}
 }
 
-// close gives back all that the hold has. The pool does not call interrupt afterwards.
+// close releases all memory of the hold. The pool does not call interrupt afterwards.
 func (h *memoryHold) close() {
 	h.shrink(0)
 	p := h.pool

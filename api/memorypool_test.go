@@ -281,7 +281,7 @@ func TestUpload_IsStoredIfItIsCutOffAtItsEnd(t *testing.T) {
 		client, server := net.Pipe()
 		defer client.Close()
 		late := &lateConn{Conn: &remoteConn{server, net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 4000}}}
-		conn := &watched{Conn: late}
+		conn := &watchedConn{Conn: late}
 		b.conns <- conn
 		b.f.store.save = func(context.Context, domain.ActorID) error {
 			if d := conn.deadline.Load().(time.Time); !d.IsZero() {
@@ -367,7 +367,7 @@ func answering(t *testing.T, room int64, test func(b *bubble)) {
 		}))
 		n := 0
 		for _, actor := range []string{"first", "second", "third"} {
-			var events []event
+			var events []testEvent
 			for range 4000 {
 				n++
 				events = append(events, newEvent(n, "recipient", actor))

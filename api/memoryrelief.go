@@ -197,7 +197,7 @@ func (r *memoryRelief) breakDeadlock(o *memoryOwner) {
 	}
 }
 
-// cut has the request of h fail: it refuses the request if it waits for memory, and
+// cut makes the request of h fail: it refuses the request if it waits for memory, and
 // interrupts the transfer otherwise.
 func (r *memoryRelief) cut(h *memoryHold) {
 	h.cut = true

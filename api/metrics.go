@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/api/internal/objectjson"
 )
 
-// metrics are what Prometheus gets to see of the HTTP edge. No label takes its
+// edgeMetrics are what Prometheus gets to see of the HTTP edge. No label takes its
 // values from requests.
-type metrics struct {
+type edgeMetrics struct {
 	inFlight    prometheus.Gauge
 	waiting     prometheus.Gauge
 	duration    *prometheus.HistogramVec // route, status
@@ -38,9 +38,9 @@ type metrics struct {
 	peekDuration prometheus.Histogram
 }
 
-// newMetrics returns metrics in which each counter has all its series from the start, but for the
-// routes, which [metrics.addRoute] adds.
-func newMetrics(registerer prometheus.Registerer) *metrics {
+// newMetrics returns metrics in which each counter has all its series from the start, except
+// those of routes, which [edgeMetrics.addRoute] adds.
+func newMetrics(registerer prometheus.Registerer) *edgeMetrics {
 	m := registerMetrics(registerer)
 	hubmetrics.Initialize(m.slowClients, []string{"send", "read"})
 	hubmetrics.Initialize(m.rateLimited, []string{"requests", "events"})
@@ -55,12 +55,12 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 }
 
 // addRoute gives a route its series at 0.
-func (m *metrics) addRoute(route string) {
+func (m *edgeMetrics) addRoute(route string) {
 	m.received.WithLabelValues(route)
 	m.sent.WithLabelValues(route)
 }
 
-func registerMetrics(registerer prometheus.Registerer) *metrics {
+func registerMetrics(registerer prometheus.Registerer) *edgeMetrics {
 	make := promauto.With(registerer)
 	counter := func(name, help string) prometheus.Counter {
 		return make.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
@@ -68,7 +68,7 @@ func registerMetrics(registerer prometheus.Registerer) *metrics {
 	byRoute := func(name, help string) *prometheus.CounterVec {
 		return make.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"route"})
 	}
-	return &metrics{
+	return &edgeMetrics{
 		inFlight: make.NewGauge(prometheus.GaugeOpts{
 			Name: "messagehub_http_requests_in_flight",
 			Help: "HTTP requests being served.",
@@ -77,7 +77,7 @@ func registerMetrics(registerer prometheus.Registerer) *metrics {
 			Name: "messagehub_http_peeks_waiting",
 			Help: "HTTP requests that wait for data to come.",
 		}),
-		duration: make.NewHistogramVec(native(prometheus.HistogramOpts{
+		duration: make.NewHistogramVec(withNativeBuckets(prometheus.HistogramOpts{
 			Name:    "messagehub_http_request_duration_seconds",
 			Help:    "From the header of a request to the end of its answer, by route and status (aborted: the connection was given up).",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
@@ -128,12 +128,12 @@ func registerMetrics(registerer prometheus.Registerer) *metrics {
 		loginsFailed:  counter("messagehub_operator_logins_failed_total", "Requests of operators without the right token."),
 		loginsRefused: counter("messagehub_operator_logins_refused_total", "Requests of operators refused because of failed logins from the same address."),
 
-		backlog: make.NewHistogram(native(prometheus.HistogramOpts{
+		backlog: make.NewHistogram(withNativeBuckets(prometheus.HistogramOpts{
 			Name:    "messagehub_peek_backlog_events",
 			Help:    "Backlog of each Peek: events that wait behind the bundle in the groups that were asked for, as in the header MessageHub-Backlog.",
 			Buckets: []float64{0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000},
 		})),
-		peekDuration: make.NewHistogram(native(prometheus.HistogramOpts{
+		peekDuration: make.NewHistogram(withNativeBuckets(prometheus.HistogramOpts{
 			Name:    "messagehub_peek_duration_seconds",
 			Help:    "Time that the hub itself needs for a Peek, without the wait for data and for a domain that makes content.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
@@ -141,17 +141,17 @@ func registerMetrics(registerer prometheus.Registerer) *metrics {
 	}
 }
 
-// native lets a histogram be read with exponential buckets as well, by a
+// withNativeBuckets lets a histogram be read with exponential buckets as well, by a
 // Prometheus that asks for them.
-func native(opts prometheus.HistogramOpts) prometheus.HistogramOpts {
+func withNativeBuckets(opts prometheus.HistogramOpts) prometheus.HistogramOpts {
 	opts.NativeHistogramBucketFactor = 1.1
 	opts.NativeHistogramMaxBucketNumber = 100
 	opts.NativeHistogramMinResetDuration = time.Hour
 	return opts
 }
 
-// observe counts a request, and its problem if it had one. trace is the id of its trace, which is kept as an exemplar; "": none.
-func (m *metrics) observe(route string, problem problemType, o seen, trace string) {
+// observeRequest counts a request and its problem. trace is the id of its trace, which becomes an exemplar; "" for none.
+func (m *edgeMetrics) observeRequest(route string, problem problemType, o seen, trace string) {
 	if problem != "" {
 		m.problems.WithLabelValues(string(problem)).Inc()
 	}

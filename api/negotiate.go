@@ -22,8 +22,8 @@ func acceptsGzip(h http.Header) bool {
 	return gzip > 0 && gzip >= quality["identity"]
 }
 
-// qualityOf returns the weight among the parameters, 1 if there is none, and 0 if
-// it is malformed.
+// qualityOf returns the weight among the parameters, 1 if it is missing, and 0 if it is
+// malformed.
 func qualityOf(parameters string) float64 {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(parameter, "=")

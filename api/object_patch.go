@@ -70,7 +70,7 @@ func readObjectPatch(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxObjectPatch))
 	if err != nil {
-		return nil, unreadable(err, maxObjectPatch)
+		return nil, unreadableBody(err, maxObjectPatch)
 	}
 	return text, nil
 }
@@ -82,7 +82,7 @@ func asPatchProblem(ctx context.Context, err error) error {
 		return p
 	}
 	if pointer, detail, ok := strings.Cut(p.detail, ": "); ok && strings.HasPrefix(pointer, "/") {
-		p.detail, p.faults = "Nothing was changed, because of what errors names.", []fault{{Pointer: pointer, Detail: detail}}
+		p.detail, p.faults = "Nothing was changed, because of what errors names.", []bodyFault{{Pointer: pointer, Detail: detail}}
 	} else {
 		p.detail = fmt.Sprintf("Nothing was changed: %s.", p.detail)
 	}

@@ -114,7 +114,7 @@ func objectEventsMode(w http.ResponseWriter, r *http.Request) (isBinary bool, er
 func answerHandshake(w http.ResponseWriter, sent *objectjson.Events) error {
 	if len(sent.Faults) > 0 {
 		f := &sent.Faults[0]
-		return &problemError{problem: invalid, detail: "The validation event of Event Grid has no code to return.", faults: []fault{{Pointer: f.Pointer, Detail: f.Detail}}}
+		return &problemError{problem: invalid, detail: "The validation event of Event Grid has no code to return.", faults: []bodyFault{{Pointer: f.Pointer, Detail: f.Detail}}}
 	}
 	writeJSON(w, http.StatusOK, map[string]string{"validationResponse": sent.Handshake.Code})
 	return nil

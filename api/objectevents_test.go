@@ -34,7 +34,7 @@ func (o *failingObjects) Ingest(ctx context.Context, reports []repository.Object
 	return results, err
 }
 
-func serveObjectEvents(t *testing.T, change ...func(*api.Options, *hub.Options)) (*fixture, *failingObjects) {
+func serveObjectEvents(t *testing.T, change ...func(*api.Options, *hub.Options)) (*hubFixture, *failingObjects) {
 	t.Helper()
 	objects := &failingObjects{memory.NewObjects(), map[string]error{}}
 	f := serve(t, append(change, func(o *api.Options, _ *hub.Options) {
@@ -44,7 +44,7 @@ func serveObjectEvents(t *testing.T, change ...func(*api.Options, *hub.Options))
 	return f, objects
 }
 
-func (f *fixture) postObjectEvents(body string, headers ...string) answer {
+func (f *hubFixture) postObjectEvents(body string, headers ...string) domainAnswer {
 	f.t.Helper()
 	return f.do(http.MethodPost, "/v1/object-events", body, append([]string{"Authorization", "Bearer " + token}, headers...)...)
 }

@@ -36,7 +36,7 @@ func (s *Server) requireObjectReader(next http.Handler) http.Handler {
 	return s.requireOperator(next)
 }
 
-// The parameters of lists besides those of filters.
+// The parameters of lists, without those of filters.
 const (
 	limitParameter = "limit"
 	orderParameter = "order"
@@ -51,7 +51,7 @@ func listValues(r *http.Request, known ...string) (url.Values, ledger.Filter, er
 	}
 	for _, name := range []string{"page", "rowsPerPage"} {
 		if values.Has(name) {
-			return nil, ledger.Filter{}, refuse(invalid, "%s: pages have no numbers. The next one is at links.next of each page, whose %s tells where it begins; %s is the size of a page.", name, tokenParameter, limitParameter)
+			return nil, ledger.Filter{}, refuse(invalid, "%s: pages have no numbers. The next one is at links.next of each page, whose %s says where it begins; %s is the size of a page.", name, tokenParameter, limitParameter)
 		}
 	}
 	for _, name := range known {

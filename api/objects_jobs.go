@@ -81,7 +81,7 @@ func documentOfJob(job *domain.Job) jobDocument {
 // startCrawl starts a crawl, and waits for its end if the client prefers that.
 func (s *Server) startCrawl(w http.ResponseWriter, r *http.Request) error {
 	var bucket, prefix string
-	if err := (fields{"bucket": &bucket, "prefix": &prefix}).read(w, r, crawlBytes, "bucket"); err != nil {
+	if err := (jsonFields{"bucket": &bucket, "prefix": &prefix}).readFields(w, r, crawlBytes, "bucket"); err != nil {
 		return err
 	}
 	job, err := s.opts.Objects.StartCrawl(r.Context(), bucket, prefix)
@@ -95,7 +95,7 @@ func (s *Server) startCrawl(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) startInventory(w http.ResponseWriter, r *http.Request) error {
 	var wanted ledger.InventoryRequest
 	var manifest json.RawMessage
-	if err := (fields{"manifest": &manifest, "bucket": &wanted.Bucket, "key": &wanted.Key}).read(w, r, inventoryBytes); err != nil {
+	if err := (jsonFields{"manifest": &manifest, "bucket": &wanted.Bucket, "key": &wanted.Key}).readFields(w, r, inventoryBytes); err != nil {
 		return err
 	}
 	wanted.Manifest = manifest
@@ -116,7 +116,7 @@ func (s *Server) answerStarted(w http.ResponseWriter, r *http.Request, path stri
 	w.Header().Set("Location", path+"/"+job.ID.UUID())
 	if wait := min(preferredWait(r.Header), s.opts.Deadline-s.opts.Deadline/10); wait > 0 {
 		w.Header().Set("Preference-Applied", fmt.Sprintf("wait=%d", int(wait.Seconds())))
-		paceOf(r.Context()).allow(wait)
+		paceOf(r.Context()).extendDeadline(wait)
 		waiting, cancel := context.WithTimeout(r.Context(), wait)
 		defer cancel()
 		defer context.AfterFunc(s.draining, cancel)() //nolint:contextcheck // it is the server's

@@ -47,7 +47,7 @@ type startedJob struct {
 	Counts  map[string]int `json:"counts"`
 }
 
-func readJob(t *testing.T, a answer) (job startedJob) {
+func readJob(t *testing.T, a domainAnswer) (job startedJob) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(a.body), &job))
 	require.NotEmpty(t, job.ID)

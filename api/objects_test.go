@@ -22,7 +22,7 @@ import (
 
 // An objectFixture is a server with objects in memory that serves its own machine alone.
 type objectFixture struct {
-	*fixture
+	*hubFixture
 	objects *memory.Objects
 }
 
@@ -173,7 +173,7 @@ func TestObjects_ABadQueryIsRefused(t *testing.T) {
 	f.ingests("b", "l", "[C@01]")
 	other := *f.lists("/v1/objects?limit=1").Links.Next
 	for query, want := range map[string]string{
-		"page=2":                     "page: pages have no numbers. The next one is at links.next of each page, whose pageToken tells where it begins; limit is the size of a page.",
+		"page=2":                     "page: pages have no numbers. The next one is at links.next of each page, whose pageToken says where it begins; limit is the size of a page.",
 		"rowsPerPage=0":              "rowsPerPage: pages have no numbers.",
 		"limit=1001":                 "limit: want a whole number of 1 to 1000",
 		"limit=1&limit=2":            "Query parameter limit is there 2 times",
@@ -235,7 +235,7 @@ func TestObjects_ARowIsPatched(t *testing.T) {
 	f := serveObjects(t)
 	f.ingests("b", "k", "[C@01] [C@02]")
 	ids := f.ids("k")
-	patch := func(id, body string, headers ...string) answer {
+	patch := func(id, body string, headers ...string) domainAnswer {
 		return f.do("PATCH", "/v1/objects/"+id, body, append(headers, "Authorization", "Bearer "+token)...)
 	}
 	patched := patch(ids[0], `[{"op": "add", "path": "/lane", "value": 9007199254740993}]`, "Content-Type", "application/json-patch+json").wants(200).body

@@ -78,7 +78,7 @@ func routeOf(r *http.Request) string { return chi.RouteContext(r.Context()).Rout
 // reportPoll reports a parked request that ends without an answer.
 func (s *Server) reportPoll(p *poll, err error) {
 	s.metrics.inFlight.Dec()
-	rec := &record{id: p.id, err: err, span: p.span, principal: p.principal}
+	rec := &requestRecord{id: p.id, err: err, span: p.span, principal: p.principal}
 	rec.note(slog.String("actor", p.actor))
 	ctx := s.draining
 	if p.span != nil {
@@ -89,13 +89,13 @@ func (s *Server) reportPoll(p *poll, err error) {
 
 // reportRecord writes the line of log and the metrics of one request. path is empty if
 // the route says enough.
-func (s *Server) reportRecord(ctx context.Context, rec *record, method, route, path string, o seen) {
-	s.metrics.observe(route, rec.problem, o, rec.exemplar())
+func (s *Server) reportRecord(ctx context.Context, rec *requestRecord, method, route, path string, o seen) {
+	s.metrics.observeRequest(route, rec.problem, o, rec.exemplar())
 	rec.endSpan(method, route, o)
 
 	now := s.opts.Clock()
 	s.logLeftOut(s.refusals.endWindows(now, false))
-	if isRefusal := 400 <= o.code && o.code < 500; isRefusal && !s.refusals.sample(refusalKind{route, o.code}, now) {
+	if isRefusal := 400 <= o.code && o.code < 500; isRefusal && !s.refusals.admitLine(refusalKind{route, o.code}, now) {
 		return
 	}
 	attrs := []slog.Attr{
@@ -120,7 +120,7 @@ func (s *Server) reportRecord(ctx context.Context, rec *record, method, route, p
 	if rec.err != nil {
 		attrs = append(attrs, slog.String("error", rec.err.Error()))
 	}
-	s.opts.Logger.LogAttrs(ctx, level(route, o), "request", attrs...)
+	s.opts.Logger.LogAttrs(ctx, logLevel(route, o), "request", attrs...)
 }
 
 // logLeftOut logs how many refused requests have no line of their own.
@@ -133,16 +133,16 @@ func (s *Server) logLeftOut(kinds []leftOut) {
 // milliseconds returns d as a number that reads the same in every format of the log.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// watched are the routes that machines ask for all the time.
-var watched = []string{"/healthz", "/readyz", "/metrics", "/api/monitor/live", "/api/monitor/ready"}
+// watchedConn are the routes that machines ask for all the time.
+var watchedConn = []string{"/healthz", "/readyz", "/metrics", "/api/monitor/live", "/api/monitor/ready"}
 
-func level(route string, o seen) slog.Level {
+func logLevel(route string, o seen) slog.Level {
 	switch {
 	case o.code == http.StatusServiceUnavailable, o.status == aborted:
 		return slog.LevelWarn
 	case o.code >= 500:
 		return slog.LevelError
-	case slices.Contains(watched, route):
+	case slices.Contains(watchedConn, route):
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo

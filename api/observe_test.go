@@ -17,7 +17,7 @@ import (
 )
 
 // line returns the only line of the log about route.
-func (f *fixture) line(route string) map[string]any {
+func (f *hubFixture) line(route string) map[string]any {
 	f.t.Helper()
 	f.logs.wait(f.t, `"route":"`+route+`"`)
 	var found map[string]any
@@ -164,7 +164,7 @@ func TestAHeaderThatIsTooBigIsRefused(t *testing.T) {
 	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, resp.StatusCode)
 }
 
-func (f *fixture) withHeader(name, value string) *http.Request {
+func (f *hubFixture) withHeader(name, value string) *http.Request {
 	req := f.newRequest("GET", "/v1/peek", nil)
 	req.Header.Set(name, value)
 	return req

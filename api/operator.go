@@ -60,8 +60,8 @@ func missingOperator(w http.ResponseWriter) error {
 		"without that setting, the file admin.token in the hub's data folder holds it.")
 }
 
-// isOperator reports whether a token is that of the operators, "" for none. It fails if the hub has
-// none, or if there were too many wrong ones from the address of the client.
+// isOperator reports whether token, which may be "", is one of the operators' tokens. It fails
+// if the hub has no such token, or if the address of the client sent too many wrong ones.
 func (s *Server) isOperator(w http.ResponseWriter, r *http.Request, token string) (bool, error) {
 	if s.opts.AdminToken == "" && len(s.opts.AdminTokens) == 0 {
 		return false, refuse(adminClosed, "This hub has no token for its operators: admin.token is not set, and the hub could not keep one in its data folder; its log says why. "+

@@ -33,7 +33,7 @@ func (s *Server) plainOrder(w http.ResponseWriter, r *http.Request, carryOut fun
 	if err := carryOut(r.Context(), actorOf(r.Context()), by); err != nil {
 		return err
 	}
-	return done(w)
+	return writeNoContent(w)
 }
 
 func (s *Server) release(w http.ResponseWriter, r *http.Request) error {
@@ -46,7 +46,7 @@ func (s *Server) skip(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) orderAboutBundle(w http.ResponseWriter, r *http.Request, carryOut func(context.Context, domain.ActorID, domain.BundleID, hub.Order) error) error {
 	var bundle string
-	by, err := readOrder(w, r, fields{"bundleId": &bundle}, "bundleId")
+	by, err := readOrder(w, r, jsonFields{"bundleId": &bundle}, "bundleId")
 	if err != nil {
 		return err
 	}
@@ -58,13 +58,13 @@ func (s *Server) orderAboutBundle(w http.ResponseWriter, r *http.Request, carryO
 	if err := carryOut(r.Context(), actorOf(r.Context()), id, by); err != nil {
 		return err
 	}
-	return done(w)
+	return writeNoContent(w)
 }
 
 // replay answers with the bundle that the next Peek hands out.
 func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
 	var name string
-	by, err := readOrder(w, r, fields{"group": &name}, "group")
+	by, err := readOrder(w, r, jsonFields{"group": &name}, "group")
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
 // abandon answers with what was lost.
 func (s *Server) abandon(w http.ResponseWriter, r *http.Request) error {
 	var origin, contentType string
-	by, err := readOrder(w, r, fields{"origin": &origin, "contentType": &contentType}, "origin", "contentType")
+	by, err := readOrder(w, r, jsonFields{"origin": &origin, "contentType": &contentType}, "origin", "contentType")
 	if err != nil {
 		return err
 	}
@@ -104,17 +104,17 @@ func (s *Server) abandon(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// records tells what operators have done to a queue.
+// records returns what operators have done to a queue.
 func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
-	const usual, most = 100, 1000
+	const usual, limit = 100, 1000
 	values, err := query.Parse(r, "most")
 	if err != nil {
 		return err
 	}
 	n := usual
 	if values.Has("most") {
-		if n, err = strconv.Atoi(values.Get("most")); err != nil || n < 1 || n > most {
-			return refuse(invalid, "most: want a whole number from 1 to %d, got %q", most, domain.Clip(values.Get("most")))
+		if n, err = strconv.Atoi(values.Get("most")); err != nil || n < 1 || n > limit {
+			return refuse(invalid, "most: want a whole number from 1 to %d, got %q", limit, domain.Clip(values.Get("most")))
 		}
 	}
 	found, err := s.opts.Operator.Records(r.Context(), actorOf(r.Context()), n)
@@ -139,8 +139,8 @@ func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readOrder reads who and why, and what else the order is about.
-func readOrder(w http.ResponseWriter, r *http.Request, about fields, required ...string) (by hub.Order, err error) {
-	all := fields{"who": &by.Who, "why": &by.Why}
+func readOrder(w http.ResponseWriter, r *http.Request, about jsonFields, required ...string) (by hub.Order, err error) {
+	all := jsonFields{"who": &by.Who, "why": &by.Why}
 	for name, at := range about {
 		all[name] = at
 	}
@@ -149,7 +149,7 @@ func readOrder(w http.ResponseWriter, r *http.Request, about fields, required ..
 	if p == nil {
 		required = append([]string{"who"}, required...)
 	}
-	if err := all.read(w, r, orderBytes, required...); err != nil {
+	if err := all.readFields(w, r, orderBytes, required...); err != nil {
 		return by, err
 	}
 	if p != nil {
@@ -159,7 +159,7 @@ func readOrder(w http.ResponseWriter, r *http.Request, about fields, required ..
 	return by, nil
 }
 
-func done(w http.ResponseWriter) error {
+func writeNoContent(w http.ResponseWriter) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
 	return nil

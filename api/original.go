@@ -48,7 +48,7 @@ func (s *Server) originalPeek(group string) handler {
 			}
 			req.Groups = []domain.Group{known}
 		}
-		return s.hand(w, r, req, 0)
+		return s.sendPeeked(w, r, req, 0)
 	}
 }
 
@@ -66,8 +66,8 @@ func (s *Server) originalDequeue(w http.ResponseWriter, r *http.Request) error {
 	return s.confirm(w, r, id)
 }
 
-// originalRequest reads the parameters of a Peek. The parameter log, with which
-// any actor could have the original search all events, is not one any more.
+// originalRequest reads the parameters of a Peek. The parameter log, with which any actor could
+// make the original search all events, is no longer supported.
 func originalRequest(r *http.Request) (hub.PeekRequest, error) {
 	noteCorrelation(r)
 	req := hub.PeekRequest{
@@ -89,22 +89,22 @@ func originalRequest(r *http.Request) (hub.PeekRequest, error) {
 func parameter(r *http.Request, name string) string {
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		key, value, _ := strings.Cut(pair, "=")
-		if strings.EqualFold(unescaped(key), name) {
-			return unescaped(value)
+		if strings.EqualFold(unescapeQuery(key), name) {
+			return unescapeQuery(value)
 		}
 	}
 	return ""
 }
 
-func unescaped(s string) string {
+func unescapeQuery(s string) string {
 	if plain, err := url.QueryUnescape(s); err == nil {
 		return plain
 	}
 	return s
 }
 
-// noteCorrelation has the log tell the id by which a client of the original knows
-// its request. The original answered 500 without one.
+// noteCorrelation adds the id by which a client of the original knows its request to the log.
+// The original returned 500 if it was missing.
 func noteCorrelation(r *http.Request) {
 	if id := r.Header.Get("CorrelationId"); id != "" {
 		recordOf(r.Context()).note(slog.String("correlation_id", domain.Clip(id)))
@@ -116,7 +116,7 @@ func (s *Server) live(w http.ResponseWriter, _ *http.Request) error {
 	return writeHealth(w, http.StatusOK, "Healthy")
 }
 
-// ready says what readyz says, in the words of the original.
+// ready returns the state of /readyz in the format of the original.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if err := s.checkReadiness(r.Context()); err != nil {
 		rec := recordOf(r.Context())

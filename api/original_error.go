@@ -18,16 +18,16 @@ func (s *Server) original(h handler) http.HandlerFunc {
 	}
 }
 
-// failOriginal is fail in the words of the original: the log and the metrics get
-// to see the problem that err is, the client what it knows.
+// failOriginal is fail in the format of the original. The problem for err is logged and
+// counted, and the client receives an error that it knows.
 func (s *Server) failOriginal(w http.ResponseWriter, r *http.Request, err error) {
-	refused := noted(r.Context(), err)
+	refused := recordError(r.Context(), err)
 	w.Header().Set("Cache-Control", "no-store")
 	if problems[refused.problem].retry {
 		w.Header().Set("Retry-After", pauseAfter(refused.problem))
 	}
 	if errors.Is(err, hub.ErrOutpaced) {
-		w.WriteHeader(http.StatusNoContent) // to whoever lost a race, the original said that there was no data
+		w.WriteHeader(http.StatusNoContent) // the original reported no data to the client that lost a race
 		return
 	}
 	if refused.problem == contentGone || isUnanswered(err) {
@@ -54,8 +54,8 @@ func isUnanswered(err error) bool {
 	return ok
 }
 
-// An originalError is an error as the original told it. Its form in JSON is that of
-// the OData convention.
+// An originalError is an error in the form of the original. Its form in JSON is that of the
+// OData convention.
 type originalError struct {
 	Code    string          `json:"code"`
 	Message string          `json:"message"`
@@ -83,7 +83,7 @@ func inDetail(details ...originalError) error {
 	}
 }
 
-// asOriginalError is what the client gets to read of a request that is at fault.
+// asOriginalError returns the error that the client receives for a refused request.
 func asOriginalError(refused *problemError) originalError {
 	if e, ok := errors.AsType[originalError](refused.cause); ok {
 		return e
@@ -95,8 +95,8 @@ func asOriginalError(refused *problemError) originalError {
 	return e
 }
 
-// writeOriginalError answers in XML if that is what the request says of its own
-// body, be there one or not.
+// writeOriginalError responds in XML if that is the Content-Type of the request, even if the
+// request has no body.
 func writeOriginalError(w http.ResponseWriter, r *http.Request, status int, e originalError) {
 	contentType, body := "application/json", []byte(nil)
 	if strings.EqualFold(strings.TrimSpace(r.Header.Get("Content-Type")), "application/xml") {
@@ -109,8 +109,8 @@ func writeOriginalError(w http.ResponseWriter, r *http.Request, status int, e or
 	_, _ = w.Write(body) // a client that is gone needs no answer
 }
 
-// inXML escapes what has a meaning in the text of an element. The messages are
-// printable: what they quote of a request is quoted for Go.
+// inXML escapes the special characters in the text of an element. The messages are printable,
+// because they quote requests as Go strings.
 var inXML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 func (e originalError) appendXML(b []byte) []byte {

@@ -28,7 +28,7 @@ var peekRoutes = map[string][]string{
 }
 
 // onEveryRoute tests a rule of the original once for each route and origin.
-func onEveryRoute(t *testing.T, test func(t *testing.T, f *fixture, route, origin string)) {
+func onEveryRoute(t *testing.T, test func(t *testing.T, f *hubFixture, route, origin string)) {
 	t.Helper()
 	for route, origins := range peekRoutes {
 		for _, origin := range origins {
@@ -38,7 +38,7 @@ func onEveryRoute(t *testing.T, test func(t *testing.T, f *fixture, route, origi
 }
 
 // ids are those of the events that a body lists, as small numbers.
-func (a answer) ids() []string {
+func (a domainAnswer) ids() []string {
 	a.t.Helper()
 	var events []struct{ ID string }
 	require.NoError(a.t, json.Unmarshal([]byte(a.body), &events))
@@ -50,7 +50,7 @@ func (a answer) ids() []string {
 }
 
 func TestTheOriginalPeeksUntilItDequeues(t *testing.T) {
-	onEveryRoute(t, func(t *testing.T, f *fixture, route, origin string) {
+	onEveryRoute(t, func(t *testing.T, f *hubFixture, route, origin string) {
 		f.post(202, newEvent(1, "origin", origin, "documentType", "B"), newEvent(2, "origin", origin, "documentType", "A"), newEvent(3, "origin", origin, "documentType", "B"))
 		bundle := id(71)
 		first := f.do("GET", route+"?bundleId="+bundle, "").wants(200)
@@ -69,7 +69,7 @@ func TestTheOriginalPeeksUntilItDequeues(t *testing.T) {
 }
 
 func TestTheOriginalHasNoDataOfOthers(t *testing.T) {
-	onEveryRoute(t, func(t *testing.T, f *fixture, route, origin string) {
+	onEveryRoute(t, func(t *testing.T, f *hubFixture, route, origin string) {
 		f.post(202, newEvent(1, "origin", origin, "recipient", "other"))
 		f.do("GET", route, "").wants(204)
 		f.do("GET", route+"?bundleId="+id(71), "").wants(204)
@@ -77,7 +77,7 @@ func TestTheOriginalHasNoDataOfOthers(t *testing.T) {
 }
 
 func TestTheOriginalMakesAnIDIfNoneIsSuggested(t *testing.T) {
-	onEveryRoute(t, func(t *testing.T, f *fixture, route, origin string) {
+	onEveryRoute(t, func(t *testing.T, f *hubFixture, route, origin string) {
 		f.post(202, newEvent(1, "origin", origin))
 		got := f.do("GET", route+"?bundleId=%20", "").wants(200).header.Get("MessageId")
 		require.Equal(t, got, f.do("GET", route, "").wants(200).header.Get("MessageId"))
@@ -90,7 +90,7 @@ func TestTheOriginalBundlesWhatMayBeBundled(t *testing.T) {
 		"FFF": {"1"}, "FTF": {"1"}, "FTT": {"1"}, "TFF": {"1"}, "TFT": {"1"}, "TTF": {"1", "2"}, "TTT": {"1", "2", "3"},
 	} {
 		t.Run(bundling, func(t *testing.T) {
-			onEveryRoute(t, func(t *testing.T, f *fixture, route, origin string) {
+			onEveryRoute(t, func(t *testing.T, f *hubFixture, route, origin string) {
 				for i, c := range bundling {
 					f.post(202, newEvent(i+1, "origin", origin, "supportsBundling", c == 'T'))
 				}
@@ -101,7 +101,7 @@ func TestTheOriginalBundlesWhatMayBeBundled(t *testing.T) {
 }
 
 func TestTheOriginalWeighsBundles(t *testing.T) {
-	onEveryRoute(t, func(t *testing.T, f *fixture, route, origin string) {
+	onEveryRoute(t, func(t *testing.T, f *hubFixture, route, origin string) {
 		f.post(202, newEvent(1, "origin", origin, "weight", 1<<31-1), newEvent(2, "origin", origin), newEvent(3, "origin", origin, "weight", 51_199), newEvent(4, "origin", origin))
 		for _, want := range [][]string{{"1"}, {"2", "3"}, {"4"}} {
 			got := f.do("GET", route, "").wants(200)
@@ -245,7 +245,7 @@ func TestTheOriginalTellsWhatFailedInside(t *testing.T) {
 			f := serve(t)
 			f.store.next = func(context.Context) error { return tc.err }
 			f.store.acknowledge = func() error { return tc.err }
-			for _, a := range []answer{f.do("GET", "/api/peek", ""), f.do("DELETE", "/api/dequeue?bundleId="+id(1), "")} {
+			for _, a := range []domainAnswer{f.do("GET", "/api/peek", ""), f.do("DELETE", "/api/dequeue?bundleId="+id(1), "")} {
 				require.Equal(t, tc.body, a.wants(500).body)
 				require.Equal(t, tc.retry, a.header.Get("Retry-After") != "")
 			}
@@ -265,7 +265,7 @@ func TestTheOriginalHasNoDataForWhoIsOutpaced(t *testing.T) {
 func TestTheOriginalHasNoDataWhileADomainDoesNotAnswer(t *testing.T) {
 	for _, reason := range []string{hub.NoAnswer, "internal-error"} {
 		f := serve(t)
-		f.store.next = func(context.Context) error { return unanswered(reason, "") }
+		f.store.next = func(context.Context) error { return unansweredProblem(reason, "") }
 		require.Empty(t, f.do("GET", "/api/peek", "").wants(204).body, "nothing tells its clients that there is a bundle")
 	}
 }

@@ -30,7 +30,7 @@ func originalFormat(r *http.Request) domain.Format {
 	return domain.XML
 }
 
-// originalVersion reads a version as a number; what is none is 1.0.
+// originalVersion reads a version as a number. Any other text counts as 1.0.
 func originalVersion(text string) string {
 	const (
 		fallback = "1.0"

@@ -14,7 +14,7 @@ func checkOrigins(ctx context.Context, sent *eventjson.Events) error {
 	if p == nil {
 		return nil // without tokens, senders are trusted
 	}
-	var faults []fault
+	var faults []bodyFault
 	total := 0
 	for i := range sent.Events {
 		if p.MayAnnounce(sent.Events[i].Origin) {

@@ -16,7 +16,7 @@ func (s *Server) refuseOverLimit(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if !slices.Contains(watched, r.URL.Path) {
+		if !slices.Contains(watchedConn, r.URL.Path) {
 			s.fail(w, r, &problemError{problem: busy, close: true, detail: "The hub, or the address of this client, has as many connections as it may have. " +
 				"Use fewer connections, and repeat the request after a pause."})
 			return

@@ -15,19 +15,19 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// peek answers with the actor's open bundle or, if none is open, the next one. It
-// waits for one if it is asked to.
+// peek answers with the actor's open bundle or, if none is open, the next one. It waits for a
+// bundle if the request asks for that.
 func (s *Server) peek(w http.ResponseWriter, r *http.Request) error {
 	req, wait, err := s.peekRequest(r)
 	if err != nil {
 		return err
 	}
-	return s.hand(w, r, req, wait)
+	return s.sendPeeked(w, r, req, wait)
 }
 
-// hand answers with the bundle that req asks for. HEAD only looks, and If-Match
+// sendPeeked answers with the bundle that req asks for. HEAD only looks, and If-Match
 // names a bundle that the client knows, so neither opens one, nor waits for one.
-func (s *Server) hand(w http.ResponseWriter, r *http.Request, req hub.PeekRequest, wait time.Duration) error {
+func (s *Server) sendPeeked(w http.ResponseWriter, r *http.Request, req hub.PeekRequest, wait time.Duration) error {
 	var err error
 	if req.Groups, err = restrictGroups(r.Context(), req.Groups); err != nil {
 		return err

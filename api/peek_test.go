@@ -179,7 +179,7 @@ func TestABodyThatFailsHalfwayBreaksOff(t *testing.T) {
 // objectsOfTheirOwn saves n payloads, each in an object of its own, of which only the
 // first can be opened: as many as the result says, at first none. A body opens them side
 // by side, so that the order in which they are opened tells nothing.
-func objectsOfTheirOwn(f *fixture, n int) *atomic.Int32 {
+func objectsOfTheirOwn(f *hubFixture, n int) *atomic.Int32 {
 	for number := range n {
 		f.post(202, newEvent(number+1, "weight", 100, "payload", fmt.Sprintf("%d%s", number, strings.Repeat("x", 50_000))))
 	}
@@ -208,7 +208,7 @@ func objectsOfTheirOwn(f *fixture, n int) *atomic.Int32 {
 
 func TestTheHeaderMessageTypeStaysShort(t *testing.T) {
 	f := serve(t)
-	var events []event
+	var events []testEvent
 	for n := range 200 {
 		events = append(events, newEvent(n+1, "documentType", fmt.Sprintf("Type%03d%s", n, strings.Repeat("x", 93))))
 	}

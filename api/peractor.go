@@ -40,14 +40,14 @@ func (l *perActorLimiter) acquire(ctx context.Context, actor domain.ActorID) err
 
 // wait is acquire without a timeout.
 func (l *perActorLimiter) wait(ctx context.Context, actor domain.ActorID) error {
-	own := l.join(actor)
+	own := l.joinShare(actor)
 	if own.room.Acquire(ctx, 1) != nil {
-		l.leave(actor, own)
+		l.leaveShare(actor, own)
 		return domain.Errorf(domain.Busy, "%s for this actor", l.all.full)
 	}
 	if err := l.all.wait(ctx, 1); err != nil {
 		own.room.Release(1)
-		l.leave(actor, own)
+		l.leaveShare(actor, own)
 		return err
 	}
 	return nil
@@ -60,10 +60,10 @@ func (l *perActorLimiter) release(actor domain.ActorID) {
 	own := l.actors[actor]
 	l.mu.Unlock()
 	own.room.Release(1)
-	l.leave(actor, own)
+	l.leaveShare(actor, own)
 }
 
-func (l *perActorLimiter) join(actor domain.ActorID) *actorShare {
+func (l *perActorLimiter) joinShare(actor domain.ActorID) *actorShare {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	own := l.actors[actor]
@@ -75,7 +75,7 @@ func (l *perActorLimiter) join(actor domain.ActorID) *actorShare {
 	return own
 }
 
-func (l *perActorLimiter) leave(actor domain.ActorID, own *actorShare) {
+func (l *perActorLimiter) leaveShare(actor domain.ActorID, own *actorShare) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if own.users--; own.users == 0 {

@@ -74,7 +74,7 @@ func (s *Server) ParkPolls(srv *http.Server) net.Listener {
 			connState(c, state)
 		}
 		if resumed, ok := c.(*resumedConn); ok && state == http.StateClosed {
-			if p := resumed.known.take(); p != nil { // the server has closed it before it came to a handler
+			if p := resumed.known.takePoll(); p != nil { // the server has closed it before it came to a handler
 				p.abort(http.ErrServerClosed)
 			}
 		}
@@ -118,7 +118,7 @@ func takePoll(ctx context.Context) *poll {
 	if c == nil {
 		return nil
 	}
-	p := c.take()
+	p := c.takePoll()
 	if p != nil {
 		p.server.polls.parked.Done() // from here on the server waits for it when it shuts down
 	}
@@ -133,7 +133,7 @@ func restoreTLS(r *http.Request) {
 	}
 }
 
-func (c *pollConn) take() *poll {
+func (c *pollConn) takePoll() *poll {
 	p := c.poll
 	c.poll = nil
 	return p
@@ -171,7 +171,7 @@ func (s *Server) park(w http.ResponseWriter, r *http.Request, listener *hub.List
 		return false
 	}
 	request := requestText(r)
-	if len(request) > maxPollRequest || !s.polls.enter() {
+	if len(request) > maxPollRequest || !s.polls.addActive() {
 		return false
 	}
 	conn, buffered, err := http.NewResponseController(w).Hijack()
@@ -199,8 +199,8 @@ func (s *Server) park(w http.ResponseWriter, r *http.Request, listener *hub.List
 	return true
 }
 
-// enter counts a poll, unless the server drains.
-func (ps *polls) enter() bool {
+// addActive counts a poll, unless the server drains.
+func (ps *polls) addActive() bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if ps.drains {
@@ -210,8 +210,8 @@ func (ps *polls) enter() bool {
 	return true
 }
 
-// add notes a poll that waits. It reports false if the server drains.
-func (ps *polls) add(p *poll) bool {
+// addPoll notes a poll that waits. It reports false if the server drains.
+func (ps *polls) addPoll(p *poll) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if ps.drains {
@@ -224,7 +224,7 @@ func (ps *polls) add(p *poll) bool {
 	return true
 }
 
-func (ps *polls) leave(p *poll) {
+func (ps *polls) removePoll(p *poll) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	delete(ps.all, p)
@@ -260,7 +260,7 @@ func (p *poll) begin() {
 	p.mu.Lock()
 	p.isParked = true
 	p.mu.Unlock()
-	if !p.server.polls.add(p) {
+	if !p.server.polls.addPoll(p) {
 		p.resume(false)
 		return
 	}
@@ -327,7 +327,7 @@ func (p *poll) waitBlindly() {
 
 // end detaches the poll: from then on no other goroutine uses the connection.
 func (p *poll) end() {
-	p.server.polls.leave(p)
+	p.server.polls.removePoll(p)
 	p.listener.StopNotify()
 	p.mu.Lock()
 	p.isParked = false

@@ -19,7 +19,7 @@ import (
 )
 
 // countPeeks counts the Peeks that reach the store.
-func (f *fixture) countPeeks() *int {
+func (f *hubFixture) countPeeks() *int {
 	n := new(int)
 	f.store.next = func(context.Context) error { *n++; return nil }
 	return n

@@ -101,7 +101,7 @@ func TestPoll_KeepsTheClientCertificateOfItsConnection(t *testing.T) {
 }
 
 // awaitWaiting returns once a Peek waits.
-func (f *fixture) awaitWaiting(metrics *prometheus.Registry) {
+func (f *hubFixture) awaitWaiting(metrics *prometheus.Registry) {
 	f.t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

@@ -138,7 +138,7 @@ var problems = map[problemType]struct {
 	},
 	domainFailed: {
 		status: 503, title: "The domain has not made the content", retry: true, pause: 10,
-		detail: "The bundle stays open and its domain is asked again. Peek again after the pause; if this goes on, ask the operator.",
+		detail: "The bundle stays open and its domain is asked again. Peek again after the pause; if this continues, ask the operator.",
 	},
 	contentGone: {
 		status: 503, title: "The content of the bundle was deleted", retry: true,
@@ -168,7 +168,7 @@ var problems = map[problemType]struct {
 	},
 	partitionFull: {
 		status: 503, title: "The store has no room for the object", retry: true, pause: 300,
-		detail: "The part of the store to which an object of the request belongs is full, so its events are not stored. The others are. Repeating the request helps once objects of that part are deleted; tell the operator.",
+		detail: "The part of the store to which an object of the request belongs is full, so its events are not stored. The others are. Repeating the request helps once objects of that part are deleted; inform the operator.",
 	},
 	newerFormat: {
 		status: 503, title: "A newer version keeps the mailbox", retry: true, pause: 5,
@@ -176,7 +176,7 @@ var problems = map[problemType]struct {
 	},
 	damaged: {
 		status: 500, title: "Stored data is damaged",
-		detail: "What is stored contradicts itself. Repeating the request does not help; tell the operator the request id.",
+		detail: "What is stored contradicts itself. Repeating the request does not help; give the operator the request id.",
 	},
 	internal: {
 		status: 500, title: "Internal error",
@@ -203,7 +203,7 @@ var problemOfKind = map[domain.Kind]problemType{
 type problemError struct {
 	problem problemType
 	detail  string // for the client
-	faults  []fault
+	faults  []bodyFault
 	stored  *counts // of the events that are not at fault
 	checks  []FailedCheck
 	looked  *lookedDocument // what was looked at, and had nothing
@@ -211,8 +211,8 @@ type problemError struct {
 	cause   error           // for the log
 }
 
-// A fault is what is wrong with one place of the body.
-type fault struct {
+// A bodyFault is what is wrong with one place of the body.
+type bodyFault struct {
 	Pointer string `json:"pointer"` // RFC 6901
 	Detail  string `json:"detail"`
 
@@ -220,8 +220,8 @@ type fault struct {
 	inside int // length of the last part of Pointer, which is inside a payload
 }
 
-// logged returns the fault without the names in a payload, which are data.
-func (f *fault) logged() string { return f.Pointer[:len(f.Pointer)-f.inside] + ": " + f.Detail }
+// logText returns the fault without the names in a payload, which are data.
+func (f *bodyFault) logText() string { return f.Pointer[:len(f.Pointer)-f.inside] + ": " + f.Detail }
 
 // counts are the members of an answer to POST /v1/data-available.
 type counts struct {
@@ -240,7 +240,7 @@ func (r *problemError) Error() string {
 	case r.cause != nil:
 		return text + ": " + r.cause.Error()
 	case len(r.faults) > 0:
-		return text + ": " + r.faults[0].logged()
+		return text + ": " + r.faults[0].logText()
 	case r.detail != "":
 		return text + ": " + r.detail
 	}
@@ -249,8 +249,8 @@ func (r *problemError) Error() string {
 
 func (r *problemError) Unwrap() error { return r.cause }
 
-// asProblem says what the client gets to hear of err. What is not a fault of
-// the request is told in general words only.
+// asProblem returns the problem that the client sees for err. It describes errors that are not
+// faults of the request in general words only.
 func asProblem(ctx context.Context, err error) *problemError {
 	if r, ok := errors.AsType[*problemError](err); ok {
 		return r
@@ -259,7 +259,7 @@ func asProblem(ctx context.Context, err error) *problemError {
 		return &problemError{problem: frozen, cause: err}
 	}
 	if e, ok := errors.AsType[*hub.UnansweredError](err); ok {
-		return unanswered(e)
+		return unansweredProblem(e)
 	}
 	if _, ok := errors.AsType[*hub.ContentGoneError](err); ok {
 		return &problemError{problem: contentGone, cause: err}
@@ -285,16 +285,16 @@ func asProblem(ctx context.Context, err error) *problemError {
 	return r
 }
 
-// unanswered tells the actor which bundle waits for which domain, and in a word why.
-// What the domain says besides is for the log.
-func unanswered(e *hub.UnansweredError) *problemError {
+// unansweredProblem returns the problem that names the bundle that waits, its domain, and the reason
+// in a word. The text of the domain is only logged.
+func unansweredProblem(e *hub.UnansweredError) *problemError {
 	b := &e.Bundle
 	if b.Trouble.Reason == hub.NoAnswer {
 		return &problemError{problem: noAnswer, cause: e, detail: fmt.Sprintf(
 			"Bundle %s is open, and domain %s has not made its content in time. Peek again after the pause.", b.ID, b.Cabinet.Origin)}
 	}
 	return &problemError{problem: domainFailed, cause: e, detail: fmt.Sprintf(
-		"Bundle %s is open, and domain %s could not make its content (%s). Peek again after the pause; if this goes on, ask the operator.",
+		"Bundle %s is open, and domain %s could not make its content (%s). Peek again after the pause; if this continues, ask the operator.",
 		b.ID, b.Cabinet.Origin, b.Trouble.Reason)}
 }
 
@@ -305,7 +305,7 @@ type problemDocument struct {
 	Status   int             `json:"status"`
 	Detail   string          `json:"detail"`
 	Instance string          `json:"instance"`
-	Errors   []fault         `json:"errors,omitempty"`
+	Errors   []bodyFault     `json:"errors,omitempty"`
 	Checks   []FailedCheck   `json:"checks,omitempty"`
 	Looked   *lookedDocument `json:"looked,omitempty"`
 	*counts

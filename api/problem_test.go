@@ -27,98 +27,110 @@ import (
 )
 
 // failing makes the store of f fail a Peek with err.
-func failing(f *fixture, err error) answer {
+func failing(f *hubFixture, err error) domainAnswer {
 	f.store.next = func(context.Context) error { return fmt.Errorf("read the gate: %w", err) }
 	return f.do("GET", "/v1/peek", "")
 }
 
 // provoke has, for every type of problem, a request that ends in it.
-var provoke = map[string]func(f *fixture) answer{
-	"invalid": func(f *fixture) answer {
+var provoke = map[string]func(f *hubFixture) domainAnswer{
+	"invalid": func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(newEvent(1, "weight", 0), newEvent(2, "origin", "Gas"), newEvent(3)))
 	},
-	"not-json":               func(f *fixture) answer { return f.do("POST", "/v1/data-available", array(newEvent(1))+"]") },
-	"body-cut":               func(f *fixture) answer { return f.raw(cutRequest, true) },
-	"body-too-slow":          func(f *fixture) answer { return f.raw(cutRequest, false) },
-	"invalid-actor":          func(f *fixture) answer { return f.do("GET", "/v1/peek", "", "X-Actor-Id", "Jørgen") },
-	"missing-actor":          func(f *fixture) answer { return f.do("GET", "/v1/peek", "", "X-Actor-Id", "") },
-	"no-such-route":          func(f *fixture) answer { return f.do("GET", "/v2/peek", "") },
-	"unknown-group":          func(f *fixture) answer { return f.do("GET", "/v1/peek/gas", "") },
-	"not-found":              func(f *fixture) answer { return f.do("DELETE", "/v1/dequeue/"+id(1), "") },
-	"method-not-allowed":     func(f *fixture) answer { return f.do("PUT", "/v1/peek", "{}") },
-	"unsupported-media-type": func(f *fixture) answer { return f.do("POST", "/v1/data-available", "<x/>", "Content-Type", "text/xml") },
-	"conflict": func(f *fixture) answer {
+	"not-json":           func(f *hubFixture) domainAnswer { return f.do("POST", "/v1/data-available", array(newEvent(1))+"]") },
+	"body-cut":           func(f *hubFixture) domainAnswer { return f.raw(cutRequest, true) },
+	"body-too-slow":      func(f *hubFixture) domainAnswer { return f.raw(cutRequest, false) },
+	"invalid-actor":      func(f *hubFixture) domainAnswer { return f.do("GET", "/v1/peek", "", "X-Actor-Id", "Jørgen") },
+	"missing-actor":      func(f *hubFixture) domainAnswer { return f.do("GET", "/v1/peek", "", "X-Actor-Id", "") },
+	"no-such-route":      func(f *hubFixture) domainAnswer { return f.do("GET", "/v2/peek", "") },
+	"unknown-group":      func(f *hubFixture) domainAnswer { return f.do("GET", "/v1/peek/gas", "") },
+	"not-found":          func(f *hubFixture) domainAnswer { return f.do("DELETE", "/v1/dequeue/"+id(1), "") },
+	"method-not-allowed": func(f *hubFixture) domainAnswer { return f.do("PUT", "/v1/peek", "{}") },
+	"unsupported-media-type": func(f *hubFixture) domainAnswer {
+		return f.do("POST", "/v1/data-available", "<x/>", "Content-Type", "text/xml")
+	},
+	"conflict": func(f *hubFixture) domainAnswer {
 		f.post(202, newEvent(1))
 		f.do("GET", "/v1/peek?bundleId="+id(71), "").wants(200)
 		return f.do("GET", "/v1/peek?bundleId="+id(72), "")
 	},
-	"precondition-failed": func(f *fixture) answer {
+	"precondition-failed": func(f *hubFixture) domainAnswer {
 		f.post(202, newEvent(1))
 		return f.do("GET", "/v1/peek", "", "If-Match", `"another"`)
 	},
-	"range-not-satisfiable": func(f *fixture) answer {
+	"range-not-satisfiable": func(f *hubFixture) domainAnswer {
 		f.post(202, newEvent(1))
 		return f.do("GET", "/v1/peek", "", "Range", "bytes=5000-")
 	},
-	"id-conflict": func(f *fixture) answer { return f.post(409, newEvent(1), newEvent(2), newEvent(1, "weight", 2)) },
-	"already-stored": func(f *fixture) answer {
+	"id-conflict": func(f *hubFixture) domainAnswer {
+		return f.post(409, newEvent(1), newEvent(2), newEvent(1, "weight", 2))
+	},
+	"already-stored": func(f *hubFixture) domainAnswer {
 		f.post(202, newEvent(1), newEvent(2))
 		return f.post(409, newEvent(3), newEvent(1, "weight", 2), newEvent(2))
 	},
-	"body-too-large": func(f *fixture) answer {
+	"body-too-large": func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(newEvent(1, "payload", strings.Repeat("x", 600))))
 	},
-	"too-many-events": func(f *fixture) answer {
+	"too-many-events": func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", "["+strings.Repeat("{},", 20)+"{}]")
 	},
-	"busy":        func(f *fixture) answer { return failing(f, domain.Errorf(domain.Busy, "429 from %s", "secret")) },
-	"uncertain":   func(f *fixture) answer { return failing(f, domain.Errorf(domain.Uncertain, "408 from %s", "secret")) },
-	"unavailable": func(f *fixture) answer { return failing(f, domain.Errorf(domain.Unavailable, "503 from %s", "secret")) },
-	"damaged":     func(f *fixture) answer { return failing(f, domain.Errorf(domain.Damaged, "hole in %s", "secret")) },
-	"newer-format": func(f *fixture) answer {
+	"busy": func(f *hubFixture) domainAnswer {
+		return failing(f, domain.Errorf(domain.Busy, "429 from %s", "secret"))
+	},
+	"uncertain": func(f *hubFixture) domainAnswer {
+		return failing(f, domain.Errorf(domain.Uncertain, "408 from %s", "secret"))
+	},
+	"unavailable": func(f *hubFixture) domainAnswer {
+		return failing(f, domain.Errorf(domain.Unavailable, "503 from %s", "secret"))
+	},
+	"damaged": func(f *hubFixture) domainAnswer {
+		return failing(f, domain.Errorf(domain.Damaged, "hole in %s", "secret"))
+	},
+	"newer-format": func(f *hubFixture) domainAnswer {
 		return failing(f, domain.Errorf(domain.NewerFormat, "format 2 in %s", "secret"))
 	},
-	"internal": func(f *fixture) answer { return failing(f, errors.New("secret")) },
-	"deadline-exceeded": func(f *fixture) answer {
+	"internal": func(f *hubFixture) domainAnswer { return failing(f, errors.New("secret")) },
+	"deadline-exceeded": func(f *hubFixture) domainAnswer {
 		f.store.next = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		return f.do("GET", "/v1/peek", "")
 	},
-	"missing-token": func(f *fixture) answer {
+	"missing-token": func(f *hubFixture) domainAnswer {
 		return f.do("GET", "/v1/admin/queues/"+actor, "", "Authorization", "Bearer wrong")
 	},
-	"too-many-logins": func(f *fixture) answer {
+	"too-many-logins": func(f *hubFixture) domainAnswer {
 		for range 10 {
 			f.do("GET", "/v1/admin/queues/"+actor, "", "Authorization", "").problem(401, "missing-token")
 		}
 		return f.do("GET", "/v1/admin/queues/"+actor, "", "Authorization", "")
 	},
-	"too-many-requests": func(f *fixture) answer {
+	"too-many-requests": func(f *hubFixture) domainAnswer {
 		f.do("GET", "/v1/peek", "").wants(204)
 		return f.do("GET", "/v1/peek", "")
 	},
-	"admin-closed": func(f *fixture) answer { return f.do("GET", "/v1/admin/queues/"+actor, "") },
-	"no-answer": func(f *fixture) answer {
-		f.store.next = func(context.Context) error { return unanswered(hub.NoAnswer, "") }
+	"admin-closed": func(f *hubFixture) domainAnswer { return f.do("GET", "/v1/admin/queues/"+actor, "") },
+	"no-answer": func(f *hubFixture) domainAnswer {
+		f.store.next = func(context.Context) error { return unansweredProblem(hub.NoAnswer, "") }
 		return f.do("GET", "/v1/peek", "")
 	},
-	"domain-failed": func(f *fixture) answer {
-		f.store.next = func(context.Context) error { return unanswered("dataset-not-available", "secret") }
+	"domain-failed": func(f *hubFixture) domainAnswer {
+		f.store.next = func(context.Context) error { return unansweredProblem("dataset-not-available", "secret") }
 		return f.do("GET", "/v1/peek", "")
 	},
-	"content-gone": func(f *fixture) answer {
+	"content-gone": func(f *hubFixture) domainAnswer {
 		f.store.next = func(context.Context) error {
 			return domain.Errorf(domain.Unavailable, "%w", &hub.ContentGoneError{Cause: errors.New("secret")})
 		}
 		return f.do("GET", "/v1/peek", "")
 	},
-	"frozen": func(f *fixture) answer {
+	"frozen": func(f *hubFixture) domainAnswer {
 		f.post(202, newEvent(1))
 		a := f.do("POST", "/v1/admin/queues/"+actor+"/freeze", `{"who":"kim","why":"wait"}`)
 		a.wants(204)
 		return f.do("GET", "/v1/peek", "")
 	},
-	"not-provisioned": func(f *fixture) answer { return f.do("GET", "/v1/subscriptions", "") },
-	"too-many-subscriptions": func(f *fixture) answer {
+	"not-provisioned": func(f *hubFixture) domainAnswer { return f.do("GET", "/v1/subscriptions", "") },
+	"too-many-subscriptions": func(f *hubFixture) domainAnswer {
 		f = serve(f.t, withSubscriptions(f.t, subscribe.Options{}), func(o *api.Options, _ *hub.Options) {
 			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 		})
@@ -127,7 +139,7 @@ var provoke = map[string]func(f *fixture) answer{
 		}
 		return f.do("POST", "/v1/subscriptions", `{"callback_url":"https://example.org/"}`)
 	},
-	"too-many-tests": func(f *fixture) answer {
+	"too-many-tests": func(f *hubFixture) domainAnswer {
 		_, with := withDeliveries(f.t)
 		f = serve(f.t, with, func(o *api.Options, _ *hub.Options) {
 			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
@@ -138,18 +150,18 @@ var provoke = map[string]func(f *fixture) answer{
 		}
 		return f.do("POST", "/v1/subscriptions/"+id(7)+"/test", "")
 	},
-	"missing-credentials": func(f *fixture) answer { return serveBroker(f).do("GET", "/broker/producers", "") },
-	"wrong-credentials": func(f *fixture) answer {
+	"missing-credentials": func(f *hubFixture) domainAnswer { return serveBroker(f).do("GET", "/broker/producers", "") },
+	"wrong-credentials": func(f *hubFixture) domainAnswer {
 		return serveBroker(f).do("GET", "/broker/producers", "", "X-Broker-Admin-Token", "wrong")
 	},
-	"unsupported-format": func(f *fixture) answer {
+	"unsupported-format": func(f *hubFixture) domainAnswer {
 		_, _, with := withObjects()
 		f = serve(f.t, with, func(o *api.Options, _ *hub.Options) {
 			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 		})
 		return f.do("POST", inventories, `{"manifest":{"sourceBucket":"bucket","destinationBucket":"another","creationTimestamp":"1","fileFormat":"ORC","files":[{"key":"a"}]}}`)
 	},
-	"crawl-under-way": func(f *fixture) answer {
+	"crawl-under-way": func(f *hubFixture) domainAnswer {
 		random := uint64(0)
 		f = serve(f.t, func(o *api.Options, _ *hub.Options) {
 			o.Objects = ledger.New(ledger.Ports{Objects: memory.NewObjects(), Jobs: memory.NewJobs(), Source: memory.NewSource("bucket")}, ledger.Options{
@@ -160,33 +172,33 @@ var provoke = map[string]func(f *fixture) answer{
 		f.do("POST", crawls, `{"bucket":"bucket"}`).wants(202)
 		return f.do("POST", crawls, `{"bucket":"bucket"}`)
 	},
-	"bus-unavailable":  func(f *fixture) answer { return failingBus(f, domain.Unavailable) },
-	"resend-uncertain": func(f *fixture) answer { return failingBus(f, domain.Uncertain) },
-	"partition-full": func(f *fixture) answer {
+	"bus-unavailable":  func(f *hubFixture) domainAnswer { return failingBus(f, domain.Unavailable) },
+	"resend-uncertain": func(f *hubFixture) domainAnswer { return failingBus(f, domain.Uncertain) },
+	"partition-full": func(f *hubFixture) domainAnswer {
 		f, objects := serveObjectEvents(f.t, func(o *api.Options, _ *hub.Options) {
 			o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 		})
 		objects.errs["b"] = fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403 from %s", "secret"))
 		return f.postObjectEvents(objectRecords(objectRecord("a"), objectRecord("b")))
 	},
-	"invalid-token": func(f *fixture) answer {
+	"invalid-token": func(f *hubFixture) domainAnswer {
 		f = serveTokens(f.t)
 		return f.do("GET", "/v1/peek", "", "Authorization", "Bearer "+f.tokens.issuer.Token(identitytest.Claims{"aud": "another"}))
 	},
-	"missing-right": func(f *fixture) answer {
+	"missing-right": func(f *hubFixture) domainAnswer {
 		f = serveTokens(f.t)
 		return f.do("GET", "/v1/peek", "", "Authorization", "Bearer "+f.tokens.issuer.Role("operator"))
 	},
-	"issuer-unavailable": func(f *fixture) answer {
+	"issuer-unavailable": func(f *hubFixture) domainAnswer {
 		f = serveTokens(f.t)
 		f.tokens.issuer.Break(http.NotFound)
 		return f.do("GET", "/v1/peek", "")
 	},
-	"not-ready": func(f *fixture) answer { return f.do("GET", "/readyz", "") },
+	"not-ready": func(f *hubFixture) domainAnswer { return f.do("GET", "/readyz", "") },
 }
 
 // failingBus starts a server whose bus fails when a dead letter is sent again.
-func failingBus(f *fixture, kind domain.Kind) answer {
+func failingBus(f *hubFixture, kind domain.Kind) domainAnswer {
 	f = serve(f.t, withLetters(&letterBus{letters: 1, resendErr: domain.Errorf(kind, "dead letters of queue events: the bus cannot be reached")}), func(o *api.Options, _ *hub.Options) {
 		o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 	})
@@ -194,14 +206,14 @@ func failingBus(f *fixture, kind domain.Kind) answer {
 }
 
 // serveBroker starts a server with a broker, whose requests have the same id.
-func serveBroker(f *fixture) *fixture {
+func serveBroker(f *hubFixture) *hubFixture {
 	return serve(f.t, withBroker(f.t), func(o *api.Options, _ *hub.Options) {
 		o.NewRequestID = func() string { return "YKAB2SP4DFYGV5GM6ILCPQCICH" }
 	})
 }
 
-// unanswered is the error of a Peek whose domain has not made the content.
-func unanswered(reason, text string) error {
+// unansweredProblem is the error of a Peek whose domain has not made the content.
+func unansweredProblem(reason, text string) error {
 	b := domain.Bundle{Content: domain.Request, Trouble: domain.Trouble{Failures: 1, Reason: reason, Text: text}}
 	b.ID, _ = domain.ParseBundleID(id(71))
 	b.Cabinet.Origin = domain.Charges

@@ -64,7 +64,7 @@ func (s *Server) profile(w http.ResponseWriter, r *http.Request) error {
 
 // profileCPU records what uses the CPU for some time, at most until the client disconnects or the server drains.
 func (s *Server) profileCPU(r *http.Request, body *bytes.Buffer, span time.Duration) error {
-	paceOf(r.Context()).allow(span)
+	paceOf(r.Context()).extendDeadline(span)
 	if pprof.StartCPUProfile(body) != nil {
 		return refuse(busy, "A CPU profile is recorded at the moment, and there is one at a time. Repeat the request later.")
 	}

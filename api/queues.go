@@ -8,21 +8,21 @@ import (
 	"github.com/messagehub/messagehub/api/internal/query"
 )
 
-// A queue is what waits for an actor in one group.
-type queue struct {
-	Group      string `json:"group"`
-	Waiting    int64  `json:"waiting"`              // events, those of the open bundle included
-	AgeSeconds *int64 `json:"ageSeconds,omitempty"` // of the oldest of them; nil: not known
-	Open       *open  `json:"open,omitempty"`
+// A groupQueue is what waits for an actor in one group.
+type groupQueue struct {
+	Group      string      `json:"group"`
+	Waiting    int64       `json:"waiting"`              // events, those of the open bundle included
+	AgeSeconds *int64      `json:"ageSeconds,omitempty"` // of the oldest of them; nil: not known
+	Open       *openBundle `json:"open,omitempty"`
 }
 
-type open struct {
+type openBundle struct {
 	BundleID string    `json:"bundleId"`
 	Events   int       `json:"events"`
 	Opened   time.Time `json:"opened"`
 }
 
-// queues tells an actor what waits for it, group by group. It opens nothing.
+// queues returns what waits for an actor, group by group. It opens nothing.
 func (s *Server) queues(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
@@ -32,19 +32,19 @@ func (s *Server) queues(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	answer := struct {
-		Queues []queue `json:"queues"`
-	}{Queues: make([]queue, 0, len(found))}
+		Queues []groupQueue `json:"queues"`
+	}{Queues: make([]groupQueue, 0, len(found))}
 	granted := grantedGroups(r.Context())
 	for _, f := range found {
 		if granted != nil && !slices.Contains(granted, f.Group) {
 			continue
 		}
-		q := queue{Group: f.Group.String(), Waiting: f.Waiting.Events}
+		q := groupQueue{Group: f.Group.String(), Waiting: f.Waiting.Events}
 		if age, ok := s.ageOf(f.Waiting); ok {
 			q.AgeSeconds = &age
 		}
 		if f.Open != nil {
-			q.Open = &open{f.Open.ID.String(), f.Open.Count, f.Open.Opened.UTC()}
+			q.Open = &openBundle{f.Open.ID.String(), f.Open.Count, f.Open.Opened.UTC()}
 		}
 		answer.Queues = append(answer.Queues, q)
 	}

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// A body is cheap to read forwards only: to go back means to read the events of the
-// bundle again from the first one. So each request reads a body at most once, in
-// ascending order, whichever ranges it asks for:
+// Reading a body backwards is expensive, because the events of the bundle are read again from
+// the first one. So each request reads a body at most once, in ascending order, whichever
+// ranges it asks for:
 //
 //   - Ascending ranges that do not overlap are streamed.
 //   - Other ranges of up to maxBufferedRanges bytes in all are read in ascending order

@@ -12,7 +12,7 @@ import (
 )
 
 // parts returns the parts of a multipart answer, with their ranges.
-func (a answer) parts(t *testing.T) (ranges, texts []string) {
+func (a domainAnswer) parts(t *testing.T) (ranges, texts []string) {
 	t.Helper()
 	media, params, err := mime.ParseMediaType(a.header.Get("Content-Type"))
 	require.NoError(t, err)

@@ -31,7 +31,7 @@ func (s *Server) limitRequests(next http.Handler) http.Handler {
 // limitRequest fails if the client of r has made more requests than its bucket allows. Probes never fail.
 func (s *Server) limitRequest(w http.ResponseWriter, r *http.Request) error {
 	isResumed := recordOf(r.Context()).poll != nil // and was counted before it waited
-	if s.requests == nil || isResumed || slices.Contains(watched, r.URL.Path) {
+	if s.requests == nil || isResumed || slices.Contains(watchedConn, r.URL.Path) {
 		return nil
 	}
 	return s.takeFrom(s.requests, w, r, 1)

@@ -12,7 +12,7 @@ import (
 )
 
 // dial opens a connection on which a test can misbehave.
-func (f *fixture) dial() *net.TCPConn {
+func (f *hubFixture) dial() *net.TCPConn {
 	f.t.Helper()
 	var d net.Dialer
 	conn, err := d.DialContext(f.t.Context(), "tcp", strings.TrimPrefix(f.url, "http://"))
@@ -23,8 +23,8 @@ func (f *fixture) dial() *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// raw sends text as it is, ends the sending if it is told to, and reads one answer.
-func (f *fixture) raw(text string, end bool) answer {
+// raw sends text unchanged, closes the sending side if requested, and reads one answer.
+func (f *hubFixture) raw(text string, end bool) domainAnswer {
 	f.t.Helper()
 	conn := f.dial()
 	if _, err := io.WriteString(conn, text); err != nil {
@@ -48,7 +48,7 @@ func (f *fixture) raw(text string, end bool) answer {
 		f.t.Fatal(err)
 	}
 	(&validating{t: f.t}).validate(req, resp, body)
-	return answer{f.t, resp.StatusCode, resp.Header, string(body)}
+	return domainAnswer{f.t, resp.StatusCode, resp.Header, string(body)}
 }
 
 // The original clients look for these headers letter by letter.

@@ -17,8 +17,8 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// answerPanic is to be deferred.
-func answerPanic(w http.ResponseWriter, rec *record) {
+// answerPanic must be deferred.
+func answerPanic(w http.ResponseWriter, rec *requestRecord) {
 	p := recover()
 	if p == nil {
 		return

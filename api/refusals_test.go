@@ -22,19 +22,19 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A refusal is a way in which POST /v1/data-available refuses a request that has the
+// A wantedRefusal is a way in which POST /v1/data-available refuses a request that has the
 // events 1 and 2, both without fault.
-type refusal struct {
+type wantedRefusal struct {
 	problem string
 	status  int
-	request func(f *fixture) answer
-	counts  *counted // what the problem has of accepted and duplicates; nil: neither
-	named   []string // pointers, where some events are stored
-	unknown bool     // whether an event is stored, until the same request was repeated
-	tokens  bool     // the server accepts tokens
+	request func(f *hubFixture) domainAnswer
+	counts  *countedEvents // what the problem has of accepted and duplicates; nil: neither
+	named   []string       // pointers, where some events are stored
+	unknown bool           // whether an event is stored, until the same request was repeated
+	tokens  bool           // the server accepts tokens
 }
 
-type counted struct{ accepted, duplicates int }
+type countedEvents struct{ accepted, duplicates int }
 
 // failingFor makes every Save for the recipient "other" fail.
 func failingFor(kind domain.Kind) func(context.Context, domain.ActorID) error {
@@ -48,10 +48,10 @@ func failingFor(kind domain.Kind) func(context.Context, domain.ActorID) error {
 
 // toBoth sends the events 1 and 2, and two events for the recipient "other", whose
 // Saves fail.
-func toBoth(kind domain.Kind, more ...event) func(f *fixture) answer {
-	return func(f *fixture) answer {
+func toBoth(kind domain.Kind, more ...testEvent) func(f *hubFixture) domainAnswer {
+	return func(f *hubFixture) domainAnswer {
 		f.store.save = failingFor(kind)
-		events := append([]event{newEvent(3, "recipient", "other"), newEvent(1), newEvent(4, "recipient", "other"), newEvent(2)}, more...)
+		events := append([]testEvent{newEvent(3, "recipient", "other"), newEvent(1), newEvent(4, "recipient", "other"), newEvent(2)}, more...)
 		a := f.do("POST", "/v1/data-available", array(events...))
 		f.store.save = nil
 		return a
@@ -59,9 +59,9 @@ func toBoth(kind domain.Kind, more ...event) func(f *fixture) answer {
 }
 
 // posts sends the events 1 and 2, and others beside them.
-func posts(more ...event) func(f *fixture) answer {
-	return func(f *fixture) answer {
-		return f.do("POST", "/v1/data-available", array(append([]event{newEvent(1), newEvent(2)}, more...)...))
+func posts(more ...testEvent) func(f *hubFixture) domainAnswer {
+	return func(f *hubFixture) domainAnswer {
+		return f.do("POST", "/v1/data-available", array(append([]testEvent{newEvent(1), newEvent(2)}, more...)...))
 	}
 }
 
@@ -70,38 +70,38 @@ func rawPost(length int, body string) string {
 	return "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(length) + "\r\n\r\n" + body
 }
 
-var refusals = map[string]refusal{
+var refusals = map[string]wantedRefusal{
 	"an event at fault":                        {problem: "invalid", status: 400, request: posts(newEvent(3, "weight", 0))},
 	"an unknown origin":                        {problem: "invalid", status: 400, request: posts(newEvent(3, "origin", "Gas"))},
 	"a payload that parsers do not read alike": {problem: "invalid", status: 400, request: posts(newEvent(3, "payload", json.RawMessage(`{"a":1,"a":2}`)))},
-	"a query parameter": {problem: "invalid", status: 400, request: func(f *fixture) answer {
+	"a query parameter": {problem: "invalid", status: 400, request: func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available?x=1", array(newEvent(1), newEvent(2)))
 	}},
-	"a body that is not JSON": {problem: "not-json", status: 400, request: func(f *fixture) answer {
+	"a body that is not JSON": {problem: "not-json", status: 400, request: func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(newEvent(1), newEvent(2))+"]")
 	}},
-	"a body that is cut": {problem: "body-cut", status: 400, request: func(f *fixture) answer {
+	"a body that is cut": {problem: "body-cut", status: 400, request: func(f *hubFixture) domainAnswer {
 		return f.raw(rawPost(3_000, array(newEvent(1), newEvent(2))[:300]), true)
 	}},
-	"a body in malformed chunks": {problem: "invalid", status: 400, request: func(f *fixture) answer {
+	"a body in malformed chunks": {problem: "invalid", status: 400, request: func(f *hubFixture) domainAnswer {
 		return f.raw("POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"+
 			"2\r\n[{\r\nzz\r\n", false)
 	}},
-	"a body that is late": {problem: "body-too-slow", status: 408, request: func(f *fixture) answer {
+	"a body that is late": {problem: "body-too-slow", status: 408, request: func(f *hubFixture) domainAnswer {
 		return f.raw(rawPost(3_000, array(newEvent(1), newEvent(2))[:300]), false)
 	}},
 	"one id for two contents": {problem: "id-conflict", status: 409, request: posts(newEvent(1, "weight", 2))},
 	"a large body":            {problem: "body-too-large", status: 413, request: posts(newEvent(3, "weight", 9, "payload", strings.Repeat("x", 5_000)))},
 	"many events":             {problem: "too-many-events", status: 413, request: posts(newEvent(3), newEvent(4), newEvent(5), newEvent(6), newEvent(7))},
-	"another media type": {problem: "unsupported-media-type", status: 415, request: func(f *fixture) answer {
+	"another media type": {problem: "unsupported-media-type", status: 415, request: func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(newEvent(1), newEvent(2)), "Content-Type", "text/json")
 	}},
 
-	"a token for another service": {problem: "invalid-token", status: 401, tokens: true, request: func(f *fixture) answer {
+	"a token for another service": {problem: "invalid-token", status: 401, tokens: true, request: func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(newEvent(1), newEvent(2)), "Authorization", "Bearer "+f.tokens.issuer.Token(identitytest.Claims{"aud": "another"}))
 	}},
 	"an origin of another domain": {problem: "missing-right", status: 403, tokens: true, request: posts(newEvent(3, "origin", "Charges"))},
-	"an issuer that is out of reach": {problem: "issuer-unavailable", status: 503, unknown: true, tokens: true, request: func(f *fixture) answer {
+	"an issuer that is out of reach": {problem: "issuer-unavailable", status: 503, unknown: true, tokens: true, request: func(f *hubFixture) domainAnswer {
 		f.tokens.issuer.Break(http.NotFound)
 		a := posts()(f)
 		f.tokens.issuer.Break(nil)
@@ -110,27 +110,27 @@ var refusals = map[string]refusal{
 	}},
 
 	"an id stored with other content": {
-		problem: "already-stored", status: 409, counts: &counted{1, 1}, named: []string{"/2/id"},
-		request: func(f *fixture) answer {
+		problem: "already-stored", status: 409, counts: &countedEvents{1, 1}, named: []string{"/2/id"},
+		request: func(f *hubFixture) domainAnswer {
 			f.post(202, newEvent(2), newEvent(9))
 			return posts(newEvent(9, "weight", 2))(f)
 		},
 	},
 	"a recipient at a limit": {
-		problem: "invalid", status: 400, counts: &counted{2, 0}, named: []string{"/0", "/2"}, request: toBoth(domain.Invalid),
+		problem: "invalid", status: 400, counts: &countedEvents{2, 0}, named: []string{"/0", "/2"}, request: toBoth(domain.Invalid),
 	},
 	"a recipient at a limit, and an id stored with other content": {
-		problem: "invalid", status: 400, counts: &counted{1, 1}, named: []string{"/0", "/2", "/4/id"},
-		request: func(f *fixture) answer {
+		problem: "invalid", status: 400, counts: &countedEvents{1, 1}, named: []string{"/0", "/2", "/4/id"},
+		request: func(f *hubFixture) domainAnswer {
 			f.post(202, newEvent(2), newEvent(9))
 			return toBoth(domain.Invalid, newEvent(9, "weight", 2))(f)
 		},
 	},
 	"a damaged mailbox": {
-		problem: "damaged", status: 500, counts: &counted{2, 0}, named: []string{"/0", "/2"}, request: toBoth(domain.Damaged),
+		problem: "damaged", status: 500, counts: &countedEvents{2, 0}, named: []string{"/0", "/2"}, request: toBoth(domain.Damaged),
 	},
 
-	"a client that sends too much": {problem: "too-many-requests", status: 429, request: func(f *fixture) answer {
+	"a client that sends too much": {problem: "too-many-requests", status: 429, request: func(f *hubFixture) domainAnswer {
 		const path, client = "/v1/data-available", "another-client"
 		f.do("POST", path, array(newEvent(3), newEvent(4), newEvent(5), newEvent(6), newEvent(7), newEvent(8)), "X-Actor-Id", client).wants(202)
 		return f.do("POST", path, array(newEvent(1), newEvent(2)), "X-Actor-Id", client)
@@ -142,7 +142,7 @@ var refusals = map[string]refusal{
 	"a mailbox of a newer version": {problem: "newer-format", status: 503, unknown: true, request: toBoth(domain.NewerFormat)},
 	"a store that is slow": {
 		problem: "deadline-exceeded", status: 503, unknown: true,
-		request: func(f *fixture) answer {
+		request: func(f *hubFixture) domainAnswer {
 			f.store.save = func(ctx context.Context, _ domain.ActorID) error { <-ctx.Done(); return ctx.Err() }
 			a := posts()(f)
 			f.store.save = nil
@@ -167,7 +167,7 @@ func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 					o.Deadline = time.Second
 				}
 			}
-			var f *fixture
+			var f *hubFixture
 			if r.tokens {
 				f = serveTokens(t, limits)
 			} else {
@@ -177,7 +177,7 @@ func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 			p := a.problem(r.status, r.problem)
 			var counts struct{ Accepted, Duplicates *int }
 			require.NoError(t, json.Unmarshal([]byte(a.body), &counts))
-			sound := []event{newEvent(1), newEvent(2)}
+			sound := []testEvent{newEvent(1), newEvent(2)}
 			switch {
 			case r.unknown:
 				require.Nil(t, counts.Accepted)
@@ -194,7 +194,7 @@ func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 				require.Contains(t, p.Detail, "The others are stored, and accepted and duplicates count them.")
 				require.JSONEq(t, `{"accepted":0,"duplicates":2}`, f.post(202, sound...).body, "the others are stored")
 				if r.named[0] == "/0" {
-					other := []event{newEvent(3, "recipient", "other"), newEvent(4, "recipient", "other")}
+					other := []testEvent{newEvent(3, "recipient", "other"), newEvent(4, "recipient", "other")}
 					require.JSONEq(t, `{"accepted":2,"duplicates":0}`, f.post(202, other...).body, "those that are named are not")
 				}
 			}

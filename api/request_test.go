@@ -28,7 +28,7 @@ func (d *teller) Request(ctx context.Context, r hub.ContentRequest) (hub.Reply, 
 
 // serveAsking starts a server whose domain TimeSeries makes its content. By default
 // it tells the format and the version that it was asked for.
-func serveAsking(t *testing.T, change ...func(*api.Options, *hub.Options)) (*fixture, *teller) {
+func serveAsking(t *testing.T, change ...func(*api.Options, *hub.Options)) (*hubFixture, *teller) {
 	t.Helper()
 	d := &teller{exchange: memory.NewExchange()}
 	d.answer = func(_ context.Context, r hub.ContentRequest) (hub.Reply, error) {

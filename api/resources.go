@@ -49,7 +49,7 @@ func (s *Server) getResource(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// setResourceVersion says which version of a document an answer is about.
+// setResourceVersion sets the headers with the version of a document.
 func setResourceVersion(w http.ResponseWriter, found *watch.Document) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("ETag", etag.Of(found.Version))

@@ -12,9 +12,10 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// rights is the table from each route to the roles of which a request needs one, while the hub has
-// an issuer of tokens. An empty row is for everybody: the routes of the broker have tokens of their
-// own, and probes have none. A route without a row is refused. HEAD has the row of GET.
+// rights is the table from each route to the roles of which a request needs one, while the hub
+// has an issuer of tokens. An empty row allows every sender: the routes of the broker check
+// their tokens themselves, and probes need no token. A route without a row is refused. HEAD has
+// the row of GET.
 //
 // The document of the API has the same table, as the security of each operation.
 var rights = map[string][]identity.Role{
@@ -216,7 +217,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*identity
 		s.badTokens.take(address, 1, now)
 	}
 	if err != nil {
-		return nil, s.unauthenticated(w, err)
+		return nil, s.refuseSender(w, err)
 	}
 	recordOf(r.Context()).setPrincipal(p)
 	return p, nil
@@ -231,8 +232,8 @@ const (
 	tooManyTokens = "too-many"
 )
 
-// unauthenticated counts and returns the refusal of a request whose sender is not known.
-func (s *Server) unauthenticated(w http.ResponseWriter, err error) error {
+// refuseSender counts and returns the refusal of a request whose sender is not known.
+func (s *Server) refuseSender(w http.ResponseWriter, err error) error {
 	e, ok := errors.AsType[*identity.Error](err)
 	if !ok {
 		return err // the client is gone

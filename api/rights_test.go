@@ -130,7 +130,7 @@ func TestRights_HoldForEachRouteAndPrincipal(t *testing.T) {
 }
 
 // requireRefusal wants a refusal to say what is missing, as the original does without a body.
-func requireRefusal(t *testing.T, method, path string, a answer) {
+func requireRefusal(t *testing.T, method, path string, a domainAnswer) {
 	t.Helper()
 	if a.header.Get("WWW-Authenticate") == "" {
 		t.Errorf("%s %s: no WWW-Authenticate", method, path)
@@ -154,7 +154,7 @@ func requireRefusal(t *testing.T, method, path string, a answer) {
 
 // serveBound starts a server that accepts tokens, whose registry lets the client bound act on the group timeseries of the
 // usual actor.
-func serveBound(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixture {
+func serveBound(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
 	timeseries, err := domain.ParseGroup("timeseries")
 	require.NoError(t, err)

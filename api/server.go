@@ -82,15 +82,15 @@ type Limits struct {
 	Events int   // of one request; default 10,000
 	Peeks  int64 // that work on the store at the same time, for one actor half of them; default 32
 
-	// Bodies is how many bytes of large request bodies are in memory at the same time,
-	// BodiesPerAddress how many of them from one address. Bodies up to 64 KB have a
-	// quarter of that besides. Defaults: 128 MB, and four RequestBody at least; half of
-	// that, and one RequestBody at least.
+	// Bodies is the maximum number of bytes of large request bodies in memory at the same time,
+	// and BodiesPerAddress the maximum from one address. Bodies up to 64 KB share an additional
+	// quarter of that. The default of Bodies is 128 MB, or four times RequestBody if that is
+	// more; the default of BodiesPerAddress is half of Bodies, or RequestBody if that is more.
 	Bodies, BodiesPerAddress int64
 
-	// Answers is how many bytes large answers take while their clients read them,
-	// AnswersPerActor how many of them those of one actor. Answers that take little
-	// have a quarter of that besides. Defaults: 72 MB; a third of Answers.
+	// Answers is the maximum number of bytes of large answers in memory while their clients
+	// read them, and AnswersPerActor the maximum for one actor. Small answers share an
+	// additional quarter of that. Defaults: 72 MB; a third of Answers.
 	Answers, AnswersPerActor int64
 
 	MinRate int64 // bytes a second that a client has to send or read; default 4 KB
@@ -113,7 +113,7 @@ const (
 // safe for concurrent use, starts nothing and needs no closing.
 type Server struct {
 	opts                       Options
-	metrics                    *metrics
+	metrics                    *edgeMetrics
 	tracer                     *tracing.Tracer
 	peeks                      *perActorLimiter
 	smallBodies, largeBodies   *memoryPool

@@ -19,13 +19,13 @@ import (
 // OpenTelemetry.
 
 // startSpan starts the span of a request, or resumes that of the request that was parked.
-func (s *Server) startSpan(ctx context.Context, r *http.Request, rec *record) context.Context {
+func (s *Server) startSpan(ctx context.Context, r *http.Request, rec *requestRecord) context.Context {
 	if rec.poll != nil && rec.poll.span != nil {
 		rec.span = rec.poll.span
 		return tracing.WithSpan(ctx, rec.span)
 	}
 	parent := tracing.FromHeader(r.Header)
-	if !s.tracer.IsOn() && parent.IsZero() || slices.Contains(watched, r.URL.Path) {
+	if !s.tracer.IsOn() && parent.IsZero() || slices.Contains(watchedConn, r.URL.Path) {
 		return ctx
 	}
 	ctx, rec.span = s.tracer.Start(ctx, tracing.Start{
@@ -36,14 +36,14 @@ func (s *Server) startSpan(ctx context.Context, r *http.Request, rec *record) co
 }
 
 // describe adds attributes to the span of the request, if that is recorded.
-func (rec *record) describe(attrs ...attribute.KeyValue) {
+func (rec *requestRecord) describe(attrs ...attribute.KeyValue) {
 	if rec.span != nil && rec.span.IsRecording() {
 		rec.span.SetAttributes(attrs...)
 	}
 }
 
 // describeOperation adds what the semantic conventions for messaging ask for.
-func (rec *record) describeOperation(name, kind string, actor domain.ActorID) {
+func (rec *requestRecord) describeOperation(name, kind string, actor domain.ActorID) {
 	if rec.span != nil && rec.span.IsRecording() {
 		rec.span.SetAttributes(tracing.System.String(tracing.Hub), tracing.OperationName.String(name), tracing.OperationType.String(kind))
 		if actor != (domain.ActorID{}) {
@@ -53,7 +53,7 @@ func (rec *record) describeOperation(name, kind string, actor domain.ActorID) {
 }
 
 // linkTo adds causes to the span of the request.
-func (rec *record) linkTo(causes ...domain.TraceContext) {
+func (rec *requestRecord) linkTo(causes ...domain.TraceContext) {
 	if rec.span != nil {
 		tracing.AddLinks(rec.span, causes...)
 	}
@@ -61,7 +61,7 @@ func (rec *record) linkTo(causes ...domain.TraceContext) {
 
 // endSpan ends the span of a request as observe saw it. Its name has the pattern of the route and
 // never a path, which may have ids in it.
-func (rec *record) endSpan(method, route string, o seen) {
+func (rec *requestRecord) endSpan(method, route string, o seen) {
 	if rec.span == nil || !rec.span.IsRecording() {
 		return
 	}
@@ -82,7 +82,7 @@ func (rec *record) endSpan(method, route string, o seen) {
 }
 
 // exemplar returns the id of the trace of a request if it is sampled, "" otherwise.
-func (rec *record) exemplar() string {
+func (rec *requestRecord) exemplar() string {
 	if rec.span == nil || !rec.span.SpanContext().IsSampled() {
 		return ""
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// A storeSlot is the right of one request to work on the store. Its request gives it
-// back while it waits for something else: a domain, or its client. The slot also has
-// the memory for the answer, which the request keeps until close.
+// A storeSlot is the right of one request to work on the store. The request releases the slot
+// while it waits for something else: a domain, or its client. The slot also has the memory for
+// the answer, which the request keeps until close.
 type storeSlot struct {
 	server *Server
 	of     *perActorLimiter
@@ -20,7 +20,7 @@ type storeSlot struct {
 	memory *memoryHold // nil: none yet
 }
 
-// newStoreSlot waits for a slot, or fails with Busy.
+// newStoreSlot waits for a slot. It fails with Busy if it gets no slot in time.
 func (s *Server) newStoreSlot(ctx context.Context, actor domain.ActorID) (*storeSlot, error) {
 	slot := &storeSlot{server: s, of: s.peeks, actor: actor}
 	if err := slot.acquire(ctx); err != nil {

@@ -19,7 +19,7 @@ func peekAs(actor string) string {
 }
 
 // bigEvent returns an event of actor with a payload of 1 MB.
-func bigEvent(n int, actor string) event {
+func bigEvent(n int, actor string) testEvent {
 	return newEvent(n, "recipient", actor, "weight", 1024, "payload", strings.Repeat("x", 1<<20-2))
 }
 

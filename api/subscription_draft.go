@@ -62,11 +62,11 @@ func (s *Server) readDraft(w http.ResponseWriter, r *http.Request) (subscribe.Dr
 // repeats a value.
 type draftDecoder struct {
 	draft  subscribe.Draft
-	faults []fault
+	faults []bodyFault
 }
 
 func (d *draftDecoder) report(pointer, detail string) {
-	d.faults = append(d.faults, fault{Pointer: pointer, Detail: detail})
+	d.faults = append(d.faults, bodyFault{Pointer: pointer, Detail: detail})
 }
 
 // members calls set for each member of an object with its name and pointer.

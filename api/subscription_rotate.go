@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// A rotatedDocument is the only answer with a secret: one that the hub has made.
+// A rotatedDocument is the only answer with a secret, which the hub has generated.
 type rotatedDocument struct {
 	subscriptionDocument
 	Secret string `json:"hmac_secret_key,omitempty"`
@@ -32,13 +32,13 @@ func (s *Server) rotateSubscription(w http.ResponseWriter, r *http.Request) erro
 	return nil
 }
 
-// readSecret reads the secret in the body of a request. It returns nil if there is none.
+// readSecret reads the secret in the body of a request. It returns nil for an empty body.
 func readSecret(w http.ResponseWriter, r *http.Request) (*string, error) {
 	if r.ContentLength == 0 {
 		_, err := query.Parse(r)
 		return nil, err
 	}
 	secret := ""
-	f := fields{"hmac_secret_key": &secret}
-	return &secret, f.read(w, r, 8*subscribe.MaxSecret, "hmac_secret_key")
+	f := jsonFields{"hmac_secret_key": &secret}
+	return &secret, f.readFields(w, r, 8*subscribe.MaxSecret, "hmac_secret_key")
 }

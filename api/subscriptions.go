@@ -67,7 +67,7 @@ type deliveryDocument struct {
 	Warnings []deliveryWarningDocument `json:"warnings,omitempty"`
 }
 
-// A deliveryWarningDocument has the member that its code is about.
+// A deliveryWarningDocument is a warning. It has the member to which its code refers.
 type deliveryWarningDocument struct {
 	Code    string     `json:"code"`
 	Since   *time.Time `json:"since,omitempty"`
@@ -280,12 +280,12 @@ func asSubscriptionProblem(ctx context.Context, err error) error {
 	}
 	p := asProblem(ctx, err)
 	if pointer, detail, ok := strings.Cut(p.detail, ": "); ok && p.problem == invalid && strings.HasPrefix(pointer, "/") {
-		return badSubscription([]fault{{Pointer: pointer, Detail: detail}})
+		return badSubscription([]bodyFault{{Pointer: pointer, Detail: detail}})
 	}
 	return p
 }
 
-func badSubscription(faults []fault) error {
+func badSubscription(faults []bodyFault) error {
 	return &problemError{
 		problem: invalid, detail: "Nothing was stored, because of what errors names. Correct it and send the request again.",
 		faults: faults[:min(len(faults), maxFaults)],

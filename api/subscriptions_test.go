@@ -197,7 +197,7 @@ func TestASecret_IsInNoAnswerAndNoLog(t *testing.T) {
 	f := serve(t, withSubscriptions(t, subscribe.Options{}))
 	path := subscriptions + "/" + id(7)
 	var answers []string
-	keep := func(a answer) { answers = append(answers, a.body, fmt.Sprint(a.header)) }
+	keep := func(a domainAnswer) { answers = append(answers, a.body, fmt.Sprint(a.header)) }
 	keep(f.do("POST", subscriptions, fullDraft))
 	keep(f.do("PUT", path, fullDraft))
 	keep(f.do("PUT", path, strings.Replace(fullDraft, "PUT", "GET", 1)))

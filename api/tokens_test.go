@@ -24,13 +24,13 @@ func (k *tokens) advance(d time.Duration) { k.ahead.Add(int64(d)) }
 
 // serveTokens starts a server that accepts the tokens of an issuer; change may alter its options. Its
 // requests have one id.
-func serveTokens(t *testing.T, change ...func(*api.Options, *hub.Options)) *fixture {
+func serveTokens(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
 	return serveIdentity(t, nil, change...)
 }
 
 // serveIdentity is serveTokens; alter may alter how tokens are read.
-func serveIdentity(t *testing.T, alter func(*identity.Options), change ...func(*api.Options, *hub.Options)) *fixture {
+func serveIdentity(t *testing.T, alter func(*identity.Options), change ...func(*api.Options, *hub.Options)) *hubFixture {
 	t.Helper()
 	k := &tokens{issuer: identitytest.Start(t), ahead: new(atomic.Int64)}
 	k.all = k.issuer.Token(identitytest.Claims{"roles": []string{"actor", "domain:TimeSeries", "operator", "metrics"}, "actor": actor})

@@ -13,7 +13,7 @@ import (
 const peekRequest = "GET /v1/peek HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: " + actor + "\r\n\r\n"
 
 // postPayloads stores n events with a payload of 1 MB each, for one bundle.
-func (f *fixture) postPayloads(n int) {
+func (f *hubFixture) postPayloads(n int) {
 	f.t.Helper()
 	payload := strings.Repeat("x", 1<<20-2)
 	for i := range n {
@@ -99,7 +99,7 @@ func TestABundleOf51200EventsIsStreamed(t *testing.T) {
 }
 
 // postMany stores n events without payloads.
-func (f *fixture) postMany(n int) {
+func (f *hubFixture) postMany(n int) {
 	f.t.Helper()
 	for at := 0; at < n; at += 10_000 {
 		var body strings.Builder

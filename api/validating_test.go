@@ -30,8 +30,8 @@ func init() {
 	}
 }
 
-// document is openapi.yaml and a router over it. The library validates documents
-// of version 3.1 by JSON Schema 2020-12; it needs to be told nothing.
+// document is openapi.yaml and a router over it. The library validates documents of version 3.1
+// by JSON Schema 2020-12; it needs no settings.
 var document = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	text, err := os.ReadFile("openapi.yaml")
 	if err != nil {
@@ -51,8 +51,8 @@ var document = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	return doc, router
 })
 
-// validating is a transport that fails the test when an exchange is not as
-// openapi.yaml has it: every answer, and every request that was taken for good.
+// validating is a transport that fails the test if an exchange does not match openapi.yaml: it
+// validates every response, and every request that succeeded.
 type validating struct {
 	t    *testing.T
 	next http.RoundTripper

@@ -36,7 +36,7 @@ func (s *Server) fetch(w http.ResponseWriter, r *http.Request, req hub.PeekReque
 	if rec.poll != nil && !rec.poll.hasNews {
 		return nil, nil, domain.ErrNoData // the wait has ended
 	}
-	paceOf(ctx).allow(max(0, time.Until(until)))
+	paceOf(ctx).extendDeadline(max(0, time.Until(until)))
 	for {
 		peeked, slot, err = s.fetchNow(ctx, req)
 		if !errors.Is(err, domain.ErrNoData) {
@@ -94,13 +94,13 @@ func (s *Server) domainHasUntil() time.Time {
 }
 
 // parseWait accepts a duration such as 20s or 1m30s, or a number of seconds.
-func parseWait(text string, most time.Duration) (time.Duration, error) {
+func parseWait(text string, limit time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if seconds, serr := strconv.ParseUint(text, 10, 16); serr == nil {
 		d, err = time.Duration(seconds)*time.Second, nil
 	}
-	if err != nil || d < 0 || d > most {
-		return 0, refuse(invalid, "wait: want a time such as 20s, or a number of seconds, from 0 to %v, got %q", most, domain.Clip(text))
+	if err != nil || d < 0 || d > limit {
+		return 0, refuse(invalid, "wait: want a time such as 20s, or a number of seconds, from 0 to %v, got %q", limit, domain.Clip(text))
 	}
 	return d, nil
 }

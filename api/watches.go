@@ -44,7 +44,8 @@ func (s *Server) requireWatches(next http.Handler) http.Handler {
 	})
 }
 
-// A watchDocument is what an owner gets to see of a watch, in the words of the seed and no others.
+// A watchDocument is the view of a watch for its owner, with the member names of the
+// specification only.
 type watchDocument struct {
 	Resource  string `json:"resource"`
 	Callback  string `json:"callback"`
@@ -77,7 +78,7 @@ func readWatch(w http.ResponseWriter, r *http.Request) (watch.Draft, error) {
 	d.MayBeAbsent = parameters.Get("absent") == "allow"
 	into := map[string]*string{"resource": &d.Resource, "callback": &d.CallbackURL}
 	seen := make(map[string]bool)
-	var faults []fault
+	var faults []bodyFault
 	for m, err := range eventjson.Members(text) {
 		if err != nil {
 			return d, refuse(notJSON, "Nothing was stored: the body must be one JSON object. %v.", err)
@@ -86,19 +87,19 @@ func readWatch(w http.ResponseWriter, r *http.Request) (watch.Draft, error) {
 		at := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(domain.Clip(name))
 		switch {
 		case seen[name]:
-			faults = append(faults, fault{Pointer: at, Detail: "it is there twice"})
+			faults = append(faults, bodyFault{Pointer: at, Detail: "it is there twice"})
 		case isReadOnlyOfWatch(name):
-			faults = append(faults, fault{Pointer: at, Detail: "the hub sets it; leave it out"})
+			faults = append(faults, bodyFault{Pointer: at, Detail: "the hub sets it; leave it out"})
 		case into[name] == nil:
-			faults = append(faults, fault{Pointer: at, Detail: "unknown field; known are callback, resource"})
+			faults = append(faults, bodyFault{Pointer: at, Detail: "unknown field; known are callback, resource"})
 		case m.Value[0] != '"' || json.Unmarshal(m.Value, into[name]) != nil:
-			faults = append(faults, fault{Pointer: at, Detail: "want a string, got " + eventjson.TypeOf(m.Value)})
+			faults = append(faults, bodyFault{Pointer: at, Detail: "want a string, got " + eventjson.TypeOf(m.Value)})
 		}
 		seen[name] = true
 	}
 	for _, name := range []string{"callback", "resource"} {
 		if !seen[name] {
-			faults = append(faults, fault{Pointer: "/" + name, Detail: "missing"})
+			faults = append(faults, bodyFault{Pointer: "/" + name, Detail: "missing"})
 		}
 	}
 	if len(faults) > 0 {
@@ -263,8 +264,8 @@ func numberOf(text, name string, byDefault, least, limit int) (int, error) {
 	return n, nil
 }
 
-// watchID returns the id of the path of a request, whose query has to be empty. An id that cannot be
-// one is that of no watch.
+// watchID returns the id of the path of a request, whose query has to be empty. A malformed id
+// is reported as an unknown watch.
 func watchID(r *http.Request) (domain.WatchID, error) {
 	if _, err := query.Parse(r); err != nil {
 		return domain.WatchID{}, err
@@ -292,7 +293,7 @@ func writeNothing(w http.ResponseWriter) error {
 func asWatchProblem(ctx context.Context, err error) error {
 	p := asProblem(ctx, err)
 	if pointer, detail, ok := strings.Cut(p.detail, ": "); ok && p.problem == invalid && strings.HasPrefix(pointer, "/") {
-		return badSubscription([]fault{{Pointer: pointer, Detail: detail}})
+		return badSubscription([]bodyFault{{Pointer: pointer, Detail: detail}})
 	}
 	return p
 }

@@ -20,7 +20,7 @@ import (
 const watchHub = "https://hub.example.org"
 
 // serveWatches starts a server with watches over a store in memory. It makes no calls.
-func serveWatches(t *testing.T) *fixture {
+func serveWatches(t *testing.T) *hubFixture {
 	t.Helper()
 	base, err := domain.ParseResourceBase(watchHub)
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func serveWatches(t *testing.T) *fixture {
 }
 
 // asks makes a request of an actor and returns the answer and its body.
-func (f *fixture) asks(method, path, body string, headers ...string) (*http.Response, string) {
+func (f *hubFixture) asks(method, path, body string, headers ...string) (*http.Response, string) {
 	f.t.Helper()
 	req, err := http.NewRequestWithContext(f.t.Context(), method, f.url+path, strings.NewReader(body))
 	require.NoError(f.t, err)

@@ -8,11 +8,12 @@
 //
 // # Who asks
 //
-// A request shows its credentials in headers: X-Broker-Admin-Token, or Authorization: Bearer, for
-// operators; X-Broker-Channel-Token, X-Broker-Producer-ID and X-Broker-Producer-Token for
+// A request shows its credentials in headers: X-Broker-Admin-Token, or Authorization: Bearer,
+// for operators; X-Broker-Channel-Token, X-Broker-Producer-ID and X-Broker-Producer-Token for
 // producers; X-Broker-Consumer-Token for consumers. credentials.go reads them, and the Host
 // compares the token of operators, the same one and by the same rules as everywhere in the hub.
-// A request that shows a wrong token of operators is refused, whatever it shows besides.
+// A request with a wrong token of operators is refused, even if its other credentials are
+// valid.
 //
 // # Conditions
 //

@@ -47,7 +47,7 @@ func documentOfJob(j *broker.Job) jobDocument {
 	return d
 }
 
-// lastAttempt returns when the last attempt of a job began that is known, zero if none is.
+// lastAttempt returns the begin of the last known attempt of a job, or zero.
 func lastAttempt(j *broker.Job) time.Time {
 	if n := len(j.History); n > 0 {
 		return j.History[n-1].Began
@@ -80,7 +80,7 @@ func (e *edge) listDeadLetters(w http.ResponseWriter, r *http.Request, creds *br
 	var changed time.Time
 	for i := range dead {
 		if i == p.size {
-			answer.Next = p.next(consumerPath(consumer)+"/dlq", dead[i].Message)
+			answer.Next = p.nextPath(consumerPath(consumer)+"/dlq", dead[i].Message)
 			break
 		}
 		answer.DeadLetters = append(answer.DeadLetters, documentOfJob(&dead[i]))

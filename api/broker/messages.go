@@ -118,13 +118,13 @@ func (e *edge) listMessages(w http.ResponseWriter, r *http.Request, creds *broke
 		answer.Messages[i] = documentOfMessage(found[i])
 	}
 	if more {
-		answer.Next = p.next(channelPath(channel)+"/messages", next.MessageID())
+		answer.Next = p.nextPath(channelPath(channel)+"/messages", next.MessageID())
 	}
 	writeJSON(w, http.StatusOK, latestReceived(found), answer)
 	return nil
 }
 
-// latestReceived returns when the last one of some messages was received.
+// latestReceived returns the latest time at which one of messages was received.
 func latestReceived(messages []*broker.Message) (latest time.Time) {
 	for _, m := range messages {
 		latest = laterOf(latest, m.Received)

@@ -51,8 +51,8 @@ func (e *edge) listOverdue(w http.ResponseWriter, r *http.Request, creds *broker
 		answer.Jobs[i].Channel = jobs[i].Consumer.Channel().String()
 	}
 	if more {
-		p := page{values: values}
-		answer.Next = p.next("/broker/overdue", formatOverduePlace(next))
+		p := listPage{values: values}
+		answer.Next = p.nextPath("/broker/overdue", formatOverduePlace(next))
 	}
 	writeJSON(w, http.StatusOK, time.Time{}, answer)
 	return nil

@@ -15,20 +15,20 @@ const (
 	maxSize     = 100
 )
 
-// A page is which part of a list a request asks for.
-type page struct {
+// A listPage is the part of a list that a request asks for.
+type listPage struct {
 	values url.Values
 	size   int
 	first  string // "": from the beginning
 }
 
 // pageOf reads the query of a list, which may have size, first, and some parameters besides.
-func pageOf(r *http.Request, known ...string) (*page, error) {
+func pageOf(r *http.Request, known ...string) (*listPage, error) {
 	values, err := query.Parse(r, append([]string{"first", "size"}, known...)...)
 	if err != nil {
 		return nil, err
 	}
-	p := &page{values: values, first: values.Get("first")}
+	p := &listPage{values: values, first: values.Get("first")}
 	p.size, err = sizeOf(values, defaultSize, maxSize)
 	return p, err
 }
@@ -44,8 +44,8 @@ func sizeOf(values url.Values, byDefault, limit int) (int, error) {
 	return n, nil
 }
 
-// next returns the path of the page of the same list that begins with first; "" for none.
-func (p *page) next(path, first string) string {
+// nextPath returns the path of the page of the same list that begins with first; "" for none.
+func (p *listPage) nextPath(path, first string) string {
 	if first == "" {
 		return ""
 	}
@@ -58,7 +58,7 @@ func (p *page) next(path, first string) string {
 }
 
 // firstEntry returns the entry of the message that a list begins with.
-func (p *page) firstEntry() (domain.EntryID, error) {
+func (p *listPage) firstEntry() (domain.EntryID, error) {
 	if p.first == "" {
 		return domain.EntryID{}, nil
 	}

@@ -134,7 +134,7 @@ func (e *edge) list(w http.ResponseWriter, r *http.Request, creds *broker.Creden
 	}
 	answer := map[string]any{member: documents}
 	if next != "" {
-		answer["next"] = p.next(path, next)
+		answer["next"] = p.nextPath(path, next)
 	}
 	writeJSON(w, http.StatusOK, changed, answer)
 	return nil

@@ -40,7 +40,7 @@ type edge struct {
 func Mount(r chi.Router, service *broker.Service, host Host) {
 	e := &edge{service, host}
 
-	// Operators manage who may send and who is called.
+	// Operators manage producers and consumers.
 	r.Put("/broker/producer/{producerId}", e.handle(e.put(e.producerOf)))
 	r.Get("/broker/producer/{producerId}", e.handle(e.get(e.producerOf)))
 	r.Get("/broker/producers", e.handle(e.listProducers))
@@ -54,7 +54,7 @@ func Mount(r chi.Router, service *broker.Service, host Host) {
 	// Producers send messages.
 	r.Post("/broker/channel/{channelId}/broadcast", e.handle(e.broadcast))
 
-	// Those who have the token of the channel see what becomes of them.
+	// Holders of the token of the channel see the state of its messages.
 	r.Get("/broker/channel/{channelId}/messages", e.handle(e.listMessages))
 	r.Get("/broker/channel/{channelId}/message/{messageId}", e.handle(e.getMessage))
 
@@ -66,7 +66,7 @@ func Mount(r chi.Router, service *broker.Service, host Host) {
 	// The worker of the fail-safe finds what waits for a re-trigger.
 	r.Get("/broker/overdue", e.handle(e.listOverdue))
 
-	// Consumers fetch messages, instead of being called with them or besides.
+	// Consumers fetch messages, instead of calls or in addition to them.
 	r.Get("/broker/channel/{channelId}/consumer/{consumerId}/peek", e.handle(e.peek))
 	r.Delete("/broker/channel/{channelId}/consumer/{consumerId}/dequeue/{bundleId}", e.handle(e.dequeue))
 }

@@ -48,13 +48,13 @@ var assets = sync.OnceValue(func() map[string]*asset {
 		base, extension, _ := strings.Cut(e.Name(), ".")
 		all[e.Name()] = &asset{
 			name:        base + "-" + hex.EncodeToString(sum[:8]) + "." + extension,
-			contentType: assetTypes[path.Ext(e.Name())], plain: plain, gzip: compress(plain),
+			contentType: assetTypes[path.Ext(e.Name())], plain: plain, gzip: compressAsset(plain),
 		}
 	}
 	return all
 })
 
-func compress(plain []byte) []byte {
+func compressAsset(plain []byte) []byte {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {

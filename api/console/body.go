@@ -32,7 +32,7 @@ func shownBody(body []byte) g.Node {
 
 func textOfBody(body []byte) string {
 	if json.Valid(body) {
-		if text := indented(body); len(text) <= maxBodyHTML {
+		if text := indentJSON(body); len(text) <= maxBodyHTML {
 			return text
 		}
 	}

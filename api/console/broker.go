@@ -71,7 +71,7 @@ func (v *visit) brokerOverview() error {
 		h.H2(g.Text("Consumers")),
 		h.Form(
 			h.Class("filters"), h.Method("get"), h.Action(link("broker")),
-			choice{name: "state", label: "State", value: query.Get("state"), options: receiverStateOptions()}.render(), button("Show"),
+			choiceField{name: "state", label: "State", value: query.Get("state"), options: receiverStateOptions()}.render(), button("Show"),
 		),
 		v.receiverTable("Consumers of all channels", "No consumer is in this part of the list.", found.Receivers),
 		receiverPager(link("broker"), query.Get("state"), query.Get("after"), found.Next),
@@ -85,7 +85,7 @@ func (v *visit) overdueJobs(jobs []broker.Job) g.Node {
 	if len(jobs) == 0 {
 		return nil
 	}
-	t := table{caption: "Overdue jobs, one of each shard", columns: []column{{title: "Consumer"}, {title: "Message"}, {title: "Status"}, {title: "Due"}, {title: "Orders"}}}
+	t := tableView{caption: "Overdue jobs, one of each shard", columns: []column{{title: "Consumer"}, {title: "Message"}, {title: "Status"}, {title: "Due"}, {title: "Orders"}}}
 	for i := range jobs {
 		j := &jobs[i]
 		t.rows = append(t.rows, []g.Node{anchor(consumerPath(j.Consumer), j.Consumer.FullName()), code(j.Message), g.Text(string(j.Status)), moment(j.Due), v.retriggerLink(j)})
@@ -100,7 +100,7 @@ func (v *visit) partyTable(title string, list domain.PartyList, parameter string
 	if err != nil {
 		return nil, err
 	}
-	t := table{caption: title + ", in the order of their names, in UTC", columns: []column{{title: "Name"}, {title: "Label"}, {title: "Created"}, {title: "Changed"}}, empty: "This part of the list is empty."}
+	t := tableView{caption: title + ", in the order of their names, in UTC", columns: []column{{title: "Name"}, {title: "Label"}, {title: "Created"}, {title: "Changed"}}, empty: "This part of the list is empty."}
 	for _, p := range found {
 		name := bdi(p.ID.String())
 		if list == domain.Channels {
@@ -125,7 +125,7 @@ func (v *visit) channel() (domain.PartyID, error) {
 	}
 	id, err := domain.Channels.Parse(v.path("channel"))
 	if err != nil {
-		return id, &refusal{http.StatusBadRequest, "The name of the channel is not valid", sentence(err)}
+		return id, &pageError{http.StatusBadRequest, "The name of the channel is not valid", sentence(err)}
 	}
 	return id, nil
 }
@@ -174,7 +174,7 @@ func (v *visit) consumer() (domain.PartyID, error) {
 	}
 	id, err := channel.Consumers().Parse(v.path("consumer"))
 	if err != nil {
-		return id, &refusal{http.StatusBadRequest, "The name of the consumer is not valid", sentence(err)}
+		return id, &pageError{http.StatusBadRequest, "The name of the consumer is not valid", sentence(err)}
 	}
 	return id, nil
 }
@@ -226,7 +226,7 @@ func (v *visit) brokerConsumer() error {
 
 // deadJobs returns a table of jobs whose attempts have all failed.
 func (v *visit) deadJobs(jobs []broker.Job) g.Node {
-	t := table{
+	t := tableView{
 		caption: "Dead letters, in the order of their messages, in UTC",
 		columns: []column{{title: "Message"}, {title: "Last attempt"}, {title: "Attempts", isNumber: true}, {title: "Status", isNumber: true}, {title: "Reason"}, {title: "Orders"}},
 		empty:   "There are no dead letters in this part of the list.",

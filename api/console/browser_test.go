@@ -46,42 +46,42 @@ type browser struct {
 	systems *systems
 	domain  *silentDomain
 	courier *hub.Courier
-	clock   *clock
+	clock   *testClock
 	client  *http.Client
-	logs    *logs
+	logs    *logCapture
 }
 
-// A clock is what the hub believes the time to be.
-type clock struct {
+// A testClock is what the hub believes the time to be.
+type testClock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-func (c *clock) read() time.Time {
+func (c *testClock) read() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-func (c *clock) advance(d time.Duration) {
+func (c *testClock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)
 }
 
-// logs are the lines of the hub's log.
-type logs struct {
+// logCapture are the lines of the hub's log.
+type logCapture struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (l *logs) Write(p []byte) (int, error) {
+func (l *logCapture) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *logs) String() string {
+func (l *logCapture) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
@@ -90,7 +90,7 @@ func (l *logs) String() string {
 // open starts a hub with pages, and a browser that has not signed in. change may alter the options.
 func open(t *testing.T, change ...func(*console.Options, *api.Options)) *browser {
 	t.Helper()
-	b := &browser{t: t, store: memory.New(memory.Options{}), clock: &clock{now: time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)}, logs: &logs{}, bus: newQueueBus()}
+	b := &browser{t: t, store: memory.New(memory.Options{}), clock: &testClock{now: time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)}, logs: &logCapture{}, bus: newQueueBus()}
 	b.domain = &silentDomain{}
 	b.courier = hub.NewCourier(b.store, unreachable{}, hub.CourierOptions{})
 	b.hub = hub.New(b.store, b.store, b.store, hub.Options{
@@ -206,8 +206,8 @@ func parseActor(t *testing.T, text string) domain.ActorID {
 	return a
 }
 
-// An answer is what the hub has answered.
-type answer struct {
+// A pageAnswer is what the hub has answered.
+type pageAnswer struct {
 	t      *testing.T
 	path   string
 	status int
@@ -216,18 +216,18 @@ type answer struct {
 	root   *html.Node
 }
 
-func (b *browser) get(path string, header ...string) *answer {
+func (b *browser) get(path string, header ...string) *pageAnswer {
 	b.t.Helper()
 	return b.do(http.MethodGet, path, "", header...)
 }
 
 // post sends a form, as the page at the path would.
-func (b *browser) post(path string, form url.Values, header ...string) *answer {
+func (b *browser) post(path string, form url.Values, header ...string) *pageAnswer {
 	b.t.Helper()
 	return b.do(http.MethodPost, path, form.Encode(), append([]string{"Content-Type", "application/x-www-form-urlencoded", "Origin", b.url}, header...)...)
 }
 
-func (b *browser) do(method, path, body string, header ...string) *answer {
+func (b *browser) do(method, path, body string, header ...string) *pageAnswer {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(context.WithoutCancel(b.t.Context()), method, b.url+path, strings.NewReader(body))
 	require.NoError(b.t, err)
@@ -239,21 +239,21 @@ func (b *browser) do(method, path, body string, header ...string) *answer {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	require.NoError(b.t, err)
-	a := &answer{t: b.t, path: path, status: response.StatusCode, header: response.Header, body: string(text)}
+	a := &pageAnswer{t: b.t, path: path, status: response.StatusCode, header: response.Header, body: string(text)}
 	a.root, err = html.Parse(strings.NewReader(a.body))
 	require.NoError(b.t, err)
 	return a
 }
 
 // wants fails the test unless the answer has a status.
-func (a *answer) wants(status int) *answer {
+func (a *pageAnswer) wants(status int) *pageAnswer {
 	a.t.Helper()
 	require.Equal(a.t, status, a.status, "%s: %s", a.path, a.body)
 	return a
 }
 
 // elements returns the elements with a name.
-func (a *answer) elements(name string) []*html.Node { return elementsOf(a.root, name) }
+func (a *pageAnswer) elements(name string) []*html.Node { return elementsOf(a.root, name) }
 
 func elementsOf(n *html.Node, name string) (found []*html.Node) {
 	for d := range n.Descendants() {
@@ -286,7 +286,7 @@ func textOf(n *html.Node) string {
 }
 
 // text returns the text of the page below its header.
-func (a *answer) text() string {
+func (a *pageAnswer) text() string {
 	a.t.Helper()
 	mains := a.elements("main")
 	require.Len(a.t, mains, 1, a.body)
@@ -294,7 +294,7 @@ func (a *answer) text() string {
 }
 
 // form returns the fields of the form that is sent to a path, as the page has filled them in.
-func (a *answer) form(path string) url.Values {
+func (a *pageAnswer) form(path string) url.Values {
 	a.t.Helper()
 	for _, f := range a.elements("form") {
 		if attribute(f, "action") != path {

@@ -122,7 +122,7 @@ func (v *visit) eventsOfBundle(b *hub.RetainedBundle, from int) ([]g.Node, error
 	if !b.HasEvents() {
 		return []g.Node{h.P(h.Class("empty"), g.Text("The events of the bundle are not retained any longer."))}, nil
 	}
-	t := table{
+	t := tableView{
 		caption: "Events in the order in which the actor gets them, in UTC",
 		columns: []column{{title: "Event"}, {title: "Number", isNumber: true}, {title: "Document type"}, {title: "Weight in KB", isNumber: true}, {title: "Bundled with others"}, {title: "Bytes of the payload", isNumber: true}, {title: "Saved"}},
 		empty:   "The bundle has no events in this part.",

@@ -55,7 +55,7 @@ func (v *visit) showCheckWith(status int, fault string) error {
 		g.Iff(v.mayOrder() && v.opts.Check != nil, func() g.Node {
 			return v.formTo(link("check"),
 				field{name: "actor", label: "Actor", hint: "Empty: all mailboxes, and everything else.", value: v.value("actor"), fault: fault, isOptional: true, limit: 64}.render(),
-				choice{name: "repair", label: "What to do about findings", value: v.value("repair"), options: []entry{{"", "show them"}, {"yes", "repair what can be repaired without losing events"}}}.render(),
+				choiceField{name: "repair", label: "What to do about findings", value: v.value("repair"), options: []navigationEntry{{"", "show them"}, {"yes", "repair what can be repaired without losing events"}}}.render(),
 				button("Start a check"),
 			)
 		}),
@@ -84,7 +84,7 @@ func (v *visit) checkState() g.Node {
 	switch {
 	case c.isDone && c.failure != nil:
 		state = badge(bad, "has failed")
-		nodes = append(nodes, notice(bad, h.P(g.Text("The check could not read on: "), bdi(sentence(c.failure)), g.Text(" What it had found by then is below. Start it again."))))
+		nodes = append(nodes, notice(bad, h.P(g.Text("The check stopped: "), bdi(sentence(c.failure)), g.Text(" What it had found is below. Start it again."))))
 	case c.isDone && c.report.Found == 0:
 		state = badge(good, "has found nothing")
 	case c.isDone:
@@ -122,7 +122,7 @@ func (v *visit) checkState() g.Node {
 }
 
 func tableOfFindings(findings []hub.Finding) g.Node {
-	t := table{caption: "Findings", columns: []column{{title: "Rule"}, {title: "Kind"}, {title: "Mailbox or bucket"}, {title: "Document"}, {title: "What"}, {title: "State"}}}
+	t := tableView{caption: "Findings", columns: []column{{title: "Rule"}, {title: "Kind"}, {title: "Mailbox or bucket"}, {title: "Document"}, {title: "What"}, {title: "State"}}}
 	if len(findings) > shownFindings {
 		t.caption = fmt.Sprintf("The first %d findings", shownFindings)
 		findings = findings[:shownFindings]
@@ -170,7 +170,7 @@ func (v *visit) startCheck() error {
 	c := &v.check
 	c.mu.Lock()
 	c.cancel, c.isDone, c.failure, c.report = cancel, false, nil, hub.CheckReport{}
-	c.actor, c.repair, c.by, c.began = options.Actor, options.Repair, v.who(), v.opts.Clock()
+	c.actor, c.repair, c.by, c.began = options.Actor, options.Repair, v.operatorName(), v.opts.Clock()
 	c.mu.Unlock()
 	options.Progress = func(report hub.CheckReport) {
 		c.mu.Lock()

@@ -18,7 +18,7 @@ type Setting struct {
 // configuration shows the configuration of the node.
 func (v *visit) configuration() error {
 	isAll := v.r.URL.Query().Get("all") != ""
-	t := table{
+	t := tableView{
 		caption: "Settings of this node",
 		columns: []column{{title: "Key"}, {title: "Value"}, {title: "Where it is from"}, {title: "What it is for"}},
 		empty:   "Every setting has its default.",

@@ -27,7 +27,7 @@ const (
 // a reason and for a name typed again. The form carries what it has shown. If that has changed by the time
 // that it is sent, nothing is done, and the form shows the change.
 type confirmation struct {
-	title, about string   // heading, and name of what the page is about
+	title, about string   // heading of the page, and the name of its object
 	effect       string   // sentences: what the order does
 	button       string   // verb and object
 	isDanger     bool     // it cannot be undone
@@ -56,8 +56,8 @@ type textNode string
 // Render implements [g.Node].
 func (t textNode) Render(w io.Writer) error { return bdi(string(t)).Render(w) }
 
-// seen returns the state as the form carries it.
-func (c *confirmation) seen() []seenFact {
+// seenFacts returns the state as the form carries it.
+func (c *confirmation) seenFacts() []seenFact {
 	seen := make([]seenFact, len(c.state))
 	for i, f := range c.state {
 		text, _ := f.value.(textNode)
@@ -71,10 +71,10 @@ func (v *visit) confirm(c *confirmation) error {
 	if !v.isPost() {
 		return v.showConfirmation(c, http.StatusOK, nil, nil)
 	}
-	if changes := c.changes(v.value(sawField)); len(changes) > 0 {
+	if changes := c.changedFacts(v.value(sawField)); len(changes) > 0 {
 		return v.showConfirmation(c, http.StatusConflict, nil, changes)
 	}
-	by := hub.Order{Who: v.who(), Why: strings.TrimSpace(v.value(reasonField))}
+	by := hub.Order{Who: v.operatorName(), Why: strings.TrimSpace(v.value(reasonField))}
 	faults := make(map[string]string)
 	switch {
 	case by.Why == "":
@@ -101,8 +101,8 @@ func (v *visit) confirm(c *confirmation) error {
 	return v.redirect(c.after)
 }
 
-// changes returns how the state differs from the one that a form has shown; nil if it does not.
-func (c *confirmation) changes(saw string) []g.Node {
+// changedFacts returns how the state differs from the one that a form has shown; nil if it does not.
+func (c *confirmation) changedFacts(saw string) []g.Node {
 	var before []seenFact
 	if json.Unmarshal([]byte(saw), &before) != nil {
 		before = nil
@@ -115,8 +115,8 @@ func (c *confirmation) changes(saw string) []g.Node {
 		}
 		return "–"
 	}
-	t := table{caption: "What has changed", columns: []column{{title: "What"}, {title: "When the page was opened"}, {title: "Now"}}}
-	for _, now := range c.seen() {
+	t := tableView{caption: "What has changed", columns: []column{{title: "What"}, {title: "When the page was opened"}, {title: "Now"}}}
+	for _, now := range c.seenFacts() {
 		if old := valueOf(before, now.Name); old != now.Value {
 			t.rows = append(t.rows, []g.Node{g.Text(now.Name), bdi(old), bdi(now.Value)})
 		}
@@ -130,9 +130,9 @@ func (c *confirmation) changes(saw string) []g.Node {
 	}
 }
 
-// showConfirmation shows the form with what is wrong with it, or with what has failed.
+// showConfirmation shows the form with its faults, or with the failure.
 func (v *visit) showConfirmation(c *confirmation, status int, faults map[string]string, failure []g.Node) error {
-	saw, err := json.Marshal(c.seen())
+	saw, err := json.Marshal(c.seenFacts())
 	if err != nil {
 		return err
 	}

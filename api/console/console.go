@@ -51,7 +51,8 @@ type Options struct {
 	Random io.Reader        // default: that of crypto/rand
 }
 
-// An Operator has the use cases of operators for the mailbox of one actor. [hub.Operator] is one.
+// An Operator has the use cases of operators for the mailbox of one actor. [hub.Operator]
+// implements it.
 type Operator interface {
 	// Inspect returns the mailbox as it is stored.
 	Inspect(ctx context.Context, actor domain.ActorID) (hub.Inspection, error)
@@ -63,8 +64,8 @@ type Operator interface {
 	Notices(ctx context.Context, actor domain.ActorID) (hub.NoticeReport, error)
 	// PendingRequest returns the request for the content of a bundle that the node waits for, if it does.
 	PendingRequest(actor domain.ActorID, id domain.BundleID) (hub.PendingRequest, bool)
-	// Records returns the newest records of orders, up to most.
-	Records(ctx context.Context, actor domain.ActorID, most int) ([]hub.Record, error)
+	// Records returns the newest records of orders, up to limit.
+	Records(ctx context.Context, actor domain.ActorID, limit int) ([]hub.Record, error)
 	// Release takes back an open bundle.
 	Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.Order) error
 	// Skip closes an open bundle unconfirmed.
@@ -125,7 +126,7 @@ func (c *Console) Mount(r chi.Router, host Host) {
 			r.Head(root+p.path, serve)
 		}
 	}
-	missing := e.serve(&page{path: "/*", role: look, serve: func(*visit) error { return errNoPage }})
+	missing := e.serve(&pageRoute{path: "/*", role: look, serve: func(*visit) error { return errNoPage }})
 	r.Get(root+"/*", missing)
 	r.Head(root+"/*", missing)
 }

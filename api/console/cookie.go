@@ -10,8 +10,9 @@ import (
 // cookieName returns the name of a cookie. With TLS, its prefix makes browsers refuse one that was set
 // without TLS or by another host.
 //
-// Browsers send the cookies of a host to all of its ports. So the name has the port that the browser has
-// asked for, unless it is that of its scheme, and the hubs of one machine leave each other's cookies alone.
+// Browsers send the cookies of a host to all of its ports. So the name has the port of the
+// request, unless it is the default of its scheme, and hubs on one machine do not overwrite
+// each other's cookies.
 func (v *visit) cookieName(name string) string {
 	name = "messagehub-" + name
 	if _, text, err := net.SplitHostPort(v.r.Host); err == nil {

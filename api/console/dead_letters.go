@@ -35,7 +35,7 @@ type DeadLetters interface {
 	Records(ctx context.Context, queue string, limit int) ([]deadletters.Record, error)
 }
 
-var errNoQueues = &refusal{http.StatusNotFound, "This hub has no queues", "It reaches no Service Bus, so it has no dead letters."}
+var errNoQueues = &pageError{http.StatusNotFound, "This hub has no queues", "It reaches no Service Bus, so it has no dead letters."}
 
 // deadLetterPage is the number of dead letters on a page.
 const deadLetterPage = 50
@@ -45,7 +45,7 @@ func (v *visit) deadLetterQueues() error {
 	if v.opts.DeadLetters == nil {
 		return errNoQueues
 	}
-	t := table{caption: "Queues", columns: []column{{title: "Queue"}, {title: "Dead letters", isNumber: true}, {title: "What its messages are"}}, empty: "The hub receives from no queue."}
+	t := tableView{caption: "Queues", columns: []column{{title: "Queue"}, {title: "Dead letters", isNumber: true}, {title: "What its messages are"}}, empty: "The hub receives from no queue."}
 	for _, q := range v.opts.DeadLetters.Queues() {
 		count := g.Text("not known")
 		if q.IsKnown {
@@ -75,7 +75,7 @@ func (v *visit) deadLetters() error {
 	if err != nil {
 		return err
 	}
-	t := table{
+	t := tableView{
 		caption: "Dead letters, in the order of their numbers, in UTC",
 		columns: []column{{title: "Number"}, {title: "Reason"}, {title: "Description"}, {title: "Sent"}, {title: "Message"}, {title: "Bytes", isNumber: true}, {title: "Deliveries", isNumber: true}, {title: "Orders"}},
 		empty:   "There are no dead letters in this list.",
@@ -155,7 +155,7 @@ func (v *visit) orderDeadLetter() error {
 		return err
 	}
 	if len(page.DeadLetters) == 0 || page.DeadLetters[0].Number != n {
-		return &refusal{http.StatusConflict, "The dead letter is not there", "Nothing was done. It may have been sent again or deleted meanwhile; the records of the queue tell."}
+		return &pageError{http.StatusConflict, "The dead letter is not there", "Nothing was done. It may have been sent again or deleted meanwhile; see the records of the queue."}
 	}
 	d := &page.DeadLetters[0]
 	c := &confirmation{
@@ -210,7 +210,7 @@ func (v *visit) showDeadLetter(queue string, d *deadletters.Content) error {
 	if d.Session != nil {
 		all = append(all, fact{"Session", bdi(*d.Session)})
 	}
-	t := table{caption: "Application properties", columns: []column{{title: "Name"}, {title: "Value"}}, empty: "It has no application properties."}
+	t := tableView{caption: "Application properties", columns: []column{{title: "Name"}, {title: "Value"}}, empty: "It has no application properties."}
 	for _, name := range sortedKeys(d.Properties) {
 		t.rows = append(t.rows, []g.Node{bdi(name), bdi(d.Properties[name])})
 	}
@@ -235,7 +235,7 @@ func (v *visit) orderDeadLetters() error {
 		at   *int64
 	}{{"after", &of.After}, {"through", &of.Through}} {
 		if *f.at, err = strconv.ParseInt(v.value(f.name), 10, 64); err != nil {
-			return &refusal{http.StatusBadRequest, "The order cannot be read", "Open it from the list of dead letters."}
+			return &pageError{http.StatusBadRequest, "The order cannot be read", "Open it from the list of dead letters."}
 		}
 	}
 	page, err := v.opts.DeadLetters.List(v.ctx(), queue.Name, deadletters.Query{After: of.After, Reason: of.Reason, Limit: deadletters.MaxPage})
@@ -249,7 +249,7 @@ func (v *visit) orderDeadLetters() error {
 		}
 	}
 	if count == 0 {
-		return &refusal{http.StatusConflict, "The dead letters are not there", "Nothing was done. They may have been sent again or deleted meanwhile; the records of the queue tell."}
+		return &pageError{http.StatusConflict, "The dead letters are not there", "Nothing was done. They may have been sent again or deleted meanwhile; see the records of the queue."}
 	}
 	c := &confirmation{
 		about: queue.Name, typed: queue.Name, typedLabel: "Queue",
@@ -290,7 +290,7 @@ func (v *visit) deadLetterRecords() error {
 	if err != nil {
 		return err
 	}
-	t := table{
+	t := tableView{
 		caption: "Orders, the newest first, in UTC",
 		columns: []column{{title: "When"}, {title: "What"}, {title: "Who"}, {title: "Why"}, {title: "About"}, {title: "Outcome"}, {title: "Dead letters", isNumber: true}},
 		empty:   "No operator has given an order about dead letters of this queue.",

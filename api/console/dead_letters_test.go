@@ -113,7 +113,7 @@ func TestDeadLetter_IsShownOnceALookIsRecorded(t *testing.T) {
 
 func TestDeadLetter_IsSentAgainOrDeletedWithAReason(t *testing.T) {
 	b := openSignedIn(t)
-	order := func(path string, query string) *answer {
+	order := func(path string, query string) *pageAnswer {
 		form := b.get(path + query).wants(http.StatusOK).form(path)
 		form.Set("why", "repaired")
 		form.Set("typed", "other")

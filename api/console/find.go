@@ -21,7 +21,7 @@ type Finder interface {
 	Find(ctx context.Context, q find.Query) (*find.Answer, error)
 }
 
-var errNoFind = &refusal{http.StatusNotFound, "This hub cannot look for ids", "It has no store in which they could be found."}
+var errNoFind = &pageError{http.StatusNotFound, "This hub cannot look for ids", "It has no store in which they could be found."}
 
 // find shows what is known of an id.
 func (v *visit) find() error {
@@ -69,9 +69,9 @@ func (v *visit) find() error {
 // showFind shows the form, what is wrong with it, and an answer.
 func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) error {
 	query := v.r.URL.Query()
-	kinds := []entry{{"", "whatever it may be"}}
+	kinds := []navigationEntry{{"", "whatever it may be"}}
 	for _, kind := range find.Kinds {
-		kinds = append(kinds, entry{string(kind), string(kind)})
+		kinds = append(kinds, navigationEntry{string(kind), string(kind)})
 	}
 	body := []g.Node{
 		g.If(len(faults) > 0, faultList(faults)),
@@ -81,7 +81,7 @@ func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) e
 			h.Details(
 				g.If(query.Get("actor")+query.Get("origin")+query.Get("kind")+query.Get("source") != "" || len(faults) > 0, g.Attr("open")),
 				h.Summary(g.Text("What is known of it besides")),
-				choice{name: "kind", label: "Kind", value: query.Get("kind"), options: kinds}.render(),
+				choiceField{name: "kind", label: "Kind", value: query.Get("kind"), options: kinds}.render(),
 				field{name: "actor", label: "Actor", hint: "With it, one mailbox is searched instead of all.", value: query.Get("actor"), fault: faults["actor"], isOptional: true, limit: 64}.render(),
 				field{name: "origin", label: "Origin", hint: "Of the event.", value: query.Get("origin"), fault: faults["origin"], isOptional: true, limit: 64}.render(),
 				field{name: "source", label: "Source", hint: "Of an event that was published to a topic, which is known by its source and its id.", value: query.Get("source"), isOptional: true, limit: 300}.render(),
@@ -90,13 +90,13 @@ func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) e
 		),
 	}
 	if a != nil {
-		body = append(body, v.answer(a)...)
+		body = append(body, v.showAnswer(a)...)
 	}
 	return v.show(&view{status: status, title: "Find", body: body})
 }
 
-// answer shows what was found, and where that was looked for.
-func (v *visit) answer(a *find.Answer) (body []g.Node) {
+// showAnswer shows what was found, and where that was looked for.
+func (v *visit) showAnswer(a *find.Answer) (body []g.Node) {
 	switch {
 	case a.IsUnknown():
 		body = append(body, notice(warn, h.P(g.Text("Nothing with this id is stored, as far as it was looked for."))))
@@ -104,7 +104,7 @@ func (v *visit) answer(a *find.Answer) (body []g.Node) {
 		body = append(body, notice(warn, h.P(g.Text("Nothing was found in what could be read."))))
 	}
 	for i := range a.Results {
-		body = append(body, v.result(&a.Results[i]))
+		body = append(body, v.showResult(&a.Results[i]))
 	}
 	looked := []fact{{"Results in all", number(int64(a.Looked.Found))}, {"Mailboxes searched", number(int64(a.Looked.Mailboxes))}, {"Not readable", number(int64(a.Looked.Unread))}}
 	body = append(body, h.H2(g.Text("Where it was looked for")), facts(looked...))
@@ -121,8 +121,8 @@ func (v *visit) answer(a *find.Answer) (body []g.Node) {
 	return body
 }
 
-// result shows one event, bundle or delivery: what it waits for, then what has happened in order of time.
-func (v *visit) result(r *find.Result) g.Node {
+// showResult shows one event, bundle or delivery: what it waits for, then its history.
+func (v *visit) showResult(r *find.Result) g.Node {
 	state := badge(mild, string(r.State))
 	if len(r.Waits) > 0 {
 		state = badge(warn, string(r.State))
@@ -134,25 +134,25 @@ func (v *visit) result(r *find.Result) g.Node {
 		})),
 	}
 	if len(r.Waits) > 0 {
-		t := table{caption: "What it waits for; the first one has to end first", columns: []column{{title: "Cause"}, {title: "Since"}, {title: "What it is"}, {title: "What to do"}}}
+		t := tableView{caption: "What it waits for; the first one has to end first", columns: []column{{title: "Cause"}, {title: "Since"}, {title: "What it is"}, {title: "What to do"}}}
 		for _, w := range r.Waits {
 			t.rows = append(t.rows, []g.Node{g.Text(string(w.Cause)), moment(w.Since), bdi(w.Text), bdi(w.Next)})
 		}
 		nodes = append(nodes, t.render())
 	}
-	t := table{caption: "What has happened, in order of time, in UTC", columns: []column{{title: "When"}, {title: "What"}, {title: "How"}}, empty: "Nothing that has happened to it is stored."}
+	t := tableView{caption: "What has happened, in order of time, in UTC", columns: []column{{title: "When"}, {title: "What"}, {title: "How"}}, empty: "Nothing that has happened to it is stored."}
 	for _, s := range r.Steps {
 		how := g.Group{bdi(s.Text)}
 		for _, d := range s.Details {
-			how = append(how, h.Br(), g.Text(d.Name+": "), v.detail(r, &d))
+			how = append(how, h.Br(), g.Text(d.Name+": "), v.showDetail(r, &d))
 		}
 		t.rows = append(t.rows, []g.Node{moment(s.At), g.Text(string(s.What)), how})
 	}
 	return h.Section(h.Class("found"), append(nodes, t.render(), sentences(r.Notes)))
 }
 
-// detail returns the value of a detail, which leads to its page if it is a bundle.
-func (v *visit) detail(r *find.Result, d *find.Detail) g.Node {
+// showDetail returns the value of a detail, which leads to its page if it is a bundle.
+func (v *visit) showDetail(r *find.Result, d *find.Detail) g.Node {
 	if id, err := domain.ParseBundleID(d.Value); err == nil && d.Name == "bundle" && !r.Actor.IsZero() {
 		return bundleAnchor(r.Actor, id)
 	}

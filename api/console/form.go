@@ -91,19 +91,19 @@ func (f field) render() g.Node {
 	)
 }
 
-// A choice is a field with a fixed set of values.
-type choice struct {
+// A choiceField is a field with a fixed set of values.
+type choiceField struct {
 	name, label string
 	value       string
-	options     []entry // path is the value
+	options     []navigationEntry // path is the value
 }
 
-func (c choice) render() g.Node {
+func (c choiceField) render() g.Node {
 	id := "field-" + c.name
 	return h.Div(
 		h.Class("field"),
 		h.Label(h.For(id), g.Text(c.label)),
-		h.Select(h.ID(id), h.Name(c.name), g.Map(c.options, func(o entry) g.Node {
+		h.Select(h.ID(id), h.Name(c.name), g.Map(c.options, func(o navigationEntry) g.Node {
 			return h.Option(h.Value(o.path), g.If(o.path == c.value, h.Selected()), g.Text(o.name))
 		})),
 	)

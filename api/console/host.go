@@ -18,22 +18,22 @@ type Host interface {
 	// OperatorOf returns the operator whose token has a SHA-256, nil if no token has it.
 	OperatorOf(sum [sha256.Size]byte) *identity.Principal
 
-	// Problem returns what to answer about an error, which log and metrics have from then on, and sets
-	// the headers of that. It panics with http.ErrAbortHandler if the client has disconnected.
+	// Problem logs and counts an error, sets the headers of its problem, and returns the
+	// problem. It panics with http.ErrAbortHandler if the client has disconnected.
 	Problem(w http.ResponseWriter, r *http.Request, err error) Problem
 
 	// ReadBody reads a body of up to limit bytes, whose memory is accounted for until release is
 	// called. After a failure, release need not be called.
 	ReadBody(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, release func(), err error)
 
-	// AcquireCheck returns what is called once a check has ended. It fails if one is under way, or if
-	// the server is about to stop.
+	// AcquireCheck returns a function to call after the check. It fails if another check runs,
+	// or if the server is stopping.
 	AcquireCheck() (release func(), err error)
 
 	// AcceptsGzip reports whether the client of a request accepts gzip.
 	AcceptsGzip(h http.Header) bool
 
-	// SetPrincipal has the log say who sent the request.
+	// SetPrincipal adds the sender of the request to the log.
 	SetPrincipal(ctx context.Context, p *identity.Principal)
 
 	// Note adds to what the log will have about the request.

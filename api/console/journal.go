@@ -24,7 +24,7 @@ func (v *visit) showRecords(title, about string, subject journal.Subject, back s
 	if err != nil {
 		return err
 	}
-	t := table{
+	t := tableView{
 		caption: "Orders, the newest first, in UTC",
 		columns: []column{{title: "When"}, {title: "What"}, {title: "Who"}, {title: "Why"}, {title: "About"}, {title: "Outcome"}},
 		empty:   "No operator has given an order about this.",

@@ -87,12 +87,12 @@ func (v *visit) header() g.Node {
 		h.A(h.Class("brand"), h.Href(link("")), g.Text("MessageHub")),
 		g.Iff(v.operator != nil, func() g.Node {
 			return g.Group{
-				h.Nav(h.Aria("label", "Pages"), h.Ul(g.Map(navigation, func(e entry) g.Node {
+				h.Nav(h.Aria("label", "Pages"), h.Ul(g.Map(navigation, func(e navigationEntry) g.Node {
 					return h.Li(h.A(h.Href(root+e.path), g.If(v.isBelow(e.path), g.Attr("aria-current", "page")), g.Text(e.name)))
 				}))),
 				h.Form(
 					h.Class("session"), h.Method("post"), h.Action(link("sign-out")), v.tokenInput(),
-					h.Span(bdi(v.who())), h.Button(h.Class("quiet"), h.Type("submit"), g.Text("Sign out")),
+					h.Span(bdi(v.operatorName())), h.Button(h.Class("quiet"), h.Type("submit"), g.Text("Sign out")),
 				),
 			}
 		}),

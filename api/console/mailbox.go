@@ -128,7 +128,7 @@ func (v *visit) factsOfDomain(b *domain.Bundle) []fact {
 	if pending, isPending := v.opts.Operator.PendingRequest(b.Cabinet.Recipient, b.ID); isPending {
 		next = "under way on this node"
 		if pending.Peeks > 0 {
-			next += ", for " + strconv.Itoa(pending.Peeks) + plural(pending.Peeks, " Peek", " Peeks")
+			next += ", for " + strconv.Itoa(pending.Peeks) + pluralOf(pending.Peeks, " Peek", " Peeks")
 		}
 		if left := pending.Until.Sub(now); left > 0 {
 			next += "; the domain has " + duration(left) + " left"
@@ -143,7 +143,7 @@ func (v *visit) factsOfDomain(b *domain.Bundle) []fact {
 func stateOfDomain(b *domain.Bundle) g.Node {
 	t := b.Trouble
 	reason := func() g.Node {
-		return g.Group{g.Text(" " + strconv.Itoa(t.Failures) + plural(t.Failures, " failure: ", " failures in a row, the last one: ")), bdi(t.Reason), g.Text(" "), bdi(t.Text)}
+		return g.Group{g.Text(" " + strconv.Itoa(t.Failures) + pluralOf(t.Failures, " failure: ", " failures in a row, the last one: ")), bdi(t.Reason), g.Text(" "), bdi(t.Text)}
 	}
 	switch {
 	case !b.LacksContent():
@@ -161,7 +161,7 @@ func stateOfDomain(b *domain.Bundle) g.Node {
 // cabinet shows a cabinet, with its drawers as a row of boxes.
 func (v *visit) cabinet(actor domain.ActorID, found *hub.Inspection, i int) g.Node {
 	c := &found.Cabinets[i]
-	t := table{
+	t := tableView{
 		caption: "Drawers that are retained",
 		columns: []column{{title: "Drawer"}, {title: "First number", isNumber: true}, {title: "Events", isNumber: true}, {title: "Weight in KB", isNumber: true}, {title: "Acknowledged", isNumber: true}, {title: "State"}},
 		empty:   "No drawer is retained.",

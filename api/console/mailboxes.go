@@ -35,8 +35,8 @@ func (v *visit) showMailboxes(state, sort, after, fault, name string) error {
 		h.Form(
 			h.Class("filters"), h.Method("get"), h.Action(link("mailboxes")),
 			field{name: "actor", label: "Actor", value: name, fault: fault, kind: "search", isOptional: true}.render(),
-			choice{name: "state", label: "State", value: state, options: stateOptions()}.render(),
-			choice{name: "sort", label: "Order", value: sort, options: []entry{{string(survey.ByAge), "oldest event first"}, {string(survey.ByEvents), "most events first"}}}.render(),
+			choiceField{name: "state", label: "State", value: state, options: stateOptions()}.render(),
+			choiceField{name: "sort", label: "Order", value: sort, options: []navigationEntry{{string(survey.ByAge), "oldest event first"}, {string(survey.ByEvents), "most events first"}}}.render(),
 			button("Show"),
 		),
 	}
@@ -51,7 +51,7 @@ func (v *visit) showMailboxes(state, sort, after, fault, name string) error {
 	if page.SurveyedAt.IsZero() {
 		surveyed = g.Group{g.Text("while the first survey still reads; mailboxes may be missing")}
 	}
-	t := table{
+	t := tableView{
 		caption: "Mailboxes",
 		columns: []column{{title: "Actor"}, {title: "State"}, {title: "Waiting", isNumber: true}, {title: "Oldest"}, {title: "Open since"}, {title: "Last Peek"}, {title: "Last Dequeue"}},
 		empty:   "No mailbox is in this list.",
@@ -68,24 +68,24 @@ func (v *visit) showMailboxes(state, sort, after, fault, name string) error {
 		next = withQuery(link("mailboxes"), "state", state, "sort", sort, "after", page.Next)
 	}
 	body = append(body,
-		h.P(number(int64(page.Matching)), g.Text(plural(page.Matching, " mailbox, ", " mailboxes, ")), surveyed, g.Text(".")),
+		h.P(number(int64(page.Matching)), g.Text(pluralOf(page.Matching, " mailbox, ", " mailboxes, ")), surveyed, g.Text(".")),
 		t.render(), pager(first, next),
 	)
 	return v.show(&view{title: "Mailboxes", body: body})
 }
 
-// plural returns the word for n things.
-func plural(n int, one, many string) string {
+// pluralOf returns the word for n things.
+func pluralOf(n int, one, many string) string {
 	if n == 1 {
 		return one
 	}
 	return many
 }
 
-func stateOptions() []entry {
-	options := []entry{{"", "any"}}
+func stateOptions() []navigationEntry {
+	options := []navigationEntry{{"", "any"}}
 	for _, s := range domain.MailboxStates {
-		options = append(options, entry{string(s), string(s)})
+		options = append(options, navigationEntry{string(s), string(s)})
 	}
 	return options
 }

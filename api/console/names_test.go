@@ -98,7 +98,7 @@ func groupOf(t *testing.T, name string) domain.Group {
 	return group
 }
 
-// dequeueOf leaves records, and a notice that waits, for the bundle of an actor that stays open.
+// dequeueOf creates records and a waiting notice for an actor whose bundle stays open.
 func (b *browser) dequeueOf(name, id, why string) {
 	b.t.Helper()
 	ctx, actor := b.t.Context(), parseActor(b.t, name)
@@ -115,7 +115,7 @@ func (b *browser) dequeueOf(name, id, why string) {
 }
 
 // checkPlanted fails the test unless the planted texts of a page are texts, each isolated from what is around it.
-func (a *answer) checkPlanted() (n int) {
+func (a *pageAnswer) checkPlanted() (n int) {
 	a.t.Helper()
 	require.Empty(a.t, a.elements("planted"), "%s: a name has become an element: %s", a.path, a.body)
 	for d := range a.root.Descendants() {
@@ -139,7 +139,7 @@ func (a *answer) checkPlanted() (n int) {
 func TestNames_OfOthersAreTextsOnEveryPage(t *testing.T) {
 	b := openPlanted(t)
 	planted := make(map[string]int)
-	visit := func(path string, a *answer) *answer {
+	visit := func(path string, a *pageAnswer) *pageAnswer {
 		require.Less(t, a.status, http.StatusInternalServerError, "%s: %s", path, a.body)
 		planted[path] += a.checkPlanted()
 		return a

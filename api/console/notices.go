@@ -29,7 +29,7 @@ func (v *visit) notices(actor domain.ActorID) (g.Node, error) {
 		return h.P(h.Class("empty"), g.Text("No notice waits: each that a Dequeue has left was delivered.")), nil
 	}
 	now := v.opts.Clock()
-	t := table{
+	t := tableView{
 		caption: "Notices that wait, the first ones of each group, in UTC",
 		columns: []column{{title: "Bundle"}, {title: "For"}, {title: "Group"}, {title: "Origin"}, {title: "Left"}, {title: "Waits"}},
 	}

@@ -28,7 +28,7 @@ var jobStates = map[domain.JobState]badgeKind{
 
 // jobTable returns a table of jobs.
 func (v *visit) jobTable(title string, jobs []domain.Job) g.Node {
-	t := table{
+	t := tableView{
 		caption: title + ", the newest first, in UTC",
 		columns: []column{{title: "Job"}, {title: "State"}, {title: "Bucket"}, {title: "Started"}, {title: "Ended"}, {title: "Seen", isNumber: true}, {title: "Refused", isNumber: true}},
 		empty:   "There are no jobs.",
@@ -125,7 +125,7 @@ func (v *visit) job() error {
 	} else if j.State == domain.JobRunning {
 		end = g.Text(age(j.Started, v.opts.Clock()) + " so far")
 	}
-	t := table{caption: "Objects that were left as they are", columns: []column{{title: "Object"}, {title: "Reason"}}, empty: "The job has refused no object."}
+	t := tableView{caption: "Objects that were left as they are", columns: []column{{title: "Object"}, {title: "Reason"}}, empty: "The job has refused no object."}
 	for _, f := range j.Failures {
 		t.rows = append(t.rows, []g.Node{bdi(f.Object), bdi(f.Reason)})
 	}
@@ -158,7 +158,7 @@ func (v *visit) stopJob() error {
 		return err
 	}
 	if j.State != domain.JobRunning {
-		return &refusal{http.StatusConflict, "The job has ended", "Nothing was done. The job is " + string(j.State) + ", and only one that runs can be stopped."}
+		return &pageError{http.StatusConflict, "The job has ended", "Nothing was done. The job is " + string(j.State) + ", and only one that runs can be stopped."}
 	}
 	typed, label := j.Bucket, "Bucket"
 	if typed == "" {
@@ -166,7 +166,7 @@ func (v *visit) stopJob() error {
 	}
 	return v.confirm(&confirmation{
 		title: "Stop job", about: string(j.ID.Kind) + " " + j.ID.UUID(), button: "Stop the job", isDanger: true,
-		effect: "The job ends. What it has stored by then remains, and it cannot be continued; a new one begins from the start.",
+		effect: "The job ends. What it has stored remains. It cannot be continued; a new job begins from the start.",
 		typed:  typed, typedLabel: label,
 		state: []fact{textFact("Kind", string(j.ID.Kind)), textFact("Job", j.ID.UUID()), textFact("Bucket", j.Bucket), textFact("State", string(j.State))},
 		carryOut: func(by hub.Order) error {

@@ -26,7 +26,7 @@ type Objects interface {
 	StopJob(ctx context.Context, id domain.JobID) (domain.Job, error)
 }
 
-var errNoObjects = &refusal{http.StatusNotFound, "This hub keeps no objects", "Its store has no containers for them. Run messagehub provision, and restart the hub."}
+var errNoObjects = &pageError{http.StatusNotFound, "This hub keeps no objects", "Its store has no containers for them. Run messagehub provision, and restart the hub."}
 
 const (
 	shownObjects = 50 // rows on a page
@@ -45,7 +45,7 @@ func (v *visit) objects() error {
 		h.Class("filters"), h.Method("get"), h.Action(link("objects")),
 		field{name: "bucket", label: "Bucket", value: bucket, kind: "search", isOptional: true}.render(),
 		field{name: "key", label: "Key, with * for any characters", value: key, kind: "search", isOptional: true}.render(),
-		choice{name: "rows", label: "Rows", value: rows, options: []entry{{"", "current ones"}, {"all", "all"}}}.render(),
+		choiceField{name: "rows", label: "Rows", value: rows, options: []navigationEntry{{"", "current ones"}, {"all", "all"}}}.render(),
 		button("Search"),
 	)}
 	if bucket != "" || key != "" {
@@ -104,7 +104,7 @@ func damagedRows(page *ledger.Page) g.Node {
 
 // objectTable returns a table of rows, without the attributes that users have given them.
 func objectTable(empty string, rows []ledger.Row) g.Node {
-	t := table{
+	t := tableView{
 		caption: "Rows, in UTC",
 		columns: []column{{title: "Key"}, {title: "Bucket"}, {title: "State"}, {title: "Event"}, {title: "Time"}, {title: "Bytes", isNumber: true}, {title: "Version"}, {title: "Storage class"}, {title: "Repeats", isNumber: true}},
 		empty:   empty,

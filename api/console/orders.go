@@ -142,7 +142,7 @@ func (v *visit) orderTarget(actor domain.ActorID) (t *orderTarget, fields []g.No
 			continue
 		}
 		if err := f.parse(text); err != nil {
-			return nil, nil, &refusal{http.StatusBadRequest, "The order cannot be read", sentence(err)}
+			return nil, nil, &pageError{http.StatusBadRequest, "The order cannot be read", sentence(err)}
 		}
 		fields = append(fields, hidden(f.name, text))
 	}
@@ -169,7 +169,7 @@ func stateOfBundle(t *orderTarget, found *hub.Inspection) ([]fact, error) {
 			}, nil
 		}
 	}
-	return nil, &refusal{http.StatusConflict, "The bundle is not open", "Nothing was done. The bundle " + t.bundle.String() + " was dequeued, released or skipped, or never was in this mailbox. The records of the mailbox have what operators did."}
+	return nil, &pageError{http.StatusConflict, "The bundle is not open", "Nothing was done. The bundle " + t.bundle.String() + " was dequeued, released or skipped, or never was in this mailbox. The records of the mailbox have what operators did."}
 }
 
 func stateOfGroup(t *orderTarget, found *hub.Inspection) ([]fact, error) {
@@ -185,7 +185,7 @@ func stateOfGroup(t *orderTarget, found *hub.Inspection) ([]fact, error) {
 			}, nil
 		}
 	}
-	return nil, &refusal{http.StatusConflict, "The mailbox has no such group", "Nothing was done. No bundle was ever opened in the group " + t.group.String() + " of this mailbox."}
+	return nil, &pageError{http.StatusConflict, "The mailbox has no such group", "Nothing was done. No bundle was ever opened in the group " + t.group.String() + " of this mailbox."}
 }
 
 func stateOfCabinet(t *orderTarget, found *hub.Inspection) ([]fact, error) {
@@ -197,5 +197,5 @@ func stateOfCabinet(t *orderTarget, found *hub.Inspection) ([]fact, error) {
 			}, nil
 		}
 	}
-	return nil, &refusal{http.StatusConflict, "The mailbox has no such cabinet", "Nothing was done. No event of that origin and content type was ever stored in this mailbox."}
+	return nil, &pageError{http.StatusConflict, "The mailbox has no such cabinet", "Nothing was done. No event of that origin and content type was ever stored in this mailbox."}
 }

@@ -16,7 +16,7 @@ import (
 const freezePath = "/console/mailboxes/" + actor + "/orders/freeze"
 
 // filled returns the form of an order, with a reason and the actor typed again.
-func filled(a *answer, path string) url.Values {
+func filled(a *pageAnswer, path string) url.Values {
 	form := a.form(path)
 	form.Set("why", "the actor asked for it")
 	form.Set("typed", actor)

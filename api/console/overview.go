@@ -43,7 +43,7 @@ func (v *visit) ratesPart() error { return v.showFragment(v.rates()) }
 
 // rates shows the newest values, the charts, and the table that the charts are drawn from.
 func (v *visit) rates() g.Node {
-	all := v.samples.last()
+	all := v.samples.allSamples()
 	if len(all) == 0 {
 		return h.P(h.Class("empty"), g.Text("This node has just started; its first figures are there within "+duration(sampleEvery)+"."))
 	}
@@ -95,7 +95,7 @@ func tableOfSamples(all []sample) g.Node {
 }
 
 // text returns a value for readers, "–" if it is not known.
-func (r reading) text() string {
+func (r metricReading) text() string {
 	switch {
 	case !r.isKnown:
 		return "–"
@@ -114,7 +114,7 @@ func (v *visit) nodes() (g.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := table{caption: "Nodes that work on this store, whose level is " + strconv.Itoa(level), columns: []column{{title: "Node"}, {title: "Host"}, {title: "Version"}, {title: "Level that it knows", isNumber: true}}}
+	t := tableView{caption: "Nodes that work on this store, whose level is " + strconv.Itoa(level), columns: []column{{title: "Node"}, {title: "Host"}, {title: "Version"}, {title: "Level that it knows", isNumber: true}}}
 	for _, n := range nodes {
 		name := g.Group{code(n.ID)}
 		if n.IsThis {

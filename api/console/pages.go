@@ -14,8 +14,8 @@ const (
 	post = http.MethodPost
 )
 
-// A page is what is served at one path.
-type page struct {
+// A pageRoute is what is served at one path.
+type pageRoute struct {
 	method, path string        // path is below root
 	role         identity.Role // that an operator needs; "": also for requests without a session
 	serve        func(*visit) error
@@ -23,7 +23,7 @@ type page struct {
 
 // isFragment reports whether the page is a part of another one, which htmx fetches again and again. Such
 // requests do not keep a session alive.
-func (p *page) isFragment() bool { return strings.HasPrefix(p.path, "/part/") }
+func (p *pageRoute) isFragment() bool { return strings.HasPrefix(p.path, "/part/") }
 
 // The roles of operators.
 const (
@@ -33,10 +33,10 @@ const (
 
 // pages is the table of all pages. A path with POST also has GET, which shows the form; so a form
 // whose session has ended can be shown again.
-var pages []page
+var pages []pageRoute
 
 func init() { // pages refer to the table, by the navigation
-	pages = []page{
+	pages = []pageRoute{
 		{get, "/", look, (*visit).overview},
 		{get, "/part/rates", look, (*visit).ratesPart},
 		{get, "/sample", order, (*visit).showSample},
@@ -104,11 +104,11 @@ func init() { // pages refer to the table, by the navigation
 	}
 }
 
-// An entry is a link of the navigation.
-type entry struct{ path, name string }
+// A navigationEntry is a link of the navigation.
+type navigationEntry struct{ path, name string }
 
 // navigation are the links at the top of each page.
-var navigation = []entry{
+var navigation = []navigationEntry{
 	{"/", "Overview"},
 	{"/mailboxes", "Mailboxes"},
 	{"/find", "Find"},

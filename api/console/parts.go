@@ -90,8 +90,8 @@ func duration(d time.Duration) string {
 // sortedKeys returns the names of a map in order.
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// indented returns JSON with a line for each member.
-func indented(text []byte) string {
+// indentJSON returns JSON with a line for each member.
+func indentJSON(text []byte) string {
 	var b bytes.Buffer
 	if json.Indent(&b, text, "", "  ") != nil {
 		return string(text)
@@ -153,15 +153,15 @@ type column struct {
 	isNumber bool
 }
 
-// A table is rows under columns. Its first column is the heading of each row.
-type table struct {
+// A tableView is rows under columns. Its first column is the heading of each row.
+type tableView struct {
 	caption string
 	columns []column
 	rows    [][]g.Node
 	empty   string // sentence in place of a table without rows
 }
 
-func (t *table) render() g.Node {
+func (t *tableView) render() g.Node {
 	if len(t.rows) == 0 {
 		return h.P(h.Class("empty"), g.Text(t.empty))
 	}

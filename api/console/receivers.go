@@ -26,7 +26,7 @@ type ReceiverLister interface {
 	Consumers(ctx context.Context, ids []domain.PartyID) ([]receiverlist.Receiver, error)
 }
 
-var errNoReceivers = &refusal{http.StatusNotFound, "This hub calls no receivers", "Its store has no containers for them. Run messagehub provision, and restart the hub."}
+var errNoReceivers = &pageError{http.StatusNotFound, "This hub calls no receivers", "Its store has no containers for them. Run messagehub provision, and restart the hub."}
 
 // receiverColumns are those of a table of receivers.
 var receiverColumns = []column{
@@ -44,7 +44,7 @@ var receiverColumns = []column{
 
 // receiverTable returns a table of receivers, whose names are links.
 func (v *visit) receiverTable(caption, empty string, found []receiverlist.Receiver) g.Node {
-	t := table{caption: caption, columns: receiverColumns, empty: empty}
+	t := tableView{caption: caption, columns: receiverColumns, empty: empty}
 	for i := range found {
 		t.rows = append(t.rows, v.rowOfReceiver(&found[i]))
 	}
@@ -103,14 +103,14 @@ func streamName(s domain.StreamName) string {
 	return strings.Replace(s.String(), "|", " ", 1)
 }
 
-func receiverStateOptions() []entry {
-	options := []entry{{"", "any"}}
+func receiverStateOptions() []navigationEntry {
+	options := []navigationEntry{{"", "any"}}
 	for _, s := range receiverlist.States {
 		name := s
 		if s == receiverlist.Stopped {
 			name = "any but active"
 		}
-		options = append(options, entry{s, name})
+		options = append(options, navigationEntry{s, name})
 	}
 	return options
 }
@@ -165,7 +165,7 @@ func receiverAdvice(r *receiverlist.Receiver) g.Node {
 
 // attemptTable returns a table of calls.
 func attemptTable(attempts []domain.Attempt) g.Node {
-	t := table{
+	t := tableView{
 		caption: "Last calls, the newest first, in UTC",
 		columns: []column{{title: "Began"}, {title: "Attempt", isNumber: true}, {title: "Status", isNumber: true}, {title: "Took in ms", isNumber: true}, {title: "Failure"}},
 		empty:   "No call is stored.",

@@ -21,7 +21,7 @@ func (v *visit) records() error {
 	if err != nil {
 		return err
 	}
-	t := table{
+	t := tableView{
 		caption: "Orders, the newest first, in UTC",
 		columns: []column{{title: "When"}, {title: "What"}, {title: "Who"}, {title: "Why"}, {title: "About"}, {title: "Events", isNumber: true}},
 		empty:   "No operator has given an order about this mailbox.",

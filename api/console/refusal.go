@@ -7,20 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// A refusal is why a page is not served, in the words that its operator reads.
-type refusal struct {
+// A pageError is why a page is not served, in the words that its operator reads.
+type pageError struct {
 	status int
 	title  string // without a full stop
 	detail string // sentences
 }
 
-func (r *refusal) Error() string { return r.title + ": " + r.detail }
+func (r *pageError) Error() string { return r.title + ": " + r.detail }
 
 var (
-	errNoPage    = &refusal{http.StatusNotFound, "There is no such page", "The address may be old. The overview has links to what there is."}
-	errOtherSite = &refusal{http.StatusForbidden, "The form is from another site", "Nothing was done. Forms count if they come from this console alone; open it, and send the form from there."}
-	errOldForm   = &refusal{http.StatusForbidden, "The form is not from this session", "Nothing was done. You have signed in again since the form was opened, or it is from another site. Open the page again; it has the text that you have typed. Check it, and send it from there."}
-	errLook      = &refusal{http.StatusForbidden, "You may look, and not change anything", "Nothing was done. Your account has the role operator.read; this needs the role operator. Have it granted, and sign in again."}
+	errNoPage    = &pageError{http.StatusNotFound, "There is no such page", "The address may be old. The overview has links to what there is."}
+	errOtherSite = &pageError{http.StatusForbidden, "The form is from another site", "Nothing was done. Forms count if they come from this console alone; open it, and send the form from there."}
+	errOldForm   = &pageError{http.StatusForbidden, "The form is not from this session", "Nothing was done. You have signed in again since the form was opened, or it is from another site. Open the page again; it has the text that you have typed. Check it, and send it from there."}
+	errLook      = &pageError{http.StatusForbidden, "You may look, and not change anything", "Nothing was done. Your account has the role operator.read; this needs the role operator. Have it granted, and sign in again."}
 )
 
 // sentence returns the text of an error as a sentence.

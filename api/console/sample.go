@@ -10,11 +10,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A SampleSender stores a few events for an actor, as a domain does that announces them, and returns the
-// actor and how many were stored. It is for hubs on which nobody depends.
+// A SampleSender stores a few events for an actor, as if a domain had announced them, and
+// returns the actor and the number of stored events. It is for hubs that have no real users.
 type SampleSender func(ctx context.Context) (actor domain.ActorID, n int, err error)
 
-// showSample asks whether to send sample traffic, and shows what was sent.
+// showSample shows the form that sends sample traffic, or what was sent.
 func (v *visit) showSample() error {
 	if v.opts.SendSample == nil {
 		return errNoSample
@@ -37,7 +37,7 @@ func (v *visit) showSample() error {
 // SampleActor is the actor of sample traffic.
 const SampleActor = "sample-actor"
 
-var errNoSample = &refusal{http.StatusNotFound, "This hub takes no sample traffic", "A hub on Azure, or with the setting production, has data that others depend on. Start one with its own engine to try it."}
+var errNoSample = &pageError{http.StatusNotFound, "This hub takes no sample traffic", "A hub on Azure, or with the setting production, has data that others depend on. Start one with its own engine to try it."}
 
 // arrived shows what waits for an actor.
 func (v *visit) arrived(actor domain.ActorID) (g.Node, error) {
@@ -45,7 +45,7 @@ func (v *visit) arrived(actor domain.ActorID) (g.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := table{
+	t := tableView{
 		caption: "Cabinets of the mailbox", empty: "Nothing was ever sent to the actor.",
 		columns: []column{{title: "Origin"}, {title: "Content type"}, {title: "Received", isNumber: true}, {title: "Waiting", isNumber: true}},
 	}

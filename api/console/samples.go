@@ -31,8 +31,8 @@ var seriesKinds = []seriesKind{
 	{title: "Request units a second", metric: "messagehub_cosmos_request_units_total", isRate: true},
 }
 
-// A reading is a value of a metric, if that is there.
-type reading struct {
+// A metricReading is a value of a metric, if that is there.
+type metricReading struct {
 	value   float64
 	isKnown bool
 }
@@ -40,28 +40,28 @@ type reading struct {
 // A sample has a value for each of seriesKinds, as the charts show it.
 type sample struct {
 	at     time.Time
-	values []reading
+	values []metricReading
 }
 
 // samples are those of the last hour, in memory.
 type samples struct {
 	mu     sync.Mutex
-	before []reading // as gathered
+	before []metricReading // as gathered
 	all    []sample
 }
 
-// last returns the samples, the oldest first.
-func (s *samples) last() []sample {
+// allSamples returns the samples, the oldest first.
+func (s *samples) allSamples() []sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]sample(nil), s.all...)
 }
 
 // add computes a sample from the metrics at a moment.
-func (s *samples) add(at time.Time, gathered []reading) {
+func (s *samples) add(at time.Time, gathered []metricReading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := sample{at: at, values: make([]reading, len(seriesKinds))}
+	next := sample{at: at, values: make([]metricReading, len(seriesKinds))}
 	for i, kind := range seriesKinds {
 		now := gathered[i]
 		if !kind.isRate {
@@ -73,7 +73,7 @@ func (s *samples) add(at time.Time, gathered []reading) {
 		}
 		elapsed, before := at.Sub(s.all[len(s.all)-1].at).Seconds(), s.before[i]
 		if grown := now.value - before.value; elapsed > 0 && grown >= 0 { // a counter that has just appeared began with 0
-			next.values[i] = reading{grown / elapsed, true}
+			next.values[i] = metricReading{grown / elapsed, true}
 		}
 	}
 	s.before = gathered
@@ -89,7 +89,7 @@ func (c *Console) takeSample() {
 	if err != nil && len(families) == 0 {
 		return // the next one may succeed; /metrics reports why
 	}
-	gathered := make([]reading, len(seriesKinds))
+	gathered := make([]metricReading, len(seriesKinds))
 	for i, kind := range seriesKinds {
 		for _, family := range families {
 			if family.GetName() == kind.metric {
@@ -100,7 +100,7 @@ func (c *Console) takeSample() {
 	c.samples.add(c.opts.Clock(), gathered)
 }
 
-func readFamily(family *dto.MetricFamily, isMax bool) (r reading) {
+func readFamily(family *dto.MetricFamily, isMax bool) (r metricReading) {
 	for _, m := range family.GetMetric() {
 		value := 0.0
 		switch {

@@ -39,7 +39,7 @@ func newSealer(secret string, clock func() time.Time, random io.Reader) *sealer 
 	return &sealer{aead, clock, random}
 }
 
-// randomBytes returns n random bytes. It panics if there are none, as crypto/rand does.
+// randomBytes returns n random bytes. It panics if random fails, as crypto/rand does.
 func randomBytes(random io.Reader, n int) []byte {
 	b := make([]byte, n)
 	if _, err := io.ReadFull(random, b); err != nil {

@@ -26,7 +26,7 @@ func redirectToConsole(w http.ResponseWriter, _ *http.Request) {
 }
 
 // serve returns the handler of a page. It finds the operator, and calls the page if that may see it.
-func (e *edge) serve(p *page) http.HandlerFunc {
+func (e *edge) serve(p *pageRoute) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{edge: e, page: p, w: w, r: r}
 		v.setHeaders()
@@ -44,8 +44,9 @@ func (e *edge) serve(p *page) http.HandlerFunc {
 // errAnswered reports that the request has its answer.
 var errAnswered = errors.New("the request is answered")
 
-// setHeaders sets what each answer has. Pages are not compressed: they carry the token of forms next to
-// texts of others, and the length of a compressed page would tell about the token.
+// setHeaders sets what each answer has. Pages are not compressed: they carry the token of forms
+// next to texts of others, and the length of a compressed page would leak information about the
+// token.
 func (v *visit) setHeaders() {
 	header := v.w.Header()
 	header.Set("Content-Security-Policy", policy)
@@ -72,7 +73,7 @@ func (v *visit) authorize() error {
 	}
 	if v.operator != nil {
 		v.host.SetPrincipal(v.ctx(), v.operator)
-		v.host.Note(v.ctx(), slog.String("who", v.who()))
+		v.host.Note(v.ctx(), slog.String("who", v.operatorName()))
 	}
 	switch {
 	case v.operator == nil && v.page.role != "":
@@ -132,7 +133,7 @@ func (v *visit) readForm() error {
 	}
 	defer release()
 	if v.form, err = url.ParseQuery(string(body)); err != nil {
-		return &refusal{http.StatusBadRequest, "The form cannot be read", "Nothing was done. Open the page again, and send the form from there."}
+		return &pageError{http.StatusBadRequest, "The form cannot be read", "Nothing was done. Open the page again, and send the form from there."}
 	}
 	return nil
 }
@@ -143,7 +144,7 @@ func (v *visit) noteRefusal(why string) { v.host.Note(v.ctx(), slog.String("refu
 // showError answers with a page about an error.
 func (v *visit) showError(err error) {
 	var p Problem
-	if refused, ok := errors.AsType[*refusal](err); ok {
+	if refused, ok := errors.AsType[*pageError](err); ok {
 		v.noteRefusal(refused.title)
 		p = Problem{Status: refused.status, Title: refused.title, Detail: refused.detail}
 	} else {

@@ -20,9 +20,9 @@ const (
 	renewalPeriod = time.Minute      // between two cookies of a session
 )
 
-// A session is what a sealed cookie says about a browser. Without a login, it is that of a visitor who
-// has not signed in, and has only the token of forms.
-type session struct {
+// A browserSession is the content of the sealed cookie of a browser. Before a visitor signs in,
+// it has only the token of forms.
+type browserSession struct {
 	Form  []byte `json:"form"`            // token of its forms
 	Ends  int64  `json:"ends"`            // at the latest, in seconds since 1970
 	Token []byte `json:"token,omitempty"` // SHA-256 of the token that was shown
@@ -34,11 +34,11 @@ type session struct {
 // readSession finds the session of the request. A request without one has a new one, of which the browser
 // learns when a form needs it.
 func (v *visit) readSession() {
-	s := new(session)
+	s := new(browserSession)
 	expires, isValid := v.sealer.open(sessionCookie, v.cookie(sessionCookie), s)
 	now := v.opts.Clock()
 	if !isValid || now.Unix() >= s.Ends {
-		v.session = v.newSession(session{}, sessionTime)
+		v.session = v.newSession(browserSession{}, sessionTime)
 		return
 	}
 	v.session = s
@@ -51,7 +51,7 @@ func (v *visit) readSession() {
 }
 
 // operatorOf returns the operator of a session, nil if that has none or its login no longer counts.
-func (v *visit) operatorOf(s *session) *identity.Principal {
+func (v *visit) operatorOf(s *browserSession) *identity.Principal {
 	switch {
 	case len(s.Token) == sha256.Size:
 		return v.host.OperatorOf([sha256.Size]byte(s.Token))
@@ -62,13 +62,13 @@ func (v *visit) operatorOf(s *session) *identity.Principal {
 }
 
 // newSession returns a session with a token of forms of its own, which ends after a time.
-func (v *visit) newSession(s session, limit time.Duration) *session {
+func (v *visit) newSession(s browserSession, limit time.Duration) *browserSession {
 	s.Form, s.Ends = randomBytes(v.opts.Random, 16), v.opts.Clock().Add(limit).Unix()
 	return &s
 }
 
 // beginSession replaces the session of the browser.
-func (v *visit) beginSession(s session, limit time.Duration) {
+func (v *visit) beginSession(s browserSession, limit time.Duration) {
 	v.session = v.newSession(s, limit)
 	v.operator = v.operatorOf(v.session)
 	v.sendSession()
@@ -94,15 +94,15 @@ func (v *visit) needSession() {
 
 // isNewSession reports whether the browser does not have the session.
 func (v *visit) isNewSession() bool {
-	shown := new(session)
+	shown := new(browserSession)
 	_, isValid := v.sealer.open(sessionCookie, v.cookie(sessionCookie), shown)
 	return !isValid || !bytes.Equal(shown.Form, v.session.Form)
 }
 
 // formToken returns the token that forms of the session carry.
-func (s *session) formToken() string { return base64.RawURLEncoding.EncodeToString(s.Form) }
+func (s *browserSession) formToken() string { return base64.RawURLEncoding.EncodeToString(s.Form) }
 
 // hasFormToken reports whether a form is one of the session.
-func (s *session) hasFormToken(token string) bool {
+func (s *browserSession) hasFormToken(token string) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(s.formToken())) == 1
 }

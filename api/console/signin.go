@@ -19,7 +19,7 @@ const (
 // showSignIn shows the form by which an operator signs in.
 func (v *visit) showSignIn() error {
 	if v.operator != nil {
-		return v.redirect(v.next())
+		return v.redirect(v.pathAfterSignIn())
 	}
 	return v.showSignInForm(http.StatusOK, nil)
 }
@@ -32,12 +32,12 @@ func (v *visit) showSignInForm(status int, faults map[string]string) error {
 			v.faults(faults),
 			g.Iff(v.opts.SignIn != nil, func() g.Node {
 				return g.Group{
-					h.P(h.A(h.Class("button"), h.Href(withQuery(link("sign-in", "start"), "next", v.next())), g.Text("Sign in at "+hostOf(v.opts.SignIn.Issuer())))),
+					h.P(h.A(h.Class("button"), h.Href(withQuery(link("sign-in", "start"), "next", v.pathAfterSignIn())), g.Text("Sign in at "+hostOf(v.opts.SignIn.Issuer())))),
 					h.H2(g.Text("With a token of the hub")),
 				}
 			}),
 			v.formTo(link("sign-in"),
-				h.Input(h.Type("hidden"), h.Name("next"), h.Value(v.next())),
+				h.Input(h.Type("hidden"), h.Name("next"), h.Value(v.pathAfterSignIn())),
 				field{name: "name", label: "Your name", hint: "It stands in the records of your orders.", value: v.value("name"), fault: faults["name"], autocomplete: "username", limit: maxName}.render(),
 				field{name: passwordField, label: "Token of the operators", hint: "The hub's setting admin.token or one of admin.tokens. Without these, the file admin.token in its data folder has it.", fault: faults[passwordField], autocomplete: "current-password", kind: "password"}.render(),
 				button("Sign in"),
@@ -65,8 +65,8 @@ func (v *visit) signIn() error {
 		return v.showSignInForm(p.Status, faults)
 	}
 	sum := sha256.Sum256([]byte(token))
-	v.beginSession(session{Token: sum[:], Name: name}, sessionTime)
-	return v.redirect(v.next())
+	v.beginSession(browserSession{Token: sum[:], Name: name}, sessionTime)
+	return v.redirect(v.pathAfterSignIn())
 }
 
 // faultOfName returns what is wrong with the name of an operator, "" if nothing is.
@@ -82,8 +82,8 @@ func faultOfName(name string) string {
 	return ""
 }
 
-// next returns the page to show after signing in.
-func (v *visit) next() string {
+// pathAfterSignIn returns the page to show after signing in.
+func (v *visit) pathAfterSignIn() string {
 	next := v.value("next")
 	if below, ok := strings.CutPrefix(next, root+"/"); ok && !strings.HasPrefix(below, "/") && !strings.HasPrefix(below, "sign-") && !strings.ContainsAny(next, "\\\r\n") {
 		return next
@@ -91,9 +91,9 @@ func (v *visit) next() string {
 	return root + "/"
 }
 
-// who returns the name of the operator in records and logs: that of the account, and in parentheses the
+// operatorName returns the name of the operator in records and logs: that of the account, and in parentheses the
 // one that was typed.
-func (v *visit) who() string { return v.operator.RecordName(v.session.Name) }
+func (v *visit) operatorName() string { return v.operator.RecordName(v.session.Name) }
 
 // showSignOut asks whether to sign out, for a form whose session has changed.
 func (v *visit) showSignOut() error {
@@ -102,6 +102,6 @@ func (v *visit) showSignOut() error {
 
 // signOut ends the session in this browser.
 func (v *visit) signOut() error {
-	v.beginSession(session{}, sessionTime)
+	v.beginSession(browserSession{}, sessionTime)
 	return v.redirect(link("sign-in"))
 }

@@ -24,7 +24,7 @@ type pendingAttempt struct {
 	Next string `json:"next"`
 }
 
-var errNoIssuer = &refusal{http.StatusNotFound, "This hub has no issuer to sign in at", "Sign in with a token of the operators. The settings oidc.issuer and console.client-id add an issuer."}
+var errNoIssuer = &pageError{http.StatusNotFound, "This hub has no issuer to sign in at", "Sign in with a token of the operators. The settings oidc.issuer and console.client-id add an issuer."}
 
 // startSignIn sends the browser to the issuer.
 func (v *visit) startSignIn() error {
@@ -37,7 +37,7 @@ func (v *visit) startSignIn() error {
 	}
 	expires := v.opts.Clock().Add(attemptTime)
 	// The issuer sends the browser back from another site, with which a strict cookie is not sent.
-	v.setCookie(attemptCookie, v.sealer.seal(attemptCookie, pendingAttempt{attempt, v.next()}, expires), expires, http.SameSiteLaxMode)
+	v.setCookie(attemptCookie, v.sealer.seal(attemptCookie, pendingAttempt{attempt, v.pathAfterSignIn()}, expires), expires, http.SameSiteLaxMode)
 	return v.redirect(address)
 }
 
@@ -67,9 +67,9 @@ func (v *visit) finishSignIn() error {
 		return v.showFailedSignIn(err)
 	}
 	if !account.Principal().Has(look) {
-		return &refusal{http.StatusForbidden, "Your account may not see this console", "It needs the role operator.read or operator. Have it granted where your account is, and sign in again."}
+		return &pageError{http.StatusForbidden, "Your account may not see this console", "It needs the role operator.read or operator. Have it granted where your account is, and sign in again."}
 	}
-	v.beginSession(session{Name: account.Name, Account: account}, accountTime)
+	v.beginSession(browserSession{Name: account.Name, Account: account}, accountTime)
 	return v.continueHere(attempt.Next)
 }
 

@@ -16,13 +16,13 @@ import (
 	"github.com/messagehub/messagehub/api/identity"
 )
 
-// A person is who signs in at an issuer, with roles.
-type person struct {
+// A testPerson is who signs in at an issuer, with roles.
+type testPerson struct {
 	*mockoidc.MockUser
 	roles []string
 }
 
-func (p person) Claims(_ []string, base *mockoidc.IDTokenClaims) (jwt.Claims, error) {
+func (p testPerson) Claims(_ []string, base *mockoidc.IDTokenClaims) (jwt.Claims, error) {
 	return jwt.MapClaims{
 		"iss": base.Issuer, "aud": base.Audience, "sub": base.Subject, "exp": base.ExpiresAt.Unix(), "nonce": base.Nonce,
 		"preferred_username": "kim@example.org", "roles": p.roles,
@@ -36,7 +36,7 @@ func openWithIssuer(t *testing.T, roles ...string) *browser {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, issuer.Server.Close()) })
 	for range 3 {
-		issuer.QueueUser(person{mockoidc.DefaultUser(), roles})
+		issuer.QueueUser(testPerson{mockoidc.DefaultUser(), roles})
 	}
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)

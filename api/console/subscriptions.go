@@ -34,7 +34,7 @@ type Deliveries interface {
 
 // A Replayer makes deliveries again. [replay.Service] is one.
 type Replayer interface {
-	// One makes a delivery of an owner's subscription again.
+	// One repeats a delivery of an owner's subscription.
 	One(ctx context.Context, owner domain.ActorID, id domain.DeliveryID) error
 }
 
@@ -69,7 +69,7 @@ func (v *visit) subscriptions() error {
 		h.Form(
 			h.Class("filters"), h.Method("get"), h.Action(link("subscriptions")),
 			field{name: "owner", label: "Owner", value: owner, fault: fault, kind: "search", isOptional: true}.render(),
-			choice{name: "state", label: "State, of all owners", value: query.Get("state"), options: receiverStateOptions()}.render(),
+			choiceField{name: "state", label: "State, of all owners", value: query.Get("state"), options: receiverStateOptions()}.render(),
 			button("Show"),
 		),
 		v.receiverTable("Subscriptions", "No subscription is in this part of the list.", found.Receivers),
@@ -133,9 +133,9 @@ func (v *visit) subscription() error {
 	if found.Next != "" {
 		next = withQuery(path, "state", state, "page", found.Next)
 	}
-	states := []entry{{"", "any"}}
+	states := []navigationEntry{{"", "any"}}
 	for _, s := range inspect.States {
-		states = append(states, entry{string(s), string(s)})
+		states = append(states, navigationEntry{string(s), string(s)})
 	}
 	return v.show(&view{title: "Subscription", about: id.String(), body: []g.Node{
 		v.receiverFacts(&r),
@@ -146,7 +146,7 @@ func (v *visit) subscription() error {
 			h.A(h.Href(path+"/records"), g.Text("Records of operators")),
 		),
 		h.H2(g.Text("Deliveries")),
-		h.Form(h.Class("filters"), h.Method("get"), h.Action(path), choice{name: "state", label: "State", value: state, options: states}.render(), button("Show")),
+		h.Form(h.Class("filters"), h.Method("get"), h.Action(path), choiceField{name: "state", label: "State", value: state, options: states}.render(), button("Show")),
 		v.deliveryTable(path, found), pager(first, next),
 	}})
 }
@@ -221,7 +221,7 @@ var deliveryStates = map[inspect.State]badgeKind{
 
 // deliveryTable returns a table of deliveries of the subscription at a path.
 func (v *visit) deliveryTable(path string, page *inspect.Page) g.Node {
-	t := table{
+	t := tableView{
 		caption: "Deliveries, in the order of their messages, in UTC",
 		columns: []column{{title: "Delivery"}, {title: "State"}, {title: "Published"}, {title: "Attempts", isNumber: true}, {title: "Next attempt"}, {title: "Last failure"}, {title: "Message"}},
 		empty:   "No delivery is in this part of the list.",

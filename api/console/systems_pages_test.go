@@ -95,7 +95,7 @@ func TestSubscription_ShowsItsDeliveries(t *testing.T) {
 }
 
 // order gives an order by the form at a path, and returns the answer.
-func (b *browser) order(path, typed string) *answer {
+func (b *browser) order(path, typed string) *pageAnswer {
 	b.t.Helper()
 	form := b.get(path).wants(http.StatusOK).form(path)
 	form.Set("typed", typed)

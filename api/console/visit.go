@@ -14,10 +14,10 @@ import (
 // A visit is one request for a page.
 type visit struct {
 	*edge
-	page    *page
+	page    *pageRoute
 	w       http.ResponseWriter
 	r       *http.Request
-	session *session
+	session *browserSession
 
 	isSessionSent bool // its cookie is set by the answer
 
@@ -47,7 +47,7 @@ func (v *visit) path(name string) string {
 func (v *visit) actor() (domain.ActorID, error) {
 	actor, err := domain.ParseActorID(v.path("actor"))
 	if err != nil {
-		return actor, &refusal{http.StatusBadRequest, "The actor id is not valid", sentence(err)}
+		return actor, &pageError{http.StatusBadRequest, "The actor id is not valid", sentence(err)}
 	}
 	return actor, nil
 }
@@ -56,7 +56,7 @@ func (v *visit) actor() (domain.ActorID, error) {
 func (v *visit) bundleID() (domain.BundleID, error) {
 	id, err := domain.ParseBundleID(v.path("bundle"))
 	if err != nil {
-		return id, &refusal{http.StatusBadRequest, "The bundle id is not valid", sentence(err)}
+		return id, &pageError{http.StatusBadRequest, "The bundle id is not valid", sentence(err)}
 	}
 	return id, nil
 }

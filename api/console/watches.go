@@ -60,7 +60,7 @@ func (v *visit) watches() error {
 		h.Form(
 			h.Class("filters"), h.Method("get"), h.Action(link("watches")),
 			field{name: "owner", label: "Owner", value: owner, fault: fault, kind: "search", isOptional: true}.render(),
-			choice{name: "state", label: "State, of all owners", value: query.Get("state"), options: receiverStateOptions()}.render(),
+			choiceField{name: "state", label: "State, of all owners", value: query.Get("state"), options: receiverStateOptions()}.render(),
 			button("Show"),
 		),
 		list,
@@ -80,7 +80,7 @@ func (v *visit) watchesOf(owner domain.ActorID, offsetText string) (g.Node, erro
 	if err != nil {
 		return nil, err
 	}
-	t := table{
+	t := tableView{
 		caption: "Watches of an owner, the oldest first, in UTC",
 		columns: []column{{title: "Watch"}, {title: "Resource"}, {title: "Outstanding", isNumber: true}, {title: "Delivered", isNumber: true}, {title: "Failed", isNumber: true}, {title: "Created"}, {title: "Host"}},
 		empty:   "The owner has no watch in this part of the list.",
@@ -101,7 +101,8 @@ func (v *visit) watchesOf(owner domain.ActorID, offsetText string) (g.Node, erro
 	return g.Group{t.render(), pager(first, next)}, nil
 }
 
-// outstanding returns how many changes of its resource a watch has not been called with to the end.
+// outstanding returns the number of changes of its resource for which the calls of a watch are
+// not finished.
 func outstanding(w *watch.Watch) int64 {
 	return max(0, w.Triggered-w.Delivered-w.Errored-w.Cancelled)
 }

@@ -16,10 +16,10 @@ type renderer struct {
 	resolve func(target string) (address string, exists bool)
 }
 
-// render returns a page in HTML.
-func render(text string, resolve func(target string) (address string, exists bool)) string {
+// renderPage returns a page in HTML.
+func renderPage(text string, resolve func(target string) (address string, exists bool)) string {
 	r := &renderer{ids: make(headingIDs), resolve: resolve}
-	r.blocks(strings.Split(strings.TrimRight(text, "\n"), "\n"), false)
+	r.renderBlocks(strings.Split(strings.TrimRight(text, "\n"), "\n"), false)
 	return r.out.String()
 }
 
@@ -31,22 +31,22 @@ var (
 
 const fence = "```"
 
-// blocks renders lines. In an item of a tight list, paragraphs have no element of their own.
-func (r *renderer) blocks(lines []string, isTight bool) {
+// renderBlocks renders lines. In an item of a tight list, paragraphs have no element of their own.
+func (r *renderer) renderBlocks(lines []string, isTight bool) {
 	for len(lines) > 0 {
 		n := 1
 		switch line := lines[0]; {
 		case line == "":
 		case strings.HasPrefix(line, fence):
-			n = r.code(lines)
+			n = r.renderCode(lines)
 		case headingPattern.MatchString(line):
-			r.heading(line)
+			r.renderHeading(line)
 		case isTable(lines):
-			n = r.table(lines)
+			n = r.renderTable(lines)
 		case itemPattern.MatchString(line):
-			n = r.list(lines)
+			n = r.renderList(lines)
 		default:
-			n = r.paragraph(lines, isTight)
+			n = r.renderParagraph(lines, isTight)
 		}
 		lines = lines[n:]
 	}
@@ -62,16 +62,16 @@ func beginsBlock(line string) bool {
 	return line == "" || strings.HasPrefix(line, fence) || headingPattern.MatchString(line) || itemPattern.MatchString(line)
 }
 
-func (r *renderer) heading(line string) {
+func (r *renderer) renderHeading(line string) {
 	match := headingPattern.FindStringSubmatch(line)
 	level, text := len(match[1]), strings.TrimSpace(match[2])
-	fmt.Fprintf(&r.out, "<h%d id=\"%s\">", level, r.ids.next(text))
-	r.inline(text)
+	fmt.Fprintf(&r.out, "<h%d id=\"%s\">", level, r.ids.nextID(text))
+	r.renderInline(text)
 	fmt.Fprintf(&r.out, "</h%d>\n", level)
 }
 
-// paragraph renders the paragraph at the beginning of lines and returns how many lines it has.
-func (r *renderer) paragraph(lines []string, isTight bool) int {
+// renderParagraph renders the paragraph at the beginning of lines and returns how many lines it has.
+func (r *renderer) renderParagraph(lines []string, isTight bool) int {
 	n := 1
 	for n < len(lines) && !beginsBlock(lines[n]) {
 		n++
@@ -81,23 +81,23 @@ func (r *renderer) paragraph(lines []string, isTight bool) int {
 		text[i] = strings.TrimSpace(line)
 	}
 	if isTight {
-		r.inline(strings.Join(text, "\n"))
+		r.renderInline(strings.Join(text, "\n"))
 		if n < len(lines) {
 			r.out.WriteString("\n")
 		}
 		return n
 	}
 	r.out.WriteString("<p>")
-	r.inline(strings.Join(text, "\n"))
+	r.renderInline(strings.Join(text, "\n"))
 	r.out.WriteString("</p>\n")
 	return n
 }
 
-// code renders the fenced code at the beginning of lines and returns how many lines it has.
-func (r *renderer) code(lines []string) int {
+// renderCode renders the fenced code at the beginning of lines and returns how many lines it has.
+func (r *renderer) renderCode(lines []string) int {
 	r.out.WriteString("<pre><code")
 	if language := strings.TrimPrefix(lines[0], fence); language != "" {
-		r.out.WriteString(` class="language-` + escape(language) + `"`)
+		r.out.WriteString(` class="language-` + escapeHTML(language) + `"`)
 	}
 	r.out.WriteString(">")
 	defer r.out.WriteString("</code></pre>\n")
@@ -105,38 +105,38 @@ func (r *renderer) code(lines []string) int {
 		if line == fence {
 			return i + 2
 		}
-		r.out.WriteString(escape(line) + "\n")
+		r.out.WriteString(escapeHTML(line) + "\n")
 	}
 	return len(lines)
 }
 
-// table renders the table at the beginning of lines and returns how many lines it has.
-func (r *renderer) table(lines []string) int {
+// renderTable renders the table at the beginning of lines and returns how many lines it has.
+func (r *renderer) renderTable(lines []string) int {
 	r.out.WriteString("<table>\n<thead>\n")
-	r.row(lines[0], "th")
+	r.renderRow(lines[0], "th")
 	r.out.WriteString("</thead>\n<tbody>\n")
 	n := 2
 	for n < len(lines) && strings.HasPrefix(lines[n], "|") {
-		r.row(lines[n], "td")
+		r.renderRow(lines[n], "td")
 		n++
 	}
 	r.out.WriteString("</tbody>\n</table>\n")
 	return n
 }
 
-func (r *renderer) row(line, element string) {
+func (r *renderer) renderRow(line, element string) {
 	r.out.WriteString("<tr>\n")
 	line = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "|"), "|")
 	for cell := range strings.SplitSeq(line, "|") {
 		r.out.WriteString("<" + element + ">")
-		r.inline(strings.TrimSpace(cell))
+		r.renderInline(strings.TrimSpace(cell))
 		r.out.WriteString("</" + element + ">\n")
 	}
 	r.out.WriteString("</tr>\n")
 }
 
-// list renders the list at the beginning of lines and returns how many lines it has.
-func (r *renderer) list(lines []string) int {
+// renderList renders the list at the beginning of lines and returns how many lines it has.
+func (r *renderer) renderList(lines []string) int {
 	items, n, isTight := readItems(lines)
 	element := "ul"
 	if lines[0][0] != '-' {
@@ -148,7 +148,7 @@ func (r *renderer) list(lines []string) int {
 		if !isTight {
 			r.out.WriteString("\n")
 		}
-		r.blocks(item, isTight)
+		r.renderBlocks(item, isTight)
 		r.out.WriteString("</li>\n")
 	}
 	r.out.WriteString("</" + element + ">\n")

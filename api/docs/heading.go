@@ -14,8 +14,8 @@ type headingIDs map[string]int
 
 var notInID = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 
-// next returns the id of the next heading of the page.
-func (h headingIDs) next(heading string) string {
+// nextID returns the id of the next heading of the page.
+func (h headingIDs) nextID(heading string) string {
 	id := notInID.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
 	id = strings.ReplaceAll(id, " ", "-")
 	n := h[id]

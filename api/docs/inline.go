@@ -5,32 +5,32 @@ import "strings"
 // escaper replaces what has a meaning in HTML.
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
-func escape(text string) string { return escaper.Replace(text) }
+func escapeHTML(text string) string { return escaper.Replace(text) }
 
 // renderText returns the text of a paragraph in HTML, without links.
 func renderText(text string) string {
 	r := &renderer{resolve: func(string) (string, bool) { return "", false }}
-	r.inline(text)
+	r.renderInline(text)
 	return r.out.String()
 }
 
-// inline renders text with its code, emphasis and links.
-func (r *renderer) inline(text string) {
+// renderInline renders text with its code, emphasis and links.
+func (r *renderer) renderInline(text string) {
 	for text != "" {
 		n := 0
 		switch text[0] {
 		case '`':
 			n = r.codeSpan(text)
 		case '[':
-			n = r.link(text)
+			n = r.renderLink(text)
 		case '*':
-			if n = r.emphasis(text, "**", "strong"); n == 0 {
-				n = r.emphasis(text, "*", "em")
+			if n = r.renderEmphasis(text, "**", "strong"); n == 0 {
+				n = r.renderEmphasis(text, "*", "em")
 			}
 		}
 		if n == 0 {
 			n = 1
-			r.out.WriteString(escape(text[:n]))
+			r.out.WriteString(escapeHTML(text[:n]))
 		}
 		text = text[n:]
 	}
@@ -42,26 +42,26 @@ func (r *renderer) codeSpan(text string) int {
 	if end < 0 {
 		return 0
 	}
-	r.out.WriteString("<code>" + escape(strings.ReplaceAll(text[1:1+end], "\n", " ")) + "</code>")
+	r.out.WriteString("<code>" + escapeHTML(strings.ReplaceAll(text[1:1+end], "\n", " ")) + "</code>")
 	return end + 2
 }
 
-// emphasis renders what is between two marks at the beginning of text and returns its length, 0 if
+// renderEmphasis renders what is between two marks at the beginning of text and returns its length, 0 if
 // the marks do not mark an emphasis.
-func (r *renderer) emphasis(text, mark, element string) int {
+func (r *renderer) renderEmphasis(text, mark, element string) int {
 	inner, isMarked := strings.CutPrefix(text, mark)
 	end := strings.Index(inner, mark)
 	if !isMarked || end <= 0 || strings.TrimSpace(inner[:end]) != inner[:end] {
 		return 0
 	}
 	r.out.WriteString("<" + element + ">")
-	r.inline(inner[:end])
+	r.renderInline(inner[:end])
 	r.out.WriteString("</" + element + ">")
 	return end + 2*len(mark)
 }
 
-// link renders the link at the beginning of text and returns its length, 0 if there is no link.
-func (r *renderer) link(text string) int {
+// renderLink renders the link at the beginning of text and returns its length, 0 if there is no link.
+func (r *renderer) renderLink(text string) int {
 	middle := strings.Index(text, "](")
 	if middle < 0 {
 		return 0
@@ -76,9 +76,9 @@ func (r *renderer) link(text string) int {
 	}
 	address, exists := r.resolve(target)
 	if exists {
-		r.out.WriteString(`<a href="` + escape(address) + `">`)
+		r.out.WriteString(`<a href="` + escapeHTML(address) + `">`)
 	}
-	r.inline(label)
+	r.renderInline(label)
 	if exists {
 		r.out.WriteString("</a>")
 	}

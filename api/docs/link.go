@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// resolve returns the page that a link of p leads to, nil if none, and the heading in it.
-func (p *Page) resolve(target string) (page *Page, heading string) {
+// resolveLink returns the page that a link of p leads to, nil if none, and the heading in it.
+func (p *Page) resolveLink(target string) (page *Page, heading string) {
 	if strings.Contains(target, "://") {
 		return nil, ""
 	}

@@ -30,7 +30,7 @@ func (p *Page) plainLine(line string) string {
 	return linkPattern.ReplaceAllStringFunc(line, func(link string) string {
 		parts := linkPattern.FindStringSubmatch(link)
 		text, target := parts[1], parts[2]
-		switch linked, heading := p.resolve(target); {
+		switch linked, heading := p.resolveLink(target); {
 		case strings.Contains(target, "://"):
 			return text + " (" + target + ")"
 		case linked == nil || linked.Topic == p.Topic:

@@ -32,10 +32,10 @@ const policy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-acti
 // A Site is a set of pages in HTML. All of its links are relative, so that it may be served below
 // any path. It is safe for concurrent use.
 type Site struct {
-	files map[string]file // by name
+	files map[string]siteFile // by name
 }
 
-type file struct {
+type siteFile struct {
 	contentType string
 	body        []byte
 	etag        string
@@ -63,23 +63,23 @@ var (
 
 // newSite renders pages.
 func newSite(pages []Page) *Site {
-	s := &Site{files: make(map[string]file)}
-	s.add(styleSheet, "text/css; charset=utf-8", styles)
-	s.add(Index, htmlType, frame("MessageHub", "", "", pages, indexOf(pages, "")))
-	s.add(IndexAbove, htmlType, frame("MessageHub", "", "docs/", pages, indexOf(pages, "docs/")))
+	s := &Site{files: make(map[string]siteFile)}
+	s.addFile(styleSheet, "text/css; charset=utf-8", styles)
+	s.addFile(Index, htmlType, renderFrame("MessageHub", "", "", pages, indexOf(pages, "")))
+	s.addFile(IndexAbove, htmlType, renderFrame("MessageHub", "", "docs/", pages, indexOf(pages, "docs/")))
 	for i := range pages {
 		p := &pages[i]
-		body := render(p.text, func(target string) (string, bool) { return addressOf(p, target, pages) })
-		s.add(p.Topic, htmlType, frame(p.Title+" · MessageHub", p.Topic, "", pages, body))
+		body := renderPage(p.text, func(target string) (string, bool) { return addressOf(p, target, pages) })
+		s.addFile(p.Topic, htmlType, renderFrame(p.Title+" · MessageHub", p.Topic, "", pages, body))
 	}
 	return s
 }
 
 const htmlType = "text/html; charset=utf-8"
 
-func (s *Site) add(name, contentType string, body []byte) {
+func (s *Site) addFile(name, contentType string, body []byte) {
 	digest := sha256.Sum256(body)
-	s.files[name] = file{contentType: contentType, body: body, etag: `"` + hex.EncodeToString(digest[:16]) + `"`}
+	s.files[name] = siteFile{contentType: contentType, body: body, etag: `"` + hex.EncodeToString(digest[:16]) + `"`}
 }
 
 // Serve answers a request for a file of the site: a topic, an index, or its style sheet. It returns false, and does nothing, if the site does not have the file.
@@ -111,7 +111,7 @@ func addressOf(p *Page, target string, pages []Page) (address string, exists boo
 	if strings.Contains(target, "://") || strings.HasPrefix(target, "#") {
 		return target, true
 	}
-	linked, heading := p.resolve(target)
+	linked, heading := p.resolveLink(target)
 	if linked == nil {
 		return "", false
 	}
@@ -130,26 +130,26 @@ func addressOf(p *Page, target string, pages []Page) (address string, exists boo
 func indexOf(pages []Page, below string) string {
 	var b strings.Builder
 	b.WriteString("<h1>MessageHub</h1>\n<p>The same pages on a terminal: <code>messagehub help TOPIC</code>.\nThe HTTP API: <a href=\"" + path.Join(below, "../openapi.yaml") + "\">openapi.yaml</a>.</p>\n")
-	for _, part := range partsOf(pages) {
+	for _, part := range sectionsOf(pages) {
 		fmt.Fprintf(&b, "<h2>%s</h2>\n<dl>\n", part.name)
 		for i := range part.pages {
 			p := &part.pages[i]
-			fmt.Fprintf(&b, "<dt><a href=\"%s\">%s</a></dt>\n<dd>%s</dd>\n", below+escape(p.Topic), escape(p.Title), renderText(p.Summary))
+			fmt.Fprintf(&b, "<dt><a href=\"%s\">%s</a></dt>\n<dd>%s</dd>\n", below+escapeHTML(p.Topic), escapeHTML(p.Title), renderText(p.Summary))
 		}
 		b.WriteString("</dl>\n")
 	}
 	return b.String()
 }
 
-// A part is the guide or the handbook.
-type part struct {
+// A siteSection is the guide or the handbook.
+type siteSection struct {
 	name  string
 	pages []Page
 }
 
-// partsOf returns the parts that have pages.
-func partsOf(pages []Page) []part {
-	parts := []part{{name: "For actors and domains"}, {name: "For operators"}}
+// sectionsOf returns the parts that have pages.
+func sectionsOf(pages []Page) []siteSection {
+	parts := []siteSection{{name: "For actors and domains"}, {name: "For operators"}}
 	for i := range pages {
 		at := 0
 		if pages[i].ForOperator {
@@ -163,9 +163,9 @@ func partsOf(pages []Page) []part {
 	return parts
 }
 
-// frame returns a whole document: a list of pages, which are below a path and of which topic is the present
+// renderFrame returns a whole document: a list of pages, which are below a path and of which topic is the present
 // one, and a body.
-func frame(title, topic, below string, pages []Page, body string) []byte {
+func renderFrame(title, topic, below string, pages []Page, body string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<!DOCTYPE html>
 <html lang="en">
@@ -179,14 +179,14 @@ func frame(title, topic, below string, pages []Page, body string) []byte {
 <body>
 <header><a href="./%s"%s>MessageHub</a></header>
 <main>
-`, escape(title), below+styleSheet, below, current(topic == ""))
+`, escapeHTML(title), below+styleSheet, below, currentAttribute(topic == ""))
 	b.WriteString(body)
 	b.WriteString("</main>\n<nav aria-label=\"Pages\">\n")
-	for _, part := range partsOf(pages) {
+	for _, part := range sectionsOf(pages) {
 		fmt.Fprintf(&b, "<h2>%s</h2>\n<ul>\n", part.name)
 		for i := range part.pages {
 			p := &part.pages[i]
-			fmt.Fprintf(&b, "<li><a href=\"%s\"%s>%s</a></li>\n", below+escape(p.Topic), current(p.Topic == topic), escape(p.Title))
+			fmt.Fprintf(&b, "<li><a href=\"%s\"%s>%s</a></li>\n", below+escapeHTML(p.Topic), currentAttribute(p.Topic == topic), escapeHTML(p.Title))
 		}
 		b.WriteString("</ul>\n")
 	}
@@ -194,8 +194,8 @@ func frame(title, topic, below string, pages []Page, body string) []byte {
 	return b.Bytes()
 }
 
-// current returns the attribute of a link to the present page.
-func current(isPresent bool) string {
+// currentAttribute returns the attribute of a link to the present page.
+func currentAttribute(isPresent bool) string {
 	if isPresent {
 		return ` aria-current="page"`
 	}

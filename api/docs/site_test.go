@@ -19,7 +19,7 @@ import (
 
 // Generate implements [parser.IDs], for the library.
 func (h headingIDs) Generate(heading []byte, _ ast.NodeKind) []byte {
-	return []byte(h.next(string(heading)))
+	return []byte(h.nextID(string(heading)))
 }
 
 // Put implements [parser.IDs].
@@ -39,7 +39,7 @@ func asItIs(target string) (string, bool) { return target, true }
 
 func TestRender_EqualsALibraryOnEachPage(t *testing.T) {
 	for _, p := range Pages() {
-		require.Equal(t, renderByLibrary(t, p.text), render(p.text, asItIs), "%s uses Markdown that package docs does not render", p.file)
+		require.Equal(t, renderByLibrary(t, p.text), renderPage(p.text, asItIs), "%s uses Markdown that package docs does not render", p.file)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestRender_EqualsALibraryOnEachForm(t *testing.T) {
 		"Text:\n- one\n- two\n",
 		"| a | b |\n| --- | --- |\n| `x` | **y** |\n| | [z](w.md) |\n\nAfter.\n",
 	} {
-		require.Equal(t, renderByLibrary(t, markdown), render(markdown, asItIs), "%q", markdown)
+		require.Equal(t, renderByLibrary(t, markdown), renderPage(markdown, asItIs), "%q", markdown)
 	}
 }
 

@@ -46,7 +46,7 @@ func (c *Client) Announce(ctx context.Context, events []Event) (*Announced, erro
 
 // AnnounceJSON stores events that are a JSON array already, as [Client.Announce] does.
 func (c *Client) AnnounceJSON(ctx context.Context, body []byte) (*Announced, error) {
-	answer, err := c.do(ctx, http.MethodPost, "/v1/data-available", "", body)
+	answer, err := c.sendRepeatedly(ctx, http.MethodPost, "/v1/data-available", "", body)
 	if p, ok := errors.AsType[*Problem](err); ok && p.Accepted != nil && p.Duplicates != nil {
 		return &Announced{*p.Accepted, *p.Duplicates}, err
 	}
@@ -54,11 +54,11 @@ func (c *Client) AnnounceJSON(ctx context.Context, body []byte) (*Announced, err
 		return nil, err
 	}
 	a := new(Announced)
-	return a, decode(answer, a)
+	return a, decodeAnswer(answer, a)
 }
 
-// decode reads the answer of a hub.
-func decode(answer []byte, v any) error {
+// decodeAnswer reads the answer of a hub.
+func decodeAnswer(answer []byte, v any) error {
 	if err := json.Unmarshal(answer, v); err != nil {
 		return fmt.Errorf("hubclient: the answer cannot be read; is this a hub? %w", err)
 	}

@@ -30,7 +30,7 @@ type Bundle struct {
 	ctx    context.Context //nolint:containedctx // the stream ends with it, as that of http.Response does
 	actor  string
 	tag    string      // ETag of the body
-	conn   *connection // nil: the rest of the body is to be fetched
+	conn   *connection // nil: the rest of the body must be fetched
 	got    int64       // bytes
 	err    error       // with which Read ended
 
@@ -42,7 +42,7 @@ func newBundle(ctx context.Context, conn *connection, actor string) (*Bundle, er
 	h := conn.Header
 	b := &Bundle{
 		ID: h.Get("MessageId"), Type: h.Get("MessageType"), ContentType: h.Get("Content-Type"), Size: conn.ContentLength,
-		Backlog: number(h.Get("MessageHub-Backlog")), BacklogAge: time.Duration(number(h.Get("MessageHub-Backlog-Age"))),
+		Backlog: parseNumber(h.Get("MessageHub-Backlog")), BacklogAge: time.Duration(parseNumber(h.Get("MessageHub-Backlog-Age"))),
 		client: conn.client, ctx: ctx, actor: actor, tag: h.Get("ETag"), conn: conn,
 	}
 	if b.BacklogAge > 0 {
@@ -64,7 +64,7 @@ func newBundle(ctx context.Context, conn *connection, actor string) (*Bundle, er
 	return b, nil
 }
 
-func number(text string) int64 {
+func parseNumber(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || n > int64(maxRetryAfter)*1000 {
 		return -1
@@ -83,20 +83,20 @@ func (b *Bundle) Read(p []byte) (n int, err error) {
 			return n, nil
 		}
 		if err != nil {
-			b.end(err)
+			b.endStream(err)
 			return 0, b.err
 		}
 	}
 	if b.conn != nil {
 		_, _ = b.conn.Read(p[:1]) // reads the end, after which the connection can be used again
 	}
-	b.end(io.EOF)
+	b.endStream(io.EOF)
 	return 0, b.err
 }
 
 // readSome reads at least one byte, or fails.
 func (b *Bundle) readSome(p []byte) (n int, err error) {
-	err = b.client.repeat(b.ctx, b.client.opts.Resume, func() error {
+	err = b.client.repeatUntilDone(b.ctx, b.client.opts.Resume, func() error {
 		n, err = b.readOnce(p)
 		if err != nil && isTemporary(err) && b.Interrupted != nil {
 			b.Interrupted(err, b.got)
@@ -110,7 +110,7 @@ func (b *Bundle) readSome(p []byte) (n int, err error) {
 // connection if it fails.
 func (b *Bundle) readOnce(p []byte) (n int, err error) {
 	if b.conn == nil {
-		if b.conn, err = b.resume(); err != nil {
+		if b.conn, err = b.resumeBody(); err != nil {
 			return 0, err
 		}
 	}
@@ -130,12 +130,12 @@ func (b *Bundle) readOnce(p []byte) (n int, err error) {
 	return 0, err
 }
 
-// resume fetches the rest of the body.
-func (b *Bundle) resume() (*connection, error) {
+// resumeBody fetches the rest of the body.
+func (b *Bundle) resumeBody() (*connection, error) {
 	header := identityCoding()
 	header.Set("Range", fmt.Sprintf("bytes=%d-", b.got))
 	header.Set("If-Range", b.tag)
-	conn, err := b.client.start(b.ctx, http.MethodGet, bundlePath(b.ID), b.actor, nil, header, 0)
+	conn, err := b.client.startRequest(b.ctx, http.MethodGet, bundlePath(b.ID), b.actor, nil, header, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -164,8 +164,8 @@ func (b *Bundle) resume() (*connection, error) {
 	return conn, nil
 }
 
-// end ends the stream with err.
-func (b *Bundle) end(err error) {
+// endStream ends the stream with err.
+func (b *Bundle) endStream(err error) {
 	b.closeConnection()
 	if b.err = err; err != io.EOF { //nolint:errorlint // it is set here
 		b.err = &BrokenBodyError{b.ID, b.got, b.Size, err}

@@ -23,7 +23,7 @@ type TokenSource func(ctx context.Context) (string, error)
 
 // Options of a Client.
 type Options struct {
-	URL string // of the hub, such as https://hub.example.org (required); with a user, it is shown where there is no token
+	URL string // of the hub, such as https://hub.example.org (required); its user and password are sent if there is no token
 
 	// Token returns the token of the caller. Default: none, for a hub without an issuer, which
 	// believes the actor that a request names.
@@ -40,8 +40,9 @@ type Options struct {
 	// Resume is the same for a download that broke off, since the last piece of it has arrived. Default:
 	// 1 minute; negative: it is not resumed.
 	Resume time.Duration
-	// OnRetry, if it is set, is called before the pause before a request is repeated, or a bundle is
-	// handled again. If it returns false, that is not done. It is safe for concurrent use.
+	// OnRetry, if it is set, is called before each pause that precedes a repeated request or a
+	// repeated handling of a bundle. If it returns false, the repetition is canceled. It is
+	// safe for concurrent use.
 	OnRetry func(err error, pause time.Duration) bool
 	// Timeout is the limit for the time in which nothing arrives. Default: 40 seconds, which is longer
 	// than a hub takes for an answer.
@@ -94,7 +95,7 @@ func New(opts Options) (*Client, error) {
 		opts.Transport = t
 	}
 	if opts.Clock == nil {
-		opts.Clock = systemClock{time.Now()}
+		opts.Clock = monotonicClock{time.Now()}
 	}
 	if opts.Jitter == nil {
 		opts.Jitter = rand.Float64
@@ -199,9 +200,9 @@ type connection struct {
 	ctx    context.Context
 }
 
-// start sends a request once and waits for the beginning of its answer, for up to wait more than usual. The
+// startRequest sends a request once and waits for the beginning of its answer, for up to wait more than usual. The
 // caller closes the connection.
-func (c *Client) start(ctx context.Context, method, path, actor string, body []byte, header http.Header, wait time.Duration) (*connection, error) {
+func (c *Client) startRequest(ctx context.Context, method, path, actor string, body []byte, header http.Header, wait time.Duration) (*connection, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := c.opts.Clock.AfterFunc(c.opts.Timeout+wait, func() { cancel(errSilent) })
 	defer stop()
@@ -247,18 +248,18 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// do sends a request, repeats it as long as that may help, and returns the body of its answer.
-func (c *Client) do(ctx context.Context, method, path, actor string, body []byte) (answer []byte, err error) {
-	err = c.repeat(ctx, c.opts.Budget, func() error {
-		answer, err = c.once(ctx, method, path, actor, body)
+// sendRepeatedly sends a request, repeats it as long as that may help, and returns the body of its answer.
+func (c *Client) sendRepeatedly(ctx context.Context, method, path, actor string, body []byte) (answer []byte, err error) {
+	err = c.repeatUntilDone(ctx, c.opts.Budget, func() error {
+		answer, err = c.fetchAnswer(ctx, method, path, actor, body)
 		return err
 	})
 	return answer, err
 }
 
-// once sends a request once, and returns the body of its answer.
-func (c *Client) once(ctx context.Context, method, path, actor string, body []byte) ([]byte, error) {
-	conn, err := c.start(ctx, method, path, actor, body, nil, 0)
+// fetchAnswer sends a request once, and returns the body of its answer.
+func (c *Client) fetchAnswer(ctx context.Context, method, path, actor string, body []byte) ([]byte, error) {
+	conn, err := c.startRequest(ctx, method, path, actor, body, nil, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -15,12 +15,12 @@ type Clock interface {
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 }
 
-// systemClock is the monotonic clock of the system.
-type systemClock struct{ start time.Time }
+// monotonicClock is the monotonic clock of the system.
+type monotonicClock struct{ start time.Time }
 
-func (c systemClock) Elapsed() time.Duration { return time.Since(c.start) }
+func (c monotonicClock) Elapsed() time.Duration { return time.Since(c.start) }
 
-func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
+func (monotonicClock) Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -30,6 +30,6 @@ func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-func (systemClock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
+func (monotonicClock) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return time.AfterFunc(d, f).Stop
 }

@@ -83,11 +83,11 @@ func (c *Consumer) Run(ctx context.Context, handle Handler) error {
 	r.pauses = backoff{client: c.Client, limit: cmp.Or(c.MaxPause, defaultMaxPause)}
 	r.idle = backoff{client: c.Client, limit: maxPause}
 	r.clock = c.Client.opts.Clock
-	r.succeeded()
+	r.recordSuccess()
 	for ctx.Err() == nil {
-		if err := r.next(ctx); err == nil {
-			r.succeeded()
-		} else if err := r.retry(ctx, err); err != nil {
+		if err := r.consumeNext(ctx); err == nil {
+			r.recordSuccess()
+		} else if err := r.waitForRetry(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -108,20 +108,20 @@ type consumerRun struct {
 	lastGood time.Duration // when an attempt succeeded
 }
 
-func (r *consumerRun) succeeded() {
+func (r *consumerRun) recordSuccess() {
 	r.pauses.reset()
 	r.lastGood = r.clock.Elapsed()
 }
 
-// retry waits before the attempt that failed with err is repeated, or returns an error if it is not.
-func (r *consumerRun) retry(ctx context.Context, err error) error {
+// waitForRetry waits before the attempt that failed with err is repeated, or returns an error if it is not.
+func (r *consumerRun) waitForRetry(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // Run sees that ctx has ended
 	}
 	if !isRepeated(err) {
 		return err
 	}
-	pause := min(r.pauses.pause(err), maxConsumerPause)
+	pause := min(r.pauses.nextPause(err), maxConsumerPause)
 	if failing := r.clock.Elapsed() - r.lastGood; r.Patience > 0 && failing+pause > r.Patience {
 		return fmt.Errorf("hubclient: consume: attempts have failed for %s: %w", failing.Round(time.Millisecond), err)
 	}
@@ -148,29 +148,30 @@ func (e *redeliveryError) Error() string {
 }
 func (e *redeliveryError) Unwrap() error { return e.err }
 
-// isRepeated reports whether an attempt that failed with err is repeated. A token may be had later.
+// isRepeated reports whether an attempt that failed with err is repeated. A failed TokenSource
+// may succeed later.
 func isRepeated(err error) bool {
 	_, isDeliveredAgain := errors.AsType[*redeliveryError](err)
 	_, isOfToken := errors.AsType[*tokenError](err)
 	return isDeliveredAgain || isOfToken || isTemporary(err)
 }
 
-// next fetches, handles and dequeues a bundle. It returns nil if no data has come.
-func (r *consumerRun) next(ctx context.Context) error {
+// consumeNext fetches, handles and dequeues a bundle. It returns nil if no data arrived.
+func (r *consumerRun) consumeNext(ctx context.Context) error {
 	began := r.clock.Elapsed()
-	b, err := r.peek(ctx)
+	b, err := r.peekBundle(ctx)
 	switch {
 	case errors.Is(err, ErrNoData):
 		if waited := r.clock.Elapsed() - began; waited >= r.Wait/2 {
 			r.idle.reset()
 		} else { // the hub is about to stop, or another consumer has dequeued what was open
-			_ = r.clock.Sleep(ctx, r.idle.pause(nil)) // Run sees that ctx has ended
+			_ = r.clock.Sleep(ctx, r.idle.nextPause(nil)) // Run sees that ctx has ended
 		}
 		return nil
 	case err != nil:
 		return err
 	}
-	err = r.consume(ctx, b)
+	err = r.consumeBundle(ctx, b)
 	if e, ok := errors.AsType[*NotOpenError](err); ok {
 		r.Logger.InfoContext(ctx, "the bundle was dequeued by another consumer of the actor, or closed by an operator", "actor", r.Actor, "bundle", e.BundleID)
 		err = nil
@@ -178,16 +179,16 @@ func (r *consumerRun) next(ctx context.Context) error {
 	return err
 }
 
-// peek returns the next bundle. It asks for an id of its own, so that an attempt whose answer is lost is
-// repeated for the same bundle.
-func (r *consumerRun) peek(ctx context.Context) (*Bundle, error) {
+// peekBundle returns the next bundle. It sends a new bundle id, so that an attempt whose answer
+// is lost is repeated for the same bundle.
+func (r *consumerRun) peekBundle(ctx context.Context) (*Bundle, error) {
 	if r.id == "" {
 		r.id = r.client.opts.NewID()
 	}
 	opts := PeekOptions{Group: r.Group, Format: r.Format, BundleID: r.id, Wait: r.Wait}
 	b, err := r.client.peekOnce(ctx, r.Actor, opts.path(), r.Wait)
 	if p, ok := errors.AsType[*Problem](err); ok && p.Status == http.StatusConflict {
-		// Another bundle is open, or the id is used up: a bundle had it that was dequeued meanwhile.
+		// Another bundle is open, or the bundle with this id was dequeued meanwhile.
 		r.id = r.client.opts.NewID()
 		opts.BundleID, opts.Wait = "", 0
 		b, err = r.client.peekOnce(ctx, r.Actor, opts.path(), 0)
@@ -198,8 +199,8 @@ func (r *consumerRun) peek(ctx context.Context) (*Bundle, error) {
 	return b, err
 }
 
-// consume handles and dequeues a bundle.
-func (r *consumerRun) consume(ctx context.Context, b *Bundle) error {
+// consumeBundle handles and dequeues a bundle.
+func (r *consumerRun) consumeBundle(ctx context.Context, b *Bundle) error {
 	defer func() { _ = b.Close() }() // it never fails
 	err := callHandler(ctx, r.handle, b)
 	if err == nil {
@@ -211,7 +212,7 @@ func (r *consumerRun) consume(ctx context.Context, b *Bundle) error {
 	if err != nil {
 		return &redeliveryError{b.ID, err}
 	}
-	err = r.dequeue(ctx, b)
+	err = r.dequeueBundle(ctx, b)
 	if p, ok := errors.AsType[*Problem](err); ok && p.Status == http.StatusConflict {
 		return &redeliveryError{b.ID, p} // its content was deleted, and made again, since it was fetched
 	}
@@ -225,9 +226,9 @@ func (r *consumerRun) consume(ctx context.Context, b *Bundle) error {
 	return nil
 }
 
-// dequeue dequeues a bundle that was handled, also if ctx has ended. It does not give up before Run does, so
+// dequeueBundle dequeues a bundle that was handled, also if ctx has ended. It does not give up before Run does, so
 // that the bundle is not handled once more.
-func (r *consumerRun) dequeue(ctx context.Context, b *Bundle) error {
+func (r *consumerRun) dequeueBundle(ctx context.Context, b *Bundle) error {
 	closing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -246,7 +247,7 @@ func (r *consumerRun) dequeue(ctx context.Context, b *Bundle) error {
 		if err == nil || ctx.Err() != nil || !isRepeated(err) {
 			return err
 		}
-		if err := r.retry(ctx, err); err != nil {
+		if err := r.waitForRetry(ctx, err); err != nil {
 			return &finalError{err}
 		}
 	}

@@ -32,13 +32,13 @@ func (e *NotOpenError) Unwrap() error { return e.Problem }
 // actor has dequeued it, or an earlier attempt has. Dequeue does not know whether the bundle was open
 // before; [Bundle.Dequeue] does.
 func (c *Client) Dequeue(ctx context.Context, actor, id string) error {
-	return c.dequeue(ctx, actor, id, new(bool))
+	return c.dequeueOnce(ctx, actor, id, new(bool))
 }
 
-// dequeue sets mayBeDequeued if an attempt whose answer is lost may have dequeued the bundle.
-func (c *Client) dequeue(ctx context.Context, actor, id string, mayBeDequeued *bool) error {
-	return c.repeat(ctx, c.opts.Budget, func() error {
-		_, err := c.once(ctx, http.MethodDelete, "/v1/dequeue/"+url.PathEscape(id), actor, nil)
+// dequeueOnce sets mayBeDequeued if an attempt whose answer is lost may have dequeued the bundle.
+func (c *Client) dequeueOnce(ctx context.Context, actor, id string, mayBeDequeued *bool) error {
+	return c.repeatUntilDone(ctx, c.opts.Budget, func() error {
+		_, err := c.fetchAnswer(ctx, http.MethodDelete, "/v1/dequeue/"+url.PathEscape(id), actor, nil)
 		if p, ok := errors.AsType[*Problem](err); ok && p.isGone() {
 			return &NotOpenError{id, *mayBeDequeued, p}
 		}
@@ -52,7 +52,7 @@ func (c *Client) dequeue(ctx context.Context, actor, id string, mayBeDequeued *b
 // Dequeue has succeeded. It fails with a [*NotOpenError] if another process of the actor has dequeued
 // the bundle, or an operator has closed it.
 func (b *Bundle) Dequeue(ctx context.Context) error {
-	err := b.client.dequeue(ctx, b.actor, b.ID, &b.mayBeDequeued)
+	err := b.client.dequeueOnce(ctx, b.actor, b.ID, &b.mayBeDequeued)
 	if e, ok := errors.AsType[*NotOpenError](err); ok && e.MayBeDequeued {
 		return nil
 	}

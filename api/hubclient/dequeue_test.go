@@ -19,19 +19,19 @@ func (h *faultyHub) peek() *hubclient.Bundle {
 
 func TestDequeue_TakesNotFoundForSuccessAfterALostAnswerOnly(t *testing.T) {
 	for name, tc := range map[string]struct {
-		steps    []step
+		steps    []hubStep
 		succeeds bool
 	}{
-		"answer":                          {[]step{ok}, true},
-		"not open":                        {[]step{problem(404)}, false},
-		"gone":                            {[]step{problem(410)}, false},
-		"not open after a lost answer":    {[]step{noAnswer, problem(404)}, true},
-		"gone after a lost answer":        {[]step{noAnswer, problem(410)}, true},
-		"not open after an unsure answer": {[]step{problem(503), problem(404)}, true},
-		"not open after a refusal":        {[]step{problem(429), problem(404)}, false},
+		"answer":                          {[]hubStep{ok}, true},
+		"not open":                        {[]hubStep{problem(404)}, false},
+		"gone":                            {[]hubStep{problem(410)}, false},
+		"not open after a lost answer":    {[]hubStep{noAnswer, problem(404)}, true},
+		"gone after a lost answer":        {[]hubStep{noAnswer, problem(410)}, true},
+		"not open after an unsure answer": {[]hubStep{problem(503), problem(404)}, true},
+		"not open after a refusal":        {[]hubStep{problem(429), problem(404)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newFaultyHub(t, append([]step{bundle("b", body, len(body))}, tc.steps...)...)
+			h := newFaultyHub(t, append([]hubStep{bundle("b", body, len(body))}, tc.steps...)...)
 			err := h.peek().Dequeue(t.Context())
 			if tc.succeeds {
 				require.NoError(t, err)

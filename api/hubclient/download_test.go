@@ -55,7 +55,7 @@ func TestBundle_SkipsWhatItHasIfTheWholeComesAgain(t *testing.T) {
 
 func TestBundle_FailsIfTheRestIsOfAnotherBody(t *testing.T) {
 	for name, tc := range map[string]struct {
-		next step
+		next hubStep
 		want string
 	}{
 		"other tag": {taggedBundle("b", `"u"`, body, len(body)), "another body"},
@@ -115,7 +115,7 @@ func TestBundle_EndsItsRequestIfNothingArrives(t *testing.T) {
 
 func TestPeek_RefusesAnswersThatAreNoBundle(t *testing.T) {
 	for name, tc := range map[string]struct {
-		answer step
+		answer hubStep
 		want   string
 	}{
 		"no id": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, "no bundle"},
@@ -185,7 +185,7 @@ func TestPeek_RepeatsAnAnswerThatNeverCame(t *testing.T) {
 
 func TestRequests_ShowTheTokenOfTheSource(t *testing.T) {
 	tokens := []string{"one", "two"}
-	check := func(want string, then step) step {
+	check := func(want string, then hubStep) hubStep {
 		return func(w http.ResponseWriter, r *http.Request) {
 			require.Equal(t, "Bearer "+want, r.Header.Get("Authorization"))
 			then(w, r)

@@ -22,21 +22,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const actor = "5790001330552"
 
-// A clock of a test does not wait when it sleeps. Its timers do not expire by themselves.
-type clock struct {
+// A testClock of a test does not wait when it sleeps. Its timers do not expire by themselves.
+type testClock struct {
 	mu      sync.Mutex
 	now     time.Duration
 	slept   []time.Duration
 	expires bool // the next timer
 }
 
-func (c *clock) Elapsed() time.Duration {
+func (c *testClock) Elapsed() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
+func (c *testClock) Sleep(ctx context.Context, d time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if ctx.Err() == nil {
@@ -46,7 +46,7 @@ func (c *clock) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-func (c *clock) AfterFunc(_ time.Duration, f func()) (stop func() bool) {
+func (c *testClock) AfterFunc(_ time.Duration, f func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.expires {
@@ -57,13 +57,13 @@ func (c *clock) AfterFunc(_ time.Duration, f func()) (stop func() bool) {
 }
 
 // expireNext lets the next timer expire at once, and no other.
-func (c *clock) expireNext() {
+func (c *testClock) expireNext() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.expires = true
 }
 
-func (c *clock) pauses() []time.Duration {
+func (c *testClock) pauses() []time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]time.Duration(nil), c.slept...)
@@ -73,21 +73,21 @@ func (c *clock) pauses() []time.Duration {
 type faultyHub struct {
 	t      *testing.T
 	client *hubclient.Client
-	clock  *clock
-	steps  []step
+	clock  *testClock
+	steps  []hubStep
 	seen   []string // method and path of each request
 	mu     sync.Mutex
 }
 
-type step func(w http.ResponseWriter, r *http.Request)
+type hubStep func(w http.ResponseWriter, r *http.Request)
 
 // newFaultyHub starts a hub with steps. Its client has ids bundle-1, bundle-2 and so on, and no jitter.
-func newFaultyHub(t *testing.T, steps ...step) *faultyHub {
+func newFaultyHub(t *testing.T, steps ...hubStep) *faultyHub {
 	return newFaultyHubWith(t, hubclient.Options{}, steps...)
 }
 
-func newFaultyHubWith(t *testing.T, opts hubclient.Options, steps ...step) *faultyHub {
-	h := &faultyHub{t: t, steps: steps, clock: new(clock)}
+func newFaultyHubWith(t *testing.T, opts hubclient.Options, steps ...hubStep) *faultyHub {
+	h := &faultyHub{t: t, steps: steps, clock: new(testClock)}
 	server := httptest.NewServer(h)
 	ids := 0
 	opts.URL, opts.Clock, opts.Jitter = server.URL, h.clock, func() float64 { return 0 }
@@ -126,7 +126,7 @@ func (h *faultyHub) requests() []string {
 }
 
 // problem answers with a problem and headers.
-func problem(status int, headers ...string) step {
+func problem(status int, headers ...string) hubStep {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(headers); i += 2 {
 			w.Header().Set(headers[i], headers[i+1])
@@ -138,9 +138,9 @@ func problem(status int, headers ...string) step {
 }
 
 // bundle answers with the first n bytes of a body and breaks off if that is not all of it.
-func bundle(id, body string, n int) step { return taggedBundle(id, `"t"`, body, n) }
+func bundle(id, body string, n int) hubStep { return taggedBundle(id, `"t"`, body, n) }
 
-func taggedBundle(id, tag, body string, n int) step {
+func taggedBundle(id, tag, body string, n int) hubStep {
 	return func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("MessageId", id)
@@ -184,7 +184,7 @@ func isStatus(err error, status int) bool {
 }
 
 // jump changes the time, as nothing does to a monotonic clock.
-func (c *clock) jump(d time.Duration) {
+func (c *testClock) jump(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now += d

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// PeekOptions say which bundle a Peek asks for. The zero value asks for the next one, whatever its group.
+// PeekOptions select the bundle of a Peek. The zero value asks for the next one, whatever its
+// group.
 type PeekOptions struct {
 	Group    string        // of domains, such as timeseries; "": all of them
 	BundleID string        // of a bundle that has to be opened, a UUID that is new to the actor; "": the hub chooses one
@@ -48,7 +49,7 @@ var ErrNoData = errors.New("hubclient: no data waits for the actor")
 // PeekOptions.BundleID or in another format.
 func (c *Client) Peek(ctx context.Context, actor string, opts PeekOptions) (b *Bundle, err error) {
 	path, wait := opts.path(), opts.Wait
-	err = c.repeat(ctx, c.opts.Budget, func() error {
+	err = c.repeatUntilDone(ctx, c.opts.Budget, func() error {
 		b, err = c.peekOnce(ctx, actor, path, wait)
 		return err
 	})
@@ -57,7 +58,7 @@ func (c *Client) Peek(ctx context.Context, actor string, opts PeekOptions) (b *B
 
 // peekOnce is a Peek without repetitions.
 func (c *Client) peekOnce(ctx context.Context, actor, path string, wait time.Duration) (*Bundle, error) {
-	conn, err := c.start(ctx, http.MethodGet, path, actor, nil, identityCoding(), wait)
+	conn, err := c.startRequest(ctx, http.MethodGet, path, actor, nil, identityCoding(), wait)
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +72,8 @@ func (c *Client) peekOnce(ctx context.Context, actor, path string, wait time.Dur
 // Download returns an open bundle of an actor by its id, and opens none. It fails with a [*Problem] of
 // status 404 if the bundle is not open. The caller closes the bundle.
 func (c *Client) Download(ctx context.Context, actor, id string) (b *Bundle, err error) {
-	err = c.repeat(ctx, c.opts.Budget, func() error {
-		conn, err := c.start(ctx, http.MethodGet, bundlePath(id), actor, nil, identityCoding(), 0)
+	err = c.repeatUntilDone(ctx, c.opts.Budget, func() error {
+		conn, err := c.startRequest(ctx, http.MethodGet, bundlePath(id), actor, nil, identityCoding(), 0)
 		if err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ type Fault struct {
 	Detail  string `json:"detail"`
 }
 
-// Index returns which element of the body it is about, -1 if it is about none.
+// Index returns the index of the element of the body that is at fault, or -1.
 func (f *Fault) Index() int {
 	first, _, _ := strings.Cut(strings.TrimPrefix(f.Pointer, "/"), "/")
 	index, err := strconv.Atoi(first)
@@ -85,8 +85,8 @@ const (
 	maxRetryAfter = 24 * time.Hour
 )
 
-// ReadProblem returns the problem in the body of a response, which it does not close. If that has
-// none, the problem says what the answer is.
+// ReadProblem returns the problem in the body of a response, which it does not close. If the
+// body has no problem, the returned one describes the response.
 func ReadProblem(resp *http.Response) *Problem {
 	p := new(Problem)
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))

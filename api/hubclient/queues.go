@@ -23,13 +23,13 @@ type OpenBundle struct {
 
 // Queues returns what waits for an actor, group by group in the order of their names. It opens no bundle.
 func (c *Client) Queues(ctx context.Context, actor string) ([]Queue, error) {
-	answer, err := c.do(ctx, http.MethodGet, "/v1/queues", actor, nil)
+	answer, err := c.sendRepeatedly(ctx, http.MethodGet, "/v1/queues", actor, nil)
 	if err != nil {
 		return nil, err
 	}
 	var q struct {
 		Queues []Queue `json:"queues"`
 	}
-	err = decode(answer, &q)
+	err = decodeAnswer(answer, &q)
 	return q.Queues, err
 }

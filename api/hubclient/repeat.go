@@ -23,8 +23,8 @@ type backoff struct {
 	next   time.Duration // 0: the first
 }
 
-// pause returns the next pause: one that varies, and what err asks for in addition.
-func (b *backoff) pause(err error) time.Duration {
+// nextPause returns the next pause: a random one, plus the pause that err requests.
+func (b *backoff) nextPause(err error) time.Duration {
 	b.next = min(max(b.next, minPause), b.limit)
 	pause := b.next/2 + time.Duration(b.client.opts.Jitter()*float64(b.next/2))
 	b.next *= 2
@@ -36,8 +36,8 @@ func (b *backoff) pause(err error) time.Duration {
 
 func (b *backoff) reset() { b.next = 0 }
 
-// repeat calls try until it succeeds, fails for good, or the budget is spent.
-func (c *Client) repeat(ctx context.Context, budget time.Duration, try func() error) error {
+// repeatUntilDone calls try until it succeeds, fails for good, or the budget is spent.
+func (c *Client) repeatUntilDone(ctx context.Context, budget time.Duration, try func() error) error {
 	end := c.opts.Clock.Elapsed() + budget
 	pauses := backoff{client: c, limit: maxPause}
 	for n := 1; ; n++ {
@@ -45,7 +45,7 @@ func (c *Client) repeat(ctx context.Context, budget time.Duration, try func() er
 		if err == nil || ctx.Err() != nil || !isTemporary(err) {
 			return err
 		}
-		pause := pauses.pause(err)
+		pause := pauses.nextPause(err)
 		if c.opts.Clock.Elapsed()+pause > end {
 			if n > 1 {
 				err = fmt.Errorf("the request was sent %d times in %s: %w", n, budget, err)

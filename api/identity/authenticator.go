@@ -21,7 +21,7 @@ import (
 type Options struct {
 	Issuers    []string
 	Audiences  []string         // a token has to be for one of them
-	Tenants    []string         // a token has to be of one of them; none: of any, or of none
+	Tenants    []string         // a token must be of one of them; empty: tenants are not checked
 	RolesClaim string           // default: roles
 	ActorClaim string           // default: actor
 	Registry   func() *Registry // called for each request; default: empty
@@ -30,11 +30,11 @@ type Options struct {
 	Logger     *slog.Logger     // default: discards
 }
 
-// An Authenticator finds out who sends requests. It is safe for concurrent use.
+// An Authenticator authenticates the senders of requests. It is safe for concurrent use.
 type Authenticator struct {
 	opts    Options
 	issuers map[string]*keySet
-	memory  *memory
+	memory  *tokenCache
 }
 
 // New returns an Authenticator. It makes no call.
@@ -69,14 +69,14 @@ func New(opts Options) *Authenticator {
 func (a *Authenticator) Run(ctx context.Context) {
 	var issuers sync.WaitGroup
 	for _, keys := range a.issuers {
-		issuers.Go(func() { keys.run(ctx) })
+		issuers.Go(func() { keys.runRefresh(ctx) })
 	}
 	issuers.Wait()
 }
 
-func (s *keySet) run(ctx context.Context) {
+func (s *keySet) runRefresh(ctx context.Context) {
 	for {
-		_ = s.refresh(ctx) // it fails if ctx has ended
+		_ = s.refreshKeys(ctx) // it fails if ctx has ended
 		pause := refreshEvery
 		if s.isUnreachable() {
 			pause = fetchPause
@@ -108,7 +108,7 @@ func (a *Authenticator) Authenticate(r *http.Request) (*Principal, error) {
 	if raw == "" {
 		return a.ofCertificate(cert)
 	}
-	t, err := a.verified(r.Context(), raw, now)
+	t, err := a.resolveToken(r.Context(), raw, now)
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +117,10 @@ func (a *Authenticator) Authenticate(r *http.Request) (*Principal, error) {
 	}
 	p := &Principal{Issuer: t.issuer, Subject: t.subject, Client: t.client, Tenant: t.tenant, roles: t.roles, origins: t.origins}
 	for _, actor := range t.actors {
-		p.add(Grant{Actor: actor})
+		p.addGrant(Grant{Actor: actor})
 	}
 	for _, grant := range a.opts.Registry().ofToken(t, cert) {
-		p.add(grant)
+		p.addGrant(grant)
 	}
 	return p, nil
 }
@@ -132,7 +132,7 @@ func (a *Authenticator) ofCertificate(cert *x509.Certificate) (*Principal, error
 	}
 	p := &Principal{Subject: "certificate " + fingerprint(cert), roles: []Role{RoleActor}}
 	for _, grant := range a.opts.Registry().ofCertificate(cert) {
-		p.add(grant)
+		p.addGrant(grant)
 	}
 	if len(p.grants) == 0 {
 		return nil, errMissing
@@ -177,31 +177,31 @@ func clientCertificate(r *http.Request, now time.Time) (*x509.Certificate, error
 // Remembers reports whether the token of a request was verified before, or it shows none.
 func (a *Authenticator) Remembers(r *http.Request) bool {
 	raw, err := Bearer(r)
-	return err == nil && (raw == "" || len(raw) <= maxToken && a.memory.find(sha256.Sum256([]byte(raw))) != nil)
+	return err == nil && (raw == "" || len(raw) <= maxToken && a.memory.findToken(sha256.Sum256([]byte(raw))) != nil)
 }
 
-// verified returns what a token says, once it is verified or was before.
-func (a *Authenticator) verified(ctx context.Context, raw string, now time.Time) (*token, error) {
+// resolveToken verifies a token, unless the cache has it, and returns its claims.
+func (a *Authenticator) resolveToken(ctx context.Context, raw string, now time.Time) (*verifiedToken, error) {
 	if len(raw) > maxToken {
 		return nil, errTooLong
 	}
 	key := sha256.Sum256([]byte(raw))
-	if t := a.memory.find(key); t != nil && a.issuers[t.issuer].isCurrent(t.generation) {
+	if t := a.memory.findToken(key); t != nil && a.issuers[t.issuer].isCurrent(t.generation) {
 		if !now.Before(t.expires) {
-			return nil, expired(now)
+			return nil, expiredError(now)
 		}
 		return t, nil
 	}
-	t, err := a.verify(ctx, raw, now)
+	t, err := a.verifyToken(ctx, raw, now)
 	if err != nil {
 		return nil, err
 	}
-	a.memory.remember(key, t)
+	a.memory.addToken(key, t)
 	return t, nil
 }
 
-// verify verifies a token.
-func (a *Authenticator) verify(ctx context.Context, raw string, now time.Time) (*token, error) {
+// verifyToken verifies a token.
+func (a *Authenticator) verifyToken(ctx context.Context, raw string, now time.Time) (*verifiedToken, error) {
 	unverified, err := readUnverified(raw)
 	if err != nil {
 		return nil, err
@@ -250,16 +250,16 @@ type signature struct {
 
 // VerifySignature implements oidc.KeySet.
 func (s *signature) VerifySignature(ctx context.Context, raw string) ([]byte, error) {
-	s.payload, s.generation, s.err = s.keys.verify(ctx, raw)
+	s.payload, s.generation, s.err = s.keys.verifySignature(ctx, raw)
 	return s.payload, s.err
 }
 
-// unverified is what a token says of itself before it is verified.
+// unverified has the claims of a token that is not verified yet.
 type unverified struct {
 	Issuer string `json:"iss"`
 }
 
-// readUnverified returns what a token says of itself.
+// readUnverified returns the claims of a token without verification.
 func readUnverified(raw string) (u unverified, err error) {
 	if !IsSigned(raw) {
 		return u, errMalformed

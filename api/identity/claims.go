@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A token is what a verified token says.
-type token struct {
+// A verifiedToken has the claims of a verified token.
+type verifiedToken struct {
 	issuer, subject, client, tenant string
 
 	roles       []Role
@@ -24,15 +24,15 @@ type token struct {
 // claims are the members of a token.
 type claims map[string]json.RawMessage
 
-// find returns a claim, and whether it is there and not null.
-func (c claims) find(name string) (raw json.RawMessage, isThere bool) {
+// findClaim returns a claim, and whether it is there and not null.
+func (c claims) findClaim(name string) (raw json.RawMessage, isThere bool) {
 	raw, isThere = c[name]
 	return raw, isThere && raw[0] != 'n'
 }
 
-// text returns a claim that is a text, "" if it is missing.
-func (c claims) text(name string) (text string, err error) {
-	raw, ok := c.find(name)
+// textClaim returns a claim that is a text, "" if it is missing.
+func (c claims) textClaim(name string) (text string, err error) {
+	raw, ok := c.findClaim(name)
 	if !ok {
 		return "", nil
 	}
@@ -45,16 +45,16 @@ func (c claims) text(name string) (text string, err error) {
 // firstText returns the first claim that is there.
 func (c claims) firstText(names ...string) (string, error) {
 	for _, name := range names {
-		if text, err := c.text(name); text != "" || err != nil {
+		if text, err := c.textClaim(name); text != "" || err != nil {
 			return text, err
 		}
 	}
 	return "", nil
 }
 
-// list returns a claim that is a list of texts, nil if it is missing.
-func (c claims) list(name string) (texts []string, err error) {
-	raw, ok := c.find(name)
+// listClaim returns a claim that is a list of texts, nil if it is missing.
+func (c claims) listClaim(name string) (texts []string, err error) {
+	raw, ok := c.findClaim(name)
 	if !ok {
 		return nil, nil
 	}
@@ -64,9 +64,9 @@ func (c claims) list(name string) (texts []string, err error) {
 	return texts, nil
 }
 
-// time returns a claim that is a time, the zero time if it is missing.
-func (c claims) time(name string) (time.Time, error) {
-	raw, ok := c.find(name)
+// timeClaim returns a claim that is a time, the zero time if it is missing.
+func (c claims) timeClaim(name string) (time.Time, error) {
+	raw, ok := c.findClaim(name)
 	if !ok {
 		return time.Time{}, nil
 	}
@@ -81,13 +81,13 @@ func (c claims) time(name string) (time.Time, error) {
 // maxTimeAhead is how far ahead of the clock the claim nbf may be.
 const maxTimeAhead = time.Minute
 
-// readClaims returns what the payload of a token says, the signature of which has been verified.
-func (a *Authenticator) readClaims(payload []byte, now time.Time) (t *token, err error) {
+// readClaims returns the claims in the payload of a token whose signature was verified.
+func (a *Authenticator) readClaims(payload []byte, now time.Time) (t *verifiedToken, err error) {
 	var c claims
 	if json.Unmarshal(payload, &c) != nil {
 		return nil, errClaims
 	}
-	t = new(token)
+	t = new(verifiedToken)
 	for _, f := range []struct {
 		at    *string
 		names []string
@@ -96,39 +96,39 @@ func (a *Authenticator) readClaims(payload []byte, now time.Time) (t *token, err
 			return nil, err
 		}
 	}
-	if t.expires, err = c.time("exp"); err != nil {
+	if t.expires, err = c.timeClaim("exp"); err != nil {
 		return nil, err
 	}
-	begins, err := c.time("nbf")
+	begins, err := c.timeClaim("nbf")
 	switch {
 	case err != nil:
 		return nil, err
 	case t.expires.IsZero():
 		return nil, errNoExpiry
 	case !now.Before(t.expires):
-		return nil, expired(now)
+		return nil, expiredError(now)
 	case begins.After(now.Add(maxTimeAhead)):
-		return nil, invalid("The token does not count yet. Compare the clocks: that of the hub says " + clockText(now) + ".")
+		return nil, invalidTokenError("The token does not count yet. Compare the clocks: that of the hub says " + clockText(now) + ".")
 	}
-	roles, err := c.list(a.opts.RolesClaim)
+	roles, err := c.listClaim(a.opts.RolesClaim)
 	if err != nil {
 		return nil, err
 	}
 	t.roles, t.origins = rolesOf(roles)
-	if t.actors, err = c.actors(a.opts.ActorClaim); err != nil {
+	if t.actors, err = c.actorsClaim(a.opts.ActorClaim); err != nil {
 		return nil, err
 	}
-	t.certificate, err = c.certificate()
+	t.certificate, err = c.certificateHash()
 	return t, err
 }
 
-// actors returns the actors of a claim, which is the id of one or a list of ids.
-func (c claims) actors(name string) ([]domain.ActorID, error) {
+// actorsClaim returns the actors of a claim, which is the id of one or a list of ids.
+func (c claims) actorsClaim(name string) ([]domain.ActorID, error) {
 	texts := []string{""}
 	var err error
-	if raw, ok := c.find(name); ok && raw[0] == '[' {
-		texts, err = c.list(name)
-	} else if texts[0], err = c.text(name); texts[0] == "" {
+	if raw, ok := c.findClaim(name); ok && raw[0] == '[' {
+		texts, err = c.listClaim(name)
+	} else if texts[0], err = c.textClaim(name); texts[0] == "" {
 		texts = nil
 	}
 	if err != nil {
@@ -143,9 +143,9 @@ func (c claims) actors(name string) ([]domain.ActorID, error) {
 	return actors, nil
 }
 
-// certificate returns the hash of the certificate that a token is bound to (RFC 8705), "" for none.
-func (c claims) certificate() (string, error) {
-	raw, ok := c.find("cnf")
+// certificateHash returns the hash of the certificate that a token is bound to (RFC 8705), "" for none.
+func (c claims) certificateHash() (string, error) {
+	raw, ok := c.findClaim("cnf")
 	if !ok {
 		return "", nil
 	}
@@ -153,15 +153,15 @@ func (c claims) certificate() (string, error) {
 	if json.Unmarshal(raw, &confirmation) != nil {
 		return "", errClaims
 	}
-	hash, err := confirmation.text("x5t#S256")
+	hash, err := confirmation.textClaim("x5t#S256")
 	if err == nil && hash == "" {
 		return "", errCertificate // it is bound to something that the hub cannot verify
 	}
 	return hash, err
 }
 
-func expired(now time.Time) error {
-	return invalid("The token has expired; ask the issuer for a new one. If it is new, compare the clocks: that of the hub says " + clockText(now) + ".")
+func expiredError(now time.Time) error {
+	return invalidTokenError("The token has expired; ask the issuer for a new one. If it is new, compare the clocks: that of the hub says " + clockText(now) + ".")
 }
 
 func clockText(now time.Time) string { return now.UTC().Format(time.RFC3339) }

@@ -57,7 +57,7 @@ type Attempt struct {
 	Verifier string `json:"verifier"` // of PKCE
 }
 
-// An Account is who has signed in.
+// An Account is the person who has signed in.
 type Account struct {
 	Issuer  string `json:"issuer"`
 	Subject string `json:"subject"`
@@ -90,7 +90,7 @@ func (f *CodeFlow) Issuer() string { return f.opts.Issuer }
 // Begin returns the address at the issuer to which a browser is sent, and the attempt that Finish needs.
 // It fails with an [Error] of kind Unavailable if the issuer cannot be reached.
 func (f *CodeFlow) Begin(ctx context.Context, redirectURL string) (address string, a Attempt, err error) {
-	config, err := f.config(ctx, redirectURL)
+	config, err := f.clientConfig(ctx, redirectURL)
 	if err != nil {
 		return "", a, err
 	}
@@ -100,11 +100,11 @@ func (f *CodeFlow) Begin(ctx context.Context, redirectURL string) (address strin
 
 // The answers to attempts that do not count.
 var (
-	errState   = invalid("The answer of the issuer is not to this attempt to sign in; another browser may have begun it. Sign in again.")
-	errDenied  = invalid("The issuer did not sign you in. Sign in again, or ask those who manage it.")
-	errCode    = invalid("The issuer does not accept its code; it was used before, or is too old. Sign in again.")
-	errIDToken = invalid("The issuer has sent no ID token; its client of this console must have the scope openid.")
-	errNonce   = invalid("The token of the issuer is not for this attempt to sign in. Sign in again.")
+	errState   = invalidTokenError("The answer of the issuer is not to this attempt to sign in; another browser may have begun it. Sign in again.")
+	errDenied  = invalidTokenError("The issuer did not sign you in. Sign in again, or ask those who manage it.")
+	errCode    = invalidTokenError("The issuer does not accept its code; it was used before, or is too old. Sign in again.")
+	errIDToken = invalidTokenError("The issuer has sent no ID token; its client of this console must have the scope openid.")
+	errNonce   = invalidTokenError("The token of the issuer is not for this attempt to sign in. Sign in again.")
 )
 
 // Finish returns the account that has signed in, by the query with which the issuer has sent the browser
@@ -116,7 +116,7 @@ func (f *CodeFlow) Finish(ctx context.Context, redirectURL string, a Attempt, qu
 	case query.Get("code") == "":
 		return nil, errDenied
 	}
-	config, err := f.config(ctx, redirectURL)
+	config, err := f.clientConfig(ctx, redirectURL)
 	if err != nil {
 		return nil, err
 	}
@@ -131,15 +131,15 @@ func (f *CodeFlow) Finish(ctx context.Context, redirectURL string, a Attempt, qu
 	if raw == "" {
 		return nil, errIDToken
 	}
-	return f.account(ctx, raw, a.Nonce)
+	return f.verifyAccount(ctx, raw, a.Nonce)
 }
 
-// account verifies an ID token, and returns whose it is.
-func (f *CodeFlow) account(ctx context.Context, raw, nonce string) (*Account, error) {
+// verifyAccount verifies an ID token, and returns whose it is.
+func (f *CodeFlow) verifyAccount(ctx context.Context, raw, nonce string) (*Account, error) {
 	if len(raw) > maxToken {
 		return nil, errTooLong
 	}
-	t, err := f.tokens.verify(ctx, raw, f.opts.Clock())
+	t, err := f.tokens.verifyToken(ctx, raw, f.opts.Clock())
 	if err != nil {
 		return nil, err
 	}
@@ -147,10 +147,10 @@ func (f *CodeFlow) account(ctx context.Context, raw, nonce string) (*Account, er
 	if err != nil {
 		return nil, err
 	}
-	if shown, err := c.text("nonce"); err != nil || subtle.ConstantTimeCompare([]byte(shown), []byte(nonce)) != 1 {
+	if shown, err := c.textClaim("nonce"); err != nil || subtle.ConstantTimeCompare([]byte(shown), []byte(nonce)) != 1 {
 		return nil, errNonce
 	}
-	if client, err := c.text("azp"); err != nil || client != "" && client != f.opts.ClientID {
+	if client, err := c.textClaim("azp"); err != nil || client != "" && client != f.opts.ClientID {
 		return nil, errAudience
 	}
 	if t.certificate != "" {
@@ -172,9 +172,9 @@ func claimsOf(raw string) (c claims, err error) {
 	return c, nil
 }
 
-// config returns the client of the issuer.
-func (f *CodeFlow) config(ctx context.Context, redirectURL string) (*oauth2.Config, error) {
-	e, err := f.discover(ctx)
+// clientConfig returns the client of the issuer.
+func (f *CodeFlow) clientConfig(ctx context.Context, redirectURL string) (*oauth2.Config, error) {
+	e, err := f.discoverEndpoints(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -191,9 +191,9 @@ func (f *CodeFlow) config(ctx context.Context, redirectURL string) (*oauth2.Conf
 // endpointsAge is the time for which endpoints of an issuer are used.
 const endpointsAge = time.Hour
 
-// discover returns the endpoints of the issuer. It asks the issuer at most once in fetchPause, however
+// discoverEndpoints returns the endpoints of the issuer. It asks the issuer at most once in fetchPause, however
 // many browsers begin to sign in.
-func (f *CodeFlow) discover(ctx context.Context) (*endpoints, error) {
+func (f *CodeFlow) discoverEndpoints(ctx context.Context) (*endpoints, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	sinceFetch := f.opts.Clock().Sub(f.fetched)

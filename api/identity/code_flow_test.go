@@ -18,13 +18,13 @@ import (
 
 const redirectURL = "http://hub.example/console/sign-in/callback"
 
-// A person is who signs in at an issuer. The claims are those of the ID token.
-type person struct {
+// A testPerson is who signs in at an issuer. The claims are those of the ID token.
+type testPerson struct {
 	*mockoidc.MockUser
 	claims map[string]any
 }
 
-func (p person) Claims(_ []string, base *mockoidc.IDTokenClaims) (jwt.Claims, error) {
+func (p testPerson) Claims(_ []string, base *mockoidc.IDTokenClaims) (jwt.Claims, error) {
 	all := jwt.MapClaims{
 		"iss": base.Issuer, "aud": base.Audience, "sub": base.Subject, "exp": base.ExpiresAt.Unix(), "nonce": base.Nonce,
 		"preferred_username": "kim@example.org", "roles": []string{"operator.read", "other"},
@@ -46,7 +46,7 @@ func runIssuer(t *testing.T, claims ...map[string]any) *mockoidc.MockOIDC {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, issuer.Server.Close()) })
 	for _, c := range claims {
-		issuer.QueueUser(person{mockoidc.DefaultUser(), c})
+		issuer.QueueUser(testPerson{mockoidc.DefaultUser(), c})
 	}
 	return issuer
 }

@@ -47,15 +47,15 @@ func newKeySet(issuer string, fetch func(context.Context) ([]jose.JSONWebKey, er
 	return &keySet{issuer: issuer, fetch: fetch, clock: clock, log: log, fetching: make(chan struct{}, 1)}
 }
 
-// verify returns the payload of a signed token, and the generation of the keys. It fetches the keys
+// verifySignature returns the payload of a signed token, and the generation of the keys. It fetches the keys
 // if it does not have the one that the token names.
-func (s *keySet) verify(ctx context.Context, raw string) (payload []byte, generation int, err error) {
+func (s *keySet) verifySignature(ctx context.Context, raw string) (payload []byte, generation int, err error) {
 	jws, err := jose.ParseSignedCompact(raw, algorithms)
 	if err != nil || len(jws.Signatures) != 1 {
 		return nil, 0, errMalformed
 	}
 	header := &jws.Signatures[0].Header
-	candidates, generation := s.find(header)
+	candidates, generation := s.findKeys(header)
 	payload, isVerified := tryKeys(jws, candidates)
 	if isVerified {
 		return payload, generation, nil
@@ -63,10 +63,10 @@ func (s *keySet) verify(ctx context.Context, raw string) (payload []byte, genera
 	if len(candidates) > 0 && header.KeyID != "" {
 		return nil, 0, errSignature // the key is known, and has not signed this
 	}
-	if err := s.refresh(ctx); err != nil {
+	if err := s.refreshKeys(ctx); err != nil {
 		return nil, 0, err
 	}
-	candidates, generation = s.find(header)
+	candidates, generation = s.findKeys(header)
 	if payload, isVerified = tryKeys(jws, candidates); isVerified {
 		return payload, generation, nil
 	}
@@ -85,8 +85,8 @@ func tryKeys(jws *jose.JSONWebSignature, keys []jose.JSONWebKey) (payload []byte
 	return nil, false
 }
 
-// find returns the keys that may have made a signature.
-func (s *keySet) find(header *jose.Header) (found []jose.JSONWebKey, generation int) {
+// findKeys returns the keys that may have made a signature.
+func (s *keySet) findKeys(header *jose.Header) (found []jose.JSONWebKey, generation int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.clock().Sub(s.fetched) >= keyLifetime {
@@ -114,9 +114,9 @@ func (s *keySet) isUnreachable() bool {
 	return s.isFailing
 }
 
-// refresh fetches the keys, unless that was tried less than fetchPause ago. Requests that come
+// refreshKeys fetches the keys, unless that was tried less than fetchPause ago. Requests that come
 // meanwhile wait for the same fetch.
-func (s *keySet) refresh(ctx context.Context) error {
+func (s *keySet) refreshKeys(ctx context.Context) error {
 	select {
 	case s.fetching <- struct{}{}:
 	case <-ctx.Done():
@@ -150,7 +150,8 @@ func (s *keySet) refresh(ctx context.Context) error {
 	return nil
 }
 
-// mayFetch reports whether the pause since the last fetch is over, and begins the next one.
+// mayFetch reports whether the pause since the last fetch has ended. If so, it begins the next
+// pause.
 func (s *keySet) mayFetch() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

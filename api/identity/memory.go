@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// memory has the tokens that were verified, by their SHA-256. Of more than limit, the one that was
+// tokenCache has the tokens that were verified, by their SHA-256. Of more than limit, the one that was
 // verified first is forgotten.
-type memory struct {
+type tokenCache struct {
 	limit int
 
 	mu     sync.Mutex
-	tokens map[hash]*token
+	tokens map[hash]*verifiedToken
 	order  []hash // a ring, in the order of verification
 	oldest int    // in order, once it is full
 }
@@ -20,17 +20,19 @@ type hash = [sha256.Size]byte
 
 const maxRemembered = 10_000
 
-func newMemory(limit int) *memory { return &memory{limit: limit, tokens: make(map[hash]*token)} }
+func newMemory(limit int) *tokenCache {
+	return &tokenCache{limit: limit, tokens: make(map[hash]*verifiedToken)}
+}
 
-// find returns a token, nil if it is not known.
-func (m *memory) find(key hash) *token {
+// findToken returns a token, nil if it is not known.
+func (m *tokenCache) findToken(key hash) *verifiedToken {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.tokens[key]
 }
 
-// remember keeps a token.
-func (m *memory) remember(key hash, t *token) {
+// addToken keeps a token.
+func (m *tokenCache) addToken(key hash, t *verifiedToken) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, isThere := m.tokens[key]; !isThere {
@@ -46,7 +48,7 @@ func (m *memory) remember(key hash, t *token) {
 }
 
 // size returns the number of tokens.
-func (m *memory) size() int {
+func (m *tokenCache) size() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.tokens)

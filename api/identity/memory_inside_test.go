@@ -11,12 +11,12 @@ func TestMemory_ForgetsTheOldestOfTooMany(t *testing.T) {
 	m := newMemory(3)
 	key := func(n int) (k hash) { binary.BigEndian.PutUint64(k[:], uint64(n)); return k }
 	for n := range 10 {
-		m.remember(key(n), &token{})
-		m.remember(key(n), &token{})
+		m.addToken(key(n), &verifiedToken{})
+		m.addToken(key(n), &verifiedToken{})
 	}
 	require.Equal(t, 3, m.size())
-	require.Nil(t, m.find(key(6)))
+	require.Nil(t, m.findToken(key(6)))
 	for n := 7; n < 10; n++ {
-		require.NotNil(t, m.find(key(n)))
+		require.NotNil(t, m.findToken(key(n)))
 	}
 }

@@ -79,8 +79,8 @@ func (p *Principal) Grant(actor domain.ActorID) (Grant, bool) {
 	return p.grants[i], true
 }
 
-// add adds a grant. Two grants of one actor are one for the groups of both.
-func (p *Principal) add(g Grant) {
+// addGrant adds a grant. Two grants of one actor are one for the groups of both.
+func (p *Principal) addGrant(g Grant) {
 	i := slices.IndexFunc(p.grants, func(x Grant) bool { return x.Actor == g.Actor })
 	switch {
 	case i < 0:

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An Entry of a registry binds a client to an actor. Each text that is not empty has to be that of the
-// request. It has a Client, or one of the two of a certificate, or both.
+// An Entry of a registry binds a client to an actor. Each text that is not empty must equal
+// that of the request. An Entry has a Client, one of the two texts of a certificate, or both.
 type Entry struct {
 	Issuer string // of the token
 	Client string // the claim azp, appid or client_id of the token
@@ -44,7 +44,7 @@ func NewRegistry(entries []Entry) *Registry {
 }
 
 // ofToken returns the grants of the client of a token.
-func (r *Registry) ofToken(t *token, cert *x509.Certificate) (grants []Grant) {
+func (r *Registry) ofToken(t *verifiedToken, cert *x509.Certificate) (grants []Grant) {
 	for _, e := range r.byClient[t.client] {
 		if isSame(e.Issuer, t.issuer) && isSame(e.Tenant, t.tenant) && e.isOf(cert) {
 			grants = append(grants, Grant{e.Actor, e.Groups})
@@ -81,7 +81,7 @@ func fingerprint(cert *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// thumbprint returns the hash of a certificate as tokens have it.
+// thumbprint returns the hash of a certificate in the form of tokens.
 func thumbprint(cert *x509.Certificate) string {
 	sum := sha256.Sum256(cert.Raw)
 	return base64.RawURLEncoding.EncodeToString(sum[:])

@@ -37,8 +37,8 @@ func certificate(t *testing.T, name string, end time.Time) *x509.Certificate {
 	return cert
 }
 
-// over returns the TLS of a connection whose client has shown a certificate, which was verified or not.
-func over(cert *x509.Certificate, isVerified bool) *tls.ConnectionState {
+// overTLS returns the TLS of a connection whose client has shown a certificate, which was verified or not.
+func overTLS(cert *x509.Certificate, isVerified bool) *tls.ConnectionState {
 	state := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}
 	if isVerified {
 		state.VerifiedChains = [][]*x509.Certificate{{cert}}
@@ -47,7 +47,7 @@ func over(cert *x509.Certificate, isVerified bool) *tls.ConnectionState {
 }
 
 // showWith sends a request with a token, "" for none, over TLS with a client certificate.
-func (f *fixture) showWith(token string, state *tls.ConnectionState) (*identity.Principal, error) {
+func (f *tokenFixture) showWith(token string, state *tls.ConnectionState) (*identity.Principal, error) {
 	r := request(f.t, "/")
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
@@ -68,17 +68,17 @@ func TestToken_BoundToACertificateCountsWithItOnly(t *testing.T) {
 	cert := certificate(t, "a.example", time.Now().Add(time.Hour))
 	sum := sha256.Sum256(cert.Raw)
 	token := f.issuer.Token(identitytest.Claims{"cnf": map[string]string{"x5t#S256": base64.RawURLEncoding.EncodeToString(sum[:])}})
-	_, err := f.showWith(token, over(cert, true))
+	_, err := f.showWith(token, overTLS(cert, true))
 	require.NoError(t, err)
 	for name, state := range map[string]*tls.ConnectionState{
-		"no TLS": nil, "no certificate": {}, "one that is not verified": over(cert, false),
-		"another one": over(certificate(t, "a.example", time.Now().Add(time.Hour)), true),
+		"no TLS": nil, "no certificate": {}, "one that is not verified": overTLS(cert, false),
+		"another one": overTLS(certificate(t, "a.example", time.Now().Add(time.Hour)), true),
 	} {
 		_, err := f.showWith(token, state)
 		require.ErrorContains(t, err, "client certificate", name)
 	}
 	f.advance(2 * time.Hour)
-	_, err = f.showWith(f.issuer.Token(identitytest.Claims{"exp": f.now.Add(time.Hour).Unix()}), over(cert, true))
+	_, err = f.showWith(f.issuer.Token(identitytest.Claims{"exp": f.now.Add(time.Hour).Unix()}), overTLS(cert, true))
 	require.ErrorContains(t, err, "has expired", "a certificate that expires while its connection is open")
 }
 
@@ -98,7 +98,7 @@ func TestRegistry_BindsClientsAndCertificates(t *testing.T) {
 	actors := func(token string, cert *x509.Certificate) (found []string) {
 		var state *tls.ConnectionState
 		if cert != nil {
-			state = over(cert, true)
+			state = overTLS(cert, true)
 		}
 		p, err := f.showWith(token, state)
 		if err != nil {

@@ -35,8 +35,8 @@ var rsaKey = sync.OnceValue(func() *rsa.PrivateKey {
 	return key
 })
 
-// A fixture is an Authenticator with an issuer and a clock.
-type fixture struct {
+// A tokenFixture is an Authenticator with an issuer and a clock.
+type tokenFixture struct {
 	t      *testing.T
 	issuer *identitytest.Issuer
 	auth   *identity.Authenticator
@@ -45,9 +45,9 @@ type fixture struct {
 	now time.Time
 }
 
-func newFixture(t *testing.T, change ...func(*identity.Options)) *fixture {
+func newFixture(t *testing.T, change ...func(*identity.Options)) *tokenFixture {
 	t.Helper()
-	f := &fixture{t: t, issuer: identitytest.Start(t), now: time.Now()}
+	f := &tokenFixture{t: t, issuer: identitytest.Start(t), now: time.Now()}
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
 	opts := identity.Options{Issuers: []string{f.issuer.URL}, Audiences: []string{identitytest.Audience}, Client: client, Clock: f.clock}
@@ -58,20 +58,20 @@ func newFixture(t *testing.T, change ...func(*identity.Options)) *fixture {
 	return f
 }
 
-func (f *fixture) clock() time.Time {
+func (f *tokenFixture) clock() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.now
 }
 
-func (f *fixture) advance(d time.Duration) {
+func (f *tokenFixture) advance(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.now = f.now.Add(d)
 }
 
 // show sends a request with a token.
-func (f *fixture) show(token string) (*identity.Principal, error) {
+func (f *tokenFixture) show(token string) (*identity.Principal, error) {
 	return f.auth.Authenticate(request(f.t, "/", "Bearer "+token))
 }
 
@@ -99,7 +99,7 @@ func unsigned(header, claims string) string {
 }
 
 // withSecret returns a token that is signed by HS256 with the public key of the issuer as the secret.
-func withSecret(f *fixture) string {
+func withSecret(f *tokenFixture) string {
 	public, err := x509.MarshalPKIXPublicKey(&f.issuer.Key().Key.(*ecdsa.PrivateKey).PublicKey)
 	require.NoError(f.t, err)
 	return f.issuer.Sign(jose.JSONWebKey{Key: public, Algorithm: "HS256", KeyID: f.issuer.Key().KeyID}, f.issuer.Claims(nil), nil)
@@ -109,50 +109,52 @@ func withSecret(f *fixture) string {
 func TestToken_ThatDoesNotCountHasOneAnswer(t *testing.T) {
 	seconds := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
 	for name, tc := range map[string]struct {
-		token func(f *fixture) string
+		token func(f *tokenFixture) string
 		want  string // in the description
 	}{
-		"a text":                     {func(*fixture) string { return "text" }, "is not a signed JSON Web Token"},
-		"a long text":                {func(*fixture) string { return strings.Repeat("a.", 20<<10) }, "too long"},
-		"alg none":                   {func(f *fixture) string { return unsigned(`{"alg":"none"}`, `{"iss":"`+f.issuer.URL+`"}`) }, "RS256, PS256 or ES256"},
+		"a text":                     {func(*tokenFixture) string { return "text" }, "is not a signed JSON Web Token"},
+		"a long text":                {func(*tokenFixture) string { return strings.Repeat("a.", 20<<10) }, "too long"},
+		"alg none":                   {func(f *tokenFixture) string { return unsigned(`{"alg":"none"}`, `{"iss":"`+f.issuer.URL+`"}`) }, "RS256, PS256 or ES256"},
 		"HS256 with the public key":  {withSecret, "RS256, PS256 or ES256"},
-		"no signature of the issuer": {func(f *fixture) string { return f.issuer.Token(nil) + "AA" }, "not by a key of its issuer"},
-		"an unknown crit": {func(f *fixture) string {
+		"no signature of the issuer": {func(f *tokenFixture) string { return f.issuer.Token(nil) + "AA" }, "not by a key of its issuer"},
+		"an unknown crit": {func(f *tokenFixture) string {
 			return f.issuer.Sign(f.issuer.Key(), f.issuer.Claims(nil), map[jose.HeaderKey]any{"crit": []string{"x"}, "x": 1})
 		}, "signature"},
-		"no audience":                  {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"aud": nil}) }, "another audience"},
-		"another audience":             {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"aud": []string{"x", "y"}}) }, "another audience"},
-		"an audience that is a number": {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"aud": 1}) }, "wrong form"},
-		"no issuer":                    {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"iss": nil}) }, "does not trust the issuer"},
-		"an issuer with a slash":       {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"iss": f.issuer.URL + "/"}) }, "with or without a slash"},
-		"another issuer":               {func(f *fixture) string { return identitytest.Start(f.t).Token(nil) }, "does not trust the issuer"},
-		"expired a second ago":         {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"exp": seconds(-time.Second)}) }, "has expired"},
-		"no exp":                       {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"exp": nil}) }, "no claim exp"},
-		"exp is a text":                {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"exp": "4102444800"}) }, "wrong form"},
-		"exp is beyond all calendars":  {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"exp": 1e300}) }, "wrong form"},
-		"nbf ahead by two minutes":     {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"nbf": seconds(2 * time.Minute)}) }, "does not count yet"},
-		"a clock an hour ahead": {func(f *fixture) string {
+		"no audience":                  {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"aud": nil}) }, "another audience"},
+		"another audience":             {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"aud": []string{"x", "y"}}) }, "another audience"},
+		"an audience that is a number": {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"aud": 1}) }, "wrong form"},
+		"no issuer":                    {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"iss": nil}) }, "does not trust the issuer"},
+		"an issuer with a slash":       {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"iss": f.issuer.URL + "/"}) }, "with or without a slash"},
+		"another issuer":               {func(f *tokenFixture) string { return identitytest.Start(f.t).Token(nil) }, "does not trust the issuer"},
+		"expired a second ago":         {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"exp": seconds(-time.Second)}) }, "has expired"},
+		"no exp":                       {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"exp": nil}) }, "no claim exp"},
+		"exp is a text":                {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"exp": "4102444800"}) }, "wrong form"},
+		"exp is beyond all calendars":  {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"exp": 1e300}) }, "wrong form"},
+		"nbf ahead by two minutes": {func(f *tokenFixture) string {
+			return f.issuer.Token(identitytest.Claims{"nbf": seconds(2 * time.Minute)})
+		}, "does not count yet"},
+		"a clock an hour ahead": {func(f *tokenFixture) string {
 			return f.issuer.Token(identitytest.Claims{"nbf": seconds(time.Hour), "exp": seconds(2 * time.Hour)})
 		}, "Compare the clocks"},
-		"a clock an hour behind": {func(f *fixture) string {
+		"a clock an hour behind": {func(f *tokenFixture) string {
 			return f.issuer.Token(identitytest.Claims{"nbf": seconds(-2 * time.Hour), "exp": seconds(-time.Hour)})
 		}, "compare the clocks"},
-		"roles are a text":          {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"roles": "actor"}) }, "wrong form"},
-		"roles are numbers":         {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"roles": []int{1}}) }, "wrong form"},
-		"an actor id that is none":  {func(f *fixture) string { return f.issuer.Actor("Jørgen") }, "wrong form"},
-		"an actor that is a number": {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"actor": 5790001330552}) }, "wrong form"},
-		"no tenant":                 {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"tid": nil}) }, "oidc.tenants"},
-		"another tenant":            {func(f *fixture) string { return f.issuer.Token(identitytest.Claims{"tid": "theirs"}) }, "oidc.tenants"},
-		"a key of another issuer with the same kid": {func(f *fixture) string {
+		"roles are a text":          {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"roles": "actor"}) }, "wrong form"},
+		"roles are numbers":         {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"roles": []int{1}}) }, "wrong form"},
+		"an actor id that is none":  {func(f *tokenFixture) string { return f.issuer.Actor("Jørgen") }, "wrong form"},
+		"an actor that is a number": {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"actor": 5790001330552}) }, "wrong form"},
+		"no tenant":                 {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"tid": nil}) }, "oidc.tenants"},
+		"another tenant":            {func(f *tokenFixture) string { return f.issuer.Token(identitytest.Claims{"tid": "theirs"}) }, "oidc.tenants"},
+		"a key of another issuer with the same kid": {func(f *tokenFixture) string {
 			return f.issuer.Sign(identitytest.Start(f.t).Key(), f.issuer.Claims(nil), nil)
 		}, "not by a key of its issuer"},
-		"a certificate that is not there": {func(f *fixture) string {
+		"a certificate that is not there": {func(f *tokenFixture) string {
 			return f.issuer.Token(identitytest.Claims{"tid": "ours", "cnf": map[string]string{"x5t#S256": "abc"}})
 		}, "client certificate"},
-		"a binding that is unknown": {func(f *fixture) string {
+		"a binding that is unknown": {func(f *tokenFixture) string {
 			return f.issuer.Token(identitytest.Claims{"tid": "ours", "cnf": map[string]string{"jkt": "abc"}})
 		}, "client certificate"},
-		"claims that are no object": {func(f *fixture) string { return f.issuer.Sign(f.issuer.Key(), []int{1}, nil) }, "is not a signed JSON Web Token"},
+		"claims that are no object": {func(f *tokenFixture) string { return f.issuer.Sign(f.issuer.Key(), []int{1}, nil) }, "is not a signed JSON Web Token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, func(o *identity.Options) { o.Tenants = []string{"ours"} })

@@ -15,11 +15,11 @@ import (
 type Level struct {
 	configured slog.Level
 	clock      func() time.Time
-	change     atomic.Pointer[change] // nil: none
+	change     atomic.Pointer[levelChange] // nil: none
 }
 
-// A change is a level that applies until a moment.
-type change struct {
+// A levelChange is a level that applies until a moment.
+type levelChange struct {
 	level slog.Level
 	until time.Time
 }
@@ -59,5 +59,5 @@ func (l *Level) Change(level slog.Level, span time.Duration) {
 		l.change.Store(nil)
 		return
 	}
-	l.change.Store(&change{level, l.clock().Add(span)})
+	l.change.Store(&levelChange{level, l.clock().Add(span)})
 }

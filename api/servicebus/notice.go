@@ -25,17 +25,17 @@ import (
 // NoticeOptions set up Notices.
 type NoticeOptions struct {
 	Open       func() (*azservicebus.Client, error) // see [ClientRetries]
-	Queues     map[domain.Origin]contract.Queues    // of the domains that are told
+	Queues     map[domain.Origin]contract.Queues    // of the domains that are notified
 	Clock      func() time.Time                     // default time.Now
 	NewID      func() uuid.UUID                     // default uuid.New
 	Traces     trace.TracerProvider                 // of the spans of notices; default: none are recorded
-	Logger     *slog.Logger                         // default: nobody is told
-	Registerer prometheus.Registerer                // default: nobody counts
+	Logger     *slog.Logger                         // default: discards
+	Registerer prometheus.Registerer                // default: no metrics
 }
 
-// Notices tell domains over Service Bus that their content is in safe hands. A
-// notice has the message id of its bundle: when it comes again, the bus or the
-// domain can tell. Calls that follow each other reach the queue in that order.
+// Notices notify domains over Service Bus that the actor holds their content safely. The
+// message id of a notice is that of its bundle, so that the bus or the domain detects a
+// duplicate. Consecutive calls reach the queue in their order.
 type Notices struct {
 	opts  NoticeOptions
 	bus   *busclient.Connection
@@ -84,15 +84,15 @@ func (n *Notices) Close(ctx context.Context) error {
 func (n *Notices) Notify(ctx context.Context, notice domain.Notice) error {
 	queues, ok := n.opts.Queues[notice.Origin]
 	if !ok {
-		return domain.Errorf(domain.Unavailable, "tell domain %s: it has no queues; name them in the configuration", notice.Origin)
+		return domain.Errorf(domain.Unavailable, "notify domain %s: it has no queues; name them in the configuration", notice.Origin)
 	}
 	ctx, span := n.startSpan(ctx, &notice, queues.Dequeue)
-	err := n.notify(ctx, notice, queues.Dequeue)
+	err := n.sendNotice(ctx, notice, queues.Dequeue)
 	endSpan(span, err)
 	outcome := "accepted"
 	if err != nil {
 		outcome = domain.KindOf(err).String()
-		err = domain.Errorf(domain.KindOf(err), "tell domain %s that %s holds bundle %s: %w", notice.Origin, notice.Recipient, notice.Bundle, err)
+		err = domain.Errorf(domain.KindOf(err), "notify domain %s that %s holds bundle %s: %w", notice.Origin, notice.Recipient, notice.Bundle, err)
 	}
 	n.count.WithLabelValues(notice.Origin.String(), outcome).Inc()
 	return err
@@ -119,7 +119,7 @@ func endSpan(span trace.Span, err error) {
 	span.End()
 }
 
-func (n *Notices) notify(ctx context.Context, notice domain.Notice, queue string) error {
+func (n *Notices) sendNotice(ctx context.Context, notice domain.Notice, queue string) error {
 	process := hub.ProcessID(notice.Bundle, notice.Recipient)
 	body, err := contract.Marshal(&contract.DequeueContract{
 		DataAvailableNotificationReferenceId: notice.List,

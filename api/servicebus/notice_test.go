@@ -52,8 +52,8 @@ func newNotices(t testing.TB, n *embedded.Namespace, change ...func(*servicebus.
 	return s
 }
 
-// noticesOf receives the notices that a domain has got, which are so many.
-func noticesOf(t testing.TB, n *embedded.Namespace, many int) []*azservicebus.ReceivedMessage {
+// noticesOf receives the count notices that a domain has.
+func noticesOf(t testing.TB, n *embedded.Namespace, count int) []*azservicebus.ReceivedMessage {
 	t.Helper()
 	client, err := bustest.Clients(n)()
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func noticesOf(t testing.TB, n *embedded.Namespace, many int) []*azservicebus.Re
 	r, err := client.NewReceiverForQueue(contract.DefaultQueues(domain.TimeSeries.String()).Dequeue, nil)
 	require.NoError(t, err)
 	var got []*azservicebus.ReceivedMessage
-	for len(got) < many {
+	for len(got) < count {
 		messages, err := r.ReceiveMessages(t.Context(), 1, nil)
 		require.NoError(t, err)
 		for _, m := range messages {
@@ -175,7 +175,7 @@ func TestANoticeThatTheBusRefusesIsNotAccepted(t *testing.T) {
 		s := newNotices(t, n)
 		err := s.Notify(t.Context(), aNotice(1))
 		require.Equal(t, domain.Unavailable, domain.KindOf(err), "%v", err)
-		require.ErrorContains(t, err, "tell domain TimeSeries that 5790001330552 holds bundle 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c01: send to queue timeseries-dequeue: there is no such queue")
+		require.ErrorContains(t, err, "notify domain TimeSeries that 5790001330552 holds bundle 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c01: send to queue timeseries-dequeue: there is no such queue")
 
 		other := aNotice(1)
 		other.Origin = domain.Aggregations
@@ -183,7 +183,7 @@ func TestANoticeThatTheBusRefusesIsNotAccepted(t *testing.T) {
 		other.Origin = domain.Charges
 		err = s.Notify(t.Context(), other)
 		require.Equal(t, domain.Unavailable, domain.KindOf(err))
-		require.EqualError(t, err, "tell domain Charges: it has no queues; name them in the configuration")
+		require.EqualError(t, err, "notify domain Charges: it has no queues; name them in the configuration")
 	})(t)
 }
 

@@ -2,8 +2,8 @@
 // cases and are stored, with the spans of OpenTelemetry, which the edges record.
 //
 // It promises that a context that comes in is passed on whether or not spans are recorded, that
-// a header or property that is not valid changes nothing but that it is left out, and that without a
-// provider nothing is done for a request that carries no context.
+// a header or property that is not valid is ignored, and that without a provider a request
+// without a context costs nothing.
 //
 // Where spans go, and which of them are recorded, is decided by the program that gives the
 // provider.

@@ -21,11 +21,11 @@ type notification struct {
 	Attachments    json.RawMessage `json:"attachments,omitempty"`
 }
 
-// body returns the body of a call and its content type. It is the same for each attempt.
-func (d *Delivery) body() (body []byte, contentType string, err error) {
+// encodeBody returns the body of a call and its content type. It is the same for each attempt.
+func (d *Delivery) encodeBody() (body []byte, contentType string, err error) {
 	payload, err := json.Marshal(notification{
 		TransactionID: d.ID, SubscriptionID: d.Subscription, Filter: d.Settings.Filter,
-		Event: event(d.Message), Attachments: d.Attachments,
+		Event: encodeEvent(d.Message), Attachments: d.Attachments,
 	})
 	if err != nil {
 		return nil, "", &prepareError{"the message cannot be encoded as JSON"}
@@ -33,12 +33,12 @@ func (d *Delivery) body() (body []byte, contentType string, err error) {
 	if d.Settings.Encoding != domain.FormEncoding {
 		return payload, domain.JSONEncoding, nil
 	}
-	return form(d.Settings, payload)
+	return encodeForm(d.Settings, payload)
 }
 
-// event returns a message in the JSON form of CloudEvents: data that is JSON as it is, other
+// encodeEvent returns a message in the JSON form of CloudEvents: data that is JSON as it is, other
 // data in Base64.
-func event(m *domain.Message) map[string]any {
+func encodeEvent(m *domain.Message) map[string]any {
 	e := make(map[string]any, len(m.Attributes)+3)
 	for name, value := range m.Attributes {
 		e[name] = value
@@ -61,9 +61,9 @@ func event(m *domain.Message) map[string]any {
 	return e
 }
 
-// form returns a form with the fields of a subscription and the payload. Its boundary depends
+// encodeForm returns a form with the fields of a subscription and the payload. Its boundary depends
 // on the content alone.
-func form(s *domain.Subscription, payload []byte) (body []byte, contentType string, err error) {
+func encodeForm(s *domain.Subscription, payload []byte) (body []byte, contentType string, err error) {
 	var b bytes.Buffer
 	h := sha256.New()
 	names := slices.Sorted(maps.Keys(s.FormFields))

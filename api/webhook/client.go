@@ -83,8 +83,9 @@ type Result struct {
 	Body   []byte // of the answer, up to MaxBody
 }
 
-// Send calls a receiver once. A call that fails has a Result too: its answer says why. Send
-// fails only if ctx ends; then nothing is known of the call, and it counts as no attempt.
+// Send calls a receiver once. A failed call also has a Result, whose answer has the reason.
+// Send returns an error only if ctx ends; then the result of the call is unknown, and it does
+// not count as an attempt.
 func (c *Client) Send(ctx context.Context, d *Delivery) (Result, error) {
 	return c.SendAltered(ctx, d, func(*http.Request) {})
 }
@@ -93,8 +94,8 @@ func (c *Client) Send(ctx context.Context, d *Delivery) (Result, error) {
 // receiver treats requests that are not from the hub; no other use is meant. The request has
 // the URL that was checked: alter must not change it.
 func (c *Client) SendAltered(ctx context.Context, d *Delivery, alter func(*http.Request)) (Result, error) {
-	return c.send(ctx, 0, func(ctx context.Context, now time.Time) (*http.Request, error) {
-		req, err := c.request(ctx, d, now)
+	return c.sendCall(ctx, 0, func(ctx context.Context, now time.Time) (*http.Request, error) {
+		req, err := c.newRequest(ctx, d, now)
 		if err == nil {
 			alter(req)
 		}
@@ -105,14 +106,14 @@ func (c *Client) SendAltered(ctx context.Context, d *Delivery, alter func(*http.
 // A requestMaker returns the request of a call that begins now.
 type requestMaker func(ctx context.Context, now time.Time) (*http.Request, error)
 
-// send makes one call, and follows some redirects. It fails only if ctx ends.
-func (c *Client) send(ctx context.Context, redirects int, request requestMaker) (Result, error) {
+// sendCall makes one call, and follows some redirects. It fails only if ctx ends.
+func (c *Client) sendCall(ctx context.Context, redirects int, request requestMaker) (Result, error) {
 	began, start := c.opts.Clock(), time.Now()
 	call, cancel := context.WithTimeoutCause(ctx, c.opts.Timeout, errTimeout)
 	defer cancel()
 	var connected atomic.Bool
 	call = httptrace.WithClientTrace(call, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
-	r, err := c.call(call, began, redirects, request)
+	r, err := c.callOnce(call, began, redirects, request)
 	r.Answer.Began, r.Answer.Took = began, time.Since(start)
 	if err == nil {
 		return r, nil
@@ -127,7 +128,7 @@ func (c *Client) send(ctx context.Context, redirects int, request requestMaker) 
 	case isOver:
 		err = errNoConnection
 	}
-	r.Answer.Status, r.Answer.Error = 0, reason(err, c.opts.Timeout)
+	r.Answer.Status, r.Answer.Error = 0, failureReason(err, c.opts.Timeout)
 	return r, nil
 }
 
@@ -137,7 +138,7 @@ var (
 	errNoConnection = errors.New("the time for a call has passed before it had a connection")
 )
 
-func (c *Client) call(ctx context.Context, now time.Time, redirects int, request requestMaker) (Result, error) {
+func (c *Client) callOnce(ctx context.Context, now time.Time, redirects int, request requestMaker) (Result, error) {
 	req, err := request(ctx, now)
 	if err != nil {
 		return Result{}, err

@@ -45,7 +45,7 @@ type ConsumerCall struct {
 
 // Call calls a consumer once, as Send does a receiver.
 func (c *Client) Call(ctx context.Context, call *ConsumerCall) (Result, error) {
-	return c.send(ctx, 0, func(ctx context.Context, now time.Time) (*http.Request, error) {
+	return c.sendCall(ctx, 0, func(ctx context.Context, now time.Time) (*http.Request, error) {
 		return c.consumerRequest(ctx, call, now)
 	})
 }
@@ -77,7 +77,7 @@ func (c *Client) consumerRequest(ctx context.Context, call *ConsumerCall, now ti
 	h.Set(PriorityHeader, strconv.Itoa(call.Priority))
 	h.Set(RetryHeader, strconv.Itoa(call.Attempts))
 	h.Set(cmp.Or(call.TokenHeader, TokenHeader), string(call.Token))
-	sign(call.ID, []Secret{TokenSecret(call.Token)}, h, call.Payload, now)
+	setSignatureHeaders(call.ID, []Secret{TokenSecret(call.Token)}, h, call.Payload, now)
 	return req, nil
 }
 

@@ -19,10 +19,10 @@ func consumerCall() *webhook.ConsumerCall {
 }
 
 // called returns the request that a consumer gets for a call.
-func called(t *testing.T, call *webhook.ConsumerCall) received {
+func called(t *testing.T, call *webhook.ConsumerCall) receivedCall {
 	t.Helper()
 	n := newNetwork(t)
-	var got []received
+	var got []receivedCall
 	n.add("receiver.example", "8.8.8.8", capture(&got))
 	r, err := n.client(webhook.Options{}).Call(t.Context(), call)
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestACallToAConsumer_IsVerifiedByItsToken(t *testing.T) {
 
 func TestACallToAConsumer_IsGuarded(t *testing.T) {
 	n := newNetwork(t)
-	n.add("receiver.example", "169.254.169.254", capture(new([]received)))
+	n.add("receiver.example", "169.254.169.254", capture(new([]receivedCall)))
 	r, err := n.client(webhook.Options{}).Call(t.Context(), consumerCall())
 	require.NoError(t, err)
 	require.Zero(t, r.Answer.Status)

@@ -43,7 +43,7 @@ func FuzzForm(f *testing.F) {
 		if s.Check() != nil || !utf8.ValidString(name+field) {
 			return // no subscription has these fields
 		}
-		body, contentType, err := form(s, payload)
+		body, contentType, err := encodeForm(s, payload)
 		require.NoError(t, err)
 		_, parameters, err := mime.ParseMediaType(contentType)
 		require.NoError(t, err)
@@ -91,7 +91,7 @@ func FuzzLocation(f *testing.F) {
 		require.NoError(t, err)
 		req.Header.Set("Webhook-Id", "msg_1")
 		resp := &http.Response{StatusCode: http.StatusFound, Header: http.Header{"Location": {location}}, Request: req}
-		next, err := c.redirect(req, resp)
+		next, err := c.redirectRequest(req, resp)
 		if err != nil {
 			if len(location) > 20 {
 				require.NotContains(t, err.Error(), location)

@@ -24,7 +24,7 @@ var metadata = []netip.Addr{
 	netip.MustParseAddr("fd00:ec2::254"),   // AWS
 }
 
-// NewGuard returns a Guard that allows the addresses of allowed besides public ones.
+// NewGuard returns a Guard that allows public addresses and those of allowed.
 func NewGuard(allowed ...netip.Prefix) *Guard {
 	var v4, v6 []netip.Prefix
 	for _, prefix := range allowed {
@@ -49,15 +49,15 @@ func (g *Guard) Check(addr netip.Addr) error {
 	if !addr.IsValid() || slices.Contains(metadata, addr.Unmap().WithZone("")) || g.guardian.SafeAddr(addr) != nil {
 		return &BlockedError{addr}
 	}
-	if inner, ok := isatap(addr); ok && g.Check(inner) != nil {
+	if inner, ok := isatapTarget(addr); ok && g.Check(inner) != nil {
 		return &BlockedError{addr}
 	}
 	return nil
 }
 
-// control is a Control function of a net.Dialer: it decides about the address that a socket
+// checkConnect is a Control function of a net.Dialer: it decides about the address that a socket
 // is about to connect to.
-func (g *Guard) control(network, address string, _ syscall.RawConn) error {
+func (g *Guard) checkConnect(network, address string, _ syscall.RawConn) error {
 	if network != "tcp4" && network != "tcp6" {
 		return fmt.Errorf("a receiver is called by TCP, not by %s", network)
 	}
@@ -68,9 +68,9 @@ func (g *Guard) control(network, address string, _ syscall.RawConn) error {
 	return g.Check(dialed.Addr())
 }
 
-// isatap returns the IPv4 address to which an IPv6 address is tunnelled by ISATAP (RFC 5214).
+// isatapTarget returns the IPv4 address to which an IPv6 address is tunnelled by ISATAP (RFC 5214).
 // The prefixes of other tunnels are denied by ssrf.
-func isatap(addr netip.Addr) (netip.Addr, bool) {
+func isatapTarget(addr netip.Addr) (netip.Addr, bool) {
 	if !addr.Is6() {
 		return netip.Addr{}, false
 	}

@@ -23,14 +23,14 @@ func TestTheSystemsDialer_IsGuardedAtTheSocket(t *testing.T) {
 		require.NoError(t, conn.Close())
 	}
 	g := NewGuard()
-	require.Error(t, g.control("udp4", "8.8.8.8:53", nil))
-	require.Error(t, g.control("tcp4", "8.8.8.8", nil))
-	require.NoError(t, g.control("tcp4", "8.8.8.8:53", nil))
+	require.Error(t, g.checkConnect("udp4", "8.8.8.8:53", nil))
+	require.Error(t, g.checkConnect("tcp4", "8.8.8.8", nil))
+	require.NoError(t, g.checkConnect("tcp4", "8.8.8.8:53", nil))
 }
 
 func TestClose_EndsDials(t *testing.T) {
 	c := New(Options{})
 	c.Close()
-	_, err := c.dial(t.Context(), "tcp", "8.8.8.8:443")
+	_, err := c.dialHost(t.Context(), "tcp", "8.8.8.8:443")
 	require.ErrorContains(t, err, "operation was canceled")
 }

@@ -29,15 +29,15 @@ type prepareError struct{ text string }
 
 func (e *prepareError) Error() string { return e.text }
 
-// reason returns why a call failed and what the receiver's operator can do about it, in up to
+// failureReason returns why a call failed and what the receiver's operator can do about it, in up to
 // domain.MaxAttemptError bytes. It repeats nothing of the URL and of the answer, and names no
 // address: what the resolver of the hub answers is not for receivers.
-func reason(err error, timeout time.Duration) string {
-	text := failure(err, timeout)
+func failureReason(err error, timeout time.Duration) string {
+	text := failureText(err, timeout)
 	return strings.ToValidUTF8(text[:min(len(text), domain.MaxAttemptError)], "")
 }
 
-func failure(err error, timeout time.Duration) string {
+func failureText(err error, timeout time.Duration) string {
 	if _, ok := errors.AsType[*BlockedError](err); ok {
 		return "the receiver has an address that may not be called; use a public address, or allow its range in the hub's configuration"
 	}

@@ -17,9 +17,9 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// roundTrip makes a request. If it is redirected, it makes the same one to each target, up to limit
-// times: the method and the body remain, whatever the status. Each target has to pass what the first
-// URL has passed, and each address the guard.
+// roundTrip makes a request. If it is redirected, it makes the same one to each target, up to
+// limit times: the method and the body remain, whatever the status. Each target must pass the
+// checks of the first URL, and each address the guard.
 func (c *Client) roundTrip(req *http.Request, limit int) (*http.Response, error) {
 	setTrace(req.Context(), req.Header)
 	visited := map[string]bool{req.URL.String(): true}
@@ -32,7 +32,7 @@ func (c *Client) roundTrip(req *http.Request, limit int) (*http.Response, error)
 		if hops == limit {
 			return nil, &prepareError{fmt.Sprintf("the receiver redirects more than %d times", limit)}
 		}
-		if req, err = c.redirect(req, resp); err != nil {
+		if req, err = c.redirectRequest(req, resp); err != nil {
 			return nil, err
 		}
 		target := req.URL.String()
@@ -43,8 +43,8 @@ func (c *Client) roundTrip(req *http.Request, limit int) (*http.Response, error)
 	}
 }
 
-// redirect returns the request to the target of a redirect.
-func (c *Client) redirect(req *http.Request, resp *http.Response) (*http.Request, error) {
+// redirectRequest returns the request to the target of a redirect.
+func (c *Client) redirectRequest(req *http.Request, resp *http.Response) (*http.Request, error) {
 	target, err := resp.Location()
 	if err != nil {
 		return nil, &prepareError{fmt.Sprintf("the receiver answers %d without a Location that is a URL", resp.StatusCode)}

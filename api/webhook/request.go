@@ -20,12 +20,12 @@ const AttemptHeader = "X-Dss-Notify-Attempt"
 // DefaultKeyID returns the id of the HMAC key of a subscription that names none.
 func DefaultKeyID(subscription string) string { return "hca-dss:" + subscription }
 
-// request returns the call of a delivery.
-func (c *Client) request(ctx context.Context, d *Delivery, now time.Time) (*http.Request, error) {
+// newRequest returns the call of a delivery.
+func (c *Client) newRequest(ctx context.Context, d *Delivery, now time.Time) (*http.Request, error) {
 	if err := c.checkCall(d.Settings.CallbackURL); err != nil {
 		return nil, err
 	}
-	body, contentType, err := d.body()
+	body, contentType, err := d.encodeBody()
 	if err != nil {
 		return nil, err
 	}
@@ -45,9 +45,9 @@ func (c *Client) request(ctx context.Context, d *Delivery, now time.Time) (*http
 	h.Set("Digest", "SHA-256="+base64.StdEncoding.EncodeToString(digest[:]))
 	h.Set(AttemptHeader, strconv.Itoa(d.Attempts))
 	if d.HMACKey != "" {
-		h.Set("Authorization", authorization(d, h))
+		h.Set("Authorization", hmacAuthorization(d, h))
 	}
-	sign(d.ID, d.Secrets, h, body, now)
+	setSignatureHeaders(d.ID, d.Secrets, h, body, now)
 	return req, nil
 }
 
@@ -80,8 +80,8 @@ func setTrace(ctx context.Context, h http.Header) {
 	}
 }
 
-// authorization returns the signature of date and digest in h by the HMAC key of a delivery.
-func authorization(d *Delivery, h http.Header) string {
+// hmacAuthorization returns the signature of date and digest in h by the HMAC key of a delivery.
+func hmacAuthorization(d *Delivery, h http.Header) string {
 	keyID := d.Settings.HMACKeyID
 	if keyID == "" {
 		keyID = DefaultKeyID(d.Subscription)
@@ -92,8 +92,8 @@ func authorization(d *Delivery, h http.Header) string {
 		strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(keyID), signature)
 }
 
-// sign sets the headers of Standard Webhooks.
-func sign(id string, secrets []Secret, h http.Header, body []byte, now time.Time) {
+// setSignatureHeaders sets the headers of Standard Webhooks.
+func setSignatureHeaders(id string, secrets []Secret, h http.Header, body []byte, now time.Time) {
 	timestamp := strconv.FormatInt(now.Unix(), 10)
 	var signatures []string
 	for _, s := range secrets {

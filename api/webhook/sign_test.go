@@ -30,15 +30,15 @@ const (
 	newSecret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
 )
 
-// A received request, as a receiver has it.
-type received struct {
+// A receivedCall request, as a receiver has it.
+type receivedCall struct {
 	method string
 	header http.Header
 	body   []byte
 }
 
 // capture returns a server of connections that notes each request and answers 204.
-func capture(into *[]received) func(net.Conn) {
+func capture(into *[]receivedCall) func(net.Conn) {
 	return func(conn net.Conn) {
 		for {
 			req, err := http.ReadRequest(bufio.NewReader(conn))
@@ -49,7 +49,7 @@ func capture(into *[]received) func(net.Conn) {
 			if err != nil {
 				return
 			}
-			*into = append(*into, received{req.Method, req.Header, body})
+			*into = append(*into, receivedCall{req.Method, req.Header, body})
 			if _, err := conn.Write([]byte("HTTP/1.1 204 No Content\r\n\r\n")); err != nil {
 				return
 			}
@@ -58,10 +58,10 @@ func capture(into *[]received) func(net.Conn) {
 }
 
 // sent returns the request that a receiver gets for a delivery.
-func sent(t *testing.T, d *webhook.Delivery) received {
+func sent(t *testing.T, d *webhook.Delivery) receivedCall {
 	t.Helper()
 	n := newNetwork(t)
-	var got []received
+	var got []receivedCall
 	n.add("receiver.example", "8.8.8.8", capture(&got))
 	c := n.client(webhook.Options{})
 	require.Equal(t, http.StatusNoContent, send(t, c, d).Answer.Status)

@@ -23,7 +23,7 @@ const (
 func (c *Client) newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  nil, // one from the environment would be dialed in place of the receiver
-		DialContext:            c.dial,
+		DialContext:            c.dialHost,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.opts.RootCAs},
 		TLSHandshakeTimeout:    c.opts.Timeout,
 		ForceAttemptHTTP2:      true, // otherwise off if the transport has its own dialer
@@ -42,7 +42,7 @@ func (c *Client) newTransport() *http.Transport {
 
 // systemDial returns a function that connects to an address, unless the guard refuses it.
 func systemDial(g *Guard) func(ctx context.Context, network, address string) (net.Conn, error) {
-	return (&net.Dialer{KeepAlive: 30 * time.Second, Control: g.control}).DialContext
+	return (&net.Dialer{KeepAlive: 30 * time.Second, Control: g.checkConnect}).DialContext
 }
 
 // systemLookUp returns the addresses of a host as the system knows them.
@@ -50,10 +50,10 @@ func systemLookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-// dial connects to a host, by the first of its addresses that answers and that the guard does
+// dialHost connects to a host, by the first of its addresses that answers and that the guard does
 // not refuse. The transport does not end it with the call that it was begun for, so it has a
 // separate deadline.
-func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (c *Client) dialHost(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // Close ends it, too
@@ -61,7 +61,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := c.resolve(ctx, host)
+	addresses, err := c.resolveHost(ctx, host)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func (c *Client) dialOne(ctx context.Context, network, address string, left int)
 	return c.opts.Dial(ctx, network, address)
 }
 
-// resolve returns the addresses of a host, which may be one itself.
-func (c *Client) resolve(ctx context.Context, host string) ([]netip.Addr, error) {
+// resolveHost returns the addresses of a host, which may be one itself.
+func (c *Client) resolveHost(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
 	}

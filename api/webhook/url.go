@@ -26,7 +26,7 @@ func (c *Client) CheckURL(ctx context.Context, text string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
 	defer cancel()
-	addresses, err := c.resolve(ctx, u.Hostname())
+	addresses, err := c.resolveHost(ctx, u.Hostname())
 	if err != nil {
 		if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
 			return domain.Errorf(domain.Invalid, "%s: the host was not found", callbackPointer)

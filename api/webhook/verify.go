@@ -160,8 +160,7 @@ func signatureParameter(parameters string) string {
 	return ""
 }
 
-// checkAge refuses a call that was recorded and is sent again later, and one of a clock that is
-// wrong.
+// checkAge rejects a replayed call, and a call from a wrong clock.
 func checkAge(header string, sent, now time.Time, tolerance time.Duration) error {
 	if age := now.Sub(sent); age > tolerance {
 		return domain.Errorf(domain.Invalid, "%s: it is %s old, more than %s", header, age.Truncate(time.Second), tolerance)

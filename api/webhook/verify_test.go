@@ -26,7 +26,7 @@ func verifyKey(t *testing.T, text string) webhook.VerifyKey {
 }
 
 // signed returns a call that is signed in each way, and the verifier that accepts it.
-func signed(t *testing.T) (received, *webhook.Verifier) {
+func signed(t *testing.T) (receivedCall, *webhook.Verifier) {
 	t.Helper()
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
 	pair := secret(t, "whsk_"+base64.StdEncoding.EncodeToString(private))
@@ -166,7 +166,7 @@ func TestParseVerifyKey_RefusesOtherText(t *testing.T) {
 
 func TestSendAltered_SendsWhatWasChanged(t *testing.T) {
 	n := newNetwork(t)
-	var got []received
+	var got []receivedCall
 	n.add("receiver.example", "8.8.8.8", capture(&got))
 	c := n.client(webhook.Options{})
 	r, err := c.SendAltered(t.Context(), delivery("http://receiver.example/hook"), func(req *http.Request) { req.Header.Set("X-New", "1") })

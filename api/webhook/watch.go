@@ -21,8 +21,8 @@ type WatchCall struct {
 	Attempts    int // failed ones
 }
 
-// body returns the body of a call: the notification of the specification, with its members and no others.
-func (c *WatchCall) body() []byte {
+// encodeBody returns the body of a call: the notification of the specification, with its members and no others.
+func (c *WatchCall) encodeBody() []byte {
 	body, err := json.Marshal(struct {
 		Resource string             `json:"resource"`
 		Callback string             `json:"callback"`
@@ -39,11 +39,11 @@ func (c *WatchCall) body() []byte {
 // CallWatch calls the receiver of a watch once, as Send does any other, but follows redirects. All of
 // them are within the time of the call. Any other status than 200 is a failure.
 func (c *Client) CallWatch(ctx context.Context, call *WatchCall) (Result, error) {
-	r, err := c.send(ctx, maxRedirects, func(ctx context.Context, now time.Time) (*http.Request, error) {
+	r, err := c.sendCall(ctx, maxRedirects, func(ctx context.Context, now time.Time) (*http.Request, error) {
 		if err := c.checkCall(call.CallbackURL); err != nil {
 			return nil, err
 		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, call.CallbackURL, bytes.NewReader(call.body()))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, call.CallbackURL, bytes.NewReader(call.encodeBody()))
 		if err != nil {
 			return nil, &prepareError{"the URL is not valid"}
 		}

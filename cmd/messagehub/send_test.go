@@ -162,7 +162,7 @@ func TestWhatTheHubRefusesIsNamedByLine(t *testing.T) {
 	require.Equal(t, result{
 		1, "0 accepted, 0 duplicates, 0 conflicts\n",
 		"line 3: origin: \"Weather\" is unknown here; known are Aggregations, Charges, MarketRoles, MeteringPoints, TimeSeries\n" +
-			"messagehub: the hub refused lines 1 to 4, and nothing of them is stored: The request is not valid (400): Nothing was stored, because of the fault in errors. Mend it and send the request again.\n",
+			"messagehub: the hub refused lines 1 to 4, and nothing of them is stored: The request is not valid (400): Nothing was stored, because of the fault in errors. Correct it and send the request again.\n",
 	}, messagehub(t, input, "send", "--url", url, "-"))
 }
 

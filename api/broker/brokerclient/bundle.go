@@ -13,16 +13,16 @@ type Bundle struct {
 	Messages []StoredMessage `json:"messages"`
 }
 
-// Peek returns up to limit messages that wait for a consumer, as a bundle that is the same until it
-// is dequeued; 0 leaves the limit to the hub. The consumer is not called with them. It returns nil
-// if nothing waits but what the consumer is called with. It needs the token of the consumer or of
-// the operators.
+// Peek returns up to limit messages that wait for a consumer, as a bundle that is the same
+// until it is dequeued; 0 leaves the limit to the hub. The hub does not call the consumer with
+// them. Peek returns nil if no message waits, apart from those with which the consumer is being
+// called. It needs the token of the consumer or of the operators.
 func (c *Client) Peek(ctx context.Context, channel, consumer string, limit int) (*Bundle, error) {
-	r := &request{method: http.MethodGet, path: []string{"channel", channel, "consumer", consumer, "peek"}, header: c.asConsumer()}
+	r := &apiCall{method: http.MethodGet, path: []string{"channel", channel, "consumer", consumer, "peek"}, header: c.asConsumer()}
 	if limit != 0 {
 		r.query = url.Values{"size": {strconv.Itoa(limit)}}
 	}
-	a, err := c.do(ctx, r)
+	a, err := c.sendRepeatedly(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -30,13 +30,13 @@ func (c *Client) Peek(ctx context.Context, channel, consumer string, limit int) 
 		return nil, nil //nolint:nilnil // nothing waits
 	}
 	b := new(Bundle)
-	return b, a.decode(b)
+	return b, a.decodeBody(b)
 }
 
 // Dequeue ends the deliveries of the messages of a bundle. It may be repeated. It needs the token of
 // the consumer or of the operators.
 func (c *Client) Dequeue(ctx context.Context, channel, consumer, bundle string) error {
-	_, err := c.do(ctx, &request{
+	_, err := c.sendRepeatedly(ctx, &apiCall{
 		method: http.MethodDelete, path: []string{"channel", channel, "consumer", consumer, "dequeue", bundle}, header: c.asConsumer(),
 	})
 	return err

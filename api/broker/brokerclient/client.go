@@ -100,8 +100,8 @@ const (
 	metadataHeader      = "X-Broker-Metadata-Headers"
 )
 
-// A request is what is sent, perhaps more than once.
-type request struct {
+// An apiCall is what is sent, perhaps more than once.
+type apiCall struct {
 	method string
 	path   []string // its segments below /broker, which are not escaped
 	query  url.Values
@@ -111,15 +111,15 @@ type request struct {
 	isOnce bool // it is repeated only if the hub has certainly not begun it
 }
 
-// An answer is one of success.
-type answer struct {
+// An apiAnswer is one of success.
+type apiAnswer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// decode reads the body of an answer.
-func (a *answer) decode(v any) error {
+// decodeBody reads the body of an answer.
+func (a *apiAnswer) decodeBody(v any) error {
 	if err := json.Unmarshal(a.body, v); err != nil {
 		return fmt.Errorf("the answer of the hub cannot be read: %w", err)
 	}
@@ -128,7 +128,7 @@ func (a *answer) decode(v any) error {
 
 // asAdmin adds the token of the operators.
 func (c *Client) asAdmin() http.Header {
-	return header(adminTokenHeader, c.opts.Credentials.AdminToken)
+	return newHeader(adminTokenHeader, c.opts.Credentials.AdminToken)
 }
 
 // asReader adds what it takes to read a channel.
@@ -136,7 +136,7 @@ func (c *Client) asReader() http.Header {
 	if c.opts.Credentials.AdminToken != "" {
 		return c.asAdmin()
 	}
-	return header(channelTokenHeader, c.opts.Credentials.ChannelToken)
+	return newHeader(channelTokenHeader, c.opts.Credentials.ChannelToken)
 }
 
 // asConsumer adds what it takes to act for a consumer.
@@ -144,11 +144,11 @@ func (c *Client) asConsumer() http.Header {
 	if c.opts.Credentials.AdminToken != "" {
 		return c.asAdmin()
 	}
-	return header(consumerTokenHeader, c.opts.Credentials.ConsumerToken)
+	return newHeader(consumerTokenHeader, c.opts.Credentials.ConsumerToken)
 }
 
-// header returns a header with a name, without it if it has no value.
-func header(name, value string) http.Header {
+// newHeader returns a header with a name, without it if it has no value.
+func newHeader(name, value string) http.Header {
 	h := make(http.Header)
 	setUnlessEmpty(h, name, value)
 	return h
@@ -160,18 +160,18 @@ func setUnlessEmpty(h http.Header, name, value string) {
 	}
 }
 
-// do sends a request, and repeats it as long as that may help.
-func (c *Client) do(ctx context.Context, r *request) (*answer, error) {
+// sendRepeatedly sends a request, and repeats it as long as that may help.
+func (c *Client) sendRepeatedly(ctx context.Context, r *apiCall) (*apiAnswer, error) {
 	for _, segment := range r.path {
 		if segment == "" || segment == "." || segment == ".." {
 			return nil, fmt.Errorf("brokerclient: want an id, got %q", segment)
 		}
 	}
-	return c.repeat(ctx, r.isOnce, func() (*answer, error) { return c.send(ctx, r) })
+	return c.repeatUntilDone(ctx, r.isOnce, func() (*apiAnswer, error) { return c.sendOnce(ctx, r) })
 }
 
-// send sends a request once.
-func (c *Client) send(ctx context.Context, r *request) (*answer, error) {
+// sendOnce sends a request once.
+func (c *Client) sendOnce(ctx context.Context, r *apiCall) (*apiAnswer, error) {
 	path := make([]string, 0, len(r.path)+1)
 	path = append(path, "broker")
 	for _, segment := range r.path {
@@ -201,11 +201,11 @@ func (c *Client) send(ctx context.Context, r *request) (*answer, error) {
 	case len(body) > maxAnswer:
 		return nil, &Problem{Status: resp.StatusCode, Title: "The answer is too long", Detail: fmt.Sprintf("want at most %d bytes", maxAnswer)}
 	}
-	return &answer{resp.StatusCode, resp.Header, body}, nil
+	return &apiAnswer{resp.StatusCode, resp.Header, body}, nil
 }
 
-// list returns the elements of a list, page by page. member is the name of the list in a page.
-func list[T any](ctx context.Context, c *Client, r request, member string) iter.Seq2[*T, error] {
+// listPages returns the elements of a list, page by page. member is the name of the list in a page.
+func listPages[T any](ctx context.Context, c *Client, r apiCall, member string) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		query := url.Values{"size": {strconv.Itoa(c.opts.PageSize)}}
 		for name, values := range r.query {
@@ -236,13 +236,13 @@ func list[T any](ctx context.Context, c *Client, r request, member string) iter.
 }
 
 // fetchPage returns a page of a list, and the query of the next one, nil after the last.
-func fetchPage[T any](ctx context.Context, c *Client, r *request, member string) (elements []T, next url.Values, err error) {
-	a, err := c.do(ctx, r)
+func fetchPage[T any](ctx context.Context, c *Client, r *apiCall, member string) (elements []T, next url.Values, err error) {
+	a, err := c.sendRepeatedly(ctx, r)
 	if err != nil {
 		return nil, nil, err
 	}
 	var page map[string]json.RawMessage
-	if err := a.decode(&page); err != nil {
+	if err := a.decodeBody(&page); err != nil {
 		return nil, nil, err
 	}
 	if err := json.Unmarshal(page[member], &elements); err != nil {

@@ -79,7 +79,7 @@ func NewConsumer(opts ConsumerOptions, handle func(context.Context, *Delivery) e
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
-	c := &consumer{opts: opts, handle: handle}
+	c := &consumerHandler{opts: opts, handle: handle}
 	for i, token := range opts.Tokens {
 		if token == "" {
 			return nil, fmt.Errorf("brokerclient: token %d of a consumer is empty", i+1)
@@ -93,8 +93,8 @@ func NewConsumer(opts ConsumerOptions, handle func(context.Context, *Delivery) e
 	return c, nil
 }
 
-// A consumer is the handler of NewConsumer.
-type consumer struct {
+// A consumerHandler is the handler of NewConsumer.
+type consumerHandler struct {
 	opts   ConsumerOptions
 	handle func(context.Context, *Delivery) error
 	tokens []consumerToken
@@ -105,41 +105,41 @@ type consumerToken struct {
 	verifier webhook.Verifier
 }
 
-func (c *consumer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *consumerHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		c.refuse(w, r, http.StatusMethodNotAllowed, errors.New("want POST"))
+		c.refuseCall(w, r, http.StatusMethodNotAllowed, errors.New("want POST"))
 		return
 	}
 	token := c.findToken(r.Header)
 	if token == nil {
-		c.refuse(w, r, http.StatusUnauthorized, errors.New("it does not carry the token of this consumer"))
+		c.refuseCall(w, r, http.StatusUnauthorized, errors.New("it does not carry the token of this consumer"))
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.opts.MaxBody))
 	if _, isLong := errors.AsType[*http.MaxBytesError](err); isLong {
-		c.refuse(w, r, http.StatusRequestEntityTooLarge, fmt.Errorf("its body has more than %d bytes", c.opts.MaxBody))
+		c.refuseCall(w, r, http.StatusRequestEntityTooLarge, fmt.Errorf("its body has more than %d bytes", c.opts.MaxBody))
 		return
 	}
 	if err != nil {
-		c.refuse(w, r, http.StatusBadRequest, fmt.Errorf("its body is not complete: %w", err))
+		c.refuseCall(w, r, http.StatusBadRequest, fmt.Errorf("its body is not complete: %w", err))
 		return
 	}
 	if _, err := token.verifier.Verify(r.Header, body, c.opts.Clock()); err != nil {
-		c.refuse(w, r, http.StatusUnauthorized, err)
+		c.refuseCall(w, r, http.StatusUnauthorized, err)
 		return
 	}
 	d := deliveryOf(r.Header, body)
 	if err := c.handle(r.Context(), d); err != nil {
-		c.fail(w, r, d, err)
+		c.failCall(w, r, d, err)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// findToken returns the token that a call carries, nil if it is none of this consumer. The time does
-// not depend on where they differ.
-func (c *consumer) findToken(h http.Header) *consumerToken {
+// findToken returns the token that a call carries, nil if it is not a token of this consumer.
+// It compares in constant time.
+func (c *consumerHandler) findToken(h http.Header) *consumerToken {
 	sum := sha256.Sum256([]byte(h.Get(c.opts.TokenHeader)))
 	var found *consumerToken
 	for i := range c.tokens {
@@ -150,14 +150,14 @@ func (c *consumer) findToken(h http.Header) *consumerToken {
 	return found
 }
 
-// refuse answers what is not a call of the hub to this consumer.
-func (c *consumer) refuse(w http.ResponseWriter, r *http.Request, status int, why error) {
+// refuseCall responds to a request that is not a call of the hub to this consumer.
+func (c *consumerHandler) refuseCall(w http.ResponseWriter, r *http.Request, status int, why error) {
 	c.opts.Logger.WarnContext(r.Context(), "a call was refused", "status", status, "remote", r.RemoteAddr, "error", why)
 	http.Error(w, "the call was refused: "+why.Error(), status)
 }
 
-// fail answers a call of which the message could not be handled. The reason is for the log alone.
-func (c *consumer) fail(w http.ResponseWriter, r *http.Request, d *Delivery, why error) {
+// failCall answers a call of which the message could not be handled. The reason is for the log alone.
+func (c *consumerHandler) failCall(w http.ResponseWriter, r *http.Request, d *Delivery, why error) {
 	c.opts.Logger.WarnContext(r.Context(), "a message was not handled; the hub calls again",
 		"channel", d.Channel, "message", d.Message, "attempts", d.Attempts, "error", why)
 	status := http.StatusInternalServerError

@@ -28,12 +28,12 @@
 //
 // # Repetitions
 //
-// A request that fails for a reason that may pass is repeated until [Options.Budget] is spent: the
-// hub is busy (429), it or its store cannot be reached, or the answer was lost. All requests may be
-// repeated but two. A message without an ID, and a re-trigger, are only repeated if the hub has
-// certainly not begun them. So give messages an ID that follows from what they are about: then a
-// message is stored once, whatever is lost on the way, and even if the producer ends before it
-// reads the answer and sends the message again within 24 hours.
+// A request that fails for a reason that may pass is repeated until [Options.Budget] is spent:
+// the hub is busy (429), it or its store cannot be reached, or the answer was lost. All
+// requests except two may be repeated: a message without an ID, and a re-trigger, are repeated
+// only if the hub has certainly not begun them. So give each message an ID that is derived from
+// its subject. Then a message is stored once, even if answers are lost, or if the producer
+// stops before it reads the answer and sends the message again within 24 hours.
 //
 // A message is delivered at least once. [Delivery.ID] is the same in every attempt, so that a
 // consumer can recognize a repetition.

@@ -95,33 +95,34 @@ func (m *StoredMessage) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// Messages returns the messages of a channel in the order of their ids, without payloads and jobs:
-// the lowest priority first, then the oldest. With a since that is not zero, messages are left out
-// whose status has not changed since. It needs the token of the operators or of the channel.
+// Messages returns the messages of a channel in the order of their ids, without payloads and
+// jobs: the lowest priority first, then the oldest. If since is not zero, it returns only
+// messages whose status has changed since then. It needs the token of the operators or of the
+// channel.
 func (c *Client) Messages(ctx context.Context, channel string, since time.Time) iter.Seq2[*StoredMessage, error] {
-	r := request{method: http.MethodGet, path: []string{"channel", channel, "messages"}, header: c.asReader()}
+	r := apiCall{method: http.MethodGet, path: []string{"channel", channel, "messages"}, header: c.asReader()}
 	if !since.IsZero() {
 		r.query = url.Values{"statusChangedSince": {since.UTC().Format(time.RFC3339Nano)}}
 	}
-	return list[StoredMessage](ctx, c, r, "messages")
+	return listPages[StoredMessage](ctx, c, r, "messages")
 }
 
 // Message returns a message with its payload and its jobs, by the id of the hub or that of its
 // producer. It needs the token of the operators or of the channel.
 func (c *Client) Message(ctx context.Context, channel, id string) (*StoredMessage, error) {
-	a, err := c.do(ctx, &request{method: http.MethodGet, path: []string{"channel", channel, "message", id}, header: c.asReader()})
+	a, err := c.sendRepeatedly(ctx, &apiCall{method: http.MethodGet, path: []string{"channel", channel, "message", id}, header: c.asReader()})
 	if err != nil {
 		return nil, err
 	}
 	m := new(StoredMessage)
-	return m, a.decode(m)
+	return m, a.decodeBody(m)
 }
 
 // DeadLetters returns the jobs of a consumer that have failed for good. It needs the token of the
 // operators or of the consumer.
 func (c *Client) DeadLetters(ctx context.Context, channel, consumer string) iter.Seq2[*Job, error] {
-	r := request{method: http.MethodGet, path: []string{"channel", channel, "consumer", consumer, "dlq"}, header: c.asConsumer()}
-	return list[Job](ctx, c, r, "deadLetters")
+	r := apiCall{method: http.MethodGet, path: []string{"channel", channel, "consumer", consumer, "dlq"}, header: c.asConsumer()}
+	return listPages[Job](ctx, c, r, "deadLetters")
 }
 
 // Retrigger begins all dead jobs of a message again, with all their attempts. It needs the token of
@@ -130,13 +131,13 @@ func (c *Client) Retrigger(ctx context.Context, channel, message string) error {
 	return c.retrigger(ctx, c.asAdmin(), "channel", channel, "message", message, "re-trigger")
 }
 
-// RetriggerJob begins the dead job of a message for a consumer again. It needs the token of the
+// RetriggerJob restarts the dead job of a message for a consumer. It needs the token of the
 // operators or of the consumer. A *Problem with status 409 reports that there is nothing to do.
 func (c *Client) RetriggerJob(ctx context.Context, channel, message, consumer string) error {
 	return c.retrigger(ctx, c.asConsumer(), "channel", channel, "message", message, "job", consumer, "re-trigger")
 }
 
 func (c *Client) retrigger(ctx context.Context, h http.Header, path ...string) error {
-	_, err := c.do(ctx, &request{method: http.MethodPost, path: path, header: h, isOnce: true})
+	_, err := c.sendRepeatedly(ctx, &apiCall{method: http.MethodPost, path: path, header: h, isOnce: true})
 	return err
 }

@@ -18,7 +18,7 @@ type OverduePage struct {
 // of another one names. It has one job of each part of the consumers that is taken over together;
 // [Client.RetriggerJob] has a node take over. It needs the token of the operators.
 func (c *Client) Overdue(ctx context.Context, delay time.Duration, page string) (*OverduePage, error) {
-	r := request{method: http.MethodGet, path: []string{"overdue"}, header: c.asAdmin(), query: url.Values{"delay": {delay.String()}}}
+	r := apiCall{method: http.MethodGet, path: []string{"overdue"}, header: c.asAdmin(), query: url.Values{"delay": {delay.String()}}}
 	if page != "" {
 		r.query.Set("first", page)
 	}

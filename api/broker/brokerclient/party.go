@@ -49,7 +49,7 @@ type Party struct {
 	ETag string `json:"-"` // of its version; "" in a list
 }
 
-// A Draft says what a party is to be.
+// A Draft is the desired state of a party.
 type Draft struct {
 	Name        string // "": as it is, or the id
 	Token       string // "": as it is; a party that does not exist needs one
@@ -77,23 +77,23 @@ func (c *Client) Put(ctx context.Context, ref Ref, d *Draft) (p *Party, created 
 	if !d.IfUnmodifiedSince.IsZero() {
 		h.Set("If-Unmodified-Since", d.IfUnmodifiedSince.UTC().Format(http.TimeFormat))
 	}
-	return c.party(ctx, &request{method: http.MethodPut, path: ref.path, header: h, body: []byte(form.Encode())})
+	return c.fetchParty(ctx, &apiCall{method: http.MethodPut, path: ref.path, header: h, body: []byte(form.Encode())})
 }
 
 // Get returns a party. It needs the token of the operators or, for a channel and its consumers,
 // that of the channel.
 func (c *Client) Get(ctx context.Context, ref Ref) (*Party, error) {
-	p, _, err := c.party(ctx, &request{method: http.MethodGet, path: ref.path, header: c.asReader()})
+	p, _, err := c.fetchParty(ctx, &apiCall{method: http.MethodGet, path: ref.path, header: c.asReader()})
 	return p, err
 }
 
-func (c *Client) party(ctx context.Context, r *request) (*Party, bool, error) {
-	a, err := c.do(ctx, r)
+func (c *Client) fetchParty(ctx context.Context, r *apiCall) (*Party, bool, error) {
+	a, err := c.sendRepeatedly(ctx, r)
 	if err != nil {
 		return nil, false, err
 	}
 	p := new(Party)
-	if err := a.decode(p); err != nil {
+	if err := a.decodeBody(p); err != nil {
 		return nil, false, err
 	}
 	p.ETag = a.header.Get("ETag")
@@ -102,5 +102,5 @@ func (c *Client) party(ctx context.Context, r *request) (*Party, bool, error) {
 
 // List returns the parties of a list in the order of their ids. It needs what [Client.Get] needs.
 func (c *Client) List(ctx context.Context, l PartyList) iter.Seq2[*Party, error] {
-	return list[Party](ctx, c, request{method: http.MethodGet, path: l.path, header: c.asReader()}, l.member)
+	return listPages[Party](ctx, c, apiCall{method: http.MethodGet, path: l.path, header: c.asReader()}, l.member)
 }

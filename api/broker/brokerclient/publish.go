@@ -31,7 +31,7 @@ type Message struct {
 // be published again with the same ID.
 func (c *Client) Publish(ctx context.Context, channel string, m *Message) (id string, err error) {
 	creds := &c.opts.Credentials
-	h := header(channelTokenHeader, creds.ChannelToken)
+	h := newHeader(channelTokenHeader, creds.ChannelToken)
 	setUnlessEmpty(h, producerIDHeader, creds.ProducerID)
 	setUnlessEmpty(h, producerTokenHeader, creds.ProducerToken)
 	setUnlessEmpty(h, messageIDHeader, m.ID)
@@ -49,7 +49,7 @@ func (c *Client) Publish(ctx context.Context, channel string, m *Message) (id st
 	if len(names) > 0 {
 		h.Set(metadataHeader, strings.Join(names, ", "))
 	}
-	a, err := c.do(ctx, &request{
+	a, err := c.sendRepeatedly(ctx, &apiCall{
 		method: http.MethodPost, path: []string{"channel", channel, "broadcast"}, header: h, body: m.Payload, isOnce: m.ID == "",
 	})
 	if err != nil {

@@ -16,8 +16,8 @@ const (
 	maxPause = 5 * time.Second
 )
 
-// repeat calls send until it succeeds, fails for good, or the budget is spent.
-func (c *Client) repeat(ctx context.Context, isOnce bool, send func() (*answer, error)) (*answer, error) {
+// repeatUntilDone calls send until it succeeds, fails for good, or the budget is spent.
+func (c *Client) repeatUntilDone(ctx context.Context, isOnce bool, send func() (*apiAnswer, error)) (*apiAnswer, error) {
 	end := time.Now().Add(c.opts.Budget)
 	for n, pause := 1, minPause; ; n, pause = n+1, min(2*pause, maxPause) {
 		a, err := send()

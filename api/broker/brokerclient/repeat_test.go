@@ -16,14 +16,14 @@ import (
 	"github.com/messagehub/messagehub/api/broker/brokerclient"
 )
 
-// A roundTripper is a network without connections, so that a test can have its own time.
-type roundTripper func(*http.Request) (*http.Response, error)
+// A transportFunc is a network without connections, so that a test can have its own time.
+type transportFunc func(*http.Request) (*http.Response, error)
 
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // answering is a network on which each request is answered by handler.
 func answering(handler http.HandlerFunc) *http.Client {
-	return &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+	return &http.Client{Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
 		w := httptest.NewRecorder()
 		handler(w, r)
 		return w.Result(), nil
@@ -105,7 +105,7 @@ func TestPublish_RepeatsWhatWasNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
 		dial := error(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED})
-		c := newClient(t, brokerclient.Options{HTTP: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		c := newClient(t, brokerclient.Options{HTTP: &http.Client{Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
 			if n++; n < 3 {
 				return nil, dial
 			}

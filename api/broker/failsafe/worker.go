@@ -92,14 +92,14 @@ func New(hub Hub, opts Options) *Worker {
 
 // Run makes rounds until ctx ends.
 func (w *Worker) Run(ctx context.Context) {
-	failures, pause := 0, w.vary(w.opts.Interval)
+	failures, pause := 0, w.varyPause(w.opts.Interval)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.opts.After(pause):
 		}
-		err := w.round(ctx)
+		err := w.runRound(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -113,7 +113,7 @@ func (w *Worker) Run(ctx context.Context) {
 			if failures > 0 {
 				w.opts.Logger.InfoContext(ctx, "overdue jobs of the broker can be re-triggered again", "failures", failures)
 			}
-			failures, pause = 0, w.vary(w.opts.Interval)
+			failures, pause = 0, w.varyPause(w.opts.Interval)
 		}
 		if w.count > 0 {
 			w.opts.Logger.InfoContext(ctx, "re-triggered overdue jobs of the broker", "count", w.count)
@@ -121,8 +121,8 @@ func (w *Worker) Run(ctx context.Context) {
 	}
 }
 
-// vary returns d, varied by a fifth.
-func (w *Worker) vary(d time.Duration) time.Duration {
+// varyPause returns d, varied by a fifth.
+func (w *Worker) varyPause(d time.Duration) time.Duration {
 	return d*4/5 + w.randomBelow(d*2/5)
 }
 
@@ -142,8 +142,8 @@ func (w *Worker) pauseAfter(failures int, err error) time.Duration {
 	return d
 }
 
-// round continues the list of overdue jobs, and re-triggers them, with a limited number of requests.
-func (w *Worker) round(ctx context.Context) error {
+// runRound continues the list of overdue jobs, and re-triggers them, with a limited number of requests.
+func (w *Worker) runRound(ctx context.Context) error {
 	w.requests, w.count = 0, 0
 	now := w.opts.Clock()
 	for job, at := range w.recent {
@@ -159,7 +159,7 @@ func (w *Worker) round(ctx context.Context) error {
 			}
 			return err
 		}
-		if isDone, err := w.retrigger(ctx, page.Jobs); !isDone || err != nil {
+		if isDone, err := w.retriggerJobs(ctx, page.Jobs); !isDone || err != nil {
 			return err // the next round reads the page again
 		}
 		if w.page = page.Next; w.page == "" {
@@ -175,8 +175,8 @@ func (w *Worker) mayRequest() bool {
 	return w.requests <= maxRequests
 }
 
-// retrigger re-triggers jobs. It reports false if the round has had enough before the last one.
-func (w *Worker) retrigger(ctx context.Context, jobs []Job) (isDone bool, err error) {
+// retriggerJobs re-triggers jobs. It reports false if the round has had enough before the last one.
+func (w *Worker) retriggerJobs(ctx context.Context, jobs []Job) (isDone bool, err error) {
 	for _, job := range jobs {
 		if _, isRecent := w.recent[job]; isRecent {
 			continue

@@ -27,18 +27,18 @@ func newBuilder() *builder {
 	return &builder{message: domain.Message{Attributes: make(map[string]string)}}
 }
 
-func (b *builder) report(attribute, detail string) {
+func (b *builder) reportFault(attribute, detail string) {
 	b.faults = append(b.faults, Fault{Attribute: domain.Clip(attribute), Detail: detail})
 }
 
-// set keeps an attribute, or reports what is wrong with it.
-func (b *builder) set(name, value string) {
+// setAttribute keeps an attribute, or reports what is wrong with it.
+func (b *builder) setAttribute(name, value string) {
 	if detail := checkName(name); detail != "" {
-		b.report(name, detail)
+		b.reportFault(name, detail)
 		return
 	}
 	if detail := checkValue(name, value); detail != "" {
-		b.report(name, detail)
+		b.reportFault(name, detail)
 		return
 	}
 	if name == "datacontenttype" {
@@ -86,7 +86,7 @@ func (b *builder) finish() (domain.Message, []Fault) {
 	m := &b.message
 	for _, name := range [...]string{"specversion", "id", "source", "type"} {
 		if _, ok := m.Attributes[name]; !ok && !b.isReported(name) {
-			b.report(name, "missing")
+			b.reportFault(name, "missing")
 		}
 	}
 	if len(b.faults) > 0 {
@@ -97,7 +97,7 @@ func (b *builder) finish() (domain.Message, []Fault) {
 	}
 	m.ID = MessageID(m.Attributes["source"], m.Attributes["id"])
 	if err := m.Check(); err != nil {
-		b.report("", err.Error())
+		b.reportFault("", err.Error())
 	}
 	return *m, b.faults
 }

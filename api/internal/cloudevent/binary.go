@@ -30,17 +30,17 @@ func Binary(h http.Header, body []byte) (domain.Message, []Fault) {
 		text, err := url.PathUnescape(values[0])
 		switch {
 		case len(values) > 1:
-			b.report(name, "its header is there more than once")
+			b.reportFault(name, "its header is there more than once")
 		case err != nil:
-			b.report(name, "want a header in which % begins an encoded byte, such as %25")
+			b.reportFault(name, "want a header in which % begins an encoded byte, such as %25")
 		case name == "datacontenttype":
-			b.report(name, "want the header Content-Type in its place")
+			b.reportFault(name, "want the header Content-Type in its place")
 		default:
-			b.set(name, text)
+			b.setAttribute(name, text)
 		}
 	}
 	if contentType := h.Get("Content-Type"); contentType != "" {
-		b.set("datacontenttype", contentType)
+		b.setAttribute("datacontenttype", contentType)
 	}
 	b.message.Payload = body
 	return b.finish()

@@ -15,7 +15,7 @@ func Structured(text []byte) (domain.Message, []Fault) {
 	b := newBuilder()
 	text = bytes.TrimSpace(text)
 	if text[0] != '{' {
-		b.report("", "want a CloudEvent, an object, got "+eventjson.TypeOf(text))
+		b.reportFault("", "want a CloudEvent, an object, got "+eventjson.TypeOf(text))
 		return domain.Message{}, b.faults
 	}
 	var data, encoded []byte
@@ -24,21 +24,21 @@ func Structured(text []byte) (domain.Message, []Fault) {
 		name := string(m.Name)
 		switch {
 		case err != nil:
-			b.report("", err.Error())
+			b.reportFault("", err.Error())
 			return domain.Message{}, b.faults
 		case seen[name]:
-			b.report(name, "it is there twice")
+			b.reportFault(name, "it is there twice")
 		case string(m.Value) == "null": // as good as not there
 		case name == "data":
 			data = m.Value
 		case name == "data_base64":
 			encoded = m.Value
 		default:
-			b.member(name, m.Value)
+			b.setMember(name, m.Value)
 		}
 		seen[name] = true
 	}
-	b.data(data, encoded)
+	b.setData(data, encoded)
 	return b.finish()
 }
 
@@ -61,28 +61,28 @@ func Batch(text []byte) ([]domain.Message, []Fault) {
 	return messages, faults
 }
 
-// member keeps an attribute in its string form.
-func (b *builder) member(name string, value []byte) {
+// setMember keeps an attribute in its string form.
+func (b *builder) setMember(name string, value []byte) {
 	switch value[0] {
 	case '"':
 		var text string
 		if err := json.Unmarshal(value, &text); err != nil {
-			b.report(name, err.Error())
+			b.reportFault(name, err.Error())
 			return
 		}
-		b.set(name, text)
+		b.setAttribute(name, text)
 	case '{', '[':
-		b.report(name, "want a string, an integer, true or false, got "+eventjson.TypeOf(value))
+		b.reportFault(name, "want a string, an integer, true or false, got "+eventjson.TypeOf(value))
 	default:
 		if bytes.ContainsAny(value, ".eE") && value[0] != 't' && value[0] != 'f' {
-			b.report(name, "want a string, an integer, true or false, got "+domain.Clip(string(value)))
+			b.reportFault(name, "want a string, an integer, true or false, got "+domain.Clip(string(value)))
 			return
 		}
 		if isCore(name) {
-			b.report(name, "want a string, got "+eventjson.TypeOf(value))
+			b.reportFault(name, "want a string, got "+eventjson.TypeOf(value))
 			return
 		}
-		b.set(name, string(value))
+		b.setAttribute(name, string(value))
 	}
 }
 
@@ -94,21 +94,21 @@ func isCore(name string) bool {
 	return false
 }
 
-// data keeps the data: that of the member data, or that of data_base64.
-func (b *builder) data(value, encoded []byte) {
+// setData keeps the data: that of the member data, or that of data_base64.
+func (b *builder) setData(value, encoded []byte) {
 	m := &b.message
 	switch {
 	case value != nil && encoded != nil:
-		b.report("data_base64", "data is there, too; send one of the two")
+		b.reportFault("data_base64", "data is there, too; send one of the two")
 	case encoded != nil:
 		var text string
 		if encoded[0] != '"' || json.Unmarshal(encoded, &text) != nil {
-			b.report("data_base64", "want a string, got "+eventjson.TypeOf(encoded))
+			b.reportFault("data_base64", "want a string, got "+eventjson.TypeOf(encoded))
 			return
 		}
 		payload, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 		if err != nil {
-			b.report("data_base64", "want Base64")
+			b.reportFault("data_base64", "want Base64")
 			return
 		}
 		m.Payload = payload
@@ -116,18 +116,18 @@ func (b *builder) data(value, encoded []byte) {
 	case m.HasJSON():
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, value); err != nil {
-			b.report("data", err.Error())
+			b.reportFault("data", err.Error())
 			return
 		}
 		m.Payload = compact.Bytes()
 	case value[0] == '"':
 		var text string
 		if err := json.Unmarshal(value, &text); err != nil {
-			b.report("data", err.Error())
+			b.reportFault("data", err.Error())
 			return
 		}
 		m.Payload = []byte(text)
 	default:
-		b.report("data", "want a string, since datacontenttype is not one of JSON, got "+eventjson.TypeOf(value))
+		b.reportFault("data", "want a string, since datacontenttype is not one of JSON, got "+eventjson.TypeOf(value))
 	}
 }

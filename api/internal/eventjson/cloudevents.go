@@ -20,7 +20,7 @@ import (
 // of the Causes. It fails as Read does.
 func ParseCloudEvent(text []byte, limits Limits) (*Events, error) {
 	t := newTaker(limits)
-	return t.events, t.cloudEvent(text, 0, place{alone: true})
+	return t.events, t.cloudEvent(text, 0, eventPlace{alone: true})
 }
 
 // ParseCloudEvents reads a batch of CloudEvents (application/cloudevents-batch+json),
@@ -28,33 +28,33 @@ func ParseCloudEvent(text []byte, limits Limits) (*Events, error) {
 func ParseCloudEvents(text []byte, limits Limits) (*Events, error) {
 	t := newTaker(limits)
 	array := inMemory(text, 0)
-	if err := array.open("CloudEvents"); err != nil {
+	if err := array.openArray("CloudEvents"); err != nil {
 		return t.events, err
 	}
 	for index := 0; ; index++ {
-		text, err := array.next()
-		if err == io.EOF { //nolint:errorlint // next returns it itself
+		text, err := array.nextElement()
+		if err == io.EOF { //nolint:errorlint // nextElement returns it itself
 			return t.events, nil
 		}
 		if err != nil {
 			return t.events, err
 		}
-		if index == limits.Events { // they may have no events, but they take time
+		if index == limits.Events { // they may have zero events, but they take time
 			return t.events, &TooManyError{limits.Events}
 		}
-		if err := t.cloudEvent(text, array.offset, place{index: index}); err != nil {
+		if err := t.cloudEvent(text, array.offset, eventPlace{index: index}); err != nil {
 			return t.events, err
 		}
 	}
 }
 
 // cloudEvent takes the events of the CloudEvent at a place and an offset.
-func (t *taker) cloudEvent(text []byte, offset int64, at place) error {
+func (t *taker) cloudEvent(text []byte, offset int64, at eventPlace) error {
 	at.number = t.events.Count
 	c := cloudEvent{faults: &t.events.Faults, place: at, shape: &t.decoder.shape}
-	data, err := c.read(text)
+	data, err := c.readAttributes(text)
 	if err != nil {
-		return placed(err, offset, at)
+		return withPlace(err, offset, at)
 	}
 	t.events.Causes = domain.AddCause(t.events.Causes, c.traceParent, c.traceState)
 	if data.Value == nil {
@@ -66,30 +66,30 @@ func (t *taker) cloudEvent(text []byte, offset int64, at place) error {
 	switch data.Value[0] {
 	case '{':
 		from.id = c.id
-		return t.one(data.Value, offset, prefix, from)
+		return t.takeSingle(data.Value, offset, prefix, from)
 	case '[':
-		return t.array(inMemory(data.Value, offset), prefix, from)
+		return t.takeArray(inMemory(data.Value, offset), prefix, from)
 	}
 	if err := checkJSON(data.Value, 0); err != nil {
-		return placed(err, offset, at)
+		return withPlace(err, offset, at)
 	}
-	c.fault("data", "data: want an event or an array of events, got "+TypeOf(data.Value))
+	c.addFault("data", "data: want an event or an array of events, got "+TypeOf(data.Value))
 	return nil
 }
 
 // A cloudEvent is what surrounds the data of a CloudEvent.
 type cloudEvent struct {
 	faults *Faults
-	place  place
+	place  eventPlace
 	shape  *ShapeChecker
 
 	id, subject             string
 	traceParent, traceState string
 }
 
-// read checks all attributes and returns the data; it has no value if there is none
-// that can be read.
-func (c *cloudEvent) read(text []byte) (data Member, err error) {
+// readAttributes checks all attributes and returns the data; it has no value if the data cannot
+// be read.
+func (c *cloudEvent) readAttributes(text []byte) (data Member, err error) {
 	if err := checkUTF8(text, "CloudEvent"); err != nil {
 		return data, err
 	}
@@ -99,40 +99,40 @@ func (c *cloudEvent) read(text []byte) (data Member, err error) {
 		if err := checkJSON(text[begin:], begin); err != nil {
 			return data, err
 		}
-		c.fault("", "want a CloudEvent, an object, got "+TypeOf(text[begin:]))
+		c.addFault("", "want a CloudEvent, an object, got "+TypeOf(text[begin:]))
 		return data, nil
 	}
 	seen := make(map[string]bool, 16)
 	for m, err := range Members(text[begin:]) {
 		if err != nil {
-			return data, placed(err, int64(begin), c.place)
+			return data, withPlace(err, int64(begin), c.place)
 		}
 		m.at += begin
 		name := string(m.Name)
 		if seen[name] {
-			c.fault(name, name+": appears more than once")
+			c.addFault(name, name+": appears more than once")
 		}
 		seen[name] = true
 		if name == "data" {
 			data = m // what is in it is checked when it is taken
 			continue
 		}
-		if err := c.attribute(name, m); err != nil {
+		if err := c.readAttribute(name, m); err != nil {
 			return data, err
 		}
 	}
 	seen["data"] = seen["data"] || seen["data_base64"]
 	for _, name := range [...]string{"specversion", "id", "source", "type", "data"} {
 		if !seen[name] {
-			c.fault(name, name+": missing")
+			c.addFault(name, name+": missing")
 		}
 	}
 	return data, nil
 }
 
-// attribute checks one attribute and keeps what is of use. It fails with a
+// readAttribute checks one attribute and keeps it if the hub uses it. It fails with a
 // *SyntaxError if the value is not JSON.
-func (c *cloudEvent) attribute(name string, m Member) error {
+func (c *cloudEvent) readAttribute(name string, m Member) error {
 	if err := checkJSON(m.Value, m.at); err != nil {
 		return err
 	}
@@ -142,23 +142,24 @@ func (c *cloudEvent) attribute(name string, m Member) error {
 	}
 	switch name {
 	case "specversion", "id", "source", "type":
-		return c.text(name, m)
+		return c.checkText(name, m)
 	case "subject", "time", "dataschema", "datacontenttype":
 		if string(m.Value) == "null" { // as good as not there
 			return nil
 		}
-		return c.text(name, m)
+		return c.checkText(name, m)
 	case "data_base64":
-		c.fault(name, "data_base64: want the event as JSON in data instead")
+		c.addFault(name, "data_base64: want the event as JSON in data instead")
 	default:
-		c.extension(name, m)
-		return c.trace(name, m)
+		c.checkExtension(name, m)
+		return c.readTrace(name, m)
 	}
 	return nil
 }
 
-// trace keeps an extension that names a span. One that is not a string, or not valid, names none.
-func (c *cloudEvent) trace(name string, m Member) error {
+// readTrace keeps an extension that names a span. It ignores a value that is not a string or
+// not valid.
+func (c *cloudEvent) readTrace(name string, m Member) error {
 	if name != "traceparent" && name != "tracestate" || m.Value[0] != '"' {
 		return nil
 	}
@@ -174,10 +175,10 @@ func (c *cloudEvent) trace(name string, m Member) error {
 	return nil
 }
 
-// text checks an attribute that is a string.
-func (c *cloudEvent) text(name string, m Member) error {
+// checkText checks an attribute that is a string.
+func (c *cloudEvent) checkText(name string, m Member) error {
 	if m.Value[0] != '"' {
-		c.fault(name, name+": want a string, got "+TypeOf(m.Value))
+		c.addFault(name, name+": want a string, got "+TypeOf(m.Value))
 		return nil
 	}
 	unquoted, err := unquote(m.Value, m.at)
@@ -186,33 +187,33 @@ func (c *cloudEvent) text(name string, m Member) error {
 	}
 	text := string(unquoted)
 	if strings.TrimSpace(text) == "" {
-		c.fault(name, name+": want a string that is not blank")
+		c.addFault(name, name+": want a string that is not blank")
 		return nil
 	}
 	switch name {
 	case "specversion":
 		if text != "1.0" {
-			c.fault(name, "specversion: want 1.0, got "+domain.Clip(text))
+			c.addFault(name, "specversion: want 1.0, got "+domain.Clip(text))
 		}
 	case "id":
 		c.id = text
 	case "source":
 		if _, err := url.Parse(text); err != nil {
-			c.fault(name, "source: want a URI reference, got "+domain.Clip(text))
+			c.addFault(name, "source: want a URI reference, got "+domain.Clip(text))
 		}
 	case "dataschema":
 		if u, err := url.Parse(text); err != nil || !u.IsAbs() {
-			c.fault(name, "dataschema: want an absolute URI, got "+domain.Clip(text))
+			c.addFault(name, "dataschema: want an absolute URI, got "+domain.Clip(text))
 		}
 	case "subject":
 		c.subject = text
 	case "time":
 		if _, err := time.Parse(time.RFC3339, strings.ToUpper(text)); err != nil {
-			c.fault(name, "time: want a time such as 2026-03-01T12:00:00Z, got "+domain.Clip(text))
+			c.addFault(name, "time: want a time such as 2026-03-01T12:00:00Z, got "+domain.Clip(text))
 		}
 	case "datacontenttype":
 		if !isJSON(text) {
-			c.fault(name, "datacontenttype: want application/json, since data is an event in JSON, got "+domain.Clip(text))
+			c.addFault(name, "datacontenttype: want application/json, since data is an event in JSON, got "+domain.Clip(text))
 		}
 	}
 	return nil
@@ -227,15 +228,15 @@ func isJSON(mediaType string) bool {
 	return media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json")
 }
 
-// extension checks an attribute that CloudEvents do not know themselves.
-func (c *cloudEvent) extension(name string, m Member) {
+// checkExtension checks an attribute that is not defined by CloudEvents.
+func (c *cloudEvent) checkExtension(name string, m Member) {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
-		c.fault(name, "unknown attribute; the name of an extension has only a-z and 0-9")
+		c.addFault(name, "unknown attribute; the name of an extension has only a-z and 0-9")
 		return
 	}
 	if m.Value[0] == '{' || m.Value[0] == '[' {
-		c.fault(name, name+": want a string, a number, true or false, got "+TypeOf(m.Value))
+		c.addFault(name, name+": want a string, a number, true or false, got "+TypeOf(m.Value))
 	}
 }
 
-func (c *cloudEvent) fault(name, detail string) { c.faults.add(c.place, name, detail) }
+func (c *cloudEvent) addFault(name, detail string) { c.faults.add(c.place, name, detail) }

@@ -10,13 +10,13 @@ import (
 func Elements(text []byte) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		array := inMemory(text, 0)
-		if err := array.open("events"); err != nil {
+		if err := array.openArray("events"); err != nil {
 			yield(nil, err)
 			return
 		}
 		for {
-			element, err := array.next()
-			if err == io.EOF { //nolint:errorlint // next returns it itself
+			element, err := array.nextElement()
+			if err == io.EOF { //nolint:errorlint // nextElement returns it itself
 				return
 			}
 			if !yield(element, err) || err != nil {
@@ -26,9 +26,8 @@ func Elements(text []byte) iter.Seq2[[]byte, error] {
 	}
 }
 
-// elements takes a JSON array apart while it is read. It sees only so much of
-// the grammar as tells where an element ends; whether the element is JSON is
-// for others to find out.
+// elements takes a JSON array apart while it is read. It reads only enough of the grammar to
+// find the end of an element; the caller checks whether the element is JSON.
 type elements struct {
 	r      io.Reader
 	buf    []byte
@@ -45,71 +44,71 @@ func inMemory(text []byte, offset int64) *elements {
 	return &elements{buf: text, base: offset, err: io.EOF}
 }
 
-// open reads the bracket that starts the array of so many things.
-func (e *elements) open(things string) error {
-	c, err := e.peek()
+// openArray reads the bracket that starts the array. things names the elements in errors.
+func (e *elements) openArray(things string) error {
+	c, err := e.peekByte()
 	switch {
-	case err == io.EOF: //nolint:errorlint // peek returns it itself
-		return e.fault("the body is empty; want an array of " + things)
+	case err == io.EOF: //nolint:errorlint // peekByte returns it itself
+		return e.syntaxFault("the body is empty; want an array of " + things)
 	case err != nil:
 		return err
 	case c == '{':
-		return e.fault("want an array of " + things + ", got an object; put a single event into [ ]")
+		return e.syntaxFault("want an array of " + things + ", got an object; put a single event into [ ]")
 	case c != '[':
-		return e.fault("want an array of " + things)
+		return e.syntaxFault("want an array of " + things)
 	}
 	e.at++
 	return nil
 }
 
-// next returns the text of the next element, which is valid until the next call,
+// nextElement returns the text of the next element, which is valid until the next call,
 // or io.EOF after the last one if nothing follows the array.
-func (e *elements) next() ([]byte, error) {
-	c, err := e.peek()
+func (e *elements) nextElement() ([]byte, error) {
+	c, err := e.peekByte()
 	if err == nil && e.count > 0 && c == ',' {
 		e.at++
-		c, err = e.peek()
+		c, err = e.peekByte()
 		if err == nil && c == ']' {
-			return nil, e.fault("want another event after the comma")
+			return nil, e.syntaxFault("want another event after the comma")
 		}
 	} else if err == nil && c == ']' {
 		e.at++
-		return nil, e.end()
+		return nil, e.checkEnd()
 	} else if err == nil && e.count > 0 {
-		return nil, e.fault("want , or ] after an event")
+		return nil, e.syntaxFault("want , or ] after an event")
 	}
-	if err == io.EOF { //nolint:errorlint // peek returns it itself
-		return nil, e.fault("the text ends inside the array")
+	if err == io.EOF { //nolint:errorlint // peekByte returns it itself
+		return nil, e.syntaxFault("the text ends inside the array")
 	}
 	if err != nil {
 		return nil, err
 	}
 	e.count++
 	for {
-		if n := valueEnd(e.buf[e.at:], e.err == io.EOF); n >= 0 { //nolint:errorlint // fill keeps it itself
+		if n := valueEnd(e.buf[e.at:], e.err == io.EOF); n >= 0 { //nolint:errorlint // fillBuffer keeps it itself
 			text := e.buf[e.at : e.at+n]
 			e.offset = e.base + int64(e.at)
 			e.at += n
 			return text, nil
 		}
 		if e.err != nil {
-			return nil, e.broken("the text ends inside an event")
+			return nil, e.wrapError("the text ends inside an event")
 		}
-		e.fill()
+		e.fillBuffer()
 	}
 }
 
-// end makes sure that nothing follows the array.
-func (e *elements) end() error {
-	_, err := e.peek()
+// checkEnd makes sure that nothing follows the array.
+func (e *elements) checkEnd() error {
+	_, err := e.peekByte()
 	if err == nil {
-		return e.fault("want nothing after the array")
+		return e.syntaxFault("want nothing after the array")
 	}
 	return err
 }
 
-// peek returns the next byte that is no white space.
-func (e *elements) peek() (byte, error) {
+// peekByte returns the next byte that is no white space.
+func (e *elements) peekByte() (byte, error) {
 	for {
 		for ; e.at < len(e.buf); e.at++ {
 			if c := e.buf[e.at]; !isSpace(c) {
@@ -119,13 +118,13 @@ func (e *elements) peek() (byte, error) {
 		if e.err != nil {
 			return 0, e.err
 		}
-		e.fill()
+		e.fillBuffer()
 	}
 }
 
-// fill reads on, at least as much as is unread already, so that looking for the
-// end of an element all over again costs no more than reading it did.
-func (e *elements) fill() {
+// fillBuffer reads at least as many bytes as are unread already. So the repeated search for the
+// end of an element takes time proportional to its length.
+func (e *elements) fillBuffer() {
 	const atLeast = 64 << 10
 	unread := len(e.buf) - e.at
 	e.base += int64(e.at)
@@ -142,21 +141,21 @@ func (e *elements) fill() {
 	}
 }
 
-func (e *elements) broken(want string) error {
-	if e.err == io.EOF { //nolint:errorlint // fill keeps it itself
+func (e *elements) wrapError(want string) error {
+	if e.err == io.EOF { //nolint:errorlint // fillBuffer keeps it itself
 		e.at = len(e.buf)
-		return e.fault(want)
+		return e.syntaxFault(want)
 	}
 	return e.err
 }
 
-func (e *elements) fault(want string) error {
+func (e *elements) syntaxFault(want string) error {
 	return &SyntaxError{at: e.base + int64(e.at), want: want}
 }
 
-// valueEnd returns where the JSON value that b begins with ends, or -1 if that
-// cannot be told from b. It returns 0 if b begins with no value at all. At the
-// end of the text, final, a number or a word needs nothing behind it.
+// valueEnd returns where the JSON value that b begins with ends, or -1 if b is too short to
+// decide. It returns 0 if b does not begin with a value. If final is true, b ends the text, and
+// a number or a word may end with it.
 func valueEnd(b []byte, final bool) int {
 	depth := 0
 	for i := 0; i < len(b); i++ {

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The fields of an event, in the order in which messages name them. All but
-// payload are required.
+// The fields of an event, in the order in which messages name them. All of them except payload
+// are required.
 const (
 	fieldID = iota
 	fieldRecipient
@@ -32,7 +32,7 @@ var fieldNames = [fieldCount]string{"id", "recipient", "origin", "contentType", 
 type eventDecoder struct {
 	limits  Limits
 	faults  *Faults
-	place   place // of the event at hand
+	place   eventPlace // of the event at hand
 	compact bytes.Buffer
 	shape   ShapeChecker
 
@@ -56,7 +56,7 @@ func newEventDecoder(limits Limits, f *Faults) *eventDecoder {
 
 // decode reads the event at a place into e, and adds what is wrong with it to the
 // faults. It fails with a *SyntaxError if text is not JSON.
-func (d *eventDecoder) decode(at place, text []byte, from given, e *domain.Event) error {
+func (d *eventDecoder) decode(at eventPlace, text []byte, from given, e *domain.Event) error {
 	d.place = at
 	if err := checkUTF8(text, "event"); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (d *eventDecoder) decode(at place, text []byte, from given, e *domain.Event
 		if err := checkJSON(text, 0); err != nil {
 			return err
 		}
-		d.fault("", "want an object, got "+TypeOf(text))
+		d.addFault("", "want an object, got "+TypeOf(text))
 		return nil
 	}
 	before := d.faults.Total
@@ -79,20 +79,20 @@ func (d *eventDecoder) decode(at place, text []byte, from given, e *domain.Event
 			if err := checkJSON(m.Value, m.at); err != nil {
 				return err
 			}
-			d.fault(string(m.Name), "unknown field; known are "+strings.Join(fieldNames[:], ", "))
+			d.addFault(string(m.Name), "unknown field; known are "+strings.Join(fieldNames[:], ", "))
 			continue
 		}
 		if seen[field] {
-			d.fault(fieldNames[field], fieldNames[field]+": appears more than once")
+			d.addFault(fieldNames[field], fieldNames[field]+": appears more than once")
 		}
 		seen[field] = true
-		if err := d.field(field, m, e); err != nil {
+		if err := d.readField(field, m, e); err != nil {
 			return err
 		}
 	}
 	for field, name := range fieldNames {
 		if !seen[field] && field != fieldPayload && !d.givenField(field, from, e) {
-			d.fault(name, name+": missing")
+			d.addFault(name, name+": missing")
 		}
 	}
 	if d.faults.Total == before {
@@ -104,7 +104,7 @@ func (d *eventDecoder) decode(at place, text []byte, from given, e *domain.Event
 // given are fields that what carries an event says for it; "" says nothing.
 type given struct {
 	id, recipient string
-	by            place
+	by            eventPlace
 }
 
 // givenField takes a field that the event leaves out from what carries it, and
@@ -137,15 +137,15 @@ func fieldOf(name []byte) int {
 	return -1
 }
 
-// field reads the value of one field into e.
-func (d *eventDecoder) field(field int, m Member, e *domain.Event) error {
+// readField reads the value of one field into e.
+func (d *eventDecoder) readField(field int, m Member, e *domain.Event) error {
 	switch field {
 	case fieldSupportsBundling:
-		return d.flag(m, &e.SupportsBundling)
+		return d.readFlag(m, &e.SupportsBundling)
 	case fieldWeight:
-		return d.weight(m, &e.Weight)
+		return d.readWeight(m, &e.Weight)
 	case fieldPayload:
-		return d.payload(m, &e.Payload)
+		return d.readPayload(m, &e.Payload)
 	}
 	if m.Value[0] != '"' {
 		return d.wrongType(field, m, "a string")
@@ -168,12 +168,12 @@ func (d *eventDecoder) field(field int, m Member, e *domain.Event) error {
 		e.DocumentType, wrong = d.documentTypes.parse(text)
 	}
 	if wrong != nil {
-		d.fault(fieldNames[field], wrong.Error())
+		d.addFault(fieldNames[field], wrong.Error())
 	}
 	return nil
 }
 
-func (d *eventDecoder) flag(m Member, flag *bool) error {
+func (d *eventDecoder) readFlag(m Member, flag *bool) error {
 	switch string(m.Value) {
 	case "true":
 		*flag = true
@@ -185,9 +185,9 @@ func (d *eventDecoder) flag(m Member, flag *bool) error {
 	return nil
 }
 
-// weight accepts whole numbers as they are usually written: whoever sends
-// 1.5, 1e3 or a number that no machine word holds has made a mistake.
-func (d *eventDecoder) weight(m Member, weight *domain.Weight) error {
+// readWeight accepts whole numbers in their usual form. 1.5, 1e3 and numbers that exceed 64
+// bits are faults of the sender.
+func (d *eventDecoder) readWeight(m Member, weight *domain.Weight) error {
 	if c := m.Value[0]; c != '-' && (c < '0' || c > '9') {
 		return d.wrongType(fieldWeight, m, "a whole number of KB")
 	}
@@ -201,22 +201,22 @@ func (d *eventDecoder) weight(m Member, weight *domain.Weight) error {
 	name := fieldNames[fieldWeight]
 	switch {
 	case strings.ContainsAny(text, ".eE"):
-		d.fault(name, "weight: want a whole number of KB without fraction or exponent, got "+domain.Clip(text))
+		d.addFault(name, "weight: want a whole number of KB without fraction or exponent, got "+domain.Clip(text))
 	case text[0] == '-':
-		d.fault(name, "weight: want at least 1 (KB), got "+domain.Clip(text))
+		d.addFault(name, "weight: want at least 1 (KB), got "+domain.Clip(text))
 	case err != nil:
-		d.fault(name, "weight: want at most "+strconv.FormatInt(math.MaxInt64, 10)+" (KB), got "+domain.Clip(text))
+		d.addFault(name, "weight: want at most "+strconv.FormatInt(math.MaxInt64, 10)+" (KB), got "+domain.Clip(text))
 	default:
 		if *weight, err = domain.NewWeight(kb); err != nil {
-			d.fault(name, err.Error())
+			d.addFault(name, err.Error())
 		}
 	}
 	return nil
 }
 
-// payload accepts any JSON value. It is kept in its compact form, in which its
+// readPayload accepts any JSON value. It is kept in its compact form, in which its
 // size counts. A null is a payload that was not sent.
-func (d *eventDecoder) payload(m Member, payload *[]byte) error {
+func (d *eventDecoder) readPayload(m Member, payload *[]byte) error {
 	if string(m.Value) == "null" {
 		return nil
 	}
@@ -238,19 +238,19 @@ func (d *eventDecoder) checkPayload(e *domain.Event) {
 	size, name := len(e.Payload), fieldNames[fieldPayload]
 	switch {
 	case size > d.limits.Payload:
-		d.fault(name, fmt.Sprintf("payload: want at most %d bytes, got %d", d.limits.Payload, size))
+		d.addFault(name, fmt.Sprintf("payload: want at most %d bytes, got %d", d.limits.Payload, size))
 	case (int64(size)+kilobyte-1)/kilobyte > int64(e.Weight):
-		d.fault(name, fmt.Sprintf("payload: has %d bytes, more than the weight of its event allows (%d KB)", size, e.Weight))
+		d.addFault(name, fmt.Sprintf("payload: has %d bytes, more than the weight of its event allows (%d KB)", size, e.Weight))
 	}
 }
 
-func (d *eventDecoder) fault(field, detail string) { d.faults.add(d.place, field, detail) }
+func (d *eventDecoder) addFault(field, detail string) { d.faults.add(d.place, field, detail) }
 
 func (d *eventDecoder) wrongType(field int, m Member, want string) error {
 	if err := checkJSON(m.Value, m.at); err != nil {
 		return err
 	}
-	d.fault(fieldNames[field], fieldNames[field]+": want "+want+", got "+TypeOf(m.Value))
+	d.addFault(fieldNames[field], fieldNames[field]+": want "+want+", got "+TypeOf(m.Value))
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 // MaxFaults is how many faults of one text are listed.
 const MaxFaults = 100
 
-// A Fault is what is wrong with one place of a text.
+// A Fault is an error at one position of a text.
 type Fault struct {
 	Pointer string // RFC 6901
 	Inside  string // continues Pointer within a payload; its names are data, which no log has
@@ -25,21 +25,21 @@ type Faults struct {
 	Total int
 }
 
-func (f *Faults) add(p place, field, detail string) {
+func (f *Faults) add(p eventPlace, field, detail string) {
 	f.addInside(p, field, "", detail)
 }
 
 // addInside adds a fault of the value that the pointer inside leads to within a field.
-func (f *Faults) addInside(p place, field, inside, detail string) {
+func (f *Faults) addInside(p eventPlace, field, inside, detail string) {
 	f.Total++
 	if len(f.List) < MaxFaults {
 		f.List = append(f.List, Fault{Pointer: p.pointer(field), Inside: inside, Detail: detail, Index: p.number})
 	}
 }
 
-// A place is where an event stands in a text: element index of the array that
+// An eventPlace is where an event stands in a text: element index of the array that
 // prefix points to, or the object itself that prefix points to, if alone.
-type place struct {
+type eventPlace struct {
 	prefix string
 	index  int
 	alone  bool
@@ -47,7 +47,7 @@ type place struct {
 }
 
 // pointer returns the JSON pointer to a field of the event, or to all of it for "".
-func (p place) pointer(field string) string {
+func (p eventPlace) pointer(field string) string {
 	pointer := p.prefix
 	if !p.alone {
 		pointer += "/" + strconv.Itoa(p.index)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fields are those of a sound event but for its weight.
+// fields are those of a valid event without its weight.
 const fields = `"id":"00000000-0000-4000-8000-000000000001","recipient":"a","origin":"b","contentType":"c","documentType":"d","supportsBundling":true`
 
 // pointers are the places of faults.

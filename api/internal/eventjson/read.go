@@ -28,8 +28,8 @@ type Events struct {
 	// [domain.AddCause].
 	Causes []domain.TraceContext
 
-	numbers []int   // of Events, among all events of the text
-	runs    []place // of the first event of each array, or of one that is alone
+	numbers []int        // of Events, among all events of the text
+	runs    []eventPlace // of the first event of each array, or of one that is alone
 }
 
 // Fault returns what else is wrong with a field of Events[i], or with all of it
@@ -42,14 +42,13 @@ func (e *Events) Fault(i int, field, detail string) Fault {
 	return Fault{Pointer: p.pointer(field), Detail: detail, Index: number}
 }
 
-// Read reads a JSON array of events. It keeps one element of the text in memory at
-// a time, and goes on after a faulty event to find the faults of the others. Text
-// that is no JSON array fails with a *SyntaxError, too many events fail with a
-// *TooManyError, and any failure of r is returned as it is; the Events say what was
-// found until then.
+// Read reads a JSON array of events. It keeps one element of the text in memory at a time, and
+// continues after a faulty event to find the faults of the others. Text that is no JSON array
+// fails with a *SyntaxError, too many events fail with a *TooManyError, and any failure of r is
+// returned as it is; the Events say what was found until then.
 func Read(r io.Reader, limits Limits) (*Events, error) {
 	t := newTaker(limits)
-	return t.events, t.array(&elements{r: r}, "", given{})
+	return t.events, t.takeArray(&elements{r: r}, "", given{})
 }
 
 // Parse reads a JSON object, one event, or a JSON array of events. It fails as Read
@@ -57,9 +56,9 @@ func Read(r io.Reader, limits Limits) (*Events, error) {
 func Parse(text []byte, limits Limits) (*Events, error) {
 	t := newTaker(limits)
 	if begin := skipSpace(text, 0); begin < len(text) && text[begin] == '{' {
-		return t.events, t.one(bytes.TrimRight(text[begin:], space), int64(begin), "", given{})
+		return t.events, t.takeSingle(bytes.TrimRight(text[begin:], space), int64(begin), "", given{})
 	}
-	return t.events, t.array(inMemory(text, 0), "", given{})
+	return t.events, t.takeArray(inMemory(text, 0), "", given{})
 }
 
 // A taker takes one event of a text after the other.
@@ -74,42 +73,42 @@ func newTaker(limits Limits) *taker {
 	return &taker{limits, newEventDecoder(limits, &events.Faults), events}
 }
 
-// array takes the events of an array that prefix points to.
-func (t *taker) array(array *elements, prefix string, from given) error {
-	if err := array.open("events"); err != nil {
+// takeArray takes the events of an array that prefix points to.
+func (t *taker) takeArray(array *elements, prefix string, from given) error {
+	if err := array.openArray("events"); err != nil {
 		return err
 	}
-	p := t.begin(place{prefix: prefix})
+	p := t.nextPlace(eventPlace{prefix: prefix})
 	for ; ; p.index, p.number = p.index+1, p.number+1 {
-		text, err := array.next()
-		if err == io.EOF { //nolint:errorlint // next returns it itself
+		text, err := array.nextElement()
+		if err == io.EOF { //nolint:errorlint // nextElement returns it itself
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := t.take(text, array.offset, p, from); err != nil {
+		if err := t.takeEvent(text, array.offset, p, from); err != nil {
 			return err
 		}
 	}
 }
 
-// one takes the event that is all of the text at an offset, and that prefix points
+// takeSingle takes the event that is all of the text at an offset, and that prefix points
 // to.
-func (t *taker) one(text []byte, offset int64, prefix string, from given) error {
-	return t.take(text, offset, t.begin(place{prefix: prefix, alone: true}), from)
+func (t *taker) takeSingle(text []byte, offset int64, prefix string, from given) error {
+	return t.takeEvent(text, offset, t.nextPlace(eventPlace{prefix: prefix, alone: true}), from)
 }
 
-// begin makes p the place of the next event, with which an array begins or which is
+// nextPlace makes p the place of the next event, with which an array begins or which is
 // alone.
-func (t *taker) begin(p place) place {
+func (t *taker) nextPlace(p eventPlace) eventPlace {
 	p.number = t.events.Count
 	t.events.runs = append(t.events.runs, p)
 	return p
 }
 
-// take takes the event that is the text at an offset in the whole.
-func (t *taker) take(text []byte, offset int64, p place, from given) error {
+// takeEvent takes the event that is the text at an offset in the whole.
+func (t *taker) takeEvent(text []byte, offset int64, p eventPlace, from given) error {
 	if t.events.Count == t.limits.Events {
 		return &TooManyError{t.limits.Events}
 	}
@@ -117,7 +116,7 @@ func (t *taker) take(text []byte, offset int64, p place, from given) error {
 	before := t.events.Faults.Total
 	var event domain.Event
 	if err := t.decoder.decode(p, text, from, &event); err != nil {
-		return placed(err, offset, p)
+		return withPlace(err, offset, p)
 	}
 	if t.events.Faults.Total == before {
 		t.events.Events = append(t.events.Events, event)
@@ -126,8 +125,8 @@ func (t *taker) take(text []byte, offset int64, p place, from given) error {
 	return nil
 }
 
-// placed says where in the whole a fault of the text at an offset is.
-func placed(err error, offset int64, p place) error {
+// withPlace says where in the whole a fault of the text at an offset is.
+func withPlace(err error, offset int64, p eventPlace) error {
 	if syntax, ok := errors.AsType[*SyntaxError](err); ok {
 		syntax.at += offset
 		syntax.Pointer = p.pointer("")
@@ -135,7 +134,7 @@ func placed(err error, offset int64, p place) error {
 	return err
 }
 
-// checkUTF8 makes sure that text is text.
+// checkUTF8 fails if text is not valid UTF-8.
 func checkUTF8(text []byte, what string) error {
 	if !utf8.Valid(text) {
 		return &SyntaxError{want: "want UTF-8 throughout the " + what}

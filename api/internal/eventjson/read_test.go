@@ -108,8 +108,8 @@ func (c *chunked) Read(p []byte) (int, error) {
 	return c.r.Read(p[:min(len(p), c.size)])
 }
 
-// Whoever sends a huge event byte by byte does not make the hub look for its end
-// byte by byte: the work is proportional to the text.
+// A client that sends a huge event byte by byte does not make the hub look for its end byte by
+// byte: the work is proportional to the text.
 func TestAHugeEventInSmallPiecesIsScannedAFewTimesOnly(t *testing.T) {
 	text := []byte(`[{"payload":"` + strings.Repeat("x", megabyte) + `"}]`)
 	fills := 0
@@ -120,11 +120,11 @@ func TestAHugeEventInSmallPiecesIsScannedAFewTimesOnly(t *testing.T) {
 		}
 		return n, nil
 	})}
-	if err := array.open("events"); err != nil {
+	if err := array.openArray("events"); err != nil {
 		t.Fatal(err)
 	}
 	for valueEnd(array.buf[array.at:], false) < 0 {
-		array.fill()
+		array.fillBuffer()
 		fills++
 	}
 	if fills > 25 {

@@ -69,7 +69,7 @@ func (c *ShapeChecker) Check(text []byte) *ShapeFault {
 		switch b := text[i]; b {
 		case '{', '[':
 			if len(c.levels) == c.maxDepth {
-				return c.fault(TooDeep, fmt.Sprintf("want at most %d levels of nesting", c.maxDepth))
+				return c.newFault(TooDeep, fmt.Sprintf("want at most %d levels of nesting", c.maxDepth))
 			}
 			c.levels = append(c.levels, level{object: b == '{', first: len(c.names)})
 			isName = b == '{'
@@ -79,7 +79,7 @@ func (c *ShapeChecker) Check(text []byte) *ShapeFault {
 			}
 			isName = false
 		case ']':
-			c.pop()
+			c.popLevel()
 		case ',':
 			top := &c.levels[len(c.levels)-1]
 			top.index++
@@ -90,9 +90,9 @@ func (c *ShapeChecker) Check(text []byte) *ShapeFault {
 			end, escaped, lone := scanString(text, i)
 			if lone >= 0 {
 				if isName { // which no pointer can name
-					c.pop()
+					c.popLevel()
 				}
-				return c.fault(LoneSurrogate, `want both halves of a surrogate pair, got only `+string(text[lone:lone+6]))
+				return c.newFault(LoneSurrogate, `want both halves of a surrogate pair, got only `+string(text[lone:lone+6]))
 			}
 			if isName {
 				c.addName(text[i+1:end], escaped)
@@ -101,7 +101,7 @@ func (c *ShapeChecker) Check(text []byte) *ShapeFault {
 		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 			end := numberEnd(text, i)
 			if n := end - i; n > c.maxNumber {
-				return c.fault(NumberTooLong, fmt.Sprintf("want numbers of at most %d characters, got %d", c.maxNumber, n))
+				return c.newFault(NumberTooLong, fmt.Sprintf("want numbers of at most %d characters, got %d", c.maxNumber, n))
 			}
 			i = end - 1
 		}
@@ -168,7 +168,7 @@ func (c *ShapeChecker) addName(name []byte, escaped bool) {
 	c.names = append(c.names, name)
 }
 
-// appendUnescaped appends what the inside of a JSON string stands for.
+// appendUnescaped appends the unescaped text of the inside of a JSON string.
 func appendUnescaped(to, text []byte) []byte {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {
@@ -214,14 +214,14 @@ func (c *ShapeChecker) closeObject() *ShapeFault {
 	first := c.levels[len(c.levels)-1].first
 	if repeated, ok := repeatedName(c.names[first:]); ok {
 		c.names = append(c.names[:first], repeated)
-		return c.fault(DuplicateField, "want each name once in an object")
+		return c.newFault(DuplicateField, "want each name once in an object")
 	}
-	c.pop()
+	c.popLevel()
 	return nil
 }
 
-// pop removes the innermost level.
-func (c *ShapeChecker) pop() {
+// popLevel removes the innermost level.
+func (c *ShapeChecker) popLevel() {
 	last := len(c.levels) - 1
 	c.names = c.names[:c.levels[last].first]
 	c.levels = c.levels[:last]
@@ -250,15 +250,15 @@ func repeatedName(names [][]byte) ([]byte, bool) {
 	return nil, false
 }
 
-// fault returns a fault of the current value. Its pointer leads to the value, or to
+// newFault returns a fault of the current value. Its pointer leads to the value, or to
 // the innermost value around it whose pointer is short.
-func (c *ShapeChecker) fault(reason, detail string) *ShapeFault {
+func (c *ShapeChecker) newFault(reason, detail string) *ShapeFault {
 	const maxPointer = 200
 	var pointer strings.Builder
 	for i, l := range c.levels {
 		var token string
 		if l.object {
-			last := len(c.names) // names of this level end where those of the next begin
+			last := len(c.names) // the names of this level end where the names of the next level begin
 			if i+1 < len(c.levels) {
 				last = c.levels[i+1].first
 			}

@@ -38,51 +38,51 @@ func isOfBlob(name string) bool {
 // An azureEvent is what Event Grid says about a blob, in its own form or as a CloudEvent.
 type azureEvent struct {
 	name                       string
-	topic, subject, time, data *node
+	topic, subject, time, data *jsonNode
 	id                         string // among all events of the topic; "": unknown
 }
 
 // eventGrid reads an event in the form of Event Grid.
-func (p *parser) eventGrid(n *node) {
-	e, name := n.event, n.get("eventType").value()
+func (p *messageParser) eventGrid(n *jsonNode) {
+	e, name := n.event, n.findMember("eventType").stringValue()
 	switch {
 	case e.fault != nil:
 	case name == validateSubscription:
-		p.handshake(n)
+		p.readHandshake(n)
 	case !isOfBlob(name):
-		e.ignore(name)
+		e.markIgnored(name)
 	default:
 		(&azureEvent{
-			name: name, topic: n.get("topic"), subject: n.get("subject"), time: n.get("eventTime"), data: n.object("data"),
-			id: n.get("id").optional(),
-		}).read(e)
+			name: name, topic: n.findMember("topic"), subject: n.findMember("subject"), time: n.findMember("eventTime"), data: n.objectMember("data"),
+			id: n.findMember("id").optionalString(),
+		}).readInto(e)
 	}
 }
 
-// handshake reads the question whether events are welcome.
-func (p *parser) handshake(n *node) {
-	code := n.object("data").get("validationCode")
-	p.events.Handshake = &Handshake{code.value()}
+// readHandshake reads the question whether events are welcome.
+func (p *messageParser) readHandshake(n *jsonNode) {
+	code := n.objectMember("data").findMember("validationCode")
+	p.events.Handshake = &Handshake{code.stringValue()}
 	if p.events.Handshake.Code == "" {
-		code.fail(MissingField, "validationCode: want the code that is the answer")
+		code.reportFault(MissingField, "validationCode: want the code that is the answer")
 	}
-	n.event.ignore(validateSubscription)
+	n.event.markIgnored(validateSubscription)
 }
 
-// read reads the event into e.
-func (a *azureEvent) read(e *event) {
-	api := a.data.get("api").optional()
+// readInto reads the event into e.
+func (a *azureEvent) readInto(e *parsedEvent) {
+	api := a.data.findMember("api").optionalString()
 	if a.name == blobCreated && beginsFile(api) {
-		e.ignore(a.name + " " + api)
+		e.markIgnored(a.name + " " + api)
 		return
 	}
-	bucket, key := a.blob()
-	c := change{
+	bucket, key := a.blobName()
+	c := objectChange{
 		bucket: bucket, bucketAt: a.topic, key: key, keyAt: a.subject,
 		ObjectEvent: domain.ObjectEvent{
-			Type: domain.ObjectCreated, Sequencer: a.data.get("sequencer").sequencer(domain.OpaqueSequencer), Time: a.time.time(),
+			Type: domain.ObjectCreated, Sequencer: a.data.findMember("sequencer").readSequencer(domain.OpaqueSequencer), Time: a.time.timeValue(),
 			ObjectFacts: domain.ObjectFacts{
-				Size: a.data.get("contentLength").size(), ETag: a.data.get("eTag").etag(), StorageClass: a.data.get("accessTier").optional(),
+				Size: a.data.findMember("contentLength").sizeValue(), ETag: a.data.findMember("eTag").readETag(), StorageClass: a.data.findMember("accessTier").optionalString(),
 				Reason: domain.UnknownReason,
 			},
 		},
@@ -100,7 +100,7 @@ func (a *azureEvent) read(e *event) {
 			c.Reason = reason
 		}
 	}
-	e.add(c, a.ownID())
+	e.addChange(c, a.ownID())
 }
 
 // ownID returns an identity of the event, "" if it has none.
@@ -108,23 +108,23 @@ func (a *azureEvent) ownID() string {
 	if a.id == "" {
 		return ""
 	}
-	return strings.Join([]string{"azure", a.topic.optional(), a.id}, "\n")
+	return strings.Join([]string{"azure", a.topic.optionalString(), a.id}, "\n")
 }
 
-// blob returns the bucket and the key of the blob, by the topic and the subject.
-func (a *azureEvent) blob() (bucket, key string) {
-	topic, subject := a.topic.value(), a.subject.value()
+// blobName returns the bucket and the key of the blob, by the topic and the subject.
+func (a *azureEvent) blobName() (bucket, key string) {
+	topic, subject := a.topic.stringValue(), a.subject.stringValue()
 	const accounts, containers, blobs = "/storageaccounts/", "/blobServices/default/containers/", "/blobs/"
 	// The topic is the id of a resource, of which the case has no meaning.
 	_, account, isAccount := strings.Cut(strings.ToLower(topic), accounts)
 	account, _, _ = strings.Cut(account, "/")
 	if !isAccount || account == "" {
-		a.topic.fail(InvalidSubject, "%s: want the id of a storage account, got %q", a.topic.name, domain.Clip(topic))
+		a.topic.reportFault(InvalidSubject, "%s: want the id of a storage account, got %q", a.topic.name, domain.Clip(topic))
 	}
 	rest, isBlob := strings.CutPrefix(subject, containers)
 	container, key, hasKey := strings.Cut(rest, blobs)
 	if !isBlob || !hasKey || container == "" || key == "" || strings.Contains(container, "/") {
-		a.subject.fail(InvalidSubject, "subject: want %sCONTAINER%sBLOB, got %q", containers, blobs, domain.Clip(subject))
+		a.subject.reportFault(InvalidSubject, "subject: want %sCONTAINER%sBLOB, got %q", containers, blobs, domain.Clip(subject))
 	}
 	return account + "/" + container, key
 }

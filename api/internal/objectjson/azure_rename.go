@@ -12,22 +12,22 @@ import (
 // The source is known by a URL alone, and it is not documented whether its path is encoded. The
 // destination is known by a URL and by the subject, which is not encoded: so where the path of that
 // URL ends in the key of the subject as it is, and does not if it is decoded, paths are not encoded.
-func (a *azureEvent) addSource(e *event, renamed change) {
-	source := a.data.get("sourceUrl")
-	container, key, ok := blobOfURL(source.value(), a.pathsAreEncoded(renamed.key))
+func (a *azureEvent) addSource(e *parsedEvent, renamed objectChange) {
+	source := a.data.findMember("sourceUrl")
+	container, key, ok := blobOfURL(source.stringValue(), a.pathsAreEncoded(renamed.key))
 	account, _, _ := strings.Cut(renamed.bucket, "/")
 	bucket := account + "/" + container
 	switch {
 	case e.fault != nil:
 		return
 	case !ok:
-		source.fail(InvalidSubject, "sourceUrl: want the URL of a blob, got %q", domain.Clip(source.value()))
+		source.reportFault(InvalidSubject, "sourceUrl: want the URL of a blob, got %q", domain.Clip(source.stringValue()))
 		return
 	case bucket == renamed.bucket && key == renamed.key:
-		source.fail(InvalidSubject, "sourceUrl: want another blob than that of the subject")
+		source.reportFault(InvalidSubject, "sourceUrl: want another blob than that of the subject")
 		return
 	}
-	e.add(change{
+	e.addChange(objectChange{
 		bucket: bucket, bucketAt: source, key: key, keyAt: source,
 		ObjectEvent: domain.ObjectEvent{
 			Type: domain.ObjectDeleted, Sequencer: renamed.Sequencer, Time: renamed.Time,
@@ -38,11 +38,11 @@ func (a *azureEvent) addSource(e *event, renamed change) {
 
 // pathsAreEncoded reports whether the paths of the URLs of the event are encoded, as URLs should be.
 func (a *azureEvent) pathsAreEncoded(key string) bool {
-	destination := a.data.get("destinationUrl")
+	destination := a.data.findMember("destinationUrl")
 	if destination.text == nil {
 		return true
 	}
-	text := destination.value()
+	text := destination.stringValue()
 	_, decoded, ok := blobOfURL(text, true)
 	if ok && decoded == key {
 		return true

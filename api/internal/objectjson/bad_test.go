@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// TestBadFieldsOfS3 has, for what is wrong with the object of a record, what is reported.
+// TestBadFieldsOfS3 has the fault that is reported for each wrong object of a record.
 func TestBadFieldsOfS3(t *testing.T) {
 	for object, want := range map[string]string{
 		`"size":1`:            "/key missing-field",

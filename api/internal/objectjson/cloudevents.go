@@ -10,38 +10,38 @@ import (
 )
 
 // cloudEvent reads an event in the JSON format of CloudEvents.
-func (p *parser) cloudEvent(n *node) {
-	e, name := n.event, n.get("type").value()
+func (p *messageParser) cloudEvent(n *jsonNode) {
+	e, name := n.event, n.findMember("type").stringValue()
 	if !isOfBlob(name) && e.fault == nil {
-		e.ignore(name)
+		e.markIgnored(name)
 		return
 	}
 	m, faults := cloudevent.Structured(n.text)
 	data := "data"
-	if n.get(data).text == nil {
+	if n.findMember(data).text == nil {
 		data = "data_base64"
 	}
-	p.cloudEventOf(n, name, &m, faults, &node{parent: n, name: data, text: m.Payload, event: e})
+	p.cloudEventOf(n, name, &m, faults, &jsonNode{parent: n, name: data, text: m.Payload, event: e})
 }
 
 // cloudEventOf reads a CloudEvent that is split into attributes and data.
-func (p *parser) cloudEventOf(n *node, name string, m *domain.Message, faults []cloudevent.Fault, data *node) {
+func (p *messageParser) cloudEventOf(n *jsonNode, name string, m *domain.Message, faults []cloudevent.Fault, data *jsonNode) {
 	for _, f := range faults {
-		n.get(f.Attribute).fail(InvalidCloudEvent, "%s: %s", f.Attribute, f.Detail)
+		n.findMember(f.Attribute).reportFault(InvalidCloudEvent, "%s: %s", f.Attribute, f.Detail)
 	}
 	if n.event.fault != nil {
 		return
 	}
 	p.events.Causes = domain.AddCause(p.events.Causes, m.Attributes["traceparent"], m.Attributes["tracestate"])
 	if !m.HasJSON() {
-		n.get("datacontenttype").fail(WrongType, "datacontenttype: want JSON, got %q", domain.Clip(m.ContentType))
+		n.findMember("datacontenttype").reportFault(WrongType, "datacontenttype: want JSON, got %q", domain.Clip(m.ContentType))
 		return
 	}
-	if len(data.text) > 0 && !p.check(data) {
+	if len(data.text) > 0 && !p.checkShape(data) {
 		return
 	}
-	data.want('{', "an object")
-	(&azureEvent{name: name, topic: n.get("source"), subject: n.get("subject"), time: n.get("time"), data: data, id: m.ID}).read(n.event)
+	data.expectStart('{', "an object")
+	(&azureEvent{name: name, topic: n.findMember("source"), subject: n.findMember("subject"), time: n.findMember("time"), data: data, id: m.ID}).readInto(n.event)
 }
 
 // IsBinary reports whether a request has an event in the binary mode of CloudEvents.
@@ -51,19 +51,19 @@ func IsBinary(h http.Header) bool { return cloudevent.IsBinary(h) }
 // A pointer begins with the name of an attribute, or with data.
 func ParseBinary(h http.Header, body []byte, options Options) (*Events, error) {
 	p := newParser(options)
-	from := &delivery{messageID: options.MessageID, text: body}
+	from := &carrier{messageID: options.MessageID, text: body}
 	e := p.newEvent(from)
 	name := h.Get("Ce-Type")
 	if name != "" && !isOfBlob(name) {
-		e.ignore(name)
-		return p.events, p.end(e, from)
+		e.markIgnored(name)
+		return p.events, p.finishEvent(e, from)
 	}
 	m, faults := cloudevent.Binary(h, body)
 	attributes, err := json.Marshal(m.Attributes)
 	if err != nil {
 		return p.events, fmt.Errorf("read attributes: %w", err)
 	}
-	n := &node{text: attributes, event: e}
-	p.cloudEventOf(n, name, &m, faults, &node{parent: n, name: "data", text: m.Payload, event: e})
-	return p.events, p.end(e, from)
+	n := &jsonNode{text: attributes, event: e}
+	p.cloudEventOf(n, name, &m, faults, &jsonNode{parent: n, name: "data", text: m.Payload, event: e})
+	return p.events, p.finishEvent(e, from)
 }

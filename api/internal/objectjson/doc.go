@@ -1,4 +1,4 @@
-// Package objectjson reads what stores report about their objects, in any form in which it is sent:
+// Package objectjson reads the events that object stores report, in each of these forms:
 //
 //	S3            {"Records": [{"eventName", "s3", …}]}, and each record alone
 //	EventBridge   {"detail-type": "Object Created", "detail", …}

@@ -3,7 +3,7 @@ package objectjson
 import "github.com/messagehub/messagehub/domain"
 
 // kindsOfEventBridge has the names of events in EventBridge. A deletion and a creation have details.
-var kindsOfEventBridge = map[string]kind{
+var kindsOfEventBridge = map[string]eventKind{
 	"Object Created":               {eventType: domain.ObjectCreated},
 	"Object Deleted":               {eventType: domain.ObjectDeleted},
 	"Object Restore Completed":     {eventType: domain.ObjectCreated, reason: domain.Restored},
@@ -23,38 +23,38 @@ var reasonsOfEventBridge = map[string]domain.ObjectReason{
 }
 
 // eventBridge reads an event of S3 that came by EventBridge.
-func (n *node) eventBridge() {
-	e, name := n.event, n.get("detail-type").value()
+func (n *jsonNode) eventBridge() {
+	e, name := n.event, n.findMember("detail-type").stringValue()
 	k, ok := kindsOfEventBridge[name]
 	if !ok && e.fault == nil {
-		e.ignore(name)
+		e.markIgnored(name)
 		return
 	}
-	detail := n.object("detail")
+	detail := n.objectMember("detail")
 	if k.reason == "" {
 		k.reason = domain.UnknownReason
-		if reason, ok := reasonsOfEventBridge[detail.get("reason").optional()]; ok {
+		if reason, ok := reasonsOfEventBridge[detail.findMember("reason").optionalString()]; ok {
 			k.reason = reason
 		} else if k.eventType == domain.ObjectDeleted {
 			k.reason = domain.DeletedByRequest
 		}
 	}
-	k.isMarker = k.eventType == domain.ObjectDeleted && detail.get("deletion-type").optional() == "Delete Marker Created"
-	bucket, object := detail.object("bucket").get("name"), detail.object("object")
-	key := object.get("key")
-	facts := domain.ObjectFacts{Size: object.get("size").size(), ETag: object.get("etag").etag(), Reason: k.reason}
-	facts.StorageClass = detail.get("destination-storage-class").optional()
+	k.isMarker = k.eventType == domain.ObjectDeleted && detail.findMember("deletion-type").optionalString() == "Delete Marker Created"
+	bucket, object := detail.objectMember("bucket").findMember("name"), detail.objectMember("object")
+	key := object.findMember("key")
+	facts := domain.ObjectFacts{Size: object.findMember("size").sizeValue(), ETag: object.findMember("etag").readETag(), Reason: k.reason}
+	facts.StorageClass = detail.findMember("destination-storage-class").optionalString()
 	if k.reason == domain.Restored || k.reason == domain.RestoreExpired {
-		facts.StorageClass = detail.get("source-storage-class").optional()
+		facts.StorageClass = detail.findMember("source-storage-class").optionalString()
 	}
-	setTier(&facts, detail.get("destination-access-tier").optional())
-	e.add(change{
-		bucket: bucket.value(), bucketAt: bucket, key: key.value(), keyAt: key,
+	setTier(&facts, detail.findMember("destination-access-tier").optionalString())
+	e.addChange(objectChange{
+		bucket: bucket.stringValue(), bucketAt: bucket, key: key.stringValue(), keyAt: key,
 		ObjectEvent: domain.ObjectEvent{
-			Version: object.get("version-id").version(), Type: k.eventType, Marker: k.isMarker,
-			Sequencer: object.get("sequencer").sequencer(domain.HexSequencer), Time: n.get("time").time(), ObjectFacts: facts,
+			Version: object.findMember("version-id").readVersion(), Type: k.eventType, Marker: k.isMarker,
+			Sequencer: object.findMember("sequencer").readSequencer(domain.HexSequencer), Time: n.findMember("time").timeValue(), ObjectFacts: facts,
 		},
-	}, n.ownID("eventbridge", n.get("id").optional()))
+	}, n.ownID("eventbridge", n.findMember("id").optionalString()))
 }
 
 // setTier notes the tier to which Intelligent-Tiering has moved an object. Only the archive tiers matter:
@@ -76,7 +76,7 @@ const (
 )
 
 // ownID returns an identity of an event that has an id, "" without one.
-func (n *node) ownID(source, id string) string {
+func (n *jsonNode) ownID(source, id string) string {
 	if id == "" {
 		return ""
 	}

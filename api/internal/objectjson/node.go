@@ -15,38 +15,38 @@ import (
 // maxText is the limit in bytes for a text that has no limit of its own.
 const maxText = 1024
 
-// A node is a value of the text. A value that is missing, or null, is a node without text, and has no
+// A jsonNode is a value of the text. A value that is missing, or null, is a node without text, and has no
 // members, so that only a caller that needs it has to look.
-type node struct {
-	parent *node
+type jsonNode struct {
+	parent *jsonNode
 	name   string // of the member, or the index of the element
 	text   []byte
-	event  *event // nil above the events
+	event  *parsedEvent // nil above the events
 
 	members []eventjson.Member
 	isSplit bool
 }
 
 // pointer returns the JSON pointer to a value.
-func (n *node) pointer() string {
+func (n *jsonNode) pointer() string {
 	if n.parent == nil {
 		return ""
 	}
 	return n.parent.pointer() + "/" + eventjson.EscapePointer(domain.Clip(n.name))
 }
 
-// fail reports a fault of the event, unless it has one.
-func (n *node) fail(reason, format string, args ...any) {
+// reportFault reports a fault of the event, unless it has one.
+func (n *jsonNode) reportFault(reason, format string, args ...any) {
 	if n.event.fault == nil {
 		n.event.fault = &Fault{Index: n.event.index, Pointer: n.pointer(), Reason: reason, Detail: fmt.Sprintf(format, args...)}
 	}
 }
 
 // isObject reports whether the value is an object.
-func (n *node) isObject() bool { return len(n.text) > 0 && n.text[0] == '{' }
+func (n *jsonNode) isObject() bool { return len(n.text) > 0 && n.text[0] == '{' }
 
-// split returns the members of an object. It fails if they cannot be found.
-func (n *node) split() ([]eventjson.Member, error) {
+// splitMembers returns the members of an object. It fails if they cannot be found.
+func (n *jsonNode) splitMembers() ([]eventjson.Member, error) {
 	if n.isSplit || !n.isObject() {
 		return n.members, nil
 	}
@@ -60,10 +60,10 @@ func (n *node) split() ([]eventjson.Member, error) {
 	return n.members, nil
 }
 
-// get returns a member of an object.
-func (n *node) get(name string) *node {
-	child := &node{parent: n, name: name, event: n.event}
-	members, _ := n.split() // none, if it fails
+// findMember returns a member of an object.
+func (n *jsonNode) findMember(name string) *jsonNode {
+	child := &jsonNode{parent: n, name: name, event: n.event}
+	members, _ := n.splitMembers() // none, if it fails
 	for i := range members {
 		if string(members[i].Name) == name {
 			if text := members[i].Value; string(text) != "null" {
@@ -75,9 +75,9 @@ func (n *node) get(name string) *node {
 	return child
 }
 
-// count returns how many members have a name.
-func (n *node) count(name string) (count int) {
-	members, _ := n.split()
+// countMembers returns the number of members with a name.
+func (n *jsonNode) countMembers(name string) (count int) {
+	members, _ := n.splitMembers()
 	for i := range members {
 		if string(members[i].Name) == name {
 			count++
@@ -86,61 +86,61 @@ func (n *node) count(name string) (count int) {
 	return count
 }
 
-// has reports whether there is a member, which may be null.
-func (n *node) has(name string) bool { return n.count(name) > 0 }
+// hasMember reports whether there is a member, which may be null.
+func (n *jsonNode) hasMember(name string) bool { return n.countMembers(name) > 0 }
 
-// element returns the node of an element of an array.
-func (n *node) element(index int, text []byte) *node {
-	return &node{parent: n, name: strconv.Itoa(index), text: text, event: n.event}
+// elementNode returns the node of an element of an array.
+func (n *jsonNode) elementNode(index int, text []byte) *jsonNode {
+	return &jsonNode{parent: n, name: strconv.Itoa(index), text: text, event: n.event}
 }
 
-// object returns a member that has to be an object.
-func (n *node) object(name string) *node {
-	child := n.get(name)
-	child.want('{', "an object")
+// objectMember returns a member that has to be an object.
+func (n *jsonNode) objectMember(name string) *jsonNode {
+	child := n.findMember(name)
+	child.expectStart('{', "an object")
 	return child
 }
 
-// want reports a value that is missing, or begins with another character.
-func (n *node) want(first byte, what string) bool {
+// expectStart reports a fault if the value is missing or does not begin with first.
+func (n *jsonNode) expectStart(first byte, what string) bool {
 	switch {
 	case n.text == nil:
-		n.fail(MissingField, "%s: want %s", n.name, what)
+		n.reportFault(MissingField, "%s: want %s", n.name, what)
 	case n.text[0] != first:
-		n.fail(WrongType, "%s: want %s, got %s", n.name, what, eventjson.TypeOf(n.text))
+		n.reportFault(WrongType, "%s: want %s, got %s", n.name, what, eventjson.TypeOf(n.text))
 	default:
 		return true
 	}
 	return false
 }
 
-// value returns the text that a string stands for. It has to be one.
-func (n *node) value() string {
-	if !n.want('"', "a string") {
+// stringValue returns the value of a string. Any other value is a fault.
+func (n *jsonNode) stringValue() string {
+	if !n.expectStart('"', "a string") {
 		return ""
 	}
 	var s string
 	if err := json.Unmarshal(n.text, &s); err != nil {
-		n.fail(NotJSON, "%s: %v", n.name, err)
+		n.reportFault(NotJSON, "%s: %v", n.name, err)
 	}
 	return s
 }
 
-// optional is value, and "" if it is missing. It also limits the length.
-func (n *node) optional() string {
+// optionalString is value, and "" if it is missing. It also limits the length.
+func (n *jsonNode) optionalString() string {
 	if n.text == nil {
 		return ""
 	}
-	s := n.value()
+	s := n.stringValue()
 	if len(s) > maxText {
-		n.fail(TooLong, "%s: want at most %d bytes, got %d", n.name, maxText, len(s))
+		n.reportFault(TooLong, "%s: want at most %d bytes, got %d", n.name, maxText, len(s))
 	}
 	return s
 }
 
-// time returns a time. One without a zone is in UTC, as in inventories of S3.
-func (n *node) time() time.Time {
-	text := n.value()
+// timeValue returns a time. One without a zone is in UTC, as in inventories of S3.
+func (n *jsonNode) timeValue() time.Time {
+	text := n.stringValue()
 	if n.event.fault != nil {
 		return time.Time{}
 	}
@@ -149,63 +149,63 @@ func (n *node) time() time.Time {
 		t, err = time.Parse("2006-01-02T15:04:05", text)
 	}
 	if err != nil {
-		n.fail(InvalidTime, "%s: want a time such as 2026-03-01T12:00:00.000Z, got %q", n.name, domain.Clip(text))
+		n.reportFault(InvalidTime, "%s: want a time such as 2026-03-01T12:00:00.000Z, got %q", n.name, domain.Clip(text))
 	}
 	return t.UTC()
 }
 
-// size returns a size in bytes, nil if it is missing. Every int64 is exact.
-func (n *node) size() *int64 {
+// sizeValue returns a size in bytes, nil if it is missing. Every int64 is exact.
+func (n *jsonNode) sizeValue() *int64 {
 	if n.text == nil {
 		return nil
 	}
 	if c := n.text[0]; c != '-' && (c < '0' || c > '9') {
-		n.fail(WrongType, "%s: want a whole number, got %s", n.name, eventjson.TypeOf(n.text))
+		n.reportFault(WrongType, "%s: want a whole number, got %s", n.name, eventjson.TypeOf(n.text))
 		return nil
 	}
 	size, err := strconv.ParseInt(string(n.text), 10, 64)
 	if err != nil || size < 0 || n.text[0] == '-' {
-		n.fail(InvalidSize, "%s: want a whole number from 0 to 9223372036854775807, got %s", n.name, domain.Clip(string(n.text)))
+		n.reportFault(InvalidSize, "%s: want a whole number from 0 to 9223372036854775807, got %s", n.name, domain.Clip(string(n.text)))
 		return nil
 	}
 	return &size
 }
 
-// sequencer returns a sequencer, the null one if it is missing.
-func (n *node) sequencer(form domain.SequencerForm) domain.Sequencer {
+// readSequencer returns a sequencer, the null one if it is missing.
+func (n *jsonNode) readSequencer(form domain.SequencerForm) domain.Sequencer {
 	if n.text == nil {
 		return domain.Sequencer{}
 	}
-	text := n.value()
+	text := n.stringValue()
 	s, err := domain.ParseSequencer(form, text)
 	switch {
 	case err != nil && len(text) > domain.MaxSequencer:
-		n.fail(SequencerTooLong, "%v", err)
+		n.reportFault(SequencerTooLong, "%v", err)
 	case err != nil:
-		n.fail(InvalidSequencer, "%v", err)
+		n.reportFault(InvalidSequencer, "%v", err)
 	}
 	return s
 }
 
-// version returns a version id, the null version if it is missing.
-func (n *node) version() domain.VersionID {
-	v, err := domain.ParseVersionID(n.optional())
+// readVersion returns a version id, the null version if it is missing.
+func (n *jsonNode) readVersion() domain.VersionID {
+	v, err := domain.ParseVersionID(n.optionalString())
 	if err != nil {
-		n.fail(InvalidVersion, "%v", err)
+		n.reportFault(InvalidVersion, "%v", err)
 	}
 	return v
 }
 
-// etag returns an ETag in quotes, "" if it is missing.
-func (n *node) etag() string {
+// readETag returns an ETag in quotes, "" if it is missing.
+func (n *jsonNode) readETag() string {
 	if n.text == nil {
 		return ""
 	}
-	return domain.QuoteETag(n.optional())
+	return domain.QuoteETag(n.optionalString())
 }
 
-// digest returns a short text that stands for parts.
-func digest(parts ...[]byte) string {
+// shortDigest returns a short hash of parts as text.
+func shortDigest(parts ...[]byte) string {
 	h := sha256.New()
 	for _, part := range parts {
 		_, _ = h.Write(part)      // it never fails

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Options say how a text is read.
+// Options are the settings of Parse.
 type Options struct {
 	MaxEvents int    // in the text; 0: no limit
 	MessageID string // of the message that had the text; "": it had none
@@ -98,45 +98,45 @@ var ErrNotJSON = errors.New("want JSON")
 // Parse reads the events of a text. It fails with ErrNotJSON and with a *TooManyError.
 func Parse(text []byte, options Options) (*Events, error) {
 	p := newParser(options)
-	err := p.value(&node{text: text}, &delivery{messageID: options.MessageID, text: text}, 0)
+	err := p.parseValue(&jsonNode{text: text}, &carrier{messageID: options.MessageID, text: text}, 0)
 	return p.events, err
 }
 
-// A parser reads the events of one text.
-type parser struct {
+// A messageParser reads the events of one text.
+type messageParser struct {
 	options Options
 	events  *Events
 	shape   eventjson.ShapeChecker
 }
 
-func newParser(options Options) *parser {
-	return &parser{options: options, events: &Events{}, shape: eventjson.NewShapeChecker(eventjson.Limits{})}
+func newParser(options Options) *messageParser {
+	return &messageParser{options: options, events: &Events{}, shape: eventjson.NewShapeChecker(eventjson.Limits{})}
 }
 
-// A delivery is a message that carried events.
-type delivery struct {
+// A carrier is a message that carried events.
+type carrier struct {
 	messageID string
 	text      []byte // nil: the id is enough
 	id        string // once it was needed
 	count     int    // of its events until now
 }
 
-// identity returns a text that is the same when the message is delivered again. The id alone could be one
+// stableID returns a text that is the same when the message is delivered again. The id alone could be one
 // that a sender gives to all of its messages.
-func (d *delivery) identity() string {
+func (d *carrier) stableID() string {
 	if d.id == "" {
-		d.id = digest([]byte(d.messageID), d.text)
+		d.id = shortDigest([]byte(d.messageID), d.text)
 	}
 	return d.id
 }
 
 // newEvent returns the next event of a delivery.
-func (p *parser) newEvent(from *delivery) *event {
-	return &event{index: p.events.Count, delivery: from, place: from.count}
+func (p *messageParser) newEvent(from *carrier) *parsedEvent {
+	return &parsedEvent{index: p.events.Count, delivery: from, place: from.count}
 }
 
-// end counts an event and takes over what became of it.
-func (p *parser) end(e *event, from *delivery) error {
+// finishEvent counts an event and takes over what became of it.
+func (p *messageParser) finishEvent(e *parsedEvent, from *carrier) error {
 	const maxNames = 5
 	if p.events.Count == p.options.MaxEvents && p.options.MaxEvents > 0 {
 		return &TooManyError{p.options.MaxEvents}
@@ -157,10 +157,10 @@ func (p *parser) end(e *event, from *delivery) error {
 	return nil
 }
 
-// An event is one that is being read.
-type event struct {
+// A parsedEvent is one that is being read.
+type parsedEvent struct {
 	index    int
-	delivery *delivery
+	delivery *carrier
 	place    int // in the delivery
 
 	// One of these three is what became of it.
@@ -170,33 +170,33 @@ type event struct {
 	fault       *Fault // the first one
 }
 
-func (e *event) ignore(name string) { e.ignored, e.ignoredName = true, name }
+func (e *parsedEvent) markIgnored(name string) { e.ignored, e.ignoredName = true, name }
 
-// A change is what an event says about an object.
-type change struct {
+// An objectChange is what an event says about an object.
+type objectChange struct {
 	bucket, key     string
-	bucketAt, keyAt *node
+	bucketAt, keyAt *jsonNode
 	domain.ObjectEvent
 }
 
-// add adds a change. own is the id of the event among all of its source, "" for none.
-func (e *event) add(c change, own string) {
+// addChange adds a change. own is the id of the event among all of its source, "" for none.
+func (e *parsedEvent) addChange(c objectChange, own string) {
 	if e.fault != nil {
 		return
 	}
 	if _, err := domain.ParseObjectName(c.bucket, "k"); err != nil {
-		c.bucketAt.fail(InvalidName, "%v", err)
+		c.bucketAt.reportFault(InvalidName, "%v", err)
 		return
 	}
 	name, err := domain.ParseObjectName(c.bucket, c.key)
 	if err != nil {
-		c.keyAt.fail(InvalidName, "%v", err)
+		c.keyAt.reportFault(InvalidName, "%v", err)
 		return
 	}
 	if c.Sequencer.IsNull() {
-		c.Carrier = domain.Carrier{Message: e.delivery.identity(), Index: e.place}
+		c.Carrier = domain.Carrier{Message: e.delivery.stableID(), Index: e.place}
 		if own != "" {
-			c.Carrier = domain.Carrier{Message: digest([]byte(own))}
+			c.Carrier = domain.Carrier{Message: shortDigest([]byte(own))}
 		}
 	}
 	e.found = append(e.found, Event{e.index, name, c.ObjectEvent})

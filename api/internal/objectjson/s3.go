@@ -8,16 +8,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A kind is what the name of an event means.
-type kind struct {
+// An eventKind is what the name of an event means.
+type eventKind struct {
 	eventType domain.ObjectEventType
 	isMarker  bool
 	reason    domain.ObjectReason
 }
 
-// kindsOfS3 has the names of events in notifications of S3. A name that ends in * stands for all
-// that begin like it and are not listed.
-var kindsOfS3 = map[string]kind{
+// eventKindsOfS3 has the names of events in notifications of S3. A name that ends in * stands
+// for all unlisted names with that prefix.
+var eventKindsOfS3 = map[string]eventKind{
 	"ObjectCreated:Put":                       {eventType: domain.ObjectCreated, reason: domain.CreatedPut},
 	"ObjectCreated:Post":                      {eventType: domain.ObjectCreated, reason: domain.CreatedPost},
 	"ObjectCreated:Copy":                      {eventType: domain.ObjectCreated, reason: domain.CreatedCopy},
@@ -34,65 +34,65 @@ var kindsOfS3 = map[string]kind{
 }
 
 // kindOfS3 returns the meaning of a name, with or without the s3: that some senders put in front.
-func kindOfS3(name string) (kind, bool) {
+func kindOfS3(name string) (eventKind, bool) {
 	name = strings.TrimPrefix(name, "s3:")
-	if k, ok := kindsOfS3[name]; ok && !strings.HasSuffix(name, "*") {
+	if k, ok := eventKindsOfS3[name]; ok && !strings.HasSuffix(name, "*") {
 		return k, true
 	}
 	family, _, _ := strings.Cut(name, ":")
-	k, ok := kindsOfS3[family+":*"]
+	k, ok := eventKindsOfS3[family+":*"]
 	return k, ok
 }
 
 // s3Record reads a record of a notification that S3 sends itself.
-func (n *node) s3Record() {
-	e, name := n.event, n.get("eventName").value()
+func (n *jsonNode) s3Record() {
+	e, name := n.event, n.findMember("eventName").stringValue()
 	k, ok := kindOfS3(name)
 	if !ok && e.fault == nil {
-		e.ignore(name)
+		e.markIgnored(name)
 		return
 	}
-	s3 := n.object("s3")
-	bucket := s3.object("bucket").get("name")
-	object := s3.get("get_object") // as events of Intelligent-Tiering have it
+	s3 := n.objectMember("s3")
+	bucket := s3.objectMember("bucket").findMember("name")
+	object := s3.findMember("get_object") // as events of Intelligent-Tiering have it
 	if object.text == nil {
-		object = s3.object("object")
+		object = s3.objectMember("object")
 	}
-	key := object.get("key")
-	e.add(change{
-		bucket: bucket.value(), bucketAt: bucket, key: key.formKey(), keyAt: key,
+	key := object.findMember("key")
+	e.addChange(objectChange{
+		bucket: bucket.stringValue(), bucketAt: bucket, key: key.formKey(), keyAt: key,
 		ObjectEvent: domain.ObjectEvent{
-			Version: object.get("versionId").version(), Type: k.eventType, Marker: k.isMarker,
-			Sequencer: object.get("sequencer").sequencer(domain.HexSequencer), Time: n.get("eventTime").time(),
+			Version: object.findMember("versionId").readVersion(), Type: k.eventType, Marker: k.isMarker,
+			Sequencer: object.findMember("sequencer").readSequencer(domain.HexSequencer), Time: n.findMember("eventTime").timeValue(),
 			ObjectFacts: n.s3Facts(object, k.reason),
 		},
 	}, "")
 }
 
 // s3Facts returns what a record says about the content of its object.
-func (n *node) s3Facts(object *node, reason domain.ObjectReason) domain.ObjectFacts {
-	facts := domain.ObjectFacts{Size: object.get("size").size(), ETag: object.get("eTag").etag(), Reason: reason}
+func (n *jsonNode) s3Facts(object *jsonNode, reason domain.ObjectReason) domain.ObjectFacts {
+	facts := domain.ObjectFacts{Size: object.findMember("size").sizeValue(), ETag: object.findMember("eTag").readETag(), Reason: reason}
 	switch reason {
 	case domain.Restored, domain.RestoreExpired:
-		facts.StorageClass = n.get("glacierEventData").get("restoreEventData").get("lifecycleRestoreStorageClass").optional()
+		facts.StorageClass = n.findMember("glacierEventData").findMember("restoreEventData").findMember("lifecycleRestoreStorageClass").optionalString()
 	case domain.StorageClassChanged:
-		facts.StorageClass = n.get("lifecycleEventData").get("transitionEventData").get("destinationStorageClass").optional()
-		setTier(&facts, n.get("intelligentTieringEventData").get("destinationAccessTier").optional())
+		facts.StorageClass = n.findMember("lifecycleEventData").findMember("transitionEventData").findMember("destinationStorageClass").optionalString()
+		setTier(&facts, n.findMember("intelligentTieringEventData").findMember("destinationAccessTier").optionalString())
 	default:
 	}
 	return facts
 }
 
 // formKey returns a key that is encoded as forms are.
-func (n *node) formKey() string {
-	text := n.value()
+func (n *jsonNode) formKey() string {
+	text := n.stringValue()
 	key, err := url.QueryUnescape(text)
 	switch {
 	case n.event.fault != nil:
 	case err != nil:
-		n.fail(KeyNotEncoded, "key: want a key in which %% begins an encoded byte, such as %%25, got %q", domain.Clip(text))
+		n.reportFault(KeyNotEncoded, "key: want a key in which %% begins an encoded byte, such as %%25, got %q", domain.Clip(text))
 	case !utf8.ValidString(key):
-		n.fail(KeyNotUTF8, "key: want a key that is UTF-8 once it is decoded, got %q", domain.Clip(text))
+		n.reportFault(KeyNotUTF8, "key: want a key that is UTF-8 once it is decoded, got %q", domain.Clip(text))
 	}
 	return key
 }

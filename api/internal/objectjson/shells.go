@@ -14,18 +14,18 @@ const (
 	maxLists  = 2 // lists within lists of a message; a list of messages with Records are two
 )
 
-// value reads the events of a value, which is inside a number of messages.
-func (p *parser) value(n *node, from *delivery, shells int) error {
+// parseValue reads the events of a value, which is inside a number of messages.
+func (p *messageParser) parseValue(n *jsonNode, from *carrier, shells int) error {
 	n.text = bytes.Trim(n.text, " \t\r\n")
 	if len(n.text) > 0 && n.text[0] == '[' {
-		return p.elements(n, from, shells, 1)
+		return p.parseElements(n, from, shells, 1)
 	}
-	return p.one(n, from, shells, 0)
+	return p.parseItem(n, from, shells, 0)
 }
 
-// elements reads the events of an array, which is inside a number of messages, and is in that many lists
+// parseElements reads the events of an array, which is inside a number of messages, and is in that many lists
 // of its message, itself one of them.
-func (p *parser) elements(n *node, from *delivery, shells, lists int) error {
+func (p *messageParser) parseElements(n *jsonNode, from *carrier, shells, lists int) error {
 	index := 0
 	for text, err := range eventjson.Elements(n.text) {
 		switch {
@@ -33,10 +33,10 @@ func (p *parser) elements(n *node, from *delivery, shells, lists int) error {
 			return fmt.Errorf("%w: %w", ErrNotJSON, err)
 		case err != nil: // the rest of the message is one event that cannot be read
 			n.event = p.newEvent(from)
-			n.fail(NotJSON, "%v", err)
-			return p.end(n.event, from)
+			n.reportFault(NotJSON, "%v", err)
+			return p.finishEvent(n.event, from)
 		}
-		if err := p.one(n.element(index, text), from, shells, lists); err != nil {
+		if err := p.parseItem(n.elementNode(index, text), from, shells, lists); err != nil {
 			return err
 		}
 		index++
@@ -44,99 +44,100 @@ func (p *parser) elements(n *node, from *delivery, shells, lists int) error {
 	return nil
 }
 
-// one reads what is not an array: an event, or a message with events.
-func (p *parser) one(n *node, from *delivery, shells, lists int) error {
+// parseItem reads what is not an array: an event, or a message with events.
+func (p *messageParser) parseItem(n *jsonNode, from *carrier, shells, lists int) error {
 	n.event = p.newEvent(from)
 	for _, name := range [...]string{"Records", "Messages"} {
-		if list := n.get(name); len(list.text) > 0 && list.text[0] == '[' && n.count(name) == 1 {
+		if list := n.findMember(name); len(list.text) > 0 && list.text[0] == '[' && n.countMembers(name) == 1 {
 			if lists == maxLists {
-				list.fail(TooManyShells, "want at most %d lists within lists", maxLists)
-				return p.end(n.event, from)
+				list.reportFault(TooManyShells, "want at most %d lists within lists", maxLists)
+				return p.finishEvent(n.event, from)
 			}
-			return p.elements(list, from, shells, lists+1)
+			return p.parseElements(list, from, shells, lists+1)
 		}
 	}
-	if !p.check(n) {
+	if !p.checkShape(n) {
 		if n.parent == nil && n.event.fault.Reason == NotJSON {
 			return fmt.Errorf("%w: %s", ErrNotJSON, n.event.fault.Detail)
 		}
-		return p.end(n.event, from)
+		return p.finishEvent(n.event, from)
 	}
-	switch inside, inner := n.message(); {
+	switch inside, inner := n.innerMessage(); {
 	case inside == nil:
-		p.event(n)
+		p.parseEvent(n)
 	case n.event.fault == nil && shells == maxShells:
-		n.fail(TooManyShells, "want at most %d messages within messages", maxShells)
+		n.reportFault(TooManyShells, "want at most %d messages within messages", maxShells)
 	case n.event.fault == nil:
-		return p.value(inside, inner, shells+1)
+		return p.parseValue(inside, inner, shells+1)
 	}
-	return p.end(n.event, from)
+	return p.finishEvent(n.event, from)
 }
 
-// check reports a value that is not JSON, or that parsers do not read alike.
-func (p *parser) check(n *node) bool {
+// checkShape reports a fault if the value is not JSON, or if common parsers read it
+// differently.
+func (p *messageParser) checkShape(n *jsonNode) bool {
 	if !utf8.Valid(n.text) {
-		n.fail(NotJSON, "want UTF-8")
+		n.reportFault(NotJSON, "want UTF-8")
 		return false
 	}
 	var raw json.RawMessage
 	if err := json.Unmarshal(n.text, &raw); err != nil {
-		n.fail(NotJSON, "%v", err)
+		n.reportFault(NotJSON, "%v", err)
 		return false
 	}
 	if f := p.shape.Check(n.text); f != nil {
-		n.fail(f.Reason, "%s", f.Detail)
+		n.reportFault(f.Reason, "%s", f.Detail)
 		n.event.fault.Pointer += f.Pointer
 		return false
 	}
 	return true
 }
 
-// message returns the text inside a message of SQS or SNS, and its delivery. It returns nil if the
+// innerMessage returns the text inside a message of SQS or SNS, and its delivery. It returns nil if the
 // value is no such message.
-func (n *node) message() (inside *node, inner *delivery) {
+func (n *jsonNode) innerMessage() (inside *jsonNode, inner *carrier) {
 	sns := n
-	if n.has("Sns") { // as Lambda has it
-		sns = n.object("Sns")
+	if n.hasMember("Sns") { // as Lambda has it
+		sns = n.objectMember("Sns")
 	}
 	switch {
-	case sns.has("TopicArn"), sns.has("Type") && sns.has("Message"):
-		if kind := sns.get("Type").optional(); kind == "SubscriptionConfirmation" {
-			sns.fail(NotConfirmed, "open the SubscribeURL of this message to confirm the subscription; the hub does not open it")
+	case sns.hasMember("TopicArn"), sns.hasMember("Type") && sns.hasMember("Message"):
+		if kind := sns.findMember("Type").optionalString(); kind == "SubscriptionConfirmation" {
+			sns.reportFault(NotConfirmed, "open the SubscribeURL of this message to confirm the subscription; the hub does not open it")
 		}
-		return sns.get("Message").inside("sns", sns.get("MessageId"))
-	case n.has("body"):
-		return n.get("body").inside("sqs", n.get("messageId"))
-	case n.has("Body"):
-		return n.get("Body").inside("sqs", n.get("MessageId"))
+		return sns.findMember("Message").innerNode("sns", sns.findMember("MessageId"))
+	case n.hasMember("body"):
+		return n.findMember("body").innerNode("sqs", n.findMember("messageId"))
+	case n.hasMember("Body"):
+		return n.findMember("Body").innerNode("sqs", n.findMember("MessageId"))
 	}
 	return nil, nil
 }
 
-// inside returns the text of a string, at the same place, and the delivery of the message with an id.
-func (n *node) inside(kind string, id *node) (*node, *delivery) {
-	text := []byte(n.value())
-	inner := &delivery{text: text}
-	if name := id.optional(); name != "" {
-		inner = &delivery{messageID: kind + " " + name}
+// innerNode returns the text of a string, at the same place, and the delivery of the message with an id.
+func (n *jsonNode) innerNode(kind string, id *jsonNode) (*jsonNode, *carrier) {
+	text := []byte(n.stringValue())
+	inner := &carrier{text: text}
+	if name := id.optionalString(); name != "" {
+		inner = &carrier{messageID: kind + " " + name}
 	}
-	return &node{parent: n.parent, name: n.name, text: text}, inner
+	return &jsonNode{parent: n.parent, name: n.name, text: text}, inner
 }
 
-// event reads an event by its form.
-func (p *parser) event(n *node) {
+// parseEvent reads an event by its form.
+func (p *messageParser) parseEvent(n *jsonNode) {
 	switch {
-	case n.has("detail-type"):
+	case n.hasMember("detail-type"):
 		n.eventBridge()
-	case n.has("specversion"):
+	case n.hasMember("specversion"):
 		p.cloudEvent(n)
-	case n.has("eventType"):
+	case n.hasMember("eventType"):
 		p.eventGrid(n)
-	case n.has("eventName"), n.has("s3"):
+	case n.hasMember("eventName"), n.hasMember("s3"):
 		n.s3Record()
-	case n.has("Event") && n.has("Bucket"): // which S3 sends when notifications are set up
-		n.event.ignore(n.get("Event").optional())
+	case n.hasMember("Event") && n.hasMember("Bucket"): // which S3 sends when notifications are set up
+		n.event.markIgnored(n.findMember("Event").optionalString())
 	default:
-		n.fail(UnknownForm, "want an event of S3, EventBridge, Event Grid or CloudEvents, or a message of SQS or SNS with some")
+		n.reportFault(UnknownForm, "want an event of S3, EventBridge, Event Grid or CloudEvents, or a message of SQS or SNS with some")
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// An attempt is one request and the session that its reply comes in.
+// An attempt is one request and the session of its reply.
 type attempt struct {
 	requests *Requests
 	origin   domain.Origin
@@ -43,15 +43,15 @@ type replyResult struct {
 // run sends the request and listens for the reply, until there is one, or ctx ends.
 // It may return later than that, but not before all that it took is settled.
 func (a *attempt) run(ctx context.Context) {
-	a.interrupted(errors.New("the bus has not opened the session for the reply in time; check that it is up"))
+	a.setInterruption(errors.New("the bus has not opened the session for the reply in time; check that it is up"))
 	var sending sync.WaitGroup
 	sending.Go(func() { a.sent <- a.requests.requests.Send(a.requests.tasks.Context(), a.queues.Request, a.message) }) //nolint:contextcheck // a send outlasts its request
-	a.listen(ctx)
+	a.listenForReply(ctx)
 	sending.Wait()
 }
 
-// await returns the reply, or the reason why there is none.
-func (a *attempt) await(ctx context.Context) (hub.Reply, error) {
+// awaitReply returns the reply, or the reason why it is missing.
+func (a *attempt) awaitReply(ctx context.Context) (hub.Reply, error) {
 	sent, isSent := a.sent, false
 	for {
 		select {
@@ -69,16 +69,16 @@ func (a *attempt) await(ctx context.Context) (hub.Reply, error) {
 			case r := <-a.result: // just in time
 				return r.reply, r.err
 			default:
-				return hub.Reply{}, a.overdue(ctx.Err(), isSent)
+				return hub.Reply{}, a.overdueError(ctx.Err(), isSent)
 			}
 		}
 	}
 }
 
-// overdue says whose fault it is that there is no reply: that of the bus if it has
-// not taken the request, or does not let us listen; else that of the domain, or of
-// nobody if the caller has left.
-func (a *attempt) overdue(end error, isSent bool) error {
+// overdueError returns the error for a missing reply. It blames the bus if the bus has not
+// accepted the request or the session cannot be opened, and otherwise the domain. If the caller
+// has left, it blames neither.
+func (a *attempt) overdueError(end error, isSent bool) error {
 	a.mu.Lock()
 	why := a.why
 	a.mu.Unlock()
@@ -92,24 +92,24 @@ func (a *attempt) overdue(end error, isSent bool) error {
 	return fmt.Errorf("ask domain %s: no reply: %w", a.origin, end)
 }
 
-// interrupted notes why the session is not open, or nil when it is.
-func (a *attempt) interrupted(why error) {
+// setInterruption stores why the session is not open; nil if it is open.
+func (a *attempt) setInterruption(why error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.why = why
 }
 
-// listen opens the session as often as it is lost.
-func (a *attempt) listen(ctx context.Context) {
+// listenForReply opens the session, and opens it again after each loss.
+func (a *attempt) listenForReply(ctx context.Context) {
 	for try := 0; ; try++ {
-		if a.listenOnce(ctx, try) || !a.pause(ctx, try) {
+		if a.listenOnce(ctx, try) || !a.pauseBefore(ctx, try) {
 			return
 		}
 	}
 }
 
-// listenOnce is the try-th time, from 0, that the session is opened. It returns true
-// when there is no more to listen for.
+// listenOnce opens the session and listens; try counts from 0. It returns true when nothing
+// more is expected.
 func (a *attempt) listenOnce(ctx context.Context, try int) (done bool) {
 	connection := busclient.LeastUsed(a.requests.replies)
 	client, err := connection.Acquire()
@@ -118,21 +118,21 @@ func (a *attempt) listenOnce(ctx context.Context, try int) (done bool) {
 		return true
 	}
 	defer connection.Release(ctx, client)
-	session, err := a.accept(client) //nolint:contextcheck // see package busclient
+	session, err := a.acceptSession(client) //nolint:contextcheck // see package busclient
 	if err != nil {
 		failure := busclient.Classify(err)
 		if failure.ReplaceClient {
 			connection.Replace(ctx, client)
 		}
 		err = domain.Errorf(domain.Unavailable, "listen for replies on queue %s: %w", a.queues.Reply, failure)
-		a.interrupted(err)
+		a.setInterruption(err)
 		done = !failure.Retry || failure.RetryOnce && try > 0
 		if done {
 			a.result <- replyResult{err: err}
 		}
 		return done
 	}
-	a.interrupted(nil)
+	a.setInterruption(nil)
 	done = a.listenTo(ctx, session)
 	_ = busclient.Outlast(ctx, busclient.CloseTimeout, session.Close) // the bus ends what was not closed
 	if !done {
@@ -141,44 +141,44 @@ func (a *attempt) listenOnce(ctx context.Context, try int) (done bool) {
 	return done
 }
 
-func (a *attempt) accept(c *busclient.Client) (*azservicebus.SessionReceiver, error) {
+func (a *attempt) acceptSession(c *busclient.Client) (*azservicebus.SessionReceiver, error) {
 	ctx, cancel := context.WithTimeout(a.requests.tasks.Context(), busclient.SendTimeout)
 	defer cancel()
 	return c.AcceptSessionForQueue(ctx, a.queues.Reply, a.id, nil)
 }
 
-// listenTo takes messages of the session until one is the reply, or ctx ends. It
-// returns false if the session was lost before.
+// listenTo receives messages of the session until one is the reply, or ctx ends. It returns
+// false if the session is lost.
 func (a *attempt) listenTo(ctx context.Context, s *azservicebus.SessionReceiver) (done bool) {
 	for ctx.Err() == nil {
 		m, err := busclient.ReceiveOne(ctx, s)
 		switch {
 		case m != nil:
-			c := a.classify(m)
+			c := a.classifyMessage(m)
 			if c.counts {
 				tracing.AddLinks(trace.SpanFromContext(ctx), tracing.FromProperties(m.ApplicationProperties))
 				a.result <- replyResult{reply: c.reply}
 			}
-			a.settle(ctx, s, m, c)
+			a.settleReply(ctx, s, m, c)
 			if c.counts {
-				a.drain(ctx, s)
+				a.drainReplies(ctx, s)
 				return true
 			}
 		case busclient.IsPanic(err): // any sender can set a property of a type that the client does not expect
-			c := malformed("it has a property DeadLetterReason or DeadLetterErrorDescription that is no string; leave it out")
+			c := newMalformed("it has a property DeadLetterReason or DeadLetterErrorDescription that is no string; leave it out")
 			a.result <- replyResult{reply: c.reply}
-			a.refused(c)
+			a.countRefused(c)
 			return true
 		case ctx.Err() == nil:
-			a.interrupted(errors.New("the session for the reply was lost, and not opened again in time; check that the bus is up"))
+			a.setInterruption(errors.New("the session for the reply was lost, and not opened again in time; check that the bus is up"))
 			return false
 		}
 	}
 	return true
 }
 
-// drain settles replies that came more than once, without waiting for any.
-func (a *attempt) drain(ctx context.Context, s *azservicebus.SessionReceiver) {
+// drainReplies settles replies that came more than once, without waiting for any.
+func (a *attempt) drainReplies(ctx context.Context, s *azservicebus.SessionReceiver) {
 	const limit, moment = 8, 20 * time.Millisecond // a moment is for the way to the bus and back
 	for range limit {
 		var m *azservicebus.ReceivedMessage
@@ -189,17 +189,17 @@ func (a *attempt) drain(ctx context.Context, s *azservicebus.SessionReceiver) {
 		if m == nil {
 			return
 		}
-		a.settle(ctx, s, m, a.classify(m))
+		a.settleReply(ctx, s, m, a.classifyMessage(m))
 	}
 }
 
-// settleTimeout is for settling a message; later the client would wait longer before it
-// tries again.
+// settleTimeout limits the settlement of a message: after it, the retries of the client become
+// rare.
 const settleTimeout = 2 * time.Second
 
-// settle completes a reply, and puts what is none where an operator finds it. If it
-// fails, the message stays in a session that nobody opens again, until it expires.
-func (a *attempt) settle(ctx context.Context, s *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage, c classification) {
+// settleReply completes a reply, and dead-letters any other message. If it fails, the message
+// stays in a session that no receiver opens again, until it expires.
+func (a *attempt) settleReply(ctx context.Context, s *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage, c classification) {
 	settling, span := a.requests.startSettling(ctx, a.queues.Reply, m.MessageID, c.refusal)
 	defer span.End()
 	err := busclient.Outlast(settling, settleTimeout, func(ctx context.Context) error {
@@ -209,25 +209,25 @@ func (a *attempt) settle(ctx context.Context, s *azservicebus.SessionReceiver, m
 		return s.DeadLetterMessage(ctx, m, &azservicebus.DeadLetterOptions{Reason: &c.refusal, ErrorDescription: &c.description})
 	})
 	if c.refusal != "" {
-		a.refused(c)
+		a.countRefused(c)
 	}
 	if err != nil {
-		a.log().Info("a reply could not be settled, and stays until it expires", "error", err)
+		a.logger().Info("a reply could not be settled, and stays until it expires", "error", err)
 	}
 }
 
-func (a *attempt) refused(c classification) {
-	a.requests.metrics.refused(a.origin, c.refusal)
-	a.log().Warn("a domain has sent a reply that is no good", "reason", c.refusal, "description", c.description)
+func (a *attempt) countRefused(c classification) {
+	a.requests.metrics.countRefused(a.origin, c.refusal)
+	a.logger().Warn("a domain has sent a reply that is no good", "reason", c.refusal, "description", c.description)
 }
 
-func (a *attempt) log() *slog.Logger {
+func (a *attempt) logger() *slog.Logger {
 	return a.requests.opts.Logger.With("domain", a.origin.String(), "queue", a.queues.Reply, "request_id", a.id, "process_id", a.process)
 }
 
-// pause waits before the n-th try, from 0: not at all at first, and about 2 s in
-// the end. It returns false when ctx ends.
-func (a *attempt) pause(ctx context.Context, n int) bool {
+// pauseBefore waits before try n: not before try 0, and up to about 2 s before later ones. It
+// returns false when ctx ends.
+func (a *attempt) pauseBefore(ctx context.Context, n int) bool {
 	const first, longest = 50 * time.Millisecond, 2 * time.Second
 	if n == 0 {
 		return ctx.Err() == nil

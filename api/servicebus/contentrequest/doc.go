@@ -1,9 +1,9 @@
 // Package contentrequest asks domains over Service Bus for the content of bundles. Its
-// [Requests] are the hub.Requester of a node, which makes them; that is why the package
-// is not internal. What a request, a reply and their sessions look like says the comment
-// of Requests; connections and the meaning of errors are those of internal/busclient.
+// [Requests] implement hub.Requester. A node creates them, so the package is not internal. The
+// comment of Requests describes requests, replies and their sessions. Connections and the
+// classes of errors are those of internal/busclient.
 //
-// What a failure leaves behind: nothing is kept that the death of a node could lose. The
-// next Peek asks again, for the same bundle under the same id, and a reply that comes too
-// late stays in a session that no receiver opens, until it expires.
+// What a failure leaves behind: no state is lost when a node dies. The next Peek repeats the
+// request, for the same bundle under the same id. A late reply stays in a session that no
+// receiver opens, until it expires.
 package contentrequest

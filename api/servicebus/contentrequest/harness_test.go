@@ -151,7 +151,7 @@ func (d *simulated) send(t testing.TB, replies ...*azservicebus.Message) {
 	if len(replies) == 0 {
 		return
 	}
-	d.sending.Lock() // of those who open the link at the same time, the client forgets all but one
+	d.sending.Lock() // of those who open the link at the same time, the client forgets every link except one
 	defer d.sending.Unlock()
 	batch, err := d.replies.NewMessageBatch(context.Background(), nil)
 	if !assert.NoError(t, err) {
@@ -236,7 +236,7 @@ func (a *asking) wait() (hub.Reply, error) {
 	return a.reply, a.err
 }
 
-// A patient context ends with a deadline when the test says so, and not before.
+// A patient context exceeds its deadline when the test ends it.
 type patient struct {
 	context.Context
 	mu    sync.Mutex

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain/hub"
 )
 
-// requestMetrics count what domains are asked. The labels are of the configuration.
+// requestMetrics count the requests to domains. Their labels come from the configuration.
 type requestMetrics struct {
 	requests *prometheus.CounterVec // origin, outcome
 	duration *prometheus.HistogramVec
@@ -61,16 +61,16 @@ func registerRequestMetrics(registerer prometheus.Registerer) *requestMetrics {
 	}
 }
 
-func (m *requestMetrics) asked(origin domain.Origin, outcome string, took time.Duration) {
+func (m *requestMetrics) countRequest(origin domain.Origin, outcome string, took time.Duration) {
 	m.requests.WithLabelValues(origin.String(), outcome).Inc()
 	m.duration.WithLabelValues(origin.String(), outcome).Observe(took.Seconds())
 }
 
-func (m *requestMetrics) refused(origin domain.Origin, reason string) {
+func (m *requestMetrics) countRefused(origin domain.Origin, reason string) {
 	m.refusals.WithLabelValues(origin.String(), reason).Inc()
 }
 
-// outcomeOf is how a request ended, in a word.
+// outcomeOf returns the outcome of a request as a label.
 func outcomeOf(reply hub.Reply, err error) string {
 	switch {
 	case err == nil && reply.URI != "":

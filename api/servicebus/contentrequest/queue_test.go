@@ -42,8 +42,8 @@ func TestAQueueThatIsMissingIsNamedAndUsedOnceItIsThere(t *testing.T) {
 	}
 }
 
-// The bus ends the link to a queue that is deleted. The simulation found that hubs
-// went on with it, and so asked a domain nothing any more until they were restarted.
+// The bus ends the link to a queue that is deleted. The simulation found that hubs kept using
+// it, and so sent no request to a domain until they were restarted.
 func TestAQueueThatWasDeletedIsUsedOnceItIsThereAgain(t *testing.T) {
 	for _, queue := range []string{"timeseries", "timeseries-reply"} {
 		t.Run(queue, bustest.InBubble(func(t *testing.T) {

@@ -27,7 +27,7 @@ const (
 	foreignBundle  = "foreign-bundle"
 )
 
-// What a reply may be at most, in bytes.
+// The limits of a reply in bytes.
 const (
 	maxReply = 64 << 10
 	maxURI   = 2 << 10
@@ -40,27 +40,27 @@ type classification struct {
 	refusal, description string // why it goes to the dead letters; empty if it does not
 }
 
-// classify reads a message that came in the session of the request.
-func (a *attempt) classify(m *azservicebus.ReceivedMessage) classification {
+// classifyMessage classifies a message that was received in the session of the request.
+func (a *attempt) classifyMessage(m *azservicebus.ReceivedMessage) classification {
 	body := bodyOf(m)
 	if len(body) == 0 || len(body) > maxReply {
-		return malformed(fmt.Sprintf("its body has %d bytes; want 1 to %d", len(body), maxReply))
+		return newMalformed(fmt.Sprintf("its body has %d bytes; want 1 to %d", len(body), maxReply))
 	}
 	var r contract.DataBundleResponseContract
 	if err := proto.Unmarshal(body, &r); err != nil {
-		return malformed("its body is no DataBundleResponseContract")
+		return newMalformed("its body is no DataBundleResponseContract")
 	}
 	if !isGUID(r.GetRequestId(), a.id) {
-		return refused(foreignRequest, fmt.Sprintf("its RequestId is %q; want that of the request in whose session it is, %s", busclient.Printable(r.GetRequestId()), a.id))
+		return newRefused(foreignRequest, fmt.Sprintf("its RequestId is %q; want that of the request in whose session it is, %s", busclient.Printable(r.GetRequestId()), a.id))
 	}
 	if id := r.GetRequestIdempotencyId(); id != "" && id != a.process {
-		return refused(foreignBundle, fmt.Sprintf("its RequestIdempotencyId is %q; want that of the request, %q, or none", busclient.Printable(id), a.process))
+		return newRefused(foreignBundle, fmt.Sprintf("its RequestIdempotencyId is %q; want that of the request, %q, or none", busclient.Printable(id), a.process))
 	}
 	switch said := r.GetReply().(type) {
 	case *contract.DataBundleResponseContract_Success:
 		uri := said.Success.GetContentUri()
 		if uri == "" || len(uri) > maxURI {
-			return malformed(fmt.Sprintf("its contentUri has %d bytes; want 1 to %d", len(uri), maxURI))
+			return newMalformed(fmt.Sprintf("its contentUri has %d bytes; want 1 to %d", len(uri), maxURI))
 		}
 		return classification{counts: true, reply: hub.Reply{URI: uri}}
 	case *contract.DataBundleResponseContract_Failure:
@@ -68,11 +68,11 @@ func (a *attempt) classify(m *azservicebus.ReceivedMessage) classification {
 			Reason: reasonOf(said.Failure.GetReason()), Text: busclient.Printable(said.Failure.GetFailureDescription()),
 		}}}
 	}
-	return malformed("it has neither Success nor Failure")
+	return newMalformed("it has neither Success nor Failure")
 }
 
-// malformed judges a reply to be a failure of the domain: asking on would not help.
-func malformed(why string) classification {
+// newMalformed judges a reply to be a failure of the domain: asking on would not help.
+func newMalformed(why string) classification {
 	return classification{
 		counts:  true,
 		reply:   hub.Reply{Failure: domain.Trouble{Reason: malformedReply, Text: why}},
@@ -80,8 +80,9 @@ func malformed(why string) classification {
 	}
 }
 
-// refused judges a message not to be the reply, which may still come.
-func refused(reason, why string) classification {
+// newRefused returns the classification of a message that is not the reply, which may still
+// arrive.
+func newRefused(reason, why string) classification {
 	return classification{refusal: reason, description: why}
 }
 
@@ -91,7 +92,7 @@ func reasonOf(r contract.DataBundleResponseContract_RequestFailure_Reason) strin
 		return datasetNotFound
 	case contract.DataBundleResponseContract_RequestFailure_DatasetNotAvailable:
 		return datasetNotAvailable
-	default: // as the original reads what it does not know
+	default: // as the original reads unknown values
 		return internalError
 	}
 }

@@ -26,9 +26,9 @@ import (
 
 // Options set up Requests.
 type Options struct {
-	// Open makes a client of the bus, and no call. It is called again whenever a
-	// connection was lost or refused, so a key that was changed is found. Give it
-	// the ClientRetries of package servicebus: what is worth another try is tried here.
+	// Open creates a client of the bus, and makes no call. It is called again whenever a
+	// connection was lost or refused, so that a changed key is used. Its retry options should
+	// be the ClientRetries of package servicebus, because this package retries itself.
 	Open func() (*azservicebus.Client, error)
 
 	// Queues are those of the domains that can be asked.
@@ -38,17 +38,16 @@ type Options struct {
 	// that is slow leaves room for the others. Default: 256.
 	Most int
 
-	// Connections are those for replies. The client opens sessions one after the
-	// other on each, and takes some twenty trips to the bus and back for one.
-	// Default: 4.
+	// Connections is the number of connections for replies. On each, the client opens one
+	// session at a time, with about twenty round trips to the bus. Default: 4.
 	Connections int
 
 	Traces     trace.TracerProvider  // of the spans of requests; default: none are recorded
 	Clock      func() time.Time      // default time.Now
 	NewID      func() uuid.UUID      // default uuid.New
 	Random     func() float64        // in [0, 1), spreads tries; default rand.Float64
-	Logger     *slog.Logger          // default: nobody is told
-	Registerer prometheus.Registerer // default: nobody counts
+	Logger     *slog.Logger          // default: discards
+	Registerer prometheus.Registerer // default: no metrics
 }
 
 func (o *Options) setDefaults() {
@@ -75,17 +74,16 @@ func (o *Options) setDefaults() {
 // connection and replies come over others, because a receiver that fails takes its
 // connection along.
 //
-// A message in the session is the reply if it names the request, and the bundle or
-// nothing. A reply that cannot be read counts as a failure of the domain, and
-// anything else is none at all; both go to the dead letters, with a reason. What
-// was taken is completed after the caller has it; a reply that came twice goes with
-// it. One that comes too late stays in its session until it expires, and confuses
-// nobody: the next request has a session of its own. So the queues for replies need
-// a time to live, for domains that give their replies none.
+// A message in the session is the reply if it names the request, and the bundle or nothing. A
+// reply that cannot be read counts as a failure of the domain; any other message is not a
+// reply. Both go to the dead letters, with a reason. A reply is completed after the caller has
+// it, together with its duplicates. A late reply stays in its session until it expires, and has
+// no effect, because each request has a separate session. So the queues for replies need a time
+// to live, for domains that set no time to live in their replies.
 //
-// A connection that is lost while a reply is awaited is replaced, and the session
-// taken up again. Nothing is kept that a node's death could lose: whoever peeks next
-// asks again, for the same bundle under the same id.
+// If a connection is lost during the wait for a reply, it is replaced and the session opened
+// again. No state is lost when a node dies: the next Peek repeats the request, for the same
+// bundle under the same id.
 type Requests struct {
 	opts     Options
 	requests *busclient.Connection
@@ -98,8 +96,7 @@ type Requests struct {
 
 var _ hub.Requester = (*Requests)(nil)
 
-// New makes Requests that connect when they are first used. Close ends
-// them.
+// New returns Requests that connect when they are first used. Close ends them.
 func New(opts Options) *Requests {
 	opts.setDefaults()
 	connection := busclient.Options{Open: opts.Open, Logger: opts.Logger}
@@ -122,8 +119,8 @@ func New(opts Options) *Requests {
 	}
 }
 
-// Close lets callers that wait go with an Unavailable error, and closes the
-// connections. If ctx ends first, what is left of the work ends soon after.
+// Close makes waiting callers fail with Unavailable, and closes the connections. If ctx ends
+// first, the remaining work ends soon after.
 func (r *Requests) Close(ctx context.Context) error {
 	r.tasks.Stop()
 	err := r.tasks.Close(ctx)
@@ -135,8 +132,8 @@ func (r *Requests) Close(ctx context.Context) error {
 
 var errClosing = domain.Errorf(domain.Unavailable, "ask a domain: this hub is being stopped")
 
-// Request implements hub.Requester. An error that wraps that of ctx says that no
-// reply came, although the bus did its part.
+// Request implements hub.Requester. An error that wraps that of ctx reports that no reply
+// arrived although the bus works.
 func (r *Requests) Request(ctx context.Context, q hub.ContentRequest) (hub.Reply, error) {
 	queues, ok := r.opts.Queues[q.Origin]
 	if !ok {
@@ -144,14 +141,14 @@ func (r *Requests) Request(ctx context.Context, q hub.ContentRequest) (hub.Reply
 	}
 	began := r.opts.Clock()
 	ctx, span := r.startSpan(ctx, &q, queues.Request)
-	reply, err := r.request(ctx, q, queues)
+	reply, err := r.sendRequest(ctx, q, queues)
 	endSpan(span, reply, err)
-	r.metrics.asked(q.Origin, outcomeOf(reply, err), r.opts.Clock().Sub(began))
+	r.metrics.countRequest(q.Origin, outcomeOf(reply, err), r.opts.Clock().Sub(began))
 	return reply, err
 }
 
-func (r *Requests) request(ctx context.Context, q hub.ContentRequest, queues contract.Queues) (hub.Reply, error) {
-	left, err := r.left(ctx, &q)
+func (r *Requests) sendRequest(ctx context.Context, q hub.ContentRequest, queues contract.Queues) (hub.Reply, error) {
+	left, err := r.timeLeft(ctx, &q)
 	if err != nil {
 		return hub.Reply{}, err
 	}
@@ -172,23 +169,23 @@ func (r *Requests) request(ctx context.Context, q hub.ContentRequest, queues con
 		release()
 		return hub.Reply{}, errClosing
 	}
-	return a.await(ctx)
+	return a.awaitReply(ctx)
 }
 
-// left returns how long the domain has, in what the wire can say.
-func (r *Requests) left(ctx context.Context, q *hub.ContentRequest) (time.Duration, error) {
+// timeLeft returns the time that the domain has, rounded to what the message can express.
+func (r *Requests) timeLeft(ctx context.Context, q *hub.ContentRequest) (time.Duration, error) {
 	if q.By.IsZero() {
-		return 0, domain.Errorf(domain.Invalid, "ask domain %s: nobody has said until when; set By", q.Origin)
+		return 0, domain.Errorf(domain.Invalid, "ask domain %s: the request has no deadline; set By", q.Origin)
 	}
 	left := time.Until(q.By).Truncate(time.Millisecond) // whatever becomes of the clock that stamps messages
 	if err := ctx.Err(); err != nil || left <= 0 {
-		return 0, fmt.Errorf("ask domain %s: there is no time left for it: %w", q.Origin, cmp.Or(err, context.DeadlineExceeded))
+		return 0, fmt.Errorf("ask domain %s: no time is left: %w", q.Origin, cmp.Or(err, context.DeadlineExceeded))
 	}
 	const longest = math.MaxUint32 * time.Millisecond
 	return min(left, longest), nil
 }
 
-// newAttempt puts a request into words.
+// newAttempt writes the message of a request.
 func (r *Requests) newAttempt(ctx context.Context, q hub.ContentRequest, queues contract.Queues, left time.Duration) (*attempt, error) {
 	id, process := r.opts.NewID().String(), hub.ProcessID(q.Bundle, q.Recipient)
 	format := contract.FormatJSON

@@ -212,7 +212,7 @@ func TestABusThatDoesNotAnswerIsTheTroubleAndNotTheDomain(t *testing.T) {
 	})
 }
 
-// Callers who leave at the worst time, while links are opened, disturb nobody.
+// Callers that leave while links are opened do not disturb other callers.
 func TestCallersWhoLeaveDisturbNobody(t *testing.T) {
 	bustest.InBubble(func(t *testing.T) {
 		n := bustest.Open(t, embedded.Options{})

@@ -1,9 +1,8 @@
-// Package contract is what the hub and the domains have agreed to say to each
-// other over Service Bus: the messages (contract.proto and the Go code made from
-// it), and every name around them. It promises to be the original MessageHub's
-// agreement byte for byte, so that what was built for that one goes on working; it
-// changes for none of our reasons. Sending and receiving are for others: the hub's
-// side is package servicebus, the domains' side is package domainclient.
+// Package contract has the messages between the hub and the domains over Service Bus
+// (contract.proto and the Go code generated from it), and all names around them. It promises to
+// equal the original MessageHub's contract byte for byte, so that clients of the original keep
+// working. Other packages send and receive: the hub's side is package servicebus, the domains'
+// side is package domainclient.
 //
 // A domain is the part of the energy market that data comes from, and its name is
 // its origin. An actor is who the data is for. The original calls the origin
@@ -41,14 +40,13 @@
 //	                                                Success.contentUri, or Failure
 //	                                                time to live 30 s
 //
-// RequestId is a new GUID with each attempt. IdempotencyId stays the same for one
-// bundle: a domain that is asked again may write the same blob again ([ContentName]
-// is where the original's domains put it) and answer with the same URI. Asking
-// again is normal, since the actor's own request may end before the reply comes;
-// so an answer may come late or twice, and the first that the hub stores counts.
-// The hub looks for the blob in the shared container only, and refuses a URI of
-// another account or container. It never dials what a URI says. A signature in the URI
-// is neither used nor told to anybody; better leave it out.
+// RequestId is a new GUID with each attempt. IdempotencyId stays the same for one bundle: a
+// domain that is asked again may write the same blob again ([ContentName] is where the
+// original's domains put it) and answer with the same URI. Asking again is normal, since the
+// actor's own request may end before the reply comes; so an answer may come late or twice, and
+// the first that the hub stores counts. The hub looks for the blob in the shared container
+// only, and refuses a URI of another account or container. It never dials what a URI says. A
+// signature in the URI is neither used nor passed on; leave it out.
 //
 // # The hub says that it is done
 //
@@ -56,8 +54,8 @@
 //	                                      DataAvailableNotificationReferenceId = ids
 //	                                      message id = the bundle's process id
 //
-// The actor holds the bundle safely, and the domain may forget it. The notice comes
-// at least once, and its message id tells a domain that it came before.
+// The actor holds the bundle safely, and the domain may forget it. The notice comes at least
+// once. A repeated notice has the same message id.
 //
 // # Every message
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// idSize is how many bytes an id has in a list.
+// idSize is the number of bytes of an id in a list.
 const idSize = 16
 
 // AppendID appends an id as .NET writes a GUID into bytes: the first three of the

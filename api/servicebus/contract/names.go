@@ -33,8 +33,8 @@ const (
 	Dequeue            = "Dequeue"
 )
 
-// The content types of an announcement. None at all means Protobuf. Everything
-// else is Protobuf always, and says nothing about it.
+// The content types of an announcement. A missing content type means Protobuf. All other
+// messages are always Protobuf, and have no content type.
 const (
 	Protobuf        = "application/x-protobuf"
 	JSON            = "application/json"
@@ -42,7 +42,7 @@ const (
 	CloudEventBatch = "application/cloudevents-batch+json"
 )
 
-// What DataBundleRequestContract asks for by ResponseFormatRequested.
+// The values of ResponseFormatRequested of DataBundleRequestContract.
 const (
 	FormatXML  = "Xml"
 	FormatJSON = "Json"
@@ -86,9 +86,9 @@ func WireOrigin(origin string) string {
 	return origin
 }
 
-// ParseOrigin returns the origin that a text on the wire stands for. It reads the
-// numbers of the original's origins as well, as that did; any other text is an
-// origin by that name, and whether there is such a domain is for the hub to know.
+// ParseOrigin returns the origin that a text on the wire stands for. Like the original, it also
+// reads the numbers of the original's origins. Any other text is the name of an origin; the hub
+// decides whether that domain exists.
 func ParseOrigin(text string) string {
 	switch text {
 	case "1":

@@ -25,14 +25,14 @@ const (
 	who      = "an operator"
 )
 
-// A site is a bus with dead letters, and a client that sends and receives.
-type site struct {
+// A busSite is a bus with dead letters, and a client that sends and receives.
+type busSite struct {
 	*testing.T
 	bus    *embedded.Namespace
 	client *azservicebus.Client
 }
 
-func newSite(t *testing.T) *site {
+func newSite(t *testing.T) *busSite {
 	t.Helper()
 	var e embedded.Entities
 	e.Queues = []embedded.QueueSetup{{Name: plain}, {Name: sessions}, {Name: dedup}}
@@ -43,13 +43,13 @@ func newSite(t *testing.T) *site {
 	e.Queues[1].Properties.RequiresSession = true
 	e.Queues[2].Properties.RequiresDuplicateDetection = true
 	e.Queues[2].Properties.DuplicateDetectionHistoryTimeWindow = "PT10M"
-	s := &site{T: t, bus: bustest.Open(t, embedded.Options{Entities: e})}
+	s := &busSite{T: t, bus: bustest.Open(t, embedded.Options{Entities: e})}
 	s.client = s.newClient(nil)
 	return s
 }
 
 // newClient returns a client whose connections wire may change.
-func (s *site) newClient(wire func(net.Conn) net.Conn) *azservicebus.Client {
+func (s *busSite) newClient(wire func(net.Conn) net.Conn) *azservicebus.Client {
 	s.Helper()
 	c, err := s.open(wire)()
 	require.NoError(s, err)
@@ -57,7 +57,7 @@ func (s *site) newClient(wire func(net.Conn) net.Conn) *azservicebus.Client {
 	return c
 }
 
-func (s *site) open(wire func(net.Conn) net.Conn) func() (*azservicebus.Client, error) {
+func (s *busSite) open(wire func(net.Conn) net.Conn) func() (*azservicebus.Client, error) {
 	return func() (*azservicebus.Client, error) {
 		return bustest.NewClient(s.bus.ConnectionString(""), func(ctx context.Context) (net.Conn, error) {
 			conn, err := s.bus.Dial(ctx)
@@ -70,7 +70,7 @@ func (s *site) open(wire func(net.Conn) net.Conn) func() (*azservicebus.Client, 
 }
 
 // letters returns the Bus under test.
-func (s *site) letters(fetchesAny bool, change ...func(*deadletterqueue.Options)) *deadletterqueue.Bus {
+func (s *busSite) letters(fetchesAny bool, change ...func(*deadletterqueue.Options)) *deadletterqueue.Bus {
 	s.Helper()
 	o := deadletterqueue.Options{Open: s.open(nil), FetchesAny: fetchesAny, Clock: bustest.ClockAt(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))}
 	for _, c := range change {
@@ -81,7 +81,7 @@ func (s *site) letters(fetchesAny bool, change ...func(*deadletterqueue.Options)
 	return b
 }
 
-func (s *site) send(queue string, messages ...*azservicebus.Message) {
+func (s *busSite) send(queue string, messages ...*azservicebus.Message) {
 	s.Helper()
 	sender, err := s.client.NewSender(queue, nil)
 	require.NoError(s, err)
@@ -91,8 +91,8 @@ func (s *site) send(queue string, messages ...*azservicebus.Message) {
 	}
 }
 
-// A receiver is what receivers of sessions and of queues have in common.
-type receiver interface {
+// A lockedReceiver is what receivers of sessions and of queues have in common.
+type lockedReceiver interface {
 	ReceiveMessages(ctx context.Context, limit int, o *azservicebus.ReceiveMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
 	DeadLetterMessage(ctx context.Context, m *azservicebus.ReceivedMessage, o *azservicebus.DeadLetterOptions) error
 	CompleteMessage(ctx context.Context, m *azservicebus.ReceivedMessage, o *azservicebus.CompleteMessageOptions) error
@@ -100,7 +100,7 @@ type receiver interface {
 }
 
 // receiverOf returns a receiver of a queue, or of a session of it.
-func (s *site) receiverOf(queue, session string) receiver {
+func (s *busSite) receiverOf(queue, session string) lockedReceiver {
 	s.Helper()
 	if session == "" {
 		return bustest.Must(s.client.NewReceiverForQueue(queue, nil))
@@ -109,7 +109,7 @@ func (s *site) receiverOf(queue, session string) receiver {
 }
 
 // receive removes n messages from a queue, or from a session of it.
-func (s *site) receive(queue, session string, n int) (got []*azservicebus.ReceivedMessage) {
+func (s *busSite) receive(queue, session string, n int) (got []*azservicebus.ReceivedMessage) {
 	s.Helper()
 	r := s.receiverOf(queue, session)
 	defer func() { require.NoError(s, r.Close(context.Background())) }()
@@ -125,7 +125,7 @@ func (s *site) receive(queue, session string, n int) (got []*azservicebus.Receiv
 }
 
 // deadLetter sends messages and makes dead letters of them, with a reason.
-func (s *site) deadLetter(queue, session, reason string, messages ...*azservicebus.Message) {
+func (s *busSite) deadLetter(queue, session, reason string, messages ...*azservicebus.Message) {
 	s.Helper()
 	s.send(queue, messages...)
 	r := s.receiverOf(queue, session)
@@ -139,7 +139,7 @@ func (s *site) deadLetter(queue, session, reason string, messages ...*azserviceb
 }
 
 // expired makes n dead letters of messages that have expired, at once. The test is in a bubble.
-func (s *site) expired(queue string, n int) {
+func (s *busSite) expired(queue string, n int) {
 	s.Helper()
 	const atOnce = 100
 	sender, err := s.client.NewSender(queue, nil)
@@ -174,7 +174,7 @@ func bodiesOf(messages []*azservicebus.ReceivedMessage) (bodies []string) {
 }
 
 // numbers returns the numbers of all dead letters of a queue.
-func (s *site) numbers(b *deadletterqueue.Bus, queue string) (numbers []int64) {
+func (s *busSite) numbers(b *deadletterqueue.Bus, queue string) (numbers []int64) {
 	s.Helper()
 	found, err := b.Peek(s.Context(), queue, 0, deadletters.MaxPage)
 	require.NoError(s, err)
@@ -215,7 +215,7 @@ func (c *cutConn) Write(p []byte) (int, error) {
 }
 
 // inBothWays runs a test with a bus that fetches any dead letter, and with one that does not.
-func inBothWays(t *testing.T, test func(s *site, fetchesAny bool)) {
+func inBothWays(t *testing.T, test func(s *busSite, fetchesAny bool)) {
 	t.Helper()
 	for name, fetchesAny := range map[string]bool{"fetch": true, "receive": false} {
 		t.Run(name, bustest.InBubble(func(t *testing.T) { test(newSite(t), fetchesAny) }))

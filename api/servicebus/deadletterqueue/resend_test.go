@@ -18,7 +18,7 @@ import (
 )
 
 func TestResend_SendsTheMessageAsItWas(t *testing.T) {
-	inBothWays(t, func(s *site, fetchesAny bool) {
+	inBothWays(t, func(s *busSite, fetchesAny bool) {
 		b := s.letters(fetchesAny)
 		const session = "5790001330552"
 		sent := &azservicebus.Message{
@@ -46,7 +46,7 @@ func TestResend_SendsTheMessageAsItWas(t *testing.T) {
 
 // Its bus would drop a copy with the same message id, and the message with it.
 func TestResend_LosesNothingToDuplicateDetection(t *testing.T) {
-	inBothWays(t, func(s *site, fetchesAny bool) {
+	inBothWays(t, func(s *busSite, fetchesAny bool) {
 		b := s.letters(fetchesAny)
 		s.deadLetter(dedup, "", "damaged", texts("a")...)
 		for round := range 3 {
@@ -65,7 +65,7 @@ func TestResend_LosesNothingToDuplicateDetection(t *testing.T) {
 }
 
 func TestOrder_IsAboutTheDeadLettersThatItNames(t *testing.T) {
-	inBothWays(t, func(s *site, fetchesAny bool) {
+	inBothWays(t, func(s *busSite, fetchesAny bool) {
 		b := s.letters(fetchesAny)
 		s.deadLetter(plain, "", "damaged", texts("a", "b", "c", "d", "e", "f")...)
 		n, err := b.Resend(s.Context(), plain, []int64{5, 2}, who)
@@ -87,7 +87,7 @@ func TestOrder_IsAboutTheDeadLettersThatItNames(t *testing.T) {
 }
 
 func TestOrder_ReachesDeferredDeadLetters(t *testing.T) {
-	inBothWays(t, func(s *site, fetchesAny bool) {
+	inBothWays(t, func(s *busSite, fetchesAny bool) {
 		b := s.letters(fetchesAny)
 		s.deadLetter(plain, "", "damaged", texts("a", "b")...)
 		r, err := s.client.NewReceiverForQueue(plain, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
@@ -103,7 +103,7 @@ func TestOrder_ReachesDeferredDeadLetters(t *testing.T) {
 }
 
 func TestOrder_FailsWithBusyForWhatAnotherHasLocked(t *testing.T) {
-	inBothWays(t, func(s *site, fetchesAny bool) {
+	inBothWays(t, func(s *busSite, fetchesAny bool) {
 		b := s.letters(fetchesAny)
 		s.deadLetter(plain, "", "damaged", texts("a", "b")...)
 		r, err := s.client.NewReceiverForQueue(plain, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
@@ -147,7 +147,7 @@ func TestOrder_SaysHowManyItPassesOver(t *testing.T) {
 
 // The node dies, or loses the bus, after it has sent the copy.
 func TestResend_LeavesBothWhenItCannotRemove(t *testing.T) {
-	inBothWays(t, func(s *site, fetchesAny bool) {
+	inBothWays(t, func(s *busSite, fetchesAny bool) {
 		b := s.letters(fetchesAny, func(o *deadletterqueue.Options) {
 			o.Open = s.open(func(conn net.Conn) net.Conn { return &cutConn{Conn: conn} })
 		})
@@ -187,7 +187,7 @@ func TestResend_SendsOnceToAQueueThatDetectsDuplicates(t *testing.T) {
 }
 
 func TestOrder_IsCarriedOutWhenTheReplyIsLost(t *testing.T) {
-	inBothWays(t, func(s *site, fetchesAny bool) {
+	inBothWays(t, func(s *busSite, fetchesAny bool) {
 		var cut atomic.Bool // one connection is
 		b := s.letters(fetchesAny, func(o *deadletterqueue.Options) {
 			o.Open = s.open(func(conn net.Conn) net.Conn {
@@ -209,7 +209,7 @@ func TestOrder_IsCarriedOutWhenTheReplyIsLost(t *testing.T) {
 // The client sends a second time by itself, and the copies have one message id.
 func TestResend_LosesNothingWhenTheBusDoesNotAnswer(t *testing.T) {
 	for _, always := range []bool{false, true} {
-		inBothWays(t, func(s *site, fetchesAny bool) {
+		inBothWays(t, func(s *busSite, fetchesAny bool) {
 			var cut atomic.Bool
 			b := s.letters(fetchesAny, func(o *deadletterqueue.Options) {
 				o.Open = s.open(func(conn net.Conn) net.Conn {
@@ -240,7 +240,7 @@ func TestResend_LosesNothingWhenTheBusDoesNotAnswer(t *testing.T) {
 }
 
 func TestResend_KeepsTheDeadLetterWhenTheCopyIsNotAccepted(t *testing.T) {
-	inBothWays(t, func(s *site, fetchesAny bool) {
+	inBothWays(t, func(s *busSite, fetchesAny bool) {
 		b := s.letters(fetchesAny)
 		s.deadLetter(plain, "", "damaged", texts("a")...)
 		operator := bustest.NewOperator(s.T, s.bus)
@@ -255,7 +255,7 @@ func TestResend_KeepsTheDeadLetterWhenTheCopyIsNotAccepted(t *testing.T) {
 }
 
 func TestOrders_OfTwoOperatorsSendOnce(t *testing.T) {
-	inBothWays(t, func(s *site, fetchesAny bool) {
+	inBothWays(t, func(s *busSite, fetchesAny bool) {
 		nodes := []*deadletterqueue.Bus{s.letters(fetchesAny), s.letters(fetchesAny)}
 		s.deadLetter(plain, "", "damaged", texts("a", "b", "c", "d")...)
 		resent := make(chan int, 2*len(nodes))

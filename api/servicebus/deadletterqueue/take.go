@@ -69,7 +69,7 @@ type taking struct {
 	wanted  []int64 // numbers of those that are not settled, ascending
 	settled int
 
-	passed      []*azservicebus.ReceivedMessage // locked, and not wanted
+	passed      []*azservicebus.ReceivedMessage // locked, but not requested
 	passedBytes int64
 }
 
@@ -155,7 +155,7 @@ func (t *taking) fetchWanted(ctx context.Context) error {
 	return nil
 }
 
-// fetch locks the dead letter with a number, nil if the bus does not give it.
+// fetch locks the dead letter with a number. It returns nil if the bus does not return it.
 func (t *taking) fetch(ctx context.Context, number int64) (m *azservicebus.ReceivedMessage, err error) {
 	err = callClient(ctx, func(ctx context.Context) error {
 		found, err := t.receiver.ReceiveDeferredMessages(ctx, []int64{number}, nil)
@@ -170,7 +170,7 @@ func (t *taking) fetch(ctx context.Context, number int64) (m *azservicebus.Recei
 	return m, err
 }
 
-// abandonPassed makes what was passed over free again.
+// abandonPassed releases the locks of the messages that were passed over.
 func (t *taking) abandonPassed(ctx context.Context) {
 	if len(t.passed) == 0 {
 		return

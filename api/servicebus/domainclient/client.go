@@ -19,18 +19,19 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// A Connect makes a client of the Service Bus namespace. It is called once for each
-// thing that runs: Microsoft's client closes its whole connection when one receiver
-// fails for good, and that must not reach the others. The client must be allowed to
-// retry once at least, for only then it mends a connection.
+// A Connect creates a client of the Service Bus namespace. It is called once for each task,
+// because Microsoft's client closes its whole connection when one receiver fails permanently,
+// and that must not affect the other tasks. The client must be allowed at least one retry,
+// since it replaces a connection only when it retries.
 type Connect func() (*azservicebus.Client, error)
 
 // ConnectionString connects by a connection string. That of an embedded bus, which
 // has no TLS, ends in UseDevelopmentEmulator=true.
 func ConnectionString(text string) Connect { return ConnectionStringWithTLS(text, nil) }
 
-// ConnectionStringWithTLS is ConnectionString for a namespace that has certificates of authorities which the system
-// does not know, or asks for a client certificate. The Endpoint may have a port, as that of a hub has.
+// ConnectionStringWithTLS is ConnectionString for a namespace whose certificate authority is
+// unknown to the system, or that requires a client certificate. The Endpoint may have a port,
+// as that of a hub has.
 func ConnectionStringWithTLS(text string, secured *tls.Config) Connect {
 	return func() (*azservicebus.Client, error) {
 		text, endpoint := splitPort(text)
@@ -60,8 +61,8 @@ func splitPort(text string) (connection, endpoint string) {
 	return strings.Join(parts, ";"), endpoint
 }
 
-// shortRetries are those inside Microsoft's client. They are few, for this package
-// goes on where they end, and says so in the log.
+// shortRetries are those inside Microsoft's client. They are few, because this package retries
+// after them, and logs it.
 var shortRetries = azservicebus.RetryOptions{MaxRetries: 2, RetryDelay: 250 * time.Millisecond, MaxRetryDelay: 2 * time.Second}
 
 // Options say who a domain is and how it reaches the hub.
@@ -73,15 +74,15 @@ type Options struct {
 	// Connect reaches the namespace. Required.
 	Connect Connect
 
-	// Exchange is the container shared with the hub, messagehub-exchange. Serve
-	// needs it, and so does whoever reads the ids of a bundle.
+	// Exchange is the container shared with the hub, messagehub-exchange. Serve needs it, and
+	// so does EventIDs.
 	Exchange *container.Client
 
 	// Form is how events are sent. Default: Protobuf.
 	Form Form
 
-	// EventsPerMessage is how many events of one recipient travel in a message in
-	// the form JSON, at most. Default: 1.
+	// EventsPerMessage is the maximum number of events of one recipient in a message in the
+	// form JSON. Default: 1.
 	EventsPerMessage int
 
 	// RequestsAtOnce bounds the requests that Serve works at. Default: 16.
@@ -93,15 +94,15 @@ type Options struct {
 	// Queues are the others. Default: those named after Origin.
 	Queues contract.Queues
 
-	// Answered, if set, is told of each answer that Serve has sent. It must be fast
-	// and safe for concurrent use.
+	// Answered, if set, is called with each answer that Serve has sent. It must be fast and
+	// safe for concurrent use.
 	Answered func(Answer)
 
-	// Logger is told of trouble that is being waited out. Default: nobody is.
+	// Logger logs failures that are retried. Default: discards.
 	Logger *slog.Logger
 
-	// Now tells the time, and Random gives the randomness of ids and pauses: it must
-	// be safe for concurrent use. Default: those of the system.
+	// Now returns the time, and Random is the source of random ids and pauses. Both must be
+	// safe for concurrent use. Default: those of the system.
 	Now    func() time.Time
 	Random io.Reader
 }

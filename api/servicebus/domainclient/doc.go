@@ -11,12 +11,12 @@
 //
 // A domain does three things, and [Client] has a method for each:
 //
-//	Send     tells the hub that data waits for an actor
+//	Send     informs the hub that data waits for an actor
 //	Serve    makes the content of a bundle when the hub asks for it
 //	Notices  learns that an actor holds a bundle safely
 //
-// Serve and Notices run until their context ends, each beside the other, in as many
-// processes as the domain likes. They wait for every goroutine that they start.
+// Serve and Notices run until their context ends. Both may run concurrently, in any number of
+// processes. They wait for every goroutine that they start.
 //
 // # What it promises
 //
@@ -44,7 +44,7 @@
 //
 // # What a failure leaves behind
 //
-// Send may fail with some events sent: those that it counts, and at most one batch
-// a recipient more, of which nothing is known. Sending all of them again is right.
-// The other two leave what they were working at on its queue.
+// Send may fail after it has sent some events: those that it counts, and possibly one more
+// batch for each recipient. It is safe to send all of them again. Serve and Notices leave
+// unfinished messages on their queue.
 package domainclient

@@ -21,18 +21,18 @@ import (
 // An Event says that data waits for a recipient.
 type Event struct {
 	ID               uuid.UUID // of the data, the same when the event is sent again
-	Recipient        string    // the actor: a GUID, a GLN, or what else the hub knows it by
+	Recipient        string    // the actor: a GUID, a GLN, or another id that the hub knows
 	Origin           string    // "" is that of the Client
 	ContentType      string    // events of one content type travel together
 	DocumentType     string    // what the recipient calls it; "" is the content type
-	SupportsBundling bool      // false: it travels alone
+	SupportsBundling bool      // false: it is alone in its bundle
 	Weight           int64     // of the data in KB, at least 1
 
-	// Payload is the data itself, if it is to travel along. Only JSON carries it.
+	// Payload is the data itself, if the event carries it. It requires the form JSON.
 	Payload json.RawMessage
 
-	// TraceParent and TraceState are the W3C Trace Context of what has made the event, if that is traced. Of
-	// several events in one message, those of the first count.
+	// TraceParent and TraceState are the W3C Trace Context of the cause of the event, if it is
+	// traced. If several events share a message, those of the first are used.
 	TraceParent, TraceState string
 }
 
@@ -49,48 +49,48 @@ const (
 // less than the 256 KB that a namespace of the tier Standard takes.
 const messageBytes = 200 << 10
 
-// A message is what one or several events of a recipient have become.
-type message struct {
+// An outgoingMessage is what one or several events of a recipient have become.
+type outgoingMessage struct {
 	events int
 	sent   *azservicebus.Message
 }
 
-// A lane is the messages of one recipient, in order.
-type lane struct {
+// recipientMessages has the messages of one recipient, in order.
+type recipientMessages struct {
 	recipient string
-	messages  []message
+	messages  []outgoingMessage
 }
 
-// encode writes events into messages. The order of each recipient is kept.
-func (c *Client) encode(events []Event) ([]lane, error) {
-	var lanes []lane
-	number := make(map[string]int) // of the lane of a recipient
+// encodeEvents writes events into messages. The order of each recipient is kept.
+func (c *Client) encodeEvents(events []Event) ([]recipientMessages, error) {
+	var lanes []recipientMessages
+	number := make(map[string]int) // index in lanes, by recipient
 	grouped := make([][]*Event, 0)
 	for i := range events {
 		e := events[i]
-		if err := c.complete(&e); err != nil {
+		if err := c.completeEvent(&e); err != nil {
 			return nil, fmt.Errorf("event %d (%s): %w", i, e.ID, err)
 		}
 		n, ok := number[e.Recipient]
 		if !ok {
 			n = len(lanes)
 			number[e.Recipient] = n
-			lanes, grouped = append(lanes, lane{recipient: e.Recipient}), append(grouped, nil)
+			lanes, grouped = append(lanes, recipientMessages{recipient: e.Recipient}), append(grouped, nil)
 		}
 		grouped[n] = append(grouped[n], &e)
 	}
 	for n := range lanes {
 		var err error
-		if lanes[n].messages, err = c.write(lanes[n].recipient, grouped[n]); err != nil {
+		if lanes[n].messages, err = c.writeMessages(lanes[n].recipient, grouped[n]); err != nil {
 			return nil, err
 		}
 	}
 	return lanes, nil
 }
 
-// complete fills in what an event may leave out, and refuses what the hub would
-// refuse whatever its settings.
-func (c *Client) complete(e *Event) error {
+// completeEvent sets the optional fields that an event omits, and rejects what every hub would
+// refuse, regardless of its settings.
+func (c *Client) completeEvent(e *Event) error {
 	e.Origin = cmp.Or(e.Origin, c.o.Origin)
 	e.DocumentType = cmp.Or(e.DocumentType, e.ContentType)
 	switch {
@@ -112,33 +112,33 @@ func (c *Client) complete(e *Event) error {
 	return nil
 }
 
-// write turns the events of one recipient into messages.
-func (c *Client) write(recipient string, events []*Event) ([]message, error) {
+// writeMessages turns the events of one recipient into messages.
+func (c *Client) writeMessages(recipient string, events []*Event) ([]outgoingMessage, error) {
 	if c.o.Form == JSON {
 		return c.writeJSON(recipient, events)
 	}
-	var messages []message
+	var messages []outgoingMessage
 	for _, e := range events {
 		body, err := proto.MarshalOptions{Deterministic: true}.Marshal(&contract.DataAvailableNotificationContract{
 			UUID: e.ID.String(), Recipient: e.Recipient, MessageType: e.ContentType, Origin: contract.WireOrigin(e.Origin),
-			SupportsBundling: e.SupportsBundling, RelativeWeight: int32(e.Weight), DocumentType: e.DocumentType, //nolint:gosec // complete has looked
+			SupportsBundling: e.SupportsBundling, RelativeWeight: int32(e.Weight), DocumentType: e.DocumentType, //nolint:gosec // completeEvent has checked it
 		})
 		if err != nil {
 			return nil, fmt.Errorf("event %s: %w", e.ID, err)
 		}
-		m, err := c.announce(recipient, contract.Protobuf, body)
+		m, err := c.newAnnouncement(recipient, contract.Protobuf, body)
 		if err != nil {
 			return nil, err
 		}
 		setTrace(m, e)
-		messages = append(messages, message{1, m})
+		messages = append(messages, outgoingMessage{1, m})
 	}
 	return messages, nil
 }
 
-// writeJSON makes a message of as many events as may and can share one.
-func (c *Client) writeJSON(recipient string, events []*Event) ([]message, error) {
-	var messages []message
+// writeJSON writes the first events into a message, as many as fit and may share one.
+func (c *Client) writeJSON(recipient string, events []*Event) ([]outgoingMessage, error) {
+	var messages []outgoingMessage
 	var texts [][]byte
 	var first *Event
 	size := 0
@@ -146,14 +146,14 @@ func (c *Client) writeJSON(recipient string, events []*Event) ([]message, error)
 		if len(texts) == 0 {
 			return nil
 		}
-		m, err := c.announce(recipient, contract.JSON, slices.Concat([]byte{'['}, bytes.Join(texts, []byte{','}), []byte{']'}))
+		m, err := c.newAnnouncement(recipient, contract.JSON, slices.Concat([]byte{'['}, bytes.Join(texts, []byte{','}), []byte{']'}))
 		setTrace(m, first)
-		messages = append(messages, message{len(texts), m})
+		messages = append(messages, outgoingMessage{len(texts), m})
 		texts, size = nil, 0
 		return err
 	}
 	for _, e := range events {
-		text, err := e.json()
+		text, err := e.encodeJSON()
 		if err != nil {
 			return nil, fmt.Errorf("event %s: %w", e.ID, err)
 		}
@@ -171,8 +171,8 @@ func (c *Client) writeJSON(recipient string, events []*Event) ([]message, error)
 	return messages, flush()
 }
 
-// json is the event as the hub reads it.
-func (e *Event) json() ([]byte, error) {
+// encodeJSON is the event as the hub reads it.
+func (e *Event) encodeJSON() ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -189,10 +189,10 @@ func (e *Event) json() ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// announce makes the message with a body. Its id depends on what it says and to
-// whom alone: the bus can tell a message that is sent twice, and an event that was
-// changed under its old id is another message, which the hub refuses by name.
-func (c *Client) announce(recipient, contentType string, body []byte) (*azservicebus.Message, error) {
+// newAnnouncement returns the message with a body. Its id depends only on its content and
+// recipient. So the bus detects a message that is sent twice, while an event that was changed
+// under its old id is another message, which the hub rejects with a reason.
+func (c *Client) newAnnouncement(recipient, contentType string, body []byte) (*azservicebus.Message, error) {
 	digest := sha256.New()
 	fmt.Fprintf(digest, "%q %q ", recipient, contentType)
 	digest.Write(body)

@@ -53,7 +53,7 @@ func (h *exampleHub) peek(actor string) string {
 	var e contract.DataAvailableNotificationContract
 	require.NoError(h.end, proto.Unmarshal(h.received(actor, 1)[0].Body, &e))
 	process := "bundle_" + actor
-	return string(h.content(h.ask(bundle{process: process, events: []uuid.UUID{uuid.MustParse(e.GetUUID())}}), process))
+	return string(h.content(h.ask(testBundle{process: process, events: []uuid.UUID{uuid.MustParse(e.GetUUID())}}), process))
 }
 
 // dequeue says that the actor holds the bundle.

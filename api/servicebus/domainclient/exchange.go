@@ -16,17 +16,17 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// An exchange is the container that the hub shares with the domain.
-type exchange struct{ container *container.Client }
+// A contentContainer is the container that the hub shares with the domain.
+type contentContainer struct{ container *container.Client }
 
 // errNoExchange reports a client that was made without one.
 var errNoExchange = errors.New("domainclient: no Options.Exchange; set it to the container that is shared with the hub")
 
-// largestList holds 20 times the events of the fullest bundle.
+// largestList is the limit for a list of ids: 20 times that of the largest bundle.
 const largestList = 16 << 20
 
-// ids reads a list of ids.
-func (x exchange) ids(ctx context.Context, list string) ([]uuid.UUID, error) {
+// readIDs reads a list of ids.
+func (x contentContainer) readIDs(ctx context.Context, list string) ([]uuid.UUID, error) {
 	if x.container == nil {
 		return nil, errNoExchange
 	}
@@ -50,15 +50,15 @@ func (x exchange) ids(ctx context.Context, list string) ([]uuid.UUID, error) {
 	return ids, nil
 }
 
-// Content is uploaded in blocks: that is what it takes of memory, twice.
+// Content is uploaded in blocks. Two blocks are in memory at a time.
 const blockBytes = 4 << 20
 
 // errEmpty is content that the hub would refuse.
 var errEmpty = errors.New("the content is empty")
 
-// put writes content under a name, over what is there, and returns its URI and
+// putContent writes content under a name, over what is there, and returns its URI and
 // size. Until all of it is there nothing of it is.
-func (x exchange) put(ctx context.Context, name, mediaType string, content io.Reader) (uri string, size int64, err error) {
+func (x contentContainer) putContent(ctx context.Context, name, mediaType string, content io.Reader) (uri string, size int64, err error) {
 	safe := &safeReader{ctx: ctx, from: content}
 	buffered := bufio.NewReader(safe)
 	if _, err := buffered.Peek(1); errors.Is(err, io.EOF) {
@@ -75,14 +75,14 @@ func (x exchange) put(ctx context.Context, name, mediaType string, content io.Re
 	if err != nil {
 		return "", 0, err
 	}
-	at.RawQuery = "" // a signature in it is nobody else's
+	at.RawQuery = "" // a signature in it must not be shared
 	return at.String(), safe.size, nil
 }
 
 // A safeReader counts, ends with its context, and has no panics: the uploader's
 // memory would be freed under its own feet.
 type safeReader struct {
-	ctx  context.Context //nolint:containedctx // that of the upload
+	ctx  context.Context //nolint:containedctx // the error of the upload
 	from io.Reader
 	size int64
 }
@@ -91,7 +91,7 @@ func (r *safeReader) Read(p []byte) (n int, err error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
-	err = guard(func() error {
+	err = recoverPanic(func() error {
 		n, err = r.from.Read(p)
 		return err
 	})

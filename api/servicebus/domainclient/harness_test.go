@@ -63,28 +63,28 @@ func newClient(t testing.TB, o domainclient.Options) *domainclient.Client {
 	return c
 }
 
-// A fakeHub is the other end of the bus: as little of a hub as a domain can tell
+// A busHub is the other end of the bus: as little of a hub as a domain can tell
 // from one.
-type fakeHub struct {
+type busHub struct {
 	t      testing.TB
 	client *azservicebus.Client
 }
 
-func newHub(t testing.TB, n *embedded.Namespace) *fakeHub {
+func newHub(t testing.TB, n *embedded.Namespace) *busHub {
 	t.Helper()
 	client, err := connectTo(n)()
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close(context.Background()) })
-	return &fakeHub{t, client}
+	return &busHub{t, client}
 }
 
-// received takes so many messages of a recipient from the queue for events.
-func (h *fakeHub) received(recipient string, count int) []*azservicebus.ReceivedMessage {
+// received takes count messages of a recipient from the queue for events.
+func (h *busHub) received(recipient string, count int) []*azservicebus.ReceivedMessage {
 	h.t.Helper()
 	return h.takeSession(contract.DataAvailableFIFO, recipient, count)
 }
 
-func (h *fakeHub) takeSession(queue, session string, count int) []*azservicebus.ReceivedMessage {
+func (h *busHub) takeSession(queue, session string, count int) []*azservicebus.ReceivedMessage {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), patience)
 	defer cancel()
@@ -104,7 +104,7 @@ func (h *fakeHub) takeSession(queue, session string, count int) []*azservicebus.
 }
 
 // send sends one message.
-func (h *fakeHub) send(queue string, m *azservicebus.Message) {
+func (h *busHub) send(queue string, m *azservicebus.Message) {
 	h.t.Helper()
 	sender, err := h.client.NewSender(queue, nil)
 	require.NoError(h.t, err)

@@ -36,7 +36,7 @@ func openExchange(t testing.TB) *container.Client {
 
 // A market is a bus, an exchange, a hub and what is needed to be a domain.
 type market struct {
-	*fakeHub
+	*busHub
 	bus      *embedded.Namespace
 	exchange *container.Client
 }
@@ -50,8 +50,8 @@ func (m *market) options() domainclient.Options {
 	return domainclient.Options{Origin: "Charges", Connect: connectTo(m.bus), Exchange: m.exchange}
 }
 
-// run runs a part of a domain until stop is called, which returns how it ended. The
-// test stops it if nobody else does.
+// run runs a part of a domain until stop is called, which returns how it ended. The The test
+// stops it at its end.
 func run(t testing.TB, part func(context.Context) error) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -77,8 +77,8 @@ func serve(t testing.TB, o domainclient.Options, h domainclient.Handler) (stop f
 	return run(t, func(ctx context.Context) error { return domain.Serve(ctx, h) })
 }
 
-// A bundle whose content is asked for.
-type bundle struct {
+// A testBundle whose content is asked for.
+type testBundle struct {
 	process string
 	events  []uuid.UUID
 	format  string
@@ -86,7 +86,7 @@ type bundle struct {
 }
 
 // ask asks for the content of a bundle, and returns the id of the attempt.
-func (m *market) ask(b bundle) (request string) {
+func (m *market) ask(b testBundle) (request string) {
 	m.t.Helper()
 	request, list := uuid.NewString(), b.process+"_ids"
 	_, err := m.exchange.NewBlockBlobClient(list).UploadBuffer(m.t.Context(), contract.EncodeIDs(b.events), nil)
@@ -123,7 +123,7 @@ func (m *market) answer(request string) *contract.DataBundleResponseContract {
 	return &got
 }
 
-// failure waits for the answer to an attempt, which has to be that there is none.
+// failure waits for the answer to an attempt, which must be a failure.
 func (m *market) failure(request string) (reason, description string) {
 	m.t.Helper()
 	got := m.answer(request)

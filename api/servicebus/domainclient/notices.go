@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/contract"
 )
 
-// A Notice of the hub says that an actor holds a bundle safely.
+// A Notice reports that an actor holds a bundle safely.
 type Notice struct {
 	ID        string // of the bundle, its IdempotencyID: the same each time the notice comes
 	Recipient string // the actor
@@ -22,12 +22,12 @@ type Notice struct {
 	// TraceParent and TraceState are the W3C Trace Context of the Peek that opened the bundle, "" if it is not known.
 	TraceParent, TraceState string
 
-	exchange exchange
+	exchange contentContainer
 }
 
 // EventIDs returns the ids of the events of the bundle, in their order.
 func (n *Notice) EventIDs(ctx context.Context) ([]uuid.UUID, error) {
-	return n.exchange.ids(ctx, n.List)
+	return n.exchange.readIDs(ctx, n.List)
 }
 
 // Notices hands notices to h, one after the other, until ctx ends; then it returns
@@ -46,9 +46,9 @@ func (c *Client) Notices(ctx context.Context, h func(ctx context.Context, n *Not
 	}
 	defer closeClient(ctx, client, &err)
 	l := &listening{c: c, tell: h, client: client}
-	p := c.patience()
+	p := c.newPatience()
 	for ctx.Err() == nil {
-		err := l.drain(ctx, &p)
+		err := l.drainQueue(ctx, &p)
 		if ctx.Err() == nil && p.endsWith(err) {
 			return fmt.Errorf("notices from %s: %w", c.o.Queues.Dequeue, err)
 		}
@@ -66,8 +66,8 @@ type listening struct {
 	client *azservicebus.Client
 }
 
-// drain opens a receiver and uses it for as long as it is good.
-func (l *listening) drain(ctx context.Context, p *patience) error {
+// drainQueue opens a receiver and uses it for as long as it is good.
+func (l *listening) drainQueue(ctx context.Context, p *patience) error {
 	from, err := l.client.NewReceiverForQueue(l.c.o.Queues.Dequeue, nil)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (l *listening) drain(ctx context.Context, p *patience) error {
 		_ = from.Close(closing) // locks end by themselves if this fails
 	}()
 	for {
-		m, err := receive(ctx, from)
+		m, err := receiveNext(ctx, from)
 		if err != nil {
 			return err
 		}
@@ -88,29 +88,29 @@ func (l *listening) drain(ctx context.Context, p *patience) error {
 			}
 			continue
 		}
-		*p = l.c.patience()
-		if err := l.handle(ctx, from, m); err != nil {
+		*p = l.c.newPatience()
+		if err := l.handleNotice(ctx, from, m); err != nil {
 			return err
 		}
 	}
 }
 
-// handle hands over one notice until it is done with. The lock is held meanwhile,
+// handleNotice hands over one notice until it is done with. The lock is held meanwhile,
 // so that the pauses count as no deliveries.
-func (l *listening) handle(ctx context.Context, from *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
+func (l *listening) handleNotice(ctx context.Context, from *azservicebus.Receiver, m *azservicebus.ReceivedMessage) error {
 	n, err := l.c.parseNotice(m)
 	if err != nil {
-		return l.c.bury(ctx, from, m, err)
+		return l.c.deadLetter(ctx, from, m, err)
 	}
 	var until time.Time
 	if m.LockedUntil != nil {
 		until = *m.LockedUntil
 	}
-	holding, release := l.c.keep(ctx, until, func(ctx context.Context) error { return from.RenewMessageLock(ctx, m, nil) })
+	holding, release := l.c.keepLock(ctx, until, func(ctx context.Context) error { return from.RenewMessageLock(ctx, m, nil) })
 	defer release()
-	p := l.c.patience()
+	p := l.c.newPatience()
 	for {
-		err := guard(func() error { return l.tell(holding, n) })
+		err := recoverPanic(func() error { return l.tell(holding, n) })
 		if err == nil {
 			break
 		}
@@ -148,6 +148,6 @@ func (c *Client) parseNotice(m *azservicebus.ReceivedMessage) (*Notice, error) {
 	return &Notice{
 		TraceParent: parent, TraceState: state,
 		ID: m.MessageID, Recipient: d.GetMarketOperator(), List: d.GetDataAvailableNotificationReferenceId(),
-		exchange: exchange{c.o.Exchange},
+		exchange: contentContainer{c.o.Exchange},
 	}, nil
 }

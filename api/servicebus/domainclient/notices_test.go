@@ -126,7 +126,7 @@ func TestNoticesGoOnWhenConnectionsBreak(t *testing.T) {
 		require.Equal(t, process, await(t, got))
 		m.drained() // or it would come again, when its lock is over
 		m.bus.DropConnections()
-		m.fakeHub = newHub(t, m.bus)
+		m.busHub = newHub(t, m.bus)
 	}
 }
 

@@ -31,8 +31,8 @@ type panicError struct {
 
 func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// guard turns a panic of f into an error.
-func guard(f func() error) (err error) {
+// recoverPanic turns a panic of f into an error.
+func recoverPanic(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &panicError{p, debug.Stack()}
@@ -41,9 +41,9 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// receive returns the next message, or nil if the link is lost, which is to pass. After a
+// receiveNext returns the next message, or nil if the link is lost, which is to pass. After a
 // [busclient.PanicError] the receiver must not be used again.
-func receive(ctx context.Context, from busclient.Receiver) (*azservicebus.ReceivedMessage, error) {
+func receiveNext(ctx context.Context, from busclient.Receiver) (*azservicebus.ReceivedMessage, error) {
 	m, err := busclient.ReceiveOne(ctx, from)
 	if errors.Is(err, busclient.ErrLinkLost) {
 		return nil, nil //nolint:nilnil // the caller waits and receives again
@@ -51,22 +51,22 @@ func receive(ctx context.Context, from busclient.Receiver) (*azservicebus.Receiv
 	return m, err
 }
 
-// A settler says what becomes of a message.
+// A settler settles messages.
 type settler interface {
 	DeadLetterMessage(ctx context.Context, message *azservicebus.ReceivedMessage, options *azservicebus.DeadLetterOptions) error
 }
 
-// bury makes an unreadable message a dead letter, which says why.
-func (c *Client) bury(ctx context.Context, at settler, m *azservicebus.ReceivedMessage, why error) error {
+// deadLetter makes an unreadable message a dead letter with the reason why.
+func (c *Client) deadLetter(ctx context.Context, at settler, m *azservicebus.ReceivedMessage, why error) error {
 	c.o.Logger.Error("a message became a dead letter", "message_id", m.MessageID, "error", why)
 	settling, cancel := closingContext(ctx)
 	defer cancel()
-	reason, description := "Unreadable", clip(why.Error())
+	reason, description := "Unreadable", clipText(why.Error())
 	return at.DeadLetterMessage(settling, m, &azservicebus.DeadLetterOptions{Reason: &reason, ErrorDescription: &description})
 }
 
-// clip makes a text fit for a message: short, and valid.
-func clip(text string) string {
+// clipText makes a text fit for a message: short, and valid.
+func clipText(text string) string {
 	const most = 1000
 	if len(text) > most {
 		text = text[:most] + "…"
@@ -74,9 +74,9 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text, "\ufffd")
 }
 
-// keep renews a lock until release is called. The context that it returns ends
-// when the lock is lost: somebody else has the work then.
-func (c *Client) keep(ctx context.Context, until time.Time, renew func(context.Context) error) (_ context.Context, release func()) {
+// keepLock renews a lock until release is called. The context that it returns ends when the
+// lock is lost, because another receiver has the work then.
+func (c *Client) keepLock(ctx context.Context, until time.Time, renew func(context.Context) error) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	// The clock of the bus may be another, so the time left is but a hint.
 	every := min(max(until.Sub(c.o.Now())/2, time.Second), 10*time.Second)

@@ -12,13 +12,13 @@ import (
 // contentName is where the content of the bundle is put.
 func (r *Request) contentName() string { return contract.ContentName(r.IdempotencyID) }
 
-// reply tells the hub what has come of its request.
-func (s *serving) reply(ctx context.Context, a *Answer) error {
+// sendReply sends the result of a request to the hub.
+func (s *serving) sendReply(ctx context.Context, a *Answer) error {
 	m, err := s.c.replyMessage(a)
 	if err != nil {
 		return err
 	}
-	return s.c.persist(ctx, "reply", func() error {
+	return s.c.retryUntilDone(ctx, "reply", func() error {
 		return s.replies.withSender(ctx, func(sender *azservicebus.Sender) error { return sender.SendMessage(ctx, m, nil) })
 	})
 }
@@ -32,7 +32,7 @@ func (c *Client) replyMessage(a *Answer) (*azservicebus.Message, error) {
 	} else {
 		response.Reply = &contract.DataBundleResponseContract_Failure{Failure: &contract.DataBundleResponseContract_RequestFailure{
 			Reason:             contract.DataBundleResponseContract_RequestFailure_Reason(a.Failure.Reason),
-			FailureDescription: clip(a.Failure.Description),
+			FailureDescription: clipText(a.Failure.Description),
 		}}
 	}
 	body, err := proto.Marshal(response)

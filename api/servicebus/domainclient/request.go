@@ -19,8 +19,8 @@ import (
 // waits for it. What it returns is read to its end, and closed if it is an
 // io.Closer; reading must fail or end when the context has.
 //
-// An error becomes a Failure: a *Failure as it is, any other one, and a panic, with
-// the reason InternalError.
+// A *Failure is sent unchanged. Any other error, and a panic, becomes a Failure with the reason
+// InternalError.
 type Handler func(ctx context.Context, r *Request) (io.Reader, error)
 
 // A Format is the form in which the actor wants the content.
@@ -35,24 +35,24 @@ const (
 // mediaTypes are how content of a format is labelled in the exchange.
 var mediaTypes = map[Format]string{FormatJSON: "application/json", FormatXML: "application/xml"}
 
-// A Request of the hub is for the content of one bundle.
+// A Request asks for the content of one bundle.
 type Request struct {
 	ID            string  // of this attempt
-	IdempotencyID string  // of the bundle: the same with each attempt
+	IdempotencyID string  // of the bundle, the same for each attempt
 	ContentType   string  // of the events
-	Format        Format  // that the content must have
+	Format        Format  // of the content
 	Version       float64 // of the format, 1.0 unless the actor asked for another
 	List          string  // the blob that lists the ids of the events
 
 	// TraceParent and TraceState are the W3C Trace Context of the hub's request, "" if it has none.
 	TraceParent, TraceState string
 
-	exchange exchange
+	exchange contentContainer
 }
 
 // EventIDs returns the ids of the events whose data is asked for, in their order.
 func (r *Request) EventIDs(ctx context.Context) ([]uuid.UUID, error) {
-	return r.exchange.ids(ctx, r.List)
+	return r.exchange.readIDs(ctx, r.List)
 }
 
 // A Failure says that a domain has no content, and why.
@@ -77,10 +77,10 @@ func (r Reason) String() string {
 	return contract.DataBundleResponseContract_RequestFailure_Reason(r).String()
 }
 
-// An Answer is what Serve has told the hub.
+// An Answer is the answer that Serve has sent to the hub.
 type Answer struct {
 	Request *Request
-	URI     string   // of the content; "" if there is none
+	URI     string   // of the content; "" after a failure
 	Bytes   int64    // of the content
 	Failure *Failure // nil if there is content
 	Took    time.Duration
@@ -115,7 +115,7 @@ func (c *Client) parseRequest(m *azservicebus.ReceivedMessage) (*Request, error)
 		TraceParent: parent, TraceState: state,
 		ID: r.GetRequestId(), IdempotencyID: r.GetIdempotencyId(), List: r.GetDataAvailableNotificationReferenceId(),
 		ContentType: r.GetMessageType(), Format: format, Version: r.GetResponseFromatVersion(),
-		exchange: exchange{c.o.Exchange},
+		exchange: contentContainer{c.o.Exchange},
 	}, nil
 }
 

@@ -10,21 +10,21 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Send tells the hub about events, and returns how many the bus has taken for
-// certain. Those of one recipient arrive in their order, in batches that the bus
-// stores as a whole or not at all; other recipients' overtake them. A batch whose
-// fate is unknown is sent again, with the same ids, until ctx ends.
+// Send announces events to the hub, and returns how many the bus has certainly accepted. Events
+// of one recipient arrive in their order, in batches that the bus stores completely or not;
+// batches of other recipients may overtake them. If the fate of a batch is unknown, it is sent
+// again with the same ids, until ctx ends.
 //
 // After an error, sending all events again is safe and keeps the order: the hub
 // takes each once.
 func (c *Client) Send(ctx context.Context, events []Event) (taken int, err error) {
-	lanes, err := c.encode(events)
+	lanes, err := c.encodeEvents(events)
 	if err != nil || len(lanes) == 0 {
 		return 0, err
 	}
 	var sum atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(maxSends) // recipients, each with one batch under way: its order rests on that
+	g.SetLimit(maxSends) // concurrent recipients; each has one batch in flight, which keeps its order
 	for _, l := range lanes {
 		g.Go(func() error {
 			for rest := l.messages; len(rest) > 0; {
@@ -45,8 +45,8 @@ func (c *Client) Send(ctx context.Context, events []Event) (taken int, err error
 }
 
 // sendSome sends as many messages as a batch holds, and returns their number.
-func (c *Client) sendSome(ctx context.Context, messages []message) (n int, err error) {
-	err = c.persist(ctx, "send events", func() error {
+func (c *Client) sendSome(ctx context.Context, messages []outgoingMessage) (n int, err error) {
+	err = c.retryUntilDone(ctx, "send events", func() error {
 		return c.events.withSender(ctx, func(sender *azservicebus.Sender) (err error) {
 			n, err = sendBatch(ctx, sender, messages)
 			return err
@@ -55,7 +55,7 @@ func (c *Client) sendSome(ctx context.Context, messages []message) (n int, err e
 	return n, err
 }
 
-func sendBatch(ctx context.Context, sender *azservicebus.Sender, messages []message) (n int, err error) {
+func sendBatch(ctx context.Context, sender *azservicebus.Sender, messages []outgoingMessage) (n int, err error) {
 	batch, err := sender.NewMessageBatch(ctx, nil)
 	if err != nil {
 		return 0, err

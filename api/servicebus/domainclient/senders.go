@@ -12,7 +12,7 @@ import (
 // maxSends bounds what is sent at the same time to one queue.
 const maxSends = 16
 
-// senders are those to one queue. Each send under way has a link of its own.
+// senders are the links to one queue. Each concurrent send has a separate link.
 type senders struct {
 	connection *busclient.Connection
 	queue      string
@@ -30,7 +30,7 @@ func newSenders(o *Options, queue string) *senders {
 	}
 }
 
-// withSender calls f with a sender that has no other user meanwhile.
+// withSender calls f with a sender for its exclusive use.
 func (s *senders) withSender(ctx context.Context, f func(*azservicebus.Sender) error) error {
 	select {
 	case s.slots <- struct{}{}:
@@ -45,5 +45,5 @@ func (s *senders) withSender(ctx context.Context, f func(*azservicebus.Sender) e
 	return err
 }
 
-// close closes the connection, if there is one. What is being sent fails.
+// close closes the connection, if it is open. Sends in progress fail.
 func (s *senders) close(ctx context.Context) error { return s.connection.Close(ctx) }

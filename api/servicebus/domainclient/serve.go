@@ -14,10 +14,9 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// Serve answers the hub's requests for content with what h makes, many at once,
-// until ctx ends; then it returns nil. What it is working at then is given up, and
-// the request stays for whoever serves next. It fails if the queues do not exist
-// or may not be used.
+// Serve answers the hub's requests for content with what h produces, many concurrently. It
+// returns nil when ctx ends: it cancels the work in progress, whose requests stay for the next
+// process that serves. It fails if the queues do not exist or it has no right to use them.
 func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 	if c.o.Exchange == nil {
 		return errNoExchange
@@ -38,7 +37,7 @@ func (c *Client) Serve(ctx context.Context, h Handler) (err error) {
 	}()
 	g, working := errgroup.WithContext(ctx)
 	for range c.o.RequestsAtOnce {
-		g.Go(func() error { return s.work(working) })
+		g.Go(func() error { return s.answerRequests(working) })
 	}
 	return g.Wait()
 }
@@ -69,14 +68,14 @@ type serving struct {
 // acceptFor is how long a worker waits for a session before it asks again.
 const acceptFor = time.Minute
 
-// work answers one request after the other.
-func (s *serving) work(ctx context.Context) error {
-	p := s.c.patience()
+// answerRequests answers one request after the other.
+func (s *serving) answerRequests(ctx context.Context) error {
+	p := s.c.newPatience()
 	for ctx.Err() == nil {
-		err := s.next(ctx)
+		err := s.answerNextSession(ctx)
 		switch {
 		case err == nil:
-			p = s.c.patience()
+			p = s.c.newPatience()
 			continue
 		case ctx.Err() == nil && p.endsWith(err):
 			return fmt.Errorf("serve %s: %w", s.c.o.Queues.Request, err)
@@ -88,14 +87,14 @@ func (s *serving) work(ctx context.Context) error {
 	return nil
 }
 
-// next waits for a session, each of which is one attempt of the hub, and answers
-// what is in it.
-func (s *serving) next(ctx context.Context) error {
+// answerNextSession waits for a session and answers its requests. Each session is one attempt
+// of the hub.
+func (s *serving) answerNextSession(ctx context.Context) error {
 	accepting, cancel := context.WithTimeout(ctx, acceptFor)
 	defer cancel()
 	session, err := s.requests.AcceptNextSessionForQueue(accepting, s.c.o.Queues.Request, nil)
 	if busclient.ReasonOf(err) == busclient.Timeout || err != nil && accepting.Err() != nil {
-		return nil // nobody has asked
+		return nil // no request came
 	}
 	if err != nil {
 		return err
@@ -107,17 +106,17 @@ func (s *serving) next(ctx context.Context) error {
 	}()
 	receiving, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	m, err := receive(receiving, session)
+	m, err := receiveNext(receiving, session)
 	if busclient.IsPanic(err) {
 		s.c.o.Logger.Error("a request makes the client panic; its session is held back until it has expired", "session", session.SessionID(), "error", err)
-		p := s.c.patience()
+		p := s.c.newPatience()
 		p.next = longestPause
-		p.wait(ctx) // with the session: nobody else shall meet it meanwhile
+		p.wait(ctx) // with the session, so that no other process receives it meanwhile
 		return nil
 	}
 	switch {
 	case m != nil:
-		return s.answer(ctx, session, m)
+		return s.answerRequest(ctx, session, m)
 	case receiving.Err() != nil:
 		return nil // it has expired
 	case err == nil:
@@ -126,23 +125,23 @@ func (s *serving) next(ctx context.Context) error {
 	return err
 }
 
-// answer answers a request, and completes it then.
-func (s *serving) answer(ctx context.Context, session *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage) error {
+// answerRequest answers a request, and then completes it.
+func (s *serving) answerRequest(ctx context.Context, session *azservicebus.SessionReceiver, m *azservicebus.ReceivedMessage) error {
 	began := s.c.o.Now()
 	r, err := s.c.parseRequest(m)
 	if err != nil {
-		return s.c.bury(ctx, session, m, err)
+		return s.c.deadLetter(ctx, session, m, err)
 	}
-	holding, release := s.c.keep(ctx, session.LockedUntil(), func(ctx context.Context) error { return session.RenewSessionLock(ctx, nil) })
+	holding, release := s.c.keepLock(ctx, session.LockedUntil(), func(ctx context.Context) error { return session.RenewSessionLock(ctx, nil) })
 	defer release()
-	a, ok := s.content(holding, r, s.c.timeLeft(m))
+	a, ok := s.makeContent(holding, r, s.c.timeLeft(m))
 	if !ok {
-		return nil // whoever has the request next answers
+		return nil // the next process that receives the request answers
 	}
 	a.Request, a.Took = r, s.c.o.Now().Sub(began)
 	settling, cancel := closingContext(ctx)
 	defer cancel()
-	if err := s.reply(settling, &a); err != nil {
+	if err := s.sendReply(settling, &a); err != nil {
 		return err
 	}
 	if s.c.o.Answered != nil {
@@ -151,11 +150,10 @@ func (s *serving) answer(ctx context.Context, session *azservicebus.SessionRecei
 	return session.CompleteMessage(settling, m, nil) // or the hub is answered twice, which it bears
 }
 
-// content makes the content of a bundle and puts it into the exchange. Where two
-// attempts for one bundle are under way, they share what one of them makes; but if
-// the time of that one runs out, the other goes on in its own. It returns false if
-// ctx ended first.
-func (s *serving) content(ctx context.Context, r *Request, left time.Duration) (Answer, bool) {
+// makeContent produces the content of a bundle and writes it to the exchange. Two concurrent
+// attempts for one bundle share the content that one of them produces; if that one runs out of
+// time, the other continues in its own time. It returns false if ctx ended first.
+func (s *serving) makeContent(ctx context.Context, r *Request, left time.Duration) (Answer, bool) {
 	key := fmt.Sprintf("%q %q %s %g", r.IdempotencyID, r.List, r.Format, r.Version)
 	inTime, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
@@ -165,7 +163,7 @@ func (s *serving) content(ctx context.Context, r *Request, left time.Duration) (
 			if err != nil && ctx.Err() != nil {
 				return nil, ctx.Err() // given up
 			}
-			a := Answer{URI: uri, Bytes: size, Failure: s.failure(inTime, r, err)}
+			a := Answer{URI: uri, Bytes: size, Failure: s.newFailure(inTime, r, err)}
 			if a.Failure != nil {
 				return a, inTime.Err()
 			}
@@ -180,12 +178,12 @@ func (s *serving) content(ctx context.Context, r *Request, left time.Duration) (
 
 func (s *serving) makeAndPut(ctx context.Context, r *Request) (uri string, size int64, err error) {
 	var content io.Reader
-	err = guard(func() (err error) {
+	err = recoverPanic(func() (err error) {
 		content, err = s.make(ctx, r)
 		return err
 	})
 	if closer, ok := content.(io.Closer); ok {
-		defer func() { err = errors.Join(err, guard(closer.Close)) }()
+		defer func() { err = errors.Join(err, recoverPanic(closer.Close)) }()
 	}
 	switch {
 	case err != nil:
@@ -193,11 +191,11 @@ func (s *serving) makeAndPut(ctx context.Context, r *Request) (uri string, size 
 	case content == nil:
 		return "", 0, errEmpty
 	}
-	return r.exchange.put(ctx, r.contentName(), mediaTypes[r.Format], content)
+	return r.exchange.putContent(ctx, r.contentName(), mediaTypes[r.Format], content)
 }
 
-// failure says what an error is to the hub.
-func (s *serving) failure(ctx context.Context, r *Request, err error) *Failure {
+// newFailure says what an error is to the hub.
+func (s *serving) newFailure(ctx context.Context, r *Request, err error) *Failure {
 	if err == nil {
 		return nil
 	}

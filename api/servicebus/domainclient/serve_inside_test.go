@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever has the request next has its time, and its own attempt.
+// The next receiver of the request has a new time and a new attempt.
 func TestAnAttemptThatLostItsRequestAnswersNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := make(chan struct{})
@@ -23,14 +23,14 @@ func TestAnAttemptThatLostItsRequestAnswersNothing(t *testing.T) {
 		}}
 		var attempts sync.WaitGroup
 		attempts.Go(func() {
-			a, ok := s.content(t.Context(), new(Request), 2*time.Second)
+			a, ok := s.makeContent(t.Context(), new(Request), 2*time.Second)
 			assert.True(t, ok)
 			assert.Equal(t, DatasetNotAvailable, a.Failure.Reason)
 		})
 		<-began
 		holding, cancel := context.WithTimeout(t.Context(), time.Second) // the lock
 		defer cancel()
-		_, ok := s.content(holding, new(Request), 20*time.Second)
+		_, ok := s.makeContent(holding, new(Request), 20*time.Second)
 		require.False(t, ok)
 		attempts.Wait()
 	})

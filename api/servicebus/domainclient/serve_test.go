@@ -37,7 +37,7 @@ func (m *market) serves(o domainclient.Options, h domainclient.Handler) {
 		}
 		return h(ctx, r)
 	})
-	m.content(m.ask(bundle{process: "first"}), "first")
+	m.content(m.ask(testBundle{process: "first"}), "first")
 }
 
 func TestARequestIsAnsweredWithContent(t *testing.T) {
@@ -57,7 +57,7 @@ func TestARequestIsAnsweredWithContent(t *testing.T) {
 		}
 		return text(fmt.Sprint(r.IdempotencyID, r.ContentType, r.Format, r.Version, events)), nil
 	})
-	request := m.ask(bundle{process: "b1_a1", events: []uuid.UUID{id(1), id(2)}, wait: 20 * time.Second})
+	request := m.ask(testBundle{process: "b1_a1", events: []uuid.UUID{id(1), id(2)}, wait: 20 * time.Second})
 	content := m.content(request, "b1_a1")
 	require.Equal(t, fmt.Sprint("b1_a1", "PriceList", domainclient.FormatJSON, 1.0, []uuid.UUID{id(1), id(2)}), string(content))
 	a := await(t, answered)
@@ -74,18 +74,18 @@ func TestLargeContentIsStreamedInBlocks(t *testing.T) {
 	m := newMarket(t)
 	const size = 20<<20 + 1
 	serve(t, m.options(), func(context.Context, *domainclient.Request) (io.Reader, error) {
-		return io.LimitReader(endless{}, size), nil
+		return io.LimitReader(endlessReader{}, size), nil
 	})
-	content := m.content(m.ask(bundle{process: "b1_a1", format: contract.FormatXML}), "b1_a1")
+	content := m.content(m.ask(testBundle{process: "b1_a1", format: contract.FormatXML}), "b1_a1")
 	require.Len(t, content, size)
 	properties, err := m.exchange.NewBlobClient("b1_a1_data").GetProperties(t.Context(), nil)
 	require.NoError(t, err)
 	require.Equal(t, "application/xml", *properties.ContentType)
 }
 
-type endless struct{}
+type endlessReader struct{}
 
-func (endless) Read(p []byte) (int, error) { return copy(p, strings.Repeat("x", len(p))), nil }
+func (endlessReader) Read(p []byte) (int, error) { return copy(p, strings.Repeat("x", len(p))), nil }
 
 func TestContentThatIsMadeAgainReplacesWhatWasThere(t *testing.T) {
 	m := newMarket(t)
@@ -93,8 +93,8 @@ func TestContentThatIsMadeAgainReplacesWhatWasThere(t *testing.T) {
 	serve(t, m.options(), func(context.Context, *domainclient.Request) (io.Reader, error) {
 		return text(fmt.Sprint("version ", made.Add(1))), nil
 	})
-	require.Equal(t, "version 1", string(m.content(m.ask(bundle{process: "b1_a1"}), "b1_a1")))
-	require.Equal(t, "version 2", string(m.content(m.ask(bundle{process: "b1_a1"}), "b1_a1")))
+	require.Equal(t, "version 1", string(m.content(m.ask(testBundle{process: "b1_a1"}), "b1_a1")))
+	require.Equal(t, "version 2", string(m.content(m.ask(testBundle{process: "b1_a1"}), "b1_a1")))
 }
 
 func TestWhatGoesWrongIsSaidToTheHub(t *testing.T) {
@@ -112,7 +112,7 @@ func TestWhatGoesWrongIsSaidToTheHub(t *testing.T) {
 		{name: "no content at all", reason: "InternalError", description: "the content is empty"},
 		{name: "empty content", content: strings.NewReader(""), reason: "InternalError", description: "the content is empty"},
 		{name: "content that breaks off", content: io.MultiReader(text("half"), iotest.ErrReader(io.ErrUnexpectedEOF)), reason: "InternalError", description: "write b1_a1_data: unexpected EOF"},
-		{name: "content that panics half-way", content: io.MultiReader(io.LimitReader(endless{}, 9<<20), panicReader{}), reason: "InternalError", description: "the program that makes the content panicked; its log says more"},
+		{name: "content that panics half-way", content: io.MultiReader(io.LimitReader(endlessReader{}, 9<<20), panicReader{}), reason: "InternalError", description: "the program that makes the content panicked; its log says more"},
 		{name: "content that panics when it is closed", content: panicCloser{text("all")}, reason: "InternalError", description: "the program that makes the content panicked; its log says more"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestWhatGoesWrongIsSaidToTheHub(t *testing.T) {
 				}
 				return tc.content, tc.err
 			})
-			reason, description := m.failure(m.ask(bundle{process: "b1_a1"}))
+			reason, description := m.failure(m.ask(testBundle{process: "b1_a1"}))
 			require.Equal(t, tc.reason, reason)
 			require.Equal(t, tc.description, description)
 			m.drained()
@@ -145,7 +145,7 @@ func TestContentIsClosed(t *testing.T) {
 	serve(t, m.options(), func(context.Context, *domainclient.Request) (io.Reader, error) {
 		return closing{text("content"), func() { close(closed) }}, nil
 	})
-	m.content(m.ask(bundle{process: "b1_a1"}), "b1_a1")
+	m.content(m.ask(testBundle{process: "b1_a1"}), "b1_a1")
 	await(t, closed)
 }
 
@@ -169,7 +169,7 @@ func TestTheDeadlineOfARequestIsItsTimeToLive(t *testing.T) {
 		return nil, ctx.Err()
 	})
 	await(t, answered)
-	request := m.ask(bundle{process: "b1_a1", wait: time.Second})
+	request := m.ask(testBundle{process: "b1_a1", wait: time.Second})
 	reason, description := m.failure(request)
 	require.Equal(t, "DatasetNotAvailable", reason)
 	require.Equal(t, "the content was not ready in time", description)
@@ -185,7 +185,7 @@ func TestAClockThatIsWrongCostsNoRequest(t *testing.T) {
 			serve(t, o, func(ctx context.Context, _ *domainclient.Request) (io.Reader, error) {
 				return text("content"), ctx.Err()
 			})
-			require.Equal(t, "content", string(m.content(m.ask(bundle{process: "b1_a1"}), "b1_a1")))
+			require.Equal(t, "content", string(m.content(m.ask(testBundle{process: "b1_a1"}), "b1_a1")))
 		})
 	}
 }
@@ -207,7 +207,7 @@ func TestRequestsAreWorkedAtTogetherUpToABound(t *testing.T) {
 	})
 	var requests []string
 	for i := range 8 {
-		requests = append(requests, m.ask(bundle{process: fmt.Sprint("b", i)}))
+		requests = append(requests, m.ask(testBundle{process: fmt.Sprint("b", i)}))
 	}
 	for range 4 {
 		await(t, began)
@@ -231,11 +231,11 @@ func TestAttemptsForOneBundleShareTheWork(t *testing.T) {
 		<-finish
 		return text("content"), nil
 	})
-	first := m.ask(bundle{process: "b1_a1"})
+	first := m.ask(testBundle{process: "b1_a1"})
 	await(t, began)
-	second := m.ask(bundle{process: "b1_a1"})
-	// Whether the second has joined the first by now or comes a moment later, each
-	// gets its answer, and nobody's blocks are taken from under somebody's feet.
+	second := m.ask(testBundle{process: "b1_a1"})
+	// Whether the second has joined the first by now or comes a moment later, each gets its
+	// answer, and no attempt removes the blocks of another.
 	close(finish)
 	m.content(first, "b1_a1")
 	m.content(second, "b1_a1")
@@ -255,9 +255,9 @@ func TestAnAttemptIsNotOverWithTheTimeOfTheOneItJoined(t *testing.T) {
 		}
 		return text("content"), nil
 	})
-	first := m.ask(bundle{process: "b1_a1", wait: 2 * time.Second})
+	first := m.ask(testBundle{process: "b1_a1", wait: 2 * time.Second})
 	await(t, began)
-	second := m.ask(bundle{process: "b1_a1", wait: 20 * time.Second})
+	second := m.ask(testBundle{process: "b1_a1", wait: 20 * time.Second})
 	reason, _ := m.failure(first)
 	require.Equal(t, "DatasetNotAvailable", reason)
 	m.content(second, "b1_a1")
@@ -271,7 +271,7 @@ func TestARequestThatNobodyCanReadBecomesADeadLetterAlone(t *testing.T) {
 	for name, body := range map[string]string{"garbage": "\xff\xff", "nothing": "", "too much": strings.Repeat("x", 65<<10)} {
 		m.send("charges", &azservicebus.Message{SessionID: &session, MessageID: &name, Body: []byte(body)})
 	}
-	m.content(m.ask(bundle{process: "b1_a1"}), "b1_a1")
+	m.content(m.ask(testBundle{process: "b1_a1"}), "b1_a1")
 	dead, err := m.client.NewReceiverForQueue("charges", &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
 	require.NoError(t, err)
 	why := map[string]string{}
@@ -302,7 +302,7 @@ func TestAPropertyThatMakesMicrosoftsClientPanicStopsNobody(t *testing.T) {
 	o.RequestsAtOnce = 2
 	serve(t, o, func(context.Context, *domainclient.Request) (io.Reader, error) { return text("content"), nil })
 	for range 5 {
-		m.content(m.ask(bundle{process: "b1_a1"}), "b1_a1")
+		m.content(m.ask(testBundle{process: "b1_a1"}), "b1_a1")
 	}
 }
 
@@ -314,7 +314,7 @@ func TestAStoppedDomainLeavesTheRequestToTheNext(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	})
-	request := m.ask(bundle{process: "b1_a1"})
+	request := m.ask(testBundle{process: "b1_a1"})
 	await(t, began)
 	require.NoError(t, stop())
 	serve(t, m.options(), func(context.Context, *domainclient.Request) (io.Reader, error) { return text("content"), nil })
@@ -327,12 +327,12 @@ func TestServingGoesOnWhenConnectionsBreak(t *testing.T) {
 	serve(t, m.options(), func(context.Context, *domainclient.Request) (io.Reader, error) { return text("content"), nil })
 	for i := range 3 {
 		process := fmt.Sprint("b", i)
-		m.content(m.ask(bundle{process: process}), process)
+		m.content(m.ask(testBundle{process: process}), process)
 		m.drained()
 		m.bus.DropConnections()
-		m.fakeHub = newHub(t, m.bus)
+		m.busHub = newHub(t, m.bus)
 	}
-	m.content(m.ask(bundle{process: "b4"}), "b4")
+	m.content(m.ask(testBundle{process: "b4"}), "b4")
 }
 
 func TestServingWhatDoesNotExistFails(t *testing.T) {

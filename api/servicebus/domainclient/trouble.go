@@ -21,10 +21,10 @@ const (
 type patience struct {
 	random  io.Reader // for jitter
 	next    time.Duration
-	refused int // times in a row that access was refused
+	refused int // consecutive refusals of access
 }
 
-func (c *Client) patience() patience { return patience{random: c.o.Random} }
+func (c *Client) newPatience() patience { return patience{random: c.o.Random} }
 
 // endsWith reports whether trying again after err makes no sense. It does a few times
 // when access is refused: where many share a connection that is lost, Microsoft's
@@ -53,19 +53,19 @@ func (p *patience) wait(ctx context.Context) bool {
 	return busclient.Sleep(ctx, p.next/2+p.jitter(p.next/2))
 }
 
-// jitter returns a random time up to most, so that many who failed together do not
+// jitter returns a random time up to limit, so that many who failed together do not
 // come back together.
-func (p *patience) jitter(most time.Duration) time.Duration {
+func (p *patience) jitter(limit time.Duration) time.Duration {
 	var b [8]byte
 	if _, err := io.ReadFull(p.random, b[:]); err != nil {
-		return 0 // which is a good pause too
+		return 0 // which is an acceptable pause
 	}
-	return time.Duration(binary.LittleEndian.Uint64(b[:]) % uint64(most+1)) //nolint:gosec // most is positive, and so is what is less
+	return time.Duration(binary.LittleEndian.Uint64(b[:]) % uint64(limit+1)) //nolint:gosec // limit is positive, and so is what is less
 }
 
-// persist tries until it works, or will not, or ctx ends.
-func (c *Client) persist(ctx context.Context, what string, try func() error) error {
-	p := c.patience()
+// retryUntilDone tries until it works, or will not, or ctx ends.
+func (c *Client) retryUntilDone(ctx context.Context, what string, try func() error) error {
+	p := c.newPatience()
 	for {
 		err := try()
 		switch {

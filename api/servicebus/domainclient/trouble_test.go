@@ -18,7 +18,7 @@ func TestPausesGrowAndTheirJitterComesFromTheInjectedRandomness(t *testing.T) {
 		pauses := func(random io.Reader) (all []time.Duration) {
 			c, err := New(Options{Connect: ConnectionString(""), Random: random})
 			require.NoError(t, err)
-			p := c.patience()
+			p := c.newPatience()
 			for range 10 {
 				began := time.Now()
 				require.True(t, p.wait(t.Context()))

@@ -21,7 +21,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A jumpyClock is the system's, but for the jumps it makes.
+// A jumpyClock is the clock of the system, plus its jumps.
 type jumpyClock struct {
 	mu     sync.Mutex
 	ahead  time.Duration
@@ -82,8 +82,8 @@ func (c *jumpyClock) jumps(d time.Duration) {
 
 const pastLocks = 61 * time.Second
 
-// A lane that lost its lock while it saves neither loses nor doubles, whoever has the
-// session then.
+// A lane that lost its lock while it saves neither loses nor doubles, regardless of which
+// receiver has the session then.
 func TestLocksThatEndWhileEventsAreSavedLoseAndDoubleNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, queue string) {
 		clock := &jumpyClock{}
@@ -91,7 +91,7 @@ func TestLocksThatEndWhileEventsAreSavedLoseAndDoubleNothing(t *testing.T) {
 		actor := rt.NewActor()
 		events := rt.Events(20, actor)
 		const enough = time.Second // for more to be received, and for lanes to notice
-		late := func(next func()) *fault {
+		late := func(next func()) *storeFault {
 			f := func(context.Context, []domain.Event) error {
 				next()
 				<-time.After(enough)
@@ -118,7 +118,7 @@ func TestLocksThatEndWhileEventsAreSavedLoseAndDoubleNothing(t *testing.T) {
 }
 
 // serves offers the bus on a port, and returns how to make clients of it.
-func (s *site) serves() func() (*azservicebus.Client, error) {
+func (s *ingestSite) serves() func() (*azservicebus.Client, error) {
 	s.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(s, err)
@@ -161,7 +161,7 @@ func chaos(t *testing.T, seed uint64) {
 		return s.ingests(func(o *ingest.Options) {
 			o.Open, o.Clock, o.SessionQueue, o.Queue = open, clock.Now, fifo, ""
 			o.Registerer = nil
-			o.Grace = time.Duration(1 + random.IntN(2)*int(time.Second)) // or none at all
+			o.Grace = time.Duration(1 + random.IntN(2)*int(time.Second)) // or zero
 			o.Limits.Turn = 50 * time.Millisecond
 			o.Sessions = 40
 		})
@@ -205,15 +205,14 @@ func chaos(t *testing.T, seed uint64) {
 	}
 }
 
-// sendsInTurn sends an event to each actor, and so on, and again what may not have
-// arrived.
-func (s *site) sendsInTurn(open func() (*azservicebus.Client, error), sent [][]domain.Event) {
+// sendsInTurn sends events to the actors in turn, and repeats those that may not have arrived.
+func (s *ingestSite) sendsInTurn(open func() (*azservicebus.Client, error), sent [][]domain.Event) {
 	client, err := open()
 	require.NoError(s, err)
 	defer client.Close(context.Background())
 	out, err := client.NewSender(fifo, nil)
 	require.NoError(s, err)
-	to := &sender{s.T, out, true}
+	to := &queueSender{s.T, out, true}
 	for n := range sent[0] {
 		for i := range sent {
 			for to.SendMessage(s.Context(), to.message(sent[i][n]), nil) != nil {
@@ -250,7 +249,7 @@ func byCabinet(events []domain.Event) map[domain.CabinetKey][]domain.EventID {
 	return ids
 }
 
-func (s *site) storedByCabinet(actor domain.ActorID) map[domain.CabinetKey][]domain.EventID {
+func (s *ingestSite) storedByCabinet(actor domain.ActorID) map[domain.CabinetKey][]domain.EventID {
 	s.Helper()
 	got, err := rt.Drain(context.Background(), rt.Stores{Events: s.store, Bundles: s.store, Content: s.store}, actor, rt.AllGroups)
 	require.NoError(s, err)

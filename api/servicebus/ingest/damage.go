@@ -6,14 +6,14 @@ import "github.com/messagehub/messagehub/domain"
 // before that is believed: what it read may have been about to change.
 const damagePatience = 4
 
-// isDamage reports whether trying again would not help until somebody has repaired
-// what is stored.
+// isDamage reports whether retries cannot succeed until an operator has repaired what is
+// stored.
 func isDamage(err error) bool { return err != nil && domain.KindOf(err) == domain.Damaged }
 
-// damaged is why a message whose recipient has a damaged mailbox is put aside.
-func damaged(err error) *rejection {
+// rejectDamaged returns why a message whose recipient has a damaged mailbox is dead-lettered.
+func rejectDamaged(err error) *rejection {
 	return reject(reasonDamaged, "The mailbox of a recipient is damaged, so its events are not stored: %v. Those of others are. "+
-		"Repair the mailbox, of which messagehub check tells more, and then send this message again: what is stored is not stored twice.", err)
+		"Repair the mailbox (messagehub check shows its damage), then send this message again: events that are stored are skipped.", err)
 }
 
 // giveUp ends the loop of a session whose mailbox is damaged or has a newer format. A

@@ -43,7 +43,7 @@ func (d *damagedStore) has(trouble error, recipients ...domain.ActorID) {
 }
 
 // damages has mailboxes of a site be damaged.
-func (s *site) damages(recipients ...domain.ActorID) *damagedStore {
+func (s *ingestSite) damages(recipients ...domain.ActorID) *damagedStore {
 	d := &damagedStore{Store: s.store, trouble: map[domain.ActorID]error{}}
 	d.has(domain.Errorf(domain.Damaged, "the head makes no sense"), recipients...)
 	s.hub.Hub = hub.New(d, s.store, s.store, hub.Options{})
@@ -55,7 +55,7 @@ func TestOnThePlainQueueADamagedMailboxIsNoTroubleForOthers(t *testing.T) {
 		s := newSite(t)
 		ill, well := rt.NewActor(), rt.NewActor()
 		d := s.damages(ill)
-		out := s.sender(plain)
+		out := s.sender(plainRecipient)
 		lost, events := rt.Events(10, ill), rt.Events(10, well)
 		for i := range lost {
 			out.announces(lost[i], events[i])
@@ -65,13 +65,13 @@ func TestOnThePlainQueueADamagedMailboxIsNoTroubleForOthers(t *testing.T) {
 		s.stores(len(events))
 		require.Less(t, time.Since(began), 10*time.Second)
 
-		dead := s.deadLetters(plain, len(lost))
+		dead := s.deadLetters(plainRecipient, len(lost))
 		require.Equal(t, "damaged", dead[0].reason)
 		require.Contains(t, dead[0].description, ill.String())
 		require.Contains(t, dead[0].description, "the head makes no sense")
 		require.Contains(t, dead[0].description, "messagehub check")
 		stop()
-		require.EqualValues(t, len(lost), s.metric("messages_dead_lettered_total", "damaged", plain))
+		require.EqualValues(t, len(lost), s.metric("messages_dead_lettered_total", "damaged", plainRecipient))
 		require.Empty(t, s.left(""))
 		require.Zero(t, s.metric("sessions_holding"))
 		s.has(well, events...)
@@ -122,11 +122,11 @@ func TestAMessageForADamagedMailboxAndABusyOneIsHeld(t *testing.T) {
 		d.has(domain.Errorf(domain.Busy, "throttled"), busy)
 		stop := s.ingests()
 		event := rt.Event(busy)
-		s.sender(plain).announces(rt.Event(ill), event)
+		s.sender(plainRecipient).announces(rt.Event(ill), event)
 		<-time.After(5 * time.Minute)
 		require.Zero(t, s.metric("messages_dead_lettered_total"))
 		d.has(nil, busy)
-		require.Equal(t, "damaged", s.deadLetters(plain, 1)[0].reason)
+		require.Equal(t, "damaged", s.deadLetters(plainRecipient, 1)[0].reason)
 		stop()
 		s.has(busy, event)
 	})

@@ -26,8 +26,7 @@ type MessageLimits struct {
 	Events        int // default 10,000
 }
 
-// A decoder reads announcements: which events a message brings, or why it never
-// will. It is safe for concurrent use.
+// A decoder reads the events of messages. It is safe for concurrent use.
 type decoder struct {
 	limits MessageLimits
 	check  func([]domain.Event) error
@@ -49,18 +48,18 @@ func newDecoder(limits MessageLimits, check func([]domain.Event) error) *decoder
 	}
 }
 
-// decode returns the events of a message in their order, none of which hub.Ingest
-// will refuse, or why the message can never be used. The events share no memory with
-// the message. There may be none. causes are the spans that CloudEvents name.
+// decode returns the events of a message in their order, or why the message can never be used.
+// hub.Ingest accepts each of the events. They share no memory with the message, and there may
+// be zero. causes are the spans that CloudEvents name.
 func (d *decoder) decode(m *azservicebus.ReceivedMessage) (events []domain.Event, causes []domain.TraceContext, _ *rejection) {
 	if rejected := checkMessageType(m.ApplicationProperties); rejected != nil {
 		return nil, nil, rejected
 	}
-	sent, rejected := d.read(m)
+	sent, rejected := d.readBody(m)
 	if rejected != nil {
 		return nil, nil, rejected
 	}
-	if rejected := d.judge(sent); rejected != nil {
+	if rejected := d.judgeEvents(sent); rejected != nil {
 		return nil, nil, rejected
 	}
 	if rejected := checkSession(m.SessionID, sent.events); rejected != nil {
@@ -69,8 +68,8 @@ func (d *decoder) decode(m *azservicebus.ReceivedMessage) (events []domain.Event
 	return sent.events, sent.causes, nil
 }
 
-// An announcement is what a body says, in whatever form.
-type announcement struct {
+// A decodedBody has the events and faults of a body of any form.
+type decodedBody struct {
 	events []domain.Event    // without a fault of their own
 	faults []eventjson.Fault // of the others; the first of them
 	total  int               // of all faults
@@ -80,8 +79,8 @@ type announcement struct {
 	fault func(i int, field, detail string) eventjson.Fault
 }
 
-// checkMessageType tolerates that a message does not say what it is, as those of
-// senders that are not the original's.
+// checkMessageType accepts a message without a type, because only the original's senders set
+// it.
 func checkMessageType(properties map[string]any) *rejection {
 	switch stated := properties[contract.PropertyMessageType].(type) {
 	case nil:
@@ -96,8 +95,8 @@ func checkMessageType(properties map[string]any) *rejection {
 	}
 }
 
-// read reads the body in the form that the content type names.
-func (d *decoder) read(m *azservicebus.ReceivedMessage) (*announcement, *rejection) {
+// readBody reads the body in the form that the content type names.
+func (d *decoder) readBody(m *azservicebus.ReceivedMessage) (*decodedBody, *rejection) {
 	if m.Body == nil {
 		return nil, reject(reasonNoBody, "The message has no body of one AMQP data section; a value, a sequence or several sections cannot be read. Send the bytes of the body as they are.")
 	}
@@ -122,9 +121,9 @@ func (d *decoder) read(m *azservicebus.ReceivedMessage) (*announcement, *rejecti
 		Events: d.limits.Events, Payload: d.limits.Payload, PayloadDepth: d.limits.PayloadDepth, PayloadNumber: d.limits.PayloadNumber,
 	})
 	if err != nil {
-		return nil, unreadable(err, media)
+		return nil, rejectUnreadable(err, media)
 	}
-	return &announcement{events: sent.Events, faults: sent.Faults.List, total: sent.Faults.Total, causes: sent.Causes, fault: sent.Fault}, nil
+	return &decodedBody{events: sent.Events, faults: sent.Faults.List, total: sent.Faults.Total, causes: sent.Causes, fault: sent.Fault}, nil
 }
 
 // mediaType returns the content type that a message has by the contract, or why it
@@ -150,8 +149,8 @@ func mediaType(stated *string) (string, *rejection) {
 	return "", reject(reasonContentType, "The content type %q is not accepted; accepted are %s.", domain.Clip(*stated), accepted)
 }
 
-// unreadable says why a body could not be read to its end.
-func unreadable(err error, media string) *rejection {
+// rejectUnreadable returns why a body could not be read to its end.
+func rejectUnreadable(err error, media string) *rejection {
 	if many, ok := errors.AsType[*eventjson.TooManyError](err); ok {
 		return reject(reasonTooMany, "There are %v in the message. Send them in several messages.", many)
 	}
@@ -161,9 +160,9 @@ func unreadable(err error, media string) *rejection {
 	return reject(reasonNotJSON, "The body is not the JSON of %s: %v.", media, err)
 }
 
-// judge rejects events with faults of their own, and those that the hub would
-// refuse. All faults are told together.
-func (d *decoder) judge(a *announcement) *rejection {
+// judgeEvents rejects a message if an event has a fault or the hub would refuse it. The
+// rejection lists all faults.
+func (d *decoder) judgeEvents(a *decodedBody) *rejection {
 	faults, total, reason := a.faults, a.total, reasonInvalid
 	err := d.check(a.events)
 	if refused, ok := errors.AsType[*hub.RejectionError](err); ok {
@@ -181,7 +180,7 @@ func (d *decoder) judge(a *announcement) *rejection {
 		return nil
 	}
 	slices.SortStableFunc(faults, func(a, b eventjson.Fault) int { return a.Index - b.Index })
-	text := "Nothing of the message was taken, because of " + counted(total) + ". Mend it and send the message again."
+	text := "Nothing of the message was taken, because of " + countedFaults(total) + ". Correct it and send the message again."
 	for _, f := range faults {
 		text += fmt.Sprintf("\n%s: %s", cmp.Or(f.Pointer, "the body"), f.Detail)
 		if len(text) > receiver.MaxDescription {
@@ -191,22 +190,22 @@ func (d *decoder) judge(a *announcement) *rejection {
 	return reject(reason, "%s", text)
 }
 
-func counted(faults int) string {
+func countedFaults(faults int) string {
 	if faults == 1 {
 		return "a fault"
 	}
 	return fmt.Sprintf("%d faults", faults)
 }
 
-// checkSession makes sure that a session holds events of its recipient only: in any
-// other place they could overtake those that are in theirs. A message without a
-// session says nothing about recipients.
+// checkSession rejects a message whose events are not all for the recipient that its session
+// names: in another session they could overtake earlier events of their recipient. A message
+// without a session may have any recipients.
 func checkSession(session *string, events []domain.Event) *rejection {
 	if session == nil {
 		return nil
 	}
 	for i := range events {
-		if recipient := events[i].Recipient.String(); recipient != *session && plain(recipient) != plain(*session) {
+		if recipient := events[i].Recipient.String(); recipient != *session && plainRecipient(recipient) != plainRecipient(*session) {
 			return reject(reasonOtherRecipient, "An event for another recipient than its session: event %s is for %s, and the session is %q. Send it with the session id %s.",
 				events[i].ID, recipient, domain.Clip(*session), recipient)
 		}
@@ -229,8 +228,8 @@ func checkOrigin(origin domain.Origin, events []domain.Event) *rejection {
 	return nil
 }
 
-// plain returns a GUID in the one form that compares, and any other text as it is.
-func plain(recipient string) string {
+// plainRecipient returns a GUID in its canonical form, and any other text unchanged.
+func plainRecipient(recipient string) string {
 	if uuid, ok := domain.FromGUID(recipient); ok {
 		return uuid
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// readContract reads the one event of an announcement in the original's contract.
-// It is as generous as the original was: a GUID has any form that .NET reads, an
-// origin may be a number, and the document type may be left out.
-func readContract(body []byte) (*announcement, *rejection) {
+// readContract reads the one event of an announcement in the original's contract. It accepts
+// what the original accepted: a GUID has any form that .NET reads, an origin may be a number,
+// and the document type may be left out.
+func readContract(body []byte) (*decodedBody, *rejection) {
 	var sent contract.DataAvailableNotificationContract
 	if err := proto.Unmarshal(body, &sent); err != nil {
 		return nil, reject(reasonNotProtobuf, "The body is no DataAvailableNotificationContract (%v). A body of another form needs its content type, such as %s.", err, contract.JSON)
 	}
-	a := &announcement{fault: contractFault}
+	a := &decodedBody{fault: contractFault}
 	wrong := func(field string, err error) {
 		if err != nil {
 			a.faults = append(a.faults, eventjson.Fault{Pointer: field, Detail: err.Error()})
@@ -30,7 +30,7 @@ func readContract(body []byte) (*announcement, *rejection) {
 	}
 	event := domain.Event{SupportsBundling: sent.GetSupportsBundling()}
 	var err error
-	event.ID, err = domain.ParseEventID(plain(sent.GetUUID()))
+	event.ID, err = domain.ParseEventID(plainRecipient(sent.GetUUID()))
 	wrong("UUID", err)
 	event.Recipient, err = parseRecipient(sent.GetRecipient())
 	wrong("recipient", err)
@@ -56,15 +56,15 @@ func readContract(body []byte) (*announcement, *rejection) {
 // parseRecipient reads a GUID, or any other id of an actor, such as a GLN.
 func parseRecipient(text string) (domain.ActorID, error) {
 	const empty = "00000000-0000-0000-0000-000000000000"
-	id := plain(text)
+	id := plainRecipient(text)
 	if id == empty {
-		return domain.ActorID{}, domain.Errorf(domain.Invalid, "actor id: the empty GUID names nobody")
+		return domain.ActorID{}, domain.Errorf(domain.Invalid, "actor id: the empty GUID names no actor")
 	}
 	return domain.ParseActorID(id)
 }
 
-// parseWeight refuses, besides what is no weight, a number that 32 bits do not hold:
-// protobuf reads its last 32 bits, and the event would weigh something else.
+// parseWeight rejects invalid weights, and numbers of more than 32 bits: protobuf would read
+// their last 32 bits, which is another weight.
 func parseWeight(body []byte, read int32) (domain.Weight, error) {
 	const (
 		relativeWeight = 6

@@ -50,7 +50,7 @@ func FuzzDecode(f *testing.F) {
 		for i := range events {
 			require.NoError(t, events[i].Check())
 			if m.SessionID != nil {
-				require.Equal(t, plain(session), plain(events[i].Recipient.String()))
+				require.Equal(t, plainRecipient(session), plainRecipient(events[i].Recipient.String()))
 			}
 		}
 	})

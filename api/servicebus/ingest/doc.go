@@ -13,18 +13,18 @@
 //
 // What it promises:
 //
-//   - A message is completed only when the store has its events. Whatever fails
-//     before that, the bus delivers it again, and the store, which knows the ids,
-//     skips what it has.
+//   - A message is completed only when the store has its events. If anything fails before that,
+//     the bus delivers it again, and the store skips the events that it has, by their ids.
 //   - The events of a session are stored in the order in which they were sent.
 //   - A message that can never be stored becomes a dead letter, alone, with the
 //     reason; those around it are stored. That leaves a gap, which is logged and
 //     counted. Of two contents with one id, the first to come is stored.
 //   - While the store fails, the messages stay held and locked until it recovers.
 //     Waiting does not use up delivery counts.
-//   - A damaged mailbox is no trouble for others. Its session waits for the repair, in
-//     order, and is tried again after pauses that grow; meanwhile it has neither a slot
-//     nor held messages. On the queue without sessions its messages are dead-lettered, alone, which can be sent again after the repair.
+//   - A damaged mailbox does not affect others. Its session waits for the repair, in order, and
+//     is tried again after pauses that grow; meanwhile it has neither a slot nor held messages.
+//     On the queue without sessions only its messages are dead-lettered; they can be sent again
+//     after the repair.
 //   - The held messages are bounded, in number and bytes; the others stay in the bus.
 //   - When its context ends, Run finishes the held messages within its grace.
 //
@@ -38,9 +38,9 @@
 //
 // Faults of the client, azservicebus v1.11, shape the code:
 //
-//   - A property of an unexpected type makes it panic. So receiving is guarded, and the
-//     session is parked until its lock ends: that counts as a delivery, of which the bus
-//     allows only so many before it makes the message a dead letter.
+//   - A property of an unexpected type makes it panic. So receiving is guarded, and the session
+//     is parked until its lock ends: that counts as a delivery, and the bus makes the message a
+//     dead letter after its maximum number of deliveries.
 //   - A message with a decimal or a char makes it end its link, each time. So what a
 //     queue has is not read to find out whether it can be received from; and a session
 //     whose link ends three times in a row before a message comes waits as one with a

@@ -25,7 +25,7 @@ type faultyHub struct {
 	changed  chan struct{}      // closed when accepted changes
 }
 
-type fault = func(context.Context, []domain.Event) error
+type storeFault = func(context.Context, []domain.Event) error
 
 func (h *faultyHub) Ingest(ctx context.Context, events []domain.Event) (hub.Ingested, error) {
 	h.calls.Add(1)
@@ -53,8 +53,8 @@ func (h *faultyHub) Ingest(ctx context.Context, events []domain.Event) (hub.Inge
 	return ingested, err
 }
 
-// stores waits until so many events are stored.
-func (s *site) stores(events int) {
+// stores waits until a number of events are stored.
+func (s *ingestSite) stores(events int) {
 	s.Helper()
 	for {
 		s.hub.mu.Lock()
@@ -76,7 +76,7 @@ func (s *site) stores(events int) {
 }
 
 // failing returns a fault that always is err.
-func failing(err error) *fault {
+func failing(err error) *storeFault {
 	f := func(context.Context, []domain.Event) error { return err }
 	return &f
 }

@@ -28,25 +28,25 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-const fifo, plain = "dataavailable-fifo", "dataavailable"
+const fifo, plainRecipient = "dataavailable-fifo", "dataavailable"
 
-// A site is a bus and a hub over a store, and what lies between them.
-type site struct {
+// An ingestSite is a bus and a hub over a store, and what lies between them.
+type ingestSite struct {
 	*testing.T
 	options  embedded.Options
 	bus      atomic.Pointer[embedded.Namespace]
 	key      atomic.Pointer[embedded.Key] // that clients show
-	wire     func(near net.Conn) net.Conn // nil: the bus is near
+	wire     func(near net.Conn) net.Conn // nil: a direct connection to the bus
 	store    *memory.Store
 	hub      *faultyHub
 	registry *prometheus.Registry
-	logs     logs
+	logs     logCapture
 }
 
 // newSite returns one with both queues. change may alter the namespace.
-func newSite(t *testing.T, change ...func(*embedded.Options)) *site {
+func newSite(t *testing.T, change ...func(*embedded.Options)) *ingestSite {
 	t.Helper()
-	s := &site{T: t, store: memory.New(memory.Options{}), registry: prometheus.NewRegistry()}
+	s := &ingestSite{T: t, store: memory.New(memory.Options{}), registry: prometheus.NewRegistry()}
 	s.hub = &faultyHub{Hub: hub.New(s.store, s.store, s.store, hub.Options{})}
 	s.options.Entities = queues()
 	for _, c := range change {
@@ -59,12 +59,12 @@ func newSite(t *testing.T, change ...func(*embedded.Options)) *site {
 }
 
 func queues() (e embedded.Entities) {
-	e.Queues = []embedded.QueueSetup{{Name: fifo}, {Name: plain}}
+	e.Queues = []embedded.QueueSetup{{Name: fifo}, {Name: plainRecipient}}
 	e.Queues[0].Properties.RequiresSession = true
 	return e
 }
 
-// locking makes locks end after a while, and messages dead letters after so many
+// locking makes locks end after a while, and makes messages dead letters after a number of
 // deliveries.
 func locking(duration string, deliveries uint32) func(*embedded.Options) {
 	return func(o *embedded.Options) {
@@ -76,7 +76,7 @@ func locking(duration string, deliveries uint32) func(*embedded.Options) {
 }
 
 // opens opens the namespace, or opens it again.
-func (s *site) opens() {
+func (s *ingestSite) opens() {
 	s.Helper()
 	n, err := embedded.Open(s.options)
 	require.NoError(s, err)
@@ -84,9 +84,9 @@ func (s *site) opens() {
 }
 
 // client returns a new client of the bus, within the process.
-func (s *site) client() (*azservicebus.Client, error) { return s.clientOver(s.wire) }
+func (s *ingestSite) client() (*azservicebus.Client, error) { return s.clientOver(s.wire) }
 
-func (s *site) clientOver(wire func(net.Conn) net.Conn) (*azservicebus.Client, error) {
+func (s *ingestSite) clientOver(wire func(net.Conn) net.Conn) (*azservicebus.Client, error) {
 	key := s.key.Load()
 	text := "Endpoint=sb://embedded.localhost;SharedAccessKeyName=" + key.Name + ";SharedAccessKey=" + key.Secret + ";UseDevelopmentEmulator=true"
 	return azservicebus.NewClientFromConnectionString(text, &azservicebus.ClientOptions{
@@ -102,7 +102,7 @@ func (s *site) clientOver(wire func(net.Conn) net.Conn) (*azservicebus.Client, e
 }
 
 // connects returns a client that is closed at the end of the test.
-func (s *site) connects() *azservicebus.Client {
+func (s *ingestSite) connects() *azservicebus.Client {
 	s.Helper()
 	c, err := s.clientOver(nil)
 	require.NoError(s, err)
@@ -111,10 +111,10 @@ func (s *site) connects() *azservicebus.Client {
 }
 
 // ingests runs an Ingestion until stop is called, or the test ends.
-func (s *site) ingests(change ...func(*ingest.Options)) (stop func()) {
+func (s *ingestSite) ingests(change ...func(*ingest.Options)) (stop func()) {
 	s.Helper()
 	o := ingest.Options{
-		Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plain,
+		Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plainRecipient,
 		Logger: slog.New(slog.NewTextHandler(&s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})), Registerer: s.registry,
 	}
 	for _, c := range change {
@@ -125,7 +125,7 @@ func (s *site) ingests(change ...func(*ingest.Options)) (stop func()) {
 }
 
 // runs runs an ingestion until the test ends, or end is called with the cause.
-func (s *site) runs(o ingest.Options) (end func(cause error)) {
+func (s *ingestSite) runs(o ingest.Options) (end func(cause error)) {
 	s.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	done := make(chan error, 1)
@@ -141,40 +141,40 @@ func (s *site) runs(o ingest.Options) (end func(cause error)) {
 	return end
 }
 
-// A sender sends announcements.
-type sender struct {
+// A queueSender sends announcements.
+type queueSender struct {
 	*testing.T
 	*azservicebus.Sender
 	sessions bool
 }
 
-func (s *site) sender(queue string) *sender {
+func (s *ingestSite) sender(queue string) *queueSender {
 	s.Helper()
 	out, err := s.connects().NewSender(queue, nil)
 	require.NoError(s, err)
-	return &sender{s.T, out, queue == fifo}
+	return &queueSender{s.T, out, queue == fifo}
 }
 
 // announces sends one message with events, the first of which says for whom it is.
-func (s *sender) announces(events ...domain.Event) {
+func (s *queueSender) announces(events ...domain.Event) {
 	s.Helper()
 	s.sends(s.message(events...))
 }
 
-func (s *sender) message(events ...domain.Event) *azservicebus.Message {
-	m := &azservicebus.Message{Body: announcement(events...), ContentType: to.Ptr("application/json")}
+func (s *queueSender) message(events ...domain.Event) *azservicebus.Message {
+	m := &azservicebus.Message{Body: decodedBody(events...), ContentType: to.Ptr("application/json")}
 	if s.sessions {
 		m.SessionID = to.Ptr(events[0].Recipient.String())
 	}
 	return m
 }
 
-func (s *sender) sends(m *azservicebus.Message) {
+func (s *queueSender) sends(m *azservicebus.Message) {
 	s.Helper()
 	require.NoError(s, s.SendMessage(s.Context(), m, nil))
 }
 
-func announcement(events ...domain.Event) []byte {
+func decodedBody(events ...domain.Event) []byte {
 	list := make([]map[string]any, len(events))
 	for i, e := range events {
 		list[i] = map[string]any{
@@ -191,7 +191,7 @@ func announcement(events ...domain.Event) []byte {
 
 // stored returns the ids of an actor's events in the order of the store. It looks
 // at them as the actor does, and so takes them away.
-func (s *site) stored(actor domain.ActorID) []domain.EventID {
+func (s *ingestSite) stored(actor domain.ActorID) []domain.EventID {
 	s.Helper()
 	ids := []domain.EventID{}
 	got, err := rt.Drain(context.Background(), rt.Stores{Events: s.store, Bundles: s.store, Content: s.store}, actor, rt.AllGroups)
@@ -205,7 +205,7 @@ func (s *site) stored(actor domain.ActorID) []domain.EventID {
 }
 
 // has demands that the store has exactly these events of an actor, in this order.
-func (s *site) has(actor domain.ActorID, events ...domain.Event) {
+func (s *ingestSite) has(actor domain.ActorID, events ...domain.Event) {
 	s.Helper()
 	require.Equal(s, idsOf(events), s.stored(actor))
 }
@@ -220,7 +220,7 @@ func idsOf(events []domain.Event) []domain.EventID {
 
 // metric returns the sum of a metric over the values of its labels, of which each
 // of wanted has to be one.
-func (s *site) metric(name string, wanted ...string) (sum float64) {
+func (s *ingestSite) metric(name string, wanted ...string) (sum float64) {
 	s.Helper()
 	families, err := s.registry.Gather()
 	require.NoError(s, err)
@@ -241,11 +241,11 @@ func (s *site) metric(name string, wanted ...string) (sum float64) {
 	return sum
 }
 
-// A deadLetter is what an operator sees of a message that was not taken.
-type deadLetter struct{ body, reason, description string }
+// A deadLettered is what an operator sees of a message that was not taken.
+type deadLettered struct{ body, reason, description string }
 
-// deadLetters takes so many messages out of the dead letters of a queue.
-func (s *site) deadLetters(queue string, count int) (dead []deadLetter) {
+// deadLetters receives count messages from the dead letters of a queue.
+func (s *ingestSite) deadLetters(queue string, count int) (dead []deadLettered) {
 	s.Helper()
 	r, err := s.connects().NewReceiverForQueue(queue, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter, ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	require.NoError(s, err)
@@ -253,7 +253,7 @@ func (s *site) deadLetters(queue string, count int) (dead []deadLetter) {
 		got, err := r.ReceiveMessages(s.Context(), 1, nil)
 		require.NoError(s, err)
 		for _, m := range got {
-			dead = append(dead, deadLetter{string(m.Body), value(m.DeadLetterReason), value(m.DeadLetterErrorDescription)})
+			dead = append(dead, deadLettered{string(m.Body), value(m.DeadLetterReason), value(m.DeadLetterErrorDescription)})
 		}
 	}
 	require.NoError(s, r.Close(s.Context()))
@@ -269,14 +269,14 @@ func value(s *string) string {
 
 // left returns the delivery counts of what is left in a queue without sessions, or
 // in a session of the other one.
-func (s *site) left(session string) (counts []uint32) {
+func (s *ingestSite) left(session string) (counts []uint32) {
 	s.Helper()
 	c := s.connects()
 	var r interface {
 		PeekMessages(context.Context, int, *azservicebus.PeekMessagesOptions) ([]*azservicebus.ReceivedMessage, error)
 		Close(context.Context) error
 	}
-	r, err := c.NewReceiverForQueue(plain, nil)
+	r, err := c.NewReceiverForQueue(plainRecipient, nil)
 	if session != "" {
 		r, err = c.AcceptSessionForQueue(s.Context(), fifo, session, nil)
 	}
@@ -295,19 +295,19 @@ func (s *site) left(session string) (counts []uint32) {
 	return counts
 }
 
-// logs keeps what is logged.
-type logs struct {
+// logCapture keeps what is logged.
+type logCapture struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *logs) Write(p []byte) (int, error) {
+func (l *logCapture) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *logs) has(what string) bool {
+func (l *logCapture) has(what string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Contains(l.text.String(), what)

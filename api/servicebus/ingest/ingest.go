@@ -32,9 +32,9 @@ type ingester interface {
 type Options struct {
 	Hub ingester
 
-	// Open returns a client that nobody else uses, with the ClientRetries of package servicebus: trouble of a
-	// receiver can end all links of its client. It is called once for each queue,
-	// and again when a client no longer works, so that new credentials are found.
+	// Open returns a client for this queue alone, with the ClientRetries of package servicebus,
+	// because the failure of a receiver can end all links of its client. It is called once for
+	// each queue, and again when a client no longer works, so that new credentials are found.
 	Open func() (*azservicebus.Client, error)
 
 	SessionQueue string // with sessions, named after the recipients; "" for none
@@ -71,7 +71,7 @@ type Limits struct {
 
 	Attempt time.Duration // for one try to save; default 30 s
 	Settle  time.Duration // for one message to be completed; default 5 s
-	Wait    time.Duration // for the next session, before the question is asked anew; default 30 s
+	Wait    time.Duration // for the next session, before the request is repeated; default 30 s
 
 	Linger       time.Duration // that a session without messages is kept; default 5 s
 	Turn         time.Duration // after which a session makes way for those that wait; default 1 s
@@ -100,7 +100,7 @@ type Ingestion struct {
 	limits  Limits
 	decoder *decoder
 	metrics *ingestMetrics
-	order   *order
+	order   *orderMonitor
 	inHand  *receiver.Budget
 	saves   *semaphore.Weighted
 	tracer  *tracing.Tracer
@@ -124,7 +124,7 @@ func New(o Options) *Ingestion {
 	return &Ingestion{
 		opts: o, limits: limits,
 		decoder: newDecoder(o.Message, o.Hub.Check),
-		metrics: newIngestMetrics(o.Registerer, o.queues()),
+		metrics: newIngestMetrics(o.Registerer, o.queueNames()),
 		order:   newOrder(),
 		inHand:  receiver.NewBudget(limits.Messages, limits.Bytes),
 		saves:   semaphore.NewWeighted(int64(limits.Saves)),
@@ -132,12 +132,12 @@ func New(o Options) *Ingestion {
 	}
 }
 
-// ErrAtOnce as the cause of the end of its context tells Run to finish nothing: what is
-// in hand goes back to the bus.
+// ErrAtOnce, as the cause of the end of its context, stops Run immediately: messages that are
+// not settled return to the bus.
 var ErrAtOnce = busclient.ErrAtOnce
 
-// queues returns the names of the queues that are received from.
-func (o *Options) queues() (names []string) {
+// queueNames returns the names of the queues that are received from.
+func (o *Options) queueNames() (names []string) {
 	for _, q := range o.DomainQueues {
 		names = append(names, q.Queue)
 	}
@@ -169,7 +169,7 @@ func (in *Ingestion) Run(ctx context.Context) error {
 	return nil
 }
 
-// delay returns the pause before the next attempt, after a number of failures in a row.
-func (in *Ingestion) delay(failures int) time.Duration {
+// retryDelay returns the pause before the next attempt, after a number of failures in a row.
+func (in *Ingestion) retryDelay(failures int) time.Duration {
 	return busclient.Backoff(failures, in.opts.Random)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestEventsAreStoredInTheOrderInWhichTheyWereSent(t *testing.T) {
-	for _, queue := range []string{fifo, plain} {
+	for _, queue := range []string{fifo, plainRecipient} {
 		t.Run(queue, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				const each = 20

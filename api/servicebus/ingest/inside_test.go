@@ -20,8 +20,8 @@ func actor(t *testing.T, name string) domain.ActorID {
 }
 
 // numbered is a message with one event for each recipient.
-func numbered(number int64, recipients ...domain.ActorID) *message {
-	m := &message{ReceivedMessage: &azservicebus.ReceivedMessage{SequenceNumber: &number}}
+func numbered(number int64, recipients ...domain.ActorID) *busMessage {
+	m := &busMessage{ReceivedMessage: &azservicebus.ReceivedMessage{SequenceNumber: &number}}
 	for _, r := range recipients {
 		m.Content.events = append(m.Content.events, domain.Event{Recipient: r})
 	}
@@ -31,31 +31,31 @@ func numbered(number int64, recipients ...domain.ActorID) *message {
 func TestLateEventsAreCountedByRecipient(t *testing.T) {
 	a, b := actor(t, "a"), actor(t, "b")
 	o := newOrder()
-	require.Zero(t, o.observe([]*message{numbered(5, a), numbered(6, a)}, 0))
-	require.Zero(t, o.observe([]*message{numbered(4, b)}, 0), "others have an order of their own")
-	require.Equal(t, 2, o.observe([]*message{numbered(3, a, b), numbered(7, a)}, 0))
-	require.Zero(t, o.observe([]*message{numbered(6, a)}, 1), "a redelivery")
-	require.Equal(t, 1, o.observe([]*message{numbered(2, a), numbered(6, a)}, 1), "a redelivery beside one that is late")
-	require.Equal(t, 1, o.observe([]*message{numbered(9, a), numbered(8, a)}, 0), "in one save")
-	require.Zero(t, o.observe([]*message{{ReceivedMessage: &azservicebus.ReceivedMessage{}, Content: content{events: []domain.Event{{Recipient: a}}}}}, 0), "a message without a number says nothing")
+	require.Zero(t, o.observe([]*busMessage{numbered(5, a), numbered(6, a)}, 0))
+	require.Zero(t, o.observe([]*busMessage{numbered(4, b)}, 0), "others have an order of their own")
+	require.Equal(t, 2, o.observe([]*busMessage{numbered(3, a, b), numbered(7, a)}, 0))
+	require.Zero(t, o.observe([]*busMessage{numbered(6, a)}, 1), "a redelivery")
+	require.Equal(t, 1, o.observe([]*busMessage{numbered(2, a), numbered(6, a)}, 1), "a redelivery beside one that is late")
+	require.Equal(t, 1, o.observe([]*busMessage{numbered(9, a), numbered(8, a)}, 0), "in one save")
+	require.Zero(t, o.observe([]*busMessage{{ReceivedMessage: &azservicebus.ReceivedMessage{}, Content: messageEvents{events: []domain.Event{{Recipient: a}}}}}, 0), "a message without a number says nothing")
 }
 
 func TestAnOrderRemembersTheRecipientsServedLast(t *testing.T) {
 	o := newOrder()
 	for n := range watchedRecipients + 10 {
-		o.observe([]*message{numbered(5, actor(t, strconv.Itoa(n)))}, 0)
+		o.observe([]*busMessage{numbered(5, actor(t, strconv.Itoa(n)))}, 0)
 	}
 	require.Len(t, o.marks, watchedRecipients)
 	require.Equal(t, watchedRecipients, o.byUsage.Len())
-	require.Zero(t, o.observe([]*message{numbered(4, actor(t, "0"))}, 0), "forgotten")
-	require.Equal(t, 1, o.observe([]*message{numbered(4, actor(t, strconv.Itoa(watchedRecipients)))}, 0))
+	require.Zero(t, o.observe([]*busMessage{numbered(4, actor(t, "0"))}, 0), "forgotten")
+	require.Equal(t, 1, o.observe([]*busMessage{numbered(4, actor(t, strconv.Itoa(watchedRecipients)))}, 0))
 }
 
 func TestDelaysGrowUpToALimit(t *testing.T) {
 	for random, share := range map[float64]float64{0: 1, 1: 0.5} {
 		in := New(Options{Hub: (*hub.Hub)(nil), Random: func() float64 { return random }})
 		for failures, full := range map[int]time.Duration{1: 50 * time.Millisecond, 2: 100 * time.Millisecond, 6: 1600 * time.Millisecond, 20: 30 * time.Second, 1 << 40: 30 * time.Second} {
-			require.Equal(t, time.Duration(share*float64(full)), in.delay(failures))
+			require.Equal(t, time.Duration(share*float64(full)), in.retryDelay(failures))
 		}
 	}
 }
@@ -65,25 +65,25 @@ func TestDelaysGrowUpToALimit(t *testing.T) {
 func TestSessionsMakeWayWhenEveryPlaceIsTaken(t *testing.T) {
 	p := newSessionSlots(2, 1)
 	for range 2 {
-		require.NoError(t, p.take(t.Context()))
-		p.occupy()
+		require.NoError(t, p.takeSlot(t.Context()))
+		p.occupySlot()
 	}
-	require.NoError(t, p.take(t.Context()))
+	require.NoError(t, p.takeSlot(t.Context()))
 	require.False(t, p.MakeWay(), "one looks for a session, and finds none")
 	p.giveBack()
-	require.NoError(t, p.take(t.Context()))
-	p.occupy()
+	require.NoError(t, p.takeSlot(t.Context()))
+	p.occupySlot()
 	<-p.Wanted()
 	require.True(t, p.MakeWay())
 	require.False(t, p.MakeWay(), "one is enough for now")
-	p.leave(true)
+	p.returnSlot(true)
 	require.False(t, p.MakeWay())
 	select {
 	case <-p.Wanted():
 		require.Fail(t, "there is a place")
 	default:
 	}
-	require.NoError(t, p.take(t.Context()))
-	p.occupy()
+	require.NoError(t, p.takeSlot(t.Context()))
+	p.occupySlot()
 	require.True(t, p.MakeWay())
 }

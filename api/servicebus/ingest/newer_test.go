@@ -56,7 +56,7 @@ func TestAMailboxOfANewerFormat_TakesHalfTheRoomOfTheQueue(t *testing.T) {
 		newer, known := rt.NewActor(), rt.NewActor()
 		d := s.damages()
 		d.has(domain.Errorf(domain.NewerFormat, "the head has format 2"), newer)
-		out := s.sender(plain)
+		out := s.sender(plainRecipient)
 		waiting, event := rt.Events(10, newer), rt.Event(known)
 		for _, e := range append(waiting, event) {
 			out.announces(e)

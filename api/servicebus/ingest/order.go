@@ -10,15 +10,15 @@ import (
 // watchedRecipients is how many recipients an order remembers.
 const watchedRecipients = 10_000
 
-// An order watches whether messages are stored in the order of their sequence
+// An orderMonitor watches whether messages are stored in the order of their sequence
 // numbers, which the bus gives them in the order in which it accepted them. It
 // raises an alarm, and refuses nothing: by then there is no better order left.
 //
-// Redeliveries have lower numbers too. They are told by the store, which has seen
-// their events, and not by the delivery count: sessions give messages back without
-// counting, and an event that was overtaken because its message had to be delivered
-// twice is out of order all the same.
-type order struct {
+// Redeliveries have lower numbers too. They are recognized by the store, which has their
+// events, and not by the delivery count: sessions return messages without counting, and an
+// event that was overtaken because its message had to be delivered twice is out of order all
+// the same.
+type orderMonitor struct {
 	mu      sync.Mutex
 	marks   map[domain.ActorID]*list.Element // of *mark
 	byUsage *list.List                       // the one used last in front
@@ -30,14 +30,14 @@ type mark struct {
 	highest   int64
 }
 
-func newOrder() *order {
-	return &order{marks: make(map[domain.ActorID]*list.Element), byUsage: list.New()}
+func newOrder() *orderMonitor {
+	return &orderMonitor{marks: make(map[domain.ActorID]*list.Element), byUsage: list.New()}
 }
 
 // observe notes the messages of one save, in its order, and returns how many events
 // were late in it: those below the mark of their recipient, less the duplicates,
 // each of which may be one of them.
-func (o *order) observe(saved []*message, duplicates int) (inversions int) {
+func (o *orderMonitor) observe(saved []*busMessage, duplicates int) (inversions int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	late := 0
@@ -47,7 +47,7 @@ func (o *order) observe(saved []*message, duplicates int) (inversions int) {
 		}
 		number := *m.SequenceNumber
 		for i := range m.Content.events {
-			k := o.mark(m.Content.events[i].Recipient)
+			k := o.markOf(m.Content.events[i].Recipient)
 			if number < k.highest {
 				late++
 			}
@@ -57,7 +57,7 @@ func (o *order) observe(saved []*message, duplicates int) (inversions int) {
 	return max(0, late-duplicates)
 }
 
-func (o *order) mark(recipient domain.ActorID) *mark {
+func (o *orderMonitor) markOf(recipient domain.ActorID) *mark {
 	if e := o.marks[recipient]; e != nil {
 		o.byUsage.MoveToFront(e)
 		return e.Value.(*mark)

@@ -63,7 +63,7 @@ func carry(to, from net.Conn, away time.Duration) {
 }
 
 // bursts sends events to an actor, three at a time, with pauses between.
-func bursts(s *site, actor domain.ActorID, count int) []domain.Event {
+func bursts(s *ingestSite, actor domain.ActorID, count int) []domain.Event {
 	random := rand.New(rand.NewPCG(1, 2))
 	out := s.sender(fifo)
 	events := rt.Events(count, actor)
@@ -78,9 +78,8 @@ func bursts(s *site, actor domain.ActorID, count int) []domain.Event {
 
 const burstEvents = 300
 
-// The client, asked for more than one message, hands out those of a session in the
-// wrong order. Should this fail one day, the client has been mended, and a lane may
-// ask for more than one.
+// The client, asked for more than one message, hands out those of a session in the wrong order.
+// Should this fail one day, the client has been fixed, and a lane may ask for more than one.
 func TestTheClientReordersASessionWhenAskedForMoreThanOneMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var lines sync.WaitGroup
@@ -136,9 +135,9 @@ func TestAnEventThatWasOvertakenRaisesAnAlarm(t *testing.T) {
 		s := newSite(t, locking("PT30S", 10))
 		actor := rt.NewActor()
 		events := rt.Events(3, actor)
-		out := s.sender(plain)
+		out := s.sender(plainRecipient)
 		out.announces(events[0])
-		slow, err := s.connects().NewReceiverForQueue(plain, nil)
+		slow, err := s.connects().NewReceiverForQueue(plainRecipient, nil)
 		require.NoError(t, err)
 		_, err = slow.ReceiveMessages(t.Context(), 1, nil)
 		require.NoError(t, err)

@@ -19,7 +19,7 @@ func isNewerFormat(err error) bool {
 // version can store. They stay locked, so that no delivery of theirs is counted, and
 // those behind them are served.
 type parkedMessages struct {
-	messages   []*message
+	messages   []*busMessage
 	recipients map[domain.ActorID]bool // whose events failed: what comes for them alone waits behind
 	weight     int
 	retries    int // in a row
@@ -34,9 +34,9 @@ func (s *eventStore) IsFull() bool {
 		(len(w.messages) >= min(limits.ReceiverMessages, limits.Messages)/2 || w.weight >= min(limits.ReceiverBytes, limits.Bytes)/2)
 }
 
-// waitsBehind reports whether a message has to wait because earlier ones of all its
-// recipients do. One that is for others as well is saved, for theirs.
-func (p *parkedMessages) waitsBehind(m *message) bool {
+// waitsBehind reports whether a message has to wait because earlier messages of all its
+// recipients wait. A message that also has other recipients is saved for those.
+func (p *parkedMessages) waitsBehind(m *busMessage) bool {
 	for i := range m.Content.events {
 		if !p.recipients[m.Content.events[i].Recipient] {
 			return false
@@ -45,17 +45,17 @@ func (p *parkedMessages) waitsBehind(m *message) bool {
 	return len(m.Content.events) > 0
 }
 
-// park lets a message wait for a node of a newer version, or for its mailbox to be
+// parkMessage lets a message wait for a node of a newer version, or for its mailbox to be
 // restored.
-func (s *eventStore) park(m *message, err error) {
+func (s *eventStore) parkMessage(m *busMessage, err error) {
 	w := &s.parked
 	if w.recipients == nil {
 		w.recipients = make(map[domain.ActorID]bool)
-		w.retryAt = time.Now().Add(s.in.delay(w.retries + 1))
+		w.retryAt = time.Now().Add(s.in.retryDelay(w.retries + 1))
 		if w.retries == 0 {
 			s.in.metrics.holding.Inc()
 			s.logger.Warn("messages for a mailbox of a newer format wait, locked, for a node of the newer version",
-				"recipients", recipients(m.Content.events), "message_id", m.MessageID)
+				"recipients", recipientsForLog(m.Content.events), "message_id", m.MessageID)
 		}
 	}
 	w.messages = append(w.messages, m)
@@ -86,9 +86,9 @@ func (s *eventStore) Retry(ctx context.Context) {
 		case s.loop.IsLost(m) || ctx.Err() != nil: // the bus delivers it again
 			s.loop.Abandon(m)
 		case w.waitsBehind(m):
-			s.park(m, nil)
+			s.parkMessage(m, nil)
 		default:
-			s.save(ctx, []*message{m}, damagePatience)
+			s.save(ctx, []*busMessage{m}, damagePatience)
 		}
 	}
 	if len(w.messages) == 0 {

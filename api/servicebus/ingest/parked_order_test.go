@@ -48,7 +48,7 @@ func TestAMailboxOfANewerFormat_DoesNotHastenADeadLetter(t *testing.T) {
 		d.has(domain.Errorf(domain.NewerFormat, "the head has format 2"), newer)
 		slow := &flickeringStore{damagedStore: d, damaged: other, slow: rt.NewActor(), left: 2}
 		s.hub.Hub = hub.New(slow, s.store, s.store, hub.Options{})
-		out := s.sender(plain)
+		out := s.sender(plainRecipient)
 		out.announces(rt.Event(slow.slow)) // the others gather behind it
 		for i := range 3 {
 			out.announces(rt.Events(3, newer)[i])
@@ -70,7 +70,7 @@ func TestAMailboxOfANewerFormat_KeepsTheOrderOfOthers(t *testing.T) {
 				d := s.damages()
 				d.has(domain.Errorf(domain.NewerFormat, "the head has format 2"), newer)
 				s.hub.Hub = hub.New(&flickeringStore{damagedStore: d, damaged: other, left: damages}, s.store, s.store, hub.Options{})
-				out := s.sender(plain)
+				out := s.sender(plainRecipient)
 				first, second := rt.Events(2, newer), rt.Events(2, other)
 				stop := s.ingests()
 				out.announces(first[0])

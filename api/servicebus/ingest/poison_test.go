@@ -21,30 +21,29 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// panicking is a message on which the client panics: it takes this property for
-// text, unseen.
+// panicking is a message on which the client panics, because it assumes that this property is a
+// text.
 func panicking(m *azservicebus.Message) *azservicebus.Message {
 	m.ApplicationProperties = map[string]any{"DeadLetterReason": int64(1)}
 	return m
 }
 
-// Should this fail one day, the client has been mended, and receiving needs no guard
-// any more.
+// Should this fail one day, the client has been fixed, and receiving no longer needs a guard.
 func TestTheClientPanicsOnAPropertyOfAnotherType(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		out := s.sender(plain)
+		out := s.sender(plainRecipient)
 		out.sends(panicking(out.message(rt.Event(rt.NewActor()))))
-		r, err := s.connects().NewReceiverForQueue(plain, nil)
+		r, err := s.connects().NewReceiverForQueue(plainRecipient, nil)
 		require.NoError(t, err)
 		require.Panics(t, func() { _, _ = r.ReceiveMessages(t.Context(), 1, nil) })
 	})
 }
 
-// The message becomes a dead letter after so many deliveries. Until then its own
+// The message becomes a dead letter after the maximum number of deliveries. Until then its own
 // session waits, and no other.
 func TestAMessageOnWhichTheClientPanicsEndsAsADeadLetter(t *testing.T) {
-	for _, queue := range []string{fifo, plain} {
+	for _, queue := range []string{fifo, plainRecipient} {
 		t.Run(queue, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
 				s := newSite(t, locking("PT20S", 3))
@@ -93,24 +92,24 @@ func TestAMessageThatCanNeverBeStoredIsADeadLetterAlone(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name, reason string
-		message      func(*sender) *azservicebus.Message
+		message      func(*queueSender) *azservicebus.Message
 		alsoStored   []domain.Event
 	}{
-		{name: "no JSON", reason: "not-json", message: func(s *sender) *azservicebus.Message {
+		{name: "no JSON", reason: "not-json", message: func(s *queueSender) *azservicebus.Message {
 			return with(s.message(rt.Event(actor)), func(m *azservicebus.Message) { m.Body = []byte("{") })
 		}},
-		{name: "no contract", reason: "not-protobuf", message: func(s *sender) *azservicebus.Message {
+		{name: "no contract", reason: "not-protobuf", message: func(s *queueSender) *azservicebus.Message {
 			return with(s.message(rt.Event(actor)), func(m *azservicebus.Message) { m.ContentType = nil })
 		}},
-		{name: "an unknown content type", reason: "unsupported-media-type", message: func(s *sender) *azservicebus.Message {
+		{name: "an unknown content type", reason: "unsupported-media-type", message: func(s *queueSender) *azservicebus.Message {
 			return with(s.message(rt.Event(actor)), func(m *azservicebus.Message) { m.ContentType = to.Ptr("text/plain") })
 		}},
-		{name: "an unknown origin", reason: "invalid", message: func(s *sender) *azservicebus.Message { return s.message(rt.Event(actor, rt.From(nowhere))) }},
-		{name: "another session", reason: "other-recipient", message: func(s *sender) *azservicebus.Message {
+		{name: "an unknown origin", reason: "invalid", message: func(s *queueSender) *azservicebus.Message { return s.message(rt.Event(actor, rt.From(nowhere))) }},
+		{name: "another session", reason: "other-recipient", message: func(s *queueSender) *azservicebus.Message {
 			return with(s.message(rt.Event(stranger)), func(m *azservicebus.Message) { m.SessionID = to.Ptr(actor.String()) })
 		}},
-		{name: "two recipients in one session", reason: "other-recipient", message: func(s *sender) *azservicebus.Message { return s.message(rt.Event(actor), rt.Event(stranger)) }},
-		{name: "an id with other content than is stored", reason: "id-conflict", message: func(s *sender) *azservicebus.Message { return s.message(changed) }},
+		{name: "two recipients in one session", reason: "other-recipient", message: func(s *queueSender) *azservicebus.Message { return s.message(rt.Event(actor), rt.Event(stranger)) }},
+		{name: "an id with other content than is stored", reason: "id-conflict", message: func(s *queueSender) *azservicebus.Message { return s.message(changed) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) {
@@ -145,7 +144,7 @@ func TestAMessageThatCanNeverBeStoredIsADeadLetterAlone(t *testing.T) {
 
 // heldUp has the first save wait until n messages have come in behind it, so that
 // these are saved together.
-func (s *site) heldUp(n float64) {
+func (s *ingestSite) heldUp(n float64) {
 	f := func(context.Context, []domain.Event) error {
 		s.hub.before.Store(nil)
 		eventually(s.T, "messages in hand", func() bool { return s.metric("messages_in_hand") >= n })
@@ -171,7 +170,7 @@ func TestOfTwoContentsWithOneIDTheFirstIsStored(t *testing.T) {
 		s.stores(len(events))
 		dead := s.deadLetters(fifo, 1)
 		stop()
-		require.Equal(t, string(announcement(second)), dead[0].body)
+		require.Equal(t, string(decodedBody(second)), dead[0].body)
 		require.Equal(t, "id-conflict", dead[0].reason)
 		s.has(actor, events...)
 	})
@@ -184,12 +183,12 @@ func TestTheEventsOfAMessageBesideAConflictAreStored(t *testing.T) {
 		events := rt.Events(3, actor)
 		changed := events[0]
 		changed.Weight++
-		out := s.sender(plain)
+		out := s.sender(plainRecipient)
 		out.announces(events[0])
 		out.announces(events[1], changed, events[2])
 		stop := s.ingests()
 		s.stores(len(events))
-		dead := s.deadLetters(plain, 1)
+		dead := s.deadLetters(plainRecipient, 1)
 		stop()
 		require.Contains(t, dead[0].description, changed.ID.String())
 		s.has(actor, events...)
@@ -223,11 +222,11 @@ func TestAMessageIsNoDeadLetterWhileSomeOfItMayStillBeStored(t *testing.T) {
 		stop := s.ingests()
 		other := rt.NewActor()
 		events := rt.Events(2, other)
-		s.sender(plain).announces(rt.Event(picky.refused), events[0], events[1])
+		s.sender(plainRecipient).announces(rt.Event(picky.refused), events[0], events[1])
 		<-time.After(5 * time.Minute)
 		require.Zero(t, s.metric("messages_dead_lettered_total"))
 		picky.away.Store(false)
-		dead := s.deadLetters(plain, 1)
+		dead := s.deadLetters(plainRecipient, 1)
 		require.Equal(t, "invalid", dead[0].reason)
 		require.Contains(t, dead[0].description, "too many kinds of data")
 		require.NotContains(t, dead[0].description, "Nothing")
@@ -239,7 +238,7 @@ func TestAMessageIsNoDeadLetterWhileSomeOfItMayStillBeStored(t *testing.T) {
 func TestAMessageWithoutEventsIsCompleted(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		out := s.sender(plain)
+		out := s.sender(plainRecipient)
 		out.sends(&azservicebus.Message{Body: []byte("[]"), ContentType: to.Ptr("application/json")})
 		out.announces(rt.Event(rt.NewActor()))
 		stop := s.ingests()
@@ -256,14 +255,14 @@ func TestThePayloadOfADeadLetterIsNotLogged(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		stop := s.ingests()
-		out := s.sender(plain)
+		out := s.sender(plainRecipient)
 		secret, err := json.Marshal("consumption of Mrs. Jensen")
 		require.NoError(t, err)
 		m := out.message(rt.Event(rt.NewActor()))
 		m.Body = fmt.Appendf(nil, `[{"id":"x","payload":%s}`, secret)
 		m.MessageID = to.Ptr("message 17")
 		out.sends(m)
-		s.deadLetters(plain, 1)
+		s.deadLetters(plainRecipient, 1)
 		synctest.Wait()
 		stop()
 		require.True(t, s.logs.has("message 17"))

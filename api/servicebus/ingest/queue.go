@@ -11,7 +11,7 @@ import (
 // serveQueue takes the messages of a queue without sessions until ctx ends.
 func (in *Ingestion) serveQueue(ctx, work context.Context, queue string) {
 	bus := receiver.NewConnection(queue, in.opts.Open, in.metrics.loops, in.opts.Logger)
-	receiver.ServeQueue(ctx, work, bus, in.delay, func(r *azservicebus.Receiver) *receiver.Loop[content] {
+	receiver.ServeQueue(ctx, work, bus, in.retryDelay, func(r *azservicebus.Receiver) *receiver.Loop[messageEvents] {
 		s := &eventStore{in: in, logger: in.opts.Logger.With("queue", queue)}
 		s.loop = receiver.NewQueue(s.loopOptions(queue), r)
 		return s.loop

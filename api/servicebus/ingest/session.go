@@ -24,11 +24,11 @@ func (in *Ingestion) serveSessions(ctx, work context.Context, queue string, orig
 		bus:     receiver.NewConnection(queue, in.opts.Open, in.metrics.loops, in.opts.Logger),
 		slots:   newSessionSlots(in.opts.Sessions, acceptors),
 		parked:  make(chan struct{}, in.opts.Sessions),
-		backoff: newBackoff(in.delay),
+		backoff: newBackoff(in.retryDelay),
 	}
 	var looking sync.WaitGroup
 	for range min(acceptors, in.opts.Sessions) {
-		looking.Go(func() { s.look(ctx, work) })
+		looking.Go(func() { s.acceptSessions(ctx, work) })
 	}
 	looking.Wait()
 	s.loops.Wait()
@@ -47,19 +47,19 @@ type sessions struct {
 	loops   sync.WaitGroup
 }
 
-// look finds sessions and starts a loop for each, until ctx ends.
-func (s *sessions) look(ctx, work context.Context) {
-	const shortWait = 5 * time.Second // when it is not known whether the bus answers at all: long enough for a busy machine
+// acceptSessions finds sessions and starts a loop for each, until ctx ends.
+func (s *sessions) acceptSessions(ctx, work context.Context) {
+	const shortWait = 5 * time.Second // while it is not known whether the bus responds; long enough for a busy machine
 	wait := shortWait
-	for failures := 0; s.slots.take(ctx) == nil; {
+	for failures := 0; s.slots.takeSlot(ctx) == nil; {
 		client, err := s.bus.Acquire()
 		if err == nil {
 			var r *azservicebus.SessionReceiver
-			if r, err = s.accept(ctx, client, min(wait, s.limits.Wait)); err == nil {
-				s.slots.occupy()
+			if r, err = s.acceptSession(ctx, client, min(wait, s.limits.Wait)); err == nil {
+				s.slots.occupySlot()
 				s.loops.Go(func() {
 					defer s.bus.Release(ctx, client)
-					s.serve(ctx, work, r)
+					s.serveSession(ctx, work, r)
 				})
 			} else {
 				s.bus.Release(ctx, client)
@@ -76,14 +76,14 @@ func (s *sessions) look(ctx, work context.Context) {
 		default:
 			failures, wait = failures+1, shortWait
 			s.bus.ReportFailure(ctx, client, err)
-			busclient.Sleep(ctx, s.delay(failures))
+			busclient.Sleep(ctx, s.retryDelay(failures))
 		}
 	}
 }
 
-// accept returns the next session with a message. If there is none for a while it
-// fails with CodeTimeout.
-func (s *sessions) accept(ctx context.Context, client *busclient.Client, wait time.Duration) (*azservicebus.SessionReceiver, error) {
+// acceptSession returns the next session with a message. If no session has a message for a
+// while, it fails with CodeTimeout.
+func (s *sessions) acceptSession(ctx context.Context, client *busclient.Client, wait time.Duration) (*azservicebus.SessionReceiver, error) {
 	const forTheAnswer = 10 * time.Second
 	deadline := time.Now().Add(wait)
 	patient, cancel := context.WithDeadline(ctx, deadline.Add(forTheAnswer))
@@ -91,11 +91,10 @@ func (s *sessions) accept(ctx context.Context, client *busclient.Client, wait ti
 	return client.AcceptNextSessionForQueue(earlier{patient, deadline}, s.queue, nil) //nolint:contextcheck // it is that of the caller
 }
 
-// earlier is a context that ends later than it says. The client has the bus answer
-// at the deadline, and would not be there to hear it if it left then. Without the
-// answer it is not known whether there is no session, or no bus. When the time has
-// come it tells the truth: the client has something to write when the answer is there,
-// and would find that it is too late.
+// earlier is a context that ends later than its deadline says. The bus responds at the
+// deadline; a client that stopped waiting at the same time would not receive the response, and
+// could not tell an empty queue from a lost bus. After its time it returns the true deadline:
+// the client has to write when the response arrives, and would find the deadline in the past.
 type earlier struct {
 	context.Context //nolint:containedctx // it is one
 	deadline        time.Time
@@ -110,12 +109,12 @@ func (e earlier) Deadline() (time.Time, bool) {
 	return e.Context.Deadline()
 }
 
-// serve runs the loop of a session, from when it was accepted to when it is closed.
-func (s *sessions) serve(ctx, work context.Context, r *azservicebus.SessionReceiver) {
+// serveSession runs the loop of a session, from when it was accepted to when it is closed.
+func (s *sessions) serveSession(ctx, work context.Context, r *azservicebus.SessionReceiver) {
 	id := r.SessionID()
 	store := &eventStore{in: s.Ingestion, logger: s.opts.Logger.With("queue", s.queue, "session", id), isSession: true, origin: s.origin}
 	store.loop = receiver.NewSession(store.loopOptions(s.queue), r, s.slots)
-	if wait := s.backoff.wait(id); wait > 0 {
+	if wait := s.backoff.waitTime(id); wait > 0 {
 		s.parkSession(ctx, store.loop, min(wait, store.loop.LockDuration()/2))
 		return
 	}
@@ -130,7 +129,7 @@ func (s *sessions) serve(ctx, work context.Context, r *azservicebus.SessionRecei
 	}
 	store.loop.Close(ctx)
 	if err != nil && !errors.Is(err, busclient.ErrLinkLost) {
-		busclient.Sleep(ctx, s.delay(1)) // or a session that cannot be served would be accepted at once, again and again
+		busclient.Sleep(ctx, s.retryDelay(1)) // or a session that cannot be served would be accepted at once, again and again
 	}
-	s.slots.leave(store.loop.MadeWay())
+	s.slots.returnSlot(store.loop.MadeWay())
 }

@@ -10,8 +10,8 @@ const (
 	// is wrong with the session: connections are lost now and then.
 	doubtful = 2
 
-	// watchedSessions is how many sessions a backoff remembers. Who is forgotten is counted
-	// anew.
+	// watchedSessions is the number of sessions that a backoff remembers. The count of a
+	// forgotten session starts at zero.
 	watchedSessions = 10_000
 )
 
@@ -21,33 +21,33 @@ const (
 type backoff struct {
 	delay func(count int) time.Duration
 
-	mu   sync.Mutex
-	rows map[string]row
+	mu        sync.Mutex
+	bySession map[string]setbacks
 }
 
-type row struct {
+type setbacks struct {
 	count int
 	until time.Time // it is not served before
 }
 
 func newBackoff(delay func(count int) time.Duration) *backoff {
-	return &backoff{delay: delay, rows: make(map[string]row)}
+	return &backoff{delay: delay, bySession: make(map[string]setbacks)}
 }
 
-// suspected counts a setback that may have nothing to do with the session. Like certain
+// addSuspected counts a setback that may have nothing to do with the session. Like addCertain
 // it returns how many there are in a row, without those that are doubtful.
-func (b *backoff) suspected(session string) int { return b.add(session, 0) }
+func (b *backoff) addSuspected(session string) int { return b.addSetback(session, 0) }
 
-// certain counts a setback that the session has for sure.
-func (b *backoff) certain(session string) int { return b.add(session, doubtful) }
+// addCertain counts a setback that certainly concerns the session.
+func (b *backoff) addCertain(session string) int { return b.addSetback(session, doubtful) }
 
-func (b *backoff) add(session string, least int) int {
+func (b *backoff) addSetback(session string, least int) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r, known := b.rows[session]
-	if !known && len(b.rows) == watchedSessions {
-		for one := range b.rows {
-			delete(b.rows, one)
+	r, known := b.bySession[session]
+	if !known && len(b.bySession) == watchedSessions {
+		for one := range b.bySession {
+			delete(b.bySession, one)
 			break
 		}
 	}
@@ -56,20 +56,20 @@ func (b *backoff) add(session string, least int) int {
 	if counted > 0 {
 		r.until = time.Now().Add(b.delay(counted))
 	}
-	b.rows[session] = r
+	b.bySession[session] = r
 	return counted
 }
 
-// wait returns for how long a session should still not be served.
-func (b *backoff) wait(session string) time.Duration {
+// waitTime returns for how long a session should still not be served.
+func (b *backoff) waitTime(session string) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return time.Until(b.rows[session].until)
+	return time.Until(b.bySession[session].until)
 }
 
-// forget says that a session is well.
+// forget resets the count of a session that works.
 func (b *backoff) forget(session string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.rows, session)
+	delete(b.bySession, session)
 }

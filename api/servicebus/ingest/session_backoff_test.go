@@ -17,35 +17,35 @@ func TestASessionWaitsFromTheThirdLostLinkOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newTestBackoff()
 		for range doubtful {
-			require.Zero(t, b.suspected("a"))
-			require.LessOrEqual(t, b.wait("a"), time.Duration(0))
+			require.Zero(t, b.addSuspected("a"))
+			require.LessOrEqual(t, b.waitTime("a"), time.Duration(0))
 		}
 		for n := 1; n <= 3; n++ {
-			require.Equal(t, n, b.suspected("a"))
-			require.Equal(t, time.Duration(n)*time.Minute, b.wait("a"), "longer each time")
+			require.Equal(t, n, b.addSuspected("a"))
+			require.Equal(t, time.Duration(n)*time.Minute, b.waitTime("a"), "longer each time")
 		}
-		require.LessOrEqual(t, b.wait("b"), time.Duration(0), "others do not")
+		require.LessOrEqual(t, b.waitTime("b"), time.Duration(0), "others do not")
 		b.forget("a")
-		require.LessOrEqual(t, b.wait("a"), time.Duration(0))
-		require.Zero(t, b.suspected("a"), "it is counted anew")
+		require.LessOrEqual(t, b.waitTime("a"), time.Duration(0))
+		require.Zero(t, b.addSuspected("a"), "it is counted anew")
 	})
 }
 
 func TestASessionWithADamagedMailboxWaitsFromTheFirstTimeOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newTestBackoff()
-		require.Equal(t, 1, b.certain("a"))
-		require.Equal(t, time.Minute, b.wait("a"))
-		require.Equal(t, 2, b.certain("a"))
-		require.Equal(t, 3, b.suspected("a"))
+		require.Equal(t, 1, b.addCertain("a"))
+		require.Equal(t, time.Minute, b.waitTime("a"))
+		require.Equal(t, 2, b.addCertain("a"))
+		require.Equal(t, 3, b.addSuspected("a"))
 	})
 }
 
 func TestABackoffRemembersSoManySessions(t *testing.T) {
 	b := newTestBackoff()
 	for n := range watchedSessions + 10 {
-		b.certain(strconv.Itoa(n))
+		b.addCertain(strconv.Itoa(n))
 	}
-	require.Len(t, b.rows, watchedSessions)
-	require.Positive(t, b.wait(strconv.Itoa(watchedSessions+9)))
+	require.Len(t, b.bySession, watchedSessions)
+	require.Positive(t, b.waitTime(strconv.Itoa(watchedSessions+9)))
 }

@@ -11,17 +11,17 @@ import (
 
 // parkSession keeps the link of a session open for a while, so that no receiver accepts it, and
 // closes it. Meanwhile the session leaves its slot, so that others do not wait with it.
-func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[content], wait time.Duration) {
+func (s *sessions) parkSession(ctx context.Context, l *receiver.Loop[messageEvents], wait time.Duration) {
 	select {
 	case s.parked <- struct{}{}:
-		s.slots.leave(l.MadeWay())
+		s.slots.returnSlot(l.MadeWay())
 		busclient.Sleep(ctx, wait)
 		l.Close(ctx)
 		<-s.parked
-	default: // so many that they have to be parked in their slots
+	default: // too many: they have to be parked in their slots
 		busclient.Sleep(ctx, wait)
 		l.Close(ctx)
-		s.slots.leave(l.MadeWay())
+		s.slots.returnSlot(l.MadeWay())
 	}
 }
 
@@ -30,17 +30,17 @@ func (s *sessions) recordResult(id string, store *eventStore, err error) {
 	received := store.loop.Received()
 	switch {
 	case isNewerFormat(store.damage):
-		if n := s.backoff.certain(id); isLogged(n) {
+		if n := s.backoff.addCertain(id); isLogged(n) {
 			store.logger.Warn("a newer version keeps the mailbox of a session; its messages wait, in their order, for a node of that version",
 				"error", store.damage, "failures", n)
 		}
 	case store.damage != nil:
-		if n := s.backoff.certain(id); isLogged(n) {
+		if n := s.backoff.addCertain(id); isLogged(n) {
 			store.logger.Error("the mailbox of a session is damaged; its messages wait, in their order, until it is repaired",
-				"error", store.damage, "failures", n, "hint", "messagehub check tells more of the damage")
+				"error", store.damage, "failures", n, "hint", "messagehub check shows the damage")
 		}
 	case errors.Is(err, busclient.ErrLinkLost) && received == 0:
-		if n := s.backoff.suspected(id); isLogged(n) {
+		if n := s.backoff.addSuspected(id); isLogged(n) {
 			store.logger.Error("a session cannot be received from: its link ends before a message comes, each time; it is tried again after pauses",
 				"failures", n, "hint", "its first message may be one that the client cannot decode, with a decimal or a char; take that out of the queue with another client while no hub runs")
 		}

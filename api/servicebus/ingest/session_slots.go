@@ -5,10 +5,9 @@ import (
 	"sync"
 )
 
-// sessionSlots are where sessions are served. There is one more of them than sessions
-// that may be served at the same time: who looks for the next session needs a slot
-// for it already, so the last one shows whether a session waits. As long as it is empty,
-// none does, and no session has to make way.
+// sessionSlots limits the sessions that are served at the same time. It has one slot more than
+// that limit, because the search for the next session takes a slot too. So the last slot shows
+// whether a session waits: while it is free, no session waits and no session has to make way.
 type sessionSlots struct {
 	all       int
 	maxMoving int // sessions that make way at the same time
@@ -25,8 +24,8 @@ func newSessionSlots(sessions, maxMoving int) *sessionSlots {
 	return &sessionSlots{all: sessions + 1, maxMoving: maxMoving, free: make(chan struct{}), scarce: make(chan struct{})}
 }
 
-// take waits for a slot in which to look for a session.
-func (p *sessionSlots) take(ctx context.Context) error {
+// takeSlot waits for a slot in which to look for a session.
+func (p *sessionSlots) takeSlot(ctx context.Context) error {
 	for ctx.Err() == nil {
 		p.mu.Lock()
 		if p.taken < p.all {
@@ -48,11 +47,11 @@ func (p *sessionSlots) take(ctx context.Context) error {
 func (p *sessionSlots) giveBack() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.vacate()
+	p.freeSlot()
 }
 
-// occupy makes it the slot of a session.
-func (p *sessionSlots) occupy() {
+// occupySlot makes it the slot of a session.
+func (p *sessionSlots) occupySlot() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.served++
@@ -61,8 +60,8 @@ func (p *sessionSlots) occupy() {
 	}
 }
 
-// leave returns the slot of a session. moved says that it made way for others.
-func (p *sessionSlots) leave(moved bool) {
+// returnSlot returns the slot of a session. moved says that it made way for others.
+func (p *sessionSlots) returnSlot(moved bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.served == p.all {
@@ -72,17 +71,17 @@ func (p *sessionSlots) leave(moved bool) {
 	if moved {
 		p.moving--
 	}
-	p.vacate()
+	p.freeSlot()
 }
 
-func (p *sessionSlots) vacate() {
+func (p *sessionSlots) freeSlot() {
 	p.taken--
 	close(p.free)
 	p.free = make(chan struct{})
 }
 
-// Wanted returns a channel that is closed when every slot is taken by a session,
-// so that one that has nothing to do should leave.
+// Wanted returns a channel that is closed when every slot is taken by a session. Then an idle
+// session should end.
 func (p *sessionSlots) Wanted() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()

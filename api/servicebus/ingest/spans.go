@@ -12,7 +12,7 @@ import (
 
 // startStoring starts the span of storing messages. It is below the first message that has a sampled one, so that the way
 // of one message is one trace, and has links to the others.
-func (s *eventStore) startStoring(ctx context.Context, ms []*message, events int) (context.Context, trace.Span) {
+func (s *eventStore) startStoring(ctx context.Context, ms []*busMessage, events int) (context.Context, trace.Span) {
 	var parent domain.TraceContext
 	for _, m := range ms {
 		if parent.IsZero() || m.Trace.Sampled && !parent.Sampled {

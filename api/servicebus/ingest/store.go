@@ -17,7 +17,7 @@ import (
 // An eventStore stores the events of the messages of one loop.
 type eventStore struct {
 	in        *Ingestion
-	loop      *receiver.Loop[content]
+	loop      *receiver.Loop[messageEvents]
 	logger    *slog.Logger
 	isSession bool          // its messages have one recipient
 	origin    domain.Origin // of all events; zero: each one
@@ -26,22 +26,22 @@ type eventStore struct {
 	parked parkedMessages
 }
 
-// A message announces events.
-type message = receiver.Message[content]
+// A busMessage announces events.
+type busMessage = receiver.Message[messageEvents]
 
-// A content is what a message says.
-type content struct {
+// A messageEvents is what a message says.
+type messageEvents struct {
 	events []domain.Event
 	causes []domain.TraceContext // the spans that the CloudEvents in it name
 }
 
 // TraceCauses implements receiver.Caused.
-func (c content) TraceCauses() []domain.TraceContext { return c.causes }
+func (c messageEvents) TraceCauses() []domain.TraceContext { return c.causes }
 
 // loopOptions are those of a loop whose messages s stores.
-func (s *eventStore) loopOptions(queue string) receiver.Options[content] {
+func (s *eventStore) loopOptions(queue string) receiver.Options[messageEvents] {
 	limits := &s.in.limits
-	return receiver.Options[content]{
+	return receiver.Options[messageEvents]{
 		Queue: queue, Handler: s, Parker: s,
 		Limits: receiver.Limits{
 			Messages: limits.ReceiverMessages, Bytes: limits.ReceiverBytes, Settle: limits.Settle,
@@ -52,27 +52,27 @@ func (s *eventStore) loopOptions(queue string) receiver.Options[content] {
 }
 
 // Decode implements receiver.Handler.
-func (s *eventStore) Decode(raw *azservicebus.ReceivedMessage) (_ content, weight int, _ *rejection) {
+func (s *eventStore) Decode(raw *azservicebus.ReceivedMessage) (_ messageEvents, weight int, _ *rejection) {
 	const perEvent = 400 // bytes in memory, about; it also keeps a save from becoming very long
 	events, causes, rejected := s.in.decoder.decode(raw)
 	if rejected == nil {
 		rejected = checkOrigin(s.origin, events)
 	}
-	return content{events, causes}, max(len(raw.Body), perEvent*len(events)), rejected
+	return messageEvents{events, causes}, max(len(raw.Body), perEvent*len(events)), rejected
 }
 
 // DeadLettered implements receiver.Handler.
-func (s *eventStore) DeadLettered(m *message) {
-	s.logger.Error("a message cannot be stored and is a dead letter now; whom it was for will miss it", "recipients", recipients(m.Content.events), "message_id", m.MessageID, "reason", m.Rejection.Reason)
+func (s *eventStore) DeadLettered(m *busMessage) {
+	s.logger.Error("a message cannot be stored and is a dead letter now; whom it was for will miss it", "recipients", recipientsForLog(m.Content.events), "message_id", m.MessageID, "reason", m.Rejection.Reason)
 }
 
-// Store implements receiver.Handler. When it returns, each message is stored, refused,
-// parked, or no longer in hand.
-func (s *eventStore) Store(ctx context.Context, ms []*message) {
-	sound := make([]*message, 0, len(ms))
+// Store implements receiver.Handler. When it returns, each message is stored, refused, parked,
+// or has lost its lock.
+func (s *eventStore) Store(ctx context.Context, ms []*busMessage) {
+	sound := make([]*busMessage, 0, len(ms))
 	for _, m := range ms {
 		if s.parked.waitsBehind(m) {
-			s.park(m, nil)
+			s.parkMessage(m, nil)
 			continue
 		}
 		sound = append(sound, m)
@@ -88,7 +88,7 @@ func (s *eventStore) Store(ctx context.Context, ms []*message) {
 // damage patience times in a row, or a mailbox of a newer format, so that the messages
 // of other recipients are stored. The messages of a session, which has one recipient,
 // wait instead.
-func (s *eventStore) save(ctx context.Context, ms []*message, patience int) {
+func (s *eventStore) save(ctx context.Context, ms []*busMessage, patience int) {
 	if s.damage != nil { // what came before is not stored, so these may not be
 		s.loop.Abandon(ms...)
 		return
@@ -106,10 +106,10 @@ func (s *eventStore) save(ctx context.Context, ms []*message, patience int) {
 	}
 	switch {
 	case err == nil:
-		s.stored(ms, ingested)
+		s.finishStored(ms, ingested)
 	case isRefusal(err) && len(ms) > 1:
 		for _, m := range ms {
-			s.save(ctx, []*message{m}, patience)
+			s.save(ctx, []*busMessage{m}, patience)
 		}
 	case isRefusal(err):
 		ms[0].Rejection = rejectionOf(err)
@@ -125,15 +125,15 @@ func (s *eventStore) save(ctx context.Context, ms []*message, patience int) {
 		}
 		for _, m := range ms {
 			if s.parked.waitsBehind(m) {
-				s.park(m, nil)
+				s.parkMessage(m, nil)
 				continue
 			}
-			s.save(ctx, []*message{m}, patience)
+			s.save(ctx, []*busMessage{m}, patience)
 		}
 	case isNewerFormat(err):
-		s.park(ms[0], err)
+		s.parkMessage(ms[0], err)
 	default:
-		ms[0].Rejection = damaged(err)
+		ms[0].Rejection = rejectDamaged(err)
 		s.loop.Settle(ms[0])
 	}
 }
@@ -163,9 +163,9 @@ func (s *eventStore) untilStored(ctx context.Context, events []domain.Event, pat
 		}
 		s.in.metrics.retries.Inc()
 		if failures&(failures-1) == 0 {
-			s.logger.Log(ctx, level(err), "the events cannot be stored; holding them and trying again", "error", err, "events", len(events), "failures", failures)
+			s.logger.Log(ctx, logLevel(err), "the events cannot be stored; holding them and trying again", "error", err, "events", len(events), "failures", failures)
 		}
-		busclient.Sleep(ctx, s.in.delay(failures))
+		busclient.Sleep(ctx, s.in.retryDelay(failures))
 	}
 }
 
@@ -175,8 +175,8 @@ func isRefusal(err error) bool {
 	return rejected || err != nil && domain.KindOf(err) == domain.Invalid
 }
 
-// level returns how loudly to tell of an error that should pass.
-func level(err error) slog.Level {
+// logLevel returns the level at which to log an error that should be temporary.
+func logLevel(err error) slog.Level {
 	passing := errors.Is(err, context.DeadlineExceeded)
 	switch domain.KindOf(err) {
 	case domain.Busy, domain.Unavailable, domain.Uncertain, domain.Conflict:
@@ -200,13 +200,14 @@ func rejectionOf(err error) *rejection {
 	return reject(reasonInvalid, "The events of some recipient were not taken: %v. Those of others are stored.", err)
 }
 
-// stored passes messages on after a save that succeeded.
-func (s *eventStore) stored(ms []*message, ingested hub.Ingested) {
+// finishStored passes messages on after a save that succeeded.
+func (s *eventStore) finishStored(ms []*busMessage, ingested hub.Ingested) {
 	s.in.metrics.events.AddKnown(ingested.Duplicates, len(ingested.Conflicts))
-	// What was saved without a lock may have been saved before what others saved since.
+	// Another receiver may have saved later messages since a message was saved without its
+	// lock.
 	if late := s.in.order.observe(slices.DeleteFunc(slices.Clone(ms), s.loop.IsLost), ingested.Duplicates); late > 0 {
 		s.in.metrics.inversions.Add(float64(late))
-		s.logger.Error("events were stored after later ones of the same recipient", "events", late, "first_of", recipients(ms[0].Content.events))
+		s.logger.Error("events were stored after later ones of the same recipient", "events", late, "first_of", recipientsForLog(ms[0].Content.events))
 	}
 	first := 0
 	for _, m := range ms {
@@ -224,8 +225,8 @@ func (s *eventStore) stored(ms []*message, ingested hub.Ingested) {
 	}
 }
 
-// recipients returns for whom events are, but not all of very many, for the log.
-func recipients(events []domain.Event) []string {
+// recipientsForLog returns the recipients of events for the log, up to a limit.
+func recipientsForLog(events []domain.Event) []string {
 	const most = 5
 	var to []string
 	for i := range events {

@@ -17,7 +17,7 @@ import (
 
 // onBoth runs a test for a session and for the queue without sessions, in a bubble.
 func onBoth(t *testing.T, test func(t *testing.T, queue string)) {
-	for _, queue := range []string{fifo, plain} {
+	for _, queue := range []string{fifo, plainRecipient} {
 		t.Run(queue, func(t *testing.T) {
 			inBubble(t, func(t *testing.T) { test(t, queue) })
 		})
@@ -73,8 +73,8 @@ func TestTroubleOfTheStoreHoldsMessages(t *testing.T) {
 	})
 }
 
-// Recipients whose saves hang hold up nobody else, even if they are more than the saves
-// that may be under way.
+// Recipients whose saves hang do not delay others, even if they are more than the saves that
+// may be under way.
 func TestRecipientsInTroubleHoldUpNobodyElse(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -121,8 +121,8 @@ func (c *farBus) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The renewal of a lock waits while the bus is told that its message is done, and
-// finds no lock any more.
+// The renewal of a lock waits while its message is settled, and then finds that the lock has
+// ended.
 func TestAMessageThatIsSettledWhenItsLockIsToBeRenewedHasLostNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT1M", 2))
@@ -131,7 +131,7 @@ func TestAMessageThatIsSettledWhenItsLockIsToBeRenewedHasLostNothing(t *testing.
 			<-time.After(14900 * time.Millisecond) // the lock is renewed after 15 s
 			return nil
 		}))
-		s.sender(plain).announces(rt.Event(rt.NewActor()))
+		s.sender(plainRecipient).announces(rt.Event(rt.NewActor()))
 		stop := s.ingests(func(o *ingest.Options) { o.SessionQueue = "" })
 		s.stores(1)
 		<-time.After(5 * time.Second)
@@ -158,7 +158,7 @@ func TestAnIdleQueueOfAFarBusIsNoTrouble(t *testing.T) {
 }
 
 // connected returns the values of the metric of that name.
-func (s *site) connected() (values []float64) {
+func (s *ingestSite) connected() (values []float64) {
 	s.Helper()
 	families, err := s.registry.Gather()
 	require.NoError(s, err)
@@ -172,8 +172,8 @@ func (s *site) connected() (values []float64) {
 	return values
 }
 
-// A process that is told to stop while the store is in trouble leaves the messages to
-// the next one, as if they had never been delivered.
+// A process that is stopped while the store fails leaves the messages to the next one, as if
+// they had never been delivered.
 func TestMessagesThatCannotBeStoredInTimeGoBack(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
@@ -204,7 +204,7 @@ func TestAnIngestionThatEndsAtOnceWaitsForNoStore(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
 		s.hub.before.Store(failing(errBroken))
-		end := s.runs(ingest.Options{Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plain, Grace: time.Hour})
+		end := s.runs(ingest.Options{Hub: s.hub, Open: s.client, SessionQueue: fifo, Queue: plainRecipient, Grace: time.Hour})
 		s.sender(fifo).announces(rt.Event(rt.NewActor()))
 		<-time.After(time.Minute)
 		began := time.Now()
@@ -295,7 +295,7 @@ func TestABusThatIsAwayIsTriedAgain(t *testing.T) {
 }
 
 // announcesAnew sends events one by one, over a new connection.
-func (s *site) announcesAnew(queue string, events []domain.Event) {
+func (s *ingestSite) announcesAnew(queue string, events []domain.Event) {
 	s.Helper()
 	out := s.sender(queue)
 	for _, e := range events {

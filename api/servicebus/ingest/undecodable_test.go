@@ -17,8 +17,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// asDecimal is a number that arrives as a decimal, which the embedded bus lets nobody
-// send, and another broker may.
+// asDecimal is a number that arrives as a decimal, which the embedded bus lets no client send,
+// and another broker may.
 const asDecimal = int64(0x7EC17A1B0A7DECAF)
 
 // A tampering connection makes a decimal of that number where it is received.
@@ -45,19 +45,19 @@ func (c *tampering) Read(b []byte) (int, error) {
 
 // sendsUndecodable sends an announcement that the client cannot decode when the hub
 // receives it. It ends the link then.
-func (s *site) sendsUndecodable(queue string, e domain.Event) {
+func (s *ingestSite) sendsUndecodable(queue string, e domain.Event) {
 	s.Helper()
 	s.wire = func(near net.Conn) net.Conn { return &tampering{Conn: near} }
 	raw, err := s.connects().NewSender(queue, nil)
 	require.NoError(s, err)
-	out := &sender{s.T, raw, queue == fifo}
+	out := &queueSender{s.T, raw, queue == fifo}
 	m := out.message(e)
 	m.ApplicationProperties = map[string]any{"Price": asDecimal}
 	out.sends(m)
 }
 
-// receives returns a receiver that is told what the hub is told.
-func (s *site) receives(queue string) *azservicebus.Receiver {
+// receives returns a receiver that gets the same messages as the hub.
+func (s *ingestSite) receives(queue string) *azservicebus.Receiver {
 	s.Helper()
 	c, err := s.client()
 	require.NoError(s, err)
@@ -67,13 +67,12 @@ func (s *site) receives(queue string) *azservicebus.Receiver {
 	return r
 }
 
-// Should this fail one day, the client has been mended, and no session has to be set
-// aside for it any more.
+// Should this fail one day, the client has been fixed, and no session has to be parked for it.
 func TestTheClientEndsItsLinkOverADecimal(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		s.sendsUndecodable(plain, rt.Event(rt.NewActor()))
-		r := s.receives(plain)
+		s.sendsUndecodable(plainRecipient, rt.Event(rt.NewActor()))
+		r := s.receives(plainRecipient)
 		got, err := r.ReceiveMessages(t.Context(), 1, nil)
 		require.NoError(t, err)
 		require.Empty(t, got, "so it says that the link is lost")
@@ -89,10 +88,10 @@ func TestAMessageThatCannotBeDecodedHoldsUpNobodyElse(t *testing.T) {
 		s := newSite(t, locking("PT20S", 3))
 		actor := rt.NewActor()
 		events := rt.Events(5, actor)
-		s.sendsUndecodable(plain, rt.Event(actor))
+		s.sendsUndecodable(plainRecipient, rt.Event(actor))
 		stop := s.ingests()
 		began := time.Now()
-		s.announcesAnew(plain, events)
+		s.announcesAnew(plainRecipient, events)
 		s.stores(len(events))
 		require.Less(t, time.Since(began), 2*time.Second)
 		<-time.After(2 * time.Minute)
@@ -105,8 +104,8 @@ func TestAMessageThatCannotBeDecodedHoldsUpNobodyElse(t *testing.T) {
 func TestTheBusAnswersThatNothingComesAfterTheLastMessage(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t)
-		s.sendsUndecodable(plain, rt.Event(rt.NewActor()))
-		r := s.receives(plain)
+		s.sendsUndecodable(plainRecipient, rt.Event(rt.NewActor()))
+		r := s.receives(plainRecipient)
 		last := int64(math.MaxInt64)
 		got, err := r.PeekMessages(t.Context(), 1, &azservicebus.PeekMessagesOptions{FromSequenceNumber: &last})
 		require.NoError(t, err)
@@ -114,8 +113,8 @@ func TestTheBusAnswersThatNothingComesAfterTheLastMessage(t *testing.T) {
 	})
 }
 
-// Nothing of the session can be received before somebody has taken the message out. It
-// waits ever longer between the tries, and then goes on.
+// Nothing of the session can be received before an operator has removed the message. It waits
+// ever longer between the tries, and then continues.
 func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newSite(t, locking("PT20S", 3))
@@ -149,7 +148,7 @@ func TestASessionWithAMessageThatCannotBeDecodedWaits(t *testing.T) {
 }
 
 // takesOne takes the first message of a session out of its queue, unseen.
-func (s *site) takesOne(session domain.ActorID) {
+func (s *ingestSite) takesOne(session domain.ActorID) {
 	s.Helper()
 	r, err := s.connects().AcceptSessionForQueue(s.Context(), fifo, session.String(), &azservicebus.SessionReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete})
 	require.NoError(s, err)

@@ -1,5 +1,5 @@
-// Package objectevents takes what stores report about their objects from a queue of Service Bus, and
-// stores it. Package objectjson says which forms of events there are.
+// Package objectevents receives the events of object stores from a queue of Service Bus, and
+// stores them. Package objectjson lists the forms of events.
 //
 // What it promises:
 //

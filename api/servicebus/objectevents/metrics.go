@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/receiver"
 )
 
-// metrics are those of a Receiver. The label reason takes its values from package objectjson and from this one.
-type metrics struct {
+// receiverMetrics are those of a Receiver. The label reason takes its values from package objectjson and from this one.
+type receiverMetrics struct {
 	loops   *receiver.Metrics
 	events  *prometheus.CounterVec // outcome
 	refused *prometheus.CounterVec // reason
@@ -20,7 +20,7 @@ type metrics struct {
 }
 
 // newMetrics returns the metrics of a Receiver of queue.
-func newMetrics(registerer prometheus.Registerer, queue string) *metrics {
+func newMetrics(registerer prometheus.Registerer, queue string) *receiverMetrics {
 	m := registerMetrics(registerer)
 	m.loops.Initialize(queue, append(slices.Clip(reasons), objectjson.Reasons...))
 	hubmetrics.Initialize(m.events, []string{"stored", "duplicate", "too-old", "refused", "ignored"})
@@ -28,12 +28,12 @@ func newMetrics(registerer prometheus.Registerer, queue string) *metrics {
 	return m
 }
 
-func registerMetrics(registerer prometheus.Registerer) *metrics {
+func registerMetrics(registerer prometheus.Registerer) *receiverMetrics {
 	make := promauto.With(registerer)
 	counters := func(name, help, label string) *prometheus.CounterVec {
 		return make.NewCounterVec(prometheus.CounterOpts{Name: "messagehub_servicebus_" + name, Help: help}, []string{label})
 	}
-	return &metrics{
+	return &receiverMetrics{
 		loops: receiver.NewMetrics(registerer),
 		events: counters("object_events_total",
 			"Events of objects that came by the queue, by outcome: stored, duplicate (redeliveries included), too-old (not stored, for objects.retention), refused, or ignored.", "outcome"),

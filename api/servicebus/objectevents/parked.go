@@ -14,12 +14,12 @@ type parked struct {
 	retryAt  time.Time
 }
 
-// park lets a message wait until it is due again.
-func (s *store) park(t *task, cause error) {
+// parkMessage lets a message wait until it is due again.
+func (s *eventStore) parkMessage(t *task, cause error) {
 	p := &s.parked
 	if len(p.tasks) == 0 {
 		p.failures++
-		p.retryAt = time.Now().Add(s.receiver.delay(p.failures))
+		p.retryAt = time.Now().Add(s.receiver.retryDelay(p.failures))
 		if n := p.failures; n&(n-1) == 0 { // the first time, the second, the fourth …
 			s.receiver.opts.Logger.Warn("events of objects cannot be stored; their messages are held, and tried again", "error", cause, "message_id", t.MessageID, "failures", n)
 		}
@@ -29,12 +29,12 @@ func (s *store) park(t *task, cause error) {
 }
 
 // RetryAt implements receiver.Parker.
-func (s *store) RetryAt() (at time.Time, parked bool) {
+func (s *eventStore) RetryAt() (at time.Time, parked bool) {
 	return s.parked.retryAt, len(s.parked.tasks) > 0
 }
 
 // Retry implements receiver.Parker.
-func (s *store) Retry(ctx context.Context) {
+func (s *eventStore) Retry(ctx context.Context) {
 	p := &s.parked
 	if len(p.tasks) == 0 || time.Now().Before(p.retryAt) {
 		return
@@ -43,28 +43,28 @@ func (s *store) Retry(ctx context.Context) {
 	*p = parked{failures: p.failures}
 	held := tasks[:0]
 	for _, t := range tasks {
-		if s.loop.IsLost(t.message) || ctx.Err() != nil { // the bus delivers it again
-			s.loop.Abandon(t.message)
+		if s.loop.IsLost(t.busMessage) || ctx.Err() != nil { // the bus delivers it again
+			s.loop.Abandon(t.busMessage)
 			continue
 		}
 		held = append(held, t)
 	}
 	s.receiver.metrics.retries.Inc()
-	s.try(ctx, held)
+	s.tryStore(ctx, held)
 	if len(p.tasks) == 0 {
 		p.failures = 0
 	}
 }
 
 // IsFull implements receiver.Parker. Half of the room of the loop is for other messages.
-func (s *store) IsFull() bool {
+func (s *eventStore) IsFull() bool {
 	return len(s.parked.tasks) >= maxMessages/2 || s.parked.weight >= maxBytes/2
 }
 
 // AbandonParked implements receiver.Parker.
-func (s *store) AbandonParked() {
+func (s *eventStore) AbandonParked() {
 	for _, t := range s.parked.tasks {
-		s.loop.Abandon(t.message)
+		s.loop.Abandon(t.busMessage)
 	}
 	s.parked = parked{}
 }

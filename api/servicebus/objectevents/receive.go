@@ -45,7 +45,7 @@ type Options struct {
 	Random     func() float64        // from 0 to 1, for jitter; default: the system's
 }
 
-// ErrAtOnce as the cause of the end of its context tells Run to finish nothing.
+// ErrAtOnce, as the cause of the end of its context, stops Run immediately.
 var ErrAtOnce = busclient.ErrAtOnce
 
 // Limits of the messages in hand, and of one attempt to store them.
@@ -56,11 +56,11 @@ const (
 	settleTimeout = 5 * time.Second
 )
 
-// A Receiver takes events from a queue. Any number of them may do so at the same time, in one process or
-// several.
+// A Receiver receives events from a queue. Any number of Receivers may run at the same time, in
+// one process or several.
 type Receiver struct {
 	opts    Options
-	metrics *metrics
+	metrics *receiverMetrics
 	inHand  *receiver.Budget
 	stores  *semaphore.Weighted
 	tracer  *tracing.Tracer
@@ -85,16 +85,16 @@ func New(o Options) *Receiver {
 	}
 }
 
-// Run takes messages until ctx ends, and stores those in hand within the grace. It does not fail:
-// whatever is wrong with the bus, it retries. With [ErrAtOnce] as its cause, the end of ctx leaves what is in
-// hand to the bus.
+// Run receives messages until ctx ends, and stores the held ones within the grace. It does not
+// fail, because it retries after each failure of the bus. If ctx ends with the cause
+// [ErrAtOnce], the held messages return to the bus.
 func (r *Receiver) Run(ctx context.Context) {
 	work, stop := busclient.WithGrace(ctx, r.opts.Grace)
 	defer stop()
 	bus := receiver.NewConnection(r.opts.Queue, r.opts.Open, r.metrics.loops, r.opts.Logger)
-	receiver.ServeQueue(ctx, work, bus, r.delay, func(from *azservicebus.Receiver) *receiver.Loop[content] {
-		s := &store{receiver: r}
-		s.loop = receiver.NewQueue(receiver.Options[content]{
+	receiver.ServeQueue(ctx, work, bus, r.retryDelay, func(from *azservicebus.Receiver) *receiver.Loop[messageContent] {
+		s := &eventStore{receiver: r}
+		s.loop = receiver.NewQueue(receiver.Options[messageContent]{
 			Queue: r.opts.Queue, Handler: s, Parker: s,
 			Limits: receiver.Limits{Messages: maxMessages, Bytes: maxBytes, Settle: settleTimeout},
 			InHand: r.inHand, Stores: r.stores, Metrics: r.metrics.loops, Logger: r.opts.Logger, Clock: r.opts.Clock,
@@ -104,6 +104,6 @@ func (r *Receiver) Run(ctx context.Context) {
 	})
 }
 
-func (r *Receiver) delay(failures int) time.Duration {
+func (r *Receiver) retryDelay(failures int) time.Duration {
 	return busclient.Backoff(failures, r.opts.Random)
 }

@@ -33,8 +33,8 @@ func record(key string) string {
 
 func records(all ...string) string { return `{"Records":[` + strings.Join(all, ",") + `]}` }
 
-// A site is a bus, and a ledger over a store that may fail.
-type site struct {
+// An objectSite is a bus, and a ledger over a store that may fail.
+type objectSite struct {
 	*testing.T
 	bus      *embedded.Namespace
 	client   *azservicebus.Client
@@ -46,17 +46,17 @@ type site struct {
 	logs bytes.Buffer
 }
 
-func newSite(t *testing.T) *site {
+func newSite(t *testing.T) *objectSite {
 	t.Helper()
 	bus := bustest.Open(t, embedded.Options{Entities: embedded.Entities{Queues: []embedded.QueueSetup{{Name: queue}}}})
 	client, err := bustest.Clients(bus)()
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close(context.Background()) })
-	return &site{T: t, bus: bus, client: client, objects: memory.NewObjects(), registry: prometheus.NewRegistry(), errs: map[string]error{}}
+	return &objectSite{T: t, bus: bus, client: client, objects: memory.NewObjects(), registry: prometheus.NewRegistry(), errs: map[string]error{}}
 }
 
 // Ingest implements repository.Objects.
-func (s *site) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
+func (s *objectSite) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
 	results := make([]repository.ObjectResult, len(reports))
 	for i := range reports {
 		s.mu.Lock()
@@ -74,33 +74,33 @@ func (s *site) Ingest(ctx context.Context, reports []repository.ObjectReport) ([
 	return results, nil
 }
 
-func (s *site) fails(key string, err error) {
+func (s *objectSite) fails(key string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.errs[key] = err
 }
 
 // Write takes the log.
-func (s *site) Write(p []byte) (int, error) {
+func (s *objectSite) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.logs.Write(p)
 }
 
-// store is the port of a ledger that calls the site.
-type store struct {
+// eventStore is the port of a ledger that calls the site.
+type eventStore struct {
 	*memory.Objects
-	site *site
+	site *objectSite
 }
 
-func (s store) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
+func (s eventStore) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
 	return s.site.Ingest(ctx, reports)
 }
 
 // runs runs a receiver until the test ends, or stop is called.
-func (s *site) runs(change ...func(*objectevents.Options)) (stop func()) {
+func (s *objectSite) runs(change ...func(*objectevents.Options)) (stop func()) {
 	o := objectevents.Options{
-		Ledger: ledger.New(ledger.Ports{Objects: store{s.objects, s}}, ledger.Options{}), Open: bustest.Clients(s.bus), Queue: queue,
+		Ledger: ledger.New(ledger.Ports{Objects: eventStore{s.objects, s}}, ledger.Options{}), Open: bustest.Clients(s.bus), Queue: queue,
 		Logger: slog.New(slog.NewTextHandler(s, nil)), Registerer: s.registry,
 	}
 	for _, c := range change {
@@ -121,7 +121,7 @@ func (s *site) runs(change ...func(*objectevents.Options)) (stop func()) {
 }
 
 // sends sends messages with ids 0, 1 and so on.
-func (s *site) sends(bodies ...string) {
+func (s *objectSite) sends(bodies ...string) {
 	s.Helper()
 	out, err := s.client.NewSender(queue, nil)
 	require.NoError(s, err)
@@ -136,7 +136,7 @@ func (s *site) sends(bodies ...string) {
 func passes(d time.Duration) { <-time.After(d) }
 
 // keys returns the keys that are stored, and for each its duplicates.
-func (s *site) keys() map[string]int64 {
+func (s *objectSite) keys() map[string]int64 {
 	s.Helper()
 	page, err := s.objects.List(context.Background(), repository.ObjectRange{Bucket: "readings"}, 100)
 	require.NoError(s, err)
@@ -148,7 +148,7 @@ func (s *site) keys() map[string]int64 {
 }
 
 // deadLetters returns the reasons and the descriptions of dead letters by message id.
-func (s *site) deadLetters() map[string][2]string {
+func (s *objectSite) deadLetters() map[string][2]string {
 	s.Helper()
 	r, err := s.client.NewReceiverForQueue(queue, &azservicebus.ReceiverOptions{SubQueue: azservicebus.SubQueueDeadLetter})
 	require.NoError(s, err)
@@ -163,7 +163,7 @@ func (s *site) deadLetters() map[string][2]string {
 }
 
 // metric returns the value of a counter with a label.
-func (s *site) metric(name, label string) float64 {
+func (s *objectSite) metric(name, label string) float64 {
 	s.Helper()
 	families, err := s.registry.Gather()
 	require.NoError(s, err)
@@ -177,13 +177,13 @@ func (s *site) metric(name, label string) float64 {
 	return 0
 }
 
-func inBubble(t *testing.T, test func(s *site)) {
+func inBubble(t *testing.T, test func(s *objectSite)) {
 	t.Helper()
 	bustest.InBubble(func(t *testing.T) { test(newSite(t)) })(t)
 }
 
 func TestEventsOfAQueueAreStored(t *testing.T) {
-	inBubble(t, func(s *site) {
+	inBubble(t, func(s *objectSite) {
 		s.sends(records(record("a"), record("b")), record("c"), records(record("a")))
 		stop := s.runs()
 		passes(time.Second)
@@ -200,7 +200,7 @@ func TestEventsOfAQueueAreStored(t *testing.T) {
 }
 
 func TestAMessageWithNothingToStoreIsADeadLetter(t *testing.T) {
-	inBubble(t, func(s *site) {
+	inBubble(t, func(s *objectSite) {
 		s.sends(
 			records(`{}`, `{"eventName":"ObjectCreated:Put"}`), // 0
 			"{",                        // 1
@@ -232,7 +232,7 @@ func TestAMessageWithNothingToStoreIsADeadLetter(t *testing.T) {
 }
 
 func TestEventsThatAreTooOldAreCountedAndLogged(t *testing.T) {
-	inBubble(t, func(s *site) {
+	inBubble(t, func(s *objectSite) {
 		s.objects = memory.NewObjectsWithRetention(repository.ObjectKeeping{Retention: domain.ObjectRetention(time.Hour), Clock: time.Now})
 		old := func(key string) string { return strings.Replace(record(key), "2026-", "1999-", 1) }
 		s.sends(records(old("a"), old("b")), old("c"))
@@ -250,7 +250,7 @@ func TestEventsThatAreTooOldAreCountedAndLogged(t *testing.T) {
 }
 
 func TestAMessageForAFullPartitionIsADeadLetterAlone(t *testing.T) {
-	inBubble(t, func(s *site) {
+	inBubble(t, func(s *objectSite) {
 		s.fails("full", fmt.Errorf("%w: %w", repository.ErrFull, domain.Errorf(domain.Unavailable, "403")))
 		s.sends(record("a"), records(record("b"), record("full"), record("c")), record("d"))
 		s.runs()
@@ -265,7 +265,7 @@ func TestAMessageForAFullPartitionIsADeadLetterAlone(t *testing.T) {
 }
 
 func TestAMessageIsHeldWhileTheStoreFailsAndOthersAreStored(t *testing.T) {
-	inBubble(t, func(s *site) {
+	inBubble(t, func(s *objectSite) {
 		s.fails("a", domain.Errorf(domain.Unavailable, "down"))
 		s.sends(records(record("a"), record("b")), record("c"))
 		s.runs()
@@ -283,7 +283,7 @@ func TestAMessageIsHeldWhileTheStoreFailsAndOthersAreStored(t *testing.T) {
 
 // When the messages that are held take half of the room, the queue waits.
 func TestAStoreThatFailsHoldsSomeMessagesAndLeavesTheOthersInTheQueue(t *testing.T) {
-	inBubble(t, func(s *site) {
+	inBubble(t, func(s *objectSite) {
 		var bodies []string
 		want := map[string]int64{}
 		for i := range 300 {
@@ -309,7 +309,7 @@ func TestAStoreThatFailsHoldsSomeMessagesAndLeavesTheOthersInTheQueue(t *testing
 }
 
 func TestADamagedObjectIsADeadLetterOnceThatIsCertain(t *testing.T) {
-	inBubble(t, func(s *site) {
+	inBubble(t, func(s *objectSite) {
 		s.fails("a", domain.Errorf(domain.Damaged, "two documents contradict each other"))
 		s.sends(record("a"), record("b"))
 		s.runs()
@@ -321,7 +321,7 @@ func TestADamagedObjectIsADeadLetterOnceThatIsCertain(t *testing.T) {
 }
 
 func TestAnObjectOfANewerFormatDoesNotHoldTheQueue(t *testing.T) {
-	inBubble(t, func(s *site) {
+	inBubble(t, func(s *objectSite) {
 		s.fails("a", domain.Errorf(domain.NewerFormat, "format 2"))
 		s.sends(record("a"))
 		s.runs()
@@ -337,7 +337,7 @@ func TestAnObjectOfANewerFormatDoesNotHoldTheQueue(t *testing.T) {
 }
 
 func TestARunThatEndsGivesItsMessagesBack(t *testing.T) {
-	inBubble(t, func(s *site) {
+	inBubble(t, func(s *objectSite) {
 		s.fails("a", domain.Errorf(domain.Unavailable, "down"))
 		s.sends(record("a"))
 		stop := s.runs(func(o *objectevents.Options) { o.Grace = time.Second })

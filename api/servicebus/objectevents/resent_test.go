@@ -14,7 +14,7 @@ import (
 // An event without a sequencer is known by the message that carries it, and a message that an
 // operator sends again has another id.
 func TestAMessageThatIsSentAgain_IsKnownByItsFormerID(t *testing.T) {
-	inBubble(t, func(s *site) {
+	inBubble(t, func(s *objectSite) {
 		const body = `{"eventTime":"2026-03-01T12:00:00Z","eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"readings"},"object":{"key":"a"}}}`
 		s.sends(body) // with id 0
 		s.runs()

@@ -29,20 +29,20 @@ const (
 // reasons are the reasons above.
 var reasons = []string{reasonNoBody, reasonTooLarge, reasonTooMany, reasonNoEvents, reasonInvalid, reasonFull, reasonDamaged}
 
-// content is what a message says.
-type content = *objectjson.Events
+// messageContent is what a message says.
+type messageContent = *objectjson.Events
 
-type message = receiver.Message[content]
+type busMessage = receiver.Message[messageContent]
 
-// A store stores the events of the messages of one loop.
-type store struct {
+// An eventStore stores the events of the messages of one loop.
+type eventStore struct {
 	receiver *Receiver
-	loop     *receiver.Loop[content]
+	loop     *receiver.Loop[messageContent]
 	parked   parked
 }
 
 // Decode implements receiver.Handler.
-func (s *store) Decode(m *azservicebus.ReceivedMessage) (content, int, *receiver.Rejection) {
+func (s *eventStore) Decode(m *azservicebus.ReceivedMessage) (messageContent, int, *receiver.Rejection) {
 	const perEvent = 700 // bytes in memory, about
 	o := &s.receiver.opts
 	switch {
@@ -61,18 +61,18 @@ func (s *store) Decode(m *azservicebus.ReceivedMessage) (content, int, *receiver
 	if err != nil {
 		return nil, weight, receiver.Reject(objectjson.NotJSON, "The body cannot be split into events: %v.", err)
 	}
-	s.note(m, sent)
+	s.recordIgnored(m, sent)
 	switch {
 	case len(sent.Faults) > 0 && len(sent.Faults) == sent.Count:
-		return sent, weight, receiver.Reject(sent.Faults[0].Reason, "%s", describe(sent.Faults))
+		return sent, weight, receiver.Reject(sent.Faults[0].Reason, "%s", describeFaults(sent.Faults))
 	case sent.Count == 0:
 		return sent, weight, receiver.Reject(reasonNoEvents, "The message has no events.")
 	}
 	return sent, weight, nil
 }
 
-// note counts and logs the events of a message that are not for the store.
-func (s *store) note(m *azservicebus.ReceivedMessage, sent content) {
+// recordIgnored counts and logs the events of a message that are not for the store.
+func (s *eventStore) recordIgnored(m *azservicebus.ReceivedMessage, sent messageContent) {
 	r := s.receiver
 	for i := range sent.Faults {
 		r.metrics.refused.WithLabelValues(sent.Faults[i].Reason).Inc()
@@ -83,12 +83,12 @@ func (s *store) note(m *azservicebus.ReceivedMessage, sent content) {
 		r.opts.Logger.Debug("events are ignored, for their names", "message_id", m.MessageID, "events", sent.Ignored, "first_names", sent.IgnoredNames)
 	}
 	if n := len(sent.Faults); n > 0 && n < sent.Count { // otherwise the dead letter is logged
-		r.opts.Logger.Error("events of a message cannot be stored; the others are", "message_id", m.MessageID, "events", n, "faults", describe(sent.Faults[:min(n, 10)]))
+		r.opts.Logger.Error("events of a message cannot be stored; the others are", "message_id", m.MessageID, "events", n, "faults", describeFaults(sent.Faults[:min(n, 10)]))
 	}
 }
 
-// describe returns the places and reasons of faults, a line for each.
-func describe(faults []objectjson.Fault) string {
+// describeFaults returns the places and reasons of faults, a line for each.
+func describeFaults(faults []objectjson.Fault) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d events cannot be stored.", len(faults))
 	for i := range faults {
@@ -102,33 +102,33 @@ func describe(faults []objectjson.Fault) string {
 }
 
 // DeadLettered implements receiver.Handler.
-func (s *store) DeadLettered(m *message) {
+func (s *eventStore) DeadLettered(m *busMessage) {
 	s.receiver.opts.Logger.Error("a message with events of objects is a dead letter now", "message_id", m.MessageID, "reason", m.Rejection.Reason)
 }
 
 // A task is a message with the events that have no outcome yet.
 type task struct {
-	*message
+	*busMessage
 	left   []ledger.Report
 	damage int // how often in a row the store reported damage
 }
 
 // Store implements receiver.Handler. A message is settled once all of its events have an outcome. Until then it
 // is parked, so that others are stored.
-func (s *store) Store(ctx context.Context, batch []*message) {
+func (s *eventStore) Store(ctx context.Context, batch []*busMessage) {
 	tasks := make([]*task, len(batch))
 	for i, m := range batch {
-		tasks[i] = &task{message: m}
+		tasks[i] = &task{busMessage: m}
 		for j := range m.Content.Events {
 			e := &m.Content.Events[j]
 			tasks[i].left = append(tasks[i].left, ledger.Report{Name: e.Name, ObjectEvent: e.ObjectEvent})
 		}
 	}
-	s.try(ctx, tasks)
+	s.tryStore(ctx, tasks)
 }
 
-// try stores the events of tasks once, and settles or parks their messages.
-func (s *store) try(ctx context.Context, tasks []*task) {
+// tryStore stores the events of tasks once, and settles or parks their messages.
+func (s *eventStore) tryStore(ctx context.Context, tasks []*task) {
 	var reports []ledger.Report
 	var owners []*task
 	for _, t := range tasks {
@@ -153,7 +153,7 @@ func (s *store) try(ctx context.Context, tasks []*task) {
 		f := &done.Failures[i]
 		t := owners[f.Event]
 		if reason := t.finalReason(f); reason != "" {
-			s.reject(t, &reports[f.Event], reason, f.Err)
+			s.rejectMessage(t, &reports[f.Event], reason, f.Err)
 			continue
 		}
 		cause = f.Err
@@ -166,11 +166,11 @@ func (s *store) try(ctx context.Context, tasks []*task) {
 		}
 		switch {
 		case len(t.left) == 0:
-			s.loop.Settle(t.message)
+			s.loop.Settle(t.busMessage)
 		case ctx.Err() != nil:
-			s.loop.Abandon(t.message)
+			s.loop.Abandon(t.busMessage)
 		default:
-			s.park(t, cause)
+			s.parkMessage(t, cause)
 		}
 	}
 }
@@ -190,8 +190,8 @@ func (t *task) finalReason(f *ledger.Failure) string {
 	return ""
 }
 
-// reject makes the message of an event a dead letter, once its other events have an outcome.
-func (s *store) reject(t *task, r *ledger.Report, reason string, err error) {
+// rejectMessage makes the message of an event a dead letter, once its other events have an outcome.
+func (s *eventStore) rejectMessage(t *task, r *ledger.Report, reason string, err error) {
 	s.receiver.metrics.events.WithLabelValues("refused").Inc()
 	s.receiver.metrics.refused.WithLabelValues(reason).Inc()
 	if t.Rejection == nil {

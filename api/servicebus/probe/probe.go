@@ -47,7 +47,7 @@ func Run(ctx context.Context, client *azservicebus.Client, session string, links
 	group.SetLimit(atOnce)
 	for i, link := range links {
 		group.Go(func() error {
-			err := open(ctx, client, session, link)
+			err := openLink(ctx, client, session, link)
 			results[i] = Result{link, outcomeOf(err), nil}
 			if err != nil {
 				results[i].Err = busclient.Classify(err)
@@ -59,8 +59,8 @@ func Run(ctx context.Context, client *azservicebus.Client, session string, links
 	return results
 }
 
-// open opens a link and closes it. An error of closing is not one of the right.
-func open(ctx context.Context, client *azservicebus.Client, session string, link Link) error {
+// openLink opens a link and closes it. An error of closing is not one of the right.
+func openLink(ctx context.Context, client *azservicebus.Client, session string, link Link) error {
 	var opened interface{ Close(context.Context) error }
 	var err error
 	switch {

@@ -25,13 +25,13 @@ const (
 	Disabled                   // the queue is disabled
 	SessionHeld                // another connection, perhaps one that was lost, holds the session
 	LockLost                   // the lock of the message or the session has ended
-	Timeout                    // the bus waited in vain, for instance for a session
+	Timeout                    // the bus waited without a result, for instance for a session
 	Closed                     // the client is closed
 )
 
-// A Failure says what an error of the client means, and what a caller can do about it.
-// It does not wrap the error: that may be the end of a context of this package, which
-// callers would take for the end of theirs.
+// A Failure is the meaning of an error of the client, and what a caller can do about it. It
+// does not wrap the error, which may be that of a context of this package: callers would
+// mistake it for the end of their own.
 type Failure struct { //nolint:errname // as in package client of cosmos: what failed, and why
 	Reason Reason
 	Advice string // to an operator
@@ -51,12 +51,12 @@ func (f *Failure) Error() string { return f.Advice + ": " + Printable(f.err.Erro
 
 const (
 	adviceUnreachable  = "the bus cannot be reached; check that it is up, and the way to it"
-	adviceNotFound     = "there is no such queue; create it, or mend its name in the configuration"
+	adviceNotFound     = "there is no such queue; create it, or correct its name in the configuration"
 	adviceUnauthorized = "the bus does not let this hub use the queue; check its key, or its role"
 )
 
-// failures say what can be done for each reason. Of Unauthorized another client can
-// tell: the key may have changed.
+// failures has what can be done for each reason. Unauthorized needs another client, because the
+// key may have changed.
 var failures = map[Reason]Failure{
 	Unreachable:  {Advice: adviceUnreachable, Retry: true, ReplaceClient: true},
 	LockLost:     {Advice: adviceUnreachable, Retry: true, ReplaceClient: true},
@@ -67,11 +67,11 @@ var failures = map[Reason]Failure{
 	NotFound:     {Advice: adviceNotFound, Permanent: true},
 	NotAllowed:   {Advice: "the queue does not allow this; check whether it should require sessions", Permanent: true},
 	TooLarge:     {Advice: "the queue takes no message of this size; let it take larger ones", Permanent: true},
-	Full:         {Advice: "the queue is full; see why nobody receives from it"},
+	Full:         {Advice: "the queue is full; check why its messages are not received"},
 	Disabled:     {Advice: "the queue is disabled; enable it"},
 }
 
-// codes are the reasons of the errors that the client tells apart.
+// codes are the reasons of the errors that the client distinguishes.
 var codes = map[azservicebus.Code]Reason{
 	azservicebus.CodeNotFound:           NotFound,
 	azservicebus.CodeUnauthorizedAccess: Unauthorized,
@@ -92,14 +92,14 @@ var conditions = map[amqp.ErrCond]Reason{
 	"com.microsoft:session-cannot-be-locked": SessionHeld,
 }
 
-// Classify says what err means. An error that is not known counts as a lost connection,
-// which has many names. For nil it returns a Failure without a reason.
+// Classify returns the meaning of err. An unknown error counts as a lost connection, because
+// many errors mean that. For nil it returns a Failure without a reason.
 func Classify(err error) *Failure {
 	reason := ReasonOf(err)
 	f := failures[reason]
 	f.Reason, f.err = reason, err
 	if _, ended := errors.AsType[*amqp.LinkError](err); ended {
-		// Why the bus has ended a link may be long past: only another link can tell.
+		// The reason why the bus ended a link may be outdated, so another link is opened.
 		f.LinkEnded, f.Permanent = true, false
 		if !f.ReplaceClient {
 			f.Retry, f.RetryOnce = true, true

@@ -18,9 +18,9 @@ const (
 	CloseTimeout = 5 * time.Second  // to close what was opened; the bus ends what was not closed a little later
 )
 
-// Retries are those within clients of a Connection: few, because its users retry, and
-// get a new client where the old one would repair itself. But never none. Then the
-// client, which renews its tokens in the background, would spin while the bus is away.
+// Retries are those within clients of a Connection: few, because its users retry with a new
+// client. They must not be zero: then the client, which renews its tokens in the background,
+// would spin while the bus cannot be reached.
 func Retries() azservicebus.RetryOptions {
 	return azservicebus.RetryOptions{MaxRetries: 1, RetryDelay: time.Second}
 }
@@ -47,7 +47,7 @@ type Options struct {
 	// enough to repair its connection.
 	KeepClient bool
 
-	// SendersPerQueue is how many links the senders of a queue use at most. Default: 1.
+	// SendersPerQueue is the maximum number of links for the senders of a queue. Default: 1.
 	SendersPerQueue int
 
 	Logger *slog.Logger // default: none
@@ -63,14 +63,14 @@ type Connection struct {
 	current *Client // nil before the first use, and after a failure
 	users   int     // of all clients
 	closed  bool
-	closing sync.WaitGroup // grows only while mu is held and closed is false
+	closing sync.WaitGroup // incremented only while mu is held and closed is false
 }
 
 // A Client is one client of a Connection. What may change is guarded by the mu of the
 // Connection.
 type Client struct {
 	*azservicebus.Client
-	senders map[string][]*sender // by queue
+	senders map[string][]*sharedSender // by queue
 	users   int
 	retired bool
 }
@@ -94,7 +94,7 @@ func (c *Connection) Acquire() (*Client, error) {
 		if err != nil {
 			return nil, &OpenError{err}
 		}
-		c.current = &Client{Client: opened, senders: make(map[string][]*sender)}
+		c.current = &Client{Client: opened, senders: make(map[string][]*sharedSender)}
 	}
 	c.current.users++
 	c.users++
@@ -163,8 +163,8 @@ func (c *Connection) Close(ctx context.Context) error {
 	return err
 }
 
-// LeastUsed returns the connection with the fewest users, and of those the first, so
-// that none is opened that is not needed.
+// LeastUsed returns the first of the connections with the fewest users, so that no unneeded
+// connection is opened.
 func LeastUsed(connections []*Connection) *Connection {
 	users := func(c *Connection) int {
 		c.mu.Lock()

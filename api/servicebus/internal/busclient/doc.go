@@ -11,9 +11,9 @@
 //	ReceiveOne   receives a message and survives one that makes the client panic
 //	TaskGroup    runs work that outlasts the call that started it
 //
-// A failed client is replaced and not repaired: the next user gets another one, perhaps
-// with another key, and the failed one is closed when its last user releases it. A call
-// to the client gets a time of its own. The client cannot be interrupted without harm:
-// a caller that leaves while a link is being opened would cost all users the connection,
-// and a message that is settled too late is delivered again.
+// A failed client is replaced and not repaired: the next user gets another one, perhaps with
+// another key, and the failed one is closed when its last user releases it. Each call to the
+// client has a separate timeout, because interrupting the client does harm: a caller that
+// leaves during the opening of a link breaks the connection for all users, and a message that
+// is settled too late is delivered again.
 package busclient

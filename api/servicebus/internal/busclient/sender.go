@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A sender is a link to one queue, which may have several users. What may change is
+// A sharedSender is a link to one queue, which may have several users. What may change is
 // guarded by the mu of the Connection.
-type sender struct {
+type sharedSender struct {
 	*azservicebus.Sender
 	queue   string
 	opening *semaphore.Weighted // held by the one who may open the link
@@ -20,9 +20,9 @@ type sender struct {
 	lost    bool // the bus has ended the link
 }
 
-// WithSender calls f with a sender of the queue whose link is open. It returns the error
-// of f, or why there is no such sender. What failed for good is replaced, so that
-// another call has another sender, or another client.
+// WithSender calls f with a sender of the queue whose link is open. It returns the error of f,
+// or why there is no such sender. A sender or client that failed permanently is replaced for
+// the next call.
 func (c *Connection) WithSender(ctx context.Context, queue string, f func(*azservicebus.Sender) error) error {
 	client, err := c.Acquire()
 	if err != nil {
@@ -45,20 +45,20 @@ func (c *Connection) WithSender(ctx context.Context, queue string, f func(*azser
 
 // acquireSender returns a sender for a queue: one that is not in use, a new one, or the
 // one with the fewest users. Making one makes no call. Each needs one releaseSender.
-func (c *Connection) acquireSender(client *Client, queue string) (*sender, error) {
+func (c *Connection) acquireSender(client *Client, queue string) (*sharedSender, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var s *sender
+	var s *sharedSender
 	all := client.senders[queue]
 	if len(all) > 0 {
-		s = slices.MinFunc(all, func(a, b *sender) int { return a.users - b.users })
+		s = slices.MinFunc(all, func(a, b *sharedSender) int { return a.users - b.users })
 	}
 	if s == nil || s.users > 0 && len(all) < c.opts.SendersPerQueue {
 		made, err := client.NewSender(queue, nil)
 		if err != nil {
 			return nil, err
 		}
-		s = &sender{Sender: made, queue: queue, opening: semaphore.NewWeighted(1)}
+		s = &sharedSender{Sender: made, queue: queue, opening: semaphore.NewWeighted(1)}
 		client.senders[queue] = append(all, s)
 	}
 	s.users++
@@ -70,12 +70,12 @@ func (c *Connection) acquireSender(client *Client, queue string) (*sender, error
 // queue is deleted, also when the queue exists again. The old sender is closed when it
 // has no users: one that is closed while it opens a link leaves that behind. A sender of
 // a retired client is closed with it.
-func (c *Connection) releaseSender(ctx context.Context, client *Client, s *sender, lost bool) {
+func (c *Connection) releaseSender(ctx context.Context, client *Client, s *sharedSender, lost bool) {
 	c.mu.Lock()
 	s.users--
 	if lost {
 		s.lost = true
-		client.senders[s.queue] = slices.DeleteFunc(client.senders[s.queue], func(other *sender) bool { return other == s })
+		client.senders[s.queue] = slices.DeleteFunc(client.senders[s.queue], func(other *sharedSender) bool { return other == s })
 	}
 	unused := s.lost && s.users == 0 && !client.retired
 	c.mu.Unlock()
@@ -84,15 +84,15 @@ func (c *Connection) releaseSender(ctx context.Context, client *Client, s *sende
 	}
 }
 
-// open opens the link of the sender if it is not open. One caller at a time does so.
-// When an opening fails, all who have waited for it within the client open a link each,
-// one after the other, and the client forgets all but the last, with the goroutines that
-// renew their tokens. There they also wait for as long as it takes; here they leave when
-// ctx ends. Over an open link this makes no call.
+// open opens the link of the sender if it is not open. One caller at a time does so. If an open
+// fails inside the client, each caller that has waited for it opens a link in turn, and the
+// client forgets every link except the last, with the goroutines that renew their tokens. Those
+// callers also wait without a limit; here they return when ctx ends. If the link is open, open
+// makes no call.
 //
 // A link that is lost during a send is opened again by the client, which makes sure that
 // one caller does so.
-func (s *sender) open(ctx context.Context) error {
+func (s *sharedSender) open(ctx context.Context) error {
 	if err := s.opening.Acquire(ctx, 1); err != nil {
 		return err
 	}
@@ -111,9 +111,8 @@ func (e *SendError) Error() string { return e.err.Error() }
 
 func (e *SendError) Unwrap() error { return e.err }
 
-// Send returns nil once the bus has accepted m, and a [SendError] otherwise. A
-// connection or a link may have died since it was last used, and only another one can
-// tell whether the bus can be reached, so there is a second attempt.
+// Send returns nil once the bus has accepted m, and a [SendError] otherwise. A connection or a
+// link may have been lost since its last use, so Send makes a second attempt over another one.
 func (c *Connection) Send(ctx context.Context, queue string, m *azservicebus.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, SendTimeout)
 	defer cancel()

@@ -30,8 +30,8 @@ func Backoff(failures int, random func() float64) time.Duration {
 	return d - time.Duration(random()*float64(d)/2)
 }
 
-// ErrAtOnce as the cause of the end of a context says that nothing is to be finished: what is in hand goes
-// back to the bus.
+// ErrAtOnce, as the cause of the end of a context, requests an immediate stop: messages that
+// are not settled return to the bus.
 var ErrAtOnce = errors.New("end at once")
 
 // WithGrace returns a context that ends a grace later than ctx, or at once if [ErrAtOnce] is the cause. stop

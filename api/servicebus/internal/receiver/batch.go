@@ -21,9 +21,9 @@ func (l *Loop[T]) collectBatch(m *Message[T], received <-chan *Message[T]) []*Me
 	return batch
 }
 
-// acquireStore waits until few enough stores are under way. What comes meanwhile is
-// stored along, which is worth more than many small stores that slow each other down.
-// But it does not wait for long: the others may have a failure that is not its own.
+// acquireStore waits while too many stores run. Messages that arrive meanwhile join the batch,
+// because a large batch is faster than many concurrent small ones. The wait is short, because
+// the other stores may be blocked by a failure that does not concern this one.
 func (l *Loop[T]) acquireStore(ctx context.Context) {
 	const limit = 250 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -40,9 +40,9 @@ func (l *Loop[T]) EndStore() {
 	l.storing = false
 }
 
-// next waits for a message. A session that has none for a while ends, and sooner if
+// waitNext waits for a message. A session that has none for a while ends, and sooner if
 // others wait.
-func (l *Loop[T]) next(ctx context.Context, received <-chan *Message[T]) *Message[T] {
+func (l *Loop[T]) waitNext(ctx context.Context, received <-chan *Message[T]) *Message[T] {
 	if l.session == nil {
 		return l.nextOfQueue(ctx, received)
 	}

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// A Budget bounds messages in hand, in number and bytes. Room for a message is
-// taken before it is received. How large it is shows only then, so the last one
-// may exceed the bytes.
+// A Budget limits the held messages, in number and bytes. Space for a message is reserved
+// before it is received. Its size is known only afterwards, so the last message may exceed the
+// limit of bytes.
 type Budget struct {
 	maxMessages, maxBytes int
 
@@ -21,8 +21,8 @@ func NewBudget(messages, bytes int) *Budget {
 	return &Budget{maxMessages: messages, maxBytes: bytes}
 }
 
-// enter takes room for one message. It says whether it had to wait.
-func (b *Budget) enter(ctx context.Context) (waited bool, err error) {
+// acquireSlot reserves space for one message. It reports whether it had to wait.
+func (b *Budget) acquireSlot(ctx context.Context) (waited bool, err error) {
 	for ctx.Err() == nil {
 		room := b.tryEnter()
 		if room == nil {
@@ -50,15 +50,15 @@ func (b *Budget) tryEnter() (room <-chan struct{}) {
 	return b.room
 }
 
-// weigh adds the bytes of a message that has entered.
-func (b *Budget) weigh(bytes int) {
+// addBytes adds the bytes of a message that has entered.
+func (b *Budget) addBytes(bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.bytes += bytes
 }
 
-// leave gives back the room of a message.
-func (b *Budget) leave(bytes int) {
+// releaseSlot releases the space of a message.
+func (b *Budget) releaseSlot(bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.messages--

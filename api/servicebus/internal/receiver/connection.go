@@ -59,15 +59,15 @@ func (c *Connection) ReportFailure(ctx context.Context, used *busclient.Client, 
 	c.failures++
 	c.connected(0)
 	if c.failures&(c.failures-1) == 0 { // the first time, the second, the fourth …: a long outage fills no disk
-		c.logger.Warn("the queue cannot be received from; trying again", "error", err, "failures", c.failures, "hint", hint(err))
+		c.logger.Warn("the queue cannot be received from; trying again", "error", err, "failures", c.failures, "hint", connectionHint(err))
 	}
 	if used != nil && (c.failures%enough == 0 || busclient.ReasonOf(err) == busclient.Unauthorized) {
 		c.Retire(ctx, used)
 	}
 }
 
-// hint tells an operator what to do about an error of the bus.
-func hint(err error) string {
+// connectionHint returns what an operator can do about an error of the bus.
+func connectionHint(err error) string {
 	switch busclient.ReasonOf(err) {
 	case busclient.Unauthorized:
 		return "give the hub credentials that may listen to the queue; new ones are used at the next attempt"

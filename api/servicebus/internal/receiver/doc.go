@@ -8,8 +8,8 @@
 //
 //	bus ──receive, one by one──▶ in hand ──Store together──▶ handler ──Settle──▶ bus
 //
-// While a Store is under way the loop goes on receiving, and what came meanwhile is the
-// next batch. So a slow store gets larger batches, and a fast one short waits.
+// While a Store runs, the loop keeps receiving, and the messages of that time are the next
+// batch. So a slow store gets larger batches, and messages for a fast store wait only briefly.
 //
 // What it promises:
 //
@@ -22,7 +22,7 @@
 //     handler can ask IsLost.
 //   - The held messages are bounded, in number and bytes, for one loop and for all.
 //
-// At the first failure of the bus a loop stops receiving, finishes the messages that it holds, and
-// ends. Its receiver must not be received from again: the client would go on, but with
+// At the first failure of the bus a loop stops receiving, finishes the messages that it holds,
+// and ends. Its receiver must not be received from again: the client would continue, but with
 // messages in an unknown order.
 package receiver

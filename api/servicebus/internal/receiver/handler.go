@@ -17,7 +17,7 @@ type Message[T any] struct {
 	Weight    int        // bytes in memory, about
 	Rejection *Rejection // not nil if it cannot be stored
 
-	// Trace is the span of the message while the loop has it in hand. Without a tracer it is what the
+	// Trace is the span of the message while the loop holds it. Without a tracer it is what the
 	// message carries; zero: nothing.
 	Trace domain.TraceContext
 
@@ -46,9 +46,9 @@ type Handler[T any] interface {
 	// or why the message can never be used.
 	Decode(m *azservicebus.ReceivedMessage) (content T, weight int, rejected *Rejection)
 
-	// Store stores messages, in their order. Before it returns, it has passed each of
-	// them to Settle or Abandon of the loop, or parked it. When ctx ends, the messages
-	// are lost or the time is over, and it returns soon.
+	// Store stores messages, in their order. Before it returns, it has passed each of them to
+	// Settle or Abandon of the loop, or parked it. ctx ends when the locks are lost or the
+	// grace has passed; Store then returns soon.
 	Store(ctx context.Context, batch []*Message[T])
 
 	// DeadLettered is called when a message has become a dead letter. It may be called

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/api/servicebus/internal/busclient"
 )
 
-// longestUnrenewed is how long a lock goes at most without being renewed, whatever
-// it is said to last: clocks may differ.
+// longestUnrenewed is the maximum time between two renewals of a lock, regardless of its
+// reported end, because clocks may differ.
 const longestUnrenewed = 15 * time.Second
 
 // A sessionLock is the lock of the session of a loop.
@@ -41,7 +41,7 @@ func (l *Loop[T]) renewSession(ctx context.Context) {
 			return
 		}
 		tried := time.Now()
-		err := l.renew(ctx, s.renewed.Add(s.duration), func(ctx context.Context) error { return s.RenewSessionLock(ctx, nil) })
+		err := l.renewLock(ctx, s.renewed.Add(s.duration), func(ctx context.Context) error { return s.RenewSessionLock(ctx, nil) })
 		switch {
 		case err == nil:
 			s.renewed, wait = tried, every
@@ -58,8 +58,8 @@ func (l *Loop[T]) renewSession(ctx context.Context) {
 	}
 }
 
-// renew makes a call when no other is under way.
-func (l *Loop[T]) renew(ctx context.Context, deadline time.Time, call func(context.Context) error) error {
+// renewLock calls call when no other call runs.
+func (l *Loop[T]) renewLock(ctx context.Context, deadline time.Time, call func(context.Context) error) error {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	if err := l.linkCalls.Acquire(ctx, 1); err != nil {
@@ -70,15 +70,14 @@ func (l *Loop[T]) renew(ctx context.Context, deadline time.Time, call func(conte
 }
 
 // UntilUnlocked returns how long it takes for the lock of the session to end, which the bus
-// counts as a delivery of what was not settled; closing the receiver would not count.
-// It is how a message that nobody can read becomes a dead letter in the end.
+// counts as a delivery of what was not settled; closing the receiver would not count. That
+// makes a message that the client cannot read a dead letter in the end.
 func (l *Loop[T]) UntilUnlocked() time.Duration {
 	const slack = time.Second
 	return time.Until(l.session.renewed.Add(l.session.duration)) + slack
 }
 
-// messageLocks are those of the messages of a queue without sessions that a loop has in
-// hand.
+// messageLocks has the locks of the messages that a loop holds from a queue without sessions.
 type messageLocks[T any] struct {
 	*azservicebus.Receiver
 
@@ -98,7 +97,7 @@ func newMessageLocks[T any](r *azservicebus.Receiver) *messageLocks[T] {
 	return &messageLocks[T]{Receiver: r, locked: make(map[*Message[T]]lease)}
 }
 
-func (o *messageLocks[T]) add(m *Message[T], now time.Time) {
+func (o *messageLocks[T]) addMessage(m *Message[T], now time.Time) {
 	keptFor := longestUnrenewed
 	if m.LockedUntil != nil {
 		keptFor = lockDuration(m.LockedUntil.Sub(now))
@@ -109,21 +108,22 @@ func (o *messageLocks[T]) add(m *Message[T], now time.Time) {
 	o.locked[m] = lease{time.Now().Add(keptFor), keptFor, o.added}
 }
 
-func (o *messageLocks[T]) remove(m *Message[T]) {
+func (o *messageLocks[T]) removeMessage(m *Message[T]) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.locked, m)
 }
 
-func (o *messageLocks[T]) has(m *Message[T]) bool {
+func (o *messageLocks[T]) hasMessage(m *Message[T]) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_, has := o.locked[m]
 	return has
 }
 
-// lose notes that the lock of a message has ended, and reports whether that is news.
-func (o *messageLocks[T]) lose(m *Message[T]) bool {
+// markLost records that the lock of a message has ended. It returns false if that was recorded
+// before.
+func (o *messageLocks[T]) markLost(m *Message[T]) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.locked, m)
@@ -138,9 +138,9 @@ func (o *messageLocks[T]) isLost(m *Message[T]) bool {
 	return m.lost
 }
 
-// due returns the message whose lock has to be renewed first, if that is by now, or
-// else how long it can wait.
-func (o *messageLocks[T]) due() (first *Message[T], keptFor, wait time.Duration) {
+// nextDue returns the message whose lock must be renewed now, or else the time until the next
+// renewal.
+func (o *messageLocks[T]) nextDue() (first *Message[T], keptFor, wait time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var due time.Time
@@ -150,7 +150,7 @@ func (o *messageLocks[T]) due() (first *Message[T], keptFor, wait time.Duration)
 			first, due = m, at
 		}
 	}
-	const limit = time.Second // a new message is not due sooner
+	const limit = time.Second // a new message is not due earlier
 	if first == nil {
 		return nil, 0, limit
 	}
@@ -160,7 +160,7 @@ func (o *messageLocks[T]) due() (first *Message[T], keptFor, wait time.Duration)
 	return first, o.locked[first].keptFor, 0
 }
 
-func (o *messageLocks[T]) extend(m *Message[T], until time.Time, keptFor time.Duration) {
+func (o *messageLocks[T]) extendLock(m *Message[T], until time.Time, keptFor time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if k, is := o.locked[m]; is {
@@ -170,21 +170,21 @@ func (o *messageLocks[T]) extend(m *Message[T], until time.Time, keptFor time.Du
 
 func (l *Loop[T]) renewMessages(ctx context.Context) {
 	for ctx.Err() == nil {
-		m, keptFor, wait := l.messages.due()
+		m, keptFor, wait := l.messages.nextDue()
 		if m == nil {
 			busclient.Sleep(ctx, wait)
 			continue
 		}
 		until := time.Now().Add(keptFor)
-		err := l.renew(ctx, until, func(ctx context.Context) error {
-			if !l.messages.has(m) {
-				return nil // it was settled meanwhile, and has no lock any more
+		err := l.renewLock(ctx, until, func(ctx context.Context) error {
+			if !l.messages.hasMessage(m) {
+				return nil // it was settled meanwhile, and its lock has ended
 			}
 			return l.messages.RenewMessageLock(ctx, m.ReceivedMessage, nil)
 		})
 		switch {
 		case err == nil:
-			l.messages.extend(m, until, keptFor)
+			l.messages.extendLock(m, until, keptFor)
 		case ctx.Err() != nil:
 		case busclient.ReasonOf(err) == busclient.LockLost:
 			l.loseLock(m, err)

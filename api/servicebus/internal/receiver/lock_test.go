@@ -15,10 +15,10 @@ func TestTheLockThatEndsFirstIsRenewedFirst(t *testing.T) {
 		add := func(lasts time.Duration) *Message[string] {
 			until := time.Now().Add(lasts)
 			m := &Message[string]{ReceivedMessage: &azservicebus.ReceivedMessage{LockedUntil: &until}}
-			locks.add(m, time.Now())
+			locks.addMessage(m, time.Now())
 			return m
 		}
-		first, _, wait := locks.due()
+		first, _, wait := locks.nextDue()
 		require.Nil(t, first)
 		require.Equal(t, time.Second, wait)
 
@@ -27,17 +27,17 @@ func TestTheLockThatEndsFirstIsRenewedFirst(t *testing.T) {
 			want = append(want, add(30*time.Second)) // of those that end at one moment, the first that came
 		}
 		want = append([]*Message[string]{add(20 * time.Second)}, want...)
-		first, _, wait = locks.due()
+		first, _, wait = locks.nextDue()
 		require.Nil(t, first)
 		require.Equal(t, time.Second, wait)
 
 		<-time.After(15 * time.Second)
 		for i, m := range want {
-			got, keptFor, _ := locks.due()
+			got, keptFor, _ := locks.nextDue()
 			require.Same(t, m, got, "message %d", i)
-			locks.extend(got, time.Now().Add(keptFor), keptFor)
+			locks.extendLock(got, time.Now().Add(keptFor), keptFor)
 		}
-		first, _, _ = locks.due()
+		first, _, _ = locks.nextDue()
 		require.Nil(t, first, "all of them are renewed")
 	})
 }

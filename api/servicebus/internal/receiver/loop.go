@@ -100,14 +100,14 @@ func newLoop[T any](o Options[T], r busReceiver) *Loop[T] {
 		linkCalls: semaphore.NewWeighted(1),
 		began:     time.Now(),
 
-		// As many as the budget lets in, so passing on never waits.
+		// Its capacity is the number of messages in the budget, so a send never waits.
 		unsettled: make(chan *Message[T], o.Limits.Messages),
 	}
 }
 
-// Run receives until ctx ends, the session has nothing more to do, or the bus fails,
-// whose error it returns. Messages are held until work ends. When it returns, nothing is
-// in hand, and the receiver is still open.
+// Run receives until ctx ends, the session has nothing more to do, or the bus fails, whose
+// error it returns. Messages are held until work ends. When it returns, it holds no messages,
+// and the receiver is still open.
 func (l *Loop[T]) Run(ctx, work context.Context) error {
 	receiving, stop := context.WithCancel(ctx)
 	defer stop()
@@ -124,15 +124,15 @@ func (l *Loop[T]) Run(ctx, work context.Context) error {
 	var working, renewal sync.WaitGroup
 	working.Go(func() {
 		defer close(received)
-		l.receive(receiving, received)
+		l.receiveMessages(receiving, received)
 	})
 	working.Go(l.settleAll)
 	renewal.Go(func() { l.renewLocks(renewing) })
 
-	for m := l.next(holding, received); m != nil; m = l.next(holding, received) {
+	for m := l.waitNext(holding, received); m != nil; m = l.waitNext(holding, received) {
 		l.acquireStore(holding)
 		batch := l.collectBatch(m, received)
-		l.store(holding, batch)
+		l.storeBatch(holding, batch)
 		l.EndStore()
 		l.handled += len(batch)
 		l.awaitRoom(holding)
@@ -148,9 +148,8 @@ func (l *Loop[T]) Run(ctx, work context.Context) error {
 	return l.err
 }
 
-// store passes the messages that were rejected on to be settled, and has the others
-// stored.
-func (l *Loop[T]) store(ctx context.Context, ms []*Message[T]) {
+// storeBatch settles the rejected messages, and stores the others.
+func (l *Loop[T]) storeBatch(ctx context.Context, ms []*Message[T]) {
 	batch := make([]*Message[T], 0, len(ms))
 	for _, m := range ms {
 		if m.Rejection != nil {
@@ -177,7 +176,7 @@ func (l *Loop[T]) Received() int { return l.received }
 // MadeWay reports whether the session has made way for another one, after Run.
 func (l *Loop[T]) MadeWay() bool { return l.moving }
 
-// Fail ends the loop as soon as nothing is in hand.
+// Fail ends the loop as soon as it holds no messages.
 func (l *Loop[T]) Fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,8 +186,8 @@ func (l *Loop[T]) Fail(err error) {
 	l.stopReceiving()
 }
 
-// receive passes on messages, one at a time, until ctx ends or it fails.
-func (l *Loop[T]) receive(ctx context.Context, received chan<- *Message[T]) {
+// receiveMessages passes on messages, one at a time, until ctx ends or it fails.
+func (l *Loop[T]) receiveMessages(ctx context.Context, received chan<- *Message[T]) {
 	for {
 		if l.acquireRoom(ctx) != nil {
 			return
@@ -208,10 +207,10 @@ func (l *Loop[T]) receive(ctx context.Context, received chan<- *Message[T]) {
 		l.startSpan(ctx, m)
 		m.Content, m.Weight, m.Rejection = l.Handler.Decode(raw)
 		m.linkToCauses()
-		l.inHand.weigh(m.Weight)
-		l.InHand.weigh(m.Weight)
+		l.inHand.addBytes(m.Weight)
+		l.InHand.addBytes(m.Weight)
 		if l.messages != nil {
-			l.messages.add(m, l.Clock())
+			l.messages.addMessage(m, l.Clock())
 		}
 		received <- m
 	}
@@ -231,18 +230,18 @@ func (l *Loop[T]) failReceiving(err error) {
 
 // acquireRoom waits until there is room for a message, in the loop and among all loops.
 func (l *Loop[T]) acquireRoom(ctx context.Context) error {
-	waited, err := l.inHand.enter(ctx)
+	waited, err := l.inHand.acquireSlot(ctx)
 	if err != nil {
 		return err
 	}
-	waitedToo, err := l.InHand.enter(ctx)
+	waitedToo, err := l.InHand.acquireSlot(ctx)
 	if err != nil {
-		l.inHand.leave(0)
+		l.inHand.releaseSlot(0)
 		return err
 	}
 	if waited || waitedToo {
-		// Meanwhile the link had no listener. If it is lost, another call may be opening
-		// it again, and fail, which ends the loop.
+		// During this pause no call used the link. If it is lost, another call may be opening
+		// it again; if that fails, the loop ends.
 		if err = l.linkCalls.Acquire(ctx, 1); err == nil {
 			l.linkCalls.Release(1)
 			err = ctx.Err()
@@ -255,21 +254,21 @@ func (l *Loop[T]) acquireRoom(ctx context.Context) error {
 }
 
 func (l *Loop[T]) releaseRoom(weight int) {
-	l.inHand.leave(weight)
-	l.InHand.leave(weight)
+	l.inHand.releaseSlot(weight)
+	l.InHand.releaseSlot(weight)
 }
 
 // Abandon leaves messages to the bus, which delivers them again.
 func (l *Loop[T]) Abandon(ms ...*Message[T]) {
 	for _, m := range ms {
-		l.forget(m)
+		l.endWork(m)
 	}
 }
 
-// forget ends the work on a message, however that ended.
-func (l *Loop[T]) forget(m *Message[T]) {
+// endWork ends the work on a message, in success or failure.
+func (l *Loop[T]) endWork(m *Message[T]) {
 	if l.messages != nil {
-		l.messages.remove(m)
+		l.messages.removeMessage(m)
 	}
 	l.releaseRoom(m.Weight)
 	l.Metrics.inHand.Dec()

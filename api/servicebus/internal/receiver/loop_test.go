@@ -24,30 +24,30 @@ const (
 	session         = "s"
 )
 
-// A reading is a message that is no event: a number.
-type reading int
+// A meterReading is a message that is no event: a number.
+type meterReading int
 
-// A meter stores readings.
-type meter struct {
-	loop *Loop[reading]
+// A meterStore stores readings.
+type meterStore struct {
+	loop *Loop[meterReading]
 
 	mu     sync.Mutex
-	stored []reading
+	stored []meterReading
 	dead   []string
 	stores int
 	gate   chan struct{} // nil, or Store waits until it is closed
 	fails  error         // nil, or Store abandons what it gets and fails with it
 }
 
-func (r *meter) Decode(m *azservicebus.ReceivedMessage) (reading, int, *Rejection) {
+func (r *meterStore) Decode(m *azservicebus.ReceivedMessage) (meterReading, int, *Rejection) {
 	n, err := strconv.Atoi(string(m.Body))
 	if err != nil {
 		return 0, len(m.Body), &Rejection{Reason: "no-number", Description: err.Error()}
 	}
-	return reading(n), len(m.Body), nil
+	return meterReading(n), len(m.Body), nil
 }
 
-func (r *meter) Store(_ context.Context, batch []*Message[reading]) {
+func (r *meterStore) Store(_ context.Context, batch []*Message[meterReading]) {
 	if r.gate != nil {
 		<-r.gate
 	}
@@ -65,7 +65,7 @@ func (r *meter) Store(_ context.Context, batch []*Message[reading]) {
 	}
 }
 
-func (r *meter) DeadLettered(m *Message[reading]) {
+func (r *meterStore) DeadLettered(m *Message[meterReading]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dead = append(r.dead, m.Rejection.Reason)
@@ -124,9 +124,9 @@ func (b *bench) sends(queue string, bodies ...string) {
 }
 
 // loopOf returns a loop over one of the queues that stores in m.
-func (b *bench) loopOf(queue string, m *meter, fairness Fairness) *Loop[reading] {
+func (b *bench) loopOf(queue string, m *meterStore, fairness Fairness) *Loop[meterReading] {
 	b.Helper()
-	o := Options[reading]{
+	o := Options[meterReading]{
 		Queue: queue, Handler: m, InHand: NewBudget(100, 1000), Stores: semaphore.NewWeighted(1),
 		Limits:  Limits{Messages: 10, Bytes: 1000, Settle: time.Second, Linger: time.Second, Turn: time.Minute, TurnMessages: 1000},
 		Metrics: NewMetrics(nil), Logger: slog.New(slog.DiscardHandler), Clock: time.Now,
@@ -144,7 +144,7 @@ func (b *bench) loopOf(queue string, m *meter, fairness Fairness) *Loop[reading]
 }
 
 // runs runs a loop until its context ends, and what is in hand after that.
-func (b *bench) runs(ctx context.Context, l *Loop[reading]) (err error) {
+func (b *bench) runs(ctx context.Context, l *Loop[meterReading]) (err error) {
 	err = l.Run(ctx, context.WithoutCancel(ctx))
 	l.Close(context.Background())
 	return err
@@ -161,12 +161,12 @@ func onBoth(t *testing.T, test func(b *bench, queue string)) {
 
 func TestALoopStoresMessagesThatAreNoEventsInTheirOrder(t *testing.T) {
 	onBoth(t, func(b *bench, queue string) {
-		var want []reading
+		var want []meterReading
 		for n := range 30 { // more than the loop may have in hand
-			want = append(want, reading(n))
+			want = append(want, meterReading(n))
 			b.sends(queue, strconv.Itoa(n))
 		}
-		m := &meter{}
+		m := &meterStore{}
 		ctx, stop := context.WithTimeout(b.Context(), 500*time.Millisecond)
 		defer stop()
 		l := b.loopOf(queue, m, alone{})
@@ -180,11 +180,11 @@ func TestALoopStoresMessagesThatAreNoEventsInTheirOrder(t *testing.T) {
 func TestAMessageThatIsRejectedBecomesADeadLetterAlone(t *testing.T) {
 	onBoth(t, func(b *bench, queue string) {
 		b.sends(queue, "1", "two", "3")
-		m := &meter{}
+		m := &meterStore{}
 		ctx, stop := context.WithTimeout(b.Context(), 500*time.Millisecond)
 		defer stop()
 		require.NoError(b, b.runs(ctx, b.loopOf(queue, m, alone{})))
-		require.Equal(b, []reading{1, 3}, m.stored)
+		require.Equal(b, []meterReading{1, 3}, m.stored)
 		require.Equal(b, []string{"no-number"}, m.dead)
 		require.Zero(b, b.bus.Stats().Active)
 		require.EqualValues(b, 1, b.bus.Stats().DeadLetters)
@@ -194,7 +194,7 @@ func TestAMessageThatIsRejectedBecomesADeadLetterAlone(t *testing.T) {
 func TestWhatComesDuringAStoreIsTheNextBatchWithinItsLimits(t *testing.T) {
 	onBoth(t, func(b *bench, queue string) {
 		b.sends(queue, "0")
-		m := &meter{gate: make(chan struct{})}
+		m := &meterStore{gate: make(chan struct{})}
 		ctx, stop := context.WithCancel(b.Context())
 		defer stop()
 		done := make(chan error, 1)
@@ -218,8 +218,8 @@ func TestWhatIsAbandonedIsDeliveredAgain(t *testing.T) {
 	onBoth(t, func(b *bench, queue string) {
 		b.sends(queue, "1", "2")
 		errBroken := errors.New("broken")
-		require.ErrorIs(b, b.runs(b.Context(), b.loopOf(queue, &meter{fails: errBroken}, alone{})), errBroken)
-		m := &meter{}
+		require.ErrorIs(b, b.runs(b.Context(), b.loopOf(queue, &meterStore{fails: errBroken}, alone{})), errBroken)
+		m := &meterStore{}
 		ctx, stop := context.WithTimeout(b.Context(), 2*time.Minute) // locks of messages have to end
 		defer stop()
 		stopAt := time.AfterFunc(90*time.Second, stop)
@@ -227,7 +227,7 @@ func TestWhatIsAbandonedIsDeliveredAgain(t *testing.T) {
 		l := b.loopOf(queue, m, alone{})
 		l.Limits.Linger = 2 * time.Minute
 		require.NoError(b, b.runs(ctx, l))
-		require.ElementsMatch(b, []reading{1, 2}, m.stored)
+		require.ElementsMatch(b, []meterReading{1, 2}, m.stored)
 	})
 }
 
@@ -244,14 +244,14 @@ func TestASessionEndsWithoutMessagesAndMakesWayForOthers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t)
 				b.sends(withSessions, "1")
-				m := &meter{}
+				m := &meterStore{}
 				l := b.loopOf(withSessions, m, tc.fairness)
 				began := time.Now()
 				require.NoError(t, l.Run(t.Context(), t.Context()))
 				require.Equal(t, tc.lasts, time.Since(began))
 				require.Equal(t, tc.madeWay, l.MadeWay())
 				l.Close(t.Context())
-				require.Equal(t, []reading{1}, m.stored)
+				require.Equal(t, []meterReading{1}, m.stored)
 			})
 		})
 	}
@@ -260,7 +260,7 @@ func TestASessionEndsWithoutMessagesAndMakesWayForOthers(t *testing.T) {
 func TestLocksAreRenewedAsLongAsAStoreLasts(t *testing.T) {
 	onBoth(t, func(b *bench, queue string) {
 		b.sends(queue, "1")
-		m := &meter{gate: make(chan struct{})}
+		m := &meterStore{gate: make(chan struct{})}
 		ctx, stop := context.WithCancel(b.Context())
 		defer stop()
 		done := make(chan error, 1)
@@ -270,7 +270,7 @@ func TestLocksAreRenewedAsLongAsAStoreLasts(t *testing.T) {
 		stop()
 		close(m.gate)
 		require.NoError(b, <-done)
-		require.Equal(b, []reading{1}, m.stored)
+		require.Equal(b, []meterReading{1}, m.stored)
 		require.Zero(b, b.bus.Stats().Active, "it was still locked, and is completed")
 	})
 }

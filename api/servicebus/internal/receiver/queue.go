@@ -45,7 +45,7 @@ func receiveFrom[T any](ctx, work context.Context, bus *Connection, client *busc
 	}
 	loop := newLoop(r)
 	defer loop.Close(ctx)
-	if err := reach(ctx, r); err != nil {
+	if err := checkReachable(ctx, r); err != nil {
 		return 0, err
 	}
 	bus.ReportSuccess()
@@ -53,10 +53,10 @@ func receiveFrom[T any](ctx, work context.Context, bus *Connection, client *busc
 	return loop.Received(), err
 }
 
-// reach finds out whether the queue can be received from. A receiver tells of that
-// only when there is something to receive, which may be never. It asks for what comes
-// after the last message, so it reads none: there may be one that the client cannot.
-func reach(ctx context.Context, r *azservicebus.Receiver) error {
+// checkReachable returns an error if the queue cannot be received from. A receiver reports that
+// only when a message arrives, which may be never. checkReachable peeks after the last message,
+// so it reads no message: one may be unreadable for the client.
+func checkReachable(ctx context.Context, r *azservicebus.Receiver) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	afterTheLast := int64(math.MaxInt64)

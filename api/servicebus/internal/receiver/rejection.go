@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDescription is how many bytes of a description the bus keeps.
+// MaxDescription is the number of bytes of a description that the bus keeps.
 const MaxDescription = 4096
 
 // Reject returns a Rejection whose description has up to MaxDescription bytes.
 func Reject(reason, format string, args ...any) *Rejection {
-	return &Rejection{Reason: reason, Description: cut(strings.ToValidUTF8(fmt.Sprintf(format, args...), "\uFFFD"), MaxDescription)}
+	return &Rejection{Reason: reason, Description: cutText(strings.ToValidUTF8(fmt.Sprintf(format, args...), "\uFFFD"), MaxDescription)}
 }
 
-// cut returns the beginning of s that has up to limit bytes, with a mark if that is
+// cutText returns the beginning of s that has up to limit bytes, with a mark if that is
 // not all.
-func cut(s string, limit int) string {
+func cutText(s string, limit int) string {
 	const mark = "…"
 	if len(s) <= limit {
 		return s

@@ -21,7 +21,7 @@ func (l *Loop[T]) settleAll() {
 	for m := range l.unsettled {
 		if failed || l.IsLost(m) {
 			l.Metrics.unsettled.WithLabelValues(l.Queue).Inc()
-		} else if err := l.settle(m); err != nil {
+		} else if err := l.settleMessage(m); err != nil {
 			l.Metrics.unsettled.WithLabelValues(l.Queue).Inc()
 			l.Logger.Debug("a message was not settled", "message_id", m.MessageID, "error", err)
 			if busclient.ReasonOf(err) == busclient.LockLost {
@@ -31,13 +31,13 @@ func (l *Loop[T]) settleAll() {
 				l.Fail(err)
 			}
 		}
-		l.forget(m)
+		l.endWork(m)
 	}
 }
 
-// settle takes a message out of the queue: it is stored, or a dead letter. Its lock is
+// settleMessage takes a message out of the queue: it is stored, or a dead letter. Its lock is
 // given up before anybody can renew it again.
-func (l *Loop[T]) settle(m *Message[T]) (err error) {
+func (l *Loop[T]) settleMessage(m *Message[T]) (err error) {
 	ctx, cancel := context.WithTimeout(l.owned, l.Limits.Settle)
 	defer cancel()
 	if err := l.linkCalls.Acquire(ctx, 1); err != nil {
@@ -46,7 +46,7 @@ func (l *Loop[T]) settle(m *Message[T]) (err error) {
 	defer l.linkCalls.Release(1)
 	defer func() {
 		if err == nil && l.messages != nil {
-			l.messages.remove(m)
+			l.messages.removeMessage(m)
 		}
 	}()
 	ctx, span := l.startSettling(ctx, m)
@@ -69,7 +69,7 @@ func (l *Loop[T]) loseLock(m *Message[T], err error) {
 		l.loseSession(err)
 		return
 	}
-	if l.messages.lose(m) {
+	if l.messages.markLost(m) {
 		l.Metrics.locksLost.WithLabelValues(l.Queue).Inc()
 		l.Logger.Warn("the lock of a message is lost; it will be delivered again", "message_id", m.MessageID)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/messagehub/messagehub/api/tracing"
 )
 
-// The client records no spans. So a message has one from its receipt until it is settled or given back, below the
-// span that it carries, and its settlement one below that. What a handler does with messages is below
-// theirs, by [Message.Trace].
+// The client records no spans. So the loop starts a span for each message, from its receipt
+// until it is settled or abandoned, below the span that the message carries, and a span for its
+// settlement below that. Spans of a handler are below that of the message, by [Message.Trace].
 
 // startSpan starts the span of a message that was received.
 func (l *Loop[T]) startSpan(ctx context.Context, m *Message[T]) {

@@ -11,13 +11,13 @@ import (
 )
 
 func main() {
-	if err := run(context.Background(), os.Args[1], os.Args[2]); err != nil {
+	if err := exchangeEvent(context.Background(), os.Args[1], os.Args[2]); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// run sends an event to an actor, peeks as this actor, and dequeues.
-func run(ctx context.Context, url, actor string) error {
+// exchangeEvent sends an event to an actor, peeks as this actor, and dequeues.
+func exchangeEvent(ctx context.Context, url, actor string) error {
 	hub, err := NewClientWithResponses(url)
 	if err != nil {
 		return err
