@@ -51,9 +51,9 @@ const (
 	patience = 30 * time.Second
 )
 
-// answered returns an open bundle with its content, for which it asks its domain.
+// requestContent returns an open bundle with its content, for which it asks its domain.
 // list is that of the ids of its events, if it is at hand.
-func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, list []byte) (domain.Bundle, error) {
+func (h *Hub) requestContent(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, list []byte) (domain.Bundle, error) {
 	if h.opts.Requester == nil {
 		return bundle, domain.Errorf(domain.Unavailable, "bundle %s: its content comes from domain %s, which this node has no way to ask", bundle.ID, bundle.Cabinet.Origin)
 	}
@@ -62,15 +62,15 @@ func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundl
 	if by.IsZero() {
 		by = now.Add(peekWithin)
 	}
-	i := &inquiry{
+	i := &contentRequest{
 		hub: h, key: inquiryKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), list: list, run: run, trace: domain.TraceContextOf(ctx),
 		until: by.Add(-min(reserve, by.Sub(now)/10)),
 	}
-	i, err := h.inquiries.join(i, h.opts.ListenersPerActor)
+	i, err := h.inquiries.joinRequest(i, h.opts.ListenersPerActor)
 	if err != nil {
 		return bundle, err
 	}
-	defer h.inquiries.leave(i)
+	defer h.inquiries.leaveRequest(i)
 	resume := func(context.Context) error { return nil }
 	if req.Pause != nil {
 		resume = req.Pause()
@@ -89,13 +89,13 @@ func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundl
 	}
 }
 
-// inquire asks a domain once, and waits for the reply for as long as that can be of
+// askDomain asks a domain once, and waits for the reply for as long as that can be of
 // use to anybody.
-func (h *Hub) inquire(ctx context.Context, i *inquiry) {
+func (h *Hub) askDomain(ctx context.Context, i *contentRequest) {
 	ctx, cancel := context.WithDeadline(domain.WithTraceContext(ctx, i.trace), i.until.Add(patience))
 	defer cancel()
 	if err := h.leaveList(ctx, i); err != nil {
-		h.inquiries.finish(i, i.bundle, asUnavailable(err))
+		h.inquiries.finishRequest(i, i.bundle, asUnavailable(err))
 		return
 	}
 	i.list, i.run = nil, nil // neither is needed any more, and the domain may take long
@@ -121,21 +121,21 @@ func (h *Hub) inquire(ctx context.Context, i *inquiry) {
 		case a := <-replies:
 			switch {
 			case a.err == nil:
-				h.take(ctx, i, a.reply, late)
+				h.handleReply(ctx, i, a.reply, late)
 			case !late:
-				h.inquiries.finish(i, i.bundle, a.err)
+				h.inquiries.finishRequest(i, i.bundle, a.err)
 			}
 			return
 		case <-silence.C:
 			late = true
-			h.failed(ctx, i, domain.Trouble{Reason: NoAnswer})
+			h.recordFailure(ctx, i, domain.Trouble{Reason: NoAnswer})
 		}
 	}
 }
 
 // leaveList puts the ids of the bundle's events where the domain finds them. The
 // name says which events these are, so what is there already is the same.
-func (h *Hub) leaveList(ctx context.Context, i *inquiry) error {
+func (h *Hub) leaveList(ctx context.Context, i *contentRequest) error {
 	if i.list == nil {
 		r, err := h.opts.Exchange.Open(ctx, repository.Section{Object: i.bundle.List})
 		if err == nil {
@@ -163,52 +163,52 @@ func (h *Hub) leaveList(ctx context.Context, i *inquiry) error {
 	return nil
 }
 
-// take makes of a domain's reply the content of the bundle, or a failure of the
+// handleReply makes of a domain's reply the content of the bundle, or a failure of the
 // domain. A late failure was counted when there was no reply in time.
-func (h *Hub) take(ctx context.Context, i *inquiry, reply Reply, late bool) {
+func (h *Hub) handleReply(ctx context.Context, i *contentRequest, reply Reply, late bool) {
 	why := reply.Failure
 	if reply.URI != "" {
-		object, body, trouble, err := h.adopt(ctx, i, reply.URI)
+		object, body, trouble, err := h.copyContent(ctx, i, reply.URI)
 		if err == nil && trouble == nil {
-			h.note(ctx, i, object, body, reply.URI)
+			h.recordContent(ctx, i, object, body, reply.URI)
 			return
 		}
 		if err != nil {
-			h.inquiries.finish(i, i.bundle, asUnavailable(err))
+			h.inquiries.finishRequest(i, i.bundle, asUnavailable(err))
 			return
 		}
 		why = *trouble
 	}
 	if !late {
-		h.failed(ctx, i, why)
+		h.recordFailure(ctx, i, why)
 	}
 }
 
-// note has the bundle name its content. Another answer may have been faster; then
+// recordContent has the bundle name its content. Another answer may have been faster; then
 // that one is handed out. A bundle that is closed by now may name the content all the
 // same, since a call may be carried out whose reply is lost, and an operator may open
 // it again: so the content stays, and goes with its folder.
-func (h *Hub) note(ctx context.Context, i *inquiry, object string, body domain.Body, uri string) {
+func (h *Hub) recordContent(ctx context.Context, i *contentRequest, object string, body domain.Body, uri string) {
 	bundle, err := h.recordAnswer(ctx, i, object, body)
 	if domain.KindOf(err) == domain.Uncertain {
 		bundle, err = h.recordAnswer(ctx, i, object, body)
 	}
-	outcome := moved(err)
+	outcome := asConflict(err)
 	if err == nil && bundle.LacksContent() {
 		outcome = domain.Errorf(domain.Conflict, "the content of the bundle was deleted while its domain was asked")
 	}
-	h.inquiries.finish(i, bundle, outcome) // before the clean-up, for which no request waits
+	h.inquiries.finishRequest(i, bundle, outcome) // before the clean-up, for which no request waits
 	if err == nil && bundle.Object != object {
-		h.tidied(ctx, i, h.content.Delete(ctx, object))
+		h.logCleanup(ctx, i, h.content.Delete(ctx, object))
 	}
 	if name, nerr := h.opts.Exchange.Name(uri); err == nil && nerr == nil && i.isOwn(name) {
-		h.tidied(ctx, i, h.opts.Exchange.Discard(ctx, uri))
+		h.logCleanup(ctx, i, h.opts.Exchange.Discard(ctx, uri))
 	}
 }
 
 // recordAnswer records an answer in place of the content that the bundle had when the inquiry
 // began.
-func (h *Hub) recordAnswer(ctx context.Context, i *inquiry, object string, body domain.Body) (domain.Bundle, error) {
+func (h *Hub) recordAnswer(ctx context.Context, i *contentRequest, object string, body domain.Body) (domain.Bundle, error) {
 	if i.bundle.Object != "" {
 		return h.opts.Answers.AnswerAgain(ctx, i.key.actor, i.bundle.ID, i.bundle.Object, object, body)
 	}
@@ -226,33 +226,33 @@ func asUnavailable(err error) error {
 	}
 }
 
-// moved makes of a bundle that is no longer open a Conflict: the Peek looks again.
-func moved(err error) error {
+// asConflict makes of a bundle that is no longer open a Conflict: the Peek looks again.
+func asConflict(err error) error {
 	if domain.KindOf(err) == domain.NotFound {
 		return domain.Errorf(domain.Conflict, "the bundle was closed while its domain was asked: %w", err)
 	}
 	return err
 }
 
-// tidied notes that something that nobody needs was left behind. It goes with its
+// logCleanup notes that something that nobody needs was left behind. It goes with its
 // folder, or is replaced.
-func (h *Hub) tidied(ctx context.Context, i *inquiry, err error) {
+func (h *Hub) logCleanup(ctx context.Context, i *contentRequest, err error) {
 	if err != nil && ctx.Err() == nil {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "content that nobody needs could not be removed",
 			slog.String("bundle_id", i.bundle.ID.String()), slog.String("error", err.Error()))
 	}
 }
 
-// failed counts a failure of the domain, and tells an operator if there have been
+// recordFailure counts a failure of the domain, and tells an operator if there have been
 // many. If another node has got the answer, all is well.
-func (h *Hub) failed(ctx context.Context, i *inquiry, why domain.Trouble) {
+func (h *Hub) recordFailure(ctx context.Context, i *contentRequest, why domain.Trouble) {
 	bundle, err := h.opts.Answers.Fail(ctx, i.key.actor, i.bundle.ID, why)
 	if err != nil {
-		h.inquiries.finish(i, i.bundle, moved(err))
+		h.inquiries.finishRequest(i, i.bundle, asConflict(err))
 		return
 	}
 	if !bundle.LacksContent() {
-		h.inquiries.finish(i, bundle, nil)
+		h.inquiries.finishRequest(i, bundle, nil)
 		return
 	}
 	attrs := []slog.Attr{
@@ -265,5 +265,5 @@ func (h *Hub) failed(ctx context.Context, i *inquiry, why domain.Trouble) {
 	} else {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a domain has not made the content of a bundle", attrs...)
 	}
-	h.inquiries.finish(i, bundle, domain.Errorf(domain.Unavailable, "%w", &UnansweredError{bundle}))
+	h.inquiries.finishRequest(i, bundle, domain.Errorf(domain.Unavailable, "%w", &UnansweredError{bundle}))
 }

@@ -29,9 +29,9 @@ type Body interface {
 	Err() error
 }
 
-// An assembly is a Body that is made of the events of a bundle as it is read: a few
+// A composedBody is a Body that is made of the events of a bundle as it is read: a few
 // payloads are in memory at a time.
-type assembly struct {
+type composedBody struct {
 	ctx    context.Context //nolint:containedctx // a Reader has nowhere else to get it from
 	bundle *domain.Bundle
 	events iter.Seq2[repository.StoredEvent, error]
@@ -52,7 +52,7 @@ type assembly struct {
 	payload  *repository.StoredEvent // current if the body is before or in its payload, else nil
 	left     int64                   // bytes of the payload
 	payloads payloads
-	frame    frame
+	frame    jsonFramer
 }
 
 // maxSkip is how many bytes of an open object are read and discarded to get to
@@ -65,7 +65,7 @@ var errClosed = errors.New("the body of the bundle was closed")
 // unless the bundle is one that an older version opened, without measuring it.
 func (p *Peeked) Open(ctx context.Context) (Body, error) {
 	if p.Content == domain.Request {
-		return &recording{ctx: ctx, bundle: &p.Bundle, hub: p.hub}, nil
+		return &storedBody{ctx: ctx, bundle: &p.Bundle, hub: p.hub}, nil
 	}
 	if p.Body == (domain.Body{}) {
 		m := newMeasure(p.ID, p.Content)
@@ -78,16 +78,16 @@ func (p *Peeked) Open(ctx context.Context) (Body, error) {
 		if err := isWhole(&p.Bundle, m.frame.lines); err != nil {
 			return nil, err
 		}
-		p.Body = m.body()
+		p.Body = m.measuredBody()
 	}
 	ahead := newReadAhead(ctx, p.hub.content, p.hub.opens)
 	ahead.grow, ahead.missing = p.GrowMemory, p.hub.payloadMissing
 	if p.Count > ManyEvents {
 		ahead.maxRoom = manyAhead
 	}
-	b := &assembly{ctx: ctx, bundle: &p.Bundle, events: p.events, ahead: ahead}
+	b := &composedBody{ctx: ctx, bundle: &p.Bundle, events: p.events, ahead: ahead}
 	if p.list != nil {
-		b.take(p.list)
+		b.takeEvents(p.list)
 	}
 	return b, nil
 }
@@ -100,14 +100,14 @@ func isWhole(b *domain.Bundle, events int) error {
 }
 
 // Seek implements io.Seeker. It costs nothing; the next Read goes there.
-func (b *assembly) Seek(offset int64, whence int) (int64, error) {
+func (b *composedBody) Seek(offset int64, whence int) (int64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return seek(&b.want, b.bundle.Body.Length, offset, whence)
+	return seekOffset(&b.want, b.bundle.Body.Length, offset, whence)
 }
 
-// seek moves at as io.Seeker says.
-func seek(at *int64, length, offset int64, whence int) (int64, error) {
+// seekOffset moves at as io.Seeker says.
+func seekOffset(at *int64, length, offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
 		offset += *at
@@ -122,7 +122,7 @@ func seek(at *int64, length, offset int64, whence int) (int64, error) {
 }
 
 // LimitReadAhead implements Body. It costs as much as a Seek to end.
-func (b *assembly) LimitReadAhead(end int64) {
+func (b *composedBody) LimitReadAhead(end int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil {
@@ -131,18 +131,18 @@ func (b *assembly) LimitReadAhead(end int64) {
 	if b.err = b.readEvents(); b.err != nil {
 		return
 	}
-	b.ahead.limit(b.eventAt(end))
+	b.ahead.setLimit(b.eventAt(end))
 }
 
 // eventAt returns the first event whose payload begins at offset or behind it.
-func (b *assembly) eventAt(offset int64) int {
+func (b *composedBody) eventAt(offset int64) int {
 	if offset >= b.bundle.Body.Length {
 		return b.list.len()
 	}
-	f, at, text := frame{mode: b.bundle.Content}, int64(0), []byte(nil)
+	f, at, text := jsonFramer{mode: b.bundle.Content}, int64(0), []byte(nil)
 	for i := range b.list.len() {
-		e := b.list.event(i)
-		text = f.event(text[:0], &e)
+		e := b.list.eventAt(i)
+		text = f.appendEvent(text[:0], &e)
 		if at += int64(len(text)); at >= offset {
 			return i
 		}
@@ -152,7 +152,7 @@ func (b *assembly) eventAt(offset int64) int {
 }
 
 // Read fills p unless the body ends before.
-func (b *assembly) Read(p []byte) (n int, err error) {
+func (b *composedBody) Read(p []byte) (n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil {
@@ -166,7 +166,7 @@ func (b *assembly) Read(p []byte) (n int, err error) {
 	}
 	for b.err == nil && n < len(p) && b.want < b.bundle.Body.Length {
 		var m int
-		m, b.err = b.read(p[n:])
+		m, b.err = b.readStep(p[n:])
 		n += m
 		b.want += int64(m)
 	}
@@ -179,19 +179,19 @@ func (b *assembly) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// read reads some of what is there from want on, or moves towards it.
-func (b *assembly) read(p []byte) (int, error) {
+// readStep reads some of what is there from want on, or moves towards it.
+func (b *composedBody) readStep(p []byte) (int, error) {
 	skip := b.want - b.at
 	switch {
 	case len(b.text) > 0 && skip > 0:
-		b.consume(min(skip, int64(len(b.text))))
+		b.consumeText(min(skip, int64(len(b.text))))
 		return 0, nil
 	case len(b.text) > 0:
 		n := copy(p, b.text)
-		b.consume(int64(n))
+		b.consumeText(int64(n))
 		return n, nil
 	case b.payload == nil:
-		return 0, b.advance()
+		return 0, b.composeText()
 	case b.left == 0:
 		b.payload = nil
 		return 0, nil
@@ -211,57 +211,57 @@ func (b *assembly) read(p []byte) (int, error) {
 	return b.readPayload(p)
 }
 
-func (b *assembly) consume(n int64) {
+func (b *composedBody) consumeText(n int64) {
 	b.text = b.text[n:]
 	b.at += n
 }
 
-func (b *assembly) beginPayload() error {
+func (b *composedBody) beginPayload() error {
 	if b.payloads.source == nil {
-		opened, err := b.ahead.open(b.next - 1)
+		opened, err := b.ahead.openSpan(b.next - 1)
 		if err != nil {
 			return err
 		}
-		b.payloads.use(opened)
+		b.payloads.setSpan(opened)
 	}
-	return b.payloads.begin(b.payload)
+	return b.payloads.beginPayload(b.payload)
 }
 
-func (b *assembly) readPayload(p []byte) (int, error) {
+func (b *composedBody) readPayload(p []byte) (int, error) {
 	n, err := b.payloads.read(p)
 	b.at += int64(n)
 	b.left -= int64(n)
 	return n, err
 }
 
-// advance makes the text up to the next payload, or some of it.
-func (b *assembly) advance() error {
+// composeText makes the text up to the next payload, or some of it.
+func (b *composedBody) composeText() error {
 	const enough = 32 << 10
 	text := b.buffer[:0]
 	for len(text) < enough && b.payload == nil && b.next < b.list.len() {
 		if err := b.payloads.closeBefore(b.next); err != nil {
 			return err
 		}
-		b.current = b.list.event(b.next)
+		b.current = b.list.eventAt(b.next)
 		b.next++
-		text = b.frame.event(text, &b.current)
+		text = b.frame.appendEvent(text, &b.current)
 		if !b.current.PayloadAt.IsZero() {
 			b.payload, b.left = &b.current, b.current.PayloadAt.Length
 			b.payloads.of = nil
 		}
 	}
-	return b.offer(text)
+	return b.setText(text)
 }
 
-// offer makes text the next to be read. With none, there are no more events.
-func (b *assembly) offer(text []byte) error {
+// setText makes text the next to be read. With none, there are no more events.
+func (b *composedBody) setText(text []byte) error {
 	length := b.bundle.Body.Length
 	ended := len(text) == 0
 	if ended {
 		if err := b.payloads.close(); err != nil {
 			return err
 		}
-		text = b.frame.end(text)
+		text = b.frame.appendEnd(text)
 	}
 	end := b.at + int64(len(text))
 	if b.payload != nil {
@@ -275,7 +275,7 @@ func (b *assembly) offer(text []byte) error {
 }
 
 // readEvents reads the events of the bundle into memory, once.
-func (b *assembly) readEvents() error {
+func (b *composedBody) readEvents() error {
 	if b.list != nil {
 		return nil
 	}
@@ -286,33 +286,33 @@ func (b *assembly) readEvents() error {
 	if err := isWhole(b.bundle, list.len()); err != nil {
 		return err
 	}
-	b.take(list)
+	b.takeEvents(list)
 	return nil
 }
 
-func (b *assembly) take(list *eventList) {
+func (b *composedBody) takeEvents(list *eventList) {
 	b.list = list
 	b.ahead.list = list
-	b.ahead.limit(list.len())
+	b.ahead.setLimit(list.len())
 }
 
 // rewind restarts the body at its beginning.
-func (b *assembly) rewind() {
+func (b *composedBody) rewind() {
 	b.err = b.payloads.close()
 	b.begun = true
 	b.at, b.text, b.next, b.payload = 0, nil, 0, nil
-	b.frame = frame{mode: b.bundle.Content}
+	b.frame = jsonFramer{mode: b.bundle.Content}
 }
 
 // Err implements Body.
-func (b *assembly) Err() error {
+func (b *composedBody) Err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.err
 }
 
 // Close releases what the reading holds, and waits for the reads under way.
-func (b *assembly) Close() error {
+func (b *composedBody) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	err := b.payloads.close()

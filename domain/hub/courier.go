@@ -91,7 +91,7 @@ func (c *Courier) Run(ctx context.Context) error {
 			for {
 				select {
 				case recipient := <-c.due:
-					c.carry(ctx, recipient)
+					c.processRecipient(ctx, recipient)
 				case <-ctx.Done():
 					return
 				}
@@ -99,7 +99,7 @@ func (c *Courier) Run(ctx context.Context) error {
 		})
 	}
 	for {
-		idle := !c.look(ctx)
+		idle := !c.deliverOverdue(ctx)
 		timer := time.NewTimer(c.opts.Look(idle))
 		select {
 		case <-ctx.Done():
@@ -110,13 +110,13 @@ func (c *Courier) Run(ctx context.Context) error {
 	}
 }
 
-// look finds recipients with notices that those who were told of them have not
+// deliverOverdue finds recipients with notices that those who were told of them have not
 // delivered, and reports whether there were any.
-func (c *Courier) look(ctx context.Context) bool {
+func (c *Courier) deliverOverdue(ctx context.Context) bool {
 	const most, young = 1000, 10 * time.Second
 	waiting, err := c.outbox.Waiting(ctx, c.opts.Clock().Add(-young), most)
 	if err != nil {
-		c.warn(ctx, "look for notices", err)
+		c.logWarning(ctx, "look for notices", err)
 	}
 	for _, recipient := range waiting {
 		c.Tell(recipient)
@@ -127,13 +127,13 @@ func (c *Courier) look(ctx context.Context) bool {
 	return len(waiting) > 0
 }
 
-// carry delivers what is in the outbox for a recipient.
-func (c *Courier) carry(ctx context.Context, recipient domain.ActorID) {
+// processRecipient delivers what is in the outbox for a recipient.
+func (c *Courier) processRecipient(ctx context.Context, recipient domain.ActorID) {
 	for again := true; again; {
 		c.mu.Lock()
 		c.known[recipient] = false
 		c.mu.Unlock()
-		c.deliver(ctx, recipient)
+		c.deliverNotices(ctx, recipient)
 		c.mu.Lock()
 		if again = c.known[recipient] && ctx.Err() == nil; !again {
 			delete(c.known, recipient)
@@ -142,10 +142,10 @@ func (c *Courier) carry(ctx context.Context, recipient domain.ActorID) {
 	}
 }
 
-// deliver delivers until only notices are left that wait behind one that cannot be
+// deliverNotices delivers until only notices are left that wait behind one that cannot be
 // delivered: that group and audience is left for later, the others continue. What an old read
 // shows again is not delivered again.
-func (c *Courier) deliver(ctx context.Context, recipient domain.ActorID) {
+func (c *Courier) deliverNotices(ctx context.Context, recipient domain.ActorID) {
 	type sequence struct {
 		group   domain.Group
 		to      domain.Audience
@@ -157,7 +157,7 @@ func (c *Courier) deliver(ctx context.Context, recipient domain.ActorID) {
 	for progress := true; progress; {
 		notices, err := c.outbox.Notices(ctx, recipient)
 		if err != nil {
-			c.warn(ctx, "read the notices of a recipient", err, slog.String("actor", recipient.String()))
+			c.logWarning(ctx, "read the notices of a recipient", err, slog.String("actor", recipient.String()))
 			return
 		}
 		progress, left = false, nil
@@ -173,8 +173,8 @@ func (c *Courier) deliver(ctx context.Context, recipient domain.ActorID) {
 				left = append(left, n)
 				continue
 			}
-			if err := c.hand(ctx, n); err != nil {
-				c.warn(ctx, "deliver a notice", err, slog.String("actor", recipient.String()),
+			if err := c.deliverNotice(ctx, n); err != nil {
+				c.logWarning(ctx, "deliver a notice", err, slog.String("actor", recipient.String()),
 					slog.String("origin", n.Origin.String()), slog.String("bundle_id", n.Bundle.String()))
 				stuck[of] = true
 				left = append(left, n)
@@ -186,15 +186,15 @@ func (c *Courier) deliver(ctx context.Context, recipient domain.ActorID) {
 	c.noteStuck(recipient, left)
 }
 
-// hand brings one notice, and then takes it out of the outbox.
-func (c *Courier) hand(ctx context.Context, n domain.Notice) error {
+// deliverNotice brings one notice, and then takes it out of the outbox.
+func (c *Courier) deliverNotice(ctx context.Context, n domain.Notice) error {
 	if err := c.notifier.Notify(ctx, n); err != nil {
 		return err
 	}
 	return c.outbox.Delivered(ctx, n)
 }
 
-func (c *Courier) warn(ctx context.Context, what string, err error, attrs ...slog.Attr) {
+func (c *Courier) logWarning(ctx context.Context, what string, err error, attrs ...slog.Attr) {
 	isLogged := domain.KindOf(err) == domain.NewerFormat // by the store, once for each mailbox
 	if ctx.Err() == nil && !isLogged {
 		c.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "notices stay in the outbox for now",

@@ -78,11 +78,11 @@ func (l *eventList) len() int {
 	return last*maxPiece + len(l.pieces[last])
 }
 
-func (l *eventList) listed(i int) *listedEvent { return &l.pieces[i/maxPiece][i%maxPiece] }
+func (l *eventList) listedAt(i int) *listedEvent { return &l.pieces[i/maxPiece][i%maxPiece] }
 
-// event returns the i-th event.
-func (l *eventList) event(i int) repository.StoredEvent {
-	from := l.listed(i)
+// eventAt returns the i-th event.
+func (l *eventList) eventAt(i int) repository.StoredEvent {
+	from := l.listedAt(i)
 	e := repository.StoredEvent{Event: l.kinds[from.kind], Sequence: from.sequence, PayloadAt: l.payloadAt(i)}
 	e.ID, e.Weight = from.id, from.weight
 	return e
@@ -90,7 +90,7 @@ func (l *eventList) event(i int) repository.StoredEvent {
 
 // payloadAt returns the location of the payload of the i-th event.
 func (l *eventList) payloadAt(i int) repository.Section {
-	from := l.listed(i)
+	from := l.listedAt(i)
 	return repository.Section{Object: l.objects[from.object], Offset: from.offset, Length: from.length, Sum: from.sum}
 }
 

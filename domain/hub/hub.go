@@ -31,7 +31,7 @@ type Hub struct {
 
 	listeners listeners
 	looks     sync.WaitGroup // of Listeners, at the watermark
-	inquiries *inquiries
+	inquiries *contentRequests
 	opens     chan struct{} // one element for each read ahead of its turn, in all bodies
 }
 

@@ -61,7 +61,7 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 			}
 			saved, err := h.events.Save(ctx, recipient, own)
 			if saved.Accepted > 0 || err != nil { // after a failure, some may be stored
-				h.wake(own)
+				h.wakeListeners(own)
 				h.opts.Saved(recipient)
 			}
 			mu.Lock()
@@ -80,7 +80,7 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 	}
 	_ = g.Wait()
 	slices.Sort(total.Conflicts)
-	return total, unstored(failed)
+	return total, unstoredError(failed)
 }
 
 // A SaveFailure is a recipient whose events are not stored, or not for certain.
@@ -118,21 +118,21 @@ func (u *UnstoredError) Unwrap() []error {
 	return errs
 }
 
-// unstored returns the *UnstoredError of failures with its kind, or nil if there are
+// unstoredError returns the *UnstoredError of failures with its kind, or nil if there are
 // none.
-func unstored(failures []SaveFailure) error {
+func unstoredError(failures []SaveFailure) error {
 	if len(failures) == 0 {
 		return nil
 	}
 	slices.SortFunc(failures, func(a, b SaveFailure) int {
-		return cmp.Or(permanence(a.Err)-permanence(b.Err), a.Events[0]-b.Events[0])
+		return cmp.Or(rankPermanence(a.Err)-rankPermanence(b.Err), a.Events[0]-b.Events[0])
 	})
 	return domain.Errorf(domain.KindOf(failures[0].Err), "%w", &UnstoredError{failures})
 }
 
-// permanence orders errors: the higher it is, the less sending the same events again
+// rankPermanence orders errors: the higher it is, the less sending the same events again
 // helps.
-func permanence(err error) int {
+func rankPermanence(err error) int {
 	switch domain.KindOf(err) {
 	case domain.Invalid:
 		return 3

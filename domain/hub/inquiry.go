@@ -13,8 +13,8 @@ import (
 // which may take some MB of memory: after an outage, many replies come at once.
 const adoptions = 16
 
-// An inquiry is one request for the content of a bundle, and what has come of it.
-type inquiry struct {
+// A contentRequest is one request for the content of a bundle, and what has come of it.
+type contentRequest struct {
 	hub    *Hub
 	key    inquiryKey
 	bundle domain.Bundle
@@ -36,25 +36,25 @@ type inquiryKey struct {
 	id    domain.BundleID
 }
 
-// inquiries are those of this node that somebody waits for.
-type inquiries struct {
+// contentRequests are those of this node that somebody waits for.
+type contentRequests struct {
 	life     context.Context //nolint:containedctx // ends with the hub
 	end      context.CancelFunc
 	adopting chan struct{} // one for each adoption under way
 
 	mu      sync.Mutex
-	of      map[inquiryKey]*inquiry
+	of      map[inquiryKey]*contentRequest
 	closed  bool
 	running sync.WaitGroup // grows only while mu is held and closed is false
 }
 
-func newInquiries() *inquiries {
+func newInquiries() *contentRequests {
 	life, end := context.WithCancel(context.Background())
-	return &inquiries{life: life, end: end, adopting: make(chan struct{}, adoptions), of: make(map[inquiryKey]*inquiry)}
+	return &contentRequests{life: life, end: end, adopting: make(chan struct{}, adoptions), of: make(map[inquiryKey]*contentRequest)}
 }
 
 // close ends all inquiries, and returns when they are over.
-func (q *inquiries) close() {
+func (q *contentRequests) close() {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
@@ -62,10 +62,10 @@ func (q *inquiries) close() {
 	q.running.Wait()
 }
 
-// join returns the inquiry for a bundle that is under way, or begins i. Whoever has
+// joinRequest returns the inquiry for a bundle that is under way, or begins i. Whoever has
 // joined leaves it. An actor has no more than so many Peeks that wait for one bundle:
 // they take nothing else that is bounded.
-func (q *inquiries) join(i *inquiry, most int) (*inquiry, error) {
+func (q *contentRequests) joinRequest(i *contentRequest, most int) (*contentRequest, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if other, ok := q.of[i.key]; ok {
@@ -80,20 +80,20 @@ func (q *inquiries) join(i *inquiry, most int) (*inquiry, error) {
 	}
 	i.over, i.waiting = make(chan struct{}), 1
 	q.of[i.key] = i
-	q.running.Go(func() { i.hub.inquire(q.life, i) })
+	q.running.Go(func() { i.hub.askDomain(q.life, i) })
 	return i, nil
 }
 
-// leave ends the waiting of one that has joined.
-func (q *inquiries) leave(i *inquiry) {
+// leaveRequest ends the waiting of one that has joined.
+func (q *contentRequests) leaveRequest(i *contentRequest) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i.waiting--
 }
 
-// finish tells those who wait for i what has come of it. If that is the content,
+// finishRequest tells those who wait for i what has come of it. If that is the content,
 // it serves those as well who wait for a later inquiry for the same bundle.
-func (q *inquiries) finish(i *inquiry, result domain.Bundle, err error) {
+func (q *contentRequests) finishRequest(i *contentRequest, result domain.Bundle, err error) {
 	if err != nil && domain.KindOf(err) == domain.Unknown && q.life.Err() != nil {
 		err = domain.Errorf(domain.Unavailable, "this node is about to stop: %w", err)
 	}
@@ -102,12 +102,12 @@ func (q *inquiries) finish(i *inquiry, result domain.Bundle, err error) {
 	current := q.of[i.key]
 	if current == i || current != nil && err == nil {
 		delete(q.of, i.key)
-		current.settle(result, err)
+		current.setResult(result, err)
 	}
-	i.settle(result, err)
+	i.setResult(result, err)
 }
 
-func (i *inquiry) settle(result domain.Bundle, err error) {
+func (i *contentRequest) setResult(result domain.Bundle, err error) {
 	select {
 	case <-i.over:
 	default:

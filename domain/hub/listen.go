@@ -96,7 +96,7 @@ func (l *Listener) Wait(ctx context.Context) error {
 		if err != nil {
 			return ctx.Err() // unless it has ended, the Peek that follows will meet the trouble, and tell
 		}
-		if l.learn(watermark) {
+		if l.observeWatermark(watermark) {
 			return nil
 		}
 	}
@@ -113,7 +113,7 @@ func (l *Listener) Notify(ctx context.Context, notify func()) {
 		l.restartLooks()
 	} else {
 		l.notify = notify
-		l.timer = time.AfterFunc(l.hub.opts.LookAgain(l.looks), func() { l.look(ctx) })
+		l.timer = time.AfterFunc(l.hub.opts.LookAgain(l.looks), func() { l.checkStore(ctx) })
 	}
 	l.mu.Unlock()
 	if isPending {
@@ -159,9 +159,9 @@ func (l *Listener) takeNotify() (notify func()) {
 	return notify
 }
 
-// look asks the store whether there is something new, and calls the function of Notify
+// checkStore asks the store whether there is something new, and calls the function of Notify
 // or looks again later.
-func (l *Listener) look(ctx context.Context) {
+func (l *Listener) checkStore(ctx context.Context) {
 	if !l.beginLook() {
 		return
 	}
@@ -171,7 +171,7 @@ func (l *Listener) look(ctx context.Context) {
 		return
 	}
 	l.mu.Lock()
-	again := l.notify != nil && err == nil && !l.learn(watermark)
+	again := l.notify != nil && err == nil && !l.observeWatermark(watermark)
 	if again {
 		l.timer.Reset(l.hub.opts.LookAgain(l.looks))
 	}
@@ -195,8 +195,8 @@ func (l *Listener) beginLook() bool {
 	return true
 }
 
-// learn notes the watermark that was read, and reports whether there may be something.
-func (l *Listener) learn(watermark domain.Sequence) bool {
+// observeWatermark notes the watermark that was read, and reports whether there may be something.
+func (l *Listener) observeWatermark(watermark domain.Sequence) bool {
 	l.looks++
 	first, changed, again := l.watermark < 0, watermark != l.watermark, l.news
 	l.watermark, l.news = watermark, changed && !first
@@ -316,8 +316,8 @@ func (ls *listeners) listenersOf(actor domain.ActorID) []*Listener {
 	return nil
 }
 
-// wake tells those who listen for events of one recipient that some have come.
-func (h *Hub) wake(events []domain.Event) {
+// wakeListeners tells those who listen for events of one recipient that some have come.
+func (h *Hub) wakeListeners(events []domain.Event) {
 	ls := &h.listeners
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -55,19 +55,19 @@ func (o *Operator) Records(ctx context.Context, actor domain.ActorID, most int) 
 // Release takes an open bundle back, so that its events wait at the front again.
 // It fails with NotFound if the bundle is not open.
 func (o *Operator) Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by Order) error {
-	return o.order(ctx, "release", actor, by, func() error { return o.ops.Release(ctx, actor, id, by) }, slog.String("bundle_id", id.String()))
+	return o.runOrder(ctx, "release", actor, by, func() error { return o.ops.Release(ctx, actor, id, by) }, slog.String("bundle_id", id.String()))
 }
 
 // Skip closes an open bundle that its actor has not confirmed. Its events will not
 // be handed out again. It fails with NotFound if the bundle is not open.
 func (o *Operator) Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by Order) error {
-	return o.order(ctx, "skip", actor, by, func() error { return o.ops.Skip(ctx, actor, id, by) }, slog.String("bundle_id", id.String()))
+	return o.runOrder(ctx, "skip", actor, by, func() error { return o.ops.Skip(ctx, actor, id, by) }, slog.String("bundle_id", id.String()))
 }
 
 // Replay opens the bundle again that was closed last in group, and returns it. It
 // fails with Conflict if one is open there, and with NotFound if none is retained.
 func (o *Operator) Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by Order) (bundle domain.Bundle, err error) {
-	return bundle, o.order(ctx, "replay", actor, by, func() error {
+	return bundle, o.runOrder(ctx, "replay", actor, by, func() error {
 		bundle, err = o.ops.Replay(ctx, actor, group, by)
 		return err
 	}, slog.String("group", group.String()))
@@ -75,12 +75,12 @@ func (o *Operator) Replay(ctx context.Context, actor domain.ActorID, group domai
 
 // Freeze makes the actor's Peek and Dequeue fail with ErrFrozen until Thaw.
 func (o *Operator) Freeze(ctx context.Context, actor domain.ActorID, by Order) error {
-	return o.order(ctx, "freeze", actor, by, func() error { return o.ops.Freeze(ctx, actor, by) })
+	return o.runOrder(ctx, "freeze", actor, by, func() error { return o.ops.Freeze(ctx, actor, by) })
 }
 
 // Thaw ends a Freeze.
 func (o *Operator) Thaw(ctx context.Context, actor domain.ActorID, by Order) error {
-	return o.order(ctx, "thaw", actor, by, func() error { return o.ops.Thaw(ctx, actor, by) })
+	return o.runOrder(ctx, "thaw", actor, by, func() error { return o.ops.Thaw(ctx, actor, by) })
 }
 
 // Abandon skips the events at the front of a cabinet that the store has lost, up to the
@@ -88,14 +88,14 @@ func (o *Operator) Thaw(ctx context.Context, actor domain.ActorID, by Order) err
 // event can be read, or a bundle is open in the group, and with NotFound if nothing waits in
 // the cabinet.
 func (o *Operator) Abandon(ctx context.Context, cabinet domain.CabinetKey, by Order) (loss Loss, err error) {
-	return loss, o.order(ctx, "abandon", cabinet.Recipient, by, func() error {
+	return loss, o.runOrder(ctx, "abandon", cabinet.Recipient, by, func() error {
 		loss, err = o.ops.Abandon(ctx, cabinet, by)
 		return err
 	}, slog.String("origin", cabinet.Origin.String()), slog.String("content_type", cabinet.ContentType.String()))
 }
 
-// order carries out an order, and wakes those who wait for what it sets free.
-func (o *Operator) order(ctx context.Context, what string, actor domain.ActorID, by Order, do func() error, attrs ...slog.Attr) error {
+// runOrder carries out an order, and wakes those who wait for what it sets free.
+func (o *Operator) runOrder(ctx context.Context, what string, actor domain.ActorID, by Order, do func() error, attrs ...slog.Attr) error {
 	if err := o.carryOut(ctx, what, actor, by, do, attrs...); err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (o *Operator) Look(ctx context.Context, actor domain.ActorID, id domain.Bun
 	if err := o.carryOut(ctx, "look", actor, by, func() error { return o.ops.Look(ctx, actor, id, by) }, slog.String("bundle_id", id.String())); err != nil {
 		return nil, err
 	}
-	body, err := o.hub.peeked(b.Bundle, 0, domain.Backlog{}, b.Events(ctx)).Open(ctx)
+	body, err := o.hub.newPeeked(b.Bundle, 0, domain.Backlog{}, b.Events(ctx)).Open(ctx)
 	if err != nil {
 		return nil, err
 	}

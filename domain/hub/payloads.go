@@ -31,7 +31,7 @@ func (l *eventList) payloadsFrom(from, to int) (s payloadSpan, found bool) {
 	}
 	s = payloadSpan{from, from, l.payloadAt(from)}
 	for s.to++; s.to < min(to, from+maxSpan); s.to++ {
-		longer, ok := extended(s.Section, l.payloadAt(s.to))
+		longer, ok := extendSpan(s.Section, l.payloadAt(s.to))
 		if !ok {
 			break
 		}
@@ -40,9 +40,9 @@ func (l *eventList) payloadsFrom(from, to int) (s payloadSpan, found bool) {
 	return s, true
 }
 
-// extended returns span with payload at its end, if the payload follows it in the same
+// extendSpan returns span with payload at its end, if the payload follows it in the same
 // object. Without a payload, it returns span unchanged.
-func extended(span, payload repository.Section) (repository.Section, bool) {
+func extendSpan(span, payload repository.Section) (repository.Section, bool) {
 	switch {
 	case payload.IsZero():
 		return span, true
@@ -66,8 +66,8 @@ type payloads struct {
 	sum  uint32                  // of the bytes read so far
 }
 
-// use makes p read from an open span.
-func (p *payloads) use(opened openSpan) {
+// setSpan makes p read from an open span.
+func (p *payloads) setSpan(opened openSpan) {
 	const limit = 32 << 10
 	if size := int(min(limit, opened.Length)); p.buffer == nil || p.buffer.Size() < size {
 		p.buffer = bufio.NewReaderSize(opened.source, size)
@@ -77,13 +77,13 @@ func (p *payloads) use(opened openSpan) {
 	p.source, p.at, p.to, p.of = opened.source, opened.Offset, opened.to, nil
 }
 
-// begin moves to the payload of e, which follows the one before.
-func (p *payloads) begin(e *repository.StoredEvent) error {
+// beginPayload moves to the payload of e, which follows the one before.
+func (p *payloads) beginPayload(e *repository.StoredEvent) error {
 	p.of, p.left, p.sum = e, e.PayloadAt.Length, 0
 	gap := e.PayloadAt.Offset - p.at
 	p.at = e.PayloadAt.Offset
 	_, err := p.buffer.Discard(int(gap))
-	return p.fault(err)
+	return p.payloadError(err)
 }
 
 // read reads some of the rest of the payload, which is not empty. It returns the last bytes
@@ -95,16 +95,16 @@ func (p *payloads) read(b []byte) (int, error) {
 	p.at += int64(n)
 	at := p.of.PayloadAt
 	if p.left == 0 && p.sum != at.Sum {
-		return 0, p.fault(domain.Errorf(domain.Damaged, "object %s: the bytes from %d on are not those that were stored", at.Object, at.Offset))
+		return 0, p.payloadError(domain.Errorf(domain.Damaged, "object %s: the bytes from %d on are not those that were stored", at.Object, at.Offset))
 	}
 	if n > 0 {
 		return n, nil
 	}
-	return 0, p.fault(err)
+	return 0, p.payloadError(err)
 }
 
-// fault returns err with the event whose payload was read.
-func (p *payloads) fault(err error) error {
+// payloadError returns err with the event whose payload was read.
+func (p *payloads) payloadError(err error) error {
 	if err == nil {
 		return nil
 	}

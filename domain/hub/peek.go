@@ -95,7 +95,7 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 		} else if req.OpenOnly {
 			return nil, domain.ErrNoData
 		}
-		peeked, err := h.hand(ctx, req, next)
+		peeked, err := h.peekNext(ctx, req, next)
 		switch {
 		case err == nil:
 			return peeked, nil
@@ -111,21 +111,21 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 	return nil, fmt.Errorf("actor %s: %w", req.Actor, ErrOutpaced)
 }
 
-// hand returns the open bundle, or a new one of what waits next, with its content.
-func (h *Hub) hand(ctx context.Context, req PeekRequest, next repository.Next) (*Peeked, error) {
+// peekNext returns the open bundle, or a new one of what waits next, with its content.
+func (h *Hub) peekNext(ctx context.Context, req PeekRequest, next repository.Next) (*Peeked, error) {
 	if next.Open == nil {
-		return h.open(ctx, req, next)
+		return h.openBundle(ctx, req, next)
 	}
 	behind := next.Run.BacklogAfter(next.Open.Count)
 	bundle, err := h.withContent(ctx, req, *next.Open, next.Run, nil)
 	if err != nil {
 		return nil, err
 	}
-	return h.peeked(bundle, next.Waiting, behind, next.Run.Events(ctx)), nil
+	return h.newPeeked(bundle, next.Waiting, behind, next.Run.Events(ctx)), nil
 }
 
-// peeked returns a bundle with the events that its body is made of.
-func (h *Hub) peeked(bundle domain.Bundle, waiting int64, behind domain.Backlog, events iter.Seq2[repository.StoredEvent, error]) *Peeked {
+// newPeeked returns a bundle with the events that its body is made of.
+func (h *Hub) newPeeked(bundle domain.Bundle, waiting int64, behind domain.Backlog, events iter.Seq2[repository.StoredEvent, error]) *Peeked {
 	return &Peeked{Bundle: bundle, Waiting: waiting, Behind: behind, events: events, hub: h}
 }
 
@@ -135,11 +135,11 @@ func (h *Hub) withContent(ctx context.Context, req PeekRequest, bundle domain.Bu
 	if !bundle.LacksContent() {
 		return bundle, nil
 	}
-	return h.answered(ctx, req, bundle, run, list)
+	return h.requestContent(ctx, req, bundle, run, list)
 }
 
-// open makes a new bundle of what waits next.
-func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (*Peeked, error) {
+// openBundle makes a new bundle of what waits next.
+func (h *Hub) openBundle(ctx context.Context, req PeekRequest, next repository.Next) (*Peeked, error) {
 	bundle := domain.Bundle{
 		ID:      req.BundleID,
 		Group:   next.Run.Group(),
@@ -189,7 +189,7 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 	if bundle.Content == domain.Request {
 		bundle.List = listName(next.Run.Folder(), &bundle)
 	} else {
-		bundle.Body = measure.body()
+		bundle.Body = measure.measuredBody()
 	}
 	bundle, err := h.bundles.Add(ctx, bundle, next.Run)
 	if err != nil {
@@ -202,7 +202,7 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 	if bundle, err = h.withContent(ctx, req, bundle, next.Run, list); err != nil {
 		return nil, err
 	}
-	peeked := h.peeked(bundle, next.Waiting, behind, nil)
+	peeked := h.newPeeked(bundle, next.Waiting, behind, nil)
 	peeked.list = events
 	return peeked, nil
 }
@@ -229,7 +229,7 @@ func (h *Hub) Bundle(ctx context.Context, req PeekRequest) (*Peeked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.peeked(bundle, int64(bundle.Count)+behind.Events, behind, run.Events(ctx)), nil
+	return h.newPeeked(bundle, int64(bundle.Count)+behind.Events, behind, run.Events(ctx)), nil
 }
 
 // isWhatIsAskedFor refuses to hand out an open bundle in place of another.

@@ -66,14 +66,14 @@ func newReadAhead(ctx context.Context, content repository.Content, opens chan st
 	return a
 }
 
-// limit keeps the events from end on from being read ahead.
-func (a *readAhead) limit(end int) { a.end = end }
+// setLimit keeps the events from end on from being read ahead.
+func (a *readAhead) setLimit(end int) { a.end = end }
 
-// open opens the span that begins with event i, and begins to read those behind it. The
+// openSpan opens the span that begins with event i, and begins to read those behind it. The
 // span opened before has been closed. If the reader of an object panics, so does open.
-func (a *readAhead) open(i int) (openSpan, error) {
+func (a *readAhead) openSpan(i int) (openSpan, error) {
 	if len(a.queue) > 0 && a.queue[0].from != i {
-		a.reset()
+		a.cancelReads()
 	}
 	if len(a.queue) == 0 {
 		a.next = i
@@ -83,9 +83,9 @@ func (a *readAhead) open(i int) (openSpan, error) {
 	}
 	a.held -= a.taken
 	a.taken = 0
-	a.fill()
+	a.beginReads()
 	if len(a.queue) == 0 {
-		return a.stream(i)
+		return a.streamSpan(i)
 	}
 	r := a.queue[0]
 	a.queue = a.queue[1:]
@@ -94,19 +94,19 @@ func (a *readAhead) open(i int) (openSpan, error) {
 	if r.panicked != nil {
 		panic(r.panicked) // as it would without reading ahead
 	}
-	return a.opened(r.payloadSpan, r, r.failed)
+	return a.checkOpened(r.payloadSpan, r, r.failed)
 }
 
-// stream opens the span that begins with event i in its turn.
-func (a *readAhead) stream(i int) (openSpan, error) {
+// streamSpan opens the span that begins with event i in its turn.
+func (a *readAhead) streamSpan(i int) (openSpan, error) {
 	s, _ := a.list.payloadsFrom(i, a.end)
 	a.next = s.to
 	source, err := a.content.Open(a.parent, s.Section)
-	return a.opened(s, source, err)
+	return a.checkOpened(s, source, err)
 }
 
-// fill begins to read spans ahead until a limit is reached.
-func (a *readAhead) fill() {
+// beginReads begins to read spans ahead until a limit is reached.
+func (a *readAhead) beginReads() {
 	for len(a.queue) < maxBodyOpens {
 		s, found := a.list.payloadsFrom(a.next, a.end)
 		if !found || s.Length <= 0 || s.Length > maxAheadSpan || !a.hasRoom(s.Length) {
@@ -127,7 +127,7 @@ func (a *readAhead) fill() {
 				r.panicked = recover()
 				<-a.opens
 			}()
-			r.read(a.ctx, a.content)
+			r.readSpan(a.ctx, a.content)
 		})
 	}
 }
@@ -143,8 +143,8 @@ func (a *readAhead) hasRoom(n int64) bool {
 	return true
 }
 
-// reset ends the reads that are under way, and drops what was read.
-func (a *readAhead) reset() {
+// cancelReads ends the reads that are under way, and drops what was read.
+func (a *readAhead) cancelReads() {
 	a.close()
 	a.ctx, a.cancel = context.WithCancel(a.parent)
 	a.queue, a.held, a.taken = nil, 0, 0
@@ -156,8 +156,8 @@ func (a *readAhead) close() {
 	a.running.Wait()
 }
 
-// opened returns s with its reader, or why it cannot be read.
-func (a *readAhead) opened(s payloadSpan, source io.ReadCloser, err error) (openSpan, error) {
+// checkOpened returns s with its reader, or why it cannot be read.
+func (a *readAhead) checkOpened(s payloadSpan, source io.ReadCloser, err error) (openSpan, error) {
 	if domain.KindOf(err) == domain.NotFound { // a bundle names it, so it must be there
 		if a.missing != nil {
 			a.missing(a.parent, s.Object)
@@ -169,7 +169,7 @@ func (a *readAhead) opened(s payloadSpan, source io.ReadCloser, err error) (open
 		for a.list.payloadAt(last).IsZero() {
 			last--
 		}
-		return openSpan{}, fmt.Errorf("open the payloads of events %s to %s: %w", a.list.listed(s.from).id, a.list.listed(last).id, err)
+		return openSpan{}, fmt.Errorf("open the payloads of events %s to %s: %w", a.list.listedAt(s.from).id, a.list.listedAt(last).id, err)
 	}
 	return openSpan{s, source}, nil
 }
@@ -187,8 +187,8 @@ type earlyRead struct {
 	panicked any // what the reader of the object has panicked with
 }
 
-// read reads the span.
-func (r *earlyRead) read(ctx context.Context, content repository.Content) {
+// readSpan reads the span.
+func (r *earlyRead) readSpan(ctx context.Context, content repository.Content) {
 	source, err := content.Open(ctx, r.Section)
 	if err != nil {
 		r.failed = err
