@@ -11,8 +11,8 @@ import (
 // its shards are taken over.
 const deadAfter = 10 * time.Second
 
-// A sighting is what a node has seen of another one.
-type sighting struct {
+// A nodeSighting is what a node has seen of another one.
+type nodeSighting struct {
 	beat      int64
 	signalled int64     // signals that were handled
 	moved     time.Time // when beat was seen to have moved; on the monotonic clock of the observer
@@ -20,7 +20,7 @@ type sighting struct {
 }
 
 // isAlive reports whether the node was seen to move in the last deadAfter.
-func (s *sighting) isAlive(now time.Time) bool { return s != nil && now.Sub(s.moved) < deadAfter }
+func (s *nodeSighting) isAlive(now time.Time) bool { return s != nil && now.Sub(s.moved) < deadAfter }
 
 // An allocation is what a node does about the assignment of shards.
 type allocation struct {
@@ -29,11 +29,11 @@ type allocation struct {
 	free    []int // shards of owners that it replaces, beyond its quota
 }
 
-// allocate returns which shards self takes and which it releases, so that shards are spread
+// allocateShards returns which shards self takes and which it releases, so that shards are spread
 // evenly over the nodes alive. alive has self, too. Nodes that see the same have the same
 // quotas, which add up to all shards. What is beyond the quota of self is free afterwards, so that
 // nodes take it that replace no owner.
-func allocate(self string, alive []string, owners *[repository.ShardCount]string, replaces func(owner string) bool) allocation {
+func allocateShards(self string, alive []string, owners *[repository.ShardCount]string, replaces func(owner string) bool) allocation {
 	alive = slices.Clone(alive)
 	slices.Sort(alive)
 	rank, n := slices.Index(alive, self), len(alive)

@@ -27,8 +27,8 @@ func (e *Engine) Settled(id domain.CursorID) <-chan struct{} {
 	return s.awaited[id]
 }
 
-// notify closes the channel of a cursor, if a caller has asked for it.
-func (s *settlements) notify(id domain.CursorID) {
+// notifySettled closes the channel of a cursor, if a caller has asked for it.
+func (s *settlements) notifySettled(id domain.CursorID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if settled := s.awaited[id]; settled != nil {

@@ -29,12 +29,12 @@ func (e *Engine) lookAtSoon(stream domain.StreamName) {
 	if isQueued {
 		return
 	}
-	e.store.run(t, func() {
+	e.store.runTask(t, func() {
 		t.mu.Lock()
 		t.lookQueued = false
 		t.mu.Unlock()
 		if err := e.lookAt(e.ctx, t); err != nil {
-			e.warn(e.ctx, "read the end of a stream", err, slog.String("stream", stream.String()))
+			e.logWarning(e.ctx, "read the end of a stream", err, slog.String("stream", stream.String()))
 		}
 	})
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// look finds the cursors of the shards that this node owns, and what others have appended to
+// lookForWork finds the cursors of the shards that this node owns, and what others have appended to
 // their streams. It returns soon after ctx ends.
-func (e *Engine) look(ctx context.Context) {
+func (e *Engine) lookForWork(ctx context.Context) {
 	for shard := range repository.ShardCount {
 		if ctx.Err() != nil {
 			return
 		}
-		if e.owns(shard) {
+		if e.hasShard(shard) {
 			_ = e.serveShard(ctx, shard) // it is logged, and the next look repeats it
 		}
 	}
@@ -28,7 +28,7 @@ func (e *Engine) look(ctx context.Context) {
 	e.mu.Unlock()
 	for _, t := range topics {
 		if err := e.lookAt(ctx, t); err != nil {
-			e.warn(ctx, "read the end of a stream", err, slog.String("stream", t.stream.String()))
+			e.logWarning(ctx, "read the end of a stream", err, slog.String("stream", t.stream.String()))
 		}
 	}
 }
@@ -38,11 +38,11 @@ func (e *Engine) look(ctx context.Context) {
 func (e *Engine) serveShard(ctx context.Context, shard int) error {
 	entries, watched, err := e.Shards.Cursors(ctx, shard)
 	if err != nil {
-		e.warn(ctx, "list the cursors of a shard", err, slog.Int("shard", shard))
+		e.logWarning(ctx, "list the cursors of a shard", err, slog.Int("shard", shard))
 	}
 	for _, entry := range entries {
-		if s, _ := e.serve(entry); s != nil && s.isWatch && !s.isNoted.Swap(true) {
-			s.post(func(in *inbox) { in.listed = true })
+		if s, _ := e.serveCursor(entry); s != nil && s.isWatch && !s.isNoted.Swap(true) {
+			s.postEvent(func(in *inbox) { in.listed = true })
 		}
 		e.followChanges(entry)
 	}
@@ -67,7 +67,7 @@ func (e *Engine) followChanges(entry repository.ShardEntry) {
 	s := e.services[entry.Cursor]
 	e.mu.Unlock()
 	if s != nil && s.noted.Swap(entry.Changes) != entry.Changes {
-		s.post(func(in *inbox) { in.changed = true })
+		s.postEvent(func(in *inbox) { in.changed = true })
 	}
 }
 
@@ -88,7 +88,7 @@ func (e *Engine) lookAt(ctx context.Context, t *topic) error {
 	if err != nil {
 		return err
 	}
-	e.reaches(t, end)
+	e.extendStream(t, end)
 	return nil
 }
 
@@ -98,22 +98,22 @@ func (e *Engine) lookAtCurrent(ctx context.Context, t *topic) error {
 	if err != nil {
 		return err
 	}
-	e.reaches(t, end)
+	e.extendStream(t, end)
 	return nil
 }
 
-// reaches notes where a stream ends, and wakes its cursors if that is new.
-func (e *Engine) reaches(t *topic, end repository.StreamEnd) {
+// extendStream notes where a stream ends, and wakes its cursors if that is new.
+func (e *Engine) extendStream(t *topic, end repository.StreamEnd) {
 	changed := false
 	for _, p := range end.Positions {
-		changed = t.reaches(p.Priority, p.Number) || changed
+		changed = t.extendEnd(p.Priority, p.Number) || changed
 	}
 	t.mu.Lock()
 	changed = changed || !t.looked
 	t.looked = true
 	t.mu.Unlock()
 	if changed {
-		t.wake()
+		t.wakeCursors()
 	}
 }
 
@@ -126,7 +126,7 @@ func (e *Engine) sweepRegularly() {
 	}
 	for {
 		if err := e.opts.Sweep(e.ctx); err != nil {
-			e.warn(e.ctx, "remove what has expired", err)
+			e.logWarning(e.ctx, "remove what has expired", err)
 		}
 		timer := time.NewTimer(sweepEvery)
 		select {
@@ -138,9 +138,9 @@ func (e *Engine) sweepRegularly() {
 	}
 }
 
-// warn logs a failure that is repaired by trying again, unless the engine has ended or the
+// logWarning logs a failure that is repaired by trying again, unless the engine has ended or the
 // store has logged it.
-func (e *Engine) warn(ctx context.Context, what string, err error, attrs ...slog.Attr) {
+func (e *Engine) logWarning(ctx context.Context, what string, err error, attrs ...slog.Attr) {
 	if ctx.Err() == nil && domain.KindOf(err) != domain.NewerFormat {
 		e.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "deliveries wait for the store",
 			append(attrs, slog.String("what", what), slog.String("error", err.Error()))...)

@@ -16,28 +16,28 @@ type awaiting struct {
 	isKnown   bool                 // others is known
 	others    repository.StreamSet // of the other nodes alive
 	unsent    []domain.StreamName  // of this one, that no beat has announced
-	announced []announcement       // streams that a node may not have known when it saved
+	announced []streamAnnouncement // streams that a node may not have known when it saved
 }
 
-type announcement struct {
+type streamAnnouncement struct {
 	stream domain.StreamName
 	at     time.Time
 }
 
-// sent notes that the first n streams were announced to other nodes, if there are any.
-func (a *awaiting) sent(n int, isShared bool) {
+// markAnnounced notes that the first n streams were announced to other nodes, if there are any.
+func (a *awaiting) markAnnounced(n int, isShared bool) {
 	now := time.Now()
 	for _, stream := range a.unsent[:n] {
 		if isShared {
-			a.announced = append(a.announced, announcement{stream, now})
+			a.announced = append(a.announced, streamAnnouncement{stream, now})
 		}
 	}
 	a.unsent = a.unsent[n:]
 }
 
-// await announces a data stream of which the node begins to serve a cursor. It does nothing for
+// announceStream announces a data stream of which the node begins to serve a cursor. It does nothing for
 // another stream: its entries are signalled anyway.
-func (m *membership) await(stream domain.StreamName) {
+func (m *membership) announceStream(stream domain.StreamName) {
 	if _, ok := stream.DataActor(); !ok {
 		return
 	}
@@ -57,7 +57,7 @@ func (m *membership) signalAwaited(stream domain.StreamName) {
 	isWanted := (!m.awaiting.isKnown || m.awaiting.others.Has(stream)) && m.signalled-m.sent < repository.MaxSignals/2
 	m.mu.Unlock()
 	if isWanted {
-		m.signal(repository.Signal{Stream: stream})
+		m.sendSignal(repository.Signal{Stream: stream})
 	}
 }
 
@@ -79,8 +79,8 @@ func (m *membership) lookAtAnnounced() {
 	}
 }
 
-// awaited returns the data streams of which the node serves cursors.
-func (e *Engine) awaited() (all repository.StreamSet) {
+// awaitedStreams returns the data streams of which the node serves cursors.
+func (e *Engine) awaitedStreams() (all repository.StreamSet) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for stream := range e.topics {

@@ -8,10 +8,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// replaces reports whether the node takes the shards of another one without being asked: that one
+// canReplace reports whether the node takes the shards of another one without being asked: that one
 // has died. With [Options.NoTakeover], it has to have died before this node had started, or at most
 // deadAfter later: a read may be stale, so that a dead node seems to beat after the first look.
-func (m *membership) replaces(owner string, now time.Time) bool {
+func (m *membership) canReplace(owner string, now time.Time) bool {
 	s := m.seen[owner]
 	if s.isAlive(now) {
 		return false
@@ -23,9 +23,9 @@ func (m *membership) replaces(owner string, now time.Time) bool {
 // the owner had died by then.
 const askAfter = 2 * deadAfter
 
-// ask notes that this node was asked about a cursor. If the owner of its shard has died, the node
+// requestShard notes that this node was asked about a cursor. If the owner of its shard has died, the node
 // takes the shard.
-func (m *membership) ask(id domain.CursorID) {
+func (m *membership) requestShard(id domain.CursorID) {
 	if !m.engine.opts.NoTakeover {
 		return // it takes the shard anyway
 	}

@@ -67,7 +67,7 @@ type service struct {
 	requests   []replayRequest // to replay, that the cursor has not followed
 	requested  atomic.Int64    // number of the last request that was read
 	noted      atomic.Int64    // repository.ShardEntry.Changes, as it was read last
-	walk       *walk           // of the replay that runs; nil: nothing was read for it
+	walk       *replayWalk     // of the replay that runs; nil: nothing was read for it
 	limiter    *rate.Limiter   // of calls, on the monotonic clock; nil: no limit
 	isFreshDue bool            // the last delivery that was taken was a replayed one
 
@@ -106,7 +106,7 @@ type inbox struct {
 	leave    bool
 	shed     bool
 	permits  []*permit
-	outcomes []outcome
+	outcomes []callOutcome
 	loaded   *loadResult
 	settled  *settleResult
 	retired  *retireResult
@@ -117,18 +117,18 @@ type inbox struct {
 	end      *endResult
 }
 
-type outcome struct {
+type callOutcome struct {
 	domain.Outcome
 	permit  *permit
 	suspect bool
 }
 
-// post adds an event. It returns false if the engine has ended.
-func (s *service) post(add func(*inbox)) bool {
+// postEvent adds an event. It returns false if the engine has ended.
+func (s *service) postEvent(add func(*inbox)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.active {
-		if !s.engine.spawn(s.work) {
+		if !s.engine.spawn(s.handleInbox) {
 			return false
 		}
 		s.active = true
@@ -137,11 +137,11 @@ func (s *service) post(add func(*inbox)) bool {
 	return true
 }
 
-func (s *service) wake() { s.post(func(in *inbox) { in.woken = true }) }
+func (s *service) wake() { s.postEvent(func(in *inbox) { in.woken = true }) }
 
-func (s *service) tick() { s.post(func(in *inbox) { in.ticked = true }) }
+func (s *service) tick() { s.postEvent(func(in *inbox) { in.ticked = true }) }
 
-func (s *service) work() {
+func (s *service) handleInbox() {
 	for {
 		s.mu.Lock()
 		in := s.inbox
@@ -152,7 +152,7 @@ func (s *service) work() {
 			return
 		}
 		s.mu.Unlock()
-		s.handle(&in)
+		s.handleEvents(&in)
 	}
 }
 
@@ -164,8 +164,8 @@ func (in *inbox) isTickOnly() bool {
 		in.loaded == nil && in.settled == nil && in.retired == nil && in.fetched == nil && in.walked == nil && len(in.visits) == 0 && !in.listed && in.end == nil
 }
 
-// handle handles events, and begins what follows from them.
-func (s *service) handle(in *inbox) {
+// handleEvents handles events, and begins what follows from them.
+func (s *service) handleEvents(in *inbox) {
 	if !in.isTickOnly() {
 		s.quiet = time.Time{}
 	}
@@ -188,7 +188,7 @@ func (s *service) handle(in *inbox) {
 			continue
 		}
 		if o.Answer.Unread {
-			s.postpone(o.Outcome)
+			s.postponeUnread(o.Outcome)
 			continue
 		}
 		delete(s.unread, o.Entry)
@@ -219,25 +219,25 @@ func (s *service) handle(in *inbox) {
 		s.finishReadEnd(in.end)
 	}
 	for _, p := range in.permits {
-		if s.begin(p) {
+		if s.beginCall(p) {
 			s.refusals = 0
 			continue
 		}
 		if s.refusals++; s.refusals > maxRefusals {
 			s.offerAfter = time.Now().Add(refusalPause)
 		}
-		s.engine.dispatcher.release(p)
+		s.engine.dispatcher.releasePermit(p)
 	}
-	s.advance()
+	s.beginWork()
 	for _, o := range in.outcomes {
-		s.engine.dispatcher.release(o.permit)
+		s.engine.dispatcher.releasePermit(o.permit)
 	}
 }
 
-// advance begins whatever may begin now.
-func (s *service) advance() {
+// beginWork begins whatever may begin now.
+func (s *service) beginWork() {
 	if s.leaving && s.isDone() {
-		s.engine.remove(s)
+		s.engine.removeService(s)
 		s.abandonVisits()
 		return
 	}
@@ -246,21 +246,21 @@ func (s *service) advance() {
 	switch {
 	case time.Now().Before(s.resume):
 	case !s.current:
-		s.load()
+		s.loadCursor()
 	default:
-		s.retake()
+		s.retakeCalled()
 		if s.followReplays() {
-			s.choose()
-			s.replay()
+			s.offerCalls()
+			s.replayEntries()
 		}
 		s.listSlow()
-		s.settle()
+		s.beginSettlement()
 		s.endVisits()
 		if s.leaveWatch(); s.leaving && s.isDone() {
-			s.engine.remove(s)
+			s.engine.removeService(s)
 			return
 		}
-		s.settle()
+		s.beginSettlement()
 	}
 	s.setTimer(began, clock)
 }
@@ -276,8 +276,8 @@ func (s *service) isDone() bool {
 	return s.cursor == nil || s.released
 }
 
-// pause keeps the service from the store for a while, after a failure.
-func (s *service) pause() {
+// pauseStore keeps the service from the store for a while, after a failure.
+func (s *service) pauseStore() {
 	s.failures++
 	s.resume = time.Now().Add(s.engine.opts.Backoff(s.failures))
 }
@@ -308,7 +308,7 @@ func (s *service) setTimer(began, now time.Time) {
 	}
 	if s.current && !s.settling && !s.fetching {
 		if s.underway == 0 {
-			s.forget(now)
+			s.forgetIdle(now)
 		}
 		until(s.waitForCursor(now))
 	}
@@ -370,7 +370,7 @@ func (s *service) waitForCursor(now time.Time) time.Duration {
 
 // isBehind reports whether the stream is known to have entries that were not taken.
 func (s *service) isBehind(standing *domain.Standing) bool {
-	end, _ := s.topic.ends()
+	end, _ := s.topic.knownEnds()
 	for p := range domain.Priorities {
 		if end[p] > standing.Position(p).Number {
 			return true
@@ -379,9 +379,9 @@ func (s *service) isBehind(standing *domain.Standing) bool {
 	return false
 }
 
-// forget forgets a cursor that has had nothing to do for some time, and will have nothing to
+// forgetIdle forgets a cursor that has had nothing to do for some time, and will have nothing to
 // do for as long.
-func (s *service) forget(now time.Time) {
+func (s *service) forgetIdle(now time.Time) {
 	idle := s.engine.opts.Idle
 	if s.quiet.IsZero() {
 		s.quiet = time.Now()

@@ -64,7 +64,7 @@ type watchedKey struct {
 
 // serveWatched serves the watches of a stream in a shard. Zero pages are an unknown number.
 func (e *Engine) serveWatched(shard int, stream repository.WatchedStream) {
-	if !e.owns(shard) {
+	if !e.hasShard(shard) {
 		return
 	}
 	key := watchedKey{shard, stream.Stream}
@@ -81,15 +81,15 @@ func (e *Engine) serveWatched(shard int, stream repository.WatchedStream) {
 	}
 	e.mu.Unlock()
 	if w != nil {
-		w.listed(stream.Pages, isNew)
+		w.setListed(stream.Pages, isNew)
 	}
-	if !e.owns(shard) { // it was given to another node meanwhile
-		w.end()
+	if !e.hasShard(shard) { // it was given to another node meanwhile
+		w.endVisits()
 	}
 }
 
-// listed notes that the shard has the watches. It visits those of which that may be necessary.
-func (w *watched) listed(pages int, isNew bool) {
+// setListed notes that the shard has the watches. It visits those of which that may be necessary.
+func (w *watched) setListed(pages int, isNew bool) {
 	w.mu.Lock()
 	isDue := isNew || pages > w.pages || pages > 0 && w.unproved
 	w.pages, w.unlisted = max(w.pages, pages, 1), 0
@@ -114,7 +114,7 @@ func (e *Engine) forgetUnlisted(shard int, found []repository.WatchedStream) {
 		isGone := w.unlisted > 1
 		w.mu.Unlock()
 		if isGone {
-			w.end()
+			w.endVisits()
 		}
 	}
 }
@@ -132,8 +132,8 @@ func (e *Engine) watchedOf(isWanted func(*watched) bool) []*watched {
 	return all
 }
 
-// end has w visit no more watches.
-func (w *watched) end() {
+// endVisits has w visit no more watches.
+func (w *watched) endVisits() {
 	w.mu.Lock()
 	w.ended = true
 	isRunning := w.isRunning
@@ -176,8 +176,8 @@ func (w *watched) run() {
 		err := w.visitPages(ctx)
 		if err != nil {
 			w.failures++
-			e.warn(ctx, "visit the watches of a resource", err, slog.String("stream", w.topic.stream.String()))
-			wait(ctx, e.opts.Backoff(w.failures))
+			e.logWarning(ctx, "visit the watches of a resource", err, slog.String("stream", w.topic.stream.String()))
+			waitFor(ctx, e.opts.Backoff(w.failures))
 		} else {
 			w.failures = 0
 		}
@@ -192,8 +192,8 @@ func (w *watched) run() {
 	}
 }
 
-// wait returns after d, or when ctx ends.
-func wait(ctx context.Context, d time.Duration) {
+// waitFor returns after d, or when ctx ends.
+func waitFor(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -205,12 +205,12 @@ func wait(ctx context.Context, d time.Duration) {
 // visitPages visits the watches of all pages that have not taken everything that the stream is known to
 // have.
 func (w *watched) visitPages(ctx context.Context) error {
-	if _, looked := w.topic.ends(); !looked {
+	if _, looked := w.topic.knownEnds(); !looked {
 		if err := w.engine.lookAt(ctx, w.topic); err != nil {
 			return err
 		}
 	}
-	end, _ := w.topic.ends()
+	end, _ := w.topic.knownEnds()
 	for n := 0; ; n++ {
 		w.mu.Lock()
 		pages := w.pages
@@ -258,13 +258,13 @@ func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool,
 	case page.Served >= end:
 		waiting = nil
 	case known.end >= end:
-		waiting = without(waiting, known.cursors)
+		waiting = withoutCursors(waiting, known.cursors)
 	}
-	missing, isEnded, err := w.visit(ctx, waiting, end)
+	missing, isEnded, err := w.visitWatches(ctx, waiting, end)
 	if err != nil || isEnded {
 		return isFull, err
 	}
-	*known = servedPage{end: end, isFull: isFull, isCrowd: known.isCrowd, cursors: without(page.Cursors, missing), missed: known.missed}
+	*known = servedPage{end: end, isFull: isFull, isCrowd: known.isCrowd, cursors: withoutCursors(page.Cursors, missing), missed: known.missed}
 	if len(missing) > 0 { // they are being created, or that was broken off
 		if known.missed++; known.missed <= maxMissed {
 			w.visitAtNextLook()
@@ -288,8 +288,8 @@ func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool,
 	return isFull, nil
 }
 
-// without returns the cursors of a that are not in b.
-func without(a, b []domain.CursorID) []domain.CursorID {
+// withoutCursors returns the cursors of a that are not in b.
+func withoutCursors(a, b []domain.CursorID) []domain.CursorID {
 	known := make(map[domain.CursorID]struct{}, len(b))
 	for _, id := range b {
 		known[id] = struct{}{}
@@ -307,9 +307,9 @@ func (w *watched) visitAtNextLook() {
 	w.unproved = true
 }
 
-// visit visits watches, some at a time. It returns those without a cursor when the others have taken what is before
+// visitWatches visits watches, some at a time. It returns those without a cursor when the others have taken what is before
 // end, and reports whether it has ended before, because no watch is to be visited.
-func (w *watched) visit(ctx context.Context, cursors []domain.CursorID, end int64) (missing []domain.CursorID, isEnded bool, err error) {
+func (w *watched) visitWatches(ctx context.Context, cursors []domain.CursorID, end int64) (missing []domain.CursorID, isEnded bool, err error) {
 	e := w.engine
 	for len(cursors) > 0 {
 		if w.isEnded() || e.isStopping() {
@@ -326,7 +326,7 @@ func (w *watched) visit(ctx context.Context, cursors []domain.CursorID, end int6
 			case <-ctx.Done():
 				return nil, false, ctx.Err()
 			}
-			e.visit(repository.ShardEntry{Cursor: id, Stream: w.topic.stream}, &visit{end: end, ended: func(r visitResult) {
+			e.visitWatch(repository.ShardEntry{Cursor: id, Stream: w.topic.stream}, &visit{end: end, ended: func(r visitResult) {
 				<-e.visits
 				all <- visited{id, r}
 			}})
@@ -355,5 +355,5 @@ func (w *watched) visit(ctx context.Context, cursors []domain.CursorID, end int6
 func (w *watched) isEnded() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.ended || !w.engine.owns(w.shard)
+	return w.ended || !w.engine.hasShard(w.shard)
 }

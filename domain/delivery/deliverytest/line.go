@@ -143,7 +143,7 @@ func (s lineCursors) Load(ctx context.Context, id domain.CursorID, owner domain.
 	err = s.line.do(true, func() (err error) {
 		c, version, err = s.Cursors.Load(ctx, id, owner, clock)
 		if err == nil {
-			s.world.loaded(id, owner.Incarnation)
+			s.world.countTakeover(id, owner.Incarnation)
 		}
 		return err
 	})
@@ -173,8 +173,8 @@ func (s lineCursors) Retire(ctx context.Context, id domain.CursorID, version rep
 	return s.line.do(true, func() error { return s.Cursors.Retire(ctx, id, version) })
 }
 
-// loaded counts the take-overs of a cursor.
-func (w *World) loaded(id domain.CursorID, incarnation string) {
+// countTakeover counts the take-overs of a cursor.
+func (w *World) countTakeover(id domain.CursorID, incarnation string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.owners[id] != "" && w.owners[id] != incarnation {

@@ -58,8 +58,8 @@ func NewWorld(t testing.TB, open func(clock *Clock) repositorytest.PushStores) *
 	return w
 }
 
-// another returns an empty World with new stores.
-func (w *World) another() *World { return NewWorld(w.TB, w.open) }
+// anotherWorld returns an empty World with new stores.
+func (w *World) anotherWorld() *World { return NewWorld(w.TB, w.open) }
 
 // A Receiver answers calls and remembers them.
 type Receiver struct {
