@@ -46,7 +46,7 @@ func (w *watchedContents) Ingest(ctx context.Context, reports []repository.Objec
 		}
 		failure, isNotified := notified[name]
 		if !isNotified {
-			failure = w.notify(ctx, name)
+			failure = w.notifyGone(ctx, name)
 			notified[name] = failure
 		}
 		if failure != nil {
@@ -56,9 +56,9 @@ func (w *watchedContents) Ingest(ctx context.Context, reports []repository.Objec
 	return results, nil
 }
 
-// notify calls Gone. A failure that another call may not have is Uncertain; any other is logged, because
+// notifyGone calls Gone. A failure that another call may not have is Uncertain; any other is logged, because
 // the event would fail whenever it is delivered.
-func (w *watchedContents) notify(ctx context.Context, name domain.ObjectName) error {
+func (w *watchedContents) notifyGone(ctx context.Context, name domain.ObjectName) error {
 	err := w.contents.Gone(ctx, name.Key())
 	switch kind := domain.KindOf(err); {
 	case err == nil:

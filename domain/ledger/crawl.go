@@ -70,8 +70,8 @@ type crawlPage struct {
 	next    string // cursor
 }
 
-// crawl does a crawl from its cursor on.
-func (t *task) crawl(ctx context.Context) error {
+// runCrawl does a crawl from its cursor on.
+func (t *task) runCrawl(ctx context.Context) error {
 	var request CrawlRequest
 	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
 		return domain.Errorf(domain.Damaged, "request of the crawl: %w", err)
@@ -86,14 +86,14 @@ func (t *task) crawl(ctx context.Context) error {
 		return repository.ErrNoStore
 	}
 	l := &listing{task: t, prefix: request.Prefix, last: string(at.Last)}
-	page, err := l.read(ctx, string(at.Page))
+	page, err := l.readPage(ctx, string(at.Page))
 	if err != nil {
 		return err
 	}
 	for {
 		var following *crawlPage
 		if page.next != "" {
-			if following, err = l.read(ctx, page.next); err != nil {
+			if following, err = l.readPage(ctx, page.next); err != nil {
 				return err
 			}
 		}
@@ -101,24 +101,24 @@ func (t *task) crawl(ctx context.Context) error {
 			return err
 		}
 		if following == nil {
-			return t.complete(ctx)
+			return t.completeJob(ctx)
 		}
-		at = crawlCursor{Page: []byte(following.cursor), After: []byte(page.end()), Last: []byte(page.objects[len(page.objects)-1].Key)}
+		at = crawlCursor{Page: []byte(following.cursor), After: []byte(page.endKey()), Last: []byte(page.objects[len(page.objects)-1].Key)}
 		text, err := json.Marshal(at)
 		if err != nil {
 			return err
 		}
 		t.job.Cursor = string(text)
-		if err := t.save(ctx); err != nil {
+		if err := t.saveProgress(ctx); err != nil {
 			return err
 		}
 		page = following
 	}
 }
 
-// end returns the key up to which the page proves absence. Long keys with the same beginning are in
+// endKey returns the key up to which the page proves absence. Long keys with the same beginning are in
 // another order in the list of objects, so a range ends before all of them.
-func (p *crawlPage) end() string {
+func (p *crawlPage) endKey() string {
 	if p.next == "" {
 		return ""
 	}
@@ -138,8 +138,8 @@ func errDisorder(format string, args ...any) error {
 	return domain.Errorf(domain.Invalid, "the listing of the store is out of order, and nothing of its last pages was stored: "+format, args...)
 }
 
-// read returns the page at a cursor. It passes over empty pages.
-func (l *listing) read(ctx context.Context, cursor string) (*crawlPage, error) {
+// readPage returns the page at a cursor. It passes over empty pages.
+func (l *listing) readPage(ctx context.Context, cursor string) (*crawlPage, error) {
 	asked := l.timeOfQuestion(l.job.Bucket)
 	for range maxEmptyPages {
 		if err := l.prolongLate(ctx); err != nil {

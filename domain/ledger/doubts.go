@@ -47,14 +47,14 @@ func (d *Doubts) Ingest(ctx context.Context, reports []repository.ObjectReport) 
 	results, err := d.Objects.Ingest(ctx, reports)
 	for i := range results {
 		if results[i].Doubt {
-			d.note(reports[i].Name)
+			d.addDoubt(reports[i].Name)
 		}
 	}
 	return results, err
 }
 
-// note has Run ask for an object, unless there are too many.
-func (d *Doubts) note(name domain.ObjectName) {
+// addDoubt has Run ask for an object, unless there are too many.
+func (d *Doubts) addDoubt(name domain.ObjectName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, waits := d.waiting[name]; waits {
@@ -78,16 +78,16 @@ func (d *Doubts) Run(ctx context.Context) {
 			d.mu.Lock()
 			delete(d.waiting, name) // an event that comes now may not be in what is read
 			d.mu.Unlock()
-			if err := d.settle(ctx, name); err != nil && ctx.Err() == nil {
+			if err := d.settleDoubt(ctx, name); err != nil && ctx.Err() == nil {
 				d.opts.Logger.Warn("the store of an object in doubt cannot confirm its state", "bucket", name.Bucket(), "key", domain.Clip(name.Key()), "error", err)
 			}
 		}
 	}
 }
 
-// settle asks the store of an object, again if the object has changed meanwhile: what came then may be
+// settleDoubt asks the store of an object, again if the object has changed meanwhile: what came then may be
 // later than the answer.
-func (d *Doubts) settle(ctx context.Context, name domain.ObjectName) (err error) {
+func (d *Doubts) settleDoubt(ctx context.Context, name domain.ObjectName) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, settleDeadline)
 	defer cancel()
 	pause, hasChanged := firstAskPause, false
@@ -96,7 +96,7 @@ func (d *Doubts) settle(ctx context.Context, name domain.ObjectName) (err error)
 		if err != nil || !before.Doubt && !hasChanged {
 			return err
 		}
-		isStored, failure := d.ask(ctx, &before)
+		isStored, failure := d.askStore(ctx, &before)
 		if err = failure; err == nil {
 			if !isStored {
 				return nil
@@ -120,8 +120,8 @@ func (d *Doubts) settle(ctx context.Context, name domain.ObjectName) (err error)
 	return err
 }
 
-// ask stores what the store has of an object, and returns false if that settles nothing.
-func (d *Doubts) ask(ctx context.Context, o *domain.Object) (isStored bool, err error) {
+// askStore stores what the store has of an object, and returns false if that settles nothing.
+func (d *Doubts) askStore(ctx context.Context, o *domain.Object) (isStored bool, err error) {
 	found := d.opts.Clock()
 	stored, err := d.source.Stat(ctx, o.Name, nil)
 	isGone := domain.KindOf(err) == domain.NotFound

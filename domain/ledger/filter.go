@@ -28,11 +28,11 @@ type condition struct {
 	field  string
 	path   []string // of an attribute
 	every  bool     // all values have to match, not one of them
-	values []value
+	values []fieldValue
 }
 
-// A value is one that a field may have: a text, or a moment.
-type value struct {
+// A fieldValue is one that a field may have: a text, or a moment.
+type fieldValue struct {
 	pattern  pattern
 	time     time.Time
 	isMoment bool
@@ -182,7 +182,7 @@ func parseName(name string) (field string, path []string, isList, every bool, er
 	return field, path, isList, every, nil
 }
 
-func parseValue(kind fieldKind, text string, ignoreCase bool) (v value, err error) {
+func parseValue(kind fieldKind, text string, ignoreCase bool) (v fieldValue, err error) {
 	switch kind {
 	case wildText:
 		v.pattern, err = parsePattern(text, ignoreCase)
@@ -238,14 +238,14 @@ func (c *condition) holds(r *Row) bool {
 	if !has {
 		return false
 	}
-	fits := func(v value) bool {
+	fits := func(v fieldValue) bool {
 		if v.isMoment {
 			return v.time.Equal(c.timeOf(r))
 		}
 		return v.pattern.matches(text)
 	}
 	if c.every {
-		return !slices.ContainsFunc(c.values, func(v value) bool { return !fits(v) })
+		return !slices.ContainsFunc(c.values, func(v fieldValue) bool { return !fits(v) })
 	}
 	return slices.ContainsFunc(c.values, fits)
 }

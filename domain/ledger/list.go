@@ -55,13 +55,13 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	w := walk{service: s, filter: &q.Filter, plan: q.plan(), anyOrder: q.AnyOrder, at: at, limit: q.Limit, looks: maxLooks}
+	w := rowWalk{service: s, filter: &q.Filter, plan: q.planQuery(), anyOrder: q.AnyOrder, at: at, limit: q.Limit, looks: maxLooks}
 	if err := w.run(ctx); err != nil {
 		return Page{}, err
 	}
 	page := Page{Rows: w.found, Damaged: w.damaged}
 	if !w.isDone {
-		page.Next = w.at.token()
+		page.Next = w.at.encodeToken()
 	}
 	return page, nil
 }
@@ -80,7 +80,7 @@ func (s *Service) Count(ctx context.Context, f Filter, token string) (Count, err
 	if err != nil {
 		return Count{}, err
 	}
-	w := walk{service: s, filter: &f, plan: f.plan(), anyOrder: true, at: at, looks: maxCounts, onlyCount: true}
+	w := rowWalk{service: s, filter: &f, plan: f.planQuery(), anyOrder: true, at: at, looks: maxCounts, onlyCount: true}
 	count := w.run
 	if w.plan.isExact && w.plan.keys == nil {
 		count = w.countBuckets
@@ -90,22 +90,22 @@ func (s *Service) Count(ctx context.Context, f Filter, token string) (Count, err
 	}
 	counted := Count{Rows: w.counted}
 	if !w.isDone {
-		counted.Next = w.at.token()
+		counted.Next = w.at.encodeToken()
 	}
 	return counted, nil
 }
 
-// A walk looks at the rows that a filter may want.
-type walk struct {
+// A rowWalk looks at the rows that a filter may want.
+type rowWalk struct {
 	service   *Service
 	filter    *Filter
-	plan      plan
+	plan      queryPlan
 	anyOrder  bool
 	onlyCount bool
 	limit     int // of found; with onlyCount: none
 	looks     int // that are left
 
-	at      position // up to where it has looked
+	at      rowPosition // up to where it has looked
 	found   []Row
 	damaged []repository.DamagedObject
 	counted int64
@@ -113,10 +113,10 @@ type walk struct {
 }
 
 // isFull reports whether the walk is to end.
-func (w *walk) isFull() bool { return !w.onlyCount && len(w.found) == w.limit || w.looks <= 0 }
+func (w *rowWalk) isFull() bool { return !w.onlyCount && len(w.found) == w.limit || w.looks <= 0 }
 
-// buckets returns the names of the buckets from the position on.
-func (w *walk) buckets(ctx context.Context) (names []string, err error) {
+// bucketNames returns the names of the buckets from the position on.
+func (w *rowWalk) bucketNames(ctx context.Context) (names []string, err error) {
 	all := w.plan.buckets
 	if all == nil {
 		if all, err = w.service.Objects.Buckets(ctx); err != nil {
@@ -143,7 +143,7 @@ func (f *Filter) mayHaveBucket(bucket string) bool {
 }
 
 // countBuckets has the store count the objects of the buckets.
-func (w *walk) countBuckets(ctx context.Context) error {
+func (w *rowWalk) countBuckets(ctx context.Context) error {
 	return w.eachBucket(ctx, func(ctx context.Context, bucket string) (hasMore bool, err error) {
 		n, err := w.service.Objects.Count(ctx, w.rangeOf(bucket))
 		w.counted += n
@@ -152,17 +152,17 @@ func (w *walk) countBuckets(ctx context.Context) error {
 }
 
 // rangeOf returns what the filter asks of a bucket.
-func (w *walk) rangeOf(bucket string) repository.ObjectRange {
+func (w *rowWalk) rangeOf(bucket string) repository.ObjectRange {
 	return repository.ObjectRange{Bucket: bucket, Prefix: w.plan.prefix, OnlyCurrent: w.filter.OnlyCurrent, Matches: w.plan.matches, AnyOrder: w.anyOrder}
 }
 
 // run looks at rows until the walk is full or has looked at all.
-func (w *walk) run(ctx context.Context) error { return w.eachBucket(ctx, w.runBucket) }
+func (w *rowWalk) run(ctx context.Context) error { return w.eachBucket(ctx, w.runBucket) }
 
 // eachBucket calls a function for the buckets from the position on, until the walk is full or the function reports
 // that the bucket has more.
-func (w *walk) eachBucket(ctx context.Context, do func(ctx context.Context, bucket string) (hasMore bool, err error)) error {
-	buckets, err := w.buckets(ctx)
+func (w *rowWalk) eachBucket(ctx context.Context, do func(ctx context.Context, bucket string) (hasMore bool, err error)) error {
+	buckets, err := w.bucketNames(ctx)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (w *walk) eachBucket(ctx context.Context, do func(ctx context.Context, buck
 }
 
 // runBucket looks at the rows of a bucket, and reports whether it may have more.
-func (w *walk) runBucket(ctx context.Context, bucket string) (hasMore bool, err error) {
+func (w *rowWalk) runBucket(ctx context.Context, bucket string) (hasMore bool, err error) {
 	if w.at.Below != nil { // the page before ended within an object
 		if hasMore, err = w.lookUp(ctx, w.at.Key); hasMore || err != nil {
 			return hasMore, err
@@ -217,7 +217,7 @@ func (w *walk) runBucket(ctx context.Context, bucket string) (hasMore bool, err 
 			for ; len(damaged) > 0 && damaged[0].Place <= i; damaged = damaged[1:] {
 				w.leaveOut(bucket, damaged[0])
 			}
-			if hasMore, err := w.look(ctx, &page.Objects[i]); hasMore || err != nil {
+			if hasMore, err := w.visitObject(ctx, &page.Objects[i]); hasMore || err != nil {
 				return hasMore, err
 			}
 		}
@@ -232,7 +232,7 @@ func (w *walk) runBucket(ctx context.Context, bucket string) (hasMore bool, err 
 }
 
 // firstChunk returns how many objects are read first. If each is wanted, that is all that the page has.
-func (w *walk) firstChunk() int {
+func (w *rowWalk) firstChunk() int {
 	if w.onlyCount {
 		return maxChunk
 	}
@@ -240,7 +240,7 @@ func (w *walk) firstChunk() int {
 }
 
 // runKeys looks at the objects with the keys of the plan, each by itself.
-func (w *walk) runKeys(ctx context.Context) (hasMore bool, err error) {
+func (w *rowWalk) runKeys(ctx context.Context) (hasMore bool, err error) {
 	for _, key := range w.plan.keys {
 		if key <= w.at.Key {
 			continue
@@ -256,7 +256,7 @@ func (w *walk) runKeys(ctx context.Context) (hasMore bool, err error) {
 }
 
 // lookUp looks at the rows of the object with a key, if there is one.
-func (w *walk) lookUp(ctx context.Context, key string) (hasMore bool, err error) {
+func (w *rowWalk) lookUp(ctx context.Context, key string) (hasMore bool, err error) {
 	name, err := domain.ParseObjectName(w.at.Bucket, key)
 	if err != nil {
 		return false, nil //nolint:nilerr // no object has such a key
@@ -274,29 +274,29 @@ func (w *walk) lookUp(ctx context.Context, key string) (hasMore bool, err error)
 	if err != nil {
 		return false, err
 	}
-	return w.look(ctx, &o)
+	return w.visitObject(ctx, &o)
 }
 
 // leaveOut leaves out an object that cannot be read: the list has the others.
-func (w *walk) leaveOut(bucket string, d repository.DamagedObject) {
+func (w *rowWalk) leaveOut(bucket string, d repository.DamagedObject) {
 	w.looks--
 	w.damaged = append(w.damaged, d)
 	w.service.opts.Logger.Error("an object is damaged, and missing in a list", "bucket", bucket, "key", domain.Clip(d.Key), "error", d.Err)
 }
 
-// look looks at the rows of an object, and reports whether the walk has ended within it.
-func (w *walk) look(ctx context.Context, o *domain.Object) (hasMore bool, err error) {
+// visitObject looks at the rows of an object, and reports whether the walk has ended within it.
+func (w *rowWalk) visitObject(ctx context.Context, o *domain.Object) (hasMore bool, err error) {
 	if w.at.Key != o.Name.Key() {
 		w.at.Key, w.at.Below = o.Name.Key(), nil
 	}
 	if w.filter.OnlyCurrent {
 		w.looks--
 		if o.Current != nil {
-			w.add(rowOf(o, *o.Current))
+			w.addRow(rowOf(o, *o.Current))
 		}
 		return false, nil
 	}
-	below, err := w.at.Below.order()
+	below, err := w.at.Below.domainOrder()
 	if err != nil {
 		return false, err
 	}
@@ -318,7 +318,7 @@ func (w *walk) look(ctx context.Context, o *domain.Object) (hasMore bool, err er
 			w.looks--
 			below = rows[i].Order()
 			w.at.Below = newRowOrder(below)
-			w.add(rowOf(o, rows[i]))
+			w.addRow(rowOf(o, rows[i]))
 		}
 		if len(rows) < limit {
 			w.at.Below = nil
@@ -329,7 +329,7 @@ func (w *walk) look(ctx context.Context, o *domain.Object) (hasMore bool, err er
 }
 
 // rowsBelow returns up to limit rows of an object below an order, the newest first.
-func (w *walk) rowsBelow(ctx context.Context, o *domain.Object, below domain.ObjectOrder, limit int) (rows []domain.ObjectRow, err error) {
+func (w *rowWalk) rowsBelow(ctx context.Context, o *domain.Object, below domain.ObjectOrder, limit int) (rows []domain.ObjectRow, err error) {
 	if o.Spilled > 0 {
 		return w.service.Objects.History(ctx, o.Name, below, limit)
 	}
@@ -341,8 +341,8 @@ func (w *walk) rowsBelow(ctx context.Context, o *domain.Object, below domain.Obj
 	return rows, nil
 }
 
-// add takes a row that is wanted.
-func (w *walk) add(r Row) {
+// addRow takes a row that is wanted.
+func (w *rowWalk) addRow(r Row) {
 	if !w.filter.matches(&r) {
 		return
 	}

@@ -44,7 +44,7 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// An operation that is not possible, or fails, changes nothing, whatever came before it.
+// A patchOperation that is not possible, or fails, changes nothing, whatever came before it.
 func TestPatch_ThatFailsChangesNothing(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	const before = `{"a":1,"list":[1],"none":null}`
