@@ -66,8 +66,8 @@ func (c *partyCache) forget(id domain.PartyID) {
 	delete(c.parties, id)
 }
 
-// party returns a party that was current maxAge ago, or later. The caller does not change it.
-func (s *Service) party(ctx context.Context, id domain.PartyID, maxAge time.Duration) (*repository.Party, error) {
+// findParty returns a party that was current maxAge ago, or later. The caller does not change it.
+func (s *Service) findParty(ctx context.Context, id domain.PartyID, maxAge time.Duration) (*repository.Party, error) {
 	found, changes := s.cache.find(id, maxAge)
 	if found != nil {
 		return found, nil

@@ -28,8 +28,8 @@ func (c *Condition) isSet() bool {
 	return c.Exists || c.Versions != nil || !c.UnmodifiedSince.IsZero()
 }
 
-// permits reports whether the change may be made to p; nil: to a party that is not there.
-func (c *Condition) permits(p *repository.Party) bool {
+// canChange reports whether the change may be made to p; nil: to a party that is not there.
+func (c *Condition) canChange(p *repository.Party) bool {
 	switch {
 	case !c.isSet():
 		return true

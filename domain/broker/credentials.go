@@ -46,7 +46,7 @@ const rereadAge = time.Second
 // exist.
 func (s *Service) requireReader(ctx context.Context, c *Credentials, channel domain.PartyID) error {
 	if c.IsAdmin {
-		_, err := s.party(ctx, channel, s.opts.CacheTime)
+		_, err := s.findParty(ctx, channel, s.opts.CacheTime)
 		return err
 	}
 	if c.ChannelToken == "" {
@@ -59,7 +59,7 @@ func (s *Service) requireReader(ctx context.Context, c *Credentials, channel dom
 // fails with NotFound if an operator asks for a consumer that does not exist.
 func (s *Service) requireConsumer(ctx context.Context, c *Credentials, consumer domain.PartyID) error {
 	if c.IsAdmin {
-		_, err := s.party(ctx, consumer, s.opts.CacheTime)
+		_, err := s.findParty(ctx, consumer, s.opts.CacheTime)
 		return err
 	}
 	if c.ConsumerToken == "" {
@@ -93,7 +93,7 @@ func (s *Service) requireProducer(ctx context.Context, c *Credentials, channel d
 // requireToken fails with ErrForbidden unless a token is that of a party.
 func (s *Service) requireToken(ctx context.Context, id domain.PartyID, token string) error {
 	for _, maxAge := range []time.Duration{s.opts.CacheTime, min(rereadAge, s.opts.CacheTime)} {
-		p, err := s.party(ctx, id, maxAge)
+		p, err := s.findParty(ctx, id, maxAge)
 		if domain.KindOf(err) == domain.NotFound {
 			return ErrForbidden
 		}

@@ -50,17 +50,17 @@ func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer
 	if err != nil {
 		return err
 	}
-	if !c.wants(e) {
+	if !c.hasJobFor(e) {
 		return domain.Errorf(domain.NotFound, "message %s has no job for consumer %s, which was registered later", e.MessageID(), consumer)
 	}
-	j, err := s.job(ctx, c, e, published)
+	j, err := s.readJob(ctx, c, e, published)
 	switch {
 	case err != nil:
 		return err
 	case j.Status == Dead && c.standing.Expiry(e) != nil:
 		return errNothingToDo("the message was removed before the consumer came to it")
 	case j.Status == Dead:
-		return s.revive(ctx, c, e)
+		return s.requestRevival(ctx, c, e)
 	case j.Status == Delivered:
 		return errNothingToDo("the job is Delivered")
 	case j.Status == Ended:
@@ -68,7 +68,7 @@ func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer
 	case !creds.IsAdmin:
 		return errNothingToDo("the job is " + string(j.Status) + ", and a consumer can re-trigger dead jobs only")
 	}
-	s.wake(consumer)
+	s.wakeConsumer(consumer)
 	return nil
 }
 
@@ -88,12 +88,12 @@ func (s *Service) findMessage(ctx context.Context, consumer domain.PartyID, mess
 }
 
 // consumerOf returns what is stored of a consumer.
-func (s *Service) consumerOf(ctx context.Context, id domain.PartyID) (*consumer, error) {
+func (s *Service) consumerOf(ctx context.Context, id domain.PartyID) (*storedConsumer, error) {
 	p, err := s.ports.Parties.Party(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	c := &consumer{party: p}
+	c := &storedConsumer{party: p}
 	standing, err := s.ports.Cursors.Standing(ctx, id.Cursor())
 	if domain.KindOf(err) == domain.NotFound {
 		return c, nil
@@ -109,24 +109,24 @@ func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, chan
 	if err := creds.RequireAdmin(); err != nil {
 		return err
 	}
-	if _, err := s.party(ctx, channel, s.opts.CacheTime); err != nil {
+	if _, err := s.findParty(ctx, channel, s.opts.CacheTime); err != nil {
 		return err
 	}
 	e, err := s.findEntry(ctx, channel, message)
 	if err != nil {
 		return err
 	}
-	consumers, err := s.consumers(ctx, channel)
+	consumers, err := s.readConsumers(ctx, channel)
 	if err != nil {
 		return err
 	}
 	found := false
 	for i := range consumers {
 		c := &consumers[i]
-		if !c.wants(e.Position.EntryID) {
+		if !c.hasJobFor(e.Position.EntryID) {
 			continue
 		}
-		j, err := s.job(ctx, c, e.Position.EntryID, e.Published)
+		j, err := s.readJob(ctx, c, e.Position.EntryID, e.Published)
 		if err != nil {
 			return err
 		}
@@ -134,9 +134,9 @@ func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, chan
 		case j.Status == Delivered, j.Status == Ended, j.Status == Dead && c.standing.Expiry(e.Position.EntryID) != nil:
 			continue
 		case j.Status == Dead:
-			err = s.revive(ctx, c, e.Position.EntryID)
+			err = s.requestRevival(ctx, c, e.Position.EntryID)
 		default:
-			s.wake(c.party.ID)
+			s.wakeConsumer(c.party.ID)
 		}
 		if err != nil {
 			return err
@@ -149,15 +149,15 @@ func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, chan
 	return nil
 }
 
-// wake has the owner of a consumer's cursor look for messages and due attempts.
-func (s *Service) wake(consumer domain.PartyID) {
+// wakeConsumer has the owner of a consumer's cursor look for messages and due attempts.
+func (s *Service) wakeConsumer(consumer domain.PartyID) {
 	s.opts.LookAt(consumer.Stream())
 	s.opts.Changed(consumer.Cursor())
 }
 
-// revive requests that a dead letter is delivered again, with all its attempts. That a request for
+// requestRevival requests that a dead letter is delivered again, with all its attempts. That a request for
 // it is stored already is as good.
-func (s *Service) revive(ctx context.Context, c *consumer, e domain.EntryID) error {
+func (s *Service) requestRevival(ctx context.Context, c *storedConsumer, e domain.EntryID) error {
 	id := c.party.ID.Cursor()
 	r, err := s.ports.Cursors.Retry(ctx, id, e)
 	if err != nil {

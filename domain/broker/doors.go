@@ -57,7 +57,7 @@ func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.
 				return nil, err
 			}
 		}
-		followed, err := s.follow(ctx, consumer, &standing, domain.ReplayRequest{Peek: &domain.PeekRequest{Limit: limit, Entries: entries}})
+		followed, err := s.followRequest(ctx, consumer, &standing, domain.ReplayRequest{Peek: &domain.PeekRequest{Limit: limit, Entries: entries}})
 		switch {
 		case domain.KindOf(err) == domain.Conflict: // the standing was an old one
 		case err != nil:
@@ -90,7 +90,7 @@ func (s *Service) Dequeue(ctx context.Context, creds *Credentials, consumer doma
 		case standing.HasDequeued(bundle):
 			return nil
 		}
-		followed, err := s.follow(ctx, consumer, &standing, domain.ReplayRequest{Dequeue: bundle})
+		followed, err := s.followRequest(ctx, consumer, &standing, domain.ReplayRequest{Dequeue: bundle})
 		switch {
 		case domain.KindOf(err) == domain.Conflict: // the standing was an old one
 		case err != nil:
@@ -108,9 +108,9 @@ func errDoorIsSlow(consumer domain.PartyID) error {
 	return domain.Errorf(domain.Unavailable, "no node has answered for consumer %s in time; send the request again", consumer)
 }
 
-// follow stores a request, and returns the standing of the cursor once its owner has followed the
+// followRequest stores a request, and returns the standing of the cursor once its owner has followed the
 // request. It fails with Conflict if before is an old standing.
-func (s *Service) follow(ctx context.Context, consumer domain.PartyID, before *domain.Standing, r domain.ReplayRequest) (domain.Standing, error) {
+func (s *Service) followRequest(ctx context.Context, consumer domain.PartyID, before *domain.Standing, r domain.ReplayRequest) (domain.Standing, error) {
 	id := consumer.Cursor()
 	deadline := s.opts.After(s.opts.DoorTimeout)
 	r.ID = s.opts.NewID()
@@ -264,7 +264,7 @@ func (s *Service) readBundle(ctx context.Context, consumer domain.PartyID, held 
 	for _, e := range read {
 		size += payloadSize(e)
 	}
-	if err := reserve.acquire(ctx, size); err != nil {
+	if err := reserve.acquireBytes(ctx, size); err != nil {
 		return nil, err
 	}
 	b := &Bundle{ID: held.ID}
@@ -273,7 +273,7 @@ func (s *Service) readBundle(ctx context.Context, consumer domain.PartyID, held 
 		if e == nil {
 			continue
 		}
-		m := describe(e)
+		m := describeMessage(e)
 		if !e.PayloadAt.IsZero() {
 			if m.Payload, err = s.readPayload(ctx, e.PayloadAt); err != nil {
 				return nil, err

@@ -37,21 +37,21 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 	if err := s.checkSecret(wanted); err != nil {
 		return nil, "", err
 	}
-	d, err := s.find(ctx, owner, id)
+	d, err := s.findOwned(ctx, owner, id)
 	if err != nil {
 		return nil, "", err
 	}
-	current, err := s.open(d)
+	current, err := s.openSecret(d)
 	if err != nil {
 		return nil, "", err
 	}
 	if wanted != nil && subtle.ConstantTimeCompare([]byte(current), []byte(*wanted)) == 1 {
-		return view(d), "", nil
+		return viewDefinition(d), "", nil
 	}
 	if wanted == nil && s.isRepeated(d, &m) {
-		return view(d), current, nil
+		return viewDefinition(d), current, nil
 	}
-	if !m.permits(d.Version) {
+	if !m.canChange(d.Version) {
 		return nil, "", newChangedError()
 	}
 	if err := s.checkKeptHeaders(d, wanted); err != nil {
@@ -80,9 +80,9 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 	d.Version, err = s.ports.Definitions.ReplaceSubscription(ctx, d)
 	s.notifyChange(id, err)
 	if err != nil {
-		return nil, "", m.outcome(err)
+		return nil, "", m.changeError(err)
 	}
-	return view(d), made, nil
+	return viewDefinition(d), made, nil
 }
 
 // isRepeated reports whether a rotation to a secret that the hub makes is the one that has made
@@ -95,7 +95,7 @@ func (s *Service) isRepeated(d *repository.Definition, m *Match) bool {
 	if len(m.Versions) == 0 {
 		return true
 	}
-	return !m.permits(d.Version) && m.permits(d.Rotation.From)
+	return !m.canChange(d.Version) && m.canChange(d.Rotation.From)
 }
 
 // checkKeptHeaders checks the headers of a subscription against another secret.
@@ -110,8 +110,8 @@ func (s *Service) checkKeptHeaders(d *repository.Definition, wanted *string) err
 	return s.checkHeaders(headers, *wanted)
 }
 
-// open returns the secret of a subscription, "" if it has none.
-func (s *Service) open(d *repository.Definition) (string, error) {
+// openSecret returns the secret of a subscription, "" if it has none.
+func (s *Service) openSecret(d *repository.Definition) (string, error) {
 	switch {
 	case d.Secret == "":
 		return "", nil
