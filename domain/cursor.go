@@ -222,25 +222,25 @@ type Cursor struct {
 	owner    Owner
 	retries  retries
 
-	calls       map[EntryID]int       // under way, with the attempts that had failed before
-	told        []Outcome             // of entries that are not taken yet, since the cursor was loaded again
-	unstored    []Outcome             // applied since the last settlement that was stored
-	postponed   map[EntryID]time.Time // until when deliveries wait whose message could not be read
-	changes     map[EntryID]change    // of retry documents, since the last settlement
-	held        map[EntryID]struct{}  // replayed since the last settlement: they are called once that is stored
-	claimed     bool                  // the claim is stored
-	latest      time.Time             // by the clock of the owner, so far; without a monotonic reading
-	ahead       time.Time             // the last one that is stored of those that were bounded
-	writing     *writing              // the settlement that is being stored
-	listing     time.Time             // the next settlement has the entry of the shard say so; zero: it need not
-	isUnlisting bool                  // the next settlement removes the entry of the shard
+	calls       map[EntryID]int         // under way, with the attempts that had failed before
+	told        []Outcome               // of entries that are not taken yet, since the cursor was loaded again
+	unstored    []Outcome               // applied since the last settlement that was stored
+	postponed   map[EntryID]time.Time   // until when deliveries wait whose message could not be read
+	changes     map[EntryID]retryChange // of retry documents, since the last settlement
+	held        map[EntryID]struct{}    // replayed since the last settlement: they are called once that is stored
+	claimed     bool                    // the claim is stored
+	latest      time.Time               // by the clock of the owner, so far; without a monotonic reading
+	ahead       time.Time               // the last one that is stored of those that were bounded
+	writing     *writing                // the settlement that is being stored
+	listing     time.Time               // the next settlement has the entry of the shard say so; zero: it need not
+	isUnlisting bool                    // the next settlement removes the entry of the shard
 
 	storedBundle *HeldBundle // Standing.Held as it is stored; another owner knows no other
 }
 
 type writing struct {
 	outcomes int // the first ones of unstored
-	changes  map[EntryID]change
+	changes  map[EntryID]retryChange
 	held     map[EntryID]struct{}
 	claim    *Claim
 	bundle   *HeldBundle
@@ -256,7 +256,7 @@ type writing struct {
 func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, error) {
 	c := &Cursor{
 		standing: s.Clone(), owner: o,
-		calls: make(map[EntryID]int), changes: make(map[EntryID]change), held: make(map[EntryID]struct{}),
+		calls: make(map[EntryID]int), changes: make(map[EntryID]retryChange), held: make(map[EntryID]struct{}),
 		postponed: make(map[EntryID]time.Time), storedBundle: s.Held,
 	}
 	c.retries.lateFrom = o.Policy.lateFrom()

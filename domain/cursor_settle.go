@@ -15,8 +15,8 @@ type Outcome struct {
 	Answer    Answer
 }
 
-// A change is one of the document of a retry.
-type change struct {
+// A retryChange is one of the document of a retry.
+type retryChange struct {
 	existed  bool   // in the store, before
 	mayExist bool   // in the store, as a dead letter
 	dead     *Retry // the dead letter that it becomes
@@ -126,7 +126,7 @@ func (c *Cursor) end(e EntryID, dead *Retry) {
 // touch notes that the document of a retry changes.
 func (c *Cursor) touch(e EntryID) {
 	if _, ok := c.changes[e]; !ok {
-		c.changes[e] = change{existed: c.retries.get(e) != nil, mayExist: c.standing.hasReplayed(e)}
+		c.changes[e] = retryChange{existed: c.retries.get(e) != nil, mayExist: c.standing.hasReplayed(e)}
 	}
 }
 
@@ -322,7 +322,7 @@ func (c *Cursor) Settlement() Settlement {
 	s.Listed, c.listing, c.isUnlisting = earliest, time.Time{}, false
 	t.Standing = s.Clone()
 	c.writing.claim, c.writing.bundle = t.Standing.Claim, t.Standing.Held
-	c.changes, c.held = make(map[EntryID]change), make(map[EntryID]struct{})
+	c.changes, c.held = make(map[EntryID]retryChange), make(map[EntryID]struct{})
 	return t
 }
 

@@ -134,7 +134,7 @@ func (c *Cursor) candidate(now time.Time) (Call, bool) {
 	if p, ok := c.nextOpen(now); ok {
 		return Call{Position: p}, true
 	}
-	r := c.retries.next(now)
+	r := c.retries.nextDue(now)
 	if s.isCareful() {
 		if suspect := c.suspectRetry(now); suspect != nil || c.retries.len() < MaxRetries {
 			r = suspect
@@ -219,7 +219,7 @@ func (c *Cursor) Begin(call Call) {
 // EarliestDue returns when the next retry is due, or when the hold or the breaker ends if
 // that is later. It is zero if no retry waits that is not called already.
 func (c *Cursor) EarliestDue() time.Time {
-	r := c.retries.first()
+	r := c.retries.firstDue()
 	if r == nil {
 		return time.Time{}
 	}

@@ -229,7 +229,7 @@ func (c *Cursor) CanReplay(now time.Time) bool {
 	if c.owner.IsOrdered && c.retries.byReplay[s.Replay.Number] > 0 {
 		return false
 	}
-	if first := c.retries.first(); first != nil && !first.Due.After(now) {
+	if first := c.retries.firstDue(); first != nil && !first.Due.After(now) {
 		return false // retries go first, those of this replay included
 	}
 	waiting := 0 // taken or replayed, and not called

@@ -84,13 +84,13 @@ func holds(t *testing.T, text string, all map[string]Metadata) bool {
 	b, err := boundOf(&e.node)
 	require.NoError(t, err)
 	for name, m := range all {
-		used := allocated(b.limit(), func() { _, _ = e.Search(m) })
-		if used > b.limit() || used > MaxMemory {
-			t.Errorf("%s on %s: %.0f bytes, bound %.0f", text, name, used, b.limit())
+		used := allocated(b.maxMemory(), func() { _, _ = e.Search(m) })
+		if used > b.maxMemory() || used > MaxMemory {
+			t.Errorf("%s on %s: %.0f bytes, bound %.0f", text, name, used, b.maxMemory())
 		}
 		result, err := e.Search(m)
-		if err == nil && float64(sizeOf(result)) > b.size.limit()*6 {
-			t.Errorf("%s on %s: the result has %d bytes, bound %.0f", text, name, sizeOf(result), b.size.limit())
+		if err == nil && float64(sizeOf(result)) > b.size.maxValue()*6 {
+			t.Errorf("%s on %s: the result has %d bytes, bound %.0f", text, name, sizeOf(result), b.size.maxValue())
 		}
 	}
 	return true

@@ -85,7 +85,7 @@ func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 	if q.MessageID != "" || q.Kind == Published {
 		return a, s.findPublished(ctx, a, &q)
 	}
-	var resumed token
+	var resumed searchToken
 	if q.After != "" {
 		if resumed, err = parseToken(q.After, q.ID); err != nil {
 			return nil, err

@@ -199,7 +199,7 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 		at := n.standing.Position(priority)
 		limit := min(end[priority], at.Number+nearEntries)
 		if priority == m.after.Priority {
-			at = behind(at, m.after)
+			at = laterPosition(at, m.after)
 		}
 		for at.Number < limit {
 			if looked >= maxLooked && at.Number > 0 {
@@ -233,9 +233,9 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 	return nil
 }
 
-// behind returns the first position behind the entry at after that is not before at. It believes
+// laterPosition returns the first position behind the entry at after that is not before at. It believes
 // no page before that of at: a stream would be read from there on.
-func behind(at, after domain.Position) domain.Position {
+func laterPosition(at, after domain.Position) domain.Position {
 	if at.Number > after.Number {
 		return at
 	}

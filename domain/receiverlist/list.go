@@ -104,27 +104,27 @@ type Receiver struct {
 	Fault string
 }
 
-// A place is one in the list.
-type place struct {
+// A listPlace is one in the list.
+type listPlace struct {
 	shard  int
 	cursor string // the last one that was looked at; "": the shard was not begun
 }
 
-func (p place) String() string {
+func (p listPlace) String() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(p.shard) + " " + p.cursor))
 }
 
-func parsePlace(text string) (place, error) {
+func parsePlace(text string) (listPlace, error) {
 	plain, err := base64.RawURLEncoding.DecodeString(text)
 	number, cursor, hasCursor := strings.Cut(string(plain), " ")
 	shard, parseErr := strconv.Atoi(number)
 	if text == "" {
-		return place{}, nil
+		return listPlace{}, nil
 	}
 	if err != nil || parseErr != nil || !hasCursor || shard < 0 || shard >= repository.ShardCount {
-		return place{}, domain.Errorf(domain.Invalid, "after: want what the page before has as its next, got %q", domain.Clip(text))
+		return listPlace{}, domain.Errorf(domain.Invalid, "after: want what the page before has as its next, got %q", domain.Clip(text))
 	}
-	return place{shard, cursor}, nil
+	return listPlace{shard, cursor}, nil
 }
 
 // List returns a page of receivers. Subscriptions and watches that were deleted are left out. It fails with Invalid if the query is not valid.
@@ -167,7 +167,7 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 					at.cursor = chunk[i].Cursor.String()
 				}
 			}
-			at = place{shard: at.shard + 1}
+			at = listPlace{shard: at.shard + 1}
 		}
 	}
 	return page, nil
