@@ -31,7 +31,7 @@ type Hub struct {
 
 	listeners listeners
 	looks     sync.WaitGroup // of Listeners, at the watermark
-	inquiries *contentRequests
+	fetches   *contentFetches
 	opens     chan struct{} // one element for each read ahead of its turn, in all bodies
 }
 
@@ -97,13 +97,13 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Hub{events: events, bundles: bundles, content: content, opts: opts, inquiries: newInquiries(), opens: make(chan struct{}, maxAheadOpens)}
+	return &Hub{events: events, bundles: bundles, content: content, opts: opts, fetches: newContentFetches(), opens: make(chan struct{}, maxAheadOpens)}
 }
 
 // Close ends the asking of domains and waits for its end. What was not answered is
 // asked for again by the next Peek.
 func (h *Hub) Close() {
-	h.inquiries.close()
+	h.fetches.close()
 	h.looks.Wait()
 }
 

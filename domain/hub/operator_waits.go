@@ -33,10 +33,10 @@ type PendingRequest struct {
 // PendingRequest returns the request for the content of a bundle that this node waits for, and false if
 // there is none.
 func (o *Operator) PendingRequest(actor domain.ActorID, id domain.BundleID) (PendingRequest, bool) {
-	q := o.hub.inquiries
+	q := o.hub.fetches
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i, isPending := q.of[inquiryKey{actor, id}]
+	i, isPending := q.byKey[fetchKey{actor, id}]
 	if !isPending {
 		return PendingRequest{}, false
 	}

@@ -30,7 +30,7 @@ var listed = regexp.MustCompile(`/[0-9a-fA-F-]{36}_[^/]+_[0-9]+-[0-9]+$`)
 
 // isOwn reports whether what a domain has named is named after the bundle, so that the
 // hub may remove it. Else it may be anybody's.
-func (i *contentRequest) isOwn(name string) bool {
+func (i *contentFetch) isOwn(name string) bool {
 	rest, ok := strings.CutPrefix(path.Base(name), ProcessID(i.bundle.ID, i.key.actor))
 	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') // or the actor has a longer id
 }
@@ -46,13 +46,13 @@ func appendID(list []byte, id domain.EventID) []byte {
 // copyContent copies what a domain has left into the hub's own content store, where it is
 // written once. It returns either what is there now, or what is wrong with what the
 // domain has left, or why the hub could not look.
-func (h *Hub) copyContent(ctx context.Context, i *contentRequest, uri string) (object string, body domain.Body, wrong *domain.Trouble, err error) {
+func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (object string, body domain.Body, wrong *domain.Trouble, err error) {
 	if name, err := h.opts.Exchange.Name(uri); err == nil && listed.MatchString(name) {
 		return "", body, &domain.Trouble{Reason: "foreign-content", Text: "content URI: it names a list of ids, which the hub has left; name the content"}, nil
 	}
 	select {
-	case h.inquiries.adopting <- struct{}{}:
-		defer func() { <-h.inquiries.adopting }()
+	case h.fetches.copying <- struct{}{}:
+		defer func() { <-h.fetches.copying }()
 	case <-ctx.Done():
 		return "", body, nil, domain.Errorf(domain.Busy, "too many other contents are being fetched: %w", ctx.Err())
 	}

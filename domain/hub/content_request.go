@@ -43,12 +43,12 @@ func (e *UnansweredError) Error() string {
 const NoAnswer = "no-answer"
 
 const (
-	// reserve is what the hub keeps for itself of the time that a Peek has, to fetch
+	// reservedTime is what the hub keeps for itself of the time that a Peek has, to fetch
 	// and to keep what the domain has made.
-	reserve = 2 * time.Second
+	reservedTime = 2 * time.Second
 
-	// patience is how long an inquiry waits for a reply that nobody waits for any more.
-	patience = 30 * time.Second
+	// lateReplyWait is how long an inquiry waits for a reply that nobody waits for any more.
+	lateReplyWait = 30 * time.Second
 )
 
 // requestContent returns an open bundle with its content, for which it asks its domain.
@@ -62,21 +62,21 @@ func (h *Hub) requestContent(ctx context.Context, req PeekRequest, bundle domain
 	if by.IsZero() {
 		by = now.Add(peekWithin)
 	}
-	i := &contentRequest{
-		hub: h, key: inquiryKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), list: list, run: run, trace: domain.TraceContextOf(ctx),
-		until: by.Add(-min(reserve, by.Sub(now)/10)),
+	i := &contentFetch{
+		hub: h, key: fetchKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), list: list, run: run, trace: domain.TraceContextOf(ctx),
+		until: by.Add(-min(reservedTime, by.Sub(now)/10)),
 	}
-	i, err := h.inquiries.joinRequest(i, h.opts.ListenersPerActor)
+	i, err := h.fetches.joinFetch(i, h.opts.ListenersPerActor)
 	if err != nil {
 		return bundle, err
 	}
-	defer h.inquiries.leaveRequest(i)
+	defer h.fetches.leaveFetch(i)
 	resume := func(context.Context) error { return nil }
 	if req.Pause != nil {
 		resume = req.Pause()
 	}
 	select {
-	case <-i.over:
+	case <-i.done:
 		if i.err != nil && domain.KindOf(i.err) != domain.Conflict {
 			return i.result, i.err // Peek has no more to do
 		}
@@ -91,11 +91,11 @@ func (h *Hub) requestContent(ctx context.Context, req PeekRequest, bundle domain
 
 // askDomain asks a domain once, and waits for the reply for as long as that can be of
 // use to anybody.
-func (h *Hub) askDomain(ctx context.Context, i *contentRequest) {
-	ctx, cancel := context.WithDeadline(domain.WithTraceContext(ctx, i.trace), i.until.Add(patience))
+func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
+	ctx, cancel := context.WithDeadline(domain.WithTraceContext(ctx, i.trace), i.until.Add(lateReplyWait))
 	defer cancel()
 	if err := h.leaveList(ctx, i); err != nil {
-		h.inquiries.finishRequest(i, i.bundle, asUnavailable(err))
+		h.fetches.finishFetch(i, i.bundle, asUnavailable(err))
 		return
 	}
 	i.list, i.run = nil, nil // neither is needed any more, and the domain may take long
@@ -123,7 +123,7 @@ func (h *Hub) askDomain(ctx context.Context, i *contentRequest) {
 			case a.err == nil:
 				h.handleReply(ctx, i, a.reply, late)
 			case !late:
-				h.inquiries.finishRequest(i, i.bundle, a.err)
+				h.fetches.finishFetch(i, i.bundle, a.err)
 			}
 			return
 		case <-silence.C:
@@ -135,7 +135,7 @@ func (h *Hub) askDomain(ctx context.Context, i *contentRequest) {
 
 // leaveList puts the ids of the bundle's events where the domain finds them. The
 // name says which events these are, so what is there already is the same.
-func (h *Hub) leaveList(ctx context.Context, i *contentRequest) error {
+func (h *Hub) leaveList(ctx context.Context, i *contentFetch) error {
 	if i.list == nil {
 		r, err := h.opts.Exchange.Open(ctx, repository.Section{Object: i.bundle.List})
 		if err == nil {
@@ -165,7 +165,7 @@ func (h *Hub) leaveList(ctx context.Context, i *contentRequest) error {
 
 // handleReply makes of a domain's reply the content of the bundle, or a failure of the
 // domain. A late failure was counted when there was no reply in time.
-func (h *Hub) handleReply(ctx context.Context, i *contentRequest, reply Reply, late bool) {
+func (h *Hub) handleReply(ctx context.Context, i *contentFetch, reply Reply, late bool) {
 	why := reply.Failure
 	if reply.URI != "" {
 		object, body, trouble, err := h.copyContent(ctx, i, reply.URI)
@@ -174,7 +174,7 @@ func (h *Hub) handleReply(ctx context.Context, i *contentRequest, reply Reply, l
 			return
 		}
 		if err != nil {
-			h.inquiries.finishRequest(i, i.bundle, asUnavailable(err))
+			h.fetches.finishFetch(i, i.bundle, asUnavailable(err))
 			return
 		}
 		why = *trouble
@@ -188,7 +188,7 @@ func (h *Hub) handleReply(ctx context.Context, i *contentRequest, reply Reply, l
 // that one is handed out. A bundle that is closed by now may name the content all the
 // same, since a call may be carried out whose reply is lost, and an operator may open
 // it again: so the content stays, and goes with its folder.
-func (h *Hub) recordContent(ctx context.Context, i *contentRequest, object string, body domain.Body, uri string) {
+func (h *Hub) recordContent(ctx context.Context, i *contentFetch, object string, body domain.Body, uri string) {
 	bundle, err := h.recordAnswer(ctx, i, object, body)
 	if domain.KindOf(err) == domain.Uncertain {
 		bundle, err = h.recordAnswer(ctx, i, object, body)
@@ -197,7 +197,7 @@ func (h *Hub) recordContent(ctx context.Context, i *contentRequest, object strin
 	if err == nil && bundle.LacksContent() {
 		outcome = domain.Errorf(domain.Conflict, "the content of the bundle was deleted while its domain was asked")
 	}
-	h.inquiries.finishRequest(i, bundle, outcome) // before the clean-up, for which no request waits
+	h.fetches.finishFetch(i, bundle, outcome) // before the clean-up, for which no request waits
 	if err == nil && bundle.Object != object {
 		h.logCleanup(ctx, i, h.content.Delete(ctx, object))
 	}
@@ -208,7 +208,7 @@ func (h *Hub) recordContent(ctx context.Context, i *contentRequest, object strin
 
 // recordAnswer records an answer in place of the content that the bundle had when the inquiry
 // began.
-func (h *Hub) recordAnswer(ctx context.Context, i *contentRequest, object string, body domain.Body) (domain.Bundle, error) {
+func (h *Hub) recordAnswer(ctx context.Context, i *contentFetch, object string, body domain.Body) (domain.Bundle, error) {
 	if i.bundle.Object != "" {
 		return h.opts.Answers.AnswerAgain(ctx, i.key.actor, i.bundle.ID, i.bundle.Object, object, body)
 	}
@@ -236,7 +236,7 @@ func asConflict(err error) error {
 
 // logCleanup notes that something that nobody needs was left behind. It goes with its
 // folder, or is replaced.
-func (h *Hub) logCleanup(ctx context.Context, i *contentRequest, err error) {
+func (h *Hub) logCleanup(ctx context.Context, i *contentFetch, err error) {
 	if err != nil && ctx.Err() == nil {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "content that nobody needs could not be removed",
 			slog.String("bundle_id", i.bundle.ID.String()), slog.String("error", err.Error()))
@@ -245,14 +245,14 @@ func (h *Hub) logCleanup(ctx context.Context, i *contentRequest, err error) {
 
 // recordFailure counts a failure of the domain, and tells an operator if there have been
 // many. If another node has got the answer, all is well.
-func (h *Hub) recordFailure(ctx context.Context, i *contentRequest, why domain.Trouble) {
+func (h *Hub) recordFailure(ctx context.Context, i *contentFetch, why domain.Trouble) {
 	bundle, err := h.opts.Answers.Fail(ctx, i.key.actor, i.bundle.ID, why)
 	if err != nil {
-		h.inquiries.finishRequest(i, i.bundle, asConflict(err))
+		h.fetches.finishFetch(i, i.bundle, asConflict(err))
 		return
 	}
 	if !bundle.LacksContent() {
-		h.inquiries.finishRequest(i, bundle, nil)
+		h.fetches.finishFetch(i, bundle, nil)
 		return
 	}
 	attrs := []slog.Attr{
@@ -265,5 +265,5 @@ func (h *Hub) recordFailure(ctx context.Context, i *contentRequest, why domain.T
 	} else {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a domain has not made the content of a bundle", attrs...)
 	}
-	h.inquiries.finishRequest(i, bundle, domain.Errorf(domain.Unavailable, "%w", &UnansweredError{bundle}))
+	h.fetches.finishFetch(i, bundle, domain.Errorf(domain.Unavailable, "%w", &UnansweredError{bundle}))
 }
