@@ -12,11 +12,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Body reads the body of a bundle. It is the same byte for byte whoever reads
-// it. What lies before the place where the reading begins is not even opened.
+// A Body reads the body of a bundle, which is the same byte for byte for every reader. A read
+// that begins at an offset does not open the payloads before it.
 //
-// A Body is safe for concurrent use. An error stays: what was read before it is
-// not the whole.
+// A Body is safe for concurrent use. The first error is returned by every later Read. The bytes
+// read before it are not the whole body.
 type Body interface {
 	io.ReadSeekCloser
 
@@ -40,14 +40,14 @@ type composedBody struct {
 	mu   sync.Mutex
 	list *eventList // nil until the events have been read
 	want int64      // where the next Read begins
-	err  error      // of a Read, or errClosed
+	err  error      // the error of a Read, or errClosed
 
-	// How far the body has been made.
+	// The progress of the body's composition.
 	begun    bool
-	at       int64 // the place of what comes next: text, then the payload, then more
+	at       int64 // the offset of the next byte: of text, then of the payload, then of the rest
 	text     []byte
-	buffer   []byte // that text is cut from
-	next     int    // the event behind the text and the payload
+	buffer   []byte // backing array of text
+	next     int    // index of the event after the text and the payload
 	current  repository.StoredEvent
 	payload  *repository.StoredEvent // current if the body is before or in its payload, else nil
 	left     int64                   // bytes of the payload
@@ -55,14 +55,15 @@ type composedBody struct {
 	frame    jsonFramer
 }
 
-// maxSkip is how many bytes of an open object are read and discarded to get to
-// the next byte that is wanted. Beyond them the object is opened again.
+// maxSkip is the limit for the bytes of an open object that are read and discarded to reach the
+// next byte. Beyond it, the object is opened again.
 const maxSkip = 128 << 10
 
 var errClosed = errors.New("the body of the bundle was closed")
 
-// Open returns the body of the bundle, which the caller closes. It reads nothing
-// unless the bundle is one that an older version opened, without measuring it.
+// Open returns the body of the bundle. The caller closes it. Open reads from the store only if
+// the bundle was opened by an older version, which did not store the length and digest of the
+// body.
 func (p *Peeked) Open(ctx context.Context) (Body, error) {
 	if p.Content == domain.Request {
 		return &storedBody{ctx: ctx, bundle: &p.Bundle, hub: p.hub}, nil
@@ -99,14 +100,14 @@ func isWhole(b *domain.Bundle, events int) error {
 	return nil
 }
 
-// Seek implements io.Seeker. It costs nothing; the next Read goes there.
+// Seek implements io.Seeker. It reads nothing; the next Read begins at the new offset.
 func (b *composedBody) Seek(offset int64, whence int) (int64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return seekOffset(&b.want, b.bundle.Body.Length, offset, whence)
 }
 
-// seekOffset moves at as io.Seeker says.
+// seekOffset returns the offset that io.Seeker defines for whence.
 func seekOffset(at *int64, length, offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -121,7 +122,7 @@ func seekOffset(at *int64, length, offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// LimitReadAhead implements Body. It costs as much as a Seek to end.
+// LimitReadAhead implements Body. It takes as long as a Seek to end.
 func (b *composedBody) LimitReadAhead(end int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -179,7 +180,7 @@ func (b *composedBody) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// readStep reads some of what is there from want on, or moves towards it.
+// readStep reads some of the bytes at want, or moves towards want. It may return 0 bytes.
 func (b *composedBody) readStep(p []byte) (int, error) {
 	skip := b.want - b.at
 	switch {
@@ -199,12 +200,12 @@ func (b *composedBody) readStep(p []byte) (int, error) {
 		b.at += b.left
 		b.payload = nil
 		if skip-b.left < maxSkip {
-			return 0, nil // to read up to there costs less than to open the object again
+			return 0, nil // reading up to want costs less than opening the object again
 		}
 		return 0, b.payloads.close()
 	case b.payloads.of == nil:
 		return 0, b.beginPayload()
-	case skip > 0: // it is read from its beginning, for its checksum
+	case skip > 0: // a payload is read from its beginning, because of its checksum
 		_, err := b.readPayload(p[:min(skip, int64(len(p)))])
 		return 0, err
 	}
@@ -234,7 +235,7 @@ func (b *composedBody) readPayload(p []byte) (int, error) {
 	return n, err
 }
 
-// composeText makes the text up to the next payload, or some of it.
+// composeText composes the text up to the next payload, or a part of it.
 func (b *composedBody) composeText() error {
 	const enough = 32 << 10
 	text := b.buffer[:0]
@@ -253,7 +254,7 @@ func (b *composedBody) composeText() error {
 	return b.setText(text)
 }
 
-// setText makes text the next to be read. With none, there are no more events.
+// setText sets the text to read next. An empty text means that the body has ended.
 func (b *composedBody) setText(text []byte) error {
 	length := b.bundle.Body.Length
 	ended := len(text) == 0
@@ -311,7 +312,7 @@ func (b *composedBody) Err() error {
 	return b.err
 }
 
-// Close releases what the reading holds, and waits for the reads under way.
+// Close releases the resources of the body, and waits for the reads that are under way.
 func (b *composedBody) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

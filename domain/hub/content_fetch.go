@@ -9,24 +9,24 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// maxCopies is how many contents are fetched and kept at the same time, each of
-// which may take some MB of memory: after an outage, many replies come at once.
+// maxCopies is the maximum number of contents that are copied at the same time. Each may take
+// some MB of memory, and after an outage many replies arrive together.
 const maxCopies = 16
 
-// A contentFetch is one request for the content of a bundle, and what has come of it.
+// A contentFetch is a request to a domain for the content of a bundle, with its result.
 type contentFetch struct {
 	hub    *Hub
 	key    fetchKey
 	bundle domain.Bundle
 	folder string              // for what the domain makes
-	list   []byte              // the ids of its events; nil: to be read from run
-	run    repository.Run      // of its events
-	trace  domain.TraceContext // the Peek that began it
-	until  time.Time           // the domain has so long
+	list   []byte              // the ids the events of the bundle; nil: to be read from run
+	run    repository.Run      // of the events
+	trace  domain.TraceContext // of the Peek that began the fetch
+	until  time.Time           // when the domain has to have replied
 
-	waiting int // Peeks; guarded by inquiries.mu
+	waiting int // Peeks that wait; guarded by contentFetches.mu
 
-	done   chan struct{} // closed when these are set
+	done   chan struct{} // closed when result and err are set
 	result domain.Bundle
 	err    error
 }
@@ -36,11 +36,11 @@ type fetchKey struct {
 	id    domain.BundleID
 }
 
-// contentFetches are those of this node that somebody waits for.
+// contentFetches are the fetches of this node for which a Peek waits.
 type contentFetches struct {
 	life    context.Context //nolint:containedctx // ends with the hub
 	end     context.CancelFunc
-	copying chan struct{} // one for each adoption under way
+	copying chan struct{} // one element for each copy under way
 
 	mu      sync.Mutex
 	byKey   map[fetchKey]*contentFetch
@@ -53,7 +53,7 @@ func newContentFetches() *contentFetches {
 	return &contentFetches{life: life, end: end, copying: make(chan struct{}, maxCopies), byKey: make(map[fetchKey]*contentFetch)}
 }
 
-// close ends all inquiries, and returns when they are over.
+// close cancels all fetches, and waits for their ends.
 func (q *contentFetches) close() {
 	q.mu.Lock()
 	q.closed = true
@@ -62,9 +62,9 @@ func (q *contentFetches) close() {
 	q.running.Wait()
 }
 
-// joinFetch returns the inquiry for a bundle that is under way, or begins i. Whoever has
-// joined leaves it. An actor has no more than so many Peeks that wait for one bundle:
-// they take nothing else that is bounded.
+// joinFetch returns the fetch that is under way for the bundle of i, or begins i. The caller
+// calls leaveFetch. Up to most Peeks may wait for one bundle, because these take nothing else
+// that is limited.
 func (q *contentFetches) joinFetch(i *contentFetch, most int) (*contentFetch, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -84,15 +84,15 @@ func (q *contentFetches) joinFetch(i *contentFetch, most int) (*contentFetch, er
 	return i, nil
 }
 
-// leaveFetch ends the waiting of one that has joined.
+// leaveFetch ends the wait of a caller of joinFetch.
 func (q *contentFetches) leaveFetch(i *contentFetch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i.waiting--
 }
 
-// finishFetch tells those who wait for i what has come of it. If that is the content,
-// it serves those as well who wait for a later inquiry for the same bundle.
+// finishFetch completes i with a result. Without an error, it also completes a later fetch for
+// the same bundle.
 func (q *contentFetches) finishFetch(i *contentFetch, result domain.Bundle, err error) {
 	if err != nil && domain.KindOf(err) == domain.Unknown && q.life.Err() != nil {
 		err = domain.Errorf(domain.Unavailable, "this node is about to stop: %w", err)

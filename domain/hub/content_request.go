@@ -12,22 +12,20 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Content on request. The bundle is opened first, like any other. Then its domain is
-// asked for the content, the hub keeps what it has left, and notes with the bundle
-// where: from then on every Peek hands out just that, whatever the domain still
-// sends. A node that dies on the way leaves an open bundle without content, and the
-// next Peek asks again.
+// Content on request. The bundle is opened first, like any other. Then the hub asks its domain
+// for the content, copies it, and records the copy in the bundle. From then on every Peek
+// returns this copy, and later answers of the domain are ignored. A node that dies before that
+// leaves an open bundle without content, and the next Peek asks again.
 //
-// An object may be deleted while its bundle is open. A mark in the bundle says so, and the next
+// An object may be deleted while its bundle is open. Then the bundle is marked, and the next
 // Peek asks the domain as if it had not answered; see content_gone.go.
 //
-// One inquiry serves all Peeks of a bundle on a node. It has the time that is left
-// to the first of them; a reply that comes later is kept for the next one. The
-// domain may be asked again and again, by several nodes too: the first answer that
-// is noted stays, as long as it is not marked.
+// One fetch serves all Peeks of a bundle on a node. It has the time that is left to the first
+// of them; a later reply serves the next Peek. The domain may be asked repeatedly, and by
+// several nodes: the first answer that is recorded stays until it is marked.
 
-// An UnansweredError reports that the domain of an open bundle has not made its
-// content, or not yet. The bundle stays open; Peek again. It is of kind Unavailable.
+// An UnansweredError reports that the domain of an open bundle has not produced its content so
+// far. The bundle stays open, and the next Peek asks again. Its kind is Unavailable.
 type UnansweredError struct{ Bundle domain.Bundle }
 
 func (e *UnansweredError) Error() string {
@@ -39,20 +37,20 @@ func (e *UnansweredError) Error() string {
 	return text
 }
 
-// NoAnswer is the Reason of a domain's Trouble if it has said nothing in time.
+// NoAnswer is the Reason of a domain's Trouble if it has not replied in time.
 const NoAnswer = "no-answer"
 
 const (
-	// reservedTime is what the hub keeps for itself of the time that a Peek has, to fetch
-	// and to keep what the domain has made.
+	// reservedTime is the part of a Peek's time in which the hub copies the content; the domain
+	// gets the rest.
 	reservedTime = 2 * time.Second
 
-	// lateReplyWait is how long an inquiry waits for a reply that nobody waits for any more.
+	// lateReplyWait is how long a fetch waits for a late reply, after the time of its Peek.
 	lateReplyWait = 30 * time.Second
 )
 
-// requestContent returns an open bundle with its content, for which it asks its domain.
-// list is that of the ids of its events, if it is at hand.
+// requestContent asks the domain of an open bundle for its content, and returns the bundle with
+// it. list has the ids of its events; nil: they are read from run.
 func (h *Hub) requestContent(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, list []byte) (domain.Bundle, error) {
 	if h.opts.Requester == nil {
 		return bundle, domain.Errorf(domain.Unavailable, "bundle %s: its content comes from domain %s, which this node has no way to ask", bundle.ID, bundle.Cabinet.Origin)
@@ -89,8 +87,7 @@ func (h *Hub) requestContent(ctx context.Context, req PeekRequest, bundle domain
 	}
 }
 
-// askDomain asks a domain once, and waits for the reply for as long as that can be of
-// use to anybody.
+// askDomain asks a domain once, and waits for the reply until i.until plus lateReplyWait.
 func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
 	ctx, cancel := context.WithDeadline(domain.WithTraceContext(ctx, i.trace), i.until.Add(lateReplyWait))
 	defer cancel()
@@ -98,7 +95,7 @@ func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
 		h.fetches.finishFetch(i, i.bundle, asUnavailable(err))
 		return
 	}
-	i.list, i.run = nil, nil // neither is needed any more, and the domain may take long
+	i.list, i.run = nil, nil // free the memory: the domain may take long
 	type answer struct {
 		reply Reply
 		err   error
@@ -133,8 +130,8 @@ func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
 	}
 }
 
-// leaveList puts the ids of the bundle's events where the domain finds them. The
-// name says which events these are, so what is there already is the same.
+// leaveList stores the ids of the bundle's events for the domain. The name of the object
+// identifies the events, so an object that exists has the same ids.
 func (h *Hub) leaveList(ctx context.Context, i *contentFetch) error {
 	if i.list == nil {
 		r, err := h.opts.Exchange.Open(ctx, repository.Section{Object: i.bundle.List})
@@ -163,8 +160,8 @@ func (h *Hub) leaveList(ctx context.Context, i *contentFetch) error {
 	return nil
 }
 
-// handleReply makes of a domain's reply the content of the bundle, or a failure of the
-// domain. A late failure was counted when there was no reply in time.
+// handleReply records a domain's reply as the content of the bundle, or as a failure. A late
+// failure is not counted again: the missing reply was.
 func (h *Hub) handleReply(ctx context.Context, i *contentFetch, reply Reply, late bool) {
 	why := reply.Failure
 	if reply.URI != "" {
@@ -184,10 +181,9 @@ func (h *Hub) handleReply(ctx context.Context, i *contentFetch, reply Reply, lat
 	}
 }
 
-// recordContent has the bundle name its content. Another answer may have been faster; then
-// that one is handed out. A bundle that is closed by now may name the content all the
-// same, since a call may be carried out whose reply is lost, and an operator may open
-// it again: so the content stays, and goes with its folder.
+// recordContent records the content in the bundle. If another answer was faster, the Peek
+// returns that one. The content of a closed bundle is not deleted: a call whose reply was lost
+// may have recorded it, and an operator may reopen the bundle. It is deleted with its folder.
 func (h *Hub) recordContent(ctx context.Context, i *contentFetch, object string, body domain.Body, uri string) {
 	bundle, err := h.recordAnswer(ctx, i, object, body)
 	if domain.KindOf(err) == domain.Uncertain {
@@ -206,7 +202,7 @@ func (h *Hub) recordContent(ctx context.Context, i *contentFetch, object string,
 	}
 }
 
-// recordAnswer records an answer in place of the content that the bundle had when the inquiry
+// recordAnswer records an answer in place of the content that the bundle had when the fetch
 // began.
 func (h *Hub) recordAnswer(ctx context.Context, i *contentFetch, object string, body domain.Body) (domain.Bundle, error) {
 	if i.bundle.Object != "" {
@@ -226,7 +222,7 @@ func asUnavailable(err error) error {
 	}
 }
 
-// asConflict makes of a bundle that is no longer open a Conflict: the Peek looks again.
+// asConflict turns a NotFound into a Conflict: the bundle was closed, so the Peek starts over.
 func asConflict(err error) error {
 	if domain.KindOf(err) == domain.NotFound {
 		return domain.Errorf(domain.Conflict, "the bundle was closed while its domain was asked: %w", err)
@@ -234,8 +230,8 @@ func asConflict(err error) error {
 	return err
 }
 
-// logCleanup notes that something that nobody needs was left behind. It goes with its
-// folder, or is replaced.
+// logCleanup logs that an object without use could not be deleted. It is deleted with its
+// folder, or replaced.
 func (h *Hub) logCleanup(ctx context.Context, i *contentFetch, err error) {
 	if err != nil && ctx.Err() == nil {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "content that nobody needs could not be removed",
@@ -243,8 +239,8 @@ func (h *Hub) logCleanup(ctx context.Context, i *contentFetch, err error) {
 	}
 }
 
-// recordFailure counts a failure of the domain, and tells an operator if there have been
-// many. If another node has got the answer, all is well.
+// recordFailure counts a failure of the domain, and logs it as an error if there have been
+// many. If another node has recorded an answer, the fetch succeeds.
 func (h *Hub) recordFailure(ctx context.Context, i *contentFetch, why domain.Trouble) {
 	bundle, err := h.opts.Answers.Fail(ctx, i.key.actor, i.bundle.ID, why)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A jsonFramer makes the text of a body that stands around the payloads: a JSON array
-// with one element a line, in content mode manifest the events, in content mode
-// inline their payloads alone.
+// A jsonFramer composes the text around the payloads of a body: a JSON array with one element
+// in each line. In content mode manifest the elements are the events, in content mode inline
+// their payloads.
 //
-// The form of a body must never change while a bundle is open that was measured
-// by an older version: its length and its digest are stored.
+// The form of a body must not change while bundles are open that an older version has measured:
+// their length and digest are stored.
 type jsonFramer struct {
 	mode  domain.ContentMode
 	lines int  // begun
-	open  bool // the last line ends behind its payload
+	open  bool // the last line still needs its end, after the payload
 
 	// What neighbouring events have in common, and its text.
 	cabinet      domain.CabinetKey
@@ -28,7 +28,8 @@ type jsonFramer struct {
 	documentText []byte
 }
 
-// appendEvent appends the text up to the payload of e, or its whole line if it has none.
+// appendEvent appends the text up to the payload of e, or the whole line of an event without
+// payload.
 func (f *jsonFramer) appendEvent(b []byte, e *repository.StoredEvent) []byte {
 	b = f.closeEvent(b)
 	if f.lines == 0 {
@@ -50,7 +51,7 @@ func (f *jsonFramer) appendEvent(b []byte, e *repository.StoredEvent) []byte {
 	return b
 }
 
-// appendEnd appends the text behind the last event.
+// appendEnd appends the text after the last event.
 func (f *jsonFramer) appendEnd(b []byte) []byte { return append(f.closeEvent(b), "\n]\n"...) }
 
 func (f *jsonFramer) closeEvent(b []byte) []byte {
@@ -90,9 +91,8 @@ func (f *jsonFramer) appendFields(b []byte, e *repository.StoredEvent) []byte {
 	return strconv.AppendInt(b, int64(e.Sequence), 10)
 }
 
-// A bodyDigest finds the length and the digest of a body from its events alone. In
-// the digest, a payload is represented by its length and its checksum, so that
-// none is read.
+// A bodyDigest computes the length and the digest of a body from its events, without reading
+// payloads: in the digest, a payload is represented by its length and checksum.
 type bodyDigest struct {
 	frame  jsonFramer
 	hash   hash.Hash
@@ -100,8 +100,8 @@ type bodyDigest struct {
 	text   []byte // not yet in hash
 }
 
-// newMeasure returns one for bundle id, which goes into the digest too: two
-// bundles never have the same, whatever their payloads are.
+// newMeasure returns a bodyDigest for bundle id. The id is a part of the digest, so two bundles
+// always have different digests.
 func newMeasure(id domain.BundleID, mode domain.ContentMode) *bodyDigest {
 	m := &bodyDigest{frame: jsonFramer{mode: mode}, hash: sha256.New()}
 	m.hash.Write(id[:])
@@ -123,7 +123,7 @@ func (m *bodyDigest) add(e *repository.StoredEvent) {
 	}
 }
 
-// measuredBody returns what was measured, once all events were added.
+// measuredBody returns length and digest. All events have been added before.
 func (m *bodyDigest) measuredBody() domain.Body {
 	before := len(m.text)
 	m.text = m.frame.appendEnd(m.text)

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A payloadSpan is a range of events whose payloads lie side by side in one object, so
-// that the object is opened once for all of them. The first event has a payload.
+// A payloadSpan is a range of events whose payloads are adjacent in one object, so that one
+// opening of the object serves all of them. The first event has a payload.
 type payloadSpan struct {
 	from, to int // events of the list
 	repository.Section
@@ -20,8 +20,8 @@ type payloadSpan struct {
 // maxSpan is the maximum number of events in a span.
 const maxSpan = 512
 
-// payloadsFrom returns the span that begins with the first payload of the events from
-// up to, but not including, to. It returns false if they have none.
+// payloadsFrom returns the span that begins with the first payload of the events in [from, to).
+// It returns false if these have no payloads.
 func (l *eventList) payloadsFrom(from, to int) (s payloadSpan, found bool) {
 	for from < to && l.payloadAt(from).IsZero() {
 		from++
@@ -56,17 +56,17 @@ func extendSpan(span, payload repository.Section) (repository.Section, bool) {
 // payloads reads the payloads of a span in order, from one reader, and compares each
 // with its checksum.
 type payloads struct {
-	source io.ReadCloser // nil: none is open
+	source io.ReadCloser // nil: no span is open
 	buffer *bufio.Reader
 	at     int64 // in the object
-	to     int   // the event behind the span
+	to     int   // the event after the span
 
-	of   *repository.StoredEvent // whose payload is being read; nil: none yet
-	left int64                   // bytes of it
+	of   *repository.StoredEvent // the event whose payload is being read; nil: not begun
+	left int64                   // remaining bytes of its payload
 	sum  uint32                  // of the bytes read so far
 }
 
-// setSpan makes p read from an open span.
+// setSpan sets the open span that p reads from.
 func (p *payloads) setSpan(opened openSpan) {
 	const limit = 32 << 10
 	if size := int(min(limit, opened.Length)); p.buffer == nil || p.buffer.Size() < size {
@@ -108,7 +108,7 @@ func (p *payloads) payloadError(err error) error {
 	if err == nil {
 		return nil
 	}
-	if isEOF(err) { // the reader ended too soon
+	if isEOF(err) { // the object is too short
 		err = domain.Errorf(domain.Damaged, "object %s: %w", p.of.PayloadAt.Object, io.ErrUnexpectedEOF)
 	}
 	return fmt.Errorf("payload of event %s: %w", p.of.ID, err)

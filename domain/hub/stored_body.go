@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A storedBody is a Body that a domain has made, and the hub has kept. Whoever reads
-// it from its beginning gets its last bytes only if the whole is what was kept.
+// A storedBody is a Body that a domain has made and the hub has stored. A reader that starts at
+// the beginning gets the last bytes only if the digest of the whole is right.
 type storedBody struct {
 	ctx    context.Context //nolint:containedctx // a Reader has nowhere else to get it from
 	bundle *domain.Bundle
@@ -24,11 +24,11 @@ type storedBody struct {
 	want   int64 // where the next Read begins
 	at     int64 // where source is
 	source io.ReadCloser
-	sum    hash.Hash // of what source has yielded; nil if it began further on
-	err    error     // of a Read, or errClosed
+	sum    hash.Hash // of the bytes that source has yielded; nil if source did not start at 0
+	err    error     // the error of a Read, or errClosed
 }
 
-// Seek implements io.Seeker. It costs nothing; the next Read goes there.
+// Seek implements io.Seeker. It reads nothing; the next Read begins at the new offset.
 func (r *storedBody) Seek(offset int64, whence int) (int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +100,7 @@ func (r *storedBody) seekSource() error {
 	return r.asDamaged(err)
 }
 
-// openObject opens the object at the place that is wanted.
+// openObject opens the object at want.
 func (r *storedBody) openObject() error {
 	if err := r.closeObject(); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (r *storedBody) openObject() error {
 	return nil
 }
 
-// verifyDigest holds the whole to the digest that was taken when it was kept.
+// verifyDigest compares the digest of the whole content with the one that was stored.
 func (r *storedBody) verifyDigest() error {
 	if r.sum != nil && digestOf(r.sum) != r.bundle.Body.Digest {
 		return domain.Errorf(domain.Damaged, "object %s: its bytes are not those that were stored", r.bundle.Object)
@@ -147,7 +147,7 @@ func (r *storedBody) Err() error {
 	return r.err
 }
 
-// Close releases what the reading holds.
+// Close releases the resources of the body.
 func (r *storedBody) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,7 +158,7 @@ func (r *storedBody) Close() error {
 	return err
 }
 
-// digestOf returns what tells the bytes that went into sum from others.
+// digestOf returns the digest of the bytes that went into sum.
 func digestOf(sum hash.Hash) (d domain.Digest) {
 	copy(d[:], sum.Sum(nil))
 	return d
