@@ -25,7 +25,7 @@
 //
 // # Two doors
 //
-// A storedConsumer may fetch messages by Peek and Dequeue instead of being called, or besides. Peek
+// A consumer may fetch messages by Peek and Dequeue instead of being called, or besides. Peek
 // returns a bundle of what waits: jobs that failed, and then those that were not tried. It is the
 // same bundle until it is dequeued, and the consumer is called with none of its messages. What a
 // call has under way is in no bundle; if the node of the call dies, it may come by both doors, as
@@ -34,7 +34,7 @@
 //
 // # Consumers
 //
-// A storedConsumer is stored with the end of the stream as it was before, and then its cursor begins
+// A consumer is stored with the end of the stream as it was before, and then its cursor begins
 // there: it gets every message that is accepted after its PUT was answered, and none from before
 // the PUT. A crash between the two writes leaves a consumer without a cursor, which a repeated PUT
 // creates at the same place.

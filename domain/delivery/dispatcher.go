@@ -7,15 +7,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A dispatcher gives the workers to the cursors that have something to call, those first whose
-// delivery has the highest priority.
+// A dispatcher grants workers to the cursors that have a delivery to call, in the order of the
+// priorities of the deliveries.
 type dispatcher struct {
 	workers int
 	random  func() uint64
 	grant   func(*permit)
 
 	mu       sync.Mutex
-	healthy  int // permits of receivers that are no suspects
+	healthy  int // permits of receivers that are not suspects
 	suspects int // permits of suspects, and calls that have taken long
 	queues   []cursorQueue
 	idle     int // queues without a permit
@@ -24,21 +24,22 @@ type dispatcher struct {
 	closed   bool
 }
 
-// A runPlan is that of a run, for the deliveries of a priority.
+// A runPlan is the order in which a run serves the queues for the deliveries of a priority.
 type runPlan struct {
 	queues   []int // of the next picks
-	rotation int   // the queue that is the next one in rotation
+	rotation int   // the queue that is next in rotation
 }
 
-// A cursorQueue has the cursors with a delivery that failed as many times as its number.
+// A cursorQueue has the cursors with a delivery that failed n times, where n is the index of
+// the queue.
 type cursorQueue struct {
 	running int                 // permits
 	ready   [2]readyList        // healthy receivers, and suspects
-	last    int                 // of ready, that was picked from
-	turn    domain.PriorityTurn // when no other queue may be served
+	last    int                 // index in ready of the list that was picked from last
+	turn    domain.PriorityTurn // for the picks in which no other queue may be served
 }
 
-// A readyList has cursors, those of each priority in turn.
+// A readyList has cursors by priority; those of one priority are served in turn.
 type readyList struct {
 	cursors [domain.Priorities]turns[*service]
 	waiting domain.PrioritySet // priorities that have cursors
@@ -54,7 +55,8 @@ func (r *readyList) remove(o *offer) {
 	r.clearTurn(o)
 }
 
-// takeNext removes and returns the next cursor of a priority, which has one.
+// takeNext removes and returns the next cursor of a priority. The caller has checked that there
+// is one.
 func (r *readyList) takeNext(slot, priority int) *service {
 	s := r.cursors[priority].takeNext()
 	r.clearTurn(&s.offers.bySlot[slot])
@@ -77,14 +79,14 @@ type permit struct {
 	ended   bool // guarded by dispatcher.mu
 }
 
-// The offers of a cursor are up to two: one for its fresh deliveries, and one for its next retry.
-// dispatcher.mu guards them.
+// offers has up to two offers of a cursor: one for its fresh deliveries, and one for its next
+// retry. dispatcher.mu guards them.
 type offers struct {
 	bySlot  [2]offer
 	suspect bool // a call takes long, or the last one failed or took long
 }
 
-// An offer is the place of a cursor in a queue.
+// An offer is the entry of a cursor in a queue.
 type offer struct {
 	turn     *turn[*service] // nil: the cursor is not offered
 	queue    int
@@ -95,7 +97,7 @@ func newDispatcher(workers, queues int, random func() uint64, grant func(*permit
 	return &dispatcher{workers: workers, queues: make([]cursorQueue, queues), idle: queues, random: random, grant: grant}
 }
 
-// queueOf returns the queue of a delivery that failed some times.
+// queueOf returns the queue of a delivery that failed as many times as attempts says.
 func (d *dispatcher) queueOf(attempts int) int { return min(attempts, len(d.queues)-1) }
 
 // slotOf returns which of the two offers of a cursor is that of a queue.
@@ -127,7 +129,7 @@ func (d *dispatcher) offerCursor(s *service, queue, priority int) {
 	d.grantPermits(granted)
 }
 
-// setSuspect notes whether the receiver of a cursor is a suspect. Its offers follow.
+// setSuspect records whether the receiver of a cursor is a suspect, and moves its offers.
 func (d *dispatcher) setSuspect(s *service, suspect bool) {
 	d.mu.Lock()
 	if s.offers.suspect == suspect {
@@ -166,8 +168,8 @@ func (d *dispatcher) moveOffers(s *service, suspect bool) {
 	}
 }
 
-// markSlow notes that a call takes long, as those of a receiver that hangs. It counts as one of a
-// suspect from now on.
+// markSlow records that a call takes long, for example because its receiver hangs. From now on
+// it counts as the call of a suspect.
 func (d *dispatcher) markSlow(p *permit) {
 	d.mu.Lock()
 	if !p.ended {
@@ -200,17 +202,17 @@ func (d *dispatcher) releasePermit(p *permit) {
 	d.grantPermits(granted)
 }
 
-// maxSuspects is the limit for the workers of suspects: half of all. Calls beyond it began
-// before they took long, and need no worker: else receivers that begin to hang at the same time
-// would keep all workers until their calls have timed out.
+// maxSuspects returns the limit for the workers of suspects: half of all workers. Calls beyond
+// it began before they took long, and need no worker: else receivers that begin to hang at the
+// same time would keep all workers until their calls have timed out.
 func (d *dispatcher) maxSuspects() int { return max(d.workers/2, 1) }
 
-// freeWorkers returns how many workers have no call.
+// freeWorkers returns the number of workers without a call.
 func (d *dispatcher) freeWorkers() int {
 	return d.workers - d.healthy - min(d.suspects, d.maxSuspects())
 }
 
-// close ends the grants.
+// close ends the granting of permits.
 func (d *dispatcher) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -220,9 +222,8 @@ func (d *dispatcher) close() {
 	}
 }
 
-// grantPermits grants permits, and before each of them offers the processor to what else is ready to run: a
-// message to ten thousand cursors would otherwise keep the processors from the deliveries of other
-// streams.
+// grantPermits grants permits, and yields the processor before each: otherwise a message to ten
+// thousand cursors would delay the deliveries of other streams.
 func (d *dispatcher) grantPermits(all []*permit) {
 	for _, p := range all {
 		runtime.Gosched()
@@ -230,7 +231,8 @@ func (d *dispatcher) grantPermits(all []*permit) {
 	}
 }
 
-// pickPermits gives free workers to cursors, as long as there are both. The caller holds mu.
+// pickPermits grants the free workers to cursors, until one of them runs out. The caller holds
+// mu.
 func (d *dispatcher) pickPermits() []*permit {
 	var all []*permit
 	for d.freeWorkers() > 0 && !d.closed {
@@ -256,15 +258,15 @@ func (d *dispatcher) pickPermits() []*permit {
 	return all
 }
 
-// nextQueue returns the queue to serve next and the priority of the delivery: that whose turn it
-// is, in a queue according to the plan of its run. It returns false if no queue may be served. A
-// run has two plans, the second of which is the next run's.
+// nextQueue returns the queue to serve next and the priority of the delivery: the priority by
+// its turn, and the queue by the plan of the run. It returns false if no queue may be served. A
+// run has two plans; the second is that of the next run.
 func (d *dispatcher) nextQueue() (queue, priority int, ok bool) {
 	queue, n, waiting := d.countServable()
 	if n == 0 {
 		return 0, 0, false
 	}
-	if n == 1 { // no other one is passed over
+	if n == 1 { // no other queue is passed over
 		turn := &d.queues[queue].turn
 		priority = turn.Next(waiting)
 		turn.Pick()
@@ -282,7 +284,7 @@ func (d *dispatcher) nextQueue() (queue, priority int, ok bool) {
 		}
 		d.planRun(priority)
 	}
-	// Queues that were not drawn.
+	// The queues that were not drawn.
 	for i := range d.queues {
 		if q := (plan.rotation + i) % len(d.queues); d.servableIn(q).Has(priority) {
 			return q, priority, true
@@ -291,7 +293,8 @@ func (d *dispatcher) nextQueue() (queue, priority int, ok bool) {
 	return 0, 0, false
 }
 
-// countServable returns how many queues may be served, one of them, and the priorities of all.
+// countServable returns the number n of queues that may be served, one of these queues, and the
+// priorities of all of them.
 func (d *dispatcher) countServable() (queue, n int, waiting domain.PrioritySet) {
 	for q := range d.queues {
 		if set := d.servableIn(q); !set.IsEmpty() {
@@ -303,8 +306,8 @@ func (d *dispatcher) countServable() (queue, n int, waiting domain.PrioritySet) 
 	return queue, n, waiting
 }
 
-// planRun plans the next run of a priority: the next queues in rotation, as many as there are
-// workers, and then the queues that are assigned by their lengths.
+// planRun plans the next run of a priority: the next queues in rotation, one for each worker,
+// and then the queues that are assigned by their lengths.
 func (d *dispatcher) planRun(priority int) {
 	lengths := make([]int, len(d.queues))
 	for q := range d.queues {

@@ -41,7 +41,7 @@ type Options struct {
 	NoTakeover bool
 	Clock      func() time.Time // stamps attempts; default: the system's
 	Random     func() uint64    // default: the system's
-	Logger     *slog.Logger     // default: none
+	Logger     *slog.Logger     // default: nothing is logged
 }
 
 func (o *Options) setDefaults() {
@@ -131,7 +131,7 @@ type topic struct {
 	crowds chan struct{} // a slot for each page with many watches that is visited
 }
 
-// New returns an Engine that does nothing until it is Run.
+// New returns an Engine. It does nothing until Run is called.
 func New(ports Ports, opts Options) *Engine {
 	opts.setDefaults()
 	e := &Engine{
@@ -153,7 +153,7 @@ func New(ports Ports, opts Options) *Engine {
 	return e
 }
 
-// margin is what Run has left when everything has been stored.
+// margin is the time that Run has left after everything was stored.
 const margin = 5 * time.Second
 
 // Reserve returns the time before the end of Options.For in which no call begins.
@@ -172,7 +172,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	grace := e.opts.Grace
 	var ending <-chan time.Time
 	if e.opts.For > 0 {
-		last := e.opts.Reserve() // what a call that begins now may take
+		last := e.opts.Reserve() // how long a call that begins now may take
 		timer := time.NewTimer(max(e.opts.For-last, 0))
 		defer timer.Stop()
 		ending, grace = timer.C, min(e.opts.For, last)-margin
@@ -211,7 +211,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// drainServices ends the services, and cancels what has not ended after some time.
+// drainServices ends the services, and cancels those that have not ended after grace.
 func (e *Engine) drainServices(grace time.Duration) {
 	e.dispatcher.close()
 	e.mu.Lock()
@@ -236,7 +236,7 @@ func (e *Engine) drainServices(grace time.Duration) {
 	e.mu.Lock()
 	e.state = engineStopped
 	e.mu.Unlock()
-	for _, s := range all { // not with mu: a service that is woken locks its own mutex first
+	for _, s := range all { // without mu: a service that is woken locks its own mutex first
 		s.stopTimer()
 	}
 	e.stop()
@@ -255,8 +255,8 @@ func (e *Engine) spawn(f func()) bool {
 	return true
 }
 
-// Published tells the engine what this process has appended to a stream, so that its receivers
-// are called at once.
+// Published notifies the engine of entries that this process has appended to a stream, so that
+// the receivers are called without delay.
 func (e *Engine) Published(stream domain.StreamName, messages []domain.Message, appended []repository.Appended) {
 	e.sendSignal(repository.Signal{Stream: stream})
 	t := e.topicOf(stream)
@@ -281,15 +281,15 @@ func (e *Engine) Published(stream domain.StreamName, messages []domain.Message, 
 // in the content store, and read from there.
 const maxWindowPayload = 16 << 10
 
-// Created tells the engine of a cursor that this process has created.
+// Created notifies the engine of a cursor that this process has created.
 func (e *Engine) Created(id domain.CursorID, stream domain.StreamName) {
 	e.requestShard(id)
 	e.sendSignal(repository.Signal{Stream: stream, Cursor: id})
 	e.serveCreated(repository.ShardEntry{Cursor: id, Stream: stream})
 }
 
-// serveCreated begins to serve a cursor that was created. A service that did not find it before, and
-// ends, is followed by another one.
+// serveCreated begins to serve a cursor that was created. A service that has not found it, and
+// is ending, is followed by another service.
 func (e *Engine) serveCreated(entry repository.ShardEntry) {
 	if _, _, isWatch := domain.WatchOf(entry.Cursor); isWatch {
 		e.serveWatched(repository.ShardOf(entry.Cursor), repository.WatchedStream{Stream: entry.Stream})
@@ -299,8 +299,8 @@ func (e *Engine) serveCreated(entry repository.ShardEntry) {
 	}
 }
 
-// Changed tells the engine that the receiver of a cursor has changed or was deleted, or that a
-// request to the cursor was stored.
+// Changed notifies the engine that the receiver of a cursor has changed or was deleted, or that
+// a request to the cursor was stored.
 func (e *Engine) Changed(id domain.CursorID) {
 	e.requestShard(id)
 	e.sendSignal(repository.Signal{Cursor: id})
@@ -364,7 +364,7 @@ func (e *Engine) serveCursor(entry repository.ShardEntry) (s *service, isNew boo
 	return s, true
 }
 
-// topicFor returns the topic of a stream, which it makes if it is missing. The caller holds mu.
+// topicFor returns the topic of a stream, and creates it if it is missing. The caller holds mu.
 func (e *Engine) topicFor(stream domain.StreamName) *topic {
 	t := e.topics[stream]
 	if t == nil {
@@ -377,7 +377,7 @@ func (e *Engine) topicFor(stream domain.StreamName) *topic {
 	return t
 }
 
-// dropIdle forgets a topic that has nothing to serve. The caller holds mu of both.
+// dropIdle removes a topic without services and watches. The caller holds mu of both.
 func (e *Engine) dropIdle(t *topic) {
 	if len(t.services)+len(t.watched) == 0 {
 		delete(e.topics, t.stream)
@@ -410,7 +410,8 @@ func (e *Engine) removeService(s *service) {
 	}
 }
 
-// extendEnd notes that the stream has entries of a priority before number.
+// extendEnd records that the stream has entries of a priority up to number-1, and reports
+// whether this is new.
 func (t *topic) extendEnd(priority int, number int64) (changed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -421,8 +422,8 @@ func (t *topic) extendEnd(priority int, number int64) (changed bool) {
 	return true
 }
 
-// knownEnds returns the numbers behind the last entries that are known, and whether those are the
-// ones of the store.
+// knownEnds returns the numbers after the last known entries, and whether they were read from
+// the store.
 func (t *topic) knownEnds() (end [domain.Priorities]int64, looked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -460,7 +461,8 @@ type pool struct {
 	queue   turns[func()]
 }
 
-// runTask runs f, which is about a topic, in a goroutine, sooner or later, unless the engine ends before.
+// runTask queues f, which belongs to topic t. A goroutine of the pool runs it, unless the
+// engine ends before.
 func (p *pool) runTask(t *topic, f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

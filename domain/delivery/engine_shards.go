@@ -24,25 +24,26 @@ func (e *Engine) mayCall(shard int) bool { return e.members == nil || e.members.
 // mayLoad reports whether the cursors of a shard may be loaded.
 func (e *Engine) mayLoad(shard int) bool { return e.members == nil || e.members.mayLoad(shard) }
 
-// sendSignal tells other nodes what this process has stored.
+// sendSignal signals to other nodes what this process has stored.
 func (e *Engine) sendSignal(s repository.Signal) {
 	if e.members != nil {
 		e.members.sendSignal(s)
 	}
 }
 
-// requestShard has the node take the shard of a cursor that it was asked about, if its owner has died.
+// requestShard makes the node take the shard of a cursor that it was asked about, if the owner
+// has died.
 func (e *Engine) requestShard(id domain.CursorID) {
 	if e.members != nil {
 		e.members.requestShard(id)
 	}
 }
 
-// handleSignals handles the signals of another node from the one with number handled on.
+// handleSignals handles the signals of another node from number handled on.
 func (e *Engine) handleSignals(n *repository.Node, handled int64) {
 	first := n.Signalled - int64(len(n.Signals))
 	if handled < first {
-		e.lookSoon() // some are not there any more
+		e.lookSoon() // some signals were missed
 	}
 	for _, s := range n.Signals[max(handled-first, 0):] {
 		switch {
@@ -56,7 +57,7 @@ func (e *Engine) handleSignals(n *repository.Node, handled int64) {
 	}
 }
 
-// handlePublished looks at a stream to which another node has appended.
+// handlePublished reads the end of a stream to which another node has appended.
 func (e *Engine) handlePublished(stream domain.StreamName) {
 	t := e.topicOf(stream)
 	if t == nil {
@@ -85,7 +86,7 @@ func (e *Engine) serveAgain(s *service) {
 	e.serveCursor(repository.ShardEntry{Cursor: s.id, Stream: s.topic.stream})
 }
 
-// shedShards has the services of shards leave.
+// shedShards makes the services of shards leave.
 func (e *Engine) shedShards(shards []int) {
 	if len(shards) == 0 {
 		return
@@ -106,7 +107,8 @@ func (e *Engine) shedShards(shards []int) {
 
 func (s *service) postShed() { s.postEvent(func(in *inbox) { in.shed = true }) }
 
-// wakeAll has all services continue that the node was not known to own.
+// wakeAll wakes all services that have paused because the node was not known to own their
+// shards.
 func (e *Engine) wakeAll() {
 	for _, s := range e.allServices() {
 		s.tick()

@@ -16,24 +16,23 @@ const (
 	beatEvery   = 2 * time.Second
 	signalEvery = 250 * time.Millisecond // for a node that has signals, between two beats
 	lookEvery   = 500 * time.Millisecond // for nodes that are not alone
-	lapseAfter  = 6 * time.Second        // of the last confirmed beat: no call begins
+	lapseAfter  = 6 * time.Second        // no call begins when the last confirmed beat is older
 	leaveWithin = 5 * time.Second
 )
 
-// A membership is the part of an Engine that shares the shards with the engines of other
-// nodes.
+// A membership shares the shards of an Engine with the engines of other nodes.
 type membership struct {
 	engine *Engine
 	self   string
-	kick   chan struct{} // holds one while there are new signals
+	kick   chan struct{} // has an element while there are new signals
 
-	// The rest but what mu guards belongs to the goroutine of run.
+	// The fields that mu does not guard belong to the goroutine of run.
 	beat      int64
-	begun     time.Time // when the last beat began that was stored
-	looked    time.Time // when the first look has succeeded; zero: none has
+	begun     time.Time // when the last stored beat began
+	looked    time.Time // when the first look succeeded; zero: not yet
 	seen      map[string]*nodeSighting
 	last      repository.Assignment // the newest that was read
-	older     time.Time             // since when reads show an older one; zero: they do not
+	older     time.Time             // since when reads return an older one; zero: they do not
 	isShared  bool                  // another node is alive
 	failures  int                   // in a row
 	blind     time.Time             // since when no look has succeeded; zero: the last one has
@@ -41,7 +40,7 @@ type membership struct {
 
 	mu        sync.Mutex
 	assigned  [repository.ShardCount]bool // as the assignment says
-	owned     [repository.ShardCount]bool // of them, those that are not being released
+	owned     [repository.ShardCount]bool // assigned shards that are not being released
 	confirmed time.Time                   // the beginning of a beat that was stored before the assignment was read
 	asked     map[int]time.Time           // shards of cursors that the node was asked about, since when
 	orphaned  []int                       // shards whose owner has died, and that no node has taken
@@ -88,7 +87,7 @@ func (m *membership) mayLoad(shard int) bool {
 	return m.assigned[shard] && time.Since(m.confirmed) < lapseAfter
 }
 
-// sendSignal tells the other nodes what this one has stored.
+// sendSignal signals to the other nodes what this one has stored.
 func (m *membership) sendSignal(s repository.Signal) {
 	m.mu.Lock()
 	if unsent := m.signals[len(m.signals)-int(min(m.signalled-m.sent, int64(len(m.signals)))):]; slices.Contains(unsent, s) {
@@ -107,7 +106,7 @@ func (m *membership) sendSignal(s repository.Signal) {
 	}
 }
 
-// run beats, and takes and releases shards, until ctx ends.
+// run stores beats, and takes and releases shards, until ctx ends.
 func (m *membership) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -118,7 +117,7 @@ func (m *membership) run(ctx context.Context) {
 		case <-timer.C:
 		case <-m.kick:
 			if !m.isShared {
-				continue // the next beat has them
+				continue // the next beat includes the signals
 			}
 			if since := time.Since(m.begun); since < signalEvery {
 				timer.Reset(signalEvery - since)
@@ -154,7 +153,7 @@ func (m *membership) hasUnsent() bool {
 	return m.signalled > m.sent || len(m.awaiting.unsent) > 0
 }
 
-// runRound beats if that is due, and looks at the other nodes.
+// runRound stores a beat if one is due, and reads the state of the other nodes.
 func (m *membership) runRound(ctx context.Context) error {
 	if m.isBeatDue() {
 		if err := m.storeBeat(ctx); err != nil {
@@ -171,8 +170,8 @@ func (m *membership) runRound(ctx context.Context) error {
 	return nil
 }
 
-// isBeatDue reports whether a beat is to be stored. It is not while no look has succeeded for
-// lapseAfter: the node calls nothing, so others have to take its shards.
+// isBeatDue reports whether a beat is to be stored. No beat is due while no look has succeeded
+// for lapseAfter: the node makes no calls, so others have to take its shards.
 func (m *membership) isBeatDue() bool {
 	if !m.blind.IsZero() && time.Since(m.blind) >= lapseAfter {
 		return false
@@ -181,8 +180,8 @@ func (m *membership) isBeatDue() bool {
 	return m.begun.IsZero() || since >= beatEvery-lookEvery/2 || m.isShared && m.hasUnsent() && since >= signalEvery
 }
 
-// maxAssigns is how often a round begins again because another node has replaced the
-// assignment. The next round continues.
+// maxAssigns is the maximum number of attempts of a round whose assignment is replaced by other
+// nodes. The next round continues.
 const maxAssigns = 3
 
 // storeBeat stores a beat.
@@ -205,10 +204,10 @@ func (m *membership) storeBeat(ctx context.Context) error {
 	return nil
 }
 
-// readMembers reads what the other nodes have stored, and takes and releases shards. again reports
-// that the assignment has changed.
+// readMembers reads the beats of the other nodes and the assignment, and takes and releases
+// shards. again reports that another node has replaced the assignment.
 func (m *membership) readMembers(ctx context.Context) (again bool, err error) {
-	now := time.Now() // what is read is not older, however long this takes
+	now := time.Now() // before the reads, however long they take
 	nodes, assignment, err := m.engine.Nodes.Nodes(ctx)
 	if err != nil {
 		if m.blind.IsZero() {
@@ -227,9 +226,9 @@ func (m *membership) readMembers(ctx context.Context) (again bool, err error) {
 	return m.reassignShards(ctx, now, assignment)
 }
 
-// newestAssignment returns the assignment to follow: the one that was read, or the last one if that is newer
-// or what was read is damaged. An older one is a stale read, unless it is still there after
-// deadAfter: then it was removed or restored by hand.
+// newestAssignment returns the assignment to follow: the one that was read, or the last one if
+// that is newer or the read one is damaged. An older one is a stale read until it has been read
+// for deadAfter; then it was removed or restored by hand.
 func (m *membership) newestAssignment(now time.Time, read repository.Assignment) repository.Assignment {
 	if read.Damage != nil {
 		kept := m.last
@@ -248,8 +247,8 @@ func (m *membership) newestAssignment(now time.Time, read repository.Assignment)
 	return read
 }
 
-// observeNodes notes which nodes have moved, and handles their signals. What was read is not older
-// than from, and not newer than to.
+// observeNodes records which nodes have stored new beats, and handles their signals. The data
+// was read between from and to.
 func (m *membership) observeNodes(from, to time.Time, nodes []repository.Node, assignment *repository.Assignment) {
 	for _, s := range m.seen {
 		s.isStored = false
@@ -282,7 +281,7 @@ func (m *membership) observeNodes(from, to time.Time, nodes []repository.Node, a
 	m.mu.Unlock()
 	for _, owner := range assignment.Owners {
 		if owner != "" && owner != m.self && m.seen[owner] == nil {
-			m.seen[owner] = &nodeSighting{moved: to} // its document is not there, or is not visible
+			m.seen[owner] = &nodeSighting{moved: to} // its document does not exist, or is not visible yet
 		}
 	}
 	m.isShared = false
@@ -326,8 +325,8 @@ func (m *membership) followAssignment(assignment *repository.Assignment) {
 	}
 }
 
-// reassignShards takes shards that have no owner, and releases those that the node has too many of
-// once their cursors are released.
+// reassignShards takes shards without an owner, and releases shards beyond the quota of the
+// node once their cursors are released.
 func (m *membership) reassignShards(ctx context.Context, now time.Time, assignment repository.Assignment) (again bool, err error) {
 	if m.engine.isStopping() {
 		return false, nil
@@ -367,7 +366,7 @@ func (m *membership) reassignShards(ctx context.Context, now time.Time, assignme
 	return err == nil, err
 }
 
-// beginRelease has the cursors of shards released.
+// beginRelease begins to release the cursors of shards.
 func (m *membership) beginRelease(shards []int) {
 	var begun []int
 	m.mu.Lock()
@@ -382,7 +381,7 @@ func (m *membership) beginRelease(shards []int) {
 	m.engine.shedShards(begun)
 }
 
-// leaveCluster releases all shards of the node, and removes the node.
+// leaveCluster releases all shards of the node, and removes its document.
 func (m *membership) leaveCluster(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()

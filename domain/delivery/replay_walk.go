@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A replayWalk is what a service has read for the replay of a range.
+// A replayWalk has the entries that a service has read for the replay of a range.
 type replayWalk struct {
 	id      string // of the replay
 	limiter *rate.Limiter
@@ -22,13 +22,13 @@ type replayWalk struct {
 	reading  bool
 	failures int              // of reads, in a row
 	steps    []walkStep       // in the order of their entries
-	next     *domain.Position // behind steps, once they are used; nil: the end of the priority
+	next     *domain.Position // where to continue after steps; nil: the end of the priority
 
 	// died are the dead letters that were settled since steps began to be read.
 	died map[domain.EntryID]*domain.Retry
 }
 
-// A walkStep is an entry that a replay comes to.
+// A walkStep is an entry in the range of a replay.
 type walkStep struct {
 	at        domain.Position
 	published time.Time
@@ -36,12 +36,12 @@ type walkStep struct {
 	dead      *domain.Retry
 }
 
-// walkAhead is how many entries are read at a time, and how many are handled before other cursors
-// are served.
+// walkAhead is the number of entries that are read at a time, and that are handled before other
+// cursors are served.
 const walkAhead = 100
 
-// replayEntries makes deliveries again, as long as the receiver and the rate allow it. While fresh
-// entries wait, it takes one for each of them; it does not wait for those that wait for a retry.
+// replayEntries repeats deliveries, as long as the receiver and the rate permit it. While fresh
+// entries wait, it takes turns with them. It does not wait for entries that wait for a retry.
 func (s *service) replayEntries() {
 	if s.leaving || s.retaking || s.receiver == nil || !s.engine.mayCall(s.shard) {
 		return
@@ -88,7 +88,7 @@ func (s *service) newWalk(r *domain.Replay) *replayWalk {
 // wait for a delivery that failed.
 func (s *service) hasFresh() bool { return !s.waitingPriorities().IsEmpty() && !s.cursor.IsStopped() }
 
-// replayNext handles the next entry of a replay. It returns false if it has to wait.
+// replayNext handles the next entry of a replay. It returns false if the replay has to wait.
 func (s *service) replayNext(r *domain.Replay, now time.Time) bool {
 	w := s.walk
 	for len(w.steps) > 0 && (w.steps[0].at.Priority != r.At.Priority || w.steps[0].at.Number < r.At.Number) {
@@ -130,7 +130,7 @@ func (s *service) replayNext(r *domain.Replay, now time.Time) bool {
 	return true
 }
 
-// replayPassed notes that the replay has moved without a delivery.
+// replayPassed records that the replay has passed an entry without a delivery.
 func (s *service) replayPassed() {
 	s.filtered++
 	s.markDirty()
@@ -157,7 +157,7 @@ type walkResult struct {
 	err   error
 }
 
-// readWalk reads what comes next in a replay.
+// readWalk reads the next entries of a replay.
 func (s *service) readWalk(r domain.Replay) {
 	w, e, receives := s.walk, s.engine, s.receiver.Matches
 	w.reading, w.died = true, make(map[domain.EntryID]*domain.Retry)
@@ -219,7 +219,7 @@ func (e *Engine) readAll(ctx context.Context, s *service, r *domain.Replay, matc
 		for i := range found.Entries {
 			entry := &found.Entries[i]
 			if !entry.Published.Before(r.To.Add(clockMargin)) {
-				return nil // those behind it were published later
+				return nil // later entries were published later
 			}
 			result.steps = append(result.steps, walkStep{
 				at: entry.Position, published: entry.Published, dead: letters[entry.Position.EntryID],
@@ -274,7 +274,7 @@ func (e *Engine) matchesAt(ctx context.Context, stream domain.StreamName, at dom
 	return matches(&found.Entries[0]), nil
 }
 
-// entryBefore returns an id that is before e and behind all entries that are before e.
+// entryBefore returns the greatest id that is less than e.
 func entryBefore(e domain.EntryID) domain.EntryID {
 	switch {
 	case e.Number > 0:

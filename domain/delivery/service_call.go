@@ -34,7 +34,7 @@ func (s *service) offerCalls() {
 	if ok && !hasEntry {
 		s.fetchEntries(call.Position, false)
 	}
-	isFirst := ok && d.queueOf(call.Attempts) == 0 // it goes before fresh ones of its priority
+	isFirst := ok && d.queueOf(call.Attempts) == 0 // it goes before fresh deliveries of its priority
 	switch waiting := s.waitingPriorities(); {
 	case isFirst && (waiting.IsEmpty() || waiting.Highest() <= call.Priority):
 		if hasEntry {
@@ -52,7 +52,7 @@ func (s *service) offerCalls() {
 		s.offerTo(0, call.Priority)
 	case !isFirst && !f.isWaiting && s.careful && s.cursor.EndCaution(now):
 		s.careful = false
-		s.offerCalls() // a retry may be due that was not to be called
+		s.offerCalls() // a retry may be due now that could not be called before
 	}
 }
 
@@ -73,15 +73,15 @@ func (s *service) waitingPriorities() domain.PrioritySet {
 	return waiting
 }
 
-// A freshEntry is what the stream has that may be taken.
+// A freshEntry describes the next entry of the stream that may be taken.
 type freshEntry struct {
-	entry     *repository.Entry // passes the filter; nil: there is none
+	entry     *repository.Entry // passes the filter; nil: no such entry is in memory
 	highest   int               // the highest priority that waits
 	isWaiting bool              // there may be an entry that was not read yet
 }
 
-// nextFresh returns the next entry of the stream that may be taken and passes the filter, of the
-// priority whose turn it is. It takes those that do not pass.
+// nextFresh returns the next entry of the stream that may be taken and passes the filter, of
+// the priority whose turn it is. It takes entries that do not pass the filter.
 func (s *service) nextFresh(now time.Time) freshEntry {
 	waiting := s.waitingPriorities()
 	if waiting.IsEmpty() {
@@ -98,7 +98,7 @@ func (s *service) nextFresh(now time.Time) freshEntry {
 	return freshEntry{}
 }
 
-// freshOf is fresh for one priority.
+// freshOf is nextFresh for one priority.
 func (s *service) freshOf(priority int, now time.Time) (next *repository.Entry, isWaiting bool) {
 	end, _ := s.topic.knownEnds()
 	for {
@@ -115,7 +115,7 @@ func (s *service) freshOf(priority int, now time.Time) (next *repository.Entry, 
 			return e, false
 		}
 		s.takeEntry(e, false)
-		if s.filtered++; s.filtered >= maxFiltered { // they are settled, and others are served
+		if s.filtered++; s.filtered >= maxFiltered { // settle them, and serve other cursors
 			s.wake()
 			return nil, true
 		}
@@ -134,7 +134,8 @@ func (s *service) takeEntry(e *repository.Entry, matches bool) {
 	s.markDirty()
 }
 
-// beginCall begins a call. It returns false if nothing may be called any more.
+// beginCall begins a call with permit p. It returns false if the cursor has no delivery to call
+// now.
 func (s *service) beginCall(p *permit) bool {
 	if !s.current || s.leaving || s.retaking || s.receiver == nil || time.Now().Before(s.resume) || !s.engine.mayCall(s.shard) || s.waitForToken(time.Now()) > 0 {
 		return false
@@ -188,7 +189,7 @@ func (s *service) isFreshFirst(call *domain.Call) bool {
 	return s.turn.Next(waiting) != call.Priority
 }
 
-// noteCall notes that a call begins.
+// noteCall records that a call begins.
 func (s *service) noteCall(e domain.EntryID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +207,7 @@ func (s *service) isCalling(e domain.EntryID) bool {
 	return isCalling
 }
 
-// postponeUnread has a delivery wait whose message could not be read.
+// postponeUnread makes a delivery wait whose message could not be read.
 func (s *service) postponeUnread(o domain.Outcome) {
 	if s.unread == nil {
 		s.unread = make(map[domain.EntryID]int)
@@ -217,8 +218,8 @@ func (s *service) postponeUnread(o domain.Outcome) {
 	s.cursor.Postpone(o.Entry, e.opts.Clock().Add(e.opts.Backoff(s.unread[o.Entry])))
 }
 
-// slowCall is how long a call may take before its receiver counts as a suspect, although the
-// call may succeed: those that answer late would keep the workers from all others.
+// slowCall is the duration after which the receiver of a call counts as a suspect, even if the
+// call succeeds: slow receivers would otherwise occupy all workers.
 const slowCall = 2 * time.Second
 
 // callReceiver calls a receiver and returns the outcome. If the engine has ended the call, it
@@ -239,8 +240,8 @@ func (e *Engine) callReceiver(id domain.CursorID, receiver *Receiver, entry *rep
 	return o
 }
 
-// callSafely calls a receiver. A call that panics has failed: otherwise one message would end this node,
-// and each that takes over from it.
+// callSafely calls a receiver. A panic counts as a failed call: otherwise one message would end
+// this node, and each node that takes over from it.
 func (e *Engine) callSafely(ctx context.Context, c Call) (a domain.Answer) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -266,10 +267,10 @@ type fetchResult struct {
 	err     error
 }
 
-// readAhead is how many entries are read at a time.
+// readAhead is the number of entries that are read at a time.
 const readAhead = 100
 
-// fetchEntries reads entries from a position on, unless others are read.
+// fetchEntries reads entries from a position on, unless another read is under way.
 func (s *service) fetchEntries(at domain.Position, isFresh bool) {
 	if s.fetching || time.Now().Before(s.fetchAfter) {
 		return
@@ -312,13 +313,13 @@ func (s *service) finishFetch(r *fetchResult) {
 		}
 		return
 	}
-	// It is not visible yet, or cannot be read.
+	// The entry is not visible yet, or cannot be read.
 	s.fetchFailures++
 	s.fetchAfter = time.Now().Add(s.engine.opts.Backoff(s.fetchFailures))
 }
 
 // maxFetched is the limit for the entries that a service keeps from being forgotten: the next
-// fresh one and the next retry, and as many that are not needed any more.
+// fresh one, the next retry, and two that may no longer be needed.
 const maxFetched = 4
 
 // skipExpired moves the cursor past entries that have expired.

@@ -15,12 +15,12 @@ type loadResult struct {
 	version  repository.CursorVersion
 	requests []replayRequest
 	hasRead  bool // requests are those of the store
-	isAnew   bool // the receiver was to be found again
+	isAnew   bool // the receiver had to be looked up again
 	err      error
 }
 
-// loadCursor loads the cursor, if that is wanted or a retry is due. A settlement that is under way
-// ends before.
+// loadCursor begins to load the cursor, if this was requested or a retry is due. It waits until
+// a settlement that is under way has ended.
 func (s *service) loadCursor() {
 	now := s.engine.opts.Clock()
 	isDue := !s.due.IsZero() && (!s.due.After(now) || now.Round(0).Before(s.forgot)) // the clock was set back
@@ -45,7 +45,7 @@ func (s *service) loadCursor() {
 	})
 }
 
-// loadCursor loads a cursor, and its receiver if that is not known.
+// loadCursor loads a cursor, and its receiver unless that is known.
 func (e *Engine) loadCursor(ctx context.Context, id domain.CursorID, receiver *Receiver, t *topic) *loadResult {
 	r := &loadResult{receiver: receiver}
 	if receiver == nil {

@@ -22,7 +22,7 @@ func (s *service) cancelDeliveries() {
 	}
 }
 
-// retireCursor begins to remove the cursor, so that no node loads it any more.
+// retireCursor begins to remove the cursor. Then no node can load it.
 func (s *service) retireCursor() {
 	s.settling = true
 	e, version := s.engine, s.version

@@ -41,7 +41,8 @@ type settleResult struct {
 	err     error
 }
 
-// beginSettlement begins to store what has gathered. One settlement is under way at a time.
+// beginSettlement begins to store the results that have gathered. One settlement is under way
+// at a time.
 func (s *service) beginSettlement() {
 	if s.settling || !s.current || s.released {
 		return

@@ -54,7 +54,7 @@ func (t *turns[V]) remove(one *turn[V]) {
 	}
 }
 
-// takeNext removes and returns the next value. There is one.
+// takeNext removes and returns the next value. The caller has checked that there is one.
 func (t *turns[V]) takeNext() V {
 	t.last ^= 1
 	first := t.added.Front()

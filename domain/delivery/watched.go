@@ -19,8 +19,8 @@ const (
 	maxCrowds = 16
 	// manyWatches is how many watches a page has at least for that.
 	manyWatches = 64
-	// maxMissed is the limit for the visits to a watch without a cursor: its creation has ended by then, and the next
-	// change visits it again.
+	// maxMissed is the limit for the visits to a watch without a cursor: its creation has ended
+	// before that, and the next change visits it again.
 	maxMissed = 20
 	// maxResident is the limit for the watches that are kept in memory after a visit.
 	maxResident = 1000
@@ -88,7 +88,8 @@ func (e *Engine) serveWatched(shard int, stream repository.WatchedStream) {
 	}
 }
 
-// setListed notes that the shard has the watches. It visits those of which that may be necessary.
+// setListed records that the shard lists the watches, and visits those that may have new
+// entries.
 func (w *watched) setListed(pages int, isNew bool) {
 	w.mu.Lock()
 	isDue := isNew || pages > w.pages || pages > 0 && w.unproved
@@ -132,7 +133,7 @@ func (e *Engine) watchedOf(isWanted func(*watched) bool) []*watched {
 	return all
 }
 
-// endVisits has w visit no more watches.
+// endVisits stops the visits of w.
 func (w *watched) endVisits() {
 	w.mu.Lock()
 	w.ended = true
@@ -265,7 +266,7 @@ func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool,
 		return isFull, err
 	}
 	*known = servedPage{end: end, isFull: isFull, isCrowd: known.isCrowd, cursors: withoutCursors(page.Cursors, missing), missed: known.missed}
-	if len(missing) > 0 { // they are being created, or that was broken off
+	if len(missing) > 0 { // they are being created, or their creation was interrupted
 		if known.missed++; known.missed <= maxMissed {
 			w.visitAtNextLook()
 		}
@@ -273,7 +274,7 @@ func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool,
 	}
 	known.missed = 0
 	if len(page.Cursors) < e.opts.Marked {
-		if len(waiting) > 0 { // the page may have been an old read, in which a watch is missing
+		if len(waiting) > 0 { // the page may be a stale read, in which a watch is missing
 			w.visitAtNextLook()
 		}
 		return isFull, nil
@@ -288,7 +289,7 @@ func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool,
 	return isFull, nil
 }
 
-// withoutCursors returns the cursors of a that are not in b.
+// withoutCursors returns the cursors of a that b does not have.
 func withoutCursors(a, b []domain.CursorID) []domain.CursorID {
 	known := make(map[domain.CursorID]struct{}, len(b))
 	for _, id := range b {
@@ -300,15 +301,16 @@ func withoutCursors(a, b []domain.CursorID) []domain.CursorID {
 	})
 }
 
-// visitAtNextLook has the pages read again by the next look that finds the stream in the shard.
+// visitAtNextLook makes the next look that finds the stream in the shard read the pages again.
 func (w *watched) visitAtNextLook() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unproved = true
 }
 
-// visitWatches visits watches, some at a time. It returns those without a cursor when the others have taken what is before
-// end, and reports whether it has ended before, because no watch is to be visited.
+// visitWatches visits watches, some at a time. When all others have taken the entries before
+// end, it returns the watches without a cursor. isEnded reports that it has stopped earlier
+// because visits have ended.
 func (w *watched) visitWatches(ctx context.Context, cursors []domain.CursorID, end int64) (missing []domain.CursorID, isEnded bool, err error) {
 	e := w.engine
 	for len(cursors) > 0 {
@@ -351,7 +353,7 @@ func (w *watched) visitWatches(ctx context.Context, cursors []domain.CursorID, e
 	return missing, false, nil
 }
 
-// isEnded reports whether no watch is to be visited.
+// isEnded reports whether visits have ended.
 func (w *watched) isEnded() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A window holds parts of streams in memory: what this process has published, and what it has
-// read. When they exceed the limit, those go that were not used for the longest time.
+// A window holds parts of streams in memory: entries that this process has published or read.
+// When they exceed the limit, the least recently used parts are removed.
 type window struct {
 	limit int64 // bytes
 
@@ -26,7 +26,7 @@ type partKey struct {
 	number   int64 // of its entries, divided by partEntries
 }
 
-// partEntries is the number of entries of a part that has them all.
+// partEntries is the number of entries of a full part.
 const partEntries = 64
 
 type windowPart struct {
@@ -83,17 +83,17 @@ func (w *window) putOne(stream domain.StreamName, e *repository.Entry) {
 	if *slot != nil {
 		return
 	}
-	one := *e // not the array of all
+	one := *e // do not keep the whole array in memory
 	*slot = &one
 	size := sizeOf(e)
 	p.bytes += size
 	w.bytes += size
 }
 
-// partBytes is about the size of an empty part.
+// partBytes is the approximate size of an empty part.
 const partBytes = 1 << 10
 
-// sizeOf returns about how many bytes an entry has in memory.
+// sizeOf returns the approximate size of an entry in memory.
 func sizeOf(e *repository.Entry) int64 {
 	const fixed, attribute = 300, 64
 	n := fixed + len(e.ID) + len(e.ContentType) + len(e.Payload)

@@ -19,7 +19,7 @@ type contentFetch struct {
 	key    fetchKey
 	bundle domain.Bundle
 	folder string              // for what the domain makes
-	list   []byte              // the ids the events of the bundle; nil: to be read from run
+	list   []byte              // the ids of the events; nil: to be read from run
 	run    repository.Run      // of the events
 	trace  domain.TraceContext // of the Peek that began the fetch
 	until  time.Time           // when the domain has to have replied

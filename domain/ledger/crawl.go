@@ -16,7 +16,7 @@ const (
 	maxEmptyPages = 1000 // of a listing, one after another
 )
 
-// A CrawlRequest says what a crawl compares.
+// A CrawlRequest selects the objects that a crawl compares.
 type CrawlRequest struct {
 	Prefix string `json:"prefix,omitempty"` // of the keys
 }
@@ -28,15 +28,15 @@ type CrawlRequest struct {
 // A crawl compares what a store lists with the objects that are known, page by page in the order of
 // their keys, and writes only what differs:
 //
-//  1. List a page, and take the time before that, less [domain.ClockMargin], as the time of its events:
-//     whatever happened since is later than they are. A crash leaves nothing, here and in 2.
-//  2. Demand that the keys ascend, within the page and from the page before, and list the next page.
-//     Only then the page is believed: a listing out of order proves no absence.
+//  1. List a page, and take the time before that, less [domain.ClockMargin], as the time of its
+//     events: later events of the store have later times. A crash in 1 or 2 leaves nothing.
+//  2. Demand that the keys ascend, within the page and from the page before, and list the next
+//     page. Only then the page is used: a listing out of order does not prove absence.
 //  3. Read the objects of the range between the page before and the last key of this one, and store
 //     the events that follow; see [domain.Object.EventsOfListing]. A crash leaves some of them.
-//  4. Store where the next page begins. After a crash before that, the page is listed again. Events
-//     that are stored already are not differences any longer, and where a stale read shows one, the
-//     event has the identity of the stored one: the job and a digest of what it says.
+//  4. Store where the next page begins. After a crash before that, the page is listed again.
+//     Events that are stored already are no longer differences. Where a stale read shows one,
+//     its event has the identity of the stored event: the job and a digest of its content.
 func (s *Service) StartCrawl(ctx context.Context, bucket, prefix string) (domain.Job, error) {
 	if _, err := domain.ParseObjectName(bucket, "key"); err != nil {
 		return domain.Job{}, err
@@ -55,7 +55,8 @@ func (s *Service) StartCrawl(ctx context.Context, bucket, prefix string) (domain
 	return s.createJob(ctx, domain.CrawlJob, bucket, CrawlRequest{prefix})
 }
 
-// A crawlCursor is where a crawl resumes. JSON has no texts that end within a character.
+// A crawlCursor is where a crawl resumes. Its keys are bytes because JSON strings cannot end
+// within a character.
 type crawlCursor struct {
 	Page  []byte `json:"page,omitempty"`  // cursor of the listing
 	After []byte `json:"after,omitempty"` // objects up to this key are done; up to repository.OrderedKey bytes
@@ -70,7 +71,7 @@ type crawlPage struct {
 	next    string // cursor
 }
 
-// runCrawl does a crawl from its cursor on.
+// runCrawl runs a crawl from its cursor on.
 func (t *task) runCrawl(ctx context.Context) error {
 	var request CrawlRequest
 	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
@@ -133,7 +134,7 @@ type listing struct {
 	last   string // key that was listed
 }
 
-// errDisorder is an error of a listing that proves nothing.
+// errDisorder is the error of a listing whose keys are not in order.
 func errDisorder(format string, args ...any) error {
 	return domain.Errorf(domain.Invalid, "the listing of the store is out of order, and nothing of its last pages was stored: "+format, args...)
 }
@@ -186,7 +187,7 @@ func (s *Service) listPage(ctx context.Context, bucket, prefix, cursor string, l
 func (s *Service) timeOfQuestion(bucket string) time.Time {
 	now := s.opts.Clock().UTC()
 	if s.opts.HasClock != nil && s.opts.HasClock(bucket) {
-		return now.Add(domain.ClockMargin) // which the answer has less
+		return now.Add(domain.ClockMargin) // the time of an answer is earlier by as much
 	}
 	return now
 }

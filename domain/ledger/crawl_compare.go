@@ -58,7 +58,8 @@ func (t *task) comparePage(ctx context.Context, prefix, after string, page *craw
 	return nil
 }
 
-// mergeRange goes through the known objects of a range and the listed ones, both in the order of their keys.
+// mergeRange compares the known objects of a range with the listed ones, both in the order of
+// their keys.
 func (c *comparison) mergeRange(ctx context.Context, r repository.ObjectRange) error {
 	if r.UpTo != "" && r.UpTo <= r.After {
 		return nil // the page has only long keys
@@ -133,7 +134,8 @@ func (c *comparison) compareByName(ctx context.Context, listed *repository.Sourc
 	return c.compareObject(ctx, &o, listed, c.page.asked)
 }
 
-// leaveObject leaves an object as it is, with the reason in the job, or returns the error if the page has to be repeated.
+// leaveObject skips an object and records the reason in the job. It returns the error if the
+// page has to be repeated.
 func (c *comparison) leaveObject(ctx context.Context, key string, err error) error {
 	if c.left[key] {
 		return nil
@@ -142,8 +144,8 @@ func (c *comparison) leaveObject(ctx context.Context, key string, err error) err
 	return c.task.leaveObject(ctx, &c.done, key, err)
 }
 
-// leaveObject notes in a job that an object is left as it is. It returns the error if the step has to be repeated: a
-// job does not fail by a single object.
+// leaveObject records in a job that an object was skipped, because a job does not fail by a
+// single object. It returns the error if the step has to be repeated.
 func (t *task) leaveObject(ctx context.Context, done *domain.Job, key string, err error) error {
 	if ctx.Err() != nil || isTransient(err) && !errors.Is(err, repository.ErrFull) {
 		return err
@@ -178,7 +180,7 @@ func (c *comparison) compareLong(ctx context.Context, o *domain.Object) error {
 	return nil
 }
 
-// compareObject adds the events that follow for an object.
+// compareObject adds the events for the differences of an object to the batch.
 func (c *comparison) compareObject(ctx context.Context, o *domain.Object, listed *repository.SourceObject, asked time.Time) error {
 	var l *domain.ListedObject
 	if listed != nil {
@@ -237,8 +239,8 @@ func (t *task) readNewest(ctx context.Context, name domain.ObjectName) (newest [
 	}
 }
 
-// digestOf returns a digest of what an event says, without its time: that of a page that is listed
-// again is another one.
+// digestOf returns a digest of an event without its time, which differs when a page is listed
+// again.
 func digestOf(e *domain.ObjectEvent) string {
 	size := int64(-1)
 	if e.Size != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Doubts are objects whose Ingest also notes those in doubt, for which Run asks their store: what it has
-// of an object is stored as one more event, of reason Confirmed.
+// Doubts is a store of objects whose Ingest also collects the objects in doubt. Run asks their
+// source for the current state, and stores it as another event, of reason Confirmed.
 //
 //	Ingest ─▶ names of objects in doubt ─▶ Run: read the object, ask the store, ingest
 //
-// Names are in memory only, and of a full list they are left out. An object that was not asked for
-// remains in doubt, until its next event, or a crawl that finds it changed.
+// The names are in memory only, and a full list accepts no more. An object that was not asked
+// for remains in doubt, until its next event, or a crawl that finds it changed.
 type Doubts struct {
 	repository.Objects
 	source repository.Source
@@ -34,7 +34,7 @@ const (
 	settleDeadline = 2 * time.Minute
 )
 
-// WatchDoubts returns objects whose doubts are settled by source.
+// WatchDoubts returns Doubts over objects, which asks source.
 func WatchDoubts(objects repository.Objects, source repository.Source, opts Options) *Doubts {
 	return &Doubts{
 		Objects: objects, source: source, opts: opts.withDefaults(),
@@ -53,7 +53,7 @@ func (d *Doubts) Ingest(ctx context.Context, reports []repository.ObjectReport) 
 	return results, err
 }
 
-// addDoubt has Run ask for an object, unless there are too many.
+// addDoubt queues an object for Run, unless the queue is full.
 func (d *Doubts) addDoubt(name domain.ObjectName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,8 +85,8 @@ func (d *Doubts) Run(ctx context.Context) {
 	}
 }
 
-// settleDoubt asks the store of an object, again if the object has changed meanwhile: what came then may be
-// later than the answer.
+// settleDoubt asks the source for an object, and again if the object has changed meanwhile: the
+// change may be later than the answer.
 func (d *Doubts) settleDoubt(ctx context.Context, name domain.ObjectName) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, settleDeadline)
 	defer cancel()
@@ -120,7 +120,8 @@ func (d *Doubts) settleDoubt(ctx context.Context, name domain.ObjectName) (err e
 	return err
 }
 
-// askStore stores what the store has of an object, and returns false if that settles nothing.
+// askStore asks the source for an object and ingests the answer. It returns false if the object
+// is still in doubt.
 func (d *Doubts) askStore(ctx context.Context, o *domain.Object) (isStored bool, err error) {
 	found := d.opts.Clock()
 	stored, err := d.source.Stat(ctx, o.Name, nil)

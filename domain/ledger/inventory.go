@@ -18,7 +18,7 @@ import (
 
 const (
 	inventoryBatch = 500 // rows
-	inventoryReads = 16  // objects that are read at once
+	inventoryReads = 16  // objects that are read at the same time
 	maxChecksum    = 1 << 10
 )
 
@@ -42,10 +42,11 @@ type inventoryCursor struct {
 // StartInventory starts to take over the objects of an inventory. It fails with ErrUnsupportedFormat if
 // its files cannot be read, and with Invalid if the manifest is wrong.
 //
-// An inventory says what the latest versions were when it was made, and that is the time of its events, less
-// [domain.ClockMargin]: whatever happened since is later. It says nothing of objects that it does not have. A row that is done
-// again after a crash, or by another job of the same manifest, changes nothing: its event has the
-// identity of the manifest and a digest of what it says.
+// An inventory says what the latest versions were when it was made, and that is the time of its
+// events, less [domain.ClockMargin]: later events of the store have later times. Objects that
+// it does not list are not affected. A row that is done again after a crash, or by another job
+// of the same manifest, changes nothing: its event has the identity of the manifest and a
+// digest of what it says.
 func (s *Service) StartInventory(ctx context.Context, r InventoryRequest) (domain.Job, error) {
 	text := r.Manifest
 	if text == nil {
@@ -103,7 +104,7 @@ type inventory struct {
 	batch    []inventoryRow
 }
 
-// runInventory takes over the rows from its cursor on.
+// runInventory ingests the rows from its cursor on.
 func (t *task) runInventory(ctx context.Context) error {
 	var request inventoryJob
 	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
@@ -163,7 +164,8 @@ func (v *inventory) readRows(ctx context.Context, f *manifestFile) error {
 	return nil
 }
 
-// addRecord adds a row to the batch. One of a version that is not the latest says nothing of the state.
+// addRecord adds a row to the batch. A row of a version that is not the latest does not show
+// the current state.
 func (v *inventory) addRecord(r fileRecord) {
 	v.done.Counts.Seen++
 	row, err := parseRecord(r, v.job.Bucket)
@@ -177,7 +179,7 @@ func (v *inventory) addRecord(r fileRecord) {
 	}
 }
 
-// storeBatch stores what follows from the batch, then the cursor.
+// storeBatch ingests the events of the batch, and then stores the cursor.
 func (v *inventory) storeBatch(ctx context.Context) error {
 	if err := v.prolongLate(ctx); err != nil {
 		return err
@@ -226,7 +228,7 @@ func (v *inventory) compareBatch(ctx context.Context) (reports []repository.Obje
 			}
 			continue
 		}
-		// That another version is not the latest any longer would be an absence.
+		// If another version is no longer the latest, an inventory does not prove that.
 		if slices.ContainsFunc(events, func(e domain.ObjectEvent) bool { return e.Version != row.Version }) {
 			events = nil
 		}

@@ -21,7 +21,7 @@ const (
 	maxJobLook  = 30 * time.Second
 	releaseTime = 5 * time.Second // to give a lease back when the node stops
 
-	maxJobs     = 4  // that a node works on at once
+	maxJobs     = 4  // that a node works on at the same time
 	maxAttempts = 20 // of one step of a job
 )
 
@@ -37,7 +37,8 @@ func newJobRunner() jobRunner {
 	return jobRunner{started: make(chan struct{}, 1), mu: new(sync.Mutex), working: make(map[domain.JobID]bool)}
 }
 
-// claimJob reports whether the node begins to work on a job.
+// claimJob marks a job as being worked on by this node. It returns false if the node
+// works on it already, or on maxJobs others.
 func (r *jobRunner) claimJob(id domain.JobID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,7 +188,7 @@ type task struct {
 	job *domain.Job
 }
 
-// workOn does a job as far as it gets.
+// workOn runs a job until it ends, or fails, or has to pause.
 func (s *Service) workOn(ctx context.Context, job *domain.Job) {
 	t := &task{s, job}
 	logger := s.opts.Logger.With("job", string(job.ID.Kind), "id", job.ID.UUID(), "bucket", job.Bucket)
@@ -238,7 +239,7 @@ func (t *task) storeProgress(ctx context.Context, logger *slog.Logger) {
 	}
 }
 
-// runSteps does all steps of a job.
+// runSteps runs all steps of a job.
 func (t *task) runSteps(ctx context.Context) error {
 	switch t.job.ID.Kind {
 	case domain.CrawlJob:
@@ -274,7 +275,7 @@ func (t *task) prolongLate(ctx context.Context) error {
 	return t.prolongLease(ctx)
 }
 
-// completeJob ends a job that has done everything.
+// completeJob marks a job as completed.
 func (t *task) completeJob(ctx context.Context) error {
 	t.job.End(domain.JobCompleted, t.opts.Clock().UTC())
 	return t.saveProgress(ctx)

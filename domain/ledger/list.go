@@ -15,9 +15,10 @@ const (
 
 	maxLooks  = 2_000  // rows that a page looks at
 	maxCounts = 10_000 // rows that a count looks at
-	maxChunk  = 500    // objects that are read at once
+	maxChunk  = 500    // objects that are read at the same time
 
-	// bucketLooks is how many rows a bucket counts as in addition: the store asks each shard of it, whatever it has.
+	// bucketLooks is the number of rows that a bucket counts as in addition, because the store
+	// queries each shard of the bucket.
 	bucketLooks = 50
 )
 
@@ -72,8 +73,9 @@ type Count struct {
 	Next string // token that continues the count; empty: Rows are all of them
 }
 
-// Count returns how many rows a filter wants. If the store cannot tell, it looks at 10,000 rows, of which each
-// bucket counts as 50, and the next call continues with the token. The same holds for more than 200 buckets.
+// Count returns how many rows a filter selects. If the store cannot count them, it reads up to
+// 10,000 rows, of which each bucket counts as 50, and the next call continues with the token.
+// The same holds for more than 200 buckets.
 func (s *Service) Count(ctx context.Context, f Filter, token string) (Count, error) {
 	query := f.fingerprint + " count"
 	at, err := parseToken(token, query)
@@ -102,14 +104,14 @@ type rowWalk struct {
 	plan      queryPlan
 	anyOrder  bool
 	onlyCount bool
-	limit     int // of found; with onlyCount: none
+	limit     int // limit for found; unused with onlyCount
 	looks     int // that are left
 
 	at      rowPosition // up to where it has looked
 	found   []Row
 	damaged []repository.DamagedObject
 	counted int64
-	isDone  bool // it has looked at all
+	isDone  bool // all rows were read
 }
 
 // isFull reports whether the walk is to end.
@@ -156,7 +158,7 @@ func (w *rowWalk) rangeOf(bucket string) repository.ObjectRange {
 	return repository.ObjectRange{Bucket: bucket, Prefix: w.plan.prefix, OnlyCurrent: w.filter.OnlyCurrent, Matches: w.plan.matches, AnyOrder: w.anyOrder}
 }
 
-// run looks at rows until the walk is full or has looked at all.
+// run reads rows until the walk is full or all rows were read.
 func (w *rowWalk) run(ctx context.Context) error { return w.eachBucket(ctx, w.runBucket) }
 
 // eachBucket calls a function for the buckets from the position on, until the walk is full or the function reports
@@ -341,7 +343,7 @@ func (w *rowWalk) rowsBelow(ctx context.Context, o *domain.Object, below domain.
 	return rows, nil
 }
 
-// addRow takes a row that is wanted.
+// addRow adds a selected row.
 func (w *rowWalk) addRow(r Row) {
 	if !w.filter.matches(&r) {
 		return

@@ -65,7 +65,7 @@ func ParsePatch(text []byte) (Patch, error) {
 	return Patch{}, domain.Errorf(domain.Invalid, "want an array of operations, or an object with attributes or ingestId, and nothing else")
 }
 
-// parseOperations returns the members of each operation. pointer tells where they are.
+// parseOperations returns the members of each operation. pointer is their location in the body.
 func parseOperations(pointer string, text []byte) (operations []json.RawMessage, members []map[string]json.RawMessage, err error) {
 	if json.Unmarshal(text, &operations) != nil || operations == nil {
 		return nil, nil, domain.Errorf(domain.Invalid, "%s: want an array of operations", cmp.Or(pointer, "the body"))

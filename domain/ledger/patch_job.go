@@ -12,7 +12,7 @@ import (
 
 const (
 	patchBatch  = 100 // rows between two steps of the cursor
-	patchWrites = 8   // objects that are patched at once
+	patchWrites = 8   // objects that are patched at the same time
 )
 
 // patchJob is the request of a job.

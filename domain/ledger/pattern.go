@@ -69,7 +69,7 @@ func (p *pattern) addCharacter(c rune) {
 func foldCase(c rune) rune { return unicode.ToLower(unicode.ToUpper(c)) }
 
 // matches reports whether the pattern matches all of a text. Only the last * is tried at other
-// places, so many of them cost no more than one.
+// positions, so the time is at most the product of the two lengths.
 func (p *pattern) matches(text string) bool {
 	characters := []rune(text)
 	part, at := 0, 0

@@ -17,11 +17,11 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Random holds nodes to the promises with some seeds. Up to three nodes serve the same
-// receivers; with even seeds all think that they own them, with odd ones they share them, and with
-// each second odd one some nodes do not take over from dead ones. They are killed and frozen, their
-// calls of the stores fail, the clock is set. In the end one node, to which nothing happens, brings
-// everything to its end.
+// Random tests the promises with randomly chosen faults of some seeds. Up to three nodes serve
+// the same receivers; with even seeds all think that they own them, with odd ones they share
+// them, and with each second odd one some nodes do not take over from dead ones. They are
+// killed and frozen, their calls of the stores fail, the clock is set. In the end one node, to
+// which nothing happens, brings everything to its end.
 func Random(t *testing.T, seeds int, open func(t *testing.T, clock *Clock) repositorytest.PushStores) {
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -92,7 +92,7 @@ func (r *randomRun) addReceivers() {
 	}
 }
 
-// drawFaults breaks some calls of the stores.
+// drawFaults draws the faults of a call of the stores: an error before it, or after it.
 func (r *randomRun) drawFaults() (before, after error) {
 	if r.isCalm {
 		return nil, nil

@@ -20,7 +20,7 @@ func compileEvery(expression string) (func(*repository.Entry) bool, error) {
 	return func(e *repository.Entry) bool { return e.Position.Number%n == 0 }, err
 }
 
-// Replay requests a replay, and tells a node unless that is nil.
+// Replay requests a replay, and notifies n unless n is nil.
 func (w *World) Replay(n *Node, r *Receiver, request domain.ReplayRequest) {
 	w.Helper()
 	standing, err := w.Stores.Cursors.Standing(context.Background(), r.ID)

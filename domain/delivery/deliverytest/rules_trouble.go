@@ -11,8 +11,9 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// troubledReceiver is a receiver by whose calls every way to an end is gone: of four messages, two are
-// delivered at once, one with the second attempt, and one never.
+// troubledReceiver adds a receiver whose deliveries end in every possible way: of four
+// messages, two are delivered by the first attempt, one by the second attempt, and one becomes
+// a dead letter.
 func (w *World) troubledReceiver(concurrency int) *Receiver {
 	return w.Add(&Receiver{
 		Policy:      domain.QueuePolicy([]time.Duration{0, time.Minute, time.Minute}, 3),
