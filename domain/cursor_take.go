@@ -307,7 +307,7 @@ func (c *Cursor) dropCaution() {
 	}
 }
 
-// settleCaution notes that a delivery is no suspect any more.
+// settleCaution records that a delivery is no longer a suspect.
 func (c *Cursor) settleCaution(e EntryID) {
 	s := &c.standing
 	if s.Claim != nil && s.Claim.Entry == e {

@@ -26,6 +26,5 @@
 // of one id are the same ([Event.Digest]), and what a failure allows the caller
 // to do ([Kind]).
 //
-// It knows no clock, no network and no store, and imports nothing but the
-// standard library.
+// It uses no clock, network or store, and imports only the standard library.
 package domain

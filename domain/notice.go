@@ -16,7 +16,7 @@ type Notice struct {
 	Version   int64        // of the change of the bundle; only for watchers
 	Number    int64        // ascends with each notice of the recipient and group for the audience; 0 for a removal
 	Since     time.Time    // by the clock of the node that closed or removed the bundle
-	Peeked    TraceContext // the Peek that opened the bundle; zero if that is not known
+	Peeked    TraceContext // the Peek that opened the bundle; zero: not known
 }
 
 // Event returns what has happened to the bundle, for its watchers.

@@ -114,7 +114,7 @@ func (q ReplayRequests) Find(id string) *ReplayRequest {
 	return nil
 }
 
-// A ReplayState says whether a replay goes on.
+// A ReplayState is the state of a replay.
 type ReplayState int
 
 // The states of a Replay.
@@ -208,7 +208,7 @@ func (c *Cursor) FollowReplay(r *ReplayRequest, dead *Retry, now time.Time) bool
 // IsReplaying reports whether a replay of a range runs.
 func (s *Standing) IsReplaying() bool { return s.Replay != nil && s.Replay.State == ReplayRunning }
 
-// Replaying returns the replay of the cursor, and false if none runs.
+// Replaying returns the running replay of the cursor, and false without one.
 func (c *Cursor) Replaying() (Replay, bool) {
 	if !c.standing.IsReplaying() {
 		return Replay{}, false

@@ -29,15 +29,15 @@ func (s *Service) DeadLetters(ctx context.Context, creds *Credentials, consumer 
 	return jobs, nil
 }
 
-// errNothingToDo reports that all has been done that a re-trigger asks for.
+// errNothingToDo reports that the work of a re-trigger is done already.
 func errNothingToDo(what string) error {
 	return domain.Errorf(domain.Conflict, "there is nothing to re-trigger: %s", what)
 }
 
-// RetriggerJob begins a dead job again, with all its attempts; its history remains. An operator can
-// also have a job looked at that waits for an attempt which is due, or for its first one. It fails
-// with NotFound if the consumer or the message does not exist, and with Conflict if there is
-// nothing to do.
+// RetriggerJob restarts a dead job with all its attempts; its history remains. For an operator
+// it also wakes the owner of a job that waits for an attempt that is due, or for its first
+// attempt. It fails with NotFound if the consumer or the message does not exist, and with
+// Conflict if there is nothing to do.
 func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer domain.PartyID, message string) error {
 	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (s *Service) findMessage(ctx context.Context, consumer domain.PartyID, mess
 	return e.Position.EntryID, e.Published, nil
 }
 
-// consumerOf returns what is stored of a consumer.
+// consumerOf returns a consumer with its standing.
 func (s *Service) consumerOf(ctx context.Context, id domain.PartyID) (*storedConsumer, error) {
 	p, err := s.ports.Parties.Party(ctx, id)
 	if err != nil {
@@ -102,9 +102,9 @@ func (s *Service) consumerOf(ctx context.Context, id domain.PartyID) (*storedCon
 	return c, err
 }
 
-// RetriggerMessage begins all dead jobs of a message again, and has those looked at that wait for
-// an attempt. It fails with NotFound if there is no such message, and with Conflict if no job
-// waits or is dead.
+// RetriggerMessage restarts all dead jobs of a message, and wakes the owners of those that wait
+// for an attempt. It fails with NotFound if there is no such message, and with Conflict if no
+// job waits or is dead.
 func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, channel domain.PartyID, message string) error {
 	if err := creds.RequireAdmin(); err != nil {
 		return err
@@ -149,14 +149,14 @@ func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, chan
 	return nil
 }
 
-// wakeConsumer has the owner of a consumer's cursor look for messages and due attempts.
+// wakeConsumer makes the owner of a consumer's cursor look for messages and due attempts.
 func (s *Service) wakeConsumer(consumer domain.PartyID) {
 	s.opts.LookAt(consumer.Stream())
 	s.opts.Changed(consumer.Cursor())
 }
 
-// requestRevival requests that a dead letter is delivered again, with all its attempts. That a request for
-// it is stored already is as good.
+// requestRevival requests that a dead letter is delivered again, with all its attempts. A
+// request for it that is stored already counts as success.
 func (s *Service) requestRevival(ctx context.Context, c *storedConsumer, e domain.EntryID) error {
 	id := c.party.ID.Cursor()
 	r, err := s.ports.Cursors.Retry(ctx, id, e)

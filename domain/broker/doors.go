@@ -29,8 +29,9 @@ const (
 
 // Peek returns up to limit messages that wait for a consumer: those whose attempts have failed,
 // and those that were not tried yet. They are one bundle, which is returned again until it is
-// dequeued; meanwhile, the consumer is not called with them. Messages of the bundle whose retention
-// has passed are missing. It returns nil if nothing waits but what the consumer is called with.
+// dequeued; meanwhile, the consumer is not called with them. Messages of the bundle whose
+// retention has passed are missing. It returns nil if no other messages wait than those that
+// the consumer is being called with.
 //
 // The owner of the cursor makes the bundle. Peek fails with Unavailable if that takes too long; it
 // may be repeated.
@@ -122,7 +123,7 @@ func (s *Service) followRequest(ctx context.Context, consumer domain.PartyID, be
 		return domain.Standing{}, err
 	}
 	for {
-		settled := s.opts.Settled(id) // before the read, so that none is missed
+		settled := s.opts.Settled(id) // before the read, so that no settlement is missed
 		standing, err := s.ports.Cursors.Standing(ctx, id)
 		if err != nil || standing.Followed >= number {
 			return standing, err
@@ -204,7 +205,7 @@ func (s *Service) findRetries(ctx context.Context, consumer domain.PartyID, stan
 	return all, nil
 }
 
-// boundedEntries are positions of entries, up to the first one that does not fit any more.
+// boundedEntries are positions of entries, up to the first one that does not fit.
 type boundedEntries struct {
 	positions []domain.Position
 	bytes     int64

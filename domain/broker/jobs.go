@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A JobStatus is that of the delivery of a message to a consumer.
+// A JobStatus is the status of the delivery of a message to a consumer.
 type JobStatus string
 
 // The statuses of a job.
@@ -35,14 +35,14 @@ type Job struct {
 	Reason   string           // why it is dead
 }
 
-// A storedConsumer is what is stored of one and of its cursor.
+// A storedConsumer is a consumer with the standing of its cursor.
 type storedConsumer struct {
 	party    *repository.Party
 	standing *domain.Standing // nil: its cursor was not created
 }
 
 // hasTaken reports whether the consumer has taken a message. One that was registered after the
-// message is as good as one that has.
+// message counts as one that has.
 func (c *storedConsumer) hasTaken(e domain.EntryID) bool {
 	return !c.hasJobFor(e) || c.standing != nil && e.Number < c.standing.Position(e.Priority).Number
 }
@@ -72,8 +72,8 @@ const (
 	readsAtATime     = 32
 )
 
-// readConsumers returns the consumers of a channel, in the order of their names. It costs a read for
-// each.
+// readConsumers returns the consumers of a channel, in the order of their names. It reads each
+// consumer separately.
 func (s *Service) readConsumers(ctx context.Context, channel domain.PartyID) ([]storedConsumer, error) {
 	var all []storedConsumer
 	for first := ""; ; {

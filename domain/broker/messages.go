@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A MessageStatus is that of a message.
+// A MessageStatus is the status of a message for all its consumers.
 type MessageStatus string
 
 // The statuses of a message.
@@ -54,8 +54,8 @@ func noMessage(id string) error {
 	return domain.Errorf(domain.NotFound, "there is no message %s: it was never sent, or was removed when its retention had passed", domain.Clip(id))
 }
 
-// findEntry returns the entry of a message by either of its ids. It fails with NotFound if there is
-// none.
+// findEntry returns the entry of a message by either of its ids. It fails with NotFound if
+// there is no such message.
 func (s *Service) findEntry(ctx context.Context, channel domain.PartyID, id string) (*repository.Entry, error) {
 	var at domain.Position
 	wanted, isOurs := domain.ParseMessageID(id)
@@ -153,7 +153,7 @@ func (s *Service) readPayload(ctx context.Context, at repository.Section) ([]byt
 	return io.ReadAll(io.LimitReader(r, domain.MaxPayload))
 }
 
-// A MessageQuery says which messages are listed.
+// A MessageQuery selects the messages of a list.
 type MessageQuery struct {
 	First domain.EntryID // in the order of their ids: the lowest priority first, then the oldest
 	Limit int
@@ -162,7 +162,7 @@ type MessageQuery struct {
 	StatusChangedSince time.Time
 }
 
-// listed is how many entries are read at a time.
+// listed is the number of entries that are read at a time.
 const listed = 100
 
 // maxListReads is the limit for the reads of a stream for one list.

@@ -10,13 +10,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An OverdueQuery says which overdue jobs are listed.
+// An OverdueQuery selects the overdue jobs of a list.
 type OverdueQuery struct {
 	First OverduePlace  // where the list begins; the zero one is the beginning
 	Delay time.Duration // for which a job has to be overdue
 }
 
-// An OverduePlace is one in the list of overdue jobs.
+// An OverduePlace is a position in the list of overdue jobs.
 type OverduePlace struct {
 	Shard  int
 	Cursor string // the first one of the shard; "": all are listed
@@ -32,9 +32,9 @@ const (
 // under way when it died, and those whose next attempt is due. Jobs that a node calls with, that a
 // bundle holds, or whose consumers are paused or have asked for a pause, are not overdue.
 //
-// It returns one job of each shard of cursors: a re-trigger has a node take over the whole shard. A
-// list that would look at too much ends early, perhaps without jobs, and continues at next. While
-// the owners of all shards are alive, it reads nothing.
+// It returns one job of each shard of cursors: a re-trigger makes a node take over the whole
+// shard. A list that would look at too much ends early, perhaps without jobs, and continues at
+// next. While the owners of all shards are alive, it reads nothing.
 func (s *Service) Overdue(ctx context.Context, creds *Credentials, q OverdueQuery) (jobs []Job, next OverduePlace, more bool, err error) {
 	if err := creds.RequireAdmin(); err != nil {
 		return nil, next, false, err
@@ -97,7 +97,7 @@ func (l *overdueLister) listNext(ctx context.Context, from OverduePlace) (next O
 	return next, false, nil
 }
 
-// findOverdue returns an overdue job of a consumer, and false if it has none.
+// findOverdue returns an overdue job of a consumer, and false without one.
 func (l *overdueLister) findOverdue(ctx context.Context, consumer domain.PartyID, entry *repository.ShardEntry) (Job, bool, error) {
 	standing, err := l.service.ports.Cursors.Standing(ctx, entry.Cursor)
 	switch {

@@ -16,14 +16,14 @@ const (
 	MaxLabel = 256
 )
 
-// A Draft is what a manager asks for.
+// A Draft is the state of a party that a manager requests.
 type Draft struct {
 	Label       string  // "": that of the party, or its name
 	Token       *string // nil: that of the party
 	CallbackURL string  // of a consumer
 }
 
-// A Party is what is shown of a producer, a channel or a consumer. It has no token.
+// A Party is the public state of a producer, a channel or a consumer. It has no token.
 type Party struct {
 	ID          domain.PartyID
 	Label       string
@@ -37,10 +37,11 @@ func viewParty(p *repository.Party) *Party {
 	return &Party{ID: p.ID, Label: p.Label, CallbackURL: p.CallbackURL, Created: p.Created, Changed: p.Changed, Version: string(p.Version)}
 }
 
-// Put stores a party, or replaces what is stored of it. created says which. The same call may be
-// repeated; what is there as wanted is not changed, whatever its version. It fails with Invalid if
-// the draft is not valid, with NotFound if the channel of a consumer does not exist, with Conflict
-// if the party changes meanwhile, with [ErrChanged], and with [ErrUnauthenticated].
+// Put stores a party, or replaces what is stored of it. created says which. The same call may
+// be repeated; a party that equals the draft is not changed, for any condition. It fails with
+// Invalid if the draft is not valid, with NotFound if the channel of a consumer does not exist,
+// with Conflict if the party changes meanwhile, with [ErrChanged], and with
+// [ErrUnauthenticated].
 func (s *Service) Put(ctx context.Context, creds *Credentials, id domain.PartyID, d Draft, when Condition) (stored *Party, created bool, err error) {
 	if err := creds.RequireAdmin(); err != nil {
 		return nil, false, err

@@ -10,7 +10,7 @@ import (
 // maxToken is the limit for the length of a token, in bytes.
 const maxToken = 64 << 10
 
-// A searchToken is where a search is continued, and what it has come to.
+// A searchToken is the position at which a search continues, with its results so far.
 type searchToken struct {
 	ID        string `json:"id"`
 	Found     int    `json:"found,omitempty"`

@@ -12,8 +12,8 @@ const (
 	// entries of a priority that were not taken are listed. A stream is read from a page on, so
 	// this is the limit of what a person can have the store read.
 	nearEntries = 1000
-	// maxLooked is the limit for the entries that were not taken that are read for one page of a
-	// list, but for the last read.
+	// maxLooked is the limit for the entries that were not taken that are read for one page of
+	// a list, except for the last read.
 	maxLooked = 1000
 	// nearPages is how many pages before a known position an entry is looked for.
 	nearPages = 64

@@ -31,7 +31,7 @@ const (
 	CauseAccepted Cause = "accepted" // the receiver has accepted it
 	CauseFilter   Cause = "filter"   // the filter does not let it pass
 	CauseExpired  Cause = "expired"  // its retention has passed
-	CauseUnknown  Cause = "unknown"  // it is not stored any more
+	CauseUnknown  Cause = "unknown"  // it is no longer stored
 )
 
 // An Explanation says why a delivery is where it is, in sentences and in fields.

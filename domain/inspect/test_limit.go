@@ -14,8 +14,8 @@ const (
 	testsAltogether = 30
 )
 
-// A testLimiter limits test calls. Whoever can reach the hub can name any owner, so the calls of
-// all owners together have a limit, too.
+// A testLimiter limits test calls. Any client that can reach the hub can name any owner, so the
+// calls of all owners together have a limit, too.
 type testLimiter struct {
 	mu    sync.Mutex
 	calls []testCall // in the window, in order

@@ -40,7 +40,8 @@ func (c *cursorWait) letsPass(m *domain.Message) bool {
 	return passes && err == nil
 }
 
-// run looks at the cursor until all outcomes are known, none will be in time, or ctx ends.
+// run reads the cursor until all outcomes are known, no further one can arrive in time, or ctx
+// ends.
 func (c *cursorWait) run(ctx context.Context) {
 	if len(c.open) == 0 {
 		return
@@ -51,7 +52,7 @@ func (c *cursorWait) run(ctx context.Context) {
 	defer timer.Stop()
 	var seen *cursorLook
 	for hasSettled := true; ; {
-		settled := c.service.ports.Settled(c.id) // before the read, so that none is missed
+		settled := c.service.ports.Settled(c.id) // before the read, so that no settlement is missed
 		seen = l.nextLook(ctx, seen, hasSettled)
 		if c.observeOutcomes(ctx, seen) {
 			return

@@ -28,7 +28,7 @@ type sharedLooks struct {
 	queued  *cursorLook
 }
 
-// A cursorLook is a read of a cursor.
+// A cursorLook is the result of a read of a cursor.
 type cursorLook struct {
 	ended    chan struct{} // closed when the rest is set
 	standing domain.Standing
@@ -91,7 +91,7 @@ func (l *sharedLooks) takeLook(ctx context.Context, mine, before *cursorLook) {
 	if before != nil {
 		select {
 		case <-before.ended:
-		case <-ctx.Done(): // the read fails at once, for all who share it, and they look again
+		case <-ctx.Done(): // the read fails immediately for all callers that share it, and they look again
 		}
 	}
 	l.mu.Lock()

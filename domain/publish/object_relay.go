@@ -29,7 +29,7 @@ type ObjectRelayOptions struct {
 	Backoff func(failures int) time.Duration // before changes are tried again; default about 100 ms, and twice as long each time
 	Clock   func() time.Time                 // default: the system's
 	Random  func() uint64                    // for jitter; default: the system's
-	Logger  *slog.Logger                     // default: none
+	Logger  *slog.Logger                     // default: nothing is logged
 }
 
 // NewObjectRelay returns an ObjectRelay that publishes by service. It does nothing until it is Run.

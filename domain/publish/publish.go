@@ -75,8 +75,8 @@ func (s *Service) Publish(ctx context.Context, stream domain.StreamName, message
 	return r, nil
 }
 
-// countAppendable returns how many messages may go in one append: at least one, and none after one
-// with the same ID. The later one is then found to be a duplicate or a conflict.
+// countAppendable returns how many messages may go in one append: at least one, and no two with
+// the same ID. The later one is then found to be a duplicate or a conflict.
 func countAppendable(messages []domain.Message) int {
 	bytes, ids := 0, make(map[string]bool)
 	for i := range messages {

@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Delete deletes a subscription of owner and returns when. It fails with NotFound if there is
-// none, and with [ErrChanged].
+// Delete deletes a subscription of owner, and returns the time of the deletion. It fails with
+// NotFound if there is no such subscription, and with [ErrChanged].
 func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, m Match) (time.Time, error) {
 	now := s.opts.Clock().UTC()
 	d, err := s.findOwned(ctx, owner, id)

@@ -18,14 +18,14 @@ const sharedPrefix = "whsec_"
 // RepeatTime is how long a rotation to a secret that the hub makes may be repeated.
 const RepeatTime = 10 * time.Minute
 
-// Rotate gives a subscription of owner another secret: the one of wanted or, if that is nil, a
-// new one, which it returns. The secret before remains live for Options.Grace; one that was
-// live besides is dropped.
+// Rotate gives a subscription of owner another secret: wanted, or if wanted is nil a new one,
+// which it returns. The previous secret remains valid for Options.Grace; one that was valid
+// besides it is dropped.
 //
-// A call may be repeated. To rotate to the secret that is there changes nothing. Without a wanted
-// secret, a call within [RepeatTime] returns the one that was made, and changes nothing: if it has
-// the Match of the first call, or none. So a new call in this time has a Match of the version that
-// is there.
+// A call may be repeated. Rotating to the current secret changes nothing. Without a wanted
+// secret, a call within [RepeatTime] returns the one that was made, and changes nothing: if its
+// Match is that of the first call, or zero. So a new rotation in this time needs a Match of the
+// current version.
 //
 // It fails with NotFound if there is no subscription, with [ErrChanged], and with Conflict if the
 // subscription changes meanwhile.

@@ -88,16 +88,17 @@ func newID() (id domain.SubscriptionID) {
 	return id
 }
 
-// A Draft is what an owner asks for.
+// A Draft is the state of a subscription that an owner requests.
 type Draft struct {
 	domain.Subscription
-	Secret  *string           // nil: the one that is there, if any; "": none
-	Headers map[string]string // of each call; nil: those that are there, if any; empty: none
+	Secret  *string           // nil: keep the current one; "": no secret
+	Headers map[string]string // of each call; nil: keep the current ones; empty: no headers
 
 	IsOperator bool // the owner has shown the token of the operators
 }
 
-// A Subscription is what an owner gets to see of one. It has no secret, and no value of a header.
+// A Subscription is the state of a subscription that its owner may read. It has no secret, and
+// no value of a header.
 type Subscription struct {
 	ID domain.SubscriptionID
 	domain.Subscription
@@ -108,8 +109,8 @@ type Subscription struct {
 	Version     string    // another one after each change by the owner
 	Delivery    *Delivery // only of Get
 
-	// PreviousUntil is until when calls are signed with the secret before a rotation, too. It is
-	// zero if there is none.
+	// PreviousUntil is until when calls are signed with the secret before a rotation, too. It
+	// is zero without such a secret.
 	PreviousUntil time.Time
 }
 
@@ -169,9 +170,10 @@ func (s *Service) Create(ctx context.Context, d Draft) (*Subscription, error) {
 }
 
 // Put stores a subscription under an id that its owner has chosen, or replaces that one.
-// created says which. The same call may be repeated. It fails with Conflict if the id is that
-// of another owner or was deleted, or if the subscription changes meanwhile, and with
-// [ErrLimit] and [ErrChanged]. What is there as wanted is not changed, whatever its version.
+// created reports which. The same call may be repeated. It fails with Conflict if the id is
+// that of another owner or was deleted, or if the subscription changes meanwhile, and with
+// [ErrLimit] and [ErrChanged]. A subscription that equals the draft is not changed, for any
+// Match.
 func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m Match) (stored *Subscription, created bool, err error) {
 	if err := s.checkDraft(ctx, &d); err != nil {
 		return nil, false, err
@@ -210,8 +212,8 @@ func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m 
 	return viewDefinition(found), created, nil
 }
 
-// createDefinition returns the subscription with the id and the owner of wanted, and stores it if there is
-// none and m permits that.
+// createDefinition returns the subscription with the id and the owner of wanted. If it does not
+// exist and m permits that, it is stored.
 func (s *Service) createDefinition(ctx context.Context, wanted *repository.Definition, m *Match) (*repository.Definition, bool, error) {
 	if !m.isSet() {
 		return s.ports.Definitions.CreateSubscription(ctx, wanted)
@@ -291,7 +293,8 @@ func (s *Service) findOwned(ctx context.Context, owner domain.ActorID, id domain
 	return d, err
 }
 
-// Get returns a subscription of owner with its delivery. It fails with NotFound if there is none.
+// Get returns a subscription of owner with its delivery. It fails with NotFound if there is no
+// such subscription.
 func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*Subscription, error) {
 	d, err := s.findOwned(ctx, owner, id)
 	if err != nil {
@@ -314,7 +317,7 @@ func (s *Service) List(ctx context.Context, owner domain.ActorID) ([]*Subscripti
 
 // SetPaused pauses or resumes a subscription of owner. To resume also ends what holds the calls
 // to a receiver that failed: the pause after 410 Gone, the breaker, and Retry-After. It fails
-// with NotFound if there is none, and with Conflict if it changes meanwhile.
+// with NotFound if there is no such subscription, and with Conflict if it changes meanwhile.
 func (s *Service) SetPaused(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, isPaused bool) (*Subscription, error) {
 	d, err := s.findOwned(ctx, owner, id)
 	if err != nil {

@@ -39,7 +39,7 @@ func (s *Service) checkSync(ctx context.Context, d *repository.Definition) error
 	return domain.Errorf(domain.Invalid, "/delivery: want async: %d subscriptions of the topic are sync, which is the limit", domain.MaxSync)
 }
 
-// listCursor has the stream list the cursor of a subscription, or list it no more.
+// listCursor adds the cursor of a subscription to the list of its stream, or removes it.
 func (s *Service) listCursor(ctx context.Context, d *repository.Definition, wasSync bool) error {
 	if d.IsSync || !wasSync {
 		return ListSync(ctx, s.ports.Streams, d)
@@ -47,7 +47,7 @@ func (s *Service) listCursor(ctx context.Context, d *repository.Definition, wasS
 	return s.unlistCursor(ctx, d)
 }
 
-// unlistCursor has the stream of a subscription not list its cursor.
+// unlistCursor removes the cursor of a subscription from the list of its stream.
 func (s *Service) unlistCursor(ctx context.Context, d *repository.Definition) error {
 	stream, err := d.Stream()
 	if err != nil {

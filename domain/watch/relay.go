@@ -35,7 +35,7 @@ type RelayOptions struct {
 	Backoff func(failures int) time.Duration // before a change is tried again; default 100 ms, and twice as long each time
 	Clock   func() time.Time                 // default: the system's
 	Random  func() uint64                    // for jitter; default: the system's
-	Logger  *slog.Logger                     // default: none
+	Logger  *slog.Logger                     // default: nothing is logged
 }
 
 // NewRelay returns a Relay that does nothing until it is Run. It observes changes, and calls published

@@ -87,7 +87,8 @@ type Watch struct {
 // those that are outstanding.
 type Counters struct{ Triggered, Delivered, Errored, Cancelled int64 }
 
-// Resource returns the resource that a URI names to an owner. It fails with Invalid if there can be none.
+// Resource returns the resource that a URI names for an owner. It fails with Invalid if the URI
+// cannot name one.
 func (s *Service) Resource(owner domain.ActorID, uri string) (domain.Resource, error) {
 	return s.opts.Base.Parse(uri, owner)
 }
