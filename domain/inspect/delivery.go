@@ -107,8 +107,8 @@ func (n *snapshot) newDelivery(at domain.Position, state State) Delivery {
 	return Delivery{ID: domain.DeliveryID{Subscription: n.definition.ID, Entry: at.EntryID}, State: state, position: at}
 }
 
-// describe adds what an entry says of its delivery.
-func (d *Delivery) describe(e *repository.Entry) {
+// addEvent adds the event of an entry to its delivery.
+func (d *Delivery) addEvent(e *repository.Entry) {
 	if d.Published.IsZero() {
 		d.Published = e.Published
 	}

@@ -82,8 +82,8 @@ func (s *Service) newEntryReader(n *snapshot) *entryReader {
 	return &entryReader{service: s, n: n, known: make(map[domain.EntryID]*repository.Entry)}
 }
 
-// describe adds its event to a delivery. After too many reads, it does nothing.
-func (r *entryReader) describe(ctx context.Context, d *Delivery) error {
+// addEvent adds its event to a delivery. After too many reads, it does nothing.
+func (r *entryReader) addEvent(ctx context.Context, d *Delivery) error {
 	e := r.known[d.ID.Entry]
 	if e == nil && r.reads < maxReads {
 		r.reads++
@@ -93,7 +93,7 @@ func (r *entryReader) describe(ctx context.Context, d *Delivery) error {
 		e = r.known[d.ID.Entry]
 	}
 	if e != nil {
-		d.describe(e)
+		d.addEvent(e)
 	}
 	return nil
 }

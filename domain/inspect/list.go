@@ -41,11 +41,11 @@ type Page struct {
 // missing if it came to be behind the reader. The call fails with NotFound if the reader may not
 // read the subscription, and with Invalid if the query is not valid.
 func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, error) {
-	after, err := q.check()
+	after, err := q.parsePosition()
 	if err != nil {
 		return nil, err
 	}
-	n, err := s.read(ctx, reader, q.Subscription)
+	n, err := s.readSnapshot(ctx, reader, q.Subscription)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, erro
 	entries := s.newEntryReader(n)
 	for i := range page.Deliveries {
 		if d := &page.Deliveries[i]; d.Event == nil {
-			if err := entries.describe(ctx, d); err != nil {
+			if err := entries.addEvent(ctx, d); err != nil {
 				return nil, err
 			}
 		}
@@ -70,8 +70,8 @@ func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, erro
 	return page, nil
 }
 
-// check returns the position of the entry that the page is behind.
-func (q *Query) check() (after domain.Position, err error) {
+// parsePosition returns the position of the entry that the page is behind.
+func (q *Query) parsePosition() (after domain.Position, err error) {
 	q.Size = cmp.Or(q.Size, defaultPage)
 	if q.Size < 1 || q.Size > MaxPage {
 		return after, domain.Errorf(domain.Invalid, "size: want 1 to %d, got %d", MaxPage, q.Size)
@@ -190,7 +190,7 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 	if state != "" && state != Waiting || n.standing.Stream == (domain.StreamName{}) {
 		return nil
 	}
-	end, err := s.end(ctx, n)
+	end, err := s.readEnds(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 					continue
 				}
 				d := n.newDelivery(e.Position, Waiting)
-				d.describe(e)
+				d.addEvent(e)
 				m.add(d)
 				if added++; added == m.size {
 					m.isCut = true

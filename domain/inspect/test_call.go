@@ -42,7 +42,7 @@ func (e *TestLimitError) Error() string {
 // answer, and a subscription that is paused or held is called, too. The call fails with
 // NotFound if the reader may not read the subscription, and with a [TestLimitError].
 func (s *Service) Test(ctx context.Context, reader Reader, id domain.SubscriptionID) (*TestResult, error) {
-	d, err := s.find(ctx, reader, id)
+	d, err := s.findReadable(ctx, reader, id)
 	if err != nil {
 		return nil, err
 	}
