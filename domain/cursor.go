@@ -283,7 +283,7 @@ func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, er
 	return c, nil
 }
 
-// Standing returns a copy of what is to be stored.
+// Standing returns a copy of the standing that has to be stored.
 func (c *Cursor) Standing() Standing { return c.standing.Clone() }
 
 // ViewStanding returns what Standing does, without a copy. It is only read, and only until the next call of

@@ -232,9 +232,9 @@ func (c *Cursor) Cancel(limit int) (more bool) {
 	return len(s.Open) > 0 || c.retries.len() > 0
 }
 
-// Release notes that the owner has no more calls under way, so that the next owner need not
-// be careful. It does nothing while there are any. A claim of this owner does not count any more:
-// its call has not begun, or its result would have ended the claim.
+// Release notes that the owner has no more calls under way, so that the next owner need not be
+// careful. It does nothing while there are any. A claim of this owner no longer counts: its
+// call has not begun, or its result would have ended the claim.
 func (c *Cursor) Release() {
 	s := &c.standing
 	if c.InFlight() > 0 {

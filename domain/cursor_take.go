@@ -98,7 +98,7 @@ type Call struct {
 	Claim bool
 }
 
-// Next returns the delivery to call next: one that was taken or, if there is none, a retry that is
+// Next returns the delivery to call next: one that was taken or, without one, a retry that is
 // due. Of several, the priority goes first whose turn it is, and of that the one that was taken
 // first, or has been due the longest. It returns false if nothing may be called now.
 func (c *Cursor) Next(now time.Time) (Call, bool) {

@@ -178,7 +178,7 @@ func (u *ObjectUpdate) find(e *ObjectEvent, id ObjectRowID) (*ObjectRow, bool) {
 	return &found[0].row, true
 }
 
-// index returns where a row of an order is in Rows, or is to be inserted.
+// index returns the index in Rows at which a row of an order is, or has to be inserted.
 func (u *ObjectUpdate) index(order ObjectOrder) (int, bool) {
 	rows := u.object.Rows
 	if n := len(rows); n == 0 || rows[n-1].Order().Compare(order) < 0 {
@@ -221,9 +221,9 @@ func (u *ObjectUpdate) put(row ObjectRow) {
 	o.noteSpilled(&row)
 }
 
-// Finish returns what is to be stored, or if that depends on spilled rows, queries. The caller finds
-// the answers in what it read together with the object, adds them to those that it has, and
-// begins a new update of the same object.
+// Finish returns the changes to store or, if these depend on spilled rows, queries. The caller
+// finds the answers in what it read together with the object, adds them to those that it has,
+// and begins a new update of the same object.
 func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuery) {
 	if u.repeated {
 		return ObjectChanges{Object: u.object, IsEmpty: true}, u.below.queries

@@ -270,7 +270,7 @@ func (c *Cursor) EndReplayPriority() {
 
 // TakeReplay makes the delivery of the entry at p again, which is at the position of the replay
 // or behind it, and moves the replay past it. It counts a delivery that is outstanding as
-// skipped. dead is the dead letter of the delivery, nil if there is none.
+// skipped. dead is the dead letter of the delivery, or nil.
 func (c *Cursor) TakeReplay(p Position, published time.Time, dead *Retry, now time.Time) {
 	r := c.standing.Replay
 	c.PassReplay(p.Next())

@@ -179,7 +179,7 @@ func (s *Service) replaceParty(ctx context.Context, found *repository.Party, d *
 	}
 	version, err := s.ports.Parties.PutParty(ctx, next)
 	if domain.KindOf(err) == domain.Conflict && when.isSet() {
-		err = newChangedError() // it has no version of the condition any more
+		err = newChangedError() // it no longer has a version of the condition
 	}
 	next.Version = version
 	if next.ID.IsConsumer() && (err == nil || domain.KindOf(err) == domain.Uncertain) {

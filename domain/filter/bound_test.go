@@ -72,7 +72,7 @@ func allocatedBytes(limit float64, f func()) float64 {
 	return least
 }
 
-// checkBound demands that an expression, if it is accepted, allocates no more than its bound and
+// checkBound demands that an expression, if it is accepted, allocates at most its bound and
 // than MaxMemory. It reports whether the expression is accepted.
 func checkBound(t *testing.T, text string, all map[string]Metadata) bool {
 	t.Helper()
@@ -139,7 +139,7 @@ func TestWhatGrowsWithoutBound_IsRefused(t *testing.T) {
 	for _, text := range nasty {
 		checkBound(t, text, all)
 	}
-	// Their bounds are no numbers any more.
+	// Their bounds are infinite or not a number.
 	for _, text := range []string{"[*].[$][]|", "map(&$,@)[]|", "[$,$][]|", "to_string(@)|"} {
 		text = strings.Repeat(text, (domain.MaxExpression-10)/len(text)) + "`1`"
 		_, err := Compile(text)

@@ -41,7 +41,7 @@ func New(ports Ports, opts Options) *Service {
 	return &Service{ports, opts}
 }
 
-// A subject is a subscription whose deliveries are to be replayed.
+// A subject is a subscription whose deliveries will be replayed.
 type subject struct {
 	definition *repository.Definition
 	stream     domain.StreamName

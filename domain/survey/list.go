@@ -146,7 +146,7 @@ func (p listPosition) encodeToken(by Order) string {
 // startPosition returns the position after which the page begins, nil if it is the first page.
 func (q *Query) startPosition() (*listPosition, error) {
 	if q.After == "" {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // the query starts at the beginning
 	}
 	text, err := base64.RawURLEncoding.DecodeString(q.After)
 	parts := strings.Split(string(text), ",")
