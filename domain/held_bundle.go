@@ -10,8 +10,8 @@ import (
 // with its deliveries.
 type HeldBundle struct {
 	ID      string     // of the request that it was made for
-	Taken   []Position // that had not failed; Standing.Open does not have them
-	Retries []Position // they remain among the retries of the cursor
+	Taken   []Position // deliveries that had not failed; Standing.Open does not include them
+	Retries []Position // deliveries that had failed; they remain among the retries of the cursor
 }
 
 // The limits of held bundles.

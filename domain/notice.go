@@ -2,9 +2,9 @@ package domain
 
 import "time"
 
-// A Notice says that a recipient holds a bundle safely: to the domain that has made its
-// content, to the subscribers of the recipient, or to those that watch the bundle. Another one says that
-// the retention has removed a bundle, to those that watch it.
+// A Notice reports that a recipient has dequeued a bundle, to one audience: the domain that has
+// produced its content, the subscribers of the recipient, or the watchers of the bundle.
+// Another kind reports to the watchers that the retention has removed a bundle.
 type Notice struct {
 	Audience  Audience
 	Recipient ActorID

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-// An objectStore stores one object as a store does: the newest rows in the object, and the others by
-// themselves. It checks after each update what must hold.
+// An objectStore stores one object as a store does: the newest rows in the object, and the
+// others by themselves. It checks the invariants after each update.
 type objectStore struct {
 	t       testing.TB
 	limits  domain.ObjectLimits

@@ -87,7 +87,7 @@ type Engine struct {
 	opts        Options
 	dispatcher  *dispatcher
 	window      *window
-	store       *pool       // of loads and reads
+	store       *pool       // runs loads and reads
 	settles     *pool       // of settlements of other cursors than those of watches
 	members     *membership // nil: the shards are not shared
 	settlements settlements

@@ -251,7 +251,7 @@ func TestANoticeFromTheFutureIsFoundByWhomItIsTheFutureFor(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"right": 0, "an hour ahead": time.Hour, "an hour behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, _, _ := newTelling(t, nil) // the courier that it notifies does not run
+				w, _, _ := newTelling(t, nil) // the courier of the hub does not run
 				defer w.hub.Close()
 				ids := w.confirmed(2)
 				box := &postBox{}

@@ -233,7 +233,8 @@ func (w *rowWalk) runBucket(ctx context.Context, bucket string) (hasMore bool, e
 	}
 }
 
-// firstChunk returns how many objects are read first. If each is wanted, that is all that the page has.
+// firstChunk returns how many objects are read first. If the filter selects every row, these
+// fill the page.
 func (w *rowWalk) firstChunk() int {
 	if w.onlyCount {
 		return maxChunk
