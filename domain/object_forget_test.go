@@ -36,7 +36,7 @@ func (s *forgettingStore) ingestOne(e domain.ObjectEvent) domain.ObjectOutcome {
 	if !s.isStored {
 		s.object.ForgottenTo = s.retention.Horizon(s.now)
 	}
-	outcome := s.objectStore.ingestCalls([]domain.ObjectEvent{e})[0]
+	outcome := s.ingestCalls([]domain.ObjectEvent{e})[0]
 	s.isStored = s.isStored || outcome == domain.ObjectStored
 	isThere := slices.ContainsFunc(s.rows(), func(r domain.ObjectRow) bool { return r.ID() == e.ID() })
 	require.Equal(s.t, outcome != domain.ObjectTooOld, isThere, "outcome %v", outcome)

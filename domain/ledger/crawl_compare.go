@@ -260,7 +260,7 @@ func (c *comparison) ingestBatch(ctx context.Context) error {
 	if err := c.prolongLate(ctx); err != nil {
 		return err
 	}
-	err := c.task.ingestReports(ctx, c.batch, &c.done)
+	err := c.ingestReports(ctx, c.batch, &c.done)
 	c.batch = c.batch[:0]
 	return err
 }
