@@ -9,12 +9,12 @@ import (
 type Answer struct {
 	Status     int           // of HTTP; 0: no answer
 	Error      string        // why there is no answer, or what to do about a status that is no success
-	RetryAfter time.Duration // that the receiver asks for
+	RetryAfter time.Duration // pause that the receiver asks for
 	Began      time.Time
 	Took       time.Duration
 
 	// Without a status, the receiver may not have been called, because the message could not be
-	// read: Unread if that may pass, Lost if it will not. Error says why.
+	// read: Unread if a later attempt may succeed, Lost if not. Error says why.
 	Unread, Lost bool
 }
 
@@ -44,13 +44,13 @@ func attemptOf(entry EntryID, number int, a Answer) Attempt {
 type Retry struct {
 	Position
 	Published time.Time
-	Attempts  int       // failed ones, since it was replayed
-	Replay    int       // number of the request that replayed it last; 0: none
+	Attempts  int       // failed attempts since it was replayed
+	Replay    int       // number of the last request that replayed it; 0: it was not replayed
 	History   []Attempt // the last ones, up to [MaxHistory]
 	Due       time.Time // of the next attempt
 	Dead      bool
 	Reason    string // of a dead letter
-	Unknown   []byte // what the store keeps for a newer version
+	Unknown   []byte // members of the document that a newer version has written
 }
 
 // MaxHistory is the limit for the history of a Retry.

@@ -2,20 +2,20 @@ package domain
 
 import "time"
 
-// A Backlog is how much waits for a recipient, and since when.
+// A Backlog is the amount of events that wait for a recipient, and the time since which they
+// wait.
 //
-// It may lag behind other nodes: what they have saved in the last moments may be
-// missing.
+// It may lag behind other nodes: events that they have just saved may be missing.
 type Backlog struct {
 	Events int64
 
-	// Oldest is when the oldest of the Events was saved, or an earlier moment,
-	// though not one before the recipient's first Save: what waits is never older
-	// than a Backlog says. It is zero if nothing waits, or if it is not known.
+	// Oldest is a lower limit for the time at which the oldest of the Events was saved, and not
+	// before the recipient's first Save. It is zero if nothing waits, or if the time is not
+	// known.
 	Oldest time.Time
 }
 
-// Plus returns what two backlogs are together.
+// Plus returns the sum of two backlogs.
 func (b Backlog) Plus(c Backlog) Backlog {
 	switch {
 	case b.Events == 0:
@@ -25,7 +25,7 @@ func (b Backlog) Plus(c Backlog) Backlog {
 	}
 	sum := Backlog{Events: b.Events + c.Events, Oldest: b.Oldest}
 	if c.Oldest.Before(b.Oldest) {
-		sum.Oldest = c.Oldest // zero, not known, comes before everything
+		sum.Oldest = c.Oldest // zero, which means not known, wins
 	}
 	return sum
 }

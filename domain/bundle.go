@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Bundle is a run of events of one cabinet that its recipient gets together.
-// It stays open, and every Peek of its group repeats it, until it is dequeued.
+// A Bundle is a range of consecutive events of one cabinet that its recipient gets together. It
+// stays open, and every Peek of its group repeats it, until it is dequeued.
 type Bundle struct {
 	ID            BundleID
 	Group         Group
@@ -19,45 +19,45 @@ type Bundle struct {
 	Content       ContentMode
 	Format        Format
 	Version       string    // of the format, as the actor asked for it
-	Opened        time.Time // orders the open bundles of an actor; no decision rests on it
+	Opened        time.Time // orders the open bundles of an actor; no decision depends on it
 	Body          Body
-	Peeked        TraceContext // the Peek that opened it; zero if that is not known
+	Peeked        TraceContext // the Peek that opened it; zero: not known
 
 	// Of a bundle in content mode Request:
-	List    string  // the shared object that tells the domain the ids of its events
-	Object  string  // in the content store, what the domain has made; "" until it has
+	List    string  // the shared object with the ids of its events, for the domain
+	Object  string  // the content in the content store; "" until the domain has produced it
 	Gone    bool    // Object is known to be deleted
-	Trouble Trouble // of the domain with making it; zero once there is an Object that is not gone
+	Trouble Trouble // the domain's failures to produce it; zero once there is an Object that is not gone
 }
 
-// IsUnanswered reports whether b waits for its domain to make its content: until
-// then there is nothing to hand out, and nothing that an actor could confirm.
+// IsUnanswered reports whether b waits for its domain to produce its content for the first
+// time. Until then, an actor can neither receive nor dequeue it.
 func (b *Bundle) IsUnanswered() bool { return b.Content == Request && b.Object == "" }
 
-// LacksContent reports whether the domain has to make the content of b: for the first time, or
-// again, because it was deleted. An actor may confirm deleted content, which it may hold.
+// LacksContent reports whether the domain has to produce the content of b: for the first time,
+// or again because it was deleted. An actor may dequeue a bundle with deleted content, because
+// it may have received it before.
 func (b *Bundle) LacksContent() bool { return b.IsUnanswered() || b.Content == Request && b.Gone }
 
-// Trouble is what a domain has with making the content of a bundle.
+// Trouble describes a domain's failed attempts to produce the content of a bundle.
 type Trouble struct {
-	Failures int    // in a row
-	Reason   string // of the last one, a word: no-answer, or what the domain calls it
-	Text     string // what it says about it
+	Failures int    // consecutive failures
+	Reason   string // of the last failure, in one word: no-answer, or the domain's word
+	Text     string // the domain's description
 }
 
-// markedAfter is how many failures in a row call for an operator.
+// markedAfter is the number of consecutive failures after which an operator should act.
 const markedAfter = 5
 
-// IsMarked reports whether an operator should look at the bundle: asking again has
-// not helped so far, though it goes on.
+// IsMarked reports whether an operator should look at the bundle: repeated requests have failed
+// so far. They continue.
 func (t Trouble) IsMarked() bool { return t.Failures >= markedAfter }
 
-// A Body says what the body of a bundle is before anybody reads it. The zero Body
-// says nothing: it is that of a bundle which an older version opened, or which
-// waits for its domain.
+// A Body describes the body of a bundle before it is read. The zero Body means not known: an
+// older version opened the bundle, or it waits for its domain.
 type Body struct {
 	Length int64  // bytes
-	Digest Digest // tells it from any other body
+	Digest Digest // identifies the body
 }
 
 // MessageType returns the distinct document types in the order in which they
@@ -70,14 +70,14 @@ func (b *Bundle) MessageType() string {
 	return strings.Join(texts, ",")
 }
 
-// A ContentMode says how the data of a domain reaches the actor.
+// A ContentMode is the way in which the data of a domain reaches the actor.
 type ContentMode string
 
 // The content modes.
 const (
 	Manifest ContentMode = "manifest" // the body lists the events of the bundle
 	Inline   ContentMode = "inline"   // the body is the payloads that came with the events
-	Request  ContentMode = "request"  // the body is what the domain makes when it is asked
+	Request  ContentMode = "request"  // the body is content that the domain produces on request
 )
 
 // ParseContentMode accepts manifest, inline and request.
@@ -108,21 +108,20 @@ func ParseFormat(s string) (Format, error) {
 	return "", Errorf(Invalid, "format: want json or xml, got %q", Clip(s))
 }
 
-// MaxDocumentTypes is the most document types that a bundle of several events
-// has. 32 of the longest are a header of 4 KB.
+// MaxDocumentTypes is the maximum number of document types in a bundle of several events. 32 of
+// the longest are a header of 4 KB.
 const MaxDocumentTypes = 32
 
 // A Filler applies the bundling rules to the events of one cabinet, offered in
 // order:
 //
-//   - the first event always goes, whatever it weighs;
+//   - the first event always fits, even if its weight exceeds Max;
 //   - if it does not support bundling, it travels alone;
-//   - after it, events go as long as they support bundling and the sum of the
-//     weights stays within Max;
-//   - an event that would bring more than MaxDocumentTypes into the bundle does
-//     not go: the types travel in one header;
-//   - the first event that does not go ends the bundle: none behind it may
-//     overtake it.
+//   - after it, events fit as long as they support bundling and the sum of the weights stays
+//     within Max;
+//   - an event that would exceed MaxDocumentTypes does not fit, because the types are sent in
+//     one header;
+//   - the first event that does not fit ends the bundle: no later event may overtake it.
 //
 // The zero Filler has room for MaxBundleWeight.
 type Filler struct {
@@ -135,8 +134,8 @@ type Filler struct {
 	full          bool
 }
 
-// Take offers the next event and reports whether it goes into the bundle. After
-// the first refusal it refuses everything.
+// Take offers the next event, and reports whether it fits into the bundle. After the first
+// refusal it refuses everything.
 func (f *Filler) Take(e *Event, at Sequence) bool {
 	most := f.Max
 	if most == 0 {
@@ -161,11 +160,10 @@ func (f *Filler) Take(e *Event, at Sequence) bool {
 	return true
 }
 
-// Full reports that no event whatever would go in any more, so that the next
-// need not be read.
+// Full reports that no further event can fit, so that the next one need not be read.
 func (f *Filler) Full() bool { return f.full }
 
-// Fill copies into b what the events that went in amount to.
+// Fill sets the fields of b that summarize its events.
 func (f *Filler) Fill(b *Bundle) {
 	b.Count, b.Weight = f.count, f.weight
 	b.First, b.Last = f.first, f.last

@@ -28,7 +28,7 @@ func TestParseContentMode(t *testing.T) {
 	}
 	for _, text := range []string{"", "Inline", "MANIFEST", "requests", " inline", "inline\n"} {
 		got, err := domain.ParseContentMode(text)
-		refuses(t, err, `content: want manifest, inline or request, got `+quoted(text))
+		requireInvalid(t, err, `content: want manifest, inline or request, got `+quoteText(text))
 		require.Empty(t, got)
 	}
 }
@@ -44,11 +44,11 @@ func TestParseFormatInAnyCase(t *testing.T) {
 	}
 	for _, text := range []string{"", "csv", "json ", "application/json"} {
 		got, err := domain.ParseFormat(text)
-		refuses(t, err, `format: want json or xml, got `+quoted(text))
+		requireInvalid(t, err, `format: want json or xml, got `+quoteText(text))
 		require.Empty(t, got)
 	}
 	_, err := domain.ParseFormat(strings.Repeat("x", 65))
-	refuses(t, err, `format: want json or xml, got "`+strings.Repeat("x", 64)+`…"`)
+	requireInvalid(t, err, `format: want json or xml, got "`+strings.Repeat("x", 64)+`…"`)
 }
 
-func quoted(plain string) string { return `"` + strings.ReplaceAll(plain, "\n", `\n`) + `"` }
+func quoteText(plain string) string { return `"` + strings.ReplaceAll(plain, "\n", `\n`) + `"` }

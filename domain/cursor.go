@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A CursorID identifies a cursor. It is that of a subscription, of a consumer of a channel,
-// or of a watch.
+// A CursorID identifies the cursor of a subscription, of a consumer of a channel, or of a
+// watch.
 type CursorID struct{ s string }
 
 // ParseCursorID accepts what ParseActorID accepts, in up to three parts joined by bars.
@@ -34,14 +34,14 @@ func ParseCursorID(s string) (CursorID, error) {
 // String returns the id as it was parsed.
 func (c CursorID) String() string { return c.s }
 
-// A CursorState says whether a cursor is served.
+// A CursorState is the state in which a cursor is served or not.
 type CursorState int
 
 // The states of a cursor.
 const (
 	Active CursorState = iota
 	Paused             // keeps its deliveries and makes no call
-	Closed             // takes no more; its deliveries are cancelled
+	Closed             // takes no more entries; its deliveries are cancelled
 )
 
 // Counters count the deliveries of a cursor. At any time, Triggered is the sum of
@@ -56,27 +56,27 @@ type Counters struct {
 	Attempts  int64 // calls of which the result is stored
 }
 
-// A Claim says which delivery is called while a cursor is served carefully. It is stored
-// before the call, so the next owner knows what may have ended this one.
+// A Claim names the delivery that is called while a cursor is served carefully. It is stored
+// before the call, so the next owner knows which call may have ended this one.
 type Claim struct {
 	Entry EntryID
 	By    string // the incarnation that claimed it last
 	Count int    // incarnations that claimed it
 }
 
-// MaxClaims is how many incarnations may end while they call with one delivery. Then it is a
-// dead letter.
+// MaxClaims is the number of incarnations that may end while they call one delivery. Then it
+// becomes a dead letter.
 const MaxClaims = 3
 
-// Caution says what is left to be served carefully after an owner ended without releasing
-// its cursor: any delivery that it may have been calling with.
+// Caution lists the deliveries that have to be served carefully after an owner ended without
+// releasing its cursor: those that it may have been calling.
 //
-// Until nothing fresh is left, one delivery is called at a time, and all are claimed. After that
-// only the suspects are claimed: a retry that is not due by the clock of this owner may have been
-// due by that of the owner before.
+// While Fresh has deliveries, one delivery is called at a time, and all are claimed. After that
+// only the suspects are claimed: a retry that is not due by the clock of this owner may have
+// been due by the clock of the previous one.
 type Caution struct {
-	Suspects []EntryID       // that were taken, and the retries that were due first
-	Fresh    [Priorities]int // how many of the next deliveries of each priority
+	Suspects []EntryID       // entries that were taken, and the retries that were due first
+	Fresh    [Priorities]int // number of the next deliveries of each priority
 }
 
 // includesFresh reports whether fresh deliveries are served carefully, too.
@@ -87,7 +87,7 @@ type Standing struct {
 	Stream   StreamName
 	Segment  int        // where a priority begins that is not in At
 	At       []Position // for each priority the first entry that was not taken
-	Open     []Position // taken; neither ended nor failed
+	Open     []Position // taken, not ended and not failed
 	Counters Counters
 
 	// The retries are complete if their count and digest are these.
@@ -102,20 +102,21 @@ type Standing struct {
 	Hold     time.Time     // nothing is called before it
 	HoldFor  time.Duration // from the answer that asked for it to Hold
 	Failures int           // in a row
-	// FailedSince is when the first of them ended; zero if none has ended, or if that is not known.
+	// FailedSince is the end of the first of these failures; zero without failures, or if it is
+	// not known.
 	FailedSince time.Time
 	BreakerTo   time.Time // the breaker is open until then, and half open after that; zero: closed
 
 	By       string // the incarnation that proved it last
 	Limit    int    // calls that it may have under way
-	Released bool   // By has no more calls under way
+	Released bool   // By has no calls under way
 	Caution  *Caution
 	Claim    *Claim
 
 	Followed int     // number of the last [ReplayRequest] that was followed
 	Replay   *Replay // that runs, or the last one
 
-	Held     *HeldBundle // nil: none
+	Held     *HeldBundle // nil: the consumer holds no bundle
 	Dequeued []string    // the last bundles that were dequeued, up to [MaxDequeued]
 
 	Recent   []Attempt // the last ones, up to [MaxRecent]
@@ -136,7 +137,7 @@ const MaxRecent = 16
 // The limits of a cursor.
 const (
 	MaxConcurrency = 64     // calls under way; so a settlement fits into a batch of the store
-	MaxRetries     = 10_000 // that wait; a cursor with more takes no fresh deliveries
+	MaxRetries     = 10_000 // waiting retries; a cursor with more takes no fresh deliveries
 )
 
 // Clone returns a copy of s that shares nothing that changes.
@@ -200,7 +201,7 @@ type Owner struct {
 	Incarnation string // of the node
 	Limit       int    // calls under way, 1 to MaxConcurrency
 	Policy      Policy
-	KeepsMarks  bool // of how far the cursor has come
+	KeepsMarks  bool // of the progress of the cursor
 	IsOrdered   bool // the deliveries are made in the order of the stream; see cursor_order.go
 }
 
@@ -222,25 +223,25 @@ type Cursor struct {
 	owner    Owner
 	retries  retries
 
-	calls       map[EntryID]int       // under way, with the attempts that had failed before
-	told        []Outcome             // of entries that are not taken yet, since the cursor was loaded again
-	unstored    []Outcome             // applied since the last settlement that was stored
-	postponed   map[EntryID]time.Time // until when deliveries wait whose message could not be read
-	changes     map[EntryID]change    // of retry documents, since the last settlement
-	held        map[EntryID]struct{}  // replayed since the last settlement: they are called once that is stored
-	claimed     bool                  // the claim is stored
-	latest      time.Time             // by the clock of the owner, so far; without a monotonic reading
-	ahead       time.Time             // the last one that is stored of those that were bounded
-	writing     *writing              // the settlement that is being stored
-	listing     time.Time             // the next settlement has the entry of the shard say so; zero: it need not
-	isUnlisting bool                  // the next settlement removes the entry of the shard
+	calls       map[EntryID]int         // under way, with the attempts that had failed before
+	told        []Outcome               // of entries that are not taken yet, since the cursor was loaded again
+	unstored    []Outcome               // applied since the last settlement that was stored
+	postponed   map[EntryID]time.Time   // until when deliveries wait whose message could not be read
+	changes     map[EntryID]retryChange // of retry documents, since the last settlement
+	held        map[EntryID]struct{}    // replayed since the last settlement: they are called once that is stored
+	claimed     bool                    // the claim is stored
+	latest      time.Time               // by the clock of the owner, so far; without a monotonic reading
+	ahead       time.Time               // the last one that is stored of those that were bounded
+	writing     *writing                // the settlement that is being stored
+	listing     time.Time               // time that the next settlement writes into the entry of the shard; zero: no write
+	isUnlisting bool                    // the next settlement removes the entry of the shard
 
 	storedBundle *HeldBundle // Standing.Held as it is stored; another owner knows no other
 }
 
 type writing struct {
 	outcomes int // the first ones of unstored
-	changes  map[EntryID]change
+	changes  map[EntryID]retryChange
 	held     map[EntryID]struct{}
 	claim    *Claim
 	bundle   *HeldBundle
@@ -256,7 +257,7 @@ type writing struct {
 func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, error) {
 	c := &Cursor{
 		standing: s.Clone(), owner: o,
-		calls: make(map[EntryID]int), changes: make(map[EntryID]change), held: make(map[EntryID]struct{}),
+		calls: make(map[EntryID]int), changes: make(map[EntryID]retryChange), held: make(map[EntryID]struct{}),
 		postponed: make(map[EntryID]time.Time), storedBundle: s.Held,
 	}
 	c.retries.lateFrom = o.Policy.lateFrom()
@@ -282,7 +283,7 @@ func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, er
 	return c, nil
 }
 
-// Standing returns a copy of what is to be stored.
+// Standing returns a copy of the standing that has to be stored.
 func (c *Cursor) Standing() Standing { return c.standing.Clone() }
 
 // ViewStanding returns what Standing does, without a copy. It is only read, and only until the next call of
@@ -292,8 +293,8 @@ func (c *Cursor) ViewStanding() *Standing { return &c.standing }
 // Position returns the first position of a priority that was not taken.
 func (c *Cursor) Position(priority int) Position { return c.standing.Position(priority) }
 
-// InFlight returns how many calls are under way, or have a result that is not stored. Calls
-// that leave no trace if the node ends are at most as many.
+// InFlight returns how many calls are under way, or have a result that is not stored. If the
+// node ends, this many calls at most leave no trace.
 func (c *Cursor) InFlight() int { return len(c.calls) + len(c.told) + len(c.unstored) }
 
 // Adopt takes over the calls and results of old, which is the same cursor before it was

@@ -14,42 +14,42 @@ import (
 func TestACursorThatIsFull_CallsRetriesAfterItsOwnerEnded(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.owner.Policy = domain.Policy{Attempts: 100, First: time.Minute, Max: time.Minute}
-	c.load("a")
+	c.loadCursor("a")
 	for c.standing.Retries < domain.MaxRetries {
-		c.takes(1)
-		c.answers(c.begins(), domain.Answer{Status: 500})
-		c.store()
+		c.takeEntries(1)
+		c.endCall(c.beginCall(), domain.Answer{Status: 500})
+		c.storeChanges()
 	}
-	c.load("b") // a has ended
+	c.loadCursor("b") // a has ended
 	for range 5 {
 		c.now = c.now.Add(time.Hour)
 		c.EndCaution(c.now)
 		call, ok := c.Next(c.now)
 		require.True(t, ok, "a retry is due")
 		if call.Claim {
-			c.store()
+			c.storeChanges()
 			call, ok = c.Next(c.now)
 			require.True(t, ok)
 		}
 		c.Begin(call)
-		c.answers(call, domain.Answer{Status: 500})
-		c.store()
+		c.endCall(call, domain.Answer{Status: 500})
+		c.storeChanges()
 	}
 }
 
 func TestAClaimOfAnOwnerThatReleasedItsCursor_EndsNoDelivery(t *testing.T) {
 	c := newCursorTest(t, 1)
-	c.takes(1)
-	c.store()
-	c.load("b") // a has ended
+	c.takeEntries(1)
+	c.storeChanges()
+	c.loadCursor("b") // a has ended
 	for i := range domain.MaxClaims + 1 {
 		call, ok := c.Next(c.now)
 		require.True(t, ok)
 		require.True(t, call.Claim)
-		c.store() // and its node is stopped before there is a worker for the call
+		c.storeChanges() // and its node is stopped before there is a worker for the call
 		c.Release()
-		c.store()
-		c.load("c" + strconv.Itoa(i))
+		c.storeChanges()
+		c.loadCursor("c" + strconv.Itoa(i))
 	}
 	require.Zero(t, c.standing.Counters.Errored, "no call has ended a node")
 	call, ok := c.Next(c.now)
@@ -60,11 +60,11 @@ func TestAClaimOfAnOwnerThatReleasedItsCursor_EndsNoDelivery(t *testing.T) {
 // A retry that is due in hours remains a suspect for hours, and delays nothing else.
 func TestAReplay_DoesNotWaitForSuspects(t *testing.T) {
 	c := newCursorTest(t, 2)
-	c.takes(2)
-	c.answers(c.begins(), domain.Answer{Status: 200})
-	c.answers(c.begins(), domain.Answer{Status: 500})
-	c.store()
-	c.load("b") // a has ended
+	c.takeEntries(2)
+	c.endCall(c.beginCall(), domain.Answer{Status: 200})
+	c.endCall(c.beginCall(), domain.Answer{Status: 500})
+	c.storeChanges()
+	c.loadCursor("b") // a has ended
 	replayed := domain.ReplayRange{From: c.now.Add(-time.Hour), To: c.now.Add(time.Hour), Rate: 1}
 	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Range: &replayed}, nil, c.now))
 	require.False(t, c.CanReplay(c.now), "fresh deliveries may be those that ended a")
@@ -72,11 +72,11 @@ func TestAReplay_DoesNotWaitForSuspects(t *testing.T) {
 	require.True(t, c.isIdle())
 	require.True(t, c.CanReplay(c.now))
 	c.TakeReplay(domain.Position{}, c.now, nil, c.now)
-	c.store()
-	call := c.begins()
+	c.storeChanges()
+	call := c.beginCall()
 	require.Zero(t, call.Number)
-	c.answers(call, domain.Answer{Status: 200})
-	c.store()
+	c.endCall(call, domain.Answer{Status: 200})
+	c.storeChanges()
 	require.NotNil(t, c.standing.Caution)
 	require.EqualValues(t, 2, c.standing.Counters.Delivered)
 }
@@ -84,21 +84,21 @@ func TestAReplay_DoesNotWaitForSuspects(t *testing.T) {
 // a ends while it calls with a delivery. b ends of another cause, before the delivery was due again.
 func TestASuspect_IsNotFreedByTheEndOfAnotherOwner(t *testing.T) {
 	c := newCursorTest(t, 1)
-	c.takes(1)
-	c.answers(c.begins(), domain.Answer{Status: 500})
-	c.store()
+	c.takeEntries(1)
+	c.endCall(c.beginCall(), domain.Answer{Status: 500})
+	c.storeChanges()
 	c.now = c.now.Add(time.Minute)
-	c.answers(c.begins(), domain.Answer{Status: 500}) // so that another one is due before it
-	c.store()
+	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // so that another one is due before it
+	c.storeChanges()
 	suspect := domain.EntryID{}
-	c.load("b") // a may have called with it: its clock may have been ahead
+	c.loadCursor("b") // a may have called with it: its clock may have been ahead
 	require.True(t, c.EndCaution(c.now))
-	c.takes(1)
-	c.answers(c.begins(), domain.Answer{Status: 500})
-	c.store()
+	c.takeEntries(1)
+	c.endCall(c.beginCall(), domain.Answer{Status: 500})
+	c.storeChanges()
 	require.True(t, c.retries[domain.EntryID{Number: 1}].Due.Before(c.retries[suspect].Due))
 
-	c.load("c") // b has ended
+	c.loadCursor("c") // b has ended
 	c.EndCaution(c.now)
 	for c.standing.Retries > 0 {
 		c.now = c.now.Add(time.Second)
@@ -110,13 +110,13 @@ func TestASuspect_IsNotFreedByTheEndOfAnotherOwner(t *testing.T) {
 			require.True(t, call.Claim, "it is claimed before it is called")
 		}
 		if call.Claim {
-			c.store()
+			c.storeChanges()
 			call, ok = c.Next(c.now)
 			require.True(t, ok)
 		}
 		c.Begin(call)
-		c.answers(call, domain.Answer{Status: 200})
-		c.store()
+		c.endCall(call, domain.Answer{Status: 200})
+		c.storeChanges()
 	}
 }
 
@@ -124,32 +124,32 @@ func TestASuspect_IsNotFreedByTheEndOfAnotherOwner(t *testing.T) {
 func TestFreshSuspects_AreNotForgottenWhenAnotherOwnerEnds(t *testing.T) {
 	c := newCursorTest(t, 3)
 	c.owner.Limit = 1
-	c.load("b")
+	c.loadCursor("b")
 	require.Equal(t, 3, c.standing.Caution.Fresh[0])
-	c.takes(1)
-	c.store()
-	call := c.begins()
-	c.answers(call, domain.Answer{Status: 200})
-	c.store()
+	c.takeEntries(1)
+	c.storeChanges()
+	call := c.beginCall()
+	c.endCall(call, domain.Answer{Status: 200})
+	c.storeChanges()
 	require.Equal(t, 2, c.standing.Caution.Fresh[0], "one was delivered")
-	c.load("c")
+	c.loadCursor("c")
 	require.Equal(t, 2, c.standing.Caution.Fresh[0])
 }
 
 func TestASuspectThatHasEnded_IsForgotten(t *testing.T) {
 	c := newCursorTest(t, 2)
-	c.takes(2)
-	c.store()
+	c.takeEntries(2)
+	c.storeChanges()
 	for i := range 5 {
-		c.load("b" + strconv.Itoa(i))
+		c.loadCursor("b" + strconv.Itoa(i))
 		require.Len(t, c.standing.Caution.Suspects, 2, "they are noted once")
 	}
 	call, ok := c.Next(c.now)
 	require.True(t, ok)
 	require.True(t, call.Claim)
-	c.store()
-	c.answers(c.begins(), domain.Answer{Status: 200})
-	c.store()
-	c.load("c")
+	c.storeChanges()
+	c.endCall(c.beginCall(), domain.Answer{Status: 200})
+	c.storeChanges()
+	c.loadCursor("c")
 	require.Len(t, c.standing.Caution.Suspects, 1)
 }

@@ -61,9 +61,9 @@ type modelNode struct {
 	revived int              // dead letters, since the last settlement and before they were stored
 }
 
-func (m *cursorModel) current() *version { return &m.versions[len(m.versions)-1] }
+func (m *cursorModel) currentVersion() *version { return &m.versions[len(m.versions)-1] }
 
-func matches(e domain.EntryID) bool { return e.Number%4 != 3 }
+func passesFilter(e domain.EntryID) bool { return e.Number%4 != 3 }
 
 func newCursorModel(t *rapid.T) *cursorModel {
 	stream := must(domain.ParseTopic("t"))
@@ -83,20 +83,20 @@ func newCursorModel(t *rapid.T) *cursorModel {
 		m.poison = domain.EntryID{Number: int64(rapid.IntRange(0, 2).Draw(t, "poison"))}
 		m.deadly = rapid.IntRange(0, 1).Draw(t, "deadly attempt")
 	}
-	m.nodes = []*modelNode{m.start()}
+	m.nodes = []*modelNode{m.startNode()}
 	if rapid.Bool().Draw(t, "two nodes") {
-		m.nodes = append(m.nodes, m.start())
+		m.nodes = append(m.nodes, m.startNode())
 	}
 	return m
 }
 
-func (m *cursorModel) start() *modelNode {
+func (m *cursorModel) startNode() *modelNode {
 	m.lives++
 	return &modelNode{life: fmt.Sprintf("life-%d", m.lives)}
 }
 
-// publish appends an entry.
-func (m *cursorModel) publish() {
+// publishEntry appends an entry.
+func (m *cursorModel) publishEntry() {
 	e := domain.EntryID{Priority: rapid.IntRange(0, 1).Draw(m.t, "priority")}
 	for _, other := range m.stream {
 		if other.Priority == e.Priority {
@@ -106,8 +106,8 @@ func (m *cursorModel) publish() {
 	m.stream = append(m.stream, e)
 }
 
-// load reads a version, which may be old, with the retries of that version or of another one.
-func (m *cursorModel) load(n *modelNode) {
+// loadVersion reads a version, which may be old, with the retries of that version or of another one.
+func (m *cursorModel) loadVersion(n *modelNode) {
 	last := len(m.versions) - 1
 	i, j := last, last
 	if rapid.IntRange(0, 2).Draw(m.t, "stale") == 0 {
@@ -137,7 +137,7 @@ func (m *cursorModel) load(n *modelNode) {
 	n.version = i
 	n.cursor, n.before = nil, kept
 	// The proof is the fence: nothing is called before it is stored.
-	if !m.store(n, c) {
+	if !m.storeSettlement(n, c) {
 		return
 	}
 	n.taken, n.revived = nil, 0
@@ -147,8 +147,8 @@ func (m *cursorModel) load(n *modelNode) {
 	n.cursor, n.before = c, nil
 }
 
-// store stores a settlement of c, if the store has the version that c is based on.
-func (m *cursorModel) store(n *modelNode, c *domain.Cursor) bool {
+// storeSettlement stores a settlement of c, if the store has the version that c is based on.
+func (m *cursorModel) storeSettlement(n *modelNode, c *domain.Cursor) bool {
 	s := c.Settlement()
 	if n.version != len(m.versions)-1 {
 		n.before, n.cursor = firstCursor(n.cursor, n.before), nil
@@ -169,7 +169,7 @@ func (m *cursorModel) store(n *modelNode, c *domain.Cursor) bool {
 		c.Unstored()
 		return false
 	}
-	before := m.current()
+	before := m.currentVersion()
 	m.checkReplays(before, &s, n.taken)
 	m.revived += n.revived
 	n.taken, n.revived = nil, 0
@@ -177,11 +177,11 @@ func (m *cursorModel) store(n *modelNode, c *domain.Cursor) bool {
 	for _, r := range s.Create {
 		require.NotContains(m.t, v.retries, r.EntryID, "a retry that is created does not exist")
 		require.NotContains(m.t, v.dead, r.EntryID)
-		m.put(&v, r)
+		m.putRetry(&v, r)
 	}
 	for _, r := range s.Replace {
 		require.Contains(m.t, v.retries, r.EntryID, "a retry that is replaced exists")
-		m.put(&v, r)
+		m.putRetry(&v, r)
 	}
 	for _, r := range s.Put {
 		require.NotContains(m.t, v.retries, r.EntryID, "a retry that is put is none yet")
@@ -189,7 +189,7 @@ func (m *cursorModel) store(n *modelNode, c *domain.Cursor) bool {
 			require.GreaterOrEqual(m.t, len(r.History), len(dead.History), "the history of a dead letter is kept")
 			m.revived++
 		}
-		m.put(&v, r)
+		m.putRetry(&v, r)
 	}
 	for _, e := range s.Delete {
 		require.Contains(m.t, v.retries, e, "a retry that is deleted exists")
@@ -199,7 +199,7 @@ func (m *cursorModel) store(n *modelNode, c *domain.Cursor) bool {
 	m.versions = append(m.versions, v)
 	n.version = len(m.versions) - 1
 	m.checkBundle(n, before)
-	m.check(before)
+	m.checkRules(before)
 	if rapid.IntRange(0, 7).Draw(m.t, "reply lost") == 0 {
 		n.before, n.cursor = firstCursor(n.cursor, n.before), nil // it has to be loaded again
 		return false
@@ -215,7 +215,7 @@ func firstCursor(a, b *domain.Cursor) *domain.Cursor {
 	return b
 }
 
-func (m *cursorModel) put(v *version, r domain.Retry) {
+func (m *cursorModel) putRetry(v *version, r domain.Retry) {
 	delete(v.retries, r.EntryID)
 	delete(v.dead, r.EntryID)
 	if r.Dead {
@@ -226,12 +226,12 @@ func (m *cursorModel) put(v *version, r domain.Retry) {
 	m.dueOf[r.EntryID] = r.Due
 }
 
-// take takes the next entry of a priority.
-func (m *cursorModel) take(n *modelNode, priority int) {
+// takeEntry takes the next entry of a priority.
+func (m *cursorModel) takeEntry(n *modelNode, priority int) {
 	at := n.cursor.Position(priority)
 	for _, e := range m.stream {
 		if e.Priority == priority && e.Number == at.Number && n.cursor.CanTake(priority, m.now) {
-			n.cursor.Take(at, matches(e))
+			n.cursor.Take(at, passesFilter(e))
 			return
 		}
 	}
@@ -247,14 +247,14 @@ func (m *cursorModel) endCaution(n *modelNode) {
 	n.cursor.EndCaution(m.now)
 }
 
-// call begins the next call of a node.
-func (m *cursorModel) call(n *modelNode) {
+// beginCall begins the next call of a node.
+func (m *cursorModel) beginCall(n *modelNode) {
 	call, ok := n.cursor.Next(m.now)
 	if !ok {
 		return
 	}
 	if call.Claim {
-		if !m.store(n, n.cursor) || n.cursor == nil {
+		if !m.storeSettlement(n, n.cursor) || n.cursor == nil {
 			return
 		}
 		if call, ok = n.cursor.Next(m.now); !ok {
@@ -281,12 +281,12 @@ func (m *cursorModel) call(n *modelNode) {
 	if call.EntryID == m.poison && call.Attempts >= m.deadly {
 		m.kills++
 		require.LessOrEqual(m.t, m.kills, (domain.MaxClaims+1)*(1+len(m.requests)), "P9: a poison ends few incarnations")
-		m.end(n)
+		m.endNode(n)
 	}
 }
 
-// answer ends a call of a node.
-func (m *cursorModel) answer(n *modelNode) {
+// endCall ends a call of a node.
+func (m *cursorModel) endCall(n *modelNode) {
 	if len(n.calls) == 0 {
 		return
 	}
@@ -303,24 +303,24 @@ func (m *cursorModel) answer(n *modelNode) {
 	if a.Status == 200 {
 		m.delivered[call.EntryID]++
 	}
-	n.owned().Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Replay: call.Replay, Published: m.now, Answer: a})
+	n.ownedCursor().Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Replay: call.Replay, Published: m.now, Answer: a})
 }
 
-func (n *modelNode) owned() *domain.Cursor { return firstCursor(n.cursor, n.before) }
+func (n *modelNode) ownedCursor() *domain.Cursor { return firstCursor(n.cursor, n.before) }
 
-// end ends a node and starts another one in its place.
-func (m *cursorModel) end(n *modelNode) {
+// endNode ends a node and starts another one in its place.
+func (m *cursorModel) endNode(n *modelNode) {
 	m.upsets++
 	for i, other := range m.nodes {
 		if other == n {
-			m.nodes[i] = m.start()
+			m.nodes[i] = m.startNode()
 		}
 	}
 }
 
-// check holds what is stored to the rules.
-func (m *cursorModel) check(before *version) {
-	v := m.current()
+// checkRules compares the stored data with the rules.
+func (m *cursorModel) checkRules(before *version) {
+	v := m.currentVersion()
 	s := &v.standing
 	n := s.Counters
 	require.EqualValues(m.t, n.Triggered, n.Delivered+n.Errored+n.Cancelled+n.Expired+int64(len(s.Open)+len(heldTaken(s))+len(v.retries)), "P2")
@@ -333,9 +333,9 @@ func (m *cursorModel) check(before *version) {
 	require.LessOrEqual(m.t, int(n.Delivered), accepted+m.dequeued+m.replayed, "P4: delivered is what the receiver has accepted")
 	require.EqualValues(m.t, len(v.dead)+m.revived, n.Errored)
 	for _, e := range m.stream {
-		require.LessOrEqual(m.t, v.places(e), 1, "P3: %v", e)
-		if before.ended(e) && !m.isReplayed(before, v, e) {
-			require.True(m.t, v.ended(e), "P3: %v has ended, and no write begins it again", e)
+		require.LessOrEqual(m.t, v.countPlaces(e), 1, "P3: %v", e)
+		if before.hasEnded(e) && !m.isReplayed(before, v, e) {
+			require.True(m.t, v.hasEnded(e), "P3: %v has ended, and no write begins it again", e)
 		}
 	}
 	for _, r := range v.dead {
@@ -348,8 +348,8 @@ func (m *cursorModel) check(before *version) {
 	}
 }
 
-// places counts where an entry waits.
-func (v *version) places(e domain.EntryID) int {
+// countPlaces returns the number of places in which an entry waits.
+func (v *version) countPlaces(e domain.EntryID) int {
 	n := 0
 	if _, ok := v.retries[e]; ok {
 		n++
@@ -368,33 +368,33 @@ func (v *version) places(e domain.EntryID) int {
 	return n
 }
 
-func (v *version) ended(e domain.EntryID) bool {
+func (v *version) hasEnded(e domain.EntryID) bool {
 	_, dead := v.dead[e]
-	return dead || v.places(e) == 0
+	return dead || v.countPlaces(e) == 0
 }
 
-// finish has one node bring everything to its end, and another one if it does not stay.
-func (m *cursorModel) finish() {
+// finishAll lets one node end all deliveries, and another one if that node stops.
+func (m *cursorModel) finishAll() {
 	if m.upsets > 0 {
 		m.upsets++ // the other node ends
 	}
 	if m.nodes = m.nodes[:1]; m.upsets > 0 && rapid.Bool().Draw(m.t, "new node") {
-		m.end(m.nodes[0])
+		m.endNode(m.nodes[0])
 	}
 	for range 200 {
 		for range 200 {
 			n := m.nodes[0]
 			if n.cursor == nil {
-				m.load(n)
+				m.loadVersion(n)
 				continue
 			}
 			m.dequeueBundle()
-			m.follow(n)
+			m.followRequests(n)
 			for p := range domain.Priorities {
-				m.take(n, p)
+				m.takeEntry(n, p)
 			}
-			m.replay(n)
-			m.call(n)
+			m.replayEntry(n)
+			m.beginCall(n)
 			if n != m.nodes[0] || n.cursor == nil {
 				continue
 			}
@@ -405,7 +405,7 @@ func (m *cursorModel) finish() {
 				n.cursor.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Replay: call.Replay, Answer: domain.Answer{Began: m.now, Status: 200}})
 			}
 			m.endCaution(n)
-			if !m.store(n, n.cursor) {
+			if !m.storeSettlement(n, n.cursor) {
 				continue
 			}
 			m.now = m.now.Add(20 * time.Second)
@@ -414,11 +414,11 @@ func (m *cursorModel) finish() {
 			break
 		}
 	}
-	v := m.current()
+	v := m.currentVersion()
 	want := 0
 	for _, e := range m.stream {
-		require.True(m.t, v.ended(e), "P1: %v ends", e)
-		if matches(e) {
+		require.True(m.t, v.hasEnded(e), "P1: %v ends", e)
+		if passesFilter(e) {
 			want++
 		}
 	}
@@ -433,7 +433,7 @@ func (m *cursorModel) finish() {
 	require.EqualValues(m.t, len(m.stream)+m.replayed-want, v.standing.Counters.Filtered)
 	require.EqualValues(m.t, want, v.standing.Counters.Delivered+v.standing.Counters.Errored, "P1")
 	for e := range m.called {
-		require.True(m.t, matches(e), "the filter does not match %v", e)
+		require.True(m.t, passesFilter(e), "the filter does not match %v", e)
 	}
 }
 
@@ -450,32 +450,32 @@ func checkCursorModel(t *rapid.T) {
 		op := rapid.IntRange(0, 14).Draw(t, "operation")
 		switch {
 		case op == 0 && len(m.stream) < 12:
-			m.publish()
+			m.publishEntry()
 		case op == 1:
 			m.now = m.now.Add(time.Duration(rapid.IntRange(1, 12).Draw(t, "seconds")) * time.Second)
 		case op == 2:
-			m.answer(n)
+			m.endCall(n)
 		case op == 3 && len(m.nodes) > 1 && rapid.IntRange(0, 3).Draw(t, "really") == 0:
-			m.end(n)
+			m.endNode(n)
 		case n.cursor == nil:
-			m.load(n)
+			m.loadVersion(n)
 		case op == 11:
-			m.request()
+			m.requestReplay()
 		case op == 14:
 			m.requestBundle()
 		case op == 12:
-			m.follow(n)
+			m.followRequests(n)
 		case op == 13:
-			m.replay(n)
+			m.replayEntry(n)
 		case op <= 5:
-			m.take(n, rapid.IntRange(0, 1).Draw(t, "priority"))
+			m.takeEntry(n, rapid.IntRange(0, 1).Draw(t, "priority"))
 		case op <= 7:
-			m.call(n)
+			m.beginCall(n)
 		case op == 8:
 			m.endCaution(n)
 		default:
-			m.store(n, n.cursor)
+			m.storeSettlement(n, n.cursor)
 		}
 	}
-	m.finish()
+	m.finishAll()
 }

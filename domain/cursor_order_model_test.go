@@ -51,11 +51,11 @@ func (m *cursorModel) checkOrder(n *modelNode, call *domain.Call) {
 		require.True(m.t, r.Replay > 0 || isHandedOut(e), "P16: %v is called for the first time, and %v waits for its next attempt", call.EntryID, e)
 	}
 	for _, e := range m.stream {
-		if _, isRetry := v.retries[e]; isRetry || isHandedOut(e) || !matches(e) {
+		if _, isRetry := v.retries[e]; isRetry || isHandedOut(e) || !passesFilter(e) {
 			continue
 		}
 		if e.Priority == call.Priority && e.Number < call.Number {
-			require.True(m.t, v.ended(e), "P16: %v is called, and %v before it has not ended", call.EntryID, e)
+			require.True(m.t, v.hasEnded(e), "P16: %v is called, and %v before it has not ended", call.EntryID, e)
 		}
 	}
 }

@@ -12,51 +12,51 @@ import (
 func newOrderedTest(t *testing.T, limit int) *cursorTest {
 	c := newCursorTest(t, limit)
 	c.owner.IsOrdered = true
-	c.load("a")
+	c.loadCursor("a")
 	return c
 }
 
 func TestAnOrderedCursor_TakesOneDeliveryAfterTheOther(t *testing.T) {
 	c := newOrderedTest(t, 5)
-	c.takes(1)
-	call := c.begins()
+	c.takeEntries(1)
+	call := c.beginCall()
 	require.False(t, c.CanTake(0, c.now))
 	require.False(t, c.CanTake(1, c.now), "one call at a time, whatever the priority")
-	c.answers(call, domain.Answer{Status: 500})
+	c.endCall(call, domain.Answer{Status: 500})
 	require.False(t, c.CanTake(0, c.now))
-	c.store()
+	c.storeChanges()
 	require.False(t, c.CanTake(0, c.now), "the delivery waits for its next attempt")
 	require.True(t, c.IsStopped())
 	c.now = c.now.Add(time.Minute)
-	c.answers(c.begins(), domain.Answer{Status: 200})
+	c.endCall(c.beginCall(), domain.Answer{Status: 200})
 	require.False(t, c.CanTake(0, c.now), "the result is not stored")
-	c.store()
+	c.storeChanges()
 	require.False(t, c.IsStopped())
 	c.Take(c.Position(0), false)
-	c.takes(1)
-	require.EqualValues(t, 2, c.begins().Number)
+	c.takeEntries(1)
+	require.EqualValues(t, 2, c.beginCall().Number)
 }
 
 func TestAnOrderedCursor_PassesADeadLetter(t *testing.T) {
 	c := newOrderedTest(t, 1)
 	c.owner.Policy.Attempts = 1
-	c.load("a")
-	c.takes(1)
-	c.answers(c.begins(), domain.Answer{Status: 500})
-	c.store()
+	c.loadCursor("a")
+	c.takeEntries(1)
+	c.endCall(c.beginCall(), domain.Answer{Status: 500})
+	c.storeChanges()
 	require.EqualValues(t, 1, c.standing.Counters.Errored)
-	c.takes(1)
-	require.EqualValues(t, 1, c.begins().Number)
+	c.takeEntries(1)
+	require.EqualValues(t, 1, c.beginCall().Number)
 }
 
 func TestAnOrderedCursor_WaitsForAMessageThatCannotBeRead(t *testing.T) {
 	c := newOrderedTest(t, 1)
-	c.takes(1)
-	c.Postpone(c.begins().EntryID, c.now.Add(time.Second))
+	c.takeEntries(1)
+	c.Postpone(c.beginCall().EntryID, c.now.Add(time.Second))
 	require.True(t, c.isIdle())
 	require.False(t, c.CanTake(0, c.now))
 	c.now = c.now.Add(time.Second)
-	require.Zero(t, c.begins().Number)
+	require.Zero(t, c.beginCall().Number)
 }
 
 // A bundle that is not stored is unknown to the next owner, which calls with its deliveries. So nothing
@@ -71,19 +71,19 @@ func TestAnOrderedCursor_CallsNothingBehindABundleThatIsNotStored(t *testing.T) 
 	require.EqualValues(t, 2, c.Position(0).Number)
 	require.True(t, isWaiting(), "the bundle is not stored")
 
-	c.load("b") // a has ended
-	c.takes(1)
+	c.loadCursor("b") // a has ended
+	c.takeEntries(1)
 	require.True(t, c.FollowReplay(peek, nil, c.now), "what b has taken is not called yet, and in the bundle")
 	require.False(t, c.EndCaution(c.now), "the stream may have more that a has called with")
 	c.Settlement()
 	require.True(t, isWaiting(), "the bundle is being stored")
 	c.Unstored()
 	require.True(t, isWaiting(), "the store was busy")
-	c.store()
+	c.storeChanges()
 	require.Len(t, c.standing.Held.Taken, 2)
 	require.True(t, c.EndCaution(c.now))
-	c.takes(1)
-	require.EqualValues(t, 2, c.begins().Number)
+	c.takeEntries(1)
+	require.EqualValues(t, 2, c.beginCall().Number)
 }
 
 // Two owners make a bundle for the same request, and the consumer has dequeued that of b, which has other
@@ -95,13 +95,13 @@ func TestAnOrderedCursor_DoesNotDequeueABundleThatIsNotStored(t *testing.T) {
 	dequeue := &domain.ReplayRequest{ID: "dequeue", Number: 2, Dequeue: "bundle"}
 	require.True(t, a.FollowReplay(peek, nil, c.now))
 
-	c.load("b")
-	c.takes(1)
+	c.loadCursor("b")
+	c.takeEntries(1)
 	c.Next(c.now)
-	c.store() // the claim
-	require.Zero(t, c.begins().Number)
+	c.storeChanges() // the claim
+	require.Zero(t, c.beginCall().Number)
 	require.True(t, c.FollowReplay(peek, nil, c.now))
-	c.store()
+	c.storeChanges()
 	require.Equal(t, []domain.Position{second}, c.standing.Held.Taken)
 	require.True(t, c.FollowReplay(dequeue, nil, c.now))
 
@@ -112,25 +112,25 @@ func TestAnOrderedCursor_DoesNotDequeueABundleThatIsNotStored(t *testing.T) {
 func TestARangeOfAnOrderedCursor_IsReplayedOneAfterTheOther(t *testing.T) {
 	c := newOrderedTest(t, 3)
 	for range 3 {
-		c.takes(1)
-		c.answers(c.begins(), domain.Answer{Status: 200})
-		c.store()
+		c.takeEntries(1)
+		c.endCall(c.beginCall(), domain.Answer{Status: 200})
+		c.storeChanges()
 	}
-	c.takes(1)
-	c.answers(c.begins(), domain.Answer{Status: 500}) // it waits for its next attempt
+	c.takeEntries(1)
+	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // it waits for its next attempt
 	all := domain.ReplayRange{From: c.now.Add(-time.Hour), To: c.now.Add(time.Hour), Rate: 1}
 	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Range: &all}, nil, c.now))
-	c.store()
+	c.storeChanges()
 	for number := range int64(3) {
 		require.True(t, c.CanReplay(c.now))
 		r, _ := c.Replaying()
 		c.TakeReplay(r.At, c.now, nil, c.now)
 		require.False(t, c.CanReplay(c.now))
-		c.store()
-		call := c.begins()
+		c.storeChanges()
+		call := c.beginCall()
 		require.Equal(t, number, call.Number)
-		c.answers(call, domain.Answer{Status: 500})
-		c.store()
+		c.endCall(call, domain.Answer{Status: 500})
+		c.storeChanges()
 		require.False(t, c.CanReplay(c.now), "it waits for its next attempt")
 		c.now = c.now.Add(time.Minute)
 		for {
@@ -139,8 +139,8 @@ func TestARangeOfAnOrderedCursor_IsReplayedOneAfterTheOther(t *testing.T) {
 				break
 			}
 			c.Begin(call)
-			c.answers(call, domain.Answer{Status: 200})
-			c.store()
+			c.endCall(call, domain.Answer{Status: 200})
+			c.storeChanges()
 		}
 	}
 	require.EqualValues(t, 7, c.standing.Counters.Delivered)
@@ -149,20 +149,20 @@ func TestARangeOfAnOrderedCursor_IsReplayedOneAfterTheOther(t *testing.T) {
 
 func TestACursorThatBecomesOrdered_CallsTheFirstDeliveryNext(t *testing.T) {
 	c := newCursorTest(t, 4)
-	c.takes(3)
-	c.answers(c.begins(), domain.Answer{Status: 500})
-	c.store()
+	c.takeEntries(3)
+	c.endCall(c.beginCall(), domain.Answer{Status: 500})
+	c.storeChanges()
 	c.owner.IsOrdered = true
-	c.load("a")
+	c.loadCursor("a")
 	require.True(t, c.isIdle(), "one has failed")
 	c.now = c.now.Add(time.Minute)
 	for number := range int64(3) {
-		call := c.begins()
+		call := c.beginCall()
 		require.Equal(t, number, call.Number)
 		require.True(t, c.isIdle())
 		require.False(t, c.CanTake(0, c.now))
-		c.answers(call, domain.Answer{Status: 200})
-		c.store()
+		c.endCall(call, domain.Answer{Status: 200})
+		c.storeChanges()
 	}
 	require.True(t, c.CanTake(0, c.now))
 }

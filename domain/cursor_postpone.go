@@ -20,7 +20,7 @@ func (c *Cursor) Postpone(e EntryID, until time.Time) {
 func (c *Cursor) isPostponed(e EntryID, now time.Time) bool { return now.Before(c.postponed[e]) }
 
 // EarliestPostponed returns the first time after now until which a delivery is postponed, or
-// zero if there is none.
+// zero without one.
 func (c *Cursor) EarliestPostponed(now time.Time) time.Time {
 	var first time.Time
 	for _, until := range c.postponed {

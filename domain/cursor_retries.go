@@ -34,8 +34,8 @@ func (r *retries) get(e EntryID) *Retry {
 	return nil
 }
 
-// first returns the retry that is due first and not called, or nil.
-func (r *retries) first() *Retry {
+// firstDue returns the retry that is due first and not called, or nil.
+func (r *retries) firstDue() *Retry {
 	var first *waitingRetry
 	for _, h := range r.heaps() {
 		if len(h) > 0 && (first == nil || compareDue(h[0], first) < 0) {
@@ -48,8 +48,8 @@ func (r *retries) first() *Retry {
 	return &first.Retry
 }
 
-// next returns the retry to call next, of those that are due and not called, or nil.
-func (r *retries) next(now time.Time) *Retry {
+// nextDue returns the retry to call next, of those that are due and not called, or nil.
+func (r *retries) nextDue(now time.Time) *Retry {
 	var due PrioritySet
 	for p, h := range r.heaps() {
 		if len(h) > 0 && !h[0].Due.After(now) {

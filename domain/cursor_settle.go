@@ -15,8 +15,8 @@ type Outcome struct {
 	Answer    Answer
 }
 
-// A change is one of the document of a retry.
-type change struct {
+// A retryChange is one of the document of a retry.
+type retryChange struct {
 	existed  bool   // in the store, before
 	mayExist bool   // in the store, as a dead letter
 	dead     *Retry // the dead letter that it becomes
@@ -126,7 +126,7 @@ func (c *Cursor) end(e EntryID, dead *Retry) {
 // touch notes that the document of a retry changes.
 func (c *Cursor) touch(e EntryID) {
 	if _, ok := c.changes[e]; !ok {
-		c.changes[e] = change{existed: c.retries.get(e) != nil, mayExist: c.standing.hasReplayed(e)}
+		c.changes[e] = retryChange{existed: c.retries.get(e) != nil, mayExist: c.standing.hasReplayed(e)}
 	}
 }
 
@@ -232,9 +232,9 @@ func (c *Cursor) Cancel(limit int) (more bool) {
 	return len(s.Open) > 0 || c.retries.len() > 0
 }
 
-// Release notes that the owner has no more calls under way, so that the next owner need not
-// be careful. It does nothing while there are any. A claim of this owner does not count any more:
-// its call has not begun, or its result would have ended the claim.
+// Release notes that the owner has no more calls under way, so that the next owner need not be
+// careful. It does nothing while there are any. A claim of this owner no longer counts: its
+// call has not begun, or its result would have ended the claim.
 func (c *Cursor) Release() {
 	s := &c.standing
 	if c.InFlight() > 0 {
@@ -322,7 +322,7 @@ func (c *Cursor) Settlement() Settlement {
 	s.Listed, c.listing, c.isUnlisting = earliest, time.Time{}, false
 	t.Standing = s.Clone()
 	c.writing.claim, c.writing.bundle = t.Standing.Claim, t.Standing.Held
-	c.changes, c.held = make(map[EntryID]change), make(map[EntryID]struct{})
+	c.changes, c.held = make(map[EntryID]retryChange), make(map[EntryID]struct{})
 	return t
 }
 

@@ -98,7 +98,7 @@ type Call struct {
 	Claim bool
 }
 
-// Next returns the delivery to call next: one that was taken or, if there is none, a retry that is
+// Next returns the delivery to call next: one that was taken or, without one, a retry that is
 // due. Of several, the priority goes first whose turn it is, and of that the one that was taken
 // first, or has been due the longest. It returns false if nothing may be called now.
 func (c *Cursor) Next(now time.Time) (Call, bool) {
@@ -134,7 +134,7 @@ func (c *Cursor) candidate(now time.Time) (Call, bool) {
 	if p, ok := c.nextOpen(now); ok {
 		return Call{Position: p}, true
 	}
-	r := c.retries.next(now)
+	r := c.retries.nextDue(now)
 	if s.isCareful() {
 		if suspect := c.suspectRetry(now); suspect != nil || c.retries.len() < MaxRetries {
 			r = suspect
@@ -219,7 +219,7 @@ func (c *Cursor) Begin(call Call) {
 // EarliestDue returns when the next retry is due, or when the hold or the breaker ends if
 // that is later. It is zero if no retry waits that is not called already.
 func (c *Cursor) EarliestDue() time.Time {
-	r := c.retries.first()
+	r := c.retries.firstDue()
 	if r == nil {
 		return time.Time{}
 	}
@@ -307,7 +307,7 @@ func (c *Cursor) dropCaution() {
 	}
 }
 
-// settleCaution notes that a delivery is no suspect any more.
+// settleCaution records that a delivery is no longer a suspect.
 func (c *Cursor) settleCaution(e EntryID) {
 	s := &c.standing
 	if s.Claim != nil && s.Claim.Entry == e {

@@ -28,12 +28,12 @@ func newCursorTest(t *testing.T, limit int) *cursorTest {
 		owner: domain.Owner{Incarnation: "a", Limit: limit, Policy: domain.Policy{Attempts: 3, First: time.Minute, Max: time.Hour, BreakAfter: 3, BreakFor: time.Minute}},
 	}
 	c.standing.Stream = must(domain.ParseTopic("t"))
-	c.load("a")
+	c.loadCursor("a")
 	return c
 }
 
-// load opens what is stored, and stores the proof.
-func (c *cursorTest) load(incarnation string) {
+// loadCursor opens what is stored, and stores the proof.
+func (c *cursorTest) loadCursor(incarnation string) {
 	c.Helper()
 	c.owner.Incarnation = incarnation
 	var all []domain.Retry
@@ -43,18 +43,18 @@ func (c *cursorTest) load(incarnation string) {
 	var err error
 	c.Cursor, err = domain.OpenCursor(c.standing, all, c.owner, c.now)
 	require.NoError(c, err)
-	c.store()
+	c.storeChanges()
 }
 
-func (c *cursorTest) store() domain.Settlement {
+func (c *cursorTest) storeChanges() domain.Settlement {
 	c.Helper()
 	s := c.Settlement()
-	c.apply(s)
+	c.applySettlement(s)
 	c.Stored()
 	return s
 }
 
-func (c *cursorTest) apply(s domain.Settlement) {
+func (c *cursorTest) applySettlement(s domain.Settlement) {
 	c.standing = s.Standing
 	for _, r := range slices.Concat(s.Create, s.Replace, s.Put) {
 		delete(c.retries, r.EntryID)
@@ -67,7 +67,7 @@ func (c *cursorTest) apply(s domain.Settlement) {
 	}
 }
 
-func (c *cursorTest) takes(n int) {
+func (c *cursorTest) takeEntries(n int) {
 	c.Helper()
 	for range n {
 		require.True(c, c.CanTake(0, c.now))
@@ -75,7 +75,7 @@ func (c *cursorTest) takes(n int) {
 	}
 }
 
-func (c *cursorTest) begins() domain.Call {
+func (c *cursorTest) beginCall() domain.Call {
 	c.Helper()
 	call, ok := c.Next(c.now)
 	require.True(c, ok)
@@ -83,7 +83,7 @@ func (c *cursorTest) begins() domain.Call {
 	return call
 }
 
-func (c *cursorTest) answers(call domain.Call, a domain.Answer) {
+func (c *cursorTest) endCall(call domain.Call, a domain.Answer) {
 	a.Began = c.now
 	c.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Replay: call.Replay, Published: c.now, Answer: a})
 }
@@ -95,8 +95,8 @@ func (c *cursorTest) isIdle() bool {
 
 func TestACursor_CallsNobodyBeforeItsHoldEnds(t *testing.T) {
 	c := newCursorTest(t, 2)
-	c.takes(2)
-	c.answers(c.begins(), domain.Answer{Status: 429, RetryAfter: 10 * time.Minute})
+	c.takeEntries(2)
+	c.endCall(c.beginCall(), domain.Answer{Status: 429, RetryAfter: 10 * time.Minute})
 	require.True(t, c.isIdle(), "the other delivery waits, too")
 	require.False(t, c.CanTake(0, c.now))
 	require.Equal(t, c.now.Add(10*time.Minute), c.EarliestDue())
@@ -106,32 +106,32 @@ func TestACursor_CallsNobodyBeforeItsHoldEnds(t *testing.T) {
 
 func TestABreaker_OpensAfterFailuresInARowAndLetsOneProbeThrough(t *testing.T) {
 	c := newCursorTest(t, 5)
-	c.takes(5)
+	c.takeEntries(5)
 	for range 3 {
-		c.answers(c.begins(), domain.Answer{Status: 500})
+		c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	}
-	c.store()
+	c.storeChanges()
 	require.True(t, c.isIdle())
 	c.now = c.now.Add(time.Minute)
-	probe := c.begins()
+	probe := c.beginCall()
 	require.True(t, c.isIdle(), "one probe at a time")
-	c.answers(probe, domain.Answer{Status: 500})
-	c.store()
+	c.endCall(probe, domain.Answer{Status: 500})
+	c.storeChanges()
 	require.True(t, c.isIdle(), "it is open again")
 	c.now = c.now.Add(time.Minute)
-	c.answers(c.begins(), domain.Answer{Status: 200})
-	c.store()
-	c.begins()
+	c.endCall(c.beginCall(), domain.Answer{Status: 200})
+	c.storeChanges()
+	c.beginCall()
 	require.False(t, c.isIdle(), "it is closed")
 }
 
 func TestACursor_CountsWhatIsGoneFromItsStream(t *testing.T) {
 	c := newCursorTest(t, 5)
-	c.takes(2)
+	c.takeEntries(2)
 	p := c.Position(0)
 	p.Number += 40
 	c.Skip(p, c.now)
-	c.store()
+	c.storeChanges()
 	require.EqualValues(t, 42, c.standing.Counters.Triggered)
 	require.EqualValues(t, 40, c.standing.Counters.Expired)
 	require.Equal(t, p, c.Position(0))
@@ -144,7 +144,7 @@ func TestExpiries_AreOneForEachRange(t *testing.T) {
 		p := c.Position(priority)
 		p.Number += n
 		c.Skip(p, c.now)
-		c.store()
+		c.storeChanges()
 	}
 	skips(0, 3)
 	skips(1, 5)
@@ -160,8 +160,8 @@ func TestExpiries_AreOneForEachRange(t *testing.T) {
 	require.Nil(t, c.standing.Expiry(domain.EntryID{Priority: 1, Number: 5}))
 
 	for range domain.MaxExpiries + 3 {
-		c.takes(1)
-		c.answers(c.begins(), domain.Answer{Status: 200})
+		c.takeEntries(1)
+		c.endCall(c.beginCall(), domain.Answer{Status: 200})
 		skips(0, 2)
 	}
 	require.Len(t, c.standing.Expiries, domain.MaxExpiries)
@@ -171,12 +171,12 @@ func TestExpiries_AreOneForEachRange(t *testing.T) {
 
 func TestADueTimeOfAClockThatWasAhead_IsCut(t *testing.T) {
 	c := newCursorTest(t, 1)
-	c.takes(1)
+	c.takeEntries(1)
 	c.now = c.now.Add(1000 * time.Hour) // the clock is wrong
-	c.answers(c.begins(), domain.Answer{Status: 500})
-	c.store()
+	c.endCall(c.beginCall(), domain.Answer{Status: 500})
+	c.storeChanges()
 	c.now = published
-	c.load("b")
+	c.loadCursor("b")
 	c.now = c.now.Add(2 * time.Hour)
 	require.False(t, c.isIdle())
 }
@@ -188,26 +188,26 @@ func TestAClockThatIsSetBack_DelaysARetryByItsDelayAtMost(t *testing.T) {
 		for _, isReplayed := range []bool{true, false} {
 			c := newCursorTest(t, 1)
 			c.owner.Policy.Max = 24 * time.Hour
-			c.load("a")
-			c.takes(1)
+			c.loadCursor("a")
+			c.takeEntries(1)
 			c.now = c.now.Add(time.Hour)
-			c.answers(c.begins(), domain.Answer{Status: 500, Took: time.Second})
-			c.store()
+			c.endCall(c.beginCall(), domain.Answer{Status: 500, Took: time.Second})
+			c.storeChanges()
 			wait := time.Minute
 			if isReplayed {
-				c.load("a")
+				c.loadCursor("a")
 				c.now = c.now.Add(2 * time.Minute)
-				c.answers(c.begins(), domain.Answer{Status: 200})
-				c.store()
+				c.endCall(c.beginCall(), domain.Answer{Status: 200})
+				c.storeChanges()
 				p := domain.Position{}
 				require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Delivery: &domain.ReplayDelivery{Position: p}}, nil, c.now))
-				c.store()
+				c.storeChanges()
 				wait = 0
 			}
 			require.Equal(t, isReplayed, !c.isIdle())
 			c.now = c.now.Add(-50 * time.Minute)
 			if isLoaded {
-				c.load("a")
+				c.loadCursor("a")
 			}
 			if wait > 0 {
 				require.True(t, c.isIdle())
@@ -224,14 +224,14 @@ func TestAClockThatIsSetBack_DelaysARetryByItsDelayAtMost(t *testing.T) {
 // The attempts of a sound clock keep their times, also with an owner whose clock is a little behind.
 func TestAClockThatIsNotSetBack_ChangesNoDueTime(t *testing.T) {
 	c := newCursorTest(t, 2)
-	c.takes(2)
+	c.takeEntries(2)
 	for range 2 {
-		c.answers(c.begins(), domain.Answer{Status: 500})
-		c.store()
+		c.endCall(c.beginCall(), domain.Answer{Status: 500})
+		c.storeChanges()
 		c.now = c.now.Add(7 * time.Second)
 	}
 	for range 3 {
-		c.load("b")
+		c.loadCursor("b")
 		require.True(t, c.isIdle())
 		require.Equal(t, published.Add(time.Minute), c.EarliestDue())
 		c.now = c.now.Add(10 * time.Second)
@@ -245,22 +245,22 @@ func TestAHoldOfAClockThatWasAhead_IsCut(t *testing.T) {
 		},
 		"breaker": func(c *cursorTest) domain.Answer {
 			c.owner.Policy.BreakAfter, c.owner.Policy.BreakFor = 1, 10*time.Minute
-			c.load("a")
+			c.loadCursor("a")
 			return domain.Answer{Status: 500}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCursorTest(t, 2)
 			answer := change(c)
-			c.takes(2)
+			c.takeEntries(2)
 			c.now = c.now.Add(time.Hour) // the clock is wrong
-			c.answers(c.begins(), answer)
-			c.store()
+			c.endCall(c.beginCall(), answer)
+			c.storeChanges()
 			c.now = published
-			c.load("b")
+			c.loadCursor("b")
 			c.now = c.now.Add(9 * time.Minute)
 			require.True(t, c.isIdle(), "as long as the receiver has asked for")
-			c.load("c")
+			c.loadCursor("c")
 			c.now = c.now.Add(2 * time.Minute)
 			require.False(t, c.isIdle(), "and not until the time of the clock that was ahead")
 		})
@@ -269,35 +269,35 @@ func TestAHoldOfAClockThatWasAhead_IsCut(t *testing.T) {
 
 func TestACursorThatIsLoadedAgain_DoesNotCallWhatIsCalled(t *testing.T) {
 	c := newCursorTest(t, 2)
-	c.takes(1)
-	c.answers(c.begins(), domain.Answer{Status: 500})
-	c.store()
+	c.takeEntries(1)
+	c.endCall(c.beginCall(), domain.Answer{Status: 500})
+	c.storeChanges()
 	c.now = c.now.Add(time.Hour)
-	call := c.begins()
+	call := c.beginCall()
 	before := c.Cursor
-	c.load("a")
+	c.loadCursor("a")
 	c.Adopt(before)
 	require.True(t, c.isIdle())
-	c.answers(call, domain.Answer{Status: 500})
-	c.store()
+	c.endCall(call, domain.Answer{Status: 500})
+	c.storeChanges()
 	c.now = c.now.Add(time.Hour)
-	require.Equal(t, 2, c.begins().Attempts)
+	require.Equal(t, 2, c.beginCall().Attempts)
 }
 
 func TestASettlementThatWasNotStored_IsPartOfTheNext(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.owner.Policy.Attempts = 2
-	c.load("a")
-	c.takes(1)
-	c.answers(c.begins(), domain.Answer{Status: 500})
-	c.store()
+	c.loadCursor("a")
+	c.takeEntries(1)
+	c.endCall(c.beginCall(), domain.Answer{Status: 500})
+	c.storeChanges()
 	c.now = c.now.Add(time.Hour)
-	call := c.begins()
-	c.answers(call, domain.Answer{Status: 500}) // a dead letter
+	call := c.beginCall()
+	c.endCall(call, domain.Answer{Status: 500}) // a dead letter
 	first := c.Settlement()
 	require.Len(t, first.Replace, 1)
 	c.Unstored()
-	again := c.store()
+	again := c.storeChanges()
 	require.Equal(t, first.Replace, again.Replace)
 	require.True(t, again.Replace[0].Dead)
 	require.Empty(t, c.Settlement().Replace)
@@ -306,15 +306,15 @@ func TestASettlementThatWasNotStored_IsPartOfTheNext(t *testing.T) {
 func TestASettlementThatIsOverlapped_IsMergedIfItWasNotStored(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.owner.Policy.Attempts = 2
-	c.load("a")
-	c.takes(1)
-	c.answers(c.begins(), domain.Answer{Status: 500})
+	c.loadCursor("a")
+	c.takeEntries(1)
+	c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	lost := c.Settlement() // creates the retry
 	require.Len(t, lost.Create, 1)
 	c.now = c.now.Add(time.Hour)
-	c.answers(c.begins(), domain.Answer{Status: 500}) // ends while it is being stored
+	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // ends while it is being stored
 	c.Unstored()
-	s := c.store()
+	s := c.storeChanges()
 	require.Len(t, s.Create, 1, "the retry was never stored, so its letter is created")
 	require.True(t, s.Create[0].Dead)
 	require.Empty(t, s.Replace)
@@ -322,9 +322,9 @@ func TestASettlementThatIsOverlapped_IsMergedIfItWasNotStored(t *testing.T) {
 
 func TestRetriesThatAreNotThoseOfTheCursor_AreRefused(t *testing.T) {
 	c := newCursorTest(t, 2)
-	c.takes(1)
-	c.answers(c.begins(), domain.Answer{Status: 500})
-	c.store()
+	c.takeEntries(1)
+	c.endCall(c.beginCall(), domain.Answer{Status: 500})
+	c.storeChanges()
 	retry := c.retries[domain.EntryID{}]
 	for _, change := range []func(*domain.Retry){
 		func(r *domain.Retry) { r.Attempts++ },
@@ -342,31 +342,31 @@ func TestRetriesThatAreNotThoseOfTheCursor_AreRefused(t *testing.T) {
 
 func TestAReleasedCursor_IsNotServedCarefully(t *testing.T) {
 	c := newCursorTest(t, 2)
-	c.takes(1)
+	c.takeEntries(1)
 	c.Release()
-	c.store()
-	c.load("b")
+	c.storeChanges()
+	c.loadCursor("b")
 	require.Nil(t, c.standing.Caution)
-	c.begins()
+	c.beginCall()
 	c.Release()
-	c.store()
-	c.load("c")
+	c.storeChanges()
+	c.loadCursor("c")
 	require.NotNil(t, c.standing.Caution, "b had a call under way")
 }
 
 func TestEachFailureBeforeTheFirstSettlement_IsCountedAfterALoad(t *testing.T) {
 	c := newCursorTest(t, 2)
-	c.takes(1)
+	c.takeEntries(1)
 	for range 2 {
-		c.answers(c.begins(), domain.Answer{Status: 500})
+		c.endCall(c.beginCall(), domain.Answer{Status: 500})
 		c.now = c.now.Add(time.Hour)
 	}
 	before := c.Cursor
-	c.load("a")
+	c.loadCursor("a")
 	c.Adopt(before)
 	require.Equal(t, 2, c.InFlight(), "two results are not stored")
-	c.takes(1)
-	c.store()
+	c.takeEntries(1)
+	c.storeChanges()
 	require.EqualValues(t, 2, c.standing.Counters.Attempts)
 	require.Equal(t, 2, c.retries[domain.EntryID{}].Attempts)
 }
@@ -375,11 +375,11 @@ func TestEachFailureBeforeTheFirstSettlement_IsCountedAfterALoad(t *testing.T) {
 // b it is not.
 func TestARetryThatWasDueByAClockThatIsAhead_IsClaimedWhenItIsCalled(t *testing.T) {
 	c := newCursorTest(t, 2)
-	c.takes(1)
-	c.answers(c.begins(), domain.Answer{Status: 500})
-	c.store()
+	c.takeEntries(1)
+	c.endCall(c.beginCall(), domain.Answer{Status: 500})
+	c.storeChanges()
 	c.Release()
-	c.store()
+	c.storeChanges()
 	behind, ahead := c.now, c.now.Add(time.Hour)
 	ends := 0
 	for c.standing.Retries > 0 {
@@ -387,11 +387,11 @@ func TestARetryThatWasDueByAClockThatIsAhead_IsClaimedWhenItIsCalled(t *testing.
 		require.LessOrEqual(t, ends, domain.MaxClaims+1, "P9: a delivery ends few nodes")
 
 		c.now = ahead
-		c.load("a" + strconv.Itoa(ends))
+		c.loadCursor("a" + strconv.Itoa(ends))
 		c.EndCaution(c.now)
 		call, ok := c.Next(c.now)
 		if ok && call.Claim {
-			c.store()
+			c.storeChanges()
 			call, ok = c.Next(c.now)
 		}
 		if !ok {
@@ -400,10 +400,10 @@ func TestARetryThatWasDueByAClockThatIsAhead_IsClaimedWhenItIsCalled(t *testing.
 		c.Begin(call)
 
 		c.now = behind
-		c.load("b" + strconv.Itoa(ends))
+		c.loadCursor("b" + strconv.Itoa(ends))
 		c.EndCaution(c.now)
 		c.Release()
-		c.store()
+		c.storeChanges()
 	}
 	require.EqualValues(t, 1, c.standing.Counters.Errored)
 }
@@ -485,21 +485,21 @@ func TestASettlementOfADeletedReceiver_FitsIntoABatch(t *testing.T) {
 	const limit = domain.MaxConcurrency
 	c := newCursorTest(t, limit)
 	c.owner.Policy = domain.Policy{Attempts: 100, First: time.Minute, Max: time.Minute}
-	c.load("a")
+	c.loadCursor("a")
 	for range 4 {
-		c.takes(limit)
+		c.takeEntries(limit)
 		for range limit {
-			c.answers(c.begins(), domain.Answer{Status: 500})
+			c.endCall(c.beginCall(), domain.Answer{Status: 500})
 		}
-		c.store()
+		c.storeChanges()
 	}
 	c.now = c.now.Add(time.Hour)
 	for range limit / 2 { // the results are not stored yet
-		c.answers(c.begins(), domain.Answer{Status: 500})
+		c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	}
 	var calls []domain.Call
 	for range limit / 2 {
-		calls = append(calls, c.begins())
+		calls = append(calls, c.beginCall())
 	}
 	fits := func(s domain.Settlement) {
 		t.Helper()
@@ -508,12 +508,12 @@ func TestASettlementOfADeletedReceiver_FitsIntoABatch(t *testing.T) {
 	require.True(t, c.Cancel(limit))
 	fits(c.Settlement())
 	for _, call := range calls {
-		c.answers(call, domain.Answer{Status: 500})
+		c.endCall(call, domain.Answer{Status: 500})
 	}
 	c.Unstored()
 	for {
 		more := c.Cancel(limit)
-		fits(c.store())
+		fits(c.storeChanges())
 		if !more {
 			break
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 func TestTheDigestIsTheSameForTheSameContent(t *testing.T) {
-	a, b := event(), event()
+	a, b := validEvent(), validEvent()
 	require.Equal(t, a.Digest(), b.Digest())
 
 	b.ID = must(domain.ParseEventID("11111111-1111-1111-1111-111111111111"))
@@ -43,7 +43,7 @@ func TestAnyChangeOfContentChangesTheDigest(t *testing.T) {
 		{"empty payload", func(e *domain.Event) { e.Payload = []byte{} }},
 		{"payload null", func(e *domain.Event) { e.Payload = []byte("null") }},
 	} {
-		e := event()
+		e := validEvent()
 		tc.change(&e)
 		same, again := digests[e.Digest()]
 		require.False(t, again, "%s gives the digest of %s", tc.name, same)
@@ -54,7 +54,7 @@ func TestAnyChangeOfContentChangesTheDigest(t *testing.T) {
 // The digests of stored events are stored with them. If this test fails, every
 // event that is sent once more after an update would be refused as another.
 func TestTheDigestNeverChangesBetweenVersions(t *testing.T) {
-	e := event()
+	e := validEvent()
 	digest := e.Digest()
 	require.Equal(t, "8f03d82b9f776ca9c1e98f6f8597e22c", hex.EncodeToString(digest[:]))
 
@@ -80,7 +80,7 @@ func TestCharactersCannotMoveFromFieldToFieldUnnoticed(t *testing.T) {
 }
 
 func cutEvent(fields [4]string) *domain.Event {
-	e := event()
+	e := validEvent()
 	e.Recipient, e.Origin = actor(fields[0]), origin(fields[1])
 	e.ContentType, e.DocumentType = contentType(fields[2]), documentType(fields[3])
 	return &e

@@ -19,13 +19,10 @@
 //
 //	events ─▶ rows of each version, in the order of the store ─▶ current row, or none
 //
-// The package holds what is true without any store: which values are valid
-// (every type here is made by a function that refuses the rest, so whoever
-// holds a value need not check it again), which events travel together
-// ([Filler]), which origins share one open bundle ([Groups]), when two events
-// of one id are the same ([Event.Digest]), and what a failure allows the caller
-// to do ([Kind]).
+// The package holds what is true without any store: which values are valid (every type here is
+// made by a function that refuses the rest, so a value need not be checked again), which events
+// travel together ([Filler]), which origins share one open bundle ([Groups]), when two events
+// of one id are the same ([Event.Digest]), and what a failure allows the caller to do ([Kind]).
 //
-// It knows no clock, no network and no store, and imports nothing but the
-// standard library.
+// It uses no clock, network or store, and imports only the standard library.
 package domain

@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// A Kind says what a caller can do about an error. It is decided once, where
-// the error enters the program, and never again from its text.
+// A Kind tells a caller how to react to an error. It is decided once, where the error enters
+// the program, and never derived from the text.
 type Kind int
 
 // The kinds of error.
 const (
-	Unknown     Kind = iota // a bug or an outage nobody has classified: tell an operator
+	Unknown     Kind = iota // a bug or an outage that is not classified: notify an operator
 	Invalid                 // the request is wrong: do not retry it
-	NotFound                // what was named is not there for this caller
+	NotFound                // what was named does not exist for this caller
 	Conflict                // another writer won: read again, then decide
 	Busy                    // throttled or at a limit: pause, then retry
-	Uncertain               // it may or may not have happened: retry with the same ids
-	Unavailable             // it did not happen, the store cannot be reached: retry later
-	Damaged                 // stored data contradicts itself: tell an operator, do not retry
+	Uncertain               // the write may have happened: retry with the same ids
+	Unavailable             // nothing happened, the store cannot be reached: retry later
+	Damaged                 // stored data contradicts itself: notify an operator, do not retry
 	NewerFormat             // a newer version has stored it, nothing was changed: retry with a node of that version
 )
 
@@ -31,8 +31,8 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// ErrNoData reports that nothing waits for an actor. It is an answer, not a
-// failure, and it means that and nothing else.
+// ErrNoData reports that nothing waits for an actor. It is an answer, not a failure, and is
+// used for no other case.
 var ErrNoData = errors.New("no data available")
 
 // An Error is an error with a Kind.
@@ -51,8 +51,8 @@ func (e *Error) Error() string { return e.err.Error() }
 // Unwrap returns the error that was classified.
 func (e *Error) Unwrap() error { return e.err }
 
-// KindOf returns the Kind of the outermost classified error in err's chain,
-// and Unknown if there is none.
+// KindOf returns the Kind of the outermost classified error in err's chain, and Unknown without
+// one.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.kind

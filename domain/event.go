@@ -46,12 +46,12 @@ func (e *Event) Cabinet() CabinetKey {
 	return CabinetKey{Recipient: e.Recipient, Origin: e.Origin, ContentType: e.ContentType}
 }
 
-// A Digest tells the content of one event from that of another.
+// A Digest identifies the content of an event.
 type Digest [16]byte
 
-// Digest returns the first half of a SHA-256 over every field but the id, each
-// behind its length so that no two different contents give the same bytes.
-// Two events with one id and one digest are the same event, sent twice.
+// Digest returns the first half of a SHA-256 over every field but the id, each preceded by its
+// length, so that different contents give different bytes. Two events with one id and one
+// digest are the same event, sent twice.
 func (e *Event) Digest() Digest {
 	h := make([]byte, 0, 512)
 	for _, s := range [...]string{e.Recipient.s, e.Origin.s, e.ContentType.s, e.DocumentType.s} {
@@ -80,15 +80,15 @@ type CabinetKey struct {
 	ContentType ContentType
 }
 
-// A Sequence is the place of an event among all events of its recipient. It is
-// unique, strictly ascending and never reused; 0 stands before the first.
+// A Sequence is the position of an event among all events of its recipient. It is unique,
+// strictly ascending and never reused; 0 stands before the first.
 type Sequence int64
 
 // A Weight is the size of the data that an event announces, in KB. A valid
 // weight is at least 1.
 type Weight int64
 
-// MaxBundleWeight is the most that a bundle of several events weighs: 50 MB.
+// MaxBundleWeight is the limit for the weight of a bundle of several events: 50 MB.
 const MaxBundleWeight Weight = 50 * 1024
 
 // NewWeight accepts 1 and more.
@@ -99,8 +99,8 @@ func NewWeight(kb int64) (Weight, error) {
 	return Weight(kb), nil
 }
 
-// Add returns the sum of two weights. It stops at the largest weight rather
-// than wrapping around, so that a monstrous event never makes room for more.
+// Add returns the sum of two weights. It returns the largest weight instead of wrapping around,
+// so that a huge event never makes room for more.
 func (w Weight) Add(x Weight) Weight {
 	if w > math.MaxInt64-x {
 		return math.MaxInt64

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// event returns the event that the tests change one field of at a time.
-func event() domain.Event {
+// validEvent returns a valid event, of which the tests change one field at a time.
+func validEvent() domain.Event {
 	return domain.Event{
 		ID:               must(domain.ParseEventID(someUUID)),
 		Recipient:        actor("5790001330552"),
@@ -37,7 +37,7 @@ func TestWeights(t *testing.T) {
 	for _, kb := range []int64{0, -1, math.MinInt32, math.MinInt64} {
 		t.Run(fmt.Sprint("refuses ", kb), func(t *testing.T) {
 			got, err := domain.NewWeight(kb)
-			refuses(t, err, fmt.Sprintf("weight: want at least 1 (KB), got %d", kb))
+			requireInvalid(t, err, fmt.Sprintf("weight: want at least 1 (KB), got %d", kb))
 			require.Zero(t, got)
 		})
 	}
@@ -72,7 +72,7 @@ func TestW16SumsOfWeightsStopAtTheLargest(t *testing.T) {
 }
 
 func TestACabinetIsARecipientAnOriginAndAContentType(t *testing.T) {
-	e := event()
+	e := validEvent()
 	key := e.Cabinet()
 	require.Equal(t, domain.CabinetKey{Recipient: e.Recipient, Origin: e.Origin, ContentType: e.ContentType}, key)
 

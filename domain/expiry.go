@@ -9,7 +9,7 @@ import (
 // their retention had passed, before the cursor took them.
 type Expiry struct {
 	From EntryID   // the first one
-	To   int64     // the number behind the last one
+	To   int64     // the number after the last one
 	At   time.Time // when the cursor passed them
 }
 
@@ -25,7 +25,7 @@ func (x *Expiry) Reason() string {
 	return "their retention had passed before the subscription came to them"
 }
 
-// Expiry returns the expiry that includes an entry, nil if none is stored.
+// Expiry returns the stored expiry that includes an entry, or nil.
 func (s *Standing) Expiry(e EntryID) *Expiry {
 	for i := range s.Expiries {
 		if x := &s.Expiries[i]; x.From.Priority == e.Priority && x.From.Number <= e.Number && e.Number < x.To {
@@ -35,7 +35,7 @@ func (s *Standing) Expiry(e EntryID) *Expiry {
 	return nil
 }
 
-// addExpiry notes that the entries from the position of a priority to number to have expired.
+// addExpiry records that the entries from the position of a priority to number to have expired.
 func (s *Standing) addExpiry(from EntryID, to int64, now time.Time) {
 	for i := range s.Expiries {
 		if x := &s.Expiries[i]; x.From.Priority == from.Priority && x.To == from.Number {

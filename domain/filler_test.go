@@ -13,25 +13,25 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// weighing returns events that support bundling, one for each weight.
-func weighing(kb ...domain.Weight) []domain.Event {
+// eventsOfWeights returns events that support bundling, one for each weight.
+func eventsOfWeights(kb ...domain.Weight) []domain.Event {
 	events := make([]domain.Event, len(kb))
 	for i := range events {
-		events[i] = event()
+		events[i] = validEvent()
 		events[i].Weight = kb[i]
 	}
 	return events
 }
 
-// alone makes event number i one that does not support bundling.
-func alone(i int, events []domain.Event) []domain.Event {
+// withoutBundling makes event number i one that does not support bundling.
+func withoutBundling(i int, events []domain.Event) []domain.Event {
 	events[i].SupportsBundling = false
 	return events
 }
 
-// offer offers all events, numbered from 1 on, whether Full or not, and returns
+// offerAll offers all events, numbered from 1 on, whether Full or not, and returns
 // how many went in.
-func offer(f *domain.Filler, events []domain.Event) int {
+func offerAll(f *domain.Filler, events []domain.Event) int {
 	taken := 0
 	for i := range events {
 		if f.Take(&events[i], domain.Sequence(i+1)) {
@@ -51,25 +51,25 @@ func TestBundling(t *testing.T) {
 		weight domain.Weight
 	}{
 		{"nothing offered is nothing taken", 50, nil, 0, 0},
-		{"events go together", 50, weighing(10, 20, 5), 3, 35},
-		{"exactly full", 50, weighing(20, 30, 1), 2, 50},
-		{"one kilobyte too many waits for the next bundle", 50, weighing(20, 31), 1, 20},
-		{"nothing overtakes what is too heavy", 50, weighing(20, 31, 1, 1), 1, 20},
-		{"the first goes whatever it weighs, and then no other", 50, weighing(70, 1), 1, 70},
-		{"the first may fill the bundle by itself", 50, weighing(50, 1), 1, 50},
-		{"W16 a monstrous first makes no room for others", 50, weighing(math.MaxInt64, 1, math.MaxInt64), 1, math.MaxInt64},
-		{"W16 a monstrous first of 32 bits neither", 100, weighing(math.MaxInt32, 1), 1, math.MaxInt32},
-		{"W16 a monstrous second waits", 50, weighing(1, math.MaxInt64), 1, 1},
-		{"a first without bundling travels alone", 50, alone(0, weighing(1, 1, 1)), 1, 1},
-		{"one without bundling in the middle ends the bundle before it", 50, alone(2, weighing(1, 1, 1, 1)), 2, 2},
-		{"a second without bundling waits", 50, alone(1, weighing(1, 1, 1)), 1, 1},
-		{"neither bundling nor room", 50, alone(0, weighing(70, 1)), 1, 70},
-		{"without a limit it is that of a bundle", 0, weighing(most-1, 1, 1), 2, most},
-		{"without a limit one kilobyte too many waits", 0, weighing(most-1, 2), 1, most - 1},
+		{"events go together", 50, eventsOfWeights(10, 20, 5), 3, 35},
+		{"exactly full", 50, eventsOfWeights(20, 30, 1), 2, 50},
+		{"one kilobyte too many waits for the next bundle", 50, eventsOfWeights(20, 31), 1, 20},
+		{"nothing overtakes what is too heavy", 50, eventsOfWeights(20, 31, 1, 1), 1, 20},
+		{"the first goes whatever it weighs, and then no other", 50, eventsOfWeights(70, 1), 1, 70},
+		{"the first may fill the bundle by itself", 50, eventsOfWeights(50, 1), 1, 50},
+		{"W16 a monstrous first makes no room for others", 50, eventsOfWeights(math.MaxInt64, 1, math.MaxInt64), 1, math.MaxInt64},
+		{"W16 a monstrous first of 32 bits neither", 100, eventsOfWeights(math.MaxInt32, 1), 1, math.MaxInt32},
+		{"W16 a monstrous second waits", 50, eventsOfWeights(1, math.MaxInt64), 1, 1},
+		{"a first without bundling travels alone", 50, withoutBundling(0, eventsOfWeights(1, 1, 1)), 1, 1},
+		{"one without bundling in the middle ends the bundle before it", 50, withoutBundling(2, eventsOfWeights(1, 1, 1, 1)), 2, 2},
+		{"a second without bundling waits", 50, withoutBundling(1, eventsOfWeights(1, 1, 1)), 1, 1},
+		{"neither bundling nor room", 50, withoutBundling(0, eventsOfWeights(70, 1)), 1, 70},
+		{"without a limit it is that of a bundle", 0, eventsOfWeights(most-1, 1, 1), 2, most},
+		{"without a limit one kilobyte too many waits", 0, eventsOfWeights(most-1, 2), 1, most - 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			filler := domain.Filler{Max: tc.max}
-			require.Equal(t, tc.want, offer(&filler, tc.events))
+			require.Equal(t, tc.want, offerAll(&filler, tc.events))
 			var bundle domain.Bundle
 			filler.Fill(&bundle)
 			require.Equal(t, tc.want, bundle.Count)
@@ -79,34 +79,34 @@ func TestBundling(t *testing.T) {
 }
 
 func TestABundleHasNoMoreDocumentTypesThanAHeaderTakes(t *testing.T) {
-	events := weighing(slices.Repeat([]domain.Weight{1}, 2*domain.MaxDocumentTypes)...)
+	events := eventsOfWeights(slices.Repeat([]domain.Weight{1}, 2*domain.MaxDocumentTypes)...)
 	for i := range events {
 		var err error
 		events[i].DocumentType, err = domain.ParseDocumentType(fmt.Sprintf("%03d%s", i, strings.Repeat("x", 125)))
 		require.NoError(t, err)
 	}
 	var filler domain.Filler
-	require.Equal(t, domain.MaxDocumentTypes, offer(&filler, events))
+	require.Equal(t, domain.MaxDocumentTypes, offerAll(&filler, events))
 	var bundle domain.Bundle
 	filler.Fill(&bundle)
 	require.LessOrEqual(t, len(bundle.MessageType()), 4<<10+32)
 
 	events[domain.MaxDocumentTypes].DocumentType = events[0].DocumentType
-	require.Equal(t, domain.MaxDocumentTypes+1, offer(new(domain.Filler), events), "an event of a type that is there goes")
+	require.Equal(t, domain.MaxDocumentTypes+1, offerAll(new(domain.Filler), events), "an event of a type that is there goes")
 }
 
 func TestARefusalIsFinal(t *testing.T) {
 	for name, refused := range map[string][]domain.Event{
-		"too heavy":        weighing(51),
-		"without bundling": alone(0, weighing(1)),
+		"too heavy":        eventsOfWeights(51),
+		"without bundling": withoutBundling(0, eventsOfWeights(1)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			filler := domain.Filler{Max: 50}
-			require.Equal(t, 1, offer(&filler, weighing(1)))
+			require.Equal(t, 1, offerAll(&filler, eventsOfWeights(1)))
 			require.False(t, filler.Full())
-			require.Zero(t, offer(&filler, refused))
+			require.Zero(t, offerAll(&filler, refused))
 			require.True(t, filler.Full())
-			require.Zero(t, offer(&filler, weighing(1, 1)))
+			require.Zero(t, offerAll(&filler, eventsOfWeights(1, 1)))
 		})
 	}
 }
@@ -118,21 +118,21 @@ func TestFullSavesReadingTheNextEvent(t *testing.T) {
 		want   bool
 	}{
 		{"not at the start", nil, false},
-		{"not as long as a kilobyte fits", weighing(49), false},
-		{"once nothing fits", weighing(49, 1), true},
-		{"after a first that is too heavy", weighing(51), true},
-		{"after a first without bundling", alone(0, weighing(1)), true},
+		{"not as long as a kilobyte fits", eventsOfWeights(49), false},
+		{"once nothing fits", eventsOfWeights(49, 1), true},
+		{"after a first that is too heavy", eventsOfWeights(51), true},
+		{"after a first without bundling", withoutBundling(0, eventsOfWeights(1)), true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			filler := domain.Filler{Max: 50}
-			require.Equal(t, len(tc.events), offer(&filler, tc.events))
+			require.Equal(t, len(tc.events), offerAll(&filler, tc.events))
 			require.Equal(t, tc.want, filler.Full())
 		})
 	}
 }
 
 func TestTheSmallestEventsThatFillABundle(t *testing.T) {
-	filler, e := domain.Filler{}, weighing(1)[0]
+	filler, e := domain.Filler{}, eventsOfWeights(1)[0]
 	for i := range domain.Sequence(51_200) {
 		require.False(t, filler.Full())
 		require.True(t, filler.Take(&e, i+1))
@@ -148,7 +148,7 @@ func TestTheSmallestEventsThatFillABundle(t *testing.T) {
 }
 
 func TestFillTellsWhatWentInAndLeavesTheRest(t *testing.T) {
-	events := weighing(1, 2, 3, 4, 50)
+	events := eventsOfWeights(1, 2, 3, 4, 50)
 	for i, s := range []string{"B", "A", "B", "C", "D"} {
 		events[i].DocumentType = documentType(s)
 	}
@@ -165,8 +165,8 @@ func TestFillTellsWhatWentInAndLeavesTheRest(t *testing.T) {
 	}, bundle)
 }
 
-// restated says how many of events go together, as plainly as the rules do.
-func restated(events []domain.Event, most uint64) int {
+// countByRules returns how many of events go into one bundle, by a direct implementation of the rules.
+func countByRules(events []domain.Event, most uint64) int {
 	if len(events) == 0 {
 		return 0
 	}
@@ -189,15 +189,15 @@ func TestFillerDoesWhatTheRulesSay(t *testing.T) {
 		most := rapid.Int64Range(1, 60).Draw(t, "most")
 		var events []domain.Event
 		for _, kb := range rapid.SliceOfN(weight, 0, 20).Draw(t, "weights") {
-			e := weighing(domain.Weight(kb))[0]
+			e := eventsOfWeights(domain.Weight(kb))[0]
 			e.SupportsBundling = rapid.IntRange(0, 9).Draw(t, "bundling") > 0
 			events = append(events, e)
 		}
-		want := restated(events, uint64(most))
+		want := countByRules(events, uint64(most))
 
 		filler := domain.Filler{Max: domain.Weight(most)}
 		for i := range events {
-			probe, smallest := filler, weighing(1)[0]
+			probe, smallest := filler, eventsOfWeights(1)[0]
 			require.Equal(t, !probe.Take(&smallest, 99), filler.Full(), "full means that not even the smallest goes in")
 			require.Equal(t, i < want, filler.Take(&events[i], domain.Sequence(10*i+10)), "event %d", i)
 		}

@@ -22,8 +22,8 @@ func ParseGroup(s string) (Group, error) {
 // String returns the name of the group.
 func (g Group) String() string { return g.s }
 
-// Groups says which origins a hub knows and to which group each belongs. An
-// origin belongs to exactly one group.
+// Groups are the origins that a hub knows, with the group of each. An origin belongs to exactly
+// one group.
 type Groups struct{ of map[Origin]Group }
 
 // DefaultGroups are those of the energy market.
@@ -38,8 +38,8 @@ func DefaultGroups() Groups {
 	}}
 }
 
-// With returns a copy of g in which origin belongs to group. The zero Group
-// makes the origin a group of its own, named like it.
+// With returns a copy of g in which origin belongs to group. The zero Group puts the origin
+// into a separate group, named like it.
 func (g Groups) With(origin Origin, group Group) Groups {
 	of := make(map[Origin]Group, len(g.of)+1)
 	for o, x := range g.of {

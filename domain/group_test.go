@@ -65,12 +65,12 @@ func TestWithLeavesTheOriginalAsItIs(t *testing.T) {
 
 func TestAnEmptiedGroupIsGone(t *testing.T) {
 	_, err := domain.DefaultGroups().With(domain.TimeSeries, group("masterdata")).Find("timeseries")
-	refuses(t, err, `group: "timeseries" is unknown here; known are aggregations, masterdata`)
+	requireInvalid(t, err, `group: "timeseries" is unknown here; known are aggregations, masterdata`)
 }
 
 func TestAnUnknownOriginIsToldTheKnownOnes(t *testing.T) {
 	_, err := domain.DefaultGroups().Of(origin("Weather"))
-	refuses(t, err, `origin: "Weather" is unknown here; known are Aggregations, Charges, MarketRoles, MeteringPoints, TimeSeries`)
+	requireInvalid(t, err, `origin: "Weather" is unknown here; known are Aggregations, Charges, MarketRoles, MeteringPoints, TimeSeries`)
 	_, err = domain.DefaultGroups().Of(origin("timeseries"))
 	require.Error(t, err, "case matters")
 }
@@ -85,7 +85,7 @@ func TestAnUnknownGroupIsToldTheKnownOnes(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := domain.DefaultGroups().Find(tc.asked)
-			refuses(t, err, `group: `+tc.quoted+` is unknown here; known are aggregations, masterdata, timeseries`)
+			requireInvalid(t, err, `group: `+tc.quoted+` is unknown here; known are aggregations, masterdata, timeseries`)
 			require.Zero(t, got)
 		})
 	}

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// A HeldBundle has deliveries of a cursor that its consumer fetches by itself. Until the consumer
-// has dequeued the bundle, it is the same, and the receiver is called with none of its deliveries.
-// It does not change.
+// A HeldBundle has deliveries of a cursor that its consumer fetches by itself. Until the
+// consumer has dequeued the bundle, the bundle does not change, and the receiver is not called
+// with its deliveries.
 type HeldBundle struct {
 	ID      string     // of the request that it was made for
-	Taken   []Position // that had not failed; Standing.Open does not have them
-	Retries []Position // they remain among the retries of the cursor
+	Taken   []Position // deliveries that had not failed; Standing.Open does not include them
+	Retries []Position // deliveries that had failed; they remain among the retries of the cursor
 }
 
 // The limits of held bundles.
@@ -48,10 +48,10 @@ func (b *HeldBundle) Positions() []Position {
 // A PeekRequest asks for a bundle, unless the cursor has one.
 type PeekRequest struct {
 	Limit int // for the deliveries of the bundle, up to MaxHeld
-	// Entries are those that the bundle may have, in the order in which they are tried. Those of
-	// which a call is under way, or that have ended, are left out, and so are those behind an entry
-	// that was not taken and is none of them. All pass the filter of the receiver. One that failed
-	// while they were gathered may be among them twice.
+	// Entries are those that the bundle may have, in the order in which they are tried. Those
+	// of which a call is under way, or that have ended, are left out, and so are those after an
+	// entry that was not taken and is not in the list. All pass the filter of the receiver. One
+	// that failed while they were gathered may be among them twice.
 	Entries []Position
 }
 
@@ -67,7 +67,7 @@ func (c *Cursor) holdRetries() {
 	}
 }
 
-// handOut makes the bundle that a request asks for.
+// handOut creates the bundle for a request.
 func (c *Cursor) handOut(id string, r *PeekRequest) {
 	b := &HeldBundle{ID: id}
 	for _, p := range r.Entries {

@@ -38,7 +38,7 @@ func (m *cursorModel) requestBundle() {
 	}
 	peek.Entries = append(peek.Entries, v.standing.Open...)
 	for p := range domain.Priorities {
-		for at := v.standing.Position(p); slices.Contains(m.stream, at.EntryID) && matches(at.EntryID); at = at.Next() {
+		for at := v.standing.Position(p); slices.Contains(m.stream, at.EntryID) && passesFilter(at.EntryID); at = at.Next() {
 			peek.Entries = append(peek.Entries, at)
 		}
 	}
@@ -53,7 +53,7 @@ func (m *cursorModel) addRequest(r domain.ReplayRequest) {
 
 // dequeueBundle dequeues the bundle that is stored, unless that is requested.
 func (m *cursorModel) dequeueBundle() {
-	b := m.current().standing.Held
+	b := m.currentVersion().standing.Held
 	if b != nil && !slices.ContainsFunc(m.requests, func(r domain.ReplayRequest) bool { return r.Dequeue == b.ID }) {
 		m.addRequest(domain.ReplayRequest{Dequeue: b.ID})
 	}
@@ -61,7 +61,7 @@ func (m *cursorModel) dequeueBundle() {
 
 // checkBundle holds the bundle of a version that a node has stored to the rules.
 func (m *cursorModel) checkBundle(n *modelNode, before *version) {
-	v := m.current()
+	v := m.currentVersion()
 	old, held := before.standing.Held, v.standing.Held
 	if old != nil {
 		if held != nil && held.ID == old.ID {
@@ -84,8 +84,8 @@ func (m *cursorModel) checkBundle(n *modelNode, before *version) {
 	for _, p := range held.Positions() {
 		require.False(m.t, once[p.EntryID], "%v is in the bundle twice", p.EntryID)
 		once[p.EntryID] = true
-		require.True(m.t, matches(p.EntryID))
-		require.False(m.t, before.ended(p.EntryID) && !m.isReplayed(before, v, p.EntryID), "P3: %v has ended", p.EntryID)
+		require.True(m.t, passesFilter(p.EntryID))
+		require.False(m.t, before.hasEnded(p.EntryID) && !m.isReplayed(before, v, p.EntryID), "P3: %v has ended", p.EntryID)
 		for _, call := range n.calls {
 			require.NotEqual(m.t, p.EntryID, call.EntryID, "P15: what is called is not handed out")
 		}

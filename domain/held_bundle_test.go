@@ -12,15 +12,15 @@ import (
 // by the standing that the node has read before.
 func TestABundle_HasADeliveryOnce(t *testing.T) {
 	c := newCursorTest(t, 1)
-	c.takes(1)
-	c.answers(c.begins(), domain.Answer{Status: 500})
-	c.store()
+	c.takeEntries(1)
+	c.endCall(c.beginCall(), domain.Answer{Status: 500})
+	c.storeChanges()
 	at := domain.Position{}
 	peek := &domain.ReplayRequest{ID: "bundle", Number: 1, Peek: &domain.PeekRequest{Limit: 5, Entries: []domain.Position{at, at}}}
 	require.True(t, c.FollowReplay(peek, nil, c.now))
-	c.store()
+	c.storeChanges()
 	require.Equal(t, &domain.HeldBundle{ID: "bundle", Retries: []domain.Position{at}}, c.standing.Held)
 	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "dequeue", Number: 2, Dequeue: "bundle"}, nil, c.now))
-	c.store()
+	c.storeChanges()
 	require.EqualValues(t, 1, c.standing.Counters.Delivered)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A JobKind says what a job does.
+// A JobKind is the kind of a job.
 type JobKind string
 
 // The kinds of jobs.
@@ -19,7 +19,7 @@ const (
 // A JobState says whether a job is under way.
 type JobState string
 
-// The states of jobs. Only a running one ever changes.
+// The states of jobs. Only a running job changes.
 const (
 	JobRunning   JobState = "running"
 	JobCompleted JobState = "completed"
@@ -53,8 +53,9 @@ func (id JobID) IsZero() bool { return id.uuid == [16]byte{} }
 // Compare orders the ids of one kind as the jobs began.
 func (id JobID) Compare(other JobID) int { return strings.Compare(id.UUID(), other.UUID()) }
 
-// A Job is a long task on objects. Nodes work on it one after another, each by a lease. What a job
-// has done before its cursor is stored; what it does twice after a crash changes nothing.
+// A Job is a long task on objects. Nodes work on it one after another, each by a lease. What a
+// job has done before its cursor is stored; a step that is repeated after a crash changes
+// nothing.
 type Job struct {
 	ID      JobID
 	Bucket  string // empty: the job is not about one bucket
@@ -72,7 +73,7 @@ type Job struct {
 	Lease    JobLease
 }
 
-// MaxJobFailures is how many failures of single objects a job keeps.
+// MaxJobFailures is the limit for the failures of single objects that a job keeps.
 const MaxJobFailures = 100
 
 // JobCounts count the objects of a job.
@@ -85,13 +86,13 @@ type JobCounts struct {
 	Refused   int64 // that cannot be stored, or not be patched
 }
 
-// A JobFailure says why a job left an object as it was.
+// A JobFailure is the reason why a job skipped an object.
 type JobFailure struct {
 	Object string // as the request named it
 	Reason string
 }
 
-// AddFailure counts an object that the job left as it was.
+// AddFailure counts an object that the job skipped.
 func (j *Job) AddFailure(object, reason string) {
 	j.Counts.Refused++
 	if len(j.Failures) < MaxJobFailures {
@@ -106,9 +107,9 @@ func (j *Job) Draft() Job {
 	return draft
 }
 
-// A JobLease says which node works on a job, and how long no other one does.
+// A JobLease names the node that works on a job, and the time until which no other node may.
 type JobLease struct {
-	Owner  string // empty: no node has had it
+	Owner  string // empty: never leased
 	Number int64  // of leases of the job, from 1
 	Until  time.Time
 }

@@ -2,8 +2,8 @@ package domain
 
 import "time"
 
-// A Mailbox is what a survey has read of the mailbox of a recipient. It is a reading of a
-// moment before now: no rule depends on it.
+// A Mailbox is what a survey has read of the mailbox of a recipient. It may be outdated: no
+// rule depends on it.
 type Mailbox struct {
 	Recipient ActorID
 	Groups    []MailboxGroup // those with something to report, in the order of their names
@@ -16,16 +16,16 @@ type MailboxGroup struct {
 	Group   Group
 	Waiting Backlog // the events of the open bundle included
 
-	Open         BundleID  // zero: none
+	Open         BundleID  // zero: no open bundle
 	Opened       time.Time // when Open was opened
 	Failures     int       // of the domain in a row, with making the content of Open
-	FailingSince time.Time // not before the first of the Failures; zero if there are none
+	FailingSince time.Time // a lower limit for the time of the first of the Failures; zero without failures
 
 	LastPeek    time.Time // the last Peek that opened a bundle; zero: not known
 	LastDequeue time.Time // zero: not known
 }
 
-// A MailboxState is what an operator wants to know of a mailbox first.
+// A MailboxState summarizes a mailbox for an operator.
 type MailboxState string
 
 // The states. Of those that apply, a mailbox has the last one in this order.
@@ -101,7 +101,7 @@ func (m *Mailbox) Summary() MailboxSummary {
 	return MailboxSummary{Recipient: m.Recipient, State: m.State(), Waiting: m.Waiting()}
 }
 
-// A MailboxSummary is what a list of mailboxes is filtered and ordered by.
+// A MailboxSummary has the values by which a list of mailboxes is filtered and ordered.
 type MailboxSummary struct {
 	Recipient ActorID
 	State     MailboxState
@@ -117,7 +117,7 @@ type MailboxTotals struct {
 // GroupTotals are sums over the mailboxes of a group.
 type GroupTotals struct {
 	Waiting    Backlog
-	OldestOpen time.Time // when the bundle was opened that is open longest; zero: none is
+	OldestOpen time.Time // when the oldest open bundle was opened; zero: no open bundle
 }
 
 // Add counts a mailbox.

@@ -14,7 +14,7 @@ import (
 
 // A Message is what a sender publishes to a stream.
 type Message struct {
-	ID          string            // of the sender; "": the sender has chosen none
+	ID          string            // chosen by the sender; "": not chosen
 	Priority    int               // 0 to 9
 	Version     int64             // 0: any; else one more than the number that its entry must get
 	Attributes  map[string]string // such as those of a CloudEvent

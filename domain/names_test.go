@@ -49,7 +49,7 @@ func TestNames(t *testing.T) {
 		} {
 			t.Run(p.what+"/"+tc.name, func(t *testing.T) {
 				got, err := p.parse(tc.text)
-				refuses(t, err, p.what+": "+tc.refusal)
+				requireInvalid(t, err, p.what+": "+tc.refusal)
 				require.Empty(t, got)
 			})
 		}
@@ -98,7 +98,7 @@ func TestLabels(t *testing.T) {
 		} {
 			t.Run(p.what+"/"+tc.name, func(t *testing.T) {
 				got, err := p.parse(tc.text)
-				refuses(t, err, p.what+": "+tc.refusal)
+				requireInvalid(t, err, p.what+": "+tc.refusal)
 				require.Empty(t, got)
 			})
 		}

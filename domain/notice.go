@@ -2,9 +2,9 @@ package domain
 
 import "time"
 
-// A Notice says that a recipient holds a bundle safely: to the domain that has made its
-// content, to the subscribers of the recipient, or to those that watch the bundle. Another one says that
-// the retention has removed a bundle, to those that watch it.
+// A Notice reports that a recipient has dequeued a bundle, to one audience: the domain that has
+// produced its content, the subscribers of the recipient, or the watchers of the bundle.
+// Another kind reports to the watchers that the retention has removed a bundle.
 type Notice struct {
 	Audience  Audience
 	Recipient ActorID
@@ -16,7 +16,7 @@ type Notice struct {
 	Version   int64        // of the change of the bundle; only for watchers
 	Number    int64        // ascends with each notice of the recipient and group for the audience; 0 for a removal
 	Since     time.Time    // by the clock of the node that closed or removed the bundle
-	Peeked    TraceContext // the Peek that opened the bundle; zero if that is not known
+	Peeked    TraceContext // the Peek that opened the bundle; zero: not known
 }
 
 // Event returns what has happened to the bundle, for its watchers.

@@ -14,11 +14,12 @@ import (
 //
 // The rules are those of the filemanager after its fixes, except where they contradict themselves:
 //
-//   - A version is live if its newest row is Created or a delete marker. The highest live row is
-//     the current one, unless it is a marker. It follows from the rows, whatever order they came in.
+//   - A version is live if its newest row is Created or a delete marker. The highest live row
+//     is the current one, unless it is a marker. It follows from the rows, and does not depend
+//     on the order of their arrival.
 //   - At one sequencer of a version, Deleted is later than Created. The original has no rule.
-//   - A null sequencer is placed by the time of the event: see object_place.go. The original takes
-//     it for the newest event, so a late lifecycle event overrides what happened since.
+//   - A null sequencer is placed by the time of the event: see object_place.go. The original
+//     takes it for the newest event, so a late lifecycle event overrides later events.
 //   - A null sequencer is identified by the message that carried the event, so that a message that
 //     is delivered again adds nothing. The original adds rows.
 //   - An event that a call has twice is applied once, and not counted. Each later call counts.
@@ -31,7 +32,7 @@ type Object struct {
 	Name ObjectName
 	Rows []ObjectRow // the newest ones, in order
 
-	Current *ObjectRow // nil: none. It may be one that is spilled.
+	Current *ObjectRow // nil: no current row. It may be a spilled row.
 
 	Events     int64 // rows that are stored
 	Duplicates int64
@@ -112,7 +113,7 @@ func (o *Object) noteSpilled(r *ObjectRow) {
 	}
 }
 
-// noteUnspilled counts a generated row that is spilled no longer.
+// noteUnspilled counts a generated row that is no longer spilled.
 func (o *Object) noteUnspilled() {
 	o.Spilled--
 	o.SpilledGenerated--
@@ -132,7 +133,7 @@ func (f *fold) hasSeen(v VersionID) bool {
 	return seen || f.many == nil && slices.Contains(f.few, v)
 }
 
-// observe notes a row of a version, and reports whether it is the first one.
+// observe records a row of a version, and reports whether it is the first one of its version.
 func (f *fold) observe(v VersionID) bool {
 	if f.hasSeen(v) {
 		return false

@@ -37,11 +37,12 @@ func (r *ObjectRow) isStateOfStore() bool {
 	return r.IsGenerated() && (r.Reason == Confirmed || r.Reason == Crawl || r.Reason == CrawlRestored)
 }
 
-// Confirm returns the event of what a store has been found to have of an object in doubt, by the ETag of
-// its content; an empty one stands for no content. asked is when the store was asked, after o was read:
-// what it says is later than all rows of o. So the event has the time of the last of these or, if that is
-// later, the time of the question less [ClockMargin]. It returns false if it confirms no row of o, as while
-// events are outstanding, or if the object has versions, whose state an ETag does not tell.
+// Confirm returns the event of what a store has been found to have of an object in doubt, by
+// the ETag of its content; an empty one stands for no content. asked is when the store was
+// asked, after o was read: the answer is later than all rows of o. So the event has the later
+// of two times: that of the last of these rows, and that of the question less [ClockMargin].
+// Confirm returns false if the answer confirms no row of o, for example while events are
+// outstanding, or if the object has versions, whose state does not follow from an ETag.
 func (o *Object) Confirm(eTag string, asked time.Time) (ObjectEvent, bool) {
 	e := ObjectEvent{Type: ObjectDeleted, Time: timeOfAnswer(asked)}
 	isFound := eTag == ""

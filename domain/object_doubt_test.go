@@ -31,8 +31,8 @@ func TestConfirmSettlesDoubt(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, limits := range limitsOfTables {
 				s := newObjectStore(t, limits)
-				s.ingest([]domain.ObjectEvent{created(long, `"long"`, at.Add(-time.Second))})
-				s.ingest([]domain.ObjectEvent{created(short, `"short"`, at)})
+				s.ingestCalls([]domain.ObjectEvent{created(long, `"long"`, at.Add(-time.Second))})
+				s.ingestCalls([]domain.ObjectEvent{created(short, `"short"`, at)})
 				require.True(t, s.object.Doubt)
 				require.Equal(t, `"long"`, s.object.Current.ETag)
 				all := s.object
@@ -41,7 +41,7 @@ func TestConfirmSettlesDoubt(t *testing.T) {
 					require.Len(t, all.Rows, 1)
 					continue
 				}
-				s.ingest([]domain.ObjectEvent{e})
+				s.ingestCalls([]domain.ObjectEvent{e})
 				require.False(t, s.object.Doubt)
 				if tc.want == "" {
 					require.Nil(t, s.object.Current)
@@ -64,12 +64,12 @@ func TestConfirm_IsEarlierThanWhatFollows(t *testing.T) {
 	}
 	for _, ahead := range []time.Duration{0, time.Second, domain.ClockMargin} { // of the clock of the hub
 		s := newObjectStore(t, domain.ObjectLimits{})
-		s.ingest([]domain.ObjectEvent{created("000", `"long"`, at.Add(-time.Hour))})
-		s.ingest([]domain.ObjectEvent{created("ff", `"short"`, at.Add(-time.Hour))})
+		s.ingestCalls([]domain.ObjectEvent{created("000", `"long"`, at.Add(-time.Hour))})
+		s.ingestCalls([]domain.ObjectEvent{created("ff", `"short"`, at.Add(-time.Hour))})
 		e, ok := s.object.Confirm(`"short"`, at.Add(ahead))
 		require.True(t, ok)
-		s.ingest([]domain.ObjectEvent{e})
-		s.ingest([]domain.ObjectEvent{created("001", `"next"`, at.Truncate(time.Second))})
+		s.ingestCalls([]domain.ObjectEvent{e})
+		s.ingestCalls([]domain.ObjectEvent{created("001", `"next"`, at.Truncate(time.Second))})
 		require.Equal(t, `"next"`, s.object.Current.ETag)
 	}
 }
@@ -82,8 +82,8 @@ func TestAnOldStateDoesNotSettleDoubt(t *testing.T) {
 	}
 	state := domain.ObjectEvent{Type: domain.ObjectDeleted, Time: at, Carrier: domain.Carrier{Message: "x"}, ObjectFacts: domain.ObjectFacts{Reason: domain.Confirmed}}
 	s := newObjectStore(t, domain.ObjectLimits{})
-	s.ingest([]domain.ObjectEvent{event("000", at.Add(-time.Second)), event("ff", at.Add(time.Second))})
-	s.ingest([]domain.ObjectEvent{state})
+	s.ingestCalls([]domain.ObjectEvent{event("000", at.Add(-time.Second)), event("ff", at.Add(time.Second))})
+	s.ingestCalls([]domain.ObjectEvent{state})
 	require.True(t, s.object.Doubt)
 }
 
@@ -91,11 +91,11 @@ func TestConfirmDoesNotGuess(t *testing.T) {
 	v := must(domain.ParseVersionID("v"))
 	one := domain.ObjectEvent{Type: domain.ObjectCreated, Carrier: domain.Carrier{Message: "m"}, ObjectFacts: domain.ObjectFacts{ETag: `"e"`}}
 	s := newObjectStore(t, domain.ObjectLimits{})
-	s.ingest([]domain.ObjectEvent{one})
+	s.ingestCalls([]domain.ObjectEvent{one})
 	_, ok := s.object.Confirm(`"other"`, time.Now())
 	require.False(t, ok, "an ETag that no row has")
 	one.Version, one.Carrier.Index = v, 1
-	s.ingest([]domain.ObjectEvent{one})
+	s.ingestCalls([]domain.ObjectEvent{one})
 	_, ok = s.object.Confirm(`"e"`, time.Now())
 	require.False(t, ok, "an object with versions")
 }

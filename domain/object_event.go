@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// An ObjectEventType says whether an event made an object or deleted it.
+// An ObjectEventType tells whether an event created an object or deleted it.
 type ObjectEventType int
 
 // The types of events. The order is a rule: at one sequencer of a version, Deleted is later.
@@ -117,9 +117,9 @@ func (e *ObjectEvent) Check() error {
 	return nil
 }
 
-// IsAccessible reports whether the content can be read at once. It is meant for the current row of an
-// object. As the original does, it lets an unknown storage class pass. Other than there, a
-// restored object of any archive class can be read.
+// IsAccessible reports whether the content can be read immediately. It is meant for the current
+// row of an object. As the original does, it lets an unknown storage class pass. Other than
+// there, a restored object of any archive class can be read.
 func (e *ObjectEvent) IsAccessible() bool {
 	if e.Type != ObjectCreated {
 		return false

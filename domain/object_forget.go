@@ -8,14 +8,15 @@ import (
 
 // An ObjectRetention says how long the rows of objects are kept. Zero means for ever.
 //
-// A row whose time is known is forgotten when it is older than the retention, if its version has a
-// newer row. A version that was deleted is forgotten whole when its newest row is older than
-// [MinDeadRetention], too; so a dead object goes version by version, and then whole. The newest row
-// of a version that exists is never forgotten, so no current state depends on the retention; nor is
-// the row that an event without sequencer will be placed behind.
+// A row whose time is known is forgotten when it is older than the retention, if its version
+// has a newer row. A version that was deleted is forgotten whole when its newest row is older
+// than [MinDeadRetention], too; so a dead object goes version by version, and then whole. The
+// newest row of a version that exists is never forgotten, so no current state depends on the
+// retention. The row after which an event without sequencer will be placed is not forgotten
+// either.
 //
-// What was forgotten does not come back. An object keeps the highest order and the latest time of what
-// it has forgotten, and an event that has no row is too old in two cases:
+// A forgotten row does not return. An object keeps the highest order and the latest time of
+// what it has forgotten, and an event that has no row is too old in two cases:
 //
 //   - Its time is not later than that time. An object that is not stored has the time of
 //     [ObjectRetention.Horizon] instead, and keeps it when it is stored again.
@@ -23,11 +24,12 @@ import (
 //     or none. The order of an event without sequencer depends on the rows that are there when it
 //     comes, and the message that carried it gives it the same time each time.
 //
-// An object that is watched is not forgotten whole: what says so is kept, and what it has forgotten.
+// An object that is watched is not forgotten whole: it keeps its mark and the limits of what it
+// has forgotten.
 //
-// A row whose time is unknown is never forgotten, nor is the object that has it: no event of unknown
-// time could be distinguished from a forgotten one. Of an object in doubt nothing is forgotten, since the
-// order of its rows is not known.
+// A row whose time is unknown is never forgotten, and its object is not forgotten either: an
+// event of unknown time could not be distinguished from a forgotten one. Of an object in doubt
+// nothing is forgotten, since the order of its rows is not known.
 //
 // The retention is the limit for how late events may come. An event that comes later than that is
 // refused, although it may say that a version was deleted.
@@ -116,7 +118,7 @@ type forgettableVersion struct {
 	newest, anchor *ObjectRow
 }
 
-// note notes a row that is above all others of the version so far.
+// note records a row that is above all previous ones of the version.
 func (v *forgettableVersion) note(r *ObjectRow, dead time.Time) {
 	v.newest, v.isDead = r, !r.IsLive() && isOlder(r.Time, dead)
 	if r.IsAnchor() {
@@ -234,7 +236,7 @@ func (f *forgetting) hasSpilled(v VersionID) bool {
 	return !answered || len(head) > 0
 }
 
-// note notes a row that is forgotten.
+// note records a forgotten row.
 func (f *forgetting) note(r *ObjectRow) {
 	o := &f.u.object
 	f.u.hasEffect = true

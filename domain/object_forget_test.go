@@ -30,25 +30,25 @@ func newForgettingStore(t testing.TB, limits domain.ObjectLimits, retention time
 	}
 }
 
-// ingest ingests one event, and demands that it has a row afterwards, unless it is too old.
-func (s *forgettingStore) ingest(e domain.ObjectEvent) domain.ObjectOutcome {
+// ingestOne ingests one event, and demands that it has a row afterwards, unless it is too old.
+func (s *forgettingStore) ingestOne(e domain.ObjectEvent) domain.ObjectOutcome {
 	s.t.Helper()
 	if !s.isStored {
 		s.object.ForgottenTo = s.retention.Horizon(s.now)
 	}
-	outcome := s.objectStore.ingest([]domain.ObjectEvent{e})[0]
+	outcome := s.ingestCalls([]domain.ObjectEvent{e})[0]
 	s.isStored = s.isStored || outcome == domain.ObjectStored
 	isThere := slices.ContainsFunc(s.rows(), func(r domain.ObjectRow) bool { return r.ID() == e.ID() })
 	require.Equal(s.t, outcome != domain.ObjectTooOld, isThere, "outcome %v", outcome)
 	if s.forgotten[e.ID()] {
 		require.Equal(s.t, domain.ObjectTooOld, outcome, "a forgotten event of %v came back at %v", e.Time, s.now)
 	}
-	s.check()
+	s.checkObject()
 	return outcome
 }
 
-// sweep forgets what may be forgotten now.
-func (s *forgettingStore) sweep() {
+// sweepNow forgets what may be forgotten now.
+func (s *forgettingStore) sweepNow() {
 	s.t.Helper()
 	if !s.isStored {
 		return
@@ -57,8 +57,8 @@ func (s *forgettingStore) sweep() {
 	var after domain.ObjectOrder
 	for hasMore := true; hasMore; {
 		var changes domain.ObjectChanges
-		changes, after, hasMore = s.forget(after)
-		s.store(changes)
+		changes, after, hasMore = s.forgetAfter(after)
+		s.storeChanges(changes)
 		s.checkForgotten(before)
 		if changes.IsGone {
 			require.Empty(s.t, s.rows())
@@ -71,8 +71,8 @@ func (s *forgettingStore) sweep() {
 	require.EqualValues(s.t, len(before)-len(s.rows()), s.object.ForgottenRows-forgotten)
 }
 
-// forget returns what one update forgets.
-func (s *forgettingStore) forget(after domain.ObjectOrder) (changes domain.ObjectChanges, last domain.ObjectOrder, hasMore bool) {
+// forgetAfter returns what one update forgets.
+func (s *forgettingStore) forgetAfter(after domain.ObjectOrder) (changes domain.ObjectChanges, last domain.ObjectOrder, hasMore bool) {
 	changes, _ = s.updateBy(nil, func(u *domain.ObjectUpdate) []domain.ObjectOutcome {
 		last, hasMore = u.Forget(s.retention, s.now, after)
 		return nil
@@ -83,7 +83,7 @@ func (s *forgettingStore) forget(after domain.ObjectOrder) (changes domain.Objec
 // checkForgotten notes which of the rows before are forgotten, and demands that they were allowed to be.
 func (s *forgettingStore) checkForgotten(before []domain.ObjectRow) {
 	s.t.Helper()
-	s.check()
+	s.checkObject()
 	left := make(map[domain.ObjectRowID]bool)
 	leftOf := make(map[domain.VersionID]bool)
 	for _, r := range s.rows() {
@@ -109,8 +109,8 @@ func (s *forgettingStore) checkForgotten(before []domain.ObjectRow) {
 	}
 }
 
-// slowed returns events between which days pass, and not seconds.
-func slowed(events []domain.ObjectEvent) []domain.ObjectEvent {
+// slowDown returns events between which days pass, and not seconds.
+func slowDown(events []domain.ObjectEvent) []domain.ObjectEvent {
 	events = slices.Clone(events)
 	for i := range events {
 		events[i].Time = objecttest.FirstMoment.Add(events[i].Time.Sub(objecttest.FirstMoment) * time.Duration(2*day/time.Second))
@@ -147,11 +147,11 @@ func TestObjectForgets(t *testing.T) {
 						if !e.Time.IsZero() {
 							e.Time = objecttest.FirstMoment.Add(e.Time.Sub(objecttest.FirstMoment) * time.Duration(day/time.Second))
 						}
-						s.ingest(e)
+						s.ingestOne(e)
 					}
 				}
 				s.now = s.now.Add(tc.at)
-				s.sweep()
+				s.sweepNow()
 				require.Equal(t, tc.want, s.describe(), "limits %v", limits)
 				require.Equal(t, tc.want != "", s.isStored)
 			}
@@ -164,10 +164,10 @@ func TestObjectInDoubtForgetsNothing(t *testing.T) {
 	s := newForgettingStore(t, domain.ObjectLimits{Rows: 2}, day)
 	for i, text := range []string{"000000000000000000000000000089A4000000000018d6ea", "00000000000004420000000000028963", "00000000000004420000000000028964"} {
 		sequencer := must(domain.ParseSequencer(domain.OpaqueSequencer, text))
-		s.ingest(domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: sequencer, Time: s.now.Add(time.Duration(i))})
+		s.ingestOne(domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: sequencer, Time: s.now.Add(time.Duration(i))})
 	}
 	s.now = s.now.Add(900 * day)
-	s.sweep()
+	s.sweepNow()
 	require.Len(t, s.rows(), 3)
 }
 
@@ -176,20 +176,20 @@ func TestObjectForgottenSequencerIsTooOldAtAnyTime(t *testing.T) {
 	s := newForgettingStore(t, domain.ObjectLimits{}, day)
 	events := objecttest.Calls("[C@1, C@2, C@3]")[0]
 	for _, e := range events {
-		s.ingest(e)
+		s.ingestOne(e)
 	}
 	s.now = s.now.Add(2 * day)
-	s.sweep()
+	s.sweepNow()
 	require.Equal(t, "C@3+", s.describe())
 	for _, at := range []time.Time{{}, events[0].Time.Add(time.Second), s.now} {
 		e := events[1]
 		e.Time = at
-		require.Equal(t, domain.ObjectTooOld, s.ingest(e))
+		require.Equal(t, domain.ObjectTooOld, s.ingestOne(e))
 	}
 	events[2].Time = time.Time{}
-	require.Equal(t, domain.ObjectDuplicate, s.ingest(events[2]), "its row is there")
+	require.Equal(t, domain.ObjectDuplicate, s.ingestOne(events[2]), "its row is there")
 	longer := domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: must(domain.ParseSequencer(domain.OpaqueSequencer, "x")), Time: s.now}
-	require.Equal(t, domain.ObjectStored, s.ingest(longer), "its order is not known")
+	require.Equal(t, domain.ObjectStored, s.ingestOne(longer), "its order is not known")
 }
 
 // An object that was forgotten whole is not stored again by its old events, not even after a new one.
@@ -198,18 +198,18 @@ func TestObjectThatIsForgottenWholeStaysForgotten(t *testing.T) {
 		s := newForgettingStore(t, domain.ObjectLimits{}, retention)
 		events := objecttest.Calls("[C@1, D@2, D@-]")[0]
 		for _, e := range events {
-			s.ingest(e)
+			s.ingestOne(e)
 		}
 		s.now = s.now.Add(31 * day)
-		s.sweep()
+		s.sweepNow()
 		require.False(t, s.isStored)
 		for range 2 {
 			for _, e := range events {
-				require.Equal(t, domain.ObjectTooOld, s.ingest(e))
+				require.Equal(t, domain.ObjectTooOld, s.ingestOne(e))
 			}
 			e := objecttest.Calls("[C@3]")[0][0]
 			e.Time = s.now
-			s.ingest(e)
+			s.ingestOne(e)
 			require.Len(t, s.rows(), 1)
 			s.now = s.now.Add(day)
 		}
@@ -220,22 +220,22 @@ func TestObjectThatIsForgottenWholeStaysForgotten(t *testing.T) {
 // and sweeps between them. Stores that spill, and one that does not, forget the same.
 func TestObjectForgottenStaysForgotten(t *testing.T) {
 	forgotten, gone, queries := 0, 0, 0
-	for seed := range uint64(histories(t, 150)) {
+	for seed := range uint64(historyCount(t, 150)) {
 		rng := newRNG(seed)
-		events := slowed(objecttest.RandomBucket(rng, 40, seed%2 == 0, time.Millisecond).Events)
+		events := slowDown(objecttest.RandomBucket(rng, 40, seed%2 == 0, time.Millisecond).Events)
 		limits := []domain.ObjectLimits{{Rows: 1}, {Rows: 2}, {Rows: 5}}[rng.IntN(3)]
 		retention := time.Duration(1+rng.IntN(20)) * day
 		s, plain := newForgettingStore(t, limits, retention), newForgettingStore(t, domain.ObjectLimits{}, retention)
 		for range 3 {
 			for _, i := range rng.Perm(len(events)) {
-				require.Equal(t, plain.ingest(events[i]), s.ingest(events[i]), "seed %d", seed)
+				require.Equal(t, plain.ingestOne(events[i]), s.ingestOne(events[i]), "seed %d", seed)
 				if rng.IntN(4) > 0 {
 					continue
 				}
 				moved := time.Duration(rng.Int64N(int64(9 * day)))
 				for _, s := range []*forgettingStore{s, plain} {
 					s.now = s.now.Add(moved)
-					s.sweep()
+					s.sweepNow()
 				}
 				require.Equal(t, plain.describe(), s.describe(), "seed %d", seed)
 				require.Equal(t, plain.isStored, s.isStored, "seed %d", seed)
@@ -256,17 +256,17 @@ func TestObjectForgottenStaysForgotten(t *testing.T) {
 // sweeps between them: then the current state is that of the bucket.
 func TestObjectRetentionLeavesTheCurrentState(t *testing.T) {
 	forgotten := 0
-	for seed := range uint64(histories(t, 1500)) {
+	for seed := range uint64(historyCount(t, 1500)) {
 		rng := newRNG(seed)
 		b := objecttest.RandomBucket(rng, 30, seed%2 == 0, time.Millisecond)
-		events := slowed(b.Events)
+		events := slowDown(b.Events)
 		retention := time.Duration(1+rng.IntN(10)) * day
 		s := newForgettingStore(t, domain.ObjectLimits{Rows: rng.IntN(4)}, retention)
 		for _, d := range deliveriesWithin(rng, events, retention) {
 			s.now = d.at
-			s.ingest(events[d.event])
+			s.ingestOne(events[d.event])
 			if rng.IntN(2) == 0 {
-				s.sweep()
+				s.sweepNow()
 			}
 		}
 		current := ""

@@ -25,8 +25,8 @@ type historyTest struct {
 	advance   int // of an objectStore
 }
 
-// histories returns how many histories a test tries: n, or as many as the variable says.
-func histories(t *testing.T, n int) int {
+// historyCount returns how many histories a test tries: n, or as many as the variable says.
+func historyCount(t *testing.T, n int) int {
 	if text := os.Getenv("MESSAGEHUB_OBJECT_HISTORIES"); text != "" {
 		var err error
 		n, err = strconv.Atoi(text)
@@ -43,7 +43,7 @@ func TestObjectIsWhatTheBucketHas(t *testing.T) {
 		{name: "with nulls, in any order", nulls: true, tick: time.Millisecond},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for seed := range uint64(histories(t, 50_000)) {
+			for seed := range uint64(historyCount(t, 50_000)) {
 				rng := newRNG(seed)
 				b := objecttest.RandomBucket(rng, 14, tc.nulls, tc.tick)
 				o := domain.Object{}
@@ -81,12 +81,12 @@ func TestObjectThatSpillsIsWhatTheBucketHas(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			queries, spilled, moved := 0, int64(0), 0
-			for seed := range uint64(histories(t, 200)) {
+			for seed := range uint64(historyCount(t, 200)) {
 				rng := newRNG(seed)
 				b := objecttest.RandomBucket(rng, 30, tc.nulls, tc.tick)
 				s, plain := newObjectStore(t, tc.limits[rng.IntN(len(tc.limits))]), newObjectStore(t, domain.ObjectLimits{})
 				s.advance = tc.advance
-				tc.deliver(rng, b.Events, s, plain)
+				tc.deliverTwice(rng, b.Events, s, plain)
 				require.Equal(t, plain.describe(), s.describe(), "seed %d", seed)
 				require.Equal(t, plain.describePairs(), s.describePairs(), "seed %d", seed)
 				got := ""
@@ -107,8 +107,8 @@ func TestObjectThatSpillsIsWhatTheBucketHas(t *testing.T) {
 	}
 }
 
-// deliver ingests each event twice, in calls of one or more, some of them in one update.
-func (tc historyTest) deliver(rng *rand.Rand, events []domain.ObjectEvent, stores ...*objectStore) {
+// deliverTwice ingests each event twice, in calls of one or more, some of them in one update.
+func (tc historyTest) deliverTwice(rng *rand.Rand, events []domain.ObjectEvent, stores ...*objectStore) {
 	order := make([]int, len(events))
 	for i := range order {
 		order[i] = i
@@ -132,8 +132,8 @@ func (tc historyTest) deliver(rng *rand.Rand, events []domain.ObjectEvent, store
 				update, order = append(update, call), order[n:]
 			}
 			for _, s := range stores {
-				s.ingest(update...)
-				s.check()
+				s.ingestCalls(update...)
+				s.checkObject()
 			}
 		}
 	}

@@ -31,10 +31,11 @@ func (o *Object) HasVersionsOutside() bool {
 	}))
 }
 
-// EventsOfListing returns the events that a listing proves and that no store has reported. They have no
-// sequencer and no carrier, and the time at which the listing was asked for, less [ClockMargin]: what
-// happened since may be in the listing or not, and is later than they are. newest are the rows of o that
-// NewestRows returns; if the listing has nothing of the object, listed is nil.
+// EventsOfListing returns the events that a listing proves and that no store has reported. They
+// have no sequencer and no carrier, and the time at which the listing was asked for, less
+// [ClockMargin]: later changes may be in the listing or not, and have later times. newest are
+// the rows of o that NewestRows returns; if the listing has nothing of the object, listed is
+// nil.
 //
 //   - An object that the listing does not have has no version.
 //   - The version that the listing has is the latest one. What the listing says of it is its state; what
@@ -71,9 +72,10 @@ func deleteVersions(newest []ObjectRow, at time.Time) (events []ObjectEvent) {
 	return events
 }
 
-// isKnown reports whether nothing that the listing says differs from the current row of an object. A fact that one
-// of them lacks is no difference, if their ETags say that the content is the same: events have fewer facts than
-// listings. But a content that cannot be read at once has to be known as such.
+// isKnown reports whether nothing that the listing says differs from the current row of an
+// object. A fact that one of them lacks is no difference, if their ETags say that the content
+// is the same: events have fewer facts than listings. But content that cannot be read
+// immediately has to be known as such.
 func (l *ListedObject) isKnown(current *ObjectRow) bool {
 	known := &current.ObjectFacts
 	hasContent := l.ETag != "" && l.ETag == known.ETag

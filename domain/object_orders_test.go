@@ -56,8 +56,8 @@ func inAnyOrder(t *testing.T, script string, describe func(s *objectStore) strin
 		}
 	}
 	inOrder := newObjectStore(t, domain.ObjectLimits{})
-	inOrder.ingest(events)
-	inOrder.ingest(events)
+	inOrder.ingestCalls(events)
+	inOrder.ingestCalls(events)
 	want := describe(inOrder)
 	rng := newRNG(25)
 	inOrders(rng, len(events), func(order []int) {
@@ -65,16 +65,16 @@ func inAnyOrder(t *testing.T, script string, describe func(s *objectStore) strin
 		s := newObjectStore(t, limits)
 		again := rng.Perm(len(events))
 		for i := range events {
-			s.ingest(events[order[i] : order[i]+1])
+			s.ingestCalls(events[order[i] : order[i]+1])
 			if rng.IntN(2) == 0 { // twice in a row
-				s.ingest(events[order[i] : order[i]+1])
+				s.ingestCalls(events[order[i] : order[i]+1])
 				again = slices.DeleteFunc(again, func(j int) bool { return j == order[i] })
 			}
 		}
 		for _, i := range again {
-			s.ingest(events[i : i+1])
+			s.ingestCalls(events[i : i+1])
 		}
-		s.check()
+		s.checkObject()
 		require.Equal(t, want, describe(s), "limits %v, order %v", limits, order)
 	})
 }
@@ -145,8 +145,8 @@ func TestObjectOfCrawlIsCurrent(t *testing.T) {
 				}
 			}
 			s := newObjectStore(t, domain.ObjectLimits{Rows: subset % 5})
-			s.ingest(events)
-			s.ingest([]domain.ObjectEvent{crawl})
+			s.ingestCalls(events)
+			s.ingestCalls([]domain.ObjectEvent{crawl})
 			require.NotNil(t, s.object.Current, "subset %b", subset)
 			require.Equal(t, domain.Crawl, s.object.Current.Reason, "subset %b", subset)
 		}

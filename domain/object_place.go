@@ -11,10 +11,10 @@ import (
 // with distinct times, the place does not depend on the order of arrival. With equal times, or an
 // unknown one, what came first counts as earlier.
 //
-// A delete marker that a lifecycle rule makes has a version of its own, and so no native row before
-// it. It is placed over the highest native row of any version, since the store made it the
-// newest version; what follows for its version is placed behind it. The original places it
-// below all versions, and what it hides remains current there.
+// A delete marker of a lifecycle rule is a new version, so it has no native row before it. It
+// is placed over the highest native row of any version, since the store made it the newest
+// version; what follows for its version is placed behind it. The original places it below all
+// versions, and what it hides remains current there.
 //
 // A version that a listing has as the latest one is placed in the same way: when the store was asked,
 // no other version was above it, whether its own native row is known or not.
@@ -30,10 +30,10 @@ func (p placement) compare(q placement) int {
 	return cmp.Or(cmp.Compare(p.base.order, q.base.order), cmp.Compare(p.rank, q.rank), cmp.Compare(orderedTime(p.after), orderedTime(q.after)))
 }
 
-// placement returns where the row is.
+// placement returns the placement of a row.
 func (r *ObjectRow) placement() placement { return placement{r.Base, r.Rank, r.After} }
 
-// moveTo changes where the row is.
+// moveTo changes the placement of a row.
 func (r *ObjectRow) moveTo(p placement) { r.Base, r.Rank, r.After = p.base, p.rank, p.after }
 
 // isOver reports whether the event, which has no sequencer, says that its version was the newest of all.
@@ -58,7 +58,7 @@ func placementBehind(r *ObjectRow, e *ObjectEvent) (placement, bool) {
 	}
 }
 
-// place gives a row that is new its generated place. All rows that are there came before it.
+// place gives a new row its generated place. All rows of the object arrived before it.
 func (u *ObjectUpdate) place(row *ObjectRow) {
 	row.Rank = BehindRow
 	if row.isOver() {

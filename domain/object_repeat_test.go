@@ -11,12 +11,12 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-// stores stores an update of some calls, and returns the outcomes.
-func (s *objectStore) stores(ids []string, calls ...[]domain.ObjectEvent) []domain.ObjectOutcome {
+// storeUpdate stores an update of some calls, and returns the outcomes.
+func (s *objectStore) storeUpdate(ids []string, calls ...[]domain.ObjectEvent) []domain.ObjectOutcome {
 	s.t.Helper()
-	changes, outcomes := s.update(ids, calls...)
-	s.store(changes)
-	s.check()
+	changes, outcomes := s.newUpdate(ids, calls...)
+	s.storeChanges(changes)
+	s.checkObject()
 	return outcomes
 }
 
@@ -24,7 +24,7 @@ func (s *objectStore) stores(ids []string, calls ...[]domain.ObjectEvent) []doma
 func (s *objectStore) storesOthers(n int) {
 	s.t.Helper()
 	for i := range n {
-		s.stores([]string{fmt.Sprint("other-", i)}, objecttest.Calls(fmt.Sprintf("[C@FF%02d]", i))[0])
+		s.storeUpdate([]string{fmt.Sprint("other-", i)}, objecttest.Calls(fmt.Sprintf("[C@FF%02d]", i))[0])
 	}
 }
 
@@ -33,22 +33,22 @@ func TestObjectUpdateThatIsStoredIsNotRepeated(t *testing.T) {
 		for _, limits := range limitsOfTables {
 			s := newObjectStore(t, limits)
 			events := objecttest.Calls("[C@C1, D@D1, C@-+5]")[0]
-			first := s.stores([]string{"first"}, events)
+			first := s.storeUpdate([]string{"first"}, events)
 			// A duplicate alone leaves no row that could prove the update.
-			again := s.stores([]string{"second"}, events[:1])
+			again := s.storeUpdate([]string{"second"}, events[:1])
 			require.Equal(t, []domain.ObjectOutcome{domain.ObjectStored, domain.ObjectStored, domain.ObjectStored}, first)
 			require.Equal(t, []domain.ObjectOutcome{domain.ObjectDuplicate}, again)
 			s.storesOthers(others)
 			want := s.object
-			changes, outcomes := s.update([]string{"second"}, events[:1])
+			changes, outcomes := s.newUpdate([]string{"second"}, events[:1])
 			require.True(t, changes.IsEmpty)
 			require.Equal(t, again, outcomes)
-			changes, outcomes = s.update([]string{"half", "quarter", "second"}, events[:1])
+			changes, outcomes = s.newUpdate([]string{"half", "quarter", "second"}, events[:1])
 			require.True(t, changes.IsEmpty, "the whole was stored")
 			require.Equal(t, again, outcomes)
 			require.Equal(t, want, s.object)
 			if others < domain.MaxObjectWrites-1 {
-				changes, outcomes = s.update([]string{"first"}, events)
+				changes, outcomes = s.newUpdate([]string{"first"}, events)
 				require.True(t, changes.IsEmpty)
 				require.Equal(t, first, outcomes)
 			}
@@ -60,9 +60,9 @@ func TestObjectRowIsRecognizedByItsWriteAfterManyOthers(t *testing.T) {
 	for _, limits := range limitsOfTables {
 		s := newObjectStore(t, limits)
 		events := objecttest.Calls("[C@C1, D@D1, C@-+5]")[0]
-		first := s.stores([]string{"first"}, events)
+		first := s.storeUpdate([]string{"first"}, events)
 		s.storesOthers(domain.MaxObjectWrites)
-		require.Equal(t, first, s.stores([]string{"half", "first"}, events))
+		require.Equal(t, first, s.storeUpdate([]string{"half", "first"}, events))
 		require.Zero(t, s.object.Duplicates)
 		require.EqualValues(t, len(events)+domain.MaxObjectWrites, s.object.Events)
 	}
@@ -73,9 +73,9 @@ func TestObjectEventOfTwoCallsInOneUpdateIsADuplicate(t *testing.T) {
 	events := objecttest.Calls("[C@C1, C@-]")[0]
 	twice := slices.Concat(events, events)
 	stored, duplicate := domain.ObjectStored, domain.ObjectDuplicate
-	require.Equal(t, []domain.ObjectOutcome{stored, stored, duplicate, duplicate}, s.stores([]string{"a"}, events, events))
+	require.Equal(t, []domain.ObjectOutcome{stored, stored, duplicate, duplicate}, s.storeUpdate([]string{"a"}, events, events))
 	require.EqualValues(t, 2, s.object.Duplicates)
-	require.Equal(t, []domain.ObjectOutcome{duplicate, duplicate, duplicate, duplicate}, s.stores([]string{"b"}, twice))
+	require.Equal(t, []domain.ObjectOutcome{duplicate, duplicate, duplicate, duplicate}, s.storeUpdate([]string{"b"}, twice))
 	require.EqualValues(t, 4, s.object.Duplicates, "what a call has twice counts once")
 }
 
@@ -88,10 +88,10 @@ func TestObjectEventWithoutSequencerIsADuplicateByItsMessage(t *testing.T) {
 			e.Carrier = domain.Carrier{Message: id, Index: index}
 			return []domain.ObjectEvent{e}
 		}
-		s.stores(nil, slices.Concat(message("a", 0), message("a", 1), message("b", 0)))
+		s.storeUpdate(nil, slices.Concat(message("a", 0), message("a", 1), message("b", 0)))
 		require.EqualValues(t, 3, s.object.Events, "two like events in one message are two")
 		s.storesOthers(3)
-		s.stores(nil, message("a", 1))
+		s.storeUpdate(nil, message("a", 1))
 		require.EqualValues(t, 6, s.object.Events)
 		require.EqualValues(t, 1, s.object.Duplicates)
 	}
@@ -104,9 +104,9 @@ func TestObjectNumbersGoBeyond255(t *testing.T) {
 	e := objecttest.Calls("[C@-]")[0][0]
 	for i := range n {
 		e.Carrier.Index = i
-		s.ingest([]domain.ObjectEvent{e})
+		s.ingestCalls([]domain.ObjectEvent{e})
 	}
-	s.check()
+	s.checkObject()
 	texts := make(map[string]bool)
 	for i, r := range s.rows() {
 		require.EqualValues(t, i+1, r.Number)
@@ -119,12 +119,12 @@ func TestObjectNumbersGoBeyond255(t *testing.T) {
 func TestObjectLimits(t *testing.T) {
 	s := newObjectStore(t, domain.DefaultObjectLimits)
 	for i := range 300 {
-		s.ingest(objecttest.Calls(fmt.Sprintf("[C@%04X]", i))[0])
-		s.check()
+		s.ingestCalls(objecttest.Calls(fmt.Sprintf("[C@%04X]", i))[0])
+		s.checkObject()
 		require.LessOrEqual(t, len(s.object.Rows), domain.DefaultObjectLimits.Rows)
 	}
 	require.Zero(t, s.queries, "new events of one version need no spilled row")
-	s.ingest(objecttest.Calls("[D@FFFF]")[0])
+	s.ingestCalls(objecttest.Calls("[D@FFFF]")[0])
 	require.Zero(t, s.queries, "nor does the deletion of the only version")
 
 	large := objecttest.Calls("[C@1, C@2]")[0]
@@ -132,7 +132,7 @@ func TestObjectLimits(t *testing.T) {
 		large[i].Attributes = string(make([]byte, 16<<10))
 	}
 	s = newObjectStore(t, domain.DefaultObjectLimits)
-	s.ingest(large)
-	s.check()
+	s.ingestCalls(large)
+	s.checkObject()
 	require.Len(t, s.object.Rows, 1, "the newest row is never spilled")
 }

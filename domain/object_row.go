@@ -15,8 +15,9 @@ type ObjectRow struct {
 	ObjectEvent
 	Base Sequencer     // of a generated place; null: before all native rows
 	Rank PlacementRank // of a generated place
-	// After is the time of the row over others that a row follows, if it does; so it remains below others
-	// that are over both. Zero: it follows none, or one whose time is unknown.
+	// After is the time of the row over others that a row follows, if it does; so it remains
+	// below others that are over both. Zero: it follows no such row, or one whose time is
+	// unknown.
 	After      time.Time
 	Number     int64  // of the generated places of the object, from 1; 0: native
 	Duplicates int64  // deliveries after the first
@@ -108,7 +109,7 @@ func (r *ObjectRow) SequencerText() string {
 	return base + "-" + hex.EncodeToString(number[:])
 }
 
-// size returns about how many bytes the row has in a document.
+// size returns the approximate number of bytes of the row in a document.
 func (r *ObjectRow) size() int {
 	const names = 200 // of the fields, with numbers and times
 	return names + len(r.Version.s) + len(r.Sequencer.text) + len(r.Base.text) + len(r.Carrier.Message) + len(r.WriteID) +

@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-// An objectStore stores one object as a store does: the newest rows in the object, and the others by
-// themselves. It checks after each update what must hold.
+// An objectStore stores one object as a store does: the newest rows in the object, and the
+// others by themselves. It checks the invariants after each update.
 type objectStore struct {
 	t       testing.TB
 	limits  domain.ObjectLimits
@@ -34,15 +34,15 @@ func newObjectStore(t testing.TB, limits domain.ObjectLimits) *objectStore {
 	}
 }
 
-// ingest applies calls in one update, and stores the changes.
-func (s *objectStore) ingest(calls ...[]domain.ObjectEvent) []domain.ObjectOutcome {
+// ingestCalls applies calls in one update, and stores the changes.
+func (s *objectStore) ingestCalls(calls ...[]domain.ObjectEvent) []domain.ObjectOutcome {
 	s.t.Helper()
 	s.updates++
-	changes, outcomes := s.update([]string{strconv.Itoa(s.updates)}, calls...)
+	changes, outcomes := s.newUpdate([]string{strconv.Itoa(s.updates)}, calls...)
 	for s.advance > 0 && s.moveInAdvance(changes.Moved) {
-		changes, outcomes = s.update([]string{strconv.Itoa(s.updates)}, calls...)
+		changes, outcomes = s.newUpdate([]string{strconv.Itoa(s.updates)}, calls...)
 	}
-	s.store(changes)
+	s.storeChanges(changes)
 	return outcomes
 }
 
@@ -58,13 +58,13 @@ func (s *objectStore) moveInAdvance(rows []domain.ObjectRow) bool {
 	}
 	require.LessOrEqual(s.t, len(changes.Replace)+len(changes.Delete), s.advance, "spilled rows")
 	s.moved++
-	s.store(changes)
-	s.check()
+	s.storeChanges(changes)
+	s.checkObject()
 	return true
 }
 
-// update returns what an update of the object changes.
-func (s *objectStore) update(ids []string, calls ...[]domain.ObjectEvent) (domain.ObjectChanges, []domain.ObjectOutcome) {
+// newUpdate returns what an update of the object changes.
+func (s *objectStore) newUpdate(ids []string, calls ...[]domain.ObjectEvent) (domain.ObjectChanges, []domain.ObjectOutcome) {
 	s.t.Helper()
 	return s.updateBy(ids, func(u *domain.ObjectUpdate) (outcomes []domain.ObjectOutcome) {
 		for _, events := range calls {
@@ -96,7 +96,7 @@ func (s *objectStore) updateBy(ids []string, do func(u *domain.ObjectUpdate) []d
 	return domain.ObjectChanges{}, nil
 }
 
-func (s *objectStore) store(c domain.ObjectChanges) {
+func (s *objectStore) storeChanges(c domain.ObjectChanges) {
 	s.t.Helper()
 	if c.IsEmpty {
 		return
@@ -127,8 +127,8 @@ func (s *objectStore) rows() []domain.ObjectRow {
 	return slices.SortedFunc(slices.Values(slices.Concat(s.object.Rows, slices.Collect(maps.Values(s.spilled)))), domain.CompareObjectRows)
 }
 
-// check demands that the object is what follows from all rows.
-func (s *objectStore) check() {
+// checkObject demands that the object is what follows from all rows.
+func (s *objectStore) checkObject() {
 	s.t.Helper()
 	o, all := &s.object, s.rows()
 	ids := make(map[domain.ObjectRowID]bool)

@@ -20,8 +20,8 @@ func TestObjectTables(t *testing.T) {
 				for _, limits := range limitsOfTables {
 					s := newObjectStore(t, limits)
 					for _, events := range objecttest.Calls(tc.Script) {
-						s.ingest(events)
-						s.check()
+						s.ingestCalls(events)
+						s.checkObject()
 					}
 					require.Equal(t, tc.Want, s.describe(), "limits %v", limits)
 				}
@@ -51,8 +51,8 @@ func TestObjectVersions(t *testing.T) {
 		for i, step := range steps {
 			script += "[" + step.event + "]"
 			for _, events := range objecttest.Calls(script) {
-				s.ingest(events)
-				s.check()
+				s.ingestCalls(events)
+				s.checkObject()
 			}
 			current := ""
 			if s.object.Current != nil {
@@ -83,7 +83,7 @@ func TestObjectFixtureLists(t *testing.T) {
 					stores[object] = newObjectStore(t, domain.ObjectLimits{})
 				}
 				kind := []string{"C", "D"}[i%2]
-				stores[object].ingest(objecttest.Calls(fmt.Sprintf("[%s@%d/%d]", kind, i, i/tc.perKey))[0])
+				stores[object].ingestCalls(objecttest.Calls(fmt.Sprintf("[%s@%d/%d]", kind, i, i/tc.perKey))[0])
 			}
 			var current []string
 			for _, s := range stores {
@@ -102,8 +102,8 @@ func TestObjectPairs(t *testing.T) {
 			for _, limits := range limitsOfTables {
 				s := newObjectStore(t, limits)
 				for _, events := range objecttest.Calls(tc.Script) {
-					s.ingest(events)
-					s.check()
+					s.ingestCalls(events)
+					s.checkObject()
 				}
 				require.Equal(t, tc.Want, s.describePairs(), "limits %v", limits)
 			}

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// An ObjectUpdate applies events to an object. It changes neither the object nor what is stored.
-// Its zero value is not usable; Object.Update makes one. It is not safe for concurrent use.
+// An ObjectUpdate applies events to an object. It does not change the object or the stored
+// data. Its zero value is not usable; Object.Update makes one. It is not safe for concurrent
+// use.
 type ObjectUpdate struct {
 	object   Object
 	current  *ObjectRow // of the object before
@@ -41,7 +42,7 @@ type ObjectChanges struct {
 	Replace []ObjectRow   // spilled rows that have changed
 	Delete  []ObjectRowID // of rows that are spilled no longer
 	Heads   []ObjectRow   // each version's newest spilled row, where it has changed
-	NoHeads []VersionID   // that have no spilled row any longer
+	NoHeads []VersionID   // that have no spilled rows left
 	Moved   []ObjectRow   // that get another place, which they have here, from the highest to the lowest; see Move
 	// Event is what those who watch the object are notified of, with the version Object.Changes; "": nothing.
 	Event ChangeEvent
@@ -51,7 +52,8 @@ type ObjectChanges struct {
 	// IsEmpty reports that there is nothing to store: the update is stored already, all of its events
 	// are too old, or it has forgotten nothing.
 	IsEmpty bool
-	// IsGone reports that the object is to be deleted: it has no rows, and has none to remember.
+	// IsGone reports that the object has to be deleted: it has no rows, and no forgotten rows
+	// to remember.
 	IsGone bool
 }
 
@@ -176,7 +178,7 @@ func (u *ObjectUpdate) find(e *ObjectEvent, id ObjectRowID) (*ObjectRow, bool) {
 	return &found[0].row, true
 }
 
-// index returns where a row of an order is in Rows, or is to be inserted.
+// index returns the index in Rows at which a row of an order is, or has to be inserted.
 func (u *ObjectUpdate) index(order ObjectOrder) (int, bool) {
 	rows := u.object.Rows
 	if n := len(rows); n == 0 || rows[n-1].Order().Compare(order) < 0 {
@@ -219,9 +221,9 @@ func (u *ObjectUpdate) put(row ObjectRow) {
 	o.noteSpilled(&row)
 }
 
-// Finish returns what is to be stored, or if that depends on spilled rows, queries. The caller finds
-// the answers in what it read together with the object, adds them to those that it has, and
-// begins a new update of the same object.
+// Finish returns the changes to store or, if these depend on spilled rows, queries. The caller
+// finds the answers in what it read together with the object, adds them to those that it has,
+// and begins a new update of the same object.
 func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuery) {
 	if u.repeated {
 		return ObjectChanges{Object: u.object, IsEmpty: true}, u.below.queries
@@ -293,7 +295,7 @@ func (u *ObjectUpdate) highestSpilled(inside *fold) (highest *ObjectRow) {
 			highest = r
 		}
 	}
-	// What is stored of these versions may not hold any longer.
+	// The stored state of these versions may no longer be right.
 	for v := range u.below.versions {
 		if r := u.newestSpilled(v); r != nil {
 			observe(r)

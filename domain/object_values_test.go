@@ -27,7 +27,7 @@ func TestObjectName(t *testing.T) {
 		{"b", "k\xff", `key: want UTF-8, got "k\xff"`},
 	} {
 		_, err := domain.ParseObjectName(tc.bucket, tc.key)
-		refuses(t, err, tc.want)
+		requireInvalid(t, err, tc.want)
 	}
 	names := []domain.ObjectName{
 		must(domain.ParseObjectName("b", "a")), must(domain.ParseObjectName("b", "a/")), must(domain.ParseObjectName("b", "é")),
@@ -42,9 +42,9 @@ func TestVersionID(t *testing.T) {
 	require.Equal(t, domain.VersionID{}, must(domain.ParseVersionID("null")))
 	require.Equal(t, "096fKK", must(domain.ParseVersionID("096fKK")).String())
 	_, err := domain.ParseVersionID(strings.Repeat("v", 1025))
-	refuses(t, err, "version id: want at most 1024 bytes, got 1025")
+	requireInvalid(t, err, "version id: want at most 1024 bytes, got 1025")
 	_, err = domain.ParseVersionID("v\xff")
-	refuses(t, err, `version id: want UTF-8, got "v\xff"`)
+	requireInvalid(t, err, `version id: want UTF-8, got "v\xff"`)
 }
 
 func TestSequencerIsRefused(t *testing.T) {
@@ -59,7 +59,7 @@ func TestSequencerIsRefused(t *testing.T) {
 		{domain.OpaqueSequencer, "\xff", `sequencer: want UTF-8, got "\xff"`},
 	} {
 		_, err := domain.ParseSequencer(tc.form, tc.text)
-		refuses(t, err, tc.want)
+		requireInvalid(t, err, tc.want)
 	}
 	require.True(t, domain.Sequencer{}.IsNull())
 	require.Zero(t, domain.Sequencer{}.Form())
@@ -80,7 +80,7 @@ func TestSequencerOrder(t *testing.T) {
 			inOrders(newRNG(1), len(tc.texts), func(order []int) {
 				s := newObjectStore(t, domain.ObjectLimits{})
 				for _, i := range order {
-					s.ingest([]domain.ObjectEvent{{Type: domain.ObjectCreated, Sequencer: must(domain.ParseSequencer(tc.form, tc.texts[i]))}})
+					s.ingestCalls([]domain.ObjectEvent{{Type: domain.ObjectCreated, Sequencer: must(domain.ParseSequencer(tc.form, tc.texts[i]))}})
 				}
 				var got []string
 				for _, r := range s.rows() {
@@ -107,8 +107,8 @@ func TestSequencerIdentity(t *testing.T) {
 	} {
 		s := newObjectStore(t, domain.ObjectLimits{Rows: 1})
 		for _, text := range []string{tc.a, tc.b, tc.a} {
-			s.ingest([]domain.ObjectEvent{{Type: domain.ObjectCreated, Sequencer: must(domain.ParseSequencer(tc.form, text))}})
-			s.check()
+			s.ingestCalls([]domain.ObjectEvent{{Type: domain.ObjectCreated, Sequencer: must(domain.ParseSequencer(tc.form, text))}})
+			s.checkObject()
 		}
 		require.Equal(t, tc.same, s.object.Events == 1, "%s and %s", tc.a, tc.b)
 	}
@@ -130,7 +130,7 @@ func TestObjectWithSequencersOfUnknownOrderIsDoubtful(t *testing.T) {
 			for _, limits := range limitsOfTables {
 				s := newObjectStore(t, limits)
 				for i, sequencer := range tc.all {
-					s.ingest([]domain.ObjectEvent{{Type: domain.ObjectCreated, Sequencer: sequencer, Carrier: domain.Carrier{Index: i}}})
+					s.ingestCalls([]domain.ObjectEvent{{Type: domain.ObjectCreated, Sequencer: sequencer, Carrier: domain.Carrier{Index: i}}})
 				}
 				require.Equal(t, tc.want, s.object.Doubt)
 			}
@@ -153,7 +153,7 @@ func TestGeneratedSequencerText(t *testing.T) {
 	} {
 		s := newObjectStore(t, domain.ObjectLimits{})
 		for _, events := range objecttest.Calls(tc.script) {
-			s.ingest(events)
+			s.ingestCalls(events)
 		}
 		var got []string
 		for _, r := range s.rows() {
@@ -208,9 +208,9 @@ func TestObjectIsAccessible(t *testing.T) {
 
 func TestObjectEventIsChecked(t *testing.T) {
 	e := domain.ObjectEvent{}
-	refuses(t, e.Check(), "object event: want Created or Deleted")
+	requireInvalid(t, e.Check(), "object event: want Created or Deleted")
 	e.Type = domain.ObjectCreated
-	refuses(t, e.Check(), "object event without sequencer: want the message that carried it")
+	requireInvalid(t, e.Check(), "object event without sequencer: want the message that carried it")
 	e.Carrier.Message = "m"
 	require.NoError(t, e.Check())
 	e = domain.ObjectEvent{Type: domain.ObjectDeleted, Sequencer: must(domain.ParseSequencer(domain.HexSequencer, "1"))}

@@ -95,7 +95,7 @@ type Verdict struct {
 	Dead  bool      // the budget is spent: a dead letter
 	Due   time.Time // of the next attempt, unless it is dead
 	Hold  time.Time // nothing is sent to the receiver before this time; zero: no such time
-	Pause bool      // the receiver wants nothing any more
+	Pause bool      // the receiver wants no more calls
 }
 
 // Next returns what follows attempt number attempts, which failed at failedAt. The same

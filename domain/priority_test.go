@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func priorities(all ...int) (set domain.PrioritySet) {
+func prioritySet(all ...int) (set domain.PrioritySet) {
 	for _, p := range all {
 		set.Add(p)
 	}
@@ -23,8 +23,8 @@ func TestAPriority_IsTheHighestAndEachEighthTimeTheLowest(t *testing.T) {
 		if pick%8 == 0 {
 			want = 2
 		}
-		require.Equal(t, want, turn.Next(priorities(2, 9)), "pick %d", pick)
-		require.Equal(t, 5, turn.Next(priorities(5)))
+		require.Equal(t, want, turn.Next(prioritySet(2, 9)), "pick %d", pick)
+		require.Equal(t, 5, turn.Next(prioritySet(5)))
 		turn.Pick()
 	}
 }

@@ -114,7 +114,7 @@ func (q ReplayRequests) Find(id string) *ReplayRequest {
 	return nil
 }
 
-// A ReplayState says whether a replay goes on.
+// A ReplayState is the state of a replay.
 type ReplayState int
 
 // The states of a Replay.
@@ -208,7 +208,7 @@ func (c *Cursor) FollowReplay(r *ReplayRequest, dead *Retry, now time.Time) bool
 // IsReplaying reports whether a replay of a range runs.
 func (s *Standing) IsReplaying() bool { return s.Replay != nil && s.Replay.State == ReplayRunning }
 
-// Replaying returns the replay of the cursor, and false if none runs.
+// Replaying returns the running replay of the cursor, and false without one.
 func (c *Cursor) Replaying() (Replay, bool) {
 	if !c.standing.IsReplaying() {
 		return Replay{}, false
@@ -229,7 +229,7 @@ func (c *Cursor) CanReplay(now time.Time) bool {
 	if c.owner.IsOrdered && c.retries.byReplay[s.Replay.Number] > 0 {
 		return false
 	}
-	if first := c.retries.first(); first != nil && !first.Due.After(now) {
+	if first := c.retries.firstDue(); first != nil && !first.Due.After(now) {
 		return false // retries go first, those of this replay included
 	}
 	waiting := 0 // taken or replayed, and not called
@@ -270,7 +270,7 @@ func (c *Cursor) EndReplayPriority() {
 
 // TakeReplay makes the delivery of the entry at p again, which is at the position of the replay
 // or behind it, and moves the replay past it. It counts a delivery that is outstanding as
-// skipped. dead is the dead letter of the delivery, nil if there is none.
+// skipped. dead is the dead letter of the delivery, or nil.
 func (c *Cursor) TakeReplay(p Position, published time.Time, dead *Retry, now time.Time) {
 	r := c.standing.Replay
 	c.PassReplay(p.Next())

@@ -11,12 +11,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// request asks for one delivery to be made again, for a range, or for its end.
-func (m *cursorModel) request() {
+// requestReplay asks for one delivery to be made again, for a range, or for its end.
+func (m *cursorModel) requestReplay() {
 	if len(m.stream) == 0 || len(m.requests) >= 8 {
 		return
 	}
-	v := m.current()
+	v := m.currentVersion()
 	r := domain.ReplayRequest{ID: fmt.Sprint("request-", len(m.requests)+1)}
 	switch kind := rapid.IntRange(0, 5).Draw(m.t, "request"); {
 	case kind == 0:
@@ -29,7 +29,7 @@ func (m *cursorModel) request() {
 		r.Stop = v.standing.Replay.ID
 	default:
 		e := rapid.SampledFrom(m.stream).Draw(m.t, "replayed")
-		if !matches(e) {
+		if !passesFilter(e) {
 			return
 		}
 		r.Delivery = &domain.ReplayDelivery{Position: domain.Position{EntryID: e}, Published: m.now}
@@ -44,8 +44,8 @@ func (m *cursorModel) request() {
 	m.requests = added
 }
 
-// follow has a node follow the requests that it has not followed.
-func (m *cursorModel) follow(n *modelNode) {
+// followRequests has a node follow the requests that it has not followed.
+func (m *cursorModel) followRequests(n *modelNode) {
 	for _, r := range m.requests {
 		var dead *domain.Retry
 		if r.Delivery != nil {
@@ -70,14 +70,14 @@ func (m *cursorModel) deadAt(n *modelNode, e domain.EntryID) *domain.Retry {
 	return nil
 }
 
-// replay moves the replay of a node past an entry.
-func (m *cursorModel) replay(n *modelNode) {
+// replayEntry moves the replay of a node past an entry.
+func (m *cursorModel) replayEntry(n *modelNode) {
 	if !n.cursor.CanReplay(m.now) {
 		return
 	}
 	s := n.cursor.Standing()
 	e := s.Replay.At.EntryID
-	for !matches(e) {
+	for !passesFilter(e) {
 		n.cursor.PassReplay(s.Replay.At.Next())
 		return
 	}
@@ -95,7 +95,7 @@ func (m *cursorModel) checkReplays(before *version, s *domain.Settlement, taken 
 	began := 0
 	for p := range domain.Priorities {
 		for n := before.standing.Position(p).Number; n < after.standing.Position(p).Number; n++ {
-			if matches(domain.EntryID{Priority: p, Number: n}) {
+			if passesFilter(domain.EntryID{Priority: p, Number: n}) {
 				began++
 			}
 		}

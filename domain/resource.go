@@ -202,8 +202,8 @@ func (r Resource) Stream() StreamName {
 	return StreamName{resourceKind, hex.EncodeToString(sum[:])}
 }
 
-// A ResourceBase is the URL below which a hub has its resources, such as https://hub.example.org.
-// The zero ResourceBase has none.
+// A ResourceBase is the URL below which a hub has its resources, such as
+// https://hub.example.org. The zero ResourceBase has no URI.
 type ResourceBase struct{ scheme, host, path string }
 
 // ParseResourceBase reads an absolute URL of http or https without credentials, query and fragment.

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func base(t *testing.T, text string) domain.ResourceBase {
+func parseBase(t *testing.T, text string) domain.ResourceBase {
 	t.Helper()
 	b, err := domain.ParseResourceBase(text)
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func TestAResource_HasOneFormWhateverItsURI(t *testing.T) {
 		"http://[2001:DB8::1]":        {"http://[2001:db8::1]:80/v1/resources/a.b"},
 		"https://example.org/hubs/1/": {"https://example.org/hubs/1/v1/resources/a.b"},
 	} {
-		b := base(t, text)
+		b := parseBase(t, text)
 		want, err := domain.Kept("a.b")
 		require.NoError(t, err)
 		for _, uri := range uris {
@@ -48,7 +48,7 @@ func TestAResource_HasOneFormWhateverItsURI(t *testing.T) {
 }
 
 func TestAnObject_IsOneResourceWhicheverRowNamesIt(t *testing.T) {
-	b := base(t, "https://hub.example.org")
+	b := parseBase(t, "https://hub.example.org")
 	name, err := domain.ParseObjectName("bucket", "a key/é")
 	require.NoError(t, err)
 	want := domain.ObjectResourceOf(name)
@@ -74,7 +74,7 @@ func TestAnObject_IsOneResourceWhicheverRowNamesIt(t *testing.T) {
 
 func TestAURI_ThatIsNoResourceSaysWhy(t *testing.T) {
 	const below = "https://hub.example.org/v1/resources/a"
-	b := base(t, "https://hub.example.org")
+	b := parseBase(t, "https://hub.example.org")
 	for uri, why := range map[string]string{
 		"":                                      "absolute",
 		"/v1/resources/a":                       "absolute",
@@ -117,7 +117,7 @@ func TestAURI_ThatIsNoResourceSaysWhy(t *testing.T) {
 }
 
 func TestABase_ContainsWhatIsBelowIt(t *testing.T) {
-	b := base(t, "https://example.org/hub")
+	b := parseBase(t, "https://example.org/hub")
 	for uri, want := range map[string]bool{
 		"https://example.org/hub": true, "http://EXAMPLE.org/hub/v1": true, "https://EXAMPLE.org/hub/v1": true, "https://example.org:443/hub": true,
 		"https://example.org/hubs": false, "https://example.org/": false, "https://example.com/hub": false, "%": false,
@@ -163,7 +163,7 @@ func FuzzResourceURI(f *testing.F) {
 }
 
 func TestABundle_IsThatOfItsActor(t *testing.T) {
-	b := base(t, "https://hub.example.org")
+	b := parseBase(t, "https://hub.example.org")
 	const uri = "https://hub.example.org/v1/bundles/0B9F4C5E-7a52-4d57-9d0c-3f1e6b8a2c41"
 	mine, err := b.Parse(uri, resourceActor)
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ type Subscription struct {
 	Attachments      map[string]string // expressions by their names
 
 	IsSync         bool    // the sender of a message waits for its only attempt
-	MaxRate        float64 // limit for the calls of a second; 0: none
+	MaxRate        float64 // limit for the calls per second; 0: no limit
 	MaxConcurrency int     // limit for the calls under way; 0: that of the hub
 	IsOrdered      bool    // one call at a time, in the order of the topic
 }
@@ -79,7 +79,7 @@ const (
 	MinCallRate = 0.01
 	MaxCallRate = 1000
 
-	// DefaultTopic is that of a subscription that names none.
+	// DefaultTopic is the topic of a subscription that does not name one.
 	DefaultTopic = "events"
 )
 

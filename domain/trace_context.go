@@ -165,8 +165,8 @@ func (c TraceContext) AppendStored(to []byte) []byte {
 	return append(append(to, c.TraceID[:]...), c.SpanID[:]...)
 }
 
-// ParseStored returns the context that AppendStored has appended, the zero one if data has none. A
-// trace that cannot be read is a trace that is not known.
+// ParseStored returns the context that AppendStored has appended; zero if data has no context.
+// A trace that cannot be read is a trace that is not known.
 func ParseStored(data []byte) TraceContext {
 	c := TraceContext{Sampled: true}
 	if len(data) != traceBytes {

@@ -54,17 +54,17 @@ func TestUUIDs(t *testing.T) {
 		} {
 			t.Run(p.what+"/"+tc.name+" is refused", func(t *testing.T) {
 				got, err := p.parse(tc.text)
-				refuses(t, err, p.what+`: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "`+tc.text+`"`)
+				requireInvalid(t, err, p.what+`: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "`+tc.text+`"`)
 				require.Equal(t, nilUUID, got)
 			})
 		}
 		t.Run(p.what+"/a long text is cut short in the error", func(t *testing.T) {
 			_, err := p.parse(strings.Repeat("x", 1<<20))
-			refuses(t, err, p.what+`: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "`+strings.Repeat("x", 64)+`…"`)
+			requireInvalid(t, err, p.what+`: want a UUID such as 0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41, got "`+strings.Repeat("x", 64)+`…"`)
 		})
 		t.Run(p.what+"/the nil UUID is refused", func(t *testing.T) {
 			_, err := p.parse(nilUUID)
-			refuses(t, err, p.what+": the nil UUID names nothing")
+			requireInvalid(t, err, p.what+": the nil UUID names nothing")
 		})
 	}
 }

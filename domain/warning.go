@@ -33,8 +33,8 @@ const (
 	ExpiringWithin = 7 * 24 * time.Hour
 )
 
-// Warnings returns the warnings of a cursor, in the order of their kinds. expires is when the oldest
-// message that waits is removed, zero if none waits.
+// Warnings returns the warnings of a cursor, in the order of their kinds. expires is when the
+// oldest waiting message is removed; zero if nothing waits.
 func (s *Standing) Warnings(expires, now time.Time) []Warning {
 	if s.State == Closed {
 		return nil

@@ -41,13 +41,13 @@ func TestAWarning_ComesWhileSomethingCanBeDone(t *testing.T) {
 func TestACursor_CountsDeliveriesOnTheirLastAttempts(t *testing.T) {
 	c := newCursorTest(t, 3)
 	c.owner.Policy.Attempts, c.owner.Policy.BreakAfter = 6, 0
-	c.load("a")
+	c.loadCursor("a")
 	require.False(t, c.MayWarn())
-	c.takes(2)
+	c.takeEntries(2)
 	for attempt := 1; attempt < 6; attempt++ {
-		c.answers(c.begins(), domain.Answer{Status: 500})
-		c.answers(c.begins(), domain.Answer{Status: 500})
-		c.store()
+		c.endCall(c.beginCall(), domain.Answer{Status: 500})
+		c.endCall(c.beginCall(), domain.Answer{Status: 500})
+		c.storeChanges()
 		require.True(t, c.MayWarn())
 		want := 0
 		if attempt >= 4 { // two are left
@@ -56,40 +56,40 @@ func TestACursor_CountsDeliveriesOnTheirLastAttempts(t *testing.T) {
 		require.Equal(t, want, c.standing.Late, "attempt %d", attempt)
 		c.now = c.now.Add(2 * time.Hour)
 		if attempt == 4 {
-			c.load("a")
-			c.store()
+			c.loadCursor("a")
+			c.storeChanges()
 			require.Equal(t, want, c.standing.Late, "a load counts the same")
 		}
 	}
-	c.answers(c.begins(), domain.Answer{Status: 200})
-	c.store()
+	c.endCall(c.beginCall(), domain.Answer{Status: 200})
+	c.storeChanges()
 	require.Equal(t, 1, c.standing.Late)
-	dead := c.begins()
-	c.answers(dead, domain.Answer{Status: 500})
-	c.store()
+	dead := c.beginCall()
+	c.endCall(dead, domain.Answer{Status: 500})
+	c.storeChanges()
 	require.Zero(t, c.standing.Late)
 	require.EqualValues(t, 1, c.standing.Counters.Errored)
 	require.True(t, c.FollowReplay(&domain.ReplayRequest{ID: "r", Number: 1, Delivery: &domain.ReplayDelivery{Position: dead.Position}}, nil, c.now))
-	c.store()
+	c.storeChanges()
 	require.Zero(t, c.standing.Late, "it starts again")
 }
 
 func TestACursor_SaysSinceWhenItsReceiverFails(t *testing.T) {
 	c := newCursorTest(t, 1)
 	first := c.now
-	c.takes(1)
+	c.takeEntries(1)
 	for range 2 {
-		c.answers(c.begins(), domain.Answer{Status: 500})
-		c.store()
+		c.endCall(c.beginCall(), domain.Answer{Status: 500})
+		c.storeChanges()
 		require.Equal(t, first, c.standing.FailedSince)
 		c.now = c.now.Add(time.Hour)
 	}
-	c.answers(c.begins(), domain.Answer{Status: 200})
-	c.store()
+	c.endCall(c.beginCall(), domain.Answer{Status: 200})
+	c.storeChanges()
 	require.Zero(t, c.standing.FailedSince)
-	c.takes(1)
-	c.answers(c.begins(), domain.Answer{Status: 500})
+	c.takeEntries(1)
+	c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	require.True(t, c.Follow(false, 1))
-	c.store()
+	c.storeChanges()
 	require.Zero(t, c.standing.FailedSince, "its owner has resumed it")
 }

@@ -36,8 +36,8 @@ func parserOf[T fmt.Stringer](what string, parse func(s string) (T, error)) pars
 	}}
 }
 
-// refuses demands that err is an Invalid error of exactly this text.
-func refuses(t *testing.T, err error, text string) {
+// requireInvalid demands that err is an Invalid error of exactly this text.
+func requireInvalid(t *testing.T, err error, text string) {
 	t.Helper()
 	require.EqualError(t, err, text)
 	require.Equal(t, domain.Invalid, domain.KindOf(err))

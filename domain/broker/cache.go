@@ -32,8 +32,8 @@ func newPartyCache(keep time.Duration, clock func() time.Time) *partyCache {
 	return &partyCache{keep: keep, clock: clock, parties: make(map[domain.PartyID]cachedParty)}
 }
 
-// find returns a party that was read less than maxAge ago, nil if there is none, and the number of
-// changes, which put demands.
+// find returns a party that was read less than maxAge ago, or nil, and the number of changes,
+// which put needs.
 func (c *partyCache) find(id domain.PartyID, maxAge time.Duration) (*repository.Party, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,8 +66,8 @@ func (c *partyCache) forget(id domain.PartyID) {
 	delete(c.parties, id)
 }
 
-// party returns a party that was current maxAge ago, or later. The caller does not change it.
-func (s *Service) party(ctx context.Context, id domain.PartyID, maxAge time.Duration) (*repository.Party, error) {
+// findParty returns a party that was current maxAge ago, or later. The caller does not change it.
+func (s *Service) findParty(ctx context.Context, id domain.PartyID, maxAge time.Duration) (*repository.Party, error) {
 	found, changes := s.cache.find(id, maxAge)
 	if found != nil {
 		return found, nil

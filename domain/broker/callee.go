@@ -6,15 +6,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Callee is what a call to a consumer needs.
+// A Callee has the data that a call to a consumer needs.
 type Callee struct {
 	ID          domain.PartyID
 	CallbackURL string
 	Token       string
 }
 
-// Callee returns the consumer whose cursor has an id, as it is stored now. It fails with NotFound
-// if there is none.
+// Callee returns the consumer whose cursor has an id, as it is stored now. It fails with
+// NotFound if no consumer has it.
 func (s *Service) Callee(ctx context.Context, cursor domain.CursorID) (*Callee, error) {
 	id, isConsumer := domain.ConsumerOf(cursor)
 	if !isConsumer {

@@ -9,10 +9,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Condition says for which states of a party a change is meant. The zero Condition is for any,
-// and for a party that is not there.
+// A Condition restricts a change to some states of a party. The zero Condition permits any
+// state, including a party that does not exist.
 type Condition struct {
-	Exists          bool      // any version of a party that is there
+	Exists          bool      // any version of an existing party
 	Versions        []string  // nil: any
 	UnmodifiedSince time.Time // the party has not changed after it, in whole seconds; zero: any
 }
@@ -28,8 +28,8 @@ func (c *Condition) isSet() bool {
 	return c.Exists || c.Versions != nil || !c.UnmodifiedSince.IsZero()
 }
 
-// permits reports whether the change may be made to p; nil: to a party that is not there.
-func (c *Condition) permits(p *repository.Party) bool {
+// canChange reports whether the change may be made to p; nil means a party that does not exist.
+func (c *Condition) canChange(p *repository.Party) bool {
 	switch {
 	case !c.isSet():
 		return true

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Credentials are what a request shows. A token that is empty is not shown.
+// Credentials are the tokens of a request. An empty token means that the request has none.
 type Credentials struct {
 	IsAdmin       bool // the request has the token of the operators
 	ChannelToken  string
@@ -20,9 +20,9 @@ type Credentials struct {
 	ConsumerToken string
 }
 
-// Why a request is refused. The errors say nothing about what exists.
+// The errors of requests that are refused. They do not reveal which parties exist.
 var (
-	// ErrUnauthenticated reports that a request shows none of the credentials that would do.
+	// ErrUnauthenticated reports that a request lacks the credentials that it needs.
 	ErrUnauthenticated = errors.New("the request shows no credentials")
 	// ErrForbidden reports that the credentials of a request are wrong, or those of a party that
 	// does not exist.
@@ -37,8 +37,8 @@ func (c *Credentials) RequireAdmin() error {
 	return nil
 }
 
-// rereadAge is how old a cached party may be to refuse a token. An older one is read again: the
-// token may be a new one. So wrong tokens cost a read a second at most.
+// rereadAge is the maximum age of a cached party that may refuse a token. An older one is read
+// again, because the token may be new. So wrong tokens cost one read per second at most.
 const rereadAge = time.Second
 
 // requireReader refuses a request that may not read a channel: it needs the token of the operators
@@ -46,7 +46,7 @@ const rereadAge = time.Second
 // exist.
 func (s *Service) requireReader(ctx context.Context, c *Credentials, channel domain.PartyID) error {
 	if c.IsAdmin {
-		_, err := s.party(ctx, channel, s.opts.CacheTime)
+		_, err := s.findParty(ctx, channel, s.opts.CacheTime)
 		return err
 	}
 	if c.ChannelToken == "" {
@@ -55,11 +55,11 @@ func (s *Service) requireReader(ctx context.Context, c *Credentials, channel dom
 	return s.requireToken(ctx, channel, c.ChannelToken)
 }
 
-// requireConsumer refuses a request that is neither that of a consumer nor that of an operator. It
-// fails with NotFound if an operator asks for a consumer that does not exist.
+// requireConsumer refuses a request unless it is from the consumer or an operator. It fails
+// with NotFound if an operator asks for a consumer that does not exist.
 func (s *Service) requireConsumer(ctx context.Context, c *Credentials, consumer domain.PartyID) error {
 	if c.IsAdmin {
-		_, err := s.party(ctx, consumer, s.opts.CacheTime)
+		_, err := s.findParty(ctx, consumer, s.opts.CacheTime)
 		return err
 	}
 	if c.ConsumerToken == "" {
@@ -93,7 +93,7 @@ func (s *Service) requireProducer(ctx context.Context, c *Credentials, channel d
 // requireToken fails with ErrForbidden unless a token is that of a party.
 func (s *Service) requireToken(ctx context.Context, id domain.PartyID, token string) error {
 	for _, maxAge := range []time.Duration{s.opts.CacheTime, min(rereadAge, s.opts.CacheTime)} {
-		p, err := s.party(ctx, id, maxAge)
+		p, err := s.findParty(ctx, id, maxAge)
 		if domain.KindOf(err) == domain.NotFound {
 			return ErrForbidden
 		}

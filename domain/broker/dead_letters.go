@@ -29,15 +29,15 @@ func (s *Service) DeadLetters(ctx context.Context, creds *Credentials, consumer 
 	return jobs, nil
 }
 
-// errNothingToDo reports that all has been done that a re-trigger asks for.
+// errNothingToDo reports that the work of a re-trigger is done already.
 func errNothingToDo(what string) error {
 	return domain.Errorf(domain.Conflict, "there is nothing to re-trigger: %s", what)
 }
 
-// RetriggerJob begins a dead job again, with all its attempts; its history remains. An operator can
-// also have a job looked at that waits for an attempt which is due, or for its first one. It fails
-// with NotFound if the consumer or the message does not exist, and with Conflict if there is
-// nothing to do.
+// RetriggerJob restarts a dead job with all its attempts; its history remains. For an operator
+// it also wakes the owner of a job that waits for an attempt that is due, or for its first
+// attempt. It fails with NotFound if the consumer or the message does not exist, and with
+// Conflict if there is nothing to do.
 func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer domain.PartyID, message string) error {
 	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
 		return err
@@ -50,17 +50,17 @@ func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer
 	if err != nil {
 		return err
 	}
-	if !c.wants(e) {
+	if !c.hasJobFor(e) {
 		return domain.Errorf(domain.NotFound, "message %s has no job for consumer %s, which was registered later", e.MessageID(), consumer)
 	}
-	j, err := s.job(ctx, c, e, published)
+	j, err := s.readJob(ctx, c, e, published)
 	switch {
 	case err != nil:
 		return err
 	case j.Status == Dead && c.standing.Expiry(e) != nil:
 		return errNothingToDo("the message was removed before the consumer came to it")
 	case j.Status == Dead:
-		return s.revive(ctx, c, e)
+		return s.requestRevival(ctx, c, e)
 	case j.Status == Delivered:
 		return errNothingToDo("the job is Delivered")
 	case j.Status == Ended:
@@ -68,7 +68,7 @@ func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer
 	case !creds.IsAdmin:
 		return errNothingToDo("the job is " + string(j.Status) + ", and a consumer can re-trigger dead jobs only")
 	}
-	s.wake(consumer)
+	s.wakeConsumer(consumer)
 	return nil
 }
 
@@ -87,13 +87,13 @@ func (s *Service) findMessage(ctx context.Context, consumer domain.PartyID, mess
 	return e.Position.EntryID, e.Published, nil
 }
 
-// consumerOf returns what is stored of a consumer.
-func (s *Service) consumerOf(ctx context.Context, id domain.PartyID) (*consumer, error) {
+// consumerOf returns a consumer with its standing.
+func (s *Service) consumerOf(ctx context.Context, id domain.PartyID) (*storedConsumer, error) {
 	p, err := s.ports.Parties.Party(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	c := &consumer{party: p}
+	c := &storedConsumer{party: p}
 	standing, err := s.ports.Cursors.Standing(ctx, id.Cursor())
 	if domain.KindOf(err) == domain.NotFound {
 		return c, nil
@@ -102,31 +102,31 @@ func (s *Service) consumerOf(ctx context.Context, id domain.PartyID) (*consumer,
 	return c, err
 }
 
-// RetriggerMessage begins all dead jobs of a message again, and has those looked at that wait for
-// an attempt. It fails with NotFound if there is no such message, and with Conflict if no job
-// waits or is dead.
+// RetriggerMessage restarts all dead jobs of a message, and wakes the owners of those that wait
+// for an attempt. It fails with NotFound if there is no such message, and with Conflict if no
+// job waits or is dead.
 func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, channel domain.PartyID, message string) error {
 	if err := creds.RequireAdmin(); err != nil {
 		return err
 	}
-	if _, err := s.party(ctx, channel, s.opts.CacheTime); err != nil {
+	if _, err := s.findParty(ctx, channel, s.opts.CacheTime); err != nil {
 		return err
 	}
 	e, err := s.findEntry(ctx, channel, message)
 	if err != nil {
 		return err
 	}
-	consumers, err := s.consumers(ctx, channel)
+	consumers, err := s.readConsumers(ctx, channel)
 	if err != nil {
 		return err
 	}
 	found := false
 	for i := range consumers {
 		c := &consumers[i]
-		if !c.wants(e.Position.EntryID) {
+		if !c.hasJobFor(e.Position.EntryID) {
 			continue
 		}
-		j, err := s.job(ctx, c, e.Position.EntryID, e.Published)
+		j, err := s.readJob(ctx, c, e.Position.EntryID, e.Published)
 		if err != nil {
 			return err
 		}
@@ -134,9 +134,9 @@ func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, chan
 		case j.Status == Delivered, j.Status == Ended, j.Status == Dead && c.standing.Expiry(e.Position.EntryID) != nil:
 			continue
 		case j.Status == Dead:
-			err = s.revive(ctx, c, e.Position.EntryID)
+			err = s.requestRevival(ctx, c, e.Position.EntryID)
 		default:
-			s.wake(c.party.ID)
+			s.wakeConsumer(c.party.ID)
 		}
 		if err != nil {
 			return err
@@ -149,15 +149,15 @@ func (s *Service) RetriggerMessage(ctx context.Context, creds *Credentials, chan
 	return nil
 }
 
-// wake has the owner of a consumer's cursor look for messages and due attempts.
-func (s *Service) wake(consumer domain.PartyID) {
+// wakeConsumer makes the owner of a consumer's cursor look for messages and due attempts.
+func (s *Service) wakeConsumer(consumer domain.PartyID) {
 	s.opts.LookAt(consumer.Stream())
 	s.opts.Changed(consumer.Cursor())
 }
 
-// revive requests that a dead letter is delivered again, with all its attempts. That a request for
-// it is stored already is as good.
-func (s *Service) revive(ctx context.Context, c *consumer, e domain.EntryID) error {
+// requestRevival requests that a dead letter is delivered again, with all its attempts. A
+// request for it that is stored already counts as success.
+func (s *Service) requestRevival(ctx context.Context, c *storedConsumer, e domain.EntryID) error {
 	id := c.party.ID.Cursor()
 	r, err := s.ports.Cursors.Retry(ctx, id, e)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package broker has the use cases of the webhook broker: producers send messages to channels,
 // and the broker delivers each message to every consumer of its channel.
 //
-// A channel is a stream and a consumer a cursor, so a broadcast is one write, whatever the number
-// of consumers. A delivery of a message to a consumer is a job. It has no document until it
-// fails; its status is computed when somebody asks:
+// A channel is a stream and a consumer a cursor, so a broadcast is one write, for any number of
+// consumers. A delivery of a message to a consumer is a job. It has no document until it fails;
+// its status is computed on request:
 //
 //	position of the message       stored retry      status of the job
 //	behind that of the cursor     none              In-flight: it waits for its first attempt
@@ -26,27 +26,28 @@
 // # Two doors
 //
 // A consumer may fetch messages by Peek and Dequeue instead of being called, or besides. Peek
-// returns a bundle of what waits: jobs that failed, and then those that were not tried. It is the
-// same bundle until it is dequeued, and the consumer is called with none of its messages. What a
-// call has under way is in no bundle; if the node of the call dies, it may come by both doors, as
-// it may come by two calls. The owner of the consumer's cursor makes the bundle, so any node can
-// be asked.
+// returns a bundle of waiting jobs: those that failed, and then those that were not tried. It
+// returns the same bundle until that is dequeued, and the consumer is not called with its
+// messages. A job that is being called is in no bundle. If the node of the call dies, the
+// message may arrive by a call and in a bundle, as it may arrive by two calls. The owner of the
+// consumer's cursor makes the bundle, so any node can be asked.
 //
 // # Consumers
 //
 // A consumer is stored with the end of the stream as it was before, and then its cursor begins
-// there: it gets every message that is accepted after its PUT was answered, and none from before
-// the PUT. A crash between the two writes leaves a consumer without a cursor, which a repeated PUT
-// creates at the same place.
+// there: it gets every message that is accepted after its PUT was answered, and no message from
+// before the PUT. A crash between the two writes leaves a consumer without a cursor, which a
+// repeated PUT creates at the same place.
 //
 // # Access
 //
-// Managing needs the token of the operators, which the caller has verified; [Credentials] say so.
-// Tokens of producers and channels are stored as digests, because they are only compared; those of
-// consumers are sealed, because calls carry them. All are compared in constant time. A party that
-// does not exist and a token that is wrong are the same error, [ErrForbidden], unless the caller
-// may know the difference. Parties are cached for a few seconds, so a token that was replaced is
-// refused within five seconds by every node, and at once by the one that replaced it.
+// Managing needs the token of the operators, which the caller has verified; [Credentials] has
+// the result. Tokens of producers and channels are stored as digests, because they are only
+// compared; those of consumers are sealed, because calls carry them. All are compared in
+// constant time. A party that does not exist and a token that is wrong are the same error,
+// [ErrForbidden], unless the caller may know the difference. Parties are cached for a few
+// seconds, so a token that was replaced is refused within five seconds by every node, and
+// immediately by the one that replaced it.
 //
 // # Answers to the open questions of the specification
 //

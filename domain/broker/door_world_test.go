@@ -101,7 +101,7 @@ func (w *doorWorld) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	}
 }
 
-// answers has the consumer answer otherwise from now on.
+// answers sets the status of the consumer's further answers, and how long they take.
 func (w *doorWorld) answers(status int, takes time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -29,8 +29,9 @@ const (
 
 // Peek returns up to limit messages that wait for a consumer: those whose attempts have failed,
 // and those that were not tried yet. They are one bundle, which is returned again until it is
-// dequeued; meanwhile, the consumer is not called with them. Messages of the bundle whose retention
-// has passed are missing. It returns nil if nothing waits but what the consumer is called with.
+// dequeued; meanwhile, the consumer is not called with them. Messages of the bundle whose
+// retention has passed are missing. It returns nil if no other messages wait than those that
+// the consumer is being called with.
 //
 // The owner of the cursor makes the bundle. Peek fails with Unavailable if that takes too long; it
 // may be repeated.
@@ -57,7 +58,7 @@ func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.
 				return nil, err
 			}
 		}
-		followed, err := s.follow(ctx, consumer, &standing, domain.ReplayRequest{Peek: &domain.PeekRequest{Limit: limit, Entries: entries}})
+		followed, err := s.followRequest(ctx, consumer, &standing, domain.ReplayRequest{Peek: &domain.PeekRequest{Limit: limit, Entries: entries}})
 		switch {
 		case domain.KindOf(err) == domain.Conflict: // the standing was an old one
 		case err != nil:
@@ -90,7 +91,7 @@ func (s *Service) Dequeue(ctx context.Context, creds *Credentials, consumer doma
 		case standing.HasDequeued(bundle):
 			return nil
 		}
-		followed, err := s.follow(ctx, consumer, &standing, domain.ReplayRequest{Dequeue: bundle})
+		followed, err := s.followRequest(ctx, consumer, &standing, domain.ReplayRequest{Dequeue: bundle})
 		switch {
 		case domain.KindOf(err) == domain.Conflict: // the standing was an old one
 		case err != nil:
@@ -108,9 +109,9 @@ func errDoorIsSlow(consumer domain.PartyID) error {
 	return domain.Errorf(domain.Unavailable, "no node has answered for consumer %s in time; send the request again", consumer)
 }
 
-// follow stores a request, and returns the standing of the cursor once its owner has followed the
+// followRequest stores a request, and returns the standing of the cursor once its owner has followed the
 // request. It fails with Conflict if before is an old standing.
-func (s *Service) follow(ctx context.Context, consumer domain.PartyID, before *domain.Standing, r domain.ReplayRequest) (domain.Standing, error) {
+func (s *Service) followRequest(ctx context.Context, consumer domain.PartyID, before *domain.Standing, r domain.ReplayRequest) (domain.Standing, error) {
 	id := consumer.Cursor()
 	deadline := s.opts.After(s.opts.DoorTimeout)
 	r.ID = s.opts.NewID()
@@ -122,7 +123,7 @@ func (s *Service) follow(ctx context.Context, consumer domain.PartyID, before *d
 		return domain.Standing{}, err
 	}
 	for {
-		settled := s.opts.Settled(id) // before the read, so that none is missed
+		settled := s.opts.Settled(id) // before the read, so that no settlement is missed
 		standing, err := s.ports.Cursors.Standing(ctx, id)
 		if err != nil || standing.Followed >= number {
 			return standing, err
@@ -204,7 +205,7 @@ func (s *Service) findRetries(ctx context.Context, consumer domain.PartyID, stan
 	return all, nil
 }
 
-// boundedEntries are positions of entries, up to the first one that does not fit any more.
+// boundedEntries are positions of entries, up to the first one that does not fit.
 type boundedEntries struct {
 	positions []domain.Position
 	bytes     int64
@@ -264,7 +265,7 @@ func (s *Service) readBundle(ctx context.Context, consumer domain.PartyID, held 
 	for _, e := range read {
 		size += payloadSize(e)
 	}
-	if err := reserve.acquire(ctx, size); err != nil {
+	if err := reserve.acquireBytes(ctx, size); err != nil {
 		return nil, err
 	}
 	b := &Bundle{ID: held.ID}
@@ -273,7 +274,7 @@ func (s *Service) readBundle(ctx context.Context, consumer domain.PartyID, held 
 		if e == nil {
 			continue
 		}
-		m := describe(e)
+		m := describeMessage(e)
 		if !e.PayloadAt.IsZero() {
 			if m.Payload, err = s.readPayload(ctx, e.PayloadAt); err != nil {
 				return nil, err

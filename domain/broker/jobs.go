@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A JobStatus is that of the delivery of a message to a consumer.
+// A JobStatus is the status of the delivery of a message to a consumer.
 type JobStatus string
 
 // The statuses of a job.
@@ -35,20 +35,20 @@ type Job struct {
 	Reason   string           // why it is dead
 }
 
-// A consumer is what is stored of one and of its cursor.
-type consumer struct {
+// A storedConsumer is a consumer with the standing of its cursor.
+type storedConsumer struct {
 	party    *repository.Party
 	standing *domain.Standing // nil: its cursor was not created
 }
 
 // hasTaken reports whether the consumer has taken a message. One that was registered after the
-// message is as good as one that has.
-func (c *consumer) hasTaken(e domain.EntryID) bool {
-	return !c.wants(e) || c.standing != nil && e.Number < c.standing.Position(e.Priority).Number
+// message counts as one that has.
+func (c *storedConsumer) hasTaken(e domain.EntryID) bool {
+	return !c.hasJobFor(e) || c.standing != nil && e.Number < c.standing.Position(e.Priority).Number
 }
 
-// wants reports whether the consumer was registered before the message.
-func (c *consumer) wants(e domain.EntryID) bool {
+// hasJobFor reports whether the consumer was registered before the message.
+func (c *storedConsumer) hasJobFor(e domain.EntryID) bool {
 	for _, p := range c.party.Start.Positions {
 		if p.Priority == e.Priority {
 			return e.Number >= p.Number
@@ -59,7 +59,7 @@ func (c *consumer) wants(e domain.EntryID) bool {
 
 // isUntried reports whether no attempt of a message has ended that was taken: the consumer is called
 // with it, or holds it in its bundle.
-func (c *consumer) isUntried(e domain.EntryID) bool {
+func (c *storedConsumer) isUntried(e domain.EntryID) bool {
 	isEntry := func(p domain.Position) bool { return p.EntryID == e }
 	held := c.standing.Held
 	return slices.ContainsFunc(c.standing.Open, isEntry) || held != nil && slices.ContainsFunc(held.Taken, isEntry)
@@ -72,17 +72,17 @@ const (
 	readsAtATime     = 32
 )
 
-// consumers returns the consumers of a channel, in the order of their names. It costs a read for
-// each.
-func (s *Service) consumers(ctx context.Context, channel domain.PartyID) ([]consumer, error) {
-	var all []consumer
+// readConsumers returns the consumers of a channel, in the order of their names. It reads each
+// consumer separately.
+func (s *Service) readConsumers(ctx context.Context, channel domain.PartyID) ([]storedConsumer, error) {
+	var all []storedConsumer
 	for first := ""; ; {
 		parties, err := s.ports.Parties.Parties(ctx, channel.Consumers(), first, consumersAtATime+1)
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range parties[:min(len(parties), consumersAtATime)] {
-			all = append(all, consumer{party: p})
+			all = append(all, storedConsumer{party: p})
 		}
 		if len(parties) <= consumersAtATime {
 			break
@@ -104,11 +104,11 @@ func (s *Service) consumers(ctx context.Context, channel domain.PartyID) ([]cons
 	return all, g.Wait()
 }
 
-// jobs returns the jobs of a message that was published at a time.
-func (s *Service) jobs(ctx context.Context, consumers []consumer, e domain.EntryID, published time.Time) ([]Job, error) {
-	var wanted []*consumer
+// readJobs returns the jobs of a message that was published at a time.
+func (s *Service) readJobs(ctx context.Context, consumers []storedConsumer, e domain.EntryID, published time.Time) ([]Job, error) {
+	var wanted []*storedConsumer
 	for i := range consumers {
-		if consumers[i].wants(e) {
+		if consumers[i].hasJobFor(e) {
 			wanted = append(wanted, &consumers[i])
 		}
 	}
@@ -117,15 +117,15 @@ func (s *Service) jobs(ctx context.Context, consumers []consumer, e domain.Entry
 	g.SetLimit(readsAtATime)
 	for i, c := range wanted {
 		g.Go(func() (err error) {
-			jobs[i], err = s.job(ctx, c, e, published)
+			jobs[i], err = s.readJob(ctx, c, e, published)
 			return err
 		})
 	}
 	return jobs, g.Wait()
 }
 
-// job returns the job of a message that a consumer wants, and that was published at a time.
-func (s *Service) job(ctx context.Context, c *consumer, e domain.EntryID, published time.Time) (Job, error) {
+// readJob returns the job of a message that a consumer wants, and that was published at a time.
+func (s *Service) readJob(ctx context.Context, c *storedConsumer, e domain.EntryID, published time.Time) (Job, error) {
 	j := Job{Consumer: c.party.ID, Message: e.MessageID(), Status: InFlight}
 	if !c.hasTaken(e) {
 		return j, nil
@@ -158,7 +158,7 @@ func (s *Service) job(ctx context.Context, c *consumer, e domain.EntryID, publis
 
 // endOf returns the status of a job that has ended, and of which no dead letter is there. A dead
 // letter is not older than its message, so it is there for as long as the store keeps those.
-func (s *Service) endOf(c *consumer, published time.Time) JobStatus {
+func (s *Service) endOf(c *storedConsumer, published time.Time) JobStatus {
 	if c.standing.Counters.Errored > 0 && s.opts.Clock().Sub(published) >= repository.DeadLetterRetention {
 		return Ended
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A MessageStatus is that of a message.
+// A MessageStatus is the status of a message for all its consumers.
 type MessageStatus string
 
 // The statuses of a message.
@@ -33,7 +33,7 @@ type Message struct {
 	Jobs        []Job  // only of Message
 }
 
-func describe(e *repository.Entry) *Message {
+func describeMessage(e *repository.Entry) *Message {
 	return &Message{
 		ID: e.Position.MessageID(), ProducerID: e.ID, Producer: e.Attributes[producerAttribute], Priority: e.Priority,
 		ContentType: e.ContentType, Metadata: MetadataOf(&e.Message), Received: e.Published, Payload: e.Payload,
@@ -41,7 +41,7 @@ func describe(e *repository.Entry) *Message {
 }
 
 // statusOf returns the status of a message.
-func statusOf(consumers []consumer, e domain.EntryID) MessageStatus {
+func statusOf(consumers []storedConsumer, e domain.EntryID) MessageStatus {
 	for i := range consumers {
 		if !consumers[i].hasTaken(e) {
 			return Acknowledged
@@ -54,8 +54,8 @@ func noMessage(id string) error {
 	return domain.Errorf(domain.NotFound, "there is no message %s: it was never sent, or was removed when its retention had passed", domain.Clip(id))
 }
 
-// findEntry returns the entry of a message by either of its ids. It fails with NotFound if there is
-// none.
+// findEntry returns the entry of a message by either of its ids. It fails with NotFound if
+// there is no such message.
 func (s *Service) findEntry(ctx context.Context, channel domain.PartyID, id string) (*repository.Entry, error) {
 	var at domain.Position
 	wanted, isOurs := domain.ParseMessageID(id)
@@ -112,21 +112,21 @@ func (s *Service) Message(ctx context.Context, creds *Credentials, channel domai
 	if err != nil {
 		return nil, err
 	}
-	if err := reserve.acquire(ctx, payloadSize(e)); err != nil {
+	if err := reserve.acquireBytes(ctx, payloadSize(e)); err != nil {
 		return nil, err
 	}
-	m := describe(e)
+	m := describeMessage(e)
 	if !e.PayloadAt.IsZero() {
 		if m.Payload, err = s.readPayload(ctx, e.PayloadAt); err != nil {
 			return nil, err
 		}
 	}
-	consumers, err := s.consumers(ctx, channel)
+	consumers, err := s.readConsumers(ctx, channel)
 	if err != nil {
 		return nil, err
 	}
 	m.Status = statusOf(consumers, e.Position.EntryID)
-	m.Jobs, err = s.jobs(ctx, consumers, e.Position.EntryID, e.Published)
+	m.Jobs, err = s.readJobs(ctx, consumers, e.Position.EntryID, e.Published)
 	return m, err
 }
 
@@ -134,7 +134,7 @@ func (s *Service) Message(ctx context.Context, creds *Credentials, channel domai
 // fails. nil acquires nothing.
 type Reserve func(ctx context.Context, bytes int64) error
 
-func (r Reserve) acquire(ctx context.Context, bytes int64) error {
+func (r Reserve) acquireBytes(ctx context.Context, bytes int64) error {
 	if r == nil {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (s *Service) readPayload(ctx context.Context, at repository.Section) ([]byt
 	return io.ReadAll(io.LimitReader(r, domain.MaxPayload))
 }
 
-// A MessageQuery says which messages are listed.
+// A MessageQuery selects the messages of a list.
 type MessageQuery struct {
 	First domain.EntryID // in the order of their ids: the lowest priority first, then the oldest
 	Limit int
@@ -162,7 +162,7 @@ type MessageQuery struct {
 	StatusChangedSince time.Time
 }
 
-// listed is how many entries are read at a time.
+// listed is the number of entries that are read at a time.
 const listed = 100
 
 // maxListReads is the limit for the reads of a stream for one list.
@@ -175,7 +175,7 @@ func (s *Service) Messages(ctx context.Context, creds *Credentials, channel doma
 	if err := s.requireReader(ctx, creds, channel); err != nil {
 		return nil, next, false, err
 	}
-	consumers, err := s.consumers(ctx, channel)
+	consumers, err := s.readConsumers(ctx, channel)
 	if err != nil {
 		return nil, next, false, err
 	}
@@ -192,7 +192,7 @@ func (s *Service) Messages(ctx context.Context, creds *Credentials, channel doma
 		if p.Priority == q.First.Priority {
 			from = q.First
 		}
-		if next, more, err = l.list(ctx, from, p.Number); more || err != nil {
+		if next, more, err = l.listPriority(ctx, from, p.Number); more || err != nil {
 			return l.found, next, more, err
 		}
 	}
@@ -202,15 +202,15 @@ func (s *Service) Messages(ctx context.Context, creds *Credentials, channel doma
 type lister struct {
 	service   *Service
 	channel   domain.PartyID
-	consumers []consumer
+	consumers []storedConsumer
 	query     *MessageQuery
 	found     []*Message
 	reads     int
 }
 
-// list lists the messages of a priority from an entry on, up to number end.
-func (l *lister) list(ctx context.Context, from domain.EntryID, end int64) (next domain.EntryID, more bool, err error) {
-	begin := l.begin(from.Priority)
+// listPriority lists the messages of a priority from an entry on, up to number end.
+func (l *lister) listPriority(ctx context.Context, from domain.EntryID, end int64) (next domain.EntryID, more bool, err error) {
+	begin := l.firstUntaken(from.Priority)
 	at, err := l.service.ports.Streams.Seek(ctx, l.channel.Stream(), from.Priority, func(number int64, published time.Time) bool {
 		return number < from.Number || number < begin && published.Before(l.query.StatusChangedSince)
 	})
@@ -238,7 +238,7 @@ func (l *lister) list(ctx context.Context, from domain.EntryID, end int64) (next
 			if len(l.found) == l.query.Limit {
 				return e.Position.EntryID, true, nil
 			}
-			m := describe(e)
+			m := describeMessage(e)
 			m.Payload, m.Status = nil, statusOf(l.consumers, e.Position.EntryID)
 			l.found = append(l.found, m)
 		}
@@ -247,9 +247,9 @@ func (l *lister) list(ctx context.Context, from domain.EntryID, end int64) (next
 	return next, false, nil
 }
 
-// begin returns the number of an entry before which all consumers had taken all entries of a
+// firstUntaken returns the number of an entry before which all consumers had taken all entries of a
 // priority at the time of the query.
-func (l *lister) begin(priority int) int64 {
+func (l *lister) firstUntaken(priority int) int64 {
 	first := int64(math.MaxInt64)
 	for i := range l.consumers {
 		n := int64(0)
@@ -274,7 +274,7 @@ func (l *lister) hasChanged(e *repository.Entry) bool {
 	}
 	for i := range l.consumers {
 		c := &l.consumers[i]
-		if c.wants(id) && id.Number >= c.standing.NumberAt(id.Priority, since) {
+		if c.hasJobFor(id) && id.Number >= c.standing.NumberAt(id.Priority, since) {
 			return true
 		}
 	}

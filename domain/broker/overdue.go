@@ -10,13 +10,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An OverdueQuery says which overdue jobs are listed.
+// An OverdueQuery selects the overdue jobs of a list.
 type OverdueQuery struct {
 	First OverduePlace  // where the list begins; the zero one is the beginning
 	Delay time.Duration // for which a job has to be overdue
 }
 
-// An OverduePlace is one in the list of overdue jobs.
+// An OverduePlace is a position in the list of overdue jobs.
 type OverduePlace struct {
 	Shard  int
 	Cursor string // the first one of the shard; "": all are listed
@@ -32,9 +32,9 @@ const (
 // under way when it died, and those whose next attempt is due. Jobs that a node calls with, that a
 // bundle holds, or whose consumers are paused or have asked for a pause, are not overdue.
 //
-// It returns one job of each shard of cursors: a re-trigger has a node take over the whole shard. A
-// list that would look at too much ends early, perhaps without jobs, and continues at next. While
-// the owners of all shards are alive, it reads nothing.
+// It returns one job of each shard of cursors: a re-trigger makes a node take over the whole
+// shard. A list that would look at too much ends early, perhaps without jobs, and continues at
+// next. While the owners of all shards are alive, it reads nothing.
 func (s *Service) Overdue(ctx context.Context, creds *Credentials, q OverdueQuery) (jobs []Job, next OverduePlace, more bool, err error) {
 	if err := creds.RequireAdmin(); err != nil {
 		return nil, next, false, err
@@ -48,7 +48,7 @@ func (s *Service) Overdue(ctx context.Context, creds *Credentials, q OverdueQuer
 		case shard == q.First.Shard:
 			from = q.First
 		}
-		if next, more, err = l.list(ctx, from); more || err != nil {
+		if next, more, err = l.listNext(ctx, from); more || err != nil {
 			return l.jobs, next, more, err
 		}
 	}
@@ -64,8 +64,8 @@ type overdueLister struct {
 	jobs    []Job
 }
 
-// list adds an overdue job of a shard, if it finds one.
-func (l *overdueLister) list(ctx context.Context, from OverduePlace) (next OverduePlace, more bool, err error) {
+// listNext adds an overdue job of a shard, if it finds one.
+func (l *overdueLister) listNext(ctx context.Context, from OverduePlace) (next OverduePlace, more bool, err error) {
 	entries, _, err := l.service.ports.Shards.Cursors(ctx, from.Shard)
 	switch domain.KindOf(err) {
 	case domain.Damaged, domain.NewerFormat: // the others are there
@@ -85,7 +85,7 @@ func (l *overdueLister) list(ctx context.Context, from OverduePlace) (next Overd
 			return OverduePlace{from.Shard, e.Cursor.String()}, true, nil
 		}
 		l.reads++
-		job, found, err := l.find(ctx, consumer, e)
+		job, found, err := l.findOverdue(ctx, consumer, e)
 		if err != nil {
 			return next, false, err
 		}
@@ -97,8 +97,8 @@ func (l *overdueLister) list(ctx context.Context, from OverduePlace) (next Overd
 	return next, false, nil
 }
 
-// find returns an overdue job of a consumer, and false if it has none.
-func (l *overdueLister) find(ctx context.Context, consumer domain.PartyID, entry *repository.ShardEntry) (Job, bool, error) {
+// findOverdue returns an overdue job of a consumer, and false without one.
+func (l *overdueLister) findOverdue(ctx context.Context, consumer domain.PartyID, entry *repository.ShardEntry) (Job, bool, error) {
 	standing, err := l.service.ports.Cursors.Standing(ctx, entry.Cursor)
 	switch {
 	case domain.KindOf(err) == domain.NotFound: // it was not created

@@ -16,14 +16,14 @@ const (
 	MaxLabel = 256
 )
 
-// A Draft is what a manager asks for.
+// A Draft is the state of a party that a manager requests.
 type Draft struct {
 	Label       string  // "": that of the party, or its name
 	Token       *string // nil: that of the party
 	CallbackURL string  // of a consumer
 }
 
-// A Party is what is shown of a producer, a channel or a consumer. It has no token.
+// A Party is the public state of a producer, a channel or a consumer. It has no token.
 type Party struct {
 	ID          domain.PartyID
 	Label       string
@@ -33,22 +33,23 @@ type Party struct {
 	Version     string    // another one after each change
 }
 
-func view(p *repository.Party) *Party {
+func viewParty(p *repository.Party) *Party {
 	return &Party{ID: p.ID, Label: p.Label, CallbackURL: p.CallbackURL, Created: p.Created, Changed: p.Changed, Version: string(p.Version)}
 }
 
-// Put stores a party, or replaces what is stored of it. created says which. The same call may be
-// repeated; what is there as wanted is not changed, whatever its version. It fails with Invalid if
-// the draft is not valid, with NotFound if the channel of a consumer does not exist, with Conflict
-// if the party changes meanwhile, with [ErrChanged], and with [ErrUnauthenticated].
+// Put stores a party, or replaces what is stored of it. created says which. The same call may
+// be repeated; a party that equals the draft is not changed, for any condition. It fails with
+// Invalid if the draft is not valid, with NotFound if the channel of a consumer does not exist,
+// with Conflict if the party changes meanwhile, with [ErrChanged], and with
+// [ErrUnauthenticated].
 func (s *Service) Put(ctx context.Context, creds *Credentials, id domain.PartyID, d Draft, when Condition) (stored *Party, created bool, err error) {
 	if err := creds.RequireAdmin(); err != nil {
 		return nil, false, err
 	}
-	if err := s.check(ctx, id, &d); err != nil {
+	if err := s.checkDraft(ctx, id, &d); err != nil {
 		return nil, false, err
 	}
-	found, err := s.put(ctx, id, &d, &when, &created)
+	found, err := s.putParty(ctx, id, &d, &when, &created)
 	s.cache.forget(id)
 	if err != nil {
 		return nil, false, err
@@ -58,11 +59,11 @@ func (s *Service) Put(ctx context.Context, creds *Credentials, id domain.PartyID
 			return nil, false, err
 		}
 	}
-	return view(found), created, nil
+	return viewParty(found), created, nil
 }
 
-// check returns an Invalid error that begins with the name of the field that is wrong.
-func (s *Service) check(ctx context.Context, id domain.PartyID, d *Draft) error {
+// checkDraft returns an Invalid error that begins with the name of the field that is wrong.
+func (s *Service) checkDraft(ctx context.Context, id domain.PartyID, d *Draft) error {
 	if err := domain.CheckText("name", d.Label, MaxLabel); err != nil {
 		return err
 	}
@@ -103,15 +104,15 @@ func CheckToken(token string) error {
 	return nil
 }
 
-// put stores a party unless it is there as wanted.
-func (s *Service) put(ctx context.Context, id domain.PartyID, d *Draft, when *Condition, created *bool) (*repository.Party, error) {
+// putParty stores a party unless it is there as wanted.
+func (s *Service) putParty(ctx context.Context, id domain.PartyID, d *Draft, when *Condition, created *bool) (*repository.Party, error) {
 	found, err := s.ports.Parties.Party(ctx, id)
 	switch {
 	case domain.KindOf(err) == domain.NotFound:
-		if !when.permits(nil) {
+		if !when.canChange(nil) {
 			return nil, newChangedError()
 		}
-		p, err := s.create(ctx, id, d)
+		p, err := s.createParty(ctx, id, d)
 		if domain.KindOf(err) != domain.Conflict {
 			*created = err == nil
 			return p, err
@@ -123,11 +124,11 @@ func (s *Service) put(ctx context.Context, id domain.PartyID, d *Draft, when *Co
 	case err != nil:
 		return nil, err
 	}
-	return s.replace(ctx, found, d, when)
+	return s.replaceParty(ctx, found, d, when)
 }
 
-// create stores a new party. It fails with Conflict if it is there.
-func (s *Service) create(ctx context.Context, id domain.PartyID, d *Draft) (*repository.Party, error) {
+// createParty stores a new party. It fails with Conflict if it is there.
+func (s *Service) createParty(ctx context.Context, id domain.PartyID, d *Draft) (*repository.Party, error) {
 	if d.Token == nil {
 		return nil, domain.Errorf(domain.Invalid, "token: want one, because it is never shown: the hub makes none")
 	}
@@ -151,8 +152,8 @@ func (s *Service) create(ctx context.Context, id domain.PartyID, d *Draft) (*rep
 	return p, err
 }
 
-// replace stores what differs from found.
-func (s *Service) replace(ctx context.Context, found *repository.Party, d *Draft, when *Condition) (*repository.Party, error) {
+// replaceParty stores what differs from found.
+func (s *Service) replaceParty(ctx context.Context, found *repository.Party, d *Draft, when *Condition) (*repository.Party, error) {
 	next := found.Clone()
 	next.Label = cmp.Or(d.Label, found.Label)
 	next.CallbackURL = d.CallbackURL
@@ -166,7 +167,7 @@ func (s *Service) replace(ctx context.Context, found *repository.Party, d *Draft
 	if hasToken && next.Label == found.Label && next.CallbackURL == found.CallbackURL {
 		return found, nil
 	}
-	if !when.permits(found) {
+	if !when.canChange(found) {
 		return nil, newChangedError()
 	}
 	if !hasToken {
@@ -178,7 +179,7 @@ func (s *Service) replace(ctx context.Context, found *repository.Party, d *Draft
 	}
 	version, err := s.ports.Parties.PutParty(ctx, next)
 	if domain.KindOf(err) == domain.Conflict && when.isSet() {
-		err = newChangedError() // it has no version of the condition any more
+		err = newChangedError() // it no longer has a version of the condition
 	}
 	next.Version = version
 	if next.ID.IsConsumer() && (err == nil || domain.KindOf(err) == domain.Uncertain) {
@@ -221,7 +222,7 @@ func (s *Service) Get(ctx context.Context, creds *Credentials, id domain.PartyID
 	if err != nil {
 		return nil, err
 	}
-	return view(p), nil
+	return viewParty(p), nil
 }
 
 // List returns up to limit parties of a list, in the order of the bytes of their names, beginning
@@ -233,7 +234,7 @@ func (s *Service) List(ctx context.Context, creds *Credentials, list domain.Part
 		return nil, "", err
 	}
 	if ofChannel {
-		if _, err := s.party(ctx, channel, s.opts.CacheTime); err != nil {
+		if _, err := s.findParty(ctx, channel, s.opts.CacheTime); err != nil {
 			return nil, "", err
 		}
 	}
@@ -246,7 +247,7 @@ func (s *Service) List(ctx context.Context, creds *Credentials, list domain.Part
 		found = found[:limit]
 	}
 	for _, p := range found {
-		parties = append(parties, view(p))
+		parties = append(parties, viewParty(p))
 	}
 	return parties, next, nil
 }

@@ -46,8 +46,8 @@ type Options struct {
 	// IsCalling reports whether this node is calling a consumer with the message of an entry.
 	// Default: it is not.
 	IsCalling func(domain.CursorID, domain.EntryID) bool
-	// Orphaned returns the shards whose cursors no node serves, because the one that did has died.
-	// Default: there are none.
+	// Orphaned returns the shards whose cursors no node serves, because the one that did has
+	// died. Default: no shard is orphaned.
 	Orphaned func() []int
 	// Settled returns a channel that is closed when this node has stored the next settlement of a
 	// cursor. Default: it is never closed.

@@ -27,7 +27,7 @@ type Options struct {
 	Queues []Queue
 	Bus    Bus
 	Orders repository.DeadLetterOrders
-	Logger *slog.Logger // default: none
+	Logger *slog.Logger // default: nothing is logged
 }
 
 // A Service carries out what operators want with dead letters. It is safe for concurrent use.
@@ -91,7 +91,7 @@ const doneOutcome = "done"
 // maxOutcome is the limit of an outcome, in characters.
 const maxOutcome = 500
 
-// shorten returns up to limit characters of text, with a mark if that is not all.
+// shorten returns up to limit characters of text, with a mark if text is longer.
 func shorten(text string, limit int) string {
 	characters := []rune(text)
 	if len(characters) <= limit {

@@ -69,8 +69,8 @@ func newDispatcherTest(workers, queues int) *dispatcherTest {
 func (d *dispatcherTest) next() *permit {
 	p := d.granted[0]
 	d.granted = d.granted[1:]
-	d.offer(p.service, p.queue, d.priorities[p.service])
-	d.release(p)
+	d.offerCursor(p.service, p.queue, d.priorities[p.service])
+	d.releasePermit(p)
 	return p
 }
 
@@ -83,7 +83,7 @@ func TestEveryQueueIsServed_WithinItsShareOfRuns(t *testing.T) {
 		d := newDispatcherTest(workers, queues)
 		for q := range queues {
 			for range 1 + 100*(q%2) {
-				d.offer(&service{}, q, 0)
+				d.offerCursor(&service{}, q, 0)
 			}
 		}
 		runs := (queues + workers - 1) / workers
@@ -105,7 +105,7 @@ func TestCursorsOfAQueue_GoInTurn(t *testing.T) {
 	for range 100 {
 		s := &service{}
 		last[s] = 0
-		d.offer(s, 0, 0)
+		d.offerCursor(s, 0, 0)
 	}
 	for i := range 5000 {
 		s := d.next().service
@@ -117,13 +117,13 @@ func TestCursorsOfAQueue_GoInTurn(t *testing.T) {
 func TestAQueueWithoutAWorker_HasOneReserved(t *testing.T) {
 	d := newDispatcherTest(4, 3)
 	for range 100 {
-		d.offer(&service{}, 2, 0)
+		d.offerCursor(&service{}, 2, 0)
 	}
 	require.Len(t, d.granted, 2, "two are left to the other queues")
-	d.offer(&service{}, 0, 0)
-	d.offer(&service{}, 1, 0)
+	d.offerCursor(&service{}, 0, 0)
+	d.offerCursor(&service{}, 1, 0)
 	require.Len(t, d.granted, 4)
-	d.offer(&service{}, 0, 0)
+	d.offerCursor(&service{}, 0, 0)
 	require.Len(t, d.granted, 4)
 }
 
@@ -131,11 +131,11 @@ func TestAQueueWithoutAWorker_HasOneReserved(t *testing.T) {
 func TestReceiversThatFail_HaveHalfOfTheWorkers(t *testing.T) {
 	d := newDispatcherTest(8, 1)
 	for range 100 {
-		d.offer(newSuspect(), 0, 0)
+		d.offerCursor(newSuspect(), 0, 0)
 	}
 	require.Len(t, d.granted, 4)
 	for range 100 {
-		d.offer(&service{}, 0, 0)
+		d.offerCursor(&service{}, 0, 0)
 	}
 	require.Len(t, d.granted, 8)
 	for range 1000 {
@@ -154,14 +154,14 @@ func TestReceiversThatFail_HaveHalfOfTheWorkers(t *testing.T) {
 // P11
 func TestASuspect_WaitsWithTheSuspects(t *testing.T) {
 	d := newDispatcherTest(2, 1)
-	d.offer(newSuspect(), 0, 0)
-	d.offer(&service{}, 0, 0)
+	d.offerCursor(newSuspect(), 0, 0)
+	d.offerCursor(&service{}, 0, 0)
 	require.Len(t, d.granted, 2)
 	s := &service{}
-	d.offer(s, 0, 0)
+	d.offerCursor(s, 0, 0)
 	d.setSuspect(s, true) // it was offered as a healthy one
 	healthy := d.granted[1]
-	d.release(healthy)
+	d.releasePermit(healthy)
 	require.Len(t, d.granted, 2, "half of the workers have a suspect")
 	d.setSuspect(s, false)
 	require.Same(t, s, d.granted[2].service)
@@ -171,16 +171,16 @@ func TestASuspect_WaitsWithTheSuspects(t *testing.T) {
 func TestCallsThatHang_LeaveHalfOfTheWorkers(t *testing.T) {
 	d := newDispatcherTest(8, 1)
 	for range 100 {
-		d.offer(&service{}, 0, 0)
+		d.offerCursor(&service{}, 0, 0)
 	}
 	for calls := 8; calls < 40; calls += 4 {
 		require.Len(t, d.granted, calls)
 		for _, p := range d.granted {
-			d.slow(p)
+			d.markSlow(p)
 		}
 	}
 	for _, p := range d.granted {
-		d.release(p)
+		d.releasePermit(p)
 	}
 	require.Zero(t, d.suspects)
 	require.Equal(t, 8, d.healthy)

@@ -7,33 +7,33 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// deadAfter is how long the beat of a node has not moved, on the clock of the observer, when
-// its shards are taken over.
+// deadAfter is the time after which a node counts as dead: its beat has not changed, by the
+// clock of the observer. Then its shards are taken over.
 const deadAfter = 10 * time.Second
 
-// A sighting is what a node has seen of another one.
-type sighting struct {
+// A nodeSighting is the last state of another node, as this node has read it.
+type nodeSighting struct {
 	beat      int64
-	signalled int64     // signals that were handled
-	moved     time.Time // when beat was seen to have moved; on the monotonic clock of the observer
+	signalled int64     // number of signals that were handled
+	moved     time.Time // when this node read a new beat; on its monotonic clock
 	isStored  bool      // the last read has shown the node
 }
 
 // isAlive reports whether the node was seen to move in the last deadAfter.
-func (s *sighting) isAlive(now time.Time) bool { return s != nil && now.Sub(s.moved) < deadAfter }
+func (s *nodeSighting) isAlive(now time.Time) bool { return s != nil && now.Sub(s.moved) < deadAfter }
 
-// An allocation is what a node does about the assignment of shards.
+// An allocation is the change of the assignment of shards that a node makes.
 type allocation struct {
 	release []int // shards that the node has too many of
 	take    []int // shards without an owner, or of one that it replaces
 	free    []int // shards of owners that it replaces, beyond its quota
 }
 
-// allocate returns which shards self takes and which it releases, so that shards are spread
-// evenly over the nodes alive. alive has self, too. Nodes that see the same have the same
-// quotas, which add up to all shards. What is beyond the quota of self is free afterwards, so that
-// nodes take it that replace no owner.
-func allocate(self string, alive []string, owners *[repository.ShardCount]string, replaces func(owner string) bool) allocation {
+// allocateShards returns which shards self takes and which it releases, so that shards are
+// spread evenly over the nodes alive. alive includes self. Nodes that read the same state
+// compute the same quotas, which add up to all shards. The shards of dead owners beyond the
+// quota of self become free, for nodes that do not replace owners.
+func allocateShards(self string, alive []string, owners *[repository.ShardCount]string, replaces func(owner string) bool) allocation {
 	alive = slices.Clone(alive)
 	slices.Sort(alive)
 	rank, n := slices.Index(alive, self), len(alive)
@@ -51,7 +51,7 @@ func allocate(self string, alive []string, owners *[repository.ShardCount]string
 	if len(owned) > quota {
 		a.release = owned[quota:]
 	}
-	// Nodes that take shards at the same time begin at different ones.
+	// Nodes that take shards at the same time begin at different shards.
 	first := rank * repository.ShardCount / n
 	for i := range repository.ShardCount {
 		shard := (first + i) % repository.ShardCount

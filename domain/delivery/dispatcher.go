@@ -7,38 +7,39 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A dispatcher gives the workers to the cursors that have something to call, those first whose
-// delivery has the highest priority.
+// A dispatcher grants workers to the cursors that have a delivery to call, in the order of the
+// priorities of the deliveries.
 type dispatcher struct {
 	workers int
 	random  func() uint64
 	grant   func(*permit)
 
 	mu       sync.Mutex
-	healthy  int // permits of receivers that are no suspects
+	healthy  int // permits of receivers that are not suspects
 	suspects int // permits of suspects, and calls that have taken long
-	queues   []queue
+	queues   []cursorQueue
 	idle     int // queues without a permit
 	turn     domain.PriorityTurn
-	plans    [domain.Priorities]plan
+	plans    [domain.Priorities]runPlan
 	closed   bool
 }
 
-// A plan is that of a run, for the deliveries of a priority.
-type plan struct {
+// A runPlan is the order in which a run serves the queues for the deliveries of a priority.
+type runPlan struct {
 	queues   []int // of the next picks
-	rotation int   // the queue that is the next one in rotation
+	rotation int   // the queue that is next in rotation
 }
 
-// A queue has the cursors with a delivery that failed as many times as its number.
-type queue struct {
+// A cursorQueue has the cursors with a delivery that failed n times, where n is the index of
+// the queue.
+type cursorQueue struct {
 	running int                 // permits
 	ready   [2]readyList        // healthy receivers, and suspects
-	last    int                 // of ready, that was picked from
-	turn    domain.PriorityTurn // when no other queue may be served
+	last    int                 // index in ready of the list that was picked from last
+	turn    domain.PriorityTurn // for the picks in which no other queue may be served
 }
 
-// A readyList has cursors, those of each priority in turn.
+// A readyList has cursors by priority; those of one priority are served in turn.
 type readyList struct {
 	cursors [domain.Priorities]turns[*service]
 	waiting domain.PrioritySet // priorities that have cursors
@@ -51,17 +52,18 @@ func (r *readyList) add(s *service, o *offer) {
 
 func (r *readyList) remove(o *offer) {
 	r.cursors[o.priority].remove(o.turn)
-	r.removed(o)
+	r.clearTurn(o)
 }
 
-// next removes and returns the next cursor of a priority, which has one.
-func (r *readyList) next(slot, priority int) *service {
-	s := r.cursors[priority].next()
-	r.removed(&s.offers.bySlot[slot])
+// takeNext removes and returns the next cursor of a priority. The caller has checked that there
+// is one.
+func (r *readyList) takeNext(slot, priority int) *service {
+	s := r.cursors[priority].takeNext()
+	r.clearTurn(&s.offers.bySlot[slot])
 	return s
 }
 
-func (r *readyList) removed(o *offer) {
+func (r *readyList) clearTurn(o *offer) {
 	o.turn = nil
 	if r.cursors[o.priority].len() == 0 {
 		r.waiting.Remove(o.priority)
@@ -77,14 +79,14 @@ type permit struct {
 	ended   bool // guarded by dispatcher.mu
 }
 
-// The offers of a cursor are up to two: one for its fresh deliveries, and one for its next retry.
-// dispatcher.mu guards them.
+// offers has up to two offers of a cursor: one for its fresh deliveries, and one for its next
+// retry. dispatcher.mu guards them.
 type offers struct {
 	bySlot  [2]offer
 	suspect bool // a call takes long, or the last one failed or took long
 }
 
-// An offer is the place of a cursor in a queue.
+// An offer is the entry of a cursor in a queue.
 type offer struct {
 	turn     *turn[*service] // nil: the cursor is not offered
 	queue    int
@@ -92,42 +94,42 @@ type offer struct {
 }
 
 func newDispatcher(workers, queues int, random func() uint64, grant func(*permit)) *dispatcher {
-	return &dispatcher{workers: workers, queues: make([]queue, queues), idle: queues, random: random, grant: grant}
+	return &dispatcher{workers: workers, queues: make([]cursorQueue, queues), idle: queues, random: random, grant: grant}
 }
 
-// queueOf returns the queue of a delivery that failed some times.
+// queueOf returns the queue of a delivery that failed as many times as attempts says.
 func (d *dispatcher) queueOf(attempts int) int { return min(attempts, len(d.queues)-1) }
 
 // slotOf returns which of the two offers of a cursor is that of a queue.
 func slotOf(queue int) int { return min(queue, 1) }
 
-// kind returns which of the two lists of a queue a cursor is in.
-func (o *offers) kind() int {
+// listIndex returns which of the two lists of a queue a cursor is in.
+func (o *offers) listIndex() int {
 	if o.suspect {
 		return 1
 	}
 	return 0
 }
 
-// offer puts a cursor at the end of a queue, behind those whose deliveries have the same priority,
+// offerCursor puts a cursor at the end of a queue, behind those whose deliveries have the same priority,
 // unless it is offered with that priority already.
-func (d *dispatcher) offer(s *service, queue, priority int) {
+func (d *dispatcher) offerCursor(s *service, queue, priority int) {
 	d.mu.Lock()
 	o := &s.offers.bySlot[slotOf(queue)]
 	if !d.closed && (o.turn == nil || o.priority != priority) {
-		kind := s.offers.kind()
+		kind := s.offers.listIndex()
 		if o.turn != nil {
 			d.queues[o.queue].ready[kind].remove(o)
 		}
 		o.queue, o.priority = queue, priority
 		d.queues[queue].ready[kind].add(s, o)
 	}
-	granted := d.pick()
+	granted := d.pickPermits()
 	d.mu.Unlock()
-	d.send(granted)
+	d.grantPermits(granted)
 }
 
-// setSuspect notes whether the receiver of a cursor is a suspect. Its offers follow.
+// setSuspect records whether the receiver of a cursor is a suspect, and moves its offers.
 func (d *dispatcher) setSuspect(s *service, suspect bool) {
 	d.mu.Lock()
 	if s.offers.suspect == suspect {
@@ -135,9 +137,9 @@ func (d *dispatcher) setSuspect(s *service, suspect bool) {
 		return
 	}
 	d.moveOffers(s, suspect)
-	granted := d.pick()
+	granted := d.pickPermits()
 	d.mu.Unlock()
-	d.send(granted)
+	d.grantPermits(granted)
 }
 
 // isSuspect reports whether the receiver of a cursor is a suspect.
@@ -153,7 +155,7 @@ func (d *dispatcher) moveOffers(s *service, suspect bool) {
 	if o.suspect == suspect {
 		return
 	}
-	before := o.kind()
+	before := o.listIndex()
 	o.suspect = suspect
 	for slot := range o.bySlot {
 		one := &o.bySlot[slot]
@@ -162,13 +164,13 @@ func (d *dispatcher) moveOffers(s *service, suspect bool) {
 		}
 		ready := &d.queues[one.queue].ready
 		ready[before].remove(one)
-		ready[o.kind()].add(s, one)
+		ready[o.listIndex()].add(s, one)
 	}
 }
 
-// slow notes that a call takes long, as those of a receiver that hangs. It counts as one of a
-// suspect from now on.
-func (d *dispatcher) slow(p *permit) {
+// markSlow records that a call takes long, for example because its receiver hangs. From now on
+// it counts as the call of a suspect.
+func (d *dispatcher) markSlow(p *permit) {
 	d.mu.Lock()
 	if !p.ended {
 		d.moveOffers(p.service, true)
@@ -178,13 +180,13 @@ func (d *dispatcher) slow(p *permit) {
 			d.suspects++
 		}
 	}
-	granted := d.pick()
+	granted := d.pickPermits()
 	d.mu.Unlock()
-	d.send(granted)
+	d.grantPermits(granted)
 }
 
-// release returns a permit.
-func (d *dispatcher) release(p *permit) {
+// releasePermit returns a permit.
+func (d *dispatcher) releasePermit(p *permit) {
 	d.mu.Lock()
 	p.ended = true
 	if d.queues[p.queue].running--; d.queues[p.queue].running == 0 {
@@ -195,20 +197,22 @@ func (d *dispatcher) release(p *permit) {
 	} else {
 		d.healthy--
 	}
-	granted := d.pick()
+	granted := d.pickPermits()
 	d.mu.Unlock()
-	d.send(granted)
+	d.grantPermits(granted)
 }
 
-// maxSuspects is the limit for the workers of suspects: half of all. Calls beyond it began
-// before they took long, and need no worker: else receivers that begin to hang at the same time
-// would keep all workers until their calls have timed out.
+// maxSuspects returns the limit for the workers of suspects: half of all workers. Calls beyond
+// it began before they took long, and need no worker: else receivers that begin to hang at the
+// same time would keep all workers until their calls have timed out.
 func (d *dispatcher) maxSuspects() int { return max(d.workers/2, 1) }
 
-// free returns how many workers have no call.
-func (d *dispatcher) free() int { return d.workers - d.healthy - min(d.suspects, d.maxSuspects()) }
+// freeWorkers returns the number of workers without a call.
+func (d *dispatcher) freeWorkers() int {
+	return d.workers - d.healthy - min(d.suspects, d.maxSuspects())
+}
 
-// close ends the grants.
+// close ends the granting of permits.
 func (d *dispatcher) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -218,27 +222,27 @@ func (d *dispatcher) close() {
 	}
 }
 
-// send grants permits, and before each of them offers the processor to what else is ready to run: a
-// message to ten thousand cursors would otherwise keep the processors from the deliveries of other
-// streams.
-func (d *dispatcher) send(all []*permit) {
+// grantPermits grants permits, and yields the processor before each: otherwise a message to ten
+// thousand cursors would delay the deliveries of other streams.
+func (d *dispatcher) grantPermits(all []*permit) {
 	for _, p := range all {
 		runtime.Gosched()
 		d.grant(p)
 	}
 }
 
-// pick gives free workers to cursors, as long as there are both. The caller holds mu.
-func (d *dispatcher) pick() []*permit {
+// pickPermits grants the free workers to cursors, until one of them runs out. The caller holds
+// mu.
+func (d *dispatcher) pickPermits() []*permit {
 	var all []*permit
-	for d.free() > 0 && !d.closed {
+	for d.freeWorkers() > 0 && !d.closed {
 		q, priority, ok := d.nextQueue()
 		if !ok {
 			break
 		}
 		kind := d.kindToPick(q, priority)
 		chosen := &d.queues[q]
-		s := chosen.ready[kind].next(slotOf(q), priority)
+		s := chosen.ready[kind].takeNext(slotOf(q), priority)
 		chosen.last = kind
 		if chosen.running++; chosen.running == 1 {
 			d.idle--
@@ -254,15 +258,15 @@ func (d *dispatcher) pick() []*permit {
 	return all
 }
 
-// nextQueue returns the queue to serve next and the priority of the delivery: that whose turn it
-// is, in a queue according to the plan of its run. It returns false if no queue may be served. A
-// run has two plans, the second of which is the next run's.
+// nextQueue returns the queue to serve next and the priority of the delivery: the priority by
+// its turn, and the queue by the plan of the run. It returns false if no queue may be served. A
+// run has two plans; the second is that of the next run.
 func (d *dispatcher) nextQueue() (queue, priority int, ok bool) {
-	queue, n, waiting := d.servable()
+	queue, n, waiting := d.countServable()
 	if n == 0 {
 		return 0, 0, false
 	}
-	if n == 1 { // no other one is passed over
+	if n == 1 { // no other queue is passed over
 		turn := &d.queues[queue].turn
 		priority = turn.Next(waiting)
 		turn.Pick()
@@ -280,7 +284,7 @@ func (d *dispatcher) nextQueue() (queue, priority int, ok bool) {
 		}
 		d.planRun(priority)
 	}
-	// Queues that were not drawn.
+	// The queues that were not drawn.
 	for i := range d.queues {
 		if q := (plan.rotation + i) % len(d.queues); d.servableIn(q).Has(priority) {
 			return q, priority, true
@@ -289,8 +293,9 @@ func (d *dispatcher) nextQueue() (queue, priority int, ok bool) {
 	return 0, 0, false
 }
 
-// servable returns how many queues may be served, one of them, and the priorities of all.
-func (d *dispatcher) servable() (queue, n int, waiting domain.PrioritySet) {
+// countServable returns the number n of queues that may be served, one of these queues, and the
+// priorities of all of them.
+func (d *dispatcher) countServable() (queue, n int, waiting domain.PrioritySet) {
 	for q := range d.queues {
 		if set := d.servableIn(q); !set.IsEmpty() {
 			queue = q
@@ -301,8 +306,8 @@ func (d *dispatcher) servable() (queue, n int, waiting domain.PrioritySet) {
 	return queue, n, waiting
 }
 
-// planRun plans the next run of a priority: the next queues in rotation, as many as there are
-// workers, and then the queues that are assigned by their lengths.
+// planRun plans the next run of a priority: the next queues in rotation, one for each worker,
+// and then the queues that are assigned by their lengths.
 func (d *dispatcher) planRun(priority int) {
 	lengths := make([]int, len(d.queues))
 	for q := range d.queues {
@@ -326,7 +331,7 @@ func (d *dispatcher) servableIn(q int) domain.PrioritySet {
 	if d.suspects < d.maxSuspects() {
 		waiting |= one.ready[1].waiting
 	}
-	if one.running == 0 || d.workers < len(d.queues) || d.free() > d.idle {
+	if one.running == 0 || d.workers < len(d.queues) || d.freeWorkers() > d.idle {
 		return waiting
 	}
 	return 0

@@ -11,7 +11,7 @@ func (d *dispatcherTest) offerAll(n, queue, priority int) {
 	for range n {
 		s := &service{}
 		d.priorities[s] = priority
-		d.offer(s, queue, priority)
+		d.offerCursor(s, queue, priority)
 	}
 }
 
@@ -86,11 +86,11 @@ func TestACursorWithAHigherDelivery_MovesForward(t *testing.T) {
 	d := newDispatcherTest(1, 1)
 	d.offerAll(10, 0, 3)
 	s := &service{}
-	d.offer(s, 0, 0)
-	d.offer(s, 0, 7)
-	d.release(d.granted[0])
+	d.offerCursor(s, 0, 0)
+	d.offerCursor(s, 0, 7)
+	d.releasePermit(d.granted[0])
 	require.Same(t, s, d.granted[1].service)
-	d.release(d.granted[1])
+	d.releasePermit(d.granted[1])
 	require.NotSame(t, s, d.granted[2].service, "it is offered once")
 }
 
@@ -100,7 +100,7 @@ func TestSuspectsOfAHighPriority_HaveHalfOfTheWorkers(t *testing.T) {
 	for range 100 {
 		s := newSuspect()
 		d.priorities[s] = 9
-		d.offer(s, 0, 9)
+		d.offerCursor(s, 0, 9)
 	}
 	d.offerAll(100, 0, 0)
 	for range 1000 {

@@ -7,7 +7,7 @@
 //	                                 ▲                 ▲               │
 //	                                 └── another owner └── retry due ◀─┘
 //
-//	wake    what this process publishes wakes its cursors at once, and is taken from memory.
+//	wake    what this process publishes wakes its cursors without delay, and is taken from memory.
 //	        What other nodes publish, and changes of receivers, wake them within a second, by a
 //	        signal, and are found by looking every 30 seconds if the signal is lost
 //	load    proves the cursor. From then on, settlements of earlier owners are refused

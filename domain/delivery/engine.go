@@ -41,7 +41,7 @@ type Options struct {
 	NoTakeover bool
 	Clock      func() time.Time // stamps attempts; default: the system's
 	Random     func() uint64    // default: the system's
-	Logger     *slog.Logger     // default: none
+	Logger     *slog.Logger     // default: nothing is logged
 }
 
 func (o *Options) setDefaults() {
@@ -58,7 +58,7 @@ func (o *Options) setDefaults() {
 		o.Owns = func(int) bool { return true }
 	}
 	if o.Backoff == nil {
-		o.Backoff = func(failures int) time.Duration { return backoff(failures, o.Random) }
+		o.Backoff = func(failures int) time.Duration { return retryPause(failures, o.Random) }
 	}
 	o.Incarnation = cmp.Or(o.Incarnation, strconv.FormatUint(o.Random(), 36)+strconv.FormatUint(o.Random(), 36))
 	o.Workers = cmp.Or(o.Workers, 64)
@@ -73,9 +73,9 @@ func (o *Options) setDefaults() {
 	o.Marked = cmp.Or(o.Marked, 16) // with fewer, that costs more than to visit them again after a start
 }
 
-// backoff returns the pause after some failures in a row: about 100 ms, then twice as long each
+// retryPause returns the pause after some failures in a row: about 100 ms, then twice as long each
 // time, up to 30 s.
-func backoff(failures int, random func() uint64) time.Duration {
+func retryPause(failures int, random func() uint64) time.Duration {
 	const limit = 30 * time.Second
 	d := min(100*time.Millisecond<<min(max(failures-1, 0), 10), limit)
 	return d/2 + time.Duration(random()%uint64(d)) //nolint:gosec // positive
@@ -87,7 +87,7 @@ type Engine struct {
 	opts        Options
 	dispatcher  *dispatcher
 	window      *window
-	store       *pool       // of loads and reads
+	store       *pool       // runs loads and reads
 	settles     *pool       // of settlements of other cursors than those of watches
 	members     *membership // nil: the shards are not shared
 	settlements settlements
@@ -131,7 +131,7 @@ type topic struct {
 	crowds chan struct{} // a slot for each page with many watches that is visited
 }
 
-// New returns an Engine that does nothing until it is Run.
+// New returns an Engine. It does nothing until Run is called.
 func New(ports Ports, opts Options) *Engine {
 	opts.setDefaults()
 	e := &Engine{
@@ -140,8 +140,8 @@ func New(ports Ports, opts Options) *Engine {
 		watched: make(map[watchedKey]*watched), drained: make(chan struct{}), visits: make(chan struct{}, maxVisits),
 	}
 	e.dispatcher = newDispatcher(opts.Workers, opts.Queues, opts.Random, func(p *permit) {
-		if !p.service.post(func(in *inbox) { in.permits = append(in.permits, p) }) {
-			e.dispatcher.release(p)
+		if !p.service.postEvent(func(in *inbox) { in.permits = append(in.permits, p) }) {
+			e.dispatcher.releasePermit(p)
 		}
 	})
 	e.store = &pool{limit: 16, spawn: e.spawn}
@@ -153,7 +153,7 @@ func New(ports Ports, opts Options) *Engine {
 	return e
 }
 
-// margin is what Run has left when everything has been stored.
+// margin is the time that Run has left after everything was stored.
 const margin = 5 * time.Second
 
 // Reserve returns the time before the end of Options.For in which no call begins.
@@ -172,7 +172,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	grace := e.opts.Grace
 	var ending <-chan time.Time
 	if e.opts.For > 0 {
-		last := e.opts.Reserve() // what a call that begins now may take
+		last := e.opts.Reserve() // how long a call that begins now may take
 		timer := time.NewTimer(max(e.opts.For-last, 0))
 		defer timer.Stop()
 		ending, grace = timer.C, min(e.opts.For, last)-margin
@@ -199,20 +199,20 @@ func (e *Engine) Run(ctx context.Context) error {
 			look.Reset(max(minLook-time.Since(looked), 0))
 		case <-look.C:
 			looked = time.Now()
-			e.look(ctx)
+			e.lookForWork(ctx)
 			look.Reset(e.opts.Look)
 		}
 	}
-	e.drain(grace)
+	e.drainServices(grace)
 	others.Wait()
 	if e.members != nil {
-		e.members.leave(context.WithoutCancel(ctx))
+		e.members.leaveCluster(context.WithoutCancel(ctx))
 	}
 	return nil
 }
 
-// drain ends the services, and cancels what has not ended after some time.
-func (e *Engine) drain(grace time.Duration) {
+// drainServices ends the services, and cancels those that have not ended after grace.
+func (e *Engine) drainServices(grace time.Duration) {
 	e.dispatcher.close()
 	e.mu.Lock()
 	e.state = engineStopping
@@ -225,7 +225,7 @@ func (e *Engine) drain(grace time.Duration) {
 	}
 	e.mu.Unlock()
 	for _, s := range all {
-		s.post(func(in *inbox) { in.leave = true })
+		s.postEvent(func(in *inbox) { in.leave = true })
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -236,7 +236,7 @@ func (e *Engine) drain(grace time.Duration) {
 	e.mu.Lock()
 	e.state = engineStopped
 	e.mu.Unlock()
-	for _, s := range all { // not with mu: a service that is woken locks its own mutex first
+	for _, s := range all { // without mu: a service that is woken locks its own mutex first
 		s.stopTimer()
 	}
 	e.stop()
@@ -255,10 +255,10 @@ func (e *Engine) spawn(f func()) bool {
 	return true
 }
 
-// Published tells the engine what this process has appended to a stream, so that its receivers
-// are called at once.
+// Published notifies the engine of entries that this process has appended to a stream, so that
+// the receivers are called without delay.
 func (e *Engine) Published(stream domain.StreamName, messages []domain.Message, appended []repository.Appended) {
-	e.signal(repository.Signal{Stream: stream})
+	e.sendSignal(repository.Signal{Stream: stream})
 	t := e.topicOf(stream)
 	if t == nil {
 		return
@@ -271,45 +271,45 @@ func (e *Engine) Published(stream domain.StreamName, messages []domain.Message, 
 		if len(messages[i].Payload) <= maxWindowPayload {
 			entries = append(entries, repository.Entry{Message: messages[i], Position: a.Position, Published: a.Published, Accepted: a.Accepted})
 		}
-		t.reaches(a.Position.Priority, a.Position.Number+1)
+		t.extendEnd(a.Position.Priority, a.Position.Number+1)
 	}
-	e.window.put(stream, entries)
-	t.wake()
+	e.window.putEntries(stream, entries)
+	t.wakeCursors()
 }
 
 // maxWindowPayload is the limit for the payloads of the entries in the window. The others are
 // in the content store, and read from there.
 const maxWindowPayload = 16 << 10
 
-// Created tells the engine of a cursor that this process has created.
+// Created notifies the engine of a cursor that this process has created.
 func (e *Engine) Created(id domain.CursorID, stream domain.StreamName) {
-	e.ask(id)
-	e.signal(repository.Signal{Stream: stream, Cursor: id})
+	e.requestShard(id)
+	e.sendSignal(repository.Signal{Stream: stream, Cursor: id})
 	e.serveCreated(repository.ShardEntry{Cursor: id, Stream: stream})
 }
 
-// serveCreated begins to serve a cursor that was created. A service that did not find it before, and
-// ends, is followed by another one.
+// serveCreated begins to serve a cursor that was created. A service that has not found it, and
+// is ending, is followed by another service.
 func (e *Engine) serveCreated(entry repository.ShardEntry) {
 	if _, _, isWatch := domain.WatchOf(entry.Cursor); isWatch {
 		e.serveWatched(repository.ShardOf(entry.Cursor), repository.WatchedStream{Stream: entry.Stream})
 	}
-	if s, isNew := e.serve(entry); s != nil && !isNew {
-		s.post(func(in *inbox) { in.created = true })
+	if s, isNew := e.serveCursor(entry); s != nil && !isNew {
+		s.postEvent(func(in *inbox) { in.created = true })
 	}
 }
 
-// Changed tells the engine that the receiver of a cursor has changed or was deleted, or that a
-// request to the cursor was stored.
+// Changed notifies the engine that the receiver of a cursor has changed or was deleted, or that
+// a request to the cursor was stored.
 func (e *Engine) Changed(id domain.CursorID) {
-	e.ask(id)
-	e.signal(repository.Signal{Cursor: id})
+	e.requestShard(id)
+	e.sendSignal(repository.Signal{Cursor: id})
 	e.receiverChanged(id)
 }
 
 func (e *Engine) receiverChanged(id domain.CursorID) {
 	if s := e.serviceOf(id); s != nil {
-		s.post(func(in *inbox) { in.changed = true })
+		s.postEvent(func(in *inbox) { in.changed = true })
 	}
 }
 
@@ -332,11 +332,11 @@ func (e *Engine) topicOf(stream domain.StreamName) *topic {
 	return e.topics[stream]
 }
 
-// serve begins to serve a cursor, unless it is served already. It returns no service if the cursor has
+// serveCursor begins to serve a cursor, unless it is served already. It returns no service if the cursor has
 // another owner.
-func (e *Engine) serve(entry repository.ShardEntry) (s *service, isNew bool) {
+func (e *Engine) serveCursor(entry repository.ShardEntry) (s *service, isNew bool) {
 	shard := repository.ShardOf(entry.Cursor)
-	if !e.owns(shard) {
+	if !e.hasShard(shard) {
 		return nil, false
 	}
 	e.mu.Lock()
@@ -344,7 +344,7 @@ func (e *Engine) serve(entry repository.ShardEntry) (s *service, isNew bool) {
 	if s != nil || e.state != engineRunning {
 		e.mu.Unlock()
 		if s != nil && s.requested.Load() < int64(entry.Requested) {
-			s.post(func(in *inbox) { in.changed = true })
+			s.postEvent(func(in *inbox) { in.changed = true })
 		}
 		return s, false
 	}
@@ -358,34 +358,34 @@ func (e *Engine) serve(entry repository.ShardEntry) (s *service, isNew bool) {
 	t.mu.Unlock()
 	e.mu.Unlock()
 	s.wake()
-	if !e.owns(shard) { // it was given to another node meanwhile
-		s.shed()
+	if !e.hasShard(shard) { // it was given to another node meanwhile
+		s.postShed()
 	}
 	return s, true
 }
 
-// topicFor returns the topic of a stream, which it makes if it is missing. The caller holds mu.
+// topicFor returns the topic of a stream, and creates it if it is missing. The caller holds mu.
 func (e *Engine) topicFor(stream domain.StreamName) *topic {
 	t := e.topics[stream]
 	if t == nil {
 		t = &topic{stream: stream, services: make(map[*service]struct{}), watched: make(map[*watched]struct{}), crowds: make(chan struct{}, maxCrowds)}
 		e.topics[stream] = t
 		if e.members != nil {
-			e.members.await(stream)
+			e.members.announceStream(stream)
 		}
 	}
 	return t
 }
 
-// dropIdle forgets a topic that has nothing to serve. The caller holds mu of both.
+// dropIdle removes a topic without services and watches. The caller holds mu of both.
 func (e *Engine) dropIdle(t *topic) {
 	if len(t.services)+len(t.watched) == 0 {
 		delete(e.topics, t.stream)
 	}
 }
 
-// remove ends the service of a cursor.
-func (e *Engine) remove(s *service) {
+// removeService ends the service of a cursor.
+func (e *Engine) removeService(s *service) {
 	s.stopTimer()
 	if s.isResident {
 		s.isResident = false
@@ -410,8 +410,9 @@ func (e *Engine) remove(s *service) {
 	}
 }
 
-// reaches notes that the stream has entries of a priority before number.
-func (t *topic) reaches(priority int, number int64) (changed bool) {
+// extendEnd records that the stream has entries of a priority up to number-1, and reports
+// whether this is new.
+func (t *topic) extendEnd(priority int, number int64) (changed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if number <= t.end[priority] {
@@ -421,15 +422,15 @@ func (t *topic) reaches(priority int, number int64) (changed bool) {
 	return true
 }
 
-// ends returns the numbers behind the last entries that are known, and whether those are the
-// ones of the store.
-func (t *topic) ends() (end [domain.Priorities]int64, looked bool) {
+// knownEnds returns the numbers after the last known entries, and whether they were read from
+// the store.
+func (t *topic) knownEnds() (end [domain.Priorities]int64, looked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.end, t.looked
 }
 
-func (t *topic) wake() {
+func (t *topic) wakeCursors() {
 	t.mu.Lock()
 	all := make([]*service, 0, len(t.services))
 	for s := range t.services {
@@ -460,17 +461,18 @@ type pool struct {
 	queue   turns[func()]
 }
 
-// run runs f, which is about a topic, in a goroutine, sooner or later, unless the engine ends before.
-func (p *pool) run(t *topic, f func()) {
+// runTask queues f, which belongs to topic t. A goroutine of the pool runs it, unless the
+// engine ends before.
+func (p *pool) runTask(t *topic, f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queue.add(t, f)
-	if p.running < p.limit && p.spawn(p.work) {
+	if p.running < p.limit && p.spawn(p.runWorker) {
 		p.running++
 	}
 }
 
-func (p *pool) work() {
+func (p *pool) runWorker() {
 	for {
 		p.mu.Lock()
 		if p.queue.len() == 0 {
@@ -478,7 +480,7 @@ func (p *pool) work() {
 			p.mu.Unlock()
 			return
 		}
-		f := p.queue.next()
+		f := p.queue.takeNext()
 		p.mu.Unlock()
 		f()
 		runtime.Gosched() // as the dispatcher does

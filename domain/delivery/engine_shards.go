@@ -7,12 +7,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// owns reports whether the node serves a shard.
-func (e *Engine) owns(shard int) bool {
+// hasShard reports whether the node serves a shard.
+func (e *Engine) hasShard(shard int) bool {
 	if e.members == nil {
 		return e.opts.Owns(shard)
 	}
-	return e.members.owns(shard)
+	return e.members.hasShard(shard)
 }
 
 // isAssigned reports whether a shard is that of the node, which may be releasing it.
@@ -24,25 +24,26 @@ func (e *Engine) mayCall(shard int) bool { return e.members == nil || e.members.
 // mayLoad reports whether the cursors of a shard may be loaded.
 func (e *Engine) mayLoad(shard int) bool { return e.members == nil || e.members.mayLoad(shard) }
 
-// signal tells other nodes what this process has stored.
-func (e *Engine) signal(s repository.Signal) {
+// sendSignal signals to other nodes what this process has stored.
+func (e *Engine) sendSignal(s repository.Signal) {
 	if e.members != nil {
-		e.members.signal(s)
+		e.members.sendSignal(s)
 	}
 }
 
-// ask has the node take the shard of a cursor that it was asked about, if its owner has died.
-func (e *Engine) ask(id domain.CursorID) {
+// requestShard makes the node take the shard of a cursor that it was asked about, if the owner
+// has died.
+func (e *Engine) requestShard(id domain.CursorID) {
 	if e.members != nil {
-		e.members.ask(id)
+		e.members.requestShard(id)
 	}
 }
 
-// signalled handles the signals of another node from the one with number handled on.
-func (e *Engine) signalled(n *repository.Node, handled int64) {
+// handleSignals handles the signals of another node from number handled on.
+func (e *Engine) handleSignals(n *repository.Node, handled int64) {
 	first := n.Signalled - int64(len(n.Signals))
 	if handled < first {
-		e.lookSoon() // some are not there any more
+		e.lookSoon() // some signals were missed
 	}
 	for _, s := range n.Signals[max(handled-first, 0):] {
 		switch {
@@ -51,20 +52,20 @@ func (e *Engine) signalled(n *repository.Node, handled int64) {
 		case s.Cursor != (domain.CursorID{}):
 			e.serveCreated(repository.ShardEntry{Cursor: s.Cursor, Stream: s.Stream})
 		default:
-			e.published(s.Stream)
+			e.handlePublished(s.Stream)
 		}
 	}
 }
 
-// published looks at a stream to which another node has appended.
-func (e *Engine) published(stream domain.StreamName) {
+// handlePublished reads the end of a stream to which another node has appended.
+func (e *Engine) handlePublished(stream domain.StreamName) {
 	t := e.topicOf(stream)
 	if t == nil {
 		return
 	}
-	e.store.run(t, func() {
+	e.store.runTask(t, func() {
 		if err := e.lookAt(e.ctx, t); err != nil {
-			e.warn(e.ctx, "read the end of a stream", err, slog.String("stream", stream.String()))
+			e.logWarning(e.ctx, "read the end of a stream", err, slog.String("stream", stream.String()))
 		}
 	})
 }
@@ -82,11 +83,11 @@ func (e *Engine) serveShards(shards []int) {
 // serveAgain serves the cursor of a service that has left, if the node has taken its shard
 // again or the cursor was created after the service had looked for it.
 func (e *Engine) serveAgain(s *service) {
-	e.serve(repository.ShardEntry{Cursor: s.id, Stream: s.topic.stream})
+	e.serveCursor(repository.ShardEntry{Cursor: s.id, Stream: s.topic.stream})
 }
 
-// shed has the services of shards leave.
-func (e *Engine) shed(shards []int) {
+// shedShards makes the services of shards leave.
+func (e *Engine) shedShards(shards []int) {
 	if len(shards) == 0 {
 		return
 	}
@@ -95,18 +96,19 @@ func (e *Engine) shed(shards []int) {
 		isShed[shard] = true
 	}
 	for _, w := range e.watchedOf(func(w *watched) bool { return isShed[w.shard] }) {
-		w.end()
+		w.endVisits()
 	}
 	for _, s := range e.allServices() {
 		if isShed[s.shard] {
-			s.shed()
+			s.postShed()
 		}
 	}
 }
 
-func (s *service) shed() { s.post(func(in *inbox) { in.shed = true }) }
+func (s *service) postShed() { s.postEvent(func(in *inbox) { in.shed = true }) }
 
-// wakeAll has all services continue that the node was not known to own.
+// wakeAll wakes all services that have paused because the node was not known to own their
+// shards.
 func (e *Engine) wakeAll() {
 	for _, s := range e.allServices() {
 		s.tick()

@@ -6,8 +6,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// LookAt tells the engine that a stream has, or may have, new entries which it cannot be given.
-// It tells the nodes that serve cursors of it, and reads the end of the stream if this one does.
+// LookAt notifies the engine that a stream has, or may have, new entries that the caller does
+// not have. It signals this to the nodes that serve cursors of the stream, and reads the end of
+// the stream if this node serves one.
 func (e *Engine) LookAt(stream domain.StreamName) {
 	if e.members != nil {
 		e.members.signalAwaited(stream)
@@ -15,8 +16,8 @@ func (e *Engine) LookAt(stream domain.StreamName) {
 	e.lookAtSoon(stream)
 }
 
-// lookAtSoon reads the end of a stream, unless no cursor of it is served. Calls that come before
-// the read begins share it.
+// lookAtSoon reads the end of a stream, unless no cursor of it is served. Calls before the read
+// begins share one read.
 func (e *Engine) lookAtSoon(stream domain.StreamName) {
 	t := e.topicOf(stream)
 	if t == nil {
@@ -29,12 +30,12 @@ func (e *Engine) lookAtSoon(stream domain.StreamName) {
 	if isQueued {
 		return
 	}
-	e.store.run(t, func() {
+	e.store.runTask(t, func() {
 		t.mu.Lock()
 		t.lookQueued = false
 		t.mu.Unlock()
 		if err := e.lookAt(e.ctx, t); err != nil {
-			e.warn(e.ctx, "read the end of a stream", err, slog.String("stream", stream.String()))
+			e.logWarning(e.ctx, "read the end of a stream", err, slog.String("stream", stream.String()))
 		}
 	})
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// look finds the cursors of the shards that this node owns, and what others have appended to
-// their streams. It returns soon after ctx ends.
-func (e *Engine) look(ctx context.Context) {
+// lookForWork finds the cursors of the shards that this node owns, and the entries that other
+// nodes have appended to their streams. It returns soon after ctx ends.
+func (e *Engine) lookForWork(ctx context.Context) {
 	for shard := range repository.ShardCount {
 		if ctx.Err() != nil {
 			return
 		}
-		if e.owns(shard) {
-			_ = e.serveShard(ctx, shard) // it is logged, and the next look repeats it
+		if e.hasShard(shard) {
+			_ = e.serveShard(ctx, shard) // the error is logged, and the next look tries again
 		}
 	}
 	e.mu.Lock()
@@ -28,21 +28,21 @@ func (e *Engine) look(ctx context.Context) {
 	e.mu.Unlock()
 	for _, t := range topics {
 		if err := e.lookAt(ctx, t); err != nil {
-			e.warn(ctx, "read the end of a stream", err, slog.String("stream", t.stream.String()))
+			e.logWarning(ctx, "read the end of a stream", err, slog.String("stream", t.stream.String()))
 		}
 	}
 }
 
-// serveShard serves the cursors of a shard whose entries can be read. An entry that is damaged, or
-// of a newer format, is logged and is no failure: to read it again does not help.
+// serveShard serves the cursors of a shard whose entries can be read. An entry that is damaged,
+// or of a newer format, is logged and does not count as a failure: another read would not help.
 func (e *Engine) serveShard(ctx context.Context, shard int) error {
 	entries, watched, err := e.Shards.Cursors(ctx, shard)
 	if err != nil {
-		e.warn(ctx, "list the cursors of a shard", err, slog.Int("shard", shard))
+		e.logWarning(ctx, "list the cursors of a shard", err, slog.Int("shard", shard))
 	}
 	for _, entry := range entries {
-		if s, _ := e.serve(entry); s != nil && s.isWatch && !s.isNoted.Swap(true) {
-			s.post(func(in *inbox) { in.listed = true })
+		if s, _ := e.serveCursor(entry); s != nil && s.isWatch && !s.isNoted.Swap(true) {
+			s.postEvent(func(in *inbox) { in.listed = true })
 		}
 		e.followChanges(entry)
 	}
@@ -60,21 +60,22 @@ func (e *Engine) serveShard(ctx context.Context, shard int) error {
 	}
 }
 
-// followChanges has the receiver of a cursor found again if the entry says that it has changed since
-// the last look: the signal may have been lost with the node that stored the change.
+// followChanges makes a service look up the receiver of its cursor again if the entry shows a
+// change since the last look: the signal may have been lost with the node that stored the
+// change.
 func (e *Engine) followChanges(entry repository.ShardEntry) {
 	e.mu.Lock()
 	s := e.services[entry.Cursor]
 	e.mu.Unlock()
 	if s != nil && s.noted.Swap(entry.Changes) != entry.Changes {
-		s.post(func(in *inbox) { in.changed = true })
+		s.postEvent(func(in *inbox) { in.changed = true })
 	}
 }
 
-// minLook is the time between a look and another one before Options.Look has passed.
+// minLook is the minimum time between two looks.
 const minLook = 5 * time.Second
 
-// lookSoon has the engine look at all shards and streams soon.
+// lookSoon schedules an early look at all shards and streams.
 func (e *Engine) lookSoon() {
 	select {
 	case e.lookNow <- struct{}{}:
@@ -82,51 +83,51 @@ func (e *Engine) lookSoon() {
 	}
 }
 
-// lookAt reads where a stream ends, and wakes its cursors if that is new.
+// lookAt reads the end of a stream, and wakes its cursors if the end has moved.
 func (e *Engine) lookAt(ctx context.Context, t *topic) error {
 	end, err := e.Streams.End(ctx, t.stream)
 	if err != nil {
 		return err
 	}
-	e.reaches(t, end)
+	e.extendStream(t, end)
 	return nil
 }
 
-// lookAtCurrent is lookAt without the risk of an old read.
+// lookAtCurrent is lookAt without the risk of a stale read.
 func (e *Engine) lookAtCurrent(ctx context.Context, t *topic) error {
 	end, err := e.Streams.CurrentEnd(ctx, t.stream)
 	if err != nil {
 		return err
 	}
-	e.reaches(t, end)
+	e.extendStream(t, end)
 	return nil
 }
 
-// reaches notes where a stream ends, and wakes its cursors if that is new.
-func (e *Engine) reaches(t *topic, end repository.StreamEnd) {
+// extendStream records the end of a stream, and wakes its cursors if the end has moved.
+func (e *Engine) extendStream(t *topic, end repository.StreamEnd) {
 	changed := false
 	for _, p := range end.Positions {
-		changed = t.reaches(p.Priority, p.Number) || changed
+		changed = t.extendEnd(p.Priority, p.Number) || changed
 	}
 	t.mu.Lock()
 	changed = changed || !t.looked
 	t.looked = true
 	t.mu.Unlock()
 	if changed {
-		t.wake()
+		t.wakeCursors()
 	}
 }
 
 const sweepEvery = time.Hour
 
-// sweepRegularly removes what has expired, until the engine ends.
+// sweepRegularly removes expired entries, until the engine ends.
 func (e *Engine) sweepRegularly() {
 	if e.opts.Sweep == nil {
 		return
 	}
 	for {
 		if err := e.opts.Sweep(e.ctx); err != nil {
-			e.warn(e.ctx, "remove what has expired", err)
+			e.logWarning(e.ctx, "remove what has expired", err)
 		}
 		timer := time.NewTimer(sweepEvery)
 		select {
@@ -138,9 +139,9 @@ func (e *Engine) sweepRegularly() {
 	}
 }
 
-// warn logs a failure that is repaired by trying again, unless the engine has ended or the
-// store has logged it.
-func (e *Engine) warn(ctx context.Context, what string, err error, attrs ...slog.Attr) {
+// logWarning logs a failure that will be retried, unless the engine has ended or the store has
+// logged it.
+func (e *Engine) logWarning(ctx context.Context, what string, err error, attrs ...slog.Attr) {
 	if ctx.Err() == nil && domain.KindOf(err) != domain.NewerFormat {
 		e.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "deliveries wait for the store",
 			append(attrs, slog.String("what", what), slog.String("error", err.Error()))...)

@@ -16,24 +16,23 @@ const (
 	beatEvery   = 2 * time.Second
 	signalEvery = 250 * time.Millisecond // for a node that has signals, between two beats
 	lookEvery   = 500 * time.Millisecond // for nodes that are not alone
-	lapseAfter  = 6 * time.Second        // of the last confirmed beat: no call begins
+	lapseAfter  = 6 * time.Second        // no call begins when the last confirmed beat is older
 	leaveWithin = 5 * time.Second
 )
 
-// A membership is the part of an Engine that shares the shards with the engines of other
-// nodes.
+// A membership shares the shards of an Engine with the engines of other nodes.
 type membership struct {
 	engine *Engine
 	self   string
-	kick   chan struct{} // holds one while there are new signals
+	kick   chan struct{} // has an element while there are new signals
 
-	// The rest but what mu guards belongs to the goroutine of run.
+	// The fields that mu does not guard belong to the goroutine of run.
 	beat      int64
-	begun     time.Time // when the last beat began that was stored
-	looked    time.Time // when the first look has succeeded; zero: none has
-	seen      map[string]*sighting
+	begun     time.Time // when the last stored beat began
+	looked    time.Time // when the first look succeeded; zero: not yet
+	seen      map[string]*nodeSighting
 	last      repository.Assignment // the newest that was read
-	older     time.Time             // since when reads show an older one; zero: they do not
+	older     time.Time             // since when reads return an older one; zero: they do not
 	isShared  bool                  // another node is alive
 	failures  int                   // in a row
 	blind     time.Time             // since when no look has succeeded; zero: the last one has
@@ -41,7 +40,7 @@ type membership struct {
 
 	mu        sync.Mutex
 	assigned  [repository.ShardCount]bool // as the assignment says
-	owned     [repository.ShardCount]bool // of them, those that are not being released
+	owned     [repository.ShardCount]bool // assigned shards that are not being released
 	confirmed time.Time                   // the beginning of a beat that was stored before the assignment was read
 	asked     map[int]time.Time           // shards of cursors that the node was asked about, since when
 	orphaned  []int                       // shards whose owner has died, and that no node has taken
@@ -54,12 +53,12 @@ type membership struct {
 func newMembership(e *Engine) *membership {
 	return &membership{
 		engine: e, self: e.opts.Incarnation, kick: make(chan struct{}, 1),
-		seen: make(map[string]*sighting), releasing: make(map[int]time.Time), asked: make(map[int]time.Time),
+		seen: make(map[string]*nodeSighting), releasing: make(map[int]time.Time), asked: make(map[int]time.Time),
 	}
 }
 
-// owns reports whether the node serves a shard.
-func (m *membership) owns(shard int) bool {
+// hasShard reports whether the node serves a shard.
+func (m *membership) hasShard(shard int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.owned[shard]
@@ -88,8 +87,8 @@ func (m *membership) mayLoad(shard int) bool {
 	return m.assigned[shard] && time.Since(m.confirmed) < lapseAfter
 }
 
-// signal tells the other nodes what this one has stored.
-func (m *membership) signal(s repository.Signal) {
+// sendSignal signals to the other nodes what this one has stored.
+func (m *membership) sendSignal(s repository.Signal) {
 	m.mu.Lock()
 	if unsent := m.signals[len(m.signals)-int(min(m.signalled-m.sent, int64(len(m.signals)))):]; slices.Contains(unsent, s) {
 		m.mu.Unlock()
@@ -107,7 +106,7 @@ func (m *membership) signal(s repository.Signal) {
 	}
 }
 
-// run beats, and takes and releases shards, until ctx ends.
+// run stores beats, and takes and releases shards, until ctx ends.
 func (m *membership) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -118,26 +117,26 @@ func (m *membership) run(ctx context.Context) {
 		case <-timer.C:
 		case <-m.kick:
 			if !m.isShared {
-				continue // the next beat has them
+				continue // the next beat includes the signals
 			}
 			if since := time.Since(m.begun); since < signalEvery {
 				timer.Reset(signalEvery - since)
 				continue
 			}
 		}
-		if err := m.round(ctx); err != nil {
+		if err := m.runRound(ctx); err != nil {
 			m.failures++
-			m.engine.warn(ctx, "share the shards with other nodes", err)
+			m.engine.logWarning(ctx, "share the shards with other nodes", err)
 			timer.Reset(min(m.engine.opts.Backoff(m.failures), beatEvery))
 			continue
 		}
 		m.failures = 0
-		timer.Reset(m.wait())
+		timer.Reset(m.timeToNextRound())
 	}
 }
 
-// wait returns the time until the next round.
-func (m *membership) wait() time.Duration {
+// timeToNextRound returns the time until the next round.
+func (m *membership) timeToNextRound() time.Duration {
 	if !m.isShared {
 		return beatEvery
 	}
@@ -154,16 +153,16 @@ func (m *membership) hasUnsent() bool {
 	return m.signalled > m.sent || len(m.awaiting.unsent) > 0
 }
 
-// round beats if that is due, and looks at the other nodes.
-func (m *membership) round(ctx context.Context) error {
+// runRound stores a beat if one is due, and reads the state of the other nodes.
+func (m *membership) runRound(ctx context.Context) error {
 	if m.isBeatDue() {
-		if err := m.store(ctx); err != nil {
+		if err := m.storeBeat(ctx); err != nil {
 			return err
 		}
 	}
 	m.lookAtAnnounced()
 	for range maxAssigns {
-		again, err := m.look(ctx)
+		again, err := m.readMembers(ctx)
 		if !again || err != nil {
 			return err
 		}
@@ -171,8 +170,8 @@ func (m *membership) round(ctx context.Context) error {
 	return nil
 }
 
-// isBeatDue reports whether a beat is to be stored. It is not while no look has succeeded for
-// lapseAfter: the node calls nothing, so others have to take its shards.
+// isBeatDue reports whether a beat is to be stored. No beat is due while no look has succeeded
+// for lapseAfter: the node makes no calls, so others have to take its shards.
 func (m *membership) isBeatDue() bool {
 	if !m.blind.IsZero() && time.Since(m.blind) >= lapseAfter {
 		return false
@@ -181,19 +180,19 @@ func (m *membership) isBeatDue() bool {
 	return m.begun.IsZero() || since >= beatEvery-lookEvery/2 || m.isShared && m.hasUnsent() && since >= signalEvery
 }
 
-// maxAssigns is how often a round begins again because another node has replaced the
-// assignment. The next round continues.
+// maxAssigns is the maximum number of attempts of a round whose assignment is replaced by other
+// nodes. The next round continues.
 const maxAssigns = 3
 
-// store stores a beat.
-func (m *membership) store(ctx context.Context) error {
+// storeBeat stores a beat.
+func (m *membership) storeBeat(ctx context.Context) error {
 	began := time.Now()
 	m.beat++
 	m.mu.Lock()
 	n := repository.Node{Incarnation: m.self, Beat: m.beat, Signals: slices.Clone(m.signals), Signalled: m.signalled}
 	announced := len(m.awaiting.unsent)
 	m.mu.Unlock()
-	n.Awaits = m.engine.awaited()
+	n.Awaits = m.engine.awaitedStreams()
 	if err := m.engine.Nodes.Beat(ctx, n); err != nil {
 		return err
 	}
@@ -201,14 +200,14 @@ func (m *membership) store(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sent = n.Signalled
-	m.awaiting.sent(announced, m.isShared)
+	m.awaiting.markAnnounced(announced, m.isShared)
 	return nil
 }
 
-// look reads what the other nodes have stored, and takes and releases shards. again reports
-// that the assignment has changed.
-func (m *membership) look(ctx context.Context) (again bool, err error) {
-	now := time.Now() // what is read is not older, however long this takes
+// readMembers reads the beats of the other nodes and the assignment, and takes and releases
+// shards. again reports that another node has replaced the assignment.
+func (m *membership) readMembers(ctx context.Context) (again bool, err error) {
+	now := time.Now() // before the reads, however long they take
 	nodes, assignment, err := m.engine.Nodes.Nodes(ctx)
 	if err != nil {
 		if m.blind.IsZero() {
@@ -220,17 +219,17 @@ func (m *membership) look(ctx context.Context) (again bool, err error) {
 	if m.looked.IsZero() {
 		m.looked = time.Now()
 	}
-	assignment = m.newest(now, assignment)
-	m.observe(now, time.Now(), nodes, &assignment)
-	m.follow(&assignment)
+	assignment = m.newestAssignment(now, assignment)
+	m.observeNodes(now, time.Now(), nodes, &assignment)
+	m.followAssignment(&assignment)
 	m.noteOrphaned(now, &assignment)
-	return m.reassign(ctx, now, assignment)
+	return m.reassignShards(ctx, now, assignment)
 }
 
-// newest returns the assignment to follow: the one that was read, or the last one if that is newer
-// or what was read is damaged. An older one is a stale read, unless it is still there after
-// deadAfter: then it was removed or restored by hand.
-func (m *membership) newest(now time.Time, read repository.Assignment) repository.Assignment {
+// newestAssignment returns the assignment to follow: the one that was read, or the last one if
+// that is newer or the read one is damaged. An older one is a stale read until it has been read
+// for deadAfter; then it was removed or restored by hand.
+func (m *membership) newestAssignment(now time.Time, read repository.Assignment) repository.Assignment {
 	if read.Damage != nil {
 		kept := m.last
 		kept.Damage = read.Damage
@@ -248,9 +247,9 @@ func (m *membership) newest(now time.Time, read repository.Assignment) repositor
 	return read
 }
 
-// observe notes which nodes have moved, and handles their signals. What was read is not older
-// than from, and not newer than to.
-func (m *membership) observe(from, to time.Time, nodes []repository.Node, assignment *repository.Assignment) {
+// observeNodes records which nodes have stored new beats, and handles their signals. The data
+// was read between from and to.
+func (m *membership) observeNodes(from, to time.Time, nodes []repository.Node, assignment *repository.Assignment) {
 	for _, s := range m.seen {
 		s.isStored = false
 	}
@@ -262,7 +261,7 @@ func (m *membership) observe(from, to time.Time, nodes []repository.Node, assign
 		}
 		s := m.seen[n.Incarnation]
 		if s == nil {
-			s = &sighting{}
+			s = &nodeSighting{}
 			m.seen[n.Incarnation] = s
 		}
 		s.isStored = true
@@ -273,7 +272,7 @@ func (m *membership) observe(from, to time.Time, nodes []repository.Node, assign
 			s.beat, s.moved = n.Beat, to
 		}
 		if n.Signalled > s.signalled {
-			m.engine.signalled(n, s.signalled)
+			m.engine.handleSignals(n, s.signalled)
 			s.signalled = n.Signalled
 		}
 	}
@@ -282,7 +281,7 @@ func (m *membership) observe(from, to time.Time, nodes []repository.Node, assign
 	m.mu.Unlock()
 	for _, owner := range assignment.Owners {
 		if owner != "" && owner != m.self && m.seen[owner] == nil {
-			m.seen[owner] = &sighting{moved: to} // its document is not there, or is not visible
+			m.seen[owner] = &nodeSighting{moved: to} // its document does not exist, or is not visible yet
 		}
 	}
 	m.isShared = false
@@ -294,8 +293,8 @@ func (m *membership) observe(from, to time.Time, nodes []repository.Node, assign
 	}
 }
 
-// follow serves the shards that the assignment gives to the node, and no others.
-func (m *membership) follow(assignment *repository.Assignment) {
+// followAssignment serves the shards that the assignment gives to the node, and no others.
+func (m *membership) followAssignment(assignment *repository.Assignment) {
 	var gained, lost []int
 	m.mu.Lock()
 	hadLapsed := time.Since(m.confirmed) >= lapseAfter
@@ -317,7 +316,7 @@ func (m *membership) follow(assignment *repository.Assignment) {
 		m.owned[shard] = owns
 	}
 	m.mu.Unlock()
-	m.engine.shed(lost)
+	m.engine.shedShards(lost)
 	if len(gained) > 0 {
 		m.engine.spawn(func() { m.engine.serveShards(gained) })
 	}
@@ -326,9 +325,9 @@ func (m *membership) follow(assignment *repository.Assignment) {
 	}
 }
 
-// reassign takes shards that have no owner, and releases those that the node has too many of
-// once their cursors are released.
-func (m *membership) reassign(ctx context.Context, now time.Time, assignment repository.Assignment) (again bool, err error) {
+// reassignShards takes shards without an owner, and releases shards beyond the quota of the
+// node once their cursors are released.
+func (m *membership) reassignShards(ctx context.Context, now time.Time, assignment repository.Assignment) (again bool, err error) {
 	if m.engine.isStopping() {
 		return false, nil
 	}
@@ -338,7 +337,7 @@ func (m *membership) reassign(ctx context.Context, now time.Time, assignment rep
 			alive = append(alive, incarnation)
 		}
 	}
-	a := allocate(m.self, alive, &assignment.Owners, func(owner string) bool { return m.replaces(owner, now) })
+	a := allocateShards(m.self, alive, &assignment.Owners, func(owner string) bool { return m.canReplace(owner, now) })
 	next := assignment
 	next.Damage = nil
 	for _, shard := range a.free {
@@ -367,7 +366,7 @@ func (m *membership) reassign(ctx context.Context, now time.Time, assignment rep
 	return err == nil, err
 }
 
-// beginRelease has the cursors of shards released.
+// beginRelease begins to release the cursors of shards.
 func (m *membership) beginRelease(shards []int) {
 	var begun []int
 	m.mu.Lock()
@@ -379,11 +378,11 @@ func (m *membership) beginRelease(shards []int) {
 		}
 	}
 	m.mu.Unlock()
-	m.engine.shed(begun)
+	m.engine.shedShards(begun)
 }
 
-// leave releases all shards of the node, and removes the node.
-func (m *membership) leave(ctx context.Context) {
+// leaveCluster releases all shards of the node, and removes its document.
+func (m *membership) leaveCluster(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()
 	err := m.giveBack(ctx)
@@ -394,11 +393,11 @@ func (m *membership) leave(ctx context.Context) {
 		err = m.giveBack(ctx)
 	}
 	if err != nil {
-		m.engine.warn(ctx, "give the shards back", err)
+		m.engine.logWarning(ctx, "give the shards back", err)
 		return
 	}
 	if err := m.engine.Nodes.Leave(ctx, m.self); err != nil {
-		m.engine.warn(ctx, "remove the node", err)
+		m.engine.logWarning(ctx, "remove the node", err)
 	}
 }
 

@@ -10,34 +10,35 @@ import (
 // Most actors have no receiver that waits for their data. So a Save signals nothing unless a node
 // has announced, by its beats, that it serves a cursor of the stream.
 
-// An awaiting says of which data streams the nodes serve cursors. The mutex of the membership
+// An awaiting has the data streams of which nodes serve cursors. The mutex of the membership
 // guards it.
 type awaiting struct {
 	isKnown   bool                 // others is known
 	others    repository.StreamSet // of the other nodes alive
-	unsent    []domain.StreamName  // of this one, that no beat has announced
-	announced []announcement       // streams that a node may not have known when it saved
+	unsent    []domain.StreamName  // streams of this node that no beat has announced
+	announced []streamAnnouncement // streams that a node may not have known when it saved
 }
 
-type announcement struct {
+type streamAnnouncement struct {
 	stream domain.StreamName
 	at     time.Time
 }
 
-// sent notes that the first n streams were announced to other nodes, if there are any.
-func (a *awaiting) sent(n int, isShared bool) {
+// markAnnounced records that the first n unsent streams were announced, to other nodes if
+// isShared.
+func (a *awaiting) markAnnounced(n int, isShared bool) {
 	now := time.Now()
 	for _, stream := range a.unsent[:n] {
 		if isShared {
-			a.announced = append(a.announced, announcement{stream, now})
+			a.announced = append(a.announced, streamAnnouncement{stream, now})
 		}
 	}
 	a.unsent = a.unsent[n:]
 }
 
-// await announces a data stream of which the node begins to serve a cursor. It does nothing for
-// another stream: its entries are signalled anyway.
-func (m *membership) await(stream domain.StreamName) {
+// announceStream announces a data stream of which the node begins to serve a cursor. It does
+// nothing for other streams, whose entries are always signalled.
+func (m *membership) announceStream(stream domain.StreamName) {
 	if _, ok := stream.DataActor(); !ok {
 		return
 	}
@@ -50,22 +51,23 @@ func (m *membership) await(stream domain.StreamName) {
 	}
 }
 
-// signalAwaited signals that a data stream may have new entries, if another node serves a cursor
-// of it. While there are many signals it does nothing: the other node finds them by looking.
+// signalAwaited signals that a data stream may have new entries, if another node serves a
+// cursor of it. While there are many signals it does nothing: the other node finds the entries
+// by its looks.
 func (m *membership) signalAwaited(stream domain.StreamName) {
 	m.mu.Lock()
 	isWanted := (!m.awaiting.isKnown || m.awaiting.others.Has(stream)) && m.signalled-m.sent < repository.MaxSignals/2
 	m.mu.Unlock()
 	if isWanted {
-		m.signal(repository.Signal{Stream: stream})
+		m.sendSignal(repository.Signal{Stream: stream})
 	}
 }
 
-// knownAfter is when all nodes know an announcement.
+// knownAfter is the time after which all nodes know an announcement.
 const knownAfter = 2 * lookEvery
 
-// lookAtAnnounced looks once more at the streams that all nodes know to be awaited: before, a
-// node may have saved data without a signal.
+// lookAtAnnounced looks once more at streams whose announcement all nodes know by now: until
+// then, a node may have saved data without a signal.
 func (m *membership) lookAtAnnounced() {
 	var known []domain.StreamName
 	m.mu.Lock()
@@ -79,8 +81,8 @@ func (m *membership) lookAtAnnounced() {
 	}
 }
 
-// awaited returns the data streams of which the node serves cursors.
-func (e *Engine) awaited() (all repository.StreamSet) {
+// awaitedStreams returns the data streams of which the node serves cursors.
+func (e *Engine) awaitedStreams() (all repository.StreamSet) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for stream := range e.topics {

@@ -8,10 +8,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// replaces reports whether the node takes the shards of another one without being asked: that one
-// has died. With [Options.NoTakeover], it has to have died before this node had started, or at most
-// deadAfter later: a read may be stale, so that a dead node seems to beat after the first look.
-func (m *membership) replaces(owner string, now time.Time) bool {
+// canReplace reports whether this node takes the shards of owner without being asked, because
+// owner has died. With [Options.NoTakeover], owner must have died before this node started, or
+// up to deadAfter later: because of a stale read, a dead node may seem to beat after the first
+// look.
+func (m *membership) canReplace(owner string, now time.Time) bool {
 	s := m.seen[owner]
 	if s.isAlive(now) {
 		return false
@@ -19,15 +20,15 @@ func (m *membership) replaces(owner string, now time.Time) bool {
 	return !m.engine.opts.NoTakeover || s == nil || s.moved.Before(m.looked.Add(deadAfter))
 }
 
-// askAfter is how long a node remembers that it was asked about a shard: long enough to know that
-// the owner had died by then.
+// askAfter is how long a node remembers that it was asked about a shard: long enough to detect
+// that the owner has died.
 const askAfter = 2 * deadAfter
 
-// ask notes that this node was asked about a cursor. If the owner of its shard has died, the node
-// takes the shard.
-func (m *membership) ask(id domain.CursorID) {
+// requestShard records that this node was asked about a cursor. If the owner of its shard has
+// died, the node takes the shard.
+func (m *membership) requestShard(id domain.CursorID) {
 	if !m.engine.opts.NoTakeover {
-		return // it takes the shard anyway
+		return // the node takes the shard anyway
 	}
 	m.mu.Lock()
 	m.asked[repository.ShardOf(id)] = time.Now()
@@ -57,7 +58,7 @@ func (m *membership) askedFor(now time.Time, assignment *repository.Assignment) 
 	return shards
 }
 
-// noteOrphaned notes the shards whose owner has died.
+// noteOrphaned records the shards whose owner has died.
 func (m *membership) noteOrphaned(now time.Time, assignment *repository.Assignment) {
 	var orphaned []int
 	for shard, owner := range assignment.Owners {
@@ -70,8 +71,8 @@ func (m *membership) noteOrphaned(now time.Time, assignment *repository.Assignme
 	m.orphaned = orphaned
 }
 
-// Orphaned returns the shards whose cursors no node serves, because the one that did has died. It
-// returns none while this node does not know which nodes are alive.
+// Orphaned returns the shards whose cursors no node serves because the owner has died. It
+// returns an empty list while this node does not know which nodes are alive.
 func (e *Engine) Orphaned() []int {
 	m := e.members
 	if m == nil {

@@ -7,12 +7,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Ports are what an Engine works with.
+// Ports are the stores and callers that an Engine uses.
 type Ports struct {
 	Streams   repository.Streams
 	Cursors   repository.Cursors
 	Shards    repository.Shards
-	Nodes     repository.Nodes // nil: the node shares its shards with no other one
+	Nodes     repository.Nodes // nil: the node owns all shards
 	Receivers Receivers
 	Caller    Caller
 }
@@ -24,30 +24,30 @@ type Receivers interface {
 	Receiver(ctx context.Context, id domain.CursorID) (Receiver, error)
 }
 
-// A Receiver says how messages come to the receiver of a cursor.
+// A Receiver describes how the receiver of a cursor is called.
 type Receiver struct {
 	Subscription domain.Subscription
 	Policy       domain.Policy
 	Concurrency  int                          // limit for the calls under way; 0: that of the engine
-	MaxRate      float64                      // limit for the calls of a second; 0: none
+	MaxRate      float64                      // limit for the calls per second; 0: no limit
 	IsPaused     bool                         // nothing is called until its owner resumes it
 	Resumed      int                          // how often its owner has resumed it
-	KeepsMarks   bool                         // the cursor keeps marks of how far it has come; see domain.Mark
+	KeepsMarks   bool                         // the cursor keeps marks of its progress; see domain.Mark
 	IsOrdered    bool                         // the deliveries are made in the order of the stream; see domain.Owner
 	Matches      func(*repository.Entry) bool // the filter; nil: every message
 	// Compile returns the filter of a replay; nil: no replay has one.
 	Compile func(expression string) (func(*repository.Entry) bool, error)
-	Target  any // what the Caller needs besides; the engine does not use it
+	Target  any // data for the Caller; the engine does not use it
 }
 
 // A Caller calls receivers. It is safe for concurrent use.
 type Caller interface {
 	// Call calls the receiver of c and returns its answer; an error is an Answer without a
 	// status. If it cannot read the message, the answer is Unread or Lost: neither counts as an
-	// attempt. After Unread the engine calls again after a while, and goes on with the other
-	// deliveries of the receiver; after Lost the delivery is a dead letter with the error as its
-	// reason. It returns soon after ctx ends. The engine sets when the call began and what it
-	// took.
+	// attempt. After Unread the engine calls again later, and continues with the other
+	// deliveries of the receiver; after Lost the delivery is a dead letter with the error as
+	// its reason. Call returns soon after ctx ends. The engine sets the times at which the call
+	// began and ended.
 	Call(ctx context.Context, c Call) domain.Answer
 }
 

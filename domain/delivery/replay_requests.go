@@ -14,12 +14,12 @@ type replayRequest struct {
 	dead *domain.Retry
 }
 
-// loadReplays reads the requests that a cursor has not followed. It reads the dead letters after
-// the cursor was loaded: whatever changes them from then on is known to its owner.
+// loadReplays reads the requests that a cursor has not followed. It reads the dead letters
+// after the cursor was loaded: later changes are made by this owner.
 func (e *Engine) loadReplays(ctx context.Context, id domain.CursorID, cursor *domain.Cursor) ([]replayRequest, error) {
 	all, err := e.Shards.Replays(ctx, id)
 	if domain.KindOf(err) == domain.NotFound {
-		return nil, nil // it was removed by hand
+		return nil, nil // the request was removed by hand
 	}
 	if err != nil {
 		return nil, err
@@ -52,8 +52,8 @@ func (s *service) keepRequests(requests []replayRequest) {
 }
 
 // followReplays follows requests, as long as their deliveries fit into a settlement. It returns
-// false if no call is to begin before the next settlement is stored, so that a consumer which
-// fetches deliveries does not wait as long as calls fail.
+// false if no call may begin before the next settlement is stored: otherwise a consumer that
+// fetches deliveries would wait as long as calls fail.
 func (s *service) followReplays() bool {
 	if s.retaking || s.leaving {
 		return true

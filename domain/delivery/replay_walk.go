@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A walk is what a service has read for the replay of a range.
-type walk struct {
+// A replayWalk has the entries that a service has read for the replay of a range.
+type replayWalk struct {
 	id      string // of the replay
 	limiter *rate.Limiter
 	matches func(*repository.Entry) bool // the filter of the replay; nil: every entry
@@ -22,13 +22,13 @@ type walk struct {
 	reading  bool
 	failures int              // of reads, in a row
 	steps    []walkStep       // in the order of their entries
-	next     *domain.Position // behind steps, once they are used; nil: the end of the priority
+	next     *domain.Position // where to continue after steps; nil: the end of the priority
 
 	// died are the dead letters that were settled since steps began to be read.
 	died map[domain.EntryID]*domain.Retry
 }
 
-// A walkStep is an entry that a replay comes to.
+// A walkStep is an entry in the range of a replay.
 type walkStep struct {
 	at        domain.Position
 	published time.Time
@@ -36,13 +36,13 @@ type walkStep struct {
 	dead      *domain.Retry
 }
 
-// walkAhead is how many entries are read at a time, and how many are handled before other cursors
-// are served.
+// walkAhead is the number of entries that are read at a time, and that are handled before other
+// cursors are served.
 const walkAhead = 100
 
-// replay makes deliveries again, as long as the receiver and the rate allow it. While fresh
-// entries wait, it takes one for each of them; it does not wait for those that wait for a retry.
-func (s *service) replay() {
+// replayEntries repeats deliveries, as long as the receiver and the rate permit it. While fresh
+// entries wait, it takes turns with them. It does not wait for entries that wait for a retry.
+func (s *service) replayEntries() {
 	if s.leaving || s.retaking || s.receiver == nil || !s.engine.mayCall(s.shard) {
 		return
 	}
@@ -56,15 +56,15 @@ func (s *service) replay() {
 		if s.walk == nil || s.walk.id != r.ID {
 			s.walk = s.newWalk(&r)
 		}
-		if !s.cursor.CanReplay(now) || s.isFreshDue && s.hasFresh() || time.Now().Before(s.walk.after) || !s.step(&r, now) {
+		if !s.cursor.CanReplay(now) || s.isFreshDue && s.hasFresh() || time.Now().Before(s.walk.after) || !s.replayNext(&r, now) {
 			return
 		}
 	}
 	s.wake()
 }
 
-func (s *service) newWalk(r *domain.Replay) *walk {
-	w := &walk{
+func (s *service) newWalk(r *domain.Replay) *replayWalk {
+	w := &replayWalk{
 		id: r.ID, limiter: rate.NewLimiter(rate.Limit(r.Rate), max(r.Rate/10, 1)), died: make(map[domain.EntryID]*domain.Retry),
 		next: &r.At,
 	}
@@ -77,7 +77,7 @@ func (s *service) newWalk(r *domain.Replay) *walk {
 	}
 	matches, err := s.receiver.Compile(r.Filter)
 	if err != nil { // it was admitted, perhaps by another version
-		s.engine.warn(s.engine.ctx, "compile the filter of a replay", err, slog.String("cursor", s.id.String()))
+		s.engine.logWarning(s.engine.ctx, "compile the filter of a replay", err, slog.String("cursor", s.id.String()))
 		return w
 	}
 	w.matches = matches
@@ -86,10 +86,10 @@ func (s *service) newWalk(r *domain.Replay) *walk {
 
 // hasFresh reports whether the stream is known to have entries that were not taken, and that do not
 // wait for a delivery that failed.
-func (s *service) hasFresh() bool { return !s.waiting().IsEmpty() && !s.cursor.IsStopped() }
+func (s *service) hasFresh() bool { return !s.waitingPriorities().IsEmpty() && !s.cursor.IsStopped() }
 
-// step handles the next entry of a replay. It returns false if it has to wait.
-func (s *service) step(r *domain.Replay, now time.Time) bool {
+// replayNext handles the next entry of a replay. It returns false if the replay has to wait.
+func (s *service) replayNext(r *domain.Replay, now time.Time) bool {
 	w := s.walk
 	for len(w.steps) > 0 && (w.steps[0].at.Priority != r.At.Priority || w.steps[0].at.Number < r.At.Number) {
 		w.steps = w.steps[1:]
@@ -101,11 +101,11 @@ func (s *service) step(r *domain.Replay, now time.Time) bool {
 		case w.next == nil:
 			s.cursor.EndReplayPriority()
 			w.next = &domain.Position{}
-			s.passed()
+			s.replayPassed()
 			return true
 		case w.next.Priority == r.At.Priority && w.next.Number > r.At.Number:
 			s.cursor.PassReplay(*w.next)
-			s.passed()
+			s.replayPassed()
 			return true
 		}
 		s.readWalk(*r)
@@ -114,10 +114,10 @@ func (s *service) step(r *domain.Replay, now time.Time) bool {
 	step := w.steps[0]
 	if !step.matches {
 		s.cursor.PassReplay(step.at.Next())
-		s.passed()
+		s.replayPassed()
 		return true
 	}
-	if wait := w.reserve(); wait > 0 {
+	if wait := w.reserveDelivery(); wait > 0 {
 		w.after = time.Now().Add(wait)
 		return false
 	}
@@ -130,8 +130,8 @@ func (s *service) step(r *domain.Replay, now time.Time) bool {
 	return true
 }
 
-// passed notes that the replay has moved without a delivery.
-func (s *service) passed() {
+// replayPassed records that the replay has passed an entry without a delivery.
+func (s *service) replayPassed() {
 	s.filtered++
 	s.markDirty()
 	if _, isRunning := s.cursor.Replaying(); !isRunning {
@@ -139,8 +139,8 @@ func (s *service) passed() {
 	}
 }
 
-// reserve takes one delivery from the rate, or returns how long to wait for it.
-func (w *walk) reserve() time.Duration {
+// reserveDelivery takes one delivery from the rate, or returns how long to wait for it.
+func (w *replayWalk) reserveDelivery() time.Duration {
 	now := time.Now()
 	reserved := w.limiter.ReserveN(now, 1)
 	wait := reserved.DelayFrom(now)
@@ -151,17 +151,17 @@ func (w *walk) reserve() time.Duration {
 }
 
 type walkResult struct {
-	walk  *walk
+	walk  *replayWalk
 	steps []walkStep
 	next  *domain.Position
 	err   error
 }
 
-// readWalk reads what comes next in a replay.
+// readWalk reads the next entries of a replay.
 func (s *service) readWalk(r domain.Replay) {
 	w, e, receives := s.walk, s.engine, s.receiver.Matches
 	w.reading, w.died = true, make(map[domain.EntryID]*domain.Retry)
-	e.store.run(s.topic, func() {
+	e.store.runTask(s.topic, func() {
 		result := &walkResult{walk: w}
 		if r.OnlyDead {
 			result.err = e.readDead(e.ctx, s, &r, w.matches, result)
@@ -170,7 +170,7 @@ func (s *service) readWalk(r domain.Replay) {
 				return (receives == nil || receives(entry)) && (w.matches == nil || w.matches(entry))
 			}, result)
 		}
-		s.post(func(in *inbox) { in.walked = result })
+		s.postEvent(func(in *inbox) { in.walked = result })
 	})
 }
 
@@ -179,7 +179,7 @@ func (s *service) finishWalk(r *walkResult) {
 	if r.err != nil {
 		r.walk.failures++
 		r.walk.after = time.Now().Add(s.engine.opts.Backoff(r.walk.failures))
-		s.engine.warn(s.engine.ctx, "read what is replayed", r.err, slog.String("cursor", s.id.String()))
+		s.engine.logWarning(s.engine.ctx, "read what is replayed", r.err, slog.String("cursor", s.id.String()))
 		return
 	}
 	r.walk.failures, r.walk.steps, r.walk.next = 0, r.steps, r.next
@@ -205,10 +205,10 @@ func (e *Engine) readAll(ctx context.Context, s *service, r *domain.Replay, matc
 	if err != nil {
 		return err
 	}
-	e.window.put(s.topic.stream, found.Entries)
+	e.window.putEntries(s.topic.stream, found.Entries)
 	next := found.Start
 	if len(found.Entries) > 0 {
-		dead, err := e.Cursors.DeadLetters(ctx, s.id, before(found.Entries[0].Position.EntryID), len(found.Entries))
+		dead, err := e.Cursors.DeadLetters(ctx, s.id, entryBefore(found.Entries[0].Position.EntryID), len(found.Entries))
 		if err != nil {
 			return err
 		}
@@ -219,7 +219,7 @@ func (e *Engine) readAll(ctx context.Context, s *service, r *domain.Replay, matc
 		for i := range found.Entries {
 			entry := &found.Entries[i]
 			if !entry.Published.Before(r.To.Add(clockMargin)) {
-				return nil // those behind it were published later
+				return nil // later entries were published later
 			}
 			result.steps = append(result.steps, walkStep{
 				at: entry.Position, published: entry.Published, dead: letters[entry.Position.EntryID],
@@ -237,7 +237,7 @@ func (e *Engine) readAll(ctx context.Context, s *service, r *domain.Replay, matc
 
 // readDead reads dead letters from the position of a replay on.
 func (e *Engine) readDead(ctx context.Context, s *service, r *domain.Replay, matches func(*repository.Entry) bool, result *walkResult) error {
-	dead, err := e.Cursors.DeadLetters(ctx, s.id, before(r.At.EntryID), walkAhead)
+	dead, err := e.Cursors.DeadLetters(ctx, s.id, entryBefore(r.At.EntryID), walkAhead)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (e *Engine) readDead(ctx context.Context, s *service, r *domain.Replay, mat
 // matchesAt reports whether a filter matches the entry at a position. It does not match one that
 // has expired.
 func (e *Engine) matchesAt(ctx context.Context, stream domain.StreamName, at domain.Position, matches func(*repository.Entry) bool) (bool, error) {
-	if entry := e.window.find(stream, at.EntryID); entry != nil {
+	if entry := e.window.findEntry(stream, at.EntryID); entry != nil {
 		return matches(entry), nil
 	}
 	found, err := e.Streams.Read(ctx, stream, at, 1)
@@ -274,8 +274,8 @@ func (e *Engine) matchesAt(ctx context.Context, stream domain.StreamName, at dom
 	return matches(&found.Entries[0]), nil
 }
 
-// before returns an id that is before e and behind all entries that are before e.
-func before(e domain.EntryID) domain.EntryID {
+// entryBefore returns the greatest id that is less than e.
+func entryBefore(e domain.EntryID) domain.EntryID {
 	switch {
 	case e.Number > 0:
 		return domain.EntryID{Priority: e.Priority, Number: e.Number - 1}

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A service serves a cursor. It has a goroutine while something happens to the cursor: events
-// are posted to its inbox, and handled one after the other.
+// A service serves a cursor. Events are posted to its inbox. While there are events, a
+// goroutine handles them one after the other.
 type service struct {
 	engine *Engine
 	id     domain.CursorID
@@ -30,29 +30,29 @@ type service struct {
 	warnedAt time.Time   // when they were logged last; it belongs to the review of the engine
 
 	// The rest belongs to that goroutine.
-	wanted   bool // the cursor is to be loaded
+	wanted   bool // the cursor has to be loaded
 	receiver *Receiver
 	cursor   *domain.Cursor // nil: not loaded
 	version  repository.CursorVersion
-	current  bool      // the cursor is that of the store, as far as is known
+	current  bool      // cursor equals the stored one, as far as is known
 	resume   time.Time // nothing is loaded or settled before it; on the monotonic clock
-	failures int       // of the store, in a row
+	failures int       // consecutive failures of the store
 	due      time.Time // of the first retry, while the cursor is forgotten
-	forgot   time.Time // when that was, by the clock that stamps attempts, without its monotonic reading
+	forgot   time.Time // when the cursor was forgotten, by the clock that stamps attempts, without its monotonic reading
 
 	loading     bool
 	settling    bool                // a settlement is being stored, or the cursor is being retired
 	underway    int                 // calls
 	turn        domain.PriorityTurn // of the deliveries in queue 0
-	changed     bool                // the receiver is to be found again
-	dirty       time.Time           // since when there is something to settle; zero: there is not
-	urgent      bool                // it is not to wait for the result of a call
+	changed     bool                // the receiver has to be looked up again
+	dirty       time.Time           // since when there are results to settle; zero: no results
+	urgent      bool                // the settlement must not wait for the result of a call
 	filtered    int                 // entries since the last settlement
-	settleTook  time.Duration       // the last time
+	settleTook  time.Duration       // duration of the last settlement
 	settledAt   time.Time           // the end of the last settlement
-	hasOffered  bool                // there is something to call
+	hasOffered  bool                // the cursor has a delivery to call
 	isGathering bool                // results wait for those of other calls
-	refusals    int                 // permits in a row that were not used
+	refusals    int                 // consecutive permits that were not used
 	offerAfter  time.Time           // the cursor is not offered before it
 	careful     bool                // the cursor is served carefully, or was until now
 	retaking    bool                // entries that were taken before the cursor was loaded again
@@ -60,14 +60,14 @@ type service struct {
 	unread map[domain.EntryID]int // how often in a row the message of a delivery could not be read
 
 	fetching      bool
-	fetched       map[domain.EntryID]*repository.Entry // they are not forgotten before they are used
+	fetched       map[domain.EntryID]*repository.Entry // entries that are kept in memory until they are used
 	fetchAfter    time.Time                            // nothing is read before it; on the monotonic clock
 	fetchFailures int                                  // in a row
 
 	requests   []replayRequest // to replay, that the cursor has not followed
 	requested  atomic.Int64    // number of the last request that was read
 	noted      atomic.Int64    // repository.ShardEntry.Changes, as it was read last
-	walk       *walk           // of the replay that runs; nil: nothing was read for it
+	walk       *replayWalk     // of the replay that runs; nil: nothing was read for it
 	limiter    *rate.Limiter   // of calls, on the monotonic clock; nil: no limit
 	isFreshDue bool            // the last delivery that was taken was a replayed one
 
@@ -82,31 +82,31 @@ type service struct {
 
 	cancelled bool // all deliveries, because the receiver was deleted
 	isGone    bool // there is no cursor
-	isMissing bool // there is no cursor, and one may be being created
+	isMissing bool // there is no cursor yet; it may be being created
 	leaving   bool
 	created   bool // the cursor, since it was loaded last
-	shedding  bool // it leaves because the shard is given to another node
+	shedding  bool // the service leaves because the shard is given to another node
 	releasing bool // the settlement under way releases the cursor
 	released  bool
-	quiet     time.Time // since when nothing has happened; zero: something happens
+	quiet     time.Time // since when the service is idle; zero: it is not
 }
 
-// A cursor that does not use maxRefusals permits in a row is not offered for a while.
+// A cursor that leaves maxRefusals consecutive permits unused is not offered for refusalPause.
 const (
 	maxRefusals  = 8
 	refusalPause = 10 * time.Millisecond
 )
 
-// An inbox has the events that are to be handled.
+// An inbox has the events to handle.
 type inbox struct {
 	woken    bool // there may be new entries
-	ticked   bool // the timer has run down
+	ticked   bool // the timer has fired
 	changed  bool
 	created  bool // the cursor
 	leave    bool
 	shed     bool
 	permits  []*permit
-	outcomes []outcome
+	outcomes []callOutcome
 	loaded   *loadResult
 	settled  *settleResult
 	retired  *retireResult
@@ -117,18 +117,18 @@ type inbox struct {
 	end      *endResult
 }
 
-type outcome struct {
+type callOutcome struct {
 	domain.Outcome
 	permit  *permit
 	suspect bool
 }
 
-// post adds an event. It returns false if the engine has ended.
-func (s *service) post(add func(*inbox)) bool {
+// postEvent adds an event. It returns false if the engine has ended.
+func (s *service) postEvent(add func(*inbox)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.active {
-		if !s.engine.spawn(s.work) {
+		if !s.engine.spawn(s.handleInbox) {
 			return false
 		}
 		s.active = true
@@ -137,11 +137,11 @@ func (s *service) post(add func(*inbox)) bool {
 	return true
 }
 
-func (s *service) wake() { s.post(func(in *inbox) { in.woken = true }) }
+func (s *service) wake() { s.postEvent(func(in *inbox) { in.woken = true }) }
 
-func (s *service) tick() { s.post(func(in *inbox) { in.ticked = true }) }
+func (s *service) tick() { s.postEvent(func(in *inbox) { in.ticked = true }) }
 
-func (s *service) work() {
+func (s *service) handleInbox() {
 	for {
 		s.mu.Lock()
 		in := s.inbox
@@ -152,7 +152,7 @@ func (s *service) work() {
 			return
 		}
 		s.mu.Unlock()
-		s.handle(&in)
+		s.handleEvents(&in)
 	}
 }
 
@@ -164,8 +164,8 @@ func (in *inbox) isTickOnly() bool {
 		in.loaded == nil && in.settled == nil && in.retired == nil && in.fetched == nil && in.walked == nil && len(in.visits) == 0 && !in.listed && in.end == nil
 }
 
-// handle handles events, and begins what follows from them.
-func (s *service) handle(in *inbox) {
+// handleEvents handles events, and begins the work that follows from them.
+func (s *service) handleEvents(in *inbox) {
 	if !in.isTickOnly() {
 		s.quiet = time.Time{}
 	}
@@ -184,11 +184,11 @@ func (s *service) handle(in *inbox) {
 	s.isListed = s.isListed || in.listed
 	for _, o := range in.outcomes {
 		s.underway--
-		if o.Answer.Began.IsZero() { // the engine has ended it
+		if o.Answer.Began.IsZero() { // the engine has cancelled the call
 			continue
 		}
 		if o.Answer.Unread {
-			s.postpone(o.Outcome)
+			s.postponeUnread(o.Outcome)
 			continue
 		}
 		delete(s.unread, o.Entry)
@@ -219,25 +219,25 @@ func (s *service) handle(in *inbox) {
 		s.finishReadEnd(in.end)
 	}
 	for _, p := range in.permits {
-		if s.begin(p) {
+		if s.beginCall(p) {
 			s.refusals = 0
 			continue
 		}
 		if s.refusals++; s.refusals > maxRefusals {
 			s.offerAfter = time.Now().Add(refusalPause)
 		}
-		s.engine.dispatcher.release(p)
+		s.engine.dispatcher.releasePermit(p)
 	}
-	s.advance()
+	s.beginWork()
 	for _, o := range in.outcomes {
-		s.engine.dispatcher.release(o.permit)
+		s.engine.dispatcher.releasePermit(o.permit)
 	}
 }
 
-// advance begins whatever may begin now.
-func (s *service) advance() {
+// beginWork begins all work that may begin now.
+func (s *service) beginWork() {
 	if s.leaving && s.isDone() {
-		s.engine.remove(s)
+		s.engine.removeService(s)
 		s.abandonVisits()
 		return
 	}
@@ -246,38 +246,38 @@ func (s *service) advance() {
 	switch {
 	case time.Now().Before(s.resume):
 	case !s.current:
-		s.load()
+		s.loadCursor()
 	default:
-		s.retake()
+		s.retakeCalled()
 		if s.followReplays() {
-			s.choose()
-			s.replay()
+			s.offerCalls()
+			s.replayEntries()
 		}
 		s.listSlow()
-		s.settle()
+		s.beginSettlement()
 		s.endVisits()
 		if s.leaveWatch(); s.leaving && s.isDone() {
-			s.engine.remove(s)
+			s.engine.removeService(s)
 			return
 		}
-		s.settle()
+		s.beginSettlement()
 	}
 	s.setTimer(began, clock)
 }
 
-// isDone reports whether a service that ends has nothing left to do.
+// isDone reports whether a service that is ending has finished its work.
 func (s *service) isDone() bool {
 	if s.underway > 0 || s.loading || s.settling {
 		return false
 	}
 	if s.shedding && !s.current && !s.engine.isAssigned(s.shard) {
-		return true // another node serves it: loading it would take it away
+		return true // another node serves the cursor; loading would take it from that node
 	}
 	return s.cursor == nil || s.released
 }
 
-// pause keeps the service from the store for a while, after a failure.
-func (s *service) pause() {
+// pauseStore makes the service wait before it uses the store again, after a failure.
+func (s *service) pauseStore() {
 	s.failures++
 	s.resume = time.Now().Add(s.engine.opts.Backoff(s.failures))
 }
@@ -308,7 +308,7 @@ func (s *service) setTimer(began, now time.Time) {
 	}
 	if s.current && !s.settling && !s.fetching {
 		if s.underway == 0 {
-			s.forget(now)
+			s.forgetIdle(now)
 		}
 		until(s.waitForCursor(now))
 	}
@@ -370,7 +370,7 @@ func (s *service) waitForCursor(now time.Time) time.Duration {
 
 // isBehind reports whether the stream is known to have entries that were not taken.
 func (s *service) isBehind(standing *domain.Standing) bool {
-	end, _ := s.topic.ends()
+	end, _ := s.topic.knownEnds()
 	for p := range domain.Priorities {
 		if end[p] > standing.Position(p).Number {
 			return true
@@ -379,9 +379,9 @@ func (s *service) isBehind(standing *domain.Standing) bool {
 	return false
 }
 
-// forget forgets a cursor that has had nothing to do for some time, and will have nothing to
+// forgetIdle forgets a cursor that has had nothing to do for some time, and will have nothing to
 // do for as long.
-func (s *service) forget(now time.Time) {
+func (s *service) forgetIdle(now time.Time) {
 	idle := s.engine.opts.Idle
 	if s.quiet.IsZero() {
 		s.quiet = time.Now()

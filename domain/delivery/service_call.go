@@ -11,13 +11,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// choose offers the cursor to the queues in which it has something to call.
-func (s *service) choose() {
+// offerCalls offers the cursor to the queues in which it has something to call.
+func (s *service) offerCalls() {
 	if s.leaving || s.retaking || time.Now().Before(s.offerAfter) || !s.engine.mayCall(s.shard) {
 		return
 	}
 	if s.receiver == nil {
-		s.cancel()
+		s.cancelDeliveries()
 		return
 	}
 	if s.waitForToken(time.Now()) > 0 {
@@ -30,41 +30,41 @@ func (s *service) choose() {
 		s.markDirty()
 		return
 	}
-	hasEntry := ok && s.entry(call.Position) != nil
+	hasEntry := ok && s.findEntry(call.Position) != nil
 	if ok && !hasEntry {
-		s.fetch(call.Position, false)
+		s.fetchEntries(call.Position, false)
 	}
-	isFirst := ok && d.queueOf(call.Attempts) == 0 // it goes before fresh ones of its priority
-	switch waiting := s.waiting(); {
+	isFirst := ok && d.queueOf(call.Attempts) == 0 // it goes before fresh deliveries of its priority
+	switch waiting := s.waitingPriorities(); {
 	case isFirst && (waiting.IsEmpty() || waiting.Highest() <= call.Priority):
 		if hasEntry {
-			s.offer(0, call.Priority)
+			s.offerTo(0, call.Priority)
 		}
 		return
 	case hasEntry && !isFirst:
-		s.offer(d.queueOf(call.Attempts), call.Priority)
+		s.offerTo(d.queueOf(call.Attempts), call.Priority)
 	}
-	f := s.fresh(now)
+	f := s.nextFresh(now)
 	switch {
 	case f.entry != nil:
-		s.offer(0, f.highest)
+		s.offerTo(0, f.highest)
 	case isFirst && hasEntry:
-		s.offer(0, call.Priority)
+		s.offerTo(0, call.Priority)
 	case !isFirst && !f.isWaiting && s.careful && s.cursor.EndCaution(now):
 		s.careful = false
-		s.choose() // a retry may be due that was not to be called
+		s.offerCalls() // a retry may be due now that could not be called before
 	}
 }
 
-func (s *service) offer(queue, priority int) {
+func (s *service) offerTo(queue, priority int) {
 	s.hasOffered = true
-	s.engine.dispatcher.offer(s, queue, priority)
+	s.engine.dispatcher.offerCursor(s, queue, priority)
 }
 
-// waiting returns the priorities of which the stream is known to have entries that were not taken.
-func (s *service) waiting() domain.PrioritySet {
+// waitingPriorities returns the priorities of which the stream is known to have entries that were not taken.
+func (s *service) waitingPriorities() domain.PrioritySet {
 	var waiting domain.PrioritySet
-	end, _ := s.topic.ends()
+	end, _ := s.topic.knownEnds()
 	for p := range domain.Priorities {
 		if end[p] > s.cursor.Position(p).Number {
 			waiting.Add(p)
@@ -73,17 +73,17 @@ func (s *service) waiting() domain.PrioritySet {
 	return waiting
 }
 
-// A freshEntry is what the stream has that may be taken.
+// A freshEntry describes the next entry of the stream that may be taken.
 type freshEntry struct {
-	entry     *repository.Entry // passes the filter; nil: there is none
+	entry     *repository.Entry // passes the filter; nil: no such entry is in memory
 	highest   int               // the highest priority that waits
 	isWaiting bool              // there may be an entry that was not read yet
 }
 
-// fresh returns the next entry of the stream that may be taken and passes the filter, of the
-// priority whose turn it is. It takes those that do not pass.
-func (s *service) fresh(now time.Time) freshEntry {
-	waiting := s.waiting()
+// nextFresh returns the next entry of the stream that may be taken and passes the filter, of
+// the priority whose turn it is. It takes entries that do not pass the filter.
+func (s *service) nextFresh(now time.Time) freshEntry {
+	waiting := s.waitingPriorities()
 	if waiting.IsEmpty() {
 		return freshEntry{}
 	}
@@ -98,35 +98,35 @@ func (s *service) fresh(now time.Time) freshEntry {
 	return freshEntry{}
 }
 
-// freshOf is fresh for one priority.
+// freshOf is nextFresh for one priority.
 func (s *service) freshOf(priority int, now time.Time) (next *repository.Entry, isWaiting bool) {
-	end, _ := s.topic.ends()
+	end, _ := s.topic.knownEnds()
 	for {
 		at := s.cursor.Position(priority)
 		if at.Number >= end[priority] || !s.cursor.CanTake(priority, now) {
 			return nil, false
 		}
-		e := s.entry(at)
+		e := s.findEntry(at)
 		if e == nil {
-			s.fetch(at, true)
+			s.fetchEntries(at, true)
 			return nil, true
 		}
-		if s.matches(e) {
+		if s.passesFilter(e) {
 			return e, false
 		}
-		s.take(e, false)
-		if s.filtered++; s.filtered >= maxFiltered { // they are settled, and others are served
+		s.takeEntry(e, false)
+		if s.filtered++; s.filtered >= maxFiltered { // settle them, and serve other cursors
 			s.wake()
 			return nil, true
 		}
 	}
 }
 
-func (s *service) matches(e *repository.Entry) bool {
+func (s *service) passesFilter(e *repository.Entry) bool {
 	return s.receiver == nil || s.receiver.Matches == nil || s.receiver.Matches(e)
 }
 
-func (s *service) take(e *repository.Entry, matches bool) {
+func (s *service) takeEntry(e *repository.Entry, matches bool) {
 	s.cursor.Take(e.Position, matches)
 	if matches {
 		s.isFreshDue = false
@@ -134,23 +134,24 @@ func (s *service) take(e *repository.Entry, matches bool) {
 	s.markDirty()
 }
 
-// begin begins a call. It returns false if nothing may be called any more.
-func (s *service) begin(p *permit) bool {
+// beginCall begins a call with permit p. It returns false if the cursor has no delivery to call
+// now.
+func (s *service) beginCall(p *permit) bool {
 	if !s.current || s.leaving || s.retaking || s.receiver == nil || time.Now().Before(s.resume) || !s.engine.mayCall(s.shard) || s.waitForToken(time.Now()) > 0 {
 		return false
 	}
 	now := s.engine.opts.Clock()
 	call, ok := s.cursor.Next(now)
 	if p.queue == 0 && (!ok || s.isFreshFirst(&call)) {
-		if f := s.fresh(now); f.entry != nil {
-			s.take(f.entry, true)
+		if f := s.nextFresh(now); f.entry != nil {
+			s.takeEntry(f.entry, true)
 			call, ok = s.cursor.Next(now)
 		}
 	}
 	if !ok || call.Claim {
 		return false
 	}
-	e := s.entry(call.Position)
+	e := s.findEntry(call.Position)
 	if e == nil {
 		return false
 	}
@@ -165,11 +166,11 @@ func (s *service) begin(p *permit) bool {
 	s.noteCall(call.EntryID)
 	receiver := s.receiver
 	s.engine.spawn(func() {
-		slow := time.AfterFunc(slowCall, func() { s.engine.dispatcher.slow(p) })
-		o := s.engine.call(s.id, receiver, e, call)
+		slow := time.AfterFunc(slowCall, func() { s.engine.dispatcher.markSlow(p) })
+		o := s.engine.callReceiver(s.id, receiver, e, call)
 		slow.Stop()
 		o.permit = p
-		s.post(func(in *inbox) {
+		s.postEvent(func(in *inbox) {
 			in.outcomes = append(in.outcomes, o)
 			delete(s.calling, call.EntryID)
 		})
@@ -183,12 +184,12 @@ func (s *service) isFreshFirst(call *domain.Call) bool {
 	if s.engine.dispatcher.queueOf(call.Attempts) > 0 {
 		return true
 	}
-	waiting := s.waiting()
+	waiting := s.waitingPriorities()
 	waiting.Add(call.Priority)
 	return s.turn.Next(waiting) != call.Priority
 }
 
-// noteCall notes that a call begins.
+// noteCall records that a call begins.
 func (s *service) noteCall(e domain.EntryID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,30 +207,30 @@ func (s *service) isCalling(e domain.EntryID) bool {
 	return isCalling
 }
 
-// postpone has a delivery wait whose message could not be read.
-func (s *service) postpone(o domain.Outcome) {
+// postponeUnread makes a delivery wait whose message could not be read.
+func (s *service) postponeUnread(o domain.Outcome) {
 	if s.unread == nil {
 		s.unread = make(map[domain.EntryID]int)
 	}
 	s.unread[o.Entry]++
 	e := s.engine
-	e.warn(e.ctx, "read a message", errors.New(o.Answer.Error), slog.String("cursor", s.id.String()), slog.String("entry", o.Entry.String()))
+	e.logWarning(e.ctx, "read a message", errors.New(o.Answer.Error), slog.String("cursor", s.id.String()), slog.String("entry", o.Entry.String()))
 	s.cursor.Postpone(o.Entry, e.opts.Clock().Add(e.opts.Backoff(s.unread[o.Entry])))
 }
 
-// slowCall is how long a call may take before its receiver counts as a suspect, although the
-// call may succeed: those that answer late would keep the workers from all others.
+// slowCall is the duration after which the receiver of a call counts as a suspect, even if the
+// call succeeds: slow receivers would otherwise occupy all workers.
 const slowCall = 2 * time.Second
 
-// call calls a receiver and returns the outcome. If the engine has ended the call, it
+// callReceiver calls a receiver and returns the outcome. If the engine has ended the call, it
 // returns no answer.
-func (e *Engine) call(id domain.CursorID, receiver *Receiver, entry *repository.Entry, of domain.Call) outcome {
+func (e *Engine) callReceiver(id domain.CursorID, receiver *Receiver, entry *repository.Entry, of domain.Call) callOutcome {
 	ctx, cancel := context.WithTimeout(e.ctx, e.opts.Timeout)
 	defer cancel()
 	began, start := e.opts.Clock(), time.Now()
-	a := e.answer(ctx, Call{Cursor: id, Receiver: receiver, Entry: entry, Attempt: of.Attempts})
+	a := e.callSafely(ctx, Call{Cursor: id, Receiver: receiver, Entry: entry, Attempt: of.Attempts})
 	a.Began, a.Took = began, time.Since(start)
-	o := outcome{
+	o := callOutcome{
 		Outcome: domain.Outcome{Entry: of.EntryID, Attempts: of.Attempts, Replay: of.Replay, Published: entry.Published, Answer: a},
 		suspect: !receiver.Policy.IsSuccess(a) || a.Took > slowCall,
 	}
@@ -239,9 +240,9 @@ func (e *Engine) call(id domain.CursorID, receiver *Receiver, entry *repository.
 	return o
 }
 
-// answer calls a receiver. A call that panics has failed: otherwise one message would end this node,
-// and each that takes over from it.
-func (e *Engine) answer(ctx context.Context, c Call) (a domain.Answer) {
+// callSafely calls a receiver. A panic counts as a failed call: otherwise one message would end
+// this node, and each node that takes over from it.
+func (e *Engine) callSafely(ctx context.Context, c Call) (a domain.Answer) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			e.opts.Logger.ErrorContext(ctx, "a call to a receiver panicked", "cursor", c.Cursor.String(), "entry", c.Entry.Position.EntryID.String(), "reason", reason, "stack", string(debug.Stack()))
@@ -251,12 +252,12 @@ func (e *Engine) answer(ctx context.Context, c Call) (a domain.Answer) {
 	return e.Caller.Call(ctx, c)
 }
 
-// entry returns an entry that is in memory, nil if it is not.
-func (s *service) entry(at domain.Position) *repository.Entry {
+// findEntry returns an entry that is in memory, nil if it is not.
+func (s *service) findEntry(at domain.Position) *repository.Entry {
 	if e := s.fetched[at.EntryID]; e != nil {
 		return e
 	}
-	return s.engine.window.find(s.topic.stream, at.EntryID)
+	return s.engine.window.findEntry(s.topic.stream, at.EntryID)
 }
 
 type fetchResult struct {
@@ -266,21 +267,21 @@ type fetchResult struct {
 	err     error
 }
 
-// readAhead is how many entries are read at a time.
+// readAhead is the number of entries that are read at a time.
 const readAhead = 100
 
-// fetch reads entries from a position on, unless others are read.
-func (s *service) fetch(at domain.Position, isFresh bool) {
+// fetchEntries reads entries from a position on, unless another read is under way.
+func (s *service) fetchEntries(at domain.Position, isFresh bool) {
 	if s.fetching || time.Now().Before(s.fetchAfter) {
 		return
 	}
 	s.fetching = true
 	e := s.engine
-	e.store.run(s.topic, func() {
+	e.store.runTask(s.topic, func() {
 		r := &fetchResult{at: at, isFresh: isFresh}
 		r.found, r.err = e.Streams.Read(e.ctx, s.topic.stream, at, readAhead)
-		e.window.put(s.topic.stream, r.found.Entries)
-		s.post(func(in *inbox) { in.fetched = r })
+		e.window.putEntries(s.topic.stream, r.found.Entries)
+		s.postEvent(func(in *inbox) { in.fetched = r })
 	})
 }
 
@@ -289,7 +290,7 @@ func (s *service) finishFetch(r *fetchResult) {
 	found, at := r.found, r.at
 	switch {
 	case r.err != nil:
-		s.engine.warn(s.engine.ctx, "read a stream", r.err, slog.String("stream", s.topic.stream.String()))
+		s.engine.logWarning(s.engine.ctx, "read a stream", r.err, slog.String("stream", s.topic.stream.String()))
 	case len(found.Entries) > 0 && found.Entries[0].Position.EntryID == at.EntryID:
 		if len(s.fetched) >= maxFetched || s.fetched == nil {
 			s.fetched = make(map[domain.EntryID]*repository.Entry)
@@ -306,23 +307,23 @@ func (s *service) finishFetch(r *fetchResult) {
 		return
 	case found.Start.Number > at.Number && s.current:
 		if r.isFresh {
-			s.skip(found.Start)
+			s.skipExpired(found.Start)
 		} else {
-			s.expire(at)
+			s.expireDelivery(at)
 		}
 		return
 	}
-	// It is not visible yet, or cannot be read.
+	// The entry is not visible yet, or cannot be read.
 	s.fetchFailures++
 	s.fetchAfter = time.Now().Add(s.engine.opts.Backoff(s.fetchFailures))
 }
 
 // maxFetched is the limit for the entries that a service keeps from being forgotten: the next
-// fresh one and the next retry, and as many that are not needed any more.
+// fresh one, the next retry, and two that may no longer be needed.
 const maxFetched = 4
 
-// skip moves the cursor past entries that have expired.
-func (s *service) skip(start domain.Position) {
+// skipExpired moves the cursor past entries that have expired.
+func (s *service) skipExpired(start domain.Position) {
 	if s.cursor.Position(start.Priority).Number < start.Number {
 		s.cursor.Skip(start, s.engine.opts.Clock())
 		s.urgent = true
@@ -330,8 +331,8 @@ func (s *service) skip(start domain.Position) {
 	}
 }
 
-// expire makes a dead letter of a delivery whose message has expired.
-func (s *service) expire(at domain.Position) {
+// expireDelivery makes a dead letter of a delivery whose message has expired.
+func (s *service) expireDelivery(at domain.Position) {
 	now := s.engine.opts.Clock()
 	call, ok := s.cursor.Next(now)
 	if !ok || call.Claim || call.EntryID != at.EntryID {

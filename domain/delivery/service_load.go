@@ -15,13 +15,13 @@ type loadResult struct {
 	version  repository.CursorVersion
 	requests []replayRequest
 	hasRead  bool // requests are those of the store
-	isAnew   bool // the receiver was to be found again
+	isAnew   bool // the receiver had to be looked up again
 	err      error
 }
 
-// load loads the cursor, if that is wanted or a retry is due. A settlement that is under way
-// ends before.
-func (s *service) load() {
+// loadCursor begins to load the cursor, if this was requested or a retry is due. It waits until
+// a settlement that is under way has ended.
+func (s *service) loadCursor() {
 	now := s.engine.opts.Clock()
 	isDue := !s.due.IsZero() && (!s.due.After(now) || now.Round(0).Before(s.forgot)) // the clock was set back
 	isNeeded := s.wanted || isDue || s.cursor != nil
@@ -34,18 +34,18 @@ func (s *service) load() {
 	if isAnew {
 		receiver, s.changed = nil, false
 	}
-	s.engine.store.run(s.topic, func() {
+	s.engine.store.runTask(s.topic, func() {
 		r := s.engine.loadCursor(s.engine.ctx, s.id, receiver, s.topic)
 		if r.err == nil && !s.isWatch && (receiver == nil || int64(r.cursor.Followed()) < s.requested.Load()) {
 			r.requests, r.err = s.engine.loadReplays(s.engine.ctx, s.id, r.cursor)
 			r.hasRead = true
 		}
 		r.isAnew = isAnew
-		s.post(func(in *inbox) { in.loaded = r })
+		s.postEvent(func(in *inbox) { in.loaded = r })
 	})
 }
 
-// loadCursor loads a cursor, and its receiver if that is not known.
+// loadCursor loads a cursor, and its receiver unless that is known.
 func (e *Engine) loadCursor(ctx context.Context, id domain.CursorID, receiver *Receiver, t *topic) *loadResult {
 	r := &loadResult{receiver: receiver}
 	if receiver == nil {
@@ -73,7 +73,7 @@ func (e *Engine) loadCursor(ctx context.Context, id domain.CursorID, receiver *R
 		return r
 	}
 	standing := r.cursor.ViewStanding()
-	if _, looked := t.ends(); !looked || standing.Caution != nil {
+	if _, looked := t.knownEnds(); !looked || standing.Caution != nil {
 		// Careful serving ends when the stream has nothing that the owner before may have called
 		// with, so its end must not be older than the cursor.
 		r.err = e.lookAt(ctx, t)
@@ -92,9 +92,9 @@ func (s *service) finishLoad(r *loadResult) {
 		s.isGone, s.isMissing = r.receiver == nil, r.receiver != nil
 		return
 	case r.err != nil:
-		s.engine.warn(s.engine.ctx, "load a cursor", r.err, slog.String("cursor", s.id.String()))
+		s.engine.logWarning(s.engine.ctx, "load a cursor", r.err, slog.String("cursor", s.id.String()))
 		s.wanted, s.changed = true, s.changed || r.isAnew
-		s.pause()
+		s.pauseStore()
 		return
 	}
 	if s.cursor != nil {
@@ -123,22 +123,22 @@ func (s *service) finishLoad(r *loadResult) {
 	}
 }
 
-// retake takes the entries again that this node has called with before the cursor was loaded
+// retakeCalled takes the entries again that this node has called with before the cursor was loaded
 // again. Until then, their results cannot be settled.
-func (s *service) retake() {
-	end, _ := s.topic.ends()
+func (s *service) retakeCalled() {
+	end, _ := s.topic.knownEnds()
 	for p := 0; p < domain.Priorities && s.retaking; p++ {
 		for {
 			at := s.cursor.Position(p)
 			if at.Number >= end[p] || !s.cursor.CanTake(p, s.engine.opts.Clock()) {
 				break
 			}
-			e := s.entry(at)
+			e := s.findEntry(at)
 			if e == nil {
-				s.fetch(at, true)
+				s.fetchEntries(at, true)
 				return
 			}
-			s.take(e, s.matches(e))
+			s.takeEntry(e, s.passesFilter(e))
 		}
 	}
 	s.retaking = false

@@ -8,9 +8,9 @@ import (
 
 type retireResult struct{ err error }
 
-// cancel cancels the deliveries of a receiver that was deleted, some with each settlement, and
+// cancelDeliveries cancels the deliveries of a receiver that was deleted, some with each settlement, and
 // then retires the cursor.
-func (s *service) cancel() {
+func (s *service) cancelDeliveries() {
 	switch {
 	case s.settling:
 	case !s.cancelled:
@@ -18,17 +18,17 @@ func (s *service) cancel() {
 		s.urgent = true
 		s.markDirty()
 	case s.dirty.IsZero() && s.underway == 0:
-		s.retire()
+		s.retireCursor()
 	}
 }
 
-// retire begins to remove the cursor, so that no node loads it any more.
-func (s *service) retire() {
+// retireCursor begins to remove the cursor. Then no node can load it.
+func (s *service) retireCursor() {
 	s.settling = true
 	e, version := s.engine, s.version
 	e.spawn(func() {
 		r := &retireResult{e.Cursors.Retire(e.ctx, s.id, version)}
-		s.post(func(in *inbox) { in.retired = r })
+		s.postEvent(func(in *inbox) { in.retired = r })
 	})
 }
 
@@ -42,8 +42,8 @@ func (s *service) finishRetire(r *retireResult) {
 		return
 	default:
 		if r.err != nil {
-			s.engine.warn(s.engine.ctx, "retire a cursor", r.err, slog.String("cursor", s.id.String()))
-			s.pause()
+			s.engine.logWarning(s.engine.ctx, "retire a cursor", r.err, slog.String("cursor", s.id.String()))
+			s.pauseStore()
 			return
 		}
 	}

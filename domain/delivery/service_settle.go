@@ -41,8 +41,9 @@ type settleResult struct {
 	err     error
 }
 
-// settle begins to store what has gathered. One settlement is under way at a time.
-func (s *service) settle() {
+// beginSettlement begins to store the results that have gathered. One settlement is under way
+// at a time.
+func (s *service) beginSettlement() {
 	if s.settling || !s.current || s.released {
 		return
 	}
@@ -66,11 +67,11 @@ func (s *service) settle() {
 	s.noteDead(&settlement)
 	s.settling, s.urgent, s.dirty, s.filtered = true, false, time.Time{}, 0
 	e := s.engine
-	e.settles.run(s.topic, func() {
+	e.settles.runTask(s.topic, func() {
 		r, began := &settleResult{}, time.Now()
 		r.version, r.err = e.Cursors.Settle(e.ctx, s.id, version, settlement)
 		r.took = time.Since(began)
-		s.post(func(in *inbox) { in.settled = r })
+		s.postEvent(func(in *inbox) { in.settled = r })
 	})
 }
 
@@ -84,7 +85,7 @@ func (s *service) finishSettle(r *settleResult) {
 		s.settleTook, s.settledAt = r.took, time.Now()
 		s.released = releasing
 		s.noteMayWarn()
-		s.engine.settlements.notify(s.id)
+		s.engine.settlements.notifySettled(s.id)
 		return
 	}
 	switch domain.KindOf(r.err) {
@@ -105,8 +106,8 @@ func (s *service) finishSettle(r *settleResult) {
 	default: // it may have been stored
 		s.current, s.wanted = false, true
 	}
-	s.engine.warn(s.engine.ctx, "settle a cursor", r.err, slog.String("cursor", s.id.String()))
-	s.pause()
+	s.engine.logWarning(s.engine.ctx, "settle a cursor", r.err, slog.String("cursor", s.id.String()))
+	s.pauseStore()
 }
 
 // leaveToOther leaves the cursor alone for a while, because another node has loaded it.

@@ -54,8 +54,8 @@ func (t *turns[V]) remove(one *turn[V]) {
 	}
 }
 
-// next removes and returns the next value. There is one.
-func (t *turns[V]) next() V {
+// takeNext removes and returns the next value. The caller has checked that there is one.
+func (t *turns[V]) takeNext() V {
 	t.last ^= 1
 	first := t.added.Front()
 	if t.last == 1 {

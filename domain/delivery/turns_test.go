@@ -11,10 +11,10 @@ func TestACursorAlone_DoesNotWaitForThoseOfACrowdedStream(t *testing.T) {
 	d := newDispatcherTest(1, 2)
 	crowded, other := &topic{}, &topic{}
 	for range 1000 {
-		d.offer(&service{topic: crowded}, 0, 0)
+		d.offerCursor(&service{topic: crowded}, 0, 0)
 	}
 	alone := &service{topic: other}
-	d.offer(alone, 0, 0)
+	d.offerCursor(alone, 0, 0)
 	last := make(map[*service]int)
 	for i := range 10_000 {
 		s := d.next().service
@@ -49,7 +49,7 @@ func TestTurns_LoseNothingAndAlternate(t *testing.T) {
 			order = append(order[:i], order[i+1:]...)
 		default:
 			oldest := order[0]
-			got := all.next()
+			got := all.takeNext()
 			require.Contains(t, held, got)
 			if all.last == 0 {
 				require.Equal(t, oldest, got)
@@ -65,7 +65,7 @@ func TestTurns_LoseNothingAndAlternate(t *testing.T) {
 		require.Equal(t, len(order), all.len())
 	}
 	for range order {
-		got := all.next()
+		got := all.takeNext()
 		require.Contains(t, held, got)
 		delete(held, got)
 	}

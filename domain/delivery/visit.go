@@ -24,11 +24,11 @@ const (
 	visitAbandoned             // its service has ended before
 )
 
-// visit begins a visit to a watch.
-func (e *Engine) visit(entry repository.ShardEntry, v *visit) {
+// visitWatch begins a visit to a watch.
+func (e *Engine) visitWatch(entry repository.ShardEntry, v *visit) {
 	v.began = time.Now()
-	s, _ := e.serve(entry)
-	if s == nil || !s.post(func(in *inbox) { in.visits = append(in.visits, v) }) {
+	s, _ := e.serveCursor(entry)
+	if s == nil || !s.postEvent(func(in *inbox) { in.visits = append(in.visits, v) }) {
 		v.ended(visitAbandoned) // the shard has another owner, or the engine ends
 	}
 }
@@ -134,9 +134,9 @@ func (s *service) readEnd() {
 	}
 	s.isReadingEnd = true
 	e := s.engine
-	e.store.run(s.topic, func() {
+	e.store.runTask(s.topic, func() {
 		r := &endResult{e.lookAtCurrent(e.ctx, s.topic)}
-		s.post(func(in *inbox) { in.end = r })
+		s.postEvent(func(in *inbox) { in.end = r })
 	})
 }
 
@@ -146,7 +146,7 @@ func (s *service) finishReadEnd(r *endResult) {
 		s.fetchFailures = 0
 		return
 	}
-	s.engine.warn(s.engine.ctx, "read the end of a stream", r.err, slog.String("stream", s.topic.stream.String()))
+	s.engine.logWarning(s.engine.ctx, "read the end of a stream", r.err, slog.String("stream", s.topic.stream.String()))
 	s.fetchFailures++
 	s.fetchAfter = time.Now().Add(s.engine.opts.Backoff(s.fetchFailures))
 }

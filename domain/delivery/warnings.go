@@ -69,16 +69,16 @@ func (e *Engine) reviewRegularly() {
 	for {
 		select {
 		case <-ticker.C:
-			e.review()
+			e.reviewWarnings()
 		case <-e.ctx.Done():
 			return
 		}
 	}
 }
 
-// review counts the warnings of all cursors that are served and logs those of each cursor, at most
+// reviewWarnings counts the warnings of all cursors that are served and logs those of each cursor, at most
 // once in warnEvery. Nothing is read of a cursor for which nothing waits, and which has not failed.
-func (e *Engine) review() {
+func (e *Engine) reviewWarnings() {
 	counts := make([]int64, len(e.warned))
 	for _, s := range e.allServices() {
 		if !s.mayWarn.Load() {
@@ -86,7 +86,7 @@ func (e *Engine) review() {
 		}
 		warnings, err := e.warningsOf(s)
 		if err != nil {
-			e.warn(e.ctx, "look for warnings", err, slog.String("cursor", s.id.String()))
+			e.logWarning(e.ctx, "look for warnings", err, slog.String("cursor", s.id.String()))
 			continue
 		}
 		for _, w := range warnings {
@@ -131,5 +131,5 @@ func (e *Engine) logWarnings(id domain.CursorID, warnings []domain.Warning) {
 
 // noteMayWarn notes whether the next review has to look at the cursor.
 func (s *service) noteMayWarn() {
-	s.mayWarn.Store(s.cursor.MayWarn() || !s.waiting().IsEmpty())
+	s.mayWarn.Store(s.cursor.MayWarn() || !s.waitingPriorities().IsEmpty())
 }

@@ -19,8 +19,8 @@ const (
 	maxCrowds = 16
 	// manyWatches is how many watches a page has at least for that.
 	manyWatches = 64
-	// maxMissed is the limit for the visits to a watch without a cursor: its creation has ended by then, and the next
-	// change visits it again.
+	// maxMissed is the limit for the visits to a watch without a cursor: its creation has ended
+	// before that, and the next change visits it again.
 	maxMissed = 20
 	// maxResident is the limit for the watches that are kept in memory after a visit.
 	maxResident = 1000
@@ -64,7 +64,7 @@ type watchedKey struct {
 
 // serveWatched serves the watches of a stream in a shard. Zero pages are an unknown number.
 func (e *Engine) serveWatched(shard int, stream repository.WatchedStream) {
-	if !e.owns(shard) {
+	if !e.hasShard(shard) {
 		return
 	}
 	key := watchedKey{shard, stream.Stream}
@@ -81,15 +81,16 @@ func (e *Engine) serveWatched(shard int, stream repository.WatchedStream) {
 	}
 	e.mu.Unlock()
 	if w != nil {
-		w.listed(stream.Pages, isNew)
+		w.setListed(stream.Pages, isNew)
 	}
-	if !e.owns(shard) { // it was given to another node meanwhile
-		w.end()
+	if !e.hasShard(shard) { // it was given to another node meanwhile
+		w.endVisits()
 	}
 }
 
-// listed notes that the shard has the watches. It visits those of which that may be necessary.
-func (w *watched) listed(pages int, isNew bool) {
+// setListed records that the shard lists the watches, and visits those that may have new
+// entries.
+func (w *watched) setListed(pages int, isNew bool) {
 	w.mu.Lock()
 	isDue := isNew || pages > w.pages || pages > 0 && w.unproved
 	w.pages, w.unlisted = max(w.pages, pages, 1), 0
@@ -114,7 +115,7 @@ func (e *Engine) forgetUnlisted(shard int, found []repository.WatchedStream) {
 		isGone := w.unlisted > 1
 		w.mu.Unlock()
 		if isGone {
-			w.end()
+			w.endVisits()
 		}
 	}
 }
@@ -132,8 +133,8 @@ func (e *Engine) watchedOf(isWanted func(*watched) bool) []*watched {
 	return all
 }
 
-// end has w visit no more watches.
-func (w *watched) end() {
+// endVisits stops the visits of w.
+func (w *watched) endVisits() {
 	w.mu.Lock()
 	w.ended = true
 	isRunning := w.isRunning
@@ -176,8 +177,8 @@ func (w *watched) run() {
 		err := w.visitPages(ctx)
 		if err != nil {
 			w.failures++
-			e.warn(ctx, "visit the watches of a resource", err, slog.String("stream", w.topic.stream.String()))
-			wait(ctx, e.opts.Backoff(w.failures))
+			e.logWarning(ctx, "visit the watches of a resource", err, slog.String("stream", w.topic.stream.String()))
+			waitFor(ctx, e.opts.Backoff(w.failures))
 		} else {
 			w.failures = 0
 		}
@@ -192,8 +193,8 @@ func (w *watched) run() {
 	}
 }
 
-// wait returns after d, or when ctx ends.
-func wait(ctx context.Context, d time.Duration) {
+// waitFor returns after d, or when ctx ends.
+func waitFor(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -205,12 +206,12 @@ func wait(ctx context.Context, d time.Duration) {
 // visitPages visits the watches of all pages that have not taken everything that the stream is known to
 // have.
 func (w *watched) visitPages(ctx context.Context) error {
-	if _, looked := w.topic.ends(); !looked {
+	if _, looked := w.topic.knownEnds(); !looked {
 		if err := w.engine.lookAt(ctx, w.topic); err != nil {
 			return err
 		}
 	}
-	end, _ := w.topic.ends()
+	end, _ := w.topic.knownEnds()
 	for n := 0; ; n++ {
 		w.mu.Lock()
 		pages := w.pages
@@ -258,14 +259,14 @@ func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool,
 	case page.Served >= end:
 		waiting = nil
 	case known.end >= end:
-		waiting = without(waiting, known.cursors)
+		waiting = withoutCursors(waiting, known.cursors)
 	}
-	missing, isEnded, err := w.visit(ctx, waiting, end)
+	missing, isEnded, err := w.visitWatches(ctx, waiting, end)
 	if err != nil || isEnded {
 		return isFull, err
 	}
-	*known = servedPage{end: end, isFull: isFull, isCrowd: known.isCrowd, cursors: without(page.Cursors, missing), missed: known.missed}
-	if len(missing) > 0 { // they are being created, or that was broken off
+	*known = servedPage{end: end, isFull: isFull, isCrowd: known.isCrowd, cursors: withoutCursors(page.Cursors, missing), missed: known.missed}
+	if len(missing) > 0 { // they are being created, or their creation was interrupted
 		if known.missed++; known.missed <= maxMissed {
 			w.visitAtNextLook()
 		}
@@ -273,7 +274,7 @@ func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool,
 	}
 	known.missed = 0
 	if len(page.Cursors) < e.opts.Marked {
-		if len(waiting) > 0 { // the page may have been an old read, in which a watch is missing
+		if len(waiting) > 0 { // the page may be a stale read, in which a watch is missing
 			w.visitAtNextLook()
 		}
 		return isFull, nil
@@ -288,8 +289,8 @@ func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool,
 	return isFull, nil
 }
 
-// without returns the cursors of a that are not in b.
-func without(a, b []domain.CursorID) []domain.CursorID {
+// withoutCursors returns the cursors of a that b does not have.
+func withoutCursors(a, b []domain.CursorID) []domain.CursorID {
 	known := make(map[domain.CursorID]struct{}, len(b))
 	for _, id := range b {
 		known[id] = struct{}{}
@@ -300,16 +301,17 @@ func without(a, b []domain.CursorID) []domain.CursorID {
 	})
 }
 
-// visitAtNextLook has the pages read again by the next look that finds the stream in the shard.
+// visitAtNextLook makes the next look that finds the stream in the shard read the pages again.
 func (w *watched) visitAtNextLook() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unproved = true
 }
 
-// visit visits watches, some at a time. It returns those without a cursor when the others have taken what is before
-// end, and reports whether it has ended before, because no watch is to be visited.
-func (w *watched) visit(ctx context.Context, cursors []domain.CursorID, end int64) (missing []domain.CursorID, isEnded bool, err error) {
+// visitWatches visits watches, some at a time. When all others have taken the entries before
+// end, it returns the watches without a cursor. isEnded reports that it has stopped earlier
+// because visits have ended.
+func (w *watched) visitWatches(ctx context.Context, cursors []domain.CursorID, end int64) (missing []domain.CursorID, isEnded bool, err error) {
 	e := w.engine
 	for len(cursors) > 0 {
 		if w.isEnded() || e.isStopping() {
@@ -326,7 +328,7 @@ func (w *watched) visit(ctx context.Context, cursors []domain.CursorID, end int6
 			case <-ctx.Done():
 				return nil, false, ctx.Err()
 			}
-			e.visit(repository.ShardEntry{Cursor: id, Stream: w.topic.stream}, &visit{end: end, ended: func(r visitResult) {
+			e.visitWatch(repository.ShardEntry{Cursor: id, Stream: w.topic.stream}, &visit{end: end, ended: func(r visitResult) {
 				<-e.visits
 				all <- visited{id, r}
 			}})
@@ -351,9 +353,9 @@ func (w *watched) visit(ctx context.Context, cursors []domain.CursorID, end int6
 	return missing, false, nil
 }
 
-// isEnded reports whether no watch is to be visited.
+// isEnded reports whether visits have ended.
 func (w *watched) isEnded() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.ended || !w.engine.owns(w.shard)
+	return w.ended || !w.engine.hasShard(w.shard)
 }

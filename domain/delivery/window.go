@@ -8,14 +8,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A window holds parts of streams in memory: what this process has published, and what it has
-// read. When they exceed the limit, those go that were not used for the longest time.
+// A window holds parts of streams in memory: entries that this process has published or read.
+// When they exceed the limit, the least recently used parts are removed.
 type window struct {
 	limit int64 // bytes
 
 	mu     sync.Mutex
 	bytes  int64
-	parts  map[partKey]*part
+	parts  map[partKey]*windowPart
 	recent *list.List // of *part, the one used last in front
 }
 
@@ -26,10 +26,10 @@ type partKey struct {
 	number   int64 // of its entries, divided by partEntries
 }
 
-// partEntries is the number of entries of a part that has them all.
+// partEntries is the number of entries of a full part.
 const partEntries = 64
 
-type part struct {
+type windowPart struct {
 	key     partKey
 	entries [partEntries]*repository.Entry
 	bytes   int64
@@ -37,15 +37,15 @@ type part struct {
 }
 
 func newWindow(limit int64) *window {
-	return &window{limit: limit, parts: make(map[partKey]*part), recent: list.New()}
+	return &window{limit: limit, parts: make(map[partKey]*windowPart), recent: list.New()}
 }
 
 func keyOf(stream domain.StreamName, e domain.EntryID) partKey {
 	return partKey{stream, e.Priority, e.Number / partEntries}
 }
 
-// find returns an entry, nil if it is not in memory.
-func (w *window) find(stream domain.StreamName, e domain.EntryID) *repository.Entry {
+// findEntry returns an entry, nil if it is not in memory.
+func (w *window) findEntry(stream domain.StreamName, e domain.EntryID) *repository.Entry {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.parts[keyOf(stream, e)]
@@ -56,15 +56,15 @@ func (w *window) find(stream domain.StreamName, e domain.EntryID) *repository.En
 	return p.entries[e.Number%partEntries]
 }
 
-// put adds entries.
-func (w *window) put(stream domain.StreamName, entries []repository.Entry) {
+// putEntries adds entries.
+func (w *window) putEntries(stream domain.StreamName, entries []repository.Entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range entries {
 		w.putOne(stream, &entries[i])
 	}
 	for w.bytes > w.limit && w.recent.Len() > 1 {
-		p := w.recent.Remove(w.recent.Back()).(*part)
+		p := w.recent.Remove(w.recent.Back()).(*windowPart)
 		delete(w.parts, p.key)
 		w.bytes -= p.bytes
 	}
@@ -74,7 +74,7 @@ func (w *window) putOne(stream domain.StreamName, e *repository.Entry) {
 	key := keyOf(stream, e.Position.EntryID)
 	p := w.parts[key]
 	if p == nil {
-		p = &part{key: key, bytes: partBytes}
+		p = &windowPart{key: key, bytes: partBytes}
 		p.element = w.recent.PushFront(p)
 		w.parts[key] = p
 		w.bytes += p.bytes
@@ -83,17 +83,17 @@ func (w *window) putOne(stream domain.StreamName, e *repository.Entry) {
 	if *slot != nil {
 		return
 	}
-	one := *e // not the array of all
+	one := *e // do not keep the whole array in memory
 	*slot = &one
 	size := sizeOf(e)
 	p.bytes += size
 	w.bytes += size
 }
 
-// partBytes is about the size of an empty part.
+// partBytes is the approximate size of an empty part.
 const partBytes = 1 << 10
 
-// sizeOf returns about how many bytes an entry has in memory.
+// sizeOf returns the approximate size of an entry in memory.
 func sizeOf(e *repository.Entry) int64 {
 	const fixed, attribute = 300, 64
 	n := fixed + len(e.ID) + len(e.ContentType) + len(e.Payload)

@@ -16,16 +16,16 @@ func TestAWindow_ForgetsWhatWasNotUsedForLong(t *testing.T) {
 	w := newWindow(100_000)
 	id := func(n int64) domain.EntryID { return domain.EntryID{Priority: 3, Number: n} }
 	for n := range int64(10_000) {
-		w.put(stream, []repository.Entry{{
+		w.putEntries(stream, []repository.Entry{{
 			Message: domain.Message{Payload: make([]byte, 700)}, Position: domain.Position{EntryID: id(n)},
 		}})
-		require.NotNil(t, w.find(stream, id(n)), "what was put is there")
+		require.NotNil(t, w.findEntry(stream, id(n)), "what was put is there")
 		require.LessOrEqual(t, w.bytes, w.limit+partEntries*1000+partBytes)
 		if n >= partEntries {
-			require.NotNil(t, w.find(stream, id(n/partEntries*partEntries)))
+			require.NotNil(t, w.findEntry(stream, id(n/partEntries*partEntries)))
 		}
 	}
-	require.Nil(t, w.find(stream, id(0)))
+	require.Nil(t, w.findEntry(stream, id(0)))
 	require.Less(t, len(w.parts), 5)
 	require.Equal(t, len(w.parts), w.recent.Len())
 }

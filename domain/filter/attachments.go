@@ -20,7 +20,7 @@ const errorsName = "_errors"
 // Attachments are the expressions of a subscription that are evaluated for each call.
 type Attachments map[string]*Expression
 
-// CompileSubscription returns the filter of a subscription, nil if it has none, and its
+// CompileSubscription returns the filter of a subscription, nil without one, and its
 // attachments. An Invalid error begins with the JSON pointer of what is wrong.
 func CompileSubscription(s *domain.Subscription) (*Expression, Attachments, error) {
 	var filter *Expression
@@ -86,7 +86,7 @@ func (a Attachments) Evaluate(m Metadata) []byte {
 	return text
 }
 
-// isJSON reports whether a result has a JSON form. That of a division by 0 has none.
+// isJSON reports whether a result has a JSON form. The result of a division by 0 does not.
 func isJSON(value any) bool {
 	switch v := value.(type) {
 	case nil, bool, string:

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func metadata(t *testing.T, text string) Metadata {
+func parseMetadata(t *testing.T, text string) Metadata {
 	t.Helper()
 	m, err := ParseMetadata([]byte(text))
 	require.NoError(t, err)
@@ -19,7 +19,7 @@ func metadata(t *testing.T, text string) Metadata {
 }
 
 func TestAFilter_LetsPassWhatIsTrue(t *testing.T) {
-	m := metadata(t, `{"type":"made","n":5,"zero":0,"none":[],"tags":["a","b"],"o":{},"date":"2020-01-02"}`)
+	m := parseMetadata(t, `{"type":"made","n":5,"zero":0,"none":[],"tags":["a","b"],"o":{},"date":"2020-01-02"}`)
 	for text, want := range map[string]bool{
 		"type == 'made'": true, "type == 'other'": false, "n": true, "zero": false, "none": false, "o": false, "missing": false,
 		"''": false, "`true`": true, "`null`": false, "tags": true, "n > `3` && date == '2020-01-02'": true, "contains(tags, 'b')": true,
@@ -34,7 +34,7 @@ func TestAFilter_LetsPassWhatIsTrue(t *testing.T) {
 }
 
 func TestAFilterThatFails_LetsNothingPass(t *testing.T) {
-	m := metadata(t, `{"type":"made"}`)
+	m := parseMetadata(t, `{"type":"made"}`)
 	for _, text := range []string{"abs(type)", "sum(type)", "length(missing)", "sort_by(@, &a)"} {
 		e, err := Compile(text)
 		require.NoError(t, err, text)
@@ -70,7 +70,7 @@ func TestMetadata_AreJSONUpToALimit(t *testing.T) {
 	}
 }
 
-func attach(t *testing.T, expressions map[string]string, m Metadata) map[string]any {
+func attachAll(t *testing.T, expressions map[string]string, m Metadata) map[string]any {
 	t.Helper()
 	_, a, err := CompileSubscription(&domain.Subscription{Attachments: expressions})
 	require.NoError(t, err)
@@ -80,14 +80,14 @@ func attach(t *testing.T, expressions map[string]string, m Metadata) map[string]
 }
 
 func TestAttachments_AreValuesOfExpressions(t *testing.T) {
-	m := metadata(t, `{"type":"made","n":[1,2]}`)
+	m := parseMetadata(t, `{"type":"made","n":[1,2]}`)
 	require.Equal(t, map[string]any{"a": "literal", "b": nil, "c": []any{1.0, 2.0}},
-		attach(t, map[string]string{"a": "'literal'", "b": "missing.path", "c": "n"}, m))
+		attachAll(t, map[string]string{"a": "'literal'", "b": "missing.path", "c": "n"}, m))
 	require.Nil(t, Attachments{}.Evaluate(m))
 }
 
 func TestAnAttachmentThatFails_IsLeftOutWithItsReason(t *testing.T) {
-	all := attach(t, map[string]string{"good": "type", "bad": "abs(type)", "inf": "[`1` / `0`]", "nan": "{a: `0` / `0`}"}, metadata(t, `{"type":"made"}`))
+	all := attachAll(t, map[string]string{"good": "type", "bad": "abs(type)", "inf": "[`1` / `0`]", "nan": "{a: `0` / `0`}"}, parseMetadata(t, `{"type":"made"}`))
 	require.Equal(t, "made", all["good"])
 	require.Len(t, all, 2)
 	reasons := all["_errors"].(map[string]any)
@@ -101,7 +101,7 @@ func TestAttachmentsThatAreTooLarge_AreReplacedByThat(t *testing.T) {
 	text := strings.Repeat("<", 10_000) // 60,000 bytes of JSON
 	const around = len(`{"a":"","b":"","c":""}`)
 	for _, extra := range []int{0, 1} {
-		m := metadata(t, fmt.Sprintf(`{"x":%q,"y":%q}`, text, strings.Repeat("y", MaxAttached-around-120_000+extra)))
+		m := parseMetadata(t, fmt.Sprintf(`{"x":%q,"y":%q}`, text, strings.Repeat("y", MaxAttached-around-120_000+extra)))
 		_, a, err := CompileSubscription(&domain.Subscription{Attachments: map[string]string{"a": "x", "b": "x", "c": "y"}})
 		require.NoError(t, err)
 		got := a.Evaluate(m)
@@ -114,7 +114,7 @@ func TestAttachmentsThatAreTooLarge_AreReplacedByThat(t *testing.T) {
 }
 
 func TestAttachmentsThatShareTheirParts_AreNotEncoded(t *testing.T) {
-	m := metadata(t, `{"x":"`+strings.Repeat("x", 60_000)+`"}`)
+	m := parseMetadata(t, `{"x":"`+strings.Repeat("x", 60_000)+`"}`)
 	_, a, err := CompileSubscription(&domain.Subscription{Attachments: map[string]string{"a": "[x,x,x,x,x,x,x,x,x,x,x,x]"}})
 	require.NoError(t, err)
 	require.Contains(t, string(a.Evaluate(m)), "Attachments too large")

@@ -11,9 +11,9 @@ import (
 // A linear is a linear function of the size of the current value.
 type linear struct{ factor, constant float64 }
 
-// limit returns the largest value of l for any metadata. Of what is beyond all numbers, which
+// maxValue returns the largest value of l for any metadata. Of what is beyond all numbers, which
 // no comparison holds for, it returns infinity.
-func (l linear) limit() float64 {
+func (l linear) maxValue() float64 {
 	value := l.factor*maxSize + l.constant
 	if math.IsNaN(value) {
 		return math.Inf(1)
@@ -25,12 +25,12 @@ func (l linear) plus(o linear) linear { return linear{l.factor + o.factor, l.con
 
 func (l linear) times(n float64) linear { return linear{l.factor * n, l.constant * n} }
 
-// after returns l as a function of what o is a function of.
-func (l linear) after(o linear) linear {
+// composeWith returns l as a function of what o is a function of.
+func (l linear) composeWith(o linear) linear {
 	return linear{l.factor * o.factor, l.factor*o.constant + l.constant}
 }
 
-func larger(a, b linear) linear {
+func largerOf(a, b linear) linear {
 	return linear{math.Max(a.factor, b.factor), math.Max(a.constant, b.constant)}
 }
 
@@ -68,38 +68,38 @@ const perValue = 8
 // maxSize is the limit for the size of metadata.
 const maxSize = MaxMetadata + perValue*MaxValues
 
-// elements returns the most elements that a list of a size has: each takes a character and a
+// maxElements returns the most elements that a list of a size has: each takes a character and a
 // comma.
-func elements(list linear) linear { return list.times(1. / (perValue + 2)) }
+func maxElements(list linear) linear { return list.times(1. / (perValue + 2)) }
 
 // forEach returns the bound of a list of what each is for every element of a list.
 func forEach(list bound, each bound) bound {
-	n := elements(list.size)
+	n := maxElements(list.size)
 	b := bound{
 		size: list.size.times(each.size.factor).plus(n.times(math.Max(0, each.size.constant+1-each.size.factor))).plus(linear{0, perValue + 2}),
 		memory: list.memory.plus(list.size.times(each.memory.factor)).
 			plus(n.times(each.memory.constant + perElement)).plus(linear{0, perSelect}),
 	}
-	b.failure = larger(list.failure, linear{list.size.factor * each.failure.factor, list.size.constant*each.failure.factor + each.failure.constant})
+	b.failure = largerOf(list.failure, linear{list.size.factor * each.failure.factor, list.size.constant*each.failure.factor + each.failure.constant})
 	return b
 }
 
-// caught returns the bound of a value whose failure does not end the evaluation.
-func (b bound) caught() bound {
+// catchFailure returns the bound of a value whose failure does not end the evaluation.
+func (b bound) catchFailure() bound {
 	b.memory, b.failure = b.memory.plus(b.failure), linear{}
 	return b
 }
 
-// then returns the bound of next on the result of b.
-func (b bound) then(next bound) bound {
+// followedBy returns the bound of next on the result of b.
+func (b bound) followedBy(next bound) bound {
 	return bound{
-		size: next.size.after(b.size), memory: b.memory.plus(next.memory.after(b.size)),
-		failure: larger(b.failure, next.failure.after(b.size)),
+		size: next.size.composeWith(b.size), memory: b.memory.plus(next.memory.composeWith(b.size)),
+		failure: largerOf(b.failure, next.failure.composeWith(b.size)),
 	}
 }
 
-// limit returns the most that an evaluation allocates on any metadata.
-func (b bound) limit() float64 { return b.memory.plus(b.failure).limit() + 4*perFailure }
+// maxMemory returns the most that an evaluation allocates on any metadata.
+func (b bound) maxMemory() float64 { return b.memory.plus(b.failure).maxValue() + 4*perFailure }
 
 // boundOf returns the bound of a node, or an error if it has no bound.
 func boundOf(node *parsing.ASTNode) (bound, error) {
@@ -114,7 +114,7 @@ func boundOf(node *parsing.ASTNode) (bound, error) {
 			return bound{}, fmt.Errorf("& is only for the functions map, max_by, min_by and sort_by")
 		}
 		sum.size, sum.memory = sum.size.plus(parts[i].size), sum.memory.plus(parts[i].memory)
-		sum.failure = larger(sum.failure, parts[i].failure)
+		sum.failure = largerOf(sum.failure, parts[i].failure)
 	}
 	n := float64(len(parts))
 	current := bound{size: linear{1, 0}}
@@ -137,22 +137,22 @@ func boundOf(node *parsing.ASTNode) (bound, error) {
 	case parsing.ASTSubexpression, parsing.ASTIndexExpression, parsing.ASTPipe:
 		b := parts[0]
 		for _, next := range parts[1:] {
-			b = b.then(next)
+			b = b.followedBy(next)
 		}
 		return b, nil
 	case parsing.ASTProjection:
 		return forEach(parts[0], parts[1]), nil
 	case parsing.ASTValueProjection:
-		values := parts[0].caught()
-		values.memory = values.memory.plus(elements(values.size).times(perElement))
+		values := parts[0].catchFailure()
+		values.memory = values.memory.plus(maxElements(values.size).times(perElement))
 		return forEach(values, parts[1]), nil
 	case parsing.ASTFilterProjection:
-		list, each := parts[0].caught(), parts[1]
+		list, each := parts[0].catchFailure(), parts[1]
 		each.memory = each.memory.plus(parts[2].memory)
-		each.failure = larger(each.failure, parts[2].failure)
+		each.failure = largerOf(each.failure, parts[2].failure)
 		return forEach(list, each), nil
 	case parsing.ASTFlatten:
-		return forEach(parts[0].caught(), current), nil
+		return forEach(parts[0].catchFailure(), current), nil
 	case parsing.ASTMultiSelectList:
 		sum.size.constant += n + 2 + perValue
 		sum.memory.constant += perSelect * (n + 1)
@@ -171,7 +171,7 @@ func boundOf(node *parsing.ASTNode) (bound, error) {
 	case parsing.ASTKeyValPair:
 		return parts[0], nil
 	case parsing.ASTOrExpression, parsing.ASTAndExpression:
-		sum.size = larger(larger(parts[0].size, parts[1].size), linear{0, 5 + perValue})
+		sum.size = largerOf(largerOf(parts[0].size, parts[1].size), linear{0, 5 + perValue})
 		return sum, nil
 	case parsing.ASTNotExpression, parsing.ASTArithmeticExpression, parsing.ASTArithmeticUnaryExpression:
 		sum.size = linear{0, 24 + perValue}
@@ -180,7 +180,7 @@ func boundOf(node *parsing.ASTNode) (bound, error) {
 	case parsing.ASTComparator:
 		// The comparison ends where the smaller one does.
 		smaller := parts[0].size
-		if parts[1].size.limit() < smaller.limit() {
+		if parts[1].size.maxValue() < smaller.maxValue() {
 			smaller = parts[1].size
 		}
 		sum.size = linear{0, 5 + perValue}
@@ -211,7 +211,7 @@ func boundOfCall(name string, args []bound, sum bound) (bound, error) {
 	b := sum
 	// A function reads its arguments, which takes time: a byte of it counts as one of memory.
 	b.memory = b.memory.plus(sum.size).plus(linear{0, perSelect * float64(len(args)+1)})
-	b.failure = larger(b.failure, sum.size.times(perSize).plus(linear{0, perFailure}))
+	b.failure = largerOf(b.failure, sum.size.times(perSize).plus(linear{0, perFailure}))
 	again := sum.size.times(perSize) // lists are copied, and their elements
 	switch shape {
 	case scalar:
@@ -236,8 +236,8 @@ func boundOfCall(name string, args []bound, sum bound) (bound, error) {
 		if args[0].size.factor != 0 {
 			return bound{}, fmt.Errorf("the first argument of join has to be a literal")
 		}
-		b.size = args[1].size.plus(elements(args[1].size).times(args[0].size.constant))
-		b.memory = b.memory.plus(again).plus(elements(args[1].size).times(perElement)).plus(b.size)
+		b.size = args[1].size.plus(maxElements(args[1].size).times(args[0].size.constant))
+		b.memory = b.memory.plus(again).plus(maxElements(args[1].size).times(perElement)).plus(b.size)
 	case mapped, ordered, chosen:
 		if len(args) != 2 {
 			return bound{}, fmt.Errorf("%s wants two arguments", name)
@@ -248,7 +248,7 @@ func boundOfCall(name string, args []bound, sum bound) (bound, error) {
 		}
 		b = forEach(list, *each.reference)
 		b.memory = b.memory.plus(list.size.times(perSize)).plus(linear{0, 3 * perSelect})
-		b.failure = larger(b.failure, list.size.times(perSize).plus(linear{0, perFailure}))
+		b.failure = largerOf(b.failure, list.size.times(perSize).plus(linear{0, perFailure}))
 		if shape != mapped {
 			b.size = list.size
 		}

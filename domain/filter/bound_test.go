@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// worst are metadata of MaxMetadata bytes or MaxValues values, each the worst for some expressions.
-func worst(t *testing.T) map[string]Metadata {
+// worstMetadata are metadata of MaxMetadata bytes or MaxValues values, each the worst for some expressions.
+func worstMetadata(t *testing.T) map[string]Metadata {
 	all := make(map[string]Metadata)
 	blanks := strings.Repeat("x", 4) // each value takes the bytes that there are for it
 	repeat := func(name, begin, each, end string) {
@@ -56,9 +56,9 @@ func worst(t *testing.T) map[string]Metadata {
 	return all
 }
 
-// allocated returns how many bytes f allocates. What the process allocates beside it, or
+// allocatedBytes returns how many bytes f allocates. What the process allocates beside it, or
 // allocates once, is taken out by another measurement if the result exceeds limit.
-func allocated(limit float64, f func()) float64 {
+func allocatedBytes(limit float64, f func()) float64 {
 	least := math.Inf(1)
 	for range 5 {
 		var before, after runtime.MemStats
@@ -72,9 +72,9 @@ func allocated(limit float64, f func()) float64 {
 	return least
 }
 
-// holds demands that an expression, if it is accepted, allocates no more than its bound and
+// checkBound demands that an expression, if it is accepted, allocates at most its bound and
 // than MaxMemory. It reports whether the expression is accepted.
-func holds(t *testing.T, text string, all map[string]Metadata) bool {
+func checkBound(t *testing.T, text string, all map[string]Metadata) bool {
 	t.Helper()
 	e, err := Compile(text)
 	if err != nil {
@@ -84,13 +84,13 @@ func holds(t *testing.T, text string, all map[string]Metadata) bool {
 	b, err := boundOf(&e.node)
 	require.NoError(t, err)
 	for name, m := range all {
-		used := allocated(b.limit(), func() { _, _ = e.Search(m) })
-		if used > b.limit() || used > MaxMemory {
-			t.Errorf("%s on %s: %.0f bytes, bound %.0f", text, name, used, b.limit())
+		used := allocatedBytes(b.maxMemory(), func() { _, _ = e.Search(m) })
+		if used > b.maxMemory() || used > MaxMemory {
+			t.Errorf("%s on %s: %.0f bytes, bound %.0f", text, name, used, b.maxMemory())
 		}
 		result, err := e.Search(m)
-		if err == nil && float64(sizeOf(result)) > b.size.limit()*6 {
-			t.Errorf("%s on %s: the result has %d bytes, bound %.0f", text, name, sizeOf(result), b.size.limit())
+		if err == nil && float64(sizeOf(result)) > b.size.maxValue()*6 {
+			t.Errorf("%s on %s: the result has %d bytes, bound %.0f", text, name, sizeOf(result), b.size.maxValue())
 		}
 	}
 	return true
@@ -126,20 +126,20 @@ var usual = []string{
 }
 
 func TestWhatSubscriptionsUsuallyAsk_IsAccepted(t *testing.T) {
-	all := worst(t)
+	all := worstMetadata(t)
 	for _, text := range usual {
 		_, err := Compile(text)
 		require.NoError(t, err, text)
-		holds(t, text, all)
+		checkBound(t, text, all)
 	}
 }
 
 func TestWhatGrowsWithoutBound_IsRefused(t *testing.T) {
-	all := worst(t)
+	all := worstMetadata(t)
 	for _, text := range nasty {
-		holds(t, text, all)
+		checkBound(t, text, all)
 	}
-	// Their bounds are no numbers any more.
+	// Their bounds are infinite or not a number.
 	for _, text := range []string{"[*].[$][]|", "map(&$,@)[]|", "[$,$][]|", "to_string(@)|"} {
 		text = strings.Repeat(text, (domain.MaxExpression-10)/len(text)) + "`1`"
 		_, err := Compile(text)
@@ -152,7 +152,7 @@ func TestWhatGrowsWithoutBound_IsRefused(t *testing.T) {
 }
 
 func TestNoAcceptedExpression_AllocatesMoreThanItsBound(t *testing.T) {
-	all := worst(t)
+	all := worstMetadata(t)
 	n := 500
 	if raced || testing.Short() {
 		n = 100
@@ -160,7 +160,7 @@ func TestNoAcceptedExpression_AllocatesMoreThanItsBound(t *testing.T) {
 	g := &generator{rand.New(rand.NewPCG(1, 2))}
 	accepted := 0
 	for range n {
-		if holds(t, g.expression(1+g.IntN(4)), all) {
+		if checkBound(t, g.newExpression(1+g.IntN(4)), all) {
 			accepted++
 		}
 	}
@@ -174,15 +174,15 @@ type generator struct{ *rand.Rand }
 
 func (g *generator) choose(texts ...string) string { return texts[g.IntN(len(texts))] }
 
-func (g *generator) leaf() string {
+func (g *generator) newLeaf() string {
 	return g.choose("@", "$", "a", "b", "a.b", "`1`", "'x'", "`[1,[2]]`", "[*]", "[]", "*", "a[0]", "a[]", "a[*].b", "[:]", "[::-1]", "a[1:]")
 }
 
-func (g *generator) expression(depth int) string {
+func (g *generator) newExpression(depth int) string {
 	if depth == 0 {
-		return g.leaf()
+		return g.newLeaf()
 	}
-	e := func() string { return g.expression(depth - 1) }
+	e := func() string { return g.newExpression(depth - 1) }
 	switch g.IntN(16) {
 	case 0:
 		return e() + g.choose(" | ", " || ", " && ", " == ", " != ", " < ", " + ") + e()
@@ -264,7 +264,7 @@ func TestCompile_AllocatesAtMostOneMegabyte(t *testing.T) {
 				strings.Repeat(a+b, domain.MaxExpression/len(a+b)),
 				strings.Repeat(a, domain.MaxExpression/2/len(a)) + strings.Repeat(b, domain.MaxExpression/2/len(b)),
 			} {
-				used := allocated(MaxMemory/16, func() { _, _ = Compile(text) })
+				used := allocatedBytes(MaxMemory/16, func() { _, _ = Compile(text) })
 				if most = max(most, used); used > MaxMemory/16 {
 					t.Errorf("%.0f MB for %.40q and so on", used/(1<<20), text)
 				}

@@ -65,7 +65,7 @@ func Compile(text string) (*Expression, error) {
 	if n := len(text); n == 0 || n > domain.MaxExpression {
 		return nil, domain.Errorf(domain.Invalid, "want 1 to %d bytes, got %d", domain.MaxExpression, n)
 	}
-	node, err := parse(text)
+	node, err := parseExpression(text)
 	if err != nil {
 		return nil, domain.Errorf(domain.Invalid, "want a JMESPath expression: %w", err)
 	}
@@ -76,17 +76,17 @@ func Compile(text string) (*Expression, error) {
 	if b.reference != nil {
 		return nil, domain.Errorf(domain.Invalid, "the expression is a reference to one")
 	}
-	if limit := b.limit(); limit > MaxMemory {
+	if limit := b.maxMemory(); limit > MaxMemory {
 		return nil, domain.Errorf(domain.Invalid, "its evaluation may need %.0f MB, and %d MB is the limit", math.Ceil(limit/(1<<20)), MaxMemory>>20)
 	}
-	if size := b.size.limit(); size > maxResult {
+	if size := b.size.maxValue(); size > maxResult {
 		return nil, domain.Errorf(domain.Invalid, "its result may have %.0f MB, and %d MB is the limit", math.Ceil(size/(1<<20)), maxResult>>20)
 	}
 	return &Expression{node}, nil
 }
 
-// parse returns the tree of an expression. The parser of the library panics on some texts.
-func parse(text string) (node parsing.ASTNode, err error) {
+// parseExpression returns the tree of an expression. The parser of the library panics on some texts.
+func parseExpression(text string) (node parsing.ASTNode, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = errors.New("the expression is incomplete")

@@ -93,7 +93,7 @@ const (
 	StateDequeued State = "dequeued" // its actor has confirmed it
 	StateSkipped  State = "skipped"  // an operator has closed its bundle
 	StateReleased State = "released" // an operator has taken the bundle back
-	StatePassed   State = "passed"   // its bundle is not stored any longer
+	StatePassed   State = "passed"   // its bundle is no longer stored
 
 	StatePublished State = "published" // of an event of a topic
 	StateAccepted  State = "accepted"  // of a Save

@@ -51,7 +51,7 @@ func (s *Service) addBundle(ctx context.Context, a *Answer, b *repository.FoundB
 	return nil
 }
 
-// addRecords adds what operators have done to a bundle that is not stored any longer.
+// addRecords adds the actions of operators on a bundle that is no longer stored.
 func (s *Service) addRecords(ctx context.Context, a *Answer, id domain.BundleID, actor domain.ActorID) error {
 	m, err := s.readMailbox(ctx, a, actor)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // addEvents adds the events with an id, or what a trace has saved and opened. Without an actor it looks
 // into one mailbox after the other.
-func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Query, resumed token) error {
+func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Query, resumed searchToken) error {
 	search, err := s.ports.Finder.FindEvent(ctx, repository.EventQuery{
 		ID: id.event, Trace: id.trace, Recipient: q.Actor, Origin: q.Origin,
 		After: resumed.Next, Limit: s.opts.Limit, Units: s.opts.Units, Time: s.opts.Time,
@@ -39,7 +39,7 @@ func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Que
 		}
 	}
 	if search.Next != "" {
-		a.After = token{ID: q.ID, Found: a.Looked.Found, Mailboxes: a.Looked.Mailboxes, Unread: a.Looked.Unread, Next: search.Next}.String()
+		a.After = searchToken{ID: q.ID, Found: a.Looked.Found, Mailboxes: a.Looked.Mailboxes, Unread: a.Looked.Unread, Next: search.Next}.String()
 	}
 	if !q.Actor.IsZero() && search.Mailboxes == 0 {
 		a.note("Actor " + q.Actor.String() + " has no mailbox: nothing was ever saved for it.")

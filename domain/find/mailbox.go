@@ -51,7 +51,7 @@ func (m *mailbox) recordsOf(id domain.BundleID) []repository.Record {
 	return slices.DeleteFunc(slices.Clone(m.records), func(r repository.Record) bool { return r.Bundle != id })
 }
 
-// freeze returns the record of the last freeze, nil if none is stored.
+// freeze returns the stored record of the last freeze, or nil.
 func (m *mailbox) freeze() *repository.Record {
 	for i := len(m.records) - 1; i >= 0; i-- {
 		if m.records[i].What == "freeze" {

@@ -17,7 +17,7 @@ type Ports struct {
 	Outbox     repository.Outbox
 	Deliveries Explainer // nil: the hub has no deliveries
 
-	// Of the side of the hub that calls receivers; nil: it has none.
+	// The ports of the side that calls receivers; nil: the hub has no such side.
 	Streams     repository.Streams
 	Definitions repository.Definitions
 }
@@ -58,7 +58,7 @@ func New(ports Ports, opts Options) *Service {
 // A Query says what is looked for.
 type Query struct {
 	ID     string
-	Kind   Kind           // "": whatever the id may be
+	Kind   Kind           // "": of any kind
 	Actor  domain.ActorID // of the event or the bundle; zero: not known
 	Origin domain.Origin  // of the event; zero: not known
 
@@ -85,7 +85,7 @@ func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 	if q.MessageID != "" || q.Kind == Published {
 		return a, s.findPublished(ctx, a, &q)
 	}
-	var resumed token
+	var resumed searchToken
 	if q.After != "" {
 		if resumed, err = parseToken(q.After, q.ID); err != nil {
 			return nil, err

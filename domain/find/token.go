@@ -10,8 +10,8 @@ import (
 // maxToken is the limit for the length of a token, in bytes.
 const maxToken = 64 << 10
 
-// A token is where a search is continued, and what it has come to.
-type token struct {
+// A searchToken is the position at which a search continues, with its results so far.
+type searchToken struct {
 	ID        string `json:"id"`
 	Found     int    `json:"found,omitempty"`
 	Mailboxes int    `json:"mailboxes"`
@@ -19,7 +19,7 @@ type token struct {
 	Next      string `json:"next"`
 }
 
-func (t token) String() string {
+func (t searchToken) String() string {
 	text, err := json.Marshal(t)
 	if err != nil {
 		panic(err) // texts and numbers always marshal
@@ -28,7 +28,7 @@ func (t token) String() string {
 }
 
 // parseToken reads what an answer about an id has returned.
-func parseToken(s, id string) (t token, err error) {
+func parseToken(s, id string) (t searchToken, err error) {
 	if len(s) > maxToken {
 		return t, domain.Errorf(domain.Invalid, "after: want what an answer has returned, got %d characters", len(s))
 	}

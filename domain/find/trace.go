@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// spanDetails returns the details that name a span; none if it is zero.
+// spanDetails returns the details that name a span; empty if the span is zero.
 func spanDetails(c domain.TraceContext) []Detail {
 	if c.IsZero() {
 		return nil

@@ -12,11 +12,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Body reads the body of a bundle. It is the same byte for byte whoever reads
-// it. What lies before the place where the reading begins is not even opened.
+// A Body reads the body of a bundle, which is the same byte for byte for every reader. A read
+// that begins at an offset does not open the payloads before it.
 //
-// A Body is safe for concurrent use. An error stays: what was read before it is
-// not the whole.
+// A Body is safe for concurrent use. The first error is returned by every later Read. The bytes
+// read before it are not the whole body.
 type Body interface {
 	io.ReadSeekCloser
 
@@ -29,9 +29,9 @@ type Body interface {
 	Err() error
 }
 
-// An assembly is a Body that is made of the events of a bundle as it is read: a few
+// A composedBody is a Body that is made of the events of a bundle as it is read: a few
 // payloads are in memory at a time.
-type assembly struct {
+type composedBody struct {
 	ctx    context.Context //nolint:containedctx // a Reader has nowhere else to get it from
 	bundle *domain.Bundle
 	events iter.Seq2[repository.StoredEvent, error]
@@ -40,32 +40,33 @@ type assembly struct {
 	mu   sync.Mutex
 	list *eventList // nil until the events have been read
 	want int64      // where the next Read begins
-	err  error      // of a Read, or errClosed
+	err  error      // the error of a Read, or errClosed
 
-	// How far the body has been made.
+	// The progress of the body's composition.
 	begun    bool
-	at       int64 // the place of what comes next: text, then the payload, then more
+	at       int64 // the offset of the next byte: of text, then of the payload, then of the rest
 	text     []byte
-	buffer   []byte // that text is cut from
-	next     int    // the event behind the text and the payload
+	buffer   []byte // backing array of text
+	next     int    // index of the event after the text and the payload
 	current  repository.StoredEvent
 	payload  *repository.StoredEvent // current if the body is before or in its payload, else nil
 	left     int64                   // bytes of the payload
 	payloads payloads
-	frame    frame
+	frame    jsonFramer
 }
 
-// maxSkip is how many bytes of an open object are read and discarded to get to
-// the next byte that is wanted. Beyond them the object is opened again.
+// maxSkip is the limit for the bytes of an open object that are read and discarded to reach the
+// next byte. Beyond it, the object is opened again.
 const maxSkip = 128 << 10
 
 var errClosed = errors.New("the body of the bundle was closed")
 
-// Open returns the body of the bundle, which the caller closes. It reads nothing
-// unless the bundle is one that an older version opened, without measuring it.
+// Open returns the body of the bundle. The caller closes it. Open reads from the store only if
+// the bundle was opened by an older version, which did not store the length and digest of the
+// body.
 func (p *Peeked) Open(ctx context.Context) (Body, error) {
 	if p.Content == domain.Request {
-		return &recording{ctx: ctx, bundle: &p.Bundle, hub: p.hub}, nil
+		return &storedBody{ctx: ctx, bundle: &p.Bundle, hub: p.hub}, nil
 	}
 	if p.Body == (domain.Body{}) {
 		m := newMeasure(p.ID, p.Content)
@@ -78,16 +79,16 @@ func (p *Peeked) Open(ctx context.Context) (Body, error) {
 		if err := isWhole(&p.Bundle, m.frame.lines); err != nil {
 			return nil, err
 		}
-		p.Body = m.body()
+		p.Body = m.measuredBody()
 	}
 	ahead := newReadAhead(ctx, p.hub.content, p.hub.opens)
 	ahead.grow, ahead.missing = p.GrowMemory, p.hub.payloadMissing
 	if p.Count > ManyEvents {
 		ahead.maxRoom = manyAhead
 	}
-	b := &assembly{ctx: ctx, bundle: &p.Bundle, events: p.events, ahead: ahead}
+	b := &composedBody{ctx: ctx, bundle: &p.Bundle, events: p.events, ahead: ahead}
 	if p.list != nil {
-		b.take(p.list)
+		b.takeEvents(p.list)
 	}
 	return b, nil
 }
@@ -99,15 +100,15 @@ func isWhole(b *domain.Bundle, events int) error {
 	return nil
 }
 
-// Seek implements io.Seeker. It costs nothing; the next Read goes there.
-func (b *assembly) Seek(offset int64, whence int) (int64, error) {
+// Seek implements io.Seeker. It reads nothing; the next Read begins at the new offset.
+func (b *composedBody) Seek(offset int64, whence int) (int64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return seek(&b.want, b.bundle.Body.Length, offset, whence)
+	return seekOffset(&b.want, b.bundle.Body.Length, offset, whence)
 }
 
-// seek moves at as io.Seeker says.
-func seek(at *int64, length, offset int64, whence int) (int64, error) {
+// seekOffset returns the offset that io.Seeker defines for whence.
+func seekOffset(at *int64, length, offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
 		offset += *at
@@ -121,8 +122,8 @@ func seek(at *int64, length, offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// LimitReadAhead implements Body. It costs as much as a Seek to end.
-func (b *assembly) LimitReadAhead(end int64) {
+// LimitReadAhead implements Body. It takes as long as a Seek to end.
+func (b *composedBody) LimitReadAhead(end int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil {
@@ -131,18 +132,18 @@ func (b *assembly) LimitReadAhead(end int64) {
 	if b.err = b.readEvents(); b.err != nil {
 		return
 	}
-	b.ahead.limit(b.eventAt(end))
+	b.ahead.setLimit(b.eventAt(end))
 }
 
 // eventAt returns the first event whose payload begins at offset or behind it.
-func (b *assembly) eventAt(offset int64) int {
+func (b *composedBody) eventAt(offset int64) int {
 	if offset >= b.bundle.Body.Length {
 		return b.list.len()
 	}
-	f, at, text := frame{mode: b.bundle.Content}, int64(0), []byte(nil)
+	f, at, text := jsonFramer{mode: b.bundle.Content}, int64(0), []byte(nil)
 	for i := range b.list.len() {
-		e := b.list.event(i)
-		text = f.event(text[:0], &e)
+		e := b.list.eventAt(i)
+		text = f.appendEvent(text[:0], &e)
 		if at += int64(len(text)); at >= offset {
 			return i
 		}
@@ -152,7 +153,7 @@ func (b *assembly) eventAt(offset int64) int {
 }
 
 // Read fills p unless the body ends before.
-func (b *assembly) Read(p []byte) (n int, err error) {
+func (b *composedBody) Read(p []byte) (n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.err != nil {
@@ -166,7 +167,7 @@ func (b *assembly) Read(p []byte) (n int, err error) {
 	}
 	for b.err == nil && n < len(p) && b.want < b.bundle.Body.Length {
 		var m int
-		m, b.err = b.read(p[n:])
+		m, b.err = b.readStep(p[n:])
 		n += m
 		b.want += int64(m)
 	}
@@ -179,19 +180,19 @@ func (b *assembly) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// read reads some of what is there from want on, or moves towards it.
-func (b *assembly) read(p []byte) (int, error) {
+// readStep reads some of the bytes at want, or moves towards want. It may return 0 bytes.
+func (b *composedBody) readStep(p []byte) (int, error) {
 	skip := b.want - b.at
 	switch {
 	case len(b.text) > 0 && skip > 0:
-		b.consume(min(skip, int64(len(b.text))))
+		b.consumeText(min(skip, int64(len(b.text))))
 		return 0, nil
 	case len(b.text) > 0:
 		n := copy(p, b.text)
-		b.consume(int64(n))
+		b.consumeText(int64(n))
 		return n, nil
 	case b.payload == nil:
-		return 0, b.advance()
+		return 0, b.composeText()
 	case b.left == 0:
 		b.payload = nil
 		return 0, nil
@@ -199,69 +200,69 @@ func (b *assembly) read(p []byte) (int, error) {
 		b.at += b.left
 		b.payload = nil
 		if skip-b.left < maxSkip {
-			return 0, nil // to read up to there costs less than to open the object again
+			return 0, nil // reading up to want costs less than opening the object again
 		}
 		return 0, b.payloads.close()
 	case b.payloads.of == nil:
 		return 0, b.beginPayload()
-	case skip > 0: // it is read from its beginning, for its checksum
+	case skip > 0: // a payload is read from its beginning, because of its checksum
 		_, err := b.readPayload(p[:min(skip, int64(len(p)))])
 		return 0, err
 	}
 	return b.readPayload(p)
 }
 
-func (b *assembly) consume(n int64) {
+func (b *composedBody) consumeText(n int64) {
 	b.text = b.text[n:]
 	b.at += n
 }
 
-func (b *assembly) beginPayload() error {
+func (b *composedBody) beginPayload() error {
 	if b.payloads.source == nil {
-		opened, err := b.ahead.open(b.next - 1)
+		opened, err := b.ahead.openSpan(b.next - 1)
 		if err != nil {
 			return err
 		}
-		b.payloads.use(opened)
+		b.payloads.setSpan(opened)
 	}
-	return b.payloads.begin(b.payload)
+	return b.payloads.beginPayload(b.payload)
 }
 
-func (b *assembly) readPayload(p []byte) (int, error) {
+func (b *composedBody) readPayload(p []byte) (int, error) {
 	n, err := b.payloads.read(p)
 	b.at += int64(n)
 	b.left -= int64(n)
 	return n, err
 }
 
-// advance makes the text up to the next payload, or some of it.
-func (b *assembly) advance() error {
+// composeText composes the text up to the next payload, or a part of it.
+func (b *composedBody) composeText() error {
 	const enough = 32 << 10
 	text := b.buffer[:0]
 	for len(text) < enough && b.payload == nil && b.next < b.list.len() {
 		if err := b.payloads.closeBefore(b.next); err != nil {
 			return err
 		}
-		b.current = b.list.event(b.next)
+		b.current = b.list.eventAt(b.next)
 		b.next++
-		text = b.frame.event(text, &b.current)
+		text = b.frame.appendEvent(text, &b.current)
 		if !b.current.PayloadAt.IsZero() {
 			b.payload, b.left = &b.current, b.current.PayloadAt.Length
 			b.payloads.of = nil
 		}
 	}
-	return b.offer(text)
+	return b.setText(text)
 }
 
-// offer makes text the next to be read. With none, there are no more events.
-func (b *assembly) offer(text []byte) error {
+// setText sets the text to read next. An empty text means that the body has ended.
+func (b *composedBody) setText(text []byte) error {
 	length := b.bundle.Body.Length
 	ended := len(text) == 0
 	if ended {
 		if err := b.payloads.close(); err != nil {
 			return err
 		}
-		text = b.frame.end(text)
+		text = b.frame.appendEnd(text)
 	}
 	end := b.at + int64(len(text))
 	if b.payload != nil {
@@ -275,7 +276,7 @@ func (b *assembly) offer(text []byte) error {
 }
 
 // readEvents reads the events of the bundle into memory, once.
-func (b *assembly) readEvents() error {
+func (b *composedBody) readEvents() error {
 	if b.list != nil {
 		return nil
 	}
@@ -286,33 +287,33 @@ func (b *assembly) readEvents() error {
 	if err := isWhole(b.bundle, list.len()); err != nil {
 		return err
 	}
-	b.take(list)
+	b.takeEvents(list)
 	return nil
 }
 
-func (b *assembly) take(list *eventList) {
+func (b *composedBody) takeEvents(list *eventList) {
 	b.list = list
 	b.ahead.list = list
-	b.ahead.limit(list.len())
+	b.ahead.setLimit(list.len())
 }
 
 // rewind restarts the body at its beginning.
-func (b *assembly) rewind() {
+func (b *composedBody) rewind() {
 	b.err = b.payloads.close()
 	b.begun = true
 	b.at, b.text, b.next, b.payload = 0, nil, 0, nil
-	b.frame = frame{mode: b.bundle.Content}
+	b.frame = jsonFramer{mode: b.bundle.Content}
 }
 
 // Err implements Body.
-func (b *assembly) Err() error {
+func (b *composedBody) Err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.err
 }
 
-// Close releases what the reading holds, and waits for the reads under way.
-func (b *assembly) Close() error {
+// Close releases the resources of the body, and waits for the reads that are under way.
+func (b *composedBody) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	err := b.payloads.close()

@@ -7,18 +7,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Checker holds all that is stored to the invariants, while the hub runs. The
-// error says that it could not look; what it has seen by then is in the report.
-// Each store has its own: what can be wrong depends on how it stores.
+// A Checker compares all stored data with the invariants, while the hub runs. An error means
+// that the check could not continue; the report has the findings so far. Each store has its own
+// Checker, because its format decides what can be wrong.
 type Checker func(context.Context, CheckOptions) (CheckReport, error)
 
-// CheckOptions say what a check looks at.
+// CheckOptions select the data that a check reads.
 type CheckOptions struct {
 	Actor  domain.ActorID // only this one; zero: all
-	Repair bool           // mend the hints, undo unfinished intents, and flush tails if the node writes none; no event changes
-	Resume string         // go on where a check was that reported this; "": from the start
+	Repair bool           // repair the hints, roll back unfinished intents, and flush tails if the node does not write tails; no event changes
+	Resume string         // continue where a check stopped that reported this; "": from the start
 
-	// Progress, if given, is told every now and then how far the check is.
+	// Progress, if given, is called periodically with the progress of the check.
 	Progress func(CheckReport)
 }
 

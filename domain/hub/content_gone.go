@@ -10,16 +10,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The content store belongs to the hub, and yet objects may be deleted from it: by a lifecycle rule,
-// an operator, or a restored backup. The content of a bundle on request can be made again. So its
-// bundle is marked, by whatever learns of it first:
+// The content store belongs to the hub. Nevertheless a lifecycle rule, an operator or a
+// restored backup may delete objects. The domain can produce the content of a bundle on request
+// again. So the bundle is marked, by the first of these to notice:
 //
 //   - the ledger of objects, from the events of the store (ContentGone),
-//   - a download that finds nothing (contentMissing).
+//   - a download whose object does not exist (contentMissing).
 //
-// The mark is a hint. Without it, a Peek hands out the bundle, and its download finds nothing,
-// marks it, and fails; an object has one name only once, so no other content is found instead.
-// Payloads that came with events cannot be made again: they are logged and counted.
+// The mark is a hint. Without it, a Peek returns the bundle, and its download fails and marks
+// the bundle. Names of objects are not reused, so a download never returns another content.
+// Payloads of events cannot be produced again: a missing one is logged and counted.
 
 // A ContentGoneError reports that the content of an open bundle was deleted. The next Peek asks the
 // domain for another one. It is of kind Unavailable.
@@ -34,7 +34,7 @@ func (e *ContentGoneError) Error() string {
 
 func (e *ContentGoneError) Unwrap() error { return e.Cause }
 
-// MissingContent is a kind of content that was deleted before its time.
+// MissingContent is a kind of content that was deleted while a bundle needed it.
 type MissingContent string
 
 // The kinds of content that may be missing.
@@ -60,9 +60,9 @@ func (h *Hub) contentMissing(ctx context.Context, b *domain.Bundle, cause error)
 	return domain.Errorf(domain.Unavailable, "%w", &ContentGoneError{Bundle: *b, Cause: cause})
 }
 
-// ContentGone notes that an object of the content store was deleted. If it is the content of an open
-// bundle, the next Peek asks the domain for another one. A call for an object that is not, or
-// that is called twice, changes nothing.
+// ContentGone notes that an object of the content store was deleted. If it is the content of an
+// open bundle, the next Peek asks the domain for another one. A call for another object, or a
+// repeated call, changes nothing.
 func (h *Hub) ContentGone(ctx context.Context, object string) error {
 	id, isContent := bundleOfObject(object)
 	if !isContent || h.opts.Answers == nil {

@@ -13,37 +13,38 @@ import (
 
 // A Courier brings notices from the outbox to domains and subscribers: each at least once, and
 // those of a recipient, group and audience in the order in which its bundles were closed. The
-// notice that a bundle was removed is in no order with others. A notice leaves the outbox after it
-// was delivered, so a crash in between brings it once more, with the same identity.
+// notice that a bundle was removed is in no order with others. A notice is removed from the
+// outbox after it was delivered. A crash in between delivers it once more, with the same
+// identity.
 //
-// Every node runs a Courier. It is told of what its own node closes, and looks every
-// now and then for what other nodes have left behind. Two that carry for the same
-// recipient bring notices twice, and never a later one without an earlier one.
+// Every node runs a Courier. It is notified of the bundles that its own node closes, and looks
+// periodically for notices that other nodes have left. Two Couriers that serve the same
+// recipient may deliver a notice twice, never out of order.
 type Courier struct {
 	outbox   repository.Outbox
 	notifier Notifier
 	opts     CourierOptions
 
-	due chan domain.ActorID // recipients that nobody carries for
+	due chan domain.ActorID // recipients that no worker processes yet
 
 	mu    sync.Mutex
-	known map[domain.ActorID]bool // due, or carried for; true: told of again meanwhile
+	known map[domain.ActorID]bool // due, or being processed; true: has new notices since
 	stuck map[domain.ActorID]StuckNotices
 }
 
-// CourierOptions set up a Courier. The zero value will do.
+// CourierOptions configure a Courier. The zero value has the defaults.
 type CourierOptions struct {
 	Parallel int                           // recipients at a time; default 32
 	Look     func(idle bool) time.Duration // how long to wait before looking for what was left behind; default about 10 s, and 30 s if nothing was found
 	Random   func() uint64                 // for jitter; default: the system's
 	Clock    func() time.Time              // default: the system's
-	Logger   *slog.Logger                  // default: none
+	Logger   *slog.Logger                  // default: nothing is logged
 }
 
-// NewCourier returns a Courier that does nothing until it is Run.
+// NewCourier returns a Courier. It does nothing until Run is called.
 func NewCourier(outbox repository.Outbox, notifier Notifier, opts CourierOptions) *Courier {
 	if opts.Parallel <= 0 {
-		opts.Parallel = 32 // each carries a recipient for three writes in a row: of 8, all are busy when writes take 25 ms
+		opts.Parallel = 32 // each serves a recipient for three writes in a row: 8 would all be busy when a write takes 25 ms
 	}
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
@@ -63,11 +64,11 @@ func NewCourier(outbox repository.Outbox, notifier Notifier, opts CourierOptions
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	const most = 10_000 // told of and not yet carried for; the others are found by looking
+	const most = 10_000 // recipients in due; deliverOverdue finds the others
 	return &Courier{outbox: outbox, notifier: notifier, opts: opts, due: make(chan domain.ActorID, most), known: make(map[domain.ActorID]bool), stuck: make(map[domain.ActorID]StuckNotices)}
 }
 
-// Tell says that a recipient has notices in the outbox. It does not wait.
+// Tell notifies the Courier that recipient has notices in the outbox. It does not block.
 func (c *Courier) Tell(recipient domain.ActorID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,11 +79,12 @@ func (c *Courier) Tell(recipient domain.ActorID) {
 	select {
 	case c.due <- recipient:
 		c.known[recipient] = false
-	default: // it will be found
+	default: // deliverOverdue finds it
 	}
 }
 
-// Run carries until ctx ends. It never fails: what cannot be delivered waits.
+// Run delivers notices until ctx ends. It returns nil: a notice that cannot be delivered stays
+// in the outbox.
 func (c *Courier) Run(ctx context.Context) error {
 	var carrying sync.WaitGroup
 	defer carrying.Wait()
@@ -91,7 +93,7 @@ func (c *Courier) Run(ctx context.Context) error {
 			for {
 				select {
 				case recipient := <-c.due:
-					c.carry(ctx, recipient)
+					c.processRecipient(ctx, recipient)
 				case <-ctx.Done():
 					return
 				}
@@ -99,7 +101,7 @@ func (c *Courier) Run(ctx context.Context) error {
 		})
 	}
 	for {
-		idle := !c.look(ctx)
+		idle := !c.deliverOverdue(ctx)
 		timer := time.NewTimer(c.opts.Look(idle))
 		select {
 		case <-ctx.Done():
@@ -110,13 +112,13 @@ func (c *Courier) Run(ctx context.Context) error {
 	}
 }
 
-// look finds recipients with notices that those who were told of them have not
-// delivered, and reports whether there were any.
-func (c *Courier) look(ctx context.Context) bool {
+// deliverOverdue finds recipients whose notices were not delivered by the node that closed
+// their bundles, and reports whether there were any.
+func (c *Courier) deliverOverdue(ctx context.Context) bool {
 	const most, young = 1000, 10 * time.Second
 	waiting, err := c.outbox.Waiting(ctx, c.opts.Clock().Add(-young), most)
 	if err != nil {
-		c.warn(ctx, "look for notices", err)
+		c.logWarning(ctx, "look for notices", err)
 	}
 	for _, recipient := range waiting {
 		c.Tell(recipient)
@@ -127,13 +129,13 @@ func (c *Courier) look(ctx context.Context) bool {
 	return len(waiting) > 0
 }
 
-// carry delivers what is in the outbox for a recipient.
-func (c *Courier) carry(ctx context.Context, recipient domain.ActorID) {
+// processRecipient delivers the notices of a recipient until no new ones arrive.
+func (c *Courier) processRecipient(ctx context.Context, recipient domain.ActorID) {
 	for again := true; again; {
 		c.mu.Lock()
 		c.known[recipient] = false
 		c.mu.Unlock()
-		c.deliver(ctx, recipient)
+		c.deliverNotices(ctx, recipient)
 		c.mu.Lock()
 		if again = c.known[recipient] && ctx.Err() == nil; !again {
 			delete(c.known, recipient)
@@ -142,22 +144,22 @@ func (c *Courier) carry(ctx context.Context, recipient domain.ActorID) {
 	}
 }
 
-// deliver delivers until only notices are left that wait behind one that cannot be
-// delivered: that group and audience is left for later, the others continue. What an old read
-// shows again is not delivered again.
-func (c *Courier) deliver(ctx context.Context, recipient domain.ActorID) {
+// deliverNotices delivers the notices of a recipient until the rest wait behind a notice that
+// cannot be delivered. Such a notice stops its own group and audience only. Notices that a
+// stale read shows again are not delivered again.
+func (c *Courier) deliverNotices(ctx context.Context, recipient domain.ActorID) {
 	type sequence struct {
 		group   domain.Group
 		to      domain.Audience
-		removed domain.BundleID // each removal is a sequence of its own
+		removed domain.BundleID // each removal is a separate sequence
 	}
 	stuck := make(map[sequence]bool)
 	through := make(map[sequence]int64) // the number of the last notice that was delivered
-	var left []domain.Notice            // that could not be delivered
+	var left []domain.Notice            // notices that could not be delivered
 	for progress := true; progress; {
 		notices, err := c.outbox.Notices(ctx, recipient)
 		if err != nil {
-			c.warn(ctx, "read the notices of a recipient", err, slog.String("actor", recipient.String()))
+			c.logWarning(ctx, "read the notices of a recipient", err, slog.String("actor", recipient.String()))
 			return
 		}
 		progress, left = false, nil
@@ -173,8 +175,8 @@ func (c *Courier) deliver(ctx context.Context, recipient domain.ActorID) {
 				left = append(left, n)
 				continue
 			}
-			if err := c.hand(ctx, n); err != nil {
-				c.warn(ctx, "deliver a notice", err, slog.String("actor", recipient.String()),
+			if err := c.deliverNotice(ctx, n); err != nil {
+				c.logWarning(ctx, "deliver a notice", err, slog.String("actor", recipient.String()),
 					slog.String("origin", n.Origin.String()), slog.String("bundle_id", n.Bundle.String()))
 				stuck[of] = true
 				left = append(left, n)
@@ -186,16 +188,16 @@ func (c *Courier) deliver(ctx context.Context, recipient domain.ActorID) {
 	c.noteStuck(recipient, left)
 }
 
-// hand brings one notice, and then takes it out of the outbox.
-func (c *Courier) hand(ctx context.Context, n domain.Notice) error {
+// deliverNotice delivers a notice, and then removes it from the outbox.
+func (c *Courier) deliverNotice(ctx context.Context, n domain.Notice) error {
 	if err := c.notifier.Notify(ctx, n); err != nil {
 		return err
 	}
 	return c.outbox.Delivered(ctx, n)
 }
 
-func (c *Courier) warn(ctx context.Context, what string, err error, attrs ...slog.Attr) {
-	isLogged := domain.KindOf(err) == domain.NewerFormat // by the store, once for each mailbox
+func (c *Courier) logWarning(ctx context.Context, what string, err error, attrs ...slog.Attr) {
+	isLogged := domain.KindOf(err) == domain.NewerFormat // the store logs it, once for each mailbox
 	if ctx.Err() == nil && !isLogged {
 		c.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "notices stay in the outbox for now",
 			append(attrs, slog.String("what", what), slog.String("error", err.Error()))...)

@@ -46,7 +46,7 @@ func (p *postBox) bundles() []domain.BundleID {
 	return ids
 }
 
-// confirmed sends, peeks and dequeues so many bundles, and returns their ids.
+// confirmed sends, peeks and dequeues n bundles, and returns their ids.
 func (w *world) confirmed(n int) []domain.BundleID {
 	w.Helper()
 	ids := make([]domain.BundleID, n)
@@ -163,8 +163,8 @@ func TestWhatANodeLeftBehindIsFoundByAnother(t *testing.T) {
 	})
 }
 
-// forgetful is an outbox that fails to note what was delivered, as a node does that
-// dies right after it has told the domain.
+// forgetful is an outbox that fails to note what was delivered, as a node does that dies right
+// after it has notified the domain.
 type forgetful struct {
 	repository.Outbox
 	times int
@@ -193,7 +193,7 @@ func TestANoticeThatCannotBeReadHoldsUpNobody(t *testing.T) {
 		w, _, box := newTelling(t, nil)
 		defer w.hub.Close()
 		ids := w.confirmed(2)
-		stop := runs(t, hub.NewCourier(torn{w.store}, box, hub.CourierOptions{})) // nobody has told it
+		stop := runs(t, hub.NewCourier(torn{w.store}, box, hub.CourierOptions{})) // no Dequeue has notified it
 		defer stop()
 		<-time.After(2 * time.Minute) // of the bubble's clock: it looks
 		require.Equal(t, ids, box.bundles())
@@ -251,7 +251,7 @@ func TestANoticeFromTheFutureIsFoundByWhomItIsTheFutureFor(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"right": 0, "an hour ahead": time.Hour, "an hour behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, _, _ := newTelling(t, nil) // nobody runs the courier that it tells
+				w, _, _ := newTelling(t, nil) // the courier of the hub does not run
 				defer w.hub.Close()
 				ids := w.confirmed(2)
 				box := &postBox{}

@@ -10,19 +10,19 @@ import (
 )
 
 // DataStreams are streams of which those of [domain.DataStream] are read from the watermarks of
-// actors. Nothing is stored for them: the entry with number n says that there is data up to
-// sequence number n+1.
+// actors. Nothing is stored for them: the entry with number n announces data up to sequence
+// number n+1.
 //
-// Of the entries behind a position that a cursor has reached, Read returns the newest one: it
-// says what the others say. Of the position of an entry that was taken, it returns that entry,
-// so that each attempt of a delivery is the same. The two differ in their page, which is the
-// number behind the entry.
+// After a position that a cursor has reached, Read returns the newest entry only, because it
+// includes what the others announce. For the position of an entry that was taken, it returns
+// this entry, so that all attempts of a delivery are equal. The two cases differ in the page of
+// the position, which is the number after the entry.
 type DataStreams struct {
 	repository.Streams
 	events repository.DataAvailable
 }
 
-// NewDataStreams returns streams that are appended to in streams, and those of events.
+// NewDataStreams returns the streams of streams, and the data streams of events.
 func NewDataStreams(streams repository.Streams, events repository.DataAvailable) *DataStreams {
 	return &DataStreams{streams, events}
 }
@@ -73,8 +73,8 @@ func (s *DataStreams) End(ctx context.Context, stream domain.StreamName) (reposi
 	return repository.StreamEnd{Positions: []domain.Position{{EntryID: domain.EntryID{Number: int64(watermark)}}}}, nil
 }
 
-// CurrentEnd implements [repository.Streams], except that the watermark of an actor may be a stale
-// read. Then a receiver that begins there is told of available data once more than it need be.
+// CurrentEnd implements [repository.Streams], except that the watermark of an actor may be a
+// stale read. A receiver that begins there may be notified of available data once too often.
 func (s *DataStreams) CurrentEnd(ctx context.Context, stream domain.StreamName) (repository.StreamEnd, error) {
 	if _, isData := stream.DataActor(); isData {
 		return s.End(ctx, stream)

@@ -7,13 +7,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An eventList keeps the events of a bundle in a third of the memory of StoredEvents,
-// while its client takes the body. It has the fields that a body needs: neither the
-// payloads nor the times at which the events were saved.
+// An eventList keeps the events of a bundle in a third of the memory of StoredEvents, while its
+// client takes the body. It has only the fields that a body needs: no payloads, and no times at
+// which events were saved.
 type eventList struct {
-	pieces  [][]listedEvent // of up to maxPiece, so that adding one does not move the others
+	pieces  [][]listedEvent // each of up to maxPiece events, so that adding an event does not copy the others
 	kinds   []domain.Event  // what neighbouring events have in common
-	objects []string        // that have payloads
+	objects []string        // names of the objects with payloads
 }
 
 // maxPiece is the maximum number of events in a piece.
@@ -21,7 +21,7 @@ const maxPiece = 512
 
 type listedEvent struct {
 	id             domain.EventID
-	kind, object   uint32 // in the lists
+	kind, object   uint32 // indexes in kinds and objects
 	sum            uint32
 	weight         domain.Weight
 	sequence       domain.Sequence
@@ -32,7 +32,7 @@ func (l *eventList) add(e *repository.StoredEvent) {
 	last := len(l.pieces) - 1
 	switch {
 	case last < 0:
-		l.pieces = append(l.pieces, nil) // a small bundle takes little
+		l.pieces = append(l.pieces, nil) // the first piece of a small bundle is small
 		last++
 	case len(l.pieces[last]) == maxPiece:
 		l.pieces = append(l.pieces, make([]listedEvent, 0, maxPiece))
@@ -78,11 +78,11 @@ func (l *eventList) len() int {
 	return last*maxPiece + len(l.pieces[last])
 }
 
-func (l *eventList) listed(i int) *listedEvent { return &l.pieces[i/maxPiece][i%maxPiece] }
+func (l *eventList) listedAt(i int) *listedEvent { return &l.pieces[i/maxPiece][i%maxPiece] }
 
-// event returns the i-th event.
-func (l *eventList) event(i int) repository.StoredEvent {
-	from := l.listed(i)
+// eventAt returns the i-th event.
+func (l *eventList) eventAt(i int) repository.StoredEvent {
+	from := l.listedAt(i)
 	e := repository.StoredEvent{Event: l.kinds[from.kind], Sequence: from.sequence, PayloadAt: l.payloadAt(i)}
 	e.ID, e.Weight = from.id, from.weight
 	return e
@@ -90,7 +90,7 @@ func (l *eventList) event(i int) repository.StoredEvent {
 
 // payloadAt returns the location of the payload of the i-th event.
 func (l *eventList) payloadAt(i int) repository.Section {
-	from := l.listed(i)
+	from := l.listedAt(i)
 	return repository.Section{Object: l.objects[from.object], Offset: from.offset, Length: from.length, Sum: from.sum}
 }
 

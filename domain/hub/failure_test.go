@@ -55,7 +55,7 @@ func TestAPeekFailsAsTheStoreDoes(t *testing.T) {
 	}
 }
 
-// breakRuns lets reading fail after so many events.
+// breakRuns makes reading fail after as many events as after says.
 func (w *world) breakRuns(after int, failure error) {
 	w.meddle(meddledStore{next: func(ctx context.Context, actor domain.ActorID, groups []domain.Group) (repository.Next, error) {
 		next, err := w.store.NextUnacknowledged(ctx, actor, groups)

@@ -1,13 +1,13 @@
-// Package hub is the pull side of the message hub as its users know it: domains
-// send events ([Hub.Ingest]), an actor fetches the next bundle ([Hub.Peek]) and
-// confirms it ([Hub.Dequeue]). An [Operator] helps a queue that is stuck, and a
-// [Checker] tells whether what is stored is sound.
+// Package hub is the pull side of the message hub as its users know it: domains send events
+// ([Hub.Ingest]), an actor fetches the next bundle ([Hub.Peek]) and confirms it
+// ([Hub.Dequeue]). An [Operator] acts on a queue that is stuck, and a [Checker] verifies the
+// stored data.
 //
-// It joins the rules of package domain with the ports of package repository and
-// adds what neither can say alone: which events of a request are sound, what a
-// Peek does when another Peek was faster, and what the body of a bundle is made
-// of. It keeps nothing but who listens for data, so any number of nodes may run it
-// over one store, and a node that dies leaves nothing of its own behind.
+// It connects the rules of package domain with the ports of package repository, and adds what
+// involves both: which events of a request are valid, what a Peek does when another Peek was
+// faster, and how the body of a bundle is composed. Its only state in memory are the listeners,
+// so any number of nodes may run it over one store, and a node that dies leaves no state
+// behind.
 package hub
 
 import (
@@ -31,8 +31,8 @@ type Hub struct {
 
 	listeners listeners
 	looks     sync.WaitGroup // of Listeners, at the watermark
-	inquiries *inquiries
-	opens     chan struct{} // one element for each read ahead of its turn, in all bodies
+	fetches   *contentFetches
+	opens     chan struct{} // one element for each span that is being read ahead, in all bodies
 }
 
 // Options of a Hub. The zero value is that of the energy market.
@@ -42,27 +42,27 @@ type Options struct {
 	NewID    func() domain.BundleID               // default: random version 4 UUIDs
 	Parallel int                                  // recipients of one Ingest that are saved at the same time; default 8
 
-	// For domains whose content mode is Request; without a Requester they are not
-	// asked, and their actors wait.
+	// For domains whose content mode is Request. Without a Requester, their bundles get no
+	// content, and their actors wait.
 	Requester  Requester
 	Exchange   repository.Exchange
 	Answers    repository.Answers
 	MaxContent int64    // bytes; default 64 MB
-	Courier    *Courier // is told of every notice that a Dequeue has left; nil: nobody is
+	Courier    *Courier // is notified of the notices of each Dequeue; nil: other nodes deliver them
 	Logger     *slog.Logger
 
-	Missing func(MissingContent) // is called when a content is found to be missing, and must not block; default: nothing is called
+	Missing func(MissingContent) // called when content is found to be missing; must not block; default: not called
 
 	Random func() uint64 // for jitter; default: the system's
 
-	Saved func(domain.ActorID) // is called after events of an actor were saved, and must not block; default: nothing is called
+	Saved func(domain.ActorID) // called after events of an actor were saved; must not block; default: not called
 
 	Listeners         int                     // with a place, at the same time; default 10,000. Actors without a mailbox have a tenth of them
-	ListenersPerActor int                     // with a place; default 8. As many may wait for the content of a bundle
+	ListenersPerActor int                     // with a place; default 8. Also the limit for the Peeks that wait for the content of one bundle
 	LookAgain         func(int) time.Duration // how long a Listener waits before it looks for the n-th time, from 0, what other nodes have saved; default 2 s to 10 s
 }
 
-// New returns a Hub over the three ports. Whoever gives it a Requester closes it.
+// New returns a Hub over the three ports. A Hub with a Requester has to be closed.
 func New(events repository.DataAvailable, bundles repository.Bundles, content repository.Content, opts Options) *Hub {
 	if len(opts.Groups.All()) == 0 {
 		opts.Groups = domain.DefaultGroups()
@@ -97,13 +97,13 @@ func New(events repository.DataAvailable, bundles repository.Bundles, content re
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Hub{events: events, bundles: bundles, content: content, opts: opts, inquiries: newInquiries(), opens: make(chan struct{}, maxAheadOpens)}
+	return &Hub{events: events, bundles: bundles, content: content, opts: opts, fetches: newContentFetches(), opens: make(chan struct{}, maxAheadOpens)}
 }
 
-// Close ends the asking of domains and waits for its end. What was not answered is
-// asked for again by the next Peek.
+// Close cancels the fetches of content and waits for their ends. The next Peek of such a bundle
+// asks again.
 func (h *Hub) Close() {
-	h.inquiries.close()
+	h.fetches.close()
 	h.looks.Wait()
 }
 

@@ -13,35 +13,35 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Ingested says what became of the events of an Ingest.
+// Ingested is the result of an Ingest.
 type Ingested struct {
 	Accepted   int   // stored by this call
 	Duplicates int   // stored before, or earlier in this call, with the same content
 	Conflicts  []int // indexes, ascending, of events stored before with other content
 }
 
-// A Fault is what is wrong with one event of an Ingest.
+// A Fault is the reason why an event of an Ingest is invalid.
 type Fault struct {
 	Index int
 	Field string // of the event: id, origin or payload
 	Err   error
 }
 
-// A RejectionError lists every fault of an Ingest that stored nothing, in the order
-// of the events. Its kind is Conflict if all that is wrong is that one id stands
-// for different contents, else Invalid.
+// A RejectionError lists every fault of an Ingest that stored nothing, in the order of the
+// events. Its kind is Conflict if every fault is an id that is used for different contents,
+// else Invalid.
 type RejectionError struct{ Faults []Fault }
 
 func (r *RejectionError) Error() string {
 	return fmt.Sprintf("%d of the events cannot be stored; the first is event %d: %v", len(r.Faults), r.Faults[0].Index, r.Faults[0].Err)
 }
 
-// Ingest stores events, each recipient's in the order given. If the events
-// themselves are at fault it stores nothing and fails with a *RejectionError.
+// Ingest stores events, each recipient's in the order given. If an event is invalid, it stores
+// nothing and fails with a *RejectionError.
 //
-// Recipients are stored independently of each other. If that fails for some of
-// them the error is an *UnstoredError, and Ingested counts what was stored for the
-// others; the caller sends the same events again, and none will be stored twice.
+// The events of different recipients are stored independently. If this fails for some of them,
+// the error is an *UnstoredError, and Ingested counts the events that were stored for the
+// others. The caller retries with the same events; each event is stored once.
 func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, error) {
 	if err := h.Check(events); err != nil {
 		return Ingested{}, err
@@ -51,7 +51,7 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 		total  Ingested
 		failed []SaveFailure
 	)
-	var g errgroup.Group // without a shared context: one recipient's trouble is not another's
+	var g errgroup.Group // without a shared context: the failure of one recipient does not cancel the others
 	g.SetLimit(h.opts.Parallel)
 	for recipient, at := range byRecipient(events) {
 		g.Go(func() error {
@@ -60,8 +60,8 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 				own[i] = events[index]
 			}
 			saved, err := h.events.Save(ctx, recipient, own)
-			if saved.Accepted > 0 || err != nil { // after a failure, some may be stored
-				h.wake(own)
+			if saved.Accepted > 0 || err != nil { // after a failure, some events may be stored
+				h.wakeListeners(own)
 				h.opts.Saved(recipient)
 			}
 			mu.Lock()
@@ -80,19 +80,18 @@ func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, erro
 	}
 	_ = g.Wait()
 	slices.Sort(total.Conflicts)
-	return total, unstored(failed)
+	return total, unstoredError(failed)
 }
 
-// A SaveFailure is a recipient whose events are not stored, or not for certain.
+// A SaveFailure is a recipient whose events were not stored, or may not have been.
 type SaveFailure struct {
 	Events []int // indexes, ascending
 	Err    error
 }
 
-// An UnstoredError reports the recipients whose Saves failed. Errors that may pass
-// come before NewerFormat, that before Damaged, and that before Invalid. The first
-// decides on the kind: as long as one may pass, sending the same events again may
-// store more of them.
+// An UnstoredError reports the recipients whose Saves failed. Temporary errors come before
+// NewerFormat, NewerFormat before Damaged, and Damaged before Invalid. The kind is that of the
+// first error: while one of them is temporary, a retry may store more events.
 type UnstoredError struct{ Failures []SaveFailure }
 
 // Error returns the first few errors and the number of the others.
@@ -118,21 +117,20 @@ func (u *UnstoredError) Unwrap() []error {
 	return errs
 }
 
-// unstored returns the *UnstoredError of failures with its kind, or nil if there are
-// none.
-func unstored(failures []SaveFailure) error {
+// unstoredError returns the *UnstoredError of failures with its kind; nil without failures.
+func unstoredError(failures []SaveFailure) error {
 	if len(failures) == 0 {
 		return nil
 	}
 	slices.SortFunc(failures, func(a, b SaveFailure) int {
-		return cmp.Or(permanence(a.Err)-permanence(b.Err), a.Events[0]-b.Events[0])
+		return cmp.Or(rankPermanence(a.Err)-rankPermanence(b.Err), a.Events[0]-b.Events[0])
 	})
 	return domain.Errorf(domain.KindOf(failures[0].Err), "%w", &UnstoredError{failures})
 }
 
-// permanence orders errors: the higher it is, the less sending the same events again
-// helps.
-func permanence(err error) int {
+// rankPermanence returns the rank of an error: the higher, the less a retry with the same
+// events helps.
+func rankPermanence(err error) int {
 	switch domain.KindOf(err) {
 	case domain.Invalid:
 		return 3
@@ -145,7 +143,7 @@ func permanence(err error) int {
 	}
 }
 
-// byRecipient returns the indexes of each recipient's events, in order.
+// byRecipient returns the indexes of the events by recipient, in order.
 func byRecipient(events []domain.Event) map[domain.ActorID][]int {
 	at := make(map[domain.ActorID][]int)
 	for i := range events {
@@ -155,16 +153,16 @@ func byRecipient(events []domain.Event) map[domain.ActorID][]int {
 	return at
 }
 
-// Check returns the *RejectionError with which Ingest would refuse events, or nil. It
-// asks no store. An edge that has faults of its own to report calls it to report
-// these along with them.
+// Check returns the *RejectionError with which Ingest would refuse events, or nil. It reads
+// nothing from the store. An edge that found other faults calls it to report all faults
+// together.
 func (h *Hub) Check(events []domain.Event) error {
 	type key struct {
 		recipient domain.ActorID
 		id        domain.EventID
 	}
 	first := make(map[key]int, len(events))
-	named := make(map[int]bool) // the first events of an id that are among the faults already
+	named := make(map[int]bool) // first events of an id, by index, that have a fault already
 	var faults []Fault
 	kind := domain.Conflict
 	invalid := func(i int, field string, err error) {

@@ -164,8 +164,7 @@ func TestOneRecipientsFailureIsNotAnothers(t *testing.T) {
 	}
 }
 
-// As long as sending the events again stores more of them, nobody is told that it is
-// of no use.
+// While a retry can store more of the events, the error does not say that a retry is useless.
 func TestAFailureThatMayPassCountsForMoreThanOneThatLasts(t *testing.T) {
 	invalid := domain.Errorf(domain.Invalid, "too many cabinets")
 	damaged := domain.Errorf(domain.Damaged, "no sense")
@@ -179,7 +178,7 @@ func TestAFailureThatMayPassCountsForMoreThanOneThatLasts(t *testing.T) {
 		require.Equal(t, domain.KindOf(passing), domain.KindOf(err))
 		require.ErrorContains(t, err, lasting.Error())
 	}
-	demand(invalid, damaged) // which somebody may repair
+	demand(invalid, damaged) // which an operator may repair
 	for _, kind := range kindsBut(domain.Invalid, domain.Damaged) {
 		passing := domain.Errorf(kind, "away")
 		demand(invalid, passing)

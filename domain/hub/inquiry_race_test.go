@@ -44,7 +44,7 @@ func TestOfTwoAnswersTheFirstIsHandedOutByAllNodes(t *testing.T) {
 	})
 }
 
-// A counting content store knows the names of what is in it.
+// A counting content store records the names of its objects.
 type counting struct {
 	repository.Content
 	mu    sync.Mutex

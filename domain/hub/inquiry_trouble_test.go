@@ -21,8 +21,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// answersThat are those of a store, with something that happens behind the first
-// Answer. Its caller does not get to know what came of it.
+// answersThat are those of a store, with something that happens behind the first Answer. Its
+// caller does not learn the result.
 type answersThat struct {
 	repository.Answers
 	once sync.Once
@@ -230,7 +230,7 @@ func TestRepliesThatComeAllAtOnceDoNotFillTheMemory(t *testing.T) {
 	})
 }
 
-// A heavyRun yields events with something by which it can be told whether they are
+// A heavyRun yields events with a large array each. yielded shows whether the last array is
 // still in memory.
 type heavyRun struct {
 	repository.Run

@@ -9,17 +9,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An actor that finds nothing may listen for something rather than ask again and
-// again. What this node saves wakes it at once, and costs the store nothing. What
-// other nodes save it learns by looking at the actor's watermark every few seconds:
-// one read, of the cheapest kind there is. Where reads may be old, the Peek that
-// follows news may not see them yet; so news are told again at the next look, which
-// costs a Peek only if the first has found nothing. The first look of all has nothing
-// to compare with, and is told once: a Listener that hears nothing shall stay cheap.
+// An actor that finds no data may listen for events instead of polling. An event that this node
+// saves wakes the Listener immediately, without a read. Events that other nodes save are found
+// by reading the actor's watermark every few seconds, which is the cheapest read. Where reads
+// may be stale, the Peek that follows may not see the events yet. So the Listener notifies once
+// more at its next look, and this costs a Peek only if the first one found nothing. The very
+// first look has no watermark to compare with, and notifies once only, so that an idle Listener
+// stays cheap.
 
-// A Listener is notified of events for an actor. It needs a place for its first Wait:
-// the number of places is limited, for each actor, for actors without a mailbox, and in
-// all. Otherwise requests for made-up actors could take them all.
+// A Listener is notified of events for an actor. It needs a place for its first Wait. The
+// places are limited for each actor, for all actors without a mailbox, and in total: otherwise
+// requests for invented actors could take all of them.
 type Listener struct {
 	hub    *Hub
 	actor  domain.ActorID
@@ -28,15 +28,15 @@ type Listener struct {
 
 	mu        sync.Mutex
 	notify    func()          // of Notify; nil: no Notify is pending
-	timer     *time.Timer     // of the next look, of Notify
-	pending   bool            // there was something since the last Wait or Notify
-	woken     chan struct{}   // of Wait, which makes it: most Listeners never need it. Holds one
-	looks     int             // at the watermark, since it was woken
-	watermark domain.Sequence // as it was seen last; -1: never
-	news      bool            // were told since the last look, or by it
+	timer     *time.Timer     // of fires at the next look of Notify
+	pending   bool            // events have arrived since the last Wait or Notify
+	woken     chan struct{}   // wakes Wait, which creates it because most Listeners do not need it. Capacity 1
+	looks     int             // number of reads of the watermark since it was woken
+	watermark domain.Sequence // as it was read last; -1: never read
+	news      bool            // the last look notified, or an event has since
 }
 
-// A listenerPlace is the place of a Listener among those that wait.
+// A listenerPlace is the kind of place that a waiting Listener has.
 type listenerPlace int
 
 const (
@@ -47,10 +47,9 @@ const (
 
 const newcomerShare = 10
 
-// Listen returns a Listener for events of actor in groups; none means all of them. It
-// is notified of all events that are saved from then on, so the caller looks for data
-// once more before it waits. The caller closes the Listener, and uses it in one
-// goroutine.
+// Listen returns a Listener for events of actor in groups; an empty list means all groups. It
+// is notified of all events that are saved after Listen returns, so the caller has to peek once
+// more before it waits. The caller closes the Listener, and uses it in one goroutine.
 func (h *Hub) Listen(actor domain.ActorID, groups []domain.Group) *Listener {
 	if len(groups) == 0 {
 		groups = h.opts.Groups.All()
@@ -60,10 +59,10 @@ func (h *Hub) Listen(actor domain.ActorID, groups []domain.Group) *Listener {
 	return l
 }
 
-// TakePlace takes a place for the Listener, which it keeps until it is closed.
-// hasMailbox reports whether something was ever saved for the actor: a Peek that fails
-// with ErrNoMailbox says no. Calling again changes the kind of the place, if the actor
-// has a mailbox now. It fails with Busy if no place is free.
+// TakePlace takes a place for the Listener, which it keeps until it is closed. hasMailbox
+// reports whether something was ever saved for the actor: a Peek that fails with ErrNoMailbox
+// says no. Another call changes the kind of the place if the actor has a mailbox by now. It
+// fails with Busy if no place is free.
 func (l *Listener) TakePlace(hasMailbox bool) error {
 	want := ordinaryPlace
 	if !hasMailbox {
@@ -73,8 +72,8 @@ func (l *Listener) TakePlace(hasMailbox bool) error {
 	return l.hub.listeners.takePlace(l, want, opts.Listeners, max(1, opts.Listeners/newcomerShare), opts.ListenersPerActor)
 }
 
-// Wait returns nil when there may be something, and the error of ctx once that has
-// ended. It may be called again and again.
+// Wait returns nil when there may be new events, and the error of ctx when ctx has ended. It
+// may be called repeatedly.
 func (l *Listener) Wait(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -94,17 +93,17 @@ func (l *Listener) Wait(ctx context.Context) error {
 		}
 		watermark, err := l.hub.events.Watermark(ctx, l.actor)
 		if err != nil {
-			return ctx.Err() // unless it has ended, the Peek that follows will meet the trouble, and tell
+			return ctx.Err() // unless ctx has ended, the Peek that follows fails with the same error and reports it
 		}
-		if l.learn(watermark) {
+		if l.observeWatermark(watermark) {
 			return nil
 		}
 	}
 }
 
-// Notify calls notify once, when there may be something. It is Wait without a goroutine
-// that waits. notify must not block, nor call the Listener; it may be called before
-// Notify returns. Once ctx ends, the store is not read again.
+// Notify calls notify once, when there may be new events. It does what Wait does without
+// occupying a goroutine. notify must not block or call the Listener, and may be called before
+// Notify returns. After ctx has ended, the store is not read again.
 func (l *Listener) Notify(ctx context.Context, notify func()) {
 	l.mu.Lock()
 	isPending := l.pending
@@ -113,7 +112,7 @@ func (l *Listener) Notify(ctx context.Context, notify func()) {
 		l.restartLooks()
 	} else {
 		l.notify = notify
-		l.timer = time.AfterFunc(l.hub.opts.LookAgain(l.looks), func() { l.look(ctx) })
+		l.timer = time.AfterFunc(l.hub.opts.LookAgain(l.looks), func() { l.checkStore(ctx) })
 	}
 	l.mu.Unlock()
 	if isPending {
@@ -145,7 +144,7 @@ func (l *Listener) endWait() {
 	l.restartLooks()
 }
 
-// StopNotify ends a Notify whose function has not been called.
+// StopNotify cancels a Notify whose function has not been called.
 func (l *Listener) StopNotify() { l.takeNotify() }
 
 // takeNotify returns the function of Notify, which nothing else calls from then on.
@@ -159,9 +158,9 @@ func (l *Listener) takeNotify() (notify func()) {
 	return notify
 }
 
-// look asks the store whether there is something new, and calls the function of Notify
-// or looks again later.
-func (l *Listener) look(ctx context.Context) {
+// checkStore reads the watermark. If there may be new events it calls the function of Notify,
+// else it schedules the next look.
+func (l *Listener) checkStore(ctx context.Context) {
 	if !l.beginLook() {
 		return
 	}
@@ -171,7 +170,7 @@ func (l *Listener) look(ctx context.Context) {
 		return
 	}
 	l.mu.Lock()
-	again := l.notify != nil && err == nil && !l.learn(watermark)
+	again := l.notify != nil && err == nil && !l.observeWatermark(watermark)
 	if again {
 		l.timer.Reset(l.hub.opts.LookAgain(l.looks))
 	}
@@ -195,32 +194,33 @@ func (l *Listener) beginLook() bool {
 	return true
 }
 
-// learn notes the watermark that was read, and reports whether there may be something.
-func (l *Listener) learn(watermark domain.Sequence) bool {
+// observeWatermark records a watermark that was read, and reports whether there may be new
+// events.
+func (l *Listener) observeWatermark(watermark domain.Sequence) bool {
 	l.looks++
 	first, changed, again := l.watermark < 0, watermark != l.watermark, l.news
 	l.watermark, l.news = watermark, changed && !first
 	return changed || again
 }
 
-// restartLooks notes that there is something, which a store whose reads are stale may
-// show a little later.
+// restartLooks begins with short pauses again: there are events, which stale reads may show a
+// little later.
 func (l *Listener) restartLooks() { l.looks, l.news = 0, true }
 
-// Close gives the place back. It may be called again.
+// Close releases the place. Further calls do nothing.
 func (l *Listener) Close() {
 	l.StopNotify()
 	l.hub.listeners.remove(l)
 }
 
-// lookAgain is about how long a Listener waits before it looks for the n-th time
-// whether another node has saved something: 2, 4, 8 and then 10 seconds.
+// lookAgain returns roughly how long a Listener waits before its n-th look for events of other
+// nodes: 2, 4, 8 and then 10 seconds.
 func lookAgain(n int) time.Duration {
 	const most = 10 * time.Second
 	return min(2*time.Second<<min(n, 3), most)
 }
 
-// withJitter returns d, give or take a quarter.
+// withJitter returns d plus or minus up to a quarter.
 func withJitter(d time.Duration, random func() uint64) time.Duration {
 	return d - d/4 + time.Duration(random()%uint64(max(d/2, 1))) //nolint:gosec // positive
 }
@@ -258,7 +258,7 @@ func (ls *listeners) takePlace(l *Listener, want listenerPlace, limit, newcomerL
 	defer ls.mu.Unlock()
 	own := ls.of[l.actor]
 	switch {
-	case l.place == want, l.place == ordinaryPlace: // a mailbox stays, whatever a stale read says
+	case l.place == want, l.place == ordinaryPlace: // a mailbox is never removed; a stale read may not show it
 		return nil
 	case want == newcomerPlace && ls.newcomers >= newcomerLimit:
 		return domain.Errorf(domain.Busy, "too many requests wait for data of actors that have never had any; peek without waiting")
@@ -316,8 +316,8 @@ func (ls *listeners) listenersOf(actor domain.ActorID) []*Listener {
 	return nil
 }
 
-// wake tells those who listen for events of one recipient that some have come.
-func (h *Hub) wake(events []domain.Event) {
+// wakeListeners wakes the Listeners of the recipient of events, which all have the same one.
+func (h *Hub) wakeListeners(events []domain.Event) {
 	ls := &h.listeners
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -340,8 +340,7 @@ func (h *Hub) wake(events []domain.Event) {
 	}
 }
 
-// wakeActor tells those who listen for events of an actor, in whatever group, that
-// there may be some.
+// wakeActor wakes all Listeners of an actor, of every group.
 func (h *Hub) wakeActor(actor domain.ActorID) {
 	ls := &h.listeners
 	ls.mu.Lock()
@@ -361,7 +360,7 @@ func (l *Listener) wake() {
 	} else {
 		l.pending = true
 		select {
-		case l.woken <- struct{}{}: // never without a Wait
+		case l.woken <- struct{}{}: // woken is nil without a Wait
 		default: // it is awake already
 		}
 	}

@@ -14,14 +14,14 @@ import (
 // A RetainedBundle is a bundle as an operator sees it, open or not.
 type RetainedBundle struct {
 	repository.FoundBundle
-	run repository.Run // nil: its events are not retained any longer
+	run repository.Run // nil: its events are no longer retained
 }
 
 // HasEvents reports whether the events of the bundle are retained.
 func (b *RetainedBundle) HasEvents() bool { return b.run != nil }
 
-// Events yields the events of the bundle in order, and reads no further than it is asked to. An error
-// ends the sequence.
+// Events yields the events of the bundle in order. It reads only as far as the caller iterates.
+// An error ends the sequence.
 func (b *RetainedBundle) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, error] {
 	if b.run == nil {
 		return func(func(repository.StoredEvent, error) bool) {}
@@ -29,7 +29,7 @@ func (b *RetainedBundle) Events(ctx context.Context) iter.Seq2[repository.Stored
 	return b.run.Events(ctx)
 }
 
-// checkBody returns why the bundle has no body that can be read, nil if it has one.
+// checkBody returns nil if the bundle has a body that can be read, else the reason.
 func (b *RetainedBundle) checkBody() error {
 	switch {
 	case b.IsUnanswered():
@@ -49,16 +49,17 @@ func (o *Operator) Bundle(ctx context.Context, actor domain.ActorID, id domain.B
 	return &RetainedBundle{found, run}, nil
 }
 
-// A LookedAt is what an operator has seen of the body of a bundle.
+// A LookedAt is the part of a bundle's body that an operator has read.
 type LookedAt struct {
 	Bundle RetainedBundle
 	Body   []byte // its first bytes
 	IsCut  bool   // the body has more
 }
 
-// Look records that an operator looks at the body of a bundle, and then returns up to limit bytes of it, as
-// its actor gets it. Nothing of the body is read without a record. It fails with NotFound if the bundle or
-// its events are not retained, and with Conflict if its domain has not made its content.
+// Look records that an operator reads the body of a bundle, and then returns up to limit bytes
+// of the body as its actor gets it. If the record cannot be stored, the body is not read. It
+// fails with NotFound if the bundle or its events are not retained, and with Conflict if its
+// domain has not made its content.
 func (o *Operator) Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by Order) (*LookedAt, error) {
 	b, err := o.Bundle(ctx, actor, id)
 	if err != nil {
@@ -70,7 +71,7 @@ func (o *Operator) Look(ctx context.Context, actor domain.ActorID, id domain.Bun
 	if err := o.carryOut(ctx, "look", actor, by, func() error { return o.ops.Look(ctx, actor, id, by) }, slog.String("bundle_id", id.String())); err != nil {
 		return nil, err
 	}
-	body, err := o.hub.peeked(b.Bundle, 0, domain.Backlog{}, b.Events(ctx)).Open(ctx)
+	body, err := o.hub.newPeeked(b.Bundle, 0, domain.Backlog{}, b.Events(ctx)).Open(ctx)
 	if err != nil {
 		return nil, err
 	}

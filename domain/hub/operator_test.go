@@ -18,7 +18,7 @@ import (
 
 var kim = hub.Order{Who: "kim", Why: "ticket 4711"}
 
-// operations fail as they are told to, if they are.
+// operations fail with failure, if it is set.
 type operations struct {
 	repository.Operations
 	failure error

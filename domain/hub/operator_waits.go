@@ -7,13 +7,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A NoticeReport is what waits in the outbox for an actor.
+// A NoticeReport has the notices in the outbox for an actor.
 type NoticeReport struct {
 	Waiting []domain.Notice // the first ones of each group and audience; there may be more
-	Stuck   StuckNotices    // that this node could not deliver
+	Stuck   StuckNotices    // notices that this node could not deliver
 }
 
-// Notices returns what waits in the outbox for an actor.
+// Notices returns the notices in the outbox for an actor.
 func (o *Operator) Notices(ctx context.Context, actor domain.ActorID) (report NoticeReport, err error) {
 	courier := o.hub.opts.Courier
 	if courier == nil {
@@ -24,19 +24,20 @@ func (o *Operator) Notices(ctx context.Context, actor domain.ActorID) (report No
 	return report, err
 }
 
-// A PendingRequest is a request to a domain for the content of a bundle, which this node waits for.
+// A PendingRequest is a request to a domain for the content of a bundle, whose reply this node
+// waits for.
 type PendingRequest struct {
-	Until time.Time // when the domain has to be done
-	Peeks int       // that wait for it
+	Until time.Time // deadline for the domain's reply
+	Peeks int       // number of Peeks that wait for it
 }
 
-// PendingRequest returns the request for the content of a bundle that this node waits for, and false if
-// there is none.
+// PendingRequest returns the pending request of this node for the content of a bundle, and
+// whether there is one.
 func (o *Operator) PendingRequest(actor domain.ActorID, id domain.BundleID) (PendingRequest, bool) {
-	q := o.hub.inquiries
+	q := o.hub.fetches
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i, isPending := q.of[inquiryKey{actor, id}]
+	i, isPending := q.byKey[fetchKey{actor, id}]
 	if !isPending {
 		return PendingRequest{}, false
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A payloadSpan is a range of events whose payloads lie side by side in one object, so
-// that the object is opened once for all of them. The first event has a payload.
+// A payloadSpan is a range of events whose payloads are adjacent in one object, so that one
+// opening of the object serves all of them. The first event has a payload.
 type payloadSpan struct {
 	from, to int // events of the list
 	repository.Section
@@ -20,8 +20,8 @@ type payloadSpan struct {
 // maxSpan is the maximum number of events in a span.
 const maxSpan = 512
 
-// payloadsFrom returns the span that begins with the first payload of the events from
-// up to, but not including, to. It returns false if they have none.
+// payloadsFrom returns the span that begins with the first payload of the events in [from, to).
+// It returns false if these have no payloads.
 func (l *eventList) payloadsFrom(from, to int) (s payloadSpan, found bool) {
 	for from < to && l.payloadAt(from).IsZero() {
 		from++
@@ -31,7 +31,7 @@ func (l *eventList) payloadsFrom(from, to int) (s payloadSpan, found bool) {
 	}
 	s = payloadSpan{from, from, l.payloadAt(from)}
 	for s.to++; s.to < min(to, from+maxSpan); s.to++ {
-		longer, ok := extended(s.Section, l.payloadAt(s.to))
+		longer, ok := extendSpan(s.Section, l.payloadAt(s.to))
 		if !ok {
 			break
 		}
@@ -40,9 +40,9 @@ func (l *eventList) payloadsFrom(from, to int) (s payloadSpan, found bool) {
 	return s, true
 }
 
-// extended returns span with payload at its end, if the payload follows it in the same
+// extendSpan returns span with payload at its end, if the payload follows it in the same
 // object. Without a payload, it returns span unchanged.
-func extended(span, payload repository.Section) (repository.Section, bool) {
+func extendSpan(span, payload repository.Section) (repository.Section, bool) {
 	switch {
 	case payload.IsZero():
 		return span, true
@@ -56,18 +56,18 @@ func extended(span, payload repository.Section) (repository.Section, bool) {
 // payloads reads the payloads of a span in order, from one reader, and compares each
 // with its checksum.
 type payloads struct {
-	source io.ReadCloser // nil: none is open
+	source io.ReadCloser // nil: no span is open
 	buffer *bufio.Reader
 	at     int64 // in the object
-	to     int   // the event behind the span
+	to     int   // the event after the span
 
-	of   *repository.StoredEvent // whose payload is being read; nil: none yet
-	left int64                   // bytes of it
+	of   *repository.StoredEvent // the event whose payload is being read; nil: not begun
+	left int64                   // remaining bytes of its payload
 	sum  uint32                  // of the bytes read so far
 }
 
-// use makes p read from an open span.
-func (p *payloads) use(opened openSpan) {
+// setSpan sets the open span that p reads from.
+func (p *payloads) setSpan(opened openSpan) {
 	const limit = 32 << 10
 	if size := int(min(limit, opened.Length)); p.buffer == nil || p.buffer.Size() < size {
 		p.buffer = bufio.NewReaderSize(opened.source, size)
@@ -77,13 +77,13 @@ func (p *payloads) use(opened openSpan) {
 	p.source, p.at, p.to, p.of = opened.source, opened.Offset, opened.to, nil
 }
 
-// begin moves to the payload of e, which follows the one before.
-func (p *payloads) begin(e *repository.StoredEvent) error {
+// beginPayload moves to the payload of e, which follows the one before.
+func (p *payloads) beginPayload(e *repository.StoredEvent) error {
 	p.of, p.left, p.sum = e, e.PayloadAt.Length, 0
 	gap := e.PayloadAt.Offset - p.at
 	p.at = e.PayloadAt.Offset
 	_, err := p.buffer.Discard(int(gap))
-	return p.fault(err)
+	return p.payloadError(err)
 }
 
 // read reads some of the rest of the payload, which is not empty. It returns the last bytes
@@ -95,20 +95,20 @@ func (p *payloads) read(b []byte) (int, error) {
 	p.at += int64(n)
 	at := p.of.PayloadAt
 	if p.left == 0 && p.sum != at.Sum {
-		return 0, p.fault(domain.Errorf(domain.Damaged, "object %s: the bytes from %d on are not those that were stored", at.Object, at.Offset))
+		return 0, p.payloadError(domain.Errorf(domain.Damaged, "object %s: the bytes from %d on are not those that were stored", at.Object, at.Offset))
 	}
 	if n > 0 {
 		return n, nil
 	}
-	return 0, p.fault(err)
+	return 0, p.payloadError(err)
 }
 
-// fault returns err with the event whose payload was read.
-func (p *payloads) fault(err error) error {
+// payloadError returns err with the event whose payload was read.
+func (p *payloads) payloadError(err error) error {
 	if err == nil {
 		return nil
 	}
-	if isEOF(err) { // the reader ended too soon
+	if isEOF(err) { // the object is too short
 		err = domain.Errorf(domain.Damaged, "object %s: %w", p.of.PayloadAt.Object, io.ErrUnexpectedEOF)
 	}
 	return fmt.Errorf("payload of event %s: %w", p.of.ID, err)

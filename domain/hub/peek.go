@@ -11,51 +11,50 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A PeekRequest is an actor's wish for its next bundle.
+// A PeekRequest is an actor's request for its next bundle.
 type PeekRequest struct {
 	Actor    domain.ActorID
-	Groups   []domain.Group  // to choose from; none means all of them
-	BundleID domain.BundleID // the id that the actor suggests; zero means any
+	Groups   []domain.Group  // to choose from; empty: all groups
+	BundleID domain.BundleID // the id that the actor suggests; zero: a new one
 	Format   domain.Format   // the format that the actor insists on; "" means any, for a new bundle JSON
 	Version  string          // of the format; "" means 1.0
-	OpenOnly bool            // open no new bundle: without an open one there is no data
-	By       time.Time       // a domain that is asked for content has to be done by then; zero: 30 s from now
+	OpenOnly bool            // open no new bundle; without an open bundle, Peek fails with domain.ErrNoData
+	By       time.Time       // deadline for the domain that is asked for content; zero: in 30 s
 
-	// Pause, if given, is called when Peek begins to wait for a domain, and what it
-	// returns when the waiting is over: the caller lets go meanwhile of what others
-	// may need.
+	// Pause, if given, is called when Peek begins to wait for a domain, and the function that
+	// it returns when the wait ends. In between, the caller can release resources.
 	Pause func() (resume func(context.Context) error)
 
 	// Opened, if given, is called when Peek has opened a bundle, before its domain is asked for
 	// content, with the spans that have saved its events; see [repository.Run].
 	Opened func(saves ...domain.TraceContext)
 
-	// Reserve, if given, is called before Peek reads more than ManyEvents of a new
-	// bundle, with an estimate of how many it will have. If it fails, so does Peek.
+	// Reserve, if given, is called before Peek reads more than ManyEvents of a new bundle, with
+	// an estimate of how many it will have. If it fails, Peek fails.
 	Reserve func(ctx context.Context, events int) error
 }
 
-// ManyEvents is the number of events up to which a bundle takes little memory.
+// ManyEvents is the number of events up to which a bundle needs little memory.
 const ManyEvents = 1500
 
-// maxLinks limits the spans that a Peek says to have saved the events of its bundle.
+// maxLinks is the maximum number of spans for Opened.
 const maxLinks = 64
 
-// peekWithin is how long a Peek may take, a domain that is asked for content included.
+// peekWithin is the default time limit of a Peek, including the request to a domain.
 const peekWithin = 30 * time.Second
 
-// A Peeked is a bundle in the hands of its actor.
+// A Peeked is a bundle that a Peek returns to its actor.
 type Peeked struct {
 	domain.Bundle
 	Waiting int64          // visible unacknowledged events in the groups asked for, the bundle's included
-	Behind  domain.Backlog // what waits behind the bundle in those groups
+	Behind  domain.Backlog // the backlog after the bundle in those groups
 
 	// GrowMemory, if given, is called in a Read of the body before the body holds n more
 	// bytes of payloads that are read ahead. If it returns false, fewer are.
 	GrowMemory func(n int64) bool
 
 	events iter.Seq2[repository.StoredEvent, error]
-	list   *eventList // nil: the events are read with the body
+	list   *eventList // nil: the body reads the events
 	hub    *Hub
 }
 
@@ -66,18 +65,18 @@ var ErrBundleIDInUse = repository.ErrBundleIDInUse
 // ErrNoMailbox is the domain.ErrNoData of an actor for whom nothing was ever saved.
 var ErrNoMailbox = repository.ErrNoMailbox
 
-// ErrOutpaced reports that other requests of the same actor were faster, again and
-// again. It is of kind Busy.
+// ErrOutpaced reports that other requests of the same actor were faster in every attempt. Its
+// kind is Busy.
 var ErrOutpaced = domain.Errorf(domain.Busy, "peek: lost %d races in a row against other requests of the same actor", lostRaces)
 
-// lostRaces is how often a Peek starts over because another one of the same
-// actor was faster. Each loss means that the other one made progress.
+// lostRaces is the maximum number of attempts of a Peek that lose to another Peek of the same
+// actor. In each lost attempt, the other Peek made progress.
 const lostRaces = 16
 
-// Peek returns the actor's open bundle or, if none is open, opens the next one.
-// It fails with domain.ErrNoData if nothing waits, with Conflict if another bundle id
-// or format is open than the one asked for, or the id is used up, and with an
-// *UnansweredError if a bundle is open whose domain has not made its content.
+// Peek returns the actor's open bundle or, if none is open, opens the next one. It fails with
+// domain.ErrNoData if no events wait, with Conflict if the open bundle has another id or format
+// than requested, or the requested id was used before, and with an *UnansweredError if the
+// domain of the open bundle has not produced its content.
 func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 	if len(req.Groups) == 0 {
 		req.Groups = h.opts.Groups.All()
@@ -95,7 +94,7 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 		} else if req.OpenOnly {
 			return nil, domain.ErrNoData
 		}
-		peeked, err := h.hand(ctx, req, next)
+		peeked, err := h.peekNext(ctx, req, next)
 		switch {
 		case err == nil:
 			return peeked, nil
@@ -105,41 +104,41 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 			if idInUse {
 				return nil, err
 			}
-			idInUse = true // perhaps by a Peek that asked for the same and was faster: look once more
+			idInUse = true // perhaps by a concurrent Peek with the same id: start over
 		}
 	}
 	return nil, fmt.Errorf("actor %s: %w", req.Actor, ErrOutpaced)
 }
 
-// hand returns the open bundle, or a new one of what waits next, with its content.
-func (h *Hub) hand(ctx context.Context, req PeekRequest, next repository.Next) (*Peeked, error) {
+// peekNext returns the open bundle, or opens a new one of the next events, with its content.
+func (h *Hub) peekNext(ctx context.Context, req PeekRequest, next repository.Next) (*Peeked, error) {
 	if next.Open == nil {
-		return h.open(ctx, req, next)
+		return h.openBundle(ctx, req, next)
 	}
 	behind := next.Run.BacklogAfter(next.Open.Count)
 	bundle, err := h.withContent(ctx, req, *next.Open, next.Run, nil)
 	if err != nil {
 		return nil, err
 	}
-	return h.peeked(bundle, next.Waiting, behind, next.Run.Events(ctx)), nil
+	return h.newPeeked(bundle, next.Waiting, behind, next.Run.Events(ctx)), nil
 }
 
-// peeked returns a bundle with the events that its body is made of.
-func (h *Hub) peeked(bundle domain.Bundle, waiting int64, behind domain.Backlog, events iter.Seq2[repository.StoredEvent, error]) *Peeked {
+// newPeeked returns a bundle with the events of its body.
+func (h *Hub) newPeeked(bundle domain.Bundle, waiting int64, behind domain.Backlog, events iter.Seq2[repository.StoredEvent, error]) *Peeked {
 	return &Peeked{Bundle: bundle, Waiting: waiting, Behind: behind, events: events, hub: h}
 }
 
-// withContent returns an open bundle once its content can be read. list is that of the
-// ids of its events, if it is at hand.
+// withContent returns an open bundle once its content can be read. list has the ids of its
+// events; nil: they are read when needed.
 func (h *Hub) withContent(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, list []byte) (domain.Bundle, error) {
 	if !bundle.LacksContent() {
 		return bundle, nil
 	}
-	return h.answered(ctx, req, bundle, run, list)
+	return h.requestContent(ctx, req, bundle, run, list)
 }
 
-// open makes a new bundle of what waits next.
-func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (*Peeked, error) {
+// openBundle opens a new bundle of the next events.
+func (h *Hub) openBundle(ctx context.Context, req PeekRequest, next repository.Next) (*Peeked, error) {
 	bundle := domain.Bundle{
 		ID:      req.BundleID,
 		Group:   next.Run.Group(),
@@ -160,7 +159,7 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 	var filler domain.Filler
 	measure := newMeasure(bundle.ID, bundle.Content)
 	events := &eventList{}
-	var list []byte // instead of the events: many may wait for a domain at the same time
+	var list []byte // ids only, because many Peeks may wait for domains at the same time
 	n, weight := 0, domain.Weight(0)
 	for e, err := range next.Run.Events(ctx) {
 		if err != nil {
@@ -189,7 +188,7 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 	if bundle.Content == domain.Request {
 		bundle.List = listName(next.Run.Folder(), &bundle)
 	} else {
-		bundle.Body = measure.body()
+		bundle.Body = measure.measuredBody()
 	}
 	bundle, err := h.bundles.Add(ctx, bundle, next.Run)
 	if err != nil {
@@ -202,7 +201,7 @@ func (h *Hub) open(ctx context.Context, req PeekRequest, next repository.Next) (
 	if bundle, err = h.withContent(ctx, req, bundle, next.Run, list); err != nil {
 		return nil, err
 	}
-	peeked := h.peeked(bundle, next.Waiting, behind, nil)
+	peeked := h.newPeeked(bundle, next.Waiting, behind, nil)
 	peeked.list = events
 	return peeked, nil
 }
@@ -213,9 +212,8 @@ func estimateEvents(n int, weight domain.Weight, waiting int64) int {
 	return int(min(int64(n)*int64(domain.MaxBundleWeight)/max(1, int64(weight)), max(waiting, int64(n))))
 }
 
-// Bundle returns the open bundle that req names by its BundleID, whatever its group,
-// and opens none. It fails with NotFound if that bundle is not open for the actor,
-// for whatever reason.
+// Bundle returns the open bundle with the BundleID of req, of any group. It opens no bundle. It
+// fails with NotFound if the actor has no such open bundle.
 func (h *Hub) Bundle(ctx context.Context, req PeekRequest) (*Peeked, error) {
 	bundle, run, err := h.bundles.Find(ctx, req.Actor, req.BundleID)
 	if err != nil {
@@ -223,16 +221,16 @@ func (h *Hub) Bundle(ctx context.Context, req PeekRequest) (*Peeked, error) {
 	}
 	behind := run.BacklogAfter(bundle.Count)
 	bundle, err = h.withContent(ctx, req, bundle, run, nil)
-	if domain.KindOf(err) == domain.Conflict { // closed meanwhile, and never open again but by an operator
+	if domain.KindOf(err) == domain.Conflict { // closed meanwhile; only an operator can reopen it
 		err = domain.Errorf(domain.NotFound, "%w", err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return h.peeked(bundle, int64(bundle.Count)+behind.Events, behind, run.Events(ctx)), nil
+	return h.newPeeked(bundle, int64(bundle.Count)+behind.Events, behind, run.Events(ctx)), nil
 }
 
-// isWhatIsAskedFor refuses to hand out an open bundle in place of another.
+// isWhatIsAskedFor fails if an open bundle is not the one that was requested.
 func isWhatIsAskedFor(open *domain.Bundle, req PeekRequest) error {
 	if req.BundleID != (domain.BundleID{}) && req.BundleID != open.ID {
 		return domain.Errorf(domain.Conflict, "bundle id: bundle %s is open; peek it without another id, or dequeue it first", open.ID)
@@ -243,18 +241,18 @@ func isWhatIsAskedFor(open *domain.Bundle, req PeekRequest) error {
 	return nil
 }
 
-// Dequeue confirms that actor holds bundle id safely and returns the bundle, with
-// what waits behind it. Its events are never handed out again. It fails with NotFound if that bundle is
-// not open for the actor, for whatever reason.
+// Dequeue acknowledges bundle id of actor, and returns the bundle with the backlog after it.
+// Its events are not delivered again. It fails with NotFound if the actor has no such open
+// bundle.
 func (h *Hub) Dequeue(ctx context.Context, actor domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	closed, err := h.bundles.Acknowledge(ctx, actor, id)
 	if closed.HasNotice && h.opts.Courier != nil {
-		h.opts.Courier.Tell(actor) // after a failure too, which may be of the reply alone
+		h.opts.Courier.Tell(actor) // after a failure too: the bundle may have been dequeued
 	}
 	return closed, err
 }
 
-// Queues tells what waits for actor in each group, in the order of their names.
+// Queues returns the backlog of actor in each group, in the order of the groups' names.
 func (h *Hub) Queues(ctx context.Context, actor domain.ActorID) ([]repository.Queue, error) {
 	return h.events.Queues(ctx, actor)
 }

@@ -20,19 +20,19 @@ const (
 	// when it is reached, and streamed.
 	maxAheadSpan = 128 << 10
 
-	// What a body holds of payloads that are read ahead, in bytes: minAhead without
-	// asking, fewAhead or, with more than ManyEvents events, manyAhead if it may.
+	// The limits for the payloads that a body has read ahead, in bytes: minAhead without
+	// permission; with permission fewAhead or, for more than ManyEvents events, manyAhead.
 	minAhead  = 32 << 10
 	fewAhead  = 256 << 10
 	manyAhead = 1 << 20
 )
 
 // A readAhead opens the payloads of a body in order. It reads short spans into memory before
-// they are needed, several at the same time: events that were saved one by one are in objects
-// of their own, and opening one takes as long as reading a hundred payloads.
+// they are needed, several at the same time: events that were saved one by one are in separate
+// objects, and opening an object takes as long as reading a hundred payloads.
 //
-// Reads begin when a span is opened, and those under way end while the client takes what
-// was read before. It is not safe for concurrent use.
+// Opening a span begins the next reads, which run while the client receives the bytes read
+// before. It is not safe for concurrent use.
 type readAhead struct {
 	parent  context.Context //nolint:containedctx // of the body
 	content repository.Content
@@ -47,10 +47,10 @@ type readAhead struct {
 	running sync.WaitGroup
 
 	queue []*earlyRead // in the order of their events
-	next  int          // the event behind the queue
+	next  int          // the event after the queue
 	end   int          // events from here on are not read ahead
-	room  int64        // bytes that the queue and the open span may take
-	held  int64        // bytes that they take
+	room  int64        // limit for the bytes in the queue and the open span
+	held  int64        // bytes in the queue and the open span
 	taken int64        // bytes of the open span
 }
 
@@ -66,14 +66,14 @@ func newReadAhead(ctx context.Context, content repository.Content, opens chan st
 	return a
 }
 
-// limit keeps the events from end on from being read ahead.
-func (a *readAhead) limit(end int) { a.end = end }
+// setLimit keeps the events from end on from being read ahead.
+func (a *readAhead) setLimit(end int) { a.end = end }
 
-// open opens the span that begins with event i, and begins to read those behind it. The
-// span opened before has been closed. If the reader of an object panics, so does open.
-func (a *readAhead) open(i int) (openSpan, error) {
+// openSpan opens the span that begins with event i, and begins to read the spans after it. The
+// previous span has been closed. If the reader of an object panics, so does openSpan.
+func (a *readAhead) openSpan(i int) (openSpan, error) {
 	if len(a.queue) > 0 && a.queue[0].from != i {
-		a.reset()
+		a.cancelReads()
 	}
 	if len(a.queue) == 0 {
 		a.next = i
@@ -83,9 +83,9 @@ func (a *readAhead) open(i int) (openSpan, error) {
 	}
 	a.held -= a.taken
 	a.taken = 0
-	a.fill()
+	a.beginReads()
 	if len(a.queue) == 0 {
-		return a.stream(i)
+		return a.streamSpan(i)
 	}
 	r := a.queue[0]
 	a.queue = a.queue[1:]
@@ -94,19 +94,19 @@ func (a *readAhead) open(i int) (openSpan, error) {
 	if r.panicked != nil {
 		panic(r.panicked) // as it would without reading ahead
 	}
-	return a.opened(r.payloadSpan, r, r.failed)
+	return a.checkOpened(r.payloadSpan, r, r.failed)
 }
 
-// stream opens the span that begins with event i in its turn.
-func (a *readAhead) stream(i int) (openSpan, error) {
+// streamSpan opens the span that begins with event i without reading it into memory.
+func (a *readAhead) streamSpan(i int) (openSpan, error) {
 	s, _ := a.list.payloadsFrom(i, a.end)
 	a.next = s.to
 	source, err := a.content.Open(a.parent, s.Section)
-	return a.opened(s, source, err)
+	return a.checkOpened(s, source, err)
 }
 
-// fill begins to read spans ahead until a limit is reached.
-func (a *readAhead) fill() {
+// beginReads begins to read the next spans until a limit is reached.
+func (a *readAhead) beginReads() {
 	for len(a.queue) < maxBodyOpens {
 		s, found := a.list.payloadsFrom(a.next, a.end)
 		if !found || s.Length <= 0 || s.Length > maxAheadSpan || !a.hasRoom(s.Length) {
@@ -127,7 +127,7 @@ func (a *readAhead) fill() {
 				r.panicked = recover()
 				<-a.opens
 			}()
-			r.read(a.ctx, a.content)
+			r.readSpan(a.ctx, a.content)
 		})
 	}
 }
@@ -143,22 +143,22 @@ func (a *readAhead) hasRoom(n int64) bool {
 	return true
 }
 
-// reset ends the reads that are under way, and drops what was read.
-func (a *readAhead) reset() {
+// cancelReads cancels the reads that are under way, and discards the spans that were read.
+func (a *readAhead) cancelReads() {
 	a.close()
 	a.ctx, a.cancel = context.WithCancel(a.parent)
 	a.queue, a.held, a.taken = nil, 0, 0
 }
 
-// close ends the reads that are under way and waits for them.
+// close cancels the reads that are under way and waits for their ends.
 func (a *readAhead) close() {
 	a.cancel()
 	a.running.Wait()
 }
 
-// opened returns s with its reader, or why it cannot be read.
-func (a *readAhead) opened(s payloadSpan, source io.ReadCloser, err error) (openSpan, error) {
-	if domain.KindOf(err) == domain.NotFound { // a bundle names it, so it must be there
+// checkOpened returns s with its reader, or the error of opening it.
+func (a *readAhead) checkOpened(s payloadSpan, source io.ReadCloser, err error) (openSpan, error) {
+	if domain.KindOf(err) == domain.NotFound { // a bundle refers to the object, so it has to exist
 		if a.missing != nil {
 			a.missing(a.parent, s.Object)
 		}
@@ -169,26 +169,26 @@ func (a *readAhead) opened(s payloadSpan, source io.ReadCloser, err error) (open
 		for a.list.payloadAt(last).IsZero() {
 			last--
 		}
-		return openSpan{}, fmt.Errorf("open the payloads of events %s to %s: %w", a.list.listed(s.from).id, a.list.listed(last).id, err)
+		return openSpan{}, fmt.Errorf("open the payloads of events %s to %s: %w", a.list.listedAt(s.from).id, a.list.listedAt(last).id, err)
 	}
 	return openSpan{s, source}, nil
 }
 
-// An earlyRead is a span in memory, once done is closed. It fails where the reader of
-// the object has failed.
+// An earlyRead is a span that is read into memory; done is closed at its end. Reading it fails
+// at the byte at which the reader of the object has failed.
 type earlyRead struct {
 	payloadSpan
 	done chan struct{}
 
 	bytes.Reader
 	failed   error // of Open
-	readErr  error // behind the bytes; nil: EOF
+	readErr  error // the error after the bytes; nil: EOF
 	closeErr error
-	panicked any // what the reader of the object has panicked with
+	panicked any // value with which the reader of the object has panicked
 }
 
-// read reads the span.
-func (r *earlyRead) read(ctx context.Context, content repository.Content) {
+// readSpan reads the span.
+func (r *earlyRead) readSpan(ctx context.Context, content repository.Content) {
 	source, err := content.Open(ctx, r.Section)
 	if err != nil {
 		r.failed = err

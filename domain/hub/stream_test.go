@@ -184,7 +184,7 @@ func TestAReaderWhoHangsUpStopsTheReading(t *testing.T) {
 	require.ErrorIs(t, writeBody(s.ctx, s.peeked(), &failingWriter{5, gone}), gone, "even if all of it was buffered")
 }
 
-// A failingWriter takes so many bytes.
+// A failingWriter accepts a number of bytes, and then fails.
 type failingWriter struct {
 	left int
 	err  error

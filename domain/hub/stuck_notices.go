@@ -7,18 +7,19 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// StuckNotices are notices in the outbox that a Courier has tried to deliver, or that are behind one
-// that it could not deliver.
+// StuckNotices counts the notices of a recipient that a Courier could not deliver, with those
+// that wait behind them.
 type StuckNotices struct {
 	Notices int
-	Oldest  time.Time // when the oldest of them was stored; zero without notices
+	Oldest  time.Time // when the oldest notice was stored; zero without notices
 }
 
-// maxStuck is the limit of the recipients of which a Courier knows how many notices are stuck.
+// maxStuck is the maximum number of recipients whose stuck notices a Courier counts.
 const maxStuck = 10_000
 
-// Stuck returns the notices that this Courier knows to be stuck, of up to 10,000 recipients. It reads
-// nothing: what another node has delivered meanwhile is counted until the next look into the outbox.
+// Stuck returns the notices that this Courier knows to be stuck, of up to 10,000 recipients. It
+// reads nothing: a notice that another node delivers is counted until this node reads the
+// outbox again.
 func (c *Courier) Stuck() StuckNotices {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -75,8 +75,8 @@ func TestUnderTrafficNothingIsLostDoubledOrReordered(t *testing.T) {
 	}
 }
 
-// fetchAll peeks and dequeues until nothing waits, and returns the events of the
-// bundles that it was the one to dequeue.
+// fetchAll peeks and dequeues until nothing waits, and returns the events of the bundles that
+// it has dequeued itself.
 func fetchAll(w *world) ([]line, error) {
 	var all []line
 	for {

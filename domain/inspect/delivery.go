@@ -20,7 +20,7 @@ const (
 	Dead      State = "dead"      // a dead letter
 	Filtered  State = "filtered"  // the filter does not let it pass
 	Expired   State = "expired"   // it was removed from the stream before it was taken
-	Ended     State = "ended"     // it has ended, and it is not stored any more how
+	Ended     State = "ended"     // it has ended, and its outcome is no longer stored
 )
 
 // States are those by which deliveries are listed.
@@ -45,7 +45,7 @@ type Delivery struct {
 
 // An Event is what a person knows a message by.
 type Event struct {
-	ID, Type, Source string // "": it has none
+	ID, Type, Source string // "": not set
 }
 
 // fromRetry returns the delivery of a retry or a dead letter.
@@ -107,8 +107,8 @@ func (n *snapshot) newDelivery(at domain.Position, state State) Delivery {
 	return Delivery{ID: domain.DeliveryID{Subscription: n.definition.ID, Entry: at.EntryID}, State: state, position: at}
 }
 
-// describe adds what an entry says of its delivery.
-func (d *Delivery) describe(e *repository.Entry) {
+// addEvent adds the event of an entry to its delivery.
+func (d *Delivery) addEvent(e *repository.Entry) {
 	if d.Published.IsZero() {
 		d.Published = e.Published
 	}

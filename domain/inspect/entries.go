@@ -12,8 +12,8 @@ const (
 	// entries of a priority that were not taken are listed. A stream is read from a page on, so
 	// this is the limit of what a person can have the store read.
 	nearEntries = 1000
-	// maxLooked is the limit for the entries that were not taken that are read for one page of a
-	// list, but for the last read.
+	// maxLooked is the limit for the entries that were not taken that are read for one page of
+	// a list, except for the last read.
 	maxLooked = 1000
 	// nearPages is how many pages before a known position an entry is looked for.
 	nearPages = 64
@@ -82,8 +82,8 @@ func (s *Service) newEntryReader(n *snapshot) *entryReader {
 	return &entryReader{service: s, n: n, known: make(map[domain.EntryID]*repository.Entry)}
 }
 
-// describe adds its event to a delivery. After too many reads, it does nothing.
-func (r *entryReader) describe(ctx context.Context, d *Delivery) error {
+// addEvent adds its event to a delivery. After too many reads, it does nothing.
+func (r *entryReader) addEvent(ctx context.Context, d *Delivery) error {
 	e := r.known[d.ID.Entry]
 	if e == nil && r.reads < maxReads {
 		r.reads++
@@ -93,7 +93,7 @@ func (r *entryReader) describe(ctx context.Context, d *Delivery) error {
 		e = r.known[d.ID.Entry]
 	}
 	if e != nil {
-		d.describe(e)
+		d.addEvent(e)
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/inspect"
 )
 
-// skips has the node pass entries of priority 0 that have expired.
-func (w *world) skips(to int64) {
+// skipExpired has the node pass entries of priority 0 that have expired.
+func (w *world) skipExpired(to int64) {
 	w.Helper()
 	cursor, version, err := w.cursors.Load(w.Context(), w.id.Cursor(), domain.Owner{Incarnation: w.node, Limit: 16, Policy: w.policy}, func() time.Time { return w.now })
 	require.NoError(w, err)
@@ -22,10 +22,10 @@ func (w *world) skips(to int64) {
 
 func TestARangeThatHasExpired_IsShownAsOne(t *testing.T) {
 	w := newWorld(t, "")
-	w.publishes(0, "a", "b", "c")
+	w.publishTypes(0, "a", "b", "c")
 	w.now = w.now.Add(72 * time.Hour)
-	w.publishes(0, "d")
-	w.skips(3)
+	w.publishTypes(0, "d")
+	w.skipExpired(3)
 	want := []domain.Expiry{{From: domain.EntryID{}, To: 3, At: w.now}}
 	for state, isShown := range map[inspect.State]bool{"": true, inspect.Dead: true, inspect.Waiting: false} {
 		page, err := w.List(t.Context(), w.reader, inspect.Query{Subscription: w.id, State: state})

@@ -31,7 +31,7 @@ const (
 	CauseAccepted Cause = "accepted" // the receiver has accepted it
 	CauseFilter   Cause = "filter"   // the filter does not let it pass
 	CauseExpired  Cause = "expired"  // its retention has passed
-	CauseUnknown  Cause = "unknown"  // it is not stored any more
+	CauseUnknown  Cause = "unknown"  // it is no longer stored
 )
 
 // An Explanation says why a delivery is where it is, in sentences and in fields.
@@ -54,21 +54,21 @@ type Action struct {
 	Method, Path, Text string
 }
 
-func (x *Explanation) say(format string, args ...any) {
+func (x *Explanation) addSentence(format string, args ...any) {
 	x.Sentences = append(x.Sentences, fmt.Sprintf(format, args...))
 }
 
-func (x *Explanation) offer(method, path, text string) {
+func (x *Explanation) addAction(method, path, text string) {
 	x.Actions = append(x.Actions, Action{method, path, text})
 }
 
 // Explain explains a delivery. It fails as Get does.
 func (s *Service) Explain(ctx context.Context, reader Reader, id domain.DeliveryID) (*Explanation, error) {
-	n, err := s.read(ctx, reader, id.Subscription)
+	n, err := s.readSnapshot(ctx, reader, id.Subscription)
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.get(ctx, n, id)
+	d, err := s.getDelivery(ctx, n, id)
 	if err != nil {
 		return nil, err
 	}
@@ -87,13 +87,13 @@ func (s *Service) Explain(ctx context.Context, reader Reader, id domain.Delivery
 		x.explainFiltered(n)
 	case Expired:
 		x.Cause = CauseExpired
-		x.say("The message was removed from its topic, because its retention had passed, before the subscription came to it. It is not delivered.")
+		x.addSentence("The message was removed from its topic, because its retention had passed, before the subscription came to it. It is not delivered.")
 		if r := n.standing.Expiry(id.Entry); r != nil {
-			x.say("The subscription passed it at %s: %s of its priority, from number %d on, had expired.", textOf(r.At), countOf(r.Count(), "message"), r.From.Number)
+			x.addSentence("The subscription passed it at %s: %s of its priority, from number %d on, had expired.", textOf(r.At), countOf(r.Count(), "message"), r.From.Number)
 		}
 	default:
 		x.Cause = CauseUnknown
-		x.say("The subscription has passed the message, and nothing more is stored of its delivery. The last %d attempts of a subscription are stored, and a dead letter for %d days.", domain.MaxRecent, int(repository.DeadLetterRetention.Hours()/24))
+		x.addSentence("The subscription has passed the message, and nothing more is stored of its delivery. The last %d attempts of a subscription are stored, and a dead letter for %d days.", domain.MaxRecent, int(repository.DeadLetterRetention.Hours()/24))
 		x.sayLastAttempt()
 	}
 	return x, nil
@@ -108,7 +108,7 @@ func (s *Service) explainOutstanding(ctx context.Context, n *snapshot, x *Explan
 	x.explainReceiver(n)
 	if err != nil {
 		x.setCause(CauseUnprepared)
-		x.say("The hub could not prepare a call to the receiver. Its log says why: ask the operator.")
+		x.addSentence("The hub could not prepare a call to the receiver. Its log says why: ask the operator.")
 	} else {
 		x.AttemptsLeft = max(receiver.Policy.Attempts-x.Attempts, 0)
 	}
@@ -117,7 +117,7 @@ func (s *Service) explainOutstanding(ctx context.Context, n *snapshot, x *Explan
 		x.explainRetry(n)
 	case Calling:
 		x.setCause(CauseCalled)
-		x.say("A node has taken the delivery. The receiver is called now, or in a moment; the result is stored within seconds after the call.")
+		x.addSentence("A node has taken the delivery. The receiver is called now, or in a moment; the result is stored within seconds after the call.")
 	default:
 		if err := s.explainTurn(ctx, n, x); err != nil {
 			return err
@@ -125,9 +125,9 @@ func (s *Service) explainOutstanding(ctx context.Context, n *snapshot, x *Explan
 	}
 	x.sayClaim(n)
 	if x.AttemptsLeft > 0 {
-		x.say("It has %s left. If the last one fails, it becomes a dead letter.", countOf(int64(x.AttemptsLeft), "attempt"))
+		x.addSentence("It has %s left. If the last one fails, it becomes a dead letter.", countOf(int64(x.AttemptsLeft), "attempt"))
 	}
-	x.offer("POST", subscriptionPath(n)+"/test", "call the receiver with a test message, to see what it answers")
+	x.addAction("POST", subscriptionPath(n)+"/test", "call the receiver with a test message, to see what it answers")
 	return nil
 }
 
@@ -138,11 +138,11 @@ func (x *Explanation) explainRetry(n *snapshot) {
 	}
 	if x.Due.After(n.now) {
 		x.setCause(CauseBackoff)
-		x.say("Its next attempt is due at %s.", textOf(x.Due))
+		x.addSentence("Its next attempt is due at %s.", textOf(x.Due))
 		return
 	}
 	x.setCause(CauseDue)
-	x.say("Its next attempt has been due since %s. It is called now, or as soon as the receiver may be called and has no more calls under way than it may have.", textOf(x.Due))
+	x.addSentence("Its next attempt has been due since %s. It is called now, or as soon as the receiver may be called and has no more calls under way than it may have.", textOf(x.Due))
 }
 
 // explainTurn explains why a delivery was not called yet.
@@ -156,10 +156,10 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 			return err
 		}
 		x.setCause(CauseTurn)
-		x.say("A node has taken the delivery, and calls the receiver once it may be called.")
+		x.addSentence("A node has taken the delivery, and calls the receiver once it may be called.")
 		return nil
 	}
-	end, err := s.end(ctx, n)
+	end, err := s.readEnds(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 	x.Behind = own + higher
 	if n.standing.Retries >= domain.MaxRetries {
 		x.setCause(CauseFull)
-		x.say("%d deliveries of the subscription wait for another attempt. No other message is taken until some of them have ended.", n.standing.Retries)
+		x.addSentence("%d deliveries of the subscription wait for another attempt. No other message is taken until some of them have ended.", n.standing.Retries)
 	}
 	if err := s.explainOrder(ctx, n, x); err != nil {
 		return err
@@ -183,11 +183,11 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 	x.setCause(CauseTurn)
 	switch {
 	case x.Behind == 0:
-		x.say("It is the next message of the subscription. Its call may be under way: what a node takes is stored with its next result.")
+		x.addSentence("It is the next message of the subscription. Its call may be under way: what a node takes is stored with its next result.")
 	case higher == 0:
-		x.say("%s before it and %s not taken yet.", countOf(own, "message of its priority is", "messages of its priority are"), wasOrWere(own))
+		x.addSentence("%s before it and %s not taken yet.", countOf(own, "message of its priority is", "messages of its priority are"), wasOrWere(own))
 	default:
-		x.say("%s before it and %s not taken yet: %d of its priority, and %d of higher ones.", countOf(x.Behind, "message is", "messages are"), wasOrWere(x.Behind), own, higher)
+		x.addSentence("%s before it and %s not taken yet: %d of its priority, and %d of higher ones.", countOf(x.Behind, "message is", "messages are"), wasOrWere(x.Behind), own, higher)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (s *Service) explainOrder(ctx context.Context, n *snapshot, x *Explanation)
 		}
 		before := domain.DeliveryID{Subscription: n.definition.ID, Entry: r.EntryID}
 		x.setCause(CauseOrder)
-		x.say("The subscription is ordered, and delivery %s before it has failed. Nothing behind that one is called until it has succeeded or is a dead letter. Its next attempt is due at %s.", before, textOf(r.Due))
+		x.addSentence("The subscription is ordered, and delivery %s before it has failed. Nothing behind that one is called until it has succeeded or is a dead letter. Its next attempt is due at %s.", before, textOf(r.Due))
 		if x.PausedFor == "" {
 			x.NextAttempt = latest(x.NextAttempt, r.Due)
 		}
@@ -223,29 +223,29 @@ func (x *Explanation) explainDead() {
 		x.Cause = CausePoison
 	}
 	x.sayLastAttempt()
-	x.say("It is a dead letter: %s. It is kept for %d days, and not called again by itself.", x.Reason, int(repository.DeadLetterRetention.Hours()/24))
+	x.addSentence("It is a dead letter: %s. It is kept for %d days, and not called again by itself.", x.Reason, int(repository.DeadLetterRetention.Hours()/24))
 }
 
 // offerReplay offers to make a delivery again that has ended.
 func (x *Explanation) offerReplay() {
-	x.offer("POST", "/v1/deliveries/"+x.ID.String()+"/replay", "make the delivery again, with all its attempts")
+	x.addAction("POST", "/v1/deliveries/"+x.ID.String()+"/replay", "make the delivery again, with all its attempts")
 }
 
 func (x *Explanation) explainDelivered() {
 	x.Cause = CauseAccepted
 	if x.Inferred {
-		x.say("The subscription has passed the message, its filter lets it pass, and no failure is stored: the receiver has accepted it, unless the filter was another one then. When is not stored any more, because only the last %d attempts are.", domain.MaxRecent)
+		x.addSentence("The subscription has passed the message, its filter lets it pass, and no failure is stored: the receiver has accepted it, unless the filter was another one then. When is not stored any more, because only the last %d attempts are.", domain.MaxRecent)
 		return
 	}
 	last := x.History[len(x.History)-1]
-	x.say("The receiver accepted it at %s, with attempt %d and status %d.", textOf(last.Began.Add(last.Took)), last.Number, last.Status)
+	x.addSentence("The receiver accepted it at %s, with attempt %d and status %d.", textOf(last.Began.Add(last.Took)), last.Number, last.Status)
 }
 
 func (x *Explanation) explainFiltered(n *snapshot) {
 	x.Cause = CauseFilter
-	x.say("The filter of the subscription does not let the message pass, so it is not delivered: %s", n.definition.Filter)
+	x.addSentence("The filter of the subscription does not let the message pass, so it is not delivered: %s", n.definition.Filter)
 	if x.Inferred {
-		x.say("The filter is shown as it is now. It may have been another one when the subscription came to the message.")
+		x.addSentence("The filter is shown as it is now. It may have been another one when the subscription came to the message.")
 	}
-	x.offer("PUT", subscriptionPath(n), "change the filter; messages that were passed are not delivered later")
+	x.addAction("PUT", subscriptionPath(n), "change the filter; messages that were passed are not delivered later")
 }

@@ -14,14 +14,14 @@ func (x *Explanation) explainReceiver(n *snapshot) {
 	case subscribe.DeliveryPaused:
 		x.PausedFor = "its owner has paused it"
 		x.setCause(CausePaused)
-		x.say("The owner has paused the subscription. Nothing is called until it is resumed, and what waits is kept.")
-		x.offer("POST", subscriptionPath(n)+"/resume", "resume the subscription")
+		x.addSentence("The owner has paused the subscription. Nothing is called until it is resumed, and what waits is kept.")
+		x.addAction("POST", subscriptionPath(n)+"/resume", "resume the subscription")
 		return
 	case subscribe.DeliveryGone:
 		x.PausedFor = n.standing.Reason
 		x.setCause(CauseGone)
-		x.say("The receiver answered 410 Gone: it wants no more messages. Nothing is called until the subscription is resumed, and what waits is kept.")
-		x.offer("POST", subscriptionPath(n)+"/resume", "resume the subscription, once the receiver accepts messages again")
+		x.addSentence("The receiver answered 410 Gone: it wants no more messages. Nothing is called until the subscription is resumed, and what waits is kept.")
+		x.addAction("POST", subscriptionPath(n)+"/resume", "resume the subscription, once the receiver accepts messages again")
 		return
 	}
 	if n.receiver.Until.IsZero() {
@@ -30,15 +30,15 @@ func (x *Explanation) explainReceiver(n *snapshot) {
 	if n.standing.Hold.After(n.now) {
 		x.HeldUntil = n.standing.Hold
 		x.setCause(CauseHeld)
-		x.say("The receiver asked for a pause by Retry-After. It is not called before %s.", textOf(x.HeldUntil))
+		x.addSentence("The receiver asked for a pause by Retry-After. It is not called before %s.", textOf(x.HeldUntil))
 	}
 	if n.standing.BreakerTo.After(n.now) {
 		x.BreakerUntil = n.standing.BreakerTo
 		x.setCause(CauseBreaker)
-		x.say("%s in a row failed, so the receiver is not called before %s. Then it is called once; if that succeeds, all go on.",
+		x.addSentence("%s in a row failed, so the receiver is not called before %s. Then it is called once; if that succeeds, all go on.",
 			countOf(int64(n.receiver.Failures), "call"), textOf(x.BreakerUntil))
 	}
-	x.offer("POST", subscriptionPath(n)+"/resume", "end the pause at once")
+	x.addAction("POST", subscriptionPath(n)+"/resume", "end the pause at once")
 }
 
 // sayClaim says that nodes ended while they called with the delivery.
@@ -46,9 +46,9 @@ func (x *Explanation) sayClaim(n *snapshot) {
 	c := n.standing.Claim
 	switch {
 	case c != nil && c.Entry == x.ID.Entry && c.Count > 1:
-		x.say("%s ended after they had begun to call with it. After %d, it becomes a dead letter.", countOf(int64(c.Count-1), "node"), domain.MaxClaims)
+		x.addSentence("%s ended after they had begun to call with it. After %d, it becomes a dead letter.", countOf(int64(c.Count-1), "node"), domain.MaxClaims)
 	case n.standing.Caution != nil:
-		x.say("A node ended while it served the subscription, so what it may have been calling with is called one at a time.")
+		x.addSentence("A node ended while it served the subscription, so what it may have been calling with is called one at a time.")
 	}
 }
 
@@ -62,7 +62,7 @@ func (x *Explanation) sayLastAttempt() {
 	if why == "" {
 		why = fmt.Sprintf("status %d", a.Status)
 	}
-	x.say("Attempt %d failed at %s after %s: %s.", a.Number, textOf(a.Began.Add(a.Took)), a.Took.Round(time.Millisecond), why)
+	x.addSentence("Attempt %d failed at %s after %s: %s.", a.Number, textOf(a.Began.Add(a.Took)), a.Took.Round(time.Millisecond), why)
 }
 
 // setCause sets the cause, unless there is one already: what concerns the receiver comes first.

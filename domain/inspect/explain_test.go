@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// says requires that a sentence of an explanation has a text.
-func says(t *testing.T, x *inspect.Explanation, text string) {
+// requireSentence requires that a sentence of an explanation has a text.
+func requireSentence(t *testing.T, x *inspect.Explanation, text string) {
 	t.Helper()
 	require.Contains(t, strings.Join(x.Sentences, "\n"), text)
 }
@@ -28,29 +28,29 @@ func actionsOf(x *inspect.Explanation) (paths []string) {
 
 func TestAnExplanation_SaysWhoIsBefore(t *testing.T) {
 	w := newWorld(t, "")
-	w.publishes(0, "a", "b", "c")
-	w.publishes(7, "d")
+	w.publishTypes(0, "a", "b", "c")
+	w.publishTypes(7, "d")
 	x := w.explain(0, 2)
 	require.Equal(t, inspect.CauseTurn, x.Cause)
 	require.EqualValues(t, 3, x.Behind)
 	require.Equal(t, 3, x.AttemptsLeft)
-	says(t, x, "3 messages are before it and were not taken yet: 2 of its priority, and 1 of higher ones.")
-	says(t, x, "It has 3 attempts left.")
+	requireSentence(t, x, "3 messages are before it and were not taken yet: 2 of its priority, and 1 of higher ones.")
+	requireSentence(t, x, "It has 3 attempts left.")
 	x = w.explain(7, 0)
 	require.Zero(t, x.Behind)
-	says(t, x, "It is the next message")
+	requireSentence(t, x, "It is the next message")
 }
 
 func TestAnExplanation_SaysWhenTheNextAttemptIsDue(t *testing.T) {
 	w := newWorld(t, "")
-	w.publishes(0, "a")
-	w.calls(domain.Answer{Status: 500, Error: "the receiver failed (500)"})
+	w.publishTypes(0, "a")
+	w.callWith(domain.Answer{Status: 500, Error: "the receiver failed (500)"})
 	x := w.explain(0, 0)
 	require.Equal(t, inspect.CauseBackoff, x.Cause)
 	require.Equal(t, x.Due, x.NextAttempt)
 	require.Equal(t, 2, x.AttemptsLeft)
-	says(t, x, "Attempt 1 failed at 2030-01-01T12:00:00Z after 120ms: the receiver failed (500).")
-	says(t, x, "It has 2 attempts left.")
+	requireSentence(t, x, "Attempt 1 failed at 2030-01-01T12:00:00Z after 120ms: the receiver failed (500).")
+	requireSentence(t, x, "It has 2 attempts left.")
 	w.now = w.now.Add(time.Hour)
 	require.Equal(t, inspect.CauseDue, w.explain(0, 0).Cause)
 }
@@ -62,12 +62,12 @@ func TestAnExplanation_SaysThatAnOrderedSubscriptionWaits(t *testing.T) {
 	}, subscribe.Match{})
 	require.NoError(t, err)
 	w.ordered = true
-	w.publishes(0, "a", "b", "c")
+	w.publishTypes(0, "a", "b", "c")
 	require.Equal(t, inspect.CauseTurn, w.explain(0, 2).Cause)
-	w.calls(domain.Answer{Status: 500, Error: "the receiver failed (500)"})
+	w.callWith(domain.Answer{Status: 500, Error: "the receiver failed (500)"})
 	x := w.explain(0, 2)
 	require.Equal(t, inspect.CauseOrder, x.Cause)
-	says(t, x, "delivery "+w.delivery(0, 0).String()+" before it has failed")
+	requireSentence(t, x, "delivery "+w.delivery(0, 0).String()+" before it has failed")
 	require.Equal(t, w.explain(0, 0).Due, x.NextAttempt)
 	require.Equal(t, inspect.CauseBackoff, w.explain(0, 0).Cause)
 	_, err = w.subscribe.SetPaused(t.Context(), w.owner, w.id, true)
@@ -80,8 +80,8 @@ func TestAnExplanation_SaysThatAnOrderedSubscriptionWaits(t *testing.T) {
 func TestAnExplanation_SaysWhyTheReceiverIsNotCalled(t *testing.T) {
 	t.Run("held", func(t *testing.T) {
 		w := newWorld(t, "")
-		w.publishes(0, "a", "b")
-		w.calls(domain.Answer{Status: 429, Error: "too often", RetryAfter: 2 * time.Hour})
+		w.publishTypes(0, "a", "b")
+		w.callWith(domain.Answer{Status: 429, Error: "too often", RetryAfter: 2 * time.Hour})
 		x := w.explain(0, 1)
 		require.Equal(t, inspect.CauseHeld, x.Cause)
 		require.WithinDuration(t, w.now.Add(2*time.Hour), x.HeldUntil, time.Second)
@@ -91,8 +91,8 @@ func TestAnExplanation_SaysWhyTheReceiverIsNotCalled(t *testing.T) {
 	})
 	t.Run("gone", func(t *testing.T) {
 		w := newWorld(t, "")
-		w.publishes(0, "a", "b")
-		w.calls(domain.Answer{Status: 410, Error: "gone"})
+		w.publishTypes(0, "a", "b")
+		w.callWith(domain.Answer{Status: 410, Error: "gone"})
 		x := w.explain(0, 1)
 		require.Equal(t, inspect.CauseGone, x.Cause)
 		require.NotEmpty(t, x.PausedFor)
@@ -103,8 +103,8 @@ func TestAnExplanation_SaysWhyTheReceiverIsNotCalled(t *testing.T) {
 	})
 	t.Run("paused", func(t *testing.T) {
 		w := newWorld(t, "")
-		w.publishes(0, "a", "b")
-		w.calls(domain.Answer{})
+		w.publishTypes(0, "a", "b")
+		w.callWith(domain.Answer{})
 		_, err := w.subscribe.SetPaused(t.Context(), w.owner, w.id, true)
 		require.NoError(t, err)
 		require.Equal(t, inspect.CausePaused, w.explain(0, 1).Cause)
@@ -114,16 +114,16 @@ func TestAnExplanation_SaysWhyTheReceiverIsNotCalled(t *testing.T) {
 	t.Run("breaker", func(t *testing.T) {
 		w := newWorld(t, "")
 		w.policy.BreakAfter = 2
-		w.publishes(0, "a", "b", "c")
-		w.calls(domain.Answer{Status: 500}, domain.Answer{Status: 500})
+		w.publishTypes(0, "a", "b", "c")
+		w.callWith(domain.Answer{Status: 500}, domain.Answer{Status: 500})
 		x := w.explain(0, 2)
 		require.Equal(t, inspect.CauseBreaker, x.Cause)
-		says(t, x, "2 calls in a row failed")
+		requireSentence(t, x, "2 calls in a row failed")
 		require.Equal(t, x.BreakerUntil, x.NextAttempt)
 	})
 	t.Run("unprepared", func(t *testing.T) {
 		w := newWorld(t, "")
-		w.publishes(0, "a")
+		w.publishTypes(0, "a")
 		w.failures = domain.Errorf(domain.Unavailable, "no key in /etc/keys")
 		x := w.explain(0, 0)
 		require.Equal(t, inspect.CauseUnprepared, x.Cause)
@@ -133,45 +133,45 @@ func TestAnExplanation_SaysWhyTheReceiverIsNotCalled(t *testing.T) {
 
 func TestAnExplanation_SaysThatNodesEnded(t *testing.T) {
 	w := newWorld(t, "")
-	w.publishes(0, "a")
-	w.calls(domain.Answer{Status: 500, Error: "the receiver failed (500)"})
+	w.publishTypes(0, "a")
+	w.callWith(domain.Answer{Status: 500, Error: "the receiver failed (500)"})
 	w.now = w.now.Add(time.Hour)
 	for i := range domain.MaxClaims {
 		w.node = fmt.Sprint("node ", i)
-		w.calls(domain.Answer{}) // and the node ends
+		w.callWith(domain.Answer{}) // and the node ends
 	}
 	x := w.explain(0, 0)
 	require.Equal(t, inspect.Retrying, x.State)
-	says(t, x, "2 nodes ended after they had begun to call with it. After 3, it becomes a dead letter.")
+	requireSentence(t, x, "2 nodes ended after they had begun to call with it. After 3, it becomes a dead letter.")
 	w.node = "the last node"
-	w.calls()
+	w.callWith()
 	x = w.explain(0, 0)
 	require.Equal(t, inspect.Dead, x.State)
 	require.Equal(t, inspect.CausePoison, x.Cause)
-	says(t, x, "every node that called with it ended")
+	requireSentence(t, x, "every node that called with it ended")
 }
 
 func TestAnExplanation_SaysHowADeliveryEnded(t *testing.T) {
 	w := newWorld(t, "type != 'c'")
-	w.publishes(0, "a", "b", "c")
-	w.calls(domain.Answer{Status: 204}, domain.Answer{Status: 400, Error: "the receiver refused the message (400)"})
+	w.publishTypes(0, "a", "b", "c")
+	w.callWith(domain.Answer{Status: 204}, domain.Answer{Status: 400, Error: "the receiver refused the message (400)"})
 	x := w.explain(0, 0)
 	require.Equal(t, inspect.CauseAccepted, x.Cause)
-	says(t, x, "with attempt 1 and status 204")
+	requireSentence(t, x, "with attempt 1 and status 204")
 	for range 2 {
 		w.now = w.now.Add(3 * time.Hour)
-		w.calls(domain.Answer{Status: 400, Error: "the receiver refused the message (400)"})
+		w.callWith(domain.Answer{Status: 400, Error: "the receiver refused the message (400)"})
 	}
 	x = w.explain(0, 1)
 	require.Equal(t, inspect.Dead, x.State)
 	require.Equal(t, inspect.CauseSpent, x.Cause)
-	says(t, x, "It is a dead letter: the last attempt failed.")
+	requireSentence(t, x, "It is a dead letter: the last attempt failed.")
 	require.Equal(t, []string{"POST replay"}, actionsOf(x))
 	x = w.explain(0, 2)
 	require.Equal(t, inspect.CauseFilter, x.Cause)
-	says(t, x, "type != 'c'")
+	requireSentence(t, x, "type != 'c'")
 	w.now = w.now.Add(50 * time.Hour)
-	w.publishes(0, "d")
+	w.publishTypes(0, "d")
 	require.Equal(t, inspect.Expired, w.explain(0, 2).State)
 	require.Equal(t, inspect.CauseExpired, w.explain(0, 2).Cause)
 }

@@ -10,14 +10,14 @@ import (
 // Get returns a delivery. It fails with NotFound if the reader may not read its subscription, or
 // if the stream has no such entry.
 func (s *Service) Get(ctx context.Context, reader Reader, id domain.DeliveryID) (*Delivery, error) {
-	n, err := s.read(ctx, reader, id.Subscription)
+	n, err := s.readSnapshot(ctx, reader, id.Subscription)
 	if err != nil {
 		return nil, err
 	}
-	return s.get(ctx, n, id)
+	return s.getDelivery(ctx, n, id)
 }
 
-func (s *Service) get(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
+func (s *Service) getDelivery(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
 	r, err := s.ports.Cursors.Retry(ctx, id.Subscription.Cursor(), id.Entry)
 	var d Delivery
 	switch open, isOpen := n.findOpen(id.Entry); {
@@ -34,14 +34,14 @@ func (s *Service) get(ctx context.Context, n *snapshot, id domain.DeliveryID) (*
 	}
 	e, err := s.readEntry(ctx, n, d.position)
 	if e != nil {
-		d.describe(e)
+		d.addEvent(e)
 	}
 	return &d, err
 }
 
 // getFresh returns the delivery of an entry that was not taken.
 func (s *Service) getFresh(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
-	end, err := s.end(ctx, n)
+	end, err := s.readEnds(ctx, n)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *Service) getFresh(ctx context.Context, n *snapshot, id domain.DeliveryI
 	case found.Start.Number > id.Entry.Number:
 		d.State = Expired
 	case len(found.Entries) > 0 && found.Entries[0].Position.EntryID == id.Entry:
-		d.describe(&found.Entries[0])
+		d.addEvent(&found.Entries[0])
 		if !n.matches(&found.Entries[0]) {
 			d.State = Filtered
 		}
@@ -83,7 +83,7 @@ func (s *Service) getEnded(ctx context.Context, n *snapshot, id domain.DeliveryI
 		return nil, err
 	}
 	if e != nil {
-		d.describe(e)
+		d.addEvent(e)
 	}
 	if isDelivered {
 		return &d, nil
@@ -111,8 +111,8 @@ func notFound(id domain.DeliveryID) error {
 	return domain.Errorf(domain.NotFound, "there is no delivery %s", id)
 }
 
-// end returns the number behind the last entry of each priority.
-func (s *Service) end(ctx context.Context, n *snapshot) (end [domain.Priorities]int64, err error) {
+// readEnds returns the number behind the last entry of each priority.
+func (s *Service) readEnds(ctx context.Context, n *snapshot) (end [domain.Priorities]int64, err error) {
 	found, err := s.ports.Streams.End(ctx, n.stream)
 	for _, p := range found.Positions {
 		end[p.Priority] = p.Number

@@ -14,9 +14,9 @@ import (
 
 func TestAList_HasWhatIsStoredAndWhatWaits(t *testing.T) {
 	w := newWorld(t, "")
-	w.publishes(0, "a", "b", "c", "d")
-	w.calls(domain.Answer{Status: 200}, domain.Answer{Status: 500}, domain.Answer{})
-	w.publishes(3, "e")
+	w.publishTypes(0, "a", "b", "c", "d")
+	w.callWith(domain.Answer{Status: 200}, domain.Answer{Status: 500}, domain.Answer{})
+	w.publishTypes(3, "e")
 	want := []string{"0.0 delivered", "0.1 retrying", "0.2 calling", "0.3 waiting", "3.0 waiting"}
 	require.Equal(t, want, w.list(inspect.Query{}))
 	for size := range 6 {
@@ -28,10 +28,10 @@ func TestAList_HasWhatIsStoredAndWhatWaits(t *testing.T) {
 	require.Equal(t, []string{"0.0 delivered"}, w.list(inspect.Query{State: inspect.Delivered}))
 	require.Empty(t, w.list(inspect.Query{State: inspect.Dead}))
 
-	w.calls(domain.Answer{Status: 200}, domain.Answer{Status: 200}, domain.Answer{Status: 200})
+	w.callWith(domain.Answer{Status: 200}, domain.Answer{Status: 200}, domain.Answer{Status: 200})
 	for range 2 {
 		w.now = w.now.Add(2 * time.Hour)
-		w.calls(domain.Answer{Error: "no connection"})
+		w.callWith(domain.Answer{Error: "no connection"})
 	}
 	require.Equal(t, []string{"0.0 delivered", "0.1 dead", "0.2 delivered", "0.3 delivered", "3.0 delivered"}, w.list(inspect.Query{Size: 2}))
 	require.Equal(t, []string{"0.1 dead"}, w.list(inspect.Query{State: inspect.Dead}))
@@ -44,7 +44,7 @@ func TestAList_HasWhatIsStoredAndWhatWaits(t *testing.T) {
 
 func TestAList_LeavesOutWhatTheFilterDoesNotLetPass(t *testing.T) {
 	w := newWorld(t, "type == 'b'")
-	w.publishes(0, "a", "b", "a", "b", "a")
+	w.publishTypes(0, "a", "b", "a", "b", "a")
 	require.Equal(t, []string{"0.1 waiting", "0.3 waiting"}, w.list(inspect.Query{Size: 1}))
 }
 
@@ -75,7 +75,7 @@ func TestABadQuery_IsInvalid(t *testing.T) {
 
 func TestAnotherOwner_CannotTellASubscriptionFromNone(t *testing.T) {
 	w := newWorld(t, "")
-	w.publishes(0, "a")
+	w.publishTypes(0, "a")
 	stranger := inspect.Reader{Actor: rt.NewActor()}
 	errorsOf := func(id domain.SubscriptionID, reader inspect.Reader) (texts []string) {
 		delivery := domain.DeliveryID{Subscription: id}
@@ -98,15 +98,15 @@ func TestAnotherOwner_CannotTellASubscriptionFromNone(t *testing.T) {
 
 func TestAnOperator_ReadsEverySubscription(t *testing.T) {
 	w := newWorld(t, "")
-	w.publishes(0, "a")
+	w.publishTypes(0, "a")
 	w.reader = inspect.Reader{IsOperator: true}
 	require.Equal(t, inspect.Waiting, w.get(0).State)
 }
 
 func TestADelivery_HasItsAttemptsAndItsEvent(t *testing.T) {
 	w := newWorld(t, "")
-	w.publishes(0, "a", "b")
-	w.calls(domain.Answer{Status: 503, Error: "the receiver failed (503); look at its log"})
+	w.publishTypes(0, "a", "b")
+	w.callWith(domain.Answer{Status: 503, Error: "the receiver failed (503); look at its log"})
 	d := w.get(0)
 	require.Equal(t, inspect.Retrying, d.State)
 	require.Equal(t, 1, d.Attempts)
@@ -117,7 +117,7 @@ func TestADelivery_HasItsAttemptsAndItsEvent(t *testing.T) {
 	require.Equal(t, w.now, d.Published)
 
 	w.now = w.now.Add(time.Hour)
-	w.calls(domain.Answer{Status: 200})
+	w.callWith(domain.Answer{Status: 200})
 	d = w.get(0)
 	require.Equal(t, inspect.Delivered, d.State)
 	require.False(t, d.Inferred)
@@ -134,7 +134,7 @@ func TestADelivery_HasItsAttemptsAndItsEvent(t *testing.T) {
 func TestADeliveryOfLongAgo_IsInferred(t *testing.T) {
 	w := newWorld(t, "type != 'c'")
 	stream := w.stream()
-	w.publishes(0, "a", "b", "c")
+	w.publishTypes(0, "a", "b", "c")
 	many := make([]domain.Message, domain.MaxRecent)
 	for i := range many {
 		many[i].Attributes = map[string]string{"type": "x"}
@@ -142,7 +142,7 @@ func TestADeliveryOfLongAgo_IsInferred(t *testing.T) {
 	_, err := w.streams.Append(t.Context(), stream, many)
 	require.NoError(t, err)
 	for range 3 + len(many) {
-		w.calls(domain.Answer{Status: 200})
+		w.callWith(domain.Answer{Status: 200})
 	}
 	d := w.get(0)
 	require.Equal(t, inspect.Delivered, d.State)
@@ -150,7 +150,7 @@ func TestADeliveryOfLongAgo_IsInferred(t *testing.T) {
 	require.Equal(t, inspect.Filtered, w.get(2).State)
 	require.True(t, w.get(2).Inferred)
 	w.now = w.now.Add(49 * time.Hour) // the stream forgets it
-	w.publishes(0, "new")
+	w.publishTypes(0, "new")
 	d = w.get(0)
 	require.Equal(t, inspect.Ended, d.State)
 	require.Nil(t, d.Event)
@@ -159,9 +159,9 @@ func TestADeliveryOfLongAgo_IsInferred(t *testing.T) {
 
 func TestAMessageFromBeforeTheSubscription_IsNoDelivery(t *testing.T) {
 	w := newWorld(t, "")
-	w.publishes(0, "a")
+	w.publishTypes(0, "a")
 	w.now = w.now.Add(time.Minute)
-	later := w.draft(w.owner)
+	later := w.newSubscription(w.owner)
 	_, err := w.Get(t.Context(), w.reader, domain.DeliveryID{Subscription: later.ID})
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 	w.get(0)

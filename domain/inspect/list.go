@@ -41,11 +41,11 @@ type Page struct {
 // missing if it came to be behind the reader. The call fails with NotFound if the reader may not
 // read the subscription, and with Invalid if the query is not valid.
 func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, error) {
-	after, err := q.check()
+	after, err := q.parsePosition()
 	if err != nil {
 		return nil, err
 	}
-	n, err := s.read(ctx, reader, q.Subscription)
+	n, err := s.readSnapshot(ctx, reader, q.Subscription)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, erro
 	entries := s.newEntryReader(n)
 	for i := range page.Deliveries {
 		if d := &page.Deliveries[i]; d.Event == nil {
-			if err := entries.describe(ctx, d); err != nil {
+			if err := entries.addEvent(ctx, d); err != nil {
 				return nil, err
 			}
 		}
@@ -70,8 +70,8 @@ func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, erro
 	return page, nil
 }
 
-// check returns the position of the entry that the page is behind.
-func (q *Query) check() (after domain.Position, err error) {
+// parsePosition returns the position of the entry that the page is behind.
+func (q *Query) parsePosition() (after domain.Position, err error) {
 	q.Size = cmp.Or(q.Size, defaultPage)
 	if q.Size < 1 || q.Size > MaxPage {
 		return after, domain.Errorf(domain.Invalid, "size: want 1 to %d, got %d", MaxPage, q.Size)
@@ -190,7 +190,7 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 	if state != "" && state != Waiting || n.standing.Stream == (domain.StreamName{}) {
 		return nil
 	}
-	end, err := s.end(ctx, n)
+	end, err := s.readEnds(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 		at := n.standing.Position(priority)
 		limit := min(end[priority], at.Number+nearEntries)
 		if priority == m.after.Priority {
-			at = behind(at, m.after)
+			at = laterPosition(at, m.after)
 		}
 		for at.Number < limit {
 			if looked >= maxLooked && at.Number > 0 {
@@ -221,7 +221,7 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 					continue
 				}
 				d := n.newDelivery(e.Position, Waiting)
-				d.describe(e)
+				d.addEvent(e)
 				m.add(d)
 				if added++; added == m.size {
 					m.isCut = true
@@ -233,9 +233,9 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 	return nil
 }
 
-// behind returns the first position behind the entry at after that is not before at. It believes
+// laterPosition returns the first position behind the entry at after that is not before at. It believes
 // no page before that of at: a stream would be read from there on.
-func behind(at, after domain.Position) domain.Position {
+func laterPosition(at, after domain.Position) domain.Position {
 	if at.Number > after.Number {
 		return at
 	}

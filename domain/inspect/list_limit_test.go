@@ -72,7 +72,7 @@ func TestAPage_ReadsALimitedNumberOfEntries(t *testing.T) {
 // What failed is listed in order with what waits, although a page ends where no more was read.
 func TestAPageThatIsCut_LeavesOutWhatIsBehindIt(t *testing.T) {
 	w, _ := newBacklogWorld(t, "type == 'b'")
-	w.calls(domain.Answer{Status: 500}) // the first event of priority 9
+	w.callWith(domain.Answer{Status: 500}) // the first event of priority 9
 	states := w.list(inspect.Query{Size: 100})
 	require.Len(t, states, 101, "the one that failed does not pass the filter")
 	require.Equal(t, "9.0 retrying", states[90])
@@ -82,7 +82,7 @@ func TestAPageThatIsCut_LeavesOutWhatIsBehindIt(t *testing.T) {
 // A page is that of a reader, who may say anything in its token.
 func TestATokenOfAnEarlierPageOfTheStream_IsNotReadFromThere(t *testing.T) {
 	w, streams := newBacklogWorld(t, "")
-	w.calls(domain.Answer{Status: 200})
+	w.callWith(domain.Answer{Status: 200})
 	standing, err := w.cursors.Standing(t.Context(), w.id.Cursor())
 	require.NoError(t, err)
 	at := standing.Position(9)

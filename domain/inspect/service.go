@@ -64,9 +64,9 @@ type snapshot struct {
 	now        time.Time
 }
 
-// find returns a subscription that the reader may read. Any other one is as unknown as one that
+// findReadable returns a subscription that the reader may read. Any other one is as unknown as one that
 // does not exist.
-func (s *Service) find(ctx context.Context, reader Reader, id domain.SubscriptionID) (*repository.Definition, error) {
+func (s *Service) findReadable(ctx context.Context, reader Reader, id domain.SubscriptionID) (*repository.Definition, error) {
 	d, err := s.ports.Definitions.Subscription(ctx, id)
 	if domain.KindOf(err) == domain.NotFound || err == nil && !reader.IsOperator && d.Owner != reader.Actor {
 		return nil, domain.Errorf(domain.NotFound, "there is no subscription %s", id)
@@ -74,9 +74,9 @@ func (s *Service) find(ctx context.Context, reader Reader, id domain.Subscriptio
 	return d, err
 }
 
-// read reads a subscription and its cursor. Without a cursor, nothing was taken.
-func (s *Service) read(ctx context.Context, reader Reader, id domain.SubscriptionID) (*snapshot, error) {
-	d, err := s.find(ctx, reader, id)
+// readSnapshot reads a subscription and its cursor. Without a cursor, nothing was taken.
+func (s *Service) readSnapshot(ctx context.Context, reader Reader, id domain.SubscriptionID) (*snapshot, error) {
+	d, err := s.findReadable(ctx, reader, id)
 	if err != nil {
 		return nil, err
 	}

@@ -38,11 +38,11 @@ func (e *TestLimitError) Error() string {
 	return fmt.Sprintf("there were too many test calls: at most %d a minute of an owner, and %d of all; test again in %s", testsPerOwner, testsAltogether, e.Pause.Round(time.Second))
 }
 
-// Test calls the receiver of a subscription once. Nothing is stored or counted, whatever it
-// answers, and a subscription that is paused or held is called, too. The call fails with NotFound
-// if the reader may not read the subscription, and with a [TestLimitError].
+// Test calls the receiver of a subscription once. Nothing is stored or counted, for any
+// answer, and a subscription that is paused or held is called, too. The call fails with
+// NotFound if the reader may not read the subscription, and with a [TestLimitError].
 func (s *Service) Test(ctx context.Context, reader Reader, id domain.SubscriptionID) (*TestResult, error) {
-	d, err := s.find(ctx, reader, id)
+	d, err := s.findReadable(ctx, reader, id)
 	if err != nil {
 		return nil, err
 	}

@@ -52,11 +52,11 @@ func TestTestCalls_AreLimited(t *testing.T) {
 
 	// Any number of owners have a limit together.
 	for range 29 {
-		d := w.draft(rt.NewActor())
+		d := w.newSubscription(rt.NewActor())
 		_, err = w.Service.Test(t.Context(), inspect.Reader{Actor: d.Owner}, d.ID)
 		require.NoError(t, err)
 	}
-	d := w.draft(rt.NewActor())
+	d := w.newSubscription(rt.NewActor())
 	_, err = w.Service.Test(t.Context(), inspect.Reader{Actor: d.Owner}, d.ID)
 	require.Equal(t, domain.Busy, domain.KindOf(err))
 }

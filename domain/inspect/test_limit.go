@@ -14,8 +14,8 @@ const (
 	testsAltogether = 30
 )
 
-// A testLimiter limits test calls. Whoever can reach the hub can name any owner, so the calls of
-// all owners together have a limit, too.
+// A testLimiter limits test calls. Any client that can reach the hub can name any owner, so the
+// calls of all owners together have a limit, too.
 type testLimiter struct {
 	mu    sync.Mutex
 	calls []testCall // in the window, in order
@@ -34,7 +34,7 @@ func (l *testLimiter) acquire(owner domain.ActorID, now time.Time) (pause time.D
 		l.calls = l.calls[1:]
 	}
 	if n := len(l.calls); n >= testsAltogether {
-		return l.left(l.calls[n-testsAltogether].at, now)
+		return l.timeLeft(l.calls[n-testsAltogether].at, now)
 	}
 	var own []time.Time
 	for _, c := range l.calls {
@@ -43,13 +43,13 @@ func (l *testLimiter) acquire(owner domain.ActorID, now time.Time) (pause time.D
 		}
 	}
 	if n := len(own); n >= testsPerOwner {
-		return l.left(own[n-testsPerOwner], now)
+		return l.timeLeft(own[n-testsPerOwner], now)
 	}
 	l.calls = append(l.calls, testCall{now, owner})
 	return 0
 }
 
-// left returns how long a call counts. If the clock was set back, that is at most a window.
-func (l *testLimiter) left(at, now time.Time) time.Duration {
+// timeLeft returns how long a call counts. If the clock was set back, that is at most a window.
+func (l *testLimiter) timeLeft(at, now time.Time) time.Duration {
 	return min(max(testWindow-now.Sub(at), time.Second), testWindow)
 }

@@ -69,8 +69,8 @@ func (w *world) stream() domain.StreamName {
 	return stream
 }
 
-// publishes appends messages of a priority, with the types.
-func (w *world) publishes(priority int, types ...string) {
+// publishTypes appends messages of a priority, with the types.
+func (w *world) publishTypes(priority int, types ...string) {
 	w.Helper()
 	for _, text := range types {
 		_, err := w.streams.Append(w.Context(), w.stream(), []domain.Message{{Priority: priority, Attributes: map[string]string{"id": "id of " + text, "type": text, "source": "/tests"}}})
@@ -78,9 +78,9 @@ func (w *world) publishes(priority int, types ...string) {
 	}
 }
 
-// calls has a node take and call up to as many deliveries as there are answers; 0 leaves a call
+// callWith has a node take and call up to as many deliveries as there are answers; 0 leaves a call
 // under way. What the node has taken is stored.
-func (w *world) calls(answers ...domain.Answer) {
+func (w *world) callWith(answers ...domain.Answer) {
 	w.Helper()
 	clock := func() time.Time { return w.now }
 	cursor, version, err := w.cursors.Load(w.Context(), w.id.Cursor(), domain.Owner{Incarnation: w.node, Limit: 16, Policy: w.policy, IsOrdered: w.ordered}, clock)
@@ -142,8 +142,8 @@ func (w *world) list(q inspect.Query) (states []string) {
 	}
 }
 
-// draft creates another subscription.
-func (w *world) draft(owner domain.ActorID) *subscribe.Subscription {
+// newSubscription creates another subscription.
+func (w *world) newSubscription(owner domain.ActorID) *subscribe.Subscription {
 	w.Helper()
 	s, err := w.subscribe.Create(w.Context(), subscribe.Draft{Subscription: domain.Subscription{Owner: owner, CallbackURL: "https://example.org/"}})
 	require.NoError(w, err)

@@ -72,7 +72,7 @@ func (j *Journal) CarryOut(ctx context.Context, subject Subject, what, about str
 		slog.String("what", what), slog.String("subject", subject.name), slog.String("about", about), slog.String("who", by.Who), slog.String("why", by.Why),
 	}
 	if err != nil {
-		record.Outcome = shorten(domain.KindOf(err).String() + ": " + err.Error())
+		record.Outcome = shortenText(domain.KindOf(err).String() + ": " + err.Error())
 		j.log.LogAttrs(ctx, slog.LevelWarn, "operator's order failed", append(attrs, slog.String("error", err.Error()))...)
 	} else {
 		j.log.LogAttrs(ctx, slog.LevelInfo, "operator's order carried out", attrs...)
@@ -96,8 +96,8 @@ func (j *Journal) Records(ctx context.Context, subject Subject, limit int) ([]Re
 	return records, err
 }
 
-// shorten returns the first characters of a text.
-func shorten(text string) string {
+// shortenText returns the first characters of a text.
+func shortenText(text string) string {
 	characters := []rune(text)
 	return string(characters[:min(len(characters), maxOutcome)])
 }

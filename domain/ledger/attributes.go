@@ -80,7 +80,7 @@ func checkJSON(text []byte) (depth int, err error) {
 			}
 			isName = true
 		case string:
-			if names := innermost(open); names != nil && isName {
+			if names := innermostNames(open); names != nil && isName {
 				if names[token] {
 					return 0, domain.Errorf(domain.Invalid, "the name %q is there twice in one object", domain.Clip(token))
 				}
@@ -94,7 +94,7 @@ func checkJSON(text []byte) (depth int, err error) {
 	}
 }
 
-func innermost(open []map[string]bool) map[string]bool {
+func innermostNames(open []map[string]bool) map[string]bool {
 	if len(open) == 0 {
 		return nil
 	}

@@ -10,17 +10,17 @@ import (
 
 // Contents are the objects that the hub keeps for itself.
 type Contents interface {
-	// Gone is called when the object with a key does not exist any longer. It may be called
-	// again for the same object, also after it has failed.
+	// Gone is called when the object with a key no longer exists. It may be called again for
+	// the same object, also after it has failed.
 	Gone(ctx context.Context, key string) error
 }
 
-// WatchContents returns objects whose Ingest also notifies contents of the objects of a bucket that do not
-// exist any longer, whatever event says so: one of the store, of a crawl or of an inventory.
+// WatchContents returns objects whose Ingest also notifies contents when an object of a bucket
+// no longer exists, by an event of the store, of a crawl or of an inventory.
 //
-// An event whose call of Gone could not be made fails with Uncertain: it is stored, and when it is
-// delivered again it is a duplicate, for which Gone is called again. So a crash between the two loses
-// nothing either, unless the event is not delivered again.
+// If the call of Gone may succeed later, the event fails with Uncertain, although it is stored.
+// When it is delivered again it is a duplicate, and Gone is called again. So a crash between
+// storing and Gone loses the call only if the event is not delivered again.
 func WatchContents(objects repository.Objects, bucket string, contents Contents, logger *slog.Logger) repository.Objects {
 	return &watchedContents{Objects: objects, bucket: bucket, contents: contents, logger: logger}
 }
@@ -46,7 +46,7 @@ func (w *watchedContents) Ingest(ctx context.Context, reports []repository.Objec
 		}
 		failure, isNotified := notified[name]
 		if !isNotified {
-			failure = w.notify(ctx, name)
+			failure = w.notifyGone(ctx, name)
 			notified[name] = failure
 		}
 		if failure != nil {
@@ -56,9 +56,9 @@ func (w *watchedContents) Ingest(ctx context.Context, reports []repository.Objec
 	return results, nil
 }
 
-// notify calls Gone. A failure that another call may not have is Uncertain; any other is logged, because
-// the event would fail whenever it is delivered.
-func (w *watchedContents) notify(ctx context.Context, name domain.ObjectName) error {
+// notifyGone calls Gone. A temporary failure becomes Uncertain. A permanent one is logged,
+// because a repeated event would fail again.
+func (w *watchedContents) notifyGone(ctx context.Context, name domain.ObjectName) error {
 	err := w.contents.Gone(ctx, name.Key())
 	switch kind := domain.KindOf(err); {
 	case err == nil:

@@ -16,7 +16,7 @@ const (
 	maxEmptyPages = 1000 // of a listing, one after another
 )
 
-// A CrawlRequest says what a crawl compares.
+// A CrawlRequest selects the objects that a crawl compares.
 type CrawlRequest struct {
 	Prefix string `json:"prefix,omitempty"` // of the keys
 }
@@ -28,15 +28,15 @@ type CrawlRequest struct {
 // A crawl compares what a store lists with the objects that are known, page by page in the order of
 // their keys, and writes only what differs:
 //
-//  1. List a page, and take the time before that, less [domain.ClockMargin], as the time of its events:
-//     whatever happened since is later than they are. A crash leaves nothing, here and in 2.
-//  2. Demand that the keys ascend, within the page and from the page before, and list the next page.
-//     Only then the page is believed: a listing out of order proves no absence.
+//  1. List a page, and take the time before that, less [domain.ClockMargin], as the time of its
+//     events: later events of the store have later times. A crash in 1 or 2 leaves nothing.
+//  2. Demand that the keys ascend, within the page and from the page before, and list the next
+//     page. Only then the page is used: a listing out of order does not prove absence.
 //  3. Read the objects of the range between the page before and the last key of this one, and store
 //     the events that follow; see [domain.Object.EventsOfListing]. A crash leaves some of them.
-//  4. Store where the next page begins. After a crash before that, the page is listed again. Events
-//     that are stored already are not differences any longer, and where a stale read shows one, the
-//     event has the identity of the stored one: the job and a digest of what it says.
+//  4. Store where the next page begins. After a crash before that, the page is listed again.
+//     Events that are stored already are no longer differences. Where a stale read shows one,
+//     its event has the identity of the stored event: the job and a digest of its content.
 func (s *Service) StartCrawl(ctx context.Context, bucket, prefix string) (domain.Job, error) {
 	if _, err := domain.ParseObjectName(bucket, "key"); err != nil {
 		return domain.Job{}, err
@@ -55,7 +55,8 @@ func (s *Service) StartCrawl(ctx context.Context, bucket, prefix string) (domain
 	return s.createJob(ctx, domain.CrawlJob, bucket, CrawlRequest{prefix})
 }
 
-// A crawlCursor is where a crawl resumes. JSON has no texts that end within a character.
+// A crawlCursor is where a crawl resumes. Its keys are bytes because JSON strings cannot end
+// within a character.
 type crawlCursor struct {
 	Page  []byte `json:"page,omitempty"`  // cursor of the listing
 	After []byte `json:"after,omitempty"` // objects up to this key are done; up to repository.OrderedKey bytes
@@ -70,8 +71,8 @@ type crawlPage struct {
 	next    string // cursor
 }
 
-// crawl does a crawl from its cursor on.
-func (t *task) crawl(ctx context.Context) error {
+// runCrawl runs a crawl from its cursor on.
+func (t *task) runCrawl(ctx context.Context) error {
 	var request CrawlRequest
 	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
 		return domain.Errorf(domain.Damaged, "request of the crawl: %w", err)
@@ -86,14 +87,14 @@ func (t *task) crawl(ctx context.Context) error {
 		return repository.ErrNoStore
 	}
 	l := &listing{task: t, prefix: request.Prefix, last: string(at.Last)}
-	page, err := l.read(ctx, string(at.Page))
+	page, err := l.readPage(ctx, string(at.Page))
 	if err != nil {
 		return err
 	}
 	for {
 		var following *crawlPage
 		if page.next != "" {
-			if following, err = l.read(ctx, page.next); err != nil {
+			if following, err = l.readPage(ctx, page.next); err != nil {
 				return err
 			}
 		}
@@ -101,24 +102,24 @@ func (t *task) crawl(ctx context.Context) error {
 			return err
 		}
 		if following == nil {
-			return t.complete(ctx)
+			return t.completeJob(ctx)
 		}
-		at = crawlCursor{Page: []byte(following.cursor), After: []byte(page.end()), Last: []byte(page.objects[len(page.objects)-1].Key)}
+		at = crawlCursor{Page: []byte(following.cursor), After: []byte(page.endKey()), Last: []byte(page.objects[len(page.objects)-1].Key)}
 		text, err := json.Marshal(at)
 		if err != nil {
 			return err
 		}
 		t.job.Cursor = string(text)
-		if err := t.save(ctx); err != nil {
+		if err := t.saveProgress(ctx); err != nil {
 			return err
 		}
 		page = following
 	}
 }
 
-// end returns the key up to which the page proves absence. Long keys with the same beginning are in
+// endKey returns the key up to which the page proves absence. Long keys with the same beginning are in
 // another order in the list of objects, so a range ends before all of them.
-func (p *crawlPage) end() string {
+func (p *crawlPage) endKey() string {
 	if p.next == "" {
 		return ""
 	}
@@ -133,13 +134,13 @@ type listing struct {
 	last   string // key that was listed
 }
 
-// errDisorder is an error of a listing that proves nothing.
+// errDisorder is the error of a listing whose keys are not in order.
 func errDisorder(format string, args ...any) error {
 	return domain.Errorf(domain.Invalid, "the listing of the store is out of order, and nothing of its last pages was stored: "+format, args...)
 }
 
-// read returns the page at a cursor. It passes over empty pages.
-func (l *listing) read(ctx context.Context, cursor string) (*crawlPage, error) {
+// readPage returns the page at a cursor. It passes over empty pages.
+func (l *listing) readPage(ctx context.Context, cursor string) (*crawlPage, error) {
 	asked := l.timeOfQuestion(l.job.Bucket)
 	for range maxEmptyPages {
 		if err := l.prolongLate(ctx); err != nil {
@@ -186,7 +187,7 @@ func (s *Service) listPage(ctx context.Context, bucket, prefix, cursor string, l
 func (s *Service) timeOfQuestion(bucket string) time.Time {
 	now := s.opts.Clock().UTC()
 	if s.opts.HasClock != nil && s.opts.HasClock(bucket) {
-		return now.Add(domain.ClockMargin) // which the answer has less
+		return now.Add(domain.ClockMargin) // the time of an answer is earlier by as much
 	}
 	return now
 }

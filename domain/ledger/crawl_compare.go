@@ -45,21 +45,22 @@ func (t *task) comparePage(ctx context.Context, prefix, after string, page *craw
 			return err
 		}
 	}
-	if err := c.merge(ctx, repository.ObjectRange{Bucket: t.job.Bucket, Prefix: prefix, After: after, UpTo: page.end(), OnlyCurrent: true}); err != nil {
+	if err := c.mergeRange(ctx, repository.ObjectRange{Bucket: t.job.Bucket, Prefix: prefix, After: after, UpTo: page.endKey(), OnlyCurrent: true}); err != nil {
 		return err
 	}
 	if err := c.compareBefore(ctx, ""); err != nil {
 		return err
 	}
-	if err := c.ingest(ctx); err != nil {
+	if err := c.ingestBatch(ctx); err != nil {
 		return err
 	}
 	t.job.Counts, t.job.Failures = c.done.Counts, c.done.Failures
 	return nil
 }
 
-// merge goes through the known objects of a range and the listed ones, both in the order of their keys.
-func (c *comparison) merge(ctx context.Context, r repository.ObjectRange) error {
+// mergeRange compares the known objects of a range with the listed ones, both in the order of
+// their keys.
+func (c *comparison) mergeRange(ctx context.Context, r repository.ObjectRange) error {
 	if r.UpTo != "" && r.UpTo <= r.After {
 		return nil // the page has only long keys
 	}
@@ -69,7 +70,7 @@ func (c *comparison) merge(ctx context.Context, r repository.ObjectRange) error 
 			return err
 		}
 		for _, d := range known.Damaged {
-			if err := c.leave(ctx, d.Key, d.Err); err != nil {
+			if err := c.leaveObject(ctx, d.Key, d.Err); err != nil {
 				return err
 			}
 		}
@@ -113,38 +114,39 @@ func (c *comparison) compareKnown(ctx context.Context, o *domain.Object) error {
 		return err
 	}
 	if len(c.short) == 0 || c.short[0].Key != key {
-		return c.compare(ctx, o, nil, c.page.asked)
+		return c.compareObject(ctx, o, nil, c.page.asked)
 	}
 	listed := &c.short[0]
 	c.short = c.short[1:]
-	return c.compare(ctx, o, listed, c.page.asked)
+	return c.compareObject(ctx, o, listed, c.page.asked)
 }
 
 // compareByName reads a listed object, and compares it.
 func (c *comparison) compareByName(ctx context.Context, listed *repository.SourceObject) error {
 	name, err := domain.ParseObjectName(c.job.Bucket, listed.Key)
 	if err != nil {
-		return c.leave(ctx, listed.Key, err)
+		return c.leaveObject(ctx, listed.Key, err)
 	}
 	o, err := c.readObject(ctx, name)
 	if err != nil {
-		return c.leave(ctx, listed.Key, err)
+		return c.leaveObject(ctx, listed.Key, err)
 	}
-	return c.compare(ctx, &o, listed, c.page.asked)
+	return c.compareObject(ctx, &o, listed, c.page.asked)
 }
 
-// leave leaves an object as it is, with the reason in the job, or returns the error if the page has to be repeated.
-func (c *comparison) leave(ctx context.Context, key string, err error) error {
+// leaveObject skips an object and records the reason in the job. It returns the error if the
+// page has to be repeated.
+func (c *comparison) leaveObject(ctx context.Context, key string, err error) error {
 	if c.left[key] {
 		return nil
 	}
 	c.left[key] = true
-	return c.task.leave(ctx, &c.done, key, err)
+	return c.task.leaveObject(ctx, &c.done, key, err)
 }
 
-// leave notes in a job that an object is left as it is. It returns the error if the step has to be repeated: a
-// job does not fail by a single object.
-func (t *task) leave(ctx context.Context, done *domain.Job, key string, err error) error {
+// leaveObject records in a job that an object was skipped, because a job does not fail by a
+// single object. It returns the error if the step has to be repeated.
+func (t *task) leaveObject(ctx context.Context, done *domain.Job, key string, err error) error {
 	if ctx.Err() != nil || isTransient(err) && !errors.Is(err, repository.ErrFull) {
 		return err
 	}
@@ -170,16 +172,16 @@ func (c *comparison) compareLong(ctx context.Context, o *domain.Object) error {
 	asked := c.timeOfQuestion(o.Name.Bucket())
 	_, err := c.Source.Stat(ctx, o.Name, nil)
 	if domain.KindOf(err) == domain.NotFound {
-		return c.compare(ctx, o, nil, asked)
+		return c.compareObject(ctx, o, nil, asked)
 	}
 	if err != nil {
-		return c.leave(ctx, o.Name.Key(), err)
+		return c.leaveObject(ctx, o.Name.Key(), err)
 	}
 	return nil
 }
 
-// compare adds the events that follow for an object.
-func (c *comparison) compare(ctx context.Context, o *domain.Object, listed *repository.SourceObject, asked time.Time) error {
+// compareObject adds the events for the differences of an object to the batch.
+func (c *comparison) compareObject(ctx context.Context, o *domain.Object, listed *repository.SourceObject, asked time.Time) error {
 	var l *domain.ListedObject
 	if listed != nil {
 		l = &domain.ListedObject{Version: listed.Version, Marker: listed.Marker, ObjectFacts: listed.ObjectFacts}
@@ -192,7 +194,7 @@ func (c *comparison) compare(ctx context.Context, o *domain.Object, listed *repo
 	}
 	events, err := c.eventsOfListing(ctx, o, l, asked)
 	if err != nil {
-		return c.leave(ctx, o.Name.Key(), err)
+		return c.leaveObject(ctx, o.Name.Key(), err)
 	}
 	if len(events) == 0 && listed != nil {
 		c.done.Counts.Unchanged++
@@ -205,7 +207,7 @@ func (c *comparison) compare(ctx context.Context, o *domain.Object, listed *repo
 	if len(c.batch) < ingestSize {
 		return nil
 	}
-	return c.ingest(ctx)
+	return c.ingestBatch(ctx)
 }
 
 // eventsOfListing returns the events that follow for an object; see [domain.Object.EventsOfListing].
@@ -237,8 +239,8 @@ func (t *task) readNewest(ctx context.Context, name domain.ObjectName) (newest [
 	}
 }
 
-// digestOf returns a digest of what an event says, without its time: that of a page that is listed
-// again is another one.
+// digestOf returns a digest of an event without its time, which differs when a page is listed
+// again.
 func digestOf(e *domain.ObjectEvent) string {
 	size := int64(-1)
 	if e.Size != nil {
@@ -250,21 +252,21 @@ func digestOf(e *domain.ObjectEvent) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// ingest stores the events of the batch.
-func (c *comparison) ingest(ctx context.Context) error {
+// ingestBatch stores the events of the batch.
+func (c *comparison) ingestBatch(ctx context.Context) error {
 	if len(c.batch) == 0 {
 		return nil
 	}
 	if err := c.prolongLate(ctx); err != nil {
 		return err
 	}
-	err := c.task.ingest(ctx, c.batch, &c.done)
+	err := c.ingestReports(ctx, c.batch, &c.done)
 	c.batch = c.batch[:0]
 	return err
 }
 
-// ingest stores events, and counts them.
-func (t *task) ingest(ctx context.Context, reports []repository.ObjectReport, done *domain.Job) error {
+// ingestReports stores events, and counts them.
+func (t *task) ingestReports(ctx context.Context, reports []repository.ObjectReport, done *domain.Job) error {
 	results, err := t.Objects.Ingest(ctx, reports)
 	if err != nil {
 		return err
@@ -273,7 +275,7 @@ func (t *task) ingest(ctx context.Context, reports []repository.ObjectReport, do
 		switch {
 		case r.Err != nil:
 			key := reports[i].Name.Key()
-			if err := t.leave(ctx, done, key, r.Err); err != nil {
+			if err := t.leaveObject(ctx, done, key, r.Err); err != nil {
 				return fmt.Errorf("store what was found of key %q: %w", domain.Clip(key), err)
 			}
 		case r.Outcome == domain.ObjectTooOld:

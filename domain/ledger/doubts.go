@@ -10,13 +10,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Doubts are objects whose Ingest also notes those in doubt, for which Run asks their store: what it has
-// of an object is stored as one more event, of reason Confirmed.
+// Doubts is a store of objects whose Ingest also collects the objects in doubt. Run asks their
+// source for the current state, and stores it as another event, of reason Confirmed.
 //
 //	Ingest ─▶ names of objects in doubt ─▶ Run: read the object, ask the store, ingest
 //
-// Names are in memory only, and of a full list they are left out. An object that was not asked for
-// remains in doubt, until its next event, or a crawl that finds it changed.
+// The names are in memory only, and a full list accepts no more. An object that was not asked
+// for remains in doubt, until its next event, or a crawl that finds it changed.
 type Doubts struct {
 	repository.Objects
 	source repository.Source
@@ -34,7 +34,7 @@ const (
 	settleDeadline = 2 * time.Minute
 )
 
-// WatchDoubts returns objects whose doubts are settled by source.
+// WatchDoubts returns Doubts over objects, which asks source.
 func WatchDoubts(objects repository.Objects, source repository.Source, opts Options) *Doubts {
 	return &Doubts{
 		Objects: objects, source: source, opts: opts.withDefaults(),
@@ -47,14 +47,14 @@ func (d *Doubts) Ingest(ctx context.Context, reports []repository.ObjectReport) 
 	results, err := d.Objects.Ingest(ctx, reports)
 	for i := range results {
 		if results[i].Doubt {
-			d.note(reports[i].Name)
+			d.addDoubt(reports[i].Name)
 		}
 	}
 	return results, err
 }
 
-// note has Run ask for an object, unless there are too many.
-func (d *Doubts) note(name domain.ObjectName) {
+// addDoubt queues an object for Run, unless the queue is full.
+func (d *Doubts) addDoubt(name domain.ObjectName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, waits := d.waiting[name]; waits {
@@ -78,16 +78,16 @@ func (d *Doubts) Run(ctx context.Context) {
 			d.mu.Lock()
 			delete(d.waiting, name) // an event that comes now may not be in what is read
 			d.mu.Unlock()
-			if err := d.settle(ctx, name); err != nil && ctx.Err() == nil {
+			if err := d.settleDoubt(ctx, name); err != nil && ctx.Err() == nil {
 				d.opts.Logger.Warn("the store of an object in doubt cannot confirm its state", "bucket", name.Bucket(), "key", domain.Clip(name.Key()), "error", err)
 			}
 		}
 	}
 }
 
-// settle asks the store of an object, again if the object has changed meanwhile: what came then may be
-// later than the answer.
-func (d *Doubts) settle(ctx context.Context, name domain.ObjectName) (err error) {
+// settleDoubt asks the source for an object, and again if the object has changed meanwhile: the
+// change may be later than the answer.
+func (d *Doubts) settleDoubt(ctx context.Context, name domain.ObjectName) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, settleDeadline)
 	defer cancel()
 	pause, hasChanged := firstAskPause, false
@@ -96,7 +96,7 @@ func (d *Doubts) settle(ctx context.Context, name domain.ObjectName) (err error)
 		if err != nil || !before.Doubt && !hasChanged {
 			return err
 		}
-		isStored, failure := d.ask(ctx, &before)
+		isStored, failure := d.askStore(ctx, &before)
 		if err = failure; err == nil {
 			if !isStored {
 				return nil
@@ -120,8 +120,9 @@ func (d *Doubts) settle(ctx context.Context, name domain.ObjectName) (err error)
 	return err
 }
 
-// ask stores what the store has of an object, and returns false if that settles nothing.
-func (d *Doubts) ask(ctx context.Context, o *domain.Object) (isStored bool, err error) {
+// askStore asks the source for an object and ingests the answer. It returns false if the object
+// is still in doubt.
+func (d *Doubts) askStore(ctx context.Context, o *domain.Object) (isStored bool, err error) {
 	found := d.opts.Clock()
 	stored, err := d.source.Stat(ctx, o.Name, nil)
 	isGone := domain.KindOf(err) == domain.NotFound

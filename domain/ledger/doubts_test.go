@@ -33,8 +33,8 @@ func runDoubts(t *testing.T, body func(t *testing.T, d *ledger.Doubts, stored *s
 	})
 }
 
-// sleep lets the clock of synctest run.
-func sleep(d time.Duration) { <-time.After(d) }
+// sleepFor lets the clock of synctest run.
+func sleepFor(d time.Duration) { <-time.After(d) }
 
 func created(t *testing.T, text, eTag string) domain.ObjectEvent {
 	return domain.ObjectEvent{
@@ -115,7 +115,7 @@ func TestDoubtRemainsWithoutAnAnswer(t *testing.T) {
 				stored.failing = append(stored.failing, domain.Errorf(domain.Unavailable, "refused"))
 			}
 			name := doubt(t, d, "a")
-			sleep(time.Hour)
+			sleepFor(time.Hour)
 			require.True(t, object(t, d, name).Doubt)
 			require.Equal(t, 4, stored.n)
 		})
@@ -130,7 +130,7 @@ func TestDoubtIsSettledWhenTheStoreAnswers(t *testing.T) {
 		name := doubt(t, d, "a")
 		synctest.Wait()
 		require.True(t, object(t, d, name).Doubt)
-		sleep(5 * time.Second)
+		sleepFor(5 * time.Second)
 		synctest.Wait()
 		require.False(t, object(t, d, name).Doubt)
 		require.Equal(t, `"2"`, object(t, d, name).Current.ETag)

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Filter says which rows are wanted. Its zero value wants every row.
+// A Filter selects rows. Its zero value selects every row.
 type Filter struct {
 	OnlyCurrent bool
 	conditions  []condition // all of them hold
@@ -27,12 +27,12 @@ func (f *Filter) HasConditions() bool { return len(f.conditions) > 0 }
 type condition struct {
 	field  string
 	path   []string // of an attribute
-	every  bool     // all values have to match, not one of them
-	values []value
+	every  bool     // all values have to match; else one of them
+	values []fieldValue
 }
 
-// A value is one that a field may have: a text, or a moment.
-type value struct {
+// A fieldValue is a value of a field: a text or a time.
+type fieldValue struct {
 	pattern  pattern
 	time     time.Time
 	isMoment bool
@@ -43,7 +43,7 @@ const (
 	maxDepth  = 10  // of attributes
 )
 
-// A fieldKind says how a field is compared.
+// A fieldKind is the way in which a field is compared.
 type fieldKind int
 
 const (
@@ -80,7 +80,7 @@ func ParseFilter(params map[string][]string, others ...string) (Filter, error) {
 	var names []string // of conditions
 	hash := sha256.New()
 	count := 0
-	for _, name := range slices.Sorted(maps.Keys(params)) { // so that one query gets one answer
+	for _, name := range slices.Sorted(maps.Keys(params)) { // sorted, so that equal queries have equal fingerprints and errors
 		values := params[name]
 		if slices.Contains(others, name) {
 			continue
@@ -156,7 +156,7 @@ func unknownParameter(name string, others []string) error {
 	return domain.Errorf(domain.Invalid, "unknown query parameter %q; known are %s", domain.Clip(name), strings.Join(known, ", "))
 }
 
-// parseName takes the name of a parameter apart.
+// parseName splits the name of a parameter.
 func parseName(name string) (field string, path []string, isList, every bool, err error) {
 	field, rest, hasParts := strings.Cut(name, "[")
 	if !hasParts {
@@ -182,7 +182,7 @@ func parseName(name string) (field string, path []string, isList, every bool, er
 	return field, path, isList, every, nil
 }
 
-func parseValue(kind fieldKind, text string, ignoreCase bool) (v value, err error) {
+func parseValue(kind fieldKind, text string, ignoreCase bool) (v fieldValue, err error) {
 	switch kind {
 	case wildText:
 		v.pattern, err = parsePattern(text, ignoreCase)
@@ -219,7 +219,7 @@ func parseValue(kind fieldKind, text string, ignoreCase bool) (v value, err erro
 	return v, nil
 }
 
-// matches reports whether a row is wanted.
+// matches reports whether the filter selects a row.
 func (f *Filter) matches(r *Row) bool {
 	if f.OnlyCurrent && !r.IsCurrent {
 		return false
@@ -232,20 +232,21 @@ func (f *Filter) matches(r *Row) bool {
 	return true
 }
 
-// holds reports whether a row has the values of a condition. What a row does not know has no value.
+// holds reports whether a row has the values of a condition. A field that the row lacks has no
+// value.
 func (c *condition) holds(r *Row) bool {
 	text, has := c.textOf(r)
 	if !has {
 		return false
 	}
-	fits := func(v value) bool {
+	fits := func(v fieldValue) bool {
 		if v.isMoment {
 			return v.time.Equal(c.timeOf(r))
 		}
 		return v.pattern.matches(text)
 	}
 	if c.every {
-		return !slices.ContainsFunc(c.values, func(v value) bool { return !fits(v) })
+		return !slices.ContainsFunc(c.values, func(v fieldValue) bool { return !fits(v) })
 	}
 	return slices.ContainsFunc(c.values, fits)
 }

@@ -12,15 +12,15 @@ const maxPaired = 10_000
 
 // Find returns the row with an id, or fails with NotFound.
 func (s *Service) Find(ctx context.Context, id RowID) (Row, error) {
-	o, r, err := s.find(ctx, id)
+	o, r, err := s.findRow(ctx, id)
 	if err != nil {
 		return Row{}, err
 	}
 	return rowOf(o, r), nil
 }
 
-// find returns a row and its object.
-func (s *Service) find(ctx context.Context, id RowID) (*domain.Object, domain.ObjectRow, error) {
+// findRow returns a row and its object.
+func (s *Service) findRow(ctx context.Context, id RowID) (*domain.Object, domain.ObjectRow, error) {
 	o, err := s.Objects.Object(ctx, id.Name)
 	if err != nil {
 		return nil, domain.ObjectRow{}, err
@@ -54,11 +54,11 @@ func (s *Service) History(ctx context.Context, id RowID, limit int, token string
 	if err != nil {
 		return Page{}, err
 	}
-	below, err := at.Below.order()
+	below, err := at.Below.domainOrder()
 	if err != nil {
 		return Page{}, err
 	}
-	o, rows, err := s.history(ctx, id, below, limit+1)
+	o, rows, err := s.readHistory(ctx, id, below, limit+1)
 	if err != nil {
 		return Page{}, err
 	}
@@ -68,14 +68,14 @@ func (s *Service) History(ctx context.Context, id RowID, limit int, token string
 	}
 	if len(rows) > limit {
 		at.Below = newRowOrder(rows[limit-1].Order())
-		page.Next = at.token()
+		page.Next = at.encodeToken()
 	}
 	return page, nil
 }
 
-// history returns an object and up to limit of its rows below an order, the newest first.
-func (s *Service) history(ctx context.Context, id RowID, below domain.ObjectOrder, limit int) (*domain.Object, []domain.ObjectRow, error) {
-	o, _, err := s.find(ctx, id)
+// readHistory returns an object and up to limit of its rows below an order, the newest first.
+func (s *Service) readHistory(ctx context.Context, id RowID, below domain.ObjectOrder, limit int) (*domain.Object, []domain.ObjectRow, error) {
+	o, _, err := s.findRow(ctx, id)
 	isOfDeletedObject := o != nil && id.Row == (domain.ObjectRowID{})
 	if err != nil && !isOfDeletedObject {
 		return nil, nil, err
@@ -94,7 +94,7 @@ type Pair struct {
 // Pairs returns the history of the object that a row is of as paired mode shows it, from the newest
 // to the oldest. It is Invalid if the object has more than 10,000 rows.
 func (s *Service) Pairs(ctx context.Context, id RowID) ([]Pair, error) {
-	o, rows, err := s.history(ctx, id, domain.ObjectOrder{}, maxPaired+1)
+	o, rows, err := s.readHistory(ctx, id, domain.ObjectOrder{}, maxPaired+1)
 	if err != nil {
 		return nil, err
 	}

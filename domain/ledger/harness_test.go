@@ -29,9 +29,9 @@ type world struct {
 	objects *memory.Objects
 	jobs    *memory.Jobs
 	source  *memory.Source
-	ports   ledger.Ports // of a node; a test may replace some
+	ports   ledger.Ports // ports of a node; a test may replace some of them
 	page    int          // objects that a crawl lists at once
-	events  int          // that were reported
+	events  int          // number of reported events
 
 	hasClock bool // events have times of the clock of the hub
 }

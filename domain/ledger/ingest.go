@@ -12,7 +12,7 @@ import (
 // A Report is an event of an object, as an edge has decoded it.
 type Report = repository.ObjectReport
 
-// Ingested says what became of events.
+// Ingested is the result of an Ingest.
 type Ingested struct {
 	Stored     int
 	Duplicates int       // that were stored before, or that the call has twice
@@ -20,7 +20,7 @@ type Ingested struct {
 	Failures   []Failure // in the order of the events
 }
 
-// A Failure is why an event is not stored, or perhaps not.
+// A Failure is the reason why an event was not stored, or may not have been.
 type Failure struct {
 	Event int // its index in the call
 	Err   error
@@ -33,14 +33,14 @@ func (f *Failure) IsInvalid() bool { return domain.KindOf(f.Err) == domain.Inval
 // other objects of its part of the store are gone.
 func (f *Failure) IsFull() bool { return errors.Is(f.Err, repository.ErrFull) }
 
-// maxAhead is how far the clock of a store may be ahead of the hub's. A time that is later is as good as
-// unknown: all that came after it would be taken for earlier, a deletion too, until that time has come.
+// maxAhead is how far the clock of a store may be ahead of the hub's. A later time is treated
+// as unknown: otherwise all events until then, also a deletion, would count as earlier.
 const maxAhead = 24 * time.Hour
 
-// Ingest stores events, each of which ends alone: where one fails, the others do not. What is stored
-// or a duplicate is durable, and the state of its object includes it. The others can be passed
-// to Ingest again: what was stored in spite of its failure is a duplicate then. An event whose time is
-// more than a day ahead is stored without it.
+// Ingest stores events independently of each other: one that fails does not affect the others.
+// What is stored or a duplicate is durable, and the state of its object includes it. The others
+// can be passed to Ingest again: what was stored in spite of its failure is a duplicate then.
+// An event whose time is more than a day ahead is stored without it.
 func (s *Service) Ingest(ctx context.Context, reports []Report) Ingested {
 	var done Ingested
 	valid := make([]Report, 0, len(reports))

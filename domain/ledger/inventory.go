@@ -18,7 +18,7 @@ import (
 
 const (
 	inventoryBatch = 500 // rows
-	inventoryReads = 16  // objects that are read at once
+	inventoryReads = 16  // objects that are read at the same time
 	maxChecksum    = 1 << 10
 )
 
@@ -42,10 +42,11 @@ type inventoryCursor struct {
 // StartInventory starts to take over the objects of an inventory. It fails with ErrUnsupportedFormat if
 // its files cannot be read, and with Invalid if the manifest is wrong.
 //
-// An inventory says what the latest versions were when it was made, and that is the time of its events, less
-// [domain.ClockMargin]: whatever happened since is later. It says nothing of objects that it does not have. A row that is done
-// again after a crash, or by another job of the same manifest, changes nothing: its event has the
-// identity of the manifest and a digest of what it says.
+// An inventory says what the latest versions were when it was made, and that is the time of its
+// events, less [domain.ClockMargin]: later events of the store have later times. Objects that
+// it does not list are not affected. A row that is done again after a crash, or by another job
+// of the same manifest, changes nothing: its event has the identity of the manifest and a
+// digest of what it says.
 func (s *Service) StartInventory(ctx context.Context, r InventoryRequest) (domain.Job, error) {
 	text := r.Manifest
 	if text == nil {
@@ -103,8 +104,8 @@ type inventory struct {
 	batch    []inventoryRow
 }
 
-// inventory takes over the rows from its cursor on.
-func (t *task) inventory(ctx context.Context) error {
+// runInventory ingests the rows from its cursor on.
+func (t *task) runInventory(ctx context.Context) error {
 	var request inventoryJob
 	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
 		return domain.Errorf(domain.Damaged, "request of the inventory: %w", err)
@@ -123,21 +124,21 @@ func (t *task) inventory(ctx context.Context) error {
 			return domain.Errorf(domain.Damaged, "cursor of the inventory: %w", err)
 		}
 	}
-	v.begin()
+	v.beginBatch()
 	for v.at.File < len(m.Files) {
 		if err := v.readRows(ctx, &m.Files[v.at.File]); err != nil {
 			return err
 		}
 		v.at = inventoryCursor{File: v.at.File + 1}
-		if err := v.store(ctx); err != nil {
+		if err := v.storeBatch(ctx); err != nil {
 			return err
 		}
 	}
-	return t.complete(ctx)
+	return t.completeJob(ctx)
 }
 
-// begin begins a batch.
-func (v *inventory) begin() {
+// beginBatch begins a batch.
+func (v *inventory) beginBatch() {
 	v.done = v.job.Draft()
 	v.batch = v.batch[:0]
 }
@@ -145,17 +146,17 @@ func (v *inventory) begin() {
 // readRows takes over the rows of a file.
 func (v *inventory) readRows(ctx context.Context, f *manifestFile) error {
 	var row int64
-	for r, err := range v.records(ctx, v.manifest, f) {
+	for r, err := range v.readRecords(ctx, v.manifest, f) {
 		if err != nil {
 			return err
 		}
 		if row++; row <= v.at.Row {
 			continue
 		}
-		v.add(r)
+		v.addRecord(r)
 		if row-v.at.Row == inventoryBatch {
 			v.at.Row = row
-			if err := v.store(ctx); err != nil {
+			if err := v.storeBatch(ctx); err != nil {
 				return err
 			}
 		}
@@ -163,8 +164,9 @@ func (v *inventory) readRows(ctx context.Context, f *manifestFile) error {
 	return nil
 }
 
-// add adds a row to the batch. One of a version that is not the latest says nothing of the state.
-func (v *inventory) add(r record) {
+// addRecord adds a row to the batch. A row of a version that is not the latest does not show
+// the current state.
+func (v *inventory) addRecord(r fileRecord) {
 	v.done.Counts.Seen++
 	row, err := parseRecord(r, v.job.Bucket)
 	switch {
@@ -177,16 +179,16 @@ func (v *inventory) add(r record) {
 	}
 }
 
-// store stores what follows from the batch, then the cursor.
-func (v *inventory) store(ctx context.Context) error {
+// storeBatch ingests the events of the batch, and then stores the cursor.
+func (v *inventory) storeBatch(ctx context.Context) error {
 	if err := v.prolongLate(ctx); err != nil {
 		return err
 	}
-	reports, err := v.compare(ctx)
+	reports, err := v.compareBatch(ctx)
 	if err != nil {
 		return err
 	}
-	if err := v.ingest(ctx, reports, &v.done); err != nil {
+	if err := v.ingestReports(ctx, reports, &v.done); err != nil {
 		return err
 	}
 	text, err := json.Marshal(v.at)
@@ -194,15 +196,15 @@ func (v *inventory) store(ctx context.Context) error {
 		return err
 	}
 	v.job.Counts, v.job.Failures, v.job.Cursor = v.done.Counts, v.done.Failures, string(text)
-	if err := v.save(ctx); err != nil {
+	if err := v.saveProgress(ctx); err != nil {
 		return err
 	}
-	v.begin()
+	v.beginBatch()
 	return nil
 }
 
-// compare returns the events that follow for the rows of the batch.
-func (v *inventory) compare(ctx context.Context) (reports []repository.ObjectReport, err error) {
+// compareBatch returns the events that follow for the rows of the batch.
+func (v *inventory) compareBatch(ctx context.Context) (reports []repository.ObjectReport, err error) {
 	objects, errs := make([]domain.Object, len(v.batch)), make([]error, len(v.batch))
 	var wait sync.WaitGroup
 	for worker := range inventoryReads {
@@ -221,12 +223,12 @@ func (v *inventory) compare(ctx context.Context) (reports []repository.ObjectRep
 			events, err = v.eventsOfListing(ctx, &objects[i], &row.ListedObject, v.madeAt)
 		}
 		if err != nil {
-			if err := v.leave(ctx, &v.done, row.name.Key(), err); err != nil {
+			if err := v.leaveObject(ctx, &v.done, row.name.Key(), err); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		// That another version is not the latest any longer would be an absence.
+		// If another version is no longer the latest, an inventory does not prove that.
 		if slices.ContainsFunc(events, func(e domain.ObjectEvent) bool { return e.Version != row.Version }) {
 			events = nil
 		}

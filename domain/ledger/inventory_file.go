@@ -28,8 +28,8 @@ const (
 	maxRecord    = 1 << 20  // bytes of a row
 )
 
-// A record is a row of a file: the texts of its columns, by their names as columnName returns them.
-type record map[string]string
+// A fileRecord is a row of a file: the texts of its columns, by their names as columnName returns them.
+type fileRecord map[string]string
 
 // openFile opens an object of a store.
 func (s *Service) openFile(ctx context.Context, bucket, key string) (io.ReadCloser, error) {
@@ -106,10 +106,10 @@ func compareSum(f *manifestFile, sum hash.Hash) error {
 	return nil
 }
 
-// records returns the rows of a file. Its sum is compared before the first one, and after the last one
+// readRecords returns the rows of a file. Its sum is compared before the first one, and after the last one
 // again: the file is read twice, and need not fit in memory.
-func (t *task) records(ctx context.Context, m *manifest, f *manifestFile) iter.Seq2[record, error] {
-	return func(yield func(record, error) bool) {
+func (t *task) readRecords(ctx context.Context, m *manifest, f *manifestFile) iter.Seq2[fileRecord, error] {
+	return func(yield func(fileRecord, error) bool) {
 		size, err := t.checkSum(ctx, m.DestinationBucket, f)
 		if err != nil {
 			yield(nil, err)
@@ -160,14 +160,14 @@ func asFileError(f *manifestFile, err error) error {
 }
 
 // readParquet returns the rows of a Parquet file.
-func (s *Service) readParquet(r io.Reader, size int64) iter.Seq2[record, error] {
-	return func(yield func(record, error) bool) {
+func (s *Service) readParquet(r io.Reader, size int64) iter.Seq2[fileRecord, error] {
+	return func(yield func(fileRecord, error) bool) {
 		if s.opts.ReadParquet == nil {
 			yield(nil, ErrUnsupportedFormat)
 			return
 		}
 		for row, err := range s.opts.ReadParquet(r, size) {
-			named := make(record, len(row))
+			named := make(fileRecord, len(row))
 			for name, text := range row {
 				named[columnName(name)] = text
 			}
@@ -183,9 +183,9 @@ func (s *Service) readParquet(r io.Reader, size int64) iter.Seq2[record, error] 
 
 // readCSV returns the rows of a CSV file, which may be compressed by gzip. The columns are those of the
 // schema, or of the first row if it has names, or the default ones.
-func readCSV(r io.Reader, size int64, schema string) iter.Seq2[record, error] {
-	return func(yield func(record, error) bool) {
-		plain, err := inflate(r, size)
+func readCSV(r io.Reader, size int64, schema string) iter.Seq2[fileRecord, error] {
+	return func(yield func(fileRecord, error) bool) {
+		plain, err := inflateFile(r, size)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -212,7 +212,7 @@ func readCSV(r io.Reader, size int64, schema string) iter.Seq2[record, error] {
 					continue
 				}
 			}
-			var named record
+			var named fileRecord
 			if err == nil {
 				if named = nameCells(row, at); named == nil {
 					line, _ := rows.FieldPos(0)
@@ -239,11 +239,11 @@ func columnsOf(schema columns, first []string) (columns, bool, error) {
 }
 
 // nameCells returns the record of a row, or nil if that ends before the key.
-func nameCells(row []string, at columns) record {
+func nameCells(row []string, at columns) fileRecord {
 	if at[keyColumn] >= len(row) {
 		return nil
 	}
-	named := make(record, len(at))
+	named := make(fileRecord, len(at))
 	for name, i := range at {
 		if i < len(row) {
 			named[name] = strings.Clone(row[i])
@@ -257,9 +257,9 @@ func nameCells(row []string, at columns) record {
 	return named
 }
 
-// inflate returns the content of a file that may be compressed. It ends with an error beyond what a list
+// inflateFile returns the content of a file that may be compressed. It ends with an error beyond what a list
 // of objects may have for its compressed bytes.
-func inflate(r io.Reader, size int64) (io.Reader, error) {
+func inflateFile(r io.Reader, size int64) (io.Reader, error) {
 	buffered := bufio.NewReader(r)
 	if begin, _ := buffered.Peek(2); !bytes.Equal(begin, []byte{0x1f, 0x8b}) {
 		return buffered, nil
@@ -308,7 +308,7 @@ type inventoryRow struct {
 }
 
 // parseRecord reads a record of an inventory of a bucket. What is wrong is Invalid.
-func parseRecord(r record, bucket string) (row inventoryRow, err error) {
+func parseRecord(r fileRecord, bucket string) (row inventoryRow, err error) {
 	if b := r["bucket"]; b != "" && b != bucket {
 		return row, domain.Errorf(domain.Invalid, "it is of bucket %q", domain.Clip(b))
 	}

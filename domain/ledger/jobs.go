@@ -21,7 +21,7 @@ const (
 	maxJobLook  = 30 * time.Second
 	releaseTime = 5 * time.Second // to give a lease back when the node stops
 
-	maxJobs     = 4  // that a node works on at once
+	maxJobs     = 4  // that a node works on at the same time
 	maxAttempts = 20 // of one step of a job
 )
 
@@ -37,8 +37,9 @@ func newJobRunner() jobRunner {
 	return jobRunner{started: make(chan struct{}, 1), mu: new(sync.Mutex), working: make(map[domain.JobID]bool)}
 }
 
-// take reports whether the node begins to work on a job.
-func (r *jobRunner) take(id domain.JobID) bool {
+// claimJob marks a job as being worked on by this node. It returns false if the node
+// works on it already, or on maxJobs others.
+func (r *jobRunner) claimJob(id domain.JobID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.working[id] || len(r.working) == maxJobs {
@@ -48,7 +49,7 @@ func (r *jobRunner) take(id domain.JobID) bool {
 	return true
 }
 
-func (r *jobRunner) drop(id domain.JobID) {
+func (r *jobRunner) dropJob(id domain.JobID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.working, id)
@@ -105,7 +106,7 @@ func (s *Service) StopJob(ctx context.Context, id domain.JobID) (domain.Job, err
 // WaitForJob returns a job that was created once it has ended, or as it was read last when ctx ends.
 func (s *Service) WaitForJob(ctx context.Context, job domain.Job) (domain.Job, error) {
 	const minPause, maxPause = 20 * time.Millisecond, time.Second
-	for pause := minPause; job.State == domain.JobRunning && sleep(ctx, pause); pause = min(2*pause, maxPause) {
+	for pause := minPause; job.State == domain.JobRunning && sleepFor(ctx, pause); pause = min(2*pause, maxPause) {
 		found, err := s.Jobs.Job(ctx, job.ID)
 		switch {
 		case err == nil:
@@ -117,8 +118,8 @@ func (s *Service) WaitForJob(ctx context.Context, job domain.Job) (domain.Job, e
 	return job, nil
 }
 
-// sleep waits for d. It returns false if ctx ends before.
-func sleep(ctx context.Context, d time.Duration) bool {
+// sleepFor waits for d. It returns false if ctx ends before.
+func sleepFor(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -162,20 +163,20 @@ func (s *Service) takeJobs(ctx context.Context, owner string, working *sync.Wait
 	for i := range running {
 		job := &running[i]
 		now := s.opts.Clock().UTC()
-		if now.Before(job.Lease.Until) || !s.jobs.take(job.ID) {
+		if now.Before(job.Lease.Until) || !s.jobs.claimJob(job.ID) {
 			continue
 		}
 		claimed, err := s.Jobs.ClaimJob(ctx, job.ID, owner, now, now.Add(jobLease))
 		if err != nil {
-			s.jobs.drop(job.ID)
+			s.jobs.dropJob(job.ID)
 			if kind := domain.KindOf(err); kind == domain.Conflict || kind == domain.NotFound {
 				continue // another node was faster
 			}
 			return err
 		}
 		working.Go(func() {
-			defer s.jobs.drop(claimed.ID)
-			s.work(ctx, &claimed)
+			defer s.jobs.dropJob(claimed.ID)
+			s.workOn(ctx, &claimed)
 		})
 	}
 	return nil
@@ -187,28 +188,28 @@ type task struct {
 	job *domain.Job
 }
 
-// work does a job as far as it gets.
-func (s *Service) work(ctx context.Context, job *domain.Job) {
+// workOn runs a job until it ends, or fails, or has to pause.
+func (s *Service) workOn(ctx context.Context, job *domain.Job) {
 	t := &task{s, job}
 	logger := s.opts.Logger.With("job", string(job.ID.Kind), "id", job.ID.UUID(), "bucket", job.Bucket)
-	err := t.run(ctx)
+	err := t.runSteps(ctx)
 	switch kind := domain.KindOf(err); {
 	case err == nil:
 		logger.InfoContext(ctx, "a job on objects is completed", "counts", job.Counts)
 	case kind == domain.Conflict:
 		logger.InfoContext(ctx, "a job on objects was stopped, or another node has taken it over", "reason", err)
 	case ctx.Err() != nil:
-		t.release(ctx, 0, logger)
+		t.releaseLease(ctx, 0, logger)
 	case isTransient(err) && job.Attempts+1 < maxAttempts:
 		job.Attempts++
 		job.Report = err.Error()
 		logger.WarnContext(ctx, "a step of a job on objects failed; it is repeated", "attempts", job.Attempts, "error", err)
-		t.release(ctx, minJobLook, logger)
+		t.releaseLease(ctx, minJobLook, logger)
 	default:
 		logger.ErrorContext(ctx, "a job on objects failed", "error", err)
 		job.Report = err.Error()
 		job.End(domain.JobFailed, s.opts.Clock().UTC())
-		t.store(ctx, logger)
+		t.storeProgress(ctx, logger)
 	}
 }
 
@@ -222,15 +223,15 @@ func isTransient(err error) bool {
 	}
 }
 
-// release gives the lease back, so that any node may resume the job after a pause.
-func (t *task) release(ctx context.Context, pause time.Duration, logger *slog.Logger) {
+// releaseLease gives the lease back, so that any node may resume the job after a pause.
+func (t *task) releaseLease(ctx context.Context, pause time.Duration, logger *slog.Logger) {
 	t.job.Lease.Until = t.opts.Clock().UTC().Add(pause)
-	t.store(ctx, logger)
+	t.storeProgress(ctx, logger)
 }
 
-// store saves the job although the node may be stopping. If that fails, the lease passes by itself. It
+// storeProgress saves the job although the node may be stopping. If that fails, the lease passes by itself. It
 // has nothing to save if the job has ended, or is another node's.
-func (t *task) store(ctx context.Context, logger *slog.Logger) {
+func (t *task) storeProgress(ctx context.Context, logger *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
 	if err := t.Jobs.SaveJob(ctx, t.job); err != nil && domain.KindOf(err) != domain.Conflict {
@@ -238,28 +239,28 @@ func (t *task) store(ctx context.Context, logger *slog.Logger) {
 	}
 }
 
-// run does all steps of a job.
-func (t *task) run(ctx context.Context) error {
+// runSteps runs all steps of a job.
+func (t *task) runSteps(ctx context.Context) error {
 	switch t.job.ID.Kind {
 	case domain.CrawlJob:
-		return t.crawl(ctx)
+		return t.runCrawl(ctx)
 	case domain.InventoryJob:
-		return t.inventory(ctx)
+		return t.runInventory(ctx)
 	case domain.PatchJob:
-		return t.patch(ctx)
+		return t.runPatch(ctx)
 	default:
 		return domain.Errorf(domain.Invalid, "a job of kind %q is not known to this version", t.job.ID.Kind)
 	}
 }
 
-// save stores the progress of a job, and prolongs its lease.
-func (t *task) save(ctx context.Context) error {
+// saveProgress stores the progress of a job, and prolongs its lease.
+func (t *task) saveProgress(ctx context.Context) error {
 	t.job.Report, t.job.Attempts = "", 0
-	return t.prolong(ctx)
+	return t.prolongLease(ctx)
 }
 
-// prolong prolongs the lease.
-func (t *task) prolong(ctx context.Context) error {
+// prolongLease prolongs the lease.
+func (t *task) prolongLease(ctx context.Context) error {
 	if t.job.State == domain.JobRunning {
 		t.job.Lease.Until = t.opts.Clock().UTC().Add(jobLease)
 	}
@@ -271,11 +272,11 @@ func (t *task) prolongLate(ctx context.Context) error {
 	if t.opts.Clock().Before(t.job.Lease.Until.Add(-jobLease * 2 / 3)) {
 		return nil
 	}
-	return t.prolong(ctx)
+	return t.prolongLease(ctx)
 }
 
-// complete ends a job that has done everything.
-func (t *task) complete(ctx context.Context) error {
+// completeJob marks a job as completed.
+func (t *task) completeJob(ctx context.Context) error {
 	t.job.End(domain.JobCompleted, t.opts.Clock().UTC())
-	return t.save(ctx)
+	return t.saveProgress(ctx)
 }

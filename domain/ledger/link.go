@@ -54,7 +54,7 @@ func (s *Service) Link(ctx context.Context, id RowID, r LinkRequest) (Link, erro
 	if r.Expires < time.Second || r.Expires > s.opts.LinkTime {
 		return Link{}, domain.Errorf(domain.Invalid, "expires: want a time from 1s to %s, got %s", s.opts.LinkTime, r.Expires)
 	}
-	object, _, err := s.find(ctx, id)
+	object, _, err := s.findRow(ctx, id)
 	if err != nil {
 		return Link{}, err
 	}
@@ -74,7 +74,7 @@ func (s *Service) Link(ctx context.Context, id RowID, r LinkRequest) (Link, erro
 	}
 	expires := s.opts.Clock().Add(r.Expires)
 	url, err := s.Source.Link(ctx, name, current.Version, repository.LinkOptions{
-		Expires: r.Expires, Disposition: disposition(r.Attachment, name.Key()), ContentType: r.ContentType, ContentEncoding: r.Encoding,
+		Expires: r.Expires, Disposition: contentDisposition(r.Attachment, name.Key()), ContentType: r.ContentType, ContentEncoding: r.Encoding,
 	})
 	switch {
 	case errors.Is(err, repository.ErrNoLinks):
@@ -115,9 +115,9 @@ func (s *Service) missingInStore(ctx context.Context, name domain.ObjectName, cu
 	return s.missingContent(&domain.ObjectEvent{Type: domain.ObjectCreated, ObjectFacts: found.ObjectFacts}), nil
 }
 
-// disposition returns the value of the header Content-Disposition for the file name that a key ends with,
+// contentDisposition returns the value of the header Content-Disposition for the file name that a key ends with,
 // as RFC 6266 has it.
-func disposition(isAttachment bool, key string) string {
+func contentDisposition(isAttachment bool, key string) string {
 	kind := "inline"
 	if isAttachment {
 		kind = "attachment"

@@ -15,9 +15,10 @@ const (
 
 	maxLooks  = 2_000  // rows that a page looks at
 	maxCounts = 10_000 // rows that a count looks at
-	maxChunk  = 500    // objects that are read at once
+	maxChunk  = 500    // objects that are read at the same time
 
-	// bucketLooks is how many rows a bucket counts as in addition: the store asks each shard of it, whatever it has.
+	// bucketLooks is the number of rows that a bucket counts as in addition, because the store
+	// queries each shard of the bucket.
 	bucketLooks = 50
 )
 
@@ -55,13 +56,13 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	w := walk{service: s, filter: &q.Filter, plan: q.plan(), anyOrder: q.AnyOrder, at: at, limit: q.Limit, looks: maxLooks}
+	w := rowWalk{service: s, filter: &q.Filter, plan: q.planQuery(), anyOrder: q.AnyOrder, at: at, limit: q.Limit, looks: maxLooks}
 	if err := w.run(ctx); err != nil {
 		return Page{}, err
 	}
 	page := Page{Rows: w.found, Damaged: w.damaged}
 	if !w.isDone {
-		page.Next = w.at.token()
+		page.Next = w.at.encodeToken()
 	}
 	return page, nil
 }
@@ -72,15 +73,16 @@ type Count struct {
 	Next string // token that continues the count; empty: Rows are all of them
 }
 
-// Count returns how many rows a filter wants. If the store cannot tell, it looks at 10,000 rows, of which each
-// bucket counts as 50, and the next call continues with the token. The same holds for more than 200 buckets.
+// Count returns how many rows a filter selects. If the store cannot count them, it reads up to
+// 10,000 rows, of which each bucket counts as 50, and the next call continues with the token.
+// The same holds for more than 200 buckets.
 func (s *Service) Count(ctx context.Context, f Filter, token string) (Count, error) {
 	query := f.fingerprint + " count"
 	at, err := parseToken(token, query)
 	if err != nil {
 		return Count{}, err
 	}
-	w := walk{service: s, filter: &f, plan: f.plan(), anyOrder: true, at: at, looks: maxCounts, onlyCount: true}
+	w := rowWalk{service: s, filter: &f, plan: f.planQuery(), anyOrder: true, at: at, looks: maxCounts, onlyCount: true}
 	count := w.run
 	if w.plan.isExact && w.plan.keys == nil {
 		count = w.countBuckets
@@ -90,33 +92,33 @@ func (s *Service) Count(ctx context.Context, f Filter, token string) (Count, err
 	}
 	counted := Count{Rows: w.counted}
 	if !w.isDone {
-		counted.Next = w.at.token()
+		counted.Next = w.at.encodeToken()
 	}
 	return counted, nil
 }
 
-// A walk looks at the rows that a filter may want.
-type walk struct {
+// A rowWalk looks at the rows that a filter may want.
+type rowWalk struct {
 	service   *Service
 	filter    *Filter
-	plan      plan
+	plan      queryPlan
 	anyOrder  bool
 	onlyCount bool
-	limit     int // of found; with onlyCount: none
+	limit     int // limit for found; unused with onlyCount
 	looks     int // that are left
 
-	at      position // up to where it has looked
+	at      rowPosition // up to where it has looked
 	found   []Row
 	damaged []repository.DamagedObject
 	counted int64
-	isDone  bool // it has looked at all
+	isDone  bool // all rows were read
 }
 
 // isFull reports whether the walk is to end.
-func (w *walk) isFull() bool { return !w.onlyCount && len(w.found) == w.limit || w.looks <= 0 }
+func (w *rowWalk) isFull() bool { return !w.onlyCount && len(w.found) == w.limit || w.looks <= 0 }
 
-// buckets returns the names of the buckets from the position on.
-func (w *walk) buckets(ctx context.Context) (names []string, err error) {
+// bucketNames returns the names of the buckets from the position on.
+func (w *rowWalk) bucketNames(ctx context.Context) (names []string, err error) {
 	all := w.plan.buckets
 	if all == nil {
 		if all, err = w.service.Objects.Buckets(ctx); err != nil {
@@ -143,7 +145,7 @@ func (f *Filter) mayHaveBucket(bucket string) bool {
 }
 
 // countBuckets has the store count the objects of the buckets.
-func (w *walk) countBuckets(ctx context.Context) error {
+func (w *rowWalk) countBuckets(ctx context.Context) error {
 	return w.eachBucket(ctx, func(ctx context.Context, bucket string) (hasMore bool, err error) {
 		n, err := w.service.Objects.Count(ctx, w.rangeOf(bucket))
 		w.counted += n
@@ -152,17 +154,17 @@ func (w *walk) countBuckets(ctx context.Context) error {
 }
 
 // rangeOf returns what the filter asks of a bucket.
-func (w *walk) rangeOf(bucket string) repository.ObjectRange {
+func (w *rowWalk) rangeOf(bucket string) repository.ObjectRange {
 	return repository.ObjectRange{Bucket: bucket, Prefix: w.plan.prefix, OnlyCurrent: w.filter.OnlyCurrent, Matches: w.plan.matches, AnyOrder: w.anyOrder}
 }
 
-// run looks at rows until the walk is full or has looked at all.
-func (w *walk) run(ctx context.Context) error { return w.eachBucket(ctx, w.runBucket) }
+// run reads rows until the walk is full or all rows were read.
+func (w *rowWalk) run(ctx context.Context) error { return w.eachBucket(ctx, w.runBucket) }
 
 // eachBucket calls a function for the buckets from the position on, until the walk is full or the function reports
 // that the bucket has more.
-func (w *walk) eachBucket(ctx context.Context, do func(ctx context.Context, bucket string) (hasMore bool, err error)) error {
-	buckets, err := w.buckets(ctx)
+func (w *rowWalk) eachBucket(ctx context.Context, do func(ctx context.Context, bucket string) (hasMore bool, err error)) error {
+	buckets, err := w.bucketNames(ctx)
 	if err != nil {
 		return err
 	}
@@ -190,7 +192,7 @@ func (w *walk) eachBucket(ctx context.Context, do func(ctx context.Context, buck
 }
 
 // runBucket looks at the rows of a bucket, and reports whether it may have more.
-func (w *walk) runBucket(ctx context.Context, bucket string) (hasMore bool, err error) {
+func (w *rowWalk) runBucket(ctx context.Context, bucket string) (hasMore bool, err error) {
 	if w.at.Below != nil { // the page before ended within an object
 		if hasMore, err = w.lookUp(ctx, w.at.Key); hasMore || err != nil {
 			return hasMore, err
@@ -217,7 +219,7 @@ func (w *walk) runBucket(ctx context.Context, bucket string) (hasMore bool, err 
 			for ; len(damaged) > 0 && damaged[0].Place <= i; damaged = damaged[1:] {
 				w.leaveOut(bucket, damaged[0])
 			}
-			if hasMore, err := w.look(ctx, &page.Objects[i]); hasMore || err != nil {
+			if hasMore, err := w.visitObject(ctx, &page.Objects[i]); hasMore || err != nil {
 				return hasMore, err
 			}
 		}
@@ -231,8 +233,9 @@ func (w *walk) runBucket(ctx context.Context, bucket string) (hasMore bool, err 
 	}
 }
 
-// firstChunk returns how many objects are read first. If each is wanted, that is all that the page has.
-func (w *walk) firstChunk() int {
+// firstChunk returns how many objects are read first. If the filter selects every row, these
+// fill the page.
+func (w *rowWalk) firstChunk() int {
 	if w.onlyCount {
 		return maxChunk
 	}
@@ -240,7 +243,7 @@ func (w *walk) firstChunk() int {
 }
 
 // runKeys looks at the objects with the keys of the plan, each by itself.
-func (w *walk) runKeys(ctx context.Context) (hasMore bool, err error) {
+func (w *rowWalk) runKeys(ctx context.Context) (hasMore bool, err error) {
 	for _, key := range w.plan.keys {
 		if key <= w.at.Key {
 			continue
@@ -256,7 +259,7 @@ func (w *walk) runKeys(ctx context.Context) (hasMore bool, err error) {
 }
 
 // lookUp looks at the rows of the object with a key, if there is one.
-func (w *walk) lookUp(ctx context.Context, key string) (hasMore bool, err error) {
+func (w *rowWalk) lookUp(ctx context.Context, key string) (hasMore bool, err error) {
 	name, err := domain.ParseObjectName(w.at.Bucket, key)
 	if err != nil {
 		return false, nil //nolint:nilerr // no object has such a key
@@ -274,29 +277,29 @@ func (w *walk) lookUp(ctx context.Context, key string) (hasMore bool, err error)
 	if err != nil {
 		return false, err
 	}
-	return w.look(ctx, &o)
+	return w.visitObject(ctx, &o)
 }
 
 // leaveOut leaves out an object that cannot be read: the list has the others.
-func (w *walk) leaveOut(bucket string, d repository.DamagedObject) {
+func (w *rowWalk) leaveOut(bucket string, d repository.DamagedObject) {
 	w.looks--
 	w.damaged = append(w.damaged, d)
 	w.service.opts.Logger.Error("an object is damaged, and missing in a list", "bucket", bucket, "key", domain.Clip(d.Key), "error", d.Err)
 }
 
-// look looks at the rows of an object, and reports whether the walk has ended within it.
-func (w *walk) look(ctx context.Context, o *domain.Object) (hasMore bool, err error) {
+// visitObject looks at the rows of an object, and reports whether the walk has ended within it.
+func (w *rowWalk) visitObject(ctx context.Context, o *domain.Object) (hasMore bool, err error) {
 	if w.at.Key != o.Name.Key() {
 		w.at.Key, w.at.Below = o.Name.Key(), nil
 	}
 	if w.filter.OnlyCurrent {
 		w.looks--
 		if o.Current != nil {
-			w.add(rowOf(o, *o.Current))
+			w.addRow(rowOf(o, *o.Current))
 		}
 		return false, nil
 	}
-	below, err := w.at.Below.order()
+	below, err := w.at.Below.domainOrder()
 	if err != nil {
 		return false, err
 	}
@@ -318,7 +321,7 @@ func (w *walk) look(ctx context.Context, o *domain.Object) (hasMore bool, err er
 			w.looks--
 			below = rows[i].Order()
 			w.at.Below = newRowOrder(below)
-			w.add(rowOf(o, rows[i]))
+			w.addRow(rowOf(o, rows[i]))
 		}
 		if len(rows) < limit {
 			w.at.Below = nil
@@ -329,7 +332,7 @@ func (w *walk) look(ctx context.Context, o *domain.Object) (hasMore bool, err er
 }
 
 // rowsBelow returns up to limit rows of an object below an order, the newest first.
-func (w *walk) rowsBelow(ctx context.Context, o *domain.Object, below domain.ObjectOrder, limit int) (rows []domain.ObjectRow, err error) {
+func (w *rowWalk) rowsBelow(ctx context.Context, o *domain.Object, below domain.ObjectOrder, limit int) (rows []domain.ObjectRow, err error) {
 	if o.Spilled > 0 {
 		return w.service.Objects.History(ctx, o.Name, below, limit)
 	}
@@ -341,8 +344,8 @@ func (w *walk) rowsBelow(ctx context.Context, o *domain.Object, below domain.Obj
 	return rows, nil
 }
 
-// add takes a row that is wanted.
-func (w *walk) add(r Row) {
+// addRow adds a selected row.
+func (w *rowWalk) addRow(r Row) {
 	if !w.filter.matches(&r) {
 		return
 	}

@@ -67,7 +67,7 @@ func parseManifest(text []byte) (*manifest, error) {
 		return nil, domain.Errorf(domain.Invalid, "manifest: files: want 1 to %d, got %d", maxManifestFiles, n)
 	}
 	for i := range m.Files {
-		if err := m.Files[i].check(m.DestinationBucket); err != nil {
+		if err := m.Files[i].checkFields(m.DestinationBucket); err != nil {
 			return nil, domain.Errorf(domain.Invalid, "manifest: files/%d: %w", i, err)
 		}
 	}
@@ -99,7 +99,7 @@ func (m *manifest) madeAt() (time.Time, error) {
 	return time.UnixMilli(ms).UTC(), nil
 }
 
-func (f *manifestFile) check(bucket string) error {
+func (f *manifestFile) checkFields(bucket string) error {
 	if _, err := domain.ParseObjectName(bucket, f.Key); err != nil {
 		return err
 	}

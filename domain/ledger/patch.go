@@ -13,13 +13,13 @@ import (
 
 // A Patch changes what users keep with a row: its attributes, or its ingest id.
 type Patch struct {
-	attributes []operation
+	attributes []patchOperation
 	isIngestID bool
 	ingestID   string // empty: it is removed
 }
 
-// An operation is one of a JSON Patch (RFC 6902).
-type operation struct {
+// A patchOperation is one of a JSON Patch (RFC 6902).
+type patchOperation struct {
 	pointer string          // to it in the body
 	text    json.RawMessage // as it was sent
 	kind    string
@@ -65,7 +65,7 @@ func ParsePatch(text []byte) (Patch, error) {
 	return Patch{}, domain.Errorf(domain.Invalid, "want an array of operations, or an object with attributes or ingestId, and nothing else")
 }
 
-// parseOperations returns the members of each operation. pointer tells where they are.
+// parseOperations returns the members of each operation. pointer is their location in the body.
 func parseOperations(pointer string, text []byte) (operations []json.RawMessage, members []map[string]json.RawMessage, err error) {
 	if json.Unmarshal(text, &operations) != nil || operations == nil {
 		return nil, nil, domain.Errorf(domain.Invalid, "%s: want an array of operations", cmp.Or(pointer, "the body"))
@@ -110,7 +110,7 @@ func parseAttributesPatch(pointer string, text []byte) (p Patch, err error) {
 }
 
 // parseOperation reads an operation on attributes.
-func parseOperation(pointer string, text json.RawMessage, members map[string]json.RawMessage) (o operation, err error) {
+func parseOperation(pointer string, text json.RawMessage, members map[string]json.RawMessage) (o patchOperation, err error) {
 	o.pointer, o.text = pointer, text
 	if o.kind, err = textMember(pointer, members, "op"); err != nil {
 		return o, err
@@ -213,13 +213,13 @@ func (s *Service) Apply(p Patch, facts domain.ObjectFacts) (domain.ObjectFacts, 
 			return domain.ObjectFacts{}, domain.Errorf(domain.Invalid, "%s: %w", o.pointer, err)
 		}
 	}
-	if slices.ContainsFunc(p.attributes, func(o operation) bool { return o.kind != testOperation }) {
+	if slices.ContainsFunc(p.attributes, func(o patchOperation) bool { return o.kind != testOperation }) {
 		facts.Attributes = string(document)
 	}
 	return facts, nil
 }
 
-func (s *Service) applyOperation(document []byte, o operation) ([]byte, error) {
+func (s *Service) applyOperation(document []byte, o patchOperation) ([]byte, error) {
 	if o.kind != testOperation && hasTarget(document, o.path) {
 		return nil, domain.Errorf(domain.Invalid, "there is a value at the path, which %s does not replace", o.kind)
 	}

@@ -12,7 +12,7 @@ import (
 
 const (
 	patchBatch  = 100 // rows between two steps of the cursor
-	patchWrites = 8   // objects that are patched at once
+	patchWrites = 8   // objects that are patched at the same time
 )
 
 // patchJob is the request of a job.
@@ -21,8 +21,8 @@ type patchJob struct {
 	Patch json.RawMessage     `json:"patch"`
 }
 
-// parse returns what the request asks for. What is wrong is Invalid.
-func (r *patchJob) parse() (f Filter, p Patch, err error) {
+// parseRequest returns what the request asks for. What is wrong is Invalid.
+func (r *patchJob) parseRequest() (f Filter, p Patch, err error) {
 	if p, err = ParsePatch(r.Patch); err != nil {
 		return f, p, err
 	}
@@ -57,24 +57,24 @@ func (r *patchJob) parse() (f Filter, p Patch, err error) {
 // the counts of a page that is listed again.
 func (s *Service) StartPatch(ctx context.Context, query map[string][]string, patch []byte) (domain.Job, error) {
 	request := patchJob{query, patch}
-	filter, _, err := request.parse()
+	filter, _, err := request.parseRequest()
 	if err != nil {
 		return domain.Job{}, err
 	}
 	bucket := "" // of any
-	if buckets := filter.plan().buckets; len(buckets) == 1 {
+	if buckets := filter.planQuery().buckets; len(buckets) == 1 {
 		bucket = buckets[0]
 	}
 	return s.createJob(ctx, domain.PatchJob, bucket, request)
 }
 
-// patch patches the rows from the cursor on, which is the token of a page.
-func (t *task) patch(ctx context.Context) error {
+// runPatch patches the rows from the cursor on, which is the token of a page.
+func (t *task) runPatch(ctx context.Context) error {
 	var request patchJob
 	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
 		return domain.Errorf(domain.Damaged, "request of the patch: %w", err)
 	}
-	filter, patch, err := request.parse()
+	filter, patch, err := request.parseRequest()
 	if err != nil {
 		return err
 	}
@@ -87,9 +87,9 @@ func (t *task) patch(ctx context.Context) error {
 			return err
 		}
 		if t.job.Cursor = page.Next; page.Next == "" {
-			return t.complete(ctx)
+			return t.completeJob(ctx)
 		}
-		if err := t.save(ctx); err != nil {
+		if err := t.saveProgress(ctx); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// An operation that is not possible, or fails, changes nothing, whatever came before it.
+// A patch with an operation that is impossible or fails changes nothing, including its earlier operations.
 func TestPatch_ThatFailsChangesNothing(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	const before = `{"a":1,"list":[1],"none":null}`

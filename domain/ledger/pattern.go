@@ -69,7 +69,7 @@ func (p *pattern) addCharacter(c rune) {
 func foldCase(c rune) rune { return unicode.ToLower(unicode.ToUpper(c)) }
 
 // matches reports whether the pattern matches all of a text. Only the last * is tried at other
-// places, so many of them cost no more than one.
+// positions, so the time is at most the product of the two lengths.
 func (p *pattern) matches(text string) bool {
 	characters := []rune(text)
 	part, at := 0, 0
@@ -102,8 +102,8 @@ func (p *pattern) hasAt(part int, c rune) bool {
 	return p.parts[part] == anyCharacter || p.parts[part] == c
 }
 
-// prefix returns the text that all matches begin with, and whether it is the only match.
-func (p *pattern) prefix() (prefix string, isPlain bool) {
+// plainPrefix returns the text that all matches begin with, and whether it is the only match.
+func (p *pattern) plainPrefix() (prefix string, isPlain bool) {
 	for i, c := range p.parts {
 		if c < 0 {
 			return string(p.parts[:i]), false
@@ -114,6 +114,6 @@ func (p *pattern) prefix() (prefix string, isPlain bool) {
 
 // isPrefix reports whether the pattern matches all texts with its prefix.
 func (p *pattern) isPrefix() bool {
-	prefix, isPlain := p.prefix()
+	prefix, isPlain := p.plainPrefix()
 	return !isPlain && len([]rune(prefix)) == len(p.parts)-1 && p.parts[len(p.parts)-1] == anyText
 }

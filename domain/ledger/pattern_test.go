@@ -116,7 +116,7 @@ func TestPatternHasItsPrefix(t *testing.T) {
 	} {
 		p, err := parsePattern(tc.pattern, false)
 		require.NoError(t, err)
-		prefix, isPlain := p.prefix()
+		prefix, isPlain := p.plainPrefix()
 		require.Equal(t, tc.prefix, prefix)
 		require.Equal(t, tc.isPlain, isPlain, tc.pattern)
 		require.Equal(t, tc.isPrefix, p.isPrefix(), tc.pattern)

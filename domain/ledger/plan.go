@@ -7,9 +7,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A plan is what a filter asks of a store. The store finds all objects with rows that are wanted, and
+// A queryPlan is what a filter asks of a store. The store finds all objects with rows that are wanted, and
 // others, too, unless isExact.
-type plan struct {
+type queryPlan struct {
 	buckets []string // nil: those that the store knows
 	keys    []string // nil: any with the prefix
 	prefix  string
@@ -17,9 +17,9 @@ type plan struct {
 	isExact bool
 }
 
-// plan returns what the filter asks of a store.
-func (f *Filter) plan() plan {
-	p := plan{isExact: f.OnlyCurrent}
+// planQuery returns what the filter asks of a store.
+func (f *Filter) planQuery() queryPlan {
+	p := queryPlan{isExact: f.OnlyCurrent}
 	for i := range f.conditions {
 		c := &f.conditions[i]
 		texts, isPlain := c.plainValues()
@@ -32,7 +32,7 @@ func (f *Filter) plan() plan {
 			p.keys = texts
 		case c.field == "key":
 			p.isExact = p.isExact && p.prefix == "" && c.isPrefix()
-			if prefix := c.prefix(); len(prefix) > len(p.prefix) {
+			if prefix := c.textPrefix(); len(prefix) > len(p.prefix) {
 				p.prefix = prefix
 			}
 		case f.OnlyCurrent && isPlain && isMatchField(c.field) && !slices.Contains(texts, ""):
@@ -61,7 +61,7 @@ func (c *condition) plainValues() (texts []string, ok bool) {
 	}
 	for i := range c.values {
 		v := &c.values[i]
-		text, isPlain := v.pattern.prefix()
+		text, isPlain := v.pattern.plainPrefix()
 		if !isPlain || v.isMoment || v.pattern.ignoreCase {
 			return nil, false
 		}
@@ -76,14 +76,14 @@ func (c *condition) isPrefix() bool {
 	return len(c.values) == 1 && c.values[0].pattern.isPrefix() && !c.values[0].pattern.ignoreCase
 }
 
-// prefix returns a text that all texts which the condition matches begin with.
-func (c *condition) prefix() string {
+// textPrefix returns a text that all texts which the condition matches begin with.
+func (c *condition) textPrefix() string {
 	if c.values[0].pattern.ignoreCase {
 		return ""
 	}
-	prefix, _ := c.values[0].pattern.prefix()
+	prefix, _ := c.values[0].pattern.plainPrefix()
 	for i := range c.values[1:] {
-		next, _ := c.values[i+1].pattern.prefix()
+		next, _ := c.values[i+1].pattern.plainPrefix()
 		switch {
 		case !c.every:
 			prefix = commonPrefix(prefix, next)

@@ -14,7 +14,8 @@ type Row struct {
 // RowID returns the id of the row in the API.
 func (r *Row) RowID() RowID { return RowID{Name: r.Name, Row: r.ID()} }
 
-// IsAccessible reports whether the row is the current one, and its content can be read at once.
+// IsAccessible reports whether the row is the current one, and its content can be read
+// immediately.
 func (r *Row) IsAccessible() bool { return r.IsCurrent && r.ObjectRow.IsAccessible() }
 
 // rowOf returns a row of an object.

@@ -6,7 +6,8 @@
 //	queries          ─▶ List, Count, Find, History, Pairs
 //	users            ─▶ Amend
 //
-// The hub's own contents are objects, too: [WatchContents] tells the hub of those that were deleted.
+// The hub's own contents are objects, too: [WatchContents] notifies the hub of contents that
+// were deleted.
 //
 // It promises nothing that a store of objects does not: see [repository.Objects]. After a failure,
 // what had an outcome is stored, and everything else may be repeated.
@@ -27,20 +28,20 @@ import (
 type Ports struct {
 	Objects repository.Objects
 	Jobs    repository.Jobs
-	Source  repository.Source // has the stores that are configured; nil: none
+	Source  repository.Source // the configured stores; nil: no store is configured
 }
 
 // Options of a Service. The zero value is valid.
 type Options struct {
 	Clock  func() time.Time // default time.Now
 	Random func() uint64    // of ids and jitter; default: the system's
-	Logger *slog.Logger     // default: none
+	Logger *slog.Logger     // default: nothing is logged
 
 	// ReadParquet returns the rows of a Parquet file of some bytes: texts by the names of their columns.
 	// What is wrong with the file is Invalid. Nil: inventories in that format are refused.
 	ReadParquet func(r io.Reader, size int64) iter.Seq2[map[string]string, error]
 
-	CrawlPage int // objects that a crawl lists at once; default 1000
+	CrawlPage int // objects that a crawl lists at a time; default 1000
 
 	// HasClock reports whether the events of a bucket have times of this very clock. Then its crawls need no
 	// domain.ClockMargin. Nil: no bucket has.

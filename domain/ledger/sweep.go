@@ -54,9 +54,10 @@ func (s *Sweeper) Run(ctx context.Context) {
 	}
 }
 
-// Sweep sweeps all shards, if that is due and no other node does. Objects that cannot be swept are left, and
-// logged. A shard that cannot be swept ends the sweep, so that the next one resumes there. If the shard cannot
-// be swept then either, it is left as well, so that it does not block the others. A Sweeper sweeps once at a time.
+// Sweep sweeps all shards, if a sweep is due and no other node is sweeping. Objects that cannot
+// be swept are left, and logged. A shard that cannot be swept ends the sweep, so that the next
+// one resumes there. If the shard cannot be swept then either, it is left as well, so that it
+// does not block the others. A Sweeper sweeps once at a time.
 func (s *Sweeper) Sweep(ctx context.Context) error {
 	sweep, isTaken, err := s.store.TakeSweep(ctx, s.opts.Clock(), sweepEvery, sweepLease)
 	if err != nil || !isTaken {

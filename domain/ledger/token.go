@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A position is where a list continues: behind an object or, in a list of all rows, within one.
-type position struct {
+// A rowPosition is where a list continues: behind an object or, in a list of all rows, within one.
+type rowPosition struct {
 	Query  string    `json:"q"` // fingerprint
 	Bucket string    `json:"b,omitempty"`
 	Key    string    `json:"k,omitempty"` // of the object; empty: at the beginning of the bucket
@@ -32,8 +32,8 @@ func newRowOrder(o domain.ObjectOrder) *rowOrder {
 	return &rowOrder{o.Base, int(o.Rank), o.After, o.Time, o.Number, int(o.Type), o.Version.String(), o.Sequencer}
 }
 
-// order returns the order in the domain. The zero order stands for the beginning.
-func (r *rowOrder) order() (o domain.ObjectOrder, err error) {
+// domainOrder returns the order in the domain. The zero order stands for the beginning.
+func (r *rowOrder) domainOrder() (o domain.ObjectOrder, err error) {
 	if r == nil {
 		return o, nil
 	}
@@ -44,8 +44,8 @@ func (r *rowOrder) order() (o domain.ObjectOrder, err error) {
 
 var tokenEncoding = base64.RawURLEncoding.Strict()
 
-// token returns the text of a position, which the next request of the same query sends.
-func (p *position) token() string {
+// encodeToken returns the text of a position, which the next request of the same query sends.
+func (p *rowPosition) encodeToken() string {
 	text, err := json.Marshal(p)
 	if err != nil {
 		panic(err) // all of its fields can be written
@@ -55,9 +55,9 @@ func (p *position) token() string {
 
 // parseToken reads the position of a query. No token is the beginning. A token of another query is an
 // Invalid error.
-func parseToken(text, query string) (p position, err error) {
+func parseToken(text, query string) (p rowPosition, err error) {
 	if text == "" {
-		return position{Query: query}, nil
+		return rowPosition{Query: query}, nil
 	}
 	malformed := domain.Errorf(domain.Invalid, "pageToken: want the one in links.next of the page before, got %q", domain.Clip(text))
 	decoded, err := tokenEncoding.DecodeString(text)
@@ -69,7 +69,7 @@ func parseToken(text, query string) (p position, err error) {
 	if d.Decode(&p) != nil {
 		return p, malformed
 	}
-	if _, err := p.Below.order(); err != nil {
+	if _, err := p.Below.domainOrder(); err != nil {
 		return p, malformed
 	}
 	if p.Query != query {

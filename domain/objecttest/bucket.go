@@ -45,7 +45,7 @@ type modelVersion struct {
 func RandomBucket(rng *rand.Rand, limit int, nulls bool, grain time.Duration) *Bucket {
 	b := &Bucket{rng: rng, mode: bucketMode(rng.IntN(3)), now: FirstMoment, grain: grain, hasNulls: nulls}
 	for range 1 + rng.IntN(limit) {
-		b.act()
+		b.changeObject()
 	}
 	return b
 }
@@ -54,7 +54,7 @@ func RandomBucket(rng *rand.Rand, limit int, nulls bool, grain time.Duration) *B
 func (b *Bucket) Act(at time.Time) []domain.ObjectEvent {
 	n := len(b.Events)
 	b.at = at
-	b.act()
+	b.changeObject()
 	return b.Events[n:]
 }
 
@@ -69,16 +69,16 @@ func (b *Bucket) Latest() (id domain.VersionID, isMarker bool, eTag string, exis
 	return v.id, v.isMarker, v.change, true
 }
 
-func (b *Bucket) act() {
+func (b *Bucket) changeObject() {
 	n := 7
 	if b.hasNulls {
 		n = 12
 	}
 	switch b.rng.IntN(n) {
 	case 0, 1, 2:
-		b.put()
+		b.putVersion()
 	case 3, 4:
-		b.delete(true)
+		b.deleteCurrent(true)
 	case 5:
 		b.deleteVersion(b.rng.IntN(len(b.versions)+1), true)
 	case 6: // versions may be turned on, and suspended, and on again
@@ -89,10 +89,10 @@ func (b *Bucket) act() {
 			b.mode = versioned
 		}
 	case 7, 8:
-		b.transition()
+		b.changeStorageClass()
 	case 9:
 		if n := len(b.versions); n > 0 && !b.versions[n-1].isMarker {
-			b.delete(false)
+			b.deleteCurrent(false)
 		}
 	case 10: // noncurrent versions expire, and a marker that hides none
 		if n := len(b.versions); n > 1 {
@@ -101,21 +101,21 @@ func (b *Bucket) act() {
 			b.deleteVersion(0, false)
 		}
 	case 11:
-		b.list()
+		b.listObject()
 	}
 }
 
-// list lists the object, if it exists.
-func (b *Bucket) list() {
+// listObject lists the object, if it exists.
+func (b *Bucket) listObject() {
 	if n := len(b.versions); n > 0 && !b.versions[n-1].isMarker {
 		v := &b.versions[n-1]
-		v.change = b.report(v.id, domain.ObjectCreated, false, false)
+		v.change = b.addEvent(v.id, domain.ObjectCreated, false, false)
 		b.Events[len(b.Events)-1].Reason = domain.Crawl
 	}
 }
 
-// report adds an event to the history and returns its ETag.
-func (b *Bucket) report(v domain.VersionID, kind domain.ObjectEventType, isMarker, isNative bool) string {
+// addEvent adds an event to the history and returns its ETag.
+func (b *Bucket) addEvent(v domain.VersionID, kind domain.ObjectEventType, isMarker, isNative bool) string {
 	b.now = b.now.Add(time.Duration(1+b.rng.IntN(900)) * time.Millisecond)
 	at := b.now.Truncate(b.grain)
 	if !b.at.IsZero() {
@@ -149,14 +149,14 @@ func (b *Bucket) newVersion() domain.VersionID {
 	return domain.VersionID{}
 }
 
-func (b *Bucket) put() {
+func (b *Bucket) putVersion() {
 	id := b.newVersion()
-	change := b.report(id, domain.ObjectCreated, false, true)
+	change := b.addEvent(id, domain.ObjectCreated, false, true)
 	b.versions = append(b.versions, modelVersion{id: id, change: change})
 }
 
-// delete deletes without a version: what is there, or it makes a marker.
-func (b *Bucket) delete(isNative bool) {
+// deleteCurrent deletes without a version: what is there, or it makes a marker.
+func (b *Bucket) deleteCurrent(isNative bool) {
 	if b.mode == unversioned {
 		if len(b.versions) > 0 {
 			b.deleteVersion(0, isNative)
@@ -164,7 +164,7 @@ func (b *Bucket) delete(isNative bool) {
 		return
 	}
 	id := b.newVersion()
-	change := b.report(id, domain.ObjectDeleted, true, isNative)
+	change := b.addEvent(id, domain.ObjectDeleted, true, isNative)
 	b.versions = append(b.versions, modelVersion{id: id, isMarker: true, change: change})
 }
 
@@ -172,18 +172,18 @@ func (b *Bucket) deleteVersion(i int, isNative bool) {
 	if i >= len(b.versions) {
 		return
 	}
-	b.report(b.versions[i].id, domain.ObjectDeleted, false, isNative)
+	b.addEvent(b.versions[i].id, domain.ObjectDeleted, false, isNative)
 	b.versions = slices.Delete(b.versions, i, i+1)
 }
 
-// transition changes the storage class of a version.
-func (b *Bucket) transition() {
+// changeStorageClass changes the storage class of a version.
+func (b *Bucket) changeStorageClass() {
 	if len(b.versions) == 0 {
 		return
 	}
 	v := &b.versions[b.rng.IntN(len(b.versions))]
 	if !v.isMarker {
-		v.change = b.report(v.id, domain.ObjectCreated, false, false)
+		v.change = b.addEvent(v.id, domain.ObjectCreated, false, false)
 	}
 }
 

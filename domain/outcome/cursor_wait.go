@@ -40,20 +40,21 @@ func (c *cursorWait) letsPass(m *domain.Message) bool {
 	return passes && err == nil
 }
 
-// run looks at the cursor until all outcomes are known, none will be in time, or ctx ends.
+// run reads the cursor until all outcomes are known, no further one can arrive in time, or ctx
+// ends.
 func (c *cursorWait) run(ctx context.Context) {
 	if len(c.open) == 0 {
 		return
 	}
-	l := c.service.looks.join(c.id)
-	defer c.service.looks.leave(l)
+	l := c.service.looks.joinLooks(c.id)
+	defer c.service.looks.leaveLooks(l)
 	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
-	var seen *look
+	var seen *cursorLook
 	for hasSettled := true; ; {
-		settled := c.service.ports.Settled(c.id) // before the read, so that none is missed
-		seen = l.next(ctx, seen, hasSettled)
-		if c.observe(ctx, seen) {
+		settled := c.service.ports.Settled(c.id) // before the read, so that no settlement is missed
+		seen = l.nextLook(ctx, seen, hasSettled)
+		if c.observeOutcomes(ctx, seen) {
 			return
 		}
 		timer.Reset(lookEvery)
@@ -68,8 +69,8 @@ func (c *cursorWait) run(ctx context.Context) {
 	}
 }
 
-// observe notes the outcomes that a look shows. It reports whether the wait has ended.
-func (c *cursorWait) observe(ctx context.Context, l *look) bool {
+// observeOutcomes notes the outcomes that a look shows. It reports whether the wait has ended.
+func (c *cursorWait) observeOutcomes(ctx context.Context, l *cursorLook) bool {
 	if kind := domain.KindOf(l.err); kind == domain.Damaged || kind == domain.NewerFormat {
 		return true
 	}
@@ -101,29 +102,29 @@ func (c *cursorWait) isKnown(ctx context.Context, d *openDelivery, s *domain.Sta
 	}
 	last := lastAttempt(s.Recent, e)
 	if last != nil && isSuccess(last) {
-		return d.end(Delivered, last.Status)
+		return d.setOutcome(Delivered, last.Status)
 	}
 	r, err := c.service.ports.Cursors.Retry(ctx, c.id, e)
 	switch {
 	case err == nil && r.Dead:
 		last = lastAttempt(r.History, e)
-		return d.end(Failed, statusOf(last))
+		return d.setOutcome(Failed, statusOf(last))
 	case err == nil, domain.KindOf(err) != domain.NotFound:
 		return false // it waits for another attempt, of before it was sync; or it was not read
 	case last != nil:
-		return d.end(Failed, last.Status) // its dead letter is gone
+		return d.setOutcome(Failed, last.Status) // its dead letter is gone
 	case d.Outcome != repository.AppendedNow || d.Published.Before(c.definition.Created):
-		return d.end(Unknown, 0)
+		return d.setOutcome(Unknown, 0)
 	}
 	// It has ended, without a dead letter, and further attempts have followed. Where reads may be
 	// stale, one that finds no dead letter is not enough.
 	if d.misses++; d.misses < 2 {
 		return false
 	}
-	return d.end(Delivered, 0)
+	return d.setOutcome(Delivered, 0)
 }
 
-func (d *openDelivery) end(state State, status int) bool {
+func (d *openDelivery) setOutcome(state State, status int) bool {
 	d.outcome.State, d.outcome.Status = state, status
 	return true
 }

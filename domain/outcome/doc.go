@@ -9,8 +9,8 @@
 //	        settlement of this node, and every 250 ms, because another node may serve it. All senders
 //	        that wait for a cursor share the reads
 //
-// What is stored decides, whichever node serves the cursor. A wait that ends early changes nothing:
-// the deliveries go on, and the outcomes that are not known are [Pending].
+// What is stored decides, whichever node serves the cursor. A wait that ends early changes
+// nothing: the deliveries continue, and the outcomes that are not known are [Pending].
 //
 // A cursor may be listed by mistake, after a crash between two steps of its owner: the first sender
 // that would wait for it reads its subscription, and removes it from the list.

@@ -23,20 +23,20 @@ type sharedLooks struct {
 
 	users   int // guarded by looks.mu
 	mu      sync.Mutex
-	newest  *look // that has ended
-	running *look
-	queued  *look
+	newest  *cursorLook // that has ended
+	running *cursorLook
+	queued  *cursorLook
 }
 
-// A look is a read of a cursor.
-type look struct {
+// A cursorLook is the result of a read of a cursor.
+type cursorLook struct {
 	ended    chan struct{} // closed when the rest is set
 	standing domain.Standing
 	err      error
 }
 
-// join returns the looks of a cursor. The caller leaves them.
-func (s *looks) join(id domain.CursorID) *sharedLooks {
+// joinLooks returns the looks of a cursor. The caller leaves them.
+func (s *looks) joinLooks(id domain.CursorID) *sharedLooks {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.all[id]
@@ -51,7 +51,7 @@ func (s *looks) join(id domain.CursorID) *sharedLooks {
 	return l
 }
 
-func (s *looks) leave(l *sharedLooks) {
+func (s *looks) leaveLooks(l *sharedLooks) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.users--; l.users == 0 {
@@ -59,9 +59,9 @@ func (s *looks) leave(l *sharedLooks) {
 	}
 }
 
-// next returns a look that has begun after the call or, unless isFresh, any that is not the one that
+// nextLook returns a look that has begun after the call or, unless isFresh, any that is not the one that
 // the caller has seen. It fails, as a look, when ctx ends.
-func (l *sharedLooks) next(ctx context.Context, seen *look, isFresh bool) *look {
+func (l *sharedLooks) nextLook(ctx context.Context, seen *cursorLook, isFresh bool) *cursorLook {
 	l.mu.Lock()
 	if !isFresh && l.newest != nil && l.newest != seen {
 		defer l.mu.Unlock()
@@ -70,28 +70,28 @@ func (l *sharedLooks) next(ctx context.Context, seen *look, isFresh bool) *look 
 	wanted, before := l.queued, l.running
 	isMine := wanted == nil
 	if isMine {
-		wanted = &look{ended: make(chan struct{})}
+		wanted = &cursorLook{ended: make(chan struct{})}
 		l.queued = wanted
 	}
 	l.mu.Unlock()
 	if isMine {
-		l.take(ctx, wanted, before)
+		l.takeLook(ctx, wanted, before)
 		return wanted
 	}
 	select {
 	case <-wanted.ended:
 		return wanted
 	case <-ctx.Done():
-		return &look{err: context.Cause(ctx)}
+		return &cursorLook{err: context.Cause(ctx)}
 	}
 }
 
-// take makes a look once the one before it has ended.
-func (l *sharedLooks) take(ctx context.Context, mine, before *look) {
+// takeLook makes a look once the one before it has ended.
+func (l *sharedLooks) takeLook(ctx context.Context, mine, before *cursorLook) {
 	if before != nil {
 		select {
 		case <-before.ended:
-		case <-ctx.Done(): // the read fails at once, for all who share it, and they look again
+		case <-ctx.Done(): // the read fails immediately for all callers that share it, and they look again
 		}
 	}
 	l.mu.Lock()

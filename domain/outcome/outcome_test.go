@@ -15,22 +15,24 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// in runs a test in a bubble.
-func in(t *testing.T, test func(w *world)) {
+// inBubble runs a test in a bubble.
+func inBubble(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(newWorld(t)) })
 }
 
-func ok(status int) domain.Answer { return domain.Answer{Status: status} }
+func answerWith(status int) domain.Answer { return domain.Answer{Status: status} }
 
 func TestASenderThatWaits_KnowsTheOutcomes(t *testing.T) {
 	for _, isLocal := range []bool{true, false} {
-		in(t, func(w *world) {
-			all, some := w.subscribes(""), w.subscribes("type == 'b'")
-			wait, _ := w.publishes("a", "b", "c")
-			after(time.Second, func() { all.answers(isLocal, ok(204), ok(500), domain.Answer{Error: "no connection"}) })
-			after(2*time.Second, func() { some.answers(isLocal, ok(200)) })
-			got, took := w.ends(wait)
+		inBubble(t, func(w *world) {
+			all, some := w.addReceiver(""), w.addReceiver("type == 'b'")
+			wait, _ := w.publishIDs("a", "b", "c")
+			runAfter(time.Second, func() {
+				all.answerCalls(isLocal, answerWith(204), answerWith(500), domain.Answer{Error: "no connection"})
+			})
+			runAfter(2*time.Second, func() { some.answerCalls(isLocal, answerWith(200)) })
+			got, took := w.awaitOutcomes(wait)
 			require.Equal(w, []outcome.Outcome{
 				{Message: 0, Subscription: all.id, State: outcome.Delivered, Status: 204},
 				{Message: 0, Subscription: some.id, State: outcome.Filtered},
@@ -49,11 +51,11 @@ func TestASenderThatWaits_KnowsTheOutcomes(t *testing.T) {
 }
 
 func TestASenderWaits_NoLongerThanItMay(t *testing.T) {
-	in(t, func(w *world) {
-		r, hanging := w.subscribes(""), w.subscribes("")
-		wait, _ := w.publishes("a", "b")
-		after(time.Second, func() { r.answers(false, ok(200)) })
-		got, took := w.ends(wait)
+	inBubble(t, func(w *world) {
+		r, hanging := w.addReceiver(""), w.addReceiver("")
+		wait, _ := w.publishIDs("a", "b")
+		runAfter(time.Second, func() { r.answerCalls(false, answerWith(200)) })
+		got, took := w.awaitOutcomes(wait)
 		require.Equal(w, outcome.MaxWait, took)
 		require.Equal(w, []outcome.Outcome{
 			{Message: 0, Subscription: r.id, State: outcome.Delivered, Status: 200},
@@ -61,7 +63,7 @@ func TestASenderWaits_NoLongerThanItMay(t *testing.T) {
 			{Message: 1, Subscription: r.id, State: outcome.Pending},
 			{Message: 1, Subscription: hanging.id, State: outcome.Pending},
 		}, got)
-		wait, _ = w.publishes("c")
+		wait, _ = w.publishIDs("c")
 		ctx, cancel := context.WithCancel(w.Context())
 		cancel()
 		require.Equal(w, outcome.Pending, wait.Outcomes(ctx)[0].State)
@@ -75,22 +77,22 @@ func TestASender_DoesNotWaitForWhatWillNotBeInTime(t *testing.T) {
 			require.NoError(w, err)
 		},
 		"paused after 410": func(w *world, r *receiver) {
-			w.publishes("before")
-			r.answers(false, ok(410))
+			w.publishIDs("before")
+			r.answerCalls(false, answerWith(410))
 		},
 		"held for a minute": func(w *world, r *receiver) {
-			w.publishes("before")
-			r.answers(false, domain.Answer{Status: 429, RetryAfter: time.Minute})
+			w.publishIDs("before")
+			r.answerCalls(false, domain.Answer{Status: 429, RetryAfter: time.Minute})
 		},
 		"a cursor that cannot be read": func(w *world, _ *receiver) {
 			w.cursors.fail(domain.Errorf(domain.Damaged, "damaged"))
 		},
 	} {
-		in(t, func(w *world) {
-			r := w.subscribes("")
+		inBubble(t, func(w *world) {
+			r := w.addReceiver("")
 			prepare(w, r)
-			wait, _ := w.publishes("a")
-			got, took := w.ends(wait)
+			wait, _ := w.publishIDs("a")
+			got, took := w.awaitOutcomes(wait)
 			require.Equal(w, []outcome.Outcome{{Subscription: r.id, State: outcome.Pending}}, got, name)
 			require.Less(w, took, time.Second, name)
 		})
@@ -98,33 +100,33 @@ func TestASender_DoesNotWaitForWhatWillNotBeInTime(t *testing.T) {
 }
 
 func TestASenderWaits_UntilAHoldEndsAndTheStoreIsBack(t *testing.T) {
-	in(t, func(w *world) {
-		r := w.subscribes("")
-		w.publishes("before")
-		r.answers(false, domain.Answer{Status: 429, RetryAfter: 3 * time.Second})
+	inBubble(t, func(w *world) {
+		r := w.addReceiver("")
+		w.publishIDs("before")
+		r.answerCalls(false, domain.Answer{Status: 429, RetryAfter: 3 * time.Second})
 		w.cursors.fail(domain.Errorf(domain.Unavailable, "not reached"))
-		after(2*time.Second, func() { w.cursors.fail(nil) })
-		wait, _ := w.publishes("a")
-		after(4*time.Second, func() { r.answers(false, ok(200)) })
-		got, took := w.ends(wait)
+		runAfter(2*time.Second, func() { w.cursors.fail(nil) })
+		wait, _ := w.publishIDs("a")
+		runAfter(4*time.Second, func() { r.answerCalls(false, answerWith(200)) })
+		got, took := w.awaitOutcomes(wait)
 		require.Equal(w, outcome.Delivered, got[0].State)
 		require.Less(w, took, 5*time.Second)
 	})
 }
 
 func TestASenderThatRepeatsAMessage_KnowsWhatIsStoredOfIt(t *testing.T) {
-	in(t, func(w *world) {
-		r := w.subscribes("")
-		w.publishes("old", "failed", "delivered")
-		answers := []domain.Answer{ok(200), ok(500), ok(201)}
+	inBubble(t, func(w *world) {
+		r := w.addReceiver("")
+		w.publishIDs("old", "failed", "delivered")
+		answers := []domain.Answer{answerWith(200), answerWith(500), answerWith(201)}
 		for i := range domain.MaxRecent - 2 {
-			w.publishes(fmt.Sprint(i))
-			answers = append(answers, ok(200))
+			w.publishIDs(fmt.Sprint(i))
+			answers = append(answers, answerWith(200))
 		}
-		r.answers(false, answers...)
-		wait, published := w.publishes("old", "failed", "delivered")
+		r.answerCalls(false, answers...)
+		wait, published := w.publishIDs("old", "failed", "delivered")
 		require.Equal(w, 3, published.Duplicates)
-		got, took := w.ends(wait)
+		got, took := w.awaitOutcomes(wait)
 		require.Less(w, took, time.Second)
 		require.Equal(w, []outcome.Outcome{
 			{Message: 0, Subscription: r.id, State: outcome.Unknown},
@@ -137,16 +139,16 @@ func TestASenderThatRepeatsAMessage_KnowsWhatIsStoredOfIt(t *testing.T) {
 // Only the last attempts are stored. Without a dead letter, a delivery that has ended has succeeded;
 // one look is not enough to know that there is none.
 func TestAnOutcomeBehindManyOthers_IsKnownByTheSecondLook(t *testing.T) {
-	in(t, func(w *world) {
-		r := w.subscribes("")
-		wait, _ := w.publishes("a")
-		answers := []domain.Answer{ok(200)}
+	inBubble(t, func(w *world) {
+		r := w.addReceiver("")
+		wait, _ := w.publishIDs("a")
+		answers := []domain.Answer{answerWith(200)}
 		for i := range domain.MaxRecent {
-			w.publishes(fmt.Sprint(i))
-			answers = append(answers, ok(200))
+			w.publishIDs(fmt.Sprint(i))
+			answers = append(answers, answerWith(200))
 		}
-		r.answers(false, answers...)
-		got, took := w.ends(wait)
+		r.answerCalls(false, answers...)
+		got, took := w.awaitOutcomes(wait)
 		require.Equal(w, []outcome.Outcome{{Subscription: r.id, State: outcome.Delivered}}, got)
 		require.Greater(w, took, 200*time.Millisecond)
 	})
@@ -154,34 +156,34 @@ func TestAnOutcomeBehindManyOthers_IsKnownByTheSecondLook(t *testing.T) {
 
 // A delivery that failed before its subscription was sync may wait for another attempt.
 func TestADeliveryThatWaitsForARetry_IsPending(t *testing.T) {
-	in(t, func(w *world) {
-		r := w.subscribes("")
+	inBubble(t, func(w *world) {
+		r := w.addReceiver("")
 		r.policy = domain.QueuePolicy([]time.Duration{0, time.Hour}, 2)
-		wait, _ := w.publishes("a")
-		r.answers(false, ok(500))
-		got, _ := w.ends(wait)
+		wait, _ := w.publishIDs("a")
+		r.answerCalls(false, answerWith(500))
+		got, _ := w.awaitOutcomes(wait)
 		require.Equal(w, outcome.Pending, got[0].State)
 	})
 }
 
 // A crash between two steps leaves a cursor that is listed and should not be.
 func TestACursorThatIsListedByMistake_IsRemoved(t *testing.T) {
-	in(t, func(w *world) {
-		wait, _ := w.publishes("a")
+	inBubble(t, func(w *world) {
+		wait, _ := w.publishIDs("a")
 		require.Nil(w, wait, "no subscription is sync")
-		deleted, replaced, kept := w.subscribes(""), w.subscribes(""), w.subscribes("")
+		deleted, replaced, kept := w.addReceiver(""), w.addReceiver(""), w.addReceiver("")
 		require.NoError(w, w.definitions.DeleteSubscription(w.Context(), deleted.owner, deleted.id, ""))
 		d, err := w.definitions.Subscription(w.Context(), replaced.id)
 		require.NoError(w, err)
 		d.IsSync = false
 		_, err = w.definitions.ReplaceSubscription(w.Context(), d)
 		require.NoError(w, err)
-		wait, published := w.publishes("b")
+		wait, published := w.publishIDs("b")
 		require.Len(w, published.Awaited[0].Sync, 3)
-		after(time.Second, func() { kept.answers(false, ok(200)) })
-		got, _ := w.ends(wait)
+		runAfter(time.Second, func() { kept.answerCalls(false, answerWith(200)) })
+		got, _ := w.awaitOutcomes(wait)
 		require.Equal(w, []outcome.Outcome{{Subscription: kept.id, State: outcome.Delivered, Status: 200}}, got)
-		_, published = w.publishes("c")
+		_, published = w.publishIDs("c")
 		require.Equal(w, []domain.CursorID{kept.id.Cursor()}, published.Awaited[0].Sync)
 
 		// Its owner repeats what was cut off.
@@ -189,20 +191,20 @@ func TestACursorThatIsListedByMistake_IsRemoved(t *testing.T) {
 			Owner: replaced.owner, CallbackURL: "https://example.org/", IsSync: true,
 		}}, subscribe.Match{})
 		require.NoError(w, err)
-		_, published = w.publishes("d")
+		_, published = w.publishIDs("d")
 		require.Len(w, published.Awaited[0].Sync, 2)
 	})
 }
 
 func TestSendersThatWaitForACursor_ShareItsReads(t *testing.T) {
-	in(t, func(w *world) {
-		r := w.subscribes("")
+	inBubble(t, func(w *world) {
+		r := w.addReceiver("")
 		var g sync.WaitGroup
 		const senders = 200
 		answers := make([]domain.Answer, senders)
 		for i := range senders {
-			answers[i] = ok(200)
-			wait, _ := w.publishes(fmt.Sprint(i))
+			answers[i] = answerWith(200)
+			wait, _ := w.publishIDs(fmt.Sprint(i))
 			g.Go(func() {
 				<-time.After(time.Duration(i) * time.Millisecond)
 				if got := wait.Outcomes(w.Context()); got[0].State != outcome.Delivered {
@@ -210,7 +212,7 @@ func TestSendersThatWaitForACursor_ShareItsReads(t *testing.T) {
 				}
 			})
 		}
-		after(5*time.Second, func() { r.answers(true, answers...) })
+		runAfter(5*time.Second, func() { r.answerCalls(true, answers...) })
 		g.Wait()
 		require.Less(w, w.cursors.reads, 300, "for 200 senders that wait for 5 seconds")
 	})

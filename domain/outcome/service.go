@@ -27,7 +27,7 @@ const (
 	Failed    State = "failed"    // the only attempt has failed; it is a dead letter
 	Filtered  State = "filtered"  // the filter does not let it pass
 	Pending   State = "pending"   // it is not known yet
-	Unknown   State = "unknown"   // it was sent before and has ended, and it is not stored any more how
+	Unknown   State = "unknown"   // it was sent before and has ended, and its outcome is no longer stored
 )
 
 // An Outcome is what became of a message for a subscription.
@@ -35,7 +35,7 @@ type Outcome struct {
 	Message      int // index of the message in the call
 	Subscription domain.SubscriptionID
 	State        State
-	Status       int // that the receiver has answered; 0: it has not, or it is not stored any more
+	Status       int // the status that the receiver has answered; 0: no answer, or no longer stored
 }
 
 // Ports are what a Service needs.

@@ -86,8 +86,8 @@ func (w *world) settledOf(id domain.CursorID) <-chan struct{} {
 	return w.settled[id]
 }
 
-// subscribes creates a subscription that is sync.
-func (w *world) subscribes(filter string) *receiver {
+// addReceiver creates a subscription that is sync.
+func (w *world) addReceiver(filter string) *receiver {
 	w.Helper()
 	owner := repositorytest.NewActor()
 	s, err := w.subscribe.Create(w.Context(), subscribe.Draft{Subscription: domain.Subscription{
@@ -97,8 +97,8 @@ func (w *world) subscribes(filter string) *receiver {
 	return &receiver{world: w, owner: owner, id: s.ID, policy: domain.QueuePolicy([]time.Duration{0}, 1)}
 }
 
-// publishes sends messages with an id each, and returns what the sender waits for.
-func (w *world) publishes(ids ...string) (*outcome.Wait, publish.Result) {
+// publishIDs sends messages with an id each, and returns what the sender waits for.
+func (w *world) publishIDs(ids ...string) (*outcome.Wait, publish.Result) {
 	w.Helper()
 	messages := make([]domain.Message, len(ids))
 	for i, id := range ids {
@@ -117,9 +117,9 @@ type receiver struct {
 	policy domain.Policy
 }
 
-// answers has the receiver called with what waits, once for each answer, and stores the results one
+// answerCalls has the receiver called with what waits, once for each answer, and stores the results one
 // by one. Without isLocal, another node does it.
-func (r *receiver) answers(isLocal bool, answers ...domain.Answer) {
+func (r *receiver) answerCalls(isLocal bool, answers ...domain.Answer) {
 	w, ctx := r.world, context.Background()
 	owner := domain.Owner{Incarnation: "node", Limit: 1, Policy: r.policy}
 	c, version, err := w.cursors.Load(ctx, r.id.Cursor(), owner, time.Now)
@@ -151,16 +151,16 @@ func (r *receiver) answers(isLocal bool, answers ...domain.Answer) {
 	}
 }
 
-// after runs f after some time.
-func after(d time.Duration, f func()) {
+// runAfter runs f after some time.
+func runAfter(d time.Duration, f func()) {
 	go func() {
 		<-time.After(d)
 		f()
 	}()
 }
 
-// ends returns the outcomes and the time until they were known.
-func (w *world) ends(wait *outcome.Wait) ([]outcome.Outcome, time.Duration) {
+// awaitOutcomes returns the outcomes and the time until they were known.
+func (w *world) awaitOutcomes(wait *outcome.Wait) ([]outcome.Outcome, time.Duration) {
 	w.Helper()
 	require.NotNil(w, wait)
 	start := time.Now()

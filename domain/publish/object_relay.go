@@ -29,7 +29,7 @@ type ObjectRelayOptions struct {
 	Backoff func(failures int) time.Duration // before changes are tried again; default about 100 ms, and twice as long each time
 	Clock   func() time.Time                 // default: the system's
 	Random  func() uint64                    // for jitter; default: the system's
-	Logger  *slog.Logger                     // default: none
+	Logger  *slog.Logger                     // default: nothing is logged
 }
 
 // NewObjectRelay returns an ObjectRelay that publishes by service. It does nothing until it is Run.
@@ -78,15 +78,15 @@ func (r *ObjectRelay) Run(ctx context.Context) {
 	for {
 		select {
 		case c := <-r.due:
-			r.publishUntilDone(ctx, r.gather(c))
+			r.publishUntilDone(ctx, r.gatherDue(c))
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// gather returns a change with others that are due, up to those of one append.
-func (r *ObjectRelay) gather(first domain.ObjectChange) []domain.ObjectChange {
+// gatherDue returns a change with others that are due, up to those of one append.
+func (r *ObjectRelay) gatherDue(first domain.ObjectChange) []domain.ObjectChange {
 	changes := []domain.ObjectChange{first}
 	for len(changes) < repository.MaxAppend {
 		select {
@@ -104,7 +104,7 @@ func (r *ObjectRelay) gather(first domain.ObjectChange) []domain.ObjectChange {
 func (r *ObjectRelay) Look(ctx context.Context) bool {
 	found, err := r.topic.Unpublished(ctx, r.opts.Clock().Add(-young), maxFound)
 	if err != nil {
-		r.warn(ctx, "look for changes", err)
+		r.logWarning(ctx, "look for changes", err)
 	}
 	for _, c := range found {
 		r.publishSoon(c)
@@ -119,7 +119,7 @@ func (r *ObjectRelay) publishUntilDone(ctx context.Context, changes []domain.Obj
 			return
 		}
 		if failures == maxAttempts || domain.KindOf(err) == domain.Damaged || domain.KindOf(err) == domain.NewerFormat {
-			r.warn(ctx, "publish changes", err, slog.String("bucket", changes[0].Name.Bucket()), slog.Int("changes", len(changes)))
+			r.logWarning(ctx, "publish changes", err, slog.String("bucket", changes[0].Name.Bucket()), slog.Int("changes", len(changes)))
 			return
 		}
 		timer := time.NewTimer(r.opts.Backoff(failures))
@@ -170,7 +170,7 @@ func (r *ObjectRelay) Publish(ctx context.Context, changes []domain.ObjectChange
 	return err
 }
 
-func (r *ObjectRelay) warn(ctx context.Context, what string, err error, attrs ...slog.Attr) {
+func (r *ObjectRelay) logWarning(ctx context.Context, what string, err error, attrs ...slog.Attr) {
 	if ctx.Err() == nil {
 		r.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "changes of objects are not published for now",
 			append(attrs, slog.String("what", what), slog.String("error", err.Error()))...)

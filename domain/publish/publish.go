@@ -49,7 +49,7 @@ func (s *Service) Publish(ctx context.Context, stream domain.StreamName, message
 		return r, domain.Errorf(domain.Invalid, "topic: want another one than %s, to which the hub publishes", topic)
 	}
 	for begin := 0; begin < len(messages); {
-		n := appendable(messages[begin:])
+		n := countAppendable(messages[begin:])
 		part := messages[begin : begin+n]
 		appended, err := s.streams.Append(ctx, stream, part)
 		if err != nil {
@@ -75,9 +75,9 @@ func (s *Service) Publish(ctx context.Context, stream domain.StreamName, message
 	return r, nil
 }
 
-// appendable returns how many messages may go in one append: at least one, and none after one
-// with the same ID. The later one is then found to be a duplicate or a conflict.
-func appendable(messages []domain.Message) int {
+// countAppendable returns how many messages may go in one append: at least one, and no two with
+// the same ID. The later one is then found to be a duplicate or a conflict.
+func countAppendable(messages []domain.Message) int {
 	bytes, ids := 0, make(map[string]bool)
 	for i := range messages {
 		m := &messages[i]

@@ -104,27 +104,27 @@ type Receiver struct {
 	Fault string
 }
 
-// A place is one in the list.
-type place struct {
+// A listPlace is one in the list.
+type listPlace struct {
 	shard  int
 	cursor string // the last one that was looked at; "": the shard was not begun
 }
 
-func (p place) String() string {
+func (p listPlace) String() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(p.shard) + " " + p.cursor))
 }
 
-func parsePlace(text string) (place, error) {
+func parsePlace(text string) (listPlace, error) {
 	plain, err := base64.RawURLEncoding.DecodeString(text)
 	number, cursor, hasCursor := strings.Cut(string(plain), " ")
 	shard, parseErr := strconv.Atoi(number)
 	if text == "" {
-		return place{}, nil
+		return listPlace{}, nil
 	}
 	if err != nil || parseErr != nil || !hasCursor || shard < 0 || shard >= repository.ShardCount {
-		return place{}, domain.Errorf(domain.Invalid, "after: want what the page before has as its next, got %q", domain.Clip(text))
+		return listPlace{}, domain.Errorf(domain.Invalid, "after: want what the page before has as its next, got %q", domain.Clip(text))
 	}
-	return place{shard, cursor}, nil
+	return listPlace{shard, cursor}, nil
 }
 
 // List returns a page of receivers. Subscriptions and watches that were deleted are left out. It fails with Invalid if the query is not valid.
@@ -145,7 +145,7 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 		}
 		for _, entries := range shards {
 			entries = slices.DeleteFunc(entries, func(e repository.ShardEntry) bool {
-				return e.Cursor.String() <= at.cursor || !q.wants(e.Cursor)
+				return e.Cursor.String() <= at.cursor || !q.hasKind(e.Cursor)
 			})
 			for chunk := range slices.Chunk(entries, readsAtOnce) {
 				if looked += len(chunk); looked > maxLooked {
@@ -167,7 +167,7 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 					at.cursor = chunk[i].Cursor.String()
 				}
 			}
-			at = place{shard: at.shard + 1}
+			at = listPlace{shard: at.shard + 1}
 		}
 	}
 	return page, nil
@@ -192,8 +192,8 @@ func (s *Service) readShards(ctx context.Context, first int) ([][]repository.Sha
 	return shards, g.Wait()
 }
 
-// wants reports whether a cursor is that of a receiver of the kind.
-func (q *Query) wants(cursor domain.CursorID) bool {
+// hasKind reports whether a cursor belongs to a receiver of the queried kind.
+func (q *Query) hasKind(cursor domain.CursorID) bool {
 	r, ok := receiverOf(cursor)
 	return ok && r.Kind == q.Kind
 }
@@ -231,7 +231,7 @@ func (s *Service) readAll(ctx context.Context, entries []repository.ShardEntry) 
 		g.Go(func() error {
 			r, _ := receiverOf(entries[i].Cursor)
 			r.Stream = entries[i].Stream
-			if err := s.read(ctx, entries[i].Cursor, &r); err != nil {
+			if err := s.readReceiver(ctx, entries[i].Cursor, &r); err != nil {
 				r.Fault = err.Error()
 			}
 			found[i] = r
@@ -254,7 +254,7 @@ func (s *Service) Consumers(ctx context.Context, ids []domain.PartyID) ([]Receiv
 // Subscription returns how the calls of a subscription of an owner proceed.
 func (s *Service) Subscription(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (Receiver, error) {
 	r := Receiver{Kind: Subscription, Subscription: id}
-	err := s.read(ctx, id.Cursor(), &r)
+	err := s.readReceiver(ctx, id.Cursor(), &r)
 	if err == nil && r.Owner != owner {
 		return r, domain.Errorf(domain.NotFound, "actor %s has no subscription %s", owner, id)
 	}
@@ -274,8 +274,8 @@ func (s *Service) Owned(ctx context.Context, owner domain.ActorID) ([]Receiver, 
 	return s.readAll(ctx, entries)
 }
 
-// read reads what is stored of a receiver.
-func (s *Service) read(ctx context.Context, cursor domain.CursorID, r *Receiver) error {
+// readReceiver reads the stored data of a receiver.
+func (s *Service) readReceiver(ctx context.Context, cursor domain.CursorID, r *Receiver) error {
 	standing, err := s.ports.Cursors.Standing(ctx, cursor)
 	if err != nil && domain.KindOf(err) != domain.NotFound {
 		return err

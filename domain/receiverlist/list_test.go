@@ -40,7 +40,7 @@ func newFixture(t *testing.T, change ...func(*receiverlist.Ports)) *fixture {
 	return f
 }
 
-func (f *fixture) subscribes(owner, topic string) domain.SubscriptionID {
+func (f *fixture) addSubscription(owner, topic string) domain.SubscriptionID {
 	f.Helper()
 	actor, err := domain.ParseActorID(owner)
 	require.NoError(f, err)
@@ -49,7 +49,7 @@ func (f *fixture) subscribes(owner, topic string) domain.SubscriptionID {
 	return s.ID
 }
 
-func (f *fixture) publishes(stream domain.StreamName, priorities ...int) {
+func (f *fixture) publishTo(stream domain.StreamName, priorities ...int) {
 	f.Helper()
 	for _, p := range priorities {
 		_, err := f.ports.Streams.Append(f.Context(), stream, []domain.Message{{Priority: p, Payload: []byte("x")}})
@@ -58,8 +58,8 @@ func (f *fixture) publishes(stream domain.StreamName, priorities ...int) {
 	}
 }
 
-// all returns all parts of a list.
-func (f *fixture) all(q receiverlist.Query) (all []receiverlist.Receiver) {
+// listAll returns all parts of a list.
+func (f *fixture) listAll(q receiverlist.Query) (all []receiverlist.Receiver) {
 	f.Helper()
 	for range 100 {
 		page, err := f.list.List(f.Context(), q)
@@ -78,25 +78,25 @@ func TestList_HasEachSubscriptionOnce(t *testing.T) {
 	f := newFixture(t)
 	wanted := make(map[domain.SubscriptionID]bool)
 	for i := range 1000 {
-		wanted[f.subscribes(fmt.Sprint("owner", i), "orders")] = true
+		wanted[f.addSubscription(fmt.Sprint("owner", i), "orders")] = true
 	}
-	for _, r := range f.all(receiverlist.Query{Kind: receiverlist.Subscription}) {
+	for _, r := range f.listAll(receiverlist.Query{Kind: receiverlist.Subscription}) {
 		require.True(t, wanted[r.Subscription], "it is listed twice")
 		delete(wanted, r.Subscription)
 	}
 	require.Empty(t, wanted)
-	require.Empty(t, f.all(receiverlist.Query{Kind: receiverlist.Subscription, State: receiverlist.Stopped}), "each part may be empty")
-	require.Empty(t, f.all(receiverlist.Query{Kind: receiverlist.Consumer}))
+	require.Empty(t, f.listAll(receiverlist.Query{Kind: receiverlist.Subscription, State: receiverlist.Stopped}), "each part may be empty")
+	require.Empty(t, f.listAll(receiverlist.Query{Kind: receiverlist.Consumer}))
 }
 
 func TestList_SaysWhatWasNotTaken(t *testing.T) {
 	f := newFixture(t)
 	began := f.now
-	f.subscribes("owner", "orders")
+	f.addSubscription("owner", "orders")
 	topic, err := domain.ParseTopic("orders")
 	require.NoError(t, err)
-	f.publishes(topic, 5, 0, 0)
-	r := f.all(receiverlist.Query{Kind: receiverlist.Subscription})[0]
+	f.publishTo(topic, 5, 0, 0)
+	r := f.listAll(receiverlist.Query{Kind: receiverlist.Subscription})[0]
 	require.Equal(t, int64(3), r.Behind)
 	require.Equal(t, began, r.Oldest)
 	require.Equal(t, "receiver.example.org", r.Host)
@@ -106,12 +106,12 @@ func TestList_SaysWhatWasNotTaken(t *testing.T) {
 
 func TestList_LeavesOutSubscriptionsThatWereDeleted(t *testing.T) {
 	f := newFixture(t)
-	id := f.subscribes("owner", "orders")
+	id := f.addSubscription("owner", "orders")
 	owner, err := domain.ParseActorID("owner")
 	require.NoError(t, err)
 	_, err = f.subscriptions.Delete(t.Context(), owner, id, subscribe.Match{})
 	require.NoError(t, err)
-	require.Empty(t, f.all(receiverlist.Query{Kind: receiverlist.Subscription}))
+	require.Empty(t, f.listAll(receiverlist.Query{Kind: receiverlist.Subscription}))
 	_, err = f.list.Subscription(t.Context(), owner, id)
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }
@@ -132,11 +132,11 @@ func (d brokenDefinitions) Subscription(ctx context.Context, id domain.Subscript
 func TestList_SaysWhichReceiverCannotBeRead(t *testing.T) {
 	var broken domain.SubscriptionID
 	f := newFixture(t, func(p *receiverlist.Ports) { p.Definitions = brokenDefinitions{p.Definitions, &broken} })
-	broken = f.subscribes("owner", "orders")
-	f.subscribes("owner", "orders")
+	broken = f.addSubscription("owner", "orders")
+	f.addSubscription("owner", "orders")
 	for _, state := range []string{"", receiverlist.Stopped} {
 		faults := 0
-		for _, r := range f.all(receiverlist.Query{Kind: receiverlist.Subscription, State: state}) {
+		for _, r := range f.listAll(receiverlist.Query{Kind: receiverlist.Subscription, State: state}) {
 			if r.Fault != "" {
 				require.Equal(t, broken, r.Subscription)
 				faults++
@@ -163,7 +163,7 @@ func (s brokenShards) Cursors(ctx context.Context, shard int) ([]repository.Shar
 func TestList_FailsOnlyIfAShardCannotBeRead(t *testing.T) {
 	for _, kind := range []domain.Kind{domain.Damaged, domain.NewerFormat, domain.Unavailable} {
 		f := newFixture(t, func(p *receiverlist.Ports) { p.Shards = brokenShards{p.Shards, domain.Errorf(kind, "a fault")} })
-		f.subscribes("owner", "orders")
+		f.addSubscription("owner", "orders")
 		page, err := f.list.List(t.Context(), receiverlist.Query{Kind: receiverlist.Subscription})
 		if kind == domain.Unavailable {
 			require.Equal(t, kind, domain.KindOf(err))

@@ -7,7 +7,7 @@
 //
 //	request  added to the entry of the cursor in its shard, by a conditional write. From then on
 //	         it is accepted
-//	signal   tells the owner at once. If the signal is lost, the owner finds the request within
+//	signal   notifies the owner immediately. If the signal is lost, the owner finds the request within
 //	         30 seconds: it reads the entries of its shards then in any case, as it does when it
 //	         takes a shard
 //	follow   the owner does what the request asks for and stores the number of the request in the

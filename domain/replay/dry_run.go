@@ -24,8 +24,8 @@ const readAhead = 100
 // clockMargin is that of the engine: how much the clocks of nodes may differ.
 const clockMargin = time.Minute
 
-// DryRun counts the deliveries that Start would make again. It fails as Start does, but for a
-// replay that runs.
+// DryRun counts the deliveries that Start would make again. It fails as Start does, except for
+// a replay that runs.
 func (s *Service) DryRun(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, r domain.ReplayRange) (*Count, error) {
 	n, expression, err := s.checkRange(ctx, owner, id, &r)
 	if err != nil {

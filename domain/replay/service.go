@@ -41,7 +41,7 @@ func New(ports Ports, opts Options) *Service {
 	return &Service{ports, opts}
 }
 
-// A subject is a subscription whose deliveries are to be replayed.
+// A subject is a subscription whose deliveries will be replayed.
 type subject struct {
 	definition *repository.Definition
 	stream     domain.StreamName
@@ -90,7 +90,7 @@ func matches(e *filter.Expression, entry *repository.Entry) bool {
 	return passes && err == nil
 }
 
-// request stores a request, and tells the owner of the cursor.
+// request stores a request, and notifies the owner of the cursor.
 func (s *Service) request(ctx context.Context, n *subject, r domain.ReplayRequest) error {
 	id := n.definition.ID.Cursor()
 	_, err := s.ports.Shards.AddReplay(ctx, id, n.standing.Followed, r)

@@ -8,17 +8,17 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Delete deletes a subscription of owner and returns when. It fails with NotFound if there is
-// none, and with [ErrChanged].
+// Delete deletes a subscription of owner, and returns the time of the deletion. It fails with
+// NotFound if there is no such subscription, and with [ErrChanged].
 func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, m Match) (time.Time, error) {
 	now := s.opts.Clock().UTC()
-	d, err := s.find(ctx, owner, id)
+	d, err := s.findOwned(ctx, owner, id)
 	isRequest := false
 	switch {
 	case err == nil:
 		isRequest = d.Topic == domain.DequeuedTopic
-		if err = s.delete(ctx, d, m); err == nil && d.IsSync {
-			err = s.unlist(ctx, d) // a crash before leaves a cursor that a sender removes from the list
+		if err = s.deleteDefinition(ctx, d, m); err == nil && d.IsSync {
+			err = s.unlistCursor(ctx, d) // a crash before leaves a cursor that a sender removes from the list
 		}
 	case domain.KindOf(err) == domain.NotFound: // perhaps its deletion was cut off
 		isRequest = true
@@ -34,15 +34,15 @@ func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.Su
 	return now, err
 }
 
-// delete deletes a subscription that was read, unless a condition forbids it.
-func (s *Service) delete(ctx context.Context, d *repository.Definition, m Match) error {
+// deleteDefinition deletes a subscription that was read, unless a condition forbids it.
+func (s *Service) deleteDefinition(ctx context.Context, d *repository.Definition, m Match) error {
 	var version repository.DefinitionVersion
 	if len(m.Versions) > 0 {
-		if version = d.Version; !m.permits(version) {
+		if version = d.Version; !m.canChange(version) {
 			return newChangedError()
 		}
 	}
 	err := s.ports.Definitions.DeleteSubscription(ctx, d.Owner, d.ID, version)
 	s.notifyChange(d.ID, err)
-	return m.outcome(err)
+	return m.changeError(err)
 }

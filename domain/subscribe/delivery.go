@@ -31,8 +31,8 @@ type Delivery struct {
 	Warnings []domain.Warning // only of Get
 }
 
-// delivery returns the delivery of a subscription. Without a cursor, nothing was delivered.
-func (s *Service) delivery(ctx context.Context, d *repository.Definition) (*Delivery, error) {
+// readDelivery returns the delivery of a subscription. Without a cursor, nothing was delivered.
+func (s *Service) readDelivery(ctx context.Context, d *repository.Definition) (*Delivery, error) {
 	standing, err := s.ports.Cursors.Standing(ctx, d.ID.Cursor())
 	if err != nil && domain.KindOf(err) != domain.NotFound {
 		return nil, err

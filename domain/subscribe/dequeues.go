@@ -36,6 +36,6 @@ func (r *Dequeues) Request(ctx context.Context, d *repository.Definition) error 
 	return err
 }
 
-func (s *Service) dequeues() *Dequeues {
+func (s *Service) newDequeues() *Dequeues {
 	return &Dequeues{Requests: s.ports.Dequeues, Definitions: s.ports.Definitions}
 }

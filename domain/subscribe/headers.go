@@ -33,7 +33,7 @@ func (s *Service) checkTogether(wanted *repository.Definition, draft *Draft) err
 	if headers == nil {
 		headers, err = s.keys.OpenHeaders(wanted)
 	} else {
-		secret, err = s.open(wanted)
+		secret, err = s.openSecret(wanted)
 	}
 	if err != nil {
 		return nil //nolint:nilerr // see above

@@ -24,8 +24,8 @@ type Keyring struct {
 	keys  map[string]cipher.AEAD
 }
 
-// NewKeyring returns a Keyring of keys, each of [KeySize] bytes. It fails with Invalid if
-// there is none, or if one has another size.
+// NewKeyring returns a Keyring of keys, each of [KeySize] bytes. It fails with Invalid if keys
+// is empty, or if a key has another size.
 func NewKeyring(keys ...[]byte) (*Keyring, error) {
 	k := &Keyring{keys: make(map[string]cipher.AEAD)}
 	for i, key := range keys {
@@ -59,7 +59,7 @@ func NewKey() []byte {
 	return key
 }
 
-// keyName returns the name of a key, which does not tell the key.
+// keyName returns the name of a key, which does not reveal the key.
 func keyName(key []byte) string {
 	sum := sha256.Sum256(append([]byte("messagehub key name\x00"), key...))
 	return hex.EncodeToString(sum[:6])

@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Match says which versions of a subscription a change is meant for. The zero Match is for
-// any version, and for a subscription that is not there.
+// A Match restricts a change to some versions of a subscription. The zero Match permits any
+// version, including a subscription that does not exist.
 type Match struct {
 	Exists   bool // any version
 	Versions []string
@@ -18,8 +18,8 @@ type Match struct {
 // isSet reports whether the change is for a subscription that its owner has read.
 func (m *Match) isSet() bool { return m.Exists || m.Versions != nil }
 
-// permits reports whether the change may be made to a version.
-func (m *Match) permits(v repository.DefinitionVersion) bool {
+// canChange reports whether the change may be made to a version.
+func (m *Match) canChange(v repository.DefinitionVersion) bool {
 	return !m.isSet() || m.Exists || slices.Contains(m.Versions, string(v))
 }
 
@@ -29,9 +29,9 @@ var ErrChanged = errors.New("the subscription has another version")
 
 func newChangedError() error { return domain.Errorf(domain.Conflict, "%w", ErrChanged) }
 
-// outcome returns the error of a change that was meant for m. A subscription that changed
-// between reading and writing has no version of m any more.
-func (m *Match) outcome(err error) error {
+// changeError returns the error of a change that was meant for m. A subscription that changed
+// between reading and writing no longer has a version of m.
+func (m *Match) changeError(err error) error {
 	if len(m.Versions) > 0 && domain.KindOf(err) == domain.Conflict {
 		return newChangedError()
 	}

@@ -18,14 +18,14 @@ const sharedPrefix = "whsec_"
 // RepeatTime is how long a rotation to a secret that the hub makes may be repeated.
 const RepeatTime = 10 * time.Minute
 
-// Rotate gives a subscription of owner another secret: the one of wanted or, if that is nil, a
-// new one, which it returns. The secret before remains live for Options.Grace; one that was
-// live besides is dropped.
+// Rotate gives a subscription of owner another secret: wanted, or if wanted is nil a new one,
+// which it returns. The previous secret remains valid for Options.Grace; one that was valid
+// besides it is dropped.
 //
-// A call may be repeated. To rotate to the secret that is there changes nothing. Without a wanted
-// secret, a call within [RepeatTime] returns the one that was made, and changes nothing: if it has
-// the Match of the first call, or none. So a new call in this time has a Match of the version that
-// is there.
+// A call may be repeated. Rotating to the current secret changes nothing. Without a wanted
+// secret, a call within [RepeatTime] returns the one that was made, and changes nothing: if its
+// Match is that of the first call, or zero. So a new rotation in this time needs a Match of the
+// current version.
 //
 // It fails with NotFound if there is no subscription, with [ErrChanged], and with Conflict if the
 // subscription changes meanwhile.
@@ -37,21 +37,21 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 	if err := s.checkSecret(wanted); err != nil {
 		return nil, "", err
 	}
-	d, err := s.find(ctx, owner, id)
+	d, err := s.findOwned(ctx, owner, id)
 	if err != nil {
 		return nil, "", err
 	}
-	current, err := s.open(d)
+	current, err := s.openSecret(d)
 	if err != nil {
 		return nil, "", err
 	}
 	if wanted != nil && subtle.ConstantTimeCompare([]byte(current), []byte(*wanted)) == 1 {
-		return view(d), "", nil
+		return viewDefinition(d), "", nil
 	}
 	if wanted == nil && s.isRepeated(d, &m) {
-		return view(d), current, nil
+		return viewDefinition(d), current, nil
 	}
-	if !m.permits(d.Version) {
+	if !m.canChange(d.Version) {
 		return nil, "", newChangedError()
 	}
 	if err := s.checkKeptHeaders(d, wanted); err != nil {
@@ -80,9 +80,9 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 	d.Version, err = s.ports.Definitions.ReplaceSubscription(ctx, d)
 	s.notifyChange(id, err)
 	if err != nil {
-		return nil, "", m.outcome(err)
+		return nil, "", m.changeError(err)
 	}
-	return view(d), made, nil
+	return viewDefinition(d), made, nil
 }
 
 // isRepeated reports whether a rotation to a secret that the hub makes is the one that has made
@@ -95,7 +95,7 @@ func (s *Service) isRepeated(d *repository.Definition, m *Match) bool {
 	if len(m.Versions) == 0 {
 		return true
 	}
-	return !m.permits(d.Version) && m.permits(d.Rotation.From)
+	return !m.canChange(d.Version) && m.canChange(d.Rotation.From)
 }
 
 // checkKeptHeaders checks the headers of a subscription against another secret.
@@ -110,8 +110,8 @@ func (s *Service) checkKeptHeaders(d *repository.Definition, wanted *string) err
 	return s.checkHeaders(headers, *wanted)
 }
 
-// open returns the secret of a subscription, "" if it has none.
-func (s *Service) open(d *repository.Definition) (string, error) {
+// openSecret returns the secret of a subscription, "" if it has none.
+func (s *Service) openSecret(d *repository.Definition) (string, error) {
 	switch {
 	case d.Secret == "":
 		return "", nil

@@ -158,7 +158,7 @@ func TestARotationThatIsRepeated_ReturnsTheSameSecret(t *testing.T) {
 	require.NotEqual(t, held, made)
 }
 
-// What is meant for a version that is not there any more changes nothing.
+// A change for an old version changes nothing.
 func TestAChange_IsOfTheVersionThatItNames(t *testing.T) {
 	w := newWorld(t, subscribe.Options{Grace: time.Hour})
 	s, err := w.Create(t.Context(), w.draft())

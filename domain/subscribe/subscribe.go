@@ -88,16 +88,17 @@ func newID() (id domain.SubscriptionID) {
 	return id
 }
 
-// A Draft is what an owner asks for.
+// A Draft is the state of a subscription that an owner requests.
 type Draft struct {
 	domain.Subscription
-	Secret  *string           // nil: the one that is there, if any; "": none
-	Headers map[string]string // of each call; nil: those that are there, if any; empty: none
+	Secret  *string           // nil: keep the current one; "": no secret
+	Headers map[string]string // of each call; nil: keep the current ones; empty: no headers
 
 	IsOperator bool // the owner has shown the token of the operators
 }
 
-// A Subscription is what an owner gets to see of one. It has no secret, and no value of a header.
+// A Subscription is the state of a subscription that its owner may read. It has no secret, and
+// no value of a header.
 type Subscription struct {
 	ID domain.SubscriptionID
 	domain.Subscription
@@ -108,20 +109,20 @@ type Subscription struct {
 	Version     string    // another one after each change by the owner
 	Delivery    *Delivery // only of Get
 
-	// PreviousUntil is until when calls are signed with the secret before a rotation, too. It is
-	// zero if there is none.
+	// PreviousUntil is until when calls are signed with the secret before a rotation, too. It
+	// is zero without such a secret.
 	PreviousUntil time.Time
 }
 
-func view(d *repository.Definition) *Subscription {
+func viewDefinition(d *repository.Definition) *Subscription {
 	return &Subscription{
 		ID: d.ID, Subscription: d.Subscription, HeaderNames: d.HeaderNames, IsSigned: d.Secret != "", IsPaused: d.Paused, Created: d.Created,
 		Version: string(d.Version), PreviousUntil: d.PreviousUntil,
 	}
 }
 
-// check returns an Invalid error that begins with a JSON pointer unless d is valid.
-func (s *Service) check(ctx context.Context, d *Draft) error {
+// checkDraft returns an Invalid error that begins with a JSON pointer unless d is valid.
+func (s *Service) checkDraft(ctx context.Context, d *Draft) error {
 	d.SetDefaults()
 	if err := d.Check(); err != nil {
 		return err
@@ -169,11 +170,12 @@ func (s *Service) Create(ctx context.Context, d Draft) (*Subscription, error) {
 }
 
 // Put stores a subscription under an id that its owner has chosen, or replaces that one.
-// created says which. The same call may be repeated. It fails with Conflict if the id is that
-// of another owner or was deleted, or if the subscription changes meanwhile, and with
-// [ErrLimit] and [ErrChanged]. What is there as wanted is not changed, whatever its version.
+// created reports which. The same call may be repeated. It fails with Conflict if the id is
+// that of another owner or was deleted, or if the subscription changes meanwhile, and with
+// [ErrLimit] and [ErrChanged]. A subscription that equals the draft is not changed, for any
+// Match.
 func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m Match) (stored *Subscription, created bool, err error) {
-	if err := s.check(ctx, &d); err != nil {
+	if err := s.checkDraft(ctx, &d); err != nil {
 		return nil, false, err
 	}
 	wanted := &repository.Definition{ID: id, Subscription: d.Subscription, Created: s.opts.Clock().UTC().Truncate(time.Microsecond)}
@@ -184,13 +186,13 @@ func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m 
 	if err := s.checkSync(ctx, wanted); err != nil {
 		return nil, false, err
 	}
-	found, created, err := s.create(ctx, wanted, &m)
+	found, created, err := s.createDefinition(ctx, wanted, &m)
 	if err != nil {
 		return nil, false, err
 	}
 	wasSync := found.IsSync
 	if !created {
-		found, err = s.replace(ctx, found, wanted, &d, &m)
+		found, err = s.replaceDefinition(ctx, found, wanted, &d, &m)
 		s.notifyChange(id, err)
 		if err != nil {
 			return nil, false, err
@@ -198,33 +200,33 @@ func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m 
 	}
 	// A crash leaves a subscription that is called for nothing, or of which no sender knows that it is
 	// sync, until it is put again or served.
-	if err := s.dequeues().Request(ctx, found); err != nil {
+	if err := s.newDequeues().Request(ctx, found); err != nil {
 		return nil, false, err
 	}
 	if err := s.createCursor(ctx, found); err != nil {
 		return nil, false, err
 	}
-	if err := s.list(ctx, found, wasSync); err != nil {
+	if err := s.listCursor(ctx, found, wasSync); err != nil {
 		return nil, false, err
 	}
-	return view(found), created, nil
+	return viewDefinition(found), created, nil
 }
 
-// create returns the subscription with the id and the owner of wanted, and stores it if there is
-// none and m permits that.
-func (s *Service) create(ctx context.Context, wanted *repository.Definition, m *Match) (*repository.Definition, bool, error) {
+// createDefinition returns the subscription with the id and the owner of wanted. If it does not
+// exist and m permits that, it is stored.
+func (s *Service) createDefinition(ctx context.Context, wanted *repository.Definition, m *Match) (*repository.Definition, bool, error) {
 	if !m.isSet() {
 		return s.ports.Definitions.CreateSubscription(ctx, wanted)
 	}
-	found, err := s.find(ctx, wanted.Owner, wanted.ID)
+	found, err := s.findOwned(ctx, wanted.Owner, wanted.ID)
 	if domain.KindOf(err) == domain.NotFound {
 		err = newChangedError()
 	}
 	return found, false, err
 }
 
-// replace stores wanted instead of found, unless it is the same. draft is what wanted was made of.
-func (s *Service) replace(ctx context.Context, found, wanted *repository.Definition, draft *Draft, m *Match) (*repository.Definition, error) {
+// replaceDefinition stores wanted instead of found, unless it is the same. draft is what wanted was made of.
+func (s *Service) replaceDefinition(ctx context.Context, found, wanted *repository.Definition, draft *Draft, m *Match) (*repository.Definition, error) {
 	if found.Topic != wanted.Topic {
 		return nil, domain.Errorf(domain.Invalid, "/topic: want %s: the topic of a subscription cannot be changed", found.Topic)
 	}
@@ -245,7 +247,7 @@ func (s *Service) replace(ctx context.Context, found, wanted *repository.Definit
 	if same && keepsHeaders {
 		return found, nil
 	}
-	if !m.permits(found.Version) {
+	if !m.canChange(found.Version) {
 		return nil, newChangedError()
 	}
 	if keepsSecret {
@@ -260,7 +262,7 @@ func (s *Service) replace(ctx context.Context, found, wanted *repository.Definit
 	wanted.Paused, wanted.Resumed, wanted.Created, wanted.Version = found.Paused, found.Resumed, found.Created, found.Version
 	version, err := s.ports.Definitions.ReplaceSubscription(ctx, wanted)
 	wanted.Version = version
-	return wanted, m.outcome(err)
+	return wanted, m.changeError(err)
 }
 
 // createCursor creates the cursor of a subscription at the end of its stream, unless it is
@@ -282,8 +284,8 @@ func (s *Service) createCursor(ctx context.Context, d *repository.Definition) er
 	return nil
 }
 
-// find returns a subscription of owner. To others, it is as unknown as one that does not exist.
-func (s *Service) find(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*repository.Definition, error) {
+// findOwned returns a subscription of owner. To others, it is as unknown as one that does not exist.
+func (s *Service) findOwned(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*repository.Definition, error) {
 	d, err := s.ports.Definitions.Subscription(ctx, id)
 	if domain.KindOf(err) == domain.NotFound || err == nil && d.Owner != owner {
 		return nil, domain.Errorf(domain.NotFound, "there is no subscription %s", id)
@@ -291,14 +293,15 @@ func (s *Service) find(ctx context.Context, owner domain.ActorID, id domain.Subs
 	return d, err
 }
 
-// Get returns a subscription of owner with its delivery. It fails with NotFound if there is none.
+// Get returns a subscription of owner with its delivery. It fails with NotFound if there is no
+// such subscription.
 func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*Subscription, error) {
-	d, err := s.find(ctx, owner, id)
+	d, err := s.findOwned(ctx, owner, id)
 	if err != nil {
 		return nil, err
 	}
-	found := view(d)
-	found.Delivery, err = s.delivery(ctx, d)
+	found := viewDefinition(d)
+	found.Delivery, err = s.readDelivery(ctx, d)
 	return found, err
 }
 
@@ -307,22 +310,22 @@ func (s *Service) List(ctx context.Context, owner domain.ActorID) ([]*Subscripti
 	found, err := s.ports.Definitions.Subscriptions(ctx, owner)
 	all := make([]*Subscription, len(found))
 	for i, d := range found {
-		all[i] = view(d)
+		all[i] = viewDefinition(d)
 	}
 	return all, err
 }
 
 // SetPaused pauses or resumes a subscription of owner. To resume also ends what holds the calls
 // to a receiver that failed: the pause after 410 Gone, the breaker, and Retry-After. It fails
-// with NotFound if there is none, and with Conflict if it changes meanwhile.
+// with NotFound if there is no such subscription, and with Conflict if it changes meanwhile.
 func (s *Service) SetPaused(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, isPaused bool) (*Subscription, error) {
-	d, err := s.find(ctx, owner, id)
+	d, err := s.findOwned(ctx, owner, id)
 	if err != nil {
 		return nil, err
 	}
 	if d.Paused && isPaused {
 		s.notifyChange(id, nil) // a crash may have ended the call that has paused it
-		return view(d), nil
+		return viewDefinition(d), nil
 	}
 	d.Paused = isPaused
 	if !isPaused {
@@ -333,7 +336,7 @@ func (s *Service) SetPaused(ctx context.Context, owner domain.ActorID, id domain
 	if err != nil {
 		return nil, err
 	}
-	return view(d), nil
+	return viewDefinition(d), nil
 }
 
 // notifyChange calls Options.Changed unless a change of a subscription certainly failed.

@@ -39,16 +39,16 @@ func (s *Service) checkSync(ctx context.Context, d *repository.Definition) error
 	return domain.Errorf(domain.Invalid, "/delivery: want async: %d subscriptions of the topic are sync, which is the limit", domain.MaxSync)
 }
 
-// list has the stream list the cursor of a subscription, or list it no more.
-func (s *Service) list(ctx context.Context, d *repository.Definition, wasSync bool) error {
+// listCursor adds the cursor of a subscription to the list of its stream, or removes it.
+func (s *Service) listCursor(ctx context.Context, d *repository.Definition, wasSync bool) error {
 	if d.IsSync || !wasSync {
 		return ListSync(ctx, s.ports.Streams, d)
 	}
-	return s.unlist(ctx, d)
+	return s.unlistCursor(ctx, d)
 }
 
-// unlist has the stream of a subscription not list its cursor.
-func (s *Service) unlist(ctx context.Context, d *repository.Definition) error {
+// unlistCursor removes the cursor of a subscription from the list of its stream.
+func (s *Service) unlistCursor(ctx context.Context, d *repository.Definition) error {
 	stream, err := d.Stream()
 	if err != nil {
 		return err

@@ -8,34 +8,34 @@ import (
 // time when it has twice as many, so a list of 100,000 mailboxes is not sorted as a whole.
 type firstPositions struct {
 	limit int
-	kept  []position
+	kept  []listPosition
 	full  bool // kept had limit positions once: a position after bound is not kept
-	bound position
+	bound listPosition
 }
 
 func newFirstPositions(limit int) *firstPositions {
-	return &firstPositions{limit: limit, kept: make([]position, 0, 2*limit)}
+	return &firstPositions{limit: limit, kept: make([]listPosition, 0, 2*limit)}
 }
 
-func (f *firstPositions) add(p position) {
+func (f *firstPositions) add(p listPosition) {
 	if f.full && p.compare(f.bound) > 0 {
 		return
 	}
 	if f.kept = append(f.kept, p); len(f.kept) == 2*f.limit {
-		f.cut()
+		f.cutToLimit()
 	}
 }
 
-func (f *firstPositions) cut() {
-	slices.SortFunc(f.kept, position.compare)
+func (f *firstPositions) cutToLimit() {
+	slices.SortFunc(f.kept, listPosition.compare)
 	if len(f.kept) >= f.limit {
 		f.kept = f.kept[:f.limit]
 		f.full, f.bound = true, f.kept[f.limit-1]
 	}
 }
 
-// sorted returns the first positions in order.
-func (f *firstPositions) sorted() []position {
-	f.cut()
+// sortedPositions returns the first positions in order.
+func (f *firstPositions) sortedPositions() []listPosition {
+	f.cutToLimit()
 	return f.kept
 }

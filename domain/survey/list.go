@@ -57,19 +57,19 @@ type Page struct {
 // Check returns an Invalid error unless q can be answered.
 func (q *Query) Check() error {
 	if q.State != "" && !slices.Contains(domain.MailboxStates, q.State) {
-		return domain.Errorf(domain.Invalid, "state: want one of %s, got %q", joined(domain.MailboxStates), domain.Clip(string(q.State)))
+		return domain.Errorf(domain.Invalid, "state: want one of %s, got %q", joinWords(domain.MailboxStates), domain.Clip(string(q.State)))
 	}
 	if q.Order != "" && !slices.Contains(Orders, q.Order) {
-		return domain.Errorf(domain.Invalid, "sort: want one of %s, got %q", joined(Orders), domain.Clip(string(q.Order)))
+		return domain.Errorf(domain.Invalid, "sort: want one of %s, got %q", joinWords(Orders), domain.Clip(string(q.Order)))
 	}
 	if q.Size < 0 || q.Size > MaxPage {
 		return domain.Errorf(domain.Invalid, "size: want 1 to %d, got %d", MaxPage, q.Size)
 	}
-	_, err := q.after()
+	_, err := q.startPosition()
 	return err
 }
 
-func joined[T ~string](words []T) string {
+func joinWords[T ~string](words []T) string {
 	texts := make([]string, len(words))
 	for i, w := range words {
 		texts[i] = string(w)
@@ -83,7 +83,7 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 		return Page{}, err
 	}
 	q.Order, q.Size = cmp.Or(q.Order, ByAge), cmp.Or(q.Size, DefaultPage)
-	after, err := q.after()
+	after, err := q.startPosition()
 	if err != nil {
 		return Page{}, err
 	}
@@ -102,10 +102,10 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 			first.add(at)
 		}
 	}
-	positions := first.sorted()
+	positions := first.sortedPositions()
 	if len(positions) > q.Size {
 		positions = positions[:q.Size]
-		page.Next = positions[q.Size-1].token(q.Order)
+		page.Next = positions[q.Size-1].encodeToken(q.Order)
 	}
 	for _, at := range positions {
 		if m, ok := lines.Mailbox(at.recipient); ok {
@@ -115,14 +115,14 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 	return page, nil
 }
 
-// A position is where a mailbox is in a list.
-type position struct {
+// A listPosition is where a mailbox is in a list.
+type listPosition struct {
 	key       int64 // the smallest first
 	recipient domain.ActorID
 }
 
-func positionOf(m *domain.MailboxSummary, by Order) position {
-	p := position{recipient: m.Recipient}
+func positionOf(m *domain.MailboxSummary, by Order) listPosition {
+	p := listPosition{recipient: m.Recipient}
 	switch {
 	case by == ByEvents:
 		p.key = -m.Waiting.Events
@@ -134,19 +134,19 @@ func positionOf(m *domain.MailboxSummary, by Order) position {
 	return p
 }
 
-func (p position) compare(o position) int {
+func (p listPosition) compare(o listPosition) int {
 	return cmp.Or(cmp.Compare(p.key, o.key), strings.Compare(p.recipient.String(), o.recipient.String()))
 }
 
-// token returns the text of a position, for Query.After.
-func (p position) token(by Order) string {
+// encodeToken returns the text of a position, for Query.After.
+func (p listPosition) encodeToken(by Order) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(string(by) + "," + strconv.FormatInt(p.key, 10) + "," + p.recipient.String()))
 }
 
-// after returns the position after which the page begins, nil if it is the first page.
-func (q *Query) after() (*position, error) {
+// startPosition returns the position after which the page begins, nil if it is the first page.
+func (q *Query) startPosition() (*listPosition, error) {
 	if q.After == "" {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // the query starts at the beginning
 	}
 	text, err := base64.RawURLEncoding.DecodeString(q.After)
 	parts := strings.Split(string(text), ",")
@@ -156,7 +156,7 @@ func (q *Query) after() (*position, error) {
 	if by := cmp.Or(q.Order, ByAge); parts[0] != string(by) {
 		return nil, domain.Errorf(domain.Invalid, "after: it is of a list in another order; ask for the first page of this one")
 	}
-	var p position
+	var p listPosition
 	if p.key, err = strconv.ParseInt(parts[1], 10, 64); err != nil {
 		return nil, errAfter
 	}

@@ -47,30 +47,30 @@ func (l *lines) Mailbox(recipient domain.ActorID) (domain.Mailbox, bool) {
 
 var now = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 
-func actor(t testing.TB, name string) domain.ActorID {
+func parseActor(t testing.TB, name string) domain.ActorID {
 	t.Helper()
 	id, err := domain.ParseActorID(name)
 	require.NoError(t, err)
 	return id
 }
 
-func group(t testing.TB, name string) domain.Group {
+func parseGroup(t testing.TB, name string) domain.Group {
 	t.Helper()
 	g, err := domain.ParseGroup(name)
 	require.NoError(t, err)
 	return g
 }
 
-func waiting(t testing.TB, name string, events int64, oldest time.Time) domain.Mailbox {
+func waitingMailbox(t testing.TB, name string, events int64, oldest time.Time) domain.Mailbox {
 	t.Helper()
-	m := domain.Mailbox{Recipient: actor(t, name)}
+	m := domain.Mailbox{Recipient: parseActor(t, name)}
 	if events > 0 {
-		m.Groups = []domain.MailboxGroup{{Group: group(t, "masterdata"), Waiting: domain.Backlog{Events: events, Oldest: oldest}}}
+		m.Groups = []domain.MailboxGroup{{Group: parseGroup(t, "masterdata"), Waiting: domain.Backlog{Events: events, Oldest: oldest}}}
 	}
 	return m
 }
 
-func names(page survey.Page) []string {
+func namesOf(page survey.Page) []string {
 	var all []string
 	for _, m := range page.Mailboxes {
 		all = append(all, m.Recipient.String())
@@ -80,10 +80,10 @@ func names(page survey.Page) []string {
 
 func TestList_OrdersByAgeOrByEvents(t *testing.T) {
 	l := &lines{at: now, mailboxes: []domain.Mailbox{
-		waiting(t, "empty", 0, time.Time{}),
-		waiting(t, "young", 500, now.Add(-time.Minute)),
-		waiting(t, "old", 1, now.Add(-time.Hour)),
-		waiting(t, "unknown", 2, time.Time{}),
+		waitingMailbox(t, "empty", 0, time.Time{}),
+		waitingMailbox(t, "young", 500, now.Add(-time.Minute)),
+		waitingMailbox(t, "old", 1, now.Add(-time.Hour)),
+		waitingMailbox(t, "unknown", 2, time.Time{}),
 	}}
 	for by, want := range map[survey.Order][]string{
 		"":              {"unknown", "old", "young", "empty"},
@@ -92,7 +92,7 @@ func TestList_OrdersByAgeOrByEvents(t *testing.T) {
 	} {
 		page, err := survey.New(l).List(t.Context(), survey.Query{Order: by})
 		require.NoError(t, err)
-		assert.Equal(t, want, names(page))
+		assert.Equal(t, want, namesOf(page))
 		assert.Equal(t, 4, page.Matching)
 		assert.Equal(t, now, page.SurveyedAt)
 		assert.Empty(t, page.Next)
@@ -100,13 +100,13 @@ func TestList_OrdersByAgeOrByEvents(t *testing.T) {
 }
 
 func TestList_FiltersByState(t *testing.T) {
-	frozen, damaged := waiting(t, "frozen", 1, now), waiting(t, "damaged", 1, now)
+	frozen, damaged := waitingMailbox(t, "frozen", 1, now), waitingMailbox(t, "damaged", 1, now)
 	frozen.Frozen, damaged.Damage, damaged.Frozen = true, "its head cannot be read", true
-	l := &lines{at: now, mailboxes: []domain.Mailbox{waiting(t, "empty", 0, now), waiting(t, "waiting", 1, now), frozen, damaged}}
+	l := &lines{at: now, mailboxes: []domain.Mailbox{waitingMailbox(t, "empty", 0, now), waitingMailbox(t, "waiting", 1, now), frozen, damaged}}
 	for _, state := range []domain.MailboxState{domain.MailboxEmpty, domain.MailboxWaiting, domain.MailboxFrozen, domain.MailboxDamaged} {
 		page, err := survey.New(l).List(t.Context(), survey.Query{State: state})
 		require.NoError(t, err)
-		assert.Equal(t, []string{string(state)}, names(page))
+		assert.Equal(t, []string{string(state)}, namesOf(page))
 		assert.Equal(t, 1, page.Matching)
 	}
 }
@@ -116,7 +116,7 @@ func TestList_PagesMakeUpTheWholeList(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	l := &lines{at: now}
 	for i := range 700 {
-		l.mailboxes = append(l.mailboxes, waiting(t, fmt.Sprintf("actor-%03d", i), rng.Int64N(4), now.Add(-time.Duration(rng.IntN(50))*time.Second)))
+		l.mailboxes = append(l.mailboxes, waitingMailbox(t, fmt.Sprintf("actor-%03d", i), rng.Int64N(4), now.Add(-time.Duration(rng.IntN(50))*time.Second)))
 	}
 	rng.Shuffle(len(l.mailboxes), func(i, j int) { l.mailboxes[i], l.mailboxes[j] = l.mailboxes[j], l.mailboxes[i] })
 	for _, by := range survey.Orders {
@@ -138,18 +138,18 @@ func TestList_PagesMakeUpTheWholeList(t *testing.T) {
 				page, err := survey.New(l).List(t.Context(), q)
 				require.NoError(t, err)
 				require.LessOrEqual(t, len(page.Mailboxes), size)
-				got = append(got, names(page)...)
+				got = append(got, namesOf(page)...)
 				if q.After = page.Next; q.After == "" {
 					break
 				}
 			}
-			require.Equal(t, names(whole), got, "%s, %d", by, size)
+			require.Equal(t, namesOf(whole), got, "%s, %d", by, size)
 		}
 	}
 }
 
 func TestList_RefusesWhatItCannotAnswer(t *testing.T) {
-	l := &lines{at: now, mailboxes: []domain.Mailbox{waiting(t, "a", 1, now), waiting(t, "b", 1, now)}}
+	l := &lines{at: now, mailboxes: []domain.Mailbox{waitingMailbox(t, "a", 1, now), waitingMailbox(t, "b", 1, now)}}
 	page, err := survey.New(l).List(t.Context(), survey.Query{Order: survey.ByEvents, Size: 1})
 	require.NoError(t, err)
 	require.NotEmpty(t, page.Next)

@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// ingests has a store of objects store the events of a script for an object.
-func ingests(t *testing.T, objects *memory.Objects, key, script string) domain.Resource {
+// ingestScript ingests the events of a script for an object.
+func ingestScript(t *testing.T, objects *memory.Objects, key, script string) domain.Resource {
 	t.Helper()
 	name, err := domain.ParseObjectName("bucket", key)
 	require.NoError(t, err)
@@ -35,13 +35,13 @@ func TestWithObjects_EachStoreHasItsOwnResources(t *testing.T) {
 		changes := watch.WithObjects(w.resources, objects)
 		var observed []domain.Resource
 		changes.Observe(func(c domain.Change) { observed = append(observed, c.Resource) })
-		object, document := ingests(t, objects, "a", "[C@01]"), w.document("a")
+		object, document := ingestScript(t, objects, "a", "[C@01]"), w.documentNamed("a")
 		for _, r := range []domain.Resource{object, document} {
 			version, err := changes.MarkWatched(t.Context(), r, r == document)
 			require.NoError(t, err)
 			require.Zero(t, version)
 		}
-		ingests(t, objects, "a", "[C@02]")
+		ingestScript(t, objects, "a", "[C@02]")
 		version, err := w.resources.PutResource(t.Context(), &repository.Resource{Resource: document})
 		require.NoError(t, err)
 		_, err = w.resources.PutResource(t.Context(), &repository.Resource{Resource: document, Version: version})
@@ -75,10 +75,10 @@ func TestWithObjects_NeitherStoreTakesTheWholeLook(t *testing.T) {
 		objects := memory.NewObjects()
 		for i := range 6 {
 			key := fmt.Sprint("k", i)
-			_, err := objects.MarkWatched(t.Context(), ingests(t, objects, key, "[C@01]"), false)
+			_, err := objects.MarkWatched(t.Context(), ingestScript(t, objects, key, "[C@01]"), false)
 			require.NoError(t, err)
-			ingests(t, objects, key, "[C@02]")
-			document := w.document(key)
+			ingestScript(t, objects, key, "[C@02]")
+			document := w.documentNamed(key)
 			_, err = w.resources.MarkWatched(t.Context(), document, true)
 			require.NoError(t, err)
 			version, err := w.resources.PutResource(t.Context(), &repository.Resource{Resource: document})
@@ -113,10 +113,10 @@ func TestAChangeOfAnObjectThatANodeHasLeft_IsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		objects := memory.NewObjects()
-		object := ingests(t, objects, "a", "[C@01]")
+		object := ingestScript(t, objects, "a", "[C@01]")
 		_, err := objects.MarkWatched(t.Context(), object, false)
 		require.NoError(t, err)
-		ingests(t, objects, "a", "[C@02] [D@03]")
+		ingestScript(t, objects, "a", "[C@02] [D@03]")
 		relay := watch.NewRelay(watch.WithObjects(w.resources, objects), w.streams, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{})
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()

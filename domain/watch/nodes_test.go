@@ -22,21 +22,21 @@ import (
 func TestAChangeThatANodeHasLeft_IsPublishedByAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		dying := w.start(false)
-		dying.puts("a")
-		id := dying.creates("a", one)
-		dying.puts("a")
-		dying.puts("a")
-		dying.deletes("a")
+		dying := w.startNode(false)
+		dying.putDocument("a")
+		id := dying.createWatch("a", one)
+		dying.putDocument("a")
+		dying.putDocument("a")
+		dying.deleteDocument("a")
 		dying.stop()
-		require.Empty(t, w.called())
-		n := w.start(true)
+		require.Empty(t, w.takeCalls())
+		n := w.startNode(true)
 		defer n.stop()
 		sleep(time.Minute)
-		calls := w.called()
+		calls := w.takeCalls()
 		require.Len(t, calls, 3)
-		n.counts(id, watch.Counters{Triggered: 3, Delivered: 3})
-		left, err := w.resources.Changes(t.Context(), w.document("a"))
+		n.requireCounters(id, watch.Counters{Triggered: 3, Delivered: 3})
+		left, err := w.resources.Changes(t.Context(), w.documentNamed("a"))
 		require.NoError(t, err)
 		require.Empty(t, left)
 	})
@@ -47,21 +47,21 @@ func TestAChangeThatANodeHasLeft_IsPublishedByAnother(t *testing.T) {
 func TestAWatchWithoutACursor_IsServedOnceItIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(true)
+		n := w.startNode(true)
 		defer n.stop()
-		n.puts("a")
-		version, err := w.resources.MarkWatched(t.Context(), w.document("a"), false)
+		n.putDocument("a")
+		version, err := w.resources.MarkWatched(t.Context(), w.documentNamed("a"), false)
 		require.NoError(t, err)
 		id := domain.NewWatchID(time.Now(), [10]byte{})
-		require.NoError(t, w.watches.CreateWatch(t.Context(), &repository.Watch{ID: id, Owner: w.owner, Resource: w.document("a"), CallbackURL: one, After: version, Created: time.Now()}))
-		n.puts("a")
-		require.Empty(t, w.called())
+		require.NoError(t, w.watches.CreateWatch(t.Context(), &repository.Watch{ID: id, Owner: w.owner, Resource: w.documentNamed("a"), CallbackURL: one, After: version, Created: time.Now()}))
+		n.putDocument("a")
+		require.Empty(t, w.takeCalls())
 		found, err := n.Get(t.Context(), w.owner, id)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, found.Triggered)
 		sleep(time.Minute)
-		require.Len(t, w.called(), 1)
-		n.counts(id, watch.Counters{Triggered: 1, Delivered: 1})
+		require.Len(t, w.takeCalls(), 1)
+		n.requireCounters(id, watch.Counters{Triggered: 1, Delivered: 1})
 	})
 }
 
@@ -77,16 +77,16 @@ func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
 		const documents, changes = 10, 100
 		var ids []domain.WatchID
 		for i := range documents {
-			ids = append(ids, first.creates(fmt.Sprint("d", i), fmt.Sprint("https://example.com/", i)))
+			ids = append(ids, first.createWatch(fmt.Sprint("d", i), fmt.Sprint("https://example.com/", i)))
 		}
 		for range 1 + changes { // the first one is a creation
 			for i := range documents {
-				[]*node{first, second}[i%2].puts(fmt.Sprint("d", i))
+				[]*node{first, second}[i%2].putDocument(fmt.Sprint("d", i))
 			}
 		}
 		sleep(10 * time.Minute)
 		times := make(map[call]int)
-		for _, c := range w.called() {
+		for _, c := range w.takeCalls() {
 			times[call{callback: c.callback, version: c.version}]++
 		}
 		require.Len(t, times, documents*changes)
@@ -94,7 +94,7 @@ func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
 			require.Equal(t, 1, n, "%+v", c)
 		}
 		for _, id := range ids {
-			first.counts(id, watch.Counters{Triggered: changes, Delivered: changes})
+			first.requireCounters(id, watch.Counters{Triggered: changes, Delivered: changes})
 		}
 	})
 }
@@ -103,10 +103,10 @@ func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
 func TestW12_ChangesOfTwoNodesAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		first := w.start(true)
+		first := w.startNode(true)
 		defer first.stop()
-		id := first.creates("a", one)
-		first.puts("a")
+		id := first.createWatch("a", one)
+		first.putDocument("a")
 		relay := watch.NewRelay(w.resources, w.streams, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -117,7 +117,7 @@ func TestW12_ChangesOfTwoNodesAreToldOnce(t *testing.T) {
 		for range 50 {
 			for _, s := range []*watch.Service{first.Service, second} {
 				putting.Go(func() {
-					_, _, err := s.PutDocument(t.Context(), w.document("a"), []byte(`{}`), watch.Condition{})
+					_, _, err := s.PutDocument(t.Context(), w.documentNamed("a"), []byte(`{}`), watch.Condition{})
 					if domain.KindOf(err) != domain.Busy {
 						require.NoError(t, err)
 					}
@@ -127,16 +127,16 @@ func TestW12_ChangesOfTwoNodesAreToldOnce(t *testing.T) {
 		putting.Wait()
 		sleep(time.Minute)
 		versions := make(map[int64]int)
-		for _, c := range w.called() {
+		for _, c := range w.takeCalls() {
 			versions[c.version]++
 		}
-		marked, err := w.resources.MarkWatched(t.Context(), w.document("a"), false)
+		marked, err := w.resources.MarkWatched(t.Context(), w.documentNamed("a"), false)
 		require.NoError(t, err)
 		require.Len(t, versions, int(marked))
 		for version, n := range versions {
 			require.Equal(t, 1, n, "version %d", version)
 		}
-		first.counts(id, watch.Counters{Triggered: marked, Delivered: marked})
+		first.requireCounters(id, watch.Counters{Triggered: marked, Delivered: marked})
 	})
 }
 
@@ -154,10 +154,10 @@ func (c countedResources) Unpublished(ctx context.Context, before time.Time, lim
 func TestAWatch_ShowsItsLastCallsAndWhenTheNextIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(true)
+		n := w.startNode(true)
 		defer n.stop()
-		n.puts("a")
-		id := n.creates("a", one)
+		n.putDocument("a")
+		id := n.createWatch("a", one)
 		show := func() *watch.Attempts {
 			sleep(time.Second)
 			found, err := n.Attempts(t.Context(), w.owner, id)
@@ -165,12 +165,12 @@ func TestAWatch_ShowsItsLastCallsAndWhenTheNextIsDue(t *testing.T) {
 			return found
 		}
 		require.Equal(t, &watch.Attempts{}, show())
-		n.puts("a")
+		n.putDocument("a")
 		require.Len(t, show().Last, 1)
 		require.Zero(t, show().Next)
 		w.answer(one, http.StatusInternalServerError)
 		failed := time.Now()
-		n.puts("a")
+		n.putDocument("a")
 		found := show()
 		require.Equal(t, failed.Add(time.Hour).UTC(), found.Next.UTC())
 		require.Len(t, found.Last, 2)
@@ -202,17 +202,17 @@ func TestOneNodeAtATime_LooksForChanges(t *testing.T) {
 func TestAWatchIsNotToldOfWhatWasBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(true)
+		n := w.startNode(true)
 		defer n.stop()
-		n.puts("a")
-		n.creates("a", one)
-		n.puts("a")
-		n.puts("a")
-		require.Len(t, w.called(), 2)
-		late := n.creates("a", two)
-		n.puts("a")
-		require.ElementsMatch(t, []call{{one, domain.ResourceUpdated, 3, 0, 0}, {two, domain.ResourceUpdated, 3, 0, 0}}, w.called())
-		n.counts(late, watch.Counters{Triggered: 1, Delivered: 1})
+		n.putDocument("a")
+		n.createWatch("a", one)
+		n.putDocument("a")
+		n.putDocument("a")
+		require.Len(t, w.takeCalls(), 2)
+		late := n.createWatch("a", two)
+		n.putDocument("a")
+		require.ElementsMatch(t, []call{{one, domain.ResourceUpdated, 3, 0, 0}, {two, domain.ResourceUpdated, 3, 0, 0}}, w.takeCalls())
+		n.requireCounters(late, watch.Counters{Triggered: 1, Delivered: 1})
 	})
 }
 
@@ -247,17 +247,17 @@ func (failingStreams) Append(context.Context, domain.StreamName, []domain.Messag
 func TestAChangeIsRemovedOnceItIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(false)
-		n.creates("a", one)
-		n.puts("a")
+		n := w.startNode(false)
+		n.createWatch("a", one)
+		n.putDocument("a")
 		n.stop()
 		relay := watch.NewRelay(w.resources, failingStreams{}, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{})
-		_, err := w.resources.PutResource(t.Context(), &repository.Resource{Resource: w.document("a"), Version: "1"})
+		_, err := w.resources.PutResource(t.Context(), &repository.Resource{Resource: w.documentNamed("a"), Version: "1"})
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		require.NoError(t, relay.Run(ctx))
-		left, err := w.resources.Changes(t.Context(), w.document("a"))
+		left, err := w.resources.Changes(t.Context(), w.documentNamed("a"))
 		require.NoError(t, err)
 		require.Len(t, left, 1)
 	})

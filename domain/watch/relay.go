@@ -35,7 +35,7 @@ type RelayOptions struct {
 	Backoff func(failures int) time.Duration // before a change is tried again; default 100 ms, and twice as long each time
 	Clock   func() time.Time                 // default: the system's
 	Random  func() uint64                    // for jitter; default: the system's
-	Logger  *slog.Logger                     // default: none
+	Logger  *slog.Logger                     // default: nothing is logged
 }
 
 // NewRelay returns a Relay that does nothing until it is Run. It observes changes, and calls published
@@ -98,7 +98,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		})
 	}
 	for {
-		isIdle := !r.look(ctx)
+		isIdle := !r.publishOverdue(ctx)
 		timer := time.NewTimer(r.opts.Look(isIdle))
 		select {
 		case <-ctx.Done():
@@ -113,19 +113,19 @@ func (r *Relay) Run(ctx context.Context) error {
 // the time between two looks of a node.
 const turn = 8 * time.Second
 
-// look finds resources with changes that their nodes have not published, if no other node has looked just
+// publishOverdue finds resources with changes that their nodes have not published, if no other node has looked just
 // now. It reports whether there were any.
-func (r *Relay) look(ctx context.Context) bool {
+func (r *Relay) publishOverdue(ctx context.Context) bool {
 	const limit, young = 1000, 10 * time.Second
 	switch isTurn, err := r.changes.TakeTurn(ctx, r.opts.Clock(), turn); {
 	case err != nil: // it may be the turn of this node
-		r.warn(ctx, "take the turn to look for changes", err)
+		r.logWarning(ctx, "take the turn to look for changes", err)
 	case !isTurn:
 		return false
 	}
 	found, err := r.changes.Unpublished(ctx, r.opts.Clock().Add(-young), limit)
 	if err != nil {
-		r.warn(ctx, "look for changes", err)
+		r.logWarning(ctx, "look for changes", err)
 	}
 	for _, resource := range found {
 		r.publishSoon(domain.Change{Resource: resource})
@@ -144,7 +144,7 @@ func (r *Relay) publishUntilDone(ctx context.Context, c domain.Change) {
 			return
 		}
 		if failures == maxAttempts || domain.KindOf(err) == domain.Damaged || domain.KindOf(err) == domain.NewerFormat {
-			r.warn(ctx, "publish a change", err, slog.String("resource", c.Resource.String()))
+			r.logWarning(ctx, "publish a change", err, slog.String("resource", c.Resource.String()))
 			return
 		}
 		timer := time.NewTimer(r.opts.Backoff(failures))
@@ -161,7 +161,7 @@ func (r *Relay) publishUntilDone(ctx context.Context, c domain.Change) {
 // that the resource has. Run does that with what it observes and finds. It may be repeated.
 func (r *Relay) Publish(ctx context.Context, c domain.Change) error {
 	if c.Version > 0 {
-		if isGap, err := r.move(ctx, &c); err != nil || !isGap {
+		if isGap, err := r.moveChange(ctx, &c); err != nil || !isGap {
 			return err
 		}
 	}
@@ -170,7 +170,7 @@ func (r *Relay) Publish(ctx context.Context, c domain.Change) error {
 		return err
 	}
 	for i := range all {
-		isGap, err := r.move(ctx, &all[i])
+		isGap, err := r.moveChange(ctx, &all[i])
 		if err != nil {
 			return err
 		}
@@ -192,24 +192,24 @@ func (r *Relay) Publish(ctx context.Context, c domain.Change) error {
 // Unavailable until the version before is in the stream.
 func (r *Relay) Notify(ctx context.Context, n domain.Notice) error {
 	c := domain.Change{Resource: domain.BundleOf(n.Recipient, n.Bundle), Version: n.Version, Event: n.Event(), At: n.Since}
-	isGap, err := r.append(domain.WithTraceContext(ctx, n.Peeked), &c)
+	isGap, err := r.appendChange(domain.WithTraceContext(ctx, n.Peeked), &c)
 	if err == nil && isGap {
 		err = domain.Errorf(domain.Unavailable, "the change of bundle %s before version %d was not published yet", n.Bundle, n.Version)
 	}
 	return err
 }
 
-// move appends a change to the stream and removes it. isGap says that those before it are missing in
+// moveChange appends a change to the stream and removes it. isGap says that those before it are missing in
 // the stream.
-func (r *Relay) move(ctx context.Context, c *domain.Change) (isGap bool, err error) {
-	if isGap, err = r.append(ctx, c); err != nil || isGap {
+func (r *Relay) moveChange(ctx context.Context, c *domain.Change) (isGap bool, err error) {
+	if isGap, err = r.appendChange(ctx, c); err != nil || isGap {
 		return isGap, err
 	}
 	return false, r.changes.RemoveChange(ctx, *c)
 }
 
-// append appends a change to the stream. isGap says that those before it are missing there.
-func (r *Relay) append(ctx context.Context, c *domain.Change) (isGap bool, err error) {
+// appendChange appends a change to the stream. isGap says that those before it are missing there.
+func (r *Relay) appendChange(ctx context.Context, c *domain.Change) (isGap bool, err error) {
 	stream, messages := c.Resource.Stream(), []domain.Message{c.Message()}
 	appended, err := r.streams.Append(ctx, stream, messages)
 	if err != nil {
@@ -225,7 +225,7 @@ func (r *Relay) append(ctx context.Context, c *domain.Change) (isGap bool, err e
 	return false, nil
 }
 
-func (r *Relay) warn(ctx context.Context, what string, err error, attrs ...slog.Attr) {
+func (r *Relay) logWarning(ctx context.Context, what string, err error, attrs ...slog.Attr) {
 	if ctx.Err() == nil {
 		r.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "changes of resources are not published for now",
 			append(attrs, slog.String("what", what), slog.String("error", err.Error()))...)

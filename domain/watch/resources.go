@@ -24,8 +24,8 @@ type Condition struct {
 // ErrChanged reports that a document does not fulfil the [Condition] of a change. Its kind is Conflict.
 var ErrChanged = errors.New("it has changed, or is not there")
 
-// permits reports whether a change may be made to r; nil: to a document that is not there.
-func (c *Condition) permits(r *repository.Resource) bool {
+// canChange reports whether a change may be made to r; nil: to a document that is not there.
+func (c *Condition) canChange(r *repository.Resource) bool {
 	if r == nil {
 		return !c.Exists && c.Versions == nil
 	}
@@ -55,7 +55,7 @@ func (s *Service) Document(ctx context.Context, r domain.Resource) (*Document, e
 // PutDocument stores a document of clients. created says whether there was none. It fails with
 // [ErrChanged] unless the condition is fulfilled.
 func (s *Service) PutDocument(ctx context.Context, r domain.Resource, body []byte, when Condition) (stored *Document, created bool, err error) {
-	err = s.change(ctx, r, &when, func(found *repository.Resource) error {
+	err = s.changeResource(ctx, r, &when, func(found *repository.Resource) error {
 		next := &repository.Resource{Resource: r, Body: body, Changed: s.opts.Clock().UTC().Truncate(time.Microsecond)}
 		if found != nil {
 			next.Version = found.Version
@@ -71,7 +71,7 @@ func (s *Service) PutDocument(ctx context.Context, r domain.Resource, body []byt
 // DeleteDocument deletes a document of clients. It fails with NotFound if it does not exist, and with
 // [ErrChanged] unless the condition is fulfilled.
 func (s *Service) DeleteDocument(ctx context.Context, r domain.Resource, when Condition) error {
-	return s.change(ctx, r, &when, func(found *repository.Resource) error {
+	return s.changeResource(ctx, r, &when, func(found *repository.Resource) error {
 		if found == nil {
 			return domain.Errorf(domain.NotFound, "there is no such resource")
 		}
@@ -79,8 +79,8 @@ func (s *Service) DeleteDocument(ctx context.Context, r domain.Resource, when Co
 	})
 }
 
-// change has store change a document that fulfils a condition. found is nil if there is no document.
-func (s *Service) change(ctx context.Context, r domain.Resource, when *Condition, store func(found *repository.Resource) error) error {
+// changeResource has store change a document that fulfils a condition. found is nil if there is no document.
+func (s *Service) changeResource(ctx context.Context, r domain.Resource, when *Condition, store func(found *repository.Resource) error) error {
 	for range maxReplacements {
 		found, err := s.ports.Resources.Resource(ctx, r)
 		if domain.KindOf(err) == domain.NotFound {
@@ -89,7 +89,7 @@ func (s *Service) change(ctx context.Context, r domain.Resource, when *Condition
 		if err != nil {
 			return err
 		}
-		if !when.permits(found) {
+		if !when.canChange(found) {
 			return domain.Errorf(domain.Conflict, "%w", ErrChanged)
 		}
 		err = store(found)

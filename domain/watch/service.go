@@ -87,13 +87,14 @@ type Watch struct {
 // those that are outstanding.
 type Counters struct{ Triggered, Delivered, Errored, Cancelled int64 }
 
-// Resource returns the resource that a URI names to an owner. It fails with Invalid if there can be none.
+// Resource returns the resource that a URI names for an owner. It fails with Invalid if the URI
+// cannot name one.
 func (s *Service) Resource(owner domain.ActorID, uri string) (domain.Resource, error) {
 	return s.opts.Base.Parse(uri, owner)
 }
 
-// check returns the resource of a draft, or an Invalid error that begins with a JSON pointer.
-func (s *Service) check(ctx context.Context, owner domain.ActorID, d *Draft) (domain.Resource, error) {
+// checkDraft returns the resource of a draft, or an Invalid error that begins with a JSON pointer.
+func (s *Service) checkDraft(ctx context.Context, owner domain.ActorID, d *Draft) (domain.Resource, error) {
 	r, err := s.Resource(owner, d.Resource)
 	if err != nil {
 		return r, domain.Errorf(domain.Invalid, "/resource: %w", err)
@@ -114,7 +115,7 @@ func (s *Service) check(ctx context.Context, owner domain.ActorID, d *Draft) (do
 // returned, and of none from before. It fails with Invalid, or with NotFound if there is no such resource.
 // A repeated call creates another watch.
 func (s *Service) Create(ctx context.Context, owner domain.ActorID, d Draft) (domain.WatchID, error) {
-	r, err := s.check(ctx, owner, &d)
+	r, err := s.checkDraft(ctx, owner, &d)
 	if err != nil {
 		return domain.WatchID{}, err
 	}
@@ -122,7 +123,7 @@ func (s *Service) Create(ctx context.Context, owner domain.ActorID, d Draft) (do
 	if isOfOperators && !d.IsOperator {
 		return domain.WatchID{}, domain.Errorf(domain.Invalid, "%w", ErrOperatorsOnly)
 	}
-	version, err := s.mark(ctx, r, d.MayBeAbsent)
+	version, err := s.markWatched(ctx, r, d.MayBeAbsent)
 	if err != nil {
 		return domain.WatchID{}, err
 	}
@@ -136,8 +137,8 @@ func (s *Service) Create(ctx context.Context, owner domain.ActorID, d Draft) (do
 	return w.ID, s.createCursor(ctx, w)
 }
 
-// mark has the changes of a resource stored from now on, and returns the version of the last one before.
-func (s *Service) mark(ctx context.Context, r domain.Resource, mayBeAbsent bool) (int64, error) {
+// markWatched has the changes of a resource stored from now on, and returns the version of the last one before.
+func (s *Service) markWatched(ctx context.Context, r domain.Resource, mayBeAbsent bool) (int64, error) {
 	if mayBeAbsent && r.Kind() != domain.KeptResource {
 		return 0, domain.Errorf(domain.Invalid, "absent: only a resource below /v1/resources may be absent")
 	}
@@ -162,7 +163,7 @@ func (s *Service) createCursor(ctx context.Context, w *repository.Watch) error {
 // Replace changes the callback of a watch. It fails with Invalid if the draft names another resource,
 // and with NotFound if the owner has no such watch.
 func (s *Service) Replace(ctx context.Context, owner domain.ActorID, id domain.WatchID, d Draft) error {
-	r, err := s.check(ctx, owner, &d)
+	r, err := s.checkDraft(ctx, owner, &d)
 	if err != nil {
 		return err
 	}
@@ -211,7 +212,7 @@ func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.Watch
 	if err != nil {
 		return nil, err
 	}
-	return s.view(ctx, w)
+	return s.viewWatch(ctx, w)
 }
 
 // Attempts are the last calls to a watch.
@@ -265,16 +266,16 @@ func (s *Service) List(ctx context.Context, owner domain.ActorID, offset, limit 
 	}
 	all := make([]*Watch, len(found))
 	for i, w := range found {
-		if all[i], err = s.view(ctx, w); err != nil {
+		if all[i], err = s.viewWatch(ctx, w); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// view returns what its owner gets to see of w. It creates the cursor if a crash has kept Create from
+// viewWatch returns what its owner gets to see of w. It creates the cursor if a crash has kept Create from
 // that.
-func (s *Service) view(ctx context.Context, w *repository.Watch) (*Watch, error) {
+func (s *Service) viewWatch(ctx context.Context, w *repository.Watch) (*Watch, error) {
 	v := &Watch{ID: w.ID, Resource: s.opts.Base.URI(w.Resource), CallbackURL: w.CallbackURL, Created: w.Created}
 	standing, err := s.ports.Cursors.Standing(ctx, w.ID.Cursor(w.Owner))
 	if domain.KindOf(err) == domain.NotFound {

@@ -19,30 +19,30 @@ import (
 func TestW1AndW5_EachWatchIsToldOfEachChangeOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(true)
+		n := w.startNode(true)
 		defer n.stop()
-		n.puts("a")
-		first, second := n.creates("a", one), n.creates("a", two)
-		require.Empty(t, w.called())
+		n.putDocument("a")
+		first, second := n.createWatch("a", one), n.createWatch("a", two)
+		require.Empty(t, w.takeCalls())
 		found, err := n.Get(t.Context(), w.owner, first)
 		require.NoError(t, err)
 		require.Equal(t, &watch.Watch{ID: first, Resource: hubURL + "/v1/resources/a", CallbackURL: one, Created: w.began.UTC()}, found)
-		n.puts("a")
-		require.ElementsMatch(t, []call{{one, domain.ResourceUpdated, 1, 0, 0}, {two, domain.ResourceUpdated, 1, 0, 0}}, w.called())
-		n.puts("a")
-		n.puts("a")
-		require.Len(t, w.called(), 4)
-		n.counts(first, watch.Counters{Triggered: 3, Delivered: 3})
-		n.counts(second, watch.Counters{Triggered: 3, Delivered: 3})
+		n.putDocument("a")
+		require.ElementsMatch(t, []call{{one, domain.ResourceUpdated, 1, 0, 0}, {two, domain.ResourceUpdated, 1, 0, 0}}, w.takeCalls())
+		n.putDocument("a")
+		n.putDocument("a")
+		require.Len(t, w.takeCalls(), 4)
+		n.requireCounters(first, watch.Counters{Triggered: 3, Delivered: 3})
+		n.requireCounters(second, watch.Counters{Triggered: 3, Delivered: 3})
 	})
 }
 
 func TestW2_AWatchThatCannotBeIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(true)
+		n := w.startNode(true)
 		defer n.stop()
-		n.puts("a")
+		n.putDocument("a")
 		const a = hubURL + "/v1/resources/a"
 		for _, tc := range []struct {
 			draft watch.Draft
@@ -69,20 +69,20 @@ func TestW2_AWatchThatCannotBeIsRefused(t *testing.T) {
 func TestW3_ANewCallbackHoldsForWhatIsNotInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(true)
+		n := w.startNode(true)
 		defer n.stop()
-		n.puts("a")
-		id := n.creates("a", one)
+		n.putDocument("a")
+		id := n.createWatch("a", one)
 		w.answer(one, http.StatusInternalServerError)
-		n.puts("a")
-		require.Len(t, w.called(), 1)
+		n.putDocument("a")
+		require.Len(t, w.takeCalls(), 1)
 		draft := watch.Draft{Resource: hubURL + "/v1/resources/a", CallbackURL: two}
 		require.NoError(t, n.Replace(t.Context(), w.owner, id, draft))
-		n.puts("a")
-		require.Equal(t, []call{{two, domain.ResourceUpdated, 2, 0, 0}}, w.called())
+		n.putDocument("a")
+		require.Equal(t, []call{{two, domain.ResourceUpdated, 2, 0, 0}}, w.takeCalls())
 		sleep(time.Hour)
-		require.Equal(t, []call{{two, domain.ResourceUpdated, 1, 1, time.Hour}}, w.called())
-		n.counts(id, watch.Counters{Triggered: 2, Delivered: 2})
+		require.Equal(t, []call{{two, domain.ResourceUpdated, 1, 1, time.Hour}}, w.takeCalls())
+		n.requireCounters(id, watch.Counters{Triggered: 2, Delivered: 2})
 		draft.Resource = hubURL + "/v1/resources/b"
 		require.Equal(t, domain.Invalid, domain.KindOf(n.Replace(t.Context(), w.owner, id, draft)))
 		other, err := domain.ParseActorID("other")
@@ -95,20 +95,20 @@ func TestW3_ANewCallbackHoldsForWhatIsNotInFlight(t *testing.T) {
 func TestW4_ADeletedWatchIsCalledNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(true)
+		n := w.startNode(true)
 		defer n.stop()
-		n.puts("a")
-		id := n.creates("a", one)
+		n.putDocument("a")
+		id := n.createWatch("a", one)
 		w.answer(one, http.StatusInternalServerError)
-		n.puts("a")
-		require.Len(t, w.called(), 1)
+		n.putDocument("a")
+		require.Len(t, w.takeCalls(), 1)
 		require.NoError(t, n.Delete(t.Context(), w.owner, id))
 		_, err := n.Get(t.Context(), w.owner, id)
 		require.Equal(t, domain.NotFound, domain.KindOf(err))
 		require.Equal(t, domain.NotFound, domain.KindOf(n.Delete(t.Context(), w.owner, id)))
-		n.puts("a")
+		n.putDocument("a")
 		sleep(24 * time.Hour)
-		require.Empty(t, w.called())
+		require.Empty(t, w.takeCalls())
 		standing, err := w.cursors.Standing(t.Context(), id.Cursor(w.owner))
 		require.NoError(t, err)
 		require.Equal(t, domain.Counters{Triggered: 1, Cancelled: 1, Attempts: 1}, standing.Counters)
@@ -118,39 +118,39 @@ func TestW4_ADeletedWatchIsCalledNoMore(t *testing.T) {
 func TestW6_ACreationAndAChangeThatFailNotifyNoWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(true)
+		n := w.startNode(true)
 		defer n.stop()
-		id := n.creates("a", one)
-		n.puts("a")
-		_, _, err := n.PutDocument(t.Context(), w.document("a"), []byte(`1`), watch.Condition{IsAbsent: true})
+		id := n.createWatch("a", one)
+		n.putDocument("a")
+		_, _, err := n.PutDocument(t.Context(), w.documentNamed("a"), []byte(`1`), watch.Condition{IsAbsent: true})
 		require.ErrorIs(t, err, watch.ErrChanged)
-		_, _, err = n.PutDocument(t.Context(), w.document("a"), []byte(`1`), watch.Condition{Versions: []string{"other"}})
+		_, _, err = n.PutDocument(t.Context(), w.documentNamed("a"), []byte(`1`), watch.Condition{Versions: []string{"other"}})
 		require.ErrorIs(t, err, watch.ErrChanged)
-		require.Empty(t, w.called())
-		n.deletes("a")
-		require.Equal(t, []call{{one, domain.ResourceDeleted, 1, 0, 0}}, w.called())
-		require.Equal(t, domain.NotFound, domain.KindOf(n.DeleteDocument(t.Context(), w.document("a"), watch.Condition{})))
-		n.puts("a")
-		require.Empty(t, w.called())
-		n.puts("a")
-		require.Equal(t, []call{{one, domain.ResourceUpdated, 2, 0, 0}}, w.called())
-		n.counts(id, watch.Counters{Triggered: 2, Delivered: 2})
+		require.Empty(t, w.takeCalls())
+		n.deleteDocument("a")
+		require.Equal(t, []call{{one, domain.ResourceDeleted, 1, 0, 0}}, w.takeCalls())
+		require.Equal(t, domain.NotFound, domain.KindOf(n.DeleteDocument(t.Context(), w.documentNamed("a"), watch.Condition{})))
+		n.putDocument("a")
+		require.Empty(t, w.takeCalls())
+		n.putDocument("a")
+		require.Equal(t, []call{{one, domain.ResourceUpdated, 2, 0, 0}}, w.takeCalls())
+		n.requireCounters(id, watch.Counters{Triggered: 2, Delivered: 2})
 	})
 }
 
 func TestW7_AnotherResourceNotifiesNoWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(true)
+		n := w.startNode(true)
 		defer n.stop()
-		n.creates("a", one)
+		n.createWatch("a", one)
 		for _, name := range []string{"A", "a.", "aa", "b"} {
-			n.puts(name)
-			n.puts(name)
-			n.deletes(name)
+			n.putDocument(name)
+			n.putDocument(name)
+			n.deleteDocument(name)
 		}
-		require.Empty(t, w.called())
-		n.puts("a")
+		require.Empty(t, w.takeCalls())
+		n.putDocument("a")
 		for _, uri := range []string{
 			"http://hub.example.org/v1/resources/a", "https://example.org/v1/resources/a", "https://hub.example.org:8443/v1/resources/a",
 			hubURL + "/v0/resources/a", hubURL + "/v1/resources/", hubURL + "/v1/resources/a/b", hubURL + "/v1/resources/a?x=1",
@@ -164,18 +164,18 @@ func TestW7_AnotherResourceNotifiesNoWatch(t *testing.T) {
 func TestW8_OnlyAStatusOf200IsASuccess(t *testing.T) {
 	for _, status := range []int{201, 202, 204, 301, 404, 410, 429, 500, 503, noAnswer} {
 		inBubble(t, fmt.Sprint(status), func(w *world) {
-			n := w.start(true)
+			n := w.startNode(true)
 			defer n.stop()
-			n.puts("a")
-			id := n.creates("a", one)
+			n.putDocument("a")
+			id := n.createWatch("a", one)
 			w.answer(one, status)
-			n.puts("a")
-			require.Len(w, w.called(), 1)
-			n.counts(id, watch.Counters{Triggered: 1})
+			n.putDocument("a")
+			require.Len(w, w.takeCalls(), 1)
+			n.requireCounters(id, watch.Counters{Triggered: 1})
 			w.answer(one, http.StatusOK)
 			sleep(time.Hour)
-			require.Equal(w, []call{{one, domain.ResourceUpdated, 1, 1, time.Hour}}, w.called())
-			n.counts(id, watch.Counters{Triggered: 1, Delivered: 1})
+			require.Equal(w, []call{{one, domain.ResourceUpdated, 1, 1, time.Hour}}, w.takeCalls())
+			n.requireCounters(id, watch.Counters{Triggered: 1, Delivered: 1})
 		})
 	}
 }
@@ -192,19 +192,19 @@ func TestW10AndW11_AttemptsFollowTheSchedule(t *testing.T) {
 	} {
 		inBubble(t, fmt.Sprintf("%s, %d", tc.period, tc.attempts), func(w *world) {
 			w.policy = domain.WatchPolicy(tc.period, tc.attempts)
-			n := w.start(true)
+			n := w.startNode(true)
 			defer n.stop()
-			n.puts("a")
-			id := n.creates("a", one)
+			n.putDocument("a")
+			id := n.createWatch("a", one)
 			w.answer(one, http.StatusInternalServerError)
-			n.puts("a")
+			n.putDocument("a")
 			sleep(24 * time.Hour)
-			calls := w.called()
+			calls := w.takeCalls()
 			require.Len(w, calls, len(tc.at))
 			for i, c := range calls {
 				require.Equal(w, call{one, domain.ResourceUpdated, 1, i, tc.at[i]}, c)
 			}
-			n.counts(id, watch.Counters{Triggered: 1, Errored: 1})
+			n.requireCounters(id, watch.Counters{Triggered: 1, Errored: 1})
 			dead, err := w.cursors.DeadLetters(w.Context(), id.Cursor(w.owner), domain.EntryID{Number: -1}, 10)
 			require.NoError(w, err)
 			require.Len(w, dead, 1)
@@ -212,8 +212,8 @@ func TestW10AndW11_AttemptsFollowTheSchedule(t *testing.T) {
 	}
 }
 
-// outstanding returns the deliveries of a watch that have not ended, and its counters, as they are stored.
-func (w *world) outstanding(id domain.WatchID) (int64, domain.Counters) {
+// storedCounts returns the deliveries of a watch that have not ended, and its counters, as they are stored.
+func (w *world) storedCounts(id domain.WatchID) (int64, domain.Counters) {
 	standing, err := w.cursors.Standing(w.Context(), id.Cursor(w.owner))
 	require.NoError(w, err)
 	return int64(len(standing.Open) + standing.Retries), standing.Counters
@@ -222,19 +222,19 @@ func (w *world) outstanding(id domain.WatchID) (int64, domain.Counters) {
 func TestW13_TheCountersAddUpAtAnyTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(true)
+		n := w.startNode(true)
 		defer n.stop()
-		n.puts("a")
+		n.putDocument("a")
 		var ids []domain.WatchID
 		for i, status := range []int{0, http.StatusInternalServerError, noAnswer, http.StatusInternalServerError} {
 			callback := fmt.Sprint("https://example.com/", i)
-			ids = append(ids, n.creates("a", callback))
+			ids = append(ids, n.createWatch("a", callback))
 			w.answer(callback, status)
 		}
 		var seen domain.Counters // the sum of all states
 		for hour := range 12 {
 			if hour < 5 {
-				n.puts("a")
+				n.putDocument("a")
 			}
 			switch hour {
 			case 1:
@@ -245,7 +245,7 @@ func TestW13_TheCountersAddUpAtAnyTime(t *testing.T) {
 			for range 6 {
 				sleep(10 * time.Minute)
 				for _, id := range ids {
-					outstanding, c := w.outstanding(id)
+					outstanding, c := w.storedCounts(id)
 					require.Equal(t, c.Triggered, c.Delivered+c.Errored+c.Cancelled+outstanding, "%+v", c)
 					seen.Triggered, seen.Errored, seen.Cancelled = seen.Triggered+outstanding, seen.Errored+c.Errored, seen.Cancelled+c.Cancelled
 				}
@@ -254,10 +254,10 @@ func TestW13_TheCountersAddUpAtAnyTime(t *testing.T) {
 		require.NotZero(t, seen.Triggered)
 		require.NotZero(t, seen.Errored)
 		require.NotZero(t, seen.Cancelled)
-		n.counts(ids[0], watch.Counters{Triggered: 5, Delivered: 5})
-		n.counts(ids[1], watch.Counters{Triggered: 5, Errored: 5})
-		n.counts(ids[2], watch.Counters{Triggered: 5, Delivered: 5})
-		_, c := w.outstanding(ids[3])
+		n.requireCounters(ids[0], watch.Counters{Triggered: 5, Delivered: 5})
+		n.requireCounters(ids[1], watch.Counters{Triggered: 5, Errored: 5})
+		n.requireCounters(ids[2], watch.Counters{Triggered: 5, Delivered: 5})
+		_, c := w.storedCounts(ids[3])
 		require.Equal(t, domain.Counters{Triggered: 3, Cancelled: 3, Attempts: c.Attempts}, c)
 	})
 }
@@ -274,52 +274,52 @@ func TestW14_AHubThatDiesAfterTheAnswer_CallsAgainAndCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.startOn(dyingCursors{w.cursors}, nil, true)
-		n.puts("a")
-		id := n.creates("a", one)
-		n.puts("a")
-		require.Equal(t, []call{{one, domain.ResourceUpdated, 1, 0, 0}}, w.called())
+		n.putDocument("a")
+		id := n.createWatch("a", one)
+		n.putDocument("a")
+		require.Equal(t, []call{{one, domain.ResourceUpdated, 1, 0, 0}}, w.takeCalls())
 		n.stop()
-		n = w.start(true)
+		n = w.startNode(true)
 		defer n.stop()
 		sleep(time.Minute)
-		calls := w.called()
+		calls := w.takeCalls()
 		require.Len(t, calls, 1)
 		require.Equal(t, call{one, domain.ResourceUpdated, 1, 0, calls[0].after}, calls[0])
-		n.counts(id, watch.Counters{Triggered: 1, Delivered: 1})
+		n.requireCounters(id, watch.Counters{Triggered: 1, Delivered: 1})
 	})
 }
 
 func TestW15_AHubThatWasAwayMakesOneAttemptAndThenWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(true)
-		n.puts("a")
-		id := n.creates("a", one)
+		n := w.startNode(true)
+		n.putDocument("a")
+		id := n.createWatch("a", one)
 		w.answer(one, http.StatusInternalServerError)
-		n.puts("a")
-		require.Len(t, w.called(), 1)
+		n.putDocument("a")
+		require.Len(t, w.takeCalls(), 1)
 		n.stop()
 		sleep(9 * time.Hour)
-		n = w.start(true)
+		n = w.startNode(true)
 		defer n.stop()
 		sleep(24 * time.Hour)
-		calls := w.called()
+		calls := w.takeCalls()
 		require.Len(t, calls, 4)
 		for i, after := range []time.Duration{9 * time.Hour, 10 * time.Hour, 12 * time.Hour, 16 * time.Hour} {
 			require.Equal(t, after, calls[i].after.Round(time.Minute), "attempt %d", i+2)
 		}
-		n.counts(id, watch.Counters{Triggered: 1, Errored: 1})
+		n.requireCounters(id, watch.Counters{Triggered: 1, Errored: 1})
 	})
 }
 
 func TestW17_AListHasAnOffsetAndACount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		n := w.start(true)
+		n := w.startNode(true)
 		defer n.stop()
 		var ids []domain.WatchID
 		for range 5 {
-			ids = append(ids, n.creates("a", one))
+			ids = append(ids, n.createWatch("a", one))
 			sleep(time.Millisecond)
 		}
 		all, err := n.List(t.Context(), w.owner, 2, 2)

@@ -97,8 +97,8 @@ func (n *node) Call(_ context.Context, c delivery.Call) domain.Answer {
 	return domain.Answer{Status: http.StatusOK}
 }
 
-// start starts a node. One without a relay publishes nothing.
-func (w *world) start(hasRelay bool) *node { return w.startOn(w.cursors, nil, hasRelay) }
+// startNode starts a node. One without a relay publishes nothing.
+func (w *world) startNode(hasRelay bool) *node { return w.startOn(w.cursors, nil, hasRelay) }
 
 // startOn starts a node on cursors. With nodes it shares the cursors with others.
 func (w *world) startOn(cursors repository.Cursors, nodes repository.Nodes, hasRelay bool) *node {
@@ -127,8 +127,8 @@ func (w *world) answer(callback string, status int) {
 	w.status[callback] = status
 }
 
-// called returns the calls since it was called last.
-func (w *world) called() []call {
+// takeCalls returns the calls since it was called last.
+func (w *world) takeCalls() []call {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,8 +142,8 @@ func sleep(d time.Duration) {
 	synctest.Wait()
 }
 
-// creates creates a watch on a document with a callback.
-func (n *node) creates(document, callback string) domain.WatchID {
+// createWatch creates a watch on a document with a callback.
+func (n *node) createWatch(document, callback string) domain.WatchID {
 	n.world.Helper()
 	id, err := n.Create(n.world.Context(), n.world.owner, watch.Draft{Resource: hubURL + "/v1/resources/" + document, CallbackURL: callback, MayBeAbsent: true})
 	require.NoError(n.world, err)
@@ -151,25 +151,25 @@ func (n *node) creates(document, callback string) domain.WatchID {
 	return id
 }
 
-func (w *world) document(name string) domain.Resource {
+func (w *world) documentNamed(name string) domain.Resource {
 	r, err := domain.Kept(name)
 	require.NoError(w, err)
 	return r
 }
 
-func (n *node) puts(document string) {
+func (n *node) putDocument(document string) {
 	n.world.Helper()
-	_, _, err := n.PutDocument(n.world.Context(), n.world.document(document), []byte(`{}`), watch.Condition{})
+	_, _, err := n.PutDocument(n.world.Context(), n.world.documentNamed(document), []byte(`{}`), watch.Condition{})
 	require.NoError(n.world, err)
 }
 
-func (n *node) deletes(document string) {
+func (n *node) deleteDocument(document string) {
 	n.world.Helper()
-	require.NoError(n.world, n.DeleteDocument(n.world.Context(), n.world.document(document), watch.Condition{}))
+	require.NoError(n.world, n.DeleteDocument(n.world.Context(), n.world.documentNamed(document), watch.Condition{}))
 }
 
-// counts demands that a watch has counters.
-func (n *node) counts(id domain.WatchID, want watch.Counters) {
+// requireCounters demands that a watch has counters.
+func (n *node) requireCounters(id domain.WatchID, want watch.Counters) {
 	n.world.Helper()
 	sleep(time.Minute) // what was filtered is settled late
 	found, err := n.Get(n.world.Context(), n.world.owner, id)

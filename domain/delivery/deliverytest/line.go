@@ -12,12 +12,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A line is what a node reaches the stores by.
+// A line is the connection of a node to the stores, which can be cut.
 type line struct {
 	mu     sync.Mutex
 	isCut  bool
-	left   int           // writes until it is cut; 0: it is not
-	frozen chan struct{} // closed when it thaws; nil: it is not frozen
+	left   int           // writes until the line is cut; 0: it is not cut
+	frozen chan struct{} // closed when the line thaws; nil: it is not frozen
 
 	settling time.Duration // between a settlement and its answer
 
@@ -39,7 +39,7 @@ func (l *line) cutAfter(writes int) {
 	l.left = writes
 }
 
-// freeze keeps everything that uses the line, until thaw is called.
+// freeze blocks all calls over the line until thaw is called.
 func (l *line) freeze() (thaw func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *line) waitForThaw() {
 	}
 }
 
-// do carries out a call, unless it breaks before.
+// do runs a call, unless the line breaks before.
 func (l *line) do(isWrite bool, call func() error) error {
 	l.waitForThaw()
 	l.mu.Lock()
@@ -143,7 +143,7 @@ func (s lineCursors) Load(ctx context.Context, id domain.CursorID, owner domain.
 	err = s.line.do(true, func() (err error) {
 		c, version, err = s.Cursors.Load(ctx, id, owner, clock)
 		if err == nil {
-			s.world.loaded(id, owner.Incarnation)
+			s.world.countTakeover(id, owner.Incarnation)
 		}
 		return err
 	})
@@ -173,8 +173,8 @@ func (s lineCursors) Retire(ctx context.Context, id domain.CursorID, version rep
 	return s.line.do(true, func() error { return s.Cursors.Retire(ctx, id, version) })
 }
 
-// loaded counts the take-overs of a cursor.
-func (w *World) loaded(id domain.CursorID, incarnation string) {
+// countTakeover counts the take-overs of a cursor.
+func (w *World) countTakeover(id domain.CursorID, incarnation string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.owners[id] != "" && w.owners[id] != incarnation {

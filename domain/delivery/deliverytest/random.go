@@ -17,11 +17,11 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Random holds nodes to the promises with some seeds. Up to three nodes serve the same
-// receivers; with even seeds all think that they own them, with odd ones they share them, and with
-// each second odd one some nodes do not take over from dead ones. They are killed and frozen, their
-// calls of the stores fail, the clock is set. In the end one node, to which nothing happens, brings
-// everything to its end.
+// Random tests the promises with randomly chosen faults of some seeds. Up to three nodes serve
+// the same receivers; with even seeds all think that they own them, with odd ones they share
+// them, and with each second odd one some nodes do not take over from dead ones. They are
+// killed and frozen, their calls of the stores fail, the clock is set. In the end one node, to
+// which nothing happens, brings everything to its end.
 func Random(t *testing.T, seeds int, open func(t *testing.T, clock *Clock) repositorytest.PushStores) {
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -92,8 +92,8 @@ func (r *randomRun) addReceivers() {
 	}
 }
 
-// fault breaks some calls of the stores.
-func (r *randomRun) fault() (before, after error) {
+// drawFaults draws the faults of a call of the stores: an error before it, or after it.
+func (r *randomRun) drawFaults() (before, after error) {
 	if r.isCalm {
 		return nil, nil
 	}
@@ -110,17 +110,17 @@ func (r *randomRun) fault() (before, after error) {
 	return nil, nil
 }
 
-func (r *randomRun) start(i int) {
+func (r *randomRun) startNode(i int) {
 	r.upsets++
 	opts := delivery.Options{Workers: 2 + r.chance(8), Queues: 4, Random: r.uint64, Look: time.Minute, Window: int64(1 + r.chance(100_000))}
 	opts.NoTakeover = r.mayWait && r.chance(2) == 0
 	r.nodes[i] = r.Start(opts)
 	r.nodes[i].line.mu.Lock()
-	r.nodes[i].line.fault = r.fault
+	r.nodes[i].line.fault = r.drawFaults
 	r.nodes[i].line.mu.Unlock()
 }
 
-func (r *randomRun) publish() {
+func (r *randomRun) publishMessage() {
 	messages := repositorytest.Messages(1 + r.chance(12))
 	for i := range messages {
 		messages[i].Priority = []int{0, 0, 4, 9}[r.chance(4)]
@@ -135,14 +135,14 @@ func (r *randomRun) publish() {
 
 func (r *randomRun) run() {
 	r.addReceivers()
-	r.start(0)
+	r.startNode(0)
 	for range 40 {
 		i := r.chance(3)
 		switch op := r.chance(12); {
 		case op < 5:
-			r.publish()
+			r.publishMessage()
 		case op == 5 && r.nodes[i] == nil:
-			r.start(i)
+			r.startNode(i)
 		case op == 6 && r.nodes[i] != nil:
 			r.nodes[i].Kill()
 			r.nodes[i] = nil
@@ -173,15 +173,15 @@ func (r *randomRun) run() {
 	}
 	r.Clock.Set(0)
 	r.isCalm = true
-	r.start(0)
+	r.startNode(0)
 	<-time.After(6 * time.Hour)
 	r.nodes[0].Stop()
 	for _, receiver := range r.all {
-		r.check(receiver)
+		r.checkReceiver(receiver)
 	}
 }
 
-func (r *randomRun) check(receiver *Receiver) {
+func (r *randomRun) checkReceiver(receiver *Receiver) {
 	w := r.World
 	s := w.Standing(receiver)
 	n := s.Counters

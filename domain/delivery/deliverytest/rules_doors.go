@@ -23,7 +23,7 @@ func peekAt(count int) domain.ReplayRequest {
 // dequeueBundle requests that the bundle which is stored of a receiver is dequeued.
 func (w *World) dequeueBundle(n *Node, r *Receiver) {
 	w.Helper()
-	held := w.stored(r).Held
+	held := w.storedStanding(r).Held
 	require.NotNil(w, held)
 	w.Replay(n, r, domain.ReplayRequest{Dequeue: held.ID})
 }
@@ -38,7 +38,7 @@ func callsAfter(r *Receiver, held *domain.HeldBundle, at time.Time) (calls int) 
 	return calls
 }
 
-var doorRules = []rule{
+var doorRules = []deliveryRule{
 	{"AReceiverIsNotCalledWithItsBundle", func(w *World) {
 		status := 500
 		r := w.Add(&Receiver{Policy: domain.QueuePolicy([]time.Duration{0, time.Minute, time.Minute}, 3), Answer: func(context.Context, delivery.Call) domain.Answer {
@@ -49,7 +49,7 @@ var doorRules = []rule{
 		<-time.After(time.Second)
 		w.Replay(n, r, peekAt(4))
 		synctest.Wait()
-		require.Len(w, w.stored(r).Held.Retries, 4)
+		require.Len(w, w.storedStanding(r).Held.Retries, 4)
 		status = 200
 		w.Publish(n, 3)
 		<-time.After(time.Hour)
@@ -68,7 +68,7 @@ var doorRules = []rule{
 		w.Replay(n, r, peekAt(10))
 		<-time.After(time.Minute)
 		require.Len(w, r.Calls(), 3)
-		require.Equal(w, 7, w.stored(r).Held.Len())
+		require.Equal(w, 7, w.storedStanding(r).Held.Len())
 		w.Publish(n, 10)
 		<-time.After(time.Minute)
 		require.Len(w, r.Taken(), 13, "what is held leaves the room for calls")
@@ -82,7 +82,7 @@ var doorRules = []rule{
 		<-time.After(time.Minute)
 		w.Replay(n, r, peekAt(5))
 		synctest.Wait()
-		require.Len(w, w.stored(r).Held.Taken, 5)
+		require.Len(w, w.storedStanding(r).Held.Taken, 5)
 		w.Change(n, r, false)
 		<-time.After(time.Hour)
 		require.Empty(w, r.Calls())
@@ -92,7 +92,7 @@ var doorRules = []rule{
 		w.Shared = true
 		r := w.Add(&Receiver{Policy: domain.QueuePolicy([]time.Duration{0, time.Minute}, 2), Answer: Status(500)})
 		a, b := w.Start(delivery.Options{}), w.Start(delivery.Options{})
-		w.settled()
+		w.awaitSharing()
 		w.Publish(a, 2)
 		<-time.After(2 * time.Second)
 		w.Change(b, r, true)
@@ -100,17 +100,17 @@ var doorRules = []rule{
 		w.Publish(b, 2)
 		w.Replay(a, r, peekAt(4)) // one of the nodes owns the cursor
 		<-time.After(2 * time.Second)
-		held := w.stored(r).Held
+		held := w.storedStanding(r).Held
 		require.Equal(w, 4, held.Len())
 		w.Change(b, r, false)
 		owner, other := a, b
-		if w.stored(r).By == b.incarnation {
+		if w.storedStanding(r).By == b.incarnation {
 			owner, other = b, a
 		}
 		owner.Kill()
 		<-time.After(time.Hour)
-		require.Equal(w, other.incarnation, w.stored(r).By)
-		require.Equal(w, held, w.stored(r).Held)
+		require.Equal(w, other.incarnation, w.storedStanding(r).By)
+		require.Equal(w, held, w.storedStanding(r).Held)
 		require.Len(w, r.Calls(), 2)
 		w.dequeueBundle(other, r)
 		<-time.After(time.Minute)
@@ -127,26 +127,26 @@ var doorRules = []rule{
 		<-time.After(700 * time.Millisecond)
 		w.Replay(n, r, peekAt(domain.MaxHeld))
 		<-time.After(100 * time.Millisecond)
-		held := w.stored(r).Held
+		held := w.storedStanding(r).Held
 		require.NotEmpty(w, held.Retries)
 		w.Publish(n, 600)
 		w.dequeueBundle(n, r)
 		<-time.After(200 * time.Millisecond)
-		require.Contains(w, w.stored(r).Dequeued, held.ID)
+		require.Contains(w, w.storedStanding(r).Dequeued, held.ID)
 		n.Stop()
 	}},
 	{"AKillAtAnyWriteOfABundleLosesNothing", func(w *World) {
 		const messages, concurrency = 8, 3
 		for writes := 1; ; writes++ {
-			w := w.another()
-			r := w.troubled(concurrency)
+			w := w.anotherWorld()
+			r := w.troubledReceiver(concurrency)
 			a := w.Start(delivery.Options{Look: time.Hour})
 			w.Publish(a, messages)
 			<-time.After(time.Second / 2) // three are called
 			a.CutAfter(writes)
 			w.Replay(a, r, peekAt(messages))
 			synctest.Wait()
-			handed, at := w.stored(r).Held, time.Now()
+			handed, at := w.storedStanding(r).Held, time.Now()
 			<-time.After(time.Minute)
 			if handed != nil {
 				w.dequeueBundle(a, r)
@@ -156,7 +156,7 @@ var doorRules = []rule{
 			a.Kill()
 			b := w.Start(delivery.Options{Look: time.Hour})
 			synctest.Wait()
-			held, heldAt := w.stored(r).Held, time.Now()
+			held, heldAt := w.storedStanding(r).Held, time.Now()
 			<-time.After(20 * time.Minute)
 			if held != nil {
 				w.dequeueBundle(b, r)

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// shards returns how many shards each node has, and "" for those without one.
-func (w *World) shards() map[string]int {
+// shardCounts returns how many shards each node has, and "" for those without one.
+func (w *World) shardCounts() map[string]int {
 	w.Helper()
 	_, a, err := w.Stores.Nodes.Nodes(context.Background())
 	require.NoError(w, err)
@@ -25,8 +25,8 @@ func (w *World) shards() map[string]int {
 	return n
 }
 
-// settled waits until the nodes have shared the shards.
-func (w *World) settled() { <-time.After(15 * time.Second) }
+// awaitSharing waits until the nodes have shared the shards.
+func (w *World) awaitSharing() { <-time.After(15 * time.Second) }
 
 // addSpread adds receivers like template, which are of many shards.
 func (w *World) addSpread(n int, template *Receiver) []*Receiver {
@@ -45,14 +45,14 @@ func callsOf(receivers []*Receiver) (calls int) {
 	return calls
 }
 
-var nodesRules = []rule{
+var nodesRules = []deliveryRule{
 	{"NodesShareTheShardsEvenly", func(w *World) {
 		w.Shared = true
 		var nodes []*Node
 		for n := 1; n <= 5; n++ {
 			nodes = append(nodes, w.Start(delivery.Options{}))
-			w.settled()
-			shards := w.shards()
+			w.awaitSharing()
+			shards := w.shardCounts()
 			require.Len(w, shards, n)
 			for _, count := range shards {
 				require.InDelta(w, repository.ShardCount/n, count, 1)
@@ -62,9 +62,9 @@ var nodesRules = []rule{
 			nodes[0].Stop()
 			nodes = nodes[1:]
 			<-time.After(2 * time.Second)
-			require.Zero(w, w.shards()[""]*len(nodes), "a node that stops gives its shards back, and others take them at once")
+			require.Zero(w, w.shardCounts()[""]*len(nodes), "a node that stops gives its shards back, and others take them at once")
 		}
-		require.Equal(w, repository.ShardCount, w.shards()[""])
+		require.Equal(w, repository.ShardCount, w.shardCounts()[""])
 		stored, _, err := w.Stores.Nodes.Nodes(context.Background())
 		require.NoError(w, err)
 		require.Empty(w, stored)
@@ -73,7 +73,7 @@ var nodesRules = []rule{
 		w.Shared = true
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy(), Answer: After(time.Second, 200)})
 		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
-		w.settled()
+		w.awaitSharing()
 		w.Publish(a, 3)
 		<-time.After(500 * time.Millisecond)
 		a.Stop()
@@ -91,12 +91,12 @@ var nodesRules = []rule{
 		w.Shared = true
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy(), Answer: After(20*time.Second, 200)})
 		a := w.Start(delivery.Options{Look: time.Hour, Workers: 500})
-		w.settled()
+		w.awaitSharing()
 		w.Publish(a, 3)
 		<-time.After(time.Second)
 		b := w.Start(delivery.Options{Look: time.Hour, Workers: 500})
 		<-time.After(40 * time.Second)
-		require.Len(w, w.shards(), 2)
+		require.Len(w, w.shardCounts(), 2)
 		w.Publish(a, 1)
 		<-time.After(30 * time.Second)
 		require.Equal(w, 4*len(receivers), callsOf(receivers), "a shard is not given away before its calls have ended")
@@ -112,15 +112,15 @@ var nodesRules = []rule{
 		w.Shared = true
 		receivers := w.addSpread(20, &Receiver{Policy: domain.QueuePolicy([]time.Duration{0, 30 * time.Second}, 2), Answer: Status(500)})
 		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
-		w.settled()
+		w.awaitSharing()
 		w.Publish(b, 2)
 		<-time.After(time.Second)
 		require.Equal(w, 2*len(receivers), callsOf(receivers))
 		a.line.cut()
 		<-time.After(7 * time.Second)
-		require.Equal(w, repository.ShardCount/2, w.shards()[a.incarnation])
+		require.Equal(w, repository.ShardCount/2, w.shardCounts()[a.incarnation])
 		<-time.After(6 * time.Second)
-		require.Equal(w, map[string]int{b.incarnation: repository.ShardCount}, w.shards())
+		require.Equal(w, map[string]int{b.incarnation: repository.ShardCount}, w.shardCounts())
 		<-time.After(2 * time.Minute)
 		b.Stop()
 		a.Stop()
@@ -134,7 +134,7 @@ var nodesRules = []rule{
 		const concurrency = 3
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy(), Concurrency: concurrency, Answer: After(2*time.Second, 200)})
 		a, b := w.Start(delivery.Options{Look: time.Hour, Workers: 500}), w.Start(delivery.Options{Look: time.Hour, Workers: 500})
-		w.settled()
+		w.awaitSharing()
 		w.Publish(b, 30)
 		<-time.After(3 * time.Second)
 		before := make(map[*Receiver]int)
@@ -145,7 +145,7 @@ var nodesRules = []rule{
 		<-time.After(time.Minute)
 		thaw()
 		<-time.After(2 * time.Minute)
-		require.Len(w, w.shards(), 2, "it has its share again")
+		require.Len(w, w.shardCounts(), 2, "it has its share again")
 		a.Stop()
 		b.Stop()
 		for _, r := range receivers {
@@ -158,12 +158,12 @@ var nodesRules = []rule{
 		w.Shared = true
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy(), Concurrency: 1, Answer: After(time.Second, 200)})
 		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
-		w.settled()
+		w.awaitSharing()
 		w.Publish(b, 40)
 		<-time.After(2 * time.Second)
 		a.line.cut()
 		<-time.After(time.Minute)
-		require.Equal(w, map[string]int{b.incarnation: repository.ShardCount}, w.shards())
+		require.Equal(w, map[string]int{b.incarnation: repository.ShardCount}, w.shardCounts())
 		b.Stop()
 		a.Stop()
 		for _, r := range receivers {
@@ -177,11 +177,11 @@ var nodesRules = []rule{
 		hourAhead := func() time.Time { return time.Now().Add(time.Hour) }
 		hourBehind := func() time.Time { return time.Now().Add(-time.Hour) }
 		nodes := []*Node{w.Start(delivery.Options{Clock: hourAhead}), w.Start(delivery.Options{}), w.Start(delivery.Options{Clock: hourBehind})}
-		w.settled()
-		shards := w.shards()
+		w.awaitSharing()
+		shards := w.shardCounts()
 		for range 30 {
 			<-time.After(4 * time.Second)
-			require.Equal(w, shards, w.shards())
+			require.Equal(w, shards, w.shardCounts())
 		}
 		require.Len(w, shards, 3)
 		w.Publish(nodes[0], 10)
@@ -195,7 +195,7 @@ var nodesRules = []rule{
 		w.Shared = true
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy()})
 		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
-		w.settled()
+		w.awaitSharing()
 		for i := 1; i <= 30; i++ {
 			w.Publish([]*Node{a, b}[i%2], 1)
 			<-time.After(time.Second)
@@ -230,7 +230,7 @@ var nodesRules = []rule{
 		w.Stream = data("awaits-" + repositorytest.NewCursorID().String()[2:])
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy()})
 		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
-		w.settled()
+		w.awaitSharing()
 		signalled := func() (n int64) {
 			nodes, _, err := w.Stores.Nodes.Nodes(context.Background())
 			require.NoError(w, err)
@@ -259,7 +259,7 @@ var nodesRules = []rule{
 		actor, err := domain.ParseActorID("late-" + repositorytest.NewCursorID().String()[2:])
 		require.NoError(w, err)
 		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
-		w.settled()
+		w.awaitSharing()
 		w.Stream = domain.DataStream(actor)
 		receivers := w.addSpread(20, &Receiver{Policy: domain.DefaultPolicy()})
 		for _, r := range receivers {
@@ -276,7 +276,7 @@ var nodesRules = []rule{
 	{"MoreSignalsThanANodeKeepsAreFoundByALook", func(w *World) {
 		w.Shared = true
 		a, b := w.Start(delivery.Options{Look: time.Hour}), w.Start(delivery.Options{Look: time.Hour})
-		w.settled()
+		w.awaitSharing()
 		w.Publish(nil, 1)
 		receivers := w.addSpread(3*repository.MaxSignals, &Receiver{Policy: domain.DefaultPolicy()})
 		for _, r := range receivers {

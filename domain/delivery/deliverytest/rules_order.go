@@ -57,7 +57,7 @@ func (r *Receiver) inOrder(w *World) {
 
 var orderedPolicy = domain.QueuePolicy([]time.Duration{0, time.Minute, time.Hour}, 3)
 
-var orderRules = []rule{
+var orderRules = []deliveryRule{
 	{"AnOrderedReceiverIsCalledInTheOrderOfTheStream", func(w *World) {
 		fails := failTimes(map[int64]int{0: 1, 7: 2, 8: 1, 299: 2})
 		r := w.Add(&Receiver{Policy: orderedPolicy, Concurrency: 8, IsOrdered: true, Answer: func(ctx context.Context, c delivery.Call) domain.Answer {
@@ -96,7 +96,7 @@ var orderRules = []rule{
 	{"AnOrderedReceiverIsCalledInOrderByEachOwner", func(w *World) {
 		const messages = 6
 		for writes := 1; ; writes++ {
-			w := w.another()
+			w := w.anotherWorld()
 			r := w.Add(&Receiver{Policy: orderedPolicy, Concurrency: 4, IsOrdered: true, Answer: failTimes(map[int64]int{1: 1, 4: 2})})
 			a := w.Start(delivery.Options{Look: time.Hour})
 			a.CutAfter(writes)

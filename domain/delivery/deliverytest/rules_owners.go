@@ -13,7 +13,7 @@ import (
 )
 
 // ownerRules are about what the owner of a receiver wants.
-var ownerRules = []rule{
+var ownerRules = []deliveryRule{
 	{"APausedReceiverIsNotCalledUntilItIsResumed", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
 		other := w.Add(&Receiver{Policy: domain.DefaultPolicy()})

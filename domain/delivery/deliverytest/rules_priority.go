@@ -46,7 +46,7 @@ func eachEighth(n, highest, lowest int) []int {
 	return all
 }
 
-var priorityRules = []rule{
+var priorityRules = []deliveryRule{
 	{"TheHighestPriorityOfACursorGoesFirst", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy(), Concurrency: 1, Answer: After(10*time.Millisecond, 200)})
 		w.PublishWith(nil, 50, 0)

@@ -28,7 +28,7 @@ func failsFirst(n int) func(context.Context, delivery.Call) domain.Answer {
 	}
 }
 
-var queueRules = []rule{
+var queueRules = []deliveryRule{
 	{"ABudgetIsTheLimitForTheAttempts", func(w *World) { // DSS-2, -3, -7, -8
 		type expected struct {
 			*Receiver

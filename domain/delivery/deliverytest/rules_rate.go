@@ -23,7 +23,7 @@ func (r *Receiver) mostWithin(d time.Duration) (most int) {
 	return most
 }
 
-var rateRules = []rule{
+var rateRules = []deliveryRule{
 	{"AReceiverIsCalledAtItsRate", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy(), MaxRate: 20})
 		slow := w.Add(&Receiver{Policy: domain.DefaultPolicy(), MaxRate: 0.1})

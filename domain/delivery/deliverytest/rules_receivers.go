@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-var receiverRules = []rule{
+var receiverRules = []deliveryRule{
 	{"DeadReceiversHarmNobodyElse", func(w *World) { // P11
 		policy := domain.DefaultPolicy()
 		var dead []*Receiver

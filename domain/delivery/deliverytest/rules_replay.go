@@ -20,7 +20,7 @@ func compileEvery(expression string) (func(*repository.Entry) bool, error) {
 	return func(e *repository.Entry) bool { return e.Position.Number%n == 0 }, err
 }
 
-// Replay requests a replay, and tells a node unless that is nil.
+// Replay requests a replay, and notifies n unless n is nil.
 func (w *World) Replay(n *Node, r *Receiver, request domain.ReplayRequest) {
 	w.Helper()
 	standing, err := w.Stores.Cursors.Standing(context.Background(), r.ID)
@@ -45,15 +45,15 @@ func rangeOf(rate int) domain.ReplayRequest {
 	return domain.ReplayRequest{Range: &domain.ReplayRange{From: time.Unix(0, 0), To: time.Now().Add(time.Hour), Rate: rate}}
 }
 
-// stored returns what is stored of a receiver's cursor.
-func (w *World) stored(r *Receiver) domain.Standing {
+// storedStanding returns what is stored of a receiver's cursor.
+func (w *World) storedStanding(r *Receiver) domain.Standing {
 	w.Helper()
 	s, err := w.Stores.Cursors.Standing(context.Background(), r.ID)
 	require.NoError(w, err)
 	return s
 }
 
-var replayRules = []rule{
+var replayRules = []deliveryRule{
 	{"ADeadLetterThatIsReplayedIsCalledAgain", func(w *World) {
 		fails := true
 		r := w.Add(&Receiver{Policy: domain.QueuePolicy([]time.Duration{0, time.Minute}, 2), Answer: func(context.Context, delivery.Call) domain.Answer {
@@ -161,13 +161,13 @@ var replayRules = []rule{
 		<-time.After(time.Minute)
 		w.Replay(n, r, rangeOf(1))
 		<-time.After(10 * time.Second)
-		w.Replay(n, r, domain.ReplayRequest{Stop: w.stored(r).Replay.ID})
+		w.Replay(n, r, domain.ReplayRequest{Stop: w.storedStanding(r).Replay.ID})
 		<-time.After(time.Second)
 		calls := len(r.Calls())
 		require.InDelta(w, 110, calls, 2)
 		<-time.After(time.Minute)
 		require.Len(w, r.Calls(), calls)
-		require.Equal(w, domain.ReplayStopped, w.stored(r).Replay.State)
+		require.Equal(w, domain.ReplayStopped, w.storedStanding(r).Replay.State)
 		n.Stop()
 	}},
 	{"AReplayWaitsWhileItsReceiverIsPaused", func(w *World) {
@@ -187,8 +187,8 @@ var replayRules = []rule{
 	{"AKillAtAnyWriteOfAReplayLosesNothing", func(w *World) {
 		const messages, concurrency = 8, 3
 		for writes := 1; ; writes++ {
-			w := w.another()
-			r := w.troubled(concurrency)
+			w := w.anotherWorld()
+			r := w.troubledReceiver(concurrency)
 			a := w.Start(delivery.Options{Look: time.Hour})
 			w.Publish(a, messages)
 			<-time.After(10 * time.Minute)
@@ -198,7 +198,7 @@ var replayRules = []rule{
 			<-time.After(10 * time.Minute)
 			isCut := a.IsCut()
 			a.Kill()
-			before := w.stored(r).Counters
+			before := w.storedStanding(r).Counters
 			b := w.Start(delivery.Options{Look: time.Hour})
 			<-time.After(20 * time.Minute)
 			b.Stop()

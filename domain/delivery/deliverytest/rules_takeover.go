@@ -35,12 +35,12 @@ func (w *World) requireDelivered(receivers []*Receiver, count int) {
 	}
 }
 
-var takeoverRules = []rule{
+var takeoverRules = []deliveryRule{
 	{"ANodeWithoutTakeover_LeavesWhatADeadNodeHadUntilItIsAsked", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(40, &Receiver{Policy: domain.DefaultPolicy()})
 		a, b := w.Start(waits), w.Start(waits)
-		w.settled()
+		w.awaitSharing()
 		w.Publish(b, 1)
 		<-time.After(time.Second)
 		require.Equal(w, 40, callsOf(receivers))
@@ -48,7 +48,7 @@ var takeoverRules = []rule{
 		a.Kill()
 		w.Publish(b, 1)
 		<-time.After(10 * time.Minute)
-		require.Equal(w, repository.ShardCount/2, w.shards()[a.incarnation])
+		require.Equal(w, repository.ShardCount/2, w.shardCounts()[a.incarnation])
 		require.Len(w, b.Orphaned(), repository.ShardCount/2)
 		require.Equal(w, len(ofA), callsOf(ofA), "they wait")
 		require.Equal(w, 2*len(ofB), callsOf(ofB), "a node serves what it has")
@@ -56,7 +56,7 @@ var takeoverRules = []rule{
 		asked := ofA[0]
 		b.Changed(asked.ID)
 		<-time.After(5 * time.Second)
-		require.Equal(w, repository.ShardCount/2-1, w.shards()[a.incarnation], "the shard of the cursor is taken, and no other")
+		require.Equal(w, repository.ShardCount/2-1, w.shardCounts()[a.incarnation], "the shard of the cursor is taken, and no other")
 		for _, r := range ofA {
 			want := 1
 			if repository.ShardOf(r.ID) == repository.ShardOf(asked.ID) {
@@ -75,7 +75,7 @@ var takeoverRules = []rule{
 		w.Shared = true
 		receivers := w.addSpread(40, &Receiver{Policy: domain.DefaultPolicy()})
 		a, b := w.Start(waits), w.Start(waits)
-		w.settled()
+		w.awaitSharing()
 		ofA := w.ownedBy(a, receivers)
 		a.line.cut()
 		w.Publish(b, 1)
@@ -84,7 +84,7 @@ var takeoverRules = []rule{
 		}
 		<-time.After(7 * time.Second)
 		require.Zero(w, callsOf(ofA), "the node may be alive")
-		require.Equal(w, repository.ShardCount/2, w.shards()[a.incarnation])
+		require.Equal(w, repository.ShardCount/2, w.shardCounts()[a.incarnation])
 		<-time.After(8 * time.Second)
 		b.Stop()
 		a.Stop()
@@ -94,26 +94,26 @@ var takeoverRules = []rule{
 		w.Shared = true
 		receivers := w.addSpread(40, &Receiver{Policy: domain.DefaultPolicy()})
 		a, b := w.Start(waits), w.Start(waits)
-		w.settled()
-		shards := w.shards()
+		w.awaitSharing()
+		shards := w.shardCounts()
 		for range 10 {
 			for _, r := range receivers {
 				b.Changed(r.ID)
 			}
 			<-time.After(5 * time.Second)
-			require.Equal(w, shards, w.shards())
+			require.Equal(w, shards, w.shardCounts())
 		}
 		<-time.After(30 * time.Second)
 		a.Kill()
 		<-time.After(time.Minute)
-		require.Equal(w, shards, w.shards(), "it was asked long before the other node died")
+		require.Equal(w, shards, w.shardCounts(), "it was asked long before the other node died")
 		b.Stop()
 	}},
 	{"ANodeWithoutTakeover_ServesWhatItIsAskedForBeyondItsShare", func(w *World) {
 		w.Shared = true
 		receivers := w.addSpread(60, &Receiver{Policy: domain.DefaultPolicy()})
 		a, b, c := w.Start(waits), w.Start(waits), w.Start(waits)
-		w.settled()
+		w.awaitSharing()
 		ofC := w.ownedBy(c, receivers)
 		c.Kill()
 		w.Publish(b, 1)
@@ -130,7 +130,7 @@ var takeoverRules = []rule{
 	{"ANodeWithoutTakeover_ServesANewCursorOfADeadNodesShard", func(w *World) {
 		w.Shared = true
 		a, b := w.Start(waits), w.Start(waits)
-		w.settled()
+		w.awaitSharing()
 		a.Kill()
 		<-time.After(time.Minute)
 		w.Publish(nil, 1)
@@ -146,11 +146,11 @@ var takeoverRules = []rule{
 		w.Shared = true
 		receivers := w.addSpread(40, &Receiver{Policy: domain.DefaultPolicy()})
 		a, b := w.Start(waits), w.Start(waits)
-		w.settled()
+		w.awaitSharing()
 		a.Stop()
 		w.Publish(b, 1)
 		<-time.After(5 * time.Second)
-		require.Equal(w, map[string]int{b.incarnation: repository.ShardCount}, w.shards())
+		require.Equal(w, map[string]int{b.incarnation: repository.ShardCount}, w.shardCounts())
 		b.Stop()
 		w.requireDelivered(receivers, 1)
 	}},
@@ -158,12 +158,12 @@ var takeoverRules = []rule{
 		w.Shared = true
 		receivers := w.addSpread(40, &Receiver{Policy: domain.DefaultPolicy()})
 		a := w.Start(waits)
-		w.settled()
+		w.awaitSharing()
 		a.Kill()
 		w.Publish(nil, 1)
 		b := w.Start(waits)
 		<-time.After(15 * time.Second)
-		require.Equal(w, map[string]int{b.incarnation: repository.ShardCount}, w.shards())
+		require.Equal(w, map[string]int{b.incarnation: repository.ShardCount}, w.shardCounts())
 		w.Publish(b, 1)
 		<-time.After(time.Second)
 		b.Kill()
@@ -178,11 +178,11 @@ var takeoverRules = []rule{
 		w.Shared = true
 		receivers := w.addSpread(60, &Receiver{Policy: domain.DefaultPolicy()})
 		a, b, c := w.Start(waits), w.Start(waits), w.Start(delivery.Options{Look: time.Hour})
-		w.settled()
+		w.awaitSharing()
 		b.Kill()
 		w.Publish(a, 1)
 		<-time.After(15 * time.Second)
-		require.Equal(w, map[string]int{a.incarnation: repository.ShardCount / 2, c.incarnation: repository.ShardCount / 2}, w.shards())
+		require.Equal(w, map[string]int{a.incarnation: repository.ShardCount / 2, c.incarnation: repository.ShardCount / 2}, w.shardCounts())
 		require.Empty(w, a.Orphaned())
 		a.Stop()
 		c.Stop()
@@ -191,7 +191,7 @@ var takeoverRules = []rule{
 	{"OrphanedShards_AreUnknownToANodeWithoutItsStore", func(w *World) {
 		w.Shared = true
 		a, b := w.Start(waits), w.Start(waits)
-		w.settled()
+		w.awaitSharing()
 		require.Empty(w, b.Orphaned())
 		a.Kill()
 		<-time.After(time.Minute)

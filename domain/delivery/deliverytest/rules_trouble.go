@@ -11,9 +11,10 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-// troubled is a receiver by whose calls every way to an end is gone: of four messages, two are
-// delivered at once, one with the second attempt, and one never.
-func (w *World) troubled(concurrency int) *Receiver {
+// troubledReceiver adds a receiver whose deliveries end in every possible way: of four
+// messages, two are delivered by the first attempt, one by the second attempt, and one becomes
+// a dead letter.
+func (w *World) troubledReceiver(concurrency int) *Receiver {
 	return w.Add(&Receiver{
 		Policy:      domain.QueuePolicy([]time.Duration{0, time.Minute, time.Minute}, 3),
 		Concurrency: concurrency,
@@ -48,12 +49,12 @@ func (w *World) checkEnded(r *Receiver, n int) {
 	require.LessOrEqual(w, untraced, r.Concurrency*w.takeoversOf(r), "P5: calls without a trace")
 }
 
-var troubleRules = []rule{
+var troubleRules = []deliveryRule{
 	{"AKillAtAnyWriteLosesNothing", func(w *World) { // DSS-28
 		const messages, concurrency = 8, 3
 		for writes := 1; ; writes++ {
-			w := w.another()
-			r := w.troubled(concurrency)
+			w := w.anotherWorld()
+			r := w.troubledReceiver(concurrency)
 			a := w.Start(delivery.Options{Look: time.Hour})
 			a.CutAfter(writes)
 			w.Publish(a, messages)
@@ -74,7 +75,7 @@ var troubleRules = []rule{
 	}},
 	{"TwoNodesThatOwnTheSameLoseNothing", func(w *World) {
 		const messages = 40
-		r := w.troubled(4)
+		r := w.troubledReceiver(4)
 		a, b := w.Start(delivery.Options{}), w.Start(delivery.Options{})
 		for i := range messages / 4 {
 			w.Publish([]*Node{a, b}[i%2], 4)
@@ -88,7 +89,7 @@ var troubleRules = []rule{
 	}},
 	{"ANodeThatPausedForAMinuteLosesNothing", func(w *World) {
 		const messages = 20
-		r := w.troubled(4)
+		r := w.troubledReceiver(4)
 		a := w.Start(delivery.Options{})
 		w.Publish(a, messages)
 		<-time.After(1500 * time.Millisecond)

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain/delivery"
 )
 
-var unreadRules = []rule{
+var unreadRules = []deliveryRule{
 	{"AMessageThatCannotBeReadIsNoAttempt", func(w *World) {
 		readable := time.Now().Add(time.Hour)
 		var tries atomic.Int64

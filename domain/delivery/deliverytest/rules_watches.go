@@ -47,8 +47,8 @@ func (w *World) demandsEach(all []*Receiver, n int) {
 	}
 }
 
-// entries returns the cursors that shard 7 lists by entries.
-func (w *World) entries() []domain.CursorID {
+// listedCursors returns the cursors that shard 7 lists by entries.
+func (w *World) listedCursors() []domain.CursorID {
 	w.Helper()
 	entries, _, err := w.Stores.Shards.Cursors(context.Background(), 7)
 	require.NoError(w, err)
@@ -59,14 +59,14 @@ func (w *World) entries() []domain.CursorID {
 	return ids
 }
 
-func (w *World) page(n int) repository.WatchPage {
+func (w *World) watchPage(n int) repository.WatchPage {
 	w.Helper()
 	page, err := w.Stores.Shards.WatchPage(context.Background(), 7, w.Stream, n)
 	require.NoError(w, err)
 	return page
 }
 
-var watchRules = []rule{
+var watchRules = []deliveryRule{
 	{"EachWatchOfEveryPageIsCalledOnce", func(w *World) {
 		all := w.addWatches(repository.WatchPageSize+20, 5, nil)
 		n := w.Start(delivery.Options{})
@@ -77,9 +77,9 @@ var watchRules = []rule{
 		w.Publish(nil, 2)
 		<-time.After(31 * time.Second)
 		w.demandsEach(all, 3)
-		require.Empty(w, w.entries(), "nothing is outstanding")
-		require.EqualValues(w, 3, w.page(0).Served)
-		require.EqualValues(w, 3, w.page(1).Served)
+		require.Empty(w, w.listedCursors(), "nothing is outstanding")
+		require.EqualValues(w, 3, w.watchPage(0).Served)
+		require.EqualValues(w, 3, w.watchPage(1).Served)
 		n.Stop()
 		require.Equal(w, domain.Counters{Triggered: 3, Delivered: 3, Attempts: 3}, w.Standing(all[0]).Counters)
 	}},
@@ -113,7 +113,7 @@ var watchRules = []rule{
 	}},
 	{"ACrashInTheMiddleLosesNoWatch", func(w *World) {
 		for writes := 1; writes < 70; writes += 17 {
-			w := w.another()
+			w := w.anotherWorld()
 			all := w.addWatches(40, 5, nil)
 			a := w.Start(delivery.Options{Concurrency: 1})
 			synctest.Wait()
@@ -168,13 +168,13 @@ var watchRules = []rule{
 		synctest.Wait()
 		w.Publish(a, 1)
 		<-time.After(time.Minute)
-		require.Equal(w, []domain.CursorID{failing.ID}, w.entries())
+		require.Equal(w, []domain.CursorID{failing.ID}, w.listedCursors())
 		a.Kill()
 		isBack.Store(true)
 		b := w.Start(delivery.Options{})
 		<-time.After(2 * time.Hour)
 		require.Len(w, failing.Taken(), 1, "the next owner knows that it waits")
-		require.Empty(w, w.entries())
+		require.Empty(w, w.listedCursors())
 		w.Publish(b, 1)
 		<-time.After(time.Minute)
 		b.Stop()
@@ -189,7 +189,7 @@ var watchRules = []rule{
 		w.Publish(n, 1)
 		<-time.After(time.Minute) // each two seconds, half of the workers find out that their receivers hang
 		w.demandsEach(others, 1)
-		require.EqualValues(w, 1, w.page(0).Served)
+		require.EqualValues(w, 1, w.watchPage(0).Served)
 		<-time.After(time.Hour)
 		n.Stop()
 		for _, r := range hanging {
@@ -216,14 +216,14 @@ var watchRules = []rule{
 		synctest.Wait()
 		w.Publish(n, 1)
 		<-time.After(time.Minute)
-		require.Len(w, w.entries(), 3)
+		require.Len(w, w.listedCursors(), 3)
 		for _, r := range all {
 			w.Remove(r)
 			n.Changed(r.ID)
 		}
 		<-time.After(time.Minute)
 		n.Stop()
-		require.Empty(w, w.entries())
+		require.Empty(w, w.listedCursors())
 		_, watched, err := w.Stores.Shards.Cursors(context.Background(), 7)
 		require.NoError(w, err)
 		require.Empty(w, watched)

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-type rule struct {
+type deliveryRule struct {
 	name string
 	test func(w *World)
 }
@@ -47,7 +47,7 @@ var seedDelays = func() []time.Duration {
 	return delays
 }()
 
-var rules = []rule{
+var rules = []deliveryRule{
 	{"WhatIsPublishedIsDeliveredAtOnce", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
 		n := w.Start(delivery.Options{})

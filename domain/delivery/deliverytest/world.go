@@ -1,5 +1,5 @@
-// Package deliverytest holds delivery engines to their promises, over any stores: the suite
-// [Run], and the [World] that its cases are written in.
+// Package deliverytest tests the promises of delivery engines over any stores: the suite [Run],
+// and the [World] in which its cases are written.
 package deliverytest
 
 import (
@@ -58,8 +58,8 @@ func NewWorld(t testing.TB, open func(clock *Clock) repositorytest.PushStores) *
 	return w
 }
 
-// another returns an empty World with new stores.
-func (w *World) another() *World { return NewWorld(w.TB, w.open) }
+// anotherWorld returns an empty World with new stores.
+func (w *World) anotherWorld() *World { return NewWorld(w.TB, w.open) }
 
 // A Receiver answers calls and remembers them.
 type Receiver struct {
@@ -145,7 +145,7 @@ func (w *World) Add(r *Receiver) *Receiver {
 	return r
 }
 
-// Change pauses or resumes a receiver, and tells a node unless that is nil.
+// Change pauses or resumes a receiver, and notifies n unless n is nil.
 func (w *World) Change(n *Node, r *Receiver, isPaused bool) {
 	w.mu.Lock()
 	r.IsPaused = isPaused
@@ -291,7 +291,7 @@ func (n *Node) AnswerSettlementsAfter(d time.Duration) {
 // Ended is closed when the node has ended.
 func (n *Node) Ended() <-chan struct{} { return n.ended }
 
-// Publish appends n messages, of which the node knows at once.
+// Publish appends n messages, and notifies the node.
 func (w *World) Publish(n *Node, count int) {
 	w.Helper()
 	for count > 0 {

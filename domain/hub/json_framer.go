@@ -10,16 +10,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A frame makes the text of a body that stands around the payloads: a JSON array
-// with one element a line, in content mode manifest the events, in content mode
-// inline their payloads alone.
+// A jsonFramer composes the text around the payloads of a body: a JSON array with one element
+// in each line. In content mode manifest the elements are the events, in content mode inline
+// their payloads.
 //
-// The form of a body must never change while a bundle is open that was measured
-// by an older version: its length and its digest are stored.
-type frame struct {
+// The form of a body must not change while bundles are open that an older version has measured:
+// their length and digest are stored.
+type jsonFramer struct {
 	mode  domain.ContentMode
 	lines int  // begun
-	open  bool // the last line ends behind its payload
+	open  bool // the last line still needs its end, after the payload
 
 	// What neighbouring events have in common, and its text.
 	cabinet      domain.CabinetKey
@@ -28,9 +28,10 @@ type frame struct {
 	documentText []byte
 }
 
-// event appends the text up to the payload of e, or its whole line if it has none.
-func (f *frame) event(b []byte, e *repository.StoredEvent) []byte {
-	b = f.close(b)
+// appendEvent appends the text up to the payload of e, or the whole line of an event without
+// payload.
+func (f *jsonFramer) appendEvent(b []byte, e *repository.StoredEvent) []byte {
+	b = f.closeEvent(b)
 	if f.lines == 0 {
 		b = append(b, "[\n"...)
 	} else {
@@ -42,18 +43,18 @@ func (f *frame) event(b []byte, e *repository.StoredEvent) []byte {
 	case f.mode == domain.Inline && !payload:
 		b = append(b, "null"...)
 	case f.mode != domain.Inline && payload:
-		b = append(f.fields(b, e), `,"payload":`...)
+		b = append(f.appendFields(b, e), `,"payload":`...)
 		f.open = true
 	case f.mode != domain.Inline:
-		b = append(f.fields(b, e), '}')
+		b = append(f.appendFields(b, e), '}')
 	}
 	return b
 }
 
-// end appends the text behind the last event.
-func (f *frame) end(b []byte) []byte { return append(f.close(b), "\n]\n"...) }
+// appendEnd appends the text after the last event.
+func (f *jsonFramer) appendEnd(b []byte) []byte { return append(f.closeEvent(b), "\n]\n"...) }
 
-func (f *frame) close(b []byte) []byte {
+func (f *jsonFramer) closeEvent(b []byte) []byte {
 	if f.open {
 		f.open = false
 		b = append(b, '}')
@@ -61,9 +62,9 @@ func (f *frame) close(b []byte) []byte {
 	return b
 }
 
-// fields appends the fields of e as an open JSON object. The words of package
+// appendFields appends the fields of e as an open JSON object. The words of package
 // domain are printable ASCII, so quoting them for Go quotes them for JSON.
-func (f *frame) fields(b []byte, e *repository.StoredEvent) []byte {
+func (f *jsonFramer) appendFields(b []byte, e *repository.StoredEvent) []byte {
 	if cabinet := e.Cabinet(); f.cabinetText == nil || f.cabinet != cabinet {
 		f.cabinet = cabinet
 		t := append(f.cabinetText[:0], `","recipient":"`...)
@@ -90,27 +91,26 @@ func (f *frame) fields(b []byte, e *repository.StoredEvent) []byte {
 	return strconv.AppendInt(b, int64(e.Sequence), 10)
 }
 
-// A measure finds the length and the digest of a body from its events alone. In
-// the digest, a payload is represented by its length and its checksum, so that
-// none is read.
-type measure struct {
-	frame  frame
+// A bodyDigest computes the length and the digest of a body from its events, without reading
+// payloads: in the digest, a payload is represented by its length and checksum.
+type bodyDigest struct {
+	frame  jsonFramer
 	hash   hash.Hash
 	length int64
 	text   []byte // not yet in hash
 }
 
-// newMeasure returns one for bundle id, which goes into the digest too: two
-// bundles never have the same, whatever their payloads are.
-func newMeasure(id domain.BundleID, mode domain.ContentMode) *measure {
-	m := &measure{frame: frame{mode: mode}, hash: sha256.New()}
+// newMeasure returns a bodyDigest for bundle id. The id is a part of the digest, so two bundles
+// always have different digests.
+func newMeasure(id domain.BundleID, mode domain.ContentMode) *bodyDigest {
+	m := &bodyDigest{frame: jsonFramer{mode: mode}, hash: sha256.New()}
 	m.hash.Write(id[:])
 	return m
 }
 
-func (m *measure) add(e *repository.StoredEvent) {
+func (m *bodyDigest) add(e *repository.StoredEvent) {
 	before := len(m.text)
-	m.text = m.frame.event(m.text, e)
+	m.text = m.frame.appendEvent(m.text, e)
 	m.length += int64(len(m.text)-before) + e.PayloadAt.Length
 	if !e.PayloadAt.IsZero() {
 		m.text = binary.AppendVarint(m.text, e.PayloadAt.Length)
@@ -123,10 +123,10 @@ func (m *measure) add(e *repository.StoredEvent) {
 	}
 }
 
-// body returns what was measured, once all events were added.
-func (m *measure) body() domain.Body {
+// measuredBody returns length and digest. All events have been added before.
+func (m *bodyDigest) measuredBody() domain.Body {
 	before := len(m.text)
-	m.text = m.frame.end(m.text)
+	m.text = m.frame.appendEnd(m.text)
 	m.hash.Write(m.text)
 	body := domain.Body{Length: m.length + int64(len(m.text)-before)}
 	copy(body.Digest[:], m.hash.Sum(nil))

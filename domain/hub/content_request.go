@@ -12,22 +12,20 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Content on request. The bundle is opened first, like any other. Then its domain is
-// asked for the content, the hub keeps what it has left, and notes with the bundle
-// where: from then on every Peek hands out just that, whatever the domain still
-// sends. A node that dies on the way leaves an open bundle without content, and the
-// next Peek asks again.
+// Content on request. The bundle is opened first, like any other. Then the hub asks its domain
+// for the content, copies it, and records the copy in the bundle. From then on every Peek
+// returns this copy, and later answers of the domain are ignored. A node that dies before that
+// leaves an open bundle without content, and the next Peek asks again.
 //
-// An object may be deleted while its bundle is open. A mark in the bundle says so, and the next
+// An object may be deleted while its bundle is open. Then the bundle is marked, and the next
 // Peek asks the domain as if it had not answered; see content_gone.go.
 //
-// One inquiry serves all Peeks of a bundle on a node. It has the time that is left
-// to the first of them; a reply that comes later is kept for the next one. The
-// domain may be asked again and again, by several nodes too: the first answer that
-// is noted stays, as long as it is not marked.
+// One fetch serves all Peeks of a bundle on a node. It has the time that is left to the first
+// of them; a later reply serves the next Peek. The domain may be asked repeatedly, and by
+// several nodes: the first answer that is recorded stays until it is marked.
 
-// An UnansweredError reports that the domain of an open bundle has not made its
-// content, or not yet. The bundle stays open; Peek again. It is of kind Unavailable.
+// An UnansweredError reports that the domain of an open bundle has not produced its content so
+// far. The bundle stays open, and the next Peek asks again. Its kind is Unavailable.
 type UnansweredError struct{ Bundle domain.Bundle }
 
 func (e *UnansweredError) Error() string {
@@ -39,21 +37,21 @@ func (e *UnansweredError) Error() string {
 	return text
 }
 
-// NoAnswer is the Reason of a domain's Trouble if it has said nothing in time.
+// NoAnswer is the Reason of a domain's Trouble if it has not replied in time.
 const NoAnswer = "no-answer"
 
 const (
-	// reserve is what the hub keeps for itself of the time that a Peek has, to fetch
-	// and to keep what the domain has made.
-	reserve = 2 * time.Second
+	// reservedTime is the part of a Peek's time in which the hub copies the content; the domain
+	// gets the rest.
+	reservedTime = 2 * time.Second
 
-	// patience is how long an inquiry waits for a reply that nobody waits for any more.
-	patience = 30 * time.Second
+	// lateReplyWait is how long a fetch waits for a late reply, after the time of its Peek.
+	lateReplyWait = 30 * time.Second
 )
 
-// answered returns an open bundle with its content, for which it asks its domain.
-// list is that of the ids of its events, if it is at hand.
-func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, list []byte) (domain.Bundle, error) {
+// requestContent asks the domain of an open bundle for its content, and returns the bundle with
+// it. list has the ids of its events; nil: they are read from run.
+func (h *Hub) requestContent(ctx context.Context, req PeekRequest, bundle domain.Bundle, run repository.Run, list []byte) (domain.Bundle, error) {
 	if h.opts.Requester == nil {
 		return bundle, domain.Errorf(domain.Unavailable, "bundle %s: its content comes from domain %s, which this node has no way to ask", bundle.ID, bundle.Cabinet.Origin)
 	}
@@ -62,21 +60,21 @@ func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundl
 	if by.IsZero() {
 		by = now.Add(peekWithin)
 	}
-	i := &inquiry{
-		hub: h, key: inquiryKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), list: list, run: run, trace: domain.TraceContextOf(ctx),
-		until: by.Add(-min(reserve, by.Sub(now)/10)),
+	i := &contentFetch{
+		hub: h, key: fetchKey{req.Actor, bundle.ID}, bundle: bundle, folder: run.Folder(), list: list, run: run, trace: domain.TraceContextOf(ctx),
+		until: by.Add(-min(reservedTime, by.Sub(now)/10)),
 	}
-	i, err := h.inquiries.join(i, h.opts.ListenersPerActor)
+	i, err := h.fetches.joinFetch(i, h.opts.ListenersPerActor)
 	if err != nil {
 		return bundle, err
 	}
-	defer h.inquiries.leave(i)
+	defer h.fetches.leaveFetch(i)
 	resume := func(context.Context) error { return nil }
 	if req.Pause != nil {
 		resume = req.Pause()
 	}
 	select {
-	case <-i.over:
+	case <-i.done:
 		if i.err != nil && domain.KindOf(i.err) != domain.Conflict {
 			return i.result, i.err // Peek has no more to do
 		}
@@ -89,16 +87,15 @@ func (h *Hub) answered(ctx context.Context, req PeekRequest, bundle domain.Bundl
 	}
 }
 
-// inquire asks a domain once, and waits for the reply for as long as that can be of
-// use to anybody.
-func (h *Hub) inquire(ctx context.Context, i *inquiry) {
-	ctx, cancel := context.WithDeadline(domain.WithTraceContext(ctx, i.trace), i.until.Add(patience))
+// askDomain asks a domain once, and waits for the reply until i.until plus lateReplyWait.
+func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
+	ctx, cancel := context.WithDeadline(domain.WithTraceContext(ctx, i.trace), i.until.Add(lateReplyWait))
 	defer cancel()
 	if err := h.leaveList(ctx, i); err != nil {
-		h.inquiries.finish(i, i.bundle, asUnavailable(err))
+		h.fetches.finishFetch(i, i.bundle, asUnavailable(err))
 		return
 	}
-	i.list, i.run = nil, nil // neither is needed any more, and the domain may take long
+	i.list, i.run = nil, nil // free the memory: the domain may take long
 	type answer struct {
 		reply Reply
 		err   error
@@ -121,21 +118,21 @@ func (h *Hub) inquire(ctx context.Context, i *inquiry) {
 		case a := <-replies:
 			switch {
 			case a.err == nil:
-				h.take(ctx, i, a.reply, late)
+				h.handleReply(ctx, i, a.reply, late)
 			case !late:
-				h.inquiries.finish(i, i.bundle, a.err)
+				h.fetches.finishFetch(i, i.bundle, a.err)
 			}
 			return
 		case <-silence.C:
 			late = true
-			h.failed(ctx, i, domain.Trouble{Reason: NoAnswer})
+			h.recordFailure(ctx, i, domain.Trouble{Reason: NoAnswer})
 		}
 	}
 }
 
-// leaveList puts the ids of the bundle's events where the domain finds them. The
-// name says which events these are, so what is there already is the same.
-func (h *Hub) leaveList(ctx context.Context, i *inquiry) error {
+// leaveList stores the ids of the bundle's events for the domain. The name of the object
+// identifies the events, so an object that exists has the same ids.
+func (h *Hub) leaveList(ctx context.Context, i *contentFetch) error {
 	if i.list == nil {
 		r, err := h.opts.Exchange.Open(ctx, repository.Section{Object: i.bundle.List})
 		if err == nil {
@@ -163,52 +160,51 @@ func (h *Hub) leaveList(ctx context.Context, i *inquiry) error {
 	return nil
 }
 
-// take makes of a domain's reply the content of the bundle, or a failure of the
-// domain. A late failure was counted when there was no reply in time.
-func (h *Hub) take(ctx context.Context, i *inquiry, reply Reply, late bool) {
+// handleReply records a domain's reply as the content of the bundle, or as a failure. A late
+// failure is not counted again: the missing reply was.
+func (h *Hub) handleReply(ctx context.Context, i *contentFetch, reply Reply, late bool) {
 	why := reply.Failure
 	if reply.URI != "" {
-		object, body, trouble, err := h.adopt(ctx, i, reply.URI)
+		object, body, trouble, err := h.copyContent(ctx, i, reply.URI)
 		if err == nil && trouble == nil {
-			h.note(ctx, i, object, body, reply.URI)
+			h.recordContent(ctx, i, object, body, reply.URI)
 			return
 		}
 		if err != nil {
-			h.inquiries.finish(i, i.bundle, asUnavailable(err))
+			h.fetches.finishFetch(i, i.bundle, asUnavailable(err))
 			return
 		}
 		why = *trouble
 	}
 	if !late {
-		h.failed(ctx, i, why)
+		h.recordFailure(ctx, i, why)
 	}
 }
 
-// note has the bundle name its content. Another answer may have been faster; then
-// that one is handed out. A bundle that is closed by now may name the content all the
-// same, since a call may be carried out whose reply is lost, and an operator may open
-// it again: so the content stays, and goes with its folder.
-func (h *Hub) note(ctx context.Context, i *inquiry, object string, body domain.Body, uri string) {
+// recordContent records the content in the bundle. If another answer was faster, the Peek
+// returns that one. The content of a closed bundle is not deleted: a call whose reply was lost
+// may have recorded it, and an operator may reopen the bundle. It is deleted with its folder.
+func (h *Hub) recordContent(ctx context.Context, i *contentFetch, object string, body domain.Body, uri string) {
 	bundle, err := h.recordAnswer(ctx, i, object, body)
 	if domain.KindOf(err) == domain.Uncertain {
 		bundle, err = h.recordAnswer(ctx, i, object, body)
 	}
-	outcome := moved(err)
+	outcome := asConflict(err)
 	if err == nil && bundle.LacksContent() {
 		outcome = domain.Errorf(domain.Conflict, "the content of the bundle was deleted while its domain was asked")
 	}
-	h.inquiries.finish(i, bundle, outcome) // before the clean-up, for which no request waits
+	h.fetches.finishFetch(i, bundle, outcome) // before the clean-up, for which no request waits
 	if err == nil && bundle.Object != object {
-		h.tidied(ctx, i, h.content.Delete(ctx, object))
+		h.logCleanup(ctx, i, h.content.Delete(ctx, object))
 	}
 	if name, nerr := h.opts.Exchange.Name(uri); err == nil && nerr == nil && i.isOwn(name) {
-		h.tidied(ctx, i, h.opts.Exchange.Discard(ctx, uri))
+		h.logCleanup(ctx, i, h.opts.Exchange.Discard(ctx, uri))
 	}
 }
 
-// recordAnswer records an answer in place of the content that the bundle had when the inquiry
+// recordAnswer records an answer in place of the content that the bundle had when the fetch
 // began.
-func (h *Hub) recordAnswer(ctx context.Context, i *inquiry, object string, body domain.Body) (domain.Bundle, error) {
+func (h *Hub) recordAnswer(ctx context.Context, i *contentFetch, object string, body domain.Body) (domain.Bundle, error) {
 	if i.bundle.Object != "" {
 		return h.opts.Answers.AnswerAgain(ctx, i.key.actor, i.bundle.ID, i.bundle.Object, object, body)
 	}
@@ -226,33 +222,33 @@ func asUnavailable(err error) error {
 	}
 }
 
-// moved makes of a bundle that is no longer open a Conflict: the Peek looks again.
-func moved(err error) error {
+// asConflict turns a NotFound into a Conflict: the bundle was closed, so the Peek starts over.
+func asConflict(err error) error {
 	if domain.KindOf(err) == domain.NotFound {
 		return domain.Errorf(domain.Conflict, "the bundle was closed while its domain was asked: %w", err)
 	}
 	return err
 }
 
-// tidied notes that something that nobody needs was left behind. It goes with its
-// folder, or is replaced.
-func (h *Hub) tidied(ctx context.Context, i *inquiry, err error) {
+// logCleanup logs that an object without use could not be deleted. It is deleted with its
+// folder, or replaced.
+func (h *Hub) logCleanup(ctx context.Context, i *contentFetch, err error) {
 	if err != nil && ctx.Err() == nil {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "content that nobody needs could not be removed",
 			slog.String("bundle_id", i.bundle.ID.String()), slog.String("error", err.Error()))
 	}
 }
 
-// failed counts a failure of the domain, and tells an operator if there have been
-// many. If another node has got the answer, all is well.
-func (h *Hub) failed(ctx context.Context, i *inquiry, why domain.Trouble) {
+// recordFailure counts a failure of the domain, and logs it as an error if there have been
+// many. If another node has recorded an answer, the fetch succeeds.
+func (h *Hub) recordFailure(ctx context.Context, i *contentFetch, why domain.Trouble) {
 	bundle, err := h.opts.Answers.Fail(ctx, i.key.actor, i.bundle.ID, why)
 	if err != nil {
-		h.inquiries.finish(i, i.bundle, moved(err))
+		h.fetches.finishFetch(i, i.bundle, asConflict(err))
 		return
 	}
 	if !bundle.LacksContent() {
-		h.inquiries.finish(i, bundle, nil)
+		h.fetches.finishFetch(i, bundle, nil)
 		return
 	}
 	attrs := []slog.Attr{
@@ -265,5 +261,5 @@ func (h *Hub) failed(ctx context.Context, i *inquiry, why domain.Trouble) {
 	} else {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a domain has not made the content of a bundle", attrs...)
 	}
-	h.inquiries.finish(i, bundle, domain.Errorf(domain.Unavailable, "%w", &UnansweredError{bundle}))
+	h.fetches.finishFetch(i, bundle, domain.Errorf(domain.Unavailable, "%w", &UnansweredError{bundle}))
 }

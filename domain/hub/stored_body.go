@@ -13,9 +13,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A recording is a Body that a domain has made, and the hub has kept. Whoever reads
-// it from its beginning gets its last bytes only if the whole is what was kept.
-type recording struct {
+// A storedBody is a Body that a domain has made and the hub has stored. A reader that starts at
+// the beginning gets the last bytes only if the digest of the whole is right.
+type storedBody struct {
 	ctx    context.Context //nolint:containedctx // a Reader has nowhere else to get it from
 	bundle *domain.Bundle
 	hub    *Hub
@@ -24,19 +24,19 @@ type recording struct {
 	want   int64 // where the next Read begins
 	at     int64 // where source is
 	source io.ReadCloser
-	sum    hash.Hash // of what source has yielded; nil if it began further on
-	err    error     // of a Read, or errClosed
+	sum    hash.Hash // of the bytes that source has yielded; nil if source did not start at 0
+	err    error     // the error of a Read, or errClosed
 }
 
-// Seek implements io.Seeker. It costs nothing; the next Read goes there.
-func (r *recording) Seek(offset int64, whence int) (int64, error) {
+// Seek implements io.Seeker. It reads nothing; the next Read begins at the new offset.
+func (r *storedBody) Seek(offset int64, whence int) (int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return seek(&r.want, r.bundle.Body.Length, offset, whence)
+	return seekOffset(&r.want, r.bundle.Body.Length, offset, whence)
 }
 
 // Read implements io.Reader.
-func (r *recording) Read(p []byte) (n int, err error) {
+func (r *storedBody) Read(p []byte) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err != nil {
@@ -55,7 +55,7 @@ func (r *recording) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-func (r *recording) read(p []byte) (int, error) {
+func (r *storedBody) read(p []byte) (int, error) {
 	if err := r.seekSource(); err != nil {
 		return 0, err
 	}
@@ -67,7 +67,7 @@ func (r *recording) read(p []byte) (int, error) {
 	}
 	switch {
 	case r.at == r.bundle.Body.Length:
-		return n, r.check()
+		return n, r.verifyDigest()
 	case err == nil, n > 0 && errors.Is(err, io.EOF):
 		return n, nil
 	}
@@ -75,7 +75,7 @@ func (r *recording) read(p []byte) (int, error) {
 }
 
 // asDamaged turns an EOF of the object before the end of the content into damage.
-func (r *recording) asDamaged(err error) error {
+func (r *storedBody) asDamaged(err error) error {
 	if errors.Is(err, io.EOF) {
 		return domain.Errorf(domain.Damaged, "object %s ends before its time: %w", r.bundle.Object, io.ErrUnexpectedEOF)
 	}
@@ -83,11 +83,11 @@ func (r *recording) asDamaged(err error) error {
 }
 
 // seekSource makes the next Read of source begin at want.
-func (r *recording) seekSource() error {
+func (r *storedBody) seekSource() error {
 	gap := r.want - r.at
 	switch {
 	case r.source == nil || gap < 0 || gap > maxSkip:
-		return r.begin()
+		return r.openObject()
 	case gap == 0:
 		return nil
 	}
@@ -100,9 +100,9 @@ func (r *recording) seekSource() error {
 	return r.asDamaged(err)
 }
 
-// begin opens the object at the place that is wanted.
-func (r *recording) begin() error {
-	if err := r.release(); err != nil {
+// openObject opens the object at want.
+func (r *storedBody) openObject() error {
+	if err := r.closeObject(); err != nil {
 		return err
 	}
 	source, err := r.hub.content.Open(r.ctx, repository.Section{Object: r.bundle.Object, Offset: r.want, Length: r.bundle.Body.Length - r.want})
@@ -119,15 +119,15 @@ func (r *recording) begin() error {
 	return nil
 }
 
-// check holds the whole to the digest that was taken when it was kept.
-func (r *recording) check() error {
+// verifyDigest compares the digest of the whole content with the one that was stored.
+func (r *storedBody) verifyDigest() error {
 	if r.sum != nil && digestOf(r.sum) != r.bundle.Body.Digest {
 		return domain.Errorf(domain.Damaged, "object %s: its bytes are not those that were stored", r.bundle.Object)
 	}
 	return nil
 }
 
-func (r *recording) release() error {
+func (r *storedBody) closeObject() error {
 	if r.source == nil {
 		return nil
 	}
@@ -138,27 +138,27 @@ func (r *recording) release() error {
 
 // LimitReadAhead implements Body. It does nothing: the body reads one object, only as far as
 // its caller does.
-func (r *recording) LimitReadAhead(int64) {}
+func (r *storedBody) LimitReadAhead(int64) {}
 
 // Err implements Body.
-func (r *recording) Err() error {
+func (r *storedBody) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// Close releases what the reading holds.
-func (r *recording) Close() error {
+// Close releases the resources of the body.
+func (r *storedBody) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err := r.release()
+	err := r.closeObject()
 	if r.err == nil {
 		r.err = errClosed
 	}
 	return err
 }
 
-// digestOf returns what tells the bytes that went into sum from others.
+// digestOf returns the digest of the bytes that went into sum.
 func digestOf(sum hash.Hash) (d domain.Digest) {
 	copy(d[:], sum.Sum(nil))
 	return d

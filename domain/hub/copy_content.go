@@ -14,45 +14,44 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// What hub and domain exchange lies in storage that both can write to. So the hub
-// makes the content its own, byte by byte, before it relies on it: a domain that
-// leaves another content under the same name later changes no bundle.
+// Hub and domain exchange content through storage that both can write. Before the hub relies on
+// a content, it copies it: a domain that later stores another content under the same name
+// changes no bundle.
 
-// listName is the name of the object that tells the domain the ids of a bundle's
-// events. It names the events by their numbers, which are never used again, so that
-// no bundle can overwrite the list of another, even if an id comes again after years.
+// listName returns the name of the object with the ids of a bundle's events, which the domain
+// reads. The name has the numbers of the events. These are never reused, so no bundle can
+// overwrite the list of another, even if a bundle id is used again after years.
 func listName(folder string, b *domain.Bundle) string {
 	return fmt.Sprintf("%s/%s_%d-%d", folder, ProcessID(b.ID, b.Cabinet.Recipient), b.First, b.Last)
 }
 
-// listed tells the name of a list from those that domains give to content.
+// listed is the suffix of the names of lists, which no content of a domain has.
 var listed = regexp.MustCompile(`/[0-9a-fA-F-]{36}_[^/]+_[0-9]+-[0-9]+$`)
 
-// isOwn reports whether what a domain has named is named after the bundle, so that the
-// hub may remove it. Else it may be anybody's.
-func (i *inquiry) isOwn(name string) bool {
+// isOwn reports whether a name that a domain returned belongs to the bundle, so that the hub
+// may remove the object. Another object may belong to another bundle.
+func (i *contentFetch) isOwn(name string) bool {
 	rest, ok := strings.CutPrefix(path.Base(name), ProcessID(i.bundle.ID, i.key.actor))
-	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') // or the actor has a longer id
+	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') // otherwise it belongs to an actor with a longer id
 }
 
-// appendID appends the id of an event to a list as the original protocol has it, which
-// is how .NET lays out a GUID: the first three groups of its text have their bytes in
-// reverse.
+// appendID appends the id of an event to a list in the layout of the original protocol, which
+// is that of a .NET GUID: the bytes of the first three groups of its text are reversed.
 func appendID(list []byte, id domain.EventID) []byte {
 	return append(list, id[3], id[2], id[1], id[0], id[5], id[4], id[7], id[6],
 		id[8], id[9], id[10], id[11], id[12], id[13], id[14], id[15])
 }
 
-// adopt copies what a domain has left into the hub's own content store, where it is
-// written once. It returns either what is there now, or what is wrong with what the
-// domain has left, or why the hub could not look.
-func (h *Hub) adopt(ctx context.Context, i *inquiry, uri string) (object string, body domain.Body, wrong *domain.Trouble, err error) {
+// copyContent copies the content that a domain has stored at uri into the hub's content store,
+// where it is written once. It returns the object and its body, or the fault of the domain's
+// content, or the error that kept the hub from reading or writing.
+func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (object string, body domain.Body, wrong *domain.Trouble, err error) {
 	if name, err := h.opts.Exchange.Name(uri); err == nil && listed.MatchString(name) {
 		return "", body, &domain.Trouble{Reason: "foreign-content", Text: "content URI: it names a list of ids, which the hub has left; name the content"}, nil
 	}
 	select {
-	case h.inquiries.adopting <- struct{}{}:
-		defer func() { <-h.inquiries.adopting }()
+	case h.fetches.copying <- struct{}{}:
+		defer func() { <-h.fetches.copying }()
 	case <-ctx.Done():
 		return "", body, nil, domain.Errorf(domain.Busy, "too many other contents are being fetched: %w", ctx.Err())
 	}
@@ -65,7 +64,7 @@ func (h *Hub) adopt(ctx context.Context, i *inquiry, uri string) (object string,
 	case err != nil:
 		return "", body, nil, fmt.Errorf("fetch the content of bundle %s: %w", i.bundle.ID, err)
 	}
-	defer func() { _ = left.Close() }() // it was read
+	defer func() { _ = left.Close() }() // read only; nothing can be lost
 	object = objectName(i.folder, i.bundle.ID)
 	m := &measured{from: left, most: h.opts.MaxContent, sum: sha256.New()}
 	err = h.content.Put(ctx, object, m)
@@ -87,7 +86,8 @@ var (
 	errEmpty   = errors.New("the content is empty")
 )
 
-// measured measures what it reads, and fails where that is not to be kept.
+// measured computes length and digest of what it reads, and fails if the content must not be
+// stored.
 type measured struct {
 	from   io.Reader
 	most   int64
