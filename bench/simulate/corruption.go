@@ -189,7 +189,7 @@ func (v *corruptor) runAtOnce(act func() string) {
 
 // corruptDocument damages one document or blob of a recipient, and describes the damage.
 func (v *corruptor) corruptDocument(recipient string) string {
-	byKind := make(map[string][]storedDocument)
+	byKind := make(map[string][]storedItem)
 	var kinds, objects []string
 	all := v.sim.env.stored.documentsOf(recipient)
 	if v.rng.IntN(2) == 0 {
@@ -238,7 +238,7 @@ func (v *corruptor) corruptDocument(recipient string) string {
 }
 
 // documentsInUse returns the documents that belong to an open bundle.
-func documentsInUse(all []storedDocument) (found []storedDocument) {
+func documentsInUse(all []storedItem) (found []storedItem) {
 	about := map[string]bool{"head": true, "gate": true}
 	for _, d := range all {
 		if d.fields["state"] != "open" {

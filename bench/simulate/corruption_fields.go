@@ -36,7 +36,7 @@ func (s *fieldRef) setValue(value any) {
 }
 
 // allFields returns all fields of a document except its id and its partition key.
-func (d *storedDocument) allFields() (all []fieldRef) {
+func (d *storedItem) allFields() (all []fieldRef) {
 	var look func(path string, value any)
 	look = func(path string, value any) {
 		switch value := value.(type) {
@@ -60,7 +60,7 @@ func (d *storedDocument) allFields() (all []fieldRef) {
 }
 
 // clone returns a deep copy of the document.
-func (d *storedDocument) clone() storedDocument {
+func (d *storedItem) clone() storedItem {
 	c := *d
 	c.fields = cloneValue(d.fields).(map[string]any)
 	return c
@@ -85,7 +85,7 @@ func cloneValue(value any) any {
 }
 
 // corruptField damages one field of a document, and describes the damage.
-func (d *storedDocument) corruptField(rng random.Source) string {
+func (d *storedItem) corruptField(rng random.Source) string {
 	all := d.allFields()
 	if len(all) == 0 {
 		return "is left alone"

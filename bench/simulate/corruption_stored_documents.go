@@ -21,17 +21,17 @@ import (
 // A storedDocuments holds the documents of the account, as its commits report them. The corruptor chooses from them.
 type storedDocuments struct {
 	mu   sync.Mutex
-	docs map[string]storedDocument // by container, partition key and id
+	docs map[string]storedItem // by container, partition key and id
 }
 
-// A storedDocument is a document and where it is stored.
-type storedDocument struct {
+// A storedItem is a document and where it is stored.
+type storedItem struct {
 	container, key, id string
 	fields             map[string]any
 }
 
 func newStoredDocuments() *storedDocuments {
-	return &storedDocuments{docs: make(map[string]storedDocument)}
+	return &storedDocuments{docs: make(map[string]storedItem)}
 }
 
 // applyCommit applies the changes of a commit to known containers.
@@ -44,7 +44,7 @@ func (s *storedDocuments) applyCommit(changes []embedded.Change) {
 			delete(s.docs, at)
 			continue
 		}
-		d := storedDocument{container: c.Container, id: c.ID}
+		d := storedItem{container: c.Container, id: c.ID}
 		numbers := json.NewDecoder(strings.NewReader(string(c.JSON)))
 		numbers.UseNumber()
 		if err := numbers.Decode(&d.fields); err != nil {
@@ -64,7 +64,7 @@ func (s *storedDocuments) applyCommit(changes []embedded.Change) {
 func (s *storedDocuments) dropContainer(container string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.docs, func(_ string, d storedDocument) bool { return d.container == container })
+	maps.DeleteFunc(s.docs, func(_ string, d storedItem) bool { return d.container == container })
 }
 
 // partitionKeyOf returns the name of the partition key field of a container.
@@ -77,7 +77,7 @@ func partitionKeyOf(container string) string {
 }
 
 // documentsOf returns the documents of a recipient, or of a partition.
-func (s *storedDocuments) documentsOf(recipient string) (found []storedDocument) {
+func (s *storedDocuments) documentsOf(recipient string) (found []storedItem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	drawers := make(map[string]bool)
@@ -95,7 +95,7 @@ func (s *storedDocuments) documentsOf(recipient string) (found []storedDocument)
 }
 
 // kindName returns the kind of a document.
-func (d *storedDocument) kindName() string {
+func (d *storedItem) kindName() string {
 	switch kind, _ := d.fields["kind"].(string); {
 	case d.container == containers.Bundles:
 		return cmp.Or(kind, "one of no kind")
@@ -112,7 +112,7 @@ func (d *storedDocument) kindName() string {
 }
 
 // blobNames returns the names of the blobs that a document refers to.
-func (d *storedDocument) blobNames() (names []string) {
+func (d *storedItem) blobNames() (names []string) {
 	for _, field := range [...]string{"payloads", "object", "list"} {
 		if name, _ := d.fields[field].(string); name != "" {
 			names = append(names, name)
@@ -148,7 +148,7 @@ func newDirectAccess(sim *simulation) (*directAccess, error) {
 const database = "messagehub"
 
 // removeDocument deletes a document.
-func (b *directAccess) removeDocument(ctx context.Context, d storedDocument) error {
+func (b *directAccess) removeDocument(ctx context.Context, d storedItem) error {
 	c, err := b.cosmos.NewContainer(database, d.container)
 	if err == nil {
 		_, err = c.DeleteItem(ctx, azcosmos.NewPartitionKeyString(d.key), d.id, nil)
@@ -157,7 +157,7 @@ func (b *directAccess) removeDocument(ctx context.Context, d storedDocument) err
 }
 
 // putDocument replaces a document.
-func (b *directAccess) putDocument(ctx context.Context, d storedDocument) error {
+func (b *directAccess) putDocument(ctx context.Context, d storedItem) error {
 	d.fields["id"], d.fields[partitionKeyOf(d.container)] = d.id, d.key
 	text, err := json.Marshal(d.fields)
 	if err != nil {

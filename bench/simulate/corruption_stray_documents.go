@@ -96,7 +96,7 @@ func (v *corruptor) corruptAnything(recipient string) string {
 // until the groups are restored.
 func (v *corruptor) corruptGroups() error {
 	const seconds = 20
-	var right *storedDocument
+	var right *storedItem
 	for _, d := range v.sim.env.stored.documentsOf("|groups") {
 		right = &d
 	}

@@ -22,7 +22,7 @@ import (
 // corruptTarget damages one thing that a client is about to use, and describes the damage. It may find no target.
 func (v *corruptor) corruptTarget(recipient string) string {
 	all := v.sim.env.stored.documentsOf(recipient)
-	of := func(kind string) (found []storedDocument) {
+	of := func(kind string) (found []storedItem) {
 		for _, d := range all {
 			if d.kindName() == kind {
 				found = append(found, d.clone())
@@ -30,7 +30,7 @@ func (v *corruptor) corruptTarget(recipient string) string {
 		}
 		return found
 	}
-	one := func(kind string) *storedDocument {
+	one := func(kind string) *storedItem {
 		if found := of(kind); len(found) > 0 {
 			return &found[v.rng.IntN(len(found))]
 		}
@@ -84,15 +84,15 @@ func (v *corruptor) corruptTarget(recipient string) string {
 }
 
 // pickOpen returns a random open bundle, or nil.
-func (v *corruptor) pickOpen(bundles []storedDocument) *storedDocument {
-	bundles = slices.DeleteFunc(bundles, func(d storedDocument) bool { return d.fields["state"] != "open" })
+func (v *corruptor) pickOpen(bundles []storedItem) *storedItem {
+	bundles = slices.DeleteFunc(bundles, func(d storedItem) bool { return d.fields["state"] != "open" })
 	if len(bundles) == 0 {
 		return nil
 	}
 	return &bundles[v.rng.IntN(len(bundles))]
 }
 
-func (v *corruptor) putDocument(d *storedDocument, how string) string {
+func (v *corruptor) putDocument(d *storedItem, how string) string {
 	if d == nil {
 		return "finds nothing"
 	}
@@ -100,7 +100,7 @@ func (v *corruptor) putDocument(d *storedDocument, how string) string {
 }
 
 // ageBundles changes the open bundles to the format of an older version, and may damage a page as well.
-func (v *corruptor) ageBundles(bundles []storedDocument, page *storedDocument) string {
+func (v *corruptor) ageBundles(bundles []storedItem, page *storedItem) string {
 	how := "finds no bundle"
 	for _, d := range bundles {
 		if d.fields["state"] == "open" {
@@ -137,7 +137,7 @@ func (v *corruptor) offByOne(count any) any {
 }
 
 // renameCabinet gives a cabinet of a head an invalid or unknown name.
-func (v *corruptor) renameCabinet(head *storedDocument) string {
+func (v *corruptor) renameCabinet(head *storedItem) string {
 	if head == nil {
 		return "finds no head"
 	}
@@ -164,7 +164,7 @@ func (v *corruptor) renameCabinet(head *storedDocument) string {
 }
 
 // forgePage changes a byte of a page and its checksum, so that no version can have written it.
-func (v *corruptor) forgePage(page *storedDocument) string {
+func (v *corruptor) forgePage(page *storedItem) string {
 	if page == nil {
 		return "finds no page"
 	}
@@ -185,7 +185,7 @@ func (v *corruptor) forgePage(page *storedDocument) string {
 }
 
 // duplicateEvents copies the events of one page to another page.
-func (v *corruptor) duplicateEvents(pages []storedDocument) string {
+func (v *corruptor) duplicateEvents(pages []storedItem) string {
 	if len(pages) < 2 {
 		return "finds no two pages"
 	}
@@ -201,7 +201,7 @@ func (v *corruptor) duplicateEvents(pages []storedDocument) string {
 func (v *corruptor) addNotice(recipient string) string {
 	number := 1 + v.rng.IntN(20)
 	group := v.sim.plan.groups[v.rng.IntN(len(v.sim.plan.groups))]
-	d := &storedDocument{container: containers.Bundles, key: recipient, id: fmt.Sprintf("notice|%s|%020d", group, number), fields: map[string]any{
+	d := &storedItem{container: containers.Bundles, key: recipient, id: fmt.Sprintf("notice|%s|%020d", group, number), fields: map[string]any{
 		"kind": "notice", "group": group, "number": number, "origin": domain.TimeSeries.String(), "bundle": uuid.Nil.String(), "list": "none", "since": time.Now().UnixMilli(),
 	}}
 	for _, name := range [...]string{"group", "origin", "bundle"} {
@@ -217,7 +217,7 @@ func (v *corruptor) addNotice(recipient string) string {
 }
 
 // breakField changes one of the fields of a document.
-func (v *corruptor) breakField(d *storedDocument, fields ...string) string {
+func (v *corruptor) breakField(d *storedItem, fields ...string) string {
 	if d == nil {
 		return "finds nothing"
 	}
@@ -231,7 +231,7 @@ func (v *corruptor) breakField(d *storedDocument, fields ...string) string {
 }
 
 // removeDocument deletes a document.
-func (v *corruptor) removeDocument(d *storedDocument) string {
+func (v *corruptor) removeDocument(d *storedItem) string {
 	if d == nil {
 		return "finds nothing"
 	}
@@ -239,7 +239,7 @@ func (v *corruptor) removeDocument(d *storedDocument) string {
 }
 
 // breakFailureCount makes the failure count of an open bundle unreadable.
-func (v *corruptor) breakFailureCount(bundles []storedDocument) string {
+func (v *corruptor) breakFailureCount(bundles []storedItem) string {
 	for _, d := range bundles {
 		if trouble, ok := d.fields["trouble"].(map[string]any); ok && d.fields["state"] == "open" {
 			trouble["failures"] = "many"
@@ -250,7 +250,7 @@ func (v *corruptor) breakFailureCount(bundles []storedDocument) string {
 }
 
 // removeContent deletes an open bundle, its content, or the event list for its domain.
-func (v *corruptor) removeContent(bundles []storedDocument, page *storedDocument) string {
+func (v *corruptor) removeContent(bundles []storedItem, page *storedItem) string {
 	for _, d := range bundles {
 		if d.fields["state"] != "open" {
 			continue

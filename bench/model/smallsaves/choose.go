@@ -31,19 +31,19 @@ func (m *model) addChooseSteps(s *modelState, i int) *violation {
 // chooseFrom adds the step of a Peek that has read h and the catalogs.
 func (m *model) chooseFrom(s, t *modelState, i int, h *headDocument, catalogs [cabinets]*catalog) *violation {
 	a := &t.actors[i]
-	var e catalogEntry
+	var e modelEntry
 	var found bool
 	var firsts []uint8
 	if m.hasRule(chooseCandidates) {
 		e, firsts, found = m.smallestCandidate(s, a, h, catalogs)
 	} else {
-		e, found = smallestEntry(catalogs, func(e catalogEntry) bool { return e.next <= h.watermark })
+		e, found = smallestEntry(catalogs, func(e modelEntry) bool { return e.next <= h.watermark })
 	}
 	if !found && m.hasRule(keepPlace) && !m.hasRule(chooseCandidates) {
 		for c := range cabinets {
 			if h.cabinets[c].sequence > a.gate.at[c].sequence {
 				m.keepHead(a, h)
-				a.entry, a.step = catalogEntry{cabinet: uint8(c), next: 1}, compose
+				a.entry, a.step = modelEntry{cabinet: uint8(c), next: 1}, compose
 				m.addStep(t, "Peek: no entry, the head says that cabinet %d has events", c)
 				return nil
 			}
@@ -74,7 +74,7 @@ func (m *model) keepHead(a *actor, h *headDocument) {
 }
 
 // smallestEntry returns the entry with the smallest number among those that match.
-func smallestEntry(catalogs [cabinets]*catalog, match func(catalogEntry) bool) (smallest catalogEntry, found bool) {
+func smallestEntry(catalogs [cabinets]*catalog, match func(modelEntry) bool) (smallest modelEntry, found bool) {
 	for _, c := range catalogs {
 		for _, e := range c.entries {
 			if e.drawer != 0 && match(e) && (!found || e.next < smallest.next) {
@@ -88,7 +88,7 @@ func smallestEntry(catalogs [cabinets]*catalog, match func(catalogEntry) bool) (
 // smallestCandidate returns the entry of the cabinet that holds the smallest number, or
 // one without a drawer if the Peek has to read a cabinet; and the first numbers that it
 // knows of cabinets.
-func (m *model) smallestCandidate(s *modelState, a *actor, h *headDocument, catalogs [cabinets]*catalog) (smallest catalogEntry, firsts []uint8, found bool) {
+func (m *model) smallestCandidate(s *modelState, a *actor, h *headDocument, catalogs [cabinets]*catalog) (smallest modelEntry, firsts []uint8, found bool) {
 	for c := range cabinets {
 		l, at := &h.cabinets[c], &a.gate.at[c]
 		if l.sequence <= at.sequence {
@@ -106,20 +106,20 @@ func (m *model) smallestCandidate(s *modelState, a *actor, h *headDocument, cata
 }
 
 // candidateEntry returns the entry that a Peek assumes for a cabinet with unacknowledged events.
-func (m *model) candidateEntry(s *modelState, a *actor, l *cabinetHead, c int, entries *catalog) catalogEntry {
+func (m *model) candidateEntry(s *modelState, a *actor, l *cabinetHead, c int, entries *catalog) modelEntry {
 	at, number := &a.gate.at[c], uint8(c) //nolint:gosec // a cabinet
 	if l.tailLen() > 0 && (at.sequence >= l.pagedSequence || !m.hasRule(pagesBeforeTail)) {
 		for _, r := range l.tail {
 			if r.number > at.sequence {
-				return catalogEntry{drawer: l.drawer, cabinet: number, next: r.number, version: noSuchUpdate}
+				return modelEntry{drawer: l.drawer, cabinet: number, next: r.number, version: noSuchUpdate}
 			}
 		}
 	}
 	if !m.AnyEntry && a.found[c] > 0 {
-		return catalogEntry{drawer: lookedUp, cabinet: number, next: a.found[c], version: noSuchUpdate}
+		return modelEntry{drawer: lookedUp, cabinet: number, next: a.found[c], version: noSuchUpdate}
 	}
-	unknown := catalogEntry{cabinet: number}
-	e, found := smallestEntry([cabinets]*catalog{entries, {}}, func(e catalogEntry) bool { return e.cabinet == number })
+	unknown := modelEntry{cabinet: number}
+	e, found := smallestEntry([cabinets]*catalog{entries, {}}, func(e modelEntry) bool { return e.cabinet == number })
 	if !found || m.InOrder {
 		return unknown
 	}

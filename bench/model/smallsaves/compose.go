@@ -125,7 +125,7 @@ func (m *model) correctEntry(s, t *modelState, a *actor, b *peekedBundle) {
 		m.addStep(t, "Peek: entry D%d is right, chooses again", first.drawer)
 		return
 	}
-	a.entry = catalogEntry{drawer: first.drawer, cabinet: b.cabinet, next: number, version: e.version}
+	a.entry = modelEntry{drawer: first.drawer, cabinet: b.cabinet, next: number, version: e.version}
 	a.raise, a.step = number, repairEntry
 	m.addStep(t, "Peek: entry D%d is missing or low", first.drawer)
 }

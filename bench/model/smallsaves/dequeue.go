@@ -223,7 +223,7 @@ func (m *model) updateEntry(s *modelState, i int) {
 	case d.count > d.position && !found:
 		return // a sweep has removed its pages
 	case d.count > d.position && (!there || e.next < waiting.number):
-		entries.put(catalogEntry{drawer: r.drawer, cabinet: c, next: waiting.number})
+		entries.put(modelEntry{drawer: r.drawer, cabinet: c, next: waiting.number})
 	case d.count <= d.position && there && (e.next <= r.number || m.Fresh && d.sealed):
 		entries.remove(r.drawer)
 	default:

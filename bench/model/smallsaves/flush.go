@@ -245,7 +245,7 @@ func (m *model) flushEntry(s *modelState, i int) {
 	if f.due > 0 {
 		domain := m.domainOf(int(f.cabinet))
 		c := s.catalogs[domain].current
-		c.put(catalogEntry{drawer: f.drawer, cabinet: f.cabinet, next: f.due})
+		c.put(modelEntry{drawer: f.drawer, cabinet: f.cabinet, next: f.due})
 		t.catalogs[domain].write(c, m.Versions)
 	}
 	l := &w.head.cabinets[f.cabinet]

@@ -175,7 +175,7 @@ func (m *model) writeEntryBatch(s *modelState, i, domain int, batch uint8) {
 	w, c := &t.writers[i], s.catalogs[domain].current
 	for j, p := range w.plan.all() {
 		if batch>>j&1 == 1 {
-			c.put(catalogEntry{drawer: p.drawer, cabinet: p.cabinet, next: p.events[0].number})
+			c.put(modelEntry{drawer: p.drawer, cabinet: p.cabinet, next: p.events[0].number})
 		}
 	}
 	t.catalogs[domain].write(c, m.Versions)

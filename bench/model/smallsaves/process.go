@@ -128,7 +128,7 @@ type actor struct {
 	rangeNo   uint8 // of the target, whose hints are next
 	gate      gateDocument
 	head      headDocument
-	entry     catalogEntry
+	entry     modelEntry
 	next      peekedBundle
 	drawer    drawerDocument
 	raise     uint8 // the number that an entry is raised to, 0 deletes it

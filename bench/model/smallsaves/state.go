@@ -138,18 +138,18 @@ func put[T keyed](all []T, x T) {
 	all[free] = x
 }
 
-// A catalogEntry of the catalog has the first unacknowledged number of a drawer.
-type catalogEntry struct{ drawer, cabinet, next, version uint8 }
+// A modelEntry of the catalog has the first unacknowledged number of a drawer.
+type modelEntry struct{ drawer, cabinet, next, version uint8 }
 
 // A catalog is the entries of a recipient and domain.
-type catalog struct{ entries [maxDrawers]catalogEntry }
+type catalog struct{ entries [maxDrawers]modelEntry }
 
-func (e catalogEntry) key() uint8 { return e.drawer }
+func (e modelEntry) key() uint8 { return e.drawer }
 
-func (c *catalog) find(drawer uint8) (catalogEntry, bool) { return find(c.entries[:], drawer) }
+func (c *catalog) find(drawer uint8) (modelEntry, bool) { return find(c.entries[:], drawer) }
 
 // put replaces the entry of a drawer, or adds it, under a new version.
-func (c *catalog) put(e catalogEntry) {
+func (c *catalog) put(e modelEntry) {
 	e.version = c.newest() + 1
 	put(c.entries[:], e)
 }
@@ -165,10 +165,10 @@ func (c *catalog) newest() (version uint8) {
 func (c *catalog) remove(drawer uint8) {
 	for i := range c.entries {
 		if c.entries[i].drawer == drawer {
-			c.entries[i] = catalogEntry{}
+			c.entries[i] = modelEntry{}
 		}
 	}
-	slices.SortStableFunc(c.entries[:], func(a, b catalogEntry) int { return int(a.drawer-1) - int(b.drawer-1) }) // 0 comes last
+	slices.SortStableFunc(c.entries[:], func(a, b modelEntry) int { return int(a.drawer-1) - int(b.drawer-1) }) // 0 comes last
 }
 
 // A slotPage holds the events of consecutive slots.
