@@ -132,7 +132,7 @@ func New(o Options) *Ingestion {
 	}
 }
 
-// ErrAtOnce, as the cause of the end of its context, stops Run immediately: messages that are
+// ErrAtOnce stops Run, as the cause of the end of its context, immediately: messages that are
 // not settled return to the bus.
 var ErrAtOnce = busclient.ErrAtOnce
 
