@@ -42,3 +42,10 @@ var AssetPath = assetPath
 
 // TakeSample reads the metrics for the charts, as Run does.
 func (c *Console) TakeSample() { c.takeSample() }
+
+// SampleCount returns how many samples the charts have.
+func (c *Console) SampleCount() int {
+	c.samples.mu.Lock()
+	defer c.samples.mu.Unlock()
+	return len(c.samples.all)
+}

@@ -61,6 +61,8 @@ func TestMailboxes_100000AreListedFastAndSmall(t *testing.T) {
 			require.Less(t, len(a.body), 300_000, path)
 		}
 		t.Logf("%s: %v, %d bytes", path, fastest, len(b.get(path).body))
-		require.Less(t, fastest, 200*time.Millisecond, path)
+		if !raced {
+			require.Less(t, fastest, 200*time.Millisecond, path)
+		}
 	}
 }

@@ -19,6 +19,7 @@ func TestOverview_ShowsRatesAndATableOfTheLastHour(t *testing.T) {
 	oldest := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "messagehub_oldest_event_age_seconds"}, []string{"group"})
 	registry.MustRegister(counter, oldest)
 	b := open(t, func(o *console.Options, _ *api.Options) { o.Gatherer = registry })
+	require.Eventually(t, func() bool { return b.console.SampleCount() > 0 }, time.Minute, time.Millisecond, "the first sample of Run")
 	for i := range 200 {
 		counter.WithLabelValues("http").Add(30)
 		counter.WithLabelValues("bus").Add(10)

@@ -238,7 +238,9 @@ func TestReceivers_ManyAreListedFastAndSmall(t *testing.T) {
 			require.Less(t, len(a.body), 300_000, path)
 		}
 		t.Logf("%s: %v, %d bytes", path, fastest, len(b.get(path).body))
-		require.Less(t, fastest, 200*time.Millisecond, path)
+		if !raced {
+			require.Less(t, fastest, 200*time.Millisecond, path)
+		}
 	}
 	seen, path := 0, "/console/subscriptions"
 	for parts := 0; path != ""; parts++ {

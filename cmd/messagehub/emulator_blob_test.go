@@ -83,14 +83,18 @@ func TestBlobsOutliveTheirEmulator(t *testing.T) {
 }
 
 func TestABlobEmulatorSaysWhatItCannotDo(t *testing.T) {
-	for _, tc := range []struct{ args, says string }{
-		{"--in-memory --key %", "want base64"},
-		{"--in-memory --container X", "want 3 to 63 characters"},
-		{"--in-memory --listen nowhere", "missing port"},
-		{"--data /dev/null/x", "not a directory"},
+	for _, tc := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"--in-memory --key %", 2, "in base64"},
+		{"--in-memory --container X", 2, "want 3 to 63 characters"},
+		{"--in-memory --listen nowhere", 2, "want HOST:PORT"},
+		{"--data /dev/null/x", 1, "not a directory"},
 	} {
 		got := messagehub(t, "", append([]string{"emulator", "blob"}, strings.Fields(tc.args)...)...)
-		require.Equal(t, 1, got.status, tc.args)
+		require.Equal(t, tc.status, got.status, tc.args)
 		require.Contains(t, got.err, tc.says)
 	}
 }

@@ -130,9 +130,9 @@ func TestABusEmulatorSaysWhatItCannotDo(t *testing.T) {
 		{[]string{"--in-memory", "--max-connections", "0"}, 2, "--max-connections 0: want a whole number of at least 1"},
 		{[]string{"--in-memory", "--max-buffered", "much"}, 2, `--max-buffered "much": want a size`},
 		{[]string{"--in-memory", "--token-timeout", "0s"}, 2, "--token-timeout 0s: want more than 0s"},
-		{[]string{"--in-memory", "--entities", missing}, 1, "no such file"},
+		{[]string{"--in-memory", "--entities", missing}, 2, "no such file"},
 		{[]string{"--data", missing + "/\x00"}, 1, "invalid argument"},
-		{[]string{"--in-memory", "--listen", "nowhere"}, 1, "missing port"},
+		{[]string{"--in-memory", "--listen", "nowhere"}, 2, "want HOST:PORT"},
 	} {
 		got := messagehub(t, "", append([]string{"emulator", "servicebus"}, tc.args...)...)
 		require.Equal(t, tc.status, got.status, tc.args)

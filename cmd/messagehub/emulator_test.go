@@ -174,8 +174,8 @@ func TestAnEmulatorSaysWhatItCannotDo(t *testing.T) {
 	}{
 		{[]string{"--gateway", "other"}, 2, "want routing, compute or strict"},
 		{[]string{"--in-memory", "--cert", "x"}, 2, "--cert needs --tls"},
-		{[]string{"--in-memory", "--key", "?"}, 1, "not base64"},
-		{[]string{"--stale", "3", "--data", t.TempDir()}, 1, "in memory only"},
+		{[]string{"--in-memory", "--key", "?"}, 2, "base64"},
+		{[]string{"--stale", "3", "--data", t.TempDir()}, 2, "in memory only"},
 		{[]string{"check", "--data", filepath.Join(t.TempDir(), "none")}, 1, "no account in"},
 	} {
 		got := messagehub(t, "", append([]string{"emulator", "cosmos"}, tc.args...)...)
