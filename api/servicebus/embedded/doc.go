@@ -34,7 +34,9 @@
 //     A quarter of the connections is reserved for Dial.
 //   - Temporary failures of accept, such as a shortage of descriptors, are retried.
 //   - The AMQP client of azservicebus can decode every accepted message. A message that it
-//     cannot decode, such as one with a decimal property, is rejected.
+//     cannot decode, because it has a char or a decimal, is rejected.
+//   - A message over the limit is rejected with amqp:link:message-size-exceeded, then its link
+//     is detached.
 //
 // The tests that ship with the clients measure its conformance: make conformance-servicebus. It
 // does not support transactions, partitioned entities, tokens of Microsoft Entra ID (unless all

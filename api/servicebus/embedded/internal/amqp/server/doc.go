@@ -18,6 +18,8 @@
 //   - The end of a Link is reported exactly once, whatever its cause.
 //   - A delivery to the peer is settled in the mode that the peer chose; a message from the
 //     peer is settled by this side first, as Service Bus does in any mode.
+//   - A message that is larger than the limit of its link is rejected before the link is
+//     detached, so that the peer does not wait for its outcome.
 //
 // What it leaves to others: listening, TLS and WebSockets (it takes a net.Conn), and
 // authorization.

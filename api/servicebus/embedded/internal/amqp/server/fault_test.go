@@ -78,12 +78,55 @@ func TestProtocolError_EndsTheSmallestUnit(t *testing.T) {
 	expectFrame[*amqp.Attach](p)
 	expectFrame[*amqp.Flow](p)
 	p.sendFrame(0, newTransfer(0, 0, false), make([]byte, 1001))
+	expectFrame[*amqp.Disposition](p)
 	require.Equal(t, amqp.MessageSizeExceeded, expectFrame[*amqp.Detach](p).Error.Condition)
 	p.sendFrame(0, newTransfer(0, 1, false), []byte("was on its way"))
 	p.sendFrame(0, &amqp.Detach{Handle: 0, Closed: true}, nil)
 
 	p.sendFrame(1, newTransfer(0, 0, false), []byte("still fine")) // the other session is not affected
 	require.Equal(t, amqp.Accepted{}, expectFrame[*amqp.Disposition](p).State)
+}
+
+// A client that waits for the outcome of its message, and ignores a detach, would wait until its
+// timeout.
+func TestTransfer_OverTheLimitIsRejectedBeforeTheDetach(t *testing.T) {
+	for name, size := range map[string][]int{"in one frame": {1001}, "in its second frame": {600, 600}} {
+		t.Run(name, func(t *testing.T) {
+			p := serveTest(t, t.Context(), acceptReceivers(acceptAll), server.Options{})
+			defer p.closePeer()
+			p.openPeer(amqp.Open{})
+			p.beginSession(0, 100)
+			p.attachSender(0, 0)
+			expectFrame[*amqp.Attach](p)
+			expectFrame[*amqp.Flow](p)
+			for _, n := range size {
+				p.sendFrame(0, newTransfer(0, 7, true), make([]byte, n))
+			}
+			p.sendFrame(0, newTransfer(0, 7, false), []byte("was on its way"))
+			outcome := expectFrame[*amqp.Disposition](p)
+			require.Equal(t, amqp.RoleReceiver, outcome.Role)
+			require.EqualValues(t, 7, outcome.First)
+			require.True(t, outcome.Settled)
+			rejected, ok := outcome.State.(amqp.Rejected)
+			require.True(t, ok, "got %#v", outcome.State)
+			require.Equal(t, amqp.MessageSizeExceeded, rejected.Error.Condition)
+			require.Equal(t, amqp.MessageSizeExceeded, expectFrame[*amqp.Detach](p).Error.Condition)
+		})
+	}
+}
+
+func TestTransfer_OverTheLimitHasNoOutcomeIfThePeerSettledIt(t *testing.T) {
+	p := serveTest(t, t.Context(), acceptReceivers(acceptAll), server.Options{})
+	defer p.closePeer()
+	p.openPeer(amqp.Open{})
+	p.beginSession(0, 100)
+	p.attachSender(0, 0)
+	expectFrame[*amqp.Attach](p)
+	expectFrame[*amqp.Flow](p)
+	settled, transfer := true, newTransfer(0, 0, false)
+	transfer.Settled = &settled
+	p.sendFrame(0, transfer, make([]byte, 1001))
+	require.Equal(t, amqp.MessageSizeExceeded, expectFrame[*amqp.Detach](p).Error.Condition)
 }
 
 func TestEnd_OfASessionThatNeverBeganIsIgnored(t *testing.T) {
@@ -150,6 +193,7 @@ func TestConn_BoundsPartlyReceivedMessages(t *testing.T) {
 		expectFrame[*amqp.Flow](p)
 		p.sendFrame(0, newTransfer(handle, handle, true), make([]byte, 900))
 	}
+	require.EqualValues(t, 3, expectFrame[*amqp.Disposition](p).First)
 	require.Equal(t, amqp.ResourceLimitExceeded, expectFrame[*amqp.Detach](p).Error.Condition)
 }
 

@@ -37,10 +37,10 @@ func (l *Link) receiveTransfer(p *amqp.Transfer, payload []byte, frameSize int) 
 	size := uint64(len(d.Payload)) + uint64(len(payload))
 	switch {
 	case l.maxSize > 0 && size > l.maxSize:
-		l.sendDetach(amqp.Errorf(amqp.MessageSizeExceeded, "a message of more than %d bytes", l.maxSize))
+		l.rejectAndDetach(d, amqp.Errorf(amqp.MessageSizeExceeded, "a message of more than %d bytes", l.maxSize))
 		return
 	case p.More && l.conn.partial > l.conn.bufferLimit(l.conn.options.InBuffer):
-		l.sendDetach(amqp.Errorf(amqp.ResourceLimitExceeded, "too many partly received messages"))
+		l.rejectAndDetach(d, amqp.Errorf(amqp.ResourceLimitExceeded, "too many partly received messages"))
 		return
 	}
 	l.conn.partial -= d.size
@@ -61,6 +61,15 @@ func (l *Link) receiveTransfer(p *amqp.Transfer, payload []byte, frameSize int) 
 	l.credit--
 	l.busy++
 	l.conn.callLater(func() { l.receiver.Delivered(d) })
+}
+
+// rejectAndDetach rejects a delivery that is too large to receive, and detaches the link. Some
+// clients, such as that for Node, wait for the outcome until their timeout and ignore the detach.
+func (l *Link) rejectAndDetach(d *Delivery, why *amqp.Error) {
+	if !d.Settled {
+		l.session.emitFrame(&amqp.Disposition{Role: amqp.RoleReceiver, First: d.id, Settled: true, State: amqp.Rejected{Error: why}}, nil)
+	}
+	l.sendDetach(why)
 }
 
 // deliveryOf returns the delivery that a transfer starts or continues.

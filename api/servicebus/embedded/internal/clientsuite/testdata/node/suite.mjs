@@ -227,6 +227,18 @@ test("entities and rules are managed over HTTPS", async () => {
   await admin.deleteQueue("made/here");
 });
 
+// The client ignores the detach of a link while it waits for the outcome of a message. It cannot
+// use a sender again at once whose link was detached, so the second message has another sender.
+test("a message over the limit is refused at once", { timeout: 20_000 }, async () => {
+  const sender = client.createSender("plain");
+  await assert.rejects(sender.sendMessages({ body: "x".repeat(2 << 20) }), { code: "MessageSizeExceeded" });
+  await sender.close();
+  await send("plain", { body: "small" });
+  const receiver = client.createReceiver("plain", { receiveMode: "receiveAndDelete" });
+  assert.deepEqual(bodies(await receiveAll(receiver, 1)), ["small"]);
+  await receiver.close();
+});
+
 test("a missing entity is not found", async () => {
   const sender = client.createSender("nowhere");
   await assert.rejects(sender.sendMessages({ body: 1 }), { code: "MessagingEntityNotFound" });
