@@ -10,8 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/go-chi/chi/v5"
-
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/deadletters"
@@ -274,10 +273,7 @@ func (s *Server) deadLetterRecords(w http.ResponseWriter, r *http.Request) error
 
 // queueOf returns the queue that a path names. A slash in its name is %2F there.
 func queueOf(r *http.Request) string {
-	name := chi.URLParam(r, "queue")
-	if plain, err := url.PathUnescape(name); err == nil {
-		name = plain
-	}
+	name := pathparam.Value(r, "queue")
 	recordOf(r.Context()).note(slog.String("queue", domain.Clip(name)))
 	return name
 }
@@ -285,7 +281,7 @@ func queueOf(r *http.Request) string {
 // deadLetterOf returns the dead letter that a path names.
 func deadLetterOf(r *http.Request) (queue string, number int64, err error) {
 	queue = queueOf(r)
-	number, err = parseSequenceNumber("sequenceNumber", chi.URLParam(r, "sequenceNumber"))
+	number, err = parseSequenceNumber("sequenceNumber", pathparam.Value(r, "sequenceNumber"))
 	recordOf(r.Context()).note(slog.Int64("sequence_number", number))
 	return queue, number, err
 }

@@ -7,8 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/go-chi/chi/v5"
-
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/inspect"
@@ -90,7 +89,7 @@ func deliveryID(r *http.Request) (domain.DeliveryID, error) {
 	if _, err := query.Parse(r); err != nil {
 		return domain.DeliveryID{}, err
 	}
-	id, err := domain.ParseDeliveryID(chi.URLParam(r, "deliveryId"))
+	id, err := domain.ParseDeliveryID(pathparam.Value(r, "deliveryId"))
 	if err == nil {
 		recordOf(r.Context()).note(slog.String("delivery", id.String()))
 	}

@@ -4,8 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
-
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain"
@@ -16,7 +15,7 @@ func (s *Server) dequeue(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
 	}
-	id, err := domain.ParseBundleID(chi.URLParam(r, "bundleId"))
+	id, err := domain.ParseBundleID(pathparam.Value(r, "bundleId"))
 	if err != nil {
 		return err
 	}

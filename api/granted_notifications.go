@@ -6,8 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/go-chi/chi/v5"
-
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/subscribe"
 	"github.com/messagehub/messagehub/domain/watch"
@@ -47,11 +46,11 @@ func (s *Server) hideOtherGroups(next http.Handler) http.Handler {
 // checkNotification fails if the sender of a request must not know what its path or its query names.
 func (s *Server) checkNotification(r *http.Request) error {
 	ctx := r.Context()
-	if id, err := domain.ParseWatchID(chi.URLParam(r, "watchId")); err == nil {
+	if id, err := domain.ParseWatchID(pathparam.Value(r, "watchId")); err == nil {
 		return s.checkWatch(ctx, id)
 	}
-	id, err := domain.ParseSubscriptionID(cmp.Or(chi.URLParam(r, "subscriptionId"), r.URL.Query().Get("subscription")))
-	if delivery, deliveryErr := domain.ParseDeliveryID(chi.URLParam(r, "deliveryId")); deliveryErr == nil {
+	id, err := domain.ParseSubscriptionID(cmp.Or(pathparam.Value(r, "subscriptionId"), r.URL.Query().Get("subscription")))
+	if delivery, deliveryErr := domain.ParseDeliveryID(pathparam.Value(r, "deliveryId")); deliveryErr == nil {
 		id, err = delivery.Subscription, nil
 	}
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/go-chi/chi/v5"
-
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/ledger"
@@ -191,7 +190,7 @@ func (s *Server) pairedHistory(w http.ResponseWriter, r *http.Request, values ur
 
 // objectID returns the id in the path of a request.
 func objectID(r *http.Request) (ledger.RowID, error) {
-	id, err := ledger.ParseRowID(chi.URLParam(r, "objectId"))
+	id, err := ledger.ParseRowID(pathparam.Value(r, "objectId"))
 	if err == nil {
 		recordOf(r.Context()).note(slog.String("bucket", id.Name.Bucket()), slog.String("key", domain.Clip(id.Name.Key())))
 	}

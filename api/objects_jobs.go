@@ -11,8 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/ledger"
@@ -204,7 +203,7 @@ func (s *Server) aboutJob(kind domain.JobKind, do func(context.Context, domain.J
 		if _, err := query.Parse(r); err != nil {
 			return err
 		}
-		id, err := domain.ParseJobID(kind, chi.URLParam(r, "jobId"))
+		id, err := domain.ParseJobID(kind, pathparam.Value(r, "jobId"))
 		if err != nil {
 			return &problemError{problem: notFound, cause: err, detail: "There is no such job."}
 		}

@@ -7,14 +7,12 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/messagehub/messagehub/api/identity"
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -141,11 +139,7 @@ func (s *Server) operatorOfSum(shown [sha256.Size]byte) (name string) {
 // aboutActor finds the actor whom an operator's request is about.
 func (s *Server) aboutActor(next http.Handler) http.Handler {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
-		name := chi.URLParam(r, "actor")
-		if plain, err := url.PathUnescape(name); err == nil {
-			name = plain
-		}
-		actor, err := domain.ParseActorID(name)
+		actor, err := domain.ParseActorID(pathparam.Value(r, "actor"))
 		if err != nil {
 			return &problemError{problem: invalidActor, detail: err.Error(), cause: err}
 		}

@@ -19,10 +19,10 @@ import (
 const originalPrefix = "/api/"
 
 // foldOriginal lets the paths of the original be written in any case, and end
-// with a slash.
+// with a slash. An escaped slash separates no parts of a path.
 func foldOriginal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path := r.URL.Path; len(path) >= len(originalPrefix) && strings.EqualFold(path[:len(originalPrefix)], originalPrefix) {
+		if path := r.URL.Path; len(path) >= len(originalPrefix) && strings.EqualFold(path[:len(originalPrefix)], originalPrefix) && !hasEscapedSlash(r.URL) {
 			c := *r
 			u := *r.URL
 			u.Path = strings.TrimSuffix(strings.ToLower(path), "/")
@@ -32,6 +32,11 @@ func foldOriginal(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// hasEscapedSlash reports whether a path has a slash that is percent-encoded.
+func hasEscapedSlash(u *url.URL) bool {
+	return strings.Contains(strings.ToLower(u.RawPath), "%2f")
 }
 
 // originalPeek answers a Peek of one group, or of all groups for "".

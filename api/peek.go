@@ -4,11 +4,9 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/api/tracing"
 	"github.com/messagehub/messagehub/domain"
@@ -71,7 +69,7 @@ func (s *Server) sendPeeked(w http.ResponseWriter, r *http.Request, req hub.Peek
 
 func (s *Server) peekRequest(r *http.Request) (req hub.PeekRequest, wait time.Duration, err error) {
 	req = hub.PeekRequest{Actor: actorOf(r.Context())}
-	if name := chi.URLParam(r, "group"); name != "" {
+	if name := pathparam.Value(r, "group"); name != "" {
 		group, err := s.group(name)
 		if err != nil {
 			return req, 0, err
@@ -104,11 +102,8 @@ func (s *Server) peekRequest(r *http.Request) (req hub.PeekRequest, wait time.Du
 	return req, wait, err
 }
 
-// group returns the group that a part of a path names.
+// group returns the group called name.
 func (s *Server) group(name string) (domain.Group, error) {
-	if plain, err := url.PathUnescape(name); err == nil {
-		name = plain
-	}
 	group, err := s.opts.Hub.Groups().Find(name)
 	if err != nil {
 		return group, &problemError{problem: unknownGroup, detail: err.Error(), cause: err}

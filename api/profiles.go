@@ -7,8 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/api/internal/query"
 )
 
@@ -37,7 +36,7 @@ func (s *Server) profile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	name := chi.URLParam(r, "profile")
+	name := pathparam.Value(r, "profile")
 	var body bytes.Buffer // so that a client that reads slowly delays nothing
 	switch name {
 	case cpuProfile:

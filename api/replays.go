@@ -6,9 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/messagehub/messagehub/api/internal/eventjson"
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/replay"
@@ -30,7 +29,7 @@ func (s *Server) replayDelivery(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query.Parse(r); err != nil {
 		return err
 	}
-	id, err := domain.ParseDeliveryID(chi.URLParam(r, "deliveryId"))
+	id, err := domain.ParseDeliveryID(pathparam.Value(r, "deliveryId"))
 	if err != nil {
 		return err
 	}
@@ -118,7 +117,7 @@ func (s *Server) getReplay(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.opts.Replays.Get(r.Context(), actorOf(r.Context()), id, chi.URLParam(r, "replayId"))
+	found, err := s.opts.Replays.Get(r.Context(), actorOf(r.Context()), id, pathparam.Value(r, "replayId"))
 	if err != nil {
 		return err
 	}
@@ -134,7 +133,7 @@ func (s *Server) stopReplay(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.opts.Replays.Stop(r.Context(), actorOf(r.Context()), id, chi.URLParam(r, "replayId")); err != nil {
+	if err := s.opts.Replays.Stop(r.Context(), actorOf(r.Context()), id, pathparam.Value(r, "replayId")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/messagehub/messagehub/api/internal/etag"
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/watch"
@@ -22,11 +20,7 @@ func resourceOf(r *http.Request) (domain.Resource, error) {
 	if _, err := query.Parse(r); err != nil {
 		return domain.Resource{}, err
 	}
-	name, err := url.PathUnescape(chi.URLParam(r, "name"))
-	if err != nil {
-		return domain.Resource{}, domain.Errorf(domain.Invalid, "name of a resource: want no malformed percent-encoding")
-	}
-	found, err := domain.Kept(name)
+	found, err := domain.Kept(pathparam.Value(r, "name"))
 	if err == nil {
 		recordOf(r.Context()).note(slog.String("resource", found.Name()))
 	}

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/subscribe"
@@ -257,7 +256,7 @@ func (s *Server) deleteSubscription(w http.ResponseWriter, r *http.Request) erro
 }
 
 func subscriptionID(r *http.Request) (domain.SubscriptionID, error) {
-	id, err := domain.ParseSubscriptionID(chi.URLParam(r, "subscriptionId"))
+	id, err := domain.ParseSubscriptionID(pathparam.Value(r, "subscriptionId"))
 	if err == nil {
 		recordOf(r.Context()).note(slog.String("subscription", id.String()))
 	}

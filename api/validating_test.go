@@ -150,7 +150,7 @@ func showsToken(_ context.Context, in *openapi3filter.AuthenticationInput) error
 // folded returns req with a path as openapi.yaml writes it: those of the original
 // may be in any case.
 func folded(req *http.Request) *http.Request {
-	if path := strings.ToLower(req.URL.Path); strings.HasPrefix(path, "/api/") {
+	if path := strings.ToLower(req.URL.Path); strings.HasPrefix(path, "/api/") && !strings.Contains(strings.ToUpper(req.URL.RawPath), "%2F") {
 		req = req.Clone(req.Context())
 		req.URL.Path, req.URL.RawPath = strings.TrimSuffix(path, "/"), ""
 	}

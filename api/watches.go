@@ -11,10 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/messagehub/messagehub/api/identity"
 	"github.com/messagehub/messagehub/api/internal/eventjson"
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/watch"
@@ -270,7 +269,7 @@ func watchID(r *http.Request) (domain.WatchID, error) {
 	if _, err := query.Parse(r); err != nil {
 		return domain.WatchID{}, err
 	}
-	id, err := domain.ParseWatchID(chi.URLParam(r, "watchId"))
+	id, err := domain.ParseWatchID(pathparam.Value(r, "watchId"))
 	if err != nil {
 		return id, noSuchWatch(err)
 	}

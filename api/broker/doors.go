@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/api/internal/query"
 	"github.com/messagehub/messagehub/domain"
 	"github.com/messagehub/messagehub/domain/broker"
@@ -54,7 +55,7 @@ func (e *edge) dequeue(w http.ResponseWriter, r *http.Request, creds *broker.Cre
 	if _, err := query.Parse(r); err != nil {
 		return err
 	}
-	bundle := pathParam(r, "bundleId")
+	bundle := pathparam.Value(r, "bundleId")
 	e.host.Note(r.Context(), slog.String("bundle_id", domain.Clip(bundle)))
 	if err := e.service.Dequeue(r.Context(), creds, consumer, bundle); err != nil {
 		return err

@@ -3,27 +3,16 @@ package broker
 import (
 	"log/slog"
 	"net/http"
-	"net/url"
 
-	"github.com/go-chi/chi/v5"
-
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/domain"
 )
-
-// pathParam returns a parameter of the path, without its percent-encoding.
-func pathParam(r *http.Request, name string) string {
-	value := chi.URLParam(r, name)
-	if plain, err := url.PathUnescape(value); err == nil {
-		return plain
-	}
-	return value
-}
 
 // producerOf, channelOf and consumerOf return the party in the path of a request. They fail with
 // Invalid if its id is not valid.
 
 func (e *edge) producerOf(r *http.Request) (domain.PartyID, error) {
-	id, err := domain.Producers.Parse(pathParam(r, "producerId"))
+	id, err := domain.Producers.Parse(pathparam.Value(r, "producerId"))
 	if err == nil {
 		e.host.Note(r.Context(), slog.String("producer", id.String()))
 	}
@@ -31,7 +20,7 @@ func (e *edge) producerOf(r *http.Request) (domain.PartyID, error) {
 }
 
 func (e *edge) channelOf(r *http.Request) (domain.PartyID, error) {
-	id, err := domain.Channels.Parse(pathParam(r, "channelId"))
+	id, err := domain.Channels.Parse(pathparam.Value(r, "channelId"))
 	if err == nil {
 		e.host.Note(r.Context(), slog.String("channel", id.String()))
 	}
@@ -47,7 +36,7 @@ func (e *edge) consumerNamedBy(r *http.Request, param string) (domain.PartyID, e
 	if err != nil {
 		return channel, err
 	}
-	id, err := channel.Consumers().Parse(pathParam(r, param))
+	id, err := channel.Consumers().Parse(pathparam.Value(r, param))
 	if err == nil {
 		e.host.Note(r.Context(), slog.String("consumer", id.String()))
 	}
@@ -55,7 +44,7 @@ func (e *edge) consumerNamedBy(r *http.Request, param string) (domain.PartyID, e
 }
 
 func (e *edge) messageOf(r *http.Request) string {
-	id := pathParam(r, "messageId")
+	id := pathparam.Value(r, "messageId")
 	e.host.Note(r.Context(), slog.String("message", domain.Clip(id)))
 	return id
 }

@@ -5,9 +5,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/messagehub/messagehub/api/identity"
+	"github.com/messagehub/messagehub/api/internal/pathparam"
 	"github.com/messagehub/messagehub/domain"
 )
 
@@ -36,11 +35,7 @@ func (v *visit) mayOrder() bool { return v.operator != nil && v.operator.Has(ord
 
 // path returns a part of the path by its name in the pattern, such as actor.
 func (v *visit) path(name string) string {
-	raw := chi.URLParam(v.r, name)
-	if plain, err := url.PathUnescape(raw); err == nil {
-		return plain
-	}
-	return raw
+	return pathparam.Value(v.r, name)
 }
 
 // actor returns the actor whom the path names.

@@ -268,7 +268,7 @@ var table = []row{
 	},
 	{
 		packages: []string{"api"},
-		may:      []string{"domain", "domain/broker", "domain/deadletters", "domain/find", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/survey", "domain/watch", "api/broker", "api/console", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/hubmetrics", "api/internal/objectjson", "api/internal/query", "api/loglevel", "api/tracing"},
+		may:      []string{"domain", "domain/broker", "domain/deadletters", "domain/find", "domain/hub", "domain/inspect", "domain/ledger", "domain/outcome", "domain/publish", "domain/replay", "domain/subscribe", "domain/survey", "domain/watch", "api/broker", "api/console", "api/docs", "api/identity", "api/internal/cloudevent", "api/internal/etag", "api/internal/eventjson", "api/internal/hubmetrics", "api/internal/objectjson", "api/internal/pathparam", "api/internal/query", "api/loglevel", "api/tracing"},
 		tests:    append(slices.Clip(rulesAndOracle), "domain/objecttest", "api/guide", "api/identity/identitytest", "api/jsonpatch"),
 		why:      "edges decode, call, encode; cosmos and api never meet",
 	},
@@ -292,13 +292,13 @@ var table = []row{
 	},
 	{
 		packages: []string{"api/broker"},
-		may:      []string{"domain", "domain/broker", "api/internal/etag", "api/internal/query"},
+		may:      []string{"domain", "domain/broker", "api/internal/etag", "api/internal/pathparam", "api/internal/query"},
 		tests:    rulesAndOracle,
 		why:      "it is a part of the server of api, which it knows as its host",
 	},
 	{
 		packages: []string{"api/console"},
-		may:      []string{"domain", "domain/broker", "domain/deadletters", "domain/find", "domain/hub", "domain/inspect", "domain/journal", "domain/ledger", "domain/receiverlist", "domain/subscribe", "domain/survey", "domain/watch", "repository", "api/identity", "api/internal/cloudevent", "api/internal/hubmetrics"},
+		may:      []string{"domain", "domain/broker", "domain/deadletters", "domain/find", "domain/hub", "domain/inspect", "domain/journal", "domain/ledger", "domain/receiverlist", "domain/subscribe", "domain/survey", "domain/watch", "repository", "api/identity", "api/internal/cloudevent", "api/internal/hubmetrics", "api/internal/pathparam"},
 		tests:    append(slices.Clip(rulesAndOracle), "api", "domain/objecttest", "domain/replay"),
 		why:      "pages call use cases; it is a part of the server of api, which it knows as its host",
 	},
@@ -335,7 +335,7 @@ var table = []row{
 		why:      "it sees a hub as any client does, and knows no store and no use case",
 	},
 	{
-		packages: []string{"api/internal/etag", "api/internal/query"},
+		packages: []string{"api/internal/etag", "api/internal/pathparam", "api/internal/query"},
 		may:      []string{"domain"},
 		why:      "one way to read a request, whichever package serves it",
 	},
