@@ -45,6 +45,10 @@ type Options struct {
 	// Grace is how long requests may take to complete after ctx has ended. Default: none.
 	Grace time.Duration
 
+	// ConnContext returns the context of a new connection's requests, from the one that they
+	// would have. Default: that one.
+	ConnContext func(context.Context, net.Conn) context.Context
+
 	// CancelAfter is the part of Grace after which the contexts of requests end.
 	CancelAfter time.Duration
 }
@@ -60,6 +64,7 @@ func Serve(ctx context.Context, listener net.Listener, opts Options) error {
 		Handler: opts.Handler, TLSConfig: opts.TLS,
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: cmp.Or(opts.MaxHeader, 64<<10),
 		BaseContext: func(net.Listener) context.Context { return requests },
+		ConnContext: opts.ConnContext,
 		ErrorLog:    slog.NewLogLogger(opts.Logger.Handler(), slog.LevelWarn),
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {

@@ -19,7 +19,7 @@ func (a *Account) putBlob(c *blobCall) (*blobAnswer, error) {
 	if kind := c.Header.Get("X-Ms-Blob-Type"); kind != "BlockBlob" {
 		return nil, notImplemented("blobs of the type %.20q, only BlockBlob", kind)
 	}
-	v, err := readProperties(c.Header, true)
+	v, err := readProperties(c.Request, true)
 	if err != nil {
 		return nil, err
 	}

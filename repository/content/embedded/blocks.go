@@ -62,7 +62,7 @@ func (a *Account) putBlockList(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := readProperties(c.Header, false)
+	v, err := readProperties(c.Request, false)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ func (a *Account) createContainer(c *blobCall) (*blobAnswer, error) {
 	if err := checkContainer(c.container); err != nil {
 		return nil, err
 	}
-	metadata, err := readMetadata(c.Header)
+	metadata, err := readMetadata(c.Request)
 	if err != nil {
 		return nil, err
 	}

@@ -33,8 +33,9 @@
 // features of Azure are refused with 400 or 501 and a matching code: append and page blobs,
 // copies, leases, snapshots and versions, tags, tiers, changing the metadata or the properties
 // of a blob, deleting and listing containers, listing by a delimiter. Unknown headers and
-// parameters that may change the meaning of a request are refused. Names of metadata are
-// returned in lower case. A list of blocks can only name blocks that were put since the last
+// parameters that may change the meaning of a request are refused. Names of metadata keep
+// the case in which the client sent them, except those of requests that a client sends without
+// waiting for answers: they become lower case. A list of blocks can only name blocks that were put since the last
 // write of the blob.
 //
 // What a failure leaves behind: uncommitted blocks are lost with the process. A failed write (a

@@ -15,16 +15,21 @@ const (
 	maxHeader      = 1 << 10 // bytes of one property
 )
 
-var metadataName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+var metadataName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// readMetadata reads the headers x-ms-meta-….
-func readMetadata(h http.Header) (map[string]string, error) {
+// readMetadata reads the headers x-ms-meta-… of a request. Their names are kept as the client
+// sent them, or in lower case if that is unknown.
+func readMetadata(r *http.Request) (map[string]string, error) {
+	sent := sentNames(r.Context())
 	var metadata map[string]string
 	total := 0
-	for header, values := range h {
+	for header, values := range r.Header {
 		name, ok := strings.CutPrefix(strings.ToLower(header), metadataPrefix)
 		if !ok {
 			continue
+		}
+		if asSent, ok := sent[metadataPrefix+name]; ok {
+			name = asSent[len(metadataPrefix):]
 		}
 		if !metadataName.MatchString(name) {
 			return nil, newBlobError(400, "InvalidMetadata", "the name of metadata %.60q: want letters, digits and _, no digit first", name)
@@ -49,7 +54,8 @@ var storedHeaders = []string{"Content-Type", "Content-Encoding", "Content-Langua
 
 // readProperties reads the properties of a blob from the headers of a write. own is true for
 // Put Blob, which may also set them in the standard headers of the request.
-func readProperties(h http.Header, own bool) (*version, error) {
+func readProperties(r *http.Request, own bool) (*version, error) {
+	h := r.Header
 	v := &version{Headers: map[string]string{}}
 	for _, name := range storedHeaders {
 		value := h.Get("X-Ms-Blob-" + name)
@@ -70,7 +76,7 @@ func readProperties(h http.Header, own bool) (*version, error) {
 		v.Headers["Content-Type"] = "application/octet-stream"
 	}
 	var err error
-	v.Metadata, err = readMetadata(h)
+	v.Metadata, err = readMetadata(r)
 	return v, err
 }
 

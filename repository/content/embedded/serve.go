@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ func (a *Account) Handler() http.Handler {
 	limit := a.options.MaxRequests - a.options.MaxRequests/4
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
+		r = r.WithContext(withReceivedNames(r))
 		r.Body = readBody{r.Body, control, time.Now().Add(maxArrival)}
 		answered, err := a.handleRequest(r, limit)
 		if err != nil { // closed
@@ -34,6 +36,9 @@ func (a *Account) Handler() http.Handler {
 			drainBody(r)
 		}
 		for name, values := range answered.header {
+			if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-ms-") && !strings.HasPrefix(lower, metadataPrefix) {
+				name = lower // as Azure sends it; some clients compare the case
+			}
 			w.Header()[name] = values
 		}
 		to := writtenBody{w, control}
@@ -96,7 +101,7 @@ func (b writtenBody) Write(p []byte) (int, error) {
 
 // ServeOptions are the settings in which two endpoints of one account may differ.
 type ServeOptions struct {
-	// TLS is for HTTPS. Default: plain HTTP.
+	// TLS is for HTTPS. Like Azure, the account does not speak HTTP/2. Default: plain HTTP.
 	TLS *tls.Config
 
 	// HTTP is the handler. Default: Account.Handler.
@@ -137,8 +142,8 @@ func (a *Account) Serve(ctx context.Context, listener net.Listener, d ServeOptio
 			cancel()
 		}
 	})
-	err := httpserve.Serve(ctx, listener, httpserve.Options{
-		Handler: d.HTTP, Logger: a.options.Logger, Server: "the account", TLS: d.TLS,
+	err := httpserve.Serve(ctx, headListener{listener, d.TLS}, httpserve.Options{
+		Handler: d.HTTP, Logger: a.options.Logger, Server: "the account", ConnContext: withHead,
 		MaxConnections: cmp.Or(d.MaxConnections, min(1000, connlimit.FileLimit()/2)),
 	})
 	cancel()

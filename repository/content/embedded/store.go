@@ -27,7 +27,7 @@ func (v *version) setProperties(h http.Header) {
 	h.Set("ETag", v.ETag)
 	h.Set("Last-Modified", v.Modified.UTC().Format(http.TimeFormat))
 	for name, value := range v.Metadata {
-		h.Set("X-Ms-Meta-"+name, value)
+		h[metadataPrefix+name] = []string{value} // Set would change the case of the name
 	}
 }
 

@@ -44,7 +44,7 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,
 		ProtoMinor:    1,
-		Header:        answer.header,
+		Header:        canonicalHeader(answer.header),
 		Body:          body,
 		ContentLength: length,
 		Request:       req, // the client panics without it
@@ -54,13 +54,12 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 // asReceived returns req as a server would receive it: with canonical headers, and a body of
 // the announced length.
 func asReceived(req *http.Request) *http.Request {
-	r := req.Clone(req.Context())
-	r.Header = make(http.Header, len(req.Header))
-	for name, values := range req.Header {
-		for _, value := range values {
-			r.Header.Add(name, value)
-		}
+	names := make([]string, 0, len(req.Header))
+	for name := range req.Header {
+		names = append(names, name)
 	}
+	r := req.Clone(withSentNames(req.Context(), names))
+	r.Header = canonicalHeader(req.Header)
 	r.Host = req.URL.Host
 	if req.Body == nil {
 		r.Body = http.NoBody
@@ -71,4 +70,15 @@ func asReceived(req *http.Request) *http.Request {
 		}{io.LimitReader(req.Body, req.ContentLength), req.Body}
 	}
 	return r
+}
+
+// canonicalHeader returns a header as a network would deliver it.
+func canonicalHeader(h http.Header) http.Header {
+	delivered := make(http.Header, len(h))
+	for name, values := range h {
+		for _, value := range values {
+			delivered.Add(name, value)
+		}
+	}
+	return delivered
 }
