@@ -220,7 +220,7 @@ func (a *Account) removeBlob(c *blobCall, found *blobContainer) error {
 	if v == nil {
 		return blobNotFound()
 	}
-	if err := c.conditions.checkWrite(v); err != nil {
+	if err := c.conditions.checkChange(v); err != nil {
 		return err
 	}
 	if err := a.breakIfUnsettled(a.store.removeVersion(c.container, v)); err != nil {

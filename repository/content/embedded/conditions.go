@@ -2,69 +2,124 @@ package embedded
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
 
 // conditions are the conditions of a request on a blob.
 type conditions struct {
-	match, noneMatch                string // etags, or *
+	match, noneMatch                etagList
 	modifiedSince, notModifiedSince time.Time
 }
 
-func readConditions(h http.Header) (conditions, error) {
-	c := conditions{match: h.Get("If-Match"), noneMatch: h.Get("If-None-Match")}
+// An etagList holds the etags of a condition. Its zero value is no condition.
+type etagList struct {
+	any   bool // the list is *
+	etags []string
+}
+
+const maxETags = 100 // in one condition
+
+// readConditions reads the conditions of a request, whose headers begin with prefix.
+func readConditions(h http.Header, prefix string) (c conditions, err error) {
 	for name, t := range map[string]*time.Time{"If-Modified-Since": &c.modifiedSince, "If-Unmodified-Since": &c.notModifiedSince} {
-		text := h.Get(name)
+		text := h.Get(prefix + name)
 		if text == "" {
 			continue
 		}
-		var err error
 		if *t, err = http.ParseTime(text); err != nil {
-			return c, newBlobError(400, "InvalidHeaderValue", "header %s: %q is not a date", name, text)
+			return c, newBlobError(400, "InvalidHeaderValue", "header %s%s: %.60q is not a date", prefix, name, text)
 		}
 	}
-	for name, value := range map[string]string{"If-Match": c.match, "If-None-Match": c.noneMatch} {
-		if strings.Contains(value, ",") {
-			return c, newBlobError(400, "InvalidHeaderValue", "header %s: want one etag", name)
+	for name, list := range map[string]*etagList{"If-Match": &c.match, "If-None-Match": &c.noneMatch} {
+		if *list, err = readETags(prefix+name, h.Get(prefix+name)); err != nil {
+			return c, err
 		}
 	}
 	return c, nil
 }
 
-// checkWrite returns an error unless a blob may be written or removed; v is nil if the blob
-// does not exist. An existing blob with If-None-Match: * has another error code.
+// readETags reads * or a list of etags, with or without quotes.
+func readETags(header, text string) (etagList, error) {
+	switch text = strings.TrimSpace(text); text {
+	case "":
+		return etagList{}, nil
+	case "*":
+		return etagList{any: true}, nil
+	}
+	if strings.Count(text, ",") >= maxETags {
+		return etagList{}, newBlobError(400, "InvalidHeaderValue", "header %s: it has more than %d etags", header, maxETags)
+	}
+	var list etagList
+	for etag := range strings.SplitSeq(text, ",") {
+		etag = strings.TrimSpace(etag)
+		if etag == "*" {
+			return etagList{}, newBlobError(400, "InvalidHeaderValue", "header %s: want * alone, or etags", header)
+		}
+		list.etags = append(list.etags, etag)
+	}
+	return list, nil
+}
+
+func (l etagList) isEmpty() bool { return !l.any && len(l.etags) == 0 }
+
+// hasETag reports whether the list has an etag.
+func (l etagList) hasETag(etag string) bool {
+	return slices.ContainsFunc(l.etags, func(listed string) bool { return isSameETag(listed, etag) })
+}
+
+// checkWrite returns an error unless a blob may be written; v is nil if the blob does not exist.
+// An existing blob with If-None-Match: * has another error code.
 func (c conditions) checkWrite(v *version) error {
-	if v != nil && c.noneMatch == "*" {
+	if v != nil && c.noneMatch.any {
 		return newBlobError(http.StatusConflict, "BlobAlreadyExists", "the blob exists already")
 	}
-	if !c.areMet(v) {
+	return c.checkChange(v)
+}
+
+// checkChange returns an error unless a blob may be changed or removed; v is nil if the blob does
+// not exist. As on Azure, If-None-Match: * does not prevent it, and only reads may list etags.
+func (c conditions) checkChange(v *version) error {
+	switch {
+	case len(c.match.etags) > 1 || len(c.noneMatch.etags) > 1:
+		return newBlobError(400, "MultipleConditionHeadersNotSupported", "If-Match and If-None-Match of a write have one etag")
+	case v == nil && (!c.match.isEmpty() || !c.notModifiedSince.IsZero()),
+		v != nil && !(c.isMatched(v) && !c.noneMatch.hasETag(v.ETag) && c.isModifiedSince(v)):
 		return newBlobError(http.StatusPreconditionFailed, "ConditionNotMet", "a condition in the headers does not hold")
 	}
 	return nil
 }
 
-// checkRead returns an error unless v may be read.
+// checkRead returns an error unless v may be read. As on Azure, one of If-None-Match and
+// If-Modified-Since is enough.
 func (c conditions) checkRead(v *version) error {
-	if c.areMet(v) {
-		return nil
-	}
-	if c.match == "" && c.notModifiedSince.IsZero() {
+	isOther := !c.noneMatch.hasETag(v.ETag)
+	switch {
+	case c.noneMatch.any:
+		return newBlobError(400, "UnsatisfiableCondition", "a read cannot meet the condition If-None-Match: *")
+	case !c.isMatched(v):
+		return newBlobError(http.StatusPreconditionFailed, "ConditionNotMet", "a condition in the headers does not hold")
+	case c.noneMatch.isEmpty() && !c.isModifiedSince(v),
+		!isOther && (c.modifiedSince.IsZero() || !c.isModifiedSince(v)):
 		return newBlobError(http.StatusNotModified, "ConditionNotMet", "the blob has not been modified")
 	}
-	return newBlobError(http.StatusPreconditionFailed, "ConditionNotMet", "a condition in the headers does not hold")
+	return nil
 }
 
-func (c conditions) areMet(v *version) bool {
-	if v == nil {
-		return c.match == "" && c.notModifiedSince.IsZero()
-	}
-	modified := v.Modified.Truncate(time.Second) // in the precision that clients see
-	return (c.match == "" || c.match == "*" || isSameETag(c.match, v.ETag)) &&
-		(c.noneMatch == "" || c.noneMatch != "*" && !isSameETag(c.noneMatch, v.ETag)) &&
-		(c.modifiedSince.IsZero() || modified.After(c.modifiedSince)) &&
-		(c.notModifiedSince.IsZero() || !modified.After(c.notModifiedSince))
+// isMatched reports whether v meets If-Match and If-Unmodified-Since.
+func (c conditions) isMatched(v *version) bool {
+	return (c.match.isEmpty() || c.match.any || c.match.hasETag(v.ETag)) &&
+		(c.notModifiedSince.IsZero() || !visibleTime(v).After(c.notModifiedSince))
 }
+
+// isModifiedSince reports whether v meets If-Modified-Since.
+func (c conditions) isModifiedSince(v *version) bool {
+	return c.modifiedSince.IsZero() || visibleTime(v).After(c.modifiedSince)
+}
+
+// visibleTime returns the time of v in the precision that clients see.
+func visibleTime(v *version) time.Time { return v.Modified.Truncate(time.Second) }
 
 // isSameETag compares etags as Azure does: some clients omit the quotes.
 func isSameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }

@@ -108,7 +108,7 @@ func (a *Account) parseRequest(r *http.Request, query url.Values) (*blobCall, er
 		}
 	}
 	var err error
-	c.conditions, err = readConditions(r.Header)
+	c.conditions, err = readConditions(r.Header, "")
 	return c, err
 }
 
