@@ -32,9 +32,9 @@ func (a *Account) putBlob(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	v.MD5 = sum.Sum(nil)
-	answered, err := a.publishVersion(c, found, v, d)
+	answered, err := a.publishVersion(c, found, v, d, nil)
 	if err == nil {
-		a.uploads.dropBlocks(c.blobName())
+		a.uploads.dropBlocks(found.uploadKey(c.blob))
 	}
 	return answered, err
 }
@@ -91,14 +91,25 @@ func (b arrivingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// errReplaced reports that another version than the expected one is current.
+var errReplaced = errors.New("the blob was written meanwhile")
+
 // publishVersion makes d the content of v, and v the version of the call's blob, if the
-// conditions of the call hold.
-func (a *Account) publishVersion(c *blobCall, found *blobContainer, v *version, d draftContent) (*blobAnswer, error) {
-	lock := found.lockOf(c.blob)
-	lock.Lock()
-	defer lock.Unlock()
+// conditions of the call hold. If base is not nil and is not the current version, it fails with
+// errReplaced.
+func (a *Account) publishVersion(c *blobCall, found *blobContainer, v *version, d draftContent, base *version) (*blobAnswer, error) {
+	unlock, err := found.lockBlob(c.blob)
+	if err != nil {
+		d.discardDraft()
+		return nil, err
+	}
+	defer unlock()
 	old := found.findBlob(c.blob)
-	if err := c.conditions.checkWrite(old); err != nil {
+	err = c.conditions.checkWrite(old)
+	if err == nil && base != nil && base != old {
+		err = errReplaced
+	}
+	if err != nil {
 		d.discardDraft()
 		return nil, err
 	}
@@ -136,9 +147,11 @@ func (a *Account) getBlob(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock := found.lockOf(c.blob)
-	lock.RLock()
-	defer lock.RUnlock()
+	unlock, err := found.lockBlobToRead(c.blob)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	v := found.findBlob(c.blob)
 	if v == nil {
 		return nil, blobNotFound()
@@ -206,16 +219,18 @@ func (a *Account) deleteBlob(c *blobCall) (*blobAnswer, error) {
 	if err := a.removeBlob(c, found); err != nil {
 		return nil, err
 	}
-	a.uploads.dropBlocks(c.blobName())
+	a.uploads.dropBlocks(found.uploadKey(c.blob))
 	answered := newAnswer(http.StatusAccepted)
 	answered.header.Set("X-Ms-Delete-Type-Permanent", "true")
 	return answered, nil
 }
 
 func (a *Account) removeBlob(c *blobCall, found *blobContainer) error {
-	lock := found.lockOf(c.blob)
-	lock.Lock()
-	defer lock.Unlock()
+	unlock, err := found.lockBlob(c.blob)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	v := found.findBlob(c.blob)
 	if v == nil {
 		return blobNotFound()

@@ -4,8 +4,10 @@ import (
 	"crypto/md5" //nolint:gosec // required by the protocol
 	"encoding/base64"
 	"encoding/xml"
+	"errors"
 	"io"
 	"net/http"
+	"strings"
 )
 
 const (
@@ -16,7 +18,8 @@ const (
 
 // putBlock stores a block until it is committed.
 func (a *Account) putBlock(c *blobCall) (*blobAnswer, error) {
-	if _, err := a.findContainer(c); err != nil {
+	found, err := a.findContainer(c)
+	if err != nil {
 		return nil, err
 	}
 	id, err := readBlockID(c.query.Get("blockid"))
@@ -33,7 +36,7 @@ func (a *Account) putBlock(c *blobCall) (*blobAnswer, error) {
 	sum := md5.New() //nolint:gosec // required by the protocol
 	d, n, err := a.receiveBody(c, sum, "Content-Md5")
 	if err == nil {
-		if err = a.uploads.addBlock(c.blobName(), id, stagedBlock{draftContent: d, size: n}); err != nil {
+		if err = a.uploads.addBlock(found.uploadKey(c.blob), id, stagedBlock{draftContent: d, size: n}); err != nil {
 			d.discardDraft()
 		}
 	}
@@ -69,7 +72,7 @@ func (a *Account) putBlockList(c *blobCall) (*blobAnswer, error) {
 	if v.MD5, err = readMD5(c.Header, "X-Ms-Blob-Content-Md5"); err != nil {
 		return nil, err
 	}
-	ids, err := readBlockList(c)
+	listed, err := readBlockList(c)
 	if err != nil {
 		return nil, err
 	}
@@ -77,20 +80,54 @@ func (a *Account) putBlockList(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	var answered *blobAnswer
-	err = a.uploads.commitBlocks(c.blobName(), func(blocks map[string]stagedBlock) error {
-		d, err := a.assembleBlocks(c, ids, blocks)
-		if err != nil {
-			return err
+	err = a.uploads.commitBlocks(found.uploadKey(c.blob), func(staged map[string]stagedBlock) error {
+		for {
+			answered, err = a.commitListed(c, found, v, listed, staged)
+			if !errors.Is(err, errReplaced) {
+				return err
+			}
 		}
-		answered, err = a.publishVersion(c, found, v, d)
-		return err
 	})
 	return answered, err
 }
 
-// readBlockList reads the ids in a document one at a time, so that a document with too many ids
+// commitListed writes the listed blocks as the content of v. It fails with errReplaced if the
+// version that has some of the blocks was replaced meanwhile.
+func (a *Account) commitListed(c *blobCall, found *blobContainer, v *version, listed []listedBlock, staged map[string]stagedBlock) (*blobAnswer, error) {
+	source := blockSource{staged: staged}
+	if source.hasMissing(listed) {
+		base, err := a.openBlocks(c, found)
+		if err != nil {
+			return nil, err
+		}
+		if base != nil {
+			defer func() { _ = base.content.Close() }() // only read
+			source.base = base
+		}
+	}
+	blocks, err := source.locate(listed)
+	if err != nil {
+		return nil, err
+	}
+	d, err := a.assembleBlocks(c, blocks)
+	if err != nil {
+		return nil, err
+	}
+	committed := make([]committedBlock, len(blocks))
+	for i, b := range blocks {
+		committed[i] = committedBlock{id: b.id, size: b.size}
+	}
+	v.Blocks, v.BlocksLeftOut = encodeBlocks(committed), false
+	var base *version
+	if source.base != nil {
+		base = source.base.version
+	}
+	return a.publishVersion(c, found, v, d, base)
+}
+
+// readBlockList reads the blocks in a document one at a time, so that a document with too many ids
 // uses limited memory.
-func readBlockList(c *blobCall) (ids []string, err error) {
+func readBlockList(c *blobCall) (listed []listedBlock, err error) {
 	if c.ContentLength > maxListBytes {
 		return nil, newBlobError(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the list of blocks has more than %d bytes", maxListBytes)
 	}
@@ -109,48 +146,48 @@ func readBlockList(c *blobCall) (ids []string, err error) {
 				}
 				continue
 			}
-			if len(ids) == maxBlockList {
+			if len(listed) == maxBlockList {
 				return nil, newBlobError(400, "BlockListTooLong", "the list has more than %d blocks", maxBlockList)
 			}
-			id, err := listedBlock(document, &element)
+			block, err := readListedBlock(document, &element)
 			if err != nil {
 				return nil, err
 			}
-			ids = append(ids, id)
+			listed = append(listed, block)
 		case xml.EndElement:
-			return ids, nil
+			return listed, nil
 		}
 	}
 }
 
-// listedBlock returns the id in an element of a list.
-func listedBlock(document *xml.Decoder, element *xml.StartElement) (string, error) {
+// A listedBlock is a block in a list to commit.
+type listedBlock struct {
+	from string // Latest, Uncommitted or Committed
+	id   string // decoded
+}
+
+// readListedBlock returns the block in an element of a list.
+func readListedBlock(document *xml.Decoder, element *xml.StartElement) (listedBlock, error) {
 	switch element.Name.Local {
-	case "Latest", "Uncommitted":
-	case "Committed":
-		return "", notImplemented("blocks of a blob that has been written")
+	case "Latest", "Uncommitted", "Committed":
 	default:
-		return "", newBlobError(400, "InvalidXmlNodeValue", "the list of blocks has an element %.40q", element.Name.Local)
+		return listedBlock{}, newBlobError(400, "InvalidXmlNodeValue", "the list of blocks has an element %.40q", element.Name.Local)
 	}
 	var text string
 	if err := document.DecodeElement(&text, element); err != nil {
-		return "", newBlobError(400, "InvalidXmlDocument", "the list of blocks cannot be read")
+		return listedBlock{}, newBlobError(400, "InvalidXmlDocument", "the list of blocks cannot be read")
 	}
-	id, err := readBlockID(text)
+	id, err := readBlockID(strings.TrimSpace(text))
 	if err != nil {
-		return "", newBlobError(400, "InvalidBlockId", "%s", err)
+		return listedBlock{}, newBlobError(400, "InvalidBlockId", "%s", err)
 	}
-	return id, nil
+	return listedBlock{element.Name.Local, id}, nil
 }
 
-// assembleBlocks concatenates the blocks with these ids to a draft.
-func (a *Account) assembleBlocks(c *blobCall, ids []string, blocks map[string]stagedBlock) (_ draftContent, err error) {
+// assembleBlocks concatenates blocks to a draft.
+func (a *Account) assembleBlocks(c *blobCall, blocks []locatedBlock) (_ draftContent, err error) {
 	var total int64
-	for _, id := range ids {
-		b, ok := blocks[id]
-		if !ok {
-			return nil, newBlobError(400, "InvalidBlockList", "a block of the list has not been put since the blob was last written")
-		}
+	for _, b := range blocks {
 		total += b.size
 	}
 	if total > a.options.MaxBlob {
@@ -165,23 +202,13 @@ func (a *Account) assembleBlocks(c *blobCall, ids []string, blocks map[string]st
 			d.discardDraft()
 		}
 	}()
-	for _, id := range ids {
+	for _, b := range blocks {
 		if err := c.Context().Err(); err != nil {
 			return nil, errBroken
 		}
-		if err := blocks[id].copyTo(d); err != nil {
+		if err := b.copyTo(d); err != nil {
 			return nil, err
 		}
 	}
 	return d, d.finishWriting()
-}
-
-func (b stagedBlock) copyTo(d draftContent) error {
-	r, err := b.openDraft()
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(d, io.NewSectionReader(r, 0, b.size))
-	_ = r.Close() // read-only: no data can be lost
-	return err
 }

@@ -96,7 +96,9 @@ func TestPutBlock_RefusesInvalidBlocks(t *testing.T) {
 			"<BlockList><Latest>%</Latest></BlockList>":                                      "InvalidBlockId",
 			"<BlockList><Latest></Latest></BlockList>":                                       "InvalidBlockId",
 			"<BlockList><Other>MTE=</Other></BlockList>":                                     "InvalidXmlNodeValue",
-			"<BlockList><Committed>MTE=</Committed></BlockList>":                             "NotImplemented",
+			"<BlockList><Committed>MTE=</Committed></BlockList>":                             "InvalidBlockList",
+			"<BlockList><Uncommitted>MTI=</Uncommitted></BlockList>":                         "InvalidBlockList",
+			"<BlockList><Latest>MTE=</Latest><Latest>MQ==</Latest></BlockList>":              "InvalidBlobOrBlock",
 			"<BlockList>" + strings.Repeat("<Latest>MTE=</Latest>", 50_001) + "</BlockList>": "BlockListTooLong",
 			strings.Repeat(" ", 8<<20) + "<BlockList/>":                                      "RequestBodyTooLarge",
 		} {

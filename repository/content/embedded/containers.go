@@ -25,7 +25,7 @@ func (a *Account) createContainer(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	answered := newAnswer(http.StatusCreated)
-	(&version{ETag: made.about.ETag, Modified: made.about.Modified}).setProperties(answered.header)
+	(&version{ETag: made.about.Load().ETag, Modified: made.about.Load().Modified}).setProperties(answered.header)
 	return answered, nil
 }
 
@@ -50,7 +50,7 @@ func (a *Account) getContainer(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	answered := newAnswer(http.StatusOK)
-	found.about.setProperties(answered.header)
+	found.about.Load().setProperties(answered.header)
 	answered.header.Set("X-Ms-Lease-Status", "unlocked")
 	answered.header.Set("X-Ms-Lease-State", "available")
 	answered.header.Set("X-Ms-Has-Immutability-Policy", "false")

@@ -23,7 +23,7 @@ const (
 	magic      = magicName + "01"
 	magicName  = "MHBLOB" // followed by the number of the format
 	tailLength = 8 + len(magic)
-	maxJSON    = 128 << 10 // name, headers and metadata at their limits take 84 KB, because some characters take six bytes
+	maxJSON    = 128 << 10 // name, headers, metadata and copy at their limits take 97 KB, because some characters take six bytes
 )
 
 // ErrFormat reports a folder, or a file in it, that a newer version of the program wrote.
@@ -56,11 +56,16 @@ func checkFormat(root *os.Root) error {
 	}
 }
 
-// encodeVersion returns the bytes that follow the content of v.
+// encodeVersion returns the bytes that follow the content of v. It leaves out a list of blocks
+// that is too long.
 func encodeVersion(v *version) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
+	}
+	if len(text) > maxJSON && v.Blocks != nil {
+		v.Blocks, v.BlocksLeftOut = nil, true
+		return encodeVersion(v)
 	}
 	if len(text) > maxJSON { // opening the account would fail
 		return nil, fmt.Errorf("the properties would have %d bytes, more than %d", len(text), maxJSON)

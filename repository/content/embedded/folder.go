@@ -126,6 +126,7 @@ func (f *folderStore) loadContainer(container string, found func(string, *versio
 		case entry.Name() != fileOf(v.Name):
 			return fmt.Errorf("%s/%s holds the blob %q, whose file has another name: move it away", container, entry.Name(), v.Name)
 		default:
+			v.Blocks = nil // 1 KB of memory for each blob must suffice
 			blobs = append(blobs, v)
 		}
 	}
@@ -205,8 +206,16 @@ func (f *folderStore) publishDraft(container string, v *version, d draftContent)
 	if err := f.files.syncFolder(container); err != nil {
 		return unsettledError{err}
 	}
-	v.size = file.size
+	v.size, v.Blocks = file.size, nil
 	return nil
+}
+
+func (f *folderStore) readBlocks(container string, v *version) (blockList, error) {
+	stored, err := readVersion(f.root, pathOf(container, v))
+	if err != nil {
+		return blockList{}, err
+	}
+	return listOf(stored)
 }
 
 func (f *folderStore) openContent(container string, v *version) (blobContent, error) {

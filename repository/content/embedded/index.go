@@ -4,9 +4,11 @@ import (
 	"crypto/rand"
 	"fmt"
 	"hash/maphash"
+	"net/http"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/tidwall/btree"
@@ -22,22 +24,73 @@ type blobIndex struct {
 
 // A blobContainer is a container of blobs, in the order of their names.
 type blobContainer struct {
-	about *version
+	key   string // unique in the process, also among containers of one name
 	blobs *btree.BTreeG[*version] // safe for concurrent use
 
 	// locks guard the blobs: changing a blob or opening its content requires the lock of its
 	// name. Several names share a lock.
 	locks [64]sync.RWMutex
+
+	about     atomic.Pointer[version]
+	isDeleted bool // guarded by each of the locks; changed with all of them
 }
 
 var seed = maphash.MakeSeed()
 
 func newBlobContainer(about *version) *blobContainer {
-	return &blobContainer{about: about, blobs: btree.NewBTreeG(func(a, b *version) bool { return a.Name < b.Name })}
+	c := &blobContainer{key: rand.Text(), blobs: btree.NewBTreeG(func(a, b *version) bool { return a.Name < b.Name })}
+	c.about.Store(about)
+	return c
 }
+
+// uploadKey returns the key of a blob's uncommitted blocks.
+func (c *blobContainer) uploadKey(blob string) string { return c.key + "/" + blob }
 
 func (c *blobContainer) lockOf(blob string) *sync.RWMutex {
 	return &c.locks[maphash.String(seed, blob)%uint64(len(c.locks))]
+}
+
+// lockBlob locks a blob for changes. It fails if the container has been deleted.
+func (c *blobContainer) lockBlob(blob string) (unlock func(), err error) {
+	lock := c.lockOf(blob)
+	lock.Lock()
+	if c.isDeleted {
+		lock.Unlock()
+		return nil, containerNotFound()
+	}
+	return lock.Unlock, nil
+}
+
+// lockBlobToRead locks a blob against changes. It fails if the container has been deleted.
+func (c *blobContainer) lockBlobToRead(blob string) (unlock func(), err error) {
+	lock := c.lockOf(blob)
+	lock.RLock()
+	if c.isDeleted {
+		lock.RUnlock()
+		return nil, containerNotFound()
+	}
+	return lock.RUnlock, nil
+}
+
+// lockAll locks the whole container for changes. It fails if the container has been deleted.
+func (c *blobContainer) lockAll() (unlock func(), err error) {
+	for i := range c.locks {
+		c.locks[i].Lock()
+	}
+	unlock = func() {
+		for i := range c.locks {
+			c.locks[i].Unlock()
+		}
+	}
+	if c.isDeleted {
+		unlock()
+		return nil, containerNotFound()
+	}
+	return unlock, nil
+}
+
+func containerNotFound() error {
+	return newBlobError(http.StatusNotFound, "ContainerNotFound", "the container does not exist")
 }
 
 // findBlob returns the version of a name, or nil.

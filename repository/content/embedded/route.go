@@ -18,9 +18,6 @@ type blobCall struct {
 	conditions conditions
 }
 
-// blobName returns the name of the blob within the account.
-func (c *blobCall) blobName() string { return c.container + "/" + c.blob }
-
 // urlScheme returns the scheme of the URL that the client used.
 func (c *blobCall) urlScheme() string {
 	if c.TLS != nil {
@@ -113,7 +110,7 @@ func (a *Account) parseRequest(r *http.Request, query url.Values) (*blobCall, er
 }
 
 var knownParameters = []string{
-	"restype", "comp", "timeout", "prefix", "marker", "maxresults", "include", "blockid",
+	"restype", "comp", "timeout", "prefix", "marker", "maxresults", "include", "blockid", "blocklisttype",
 }
 
 // knownHeaders are the headers that are implemented, and those that may be ignored.
@@ -143,6 +140,8 @@ func (a *Account) operationOf(c *blobCall) (func(*blobCall) (*blobAnswer, error)
 		return a.putBlock, nil
 	case "PUT blocklist":
 		return a.putBlockList, nil
+	case "GET blocklist":
+		return a.getBlockList, nil
 	case "GET ", "HEAD ":
 		return a.getBlob, nil
 	case "DELETE ":
@@ -170,7 +169,7 @@ func (a *Account) findContainer(c *blobCall) (*blobContainer, error) {
 	}
 	found, ok := a.index.findContainer(c.container)
 	if !ok {
-		return nil, newBlobError(404, "ContainerNotFound", "container %s does not exist", c.container)
+		return nil, containerNotFound()
 	}
 	return found, nil
 }

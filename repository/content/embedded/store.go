@@ -18,6 +18,11 @@ type version struct {
 	MD5      []byte            `json:"md5,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 
+	// Blocks is the list of the committed blocks, by encodeBlocks. A folderStore keeps it only on
+	// disk: readBlocks returns it. BlocksLeftOut reports that it did not fit there.
+	Blocks        []byte `json:"blocks,omitempty"`
+	BlocksLeftOut bool   `json:"blocksLeftOut,omitempty"`
+
 	size int64
 	data []byte // in memory only
 }
@@ -49,6 +54,9 @@ type blobStore interface {
 
 	// openContent returns the content of v, which must be the current version of its name.
 	openContent(container string, v *version) (blobContent, error)
+
+	// readBlocks returns the block list of v, which must be the current version of its name.
+	readBlocks(container string, v *version) (blockList, error)
 
 	// removeVersion removes the version of a name durably. It may fail like publishDraft.
 	removeVersion(container string, v *version) error
@@ -102,6 +110,8 @@ func (memoryStore) publishDraft(_ string, v *version, d draftContent) error {
 func (memoryStore) openContent(_ string, v *version) (blobContent, error) {
 	return memoryContent{bytes.NewReader(v.data)}, nil
 }
+
+func (memoryStore) readBlocks(_ string, v *version) (blockList, error) { return listOf(v) }
 
 func (memoryStore) removeVersion(string, *version) error { return nil }
 

@@ -3,6 +3,8 @@ package embedded
 import (
 	"hash/maphash"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -109,7 +111,7 @@ func (u *blockUploads) commitBlocks(blob string, write func(map[string]stagedBlo
 	lock.Lock()
 	defer lock.Unlock()
 	u.mu.Lock()
-	var blocks map[string]stagedBlock // guarded by the lock of the blob
+	var blocks map[string]stagedBlock // changed only with the lock of the blob
 	if up := u.blobs[blob]; up != nil {
 		blocks = up.blocks
 	}
@@ -119,6 +121,35 @@ func (u *blockUploads) commitBlocks(blob string, write func(map[string]stagedBlo
 	}
 	u.forgetLocked(blob)
 	return nil
+}
+
+// listBlocks returns the ids and sizes of the blocks of a blob, ordered by id.
+func (u *blockUploads) listBlocks(blob string) []committedBlock {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var list []committedBlock
+	if up := u.blobs[blob]; up != nil {
+		for id, b := range up.blocks {
+			list = append(list, committedBlock{id: id, size: b.size})
+		}
+	}
+	slices.SortFunc(list, func(a, b committedBlock) int { return strings.Compare(a.id, b.id) })
+	return list
+}
+
+// dropContainer drops the blocks of all blobs of a container, by its key.
+func (u *blockUploads) dropContainer(key string) {
+	u.mu.Lock()
+	var all []string
+	for blob := range u.blobs {
+		if strings.HasPrefix(blob, key+"/") {
+			all = append(all, blob)
+		}
+	}
+	u.mu.Unlock()
+	for _, blob := range all {
+		u.dropBlocks(blob)
+	}
 }
 
 // dropBlocks drops the blocks of a blob.
