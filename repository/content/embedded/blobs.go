@@ -17,7 +17,7 @@ func (a *Account) putBlob(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	if kind := c.Header.Get("X-Ms-Blob-Type"); kind != "BlockBlob" {
-		return nil, notImplemented("blobs of the type %.20q, only BlockBlob", kind)
+		return nil, unsupportedType(kind)
 	}
 	v, err := readProperties(c.Request, true)
 	if err != nil {
@@ -32,7 +32,7 @@ func (a *Account) putBlob(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	v.MD5 = sum.Sum(nil)
-	answered, err := a.publishVersion(c, found, v, d, nil)
+	answered, err := a.answerWritten(c, found, newVersion{version: v, content: d, check: c.conditions.checkWrite})
 	if err == nil {
 		a.uploads.dropBlocks(found.uploadKey(c.blob))
 	}
@@ -94,43 +94,65 @@ func (b arrivingBody) Read(p []byte) (int, error) {
 // errReplaced reports that another version than the expected one is current.
 var errReplaced = errors.New("the blob was written meanwhile")
 
-// publishVersion makes d the content of v, and v the version of the call's blob, if the
-// conditions of the call hold. If base is not nil and is not the current version, it fails with
-// errReplaced.
-func (a *Account) publishVersion(c *blobCall, found *blobContainer, v *version, d draftContent, base *version) (*blobAnswer, error) {
+// A newVersion is to become the version of a call's blob.
+type newVersion struct {
+	*version
+	content  draftContent
+	base     *version             // version that must be current; nil if any may be
+	check    func(*version) error // checks the current version, which is nil if there is no blob
+	isSilent bool                 // no event is reported
+}
+
+// publishVersion makes n the version of the call's blob, if its check succeeds. If n.base is not
+// nil and is not the current version, it fails with errReplaced.
+func (a *Account) publishVersion(c *blobCall, found *blobContainer, n newVersion) error {
 	unlock, err := found.lockBlob(c.blob)
 	if err != nil {
-		d.discardDraft()
-		return nil, err
+		n.content.discardDraft()
+		return err
 	}
 	defer unlock()
 	old := found.findBlob(c.blob)
-	err = c.conditions.checkWrite(old)
-	if err == nil && base != nil && base != old {
+	err = n.check(old)
+	if err == nil && n.base != nil && n.base != old {
 		err = errReplaced
 	}
 	if err != nil {
-		d.discardDraft()
-		return nil, err
+		n.content.discardDraft()
+		return err
 	}
-	v.Name, v.ETag = c.blob, newETag()
-	v.Modified = a.options.Clock().UTC()
-	v.Created = v.Modified
+	n.Name, n.ETag = c.blob, newETag()
+	n.Modified = a.options.Clock().UTC()
+	n.Created = n.Modified
 	if old != nil {
-		v.Created = old.Created
+		n.Created = old.Created
 	}
-	if err := a.breakIfUnsettled(a.store.publishDraft(c.container, v, d)); err != nil {
+	if err := a.breakIfUnsettled(a.store.publishDraft(c.container, n.version, n.content)); err != nil {
+		return err
+	}
+	found.blobs.Set(n.version)
+	if !n.isSilent {
+		a.reportChange(BlobCreated, c, n.version, n.Modified)
+	}
+	return nil
+}
+
+// answerWritten publishes n and answers a write.
+func (a *Account) answerWritten(c *blobCall, found *blobContainer, n newVersion) (*blobAnswer, error) {
+	if err := a.publishVersion(c, found, n); err != nil {
 		return nil, err
 	}
-	found.blobs.Set(v)
-	a.reportChange(BlobCreated, c, v, v.Modified)
-	answered := newAnswer(http.StatusCreated)
-	(&version{ETag: v.ETag, Modified: v.Modified}).setProperties(answered.header)
-	if v.MD5 != nil {
-		answered.header.Set("Content-Md5", base64.StdEncoding.EncodeToString(v.MD5))
-	}
+	answered := answerChanged(http.StatusCreated, n.version)
+	setMD5(answered.header, "Content-Md5", n.version)
 	answered.header.Set("X-Ms-Request-Server-Encrypted", "false")
 	return answered, nil
+}
+
+// answerChanged returns an answer with the etag and time of v.
+func answerChanged(status int, v *version) *blobAnswer {
+	answered := newAnswer(status)
+	(&version{ETag: v.ETag, Modified: v.Modified}).setProperties(answered.header)
+	return answered
 }
 
 // breakIfUnsettled ends all service if err means that the state of the disk is unknown.
@@ -198,6 +220,9 @@ func describeVersion(status int, v *version) *blobAnswer {
 	answered.header.Set("X-Ms-Lease-Status", "unlocked")
 	answered.header.Set("X-Ms-Lease-State", "available")
 	answered.header.Set("X-Ms-Server-Encrypted", "false")
+	if v.Copy != nil {
+		v.Copy.setProperties(answered.header, v.size)
+	}
 	return answered
 }
 

@@ -96,7 +96,7 @@ func (a *Account) putBlockList(c *blobCall) (*blobAnswer, error) {
 func (a *Account) commitListed(c *blobCall, found *blobContainer, v *version, listed []listedBlock, staged map[string]stagedBlock) (*blobAnswer, error) {
 	source := blockSource{staged: staged}
 	if source.hasMissing(listed) {
-		base, err := a.openBlocks(c, found)
+		base, err := a.openBlocks(c.container, c.blob, found)
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (a *Account) commitListed(c *blobCall, found *blobContainer, v *version, li
 	if source.base != nil {
 		base = source.base.version
 	}
-	return a.publishVersion(c, found, v, d, base)
+	return a.answerWritten(c, found, newVersion{version: v, content: d, base: base, check: c.conditions.checkWrite})
 }
 
 // readBlockList reads the blocks in a document one at a time, so that a document with too many ids

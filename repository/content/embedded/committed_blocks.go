@@ -84,23 +84,22 @@ type openedBlocks struct {
 	content blobContent
 }
 
-// openBlocks opens the current version of the call's blob, or returns nil if the blob does not
-// exist.
-func (a *Account) openBlocks(c *blobCall, found *blobContainer) (*openedBlocks, error) {
-	unlock, err := found.lockBlobToRead(c.blob)
+// openBlocks opens the current version of a blob, or returns nil if the blob does not exist.
+func (a *Account) openBlocks(container, blob string, found *blobContainer) (*openedBlocks, error) {
+	unlock, err := found.lockBlobToRead(blob)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	v := found.findBlob(c.blob)
+	v := found.findBlob(blob)
 	if v == nil {
 		return nil, nil //nolint:nilnil // a blob that does not exist has no blocks, which is no failure
 	}
-	list, err := a.store.readBlocks(c.container, v)
+	list, err := a.store.readBlocks(container, v)
 	if err != nil {
 		return nil, err
 	}
-	content, err := a.store.openContent(c.container, v)
+	content, err := a.store.openContent(container, v)
 	return &openedBlocks{v, list, content}, err
 }
 
@@ -189,7 +188,7 @@ func (a *Account) getBlockList(c *blobCall) (*blobAnswer, error) {
 		Uncommitted []block  `xml:"UncommittedBlocks>Block"`
 	}
 	staged := a.uploads.listBlocks(found.uploadKey(c.blob))
-	opened, err := a.openBlocks(c, found)
+	opened, err := a.openBlocks(c.container, c.blob, found)
 	switch {
 	case err != nil:
 		return nil, err

@@ -99,6 +99,12 @@ func TestFailingDisk_IsNeverASuccess(t *testing.T) {
 		"a container":  func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-d?restype=container", "") },
 		"a block":      func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c/x?comp=block&blockid=MQ==", "new") },
 		"a list":       func(a *Account) (int, string) { return commitTwo(a) },
+		"metadata":           func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c/old?comp=metadata", "", "X-Ms-Meta-A: 2") },
+		"properties":         func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c/old?comp=properties", "", "X-Ms-Blob-Content-Type: b/c") },
+		"container metadata": func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c?restype=container&comp=metadata", "", "X-Ms-Meta-A: 2") },
+		"container deletion": func(a *Account) (int, string) { return sendRequest(a, "DELETE", "/c-c?restype=container", "") },
+		"a copy":             func(a *Account) (int, string) { return copyOld(a) },
+		"a list that keeps":  func(a *Account) (int, string) { return commitOld(a) },
 		"a broken body": func(a *Account) (int, string) {
 			return sendRequest(a, "PUT", "/c-c/new", "new", "Content-MD5: AAAAAAAAAAAAAAAAAAAAAA==")
 		},
@@ -118,8 +124,12 @@ func TestFailingDisk_IsNeverASuccess(t *testing.T) {
 func breakAt(t *testing.T, do func(*Account) (int, string), at int, still bool) bool {
 	dir := t.TempDir()
 	disk := &failingFiles{left: -1}
-	a := openOn(t, dir, disk)
-	status, _ := sendRequest(a, "PUT", "/c-c/old", "old")
+	a := openOn(t, dir, disk, "c-c")
+	status, _ := sendRequest(a, "PUT", "/c-c/old", "old", "X-Ms-Meta-A: 1")
+	require.Equal(t, 201, status)
+	if status, _ = sendRequest(a, "PUT", "/c-c/listed?comp=block&blockid=MQ==", "data"); status == 201 {
+		status, _ = sendRequest(a, "PUT", "/c-c/listed?comp=blocklist", "<BlockList><Latest>MQ==</Latest></BlockList>")
+	}
 	require.Equal(t, 201, status)
 	before := readState(a)
 
@@ -157,7 +167,7 @@ func breakAt(t *testing.T, do func(*Account) (int, string), at int, still bool) 
 	return !fired
 }
 
-func openOn(t *testing.T, dir string, disk *failingFiles) *Account {
+func openOn(t *testing.T, dir string, disk *failingFiles, containers ...string) *Account {
 	t.Helper()
 	s, err := openFolder(dir, datafolder.Claim{}, func(root *os.Root) fileSystem {
 		disk.systemFiles = systemFiles{root}
@@ -167,7 +177,7 @@ func openOn(t *testing.T, dir string, disk *failingFiles) *Account {
 	key, err := base64.StdEncoding.DecodeString(WellKnownKey)
 	require.NoError(t, err)
 	a := newAccount(Options{
-		Dir: dir, Account: WellKnownAccount, Containers: []string{"c-c"}, MaxBlob: 1 << 20, MaxUncommitted: 1 << 20, MaxRequests: 1, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Dir: dir, Account: WellKnownAccount, Containers: containers, MaxBlob: 1 << 20, MaxUncommitted: 1 << 20, MaxRequests: 1, Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
 	}, key, s)
 	require.NoError(t, a.loadStored())
 	return a
@@ -176,7 +186,7 @@ func openOn(t *testing.T, dir string, disk *failingFiles) *Account {
 // readState returns all readable blobs.
 func readState(a *Account) string {
 	var all strings.Builder
-	for _, what := range []string{"/c-c/old", "/c-c/new", "/c-c/x", "/c-c?restype=container", "/c-d?restype=container"} {
+	for _, what := range []string{"/c-c/old", "/c-c/new", "/c-c/x", "/c-c/listed", "/c-c/listed?comp=blocklist", "/c-c?restype=container", "/c-d?restype=container"} {
 		r := newRequest("GET", what, "")
 		answer, err := a.Transport().Do(r)
 		if err != nil {
@@ -187,7 +197,7 @@ func readState(a *Account) string {
 		if answer.StatusCode >= 400 {
 			data = nil
 		}
-		fmt.Fprintln(&all, what, answer.StatusCode, string(data), err, answer.Header["Etag"])
+		fmt.Fprintln(&all, what, answer.StatusCode, string(data), err, answer.Header["Etag"], answer.Header["X-Ms-Meta-A"], answer.Header["Content-Type"], answer.Header["X-Ms-Copy-Id"])
 	}
 	return all.String()
 }
@@ -199,6 +209,27 @@ func commitTwo(a *Account) (int, string) {
 		}
 	}
 	return sendRequest(a, "PUT", "/c-c/x?comp=blocklist", "<BlockList><Latest>MQ==</Latest><Latest>Mg==</Latest></BlockList>")
+}
+
+// copyOld copies a blob.
+func copyOld(a *Account) (int, string) {
+	r := newRequest("PUT", "/c-c/new", "", "X-Ms-Copy-Source: "+a.Endpoint()+"/c-c/old")
+	r.Header.Del("X-Ms-Blob-Type")
+	signRequest(a, r, r.URL.Query())
+	answer, err := a.Transport().Do(r)
+	if err != nil {
+		return 0, err.Error()
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode, answer.Header.Get("X-Ms-Error-Code")
+}
+
+// commitOld commits a list with a committed and a new block.
+func commitOld(a *Account) (int, string) {
+	if status, code := sendRequest(a, "PUT", "/c-c/listed?comp=block&blockid=Mg==", "new"); status != 201 {
+		return status, code
+	}
+	return sendRequest(a, "PUT", "/c-c/listed?comp=blocklist", "<BlockList><Latest>Mg==</Latest><Committed>MQ==</Committed></BlockList>")
 }
 
 func newRequest(method, target, data string, headers ...string) *http.Request {

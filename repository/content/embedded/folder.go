@@ -182,15 +182,20 @@ func (f *folderStore) makeContainer(container string, about *version) error {
 	if err := f.files.syncFolder("."); err != nil {
 		return err // without properties it is not a container; opening the account removes it
 	}
-	d, err := f.newDraft(0)
-	if err != nil {
-		return err
+	return publishContainer(f, container, about)
+}
+
+// removeContainer moves the folder of a container to the drafts, which opening the account
+// removes.
+func (f *folderStore) removeContainer(container string) (func(), error) {
+	trash := path.Join(unfinished, strings.ToLower(rand.Text()))
+	if err := f.remover.Remove(container, func(name string) error { return f.files.renameFile(name, trash) }); err != nil {
+		return nil, err
 	}
-	if err := d.finishWriting(); err != nil {
-		d.discardDraft()
-		return err
+	if err := f.files.syncFolder("."); err != nil {
+		return nil, unsettledError{err}
 	}
-	return f.publishDraft(container, about, d)
+	return func() { _ = f.root.RemoveAll(trash) }, nil // if that fails, the next opening removes it
 }
 
 func (f *folderStore) publishDraft(container string, v *version, d draftContent) error {

@@ -17,14 +17,14 @@ import (
 // A blobIndex contains all versions. While the lock of a name is held, index and store agree
 // about it.
 type blobIndex struct {
-	making     sync.Mutex // held while a container is created
+	making     sync.Mutex // held while a container is created, changed or deleted
 	mu         sync.Mutex
 	containers map[string]*blobContainer
 }
 
 // A blobContainer is a container of blobs, in the order of their names.
 type blobContainer struct {
-	key   string // unique in the process, also among containers of one name
+	key   string                  // unique in the process, also among containers of one name
 	blobs *btree.BTreeG[*version] // safe for concurrent use
 
 	// locks guard the blobs: changing a blob or opening its content requires the lock of its
@@ -119,6 +119,12 @@ func (i *blobIndex) addContainer(name string, about *version, blobs []*version) 
 	}
 	i.containers[name] = c
 	return nil
+}
+
+func (i *blobIndex) removeContainer(name string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.containers, name)
 }
 
 // newETag returns a new, unique etag.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 )
 
@@ -70,7 +69,7 @@ func (a *Account) answerRequest(r *http.Request, limit int) (*blobAnswer, error)
 	if err != nil {
 		return nil, err
 	}
-	answered, err := do(c)
+	answered, err := do.run(c)
 	if err != nil {
 		return nil, err
 	}
@@ -94,72 +93,18 @@ func (a *Account) parseRequest(r *http.Request, query url.Values) (*blobCall, er
 		}
 	}
 	for name := range query {
-		if !slices.Contains(knownParameters, name) {
-			return nil, newBlobError(400, "UnsupportedQueryParameter", "the embedded account does not support the query parameter %.40q", name)
+		if err := checkParameter(name); err != nil {
+			return nil, err
 		}
 	}
 	for name := range r.Header {
-		lower := strings.ToLower(name)
-		if strings.HasPrefix(lower, "x-ms-") && !strings.HasPrefix(lower, metadataPrefix) && !slices.Contains(knownHeaders, lower) {
-			return nil, newBlobError(400, "UnsupportedHeader", "the embedded account does not support the header %.60s", name)
+		if err := checkHeader(strings.ToLower(name)); err != nil {
+			return nil, err
 		}
 	}
 	var err error
 	c.conditions, err = readConditions(r.Header, "")
 	return c, err
-}
-
-var knownParameters = []string{
-	"restype", "comp", "timeout", "prefix", "marker", "maxresults", "include", "blockid", "blocklisttype",
-}
-
-// knownHeaders are the headers that are implemented, and those that may be ignored.
-var knownHeaders = []string{
-	"x-ms-date", "x-ms-version", "x-ms-client-request-id", "x-ms-return-client-request-id", "x-ms-useragent",
-	"x-ms-correlation-request-id", "x-ms-request-id", "x-ms-request-root-id",
-	"x-ms-blob-type", "x-ms-range", "x-ms-delete-snapshots", "x-ms-blob-content-md5",
-	"x-ms-blob-content-type", "x-ms-blob-content-encoding", "x-ms-blob-content-language",
-	"x-ms-blob-content-disposition", "x-ms-blob-cache-control",
-}
-
-// operationOf returns the operation of a call.
-func (a *Account) operationOf(c *blobCall) (func(*blobCall) (*blobAnswer, error), error) {
-	restype, comp := c.query.Get("restype"), c.query.Get("comp")
-	switch {
-	case c.container == "":
-		return nil, notImplemented("operations on the account itself (%s, comp %q)", c.Method, comp)
-	case c.blob == "" && restype == "container":
-		return a.containerOperation(c, comp)
-	case c.blob == "" || restype != "":
-		return nil, notImplemented("%s of a path without a blob's name, or with restype %q", c.Method, restype)
-	}
-	switch c.Method + " " + comp {
-	case "PUT ":
-		return a.putBlob, nil
-	case "PUT block":
-		return a.putBlock, nil
-	case "PUT blocklist":
-		return a.putBlockList, nil
-	case "GET blocklist":
-		return a.getBlockList, nil
-	case "GET ", "HEAD ":
-		return a.getBlob, nil
-	case "DELETE ":
-		return a.deleteBlob, nil
-	}
-	return nil, notImplemented("%s of a blob with comp %q", c.Method, comp)
-}
-
-func (a *Account) containerOperation(c *blobCall, comp string) (func(*blobCall) (*blobAnswer, error), error) {
-	switch c.Method + " " + comp {
-	case "PUT ":
-		return a.createContainer, nil
-	case "GET ", "HEAD ":
-		return a.getContainer, nil
-	case "GET list":
-		return a.listBlobs, nil
-	}
-	return nil, notImplemented("%s of a container with comp %q", c.Method, comp)
 }
 
 // findContainer returns the container that a call names.

@@ -23,6 +23,8 @@ type version struct {
 	Blocks        []byte `json:"blocks,omitempty"`
 	BlocksLeftOut bool   `json:"blocksLeftOut,omitempty"`
 
+	Copy *copyRecord `json:"copy,omitempty"` // copy that wrote the content, or nil
+
 	size int64
 	data []byte // in memory only
 }
@@ -46,6 +48,11 @@ type blobStore interface {
 
 	// makeContainer creates an empty container durably.
 	makeContainer(container string, properties *version) error
+
+	// removeContainer removes a container with its blobs durably, as one change. It may fail like
+	// publishDraft. After success, cleanUp removes what takes long; the caller need not wait for
+	// it with its locks held.
+	removeContainer(container string) (cleanUp func(), err error)
 
 	// publishDraft makes d the content of v durably, replaces any other version of its name,
 	// and sets v's size. d must not be used afterwards, even if it fails. After an
@@ -100,6 +107,8 @@ func (memoryStore) newDraft(size int64) (draftContent, error) {
 }
 
 func (memoryStore) makeContainer(string, *version) error { return nil }
+
+func (memoryStore) removeContainer(string) (func(), error) { return func() {}, nil }
 
 func (memoryStore) publishDraft(_ string, v *version, d draftContent) error {
 	v.data = d.(*memoryDraft).Bytes()

@@ -1,0 +1,114 @@
+package embedded
+
+import (
+	"io"
+	"net/http"
+)
+
+// setMetadata replaces the metadata of a blob.
+func (a *Account) setMetadata(c *blobCall) (*blobAnswer, error) {
+	metadata, err := readMetadata(c.Request)
+	if err != nil {
+		return nil, err
+	}
+	return a.changeProperties(c, func(v *version) { v.Metadata = metadata })
+}
+
+// setProperties replaces the properties of a blob that are returned as headers. As on Azure,
+// those that the request does not name are removed.
+func (a *Account) setProperties(c *blobCall) (*blobAnswer, error) {
+	given, err := readProperties(c.Request, false)
+	if err != nil {
+		return nil, err
+	}
+	if given.MD5, err = readMD5(c.Header, "X-Ms-Blob-Content-Md5"); err != nil {
+		return nil, err
+	}
+	return a.changeProperties(c, func(v *version) { v.Headers, v.MD5, v.Copy = given.Headers, given.MD5, nil })
+}
+
+// changeProperties writes a version of the call's blob with the same content and changed
+// properties. A blob is one file, so its content is copied.
+func (a *Account) changeProperties(c *blobCall, change func(*version)) (*blobAnswer, error) {
+	found, err := a.findContainer(c)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		answered, err := a.tryChangeProperties(c, found, change)
+		if err != errReplaced { //nolint:errorlint // never wrapped
+			return answered, err
+		}
+	}
+}
+
+// tryChangeProperties is one attempt of changeProperties. It fails with errReplaced if another
+// version was written meanwhile.
+func (a *Account) tryChangeProperties(c *blobCall, found *blobContainer, change func(*version)) (*blobAnswer, error) {
+	base, err := a.openBlocks(c.container, c.blob, found)
+	if err != nil {
+		return nil, err
+	}
+	if base == nil {
+		return nil, blobNotFound()
+	}
+	defer func() { _ = base.content.Close() }() // only read
+	if err := c.conditions.checkChange(base.version); err != nil {
+		return nil, err
+	}
+	v, d, err := a.copyVersion(c, base)
+	if err != nil {
+		return nil, err
+	}
+	change(v)
+	if err := a.publishVersion(c, found, newVersion{
+		version: v, content: d, base: base.version, check: c.conditions.checkChange, isSilent: true,
+	}); err != nil {
+		return nil, err
+	}
+	return answerChanged(http.StatusOK, v), nil
+}
+
+// copyVersion returns a version with the properties of source, and a draft with its content.
+func (a *Account) copyVersion(c *blobCall, source *openedBlocks) (*version, draftContent, error) {
+	d, err := a.store.newDraft(source.size)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := copyContent(c, d, source); err != nil {
+		d.discardDraft()
+		return nil, nil, err
+	}
+	return &version{
+		Headers: source.Headers, MD5: source.MD5, Metadata: source.Metadata, Copy: source.Copy,
+		Blocks: encodeBlocks(source.list.blocks), BlocksLeftOut: source.list.isLeftOut,
+	}, d, nil
+}
+
+func copyContent(c *blobCall, d draftContent, source *openedBlocks) error {
+	if _, err := io.Copy(d, contextReader{c.Context(), io.NewSectionReader(source.content, 0, source.size)}); err != nil {
+		if c.Context().Err() != nil {
+			return errBroken
+		}
+		return err
+	}
+	return d.finishWriting()
+}
+
+// getMetadata answers GET and HEAD of the metadata of a blob.
+func (a *Account) getMetadata(c *blobCall) (*blobAnswer, error) {
+	found, err := a.findContainer(c)
+	if err != nil {
+		return nil, err
+	}
+	v := found.findBlob(c.blob)
+	if v == nil {
+		return nil, blobNotFound()
+	}
+	if err := c.conditions.checkRead(v); err != nil {
+		return nil, err
+	}
+	answered := newAnswer(http.StatusOK)
+	v.setProperties(answered.header)
+	return answered, nil
+}

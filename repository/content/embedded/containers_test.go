@@ -1,0 +1,180 @@
+package embedded_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+	"github.com/stretchr/testify/require"
+
+	"github.com/messagehub/messagehub/repository/content/embedded"
+)
+
+func newServiceClient(t *testing.T, a *embedded.Account) *service.Client {
+	t.Helper()
+	key, err := service.NewSharedKeyCredential(a.Name(), a.Key())
+	require.NoError(t, err)
+	c, err := service.NewClientWithSharedKeyCredential(a.Endpoint(), key, &service.ClientOptions{
+		ClientOptions: azcore.ClientOptions{Transport: a.Transport(), Retry: policy.RetryOptions{MaxRetries: -1}},
+	})
+	require.NoError(t, err)
+	return c
+}
+
+// listContainers returns the names of all containers, read in pages of a size.
+func listContainers(t *testing.T, a *embedded.Account, prefix string, size int32) (names []string) {
+	t.Helper()
+	pages := newServiceClient(t, a).NewListContainersPager(&service.ListContainersOptions{
+		Prefix: &prefix, MaxResults: &size, Include: service.ListContainersInclude{Metadata: true},
+	})
+	for pages.More() {
+		page, err := pages.NextPage(t.Context())
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(page.ContainerItems), int(size))
+		for _, item := range page.ContainerItems {
+			require.NotEmpty(t, *item.Properties.ETag)
+			name := *item.Name
+			if m := item.Metadata["key"]; m != nil {
+				name += "=" + *m
+			}
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func TestListContainers_ListsThemInOrder(t *testing.T) {
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		for _, name := range []string{"b-2", "a-1", "b-1", "c-1"} {
+			_, err := newClient(t, a, name).Create(t.Context(), &container.CreateOptions{Metadata: map[string]*string{"key": to.Ptr(name)}})
+			require.NoError(t, err)
+		}
+		for _, size := range []int32{1, 2, 5} {
+			require.Equal(t, []string{"a-1=a-1", "b-1=b-1", "b-2=b-2", "c-1=c-1", "c-c"}, listContainers(t, a, "", size))
+			require.Equal(t, []string{"b-1=b-1", "b-2=b-2"}, listContainers(t, a, "b-", size))
+		}
+	})
+}
+
+func TestDeleteContainer_RemovesItsBlobs(t *testing.T) {
+	eachAccountReopened(t, func(t *testing.T, a *embedded.Account, reopen func() *embedded.Account) {
+		c := newClient(t, a, "c-d")
+		_, err := c.Create(t.Context(), nil)
+		require.NoError(t, err)
+		putBlob(t, c, "x", "data")
+		require.NoError(t, stageBlock(c, "y", "1", "data"))
+		reading, err := c.NewBlobClient("x").DownloadStream(t.Context(), nil)
+		require.NoError(t, err)
+		_, err = c.Delete(t.Context(), nil)
+		require.NoError(t, err)
+		_, err = c.Delete(t.Context(), nil)
+		requireRefused(t, err, 404, bloberror.ContainerNotFound)
+		require.Equal(t, 404, statusOf(t, a, "c-d/x"))
+		requireRefused(t, uploadBlob(c, "x", "1", nil), 404, bloberror.ContainerNotFound)
+		data := make([]byte, 4)
+		_, err = reading.Body.Read(data)
+		require.NoError(t, err)
+		require.Equal(t, "data", string(data), "a reader reads to the end")
+		require.NoError(t, reading.Body.Close())
+
+		_, err = c.Create(t.Context(), nil)
+		require.NoError(t, err, "it can be created again")
+		requireRefused(t, commitBlockList(c, "y", "1"), 400, bloberror.InvalidBlockList)
+		_, err = c.Delete(t.Context(), nil)
+		require.NoError(t, err)
+		a = reopen()
+		require.Equal(t, []string{"c-c"}, listContainers(t, a, "", 5))
+		require.Equal(t, 404, statusOf(t, a, "c-d/x"))
+	})
+}
+
+// During a backup, the files of a deleted container are kept.
+func TestDeleteContainer_IsHeld(t *testing.T) {
+	dir := t.TempDir()
+	a := openAccount(t, embedded.Options{Dir: dir, Containers: []string{"c-c"}})
+	c := newClient(t, a, "c-c")
+	putBlob(t, c, "x", "data")
+	hold, err := a.Hold()
+	require.NoError(t, err)
+	_, err = c.Delete(t.Context(), nil)
+	require.NoError(t, err)
+	require.NoDirExists(t, filepath.Join(dir, "c-c"))
+	held, err := filepath.Glob(filepath.Join(dir, "+held", "*", "*"))
+	require.NoError(t, err)
+	require.Len(t, held, 2)
+	require.NoError(t, hold.Release())
+	require.NoDirExists(t, filepath.Join(dir, "+held"))
+	drafts, err := os.ReadDir(filepath.Join(dir, "+unfinished"))
+	require.NoError(t, err)
+	require.Empty(t, drafts)
+}
+
+// A write to a container that is deleted at the same time is either removed with it, or is in the
+// next container of its name.
+func TestDeleteContainer_LeavesNoBlobBehind(t *testing.T) {
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newClient(t, a, "c-c")
+		for range 20 {
+			var writing sync.WaitGroup
+			for i := range 4 {
+				writing.Go(func() { _ = uploadBlob(c, fmt.Sprint(i), "data", nil) })
+			}
+			_, err := c.Delete(t.Context(), nil)
+			require.NoError(t, err)
+			writing.Wait()
+			_, err = c.Create(t.Context(), nil)
+			require.NoError(t, err)
+			for i := range 4 {
+				require.Equal(t, 404, statusOf(t, a, fmt.Sprint("c-c/", i)))
+			}
+		}
+	})
+}
+
+func TestListBlobs_GroupsByDelimiter(t *testing.T) {
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newClient(t, a, "c-c")
+		for _, name := range []string{"a", "b/", "b/1", "b/c/2", "b0", "d//e", "d/f", "gæh", "gæi"} {
+			putBlob(t, c, name, "")
+		}
+		for _, tc := range []struct{ prefix, delimiter, want string }{
+			{"", "/", "a b0 gæh gæi | b/ d/"},
+			{"b", "/", "b0 | b/"},
+			{"b/", "/", "b/ b/1 | b/c/"},
+			{"d/", "/", "d/f | d//"},
+			{"", "æ", "a b/ b/1 b/c/2 b0 d//e d/f | gæ"},
+			{"", "", "a b/ b/1 b/c/2 b0 d//e d/f gæh gæi |"},
+			{"none", "/", "|"},
+		} {
+			for _, size := range []int32{1, 2, 100} {
+				var blobs, prefixes []string
+				pages := c.NewListBlobsHierarchyPager(tc.delimiter, &container.ListBlobsHierarchyOptions{Prefix: &tc.prefix, MaxResults: &size})
+				for pages.More() {
+					page, err := pages.NextPage(t.Context())
+					require.NoError(t, err)
+					require.LessOrEqual(t, len(page.Segment.BlobItems)+len(page.Segment.BlobPrefixes), int(size))
+					for _, item := range page.Segment.BlobItems {
+						blobs = append(blobs, *item.Name)
+					}
+					for _, prefix := range page.Segment.BlobPrefixes {
+						prefixes = append(prefixes, *prefix.Name)
+					}
+				}
+				require.Equal(t, tc.want, strings.TrimSpace(strings.Join(blobs, " ")+" | "+strings.Join(prefixes, " ")), "prefix %q delimiter %q", tc.prefix, tc.delimiter)
+			}
+		}
+		status, code, _ := sendRequest(t, a, newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c?restype=container&comp=list&delimiter=", ""))
+		require.Equal(t, 200, status, code)
+		status, _, _ = sendRequest(t, a, newSignedRequest(t, a, "GET", "/devstoreaccount1/c-c?restype=container&comp=list&delimiter="+strings.Repeat("x", 1025), ""))
+		require.Equal(t, 400, status)
+	})
+}

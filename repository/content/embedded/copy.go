@@ -1,0 +1,158 @@
+package embedded
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A copyRecord is the copy that wrote the content of a blob.
+type copyRecord struct {
+	ID        string    `json:"id"`
+	Source    string    `json:"source"` // URL without a shared access signature
+	Completed time.Time `json:"completed"`
+}
+
+const maxCopySource = 2 << 10 // bytes of the URL, as on Azure
+
+func (r *copyRecord) setProperties(h http.Header, size int64) {
+	listed := r.list(size)
+	h.Set("X-Ms-Copy-Id", listed.CopyID)
+	h.Set("X-Ms-Copy-Source", listed.CopySource)
+	h.Set("X-Ms-Copy-Status", listed.CopyStatus)
+	h.Set("X-Ms-Copy-Progress", listed.CopyProgress)
+	h.Set("X-Ms-Copy-Completion-Time", listed.CopyCompletionTime)
+}
+
+// A listedCopy is a copyRecord in a list.
+type listedCopy struct {
+	CopyID             string `xml:"CopyId"`
+	CopyStatus         string
+	CopySource         string
+	CopyProgress       string
+	CopyCompletionTime string
+}
+
+func (r *copyRecord) list(size int64) *listedCopy {
+	return &listedCopy{
+		CopyID: r.ID, CopySource: r.Source, CopyStatus: copySuccess,
+		CopyProgress:       fmt.Sprintf("%d/%d", size, size),
+		CopyCompletionTime: r.Completed.UTC().Format(http.TimeFormat),
+	}
+}
+
+const copySuccess = "success"
+
+// copyBlob copies a blob of this account. The copy is complete when it is answered.
+func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
+	found, err := a.findContainer(c)
+	if err != nil {
+		return nil, err
+	}
+	metadata, err := readMetadata(c.Request)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.conditions.checkWrite(found.findBlob(c.blob)); err != nil {
+		return nil, err // before the content is copied, if possible
+	}
+	source, shown, err := a.openCopySource(c)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = source.content.Close() }() // only read
+	v, d, err := a.copyVersion(c, source)
+	if err != nil {
+		return nil, err
+	}
+	if metadata != nil {
+		v.Metadata = metadata
+	}
+	v.Copy = &copyRecord{ID: strings.ToLower(rand.Text()), Source: shown, Completed: a.options.Clock().UTC()}
+	if err := a.publishVersion(c, found, newVersion{version: v, content: d, check: c.conditions.checkWrite}); err != nil {
+		return nil, err
+	}
+	a.uploads.dropBlocks(found.uploadKey(c.blob))
+	answered := answerChanged(http.StatusAccepted, v)
+	answered.header.Set("X-Ms-Copy-Id", v.Copy.ID)
+	answered.header.Set("X-Ms-Copy-Status", copySuccess)
+	return answered, nil
+}
+
+// openCopySource opens the blob that a copy names, if the conditions on it hold. It also returns
+// the URL without a shared access signature.
+func (a *Account) openCopySource(c *blobCall) (_ *openedBlocks, shown string, err error) {
+	text := c.Header.Get("X-Ms-Copy-Source")
+	if len(text) > maxCopySource {
+		return nil, "", newBlobError(400, "InvalidHeaderValue", "header x-ms-copy-source has more than %d bytes", maxCopySource)
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return nil, "", newBlobError(400, "InvalidHeaderValue", "header x-ms-copy-source: want the URL of a blob")
+	}
+	account, rest, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+	if !strings.EqualFold(u.Host, c.Host) || account != a.options.Account {
+		return nil, "", notImplemented("copies from other accounts: the source must begin with %s", a.endpointAt(c.urlScheme(), c.Host))
+	}
+	if err := checkCopyQuery(u); err != nil {
+		return nil, "", err
+	}
+	container, blob, _ := strings.Cut(rest, "/")
+	source, ok := a.index.findContainer(container)
+	if !ok {
+		return nil, "", newBlobError(404, "CannotVerifyCopySource", "the container of the source does not exist")
+	}
+	opened, err := a.openBlocks(container, blob, source)
+	if err != nil {
+		return nil, "", err
+	}
+	if opened == nil {
+		return nil, "", newBlobError(404, "CannotVerifyCopySource", "the source does not exist")
+	}
+	if err := checkCopyConditions(c.Header, opened.version); err != nil {
+		return nil, "", errors.Join(err, opened.content.Close())
+	}
+	u.RawQuery, u.User, u.Fragment = "", nil, ""
+	return opened, u.String(), nil
+}
+
+// checkCopyQuery refuses sources that are not the blob itself.
+func checkCopyQuery(u *url.URL) error {
+	query := u.Query()
+	for _, name := range []string{"snapshot", "versionid"} {
+		if query.Has(name) {
+			return notImplemented("%ss as the source of a copy", strings.TrimSuffix(name, "id"))
+		}
+	}
+	return nil
+}
+
+// checkCopyConditions checks the conditions on the source of a copy.
+func checkCopyConditions(h http.Header, source *version) error {
+	conditions, err := readConditions(h, "X-Ms-Source-")
+	if err != nil {
+		return err
+	}
+	err = conditions.checkChange(source)
+	if refused, ok := errors.AsType[*blobError](err); ok && refused.status == http.StatusPreconditionFailed {
+		return newBlobError(http.StatusPreconditionFailed, "SourceConditionNotMet", "a condition on the source does not hold")
+	}
+	return err
+}
+
+// abortCopy refuses to abort a copy, because each is complete when it is answered.
+func (a *Account) abortCopy(c *blobCall) (*blobAnswer, error) {
+	found, err := a.findContainer(c)
+	if err != nil {
+		return nil, err
+	}
+	if found.findBlob(c.blob) == nil {
+		return nil, blobNotFound()
+	}
+	return nil, newBlobError(http.StatusConflict, "NoPendingCopyOperation", "the copy %.40s is complete", strconv.Quote(c.query.Get("copyid")))
+}

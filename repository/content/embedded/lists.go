@@ -1,0 +1,278 @@
+package embedded
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/xml"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxResults   = 5000 // entries in one answer
+	maxDelimiter = 1024 // characters
+)
+
+// listHead is the beginning of every list.
+type listHead struct {
+	XMLName         xml.Name `xml:"EnumerationResults"`
+	ServiceEndpoint string   `xml:",attr"`
+	Prefix          string
+	Marker          string
+	MaxResults      int
+}
+
+// readListHead reads the parameters of a list. from is the first name of the page.
+func (a *Account) readListHead(c *blobCall) (head listHead, from string, err error) {
+	head = listHead{
+		ServiceEndpoint: a.endpointAt(c.urlScheme(), c.Host) + "/",
+		Prefix:          c.query.Get("prefix"), Marker: c.query.Get("marker"), MaxResults: maxResults,
+	}
+	if text := c.query.Get("maxresults"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return head, "", newBlobError(400, "OutOfRangeQueryParameterValue", "maxresults %.20q: want a number from 1 on", text)
+		}
+		head.MaxResults = min(n, maxResults)
+	}
+	marked, err := base64.URLEncoding.DecodeString(head.Marker)
+	if err != nil {
+		return head, "", newBlobError(400, "InvalidQueryParameterValue", "the marker is not one of a list")
+	}
+	return head, max(string(marked), head.Prefix), nil
+}
+
+func encodeMarker(next string) string { return base64.URLEncoding.EncodeToString([]byte(next)) }
+
+// listBlobs answers with a page of a container's blobs, in the order of their names. With a
+// delimiter, the blobs whose names have it after the prefix are one entry for each beginning.
+func (a *Account) listBlobs(c *blobCall) (*blobAnswer, error) {
+	found, err := a.findContainer(c)
+	if err != nil {
+		return nil, err
+	}
+	head, from, err := a.readListHead(c)
+	if err != nil {
+		return nil, err
+	}
+	list := blobList{listHead: head, ContainerName: c.container, Delimiter: c.query.Get("delimiter")}
+	if utf8.RuneCountInString(list.Delimiter) > maxDelimiter {
+		return nil, newBlobError(400, "OutOfRangeQueryParameterValue", "the delimiter has more than %d characters", maxDelimiter)
+	}
+	include, err := readInclude(c.query)
+	if err != nil {
+		return nil, err
+	}
+	for isMore := true; isMore; {
+		from, isMore = list.addFrom(found, from, include)
+	}
+	return withXML(http.StatusOK, list)
+}
+
+// addFrom adds blobs to the page, from a name on, until it has added a prefix or is complete. If
+// it is not complete, next is the name to continue with.
+func (l *blobList) addFrom(found *blobContainer, from string, include listIncludes) (next string, isMore bool) {
+	found.blobs.Ascend(&version{Name: from}, func(v *version) bool {
+		switch {
+		case !strings.HasPrefix(v.Name, l.Prefix):
+			return false
+		case l.length() == l.MaxResults:
+			l.NextMarker = encodeMarker(v.Name)
+			return false
+		}
+		if l.Delimiter != "" {
+			if before, _, ok := strings.Cut(v.Name[len(l.Prefix):], l.Delimiter); ok {
+				prefix := l.Prefix + before + l.Delimiter
+				l.Prefixes = append(l.Prefixes, listedPrefix{prefix})
+				next, isMore = nameAfter(prefix), true
+				return false
+			}
+		}
+		l.Blobs = append(l.Blobs, newListedBlob(v, include))
+		return true
+	})
+	return next, isMore
+}
+
+// nameAfter returns the first string after all that begin with prefix, which is UTF-8: so its
+// last byte is not the highest.
+func nameAfter(prefix string) string {
+	last := len(prefix) - 1
+	return prefix[:last] + string([]byte{prefix[last] + 1})
+}
+
+// listIncludes are the optional parts of a list.
+type listIncludes struct{ metadata, copy bool }
+
+// readInclude reads which optional parts are requested. It ignores requested features that this
+// account does not support and therefore never has, such as snapshots.
+func readInclude(query map[string][]string) (include listIncludes, err error) {
+	for _, all := range query["include"] {
+		for what := range strings.SplitSeq(all, ",") {
+			switch what {
+			case "metadata":
+				include.metadata = true
+			case "copy":
+				include.copy = true
+			case "", "snapshots", "versions", "deleted", "deletedwithversions", "tags", "immutabilitypolicy", "legalhold", "system":
+			default:
+				return include, notImplemented("lists that include %.40q", what)
+			}
+		}
+	}
+	return include, nil
+}
+
+// listContainers answers with a page of the containers, in the order of their names.
+func (a *Account) listContainers(c *blobCall) (*blobAnswer, error) {
+	head, from, err := a.readListHead(c)
+	if err != nil {
+		return nil, err
+	}
+	include, err := readInclude(c.query)
+	if err != nil {
+		return nil, err
+	}
+	list := containerList{listHead: head}
+	for _, named := range a.index.sortedContainers() {
+		if named.name < from || !strings.HasPrefix(named.name, head.Prefix) {
+			continue
+		}
+		if len(list.Containers) == head.MaxResults {
+			list.NextMarker = encodeMarker(named.name)
+			break
+		}
+		list.Containers = append(list.Containers, newListedContainer(named.name, named.about.Load(), include))
+	}
+	return withXML(http.StatusOK, list)
+}
+
+// A namedContainer is a container with its name.
+type namedContainer struct {
+	name string
+	*blobContainer
+}
+
+// sortedContainers returns all containers in the order of their names.
+func (i *blobIndex) sortedContainers() []namedContainer {
+	i.mu.Lock()
+	all := make([]namedContainer, 0, len(i.containers))
+	for name, c := range i.containers {
+		all = append(all, namedContainer{name, c})
+	}
+	i.mu.Unlock()
+	slices.SortFunc(all, func(a, b namedContainer) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+type containerList struct {
+	listHead
+	Containers []listedContainer `xml:"Containers>Container"`
+	NextMarker string
+}
+
+type listedContainer struct {
+	Name       string
+	Properties containerProperties
+	Metadata   *listedMetadata `xml:",omitempty"`
+}
+
+type containerProperties struct {
+	LastModified          string `xml:"Last-Modified"`
+	ETag                  string `xml:"Etag"`
+	LeaseStatus           string
+	LeaseState            string
+	HasImmutabilityPolicy bool
+	HasLegalHold          bool
+}
+
+func newListedContainer(name string, about *version, include listIncludes) listedContainer {
+	listed := listedContainer{Name: name, Properties: containerProperties{
+		LastModified: about.Modified.UTC().Format(http.TimeFormat), ETag: strings.Trim(about.ETag, `"`),
+		LeaseStatus: "unlocked", LeaseState: "available",
+	}}
+	if include.metadata {
+		listed.Metadata = &listedMetadata{about.Metadata}
+	}
+	return listed
+}
+
+type blobList struct {
+	listHead
+	ContainerName string         `xml:",attr"`
+	Delimiter     string         `xml:",omitempty"`
+	Blobs         []listedBlob   `xml:"Blobs>Blob"`
+	Prefixes      []listedPrefix `xml:"Blobs>BlobPrefix"`
+	NextMarker    string
+}
+
+// length returns the number of entries, which maxresults limits.
+func (l *blobList) length() int { return len(l.Blobs) + len(l.Prefixes) }
+
+// A listedPrefix stands for all blobs whose names begin with it.
+type listedPrefix struct{ Name string }
+
+type listedBlob struct {
+	Name       string
+	Properties listedProperties
+	Metadata   *listedMetadata `xml:",omitempty"`
+}
+
+type listedProperties struct {
+	CreationTime       string `xml:"Creation-Time"`
+	LastModified       string `xml:"Last-Modified"`
+	ETag               string `xml:"Etag"`
+	ContentLength      int64  `xml:"Content-Length"`
+	ContentType        string `xml:"Content-Type"`
+	ContentEncoding    string `xml:"Content-Encoding"`
+	ContentLanguage    string `xml:"Content-Language"`
+	ContentMD5         string `xml:"Content-MD5,omitempty"`
+	CacheControl       string `xml:"Cache-Control"`
+	ContentDisposition string `xml:"Content-Disposition"`
+	BlobType           string
+	LeaseStatus        string
+	LeaseState         string
+	*listedCopy
+}
+
+func newListedBlob(v *version, include listIncludes) listedBlob {
+	blob := listedBlob{Name: v.Name, Properties: listedProperties{
+		CreationTime:       v.Created.UTC().Format(http.TimeFormat),
+		LastModified:       v.Modified.UTC().Format(http.TimeFormat),
+		ETag:               strings.Trim(v.ETag, `"`),
+		ContentLength:      v.size,
+		ContentType:        v.Headers["Content-Type"],
+		ContentEncoding:    v.Headers["Content-Encoding"],
+		ContentLanguage:    v.Headers["Content-Language"],
+		ContentMD5:         base64.StdEncoding.EncodeToString(v.MD5),
+		CacheControl:       v.Headers["Cache-Control"],
+		ContentDisposition: v.Headers["Content-Disposition"],
+		BlobType:           "BlockBlob", LeaseStatus: "unlocked", LeaseState: "available",
+	}}
+	if include.metadata {
+		blob.Metadata = &listedMetadata{v.Metadata}
+	}
+	if include.copy && v.Copy != nil {
+		blob.Properties.listedCopy = v.Copy.list(v.size)
+	}
+	return blob
+}
+
+// listedMetadata has an element for each name.
+type listedMetadata struct{ values map[string]string }
+
+// MarshalXML implements [xml.Marshaler].
+func (m *listedMetadata) MarshalXML(e *xml.Encoder, start xml.StartElement) error {
+	if err := e.EncodeToken(start); err != nil {
+		return err
+	}
+	for name, value := range m.values {
+		if err := e.EncodeElement(value, xml.StartElement{Name: xml.Name{Local: name}}); err != nil {
+			return err
+		}
+	}
+	return e.EncodeToken(start.End())
+}

@@ -1,0 +1,108 @@
+package embedded
+
+import (
+	"net/http"
+)
+
+// An operation is what a request asks for. A shared access signature needs one of permissions to
+// run it, and an account SAS the type of resource, too: s for the service, c for containers, o for
+// blobs. Without permissions, none suffices.
+type operation struct {
+	run         func(*blobCall) (*blobAnswer, error)
+	permissions string
+	resource    string
+}
+
+// The permissions of shared access signatures.
+const (
+	readPermission   = "r"
+	createPermission = "c" // write a blob that does not exist
+	writePermission  = "w"
+	deletePermission = "d"
+	listPermission   = "l"
+)
+
+// operationOf returns the operation of a call.
+func (a *Account) operationOf(c *blobCall) (operation, error) {
+	restype, comp := c.query.Get("restype"), c.query.Get("comp")
+	if err := checkPart(comp); err != nil {
+		return operation{}, err
+	}
+	switch {
+	case restype == "account" && comp == "properties" && isRead(c.Method):
+		return operation{a.getAccount, readPermission + listPermission, ""}, nil
+	case c.container == "" && c.Method == http.MethodGet && comp == "list" && restype == "":
+		return operation{a.listContainers, listPermission, "s"}, nil
+	case c.container == "":
+		return operation{}, notImplemented("%s of the account itself with restype %.40q and comp %.40q", c.Method, restype, comp)
+	case c.blob == "" && restype == "container":
+		return a.containerOperation(c, comp)
+	case c.blob == "" || restype != "":
+		return operation{}, notImplemented("%s of a path without a blob's name, or with restype %.40q", c.Method, restype)
+	}
+	return a.blobOperation(c, comp)
+}
+
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+func (a *Account) containerOperation(c *blobCall, comp string) (operation, error) {
+	switch c.Method + " " + comp {
+	case "PUT ":
+		return operation{a.createContainer, createPermission + writePermission, "c"}, nil
+	case "GET ", "HEAD ", "GET metadata", "HEAD metadata":
+		return operation{a.getContainer, readPermission, "c"}, nil
+	case "PUT metadata":
+		return operation{a.setContainerMetadata, writePermission, "c"}, nil
+	case "DELETE ":
+		return operation{a.deleteContainer, deletePermission, "c"}, nil
+	case "GET list":
+		return operation{a.listBlobs, listPermission, "c"}, nil
+	}
+	return operation{}, notImplemented("%s of a container with comp %.40q", c.Method, comp)
+}
+
+func (a *Account) blobOperation(c *blobCall, comp string) (operation, error) {
+	const write = createPermission + writePermission
+	if c.Header.Get("X-Ms-Copy-Source") != "" {
+		switch {
+		case c.Method == http.MethodPut && comp == "" && c.Header.Get("X-Ms-Blob-Type") == "":
+			return operation{a.copyBlob, write, "o"}, nil
+		case comp == "block":
+			return operation{}, notImplemented("blocks that are read from a URL (Put Block From URL)")
+		case c.Header.Get("X-Ms-Blob-Type") != "":
+			return operation{}, notImplemented("blobs that are read from a URL (Put Blob From URL); Copy Blob has no x-ms-blob-type")
+		}
+	}
+	switch c.Method + " " + comp {
+	case "PUT ":
+		return operation{a.putBlob, write, "o"}, nil
+	case "PUT block":
+		return operation{a.putBlock, writePermission, "o"}, nil
+	case "PUT blocklist":
+		return operation{a.putBlockList, write, "o"}, nil
+	case "GET blocklist":
+		return operation{a.getBlockList, readPermission, "o"}, nil
+	case "GET ", "HEAD ":
+		return operation{a.getBlob, readPermission, "o"}, nil
+	case "GET metadata", "HEAD metadata":
+		return operation{a.getMetadata, readPermission, "o"}, nil
+	case "PUT metadata":
+		return operation{a.setMetadata, writePermission, "o"}, nil
+	case "PUT properties":
+		return operation{a.setProperties, writePermission, "o"}, nil
+	case "PUT copy":
+		return operation{a.abortCopy, writePermission, "o"}, nil
+	case "DELETE ":
+		return operation{a.deleteBlob, deletePermission, "o"}, nil
+	}
+	return operation{}, notImplemented("%s of a blob with comp %.40q", c.Method, comp)
+}
+
+// getAccount answers with the kind of the account.
+func (a *Account) getAccount(*blobCall) (*blobAnswer, error) {
+	answered := newAnswer(http.StatusOK)
+	answered.header.Set("X-Ms-Sku-Name", "Standard_LRS")
+	answered.header.Set("X-Ms-Account-Kind", "StorageV2")
+	answered.header.Set("X-Ms-Is-Hns-Enabled", "false")
+	return answered, nil
+}
