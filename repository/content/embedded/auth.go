@@ -20,6 +20,9 @@ func (a *Account) checkAuthorization(r *http.Request, query url.Values) error {
 	if a.options.TrustTokens && kind == "Bearer" && credential != "" {
 		return nil
 	}
+	if kind == "" {
+		return forbiddenError("it has neither a header Authorization nor a shared access signature")
+	}
 	const skew = 15 * time.Minute
 	date := r.Header.Get("X-Ms-Date")
 	signed, err := http.ParseTime(cmp.Or(date, r.Header.Get("Date")))

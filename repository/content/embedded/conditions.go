@@ -11,6 +11,8 @@ import (
 type conditions struct {
 	match, noneMatch                etagList
 	modifiedSince, notModifiedSince time.Time
+
+	isCreateOnly bool // the client may not write a blob that exists
 }
 
 // An etagList holds the etags of a condition. Its zero value is no condition.
@@ -72,6 +74,9 @@ func (l etagList) hasETag(etag string) bool {
 // checkWrite returns an error unless a blob may be written; v is nil if the blob does not exist.
 // An existing blob with If-None-Match: * has another error code.
 func (c conditions) checkWrite(v *version) error {
+	if v != nil && c.isCreateOnly {
+		return accessError("UnauthorizedBlobOverwrite", "the blob exists, and the shared access signature permits only creating (sp=c)")
+	}
 	if v != nil && c.noneMatch.any {
 		return newBlobError(http.StatusConflict, "BlobAlreadyExists", "the blob exists already")
 	}

@@ -99,7 +99,7 @@ func (a *Account) openCopySource(c *blobCall) (_ *openedBlocks, shown string, er
 	if !strings.EqualFold(u.Host, c.Host) || account != a.options.Account {
 		return nil, "", notImplemented("copies from other accounts: the source must begin with %s", a.endpointAt(c.urlScheme(), c.Host))
 	}
-	if err := checkCopyQuery(u); err != nil {
+	if err := a.checkCopyQuery(c, u); err != nil {
 		return nil, "", err
 	}
 	container, blob, _ := strings.Cut(rest, "/")
@@ -121,13 +121,27 @@ func (a *Account) openCopySource(c *blobCall) (_ *openedBlocks, shown string, er
 	return opened, u.String(), nil
 }
 
-// checkCopyQuery refuses sources that are not the blob itself.
-func checkCopyQuery(u *url.URL) error {
+// checkCopyQuery refuses sources that are not the blob itself, or that the client may not read.
+// A client with a shared access signature needs one in the URL of the source, too.
+func (a *Account) checkCopyQuery(c *blobCall, u *url.URL) error {
 	query := u.Query()
 	for _, name := range []string{"snapshot", "versionid"} {
 		if query.Has(name) {
 			return notImplemented("%ss as the source of a copy", strings.TrimSuffix(name, "id"))
 		}
+	}
+	if !hasSharedAccess(query) {
+		if c.access != nil {
+			return accessError("CannotVerifyCopySource", "the URL of the source needs a shared access signature of its own")
+		}
+		return nil
+	}
+	access, err := a.readSharedAccess(u.Path, u.Scheme == "https", query)
+	if err == nil {
+		err = access.checkOperation(operation{nil, readPermission, "o"})
+	}
+	if err != nil {
+		return accessError("CannotVerifyCopySource", "the source: %s", err)
 	}
 	return nil
 }

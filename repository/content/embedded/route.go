@@ -15,6 +15,7 @@ type blobCall struct {
 	container  string
 	blob       string // "" for the container itself
 	conditions conditions
+	access     *sharedAccess // nil if the account's key or a trusted token permits everything
 }
 
 // urlScheme returns the scheme of the URL that the client used.
@@ -52,9 +53,9 @@ func (a *Account) answerRequest(r *http.Request, limit int) (*blobAnswer, error)
 	if err != nil {
 		return nil, newBlobError(400, "InvalidUri", "the query cannot be read")
 	}
-	var set http.Header // headers that a service SAS sets in the answer
-	if query.Has("sig") && r.Header.Get("Authorization") == "" {
-		set, err = a.authorizeLink(r, query)
+	var access *sharedAccess // or nil
+	if hasSharedAccess(query) && r.Header.Get("Authorization") == "" {
+		access, err = a.readSharedAccess(r.URL.Path, r.TLS != nil, query)
 	} else {
 		err = a.checkAuthorization(r, query)
 	}
@@ -69,12 +70,20 @@ func (a *Account) answerRequest(r *http.Request, limit int) (*blobAnswer, error)
 	if err != nil {
 		return nil, err
 	}
+	if c.access = access; access != nil {
+		if err := access.checkOperation(do); err != nil {
+			return nil, err
+		}
+		c.conditions.isCreateOnly = !access.canOverwrite()
+	}
 	answered, err := do.run(c)
 	if err != nil {
 		return nil, err
 	}
-	for name := range set {
-		answered.header.Set(name, set.Get(name))
+	if access != nil {
+		for name := range access.set {
+			answered.header.Set(name, access.set.Get(name))
+		}
 	}
 	return answered, nil
 }

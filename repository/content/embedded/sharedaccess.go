@@ -10,75 +10,200 @@ import (
 	"time"
 )
 
-// sharedAccess are the parameters of a service SAS, in the order in which they are signed. The
-// canonical name and the snapshot time are signed between them.
-var sharedAccess = []string{"sp", "st", "se", "si", "sip", "spr", "sv", "sr", "ses", "rscc", "rscd", "rsce", "rscl", "rsct", "sig"}
+// sharedAccessParameters are the parameters of all shared access signatures.
+var sharedAccessParameters = []string{
+	"sp", "st", "se", "si", "sip", "spr", "sv", "sr", "ses", "ss", "srt", "rscc", "rscd", "rsce", "rscl", "rsct", "sig",
+}
 
 // overrides are the headers that a service SAS sets in the answer, by its parameters.
 var overrides = map[string]string{
 	"rscc": "Cache-Control", "rscd": "Content-Disposition", "rsce": "Content-Encoding", "rscl": "Content-Language", "rsct": "Content-Type",
 }
 
-// minSharedAccess is the first version in which the encryption scope is signed.
-const minSharedAccess = "2020-12-06"
+// unsupportedAccess are the features of shared access signatures that this account refuses, by
+// their parameters.
+var unsupportedAccess = map[string]string{
+	"si": "a stored access policy (si)", "sip": "a range of addresses (sip)", "ses": "an encryption scope (ses)",
+	"skoid": "a user's key (skoid)", "sktid": "a user's key (sktid)", "saoid": "a user's key (saoid)", "sdd": "a directory (sdd)",
+}
 
-// authorizeLink refuses a request unless its query has a valid service SAS for reading one
-// blob. It removes the SAS from query, and returns the headers that the SAS sets.
-func (a *Account) authorizeLink(r *http.Request, query url.Values) (http.Header, error) {
-	for _, name := range sharedAccess {
+const (
+	minSharedAccess   = "2018-11-09" // first version in which the resource is signed
+	scopeSharedAccess = "2020-12-06" // first version in which the encryption scope is signed
+)
+
+// A sharedAccess is what a shared access signature permits.
+type sharedAccess struct {
+	permissions string
+	resources   string      // for an account SAS: those of srt; for a service SAS: b or c
+	isAccount   bool        // it is an account SAS
+	set         http.Header // headers that it sets in answers
+}
+
+// hasSharedAccess reports whether a query has the parameters of a shared access signature.
+func hasSharedAccess(query url.Values) bool {
+	return query.Has("sig") || query.Has("sv") || query.Has("sp") || query.Has("se")
+}
+
+// readSharedAccess checks the shared access signature in a query, for a request to a path. It
+// removes it from query.
+func (a *Account) readSharedAccess(path string, isTLS bool, query url.Values) (*sharedAccess, error) {
+	for _, name := range sharedAccessParameters {
 		if len(query[name]) > 1 {
 			return nil, forbiddenError("its shared access signature has %s twice", name)
 		}
 	}
+	for _, name := range []string{"sig", "sv", "sp", "se"} {
+		if query.Get(name) == "" && !query.Has("si") {
+			return nil, forbiddenError("its shared access signature has no %s", name)
+		}
+	}
+	for name, feature := range unsupportedAccess {
+		if query.Has(name) {
+			return nil, forbiddenError("its shared access signature has %s, which this account does not support", feature)
+		}
+	}
 	get := query.Get
 	switch {
-	case r.Method != http.MethodGet && r.Method != http.MethodHead, get("sr") != "b", get("sp") != "r", query.Has("comp"), query.Has("restype"):
-		return nil, forbiddenError("shared access signatures of this account permit only reading one blob (sr=b, sp=r)")
 	case get("sv") < minSharedAccess:
 		return nil, forbiddenError("its shared access signature has the version %.20q; want one from %s on", get("sv"), minSharedAccess)
-	case query.Has("si") || query.Has("sip") || query.Has("ses") || query.Has("skoid"):
-		return nil, forbiddenError("its shared access signature has a policy, a range of addresses, an encryption scope or a user, which this account does not support")
-	case get("spr") != "" && get("spr") != "https" && get("spr") != "https,http", get("spr") == "https" && r.TLS == nil:
-		return nil, forbiddenError("its shared access signature is for https only")
+	case get("spr") != "" && get("spr") != "https" && get("spr") != "https,http":
+		return nil, forbiddenError("its shared access signature has the protocol (spr) %.20q; want https, or https,http", get("spr"))
+	case get("spr") == "https" && !isTLS:
+		return nil, accessError("AuthorizationProtocolMismatch", "its shared access signature is for https only (spr)")
 	}
 	if err := checkLinkTimes(get("st"), get("se")); err != nil {
+		return nil, err
+	}
+	access := &sharedAccess{permissions: get("sp"), resources: get("sr"), isAccount: query.Has("ss") || query.Has("srt"), set: http.Header{}}
+	var signed string
+	var err error
+	if access.isAccount {
+		access.resources = get("srt")
+		signed, err = a.accountAccess(query)
+	} else {
+		signed, err = a.serviceAccess(path, query)
+	}
+	if err != nil {
 		return nil, err
 	}
 	given, err := base64.StdEncoding.DecodeString(get("sig"))
 	if err != nil {
 		return nil, forbiddenError("its signature is not base64")
 	}
-	lines := []string{
-		get("sp"), get("st"), get("se"), "/blob" + r.URL.Path, "", "", get("spr"), get("sv"), get("sr"), "", "",
-		get("rscc"), get("rscd"), get("rsce"), get("rscl"), get("rsct"),
-	}
 	mac := hmac.New(sha256.New, a.key)
-	mac.Write([]byte(strings.Join(lines, "\n")))
+	mac.Write([]byte(signed))
 	if !hmac.Equal(given, mac.Sum(nil)) {
 		return nil, forbiddenError("its signature is not that of the account's key")
 	}
-	set := http.Header{}
 	for name, header := range overrides {
-		if value := get(name); value != "" {
-			set.Set(header, value)
+		if value := get(name); value != "" && !access.isAccount {
+			access.set.Set(header, value)
 		}
 	}
-	for _, name := range sharedAccess {
+	for _, name := range sharedAccessParameters {
 		query.Del(name)
 	}
-	return set, nil
+	return access, nil
 }
+
+// accountAccess returns the text that is signed in an account SAS.
+func (a *Account) accountAccess(query url.Values) (string, error) {
+	get := query.Get
+	switch {
+	case query.Has("sr"):
+		return "", forbiddenError("its shared access signature is for an account (ss, srt) and for one resource (sr)")
+	case !strings.Contains(get("ss"), "b"):
+		return "", accessError("AuthorizationServiceMismatch", "its shared access signature is for the services (ss) %.10q, without b for blobs", get("ss"))
+	}
+	lines := []string{a.options.Account, get("sp"), get("ss"), get("srt"), get("st"), get("se"), "", get("spr"), get("sv")}
+	if get("sv") >= scopeSharedAccess {
+		lines = append(lines, "")
+	}
+	return strings.Join(lines, "\n") + "\n", nil
+}
+
+// serviceAccess returns the text that is signed in a service SAS for a path.
+func (a *Account) serviceAccess(path string, query url.Values) (string, error) {
+	get := query.Get
+	container, blob, _ := strings.Cut(strings.TrimPrefix(path, "/"+a.options.Account+"/"), "/")
+	resource := "/blob/" + a.options.Account + "/" + container
+	switch get("sr") {
+	case "b":
+		if blob == "" {
+			return "", accessError("AuthorizationResourceTypeMismatch", "its shared access signature is for a blob (sr=b), and the path is that of a container")
+		}
+		resource += "/" + blob
+	case "c":
+	case "bs", "bv", "d":
+		return "", forbiddenError("its shared access signature is for a snapshot, a version or a directory (sr=%s), which this account does not support", get("sr"))
+	default:
+		return "", forbiddenError("its shared access signature is for the resource (sr) %.10q; want b for a blob, or c for a container", get("sr"))
+	}
+	lines := []string{get("sp"), get("st"), get("se"), resource, "", "", get("spr"), get("sv"), get("sr"), ""}
+	if get("sv") >= scopeSharedAccess {
+		lines = append(lines, "")
+	}
+	lines = append(lines, get("rscc"), get("rscd"), get("rsce"), get("rscl"), get("rsct"))
+	return strings.Join(lines, "\n"), nil
+}
+
+// accessError returns the error of a shared access signature that is valid, but not for the
+// request.
+func accessError(code, format string, args ...any) error {
+	return newBlobError(http.StatusForbidden, code, "the request was refused: "+format, args...)
+}
+
+// checkOperation refuses an operation that the signature does not permit.
+func (s *sharedAccess) checkOperation(o operation) error {
+	switch {
+	case s.isAccount && o.resource != "" && !strings.Contains(s.resources, o.resource):
+		return accessError("AuthorizationResourceTypeMismatch", "its shared access signature is for the resources (srt) %.10q, and the request needs %s", s.resources, o.resource)
+	case !s.isAccount && !o.isForService(s.resources):
+		return accessError("AuthorizationPermissionMismatch", "only a shared access signature of the account permits this request, or the account's key")
+	case !strings.ContainsAny(s.permissions, o.permissions):
+		return accessError("AuthorizationPermissionMismatch", "its shared access signature has the permissions (sp) %.20q, and the request needs %s", s.permissions, strings.Join(strings.Split(o.permissions, ""), " or "))
+	}
+	return nil
+}
+
+// isForService reports whether a service SAS for a resource, b or c, can permit an operation.
+func (o operation) isForService(resource string) bool {
+	isList := o.resource == "c" && o.permissions == listPermission
+	return o.resource == "o" || o.resource == "" || isList && resource == "c"
+}
+
+// canOverwrite reports whether the signature permits writing a blob that exists.
+func (s *sharedAccess) canOverwrite() bool { return strings.Contains(s.permissions, writePermission) }
 
 // checkLinkTimes refuses a time before st, if there is one, or after se.
 func checkLinkTimes(st, se string) error {
 	now := time.Now()
 	if st != "" {
-		if start, err := time.Parse(time.RFC3339, st); err != nil || now.Before(start) {
-			return forbiddenError("its shared access signature is not valid yet")
+		start, err := parseLinkTime(st)
+		if err != nil {
+			return forbiddenError("its shared access signature has the start (st) %.40q, which is not a time", st)
+		}
+		if now.Before(start) {
+			return forbiddenError("its shared access signature is not valid before %s (st)", start.UTC().Format(time.RFC3339))
 		}
 	}
-	if end, err := time.Parse(time.RFC3339, se); err != nil || !now.Before(end) {
-		return forbiddenError("its shared access signature has expired, or has no expiry time")
+	end, err := parseLinkTime(se)
+	if err != nil {
+		return forbiddenError("its shared access signature has the end (se) %.40q, which is not a time", se)
+	}
+	if !now.Before(end) {
+		return forbiddenError("its shared access signature has expired at %s (se)", end.UTC().Format(time.RFC3339))
 	}
 	return nil
+}
+
+// parseLinkTime parses a time in one of the forms of shared access signatures.
+func parseLinkTime(text string) (t time.Time, err error) {
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04Z07:00", time.DateOnly} {
+		if t, err = time.Parse(form, text); err == nil {
+			return t, nil
+		}
+	}
+	return t, err
 }
