@@ -33,8 +33,8 @@ func (p *process) emulatorBlobCommand() *cobra.Command {
 			"http://127.0.0.1:10000/" + embedded.WellKnownAccount + "/CONTAINER/BLOB.\n\n" +
 			"A folder is one account. What was answered is on disk and survives kill -9.\n" +
 			"It has containers and block blobs, and no more; requests are signed with the account's\n" +
-			"key, which is the one of Azurite by default, or have a token with --trust-tokens. Clients\n" +
-			"make containers.\n" +
+			"key, which is the one of Azurite by default, or have a shared access signature, or a token\n" +
+			"with --trust-tokens. Clients create containers.\n" +
 			"GET /healthz answers 200 once the account can be used. SIGTERM closes the connections\n" +
 			"and stops.\n\n" + strings.TrimSpace(keyHelp),
 		Example: "  messagehub emulator blob --in-memory\n" +

@@ -63,7 +63,7 @@ func decodeBlocks(stored []byte, size int64) ([]committedBlock, error) {
 		}
 		blocks = append(blocks, committedBlock{id: id, offset: offset, size: int64(blockSize)}) //nolint:gosec // at most size
 		offset += int64(blockSize)                                                              //nolint:gosec // at most size
-		stored = stored[length+uint64(n):]                                                      //nolint:gosec // n is positive
+		stored = stored[length+uint64(n):]
 	}
 	if offset != size {
 		return nil, damaged

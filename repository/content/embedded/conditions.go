@@ -90,7 +90,7 @@ func (c conditions) checkChange(v *version) error {
 	case len(c.match.etags) > 1 || len(c.noneMatch.etags) > 1:
 		return newBlobError(400, "MultipleConditionHeadersNotSupported", "If-Match and If-None-Match of a write have one etag")
 	case v == nil && (!c.match.isEmpty() || !c.notModifiedSince.IsZero()),
-		v != nil && !(c.isMatched(v) && !c.noneMatch.hasETag(v.ETag) && c.isModifiedSince(v)):
+		v != nil && (!c.isMatched(v) || c.noneMatch.hasETag(v.ETag) || !c.isModifiedSince(v)):
 		return newBlobError(http.StatusPreconditionFailed, "ConditionNotMet", "a condition in the headers does not hold")
 	}
 	return nil

@@ -8,10 +8,11 @@
 //		ClientOptions: azcore.ClientOptions{Transport: account.Transport()},
 //	})
 //
-// What it does: create a container and read its properties; list the blobs of a container, by
-// prefix and in pages; write a block blob in one request or in blocks; read it, whole or a
-// range; read its properties; delete it. All of these support the conditions If-Match,
-// If-None-Match, If-Modified-Since and If-Unmodified-Since.
+// What it does: create, delete and list containers; list the blobs of a container, by prefix and
+// delimiter and in pages; write a block blob in one request, in blocks, or as a copy of another
+// blob of the account; read it, whole or a range; read and change its metadata and properties,
+// and those of containers; read its list of blocks; delete it. All of these support the conditions
+// If-Match, If-None-Match, If-Modified-Since and If-Unmodified-Since. Reads accept lists of etags.
 //
 // Its promises are those of Blob Storage:
 //
@@ -24,24 +25,30 @@
 //   - Input is bounded: concurrent requests and their duration, headers, names, blobs, and
 //     uncommitted blocks. Content is held in memory only if the account is in memory.
 //
-// It calls Options.Changed for each change of a blob, with the data of the Event Grid events
-// BlobCreated and BlobDeleted.
+// It calls Options.Changed for each write and deletion of a blob, with the data of the Event Grid
+// events BlobCreated and BlobDeleted. As in Azure, changed metadata and the deletion of a
+// container are no such events.
 //
-// Requests must be signed with the account's key (SharedKey), or have a service SAS that the
-// key has signed and that permits reading one blob (sr=b, sp=r). Other shared access
-// signatures, tokens of Microsoft Entra ID and anonymous access are refused with 403. All other
-// features of Azure are refused with 400 or 501 and a matching code: append and page blobs,
-// copies, leases, snapshots and versions, tags, tiers, changing the metadata or the properties
-// of a blob, deleting and listing containers, listing by a delimiter. Unknown headers and
-// parameters that may change the meaning of a request are refused. Names of metadata keep
-// the case in which the client sent them, except those of requests that a client sends without
-// waiting for answers: they become lower case. A list of blocks can only name blocks that were put since the last
-// write of the blob.
+// Requests must be signed with the account's key (SharedKey), or have a shared access signature
+// that the key has signed: a service SAS for a blob or a container, or an account SAS, of version
+// 2018-11-09 or later. Stored access policies, ranges of addresses, keys of users and encryption
+// scopes in a shared access signature are refused with 403, as is anonymous access. So are tokens
+// of Microsoft Entra ID without Options.TrustTokens. All other features of Azure are refused by
+// name, with 400 or 501 and a matching code: append and page blobs, copies from elsewhere,
+// leases, snapshots and versions, tags, tiers, access policies. Unknown headers and parameters that
+// may change the meaning of a request are refused.
+//
+// Names of metadata keep the case in which the client sent them, except in requests that a client
+// sends without waiting for answers: there they become lower case. A change of metadata or
+// properties copies the content, because a blob is one file. A list of more blocks than its file
+// can hold (about 1000, by the length of their ids) is not stored; later lists cannot name its
+// blocks.
 //
 // What a failure leaves behind: uncommitted blocks are lost with the process. A failed write (a
 // full disk) is answered with 500 and does not change the blob. If a completed change cannot be
 // synced, the account serves no requests until it is opened again, because the effect of a
 // power failure would be unknown. Opening reads the properties of all blobs, which take 1 KB of
-// memory each, and removes unfinished drafts. It fails if a blob's properties are damaged, and
-// names the file. Content has no checksum: its writer can store one.
+// memory each, and removes unfinished drafts and the rest of deleted containers. It fails if a
+// blob's properties are damaged, and names the file. Content has no checksum: its writer can store
+// one.
 package embedded

@@ -99,9 +99,15 @@ func TestFailingDisk_IsNeverASuccess(t *testing.T) {
 		"a container":  func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-d?restype=container", "") },
 		"a block":      func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c/x?comp=block&blockid=MQ==", "new") },
 		"a list":       func(a *Account) (int, string) { return commitTwo(a) },
-		"metadata":           func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c/old?comp=metadata", "", "X-Ms-Meta-A: 2") },
-		"properties":         func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c/old?comp=properties", "", "X-Ms-Blob-Content-Type: b/c") },
-		"container metadata": func(a *Account) (int, string) { return sendRequest(a, "PUT", "/c-c?restype=container&comp=metadata", "", "X-Ms-Meta-A: 2") },
+		"metadata": func(a *Account) (int, string) {
+			return sendRequest(a, "PUT", "/c-c/old?comp=metadata", "", "X-Ms-Meta-A: 2")
+		},
+		"properties": func(a *Account) (int, string) {
+			return sendRequest(a, "PUT", "/c-c/old?comp=properties", "", "X-Ms-Blob-Content-Type: b/c")
+		},
+		"container metadata": func(a *Account) (int, string) {
+			return sendRequest(a, "PUT", "/c-c?restype=container&comp=metadata", "", "X-Ms-Meta-A: 2")
+		},
 		"container deletion": func(a *Account) (int, string) { return sendRequest(a, "DELETE", "/c-c?restype=container", "") },
 		"a copy":             func(a *Account) (int, string) { return copyOld(a) },
 		"a list that keeps":  func(a *Account) (int, string) { return commitOld(a) },

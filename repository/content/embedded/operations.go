@@ -25,9 +25,6 @@ const (
 // operationOf returns the operation of a call.
 func (a *Account) operationOf(c *blobCall) (operation, error) {
 	restype, comp := c.query.Get("restype"), c.query.Get("comp")
-	if err := checkPart(comp); err != nil {
-		return operation{}, err
-	}
 	switch {
 	case restype == "account" && comp == "properties" && isRead(c.Method):
 		return operation{a.getAccount, readPermission + listPermission, ""}, nil

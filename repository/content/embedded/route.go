@@ -101,6 +101,9 @@ func (a *Account) parseRequest(r *http.Request, query url.Values) (*blobCall, er
 			return nil, err
 		}
 	}
+	if err := checkPart(query.Get("comp")); err != nil {
+		return nil, err // names the feature better than its headers do
+	}
 	for name := range query {
 		if err := checkParameter(name); err != nil {
 			return nil, err

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 )
 
 // Metadata keeps the case of its names, which net/http does not: it changes the names of all
@@ -46,15 +48,15 @@ func sentNames(ctx context.Context) map[string]string {
 	return sent
 }
 
-// withReceivedNames returns the context of r with the names that arrived on its connection. They
+// withReceivedNames returns ctx with the names of r's headers that arrived on its connection. They
 // are unknown if the connection is not one of Serve, or if the client sends several requests
 // without waiting for their answers.
-func withReceivedNames(r *http.Request) context.Context {
-	c, ok := r.Context().Value(keyHead).(*headConn)
+func withReceivedNames(ctx context.Context, r *http.Request) context.Context {
+	c, ok := ctx.Value(keyHead).(*headConn)
 	if !ok {
-		return r.Context()
+		return ctx
 	}
-	return withSentNames(r.Context(), c.headerNames(r.Method+" "+r.RequestURI+" "))
+	return withSentNames(ctx, c.headerNames(r.Method+" "+r.RequestURI+" "))
 }
 
 // withHead returns a context with the connection of headListener.
@@ -71,7 +73,8 @@ func withHead(ctx context.Context, c net.Conn) context.Context {
 // A headListener accepts connections that keep the head of the current request.
 type headListener struct {
 	net.Listener
-	tls *tls.Config // or nil
+	tls    *tls.Config // or nil
+	logger *slog.Logger
 }
 
 // Accept implements [net.Listener].
@@ -85,7 +88,7 @@ func (l headListener) Accept() (net.Conn, error) {
 	}
 	config := l.tls.Clone()
 	config.NextProtos = []string{"http/1.1"} // http.Server speaks HTTP/2 only on its own connections
-	return &tlsHeadConn{headConn{Conn: tls.Server(c, config)}}, nil
+	return &tlsHeadConn{headConn{Conn: tls.Server(c, config)}, l.logger}, nil
 }
 
 // A headConn keeps the head of the request that it received since the last answer.
@@ -144,14 +147,32 @@ func (c *headConn) headerNames(requestLine string) []string {
 }
 
 // A tlsHeadConn is a headConn with TLS.
-type tlsHeadConn struct{ headConn }
+type tlsHeadConn struct {
+	headConn
+	logger *slog.Logger
+}
 
 // ConnectionState performs the handshake, and returns its result. The server calls it once, before
 // it reads. If the handshake fails, so does reading.
 func (c *tlsHeadConn) ConnectionState() tls.ConnectionState {
 	secure := c.Conn.(*tls.Conn)
-	_ = secure.SetDeadline(time.Now().Add(idleTimeout))
-	_ = secure.Handshake()
-	_ = secure.SetDeadline(time.Time{})
+	limit, cancel := context.WithTimeout(context.Background(), idleTimeout)
+	defer cancel()
+	if err := secure.HandshakeContext(limit); err != nil {
+		c.logger.Warn("a client of blob storage cannot connect: the TLS handshake failed", "client", c.RemoteAddr(), "error", err)
+		refusePlainHTTP(err)
+	}
 	return secure.ConnectionState()
+}
+
+// refusePlainHTTP answers a client that has sent a request without TLS, as http.Server does.
+func refusePlainHTTP(err error) {
+	record, ok := errors.AsType[tls.RecordHeaderError](err)
+	if !ok || record.Conn == nil {
+		return
+	}
+	switch string(record.RecordHeader[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "DELET":
+		_, _ = io.WriteString(record.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nthis account expects HTTPS\n") // the client may be gone
+	}
 }

@@ -89,3 +89,15 @@ func TestMetadata_KeepsItsNamesWithTransport(t *testing.T) {
 		require.Contains(t, string(list), "<myKey>1</myKey>")
 	})
 }
+
+func TestServe_RefusesPlainRequestsToHTTPS(t *testing.T) {
+	cert, err := certificate.Load(t.TempDir(), "localhost")
+	require.NoError(t, err)
+	a := openAccount(t, embedded.Options{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	served := make(chan error, 1)
+	go func() { served <- a.Serve(t.Context(), l, embedded.ServeOptions{TLS: cert.Config()}) }()
+	t.Cleanup(func() { require.NoError(t, <-served) })
+	require.Contains(t, sendRaw(t, l.Addr().String(), "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), "400")
+}

@@ -26,7 +26,7 @@ func (a *Account) Handler() http.Handler {
 	limit := a.options.MaxRequests - a.options.MaxRequests/4
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
-		r = r.WithContext(withReceivedNames(r))
+		r = r.WithContext(withReceivedNames(r.Context(), r))
 		r.Body = readBody{r.Body, control, time.Now().Add(maxArrival)}
 		answered, err := a.handleRequest(r, limit)
 		if err != nil { // closed
@@ -142,7 +142,7 @@ func (a *Account) Serve(ctx context.Context, listener net.Listener, d ServeOptio
 			cancel()
 		}
 	})
-	err := httpserve.Serve(ctx, headListener{listener, d.TLS}, httpserve.Options{
+	err := httpserve.Serve(ctx, headListener{listener, d.TLS, a.options.Logger}, httpserve.Options{
 		Handler: d.HTTP, Logger: a.options.Logger, Server: "the account", ConnContext: withHead,
 		MaxConnections: cmp.Or(d.MaxConnections, min(1000, connlimit.FileLimit()/2)),
 	})

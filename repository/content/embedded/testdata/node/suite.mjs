@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { before, test } from "node:test";
-import { BlobServiceClient } from "@azure/storage-blob";
+import {
+  BlobSASPermissions, BlobServiceClient, ContainerClient, ContainerSASPermissions, BlockBlobClient,
+} from "@azure/storage-blob";
 
 const service = BlobServiceClient.fromConnectionString(process.env.AZURE_STORAGE_CONNECTION_STRING);
 const container = service.getContainerClient("suite");
@@ -78,7 +80,73 @@ test("blobs are listed in pages", async () => {
 test("missing blobs are refused with their error code", async () => {
   const blob = container.getBlockBlobClient("refused");
   await blob.upload("1", 1);
-  await assert.rejects(blob.setMetadata({ a: "1" }), failsWith(501, "NotImplemented"));
+  await assert.rejects(blob.setTags({ a: "1" }), failsWith(501, "NotImplemented"));
+  await assert.rejects(blob.getBlobLeaseClient().acquireLease(15), failsWith(501, "NotImplemented"));
   await assert.rejects(blob.createSnapshot(), failsWith(501, "NotImplemented"));
   await assert.rejects(container.getAppendBlobClient("append").create(), failsWith(501, "NotImplemented"));
+});
+
+test("metadata keeps its names", async () => {
+  const blob = container.getBlockBlobClient("metadata");
+  await blob.upload("data", 4, { metadata: { myKey: "1" } });
+  await blob.setMetadata({ myKey: "2", other_Key: "3" });
+  await blob.setHTTPHeaders({ blobContentType: "text/plain" });
+  for await (const item of container.listBlobsFlat({ prefix: "metadata", includeMetadata: true })) {
+    assert.deepEqual({ ...item.metadata }, { myKey: "2", other_Key: "3" });
+    assert.equal(item.properties.contentType, "text/plain");
+  }
+  assert.equal((await blob.downloadToBuffer()).toString(), "data");
+});
+
+test("blobs are listed by a delimiter", async () => {
+  for (const name of ["tree/a", "tree/b/1", "tree/b/2", "tree/c/3"]) await container.getBlockBlobClient(name).upload("1", 1);
+  const found = [];
+  for await (const item of container.listBlobsByHierarchy("/", { prefix: "tree/" })) found.push(`${item.kind} ${item.name}`);
+  assert.deepEqual(found.sort(), ["blob tree/a", "prefix tree/b/", "prefix tree/c/"]);
+});
+
+test("containers are listed and deleted", async () => {
+  const other = service.getContainerClient("suite-other");
+  await other.create({ metadata: { key: "1" } });
+  await other.setMetadata({ key: "2" });
+  await other.getBlockBlobClient("x").upload("1", 1);
+  const names = [];
+  for await (const item of service.listContainers({ prefix: "suite", includeMetadata: true })) names.push(item.name + (item.metadata?.key ?? ""));
+  assert.deepEqual(names, ["suite", "suite-other2"]);
+  await other.delete();
+  assert.equal(await other.exists(), false);
+});
+
+test("a list of blocks keeps committed ones", async () => {
+  const blob = container.getBlockBlobClient("blocks");
+  const id = (n) => Buffer.from(`block ${n}`).toString("base64");
+  await blob.stageBlock(id(1), "one", 3);
+  await blob.commitBlockList([id(1)]);
+  await blob.stageBlock(id(2), "two", 3);
+  await blob.commitBlockList([id(2), id(1)]);
+  const list = await blob.getBlockList("all");
+  assert.deepEqual(list.committedBlocks.map((block) => block.name), [id(2), id(1)]);
+  assert.equal((await blob.downloadToBuffer()).toString(), "twoone");
+});
+
+test("a blob is copied within the account", async () => {
+  const from = container.getBlockBlobClient("from");
+  await from.upload("data", 4, { metadata: { key: "1" } });
+  const to = container.getBlockBlobClient("to");
+  const copied = await (await to.beginCopyFromURL(from.url)).pollUntilDone();
+  assert.equal(copied.copyStatus, "success");
+  assert.equal((await to.downloadToBuffer()).toString(), "data");
+  assert.deepEqual({ ...(await to.getProperties()).metadata }, { key: "1" });
+});
+
+test("shared access signatures permit what they name", async () => {
+  const expiresOn = new Date(Date.now() + 3_600_000);
+  const blob = container.getBlockBlobClient("shared");
+  await blob.upload("data", 4);
+  const reader = new BlockBlobClient(await blob.generateSasUrl({ permissions: BlobSASPermissions.parse("r"), expiresOn }));
+  assert.equal((await reader.downloadToBuffer()).toString(), "data");
+  await assert.rejects(reader.delete(), failsWith(403, "AuthorizationPermissionMismatch"));
+  const lister = new ContainerClient(await container.generateSasUrl({ permissions: ContainerSASPermissions.parse("l"), expiresOn }));
+  for await (const item of lister.listBlobsFlat({ prefix: "shared" })) assert.equal(item.name, "shared");
+  await assert.rejects(lister.getBlockBlobClient("shared").download(), failsWith(403, "AuthorizationPermissionMismatch"));
 });
