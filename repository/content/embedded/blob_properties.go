@@ -21,6 +21,9 @@ func (a *Account) setProperties(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Header.Get("X-Ms-Blob-Content-Type") == "" {
+		delete(given.Headers, "Content-Type")
+	}
 	if given.MD5, err = readMD5(c.Header, "X-Ms-Blob-Content-Md5"); err != nil {
 		return nil, err
 	}

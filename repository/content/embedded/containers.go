@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"encoding/xml"
 	"net/http"
 )
 
@@ -50,6 +51,26 @@ func (a *Account) getContainer(c *blobCall) (*blobAnswer, error) {
 	answered.header.Set("X-Ms-Has-Immutability-Policy", "false")
 	answered.header.Set("X-Ms-Has-Legal-Hold", "false")
 	return answered, nil
+}
+
+// getAccessPolicies answers with the access policies of a container, which has none.
+func (a *Account) getAccessPolicies(c *blobCall) (*blobAnswer, error) {
+	found, err := a.findContainer(c)
+	if err != nil {
+		return nil, err
+	}
+	var document struct {
+		XMLName xml.Name `xml:"SignedIdentifiers"`
+	}
+	answered, err := withXML(http.StatusOK, document)
+	if err == nil && c.Method == http.MethodHead {
+		answered.body, answered.length = nil, 0
+	}
+	if err == nil {
+		about := found.about.Load()
+		(&version{ETag: about.ETag, Modified: about.Modified}).setProperties(answered.header)
+	}
+	return answered, err
 }
 
 // publishContainer stores changed properties of a container durably. It may fail like

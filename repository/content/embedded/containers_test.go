@@ -86,8 +86,13 @@ func TestDeleteContainer_RemovesItsBlobs(t *testing.T) {
 		require.Equal(t, "data", string(data), "a reader reads to the end")
 		require.NoError(t, reading.Body.Close())
 
+		_, err = c.GetAccessPolicy(t.Context(), nil)
+		requireRefused(t, err, 404, bloberror.ContainerNotFound)
 		_, err = c.Create(t.Context(), nil)
 		require.NoError(t, err, "it can be created again")
+		policies, err := c.GetAccessPolicy(t.Context(), nil)
+		require.NoError(t, err)
+		require.Empty(t, policies.SignedIdentifiers)
 		requireRefused(t, commitBlockList(c, "y", "1"), 400, bloberror.InvalidBlockList)
 		_, err = c.Delete(t.Context(), nil)
 		require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -73,7 +73,7 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 	if metadata != nil {
 		v.Metadata = metadata
 	}
-	v.Copy = &copyRecord{ID: strings.ToLower(rand.Text()), Source: shown, Completed: a.options.Clock().UTC()}
+	v.Copy = &copyRecord{ID: newCopyID(), Source: shown, Completed: a.options.Clock().UTC()}
 	if err := a.publishVersion(c, found, newVersion{version: v, content: d, check: c.conditions.checkWrite}); err != nil {
 		return nil, err
 	}
@@ -83,6 +83,15 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 	answered.header.Set("X-Ms-Copy-Status", copySuccess)
 	return answered, nil
 }
+
+// newCopyID returns the id of a copy, in the form of a GUID.
+func newCopyID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails, by its documentation
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+var copyID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // openCopySource opens the blob that a copy names, if the conditions on it hold. It also returns
 // the URL without a shared access signature.
@@ -165,8 +174,12 @@ func (a *Account) abortCopy(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
+	id := c.query.Get("copyid")
+	if !copyID.MatchString(id) {
+		return nil, newBlobError(400, "InvalidQueryParameterValue", "copyid %.40q: want the id of a copy", id)
+	}
 	if found.findBlob(c.blob) == nil {
 		return nil, blobNotFound()
 	}
-	return nil, newBlobError(http.StatusConflict, "NoPendingCopyOperation", "the copy %.40s is complete", strconv.Quote(c.query.Get("copyid")))
+	return nil, newBlobError(http.StatusConflict, "NoPendingCopyOperation", "the copy %s is complete", id)
 }

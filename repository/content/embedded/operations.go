@@ -48,6 +48,10 @@ func (a *Account) containerOperation(c *blobCall, comp string) (operation, error
 		return operation{a.createContainer, createPermission + writePermission, "c"}, nil
 	case "GET ", "HEAD ", "GET metadata", "HEAD metadata":
 		return operation{a.getContainer, readPermission, "c"}, nil
+	case "GET acl", "HEAD acl":
+		return operation{a.getAccessPolicies, "", "c"}, nil
+	case "PUT acl":
+		return operation{}, notImplemented("setting access policies of containers (comp=acl)")
 	case "PUT metadata":
 		return operation{a.setContainerMetadata, writePermission, "c"}, nil
 	case "DELETE ":

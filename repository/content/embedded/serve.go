@@ -41,6 +41,9 @@ func (a *Account) Handler() http.Handler {
 			}
 			w.Header()[name] = values
 		}
+		if answered.header.Get("Content-Type") == "" {
+			w.Header()["Content-Type"] = nil // net/http must not guess it from the content
+		}
 		to := writtenBody{w, control}
 		to.extendDeadline()
 		w.WriteHeader(answered.status)

@@ -18,6 +18,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/stretchr/testify/require"
 
@@ -51,6 +52,12 @@ func TestServe_ServesClientsOverTheNetwork(t *testing.T) {
 		about, err := c.ServiceClient().NewContainerClient("c-c").NewBlobClient("a b/æ").GetProperties(t.Context(), nil)
 		require.NoError(t, err)
 		require.Equal(t, int64(len(data)), *about.ContentLength)
+		_, err = c.ServiceClient().NewContainerClient("c-c").NewBlobClient("a b/æ").SetHTTPHeaders(t.Context(), blob.HTTPHeaders{}, nil)
+		require.NoError(t, err)
+		got, err = c.DownloadStream(t.Context(), "c-c", "a b/æ", nil)
+		require.NoError(t, err)
+		require.NoError(t, got.Body.Close())
+		require.Nil(t, got.ContentType, "it is not guessed")
 		none := azcore.ETagAny
 		_, err = c.UploadBuffer(t.Context(), "c-c", "a b/æ", []byte(data), &azblob.UploadBufferOptions{AccessConditions: ifNoneMatch(none)})
 		requireRefused(t, err, 409, bloberror.BlobAlreadyExists) // the answer is read, although the body was not needed

@@ -160,7 +160,7 @@ func (s *sharedAccess) checkOperation(o operation) error {
 	case s.isAccount && o.resource != "" && !strings.Contains(s.resources, o.resource):
 		return accessError("AuthorizationResourceTypeMismatch", "its shared access signature is for the resources (srt) %.10q, and the request needs %s", s.resources, o.resource)
 	case !s.isAccount && !o.isForService(s.resources):
-		return accessError("AuthorizationPermissionMismatch", "only a shared access signature of the account permits this request, or the account's key")
+		return accessError("AuthorizationFailure", "only a shared access signature of the account permits this request, or the account's key")
 	case !strings.ContainsAny(s.permissions, o.permissions):
 		return accessError("AuthorizationPermissionMismatch", "its shared access signature has the permissions (sp) %.20q, and the request needs %s", s.permissions, strings.Join(strings.Split(o.permissions, ""), " or "))
 	}

@@ -205,7 +205,7 @@ func TestSharedAccess_OfAContainerPermitsWhatItNames(t *testing.T) {
 		requireRefused(t, write(with("rdl")), 403, mismatch)
 		requireRefused(t, block(with("rcdl")), 403, mismatch)
 		requireRefused(t, remove(with("rcwl")), 403, mismatch)
-		requireRefused(t, drop(with("rcwdl")), 403, mismatch)
+		requireRefused(t, drop(with("rcwdl")), 403, bloberror.AuthorizationFailure)
 
 		all := with("rcwdl")
 		source := newClient(t, a, "c-c").NewBlobClient("old")

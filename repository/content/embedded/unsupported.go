@@ -10,7 +10,7 @@ var (
 	unsupportedParts = map[string]string{ // values of comp
 		"lease": "leases", "tags": "tags", "blobs": "searches by tags", "snapshot": "snapshots", "undelete": "soft deletion",
 		"page": "page blobs", "pagelist": "page blobs", "incrementalcopy": "page blobs",
-		"appendblock": "append blobs", "seal": "append blobs", "tier": "access tiers", "acl": "access policies of containers",
+		"appendblock": "append blobs", "seal": "append blobs", "tier": "access tiers",
 		"query": "queries of content", "expiry": "expiry times of blobs", "immutabilityPolicies": "immutability policies",
 		"legalhold": "legal holds", "batch": "batches of requests", "userdelegationkey": "keys of users for shared access signatures",
 		"stats": "statistics of replication", "rename": "renaming containers",
@@ -44,7 +44,7 @@ var knownHeaders = []string{
 	"x-ms-blob-type", "x-ms-range", "x-ms-delete-snapshots", "x-ms-blob-content-md5",
 	"x-ms-blob-content-type", "x-ms-blob-content-encoding", "x-ms-blob-content-language",
 	"x-ms-blob-content-disposition", "x-ms-blob-cache-control",
-	"x-ms-copy-source", "x-ms-requires-sync", "x-ms-copy-action",
+	"x-ms-copy-source", "x-ms-file-request-intent", "x-ms-requires-sync", "x-ms-copy-action",
 	"x-ms-source-if-match", "x-ms-source-if-none-match", "x-ms-source-if-modified-since", "x-ms-source-if-unmodified-since",
 }
 
