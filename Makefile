@@ -144,6 +144,11 @@ conformance-servicebus: ## run the tests of azservicebus and go-amqp on the embe
 conformance-pubsub: ## run the suites of gocloud.dev and Dapr on the embedded bus, figures into its page (Linux)
 	@.ci/conformance-pubsub/run
 
+conformance-blob: ## run the tests of gocloud.dev and azblob on the embedded Blob Storage, figures into its page
+	@mkdir -p bin/tools
+	@go build -o bin/tools/blob-emulator ./cmd/messagehub
+	@go -C .ci/conformance-blob run . -page "$(CURDIR)/deploy/handbook/blob-emulator.md" "$(CURDIR)/bin/tools/blob-emulator"
+
 test-clients: ## run Microsoft's clients for Node on the emulators, the content store on Azurite, receivers in Node, producers, consumers and actors in Node, Python and Java, and generators on the OpenAPI document
 	@.ci/test-clients
 
@@ -194,4 +199,4 @@ check: lint test race ## lint, test and race: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus production-day crash-sites crash-images explore model error-branches campaign mutants conformance-azcosmos conformance-servicebus conformance-pubsub test-clients test-compose test-rules test-unit release release-twice goreleaser first-minutes check clean deploy-files notices pages test-deploy chart try-compose rolling-upgrade survey-figures
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus production-day crash-sites crash-images explore model error-branches campaign mutants conformance-azcosmos conformance-servicebus conformance-pubsub conformance-blob test-clients test-compose test-rules test-unit release release-twice goreleaser first-minutes check clean deploy-files notices pages test-deploy chart try-compose rolling-upgrade survey-figures
