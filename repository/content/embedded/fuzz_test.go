@@ -18,6 +18,13 @@ func FuzzRequests(f *testing.F) {
 	f.Add("PUT", "/c-c/x", "comp=blocklist", "If-None-Match", "*", "<BlockList><Latest>MQ==</Latest></BlockList>")
 	f.Add("GET", "/c-c/x", "", "x-ms-range", "bytes=1-2", "")
 	f.Add("GET", "/c-c", "restype=container&comp=list&prefix=x&maxresults=1", "", "", "")
+	f.Add("GET", "/c-c", "restype=container&comp=list&delimiter=%2F&include=metadata,copy", "", "", "")
+	f.Add("PUT", "/c-c/x", "comp=metadata", "x-ms-meta-Key", "1", "")
+	f.Add("PUT", "/c-c/x", "comp=properties", "x-ms-blob-content-type", "a/b", "")
+	f.Add("GET", "/c-c/x", "comp=blocklist&blocklisttype=all", "If-None-Match", "1, 2", "")
+	f.Add("PUT", "/c-c/y", "", "x-ms-copy-source", "http://embedded.localhost/devstoreaccount1/c-c/x?sp=r", "")
+	f.Add("DELETE", "/c-c", "restype=container", "If-Modified-Since", "x", "")
+	f.Add("GET", "/", "comp=list&prefix=c&sv=2021-12-02", "", "", "")
 	f.Add("DELETE", "/c-c/../x", "", "If-Match", "1", "")
 	key := []byte("key")
 	f.Fuzz(func(t *testing.T, method, path, query, header, value, data string) {
