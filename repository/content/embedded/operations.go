@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"net/http"
+	"strings"
 )
 
 // An operation is what a request asks for. A shared access signature needs one of permissions to
@@ -72,6 +73,11 @@ func (a *Account) blobOperation(c *blobCall, comp string) (operation, error) {
 			return operation{}, notImplemented("blocks that are read from a URL (Put Block From URL)")
 		case c.Header.Get("X-Ms-Blob-Type") != "":
 			return operation{}, notImplemented("blobs that are read from a URL (Put Blob From URL); Copy Blob has no x-ms-blob-type")
+		}
+	}
+	for name := range c.Header {
+		if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-ms-source-") || lower == "x-ms-copy-source" {
+			return operation{}, newBlobError(400, "UnsupportedHeader", "header %.60s belongs to a copy, and the request is none", lower)
 		}
 	}
 	switch c.Method + " " + comp {

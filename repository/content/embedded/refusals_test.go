@@ -77,6 +77,8 @@ func TestUnsupportedRequests_AreRefused(t *testing.T) {
 		{"PUT", x + "?comp=lease", "x-ms-lease-action: acquire", 501, "NotImplemented"},
 		{"PUT", x + "?comp=tags", "", 501, "NotImplemented"},
 		{"PUT", x + "?comp=block&blockid=MQ==", "x-ms-copy-source: http://other/", 501, "NotImplemented"},
+		{"PUT", x, "x-ms-source-if-match: 1", 400, "UnsupportedHeader"},
+		{"GET", x, "x-ms-copy-source: http://other/", 400, "UnsupportedHeader"},
 		{"PUT", c + "?restype=container&comp=acl", "", 501, "NotImplemented"},
 		{"PUT", x + "?comp=snapshot", "", 501, "NotImplemented"},
 		{"PUT", x + "?comp=appendblock", "", 501, "NotImplemented"},
