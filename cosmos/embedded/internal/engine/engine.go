@@ -84,6 +84,9 @@ func (e *Engine) sizeOfContainer(container uint32) *atomic.Int64 {
 	return n.(*atomic.Int64)
 }
 
+// Size returns the bytes of the documents of a container.
+func (e *Engine) Size(c *Container) int64 { return e.sizeOfContainer(c.number).Load() }
+
 // formatETag returns the quoted etag of the write with this number.
 func (e *Engine) formatETag(version uint64) string {
 	var b [16]byte
