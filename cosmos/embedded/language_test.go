@@ -123,15 +123,21 @@ func TestQuery_NeedsAnIndexToOrderAndNoneToFilter(t *testing.T) {
 	}
 }
 
-func TestOrderBy_SkipsDocumentsThatTheIndexLacks(t *testing.T) {
+func TestOrderBy_ReturnsDocumentsWithoutTheProperty(t *testing.T) {
+	skip := embedded.Options{OrderByOnlyIndexed: true}
+	all := func(*azcosmos.ContainerProperties) {}
 	for name, tc := range map[string]struct {
-		change func(*azcosmos.ContainerProperties)
-		query  string
-		want   string
+		options embedded.Options
+		change  func(*azcosmos.ContainerProperties)
+		query   string
+		want    string
 	}{
-		"all paths": {func(*azcosmos.ContainerProperties) {}, "ORDER BY c.slot", `"b"`},
-		"one path":  {onlySlot, "ORDER BY c.slot", `"a" "b"`},
-		"composite": {func(p *azcosmos.ContainerProperties) {
+		"all paths":               {embedded.Options{}, all, "ORDER BY c.slot", `"a" "b"`},
+		"all paths, descending":   {embedded.Options{}, all, "ORDER BY c.slot DESC", `"b" "a"`},
+		"all paths, only indexed": {skip, all, "ORDER BY c.slot", `"b"`},
+		"one path":                {embedded.Options{}, onlySlot, "ORDER BY c.slot", `"a" "b"`},
+		"one path, only indexed":  {skip, onlySlot, "ORDER BY c.slot", `"a" "b"`},
+		"composite, only indexed": {skip, func(p *azcosmos.ContainerProperties) {
 			p.IndexingPolicy = &azcosmos.IndexingPolicy{
 				Automatic: true, IndexingMode: azcosmos.IndexingModeConsistent,
 				IncludedPaths: []azcosmos.IncludedPath{{Path: "/*"}},
@@ -142,7 +148,7 @@ func TestOrderBy_SkipsDocumentsThatTheIndexLacks(t *testing.T) {
 		}, "ORDER BY c.slot, c.id", `"a" "b"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, c := openEngine(t, embedded.Options{}, tc.change)
+			_, c := openEngine(t, tc.options, tc.change)
 			createDocs(t, c, []byte(`{"id":"a","pk":"p"}`), []byte(`{"id":"b","pk":"p","slot":1}`))
 			require.Equal(t, tc.want, strings.Join(queryAll(t, c, pk, "SELECT VALUE c.id FROM c "+tc.query, nil)[0], " "))
 		})

@@ -69,7 +69,7 @@ func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page,
 	if !alone && !q.Query.Simple() {
 		return Page{}, &Error{Status: http.StatusBadRequest, SubStatus: NeedsPlan, Message: gatewayRefusal}
 	}
-	r := &pageBuilder{e: e, c: c, q: q, now: e.expiryTime(c), plan: c.policy.planQuery(q.Query), slots: q.Query.NewSlots(ctx, e.limits), ctx: ctx}
+	r := &pageBuilder{e: e, c: c, q: q, now: e.expiryTime(c), plan: c.policy.planQuery(q.Query, e.orderOnlyIndexed), slots: q.Query.NewSlots(ctx, e.limits), ctx: ctx}
 	if r.ids = idsOf(q.Query); r.ids != nil {
 		r.found = map[Partition][]uint64{}
 	} else if r.idRange = idRangeOf(r.plan); r.idRange != nil {

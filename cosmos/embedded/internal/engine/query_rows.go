@@ -129,12 +129,12 @@ func (r *pageBuilder) fillCollected() {
 	}
 }
 
-// planQuery splits the condition of q. An index of all paths (/*) does not contain documents
-// without the path of ORDER BY, so they are not results; an index that names the path contains
-// them, and so does a composite index.
-func (p *policy) planQuery(q *query.Query) query.Plan {
+// planQuery splits the condition of q. With orderOnlyIndexed, documents without the path of ORDER
+// BY are not results if the policy includes the path only by a parent (/*). An index that names
+// the path contains them, and so does a composite index.
+func (p *policy) planQuery(q *query.Query, orderOnlyIndexed bool) query.Plan {
 	plan := q.Plan(p.isIndexed)
-	if orders := q.Orders(); len(orders) == 1 && !p.hasPath(orders[0].Path) {
+	if orders := q.Orders(); orderOnlyIndexed && len(orders) == 1 && !p.hasPath(orders[0].Path) {
 		return q.OnlySorted(plan)
 	}
 	return plan

@@ -24,8 +24,8 @@
 // and WHERE keeps only documents for which the condition is true. Values of different types are
 // unequal; comparing them by order is undefined. A constructor leaves out undefined members.
 // ORDER BY puts undefined before null, then false, true, numbers, strings, arrays, objects; its
-// paths must be paths of the document, which an index can contain. The engine decides with
-// OnlySorted whether the index contains documents without the path.
+// paths must be paths of the document, which an index can contain. With OnlySorted, documents
+// without the path are not results.
 //
 // Where the documentation of Cosmos DB is ambiguous, the package does the following. = and !=
 // of two types are false and true, as on the service, although the documented table says
