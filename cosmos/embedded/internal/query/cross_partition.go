@@ -59,11 +59,19 @@ func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	if q.Simple() {
 		return s, nil
 	}
+	if q.source != nil {
+		return s, &Error{n.sources[0].textOffset(), "a subquery over the whole container that combines documents is supported only within one partition key"}
+	}
+	if q.group != nil {
+		n.orderBy = nil // one result needs no order
+		n.nameMembers()
+		s.Value = n.value != nil
+	}
 	switch {
 	case n.top != nil:
-		s.Top = &q.limit
+		s.Top = &q.maximum
 	case n.limit != nil:
-		s.Offset, s.Limit = &q.offset, &q.limit
+		s.Offset, s.Limit = &q.skipped, &q.maximum
 	}
 	for _, o := range n.orderBy {
 		s.OrderTexts = append(s.OrderTexts, printNode(o.path))
@@ -86,14 +94,27 @@ func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 		n.addSortKeys()
 	}
 	if n.limit != nil { // the results that OFFSET skips may be in another partition
-		n.limit = &countNode{n: q.offset + q.limit}
+		n.limit = &countNode{n: q.skipped + q.maximum}
 		n.offset = &countNode{}
 	}
 	if n.top != nil {
-		n.top = &countNode{n: q.limit}
+		n.top = &countNode{n: q.maximum}
 	}
 	s.Text = printSelect(&n)
 	return s, nil
+}
+
+// nameMembers replaces SELECT VALUE {"name": expr} by SELECT expr AS name, which gives the same
+// results, and which clients can combine.
+func (n *selectNode) nameMembers() {
+	o, ok := n.value.(objectNode)
+	if !ok || len(o.names) == 0 {
+		return
+	}
+	n.value = nil
+	for i, name := range o.names {
+		n.columns = append(n.columns, columnNode{textPosition: o.textPosition, expr: o.values[i], name: name})
+	}
 }
 
 // isSortedByAll reports whether SELECT and ORDER BY have the same expressions, so that equal

@@ -20,6 +20,7 @@ type function struct {
 var functionSteps = map[string]func(args []Value) int{
 	"ARRAY_CONTAINS": containsSteps, "ARRAY_CONTAINS_ANY": setSteps, "ARRAY_CONTAINS_ALL": setSteps,
 	"LOG": preciseSteps, "LOG10": preciseSteps, "TAN": preciseSteps, "COT": preciseSteps,
+	"TRIM": trimSteps, "LTRIM": trimSteps, "RTRIM": trimSteps,
 	"SETINTERSECT": setSteps, "SETUNION": setSteps,
 	"FULLTEXTCONTAINS": fullTextSteps, "FULLTEXTCONTAINSALL": fullTextSteps, "FULLTEXTCONTAINSANY": fullTextSteps,
 }
@@ -59,7 +60,7 @@ var typeFunctions = map[string]function{
 	"IS_INTEGER": typeCheck(func(v Value) bool {
 		return v.Kind == Number && v.Num == math.Trunc(v.Num) && math.Abs(v.Num) <= 1<<63 // both ends of 64 bits, as doubles
 	}),
-	"IS_FINITE_NUMBER": typeCheck(func(v Value) bool { return numberValue(v.Num).Kind == v.Kind }),
+	"IS_FINITE_NUMBER": typeCheck(func(v Value) bool { return v.Kind == Number && v.isFinite() }),
 	"IIF": {3, 3, func(a []Value) Value {
 		if a[0].IsTrue() {
 			return a[1]

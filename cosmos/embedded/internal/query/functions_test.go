@@ -58,7 +58,7 @@ func TestExpressions_HaveTheirDocumentedValues(t *testing.T) {
 			StringEquals('a', 'A') = false | StringEquals('a', 'A', true) = true | StringEquals('a', 1) = undefined | INDEX_OF('abcabc', 'c') = 2 | INDEX_OF('abcabc', 'c', 3) = 5 | INDEX_OF('abc', 'x') = -1
 			INDEX_OF(c.u, 'Ö') = 1 | INDEX_OF('abc', 'a', 9) = -1 | LEFT('abc', 2) = "ab" | LEFT('abc', 9) = "abc" | LEFT('abc', 0) = "" | LEFT('abc', -1) = "" | LEFT('abc', 1.5) = undefined | RIGHT('abc', 2) = "bc"
 			RIGHT('abc', 9) = "abc" | RIGHT('abc', 0) = "" | RIGHT(1, 1) = undefined | SUBSTRING('abcde', 1, 2) = "bc" | SUBSTRING('abcde', 3, 9) = "de" | SUBSTRING('abcde', 9, 1) = "" | SUBSTRING(c.u, 2, 1) = "🍵"
-			LENGTH('abc') = 3 | LENGTH(c.u) = 3 | LENGTH(1) = undefined | LOWER(c.s) = "tea cup" | UPPER(c.u) = "ÄÖ🍵" | TRIM('  a b ') = "a b" | LTRIM(' a ') = "a " | RTRIM(' a ') = " a" | REPLACE('aXbX', 'X', '--') = "a--b--"
+			LENGTH('abc') = 3 | LENGTH(c.u) = 3 | LENGTH(1) = undefined | LOWER(c.s) = "tea cup" | UPPER(c.u) = "ÄÖ🍵" | TRIM('  a b ') = "a b" | LTRIM(' a ') = "a " | RTRIM(' a ') = " a" | TRIM('-_-a-_-', '-_') = "a" | TRIM('-- a --', '-') = " a " | LTRIM('AdventureWorks', 'Adventure') = "Works" | LTRIM('a', '') = "a" | RTRIM('xaxx', 'x') = "xa" | TRIM('a', 1) = undefined | REPLACE('aXbX', 'X', '--') = "a--b--"
 			REPLACE('abc', '', 'x') = "abc" | REPLICATE('ab', 3) = "ababab" | REPLICATE('ab', 0) = "" | REPLICATE('ab', -1) = undefined | REPLICATE('ab', 5001) = undefined | REPLICATE('', 99999) = "" | REVERSE('abc') = "cba"
 			REVERSE(c.u) = "🍵Öä" | StringSplit('a,b,,c', ',') = ["a","b","","c"] | StringJoin(['a', 'b'], '-') = "a-b" | StringJoin([1], '-') = undefined | StringJoin([], '-') = ""`,
 		"regular expressions": `
