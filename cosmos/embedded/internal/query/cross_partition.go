@@ -52,15 +52,13 @@ func (s CrossPartitionPlan) Needs() []string {
 }
 
 // CrossPartition derives the plan of the query. It fails if the results of partitions cannot be
-// combined: if an expression contains aggregates.
+// combined: if an expression contains aggregates. The results of a query with a Source can be
+// combined only if there is one partition.
 func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	n := *q.written
 	s := CrossPartitionPlan{Value: n.value != nil, Distinct: "None", Orders: q.orders}
 	if q.Simple() {
 		return s, nil
-	}
-	if q.source != nil {
-		return s, &Error{n.sources[0].textOffset(), "a subquery over the whole container that combines documents is supported only within one partition key"}
 	}
 	if q.group != nil {
 		n.orderBy = nil // one result needs no order

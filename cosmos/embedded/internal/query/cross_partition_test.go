@@ -58,8 +58,6 @@ func TestCrossPartition_IsWhatClientsExpect(t *testing.T) {
 		_, err := mustParse(t, query, nil).CrossPartition()
 		require.ErrorContains(t, err, "an expression of aggregates", query)
 	}
-	_, err := mustParse(t, "SELECT VALUE r FROM (SELECT TOP 1 VALUE c FROM c) r", nil).CrossPartition()
-	require.ErrorContains(t, err, "only within one partition key")
 }
 
 func TestCrossPartition_ReportsWhetherEqualResultsAreAdjacent(t *testing.T) {
