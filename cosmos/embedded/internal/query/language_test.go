@@ -82,6 +82,7 @@ func TestClauses_WorkAsInCosmos(t *testing.T) {
 		{"Infinity is more than each number", `SELECT VALUE c.id FROM c WHERE c.price < Infinity AND c.price > -Infinity`, `"1" "2" "5"`},
 		{"NaN and Infinity are no JSON", `SELECT NaN AS a, [Infinity, 1] AS b, IS_FINITE_NUMBER(NaN) AS c, IS_NUMBER(-Infinity) AS d`, `{"b":[1],"c":false,"d":true}`},
 		{"NaN equals no number, itself included", `SELECT VALUE [NaN = NaN, NaN != NaN, NaN < 1, 1 < NaN]`, `[false,true,false,false]`},
+		{"functions of NaN and Infinity are undefined", `SELECT VALUE [LOG(NaN), LOG(NaN, 2), LOG(2, NaN), LOG10(NaN), LOG10(Infinity), TAN(NaN), TAN(Infinity), COT(-Infinity), ROUND(NaN, 2), NUMBERBIN(1, Infinity), 1 + NaN, -NaN]`, `[]`},
 		{"RAND is from 0 on and below 1", `SELECT VALUE RAND() >= 0 AND RAND() < 1`, `true`},
 
 		{"DISTINCT", `SELECT DISTINCT c.kind FROM c`, `{"kind":"tea"} {"kind":"cup"} {}`},

@@ -45,10 +45,13 @@ func atanhSeries(a, b float64) *big.Float {
 	return sum.Add(sum, sum)
 }
 
+// hasLogarithm reports whether preciseLn can be called with x. It is false for NaN.
+func hasLogarithm(x float64) bool { return x > 0 && !math.IsInf(x, 0) }
+
 // logarithm returns the logarithm of x to a base.
 func logarithm(x, base float64) float64 {
 	plain := math.Log(x) / math.Log(base)
-	if x <= 0 || base <= 0 || base == 1 || math.IsInf(x, 0) || math.IsInf(base, 0) {
+	if !hasLogarithm(x) || !hasLogarithm(base) || base == 1 {
 		return plain
 	}
 	return roundPrecise(newPrecise().Quo(preciseLn(x), preciseLn(base)))
@@ -56,7 +59,7 @@ func logarithm(x, base float64) float64 {
 
 // logarithm10 returns the decimal logarithm of x.
 func logarithm10(x float64) float64 {
-	if x <= 0 || math.IsInf(x, 0) {
+	if !hasLogarithm(x) {
 		return math.Log10(x)
 	}
 	return roundPrecise(newPrecise().Quo(preciseLn(x), preciseLn10))

@@ -16,13 +16,13 @@ type selection struct {
 	value    expr      // result of a row
 	group    *grouping // nil if every row has its own result
 
-	order  []rowOrder // ORDER BY of a subquery
+	order  []sortTerm // ORDER BY of a subquery
 	offset int        // of a subquery
 	limit  int        // TOP or LIMIT of a subquery, or NoLimit
 }
 
-// A rowOrder is one path of ORDER BY in a subquery.
-type rowOrder struct {
+// A sortTerm is one path of ORDER BY in a subquery.
+type sortTerm struct {
 	key        expr
 	descending bool
 }
@@ -44,7 +44,7 @@ func (c *compiler) compileSelect(n *selectNode, outer *scope, container bool) (*
 		}
 		sel.where = append(sel.where, e)
 	}
-	if err := c.compileRowOrder(n, s, sel); err != nil {
+	if err := c.compileSortTerms(n, s, sel); err != nil {
 		return nil, err
 	}
 	if n.top != nil {
@@ -56,9 +56,9 @@ func (c *compiler) compileSelect(n *selectNode, outer *scope, container bool) (*
 	return sel, c.compileProjection(n, s, sel)
 }
 
-// compileRowOrder compiles ORDER BY of a subquery, which sorts its rows. An aggregate has one
+// compileSortTerms compiles ORDER BY of a subquery, which sorts its rows. An aggregate has one
 // row.
-func (c *compiler) compileRowOrder(n *selectNode, s *scope, sel *selection) error {
+func (c *compiler) compileSortTerms(n *selectNode, s *scope, sel *selection) error {
 	for _, o := range n.orderBy {
 		if _, _, ok := asPath(o.path); !ok {
 			return &Error{o.textOffset(), noDocumentPath}
@@ -67,7 +67,7 @@ func (c *compiler) compileRowOrder(n *selectNode, s *scope, sel *selection) erro
 		if err != nil {
 			return err
 		}
-		sel.order = append(sel.order, rowOrder{key, o.descending})
+		sel.order = append(sel.order, sortTerm{key, o.descending})
 	}
 	if hasAggregate(n) {
 		sel.order = nil
