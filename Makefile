@@ -138,6 +138,9 @@ mutants: ## leave out one rule at a time; a test must fail for each (MUTANTS)
 conformance-azcosmos: ## run azcosmos's own 43 emulator tests on the embedded Cosmos
 	@go run ./cosmos/embedded/internal/azcosmossuite
 
+conformance-gocosmos: ## run the tests of gocosmos, a database/sql driver, on the Cosmos DB emulator, and write their figure into its page (minutes)
+	@.ci/conformance-gocosmos
+
 conformance-servicebus: ## run the tests of azservicebus and go-amqp on the embedded bus (Linux)
 	@go run ./api/servicebus/embedded/internal/clientsuite
 
@@ -199,4 +202,4 @@ check: lint test race ## lint, test and race: before you commit
 clean: ## remove what was built and measured; stored data stays
 	rm -rf bin coverage.out
 
-.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus production-day crash-sites crash-images explore model error-branches campaign mutants conformance-azcosmos conformance-servicebus conformance-pubsub conformance-blob test-clients test-compose test-rules test-unit release release-twice goreleaser first-minutes check clean deploy-files notices pages test-deploy chart try-compose rolling-upgrade survey-figures
+.PHONY: help run build image image-files test race race-all cover bench bench-quick benchmarks bench-engine fuzz lint generate demo prove prove-long crash crash-bus production-day crash-sites crash-images explore model error-branches campaign mutants conformance-azcosmos conformance-servicebus conformance-pubsub conformance-blob test-clients test-compose test-rules test-unit release release-twice goreleaser first-minutes check clean deploy-files notices pages test-deploy chart try-compose rolling-upgrade survey-figures conformance-gocosmos

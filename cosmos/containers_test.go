@@ -349,7 +349,7 @@ func TestProvision_KeepsWhatItDoesNotKnow(t *testing.T) {
 	body := `{"id":"cabinet","partitionKey":{"kind":"Hash","paths":["/partitionKey"],"version":2},"defaultTtl":60,` +
 		`"indexingPolicy":{"indexingMode":"consistent","automatic":true,"futureIndexes":[1],` +
 		`"includedPaths":[{"path":"/ordinal/?","indexes":[{"kind":"Range"}]}],"excludedPaths":[{"path":"/*"},{"path":"/until/?"}]},` +
-		`"computedProperties":[{"name":"c","query":"SELECT VALUE 1"}],"changeFeedPolicy":{"retentionDuration":60}}`
+		`"clientEncryptionPolicy":{"policyFormatVersion":1},"changeFeedPolicy":{"retentionDuration":60}}`
 	post := &otherBody{next: a.line, method: http.MethodPost, body: body}
 	a.line = post
 	d, err := a.client().NewDatabase(databaseName)
@@ -363,7 +363,7 @@ func TestProvision_KeepsWhatItDoesNotKnow(t *testing.T) {
 	require.NoError(t, client.Unfinished(all))
 	require.Equal(t, []string{"default TTL none, was 60", "index on /partitionKey/?", "index on /until/?"}, all[2].Changes)
 	after := a.properties("cabinet")
-	for _, kept := range []string{`"futureIndexes":[1]`, `"indexes":[{"kind":"Range"}]`, `"computedProperties":[{`, `"changeFeedPolicy":{"retentionDuration":60}`} {
+	for _, kept := range []string{`"futureIndexes":[1]`, `"indexes":[{"kind":"Range"}]`, `"clientEncryptionPolicy":{"policyFormatVersion":1}`, `"changeFeedPolicy":{"retentionDuration":60}`} {
 		require.Contains(t, after, kept)
 	}
 	require.NotContains(t, after, "defaultTtl")

@@ -30,6 +30,7 @@ type cosmosEmulator struct {
 	consistency           string
 	throttle, pessimistic bool
 	strictIndex           bool
+	orderByOnlyIndexed    bool
 	latency               embedded.Latency
 	stale                 int
 	lag                   time.Duration
@@ -87,6 +88,7 @@ func (e *cosmosEmulator) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&e.throttle, "throttle", false, "hold every physical partition to its throughput: 429 beyond it")
 	f.BoolVar(&e.pessimistic, "pessimistic", false, "charge queries a point read for each document they load")
 	f.BoolVar(&e.strictIndex, "strict-index", false, "charge a query in a partition for all others, too, if the partition key is not indexed")
+	f.BoolVar(&e.orderByOnlyIndexed, "order-by-only-indexed", false, "leave out documents without the property of ORDER BY, as Azure did until 2022")
 	f.DurationVar(&e.latency.Base, "latency", 0, "let every request for documents take this `TIME`")
 	f.DurationVar(&e.latency.PerKB, "latency-per-kb", 0, "and this `TIME` for each kilobyte")
 	f.DurationVar(&e.latency.Jitter, "latency-jitter", 0, "and up to this `TIME` more, at random")
@@ -118,7 +120,8 @@ func (e *cosmosEmulator) options(p *process) (*emulator.Cosmos, error) {
 		Options: e.access.options(p), Listen: e.listen,
 		Engine: embedded.Options{
 			Dir: e.data, Version: version, Key: key, Consistency: e.consistency, Throttle: e.throttle, Pessimistic: e.pessimistic, StrictIndex: e.strictIndex, RangeBytes: e.rangeBytes,
-			QuerySteps: e.querySteps, QueryMemory: e.queryMemory,
+			OrderByOnlyIndexed: e.orderByOnlyIndexed,
+			QuerySteps:         e.querySteps, QueryMemory: e.queryMemory,
 		},
 		Endpoint: embedded.EndpointOptions{Gateway: gateway, Advertise: e.advertise}, TLS: e.tls, CertFile: e.cert,
 		MaxStale: e.stale, MaxLag: e.lag, Seed: e.latency.Seed,

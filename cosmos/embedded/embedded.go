@@ -119,6 +119,11 @@ type Options struct {
 	// depend on that.
 	StrictIndex bool
 
+	// OrderByOnlyIndexed leaves out documents without the property of ORDER BY if the indexing
+	// policy includes the property only by /*. Azure did so until 2022. Default: such documents
+	// are results, and come before null.
+	OrderByOnlyIndexed bool
+
 	// Pessimistic charges a query with a full point read for every document that it loads, and
 	// not with the much lower figure that published query metrics suggest.
 	Pessimistic bool
@@ -207,7 +212,7 @@ func storePath(dir string) string {
 func openEngine(store disk.Store, o Options) (*Engine, error) {
 	inner, err := engine.Open(store, engine.Options{
 		Version: o.Version,
-		Clock:   o.Clock, Stale: o.Stale, Lag: o.Lag, Pessimistic: o.Pessimistic, StrictIndex: o.StrictIndex, RangeBytes: o.RangeBytes, Committed: o.Committed,
+		Clock:   o.Clock, Stale: o.Stale, Lag: o.Lag, Pessimistic: o.Pessimistic, StrictIndex: o.StrictIndex, OrderByOnlyIndexed: o.OrderByOnlyIndexed, RangeBytes: o.RangeBytes, Committed: o.Committed,
 		Limits: queryLimits(o),
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -123,15 +124,21 @@ func TestQuery_NeedsAnIndexToOrderAndNoneToFilter(t *testing.T) {
 	}
 }
 
-func TestOrderBy_SkipsDocumentsThatTheIndexLacks(t *testing.T) {
+func TestOrderBy_ReturnsDocumentsWithoutTheProperty(t *testing.T) {
+	skip := embedded.Options{OrderByOnlyIndexed: true}
+	all := func(*azcosmos.ContainerProperties) {}
 	for name, tc := range map[string]struct {
-		change func(*azcosmos.ContainerProperties)
-		query  string
-		want   string
+		options embedded.Options
+		change  func(*azcosmos.ContainerProperties)
+		query   string
+		want    string
 	}{
-		"all paths": {func(*azcosmos.ContainerProperties) {}, "ORDER BY c.slot", `"b"`},
-		"one path":  {onlySlot, "ORDER BY c.slot", `"a" "b"`},
-		"composite": {func(p *azcosmos.ContainerProperties) {
+		"all paths":               {embedded.Options{}, all, "ORDER BY c.slot", `"a" "b"`},
+		"all paths, descending":   {embedded.Options{}, all, "ORDER BY c.slot DESC", `"b" "a"`},
+		"all paths, only indexed": {skip, all, "ORDER BY c.slot", `"b"`},
+		"one path":                {embedded.Options{}, onlySlot, "ORDER BY c.slot", `"a" "b"`},
+		"one path, only indexed":  {skip, onlySlot, "ORDER BY c.slot", `"a" "b"`},
+		"composite, only indexed": {skip, func(p *azcosmos.ContainerProperties) {
 			p.IndexingPolicy = &azcosmos.IndexingPolicy{
 				Automatic: true, IndexingMode: azcosmos.IndexingModeConsistent,
 				IncludedPaths: []azcosmos.IncludedPath{{Path: "/*"}},
@@ -142,9 +149,36 @@ func TestOrderBy_SkipsDocumentsThatTheIndexLacks(t *testing.T) {
 		}, "ORDER BY c.slot, c.id", `"a" "b"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, c := openEngine(t, embedded.Options{}, tc.change)
+			_, c := openEngine(t, tc.options, tc.change)
 			createDocs(t, c, []byte(`{"id":"a","pk":"p"}`), []byte(`{"id":"b","pk":"p","slot":1}`))
 			require.Equal(t, tc.want, strings.Join(queryAll(t, c, pk, "SELECT VALUE c.id FROM c "+tc.query, nil)[0], " "))
 		})
 	}
+}
+
+// TestQuery_ReadsAWindowOverTheContainer checks what clients send for Skip().Take().Where(), in
+// pages.
+func TestQuery_ReadsAWindowOverTheContainer(t *testing.T) {
+	_, c := openEngine(t, embedded.Options{})
+	for i := range 10 {
+		createDocs(t, c, newDoc(strconv.Itoa(i), i))
+	}
+	for query, want := range map[string]string{
+		"SELECT VALUE r.n FROM (SELECT VALUE c FROM c ORDER BY c.n DESC OFFSET 2 LIMIT 4) AS r WHERE r.n != 6": "7 5 4",
+		"SELECT VALUE COUNT(1) FROM (SELECT TOP 3 VALUE c FROM c WHERE c.n > 1) AS r":                          "3",
+		"SELECT VALUE COUNT(1) FROM c ORDER BY c.n":                                                            "10",
+		"SELECT VALUE r.n FROM (SELECT TOP 3 VALUE c FROM c WHERE c.id IN ('8', '9')) AS r":                    "8 9",
+	} {
+		for _, size := range []int32{1, 2, -1} {
+			var got []string
+			for _, page := range queryAll(t, c, pk, query, &azcosmos.QueryOptions{PageSizeHint: size}) {
+				require.True(t, size < 0 || len(page) <= int(size))
+				got = append(got, page...)
+			}
+			require.Equal(t, want, strings.Join(got, " "), "%s, pages of %d", query, size)
+		}
+	}
+	_, err := c.NewQueryItemsPager("SELECT VALUE r.n FROM (SELECT TOP 3 VALUE c FROM c) AS r", azcosmos.NewPartitionKey(), nil).NextPage(t.Context())
+	require.Equal(t, 400, clientStatus(t, nil, err), "it spans partitions")
+	require.Equal(t, []string{"1"}, queryAll(t, c, azcosmos.NewPartitionKey(), "SELECT VALUE COUNT(1) FROM (SELECT TOP 1 VALUE c FROM c WHERE c.pk = 'p') AS r", nil)[0])
 }

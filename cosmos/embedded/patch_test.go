@@ -98,3 +98,32 @@ func TestDocument_IsReturnedAsItWasSent(t *testing.T) {
 		require.True(t, json.Valid(read.Value))
 	}
 }
+
+func TestPatch_MovesAValue(t *testing.T) {
+	const before = `{"id":"a","pk":"p","n":1,"o":{"x":1,"y":{"z":2}},"list":[1,2]}`
+	for _, tc := range []struct{ from, path, want string }{
+		{"/n", "/m", `"o":{"x":1,"y":{"z":2}},"list":[1,2],"m":1`},
+		{"/o/y", "/o/w", `"o":{"x":1,"w":{"z":2}}`},
+		{"/o/x", "/n", `"n":1,"o":{"y":{"z":2}}`},
+		{"/list/0", "/list/-", `"list":[2,1]`},
+		{"/n", "/list/0", `"list":[1,1,2]`},
+		{"/missing", "/m", ""},
+		{"/n", "/none/m", ""},
+		{"/o", "/o/y/z", ""},
+		{"/o", "/o", ""},
+		{"/pk", "/m", ""},
+		{"/n", "/pk", ""},
+		{"/id", "/m", ""},
+	} {
+		engine, c := openEngine(t, embedded.Options{})
+		createDocs(t, c, []byte(before))
+		body := fmt.Sprintf(`{"operations":[{"op":"move","from":%q,"path":%q}]}`, tc.from, tc.path)
+		answer, text := sendRequest(t, engine, signedRequest(t, engine, "PATCH", docsPath+"/a", "docs", containerLink+"/docs/a", body, inP, `["p"]`))
+		if tc.want == "" {
+			require.Equal(t, 400, answer.StatusCode, body)
+			continue
+		}
+		require.Equal(t, 200, answer.StatusCode, text)
+		require.Contains(t, text, tc.want)
+	}
+}

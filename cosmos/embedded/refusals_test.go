@@ -79,7 +79,7 @@ func TestRefusals_HaveStatusAndSubstatusOfCosmos(t *testing.T) {
 		{"a feed of one document", 400, 0, "GET", docsPath + "/a", "docs", containerLink + "/docs/a", "", with("A-IM", "Incremental Feed")},
 		{"a patch without a path", 400, 0, "PATCH", docsPath + "/a", "docs", containerLink + "/docs/a", `{"operations":[{"op":"set","value":1}]}`, one},
 		{"a patch without a value", 400, 0, "PATCH", docsPath + "/a", "docs", containerLink + "/docs/a", `{"operations":[{"op":"set","path":"/n"}]}`, one},
-		{"a patch that moves", 400, 0, "PATCH", docsPath + "/a", "docs", containerLink + "/docs/a", `{"operations":[{"op":"move","path":"/n","from":"/m"}]}`, one},
+		{"a patch that moves from nowhere", 400, 0, "PATCH", docsPath + "/a", "docs", containerLink + "/docs/a", `{"operations":[{"op":"move","path":"/n"}]}`, one},
 		{"a patch by a word", 400, 0, "PATCH", docsPath + "/a", "docs", containerLink + "/docs/a", `{"operations":[{"op":"incr","path":"/n","value":"1"}]}`, one},
 		{"a patch of nothing", 400, 0, "PATCH", docsPath + "/a", "docs", containerLink + "/docs/a", `{"operations":[]}`, one},
 		{"a batch of nothing", 400, 0, "POST", docsPath, "docs", containerLink, "[]", with(isBatch, "True", isAtomic, "True", "x-ms-cosmos-batch-ordered", "True")},

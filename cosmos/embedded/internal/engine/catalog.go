@@ -94,6 +94,38 @@ func (e *Engine) Database(id string) (*Database, error) {
 	return nil, notFound("database", id)
 }
 
+// IsDatabaseRID reports whether text has the form of a database's resource id.
+func IsDatabaseRID(text string) bool {
+	id, err := parseRID(text)
+	return err == nil && len(id) == 4
+}
+
+// DatabaseByRID returns the database with this resource id, or nil.
+func (e *Engine) DatabaseByRID(rid string) *Database {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for _, db := range e.catalog {
+		if db.rid == rid {
+			return db
+		}
+	}
+	return nil
+}
+
+// ContainerByRID returns the container of a database with this resource id, or nil.
+func (e *Engine) ContainerByRID(database, rid string) *Container {
+	db, err := e.Database(database)
+	if err != nil {
+		return nil
+	}
+	for _, c := range db.containers {
+		if c.RID == rid {
+			return c
+		}
+	}
+	return nil
+}
+
 // Containers returns the containers of a database in the order of their
 // creation.
 func (e *Engine) Containers(database string) ([]*Container, error) {
@@ -220,7 +252,7 @@ func (e *Engine) putContainer(ctx context.Context, database, replaces, ifMatch s
 	if replaces != "" && d.ID != replaces {
 		return nil, badRequest("container %q cannot be renamed to %q", replaces, d.ID)
 	}
-	if err := d.checkExpiry(); err != nil {
+	if err := d.checkNew(body); err != nil {
 		return nil, err
 	}
 	var c *Container

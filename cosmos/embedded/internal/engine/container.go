@@ -84,6 +84,13 @@ func formatRID(b []byte) string {
 	return strings.ReplaceAll(base64.StdEncoding.EncodeToString(b), "/", "-")
 }
 
+func parseRID(text string) ([]byte, error) {
+	return base64.StdEncoding.DecodeString(strings.ReplaceAll(text, "-", "/"))
+}
+
+// RID returns the resource id of the database.
+func (db *Database) RID() string { return db.rid }
+
 func newDatabase(r resourceRecord) (*Database, error) {
 	var p struct {
 		ID   string `json:"id"`
@@ -199,9 +206,20 @@ func parseDefinition(raw []byte) (*definition, error) {
 	return d, err
 }
 
-// checkExpiry refuses a TTL without an index, which Cosmos DB needs to find the documents that
-// expire. Containers that were stored by earlier versions may have such a TTL.
-func (d *definition) checkExpiry() error {
+// checkNew refuses settings that a container of an earlier version may have: a TTL that is null
+// or has no index, which Cosmos DB needs to find the documents that expire; and computed
+// properties, which the engine does not evaluate.
+func (d *definition) checkNew(body []byte) error {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(body, &all); err != nil {
+		return badRequest("container: %v", err)
+	}
+	if string(all["defaultTtl"]) == "null" {
+		return badRequest("container %q: defaultTtl is null; want a number of seconds, or -1, or leave it out", d.ID)
+	}
+	if text := string(all["computedProperties"]); text != "" && text != "null" && text != "[]" {
+		return badRequest("container %q: computedProperties are not supported by the embedded engine", d.ID)
+	}
 	p, err := parsePolicy(d.Indexing)
 	if err == nil && p.none && d.DefaultTTL != nil {
 		return badRequest("container %q: defaultTtl needs an index, which indexingMode none excludes", d.ID)

@@ -16,15 +16,16 @@ import (
 
 // Options configure an Engine.
 type Options struct {
-	Clock       func() time.Time
-	Stale       func() int           // nil: every read is fresh
-	Lag         func() time.Duration // nil: no read is late; otherwise it returns the lag of a read
-	Pessimistic bool                 // charge queries with a point read for each document
-	StrictIndex bool                 // charge a query in a partition with a scan if the partition key is not indexed
-	RangeBytes  int64                // bytes that a physical partition holds; 0: 50 GB
-	Committed   func([]Change)       // called in the order of the commits; may be nil
-	Limits      query.Limits         // limits of a query page; zero: query.DefaultLimits
-	Version     string               // version of the program, stored with the format of a new store
+	Clock              func() time.Time
+	Stale              func() int           // nil: every read is fresh
+	Lag                func() time.Duration // nil: no read is late; otherwise it returns the lag of a read
+	Pessimistic        bool                 // charge queries with a point read for each document
+	StrictIndex        bool                 // charge a query in a partition with a scan if the partition key is not indexed
+	OrderByOnlyIndexed bool                 // documents without the path of ORDER BY are not results under a policy of all paths
+	RangeBytes         int64                // bytes that a physical partition holds; 0: 50 GB
+	Committed          func([]Change)       // called in the order of the commits; may be nil
+	Limits             query.Limits         // limits of a query page; zero: query.DefaultLimits
+	Version            string               // version of the program, stored with the format of a new store
 }
 
 // A Change is a document after a commit.
@@ -37,19 +38,20 @@ type Change struct {
 
 // An Engine is one account. It is safe for concurrent use and starts no goroutine.
 type Engine struct {
-	store       disk.Store
-	clock       func() time.Time
-	stale       func() int
-	pessimistic bool
-	strictIndex bool
-	lag         func() time.Duration
-	tell        func([]Change)
-	lagging     sync.Mutex
-	commits     []time.Time // times of the last commits, guarded by lagging
-	identity    uint64
-	rangeBytes  int64
-	limits      query.Limits
-	sizes       sync.Map // container number to *atomic.Int64, its bytes of documents
+	store            disk.Store
+	clock            func() time.Time
+	stale            func() int
+	pessimistic      bool
+	strictIndex      bool
+	orderOnlyIndexed bool
+	lag              func() time.Duration
+	tell             func([]Change)
+	lagging          sync.Mutex
+	commits          []time.Time // times of the last commits, guarded by lagging
+	identity         uint64
+	rangeBytes       int64
+	limits           query.Limits
+	sizes            sync.Map // container number to *atomic.Int64, its bytes of documents
 
 	changing sync.Mutex   // held while a database or container is changed
 	mu       sync.RWMutex // guards the map, never held during a transaction
@@ -59,7 +61,7 @@ type Engine struct {
 // Open reads the databases and containers of a store. The caller closes the store.
 func Open(store disk.Store, o Options) (*Engine, error) {
 	e := &Engine{
-		store: store, clock: o.Clock, stale: o.Stale, lag: o.Lag, tell: o.Committed, pessimistic: o.Pessimistic, strictIndex: o.StrictIndex, catalog: map[string]*Database{},
+		store: store, clock: o.Clock, stale: o.Stale, lag: o.Lag, tell: o.Committed, pessimistic: o.Pessimistic, strictIndex: o.StrictIndex, orderOnlyIndexed: o.OrderByOnlyIndexed, catalog: map[string]*Database{},
 		rangeBytes: cmp.Or(o.RangeBytes, maxRangeBytes), limits: cmp.Or(o.Limits, query.DefaultLimits),
 	}
 	// A crash after Prepare leaves a new store with a format, and without an identity.
@@ -83,6 +85,9 @@ func (e *Engine) sizeOfContainer(container uint32) *atomic.Int64 {
 	n, _ := e.sizes.LoadOrStore(container, new(atomic.Int64))
 	return n.(*atomic.Int64)
 }
+
+// Size returns the bytes of the documents of a container.
+func (e *Engine) Size(c *Container) int64 { return e.sizeOfContainer(c.number).Load() }
 
 // formatETag returns the quoted etag of the write with this number.
 func (e *Engine) formatETag(version uint64) string {

@@ -118,7 +118,7 @@ func TestPolicy_CountsIncludedLeaves(t *testing.T) {
 	}
 	for _, wrong := range []string{
 		`{"includedPaths":[{"path":"/a/?"}]}`, `{"includedPaths":[{"path":"/*"},{"path":"/a"}]}`,
-		`{"indexingMode":"lazy"}`, `{"includedPaths":[{"path":"/*"},{"path":"/a/?"}],"excludedPaths":[{"path":"/a/?"}]}`,
+		`{"indexingMode":"eager"}`, `{"includedPaths":[{"path":"/*"},{"path":"/a/?"}],"excludedPaths":[{"path":"/a/?"}]}`,
 	} {
 		_, err := parsePolicy([]byte(wrong))
 		require.Error(t, err, wrong)

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
@@ -33,6 +35,27 @@ func (c *Container) readIndexed(r disk.State, pk Partition, id string, seq uint6
 func (c *Container) damagedIndex(pk Partition, id string) error {
 	return &DamageError{pk, fmt.Errorf("%w: database %q, container %q, partition %s: the id index entry of document %q is wrong; "+
 		"restore the folder from a copy", disk.ErrDamaged, c.Database, c.ID, pk, id)}
+}
+
+// DocumentByRID returns the id of the document in partition pk with this resource id.
+func (e *Engine) DocumentByRID(c *Container, pk Partition, rid string) (id string, found bool) {
+	text, err := parseRID(rid)
+	if err != nil || len(text) != len(c.ridBytes)+8 || !bytes.HasPrefix(text, c.ridBytes) {
+		return "", false
+	}
+	seq := binary.BigEndian.Uint64(text[len(c.ridBytes):])
+	_ = e.viewState(Consistency{}, func(r disk.Reader) error { // the request reads the document itself, and reports a failure
+		key := documentKey(c.number, pk, seq)
+		b := r.Get(key)
+		if b == nil {
+			return nil
+		}
+		var err error
+		id, _, err = readIDAndTTL(readStored(key, b).readUnchecked(r, c))
+		found = err == nil
+		return nil
+	})
+	return id, found
 }
 
 // damagedEntry returns the error of an index entry that refers to a document with another id.

@@ -16,6 +16,7 @@ const (
 	leastAutoscale    = 1000
 	mostThroughput    = 1_000_000
 	defaultThroughput = 400
+	autoscaleFactor   = 10 // from the lowest throughput to the highest
 )
 
 // An Offer is the throughput of a container, or of a database that shares it among its
@@ -85,11 +86,13 @@ type Provisioned struct {
 
 // JSON returns the offer as clients read it.
 func (p Provisioned) JSON() []byte {
-	content := map[string]any{}
+	content := map[string]any{
+		"offerThroughput": p.Manual, "offerIsRUPerMinuteThroughputEnabled": false,
+		"offerMinimumThroughputParameters": map[string]int{"maxThroughputEverProvisioned": p.Highest},
+	}
 	if p.Autoscale > 0 {
+		content["offerThroughput"] = p.Autoscale / autoscaleFactor // the lowest throughput that is billed
 		content["offerAutopilotSettings"] = map[string]int{"maxThroughput": p.Autoscale}
-	} else {
-		content["offerThroughput"] = p.Manual
 	}
 	b, err := json.Marshal(map[string]any{
 		"id": p.ID(), "_rid": p.ID(), "_self": "offers/" + p.ID() + "/", "_etag": p.etag, "_ts": p.Changed,
@@ -99,6 +102,18 @@ func (p Provisioned) JSON() []byte {
 		panic(err) // strings and numbers always marshal
 	}
 	return b
+}
+
+// Migrated returns the throughput of the offer after a change of its kind, which keeps its
+// maximum.
+func (p Provisioned) Migrated(toAutoscale bool) (Throughput, error) {
+	switch {
+	case toAutoscale == (p.Autoscale > 0):
+		return Throughput{}, badRequest("the throughput already is of this kind")
+	case toAutoscale:
+		return Throughput{Autoscale: roundUp(max(leastAutoscale, p.Manual), 1000)}, nil
+	}
+	return Throughput{Manual: p.Autoscale}, nil
 }
 
 // Offers returns all offers in the order of their creation.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,8 +27,9 @@ type PatchDoc struct {
 type patchOp struct {
 	op    string
 	path  []string
-	text  string // the path as sent
-	value []byte // compact JSON, nil of remove
+	text  string   // the path as sent
+	from  []string // path of the value that move moves
+	value []byte   // compact JSON, nil of remove
 }
 
 // conditionLimits bound the condition of a patch, which is evaluated while no other write can
@@ -52,6 +54,7 @@ func (c *Container) ParsePatch(ctx context.Context, body []byte) (*PatchDoc, err
 		Operations []struct {
 			Op    string          `json:"op"`
 			Path  *string         `json:"path"`
+			From  *string         `json:"from"`
 			Value json.RawMessage `json:"value"`
 		} `json:"operations"`
 	}
@@ -90,6 +93,16 @@ func (c *Container) ParsePatch(ctx context.Context, body []byte) (*PatchDoc, err
 		}
 		switch r.Op {
 		case "remove":
+		case "move":
+			if r.From == nil {
+				return nil, badRequest("patch operation %d (move %s) has no from", i, op.text)
+			}
+			if op.from, err = splitPointer(*r.From); err != nil {
+				return nil, err
+			}
+			if isPrefix(op.from, op.path) {
+				return nil, badRequest("patch operation %d: %s is %s or within it", i, op.text, *r.From)
+			}
 		case "add", "set", "replace", "incr":
 			if r.Value == nil {
 				return nil, badRequest("patch operation %d (%s %s) has no value", i, r.Op, op.text)
@@ -98,7 +111,7 @@ func (c *Container) ParsePatch(ctx context.Context, body []byte) (*PatchDoc, err
 				return nil, badRequest("patch operation %d: %v", i, err)
 			}
 		default:
-			return nil, badRequest("patch operation %q is not supported; want add, set, replace, remove or incr", r.Op)
+			return nil, badRequest("patch operation %q is not supported; want add, set, replace, remove, incr or move", r.Op)
 		}
 		if r.Op == "incr" && query.ParseValue(op.value).Kind != query.Number {
 			return nil, badRequest("patch operation %d: incr wants a number", i)
@@ -134,7 +147,7 @@ func splitPointer(path string) ([]string, error) {
 func (p *PatchDoc) applyAll(doc []byte, c *Container) ([]byte, error) {
 	for _, op := range p.operations {
 		for i, key := range c.keyPaths {
-			if isAffected(op.path, key) {
+			if isAffected(op.path, key) || op.op == "move" && isAffected(op.from, key) {
 				return nil, badRequest("patch path %q: the partition key %s cannot be changed", op.text, c.keyText[i])
 			}
 		}
@@ -167,7 +180,32 @@ type patchTarget struct {
 	first      bool // the parent is empty
 }
 
+// isPrefix reports whether path is within the value at prefix, or that value.
+func isPrefix(prefix, path []string) bool {
+	return len(path) >= len(prefix) && slices.Equal(prefix, path[:len(prefix)])
+}
+
+// applyMove removes the value at from, and adds it at the path.
+func (o patchOp) applyMove(doc []byte) ([]byte, error) {
+	source := patchOp{op: o.op, path: o.from, text: "/" + strings.Join(o.from, "/")}
+	at, err := source.locateTarget(doc)
+	if err != nil {
+		return nil, err
+	}
+	if !at.exists {
+		return nil, badRequest("move %s: there is nothing to move", source.text)
+	}
+	value := bytes.Clone(doc[at.start:at.end])
+	if len(o.path)+rawjson.Depth(value) > rawjson.MaxDepth {
+		return nil, badRequest("move %s: the document would nest deeper than %d levels", o.text, rawjson.MaxDepth)
+	}
+	return patchOp{op: "add", path: o.path, text: o.text, value: value}.applyTo(removeMember(doc, at))
+}
+
 func (o patchOp) applyTo(doc []byte) ([]byte, error) {
+	if o.op == "move" {
+		return o.applyMove(doc)
+	}
 	at, err := o.locateTarget(doc)
 	if err != nil {
 		return nil, err

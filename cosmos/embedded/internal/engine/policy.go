@@ -61,7 +61,7 @@ func parsePolicy(raw []byte) (*policy, error) {
 	if strings.EqualFold(p.Mode, "none") {
 		return &policy{none: true, root: &policyNode{below: excluded}}, nil
 	}
-	if p.Mode != "" && !strings.EqualFold(p.Mode, "consistent") {
+	if p.Mode != "" && !strings.EqualFold(p.Mode, "consistent") && !strings.EqualFold(p.Mode, "lazy") { // lazy is of old accounts
 		return nil, badRequest("indexingPolicy: indexingMode %q is not supported; want consistent or none", p.Mode)
 	}
 	if p.Automatic != nil && !*p.Automatic {
@@ -101,6 +101,9 @@ func parsePolicy(raw []byte) (*policy, error) {
 func (p *policy) addPath(path string, says inclusion) error {
 	at := p.root
 	body, below := strings.CutSuffix(path, "/*")
+	if path == "/" { // old tutorials mean everything by it
+		body, below = "", true
+	}
 	if !below {
 		var exact bool
 		if body, exact = strings.CutSuffix(path, "/?"); !exact {

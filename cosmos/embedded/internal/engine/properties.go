@@ -2,13 +2,15 @@ package engine
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// withDefaults adds the defaults that body leaves out: the indexing policy, and the hash
-// version of partition keys, which clients need.
+// withDefaults adds the defaults that body leaves out: the indexing policy, the hash version of
+// partition keys, which clients need, and the policies that the engine only stores.
 func withDefaults(body []byte, d *definition) ([]byte, error) {
 	var all, key map[string]json.RawMessage
 	if err := json.Unmarshal(body, &all); err != nil {
@@ -22,8 +24,68 @@ func withDefaults(body []byte, d *definition) ([]byte, error) {
 	if all["partitionKey"], err = json.Marshal(key); err != nil {
 		return nil, err
 	}
-	all["indexingPolicy"] = d.Indexing
+	if all["indexingPolicy"], err = completePolicy(d.Indexing); err != nil {
+		return nil, err
+	}
+	for name, value := range containerDefaults {
+		if text := all[name]; len(text) == 0 || string(text) == "null" {
+			all[name] = json.RawMessage(value)
+		}
+	}
 	return json.Marshal(all)
+}
+
+// containerDefaults are the properties that every container has and that the engine only stores.
+var containerDefaults = map[string]string{
+	"conflictResolutionPolicy": `{"mode":"LastWriterWins","conflictResolutionPath":"/_ts","conflictResolutionProcedure":""}`,
+	"geospatialConfig":         `{"type":"Geography"}`,
+}
+
+// etagPath is the path that every indexing policy excludes.
+const etagPath = `/"_etag"/?`
+
+// completePolicy returns an indexing policy with the members that raw leaves out, and with
+// etagPath among the excluded paths.
+func completePolicy(raw json.RawMessage) (json.RawMessage, error) {
+	var policy map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &policy); err != nil {
+		return nil, badRequest("indexingPolicy: %v", err)
+	}
+	var mode string
+	if err := json.Unmarshal(policy["indexingMode"], &mode); err == nil && strings.EqualFold(mode, "none") {
+		return raw, nil
+	}
+	var included, excluded []json.RawMessage
+	for name, list := range map[string]*[]json.RawMessage{"includedPaths": &included, "excludedPaths": &excluded} {
+		if text := policy[name]; len(text) > 0 {
+			if err := json.Unmarshal(text, list); err != nil {
+				return nil, badRequest("indexingPolicy: %s: %v", name, err)
+			}
+		}
+	}
+	if len(included) == 0 && len(excluded) == 0 {
+		included = append(included, json.RawMessage(`{"path":"/*"}`))
+	}
+	hasETag := slices.ContainsFunc(slices.Concat(included, excluded), func(path json.RawMessage) bool {
+		var p pathJSON
+		return json.Unmarshal(path, &p) == nil && (p.Path == etagPath || p.Path == "/_etag/?")
+	})
+	if !hasETag {
+		excluded = append(excluded, json.RawMessage(`{"path":"/\"_etag\"/?"}`))
+	}
+	for name, value := range map[string]string{"indexingMode": `"consistent"`, "automatic": "true"} {
+		if len(policy[name]) == 0 {
+			policy[name] = json.RawMessage(value)
+		}
+	}
+	var err error
+	if policy["includedPaths"], err = json.Marshal(slices.Concat([]json.RawMessage{}, included)); err != nil {
+		return nil, err
+	}
+	if policy["excludedPaths"], err = json.Marshal(excluded); err != nil {
+		return nil, err
+	}
+	return json.Marshal(policy)
 }
 
 // systemProperties returns body with the properties that the engine sets.

@@ -56,7 +56,7 @@ func (e *Engine) ParseQuery(ctx context.Context, text string, params map[string]
 // partitions fails with a DamageError, the continuation of the Page starts after the damaged
 // document.
 func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page, error) {
-	if err := c.policy.checkOrder(q.Query.Orders()); err != nil {
+	if err := c.policy.checkOrder(q.Query.Base().Orders()); err != nil {
 		return Page{}, err
 	}
 	if err := c.Scope(&q); err != nil {
@@ -69,7 +69,11 @@ func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page,
 	if !alone && !q.Query.Simple() {
 		return Page{}, &Error{Status: http.StatusBadRequest, SubStatus: NeedsPlan, Message: gatewayRefusal}
 	}
-	r := &pageBuilder{e: e, c: c, q: q, now: e.expiryTime(c), plan: c.policy.planQuery(q.Query), slots: q.Query.NewSlots(ctx, e.limits), ctx: ctx}
+	var derived []*query.Query
+	for ; q.Query.Source() != nil; q.Query = q.Query.Source() {
+		derived = append(derived, q.Query)
+	}
+	r := &pageBuilder{e: e, derived: derived, c: c, q: q, now: e.expiryTime(c), plan: c.policy.planQuery(q.Query, e.orderOnlyIndexed), slots: q.Query.NewSlots(ctx, e.limits), ctx: ctx}
 	if r.ids = idsOf(q.Query); r.ids != nil {
 		r.found = map[Partition][]uint64{}
 	} else if r.idRange = idRangeOf(r.plan); r.idRange != nil {
@@ -99,6 +103,8 @@ type pageBuilder struct {
 	plan    query.Plan
 	at      pagePosition // where the last page ended
 	resumed bool
+
+	derived []*query.Query // queries over the results of q.Query, the outermost first
 
 	ids   []string               // ids that the condition names; nil: any
 	found map[Partition][]uint64 // documents with these ids, in the order of insertion
@@ -135,7 +141,7 @@ func (r *pageBuilder) buildPage(reader disk.Reader) error {
 	switch {
 	case r.q.Scoped && r.q.Range != nil && !r.q.Range.hasKey(r.c.effectiveKey(r.q.Partition)):
 		// The partition is in another range: there are no results.
-	case r.q.Query.Constant() || !r.q.Query.Streams() && !r.q.Query.Local():
+	case len(r.derived) > 0 || r.q.Query.Constant() || !r.q.Query.Streams() && !r.q.Query.Local():
 		r.fillCollected()
 	case len(r.q.Query.Orders()) > 0 && r.q.Query.Streams():
 		if r.isServedByID() {

@@ -101,7 +101,11 @@ func (r *pageBuilder) fillCollected() {
 	if r.q.MaxItems >= 0 {
 		want = r.at.given + r.q.MaxItems + 1 // one more shows whether a page follows
 	}
-	c := r.q.Query.Collect(want)
+	wantOfDocuments := want
+	if len(r.derived) > 0 {
+		wantOfDocuments = query.NoLimit
+	}
+	c := r.q.Query.Collect(wantOfDocuments)
 	if r.q.Query.Constant() {
 		if r.plan.Loads(r.slots) && r.plan.Keeps(r.slots) {
 			c.Add(nil, r.slots)
@@ -120,6 +124,13 @@ func (r *pageBuilder) fillCollected() {
 		})
 	}
 	results := c.Results(r.slots)
+	for i, q := range slices.Backward(r.derived) {
+		n := query.NoLimit
+		if i == 0 {
+			n = want
+		}
+		results, r.slots = q.Derive(results, n, r.slots)
+	}
 	for i := r.at.given; i < len(results); i++ {
 		if !r.addResult(results[i]) {
 			orders := len(r.q.Query.Orders())
@@ -129,12 +140,12 @@ func (r *pageBuilder) fillCollected() {
 	}
 }
 
-// planQuery splits the condition of q. An index of all paths (/*) does not contain documents
-// without the path of ORDER BY, so they are not results; an index that names the path contains
-// them, and so does a composite index.
-func (p *policy) planQuery(q *query.Query) query.Plan {
+// planQuery splits the condition of q. With orderOnlyIndexed, documents without the path of ORDER
+// BY are not results if the policy includes the path only by a parent (/*). An index that names
+// the path contains them, and so does a composite index.
+func (p *policy) planQuery(q *query.Query, orderOnlyIndexed bool) query.Plan {
 	plan := q.Plan(p.isIndexed)
-	if orders := q.Orders(); len(orders) == 1 && !p.hasPath(orders[0].Path) {
+	if orders := q.Orders(); orderOnlyIndexed && len(orders) == 1 && !p.hasPath(orders[0].Path) {
 		return q.OnlySorted(plan)
 	}
 	return plan

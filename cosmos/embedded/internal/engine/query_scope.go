@@ -57,7 +57,7 @@ func (c *Container) partitionsOf(plan query.Plan) []Partition {
 // a required prefix of a hierarchical key.
 func (c *Container) Scope(q *QueryRequest) error {
 	for n := len(c.keyPaths); n > 0 && !q.Scoped && q.Prefix == ""; n-- {
-		values, ok := q.Query.Equalities(c.keyPaths[:n])
+		values, ok := q.Query.Base().Equalities(c.keyPaths[:n])
 		if !ok {
 			continue
 		}

@@ -63,7 +63,11 @@ func (p *queryParser) parseProjection(s *selectNode) (err error) {
 			return err
 		}
 		if p.acceptToken("AS") {
-			c.name, err = p.parseName("a name after AS")
+			if t := p.peekToken(); t.kind == tokenString && t.text != "" {
+				c.name = p.nextToken().text
+			} else {
+				c.name, err = p.parseName("a name after AS")
+			}
 		} else if p.isAlias(p.peekToken()) {
 			c.name = p.nextToken().text
 		}

@@ -17,14 +17,30 @@ type collectedResult struct {
 	result []byte
 }
 
+// Derive returns the results of q over the results of its source. It keeps the first want
+// results, or all if want is NoLimit.
+func (q *Query) Derive(source [][]byte, want int, from *Slots) ([][]byte, *Slots) {
+	slots := q.NewSlots(from.ctx, from.limits)
+	slots.earlier, slots.held, slots.failure = from.earlier+int64(from.steps), from.held, from.failure
+	c := q.Collect(want)
+	for _, raw := range source {
+		q.Extract(raw, slots)
+		slots.RefuseIfExhausted()
+		if slots.failure != nil || q.Holds(slots) && !c.Add(raw, slots) {
+			break
+		}
+	}
+	return c.Results(slots), slots
+}
+
 // Collect returns a Collector of the first want results of q, or of all results if want is
 // NoLimit.
 func (q *Query) Collect(want int) *Collector {
-	if q.limit != NoLimit && (want == NoLimit || want > q.limit) {
-		want = q.limit
+	if q.maximum != NoLimit && (want == NoLimit || want > q.maximum) {
+		want = q.maximum
 	}
 	if want != NoLimit {
-		want += q.offset
+		want += q.skipped
 	}
 	c := &Collector{query: q, want: want, seen: newSeenResults(q.distinct)}
 	if q.group != nil {
@@ -118,7 +134,7 @@ func (c *Collector) Results(slots *Slots) [][]byte {
 		end = min(end, c.want)
 	}
 	var results [][]byte
-	for i := c.query.offset; i < end; i++ {
+	for i := c.query.skipped; i < end; i++ {
 		results = append(results, c.found[i].result)
 	}
 	return results

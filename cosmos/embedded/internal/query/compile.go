@@ -12,8 +12,9 @@ import (
 // A compiler turns nodes into exprs. It assigns a slot to every path into the document and
 // every alias.
 type compiler struct {
-	now   func() time.Time
-	start time.Time // result of the Static clock functions
+	now    func() time.Time
+	random func() float64 // from 0 on and below 1
+	start  time.Time      // result of the Static clock functions
 
 	extra int // slots before those of the paths
 	used  int // slots of extra in use

@@ -52,18 +52,24 @@ func (s CrossPartitionPlan) Needs() []string {
 }
 
 // CrossPartition derives the plan of the query. It fails if the results of partitions cannot be
-// combined: if an expression contains aggregates.
+// combined: if an expression contains aggregates. The results of a query with a Source can be
+// combined only if there is one partition.
 func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	n := *q.written
 	s := CrossPartitionPlan{Value: n.value != nil, Distinct: "None", Orders: q.orders}
 	if q.Simple() {
 		return s, nil
 	}
+	if q.group != nil {
+		n.orderBy = nil // one result needs no order
+		n.nameMembers()
+		s.Value = n.value != nil
+	}
 	switch {
 	case n.top != nil:
-		s.Top = &q.limit
+		s.Top = &q.maximum
 	case n.limit != nil:
-		s.Offset, s.Limit = &q.offset, &q.limit
+		s.Offset, s.Limit = &q.skipped, &q.maximum
 	}
 	for _, o := range n.orderBy {
 		s.OrderTexts = append(s.OrderTexts, printNode(o.path))
@@ -86,14 +92,27 @@ func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 		n.addSortKeys()
 	}
 	if n.limit != nil { // the results that OFFSET skips may be in another partition
-		n.limit = &countNode{n: q.offset + q.limit}
+		n.limit = &countNode{n: q.skipped + q.maximum}
 		n.offset = &countNode{}
 	}
 	if n.top != nil {
-		n.top = &countNode{n: q.limit}
+		n.top = &countNode{n: q.maximum}
 	}
 	s.Text = printSelect(&n)
 	return s, nil
+}
+
+// nameMembers replaces SELECT VALUE {"name": expr} by SELECT expr AS name, which gives the same
+// results, and which clients can combine.
+func (n *selectNode) nameMembers() {
+	o, ok := n.value.(objectNode)
+	if !ok || len(o.names) == 0 {
+		return
+	}
+	n.value = nil
+	for i, name := range o.names {
+		n.columns = append(n.columns, columnNode{textPosition: o.textPosition, expr: o.values[i], name: name})
+	}
 }
 
 // isSortedByAll reports whether SELECT and ORDER BY have the same expressions, so that equal

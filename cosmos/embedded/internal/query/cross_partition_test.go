@@ -39,6 +39,11 @@ func TestCrossPartition_IsWhatClientsExpect(t *testing.T) {
 			"Distinct GroupBy NonValueAggregate OffsetAndLimit",
 		},
 		{"SELECT VALUE c.a FROM c GROUP BY c.a", `SELECT [{"item": c["a"]}] AS groupByItems, c["a"] AS payload FROM c AS c GROUP BY c["a"]`, "GroupBy"},
+		{
+			"SELECT VALUE {n: COUNT(1), s: SUM(c.b)} FROM c", `SELECT {"n": {"item": COUNT(1)}, "s": {"item": SUM(c["b"])}} AS payload FROM c AS c`,
+			"MultipleAggregates NonValueAggregate",
+		},
+		{"SELECT VALUE COUNT(1) FROM c ORDER BY c.a", `SELECT VALUE [{"item": COUNT(1)}] FROM c AS c`, "Aggregate"},
 		{"SELECT VALUE COUNT(1) FROM c GROUP BY c.a", `SELECT [{"item": c["a"]}] AS groupByItems, [{"item": COUNT(1)}] AS payload FROM c AS c GROUP BY c["a"]`, "Aggregate GroupBy"},
 	} {
 		s, err := mustParse(t, tc.query, params).CrossPartition()
@@ -49,7 +54,7 @@ func TestCrossPartition_IsWhatClientsExpect(t *testing.T) {
 			mustParse(t, strings.Replace(s.Text, filter, "true", 1), params)
 		}
 	}
-	for _, query := range []string{"SELECT VALUE COUNT(1) + 1 FROM c", "SELECT VALUE {n: COUNT(1)} FROM c", "SELECT c.a, -SUM(c.b) AS s FROM c GROUP BY c.a"} {
+	for _, query := range []string{"SELECT VALUE COUNT(1) + 1 FROM c", "SELECT VALUE {n: 1 + COUNT(1)} FROM c", "SELECT VALUE [COUNT(1)] FROM c", "SELECT c.a, -SUM(c.b) AS s FROM c GROUP BY c.a"} {
 		_, err := mustParse(t, query, nil).CrossPartition()
 		require.ErrorContains(t, err, "an expression of aggregates", query)
 	}

@@ -1,6 +1,6 @@
 // Package query parses and evaluates Cosmos DB SQL over the documents of one container:
 //
-//	SELECT [DISTINCT] [TOP n] * | VALUE expr | expr [[AS] name], …
+//	SELECT [DISTINCT] [TOP n] * | VALUE expr | expr [[AS] name | AS 'name'], …
 //	[FROM source [JOIN source] …]
 //	[WHERE condition]
 //	[GROUP BY expr, …]
@@ -18,14 +18,17 @@
 //
 // of constants, @parameters, paths, {"name": expr}, [expr], the functions listed in
 // functions*.go, the aggregates COUNT, SUM, MIN, MAX and AVG, and the subqueries (SELECT …),
-// EXISTS(SELECT …) and ARRAY(SELECT …). Any other text is an *Error with its position.
+// EXISTS(SELECT …) and ARRAY(SELECT …). The constants NaN and Infinity can be compared with
+// numbers, and are left out of results, because JSON has no such numbers. Any other text is an
+// *Error with its position; for an unknown function it has the name.
 //
 // A missing property is undefined, which differs from null: a comparison with it is undefined,
 // and WHERE keeps only documents for which the condition is true. Values of different types are
 // unequal; comparing them by order is undefined. A constructor leaves out undefined members.
 // ORDER BY puts undefined before null, then false, true, numbers, strings, arrays, objects; its
-// paths must be paths of the document, which an index can contain. The engine decides with
-// OnlySorted whether the index contains documents without the path.
+// paths must be paths of the document, which an index can contain; in a subquery, any paths. Beside
+// an aggregate without GROUP BY it has no effect. With OnlySorted, documents
+// without the path are not results.
 //
 // Where the documentation of Cosmos DB is ambiguous, the package does the following. = and !=
 // of two types are false and true, as on the service, although the documented table says
@@ -33,6 +36,10 @@
 // count characters. A set in LIKE follows SQL Server. FullTextContains compares words, not
 // their stems. Regular expressions have the syntax of package regexp. The result is undefined
 // for arguments of a wrong type and for numbers that JSON cannot represent.
+//
+// If a subquery in the outermost FROM combines documents (TOP, OFFSET, ORDER BY, DISTINCT, GROUP BY
+// or an aggregate), it is a Query of its own, the Source, and Derive evaluates the query around it
+// over its results.
 //
 // A query is processed in three steps:
 //

@@ -16,14 +16,25 @@ func (q *Query) Extract(doc []byte, slots *Slots) {
 // Holds reports whether the condition is true for the document that Extract has read.
 func (q *Query) Holds(slots *Slots) bool { return areAllTrue(q.document, slots) }
 
+// Source returns the query whose results q reads instead of documents, or nil.
+func (q *Query) Source() *Query { return q.source }
+
+// Base returns the query that reads the documents: q, its source, the source of that, and so on.
+func (q *Query) Base() *Query {
+	for q.source != nil {
+		q = q.source
+	}
+	return q
+}
+
 // Orders returns the paths of ORDER BY, or nil.
 func (q *Query) Orders() []Order { return q.orders }
 
 // Offset returns the number of results to skip.
-func (q *Query) Offset() int { return q.offset }
+func (q *Query) Offset() int { return q.skipped }
 
 // Limit returns the maximum number of results, or NoLimit.
-func (q *Query) Limit() int { return q.limit }
+func (q *Query) Limit() int { return q.maximum }
 
 // Constant reports whether the query has no FROM, and so reads no document.
 func (q *Query) Constant() bool { return q.constant }
@@ -36,7 +47,7 @@ func (q *Query) SelectsValue() bool { return q.written.value != nil }
 
 // Counts reports whether the results are numbers of documents, which an index can answer.
 func (q *Query) Counts() bool {
-	if q.group == nil || len(q.group.keys) > 0 || len(q.sources) > 0 {
+	if q.source != nil || q.group == nil || len(q.group.keys) > 0 || len(q.sources) > 0 {
 		return false
 	}
 	for _, a := range q.group.aggregates {
@@ -50,18 +61,18 @@ func (q *Query) Counts() bool {
 // Streams reports whether each document has at most one result, which depends on no other
 // document. Use Gives and Project for such a query, otherwise Results or Collect.
 func (q *Query) Streams() bool {
-	return len(q.sources) == 0 && !q.distinct && q.group == nil && !q.constant
+	return q.source == nil && len(q.sources) == 0 && !q.distinct && q.group == nil && !q.constant
 }
 
 // Local reports whether the results of a document depend on no other document: the query only
 // filters, joins and projects.
 func (q *Query) Local() bool {
-	return !q.distinct && q.group == nil && len(q.orders) == 0
+	return q.source == nil && !q.distinct && q.group == nil && len(q.orders) == 0
 }
 
 // Simple reports whether the gateway can serve the query across partitions:
 // it has no ORDER BY, TOP, OFFSET, DISTINCT, GROUP BY or aggregate.
-func (q *Query) Simple() bool { return q.Local() && q.limit == NoLimit && q.offset == 0 }
+func (q *Query) Simple() bool { return q.Local() && q.maximum == NoLimit && q.skipped == 0 }
 
 // SortKey appends the values to sort by. They may share the memory of the document.
 func (q *Query) SortKey(dst []Value, slots *Slots) []Value {

@@ -31,8 +31,9 @@ func appendExpr(dst []byte, e expr, slots *Slots) ([]byte, bool) {
 		raw := v.rawValue(slots)
 		return append(dst, raw...), raw != nil
 	}
-	v := e.evalRow(slots)
-	return v.Append(dst), v.Kind != Undefined
+	size := len(dst)
+	dst = e.evalRow(slots).Append(dst)
+	return dst, len(dst) > size
 }
 
 type constantExpr struct{ value Value }

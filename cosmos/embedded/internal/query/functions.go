@@ -19,6 +19,8 @@ type function struct {
 // functionSteps count the work of the functions that do more than read each argument once.
 var functionSteps = map[string]func(args []Value) int{
 	"ARRAY_CONTAINS": containsSteps, "ARRAY_CONTAINS_ANY": setSteps, "ARRAY_CONTAINS_ALL": setSteps,
+	"LOG": preciseSteps, "LOG10": preciseSteps, "TAN": preciseSteps, "COT": preciseSteps,
+	"TRIM": trimSteps, "LTRIM": trimSteps, "RTRIM": trimSteps,
 	"SETINTERSECT": setSteps, "SETUNION": setSteps,
 	"FULLTEXTCONTAINS": fullTextSteps, "FULLTEXTCONTAINSALL": fullTextSteps, "FULLTEXTCONTAINSANY": fullTextSteps,
 }
@@ -56,9 +58,9 @@ var typeFunctions = map[string]function{
 	"IS_OBJECT":    isKind(Object),
 	"IS_PRIMITIVE": typeCheck(func(v Value) bool { return v.Kind > Undefined && v.Kind < Array }),
 	"IS_INTEGER": typeCheck(func(v Value) bool {
-		return v.Kind == Number && v.Num == math.Trunc(v.Num) && math.Abs(v.Num) < 1<<63
+		return v.Kind == Number && v.Num == math.Trunc(v.Num) && math.Abs(v.Num) <= 1<<63 // both ends of 64 bits, as doubles
 	}),
-	"IS_FINITE_NUMBER": isKind(Number), // JSON has no others
+	"IS_FINITE_NUMBER": typeCheck(func(v Value) bool { return v.Kind == Number && v.isFinite() }),
 	"IIF": {3, 3, func(a []Value) Value {
 		if a[0].IsTrue() {
 			return a[1]

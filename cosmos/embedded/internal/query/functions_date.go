@@ -3,6 +3,7 @@ package query
 import (
 	"bytes"
 	"math"
+	"math/big"
 	"time"
 )
 
@@ -220,10 +221,17 @@ func dateTimeBin(a []Value) Value {
 	if !ok || !isDate || part.months > 0 || size > int64(math.MaxInt64/part.length) {
 		return undefined
 	}
-	bin := time.Duration(size) * part.length
-	since := t.Sub(origin)
-	if since == math.MaxInt64 || since == math.MinInt64 {
-		return undefined // 292 years or more from the origin
-	}
-	return dateValue(origin.Add(time.Duration(floorDiv(int64(since), int64(bin))) * bin))
+	return dateValue(binStart(t, origin, time.Duration(size)*part.length))
+}
+
+// binStart returns the start of the bin that contains t. A time.Duration cannot hold the 400
+// years between t and an old origin.
+func binStart(t, origin time.Time, bin time.Duration) time.Time {
+	second := big.NewInt(int64(time.Second))
+	since := big.NewInt(t.Unix() - origin.Unix())
+	since.Add(since.Mul(since, second), big.NewInt(int64(t.Nanosecond()-origin.Nanosecond())))
+	length := big.NewInt(int64(bin))
+	since.Sub(since, new(big.Int).Mod(since, length)) // Mod is not negative
+	seconds, rest := new(big.Int).DivMod(since, second, new(big.Int))
+	return time.Unix(origin.Unix()+seconds.Int64(), int64(origin.Nanosecond())+rest.Int64())
 }

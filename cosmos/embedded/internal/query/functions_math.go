@@ -10,11 +10,11 @@ var mathFunctions = map[string]function{
 	"SQRT":    ofNumber(math.Sqrt),
 	"SQUARE":  ofNumber(func(f float64) float64 { return f * f }),
 	"EXP":     ofNumber(math.Exp),
-	"LOG10":   ofNumber(math.Log10),
+	"LOG10":   ofNumber(logarithm10),
 	"SIN":     ofNumber(math.Sin),
 	"COS":     ofNumber(math.Cos),
-	"TAN":     ofNumber(math.Tan),
-	"COT":     ofNumber(func(f float64) float64 { return 1 / math.Tan(f) }),
+	"TAN":     ofNumber(preciseTan),
+	"COT":     ofNumber(func(f float64) float64 { return 1 / preciseTan(f) }),
 	"ASIN":    ofNumber(math.Asin),
 	"ACOS":    ofNumber(math.Acos),
 	"ATAN":    ofNumber(math.Atan),
@@ -36,7 +36,7 @@ var mathFunctions = map[string]function{
 		if len(a) == 1 {
 			return numberValue(math.Log(a[0].Num))
 		}
-		return numberValue(math.Log(a[0].Num) / math.Log(a[1].Num))
+		return numberValue(logarithm(a[0].Num, a[1].Num))
 	}},
 	"ROUND":     {1, 2, roundNumber},
 	"NUMBERBIN": {1, 2, numberBin},

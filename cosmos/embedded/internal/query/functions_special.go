@@ -12,6 +12,7 @@ import (
 var specialArguments = map[string][2]int{
 	"GETCURRENTDATETIME": {}, "GETCURRENTTIMESTAMP": {}, "GETCURRENTTICKS": {},
 	"GETCURRENTDATETIMESTATIC": {}, "GETCURRENTTIMESTAMPSTATIC": {}, "GETCURRENTTICKSSTATIC": {},
+	"RAND":                {},
 	"REGEXMATCH":          {2, 3},
 	"FULLTEXTCONTAINS":    {2, 2},
 	"FULLTEXTCONTAINSALL": {2, unlimitedArguments}, "FULLTEXTCONTAINSANY": {2, unlimitedArguments},
@@ -25,6 +26,7 @@ var special = map[string]func(c *compiler, n callNode, args []expr) (expr, error
 	"GETCURRENTDATETIMESTATIC":  staticTime(dateValue),
 	"GETCURRENTTIMESTAMPSTATIC": staticTime(timestampValue),
 	"GETCURRENTTICKSSTATIC":     staticTime(ticksValue),
+	"RAND":                      func(c *compiler, _ callNode, _ []expr) (expr, error) { return randomExpr{c.random}, nil },
 	"REGEXMATCH":                compileRegex,
 	"FULLTEXTCONTAINS":          fullText(func(found, _ int) bool { return found == 1 }),
 	"FULLTEXTCONTAINSALL":       fullText(func(found, wanted int) bool { return found == wanted }),
@@ -41,6 +43,11 @@ type clockExpr struct {
 }
 
 func (e clockExpr) evalRow(*Slots) Value { return e.form(e.now()) }
+
+// A randomExpr is a random number from 0 on and below 1.
+type randomExpr struct{ random func() float64 }
+
+func (e randomExpr) evalRow(*Slots) Value { return numberValue(e.random()) }
 
 func currentTime(form func(time.Time) Value) func(*compiler, callNode, []expr) (expr, error) {
 	return func(c *compiler, _ callNode, _ []expr) (expr, error) { return clockExpr{c.now, form}, nil }

@@ -20,13 +20,9 @@ var stringFunctions = map[string]function{
 	}),
 	"LOWER": ofString(func(s []byte) Value { return Value{Kind: String, Text: bytes.ToLower(s)} }),
 	"UPPER": ofString(func(s []byte) Value { return Value{Kind: String, Text: bytes.ToUpper(s)} }),
-	"TRIM":  ofString(func(s []byte) Value { return Value{Kind: String, Text: bytes.TrimSpace(s)} }),
-	"LTRIM": ofString(func(s []byte) Value {
-		return Value{Kind: String, Text: bytes.TrimLeftFunc(s, unicode.IsSpace)}
-	}),
-	"RTRIM": ofString(func(s []byte) Value {
-		return Value{Kind: String, Text: bytes.TrimRightFunc(s, unicode.IsSpace)}
-	}),
+	"TRIM":  trimText(bytes.TrimFunc),
+	"LTRIM": trimText(bytes.TrimLeftFunc),
+	"RTRIM": trimText(bytes.TrimRightFunc),
 	"REVERSE": ofString(func(s []byte) Value {
 		runes := []rune(string(s))
 		slices.Reverse(runes)
@@ -83,6 +79,28 @@ func sliceText(s, from, length Value) Value {
 	start = min(max(start, 0), int64(len(runes)))
 	n = min(max(n, 0), int64(len(runes))-start)
 	return textValue(string(runes[start : start+n]))
+}
+
+// trimText makes a function that removes white space, or the characters of the second argument.
+func trimText(trim func(s []byte, f func(rune) bool) []byte) function {
+	return function{1, 2, func(a []Value) Value {
+		if !areAll(String, a) {
+			return undefined
+		}
+		isTrimmed := unicode.IsSpace
+		if len(a) == 2 {
+			isTrimmed = func(r rune) bool { return bytes.ContainsRune(a[1].Text, r) }
+		}
+		return Value{Kind: String, Text: trim(a[0].Text, isTrimmed)}
+	}}
+}
+
+// trimSteps counts the search for each character of a string among those that are removed.
+func trimSteps(a []Value) int {
+	if len(a) < 2 {
+		return 0
+	}
+	return len(a[0].Text) * (1 + len(a[1].Text)/readPerStep)
 }
 
 func indexOf(a []Value) Value {

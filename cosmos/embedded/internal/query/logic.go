@@ -2,6 +2,7 @@ package query
 
 import (
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -26,6 +27,9 @@ func (e comparisonExpr) evalRow(slots *Slots) Value {
 func compareBy(op string, a, b Value) Value {
 	if a.Kind == Undefined || b.Kind == Undefined {
 		return undefined
+	}
+	if math.IsNaN(a.Num) || math.IsNaN(b.Num) {
+		return boolValue(op == "!=")
 	}
 	switch op {
 	case "=":

@@ -158,22 +158,7 @@ func (p *queryParser) parseSubquery(t lexToken, kind string) (exprNode, error) {
 	if err != nil {
 		return nil, err
 	}
-	if clause, at := unsupportedClause(body); clause != "" {
-		return nil, &Error{at, clause + " is not supported in a subquery"}
-	}
 	return subqueryNode{textPosition(t.at), kind, body}, p.expectToken(")")
-}
-
-func unsupportedClause(s *selectNode) (clause string, at int) {
-	switch {
-	case s.top != nil:
-		return "TOP", s.top.textOffset()
-	case s.orderBy != nil:
-		return "ORDER BY", s.orderAt
-	case s.offset != nil:
-		return "OFFSET LIMIT", s.offset.textOffset()
-	}
-	return "", 0
 }
 
 func (p *queryParser) parseObject(t lexToken) (exprNode, error) {
@@ -227,7 +212,7 @@ func (p *queryParser) parseNamed(t lexToken) (exprNode, error) {
 		}
 		return p.parseSubquery(t, word)
 	case "UDF":
-		return nil, &Error{t.at, "user-defined functions are not supported"}
+		return nil, &Error{t.at, "user-defined functions are not supported: " + p.restOfName(t.text)}
 	}
 	if p.acceptToken("(") {
 		if word == "ARRAY" && p.peekToken().isToken("SELECT") {
@@ -235,16 +220,45 @@ func (p *queryParser) parseNamed(t lexToken) (exprNode, error) {
 		}
 		return p.parseCall(t, word)
 	}
+	if next := p.peekToken(); !next.isToken(".") && !next.isToken("[") {
+		switch t.text { // in this case only, as JSON5 and JavaScript write them
+		case "NaN":
+			return literalNode{textPosition: at, value: Value{Kind: Number, Num: math.NaN()}}, nil
+		case "Infinity":
+			return literalNode{textPosition: at, value: Value{Kind: Number, Num: math.Inf(1)}}, nil
+		}
+	}
 	if reserved[word] {
 		return nil, &Error{t.at, fmt.Sprintf("want a value, found %v", t)}
 	}
 	return nameNode{at, t.text}, nil
 }
 
+// restOfName returns a name with the steps after it.
+func (p *queryParser) restOfName(name string) string {
+	for p.acceptToken(".") {
+		name += "." + p.nextToken().text
+	}
+	return name
+}
+
+// unsupportedFunction returns why a function is refused.
+func unsupportedFunction(name string) string {
+	switch {
+	case strings.HasPrefix(name, "ST_"):
+		return "function " + name + " is not supported here: there are no spatial functions"
+	case name == "VECTORDISTANCE":
+		return "function " + name + " is not supported here: there is no vector search"
+	case strings.HasPrefix(name, "FULLTEXT"), name == "RRF":
+		return "function " + name + " is not supported here: there is no ranking of full text"
+	}
+	return "function " + name + " is not supported here"
+}
+
 func (p *queryParser) parseCall(t lexToken, name string) (exprNode, error) {
 	minArgs, maxArgs, ok := argumentCounts(name)
 	if !ok {
-		return nil, &Error{t.at, "function " + name + " is not supported here"}
+		return nil, &Error{t.at, unsupportedFunction(name)}
 	}
 	args, err := p.parseList(")")
 	if err != nil {

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -164,6 +165,26 @@ func (p *printer) writeSpecial(n exprNode) {
 	}
 }
 
+// printAlias returns the name of a column, in quotes unless it can be written without.
+func printAlias(name string) string {
+	if isLetter(name[0]) && wordEnd(name, 0) == len(name) && !reserved[strings.ToUpper(name)] {
+		return name
+	}
+	return quoteJSON(name)
+}
+
+func printNumber(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "NaN"
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "(- Infinity)"
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
 func quoteJSON(s string) string { return string(rawjson.AppendQuoted(nil, s)) }
 
 func (p *printer) writeLiteral(n literalNode) {
@@ -173,7 +194,7 @@ func (p *printer) writeLiteral(n literalNode) {
 	case n.value.Kind == Undefined:
 		p.writeParts("undefined")
 	case n.value.Kind == Number:
-		p.writeParts(strconv.FormatFloat(n.value.Num, 'g', -1, 64))
+		p.writeParts(printNumber(n.value.Num))
 	default:
 		p.Write(n.value.Append(nil))
 	}
@@ -201,7 +222,7 @@ func (p *printer) writeSelect(s *selectNode) {
 		}
 		p.writeNode(c.expr)
 		if c.name != "" {
-			p.writeParts(" AS ", c.name)
+			p.writeParts(" AS ", printAlias(c.name))
 		}
 	}
 	p.writeFrom(s.sources)

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
@@ -17,14 +18,18 @@ const NoLimit = -1
 type Query struct {
 	selection // its where holds the conditions that depend on a row of FROM
 
+	// source is the query whose results this one reads as its documents: the subquery in FROM, if
+	// it combines documents.
+	source *Query
+
 	written   *selectNode
 	star      bool    // SELECT * of the document itself
 	document  []expr  // conditions that need only the document; all must be true
 	orders    []Order // none: the order of insertion
-	offset    int
-	limit     int  // limit of TOP or LIMIT, or NoLimit
-	constant  bool // there is no FROM
-	extra     int  // slots before those of the paths
+	skipped   int     // results that OFFSET skips
+	maximum   int     // limit of TOP or LIMIT, or NoLimit
+	constant  bool    // there is no FROM
+	extra     int     // slots before those of the paths
 	paths     []rawjson.Path
 	slotOf    map[string]int // slot of each path, by its key
 	extractor *rawjson.Extractor
@@ -42,6 +47,9 @@ type Option func(*compiler)
 
 // WithClock sets the clock of the functions of the current time.
 func WithClock(now func() time.Time) Option { return func(c *compiler) { c.now = now } }
+
+// WithRandom sets the random numbers of RAND.
+func WithRandom(random func() float64) Option { return func(c *compiler) { c.random = random } }
 
 // Parse parses a query. params holds the value of each @name, as JSON from rawjson.Compact.
 func Parse(ctx context.Context, text string, params map[string]Value, options ...Option) (*Query, error) {
@@ -91,15 +99,24 @@ func ParseCondition(ctx context.Context, text string, options ...Option) (*Query
 
 // compileQuery compiles the parsed query.
 func (p *queryParser) compileQuery(ctx context.Context, n *selectNode, options []Option) (*Query, error) {
-	c := &compiler{now: time.Now, extra: p.extra, used: -1, slots: &Slots{ctx: ctx, limits: DefaultLimits, check: checkEvery}}
+	c := &compiler{now: time.Now, random: rand.Float64, extra: p.extra, used: -1, slots: &Slots{ctx: ctx, limits: DefaultLimits, check: checkEvery}}
 	for _, option := range options {
 		option(c)
 	}
 	c.start = c.now()
-	q := &Query{written: n, limit: NoLimit, constant: len(n.sources) == 0, extra: c.extra}
+	q := &Query{written: n, maximum: NoLimit, constant: len(n.sources) == 0, extra: c.extra}
 	q.distinct = n.distinct
 	s := &scope{aliases: map[string]alias{}, container: true}
-	for _, from := range n.sources {
+	for i, from := range n.sources {
+		if body, ok := from.from.(subqueryNode); ok && i == 0 && !from.each && body.combinesDocuments() {
+			inner := &queryParser{extra: p.extra}
+			var err error
+			if q.source, err = inner.compileQuery(ctx, body.body, options); err != nil {
+				return nil, err
+			}
+			s.declareAlias(from.alias, alias{document: true})
+			continue
+		}
 		if err := c.compileSource(from, s, &q.selection); err != nil {
 			return nil, err
 		}
@@ -128,10 +145,10 @@ func (p *queryParser) compileQuery(ctx context.Context, n *selectNode, options [
 		return nil, err
 	}
 	if n.top != nil {
-		q.limit = n.top.n
+		q.maximum = n.top.n
 	}
 	if n.limit != nil {
-		q.offset, q.limit = n.offset.n, n.limit.n
+		q.skipped, q.maximum = n.offset.n, n.limit.n
 	}
 	if err := c.slots.Failure(); err != nil {
 		return nil, err
@@ -145,21 +162,23 @@ const noDocumentPath = "Unsupported ORDER BY clause. ORDER BY item expression co
 
 // compileOrders compiles ORDER BY. Its paths must be paths of the document.
 func (c *compiler) compileOrders(n *selectNode, s *scope, q *Query) error {
-	if n.orderBy != nil && q.group != nil {
-		return &Error{n.orderAt, "ORDER BY with an aggregate is not supported"}
-	}
+	rows := *s
+	rows.group = nil
 	for _, o := range n.orderBy {
 		name, path, ok := asPath(o.path)
 		if !ok || len(path) == 0 {
 			return &Error{o.textOffset(), noDocumentPath}
 		}
-		e, err := c.resolveName(name, path, s)
+		e, err := c.resolveName(name, path, &rows)
 		if err != nil {
 			return err
 		}
 		p, ok := e.(pathExpr)
-		if !ok {
+		if !ok || q.source != nil {
 			return &Error{o.textOffset(), noDocumentPath}
+		}
+		if q.group != nil { // one result needs no order
+			continue
 		}
 		q.orders = append(q.orders, Order{Path: path, Descending: o.descending, slot: p.slot})
 	}

@@ -31,6 +31,22 @@ func mustCompact(t testing.TB, text string) []byte {
 // runQuery evaluates q over docs as the engine does over a partition: it streams the results if
 // possible, otherwise collects them.
 func runQuery(q *Query, docs [][]byte) ([]string, error) {
+	if q.Source() != nil {
+		source, err := runQuery(q.Source(), docs)
+		if err != nil {
+			return nil, err
+		}
+		var rows [][]byte
+		for _, row := range source {
+			rows = append(rows, []byte(row))
+		}
+		found, slots := q.Derive(rows, NoLimit, q.NewSlots(context.Background(), DefaultLimits))
+		results := []string{}
+		for _, result := range found {
+			results = append(results, string(result))
+		}
+		return results, slots.Failure()
+	}
 	slots := q.NewSlots(context.Background(), DefaultLimits)
 	plan := q.Plan(func(path rawjson.Path) bool { return len(path) == 1 })
 	holds := func(doc []byte) bool {

@@ -2,25 +2,36 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
-// A selection is a compiled SELECT without ORDER BY and OFFSET.
+// A selection is a compiled SELECT. ORDER BY, OFFSET and LIMIT of the whole query are in Query.
 type selection struct {
 	sources  []rowSource
 	where    []expr // all must be true
 	distinct bool
 	value    expr      // result of a row
 	group    *grouping // nil if every row has its own result
+
+	order  []sortTerm // ORDER BY of a subquery
+	offset int        // of a subquery
+	limit  int        // TOP or LIMIT of a subquery, or NoLimit
+}
+
+// A sortTerm is one path of ORDER BY in a subquery.
+type sortTerm struct {
+	key        expr
+	descending bool
 }
 
 // compileSelect compiles a query or subquery. container is true if its FROM may name the
 // container.
 func (c *compiler) compileSelect(n *selectNode, outer *scope, container bool) (*selection, error) {
 	s := &scope{outer: outer, aliases: map[string]alias{}, container: container}
-	sel := &selection{distinct: n.distinct}
+	sel := &selection{distinct: n.distinct, limit: NoLimit}
 	for _, from := range n.sources {
 		if err := c.compileSource(from, s, sel); err != nil {
 			return nil, err
@@ -33,7 +44,35 @@ func (c *compiler) compileSelect(n *selectNode, outer *scope, container bool) (*
 		}
 		sel.where = append(sel.where, e)
 	}
+	if err := c.compileSortTerms(n, s, sel); err != nil {
+		return nil, err
+	}
+	if n.top != nil {
+		sel.limit = n.top.n
+	}
+	if n.limit != nil {
+		sel.offset, sel.limit = n.offset.n, n.limit.n
+	}
 	return sel, c.compileProjection(n, s, sel)
+}
+
+// compileSortTerms compiles ORDER BY of a subquery, which sorts its rows. An aggregate has one
+// row.
+func (c *compiler) compileSortTerms(n *selectNode, s *scope, sel *selection) error {
+	for _, o := range n.orderBy {
+		if _, _, ok := asPath(o.path); !ok {
+			return &Error{o.textOffset(), noDocumentPath}
+		}
+		key, err := c.compileExpr(o.path, s)
+		if err != nil {
+			return err
+		}
+		sel.order = append(sel.order, sortTerm{key, o.descending})
+	}
+	if hasAggregate(n) {
+		sel.order = nil
+	}
+	return nil
 }
 
 // compileProjection compiles SELECT and GROUP BY.
@@ -110,8 +149,8 @@ func (c *compiler) compileSource(n sourceNode, s *scope, sel *selection) error {
 		if err != nil {
 			return err
 		}
-		if first && len(body.body.sources) > 0 && (inner.group != nil || inner.distinct) {
-			return &Error{n.textOffset(), "a subquery over the whole container can only filter and project"}
+		if first && body.combinesDocuments() {
+			return &Error{n.textOffset(), "a subquery over the whole container that combines documents is supported only in the outermost FROM, without IN"}
 		}
 		src.from = inner
 	} else {
@@ -222,8 +261,81 @@ func (s *selection) eachRow(slots *Slots, visit func() bool) {
 	from(0)
 }
 
-// eachResult calls visit with each result as JSON until visit returns false.
+// eachResult calls visit with each result as JSON, in order, until visit returns false.
 func (s *selection) eachResult(slots *Slots, visit func(raw []byte) bool) {
+	if s.order != nil {
+		s.sortResults(slots, s.windowOf(visit))
+		return
+	}
+	if s.limit == 0 {
+		return
+	}
+	s.eachUnsorted(slots, s.windowOf(visit))
+}
+
+// windowOf returns a function that calls visit with the results that OFFSET and LIMIT, or TOP,
+// leave.
+func (s *selection) windowOf(visit func(raw []byte) bool) func(raw []byte) bool {
+	if s.offset == 0 && s.limit == NoLimit {
+		return visit
+	}
+	n := 0
+	return func(raw []byte) bool {
+		n++
+		switch {
+		case n <= s.offset:
+			return true
+		case s.limit != NoLimit && n > s.offset+s.limit:
+			return false
+		}
+		return visit(raw) && (s.limit == NoLimit || n < s.offset+s.limit)
+	}
+}
+
+// sortResults calls visit with each result in the order of ORDER BY. Results that are equal to an
+// earlier one are left out if the subquery is DISTINCT.
+func (s *selection) sortResults(slots *Slots, visit func(raw []byte) bool) {
+	type sorted struct {
+		keys []Value
+		raw  []byte
+	}
+	var rows []sorted
+	s.eachRow(slots, func() bool {
+		raw := rawOf(s.value, slots)
+		if raw == nil {
+			return true
+		}
+		row := sorted{raw: raw}
+		for _, o := range s.order {
+			row.keys = append(row.keys, o.key.evalRow(slots).Clone())
+		}
+		rows = append(rows, row)
+		return slots.spendMade(len(raw))
+	})
+	slices.SortStableFunc(rows, func(a, b sorted) int {
+		slots.spendSteps(1)
+		for i, o := range s.order {
+			if c := Compare(a.keys[i], b.keys[i]); c != 0 && o.descending {
+				return -c
+			} else if c != 0 {
+				return c
+			}
+		}
+		return 0
+	})
+	seen := newSeenResults(s.distinct)
+	for _, row := range rows {
+		if seen != nil && !slots.spendCanonical(ParseValue(row.raw)) {
+			return
+		}
+		if seen.addIfNew(row.raw) && !visit(row.raw) {
+			return
+		}
+	}
+}
+
+// eachUnsorted is eachResult without ORDER BY and OFFSET.
+func (s *selection) eachUnsorted(slots *Slots, visit func(raw []byte) bool) {
 	seen := newSeenResults(s.distinct)
 	give := func() bool {
 		raw := rawOf(s.value, slots)

@@ -7,6 +7,20 @@ type subqueryExpr struct {
 	body *selection
 }
 
+// combinesDocuments reports whether a subquery in FROM has results that depend on several
+// documents, if it reads the container.
+func (n subqueryNode) combinesDocuments() bool {
+	b := n.body
+	if len(b.sources) == 0 {
+		return false
+	}
+	if b.distinct || b.top != nil || b.limit != nil || b.orderBy != nil || b.groupBy != nil || hasAggregate(b) {
+		return true
+	}
+	inner, ok := b.sources[0].from.(subqueryNode)
+	return ok && inner.combinesDocuments()
+}
+
 func (e subqueryExpr) evalRow(slots *Slots) Value {
 	switch e.kind {
 	case "EXISTS":

@@ -88,7 +88,11 @@ func parseDigits(raw []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// Append appends v as JSON. It appends nothing for undefined.
+// isFinite reports whether JSON can represent the number v. Of the others, there are only the
+// constants NaN and Infinity.
+func (v Value) isFinite() bool { return !math.IsNaN(v.Num) && !math.IsInf(v.Num, 0) }
+
+// Append appends v as JSON. It appends nothing for undefined, NaN and Infinity.
 func (v Value) Append(dst []byte) []byte {
 	switch v.Kind {
 	case Null:
@@ -96,6 +100,9 @@ func (v Value) Append(dst []byte) []byte {
 	case Bool:
 		return strconv.AppendBool(dst, v.Bool)
 	case Number:
+		if !v.isFinite() {
+			return dst
+		}
 		return rawjson.AppendNumber(dst, v.Num)
 	case String:
 		return rawjson.AppendQuoted(dst, string(v.Text))
@@ -212,8 +219,6 @@ func (v Value) asInt64() (int64, bool) {
 // appendCanonical appends a text that is the same for equal values and differs for others.
 func (v Value) appendCanonical(dst []byte) []byte {
 	switch v.Kind {
-	case Number:
-		return rawjson.AppendNumber(dst, v.Num)
 	case Array:
 		dst = append(dst, '[')
 		for _, item := range parseElements(v.Text) {

@@ -59,6 +59,9 @@ func (s *Server) routeData(r *serverRequest) (Response, error) {
 	if missing, ok := errors.AsType[*engine.Error](err); ok {
 		missing.SubStatus = ownerNotFound
 	}
+	if err == nil {
+		err = checkIntended(r, c)
+	}
 	if err != nil {
 		return Response{}, err
 	}

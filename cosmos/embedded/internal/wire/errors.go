@@ -84,6 +84,10 @@ func errorResponse(r *serverRequest, err error) Response {
 	if r.answer.Get("x-ms-request-charge") == "" {
 		r.answer.Set("x-ms-request-charge", known.Charge.String())
 	}
+	if known.Status == http.StatusNotFound {
+		kind, operation := describeRequest(r, known.SubStatus)
+		known = &engine.Error{Status: known.Status, Message: known.Message + "; ResourceType: " + kind + ", OperationType: " + operation}
+	}
 	answer := map[string]string{"code": errorCodes[known.Status], "message": known.Message}
 	if r.advice != "" {
 		answer["additionalErrorInfo"] = r.advice
@@ -93,4 +97,29 @@ func errorResponse(r *serverRequest, err error) Response {
 		body = []byte(`{}`) // unreachable: strings can always be marshaled
 	}
 	return Response{Status: known.Status, Body: body}
+}
+
+// resourceTypes are the names of resources in the texts of errors, by their names in paths.
+var resourceTypes = map[string]string{
+	"dbs": "Database", "colls": "Collection", "docs": "Document", "pkranges": "PartitionKeyRange", "offers": "Offer",
+}
+
+// describeRequest returns the type of the resource that is missing, and what the request does to
+// it. Some clients read both from the text.
+func describeRequest(r *serverRequest, subStatus int) (kind, operation string) {
+	if subStatus == ownerNotFound {
+		return "Collection", "Read"
+	}
+	operations := map[string]string{
+		http.MethodGet: "Read", http.MethodHead: "Read", http.MethodPut: "Replace", http.MethodPatch: "Patch", http.MethodDelete: "Delete", http.MethodPost: "Create",
+	}
+	kind, _ = signedResource(r.segments)
+	operation = operations[r.Method]
+	switch {
+	case r.isQuery():
+		operation = "Query"
+	case len(r.segments)%2 == 1 && r.Method == http.MethodGet:
+		operation = "ReadFeed"
+	}
+	return resourceTypes[kind], operation
 }

@@ -10,65 +10,33 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/engine"
 )
 
-// knownHeaders are the x-ms headers that the engine implements or may ignore.
-var knownHeaders = map[string]bool{
-	"X-Ms-Date":                                            true,
-	"X-Ms-Version":                                         true,
-	"X-Ms-Activity-Id":                                     true,
-	"X-Ms-Cosmos-Correlated-Activityid":                    true,
-	"X-Ms-Cosmos-Sdk-Supportedcapabilities":                true,
-	"X-Ms-Client-Request-Id":                               true,
-	"X-Ms-Return-Client-Request-Id":                        true,
-	"X-Ms-Documentdb-Partitionkey":                         true,
-	"X-Ms-Documentdb-Partitionkeyrangeid":                  true,
-	"X-Ms-Read-Key-Type":                                   true,
-	"X-Ms-Start-Epk":                                       true,
-	"X-Ms-End-Epk":                                         true,
-	"X-Ms-Documentdb-Is-Upsert":                            true,
-	"X-Ms-Documentdb-Query":                                true,
-	"X-Ms-Documentdb-Query-Enablecrosspartition":           true,
-	"X-Ms-Documentdb-Isquery":                              true,
-	"X-Ms-Documentdb-Query-Iscontinuationexpected":         true,
-	"X-Ms-Documentdb-Query-Parallelizecrosspartitionquery": true,
-	"X-Ms-Cosmos-Is-Query-Plan-Request":                    true,
-	"X-Ms-Cosmos-Supported-Query-Features":                 true,
-	"X-Ms-Cosmos-Query-Version":                            true,
-	"X-Ms-Cosmos-Batch-Continue-On-Error":                  true,
-	"X-Ms-Cosmos-Sdk-Version":                              true,
-	"X-Ms-Useragent":                                       true,
-	"X-Ms-Documentdb-Populatequerymetrics":                 true,
-	"X-Ms-Cosmos-Populateindexmetrics":                     true,
-	"X-Ms-Documentdb-Populatequotainfo":                    true,
-	"X-Ms-Documentdb-Force-Query-Scan":                     true,
-	"X-Ms-Documentdb-Responsecontinuationtokenlimitinkb":   true,
-	"X-Ms-Max-Item-Count":                                  true,
-	"X-Ms-Continuation":                                    true,
-	"X-Ms-Session-Token":                                   true,
-	"X-Ms-Consistency-Level":                               true,
-	"X-Ms-Indexing-Directive":                              true,
-	"X-Ms-Cosmos-Is-Batch-Request":                         true,
-	"X-Ms-Cosmos-Batch-Atomic":                             true,
-	"X-Ms-Cosmos-Batch-Ordered":                            true,
-	"X-Ms-Cosmos-Priority-Level":                           true,
-	"X-Ms-Cosmos-Throughput-Bucket":                        true,
-	"X-Ms-Cosmos-Allow-Tentative-Writes":                   true,
-	"X-Ms-Dedicatedgateway-Max-Age":                        true,
-	"X-Ms-Dedicatedgateway-Bypass-Cache":                   true,
-	"X-Ms-Offer-Throughput":                                true,
-	"X-Ms-Cosmos-Offer-Autopilot-Settings":                 true,
-	"X-Ms-Documentdb-Pre-Trigger-Include":                  true,
-	"X-Ms-Documentdb-Post-Trigger-Include":                 true,
+// refusedHeaders are the x-ms headers that change what an answer means, with the reason why the
+// engine refuses them. It ignores all others that it does not implement.
+var refusedHeaders = map[string]string{
+	"X-Ms-Cosmos-Changefeed-Wire-Format-Version":        "the form of the documents in a change feed differs",
+	"X-Ms-Cosmos-Collection-Truncate":                   "the container would lose its documents",
+	"X-Ms-Cosmos-Offer-Autopilot-Tier":                  "the throughput would be that of a tier; use x-ms-cosmos-offer-autopilot-settings",
+	"X-Ms-Documentdb-Usepolygonssmallerthanahemisphere": "the engine has no spatial functions",
+	"X-Ms-End-Id":                "the results would end at this id",
+	"X-Ms-Enumeration-Direction": "the order of results differs",
+	"X-Ms-Offer-Type":            "the throughput would be that of a performance level; use x-ms-offer-throughput",
+	"X-Ms-Start-Id":              "the results would start at this id",
 }
 
 // consistencyRank orders the levels; a request may only relax its account's.
 var consistencyRank = map[string]int{"Strong": 4, "BoundedStaleness": 3, "Session": 2, "ConsistentPrefix": 1, "Eventual": 0}
 
-// checkHeaders refuses headers that may change the meaning of a request and that the engine
-// does not implement.
+// checkHeaders refuses headers that change what an answer means and that the engine does not
+// implement.
 func (s *Server) checkHeaders(r *serverRequest) error {
-	for name := range r.Header {
-		if strings.HasPrefix(name, "X-Ms-") && !knownHeaders[name] {
-			return unsupportedError("header %s", strings.ToLower(name))
+	for name, reason := range refusedHeaders {
+		if value := r.Header.Get(name); value != "" && !strings.EqualFold(value, "false") {
+			return badRequest("header %s is not supported by the embedded engine: %s", strings.ToLower(name), reason)
+		}
+	}
+	for _, name := range []string{"x-ms-cosmos-supported-serialization-formats", "x-ms-documentdb-content-serialization-format"} {
+		if formats := r.Header.Get(name); formats != "" && !strings.Contains(strings.ToLower(formats), "jsontext") {
+			return badRequest("header %s: %s is not supported by the embedded engine: answers are JsonText", name, formats)
 		}
 	}
 	if name := r.Header.Get("x-ms-documentdb-pre-trigger-include") + r.Header.Get("x-ms-documentdb-post-trigger-include"); name != "" {

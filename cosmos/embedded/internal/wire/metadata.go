@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/query"
@@ -158,6 +159,8 @@ func (s *Server) serveContainer(r *serverRequest) (Response, error) {
 		if err != nil {
 			return Response{}, err
 		}
+		r.answer.Set("x-ms-resource-quota", resourceQuota)
+		r.answer.Set("x-ms-resource-usage", fmt.Sprintf("documentsSize=%d;collectionSize=%[1]d;", s.engine.Size(c)>>10))
 		return metadataResponse(r, http.StatusOK, c.JSON)
 	case http.MethodPut:
 		body, err := r.readBody()
@@ -177,6 +180,9 @@ func (s *Server) serveContainer(r *serverRequest) (Response, error) {
 	}
 	return Response{}, methodError(r)
 }
+
+// resourceQuota has the limits of a container; sizes are in kilobytes, and -1 is no limit.
+const resourceQuota = "documentSize=10240;documentsSize=10485760;documentsCount=-1;collectionSize=10485760;"
 
 // listMetadata answers with a feed of databases, containers or offers, or with the results of a
 // query over it.

@@ -54,7 +54,7 @@ func (s *Server) serveOffer(r *serverRequest) (Response, error) {
 	switch r.Method {
 	case http.MethodGet:
 	case http.MethodPut:
-		t, err := parseOffer(r)
+		t, err := parseOffer(r, offer)
 		if err != nil {
 			return Response{}, err
 		}
@@ -69,8 +69,12 @@ func (s *Server) serveOffer(r *serverRequest) (Response, error) {
 	return metadataResponse(r, http.StatusOK, offer.JSON())
 }
 
-// parseOffer reads the offer of a replace request.
-func parseOffer(r *serverRequest) (engine.Throughput, error) {
+// parseOffer reads the throughput that a request to replace offer asks for.
+func parseOffer(r *serverRequest, offer engine.Provisioned) (engine.Throughput, error) {
+	switch toAutoscale := r.isSet("x-ms-cosmos-migrate-offer-to-autopilot"); {
+	case toAutoscale, r.isSet("x-ms-cosmos-migrate-offer-to-manual-throughput"):
+		return offer.Migrated(toAutoscale) // the body has no throughput
+	}
 	body, err := r.readBody()
 	if err != nil {
 		return engine.Throughput{}, err

@@ -121,6 +121,15 @@ func (s *Server) routeRequest(r *serverRequest) (Response, error) {
 	if err := s.checkHeaders(r); err != nil {
 		return Response{}, err
 	}
+	if err := s.resolveNames(r); err != nil {
+		return Response{}, err
+	}
+	answer, err := s.serveResource(r)
+	s.nameOwner(r)
+	return answer, err
+}
+
+func (s *Server) serveResource(r *serverRequest) (Response, error) {
 	p := r.segments
 	at := func(i int, word string) bool { return len(p) > i && p[i] == word }
 	switch n := len(p); {

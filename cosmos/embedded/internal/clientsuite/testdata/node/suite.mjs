@@ -2,6 +2,7 @@
 // plans, merges the results of partitions and sends bulk batches.
 // COSMOS_ENDPOINT is the URL of the emulator, and COSMOS_KEY its key.
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
 import { after, before, test } from "node:test";
 import { BulkOperationType, ChangeFeedStartFrom, ConsistencyLevel, CosmosClient, PartitionKeyKind, PatchOperationType } from "@azure/cosmos";
 
@@ -223,6 +224,41 @@ test("a session reads its own writes, also at weaker levels", async () => {
   strong.dispose();
 });
 
+test("the client keeps the session token of each container", async () => {
+  const c = await container("tokens");
+  const sent = [];
+  const observed = new CosmosClient({
+    endpoint, key, consistencyLevel: ConsistencyLevel.Session, // without it, the client sends no token
+    plugins: [{ on: "request", plugin: (request, _, next) => (sent.push(request.headers["x-ms-session-token"]), next(request)) }],
+  });
+  const mine = observed.database("suite").container("tokens");
+  const { headers } = await mine.items.create({ id: "a", pk: "p" });
+  sent.length = 0;
+  await mine.item("a", "p").read();
+  assert.equal(sent.at(-1), headers["x-ms-session-token"]);
+  await c.delete();
+  observed.dispose();
+});
+
+test("links with resource ids are served", async () => {
+  const c = await container("links");
+  const { resource } = await c.items.create({ id: "a", pk: "p" });
+  const { resource: properties } = await c.read();
+  for (const [link, rid, kind] of [[properties._self, properties._rid, "colls"], [resource._self, resource._rid, "docs"]]) {
+    const date = new Date().toUTCString();
+    const text = `get\n${kind}\n${rid.toLowerCase()}\n${date.toLowerCase()}\n\n`;
+    const signature = createHmac("sha256", Buffer.from(key, "base64")).update(text).digest("base64");
+    const answer = await fetch(new URL(link, endpoint), {
+      headers: {
+        "authorization": encodeURIComponent(`type=master&ver=1.0&sig=${signature}`), "x-ms-date": date, "x-ms-version": "2020-11-05",
+        "x-ms-documentdb-partitionkey": '["p"]', "x-ms-cosmos-supported-serialization-formats": "JsonText,CosmosBinary",
+      },
+    });
+    assert.equal(answer.status, 200);
+    assert.equal((await answer.json())._rid, rid);
+  }
+});
+
 // ---- batches and bulk
 
 test("a transactional batch is executed completely", async () => {
@@ -351,6 +387,9 @@ test("aggregates of partitions are combined", async () => {
   await one("SELECT VALUE COUNT(t) FROM c JOIN t IN c.tags", [90]);
   await one("SELECT COUNT(1) AS count, MAX(c.n) AS most, AVG(c.n) mean FROM c", [{ count: 60, most: 59, mean: 29.5 }]);
   await one("SELECT COUNT(1), SUM(c.n) FROM c WHERE c.n < 3", [{ $1: 3, $2: 3 }]);
+  await one("SELECT VALUE { count: COUNT(1), sum: SUM(c.n) } FROM c", [{ count: 60, sum: 1770 }]);
+  await one("SELECT VALUE COUNT(1) FROM c ORDER BY c.n", [60]);
+  await one("SELECT COUNT(1) AS 'how many' FROM c", [{ "how many": 60 }]);
 });
 
 test("GROUP BY combines the groups of partitions", async () => {
