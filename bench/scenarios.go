@@ -21,7 +21,7 @@ var scenarios = []Scenario{
 	{"broker", "messages are broadcast to one consumer and to five, one by one, in a burst, and beside one that hangs", measureBroker},
 	{"watches", "a document with 100,000 watches is changed, beside a loop of the same calls, and bundles that are watched are confirmed, 100 a second", measureWatches},
 	{"ledger", "stores report objects over HTTP in messages of 10 to 100 events and one by one, to one node and to two; up to a million objects are listed, in pages of 100", measureObjectLedger},
-	{"noisy-neighbour", "the partitions of one recipient are throttled, a hundred others go on", measureNoisyNeighbour},
+	{"noisy-neighbour", "the partitions of one recipient are throttled, a hundred others are not", measureNoisyNeighbour},
 }
 
 // Tokens returns a scenario that is not one of Scenarios: it compares nodes and measures nothing of an

@@ -74,7 +74,7 @@ type Operator interface {
 	Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by hub.Order) (domain.Bundle, error)
 	// Freeze stops Peek and Dequeue.
 	Freeze(ctx context.Context, actor domain.ActorID, by hub.Order) error
-	// FindFreeze returns the record of the order that has frozen the mailbox, nil if there is none.
+	// FindFreeze returns the record of the order that has frozen the mailbox, or nil.
 	FindFreeze(ctx context.Context, actor domain.ActorID) (*hub.Record, error)
 	// Thaw ends what Freeze began.
 	Thaw(ctx context.Context, actor domain.ActorID, by hub.Order) error

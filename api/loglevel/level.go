@@ -1,6 +1,6 @@
 // Package loglevel has the level of a log, which operators change for a while.
 //
-// It promises that the level is the configured one again when the time is over, with no request and no
+// It promises that the level is the configured one again when the time has passed, with no request and no
 // goroutine: each reading compares the clock, and costs one load from memory while no change applies.
 // Which levels operators may choose, for how long, and who they are is left to the routes.
 package loglevel

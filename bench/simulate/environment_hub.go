@@ -229,4 +229,4 @@ func (l *idleListener) Close() error {
 
 func (l *idleListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080} }
 
-var errRefused = errors.New("nobody listens there")
+var errRefused = errors.New("no program listens there")

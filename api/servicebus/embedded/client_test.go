@@ -83,7 +83,7 @@ func TestDeadLetter_HasItsReason(t *testing.T) {
 	require.Equal(t, "at byte 0", *m.DeadLetterErrorDescription)
 	require.Equal(t, true, m.ApplicationProperties["tried"])
 	require.NoError(t, dead.AbandonMessage(t.Context(), m, nil))
-	require.EqualValues(t, m.DeliveryCount, receiveOne(t, dead).DeliveryCount, "a dead letter is not counted any more")
+	require.EqualValues(t, m.DeliveryCount, receiveOne(t, dead).DeliveryCount, "a dead letter is no longer counted")
 }
 
 func TestDeferredMessages_AreReceivedByTheirNumbers(t *testing.T) {

@@ -27,7 +27,7 @@ func TestASessionWaitsFromTheThirdLostLinkOn(t *testing.T) {
 		require.LessOrEqual(t, b.waitTime("b"), time.Duration(0), "others do not")
 		b.forget("a")
 		require.LessOrEqual(t, b.waitTime("a"), time.Duration(0))
-		require.Zero(t, b.addSuspected("a"), "it is counted anew")
+		require.Zero(t, b.addSuspected("a"), "it is counted from the beginning")
 	})
 }
 

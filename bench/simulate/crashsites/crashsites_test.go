@@ -66,7 +66,7 @@ func TestEveryCrashSite(t *testing.T) {
 						break
 					}
 					if time.Now().After(deadline) {
-						fmt.Printf("%s: the time is over; run it again to go on\n", p)
+						fmt.Printf("%s: the time has passed; run it again to continue\n", p)
 						return
 					}
 					seed := uint64(time.Now().UnixNano())

@@ -87,7 +87,7 @@ func (c *Conn) prepareWrite() error {
 	return c.nc.SetWriteDeadline(time.Now().Add(timeout))
 }
 
-// nextChunk takes all waiting bytes. If there are none, every is the time until the next
+// nextChunk takes all waiting bytes. Without waiting bytes, every is the time until the next
 // heartbeat.
 func (c *Conn) nextChunk() (chunk []byte, sealed bool, every time.Duration) {
 	c.mu.Lock()
