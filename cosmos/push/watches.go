@@ -141,7 +141,8 @@ func (s *Store) DeleteWatch(ctx context.Context, owner domain.ActorID, id domain
 			return err
 		}
 		resource = doc.Resource
-		// A crash after this write leaves a cursor that is cancelled when its owner loads it.
+		// A crash after this write leaves a cursor without an entry in its shard. The same request again, or
+		// the next change of the resource, has its owner load and retire it; until then it takes space.
 		err = c.Delete(ctx, s.cursors, doc.PartitionKey, doc.ID, doc.ETag)
 		if client.IsRefused(err) || client.IsNotFound(err) {
 			return client.ErrStale
