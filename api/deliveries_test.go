@@ -27,7 +27,7 @@ type pushed struct {
 	now     time.Time
 }
 
-func (p *pushed) Receiver(context.Context, domain.CursorID) (inspect.Receiver, error) {
+func (p *pushed) Receiver(context.Context, domain.CursorID, bool) (inspect.Receiver, error) {
 	return inspect.Receiver{Policy: domain.DefaultPolicy()}, nil
 }
 

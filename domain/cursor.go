@@ -236,6 +236,8 @@ type Cursor struct {
 	listing     time.Time               // time that the next settlement writes into the entry of the shard; zero: no write
 	isUnlisting bool                    // the next settlement removes the entry of the shard
 
+	followedChanges int64 // Settlement.Changes of that
+
 	storedBundle *HeldBundle // Standing.Held as it is stored; another owner knows no other
 }
 

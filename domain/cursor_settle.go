@@ -264,9 +264,9 @@ func (c *Cursor) List(from time.Time) {
 // IsListed reports whether the entry of the shard says that something may have to be called.
 func (c *Cursor) IsListed() bool { return !c.standing.Listed.IsZero() }
 
-// Unlist has the next settlement remove the entry of the shard, if nothing is outstanding then. It is
-// for cursors of watches.
-func (c *Cursor) Unlist() { c.isUnlisting = true }
+// Unlist has the next settlement remove the entry of the shard, if nothing is outstanding then, and if no
+// change of the receiver was noted there but those that the owner has followed. It is for cursors of watches.
+func (c *Cursor) Unlist(followed int64) { c.isUnlisting, c.followedChanges = true, followed }
 
 // A Settlement is a change of a cursor that is stored by one write, or not at all.
 type Settlement struct {
@@ -276,7 +276,8 @@ type Settlement struct {
 	Put      []Retry   // those that are created, or replace a dead letter
 	Delete   []EntryID // retries
 	List     bool      // the entry of the shard has to have the time Standing.Listed before
-	Unlist   bool      // the entry of the shard goes afterwards: nothing is outstanding
+	Unlist   bool      // the entry of the shard goes afterwards, unless it has other Changes: nothing is outstanding
+	Changes  int64     // of the receiver that the owner has followed, as the entry counts them
 }
 
 // Settlement returns all changes since the last one. The caller stores it, and then calls
@@ -317,7 +318,7 @@ func (c *Cursor) Settlement() Settlement {
 	t.List, t.Unlist = !earliest.Equal(s.Listed), c.isUnlisting && s.Outstanding() == 0
 	c.writing = &writing{outcomes: len(c.unstored), changes: c.changes, held: c.held, listed: s.Listed, listing: c.listing, unlist: t.Unlist}
 	if t.Unlist {
-		t.List, earliest = false, time.Time{}
+		t.List, t.Changes, earliest = false, c.followedChanges, time.Time{}
 	}
 	s.Listed, c.listing, c.isUnlisting = earliest, time.Time{}, false
 	t.Standing = s.Clone()

@@ -30,7 +30,11 @@ type Definitions interface {
 	ReplaceSubscription(ctx context.Context, d *Definition) (DefinitionVersion, error)
 
 	// Subscription returns a subscription of any owner. It fails with NotFound if it does not exist.
+	// It may be a stale read.
 	Subscription(ctx context.Context, id domain.SubscriptionID) (*Definition, error)
+
+	// CurrentSubscription is Subscription without the risk of a stale read.
+	CurrentSubscription(ctx context.Context, id domain.SubscriptionID) (*Definition, error)
 
 	// Subscriptions returns those of an owner, in the order of their ids.
 	Subscriptions(ctx context.Context, owner domain.ActorID) ([]*Definition, error)

@@ -22,8 +22,12 @@ type Watches interface {
 	// Conflict if the watch has another version, and with NotFound if it does not exist.
 	ReplaceWatch(ctx context.Context, w *Watch) error
 
-	// Watch returns a watch of an owner. It fails with NotFound if the watch does not exist.
+	// Watch returns a watch of an owner. It fails with NotFound if the watch does not exist. It may be
+	// a stale read.
 	Watch(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*Watch, error)
+
+	// CurrentWatch is Watch without the risk of a stale read.
+	CurrentWatch(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*Watch, error)
 
 	// Watches returns up to limit watches of an owner after the first offset, in the order of their
 	// ids. It may be a stale read.

@@ -61,7 +61,7 @@ type systems struct {
 	crawl        domain.JobID          // that runs
 }
 
-func (s *systems) Receiver(context.Context, domain.CursorID) (inspect.Receiver, error) {
+func (s *systems) Receiver(context.Context, domain.CursorID, bool) (inspect.Receiver, error) {
 	return inspect.Receiver{Policy: domain.DefaultPolicy()}, nil
 }
 

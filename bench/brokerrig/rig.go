@@ -138,7 +138,7 @@ func (r *Rig) Close() error {
 }
 
 // Receiver implements [delivery.Receivers].
-func (r *Rig) Receiver(context.Context, domain.CursorID) (delivery.Receiver, error) {
+func (r *Rig) Receiver(context.Context, domain.CursorID, bool) (delivery.Receiver, error) {
 	return delivery.Receiver{Policy: domain.BrokerPolicy(5*time.Second, 5), Concurrency: callsToEach, KeepsMarks: true}, nil
 }
 

@@ -38,7 +38,7 @@ func (n *brokerNode) openService(clock func() time.Time, random random.Source) {
 }
 
 // Receiver implements [delivery.Receivers].
-func (n *brokerNode) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
+func (n *brokerNode) Receiver(ctx context.Context, cursor domain.CursorID, _ bool) (delivery.Receiver, error) {
 	callee, err := n.service.Callee(ctx, cursor)
 	if err != nil {
 		return delivery.Receiver{}, err

@@ -74,7 +74,7 @@ func (p *pushSimulation) newReceiver(id domain.CursorID, stream domain.StreamNam
 }
 
 // Receiver implements [delivery.Receivers].
-func (p *pushSimulation) Receiver(_ context.Context, id domain.CursorID) (delivery.Receiver, error) {
+func (p *pushSimulation) Receiver(_ context.Context, id domain.CursorID, _ bool) (delivery.Receiver, error) {
 	p.pmu.Lock()
 	defer p.pmu.Unlock()
 	r := p.receivers[id.String()]

@@ -31,12 +31,16 @@ func (n *subscriptionNode) openServices(clock func() time.Time) {
 }
 
 // Receiver implements [delivery.Receivers].
-func (n *subscriptionNode) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
+func (n *subscriptionNode) Receiver(ctx context.Context, cursor domain.CursorID, isCurrent bool) (delivery.Receiver, error) {
 	id, err := domain.SubscriptionOf(cursor)
 	if err != nil {
 		return delivery.Receiver{}, err
 	}
-	d, err := n.store.Subscription(ctx, id)
+	read := n.store.Subscription
+	if isCurrent {
+		read = n.store.CurrentSubscription
+	}
+	d, err := read(ctx, id)
 	if err != nil {
 		return delivery.Receiver{}, err
 	}

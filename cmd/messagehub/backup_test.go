@@ -370,7 +370,7 @@ func TestBackup_ThatIsCutOnItsWayKeepsTheOldFile(t *testing.T) {
 	}{
 		"a hub that dies":  {true, whole.out[:len(whole.out)/2], "ended the backup before it was whole"},
 		"a proxy":          {false, whole.out[:len(whole.out)/2], "damaged or incomplete"},
-		"another byte":     {false, whole.out[:100] + "x" + whole.out[101:], "damaged or incomplete"},
+		"another byte":     {false, whole.out[:100] + string(whole.out[100]^1) + whole.out[101:], "damaged or incomplete"},
 		"something behind": {false, whole.out + "more", "damaged or incomplete"},
 		"another server":   {false, "<html>", "damaged or incomplete"},
 	} {

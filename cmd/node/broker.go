@@ -56,12 +56,12 @@ type callees struct {
 }
 
 // Receiver implements [delivery.Receivers].
-func (c *callees) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
+func (c *callees) Receiver(ctx context.Context, cursor domain.CursorID, isCurrent bool) (delivery.Receiver, error) {
 	if _, _, isWatch := domain.WatchOf(cursor); isWatch && c.watches != nil {
-		return c.watches.receiverOf(ctx, cursor)
+		return c.watches.receiverOf(ctx, cursor, isCurrent)
 	}
 	if _, isConsumer := domain.ConsumerOf(cursor); !isConsumer {
-		return c.others.Receiver(ctx, cursor)
+		return c.others.Receiver(ctx, cursor, isCurrent)
 	}
 	found, err := c.broker.Callee(ctx, cursor)
 	if err != nil {

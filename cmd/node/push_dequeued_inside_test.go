@@ -29,7 +29,7 @@ func TestAServedSubscription_RequestsDequeuesAgain(t *testing.T) {
 	require.NoError(t, store.WithdrawDequeues(ctx, owner, created.ID))
 	cfg := config.Default()
 	r := newReceivers(&cfg, nil, &subscribe.Dequeues{Requests: store, Definitions: definitions}, nil, time.Now, prometheus.NewRegistry())
-	_, err = r.Receiver(ctx, created.ID.Cursor())
+	_, err = r.Receiver(ctx, created.ID.Cursor(), false)
 	require.NoError(t, err)
 	changed, err := store.RequestDequeues(ctx, owner, created.ID)
 	require.NoError(t, err)

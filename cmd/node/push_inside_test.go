@@ -49,19 +49,19 @@ func TestASecretThatCannotBeOpened_StopsItsCallsAlone(t *testing.T) {
 	}{{"another key", keyring(), domain.Unavailable}, {"no key", nil, domain.Unavailable}} {
 		r := newReceivers(&cfg, nil, &subscribe.Dequeues{Definitions: definitions}, tc.keys, time.Now, prometheus.NewRegistry())
 		for _, id := range []domain.CursorID{keyed, standard} {
-			_, err := r.Receiver(ctx, id)
+			_, err := r.Receiver(ctx, id, false)
 			require.Equal(t, tc.want, domain.KindOf(err), tc.name)
 		}
-		_, err = r.Receiver(ctx, unsigned)
+		_, err = r.Receiver(ctx, unsigned, false)
 		require.NoError(t, err, tc.name)
 	}
 	r := newReceivers(&cfg, nil, &subscribe.Dequeues{Definitions: definitions}, sealed, time.Now, prometheus.NewRegistry())
-	found, err := r.Receiver(ctx, keyed)
+	found, err := r.Receiver(ctx, keyed, false)
 	require.NoError(t, err)
 	secrets, key := found.Target.(*target).signersAt(time.Now())
 	require.Equal(t, "a key", string(key))
 	require.Empty(t, secrets)
-	found, err = r.Receiver(ctx, standard)
+	found, err = r.Receiver(ctx, standard, false)
 	require.NoError(t, err)
 	secrets, key = found.Target.(*target).signersAt(time.Now())
 	require.Empty(t, key)
@@ -95,10 +95,10 @@ func TestASecretThatHasEnded_NeedsNoKey(t *testing.T) {
 	_, _, err = s.Rotate(ctx, owner, created.ID, &second, subscribe.Match{})
 	require.NoError(t, err)
 	_, r := service(latter)
-	_, err = r.Receiver(ctx, created.ID.Cursor())
+	_, err = r.Receiver(ctx, created.ID.Cursor(), false)
 	require.Equal(t, domain.Unavailable, domain.KindOf(err), "calls would lack a signature")
 	now = now.Add(time.Hour)
-	_, err = r.Receiver(ctx, created.ID.Cursor())
+	_, err = r.Receiver(ctx, created.ID.Cursor(), false)
 	require.NoError(t, err)
 }
 
@@ -161,7 +161,7 @@ func TestAReceiver_HasTheLimitsAndHeadersOfItsSubscription(t *testing.T) {
 	d := subscribe.Draft{Subscription: domain.Subscription{Owner: owner, CallbackURL: "https://example.org/"}}
 	created, err := s.Create(ctx, d)
 	require.NoError(t, err)
-	found, err := r.Receiver(ctx, created.ID.Cursor())
+	found, err := r.Receiver(ctx, created.ID.Cursor(), false)
 	require.NoError(t, err)
 	require.Equal(t, cfg.Push.Concurrency, found.Concurrency)
 	require.Zero(t, found.MaxRate)
@@ -174,7 +174,7 @@ func TestAReceiver_HasTheLimitsAndHeadersOfItsSubscription(t *testing.T) {
 	stream, err := domain.ParseTopic(domain.DefaultTopic)
 	require.NoError(t, err)
 	require.NoError(t, streams.RemoveSync(ctx, stream, created.ID.Cursor()), "as a crash may leave it")
-	found, err = r.Receiver(ctx, created.ID.Cursor())
+	found, err = r.Receiver(ctx, created.ID.Cursor(), false)
 	require.NoError(t, err)
 	require.Equal(t, 3, found.Concurrency)
 	require.False(t, found.IsOrdered)
@@ -187,18 +187,18 @@ func TestAReceiver_HasTheLimitsAndHeadersOfItsSubscription(t *testing.T) {
 	d.MaxConcurrency = domain.MaxConcurrency
 	_, _, err = s.Put(ctx, created.ID, d, subscribe.Match{})
 	require.NoError(t, err)
-	found, err = r.Receiver(ctx, created.ID.Cursor())
+	found, err = r.Receiver(ctx, created.ID.Cursor(), false)
 	require.NoError(t, err)
 	require.Equal(t, cfg.Push.Concurrency, found.Concurrency, "the limit of the hub is one, too")
 	d.MaxConcurrency, d.IsOrdered = 0, true
 	_, _, err = s.Put(ctx, created.ID, d, subscribe.Match{})
 	require.NoError(t, err)
-	found, err = r.Receiver(ctx, created.ID.Cursor())
+	found, err = r.Receiver(ctx, created.ID.Cursor(), false)
 	require.NoError(t, err)
 	require.True(t, found.IsOrdered)
 
 	keyless := newReceivers(&cfg, streams, &subscribe.Dequeues{Definitions: definitions}, nil, time.Now, prometheus.NewRegistry())
-	_, err = keyless.Receiver(ctx, created.ID.Cursor())
+	_, err = keyless.Receiver(ctx, created.ID.Cursor(), false)
 	require.Equal(t, domain.Unavailable, domain.KindOf(err), "calls would lack a header")
 
 	// The HMAC key of a subscription signs in the header Authorization.

@@ -68,12 +68,16 @@ func (t *target) signersAt(now time.Time) (secrets []webhook.Secret, key webhook
 }
 
 // Receiver implements [delivery.Receivers].
-func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
+func (r *receivers) Receiver(ctx context.Context, cursor domain.CursorID, isCurrent bool) (delivery.Receiver, error) {
 	id, err := domain.SubscriptionOf(cursor)
 	if err != nil {
 		return delivery.Receiver{}, err
 	}
-	d, err := r.definitions.Subscription(ctx, id)
+	read := r.definitions.Subscription
+	if isCurrent {
+		read = r.definitions.CurrentSubscription
+	}
+	d, err := read(ctx, id)
 	if err != nil {
 		return delivery.Receiver{}, err
 	}

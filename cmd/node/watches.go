@@ -60,8 +60,8 @@ func (p *push) checkWatchURL(ctx context.Context, url string) error {
 }
 
 // receiverOf returns the receiver of the cursor of a watch.
-func (w *watches) receiverOf(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
-	found, err := w.service.Callee(ctx, cursor)
+func (w *watches) receiverOf(ctx context.Context, cursor domain.CursorID, isCurrent bool) (delivery.Receiver, error) {
+	found, err := w.service.Callee(ctx, cursor, isCurrent)
 	if err != nil {
 		return delivery.Receiver{}, err
 	}

@@ -61,7 +61,7 @@ func (s *Store) writeCursor(ctx context.Context, c *client.Call, id domain.Curso
 		}
 	}
 	etag, err := s.putCursor(ctx, c, id, version, t, writeID)
-	if err == nil && isListed {
+	if err == nil && isListed && entry.Changes == t.Changes { // otherwise the owner has not followed all changes
 		// A crash before this write, or a failure, leaves an entry that the next owner removes.
 		_ = c.Delete(ctx, s.cursors, entry.PartitionKey, entry.ID, entry.etag)
 	}

@@ -152,6 +152,23 @@ func (s *Store) Subscription(ctx context.Context, id domain.SubscriptionID) (*re
 	return found, c.Outcome("read subscription "+id.String(), err)
 }
 
+// CurrentSubscription implements [repository.Definitions].
+func (s *Store) CurrentSubscription(ctx context.Context, id domain.SubscriptionID) (*repository.Definition, error) {
+	c := s.client.Begin("read current subscription")
+	var found *repository.Definition
+	err := c.Retry(ctx, func() error {
+		doc, err := s.findDefinition(ctx, c, id)
+		if err == nil {
+			err = s.confirmCurrent(ctx, c, definitionDocument, doc.PartitionKey, doc.ID, doc.WriteID)
+		}
+		if err == nil {
+			found, err = doc.toDefinition()
+		}
+		return err
+	})
+	return found, c.Outcome("read current subscription "+id.String(), err)
+}
+
 // Subscriptions implements [repository.Definitions].
 func (s *Store) Subscriptions(ctx context.Context, owner domain.ActorID) ([]*repository.Definition, error) {
 	c := s.client.Begin("list subscriptions")

@@ -218,8 +218,8 @@
 //	served  patch the page, on condition that its cursors are those that were visited. A crash before
 //	        leaves a page whose cursors are visited again
 //	unlist  read the entry, settle the cursor without the time of the entry, and delete the entry,
-//	        If-Match. A later owner that lists the cursor creates or changes the entry. A crash leaves an
-//	        entry that the next owner removes
+//	        If-Match, unless it has noted changes that the owner has not followed. A later owner that lists
+//	        the cursor creates or changes the entry. A crash leaves an entry that the next owner removes
 //	note    when the watch is replaced or deleted: create the entry, or count the change there. A crash
 //	        before leaves a change that the owner finds by its signal, or when it loads the cursor
 //	empty   delete the page, If-Match, if it is the only one and its last watch was retired, and then what
@@ -240,6 +240,8 @@
 //	a change that meets a mark is refused           TestConformance
 //	a page is served if its cursors are the same    TestConformance
 //	an owner before does not unlist a cursor        TestConformance
+//	an entry with an unfollowed change stays        TestConformance
+//	a noted change is found without a stale read    TestACurrentWatchOrSubscription_IsNoStaleRead
 //	a page that is not found may not be visible     TestAPageThatIsNotVisibleYet_HasNotExpired
 //	a settlement is If-Match; a load is a fence     TestConformance
 //	reservations are replaced If-Match              TestTwoNodesThatCreate_LoseNoReservation

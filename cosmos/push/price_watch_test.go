@@ -37,8 +37,8 @@ type watchedNode struct {
 }
 
 // Receiver implements [delivery.Receivers].
-func (n *watchedNode) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
-	found, err := n.service.Callee(ctx, cursor)
+func (n *watchedNode) Receiver(ctx context.Context, cursor domain.CursorID, isCurrent bool) (delivery.Receiver, error) {
+	found, err := n.service.Callee(ctx, cursor, isCurrent)
 	if err != nil {
 		return delivery.Receiver{}, err
 	}

@@ -218,7 +218,7 @@ func (c *countLoads) Load(ctx context.Context, id domain.CursorID, o domain.Owne
 // subscriptions are those of a store, as an engine sees them.
 type subscriptions struct{ *Store }
 
-func (s subscriptions) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
+func (s subscriptions) Receiver(ctx context.Context, cursor domain.CursorID, _ bool) (delivery.Receiver, error) {
 	id, err := domain.ParseSubscriptionID(cursor.String()[len("s|"):])
 	if err != nil {
 		return delivery.Receiver{}, err

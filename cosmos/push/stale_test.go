@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/messagehub/messagehub/cosmos/embedded"
 	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
@@ -132,4 +134,46 @@ func TestADeletion_FindsASubscriptionThatIsNotVisibleYet(t *testing.T) {
 	another := r.createDefinition(writer, repositorytest.NewDefinition(owner))
 	err := node.DeleteSubscription(t.Context(), repositorytest.NewActor(), another.ID, "")
 	require.Equal(t, domain.NotFound, domain.KindOf(err), "it is that of another owner")
+}
+
+// Without that, the owner of a cursor that finds a change noted would not find the change, and forget the note.
+func TestACurrentWatchOrSubscription_IsNoStaleRead(t *testing.T) {
+	reads := &staleReads{}
+	r := newRig(t, embedded.Options{Stale: reads.next})
+	writer, reader := r.node(Options{}), r.node(Options{})
+	resource, err := domain.Kept(repositorytest.NewActor().String())
+	require.NoError(t, err)
+	now := time.Now().UTC().Truncate(time.Second)
+	w := &repository.Watch{ID: domain.NewWatchID(now, [10]byte{1}), Owner: repositorytest.NewActor(), Resource: resource, CallbackURL: "https://example.org/0", Created: now}
+	require.NoError(t, writer.CreateWatch(t.Context(), w))
+	d := repositorytest.NewDefinition(w.Owner)
+	created, _, err := writer.CreateSubscription(t.Context(), d)
+	require.NoError(t, err)
+	for n := range 3 {
+		reads.forEach(func() {
+			found, err := reader.CurrentWatch(t.Context(), w.Owner, w.ID)
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprintf("https://example.org/%d", n), found.CallbackURL)
+			subscription, err := reader.CurrentSubscription(t.Context(), d.ID)
+			require.NoError(t, err)
+			require.Equal(t, created.CallbackURL, subscription.CallbackURL)
+		})
+		stored, err := writer.Watch(t.Context(), w.Owner, w.ID)
+		require.NoError(t, err)
+		stored.CallbackURL = fmt.Sprintf("https://example.org/%d", n+1)
+		require.NoError(t, writer.ReplaceWatch(t.Context(), stored))
+		created, err = writer.Subscription(t.Context(), d.ID)
+		require.NoError(t, err)
+		created.CallbackURL = stored.CallbackURL
+		_, err = writer.ReplaceSubscription(t.Context(), created)
+		require.NoError(t, err)
+	}
+	require.NoError(t, writer.DeleteWatch(t.Context(), w.Owner, w.ID))
+	require.NoError(t, writer.DeleteSubscription(t.Context(), w.Owner, d.ID, ""))
+	reads.forEach(func() {
+		_, err := reader.CurrentWatch(t.Context(), w.Owner, w.ID)
+		require.Equal(t, domain.NotFound, domain.KindOf(err))
+		_, err = reader.CurrentSubscription(t.Context(), d.ID)
+		require.Equal(t, domain.NotFound, domain.KindOf(err))
+	})
 }

@@ -109,3 +109,22 @@ func (s *Store) isGone(ctx context.Context, c *client.Call, container *azcosmos.
 	}
 	return false, err
 }
+
+// confirmCurrent fails with ErrStale if a document of the cursors, or its absence, is newer than the write that
+// a plain read found there. Where reads may be stale, a patch asks the current state. It is applied only if
+// another write came later, and then it changes nothing but the version.
+func (s *Store) confirmCurrent(ctx context.Context, c *client.Call, kind client.DocumentKind, key, id, writeID string) error {
+	if !s.account.ReadsMayBeStale() {
+		return nil
+	}
+	ops := client.NewPatch(kind, "c.writeId != '"+writeID+"'")
+	ops.AppendSet("/kind", kind.Name)
+	err := c.Patch(ctx, s.cursors, key, id, ops, &struct{}{})
+	switch {
+	case err == nil, client.IsNotFound(err):
+		return client.ErrStale
+	case client.StatusOf(err) == http.StatusPreconditionFailed:
+		return nil
+	}
+	return err
+}

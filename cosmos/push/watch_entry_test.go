@@ -27,7 +27,11 @@ func (l *pagedLife) unlistCursor(s *Store) {
 	l.Helper()
 	c, version, err := l.open(s, l.watches[0])
 	require.NoError(l, err)
-	c.Unlist()
+	var followed int64
+	for _, e := range l.listEntries(s) {
+		followed = e.Changes
+	}
+	c.Unlist(followed)
 	_, err = s.Settle(l.Context(), l.watches[0], version, c.Settlement())
 	require.NoError(l, err)
 	require.Empty(l, l.listEntries(s))

@@ -88,7 +88,7 @@ func (l *pagedLife) callReceiver(s *Store, status int) error {
 		c.Begin(call)
 		c.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: now, Answer: domain.Answer{Began: now, Status: status}})
 	}
-	c.Unlist()
+	c.Unlist(0)
 	_, err = s.Settle(context.Background(), l.watches[0], version, c.Settlement())
 	return err
 }

@@ -107,6 +107,23 @@ func (s *Store) Watch(ctx context.Context, owner domain.ActorID, id domain.Watch
 	return found, c.Outcome("read watch "+id.String(), err)
 }
 
+// CurrentWatch implements [repository.Watches].
+func (s *Store) CurrentWatch(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*repository.Watch, error) {
+	c := s.client.Begin("read current watch")
+	var found *repository.Watch
+	err := c.Retry(ctx, func() error {
+		doc, err := s.findWatch(ctx, c, owner, id)
+		if err == nil {
+			err = s.confirmCurrent(ctx, c, watchDocument, doc.PartitionKey, doc.ID, doc.WriteID)
+		}
+		if err == nil {
+			found, err = doc.toWatch()
+		}
+		return err
+	})
+	return found, c.Outcome("read current watch "+id.String(), err)
+}
+
 // Watches implements [repository.Watches].
 func (s *Store) Watches(ctx context.Context, owner domain.ActorID, offset, limit int) ([]*repository.Watch, error) {
 	if limit <= 0 {

@@ -81,7 +81,7 @@ func inDoorWorld(t *testing.T, test func(w *doorWorld)) {
 }
 
 // Receiver implements [delivery.Receivers].
-func (w *doorWorld) Receiver(context.Context, domain.CursorID) (delivery.Receiver, error) {
+func (w *doorWorld) Receiver(context.Context, domain.CursorID, bool) (delivery.Receiver, error) {
 	return delivery.Receiver{Policy: domain.BrokerPolicy(5*time.Second, 5), KeepsMarks: true}, nil
 }
 

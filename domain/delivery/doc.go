@@ -107,7 +107,9 @@
 //	        crash before leaves a page that is visited again: its cursors know what they have taken
 //	leave   forget the cursor, unless few are in memory. One that was listed and has nothing outstanding
 //	        is unlisted by a settlement, once it has taken what is before the current end of the stream: an
-//	        owner before may have left it to the list, and marked its page
+//	        owner before may have left it to the list, and marked its page. The entry stays if it has noted a
+//	        change that was not followed, and the receiver is read without the risk of a stale read after
+//	        one: what would be read again is the entry
 //
 // A watch whose cursor is being created is visited again by the next looks. Its page is marked after that.
 //

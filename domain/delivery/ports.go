@@ -20,8 +20,9 @@ type Ports struct {
 // Receivers finds the receivers of cursors. It is safe for concurrent use.
 type Receivers interface {
 	// Receiver returns the receiver of a cursor. It fails with NotFound if the receiver was
-	// deleted; then the deliveries of the cursor are cancelled.
-	Receiver(ctx context.Context, id domain.CursorID) (Receiver, error)
+	// deleted; then the deliveries of the cursor are cancelled. It may be a stale read, unless
+	// isCurrent is set.
+	Receiver(ctx context.Context, id domain.CursorID, isCurrent bool) (Receiver, error)
 }
 
 // A Receiver describes how the receiver of a cursor is called.

@@ -67,6 +67,7 @@ type service struct {
 	requests   []replayRequest // to replay, that the cursor has not followed
 	requested  atomic.Int64    // number of the last request that was read
 	noted      atomic.Int64    // repository.ShardEntry.Changes, as it was read last
+	followed   int64           // noted, when the receiver was read last
 	walk       *replayWalk     // of the replay that runs; nil: nothing was read for it
 	limiter    *rate.Limiter   // of calls, on the monotonic clock; nil: no limit
 	isFreshDue bool            // the last delivery that was taken was a replayed one

@@ -14,8 +14,9 @@ type loadResult struct {
 	cursor   *domain.Cursor
 	version  repository.CursorVersion
 	requests []replayRequest
-	hasRead  bool // requests are those of the store
-	isAnew   bool // the receiver had to be looked up again
+	hasRead  bool  // requests are those of the store
+	isAnew   bool  // the receiver had to be looked up again
+	followed int64 // see service
 	err      error
 }
 
@@ -34,22 +35,27 @@ func (s *service) loadCursor() {
 	if isAnew {
 		receiver, s.changed = nil, false
 	}
+	followed := s.followed
+	if receiver == nil {
+		followed = s.noted.Load()
+	}
 	s.engine.store.runTask(s.topic, func() {
-		r := s.engine.loadCursor(s.engine.ctx, s.id, receiver, s.topic)
+		// A stale read may not know the change that was noted, and nothing would say so again.
+		r := s.engine.loadCursor(s.engine.ctx, s.id, receiver, followed != 0, s.topic)
 		if r.err == nil && !s.isWatch && (receiver == nil || int64(r.cursor.Followed()) < s.requested.Load()) {
 			r.requests, r.err = s.engine.loadReplays(s.engine.ctx, s.id, r.cursor)
 			r.hasRead = true
 		}
-		r.isAnew = isAnew
+		r.isAnew, r.followed = isAnew, followed
 		s.postEvent(func(in *inbox) { in.loaded = r })
 	})
 }
 
 // loadCursor loads a cursor, and its receiver unless that is known.
-func (e *Engine) loadCursor(ctx context.Context, id domain.CursorID, receiver *Receiver, t *topic) *loadResult {
+func (e *Engine) loadCursor(ctx context.Context, id domain.CursorID, receiver *Receiver, isCurrent bool, t *topic) *loadResult {
 	r := &loadResult{receiver: receiver}
 	if receiver == nil {
-		found, err := e.Receivers.Receiver(ctx, id)
+		found, err := e.Receivers.Receiver(ctx, id, isCurrent)
 		switch {
 		case err == nil:
 			if found.Concurrency == 0 {
@@ -100,7 +106,7 @@ func (s *service) finishLoad(r *loadResult) {
 	if s.cursor != nil {
 		r.cursor.Adopt(s.cursor)
 	}
-	s.cursor, s.version, s.receiver = r.cursor, r.version, r.receiver
+	s.cursor, s.version, s.receiver, s.followed = r.cursor, r.version, r.receiver, r.followed
 	s.current = !s.changed // the receiver may have changed after it was read
 	standing := s.cursor.ViewStanding()
 	s.released, s.due, s.urgent, s.hasCurrentEnd = false, time.Time{}, false, false

@@ -107,7 +107,7 @@ func (s *service) leaveWatch() {
 			s.readEnd()
 			return
 		}
-		s.cursor.Unlist()
+		s.cursor.Unlist(s.followed)
 		s.isListed, s.urgent = false, true
 		s.isNoted.Store(false)
 		s.markDirty()

@@ -100,7 +100,7 @@ func (s *Service) Explain(ctx context.Context, reader Reader, id domain.Delivery
 }
 
 func (s *Service) explainOutstanding(ctx context.Context, n *snapshot, x *Explanation) error {
-	receiver, err := s.ports.Receivers.Receiver(ctx, n.definition.ID.Cursor())
+	receiver, err := s.ports.Receivers.Receiver(ctx, n.definition.ID.Cursor(), false)
 	if err != nil && ctx.Err() != nil {
 		return err
 	}

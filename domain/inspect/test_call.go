@@ -46,7 +46,7 @@ func (s *Service) Test(ctx context.Context, reader Reader, id domain.Subscriptio
 	if err != nil {
 		return nil, err
 	}
-	receiver, err := s.ports.Receivers.Receiver(ctx, id.Cursor())
+	receiver, err := s.ports.Receivers.Receiver(ctx, id.Cursor(), false)
 	if err != nil {
 		return nil, err
 	}

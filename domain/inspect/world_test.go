@@ -54,7 +54,7 @@ func newWorld(t *testing.T, filter string) *world {
 	return w
 }
 
-func (w *world) Receiver(context.Context, domain.CursorID) (inspect.Receiver, error) {
+func (w *world) Receiver(context.Context, domain.CursorID, bool) (inspect.Receiver, error) {
 	return inspect.Receiver{Policy: w.policy}, w.failures
 }
 

@@ -298,12 +298,15 @@ func (s *Service) viewWatch(ctx context.Context, w *repository.Watch) (*Watch, e
 	return v, nil
 }
 
-// Callee returns the watch whose cursor has an id, as it is stored now. It fails with NotFound if
-// there is none.
-func (s *Service) Callee(ctx context.Context, cursor domain.CursorID) (*repository.Watch, error) {
+// Callee returns the watch whose cursor has an id. It fails with NotFound if no watch has it. It may be a
+// stale read, unless isCurrent is set.
+func (s *Service) Callee(ctx context.Context, cursor domain.CursorID, isCurrent bool) (*repository.Watch, error) {
 	owner, id, isWatch := domain.WatchOf(cursor)
 	if !isWatch {
 		return nil, domain.Errorf(domain.NotFound, "cursor %s is not that of a watch", cursor)
+	}
+	if isCurrent {
+		return s.ports.Watches.CurrentWatch(ctx, owner, id)
 	}
 	return s.ports.Watches.Watch(ctx, owner, id)
 }

@@ -115,6 +115,26 @@ func TestW4_ADeletedWatchIsCalledNoMore(t *testing.T) {
 	})
 }
 
+// The entry of the shard says that the watch has changed, and a stale read does not know how.
+func TestW4_AWatchThatAnotherNodeHasDeleted_IsRetiredAlthoughReadsAreStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		n := w.startNode(true)
+		defer n.stop()
+		n.putDocument("a")
+		id := n.createWatch("a", one)
+		var err error
+		n.stale, err = w.watches.Watch(t.Context(), w.owner, id)
+		require.NoError(t, err)
+		n.putDocument("a")
+		require.Len(t, w.takeCalls(), 1)
+		require.NoError(t, w.watches.DeleteWatch(t.Context(), w.owner, id))
+		sleep(time.Hour)
+		_, _, err = w.cursors.Load(t.Context(), id.Cursor(w.owner), domain.Owner{Incarnation: "other", Limit: 1}, time.Now)
+		require.Equal(t, domain.NotFound, domain.KindOf(err))
+	})
+}
+
 func TestW6_ACreationAndAChangeThatFailNotifyNoWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -65,11 +65,15 @@ type node struct {
 	*watch.Service
 	world *world
 	stop  func()
+	stale *repository.Watch // what a read finds that may be stale; nil: what is stored
 }
 
 // Receiver implements [delivery.Receivers].
-func (n *node) Receiver(ctx context.Context, cursor domain.CursorID) (delivery.Receiver, error) {
-	found, err := n.Callee(ctx, cursor)
+func (n *node) Receiver(ctx context.Context, cursor domain.CursorID, isCurrent bool) (delivery.Receiver, error) {
+	found, err := n.Callee(ctx, cursor, isCurrent)
+	if n.stale != nil && !isCurrent {
+		found, err = n.stale, nil
+	}
 	if err != nil {
 		return delivery.Receiver{}, err
 	}

@@ -190,6 +190,16 @@ func (s *Cursors) ensureEntry(id domain.CursorID, stream domain.StreamName) *rep
 	return &s.shards[shard][i]
 }
 
+// noted returns the changes that the entry of a cursor has noted.
+func (s *Cursors) noted(id domain.CursorID) int64 {
+	for _, e := range s.shards[repository.ShardOf(id)] {
+		if e.Cursor == id {
+			return e.Changes
+		}
+	}
+	return 0
+}
+
 // removeEntry removes the entry of a cursor.
 func (s *Cursors) removeEntry(id domain.CursorID) {
 	shard := repository.ShardOf(id)
@@ -203,7 +213,7 @@ func (s *Cursors) applySettlement(id domain.CursorID, c *storedCursor, t domain.
 			entry.Due = t.Standing.Listed
 		}
 	}
-	if t.Unlist {
+	if t.Unlist && s.noted(id) == t.Changes {
 		s.removeEntry(id)
 	}
 	c.version++

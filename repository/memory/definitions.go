@@ -135,6 +135,11 @@ func (s *Definitions) Subscription(ctx context.Context, id domain.SubscriptionID
 	return s.all[id].Clone(), nil
 }
 
+// CurrentSubscription implements [repository.Definitions].
+func (s *Definitions) CurrentSubscription(ctx context.Context, id domain.SubscriptionID) (*repository.Definition, error) {
+	return s.Subscription(ctx, id)
+}
+
 // Subscriptions implements [repository.Definitions].
 func (s *Definitions) Subscriptions(ctx context.Context, owner domain.ActorID) ([]*repository.Definition, error) {
 	if err := ctx.Err(); err != nil {

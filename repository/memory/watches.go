@@ -87,6 +87,11 @@ func (s *Watches) Watch(ctx context.Context, owner domain.ActorID, id domain.Wat
 	return &w, nil
 }
 
+// CurrentWatch implements [repository.Watches].
+func (s *Watches) CurrentWatch(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*repository.Watch, error) {
+	return s.Watch(ctx, owner, id)
+}
+
 // Watches implements [repository.Watches].
 func (s *Watches) Watches(ctx context.Context, owner domain.ActorID, offset, limit int) ([]*repository.Watch, error) {
 	if err := ctx.Err(); err != nil {

@@ -109,19 +109,35 @@ var watchPageRules = []pushRule{
 			a.noteAnswer(a.callNext(), 500)
 			a.storeSettlement()
 			require.Equal(f, f.readClock().Add(pushPolicy.First+time.Millisecond), f.shardEntry().Due)
-			a.cursor.Unlist()
+			a.cursor.Unlist(0)
 			a.storeSettlement()
 			require.True(f, f.isListed(), "a retry is outstanding")
 			f.advanceClock(time.Hour)
 			a.noteAnswer(a.callNext(), 200)
 			a.storeSettlement()
 			require.True(f, f.isListed())
-			a.cursor.Unlist()
+			a.cursor.Unlist(0)
 			a.storeSettlement()
 			require.False(f, f.isListed())
 			require.False(f, a.cursor.IsListed())
 		}
 		require.Equal(f, []domain.CursorID{f.id}, f.newPage(0).Cursors)
+	}},
+	{"AnEntryWithAChangeThatTheOwnerHasNotFollowedIsKept", func(f *pushFixture) {
+		w := f.newWatch(NewActor())
+		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
+		f.id = w.ID.Cursor(w.Owner)
+		require.NoError(f, f.Cursors.Create(f.ctx, f.id, f.standingAt(0)))
+		a := f.loadCursor("a")
+		require.NoError(f, f.Watches.DeleteWatch(f.ctx, w.Owner, w.ID))
+		noted := f.shardEntry().Changes
+		require.NotZero(f, noted)
+		a.cursor.Unlist(0)
+		a.storeSettlement()
+		require.Equal(f, noted, f.shardEntry().Changes)
+		a.cursor.Unlist(noted)
+		a.storeSettlement()
+		require.False(f, f.isListed())
 	}},
 	{"AWatchIsListedBeforeACallThatMayTakeLong", func(f *pushFixture) {
 		f.appendMessages(Messages(1)...)
@@ -143,7 +159,7 @@ var watchPageRules = []pushRule{
 		b.takeEntries()
 		b.noteAnswer(b.callNext(), 500)
 		b.storeSettlement()
-		a.cursor.Unlist()
+		a.cursor.Unlist(0)
 		f.wantKind(domain.Conflict, a.trySettle())
 		require.True(f, f.isListed())
 	}},

@@ -173,7 +173,7 @@ func (w *World) Remove(r *Receiver) {
 }
 
 // Receiver implements [delivery.Receivers].
-func (w *World) Receiver(_ context.Context, id domain.CursorID) (delivery.Receiver, error) {
+func (w *World) Receiver(_ context.Context, id domain.CursorID, _ bool) (delivery.Receiver, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.receivers[id]
