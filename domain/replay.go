@@ -333,12 +333,15 @@ func (c *Cursor) deadLetter(e EntryID, stored *Retry) *Retry {
 // revive makes a delivery that has ended a retry without attempts. number is that of the request.
 func (c *Cursor) revive(p Position, published time.Time, dead *Retry, number int, now time.Time) {
 	next := Retry{Position: p, Published: published}
-	if letter := c.deadLetter(p.EntryID, dead); letter != nil {
+	letter := c.deadLetter(p.EntryID, dead)
+	if letter != nil {
 		next = *letter
 	}
 	next.Attempts, next.Due, next.Dead, next.Reason, next.Replay = 0, now, false, "", number
 	ch := c.changes[p.EntryID]
-	ch.dead, ch.mayExist = nil, true
+	// Without a dead letter, its document is created: a dead letter that a stale read did not find keeps its
+	// history, because the settlement is refused then.
+	ch.dead, ch.mayExist = nil, ch.mayExist || letter != nil
 	c.changes[p.EntryID] = ch
 	c.retries.put(next)
 	c.hold(p.EntryID)

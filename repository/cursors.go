@@ -29,7 +29,8 @@ type Cursors interface {
 	Standing(ctx context.Context, id domain.CursorID) (domain.Standing, error)
 
 	// Settle stores a settlement of a cursor of version, all of it or nothing, and returns the
-	// new version. It fails with Conflict if another owner has stored the cursor since, and
+	// new version. It fails with Conflict if another owner has stored the cursor since, or if a
+	// retry that it creates is there, alive or as a dead letter that the owner did not find, and
 	// then nothing of the settlement was stored; after an Uncertain failure, it may have been.
 	// In both cases the caller loads the cursor again. After Busy or Unavailable, the
 	// settlement was not stored and may be stored again.

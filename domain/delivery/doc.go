@@ -102,6 +102,8 @@
 //
 //	visit   load the cursor, and wait until it has taken, called and stored everything. One that has
 //	        failed is listed in the shard, before that is stored: its visit ends, and it stays in memory.
+//	        A cursor that was listed before is stored again: this node may no longer own it, and another
+//	        owner may have unlisted it
 //	        One whose receiver takes more than two seconds, or may not be called, is listed too
 //	mark    store how far the page was served, unless a watch was added meanwhile: then visit that. A
 //	        crash before leaves a page that is visited again: its cursors know what they have taken

@@ -30,6 +30,7 @@ func (s *service) loadCursor() {
 		return
 	}
 	s.loading, s.wanted = true, false
+	s.beginProofs()
 	receiver := s.receiver
 	isAnew := s.changed
 	if isAnew {
@@ -89,6 +90,7 @@ func (e *Engine) loadCursor(ctx context.Context, id domain.CursorID, receiver *R
 
 func (s *service) finishLoad(r *loadResult) {
 	s.loading = false
+	s.endProofs(r.err == nil)
 	if r.err == nil {
 		s.created = false
 	}

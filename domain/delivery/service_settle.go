@@ -66,6 +66,7 @@ func (s *service) beginSettlement() {
 	settlement, version := s.cursor.Settlement(), s.version
 	s.noteDead(&settlement)
 	s.settling, s.urgent, s.dirty, s.filtered = true, false, time.Time{}, 0
+	s.beginProofs()
 	e := s.engine
 	e.settles.runTask(s.topic, func() {
 		r, began := &settleResult{}, time.Now()
@@ -77,6 +78,7 @@ func (s *service) beginSettlement() {
 
 func (s *service) finishSettle(r *settleResult) {
 	s.settling = false
+	s.endProofs(r.err == nil)
 	releasing := s.releasing
 	s.releasing = false
 	if r.err == nil {

@@ -14,6 +14,9 @@ type visit struct {
 	end   int64
 	ended func(visitResult) // called once
 	began time.Time
+
+	isProving bool // a settlement or a load has begun since
+	isProved  bool // it has succeeded: this node has owned the cursor since the visit began
 }
 
 type visitResult int
@@ -47,14 +50,32 @@ func (s *service) endVisits() {
 	at := s.cursor.Position(0).Number
 	rest := s.visits[:0]
 	for _, v := range s.visits {
-		if s.cursor.IsListed() || isDone && at >= v.end {
+		if s.cursor.IsListed() && v.isProved || isDone && at >= v.end {
 			v.ended(visitServed)
 			continue
+		}
+		if s.cursor.IsListed() { // another owner may have unlisted it
+			s.urgent = true
+			s.markDirty()
 		}
 		rest = append(rest, v)
 	}
 	clear(s.visits[len(rest):])
 	s.visits = rest
+}
+
+// beginProofs notes that a settlement or a load begins, which proves that this node owns the cursor.
+func (s *service) beginProofs() {
+	for _, v := range s.visits {
+		v.isProving = true
+	}
+}
+
+// endProofs notes that it has ended.
+func (s *service) endProofs(isProved bool) {
+	for _, v := range s.visits {
+		v.isProved, v.isProving = v.isProved || isProved && v.isProving, false
+	}
 }
 
 // abandonVisits ends the visits of a service that ends. They are repeated, unless there is no cursor.

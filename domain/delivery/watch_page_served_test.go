@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -110,6 +111,49 @@ func TestAWatchWhoseCursorComesLate_IsCalledWithWhatItsPageWasVisitedFor(t *test
 		require.NoError(t, err)
 		require.EqualValues(t, 1, page.Served)
 		n.Stop()
+	})
+}
+
+// P7: a node believes that the shard lists a cursor, which another node has loaded, served and unlisted since.
+func TestAWatchThatAnotherNodeHasUnlisted_IsNotServedBecauseItWasListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores { return openMemory(t, clock) })
+		r := w.Add(&deliverytest.Receiver{
+			ID: newWatchCursor(t, w), Policy: domain.WatchPolicy(time.Hour, 5), Concurrency: 1,
+			Answer: func(ctx context.Context, _ delivery.Call) domain.Answer { // the second entry is not taken meanwhile
+				<-ctx.Done()
+				return domain.Answer{Error: ctx.Err().Error()}
+			},
+		})
+		n := w.Start(delivery.Options{Marked: 1})
+		synctest.Wait()
+		w.Publish(n, 1)
+		<-time.After(10 * time.Second)
+		cursors, owner := w.Stores.Cursors, domain.Owner{Incarnation: "other", Limit: 1, Policy: r.Policy}
+		c, version, err := cursors.Load(t.Context(), r.ID, owner, w.Clock.Now)
+		require.NoError(t, err)
+		require.True(t, c.IsListed())
+		due := w.Clock.Now().Add(2 * time.Hour)
+		call, isDue := c.Next(due)
+		require.True(t, isDue)
+		c.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: due, Answer: domain.Answer{Status: 200, Began: due}})
+		c.Unlist(0)
+		_, err = cursors.Settle(t.Context(), r.ID, version, c.Settlement())
+		require.NoError(t, err)
+		entries, _, err := w.Stores.Shards.Cursors(t.Context(), repository.ShardOf(r.ID))
+		require.NoError(t, err)
+		require.Empty(t, entries)
+
+		w.Publish(n, 1)
+		synctest.Wait()
+		page, err := w.Stores.Shards.WatchPage(t.Context(), repository.ShardOf(r.ID), w.Stream, 0)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, page.Served, "the entry of the shard is gone")
+		n.Stop()
+		n = w.Start(delivery.Options{Marked: 1})
+		defer n.Stop()
+		<-time.After(10 * time.Minute)
+		require.True(t, slices.ContainsFunc(r.Calls(), func(c deliverytest.Called) bool { return c.Entry.Number == 1 }))
 	})
 }
 

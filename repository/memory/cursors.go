@@ -146,8 +146,20 @@ func (s *Cursors) Settle(ctx context.Context, id domain.CursorID, version reposi
 	if c.cursorVersion() != version || !c.retired.IsZero() {
 		return "", domain.Errorf(domain.Conflict, "cursor %s has another owner, or was settled", id)
 	}
+	for i := range t.Create {
+		if e := t.Create[i].EntryID; c.hasRetry(e) {
+			return "", domain.Errorf(domain.Conflict, "cursor %s has a retry or dead letter %s", id, e)
+		}
+	}
 	s.applySettlement(id, c, t)
 	return c.cursorVersion(), nil
+}
+
+// hasRetry reports whether an entry has a retry or a dead letter.
+func (c *storedCursor) hasRetry(e domain.EntryID) bool {
+	_, isRetry := c.retries[e]
+	_, isDead := c.dead[e]
+	return isRetry || isDead
 }
 
 // Retire implements [repository.Cursors].

@@ -90,6 +90,23 @@ var replayRules = []pushRule{
 		require.Equal(f, 1, s.Followed)
 		require.Zero(f, s.Outstanding())
 	}},
+	{"AReplayThatDoesNotKnowTheDeadLetterIsRefused", func(f *pushFixture) {
+		f.appendMessages(Messages(1)...)
+		f.createCursor()
+		a := f.loadCursor("a")
+		a.takeEntries()
+		e := a.failForGood()
+		require.NoError(f, f.requestReplay("r1", 0, e))
+		request := f.readReplays().After(0)[0]
+		require.True(f, a.cursor.FollowReplay(&request, nil, f.readClock()))
+		f.wantKind(domain.Conflict, a.trySettle())
+		require.Len(f, f.deadLetters(), 1)
+		require.Len(f, f.deadLetters()[0].History, pushPolicy.Attempts)
+		a.reloadCursor()
+		a.followReplays()
+		a.storeSettlement()
+		require.Empty(f, f.deadLetters())
+	}},
 	{"ADeadLetterThatIsReplayedIsKeptLongerThanDeadLettersAre", func(f *pushFixture) {
 		f.appendMessages(Messages(1)...)
 		f.createCursor()
