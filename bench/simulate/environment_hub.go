@@ -68,7 +68,6 @@ const operatorToken = "token-of-the-operators" //nolint:gosec // of hubs in the 
 // hubSettings returns the right settings of a hub. All its accounts are external.
 func (sim *simulation) hubSettings() config.Config {
 	cfg := config.Default()
-	cfg.Cosmos.Endpoint = sim.cosmosEndpoint()
 	cfg.Cosmos.Key = config.Secret(sim.env.engine.Key())
 	cfg.ServiceBus.Connection = config.Secret(sim.env.bus.ConnectionString(""))
 	cfg.Blob.Endpoint = sim.blobEndpoint()
@@ -114,6 +113,7 @@ func (h *hub) runNode() {
 	h.cancel = cancel
 	h.sim.mu.Unlock()
 	cfg, random := h.sim.hubSettings(), random.New(h.sim.options.Seed, uint64(1000*(h.index+1)+h.number)) //nolint:gosec // positive
+	cfg.Cosmos.Endpoint = h.cosmosEndpoint()
 	h.misconfigure(random, &cfg)
 	cfg.Cosmos.TailEvents = h.tailEvents()
 	options := node.Options{

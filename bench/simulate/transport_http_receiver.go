@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -19,20 +21,27 @@ import (
 // In most simulations node.Options.Transport carries the requests of a hub to the accounts. In some, a hub uses its
 // own HTTP clients, as in production, and node.Options.Dial and LookUp connect them to receivers in the bubble.
 
-// The host of all receivers, and the ports of the accounts.
+// The host of all receivers, and the ports of the accounts. Each hub has another port of the Cosmos account, above
+// cosmosPort.
 const (
 	receiverHost    = "localhost"
 	receiverAddress = "192.0.2.1"
-	cosmosPort      = "8081"
+	cosmosPort      = 8081
 	blobPort        = "10000"
 )
 
-// cosmosEndpoint returns the endpoint of the Cosmos account for the settings of hubs.
-func (sim *simulation) cosmosEndpoint() string {
-	if sim.plan.usesReceivers {
-		return "http://" + net.JoinHostPort(receiverHost, cosmosPort)
+// cosmosEndpoint returns the endpoint of the Cosmos account for the settings of h. Each hub has one of its own: azcosmos
+// keeps what it knows of containers for all clients of an endpoint, which in production are those of one process.
+func (h *hub) cosmosEndpoint() string {
+	if h.sim.plan.usesReceivers {
+		return "http://" + net.JoinHostPort(receiverHost, strconv.Itoa(cosmosPort+100*h.index+h.number))
 	}
-	return withHTTPS(sim.env.engine.Endpoint())
+	return ownEndpoint(h.who, h.sim.env.engine.Endpoint())
+}
+
+// ownEndpoint returns the endpoint of an account with a host name that no other client uses. The transports ignore it.
+func ownEndpoint(who, endpoint string) string {
+	return strings.Replace(withHTTPS(endpoint), "://", "://"+who+".", 1)
 }
 
 // blobEndpoint returns the endpoint of the Blob account for the settings of hubs and their domains. Both use the same

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ func TestHubs_CallReceiversByTheirOptions(t *testing.T) {
 		require.NoError(t, r.Err, "seed %d", seed)
 		require.Positive(t, r.Coverage["a hub called a receiver by a connection of its own"], "seed %d", seed)
 		trace := strings.Join(r.Trace, "\n")
-		for _, port := range []string{cosmosPort, blobPort} {
+		for _, port := range []string{strconv.Itoa(cosmosPort + 1), blobPort} {
 			require.Contains(t, trace, "dials "+receiverAddress+":"+port+" → connected", "seed %d", seed)
 		}
 	}
