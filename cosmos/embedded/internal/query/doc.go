@@ -28,7 +28,8 @@
 // ORDER BY puts undefined before null, then false, true, numbers, strings, arrays, objects; its
 // paths must be paths of the document, which an index can contain; in a subquery, any paths. Beside
 // an aggregate without GROUP BY it has no effect. With OnlySorted, documents
-// without the path are not results.
+// without the path are not results. The groups of one path come in its order, as on the service;
+// other groups come in the order of their first rows.
 //
 // Where the documentation of Cosmos DB is ambiguous, the package does the following. = and !=
 // of two types are false and true, as on the service, although the documented table says

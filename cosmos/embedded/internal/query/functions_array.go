@@ -172,17 +172,18 @@ func arraySlice(a []Value) Value {
 	return list.arrayValue()
 }
 
+// setIntersect returns the common elements in the order of the second array, as the service does.
 func setIntersect(a []Value) Value {
 	if !areAll(Array, a) {
 		return undefined
 	}
 	other := newSeenResults(true)
-	for _, item := range rawElements(a[1].Text) {
+	for _, item := range rawElements(a[0].Text) {
 		other.addIfNew(item)
 	}
 	var list listBuilder
 	given := newSeenResults(true)
-	for _, item := range rawElements(a[0].Text) {
+	for _, item := range rawElements(a[1].Text) {
 		if !other.addIfNew(item) && given.addIfNew(item) {
 			list.addItem(item)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // subject is the document c of the expressions of this file.
-const subject = `{"id":"x","_rid":"AAAAAAAAAAADAAAAAAAAAA==","t":true,"n":3,"s":"Tea Cup","u":"äÖ🍵","a":[1,"2",null,{"k":1,"l":{"m":2,"n":3}}],"o":{"a":1,"b":[2]},"z":null,"d":"2020-01-31T23:59:59.1234567Z"}`
+const subject = `{"id":"x","_rid":"AAAAAAAAAAAAAAAAAAAAAw==","t":true,"n":3,"s":"Tea Cup","u":"äÖ🍵","a":[1,"2",null,{"k":1,"l":{"m":2,"n":3}}],"o":{"a":1,"b":[2]},"z":null,"d":"2020-01-31T23:59:59.1234567Z"}`
 
 func TestExpressions_HaveTheirDocumentedValues(t *testing.T) {
 	for rule, list := range map[string]string{
@@ -66,7 +66,7 @@ func TestExpressions_HaveTheirDocumentedValues(t *testing.T) {
 			RegexMatch('a\nb', 'a.b', 's') = true | RegexMatch('abcd', 'a b c', 'x') = true | RegexMatch('abcd', 'A B', 'ix') = true | RegexMatch(1, 'a') = undefined | RegexMatch('a', 1) = undefined
 			RegexMatch('a', 'a', 'q') = undefined | RegexMatch(c.s, LOWER('TEA'), 'i') = true | RegexMatch(c.none, 'a') = undefined | RegexMatch(c.s, SUBSTRING(c.s, 0, 1)) = true`,
 		"conversions": `
-			ToString(1.5) = "1.5" | ToString(true) = "true" | ToString(null) = "null" | ToString('x') = "x" | ToString(c.o) = "{\"a\":1,\"b\":[2]}" | ToString(c.none) = undefined
+			ToString(1.5) = "1.5" | ToString(true) = "true" | ToString(null) = "null" | ToString('x') = "x" | ToString(c.o) = "{\"a\":1,\"b\":[2]}" | ToString(c.none) = undefined | ToString(NaN) = "NaN" | ToString(Infinity) = "Infinity" | ToString(-Infinity) = "-Infinity"
 			StringToNumber('3.14') = 3.14 | StringToNumber(' 60 ') = 60 | StringToNumber('1.000000') = 1 | StringToNumber('-1.79769e+308') = -1.79769e+308 | StringToNumber('0xA') = undefined | StringToNumber('NaN') = undefined
 			StringToNumber(3) = undefined | StringToBoolean('true') = true | StringToBoolean(' false ') = false | StringToBoolean('TRUE') = undefined | StringToNull('null') = null | StringToNull('x') = undefined
 			StringToArray('[1, "a"]') = [1,"a"] | StringToArray('{}') = undefined | StringToArray("['a']") = undefined | StringToObject('{"a": [1]}') = {"a":[1]} | StringToObject('[]') = undefined | DOCUMENTID(c) = 3 | DOCUMENTID(c.o) = undefined`,
@@ -76,7 +76,7 @@ func TestExpressions_HaveTheirDocumentedValues(t *testing.T) {
 			ARRAY_CONTAINS(c.a, {"k": 1, "l": {"n": 3, "m": 2}}) = true | ARRAY_CONTAINS(c.s, 1) = undefined | ARRAY_CONTAINS(c.a, c.none) = undefined | ARRAY_CONTAINS_ANY(c.a, 7, '2') = true | ARRAY_CONTAINS_ANY(c.a, 7) = false
 			ARRAY_CONTAINS_ALL(c.a, 1, '2') = true | ARRAY_CONTAINS_ALL(c.a, 1, 7) = false | ARRAY_CONTAINS_ALL(1, 1) = undefined | ARRAY_SLICE(c.a, 1, 2) = ["2",null] | ARRAY_SLICE([1, 2, 3], -2) = [2,3]
 			ARRAY_SLICE([1, 2, 3], -2, 1) = [2] | ARRAY_SLICE([1, 2, 3], 5) = [] | ARRAY_SLICE([1, 2, 3], 1, -1) = [] | ARRAY_SLICE([1, 2, 3], -9) = [1,2,3] | ARRAY_SLICE('abc', 1) = undefined
-			SetIntersect([1, 2, 2, 3], [2, 3, 4]) = [2,3] | SetUnion([1, 2, 2], [2, 3.0]) = [1,2,3] | SetUnion([1], 2) = undefined | SetIntersect([{"a": 1, "b": 2}], [{"b": 2, "a": 1}]) = [{"a":1,"b":2}]
+			SetIntersect([1, 2, 2, 3], [2, 3, 4]) = [2,3] | SetIntersect([1, 2, 'a'], ['a', 1, 'a']) = ["a",1] | SetUnion([1, 2, 2], [2, 3.0]) = [1,2,3] | SetUnion([1], 2) = undefined | SetIntersect([{"a": 1, "b": 2}], [{"b": 2, "a": 1}]) = [{"b":2,"a":1}]
 			ObjectToArray(c.o) = [{"k":"a","v":1},{"k":"b","v":[2]}] | ObjectToArray({"x": 1}, 'name', 'value') = [{"name":"x","value":1}] | ObjectToArray([1]) = undefined | [c.none, 1] = [1] | {"a": c.none, "b": 1} = {"b":1}`,
 		"mathematics": `
 			ABS(-1.5) = 1.5 | ABS('a') = undefined | ABS(c.none) = undefined | CEILING(1.2) = 2 | CEILING(-1.2) = -1 | FLOOR(1.8) = 1 | FLOOR(-1.2) = -2 | TRUNC(-1.8) = -1 | ROUND(2.4) = 2 | ROUND(2.5) = 3 | ROUND(-2.5) = -3
