@@ -227,6 +227,9 @@ func (p *queryParser) parseOrderBy(s *selectNode) error {
 	if err := p.expectToken("BY"); err != nil {
 		return err
 	}
+	if rank := p.peekToken(); rank.isToken("RANK") && p.tokens[p.pos+1].kind == tokenName && p.tokens[p.pos+2].isToken("(") {
+		return &Error{rank.at, "ORDER BY RANK is not supported here: there is no ranking of full text"}
+	}
 	for {
 		o := orderNode{textPosition: textPosition(p.peekToken().at)}
 		var err error

@@ -69,7 +69,7 @@ func (v Value) parseDate() (time.Time, bool) {
 	if v.Kind != String {
 		return time.Time{}, false
 	}
-	for _, layout := range []string{"2006-01-02T15:04:05Z", "2006-01-02T15:04:05", "2006-01-02T15:04Z", "2006-01-02"} {
+	for _, layout := range []string{"2006-01-02T15:04:05Z", "2006-01-02T15:04:05", "2006-01-02T15:04Z", "2006-01-02", "2006-01-02Z", "2006-01-02 15:04:05Z", "2006-01-02 15:04:05"} {
 		if t, err := time.Parse(layout, string(v.Text)); err == nil {
 			return t, true
 		}

@@ -36,6 +36,8 @@ func TestParse_RefusesUnknownSyntaxWithItsPosition(t *testing.T) {
 		"SELECT a FROM c":                                                     7,
 		"SELECT * FROM c d WHERE c.a = 1":                                     24,
 		"SELECT * FROM c WHERE SOUNDEX(c.a)":                                  22,
+		"SELECT * FROM c WHERE NOW('d') > c.a":                                22,
+		"SELECT * FROM c ORDER BY RANK FullTextScore(c.a, 'x')":               25,
 		"SELECT * FROM c WHERE udf.f(c.a)":                                    22,
 		"SELECT * FROM c WHERE c.a = @none":                                   28,
 		"SELECT * FROM c WHERE c.a = 'x":                                      28,
