@@ -52,7 +52,9 @@ func (e *Engine) ParseQuery(ctx context.Context, text string, params map[string]
 	return query.Parse(ctx, text, params, query.WithClock(e.clock))
 }
 
-// Query reads one result page. It returns an error when ctx ends. When a query over several
+// Query reads one result page. If a query has a Source, the first physical partition evaluates it over
+// the whole container, and the others have no results of the Source: so the results of all physical
+// partitions together are those of the query. It returns an error when ctx ends. When a query over several
 // partitions fails with a DamageError, the continuation of the Page starts after the damaged
 // document.
 func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page, error) {
@@ -69,11 +71,15 @@ func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page,
 	if !alone && !q.Query.Simple() {
 		return Page{}, &Error{Status: http.StatusBadRequest, SubStatus: NeedsPlan, Message: gatewayRefusal}
 	}
+	var elsewhere bool
+	if q.Query.Source() != nil && q.Range != nil && !q.Scoped {
+		elsewhere, q.Range = !q.Range.hasKey(c.firstKey(q.Prefix)), nil
+	}
 	var derived []*query.Query
 	for ; q.Query.Source() != nil; q.Query = q.Query.Source() {
 		derived = append(derived, q.Query)
 	}
-	r := &pageBuilder{e: e, derived: derived, c: c, q: q, now: e.expiryTime(c), plan: c.policy.planQuery(q.Query, e.orderOnlyIndexed), slots: q.Query.NewSlots(ctx, e.limits), ctx: ctx}
+	r := &pageBuilder{e: e, derived: derived, isElsewhere: elsewhere, c: c, q: q, now: e.expiryTime(c), plan: c.policy.planQuery(q.Query, e.orderOnlyIndexed), slots: q.Query.NewSlots(ctx, e.limits), ctx: ctx}
 	if r.ids = idsOf(q.Query); r.ids != nil {
 		r.found = map[Partition][]uint64{}
 	} else if r.idRange = idRangeOf(r.plan); r.idRange != nil {
@@ -104,7 +110,8 @@ type pageBuilder struct {
 	at      pagePosition // where the last page ended
 	resumed bool
 
-	derived []*query.Query // queries over the results of q.Query, the outermost first
+	derived     []*query.Query // queries over the results of q.Query, the outermost first
+	isElsewhere bool           // another physical partition evaluates the queries over which derived are
 
 	ids   []string               // ids that the condition names; nil: any
 	found map[Partition][]uint64 // documents with these ids, in the order of insertion
