@@ -240,13 +240,19 @@ func ofElements(aggregate string) func(a []Value) Value {
 }
 
 func arrayMedian(a []Value) Value {
-	items := parseElements(a[0].Text)
-	if a[0].Kind != Array || len(items) == 0 || !areAll(Number, items) {
+	if a[0].Kind != Array {
 		return undefined
 	}
-	slices.SortFunc(items, Compare)
-	low, high := items[(len(items)-1)/2].Num, items[len(items)/2].Num
-	return numberValue((low + high) / 2)
+	items := parseElements(a[0].Text)
+	numbers := make([]float64, len(items))
+	for i, v := range items {
+		numbers[i] = v.Num
+	}
+	if len(items) == 0 || !areAll(Number, items) {
+		return undefined
+	}
+	slices.Sort(numbers)
+	return numberValue((numbers[(len(numbers)-1)/2] + numbers[len(numbers)/2]) / 2)
 }
 
 func setUnion(a []Value) Value {
