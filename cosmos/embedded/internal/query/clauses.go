@@ -41,7 +41,7 @@ func (p *queryParser) parseCount(what string) (*countNode, error) {
 	} else if t.kind != tokenNumber {
 		return nil, &Error{t.at, fmt.Sprintf("want a number after %s, found %v", what, t)}
 	}
-	if v.Kind != Number || v.Num != math.Trunc(v.Num) || v.Num < 0 || v.Num > math.MaxInt32 {
+	if v.Kind != Number || v.Num != math.Trunc(v.Num) || v.Num < 0 || v.Num > maxCount {
 		return nil, &Error{t.at, what + " wants a whole number from 0 on"}
 	}
 	c.n = int(v.Num)
@@ -147,6 +147,9 @@ func (p *queryParser) parseCollection(keyword string) (exprNode, error) {
 	t := p.nextToken()
 	if !p.isAlias(t) {
 		return nil, &Error{t.at, fmt.Sprintf("want a name after %s, found %v", keyword, t)}
+	}
+	if p.peekToken().isToken("(") {
+		return nil, &Error{t.at, fmt.Sprintf("want a path or a subquery after %s, found a function; write (SELECT VALUE %s(…))", keyword, t.text)}
 	}
 	return p.parsePath(nameNode{textPosition(t.at), t.text})
 }

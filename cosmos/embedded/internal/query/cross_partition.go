@@ -94,7 +94,7 @@ func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 		n.addSortKeys()
 	}
 	if n.limit != nil { // the results that OFFSET skips may be in another partition
-		n.limit = &countNode{n: q.skipped + q.maximum}
+		n.limit = &countNode{n: min(q.skipped+q.maximum, maxCount)}
 		n.offset = &countNode{}
 	}
 	if n.top != nil {

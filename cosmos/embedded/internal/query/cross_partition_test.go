@@ -14,6 +14,7 @@ func TestCrossPartition_IsWhatClientsExpect(t *testing.T) {
 		{"SELECT * FROM c WHERE c.a = 1", "", ""},
 		{"SELECT TOP @n * FROM c", "SELECT TOP 3 * FROM c AS c", "Top"},
 		{"SELECT c.a FROM c OFFSET 2 LIMIT @n", `SELECT c["a"] FROM c AS c OFFSET 0 LIMIT 5`, "OffsetAndLimit"},
+		{"SELECT * FROM c OFFSET 2 LIMIT 2147483647", `SELECT * FROM c AS c OFFSET 0 LIMIT 2147483647`, "OffsetAndLimit"},
 		{
 			"SELECT * FROM c ORDER BY c.a DESC", `SELECT c["_rid"] AS _rid, [{"item": c["a"]}] AS orderByItems, c AS payload FROM c AS c WHERE (` +
 				filter + ` AND true) ORDER BY c["a"] DESC`, "OrderBy",

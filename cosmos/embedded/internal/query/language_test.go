@@ -104,6 +104,7 @@ func TestClauses_WorkAsInCosmos(t *testing.T) {
 		{"equal ones stay in the order of insertion", `SELECT VALUE c.id FROM c ORDER BY c.kind`, `"4" "3" "5" "1" "2"`},
 		{"several paths", `SELECT VALUE c.id FROM c ORDER BY c.kind DESC, c.price ASC`, `"2" "1" "3" "5" "4"`},
 		{"rows of a JOIN in the order of their documents", `SELECT VALUE t.n FROM c JOIN t IN c.tags ORDER BY c.price DESC OFFSET 1 LIMIT 2`, `"hot" "green"`},
+		{"a function is joined by a subquery", `SELECT kv.k FROM c JOIN kv IN (SELECT VALUE OBJECTTOARRAY(c.size)) WHERE c.id = '1'`, `{"k":"kg"} {"k":"unit"}`},
 		{"by a path of a subquery", `SELECT VALUE s.n FROM (SELECT c.id AS n, c.price AS p FROM c WHERE c.id < '5') AS s WHERE s.n > '1' ORDER BY s.p DESC`, `"4" "2" "3"`},
 		{"by a path of a subquery of a subquery", `SELECT VALUE t.id FROM (SELECT VALUE s.o FROM (SELECT {"id": c.id, "k": c.kind} AS o FROM c) AS s) AS t ORDER BY t.k, t.id DESC`, `"4" "5" "3" "2" "1"`},
 		{"by the value of a subquery", `SELECT VALUE s FROM (SELECT VALUE c.price FROM c) AS s ORDER BY s DESC`, `"free" 9 4 2.50 null`},

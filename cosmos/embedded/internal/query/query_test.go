@@ -73,6 +73,7 @@ func TestParse_RefusesUnknownSyntaxWithItsPosition(t *testing.T) {
 		"SELECT * FROM c ORDER BY c":                                          25,
 		"SELECT * FROM c ORDER BY LOWER(c.a)":                                 25,
 		"SELECT d FROM c JOIN d IN c.a ORDER BY d.x":                          39,
+		"SELECT d FROM c JOIN d IN OBJECTTOARRAY(c.a)":                        26,
 		"SELECT x FROM (SELECT VALUE {a: c.a + 1} FROM c) x ORDER BY x.a":     60,
 		"SELECT x FROM (SELECT VALUE {a: c.a} FROM c) x ORDER BY x.b":         56,
 		"SELECT x FROM (SELECT c.a FROM c) x ORDER BY x":                      45,
