@@ -23,6 +23,7 @@ var functionSteps = map[string]func(args []Value) int{
 	"TRIM": trimSteps, "LTRIM": trimSteps, "RTRIM": trimSteps,
 	"SETINTERSECT": setSteps, "SETUNION": setSteps, "SETDIFFERENCE": setSteps, "SETEQUAL": setSteps,
 	"ARRAY_AVG": setSteps, "ARRAY_MAX": setSteps, "ARRAY_MEDIAN": setSteps, "ARRAY_MIN": setSteps, "ARRAY_SUM": setSteps,
+	"DATETIMEFORMAT":  func(a []Value) int { return 4 * len(a[1].Text) },
 	"CONTAINS_ALL_CI": fullTextSteps, "CONTAINS_ALL_CS": fullTextSteps, "CONTAINS_ANY_CI": fullTextSteps, "CONTAINS_ANY_CS": fullTextSteps,
 	"FULLTEXTCONTAINS": fullTextSteps, "FULLTEXTCONTAINSALL": fullTextSteps, "FULLTEXTCONTAINSANY": fullTextSteps,
 }
