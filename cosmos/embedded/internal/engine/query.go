@@ -52,11 +52,13 @@ func (e *Engine) ParseQuery(ctx context.Context, text string, params map[string]
 	return query.Parse(ctx, text, params, query.WithClock(e.clock))
 }
 
-// Query reads one result page. If a query has a Source, the first physical partition evaluates it over
-// the whole container, and the others have no results of the Source: so the results of all physical
-// partitions together are those of the query. It returns an error when ctx ends. When a query over several
+// Query reads one result page. It returns an error when ctx ends. When a query over several
 // partitions fails with a DamageError, the continuation of the Page starts after the damaged
 // document.
+//
+// The first physical partition evaluates the Source of a query over the whole container. In the
+// others the Source has no results, so that a client that combines the results of all physical
+// partitions gets those of the query.
 func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page, error) {
 	if err := c.policy.checkOrder(q.Query.Base().Orders()); err != nil {
 		return Page{}, err
@@ -111,7 +113,7 @@ type pageBuilder struct {
 	resumed bool
 
 	derived     []*query.Query // queries over the results of q.Query, the outermost first
-	isElsewhere bool           // another physical partition evaluates the queries over which derived are
+	isElsewhere bool           // another physical partition evaluates the source of derived
 
 	ids   []string               // ids that the condition names; nil: any
 	found map[Partition][]uint64 // documents with these ids, in the order of insertion

@@ -101,7 +101,7 @@ func (r *pageBuilder) fillCollected() {
 	if r.q.MaxItems >= 0 {
 		want = r.at.given + r.q.MaxItems + 1 // one more shows whether a page follows
 	}
-	if r.isElsewhere {
+	if r.isElsewhere { // the outermost query without results of its source
 		var results [][]byte
 		results, r.slots = r.derived[0].Derive(nil, want, r.slots)
 		r.addRest(results)

@@ -178,7 +178,7 @@ func (n *selectNode) addSortKeys() {
 	}
 	payload := n.selectedValue()
 	n.columns = []columnNode{
-		{expr: memberNode{base: nameNode{name: n.nameDocument()}, name: "_rid"}, name: orderedNames[0]},
+		{expr: memberNode{base: nameNode{name: n.joinDocument()}, name: "_rid"}, name: orderedNames[0]},
 		{expr: itemNodes(keys), name: orderedNames[1]},
 		{expr: payload, name: orderedNames[2]},
 	}
@@ -186,9 +186,9 @@ func (n *selectNode) addSortKeys() {
 	n.where = chainNode{ops: []string{"AND"}, operands: []exprNode{nameNode{name: orderFilter}, rest}}
 }
 
-// nameDocument returns the alias of the document. If FROM reads a path or a subquery, there is no such
-// alias yet, and FROM becomes a JOIN of the document and this path or subquery.
-func (n *selectNode) nameDocument() string {
+// joinDocument returns the alias of the document. If FROM reads a path or a subquery, the document has
+// no alias yet, and FROM becomes a JOIN of the document and this path or subquery.
+func (n *selectNode) joinDocument() string {
 	first := n.sources[0]
 	if _, isName := first.from.(nameNode); isName && !first.each {
 		return first.alias
