@@ -190,28 +190,3 @@ func TestQuery_ReadsAPartOfAPhysicalPartition(t *testing.T) {
 	status, _ := read(1, "z", "FF")
 	require.Equal(t, 400, status)
 }
-
-// TestCrossPartitionQuery_ReadsAWindowOfOnePhysicalPartition checks a query over a subquery that
-// combines documents: the windows or groups of several partitions cannot be combined.
-func TestCrossPartitionQuery_ReadsAWindowOfOnePhysicalPartition(t *testing.T) {
-	const query = "SELECT COUNT(g) FROM (SELECT c.pk FROM c GROUP BY c.pk) AS g"
-	plan := []string{"x-ms-cosmos-is-query-plan-request", "True", "x-ms-cosmos-supported-query-features", features}
-	answer, body := askQuery(t, newPartitionedEngine(t), query, plan...)
-	require.Equal(t, 400, answer.StatusCode)
-	require.Contains(t, body, "one physical partition")
-
-	engine, c := openEngine(t, embedded.Options{})
-	createDocs(t, c, newDoc("a", 1), newDoc("b", 1))
-	ask := func(query string, header ...string) string {
-		header = append(header, "x-ms-documentdb-query", "True", "Content-Type", "application/query+json")
-		answer, body := sendRequest(t, engine, signedRequest(t, engine, "POST", docsPath, "docs", containerLink, fmt.Sprintf(`{"query":%q}`, query), header...))
-		require.Equal(t, 200, answer.StatusCode, body)
-		return body
-	}
-	var found struct {
-		QueryInfo struct{ RewrittenQuery string }
-	}
-	require.NoError(t, json.Unmarshal([]byte(ask(query, plan...)), &found))
-	body = ask(found.QueryInfo.RewrittenQuery, inRange, "0")
-	require.Contains(t, body, `"Documents":[{"payload":{"$1":{"item":1}}}]`)
-}

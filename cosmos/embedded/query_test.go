@@ -91,6 +91,14 @@ func TestQuery_FindsTheDocumentsThatCosmosFinds(t *testing.T) {
 	}
 }
 
+func TestDocumentID_NumbersDocumentsInTheirOrder(t *testing.T) {
+	_, c := openEngine(t, embedded.Options{})
+	createDocs(t, c, []byte(`{"id":"1","pk":"p"}`), []byte(`{"id":"2","pk":"p"}`))
+	first := queryAll(t, c, pk, "SELECT VALUE DOCUMENTID(c) FROM c WHERE c.id = '1'", nil)[0][0]
+	require.Len(t, first, 1, "a new account has few documents")
+	require.Equal(t, [][]string{{`"2"`}}, queryAll(t, c, pk, "SELECT VALUE c.id FROM c WHERE DOCUMENTID(c) > "+first, nil))
+}
+
 func TestQuery_ProjectsAsCosmosDoes(t *testing.T) {
 	_, c := openEngine(t, embedded.Options{})
 	for _, d := range zoo {

@@ -55,6 +55,10 @@ func (e *Engine) ParseQuery(ctx context.Context, text string, params map[string]
 // Query reads one result page. It returns an error when ctx ends. When a query over several
 // partitions fails with a DamageError, the continuation of the Page starts after the damaged
 // document.
+//
+// The first physical partition evaluates the Source of a query over the whole container. In the
+// others the Source has no results, so that a client that combines the results of all physical
+// partitions gets those of the query.
 func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page, error) {
 	if err := c.policy.checkOrder(q.Query.Base().Orders()); err != nil {
 		return Page{}, err
@@ -69,11 +73,15 @@ func (e *Engine) Query(ctx context.Context, c *Container, q QueryRequest) (Page,
 	if !alone && !q.Query.Simple() {
 		return Page{}, &Error{Status: http.StatusBadRequest, SubStatus: NeedsPlan, Message: gatewayRefusal}
 	}
+	var elsewhere bool
+	if q.Query.Source() != nil && q.Range != nil && !q.Scoped {
+		elsewhere, q.Range = !q.Range.hasKey(c.firstKey(q.Prefix)), nil
+	}
 	var derived []*query.Query
 	for ; q.Query.Source() != nil; q.Query = q.Query.Source() {
 		derived = append(derived, q.Query)
 	}
-	r := &pageBuilder{e: e, derived: derived, c: c, q: q, now: e.expiryTime(c), plan: c.policy.planQuery(q.Query, e.orderOnlyIndexed), slots: q.Query.NewSlots(ctx, e.limits), ctx: ctx}
+	r := &pageBuilder{e: e, derived: derived, isElsewhere: elsewhere, c: c, q: q, now: e.expiryTime(c), plan: c.policy.planQuery(q.Query, e.orderOnlyIndexed), slots: q.Query.NewSlots(ctx, e.limits), ctx: ctx}
 	if r.ids = idsOf(q.Query); r.ids != nil {
 		r.found = map[Partition][]uint64{}
 	} else if r.idRange = idRangeOf(r.plan); r.idRange != nil {
@@ -104,7 +112,8 @@ type pageBuilder struct {
 	at      pagePosition // where the last page ended
 	resumed bool
 
-	derived []*query.Query // queries over the results of q.Query, the outermost first
+	derived     []*query.Query // queries over the results of q.Query, the outermost first
+	isElsewhere bool           // another physical partition evaluates the source of derived
 
 	ids   []string               // ids that the condition names; nil: any
 	found map[Partition][]uint64 // documents with these ids, in the order of insertion

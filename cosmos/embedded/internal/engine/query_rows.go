@@ -101,6 +101,12 @@ func (r *pageBuilder) fillCollected() {
 	if r.q.MaxItems >= 0 {
 		want = r.at.given + r.q.MaxItems + 1 // one more shows whether a page follows
 	}
+	if r.isElsewhere { // the outermost query without results of its source
+		var results [][]byte
+		results, r.slots = r.derived[0].Derive(nil, want, r.slots)
+		r.addRest(results)
+		return
+	}
 	wantOfDocuments := want
 	if len(r.derived) > 0 {
 		wantOfDocuments = query.NoLimit
@@ -131,6 +137,11 @@ func (r *pageBuilder) fillCollected() {
 		}
 		results, r.slots = q.Derive(results, n, r.slots)
 	}
+	r.addRest(results)
+}
+
+// addRest adds those of all results of the query that earlier pages have not returned.
+func (r *pageBuilder) addRest(results [][]byte) {
 	for i := r.at.given; i < len(results); i++ {
 		if !r.addResult(results[i]) {
 			orders := len(r.q.Query.Orders())

@@ -17,10 +17,18 @@ func (c *Container) Reach(q QueryRequest) (list []Range, alone bool, err error) 
 		epk := c.effectiveKey(q.Partition)
 		return []Range{{Min: epk, Max: epk}}, true, nil
 	case q.Prefix != "":
-		epk := c.effectiveKey(q.Prefix[:len(q.Prefix)-1] + "]")
+		epk := c.firstKey(q.Prefix)
 		return []Range{{Min: epk, Max: epk + "FF"}}, false, nil
 	}
 	return []Range{{Min: "", Max: "FF"}}, false, nil
+}
+
+// firstKey returns the lower bound of the effective partition keys with a prefix, which may be empty.
+func (c *Container) firstKey(prefix Partition) string {
+	if prefix == "" {
+		return ""
+	}
+	return c.effectiveKey(prefix[:len(prefix)-1] + "]")
 }
 
 // maxPartitions bounds the partitions that a condition can name in order to have only these

@@ -41,7 +41,7 @@ func (p *queryParser) parseCount(what string) (*countNode, error) {
 	} else if t.kind != tokenNumber {
 		return nil, &Error{t.at, fmt.Sprintf("want a number after %s, found %v", what, t)}
 	}
-	if v.Kind != Number || v.Num != math.Trunc(v.Num) || v.Num < 0 || v.Num > math.MaxInt32 {
+	if v.Kind != Number || v.Num != math.Trunc(v.Num) || v.Num < 0 || v.Num > maxCount {
 		return nil, &Error{t.at, what + " wants a whole number from 0 on"}
 	}
 	c.n = int(v.Num)
@@ -148,6 +148,9 @@ func (p *queryParser) parseCollection(keyword string) (exprNode, error) {
 	if !p.isAlias(t) {
 		return nil, &Error{t.at, fmt.Sprintf("want a name after %s, found %v", keyword, t)}
 	}
+	if p.peekToken().isToken("(") {
+		return nil, &Error{t.at, fmt.Sprintf("want a path or a subquery after %s, found a function; write (SELECT VALUE %s(…))", keyword, t.text)}
+	}
 	return p.parsePath(nameNode{textPosition(t.at), t.text})
 }
 
@@ -226,6 +229,9 @@ func (p *queryParser) parseOrderBy(s *selectNode) error {
 	}
 	if err := p.expectToken("BY"); err != nil {
 		return err
+	}
+	if rank := p.peekToken(); rank.isToken("RANK") && p.tokens[p.pos+1].kind == tokenName && p.tokens[p.pos+2].isToken("(") {
+		return &Error{rank.at, "ORDER BY RANK is not supported here: there is no ranking of full text"}
 	}
 	for {
 		o := orderNode{textPosition: textPosition(p.peekToken().at)}

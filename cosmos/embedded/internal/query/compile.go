@@ -21,6 +21,10 @@ type compiler struct {
 	paths []rawjson.Path
 	found map[string]int // slot of each path, by its key
 
+	// bound holds the value of each alias that has one value in each row: the path or the SELECT of
+	// its subquery. It is keyed by slot.
+	bound map[int]expr
+
 	slots *Slots // for constant expressions, which are evaluated once
 
 	// perRow is set when an expression depends on an alias of the outermost JOIN, and must be
@@ -265,6 +269,34 @@ func (c *compiler) resolveName(name nameNode, path rawjson.Path, s *scope) (expr
 		return variableExpr{a.slot, path}, nil
 	}
 	return nil, &Error{name.textOffset(), fmt.Sprintf("identifier %q could not be resolved", name.name)}
+}
+
+func (c *compiler) bindSlot(slot int, value expr) {
+	if c.bound == nil {
+		c.bound = map[int]expr{}
+	}
+	c.bound[slot] = value
+}
+
+// documentPath returns the path of the document that has the value at a path of e. Aliases of paths
+// and of subqueries that select them have such paths.
+func (c *compiler) documentPath(e expr, path rawjson.Path) (rawjson.Path, bool) {
+	switch e := e.(type) {
+	case pathExpr:
+		return slices.Concat(c.paths[e.slot-c.extra], path), true
+	case variableExpr:
+		if value, ok := c.bound[e.slot]; ok {
+			return c.documentPath(value, slices.Concat(e.path, path))
+		}
+	case objectExpr:
+		if len(path) == 0 || path[0].Array {
+			return nil, false
+		}
+		if i := slices.Index(e.names, path[0].Name); i >= 0 {
+			return c.documentPath(e.values[i], path[1:])
+		}
+	}
+	return nil, false
 }
 
 func (c *compiler) compileUnary(n unaryNode, s *scope) (expr, error) {

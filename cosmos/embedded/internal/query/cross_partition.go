@@ -3,6 +3,8 @@ package query
 import (
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // A CrossPartitionPlan tells a client how to execute a query whose results depend on documents of several
@@ -52,8 +54,8 @@ func (s CrossPartitionPlan) Needs() []string {
 }
 
 // CrossPartition derives the plan of the query. It fails if the results of partitions cannot be
-// combined: if an expression contains aggregates. The results of a query with a Source can be
-// combined only if there is one partition.
+// combined: if an expression contains aggregates. A query with a Source needs all results of the
+// Source in one partition.
 func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 	n := *q.written
 	s := CrossPartitionPlan{Value: n.value != nil, Distinct: "None", Orders: q.orders}
@@ -92,7 +94,7 @@ func (q *Query) CrossPartition() (CrossPartitionPlan, error) {
 		n.addSortKeys()
 	}
 	if n.limit != nil { // the results that OFFSET skips may be in another partition
-		n.limit = &countNode{n: q.skipped + q.maximum}
+		n.limit = &countNode{n: min(q.skipped+q.maximum, maxCount)}
 		n.offset = &countNode{}
 	}
 	if n.top != nil {
@@ -174,13 +176,52 @@ func (n *selectNode) addSortKeys() {
 	if n.distinct { // results that differ in _rid would all be distinct
 		n.distinct, n.top, n.offset, n.limit = false, nil, nil, nil
 	}
+	payload := n.selectedValue()
 	n.columns = []columnNode{
-		{expr: memberNode{base: nameNode{name: n.sources[0].alias}, name: "_rid"}, name: orderedNames[0]},
+		{expr: memberNode{base: nameNode{name: n.joinDocument()}, name: "_rid"}, name: orderedNames[0]},
 		{expr: itemNodes(keys), name: orderedNames[1]},
-		{expr: n.selectedValue(), name: orderedNames[2]},
+		{expr: payload, name: orderedNames[2]},
 	}
 	n.star, n.value = false, nil
 	n.where = chainNode{ops: []string{"AND"}, operands: []exprNode{nameNode{name: orderFilter}, rest}}
+}
+
+// joinDocument returns the alias of the document. If FROM reads a path or a subquery, the document has
+// no alias yet, and FROM becomes a JOIN of the document and this path or subquery.
+func (n *selectNode) joinDocument() string {
+	first := n.sources[0]
+	if _, isName := first.from.(nameNode); isName && !first.each {
+		return first.alias
+	}
+	name := "root"
+	for i, text := 1, printSelect(n); strings.Contains(text, name); i++ {
+		name = "root" + strconv.Itoa(i)
+	}
+	first.from = withContainer(first.from, name)
+	n.sources = append([]sourceNode{{alias: name, from: nameNode{name: name}}, first}, n.sources[1:]...)
+	return name
+}
+
+// withContainer returns a path or subquery in FROM with another name of the container.
+func withContainer(from exprNode, name string) exprNode {
+	switch n := from.(type) {
+	case nameNode:
+		n.name = name
+		return n
+	case memberNode:
+		n.base = withContainer(n.base, name)
+		return n
+	case indexNode:
+		n.base = withContainer(n.base, name)
+		return n
+	case subqueryNode:
+		body := *n.body
+		body.sources = slices.Clone(body.sources)
+		body.sources[0].from = withContainer(body.sources[0].from, name)
+		n.body = &body
+		return n
+	}
+	return from
 }
 
 // orderedNames are the properties of the results of addSortKeys.

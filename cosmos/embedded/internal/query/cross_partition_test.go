@@ -14,6 +14,7 @@ func TestCrossPartition_IsWhatClientsExpect(t *testing.T) {
 		{"SELECT * FROM c WHERE c.a = 1", "", ""},
 		{"SELECT TOP @n * FROM c", "SELECT TOP 3 * FROM c AS c", "Top"},
 		{"SELECT c.a FROM c OFFSET 2 LIMIT @n", `SELECT c["a"] FROM c AS c OFFSET 0 LIMIT 5`, "OffsetAndLimit"},
+		{"SELECT * FROM c OFFSET 2 LIMIT 2147483647", `SELECT * FROM c AS c OFFSET 0 LIMIT 2147483647`, "OffsetAndLimit"},
 		{
 			"SELECT * FROM c ORDER BY c.a DESC", `SELECT c["_rid"] AS _rid, [{"item": c["a"]}] AS orderByItems, c AS payload FROM c AS c WHERE (` +
 				filter + ` AND true) ORDER BY c["a"] DESC`, "OrderBy",
@@ -25,6 +26,14 @@ func TestCrossPartition_IsWhatClientsExpect(t *testing.T) {
 		{
 			"SELECT DISTINCT TOP 2 VALUE c.a FROM c ORDER BY c.a", `SELECT c["_rid"] AS _rid, [{"item": c["a"]}] AS orderByItems, c["a"] AS payload FROM c AS c WHERE (` +
 				filter + ` AND (true AND IS_DEFINED(c["a"]))) ORDER BY c["a"] ASC`, "Distinct OrderBy Top",
+		},
+		{
+			"SELECT c.a FROM (SELECT VALUE c.o FROM c WHERE c.b) AS c WHERE c.d = 1 ORDER BY c.a", `SELECT root["_rid"] AS _rid, [{"item": c["a"]}] AS orderByItems, {"a": c["a"]} AS payload ` +
+				`FROM root AS root JOIN (SELECT VALUE c["o"] FROM root AS c WHERE c["b"]) AS c WHERE (` + filter + ` AND (c["d"] = 1)) ORDER BY c["a"] ASC`, "OrderBy",
+		},
+		{
+			"SELECT * FROM root.o AS d ORDER BY d.a", `SELECT root1["_rid"] AS _rid, [{"item": d["a"]}] AS orderByItems, d AS payload FROM root1 AS root1 JOIN root1["o"] AS d WHERE (` +
+				filter + ` AND true) ORDER BY d["a"] ASC`, "OrderBy",
 		},
 		{"SELECT DISTINCT c.a FROM c", `SELECT DISTINCT c["a"] FROM c AS c`, "Distinct"},
 		{"SELECT VALUE COUNT(1) FROM c", `SELECT VALUE [{"item": COUNT(1)}] FROM c AS c`, "Aggregate"},

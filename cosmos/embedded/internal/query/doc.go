@@ -26,9 +26,10 @@
 // and WHERE keeps only documents for which the condition is true. Values of different types are
 // unequal; comparing them by order is undefined. A constructor leaves out undefined members.
 // ORDER BY puts undefined before null, then false, true, numbers, strings, arrays, objects; its
-// paths must be paths of the document, which an index can contain; in a subquery, any paths. Beside
-// an aggregate without GROUP BY it has no effect. With OnlySorted, documents
-// without the path are not results.
+// paths must be paths of the document, which an index can contain, also by an alias of a path or of
+// a subquery that selects it; in a subquery, any paths. Beside an aggregate without GROUP BY it has
+// no effect. With OnlySorted, documents without the path are not results. The groups of one path
+// come in its order, as on the service; other groups come in the order of their first rows.
 //
 // Where the documentation of Cosmos DB is ambiguous, the package does the following. = and !=
 // of two types are false and true, as on the service, although the documented table says
@@ -39,7 +40,8 @@
 //
 // If a subquery in the outermost FROM combines documents (TOP, OFFSET, ORDER BY, DISTINCT, GROUP BY
 // or an aggregate), it is a Query of its own, the Source, and Derive evaluates the query around it
-// over its results.
+// over its results. The service evaluates such a subquery in each physical partition, so that it
+// returns a group once for each of them, and refuses TOP, OFFSET and ORDER BY in all subqueries.
 //
 // A query is processed in three steps:
 //

@@ -19,6 +19,12 @@ func (q *Query) Holds(slots *Slots) bool { return areAllTrue(q.document, slots) 
 // Source returns the query whose results q reads instead of documents, or nil.
 func (q *Query) Source() *Query { return q.source }
 
+// HasWindowedSource reports whether a source has TOP, OFFSET or ORDER BY.
+func (q *Query) HasWindowedSource() bool {
+	s := q.source
+	return s != nil && (s.maximum != NoLimit || len(s.written.orderBy) > 0 || s.HasWindowedSource())
+}
+
 // Base returns the query that reads the documents: q, its source, the source of that, and so on.
 func (q *Query) Base() *Query {
 	for q.source != nil {

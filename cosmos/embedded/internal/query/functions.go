@@ -21,12 +21,15 @@ var functionSteps = map[string]func(args []Value) int{
 	"ARRAY_CONTAINS": containsSteps, "ARRAY_CONTAINS_ANY": setSteps, "ARRAY_CONTAINS_ALL": setSteps,
 	"LOG": preciseSteps, "LOG10": preciseSteps, "TAN": preciseSteps, "COT": preciseSteps,
 	"TRIM": trimSteps, "LTRIM": trimSteps, "RTRIM": trimSteps,
-	"SETINTERSECT": setSteps, "SETUNION": setSteps,
+	"SETINTERSECT": setSteps, "SETUNION": setSteps, "SETDIFFERENCE": setSteps, "SETEQUAL": setSteps,
+	"ARRAY_AVG": setSteps, "ARRAY_MAX": setSteps, "ARRAY_MEDIAN": setSteps, "ARRAY_MIN": setSteps, "ARRAY_SUM": setSteps,
+	"DATETIMEFORMAT":  func(a []Value) int { return 4 * len(a[1].Text) },
+	"CONTAINS_ALL_CI": fullTextSteps, "CONTAINS_ALL_CS": fullTextSteps, "CONTAINS_ANY_CI": fullTextSteps, "CONTAINS_ANY_CS": fullTextSteps,
 	"FULLTEXTCONTAINS": fullTextSteps, "FULLTEXTCONTAINSALL": fullTextSteps, "FULLTEXTCONTAINSANY": fullTextSteps,
 }
 
 // functions are all functions that depend only on their arguments.
-var functions = collectFunctions(typeFunctions, stringFunctions, conversionFunctions, mathFunctions, integerFunctions, arrayFunctions, dateFunctions)
+var functions = collectFunctions(typeFunctions, stringFunctions, conversionFunctions, mathFunctions, integerFunctions, arrayFunctions, dateFunctions, calendarFunctions)
 
 func collectFunctions(tables ...map[string]function) map[string]function {
 	all := map[string]function{}

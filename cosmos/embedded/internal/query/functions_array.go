@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
@@ -19,8 +20,15 @@ var arrayFunctions = map[string]function{
 		return numberValue(float64(len(rawElements(a[0].Text))))
 	}},
 	"ARRAY_SLICE":   {2, 3, arraySlice},
+	"ARRAY_AVG":     {1, 1, ofElements("AVG")},
+	"ARRAY_MAX":     {1, 1, ofElements("MAX")},
+	"ARRAY_MEDIAN":  {1, 1, arrayMedian},
+	"ARRAY_MIN":     {1, 1, ofElements("MIN")},
+	"ARRAY_SUM":     {1, 1, ofElements("SUM")},
 	"SETINTERSECT":  {2, 2, setIntersect},
 	"SETUNION":      {2, 2, setUnion},
+	"SETDIFFERENCE": {2, 2, setDifference},
+	"SETEQUAL":      {2, 2, setEqual},
 	"OBJECTTOARRAY": {1, 3, objectToArray},
 }
 
@@ -124,20 +132,23 @@ func elementKeys(array Value) map[string]struct{} {
 	return keys
 }
 
-func arrayContainsAny(a []Value) Value {
-	if a[0].Kind != Array {
-		return undefined
-	}
-	keys := elementKeys(a[0])
-	return boolValue(slices.ContainsFunc(a[1:], func(v Value) bool { return v.Kind != Undefined && hasKey(keys, v) }))
-}
+// arrayContainsAny is an OR of ARRAY_CONTAINS for each further argument.
+func arrayContainsAny(a []Value) Value { return joinContains(a, false) }
 
-func arrayContainsAll(a []Value) Value {
+// arrayContainsAll is an AND of ARRAY_CONTAINS for each further argument.
+func arrayContainsAll(a []Value) Value { return joinContains(a, true) }
+
+func joinContains(a []Value, and bool) Value {
 	if a[0].Kind != Array {
 		return undefined
 	}
 	keys := elementKeys(a[0])
-	return boolValue(!slices.ContainsFunc(a[1:], func(v Value) bool { return v.Kind == Undefined || !hasKey(keys, v) }))
+	return joinTerms(and, a[1:], func(v Value) Value {
+		if v.Kind == Undefined {
+			return undefined
+		}
+		return boolValue(hasKey(keys, v))
+	})
 }
 
 func hasKey(keys map[string]struct{}, v Value) bool {
@@ -172,22 +183,76 @@ func arraySlice(a []Value) Value {
 	return list.arrayValue()
 }
 
+// setIntersect returns the common elements in the order of the second array, as the service does.
 func setIntersect(a []Value) Value {
 	if !areAll(Array, a) {
 		return undefined
 	}
 	other := newSeenResults(true)
-	for _, item := range rawElements(a[1].Text) {
+	for _, item := range rawElements(a[0].Text) {
 		other.addIfNew(item)
 	}
 	var list listBuilder
 	given := newSeenResults(true)
-	for _, item := range rawElements(a[0].Text) {
+	for _, item := range rawElements(a[1].Text) {
 		if !other.addIfNew(item) && given.addIfNew(item) {
 			list.addItem(item)
 		}
 	}
 	return list.arrayValue()
+}
+
+// setDifference returns the elements of the first array that the second does not have.
+func setDifference(a []Value) Value {
+	if !areAll(Array, a) {
+		return undefined
+	}
+	given := elementKeys(a[1])
+	var list listBuilder
+	for _, item := range rawElements(a[0].Text) {
+		if key := string(ParseValue(item).lookupKey(nil)); !hasKey(given, ParseValue(item)) {
+			given[key] = struct{}{}
+			list.addItem(item)
+		}
+	}
+	return list.arrayValue()
+}
+
+func setEqual(a []Value) Value {
+	if !areAll(Array, a) {
+		return undefined
+	}
+	return boolValue(maps.Equal(elementKeys(a[0]), elementKeys(a[1])))
+}
+
+// ofElements makes a function that aggregates the elements of an array.
+func ofElements(aggregate string) func(a []Value) Value {
+	return func(a []Value) Value {
+		if a[0].Kind != Array {
+			return undefined
+		}
+		var sum accumulator
+		for _, v := range parseElements(a[0].Text) {
+			sum.addValue(aggregate, v)
+		}
+		return sum.finalValue(aggregate)
+	}
+}
+
+func arrayMedian(a []Value) Value {
+	if a[0].Kind != Array {
+		return undefined
+	}
+	items := parseElements(a[0].Text)
+	numbers := make([]float64, len(items))
+	for i, v := range items {
+		numbers[i] = v.Num
+	}
+	if len(items) == 0 || !areAll(Number, items) {
+		return undefined
+	}
+	slices.Sort(numbers)
+	return numberValue((numbers[(len(numbers)-1)/2] + numbers[len(numbers)/2]) / 2)
 }
 
 func setUnion(a []Value) Value {

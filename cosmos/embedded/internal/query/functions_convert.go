@@ -4,24 +4,35 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"math"
 	"strings"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/internal/rawjson"
 )
 
 var conversionFunctions = map[string]function{
-	"TOSTRING": {1, 1, func(a []Value) Value {
-		if a[0].Kind == Undefined || a[0].Kind == String {
-			return a[0]
-		}
-		return Value{Kind: String, Text: a[0].Append(nil)}
-	}},
+	"TOSTRING":        {1, 1, toString},
 	"STRINGTONUMBER":  parseAs(Number),
 	"STRINGTOBOOLEAN": parseAs(Bool),
 	"STRINGTONULL":    parseAs(Null),
 	"STRINGTOARRAY":   parseAs(Array),
 	"STRINGTOOBJECT":  parseAs(Object),
 	"DOCUMENTID":      {1, 1, documentID},
+}
+
+// toString returns the JSON of a value, and NaN and Infinity as their constants are written.
+func toString(a []Value) Value {
+	switch v := a[0]; {
+	case v.Kind == Undefined || v.Kind == String:
+		return v
+	case math.IsNaN(v.Num):
+		return textValue("NaN")
+	case math.IsInf(v.Num, 1):
+		return textValue("Infinity")
+	case math.IsInf(v.Num, -1):
+		return textValue("-Infinity")
+	}
+	return Value{Kind: String, Text: a[0].Append(nil)}
 }
 
 // parseAs makes a function that parses the JSON in a string if it is a value of kind want.
@@ -39,7 +50,8 @@ func parseAs(want Kind) function {
 	})
 }
 
-// documentID returns the number in the last eight bytes of a document's _rid.
+// documentID returns the number in the last eight bytes of a document's _rid, in the order in which
+// the engine writes them.
 func documentID(a []Value) Value {
 	if a[0].Kind != Object {
 		return undefined
@@ -49,5 +61,5 @@ func documentID(a []Value) Value {
 	if rid.Kind != String || err != nil || len(id) != 16 {
 		return undefined
 	}
-	return numberValue(float64(binary.LittleEndian.Uint64(id[8:])))
+	return numberValue(float64(binary.BigEndian.Uint64(id[8:])))
 }

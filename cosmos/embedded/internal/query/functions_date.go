@@ -65,11 +65,14 @@ func ticksOf(t time.Time) float64 {
 	return float64(t.Unix())*float64(time.Second/tick) + float64(t.Nanosecond()/int(tick))
 }
 
+// maxDate bounds the text of a date.
+const maxDate = 64
+
 func (v Value) parseDate() (time.Time, bool) {
-	if v.Kind != String {
+	if v.Kind != String || len(v.Text) > maxDate {
 		return time.Time{}, false
 	}
-	for _, layout := range []string{"2006-01-02T15:04:05Z", "2006-01-02T15:04:05", "2006-01-02T15:04Z", "2006-01-02"} {
+	for _, layout := range []string{"2006-01-02T15:04:05Z", "2006-01-02T15:04:05", "2006-01-02T15:04Z", "2006-01-02", "2006-01-02Z", "2006-01-02 15:04:05Z", "2006-01-02 15:04:05"} {
 		if t, err := time.Parse(layout, string(v.Text)); err == nil {
 			return t, true
 		}

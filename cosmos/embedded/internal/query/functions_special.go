@@ -12,6 +12,8 @@ import (
 var specialArguments = map[string][2]int{
 	"GETCURRENTDATETIME": {}, "GETCURRENTTIMESTAMP": {}, "GETCURRENTTICKS": {},
 	"GETCURRENTDATETIMESTATIC": {}, "GETCURRENTTIMESTAMPSTATIC": {}, "GETCURRENTTICKSSTATIC": {},
+	"NOW":                 {0, 2},
+	"AGO":                 {2, 2},
 	"RAND":                {},
 	"REGEXMATCH":          {2, 3},
 	"FULLTEXTCONTAINS":    {2, 2},
@@ -26,6 +28,8 @@ var special = map[string]func(c *compiler, n callNode, args []expr) (expr, error
 	"GETCURRENTDATETIMESTATIC":  staticTime(dateValue),
 	"GETCURRENTTIMESTAMPSTATIC": staticTime(timestampValue),
 	"GETCURRENTTICKSSTATIC":     staticTime(ticksValue),
+	"NOW":                       currentTimePlus(1),
+	"AGO":                       currentTimePlus(-1),
 	"RAND":                      func(c *compiler, _ callNode, _ []expr) (expr, error) { return randomExpr{c.random}, nil },
 	"REGEXMATCH":                compileRegex,
 	"FULLTEXTCONTAINS":          fullText(func(found, _ int) bool { return found == 1 }),

@@ -40,7 +40,14 @@ var stringFunctions = map[string]function{
 	}},
 	"SUBSTRING":   {3, 3, func(a []Value) Value { return sliceText(a[0], a[1], a[2]) }},
 	"INDEX_OF":    {2, 3, indexOf},
+	"LASTINDEXOF": {2, 3, lastIndexOf},
 	"REPLACE":     {3, 3, replaceText},
+
+	"CONTAINS_ALL_CI": containsEach(true, bytes.ToLower),
+	"CONTAINS_ALL_CS": containsEach(true, bytes.Clone),
+	"CONTAINS_ANY_CI": containsEach(false, bytes.ToLower),
+	"CONTAINS_ANY_CS": containsEach(false, bytes.Clone),
+
 	"REPLICATE":   {2, 2, replicateText},
 	"STRINGJOIN":  {2, 2, stringJoin},
 	"STRINGSPLIT": {2, 2, stringSplit},
@@ -123,6 +130,41 @@ func indexOf(a []Value) Value {
 	return numberValue(float64(int(start) + utf8.RuneCountInString(rest[:i])))
 }
 
+// lastIndexOf searches from the position of its third argument toward the start.
+func lastIndexOf(a []Value) Value {
+	if !areAll(String, a[:2]) {
+		return undefined
+	}
+	runes := []rune(string(a[0].Text))
+	if len(a) == 3 {
+		last, ok := a[2].asInt64()
+		if !ok || last < 0 {
+			return undefined
+		}
+		runes = runes[:min(last, int64(len(runes)-1))+1]
+	}
+	text := string(runes)
+	i := strings.LastIndex(text, string(a[1].Text))
+	if i < 0 {
+		return numberValue(-1)
+	}
+	return numberValue(float64(utf8.RuneCountInString(text[:i])))
+}
+
+// containsEach makes a function that is an AND or OR of CONTAINS for each further argument. fold
+// converts the texts that are compared.
+func containsEach(and bool, fold func(s []byte) []byte) function {
+	return function{2, unlimitedArguments, func(a []Value) Value {
+		text := fold(a[0].Text)
+		return joinTerms(and, a[1:], func(v Value) Value {
+			if a[0].Kind != String || v.Kind != String {
+				return undefined
+			}
+			return boolValue(bytes.Contains(text, fold(v.Text)))
+		})
+	}}
+}
+
 func replaceText(a []Value) Value {
 	if !areAll(String, a) {
 		return undefined
@@ -168,10 +210,14 @@ func stringJoin(a []Value) Value {
 }
 
 func stringSplit(a []Value) Value {
-	if !areAll(String, a) || len(a[1].Text) == 0 {
+	if !areAll(String, a) {
 		return undefined
 	}
 	var list listBuilder
+	if len(a[1].Text) == 0 {
+		list.addItem(a[0].Append(nil))
+		return list.arrayValue()
+	}
 	for piece := range bytes.SplitSeq(a[0].Text, a[1].Text) {
 		list.addItem(Value{Kind: String, Text: piece}.Append(nil))
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // subject is the document c of the expressions of this file.
-const subject = `{"id":"x","_rid":"AAAAAAAAAAADAAAAAAAAAA==","t":true,"n":3,"s":"Tea Cup","u":"äÖ🍵","a":[1,"2",null,{"k":1,"l":{"m":2,"n":3}}],"o":{"a":1,"b":[2]},"z":null,"d":"2020-01-31T23:59:59.1234567Z"}`
+const subject = `{"id":"x","_rid":"AAAAAAAAAAAAAAAAAAAAAw==","t":true,"n":3,"s":"Tea Cup","u":"äÖ🍵","a":[1,"2",null,{"k":1,"l":{"m":2,"n":3}}],"o":{"a":1,"b":[2]},"z":null,"d":"2020-01-31T23:59:59.1234567Z"}`
 
 func TestExpressions_HaveTheirDocumentedValues(t *testing.T) {
 	for rule, list := range map[string]string{
@@ -60,13 +60,17 @@ func TestExpressions_HaveTheirDocumentedValues(t *testing.T) {
 			RIGHT('abc', 9) = "abc" | RIGHT('abc', 0) = "" | RIGHT(1, 1) = undefined | SUBSTRING('abcde', 1, 2) = "bc" | SUBSTRING('abcde', 3, 9) = "de" | SUBSTRING('abcde', 9, 1) = "" | SUBSTRING(c.u, 2, 1) = "🍵"
 			LENGTH('abc') = 3 | LENGTH(c.u) = 3 | LENGTH(1) = undefined | LOWER(c.s) = "tea cup" | UPPER(c.u) = "ÄÖ🍵" | TRIM('  a b ') = "a b" | LTRIM(' a ') = "a " | RTRIM(' a ') = " a" | TRIM('-_-a-_-', '-_') = "a" | TRIM('-- a --', '-') = " a " | LTRIM('AdventureWorks', 'Adventure') = "Works" | LTRIM('a', '') = "a" | RTRIM('xaxx', 'x') = "xa" | TRIM('a', 1) = undefined | REPLACE('aXbX', 'X', '--') = "a--b--"
 			REPLACE('abc', '', 'x') = "abc" | REPLICATE('ab', 3) = "ababab" | REPLICATE('ab', 0) = "" | REPLICATE('ab', -1) = undefined | REPLICATE('ab', 5001) = undefined | REPLICATE('', 99999) = "" | REVERSE('abc') = "cba"
-			REVERSE(c.u) = "🍵Öä" | StringSplit('a,b,,c', ',') = ["a","b","","c"] | StringJoin(['a', 'b'], '-') = "a-b" | StringJoin([1], '-') = undefined | StringJoin([], '-') = ""`,
+			REVERSE(c.u) = "🍵Öä" | StringSplit('a,b,,c', ',') = ["a","b","","c"] | StringJoin(['a', 'b'], '-') = "a-b" | StringJoin([1], '-') = undefined | StringJoin([], '-') = "" | StringSplit('ab', '') = ["ab"] | StringSplit('', '') = [""]
+			CONTAINS_ALL_CI(c.s, 'TEA', 'cup') = true | CONTAINS_ALL_CS(c.s, 'TEA', 'Cup') = false | CONTAINS_ALL_CI(c.s, c.none, 'tea') = undefined | CONTAINS_ALL_CI(c.s, c.none, 'pot') = false | CONTAINS_ALL_CS(c.n, '3') = undefined
+			CONTAINS_ANY_CI(c.s, 'pot', 'CUP') = true | CONTAINS_ANY_CS(c.s, 'pot', 'CUP') = false | CONTAINS_ANY_CI(c.s, c.none, 'tea') = true | CONTAINS_ANY_CS(c.s, c.none, 'pot') = undefined
+			LASTINDEXOF('abcdeabc', 'abc') = 5 | LASTINDEXOF('abcdeabc', 'abc', 6) = 0 | LASTINDEXOF('abcdeabc', 'abc', 7) = 5 | LASTINDEXOF('abcdeabc', 'abc', 99) = 5 | LASTINDEXOF('abc', 'x') = -1 | LASTINDEXOF(c.u, '🍵') = 2 | LASTINDEXOF('', 'a', 0) = -1
+			LASTINDEXOF('abc', 'a', -1) = undefined | LASTINDEXOF(1, 'a') = undefined`,
 		"regular expressions": `
 			RegexMatch('abcd', 'abc') = true | RegexMatch('abcd', 'ABC') = false | RegexMatch('abcd', 'ABC', 'i') = true | RegexMatch('a\nb', '^b$', 'm') = true | RegexMatch('a\nb', 'a.b') = false
 			RegexMatch('a\nb', 'a.b', 's') = true | RegexMatch('abcd', 'a b c', 'x') = true | RegexMatch('abcd', 'A B', 'ix') = true | RegexMatch(1, 'a') = undefined | RegexMatch('a', 1) = undefined
 			RegexMatch('a', 'a', 'q') = undefined | RegexMatch(c.s, LOWER('TEA'), 'i') = true | RegexMatch(c.none, 'a') = undefined | RegexMatch(c.s, SUBSTRING(c.s, 0, 1)) = true`,
 		"conversions": `
-			ToString(1.5) = "1.5" | ToString(true) = "true" | ToString(null) = "null" | ToString('x') = "x" | ToString(c.o) = "{\"a\":1,\"b\":[2]}" | ToString(c.none) = undefined
+			ToString(1.5) = "1.5" | ToString(true) = "true" | ToString(null) = "null" | ToString('x') = "x" | ToString(c.o) = "{\"a\":1,\"b\":[2]}" | ToString(c.none) = undefined | ToString(NaN) = "NaN" | ToString(Infinity) = "Infinity" | ToString(-Infinity) = "-Infinity"
 			StringToNumber('3.14') = 3.14 | StringToNumber(' 60 ') = 60 | StringToNumber('1.000000') = 1 | StringToNumber('-1.79769e+308') = -1.79769e+308 | StringToNumber('0xA') = undefined | StringToNumber('NaN') = undefined
 			StringToNumber(3) = undefined | StringToBoolean('true') = true | StringToBoolean(' false ') = false | StringToBoolean('TRUE') = undefined | StringToNull('null') = null | StringToNull('x') = undefined
 			StringToArray('[1, "a"]') = [1,"a"] | StringToArray('{}') = undefined | StringToArray("['a']") = undefined | StringToObject('{"a": [1]}') = {"a":[1]} | StringToObject('[]') = undefined | DOCUMENTID(c) = 3 | DOCUMENTID(c.o) = undefined`,
@@ -74,9 +78,14 @@ func TestExpressions_HaveTheirDocumentedValues(t *testing.T) {
 			ARRAY_LENGTH(c.a) = 4 | ARRAY_LENGTH(c.o) = undefined | ARRAY_CONCAT([1], [2, 3], []) = [1,2,3] | ARRAY_CONCAT([1], 2) = undefined | ARRAY_CONTAINS(c.a, 1) = true | ARRAY_CONTAINS(c.a, 2) = false
 			ARRAY_CONTAINS(c.a, null) = true | ARRAY_CONTAINS(c.a, {"k": 1}) = false | ARRAY_CONTAINS(c.a, {"k": 1}, true) = true | ARRAY_CONTAINS(c.a, {"k": 2}, true) = false | ARRAY_CONTAINS(c.a, {"l": {"m": 2}}, true) = true
 			ARRAY_CONTAINS(c.a, {"k": 1, "l": {"n": 3, "m": 2}}) = true | ARRAY_CONTAINS(c.s, 1) = undefined | ARRAY_CONTAINS(c.a, c.none) = undefined | ARRAY_CONTAINS_ANY(c.a, 7, '2') = true | ARRAY_CONTAINS_ANY(c.a, 7) = false
-			ARRAY_CONTAINS_ALL(c.a, 1, '2') = true | ARRAY_CONTAINS_ALL(c.a, 1, 7) = false | ARRAY_CONTAINS_ALL(1, 1) = undefined | ARRAY_SLICE(c.a, 1, 2) = ["2",null] | ARRAY_SLICE([1, 2, 3], -2) = [2,3]
+			ARRAY_CONTAINS_ALL(c.a, 1, '2') = true | ARRAY_CONTAINS_ALL(c.a, 1, 7) = false | ARRAY_CONTAINS_ALL(1, 1) = undefined | ARRAY_CONTAINS_ANY([1], 1, c.none) = true | ARRAY_CONTAINS_ANY([1], 2, c.none) = undefined | ARRAY_CONTAINS_ALL([1], 1, c.none) = undefined | ARRAY_CONTAINS_ALL([1], 2, c.none) = false | ARRAY_SLICE(c.a, 1, 2) = ["2",null] | ARRAY_SLICE([1, 2, 3], -2) = [2,3]
 			ARRAY_SLICE([1, 2, 3], -2, 1) = [2] | ARRAY_SLICE([1, 2, 3], 5) = [] | ARRAY_SLICE([1, 2, 3], 1, -1) = [] | ARRAY_SLICE([1, 2, 3], -9) = [1,2,3] | ARRAY_SLICE('abc', 1) = undefined
-			SetIntersect([1, 2, 2, 3], [2, 3, 4]) = [2,3] | SetUnion([1, 2, 2], [2, 3.0]) = [1,2,3] | SetUnion([1], 2) = undefined | SetIntersect([{"a": 1, "b": 2}], [{"b": 2, "a": 1}]) = [{"a":1,"b":2}]
+			SetIntersect([1, 2, 2, 3], [2, 3, 4]) = [2,3] | SetIntersect([1, 2, 'a'], ['a', 1, 'a']) = ["a",1] | SetUnion([1, 2, 2], [2, 3.0]) = [1,2,3] | SetUnion([1], 2) = undefined | SetIntersect([{"a": 1, "b": 2}], [{"b": 2, "a": 1}]) = [{"b":2,"a":1}]
+			SetDifference([1, 2, 6, 7], [1, 2, 3]) = [6,7] | SetDifference([1, 1], []) = [1] | SetDifference([], [1]) = [] | SetDifference([{"a": 1, "b": 2}], [{"b": 2, "a": 1}]) = [] | SetDifference(1, [1]) = undefined
+			SetEqual([1, 2, 3, 3], [3, 2, 1]) = true | SetEqual([], [1]) = false | SetEqual([1], ['1']) = false | SetEqual([1], 1) = undefined
+			ARRAY_AVG([1, -2.7, 3, -4, c.none]) = -0.675 | ARRAY_AVG([12, 'a']) = undefined | ARRAY_AVG([]) = undefined | ARRAY_SUM([1, 2, 3.5]) = 6.5 | ARRAY_SUM([1, null]) = undefined | ARRAY_SUM(1) = undefined
+			ARRAY_MAX([12, 'abc', true, null]) = "abc" | ARRAY_MIN([12, 'abc', true, null]) = null | ARRAY_MAX(['abc', 'ABC']) = "abc" | ARRAY_MIN([]) = undefined | ARRAY_MAX([1, [2]]) = undefined | ARRAY_MIN(c.o) = undefined
+			ARRAY_MEDIAN([4, 1, 3, 2]) = 2.5 | ARRAY_MEDIAN([7.8, 1, 3.3]) = 3.3 | ARRAY_MEDIAN([]) = undefined | ARRAY_MEDIAN([1, 'a']) = undefined | ARRAY_MEDIAN('a') = undefined
 			ObjectToArray(c.o) = [{"k":"a","v":1},{"k":"b","v":[2]}] | ObjectToArray({"x": 1}, 'name', 'value') = [{"name":"x","value":1}] | ObjectToArray([1]) = undefined | [c.none, 1] = [1] | {"a": c.none, "b": 1} = {"b":1}`,
 		"mathematics": `
 			ABS(-1.5) = 1.5 | ABS('a') = undefined | ABS(c.none) = undefined | CEILING(1.2) = 2 | CEILING(-1.2) = -1 | FLOOR(1.8) = 1 | FLOOR(-1.2) = -2 | TRUNC(-1.8) = -1 | ROUND(2.4) = 2 | ROUND(2.5) = 3 | ROUND(-2.5) = -3
@@ -100,7 +109,13 @@ func TestExpressions_HaveTheirDocumentedValues(t *testing.T) {
 			TimestampToDateTime(1594227912345) = "2020-07-08T17:05:12.3450000Z" | TimestampToDateTime(-1) = "1969-12-31T23:59:59.9990000Z" | TimestampToDateTime(1.5) = undefined | TimestampToDateTime(9e15) = undefined
 			DateTimeBin('2021-01-08T18:35:00.0000000Z', 'hh') = "2021-01-08T18:00:00.0000000Z" | DateTimeBin('2021-01-08T18:35:00Z', 'hh', 4) = "2021-01-08T16:00:00.0000000Z" | DateTimeBin('2021-01-08', 'day', 7, '2021-01-01') = "2021-01-08T00:00:00.0000000Z"
 			DateTimeBin('1969-12-31T23:00:00Z', 'day') = "1969-12-31T00:00:00.0000000Z" | DateTimeBin('2021-01-08T18:35:00Z', 'hh', 5, '1601-01-01') = "2021-01-08T14:00:00.0000000Z" | DateTimeBin('1601-01-02T05:00:00Z', 'day', 2) = "1601-01-01T00:00:00.0000000Z"
-			DateTimeBin('2021-01-08', 'day', 0) = undefined | DateTimeBin('x', 'day') = undefined | DateTimeBin('2021-01-08', 'year') = undefined`,
+			DateTimeBin('2021-01-08', 'day', 0) = undefined | DateTimeBin('x', 'day') = undefined | DateTimeBin('2021-01-08', 'year') = undefined
+			YEAR(c.d) = 2020 | MONTH('2000-12-10T10:00:00') = 12 | DAY(c.d) = 31 | DAY('x') = undefined | DAY('2020-02-03 10:00:00Z') = 3 | DAY('2020-02-03Z') = 3
+			NOW() = "2026-03-04T12:00:00.1234567Z" | NOW('yyyy', -1) = "2025-03-04T12:00:00.1234567Z" | AGO('ss', 30) = "2026-03-04T11:59:30.1234567Z" | AGO('yyyy', -1) = "2027-03-04T12:00:00.1234567Z" | NOW('x', 1) = undefined | AGO('dd', 'x') = undefined
+			IS_DATETIME(c.d) = true | IS_DATETIME('2024-12-12Z') = true | IS_DATETIME('2024-12-12 20:21:25.123Z') = true | IS_DATETIME('2024-12-12T20Z') = false | IS_DATETIME('2024-12-12 20:21:25.') = false | IS_DATETIME('2024-12-12T20:21:25.12345678') = false
+			IS_DATETIME('2024-13-12') = false | IS_DATETIME('2024-12-12T20:21Z') = false | IS_DATETIME(1) = false | IS_DATETIME(c.none) = false
+			DATETIMEFORMAT(c.d, 'yyyyMMdd') = "20200131" | DATETIMEFORMAT(c.d, 'To\\da\\y i\\s: yyyy-MM-ddTHH:mm:ss.fff') = "Today is: 2020-01-31T23:59:59.123" | DATETIMEFORMAT('2024-10-10 14:40:20', 'ss.FFF H') = "20. 14"
+			DATETIMEFORMAT(c.d, 'd MMM yy, hh:mm tt') = "31 Jan 20, 11:59 PM" | DATETIMEFORMAT(c.d, 'dddd.FFFFFFF') = "Friday.1234567" | DATETIMEFORMAT(c.d, 'yyy') = undefined | DATETIMEFORMAT('x', 'yyyy') = undefined | DATETIMEFORMAT(c.d, 1) = undefined | DATETIMEFORMAT(c.d, 'H\\') = "23"`,
 		"words": `
 			FullTextContains(c.s, 'tea') = true | FullTextContains(c.s, 'te') = false | FullTextContains(c.s, 'tea cup') = true | FullTextContains(c.s, 'cup tea') = false | FullTextContains(c.s, '') = false | FullTextContains(c.n, 'x') = undefined
 			FullTextContainsAll(c.s, 'cup', 'tea') = true | FullTextContainsAll(c.s, 'cup', 'pot') = false | FullTextContainsAny(c.s, 'pot', 'tea') = true | FullTextContainsAny(c.s, 'pot') = false`,

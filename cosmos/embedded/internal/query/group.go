@@ -1,5 +1,7 @@
 package query
 
+import "slices"
+
 // A grouping is GROUP BY, or an aggregate without it: one group of all rows.
 type grouping struct {
 	keys       []groupKey
@@ -113,8 +115,28 @@ func (g *groups) findGroup(slots *Slots) *group {
 	return this
 }
 
-// eachGroup calls visit for each group, with keys and aggregates in their slots.
+// sortByPath sorts the groups by their key if it is one path of the document. The service returns
+// them in this order, which is that of the index.
+func (g *groups) sortByPath(slots *Slots) {
+	if len(g.of.keys) != 1 {
+		return
+	}
+	if _, isPath := g.of.keys[0].expr.(pathExpr); !isPath {
+		return
+	}
+	values := make(map[*group]Value, len(g.inTurn))
+	for _, this := range g.inTurn {
+		values[this] = ParseValue(this.keys[0])
+	}
+	slices.SortStableFunc(g.inTurn, func(a, b *group) int {
+		slots.spendSteps(1)
+		return Compare(values[a], values[b])
+	})
+}
+
+// eachGroup calls visit for each group, with keys and aggregates in their slots. It is called once.
 func (g *groups) eachGroup(slots *Slots, visit func() bool) {
+	g.sortByPath(slots)
 	for _, this := range g.inTurn {
 		for i, k := range g.of.keys {
 			slots.values[k.slot] = this.keys[i]

@@ -77,6 +77,22 @@ func (e logicalExpr) evalRow(slots *Slots) Value {
 	return boolValue(e.and)
 }
 
+// joinTerms joins a truth value of each v by AND or OR, as logicalExpr does.
+func joinTerms(and bool, list []Value, term func(v Value) Value) Value {
+	known := true
+	for _, v := range list {
+		if is := term(v); is.Kind != Bool {
+			known = false
+		} else if is.Bool != and {
+			return is
+		}
+	}
+	if !known {
+		return undefined
+	}
+	return boolValue(and)
+}
+
 // newLogical joins terms. In an OR, it combines the equalities of one path with constants into
 // one membership, which has a lookup table.
 func newLogical(and bool, terms []expr) expr {

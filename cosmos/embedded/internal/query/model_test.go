@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -226,6 +227,9 @@ func objectOf(columns []modelExpr, e modelEnv) map[string]any {
 	return o
 }
 
+// documentPath matches a key of GROUP BY by which the groups are sorted.
+var documentPath = regexp.MustCompile(`^c(\.\w+)*$`)
+
 func (q modelQuery) groupRows(rows []modelRow) []modelRow {
 	var names []string
 	members := map[string][]modelRow{}
@@ -238,6 +242,10 @@ func (q modelQuery) groupRows(rows []modelRow) []modelRow {
 	}
 	if len(q.group) == 0 {
 		names = []string{"{}"}
+	}
+	if len(q.group) == 1 && documentPath.MatchString(q.group[0].text) {
+		key := func(name string) any { return q.group[0].mean(members[name][0].env) }
+		slices.SortStableFunc(names, func(a, b string) int { return compareModel(key(a), key(b)) })
 	}
 	var results []modelRow
 	for _, name := range names {

@@ -15,6 +15,9 @@ const maxPath = 10_000
 // maxJoins is the limit of Cosmos DB on the JOINs of a query.
 const maxJoins = 10
 
+// maxCount is the maximum of TOP, OFFSET and LIMIT. Clients send it as the LIMIT of an OFFSET alone.
+const maxCount = math.MaxInt32
+
 type queryParser struct {
 	tokens []lexToken
 	pos    int

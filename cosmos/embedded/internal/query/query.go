@@ -160,27 +160,28 @@ func (p *queryParser) compileQuery(ctx context.Context, n *selectNode, options [
 
 const noDocumentPath = "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path."
 
-// compileOrders compiles ORDER BY. Its paths must be paths of the document.
+// compileOrders compiles ORDER BY. Its paths must be paths of the document, or of aliases that have
+// such paths.
 func (c *compiler) compileOrders(n *selectNode, s *scope, q *Query) error {
 	rows := *s
 	rows.group = nil
 	for _, o := range n.orderBy {
 		name, path, ok := asPath(o.path)
-		if !ok || len(path) == 0 {
+		if !ok {
 			return &Error{o.textOffset(), noDocumentPath}
 		}
 		e, err := c.resolveName(name, path, &rows)
 		if err != nil {
 			return err
 		}
-		p, ok := e.(pathExpr)
-		if !ok || q.source != nil {
+		path, ok = c.documentPath(e, nil)
+		if !ok || len(path) == 0 || q.source != nil {
 			return &Error{o.textOffset(), noDocumentPath}
 		}
 		if q.group != nil { // one result needs no order
 			continue
 		}
-		q.orders = append(q.orders, Order{Path: path, Descending: o.descending, slot: p.slot})
+		q.orders = append(q.orders, Order{Path: path, Descending: o.descending, slot: c.pathSlot(path)})
 	}
 	return nil
 }

@@ -166,6 +166,13 @@ func (c *compiler) compileSource(n sourceNode, s *scope, sel *selection) error {
 	}
 	src.each, src.slot = n.each, c.takeSlot()
 	sel.sources = append(sel.sources, src)
+	switch {
+	case n.each:
+	case src.from == nil:
+		c.bindSlot(src.slot, src.path)
+	case src.from.group == nil:
+		c.bindSlot(src.slot, src.from.value)
+	}
 	s.declareAlias(n.alias, alias{slot: src.slot})
 	return nil
 }

@@ -44,8 +44,9 @@ func planJSON(c *engine.Container, request engine.QueryRequest) (body []byte, ne
 		return nil, nil, err
 	}
 	plan := query.CrossPartitionPlan{Value: request.Query.SelectsValue(), Distinct: "None"}
-	if !alone && request.Query.Source() != nil && len(c.Ranges()) > 1 {
-		return nil, nil, badRequest("a subquery in FROM that combines documents is supported only within one partition key, or in a container of one physical partition")
+	if !alone && request.Query.HasWindowedSource() && len(c.Ranges()) > 1 {
+		return nil, nil, badRequest("TOP, OFFSET and ORDER BY of a subquery over the whole container are refused across physical partitions; " +
+			"move them to the outer query, or scope the query to one partition key")
 	}
 	if !alone {
 		if plan, err = request.Query.CrossPartition(); err != nil {

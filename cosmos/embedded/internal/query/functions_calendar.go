@@ -1,0 +1,95 @@
+package query
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var calendarFunctions = map[string]function{
+	"YEAR":  ofDate(func(t time.Time) Value { return numberValue(float64(t.Year())) }),
+	"MONTH": ofDate(func(t time.Time) Value { return numberValue(float64(t.Month())) }),
+	"DAY":   ofDate(func(t time.Time) Value { return numberValue(float64(t.Day())) }),
+	"IS_DATETIME": typeCheck(func(v Value) bool {
+		_, ok := v.parseDate()
+		return ok && dateForm.Match(v.Text)
+	}),
+	"DATETIMEFORMAT": {2, 2, dateTimeFormat},
+}
+
+// dateForm matches the documented forms of dates.
+var dateForm = regexp.MustCompile(`^\d{4}-\d\d-\d\d([T ]\d\d:\d\d:\d\d(\.\d{1,7})?)?Z?$`)
+
+// dateSpecifiers are the parts of a format of DATETIMEFORMAT, as layouts of package time.
+var dateSpecifiers = map[string]string{
+	"yyyy": "2006", "yy": "06", "MMMM": "January", "MMM": "Jan", "MM": "01", "M": "1", "dddd": "Monday", "ddd": "Mon", "dd": "02", "d": "2",
+	"HH": "15", "hh": "03", "h": "3", "mm": "04", "m": "4", "ss": "05", "s": "5", "tt": "PM",
+}
+
+// dateTimeFormat writes a date by a format of .NET: yyyy, MM, dd, HH, mm, ss and their short forms; f
+// for each digit of a second, and F for the digits without zeros at the end. A backslash precedes a
+// letter that stands for itself, as all other characters do.
+func dateTimeFormat(a []Value) Value {
+	t, ok := a[0].parseDate()
+	if !ok || a[1].Kind != String {
+		return undefined
+	}
+	format := string(a[1].Text)
+	var text strings.Builder
+	for len(format) > 0 && text.Len() <= maxText {
+		n := len(format) - len(strings.TrimLeft(format, format[:1]))
+		switch layout, known := dateSpecifiers[format[:n]]; {
+		case known:
+			text.WriteString(t.Format(layout))
+		case n == 1 && format[0] == 'H':
+			text.WriteString(strconv.Itoa(t.Hour()))
+		case (format[0] == 'f' || format[0] == 'F') && n <= len("fffffff"):
+			digits := t.Format(".0000000")[1:][:n]
+			if format[0] == 'F' {
+				digits = strings.TrimRight(digits, "0")
+			}
+			text.WriteString(digits)
+		case strings.Contains("yMdHhmstfF", format[:1]):
+			return undefined // a specifier that is not known
+		case format[0] == '\\':
+			n = min(2, len(format))
+			text.WriteString(format[1:n])
+		default:
+			n = 1
+			text.WriteByte(format[0])
+		}
+		format = format[n:]
+	}
+	if text.Len() > maxText {
+		return undefined
+	}
+	return textValue(text.String())
+}
+
+// currentTimePlus compiles NOW and AGO, which add to the current time, or subtract from it.
+func currentTimePlus(sign float64) func(*compiler, callNode, []expr) (expr, error) {
+	return func(c *compiler, n callNode, args []expr) (expr, error) {
+		if len(args) == 1 {
+			return nil, &Error{n.textOffset(), "function " + n.name + " takes a number after the part of a date"}
+		}
+		return shiftedClockExpr{c.now, args, sign}, nil
+	}
+}
+
+// A shiftedClockExpr is the time at which it is evaluated, plus or minus some parts of a date.
+type shiftedClockExpr struct {
+	now  func() time.Time
+	args []expr // none, or a part of a date and a number
+	sign float64
+}
+
+func (e shiftedClockExpr) evalRow(slots *Slots) Value {
+	now := dateValue(e.now())
+	if len(e.args) == 0 {
+		return now
+	}
+	part, n := e.args[0].evalRow(slots), e.args[1].evalRow(slots)
+	n.Num *= e.sign
+	return dateTimeAdd([]Value{part, n, now})
+}
