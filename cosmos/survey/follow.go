@@ -92,10 +92,10 @@ func (s *Survey) followPage(ctx context.Context, container string, feed *client.
 		}
 		return 0, client.Classify("follow the changes of "+container, err)
 	}
+	s.noteFollowed(container, docs)
 	if err := s.applyDocuments(ctx, s, container, docs, false); err != nil {
 		return 0, err
 	}
-	s.noteFollowed(container, docs)
 	s.own.tokens[container] = feed.Token()
 	return len(docs), nil
 }
@@ -149,8 +149,14 @@ func (s *Survey) mailboxRecord(recipient domain.ActorID) []byte {
 	return s.table.mailboxRecord(recipient)
 }
 
-// canApply implements recordSet.
-func (s *Survey) canApply(string, domain.ActorID, []byte) bool { return true }
+// canApply implements recordSet. What a query or a read returns may be older than what a feed has returned.
+func (s *Survey) canApply(container string, recipient domain.ActorID, doc []byte) bool {
+	if len(s.own.followed) == 0 || !s.isOutdated(versionOf(container, recipient, doc)) {
+		return true
+	}
+	s.recheckLater(recipient)
+	return false
+}
 
 // setRecord implements recordSet. A record that has changed is stored by the next flush.
 func (s *Survey) setRecord(recipient domain.ActorID, record []byte) {
@@ -171,6 +177,9 @@ func (s *Survey) fetchDocuments(ctx context.Context, into recordSet, wanted []Re
 		var doc json.RawMessage
 		_, err := s.beginCall().Read(ctx, s.containerClient(r.Container), r.Partition, r.ID, &doc)
 		if client.IsNotFound(err) {
+			if recipient, err := domain.ParseActorID(r.Partition); err == nil {
+				s.recheckLater(recipient)
+			}
 			continue
 		}
 		if err != nil {

@@ -87,6 +87,9 @@ func (s *Survey) recheck(ctx context.Context) error {
 // recheckStep does a part of a recheck. isDone reports that no step is due now.
 func (s *Survey) recheckStep(ctx context.Context) (isDone bool, err error) {
 	o, now := &s.own, s.opts.Clock().UTC()
+	if recipient, ok := s.nextIncomplete(now); ok {
+		return false, s.recheckMailbox(ctx, recipient)
+	}
 	if recipient, ok := o.damaged.nextDue(s.table, now); ok {
 		return false, s.recheckMailbox(ctx, recipient)
 	}
@@ -105,6 +108,35 @@ func (s *Survey) recheckStep(ctx context.Context) (isDone bool, err error) {
 		return false, s.recheckPage(ctx)
 	}
 	return false, s.recheckUnseen(ctx)
+}
+
+// maxIncomplete is the limit for lines that are rechecked because a document was not read as it is. The recheck
+// of all lines corrects the others.
+const maxIncomplete = 1000
+
+// recheckLater has the line of a mailbox rechecked when no read misses any longer what the feeds have returned.
+func (s *Survey) recheckLater(recipient domain.ActorID) {
+	o := &s.own
+	if o.incomplete == nil {
+		o.incomplete = make(map[domain.ActorID]time.Time)
+	}
+	if _, isKnown := o.incomplete[recipient]; isKnown || len(o.incomplete) < maxIncomplete {
+		o.incomplete[recipient] = s.opts.Clock().Add(feedMargin)
+	}
+}
+
+// nextIncomplete returns a mailbox whose line is to be rechecked now.
+func (s *Survey) nextIncomplete(now time.Time) (recipient domain.ActorID, ok bool) {
+	for id, due := range s.own.incomplete {
+		if isFar := due.Sub(now) > feedMargin; due.After(now) && !isFar { // it is far if the clock was set back
+			continue
+		}
+		if !ok || id.String() < recipient.String() { // in an order that does not depend on the map
+			recipient, ok = id, true
+		}
+	}
+	delete(s.own.incomplete, recipient)
+	return recipient, ok
 }
 
 // nextDue returns a mailbox whose line is damaged, each one once in damagedEvery. Of more than
@@ -335,6 +367,7 @@ func (s *Survey) recheckMailbox(ctx context.Context, recipient domain.ActorID, o
 		}
 	}
 	if m.isOutdated {
+		s.recheckLater(recipient)
 		return nil
 	}
 	if renewed := s.reader.Renew(old, m.renewed); !bytes.Equal(old, renewed) {

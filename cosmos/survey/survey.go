@@ -100,7 +100,8 @@ type ownership struct {
 	recheck       *recheckPosition               // is replaced, never changed
 	rechecked     recheckProgress
 	damaged       damagedLines
-	recheckAfter  time.Time // the next step of a recheck is not due before
+	incomplete    map[domain.ActorID]time.Time // lines of which a document was not read as it is, and when to recheck them
+	recheckAfter  time.Time                    // the next step of a recheck is not due before
 
 	failure string // that was logged last
 }
