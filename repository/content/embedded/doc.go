@@ -23,7 +23,8 @@
 //   - Every write assigns a new, unique etag. A client that reads an older version can read it
 //     to its end.
 //   - Input is bounded: concurrent requests and their duration, headers, names, blobs, and
-//     uncommitted blocks. Content is held in memory only if the account is in memory.
+//     uncommitted blocks. Content is held in memory only if the account is in memory, up to
+//     Options.MaxMemory.
 //
 // It calls Options.Changed for each write and deletion of a blob, with the data of the Event Grid
 // events BlobCreated and BlobDeleted. As in Azure, changed metadata and the deletion of a

@@ -35,7 +35,7 @@ func FuzzRequests(f *testing.F) {
 		a := newAccount(Options{
 			Account: WellKnownAccount, Containers: []string{"c-c"}, MaxBlob: 1 << 20, MaxUncommitted: 1 << 20, MaxRequests: 1,
 			Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
-		}, key, memoryStore{})
+		}, key, newMemoryStore(1<<20))
 		require.NoError(t, a.loadStored())
 		for _, path := range []string{"/c-c/x", path} {
 			r := newRequest(method, "", data)

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"time"
@@ -93,49 +92,3 @@ type blobContent interface {
 	io.ReaderAt
 	io.Closer
 }
-
-// memoryStore stores nothing itself: versions hold their content.
-type memoryStore struct{}
-
-func (memoryStore) loadAll(func(string, *version, []*version) error) error { return nil }
-
-func (memoryStore) newDraft(size int64) (draftContent, error) {
-	const maxInitial = 4 << 20 // capacity before any data has arrived
-	d := new(memoryDraft)
-	d.Grow(int(min(size, maxInitial)))
-	return d, nil
-}
-
-func (memoryStore) makeContainer(string, *version) error { return nil }
-
-func (memoryStore) removeContainer(string) (func(), error) { return func() {}, nil }
-
-func (memoryStore) publishDraft(_ string, v *version, d draftContent) error {
-	v.data = d.(*memoryDraft).Bytes()
-	v.size = int64(len(v.data))
-	return nil
-}
-
-func (memoryStore) openContent(_ string, v *version) (blobContent, error) {
-	return memoryContent{bytes.NewReader(v.data)}, nil
-}
-
-func (memoryStore) readBlocks(_ string, v *version) (blockList, error) { return listOf(v) }
-
-func (memoryStore) removeVersion(string, *version) error { return nil }
-
-func (memoryStore) closeStore() error { return nil }
-
-type memoryDraft struct{ bytes.Buffer }
-
-func (*memoryDraft) finishWriting() error { return nil }
-
-func (d *memoryDraft) openDraft() (blobContent, error) {
-	return memoryContent{bytes.NewReader(d.Bytes())}, nil
-}
-
-func (*memoryDraft) discardDraft() {}
-
-type memoryContent struct{ *bytes.Reader }
-
-func (memoryContent) Close() error { return nil }
