@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -66,6 +67,10 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	defer func() { _ = source.content.Close() }() // only read
+	claimed, err := verifySource(c.Header, source)
+	if err != nil {
+		return nil, err
+	}
 	v, d, err := a.copyVersion(c, source)
 	if err != nil {
 		return nil, err
@@ -81,7 +86,21 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 	answered := answerChanged(http.StatusAccepted, v)
 	answered.header.Set("X-Ms-Copy-Id", v.Copy.ID)
 	answered.header.Set("X-Ms-Copy-Status", copySuccess)
+	setMD5(answered.header, "Content-Md5", &version{MD5: claimed.md5})
 	return answered, nil
+}
+
+// verifySource compares the checksums of the source of a copy with those that the client has sent.
+func verifySource(h http.Header, source *openedBlocks) (claimedChecksums, error) {
+	claimed, err := readClaims(h, "X-Ms-Source-Content-Crc64", "X-Ms-Source-Content-Md5")
+	if err != nil || claimed.isEmpty() {
+		return claimed, err
+	}
+	sums := newChecksums()
+	if _, err := io.Copy(sums, io.NewSectionReader(source.content, 0, source.size)); err != nil {
+		return claimed, err
+	}
+	return claimed, claimed.verify(sums)
 }
 
 // newCopyID returns the id of a copy, in the form of a GUID.
