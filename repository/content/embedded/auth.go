@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,7 +18,7 @@ import (
 // trusted token.
 func (a *Account) checkAuthorization(r *http.Request, query url.Values) error {
 	kind, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if a.options.TrustTokens && kind == "Bearer" && credential != "" {
+	if a.options.TrustTokens && hasToken(r) {
 		return nil
 	}
 	if kind == "" {
@@ -51,8 +52,18 @@ func (a *Account) checkAuthorization(r *http.Request, query url.Values) error {
 	return forbiddenError("its signature is not that of the account's key")
 }
 
+// hasToken reports whether a request has a token of Microsoft Entra ID.
+func hasToken(r *http.Request) bool {
+	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return kind == "Bearer" && token != ""
+}
+
 func forbiddenError(format string, args ...any) error {
-	return newBlobError(http.StatusForbidden, "AuthenticationFailed", "the request was refused: "+format, args...)
+	detail := fmt.Sprintf(format, args...)
+	return &blobError{
+		status: http.StatusForbidden, code: "AuthenticationFailed",
+		message: "the request was refused: " + detail, authenticationDetail: detail,
+	}
 }
 
 // stringToSign returns the text that a client signs.

@@ -24,7 +24,7 @@ func (a *Account) setProperties(c *blobCall) (*blobAnswer, error) {
 	if c.Header.Get("X-Ms-Blob-Content-Type") == "" {
 		delete(given.Headers, "Content-Type")
 	}
-	if given.MD5, err = readMD5(c.Header, "X-Ms-Blob-Content-Md5"); err != nil {
+	if given.MD5, err = readOwnHash(c.Header, "X-Ms-Blob-Content-Md5"); err != nil {
 		return nil, err
 	}
 	return a.changeProperties(c, func(v *version) { v.Headers, v.MD5, v.Copy = given.Headers, given.MD5, nil })
@@ -69,7 +69,9 @@ func (a *Account) tryChangeProperties(c *blobCall, found *blobContainer, change 
 	}); err != nil {
 		return nil, err
 	}
-	return answerChanged(http.StatusOK, v), nil
+	answered := answerChanged(http.StatusOK, v)
+	answered.header.Set("X-Ms-Request-Server-Encrypted", "false")
+	return answered, nil
 }
 
 // copyVersion returns a version with the properties of source, and a draft with its content.

@@ -90,6 +90,20 @@ func readMD5(h http.Header, name string) ([]byte, error) {
 	return sum, nil
 }
 
+// readOwnHash reads a header with the client's own hash of a content. As on Azure, it may be any;
+// it is stored as the MD5.
+func readOwnHash(h http.Header, name string) ([]byte, error) {
+	const maxLength = 64
+	sum, err := base64.StdEncoding.DecodeString(h.Get(name))
+	if err != nil || len(sum) > maxLength {
+		return nil, newBlobError(400, "InvalidMd5", "header %s: want up to %d bytes in base64", name, maxLength)
+	}
+	if len(sum) == 0 {
+		return nil, nil
+	}
+	return sum, nil
+}
+
 // readCRC64 reads a header with a CRC-64. It returns nil without the header.
 func readCRC64(h http.Header, name string) ([]byte, error) {
 	text := h.Get(name)

@@ -169,7 +169,8 @@ func (a *Account) checkCopyQuery(c *blobCall, u *url.URL) error {
 		err = access.checkOperation(operation{nil, readPermission, "o"})
 	}
 	if err != nil {
-		return accessError("CannotVerifyCopySource", "the source: %s", err)
+		return newBlobError(http.StatusForbidden, "CannotVerifyCopySource",
+			"This request is not authorized to perform this operation using this permission. The source: %s", err)
 	}
 	return nil
 }

@@ -53,6 +53,9 @@ func (a *Account) answerRequest(r *http.Request, limit int) (*blobAnswer, error)
 	if err != nil {
 		return nil, newBlobError(400, "InvalidUri", "the query cannot be read")
 	}
+	if err := a.checkAccountName(r.URL.Path); err != nil {
+		return nil, err // also before the name in the signature
+	}
 	var access *sharedAccess // or nil
 	if hasSharedAccess(query) && r.Header.Get("Authorization") == "" {
 		access, err = a.readSharedAccess(r.URL.Path, r.TLS != nil, query)
@@ -88,18 +91,26 @@ func (a *Account) answerRequest(r *http.Request, limit int) (*blobAnswer, error)
 	return answered, nil
 }
 
+// checkAccountName refuses the path of another account.
+func (a *Account) checkAccountName(path string) error {
+	if account, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); account != a.options.Account {
+		return newBlobError(404, "ResourceNotFound", "the path begins with the account %.30q, and this is %s", account, a.options.Account)
+	}
+	return nil
+}
+
 // parseRequest parses the parts that all requests have.
 func (a *Account) parseRequest(r *http.Request, query url.Values) (*blobCall, error) {
 	c := &blobCall{Request: r, query: query}
-	account, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	if account != a.options.Account {
-		return nil, newBlobError(404, "ResourceNotFound", "the path begins with the account %.30q, and this is %s", account, a.options.Account)
-	}
+	_, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	var named bool
 	if c.container, c.blob, named = strings.Cut(rest, "/"); named {
 		if err := checkBlob(c.blob); err != nil {
 			return nil, err
 		}
+	}
+	if query.Get("comp") == "userdelegationkey" && !hasToken(r) {
+		return nil, forbiddenError("Only authentication scheme Bearer is supported")
 	}
 	if err := checkPart(query.Get("comp")); err != nil {
 		return nil, err // names the feature better than its headers do
@@ -121,6 +132,9 @@ func (a *Account) parseRequest(r *http.Request, query url.Values) (*blobCall, er
 
 // findContainer returns the container that a call names.
 func (a *Account) findContainer(c *blobCall) (*blobContainer, error) {
+	if isSystemContainer(c.container) {
+		return nil, containerNotFound()
+	}
 	if err := checkContainer(c.container); err != nil {
 		return nil, err
 	}
