@@ -164,7 +164,7 @@ func (a *Account) checkCopyQuery(c *blobCall, u *url.URL) error {
 		}
 		return nil
 	}
-	access, err := a.readSharedAccess(u.Path, u.Scheme == "https", query)
+	access, err := a.readSharedAccess(u.Path, u.Scheme == "https", c.RemoteAddr, query)
 	if err == nil {
 		err = access.checkOperation(operation{nil, readPermission, "o"})
 	}

@@ -32,9 +32,8 @@
 //
 // Requests must be signed with the account's key (SharedKey), or have a shared access signature
 // that the key has signed: a service SAS for a blob or a container, or an account SAS, of version
-// 2018-11-09 or later. Stored access policies, ranges of addresses, keys of users and encryption
-// scopes in a shared access signature are refused with 403, as is anonymous access. So are tokens
-// of Microsoft Entra ID without Options.TrustTokens. All other features of Azure are refused by
+// 2015-04-05 or later. Stored access policies, keys of users and encryption scopes in a shared
+// access signature are refused with 403, as is anonymous access. So are tokens of Microsoft Entra ID without Options.TrustTokens. All other features of Azure are refused by
 // name, with 400 or 501 and a matching code: append and page blobs, copies from elsewhere,
 // leases, snapshots and versions, tags, tiers, access policies. Unknown headers and parameters that
 // may change the meaning of a request are refused.

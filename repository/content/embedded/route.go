@@ -58,7 +58,7 @@ func (a *Account) answerRequest(r *http.Request, limit int) (*blobAnswer, error)
 	}
 	var access *sharedAccess // or nil
 	if hasSharedAccess(query) && r.Header.Get("Authorization") == "" {
-		access, err = a.readSharedAccess(r.URL.Path, r.TLS != nil, query)
+		access, err = a.readSharedAccess(r.URL.Path, r.TLS != nil, r.RemoteAddr, query)
 	} else {
 		err = a.checkAuthorization(r, query)
 	}
