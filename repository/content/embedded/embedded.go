@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
@@ -77,6 +78,7 @@ type Account struct {
 	index   blobIndex
 	uploads blockUploads
 	changes changeNumbers
+	service atomic.Pointer[serviceProperties] // nil before a client has set any
 
 	mu       sync.Mutex
 	closed   bool
@@ -134,6 +136,10 @@ func newAccount(o Options, key []byte, s blobStore) *Account {
 // loadStored loads the stored blobs, and creates missing containers of Options.Containers.
 func (a *Account) loadStored() error {
 	if err := a.store.loadAll(func(container string, properties *version, blobs []*version) error {
+		if container == accountItself {
+			a.service.Store(properties.Service)
+			return nil
+		}
 		a.changes.startAfter(blobs)
 		return a.index.addContainer(container, properties, blobs)
 	}); err != nil {

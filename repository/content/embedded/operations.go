@@ -31,6 +31,10 @@ func (a *Account) operationOf(c *blobCall) (operation, error) {
 		return operation{a.getAccount, readPermission + listPermission, ""}, nil
 	case c.container == "" && c.Method == http.MethodGet && comp == "list" && restype == "":
 		return operation{a.listContainers, listPermission, "s"}, nil
+	case c.container == "" && restype == "service" && comp == "properties" && c.Method == http.MethodGet:
+		return operation{a.getServiceProperties, readPermission, "s"}, nil
+	case c.container == "" && restype == "service" && comp == "properties" && c.Method == http.MethodPut:
+		return operation{a.setServiceProperties, writePermission, "s"}, nil
 	case c.container == "":
 		return operation{}, notImplemented("%s of the account itself with restype %.40q and comp %.40q", c.Method, restype, comp)
 	case c.blob == "" && restype == "container":

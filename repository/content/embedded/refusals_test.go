@@ -79,7 +79,6 @@ func TestUnsupportedRequests_AreRefused(t *testing.T) {
 		status               int
 		code                 string
 	}{
-		{"GET", of + "?restype=service&comp=properties", "", 501, "NotImplemented"},
 		{"GET", c, "", 501, "NotImplemented"},
 		{"GET", c + "/", "", 400, "InvalidUri"},
 		{"PUT", x, "x-ms-blob-type: AppendBlob", 501, "NotImplemented"},

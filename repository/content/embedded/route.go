@@ -41,6 +41,7 @@ func (a *Account) handleRequest(r *http.Request, limit int) (*blobAnswer, error)
 		answered = errorAnswer(err, r.Method == http.MethodHead)
 	}
 	answered.setCommonHeaders(r, id)
+	a.setCORS(answered, r)
 	return answered, nil
 }
 
@@ -55,6 +56,9 @@ func (a *Account) answerRequest(r *http.Request, limit int) (*blobAnswer, error)
 	}
 	if err := a.checkAccountName(r.URL.Path); err != nil {
 		return nil, err // also before the name in the signature
+	}
+	if r.Method == http.MethodOptions {
+		return a.answerPreflight(r)
 	}
 	var access *sharedAccess // or nil
 	if hasSharedAccess(query) && r.Header.Get("Authorization") == "" {

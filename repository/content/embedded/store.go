@@ -24,6 +24,8 @@ type version struct {
 
 	Copy *copyRecord `json:"copy,omitempty"` // copy that wrote the content, or nil
 
+	Service *serviceProperties `json:"service,omitempty"` // only of accountItself
+
 	size int64
 	data []byte // in memory only
 }
@@ -39,7 +41,8 @@ func (v *version) setProperties(h http.Header) {
 
 // A blobStore stores versions by container and name.
 type blobStore interface {
-	// loadAll calls found for every container with its blobs.
+	// loadAll calls found for every container with its blobs, and for accountItself if it has
+	// properties.
 	loadAll(found func(container string, properties *version, blobs []*version) error) error
 
 	// newDraft starts a draft, which is invisible to readers. size is the announced size.
