@@ -21,6 +21,9 @@ func (a *Account) putBlob(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if v.Tier, err = readTier(c.Header); err != nil {
+		return nil, err
+	}
 	if err := c.conditions.checkWrite(found.findBlob(c.blob)); err != nil {
 		return nil, err // before the content is read, if possible
 	}
@@ -95,10 +98,13 @@ var errReplaced = errors.New("the blob was written meanwhile")
 // A newVersion is to become the version of a call's blob.
 type newVersion struct {
 	*version
-	content  draftContent
-	base     *version             // version that must be current; nil if any may be
-	check    func(*version) error // checks the current version, which is nil if there is no blob
-	isSilent bool                 // no event is reported
+	content draftContent
+	base    *version             // version that must be current; nil if any may be
+	check   func(*version) error // checks the current version, which is nil if there is no blob
+
+	isSilent     bool // no event is reported
+	keepsETag    bool // the etag and the time of the last change are those of base
+	needsContent bool // base may not be archived
 }
 
 // publishVersion makes n the version of the call's blob, if its check succeeds. If n.base is not
@@ -124,6 +130,9 @@ func (a *Account) publishVersion(c *blobCall, found *blobContainer, n newVersion
 	n.Created = n.Modified
 	if old != nil {
 		n.Created = old.Created
+	}
+	if n.keepsETag {
+		n.ETag, n.Modified = n.base.ETag, n.base.Modified
 	}
 	if err := a.breakIfUnsettled(a.store.publishDraft(c.container, n.version, n.content)); err != nil {
 		return err
@@ -185,6 +194,9 @@ func (a *Account) getBlob(c *blobCall) (*blobAnswer, error) {
 		setMD5(answered.header, "Content-Md5", v)
 		return answered, nil
 	}
+	if err := v.checkArchived(); err != nil {
+		return nil, err
+	}
 	part, err := readSpan(c.Header, v.size)
 	if err != nil {
 		return nil, err
@@ -221,6 +233,7 @@ func describeVersion(status int, v *version) *blobAnswer {
 	answered.header.Set("X-Ms-Lease-Status", "unlocked")
 	answered.header.Set("X-Ms-Lease-State", "available")
 	answered.header.Set("X-Ms-Server-Encrypted", "false")
+	v.setTierHeaders(answered.header)
 	if v.Copy != nil {
 		v.Copy.setProperties(answered.header, v.size)
 	}

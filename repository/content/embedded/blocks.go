@@ -76,6 +76,9 @@ func (a *Account) putBlockList(c *blobCall) (*blobAnswer, error) {
 	if v.MD5, err = readMD5(c.Header, "X-Ms-Blob-Content-Md5"); err != nil {
 		return nil, err
 	}
+	if v.Tier, err = readTier(c.Header); err != nil {
+		return nil, err
+	}
 	listed, err := readBlockList(c)
 	if err != nil {
 		return nil, err
@@ -106,6 +109,9 @@ func (a *Account) commitListed(c *blobCall, found *blobContainer, v *version, li
 		}
 		if base != nil {
 			defer func() { _ = base.content.Close() }() // only read
+			if err := base.checkArchived(); err != nil {
+				return nil, err
+			}
 			source.base = base
 		}
 	}

@@ -59,6 +59,10 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
+	tier, err := readTier(c.Header)
+	if err != nil {
+		return nil, err
+	}
 	if err := c.conditions.checkWrite(found.findBlob(c.blob)); err != nil {
 		return nil, err // before the content is copied, if possible
 	}
@@ -67,6 +71,11 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	defer func() { _ = source.content.Close() }() // only read
+	if tier == "" {                               // with a tier, the copy is made out of the archive
+		if err := source.checkArchived(); err != nil {
+			return nil, err
+		}
+	}
 	claimed, err := verifySource(c.Header, source)
 	if err != nil {
 		return nil, err
@@ -78,6 +87,7 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 	if metadata != nil {
 		v.Metadata = metadata
 	}
+	v.Tier, v.TierChanged = tier, time.Time{}
 	v.Copy = &copyRecord{ID: newCopyID(), Source: shown, Completed: a.options.Clock().UTC()}
 	if err := a.publishVersion(c, found, newVersion{version: v, content: d, check: c.conditions.checkWrite}); err != nil {
 		return nil, err

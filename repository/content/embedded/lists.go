@@ -266,6 +266,7 @@ type listedProperties struct {
 	BlobType           string
 	LeaseStatus        string
 	LeaseState         string
+	listedTier
 	*listedCopy
 }
 
@@ -282,6 +283,7 @@ func newListedBlob(v *version, include listIncludes) listedBlob {
 		CacheControl:       v.Headers["Cache-Control"],
 		ContentDisposition: v.Headers["Content-Disposition"],
 		BlobType:           "BlockBlob", LeaseStatus: "unlocked", LeaseState: "available",
+		listedTier: newListedTier(v),
 	}}
 	if include.metadata {
 		blob.Metadata = &listedMetadata{v.Metadata}

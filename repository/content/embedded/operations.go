@@ -101,6 +101,8 @@ func (a *Account) blobOperation(c *blobCall, comp string) (operation, error) {
 		return operation{a.setMetadata, writePermission, "o"}, nil
 	case "PUT properties":
 		return operation{a.setProperties, writePermission, "o"}, nil
+	case "PUT tier":
+		return operation{a.setTier, writePermission, "o"}, nil
 	case "PUT copy":
 		return operation{a.abortCopy, writePermission, "o"}, nil
 	case "DELETE ":

@@ -85,7 +85,6 @@ func TestUnsupportedRequests_AreRefused(t *testing.T) {
 		{"PUT", x, "x-ms-blob-type: PageBlob", 501, "NotImplemented"},
 		{"PUT", x, "", 501, "NotImplemented"},
 		{"PUT", x, "x-ms-lease-id: 1", 400, "UnsupportedHeader"},
-		{"PUT", x, "x-ms-access-tier: Cool", 400, "UnsupportedHeader"},
 		{"PUT", x, "x-ms-encryption-key: 1", 400, "UnsupportedHeader"},
 		{"PUT", x, "x-ms-tags: a=b", 400, "UnsupportedHeader"},
 		{"GET", x, "x-ms-if-tags: a='b'", 400, "UnsupportedHeader"},

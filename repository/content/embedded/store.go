@@ -24,6 +24,9 @@ type version struct {
 
 	Copy *copyRecord `json:"copy,omitempty"` // copy that wrote the content, or nil
 
+	Tier        string    `json:"tier,omitempty"` // "" is the default one
+	TierChanged time.Time `json:"tierChanged,omitzero"`
+
 	Service *serviceProperties `json:"service,omitempty"` // only of accountItself
 
 	size int64
