@@ -14,6 +14,9 @@ type operation struct {
 	resource    string
 }
 
+// anyPermission suffices for a batch, whose requests need theirs.
+const anyPermission = readPermission + createPermission + writePermission + deletePermission + listPermission
+
 // The permissions of shared access signatures.
 const (
 	readPermission   = "r"
@@ -35,6 +38,8 @@ func (a *Account) operationOf(c *blobCall) (operation, error) {
 		return operation{a.getServiceProperties, readPermission, "s"}, nil
 	case c.container == "" && restype == "service" && comp == "properties" && c.Method == http.MethodPut:
 		return operation{a.setServiceProperties, writePermission, "s"}, nil
+	case c.container == "" && comp == "batch" && c.Method == http.MethodPost: // some clients add restype=container
+		return operation{a.submitBatch, anyPermission, ""}, nil
 	case c.container == "":
 		return operation{}, notImplemented("%s of the account itself with restype %.40q and comp %.40q", c.Method, restype, comp)
 	case c.blob == "" && restype == "container":
@@ -57,6 +62,8 @@ func (a *Account) containerOperation(c *blobCall, comp string) (operation, error
 		return operation{a.getAccessPolicies, "", "c"}, nil
 	case "PUT acl":
 		return operation{}, notImplemented("setting access policies of containers (comp=acl)")
+	case "POST batch":
+		return operation{a.submitBatch, anyPermission, ""}, nil
 	case "PUT metadata":
 		return operation{a.setContainerMetadata, writePermission, "c"}, nil
 	case "DELETE ":

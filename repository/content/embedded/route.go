@@ -50,6 +50,11 @@ func (a *Account) answerRequest(r *http.Request, limit int) (*blobAnswer, error)
 		return nil, err
 	}
 	defer a.endRequest()
+	return a.answerAuthorized(r)
+}
+
+// answerAuthorized answers a request, if it is authorized.
+func (a *Account) answerAuthorized(r *http.Request) (*blobAnswer, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, newBlobError(400, "InvalidUri", "the query cannot be read")

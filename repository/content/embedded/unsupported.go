@@ -12,7 +12,7 @@ var (
 		"page": "page blobs", "pagelist": "page blobs", "incrementalcopy": "page blobs",
 		"appendblock": "append blobs", "seal": "append blobs",
 		"query": "queries of content", "expiry": "expiry times of blobs", "immutabilityPolicies": "immutability policies",
-		"legalhold": "legal holds", "batch": "batches of requests", "userdelegationkey": "keys of users for shared access signatures",
+		"legalhold": "legal holds", "userdelegationkey": "keys of users for shared access signatures",
 		"stats": "statistics of replication", "rename": "renaming containers",
 	}
 	unsupportedParameters = map[string]string{
