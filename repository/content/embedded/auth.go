@@ -41,12 +41,18 @@ func (a *Account) checkAuthorization(r *http.Request, query url.Values) error {
 	if err != nil {
 		return forbiddenError("its signature is not base64")
 	}
-	// Clients sort headers in two ways.
-	for _, order := range []func(a, b string) int{strings.Compare, compareWindows} {
-		mac := hmac.New(sha256.New, a.key)
-		mac.Write([]byte(a.stringToSign(r, query, date, order)))
-		if hmac.Equal(given, mac.Sum(nil)) {
-			return nil
+	paths := []string{r.URL.EscapedPath()}
+	if primary, isSecondary := a.toPrimary(paths[0]); isSecondary {
+		paths = append(paths, primary) // some clients sign this one
+	}
+	for _, path := range paths {
+		// Clients sort headers in two ways.
+		for _, order := range []func(a, b string) int{strings.Compare, compareWindows} {
+			mac := hmac.New(sha256.New, a.key)
+			mac.Write([]byte(a.stringToSign(r, path, query, date, order)))
+			if hmac.Equal(given, mac.Sum(nil)) {
+				return nil
+			}
 		}
 	}
 	return forbiddenError("its signature is not that of the account's key")
@@ -66,8 +72,8 @@ func forbiddenError(format string, args ...any) error {
 	}
 }
 
-// stringToSign returns the text that a client signs.
-func (a *Account) stringToSign(r *http.Request, query url.Values, date string, order func(a, b string) int) string {
+// stringToSign returns the text that a client signs, for an escaped path.
+func (a *Account) stringToSign(r *http.Request, path string, query url.Values, date string, order func(a, b string) int) string {
 	length := ""
 	if r.ContentLength > 0 {
 		length = strconv.FormatInt(r.ContentLength, 10)
@@ -82,7 +88,7 @@ func (a *Account) stringToSign(r *http.Request, query url.Values, date string, o
 		r.Header.Get("If-Match"), r.Header.Get("If-None-Match"), r.Header.Get("If-Unmodified-Since"), r.Header.Get("Range"),
 	}
 	lines = append(lines, canonicalHeaders(r.Header, order)...)
-	lines = append(lines, "/"+a.options.Account+r.URL.EscapedPath())
+	lines = append(lines, "/"+a.options.Account+path)
 	lines = append(lines, canonicalQuery(query)...)
 	return strings.Join(lines, "\n")
 }

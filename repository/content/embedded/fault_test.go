@@ -261,7 +261,7 @@ func newRequest(method, target, data string, headers ...string) *http.Request {
 // account is right.
 func signRequest(a *Account, r *http.Request, query url.Values) {
 	mac := hmac.New(sha256.New, a.key)
-	mac.Write([]byte(a.stringToSign(r, query, r.Header.Get("X-Ms-Date"), strings.Compare)))
+	mac.Write([]byte(a.stringToSign(r, r.URL.EscapedPath(), query, r.Header.Get("X-Ms-Date"), strings.Compare)))
 	r.Header.Set("Authorization", "SharedKey "+WellKnownAccount+":"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 }
 

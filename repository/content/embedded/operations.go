@@ -38,6 +38,8 @@ func (a *Account) operationOf(c *blobCall) (operation, error) {
 		return operation{a.getServiceProperties, readPermission, "s"}, nil
 	case c.container == "" && restype == "service" && comp == "properties" && c.Method == http.MethodPut:
 		return operation{a.setServiceProperties, writePermission, "s"}, nil
+	case c.container == "" && restype == "service" && comp == "stats" && c.Method == http.MethodGet:
+		return operation{a.getServiceStats, readPermission, "s"}, nil
 	case c.container == "" && comp == "batch" && c.Method == http.MethodPost: // some clients add restype=container
 		return operation{a.submitBatch, anyPermission, ""}, nil
 	case c.container == "":
@@ -121,7 +123,7 @@ func (a *Account) blobOperation(c *blobCall, comp string) (operation, error) {
 // getAccount answers with the kind of the account.
 func (a *Account) getAccount(*blobCall) (*blobAnswer, error) {
 	answered := newAnswer(http.StatusOK)
-	answered.header.Set("X-Ms-Sku-Name", "Standard_LRS")
+	answered.header.Set("X-Ms-Sku-Name", "Standard_RAGRS")
 	answered.header.Set("X-Ms-Account-Kind", "StorageV2")
 	answered.header.Set("X-Ms-Is-Hns-Enabled", "false")
 	return answered, nil

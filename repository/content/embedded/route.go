@@ -59,22 +59,28 @@ func (a *Account) answerAuthorized(r *http.Request) (*blobAnswer, error) {
 	if err != nil {
 		return nil, newBlobError(400, "InvalidUri", "the query cannot be read")
 	}
-	if err := a.checkAccountName(r.URL.Path); err != nil {
+	path, isSecondary := a.toPrimary(r.URL.Path)
+	if err := a.checkAccountName(path); err != nil {
 		return nil, err // also before the name in the signature
+	}
+	if isSecondary {
+		if err := checkSecondary(r); err != nil {
+			return nil, err
+		}
 	}
 	if r.Method == http.MethodOptions {
 		return a.answerPreflight(r)
 	}
 	var access *sharedAccess // or nil
 	if hasSharedAccess(query) && r.Header.Get("Authorization") == "" {
-		access, err = a.readSharedAccess(r.URL.Path, r.TLS != nil, r.RemoteAddr, query)
+		access, err = a.readSharedAccess(path, r.TLS != nil, r.RemoteAddr, query)
 	} else {
 		err = a.checkAuthorization(r, query)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.parseRequest(r, query)
+	c, err := a.parseRequest(r, path, query)
 	if err != nil {
 		return nil, err
 	}
@@ -108,10 +114,10 @@ func (a *Account) checkAccountName(path string) error {
 	return nil
 }
 
-// parseRequest parses the parts that all requests have.
-func (a *Account) parseRequest(r *http.Request, query url.Values) (*blobCall, error) {
+// parseRequest parses the parts that all requests have. path is that of the primary endpoint.
+func (a *Account) parseRequest(r *http.Request, path string, query url.Values) (*blobCall, error) {
 	c := &blobCall{Request: r, query: query}
-	_, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	_, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	var named bool
 	if c.container, c.blob, named = strings.Cut(rest, "/"); named {
 		if err := checkBlob(c.blob); err != nil {

@@ -13,7 +13,7 @@ var (
 		"appendblock": "append blobs", "seal": "append blobs",
 		"query": "queries of content", "expiry": "expiry times of blobs", "immutabilityPolicies": "immutability policies",
 		"legalhold": "legal holds", "userdelegationkey": "keys of users for shared access signatures",
-		"stats": "statistics of replication", "rename": "renaming containers",
+		"rename": "renaming containers",
 	}
 	unsupportedParameters = map[string]string{
 		"snapshot": "snapshots", "versionid": "versions of blobs", "prevsnapshot": "snapshots", "deletetype": "soft deletion",
