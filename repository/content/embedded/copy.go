@@ -133,14 +133,13 @@ func (a *Account) openCopySource(c *blobCall) (_ *openedBlocks, shown string, er
 	if err != nil || u.Host == "" {
 		return nil, "", newBlobError(400, "InvalidHeaderValue", "header x-ms-copy-source: want the URL of a blob")
 	}
-	account, rest, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
-	if !strings.EqualFold(u.Host, c.Host) || account != a.options.Account {
+	if !strings.EqualFold(u.Host, c.Host) || a.checkAccountName(u.Path) != nil {
 		return nil, "", notImplemented("copies from other accounts: the source must begin with %s", a.endpointAt(c.urlScheme(), c.Host))
 	}
 	if err := a.checkCopyQuery(c, u); err != nil {
 		return nil, "", err
 	}
-	container, blob, _ := strings.Cut(rest, "/")
+	container, blob, _ := splitPath(u.Path)
 	source, ok := a.index.findContainer(container)
 	if !ok {
 		return nil, "", newBlobError(404, "CannotVerifyCopySource", "the container of the source does not exist")

@@ -117,9 +117,8 @@ func (a *Account) checkAccountName(path string) error {
 // parseRequest parses the parts that all requests have. path is that of the primary endpoint.
 func (a *Account) parseRequest(r *http.Request, path string, query url.Values) (*blobCall, error) {
 	c := &blobCall{Request: r, query: query}
-	_, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	var named bool
-	if c.container, c.blob, named = strings.Cut(rest, "/"); named {
+	if c.container, c.blob, named = splitPath(path); named {
 		if err := checkBlob(c.blob); err != nil {
 			return nil, err
 		}
@@ -143,6 +142,13 @@ func (a *Account) parseRequest(r *http.Request, path string, query url.Values) (
 	var err error
 	c.conditions, err = readConditions(r.Header, "")
 	return c, err
+}
+
+// splitPath returns the names in a path. As on Azure, a blob's name has slashes for backslashes.
+func splitPath(path string) (container, blob string, isBlob bool) {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	container, blob, isBlob = strings.Cut(rest, "/")
+	return container, strings.ReplaceAll(blob, `\`, "/"), isBlob
 }
 
 // findContainer returns the container that a call names.
