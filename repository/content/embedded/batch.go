@@ -29,7 +29,7 @@ func (a *Account) submitBatch(c *blobCall) (*blobAnswer, error) {
 	if c.Header.Get("Content-Type") == "" {
 		return nil, newBlobError(400, "InvalidHeaderValue", "header Content-Type: want multipart/mixed with a boundary")
 	}
-	list := batchAnswer{boundary: "batchresponse_" + strings.ToLower(rand.Text())}
+	list := batchAnswer{boundary: "batchresponse_" + strings.ToLower(rand.Text()), version: c.Header.Get("X-Ms-Version")}
 	parts, err := readBatch(c)
 	if err != nil {
 		list.add("", errorAnswer(err, false), c.Request)
@@ -126,12 +126,16 @@ func (a *Account) answerBatched(c *blobCall, part batchedRequest) (*blobAnswer, 
 // A batchAnswer is the list of the answers to the requests of a batch.
 type batchAnswer struct {
 	boundary string
+	version  string // of the API, for all answers
 	body     bytes.Buffer
 }
 
 // add adds an answer, which it closes.
 func (b *batchAnswer) add(id string, answered *blobAnswer, r *http.Request) {
 	answered.setCommonHeaders(r, strings.ToLower(rand.Text()))
+	if b.version != "" {
+		answered.header.Set("X-Ms-Version", b.version)
+	}
 	fmt.Fprintf(&b.body, "--%s\r\nContent-Type: application/http\r\n", b.boundary)
 	if id != "" {
 		fmt.Fprintf(&b.body, "Content-ID: %s\r\n", id)

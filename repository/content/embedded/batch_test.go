@@ -29,6 +29,7 @@ func TestBatch_AnswersEachRequest(t *testing.T) {
 		for i, one := range got.Responses {
 			require.Equal(t, i, *one.ContentID)
 			require.NotEmpty(t, *one.RequestID)
+			require.NotEmpty(t, *one.Version)
 		}
 		require.NoError(t, got.Responses[0].Error)
 		requireRefused(t, got.Responses[1].Error, 404, bloberror.BlobNotFound)

@@ -21,7 +21,7 @@ func (a *Account) putBlob(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.Tier, err = readTier(c.Header); err != nil {
+	if err := a.applyTier(v, c.Header); err != nil {
 		return nil, err
 	}
 	if err := c.conditions.checkWrite(found.findBlob(c.blob)); err != nil {

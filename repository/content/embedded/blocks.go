@@ -76,7 +76,7 @@ func (a *Account) putBlockList(c *blobCall) (*blobAnswer, error) {
 	if v.MD5, err = readMD5(c.Header, "X-Ms-Blob-Content-Md5"); err != nil {
 		return nil, err
 	}
-	if v.Tier, err = readTier(c.Header); err != nil {
+	if err := a.applyTier(v, c.Header); err != nil {
 		return nil, err
 	}
 	listed, err := readBlockList(c)

@@ -59,8 +59,8 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	tier, err := readTier(c.Header)
-	if err != nil {
+	var target version
+	if err := a.applyTier(&target, c.Header); err != nil {
 		return nil, err
 	}
 	if err := c.conditions.checkWrite(found.findBlob(c.blob)); err != nil {
@@ -71,7 +71,7 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	defer func() { _ = source.content.Close() }() // only read
-	if tier == "" {                               // with a tier, the copy is made out of the archive
+	if target.Tier == "" {                        // with a tier, the copy is made out of the archive
 		if err := source.checkArchived(); err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 	if metadata != nil {
 		v.Metadata = metadata
 	}
-	v.Tier, v.TierChanged = tier, time.Time{}
+	v.Tier, v.TierChanged = target.Tier, target.TierChanged
 	v.Copy = &copyRecord{ID: newCopyID(), Source: shown, Completed: a.options.Clock().UTC()}
 	if err := a.publishVersion(c, found, newVersion{version: v, content: d, check: c.conditions.checkWrite}); err != nil {
 		return nil, err

@@ -14,6 +14,15 @@ const (
 
 var accessTiers = []string{defaultTier, "Cool", "Cold", archiveTier}
 
+// applyTier sets the tier of a new version to that of a request, which may have none.
+func (a *Account) applyTier(v *version, h http.Header) (err error) {
+	v.Tier, v.TierChanged = "", time.Time{}
+	if v.Tier, err = readTier(h); v.Tier != "" {
+		v.TierChanged = a.options.Clock().UTC().Truncate(time.Second)
+	}
+	return err
+}
+
 // readTier reads the tier of a request, or "" if it has none.
 func readTier(h http.Header) (string, error) {
 	text := h.Get("X-Ms-Access-Tier")

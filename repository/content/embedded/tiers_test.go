@@ -56,8 +56,9 @@ func TestArchivedBlob_GivesNoContent(t *testing.T) {
 	x := c.NewBlockBlobClient("x")
 	_, err := x.Upload(t.Context(), bodyOf("data"), &blockblob.UploadOptions{Tier: to.Ptr(blob.AccessTierArchive)})
 	require.NoError(t, err)
-	_, err = x.GetProperties(t.Context(), nil)
+	archived, err := x.GetProperties(t.Context(), nil)
 	require.NoError(t, err)
+	require.NotNil(t, archived.AccessTierChangeTime)
 
 	_, err = x.DownloadStream(t.Context(), nil)
 	requireRefused(t, err, 409, bloberror.BlobArchived)
