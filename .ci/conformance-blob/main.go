@@ -9,6 +9,9 @@
 //
 //	conformance-blob [-page FILE] PROGRAM [SUITE...]
 //
+// The file suites/BlobTestServerFactory.ts is for Azurite's own tests, which are run by hand as the
+// page of the emulator says.
+//
 // PROGRAM is the messagehub to test. With -page, the figures replace those in a table of a page.
 // The exit status is 0 if the suites ran, whatever passed.
 package main

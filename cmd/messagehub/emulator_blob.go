@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/emulator"
+	"github.com/messagehub/messagehub/cmd/node/config"
 	"github.com/messagehub/messagehub/cmd/terminal"
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
@@ -22,6 +23,7 @@ type blobEmulator struct {
 	access      emulatorAccess
 	trustTokens bool
 	containers  []string
+	maxMemory   string
 }
 
 func (p *process) emulatorBlobCommand() *cobra.Command {
@@ -64,6 +66,7 @@ func (e *blobEmulator) addFlags(f *pflag.FlagSet) {
 	e.access.addFlags(f, "account `KEY` in base64; default: that of Azurite")
 	f.BoolVar(&e.trustTokens, "trust-tokens", false, "take every token of Microsoft Entra ID for a good one, unread")
 	f.StringSliceVar(&e.containers, "container", nil, "make container `NAME`; may be given more than once")
+	f.StringVar(&e.maxMemory, "max-memory", "4GB", "`SIZE` of all contents of an account in memory; writes over it fail with 507")
 }
 
 // options turns the flags into those of the emulator.
@@ -75,9 +78,13 @@ func (e *blobEmulator) options(p *process) (*emulator.Blob, error) {
 	if err != nil {
 		return nil, err
 	}
+	maxMemory, err := config.ParseSize(e.maxMemory)
+	if err != nil {
+		return nil, p.usage("--max-memory %q: %w", e.maxMemory, err)
+	}
 	o := &emulator.Blob{
 		Options: e.access.options(p), Listen: e.listen,
-		Engine: embedded.Options{Dir: e.data, Key: key, Containers: e.containers, TrustTokens: e.trustTokens},
+		Engine: embedded.Options{Dir: e.data, Key: key, Containers: e.containers, TrustTokens: e.trustTokens, MaxMemory: int64(maxMemory)},
 		TLS:    e.tls, CertFile: e.cert,
 	}
 	if e.inMemory {

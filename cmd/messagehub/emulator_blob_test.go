@@ -91,6 +91,7 @@ func TestABlobEmulatorSaysWhatItCannotDo(t *testing.T) {
 		{"--in-memory --key %", 2, "in base64"},
 		{"--in-memory --container X", 2, "want 3 to 63 characters"},
 		{"--in-memory --listen nowhere", 2, "want HOST:PORT"},
+		{"--in-memory --max-memory much", 2, `--max-memory "much": want a size`},
 		{"--data /dev/null/x", 1, "not a directory"},
 	} {
 		got := messagehub(t, "", append([]string{"emulator", "blob"}, strings.Fields(tc.args)...)...)

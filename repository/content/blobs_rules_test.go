@@ -95,7 +95,7 @@ func TestOpenBlobsFindsOutWhatIsWrong(t *testing.T) {
 		{func(o *content.BlobOptions) { o.Key = "%" }, domain.Invalid, "account key"},
 		{func(o *content.BlobOptions) { o.Key = "b3RoZXI=" }, domain.Unavailable, "AuthenticationFailed"},
 		{func(o *content.BlobOptions) { o.Create = false }, domain.Unavailable, "make the container"},
-		{func(o *content.BlobOptions) { o.Container = "No" }, domain.Unknown, "InvalidResourceName"},
+		{func(o *content.BlobOptions) { o.Container = "Not-a-name" }, domain.Unknown, "InvalidResourceName"},
 	} {
 		o := good
 		tc.change(&o)

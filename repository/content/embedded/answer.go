@@ -42,6 +42,8 @@ type blobError struct {
 	code    string
 	message string
 	header  http.Header // additional headers, or nil
+
+	authenticationDetail string // why AuthenticationFailed, in an element of its own; or ""
 }
 
 func (r *blobError) Error() string { return r.message }
@@ -75,10 +77,12 @@ func errorAnswer(err error, head bool) *blobAnswer {
 		XMLName xml.Name `xml:"Error"`
 		Code    string
 		Message string
+
+		AuthenticationErrorDetail string `xml:",omitempty"`
 	}
-	a, err := withXML(r.status, document{Code: r.code, Message: r.message})
+	a, err := withXML(r.status, document{Code: r.code, Message: r.message, AuthenticationErrorDetail: r.authenticationDetail})
 	if err != nil {
-		a = newAnswer(http.StatusInternalServerError) // two strings can always be encoded
+		a = newAnswer(http.StatusInternalServerError) // strings can always be encoded
 	}
 	for name, values := range r.header {
 		a.header[name] = values

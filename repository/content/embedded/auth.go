@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,7 +18,7 @@ import (
 // trusted token.
 func (a *Account) checkAuthorization(r *http.Request, query url.Values) error {
 	kind, credential, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if a.options.TrustTokens && kind == "Bearer" && credential != "" {
+	if a.options.TrustTokens && hasToken(r) {
 		return nil
 	}
 	if kind == "" {
@@ -40,23 +41,39 @@ func (a *Account) checkAuthorization(r *http.Request, query url.Values) error {
 	if err != nil {
 		return forbiddenError("its signature is not base64")
 	}
-	// Clients sort headers in two ways.
-	for _, order := range []func(a, b string) int{strings.Compare, compareWindows} {
-		mac := hmac.New(sha256.New, a.key)
-		mac.Write([]byte(a.stringToSign(r, query, date, order)))
-		if hmac.Equal(given, mac.Sum(nil)) {
-			return nil
+	paths := []string{r.URL.EscapedPath()}
+	if primary, isSecondary := a.toPrimary(paths[0]); isSecondary {
+		paths = append(paths, primary) // some clients sign this one
+	}
+	for _, path := range paths {
+		// Clients sort headers in two ways.
+		for _, order := range []func(a, b string) int{strings.Compare, compareWindows} {
+			mac := hmac.New(sha256.New, a.key)
+			mac.Write([]byte(a.stringToSign(r, path, query, date, order)))
+			if hmac.Equal(given, mac.Sum(nil)) {
+				return nil
+			}
 		}
 	}
 	return forbiddenError("its signature is not that of the account's key")
 }
 
-func forbiddenError(format string, args ...any) error {
-	return newBlobError(http.StatusForbidden, "AuthenticationFailed", "the request was refused: "+format, args...)
+// hasToken reports whether a request has a token of Microsoft Entra ID.
+func hasToken(r *http.Request) bool {
+	kind, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return kind == "Bearer" && token != ""
 }
 
-// stringToSign returns the text that a client signs.
-func (a *Account) stringToSign(r *http.Request, query url.Values, date string, order func(a, b string) int) string {
+func forbiddenError(format string, args ...any) error {
+	detail := fmt.Sprintf(format, args...)
+	return &blobError{
+		status: http.StatusForbidden, code: "AuthenticationFailed",
+		message: "the request was refused: " + detail, authenticationDetail: detail,
+	}
+}
+
+// stringToSign returns the text that a client signs, for an escaped path.
+func (a *Account) stringToSign(r *http.Request, path string, query url.Values, date string, order func(a, b string) int) string {
 	length := ""
 	if r.ContentLength > 0 {
 		length = strconv.FormatInt(r.ContentLength, 10)
@@ -71,7 +88,7 @@ func (a *Account) stringToSign(r *http.Request, query url.Values, date string, o
 		r.Header.Get("If-Match"), r.Header.Get("If-None-Match"), r.Header.Get("If-Unmodified-Since"), r.Header.Get("Range"),
 	}
 	lines = append(lines, canonicalHeaders(r.Header, order)...)
-	lines = append(lines, "/"+a.options.Account+r.URL.EscapedPath())
+	lines = append(lines, "/"+a.options.Account+path)
 	lines = append(lines, canonicalQuery(query)...)
 	return strings.Join(lines, "\n")
 }

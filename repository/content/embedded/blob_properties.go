@@ -24,30 +24,41 @@ func (a *Account) setProperties(c *blobCall) (*blobAnswer, error) {
 	if c.Header.Get("X-Ms-Blob-Content-Type") == "" {
 		delete(given.Headers, "Content-Type")
 	}
-	if given.MD5, err = readMD5(c.Header, "X-Ms-Blob-Content-Md5"); err != nil {
+	if given.MD5, err = readOwnHash(c.Header, "X-Ms-Blob-Content-Md5"); err != nil {
 		return nil, err
 	}
 	return a.changeProperties(c, func(v *version) { v.Headers, v.MD5, v.Copy = given.Headers, given.MD5, nil })
 }
 
-// changeProperties writes a version of the call's blob with the same content and changed
-// properties. A blob is one file, so its content is copied.
+// changeProperties changes the properties of a blob that is not archived.
 func (a *Account) changeProperties(c *blobCall, change func(*version)) (*blobAnswer, error) {
+	changed, err := a.changeVersion(c, newVersion{isSilent: true, needsContent: true}, change)
+	if err != nil {
+		return nil, err
+	}
+	answered := answerChanged(http.StatusOK, changed)
+	answered.header.Set("X-Ms-Request-Server-Encrypted", "false")
+	return answered, nil
+}
+
+// changeVersion writes a version of the call's blob with the same content and changed properties,
+// in the way of n. A blob is one file, so its content is copied.
+func (a *Account) changeVersion(c *blobCall, n newVersion, change func(*version)) (*version, error) {
 	found, err := a.findContainer(c)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		answered, err := a.tryChangeProperties(c, found, change)
+		changed, err := a.tryChangeVersion(c, found, n, change)
 		if err != errReplaced { //nolint:errorlint // never wrapped
-			return answered, err
+			return changed, err
 		}
 	}
 }
 
-// tryChangeProperties is one attempt of changeProperties. It fails with errReplaced if another
-// version was written meanwhile.
-func (a *Account) tryChangeProperties(c *blobCall, found *blobContainer, change func(*version)) (*blobAnswer, error) {
+// tryChangeVersion is one attempt of changeVersion. It fails with errReplaced if another version was
+// written meanwhile.
+func (a *Account) tryChangeVersion(c *blobCall, found *blobContainer, n newVersion, change func(*version)) (*version, error) {
 	base, err := a.openBlocks(c.container, c.blob, found)
 	if err != nil {
 		return nil, err
@@ -59,17 +70,18 @@ func (a *Account) tryChangeProperties(c *blobCall, found *blobContainer, change 
 	if err := c.conditions.checkChange(base.version); err != nil {
 		return nil, err
 	}
+	if n.needsContent {
+		if err := base.checkArchived(); err != nil {
+			return nil, err
+		}
+	}
 	v, d, err := a.copyVersion(c, base)
 	if err != nil {
 		return nil, err
 	}
 	change(v)
-	if err := a.publishVersion(c, found, newVersion{
-		version: v, content: d, base: base.version, check: c.conditions.checkChange, isSilent: true,
-	}); err != nil {
-		return nil, err
-	}
-	return answerChanged(http.StatusOK, v), nil
+	n.version, n.content, n.base, n.check = v, d, base.version, c.conditions.checkChange
+	return v, a.publishVersion(c, found, n)
 }
 
 // copyVersion returns a version with the properties of source, and a draft with its content.
@@ -84,6 +96,7 @@ func (a *Account) copyVersion(c *blobCall, source *openedBlocks) (*version, draf
 	}
 	return &version{
 		Headers: source.Headers, MD5: source.MD5, Metadata: source.Metadata, Copy: source.Copy,
+		Tier: source.Tier, TierChanged: source.TierChanged,
 		Blocks: encodeBlocks(source.list.blocks), BlocksLeftOut: source.list.isLeftOut,
 	}, d, nil
 }

@@ -1,10 +1,8 @@
 package embedded
 
 import (
-	"crypto/md5" //nolint:gosec // required by the protocol
 	"encoding/base64"
 	"errors"
-	"hash"
 	"io"
 	"net/http"
 	"strconv"
@@ -23,25 +21,34 @@ func (a *Account) putBlob(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := a.applyTier(v, c.Header); err != nil {
+		return nil, err
+	}
 	if err := c.conditions.checkWrite(found.findBlob(c.blob)); err != nil {
 		return nil, err // before the content is read, if possible
 	}
-	sum := md5.New() //nolint:gosec // required by the protocol
-	d, _, err := a.receiveBody(c, sum, "Content-Md5", "X-Ms-Blob-Content-Md5")
+	claimed, err := readClaims(c.Header, "X-Ms-Content-Crc64", "X-Ms-Blob-Content-Md5", "Content-Md5")
 	if err != nil {
 		return nil, err
 	}
-	v.MD5 = sum.Sum(nil)
-	answered, err := a.answerWritten(c, found, newVersion{version: v, content: d, check: c.conditions.checkWrite})
-	if err == nil {
-		a.uploads.dropBlocks(found.uploadKey(c.blob))
+	sums := newChecksums()
+	d, _, err := a.receiveBody(c, sums, claimed)
+	if err != nil {
+		return nil, err
 	}
-	return answered, err
+	v.MD5 = sums.md5.Sum(nil)
+	answered, err := a.answerWritten(c, found, newVersion{version: v, content: d, check: c.conditions.checkWrite})
+	if err != nil {
+		return nil, err
+	}
+	a.uploads.dropBlocks(found.uploadKey(c.blob))
+	answered.header.Set("X-Ms-Content-Crc64", sums.encodedCRC64())
+	return answered, nil
 }
 
-// receiveBody stores the body of a call as a draft, and compares its MD5 with the claims of the
-// headers. If it fails, it removes the draft.
-func (a *Account) receiveBody(c *blobCall, sum hash.Hash, claims ...string) (_ draftContent, n int64, err error) {
+// receiveBody stores the body of a call as a draft, and compares its checksums with those that the
+// client has sent. If it fails, it removes the draft.
+func (a *Account) receiveBody(c *blobCall, sums checksums, claimed claimedChecksums) (_ draftContent, n int64, err error) {
 	switch {
 	case c.ContentLength < 0:
 		return nil, 0, newBlobError(http.StatusLengthRequired, "MissingContentLengthHeader", "the length of the content is missing")
@@ -58,20 +65,14 @@ func (a *Account) receiveBody(c *blobCall, sum hash.Hash, claims ...string) (_ d
 		}
 	}()
 	body := arrivingBody{contextReader{c.Context(), c.Body}}
-	if n, err = io.Copy(io.MultiWriter(d, sum), body); err != nil {
+	if n, err = io.Copy(io.MultiWriter(d, sums), body); err != nil {
 		return nil, n, err
 	}
 	if n != c.ContentLength {
 		return nil, n, errBroken
 	}
-	for _, header := range claims {
-		claimed, err := readMD5(c.Header, header)
-		if err == nil {
-			err = checkMD5(claimed, sum.Sum(nil))
-		}
-		if err != nil {
-			return nil, n, err
-		}
+	if err := claimed.verify(sums); err != nil {
+		return nil, n, err
 	}
 	return d, n, d.finishWriting()
 }
@@ -97,10 +98,13 @@ var errReplaced = errors.New("the blob was written meanwhile")
 // A newVersion is to become the version of a call's blob.
 type newVersion struct {
 	*version
-	content  draftContent
-	base     *version             // version that must be current; nil if any may be
-	check    func(*version) error // checks the current version, which is nil if there is no blob
-	isSilent bool                 // no event is reported
+	content draftContent
+	base    *version             // version that must be current; nil if any may be
+	check   func(*version) error // checks the current version, which is nil if there is no blob
+
+	isSilent     bool // no event is reported
+	keepsETag    bool // the etag and the time of the last change are those of base
+	needsContent bool // base may not be archived
 }
 
 // publishVersion makes n the version of the call's blob, if its check succeeds. If n.base is not
@@ -126,6 +130,9 @@ func (a *Account) publishVersion(c *blobCall, found *blobContainer, n newVersion
 	n.Created = n.Modified
 	if old != nil {
 		n.Created = old.Created
+	}
+	if n.keepsETag {
+		n.ETag, n.Modified = n.base.ETag, n.base.Modified
 	}
 	if err := a.breakIfUnsettled(a.store.publishDraft(c.container, n.version, n.content)); err != nil {
 		return err
@@ -187,6 +194,9 @@ func (a *Account) getBlob(c *blobCall) (*blobAnswer, error) {
 		setMD5(answered.header, "Content-Md5", v)
 		return answered, nil
 	}
+	if err := v.checkArchived(); err != nil {
+		return nil, err
+	}
 	part, err := readSpan(c.Header, v.size)
 	if err != nil {
 		return nil, err
@@ -196,12 +206,15 @@ func (a *Account) getBlob(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	answered := describeVersion(http.StatusOK, v)
+	setMD5(answered.header, "X-Ms-Blob-Content-Md5", v)
 	if part.whole {
 		setMD5(answered.header, "Content-Md5", v)
 	} else {
 		answered.status = http.StatusPartialContent
 		answered.header.Set("Content-Range", part.contentRange(v.size))
-		setMD5(answered.header, "X-Ms-Blob-Content-Md5", v)
+	}
+	if err := setRangeChecksum(answered.header, c.Header, file, part); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	answered.body, answered.length = newContentPart(c.Context(), file, part.from, part.length), part.length
 	return answered, nil
@@ -220,6 +233,7 @@ func describeVersion(status int, v *version) *blobAnswer {
 	answered.header.Set("X-Ms-Lease-Status", "unlocked")
 	answered.header.Set("X-Ms-Lease-State", "available")
 	answered.header.Set("X-Ms-Server-Encrypted", "false")
+	v.setTierHeaders(answered.header)
 	if v.Copy != nil {
 		v.Copy.setProperties(answered.header, v.size)
 	}

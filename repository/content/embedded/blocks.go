@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"crypto/md5" //nolint:gosec // required by the protocol
 	"encoding/base64"
 	"encoding/xml"
 	"errors"
@@ -29,12 +28,16 @@ func (a *Account) putBlock(c *blobCall) (*blobAnswer, error) {
 	if c.ContentLength == 0 {
 		return nil, newBlobError(400, "InvalidHeaderValue", "a block cannot be empty")
 	}
+	claimed, err := readClaims(c.Header, "X-Ms-Content-Crc64", "Content-Md5")
+	if err != nil {
+		return nil, err
+	}
 	reserved := max(c.ContentLength, 0)
 	if err := a.uploads.reserveBytes(reserved); err != nil {
 		return nil, err
 	}
-	sum := md5.New() //nolint:gosec // required by the protocol
-	d, n, err := a.receiveBody(c, sum, "Content-Md5")
+	sums := newChecksums()
+	d, n, err := a.receiveBody(c, sums, claimed)
 	if err == nil {
 		if err = a.uploads.addBlock(found.uploadKey(c.blob), id, stagedBlock{draftContent: d, size: n}); err != nil {
 			d.discardDraft()
@@ -45,7 +48,8 @@ func (a *Account) putBlock(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	answered := newAnswer(http.StatusCreated)
-	answered.header.Set("Content-Md5", base64.StdEncoding.EncodeToString(sum.Sum(nil)))
+	answered.header.Set("Content-Md5", sums.encodedMD5())
+	answered.header.Set("X-Ms-Content-Crc64", sums.encodedCRC64())
 	answered.header.Set("X-Ms-Request-Server-Encrypted", "false")
 	return answered, nil
 }
@@ -70,6 +74,9 @@ func (a *Account) putBlockList(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	if v.MD5, err = readMD5(c.Header, "X-Ms-Blob-Content-Md5"); err != nil {
+		return nil, err
+	}
+	if err := a.applyTier(v, c.Header); err != nil {
 		return nil, err
 	}
 	listed, err := readBlockList(c)
@@ -102,6 +109,9 @@ func (a *Account) commitListed(c *blobCall, found *blobContainer, v *version, li
 		}
 		if base != nil {
 			defer func() { _ = base.content.Close() }() // only read
+			if err := base.checkArchived(); err != nil {
+				return nil, err
+			}
 			source.base = base
 		}
 	}
@@ -131,8 +141,23 @@ func readBlockList(c *blobCall) (listed []listedBlock, err error) {
 	if c.ContentLength > maxListBytes {
 		return nil, newBlobError(http.StatusRequestEntityTooLarge, "RequestBodyTooLarge", "the list of blocks has more than %d bytes", maxListBytes)
 	}
+	claimed, err := readClaims(c.Header, "X-Ms-Content-Crc64", "Content-Md5")
+	if err != nil {
+		return nil, err
+	}
+	sums := newChecksums()
+	body := io.TeeReader(io.LimitReader(contextReader{c.Context(), c.Body}, maxListBytes), sums)
+	if listed, err = parseBlockList(xml.NewDecoder(body)); err != nil || claimed.isEmpty() {
+		return listed, err
+	}
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		return nil, errBroken
+	}
+	return listed, claimed.verify(sums)
+}
+
+func parseBlockList(document *xml.Decoder) (listed []listedBlock, err error) {
 	unreadable := newBlobError(400, "InvalidXmlDocument", "the list of blocks cannot be read")
-	document := xml.NewDecoder(io.LimitReader(contextReader{c.Context(), c.Body}, maxListBytes))
 	for inside := false; ; {
 		token, err := document.Token()
 		if err != nil {

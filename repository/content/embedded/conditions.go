@@ -17,7 +17,7 @@ type conditions struct {
 
 // An etagList holds the etags of a condition. Its zero value is no condition.
 type etagList struct {
-	any   bool // the list is *
+	any   bool // the list has *
 	etags []string
 }
 
@@ -56,9 +56,7 @@ func readETags(header, text string) (etagList, error) {
 	var list etagList
 	for etag := range strings.SplitSeq(text, ",") {
 		etag = strings.TrimSpace(etag)
-		if etag == "*" {
-			return etagList{}, newBlobError(400, "InvalidHeaderValue", "header %s: want * alone, or etags", header)
-		}
+		list.any = list.any || etag == "*"
 		list.etags = append(list.etags, etag)
 	}
 	return list, nil

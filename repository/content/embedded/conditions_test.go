@@ -27,6 +27,8 @@ func TestConditions_AreThoseOfAzurite(t *testing.T) {
 		}{
 			{[]string{`If-Match: "1", ` + etag}, 200, ""},
 			{[]string{`If-Match: 1,` + plain}, 200, ""},
+			{[]string{"If-Match: *,abc"}, 200, ""},
+			{[]string{"If-None-Match: abc,*"}, 400, "UnsatisfiableCondition"},
 			{[]string{`If-Match: "1", "2"`}, 412, "ConditionNotMet"},
 			{[]string{`If-None-Match: "1", ` + etag}, 304, "ConditionNotMet"},
 			{[]string{`If-None-Match: "1", "2"`}, 200, ""},
@@ -41,9 +43,11 @@ func TestConditions_AreThoseOfAzurite(t *testing.T) {
 			require.Equal(t, tc.code, code, tc.headers)
 		}
 		for _, method := range []string{"PUT", "DELETE"} {
-			status, code, _ := sendRequest(t, a, newSignedRequest(t, a, method, "/devstoreaccount1/c-c/x", "", "x-ms-blob-type: BlockBlob", `If-Match: "1", `+etag))
-			require.Equal(t, 400, status)
-			require.Equal(t, "MultipleConditionHeadersNotSupported", code)
+			for _, etags := range []string{`"1", ` + etag, `"1", *`} {
+				status, code, _ := sendRequest(t, a, newSignedRequest(t, a, method, "/devstoreaccount1/c-c/x", "", "x-ms-blob-type: BlockBlob", "If-Match: "+etags))
+				require.Equal(t, 400, status)
+				require.Equal(t, "MultipleConditionHeadersNotSupported", code)
+			}
 		}
 		_, err := c.NewBlobClient("x").Delete(t.Context(), &blob.DeleteOptions{AccessConditions: ifNoneMatch(azcore.ETag(etag))})
 		requireRefused(t, err, 412, bloberror.ConditionNotMet)

@@ -2,8 +2,10 @@ package embedded_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -142,6 +144,52 @@ func TestDeleteContainer_LeavesNoBlobBehind(t *testing.T) {
 				require.Equal(t, 404, statusOf(t, a, fmt.Sprint("c-c/", i)))
 			}
 		}
+	})
+}
+
+func TestListBlobs_MarkerIsTheLastEntry(t *testing.T) {
+	a := openAccount(t, embedded.Options{Containers: []string{"c-a", "c-b", "c-c", "d-d"}})
+	c := newClient(t, a, "c-c")
+	for _, name := range []string{"a", "b/1", "b/2", "c"} {
+		putBlob(t, c, name, "")
+	}
+	for _, tc := range []struct{ path, want string }{
+		{"/c-c?restype=container&comp=list&maxresults=2", "<Name>a</Name> <Name>b/1</Name> <NextMarker>b/1</NextMarker>"},
+		{"/c-c?restype=container&comp=list&maxresults=2&marker=b/1", "<Name>b/2</Name> <Name>c</Name> <NextMarker></NextMarker>"},
+		{"/c-c?restype=container&comp=list&maxresults=2&delimiter=/", "<Name>a</Name> <Name>b/</Name> <NextMarker>b/</NextMarker>"},
+		{"/c-c?restype=container&comp=list&maxresults=2&delimiter=/&marker=b/", "<Name>c</Name> <NextMarker></NextMarker>"},
+		{"/c-c?restype=container&comp=list&prefix=b/&marker=a", "<Name>b/1</Name> <Name>b/2</Name> <NextMarker></NextMarker>"},
+		{"/?comp=list&maxresults=1&marker=c-a", "<Name>c-b</Name> <NextMarker>c-b</NextMarker>"},
+		{"/?comp=list&prefix=c&marker=c-b", "<Name>c-c</Name> <NextMarker></NextMarker>"},
+	} {
+		_, _, answer := sendRequest(t, a, newSignedRequest(t, a, "GET", "/devstoreaccount1"+tc.path, ""))
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.Equal(t, tc.want, strings.Join(listedNames.FindAllString(string(text), -1), " "), tc.path)
+	}
+}
+
+var listedNames = regexp.MustCompile(`<(Name|NextMarker)>[^<]*</(Name|NextMarker)>`)
+
+func TestListBlobs_IncludesUncommittedOnes(t *testing.T) {
+	eachAccount(t, func(t *testing.T, a *embedded.Account) {
+		c := newClient(t, a, "c-c")
+		putBlob(t, c, "b", "data")
+		for _, name := range []string{"a/1", "b", "c"} {
+			require.NoError(t, stageBlock(c, name, "1", "data"))
+		}
+		for include, want := range map[container.ListBlobsInclude]string{{}: "b 4", {UncommittedBlobs: true}: "a/1 0 b 4 c 0"} {
+			page, err := c.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Include: include}).NextPage(t.Context())
+			require.NoError(t, err)
+			var listed []string
+			for _, item := range page.Segment.BlobItems {
+				listed = append(listed, *item.Name, fmt.Sprint(*item.Properties.ContentLength))
+			}
+			require.Equal(t, want, strings.Join(listed, " "))
+		}
+		page, err := c.NewListBlobsHierarchyPager("/", &container.ListBlobsHierarchyOptions{Include: container.ListBlobsInclude{UncommittedBlobs: true}}).NextPage(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "a/", *page.Segment.BlobPrefixes[0].Name)
 	})
 }
 

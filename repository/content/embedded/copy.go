@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -58,6 +59,10 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
+	var target version
+	if err := a.applyTier(&target, c.Header); err != nil {
+		return nil, err
+	}
 	if err := c.conditions.checkWrite(found.findBlob(c.blob)); err != nil {
 		return nil, err // before the content is copied, if possible
 	}
@@ -66,6 +71,15 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 		return nil, err
 	}
 	defer func() { _ = source.content.Close() }() // only read
+	if target.Tier == "" {                        // with a tier, the copy is made out of the archive
+		if err := source.checkArchived(); err != nil {
+			return nil, err
+		}
+	}
+	claimed, err := verifySource(c.Header, source)
+	if err != nil {
+		return nil, err
+	}
 	v, d, err := a.copyVersion(c, source)
 	if err != nil {
 		return nil, err
@@ -73,6 +87,7 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 	if metadata != nil {
 		v.Metadata = metadata
 	}
+	v.Tier, v.TierChanged = target.Tier, target.TierChanged
 	v.Copy = &copyRecord{ID: newCopyID(), Source: shown, Completed: a.options.Clock().UTC()}
 	if err := a.publishVersion(c, found, newVersion{version: v, content: d, check: c.conditions.checkWrite}); err != nil {
 		return nil, err
@@ -81,7 +96,21 @@ func (a *Account) copyBlob(c *blobCall) (*blobAnswer, error) {
 	answered := answerChanged(http.StatusAccepted, v)
 	answered.header.Set("X-Ms-Copy-Id", v.Copy.ID)
 	answered.header.Set("X-Ms-Copy-Status", copySuccess)
+	setMD5(answered.header, "Content-Md5", &version{MD5: claimed.md5})
 	return answered, nil
+}
+
+// verifySource compares the checksums of the source of a copy with those that the client has sent.
+func verifySource(h http.Header, source *openedBlocks) (claimedChecksums, error) {
+	claimed, err := readClaims(h, "X-Ms-Source-Content-Crc64", "X-Ms-Source-Content-Md5")
+	if err != nil || claimed.isEmpty() {
+		return claimed, err
+	}
+	sums := newChecksums()
+	if _, err := io.Copy(sums, io.NewSectionReader(source.content, 0, source.size)); err != nil {
+		return claimed, err
+	}
+	return claimed, claimed.verify(sums)
 }
 
 // newCopyID returns the id of a copy, in the form of a GUID.
@@ -104,14 +133,13 @@ func (a *Account) openCopySource(c *blobCall) (_ *openedBlocks, shown string, er
 	if err != nil || u.Host == "" {
 		return nil, "", newBlobError(400, "InvalidHeaderValue", "header x-ms-copy-source: want the URL of a blob")
 	}
-	account, rest, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
-	if !strings.EqualFold(u.Host, c.Host) || account != a.options.Account {
+	if !strings.EqualFold(u.Host, c.Host) || a.checkAccountName(u.Path) != nil {
 		return nil, "", notImplemented("copies from other accounts: the source must begin with %s", a.endpointAt(c.urlScheme(), c.Host))
 	}
 	if err := a.checkCopyQuery(c, u); err != nil {
 		return nil, "", err
 	}
-	container, blob, _ := strings.Cut(rest, "/")
+	container, blob, _ := splitPath(u.Path)
 	source, ok := a.index.findContainer(container)
 	if !ok {
 		return nil, "", newBlobError(404, "CannotVerifyCopySource", "the container of the source does not exist")
@@ -145,12 +173,13 @@ func (a *Account) checkCopyQuery(c *blobCall, u *url.URL) error {
 		}
 		return nil
 	}
-	access, err := a.readSharedAccess(u.Path, u.Scheme == "https", query)
+	access, err := a.readSharedAccess(u.Path, u.Scheme == "https", c.RemoteAddr, query)
 	if err == nil {
 		err = access.checkOperation(operation{nil, readPermission, "o"})
 	}
 	if err != nil {
-		return accessError("CannotVerifyCopySource", "the source: %s", err)
+		return newBlobError(http.StatusForbidden, "CannotVerifyCopySource",
+			"This request is not authorized to perform this operation using this permission. The source: %s", err)
 	}
 	return nil
 }

@@ -10,9 +10,11 @@
 //
 // What it does: create, delete and list containers; list the blobs of a container, by prefix and
 // delimiter and in pages; write a block blob in one request, in blocks, or as a copy of another
-// blob of the account; read it, whole or a range; read and change its metadata and properties,
-// and those of containers; read its list of blocks; delete it. All of these support the conditions
-// If-Match, If-None-Match, If-Modified-Since and If-Unmodified-Since. Reads accept lists of etags.
+// blob of the account; read it, whole or a range; read and change its metadata, properties and tier,
+// and those of containers; read its list of blocks; delete it, alone or in a batch. All of these
+// support the conditions If-Match, If-None-Match, If-Modified-Since and If-Unmodified-Since. Reads
+// accept lists of etags. MD5 and CRC-64 of contents are verified and returned. Clients can set rules
+// of CORS, and read from a secondary endpoint, whose URLs have -secondary after the account's name.
 //
 // Its promises are those of Blob Storage:
 //
@@ -23,7 +25,8 @@
 //   - Every write assigns a new, unique etag. A client that reads an older version can read it
 //     to its end.
 //   - Input is bounded: concurrent requests and their duration, headers, names, blobs, and
-//     uncommitted blocks. Content is held in memory only if the account is in memory.
+//     uncommitted blocks. Content is held in memory only if the account is in memory, up to
+//     Options.MaxMemory.
 //
 // It calls Options.Changed for each write and deletion of a blob, with the data of the Event Grid
 // events BlobCreated and BlobDeleted. As in Azure, changed metadata and the deletion of a
@@ -31,12 +34,12 @@
 //
 // Requests must be signed with the account's key (SharedKey), or have a shared access signature
 // that the key has signed: a service SAS for a blob or a container, or an account SAS, of version
-// 2018-11-09 or later. Stored access policies, ranges of addresses, keys of users and encryption
-// scopes in a shared access signature are refused with 403, as is anonymous access. So are tokens
-// of Microsoft Entra ID without Options.TrustTokens. All other features of Azure are refused by
-// name, with 400 or 501 and a matching code: append and page blobs, copies from elsewhere,
-// leases, snapshots and versions, tags, tiers, access policies. Unknown headers and parameters that
-// may change the meaning of a request are refused.
+// 2015-04-05 or later. Stored access policies, keys of users and encryption scopes in a shared
+// access signature are refused with 403, as is anonymous access. So are tokens of Microsoft Entra ID
+// without Options.TrustTokens. All other features of Azure are refused by name, with 400 or 501 and a
+// matching code: append and page blobs, copies from elsewhere, leases, snapshots and versions, tags,
+// access policies. Unknown headers and parameters that may change the meaning of a request are
+// refused.
 //
 // Names of metadata keep the case in which the client sent them, except in requests that a client
 // sends without waiting for answers: there they become lower case. A change of metadata or

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/messagehub/messagehub/cosmos/embedded/datafolder"
@@ -48,6 +49,10 @@ type Options struct {
 	// MaxUncommitted bounds the bytes of all uncommitted blocks. Default: 4 GiB.
 	MaxUncommitted int64
 
+	// MaxMemory bounds the bytes of all contents of an account in memory, uncommitted blocks
+	// included. A write over it fails with 507. Default: 4 GiB.
+	MaxMemory int64
+
 	// MaxRequests bounds the concurrent requests; further ones are answered with 503. A quarter of them is reserved for Transport, so that network clients cannot
 	// lock out the process itself. Default: 256.
 	MaxRequests int
@@ -73,6 +78,7 @@ type Account struct {
 	index   blobIndex
 	uploads blockUploads
 	changes changeNumbers
+	service atomic.Pointer[serviceProperties] // nil before a client has set any
 
 	mu       sync.Mutex
 	closed   bool
@@ -94,6 +100,7 @@ func Open(o Options) (*Account, error) {
 	o.Key = cmp.Or(o.Key, WellKnownKey)
 	o.MaxBlob = cmp.Or(o.MaxBlob, 1<<30)
 	o.MaxUncommitted = cmp.Or(o.MaxUncommitted, 4<<30)
+	o.MaxMemory = cmp.Or(o.MaxMemory, 4<<30)
 	o.MaxRequests = cmp.Or(o.MaxRequests, 256)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Clock == nil {
@@ -106,7 +113,7 @@ func Open(o Options) (*Account, error) {
 	if err != nil || len(key) == 0 {
 		return nil, errors.New("the account's key: want base64")
 	}
-	var s blobStore = memoryStore{}
+	var s blobStore = newMemoryStore(o.MaxMemory)
 	if o.Dir != "" {
 		if s, err = openFolder(o.Dir, o.Claim, newSystemFiles); err != nil {
 			return nil, fmt.Errorf("open the blobs in %s: %w", o.Dir, err)
@@ -129,6 +136,10 @@ func newAccount(o Options, key []byte, s blobStore) *Account {
 // loadStored loads the stored blobs, and creates missing containers of Options.Containers.
 func (a *Account) loadStored() error {
 	if err := a.store.loadAll(func(container string, properties *version, blobs []*version) error {
+		if container == accountItself {
+			a.service.Store(properties.Service)
+			return nil
+		}
 		a.changes.startAfter(blobs)
 		return a.index.addContainer(container, properties, blobs)
 	}); err != nil {

@@ -105,6 +105,12 @@ func TestFailingDisk_IsNeverASuccess(t *testing.T) {
 		"properties": func(a *Account) (int, string) {
 			return sendRequest(a, "PUT", "/c-c/old?comp=properties", "", "X-Ms-Blob-Content-Type: b/c")
 		},
+		"a tier": func(a *Account) (int, string) {
+			return sendRequest(a, "PUT", "/c-c/old?comp=tier", "", "X-Ms-Access-Tier: Cool")
+		},
+		"service properties": func(a *Account) (int, string) {
+			return sendRequest(a, "PUT", "/?restype=service&comp=properties", "<StorageServiceProperties><DefaultServiceVersion>2021-12-02</DefaultServiceVersion></StorageServiceProperties>")
+		},
 		"container metadata": func(a *Account) (int, string) {
 			return sendRequest(a, "PUT", "/c-c?restype=container&comp=metadata", "", "X-Ms-Meta-A: 2")
 		},
@@ -192,7 +198,7 @@ func openOn(t *testing.T, dir string, disk *failingFiles, containers ...string) 
 // readState returns all readable blobs.
 func readState(a *Account) string {
 	var all strings.Builder
-	for _, what := range []string{"/c-c/old", "/c-c/new", "/c-c/x", "/c-c/listed", "/c-c/listed?comp=blocklist", "/c-c?restype=container", "/c-d?restype=container"} {
+	for _, what := range []string{"/c-c/old", "/c-c/new", "/c-c/x", "/c-c/listed", "/c-c/listed?comp=blocklist", "/c-c?restype=container", "/c-d?restype=container", "/?restype=service&comp=properties"} {
 		r := newRequest("GET", what, "")
 		answer, err := a.Transport().Do(r)
 		if err != nil {
@@ -203,7 +209,7 @@ func readState(a *Account) string {
 		if answer.StatusCode >= 400 {
 			data = nil
 		}
-		fmt.Fprintln(&all, what, answer.StatusCode, string(data), err, answer.Header["Etag"], answer.Header["X-Ms-Meta-A"], answer.Header["Content-Type"], answer.Header["X-Ms-Copy-Id"])
+		fmt.Fprintln(&all, what, answer.StatusCode, string(data), err, answer.Header["Etag"], answer.Header["X-Ms-Meta-A"], answer.Header["Content-Type"], answer.Header["X-Ms-Copy-Id"], answer.Header["X-Ms-Access-Tier"])
 	}
 	return all.String()
 }
@@ -261,7 +267,7 @@ func newRequest(method, target, data string, headers ...string) *http.Request {
 // account is right.
 func signRequest(a *Account, r *http.Request, query url.Values) {
 	mac := hmac.New(sha256.New, a.key)
-	mac.Write([]byte(a.stringToSign(r, query, r.Header.Get("X-Ms-Date"), strings.Compare)))
+	mac.Write([]byte(a.stringToSign(r, r.URL.EscapedPath(), query, r.Header.Get("X-Ms-Date"), strings.Compare)))
 	r.Header.Set("Authorization", "SharedKey "+WellKnownAccount+":"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 }
 

@@ -22,6 +22,7 @@ import (
 //	+identity           id of the data folder that the account belongs to, if to any
 //	+unfinished/…       drafts; removed when the account is opened
 //	+held/…             blobs that were deleted during a Hold; removed at its end, and when the account is opened
+//	+                   properties of the account, if a client has set any
 //	container/+         properties of the container
 //	container/5feceb…   a blob: its content, then its properties
 type folderStore struct {
@@ -91,6 +92,15 @@ func (f *folderStore) loadAll(found func(string, *version, []*version) error) er
 	}
 	for _, entry := range entries {
 		container := entry.Name()
+		if container == properties {
+			about, err := readVersion(f.root, properties)
+			if err != nil {
+				return err
+			}
+			if err := found(accountItself, about, nil); err != nil {
+				return err
+			}
+		}
 		if !entry.IsDir() || checkContainer(container) != nil {
 			continue
 		}

@@ -25,6 +25,11 @@ func FuzzRequests(f *testing.F) {
 	f.Add("PUT", "/c-c/y", "", "x-ms-copy-source", "http://embedded.localhost/devstoreaccount1/c-c/x?sp=r", "")
 	f.Add("DELETE", "/c-c", "restype=container", "If-Modified-Since", "x", "")
 	f.Add("GET", "/", "comp=list&prefix=c&sv=2021-12-02", "", "", "")
+	f.Add("PUT", "/c-c/x", "comp=tier", "x-ms-access-tier", "Archive", "")
+	f.Add("POST", "/", "comp=batch", "Content-Type", "multipart/mixed; boundary=b", "--b\r\n\r\nDELETE /devstoreaccount1/c-c/x HTTP/1.1\r\n\r\n--b--\r\n")
+	f.Add("PUT", "/", "restype=service&comp=properties", "", "", "<StorageServiceProperties><Cors><CorsRule/></Cors></StorageServiceProperties>")
+	f.Add("GET", "/c-c/x", "", "x-ms-range-get-content-crc64", "true", "")
+	f.Add("GET", "/c-c/x", "sp=r&sv=2015-04-05&sip=1.1.1.1-2.2.2.2", "Range", "bytes=0-", "")
 	f.Add("DELETE", "/c-c/../x", "", "If-Match", "1", "")
 	key := []byte("key")
 	f.Fuzz(func(t *testing.T, method, path, query, header, value, data string) {
@@ -35,7 +40,7 @@ func FuzzRequests(f *testing.F) {
 		a := newAccount(Options{
 			Account: WellKnownAccount, Containers: []string{"c-c"}, MaxBlob: 1 << 20, MaxUncommitted: 1 << 20, MaxRequests: 1,
 			Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
-		}, key, memoryStore{})
+		}, key, newMemoryStore(1<<20))
 		require.NoError(t, a.loadStored())
 		for _, path := range []string{"/c-c/x", path} {
 			r := newRequest(method, "", data)

@@ -1,8 +1,6 @@
 package embedded
 
 import (
-	"bytes"
-	"encoding/base64"
 	"net/http"
 	"regexp"
 	"strings"
@@ -78,25 +76,4 @@ func readProperties(r *http.Request, own bool) (*version, error) {
 	var err error
 	v.Metadata, err = readMetadata(r)
 	return v, err
-}
-
-// readMD5 reads a header with an MD5. It returns nil without the header.
-func readMD5(h http.Header, name string) ([]byte, error) {
-	text := h.Get(name)
-	if text == "" {
-		return nil, nil
-	}
-	sum, err := base64.StdEncoding.DecodeString(text)
-	const length = 16
-	if err != nil || len(sum) != length {
-		return nil, newBlobError(400, "InvalidMd5", "header %s: want %d bytes in base64", name, length)
-	}
-	return sum, nil
-}
-
-func checkMD5(want, got []byte) error {
-	if want != nil && !bytes.Equal(want, got) {
-		return newBlobError(400, "Md5Mismatch", "the MD5 in the headers is not that of what arrived")
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -136,11 +137,22 @@ func newETag() string {
 
 var containerName = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9])*$`)
 
+// isSystemContainer reports whether Azure has a container of that name for itself. This account has
+// none.
+func isSystemContainer(name string) bool {
+	return slices.Contains([]string{"$root", "$logs", "$web", "$blobchangefeed"}, name)
+}
+
 func checkContainer(name string) error {
 	const minLength, maxLength = 3, 63
-	if len(name) < minLength || len(name) > maxLength || !containerName.MatchString(name) {
+	const want = "container %.70q: want %d to %d characters of a-z 0-9, with single dashes between them"
+	switch {
+	case len(name) < minLength || len(name) > maxLength:
+		return newBlobError(400, "OutOfRangeInput",
+			want+". The specified resource name length is not within the permissible limits.", name, minLength, maxLength)
+	case !containerName.MatchString(name):
 		return newBlobError(400, "InvalidResourceName",
-			"container %.70q: want %d to %d characters of a-z 0-9, with single dashes between them", name, minLength, maxLength)
+			want+". The specified resource name contains invalid characters.", name, minLength, maxLength)
 	}
 	return nil
 }

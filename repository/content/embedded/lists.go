@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tidwall/btree"
 )
 
 const (
@@ -25,27 +27,35 @@ type listHead struct {
 	MaxResults      int
 }
 
-// readListHead reads the parameters of a list. from is the first name of the page.
-func (a *Account) readListHead(c *blobCall) (head listHead, from string, err error) {
-	head = listHead{
+// readListHead reads the parameters of a list.
+func (a *Account) readListHead(c *blobCall) (listHead, error) {
+	head := listHead{
 		ServiceEndpoint: a.endpointAt(c.urlScheme(), c.Host) + "/",
 		Prefix:          c.query.Get("prefix"), Marker: c.query.Get("marker"), MaxResults: maxResults,
 	}
 	if text := c.query.Get("maxresults"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return head, "", newBlobError(400, "OutOfRangeQueryParameterValue", "maxresults %.20q: want a number from 1 on", text)
+			return head, newBlobError(400, "OutOfRangeQueryParameterValue", "maxresults %.20q: want a number from 1 on", text)
 		}
 		head.MaxResults = min(n, maxResults)
 	}
-	marked, err := base64.URLEncoding.DecodeString(head.Marker)
-	if err != nil {
-		return head, "", newBlobError(400, "InvalidQueryParameterValue", "the marker is not one of a list")
-	}
-	return head, max(string(marked), head.Prefix), nil
+	return head, nil
 }
 
-func encodeMarker(next string) string { return base64.URLEncoding.EncodeToString([]byte(next)) }
+// firstName returns the first name that the page can have. As with Azurite, a marker is the last
+// entry of the page before, and a client may send any name.
+func (h listHead) firstName(delimiter string) string {
+	if h.Marker == "" {
+		return h.Prefix
+	}
+	if rest, ok := strings.CutPrefix(h.Marker, h.Prefix); ok && delimiter != "" {
+		if before, _, ok := strings.Cut(rest, delimiter); ok {
+			return nameAfter(h.Prefix + before + delimiter)
+		}
+	}
+	return max(h.Marker+"\x00", h.Prefix)
+}
 
 // listBlobs answers with a page of a container's blobs, in the order of their names. With a
 // delimiter, the blobs whose names have it after the prefix are one entry for each beginning.
@@ -54,7 +64,7 @@ func (a *Account) listBlobs(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	head, from, err := a.readListHead(c)
+	head, err := a.readListHead(c)
 	if err != nil {
 		return nil, err
 	}
@@ -66,32 +76,49 @@ func (a *Account) listBlobs(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
+	blobs := found.blobs
+	if include.uncommitted {
+		blobs = a.addUncommitted(found)
+	}
+	from := head.firstName(list.Delimiter)
 	for isMore := true; isMore; {
-		from, isMore = list.addFrom(found, from, include)
+		from, isMore = list.addFrom(blobs, from, include)
 	}
 	return withXML(http.StatusOK, list)
 }
 
+// addUncommitted returns the blobs of a container, and those that have uncommitted blocks only.
+func (a *Account) addUncommitted(found *blobContainer) *btree.BTreeG[*version] {
+	blobs := found.blobs.Copy()
+	for name, touched := range a.uploads.listBlobs(found.uploadKey("")) {
+		v := &version{Name: name, Created: touched, Modified: touched}
+		if _, isCommitted := blobs.Get(v); !isCommitted {
+			blobs.Set(v)
+		}
+	}
+	return blobs
+}
+
 // addFrom adds blobs to the page, from a name on, until it has added a prefix or is complete. If
 // it is not complete, next is the name to continue with.
-func (l *blobList) addFrom(found *blobContainer, from string, include listIncludes) (next string, isMore bool) {
-	found.blobs.Ascend(&version{Name: from}, func(v *version) bool {
+func (l *blobList) addFrom(blobs *btree.BTreeG[*version], from string, include listIncludes) (next string, isMore bool) {
+	blobs.Ascend(&version{Name: from}, func(v *version) bool {
 		switch {
 		case !strings.HasPrefix(v.Name, l.Prefix):
 			return false
 		case l.length() == l.MaxResults:
-			l.NextMarker = encodeMarker(v.Name)
+			l.NextMarker = l.last
 			return false
 		}
 		if l.Delimiter != "" {
 			if before, _, ok := strings.Cut(v.Name[len(l.Prefix):], l.Delimiter); ok {
 				prefix := l.Prefix + before + l.Delimiter
-				l.Prefixes = append(l.Prefixes, listedPrefix{prefix})
+				l.Prefixes, l.last = append(l.Prefixes, listedPrefix{prefix}), prefix
 				next, isMore = nameAfter(prefix), true
 				return false
 			}
 		}
-		l.Blobs = append(l.Blobs, newListedBlob(v, include))
+		l.Blobs, l.last = append(l.Blobs, newListedBlob(v, include)), v.Name
 		return true
 	})
 	return next, isMore
@@ -105,7 +132,7 @@ func nameAfter(prefix string) string {
 }
 
 // listIncludes are the optional parts of a list.
-type listIncludes struct{ metadata, copy bool }
+type listIncludes struct{ metadata, copy, uncommitted bool }
 
 // readInclude reads which optional parts are requested. It ignores requested features that this
 // account does not support and therefore never has, such as snapshots.
@@ -117,6 +144,8 @@ func readInclude(query map[string][]string) (include listIncludes, err error) {
 				include.metadata = true
 			case "copy":
 				include.copy = true
+			case "uncommittedblobs":
+				include.uncommitted = true
 			case "", "snapshots", "versions", "deleted", "deletedwithversions", "tags", "immutabilitypolicy", "legalhold", "system":
 			default:
 				return include, notImplemented("lists that include %.40q", what)
@@ -128,7 +157,7 @@ func readInclude(query map[string][]string) (include listIncludes, err error) {
 
 // listContainers answers with a page of the containers, in the order of their names.
 func (a *Account) listContainers(c *blobCall) (*blobAnswer, error) {
-	head, from, err := a.readListHead(c)
+	head, err := a.readListHead(c)
 	if err != nil {
 		return nil, err
 	}
@@ -136,13 +165,13 @@ func (a *Account) listContainers(c *blobCall) (*blobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := containerList{listHead: head}
+	list, from := containerList{listHead: head}, head.firstName("")
 	for _, named := range a.index.sortedContainers() {
 		if named.name < from || !strings.HasPrefix(named.name, head.Prefix) {
 			continue
 		}
 		if len(list.Containers) == head.MaxResults {
-			list.NextMarker = encodeMarker(named.name)
+			list.NextMarker = list.Containers[head.MaxResults-1].Name
 			break
 		}
 		list.Containers = append(list.Containers, newListedContainer(named.name, named.about.Load(), include))
@@ -207,6 +236,8 @@ type blobList struct {
 	Blobs         []listedBlob   `xml:"Blobs>Blob"`
 	Prefixes      []listedPrefix `xml:"Blobs>BlobPrefix"`
 	NextMarker    string
+
+	last string // entry
 }
 
 // length returns the number of entries, which maxresults limits.
@@ -235,6 +266,7 @@ type listedProperties struct {
 	BlobType           string
 	LeaseStatus        string
 	LeaseState         string
+	listedTier
 	*listedCopy
 }
 
@@ -251,6 +283,7 @@ func newListedBlob(v *version, include listIncludes) listedBlob {
 		CacheControl:       v.Headers["Cache-Control"],
 		ContentDisposition: v.Headers["Content-Disposition"],
 		BlobType:           "BlockBlob", LeaseStatus: "unlocked", LeaseState: "available",
+		listedTier: newListedTier(v),
 	}}
 	if include.metadata {
 		blob.Metadata = &listedMetadata{v.Metadata}

@@ -15,7 +15,7 @@ import (
 func TestBlobNames_AreDistinctAndStayInTheFolder(t *testing.T) {
 	names := []string{
 		"a", "A", "a/", "a/b", "a//b", "/a", "//", "/", "a.", ".a", ".", "..", "../a", "../../../../etc/passwd", "a/../b", "./a",
-		`a\b`, `..\a`, "a b", " ", "a%2Fb", "%", "a?b=c", "a#b", "a+b", "a&b", "a:b", "æøå", "日本語", "e\u0301", "é", "+", "+lock", "+unfinished",
+		"a b", " ", "a%2Fb", "%", "a?b=c", "a#b", "a+b", "a&b", "a:b", "æøå", "日本語", "e\u0301", "é", "+", "+lock", "+unfinished",
 		strings.Repeat("x", 1024), strings.Repeat("é", 1024), strings.Repeat("a/", 511) + "a", "con", "nul.txt",
 	}
 	above := t.TempDir()
@@ -53,4 +53,13 @@ func TestBlobNames_AreDistinctAndStayInTheFolder(t *testing.T) {
 		require.Regexp(t, `^(account|c-c|\+lock|\+unfinished|\+|[0-9a-f]{64})$`, e.Name())
 		return err
 	}))
+}
+
+func TestBlobNames_HaveSlashesForBackslashes(t *testing.T) {
+	c := newClient(t, openAccount(t, embedded.Options{Containers: []string{"c-c"}}), "c-c")
+	putBlob(t, c, `a\b`, "data")
+	require.Equal(t, "data", getBlob(t, c, "a/b"))
+	require.Equal(t, "data", getBlob(t, c, `a\b`))
+	_, err := c.NewBlobClient("copy").StartCopyFromURL(t.Context(), c.NewBlobClient(`a\b`).URL(), nil)
+	require.NoError(t, err)
 }

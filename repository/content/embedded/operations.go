@@ -14,6 +14,9 @@ type operation struct {
 	resource    string
 }
 
+// anyPermission suffices for a batch, whose requests need theirs.
+const anyPermission = readPermission + createPermission + writePermission + deletePermission + listPermission
+
 // The permissions of shared access signatures.
 const (
 	readPermission   = "r"
@@ -31,6 +34,14 @@ func (a *Account) operationOf(c *blobCall) (operation, error) {
 		return operation{a.getAccount, readPermission + listPermission, ""}, nil
 	case c.container == "" && c.Method == http.MethodGet && comp == "list" && restype == "":
 		return operation{a.listContainers, listPermission, "s"}, nil
+	case c.container == "" && restype == "service" && comp == "properties" && c.Method == http.MethodGet:
+		return operation{a.getServiceProperties, readPermission, "s"}, nil
+	case c.container == "" && restype == "service" && comp == "properties" && c.Method == http.MethodPut:
+		return operation{a.setServiceProperties, writePermission, "s"}, nil
+	case c.container == "" && restype == "service" && comp == "stats" && c.Method == http.MethodGet:
+		return operation{a.getServiceStats, readPermission, "s"}, nil
+	case c.container == "" && comp == "batch" && c.Method == http.MethodPost: // some clients add restype=container
+		return operation{a.submitBatch, anyPermission, ""}, nil
 	case c.container == "":
 		return operation{}, notImplemented("%s of the account itself with restype %.40q and comp %.40q", c.Method, restype, comp)
 	case c.blob == "" && restype == "container":
@@ -53,6 +64,8 @@ func (a *Account) containerOperation(c *blobCall, comp string) (operation, error
 		return operation{a.getAccessPolicies, "", "c"}, nil
 	case "PUT acl":
 		return operation{}, notImplemented("setting access policies of containers (comp=acl)")
+	case "POST batch":
+		return operation{a.submitBatch, anyPermission, ""}, nil
 	case "PUT metadata":
 		return operation{a.setContainerMetadata, writePermission, "c"}, nil
 	case "DELETE ":
@@ -97,6 +110,8 @@ func (a *Account) blobOperation(c *blobCall, comp string) (operation, error) {
 		return operation{a.setMetadata, writePermission, "o"}, nil
 	case "PUT properties":
 		return operation{a.setProperties, writePermission, "o"}, nil
+	case "PUT tier":
+		return operation{a.setTier, writePermission, "o"}, nil
 	case "PUT copy":
 		return operation{a.abortCopy, writePermission, "o"}, nil
 	case "DELETE ":
@@ -108,7 +123,7 @@ func (a *Account) blobOperation(c *blobCall, comp string) (operation, error) {
 // getAccount answers with the kind of the account.
 func (a *Account) getAccount(*blobCall) (*blobAnswer, error) {
 	answered := newAnswer(http.StatusOK)
-	answered.header.Set("X-Ms-Sku-Name", "Standard_LRS")
+	answered.header.Set("X-Ms-Sku-Name", "Standard_RAGRS")
 	answered.header.Set("X-Ms-Account-Kind", "StorageV2")
 	answered.header.Set("X-Ms-Is-Hns-Enabled", "false")
 	return answered, nil

@@ -14,7 +14,8 @@ type span struct {
 	whole        bool // the whole blob was requested
 }
 
-// readSpan reads x-ms-range or Range, for a blob of some size.
+// readSpan reads x-ms-range or Range, for a blob of some size. As HTTP wants it, a Range that
+// cannot be read asks for the whole blob.
 func readSpan(h http.Header, size int64) (span, error) {
 	text := cmp.Or(h.Get("X-Ms-Range"), h.Get("Range"))
 	if text == "" {
@@ -28,7 +29,10 @@ func readSpan(h http.Header, size int64) (span, error) {
 		to, err = strconv.ParseInt(last, 10, 64)
 	}
 	if err != nil || !isBytes || !hasDash || from < 0 || last != "" && to < from {
-		return span{}, newBlobError(400, "InvalidHeaderValue", "range %.60q: want bytes=FROM-TO or bytes=FROM-", text)
+		if h.Get("X-Ms-Range") == "" {
+			return span{length: size, whole: true}, nil
+		}
+		return span{}, newBlobError(400, "InvalidHeaderValue", "header x-ms-range %.60q: want bytes=FROM-TO or bytes=FROM-", text)
 	}
 	if from >= size {
 		return span{}, &blobError{

@@ -41,6 +41,7 @@ func (a *Account) handleRequest(r *http.Request, limit int) (*blobAnswer, error)
 		answered = errorAnswer(err, r.Method == http.MethodHead)
 	}
 	answered.setCommonHeaders(r, id)
+	a.setCORS(answered, r)
 	return answered, nil
 }
 
@@ -49,20 +50,37 @@ func (a *Account) answerRequest(r *http.Request, limit int) (*blobAnswer, error)
 		return nil, err
 	}
 	defer a.endRequest()
+	return a.answerAuthorized(r)
+}
+
+// answerAuthorized answers a request, if it is authorized.
+func (a *Account) answerAuthorized(r *http.Request) (*blobAnswer, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, newBlobError(400, "InvalidUri", "the query cannot be read")
 	}
+	path, isSecondary := a.toPrimary(r.URL.Path)
+	if err := a.checkAccountName(path); err != nil {
+		return nil, err // also before the name in the signature
+	}
+	if isSecondary {
+		if err := checkSecondary(r); err != nil {
+			return nil, err
+		}
+	}
+	if r.Method == http.MethodOptions {
+		return a.answerPreflight(r)
+	}
 	var access *sharedAccess // or nil
 	if hasSharedAccess(query) && r.Header.Get("Authorization") == "" {
-		access, err = a.readSharedAccess(r.URL.Path, r.TLS != nil, query)
+		access, err = a.readSharedAccess(path, r.TLS != nil, r.RemoteAddr, query)
 	} else {
 		err = a.checkAuthorization(r, query)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.parseRequest(r, query)
+	c, err := a.parseRequest(r, path, query)
 	if err != nil {
 		return nil, err
 	}
@@ -88,18 +106,25 @@ func (a *Account) answerRequest(r *http.Request, limit int) (*blobAnswer, error)
 	return answered, nil
 }
 
-// parseRequest parses the parts that all requests have.
-func (a *Account) parseRequest(r *http.Request, query url.Values) (*blobCall, error) {
-	c := &blobCall{Request: r, query: query}
-	account, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	if account != a.options.Account {
-		return nil, newBlobError(404, "ResourceNotFound", "the path begins with the account %.30q, and this is %s", account, a.options.Account)
+// checkAccountName refuses the path of another account.
+func (a *Account) checkAccountName(path string) error {
+	if account, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); account != a.options.Account {
+		return newBlobError(404, "ResourceNotFound", "the path begins with the account %.30q, and this is %s", account, a.options.Account)
 	}
+	return nil
+}
+
+// parseRequest parses the parts that all requests have. path is that of the primary endpoint.
+func (a *Account) parseRequest(r *http.Request, path string, query url.Values) (*blobCall, error) {
+	c := &blobCall{Request: r, query: query}
 	var named bool
-	if c.container, c.blob, named = strings.Cut(rest, "/"); named {
+	if c.container, c.blob, named = splitPath(path); named {
 		if err := checkBlob(c.blob); err != nil {
 			return nil, err
 		}
+	}
+	if query.Get("comp") == "userdelegationkey" && !hasToken(r) {
+		return nil, forbiddenError("Only authentication scheme Bearer is supported")
 	}
 	if err := checkPart(query.Get("comp")); err != nil {
 		return nil, err // names the feature better than its headers do
@@ -119,8 +144,18 @@ func (a *Account) parseRequest(r *http.Request, query url.Values) (*blobCall, er
 	return c, err
 }
 
+// splitPath returns the names in a path. As on Azure, a blob's name has slashes for backslashes.
+func splitPath(path string) (container, blob string, isBlob bool) {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	container, blob, isBlob = strings.Cut(rest, "/")
+	return container, strings.ReplaceAll(blob, `\`, "/"), isBlob
+}
+
 // findContainer returns the container that a call names.
 func (a *Account) findContainer(c *blobCall) (*blobContainer, error) {
+	if isSystemContainer(c.container) {
+		return nil, containerNotFound()
+	}
 	if err := checkContainer(c.container); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,9 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -23,12 +25,13 @@ var overrides = map[string]string{
 // unsupportedAccess are the features of shared access signatures that this account refuses, by
 // their parameters.
 var unsupportedAccess = map[string]string{
-	"si": "a stored access policy (si)", "sip": "a range of addresses (sip)", "ses": "an encryption scope (ses)",
+	"si": "a stored access policy (si)", "ses": "an encryption scope (ses)",
 	"skoid": "a user's key (skoid)", "sktid": "a user's key (sktid)", "saoid": "a user's key (saoid)", "sdd": "a directory (sdd)",
 }
 
 const (
-	minSharedAccess   = "2018-11-09" // first version in which the resource is signed
+	minSharedAccess   = "2015-04-05" // first version in which the protocol and the range of addresses are signed
+	kindSharedAccess  = "2018-11-09" // first version in which the kind of resource (sr) is signed
 	scopeSharedAccess = "2020-12-06" // first version in which the encryption scope is signed
 )
 
@@ -45,9 +48,9 @@ func hasSharedAccess(query url.Values) bool {
 	return query.Has("sig") || query.Has("sv") || query.Has("sp") || query.Has("se")
 }
 
-// readSharedAccess checks the shared access signature in a query, for a request to a path. It
-// removes it from query.
-func (a *Account) readSharedAccess(path string, isTLS bool, query url.Values) (*sharedAccess, error) {
+// readSharedAccess checks the shared access signature in a query, for a request to a path from a
+// client's address. It removes it from query.
+func (a *Account) readSharedAccess(path string, isTLS bool, address string, query url.Values) (*sharedAccess, error) {
 	for _, name := range sharedAccessParameters {
 		if len(query[name]) > 1 {
 			return nil, forbiddenError("its shared access signature has %s twice", name)
@@ -73,6 +76,9 @@ func (a *Account) readSharedAccess(path string, isTLS bool, query url.Values) (*
 		return nil, accessError("AuthorizationProtocolMismatch", "its shared access signature is for https only (spr)")
 	}
 	if err := checkLinkTimes(get("st"), get("se")); err != nil {
+		return nil, err
+	}
+	if err := checkLinkAddress(get("sip"), address); err != nil {
 		return nil, err
 	}
 	access := &sharedAccess{permissions: get("sp"), resources: get("sr"), isAccount: query.Has("ss") || query.Has("srt"), set: http.Header{}}
@@ -116,7 +122,7 @@ func (a *Account) accountAccess(query url.Values) (string, error) {
 	case !strings.Contains(get("ss"), "b"):
 		return "", accessError("AuthorizationServiceMismatch", "its shared access signature is for the services (ss) %.10q, without b for blobs", get("ss"))
 	}
-	lines := []string{a.options.Account, get("sp"), get("ss"), get("srt"), get("st"), get("se"), "", get("spr"), get("sv")}
+	lines := []string{a.options.Account, get("sp"), get("ss"), get("srt"), get("st"), get("se"), get("sip"), get("spr"), get("sv")}
 	if get("sv") >= scopeSharedAccess {
 		lines = append(lines, "")
 	}
@@ -140,7 +146,10 @@ func (a *Account) serviceAccess(path string, query url.Values) (string, error) {
 	default:
 		return "", forbiddenError("its shared access signature is for the resource (sr) %.10q; want b for a blob, or c for a container", get("sr"))
 	}
-	lines := []string{get("sp"), get("st"), get("se"), resource, "", "", get("spr"), get("sv"), get("sr"), ""}
+	lines := []string{get("sp"), get("st"), get("se"), resource, "", get("sip"), get("spr"), get("sv")}
+	if get("sv") >= kindSharedAccess {
+		lines = append(lines, get("sr"), "")
+	}
 	if get("sv") >= scopeSharedAccess {
 		lines = append(lines, "")
 	}
@@ -175,6 +184,31 @@ func (o operation) isForService(resource string) bool {
 
 // canOverwrite reports whether the signature permits writing a blob that exists.
 func (s *sharedAccess) canOverwrite() bool { return strings.Contains(s.permissions, writePermission) }
+
+// checkLinkAddress refuses a client whose address, with or without a port, is not in the range sip,
+// if there is one.
+func checkLinkAddress(sip, address string) error {
+	if sip == "" {
+		return nil
+	}
+	first, last, isRange := strings.Cut(sip, "-")
+	if !isRange {
+		last = first
+	}
+	from, err := netip.ParseAddr(first)
+	to, errTo := netip.ParseAddr(last)
+	if err != nil || errTo != nil || !from.Is4() || !to.Is4() {
+		return forbiddenError("its shared access signature has the range of addresses (sip) %.40q; want an IPv4 address, or two with a dash between them", sip)
+	}
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		address = host
+	}
+	client, err := netip.ParseAddr(address)
+	if client = client.Unmap(); err != nil || client.Less(from) || to.Less(client) {
+		return accessError("AuthorizationSourceIPMismatch", "its shared access signature is for the addresses (sip) %.40s, and the request comes from %.60s", sip, address)
+	}
+	return nil
+}
 
 // checkLinkTimes refuses a time before st, if there is one, or after se.
 func checkLinkTimes(st, se string) error {

@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,15 +105,22 @@ func TestSharedAccess_RefusalSaysWhatIsWrong(t *testing.T) {
 		if q.Get("sv") < "2020-12-06" {
 			lines = lines[:len(lines)-1] // without the encryption scope
 		}
+		if q.Get("sv") < "2018-11-09" {
+			lines = slices.Delete(lines, 8, 10) // without the kind of resource and the snapshot
+		}
 		mac.Write([]byte(strings.Join(lines, "\n")))
 		q.Set("sig", base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 		return q.Encode()
 	}
 	status, _, _ := followLink(t, a, "GET", linkedPath, signed(nil))
 	require.Equal(t, http.StatusOK, status, "what the others change is right")
-	for _, version := range []string{"2018-11-09", "2020-10-02", "2020-12-06", "2025-01-05"} {
+	for _, version := range []string{"2015-04-05", "2017-11-09", "2018-11-09", "2020-10-02", "2020-12-06", "2025-01-05"} {
 		status, _, _ := followLink(t, a, "GET", linkedPath, signed(map[string]string{"sv": version}))
 		require.Equal(t, http.StatusOK, status, version)
+	}
+	for _, addresses := range []string{"127.0.0.1", "0.0.0.0-255.255.255.255", "127.0.0.1-127.0.0.2"} {
+		status, body, _ := followLink(t, a, "GET", linkedPath, signed(map[string]string{"sip": addresses}))
+		require.Equal(t, http.StatusOK, status, "%s: %s", addresses, body)
 	}
 	const failed, mismatch = "AuthenticationFailed", "AuthorizationPermissionMismatch"
 	for name, tc := range map[string]struct{ method, path, query, code, says string }{
@@ -136,8 +145,10 @@ func TestSharedAccess_RefusalSaysWhatIsWrong(t *testing.T) {
 		"a snapshot":            {"GET", linkedPath, signed(map[string]string{"sr": "bs"}), failed, "snapshot"},
 		"a policy":              {"GET", linkedPath, signed(map[string]string{"si": "x"}), failed, "stored access policy"},
 		"a user's key":          {"GET", linkedPath, signed(map[string]string{"skoid": "x"}), failed, "(skoid)"},
-		"a range of addresses":  {"GET", linkedPath, signed(map[string]string{"sip": "127.0.0.1"}), failed, "range of addresses"},
-		"an old version":        {"GET", linkedPath, signed(map[string]string{"sv": "2017-11-09"}), failed, "2018-11-09"},
+		"another address":       {"GET", linkedPath, signed(map[string]string{"sip": "127.0.0.2-127.0.0.9"}), "AuthorizationSourceIPMismatch", "comes from 127.0.0.1"},
+		"a changed address":     {"GET", linkedPath, with(func(q url.Values) { q.Set("sip", "127.0.0.1") }), failed, "signature is not that"},
+		"no address":            {"GET", linkedPath, signed(map[string]string{"sip": "here"}), failed, "want an IPv4 address"},
+		"an old version":        {"GET", linkedPath, signed(map[string]string{"sv": "2014-02-14"}), failed, "2015-04-05"},
 		"no access":             {"GET", linkedPath, "", failed, "neither a header Authorization nor a shared access signature"},
 	} {
 		status, body, header := followLink(t, a, tc.method, tc.path, tc.query)
@@ -233,7 +244,7 @@ func TestSharedAccess_OfTheAccountPermitsItsResources(t *testing.T) {
 	key, err := service.NewSharedKeyCredential(a.Name(), a.Key())
 	require.NoError(t, err)
 	with := func(permissions, resources string) string {
-		query, err := sas.AccountSignatureValues{ExpiryTime: time.Now().UTC().Add(time.Hour), Permissions: permissions, ResourceTypes: resources}.SignWithSharedKey(key)
+		query, err := sas.AccountSignatureValues{IPRange: sas.IPRange{Start: net.IPv4(127, 0, 0, 1), End: net.IPv4(127, 0, 0, 9)}, ExpiryTime: time.Now().UTC().Add(time.Hour), Permissions: permissions, ResourceTypes: resources}.SignWithSharedKey(key)
 		require.NoError(t, err)
 		return query.Encode()
 	}

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"time"
@@ -25,6 +24,11 @@ type version struct {
 
 	Copy *copyRecord `json:"copy,omitempty"` // copy that wrote the content, or nil
 
+	Tier        string    `json:"tier,omitempty"` // "" is the default one
+	TierChanged time.Time `json:"tierChanged,omitzero"`
+
+	Service *serviceProperties `json:"service,omitempty"` // only of accountItself
+
 	size int64
 	data []byte // in memory only
 }
@@ -40,7 +44,8 @@ func (v *version) setProperties(h http.Header) {
 
 // A blobStore stores versions by container and name.
 type blobStore interface {
-	// loadAll calls found for every container with its blobs.
+	// loadAll calls found for every container with its blobs, and for accountItself if it has
+	// properties.
 	loadAll(found func(container string, properties *version, blobs []*version) error) error
 
 	// newDraft starts a draft, which is invisible to readers. size is the announced size.
@@ -93,49 +98,3 @@ type blobContent interface {
 	io.ReaderAt
 	io.Closer
 }
-
-// memoryStore stores nothing itself: versions hold their content.
-type memoryStore struct{}
-
-func (memoryStore) loadAll(func(string, *version, []*version) error) error { return nil }
-
-func (memoryStore) newDraft(size int64) (draftContent, error) {
-	const maxInitial = 4 << 20 // capacity before any data has arrived
-	d := new(memoryDraft)
-	d.Grow(int(min(size, maxInitial)))
-	return d, nil
-}
-
-func (memoryStore) makeContainer(string, *version) error { return nil }
-
-func (memoryStore) removeContainer(string) (func(), error) { return func() {}, nil }
-
-func (memoryStore) publishDraft(_ string, v *version, d draftContent) error {
-	v.data = d.(*memoryDraft).Bytes()
-	v.size = int64(len(v.data))
-	return nil
-}
-
-func (memoryStore) openContent(_ string, v *version) (blobContent, error) {
-	return memoryContent{bytes.NewReader(v.data)}, nil
-}
-
-func (memoryStore) readBlocks(_ string, v *version) (blockList, error) { return listOf(v) }
-
-func (memoryStore) removeVersion(string, *version) error { return nil }
-
-func (memoryStore) closeStore() error { return nil }
-
-type memoryDraft struct{ bytes.Buffer }
-
-func (*memoryDraft) finishWriting() error { return nil }
-
-func (d *memoryDraft) openDraft() (blobContent, error) {
-	return memoryContent{bytes.NewReader(d.Bytes())}, nil
-}
-
-func (*memoryDraft) discardDraft() {}
-
-type memoryContent struct{ *bytes.Reader }
-
-func (memoryContent) Close() error { return nil }

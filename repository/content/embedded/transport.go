@@ -51,8 +51,8 @@ func (t *Transport) Do(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// asReceived returns req as a server would receive it: with canonical headers, and a body of
-// the announced length.
+// asReceived returns req as a server on this machine would receive it: with canonical headers, and a
+// body of the announced length.
 func asReceived(req *http.Request) *http.Request {
 	names := make([]string, 0, len(req.Header))
 	for name := range req.Header {
@@ -60,7 +60,7 @@ func asReceived(req *http.Request) *http.Request {
 	}
 	r := req.Clone(withSentNames(req.Context(), names))
 	r.Header = canonicalHeader(req.Header)
-	r.Host = req.URL.Host
+	r.Host, r.RemoteAddr = req.URL.Host, "127.0.0.1"
 	if req.Body == nil {
 		r.Body = http.NoBody
 	} else if req.ContentLength >= 0 {

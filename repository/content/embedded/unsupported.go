@@ -10,10 +10,10 @@ var (
 	unsupportedParts = map[string]string{ // values of comp
 		"lease": "leases", "tags": "tags", "blobs": "searches by tags", "snapshot": "snapshots", "undelete": "soft deletion",
 		"page": "page blobs", "pagelist": "page blobs", "incrementalcopy": "page blobs",
-		"appendblock": "append blobs", "seal": "append blobs", "tier": "access tiers",
+		"appendblock": "append blobs", "seal": "append blobs",
 		"query": "queries of content", "expiry": "expiry times of blobs", "immutabilityPolicies": "immutability policies",
-		"legalhold": "legal holds", "batch": "batches of requests", "userdelegationkey": "keys of users for shared access signatures",
-		"stats": "statistics of replication", "rename": "renaming containers",
+		"legalhold": "legal holds", "userdelegationkey": "keys of users for shared access signatures",
+		"rename": "renaming containers",
 	}
 	unsupportedParameters = map[string]string{
 		"snapshot": "snapshots", "versionid": "versions of blobs", "prevsnapshot": "snapshots", "deletetype": "soft deletion",
@@ -21,14 +21,14 @@ var (
 	}
 	unsupportedHeaders = map[string]string{ // the name, or its beginning if that ends with a dash
 		"x-ms-lease-": "leases", "x-ms-proposed-lease-id": "leases", "x-ms-source-lease-id": "leases", "x-ms-tags": "tags",
-		"x-ms-if-tags": "tags", "x-ms-source-if-tags": "tags", "x-ms-copy-source-tag-option": "tags", "x-ms-access-tier": "access tiers",
-		"x-ms-rehydrate-priority": "access tiers", "x-ms-encryption-": "encryption keys and scopes", "x-ms-default-encryption-scope": "encryption scopes",
+		"x-ms-if-tags": "tags", "x-ms-source-if-tags": "tags", "x-ms-copy-source-tag-option": "tags",
+		"x-ms-encryption-": "encryption keys and scopes", "x-ms-default-encryption-scope": "encryption scopes",
 		"x-ms-deny-encryption-scope-override": "encryption scopes", "x-ms-blob-public-access": "public access to containers",
 		"x-ms-blob-content-length": "page blobs", "x-ms-blob-sequence-number": "page blobs", "x-ms-sequence-number-action": "page blobs",
 		"x-ms-blob-condition-": "append blobs", "x-ms-seal-blob": "append blobs", "x-ms-immutability-": "immutability policies",
-		"x-ms-legal-hold": "legal holds", "x-ms-content-crc64": "CRC-64 of content; use Content-MD5", "x-ms-range-get-content-": "checksums of ranges",
+		"x-ms-legal-hold":  "legal holds",
 		"x-ms-structured-": "structured bodies", "x-ms-copy-source-authorization": "copies from other accounts", "x-ms-source-range": "content that is read from a URL",
-		"x-ms-source-content-": "content that is read from a URL", "x-ms-delete-type-permanent": "soft deletion", "x-ms-expiry-": "expiry times of blobs",
+		"x-ms-delete-type-permanent": "soft deletion", "x-ms-expiry-": "expiry times of blobs",
 		"x-ms-deleted-": "soft deletion", "x-ms-upn": "users as owners",
 	}
 )
@@ -44,6 +44,8 @@ var knownHeaders = []string{
 	"x-ms-blob-type", "x-ms-range", "x-ms-delete-snapshots", "x-ms-blob-content-md5",
 	"x-ms-blob-content-type", "x-ms-blob-content-encoding", "x-ms-blob-content-language",
 	"x-ms-blob-content-disposition", "x-ms-blob-cache-control",
+	"x-ms-access-tier", "x-ms-rehydrate-priority",
+	"x-ms-content-crc64", "x-ms-range-get-content-md5", "x-ms-range-get-content-crc64", "x-ms-source-content-md5", "x-ms-source-content-crc64",
 	"x-ms-copy-source", "x-ms-file-request-intent", "x-ms-requires-sync", "x-ms-copy-action",
 	"x-ms-source-if-match", "x-ms-source-if-none-match", "x-ms-source-if-modified-since", "x-ms-source-if-unmodified-since",
 }

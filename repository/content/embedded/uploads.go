@@ -137,6 +137,20 @@ func (u *blockUploads) listBlocks(blob string) []committedBlock {
 	return list
 }
 
+// listBlobs returns the names of the blobs that have blocks, with the time of the last one. prefix
+// is that of the keys of a container.
+func (u *blockUploads) listBlobs(prefix string) map[string]time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	listed := map[string]time.Time{}
+	for key, up := range u.blobs {
+		if name, ok := strings.CutPrefix(key, prefix); ok {
+			listed[name] = up.touched
+		}
+	}
+	return listed
+}
+
 // dropContainer drops the blocks of all blobs of a container, by its key.
 func (u *blockUploads) dropContainer(key string) {
 	u.mu.Lock()

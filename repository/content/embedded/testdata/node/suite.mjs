@@ -150,3 +150,35 @@ test("shared access signatures permit what they name", async () => {
   for await (const item of lister.listBlobsFlat({ prefix: "shared" })) assert.equal(item.name, "shared");
   await assert.rejects(lister.getBlockBlobClient("shared").download(), failsWith(403, "AuthorizationPermissionMismatch"));
 });
+
+test("a batch sets tiers and deletes blobs", async () => {
+  const blobs = ["batch/1", "batch/2"].map((name) => container.getBlockBlobClient(name));
+  for (const blob of blobs) await blob.upload("1", 1);
+  const batch = service.getBlobBatchClient();
+  const tiers = await batch.setBlobsAccessTier(blobs.map((blob) => blob.url), service.credential, "Cool");
+  assert.equal(tiers.subResponsesSucceededCount, 2);
+  assert.equal((await blobs[0].getProperties()).accessTier, "Cool");
+  const urls = [...blobs, container.getBlockBlobClient("batch/none")].map((blob) => blob.url);
+  const deleted = await batch.deleteBlobs(urls, service.credential);
+  assert.deepEqual(deleted.subResponses.map((answer) => answer.status), [202, 202, 404]);
+  assert.equal(await blobs[0].exists(), false);
+});
+
+test("checksums of blocks and ranges are returned", async () => {
+  const blob = container.getBlockBlobClient("checksums");
+  const staged = await blob.stageBlock(Buffer.from("1").toString("base64"), "123456789", 9);
+  assert.equal(Buffer.from(staged.xMsContentCrc64).toString("hex"), "8898790a86148bae");
+  await blob.commitBlockList([Buffer.from("1").toString("base64")]);
+  const range = await blob.download(0, 3, { rangeGetContentMD5: true });
+  assert.deepEqual(Buffer.from(range.contentMD5), createHash("md5").update("123").digest());
+});
+
+test("rules of CORS permit web pages", async () => {
+  const rule = { allowedOrigins: "https://page.example", allowedMethods: "GET", allowedHeaders: "x-ms-*", exposedHeaders: "*", maxAgeInSeconds: 60 };
+  await service.setProperties({ cors: [rule] });
+  assert.deepEqual((await service.getProperties()).cors, [rule]);
+  const asked = (origin) => fetch(container.url, { method: "OPTIONS", headers: { Origin: origin, "Access-Control-Request-Method": "GET" } });
+  assert.equal((await asked("https://page.example")).headers.get("access-control-allow-origin"), "https://page.example");
+  assert.equal((await asked("https://other.example")).status, 403);
+  await service.setProperties({ cors: [] });
+});

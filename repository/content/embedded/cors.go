@@ -1,0 +1,143 @@
+package embedded
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// corsRules permit web pages of other origins to use the account. The first rule that matches a
+// request counts.
+type corsRules struct {
+	Rules []corsRule `xml:"CorsRule" json:"rules,omitempty"`
+}
+
+// A corsRule has lists with commas between their entries, in which an asterisk stands for any text.
+type corsRule struct {
+	AllowedOrigins  string `json:"allowedOrigins,omitempty"`
+	AllowedMethods  string `json:"allowedMethods,omitempty"`
+	AllowedHeaders  string `json:"allowedHeaders,omitempty"`
+	ExposedHeaders  string `json:"exposedHeaders,omitempty"`
+	MaxAgeInSeconds int    `json:"maxAgeInSeconds,omitempty"`
+}
+
+var corsMethods = []string{"DELETE", "GET", "HEAD", "MERGE", "POST", "OPTIONS", "PUT", "PATCH", "CONNECT"}
+
+// validate refuses rules that Azure refuses.
+func (s *corsRules) validate() error {
+	const maxRules, maxBytes = 5, 2 << 10 // as on Azure
+	total := 0
+	for _, rule := range s.Rules {
+		total += len(rule.AllowedOrigins) + len(rule.AllowedMethods) + len(rule.AllowedHeaders) + len(rule.ExposedHeaders)
+		if rule.AllowedOrigins == "" || rule.AllowedMethods == "" || rule.MaxAgeInSeconds < 0 {
+			return newBlobError(400, "InvalidXmlDocument", "a CORS rule has AllowedOrigins, AllowedMethods, and MaxAgeInSeconds from 0 on")
+		}
+		for method := range strings.SplitSeq(rule.AllowedMethods, ",") {
+			if method = strings.TrimSpace(method); !slices.Contains(corsMethods, method) {
+				return newBlobError(400, "InvalidXmlNodeValue", "a CORS rule allows the method %.20q; want some of %s", method, strings.Join(corsMethods, ", "))
+			}
+		}
+	}
+	if len(s.Rules) > maxRules || total > maxBytes {
+		return newBlobError(400, "InvalidXmlDocument", "there are %d CORS rules of %d bytes; want up to %d rules and %d bytes", len(s.Rules), total, maxRules, maxBytes)
+	}
+	return nil
+}
+
+// findRule returns the first rule for an origin, a method, and headers with commas between them.
+func (s *corsRules) findRule(origin, method, headers string) *corsRule {
+	if origin == "" {
+		return nil
+	}
+	for i, rule := range s.Rules {
+		if matchesEntry(rule.AllowedOrigins, origin) && matchesEntry(rule.AllowedMethods, method) && rule.allowsHeaders(headers) {
+			return &s.Rules[i]
+		}
+	}
+	return nil
+}
+
+func (r *corsRule) allowsHeaders(headers string) bool {
+	for header := range strings.SplitSeq(headers, ",") {
+		if header = strings.TrimSpace(header); header != "" && !matchesEntry(r.AllowedHeaders, header) {
+			return false
+		}
+	}
+	return true
+}
+
+// matchesEntry reports whether an entry of a list matches text, in any case. One asterisk of an
+// entry stands for any text.
+func matchesEntry(list, text string) bool {
+	text = strings.ToLower(strings.TrimSpace(text))
+	for entry := range strings.SplitSeq(strings.ToLower(list), ",") {
+		start, end, isPattern := strings.Cut(strings.TrimSpace(entry), "*")
+		if !isPattern && text == start ||
+			isPattern && len(text) >= len(start)+len(end) && strings.HasPrefix(text, start) && strings.HasSuffix(text, end) {
+			return true
+		}
+	}
+	return false
+}
+
+// corsRules returns the current rules.
+func (a *Account) corsRules() *corsRules {
+	if stored := a.service.Load(); stored != nil && stored.CORS != nil {
+		return stored.CORS
+	}
+	return &corsRules{}
+}
+
+// answerPreflight answers a browser that asks whether a web page may send a request. It needs no
+// signature.
+func (a *Account) answerPreflight(r *http.Request) (*blobAnswer, error) {
+	const method, headers = "Access-Control-Request-Method", "Access-Control-Request-Headers"
+	if r.Header.Get("Origin") == "" || r.Header.Get(method) == "" {
+		return nil, newBlobError(400, "InvalidHeaderValue", "A required CORS header is not present. An OPTIONS request needs Origin and %s", method)
+	}
+	rule := a.corsRules().findRule(r.Header.Get("Origin"), r.Header.Get(method), r.Header.Get(headers))
+	if rule == nil {
+		return nil, newBlobError(http.StatusForbidden, "CorsPreflightFailure", "CORS not enabled or no matching rule found for this request.")
+	}
+	answered := newAnswer(http.StatusOK)
+	rule.allowOrigin(answered.header, r.Header.Get("Origin"))
+	answered.header.Set("Access-Control-Allow-Methods", r.Header.Get(method))
+	if asked := r.Header.Get(headers); asked != "" {
+		answered.header.Set("Access-Control-Allow-Headers", asked)
+	}
+	answered.header.Set("Access-Control-Max-Age", strconv.Itoa(rule.MaxAgeInSeconds))
+	return answered, nil
+}
+
+// setCORS sets the headers that let a web page of another origin read the answer.
+func (a *Account) setCORS(answered *blobAnswer, r *http.Request) {
+	rules := a.corsRules()
+	if r.Method == http.MethodOptions || r.Header.Get("Origin") == "" || len(rules.Rules) == 0 {
+		return
+	}
+	rule := rules.findRule(r.Header.Get("Origin"), r.Method, "")
+	if rule == nil {
+		answered.header.Set("Vary", "Origin")
+		return
+	}
+	rule.allowOrigin(answered.header, r.Header.Get("Origin"))
+	var exposed []string
+	for name := range answered.header {
+		if matchesEntry(rule.ExposedHeaders, name) {
+			exposed = append(exposed, strings.ToLower(name))
+		}
+	}
+	slices.Sort(exposed)
+	answered.header.Set("Access-Control-Expose-Headers", strings.Join(exposed, ","))
+}
+
+func (r *corsRule) allowOrigin(h http.Header, origin string) {
+	if strings.TrimSpace(r.AllowedOrigins) == "*" {
+		h.Set("Access-Control-Allow-Origin", "*")
+		return
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Allow-Credentials", "true")
+	h.Set("Vary", "Origin")
+}

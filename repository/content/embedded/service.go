@@ -1,0 +1,130 @@
+package embedded
+
+import (
+	"encoding/xml"
+	"io"
+	"net/http"
+)
+
+// accountItself is the container in which a store keeps the properties of the account. No container
+// has that name.
+const accountItself = "."
+
+// serviceProperties are the properties of the account's Blob service, as clients send and receive
+// them. Those of logs and metrics, and the version, have no effect.
+type serviceProperties struct {
+	XMLName xml.Name `xml:"StorageServiceProperties" json:"-"`
+
+	Logging               *loggingProperties  `json:"logging,omitempty"`
+	HourMetrics           *metricsProperties  `json:"hourMetrics,omitempty"`
+	MinuteMetrics         *metricsProperties  `json:"minuteMetrics,omitempty"`
+	CORS                  *corsRules          `xml:"Cors" json:"cors,omitempty"`
+	DefaultServiceVersion string              `xml:",omitempty" json:"defaultServiceVersion,omitempty"`
+	DeleteRetentionPolicy *retentionPolicy    `json:"deleteRetentionPolicy,omitempty"`
+	StaticWebsite         *websiteProperties  `json:"staticWebsite,omitempty"`
+	Unknown               []unknownXMLElement `xml:",any" json:"-"`
+}
+
+type loggingProperties struct {
+	Version         string          `json:"version,omitempty"`
+	Delete          bool            `json:"delete,omitempty"`
+	Read            bool            `json:"read,omitempty"`
+	Write           bool            `json:"write,omitempty"`
+	RetentionPolicy retentionPolicy `json:"retentionPolicy"`
+}
+
+type metricsProperties struct {
+	Version         string          `json:"version,omitempty"`
+	Enabled         bool            `json:"enabled,omitempty"`
+	IncludeAPIs     *bool           `xml:",omitempty" json:"includeAPIs,omitempty"`
+	RetentionPolicy retentionPolicy `json:"retentionPolicy"`
+}
+
+type retentionPolicy struct {
+	Enabled bool `json:"enabled,omitempty"`
+	Days    *int `xml:",omitempty" json:"days,omitempty"`
+}
+
+type websiteProperties struct {
+	Enabled bool `json:"enabled,omitempty"`
+}
+
+type unknownXMLElement struct{ XMLName xml.Name }
+
+const maxServiceProperties = 32 << 10 // bytes of the document
+
+// getServiceProperties answers with the properties of the service.
+func (a *Account) getServiceProperties(*blobCall) (*blobAnswer, error) {
+	shown := serviceProperties{
+		Logging: &loggingProperties{Version: "1.0"}, HourMetrics: &metricsProperties{Version: "1.0"}, MinuteMetrics: &metricsProperties{Version: "1.0"},
+		CORS: &corsRules{}, DeleteRetentionPolicy: &retentionPolicy{}, StaticWebsite: &websiteProperties{},
+	}
+	if stored := a.service.Load(); stored != nil {
+		shown.replaceWith(stored)
+	}
+	return withXML(http.StatusOK, shown)
+}
+
+// setServiceProperties replaces those properties of the service that the request has.
+func (a *Account) setServiceProperties(c *blobCall) (*blobAnswer, error) {
+	var given serviceProperties
+	body := io.LimitReader(contextReader{c.Context(), c.Body}, maxServiceProperties)
+	if err := xml.NewDecoder(body).Decode(&given); err != nil {
+		return nil, newBlobError(400, "InvalidXmlDocument", "the properties of the service cannot be read: %s", err)
+	}
+	if err := given.validate(); err != nil {
+		return nil, err
+	}
+	a.index.making.Lock()
+	defer a.index.making.Unlock()
+	changed := serviceProperties{}
+	if stored := a.service.Load(); stored != nil {
+		changed = *stored
+	}
+	changed.replaceWith(&given)
+	if err := a.breakIfUnsettled(publishContainer(a.store, accountItself, &version{Service: &changed})); err != nil {
+		return nil, err
+	}
+	a.service.Store(&changed)
+	return newAnswer(http.StatusAccepted), nil
+}
+
+// replaceWith replaces the properties that given has.
+func (p *serviceProperties) replaceWith(given *serviceProperties) {
+	if given.Logging != nil {
+		p.Logging = given.Logging
+	}
+	if given.HourMetrics != nil {
+		p.HourMetrics = given.HourMetrics
+	}
+	if given.MinuteMetrics != nil {
+		p.MinuteMetrics = given.MinuteMetrics
+	}
+	if given.CORS != nil {
+		p.CORS = given.CORS
+	}
+	if given.DefaultServiceVersion != "" {
+		p.DefaultServiceVersion = given.DefaultServiceVersion
+	}
+	if given.DeleteRetentionPolicy != nil {
+		p.DeleteRetentionPolicy = given.DeleteRetentionPolicy
+	}
+	if given.StaticWebsite != nil {
+		p.StaticWebsite = given.StaticWebsite
+	}
+}
+
+// validate refuses properties that this account does not support.
+func (p *serviceProperties) validate() error {
+	switch {
+	case len(p.Unknown) > 0:
+		return notImplemented("the property %.60q of the service", p.Unknown[0].XMLName.Local)
+	case p.DeleteRetentionPolicy != nil && p.DeleteRetentionPolicy.Enabled:
+		return notImplemented("soft deletion (DeleteRetentionPolicy)")
+	case p.StaticWebsite != nil && p.StaticWebsite.Enabled:
+		return notImplemented("static websites (StaticWebsite)")
+	case p.CORS != nil:
+		return p.CORS.validate()
+	}
+	return nil
+}
