@@ -7,9 +7,9 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// measureHotActor sends nearly everything to one recipient. It asks what that one can take,
-// and what the others notice of it: the same others are measured once with it and once
-// without.
+// measureHotActor sends nearly all events to one recipient. It measures the throughput of
+// that recipient and the effect on the others: the same others are measured once with it
+// and once without it.
 func measureHotActor(ctx context.Context, r *scenarioRun) error {
 	events := pickSize(r, 1000.0, 500.0)
 	return r.hotActor(ctx, market.Market{

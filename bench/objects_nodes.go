@@ -12,11 +12,11 @@ import (
 	"github.com/messagehub/messagehub/bench/service"
 )
 
-// compareNodes compares two nodes of one account with one node, in turn, with the same callers. The
-// account is the embedded engine over HTTP, with fsync, and has no physics. Everything shares the
-// cores of this machine, so two nodes show what they cost each other: each gathers half of the
-// callers, and a round of one may be refused for what the other has stored. The requests for an
-// event show how often.
+// compareNodes compares two nodes of one account with a single node, in alternating rounds, with
+// the same callers. The account is the embedded engine over HTTP, with fsync and without physics.
+// All processes share the cores of this machine, so the comparison shows the cost of a second node:
+// each node combines the events of half of the callers, and the write of one node may conflict with
+// a write of the other. The number of requests per event shows how often that happens.
 func (b *objectBench) compareNodes(ctx context.Context) error {
 	var rates, requests [2][]float64
 	for range pickSize(b.scenarioRun, 3, 2) {
@@ -37,8 +37,8 @@ func (b *objectBench) compareNodes(ctx context.Context) error {
 	return nil
 }
 
-// rateOfNodes returns how many events a second n nodes store, to which callers report in turn, and how many
-// requests they make for an event.
+// rateOfNodes returns the number of events per second that n nodes store, and the number of their
+// requests per event. Callers report to the nodes in rotation.
 func (b *objectBench) rateOfNodes(ctx context.Context, n int) (rate, requests float64, err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
@@ -63,7 +63,8 @@ func (b *objectBench) rateOfNodes(ctx context.Context, n int) (rate, requests fl
 		urls = append(urls, node.URL())
 	}
 	s := newObjectSource(b.Seed)
-	// With few objects, most rounds of one node would meet an object that the other one is changing.
+	// With few objects, most rounds of one node would meet an object that the other node is
+	// changing.
 	if err := b.reportNewObjects(ctx, urls[0], s, pickSize(b.scenarioRun, 50_000, 5_000)); err != nil {
 		return 0, 0, err
 	}

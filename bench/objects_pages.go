@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/bench/load"
 )
 
-// objectPage is how many objects a page has.
+// objectPage is the number of objects in a page.
 const objectPage = 100
 
 // An objectHub is a hub with a number of objects.
@@ -20,8 +20,9 @@ type objectHub struct {
 	objects int
 }
 
-// comparePages lists pages of 100 objects of two hubs, one with few objects and one with many, in turn: so
-// whatever else the machine does delays both. While the second one is filled, the heap is measured.
+// comparePages lists pages of 100 objects of two hubs, one with few objects and one with many, in
+// alternating rounds, so that other work of this machine slows both alike. It measures the heap
+// while the second hub is filled.
 func (b *objectBench) comparePages(ctx context.Context) error {
 	few, many := objectHub{objects: 10_000}, objectHub{objects: pickSize(b.scenarioRun, 1_000_000, 40_000)}
 	return b.atHub(ctx, nil, func(url string) error {
@@ -59,7 +60,7 @@ func (b *objectBench) comparePages(ctx context.Context) error {
 	})
 }
 
-// pagesIn lists pages in an order, and reports how long that takes.
+// pagesIn lists pages in an order, and reports the times.
 func (b *objectBench) pagesIn(ctx context.Context, name, order string, limit float64, hubs ...objectHub) error {
 	took, places := make([]*load.Latencies, len(hubs)), make([][]string, len(hubs))
 	for i, h := range hubs {
@@ -96,8 +97,8 @@ func (b *objectBench) pagesIn(ctx context.Context, name, order string, limit flo
 	return nil
 }
 
-// pagePlaces reads the whole list of a hub in large pages, and returns the paths of pages of objectPage
-// objects that begin where the large ones do.
+// pagePlaces reads the whole list of a hub in large pages. It returns the paths of pages of
+// objectPage objects that begin at the same positions as the large ones.
 func (b *objectBench) pagePlaces(ctx context.Context, h objectHub, order string) (places []string, err error) {
 	const large = 1_000
 	path := fmt.Sprintf("/v1/objects?bucket=%s&order=%s&limit=%d", objectBucket, order, large)

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// measureSave measures the first Save of a full bundle's events with each layout, and a Save
-// of 10,000 more of them beside the least that the hub's protocol asks for.
+// measureSave measures the first Save of a full bundle's events with each layout. Then it
+// compares Saves of 10,000 more events with the bare requests of the hub's protocol.
 func measureSave(ctx context.Context, r *scenarioRun) error {
 	return r.inNewSite(ctx, func(p testSite) error { return saveAt(ctx, r, p.Account) })
 }
@@ -53,8 +53,8 @@ func firstSave(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	return nil
 }
 
-// saveOnce saves as a process that has just begun, with its connections open, and
-// counts what it does in the background.
+// saveOnce saves like a process that has just started, with open connections, and
+// includes the requests of its background work.
 func saveOnce(ctx context.Context, l layout.Layout, a *account.Account, to domain.ActorID, events []domain.Event) (cost, error) {
 	line := a.Line()
 	s, err := l.Open(ctx, a, line)
@@ -62,7 +62,7 @@ func saveOnce(ctx context.Context, l layout.Layout, a *account.Account, to domai
 		return cost{}, err
 	}
 	defer s.Close()
-	if _, err := s.Watermark(ctx, to); err != nil { // for the client to find the account
+	if _, err := s.Watermark(ctx, to); err != nil { // makes the client read the properties of the account
 		return cost{}, err
 	}
 	before := line.Count()
@@ -72,9 +72,9 @@ func saveOnce(ctx context.Context, l layout.Layout, a *account.Account, to domai
 	return took, err
 }
 
-// saveBesideLimit saves 10,000 events again and again to a recipient for whom something
-// waits, in turn with the bare requests for as many. Each Save begins in a drawer of
-// its own, so that both write the same pages.
+// saveBesideLimit repeatedly saves 10,000 events to a recipient with waiting events,
+// alternating with the bare requests for as many events. Each Save begins in a new
+// drawer, so that both write the same pages.
 func saveBesideLimit(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	if err := hub.Provision(ctx, a, perContainer); err != nil {
 		return err
@@ -95,7 +95,7 @@ func saveBesideLimit(ctx context.Context, r *scenarioRun, a *account.Account) er
 		return err
 	}
 	defer s.Close()
-	if err := saveAll(ctx, s, actor, ready[atOnce:]); err != nil { // for the store to know what is there
+	if err := saveAll(ctx, s, actor, ready[atOnce:]); err != nil { // makes the store read the existing documents
 		return err
 	}
 	bare, stop, err := openLimit(a, bareLine)
@@ -120,14 +120,14 @@ func saveBesideLimit(ctx context.Context, r *scenarioRun, a *account.Account) er
 			return err
 		}
 		s.Settle(ctx, actor)
-		took.Count = line.Count().Since(before) // with what follows in the background
+		took.Count = line.Count().Since(before) // including requests in the background
 		costs["hub"] = append(costs["hub"], took)
 
 		least, err := beforehand.Prepare(ctx, stored)
 		if err != nil {
 			return err
 		}
-		if i == 0 { // for the client to find the account
+		if i == 0 { // makes the client read the properties of the account
 			if _, err := bare.Read(ctx, ready[0].Cabinet()); err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package bench
 
-// scenarios are in the order in which they are run: those about one operation first.
+// scenarios are in the order in which they are run; those that measure one operation
+// come first.
 var scenarios = []Scenario{
 	{"worst-peek", "a bundle of 51,200 events of 1 KB in six drawers is opened", measureWorstPeek},
 	{"dequeue", "that bundle is confirmed, and one of a single event beside it", measureDequeue},
@@ -24,7 +25,7 @@ var scenarios = []Scenario{
 	{"noisy-neighbour", "the partitions of one recipient are throttled, a hundred others are not", measureNoisyNeighbour},
 }
 
-// Tokens returns a scenario that is not one of Scenarios: it compares nodes and measures nothing of an
+// Tokens returns a scenario that Scenarios does not list. It compares nodes and does not measure an
 // account, so the command of operators does not contain its code.
 func Tokens() Scenario {
 	return Scenario{"tokens", "a hub with tokens beside one without, under many actors and at the worst Peek; 10,000 forged tokens beside an honest actor; an issuer that is away, a full listener", compareTokens}

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// recorded is a run whose figures are kept, by metric and unit.
-func recorded(scenario string) (*scenarioRun, map[string]float64) {
+// newRecordedRun returns a run that records its figures by metric and unit.
+func newRecordedRun(scenario string) (*scenarioRun, map[string]float64) {
 	figures := make(map[string]float64)
 	return &scenarioRun{
 		Options: Options{Seed: 1, Quick: true}, scenario: scenario,
@@ -22,20 +22,20 @@ func recorded(scenario string) (*scenarioRun, map[string]float64) {
 	}, figures
 }
 
-// little is a market that is over at once.
-func little(groups ...market.Group) market.Market {
+// smallMarket returns a market that ends after a moment.
+func smallMarket(groups ...market.Group) market.Market {
 	return market.Market{
 		Groups: groups, Lasts: 2 * time.Second,
 		Throughput: market.Throughput{Catalog: 10_000, Cabinet: 10_000, Bundles: 10_000},
 	}
 }
 
-func TestEveryActorOfALittleMarketGetsWhatItWasSent(t *testing.T) {
+func TestManyActors_ReceiveAllTheirEvents(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	r, figures := recorded("many-actors")
+	r, figures := newRecordedRun("many-actors")
 	var curves []string
 	r.Curve = func(c figure.Curve) { curves = append(curves, c.Name) }
-	require.NoError(t, r.manyActors(t.Context(), little(market.Group{Size: 10, Events: 200, Batch: 5, Period: 200 * time.Millisecond})))
+	require.NoError(t, r.manyActors(t.Context(), smallMarket(market.Group{Size: 10, Events: 200, Batch: 5, Period: 200 * time.Millisecond})))
 	require.Zero(t, figures["operations that failed"])
 	require.Zero(t, figures["events lost"])
 	require.Zero(t, figures["events twice"])
@@ -49,10 +49,10 @@ func TestEveryActorOfALittleMarketGetsWhatItWasSent(t *testing.T) {
 	require.Equal(t, []string{"hub peek", "hub peek of nothing", "hub dequeue", "hub save"}, curves)
 }
 
-func TestAHotActorGetsWhatItWasSent(t *testing.T) {
+func TestHotActor_ReceivesAllItsEvents(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	r, figures := recorded("hot-actor")
-	m := little(market.Group{Size: 5, Events: 50, Batch: 5, Period: 200 * time.Millisecond},
+	r, figures := newRecordedRun("hot-actor")
+	m := smallMarket(market.Group{Size: 5, Events: 50, Batch: 5, Period: 200 * time.Millisecond},
 		market.Group{Kind: "hot ", Size: 1, Events: 200, Batch: 5, Period: 300 * time.Millisecond})
 	require.NoError(t, r.hotActor(t.Context(), m))
 	for _, kind := range []string{"", "hot "} {
@@ -64,10 +64,10 @@ func TestAHotActorGetsWhatItWasSent(t *testing.T) {
 	require.Positive(t, figures["peek p99 with it times"])
 }
 
-func TestWhatWasSentToAThrottledNeighbourIsNotLost(t *testing.T) {
+func TestNoisyNeighbour_LosesNoEvents(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	r, figures := recorded("noisy-neighbour")
-	m := little(market.Group{Size: 5, Events: 50, Batch: 5, Period: 200 * time.Millisecond},
+	r, figures := newRecordedRun("noisy-neighbour")
+	m := smallMarket(market.Group{Size: 5, Events: 50, Batch: 5, Period: 200 * time.Millisecond},
 		market.Group{Kind: "noisy ", Size: 1, Events: 50, Batch: 5, Period: 200 * time.Millisecond})
 	require.NoError(t, r.noisyNeighbour(t.Context(), m, 1))
 	for _, kind := range []string{"", "noisy "} {
@@ -80,7 +80,7 @@ func TestWhatWasSentToAThrottledNeighbourIsNotLost(t *testing.T) {
 	}
 }
 
-func TestHeapGrowthIsOfTheTimeThatIsAskedFor(t *testing.T) {
+func TestHeapSize_GrowsFromTheGivenPart(t *testing.T) {
 	h := new(heapSize)
 	for i := range 100 {
 		size := 100.0

@@ -12,17 +12,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The worst that a Peek is asked for: a full bundle of the smallest events.
+// worst is the largest bundle: a full one of the smallest events.
 const worst = domain.MaxBundleWeight
 
-// perContainer is what each container of a layout is given, in request units a second:
-// six physical partitions, for the six drawers that a bundle may come from.
+// perContainer is the throughput of each container of a layout, in request units per
+// second: six physical partitions, for the six drawers of the largest bundle.
 const perContainer = 60_000
 
-// measureWorstPeek opens a bundle of 51,200 events of one cabinet that lie in six drawers, and
-// confirms it, with each layout in turn and then by the least requests that there are;
-// again over HTTP with a domain that makes the content; and again without physics, for
-// the request units of the other profile.
+// measureWorstPeek opens and confirms a bundle of 51,200 events of one cabinet, which are in
+// six drawers: with each layout and with the bare requests, in alternating rounds; then over
+// HTTP with a domain that produces the content; and without physics, for the request units of
+// the other profile.
 func measureWorstPeek(ctx context.Context, r *scenarioRun) error {
 	return r.inNewSite(ctx, func(p testSite) error { return worstPeekAt(ctx, r, p.Account) })
 }
@@ -47,15 +47,15 @@ func worstPeekAt(ctx context.Context, r *scenarioRun, a *account.Account) error 
 		return err
 	}
 	if r.Endpoint != "" {
-		return nil // charges as it likes
+		return nil // its charges are not known in advance
 	}
 	return standardPeek(ctx, r, src)
 }
 
-// worstCosts are what Peek and Dequeue cost with each layout.
+// worstCosts are the costs of Peek and Dequeue by layout.
 type worstCosts struct{ peeks, dequeues map[string][]cost }
 
-// measureRound has each layout peek and dequeue the same events once.
+// measureRound peeks and dequeues the same events once with each layout.
 func (w worstCosts) measureRound(ctx context.Context, layouts []layout.Layout, a *account.Account, src *eventSource, progress func(done float64, name string)) error {
 	actor := src.newActor()
 	events := src.newEvents(int(worst), actor, 1)
@@ -81,8 +81,8 @@ func (w worstCosts) measureRound(ctx context.Context, layouts []layout.Layout, a
 	return nil
 }
 
-// reportCosts reports what the same operation cost with each layout, and by how much the hub is
-// better than each of the others.
+// reportCosts reports the cost of each operation with each layout, and the ratio of each other
+// layout to the hub.
 func (w worstCosts) reportCosts(r *scenarioRun) {
 	ours := w.peeks[hub.Name]
 	for _, name := range r.reportedLayouts() {
@@ -108,7 +108,8 @@ func (w worstCosts) reportCosts(r *scenarioRun) {
 	}
 }
 
-// reportedLayouts returns the names in the order of the report: the limit, then the layouts.
+// reportedLayouts returns the names in the order of the report: the limit first, then the
+// layouts.
 func (r *scenarioRun) reportedLayouts() []string {
 	names := []string{"limit"}
 	for _, l := range r.measuredLayouts() {
@@ -117,9 +118,8 @@ func (r *scenarioRun) reportedLayouts() []string {
 	return names
 }
 
-// fetchBundle peeks and dequeues over a line of its own, as a process that has been at work
-// for a while, and calls between in between. What is done in the background is counted,
-// not timed.
+// fetchBundle peeks and dequeues over a new line, through a store with warm caches, and
+// calls between after the Peek. Requests in the background are counted, but not timed.
 func fetchBundle(ctx context.Context, l layout.Layout, a *account.Account, actor domain.ActorID, id domain.BundleID, want int, between func() error) (peeked, dequeued cost, err error) {
 	line := a.Line()
 	s, err := l.Open(ctx, a, line)
@@ -129,7 +129,7 @@ func fetchBundle(ctx context.Context, l layout.Layout, a *account.Account, actor
 	defer s.Close()
 	next, err := s.NextUnacknowledged(ctx, actor, allGroups)
 	if err == nil {
-		_, err = composeBundle(ctx, id, next.Run) // opens nothing
+		_, err = composeBundle(ctx, id, next.Run) // this warms the caches and does not open the bundle
 	}
 	if err != nil {
 		return cost{}, cost{}, err
@@ -185,7 +185,8 @@ func standardPeek(ctx context.Context, r *scenarioRun, src eventSource) (err err
 	return nil
 }
 
-// limitPeek makes the least requests for what the hub has just peeked.
+// limitPeek sends the bare requests for the bundle that the hub has just
+// peeked.
 func limitPeek(ctx context.Context, a *account.Account, cabinet domain.CabinetKey) (cost, error) {
 	stored, err := readStored(ctx, a, cabinet)
 	if err != nil {
@@ -197,13 +198,14 @@ func limitPeek(ctx context.Context, a *account.Account, cabinet domain.CabinetKe
 		return cost{}, err
 	}
 	defer stop()
-	if _, err := l.Read(ctx, cabinet); err != nil { // as one that has been at work for a while
+	if _, err := l.Read(ctx, cabinet); err != nil { // warms the client, as that of the hub is warm
 		return cost{}, err
 	}
 	return measureCost(line, func() error { return l.Peek(ctx, stored) })
 }
 
-// openLimit returns a limit over l to the database of the hub.
+// openLimit returns a limit that sends its requests over l to the database of
+// the hub.
 func openLimit(a *account.Account, l *account.Line) (*limit.Limit, func(), error) {
 	client, err := a.Client(l)
 	if err != nil {
@@ -213,7 +215,8 @@ func openLimit(a *account.Account, l *account.Line) (*limit.Limit, func(), error
 	return bare, client.Close, err
 }
 
-// readStored reads past the physics what the hub has stored for a cabinet.
+// readStored reads over an unmetered line what the hub has stored for a
+// cabinet.
 func readStored(ctx context.Context, a *account.Account, cabinet domain.CabinetKey) (*limit.Stored, error) {
 	l, stop, err := openLimit(a, a.Unmetered())
 	if err != nil {

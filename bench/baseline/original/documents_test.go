@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestTheLargestBundleFitsIntoADocument(t *testing.T) {
+func TestLargestBundle_FitsIntoADocument(t *testing.T) {
 	actor := repositorytest.NewActor()
 	var stretches []stretch
 	number := domain.Sequence(0)

@@ -82,7 +82,7 @@ func TestBudget(t *testing.T) {
 }
 
 // The worst case in small: a bundle that takes all of six drawers but a part of the last.
-func TestABundleTakesSixDrawers(t *testing.T) {
+func TestBundle_HasEventsOfUpToSixDrawers(t *testing.T) {
 	stores := layout.Opener(t)(t, repositorytest.Options{DrawerCapacity: 100})
 	actor := repositorytest.NewActor()
 	events := repositorytest.Events(620, actor, repositorytest.Weighing(domain.MaxBundleWeight/512))
@@ -107,7 +107,7 @@ func TestABundleTakesSixDrawers(t *testing.T) {
 	require.ErrorIs(t, err, domain.ErrNoData)
 }
 
-func TestABatchIsForAnyRecipients(t *testing.T) {
+func TestIngest_AcceptsEventsOfSeveralRecipients(t *testing.T) {
 	a := layout.Account(t, account.Options{}, 10_000)
 	line := a.Line()
 	client, err := a.Client(line)

@@ -9,20 +9,21 @@ import (
 	"github.com/messagehub/messagehub/bench/report"
 )
 
-// The published prices of Azure Cosmos DB, of an account in one region of the US that
-// is not the government's, as the examples of billing give them:
+// The published prices of Azure Cosmos DB for an account in one US region (not US
+// Government), as in the billing examples:
 // https://learn.microsoft.com/azure/cosmos-db/understand-your-bill
 const (
-	serverless  = 0.25  // USD for a million request units
-	provisioned = 0.008 // USD an hour for 100 request units a second
+	serverless  = 0.25  // USD per million request units
+	provisioned = 0.008 // USD per hour for 100 request units per second
 )
 
-// provisionedMillion is the price in USD of a million request units of a container whose throughput
+// provisionedMillion is the price in USD of a million request units in a container whose throughput
 // is fully used.
 const provisionedMillion = provisioned / (100 * 3600) * 1e6
 
-// priceList returns the price list, "" if there are no prices: a row for each curve of bars in
-// request units per event, which add up to the life of an event.
+// priceList returns the price list, or "" if there are no prices. It has a row for each curve
+// of bars in request units per event; the bars add up to the cost of an event from Save to
+// cleanup.
 func priceList(curves []figure.Curve) string {
 	curves = slices.DeleteFunc(slices.Clone(curves), func(c figure.Curve) bool {
 		return c.Plot != figure.Bars || c.Unit != figure.PerEvent
