@@ -27,7 +27,7 @@ func recordedEvent(i int) ledger.Event {
 
 func contentOf(i int) ledger.Digest { return ledger.DigestOf(fmt.Append(nil, i)) }
 
-// elements are events with their sequence numbers.
+// elements returns events with their sequence numbers.
 func elements(events ...int) (all []ledger.Element) {
 	for _, i := range events {
 		all = append(all, ledger.Element{ID: fmt.Sprintf("e%d", i), Sequence: int64(i + 1), Content: contentOf(i)})
@@ -40,7 +40,7 @@ func (s story) receive(actor, id string, asked ledger.Moment, all []ledger.Eleme
 	return err
 }
 
-// take peeks and dequeues.
+// take receives and confirms a bundle.
 func (s story) take(t *testing.T, id string, events ...int) {
 	t.Helper()
 	require.NoError(t, s.receive("a", id, s.Now(), elements(events...)))

@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// hold lets a market go on, on an account without physics.
-func hold(t *testing.T, m Market) *Day {
+// holdMarket runs a market on an account without physics.
+func holdMarket(t *testing.T, m Market) *Day {
 	t.Helper()
 	a, err := account.Open(t.Context(), account.Options{})
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func hold(t *testing.T, m Market) *Day {
 
 func TestMarket_EveryGroupReceivesItsEvents(t *testing.T) {
 	told := 0.0
-	d := hold(t, Market{Lasts: 300 * time.Millisecond, Seed: 1, Tell: func(done float64) { told = done }, Groups: []Group{
+	d := holdMarket(t, Market{Lasts: 300 * time.Millisecond, Seed: 1, Tell: func(done float64) { told = done }, Groups: []Group{
 		{Size: 5, Events: 100, Batch: 5, Period: 100 * time.Millisecond},
 		{Kind: "big ", Size: 1, Events: 100, Batch: 10, Period: 100 * time.Millisecond},
 	}})
@@ -59,7 +59,7 @@ func TestMarket_EveryGroupReceivesItsEvents(t *testing.T) {
 func TestThrottle_RefusesARecipientUntilTheEnd(t *testing.T) {
 	noise := &Throttle{Recipient: "noisy-0000", Wait: time.Millisecond}
 	const lasts = 2 * time.Second
-	d := hold(t, Market{
+	d := holdMarket(t, Market{
 		Lasts: lasts, Seed: 1, Around: noise.Around, Beside: []load.Stream{noise.TurnOnAt(0), noise.TurnOffBefore(lasts)},
 		Groups: []Group{{Kind: "noisy ", Size: 1, Events: 100, Batch: 5, Period: 50 * time.Millisecond, AtOnce: 3}},
 	})

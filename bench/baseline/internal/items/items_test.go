@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An answers is an account that answers requests for items with these statuses, one after the other, the
-// last of them for ever. Throttled, it wants to be left alone for 20 s.
+// An answers is an account that answers requests with these statuses in order, and repeats the last
+// one. An answer 429 requests a wait of 20 s.
 type answers struct {
 	statuses []int
 	asked    int
