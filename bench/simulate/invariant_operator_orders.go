@@ -109,7 +109,7 @@ func (sim *simulation) noteFrozenAnswer(actor string) {
 // freezeNumber when the request began.
 func (sim *simulation) checkNotFrozen(actor string, before int, what string) {
 	if before > 0 && sim.work.ledger.freezeNumber(actor) == before {
-		sim.Fail(fmt.Errorf("a %s of %s was answered while its queue was frozen", what, actor))
+		sim.Fail(fmt.Errorf("a %s of %s succeeded while its queue was frozen", what, actor))
 	}
 }
 

@@ -109,7 +109,7 @@ func (run *crashRun) replayDead(ctx context.Context, subscriptions []string) err
 		}
 		for _, d := range found.Deliveries {
 			if d.Reason != "every node that called with it ended" {
-				return fmt.Errorf("%s is a dead letter, because %s", d.ID, d.Reason)
+				return fmt.Errorf("%s is a dead letter: %s", d.ID, d.Reason)
 			}
 			if _, err := run.load.sendRequest(ctx, http.MethodPost, "/v1/deliveries/"+d.ID+"/replay", pushOwner(i), nil); err != nil {
 				return fmt.Errorf("replay a dead letter: %w", err)
@@ -134,7 +134,7 @@ func (run *crashRun) churnSubscriptions(ctx context.Context, url string, stop <-
 		a, err := run.load.sendRequest(ctx, http.MethodPost, "/v1/subscriptions", owner, body)
 		if err == nil {
 			if err := json.Unmarshal(a.body, &created); err != nil || created.UUID == "" {
-				return fmt.Errorf("a subscription was created, and the answer is %s", a.body)
+				return fmt.Errorf("the answer to the creation of a subscription cannot be read: %s", a.body)
 			}
 			_ = clock.Sleep(ctx, 100*time.Millisecond) // until the receiver was called; the request fails if ctx has ended
 			_, err = run.load.sendRequest(ctx, http.MethodDelete, "/v1/subscriptions/"+created.UUID, owner, nil)
@@ -242,7 +242,7 @@ func (r *pushReceivers) awaitTaken(ctx context.Context, patience time.Duration, 
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("%d events were accepted and not taken: %w", left, ctx.Err())
+			return fmt.Errorf("%d events were published, but not delivered: %w", left, ctx.Err())
 		}
 	}
 	r.mu.Lock()

@@ -139,7 +139,7 @@ func mustSucceed[T any](v T, err error) T {
 func (m *Member) Save(events []domain.Event) {
 	saved, err := m.node.Save(m.ctx, recipient, events)
 	if err == nil && saved.Accepted+saved.Duplicates != len(events) {
-		err = fmt.Errorf("of %d events it accepted %d and knew %d", len(events), saved.Accepted, saved.Duplicates)
+		err = fmt.Errorf("the Save of %d events reported %d accepted and %d duplicates", len(events), saved.Accepted, saved.Duplicates)
 	}
 	m.noteSight(sight{what: "saved", events: events, err: err})
 }
