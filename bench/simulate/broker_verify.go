@@ -67,7 +67,7 @@ func (sim *brokerSimulation) verifyMessage(n *brokerNode, m *sentMessage) (isDon
 	return true, nil
 }
 
-// verifyMessages compares what nodes finally report with what happened.
+// verifyMessages compares the final reports of nodes with what happened.
 func (sim *brokerSimulation) verifyMessages(p *baseClient) error {
 	sim.pmu.Lock()
 	var accepted []*sentMessage

@@ -66,7 +66,8 @@ func (l *referenceLedger) queueOf(actor string) *operatedQueue {
 	return o
 }
 
-// beginFreeze notes that a queue may or may not be frozen.
+// beginFreeze notes that a freeze or an unfreeze was requested, so the queue
+// may or may not be frozen.
 func (l *referenceLedger) beginFreeze(actor string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +76,7 @@ func (l *referenceLedger) beginFreeze(actor string) {
 	o.frozen = 0
 }
 
-// endFreeze notes that a queue is frozen.
+// endFreeze notes that a freeze succeeded, so the queue is frozen.
 func (l *referenceLedger) endFreeze(actor string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

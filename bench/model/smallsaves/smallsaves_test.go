@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// explored are the scenarios that a test run has time for, with their numbers of
+// explored are the scenarios that a test run explores, with their numbers of
 // distinct states. A change of the model changes these numbers.
 var explored = map[string]int{
 	"two-domains-stale":      6704,

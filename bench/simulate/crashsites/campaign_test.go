@@ -85,7 +85,7 @@ func siteOf(p hubSetup, s stage, k killRecord) crashSite {
 			return c
 		}
 	}
-	return crashSite{} // a crash site that does not exist any longer
+	return crashSite{} // a crash site that was removed from the code
 }
 
 // wantedSites returns the crash sites with fewer kills than the target.
@@ -100,7 +100,8 @@ func (c *crashCampaign) wantedSites(p hubSetup, s stage) (wanted []crashSite) {
 	return wanted
 }
 
-// addRecord writes a record, and returns how many kills are done, and of how many.
+// addRecord writes a record, and returns the number of kills so far and the
+// target.
 func (c *crashCampaign) addRecord(r *runRecord) (done, of int, err error) {
 	line, err := json.Marshal(r)
 	if err != nil {

@@ -21,7 +21,7 @@ type crawledKey struct {
 	name     string
 	isKnown  bool
 	isListed bool
-	hasSize  bool // the listing has its size, and the ledger does not
+	hasSize  bool // the listing has its size, but the ledger does not
 }
 
 // crawledBucketKeys returns the keys of each crawled bucket, with every kind of difference.

@@ -95,8 +95,9 @@ func (run *crashRun) publishEvents(ctx context.Context, r *pushReceivers, stop <
 
 func pushOwner(receiver int) string { return fmt.Sprint("owner-", receiver) }
 
-// replayDead replays the dead letters of subscriptions, as their owners would. There may be one if a hub was killed
-// several times during the same calls, because it then takes the event for the cause.
+// replayDead replays the dead letters of subscriptions, as their owners would. There may be one if
+// the hub was killed several times during the same calls, because it then treats the event as the
+// cause.
 func (run *crashRun) replayDead(ctx context.Context, subscriptions []string) error {
 	for i, id := range subscriptions {
 		a, err := run.load.sendRequest(ctx, http.MethodGet, "/v1/deliveries?state=dead&subscription="+id, pushOwner(i), nil)
@@ -152,7 +153,7 @@ type pushReceivers struct {
 	servers []*httptest.Server
 
 	mu      sync.Mutex
-	events  []string         // that were accepted
+	events  []string         // accepted events
 	calls   []map[string]int // by receiver and event
 	changed chan struct{}    // closed with the next call
 }

@@ -74,7 +74,7 @@ type watchedDocument struct {
 	run         *crashRun
 	receiver    *watchReceiver
 	name, owner string
-	changes     int // that were committed
+	changes     int // committed changes
 }
 
 func (d *watchedDocument) documentURI() string { return d.run.load.url + "/v1/resources/" + d.name }

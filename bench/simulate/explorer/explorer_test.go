@@ -20,7 +20,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// exploreScenario explores a scenario until most has passed; 0: to its end.
+// exploreScenario explores a scenario for up to most, or completely if most is
+// 0.
 func exploreScenario(t *testing.T, s *Scenario, most time.Duration) (Result, time.Duration) {
 	t.Helper()
 	var enough atomic.Bool

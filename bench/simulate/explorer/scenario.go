@@ -54,8 +54,8 @@ type Scenario struct {
 // A Party is a process and its actions.
 type Party struct {
 	Name    string
-	Patient bool           // it claims no intent before the others are done or dead
-	After   int            // number of the party that must be done first; 0: none
+	Patient bool           // it claims no intent before the others have finished or crashed
+	After   int            // number of the party that must finish first; 0: none
 	Offers  []domain.Event // events that it may save
 
 	Messages [][]repository.ObjectReport // messages that it delivers, in order
@@ -63,7 +63,7 @@ type Party struct {
 	Run      func(*Member)
 }
 
-// A Member is what a party acts with. Each action leaves a sight.
+// A Member performs the actions of a party. Each action records a sight.
 type Member struct {
 	ctx      context.Context
 	proc     *partyProcess

@@ -81,7 +81,8 @@ type changedState[T any] struct {
 	before, after *T
 }
 
-// sortChange sorts a change in the container of bundles by the kind of its document.
+// sortChange records a change in the container of bundles by the kind of its
+// document.
 func (o *Observer) sortChange(key Key, c documentChange, of map[string]*mailboxChanges) {
 	whole := c.after
 	if whole == nil {

@@ -83,7 +83,7 @@ func (j *objectCheck) checkPosition(g *objectRow, rows []objectRow) {
 	for i := range rows {
 		note(&rows[i], true)
 	}
-	for _, r := range j.before.forgotten { // it was stored when g was, or was forgotten before
+	for _, r := range j.before.forgotten { // a forgotten row may have been the row before g
 		note(&r, false)
 	}
 	for i := range j.gone {

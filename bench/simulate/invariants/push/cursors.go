@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A cursor is the known state of a cursor.
+// A cursor is what the Observer knows of a cursor.
 type cursor struct {
 	doc         cursorDoc
 	begin       map[int]int64    // by priority: the number of its first entry

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A streamState is the known state of a stream.
+// A streamState is what the Observer knows of a stream.
 type streamState struct {
 	name    string
 	entries map[int][]uint64  // by priority: the hashes of all entries, by number
