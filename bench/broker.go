@@ -69,7 +69,7 @@ func (b *brokerBench) measureThroughput(ctx context.Context) error {
 				return fmt.Errorf("relay to %d consumers: %w", load.consumers, err)
 			}
 			relay = append(relay, b.perSecond(load.consumers, took))
-			err = b.atBusyBroker(ctx, b.receiverURLs(load.consumers), func(p *receivers.Producer) error {
+			err = b.runAtBusyBroker(ctx, b.receiverURLs(load.consumers), func(p *receivers.Producer) error {
 				took, err = b.drainHub(ctx, p, load.producers, load.consumers)
 				return err
 			})
@@ -91,7 +91,7 @@ func (b *brokerBench) measureThroughput(ctx context.Context) error {
 func (b *brokerBench) measureBurst(ctx context.Context) error {
 	var slowest []float64
 	for range pickSize(b.scenarioRun, 3, 1) {
-		err := b.atBroker(ctx, b.receiverURLs(5), func(p *receivers.Producer) error {
+		err := b.runAtBroker(ctx, b.receiverURLs(5), func(p *receivers.Producer) error {
 			took, err := b.drainHub(ctx, p, 50, 5)
 			slowest = append(slowest, float64(b.server.Latencies().Percentile(99))/float64(took))
 			return err
@@ -112,7 +112,7 @@ func (b *brokerBench) measureBesideHanging(ctx context.Context) error {
 	var p99 [len(names)][]float64
 	for range pickSize(b.scenarioRun, 5, 3) {
 		for i := range names {
-			err := b.atBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
+			err := b.runAtBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
 				hanging := &receivers.Producer{}
 				*hanging = *p
 				if i == 2 {
@@ -187,7 +187,7 @@ func (b *brokerBench) broadcastSteadily(ctx context.Context, p, hanging *receive
 
 // measureMemory measures how much the heap grows while all messages are delivered.
 func (b *brokerBench) measureMemory(ctx context.Context) error {
-	return b.atBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
+	return b.runAtBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
 		before := heapInUse()
 		for range pickSize(b.scenarioRun, 9, 2) {
 			if _, err := b.drainHub(ctx, p, 16, 1); err != nil {
@@ -251,15 +251,15 @@ func (b *brokerBench) drainBy(ctx context.Context, producers, n int, send func(c
 	return time.Since(began), err
 }
 
-// atBroker calls measure with a producer of a new hub, whose channel has consumers at callbacks.
-func (b *brokerBench) atBroker(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) error {
-	return b.atHub(ctx, nil, b.withProducer(ctx, callbacks, measure))
+// runAtBroker calls measure with a producer of a new hub, whose channel has consumers at callbacks.
+func (b *brokerBench) runAtBroker(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) error {
+	return b.runAtHub(ctx, nil, b.withProducer(ctx, callbacks, measure))
 }
 
-// atBusyBroker is atBroker, but all workers of the hub may call the same consumer, as
+// runAtBusyBroker is runAtBroker, but all workers of the hub may call the same consumer, as
 // those of a relay do.
-func (b *brokerBench) atBusyBroker(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) error {
-	return b.atBusyHub(ctx, nil, b.withProducer(ctx, callbacks, measure))
+func (b *brokerBench) runAtBusyBroker(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) error {
+	return b.runAtBusyHub(ctx, nil, b.withProducer(ctx, callbacks, measure))
 }
 
 // withProducer returns a function that calls measure with a producer of the hub at a URL.

@@ -29,7 +29,7 @@ func (b *brokerBench) measureManyConsumers(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return b.atBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
+	return b.runAtBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
 		c := &consumerCrowd{server: s, consumers: pickSize(b.scenarioRun, 10_000, 1_000)}
 		c.producer = &receivers.Producer{Client: p.Client, URL: p.URL, Token: p.Token, Channel: "crowd", Bytes: p.Bytes}
 		callbacks := make([]string, c.consumers)
@@ -46,7 +46,7 @@ func (b *brokerBench) measureManyConsumers(ctx context.Context) (err error) {
 		var alone, beside []float64
 		for range pickSize(b.scenarioRun, 5, 3) {
 			for _, isBeside := range []bool{false, true} {
-				p99, err := b.besideCrowd(ctx, p, c, isBeside)
+				p99, err := b.measureBesideCrowd(ctx, p, c, isBeside)
 				if err != nil {
 					return err
 				}
@@ -75,9 +75,9 @@ func (c *consumerCrowd) broadcastMessage(ctx context.Context, message string) er
 	return waitUntilClosed(ctx, all)
 }
 
-// besideCrowd returns the p99 of a consumer in milliseconds. If isBeside is true, a crowd
+// measureBesideCrowd returns the p99 of a consumer in milliseconds. If isBeside is true, a crowd
 // receives a message meanwhile.
-func (b *brokerBench) besideCrowd(ctx context.Context, p *receivers.Producer, c *consumerCrowd, isBeside bool) (float64, error) {
+func (b *brokerBench) measureBesideCrowd(ctx context.Context, p *receivers.Producer, c *consumerCrowd, isBeside bool) (float64, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		return b.broadcastSteadily(gctx, p, p, pickSize(b.scenarioRun, 12*time.Second, 6*time.Second))

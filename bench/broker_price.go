@@ -17,7 +17,7 @@ func (b *brokerBench) measurePrice(ctx context.Context) error {
 		atATime, consumers int
 		target             float64
 	}{{1, 1, 30}, {1, 5, 18}, {50, 5, 1}} {
-		cost, err := b.priceOf(ctx, load.atATime, load.consumers)
+		cost, err := b.measureDeliveryPrice(ctx, load.atATime, load.consumers)
 		if err != nil {
 			return err
 		}
@@ -26,10 +26,10 @@ func (b *brokerBench) measurePrice(ctx context.Context) error {
 	return nil
 }
 
-// priceOf returns the request units of a delivery while atATime messages are broadcast
+// measureDeliveryPrice returns the request units of a delivery while atATime messages are broadcast
 // concurrently. If that is one, each message is sent after all deliveries of the previous one are
 // stored.
-func (b *brokerBench) priceOf(ctx context.Context, atATime, consumers int) (cost float64, err error) {
+func (b *brokerBench) measureDeliveryPrice(ctx context.Context, atATime, consumers int) (cost float64, err error) {
 	r, err := brokerrig.Open(ctx, brokerrig.Options{Consumers: consumers, Latency: &account.DefaultPhysics(b.Seed).Latency})
 	if err != nil {
 		return 0, err
@@ -59,7 +59,7 @@ func (b *brokerBench) measureBacklog(ctx context.Context) error {
 	var sizes [2]float64
 	for i, n := range []int{few, many} {
 		var err error
-		if sizes[i], err = b.sizeWith(ctx, n); err != nil {
+		if sizes[i], err = b.measureHeapWith(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -68,9 +68,9 @@ func (b *brokerBench) measureBacklog(ctx context.Context) error {
 	return nil
 }
 
-// sizeWith returns how many MB the heap grows when the broker serves two hanging consumers with n
+// measureHeapWith returns how many MB the heap grows when the broker serves two hanging consumers with n
 // waiting messages.
-func (b *brokerBench) sizeWith(ctx context.Context, n int) (mb float64, err error) {
+func (b *brokerBench) measureHeapWith(ctx context.Context, n int) (mb float64, err error) {
 	r, err := brokerrig.Open(ctx, brokerrig.Options{Consumers: 2, Hangs: true})
 	if err != nil {
 		return 0, err

@@ -29,7 +29,7 @@ func TestLifeOfAnEvent_StaysWithinItsBudget(t *testing.T) {
 		{"alone, pessimistic", 1, false, 12.5, 0.1, 0.06, 0.5},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			found, err := lifeOf(t.Context(), hub, 1, tc.batch, tc.standard)
+			found, err := measureLife(t.Context(), hub, 1, tc.batch, tc.standard)
 			require.NoError(t, err)
 			require.LessOrEqual(t, found.save, tc.save, "save")
 			require.LessOrEqual(t, found.peek, tc.peek, "peek")
@@ -58,7 +58,7 @@ func TestWorstPeek_CostsLittleMoreThanTheLimit(t *testing.T) {
 	require.NoError(t, fillStore(t.Context(), hub, a, actor, events))
 	var least cost
 	ours, dequeued, err := fetchBundle(t.Context(), hub, a, actor, src.newID(), len(events), func() (err error) {
-		least, err = limitPeek(t.Context(), a, events[0].Cabinet())
+		least, err = measureLimitPeek(t.Context(), a, events[0].Cabinet())
 		return err
 	})
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ import (
 // measured with the newest events in the head and with every event in a page, because a hub that
 // saves faster combines fewer events in each write.
 func measureBusyRecipient(ctx context.Context, r *scenarioRun) error {
-	return r.inNewSite(ctx, func(p testSite) error {
+	return r.runInNewSite(ctx, func(p testSite) error {
 		if err := hub.Provision(ctx, p.Account, perContainer); err != nil {
 			return err
 		}
@@ -28,11 +28,11 @@ func measureBusyRecipient(ctx context.Context, r *scenarioRun) error {
 		for i, rate := range rates {
 			r.reportProgress(float64(i)/float64(len(rates)), "%d events/s", rate)
 			lasts := pickSize(r, 10*time.Second, 4*time.Second)
-			paged, err := busyAt(ctx, p, &src, rate, lasts, -1)
+			paged, err := measureBusyRate(ctx, p, &src, rate, lasts, -1)
 			if err != nil {
 				return err
 			}
-			tailed, err := busyAt(ctx, p, &src, rate, lasts, cosmos.DefaultTailEvents)
+			tailed, err := measureBusyRate(ctx, p, &src, rate, lasts, cosmos.DefaultTailEvents)
 			if err != nil {
 				return err
 			}
@@ -54,9 +54,9 @@ type busySaves struct {
 	p50, p99 float64 // ms, from the due time of the event
 }
 
-// busyAt saves single events for a new recipient at a rate, with up to tailEvents of them in the
+// measureBusyRate saves single events for a new recipient at a rate, with up to tailEvents of them in the
 // head.
-func busyAt(ctx context.Context, p testSite, src *eventSource, rate int, lasts time.Duration, tailEvents int) (found busySaves, err error) {
+func measureBusyRate(ctx context.Context, p testSite, src *eventSource, rate int, lasts time.Duration, tailEvents int) (found busySaves, err error) {
 	line := p.Line()
 	repository, stop, err := openHub(ctx, p.Account, line, cosmos.Options{TailEvents: tailEvents})
 	if err != nil {

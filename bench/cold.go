@@ -18,7 +18,7 @@ import (
 // nodes: one Save in 24 moves a tail to a page, and the reads of a cold Save depend on how many
 // pages are not in a filter yet.
 func measureColdHeads(ctx context.Context, r *scenarioRun) error {
-	return r.inNewSite(ctx, func(p testSite) error {
+	return r.runInNewSite(ctx, func(p testSite) error {
 		if err := r.provisionAll(ctx, p.Account); err != nil {
 			return err
 		}

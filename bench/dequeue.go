@@ -17,7 +17,7 @@ import (
 // reported request units are those of the first Dequeue of a bundle, because later ones find
 // their hints already written.
 func measureDequeue(ctx context.Context, r *scenarioRun) error {
-	return r.inNewSite(ctx, func(p testSite) error { return dequeueAt(ctx, r, p.Account) })
+	return r.runInNewSite(ctx, func(p testSite) error { return dequeueAt(ctx, r, p.Account) })
 }
 
 func dequeueAt(ctx context.Context, r *scenarioRun, a *account.Account) error {

@@ -15,7 +15,7 @@ const drainBundle = 2000
 
 // measureDrain fetches and confirms 100,000 events of one cabinet in bundles of 2,000.
 func measureDrain(ctx context.Context, r *scenarioRun) error {
-	return r.inNewSite(ctx, func(p testSite) error { return drainAt(ctx, r, p.Account) })
+	return r.runInNewSite(ctx, func(p testSite) error { return drainAt(ctx, r, p.Account) })
 }
 
 func drainAt(ctx context.Context, r *scenarioRun, a *account.Account) error {

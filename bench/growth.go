@@ -19,7 +19,7 @@ const growthBundle = 128
 // thousand, and so on. The cost of an operation must not depend on the number of stored
 // events.
 func measureGrowth(ctx context.Context, r *scenarioRun) error {
-	return r.inNewSite(ctx, func(p testSite) error { return growthAt(ctx, r, p.Account) })
+	return r.runInNewSite(ctx, func(p testSite) error { return growthAt(ctx, r, p.Account) })
 }
 
 func growthAt(ctx context.Context, r *scenarioRun, a *account.Account) error {

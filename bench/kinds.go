@@ -20,12 +20,12 @@ func measureKinds(ctx context.Context, r *scenarioRun) error {
 	modelled.Endpoint = ""
 	return r.eachLayout(func(l layout.Layout, progress progressFunc) error {
 		progress(0, "%s", l.Name)
-		return kindsOf(ctx, &modelled, l)
+		return measureKindsOf(ctx, &modelled, l)
 	})
 }
 
-func kindsOf(ctx context.Context, r *scenarioRun, l layout.Layout) error {
-	return onNewAccount(ctx, account.Options{}, l, func(a *account.Account, line *account.Line, s *layout.Store) error {
+func measureKindsOf(ctx context.Context, r *scenarioRun, l layout.Layout) error {
+	return runOnNewAccount(ctx, account.Options{}, l, func(a *account.Account, line *account.Line, s *layout.Store) error {
 		return kindsOn(ctx, r, a, line, l, s)
 	})
 }

@@ -31,10 +31,10 @@ func measureLargeBacklog(ctx context.Context, r *scenarioRun) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(largeBacklogAt(ctx, r, a), a.Close())
+	return errors.Join(measureLargeBacklogOn(ctx, r, a), a.Close())
 }
 
-func largeBacklogAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
+func measureLargeBacklogOn(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	if err := hub.Provision(ctx, a, perContainer); err != nil {
 		return err
 	}

@@ -39,9 +39,9 @@ func (r *scenarioRun) eachLayoutWithin(from, part float64, measure func(l layout
 	return nil
 }
 
-// onNewAccount calls do with a store of a layout on a new account, which it removes
+// runOnNewAccount calls do with a store of a layout on a new account, which it removes
 // afterwards. The store uses line.
-func onNewAccount(ctx context.Context, o account.Options, l layout.Layout, do func(a *account.Account, line *account.Line, s *layout.Store) error) (err error) {
+func runOnNewAccount(ctx context.Context, o account.Options, l layout.Layout, do func(a *account.Account, line *account.Line, s *layout.Store) error) (err error) {
 	a, err := account.Open(ctx, o)
 	if err != nil {
 		return err

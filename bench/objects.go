@@ -51,7 +51,7 @@ func measureObjectLedger(ctx context.Context, r *scenarioRun) error {
 // events, and events of one object. A third of the mixed events are of new objects, a third of
 // known objects, and a third are duplicates.
 func (b *objectBench) measureThroughput(ctx context.Context) error {
-	return b.atHub(ctx, nil, func(url string) error {
+	return b.runAtHub(ctx, nil, func(url string) error {
 		s, rounds := newObjectSource(b.Seed), pickSize(b.scenarioRun, 3, 2)
 		if err := b.reportNewObjects(ctx, url, s, pickSize(b.scenarioRun, 10_000, 2_000)); err != nil {
 			return err

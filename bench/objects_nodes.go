@@ -21,7 +21,7 @@ func (b *objectBench) compareNodes(ctx context.Context) error {
 	var rates, requests [2][]float64
 	for range pickSize(b.scenarioRun, 3, 2) {
 		for i := range rates {
-			rate, asked, err := b.rateOfNodes(ctx, i+1)
+			rate, asked, err := b.measureNodes(ctx, i+1)
 			if err != nil {
 				return fmt.Errorf("%d nodes: %w", i+1, err)
 			}
@@ -37,9 +37,9 @@ func (b *objectBench) compareNodes(ctx context.Context) error {
 	return nil
 }
 
-// rateOfNodes returns the number of events per second that n nodes store, and the number of their
+// measureNodes returns the number of events per second that n nodes store, and the number of their
 // requests per event. Callers report to the nodes in rotation.
-func (b *objectBench) rateOfNodes(ctx context.Context, n int) (rate, requests float64, err error) {
+func (b *objectBench) measureNodes(ctx context.Context, n int) (rate, requests float64, err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
 		return 0, 0, err

@@ -25,12 +25,12 @@ type objectHub struct {
 // while the second hub is filled.
 func (b *objectBench) comparePages(ctx context.Context) error {
 	few, many := objectHub{objects: 10_000}, objectHub{objects: pickSize(b.scenarioRun, 1_000_000, 40_000)}
-	return b.atHub(ctx, nil, func(url string) error {
+	return b.runAtHub(ctx, nil, func(url string) error {
 		few.url = url
 		if err := b.reportNewObjects(ctx, url, newObjectSource(b.Seed), few.objects); err != nil {
 			return err
 		}
-		return b.atHub(ctx, nil, func(url string) error {
+		return b.runAtHub(ctx, nil, func(url string) error {
 			many.url = url
 			s := newObjectSource(b.Seed)
 			if err := b.reportNewObjects(ctx, url, s, few.objects); err != nil {
@@ -51,7 +51,7 @@ func (b *objectBench) comparePages(ctx context.Context) error {
 				name, value string
 				p99         float64
 			}{{"in order", "key", 150}, {"in any order", "any", 25}} {
-				if err := b.pagesIn(ctx, order.name, order.value, order.p99, few, many); err != nil {
+				if err := b.measurePagesIn(ctx, order.name, order.value, order.p99, few, many); err != nil {
 					return err
 				}
 			}
@@ -60,13 +60,13 @@ func (b *objectBench) comparePages(ctx context.Context) error {
 	})
 }
 
-// pagesIn lists pages in an order, and reports the times.
-func (b *objectBench) pagesIn(ctx context.Context, name, order string, limit float64, hubs ...objectHub) error {
-	took, places := make([]*load.Latencies, len(hubs)), make([][]string, len(hubs))
+// measurePagesIn lists pages in an order, and reports the times.
+func (b *objectBench) measurePagesIn(ctx context.Context, name, order string, limit float64, hubs ...objectHub) error {
+	took, paths := make([]*load.Latencies, len(hubs)), make([][]string, len(hubs))
 	for i, h := range hubs {
 		took[i] = load.NewLatencies()
 		var err error
-		if places[i], err = b.pagePlaces(ctx, h, order); err != nil {
+		if paths[i], err = b.findPagePaths(ctx, h, order); err != nil {
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func (b *objectBench) pagesIn(ctx context.Context, name, order string, limit flo
 	for range pickSize(b.scenarioRun, 1_000, 200) {
 		for i, h := range hubs {
 			began := time.Now()
-			rows, _, err := b.objectClient(h.url).Page(ctx, places[i][rng.IntN(len(places[i]))])
+			rows, _, err := b.objectClient(h.url).Page(ctx, paths[i][rng.IntN(len(paths[i]))])
 			if err != nil {
 				return err
 			}
@@ -97,9 +97,9 @@ func (b *objectBench) pagesIn(ctx context.Context, name, order string, limit flo
 	return nil
 }
 
-// pagePlaces reads the whole list of a hub in large pages. It returns the paths of pages of
+// findPagePaths reads the whole list of a hub in large pages. It returns the paths of pages of
 // objectPage objects that begin at the same positions as the large ones.
-func (b *objectBench) pagePlaces(ctx context.Context, h objectHub, order string) (places []string, err error) {
+func (b *objectBench) findPagePaths(ctx context.Context, h objectHub, order string) (paths []string, err error) {
 	const large = 1_000
 	path := fmt.Sprintf("/v1/objects?bucket=%s&order=%s&limit=%d", objectBucket, order, large)
 	listed := 0
@@ -116,12 +116,12 @@ func (b *objectBench) pagePlaces(ctx context.Context, h objectHub, order string)
 			values := place.Query()
 			values.Set("limit", fmt.Sprint(objectPage))
 			place.RawQuery = values.Encode()
-			places = append(places, place.String())
+			paths = append(paths, place.String())
 		}
 		path = next
 	}
 	if listed != h.objects {
 		return nil, fmt.Errorf("a list of %d objects has %d", h.objects, listed)
 	}
-	return places, nil
+	return paths, nil
 }

@@ -123,7 +123,7 @@ func (b *objectBench) pricesOf(ctx context.Context, p *objectPricing, standard b
 			b.reportPrice(fmt.Sprintf("%s, %d at a time", kind.name, load.batch), standard, price, load.limits[i], floor, kind.floor)
 		}
 	}
-	price, floor, err := p.priceHot(ctx, pickSize(b.scenarioRun, 400, 100))
+	price, floor, err := p.measureHotPrice(ctx, pickSize(b.scenarioRun, 400, 100))
 	if err != nil {
 		return err
 	}
@@ -158,9 +158,9 @@ func (p *objectPricing) measurePrice(ctx context.Context, batch int, events []ob
 	return p.line.Count().Since(before).Units / n, p.bareLine.Count().Since(bareBefore).Units / n, nil
 }
 
-// priceHot does the same for n events of one object, one after the other. Older rows of that object
+// measureHotPrice does the same for n events of one object, one after the other. Older rows of that object
 // are spilled.
-func (p *objectPricing) priceHot(ctx context.Context, n int) (price, floor float64, err error) {
+func (p *objectPricing) measureHotPrice(ctx context.Context, n int) (price, floor float64, err error) {
 	events := make([]objectclient.Event, n)
 	for i := range events {
 		events[i] = p.source.changedObject(0)

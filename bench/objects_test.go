@@ -32,11 +32,11 @@ func TestObjectLoad_HasEventsOfEachKind(t *testing.T) {
 
 func TestObjectLoad_IsCheckedByTheAnswersOfTheHub(t *testing.T) {
 	b, _ := newQuickObjects(t)
-	require.NoError(t, b.atHub(t.Context(), nil, func(url string) error {
+	require.NoError(t, b.runAtHub(t.Context(), nil, func(url string) error {
 		s := newObjectSource(1)
 		require.NoError(t, b.reportNewObjects(t.Context(), url, s, 2_100))
 		h := objectHub{url, s.objects}
-		places, err := b.pagePlaces(t.Context(), h, "key")
+		places, err := b.findPagePaths(t.Context(), h, "key")
 		require.NoError(t, err)
 		require.Len(t, places, 2, "large pages that are full")
 		for _, place := range places {
@@ -46,7 +46,7 @@ func TestObjectLoad_IsCheckedByTheAnswersOfTheHub(t *testing.T) {
 			require.NotEmpty(t, next)
 		}
 		h.objects++
-		_, err = b.pagePlaces(t.Context(), h, "any")
+		_, err = b.findPagePaths(t.Context(), h, "any")
 		require.ErrorContains(t, err, "a list of 2101 objects has 2100")
 
 		l := s.newLoad(300, minObjectMessage, maxObjectMessage, s.mixedEvent)

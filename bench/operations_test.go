@@ -27,7 +27,7 @@ func measureFigures(t *testing.T, o Options, part func(r *scenarioRun) error) ma
 
 func TestWholePeek_DeliversTheDomainsContentInTime(t *testing.T) {
 	a := openFastAccount(t)
-	found := measureFigures(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error { return wholePeek(t.Context(), r, a, &eventSource{seed: 1}) })
+	found := measureFigures(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error { return measureWholePeek(t.Context(), r, a, &eventSource{seed: 1}) })
 	require.InDelta(t, 50, found["hub whole peek, body"], 0, "MB, to the byte")
 	require.GreaterOrEqual(t, found["hub whole peek, domain at 1s"], 1.0)
 	require.Less(t, found["hub whole peek, domain at 1s"], 30.0)

@@ -26,7 +26,7 @@ func measurePrice(ctx context.Context, r *scenarioRun) error {
 			for _, l := range r.measuredLayouts() {
 				r.reportProgress(float64(lives)/float64(4*len(r.measuredLayouts())), "%s, batches of %d", l.Name, batch)
 				lives++
-				life, err := lifeOf(ctx, l, r.Seed, batch, standard)
+				life, err := measureLife(ctx, l, r.Seed, batch, standard)
 				if err != nil {
 					return fmt.Errorf("%s: %w", l.Name, err)
 				}
@@ -64,19 +64,19 @@ func profileName(standard bool) string {
 	return "pessimistic"
 }
 
-// lifeOf measures the life of events of one cabinet that are saved in batches of a
+// measureLife measures the life of events of one cabinet that are saved in batches of a
 // size. Their number fills two drawers, so that a cost per drawer has its proper share.
 // With batches of one event there are fewer, as many as one bundle holds, because each
 // event has all the costs.
-func lifeOf(ctx context.Context, l layout.Layout, seed uint64, batch int, standard bool) (found life, err error) {
-	err = onNewAccount(ctx, account.Options{Standard: standard}, l, func(a *account.Account, line *account.Line, s *layout.Store) error {
-		found, err = lifeOn(ctx, a, line, l, s, seed, batch)
+func measureLife(ctx context.Context, l layout.Layout, seed uint64, batch int, standard bool) (found life, err error) {
+	err = runOnNewAccount(ctx, account.Options{Standard: standard}, l, func(a *account.Account, line *account.Line, s *layout.Store) error {
+		found, err = measureLifeOn(ctx, a, line, l, s, seed, batch)
 		return err
 	})
 	return found, err
 }
 
-func lifeOn(ctx context.Context, a *account.Account, line *account.Line, l layout.Layout, s *layout.Store, seed uint64, batch int) (found life, err error) {
+func measureLifeOn(ctx context.Context, a *account.Account, line *account.Line, l layout.Layout, s *layout.Store, seed uint64, batch int) (found life, err error) {
 	src := eventSource{seed: seed}
 	actor := src.newActor()
 	n := 2 * atOnce

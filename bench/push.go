@@ -40,7 +40,7 @@ func measurePush(ctx context.Context, r *scenarioRun) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	p := &pushBench{scenarioRun: r, server: s, events: pickSize(r, 10_000, 2_000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
 	defer p.client.CloseIdleConnections()
-	for i, step := range []func(context.Context) error{p.measureThroughput, p.measureBesideHanging, p.openLoop} {
+	for i, step := range []func(context.Context) error{p.measureThroughput, p.measureBesideHanging, p.measureOpenLoop} {
 		r.reportProgress(float64(i)/3, "publish %d events of %d bytes", p.events, pushBytes)
 		if err := step(ctx); err != nil {
 			return err
@@ -63,12 +63,12 @@ func (p *pushBench) measureThroughput(ctx context.Context) error {
 	for _, n := range []int{1, 5} {
 		var hub, relay, slowest []float64
 		for range pickSize(p.scenarioRun, 5, 3) {
-			took, err := p.atRelay(ctx, n)
+			took, err := p.drainByRelay(ctx, n)
 			if err != nil {
 				return fmt.Errorf("relay to %d receivers: %w", n, err)
 			}
 			relay = append(relay, p.perSecond(n, took))
-			err = p.atBusyHub(ctx, p.receiverURLs(n), func(url string) error {
+			err = p.runAtBusyHub(ctx, p.receiverURLs(n), func(url string) error {
 				took, err = p.drainBacklog(ctx, url, n)
 				return err
 			})
@@ -115,9 +115,9 @@ func (p *pushBench) measureBesideHanging(ctx context.Context) error {
 	return nil
 }
 
-// openLoop measures the times of events that are published one by one, from
+// measureOpenLoop measures the times of events that are published one by one, from
 // their due times.
-func (p *pushBench) openLoop(ctx context.Context) error {
+func (p *pushBench) measureOpenLoop(ctx context.Context) error {
 	found, err := p.publishSteadily(ctx, p.receiverURLs(1), pickSize(p.scenarioRun, 30*time.Second, 8*time.Second))
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (p *pushBench) openLoop(ctx context.Context) error {
 // times from the due time of an event to the call of the first receiver.
 func (p *pushBench) publishSteadily(ctx context.Context, urls []string, lasts time.Duration) (found *load.Latencies, err error) {
 	const settle = 2 * time.Second
-	err = p.atHub(ctx, urls, func(url string) error {
+	err = p.runAtHub(ctx, urls, func(url string) error {
 		sender := p.newSender(url)
 		arrivals := load.Poisson(pushRate, rand.New(rand.NewPCG(p.Seed, 1)))
 		began := time.Now()
@@ -189,18 +189,18 @@ func (p *pushBench) drainBacklog(ctx context.Context, url string, n int) (time.D
 	return time.Since(began), err
 }
 
-// atHub calls measure with the URL of a new hub that calls urls.
-func (p *pushBench) atHub(ctx context.Context, urls []string, measure func(url string) error) error {
-	return p.atHubWith(ctx, service.Options{}, urls, measure)
+// runAtHub calls measure with the URL of a new hub that calls urls.
+func (p *pushBench) runAtHub(ctx context.Context, urls []string, measure func(url string) error) error {
+	return p.runAtHubWith(ctx, service.Options{}, urls, measure)
 }
 
-// atBusyHub is atHub, but all workers of the hub may call the same receiver, as
+// runAtBusyHub is runAtHub, but all workers of the hub may call the same receiver, as
 // those of a relay do.
-func (p *pushBench) atBusyHub(ctx context.Context, urls []string, measure func(url string) error) error {
-	return p.atHubWith(ctx, service.Options{Concurrency: pushWorkers}, urls, measure)
+func (p *pushBench) runAtBusyHub(ctx context.Context, urls []string, measure func(url string) error) error {
+	return p.runAtHubWith(ctx, service.Options{Concurrency: pushWorkers}, urls, measure)
 }
 
-func (p *pushBench) atHubWith(ctx context.Context, o service.Options, urls []string, measure func(url string) error) (err error) {
+func (p *pushBench) runAtHubWith(ctx context.Context, o service.Options, urls []string, measure func(url string) error) (err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
 		return err
@@ -220,8 +220,8 @@ func (p *pushBench) atHubWith(ctx context.Context, o service.Options, urls []str
 	return measure(hub.URL())
 }
 
-// atRelay delivers all events to n receivers by a relay.
-func (p *pushBench) atRelay(ctx context.Context, n int) (took time.Duration, err error) {
+// drainByRelay delivers all events to n receivers by a relay.
+func (p *pushBench) drainByRelay(ctx context.Context, n int) (took time.Duration, err error) {
 	relay, err := receivers.StartRelay(ctx, p.receiverURLs(n), pushWorkers)
 	if err != nil {
 		return 0, err

@@ -21,7 +21,7 @@ func measureRepeatingPeeks(ctx context.Context, r *scenarioRun) error {
 		levels = []string{""} // a real account has a level of its own
 	}
 	for i, level := range levels {
-		err := r.inNewSiteWith(ctx, level, func(p testSite) error {
+		err := r.runInNewSiteWith(ctx, level, func(p testSite) error {
 			if err := r.provisionAll(ctx, p.Account); err != nil {
 				return err
 			}

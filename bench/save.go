@@ -14,18 +14,18 @@ import (
 // measureSave measures the first Save of a full bundle's events with each layout. Then it
 // compares Saves of 10,000 more events with the bare requests of the hub's protocol.
 func measureSave(ctx context.Context, r *scenarioRun) error {
-	return r.inNewSite(ctx, func(p testSite) error { return saveAt(ctx, r, p.Account) })
+	return r.runInNewSite(ctx, func(p testSite) error { return saveAt(ctx, r, p.Account) })
 }
 
 func saveAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
-	if err := firstSave(ctx, r, a); err != nil {
+	if err := measureFirstSave(ctx, r, a); err != nil {
 		return err
 	}
 	return saveBesideLimit(ctx, r, a)
 }
 
-// firstSave saves the same events with each layout, in calls of at most 10,000.
-func firstSave(ctx context.Context, r *scenarioRun, a *account.Account) error {
+// measureFirstSave saves the same events with each layout, in calls of at most 10,000.
+func measureFirstSave(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	n := pickSize(r, int(worst), 2*atOnce)
 	src := eventSource{seed: r.Seed}
 	actor := src.newActor()

@@ -26,22 +26,22 @@ func TestColdSave_IsMeasuredWithEachLayout(t *testing.T) {
 func TestSingleEvents_CostLessWithTails(t *testing.T) {
 	p := testSite{Account: openFastAccount(t)}
 	src := eventSource{seed: 1}
-	paged, err := busyAt(t.Context(), p, &src, 50, time.Second, -1)
+	paged, err := measureBusyRate(t.Context(), p, &src, 50, time.Second, -1)
 	require.NoError(t, err)
-	tailed, err := busyAt(t.Context(), p, &src, 50, time.Second, cosmos.DefaultTailEvents)
+	tailed, err := measureBusyRate(t.Context(), p, &src, 50, time.Second, cosmos.DefaultTailEvents)
 	require.NoError(t, err)
 	require.Less(t, tailed.units, paged.units/2)
 }
 
 func TestKinds_AreSavedAndRemoved(t *testing.T) {
-	found := measureFigures(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error { return kindsOf(t.Context(), r, hub) })
+	found := measureFigures(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error { return measureKindsOf(t.Context(), r, hub) })
 	require.Equal(t, 5.0, found["hub further kinds of 5 accepted after 100 kinds are gone"])
 	require.Greater(t, found["hub head with 100 kinds"], found["hub head with 1 kinds"])
 }
 
 func TestLargeBacklog_IsScaled(t *testing.T) {
 	a := openFastAccount(t)
-	found := measureFigures(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error { return largeBacklogAt(t.Context(), r, a) })
+	found := measureFigures(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error { return measureLargeBacklogOn(t.Context(), r, a) })
 	require.Positive(t, found["hub save of one event with 1000000 events waiting, requests"])
 	require.LessOrEqual(t, found["hub save of one event, requests, most less least"], 1.0)
 	require.LessOrEqual(t, found["hub save for two recipients in turn, request units of one"], 1.1)

@@ -15,16 +15,16 @@ type testSite struct {
 	folder string
 }
 
-// inNewSite calls measure with a new site, and removes the site afterwards. The documents of
+// runInNewSite calls measure with a new site, and removes the site afterwards. The documents of
 // a modelled account are on disk, so that the heap of this process, and its garbage
 // collection, are those of the measured code. On another account, it removes the databases of
 // the layouts.
-func (r *scenarioRun) inNewSite(ctx context.Context, measure func(p testSite) error) error {
-	return r.inNewSiteWith(ctx, "", measure)
+func (r *scenarioRun) runInNewSite(ctx context.Context, measure func(p testSite) error) error {
+	return r.runInNewSiteWith(ctx, "", measure)
 }
 
-// inNewSiteWith is inNewSite with a consistency level of the modelled account.
-func (r *scenarioRun) inNewSiteWith(ctx context.Context, consistency string, measure func(p testSite) error) (err error) {
+// runInNewSiteWith is runInNewSite with a consistency level of the modelled account.
+func (r *scenarioRun) runInNewSiteWith(ctx context.Context, consistency string, measure func(p testSite) error) (err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
 		return err

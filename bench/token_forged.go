@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// The load of forgedTokens.
+// The load of measureForgedTokens.
 const (
 	honestPause   = 5 * time.Millisecond // between two Peeks of the honest actor
 	forgedRate    = 400                  // forged tokens per second in the steady rate
@@ -27,7 +27,7 @@ const (
 	forgedSources = 4096                 // number of addresses of the forgers
 )
 
-// A forgedLoad is the size of forgedTokens.
+// A forgedLoad is the size of measureForgedTokens.
 type forgedLoad struct {
 	rounds int           // rounds of each comparison
 	steady time.Duration // duration of a measurement beside forged tokens at a steady rate
@@ -46,13 +46,13 @@ type forgery struct {
 	counts  func() (units float64, fetches int64) // request units of the account, and fetches of the issuer's keys
 }
 
-// forgedTokens measures the Peeks of an honest actor alone and beside requests with forged tokens,
+// measureForgedTokens measures the Peeks of an honest actor alone and beside requests with forged tokens,
 // in alternating rounds. The hub trusts a proxy, which reports a different client address for each
 // forged request: so the hub refuses none because of earlier tokens from its address, and verifies
 // each. In the last comparison all requests have one address, and the hub refuses most of them
 // without verifying them.
-func (b *tokenBench) forgedTokens(ctx context.Context) error {
-	return b.inNewSite(ctx, func(p testSite) error {
+func (b *tokenBench) measureForgedTokens(ctx context.Context) error {
+	return b.runInNewSite(ctx, func(p testSite) error {
 		return b.measureForged(ctx, p, pickSize(b.scenarioRun, forgedLoad{5, 5 * time.Second, 2 * time.Second, 10_000}, forgedLoad{2, time.Second, time.Second, 2_000}))
 	})
 }
@@ -77,7 +77,7 @@ func (b *tokenBench) measureForged(ctx context.Context, p testSite, load forgedL
 		tokenBench: b, load: load, url: node.URL(),
 		counts: func() (float64, int64) { return line.Count().Units, b.issuer.Fetches() },
 	}
-	for _, step := range []func(context.Context) error{f.openBundle, f.compareAtRate, f.floodAlone, f.compareFloods} {
+	for _, step := range []func(context.Context) error{f.openBundle, f.compareAtRate, f.measureFloodAlone, f.compareFloods} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -209,8 +209,8 @@ func (f *forgery) reportHonest(what string, alone, beside []time.Duration, faile
 	f.reportFigure("hub", what+", honest peeks that failed", float64(failed), "", figure.AtMost(0))
 }
 
-// floodAlone sends only forged tokens, as fast as they are refused.
-func (f *forgery) floodAlone(ctx context.Context) error {
+// measureFloodAlone sends only forged tokens, as fast as they are refused.
+func (f *forgery) measureFloodAlone(ctx context.Context) error {
 	n := f.load.tokens
 	forged, err := f.issuer.Forged("honest", n)
 	if err != nil {

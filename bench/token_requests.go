@@ -20,11 +20,11 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// rememberedToken compares the times in which two nodes refuse a request with an unknown query. The
+// measureRememberedToken compares the times in which two nodes refuse a request with an unknown query. The
 // work is the same, except that one node identifies the sender by a token. The requests do not use
 // a network.
-func (b *tokenBench) rememberedToken(ctx context.Context) error {
-	return b.inFolder(func(folder string) (err error) {
+func (b *tokenBench) measureRememberedToken(ctx context.Context) error {
+	return b.runInFolder(func(folder string) (err error) {
 		handlers := make([]http.Handler, len(sides))
 		for i, side := range sides {
 			o := b.serviceOf(side)
@@ -85,11 +85,11 @@ func (d *discarded) Header() http.Header         { return d.header }
 func (d *discarded) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discarded) WriteHeader(status int)      { d.status = status }
 
-// issuerAway verifies tokens while the issuer is not reachable, for an hour of simulated time: an
+// measureIssuerAway verifies tokens while the issuer is not reachable, for an hour of simulated time: an
 // already verified token every second, a new one with a known key every ten seconds, and one with
 // an unknown key every ten seconds, which makes the hub try to fetch the keys. Each token is valid
 // for five minutes.
-func (b *tokenBench) issuerAway(ctx context.Context) (err error) {
+func (b *tokenBench) measureIssuerAway(ctx context.Context) (err error) {
 	issuer, err := tokens.Start(ctx)
 	if err != nil {
 		return err
@@ -145,10 +145,10 @@ func (b *tokenBench) issuerAway(ctx context.Context) (err error) {
 	return nil
 }
 
-// tokenLifetime is the lifetime of the tokens of issuerAway.
+// tokenLifetime is the lifetime of the tokens of measureIssuerAway.
 const tokenLifetime = 5 * time.Minute
 
-// The load of fullListener.
+// The load of measureFullListener.
 const (
 	publicConnections = 64  // limit of the public listener
 	silentClients     = 128 // clients that connect to it, and reconnect when they are disconnected
@@ -156,10 +156,10 @@ const (
 	reconnectPause = 20 * time.Millisecond
 )
 
-// fullListener measures the time of /healthz for operators, each request over a new connection,
+// measureFullListener measures the time of /healthz for operators, each request over a new connection,
 // while silent clients occupy all connections of the public listener.
-func (b *tokenBench) fullListener(ctx context.Context) error {
-	return b.inFolder(func(folder string) (err error) {
+func (b *tokenBench) measureFullListener(ctx context.Context) error {
+	return b.runInFolder(func(folder string) (err error) {
 		hub, err := service.Start(ctx, service.Options{Folder: folder, Configure: func(c *config.Config) {
 			b.issuer.Trust(c)
 			c.AdminListen, c.Limits.Connections = "localhost:0", publicConnections

@@ -44,7 +44,7 @@ func compareTokens(ctx context.Context, r *scenarioRun) (err error) {
 	b := &tokenBench{scenarioRun: r, issuer: issuer, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
 	defer b.client.CloseIdleConnections()
 	for _, step := range []func(context.Context) error{
-		b.compareActors, b.worstPeek, b.forgedTokens, b.issuerAway, b.fullListener, b.rememberedToken,
+		b.compareActors, b.compareWorstPeeks, b.measureForgedTokens, b.measureIssuerAway, b.measureFullListener, b.measureRememberedToken,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -61,8 +61,8 @@ func (b *tokenBench) serviceOf(s side) (o service.Options) {
 	return o
 }
 
-// inFolder calls measure with a new folder, and removes it afterwards.
-func (b *tokenBench) inFolder(measure func(folder string) error) (err error) {
+// runInFolder calls measure with a new folder, and removes it afterwards.
+func (b *tokenBench) runInFolder(measure func(folder string) error) (err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
 		return err
@@ -158,10 +158,10 @@ func (b *tokenBench) reportRatio(metric, unit string, without, with float64, tar
 	b.reportFigure("hub", metric+", with tokens of without", with/without, "times", target)
 }
 
-// worstPeek opens and confirms bundles of 51,200 events over HTTP, by two hubs of one account in
+// compareWorstPeeks opens and confirms bundles of 51,200 events over HTTP, by two hubs of one account in
 // alternating rounds.
-func (b *tokenBench) worstPeek(ctx context.Context) error {
-	return b.inNewSite(ctx, func(p testSite) error { return b.comparePeeks(ctx, p, int(worst), pickSize(b.scenarioRun, 15, 1)) })
+func (b *tokenBench) compareWorstPeeks(ctx context.Context) error {
+	return b.runInNewSite(ctx, func(p testSite) error { return b.comparePeeks(ctx, p, int(worst), pickSize(b.scenarioRun, 15, 1)) })
 }
 
 func (b *tokenBench) comparePeeks(ctx context.Context, p testSite, events, rounds int) (err error) {

@@ -57,19 +57,19 @@ func TestForgedTokens_CauseFewKeyFetchesAndNoReads(t *testing.T) {
 }
 
 func TestTokens_OfKnownKeysAreValidWhileTheIssuerIsAway(t *testing.T) {
-	found := measureTokens(t, func(b *tokenBench) error { return b.issuerAway(t.Context()) })
+	found := measureTokens(t, func(b *tokenBench) error { return b.measureIssuerAway(t.Context()) })
 	require.Equal(t, 3600.0, found["hub issuer away for an hour, requests of a known key"])
 	require.Zero(t, found["hub issuer away for an hour, those that failed"])
 	require.Greater(t, found["hub issuer away for an hour, unknown keys answered so"], 350.0)
 }
 
 func TestTokens_ThatAreRememberedAreMeasured(t *testing.T) {
-	found := measureTokens(t, func(b *tokenBench) error { return b.rememberedToken(t.Context()) })
+	found := measureTokens(t, func(b *tokenBench) error { return b.measureRememberedToken(t.Context()) })
 	require.Positive(t, found["hub refusal of an unknown query, without tokens"])
 }
 
 func TestTokens_OperatorsAreAnsweredWhileThePublicListenerIsFull(t *testing.T) {
-	found := measureTokens(t, func(b *tokenBench) error { return b.fullListener(t.Context()) })
+	found := measureTokens(t, func(b *tokenBench) error { return b.measureFullListener(t.Context()) })
 	require.Positive(t, found["hub public listener full, slowest /healthz of operators"])
 	require.Positive(t, found["hub public listener full, requests to it that were refused"])
 }

@@ -18,7 +18,7 @@ func measureTrickle(ctx context.Context, r *scenarioRun) error {
 		variants = variants[:2] // the consistency level of a real account cannot be chosen
 	}
 	for i, v := range variants {
-		err := r.inNewSiteWith(ctx, v.consistency, func(p testSite) error {
+		err := r.runInNewSiteWith(ctx, v.consistency, func(p testSite) error {
 			return v.measureLayouts(ctx, r, p.Account, float64(i)/float64(len(variants)), 1/float64(len(variants)))
 		})
 		if err != nil {

@@ -47,7 +47,7 @@ func measureWatches(ctx context.Context, r *scenarioRun) (err error) {
 		watches: pickSize(r, 100_000, 3_000),
 	}
 	defer w.client.CloseIdleConnections()
-	steps := []func(context.Context) error{w.fanOut, w.compareBesideChange, w.measureLatency, w.measurePrice}
+	steps := []func(context.Context) error{w.measureFanOut, w.compareBesideChange, w.measureLatency, w.measurePrice}
 	for i, step := range steps {
 		r.reportProgress(float64(i)/float64(len(steps)), "change documents that up to %d watch", w.watches)
 		if err := step(ctx); err != nil {
@@ -57,10 +57,10 @@ func measureWatches(ctx context.Context, r *scenarioRun) (err error) {
 	return nil
 }
 
-// fanOut compares a hub with a loop of the same calls, in alternating rounds, and measures the
+// measureFanOut compares a hub with a loop of the same calls, in alternating rounds, and measures the
 // heap meanwhile.
-func (w *watchBench) fanOut(ctx context.Context) error {
-	return w.atHub(ctx, nil, func(url string) error {
+func (w *watchBench) measureFanOut(ctx context.Context) error {
+	return w.runAtHub(ctx, nil, func(url string) error {
 		actor := &receivers.Watcher{Client: w.client, URL: url, Actor: "watcher"}
 		uri, err := w.watchDocument(ctx, actor, w.watches)
 		if err != nil {
@@ -124,7 +124,7 @@ func (w *watchBench) changeDocument(ctx context.Context, actor *receivers.Watche
 // measureLatency measures the time from the Dequeue of a bundle to the call of
 // its watch.
 func (w *watchBench) measureLatency(ctx context.Context) error {
-	return w.atHub(ctx, nil, func(url string) error {
+	return w.runAtHub(ctx, nil, func(url string) error {
 		bundles, err := w.openBundles(ctx, url, pickSize(w.scenarioRun, 30*time.Second, 8*time.Second))
 		if err != nil {
 			return err
@@ -147,7 +147,7 @@ func (w *watchBench) compareBesideChange(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, crowd.server.Close()) }()
-	return w.atHub(ctx, nil, func(url string) error {
+	return w.runAtHub(ctx, nil, func(url string) error {
 		actor := &receivers.Watcher{Client: w.client, URL: url, Actor: "watcher"}
 		uri, err := crowd.watchDocument(ctx, actor, crowd.watches)
 		if err != nil {
@@ -236,7 +236,7 @@ func (w *watchBench) measurePrice(ctx context.Context) error {
 		watches, changes int
 		limit            float64
 	}{{1, 50, 45}, {1500, 3, 15}} {
-		price, err := w.priceOf(ctx, variant.watches, variant.changes)
+		price, err := w.measureNotificationPrice(ctx, variant.watches, variant.changes)
 		if err != nil {
 			return err
 		}
@@ -245,11 +245,11 @@ func (w *watchBench) measurePrice(ctx context.Context) error {
 	return nil
 }
 
-// priceOf changes a document with n watches several times and returns the request units of a
+// measureNotificationPrice changes a document with n watches several times and returns the request units of a
 // notification, without those of the changes. It counts the settlements of the change before the
 // first one instead of those of the last one, which may not be stored yet when its calls have
 // arrived.
-func (w *watchBench) priceOf(ctx context.Context, n, changes int) (price float64, err error) {
+func (w *watchBench) measureNotificationPrice(ctx context.Context, n, changes int) (price float64, err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
 		return 0, err

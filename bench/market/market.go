@@ -87,7 +87,7 @@ func (m *Market) Hold(ctx context.Context, a *account.Account, database, folder 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, hub.Stop()) }()
-	caller := newCaller(hub.URL())
+	caller := newMarketClient(hub.URL())
 	defer caller.close()
 	beginning := ways.readUsage()
 	plan := load.Plan{Streams: m.Beside, Lasts: m.Lasts, Settle: m.Settle}

@@ -21,11 +21,11 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// wholePeek measures the same Peek from an actor's point of view: over HTTP, from a
+// measureWholePeek measures the same Peek from an actor's point of view: over HTTP, from a
 // complete node that requests the content from the domain over its bus. The domain
 // reads the list of events, waits for some time, and writes 50 MB into the exchange,
 // from where they are streamed to the actor.
-func wholePeek(ctx context.Context, r *scenarioRun, a *account.Account, src *eventSource) (err error) {
+func measureWholePeek(ctx context.Context, r *scenarioRun, a *account.Account, src *eventSource) (err error) {
 	takes := pickSize(r, 10*time.Second, time.Second)
 	r.reportProgress(0.9, "over HTTP, with a domain that takes %v", takes)
 	folder, err := os.MkdirTemp("", "messagehub-bench-")

@@ -26,9 +26,9 @@ type marketClient struct {
 	bearers map[string]string // Authorization header of each actor, and of the domain as ""; empty: no tokens
 }
 
-// newCaller returns a client that keeps a connection for each concurrent
+// newMarketClient returns a client that keeps a connection for each concurrent
 // operation, so that only the first operations dial.
-func newCaller(url string) *marketClient {
+func newMarketClient(url string) *marketClient {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 4096, 4096

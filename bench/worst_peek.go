@@ -24,7 +24,7 @@ const perContainer = 60_000
 // HTTP with a domain that produces the content; and without physics, for the request units of
 // the other profile.
 func measureWorstPeek(ctx context.Context, r *scenarioRun) error {
-	return r.inNewSite(ctx, func(p testSite) error { return worstPeekAt(ctx, r, p.Account) })
+	return r.runInNewSite(ctx, func(p testSite) error { return worstPeekAt(ctx, r, p.Account) })
 }
 
 func worstPeekAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
@@ -43,13 +43,13 @@ func worstPeekAt(ctx context.Context, r *scenarioRun, a *account.Account) error 
 		}
 	}
 	found.reportCosts(r)
-	if err := wholePeek(ctx, r, a, &src); err != nil {
+	if err := measureWholePeek(ctx, r, a, &src); err != nil {
 		return err
 	}
 	if r.Endpoint != "" {
 		return nil // its charges are not known in advance
 	}
-	return standardPeek(ctx, r, src)
+	return measureStandardPeek(ctx, r, src)
 }
 
 // worstCosts are the costs of Peek and Dequeue by layout.
@@ -68,7 +68,7 @@ func (w worstCosts) measureRound(ctx context.Context, layouts []layout.Layout, a
 			if l.Name != hub.Name {
 				return nil
 			}
-			took, err := limitPeek(ctx, a, events[0].Cabinet())
+			took, err := measureLimitPeek(ctx, a, events[0].Cabinet())
 			w.peeks["limit"] = append(w.peeks["limit"], took)
 			return err
 		})
@@ -157,8 +157,8 @@ func fetchBundle(ctx context.Context, l layout.Layout, a *account.Account, actor
 	return peeked, dequeued, err
 }
 
-// standardPeek compares the request units of the standard profile.
-func standardPeek(ctx context.Context, r *scenarioRun, src eventSource) (err error) {
+// measureStandardPeek compares the request units of the standard profile.
+func measureStandardPeek(ctx context.Context, r *scenarioRun, src eventSource) (err error) {
 	r.reportProgress(0.95, "the standard profile")
 	a, err := account.Open(ctx, account.Options{Standard: true})
 	if err != nil {
@@ -185,9 +185,9 @@ func standardPeek(ctx context.Context, r *scenarioRun, src eventSource) (err err
 	return nil
 }
 
-// limitPeek sends the bare requests for the bundle that the hub has just
+// measureLimitPeek sends the bare requests for the bundle that the hub has just
 // peeked.
-func limitPeek(ctx context.Context, a *account.Account, cabinet domain.CabinetKey) (cost, error) {
+func measureLimitPeek(ctx context.Context, a *account.Account, cabinet domain.CabinetKey) (cost, error) {
 	stored, err := readStored(ctx, a, cabinet)
 	if err != nil {
 		return cost{}, err
