@@ -81,7 +81,7 @@ func (b *brokerBench) measureThroughput(ctx context.Context) error {
 		name := fmt.Sprintf("%d producers, deliveries to %d", load.producers, load.consumers)
 		b.reportFigure("hub", name, median(hub, asIs), "1/s", figure.AtLeast(load.target))
 		b.reportFigure("relay", name, median(relay, asIs), "1/s", nil)
-		b.reportFigure("hub", name+", of those of the relay", median(hub, asIs)/median(relay, asIs), "times", figure.AtLeast(0.4))
+		b.reportFigure("hub", name+", ratio to the relay", median(hub, asIs)/median(relay, asIs), "times", figure.AtLeast(0.4))
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (b *brokerBench) measureBurst(ctx context.Context) error {
 			return err
 		}
 	}
-	b.reportFigure("hub", fmt.Sprintf("p99 behind %d messages to 5, of the time that all take", b.events), median(slowest, asIs), "times", figure.AtMost(1.3))
+	b.reportFigure("hub", fmt.Sprintf("p99 in a burst of %d messages to 5, ratio to the whole burst", b.events), median(slowest, asIs), "times", figure.AtMost(1.3))
 	return nil
 }
 
@@ -108,7 +108,7 @@ func (b *brokerBench) measureBurst(ctx context.Context) error {
 // then with one of another channel, in alternating rounds, so that other work of this machine slows
 // all three alike.
 func (b *brokerBench) measureBesideHanging(ctx context.Context) error {
-	names := [...]string{"alone", "beside a consumer of its channel that hangs", "beside a consumer of another channel that hangs"}
+	names := [...]string{"alone", "beside a hanging consumer of its channel", "beside a hanging consumer of another channel"}
 	var p99 [len(names)][]float64
 	for range pickSize(b.scenarioRun, 5, 3) {
 		for i := range names {
@@ -139,7 +139,7 @@ func (b *brokerBench) measureBesideHanging(ctx context.Context) error {
 	for i, name := range names {
 		b.reportFigure("hub", fmt.Sprintf("at %d/s, p99 %s", brokerRate, name), median(p99[i], asIs), "ms", nil)
 		if i > 0 {
-			b.reportFigure("hub", "p99 "+name+", of that alone", median(p99[i], asIs)/alone, "times", figure.AtMost(1.25))
+			b.reportFigure("hub", "p99 "+name+", ratio to alone", median(p99[i], asIs)/alone, "times", figure.AtMost(1.25))
 		}
 	}
 	return nil
@@ -196,7 +196,7 @@ func (b *brokerBench) measureMemory(ctx context.Context) error {
 		}
 		b.server.Expect(0)
 		grown := float64(max(heapInUse(), before)-before) / (1 << 20)
-		b.reportFigure("hub", fmt.Sprintf("heap after %d deliveries, above idle", pickSize(b.scenarioRun, 9, 2)*b.events), grown, "MB", figure.AtMost(heapLimit))
+		b.reportFigure("hub", fmt.Sprintf("heap growth after %d deliveries", pickSize(b.scenarioRun, 9, 2)*b.events), grown, "MB", figure.AtMost(heapLimit))
 		return nil
 	})
 }

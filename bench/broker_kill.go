@@ -59,8 +59,8 @@ func (b *brokerBench) measureKill(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("messages are missing after a kill: %w", err)
 	}
-	b.reportFigure("hub", "after kill -9, the last message that was accepted has come", max(last.Sub(began), 0).Seconds(), "s", figure.AtMost(12))
-	b.reportFigure("hub", "after kill -9, calls repeated for each that may be under way", float64(repeated)/callsToOne, "times", figure.AtMost(1))
+	b.reportFigure("hub", "after kill -9, time until the last accepted message has arrived", max(last.Sub(began), 0).Seconds(), "s", figure.AtMost(12))
+	b.reportFigure("hub", "after kill -9, repeated calls, ratio to calls that may be active", float64(repeated)/callsToOne, "times", figure.AtMost(1))
 	return nil
 }
 

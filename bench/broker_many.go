@@ -57,10 +57,10 @@ func (b *brokerBench) measureManyConsumers(ctx context.Context) (err error) {
 				}
 			}
 		}
-		b.reportFigure("hub", fmt.Sprintf("p99 beside a message to %d consumers of another channel, of that alone", c.consumers), median(beside, asIs)/median(alone, asIs), "times", figure.AtMost(1.25))
+		b.reportFigure("hub", fmt.Sprintf("p99 beside a message to %d consumers of another channel, ratio to alone", c.consumers), median(beside, asIs)/median(alone, asIs), "times", figure.AtMost(1.25))
 		b.server.Expect(0)
 		s.Expect(0)
-		b.reportFigure("hub", fmt.Sprintf("heap after messages to %d consumers, of that after the first", c.consumers), float64(heapInUse())/before, "times", figure.AtMost(1.1))
+		b.reportFigure("hub", fmt.Sprintf("heap after messages to %d consumers, ratio to the first message", c.consumers), float64(heapInUse())/before, "times", figure.AtMost(1.1))
 		return nil
 	})
 }

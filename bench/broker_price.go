@@ -21,7 +21,7 @@ func (b *brokerBench) measurePrice(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.scenarioRun.reportFigure("hub", fmt.Sprintf("a delivery, %d at a time to %d", load.atATime, load.consumers), cost, "RU", figure.AtMost(load.target))
+		b.scenarioRun.reportFigure("hub", fmt.Sprintf("a delivery, %d messages at a time to %d consumers", load.atATime, load.consumers), cost, "RU", figure.AtMost(load.target))
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func (b *brokerBench) measureBacklog(ctx context.Context) error {
 		}
 	}
 	// A tenth of the memory that the broker may use for deliveries.
-	b.reportFigure("hub", fmt.Sprintf("heap while %d messages wait, above that with %d", many, few), sizes[1]-sizes[0], "MB", figure.AtMost(heapLimit/10))
+	b.reportFigure("hub", fmt.Sprintf("heap while %d messages wait, growth over %d", many, few), sizes[1]-sizes[0], "MB", figure.AtMost(heapLimit/10))
 	return nil
 }
 

@@ -42,7 +42,7 @@ func measureBusyRecipient(ctx context.Context, r *scenarioRun) error {
 			r.reportFigure(hub.Name, what+", p99", tailed.p99, "ms", nil)
 			r.reportFigure(hub.Name, what+" without tails, request units", paged.units, "RU/event", nil)
 			r.reportFigure(hub.Name, what+" without tails, p50", paged.p50, "ms", nil)
-			r.reportFigure(hub.Name, what+", request units of those without tails", tailed.units/paged.units, "times", figure.AtMost(1.05))
+			r.reportFigure(hub.Name, what+", request units, ratio to without tails", tailed.units/paged.units, "times", figure.AtMost(1.05))
 		}
 		return nil
 	})

@@ -76,7 +76,7 @@ func (c coldStage) measure(ctx context.Context, r *scenarioRun, a *account.Accou
 	if l.Name == hub.Name {
 		target = figure.AtMost(3)
 	}
-	r.reportFigure(l.Name, "cold save"+with+", request units of warm", mean(first, units)/mean(later, units), "times", target)
+	r.reportFigure(l.Name, "cold save"+with+", request units, ratio to warm", mean(first, units)/mean(later, units), "times", target)
 	return nil
 }
 

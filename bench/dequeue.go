@@ -63,12 +63,12 @@ func dequeueAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 			target = figure.AtMost(100)
 		}
 		r.reportFigure("hub", what+", p99", quantile(q.costs, 0.99, milliseconds), "ms", target)
-		r.reportFigure("hub", what+", request units, hints counted", units(q.costs[0]), "RU", nil)
-		r.reportFigure("hub", what+", requests, hints counted", requests(q.costs[0]), "requests", nil)
+		r.reportFigure("hub", what+", request units, including hints", units(q.costs[0]), "RU", nil)
+		r.reportFigure("hub", what+", requests, including hints", requests(q.costs[0]), "requests", nil)
 		r.reportPercentiles("hub, "+what, q.costs)
 	}
-	r.reportFigure("hub", "p99 of 51,200 events, of 1", quantile(all.costs, 0.99, milliseconds)/quantile(one.costs, 0.99, milliseconds), "times", figure.AtMost(1.2))
-	r.reportFigure("hub", "p50 of 51,200 events, of 1", quantile(all.costs, 0.50, milliseconds)/quantile(one.costs, 0.50, milliseconds), "times", figure.AtMost(1.2))
+	r.reportFigure("hub", "p99 of 51,200 events, ratio to 1 event", quantile(all.costs, 0.99, milliseconds)/quantile(one.costs, 0.99, milliseconds), "times", figure.AtMost(1.2))
+	r.reportFigure("hub", "p50 of 51,200 events, ratio to 1 event", quantile(all.costs, 0.50, milliseconds)/quantile(one.costs, 0.50, milliseconds), "times", figure.AtMost(1.2))
 	return nil
 }
 

@@ -68,9 +68,9 @@ func drainAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 		r.reportFigure("hub", name+", requests", requests(c), "requests", nil)
 		r.reportFigure("hub", name+", request units", units(c), "RU", nil)
 	}
-	r.reportFigure("hub", "requests of bundle 50, of 1", requests(last)/requests(first), "times", figure.AtMost(1.1))
-	r.reportFigure("hub", "request units of bundle 50, of 1", units(last)/units(first), "times", figure.AtMost(1.1))
-	r.reportFigure("hub", "dearest bundle, of the middle one", quantile(costs, 1, units)/median(costs, units), "times", nil)
+	r.reportFigure("hub", "requests of bundle 50, ratio to bundle 1", requests(last)/requests(first), "times", figure.AtMost(1.1))
+	r.reportFigure("hub", "request units of bundle 50, ratio to bundle 1", units(last)/units(first), "times", figure.AtMost(1.1))
+	r.reportFigure("hub", "most expensive bundle, ratio to the median", quantile(costs, 1, units)/median(costs, units), "times", nil)
 	r.reportFigure("hub", "peek and dequeue, p50", median(costs, milliseconds), "ms", nil)
 	var points []figure.Point
 	for i, c := range costs {

@@ -153,9 +153,9 @@ func (g *growingQueue) reportOperation(r *scenarioRun, operation string) {
 		r.reportFigure("hub", fmt.Sprintf("%s with %d events stored", operation, f.size), ms, "ms", nil)
 	}
 	last := len(sizes) - 1
-	r.reportFigure("hub", operation+", slope of time", slope(sizes, took), "log/log", figure.AtMost(0.1))
-	r.reportFigure("hub", operation+", request units, most of least", charged[last]/charged[0], "times", figure.AtMost(1.05))
-	r.reportFigure("hub", operation+", requests, most of least", asked[last]/asked[0], "times", figure.AtMost(1))
+	r.reportFigure("hub", operation+", slope of the time", slope(sizes, took), "log/log", figure.AtMost(0.1))
+	r.reportFigure("hub", operation+", request units, maximum to minimum", charged[last]/charged[0], "times", figure.AtMost(1.05))
+	r.reportFigure("hub", operation+", requests, maximum to minimum", asked[last]/asked[0], "times", figure.AtMost(1))
 	r.reportCurve(figure.Growth, "hub "+operation, "ms", time...)
 	r.reportCurve(figure.Growth, "hub "+operation, "RU", price...)
 }

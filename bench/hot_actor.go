@@ -33,8 +33,8 @@ func (r *scenarioRun) hotActor(ctx context.Context, m market.Market) error {
 	if err != nil {
 		return err
 	}
-	r.reportFigure("hub", "hot events a second", float64(with.Groups[1].Events)/with.Took.Seconds(), "1/s", nil)
-	r.reportFigure("hub", "hot oldest event at the end", with.Groups[1].Oldest.Seconds(), "s", nil)
+	r.reportFigure("hub", "events per second of the hot recipient", float64(with.Groups[1].Events)/with.Took.Seconds(), "1/s", nil)
+	r.reportFigure("hub", "oldest event of the hot recipient at the end", with.Groups[1].Oldest.Seconds(), "s", nil)
 	for _, kind := range []string{"hot save", "hot peek", "hot dequeue", "save", "peek", "dequeue"} {
 		r.reportLatencies(with, kind, nil)
 	}
@@ -47,7 +47,7 @@ func (r *scenarioRun) hotActor(ctx context.Context, m market.Market) error {
 		if err != nil {
 			return err
 		}
-		r.reportFigure("hub", kind+" p99 without the hot one", inMS(before), "ms", nil)
+		r.reportFigure("hub", kind+" p99 without the hot recipient", inMS(before), "ms", nil)
 		r.reportFigure("hub", kind+" p99 with it", float64(beside)/float64(before), "times", nil)
 	}
 	r.reportGenerator(with)

@@ -65,7 +65,7 @@ func kindsOn(ctx context.Context, r *scenarioRun, a *account.Account, line *acco
 		}
 	}
 	gone := fmt.Sprintf("after %d kinds are gone", k.kinds)
-	r.reportFigure(l.Name, fmt.Sprintf("further kinds of %d accepted %s", more, gone), float64(accepted), "kinds", figure.AtLeast(more))
+	r.reportFigure(l.Name, fmt.Sprintf("accepted new kinds of %d %s", more, gone), float64(accepted), "kinds", figure.AtLeast(more))
 	come := k.kinds
 	for all := pickSize(r, 10_000, 500); come < all; come += k.kinds {
 		if err := k.removeAll(ctx, a, l); err != nil {
@@ -88,7 +88,7 @@ func kindsOn(ctx context.Context, r *scenarioRun, a *account.Account, line *acco
 	if err := k.saveKindsUpTo(ctx, 1); err != nil {
 		return err
 	}
-	_, err := k.reportCost(ctx, r, a, l, fmt.Sprintf("after %d kinds have come and gone", come), &first)
+	_, err := k.reportCost(ctx, r, a, l, fmt.Sprintf("after %d kinds were used and removed", come), &first)
 	return err
 }
 

@@ -67,7 +67,7 @@ func measureLargeBacklogOn(ctx context.Context, r *scenarioRun, a *account.Accou
 	}
 	// One more request, whatever the number of waiting events, once the filters
 	// exceed the memory for ids.
-	r.reportFigure(hub.Name, "save of one event, requests, most less least", slices.Max(requestsOf)-slices.Min(requestsOf), "requests", figure.AtMost(1))
+	r.reportFigure(hub.Name, "save of one event, requests, maximum minus minimum", slices.Max(requestsOf)-slices.Min(requestsOf), "requests", figure.AtMost(1))
 
 	// The ids of one recipient of this size fit into the memory for ids; those of two do not.
 	size := pickSize(r, 40_000, 4_000)
@@ -88,7 +88,7 @@ func measureLargeBacklogOn(ctx context.Context, r *scenarioRun, a *account.Accou
 	}
 	reportSaves(r, fmt.Sprintf("save for one recipient of %d events", size*backlogScale), alone)
 	reportSaves(r, fmt.Sprintf("save for one of two recipients of %d events in turn", size*backlogScale), inTurn)
-	r.reportFigure(hub.Name, "save for two recipients in turn, request units of one", median(inTurn, units)/median(alone, units), "times", figure.AtMost(1.1))
+	r.reportFigure(hub.Name, "save for two recipients alternately, request units, ratio to one", median(inTurn, units)/median(alone, units), "times", figure.AtMost(1.1))
 	return nil
 }
 

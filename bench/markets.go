@@ -57,8 +57,8 @@ func latencyP99(d *market.Day, kind string) (time.Duration, error) {
 // reportGenerator reports whether the load kept to its plan, and which
 // operations failed.
 func (r *scenarioRun) reportGenerator(d *market.Day) {
-	r.reportFigure("hub", "generator late by at most", inMS(d.Lateness), "ms", nil)
-	r.reportFigure("hub", "generator backlog at most", float64(d.Backlog), "operations", nil)
+	r.reportFigure("hub", "maximum lateness of the generator", inMS(d.Lateness), "ms", nil)
+	r.reportFigure("hub", "maximum backlog of the generator", float64(d.Backlog), "operations", nil)
 	failures := d.Failures()
 	for _, kind := range slices.Sorted(maps.Keys(failures)) {
 		r.reportFigure("hub", "failed "+kind, float64(failures[kind]), "", nil)
@@ -68,7 +68,7 @@ func (r *scenarioRun) reportGenerator(d *market.Day) {
 // reportDeliveries reports whether a group received each event exactly once.
 func (r *scenarioRun) reportDeliveries(kind string, s market.Stock) {
 	r.reportFigure("hub", kind+"events lost", float64(s.Lost()), "", figure.AtMost(0))
-	r.reportFigure("hub", kind+"events twice", float64(s.Twice()), "", figure.AtMost(0))
+	r.reportFigure("hub", kind+"events received twice", float64(s.Twice()), "", figure.AtMost(0))
 }
 
 // failedOperations returns the number of failed operations of all kinds.
@@ -91,5 +91,5 @@ func (r *scenarioRun) reportUsage(d *market.Day, t market.Throughput) {
 	r.reportFigure("hub", "used of cabinet", 100*u.Cabinet.Units/over/float64(t.Cabinet), "%", nil)
 	r.reportFigure("hub", "used of bundles", 100*u.Bundles.Units/over/float64(t.Bundles), "%", nil)
 	r.reportFigure("hub", "requests to the account", float64(u.Requests())/over, "1/s", nil)
-	r.reportFigure("hub", "requests refused for throughput", float64(u.Refused()), "", nil)
+	r.reportFigure("hub", "throttled requests", float64(u.Refused()), "", nil)
 }

@@ -36,16 +36,16 @@ func TestManyActors_ReceiveAllTheirEvents(t *testing.T) {
 	var curves []string
 	r.Curve = func(c figure.Curve) { curves = append(curves, c.Name) }
 	require.NoError(t, r.manyActors(t.Context(), smallMarket(market.Group{Size: 10, Events: 200, Batch: 5, Period: 200 * time.Millisecond})))
-	require.Zero(t, figures["operations that failed"])
+	require.Zero(t, figures["failed operations"])
 	require.Zero(t, figures["events lost"])
-	require.Zero(t, figures["events twice"])
+	require.Zero(t, figures["events received twice"])
 	require.Positive(t, figures["events a second 1/s"])
 	require.Positive(t, figures["peek p99 ms"])
 	require.GreaterOrEqual(t, figures["peek max ms"], figures["peek p50 ms"])
 	require.Positive(t, figures["dequeue p99 ms"])
 	require.Positive(t, figures["heap at the end MB"])
-	require.Greater(t, figures["whole life of an event RU"], 1.0)
-	require.Less(t, figures["whole life of an event RU"], 50.0)
+	require.Greater(t, figures["save to cleanup of an event RU"], 1.0)
+	require.Less(t, figures["save to cleanup of an event RU"], 50.0)
 	require.Equal(t, []string{"hub peek", "hub peek of nothing", "hub dequeue", "hub save"}, curves)
 }
 
@@ -57,10 +57,10 @@ func TestHotActor_ReceivesAllItsEvents(t *testing.T) {
 	require.NoError(t, r.hotActor(t.Context(), m))
 	for _, kind := range []string{"", "hot "} {
 		require.Zero(t, figures[kind+"events lost"])
-		require.Zero(t, figures[kind+"events twice"])
+		require.Zero(t, figures[kind+"events received twice"])
 		require.Positive(t, figures[kind+"peek p50 ms"])
 	}
-	require.Positive(t, figures["hot events a second 1/s"])
+	require.Positive(t, figures["events per second of the hot recipient 1/s"])
 	require.Positive(t, figures["peek p99 with it times"])
 }
 
@@ -72,9 +72,9 @@ func TestNoisyNeighbour_LosesNoEvents(t *testing.T) {
 	require.NoError(t, r.noisyNeighbour(t.Context(), m, 1))
 	for _, kind := range []string{"", "noisy "} {
 		require.Zero(t, figures[kind+"events lost"])
-		require.Zero(t, figures[kind+"events twice"])
+		require.Zero(t, figures[kind+"events received twice"])
 	}
-	require.Positive(t, figures["requests refused to the noisy one"])
+	require.Positive(t, figures["requests of the noisy recipient refused"])
 	for _, kind := range []string{"save", "peek", "dequeue"} {
 		require.Positive(t, figures[kind+" p99 with it times"], kind)
 	}

@@ -57,12 +57,12 @@ func (r *scenarioRun) noisyNeighbour(ctx context.Context, m market.Market, round
 	}
 	for _, kind := range []string{"save", "peek", "dequeue"} {
 		before, beside := median(without.p99[kind], inMS), median(with.p99[kind], inMS)
-		r.reportFigure("hub", kind+" p99 without the noisy one", before, "ms", nil)
+		r.reportFigure("hub", kind+" p99 without the noisy recipient", before, "ms", nil)
 		r.reportFigure("hub", kind+" p99 with it", beside, "ms", nil)
 		r.reportFigure("hub", kind+" p99 with it", beside/before, "times", figure.AtMost(1.25))
 	}
-	r.reportFigure("hub", "requests refused to the noisy one", float64(noise.Refused()), "", nil)
-	r.reportFigure("hub", "operations of the others that failed", float64(with.failed+without.failed), "", figure.AtMost(0))
+	r.reportFigure("hub", "requests of the noisy recipient refused", float64(noise.Refused()), "", nil)
+	r.reportFigure("hub", "failed operations of the others", float64(with.failed+without.failed), "", figure.AtMost(0))
 	with.others.Add(without.others)
 	r.reportDeliveries("", with.others)
 	return nil

@@ -33,7 +33,7 @@ func (b *objectBench) compareNodes(ctx context.Context) error {
 		b.reportFigure("hub", name, median(rates[i], asIs), "1/s", nil)
 		b.reportFigure("hub", name+", requests", median(requests[i], asIs), "requests/event", nil)
 	}
-	b.reportFigure("hub", names[1]+", of those to 1", median(rates[1], asIs)/median(rates[0], asIs), "times", figure.AtLeast(1))
+	b.reportFigure("hub", names[1]+", ratio to 1 node", median(rates[1], asIs)/median(rates[0], asIs), "times", figure.AtLeast(1))
 	return nil
 }
 

@@ -46,7 +46,7 @@ func (b *objectBench) comparePages(ctx context.Context) error {
 				s.releaseMemory()
 			}
 			grown := (float64(heapInUse()) - float64(before)) / (1 << 20)
-			b.reportFigure("hub", fmt.Sprintf("heap after %d events, above that after %d", many.objects, few.objects), grown, "MB", figure.AtMost(64))
+			b.reportFigure("hub", fmt.Sprintf("heap after %d events, growth over %d", many.objects, few.objects), grown, "MB", figure.AtMost(64))
 			for _, order := range []struct {
 				name, value string
 				p99         float64
@@ -91,7 +91,7 @@ func (b *objectBench) measurePagesIn(ctx context.Context, name, order string, li
 		b.reportFigure("hub", page+", p99", inMS(found.P99), "ms", figure.AtMost(limit))
 	}
 	few, many := took[0].Percentiles(), took[len(took)-1].Percentiles()
-	page := fmt.Sprintf("page of %d objects %s, of %d", hubs[1].objects, name, hubs[0].objects)
+	page := fmt.Sprintf("page of %d objects %s, ratio to %d objects", hubs[1].objects, name, hubs[0].objects)
 	b.reportFigure("hub", page+", p50", float64(many.P50)/float64(few.P50), "times", figure.AtMost(1.3))
 	b.reportFigure("hub", page+", p99", float64(many.P99)/float64(few.P99), "times", nil)
 	return nil

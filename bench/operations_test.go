@@ -67,8 +67,8 @@ func TestGrowth_CostsDoNotDependOnStoredEvents(t *testing.T) {
 		return nil
 	})
 	for _, operation := range growthOperations {
-		require.InDelta(t, 1, found["hub "+operation+", request units, most of least"], 0.02, operation)
-		require.InDelta(t, 1, found["hub "+operation+", requests, most of least"], 0, operation)
+		require.InDelta(t, 1, found["hub "+operation+", request units, maximum to minimum"], 0.02, operation)
+		require.InDelta(t, 1, found["hub "+operation+", requests, maximum to minimum"], 0, operation)
 	}
 }
 

@@ -49,7 +49,7 @@ func (l life) reportPrice(r *scenarioRun, name string, batch int, standard bool)
 		ofSave, ofLife = figure.AtMost(0.5), figure.AtMost(1)
 	}
 	r.reportFigure(name, what+", save", l.save, figure.PerEvent, ofSave)
-	r.reportFigure(name, what+", whole life", l.totalUnits(), figure.PerEvent, ofLife)
+	r.reportFigure(name, what+", save to cleanup", l.totalUnits(), figure.PerEvent, ofLife)
 	r.reportCurve(figure.Bars, name+", "+what, figure.PerEvent,
 		figure.Point{Label: "save", Y: l.save}, figure.Point{Label: "peek", Y: l.peek},
 		figure.Point{Label: "dequeue", Y: l.dequeue}, figure.Point{Label: "clean-up", Y: l.cleanUp})

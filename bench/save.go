@@ -48,7 +48,7 @@ func measureFirstSave(ctx context.Context, r *scenarioRun, a *account.Account) e
 			hubs = took
 			continue
 		}
-		r.reportFigure(l.Name, what+", time, of hub", seconds(took)/seconds(hubs), "times", nil)
+		r.reportFigure(l.Name, what+", time, ratio to the hub", seconds(took)/seconds(hubs), "times", nil)
 	}
 	return nil
 }
@@ -142,6 +142,6 @@ func saveBesideLimit(ctx context.Context, r *scenarioRun, a *account.Account) er
 		r.reportFigure(name, "save of 10,000 events, request units", median(costs[name], units), "RU", nil)
 		r.reportFigure(name, "save of 10,000 events, requests", median(costs[name], requests), "requests", nil)
 	}
-	r.reportFigure("hub", "save of 10,000 events, time, of limit", median(costs["hub"], seconds)/median(costs["limit"], seconds), "times", figure.AtMost(1.5))
+	r.reportFigure("hub", "save of 10,000 events, time, ratio to the limit", median(costs["hub"], seconds)/median(costs["limit"], seconds), "times", figure.AtMost(1.5))
 	return nil
 }

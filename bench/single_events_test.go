@@ -19,7 +19,7 @@ func TestColdSave_IsMeasuredWithEachLayout(t *testing.T) {
 			return coldStage{recipients: 2, stored: 30, kinds: 1, nodes: 1, warm: 1}.measure(t.Context(), r, a, l, &eventSource{seed: 1})
 		})
 		require.Len(t, found, 9)
-		require.Positive(t, found[l.Name+" cold save with 30 events stored, request units of warm"], l.Name)
+		require.Positive(t, found[l.Name+" cold save with 30 events stored, request units, ratio to warm"], l.Name)
 	}
 }
 
@@ -43,8 +43,8 @@ func TestLargeBacklog_IsScaled(t *testing.T) {
 	a := openFastAccount(t)
 	found := measureFigures(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error { return measureLargeBacklogOn(t.Context(), r, a) })
 	require.Positive(t, found["hub save of one event with 1000000 events waiting, requests"])
-	require.LessOrEqual(t, found["hub save of one event, requests, most less least"], 1.0)
-	require.LessOrEqual(t, found["hub save for two recipients in turn, request units of one"], 1.1)
+	require.LessOrEqual(t, found["hub save of one event, requests, maximum minus minimum"], 1.0)
+	require.LessOrEqual(t, found["hub save for two recipients alternately, request units, ratio to one"], 1.1)
 }
 
 func TestYear_PassesInSimulatedTime(t *testing.T) {

@@ -194,8 +194,8 @@ func (f *forgery) compareAtRate(ctx context.Context) error {
 	_, after := f.counts()
 	sent, refused := f.sent.Swap(0), f.refused.Swap(0)
 	what := fmt.Sprintf("forged at %d/s", forgedRate)
-	f.reportFigure("hub", what+", in all", float64(sent), "requests", nil)
-	f.reportFigure("hub", what+", not answered 401", float64(sent-refused), "requests", figure.AtMost(0))
+	f.reportFigure("hub", what+", total", float64(sent), "requests", nil)
+	f.reportFigure("hub", what+", not refused with 401", float64(sent-refused), "requests", figure.AtMost(0))
 	f.reportFigure("hub", what+", fetches of keys", float64(after-fetches), "", figure.AtMost(2))
 	f.reportHonest(what, alone, beside, failed, figure.AtMost(1.25))
 	return nil
@@ -205,8 +205,8 @@ func (f *forgery) compareAtRate(ctx context.Context) error {
 func (f *forgery) reportHonest(what string, alone, beside []time.Duration, failed int, target *figure.Target) {
 	f.reportFigure("hub", what+", honest p99 alone", median(alone, inMS), "ms", nil)
 	f.reportFigure("hub", what+", honest p99 beside", median(beside, inMS), "ms", nil)
-	f.reportFigure("hub", what+", honest p99 beside of alone", median(beside, inMS)/median(alone, inMS), "times", target)
-	f.reportFigure("hub", what+", honest peeks that failed", float64(failed), "", figure.AtMost(0))
+	f.reportFigure("hub", what+", honest p99 beside, ratio to alone", median(beside, inMS)/median(alone, inMS), "times", target)
+	f.reportFigure("hub", what+", failed honest peeks", float64(failed), "", figure.AtMost(0))
 }
 
 // measureFloodAlone sends only forged tokens, as fast as they are refused.
@@ -224,7 +224,7 @@ func (f *forgery) measureFloodAlone(ctx context.Context) error {
 	unitsAfter, fetchesAfter := f.counts()
 	what := fmt.Sprintf("%d forged alone", n)
 	f.reportFigure("hub", what+", refused", float64(n)/took.Seconds(), "1/s", nil)
-	f.reportFigure("hub", what+", not answered 401", float64(f.sent.Swap(0)-f.refused.Swap(0)), "requests", figure.AtMost(0))
+	f.reportFigure("hub", what+", not refused with 401", float64(f.sent.Swap(0)-f.refused.Swap(0)), "requests", figure.AtMost(0))
 	f.reportFigure("hub", what+", fetches of keys", float64(fetchesAfter-fetches), "", figure.AtMost(2))
 	f.reportFigure("hub", what+", request units", unitsAfter-units, "RU", figure.AtMost(0))
 	return ctx.Err()
@@ -279,7 +279,7 @@ func (f *forgery) compareFloods(ctx context.Context) error {
 		}
 		sent, refused := f.sent.Swap(0), f.refused.Swap(0)
 		f.reportFigure("hub", what+", refused", float64(sent)/(float64(rounds)*lasts.Seconds()), "1/s", nil)
-		f.reportFigure("hub", what+", of them verified", 100*float64(refused)/float64(sent), "%", nil)
+		f.reportFigure("hub", what+", verified share", 100*float64(refused)/float64(sent), "%", nil)
 		f.reportHonest(what, alone, beside, failed, nil)
 	}
 	return nil

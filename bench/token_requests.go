@@ -70,7 +70,7 @@ func (b *tokenBench) measureRememberedToken(ctx context.Context) error {
 			more = append(more, took[1][round]-took[0][round])
 		}
 		b.reportFigure("hub", "refusal of an unknown query, without tokens", median(took[0], asIs), "µs", nil)
-		b.reportFigure("hub", "refusal of an unknown query, remembered token, more by", median(more, asIs), "µs", figure.AtMost(5))
+		b.reportFigure("hub", "refusal of an unknown query, remembered token, additional time", median(more, asIs), "µs", figure.AtMost(5))
 		return nil
 	})
 }
@@ -139,9 +139,9 @@ func (b *tokenBench) measureIssuerAway(ctx context.Context) (err error) {
 			failed++
 		}
 	}
-	b.reportFigure("hub", "issuer away for an hour, requests of a known key", float64(requests), "", nil)
-	b.reportFigure("hub", "issuer away for an hour, those that failed", float64(failed), "", figure.AtMost(0))
-	b.reportFigure("hub", "issuer away for an hour, unknown keys answered so", float64(unknown), "", nil)
+	b.reportFigure("hub", "issuer unreachable for an hour, requests of a known key", float64(requests), "", nil)
+	b.reportFigure("hub", "issuer unreachable for an hour, failed requests of a known key", float64(failed), "", figure.AtMost(0))
+	b.reportFigure("hub", "issuer unreachable for an hour, requests of unknown keys answered as unavailable", float64(unknown), "", nil)
 	return nil
 }
 

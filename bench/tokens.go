@@ -155,7 +155,7 @@ func (b *tokenBench) compareMarkets(ctx context.Context, m market.Market, rounds
 func (b *tokenBench) reportRatio(metric, unit string, without, with float64, target *figure.Target) {
 	b.reportFigure("hub", metric+", without tokens", without, unit, nil)
 	b.reportFigure("hub", metric+", with tokens", with, unit, nil)
-	b.reportFigure("hub", metric+", with tokens of without", with/without, "times", target)
+	b.reportFigure("hub", metric+", with tokens, ratio to without", with/without, "times", target)
 }
 
 // compareWorstPeeks opens and confirms bundles of 51,200 events over HTTP, by two hubs of one account in

@@ -96,10 +96,10 @@ func (w worstCosts) reportCosts(r *scenarioRun) {
 		switch name {
 		case "limit":
 		case hub.Name:
-			r.reportFigure(name, "peek, of limit", median(found, seconds)/median(w.peeks["limit"], seconds), "times", figure.AtMost(1.25))
+			r.reportFigure(name, "peek, ratio to the limit", median(found, seconds)/median(w.peeks["limit"], seconds), "times", figure.AtMost(1.25))
 		default:
-			r.reportFigure(name, "peek, of hub", median(found, seconds)/median(ours, seconds), "times", figure.AtLeast(5))
-			r.reportFigure(name, "peek, request units of hub", median(found, units)/median(ours, units), "times", figure.AtLeast(20))
+			r.reportFigure(name, "peek, ratio to the hub", median(found, seconds)/median(ours, seconds), "times", figure.AtLeast(5))
+			r.reportFigure(name, "peek, request units, ratio to the hub", median(found, units)/median(ours, units), "times", figure.AtLeast(20))
 		}
 		if dequeued := w.dequeues[name]; dequeued != nil {
 			r.reportFigure(name, "dequeue", median(dequeued, milliseconds), "ms", nil)
@@ -179,7 +179,7 @@ func measureStandardPeek(ctx context.Context, r *scenarioRun, src eventSource) (
 		}
 		r.reportFigure(name, "peek, standard request units", units(peeks[0]), "RU", nil)
 		if name != "limit" && name != hub.Name {
-			r.reportFigure(name, "peek, standard request units of hub", units(peeks[0])/units(found.peeks[hub.Name][0]), "times", figure.AtLeast(10))
+			r.reportFigure(name, "peek, standard request units, ratio to the hub", units(peeks[0])/units(found.peeks[hub.Name][0]), "times", figure.AtLeast(10))
 		}
 	}
 	return nil

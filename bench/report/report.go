@@ -94,13 +94,13 @@ func (r *Report) Origin() string {
 	}
 	switch {
 	case modelled == 0 && !r.Model:
-		return "Everything was measured on the account: times, requests, and request units as it charged them."
+		return "All figures were measured on the account: times, requests, and charged request units."
 	case modelled == len(figures):
-		return "The account is a model: requests and bytes are counted, request units are what the model charges,\n" +
-			"and times are those of this machine with the latency and the throttling of the model."
+		return "The account is a model: requests and bytes are counted, request units are charged by the model,\n" +
+			"and times depend on this machine and on the latency and throttling of the model."
 	default:
-		return fmt.Sprintf("%d of %d figures were measured on the account: times, requests, and request units as it\n"+
-			"charged them. The others are modelled, on the embedded engine, and say so.", len(figures)-modelled, len(figures))
+		return fmt.Sprintf("%d of %d figures were measured on the account: times, requests, and charged request\n"+
+			"units. The others are modelled, on the embedded engine, and are marked.", len(figures)-modelled, len(figures))
 	}
 }
 

@@ -153,15 +153,15 @@ func (c *crashCampaign) formatReport() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Crash sites
 
-`+"`make crash-sites`"+` wrote this; do not edit it. The package comment explains it.
+Written by `+"`make crash-sites`"+`; do not edit. The package comment explains the figures.
 
 - commit: %s
 - machine: %d cores, %s/%s
 - Go: %s
-- %d kills by SIGKILL in %d runs, %.0f s of work, %.2f s for each
-- %d events in %d bundles: nothing lost, no event in two bundles, order kept; every run was drained
-- checks: no damage; %d hints repaired, and nothing found after that
-- runs that failed: %s
+- %d kills by SIGKILL in %d runs, %.0f s of work, %.2f s per kill
+- %d events in %d bundles: no event was lost or in two bundles, and the order was kept; every run was drained
+- checks found no damage; they repaired %d hints, and then found nothing
+- failed runs: %s
 
 The number of kills just before and just after each step:
 

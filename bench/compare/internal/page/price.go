@@ -33,11 +33,11 @@ func priceList(curves []figure.Curve) string {
 	}
 	parts := labelsOf(curves)
 	var b strings.Builder
-	fmt.Fprintf(&b, pricesHeading+"\n\nRequest units per event over its whole life, and what a million events cost at the\n"+
+	fmt.Fprintf(&b, pricesHeading+"\n\nRequest units per event from Save to cleanup, and the price of a million events at the\n"+
 		"[published prices](https://learn.microsoft.com/azure/cosmos-db/understand-your-bill): %s USD per million request units\n"+
-		"serverless, or %s USD an hour for each 100 provisioned request units a second, here with all of them used; with half of\n"+
-		"them used it is twice that. Storage is not counted.\n\n", report.FormatNumber(serverless), report.FormatNumber(provisioned))
-	fmt.Fprintf(&b, "| scenario | layout | %s | whole life | a million, serverless | provisioned |\n", strings.Join(parts, " | "))
+		"serverless, or %s USD per hour for each 100 provisioned request units per second if all of them are used; with half of\n"+
+		"them used, the price is twice as high. Storage is not included.\n\n", report.FormatNumber(serverless), report.FormatNumber(provisioned))
+	fmt.Fprintf(&b, "| scenario | layout | %s | sum | a million, serverless | provisioned |\n", strings.Join(parts, " | "))
 	b.WriteString("| --- | --- |" + strings.Repeat(" ---: |", len(parts)+3) + "\n")
 	for _, c := range curves {
 		units := make([]string, len(parts))

@@ -40,10 +40,10 @@ func linkTo(path, plots string) (string, error) {
 // markdown returns the page; plots is the relative path of the folder of plots.
 func markdown(r *report.Report, plots string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What the bench measured\n\n`go run ./bench/compare` wrote this; do not edit it.\n\n")
-	size := "whole"
+	fmt.Fprintf(&b, "# What the bench measured\n\nWritten by `go run ./bench/compare`; do not edit.\n\n")
+	size := "full"
 	if r.Quick {
-		size = "quick: smaller and shorter than the whole"
+		size = "quick: smaller and shorter than the full size"
 	}
 	for _, fact := range [][2]string{
 		{"command", "`" + r.Command + "`"},
