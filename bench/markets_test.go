@@ -39,7 +39,7 @@ func TestManyActors_ReceiveAllTheirEvents(t *testing.T) {
 	require.Zero(t, figures["failed operations"])
 	require.Zero(t, figures["events lost"])
 	require.Zero(t, figures["events received twice"])
-	require.Positive(t, figures["events a second 1/s"])
+	require.Positive(t, figures["events per second 1/s"])
 	require.Positive(t, figures["peek p99 ms"])
 	require.GreaterOrEqual(t, figures["peek max ms"], figures["peek p50 ms"])
 	require.Positive(t, figures["dequeue p99 ms"])

@@ -35,7 +35,7 @@ func TestSingleEvents_CostLessWithTails(t *testing.T) {
 
 func TestKinds_AreSavedAndRemoved(t *testing.T) {
 	found := measureFigures(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error { return measureKindsOf(t.Context(), r, hub) })
-	require.Equal(t, 5.0, found["hub further kinds of 5 accepted after 100 kinds are gone"])
+	require.Equal(t, 5.0, found["hub accepted new kinds of 5 after 100 kinds are gone"])
 	require.Greater(t, found["hub head with 100 kinds"], found["hub head with 1 kinds"])
 }
 

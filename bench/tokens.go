@@ -140,12 +140,12 @@ func (b *tokenBench) compareMarkets(ctx context.Context, m market.Market, rounds
 		}
 	}
 	without, with := &found[0], &found[1]
-	b.reportRatio("many actors, events a second", "1/s", median(without.rates, asIs), median(with.rates, asIs), figure.AtLeast(1/1.05))
+	b.reportRatio("many actors, events per second", "1/s", median(without.rates, asIs), median(with.rates, asIs), figure.AtLeast(1/1.05))
 	for _, kind := range marketKinds {
 		b.reportRatio("many actors, "+kind+" p50", "ms", median(without.p50[kind], inMS), median(with.p50[kind], inMS), figure.AtMost(1.05))
 		b.reportRatio("many actors, "+kind+" p99", "ms", median(without.p99[kind], inMS), median(with.p99[kind], inMS), figure.AtMost(1.05))
 	}
-	b.reportFigure("hub", "many actors, operations that failed", float64(without.failed+with.failed), "", figure.AtMost(0))
+	b.reportFigure("hub", "many actors, failed operations", float64(without.failed+with.failed), "", figure.AtMost(0))
 	without.stock.Add(with.stock)
 	b.reportDeliveries("many actors, ", without.stock)
 	return nil

@@ -28,9 +28,9 @@ func TestTokens_AreComparedInMarkets(t *testing.T) {
 	found := measureTokens(t, func(b *tokenBench) error {
 		return b.compareMarkets(t.Context(), smallMarket(market.Group{Size: 10, Events: 200, Batch: 5, Period: 200 * time.Millisecond}), 1)
 	})
-	require.Zero(t, found["hub many actors, operations that failed"])
+	require.Zero(t, found["hub many actors, failed operations"])
 	require.Zero(t, found["hub many actors, events lost"])
-	require.Positive(t, found["hub many actors, events a second, with tokens, ratio to without"])
+	require.Positive(t, found["hub many actors, events per second, with tokens, ratio to without"])
 	require.Positive(t, found["hub many actors, dequeue p99, with tokens"])
 }
 

@@ -21,7 +21,7 @@ const (
 	acknowledged
 )
 
-// A model takes the steps of one scenario.
+// A model computes the steps of one scenario.
 type model struct {
 	Scenario
 	jobs       [processes][]job
