@@ -88,7 +88,7 @@ func (a *documentWriter) changeDocument() error {
 func (a *documentWriter) checkReplaced(version string, when watch.Condition) error {
 	before, isStored := a.sim.observer.Replaced(a.resource.Name(), version)
 	if !isStored || when.Versions != nil && !slices.Contains(when.Versions, before) {
-		return domain.Errorf(domain.Invalid, "version %s is stored: %t, in place of %q, want %q", version, isStored, before, when.Versions)
+		return domain.Errorf(domain.Invalid, "version %s replaced %[3]q, want one of %[4]q; it is stored: %[2]t", version, isStored, before, when.Versions)
 	}
 	return nil
 }
