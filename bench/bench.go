@@ -13,22 +13,22 @@ import (
 	"github.com/messagehub/messagehub/bench/layout"
 )
 
-// Options say what is measured, and on what.
+// Options say what a run measures, and on which account.
 type Options struct {
-	// Endpoint and Key are of an account that is there; without a Key, Credential is
+	// Endpoint and Key select an existing account. Without a Key, Credential is
 	// used. Without an Endpoint the account is modelled.
 	Endpoint   string
 	Key        string
 	Credential azcore.TokenCredential
 
-	// Beside are the layouts to measure beside the hub's, which is always measured.
+	// Beside lists layouts to compare with the hub's, which is always measured.
 	Beside []layout.Layout
 
 	// Hub returns the path of the program messagehub, for scenarios that run a hub as a process.
 	Hub func(ctx context.Context) (string, error)
 
 	Quick bool   // smaller and shorter: a few minutes in all
-	Seed  uint64 // of the physics and the load
+	Seed  uint64 // seed of the physics and the load
 
 	// Progress is called with the progress of a scenario, as often as it changes, from one
 	// goroutine at a time. Default: progress is not reported.
@@ -38,43 +38,43 @@ type Options struct {
 	Curve func(figure.Curve)
 }
 
-// Where says what is measured, for a report.
+// Where describes the measured account, for a report.
 func (o Options) Where() string { return o.accountOptions().Where() }
 
 func (o Options) accountOptions() account.Options {
 	return account.Options{Endpoint: o.Endpoint, Key: o.Key, Credential: o.Credential, Physics: account.DefaultPhysics(o.Seed)}
 }
 
-// Progress is how far a scenario is.
+// Progress is the progress of a scenario.
 type Progress struct {
 	Scenario string
-	Step     string  // what it is doing, in a few words
-	Done     float64 // of the scenario, from 0 to 1
+	Step     string  // current step, in a few words
+	Done     float64 // completed part of the scenario, from 0 to 1
 }
 
-// A Scenario is one question about the hub, and how it is answered by measuring.
+// A Scenario answers one question about the hub with measurements.
 type Scenario struct {
 	Name  string // one word, or several joined by hyphens
-	About string // one line: what is done, and at what size
+	About string // one line: what is done, and with how much data
 	run   func(ctx context.Context, r *scenarioRun) error
 }
 
-// NewScenario returns a scenario that is not one of Scenarios: do is its Run. Tests of code that
-// runs scenarios use it, because it measures nothing.
+// NewScenario returns a scenario that Scenarios does not list; do is its Run. Tests of code that
+// runs scenarios use it, because it need not measure anything.
 func NewScenario(name, about string, do func(ctx context.Context, o Options, tell func(figure.Figure)) error) Scenario {
 	return Scenario{Name: name, About: about, run: func(ctx context.Context, r *scenarioRun) error {
 		return do(ctx, r.Options, r.tell)
 	}}
 }
 
-// Scenarios returns all of them, in the order in which they are run.
+// Scenarios returns all scenarios, in the order in which they are run.
 func Scenarios() []Scenario { return slices.Clone(scenarios) }
 
-// Find returns those of Scenarios with these names, as FindAmong does.
+// Find returns the scenarios with these names, as FindAmong does.
 func Find(names ...string) ([]Scenario, error) { return FindAmong(scenarios, names...) }
 
-// FindAmong returns the scenarios with these names, in the order of all; no name means all. Its error
-// lists the names.
+// FindAmong returns the scenarios with these names, in the order of all; without names it returns
+// all. The error for an unknown name lists the known ones.
 func FindAmong(all []Scenario, names ...string) ([]Scenario, error) {
 	if len(names) == 0 {
 		return slices.Clone(all), nil
@@ -97,8 +97,8 @@ func FindAmong(all []Scenario, names ...string) ([]Scenario, error) {
 	return found, nil
 }
 
-// Run carries out one scenario and hands out each figure as soon as it is known. An
-// error leaves the figures before it as they are.
+// Run executes a scenario and calls tell with each figure as soon as it is known.
+// The figures before an error are valid.
 func (s Scenario) Run(ctx context.Context, o Options, tell func(figure.Figure)) error {
 	r := &scenarioRun{Options: o, scenario: s.Name, tell: tell}
 	if err := s.run(ctx, r); err != nil {
@@ -107,7 +107,7 @@ func (s Scenario) Run(ctx context.Context, o Options, tell func(figure.Figure)) 
 	return nil
 }
 
-// A scenarioRun is one scenario while it is carried out. It belongs to one goroutine.
+// A scenarioRun is one execution of a scenario. It belongs to one goroutine.
 type scenarioRun struct {
 	Options
 	scenario string
@@ -136,7 +136,7 @@ func (r *scenarioRun) reportProgress(done float64, format string, args ...any) {
 	}
 }
 
-// pickSize is whole, or quick in a quick run.
+// pickSize returns whole, or quick if the run is a quick one.
 func pickSize[T any](r *scenarioRun, whole, quick T) T {
 	if r.Quick {
 		return quick

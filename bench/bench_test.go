@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/bench/figure"
 )
 
-func TestAScenarioThatFailsLeavesTheFiguresBefore(t *testing.T) {
+func TestScenario_KeepsTheFiguresBeforeItsError(t *testing.T) {
 	broken := errors.New("broken")
 	s := bench.NewScenario("breaks", "breaks after a figure", func(_ context.Context, o bench.Options, tell func(figure.Figure)) error {
 		tell(figure.Figure{Metric: "seed", Value: float64(o.Seed)})
@@ -24,7 +24,7 @@ func TestAScenarioThatFailsLeavesTheFiguresBefore(t *testing.T) {
 	require.Equal(t, []figure.Figure{{Metric: "seed", Value: 7}}, told)
 }
 
-func TestAnUnknownScenarioIsAnError(t *testing.T) {
+func TestFind_FailsForAnUnknownScenario(t *testing.T) {
 	_, err := bench.Find("nothing-of-the-kind")
 	require.ErrorContains(t, err, `no scenario "nothing-of-the-kind"`)
 	all, err := bench.Find()

@@ -19,28 +19,29 @@ import (
 	"github.com/messagehub/messagehub/bench/service"
 )
 
-// brokerRate is how many messages a second are broadcast beside a consumer that hangs.
+// brokerRate is the number of messages that are broadcast per second while a consumer
+// hangs.
 const brokerRate = 50
 
-// heapLimit is how many MB the heap may grow by the deliveries of a broker.
+// heapLimit is how many MB the heap may grow while the broker delivers.
 const heapLimit = 100
 
-// brokering broadcasts messages to a node and times their calls, as pushing does for events. Each
-// message is a request of its own.
-type brokering struct {
-	*pushing
+// A brokerBench broadcasts messages to a node and times the calls of their consumers. Each message is
+// a request of its own.
+type brokerBench struct {
+	*pushBench
 	messages atomic.Int64
 }
 
-// measureBroker broadcasts messages to consumers: hub, embedded engine with fsync, producers and consumers
-// share this machine. Every measurement starts a new node.
+// measureBroker broadcasts messages to consumers. The hub, its embedded engine with fsync,
+// producers and consumers share this machine. Every measurement starts a new node.
 func measureBroker(ctx context.Context, r *scenarioRun) (err error) {
 	s, err := receivers.Serve(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	b := &brokering{pushing: &pushing{
+	b := &brokerBench{pushBench: &pushBench{
 		scenarioRun: r, server: s, events: pickSize(r, 10_000, 2_000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}},
 	}}
 	defer b.client.CloseIdleConnections()
@@ -54,9 +55,9 @@ func measureBroker(ctx context.Context, r *scenarioRun) (err error) {
 	return nil
 }
 
-// measureThroughput compares a hub with a relay, in turn, for one consumer and for five. Both may call one
-// consumer as often at the same time.
-func (b *brokering) measureThroughput(ctx context.Context) error {
+// measureThroughput compares a hub with a relay, in alternating rounds, for one consumer and for
+// five. Both have the same limit for concurrent calls to one consumer.
+func (b *brokerBench) measureThroughput(ctx context.Context) error {
 	for _, load := range []struct {
 		producers, consumers int
 		target               float64
@@ -68,7 +69,7 @@ func (b *brokering) measureThroughput(ctx context.Context) error {
 				return fmt.Errorf("relay to %d consumers: %w", load.consumers, err)
 			}
 			relay = append(relay, b.perSecond(load.consumers, took))
-			err = b.atBusyBroker(ctx, b.receiverURLs(load.consumers), func(p *receivers.Producer) error {
+			err = b.runAtBusyBroker(ctx, b.receiverURLs(load.consumers), func(p *receivers.Producer) error {
 				took, err = b.drainHub(ctx, p, load.producers, load.consumers)
 				return err
 			})
@@ -80,17 +81,17 @@ func (b *brokering) measureThroughput(ctx context.Context) error {
 		name := fmt.Sprintf("%d producers, deliveries to %d", load.producers, load.consumers)
 		b.reportFigure("hub", name, median(hub, asIs), "1/s", figure.AtLeast(load.target))
 		b.reportFigure("relay", name, median(relay, asIs), "1/s", nil)
-		b.reportFigure("hub", name+", of those of the relay", median(hub, asIs)/median(relay, asIs), "times", figure.AtLeast(0.4))
+		b.reportFigure("hub", name+", ratio to the relay", median(hub, asIs)/median(relay, asIs), "times", figure.AtLeast(0.4))
 	}
 	return nil
 }
 
-// measureBurst broadcasts all messages to five consumers as fast as they are accepted, and compares how
-// long the slowest of a hundred took with how long all took.
-func (b *brokering) measureBurst(ctx context.Context) error {
+// measureBurst broadcasts all messages to five consumers as fast as the hub accepts them. It
+// compares the time of the slowest one of a hundred messages with the time of the whole burst.
+func (b *brokerBench) measureBurst(ctx context.Context) error {
 	var slowest []float64
 	for range pickSize(b.scenarioRun, 3, 1) {
-		err := b.atBroker(ctx, b.receiverURLs(5), func(p *receivers.Producer) error {
+		err := b.runAtBroker(ctx, b.receiverURLs(5), func(p *receivers.Producer) error {
 			took, err := b.drainHub(ctx, p, 50, 5)
 			slowest = append(slowest, float64(b.server.Latencies().Percentile(99))/float64(took))
 			return err
@@ -99,18 +100,19 @@ func (b *brokering) measureBurst(ctx context.Context) error {
 			return err
 		}
 	}
-	b.reportFigure("hub", fmt.Sprintf("p99 behind %d messages to 5, of the time that all take", b.events), median(slowest, asIs), "times", figure.AtMost(1.3))
+	b.reportFigure("hub", fmt.Sprintf("p99 in a burst of %d messages to 5, ratio to the whole burst", b.events), median(slowest, asIs), "times", figure.AtMost(1.3))
 	return nil
 }
 
-// measureBesideHanging measures a consumer alone, beside one of its channel that hangs, and beside one of another
-// channel that hangs, in turn: so whatever else the machine does delays all.
-func (b *brokering) measureBesideHanging(ctx context.Context) error {
-	names := [...]string{"alone", "beside a consumer of its channel that hangs", "beside a consumer of another channel that hangs"}
+// measureBesideHanging measures a consumer alone, then with a hanging consumer of the same channel,
+// then with one of another channel, in alternating rounds, so that other work of this machine slows
+// all three alike.
+func (b *brokerBench) measureBesideHanging(ctx context.Context) error {
+	names := [...]string{"alone", "beside a hanging consumer of its channel", "beside a hanging consumer of another channel"}
 	var p99 [len(names)][]float64
 	for range pickSize(b.scenarioRun, 5, 3) {
 		for i := range names {
-			err := b.atBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
+			err := b.runAtBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
 				hanging := &receivers.Producer{}
 				*hanging = *p
 				if i == 2 {
@@ -137,15 +139,15 @@ func (b *brokering) measureBesideHanging(ctx context.Context) error {
 	for i, name := range names {
 		b.reportFigure("hub", fmt.Sprintf("at %d/s, p99 %s", brokerRate, name), median(p99[i], asIs), "ms", nil)
 		if i > 0 {
-			b.reportFigure("hub", "p99 "+name+", of that alone", median(p99[i], asIs)/alone, "times", figure.AtMost(1.25))
+			b.reportFigure("hub", "p99 "+name+", ratio to alone", median(p99[i], asIs)/alone, "times", figure.AtMost(1.25))
 		}
 	}
 	return nil
 }
 
-// broadcastSteadily broadcasts brokerRate messages a second by p, and by hanging if that is another channel.
-// The first two seconds are not counted.
-func (b *brokering) broadcastSteadily(ctx context.Context, p, hanging *receivers.Producer, lasts time.Duration) error {
+// broadcastSteadily broadcasts brokerRate messages per second by p, and also by hanging if that is
+// another channel. The first two seconds are not counted.
+func (b *brokerBench) broadcastSteadily(ctx context.Context, p, hanging *receivers.Producer, lasts time.Duration) error {
 	const settle = 2 * time.Second
 	arrivals := load.Poisson(brokerRate, rand.New(rand.NewPCG(b.Seed, 2)))
 	var times []time.Duration
@@ -183,9 +185,9 @@ func (b *brokering) broadcastSteadily(ctx context.Context, p, hanging *receivers
 	return waitUntilClosed(ctx, all)
 }
 
-// measureMemory measures by how much the heap is larger after all messages were delivered than before.
-func (b *brokering) measureMemory(ctx context.Context) error {
-	return b.atBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
+// measureMemory measures how much the heap grows while all messages are delivered.
+func (b *brokerBench) measureMemory(ctx context.Context) error {
+	return b.runAtBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
 		before := heapInUse()
 		for range pickSize(b.scenarioRun, 9, 2) {
 			if _, err := b.drainHub(ctx, p, 16, 1); err != nil {
@@ -194,7 +196,7 @@ func (b *brokering) measureMemory(ctx context.Context) error {
 		}
 		b.server.Expect(0)
 		grown := float64(max(heapInUse(), before)-before) / (1 << 20)
-		b.reportFigure("hub", fmt.Sprintf("heap after %d deliveries, above idle", pickSize(b.scenarioRun, 9, 2)*b.events), grown, "MB", figure.AtMost(heapLimit))
+		b.reportFigure("hub", fmt.Sprintf("heap growth after %d deliveries", pickSize(b.scenarioRun, 9, 2)*b.events), grown, "MB", figure.AtMost(heapLimit))
 		return nil
 	})
 }
@@ -206,16 +208,16 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// drainHub broadcasts all messages, each producer one after the other, and returns when n consumers
-// have got them.
-func (b *brokering) drainHub(ctx context.Context, p *receivers.Producer, producers, n int) (time.Duration, error) {
+// drainHub broadcasts all messages by several producers, each of which sends one message at a time,
+// and returns when n consumers have received them.
+func (b *brokerBench) drainHub(ctx context.Context, p *receivers.Producer, producers, n int) (time.Duration, error) {
 	return b.drainBy(ctx, producers, n, func(ctx context.Context, due time.Time) error {
 		return p.Send(ctx, b.server, due, b.newMessage())
 	})
 }
 
 // drainRelay does the same with a relay.
-func (b *brokering) drainRelay(ctx context.Context, producers, n int) (took time.Duration, err error) {
+func (b *brokerBench) drainRelay(ctx context.Context, producers, n int) (took time.Duration, err error) {
 	relay, err := receivers.StartRelay(ctx, b.receiverURLs(n), pushWorkers)
 	if err != nil {
 		return 0, err
@@ -227,7 +229,7 @@ func (b *brokering) drainRelay(ctx context.Context, producers, n int) (took time
 	})
 }
 
-func (b *brokering) drainBy(ctx context.Context, producers, n int, send func(context.Context, time.Time) error) (time.Duration, error) {
+func (b *brokerBench) drainBy(ctx context.Context, producers, n int, send func(context.Context, time.Time) error) (time.Duration, error) {
 	all := b.server.Expect(n * b.events)
 	began := time.Now()
 	g, gctx := errgroup.WithContext(ctx)
@@ -249,18 +251,19 @@ func (b *brokering) drainBy(ctx context.Context, producers, n int, send func(con
 	return time.Since(began), err
 }
 
-// atBroker calls measure with a producer at a new hub, whose channel has consumers at callbacks.
-func (b *brokering) atBroker(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) error {
-	return b.atHub(ctx, nil, b.withProducer(ctx, callbacks, measure))
+// runAtBroker calls measure with a producer of a new hub, whose channel has consumers at callbacks.
+func (b *brokerBench) runAtBroker(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) error {
+	return b.runAtHub(ctx, nil, b.withProducer(ctx, callbacks, measure))
 }
 
-// atBusyBroker is atBroker, but all workers may call one consumer, as those of a relay do.
-func (b *brokering) atBusyBroker(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) error {
-	return b.atBusyHub(ctx, nil, b.withProducer(ctx, callbacks, measure))
+// runAtBusyBroker is runAtBroker, but all workers of the hub may call the same consumer, as
+// those of a relay do.
+func (b *brokerBench) runAtBusyBroker(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) error {
+	return b.runAtBusyHub(ctx, nil, b.withProducer(ctx, callbacks, measure))
 }
 
-// withProducer returns a function that calls measure with a producer at the hub with a URL.
-func (b *brokering) withProducer(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) func(url string) error {
+// withProducer returns a function that calls measure with a producer of the hub at a URL.
+func (b *brokerBench) withProducer(ctx context.Context, callbacks []string, measure func(*receivers.Producer) error) func(url string) error {
 	return func(url string) error {
 		p := &receivers.Producer{Client: b.client, URL: url, Token: service.AdminToken, Channel: "bench", Bytes: pushBytes}
 		if err := p.Create(ctx, callbacks...); err != nil {
@@ -270,4 +273,4 @@ func (b *brokering) withProducer(ctx context.Context, callbacks []string, measur
 	}
 }
 
-func (b *brokering) newMessage() string { return strconv.FormatInt(b.messages.Add(1), 10) }
+func (b *brokerBench) newMessage() string { return strconv.FormatInt(b.messages.Add(1), 10) }

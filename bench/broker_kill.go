@@ -13,13 +13,13 @@ import (
 	"github.com/messagehub/messagehub/bench/service"
 )
 
-// callsToOne is the default limit of a hub for calls to one consumer that are under way.
+// callsToOne is the default limit of a hub for concurrent calls to one consumer.
 const callsToOne = 16
 
-// measureKill kills a hub, a process of its own, while messages are broadcast and delivered, and starts it
-// again. It measures when the last message has come, and how many calls were repeated for each that
-// may have been under way.
-func (b *brokering) measureKill(ctx context.Context) (err error) {
+// measureKill runs a hub as a separate process, kills it while messages are broadcast and
+// delivered, and restarts it. It measures the time until the last message arrived, and the ratio of
+// the calls that were repeated to those that may have been active at the kill.
+func (b *brokerBench) measureKill(ctx context.Context) (err error) {
 	if b.Hub == nil {
 		return errors.New("there is no program of a hub that could be killed")
 	}
@@ -40,7 +40,7 @@ func (b *brokering) measureKill(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, hub.Kill()) }() // if it was not killed
+	defer func() { err = errors.Join(err, hub.Kill()) }() // has no effect after the kill
 	p := &receivers.Producer{Client: b.client, URL: hub.URL(), Token: service.AdminToken, Channel: "bench", Bytes: pushBytes}
 	if err := p.Create(ctx, b.server.SlowURL()); err != nil {
 		return err
@@ -59,14 +59,14 @@ func (b *brokering) measureKill(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("messages are missing after a kill: %w", err)
 	}
-	b.reportFigure("hub", "after kill -9, the last message that was accepted has come", max(last.Sub(began), 0).Seconds(), "s", figure.AtMost(12))
-	b.reportFigure("hub", "after kill -9, calls repeated for each that may be under way", float64(repeated)/callsToOne, "times", figure.AtMost(1))
+	b.reportFigure("hub", "after kill -9, time until the last accepted message has arrived", max(last.Sub(began), 0).Seconds(), "s", figure.AtMost(12))
+	b.reportFigure("hub", "after kill -9, repeated calls, ratio to calls that may be active", float64(repeated)/callsToOne, "times", figure.AtMost(1))
 	return nil
 }
 
-// broadcastUntilKilled broadcasts messages by 16 producers, kills the hub after count of them, and
-// returns those that were accepted.
-func (b *brokering) broadcastUntilKilled(ctx context.Context, p *receivers.Producer, hub *service.Process, count int) (accepted []string, err error) {
+// broadcastUntilKilled broadcasts messages by 16 producers, kills the hub after count messages,
+// and returns those that were accepted.
+func (b *brokerBench) broadcastUntilKilled(ctx context.Context, p *receivers.Producer, hub *service.Process, count int) (accepted []string, err error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	isEnough := make(chan struct{})
@@ -79,7 +79,7 @@ func (b *brokering) broadcastUntilKilled(ctx context.Context, p *receivers.Produ
 				if failure == nil {
 					accepted = append(accepted, message)
 				} else if err == nil && len(accepted) < count {
-					err = failure // before the kill
+					err = failure // the hub failed before the kill
 				}
 				if len(accepted) == count && failure == nil {
 					close(isEnough)

@@ -12,23 +12,24 @@ import (
 	"github.com/messagehub/messagehub/bench/receivers"
 )
 
-// A consumerCrowd is a channel with many consumers, of a server of their own.
+// A consumerCrowd is a channel with many consumers, which have a server of
+// their own.
 type consumerCrowd struct {
 	producer  *receivers.Producer
 	server    *receivers.Server
 	consumers int
 }
 
-// measureManyConsumers measures a consumer alone, and beside a channel with ten thousand consumers to which a message is
-// broadcast, in turn, at one hub. It compares the heap in the end with that after the first message to
-// all of them.
-func (b *brokering) measureManyConsumers(ctx context.Context) (err error) {
+// measureManyConsumers measures a consumer alone, and while a message is broadcast to ten thousand
+// other consumers of the same hub, in alternating rounds. It compares the heap at the end with the
+// heap after the first message to all of them.
+func (b *brokerBench) measureManyConsumers(ctx context.Context) (err error) {
 	s, err := receivers.Serve(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return b.atBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
+	return b.runAtBroker(ctx, b.receiverURLs(1), func(p *receivers.Producer) error {
 		c := &consumerCrowd{server: s, consumers: pickSize(b.scenarioRun, 10_000, 1_000)}
 		c.producer = &receivers.Producer{Client: p.Client, URL: p.URL, Token: p.Token, Channel: "crowd", Bytes: p.Bytes}
 		callbacks := make([]string, c.consumers)
@@ -45,7 +46,7 @@ func (b *brokering) measureManyConsumers(ctx context.Context) (err error) {
 		var alone, beside []float64
 		for range pickSize(b.scenarioRun, 5, 3) {
 			for _, isBeside := range []bool{false, true} {
-				p99, err := b.besideCrowd(ctx, p, c, isBeside)
+				p99, err := b.measureBesideCrowd(ctx, p, c, isBeside)
 				if err != nil {
 					return err
 				}
@@ -56,15 +57,16 @@ func (b *brokering) measureManyConsumers(ctx context.Context) (err error) {
 				}
 			}
 		}
-		b.reportFigure("hub", fmt.Sprintf("p99 beside a message to %d consumers of another channel, of that alone", c.consumers), median(beside, asIs)/median(alone, asIs), "times", figure.AtMost(1.25))
+		b.reportFigure("hub", fmt.Sprintf("p99 beside a message to %d consumers of another channel, ratio to alone", c.consumers), median(beside, asIs)/median(alone, asIs), "times", figure.AtMost(1.25))
 		b.server.Expect(0)
 		s.Expect(0)
-		b.reportFigure("hub", fmt.Sprintf("heap after messages to %d consumers, of that after the first", c.consumers), float64(heapInUse())/before, "times", figure.AtMost(1.1))
+		b.reportFigure("hub", fmt.Sprintf("heap after messages to %d consumers, ratio to the first message", c.consumers), float64(heapInUse())/before, "times", figure.AtMost(1.1))
 		return nil
 	})
 }
 
-// broadcastMessage sends a message, and returns when all consumers have got it.
+// broadcastMessage sends a message, and returns when all consumers have
+// received it.
 func (c *consumerCrowd) broadcastMessage(ctx context.Context, message string) error {
 	all := c.server.Expect(c.consumers)
 	if err := c.producer.Send(ctx, c.server, time.Now(), message); err != nil {
@@ -73,8 +75,9 @@ func (c *consumerCrowd) broadcastMessage(ctx context.Context, message string) er
 	return waitUntilClosed(ctx, all)
 }
 
-// besideCrowd returns the p99 of a consumer in milliseconds, while a crowd gets a message or not.
-func (b *brokering) besideCrowd(ctx context.Context, p *receivers.Producer, c *consumerCrowd, isBeside bool) (float64, error) {
+// measureBesideCrowd returns the p99 of a consumer in milliseconds. If isBeside is true, a crowd
+// receives a message meanwhile.
+func (b *brokerBench) measureBesideCrowd(ctx context.Context, p *receivers.Producer, c *consumerCrowd, isBeside bool) (float64, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		return b.broadcastSteadily(gctx, p, p, pickSize(b.scenarioRun, 12*time.Second, 6*time.Second))
@@ -82,7 +85,7 @@ func (b *brokering) besideCrowd(ctx context.Context, p *receivers.Producer, c *c
 	if isBeside {
 		g.Go(func() error {
 			select {
-			case <-time.After(3 * time.Second): // calls are counted by now
+			case <-time.After(3 * time.Second): // the first two seconds are not counted
 				return c.broadcastMessage(gctx, b.newMessage())
 			case <-gctx.Done():
 				return gctx.Err()

@@ -10,32 +10,33 @@ import (
 	"github.com/messagehub/messagehub/bench/figure"
 )
 
-// measurePrice measures what a delivery costs in request units, its share of the broadcast included: of
-// messages that are broadcast alone, and of 50 at a time.
-func (b *brokering) measurePrice(ctx context.Context) error {
+// measurePrice measures the request units of a delivery, including its share of the broadcast, for
+// single messages and for 50 concurrent ones.
+func (b *brokerBench) measurePrice(ctx context.Context) error {
 	for _, load := range []struct {
 		atATime, consumers int
 		target             float64
 	}{{1, 1, 30}, {1, 5, 18}, {50, 5, 1}} {
-		cost, err := b.priceOf(ctx, load.atATime, load.consumers)
+		cost, err := b.measureDeliveryPrice(ctx, load.atATime, load.consumers)
 		if err != nil {
 			return err
 		}
-		b.scenarioRun.reportFigure("hub", fmt.Sprintf("a delivery, %d at a time to %d", load.atATime, load.consumers), cost, "RU", figure.AtMost(load.target))
+		b.scenarioRun.reportFigure("hub", fmt.Sprintf("a delivery, %d messages at a time to %d consumers", load.atATime, load.consumers), cost, "RU", figure.AtMost(load.target))
 	}
 	return nil
 }
 
-// priceOf returns the request units for a delivery, while atATime messages are broadcast at the same time. One
-// that is alone follows when all deliveries of the one before are stored.
-func (b *brokering) priceOf(ctx context.Context, atATime, consumers int) (cost float64, err error) {
+// measureDeliveryPrice returns the request units of a delivery while atATime messages are broadcast
+// concurrently. If that is one, each message is sent after all deliveries of the previous one are
+// stored.
+func (b *brokerBench) measureDeliveryPrice(ctx context.Context, atATime, consumers int) (cost float64, err error) {
 	r, err := brokerrig.Open(ctx, brokerrig.Options{Consumers: consumers, Latency: &account.DefaultPhysics(b.Seed).Latency})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	r.Run(ctx)
-	if err := r.Broadcast(ctx, 1, 1); err != nil { // the engine loads the cursors
+	if err := r.Broadcast(ctx, 1, 1); err != nil { // makes the engine load the cursors
 		return 0, err
 	}
 	rounds, messages := pickSize(b.scenarioRun, 100, 20), 1
@@ -51,25 +52,25 @@ func (b *brokering) priceOf(ctx context.Context, atATime, consumers int) (cost f
 	return (r.RequestUnits() - before) / float64(rounds*messages*consumers), nil
 }
 
-// measureBacklog compares the heap of the broker while many messages wait for consumers that hang with that
-// while few wait. The engine of the account is in memory, too, and is not counted.
-func (b *brokering) measureBacklog(ctx context.Context) error {
+// measureBacklog compares the heap of the broker while many messages wait for hanging consumers
+// with its heap while few wait. The engine of the account is in memory too, and is not counted.
+func (b *brokerBench) measureBacklog(ctx context.Context) error {
 	few, many := 1_000, pickSize(b.scenarioRun, 1_000_000, 100_000)
 	var sizes [2]float64
 	for i, n := range []int{few, many} {
 		var err error
-		if sizes[i], err = b.sizeWith(ctx, n); err != nil {
+		if sizes[i], err = b.measureHeapWith(ctx, n); err != nil {
 			return err
 		}
 	}
-	// A tenth of what the broker may need for deliveries.
-	b.reportFigure("hub", fmt.Sprintf("heap while %d messages wait, above that with %d", many, few), sizes[1]-sizes[0], "MB", figure.AtMost(heapLimit/10))
+	// A tenth of the memory that the broker may use for deliveries.
+	b.reportFigure("hub", fmt.Sprintf("heap while %d messages wait, growth over %d", many, few), sizes[1]-sizes[0], "MB", figure.AtMost(heapLimit/10))
 	return nil
 }
 
-// sizeWith returns by how many MB the heap is larger while n messages wait for two consumers that hang
-// than before the broker serves them.
-func (b *brokering) sizeWith(ctx context.Context, n int) (mb float64, err error) {
+// measureHeapWith returns how many MB the heap grows when the broker serves two hanging consumers with n
+// waiting messages.
+func (b *brokerBench) measureHeapWith(ctx context.Context, n int) (mb float64, err error) {
 	r, err := brokerrig.Open(ctx, brokerrig.Options{Consumers: 2, Hangs: true})
 	if err != nil {
 		return 0, err

@@ -13,10 +13,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The budgets are what things cost today and a little more, so that no change makes
-// them dearer unawares. Request units depend on no clock.
+// The budgets are today's costs plus a small margin. A change that raises a cost
+// beyond it fails here. Request units do not depend on time.
 
-func TestTheLifeOfAnEventCostsWhatItMay(t *testing.T) {
+func TestLifeOfAnEvent_StaysWithinItsBudget(t *testing.T) {
 	for _, tc := range []struct {
 		name                string
 		batch               int
@@ -29,7 +29,7 @@ func TestTheLifeOfAnEventCostsWhatItMay(t *testing.T) {
 		{"alone, pessimistic", 1, false, 12.5, 0.1, 0.06, 0.5},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			found, err := lifeOf(t.Context(), hub, 1, tc.batch, tc.standard)
+			found, err := measureLife(t.Context(), hub, 1, tc.batch, tc.standard)
 			require.NoError(t, err)
 			require.LessOrEqual(t, found.save, tc.save, "save")
 			require.LessOrEqual(t, found.peek, tc.peek, "peek")
@@ -40,8 +40,9 @@ func TestTheLifeOfAnEventCostsWhatItMay(t *testing.T) {
 	}
 }
 
-// fast opens an account without physics that has the hub's containers.
-func fast(t *testing.T) *account.Account {
+// openFastAccount opens an account without physics that has the hub's
+// containers.
+func openFastAccount(t *testing.T) *account.Account {
 	t.Helper()
 	a, err := account.Open(t.Context(), account.Options{})
 	require.NoError(t, err)
@@ -50,14 +51,14 @@ func fast(t *testing.T) *account.Account {
 	return a
 }
 
-func TestTheWorstPeekAsksForLittleMoreThanTheLimit(t *testing.T) {
-	a, src := fast(t), eventSource{seed: 1}
+func TestWorstPeek_CostsLittleMoreThanTheLimit(t *testing.T) {
+	a, src := openFastAccount(t), eventSource{seed: 1}
 	actor := src.newActor()
 	events := src.newEvents(int(worst), actor, 1)
 	require.NoError(t, fillStore(t.Context(), hub, a, actor, events))
 	var least cost
 	ours, dequeued, err := fetchBundle(t.Context(), hub, a, actor, src.newID(), len(events), func() (err error) {
-		least, err = limitPeek(t.Context(), a, events[0].Cabinet())
+		least, err = measureLimitPeek(t.Context(), a, events[0].Cabinet())
 		return err
 	})
 	require.NoError(t, err)
@@ -67,8 +68,8 @@ func TestTheWorstPeekAsksForLittleMoreThanTheLimit(t *testing.T) {
 	require.LessOrEqual(t, ours.Units, 240.0)
 }
 
-func TestASaveOf10000EventsCostsWhatItsPagesCost(t *testing.T) {
-	a, src := fast(t), eventSource{seed: 1}
+func TestSaveOf10000Events_CostsLittleMoreThanItsPages(t *testing.T) {
+	a, src := openFastAccount(t), eventSource{seed: 1}
 	actor := src.newActor()
 	events := src.newEvents(atOnce, actor, 1)
 	line, bareLine := a.Line(), a.Line()
@@ -94,13 +95,13 @@ func TestASaveOf10000EventsCostsWhatItsPagesCost(t *testing.T) {
 	defer stopBare()
 	least, err := measureCost(bareLine, func() error { return bare.Save(t.Context(), prepared) })
 	require.NoError(t, err)
-	const behind = 50 // for the seal and the filter of the drawer that is full
+	const behind = 50 // extra requests for the seal and the filter of the full drawer
 	require.LessOrEqual(t, ours.Units, 1.03*least.Units+behind)
 	require.LessOrEqual(t, ours.Requests, least.Requests)
 	require.LessOrEqual(t, ours.Units, 210.0+behind)
 }
 
-func TestADrainHasBundlesOfEqualSize(t *testing.T) {
+func TestDrain_HasBundlesOfEqualSize(t *testing.T) {
 	src := eventSource{seed: 1}
 	events := drainEvents(&src, src.newActor(), 3)
 	for i := range 3 {
@@ -115,7 +116,7 @@ func TestADrainHasBundlesOfEqualSize(t *testing.T) {
 	}
 }
 
-func TestASourceRepeatsNothingButItsRuns(t *testing.T) {
+func TestEventSource_RepeatsOnlyWithTheSameSeed(t *testing.T) {
 	one, again, other := eventSource{seed: 1}, eventSource{seed: 1}, eventSource{seed: 2}
 	seen := map[[16]byte]bool{}
 	for range 1000 {
@@ -127,7 +128,7 @@ func TestASourceRepeatsNothingButItsRuns(t *testing.T) {
 	}
 }
 
-func TestTheSlopeIsThatOfAPower(t *testing.T) {
+func TestSlope_IsTheExponentOfAPower(t *testing.T) {
 	x := []float64{1e3, 1e4, 1e5, 1e6}
 	y := make([]float64, len(x))
 	for _, power := range []float64{0, 0.1, 1} {
@@ -138,7 +139,7 @@ func TestTheSlopeIsThatOfAPower(t *testing.T) {
 	}
 }
 
-func TestQuantilesAreThoseOfTheSortedCosts(t *testing.T) {
+func TestQuantile_ReturnsOneOfTheCosts(t *testing.T) {
 	costs := make([]cost, 100)
 	for i := range costs {
 		costs[i].Units = float64((i*37)%100 + 1)

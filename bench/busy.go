@@ -14,12 +14,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// measureBusyRecipient sends single events to one recipient at several rates, as many independent domains do:
-// what comes while a Save is under way is saved together. It is measured with the newest
-// events in the head and with every event in a page, because a hub that saves sooner gathers
-// fewer events for each write.
+// measureBusyRecipient sends single events to one recipient at several rates, as many independent
+// domains do. The hub combines the events that arrive during a Save into the next Save. It is
+// measured with the newest events in the head and with every event in a page, because a hub that
+// saves faster combines fewer events in each write.
 func measureBusyRecipient(ctx context.Context, r *scenarioRun) error {
-	return r.inNewSite(ctx, func(p testSite) error {
+	return r.runInNewSite(ctx, func(p testSite) error {
 		if err := hub.Provision(ctx, p.Account, perContainer); err != nil {
 			return err
 		}
@@ -28,11 +28,11 @@ func measureBusyRecipient(ctx context.Context, r *scenarioRun) error {
 		for i, rate := range rates {
 			r.reportProgress(float64(i)/float64(len(rates)), "%d events/s", rate)
 			lasts := pickSize(r, 10*time.Second, 4*time.Second)
-			paged, err := busyAt(ctx, p, &src, rate, lasts, -1)
+			paged, err := measureBusyRate(ctx, p, &src, rate, lasts, -1)
 			if err != nil {
 				return err
 			}
-			tailed, err := busyAt(ctx, p, &src, rate, lasts, cosmos.DefaultTailEvents)
+			tailed, err := measureBusyRate(ctx, p, &src, rate, lasts, cosmos.DefaultTailEvents)
 			if err != nil {
 				return err
 			}
@@ -42,20 +42,21 @@ func measureBusyRecipient(ctx context.Context, r *scenarioRun) error {
 			r.reportFigure(hub.Name, what+", p99", tailed.p99, "ms", nil)
 			r.reportFigure(hub.Name, what+" without tails, request units", paged.units, "RU/event", nil)
 			r.reportFigure(hub.Name, what+" without tails, p50", paged.p50, "ms", nil)
-			r.reportFigure(hub.Name, what+", request units of those without tails", tailed.units/paged.units, "times", figure.AtMost(1.05))
+			r.reportFigure(hub.Name, what+", request units, ratio to without tails", tailed.units/paged.units, "times", figure.AtMost(1.05))
 		}
 		return nil
 	})
 }
 
-// busySaves is what Saves cost a recipient who gets many single events.
+// busySaves is the cost of Saves for a recipient that gets many single events.
 type busySaves struct {
-	units    float64 // an event
-	p50, p99 float64 // ms, from the time at which the event was due
+	units    float64 // per event
+	p50, p99 float64 // ms, from the due time of the event
 }
 
-// busyAt saves single events for a new recipient at a rate, with at most tailEvents of them in the head.
-func busyAt(ctx context.Context, p testSite, src *eventSource, rate int, lasts time.Duration, tailEvents int) (found busySaves, err error) {
+// measureBusyRate saves single events for a new recipient at a rate, with up to tailEvents of them in the
+// head.
+func measureBusyRate(ctx context.Context, p testSite, src *eventSource, rate int, lasts time.Duration, tailEvents int) (found busySaves, err error) {
 	line := p.Line()
 	repository, stop, err := openHub(ctx, p.Account, line, cosmos.Options{TailEvents: tailEvents})
 	if err != nil {
@@ -64,7 +65,7 @@ func busyAt(ctx context.Context, p testSite, src *eventSource, rate int, lasts t
 	defer stop()
 	actor := src.newActor()
 	events := src.newEvents(2*int(lasts.Seconds())*rate+100, actor, 1)
-	if _, err := repository.Save(ctx, actor, events[:1]); err != nil { // which makes acquaintance
+	if _, err := repository.Save(ctx, actor, events[:1]); err != nil { // creates the head
 		return found, err
 	}
 	repository.Settle(ctx, actor)
@@ -83,7 +84,7 @@ func busyAt(ctx context.Context, p testSite, src *eventSource, rate int, lasts t
 	}
 	result, err := load.Run(ctx, load.Plan{
 		Lasts:   lasts,
-		Streams: []load.Stream{{Arrivals: load.Poisson(float64(rate), rand.New(rand.NewPCG(src.seed, uint64(rate)))), Task: task}}, //nolint:gosec // positive
+		Streams: []load.Stream{{Arrivals: load.Poisson(float64(rate), rand.New(rand.NewPCG(src.seed, uint64(rate)))), Task: task}}, //nolint:gosec // the rate is positive
 	})
 	if err != nil {
 		return found, err

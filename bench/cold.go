@@ -12,13 +12,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// measureColdHeads saves one event for each of many recipients whose heads a node has not read yet, and
-// then more, when it has read them. Each recipient has stored events, which were saved
-// one by one, of one kind or of many. A recipient that is alone is met by one node after another:
-// one Save in 24 moves a tail to a page, and what a cold Save reads depends on the pages that are
-// not in a filter yet.
+// measureColdHeads saves one event for each of many recipients whose heads a node has not read yet,
+// and then more events, when the node has read them. Each recipient has stored events, which were
+// saved one by one, of one kind or of many. For the single recipient this is repeated with several
+// nodes: one Save in 24 moves a tail to a page, and the reads of a cold Save depend on how many
+// pages are not in a filter yet.
 func measureColdHeads(ctx context.Context, r *scenarioRun) error {
-	return r.inNewSite(ctx, func(p testSite) error {
+	return r.runInNewSite(ctx, func(p testSite) error {
 		if err := r.provisionAll(ctx, p.Account); err != nil {
 			return err
 		}
@@ -40,8 +40,8 @@ func measureColdHeads(ctx context.Context, r *scenarioRun) error {
 	})
 }
 
-// A coldStage is the number of recipients, of events that are stored for each, of the kinds of
-// these, of nodes that meet the recipients, and of the Saves to each that follow the first one.
+// A coldStage holds the numbers of recipients, of stored events of each, of their kinds, of
+// nodes that save to the recipients, and of Saves to each recipient after a node's first one.
 type coldStage struct{ recipients, stored, kinds, nodes, warm int }
 
 func (c coldStage) measure(ctx context.Context, r *scenarioRun, a *account.Account, l layout.Layout, src *eventSource) error {
@@ -76,11 +76,12 @@ func (c coldStage) measure(ctx context.Context, r *scenarioRun, a *account.Accou
 	if l.Name == hub.Name {
 		target = figure.AtMost(3)
 	}
-	r.reportFigure(l.Name, "cold save"+with+", request units of warm", mean(first, units)/mean(later, units), "times", target)
+	r.reportFigure(l.Name, "cold save"+with+", request units, ratio to warm", mean(first, units)/mean(later, units), "times", target)
 	return nil
 }
 
-// measureFirstSaves has a new node save to each recipient, and then again.
+// measureFirstSaves lets a new node save to each recipient, and then warm more
+// times.
 func (c coldStage) measureFirstSaves(ctx context.Context, a *account.Account, l layout.Layout, src *eventSource, actors []domain.ActorID) (cold, warm []cost, err error) {
 	line := a.Line()
 	s, err := l.Open(ctx, a, line)
@@ -88,7 +89,7 @@ func (c coldStage) measureFirstSaves(ctx context.Context, a *account.Account, l 
 		return nil, nil, err
 	}
 	defer s.Close()
-	if _, err := s.Watermark(ctx, src.newActor()); err != nil { // for the client to find the account
+	if _, err := s.Watermark(ctx, src.newActor()); err != nil { // makes the client read the properties of the account
 		return nil, nil, err
 	}
 	if cold, err = saveOneEach(ctx, s, line, src, actors); err != nil {
@@ -104,9 +105,9 @@ func (c coldStage) measureFirstSaves(ctx context.Context, a *account.Account, l 
 	return cold, warm, nil
 }
 
-// fillStore saves the stored events without the modelled latency and charges. For the hub it saves
-// those of a recipient one by one, because its documents depend on that; the other layouts have a document for
-// each event, so they save all at once.
+// fillStore saves the stored events without the modelled latency and charges. The hub saves the
+// events of a recipient one by one, because its documents depend on that. The other layouts have a
+// document for each event, so they save all at once.
 func (c coldStage) fillStore(ctx context.Context, a *account.Account, l layout.Layout, src *eventSource, actors []domain.ActorID) error {
 	s, err := l.Open(ctx, a, a.Unmetered())
 	if err != nil {
@@ -117,7 +118,7 @@ func (c coldStage) fillStore(ctx context.Context, a *account.Account, l layout.L
 	if l.Name == hub.Name {
 		batch = 1
 	}
-	saves := make([][][]domain.Event, len(actors)) // made in one order, whatever order they are saved in
+	saves := make([][][]domain.Event, len(actors)) // events are created in a fixed order, although they are saved concurrently
 	for a, actor := range actors {
 		for i := range c.stored / batch {
 			events := src.newEvents(batch, actor, 1)

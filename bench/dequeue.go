@@ -11,12 +11,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// measureDequeue confirms a bundle of 51,200 events and one of a single event in turn, again and
-// again: between two Dequeues an operator's Replay opens the bundle again, past the physics. The
-// hints that follow the answer are counted, and not timed. The price is that of the first Dequeue
-// of a bundle: later ones find their hints written.
+// measureDequeue confirms a bundle of 51,200 events and one of a single event, alternating and
+// repeatedly. Between two Dequeues of a bundle, an operator's Replay reopens it through an
+// unmetered line. The hints that are written after the answer are counted, but not timed. The
+// reported request units are those of the first Dequeue of a bundle, because later ones find
+// their hints already written.
 func measureDequeue(ctx context.Context, r *scenarioRun) error {
-	return r.inNewSite(ctx, func(p testSite) error { return dequeueAt(ctx, r, p.Account) })
+	return r.runInNewSite(ctx, func(p testSite) error { return dequeueAt(ctx, r, p.Account) })
 }
 
 func dequeueAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
@@ -37,10 +38,10 @@ func dequeueAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 
 	src := eventSource{seed: r.Seed}
 	sizes := []int{1, int(worst)}
-	queues := make([]*repeated, len(sizes))
+	queues := make([]*reopenedQueue, len(sizes))
 	for i, n := range sizes {
 		r.reportProgress(0, "fill and peek %d events", n)
-		if queues[i], err = newRepeated(ctx, a, &src, n); err != nil {
+		if queues[i], err = newReopenedQueue(ctx, a, &src, n); err != nil {
 			return err
 		}
 	}
@@ -62,25 +63,25 @@ func dequeueAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 			target = figure.AtMost(100)
 		}
 		r.reportFigure("hub", what+", p99", quantile(q.costs, 0.99, milliseconds), "ms", target)
-		r.reportFigure("hub", what+", request units, hints counted", units(q.costs[0]), "RU", nil)
-		r.reportFigure("hub", what+", requests, hints counted", requests(q.costs[0]), "requests", nil)
+		r.reportFigure("hub", what+", request units, including hints", units(q.costs[0]), "RU", nil)
+		r.reportFigure("hub", what+", requests, including hints", requests(q.costs[0]), "requests", nil)
 		r.reportPercentiles("hub, "+what, q.costs)
 	}
-	r.reportFigure("hub", "p99 of 51,200 events, of 1", quantile(all.costs, 0.99, milliseconds)/quantile(one.costs, 0.99, milliseconds), "times", figure.AtMost(1.2))
-	r.reportFigure("hub", "p50 of 51,200 events, of 1", quantile(all.costs, 0.50, milliseconds)/quantile(one.costs, 0.50, milliseconds), "times", figure.AtMost(1.2))
+	r.reportFigure("hub", "p99 of 51,200 events, ratio to 1 event", quantile(all.costs, 0.99, milliseconds)/quantile(one.costs, 0.99, milliseconds), "times", figure.AtMost(1.2))
+	r.reportFigure("hub", "p50 of 51,200 events, ratio to 1 event", quantile(all.costs, 0.50, milliseconds)/quantile(one.costs, 0.50, milliseconds), "times", figure.AtMost(1.2))
 	return nil
 }
 
-// A repeated is a queue whose one bundle is dequeued again and again.
-type repeated struct {
+// A reopenedQueue is a queue whose only bundle is dequeued and reopened repeatedly.
+type reopenedQueue struct {
 	actor domain.ActorID
 	group domain.Group
 	id    domain.BundleID
 	costs []cost
 }
 
-func newRepeated(ctx context.Context, a *account.Account, src *eventSource, n int) (*repeated, error) {
-	q := &repeated{actor: src.newActor()}
+func newReopenedQueue(ctx context.Context, a *account.Account, src *eventSource, n int) (*reopenedQueue, error) {
+	q := &reopenedQueue{actor: src.newActor()}
 	if err := fillStore(ctx, hub, a, q.actor, src.newEvents(n, q.actor, 1)); err != nil {
 		return nil, err
 	}
@@ -94,8 +95,8 @@ func newRepeated(ctx context.Context, a *account.Account, src *eventSource, n in
 	return q, err
 }
 
-// dequeueAgain closes the bundle, measured, and has it opened again.
-func (q *repeated) dequeueAgain(ctx context.Context, measured *cosmos.Repository, l *account.Line, operator *cosmos.Repository) error {
+// dequeueAgain measures a Dequeue of the bundle, and then reopens the bundle.
+func (q *reopenedQueue) dequeueAgain(ctx context.Context, measured *cosmos.Repository, l *account.Line, operator *cosmos.Repository) error {
 	before := l.Count()
 	took, err := measureCost(l, func() error {
 		_, err := measured.Acknowledge(ctx, q.actor, q.id)
@@ -111,7 +112,7 @@ func (q *repeated) dequeueAgain(ctx context.Context, measured *cosmos.Repository
 	return err
 }
 
-// quantile returns what a share of the costs stays below.
+// quantile returns the value that a share of the costs does not exceed.
 func quantile(costs []cost, share float64, of func(cost) float64) float64 {
 	found := make([]float64, len(costs))
 	for i, c := range costs {
@@ -121,7 +122,7 @@ func quantile(costs []cost, share float64, of func(cost) float64) float64 {
 	return found[min(int(share*float64(len(found))), len(found)-1)]
 }
 
-// reportPercentiles draws the times of costs.
+// reportPercentiles reports the times of costs as a curve.
 func (r *scenarioRun) reportPercentiles(name string, costs []cost) {
 	var points []figure.Point
 	for _, share := range []float64{0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998} {

@@ -10,12 +10,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// drainBundle is how many events each bundle of the drain has: five fill a drawer.
+// drainBundle is the number of events in each bundle; five bundles fill a drawer.
 const drainBundle = 2000
 
 // measureDrain fetches and confirms 100,000 events of one cabinet in bundles of 2,000.
 func measureDrain(ctx context.Context, r *scenarioRun) error {
-	return r.inNewSite(ctx, func(p testSite) error { return drainAt(ctx, r, p.Account) })
+	return r.runInNewSite(ctx, func(p testSite) error { return drainAt(ctx, r, p.Account) })
 }
 
 func drainAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
@@ -36,7 +36,7 @@ func drainAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 		return err
 	}
 	defer s.Close()
-	if _, err := s.Watermark(ctx, actor); err != nil { // for the client to find the account
+	if _, err := s.Watermark(ctx, actor); err != nil { // makes the client read the properties of the account
 		return err
 	}
 	costs := make([]cost, bundles)
@@ -68,9 +68,9 @@ func drainAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 		r.reportFigure("hub", name+", requests", requests(c), "requests", nil)
 		r.reportFigure("hub", name+", request units", units(c), "RU", nil)
 	}
-	r.reportFigure("hub", "requests of bundle 50, of 1", requests(last)/requests(first), "times", figure.AtMost(1.1))
-	r.reportFigure("hub", "request units of bundle 50, of 1", units(last)/units(first), "times", figure.AtMost(1.1))
-	r.reportFigure("hub", "dearest bundle, of the middle one", quantile(costs, 1, units)/median(costs, units), "times", nil)
+	r.reportFigure("hub", "requests of bundle 50, ratio to bundle 1", requests(last)/requests(first), "times", figure.AtMost(1.1))
+	r.reportFigure("hub", "request units of bundle 50, ratio to bundle 1", units(last)/units(first), "times", figure.AtMost(1.1))
+	r.reportFigure("hub", "most expensive bundle, ratio to the median", quantile(costs, 1, units)/median(costs, units), "times", nil)
 	r.reportFigure("hub", "peek and dequeue, p50", median(costs, milliseconds), "ms", nil)
 	var points []figure.Point
 	for i, c := range costs {
@@ -80,9 +80,10 @@ func drainAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	return nil
 }
 
-// drainEvents returns events of 25 KB. The last one of each bundle is larger, and fills it.
+// drainEvents returns events of 25 KB. The last event of each bundle is larger, so that it
+// fills the bundle.
 func drainEvents(src *eventSource, to domain.ActorID, bundles int) []domain.Event {
-	const weight = domain.MaxBundleWeight / drainBundle // and a rest
+	const weight = domain.MaxBundleWeight / drainBundle // rounded down; the last event of a bundle adds the remainder
 	events := src.newEvents(bundles*drainBundle, to, weight)
 	for i := drainBundle - 1; i < len(events); i += drainBundle {
 		events[i].Weight = domain.MaxBundleWeight - (drainBundle-1)*weight

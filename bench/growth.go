@@ -12,13 +12,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// growthBundle is how many events are saved, peeked and dequeued each time.
+// growthBundle is the number of events in each measured Save, Peek and Dequeue.
 const growthBundle = 128
 
-// measureGrowth does the same few operations on a queue of a thousand events, of ten thousand,
-// and so on: what is stored already must not make them dearer.
+// measureGrowth repeats the same few operations on queues of a thousand events, of ten
+// thousand, and so on. The cost of an operation must not depend on the number of stored
+// events.
 func measureGrowth(ctx context.Context, r *scenarioRun) error {
-	return r.inNewSite(ctx, func(p testSite) error { return growthAt(ctx, r, p.Account) })
+	return r.runInNewSite(ctx, func(p testSite) error { return growthAt(ctx, r, p.Account) })
 }
 
 func growthAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
@@ -27,7 +28,7 @@ func growthAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	}
 	sizes := pickSize(r, []int{1_000, 10_000, 100_000, 1_000_000}, []int{1_000, 10_000, 100_000})
 	times := pickSize(r, 60, 20)
-	g := &growing{account: a, src: eventSource{seed: r.Seed}, line: a.Line()}
+	g := &growingQueue{account: a, src: eventSource{seed: r.Seed}, line: a.Line()}
 	g.actor = g.src.newActor()
 	var err error
 	if g.store, err = hub.Open(ctx, a, g.line); err != nil {
@@ -52,31 +53,31 @@ func growthAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
 
 var growthOperations = []string{"save", "peek", "dequeue"}
 
-// growing is a queue that grows, and what was measured of it.
-type growing struct {
+// A growingQueue is a growing queue with its measurements.
+type growingQueue struct {
 	account *account.Account
 	src     eventSource
 	line    *account.Line
 	store   *layout.Store
 	actor   domain.ActorID
-	waiting int // events
-	found   []grown
+	waiting int // number of waiting events
+	found   []growthCost
 }
 
-// grown is what an operation cost at a size.
-type grown struct {
+// A growthCost is the cost of an operation at one size of the queue.
+type growthCost struct {
 	operation string
 	size      int
 	costs     []cost
 }
 
-// growthWeight lets a bundle have growthBundle events.
+// growthWeight is the weight of an event of which growthBundle fill a bundle.
 const growthWeight = domain.MaxBundleWeight / growthBundle
 
-// fillTo saves what is missing to size events, past the physics. They come in the same Saves as
-// those that are measured, so that the pages are as large: what a Peek reads grows with the
+// fillTo saves events without physics until the queue has size of them. Its Saves are as large
+// as the measured ones, so that the pages are as large too: the cost of a Peek depends on the
 // size of a page.
-func (g *growing) fillTo(ctx context.Context, size int) error {
+func (g *growingQueue) fillTo(ctx context.Context, size int) error {
 	s, err := hub.Open(ctx, g.account, g.account.Unmetered())
 	if err != nil {
 		return err
@@ -91,9 +92,9 @@ func (g *growing) fillTo(ctx context.Context, size int) error {
 	return nil
 }
 
-// measureSize does each operation times times. The store has seen the queue at its new size once
-// before, as one that has been at work for a while has.
-func (g *growing) measureSize(ctx context.Context, size, times int) error {
+// measureSize executes each operation times times. The store first reads the queue once at its
+// new size, so that its caches are warm.
+func (g *growingQueue) measureSize(ctx context.Context, size, times int) error {
 	costs := map[string][]cost{}
 	for i := range times + 1 {
 		id := g.src.newID()
@@ -109,12 +110,12 @@ func (g *growing) measureSize(ctx context.Context, size, times int) error {
 		}
 	}
 	for _, operation := range growthOperations {
-		g.found = append(g.found, grown{operation, size, costs[operation]})
+		g.found = append(g.found, growthCost{operation, size, costs[operation]})
 	}
 	return nil
 }
 
-func (g *growing) measureOnce(ctx context.Context, operation string, id domain.BundleID, events []domain.Event) (cost, error) {
+func (g *growingQueue) measureOnce(ctx context.Context, operation string, id domain.BundleID, events []domain.Event) (cost, error) {
 	before := g.line.Count()
 	took, err := measureCost(g.line, func() error {
 		switch operation {
@@ -139,7 +140,7 @@ func (g *growing) measureOnce(ctx context.Context, operation string, id domain.B
 }
 
 // reportOperation reports the cost of an operation at each size, and how much it grew.
-func (g *growing) reportOperation(r *scenarioRun, operation string) {
+func (g *growingQueue) reportOperation(r *scenarioRun, operation string) {
 	var sizes, took, charged, asked []float64
 	var time, price []figure.Point
 	for _, f := range g.found {
@@ -152,14 +153,15 @@ func (g *growing) reportOperation(r *scenarioRun, operation string) {
 		r.reportFigure("hub", fmt.Sprintf("%s with %d events stored", operation, f.size), ms, "ms", nil)
 	}
 	last := len(sizes) - 1
-	r.reportFigure("hub", operation+", slope of time", slope(sizes, took), "log/log", figure.AtMost(0.1))
-	r.reportFigure("hub", operation+", request units, most of least", charged[last]/charged[0], "times", figure.AtMost(1.05))
-	r.reportFigure("hub", operation+", requests, most of least", asked[last]/asked[0], "times", figure.AtMost(1))
+	r.reportFigure("hub", operation+", slope of the time", slope(sizes, took), "log/log", figure.AtMost(0.1))
+	r.reportFigure("hub", operation+", request units, maximum to minimum", charged[last]/charged[0], "times", figure.AtMost(1.05))
+	r.reportFigure("hub", operation+", requests, maximum to minimum", asked[last]/asked[0], "times", figure.AtMost(1))
 	r.reportCurve(figure.Growth, "hub "+operation, "ms", time...)
 	r.reportCurve(figure.Growth, "hub "+operation, "RU", price...)
 }
 
-// slope is that of the straight line that fits best to the logarithms of x and y.
+// slope returns the slope of the best-fitting straight line through the
+// logarithms of x and y.
 func slope(x, y []float64) float64 {
 	var sx, sy, sxx, sxy float64
 	for i := range x {

@@ -9,15 +9,16 @@ import (
 	"github.com/messagehub/messagehub/bench/load"
 )
 
-// A heapSize is what was live on the heap of this process when the collector looked
-// last, again and again. It forces no collection, for that would be felt by what is
-// measured.
+// A heapSize records the live heap of this process after its latest garbage
+// collection, repeatedly. It does not force collections, because they would slow
+// the measured code.
 type heapSize struct {
 	mu    sync.Mutex
 	sizes []float64 // bytes
 }
 
-// addSample takes one more size. It is an operation of a load, and not counted.
+// addSample records one more size. It is a task of a load, and is not counted
+// as an operation.
 func (h *heapSize) addSample(context.Context) load.Outcome {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
@@ -27,12 +28,12 @@ func (h *heapSize) addSample(context.Context) load.Outcome {
 	return load.Outcome{}
 }
 
-// endSize is the size in the last tenth of the time.
+// endSize returns the size in the last tenth of the run.
 func (h *heapSize) endSize() float64 { return h.median(0.9, 1) }
 
-// growsFrom is by how many per cent the size in the last tenth is above that in the
-// tenth that begins at a part of the time. Both are medians: when the collector looks,
-// this or that big answer may be under way.
+// growsFrom returns by how many per cent the heap in the last tenth of the run is
+// larger than in the tenth that begins at part. Both are medians, because a collection
+// may happen while a large answer is in memory.
 func (h *heapSize) growsFrom(part float64) float64 {
 	return 100 * (h.endSize()/h.median(part, part+0.1) - 1)
 }

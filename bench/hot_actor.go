@@ -7,9 +7,9 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// measureHotActor sends nearly everything to one recipient. It asks what that one can take,
-// and what the others notice of it: the same others are measured once with it and once
-// without.
+// measureHotActor sends nearly all events to one recipient. It measures the throughput of
+// that recipient and the effect on the others: the same others are measured once with it
+// and once without it.
 func measureHotActor(ctx context.Context, r *scenarioRun) error {
 	events := pickSize(r, 1000.0, 500.0)
 	return r.hotActor(ctx, market.Market{
@@ -33,8 +33,8 @@ func (r *scenarioRun) hotActor(ctx context.Context, m market.Market) error {
 	if err != nil {
 		return err
 	}
-	r.reportFigure("hub", "hot events a second", float64(with.Groups[1].Events)/with.Took.Seconds(), "1/s", nil)
-	r.reportFigure("hub", "hot oldest event at the end", with.Groups[1].Oldest.Seconds(), "s", nil)
+	r.reportFigure("hub", "events per second of the hot recipient", float64(with.Groups[1].Events)/with.Took.Seconds(), "1/s", nil)
+	r.reportFigure("hub", "oldest event of the hot recipient at the end", with.Groups[1].Oldest.Seconds(), "s", nil)
 	for _, kind := range []string{"hot save", "hot peek", "hot dequeue", "save", "peek", "dequeue"} {
 		r.reportLatencies(with, kind, nil)
 	}
@@ -47,7 +47,7 @@ func (r *scenarioRun) hotActor(ctx context.Context, m market.Market) error {
 		if err != nil {
 			return err
 		}
-		r.reportFigure("hub", kind+" p99 without the hot one", inMS(before), "ms", nil)
+		r.reportFigure("hub", kind+" p99 without the hot recipient", inMS(before), "ms", nil)
 		r.reportFigure("hub", kind+" p99 with it", float64(beside)/float64(before), "times", nil)
 	}
 	r.reportGenerator(with)

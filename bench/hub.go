@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// provisionAll makes the containers of all layouts that r measures.
+// provisionAll creates the containers of all measured layouts.
 func (r *scenarioRun) provisionAll(ctx context.Context, a *account.Account) error {
 	for _, l := range r.measuredLayouts() {
 		if err := l.Provision(ctx, a, perContainer); err != nil {
@@ -23,7 +23,7 @@ func (r *scenarioRun) provisionAll(ctx context.Context, a *account.Account) erro
 	return nil
 }
 
-// hub is the layout that ships.
+// hub is the hub's own layout.
 var hub = layout.Layout{
 	Name: "hub",
 	Provision: func(ctx context.Context, a *account.Account, throughput int32) error {
@@ -47,8 +47,8 @@ var hub = layout.Layout{
 	CleanUp: sweepHub,
 }
 
-// openHub returns the hub's repository over l, at work until stop is called. It
-// sweeps only when it is asked to, because a sweep costs request units.
+// openHub returns a running repository of the hub over l; stop ends it. It
+// sweeps only on request, because a sweep costs request units.
 func openHub(ctx context.Context, a *account.Account, l *account.Line, o cosmos.Options) (r *cosmos.Repository, stop func(), err error) {
 	db, err := client.Connect(a.Connection(l, "hub"))
 	if err != nil {
@@ -58,7 +58,7 @@ func openHub(ctx context.Context, a *account.Account, l *account.Line, o cosmos.
 	r = cosmos.New(db, memory.NewContent(), o)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() { _ = r.Run(ctx) }) // which ends with ctx and never fails
+	running.Go(func() { _ = r.Run(ctx) }) // Run ends with ctx and always returns nil
 	return r, func() {
 		cancel()
 		running.Wait()

@@ -11,20 +11,21 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// measureKinds saves single events of ever more kinds for one recipient, without physics. Then
-// the hub delivers and removes all of them, and saves again: kinds without events must cost
-// nothing. Nor may 10,000 kinds that have come and gone, some at a time.
+// measureKinds saves single events of an increasing number of kinds for one recipient, without
+// physics. Then it delivers and removes all of them, and saves again: a kind without events
+// must not cost anything. The same holds for 10,000 kinds that were used in succession, a few
+// at a time.
 func measureKinds(ctx context.Context, r *scenarioRun) error {
 	modelled := *r
 	modelled.Endpoint = ""
 	return r.eachLayout(func(l layout.Layout, progress progressFunc) error {
 		progress(0, "%s", l.Name)
-		return kindsOf(ctx, &modelled, l)
+		return measureKindsOf(ctx, &modelled, l)
 	})
 }
 
-func kindsOf(ctx context.Context, r *scenarioRun, l layout.Layout) error {
-	return onNewAccount(ctx, account.Options{}, l, func(a *account.Account, line *account.Line, s *layout.Store) error {
+func measureKindsOf(ctx context.Context, r *scenarioRun, l layout.Layout) error {
+	return runOnNewAccount(ctx, account.Options{}, l, func(a *account.Account, line *account.Line, s *layout.Store) error {
 		return kindsOn(ctx, r, a, line, l, s)
 	})
 }
@@ -64,7 +65,7 @@ func kindsOn(ctx context.Context, r *scenarioRun, a *account.Account, line *acco
 		}
 	}
 	gone := fmt.Sprintf("after %d kinds are gone", k.kinds)
-	r.reportFigure(l.Name, fmt.Sprintf("further kinds of %d accepted %s", more, gone), float64(accepted), "kinds", figure.AtLeast(more))
+	r.reportFigure(l.Name, fmt.Sprintf("accepted new kinds of %d %s", more, gone), float64(accepted), "kinds", figure.AtLeast(more))
 	come := k.kinds
 	for all := pickSize(r, 10_000, 500); come < all; come += k.kinds {
 		if err := k.removeAll(ctx, a, l); err != nil {
@@ -87,16 +88,16 @@ func kindsOn(ctx context.Context, r *scenarioRun, a *account.Account, line *acco
 	if err := k.saveKindsUpTo(ctx, 1); err != nil {
 		return err
 	}
-	_, err := k.reportCost(ctx, r, a, l, fmt.Sprintf("after %d kinds have come and gone", come), &first)
+	_, err := k.reportCost(ctx, r, a, l, fmt.Sprintf("after %d kinds were used and removed", come), &first)
 	return err
 }
 
-// removeAll delivers and removes all events, with their kinds.
+// removeAll delivers all events, and removes them and their kinds.
 func (k *kindSaver) removeAll(ctx context.Context, a *account.Account, l layout.Layout) error {
 	if err := k.deliverAll(ctx); err != nil {
 		return err
 	}
-	for range 2 { // the first removes the events and the kinds, the second what the gates say of these
+	for range 2 { // the first sweep removes the events and the kinds, the second removes the entries of the kinds in the gates
 		if err := l.CleanUp(ctx, a, a.Unmetered(), k.actor); err != nil {
 			return err
 		}
@@ -104,10 +105,10 @@ func (k *kindSaver) removeAll(ctx context.Context, a *account.Account, l layout.
 	return nil
 }
 
-// A kindsCost is what a recipient with some kinds costs.
+// A kindsCost is the cost of a Save for a recipient with a number of kinds.
 type kindsCost struct {
-	units, requests float64 // of a Save of one event
-	head            float64 // KB
+	units, requests float64 // per Save of one event
+	head            float64 // size in KB
 }
 
 // A kindSaver saves events of many kinds for one recipient.
@@ -116,7 +117,7 @@ type kindSaver struct {
 	line  *account.Line
 	src   eventSource
 	actor domain.ActorID
-	kinds int // that have events
+	kinds int // number of kinds that have events
 }
 
 // event returns an event of kind n.
@@ -126,12 +127,13 @@ func (k *kindSaver) event(n int) []domain.Event {
 	return events
 }
 
-// kindNumber returns the n-th of the content types of events of many kinds.
+// kindNumber returns the n-th content type.
 func kindNumber(n int) domain.ContentType {
 	return must(domain.ParseContentType(fmt.Sprintf("kind-%d", n)))
 }
 
-// saveKindsUpTo saves an event of each kind up to n that has none.
+// saveKindsUpTo saves an event of each of the first n kinds that has no event
+// yet.
 func (k *kindSaver) saveKindsUpTo(ctx context.Context, n int) error {
 	for ; k.kinds < n; k.kinds++ {
 		if err := saveAll(ctx, k.store, k.actor, k.event(k.kinds)); err != nil {
@@ -141,8 +143,8 @@ func (k *kindSaver) saveKindsUpTo(ctx context.Context, n int) error {
 	return nil
 }
 
-// reportCost reports the cost of a Save of one event of a known kind, and the size of the head. The
-// target is the cost of earlier, if given, plus a tenth.
+// reportCost reports the cost of a Save of one event of a known kind, and the size of the head. If
+// earlier is given, the target is its cost plus 10 %.
 func (k *kindSaver) reportCost(ctx context.Context, r *scenarioRun, a *account.Account, l layout.Layout, when string, earlier *kindsCost) (found kindsCost, err error) {
 	const times = 20
 	before := k.line.Count()
@@ -175,7 +177,7 @@ func (k *kindSaver) reportCost(ctx context.Context, r *scenarioRun, a *account.A
 	return found, nil
 }
 
-// deliverAll peeks and dequeues until nothing waits.
+// deliverAll peeks and dequeues until no event is waiting.
 func (k *kindSaver) deliverAll(ctx context.Context) error {
 	for {
 		bundle, err := openBundle(ctx, k.store, k.actor, k.src.newID())

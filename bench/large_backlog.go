@@ -12,16 +12,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// backlogScale is by how much drawers, and the memory for ids, are smaller than they are
-// by default. As many events need that many times as many drawers.
+// backlogScale is the factor by which drawers and the memory for ids are smaller than by
+// default. So the same number of events needs backlogScale times as many drawers.
 const backlogScale = 100
 
 // backlogOptions are those of a hub at backlogScale.
 var backlogOptions = cosmos.Options{DrawerCapacity: 10_000 / backlogScale, IndexBytes: (64 << 20) / backlogScale}
 
-// measureLargeBacklog saves single events while ever more wait, and for two recipients in turn,
-// without physics. Sizes are scaled: drawers hold 100 events and the memory for ids is a
-// hundredth of its default, so that 1,000 waiting events stand for 100,000.
+// measureLargeBacklog saves single events with an increasing number of waiting events, also for
+// two recipients alternately, without physics. Sizes are scaled: drawers hold 100 events and
+// the memory for ids is a hundredth of its default, so that 1,000 waiting events stand for
+// 100,000.
 func measureLargeBacklog(ctx context.Context, r *scenarioRun) error {
 	modelled := *r
 	modelled.Endpoint = ""
@@ -30,10 +31,10 @@ func measureLargeBacklog(ctx context.Context, r *scenarioRun) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(largeBacklogAt(ctx, r, a), a.Close())
+	return errors.Join(measureLargeBacklogOn(ctx, r, a), a.Close())
 }
 
-func largeBacklogAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
+func measureLargeBacklogOn(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	if err := hub.Provision(ctx, a, perContainer); err != nil {
 		return err
 	}
@@ -64,8 +65,9 @@ func largeBacklogAt(ctx context.Context, r *scenarioRun, a *account.Account) err
 		requestsOf = append(requestsOf, median(took, requests))
 		reportSaves(r, fmt.Sprintf("save of one event with %d events waiting", size*backlogScale), took)
 	}
-	// One more, whatever waits, once the filters do not fit into the memory for ids.
-	r.reportFigure(hub.Name, "save of one event, requests, most less least", slices.Max(requestsOf)-slices.Min(requestsOf), "requests", figure.AtMost(1))
+	// One more request, whatever the number of waiting events, once the filters
+	// exceed the memory for ids.
+	r.reportFigure(hub.Name, "save of one event, requests, maximum minus minimum", slices.Max(requestsOf)-slices.Min(requestsOf), "requests", figure.AtMost(1))
 
 	// The ids of one recipient of this size fit into the memory for ids; those of two do not.
 	size := pickSize(r, 40_000, 4_000)
@@ -86,7 +88,7 @@ func largeBacklogAt(ctx context.Context, r *scenarioRun, a *account.Account) err
 	}
 	reportSaves(r, fmt.Sprintf("save for one recipient of %d events", size*backlogScale), alone)
 	reportSaves(r, fmt.Sprintf("save for one of two recipients of %d events in turn", size*backlogScale), inTurn)
-	r.reportFigure(hub.Name, "save for two recipients in turn, request units of one", median(inTurn, units)/median(alone, units), "times", figure.AtMost(1.1))
+	r.reportFigure(hub.Name, "save for two recipients alternately, request units, ratio to one", median(inTurn, units)/median(alone, units), "times", figure.AtMost(1.1))
 	return nil
 }
 
@@ -95,16 +97,16 @@ func reportSaves(r *scenarioRun, what string, costs []cost) {
 	r.reportFigure(hub.Name, what+", requests", median(costs, requests), "requests", nil)
 }
 
-// A backlog is the waiting events of recipients that fetch nothing.
+// A backlog holds the waiting events of recipients that do not fetch anything.
 type backlog struct {
-	filler     *cosmos.Repository // another node, which has memory for all ids
-	repository *cosmos.Repository // the node that is measured
+	filler     *cosmos.Repository // another node, with memory for all ids
+	repository *cosmos.Repository // the measured node
 	line       *account.Line
 	src        eventSource
 	waiting    map[domain.ActorID]int
 }
 
-// fillTo saves events, a thousand at a time, until size wait.
+// fillTo saves events, a thousand at a time, until size events are waiting.
 func (b *backlog) fillTo(ctx context.Context, actor domain.ActorID, size int) error {
 	for b.waiting[actor] < size {
 		n := min(1_000, size-b.waiting[actor])
@@ -121,8 +123,8 @@ func (b *backlog) fillTo(ctx context.Context, actor domain.ActorID, size int) er
 	return nil
 }
 
-// measureSaves saves single events for actors in turn and returns what each Save cost. A first
-// Save for each is not among them: it reads what the memory has no room for.
+// measureSaves saves single events for actors alternately, and returns the cost of each Save.
+// It leaves out a first Save for each actor, which reads what does not fit into the memory.
 func (b *backlog) measureSaves(ctx context.Context, actors ...domain.ActorID) (costs []cost, err error) {
 	const rounds = 9
 	for round := range rounds {

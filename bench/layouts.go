@@ -9,13 +9,14 @@ import (
 	"github.com/messagehub/messagehub/bench/layout"
 )
 
-// measuredLayouts returns those that r measures: the hub first, and the others in their order.
+// measuredLayouts returns the layouts that r measures: the hub's first, then the others in
+// their order.
 func (r *scenarioRun) measuredLayouts() []layout.Layout {
 	return append([]layout.Layout{hub}, r.Beside...)
 }
 
-// A progressFunc reports which part of its work a measurement of one layout has done, and
-// what it does next.
+// A progressFunc reports the completed part of the measurement of one layout, and its
+// next step.
 type progressFunc func(done float64, format string, args ...any)
 
 // eachLayout measures each layout of the run. An error names the layout.
@@ -23,7 +24,8 @@ func (r *scenarioRun) eachLayout(measure func(l layout.Layout, progress progress
 	return r.eachLayoutWithin(0, 1, measure)
 }
 
-// eachLayoutWithin is eachLayout for a part of the scenario, which begins at from.
+// eachLayoutWithin is eachLayout for a part of the scenario, which begins at from;
+// both are fractions of its duration.
 func (r *scenarioRun) eachLayoutWithin(from, part float64, measure func(l layout.Layout, progress progressFunc) error) error {
 	part /= float64(len(r.measuredLayouts()))
 	for i, l := range r.measuredLayouts() {
@@ -37,9 +39,9 @@ func (r *scenarioRun) eachLayoutWithin(from, part float64, measure func(l layout
 	return nil
 }
 
-// onNewAccount calls do with a store of a layout on an account of its own, which is removed
+// runOnNewAccount calls do with a store of a layout on a new account, which it removes
 // afterwards. The store uses line.
-func onNewAccount(ctx context.Context, o account.Options, l layout.Layout, do func(a *account.Account, line *account.Line, s *layout.Store) error) (err error) {
+func runOnNewAccount(ctx context.Context, o account.Options, l layout.Layout, do func(a *account.Account, line *account.Line, s *layout.Store) error) (err error) {
 	a, err := account.Open(ctx, o)
 	if err != nil {
 		return err

@@ -9,12 +9,13 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// measureManyActors is a market on an ordinary day: domains announce to all recipients alike,
-// and each peeks by its own clock and dequeues what it got.
+// measureManyActors runs a market under ordinary load: domains announce events to all
+// recipients at the same rate, and each recipient peeks periodically and dequeues its
+// bundles.
 //
-// The throughput is split as it is used: of the requests for an event about two fifths
-// of the charge are for the head and the entries, in the catalog, and the rest is for
-// pages and drawers and for gates and bundles, in equal parts.
+// The throughput is divided between the containers by their use: about two fifths of an
+// event's charge are for the head and the entries in the catalog, and the rest is for pages
+// and drawers and for gates and bundles, in equal parts.
 func measureManyActors(ctx context.Context, r *scenarioRun) error {
 	return r.manyActors(ctx, market.Market{
 		Groups: []market.Group{{Size: pickSize(r, 1000, 300), Events: pickSize(r, 2000.0, 1000.0), Batch: 20, Period: 10 * time.Second}},
@@ -30,21 +31,21 @@ func (r *scenarioRun) manyActors(ctx context.Context, m market.Market) error {
 	if err != nil {
 		return err
 	}
-	r.reportFigure("hub", "events a second", float64(d.Groups[0].Events)/d.Took.Seconds(), "1/s", nil)
+	r.reportFigure("hub", "events per second", float64(d.Groups[0].Events)/d.Took.Seconds(), "1/s", nil)
 	r.reportLatencies(d, "peek", figure.AtMost(150))
 	r.reportLatencies(d, "peek of nothing", nil)
 	r.reportLatencies(d, "dequeue", figure.AtMost(100))
 	r.reportLatencies(d, "save", nil)
-	r.reportFigure("hub", "operations that failed", float64(failedOperations(d)), "", figure.AtMost(0))
+	r.reportFigure("hub", "failed operations", float64(failedOperations(d)), "", figure.AtMost(0))
 	r.reportGenerator(d)
 	r.reportFigure("hub", "oldest event at the end", d.Groups[0].Oldest.Seconds(), "s", figure.AtMost(2*m.Groups[0].Period.Seconds()))
 	r.reportDeliveries("", d.Groups[0].Stock)
-	r.reportFigure("hub", "whole life of an event", d.Life.Units()/float64(d.Groups[0].Saved), "RU", nil)
+	r.reportFigure("hub", "save to cleanup of an event", d.Life.Units()/float64(d.Groups[0].Saved), "RU", nil)
 	r.reportUsage(d, m.Throughput)
 	r.reportFigure("hub", "heap at the end", heap.endSize()/(1<<20), "MB", nil)
-	// Most of the heap is the ids of received events, which the hub keeps in up to 64 MB. With this
-	// load they fill it after seven minutes; a quick run ends before.
-	r.reportFigure("hub", "heap grows in the second half", heap.growsFrom(0.5), "%", nil)
-	r.reportFigure("hub", "heap grows in the last quarter", heap.growsFrom(0.75), "%", pickSize(r, figure.AtMost(10), nil))
+	// Most of the heap is the ids of received events, of which the hub keeps up to 64 MB. This load
+	// fills them after seven minutes; a quick run ends before.
+	r.reportFigure("hub", "heap growth in the second half", heap.growsFrom(0.5), "%", nil)
+	r.reportFigure("hub", "heap growth in the last quarter", heap.growsFrom(0.75), "%", pickSize(r, figure.AtMost(10), nil))
 	return nil
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// measureNoisyNeighbour throttles the partitions of one recipient, altogether, while it is
-// sent to and peeks with more clients than the hub serves at once. It asks what the
-// others notice of it: the same others are measured with it and without it, in turns,
-// each time on a fresh hub and account.
+// measureNoisyNeighbour throttles all requests to the partitions of one recipient, while
+// events are sent to it and more of its clients peek than the hub serves concurrently. It
+// measures the effect on the others: the same others are measured with it and without it,
+// in alternating rounds, each on a new hub and account.
 func measureNoisyNeighbour(ctx context.Context, r *scenarioRun) error {
 	return r.noisyNeighbour(ctx, market.Market{
 		Groups: []market.Group{
@@ -29,7 +29,7 @@ const noisy = "noisy "
 
 func (r *scenarioRun) noisyNeighbour(ctx context.Context, m market.Market, rounds int) error {
 	noise := &market.Throttle{Recipient: "noisy-0000", Wait: 100 * time.Millisecond}
-	with, without := newTurns(), newTurns()
+	with, without := newMarketRounds(), newMarketRounds()
 	for round := range rounds {
 		done := float64(round) / float64(rounds)
 		calm := m
@@ -57,27 +57,27 @@ func (r *scenarioRun) noisyNeighbour(ctx context.Context, m market.Market, round
 	}
 	for _, kind := range []string{"save", "peek", "dequeue"} {
 		before, beside := median(without.p99[kind], inMS), median(with.p99[kind], inMS)
-		r.reportFigure("hub", kind+" p99 without the noisy one", before, "ms", nil)
+		r.reportFigure("hub", kind+" p99 without the noisy recipient", before, "ms", nil)
 		r.reportFigure("hub", kind+" p99 with it", beside, "ms", nil)
 		r.reportFigure("hub", kind+" p99 with it", beside/before, "times", figure.AtMost(1.25))
 	}
-	r.reportFigure("hub", "requests refused to the noisy one", float64(noise.Refused()), "", nil)
-	r.reportFigure("hub", "operations of the others that failed", float64(with.failed+without.failed), "", figure.AtMost(0))
+	r.reportFigure("hub", "requests of the noisy recipient refused", float64(noise.Refused()), "", nil)
+	r.reportFigure("hub", "failed operations of the others", float64(with.failed+without.failed), "", figure.AtMost(0))
 	with.others.Add(without.others)
 	r.reportDeliveries("", with.others)
 	return nil
 }
 
-// turns are what the others have got in several markets that are alike.
-type turns struct {
-	p99    map[string][]time.Duration // by kind, one of each market
-	failed int                        // operations
+// marketRounds are the results of the other recipients in several equal markets.
+type marketRounds struct {
+	p99    map[string][]time.Duration // by kind; one per market
+	failed int                        // number of failed operations
 	others market.Stock
 }
 
-func newTurns() *turns { return &turns{p99: make(map[string][]time.Duration)} }
+func newMarketRounds() *marketRounds { return &marketRounds{p99: make(map[string][]time.Duration)} }
 
-func (t *turns) addDay(d *market.Day) error {
+func (t *marketRounds) addDay(d *market.Day) error {
 	for _, kind := range []string{"save", "peek", "dequeue"} {
 		took, err := latencyP99(d, kind)
 		if err != nil {

@@ -14,19 +14,19 @@ import (
 	"github.com/messagehub/messagehub/bench/service"
 )
 
-// How many callers report objects at the same time.
+// How many callers report objects concurrently.
 const (
-	objectSenders = 16 // of messages with many events
-	objectCallers = 32 // of single events
+	objectSenders = 16 // of messages with several events
+	objectCallers = 32 // of messages with one event
 )
 
-// An objectBench reports objects to hubs, as pushing publishes events: hub, embedded engine with fsync and
-// callers share this machine.
-type objectBench struct{ *pushing }
+// An objectBench reports objects to hubs. The hub, its embedded engine with fsync and the callers
+// share this machine.
+type objectBench struct{ *pushBench }
 
 // measureObjectLedger measures the ledger of objects.
 func measureObjectLedger(ctx context.Context, r *scenarioRun) error {
-	b := &objectBench{&pushing{scenarioRun: r, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}}
+	b := &objectBench{&pushBench{scenarioRun: r, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}}
 	defer b.client.CloseIdleConnections()
 	steps := []struct {
 		what string
@@ -47,10 +47,11 @@ func measureObjectLedger(ctx context.Context, r *scenarioRun) error {
 	return nil
 }
 
-// measureThroughput measures how many events a second a hub stores: of new objects, mixed ones, and of one
-// object. Mixed events are of new objects, of known ones, and duplicates, a third each.
+// measureThroughput measures how many events per second a hub stores: events of new objects, mixed
+// events, and events of one object. A third of the mixed events are of new objects, a third of
+// known objects, and a third are duplicates.
 func (b *objectBench) measureThroughput(ctx context.Context) error {
-	return b.atHub(ctx, nil, func(url string) error {
+	return b.runAtHub(ctx, nil, func(url string) error {
 		s, rounds := newObjectSource(b.Seed), pickSize(b.scenarioRun, 3, 2)
 		if err := b.reportNewObjects(ctx, url, s, pickSize(b.scenarioRun, 10_000, 2_000)); err != nil {
 			return err
@@ -59,8 +60,8 @@ func (b *objectBench) measureThroughput(ctx context.Context) error {
 		sameObject := func() objectclient.Event { return s.changedObject(hot) }
 		for _, load := range []struct {
 			name            string
-			events          int // a round
-			atLeast, atMost int // in a message
+			events          int // per round
+			atLeast, atMost int // events per message
 			callers         int
 			next            func() objectclient.Event
 			target          float64
@@ -93,8 +94,9 @@ func (b *objectBench) reportNewObjects(ctx context.Context, url string, s *objec
 	return err
 }
 
-// sendLoad sends the messages of a load to hubs in turn, by callers at the same time, and returns how long
-// that took. It fails unless each event was stored, or counted as the duplicate that it is.
+// sendLoad sends the messages of a load to hubs in rotation, with a number of concurrent callers,
+// and returns the time that it took. It fails unless each event was stored, or counted as a
+// duplicate if it is one.
 func (b *objectBench) sendLoad(ctx context.Context, l objectLoad, callers int, urls ...string) (time.Duration, error) {
 	var next, accepted, duplicates atomic.Int64
 	g, gctx := errgroup.WithContext(ctx)

@@ -21,7 +21,7 @@ type objectSource struct {
 	rng       *rand.Rand
 	sequencer int64
 	objects   int
-	known     []objectclient.Event // the last one of each object
+	known     []objectclient.Event // the latest event of each object
 	sent      []objectclient.Event
 }
 
@@ -57,8 +57,8 @@ func (s *objectSource) changedObject(n int) objectclient.Event {
 // repeatedEvent returns an event that was returned before.
 func (s *objectSource) repeatedEvent() objectclient.Event { return s.sent[s.rng.IntN(len(s.sent))] }
 
-// mixedEvent returns an event of a new object, one of a known object, or a repeated one: each is a third
-// of all.
+// mixedEvent returns with equal probability an event of a new object, an event of a known object,
+// or a repeated event.
 func (s *objectSource) mixedEvent() objectclient.Event {
 	return [...]func() objectclient.Event{s.createdEvent, s.changedEvent, s.repeatedEvent}[s.rng.IntN(3)]()
 }
@@ -67,10 +67,10 @@ func (s *objectSource) mixedEvent() objectclient.Event {
 type objectLoad struct {
 	messages [][]byte
 	events   int
-	stored   int // that are no duplicates
+	stored   int // number of events that are not duplicates
 }
 
-// newLoad returns messages with n events, each message with a number of them between atLeast and atMost.
+// newLoad returns messages with n events, between atLeast and atMost events per message.
 func (s *objectSource) newLoad(n, atLeast, atMost int, next func() objectclient.Event) objectLoad {
 	l, before := objectLoad{events: n}, len(s.sent)
 	for n > 0 {
@@ -85,5 +85,5 @@ func (s *objectSource) newLoad(n, atLeast, atMost int, next func() objectclient.
 	return l
 }
 
-// releaseMemory releases the memory of all events. Those that follow are of new objects.
+// releaseMemory releases the memory of all events. Later events are of new objects.
 func (s *objectSource) releaseMemory() { s.known, s.sent = nil, nil }

@@ -12,16 +12,16 @@ import (
 	"github.com/messagehub/messagehub/bench/service"
 )
 
-// compareNodes compares two nodes of one account with one node, in turn, with the same callers. The
-// account is the embedded engine over HTTP, with fsync, and has no physics. Everything shares the
-// cores of this machine, so two nodes show what they cost each other: each gathers half of the
-// callers, and a round of one may be refused for what the other has stored. The requests for an
-// event show how often.
+// compareNodes compares two nodes of one account with a single node, in alternating rounds, with
+// the same callers. The account is the embedded engine over HTTP, with fsync and without physics.
+// All processes share the cores of this machine, so the comparison shows the cost of a second node:
+// each node combines the events of half of the callers, and the write of one node may conflict with
+// a write of the other. The number of requests per event shows how often that happens.
 func (b *objectBench) compareNodes(ctx context.Context) error {
 	var rates, requests [2][]float64
 	for range pickSize(b.scenarioRun, 3, 2) {
 		for i := range rates {
-			rate, asked, err := b.rateOfNodes(ctx, i+1)
+			rate, asked, err := b.measureNodes(ctx, i+1)
 			if err != nil {
 				return fmt.Errorf("%d nodes: %w", i+1, err)
 			}
@@ -33,13 +33,13 @@ func (b *objectBench) compareNodes(ctx context.Context) error {
 		b.reportFigure("hub", name, median(rates[i], asIs), "1/s", nil)
 		b.reportFigure("hub", name+", requests", median(requests[i], asIs), "requests/event", nil)
 	}
-	b.reportFigure("hub", names[1]+", of those to 1", median(rates[1], asIs)/median(rates[0], asIs), "times", figure.AtLeast(1))
+	b.reportFigure("hub", names[1]+", ratio to 1 node", median(rates[1], asIs)/median(rates[0], asIs), "times", figure.AtLeast(1))
 	return nil
 }
 
-// rateOfNodes returns how many events a second n nodes store, to which callers report in turn, and how many
-// requests they make for an event.
-func (b *objectBench) rateOfNodes(ctx context.Context, n int) (rate, requests float64, err error) {
+// measureNodes returns the number of events per second that n nodes store, and the number of their
+// requests per event. Callers report to the nodes in rotation.
+func (b *objectBench) measureNodes(ctx context.Context, n int) (rate, requests float64, err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
 		return 0, 0, err
@@ -63,7 +63,8 @@ func (b *objectBench) rateOfNodes(ctx context.Context, n int) (rate, requests fl
 		urls = append(urls, node.URL())
 	}
 	s := newObjectSource(b.Seed)
-	// With few objects, most rounds of one node would meet an object that the other one is changing.
+	// With few objects, most rounds of one node would meet an object that the other node is
+	// changing.
 	if err := b.reportNewObjects(ctx, urls[0], s, pickSize(b.scenarioRun, 50_000, 5_000)); err != nil {
 		return 0, 0, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/bench/load"
 )
 
-// objectPage is how many objects a page has.
+// objectPage is the number of objects in a page.
 const objectPage = 100
 
 // An objectHub is a hub with a number of objects.
@@ -20,16 +20,17 @@ type objectHub struct {
 	objects int
 }
 
-// comparePages lists pages of 100 objects of two hubs, one with few objects and one with many, in turn: so
-// whatever else the machine does delays both. While the second one is filled, the heap is measured.
+// comparePages lists pages of 100 objects of two hubs, one with few objects and one with many, in
+// alternating rounds, so that other work of this machine slows both alike. It measures the heap
+// while the second hub is filled.
 func (b *objectBench) comparePages(ctx context.Context) error {
 	few, many := objectHub{objects: 10_000}, objectHub{objects: pickSize(b.scenarioRun, 1_000_000, 40_000)}
-	return b.atHub(ctx, nil, func(url string) error {
+	return b.runAtHub(ctx, nil, func(url string) error {
 		few.url = url
 		if err := b.reportNewObjects(ctx, url, newObjectSource(b.Seed), few.objects); err != nil {
 			return err
 		}
-		return b.atHub(ctx, nil, func(url string) error {
+		return b.runAtHub(ctx, nil, func(url string) error {
 			many.url = url
 			s := newObjectSource(b.Seed)
 			if err := b.reportNewObjects(ctx, url, s, few.objects); err != nil {
@@ -45,12 +46,12 @@ func (b *objectBench) comparePages(ctx context.Context) error {
 				s.releaseMemory()
 			}
 			grown := (float64(heapInUse()) - float64(before)) / (1 << 20)
-			b.reportFigure("hub", fmt.Sprintf("heap after %d events, above that after %d", many.objects, few.objects), grown, "MB", figure.AtMost(64))
+			b.reportFigure("hub", fmt.Sprintf("heap after %d events, growth over %d", many.objects, few.objects), grown, "MB", figure.AtMost(64))
 			for _, order := range []struct {
 				name, value string
 				p99         float64
 			}{{"in order", "key", 150}, {"in any order", "any", 25}} {
-				if err := b.pagesIn(ctx, order.name, order.value, order.p99, few, many); err != nil {
+				if err := b.measurePagesIn(ctx, order.name, order.value, order.p99, few, many); err != nil {
 					return err
 				}
 			}
@@ -59,13 +60,13 @@ func (b *objectBench) comparePages(ctx context.Context) error {
 	})
 }
 
-// pagesIn lists pages in an order, and reports how long that takes.
-func (b *objectBench) pagesIn(ctx context.Context, name, order string, limit float64, hubs ...objectHub) error {
-	took, places := make([]*load.Latencies, len(hubs)), make([][]string, len(hubs))
+// measurePagesIn lists pages in an order, and reports the times.
+func (b *objectBench) measurePagesIn(ctx context.Context, name, order string, limit float64, hubs ...objectHub) error {
+	took, paths := make([]*load.Latencies, len(hubs)), make([][]string, len(hubs))
 	for i, h := range hubs {
 		took[i] = load.NewLatencies()
 		var err error
-		if places[i], err = b.pagePlaces(ctx, h, order); err != nil {
+		if paths[i], err = b.findPagePaths(ctx, h, order); err != nil {
 			return err
 		}
 	}
@@ -73,7 +74,7 @@ func (b *objectBench) pagesIn(ctx context.Context, name, order string, limit flo
 	for range pickSize(b.scenarioRun, 1_000, 200) {
 		for i, h := range hubs {
 			began := time.Now()
-			rows, _, err := b.objectClient(h.url).Page(ctx, places[i][rng.IntN(len(places[i]))])
+			rows, _, err := b.objectClient(h.url).Page(ctx, paths[i][rng.IntN(len(paths[i]))])
 			if err != nil {
 				return err
 			}
@@ -90,15 +91,15 @@ func (b *objectBench) pagesIn(ctx context.Context, name, order string, limit flo
 		b.reportFigure("hub", page+", p99", inMS(found.P99), "ms", figure.AtMost(limit))
 	}
 	few, many := took[0].Percentiles(), took[len(took)-1].Percentiles()
-	page := fmt.Sprintf("page of %d objects %s, of %d", hubs[1].objects, name, hubs[0].objects)
+	page := fmt.Sprintf("page of %d objects %s, ratio to %d objects", hubs[1].objects, name, hubs[0].objects)
 	b.reportFigure("hub", page+", p50", float64(many.P50)/float64(few.P50), "times", figure.AtMost(1.3))
 	b.reportFigure("hub", page+", p99", float64(many.P99)/float64(few.P99), "times", nil)
 	return nil
 }
 
-// pagePlaces reads the whole list of a hub in large pages, and returns the paths of pages of objectPage
-// objects that begin where the large ones do.
-func (b *objectBench) pagePlaces(ctx context.Context, h objectHub, order string) (places []string, err error) {
+// findPagePaths reads the whole list of a hub in large pages. It returns the paths of pages of
+// objectPage objects that begin at the same positions as the large ones.
+func (b *objectBench) findPagePaths(ctx context.Context, h objectHub, order string) (paths []string, err error) {
 	const large = 1_000
 	path := fmt.Sprintf("/v1/objects?bucket=%s&order=%s&limit=%d", objectBucket, order, large)
 	listed := 0
@@ -115,12 +116,12 @@ func (b *objectBench) pagePlaces(ctx context.Context, h objectHub, order string)
 			values := place.Query()
 			values.Set("limit", fmt.Sprint(objectPage))
 			place.RawQuery = values.Encode()
-			places = append(places, place.String())
+			paths = append(paths, place.String())
 		}
 		path = next
 	}
 	if listed != h.objects {
 		return nil, fmt.Errorf("a list of %d objects has %d", h.objects, listed)
 	}
-	return places, nil
+	return paths, nil
 }

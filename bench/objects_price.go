@@ -24,20 +24,21 @@ import (
 // objectBatch is how many events of one shard are priced in one call.
 const objectBatch = 32
 
-// objectPricing stores events of objects by the store of a hub, without the rest of the hub. What they
-// cost depends on no time, so the account has no physics.
+// objectPricing stores events of objects through the store of a hub, without the rest of the hub.
+// The request units do not depend on time, so the account has no physics.
 type objectPricing struct {
 	account *account.Account
-	line    *account.Line // of the store
+	line    *account.Line // the line of the store
 	store   *objectstore.Store
 	source  *objectSource
 
-	hub      *limit.Objects // unmetered
+	hub      *limit.Objects // reads the hub's documents over an unmetered line
 	bare     *limit.Objects
 	bareLine *account.Line
 }
 
-// priceObjects calls measure with a new account of a profile, whose buckets have a number of shards.
+// priceObjects calls measure with a new account of a profile, whose buckets have a given number of
+// shards.
 func (b *objectBench) priceObjects(ctx context.Context, standard bool, shards int, measure func(*objectPricing) error) (err error) {
 	a, err := account.Open(ctx, account.Options{Standard: standard})
 	if err != nil {
@@ -70,15 +71,16 @@ func (b *objectBench) priceObjects(ctx context.Context, standard bool, shards in
 	if p.bare, err = limit.NewObjects(bare, "hub"); err != nil {
 		return err
 	}
-	// The first event of a bucket decides its shards and the second one reads them, which is not priced.
+	// The first event of a bucket chooses its number of shards, and the second one reads it.
+	// Neither is priced.
 	if _, _, err := p.measurePrice(ctx, 1, []objectclient.Event{p.source.createdEvent(), p.source.createdEvent()}); err != nil {
 		return err
 	}
 	return measure(p)
 }
 
-// measurePrices measures the request units of an event, and the floor: those of the documents that the hub
-// has written, by the requests that its protocol needs.
+// measurePrices measures the request units of an event, and the floor: the request units of storing
+// the same documents with only the requests that the protocol needs.
 func (b *objectBench) measurePrices(ctx context.Context) error {
 	for _, standard := range []bool{false, true} {
 		err := b.priceObjects(ctx, standard, 1, func(p *objectPricing) error { return b.pricesOf(ctx, p, standard) })
@@ -93,7 +95,7 @@ func (b *objectBench) pricesOf(ctx context.Context, p *objectPricing, standard b
 	for _, load := range []struct {
 		batch           int
 		limits          [3]float64
-		create, replace string // what the floor is made of
+		create, replace string // which requests the floor consists of
 	}{
 		{1, [3]float64{11, 16, 16}, "a read and a creation", "a read and a replacement"},
 		{objectBatch, [3]float64{8.5, 12.5, 12.5}, "a query and a batch of creations", "a query and a batch of replacements"},
@@ -121,7 +123,7 @@ func (b *objectBench) pricesOf(ctx context.Context, p *objectPricing, standard b
 			b.reportPrice(fmt.Sprintf("%s, %d at a time", kind.name, load.batch), standard, price, load.limits[i], floor, kind.floor)
 		}
 	}
-	price, floor, err := p.priceHot(ctx, pickSize(b.scenarioRun, 400, 100))
+	price, floor, err := p.measureHotPrice(ctx, pickSize(b.scenarioRun, 400, 100))
 	if err != nil {
 		return err
 	}
@@ -129,15 +131,15 @@ func (b *objectBench) pricesOf(ctx context.Context, p *objectPricing, standard b
 	return nil
 }
 
-// reportPrice hands out a price and its floor.
+// reportPrice reports a price and its floor.
 func (b *objectBench) reportPrice(name string, standard bool, price, atMost, floor float64, why string) {
 	name += ", " + profileName(standard)
 	b.scenarioRun.reportFigure("hub", name, price, figure.PerEvent, figure.AtMost(atMost))
 	b.scenarioRun.reportFigure("limit", name+": "+why, floor, figure.PerEvent, nil)
 }
 
-// measurePrice stores events, up to batch in a call, and returns the request units of an event, and of the
-// bare requests for the same documents. No two events of a call are of the same object.
+// measurePrice stores events, up to batch in a call, and returns the request units per event, and
+// those of bare requests for the same documents. The events of a call are of different objects.
 func (p *objectPricing) measurePrice(ctx context.Context, batch int, events []objectclient.Event) (price, floor float64, err error) {
 	before, bareBefore := p.line.Count(), p.bareLine.Count()
 	for call := range slices.Chunk(events, batch) {
@@ -156,8 +158,9 @@ func (p *objectPricing) measurePrice(ctx context.Context, batch int, events []ob
 	return p.line.Count().Since(before).Units / n, p.bareLine.Count().Since(bareBefore).Units / n, nil
 }
 
-// priceHot does the same for n events of one object, one after the other. Its older rows are spilled.
-func (p *objectPricing) priceHot(ctx context.Context, n int) (price, floor float64, err error) {
+// measureHotPrice does the same for n events of one object, one after the other. Older rows of that object
+// are spilled.
+func (p *objectPricing) measureHotPrice(ctx context.Context, n int) (price, floor float64, err error) {
 	events := make([]objectclient.Event, n)
 	for i := range events {
 		events[i] = p.source.changedObject(0)
@@ -190,7 +193,7 @@ func (p *objectPricing) storeEvents(ctx context.Context, events []objectclient.E
 	return err
 }
 
-// readDocuments returns the documents that the hub has of the objects of events.
+// readDocuments returns the hub's documents of the objects of events.
 func (p *objectPricing) readDocuments(ctx context.Context, events []objectclient.Event) ([]json.RawMessage, error) {
 	all, err := p.hub.ReadHub(ctx, "object")
 	if err != nil {
@@ -223,7 +226,7 @@ func objectReport(e objectclient.Event) (report repository.ObjectReport, err err
 	return report, err
 }
 
-// measureCrawls measures a crawl that finds all objects unchanged.
+// measureCrawls measures a crawl in which all objects are unchanged.
 func (b *objectBench) measureCrawls(ctx context.Context) error {
 	n := pickSize(b.scenarioRun, 20_000, 2_000)
 	source := memory.NewSource(objectBucket)
@@ -236,7 +239,7 @@ func (b *objectBench) measureCrawls(ctx context.Context) error {
 	for _, standard := range []bool{false, true} {
 		err := b.priceObjects(ctx, standard, 0, func(p *objectPricing) error {
 			found := &foundObjects{Store: p.store}
-			if _, err := crawlObjects(ctx, found, p.store, source); err != nil { // it stores the objects
+			if _, err := crawlObjects(ctx, found, p.store, source); err != nil { // this crawl stores the objects
 				return err
 			}
 			before, stored := p.line.Count(), found.reports
@@ -250,7 +253,7 @@ func (b *objectBench) measureCrawls(ctx context.Context) error {
 			name := fmt.Sprintf("crawl of %d unchanged objects, %s", n, profileName(standard))
 			target := figure.AtMost(0.15)
 			if !standard {
-				target = nil // it charges each object that is read as a read of its own
+				target = nil // this profile charges each object that is read as a separate read
 			}
 			b.scenarioRun.reportFigure("hub", name, p.line.Count().Since(before).Units/float64(n), "RU/object", target)
 			b.scenarioRun.reportFigure("hub", name+", events stored", float64(found.reports-stored), "events", figure.AtMost(0))
@@ -263,19 +266,20 @@ func (b *objectBench) measureCrawls(ctx context.Context) error {
 	return nil
 }
 
-// foundObjects counts the events that are stored.
+// A foundObjects is a store that counts the stored events.
 type foundObjects struct {
 	*objectstore.Store
 	reports int
 }
 
-// Ingest implements [repository.Objects]. A crawl calls it one call after the other.
+// Ingest implements [repository.Objects]. A crawl calls it sequentially.
 func (f *foundObjects) Ingest(ctx context.Context, reports []repository.ObjectReport) ([]repository.ObjectResult, error) {
 	f.reports += len(reports)
 	return f.Store.Ingest(ctx, reports)
 }
 
-// crawlObjects crawls the bucket, and returns how many objects its store has listed.
+// crawlObjects crawls the bucket, and returns the number of objects that its source
+// has listed.
 func crawlObjects(ctx context.Context, objects repository.Objects, jobs repository.Jobs, source repository.Source) (seen int64, err error) {
 	s := ledger.New(ledger.Ports{Objects: objects, Jobs: jobs, Source: source}, ledger.Options{})
 	ctx, cancel := context.WithCancel(ctx)

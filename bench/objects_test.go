@@ -9,17 +9,18 @@ import (
 	"github.com/messagehub/messagehub/bench/figure"
 )
 
-// quickObjects is the scenario of a quick run, whose figures become found.
-func quickObjects(t *testing.T) (b *objectBench, found *[]figure.Figure) {
+// newQuickObjects returns the scenario of a quick run, which appends its figures
+// to found.
+func newQuickObjects(t *testing.T) (b *objectBench, found *[]figure.Figure) {
 	t.Helper()
 	found = new([]figure.Figure)
 	r := &scenarioRun{Options: Options{Quick: true, Seed: 1}, scenario: "ledger", tell: func(f figure.Figure) { *found = append(*found, f) }}
-	b = &objectBench{&pushing{scenarioRun: r, client: &http.Client{Transport: &http.Transport{}}}}
+	b = &objectBench{&pushBench{scenarioRun: r, client: &http.Client{Transport: &http.Transport{}}}}
 	t.Cleanup(b.client.CloseIdleConnections)
 	return b, found
 }
 
-func TestALoadOfObjects_HasEventsOfEachKind(t *testing.T) {
+func TestObjectLoad_HasEventsOfEachKind(t *testing.T) {
 	s := newObjectSource(1)
 	require.Equal(t, 100, s.newLoad(100, maxObjectMessage, maxObjectMessage, s.createdEvent).stored)
 	l := s.newLoad(3_000, minObjectMessage, maxObjectMessage, s.mixedEvent)
@@ -29,13 +30,13 @@ func TestALoadOfObjects_HasEventsOfEachKind(t *testing.T) {
 	require.InDelta(t, 3_000/55, len(l.messages), 15)
 }
 
-func TestALoadOfObjects_IsCheckedByTheAnswersOfTheHub(t *testing.T) {
-	b, _ := quickObjects(t)
-	require.NoError(t, b.atHub(t.Context(), nil, func(url string) error {
+func TestObjectLoad_IsCheckedByTheAnswersOfTheHub(t *testing.T) {
+	b, _ := newQuickObjects(t)
+	require.NoError(t, b.runAtHub(t.Context(), nil, func(url string) error {
 		s := newObjectSource(1)
 		require.NoError(t, b.reportNewObjects(t.Context(), url, s, 2_100))
 		h := objectHub{url, s.objects}
-		places, err := b.pagePlaces(t.Context(), h, "key")
+		places, err := b.findPagePaths(t.Context(), h, "key")
 		require.NoError(t, err)
 		require.Len(t, places, 2, "large pages that are full")
 		for _, place := range places {
@@ -45,7 +46,7 @@ func TestALoadOfObjects_IsCheckedByTheAnswersOfTheHub(t *testing.T) {
 			require.NotEmpty(t, next)
 		}
 		h.objects++
-		_, err = b.pagePlaces(t.Context(), h, "any")
+		_, err = b.findPagePaths(t.Context(), h, "any")
 		require.ErrorContains(t, err, "a list of 2101 objects has 2100")
 
 		l := s.newLoad(300, minObjectMessage, maxObjectMessage, s.mixedEvent)
@@ -58,9 +59,8 @@ func TestALoadOfObjects_IsCheckedByTheAnswersOfTheHub(t *testing.T) {
 	}))
 }
 
-// TestEventsOfObjects_CostLittleMoreThanTheLimit has no place for a request more.
-func TestEventsOfObjects_CostLittleMoreThanTheLimit(t *testing.T) {
-	b, found := quickObjects(t)
+func TestObjectEvents_CostLittleMoreThanTheLimit(t *testing.T) {
+	b, found := newQuickObjects(t)
 	require.NoError(t, b.measurePrices(t.Context()))
 	require.Len(t, *found, 28)
 	for i := 0; i < len(*found); i += 2 {
@@ -71,8 +71,8 @@ func TestEventsOfObjects_CostLittleMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-func TestACrawlOfUnchangedObjects_StoresNothing(t *testing.T) {
-	b, found := quickObjects(t)
+func TestCrawl_OfUnchangedObjectsStoresNothing(t *testing.T) {
+	b, found := newQuickObjects(t)
 	require.NoError(t, b.measureCrawls(t.Context()))
 	require.Len(t, *found, 4)
 	for _, f := range *found {

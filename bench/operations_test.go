@@ -11,8 +11,9 @@ import (
 	"github.com/messagehub/messagehub/cosmos"
 )
 
-// asked runs a part of a scenario and returns its figures by layout and metric.
-func asked(t *testing.T, o Options, part func(r *scenarioRun) error) map[string]float64 {
+// measureFigures runs a part of a scenario and returns its figures by layout
+// and metric.
+func measureFigures(t *testing.T, o Options, part func(r *scenarioRun) error) map[string]float64 {
 	t.Helper()
 	found := make(map[string]float64)
 	r := &scenarioRun{Options: o, scenario: t.Name(), tell: func(f figure.Figure) {
@@ -24,21 +25,21 @@ func asked(t *testing.T, o Options, part func(r *scenarioRun) error) map[string]
 	return found
 }
 
-func TestAnActorGetsWhatItsDomainMakesInTime(t *testing.T) {
-	a := fast(t)
-	found := asked(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error { return wholePeek(t.Context(), r, a, &eventSource{seed: 1}) })
+func TestWholePeek_DeliversTheDomainsContentInTime(t *testing.T) {
+	a := openFastAccount(t)
+	found := measureFigures(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error { return measureWholePeek(t.Context(), r, a, &eventSource{seed: 1}) })
 	require.InDelta(t, 50, found["hub whole peek, body"], 0, "MB, to the byte")
 	require.GreaterOrEqual(t, found["hub whole peek, domain at 1s"], 1.0)
 	require.Less(t, found["hub whole peek, domain at 1s"], 30.0)
 }
 
-func TestATrickleCostsEachLayoutWhatItCosts(t *testing.T) {
+func TestTrickle_CostsOfEachLayoutAreUnchanged(t *testing.T) {
 	a, err := account.Open(t.Context(), account.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
 	for _, l := range append(baseline.Layouts(), hub) {
 		require.NoError(t, l.Provision(t.Context(), a, perContainer))
-		found := asked(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error {
+		found := measureFigures(t, Options{Quick: true, Seed: 1}, func(r *scenarioRun) error {
 			return trickleVariant{}.measureLayout(t.Context(), r, a, l, func(float64, string) {})
 		})
 		require.Len(t, found, 6)
@@ -47,37 +48,37 @@ func TestATrickleCostsEachLayoutWhatItCosts(t *testing.T) {
 	}
 }
 
-func TestWhatIsStoredMakesNothingDearer(t *testing.T) {
-	a := fast(t)
-	g := &growing{account: a, src: eventSource{seed: 1}, line: a.Line()}
+func TestGrowth_CostsDoNotDependOnStoredEvents(t *testing.T) {
+	a := openFastAccount(t)
+	g := &growingQueue{account: a, src: eventSource{seed: 1}, line: a.Line()}
 	g.actor = g.src.newActor()
 	var err error
 	g.store, err = hub.Open(t.Context(), a, g.line)
 	require.NoError(t, err)
 	defer g.store.Close()
-	for _, size := range []int{80_000, 160_000} { // beyond the drawers that a bundle can come from
+	for _, size := range []int{80_000, 160_000} { // more events than the drawers of one bundle hold
 		require.NoError(t, g.fillTo(t.Context(), size))
 		require.NoError(t, g.measureSize(t.Context(), size, 3))
 	}
-	found := asked(t, Options{}, func(r *scenarioRun) error {
+	found := measureFigures(t, Options{}, func(r *scenarioRun) error {
 		for _, operation := range growthOperations {
 			g.reportOperation(r, operation)
 		}
 		return nil
 	})
 	for _, operation := range growthOperations {
-		require.InDelta(t, 1, found["hub "+operation+", request units, most of least"], 0.02, operation)
-		require.InDelta(t, 1, found["hub "+operation+", requests, most of least"], 0, operation)
+		require.InDelta(t, 1, found["hub "+operation+", request units, maximum to minimum"], 0.02, operation)
+		require.InDelta(t, 1, found["hub "+operation+", requests, maximum to minimum"], 0, operation)
 	}
 }
 
-func TestADequeueCanBeRepeatedAndCostsTheSame(t *testing.T) {
-	a, src := fast(t), eventSource{seed: 1}
+func TestReopenedBundle_CostsTheSameToDequeueAgain(t *testing.T) {
+	a, src := openFastAccount(t), eventSource{seed: 1}
 	line := a.Line()
 	s, stop, err := openHub(t.Context(), a, line, cosmos.Options{})
 	require.NoError(t, err)
 	defer stop()
-	q, err := newRepeated(t.Context(), a, &src, 3)
+	q, err := newReopenedQueue(t.Context(), a, &src, 3)
 	require.NoError(t, err)
 	for range 4 {
 		require.NoError(t, q.dequeueAgain(t.Context(), s, line, s))

@@ -12,9 +12,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// measurePrice follows events through their whole life, without physics, for request units
-// depend on no time: they are saved in batches, fetched and confirmed in bundles, and
-// cleaned up. With one event a batch it is what a trickle costs.
+// measurePrice measures the request units of an event from Save to cleanup. It has no
+// physics, because request units do not depend on time. Events are saved in batches,
+// fetched and confirmed in bundles, and removed. Batches of one event show the price of a
+// trickle.
 func measurePrice(ctx context.Context, r *scenarioRun) error {
 	modelled := *r
 	modelled.Endpoint = "" // it compares two readings of the published prices, which no real account offers
@@ -25,7 +26,7 @@ func measurePrice(ctx context.Context, r *scenarioRun) error {
 			for _, l := range r.measuredLayouts() {
 				r.reportProgress(float64(lives)/float64(4*len(r.measuredLayouts())), "%s, batches of %d", l.Name, batch)
 				lives++
-				life, err := lifeOf(ctx, l, r.Seed, batch, standard)
+				life, err := measureLife(ctx, l, r.Seed, batch, standard)
 				if err != nil {
 					return fmt.Errorf("%s: %w", l.Name, err)
 				}
@@ -36,7 +37,7 @@ func measurePrice(ctx context.Context, r *scenarioRun) error {
 	return nil
 }
 
-// A life is what an event costs, in request units.
+// A life is the cost of an event in request units, from Save to cleanup.
 type life struct{ save, peek, dequeue, cleanUp float64 }
 
 func (l life) totalUnits() float64 { return l.save + l.peek + l.dequeue + l.cleanUp }
@@ -48,13 +49,14 @@ func (l life) reportPrice(r *scenarioRun, name string, batch int, standard bool)
 		ofSave, ofLife = figure.AtMost(0.5), figure.AtMost(1)
 	}
 	r.reportFigure(name, what+", save", l.save, figure.PerEvent, ofSave)
-	r.reportFigure(name, what+", whole life", l.totalUnits(), figure.PerEvent, ofLife)
+	r.reportFigure(name, what+", save to cleanup", l.totalUnits(), figure.PerEvent, ofLife)
 	r.reportCurve(figure.Bars, name+", "+what, figure.PerEvent,
 		figure.Point{Label: "save", Y: l.save}, figure.Point{Label: "peek", Y: l.peek},
 		figure.Point{Label: "dequeue", Y: l.dequeue}, figure.Point{Label: "clean-up", Y: l.cleanUp})
 }
 
-// profileName returns the name of the profile by which queries are charged.
+// profileName returns the name of the profile that determines the charges of
+// queries.
 func profileName(standard bool) string {
 	if standard {
 		return "standard"
@@ -62,19 +64,19 @@ func profileName(standard bool) string {
 	return "pessimistic"
 }
 
-// lifeOf has events of one cabinet saved in batches of a size. There are as many as two
-// drawers hold, so that what is paid once a drawer counts as often as it happens; of
-// batches of one there are fewer, for one bundle, since all they cost is in each of
-// them.
-func lifeOf(ctx context.Context, l layout.Layout, seed uint64, batch int, standard bool) (found life, err error) {
-	err = onNewAccount(ctx, account.Options{Standard: standard}, l, func(a *account.Account, line *account.Line, s *layout.Store) error {
-		found, err = lifeOn(ctx, a, line, l, s, seed, batch)
+// measureLife measures the life of events of one cabinet that are saved in batches of a
+// size. Their number fills two drawers, so that a cost per drawer has its proper share.
+// With batches of one event there are fewer, as many as one bundle holds, because each
+// event has all the costs.
+func measureLife(ctx context.Context, l layout.Layout, seed uint64, batch int, standard bool) (found life, err error) {
+	err = runOnNewAccount(ctx, account.Options{Standard: standard}, l, func(a *account.Account, line *account.Line, s *layout.Store) error {
+		found, err = measureLifeOn(ctx, a, line, l, s, seed, batch)
 		return err
 	})
 	return found, err
 }
 
-func lifeOn(ctx context.Context, a *account.Account, line *account.Line, l layout.Layout, s *layout.Store, seed uint64, batch int) (found life, err error) {
+func measureLifeOn(ctx context.Context, a *account.Account, line *account.Line, l layout.Layout, s *layout.Store, seed uint64, batch int) (found life, err error) {
 	src := eventSource{seed: seed}
 	actor := src.newActor()
 	n := 2 * atOnce
@@ -112,8 +114,8 @@ func lifeOn(ctx context.Context, a *account.Account, line *account.Line, l layou
 	return found, err
 }
 
-// sweepHub removes what has been acknowledged, as a hub does that keeps nothing: the
-// first sweep notes how far that is, the second removes it.
+// sweepHub removes all acknowledged events, as a hub with no retention time does:
+// the first sweep records how far they reach, the second one removes them.
 func sweepHub(ctx context.Context, a *account.Account, l *account.Line, _ domain.ActorID) error {
 	r, stop, err := openHub(ctx, a, l, cosmos.Options{Retention: time.Nanosecond})
 	if err != nil {

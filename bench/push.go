@@ -22,24 +22,25 @@ import (
 
 // The load of the scenario push.
 const (
-	pushBytes   = 256 // of the data of an event
+	pushBytes   = 256 // size of an event's data
 	pushBatch   = 100
-	pushSenders = 4 // that publish batches side by side
+	pushSenders = 4 // concurrent senders of batches
 	pushWorkers = 64
-	pushRate    = 300 // events a second, published one by one
+	pushRate    = 300 // events per second, published one by one
 )
 
-// measurePush publishes events to a node and times their calls: hub, embedded engine with fsync,
-// senders and receivers share this machine. Every measurement starts a new node.
+// measurePush publishes events to a node and times the calls of receivers. The hub, its embedded
+// engine with fsync, senders and receivers share this machine. Every measurement starts a new
+// node.
 func measurePush(ctx context.Context, r *scenarioRun) (err error) {
 	s, err := receivers.Serve(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	p := &pushing{scenarioRun: r, server: s, events: pickSize(r, 10_000, 2_000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
+	p := &pushBench{scenarioRun: r, server: s, events: pickSize(r, 10_000, 2_000), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
 	defer p.client.CloseIdleConnections()
-	for i, step := range []func(context.Context) error{p.measureThroughput, p.measureBesideHanging, p.openLoop} {
+	for i, step := range []func(context.Context) error{p.measureThroughput, p.measureBesideHanging, p.measureOpenLoop} {
 		r.reportProgress(float64(i)/3, "publish %d events of %d bytes", p.events, pushBytes)
 		if err := step(ctx); err != nil {
 			return err
@@ -48,7 +49,7 @@ func measurePush(ctx context.Context, r *scenarioRun) (err error) {
 	return nil
 }
 
-type pushing struct {
+type pushBench struct {
 	*scenarioRun
 	server *receivers.Server
 	client *http.Client
@@ -56,18 +57,18 @@ type pushing struct {
 	ids    atomic.Int64
 }
 
-// measureThroughput compares a hub with a relay, in turn, for one receiver and for five. Both may call one
-// receiver as often at the same time.
-func (p *pushing) measureThroughput(ctx context.Context) error {
+// measureThroughput compares a hub with a relay, in alternating rounds, for one receiver and for
+// five. Both have the same limit for concurrent calls to one receiver.
+func (p *pushBench) measureThroughput(ctx context.Context) error {
 	for _, n := range []int{1, 5} {
 		var hub, relay, slowest []float64
 		for range pickSize(p.scenarioRun, 5, 3) {
-			took, err := p.atRelay(ctx, n)
+			took, err := p.drainByRelay(ctx, n)
 			if err != nil {
 				return fmt.Errorf("relay to %d receivers: %w", n, err)
 			}
 			relay = append(relay, p.perSecond(n, took))
-			err = p.atBusyHub(ctx, p.receiverURLs(n), func(url string) error {
+			err = p.runAtBusyHub(ctx, p.receiverURLs(n), func(url string) error {
 				took, err = p.drainBacklog(ctx, url, n)
 				return err
 			})
@@ -80,15 +81,15 @@ func (p *pushing) measureThroughput(ctx context.Context) error {
 		target := map[int]float64{1: 2000, 5: 3000}[n]
 		p.reportFigure("hub", fmt.Sprintf("deliveries to %d", n), median(hub, asIs), "1/s", figure.AtLeast(target))
 		p.reportFigure("relay", fmt.Sprintf("deliveries to %d", n), median(relay, asIs), "1/s", nil)
-		p.reportFigure("hub", fmt.Sprintf("deliveries to %d, of those of the relay", n), median(hub, asIs)/median(relay, asIs), "times", figure.AtLeast(0.4))
-		p.reportFigure("hub", fmt.Sprintf("p99 to %d, of the time that all take", n), median(slowest, asIs), "times", figure.AtMost(1.3))
+		p.reportFigure("hub", fmt.Sprintf("deliveries to %d, ratio to the relay", n), median(hub, asIs)/median(relay, asIs), "times", figure.AtLeast(0.4))
+		p.reportFigure("hub", fmt.Sprintf("p99 of a backlog to %d, ratio to the whole backlog", n), median(slowest, asIs), "times", figure.AtMost(1.3))
 	}
 	return nil
 }
 
-// measureBesideHanging measures one receiver alone, and beside another one that does not answer, in turn: so
-// whatever else the machine does delays both.
-func (p *pushing) measureBesideHanging(ctx context.Context) error {
+// measureBesideHanging measures one receiver alone, and with another receiver that does not answer,
+// in alternating rounds, so that other work of this machine slows both alike.
+func (p *pushBench) measureBesideHanging(ctx context.Context) error {
 	var alone, beside []float64
 	for range pickSize(p.scenarioRun, 5, 3) {
 		for _, hangs := range []bool{false, true} {
@@ -109,13 +110,14 @@ func (p *pushing) measureBesideHanging(ctx context.Context) error {
 		}
 	}
 	p.reportFigure("hub", "p99 alone", median(alone, asIs), "ms", nil)
-	p.reportFigure("hub", "p99 beside a receiver that hangs", median(beside, asIs), "ms", nil)
-	p.reportFigure("hub", "p99 beside a receiver that hangs", median(beside, asIs)/median(alone, asIs), "times", figure.AtMost(1.25))
+	p.reportFigure("hub", "p99 beside a hanging receiver", median(beside, asIs), "ms", nil)
+	p.reportFigure("hub", "p99 beside a hanging receiver", median(beside, asIs)/median(alone, asIs), "times", figure.AtMost(1.25))
 	return nil
 }
 
-// openLoop times events that are published one by one, from when they are due.
-func (p *pushing) openLoop(ctx context.Context) error {
+// measureOpenLoop measures the times of events that are published one by one, from
+// their due times.
+func (p *pushBench) measureOpenLoop(ctx context.Context) error {
 	found, err := p.publishSteadily(ctx, p.receiverURLs(1), pickSize(p.scenarioRun, 30*time.Second, 8*time.Second))
 	if err != nil {
 		return err
@@ -127,16 +129,16 @@ func (p *pushing) openLoop(ctx context.Context) error {
 	return nil
 }
 
-// publishSteadily publishes pushRate events a second to a new hub that calls urls, and returns how long
-// after they were due the calls of the first receiver came.
-func (p *pushing) publishSteadily(ctx context.Context, urls []string, lasts time.Duration) (found *load.Latencies, err error) {
+// publishSteadily publishes pushRate events per second to a new hub that calls urls. It returns the
+// times from the due time of an event to the call of the first receiver.
+func (p *pushBench) publishSteadily(ctx context.Context, urls []string, lasts time.Duration) (found *load.Latencies, err error) {
 	const settle = 2 * time.Second
-	err = p.atHub(ctx, urls, func(url string) error {
+	err = p.runAtHub(ctx, urls, func(url string) error {
 		sender := p.newSender(url)
 		arrivals := load.Poisson(pushRate, rand.New(rand.NewPCG(p.Seed, 1)))
 		began := time.Now()
 		var due time.Duration
-		var times []time.Duration // of events that were not published yet, in order
+		var times []time.Duration // due times of events that are not published yet, in order
 		for due < lasts {
 			due = arrivals()
 			times = append(times, due)
@@ -168,8 +170,9 @@ func (p *pushing) publishSteadily(ctx context.Context, urls []string, lasts time
 	return p.server.Latencies(), err
 }
 
-// drainBacklog publishes all events in batches, and returns when n receivers have got them.
-func (p *pushing) drainBacklog(ctx context.Context, url string, n int) (time.Duration, error) {
+// drainBacklog publishes all events in batches, and returns when n receivers have received
+// them.
+func (p *pushBench) drainBacklog(ctx context.Context, url string, n int) (time.Duration, error) {
 	sender := p.newSender(url)
 	all := p.server.Expect(n * p.events)
 	began := time.Now()
@@ -186,17 +189,18 @@ func (p *pushing) drainBacklog(ctx context.Context, url string, n int) (time.Dur
 	return time.Since(began), err
 }
 
-// atHub calls measure with the URL of a new hub that calls urls.
-func (p *pushing) atHub(ctx context.Context, urls []string, measure func(url string) error) error {
-	return p.atHubWith(ctx, service.Options{}, urls, measure)
+// runAtHub calls measure with the URL of a new hub that calls urls.
+func (p *pushBench) runAtHub(ctx context.Context, urls []string, measure func(url string) error) error {
+	return p.runAtHubWith(ctx, service.Options{}, urls, measure)
 }
 
-// atBusyHub is atHub, but all workers may call one receiver, as those of a relay do.
-func (p *pushing) atBusyHub(ctx context.Context, urls []string, measure func(url string) error) error {
-	return p.atHubWith(ctx, service.Options{Concurrency: pushWorkers}, urls, measure)
+// runAtBusyHub is runAtHub, but all workers of the hub may call the same receiver, as
+// those of a relay do.
+func (p *pushBench) runAtBusyHub(ctx context.Context, urls []string, measure func(url string) error) error {
+	return p.runAtHubWith(ctx, service.Options{Concurrency: pushWorkers}, urls, measure)
 }
 
-func (p *pushing) atHubWith(ctx context.Context, o service.Options, urls []string, measure func(url string) error) (err error) {
+func (p *pushBench) runAtHubWith(ctx context.Context, o service.Options, urls []string, measure func(url string) error) (err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
 		return err
@@ -216,8 +220,8 @@ func (p *pushing) atHubWith(ctx context.Context, o service.Options, urls []strin
 	return measure(hub.URL())
 }
 
-// atRelay drains all events to n receivers by a relay.
-func (p *pushing) atRelay(ctx context.Context, n int) (took time.Duration, err error) {
+// drainByRelay delivers all events to n receivers by a relay.
+func (p *pushBench) drainByRelay(ctx context.Context, n int) (took time.Duration, err error) {
 	relay, err := receivers.StartRelay(ctx, p.receiverURLs(n), pushWorkers)
 	if err != nil {
 		return 0, err
@@ -226,11 +230,11 @@ func (p *pushing) atRelay(ctx context.Context, n int) (took time.Duration, err e
 	return p.drainBacklog(ctx, relay.URL(), n)
 }
 
-func (p *pushing) newSender(url string) *receivers.Sender {
+func (p *pushBench) newSender(url string) *receivers.Sender {
 	return &receivers.Sender{Client: p.client, URL: url, Bytes: pushBytes}
 }
 
-func (p *pushing) receiverURLs(n int) []string {
+func (p *pushBench) receiverURLs(n int) []string {
 	urls := make([]string, n)
 	for i := range urls {
 		urls[i] = p.server.URL(i)
@@ -238,7 +242,7 @@ func (p *pushing) receiverURLs(n int) []string {
 	return urls
 }
 
-func (p *pushing) newIDs(n int) []string {
+func (p *pushBench) newIDs(n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
 		ids[i] = strconv.FormatInt(p.ids.Add(1), 10)
@@ -246,17 +250,17 @@ func (p *pushing) newIDs(n int) []string {
 	return ids
 }
 
-// reportFigure reports a measured figure: no model is involved, because the engine is the node's
-// own.
-func (p *pushing) reportFigure(layout, metric string, value float64, unit string, target *figure.Target) {
+// reportFigure reports a figure as measured: the engine is the node's own, so nothing is
+// modelled.
+func (p *pushBench) reportFigure(layout, metric string, value float64, unit string, target *figure.Target) {
 	p.tell(figure.Figure{Scenario: p.scenario, Layout: layout, Metric: metric, Value: value, Unit: unit, Target: target, OK: target.Met(value)})
 }
 
-func (p *pushing) perSecond(n int, took time.Duration) float64 {
+func (p *pushBench) perSecond(n int, took time.Duration) float64 {
 	return float64(n*p.events) / took.Seconds()
 }
 
-// waitUntilClosed returns when all is closed, or with the error of ctx.
+// waitUntilClosed returns nil when all is closed, or the error of ctx.
 func waitUntilClosed(ctx context.Context, all <-chan struct{}) error {
 	select {
 	case <-all:

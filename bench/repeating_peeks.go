@@ -21,7 +21,7 @@ func measureRepeatingPeeks(ctx context.Context, r *scenarioRun) error {
 		levels = []string{""} // a real account has a level of its own
 	}
 	for i, level := range levels {
-		err := r.inNewSiteWith(ctx, level, func(p testSite) error {
+		err := r.runInNewSiteWith(ctx, level, func(p testSite) error {
 			if err := r.provisionAll(ctx, p.Account); err != nil {
 				return err
 			}
@@ -109,13 +109,13 @@ func dequeueOnce(ctx context.Context, s *layout.Store, actor domain.ActorID, id 
 	return cost{took: time.Since(began)}, err
 }
 
-// repeatPeeks asks for the open bundle until ctx ends.
+// repeatPeeks peeks the open bundle repeatedly until ctx ends.
 func repeatPeeks(ctx context.Context, s *layout.Store, actor domain.ActorID) error {
 	for ctx.Err() == nil {
 		if _, err := s.NextUnacknowledged(ctx, actor, allGroups); err != nil && !errors.Is(err, domain.ErrNoData) && ctx.Err() == nil {
 			return fmt.Errorf("a repeated peek: %w", err)
 		}
-		_ = waitFor(ctx, repeatPause) // which fails only if ctx has ended
+		_ = waitFor(ctx, repeatPause) // it fails only if ctx has ended
 	}
 	return nil
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// measureSave measures the first Save of a full bundle's events with each layout, and a Save
-// of 10,000 more of them beside the least that the hub's protocol asks for.
+// measureSave measures the first Save of a full bundle's events with each layout. Then it
+// compares Saves of 10,000 more events with the bare requests of the hub's protocol.
 func measureSave(ctx context.Context, r *scenarioRun) error {
-	return r.inNewSite(ctx, func(p testSite) error { return saveAt(ctx, r, p.Account) })
+	return r.runInNewSite(ctx, func(p testSite) error { return saveAt(ctx, r, p.Account) })
 }
 
 func saveAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
-	if err := firstSave(ctx, r, a); err != nil {
+	if err := measureFirstSave(ctx, r, a); err != nil {
 		return err
 	}
 	return saveBesideLimit(ctx, r, a)
 }
 
-// firstSave saves the same events with each layout, in calls of at most 10,000.
-func firstSave(ctx context.Context, r *scenarioRun, a *account.Account) error {
+// measureFirstSave saves the same events with each layout, in calls of at most 10,000.
+func measureFirstSave(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	n := pickSize(r, int(worst), 2*atOnce)
 	src := eventSource{seed: r.Seed}
 	actor := src.newActor()
@@ -48,13 +48,13 @@ func firstSave(ctx context.Context, r *scenarioRun, a *account.Account) error {
 			hubs = took
 			continue
 		}
-		r.reportFigure(l.Name, what+", time, of hub", seconds(took)/seconds(hubs), "times", nil)
+		r.reportFigure(l.Name, what+", time, ratio to the hub", seconds(took)/seconds(hubs), "times", nil)
 	}
 	return nil
 }
 
-// saveOnce saves as a process that has just begun, with its connections open, and
-// counts what it does in the background.
+// saveOnce saves like a process that has just started, with open connections, and
+// includes the requests of its background work.
 func saveOnce(ctx context.Context, l layout.Layout, a *account.Account, to domain.ActorID, events []domain.Event) (cost, error) {
 	line := a.Line()
 	s, err := l.Open(ctx, a, line)
@@ -62,7 +62,7 @@ func saveOnce(ctx context.Context, l layout.Layout, a *account.Account, to domai
 		return cost{}, err
 	}
 	defer s.Close()
-	if _, err := s.Watermark(ctx, to); err != nil { // for the client to find the account
+	if _, err := s.Watermark(ctx, to); err != nil { // makes the client read the properties of the account
 		return cost{}, err
 	}
 	before := line.Count()
@@ -72,9 +72,9 @@ func saveOnce(ctx context.Context, l layout.Layout, a *account.Account, to domai
 	return took, err
 }
 
-// saveBesideLimit saves 10,000 events again and again to a recipient for whom something
-// waits, in turn with the bare requests for as many. Each Save begins in a drawer of
-// its own, so that both write the same pages.
+// saveBesideLimit repeatedly saves 10,000 events to a recipient with waiting events,
+// alternating with the bare requests for as many events. Each Save begins in a new
+// drawer, so that both write the same pages.
 func saveBesideLimit(ctx context.Context, r *scenarioRun, a *account.Account) error {
 	if err := hub.Provision(ctx, a, perContainer); err != nil {
 		return err
@@ -95,7 +95,7 @@ func saveBesideLimit(ctx context.Context, r *scenarioRun, a *account.Account) er
 		return err
 	}
 	defer s.Close()
-	if err := saveAll(ctx, s, actor, ready[atOnce:]); err != nil { // for the store to know what is there
+	if err := saveAll(ctx, s, actor, ready[atOnce:]); err != nil { // makes the store read the existing documents
 		return err
 	}
 	bare, stop, err := openLimit(a, bareLine)
@@ -120,14 +120,14 @@ func saveBesideLimit(ctx context.Context, r *scenarioRun, a *account.Account) er
 			return err
 		}
 		s.Settle(ctx, actor)
-		took.Count = line.Count().Since(before) // with what follows in the background
+		took.Count = line.Count().Since(before) // including requests in the background
 		costs["hub"] = append(costs["hub"], took)
 
 		least, err := beforehand.Prepare(ctx, stored)
 		if err != nil {
 			return err
 		}
-		if i == 0 { // for the client to find the account
+		if i == 0 { // makes the client read the properties of the account
 			if _, err := bare.Read(ctx, ready[0].Cabinet()); err != nil {
 				return err
 			}
@@ -142,6 +142,6 @@ func saveBesideLimit(ctx context.Context, r *scenarioRun, a *account.Account) er
 		r.reportFigure(name, "save of 10,000 events, request units", median(costs[name], units), "RU", nil)
 		r.reportFigure(name, "save of 10,000 events, requests", median(costs[name], requests), "requests", nil)
 	}
-	r.reportFigure("hub", "save of 10,000 events, time, of limit", median(costs["hub"], seconds)/median(costs["limit"], seconds), "times", figure.AtMost(1.5))
+	r.reportFigure("hub", "save of 10,000 events, time, ratio to the limit", median(costs["hub"], seconds)/median(costs["limit"], seconds), "times", figure.AtMost(1.5))
 	return nil
 }

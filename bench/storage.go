@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/bench/account"
 )
 
-// A storage is the content of some containers.
+// A storage describes the documents of some containers.
 type storage struct {
 	documents, bytes int
 	largest          int // bytes of the largest document

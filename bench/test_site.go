@@ -9,23 +9,22 @@ import (
 	"github.com/messagehub/messagehub/bench/account"
 )
 
-// A testSite is where a scenario measures: an account of its own, and a folder for what
-// else it needs.
+// A testSite is the place of one measurement: an account, and a folder for other data.
 type testSite struct {
 	*account.Account
 	folder string
 }
 
-// inNewSite calls measure with a new site, and removes the site afterwards. The documents
-// of a modelled account are on disk: so the heap of this process is that of the code that is
-// measured, and the collector works as it would for that code alone. From another account the
-// databases of the layouts are removed.
-func (r *scenarioRun) inNewSite(ctx context.Context, measure func(p testSite) error) error {
-	return r.inNewSiteWith(ctx, "", measure)
+// runInNewSite calls measure with a new site, and removes the site afterwards. The documents of
+// a modelled account are on disk, so that the heap of this process, and its garbage
+// collection, are those of the measured code. On another account, it removes the databases of
+// the layouts.
+func (r *scenarioRun) runInNewSite(ctx context.Context, measure func(p testSite) error) error {
+	return r.runInNewSiteWith(ctx, "", measure)
 }
 
-// inNewSiteWith is inNewSite with a consistency level of the modelled account.
-func (r *scenarioRun) inNewSiteWith(ctx context.Context, consistency string, measure func(p testSite) error) (err error) {
+// runInNewSiteWith is runInNewSite with a consistency level of the modelled account.
+func (r *scenarioRun) runInNewSiteWith(ctx context.Context, consistency string, measure func(p testSite) error) (err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
 		return err

@@ -19,39 +19,40 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// The load of forgedTokens.
+// The load of measureForgedTokens.
 const (
 	honestPause   = 5 * time.Millisecond // between two Peeks of the honest actor
-	forgedRate    = 400                  // forged tokens a second at a steady rate
-	forgers       = 8                    // that send forged tokens as fast as they are refused
-	forgedSources = 4096                 // addresses of the forgers
+	forgedRate    = 400                  // forged tokens per second in the steady rate
+	forgers       = 8                    // clients that send each forged token as soon as the previous one is refused
+	forgedSources = 4096                 // number of addresses of the forgers
 )
 
-// A forgedLoad is the size of forgedTokens.
+// A forgedLoad is the size of measureForgedTokens.
 type forgedLoad struct {
-	rounds int           // of each comparison
-	steady time.Duration // of a measurement beside forged tokens at a steady rate
-	flood  time.Duration // of one beside forged tokens without a pause
-	tokens int           // of a flood
+	rounds int           // rounds of each comparison
+	steady time.Duration // duration of a measurement beside forged tokens at a steady rate
+	flood  time.Duration // duration of a measurement beside a flood
+	tokens int           // forged tokens in a flood
 }
 
-// A forgery is a hub with an honest actor, whose bundle is open, and forgers.
+// A forgery is a hub with forgers and an honest actor, whose bundle is open.
 type forgery struct {
 	*tokenBench
 	load    forgedLoad
 	url     string
-	honest  string // the header Authorization of the actor
+	honest  string // Authorization header of the actor
 	sent    atomic.Int64
-	refused atomic.Int64                          // of those sent, with 401
-	counts  func() (units float64, fetches int64) // of the account, and of the keys of the issuer
+	refused atomic.Int64                          // forged requests that were answered with 401
+	counts  func() (units float64, fetches int64) // request units of the account, and fetches of the issuer's keys
 }
 
-// forgedTokens measures the Peeks of an honest actor alone and beside requests with forged tokens, in
-// turn. The hub is behind a proxy that it trusts, and which reports each forged request from another
-// address: so none is refused because of the tokens that came from its address before, and each is
-// verified. In the last comparison all come from one address, and the hub refuses most of them unverified.
-func (b *tokenBench) forgedTokens(ctx context.Context) error {
-	return b.inNewSite(ctx, func(p testSite) error {
+// measureForgedTokens measures the Peeks of an honest actor alone and beside requests with forged tokens,
+// in alternating rounds. The hub trusts a proxy, which reports a different client address for each
+// forged request: so the hub refuses none because of earlier tokens from its address, and verifies
+// each. In the last comparison all requests have one address, and the hub refuses most of them
+// without verifying them.
+func (b *tokenBench) measureForgedTokens(ctx context.Context) error {
+	return b.runInNewSite(ctx, func(p testSite) error {
 		return b.measureForged(ctx, p, pickSize(b.scenarioRun, forgedLoad{5, 5 * time.Second, 2 * time.Second, 10_000}, forgedLoad{2, time.Second, time.Second, 2_000}))
 	})
 }
@@ -76,7 +77,7 @@ func (b *tokenBench) measureForged(ctx context.Context, p testSite, load forgedL
 		tokenBench: b, load: load, url: node.URL(),
 		counts: func() (float64, int64) { return line.Count().Units, b.issuer.Fetches() },
 	}
-	for _, step := range []func(context.Context) error{f.openBundle, f.compareAtRate, f.floodAlone, f.compareFloods} {
+	for _, step := range []func(context.Context) error{f.openBundle, f.compareAtRate, f.measureFloodAlone, f.compareFloods} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -84,7 +85,7 @@ func (b *tokenBench) measureForged(ctx context.Context, p testSite, load forgedL
 	return nil
 }
 
-// openBundle sends the honest actor an event, and has it peek.
+// openBundle sends an event to the honest actor, and peeks as that actor.
 func (f *forgery) openBundle(ctx context.Context) error {
 	domain, err := f.issuer.Domain("TimeSeries")
 	if err != nil {
@@ -129,7 +130,8 @@ func (f *forgery) peek(ctx context.Context) load.Outcome {
 	return outcome
 }
 
-// sendForged sends a forged token, from an address of its own or, with isOne, from the same one.
+// sendForged sends a forged token. With isOne, all have the same client address; otherwise each
+// has its own.
 func (f *forgery) sendForged(ctx context.Context, token string, isOne bool) {
 	at := f.sent.Add(1) % forgedSources
 	if isOne {
@@ -142,7 +144,8 @@ func (f *forgery) sendForged(ctx context.Context, token string, isOne bool) {
 	}
 }
 
-// peekBeside has the honest actor peek for a time, beside others.
+// peekBeside peeks as the honest actor for a time, while the streams beside
+// run.
 func (f *forgery) peekBeside(ctx context.Context, lasts time.Duration, beside ...load.Stream) (took time.Duration, failed int, err error) {
 	runtime.GC()
 	result, err := load.Run(ctx, load.Plan{
@@ -158,7 +161,8 @@ func (f *forgery) peekBeside(ctx context.Context, lasts time.Duration, beside ..
 	return result.LatenciesOf("peek").Percentile(99), failed, nil
 }
 
-// compareAtRate compares the honest actor alone with the same beside forged tokens at a steady rate.
+// compareAtRate compares the honest actor alone with the honest actor beside forged tokens at a
+// steady rate.
 func (f *forgery) compareAtRate(ctx context.Context) error {
 	_, fetches := f.counts()
 	var alone, beside []time.Duration
@@ -190,23 +194,23 @@ func (f *forgery) compareAtRate(ctx context.Context) error {
 	_, after := f.counts()
 	sent, refused := f.sent.Swap(0), f.refused.Swap(0)
 	what := fmt.Sprintf("forged at %d/s", forgedRate)
-	f.reportFigure("hub", what+", in all", float64(sent), "requests", nil)
-	f.reportFigure("hub", what+", not answered 401", float64(sent-refused), "requests", figure.AtMost(0))
+	f.reportFigure("hub", what+", total", float64(sent), "requests", nil)
+	f.reportFigure("hub", what+", not refused with 401", float64(sent-refused), "requests", figure.AtMost(0))
 	f.reportFigure("hub", what+", fetches of keys", float64(after-fetches), "", figure.AtMost(2))
 	f.reportHonest(what, alone, beside, failed, figure.AtMost(1.25))
 	return nil
 }
 
-// reportHonest hands out the figures of the honest actor.
+// reportHonest reports the figures of the honest actor.
 func (f *forgery) reportHonest(what string, alone, beside []time.Duration, failed int, target *figure.Target) {
 	f.reportFigure("hub", what+", honest p99 alone", median(alone, inMS), "ms", nil)
 	f.reportFigure("hub", what+", honest p99 beside", median(beside, inMS), "ms", nil)
-	f.reportFigure("hub", what+", honest p99 beside of alone", median(beside, inMS)/median(alone, inMS), "times", target)
-	f.reportFigure("hub", what+", honest peeks that failed", float64(failed), "", figure.AtMost(0))
+	f.reportFigure("hub", what+", honest p99 beside, ratio to alone", median(beside, inMS)/median(alone, inMS), "times", target)
+	f.reportFigure("hub", what+", failed honest peeks", float64(failed), "", figure.AtMost(0))
 }
 
-// floodAlone sends forged tokens as fast as they are refused, and nothing else.
-func (f *forgery) floodAlone(ctx context.Context) error {
+// measureFloodAlone sends only forged tokens, as fast as they are refused.
+func (f *forgery) measureFloodAlone(ctx context.Context) error {
 	n := f.load.tokens
 	forged, err := f.issuer.Forged("honest", n)
 	if err != nil {
@@ -220,13 +224,13 @@ func (f *forgery) floodAlone(ctx context.Context) error {
 	unitsAfter, fetchesAfter := f.counts()
 	what := fmt.Sprintf("%d forged alone", n)
 	f.reportFigure("hub", what+", refused", float64(n)/took.Seconds(), "1/s", nil)
-	f.reportFigure("hub", what+", not answered 401", float64(f.sent.Swap(0)-f.refused.Swap(0)), "requests", figure.AtMost(0))
+	f.reportFigure("hub", what+", not refused with 401", float64(f.sent.Swap(0)-f.refused.Swap(0)), "requests", figure.AtMost(0))
 	f.reportFigure("hub", what+", fetches of keys", float64(fetchesAfter-fetches), "", figure.AtMost(2))
 	f.reportFigure("hub", what+", request units", unitsAfter-units, "RU", figure.AtMost(0))
 	return ctx.Err()
 }
 
-// sendAll sends forged tokens by as many forgers as there are, until all are sent or ctx ends.
+// sendAll sends forged tokens by concurrent forgers, until all are sent or ctx ends.
 func (f *forgery) sendAll(ctx context.Context, forged []string, isOne bool) {
 	var next atomic.Int64
 	var sending sync.WaitGroup
@@ -240,8 +244,8 @@ func (f *forgery) sendAll(ctx context.Context, forged []string, isOne bool) {
 	sending.Wait()
 }
 
-// compareFloods compares the honest actor alone with the same beside forgers that send as fast as they are
-// refused, on the two cores that all share.
+// compareFloods compares the honest actor alone with the honest actor beside forgers that send as
+// fast as they are refused. All share two cores.
 func (f *forgery) compareFloods(ctx context.Context) error {
 	rounds, lasts := f.load.rounds, f.load.flood
 	forged, err := f.issuer.Forged("honest", f.load.tokens)
@@ -275,7 +279,7 @@ func (f *forgery) compareFloods(ctx context.Context) error {
 		}
 		sent, refused := f.sent.Swap(0), f.refused.Swap(0)
 		f.reportFigure("hub", what+", refused", float64(sent)/(float64(rounds)*lasts.Seconds()), "1/s", nil)
-		f.reportFigure("hub", what+", of them verified", 100*float64(refused)/float64(sent), "%", nil)
+		f.reportFigure("hub", what+", verified share", 100*float64(refused)/float64(sent), "%", nil)
 		f.reportHonest(what, alone, beside, failed, nil)
 	}
 	return nil

@@ -20,11 +20,11 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// rememberedToken compares the time that two nodes take to refuse a request whose query they do not know: it
-// is the same work, except that one of them finds out the sender by a token. The requests do not pass
+// measureRememberedToken compares the times in which two nodes refuse a request with an unknown query. The
+// work is the same, except that one node identifies the sender by a token. The requests do not use
 // a network.
-func (b *tokenBench) rememberedToken(ctx context.Context) error {
-	return b.inFolder(func(folder string) (err error) {
+func (b *tokenBench) measureRememberedToken(ctx context.Context) error {
+	return b.runInFolder(func(folder string) (err error) {
 		handlers := make([]http.Handler, len(sides))
 		for i, side := range sides {
 			o := b.serviceOf(side)
@@ -53,7 +53,7 @@ func (b *tokenBench) rememberedToken(ctx context.Context) error {
 		}
 		rounds, calls := pickSize(b.scenarioRun, 101, 31), 1000
 		var took [len(sides)][]float64
-		var more []float64 // in each round
+		var more []float64 // additional time of each round
 		for round := range rounds {
 			for _, i := range orderOf(round) {
 				w := &discarded{}
@@ -70,12 +70,12 @@ func (b *tokenBench) rememberedToken(ctx context.Context) error {
 			more = append(more, took[1][round]-took[0][round])
 		}
 		b.reportFigure("hub", "refusal of an unknown query, without tokens", median(took[0], asIs), "µs", nil)
-		b.reportFigure("hub", "refusal of an unknown query, remembered token, more by", median(more, asIs), "µs", figure.AtMost(5))
+		b.reportFigure("hub", "refusal of an unknown query, remembered token, additional time", median(more, asIs), "µs", figure.AtMost(5))
 		return nil
 	})
 }
 
-// discarded is an answer of which only the status is kept.
+// discarded is a response writer that keeps only the status.
 type discarded struct {
 	header http.Header
 	status int
@@ -85,11 +85,11 @@ func (d *discarded) Header() http.Header         { return d.header }
 func (d *discarded) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discarded) WriteHeader(status int)      { d.status = status }
 
-// issuerAway verifies tokens while the issuer is away, for an hour by the clock of the identity part: one
-// that was verified before in each second, a new one of a known key every ten seconds, and one of an
-// unknown key every ten seconds, for which the hub tries to fetch the keys. Every token is for five
-// minutes.
-func (b *tokenBench) issuerAway(ctx context.Context) (err error) {
+// measureIssuerAway verifies tokens while the issuer is not reachable, for an hour of simulated time: an
+// already verified token every second, a new one with a known key every ten seconds, and one with
+// an unknown key every ten seconds, which makes the hub try to fetch the keys. Each token is valid
+// for five minutes.
+func (b *tokenBench) measureIssuerAway(ctx context.Context) (err error) {
 	issuer, err := tokens.Start(ctx)
 	if err != nil {
 		return err
@@ -139,27 +139,27 @@ func (b *tokenBench) issuerAway(ctx context.Context) (err error) {
 			failed++
 		}
 	}
-	b.reportFigure("hub", "issuer away for an hour, requests of a known key", float64(requests), "", nil)
-	b.reportFigure("hub", "issuer away for an hour, those that failed", float64(failed), "", figure.AtMost(0))
-	b.reportFigure("hub", "issuer away for an hour, unknown keys answered so", float64(unknown), "", nil)
+	b.reportFigure("hub", "issuer unreachable for an hour, requests of a known key", float64(requests), "", nil)
+	b.reportFigure("hub", "issuer unreachable for an hour, failed requests of a known key", float64(failed), "", figure.AtMost(0))
+	b.reportFigure("hub", "issuer unreachable for an hour, requests of unknown keys answered as unavailable", float64(unknown), "", nil)
 	return nil
 }
 
-// tokenLifetime is how long the tokens of issuerAway count.
+// tokenLifetime is the lifetime of the tokens of measureIssuerAway.
 const tokenLifetime = 5 * time.Minute
 
-// The load of fullListener.
+// The load of measureFullListener.
 const (
-	publicConnections = 64  // that the public listener may have
-	silentClients     = 128 // that connect to it, and again once they are disconnected
+	publicConnections = 64  // limit of the public listener
+	silentClients     = 128 // clients that connect to it, and reconnect when they are disconnected
 
 	reconnectPause = 20 * time.Millisecond
 )
 
-// fullListener times /healthz for operators, each time over a new connection, while silent clients
-// take all connections of the public listener.
-func (b *tokenBench) fullListener(ctx context.Context) error {
-	return b.inFolder(func(folder string) (err error) {
+// measureFullListener measures the time of /healthz for operators, each request over a new connection,
+// while silent clients occupy all connections of the public listener.
+func (b *tokenBench) measureFullListener(ctx context.Context) error {
+	return b.runInFolder(func(folder string) (err error) {
 		hub, err := service.Start(ctx, service.Options{Folder: folder, Configure: func(c *config.Config) {
 			b.issuer.Trust(c)
 			c.AdminListen, c.Limits.Connections = "localhost:0", publicConnections
@@ -180,7 +180,7 @@ func (b *tokenBench) fullListener(ctx context.Context) error {
 		for { // until the public listener is full
 			status, err := b.sendRequest(ctx, client, http.MethodGet, hub.URL()+"/v1/peek")
 			if err != nil || status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
-				break // it was refused
+				break // the connection was refused
 			}
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -208,7 +208,7 @@ func (b *tokenBench) fullListener(ctx context.Context) error {
 	})
 }
 
-// stayConnected keeps a connection to an address, without sending anything, until ctx ends.
+// stayConnected keeps an idle connection to an address until ctx ends.
 func stayConnected(ctx context.Context, address string) {
 	pause := time.NewTicker(reconnectPause)
 	defer pause.Stop()

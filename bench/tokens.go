@@ -17,9 +17,9 @@ import (
 	"github.com/messagehub/messagehub/bench/tokens"
 )
 
-// A tokenBench compares a hub that asks for tokens with one that believes the header X-Actor-Id, and
-// measures what forged tokens, an issuer that is away and a full listener do to it. Hub, issuer and
-// clients share this machine.
+// A tokenBench compares a hub that requires tokens with one that trusts the header X-Actor-Id. It
+// also measures the effect of forged tokens, of an unreachable issuer and of a full listener. The
+// hub, the issuer and the clients share this machine.
 type tokenBench struct {
 	*scenarioRun
 	issuer *tokens.Issuer
@@ -34,7 +34,7 @@ type side struct {
 
 var sides = [2]side{{"without tokens", false}, {"with tokens", true}}
 
-// compareTokens carries out the scenario tokens.
+// compareTokens runs the scenario tokens.
 func compareTokens(ctx context.Context, r *scenarioRun) (err error) {
 	issuer, err := tokens.Start(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func compareTokens(ctx context.Context, r *scenarioRun) (err error) {
 	b := &tokenBench{scenarioRun: r, issuer: issuer, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
 	defer b.client.CloseIdleConnections()
 	for _, step := range []func(context.Context) error{
-		b.compareActors, b.worstPeek, b.forgedTokens, b.issuerAway, b.fullListener, b.rememberedToken,
+		b.compareActors, b.compareWorstPeeks, b.measureForgedTokens, b.measureIssuerAway, b.measureFullListener, b.measureRememberedToken,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -53,7 +53,7 @@ func compareTokens(ctx context.Context, r *scenarioRun) (err error) {
 	return nil
 }
 
-// serviceOf returns the options of the hub of a side.
+// serviceOf returns the options of the hub on a side.
 func (b *tokenBench) serviceOf(s side) (o service.Options) {
 	if s.hasTokens {
 		o.Configure = b.issuer.Trust
@@ -61,8 +61,8 @@ func (b *tokenBench) serviceOf(s side) (o service.Options) {
 	return o
 }
 
-// inFolder calls measure with a new folder, and removes it afterwards.
-func (b *tokenBench) inFolder(measure func(folder string) error) (err error) {
+// runInFolder calls measure with a new folder, and removes it afterwards.
+func (b *tokenBench) runInFolder(measure func(folder string) error) (err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
 		return err
@@ -71,7 +71,8 @@ func (b *tokenBench) inFolder(measure func(folder string) error) (err error) {
 	return measure(folder)
 }
 
-// orderOf returns the sides in the order of a round: each is the first in every second round.
+// orderOf returns the order of the sides in a round: each side is first in every second
+// round.
 func orderOf(round int) [2]int {
 	if round%2 == 0 {
 		return [2]int{0, 1}
@@ -79,8 +80,9 @@ func orderOf(round int) [2]int {
 	return [2]int{1, 0}
 }
 
-// compareActors holds a market with and without tokens in turn: that of the scenario many-actors, for a
-// shorter time, with smaller batches and shorter periods, so that there is as much to compare.
+// compareActors runs a market with and without tokens, in alternating rounds. It is the market of
+// the scenario many-actors, but shorter, with smaller batches and shorter periods, so that enough
+// operations can be compared.
 func (b *tokenBench) compareActors(ctx context.Context) error {
 	return b.compareMarkets(ctx, market.Market{
 		Groups: []market.Group{{Size: pickSize(b.scenarioRun, 600, 200), Events: pickSize(b.scenarioRun, 2000.0, 1000.0), Batch: 10, Period: pickSize(b.scenarioRun, 4*time.Second, 2*time.Second)}},
@@ -89,15 +91,15 @@ func (b *tokenBench) compareActors(ctx context.Context) error {
 	}, pickSize(b.scenarioRun, 5, 1))
 }
 
-// A marketSide is what the markets of a side have given.
+// A marketSide holds the results of the markets of one side.
 type marketSide struct {
-	rates    []float64                  // events a second, one of each market
-	p50, p99 map[string][]time.Duration // by kind, one of each market
-	failed   int                        // operations
+	rates    []float64                  // events per second; one per market
+	p50, p99 map[string][]time.Duration // by kind; one per market
+	failed   int                        // number of failed operations
 	stock    market.Stock
 }
 
-// marketKinds are the operations that are compared.
+// marketKinds are the compared operations.
 var marketKinds = []string{"peek", "dequeue"}
 
 func (s *marketSide) addDay(d *market.Day) error {
@@ -138,27 +140,28 @@ func (b *tokenBench) compareMarkets(ctx context.Context, m market.Market, rounds
 		}
 	}
 	without, with := &found[0], &found[1]
-	b.reportRatio("many actors, events a second", "1/s", median(without.rates, asIs), median(with.rates, asIs), figure.AtLeast(1/1.05))
+	b.reportRatio("many actors, events per second", "1/s", median(without.rates, asIs), median(with.rates, asIs), figure.AtLeast(1/1.05))
 	for _, kind := range marketKinds {
 		b.reportRatio("many actors, "+kind+" p50", "ms", median(without.p50[kind], inMS), median(with.p50[kind], inMS), figure.AtMost(1.05))
 		b.reportRatio("many actors, "+kind+" p99", "ms", median(without.p99[kind], inMS), median(with.p99[kind], inMS), figure.AtMost(1.05))
 	}
-	b.reportFigure("hub", "many actors, operations that failed", float64(without.failed+with.failed), "", figure.AtMost(0))
+	b.reportFigure("hub", "many actors, failed operations", float64(without.failed+with.failed), "", figure.AtMost(0))
 	without.stock.Add(with.stock)
 	b.reportDeliveries("many actors, ", without.stock)
 	return nil
 }
 
-// reportRatio hands out the figures of both sides, and the ratio of the second to the first.
+// reportRatio reports the figures of both sides, and the ratio of the second to the first.
 func (b *tokenBench) reportRatio(metric, unit string, without, with float64, target *figure.Target) {
 	b.reportFigure("hub", metric+", without tokens", without, unit, nil)
 	b.reportFigure("hub", metric+", with tokens", with, unit, nil)
-	b.reportFigure("hub", metric+", with tokens of without", with/without, "times", target)
+	b.reportFigure("hub", metric+", with tokens, ratio to without", with/without, "times", target)
 }
 
-// worstPeek has two hubs on one account open and confirm bundles of 51,200 events over HTTP in turn.
-func (b *tokenBench) worstPeek(ctx context.Context) error {
-	return b.inNewSite(ctx, func(p testSite) error { return b.comparePeeks(ctx, p, int(worst), pickSize(b.scenarioRun, 15, 1)) })
+// compareWorstPeeks opens and confirms bundles of 51,200 events over HTTP, by two hubs of one account in
+// alternating rounds.
+func (b *tokenBench) compareWorstPeeks(ctx context.Context) error {
+	return b.runInNewSite(ctx, func(p testSite) error { return b.comparePeeks(ctx, p, int(worst), pickSize(b.scenarioRun, 15, 1)) })
 }
 
 func (b *tokenBench) comparePeeks(ctx context.Context, p testSite, events, rounds int) (err error) {
@@ -205,7 +208,8 @@ func (b *tokenBench) comparePeeks(ctx context.Context, p testSite, events, round
 	return nil
 }
 
-// credentialsOf returns the name and the value of the header by which a hub knows an actor.
+// credentialsOf returns the name and the value of the header that identifies an actor on a
+// side.
 func (b *tokenBench) credentialsOf(s side, actor string) (header [2]string, err error) {
 	if !s.hasTokens {
 		return [2]string{"X-Actor-Id", actor}, nil

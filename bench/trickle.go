@@ -9,16 +9,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// measureTrickle sends single events to many recipients in turn, and then has each of them
-// fetch and confirm what there is for it. No layout is designed for this traffic. It is
-// measured without payloads, with them, and on a Session account.
+// measureTrickle sends single events to many recipients in rotation; then each recipient
+// fetches and confirms its events. No layout is designed for this traffic. It is measured
+// without payloads, with payloads, and on an account with Session consistency.
 func measureTrickle(ctx context.Context, r *scenarioRun) error {
 	variants := []trickleVariant{{}, {name: ", with payloads", payload: 300}, {name: ", on a Session account", consistency: "Session"}}
 	if r.Endpoint != "" {
-		variants = variants[:2] // a real account has a level of its own
+		variants = variants[:2] // the consistency level of a real account cannot be chosen
 	}
 	for i, v := range variants {
-		err := r.inNewSiteWith(ctx, v.consistency, func(p testSite) error {
+		err := r.runInNewSiteWith(ctx, v.consistency, func(p testSite) error {
 			return v.measureLayouts(ctx, r, p.Account, float64(i)/float64(len(variants)), 1/float64(len(variants)))
 		})
 		if err != nil {
@@ -28,14 +28,15 @@ func measureTrickle(ctx context.Context, r *scenarioRun) error {
 	return nil
 }
 
-// A trickleVariant is a way in which events trickle.
+// A trickleVariant is a variant of the scenario.
 type trickleVariant struct {
-	name        string // of its figures, after that of the operation
-	payload     int    // bytes of each event's payload; 0: none
+	name        string // suffix of the names of its figures
+	payload     int    // bytes of each event's payload; 0 means no payload
 	consistency string
 }
 
-// measureLayouts measures each layout. It is the part of the scenario that begins at from.
+// measureLayouts measures each layout. It is the part of the scenario that begins at from;
+// both are fractions of its duration.
 func (v trickleVariant) measureLayouts(ctx context.Context, r *scenarioRun, a *account.Account, from, part float64) error {
 	if err := r.provisionAll(ctx, a); err != nil {
 		return err
@@ -54,7 +55,7 @@ func (v trickleVariant) measureLayout(ctx context.Context, r *scenarioRun, a *ac
 	defer s.Close()
 	src := eventSource{seed: r.Seed, payload: v.payload}
 	actors := src.newActors(pickSize(r, 50, 10))
-	const each = 6 // events, of which the first makes acquaintance and is not counted
+	const each = 6 // events per actor; the first one creates the head and is not counted
 	var saves, fetches []cost
 	for n := range each {
 		step(0.7*float64(n)/each, "save")
@@ -97,9 +98,9 @@ func (v trickleVariant) measureLayout(ctx context.Context, r *scenarioRun, a *ac
 	return nil
 }
 
-// saveOneEach saves an event for each actor: one by one or, with a layout that waits
-// until some have gathered, together. Then each has cost its part of that, and taken
-// all the time.
+// saveOneEach saves an event for each actor: one by one or, with a layout that
+// collects events before it saves them, together. Together, each event has its share
+// of the requests, and the whole time.
 func saveOneEach(ctx context.Context, s *layout.Store, l *account.Line, src *eventSource, actors []domain.ActorID) ([]cost, error) {
 	var events []domain.Event
 	for _, actor := range actors {

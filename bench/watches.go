@@ -22,32 +22,32 @@ import (
 	"github.com/messagehub/messagehub/bench/service"
 )
 
-// watchedRate is how many watched bundles a second are confirmed.
+// watchedRate is the number of watched bundles that are confirmed per second.
 const watchedRate = 100
 
-// watching changes resources that are watched, and times the calls, as pushing does for events.
-type watching struct {
-	*pushing
-	watches int // of one document
+// A watchBench changes watched resources and times the calls of their watches.
+type watchBench struct {
+	*pushBench
+	watches int // number of watches of the document
 }
 
-// measureWatches changes a document that many watch, and confirms bundles that are watched: hub, embedded
-// engine with fsync, clients and receivers share this machine.
+// measureWatches changes a document with many watches, and confirms watched bundles. The hub, its
+// embedded engine with fsync, clients and receivers share this machine.
 func measureWatches(ctx context.Context, r *scenarioRun) (err error) {
 	s, err := receivers.Serve(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	w := &watching{
-		pushing: &pushing{scenarioRun: r, server: s, client: &http.Client{
+	w := &watchBench{
+		pushBench: &pushBench{scenarioRun: r, server: s, client: &http.Client{
 			Transport:     &http.Transport{MaxIdleConnsPerHost: 256},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}},
 		watches: pickSize(r, 100_000, 3_000),
 	}
 	defer w.client.CloseIdleConnections()
-	steps := []func(context.Context) error{w.fanOut, w.compareBesideChange, w.measureLatency, w.measurePrice}
+	steps := []func(context.Context) error{w.measureFanOut, w.compareBesideChange, w.measureLatency, w.measurePrice}
 	for i, step := range steps {
 		r.reportProgress(float64(i)/float64(len(steps)), "change documents that up to %d watch", w.watches)
 		if err := step(ctx); err != nil {
@@ -57,9 +57,10 @@ func measureWatches(ctx context.Context, r *scenarioRun) (err error) {
 	return nil
 }
 
-// fanOut compares a hub with a loop of the same calls, in turn, and measures the heap meanwhile.
-func (w *watching) fanOut(ctx context.Context) error {
-	return w.atHub(ctx, nil, func(url string) error {
+// measureFanOut compares a hub with a loop of the same calls, in alternating rounds, and measures the
+// heap meanwhile.
+func (w *watchBench) measureFanOut(ctx context.Context) error {
+	return w.runAtHub(ctx, nil, func(url string) error {
 		actor := &receivers.Watcher{Client: w.client, URL: url, Actor: "watcher"}
 		uri, err := w.watchDocument(ctx, actor, w.watches)
 		if err != nil {
@@ -89,14 +90,14 @@ func (w *watching) fanOut(ctx context.Context) error {
 		name := fmt.Sprintf("a change to %d watches", w.watches)
 		w.reportFigure("hub", name, median(hub, asIs), "1/s", figure.AtLeast(2000))
 		w.reportFigure("loop", name, median(loop, asIs), "1/s", nil)
-		w.reportFigure("hub", name+", of those of the loop", median(hub, asIs)/median(loop, asIs), "times", figure.AtLeast(0.4))
-		w.reportFigure("hub", name+", live heap above idle", median(grown, asIs), "MB", figure.AtMost(32))
+		w.reportFigure("hub", name+", ratio to the loop", median(hub, asIs)/median(loop, asIs), "times", figure.AtLeast(0.4))
+		w.reportFigure("hub", name+", growth of the live heap", median(grown, asIs), "MB", figure.AtMost(32))
 		return nil
 	})
 }
 
-// watchDocument stores a document and has n receivers watch it.
-func (w *watching) watchDocument(ctx context.Context, actor *receivers.Watcher, n int) (uri string, err error) {
+// watchDocument stores a document and creates watches of it for n receivers.
+func (w *watchBench) watchDocument(ctx context.Context, actor *receivers.Watcher, n int) (uri string, err error) {
 	if uri, err = actor.Put(ctx, "watched", "new"); err != nil {
 		return "", err
 	}
@@ -108,8 +109,9 @@ func (w *watching) watchDocument(ctx context.Context, actor *receivers.Watcher, 
 	return uri, g.Wait()
 }
 
-// changeDocument changes a document and returns how long it takes until all watches were called.
-func (w *watching) changeDocument(ctx context.Context, actor *receivers.Watcher, uri, text string) (time.Duration, error) {
+// changeDocument changes a document and returns the time until the receivers of all watches were
+// called.
+func (w *watchBench) changeDocument(ctx context.Context, actor *receivers.Watcher, uri, text string) (time.Duration, error) {
 	all, began := w.server.Expect(w.watches), time.Now()
 	w.server.Due(uri, began)
 	if _, err := actor.Put(ctx, "watched", text); err != nil {
@@ -119,9 +121,10 @@ func (w *watching) changeDocument(ctx context.Context, actor *receivers.Watcher,
 	return time.Since(began), err
 }
 
-// measureLatency times the calls of watches whose bundles are confirmed.
-func (w *watching) measureLatency(ctx context.Context) error {
-	return w.atHub(ctx, nil, func(url string) error {
+// measureLatency measures the time from the Dequeue of a bundle to the call of
+// its watch.
+func (w *watchBench) measureLatency(ctx context.Context) error {
+	return w.runAtHub(ctx, nil, func(url string) error {
 		bundles, err := w.openBundles(ctx, url, pickSize(w.scenarioRun, 30*time.Second, 8*time.Second))
 		if err != nil {
 			return err
@@ -136,21 +139,21 @@ func (w *watching) measureLatency(ctx context.Context) error {
 	})
 }
 
-// compareBesideChange compares the calls of watches whose bundles are confirmed, alone and while the change of a document
-// is on its way to many others, in turn, at one hub.
-func (w *watching) compareBesideChange(ctx context.Context) (err error) {
-	crowd := &watching{pushing: &pushing{scenarioRun: w.scenarioRun, client: w.client}, watches: w.watches}
+// compareBesideChange measures the calls for watches of confirmed bundles, alone and while the
+// change of a document is being delivered to many other watches, in alternating rounds, at one hub.
+func (w *watchBench) compareBesideChange(ctx context.Context) (err error) {
+	crowd := &watchBench{pushBench: &pushBench{scenarioRun: w.scenarioRun, client: w.client}, watches: w.watches}
 	if crowd.server, err = receivers.Serve(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, crowd.server.Close()) }()
-	return w.atHub(ctx, nil, func(url string) error {
+	return w.runAtHub(ctx, nil, func(url string) error {
 		actor := &receivers.Watcher{Client: w.client, URL: url, Actor: "watcher"}
 		uri, err := crowd.watchDocument(ctx, actor, crowd.watches)
 		if err != nil {
 			return err
 		}
-		var p99 [2][]float64 // alone, and beside the others
+		var p99 [2][]float64 // alone, and beside the change of a document
 		for i := range pickSize(w.scenarioRun, 6, 4) {
 			bundles, err := w.openBundles(ctx, url, pickSize(w.scenarioRun, 10*time.Second, 3*time.Second))
 			if err != nil {
@@ -169,13 +172,13 @@ func (w *watching) compareBesideChange(ctx context.Context) (err error) {
 			}
 			p99[i%2] = append(p99[i%2], inMS(w.server.Latencies().Percentile(99)))
 		}
-		w.reportFigure("hub", fmt.Sprintf("p99 beside a change to %d watches, of that alone", w.watches), median(p99[1], asIs)/median(p99[0], asIs), "times", figure.AtMost(1.25))
+		w.reportFigure("hub", fmt.Sprintf("p99 beside a change to %d watches, ratio to alone", w.watches), median(p99[1], asIs)/median(p99[0], asIs), "times", figure.AtMost(1.25))
 		return nil
 	})
 }
 
-// A watchedBundle is one with a watch, and the time after the first one at which it is due to be
-// confirmed.
+// A watchedBundle is an open bundle with a watch. due is when it is confirmed, counted from the
+// first one.
 type watchedBundle struct {
 	actor *receivers.Watcher
 	id    string
@@ -183,8 +186,9 @@ type watchedBundle struct {
 	due   time.Duration
 }
 
-// openBundles opens as many bundles as will be confirmed in some time, each of an actor of its own.
-func (w *watching) openBundles(ctx context.Context, url string, lasts time.Duration) ([]watchedBundle, error) {
+// openBundles opens the bundles that will be confirmed in the given time, each of a different
+// actor.
+func (w *watchBench) openBundles(ctx context.Context, url string, lasts time.Duration) ([]watchedBundle, error) {
 	arrivals := load.Poisson(watchedRate, rand.New(rand.NewPCG(w.Seed, 3)))
 	var bundles []watchedBundle
 	for at := arrivals(); at < lasts; at = arrivals() {
@@ -205,9 +209,9 @@ func (w *watching) openBundles(ctx context.Context, url string, lasts time.Durat
 	return bundles, g.Wait()
 }
 
-// confirmBundles confirms bundles when they are due, and returns when all their watches were called. Times are
-// those from when the requests were due.
-func (w *watching) confirmBundles(ctx context.Context, bundles []watchedBundle) error {
+// confirmBundles confirms bundles when they are due, and returns when the receivers of all their
+// watches were called. Times are counted from the due time of a request.
+func (w *watchBench) confirmBundles(ctx context.Context, bundles []watchedBundle) error {
 	all, began := w.server.Expect(len(bundles)), time.Now()
 	g, gctx := errgroup.WithContext(ctx)
 	timer := time.NewTimer(0)
@@ -225,25 +229,27 @@ func (w *watching) confirmBundles(ctx context.Context, bundles []watchedBundle) 
 	return errors.Join(g.Wait(), waitUntilClosed(ctx, all))
 }
 
-// measurePrice measures the request units of a notification: of one watch alone, and of one of many.
-func (w *watching) measurePrice(ctx context.Context) error {
+// measurePrice measures the request units of a notification, for a document with one watch and for
+// one with many.
+func (w *watchBench) measurePrice(ctx context.Context) error {
 	for _, variant := range []struct {
 		watches, changes int
 		limit            float64
 	}{{1, 50, 45}, {1500, 3, 15}} {
-		price, err := w.priceOf(ctx, variant.watches, variant.changes)
+		price, err := w.measureNotificationPrice(ctx, variant.watches, variant.changes)
 		if err != nil {
 			return err
 		}
-		w.reportFigure("hub", fmt.Sprintf("a notification of %d watches, beyond the change", variant.watches), price, "RU", figure.AtMost(variant.limit))
+		w.reportFigure("hub", fmt.Sprintf("a notification of %d watches, without the change", variant.watches), price, "RU", figure.AtMost(variant.limit))
 	}
 	return nil
 }
 
-// priceOf changes a document that some watch, one change after the other, and returns the request units
-// of a notification, without those of the changes. The settlements of the change before the first one
-// are counted instead of those of the last one, which may not be stored when its calls have come.
-func (w *watching) priceOf(ctx context.Context, n, changes int) (price float64, err error) {
+// measureNotificationPrice changes a document with n watches several times and returns the request units of a
+// notification, without those of the changes. It counts the settlements of the change before the
+// first one instead of those of the last one, which may not be stored yet when its calls have
+// arrived.
+func (w *watchBench) measureNotificationPrice(ctx context.Context, n, changes int) (price float64, err error) {
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
 	if err != nil {
 		return 0, err
@@ -260,14 +266,14 @@ func (w *watching) priceOf(ctx context.Context, n, changes int) (price float64, 
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, hub.Stop()) }()
-	few := &watching{pushing: w.pushing, watches: n}
+	few := &watchBench{pushBench: w.pushBench, watches: n}
 	actor := &receivers.Watcher{Client: w.client, URL: hub.URL(), Actor: "watcher"}
 	for _, text := range []string{"new", "changed"} {
 		before := line.Count()
 		if _, err := actor.Put(ctx, "alone", text); err != nil {
 			return 0, err
 		}
-		price = -line.Count().Since(before).Units // of a change
+		price = -line.Count().Since(before).Units // the price of a change, which is subtracted
 	}
 	uri, err := few.watchDocument(ctx, actor, n)
 	if err != nil {
@@ -286,13 +292,13 @@ func (w *watching) priceOf(ctx context.Context, n, changes int) (price float64, 
 	return price / float64(n), nil
 }
 
-// A heapPeak is the most that was live on the heap of this process.
+// A heapPeak is the maximum live heap of this process.
 type heapPeak struct {
 	cancel context.CancelFunc
 	peak   chan uint64
 }
 
-// startHeapPeak begins to look at the heap, until stop is called.
+// startHeapPeak starts to sample the heap until stopSampling is called.
 func startHeapPeak(ctx context.Context) *heapPeak {
 	ctx, cancel := context.WithCancel(ctx)
 	h := &heapPeak{cancel, make(chan uint64, 1)}

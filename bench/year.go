@@ -18,8 +18,8 @@ import (
 const retentionDays = 7
 
 // measureYear saves single events for a recipient for a year of simulated time. The recipient
-// fetches and confirms each at once, and the hub sweeps every hour. What is stored at the end, what
-// a day costs, and how large the head is must not depend on the year.
+// fetches and confirms each at once, and the hub sweeps every hour. The storage at the end, the
+// cost of a day and the size of the head must not grow during the year.
 func measureYear(ctx context.Context, r *scenarioRun) error {
 	modelled := *r
 	modelled.Endpoint = "" // a real account has no simulated time
@@ -37,7 +37,7 @@ func measureYear(ctx context.Context, r *scenarioRun) error {
 
 // A simulatedYear is the simulated time of one recipient, in days.
 type simulatedYear struct {
-	every time.Duration // between two events
+	every time.Duration // interval between two events
 	days  int
 
 	mu  sync.Mutex

@@ -1,20 +1,17 @@
-// Package account gives a benchmark a Cosmos account to measure on, and counts what
-// is asked of it.
+// Package account provides a Cosmos account for benchmarks, and counts the requests to it.
 //
-// The account is the embedded engine behind real HTTP on a loopback port, with the
-// physics of the service on: every physical partition gives its share of the
-// throughput and no more, and answers take as long as their way would. Or it is any
-// other account, by its endpoint; then the physics are its own, and nothing here is
-// modelled.
+// The account is the embedded engine behind real HTTP on a loopback port. It can simulate the
+// physics of the service: every physical partition is limited to its share of the throughput, and
+// answers have the latency of a network. Or it is any other account, named by its endpoint; then
+// nothing is modelled.
 //
-// An Account hands out Lines. A Line is a way to the account that a client takes as its transport;
-// it counts requests, request units, bytes and refusals, so that what two layouts do side by side
-// is counted apart. An unmetered line leads past the physics of the embedded engine: it fills an
-// account before something is measured. Where the account is not embedded there is no such way, and
-// filling takes as long as it takes.
+// An Account creates Lines. A Line is the transport of a client; it counts requests, request units,
+// bytes and refusals, so that concurrent layouts are counted separately. An unmetered line bypasses
+// the physics of the embedded engine, to fill an account before a measurement. An account that is
+// not embedded has no unmetered lines, so filling it takes longer.
 //
-// An account is in memory, or in a folder that its opener removes. Its Close ends
-// everything that Open began.
+// An account is in memory, or in a folder that the caller removes. Close releases everything that
+// Open acquired.
 package account
 
 import (
@@ -35,43 +32,44 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// Options say which account, and what is modelled of it.
+// Options select an account, and what is modelled.
 type Options struct {
-	// Endpoint and Key are of an account that is there. Without a Key, Credential is
-	// used. Without an Endpoint the engine is embedded.
+	// Endpoint and Key select an existing account. Without a Key, Credential is used.
+	// Without an Endpoint the engine is embedded.
 	Endpoint   string
 	Key        string
 	Credential azcore.TokenCredential
 
-	// Physics are those of the embedded engine. Default: none, it is as fast as it
-	// can be and only counts.
+	// Physics are those of the embedded engine. Default: none; the engine answers
+	// at once and counts requests.
 	Physics *Physics
 
-	// Dir is a folder for the documents of the embedded engine, which has nothing in it
-	// yet. Then the heap of this process is not theirs. Default: they are in memory.
+	// Dir is an empty folder for the documents of the embedded engine, which keeps them
+	// out of the heap of this process. Default: they are in memory.
 	Dir string
 
-	// Synced makes each write wait until it is on the disk. Default: no write waits, for the
-	// disk is not what is measured.
+	// Synced makes each write wait until it is on the disk. Default: writes do not wait,
+	// because the disk is not measured.
 	Synced bool
 
 	// Consistency is the default level of the embedded engine. Default: Strong.
 	Consistency string
 
-	// Clock is that of the embedded engine. Default: time.Now.
+	// Clock is the clock of the embedded engine. Default: time.Now.
 	Clock func() time.Time
 
-	// Standard charges queries by the lower of the two published readings. Default:
-	// the pessimistic profile.
+	// Standard charges queries by the lower one of two published descriptions of
+	// the charges. Default: the higher one, the pessimistic profile.
 	Standard bool
 }
 
-// Physics are what makes a real account slow, besides the limits of the throughput.
+// Physics make the embedded engine as slow as a real account, in addition to the
+// limits of its throughput.
 type Physics struct{ Latency embedded.Latency }
 
-// DefaultPhysics are those of an account in the same region, as far as they can be for an account
-// without one: 5 ms and 0.2 ms for each 16 KB, up to 2 ms more, and one answer of a hundred 20 ms
-// late.
+// DefaultPhysics returns estimates for an account in the same region, without measurements of a
+// real one: 5 ms and 0.2 ms for each 16 KB, up to 2 ms of jitter, and a delay of 20 ms for one
+// answer in a hundred.
 func DefaultPhysics(seed uint64) *Physics {
 	return &Physics{Latency: embedded.Latency{
 		Base: 5 * time.Millisecond, PerKB: 200 * time.Microsecond / 16, Jitter: 2 * time.Millisecond,
@@ -79,18 +77,18 @@ func DefaultPhysics(seed uint64) *Physics {
 	}}
 }
 
-// An Account is a Cosmos account that is measured.
+// An Account is the Cosmos account of a measurement.
 type Account struct {
 	options  Options
 	endpoint string
 	key      string
-	engine   *embedded.Engine // nil if the account is elsewhere
+	engine   *embedded.Engine // nil if the account is not embedded
 	pool     *http.Transport
 	server   *http.Server
 	serving  sync.WaitGroup
 }
 
-// Open opens an account, which Close closes.
+// Open opens an account. The caller calls Close.
 func Open(ctx context.Context, o Options) (*Account, error) {
 	a := &Account{options: o, endpoint: o.Endpoint, key: o.Key, pool: newTransport()}
 	if o.Endpoint != "" {
@@ -102,7 +100,7 @@ func Open(ctx context.Context, o Options) (*Account, error) {
 		settings.Latency = &o.Physics.Latency
 	}
 	var err error
-	if a.engine, err = embedded.Open(settings); err != nil { //nolint:contextcheck // opening what is in memory takes no time
+	if a.engine, err = embedded.Open(settings); err != nil { //nolint:contextcheck // opening an engine in memory takes no time
 		return nil, err
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -111,12 +109,12 @@ func Open(ctx context.Context, o Options) (*Account, error) {
 	}
 	a.endpoint, a.key = "http://"+listener.Addr().String(), a.engine.Key()
 	a.server = &http.Server{Handler: a.engine.Handler(), ReadHeaderTimeout: time.Minute}
-	a.serving.Go(func() { _ = a.server.Serve(listener) }) // ends by Close
+	a.serving.Go(func() { _ = a.server.Serve(listener) }) // Serve returns after Close
 	return a, nil
 }
 
-// newTransport returns a transport that keeps as many connections as any scenario has requests
-// under way, so that measured requests dial no connections except the first.
+// newTransport returns a transport that keeps more idle connections than any scenario has
+// concurrent requests, so that measured requests do not dial, except the first ones.
 func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
@@ -135,20 +133,20 @@ func (a *Account) Close() error {
 	return errors.Join(err, a.engine.Close())
 }
 
-// Endpoint is the URL of the account, for a node's configuration.
+// Endpoint returns the URL of the account, for a node's configuration.
 func (a *Account) Endpoint() string { return a.endpoint }
 
-// Key is its key, "" if a credential is used.
+// Key returns the key of the account, "" if a credential is used.
 func (a *Account) Key() string { return a.key }
 
 // Embedded reports whether the account is a model.
 func (a *Account) Embedded() bool { return a.engine != nil }
 
-// Line returns a new way to the account, past nothing.
+// Line returns a new line to the account, with its physics.
 func (a *Account) Line() *Line { return &Line{next: &http.Client{Transport: a.pool}} }
 
-// Unmetered returns a new way to the account past its physics, or an ordinary one
-// if the account is elsewhere.
+// Unmetered returns a new line that bypasses the physics, or an ordinary line if
+// the account is not embedded.
 func (a *Account) Unmetered() *Line {
 	if a.engine == nil {
 		return a.Line()
@@ -156,7 +154,8 @@ func (a *Account) Unmetered() *Line {
 	return &Line{next: a.engine.TransportOf(embedded.EndpointOptions{Unmetered: true})}
 }
 
-// Connection is the hub's way over l to a database of the account.
+// Connection returns the settings with which a hub connects over l to a
+// database of the account.
 func (a *Account) Connection(l *Line, database string) client.Connection {
 	return client.Connection{
 		Endpoint: a.endpoint, Key: a.key, Credential: a.options.Credential,
@@ -164,8 +163,8 @@ func (a *Account) Connection(l *Line, database string) client.Connection {
 	}
 }
 
-// Consistency is what the embedded engine would say of itself; another account is
-// asked, so it is "".
+// Consistency returns the consistency level of the embedded engine. For another
+// account it returns "", so that the client asks the account.
 func (a *Account) Consistency() string {
 	if a.engine != nil {
 		return cmp.Or(a.options.Consistency, "Strong")
@@ -173,7 +172,7 @@ func (a *Account) Consistency() string {
 	return ""
 }
 
-// Client returns a bare client over l that repeats nothing by itself.
+// Client returns a bare client over l, without retries.
 func (a *Account) Client(l policy.Transporter) (*azcosmos.Client, error) {
 	options := &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: l,
@@ -189,8 +188,8 @@ func (a *Account) Client(l policy.Transporter) (*azcosmos.Client, error) {
 	return azcosmos.NewClientWithKey(a.endpoint, key, options)
 }
 
-// Raise gives containers of a database a throughput, in request units a second, from
-// which follows how many physical partitions they have: one for each 10,000.
+// Raise sets the throughput of containers of a database, in request units per
+// second. A container has one physical partition for each 10,000.
 func (a *Account) Raise(ctx context.Context, database string, throughput map[string]int32) error {
 	client, err := a.Client(a.Unmetered())
 	if err != nil {
@@ -209,8 +208,8 @@ func (a *Account) Raise(ctx context.Context, database string, throughput map[str
 	return nil
 }
 
-// Drop removes a database, if it is there, so that a run on an account that is not
-// embedded leaves nothing behind.
+// Drop removes a database, if it exists, so that a run leaves nothing on an
+// account that is not embedded.
 func (a *Account) Drop(ctx context.Context, database string) error {
 	client, err := a.Client(a.Unmetered())
 	if err != nil {
@@ -227,10 +226,10 @@ func (a *Account) Drop(ctx context.Context, database string) error {
 	return err
 }
 
-// Where says what the account is, for a report.
+// Where describes the account, for a report.
 func (a *Account) Where() string { return a.options.Where() }
 
-// Where says what account these open, for a report.
+// Where describes the account that these options open, for a report.
 func (o Options) Where() string {
 	if o.Endpoint != "" {
 		return "the account at " + o.Endpoint

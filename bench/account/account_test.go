@@ -34,7 +34,7 @@ func openHub(t *testing.T, a *account.Account, l *account.Line) *cosmos.Reposito
 	return cosmos.New(db, memory.NewContent(), cosmos.Options{Exclusive: true})
 }
 
-func TestALineCountsWhatIsAskedOfTheAccount(t *testing.T) {
+func TestLine_CountsRequests(t *testing.T) {
 	a := openAccount(t, account.Options{})
 	metered, other := a.Line(), a.Line()
 	h := openHub(t, a, metered)
@@ -52,14 +52,14 @@ func TestALineCountsWhatIsAskedOfTheAccount(t *testing.T) {
 	require.Zero(t, other.Count(), "another line counts for itself")
 }
 
-func TestTheUnmeteredLineIsPastThePhysics(t *testing.T) {
+func TestUnmeteredLine_BypassesThePhysics(t *testing.T) {
 	physics := &account.Physics{}
 	physics.Latency.Base = 200 * time.Millisecond
 	a := openAccount(t, account.Options{Physics: physics})
 	began := time.Now()
 	h := openHub(t, a, a.Unmetered())
 	actor := repositorytest.NewActor()
-	for range 20 { // of 38 RU each, and the container has 400 a second
+	for range 20 { // each Save costs 38 RU, and the container has 400 per second
 		_, err := h.Save(t.Context(), actor, repositorytest.Events(125, actor))
 		require.NoError(t, err)
 	}
@@ -71,7 +71,7 @@ func TestTheUnmeteredLineIsPastThePhysics(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), 200*time.Millisecond)
 }
 
-func TestThroughputDecidesHowManyPhysicalPartitionsThereAre(t *testing.T) {
+func TestThroughput_DeterminesTheNumberOfPartitions(t *testing.T) {
 	a := openAccount(t, account.Options{Physics: account.DefaultPhysics(1)})
 	openHub(t, a, a.Unmetered())
 	require.NoError(t, a.Raise(t.Context(), "hub", map[string]int32{"cabinet": 60_000, "catalog": 10_000, "bundles": 10_000}))

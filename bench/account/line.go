@@ -9,8 +9,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// A Line carries requests to an account and counts them. It is safe for use by many
-// goroutines.
+// A Line sends requests to an account and counts them. It is safe for concurrent
+// use.
 type Line struct {
 	next     policy.Transporter
 	requests atomic.Int64
@@ -20,16 +20,16 @@ type Line struct {
 	received atomic.Int64
 }
 
-// A Count is what has gone over a Line.
+// A Count is a sum over the requests of a Line.
 type Count struct {
-	Requests int64   // for documents
-	Refused  int64   // of those, with 429
-	Units    float64 // request units, as the account charged them
+	Requests int64   // requests that are charged
+	Refused  int64   // those of them that were refused with 429
+	Units    float64 // charged request units
 	Sent     int64   // bytes of the bodies of requests
 	Received int64   // bytes of the bodies of answers that were read
 }
 
-// Count returns what has gone over l so far.
+// Count returns the sum of all requests so far.
 func (l *Line) Count() Count {
 	return Count{
 		Requests: l.requests.Load(), Refused: l.refused.Load(), Units: float64(l.micro.Load()) / 1e6,
@@ -37,7 +37,7 @@ func (l *Line) Count() Count {
 	}
 }
 
-// Since is what has gone over the line since before.
+// Since returns the difference to an earlier Count.
 func (c Count) Since(before Count) Count {
 	return Count{
 		Requests: c.Requests - before.Requests, Refused: c.Refused - before.Refused, Units: c.Units - before.Units,
@@ -45,8 +45,8 @@ func (c Count) Since(before Count) Count {
 	}
 }
 
-// Do carries one request. Those that are not charged, for the account itself, are
-// not counted.
+// Do sends one request. It does not count requests for the account itself, which
+// are not charged.
 func (l *Line) Do(req *http.Request) (*http.Response, error) {
 	answer, err := l.next.Do(req)
 	if err != nil {
@@ -69,7 +69,7 @@ func (l *Line) countRequest(req *http.Request, answer *http.Response, charge flo
 	answer.Body = &counted{ReadCloser: answer.Body, to: &l.received}
 }
 
-// counted is a body that adds up what is read of it.
+// A counted is a body that counts the bytes that are read from it.
 type counted struct {
 	io.ReadCloser
 	to *atomic.Int64

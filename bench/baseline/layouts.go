@@ -1,6 +1,6 @@
-// Package baseline has the layouts that the hub replaces, for the bench to measure
-// beside it: package single, one partition for each recipient, and package original,
-// drawers with a document for each event.
+// Package baseline has the layouts that the hub replaces, so that the bench can
+// compare them with it: package single, one partition for each recipient, and
+// package original, drawers with a document for each event.
 package baseline
 
 import (
@@ -22,13 +22,13 @@ import (
 // Layouts returns the layouts that the hub replaces, the most recent one first.
 func Layouts() []layout.Layout { return []layout.Layout{originalLayout, singleLayout} }
 
-// ports are what the old layouts implement.
+// ports are the ports that the old layouts implement.
 type ports interface {
 	repository.DataAvailable
 	repository.Bundles
 }
 
-// singleLayout keeps all of a recipient in one partition.
+// singleLayout keeps all data of a recipient in one partition.
 var singleLayout = oldLayout("single", single.Provision, func(client *azcosmos.Client, database string) (ports, error) {
 	return single.New(client, database, single.Options{Content: memory.NewContent()})
 }, "single", "recipient")
@@ -38,8 +38,9 @@ var originalLayout = oldLayout("original", original.Provision, func(client *azco
 	return original.New(client, database, original.Options{Content: memory.NewContent()})
 }, "cabinet", "partitionKey")
 
-// oldLayout returns a layout without background work. It cleans up by deleting the
-// documents of the container of its events one by one, because there is no other way.
+// oldLayout returns a layout without background work. Its CleanUp deletes the
+// documents of the container of events one by one, because the old layouts have no
+// other way.
 func oldLayout(
 	name string,
 	provision func(ctx context.Context, client *azcosmos.Client, database string, throughput int32) error,
@@ -89,7 +90,8 @@ func oldLayout(
 	}
 }
 
-// deleteAll deletes every document of a container, which has its partition key in key.
+// deleteAll deletes every document of a container whose partition key is the member
+// key.
 func deleteAll(ctx context.Context, c *azcosmos.ContainerClient, key string) error {
 	var found []map[string]string
 	pager := c.NewQueryItemsPager("SELECT c.id, c."+key+" FROM c", azcosmos.NewPartitionKey(), nil)

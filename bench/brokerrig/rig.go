@@ -1,5 +1,5 @@
-// Package brokerrig runs the broker of one node without a network and without other nodes, to measure
-// what messages cost in request units and in memory.
+// Package brokerrig runs the broker of a single node without a network, to measure the request
+// units and the memory that messages cost.
 package brokerrig
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A Rig is the broker of a node. Its account is an embedded engine in memory, which charges for nothing
-// besides what the broker does. Calls of its consumers succeed at once, or hang.
+// A Rig is the broker of a node. Its account is an embedded engine in memory, which charges only
+// the requests of the broker. Calls of its consumers succeed at once, or hang.
 type Rig struct {
 	account *embedded.Engine
 	db      *client.Database
@@ -38,33 +38,33 @@ type Rig struct {
 	calls     calls
 
 	engine *delivery.Engine
-	end    context.CancelFunc // of the engine; nil: it does not run
+	end    context.CancelFunc // ends the engine; nil: it does not run
 	life   sync.WaitGroup
 }
 
 var admin = &broker.Credentials{IsAdmin: true}
 
-// Options of a Rig.
+// Options configure a Rig.
 type Options struct {
-	Consumers int  // of its channel
-	Hangs     bool // no call is answered
+	Consumers int  // number of consumers of its channel
+	Hangs     bool // calls are not answered
 
-	Latency *embedded.Latency // of the account; nil: none
+	Latency *embedded.Latency // Latency is the latency of the account; nil means none.
 }
 
-// The limits for calls under way: all, and those to a consumer.
+// The limits for concurrent calls: in total, and to one consumer.
 const (
 	callsAtATime = 64
 	callsToEach  = 16
 )
 
-// payload is that of each message, which is text.
+// payload is the payload of each message.
 var payload = bytes.Repeat([]byte("x"), 256)
 
 // Open returns a Rig whose engine does not run yet.
 func Open(ctx context.Context, o Options) (r *Rig, err error) {
 	r = &Rig{consumers: o.Consumers, calls: calls{hang: o.Hangs, begun: make(chan struct{}, callsAtATime)}}
-	if r.account, err = embedded.Open(embedded.Options{Latency: o.Latency, Pessimistic: true}); err != nil { //nolint:contextcheck // opening what is in memory takes no time
+	if r.account, err = embedded.Open(embedded.Options{Latency: o.Latency, Pessimistic: true}); err != nil { //nolint:contextcheck // opening an engine in memory takes no time
 		return nil, err
 	}
 	defer func() {
@@ -119,10 +119,10 @@ func (r *Rig) createParties(ctx context.Context, consumers int) (err error) {
 	return nil
 }
 
-// Run has the engine call the consumers until Close.
+// Run makes the engine call the consumers until Close.
 func (r *Rig) Run(ctx context.Context) {
 	ctx, r.end = context.WithCancel(context.WithoutCancel(ctx))
-	r.life.Go(func() { _ = r.engine.Run(ctx) }) // which ends with ctx
+	r.life.Go(func() { _ = r.engine.Run(ctx) }) // Run ends with ctx
 }
 
 // Close ends the engine and removes all data.
@@ -142,7 +142,7 @@ func (r *Rig) Receiver(context.Context, domain.CursorID, bool) (delivery.Receive
 	return delivery.Receiver{Policy: domain.BrokerPolicy(5*time.Second, 5), Concurrency: callsToEach, KeepsMarks: true}, nil
 }
 
-// Broadcast sends n messages, up to atATime at the same time, and returns once their deliveries are
+// Broadcast sends n messages, up to atATime concurrently, and returns when their deliveries are
 // stored.
 func (r *Rig) Broadcast(ctx context.Context, n, atATime int) error {
 	want := r.cursors.sumSettled() + int64(n*r.consumers)
@@ -170,7 +170,7 @@ func (r *Rig) Broadcast(ctx context.Context, n, atATime int) error {
 
 type calls struct {
 	hang  bool
-	begun chan struct{} // holds one for each call that hangs
+	begun chan struct{} // has an element for each hanging call
 }
 
 // Call implements [delivery.Caller].
@@ -184,10 +184,10 @@ func (c *calls) Call(ctx context.Context, _ delivery.Call) domain.Answer {
 	return domain.Answer{Began: began, Took: time.Since(began), Status: http.StatusNoContent}
 }
 
-// settledCursors are cursors, and how many deliveries of them are stored.
+// settledCursors is a store of cursors that counts the stored deliveries.
 type settledCursors struct {
 	repository.Cursors
-	settled chan struct{} // holds one after a settlement
+	settled chan struct{} // has an element after a settlement
 
 	mu        sync.Mutex
 	delivered map[domain.CursorID]int64
@@ -220,7 +220,7 @@ func (c *settledCursors) sumSettled() (n int64) {
 // RequestUnits returns the sum of the charges of all requests.
 func (r *Rig) RequestUnits() float64 { return r.account.RequestUnits() }
 
-// Append stores n messages that wait for the consumers.
+// Append stores n messages for the consumers.
 func (r *Rig) Append(ctx context.Context, n int) error {
 	const batch = 60 // the limit of an append
 	messages := make([]domain.Message, batch)
@@ -235,7 +235,8 @@ func (r *Rig) Append(ctx context.Context, n int) error {
 	return nil
 }
 
-// AwaitCalls waits until each consumer has as many calls under way as its limit allows.
+// AwaitCalls waits until each consumer has as many concurrent calls as its limit
+// allows.
 func (r *Rig) AwaitCalls(ctx context.Context) error {
 	for range r.consumers * callsToEach {
 		select {

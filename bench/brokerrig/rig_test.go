@@ -19,7 +19,7 @@ func TestBroadcast_ReturnsWhenAllDeliveriesAreStored(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
-func TestConsumersThatHang_AreCalledUpToTheirLimit(t *testing.T) {
+func TestHangingConsumers_AreCalledUpToTheirLimit(t *testing.T) {
 	r, err := Open(t.Context(), Options{Consumers: 2, Hangs: true})
 	require.NoError(t, err)
 	require.NoError(t, r.Append(t.Context(), 100))

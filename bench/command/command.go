@@ -1,9 +1,9 @@
 // Package command is the command line of the bench: it runs scenarios, shows their
-// progress and their figures, and writes these as JSON.
+// progress and their figures, and writes the figures as JSON.
 //
-// It has two callers. The command messagehub measures the hub, and has what is here as
-// its sub-command bench. The program bench/compare measures other layouts beside it
-// and writes a page with plots; only that program links them and what draws.
+// It has two callers. The command messagehub has it as its sub-command bench, which
+// measures the hub. The program bench/compare also measures other layouts and writes a
+// page with plots; only that program links these layouts and the plot library.
 package command
 
 import (
@@ -32,7 +32,8 @@ import (
 // KeyVariable is the environment variable with the key of a real account.
 const KeyVariable = "MESSAGEHUB_COSMOS_KEY"
 
-// ErrMissed is the error of a run that has missed a target. The output has said so.
+// ErrMissed is the error of a run that has missed a target. The output contains the
+// missed target.
 var ErrMissed = errors.New("a target was missed")
 
 // A UsageError is an error of the command line: nothing was measured.
@@ -40,37 +41,38 @@ type UsageError struct{ error }
 
 func (e UsageError) Unwrap() error { return e.error }
 
-// NewUsageError returns one with a text.
+// NewUsageError returns a UsageError with a text.
 func NewUsageError(text string) UsageError { return UsageError{errors.New(text)} }
 
 // A Bench is a run of the bench on a command line.
 type Bench struct {
-	Program string   // how it is called, for the report: "messagehub"
-	Args    []string // what follows
+	Program string   // name of the program, for the report: "messagehub"
+	Args    []string // arguments of the program
 	Environ []string
 	Out     io.Writer // figures
 	Err     io.Writer // progress
-	Commit  string    // what is measured; "": the commit of the tree around the working folder
+	Commit  string    // measured commit; "": the commit of the tree around the working folder
 
 	// Find returns the scenarios with these names. Default: bench.Find.
 	Find func(names ...string) ([]bench.Scenario, error)
 
-	// Beside are the layouts to measure beside the hub's.
+	// Beside lists layouts to compare with the hub's.
 	Beside []layout.Layout
 
 	// Hub returns the path of the program messagehub, which scenarios run as a process.
 	Hub func(ctx context.Context) (string, error)
 
-	// Write writes further files about a run that was not stopped. Default: none.
+	// Write writes additional files about a run that was not interrupted.
+	// Default: none.
 	Write func(*report.Report) error
 
 	options bench.Options
 	list    bool
-	broker  bool   // measure it where push is asked for
-	json    string // file; "": not written
+	broker  bool   // run the scenario broker instead of push
+	json    string // path of the JSON file; "": no file
 }
 
-// AddFlags adds the flags that the callers have in common.
+// AddFlags adds the flags that both callers have.
 func (b *Bench) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&b.list, "list", false, "list the scenarios, and measure nothing")
 	flags.BoolVar(&b.broker, "broker", false, "with push: broadcast by the webhook broker instead of publishing events, as the scenario broker does")
@@ -80,8 +82,9 @@ func (b *Bench) AddFlags(flags *pflag.FlagSet) {
 	config.AddFlags(flags, "cosmos.endpoint")
 }
 
-// Run carries out the scenarios with these names, or all. It returns a UsageError if
-// the command line is wrong, and ErrMissed if all is well except for a target.
+// Run runs the scenarios with these names, or all. It returns a UsageError if the
+// command line is wrong, and ErrMissed if every scenario was completed and a target
+// was missed.
 func (b *Bench) Run(ctx context.Context, flags *pflag.FlagSet, names []string) error {
 	find := bench.Find
 	if b.Find != nil {
@@ -107,8 +110,9 @@ func (b *Bench) Run(ctx context.Context, flags *pflag.FlagSet, names []string) e
 	return b.runScenarios(ctx, scenarios)
 }
 
-// chooseAccount takes the account from the command line. One that is only in the
-// environment, for a hub, is not measured by accident.
+// chooseAccount reads the account from the command line. The environment alone,
+// which may be set for a hub, does not select an account, so that a real account
+// is not measured by accident.
 func (b *Bench) chooseAccount(flags *pflag.FlagSet) error {
 	if !flags.Changed("cosmos-endpoint") {
 		return nil
@@ -135,7 +139,7 @@ func (b *Bench) printScenarios(scenarios []bench.Scenario) error {
 	return table.Flush()
 }
 
-// runScenarios carries out scenarios, and shows and writes what they found.
+// runScenarios runs scenarios, shows their figures and writes the reports.
 func (b *Bench) runScenarios(ctx context.Context, scenarios []bench.Scenario) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
@@ -170,7 +174,7 @@ func (b *Bench) runScenarios(ctx context.Context, scenarios []bench.Scenario) er
 	return resultError(r)
 }
 
-// readFacts returns what a report says of a run that begins now.
+// readFacts returns the facts about a run that begins now.
 func (b *Bench) readFacts(ctx context.Context) report.Facts {
 	words := []string{b.Program}
 	for _, arg := range b.Args {
@@ -187,7 +191,7 @@ func (b *Bench) readFacts(ctx context.Context) report.Facts {
 	}
 }
 
-// writeReports writes the files that were asked for.
+// writeReports writes the requested files.
 func (b *Bench) writeReports(r *report.Report) error {
 	if b.Write != nil {
 		if err := b.Write(r); err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A scenarioProgress shows how far a run of the bench is: a bar for a person at a terminal, a plain
-// line for each step for everything else.
+// A scenarioProgress shows the progress of a run: a bar on a terminal, otherwise a line for each
+// step.
 type scenarioProgress struct {
 	terminal.StatusLine
-	of int // scenarios
+	of int // number of scenarios
 
 	mu       sync.Mutex
 	scenario string
-	at       int // of them, from 1
+	at       int // number of the current scenario, from 1
 	began    time.Time
 	last     bench.Progress
 
@@ -51,7 +51,7 @@ func (p *scenarioProgress) endScenario() {
 	p.Clear()
 }
 
-// redrawClock updates the time on the bar between reports of progress.
+// redrawClock updates the elapsed time on the bar between reports of progress.
 func (p *scenarioProgress) redrawClock() {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -67,7 +67,8 @@ func (p *scenarioProgress) redrawClock() {
 	}
 }
 
-// reportProgress may be called at any rate. The bar moves when the percentage or the step changes.
+// reportProgress may be called at any rate. The bar is redrawn when the percentage or the step
+// changes.
 func (p *scenarioProgress) reportProgress(now bench.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +83,8 @@ func (p *scenarioProgress) reportProgress(now bench.Progress) {
 	}
 }
 
-// barLine is one line: the scenario, a bar, the time since it began, and its step.
+// barLine returns one line: the scenario, a bar, the elapsed time and the current
+// step.
 func (p *scenarioProgress) barLine() string {
 	const width = 20
 	done := percentOf(p.last) * width / 100
@@ -93,10 +95,10 @@ func (p *scenarioProgress) barLine() string {
 
 func (p *scenarioProgress) elapsedTime() time.Duration { return time.Since(p.began).Round(time.Second) }
 
-// percentOf is between 0 and 100, whatever was reported.
+// percentOf returns a number between 0 and 100, for any reported progress.
 func percentOf(p bench.Progress) int {
 	if math.IsNaN(p.Done) {
 		return 0
 	}
-	return int(100*min(max(p.Done, 0), 1) + 1e-9) // 0.58 is 58 %, and no float
+	return int(100*min(max(p.Done, 0), 1) + 1e-9) // as a float, 100 times 0.58 is less than 58
 }

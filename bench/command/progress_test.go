@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-func TestTheBarOfTheBenchIsOneLineThatIsRemoved(t *testing.T) {
+func TestProgressBar_IsOneLineThatIsRemovedAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b strings.Builder
 		p := newProgress(&b, 3)
@@ -41,7 +41,7 @@ func TestTheBarOfTheBenchIsOneLineThatIsRemoved(t *testing.T) {
 	})
 }
 
-func TestASharePastItsEndsIsStillAPercent(t *testing.T) {
+func TestPercentOf_IsBetween0And100(t *testing.T) {
 	for done, want := range map[float64]int{-1: 0, 0.999: 99, 1: 100, 7: 100, math.Inf(1): 100} {
 		require.Equal(t, want, percentOf(bench.Progress{Done: done}))
 	}

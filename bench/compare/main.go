@@ -1,10 +1,9 @@
-// Command compare measures the hub beside the layouts that it replaces, and draws what
-// it finds: a page with tables, plots and prices. `make bench` writes bench/RESULTS.md
-// and bench/plots with it.
+// Command compare compares the hub with the layouts that it replaces, and writes a page with
+// tables, plots and prices. `make bench` writes bench/RESULTS.md and bench/plots with it.
 //
-// Its scenarios, flags and exit statuses are those of `messagehub bench`, and it has one more scenario,
-// tokens. It is a program of its own so that what compares and draws (the replaced layouts, plots, fonts)
-// is not in the command that operators run.
+// Its scenarios, flags and exit statuses are those of `messagehub bench`, and it has one more
+// scenario, tokens. It is a separate program so that the command of operators does not contain the
+// replaced layouts, plots and fonts.
 package main
 
 import (
@@ -47,10 +46,10 @@ const (
 	exitUsage  = 2
 )
 
-// runCommand carries out the command line and returns the exit status.
+// runCommand runs the command line and returns the exit status.
 func runCommand(ctx context.Context, p *commandProcess) int {
 	hasBegun := false
-	cmd := compareCommand(p, &hasBegun) //nolint:contextcheck // cobra hands the context to the command
+	cmd := compareCommand(p, &hasBegun) //nolint:contextcheck // cobra passes the context to the command
 	cmd.SetArgs(p.args)
 	cmd.SetOut(p.out)
 	cmd.SetErr(p.err)
@@ -112,12 +111,13 @@ func compareCommand(p *commandProcess, hasBegun *bool) *cobra.Command {
 	return cmd
 }
 
-// findScenarios returns the scenarios with these names: those of the command, and that of tokens.
+// findScenarios returns the scenarios with these names: those of the command, and the scenario
+// tokens.
 func findScenarios(names ...string) ([]bench.Scenario, error) {
 	return bench.FindAmong(append(bench.Scenarios(), bench.Tokens()), names...)
 }
 
-// buildHub builds the program messagehub in the folder of the user's cache, and returns its path.
+// buildHub builds the program messagehub in the user's cache folder, and returns its path.
 func buildHub(ctx context.Context) (string, error) {
 	folder, err := os.UserCacheDir()
 	if err != nil {
@@ -131,7 +131,7 @@ func buildHub(ctx context.Context) (string, error) {
 	return path, nil
 }
 
-// writeResults writes the page and the plots that were asked for.
+// writeResults writes the requested page and plots.
 func writeResults(r *report.Report, results, plots string, replace bool) error {
 	if plots == "" && results != "" {
 		plots = filepath.Join(filepath.Dir(results), "plots")

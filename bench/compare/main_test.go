@@ -22,8 +22,9 @@ type result struct {
 	out, err string
 }
 
-// compared runs the program with a scenario of one figure, which is held to at most 10.
-func compared(t *testing.T, value float64, args ...string) result {
+// runCompare runs the program with a scenario of one figure, whose target is at most
+// 10.
+func runCompare(t *testing.T, value float64, args ...string) result {
 	t.Helper()
 	one := bench.NewScenario("one", "what one does", func(_ context.Context, o bench.Options, tell func(figure.Figure)) error {
 		if value < 0 {
@@ -46,7 +47,7 @@ func compared(t *testing.T, value float64, args ...string) result {
 }
 
 func TestCompare_MeasuresTheReplacedLayoutsBesideTheHub(t *testing.T) {
-	got := compared(t, 1)
+	got := runCompare(t, 1)
 	require.Equal(t, 0, got.status, got.err)
 	require.Contains(t, got.out, "  hub       Peek        1  ms    ≤ 10    ok\n"+
 		"  original  Peek        1  ms\n"+
@@ -64,7 +65,7 @@ func TestCompare_HasTheScenariosOfTheCommandAndTokens(t *testing.T) {
 func TestCompare_WritesPageAndPlots(t *testing.T) {
 	folder := t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }
-	got := compared(t, 1, "--json", at("a/figures.json"), "--results", at("b/RESULTS.md"))
+	got := runCompare(t, 1, "--json", at("a/figures.json"), "--results", at("b/RESULTS.md"))
 	require.Equal(t, 0, got.status, got.err)
 	require.FileExists(t, at("a/figures.json"))
 	text, err := os.ReadFile(at("b/RESULTS.md"))
@@ -73,21 +74,21 @@ func TestCompare_WritesPageAndPlots(t *testing.T) {
 	require.Contains(t, string(text), "](plots/one-ru-event-by-operation.svg)")
 	require.FileExists(t, at("b/plots/one-ru-event-by-operation.svg"))
 
-	got = compared(t, 1, "--results", at("b/RESULTS.md"), "--plots", at("c"))
+	got = runCompare(t, 1, "--results", at("b/RESULTS.md"), "--plots", at("c"))
 	require.Equal(t, 0, got.status, got.err)
 	text, err = os.ReadFile(at("b/RESULTS.md"))
 	require.NoError(t, err)
 	require.Contains(t, string(text), "](../c/one-ru-event-by-operation.svg)")
 	require.FileExists(t, at("c/one-ru-event-by-operation.svg"))
 
-	got = compared(t, 1, "--results", folder)
+	got = runCompare(t, 1, "--results", folder)
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.err, "compare: --results: ")
 }
 
 func TestCompare_ShowsOnThePageThatAScenarioFailed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "RESULTS.md")
-	got := compared(t, -1, "--results", file)
+	got := runCompare(t, -1, "--results", file)
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.err, "compare: scenario one: no account\n")
 	text, err := os.ReadFile(file)
@@ -96,16 +97,16 @@ func TestCompare_ShowsOnThePageThatAScenarioFailed(t *testing.T) {
 }
 
 func TestCompare_ExitStatusTellsMissedTargetsAndWrongUsage(t *testing.T) {
-	got := compared(t, 11)
+	got := runCompare(t, 11)
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.out, "\ntargets missed: 1 of 1\n")
 	require.NotContains(t, got.err, "compare:", "the table has said it")
 
-	got = compared(t, 1, "--fast")
+	got = runCompare(t, 1, "--fast")
 	require.Equal(t, 2, got.status)
 	require.Contains(t, got.err, "compare: unknown flag: --fast\ncompare: see go run ./bench/compare --help\n")
 
-	got = compared(t, 1, "--cosmos-endpoint", "ftp://there")
+	got = runCompare(t, 1, "--cosmos-endpoint", "ftp://there")
 	require.Equal(t, 2, got.status)
 	require.Contains(t, got.err, "cosmos.endpoint")
 }

@@ -1,32 +1,33 @@
 package figure
 
-// A Curve is one line, or one row of bars, of a plot. The curves of a scenario that
-// have their Plot and their Unit in common are drawn in one picture.
+// A Curve is a line, or a row of bars, in a plot. Curves of a scenario with the
+// same Plot and Unit are drawn in one picture.
 type Curve struct {
 	Scenario string
 	Plot     Plot
-	Name     string // of the line, in the legend: "hub", or "hub peek"
-	Unit     string // of Y: "ms", "RU", "requests"
+	Name     string // name in the legend: "hub", or "hub peek"
+	Unit     string // unit of Y: "ms", "RU", "requests"
 	Points   []Point
 }
 
-// A Point is one value of a Curve. Its X or its Label is used, as the Plot says.
+// A Point is one value of a Curve. Plot determines whether its X or its Label is
+// used.
 type Point struct {
 	X     float64
 	Y     float64
 	Label string
 }
 
-// A Plot is what is drawn over what.
+// A Plot is a kind of plot.
 type Plot string
 
-// The plots that there are.
+// The kinds of plots.
 const (
 	Percentiles Plot = "by percentile"    // X is a share of all, from 0 to below 1: 0.99
 	Growth      Plot = "by stored events" // X is how many there are
 	Bars        Plot = "by operation"     // Label is the operation
 )
 
-// PerEvent is the unit of what an event costs over its life. Bars of it, one for each
-// part of the life, are a row of the price list: they add up.
+// PerEvent is the unit of a cost per event. Bars with this unit, one for each phase
+// from Save to cleanup, are a row of the price list, which shows their sum.
 const PerEvent = "RU/event"

@@ -1,10 +1,10 @@
-// Package figure is what a benchmark says: one measured value, and whether it is
-// good enough.
+// Package figure defines the result of a benchmark: a measured value, and whether it meets its
+// target.
 //
-// A figure is of a scenario and a layout and has a metric, a value and a unit. One with a target
-// must meet it; one without is reported for comparison. What a figure means is written once, by the
-// scenario that measures it; how it is shown, in a table, as JSON or as a plot, is the business of
-// package report.
+// A figure belongs to a scenario and a layout and has a metric, a value and a unit. A figure with a
+// target must meet it; a figure without a target is reported for comparison. The scenario defines
+// the meaning of a figure; package report shows it in a table or as JSON, and package page in
+// plots.
 package figure
 
 import (
@@ -24,20 +24,20 @@ type Figure struct {
 	Modelled bool    `json:"-"`      // the account is a model, so that what it charges and how long it takes are too
 }
 
-// A Target is the bound that a value is held to.
+// A Target is a bound for a value.
 type Target struct {
 	Bound float64
-	Least bool // the value must be at least Bound; else at most
+	Least bool // the value must be at least Bound; otherwise at most
 }
 
-// AtMost is a target that larger values miss.
+// AtMost returns a target that larger values miss.
 func AtMost(bound float64) *Target { return &Target{Bound: bound} }
 
-// AtLeast is a target that smaller values miss.
+// AtLeast returns a target that smaller values miss.
 func AtLeast(bound float64) *Target { return &Target{Bound: bound, Least: true} }
 
-// Met reports whether value meets t. No target is always met; a value that is no
-// number never meets one.
+// Met reports whether value meets t. Every value meets a nil target; NaN does
+// not meet any other target.
 func (t *Target) Met(value float64) bool {
 	switch {
 	case t == nil:
@@ -49,7 +49,7 @@ func (t *Target) Met(value float64) bool {
 	}
 }
 
-// String is the target with its sense: "≤ 0.5".
+// String returns the target with its direction: "≤ 0.5".
 func (t *Target) String() string {
 	sense := "≤"
 	if t.Least {
@@ -58,5 +58,5 @@ func (t *Target) String() string {
 	return sense + " " + strconv.FormatFloat(t.Bound, 'f', -1, 64)
 }
 
-// MarshalJSON gives the text of t, for the sense belongs to the number.
+// MarshalJSON encodes t as text, because the number alone lacks the direction.
 func (t *Target) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", t.String()), nil }

@@ -1,9 +1,9 @@
-// Package layout defines what the bench measures: a way to lay events out in containers
+// Package layout defines what the bench measures: how events are stored in containers
 // of Azure Cosmos DB, behind the ports of package repository.
 //
-// Package bench has the layout of the hub. Package baseline has those that the hub
-// replaces; only bench/compare links it, so that the command messagehub does not
-// carry code that no hub runs.
+// Package bench has the layout of the hub. Package baseline has the layouts that the
+// hub replaces; only bench/compare links it, so that the command messagehub does not
+// contain code that no hub runs.
 package layout
 
 import (
@@ -14,19 +14,20 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Layout is a way to lay events out in Cosmos.
+// A Layout is a way to store events in Cosmos DB.
 type Layout struct {
 	Name string
 
-	// Provision makes the containers in the database that is named like the layout.
-	// Throughput is that of each container, in request units a second.
+	// Provision creates the containers in the database that has the name of the
+	// layout. Throughput is the throughput of each container, in request units per
+	// second.
 	Provision func(ctx context.Context, a *account.Account, throughput int32) error
 
-	// Open returns a store over l, which works until it is closed. Each store has a
-	// memory of its own, as a process would.
+	// Open returns a store over l, which the caller closes. Stores do not share
+	// caches, like those of different processes.
 	Open func(ctx context.Context, a *account.Account, l *account.Line) (*Store, error)
 
-	// CleanUp removes over l what an actor has confirmed.
+	// CleanUp removes over l the events that an actor has confirmed.
 	CleanUp func(ctx context.Context, a *account.Account, l *account.Line, actor domain.ActorID) error
 }
 
@@ -38,8 +39,8 @@ type Store struct {
 	// Settle waits until the store has completed its background work for an actor.
 	Settle func(ctx context.Context, actor domain.ActorID)
 
-	// Ingest saves gathered events of any actors. It is nil if the layout does not
-	// gather events.
+	// Ingest saves events of any recipients together. It is nil if the layout does
+	// not collect events of several recipients.
 	Ingest func(ctx context.Context, events []domain.Event) error
 
 	Close func()

@@ -2,11 +2,11 @@ package ledger
 
 import "slices"
 
-// The content of a bundle that was made on request may be deleted where the hub keeps it. Then the
-// bundle comes with another body, and with the same events.
+// The hub's stored content of a bundle on request may be deleted. Then the bundle is delivered
+// again with another body and the same events.
 
-// Deleting notes that a content is about to be deleted. A bundle that had it as its body may have
-// another one from now on.
+// Deleting records that a content is about to be deleted. From now on, a bundle with this body
+// may be received with another body.
 func (l *Ledger) Deleting(content []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -16,7 +16,8 @@ func (l *Ledger) Deleting(content []byte) {
 	l.deleted[DigestOf(content)] = 0
 }
 
-// Deleted notes that a content was deleted. No request that begins from now on may bring it.
+// Deleted records that a content was deleted. A request that begins from now on must not
+// return it.
 func (l *Ledger) Deleted(content []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -24,14 +25,14 @@ func (l *Ledger) Deleted(content []byte) {
 	l.deleted[DigestOf(content)] = l.now
 }
 
-// isDeleted reports whether a content was deleted, or may have been.
+// isDeleted reports whether a content was deleted, or is being deleted.
 func (l *Ledger) isDeleted(body Digest) bool {
 	_, deleted := l.deleted[body]
 	return deleted
 }
 
-// replaceBody compares a body with that of a bundle which was received before. The two are not
-// the same.
+// replaceBody accepts a new body of a bundle that was received before with another body, or
+// reports a violation.
 func (l *Ledger) replaceBody(b *Bundle, body Digest, read func() ([]Element, error)) error {
 	switch {
 	case l.isDeleted(body): // the request began before the deletion

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/bench/ledger"
 )
 
-func TestDeletedContent_MayComeAgainWithAnotherBody(t *testing.T) {
+func TestDeletedContent_AllowsAnotherBody(t *testing.T) {
 	l := ledger.New(ledger.Options{InOrder: true})
 	for _, id := range []string{"1", "2"} {
 		l.Send(ledger.Event{Recipient: "actor", ID: id, Cabinet: "c"})

@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// Options of a Ledger.
+// Options configure a Ledger.
 type Options struct {
-	// InOrder promises that Receive gets the bundles of an actor in the order in which the
-	// hub has handed them out. Then Receive judges their order, too.
+	// InOrder promises that Receive is called in the order in which the hub delivers the
+	// bundles of an actor. Then Receive also checks this order.
 	InOrder bool
 }
 
@@ -27,18 +27,18 @@ type Ledger struct {
 	lengths     map[senderStream][]*recordedEvent
 	bundles     map[bundleKey]*Bundle
 	outstanding map[string]int    // accepted events that are not confirmed, by recipient
-	order       *bundleOrder      // of the bundles so far, if InOrder
-	found       Verdict           // so far
-	deleted     map[Digest]Moment // contents; 0: perhaps not yet
+	order       *bundleOrder      // order of the bundles received so far, if InOrder
+	found       Verdict           // violations found so far
+	deleted     map[Digest]Moment // deleted contents; 0 means that the deletion has not ended
 }
 
-// An Event is one that is about to be sent.
+// An Event is an event that is about to be sent.
 type Event struct {
 	Recipient, ID string
-	Cabinet       string // one of those of the recipient
-	Sender        int    // whose events keep their order within a cabinet
+	Cabinet       string // a cabinet of the recipient
+	Sender        int    // number of the sender; its events keep their order within a cabinet
 	AnyOrder      bool   // the events of this sender need not keep their order
-	Unsure        bool   // it need not come until Accept is called
+	Unsure        bool   // the event may be missing until Accept is called
 	Content       Digest // the zero Digest: not compared
 }
 
@@ -51,14 +51,14 @@ func DigestOf(content []byte) Digest { return sha256.Sum256(content) }
 // A Moment numbers the requests and answers that a ledger knows, in their order.
 type Moment int64
 
-// An Element is an event as a bundle has it.
+// An Element is an event in the body of a bundle.
 type Element struct {
 	ID       string
-	Sequence int64  // 0: not in the bundle
+	Sequence int64  // 0: the body does not have it
 	Content  Digest // the zero Digest: not compared
 }
 
-// A Bundle is one that was received.
+// A Bundle is a bundle that was received.
 type Bundle struct {
 	Actor, ID string
 	Elements  []Element
@@ -66,10 +66,10 @@ type Bundle struct {
 
 	body        Digest
 	events      []*recordedEvent
-	asked       Moment // the first request that brought it began
+	asked       Moment // when the first request that returned it began
 	confirmed   Moment // its Dequeue was answered; 0: not yet
-	confirmedOK int    // answers 200 to its Dequeue
-	isWithdrawn bool   // its events may come again in other bundles
+	confirmedOK int    // number of answers 200 to its Dequeue
+	isWithdrawn bool   // its events may be delivered again in other bundles
 }
 
 // Position returns the position of the bundle's first event among those that its sender
@@ -88,10 +88,10 @@ type senderStream struct {
 
 type recordedEvent struct {
 	Event
-	position int     // in its stream
-	bundle   *Bundle // the last one that brought it; nil: none yet
-	isGone   bool    // whether a bundle with it was confirmed
-	times    int     // in confirmed bundles; Check counts them
+	position int     // in the sender's stream
+	bundle   *Bundle // latest bundle with the event; nil: none yet
+	isGone   bool    // a bundle with it was confirmed
+	times    int     // number of confirmed bundles with it; set by Check
 }
 
 func (e *recordedEvent) streamOf() senderStream {
@@ -108,8 +108,8 @@ func New(o Options) *Ledger {
 	return l
 }
 
-// Send notes an event before it is sent. The events of one sender must be noted in the
-// order in which they are sent.
+// Send records an event before it is sent. The events of one sender must be recorded
+// in the order in which they are sent.
 func (l *Ledger) Send(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,7 +123,7 @@ func (l *Ledger) Send(e Event) {
 	}
 }
 
-// Accept notes that an unsure event is stored, so that it must come.
+// Accept records that an unsure event is stored, so that it must be delivered.
 func (l *Ledger) Accept(recipient, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,9 +141,9 @@ func (l *Ledger) Now() Moment {
 	return l.now
 }
 
-// Receive notes a bundle that actor received by a request that began at the moment asked.
-// It calls read for the events in the body if the bundle is new. The error is a
-// *Violation, or joins several.
+// Receive records a bundle that actor received by a request that began at the moment
+// asked. If the bundle is new, it calls read to get the events in the body. The error is
+// a *Violation, or joins several.
 func (l *Ledger) Receive(actor, id string, body []byte, asked Moment, read func() ([]Element, error)) (isNew bool, err error) {
 	sum := DigestOf(body)
 	l.mu.Lock()
@@ -168,7 +168,7 @@ func (l *Ledger) Receive(actor, id string, body []byte, asked Moment, read func(
 	return true, l.checkBundle(b)
 }
 
-// receiveAgain compares a bundle with what it was when it was received before.
+// receiveAgain compares a bundle with its earlier delivery.
 func (l *Ledger) receiveAgain(b *Bundle, body Digest, asked Moment, read func() ([]Element, error)) error {
 	if b.body != body {
 		if err := l.replaceBody(b, body, read); err != nil {
@@ -183,7 +183,7 @@ func (l *Ledger) receiveAgain(b *Bundle, body Digest, asked Moment, read func() 
 	return nil
 }
 
-// resolveEvents finds the sent events of a bundle.
+// resolveEvents finds the sent events that a bundle contains.
 func (l *Ledger) resolveEvents(b *Bundle) error {
 	if len(b.Elements) == 0 {
 		return l.reportViolation(RuleDelivered, "bundle %s of %s: it has no events", b.ID, b.Actor)
@@ -209,7 +209,7 @@ func (l *Ledger) resolveEvents(b *Bundle) error {
 	return nil
 }
 
-// checkBundle compares a new bundle with those before it.
+// checkBundle compares a new bundle with the earlier ones.
 func (l *Ledger) checkBundle(b *Bundle) error {
 	var errs []error
 	l.order.rewindBefore(b)
@@ -227,23 +227,26 @@ func (l *Ledger) checkBundle(b *Bundle) error {
 	return errors.Join(errs...)
 }
 
-// Withdraw notes whether the events of a bundle may come again in other bundles.
+// Withdraw records whether the events of a bundle may be delivered again in
+// other bundles.
 func (l *Ledger) Withdraw(actor, id string, isWithdrawn bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bundles[bundleKey{actor, id}].isWithdrawn = isWithdrawn
 }
 
-// Reopen notes that a bundle may be received again, although its Dequeue was answered.
+// Reopen records that a bundle may be received again, although its Dequeue was
+// answered.
 func (l *Ledger) Reopen(actor, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bundles[bundleKey{actor, id}].confirmed = 0
 }
 
-// Confirm notes that the Dequeue of a bundle was answered. isOK says that the answer was a
-// 200; otherwise it was a 404 after an answer that was lost, or after another client of the
-// actor. Confirm returns the ids of the events that no bundle has delivered before.
+// Confirm records that the Dequeue of a bundle was answered. isOK is true for a 200;
+// otherwise the answer was a 404, because an earlier answer was lost or another client of
+// the actor was faster. Confirm returns the ids of the events that no bundle has delivered
+// before.
 func (l *Ledger) Confirm(actor, id string, isOK bool) (delivered []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -266,8 +269,8 @@ func (l *Ledger) Confirm(actor, id string, isOK bool) (delivered []string) {
 	return delivered
 }
 
-// Replaced returns an event of a bundle that another bundle has brought since, and that
-// bundle; or two empty strings.
+// Replaced returns an event of a bundle that was later delivered in another bundle, and
+// that bundle, or two empty strings.
 func (l *Ledger) Replaced(actor, id string) (event, bundle string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -280,8 +283,8 @@ func (l *Ledger) Replaced(actor, id string) (event, bundle string) {
 	return "", ""
 }
 
-// Outstanding returns how many accepted events of some recipients, or of all, are not
-// confirmed.
+// Outstanding returns the number of accepted events that are not confirmed, of some
+// recipients or of all.
 func (l *Ledger) Outstanding(recipients ...string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -296,7 +299,7 @@ func (l *Ledger) Outstanding(recipients ...string) (n int) {
 	return n
 }
 
-// IsReceived reports whether a bundle has brought an event.
+// IsReceived reports whether an event was received in a bundle.
 func (l *Ledger) IsReceived(recipient, id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -323,21 +326,21 @@ func (l *Ledger) Confirmed() (found []*Bundle) {
 	return found
 }
 
-// Size returns how many events were sent and how many bundles were received.
+// Size returns the number of sent events and of received bundles.
 func (l *Ledger) Size() (events, bundles int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.events), len(l.bundles)
 }
 
-// Report notes a violation that the caller has found itself, and returns it.
+// Report records a violation that the caller has found, and returns it.
 func (l *Ledger) Report(format string, args ...any) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.reportViolation("", format, args...)
 }
 
-// reportViolation notes a violation. The caller holds mu.
+// reportViolation records a violation. The caller holds mu.
 func (l *Ledger) reportViolation(rule Rule, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	l.found.Faults = append(l.found.Faults, text)

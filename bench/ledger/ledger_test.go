@@ -27,7 +27,7 @@ func recordedEvent(i int) ledger.Event {
 
 func contentOf(i int) ledger.Digest { return ledger.DigestOf(fmt.Append(nil, i)) }
 
-// elements are events with their sequence numbers.
+// elements returns events with their sequence numbers.
 func elements(events ...int) (all []ledger.Element) {
 	for _, i := range events {
 		all = append(all, ledger.Element{ID: fmt.Sprintf("e%d", i), Sequence: int64(i + 1), Content: contentOf(i)})
@@ -40,14 +40,14 @@ func (s story) receive(actor, id string, asked ledger.Moment, all []ledger.Eleme
 	return err
 }
 
-// take peeks and dequeues.
+// take receives and confirms a bundle.
 func (s story) take(t *testing.T, id string, events ...int) {
 	t.Helper()
 	require.NoError(t, s.receive("a", id, s.Now(), elements(events...)))
 	s.Confirm("a", id, true)
 }
 
-func TestCheckAcceptsEverythingOnceInOrder(t *testing.T) {
+func TestCheck_AcceptsEveryEventOnceInOrder(t *testing.T) {
 	for _, inOrder := range []bool{false, true} {
 		s := newStory(ledger.Options{InOrder: inOrder})
 		s.take(t, "b1", 0, 1)
@@ -62,7 +62,7 @@ func TestCheckAcceptsEverythingOnceInOrder(t *testing.T) {
 	}
 }
 
-func TestCheckFindsEveryViolation(t *testing.T) {
+func TestCheck_FindsEveryViolation(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		plays func(t *testing.T, s story)
@@ -145,7 +145,7 @@ func TestCheckFindsEveryViolation(t *testing.T) {
 	}
 }
 
-func TestReceiveInOrderReportsViolationsAtOnce(t *testing.T) {
+func TestReceive_InOrderReportsViolationsAtOnce(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		bundles [][]int
@@ -174,14 +174,14 @@ func TestReceiveInOrderReportsViolationsAtOnce(t *testing.T) {
 	}
 }
 
-func TestReceiveReportsABodyThatIsNotRead(t *testing.T) {
+func TestReceive_ReportsABodyThatCannotBeRead(t *testing.T) {
 	s := newStory(ledger.Options{})
 	isNew, err := s.Receive("a", "b1", []byte("["), 0, func() ([]ledger.Element, error) { return nil, fmt.Errorf("its body is not JSON") })
 	require.True(t, isNew)
 	require.EqualError(t, err, "bundle b1 of a: its body is not JSON")
 }
 
-func TestReceiveOfTwoClientsMayBeNotedLate(t *testing.T) {
+func TestReceive_AcceptsALateReportOfAnEarlierRequest(t *testing.T) {
 	for _, inOrder := range []bool{false, true} {
 		s := newStory(ledger.Options{InOrder: inOrder})
 		asked := s.Now()
@@ -194,7 +194,7 @@ func TestReceiveOfTwoClientsMayBeNotedLate(t *testing.T) {
 	}
 }
 
-func TestSendersAreIndependentAndEachKeepsItsOrder(t *testing.T) {
+func TestSenders_AreIndependentAndEachKeepsItsOrder(t *testing.T) {
 	for _, inOrder := range []bool{false, true} {
 		s := newStory(ledger.Options{InOrder: inOrder})
 		s.Send(ledger.Event{Recipient: "a", ID: "e7", Cabinet: "c", Sender: 1, Content: contentOf(7)})
@@ -208,7 +208,7 @@ func TestSendersAreIndependentAndEachKeepsItsOrder(t *testing.T) {
 	}
 }
 
-func TestAnyOrderExemptsASender(t *testing.T) {
+func TestAnyOrder_ExemptsASender(t *testing.T) {
 	s := story{ledger.New(ledger.Options{InOrder: true})}
 	for i := range 2 {
 		e := recordedEvent(i)
@@ -220,7 +220,7 @@ func TestAnyOrderExemptsASender(t *testing.T) {
 	require.True(t, s.Check().OK())
 }
 
-func TestUnsureEventsNeedNotCome(t *testing.T) {
+func TestUnsureEvents_MayBeMissing(t *testing.T) {
 	s := story{ledger.New(ledger.Options{InOrder: true})}
 	for i := range 3 {
 		e := recordedEvent(i)
@@ -239,7 +239,7 @@ func TestUnsureEventsNeedNotCome(t *testing.T) {
 	require.Equal(t, "1 lost, 0 duplicated, order kept", s.Check().String())
 }
 
-func TestWithdrawnEventsMayComeAgain(t *testing.T) {
+func TestWithdrawnEvents_MayBeDeliveredAgain(t *testing.T) {
 	s := newStory(ledger.Options{InOrder: true})
 	require.NoError(t, s.receive("a", "b1", s.Now(), elements(0, 1)))
 	s.Withdraw("a", "b1", true)
@@ -258,7 +258,7 @@ func TestWithdrawnEventsMayComeAgain(t *testing.T) {
 	require.ErrorContains(t, s.receive("a", "b4", s.Now(), elements(4, 3)), "event 4 comes where event 3 should")
 }
 
-func TestReopenedBundleMayComeAgain(t *testing.T) {
+func TestReopenedBundle_MayBeReceivedAgain(t *testing.T) {
 	s := newStory(ledger.Options{InOrder: true})
 	s.take(t, "b1", 0, 1)
 	s.Reopen("a", "b1")
@@ -269,7 +269,7 @@ func TestReopenedBundleMayComeAgain(t *testing.T) {
 	require.Zero(t, s.Confirmed()[0].Position())
 }
 
-func TestReportBecomesPartOfTheVerdict(t *testing.T) {
+func TestReport_BecomesPartOfTheVerdict(t *testing.T) {
 	s := newStory(ledger.Options{})
 	s.take(t, "b1", 0, 1, 2, 3, 4)
 	require.EqualError(t, s.Report("bundle %s is strange", "b1"), "bundle b1 is strange")
@@ -278,7 +278,7 @@ func TestReportBecomesPartOfTheVerdict(t *testing.T) {
 	require.Equal(t, []int{5, 1}, []int{events, bundles})
 }
 
-func TestDetailsAreBounded(t *testing.T) {
+func TestDetails_AreBounded(t *testing.T) {
 	l := ledger.New(ledger.Options{})
 	for i := range 100 {
 		l.Send(ledger.Event{ID: fmt.Sprintf("e%03d", i), Recipient: "a"})

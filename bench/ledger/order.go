@@ -6,12 +6,13 @@ import (
 	"slices"
 )
 
-// A bundleOrder is the position of the delivered bundles in each cabinet and stream.
+// A bundleOrder holds the positions of the delivered bundles in each cabinet and
+// stream.
 type bundleOrder struct {
 	sent  map[senderStream][]*recordedEvent
-	next  map[senderStream]int           // the position of the event that comes next
-	last  map[cabinetName]int64          // the last sequence number
-	taken map[sequenceKey]*recordedEvent // who has a sequence number
+	next  map[senderStream]int           // position of the next expected event
+	last  map[cabinetName]int64          // last delivered sequence number
+	taken map[sequenceKey]*recordedEvent // events by their sequence numbers
 }
 
 type cabinetName struct{ recipient, name string }
@@ -25,8 +26,8 @@ func newOrder(sent map[senderStream][]*recordedEvent) *bundleOrder {
 	return &bundleOrder{sent: sent, next: make(map[senderStream]int), last: make(map[cabinetName]int64), taken: make(map[sequenceKey]*recordedEvent)}
 }
 
-// rewindBefore prepares for a bundle with events that come again since their bundle was
-// withdrawn.
+// rewindBefore moves the expected position back before a bundle whose events are
+// delivered again, because their earlier bundle was withdrawn.
 func (o *bundleOrder) rewindBefore(b *Bundle) {
 	for i, e := range b.events {
 		if e.bundle == nil || !e.bundle.isWithdrawn {
@@ -40,7 +41,7 @@ func (o *bundleOrder) rewindBefore(b *Bundle) {
 	}
 }
 
-// addBundle advances past the events of a bundle, and returns where they are not in order.
+// addBundle advances past the events of a bundle, and returns violations of the order.
 func (o *bundleOrder) addBundle(b *Bundle) (found []string) {
 	for i, e := range b.events {
 		if n := b.Elements[i].Sequence; n > 0 {
@@ -72,8 +73,8 @@ func (o *bundleOrder) addSequence(e *recordedEvent, n int64) (found []string) {
 	return found
 }
 
-// nextCertain returns the position of the next event of a stream, without those before
-// position that need not come.
+// nextCertain returns the position of the next event of a stream, skipping events
+// before position that may be missing.
 func (o *bundleOrder) nextCertain(s senderStream, position int) int {
 	next := o.next[s]
 	for next < position && o.sent[s][next].Unsure {
@@ -82,9 +83,9 @@ func (o *bundleOrder) nextCertain(s senderStream, position int) int {
 	return next
 }
 
-// findDisorder sorts the bundles of a cabinet by their events, and returns where they were
-// handed out in another order. Only what is certain is reported: a bundle that was first
-// asked for after a later one was confirmed.
+// findDisorder sorts the bundles of a cabinet by their events, and returns bundles that
+// were delivered in another order. It reports only certain violations: a bundle that was
+// first requested after a later one was confirmed.
 func findDisorder(bundles []*Bundle) (found []string) {
 	numbered := !slices.ContainsFunc(bundles, func(b *Bundle) bool { return b.Elements[0].Sequence == 0 })
 	front := func(b *Bundle) int64 { // the two kinds of numbers cannot be compared with each other
@@ -94,7 +95,7 @@ func findDisorder(bundles []*Bundle) (found []string) {
 		return int64(b.events[0].position)
 	}
 	slices.SortFunc(bundles, func(a, b *Bundle) int { return cmp.Compare(front(a), front(b)) })
-	var confirmed Moment // the first confirmation among the later bundles
+	var confirmed Moment // earliest confirmation among the later bundles
 	for _, b := range slices.Backward(bundles) {
 		if confirmed > 0 && b.asked >= confirmed {
 			found = append(found, fmt.Sprintf("the bundle at %d came after a later one was confirmed", front(b)))

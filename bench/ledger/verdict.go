@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// A Rule names a promise of the hub, as its design does; see the package comment.
+// A Rule names a guarantee of the hub; see the package comment.
 type Rule string
 
-// The rules that a ledger judges.
+// The rules that a ledger checks.
 const (
 	RuleDelivered Rule = "H1"
 	RuleOnce      Rule = "H2"
@@ -19,23 +19,23 @@ const (
 	RuleDeleted   Rule = "L9"
 )
 
-// A Violation is something that a hub must never do.
+// A Violation reports behaviour that breaks a rule.
 type Violation struct { //nolint:errname // a rule was violated; few use it as an error
-	Rule Rule // "": one of the caller's own
+	Rule Rule // "": a rule of the caller
 	Text string
 }
 
 func (v *Violation) Error() string { return v.Text }
 
-// A Verdict lists what is wrong with everything that was received.
+// A Verdict lists all violations.
 type Verdict struct {
 	Lost       []string // events that were not delivered
 	Duplicated []string // events that were delivered more than once
-	Disorder   []string // where the order was broken
+	Disorder   []string // violations of the order
 	Faults     []string // all other violations
 }
 
-// OK reports whether nothing is wrong.
+// OK reports whether there are no violations.
 func (v *Verdict) OK() bool {
 	return len(v.Lost)+len(v.Duplicated)+len(v.Disorder)+len(v.Faults) == 0
 }
@@ -70,7 +70,8 @@ func (v *Verdict) Details() string {
 	return b.String()
 }
 
-// Check judges everything that was noted so far, as if nothing more were to come.
+// Check returns all violations so far. It treats accepted events that were not
+// delivered as lost.
 func (l *Ledger) Check() *Verdict {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,12 +90,12 @@ func (l *Ledger) Check() *Verdict {
 	return v
 }
 
-// judgeAll judges the confirmed bundles, whose order is not known.
+// judgeAll checks the confirmed bundles if their order is not known.
 func (l *Ledger) judgeAll(v *Verdict) {
 	cabinets := make(map[cabinetName][]*Bundle)
 	for _, b := range l.bundles {
 		if b.confirmed == 0 || len(b.events) < len(b.Elements) || len(b.events) == 0 {
-			continue // received and never confirmed, or reported when it was received
+			continue // never confirmed, or already reported by Receive
 		}
 		if b.confirmedOK > 1 {
 			v.Faults = append(v.Faults, fmt.Sprintf("bundle %s of %s: dequeued %d times", b.ID, b.Actor, b.confirmedOK))
@@ -125,8 +126,7 @@ func (l *Ledger) judgeAll(v *Verdict) {
 	}
 }
 
-// Undelivered returns one line about each accepted event that no confirmed bundle has
-// brought.
+// Undelivered returns one line for each accepted event that no confirmed bundle has.
 func (l *Ledger) Undelivered() (found []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

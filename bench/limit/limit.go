@@ -1,14 +1,14 @@
-// Package limit is the least that the protocols of the hub ask of an account: their
-// requests, in as few rounds as the protocols allow, with the bytes that the hub has
-// stored, by bare azcosmos calls. Nothing is decoded, decided or repeated, so no hub
-// can be faster on the same account and machine without another protocol.
+// Package limit sends the minimum of requests that the protocols of the hub need, by
+// bare azcosmos calls, in as few round trips as possible and with the same bytes that
+// the hub has stored. It does not decode, decide or retry anything, so no hub with
+// these protocols can be faster on the same account and machine.
 //
 //	Peek     gates and head; catalog; drawers; the pages of all drawers at once; commit
 //	Save     reserve; all pages at once; count; commit
 //
-// A Stored is what the hub has written for one cabinet, read beforehand by another way.
-// What the limit writes are copies of that, under keys that the hub never has, so the
-// hub does not notice. Each call writes under keys of its own and can be repeated.
+// A Stored holds the documents that the hub has written for one cabinet, which are read
+// before the measurement. A Limit writes copies of them under keys that the hub does
+// not use, so they do not affect the hub. Each call uses new keys and can be repeated.
 package limit
 
 import (
@@ -25,28 +25,29 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A rawDocument as it is stored, without what the account adds to it.
+// A rawDocument is a document as it is stored, without the members that the
+// account adds.
 type rawDocument map[string]any
 
-// A Stored is what the hub has stored for one cabinet.
+// A Stored holds the documents that the hub has stored for one cabinet.
 type Stored struct {
 	cabinet domain.CabinetKey
 
 	head    rawDocument
 	drawers []rawDocument   // in the order of their ordinals
-	pages   [][]rawDocument // of each drawer
-	gates   []rawDocument   // none before anything was peeked
+	pages   [][]rawDocument // by drawer
+	gates   []rawDocument   // empty before the first Peek
 	bundles []rawDocument
 
 	copies int
 }
 
-// A Limit makes the requests of the hub's protocols over one client.
+// A Limit sends the requests of the hub's protocols over one client.
 type Limit struct {
 	catalog, cabinets, bundles *azcosmos.ContainerClient
 }
 
-// New returns a Limit over c to a database in which the hub has its containers.
+// New returns a Limit over c to a database with the hub's containers.
 func New(c *azcosmos.Client, database string) (*Limit, error) {
 	l := &Limit{}
 	for name, container := range map[string]**azcosmos.ContainerClient{
@@ -60,7 +61,7 @@ func New(c *azcosmos.Client, database string) (*Limit, error) {
 	return l, nil
 }
 
-// Read reads what the hub has stored for a cabinet.
+// Read reads the documents that the hub has stored for a cabinet.
 func (l *Limit) Read(ctx context.Context, cabinet domain.CabinetKey) (*Stored, error) {
 	s := &Stored{cabinet: cabinet}
 	heads, err := readDocuments(ctx, l.catalog, s.recipientID(), "SELECT * FROM c")
@@ -88,7 +89,7 @@ func (l *Limit) Read(ctx context.Context, cabinet domain.CabinetKey) (*Stored, e
 	return s, err
 }
 
-// The queries are those of the hub.
+// The hub's queries.
 const (
 	gatesQuery   = "SELECT * FROM c WHERE c.kind = 'gate'"
 	drawersQuery = "SELECT * FROM c WHERE c.ordinal >= 1 ORDER BY c.ordinal"
@@ -100,7 +101,7 @@ func (s *Stored) recipientID() string { return s.cabinet.Recipient.String() }
 func (s *Stored) catalogKey() string  { return s.recipientID() + "|" + s.cabinet.Origin.String() }
 func (s *Stored) cabinetKey() string  { return s.catalogKey() + "|" + s.cabinet.ContentType.String() }
 
-// copyKey is a partition key that nothing has been written under.
+// copyKey returns a partition key that was not used before.
 func (s *Stored) copyKey() string {
 	s.copies++
 	return s.recipientID() + "|limit|" + strconv.Itoa(s.copies)
@@ -118,12 +119,12 @@ func (d rawDocument) id() string { return d["id"].(string) }
 func encodeDocument(d rawDocument) []byte {
 	text, err := json.Marshal(d)
 	if err != nil {
-		panic(err) // it was decoded from JSON
+		panic(err) // a rawDocument was decoded from JSON
 	}
 	return text
 }
 
-// readDocuments returns all documents of a partition that a query finds.
+// readDocuments returns all documents of a partition that match a query.
 func readDocuments(ctx context.Context, c *azcosmos.ContainerClient, key, query string) ([]rawDocument, error) {
 	var found []rawDocument
 	err := pagesOf(ctx, c, key, query, nil, func(item []byte) error {
@@ -140,8 +141,8 @@ func readDocuments(ctx context.Context, c *azcosmos.ContainerClient, key, query 
 	return found, err
 }
 
-// pagesOf fetches all result pages of a query, each as large as the account makes
-// it, and calls each for every item.
+// pagesOf fetches all result pages of a query, with the account's default page
+// size, and calls each for every item.
 func pagesOf(ctx context.Context, c *azcosmos.ContainerClient, key, query string, parameters []azcosmos.QueryParameter, each func(item []byte) error) error {
 	pager := c.NewQueryItemsPager(query, azcosmos.NewPartitionKeyString(key), &azcosmos.QueryOptions{
 		PageSizeHint: -1, QueryParameters: parameters,
@@ -160,13 +161,13 @@ func pagesOf(ctx context.Context, c *azcosmos.ContainerClient, key, query string
 	return nil
 }
 
-// fetchAll fetches what a query finds and drops it.
+// fetchAll fetches and discards all results of a query.
 func fetchAll(ctx context.Context, c *azcosmos.ContainerClient, key, query string, parameters ...azcosmos.QueryParameter) error {
 	return pagesOf(ctx, c, key, query, parameters, func([]byte) error { return nil })
 }
 
-// Peek makes the requests of a Peek that opens a bundle of all that is stored. The
-// hub must have peeked before, so that there is a gate and a bundle to be copied.
+// Peek sends the requests of a Peek that opens a bundle of all stored events. The
+// hub must have peeked before, so that there are a gate and a bundle to copy.
 func (l *Limit) Peek(ctx context.Context, s *Stored) error {
 	if len(s.gates) == 0 || len(s.bundles) == 0 {
 		return errors.New("the hub has not peeked yet: there is no bundle to be copied")
@@ -202,10 +203,10 @@ func (l *Limit) Peek(ctx context.Context, s *Stored) error {
 	return executeBatch(ctx, l.bundles, commit)
 }
 
-// A Save is a Save that is about to be made: its bodies are encoded, and what they
-// change is there.
+// A Save is a prepared Save: its bodies are encoded, and the documents that it
+// changes exist.
 type Save struct {
-	key     string // of the catalog
+	key     string // partition key in the catalog
 	head    []byte
 	pages   map[string][][]byte // by drawer
 	cabinet string
@@ -213,7 +214,7 @@ type Save struct {
 	count   azcosmos.PatchOperations
 }
 
-// Prepare makes a Save that writes all pages of s again, as new.
+// Prepare prepares a Save that writes all pages of s again, as new pages.
 func (l *Limit) Prepare(ctx context.Context, s *Stored) (*Save, error) {
 	key := s.copyKey()
 	save := &Save{key: key, cabinet: key, pages: make(map[string][][]byte), head: encodeDocument(s.head.withMember("partitionKey", key))}
@@ -237,7 +238,7 @@ func (l *Limit) Prepare(ctx context.Context, s *Stored) (*Save, error) {
 	return save, nil
 }
 
-// Save makes the requests of a Save, which can be made once.
+// Save sends the requests of a prepared Save. Each Save can be sent once.
 func (l *Limit) Save(ctx context.Context, s *Save) error {
 	key := azcosmos.NewPartitionKeyString(s.key)
 	reserved, err := l.catalog.ReplaceItem(ctx, key, "head", s.head, nil)

@@ -12,8 +12,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// Objects makes the requests by which the hub stores events of objects in one shard: a read and a write
-// for each call, whatever the number of its events. Its copies are in a partition of their own.
+// Objects sends the requests by which the hub stores events of objects in one shard: a read and a
+// write for each call, for any number of events. Its copies are in a separate partition.
 type Objects struct {
 	container *azcosmos.ContainerClient
 	etags     map[string]azcore.ETag // of the copies, by id
@@ -22,7 +22,7 @@ type Objects struct {
 // objectCopies is the partition of the copies.
 const objectCopies = "limit"
 
-// NewObjects returns Objects over c to a database in which the hub has its objects.
+// NewObjects returns Objects over c to a database with the hub's objects.
 func NewObjects(c *azcosmos.Client, database string) (*Objects, error) {
 	container, err := c.NewContainer(database, "objects")
 	if err != nil {
@@ -31,7 +31,7 @@ func NewObjects(c *azcosmos.Client, database string) (*Objects, error) {
 	return &Objects{container, make(map[string]azcore.ETag)}, nil
 }
 
-// ReadHub returns the documents of the hub of a kind.
+// ReadHub returns the hub's documents of a kind.
 func (o *Objects) ReadHub(ctx context.Context, kind string) (found []json.RawMessage, err error) {
 	query := fmt.Sprintf("SELECT * FROM c WHERE c.kind = '%s' AND c.partitionKey != '%s'", kind, objectCopies)
 	pager := o.container.NewQueryItemsPager(query, azcosmos.NewPartitionKey(), nil)
@@ -47,8 +47,8 @@ func (o *Objects) ReadHub(ctx context.Context, kind string) (found []json.RawMes
 	return found, nil
 }
 
-// Store reads the copies of some documents, and stores the documents in their place: one document by a
-// read and a write of it, several by a query and a batch.
+// Store reads the copies of some documents and replaces them by the documents: a single document by
+// a read and a write, several by a query and a batch.
 func (o *Objects) Store(ctx context.Context, documents []json.RawMessage) error {
 	copies := make([]rawDocument, len(documents))
 	for i, text := range documents {
@@ -66,9 +66,10 @@ func (o *Objects) Store(ctx context.Context, documents []json.RawMessage) error 
 	return o.storeBatch(ctx, copies)
 }
 
-// Create stores documents for which the hub reads nothing, in one batch or several.
+// Create stores documents for which the hub reads nothing first, in one or more
+// batches.
 func (o *Objects) Create(ctx context.Context, documents []json.RawMessage) error {
-	const limit = 100 // of a batch
+	const limit = 100 // documents per batch
 	for len(documents) > 0 {
 		n := min(len(documents), limit)
 		b := o.container.NewTransactionalBatch(azcosmos.NewPartitionKeyString(objectCopies))

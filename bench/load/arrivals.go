@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Arrivals are when operations of a kind are due, counted from the start: each call
-// returns the next time, which is never before the one that was returned last.
+// Arrivals are the times at which operations of a stream are due, counted from the
+// start. Each call returns the next time, which is not before the previous one.
 type Arrivals func() time.Duration
 
-// Poisson returns arrivals of many independent callers, perSecond a second on average: what has come
-// says nothing about what comes next.
+// Poisson returns the arrivals of many independent callers, perSecond a second on average: the past
+// does not affect the next arrivals.
 func Poisson(perSecond float64, random *rand.Rand) Arrivals {
 	var at time.Duration
 	return func() time.Duration {
@@ -19,7 +19,8 @@ func Poisson(perSecond float64, random *rand.Rand) Arrivals {
 	}
 }
 
-// Every are those of one caller with a clock: at phase, and then each period.
+// Every returns the arrivals of one periodic caller: at phase, and then after
+// each period.
 func Every(period, phase time.Duration) Arrivals {
 	next := phase - period
 	return func() time.Duration {

@@ -1,36 +1,35 @@
-// Package load puts a service under a load that does not wait for it, and says how
-// long each operation took its callers.
+// Package load puts a service under a load that does not depend on the service's speed, and
+// measures how long each operation took from the caller's point of view.
 //
 // # Open and closed loops
 //
-// A closed loop has a fixed number of callers, each of which asks again when it has its answer.
-// When the service stops for a second, so do they: the operations that would have come in that
-// second are never made and never counted, and one slow answer stands for all of them. That is
-// called coordinated omission, and percentiles that are made so are wrong by orders of magnitude
-// just where they matter.
+// A closed loop has a fixed number of callers, each of which sends its next request when it has
+// received the previous answer. When the service stalls for a second, the callers stall too: the
+// operations of that second are never made or counted, and a single slow answer represents all
+// of them. This is called coordinated omission, and it makes high percentiles wrong by orders of
+// magnitude.
 //
-// Here the loop is open. A [Plan] says when each operation is due, before the first is
-// made and from a seed, as the world outside does: senders and actors know nothing of
-// the service's troubles, nor of each other's. What is due is begun at once, however
-// many are under way; and the time of an operation counts from when it was due, not
-// from when it was begun or sent. So a service, or a generator, that falls behind says
-// so in every operation that had to wait, and nothing has to be corrected afterwards.
+// Here the loop is open. A [Plan] determines from a seed when each operation is due, before the
+// first one starts, because real senders and actors do not know about delays of the service or
+// of each other. An operation starts when it is due, whatever the number of running operations,
+// and its latency is counted from its due time, not from its start. So if the service or the
+// generator falls behind, the latency of every delayed operation shows it, and no correction is
+// needed.
 //
-// The one exception is what an actor does because of what it was given: a Dequeue is
-// due the moment the Peek before it is done. See [Outcome.Then].
+// The only exception is an operation that depends on the result of another: a Dequeue is due
+// when its Peek has ended. See [Outcome.Then].
 //
 // # What it promises
 //
-// Arrivals are the same for the same seed. Latencies go into histograms from 1 µs to
-// 10 min with three digits; what is outside counts as the nearest of the two. Run
-// returns when the last operation has ended, and leaves no goroutine behind. An
-// operation that never ends is its own business: it is given the context of Run.
+// Arrivals are the same for the same seed. Latencies are recorded in histograms from 1 µs to 10
+// min with three digits; values outside are clamped. Run returns when the last operation has
+// ended, and leaves no goroutine behind. It does not stop operations that never end: they must
+// respect the context of Run.
 //
-// A [Result] says by itself whether it can be trusted: how late operations were begun,
-// and how many were due and had not been begun. The generator shares the machine with
-// what it measures; if it is late by as much as what it measures takes, the machine
-// was too small for both.
+// A [Result] shows whether it can be trusted: how late operations started, and how many were
+// waiting for their start. The generator shares the machine with the measured service; if the
+// lateness is as large as the measured latencies, the machine was too small for both.
 //
-// Time is that of package time, so in a bubble of testing/synctest a plan of ten
-// minutes takes no time, and each latency is exact.
+// It uses the clock of package time, so in a bubble of testing/synctest a plan of ten minutes
+// takes no time, and latencies are exact.
 package load

@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// takes is a task of so long.
-func takes(kind string, d time.Duration) load.Task {
+// sleepTask returns a task that takes d.
+func sleepTask(kind string, d time.Duration) load.Task {
 	return func(ctx context.Context) load.Outcome {
 		_ = clock.Sleep(ctx, d)
 		return load.Outcome{Kind: kind}
@@ -28,8 +28,8 @@ func eachSecond(task load.Task) []load.Stream {
 	return []load.Stream{{Arrivals: load.Every(time.Second, 0), Task: task}}
 }
 
-// run carries out a plan in fake time.
-func run(t *testing.T, p load.Plan) (result *load.Result, took time.Duration) {
+// runPlan runs a plan in simulated time.
+func runPlan(t *testing.T, p load.Plan) (result *load.Result, took time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -41,26 +41,27 @@ func run(t *testing.T, p load.Plan) (result *load.Result, took time.Duration) {
 	return result, took
 }
 
-// near allows for the three digits of a histogram.
-func near(t *testing.T, want, got time.Duration) {
+// requireNear compares durations with the precision of a histogram.
+func requireNear(t *testing.T, want, got time.Duration) {
 	t.Helper()
 	require.InEpsilon(t, want, got, 0.001)
 }
 
-func TestASlowServiceDelaysNoArrival(t *testing.T) {
-	result, took := run(t, load.Plan{Streams: eachSecond(takes("peek", 5*time.Second)), Lasts: time.Minute})
+func TestRun_StartsOperationsOnTimeIfTheServiceIsSlow(t *testing.T) {
+	result, took := runPlan(t, load.Plan{Streams: eachSecond(sleepTask("peek", 5*time.Second)), Lasts: time.Minute})
 	peeks := result.LatenciesOf("peek")
 	require.EqualValues(t, 60, peeks.Count())
-	near(t, 5*time.Second, peeks.Percentile(50))
-	near(t, 5*time.Second, peeks.Percentile(100))
+	requireNear(t, 5*time.Second, peeks.Percentile(50))
+	requireNear(t, 5*time.Second, peeks.Percentile(100))
 	require.Equal(t, 6, result.Workers, "one ends when another begins")
 	require.Zero(t, result.Lateness)
 	require.LessOrEqual(t, result.Backlog, 0)
 	require.Equal(t, 64*time.Second, took, "what was due at 59 s is waited for")
 }
 
-func TestALatencyCountsFromWhenAnOperationWasDue(t *testing.T) {
-	// The service stops for ten seconds. A closed loop would count one slow operation.
+func TestLatency_BeginsAtTheDueTime(t *testing.T) {
+	// The service stalls for ten seconds. A closed loop would count one slow
+	// operation.
 	stalled := func(ctx context.Context) load.Outcome {
 		if since := time.Since(midnight); since >= 20*time.Second && since < 30*time.Second {
 			_ = clock.Sleep(ctx, 30*time.Second-since)
@@ -68,37 +69,37 @@ func TestALatencyCountsFromWhenAnOperationWasDue(t *testing.T) {
 		return load.Outcome{Kind: "peek"}
 	}
 	halfPast := []load.Stream{{Arrivals: load.Every(time.Second, 500*time.Millisecond), Task: stalled}}
-	result, _ := run(t, load.Plan{Streams: halfPast, Lasts: 100 * time.Second, Most: 1})
+	result, _ := runPlan(t, load.Plan{Streams: halfPast, Lasts: 100 * time.Second, Limit: 1})
 	peeks := result.LatenciesOf("peek")
 	require.EqualValues(t, 100, peeks.Count())
-	near(t, 9500*time.Millisecond, peeks.Percentile(100))
-	near(t, 8500*time.Millisecond, peeks.Percentile(99))
-	near(t, 500*time.Millisecond, peeks.Percentile(91))
+	requireNear(t, 9500*time.Millisecond, peeks.Percentile(100))
+	requireNear(t, 8500*time.Millisecond, peeks.Percentile(99))
+	requireNear(t, 500*time.Millisecond, peeks.Percentile(91))
 	require.Equal(t, time.Microsecond, peeks.Percentile(90))
 	require.Equal(t, 8500*time.Millisecond, result.Lateness, "with one worker the generator falls behind, and says so")
 	require.Equal(t, 8, result.Backlog, "when the tenth was due")
 	require.Equal(t, 1, result.Workers)
 }
 
-// midnight is when the time of a bubble begins.
+// midnight is the start time of a bubble.
 var midnight = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func TestWhatFollowsIsDueWhenTheOperationBeforeItIsDone(t *testing.T) {
+func TestThen_IsDueWhenTheOperationBeforeItEnds(t *testing.T) {
 	peek := func(ctx context.Context) load.Outcome {
 		_ = clock.Sleep(ctx, 3*time.Second)
-		return load.Outcome{Kind: "peek", Then: takes("dequeue", 2*time.Second)}
+		return load.Outcome{Kind: "peek", Then: sleepTask("dequeue", 2*time.Second)}
 	}
-	result, took := run(t, load.Plan{Streams: eachSecond(peek), Lasts: 10 * time.Second})
+	result, took := runPlan(t, load.Plan{Streams: eachSecond(peek), Lasts: 10 * time.Second})
 	require.Equal(t, []string{"dequeue", "peek"}, result.Kinds())
-	near(t, 3*time.Second, result.LatenciesOf("peek").Percentile(100))
-	near(t, 2*time.Second, result.LatenciesOf("dequeue").Percentile(100))
+	requireNear(t, 3*time.Second, result.LatenciesOf("peek").Percentile(100))
+	requireNear(t, 2*time.Second, result.LatenciesOf("dequeue").Percentile(100))
 	require.EqualValues(t, 10, result.LatenciesOf("dequeue").Count())
 	require.Equal(t, 14*time.Second, took)
 }
 
-func TestTheBeginningIsDoneButNotCounted(t *testing.T) {
+func TestSettle_RunsOperationsWithoutCountingThem(t *testing.T) {
 	done := 0
-	result, _ := run(t, load.Plan{Lasts: time.Minute, Settle: 20 * time.Second, Streams: eachSecond(func(context.Context) load.Outcome {
+	result, _ := runPlan(t, load.Plan{Lasts: time.Minute, Settle: 20 * time.Second, Streams: eachSecond(func(context.Context) load.Outcome {
 		done++
 		return load.Outcome{Kind: "save"}
 	})})
@@ -106,9 +107,9 @@ func TestTheBeginningIsDoneButNotCounted(t *testing.T) {
 	require.EqualValues(t, 40, result.LatenciesOf("save").Count())
 }
 
-func TestFailuresAreCountedByKind(t *testing.T) {
+func TestFailures_AreCountedByKind(t *testing.T) {
 	n := 0
-	result, _ := run(t, load.Plan{Lasts: 10 * time.Second, Streams: eachSecond(func(context.Context) load.Outcome {
+	result, _ := runPlan(t, load.Plan{Lasts: 10 * time.Second, Streams: eachSecond(func(context.Context) load.Outcome {
 		n++
 		return load.Outcome{Kind: "save", Failed: map[int]string{3: "503", 4: "503", 7: "no answer"}[n]}
 	})})
@@ -116,32 +117,32 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 	require.EqualValues(t, 10, result.LatenciesOf("save").Count())
 }
 
-func TestWhoeverBreaksOffIsNotKeptWaiting(t *testing.T) {
+func TestRun_ReturnsWhenItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		result, err := load.Run(ctx, load.Plan{Streams: eachSecond(takes("peek", time.Hour)), Lasts: time.Hour, Most: 3})
+		result, err := load.Run(ctx, load.Plan{Streams: eachSecond(sleepTask("peek", time.Hour)), Lasts: time.Hour, Limit: 3})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, 10*time.Second+time.Millisecond, time.Since(began))
 		require.EqualValues(t, 3, result.LatenciesOf("peek").Count(), "those that had begun; the rest of the queue is dropped")
 	})
 }
 
-func TestAPlanLastsItsTimeThoughNothingIsDueInTheEnd(t *testing.T) {
-	once := load.Stream{Arrivals: load.Every(time.Hour, time.Second), Task: takes("peek", time.Second)}
-	result, took := run(t, load.Plan{Streams: []load.Stream{once}, Lasts: time.Minute})
+func TestRun_LastsForTheWholeTimeOfThePlan(t *testing.T) {
+	once := load.Stream{Arrivals: load.Every(time.Hour, time.Second), Task: sleepTask("peek", time.Second)}
+	result, took := runPlan(t, load.Plan{Streams: []load.Stream{once}, Lasts: time.Minute})
 	require.EqualValues(t, 1, result.LatenciesOf("peek").Count())
 	require.Equal(t, time.Minute, took)
 }
 
-func TestAPlanWithoutStreamsIsDoneAtOnce(t *testing.T) {
-	result, took := run(t, load.Plan{Lasts: time.Hour})
+func TestRun_WithoutStreamsReturnsAtOnce(t *testing.T) {
+	result, took := runPlan(t, load.Plan{Lasts: time.Hour})
 	require.Empty(t, result.Kinds())
 	require.Zero(t, took)
 }
 
-func TestArrivalsAreTheSameForTheSameSeed(t *testing.T) {
+func TestArrivals_AreTheSameForTheSameSeed(t *testing.T) {
 	of := func(seed uint64) (all []time.Duration) {
 		next := load.Poisson(100, rand.New(rand.NewPCG(seed, 0)))
 		for range 100_000 {
@@ -155,7 +156,7 @@ func TestArrivalsAreTheSameForTheSameSeed(t *testing.T) {
 	require.InEpsilon(t, 1000*time.Second, of(1)[99_999], 0.02, "so many a second")
 }
 
-func TestStreamsMeetInTheOrderOfTheirTimes(t *testing.T) {
+func TestStreams_AreMergedByDueTime(t *testing.T) {
 	var order []string
 	says := func(what string) load.Task {
 		return func(context.Context) load.Outcome {
@@ -163,7 +164,7 @@ func TestStreamsMeetInTheOrderOfTheirTimes(t *testing.T) {
 			return load.Outcome{}
 		}
 	}
-	result, _ := run(t, load.Plan{Lasts: 10 * time.Second, Most: 1, Streams: []load.Stream{
+	result, _ := runPlan(t, load.Plan{Lasts: 10 * time.Second, Limit: 1, Streams: []load.Stream{
 		{Arrivals: load.Every(4*time.Second, time.Second), Task: says("a")},
 		{Arrivals: load.Every(3*time.Second, 0), Task: says("b")},
 		{Arrivals: load.Every(9*time.Second, 0), Task: says("c")},
@@ -172,7 +173,7 @@ func TestStreamsMeetInTheOrderOfTheirTimes(t *testing.T) {
 	require.Empty(t, result.Kinds(), "what has no kind is not counted")
 }
 
-func TestALatencyOutsideTheHistogramCountsAsTheNearest(t *testing.T) {
+func TestLatency_OutsideTheRangeIsClamped(t *testing.T) {
 	l := load.NewLatencies()
 	require.Zero(t, l.Percentile(50))
 	l.Record(0)
@@ -182,7 +183,7 @@ func TestALatencyOutsideTheHistogramCountsAsTheNearest(t *testing.T) {
 	l.Add(other)
 	require.EqualValues(t, 3, l.Count())
 	p := l.Percentiles()
-	near(t, time.Second, p.P50)
-	near(t, 10*time.Minute, p.Max)
+	requireNear(t, time.Second, p.P50)
+	requireNear(t, 10*time.Minute, p.Max)
 	require.Equal(t, time.Microsecond, l.Percentile(1))
 }

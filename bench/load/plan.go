@@ -6,25 +6,26 @@ import (
 	"time"
 )
 
-// A Task is an operation. It is called by a goroutine of its own, and returns early
-// if ctx ends.
+// A Task is an operation. It runs in a separate goroutine, and returns early if ctx
+// ends.
 type Task func(ctx context.Context) Outcome
 
-// An Outcome is what an operation came to.
+// An Outcome is the result of an operation.
 type Outcome struct {
-	// Kind is under what it is counted, such as "peek". An operation with "" is not counted. It is
-	// said afterwards, because only then it is known whether there was anything to fetch.
+	// Kind is the name under which the operation is counted, such as "peek". An operation with ""
+	// is not counted. The task returns it, because only the result shows whether there was
+	// anything to fetch.
 	Kind string
 
 	// Failed is the kind of failure, such as "503"; "" means success. Failures are counted, and
-	// their time counts like that of others.
+	// their latencies are recorded like others.
 	Failed string
 
-	// Then follows: it is due now.
+	// Then is the next operation, which is due at once; nil means none.
 	Then Task
 }
 
-// A Stream is operations that are due at certain times.
+// A Stream is a sequence of operations with due times.
 type Stream struct {
 	Arrivals Arrivals
 	Task     Task
@@ -33,17 +34,17 @@ type Stream struct {
 // A Plan is a load.
 type Plan struct {
 	Streams []Stream
-	Lasts   time.Duration // what is due before that is done
-	Settle  time.Duration // what is due before that is done, but not counted
+	Lasts   time.Duration // operations that are due before this time are run
+	Settle  time.Duration // operations that are due before this time are run, but not counted
 
-	// Most is how many operations may be under way at once. It is there for a service
-	// that has stopped altogether: well above what is needed, it changes nothing.
-	// Default: 4096.
-	Most int
+	// Limit is the maximum number of concurrent operations. It protects the machine
+	// from a service that has stalled completely: if it is well above the necessary
+	// number, it has no effect. Default: 4096.
+	Limit int
 }
 
-// A dueQueue gives the operations of all streams in the order in which they are due.
-// Streams that are due at the same time take turns as they stand in the plan.
+// A dueQueue returns the operations of all streams in the order of their due times.
+// Streams with the same due time take turns in the order of the plan.
 type dueQueue []upcoming
 
 type upcoming struct {
@@ -60,7 +61,8 @@ func newQueue(streams []Stream) *dueQueue {
 	return &q
 }
 
-// nextDue takes the first operation and lets its stream's next one queue up.
+// nextDue removes and returns the first operation, and enqueues the next one of
+// its stream.
 func (q *dueQueue) nextDue(streams []Stream) upcoming {
 	first := (*q)[0]
 	(*q)[0].due = streams[first.stream].Arrivals()

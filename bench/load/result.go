@@ -12,9 +12,9 @@ import (
 // A Result is the outcome of a load. It is complete when Run has returned.
 type Result struct {
 	// These show whether the generator kept to its plan.
-	Workers  int           // the most operations that were under way at once
-	Backlog  int           // the most that were due and not begun when another was due
-	Lateness time.Duration // the longest that one was due and not begun
+	Workers  int           // maximum number of concurrent operations
+	Backlog  int           // maximum number of due operations that had not started when another one became due
+	Lateness time.Duration // longest time from the due time of an operation to its start
 
 	mu       sync.Mutex
 	kinds    map[string]*Latencies
@@ -25,7 +25,8 @@ func newResult() *Result {
 	return &Result{kinds: make(map[string]*Latencies), failures: make(map[string]int)}
 }
 
-// LatenciesOf returns the latencies of the operations of a kind; there may be none.
+// LatenciesOf returns the latencies of the operations of a kind, which are empty if
+// there were none.
 func (r *Result) LatenciesOf(kind string) *Latencies {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,16 +42,15 @@ func (r *Result) latenciesOf(kind string) *Latencies {
 	return l
 }
 
-// Kinds returns the kinds of operations that were counted, in the order of the
-// alphabet.
+// Kinds returns the kinds of the counted operations, in alphabetical order.
 func (r *Result) Kinds() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(maps.Keys(r.kinds))
 }
 
-// Failures returns how many operations failed, by their kind and that of the failure,
-// as "peek: 503".
+// Failures returns the numbers of failed operations by kind and failure, such as
+// "peek: 503".
 func (r *Result) Failures() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,13 +81,12 @@ const (
 	digits   = 3
 )
 
-// Latencies are how long operations took. They may be recorded by one goroutine at a
-// time only.
+// Latencies are the durations of operations. They are not safe for concurrent use.
 type Latencies struct {
-	histogram *hdrhistogram.Histogram // of µs
+	histogram *hdrhistogram.Histogram // in µs
 }
 
-// NewLatencies returns Latencies of no operations.
+// NewLatencies returns empty Latencies.
 func NewLatencies() *Latencies {
 	return &Latencies{hdrhistogram.New(shortest.Microseconds(), longest.Microseconds(), digits)}
 }
@@ -98,22 +97,22 @@ func (l *Latencies) Record(took time.Duration) {
 	_ = l.histogram.RecordValue(min(max(took, shortest), longest).Microseconds())
 }
 
-// Add adds the operations of another.
+// Add adds the operations of other.
 func (l *Latencies) Add(other *Latencies) { l.histogram.Merge(other.histogram) }
 
-// Count is how many operations there were.
+// Count returns the number of operations.
 func (l *Latencies) Count() int64 { return l.histogram.TotalCount() }
 
-// Percentile returns the time that percent of the operations did not exceed: 99.9 gives the time
-// that one of a thousand exceeds. It is 0 if there were none.
+// Percentile returns the time that percent of the operations did not exceed: for 99.9, one
+// operation of a thousand exceeds it. It is 0 if there were no operations.
 func (l *Latencies) Percentile(percent float64) time.Duration {
 	return time.Duration(l.histogram.ValueAtPercentile(percent)) * time.Microsecond
 }
 
-// Percentiles are those that are usually reported.
+// Percentiles are the percentiles that are usually reported.
 type Percentiles struct{ P50, P90, P99, P999, Max time.Duration }
 
-// Percentiles returns those of l.
+// Percentiles returns the usual percentiles of l.
 func (l *Latencies) Percentiles() Percentiles {
 	return Percentiles{P50: l.Percentile(50), P90: l.Percentile(90), P99: l.Percentile(99), P999: l.Percentile(99.9), Max: l.Percentile(100)}
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Run carries out a plan. It returns when the time of the plan is over and what was due
-// is done, or when ctx ends and what was under way has come to its end; then the error
-// is that of ctx, and the Result is of what was done until then.
+// Run runs a plan. It returns when the time of the plan is over and all due operations
+// have ended. If ctx ends first, it returns when the running operations have ended,
+// with the error of ctx and the Result so far.
 func Run(ctx context.Context, p Plan) (*Result, error) {
-	p.Most = cmp.Or(p.Most, 4096)
+	p.Limit = cmp.Or(p.Limit, 4096)
 	r := &runner{plan: p, began: time.Now(), result: newResult()}
 	r.changed.L = &r.mu
 	stop := context.AfterFunc(ctx, r.closeQueue)
@@ -22,8 +22,8 @@ func Run(ctx context.Context, p Plan) (*Result, error) {
 	return r.result, ctx.Err()
 }
 
-// A runner is one plan while it is carried out. What is due goes into a queue, from
-// which workers take; there are as many as were ever needed at once.
+// A runner runs one plan. Due operations wait in a queue for workers. A worker is
+// started whenever none is idle, and workers are not stopped before the end.
 type runner struct {
 	plan    Plan
 	began   time.Time
@@ -32,13 +32,13 @@ type runner struct {
 
 	mu      sync.Mutex
 	changed sync.Cond
-	due     []upcoming // and not begun, the first one first
-	started int        // workers
-	idle    int        // of them, those that wait and have not been called
-	closed  bool       // nothing more becomes due
+	due     []upcoming // due operations that have not started, in order
+	started int        // number of started workers
+	idle    int        // workers that are waiting and were not signalled
+	closed  bool       // no more operations will become due
 }
 
-// queueDue puts what is due into the queue, at its time.
+// queueDue adds operations to the queue at their due times.
 func (r *runner) queueDue(ctx context.Context) {
 	if len(r.plan.Streams) == 0 {
 		return
@@ -61,7 +61,8 @@ func (r *runner) queueDue(ctx context.Context) {
 	}
 }
 
-// addDue queues an operation that is due, and wakes or starts a worker for it.
+// addDue adds a due operation to the queue, and wakes or starts a worker for
+// it.
 func (r *runner) addDue(ctx context.Context, op upcoming) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,16 +72,16 @@ func (r *runner) addDue(ctx context.Context, op upcoming) {
 	r.due = append(r.due, op)
 	switch {
 	case r.idle > 0:
-		r.idle-- // here, so that the next operation does not count on the same worker
+		r.idle-- // before the worker wakes, so that the next operation does not count on the same worker
 		r.changed.Signal()
-	case r.started < r.plan.Most:
+	case r.started < r.plan.Limit:
 		r.started++
 		r.result.Workers = r.started
 		r.workers.Go(func() { r.runTasks(ctx) })
 	}
 }
 
-// closeQueue lets workers end once the queue is empty.
+// closeQueue makes workers end when the queue is empty.
 func (r *runner) closeQueue() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,8 +99,8 @@ func (r *runner) runTasks(ctx context.Context) {
 	}
 }
 
-// takeDue waits for the operation that has been due for longest. It returns false when no more will
-// become due.
+// takeDue waits for an operation and returns the one with the earliest due time. It returns false
+// when no more operations will become due.
 func (r *runner) takeDue() (upcoming, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,7 +116,7 @@ func (r *runner) takeDue() (upcoming, bool) {
 	return op, true
 }
 
-// carryOut does an operation and what follows from it.
+// carryOut runs an operation and the operations that follow it.
 func (r *runner) carryOut(ctx context.Context, op upcoming) {
 	due, counts := r.began.Add(op.due), r.isCounted(op)
 	if counts {
@@ -131,5 +132,5 @@ func (r *runner) carryOut(ctx context.Context, op upcoming) {
 	}
 }
 
-// isCounted reports whether an operation counts, because it is due after the plan's Settle.
+// isCounted reports whether an operation is due after the plan's Settle, and so is counted.
 func (r *runner) isCounted(op upcoming) bool { return op.due >= r.plan.Settle }

@@ -15,10 +15,9 @@ import (
 	"github.com/messagehub/messagehub/bench/load"
 )
 
-// A recipientCrowd is recipients that share a hub. Each has one cabinet, peeks by its own clock,
-// and dequeues what it was given. It does one after the other, as an actor does; a
-// Peek that is due before the last is done waits for that, and its time counts from
-// when it was due.
+// A recipientCrowd is a group of recipients of a hub. Each recipient has one cabinet, peeks
+// periodically, and dequeues the bundle that it received, one request at a time. A Peek that is
+// due before the previous one has ended waits, and its latency counts from its due time.
 type recipientCrowd struct {
 	Group
 	caller  *marketClient
@@ -27,19 +26,19 @@ type recipientCrowd struct {
 	saves   atomic.Uint64
 }
 
-// A crowdMember is what the world outside knows of one.
+// A crowdMember is what the clients know about a recipient.
 type crowdMember struct {
 	name string
-	busy chan struct{} // has room for what it does at once
+	busy chan struct{} // limits the concurrent operations of the recipient
 
 	mu    sync.Mutex
 	stock Stock
-	waits []waiting // the oldest first
+	waits []waiting // Saves with unfetched events, the oldest first
 }
 
-// waiting is a Save of which not all has been fetched.
+// A waiting is a Save with events that were not fetched yet.
 type waiting struct {
-	upTo  int // events saved, with it
+	upTo  int // number of events saved so far, including this Save
 	since time.Time
 }
 
@@ -52,8 +51,8 @@ func newCrowd(c *marketClient, seed uint64, g Group) *recipientCrowd {
 	return crowd
 }
 
-// loadStreams are Saves, each for one of the crowd, and a Peek of each member in each
-// period.
+// loadStreams returns a stream of Saves, each for one member, and a periodic stream
+// of Peeks for each member.
 func (c *recipientCrowd) loadStreams() []load.Stream {
 	random := rand.New(rand.NewPCG(c.seed, 0))
 	streams := []load.Stream{{
@@ -69,13 +68,13 @@ func (c *recipientCrowd) loadStreams() []load.Stream {
 	return streams
 }
 
-// greetAll sends each member a batch.
+// greetAll sends each member a first batch.
 func (c *recipientCrowd) greetAll(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(16)
 	for i, m := range c.members {
 		g.Go(func() error {
-			random := rand.New(rand.NewPCG(c.seed, 1<<32+uint64(i))) //nolint:gosec // positive
+			random := rand.New(rand.NewPCG(c.seed, 1<<32+uint64(i))) //nolint:gosec // the index is positive
 			if err := c.sendBatch(ctx, m, random); err != nil {
 				return fmt.Errorf("send %s its first events: %w", m.name, err)
 			}
@@ -101,10 +100,10 @@ func (c *recipientCrowd) sendBatch(ctx context.Context, m *crowdMember, random *
 	return err
 }
 
-// fetchWaiting fetches what there is for m. That nothing is there is counted apart: it is
-// quicker.
+// fetchWaiting fetches the next bundle of m. A Peek without a bundle is counted as
+// another kind, because it is faster.
 func (c *recipientCrowd) fetchWaiting(ctx context.Context, m *crowdMember) load.Outcome {
-	m.busy <- struct{}{} // the one ahead ends when ctx does
+	m.busy <- struct{}{} // the operation before it ends when ctx ends
 	bundle, events, err := c.caller.fetchBundle(ctx, m.name)
 	outcome := load.Outcome{Kind: c.Kind + "peek", Failed: failureOf(err)}
 	if bundle == "" {
@@ -125,7 +124,7 @@ func (c *recipientCrowd) fetchWaiting(ctx context.Context, m *crowdMember) load.
 	return outcome
 }
 
-// drainAll fetches what is left for every member.
+// drainAll fetches the remaining events of every member.
 func (c *recipientCrowd) drainAll(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(16)
@@ -149,14 +148,14 @@ func (c *recipientCrowd) drainAll(ctx context.Context) error {
 	return g.Wait()
 }
 
-// isSent notes a Save that is made now.
+// isSent records a Save that is being sent.
 func (m *crowdMember) isSent(events int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stock.Sent += events
 }
 
-// isSaved notes a Save that was answered.
+// isSaved records a Save that was answered.
 func (m *crowdMember) isSaved(events int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,8 +164,8 @@ func (m *crowdMember) isSaved(events int) {
 	m.dropSeen()
 }
 
-// noteStored notes that events are in safe hands. A Peek may be faster than the answer to
-// the Save.
+// noteStored records that events are stored. A Peek may return them before the Save is
+// answered.
 func (m *crowdMember) noteStored(events int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -180,8 +179,8 @@ func (m *crowdMember) dropSeen() {
 	}
 }
 
-// currentStock is the stock of all members, and for how long the oldest event has waited that
-// was not fetched.
+// currentStock returns the stock of all members, and the age of the oldest event that was not
+// fetched.
 func (c *recipientCrowd) currentStock() (all Stock, oldest time.Duration) {
 	for _, m := range c.members {
 		m.mu.Lock()

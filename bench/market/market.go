@@ -14,78 +14,80 @@ import (
 	"github.com/messagehub/messagehub/bench/tokens"
 )
 
-// A Market is recipients who share a hub, for a time.
+// A Market is a load of recipients that share a hub.
 type Market struct {
 	Groups     []Group
 	Lasts      time.Duration
-	Settle     time.Duration // at the beginning, and not counted
+	Settle     time.Duration // time at the beginning that is not counted
 	Throughput Throughput
-	Seed       uint64 // of when something is sent, to whom, and of its ids
+	Seed       uint64 // seed of due times, recipients and ids
 
-	Issuer *tokens.Issuer // of the tokens that all clients show; nil: actors name themselves, and domains show nothing
+	Issuer *tokens.Issuer // issuer of the tokens of all clients; nil: actors use the header X-Actor-Id, and domains send no credentials
 
-	Around func(policy.Transporter) policy.Transporter // put between the hub and the account; nil: nothing
-	Beside []load.Stream                               // what else is done
-	Tell   func(done float64)                          // called now and then with the progress, from 0 to 1; may be nil
+	Around func(policy.Transporter) policy.Transporter // wraps the transport from the hub to the account; nil: unchanged
+	Beside []load.Stream                               // other operations during the market
+	Tell   func(done float64)                          // called occasionally with the progress, from 0 to 1; may be nil
 }
 
-// A Group is recipients who are alike.
+// A Group is a set of recipients with the same load.
 type Group struct {
-	Kind   string        // put before the kinds of what they do, with a blank behind; "" for the ordinary ones
-	Size   int           // recipients
-	Events float64       // a second, for all of them together
-	Batch  int           // events of a Save, all for one recipient
-	Period time.Duration // of the Peeks of each
-	AtOnce int           // Peeks that one has under way; what is due meanwhile waits. Default 1
+	Kind   string        // prefix of the kinds of their operations, followed by a blank; "" for ordinary recipients
+	Size   int           // number of recipients
+	Events float64       // per second, for all of them together
+	Batch  int           // events per Save, all for one recipient
+	Period time.Duration // time between the Peeks of a recipient
+	AtOnce int           // limit for concurrent Peeks of a recipient; further Peeks wait. Default: 1
 }
 
 // A Day is the outcome of a Market.
 type Day struct {
 	*load.Result
 	Groups []Tally
-	Used   Usage         // until the load ended
-	Took   time.Duration // until then
-	Life   Usage         // from the beginning, until all was fetched
+	Used   Usage         // use of the account until the load ended
+	Took   time.Duration // time until the load ended
+	Life   Usage         // use of the account from the start until all events were fetched
 }
 
-// A Tally is the outcome of a Group.
+// A Tally is the result of a Group.
 type Tally struct {
-	Stock                // when all is fetched, with what was sent before the load began
-	Events int           // that were saved while there was load
-	Oldest time.Duration // for how long the oldest event had waited when the load ended
+	Stock                // after all events were fetched, including those that were sent before the load
+	Events int           // events that were saved during the load
+	Oldest time.Duration // age of the oldest unfetched event when the load ended
 }
 
-// A Stock is how many events there are.
+// A Stock holds numbers of events.
 type Stock struct {
-	Sent    int // by Saves
-	Saved   int // by those that were answered
-	Fetched int // of bundles whose Dequeue was answered
+	Sent    int // in all Saves
+	Saved   int // in Saves that were answered
+	Fetched int // in bundles whose Dequeue was answered
 }
 
-// Add adds those of others.
+// Add adds the numbers of other.
 func (s *Stock) Add(other Stock) {
 	s.Sent += other.Sent
 	s.Saved += other.Saved
 	s.Fetched += other.Fetched
 }
 
-// Lost is how many were saved and not fetched, once all is fetched.
+// Lost returns the number of events that were saved and not fetched, after all
+// were fetched.
 func (s Stock) Lost() int { return max(0, s.Saved-s.Fetched) }
 
-// Twice is how many were fetched that were never sent: some must have come twice. A
-// Save that was not answered may have stored them.
+// Twice returns the number of fetched events beyond those that were sent, so that
+// some must have been received twice. It compares with the sent events, because a
+// Save that was not answered may have stored its events.
 func (s Stock) Twice() int { return max(0, s.Fetched-s.Sent) }
 
-// Hold runs the market for its time, with a hub of its own in a folder and a database of an
-// account, and then fetches what is left. Everybody has been sent something before, so no member is
-// new to the hub. Folder and database are the caller's to remove.
+// Hold runs the market for its time, with a hub that uses a folder and a database of an account,
+// and then fetches the remaining events. Every member has received events before, so the hub knows
+// all of them. The caller removes the folder and the database.
 func (m *Market) Hold(ctx context.Context, a *account.Account, database, folder string) (_ *Day, err error) {
 	hub, ways, err := m.startHub(ctx, a, database, folder)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, hub.Stop()) }()
-	caller := newCaller(hub.URL())
+	caller := newMarketClient(hub.URL())
 	defer caller.close()
 	beginning := ways.readUsage()
 	plan := load.Plan{Streams: m.Beside, Lasts: m.Lasts, Settle: m.Settle}
@@ -120,7 +122,7 @@ func (m *Market) Hold(ctx context.Context, a *account.Account, database, folder 
 	return d, nil
 }
 
-// carryOut carries out a plan and reports its progress.
+// carryOut runs a plan and reports its progress.
 func (m *Market) carryOut(ctx context.Context, p load.Plan) (*load.Result, error) {
 	var watching sync.WaitGroup
 	over := make(chan struct{})

@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// hold lets a market go on, on an account without physics.
-func hold(t *testing.T, m Market) *Day {
+// holdMarket runs a market on an account without physics.
+func holdMarket(t *testing.T, m Market) *Day {
 	t.Helper()
 	a, err := account.Open(t.Context(), account.Options{})
 	require.NoError(t, err)
@@ -32,9 +32,9 @@ func hold(t *testing.T, m Market) *Day {
 	return d
 }
 
-func TestEveryGroupGetsWhatItWasSent(t *testing.T) {
+func TestMarket_EveryGroupReceivesItsEvents(t *testing.T) {
 	told := 0.0
-	d := hold(t, Market{Lasts: 300 * time.Millisecond, Seed: 1, Tell: func(done float64) { told = done }, Groups: []Group{
+	d := holdMarket(t, Market{Lasts: 300 * time.Millisecond, Seed: 1, Tell: func(done float64) { told = done }, Groups: []Group{
 		{Size: 5, Events: 100, Batch: 5, Period: 100 * time.Millisecond},
 		{Kind: "big ", Size: 1, Events: 100, Batch: 10, Period: 100 * time.Millisecond},
 	}})
@@ -56,10 +56,10 @@ func TestEveryGroupGetsWhatItWasSent(t *testing.T) {
 	require.LessOrEqual(t, told, 1.0)
 }
 
-func TestAThrottledRecipientIsRefusedUntilTheEnd(t *testing.T) {
+func TestThrottle_RefusesARecipientUntilTheEnd(t *testing.T) {
 	noise := &Throttle{Recipient: "noisy-0000", Wait: time.Millisecond}
 	const lasts = 2 * time.Second
-	d := hold(t, Market{
+	d := holdMarket(t, Market{
 		Lasts: lasts, Seed: 1, Around: noise.Around, Beside: []load.Stream{noise.TurnOnAt(0), noise.TurnOffBefore(lasts)},
 		Groups: []Group{{Kind: "noisy ", Size: 1, Events: 100, Batch: 5, Period: 50 * time.Millisecond, AtOnce: 3}},
 	})
@@ -68,7 +68,7 @@ func TestAThrottledRecipientIsRefusedUntilTheEnd(t *testing.T) {
 	require.Zero(t, d.Groups[0].Twice())
 }
 
-func TestOnlyThePartitionsOfTheNoisyOneAreThrottled(t *testing.T) {
+func TestThrottle_AffectsOnlyPartitionsOfItsRecipient(t *testing.T) {
 	line := &throttledLine{Throttle: &Throttle{Recipient: "noisy-0000"}}
 	for key, want := range map[string]bool{
 		`["noisy-0000"]`:                    true,
@@ -82,7 +82,7 @@ func TestOnlyThePartitionsOfTheNoisyOneAreThrottled(t *testing.T) {
 	}
 }
 
-func TestEventsAreCountedHoweverTheBodyArrives(t *testing.T) {
+func TestCountEvents_AcceptsReadsOfAnySize(t *testing.T) {
 	body := "[" + strings.Repeat(`{"sequence":1,"id":"x"},`, 5000) + `{"sequence":2}]`
 	n, err := countEvents(strings.NewReader(body))
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func TestEventsAreCountedHoweverTheBodyArrives(t *testing.T) {
 	require.ErrorIs(t, err, iotest.ErrTimeout)
 }
 
-func TestEventsAreThoseOfTheSeed(t *testing.T) {
+func TestEvents_AreTheSameForTheSameSeed(t *testing.T) {
 	of := func(seed uint64) []byte { return appendEvents(nil, "actor-0001", 20, rand.New(rand.NewPCG(seed, 0))) }
 	require.Equal(t, of(1), of(1))
 	require.NotEqual(t, of(1), of(2))
@@ -111,7 +111,7 @@ func TestEventsAreThoseOfTheSeed(t *testing.T) {
 	}
 }
 
-func TestTheOldestEventIsTheFirstThatWasNotFetched(t *testing.T) {
+func TestOldestEvent_IsTheFirstUnfetchedOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(nil, 1, Group{Size: 2, Events: 1, Batch: 1, Period: time.Second})
 		save := func(m *crowdMember, events int) {

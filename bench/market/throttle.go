@@ -15,24 +15,24 @@ import (
 	"github.com/messagehub/messagehub/bench/load"
 )
 
-// A Throttle answers every request for the partitions of one recipient as Cosmos does
-// when their throughput is used up.
+// A Throttle answers every request for the partitions of one recipient as Cosmos DB
+// does when their throughput is used up.
 type Throttle struct {
 	Recipient string
-	Wait      time.Duration // what throttled callers receive
+	Wait      time.Duration // retry time in the answers
 
 	on      atomic.Bool
 	refused atomic.Int64
 }
 
-// Refused is how many requests it has answered.
+// Refused returns the number of requests that it has refused.
 func (t *Throttle) Refused() int64 { return t.refused.Load() }
 
-// TurnOnAt returns a stream that turns it on at a time of a plan.
+// TurnOnAt returns a stream that turns the Throttle on at a time of a plan.
 func (t *Throttle) TurnOnAt(at time.Duration) load.Stream { return t.switchStream(at, true) }
 
-// TurnOffBefore turns it off one millisecond before a plan ends, so that no request of the plan
-// waits for it.
+// TurnOffBefore returns a stream that turns the Throttle off one millisecond before a plan
+// ends, so that no request of the plan waits for it.
 func (t *Throttle) TurnOffBefore(end time.Duration) load.Stream {
 	return t.switchStream(end-time.Millisecond, false)
 }
@@ -45,7 +45,7 @@ func (t *Throttle) switchStream(at time.Duration, on bool) load.Stream {
 	}}
 }
 
-// Around puts it between a hub and its account.
+// Around returns a transport that throttles requests before they reach next.
 func (t *Throttle) Around(next policy.Transporter) policy.Transporter {
 	return &throttledLine{t, next}
 }
@@ -55,7 +55,7 @@ type throttledLine struct {
 	next policy.Transporter
 }
 
-// Do answers for the account, or lets it answer.
+// Do answers a request with 429, or sends it to the account.
 func (t *throttledLine) Do(req *http.Request) (*http.Response, error) {
 	if !t.on.Load() || !t.isNamed(req.Header.Get("x-ms-documentdb-partitionkey")) {
 		return t.next.Do(req)
@@ -76,8 +76,8 @@ func (t *throttledLine) Do(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// isNamed reports whether a partition key, as JSON, is the recipient's: its name, or that, a bar
-// and what distinguishes its partitions.
+// isNamed reports whether a JSON partition key belongs to the recipient: it is the recipient's
+// name, or begins with the name and a bar.
 func (t *throttledLine) isNamed(key string) bool {
 	rest, ok := strings.CutPrefix(key, `["`+t.Recipient)
 	return ok && (strings.HasPrefix(rest, `"`) || strings.HasPrefix(rest, "|"))

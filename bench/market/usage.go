@@ -8,29 +8,30 @@ import (
 	"github.com/messagehub/messagehub/bench/account"
 )
 
-// Throughput is what the hub's containers give, in request units a second.
+// Throughput is the throughput of the hub's containers, in request units per
+// second.
 type Throughput struct{ Catalog, Cabinet, Bundles int32 }
 
-// Total is what they give together.
+// Total returns the sum of all containers.
 func (t Throughput) Total() int32 { return t.Catalog + t.Cabinet + t.Bundles }
 
-// A Usage is what was asked of the hub's containers.
+// A Usage is the use of the hub's containers.
 type Usage struct{ Catalog, Cabinet, Bundles account.Count }
 
-// Units is what they charged together.
+// Units returns the request units of all containers.
 func (u Usage) Units() float64 { return u.Catalog.Units + u.Cabinet.Units + u.Bundles.Units }
 
-// Requests is how many there were.
+// Requests returns the number of all requests.
 func (u Usage) Requests() int64 { return u.Catalog.Requests + u.Cabinet.Requests + u.Bundles.Requests }
 
-// Refused is how many of them were over the throughput.
+// Refused returns the number of requests that exceeded the throughput.
 func (u Usage) Refused() int64 { return u.Catalog.Refused + u.Cabinet.Refused + u.Bundles.Refused }
 
 func (u Usage) usageSince(before Usage) Usage {
 	return Usage{u.Catalog.Since(before.Catalog), u.Cabinet.Since(before.Cabinet), u.Bundles.Since(before.Bundles)}
 }
 
-// lines are the ways to the account, one for each container of the hub.
+// lines are the lines to the account, one for each container of the hub.
 type lines struct{ catalog, cabinet, bundles, others *account.Line }
 
 func newLines(a *account.Account) lines { return lines{a.Line(), a.Line(), a.Line(), a.Line()} }

@@ -1,4 +1,5 @@
-// Package objectclient reports objects to a hub as S3 does, and lists what the hub knows of them.
+// Package objectclient reports events of objects to a hub as S3 does, and lists the objects that
+// the hub knows.
 package objectclient
 
 import (
@@ -13,17 +14,18 @@ import (
 // A Client is safe for concurrent use.
 type Client struct {
 	HTTP  *http.Client
-	URL   string // of the hub
-	Token string // of its operators
+	URL   string // URL of the hub
+	Token string // token of its operators
 }
 
-// Counts say what became of the events of a message.
+// Counts are the numbers of events of a message by result.
 type Counts struct {
 	Accepted   int `json:"accepted"`
 	Duplicates int `json:"duplicates"`
 }
 
-// Send sends a message of Message. It fails if an event was ignored, refused or not stored.
+// Send sends a notification that Message has returned. It fails if an event was ignored,
+// refused or not stored.
 func (c *Client) Send(ctx context.Context, message []byte) (Counts, error) {
 	var answer struct {
 		Counts
@@ -38,8 +40,8 @@ func (c *Client) Send(ctx context.Context, message []byte) (Counts, error) {
 	return answer.Counts, err
 }
 
-// Page reads a page of a list, and returns how many rows it has, and the path of the next page. That is
-// empty for the last page.
+// Page reads a page of a list, and returns its number of rows and the path of the next page, which
+// is empty after the last page.
 func (c *Client) Page(ctx context.Context, path string) (rows int, next string, err error) {
 	var answer struct {
 		Results []json.RawMessage `json:"results"`
@@ -51,7 +53,7 @@ func (c *Client) Page(ctx context.Context, path string) (rows int, next string, 
 	return len(answer.Results), answer.Links.Next, err
 }
 
-// doRequest makes a request that has to succeed, and decodes its answer.
+// doRequest sends a request that must succeed, and decodes its answer.
 func (c *Client) doRequest(ctx context.Context, method, path string, body []byte, into any) error {
 	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, bytes.NewReader(body))
 	if err != nil {

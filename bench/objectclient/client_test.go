@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAMessage_HasItsEventsAsS3WritesThem(t *testing.T) {
+func TestMessage_HasTheFormOfS3(t *testing.T) {
 	text := Message("readings", Event{Key: "a/b", Sequencer: 7}, Event{Key: "c", Deleted: true, Sequencer: 8})
 	var m struct {
 		Records []struct {
@@ -42,7 +42,7 @@ func TestAMessage_HasItsEventsAsS3WritesThem(t *testing.T) {
 	require.InDelta(t, 1_500, len(text), 300, "two events of the size that S3 gives them")
 }
 
-func TestAClient_FailsUnlessEachEventIsStored(t *testing.T) {
+func TestClient_FailsUnlessEachEventIsStored(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"accepted":1,"duplicates":2,"ignored":0,"refused":[]}`:        "",
 		`{"accepted":1,"duplicates":0,"ignored":1,"refused":[]}`:        "1 are ignored",

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// An Event is what S3 reports about an object.
+// An Event is an event that S3 reports about an object.
 type Event struct {
-	Key       string // of characters that need no escape in a URL
-	Deleted   bool   // else it was created
-	Sequencer int64  // of the object, ascending
+	Key       string // must not have characters that a URL escapes
+	Deleted   bool   // otherwise the object was created
+	Sequencer int64  // ascending for the events of an object
 }
 
-// Began is the time of the event with the sequencer 0. The others follow, each a millisecond later.
+// Began is the time of the event with sequencer 0. Each later one is one millisecond later.
 var Began = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
-// Message returns the notification of events in a bucket, in the form and size that S3 gives it.
+// Message returns the notification of events in a bucket, in the form in which S3 sends it.
 func Message(bucket string, events ...Event) []byte {
 	b := []byte(`{"Records":[`)
 	for i, e := range events {
@@ -32,7 +32,7 @@ func Message(bucket string, events ...Event) []byte {
 	return append(b, "]}"...)
 }
 
-// record is an event as S3 documents it.
+// record is the template of an event as S3 documents it.
 var record = `{"eventVersion":"2.1","eventSource":"aws:s3","awsRegion":"eu-north-1","eventTime":"%s","eventName":"%s",` +
 	`"userIdentity":{"principalId":"AWS:AIDAEXAMPLE"},"requestParameters":{"sourceIPAddress":"192.0.2.1"},` +
 	`"responseElements":{"x-amz-request-id":"%016X","x-amz-id-2":"` + strings.Repeat("x", 76) + `"},` +

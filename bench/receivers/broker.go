@@ -22,13 +22,13 @@ const (
 // A Producer sends messages to a channel of the broker of a hub, one by one.
 type Producer struct {
 	Client  *http.Client
-	URL     string // of the hub
-	Token   string // of its operators
+	URL     string // URL of the hub
+	Token   string // token of its operators
 	Channel string
-	Bytes   int // of a message, about
+	Bytes   int // approximate size of a message
 }
 
-// Create creates the producer, the channel, and its consumers that are called at callbacks.
+// Create creates the producer and the channel with a consumer for each callback.
 func (p *Producer) Create(ctx context.Context, callbacks ...string) error {
 	if err := p.putForm(ctx, "/broker/producer/"+producerID, url.Values{"token": {producerToken}}); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (p *Producer) putForm(ctx context.Context, path string, form url.Values) er
 	})
 }
 
-// Send broadcasts a message for an event, and notes at s when it was due.
+// Send broadcasts a message for an event, and records its due time at s.
 func (p *Producer) Send(ctx context.Context, s *Server, due time.Time, event string) error {
 	s.Due(event, due)
 	return p.SendUncounted(ctx, event)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A cloudEvent is a CloudEvent of a sender.
+// A cloudEvent is an event in the form of CloudEvents.
 type cloudEvent struct {
 	SpecVersion string          `json:"specversion"`
 	ID          string          `json:"id"`
@@ -23,11 +23,11 @@ type cloudEvent struct {
 // A Sender publishes events of one size.
 type Sender struct {
 	Client *http.Client
-	URL    string // of a hub or a relay
-	Bytes  int    // of the data of an event
+	URL    string // URL of a hub or a relay
+	Bytes  int    // size of an event's data
 }
 
-// Send publishes a batch of events with the ids, and notes at s when they were due.
+// Send publishes a batch of events with the ids, and records their due time at s.
 func (p *Sender) Send(ctx context.Context, s *Server, due time.Time, ids ...string) error {
 	for _, id := range ids {
 		s.Due(id, due)
@@ -52,7 +52,8 @@ func (p *Sender) SendUncounted(ctx context.Context, ids ...string) error {
 // secret signs the calls of hubs and relays.
 const secret = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
-// Subscribe creates a subscription of an actor at a hub, which signs its calls.
+// Subscribe creates a subscription of an actor at a hub, with a secret that
+// signs its calls.
 func (p *Sender) Subscribe(ctx context.Context, callback string) error {
 	text, err := json.Marshal(map[string]string{"callback_url": callback, "hmac_secret_key": secret})
 	if err != nil {

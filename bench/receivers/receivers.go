@@ -1,8 +1,9 @@
-// Package receivers serves the receivers of webhooks that a benchmark measures with, and a
-// relay: the least that a hub which keeps nothing would do for the same calls.
+// Package receivers has webhook receivers for benchmarks, and a relay, which makes the
+// same calls as a hub and stores nothing.
 //
-// A [Server] counts the first call for each event at each of its receivers, and how long
-// after the event was due it came. It serves on a free loopback port until Close.
+// A [Server] counts the first call for each event at each of its receivers, and measures
+// the time from the event's due time to the call. It serves on a free loopback port until
+// Close.
 package receivers
 
 import (
@@ -22,8 +23,8 @@ import (
 // maxBody is the limit for the body of a call.
 const maxBody = 1 << 20
 
-// A Server serves receivers: /0, /1 and so on answer 204 at once, and /hang not before the
-// caller gives up. /slow answers late.
+// A Server serves receivers: /0, /1 and so on answer 204 at once, /slow answers late, and
+// /hang does not answer until the caller disconnects.
 type Server struct {
 	url    string
 	server *http.Server
@@ -31,16 +32,16 @@ type Server struct {
 	slow   slowReceiver
 
 	mu        sync.Mutex
-	due       map[string]time.Time // by event
+	due       map[string]time.Time // due times by event
 	first     map[eventCall]bool
 	latencies *load.Latencies
-	left      int // calls until all is closed
+	left      int // number of calls until all is closed
 	all       chan struct{}
 }
 
 type eventCall struct{ receiver, event string }
 
-// A notice is what a call says.
+// A notice is the body of a call.
 type notice struct {
 	Event struct {
 		ID string `json:"id"`
@@ -58,31 +59,32 @@ func Serve(ctx context.Context) (*Server, error) {
 	s.Expect(0)
 	routes := http.NewServeMux()
 	routes.HandleFunc("/hang", func(_ http.ResponseWriter, req *http.Request) {
-		_, _ = io.Copy(io.Discard, io.LimitReader(req.Body, maxBody)) // else the end of the connection is not noticed
+		_, _ = io.Copy(io.Discard, io.LimitReader(req.Body, maxBody)) // without this read, the handler would not notice a disconnect
 		<-req.Context().Done()
 	})
 	routes.Handle("/slow", &s.slow)
 	routes.HandleFunc("/{receiver}", s.receiveEvent)
 	routes.HandleFunc("/watch/{receiver}", s.countNotification)
 	s.server = &http.Server{Handler: routes, ReadHeaderTimeout: time.Minute}
-	s.life.Go(func() { _ = s.server.Serve(listener) }) // until Close
+	s.life.Go(func() { _ = s.server.Serve(listener) }) // Serve returns after Close
 	return s, nil
 }
 
-// Close ends the server and the calls that hang.
+// Close stops the server and ends hanging calls.
 func (s *Server) Close() error {
 	err := s.server.Close()
 	s.life.Wait()
 	return err
 }
 
-// URL returns where the n-th receiver is called.
+// URL returns the URL of the n-th receiver.
 func (s *Server) URL(n int) string { return s.url + "/" + strconv.Itoa(n) }
 
-// HangingURL returns where the receiver is called that does not answer.
+// HangingURL returns the URL of the receiver that does not answer.
 func (s *Server) HangingURL() string { return s.url + "/hang" }
 
-// Expect forgets what has come. The channel is closed once calls first calls have come.
+// Expect resets the counts. It returns a channel that is closed after the given number
+// of first calls.
 func (s *Server) Expect(calls int) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,14 +93,16 @@ func (s *Server) Expect(calls int) <-chan struct{} {
 	return s.all
 }
 
-// Due notes when an event was due. It is called before the event is published.
+// Due records the due time of an event. It is called before the event is
+// published.
 func (s *Server) Due(event string, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.due[event] = at
 }
 
-// Latencies returns those of the first calls since Expect, once all have come.
+// Latencies returns the latencies of the first calls since Expect, after all
+// have arrived.
 func (s *Server) Latencies() *load.Latencies {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +126,7 @@ func (s *Server) noteCall(c eventCall) {
 	defer s.mu.Unlock()
 	due, ok := s.due[c.event]
 	if !ok || s.first[c] {
-		return // one of an earlier measurement, or a repeated call
+		return // a call of an earlier measurement, or a repeated call
 	}
 	s.first[c] = true
 	s.latencies.Record(now.Sub(due))

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestARelay_CallsEveryReceiverForEveryEvent(t *testing.T) {
+func TestRelay_CallsEveryReceiverForEveryEvent(t *testing.T) {
 	s, err := Serve(t.Context())
 	require.NoError(t, err)
 	urls := []string{s.URL(0), s.URL(1)}
@@ -33,7 +33,7 @@ func TestARelay_CallsEveryReceiverForEveryEvent(t *testing.T) {
 	require.EqualValues(t, 14, s.Latencies().Count(), "the first call of each receiver for each event")
 }
 
-func TestACallBeforeItsEventIsDue_IsNotCounted(t *testing.T) {
+func TestCall_BeforeItsEventIsDueIsNotCounted(t *testing.T) {
 	s := &Server{}
 	all := s.Expect(1)
 	s.noteCall(eventCall{"0", "earlier"})
@@ -44,7 +44,7 @@ func TestACallBeforeItsEventIsDue_IsNotCounted(t *testing.T) {
 	require.EqualValues(t, 1, s.Latencies().Count())
 }
 
-func TestTheSlowReceiver_CountsRepeatedCalls(t *testing.T) {
+func TestSlowReceiver_CountsRepeatedCalls(t *testing.T) {
 	s, err := Serve(t.Context())
 	require.NoError(t, err)
 	relay, err := StartRelay(t.Context(), []string{s.SlowURL()}, 3)

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Relay takes batches of events as a hub does, and calls the receivers with the client of
-// the hub. It keeps nothing: what is under way when it ends is lost.
+// A Relay accepts batches of events as a hub does, and calls the receivers with the hub's
+// client. It stores nothing: events that are not delivered when it ends are lost.
 type Relay struct {
 	url    string
 	server *http.Server
@@ -24,7 +24,8 @@ type Relay struct {
 	life   sync.WaitGroup
 }
 
-// StartRelay starts a relay that calls urls for each event, with workers calls under way.
+// StartRelay starts a relay that calls urls for each event, with up to workers concurrent
+// calls.
 func StartRelay(ctx context.Context, urls []string, workers int) (*Relay, error) {
 	signer, err := webhook.ParseSecret(secret)
 	if err != nil {
@@ -43,21 +44,21 @@ func StartRelay(ctx context.Context, urls []string, workers int) (*Relay, error)
 		settings[i] = &domain.Subscription{CallbackURL: url, Method: http.MethodPost, Encoding: domain.JSONEncoding}
 	}
 	r.server = &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { r.relayEvents(w, req, settings, signer) })}
-	r.life.Go(func() { _ = r.server.Serve(listener) }) // until Close
+	r.life.Go(func() { _ = r.server.Serve(listener) }) // Serve returns after Close
 	for range workers {
 		r.life.Go(func() {
 			for d := range r.calls {
-				_, _ = r.client.Send(context.WithoutCancel(ctx), &d) // the receiver counts what comes
+				_, _ = r.client.Send(context.WithoutCancel(ctx), &d) // the receiver counts the calls
 			}
 		})
 	}
 	return r, nil
 }
 
-// URL returns where senders reach the relay.
+// URL returns the URL of the relay for senders.
 func (r *Relay) URL() string { return r.url }
 
-// Close ends the relay, once the calls that it has taken are made.
+// Close stops the relay after it has delivered all accepted events.
 func (r *Relay) Close(ctx context.Context) error {
 	err := r.server.Shutdown(context.WithoutCancel(ctx))
 	close(r.calls)

@@ -9,18 +9,19 @@ import (
 	"time"
 )
 
-// slowAnswer is how long the slow receiver takes for a call, so that calls are under way at any time.
+// slowAnswer is the time that the slow receiver takes for a call, so that some calls are always
+// active.
 const slowAnswer = 20 * time.Millisecond
 
-// A slowReceiver counts the calls for each event. It answers late.
+// A slowReceiver counts the calls for each event, and answers late.
 type slowReceiver struct {
 	mu    sync.Mutex
-	calls map[string]int // by event
-	last  time.Time      // of the first calls for an event
-	more  chan struct{}  // holds one after a call
+	calls map[string]int // number of calls by event
+	last  time.Time      // time of the latest first call for an event
+	more  chan struct{}  // has an element after a call
 }
 
-// SlowURL returns where the receiver is called that answers late, and counts all calls for each event.
+// SlowURL returns the URL of the receiver that answers late and counts all calls for each event.
 func (s *Server) SlowURL() string { return s.url + "/slow" }
 
 func (r *slowReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -52,8 +53,8 @@ func (r *slowReceiver) noteEvent(event string) {
 	}
 }
 
-// AwaitSlow waits until the slow receiver was called for all events. It returns when the last of them
-// came for the first time, and how many calls were repeated.
+// AwaitSlow waits until the slow receiver was called for all events. It returns the time of the
+// last first call, and the number of repeated calls.
 func (s *Server) AwaitSlow(ctx context.Context, events []string) (last time.Time, repeated int, err error) {
 	r := &s.slow
 	for {

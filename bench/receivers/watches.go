@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// WatchURL returns where the n-th receiver of watches is called. It answers 200 at once.
+// WatchURL returns the URL of the n-th receiver of watches, which answers 200 at once.
 func (s *Server) WatchURL(n int) string { return s.url + "/watch/" + strconv.Itoa(n) }
 
 // countNotification counts the first call of a receiver for a resource, as receive does for an event.
@@ -33,8 +33,8 @@ func (s *Server) countNotification(w http.ResponseWriter, req *http.Request) {
 	s.noteCall(eventCall{req.PathValue("receiver"), n.Resource})
 }
 
-// CallWatches makes the calls that a hub makes for a change of a resource, to n receivers of s, by
-// workers. It keeps nothing.
+// CallWatches makes the calls of a hub for a change of a resource to n receivers of s, with a
+// number of workers. It stores nothing.
 func CallWatches(ctx context.Context, s *Server, resource string, n, workers int) error {
 	client := webhook.New(webhook.Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, AllowHTTP: true})
 	defer client.Close()
@@ -43,7 +43,7 @@ func CallWatches(ctx context.Context, s *Server, resource string, n, workers int
 	for range workers {
 		calls.Go(func() {
 			for i := range numbers {
-				_, _ = client.CallWatch(ctx, &webhook.WatchCall{ // the receiver counts what comes
+				_, _ = client.CallWatch(ctx, &webhook.WatchCall{ // the receiver counts the calls
 					ID: strconv.Itoa(i), Resource: resource, CallbackURL: s.WatchURL(i), Event: domain.ResourceUpdated, Changed: time.Now(),
 				})
 			}
@@ -63,7 +63,7 @@ func CallWatches(ctx context.Context, s *Server, resource string, n, workers int
 // A Watcher is an actor that changes and watches resources of a hub.
 type Watcher struct {
 	Client *http.Client
-	URL    string // of the hub
+	URL    string // URL of the hub
 	Actor  string
 }
 
@@ -86,7 +86,8 @@ func (w *Watcher) Watch(ctx context.Context, resource, callback string) error {
 	return err
 }
 
-// OpenBundle sends an event to the actor, which fetches it, and returns the URI of the bundle.
+// OpenBundle sends an event to the actor, peeks as the actor, and returns the URI of the
+// bundle.
 func (w *Watcher) OpenBundle(ctx context.Context, event, bundle string) (uri string, err error) {
 	body, err := json.Marshal([]map[string]any{{
 		"id": event, "recipient": w.Actor, "origin": "TimeSeries", "contentType": "measured-data", "documentType": "D18",
@@ -106,7 +107,7 @@ func (w *Watcher) Dequeue(ctx context.Context, bundle string) error {
 	return w.doRequest(ctx, http.MethodDelete, w.URL+"/v1/dequeue/"+bundle, nil)
 }
 
-// doRequest makes a request, and fails unless it succeeds. It follows no redirect.
+// doRequest sends a request that must succeed. It does not follow redirects.
 func (w *Watcher) doRequest(ctx context.Context, method, url string, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package record is what every file of results has in common: it says on what it was measured, and
-// it is written atomically.
+// Package record has the functions that all writers of result files share: they record the
+// measured commit and the machine, and write files atomically.
 package record
 
 import (
@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// Changes is what a commit ends with when the tree has more than is committed.
+// Changes is the suffix of a commit whose tree has uncommitted changes.
 const Changes = ", and changes"
 
-// Commit says what is measured: the commit of the tree around the working folder. It is "unknown"
-// if git does not know it.
+// Commit returns the measured commit: the commit of the tree around the working folder. It is
+// "unknown" if git cannot tell.
 func Commit(ctx context.Context) string {
 	git := func(args ...string) (string, error) {
 		out, err := exec.CommandContext(ctx, "git", append([]string{"-c", "safe.directory=*"}, args...)...).Output() //nolint:gosec // of our own
@@ -33,12 +33,12 @@ func Commit(ctx context.Context) string {
 	return commit
 }
 
-// Machine is one line about the hardware.
+// Machine describes the hardware in one line.
 func Machine() string {
 	line := fmt.Sprintf("%d cores, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
-		return line // not Linux
+		return line // the system is not Linux
 	}
 	for l := range strings.Lines(string(info)) {
 		if name, ok := strings.CutPrefix(l, "model name"); ok {
@@ -48,8 +48,8 @@ func Machine() string {
 	return line
 }
 
-// WriteFile replaces a file as a whole, and makes its folder if it is not there. Who
-// reads it meanwhile finds what was there before.
+// WriteFile atomically replaces a file, and creates its folder if it is missing.
+// Concurrent readers see the old file or the new one.
 func WriteFile(path string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return err

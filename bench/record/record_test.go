@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/bench/record"
 )
 
-func TestAFileIsReplacedAsAWhole(t *testing.T) {
+func TestWriteFile_ReplacesTheWholeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "results.md")
 	require.NoError(t, record.WriteFile(path, []byte("first")))
 	require.NoError(t, record.WriteFile(path, []byte("second")))
@@ -22,7 +22,7 @@ func TestAFileIsReplacedAsAWhole(t *testing.T) {
 	require.Len(t, left, 1, "nothing else is left in the folder")
 }
 
-func TestWhatCannotBeWrittenLeavesNothing(t *testing.T) {
+func TestWriteFile_LeavesNothingAfterAnError(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "results.md")
 	require.NoError(t, os.Mkdir(path, 0o700))
@@ -32,7 +32,7 @@ func TestWhatCannotBeWrittenLeavesNothing(t *testing.T) {
 	require.Len(t, left, 1)
 }
 
-func TestOutsideOfATreeTheCommitIsUnknown(t *testing.T) {
+func TestCommit_IsUnknownOutsideARepository(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("GIT_CEILING_DIRECTORIES", filepath.Dir(t.TempDir()))
 	require.Equal(t, "unknown", record.Commit(t.Context()))

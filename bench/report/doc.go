@@ -1,7 +1,7 @@
-// Package report shows what a run of the bench found: as a table on a terminal, and as
-// JSON for programs. The program bench/compare makes a page with plots of it.
+// Package report shows the results of a run of the bench: as a table on a terminal, and as JSON
+// for programs. The program bench/compare also writes a page with plots.
 //
-// It takes figures and curves, by scenario, and facts about the run, and knows nothing of what any
-// of them means: that was decided by the scenario. The same report is the same bytes. A file is
-// replaced atomically.
+// Its input is the figures and curves of each scenario, and facts about the run. It does not
+// interpret them: the scenario defines their meaning. The same report always produces the same
+// bytes. Files are replaced atomically.
 package report

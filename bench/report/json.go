@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/bench/record"
 )
 
-// WriteJSON writes all figures to a file: one array, a line for each. A value that is
-// no number, or has no end, is null.
+// WriteJSON writes all figures to a file: one array, with one line for each figure.
+// NaN and infinite values are null.
 func (r *Report) WriteJSON(path string) error {
 	var b bytes.Buffer
 	b.WriteByte('[')
@@ -29,7 +29,7 @@ func (r *Report) WriteJSON(path string) error {
 	return record.WriteFile(path, b.Bytes())
 }
 
-// jsonFigure is f as JSON can have it.
+// jsonFigure returns f in a form that JSON can encode.
 func jsonFigure(f figure.Figure) any {
 	out := struct {
 		Scenario string         `json:"scenario"`

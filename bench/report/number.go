@@ -8,11 +8,11 @@ import (
 	"github.com/messagehub/messagehub/bench/figure"
 )
 
-// FormatNumber returns v for people: four significant digits, whole numbers as a whole,
-// and the digits before the point in threes.
+// FormatNumber formats v for people: four significant digits, whole numbers without a
+// fraction, and integer digits in groups of three.
 func FormatNumber(v float64) string { return FormatRounded(v, 4) }
 
-// FormatRounded is FormatNumber with another number of digits.
+// FormatRounded is FormatNumber with a different number of digits.
 func FormatRounded(v float64, digits int) string {
 	size := math.Abs(v)
 	switch {
@@ -35,7 +35,7 @@ func FormatRounded(v float64, digits int) string {
 	return whole + rest
 }
 
-// FormatTarget returns a target for people, "" for nil.
+// FormatTarget formats a target for people; a nil target is "".
 func FormatTarget(t *figure.Target) string {
 	switch {
 	case t == nil:

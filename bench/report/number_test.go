@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestANumberHasFourDigitsThatCount(t *testing.T) {
+func TestFormatNumber_HasFourSignificantDigits(t *testing.T) {
 	for v, want := range map[float64]string{
 		0: "0", 3: "3", 51_200: "51,200", -1234: "-1,234", 1e6: "1,000,000", 52_416.25: "52,416",
 		12.3456: "12.35", 240.24: "240.2", 0.5: "0.5", 0.056_23: "0.05623", 0.1 + 0.2: "0.3", 999.96: "1,000", -123_456: "-123,456",

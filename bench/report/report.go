@@ -7,36 +7,36 @@ import (
 	"github.com/messagehub/messagehub/bench/figure"
 )
 
-// A Report is what a run found.
+// A Report holds the results of a run.
 type Report struct {
 	Facts
 	Sections []*Section
 }
 
-// Facts are about the run as a whole.
+// Facts describe the run as a whole.
 type Facts struct {
 	Command string
 	Commit  string
 	Machine string
-	Go      string // its version
+	Go      string // version of Go
 	Began   time.Time
 	Took    time.Duration
 	Seed    uint64
 	Quick   bool
-	Where   string // what was measured: the account
-	Model   bool   // that account is a model
+	Where   string // the measured account
+	Model   bool   // the account is modelled
 }
 
-// A Section is one scenario.
+// A Section holds the results of one scenario.
 type Section struct {
 	Scenario string
 	About    string
 	Figures  []figure.Figure
 	Curves   []figure.Curve
-	Err      error // why the scenario ended before it was complete
+	Err      error // why the scenario was not completed
 }
 
-// Figures are those of all sections.
+// Figures returns the figures of all sections.
 func (r *Report) Figures() []figure.Figure {
 	var all []figure.Figure
 	for _, s := range r.Sections {
@@ -45,7 +45,7 @@ func (r *Report) Figures() []figure.Figure {
 	return all
 }
 
-// Curves are those of all sections.
+// Curves returns the curves of all sections.
 func (r *Report) Curves() []figure.Curve {
 	var all []figure.Curve
 	for _, s := range r.Sections {
@@ -54,7 +54,7 @@ func (r *Report) Curves() []figure.Curve {
 	return all
 }
 
-// Missed are the figures that miss their target.
+// Missed returns the figures that miss their target.
 func (r *Report) Missed() []figure.Figure {
 	var missed []figure.Figure
 	for _, f := range r.Figures() {
@@ -65,7 +65,7 @@ func (r *Report) Missed() []figure.Figure {
 	return missed
 }
 
-// Verdict says in a line how many targets were missed.
+// Verdict returns a line with the numbers of met and missed targets.
 func (r *Report) Verdict() string {
 	targets := 0
 	for _, f := range r.Figures() {
@@ -83,7 +83,7 @@ func (r *Report) Verdict() string {
 	}
 }
 
-// Origin says which figures are measured and which are modelled.
+// Origin states which figures are measured and which are modelled.
 func (r *Report) Origin() string {
 	modelled := 0
 	figures := r.Figures()
@@ -94,15 +94,16 @@ func (r *Report) Origin() string {
 	}
 	switch {
 	case modelled == 0 && !r.Model:
-		return "Everything was measured on the account: times, requests, and request units as it charged them."
+		return "All figures were measured on the account: times, requests, and charged request units."
 	case modelled == len(figures):
-		return "The account is a model: requests and bytes are counted, request units are what the model charges,\n" +
-			"and times are those of this machine with the latency and the throttling of the model."
+		return "The account is a model: requests and bytes are counted, request units are charged by the model,\n" +
+			"and times depend on this machine and on the latency and throttling of the model."
 	default:
-		return fmt.Sprintf("%d of %d figures were measured on the account: times, requests, and request units as it\n"+
-			"charged them. The others are modelled, on the embedded engine, and say so.", len(figures)-modelled, len(figures))
+		return fmt.Sprintf("%d of %d figures were measured on the account: times, requests, and charged request\n"+
+			"units. The others are modelled, on the embedded engine, and are marked.", len(figures)-modelled, len(figures))
 	}
 }
 
-// isMixed reports whether a figure has to say that it is modelled, for others are not.
+// isMixed reports whether modelled figures must be marked, because others are
+// measured.
 func (r *Report) isMixed() bool { return !r.Model }

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/bench/report/reporttest"
 )
 
-func TestATableFitsTheTerminal(t *testing.T) {
+func TestWriteTable_FitsTheTerminal(t *testing.T) {
 	r := reporttest.Sample()
 	s := r.Sections[0]
 	s.About = strings.Repeat("very long ", 20)
@@ -37,7 +37,7 @@ func TestATableFitsTheTerminal(t *testing.T) {
 	require.Equal(t, end, strings.Index(lines[5], "52,416")+len("52,416"), "values are flush right")
 }
 
-func TestTheJSONHasEveryFigureInTheShapeOfTheContract(t *testing.T) {
+func TestWriteJSON_HasEveryFigureInTheDocumentedForm(t *testing.T) {
 	r := reporttest.Sample()
 	r.Sections[1].Figures = append(r.Sections[1].Figures, reporttest.Hold("growth", "hub", "nothing", math.NaN(), "RU", figure.AtMost(100_000)))
 	path := filepath.Join(t.TempDir(), "figures.json")
@@ -63,7 +63,7 @@ func TestTheJSONHasEveryFigureInTheShapeOfTheContract(t *testing.T) {
 	require.JSONEq(t, `[]`, string(text))
 }
 
-func TestTheVerdictCountsTargets(t *testing.T) {
+func TestVerdict_CountsTargets(t *testing.T) {
 	r := reporttest.Sample()
 	require.Equal(t, "targets missed: 1 of 4", r.Verdict())
 	r.Sections = r.Sections[1:]

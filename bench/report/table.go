@@ -10,11 +10,11 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// columns is how wide a table on a terminal may be.
+// columns is the maximum width of a table on a terminal.
 const columns = 100
 
-// WriteTable shows one section of r on a terminal: a row for each figure, grouped as
-// they came, and what was in the way, if it was not completed.
+// WriteTable writes one section of r to a terminal: a row for each figure, in the
+// order in which they were reported, and the error of an incomplete scenario.
 func (r *Report) WriteTable(w io.Writer, s *Section) error {
 	rows := [][cells]string{{"layout", "metric", "value", "unit", "target", ""}}
 	for _, f := range s.Figures {
@@ -34,12 +34,12 @@ func (r *Report) WriteTable(w io.Writer, s *Section) error {
 
 const (
 	cells      = 6
-	metricCell = 1 // this column gives way to the others
-	valueCell  = 2 // this one is flush right
+	metricCell = 1 // this column is shortened if the row is too wide
+	valueCell  = 2 // this column is right-aligned
 )
 
-// writeRows aligns rows. The columns are as wide as what is in them, except the metric, which is
-// cut where the rows would not fit.
+// writeRows aligns rows. Each column is as wide as its contents, except the metric, which is cut
+// if the rows would be too wide.
 func writeRows(b *strings.Builder, rows [][cells]string) {
 	var widths [cells]int
 	for i := range rows {
@@ -69,7 +69,7 @@ func writeRows(b *strings.Builder, rows [][cells]string) {
 	}
 }
 
-// Mark says of a figure whether it meets its target, and whether it is modelled while
+// Mark states whether a figure meets its target, and whether it is modelled while
 // others are measured.
 func (r *Report) Mark(f figure.Figure) string {
 	var marks []string

@@ -12,13 +12,13 @@ import (
 	"sync"
 )
 
-// A Process is a hub that runs as a process of its own, and that can be killed.
+// A Process is a hub that runs as a separate process, which can be killed.
 type Process struct {
 	cmd    *exec.Cmd
 	url    string
 	ready  chan struct{}
 	exited sync.WaitGroup
-	said   strings.Builder // by the hub, until it has exited
+	said   strings.Builder // output of the hub; read it only after the hub has exited
 }
 
 // FreeAddress returns a loopback address that nothing listens on.
@@ -30,8 +30,8 @@ func FreeAddress(ctx context.Context) (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// StartProcess runs a program messagehub as a hub that listens on an address and keeps its data in a
-// folder, and returns once it is ready. It calls receivers on loopback ports.
+// StartProcess runs a program messagehub as a hub that listens on an address and keeps its data in
+// a folder. It returns when the hub is ready. The hub calls receivers on loopback ports.
 func StartProcess(ctx context.Context, program, address, folder string) (*Process, error) {
 	p := &Process{url: "http://" + address, ready: make(chan struct{})}
 	p.cmd = exec.CommandContext(ctx, program, "serve", "--listen", address, "--admin-listen", address, "--data", folder, "--log-level", "warn", "--log-format", "json") //nolint:gosec // the program is this one, or was built for the bench
@@ -54,7 +54,7 @@ func StartProcess(ctx context.Context, program, address, folder string) (*Proces
 			}
 			p.said.WriteString(lines.Text() + "\n")
 		}
-		_ = p.cmd.Wait() // it is killed
+		_ = p.cmd.Wait() // the process was killed
 	})
 	select {
 	case <-p.ready:
@@ -66,10 +66,10 @@ func StartProcess(ctx context.Context, program, address, folder string) (*Proces
 	}
 }
 
-// URL returns where clients reach the hub.
+// URL returns the URL of the hub for clients.
 func (p *Process) URL() string { return p.url }
 
-// Kill kills the hub, and returns once it has exited.
+// Kill kills the hub, and returns when it has exited.
 func (p *Process) Kill() error {
 	err := p.cmd.Process.Kill()
 	p.exited.Wait()

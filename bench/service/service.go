@@ -1,9 +1,9 @@
-// Package service runs a whole node as it ships over an account that is measured, in
-// this process and on loopback ports of its own.
+// Package service runs a complete node, as it ships, with a measured account. The node runs in
+// this process and listens on loopback ports.
 //
-// The node's documents are in the account, if there is one, and everything else in a folder that
-// belongs to it alone. The caller that starts a Service stops it; that drains it, as an operator's
-// stop does, and leaves the folder.
+// The node's documents are in the account, if there is one, and all other data in a folder that
+// only this node uses. The caller stops the Service; this drains the node, as an operator's stop
+// does, and keeps the folder.
 package service
 
 import (
@@ -25,28 +25,29 @@ import (
 // AdminToken is the token of the operators of a Service.
 const AdminToken = "token-of-the-operators" //nolint:gosec // of a hub that the bench starts
 
-// Options say what a Service is.
+// Options configure a Service.
 type Options struct {
 	Account   *account.Account   // nil: the embedded engine of the node, in Folder
-	Database  string             // its containers are there
-	Transport policy.Transporter // to the account
+	Database  string             // database with the node's containers
+	Transport policy.Transporter // transport to the account
 	Folder    string
 
-	// Doors opens the bus and the exchange of the node to domains.
-	Doors   bool
-	Domains config.Domains // default: those of the energy market
+	// Listeners opens the bus and the exchange of the node to domains.
+	Listeners bool
+	Domains   config.Domains // default: the domains of the energy market
 
-	// Receivers has the node call receivers on loopback ports that subscribe.
+	// Receivers allows subscriptions whose receivers are on loopback ports.
 	Receivers bool
-	// Concurrency is the limit for the calls to one receiver; 0: the default of a node.
+	// Concurrency is the limit for concurrent calls to one receiver; 0 means the
+	// default of a node.
 	Concurrency int
 
-	Configure   func(*config.Config)            // changes the settings before the node starts; nil: as they are
+	Configure   func(*config.Config)            // changes the settings before the node starts, if not nil
 	WrapHandler func(http.Handler) http.Handler // see node.Options
-	NoChecks    bool                            // of readiness, which cost request units
+	NoChecks    bool                            // no readiness checks, which cost request units
 }
 
-// A Service is a node at work.
+// A Service is a running node.
 type Service struct {
 	node *node.Node
 	end  context.CancelFunc
@@ -74,7 +75,7 @@ func (o *Options) nodeConfig() config.Config {
 	c := config.Default()
 	c.Listen, c.BusListen, c.BlobListen, c.Data, c.Domains = "127.0.0.1:0", "", "", o.Folder, o.Domains
 	c.Admin.Token = AdminToken
-	if o.Doors {
+	if o.Listeners {
 		c.BusListen, c.BlobListen = "127.0.0.1:0", "127.0.0.1:0"
 	}
 	if o.Receivers {
@@ -92,19 +93,20 @@ func (o *Options) nodeConfig() config.Config {
 	return c
 }
 
-// URL is where actors reach the node.
+// URL returns the URL of the node for actors.
 func (s *Service) URL() string { return s.node.URL() }
 
-// AdminURL is where operators reach the node.
+// AdminURL returns the URL of the node for operators.
 func (s *Service) AdminURL() string { return s.node.AdminURL() }
 
-// Bus is where domains reach its bus, nil without doors.
+// Bus returns the address of the bus for domains, or nil without Listeners.
 func (s *Service) Bus() net.Addr { return s.node.BusAddr() }
 
-// Exchange is where domains reach its exchange, nil without doors.
+// Exchange returns the address of the exchange for domains, or nil without
+// Listeners.
 func (s *Service) Exchange() net.Addr { return s.node.BlobAddr() }
 
-// Stop drains the node, closes it, and returns what its life ended with.
+// Stop drains and closes the node, and returns the error with which it ended.
 func (s *Service) Stop() error {
 	s.end()
 	s.life.Wait()

@@ -80,10 +80,10 @@ func (m *brokerManager) putParty(id domain.PartyID, d broker.Draft) error {
 	return m.sim.callUntilDone(&m.baseClient, "puts "+id.String(), func(n *brokerNode) (bool, error) {
 		_, created, err := n.service.Put(m.sim.ctx, adminCredentials, id, d, broker.Condition{})
 		if err == nil && created && !m.sim.noteCreated(id) {
-			return false, fmt.Errorf("P18: two PUTs have created %s in %s", id, id.List())
+			return false, fmt.Errorf("P18: two PUTs reported that they created %s in %s", id, id.List())
 		}
 		if failure := unexplainedError(err); failure != nil {
-			return false, fmt.Errorf("a PUT of %s fails: %w", id, failure)
+			return false, fmt.Errorf("a PUT of %s failed: %w", id, failure)
 		}
 		return err == nil, nil
 	})
@@ -159,13 +159,13 @@ func (sim *brokerSimulation) compareWithSent(e push.Entry, m *seenMessage) error
 	case s == nil:
 		return fmt.Errorf("P19: no producer has sent %q", domain.Clip(m.payload))
 	case s.entry != push.Entry{} && s.entry != e:
-		return fmt.Errorf("P19: the message is %s, too", s.entry)
+		return fmt.Errorf("P19: the message is also entry %s", s.entry)
 	case sim.payloads[e] != "" && sim.payloads[e] != m.payload:
-		return fmt.Errorf("P19: the message was another one before")
+		return fmt.Errorf("P19: the entry had another message before")
 	case e.Priority != s.broadcast.Priority || e.Stream != s.channel.id.Stream().String():
 		return fmt.Errorf("P19: the message was sent to %s with priority %d", s.channel.id, s.broadcast.Priority)
 	case m.contentType != s.broadcast.ContentType || m.metadata[traceHeader] != s.broadcast.Metadata[traceHeader]:
-		return fmt.Errorf("P19: the message has content type %q and metadata %v, and was sent with %q and %v", m.contentType, m.metadata, s.broadcast.ContentType, s.broadcast.Metadata)
+		return fmt.Errorf("P19: the message has content type %q and metadata %v, but was sent with %q and %v", m.contentType, m.metadata, s.broadcast.ContentType, s.broadcast.Metadata)
 	}
 	s.entry, sim.payloads[e] = e, m.payload
 	return nil
@@ -233,7 +233,7 @@ func (p *brokerProducer) broadcastMessage(m *sentMessage) error {
 			return true, errors.Join(p.sim.noteAccepted(m, id), p.checkAccepted(m))
 		}
 		if errors.Is(err, broker.ErrOtherContent) || unexplainedError(err) != nil {
-			return false, fmt.Errorf("a broadcast of %s to %s fails: %w", p.who, m.channel.id, err)
+			return false, fmt.Errorf("a broadcast of %s to %s failed: %w", p.who, m.channel.id, err)
 		}
 		if domain.KindOf(err) == domain.Uncertain {
 			if m.broadcast.ID == "" {
@@ -249,11 +249,11 @@ func (p *brokerProducer) broadcastMessage(m *sentMessage) error {
 func (sim *brokerSimulation) noteAccepted(m *sentMessage, id string) error {
 	at, isOurs := domain.ParseMessageID(id)
 	if !isOurs {
-		return fmt.Errorf("P19: a message was accepted as %q, which is no id", id)
+		return fmt.Errorf("P19: a message was accepted with the invalid id %q", id)
 	}
 	e := entryOf(m.channel.id.Stream(), at)
 	if n := sim.observer.Published(e.Stream)[e.Priority]; n <= e.Number {
-		return fmt.Errorf("P19: message %s was accepted, and priority %d of %s has %d messages", id, e.Priority, m.channel.id, n)
+		return fmt.Errorf("P19: message %s was accepted, but priority %d of %s has only %d messages", id, e.Priority, m.channel.id, n)
 	}
 	sim.pmu.Lock()
 	if m.id != "" && m.id != id {
@@ -281,7 +281,7 @@ func (p *brokerProducer) checkAccepted(m *sentMessage) error {
 			return p.sim.compareWithSent(m.entry, &seenMessage{string(found.Payload), found.ContentType, found.Metadata})
 		}
 		if domain.KindOf(err) == domain.NotFound {
-			return fmt.Errorf("P19: message %s was accepted, and is not found: %w", m.id, err)
+			return fmt.Errorf("P19: message %s was accepted, but is not found: %w", m.id, err)
 		}
 	case 1:
 		if m.broadcast.ID == "" {

@@ -80,7 +80,7 @@ func (f *brokerFetcher) peekBundle(limit int) (id string, err error) {
 	f.consumer.notePeek(f.client, began, bundle, err)
 	if err != nil {
 		if unexplainedError(err) != nil {
-			return "", fmt.Errorf("a peek of %s fails: %w", f.consumer.name, err)
+			return "", fmt.Errorf("a Peek of %s failed: %w", f.consumer.name, err)
 		}
 		return "", nil
 	}
@@ -89,13 +89,13 @@ func (f *brokerFetcher) peekBundle(limit int) (id string, err error) {
 	f.sim.pmu.Unlock()
 	switch {
 	case bundle == nil && isOpen && f.sim.plan.consistency == "Strong": // otherwise the read may be stale
-		return "", fmt.Errorf("P20: a peek of %s finds nothing, and bundle %s is open", f.consumer.name, open)
+		return "", fmt.Errorf("P20: a Peek of %s returned nothing, but bundle %s is open", f.consumer.name, open)
 	case bundle == nil:
 		return "", nil
 	case isOpen && bundle.ID != open:
-		return "", fmt.Errorf("P20: a peek of %s returns bundle %s, and %s is open", f.consumer.name, bundle.ID, open)
+		return "", fmt.Errorf("P20: a Peek of %s returned bundle %s, but %s is open", f.consumer.name, bundle.ID, open)
 	case done[bundle.ID]:
-		return "", fmt.Errorf("P20: a peek of %s returns bundle %s, which was dequeued before", f.consumer.name, bundle.ID)
+		return "", fmt.Errorf("P20: a Peek of %s returned bundle %s, which was dequeued before", f.consumer.name, bundle.ID)
 	}
 	return bundle.ID, f.consumer.noteBundle(bundle)
 }
@@ -133,7 +133,7 @@ func (c *brokerConsumer) noteBundle(b *broker.Bundle) error {
 	}
 	if before := c.seen.bundles[b.ID]; before != nil {
 		if before.content != seen.content {
-			return fmt.Errorf("P20: bundle %s of %s has\n%sand had\n%s", b.ID, c.name, seen.content, before.content)
+			return fmt.Errorf("P20: bundle %s of %s has\n%sbut had\n%s", b.ID, c.name, seen.content, before.content)
 		}
 		c.sim.MarkReached("a bundle was fetched again")
 		return nil
@@ -142,7 +142,7 @@ func (c *brokerConsumer) noteBundle(b *broker.Bundle) error {
 		for _, e := range other.entries {
 			for _, again := range seen.entries {
 				if e == again {
-					return fmt.Errorf("P15: bundles %s and %s of %s have %s", id, b.ID, c.name, e)
+					return fmt.Errorf("P15: bundles %s and %s of %s both have %s", id, b.ID, c.name, e)
 				}
 			}
 		}
@@ -190,7 +190,7 @@ func (f *brokerFetcher) dequeueBundle(id string) error {
 			case domain.KindOf(err) == domain.NotFound && isForgotten:
 				return nil
 			case domain.KindOf(err) == domain.NotFound || unexplainedError(err) != nil:
-				return fmt.Errorf("P20: bundle %s of %s was fetched, and cannot be dequeued: %w", id, f.consumer.name, err)
+				return fmt.Errorf("P20: bundle %s of %s was fetched, but cannot be dequeued: %w", id, f.consumer.name, err)
 			}
 		}
 		if !f.pause(time.Second) {
@@ -207,7 +207,7 @@ func (f *brokerFetcher) dequeueUnknown() error {
 	}
 	err := n.service.Dequeue(f.sim.ctx, f.consumerCredentials(), f.consumer.id, "unknown")
 	if err == nil {
-		return fmt.Errorf("P20: %s has dequeued a bundle that does not exist", f.consumer.name)
+		return fmt.Errorf("P20: a Dequeue by %s of a bundle that does not exist succeeded", f.consumer.name)
 	}
 	return unexplainedError(err)
 }

@@ -145,7 +145,7 @@ func (c *brokerConsumer) checkPosition(e push.Entry) error {
 	c.sim.pmu.Lock()
 	defer c.sim.pmu.Unlock()
 	if e.Number < c.before[e.Priority] || c.before == nil {
-		return fmt.Errorf("P18: the message was there before the consumer was put")
+		return fmt.Errorf("P18: the message was accepted before the consumer was created")
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func (o *brokerOperator) retriggerDead(n *brokerNode, channel *brokerChannel, co
 	}
 	for _, j := range dead {
 		if j.Status != broker.Dead || j.Reason == "" {
-			return fmt.Errorf("a dead letter of %s is %+v", consumer.name, j)
+			return fmt.Errorf("a listed dead letter of %s has the wrong status or no reason: %+v", consumer.name, j)
 		}
 	}
 	if len(dead) == 0 {
@@ -100,7 +100,7 @@ func (o *brokerOperator) retriggerAny(n *brokerNode, channel *brokerChannel) err
 		o.sim.MarkReached("a message was re-triggered")
 	}
 	if domain.KindOf(err) == domain.NotFound || unexplainedError(err) != nil {
-		return fmt.Errorf("P19: message %s of %s was accepted, and is not found: %w", id, channel.id, err)
+		return fmt.Errorf("P19: message %s of %s was accepted, but is not found: %w", id, channel.id, err)
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (sim *brokerSimulation) verifyConsumerDeadLetters(n *brokerNode, c *brokerC
 	for _, j := range dead {
 		at, _ := domain.ParseMessageID(j.Message)
 		if !sim.observer.Dead(c.cursor.String(), entryOf(c.stream, at)) {
-			return false, fmt.Errorf("message %s of consumer %s is listed as a dead letter", j.Message, c.name)
+			return false, fmt.Errorf("message %s of consumer %s is listed as a dead letter, but is not one", j.Message, c.name)
 		}
 	}
 	return true, nil
@@ -140,11 +140,11 @@ func (sim *brokerSimulation) verifyList(n *brokerNode, c *brokerChannel, accepte
 	}
 	for _, m := range accepted {
 		if m.channel == c && !slices.Contains(listed, m.id) {
-			return false, fmt.Errorf("P19: message %s was accepted, and channel %s lists %v", m.id, c.id, listed)
+			return false, fmt.Errorf("P19: message %s was accepted, but channel %s lists %v", m.id, c.id, listed)
 		}
 	}
 	if want := sim.countPublished(c.id.Stream()); int64(len(listed)) != want {
-		return false, fmt.Errorf("P19: channel %s has %d messages, and lists %v", c.id, want, listed)
+		return false, fmt.Errorf("P19: channel %s has %d messages, but lists %v", c.id, want, listed)
 	}
 	return true, nil
 }

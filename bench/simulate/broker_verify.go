@@ -38,7 +38,7 @@ func (sim *brokerSimulation) verifyMessage(n *brokerNode, m *sentMessage) (isDon
 	found, err := n.service.Message(sim.ctx, adminCredentials, m.channel.id, m.id, nil)
 	switch {
 	case domain.KindOf(err) == domain.NotFound || unexplainedError(err) != nil:
-		return false, fmt.Errorf("P19: message %s was accepted, and is not found: %w", m.id, err)
+		return false, fmt.Errorf("P19: message %s was accepted, but is not found: %w", m.id, err)
 	case err != nil:
 		return false, nil //nolint:nilerr // the request is repeated
 	}
@@ -67,7 +67,7 @@ func (sim *brokerSimulation) verifyMessage(n *brokerNode, m *sentMessage) (isDon
 	return true, nil
 }
 
-// verifyMessages compares what nodes finally report with what happened.
+// verifyMessages compares the final reports of nodes with what happened.
 func (sim *brokerSimulation) verifyMessages(p *baseClient) error {
 	sim.pmu.Lock()
 	var accepted []*sentMessage

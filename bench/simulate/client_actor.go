@@ -149,7 +149,7 @@ func (a *actorClient) tryDequeue(id string) (isOver bool) {
 			return true
 		}
 		if !a.sim.work.ledger.canBeGone(a.name, id) {
-			a.sim.Fail(fmt.Errorf("H7: bundle %s is open, and its Dequeue was answered 404", id))
+			a.sim.Fail(fmt.Errorf("H7: bundle %s is open, but its Dequeue was answered 404", id))
 		}
 		if err := a.sim.work.ledger.noteDequeued(a.name, id); err != nil {
 			a.sim.Fail(err)

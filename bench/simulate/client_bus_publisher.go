@@ -96,7 +96,7 @@ func (a *busPublisher) publishEvents(batch []sentData) bool {
 	return a.retryUntilSent("sends events to the bus", func(ctx context.Context) error {
 		n, err := a.client.Send(ctx, events)
 		if err == nil && n != len(events) {
-			a.sim.Fail(fmt.Errorf("%d events were sent, but the count of events on the bus is %d", len(events), n))
+			a.sim.Fail(fmt.Errorf("%d events were sent, but the client reports %d", len(events), n))
 		}
 		return err
 	})
@@ -134,7 +134,7 @@ func (a *busPublisher) retryUntilSent(what string, try func(context.Context) err
 			return false
 		}
 	}
-	a.sim.Fail(fmt.Errorf("%s has tried %d times to send events, mostly without faults", a.who, tries))
+	a.sim.Fail(fmt.Errorf("%s failed to send events in %d attempts, most of them without faults", a.who, tries))
 	return false
 }
 

@@ -210,15 +210,15 @@ func (l *referenceLedger) noteNotice(actor, process string, ids []uuid.UUID) (ti
 	b := l.bundles[actor+"|"+id]
 	switch {
 	case b == nil:
-		return 0, fmt.Errorf("a domain was notified of bundle %[2]s for %[1]s, which has no such bundle", actor, process)
+		return 0, fmt.Errorf("a domain was notified of bundle %[2]s for %[1]s, which has not received such a bundle", actor, process)
 	case b.dequeues == 0:
-		return 0, fmt.Errorf("a domain was notified that %s has acknowledged bundle %s, which it has not", actor, process)
+		return 0, fmt.Errorf("a domain was notified that %s has acknowledged bundle %s, but it has not", actor, process)
 	case len(ids) != len(b.events):
-		return 0, fmt.Errorf("a domain was notified of bundle %[3]s for %[1]s with %[2]d events; it has %[4]d", actor, len(ids), process, len(b.events))
+		return 0, fmt.Errorf("a domain was notified of bundle %[3]s for %[1]s with %[2]d events; the bundle has %[4]d", actor, len(ids), process, len(b.events))
 	}
 	for i, e := range b.events {
 		if e.ID != ids[i].String() {
-			return 0, fmt.Errorf("a domain was notified of bundle %s with the event %s in place of %s", process, ids[i], e.ID)
+			return 0, fmt.Errorf("a domain was notified of bundle %s with event %s instead of %s", process, ids[i], e.ID)
 		}
 	}
 	b.notices++
@@ -247,7 +247,7 @@ func (sim *simulation) awaitNotices() error {
 			return nil
 		}
 		if time.Since(began) > patience {
-			return fmt.Errorf("%d bundles were acknowledged %s ago, and their domain was not notified", len(ids), patience)
+			return fmt.Errorf("%d bundles were acknowledged %s ago, but their domain was not notified", len(ids), patience)
 		}
 		if !watch.pause(every) {
 			return nil

@@ -82,7 +82,7 @@ func (o *operator) takeOpenBundle(actor string) {
 		Groups []struct{ Open *struct{ BundleID string } }
 	}
 	if err := json.Unmarshal(r.body, &queue); err != nil {
-		o.sim.Fail(fmt.Errorf("the queue of %s is shown as %s: %w", actor, r.body, err))
+		o.sim.Fail(fmt.Errorf("the answer about the queue of %s cannot be read: %s: %w", actor, r.body, err))
 		return
 	}
 	for _, g := range queue.Groups {
@@ -134,7 +134,7 @@ func (o *operator) isRecorded(actor, what, id string) bool {
 		Records []struct{ What, BundleID string }
 	}
 	if err := json.Unmarshal(r.body, &answer); err != nil || r.status != http.StatusOK {
-		o.sim.Fail(fmt.Errorf("the records of %s are %d %s: %w", actor, r.status, r.body, err))
+		o.sim.Fail(fmt.Errorf("the request for the records of %s was answered %d %s: %w", actor, r.status, r.body, err))
 	}
 	for _, found := range answer.Records {
 		if found.What == what && found.BundleID == id {
@@ -200,11 +200,11 @@ func (sim *simulation) checkStore(p *baseClient, repair bool) *rules.CheckReport
 			Report  *rules.CheckReport
 		}
 		if err := json.Unmarshal(line, &said); err != nil {
-			sim.Fail(fmt.Errorf("a check says %s: %w", line, err))
+			sim.Fail(fmt.Errorf("a check returned a line that cannot be read: %s: %w", line, err))
 			return nil
 		}
 		if said.Finding != nil && said.Finding.Damage {
-			sim.Fail(fmt.Errorf("a check has found damage: %s", said.Finding))
+			sim.Fail(fmt.Errorf("a check found damage: %s", said.Finding))
 		}
 		if said.Report != nil {
 			return said.Report
@@ -223,7 +223,7 @@ func (sim *simulation) verifyStore() error {
 				return nil
 			}
 			if tries == 100 {
-				return fmt.Errorf("a check did not come to its end in %d tries", tries)
+				return fmt.Errorf("a check was not completed in %d attempts", tries)
 			}
 			report = sim.checkStore(&p, repair)
 		}
@@ -231,7 +231,7 @@ func (sim *simulation) verifyStore() error {
 			return f.Mended || f.Kind == "tail-left" // a hub that writes tails left it for one that does not
 		})
 		if len(left) > 0 {
-			return fmt.Errorf("at the end, a check with repair %t has %d findings, %d of them repaired: %v", repair, report.Found, report.Mended, left)
+			return fmt.Errorf("at the end, a check with repair %t found %d faults and repaired %d of them: %v", repair, report.Found, report.Mended, left)
 		}
 	}
 	return nil

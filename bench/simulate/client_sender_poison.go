@@ -102,7 +102,7 @@ func (sim *simulation) verifyBus() error {
 		case left.Active == 0:
 			return sim.verifyDeadLetters(left.DeadLetters)
 		case time.Since(began) > patience:
-			return fmt.Errorf("%d messages have been on the bus for %s, and no hub receives them", left.Active, patience)
+			return fmt.Errorf("%d messages have been on the bus for %s without being received by a hub", left.Active, patience)
 		case !watch.pause(every):
 			return nil
 		}
@@ -136,7 +136,7 @@ func (sim *simulation) verifyDeadLetters(there int64) error {
 				id = strings.TrimPrefix(why, "Event ")
 				id = id[:min(len(id), 36)]
 				if !sim.work.poison.conflicts[id] {
-					errs = append(errs, fmt.Errorf("H2: a message became a dead letter, and nothing in it conflicts: %s", why))
+					errs = append(errs, fmt.Errorf("H2: a message became a dead letter without a conflict: %s", why))
 				}
 			} else if want := sim.work.poison.messages[id]; want != reason {
 				errs = append(errs, fmt.Errorf("message %s became a dead letter because of %q (%s), want %q", id, reason, why, want))
@@ -145,16 +145,16 @@ func (sim *simulation) verifyDeadLetters(there int64) error {
 		}
 	}
 	if there != 0 {
-		errs = append(errs, fmt.Errorf("%d more dead letters lie on other queues", there))
+		errs = append(errs, fmt.Errorf("other queues have %d more dead letters", there))
 	}
 	for id := range sim.work.poison.messages {
 		if !seen[id] {
-			errs = append(errs, fmt.Errorf("I9: message %s is poison, and no dead letter", id))
+			errs = append(errs, fmt.Errorf("I9: message %s is malformed, but not a dead letter", id))
 		}
 	}
 	for id := range sim.work.poison.conflicts {
 		if !seen[id] {
-			errs = append(errs, fmt.Errorf("H2: event %s came with other content, and no dead letter reports it", id))
+			errs = append(errs, fmt.Errorf("H2: event %s was sent with other content, but no dead letter reports it", id))
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })

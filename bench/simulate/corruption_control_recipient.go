@@ -59,11 +59,11 @@ func (b *controlRecipient) fetchAll() error {
 func (b *controlRecipient) checkBundle(body []byte) error {
 	var lines []struct{ ID string }
 	if err := json.Unmarshal(body, &lines); err != nil {
-		return fmt.Errorf("%s, whose mailbox is intact, got %q", b.who, body)
+		return fmt.Errorf("%s, whose mailbox is intact, received %q", b.who, body)
 	}
 	for _, line := range lines {
 		if b.received >= len(b.sent) || b.sent[b.received].ID != line.ID {
-			return fmt.Errorf("%s got event %s as number %d of those it was sent", b.who, line.ID, b.received+1)
+			return fmt.Errorf("%s received event %s in place of the event number %d that was sent to it", b.who, line.ID, b.received+1)
 		}
 		b.received++
 	}
@@ -87,7 +87,7 @@ func (b *controlRecipient) callUntil(method, path string, body []byte, statuses 
 		case err == nil && r.status == http.StatusInternalServerError:
 			return nil, fmt.Errorf("%s, whose mailbox is intact, was answered %d %s", b.who, r.status, r.body)
 		case time.Since(began) > patience:
-			return nil, errors.Join(fmt.Errorf("%s %s of %s was not answered with %v in %s", method, path, b.who, statuses, patience), err)
+			return nil, errors.Join(fmt.Errorf("no answer to %s %s of %s had a status of %v within %s", method, path, b.who, statuses, patience), err)
 		}
 		b.pause(time.Second)
 	}

@@ -76,7 +76,7 @@ func (b *corruptedMailbox) sendUntilAccepted(events []sentData) error {
 		case r != nil && r.status == http.StatusAccepted:
 			return nil
 		case r != nil && r.status != http.StatusServiceUnavailable, time.Since(began) > patience:
-			return fmt.Errorf("its events were answered %v", r)
+			return fmt.Errorf("its events were not accepted: %v", r)
 		case !b.domain.pause(time.Second):
 			return nil
 		}
@@ -132,7 +132,7 @@ func (b *corruptedMailbox) peekBundle(path string) {
 	defer b.mu.Unlock()
 	before, known := b.bundles[id]
 	if known && !bytes.Equal(before, r.body) && b.isStrict {
-		b.corruptor.sim.Fail(fmt.Errorf("H6: bundle %s was %s, and is %s now, which is not what was damaged", id, before, r.body))
+		b.corruptor.sim.Fail(fmt.Errorf("H6: bundle %s changed from %s to %s, although something else was damaged", id, before, r.body))
 		return
 	}
 	if !known {
@@ -277,7 +277,7 @@ func (b *corruptedMailbox) checkMailbox() error {
 		lines := strings.Split(strings.TrimSpace(string(r.body)), "\n")
 		var last struct{ Report, Problem json.RawMessage }
 		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || (last.Report == nil) == (last.Problem == nil) {
-			return fmt.Errorf("a check has ended with %q", lines[len(lines)-1])
+			return fmt.Errorf("the last line of a check is %q", lines[len(lines)-1])
 		}
 		if bytes.Contains(r.body, []byte(`"finding"`)) || last.Problem != nil {
 			b.corruptor.sim.MarkReached("a check reported damage")

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Targeted damage: what a hub reads next, which random damage rarely meets.
+// Targeted damage affects what a hub reads next; random damage rarely does.
 
 // corruptTarget damages one thing that a client is about to use, and describes the damage. It may find no target.
 func (v *corruptor) corruptTarget(recipient string) string {

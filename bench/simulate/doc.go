@@ -42,10 +42,11 @@
 // containers lists the containers of the hub with their checkers; a request or a commit of any other container fails
 // the run.
 //
-// A [referenceLedger] records what clients saw. A bundle that is returned twice is the same to the byte, and is never
-// returned after its Dequeue was answered. If content was deleted, the bundle may get another one; deleted content is
-// never returned after the deletion was answered (L9). An event is in one bundle, in order, as it was sent. An
-// accepted event is delivered. A 404 is right. Package history looks for a sequential hub that explains what the
+// A [referenceLedger] records what clients saw. A bundle that is returned twice is the same to the
+// byte, and is never returned after its Dequeue was answered. If content was deleted, the bundle
+// may get another one; deleted content is never returned after the deletion was answered (L9). An
+// event is in one bundle, in order, as it was sent. An accepted event is delivered. A 404 is
+// returned only if it is correct. Package history looks for a sequential hub that explains what the
 // clients of a mailbox saw. At the end nothing may be left to deliver.
 //
 // A [coverageObserver] counts how often rare states were reached, because a test that never reaches a state proves
@@ -94,13 +95,15 @@
 //
 // # Watches
 //
-// A third of the seeds also has a [watchSimulation]: a push simulation whose nodes run the use cases of domain/watch,
-// the relay of changes, and a store of bundles with its courier. Writers put, replace and delete documents of clients
-// through both nodes; actors take bundles, which an operator may open again; owners create watches on both, replace
-// their callbacks, read and delete them. Receivers also redirect to themselves. After every commit, packages
-// invariants and invariants/push check P14 and the rule of notices. The simulation checks P18 at each creation and
-// each call, W-13 at each answer and W-16 at each call, and at the end that each change is in the stream of its
-// resource once, and each counter is exact. Its faults are numbered from four million.
+// A third of the seeds also has a [watchSimulation]: a push simulation whose nodes run the use
+// cases of domain/watch, the relay of changes, and a store of bundles with the relay of notices.
+// Writers put, replace and delete documents of clients through both nodes; actors take bundles,
+// which an operator may open again; owners create watches on both, replace their callbacks, read
+// and delete them. Receivers also redirect to themselves. After every commit, packages invariants
+// and invariants/push check P14 and the rule of notices. The simulation checks P18 at each creation
+// and each call, W-13 at each answer and W-16 at each call, and at the end that each change is in
+// the stream of its resource once, and each counter is exact. Its faults are numbered from four
+// million.
 //
 // # Objects
 //
@@ -123,9 +126,10 @@
 // is printed with the command that repeats it. Without package seeded, as go test runs it, a seed repeats itself
 // nearly always.
 //
-// The names of turns, faults and clients take part in the draws, so they keep their first form, also where the code has
-// another word: maker is a [contentDomain], crowd a [loadBurst], keeper a [busMisconfigurer], vandal a [corruptor],
-// ward a [corruptedMailbox], and night a wait for the retention.
+// The names of turns, faults and clients take part in the draws, so they keep their first form,
+// even where the code now uses another word: maker is a [contentDomain], crowd a [loadBurst],
+// keeper a [busMisconfigurer], vandal a [corruptor], ward a [corruptedMailbox], and night a wait
+// for the retention.
 //
 // Not covered here: the disk (the engines' own tests use crash images), the real process (package crashsites), every
 // order of few requests (package explorer), and the network below HTTP and AMQP.

@@ -167,7 +167,7 @@ func (h *hub) runNode() {
 	// A hub that is stopped or paused while no account answers runs out of time.
 	isCut := h.stopping.Load() && errors.Is(err, context.DeadlineExceeded)
 	if err != nil && !isCut && !h.broken.Load() && !h.killed.Load() && h.sim.ctx.Err() == nil {
-		h.sim.Fail(fmt.Errorf("%s has ended: %w", h.who, err))
+		h.sim.Fail(fmt.Errorf("%s ended: %w", h.who, err))
 	}
 }
 

@@ -204,7 +204,7 @@ func (i *tokenIssuer) addToken(req *http.Request, h *hub) (check func(*hubReply)
 		isUnavailable := r.status == http.StatusServiceUnavailable && why == " issuer-unavailable"
 		switch {
 		case isRefused, isUnavailable && isKnown:
-			i.sim.Fail(fmt.Errorf("%s refused the token of %q with %d%s; key known: %t, issuer away: %t", h.who, client, r.status, why, isKnown, isAway))
+			i.sim.Fail(fmt.Errorf("%s refused the token of %q with %d%s; key known: %t, issuer unavailable: %t", h.who, client, r.status, why, isKnown, isAway))
 		case isUnavailable:
 			i.sim.MarkReached("a hub did not know a key, and its issuer was away")
 		case isAway && isKnown:

@@ -66,7 +66,8 @@ func (l *referenceLedger) queueOf(actor string) *operatedQueue {
 	return o
 }
 
-// beginFreeze notes that a queue may or may not be frozen.
+// beginFreeze notes that a freeze or an unfreeze was requested, so the queue
+// may or may not be frozen.
 func (l *referenceLedger) beginFreeze(actor string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +76,7 @@ func (l *referenceLedger) beginFreeze(actor string) {
 	o.frozen = 0
 }
 
-// endFreeze notes that a queue is frozen.
+// endFreeze notes that a freeze succeeded, so the queue is frozen.
 func (l *referenceLedger) endFreeze(actor string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +110,7 @@ func (sim *simulation) noteFrozenAnswer(actor string) {
 // freezeNumber when the request began.
 func (sim *simulation) checkNotFrozen(actor string, before int, what string) {
 	if before > 0 && sim.work.ledger.freezeNumber(actor) == before {
-		sim.Fail(fmt.Errorf("a %s of %s was answered while its queue was frozen", what, actor))
+		sim.Fail(fmt.Errorf("a %s of %s succeeded while its queue was frozen", what, actor))
 	}
 }
 

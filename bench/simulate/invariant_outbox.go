@@ -34,7 +34,7 @@ func (sim *simulation) awaitEmptyOutbox() error {
 	watch := baseClient{sim: sim}
 	for began := time.Now(); len(sim.work.outbox) > 0; {
 		if time.Since(began) > patience {
-			return fmt.Errorf("the outbox still has %s", slices.Sorted(maps.Keys(sim.work.outbox)))
+			return fmt.Errorf("the outbox still has the notices %s", slices.Sorted(maps.Keys(sim.work.outbox)))
 		}
 		if !watch.pause(every) {
 			return nil

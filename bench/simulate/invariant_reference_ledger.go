@@ -112,7 +112,7 @@ func (l *referenceLedger) notePeeked(actor, id string, r *hubReply, asked ledger
 	_, err := l.checker.Receive(actor, id, body, asked, func() ([]ledger.Element, error) { return l.readEvents(b) })
 	switch {
 	case err != nil && known != nil:
-		return fmt.Errorf("%w; it was %s, and is %s now", withRule(err), known.body, body)
+		return fmt.Errorf("%w; before, it was %s, and now it is %s", withRule(err), known.body, body)
 	case err != nil:
 		return withRule(err)
 	case known == nil:
@@ -155,7 +155,7 @@ func (l *referenceLedger) readEvents(b *handedBundle) (all []ledger.Element, err
 			lines = append(lines, line)
 		}
 	} else if err := json.Unmarshal(b.body, &lines); err != nil {
-		return nil, fmt.Errorf("it has the body %q: %w", b.body, err)
+		return nil, fmt.Errorf("its body cannot be read: %q: %w", b.body, err)
 	}
 	for _, line := range lines {
 		var got struct {
@@ -163,17 +163,17 @@ func (l *referenceLedger) readEvents(b *handedBundle) (all []ledger.Element, err
 			Of string `json:"of"` // in the payload of an inline event
 		}
 		if err := json.Unmarshal(line, &got); err != nil {
-			return nil, fmt.Errorf("it has the line %q: %w", line, err)
+			return nil, fmt.Errorf("its line cannot be read: %q: %w", line, err)
 		}
 		e := l.events[cmp.Or(got.ID, got.Of)]
 		if e == nil {
-			return nil, fmt.Errorf("it holds %q, which was never sent", line)
+			return nil, fmt.Errorf("it has an event that was never sent: %q", line)
 		}
 		if got.ID != "" {
 			want := e.sentData
 			want.Sequence = got.Sequence
 			if !isSameEvent(&got.sentData, &want) {
-				return nil, fmt.Errorf("event %s was sent as %+v, and came as %q", e.ID, e.sentData, line)
+				return nil, fmt.Errorf("event %s was sent as %+v, but delivered as %q", e.ID, e.sentData, line)
 			}
 		}
 		b.events = append(b.events, e)
@@ -208,7 +208,7 @@ func (l *referenceLedger) noteDequeued(actor, id string) error {
 	defer l.mu.Unlock()
 	b := l.bundles[actor+"|"+id]
 	if event, other := l.checker.Replaced(actor, id); event != "" && !l.canReplay(b) {
-		return fmt.Errorf("H7: bundle %s was confirmed after its event %s had come in bundle %s", id, event, other)
+		return fmt.Errorf("H7: bundle %s was confirmed after its event %s had been delivered in bundle %s", id, event, other)
 	}
 	l.confirmBundle(b)
 	return nil

@@ -153,8 +153,8 @@ func newObjectSimulation(o *Options) (*objectSimulation, error) {
 	return sim, errors.Join(err, sim.provisionContainers(), base.Failure())
 }
 
-// newObject returns an object with a random history. If all times are distinct, its state task not depend on the
-// order of delivery.
+// newObject returns an object with a random history. If all times are distinct, its state does not
+// depend on the order of delivery.
 func (sim *objectSimulation) newObject(key string) (*observedObject, error) {
 	name, err := domain.ParseObjectName(objectBucket, key)
 	o := &observedObject{name: name, events: make(map[domain.ObjectRowID]*eventTally)}

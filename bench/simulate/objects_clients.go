@@ -70,7 +70,7 @@ func (c *objectCarrier) ingestAt(n *objectNode, m *objectMessage) []repository.O
 	if !n.call(func(ctx context.Context) {
 		results, err := n.store.Ingest(ctx, m.reports)
 		if err != nil && ctx.Err() == nil {
-			c.sim.Fail(fmt.Errorf("%s: a call fails whose context has not ended: %w", n.who, err))
+			c.sim.Fail(fmt.Errorf("%s: a call failed before its context ended: %w", n.who, err))
 		}
 		answer <- results
 	}) {
@@ -145,7 +145,7 @@ func (sim *objectSimulation) noteResults(m *objectMessage, results []repository.
 		case r.Outcome == domain.ObjectTooOld && sim.plan.retention > 0:
 			sim.MarkReached("an event was too old")
 		case m.isRepeat(i) && r.Outcome != domain.ObjectDuplicate:
-			err = fmt.Errorf("L5: event %d of %s is there twice, and the outcome of the second one is %d", i, m.name, r.Outcome)
+			err = fmt.Errorf("L5: event %d of %s is twice in the message, but the outcome of the second one is %d", i, m.name, r.Outcome)
 		case m.isRepeat(i):
 		case r.Outcome == domain.ObjectStored:
 			t.stored++
@@ -190,7 +190,7 @@ func (r *objectReader) readOnce(n *objectNode) error {
 	case 0:
 		o, err := n.store.Object(r.sim.ctx, name)
 		if err == nil && o.Spilled == 0 && o.Current != nil && domain.CurrentRow(o.Rows) < 0 {
-			return fmt.Errorf("L3: %s has the current row %+v, and none follows from its rows", name.Key(), o.Current)
+			return fmt.Errorf("L3: %s has the current row %+v, but its rows do not have one", name.Key(), o.Current)
 		}
 		return unexplainedRead(err)
 	case 1:

@@ -218,9 +218,9 @@ func (p *objectClient) patchRow(n *objectNode) error {
 		kind := domain.KindOf(err)
 		switch applied := sim.observer.Applied(number); {
 		case err == nil && fails:
-			sim.Fail(fmt.Errorf("L10: a patch of %s that fails has succeeded", name.Key()))
+			sim.Fail(fmt.Errorf("L10: an invalid patch of %s succeeded", name.Key()))
 		case err == nil && applied == 0, kind == domain.Invalid && applied > 0:
-			sim.Fail(fmt.Errorf("L10: a patch of %s was answered with %w, and was applied %d times", name.Key(), err, applied))
+			sim.Fail(fmt.Errorf("L10: a patch of %s was answered with %w, but was applied %d times", name.Key(), err, applied))
 		case kind == domain.Invalid && fails:
 		default:
 			p.noteFailure(ctx, err)

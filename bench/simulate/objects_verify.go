@@ -32,7 +32,7 @@ func (sim *objectSimulation) verifyObjects() error {
 	sim.background.Go(func() { node.RunJobs(ctx) })
 
 	if err := sim.endCrawl(ctx, node); err != nil {
-		return fmt.Errorf("a crawl that was under way: %w", err)
+		return fmt.Errorf("the running crawl: %w", err)
 	}
 	isRight := !sim.hasJumped && (!sim.plan.loses || sim.plan.crawlsOnce())
 	if isRight {
@@ -79,9 +79,9 @@ func (sim *objectSimulation) crawlLast(ctx context.Context, node *ledger.Service
 	case err != nil:
 		return err
 	case job.State != domain.JobCompleted && ctx.Err() == nil:
-		return fmt.Errorf("it is %s: %s", job.State, job.Report)
+		return fmt.Errorf("it ended as %s: %s", job.State, job.Report)
 	case found > 0 && isRight:
-		return fmt.Errorf("it has found %d differences", found)
+		return fmt.Errorf("it found %d differences", found)
 	case found > 0 && sim.plan.loses:
 		sim.MarkReached("a crawl found what was never reported")
 	}
@@ -106,7 +106,7 @@ func (sim *objectSimulation) verifyStates(store *objectstore.Store) error {
 			current = object.Current.ETag
 		}
 		if current != eTag {
-			return fmt.Errorf("L3: the current state of %s is %q, and that of the bucket is %q", o.name.Key(), current, eTag)
+			return fmt.Errorf("L3: the current state of %s is %q, but the bucket has %q", o.name.Key(), current, eTag)
 		}
 	}
 	page, err := store.List(sim.ctx, repository.ObjectRange{Bucket: objectBucket, OnlyCurrent: true}, 10)
@@ -118,7 +118,7 @@ func (sim *objectSimulation) verifyStates(store *objectstore.Store) error {
 		got = append(got, page.Objects[i].Name.Key())
 	}
 	if !slices.Equal(got, want) {
-		return fmt.Errorf("L3: the list of current objects has %s, and the bucket %s", strings.Join(got, ", "), strings.Join(want, ", "))
+		return fmt.Errorf("L3: the list of current objects has %s, but the bucket has %s", strings.Join(got, ", "), strings.Join(want, ", "))
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (sim *objectSimulation) checkObjects(store *objectstore.Store) error {
 		return err
 	}
 	if report.Found > 0 {
-		return fmt.Errorf("a check finds: %s", report.Findings[0].String())
+		return fmt.Errorf("a check found: %s", report.Findings[0].String())
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (sim *objectSimulation) verifyObject(store *objectstore.Store, o *observedO
 		}
 	}
 	if object.Events != int64(len(rows)) {
-		return fmt.Errorf("L1: it counts %d events, and has %d rows", object.Events, len(rows))
+		return fmt.Errorf("L1: it counts %d events, but has %d rows", object.Events, len(rows))
 	}
 	sim.omu.Lock()
 	defer sim.omu.Unlock()
@@ -170,7 +170,7 @@ func (sim *objectSimulation) verifyObject(store *objectstore.Store, o *observedO
 		}
 	}
 	if reported != want && sim.plan.retention == 0 || reported > want {
-		return fmt.Errorf("L1: %d of its events were delivered, and %d have rows", want, reported)
+		return fmt.Errorf("L1: %d of its events were stored, but %d have rows", want, reported)
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (sim *objectSimulation) verifyTally(r *domain.ObjectRow, t *eventTally) err
 		return fmt.Errorf("L5: event %+v was counted %d times; of its deliveries %d were answered, %d may have been stored, %d repeated", r.ID(), n, least, t.unsure, t.repeats)
 	}
 	if t.stored > 1 || t.stored == 0 && t.unsure == 0 {
-		return fmt.Errorf("L1: event %+v was answered %d times to be stored, %d deliveries may have been", r.ID(), t.stored, t.unsure)
+		return fmt.Errorf("L1: event %+v was reported as stored in %d answers; %d unanswered deliveries may have been stored", r.ID(), t.stored, t.unsure)
 	}
 	if t.unsure == 0 && least > 1 {
 		sim.MarkReached("the duplicates of an event were counted exactly")

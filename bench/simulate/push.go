@@ -159,7 +159,7 @@ func (p *pushSimulation) publishAll() error {
 		return err
 	}
 	if total := p.countPublished(p.stream); int64(p.accepted) > total {
-		return fmt.Errorf("P1: %d messages were accepted, and %d published", p.accepted, total)
+		return fmt.Errorf("P1: %d messages were accepted, but %d published", p.accepted, total)
 	}
 	return p.verifyReceivers()
 }
@@ -260,7 +260,7 @@ func (p *pushSimulation) verifyReceivers() error {
 			for number := begin[priority]; number < n; number++ {
 				e := push.Entry{Stream: r.stream.String(), Priority: priority, Number: number}
 				if !r.isDeleted && r.matches(e) && !r.accepted[e] && !r.fetched[e] && !p.observer.Dead(id, e) {
-					return fmt.Errorf("P1: the receiver of %s has never accepted %s, and it is no dead letter", id, e)
+					return fmt.Errorf("P1: the receiver of %s has not accepted %s, which is not a dead letter", id, e)
 				}
 			}
 		}
@@ -270,14 +270,14 @@ func (p *pushSimulation) verifyReceivers() error {
 			limit += int64(r.concurrency) // results that arrive after the deliveries were cancelled are dropped
 		}
 		if n := r.begun - attempts; n > limit {
-			return fmt.Errorf("P5: %d calls of %s are not recorded, want at most %d: its owners lost it %d times", n, id, limit, losses)
+			return fmt.Errorf("P5: %d calls for %s were not recorded, want at most %d; its owners lost it %d times", n, id, limit, losses)
 		}
 		_, requests, _ := p.observer.Replaying(id)
 		if limit := 2 * (domain.MaxClaims + 1) * (1 + requests); r.killedNodes > limit {
-			return fmt.Errorf("P9: a delivery of %s has ended %d nodes, want at most %d", id, r.killedNodes, limit)
+			return fmt.Errorf("P9: a delivery of %s killed %d nodes, want at most %d", id, r.killedNodes, limit)
 		}
 		if limit := r.concurrency * pushNodes; r.maxActiveCalls > limit {
-			return fmt.Errorf("P11: the receiver of %s had %d calls at the same time, want at most %d", id, r.maxActiveCalls, limit)
+			return fmt.Errorf("P11: the receiver of %s had %d concurrent calls, want at most %d", id, r.maxActiveCalls, limit)
 		}
 	}
 	return nil

@@ -146,7 +146,7 @@ func (p *pushSimulation) recoverCursors(rng random.Source) error {
 	switch {
 	case !f.recovered.IsZero() && time.Since(f.recovered) > recoveredWithin:
 		if shard, of, isFound := p.findOrphaned(f.shards); isFound {
-			return fmt.Errorf("P21: %v after the recovery began, shard %d is that of %q, and %v run", recoveredWithin, shard, of, names)
+			return fmt.Errorf("P21: %v after the recovery began, shard %d still belongs to %q; the running nodes are %v", recoveredWithin, shard, of, names)
 		}
 	case f.recovered.IsZero() && time.Since(f.since) > recoverAfter:
 		f.recovered = time.Now()
@@ -178,7 +178,7 @@ func (p *pushSimulation) restartForOrphaned(n *pushNode) error {
 	}
 	if shard, of, isFound := p.findOrphaned(f.shards); isFound {
 		if f.restarted {
-			return fmt.Errorf("P21: a node was started, and shard %d is still that of %q", shard, of)
+			return fmt.Errorf("P21: a node was started, but shard %d still belongs to %q", shard, of)
 		}
 		f.restarted = true
 		n.cancel()

@@ -149,7 +149,7 @@ func (n *pushNode) dialReceiver(ctx context.Context, _, address string) (net.Con
 	r := n.sim.addresses[host]
 	n.sim.pmu.Unlock()
 	if r == nil {
-		err := fmt.Errorf("P12: %s dials %s, which is no receiver", n.who, address)
+		err := fmt.Errorf("P12: %s dials %s, which is not the address of a receiver", n.who, address)
 		n.sim.Fail(err)
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (r *pushReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.activeCalls--
 	}()
 	if !known {
-		p.Fail(fmt.Errorf("P8: %s is called with %q, but no node has begun such a call", r.name, id))
+		p.Fail(fmt.Errorf("P8: %s is called with %q, but no node began such a call", r.name, id))
 		return
 	}
 	if r.check != nil && readErr == nil {

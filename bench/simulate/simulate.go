@@ -95,7 +95,7 @@ func runSeed(t *testing.T, o Options) (r Result) {
 		}
 	}
 	if !isKnown {
-		r.Err = fmt.Errorf("there is no simulation %q", o.Only)
+		r.Err = fmt.Errorf("unknown kind of simulation: %q", o.Only)
 	}
 	return r
 }

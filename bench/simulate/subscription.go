@@ -118,7 +118,7 @@ func (sim *subscriptionSimulation) verifySubscriptions() error {
 	}
 	// An event whose outcome is unknown may be stored, once.
 	if total < accepted || total > len(sim.events) {
-		return fmt.Errorf("P19: %d of %d events were accepted, and %d are stored", accepted, len(sim.events), total)
+		return fmt.Errorf("P19: %d of %d events were accepted, but %d are stored", accepted, len(sim.events), total)
 	}
 	for i, s := range sim.subscriptions {
 		for p := range domain.Priorities {

@@ -143,7 +143,7 @@ func (o *subscriptionOwner) unexplainedError(what string, err error) error {
 		return fmt.Errorf("%s cannot %s %s: %w", o.who, what, o.subscription.name, err)
 	case domain.NotFound:
 		if !o.sim.isDeleted(o.subscription) {
-			return fmt.Errorf("%s cannot %s %s, which was put: %w", o.who, what, o.subscription.name, err)
+			return fmt.Errorf("%s cannot %s %s, which was created: %w", o.who, what, o.subscription.name, err)
 		}
 	default:
 	}
@@ -173,7 +173,7 @@ func (o *subscriptionOwner) deleteSubscription() error {
 	return sim.callUntilDone(&o.baseClient, "puts what was deleted", func(n *subscriptionNode) (bool, error) {
 		_, _, err := n.owners.Put(sim.ctx, s.id, s.newDraft(o.rng), subscribe.Match{})
 		if err == nil {
-			return false, fmt.Errorf("P18: subscription %s was deleted, and can be put again", s.id)
+			return false, fmt.Errorf("P18: subscription %s was deleted, but a PUT succeeded", s.id)
 		}
 		return domain.KindOf(err) == domain.Conflict, o.unexplainedError("put", err)
 	})
@@ -248,7 +248,7 @@ func (s *eventSender) publishNew() error {
 			return domain.KindOf(err) == domain.Uncertain && !hasIDs, s.unexplainedError(err)
 		}
 		if r.Accepted+r.Duplicates != len(events) || r.Duplicates > 0 && !hasIDs {
-			return false, fmt.Errorf("P19: of %d new events, %d are accepted, %d are duplicates and %d conflicts", len(events), r.Accepted, r.Duplicates, len(r.Conflicts))
+			return false, fmt.Errorf("P19: of %d new events, %d were accepted, %d were duplicates and %d conflicts", len(events), r.Accepted, r.Duplicates, len(r.Conflicts))
 		}
 		s.sim.pmu.Lock()
 		defer s.sim.pmu.Unlock()
@@ -282,7 +282,7 @@ func (s *eventSender) publishAgain() error {
 			return false, s.unexplainedError(err)
 		}
 		if r.Accepted > 0 || r.Duplicates != len(events)-conflicts || len(r.Conflicts) != conflicts {
-			return false, fmt.Errorf("P19: of %d events that were accepted before, %d of them with other content now, %d are accepted, %d are duplicates and %d conflicts", len(events), conflicts, r.Accepted, r.Duplicates, len(r.Conflicts))
+			return false, fmt.Errorf("P19: of %d repeated events, %d of them with other content, %d were accepted, %d were duplicates and %d conflicts", len(events), conflicts, r.Accepted, r.Duplicates, len(r.Conflicts))
 		}
 		if conflicts > 0 {
 			s.sim.MarkReached("an event of a topic came with other content")
@@ -326,7 +326,7 @@ func (sim *subscriptionSimulation) checkEvent(body []byte, e push.Entry) error {
 	case !isSent:
 		return errors.New("P19: no sender has sent " + name)
 	case isKnown && before != e:
-		return fmt.Errorf("P19: the event %s is %s, too", name, before)
+		return fmt.Errorf("P19: event %s is also entry %s", name, before)
 	}
 	sim.entries[name] = e
 	return nil

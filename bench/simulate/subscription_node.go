@@ -74,14 +74,14 @@ func (sim *subscriptionSimulation) checkOrder(s *ownedSubscription, c *delivery.
 	outstanding, at := sim.observer.Outstanding(s.cursor.String())
 	for _, other := range outstanding {
 		if other.Priority == e.Priority && other.Number < e.Number {
-			return fmt.Errorf("P16: %s is called with %s, and %s has not ended", s.name, e, other)
+			return fmt.Errorf("P16: %s is called with %s before %s has ended", s.name, e, other)
 		}
 	}
 	for number := at[e.Priority]; number < e.Number; number++ {
 		other := e
 		other.Number = number
 		if s.matches(other) {
-			return fmt.Errorf("P16: %s is called with %s, and %s was not taken", s.name, e, other)
+			return fmt.Errorf("P16: %s is called with %s before %s was taken from the stream", s.name, e, other)
 		}
 	}
 	sim.MarkReached("an ordered subscription was called")

@@ -124,7 +124,7 @@ func (sim *watchSimulation) addWatch(stored *repository.Watch) {
 	number := len(sim.watches)
 	sim.pmu.Unlock()
 	if stored.After < d.before {
-		sim.Fail(fmt.Errorf("P18: %s is to begin behind change %d, and %s had %d changes before it was asked for", name, stored.After, d.resource, d.before))
+		sim.Fail(fmt.Errorf("P18: %s is to begin after change %d, but %s had %d changes before the request", name, stored.After, d.resource, d.before))
 	}
 	o := &observedWatch{id: stored.ID, owner: stored.Owner, resource: stored.Resource, after: stored.After, callbacks: []string{stored.CallbackURL}}
 	cursor := stored.ID.Cursor(stored.Owner)
@@ -163,7 +163,7 @@ func (sim *watchSimulation) checkNotification(o *observedWatch, body []byte, e p
 	}
 	switch {
 	case e.Number < o.after:
-		return fmt.Errorf("P18: it is notified of change %d, and begins behind change %d", e.Number+1, o.after)
+		return fmt.Errorf("P18: it is notified of change %d, but begins after change %d", e.Number+1, o.after)
 	case len(n) != 5 || n["resource"] != sim.base.URI(o.resource) || n["event"] != event || !isKnown || !isTime || seconds != float64(int64(seconds)) || int(attempts) >= sim.attempts:
 		return fmt.Errorf("W-16: the notification of change %d, which is %q, is %s", e.Number+1, event, body)
 	}
@@ -247,7 +247,7 @@ func (sim *watchSimulation) forgetUnstored() {
 func (sim *watchSimulation) verifyChanges() error {
 	for _, r := range slices.Concat(sim.documents, sim.openedBundles()) {
 		if published, n := sim.countPublished(r.Stream()), sim.countChanges(r); published != n {
-			return fmt.Errorf("P14: %s has %d changes, and %d were published", r, n, published)
+			return fmt.Errorf("P14: %s has %d changes, but %d were published", r, n, published)
 		}
 	}
 	return nil

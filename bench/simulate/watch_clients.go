@@ -88,7 +88,7 @@ func (a *documentWriter) changeDocument() error {
 func (a *documentWriter) checkReplaced(version string, when watch.Condition) error {
 	before, isStored := a.sim.observer.Replaced(a.resource.Name(), version)
 	if !isStored || when.Versions != nil && !slices.Contains(when.Versions, before) {
-		return domain.Errorf(domain.Invalid, "version %s is stored: %t, in place of %q, want %q", version, isStored, before, when.Versions)
+		return domain.Errorf(domain.Invalid, "version %s replaced %[3]q, want one of %[4]q; it is stored: %[2]t", version, isStored, before, when.Versions)
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (o *watchOwner) noteCreated(d *watchDraft) error {
 		o.sim.MarkReached("a resource was changed while a watch of it was created")
 	}
 	if d.watch.after > n {
-		return fmt.Errorf("P18: %s begins behind change %d, and %s has %d changes", d.name, d.watch.after, d.resource, n)
+		return fmt.Errorf("P18: %s begins after change %d, but %s has only %d changes", d.name, d.watch.after, d.resource, n)
 	}
 	return nil
 }
@@ -237,7 +237,7 @@ func (o *watchOwner) readWatch(one *observedWatch) error {
 		}
 		c := found.Counters
 		if total := o.sim.countChanges(one.resource) - one.after; c.Triggered < c.Delivered+c.Errored+c.Cancelled || c.Triggered > total {
-			return true, fmt.Errorf("W-13: %s counts %+v, and %d changes were committed", one.name, c, total)
+			return true, fmt.Errorf("W-13: %s counts %+v, but %d changes were committed", one.name, c, total)
 		}
 		return true, nil
 	})
@@ -280,7 +280,7 @@ func (o *watchOwner) verifyCounters() error {
 			}
 			c, total := found.Counters, o.sim.countChanges(one.resource)-one.after
 			if c.Triggered != total || c.Delivered+c.Errored != total || c.Cancelled > 0 {
-				return true, fmt.Errorf("W-13: %s counts %+v, and %d changes were committed", one.name, c, total)
+				return true, fmt.Errorf("W-13: %s counts %+v, but %d changes were committed", one.name, c, total)
 			}
 			return true, nil
 		})

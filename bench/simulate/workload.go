@@ -101,7 +101,7 @@ func (sim *simulation) runPhase(phase int, senders []*batchSender, actors []*act
 	case <-patience.C:
 		sim.cancel()
 		fetching.Wait()
-		return fmt.Errorf("two hours after the last fault, not all was delivered: %w", sim.work.ledger.missingError())
+		return fmt.Errorf("two hours after the last fault, not all events were delivered: %w", sim.work.ledger.missingError())
 	case <-sim.ctx.Done():
 	}
 	close(finish)

@@ -1,4 +1,4 @@
-// Package tokens signs the tokens of clients of a hub that is measured, and forged ones.
+// Package tokens signs tokens for clients of a measured hub, and forged tokens.
 package tokens
 
 import (
@@ -35,19 +35,20 @@ func Start(ctx context.Context) (*Issuer, error) {
 	return i, nil
 }
 
-// Stop closes the listener of the issuer. It may be called again; the issuer still signs.
+// Stop closes the listener of the issuer. It may be called more than once; the issuer can
+// still sign tokens.
 func (i *Issuer) Stop() error {
 	i.end()
 	i.serving.Wait()
 	return i.err
 }
 
-// Trust has a hub accept tokens of the issuer, and nothing else.
+// Trust configures a hub to accept only tokens of the issuer.
 func (i *Issuer) Trust(c *config.Config) {
 	c.OIDC.Issuers, c.OIDC.Audiences = []string{i.URL}, []string{devissuer.Audience}
 }
 
-// Actor returns a token of an actor that ends at a time.
+// Actor returns a token of an actor that expires at ends.
 func (i *Issuer) Actor(id string, ends time.Time) (string, error) {
 	return i.Sign(actorClaims(id, ends))
 }
@@ -56,13 +57,14 @@ func actorClaims(id string, ends time.Time) devissuer.Claims {
 	return devissuer.Claims{Subject: id, Actors: []string{id}, Roles: []string{"actor"}, Expires: ends}
 }
 
-// Domain returns a token for an hour, of a domain that announces events of an origin.
+// Domain returns a token of a domain that announces events of an origin. It is valid
+// for an hour.
 func (i *Issuer) Domain(origin string) (string, error) {
 	return i.Sign(devissuer.Claims{Subject: origin, Roles: []string{"domain:" + origin}, Expires: time.Now().Add(time.Hour)})
 }
 
-// Forged returns n different tokens of an actor that are signed with a key of another issuer. Every
-// second one names that key, which the hub does not know; the others name the key of i.
+// Forged returns n different tokens of an actor, signed with the key of another issuer. Every
+// second token names that key, which the hub does not know; the others name the key of i.
 func (i *Issuer) Forged(id string, n int) ([]string, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

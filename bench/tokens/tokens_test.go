@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestIssuer_SignsTokensThatAHubAcceptsAndForgesOthers(t *testing.T) {
+func TestIssuer_SignsValidAndForgedTokens(t *testing.T) {
 	issuer, err := tokens.Start(t.Context())
 	require.NoError(t, err)
 	cfg := config.Default()

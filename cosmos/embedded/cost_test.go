@@ -123,7 +123,8 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// copyFile copies a store as a kill of its process would leave it now.
+// copyFile copies a store in the state in which a kill of its process would
+// leave it.
 func copyFile(from, to string) error {
 	f, err := os.Create(to)
 	if err != nil {

@@ -145,8 +145,8 @@ func killWhileWriting(t *testing.T, dir string, n int) map[int]int {
 	return acknowledged
 }
 
-// checkWriter checks that the newest batch of a writer is complete and that no later batch is
-// there in part.
+// checkWriter checks that the newest batch of a writer is complete and that no later batch
+// exists partly.
 func checkWriter(t *testing.T, c *azcosmos.ContainerClient, w int) int {
 	t.Helper()
 	read, err := c.ReadItem(t.Context(), pk, fmt.Sprintf("newest-%d", w), nil)
@@ -226,8 +226,8 @@ func TestOpen_ReportsAFolderWithoutWritePermission(t *testing.T) {
 	require.NoError(t, os.Chmod(dir, 0o500))
 	opened := make(chan error)
 	go func() {
-		// Permissions do not stop root, so this thread drops that right for file access. It
-		// stays locked to the goroutine and ends with it.
+		// Permissions do not restrict root, so this thread drops the capability to ignore
+		// them. The thread stays locked to the goroutine and ends with it.
 		runtime.LockOSThread()
 		if os.Geteuid() == 0 {
 			if err := errors.Join(os.Chmod(dir, 0o555), syscall.Setfsuid(65534)); err != nil {

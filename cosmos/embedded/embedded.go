@@ -67,13 +67,13 @@ type Options struct {
 	WriteRegions, ReadRegions []string
 
 	// Stale simulates stale reads, in memory only. It is called once for each point read and
-	// query page, and returns how many commits ago the state was that the read sees (at most
+	// query page, and returns the age of the state that the read sees, in commits (at most
 	// 64). Writes and batches see the newest state, and reads with a session token the
 	// session's. Stale must be safe for concurrent use. Default: all reads are fresh.
 	Stale func() int
 
-	// Lag simulates stale reads by time: it returns how long ago the state was that a read
-	// sees, limited to 64 commits.
+	// Lag simulates stale reads by time: it returns the age of the state that a read sees,
+	// limited to 64 commits.
 	Lag func() time.Duration
 
 	// Committed is called after every commit and before its request is answered,

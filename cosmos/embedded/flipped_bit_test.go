@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded/disk"
 )
 
-// TestFlippedBit_IsNeverReturned flips one bit of a store after the other: the store does not
-// open, or the check finds the damage, or the bit was unused. A document is never read with
+// TestFlippedBit_IsNeverReturned flips the bits of a store one by one: either the store does
+// not open, or the check finds the damage, or the bit was unused. No document is read with
 // other content than was written.
 func TestFlippedBit_IsNeverReturned(t *testing.T) {
 	dir := t.TempDir()
@@ -98,7 +98,7 @@ func rowOf(t *testing.T, image []byte, kind byte, end string, visit func(value [
 }
 
 // TestFlippedBit_InAnIndexNeverChangesAnAnswer damages the index entries and the record of a
-// document: the answer must be neither another document nor 404.
+// document: the answer must not be another document or 404.
 func TestFlippedBit_InAnIndexNeverChangesAnAnswer(t *testing.T) {
 	dir := t.TempDir()
 	engine, err := embedded.Open(embedded.Options{Dir: dir})

@@ -17,7 +17,8 @@ import (
 // features are some of the features that the client for Node supports.
 const features = "Aggregate, Distinct, MultipleOrderBy, OffsetAndLimit, OrderBy, Top, GroupBy, MultipleAggregates, NonValueAggregate"
 
-// newPartitionedEngine creates container wide with 24 documents in four physical partitions.
+// newPartitionedEngine creates a container named wide, with 24 documents in four physical
+// partitions.
 func newPartitionedEngine(t *testing.T) *embedded.Engine {
 	t.Helper()
 	engine, _ := openEngine(t, embedded.Options{})
@@ -37,7 +38,7 @@ func newPartitionedEngine(t *testing.T) *embedded.Engine {
 	return engine
 }
 
-// askQuery sends a query to container wide, and returns the answer with its continuation token.
+// askQuery sends a query to that container, and returns the answer with its continuation token.
 func askQuery(t *testing.T, engine *embedded.Engine, query string, header ...string) (answer *http.Response, body string) {
 	t.Helper()
 	return sendRequest(t, engine, signedRequest(t, engine, "POST", "/dbs/db/colls/wide/docs", "docs", "dbs/db/colls/wide", fmt.Sprintf(`{"query":%q}`, query),

@@ -59,7 +59,8 @@ func (l *failingListener) Addr() net.Addr {
 	return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 5672}
 }
 
-// answers checks that a connection by l is answered with the header of AMQP.
+// answers checks that the server answers a connection of l with the AMQP
+// header.
 func answers(t *testing.T, l *failingListener) {
 	t.Helper()
 	client, served := net.Pipe()

@@ -16,7 +16,7 @@ type entitiesFile struct {
 	Entities
 	UserConfig *struct {
 		Namespaces []Entities
-		Logging    map[string]any // of Microsoft's emulator; it has no effect here
+		Logging    map[string]any // settings of Microsoft's emulator, which have no effect here
 	}
 }
 

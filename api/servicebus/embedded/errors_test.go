@@ -170,7 +170,7 @@ func TestClose_EndsTheConnectionsOfClients(t *testing.T) {
 	r, err := c.NewReceiverForQueue("q", nil)
 	require.NoError(t, err)
 	failed := make(chan error, 1)
-	waiting, err := n.Dial(t.Context()) // and never sends anything
+	waiting, err := n.Dial(t.Context()) // the connection never sends anything
 	require.NoError(t, err)
 	go func() {
 		for {

@@ -108,7 +108,7 @@ func (w *tokenWriter) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap lets http.ResponseController reach the wrapped writer.
 func (w *tokenWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // webSocket serves AMQP over a WebSocket. The connection has a slot if it belongs to Serve;
@@ -130,7 +130,7 @@ func (n *Namespace) webSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	const largest = 1 << 20 // of a WebSocket message, which may contain a part of a frame
 	ws.SetReadLimit(largest)
-	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // whichever ends first
+	stop := context.AfterFunc(n.ctx, cancel) //nolint:contextcheck // ctx ends with the request or with the namespace
 	defer stop()
 	n.serveAMQP(ctx, websocket.NetConn(context.WithoutCancel(ctx), ws, websocket.MessageBinary), n.options.TokenTimeout, p.recordAuthorized)
 }

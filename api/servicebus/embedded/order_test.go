@@ -48,7 +48,7 @@ func copyDelayed(to, from net.Conn, away time.Duration) {
 			}
 		}
 		_ = to.Close()
-		for range parts { // so that the other side does not block
+		for range parts { // has room for all parts, so that the sender does not block
 		}
 	})
 	for {

@@ -19,7 +19,7 @@ type usageMeter struct {
 // Stats are counts since the namespace was opened, and current numbers.
 type Stats struct {
 	Connections                 int64 // now
-	Refused, Replaced           int64 // network connections, because all slots were taken
+	Refused, Replaced           int64 // network connections that were refused or replaced because all slots were taken
 	Links, Sessions             int64 // current AMQP links and sessions
 	Buffered                    int64 // bytes that all connections buffer, now
 	FramesIn, FramesOut         int64

@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Acknowledge implements [repository.Bundles]. The bundle is read for the one who asks, for
-// the drawers, and to be marked, each time whole: the original had three callers for that.
+// Acknowledge implements [repository.Bundles]. Like the original, it reads the whole bundle
+// three times: to check the caller, for the drawers, and to mark it.
 func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	asked, err := r.open(ctx, recipient, id)
 	if err != nil {
@@ -40,8 +40,8 @@ func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, 
 	return repository.Acknowledged{Bundle: b}, r.bundles.Replace(ctx, item.Recipient, item.ID, item, "")
 }
 
-// advance moves a drawer past a bundle, and the catalog with it. That another caller has moved the
-// drawer is taken for a Dequeue that came first.
+// advance moves the position of a drawer past a bundle, and updates the catalog. If another caller
+// has moved the drawer, it assumes that a concurrent Dequeue was first.
 func (r *Repository) advance(ctx context.Context, key domain.CabinetKey, a affected) error {
 	d := a.UpdatedDrawer
 	d.ETag = ""
@@ -55,8 +55,8 @@ func (r *Repository) advance(ctx context.Context, key domain.CabinetKey, a affec
 	return both.Wait()
 }
 
-// pointBehind writes the entry of a drawer for the event behind a bundle: the one that the
-// Peek has seen, or one that has come since.
+// pointBehind writes the entry of a drawer for the first event after a bundle: one that
+// the Peek has seen, or one that was saved since.
 func (r *Repository) pointBehind(ctx context.Context, key domain.CabinetKey, a affected) error {
 	switch d := a.UpdatedDrawer; {
 	case a.UpdatedCatalogEntry != nil:
@@ -75,7 +75,7 @@ func (r *Repository) pointBehind(ctx context.Context, key domain.CabinetKey, a a
 	}
 }
 
-// deleteEntries deletes the entries that led to a bundle.
+// deleteEntries deletes the entries that pointed to the events of a bundle.
 func (r *Repository) deleteEntries(ctx context.Context, key domain.CabinetKey, first domain.Sequence) error {
 	partition := catalogKey(key.Recipient.String(), key.Origin.String())
 	entries, err := items.All[catalogEntry](ctx, r.catalog, partition, items.Query{

@@ -42,8 +42,9 @@ func (r *Repository) Add(ctx context.Context, b domain.Bundle, of repository.Run
 	return b, err
 }
 
-// triggered does what the trigger did: it refuses a bundle if there is another one in its
-// group. It stands before the create here, so two may pass it together.
+// triggered replaces the trigger of the original: it refuses a bundle if its group has
+// another open one. It runs before the create and not with it, so two concurrent Adds may
+// both succeed.
 func (r *Repository) triggered(ctx context.Context, b *domain.Bundle) error {
 	query := items.Query{
 		Text:   "SELECT c.id FROM c WHERE c.recipient = @recipient AND c.dequeued = false",
@@ -54,7 +55,7 @@ func (r *Repository) triggered(ctx context.Context, b *domain.Bundle) error {
 	if err != nil || !found {
 		return err
 	}
-	// An id that is in use was found out first.
+	// The original first checked whether the id was in use.
 	var used bundleItem
 	found, err = r.bundles.Read(ctx, b.Cabinet.Recipient.String(), b.ID.String(), &used)
 	switch {
@@ -87,7 +88,7 @@ func newBundle(b *domain.Bundle, run *cabinetRun) (*bundleItem, error) {
 	return item, nil
 }
 
-// open asks for a bundle that is open. All queries for one are this one.
+// open queries an open bundle. All queries for open bundles have this form.
 func (r *Repository) open(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleItem, error) {
 	item, found, err := items.First[bundleItem](ctx, r.bundles, recipient.String(), items.Query{
 		Text:   "SELECT * FROM c WHERE c.id = @id AND c.recipient = @recipient AND c.dequeued = false",

@@ -1,5 +1,5 @@
-// Package original lays events out as the hub before this one did, with its sequence of
-// requests. It is a baseline to measure against, not to be used.
+// Package original stores events like the predecessor of this hub, with the same sequence of
+// requests. It is a baseline for comparisons, not for use.
 //
 //	container    partition                     document
 //	catalog      "SequenceNumber"              the watermark, of all recipients together
@@ -9,48 +9,46 @@
 //	idempotency  0 to 255, of the event's id   one document for each event ever received
 //	bundle       recipient                     bundle: all ids of its events, and its drawers as they will be
 //
-// Every path of every document is indexed: the original asked for nothing else.
+// Every path of every document is indexed, because the original used the default index.
 //
-//   - Save reads the watermark, numbers the events, and takes all cabinets at once: find
-//     the last drawer, count what is in it, create the first event, read the drawer again
-//     to see whether it needs an entry in the catalog, and fill it up with all that goes
-//     in. An event takes two requests, one after the other, for its id and itself; of the
-//     fill, many are under way at once. When all is done the watermark is written.
-//   - Peek asks for an open bundle; then, for all origins at once, for the first entry of
-//     the catalog; reads the watermark; asks for six drawers; and reads, of all six at
-//     once, every event that is visible and not acknowledged, however small the bundle
-//     will be.
-//   - Add looks for another open bundle and creates this one.
-//   - Acknowledge reads the bundle three times, replaces the drawers, if they still have
-//     the etag that the Peek saw, puts the catalog right, and replaces the bundle whole.
+//   - Save reads the watermark and numbers the events. For all cabinets concurrently, it finds
+//     the last drawer, counts its events, creates the first event, reads the drawer again to
+//     see whether it needs an entry in the catalog, and fills it with as many events as fit.
+//     An event needs two sequential requests, for its id and for itself; the requests of a fill
+//     are concurrent. At the end it writes the watermark.
+//   - Peek queries an open bundle; then, for all origins concurrently, the first entry of the
+//     catalog; reads the watermark; queries six drawers; and reads from all six concurrently
+//     every visible, unacknowledged event, even if the bundle will be small.
+//   - Add queries another open bundle and creates the new one.
+//   - Acknowledge reads the bundle three times, replaces the drawers if they still have the
+//     etag that the Peek saw, corrects the catalog, and replaces the whole bundle.
 //
-// Where it differs from the original:
+// Differences from the original:
 //
-//   - A trigger made sure of the single open bundle; we have none, so a query of the same
-//     price goes before the create. Two Adds at once may both succeed.
-//   - The client of the original grouped the requests of a fill by a hundred on their way.
-//     They cost the same units, but more round trips here: up to 128 are under way for
-//     each cabinet. Counts of requests are counts of what was asked for.
-//   - A drawer that the count shows to be full is left alone. The original kept filling it, one
-//     event at a time and without a limit, if it had become full exactly at the end of a Save; so
-//     six drawers would never have come about here.
-//   - Its Peek continued with a bundle as soon as the drawers that it needs were read, and let the
-//     other reads run. Here it waits for all six, which are read at the same time.
-//   - What it kept elsewhere is left out, to its advantage: the list of ids in the blob
-//     store, and the second write of the bundle once its domain had answered.
-//   - An open bundle's events are read again from its drawers, where the original had the
-//     content by then; and a bundle carries, as one text, what our ports ask of it.
-//   - Event ids are unique for the whole hub. A changed event is a conflict of its own,
-//     where the original gave up the whole batch.
+//   - A trigger ensured that there was a single open bundle. Here a query of the same price
+//     precedes the create, so two concurrent Adds may both succeed.
+//   - The client of the original combined up to a hundred requests of a fill in one round trip.
+//     They cost the same request units here, but more round trips: up to 128 requests are
+//     concurrent for each cabinet. The counts of requests include each of them.
+//   - If the count shows that a drawer is full, it is not filled. The original continued to fill
+//     a drawer that had become full exactly at the end of a Save, one event at a time and without
+//     a limit, so these tests would never have had six drawers.
+//   - The original continued with a bundle as soon as the necessary drawers were read. Here Peek
+//     waits for all six, which are read concurrently.
+//   - Data in other stores are left out, which favours this layout: the list of ids in the blob
+//     store, and the second write of the bundle after its domain had answered.
+//   - The events of an open bundle are read again from its drawers, where the original already
+//     had the content. A bundle also stores, as one text, the fields that our ports need.
+//   - Event ids are unique in the whole hub. A changed event is a conflict of its own, where the
+//     original rejected the whole batch.
 //
-// One process ingests, as there was one: Saves take turns. Ingest is its batch, of events
-// for any recipients.
+// As in the original, a single process ingests, so Saves take turns. Ingest is its batch, with
+// events for any recipients.
 //
-// What it promises is listed by its conformance test. The faults of the original that are kept,
-// because a repair would make it something else: a Save that fails between event and entry leaves a
-// cabinet that is never served, and numbers that are used again; an entry that is not of the first
-// event is deleted, and the answer is that there is no data; ids that are twice in one Save may
-// make it fail; a run that is outdated may open a bundle; bundles are written without a condition;
-// and it does not know how much waits: a Next counts what it has read, what is behind an
-// acknowledged bundle is said to be nothing, and Queues fails.
+// Its conformance test lists its guarantees. It keeps these faults of the original: if a Save
+// fails between event and entry, its cabinet is never delivered and its numbers are used again;
+// an entry that is not of the first event is deleted, and the Peek returns no data; a Save with
+// duplicate ids may fail; an outdated run may open a bundle; bundles are written unconditionally.
+// It does not know the number of waiting events: a Next counts the events that it has read, the
+// backlog behind an acknowledged bundle is reported as empty, and Queues fails.
 package original

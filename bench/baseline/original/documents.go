@@ -33,7 +33,7 @@ const (
 	watermarkKey = "SequenceNumber"
 )
 
-// A catalogEntry of the catalog points at a drawer by the number of its first unacknowledged
+// A catalogEntry points to a drawer. It has the number of the drawer's first unacknowledged
 // event.
 type catalogEntry struct {
 	ID                 string          `json:"id"`
@@ -66,7 +66,7 @@ type eventItem struct {
 	Timestamp        int64           `json:"_ts,omitempty"`
 }
 
-// A payloadSection says where a payload lies in the content store.
+// A payloadSection is the position of a payload in the content store.
 type payloadSection repository.Section
 
 func newEvent(e *numbered, drawer string) eventItem {
@@ -93,7 +93,7 @@ func (item *eventItem) stored() (repository.StoredEvent, error) {
 	return stored, err
 }
 
-// A uniqueID says that an event was received, and where it is.
+// A uniqueID records that an event was received, and its drawer.
 type uniqueID struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -101,19 +101,19 @@ type uniqueID struct {
 	DrawerID     string `json:"drawerId"`
 }
 
-// newUniqueID leaves out the document type and puts nothing between the fields, as the
-// original did. Its weights had 32 bits.
+// newUniqueID hashes the fields of an event as the original did: without the document
+// type, without separators, and with weights of 32 bits.
 func newUniqueID(e *numbered, drawer string) uniqueID {
 	content := []byte(e.ContentType.String() + e.Origin.String() + e.Recipient.String())
 	content = strconv.AppendBool(content, e.SupportsBundling)
-	content = binary.LittleEndian.AppendUint64(content, uint64(e.Weight)) //nolint:gosec // bits, not a number
+	content = binary.LittleEndian.AppendUint64(content, uint64(e.Weight)) //nolint:gosec // converts the bits
 	return uniqueID{
 		ID: e.ID.String(), PartitionKey: strconv.Itoa(int(e.ID[3])),
 		Content: base64.StdEncoding.EncodeToString(content), DrawerID: drawer,
 	}
 }
 
-// A bundleItem lists all that it consists of.
+// A bundleItem is a bundle with the ids of all its events and its drawers.
 type bundleItem struct {
 	ID                    string     `json:"id"`
 	ProcessID             string     `json:"processId"`
@@ -129,14 +129,14 @@ type bundleItem struct {
 	Port                  string     `json:"port"` // what else our ports ask of a bundle; one path to the index
 }
 
-// An affected drawer is one that a bundle has taken events from.
+// An affected drawer is a drawer that has events of a bundle.
 type affected struct {
 	UpdatedDrawer                     drawerItem      `json:"updatedDrawer"`       // behind the bundle, with the etag that it had before
 	UpdatedCatalogEntry               *catalogEntry   `json:"updatedCatalogEntry"` // for the event behind the bundle, if there was one
 	InitialCatalogEntrySequenceNumber domain.Sequence `json:"initialCatalogEntrySequenceNumber"`
 }
 
-// domain returns the bundle for the port.
+// domain converts the item to a bundle of the port.
 func (item *bundleItem) domain() (domain.Bundle, error) {
 	id, err := domain.ParseBundleID(item.ID)
 	var b items.Bundle
@@ -149,5 +149,5 @@ func (item *bundleItem) domain() (domain.Bundle, error) {
 	return b.Bundle(id)
 }
 
-// processID names a bundle to domains.
+// processID returns the id by which domains know a bundle.
 func processID(b *domain.Bundle) string { return fmt.Sprintf("%s_%s", b.ID, b.Cabinet.Recipient) }

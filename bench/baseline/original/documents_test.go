@@ -11,20 +11,20 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestTheLargestBundleFitsIntoADocument(t *testing.T) {
+func TestLargestBundle_FitsIntoADocument(t *testing.T) {
 	actor := repositorytest.NewActor()
-	var stretches []stretch
+	var ranges []drawerRange
 	number := domain.Sequence(0)
 	for range drawersPerPeek {
-		s := stretch{drawerItem: drawerItem{ID: repositorytest.NewEventID().String(), OrderBy: number + 1}}
+		s := drawerRange{drawerItem: drawerItem{ID: repositorytest.NewEventID().String(), OrderBy: number + 1}}
 		for _, e := range repositorytest.Events(drawerCapacity, actor) {
 			number++
 			s.events = append(s.events, repository.StoredEvent{Event: e, Sequence: number})
 		}
-		stretches = append(stretches, s)
+		ranges = append(ranges, s)
 	}
-	first := stretches[0].events[0]
-	r := (&Repository{groups: domain.DefaultGroups()}).runFrom(first.Cabinet(), stretches)
+	first := ranges[0].events[0]
+	r := (&Repository{groups: domain.DefaultGroups()}).runFrom(first.Cabinet(), ranges)
 	b := domain.Bundle{ID: repositorytest.NewBundleID(), Group: r.Group(), Cabinet: r.Cabinet(), Count: int(domain.MaxBundleWeight)}
 	item, err := newBundle(&b, r)
 	require.NoError(t, err)

@@ -8,8 +8,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// receive notes that an event was received, to lie in a drawer, and finds out whether it
-// was before. What was noted of an event that is not there counts for nothing.
+// receive records that an event was received and will be in a drawer, and returns
+// whether it is new, a duplicate or a conflict. A record whose event is missing has no
+// effect.
 func (r *Repository) receive(ctx context.Context, e *numbered, drawer string) (saveOutcome, error) {
 	mine := newUniqueID(e, drawer)
 	err := r.idempotency.Create(ctx, mine.PartitionKey, mine)

@@ -40,13 +40,13 @@ func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.Ac
 	if err != nil {
 		return repository.Next{}, domain.Errorf(domain.Damaged, "entry %s of the catalog: %w", first.ID, err)
 	}
-	stretches, err := r.readDrawers(ctx, key, visible)
+	ranges, err := r.readDrawers(ctx, key, visible)
 	if err != nil {
 		return repository.Next{}, err
 	}
-	run := r.runFrom(key, stretches)
+	run := r.runFrom(key, ranges)
 	if len(run.events) == 0 || run.events[0].Sequence != first.NextSequenceNumber {
-		// The entry is taken for one that a failed Save has left.
+		// The entry is assumed to be left by a failed Save.
 		if err := r.catalog.Delete(ctx, first.PartitionKey, first.ID); err != nil {
 			return repository.Next{}, err
 		}
@@ -68,8 +68,7 @@ func (r *Repository) openLongest(ctx context.Context, recipient domain.ActorID, 
 	return items.First[bundleItem](ctx, r.bundles, recipient.String(), query)
 }
 
-// firstEntry returns the entry of the catalog with the smallest number, of all origins;
-// nil if there is none.
+// firstEntry returns the catalog entry of all origins with the smallest number, or nil.
 func (r *Repository) firstEntry(ctx context.Context, recipient domain.ActorID, origins []string) (*catalogEntry, string, error) {
 	firsts := make([]*catalogEntry, len(origins))
 	all, ctx := errgroup.WithContext(ctx)
@@ -97,15 +96,15 @@ func (r *Repository) firstEntry(ctx context.Context, recipient domain.ActorID, o
 	return first, of, nil
 }
 
-// A stretch is what waits in a drawer.
-type stretch struct {
+// A drawerRange holds the waiting events of a drawer.
+type drawerRange struct {
 	drawerItem
 	events []repository.StoredEvent
 }
 
-// readDrawers reads what is visible and not acknowledged in the first drawers of a cabinet
-// that are not used up, all of them at the same time.
-func (r *Repository) readDrawers(ctx context.Context, key domain.CabinetKey, visible domain.Sequence) ([]stretch, error) {
+// readDrawers reads the visible, unacknowledged events in the first drawers of a cabinet
+// that have any, all drawers at the same time.
+func (r *Repository) readDrawers(ctx context.Context, key domain.CabinetKey, visible domain.Sequence) ([]drawerRange, error) {
 	drawers, err := items.All[drawerItem](ctx, r.cabinets, cabinetKey(key), items.Query{
 		Text:   fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.position < @capacity ORDER BY c.orderBy", drawersPerPeek),
 		Params: map[string]any{"@capacity": r.options.DrawerCapacity},
@@ -113,7 +112,7 @@ func (r *Repository) readDrawers(ctx context.Context, key domain.CabinetKey, vis
 	if err != nil {
 		return nil, err
 	}
-	stretches := make([]stretch, len(drawers))
+	ranges := make([]drawerRange, len(drawers))
 	all, ctx := errgroup.WithContext(ctx)
 	for i, d := range drawers {
 		all.Go(func() error {
@@ -122,11 +121,11 @@ func (r *Repository) readDrawers(ctx context.Context, key domain.CabinetKey, vis
 				Params: map[string]any{"@visible": visible},
 				Page:   eventsOfOnePage,
 			})
-			stretches[i] = stretch{d, events}
+			ranges[i] = drawerRange{d, events}
 			return err
 		})
 	}
-	return stretches, all.Wait()
+	return ranges, all.Wait()
 }
 
 func (r *Repository) readDrawer(ctx context.Context, drawer string, q items.Query) ([]repository.StoredEvent, error) {

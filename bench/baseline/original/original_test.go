@@ -28,44 +28,47 @@ func TestConformance(t *testing.T) {
 	claims := []string{
 		"Save", "Next", "Bundle", "Race", "Weak",
 
-		// An id is unique for the whole hub.
+		// An id is unique in the whole hub.
 		"-Save/one id for two recipients is two events",
-		// Content is compared without document type and payload; and which of two
-		// events with one id comes first is not settled if they are of two cabinets.
+		// The comparison does not cover the document type and the payload. If two
+		// events with the same id are of two cabinets, either may be stored first.
 		"-Save/an id with other content is a conflict, alone, in every field",
 		"-Save/an id with another payload is a conflict",
 		"-Weak/W15 what two fields hold is not mixed up, nor what is not there",
-		// Twins that are under way at the same time may both take themselves for new.
+		// Concurrent inserts of the same event may both take themselves for new.
 		"-Weak/W7 duplicates within one Save are stored once, wherever the drawers end",
 
-		// Its watermark is one for the hub, so it does not know who has a mailbox.
+		// It has one watermark for all recipients, so it does not know whether a
+		// recipient has a mailbox.
 		"-Next/no data of a recipient without a mailbox has an error of its own",
-		// It does not know how much waits beyond what it has read.
+		// It does not know the number of waiting events beyond those that it
+		// has read.
 		"-Next/the backlog counts what waits in the groups asked for, open bundles included",
 		"-Bundle/an open bundle is found by its id, with its events and no others",
 		"-Race/W5 the events of one Save become visible together, in all their cabinets",
 		"-Weak/W24 a bundle of 51,200 events is opened, repeated and acknowledged whole",
 
-		// Nothing tells an outdated run from a new one, so what was acknowledged
-		// meanwhile is delivered twice.
+		// It does not recognize an outdated run, so events that were
+		// acknowledged meanwhile are delivered twice.
 		"-Bundle/a run from before an Acknowledge opens nothing",
 		"-Bundle/a run from before an Acknowledge in another cabinet of the group opens nothing",
 		"-Race/concurrent savers and actors lose, double and reorder nothing",
-		// The query in the place of the trigger is not one with the create.
+		// The query that replaces the trigger is not atomic with the create.
 		"-Race/W14 of concurrent Peeks one wins, and the others find its bundle",
-		// A bundle is replaced without a condition.
+		// A bundle is replaced unconditionally.
 		"-Race/W12 of concurrent Acknowledges exactly one succeeds",
 
-		// A number of Cosmos is a double, and a weight is a number here, of 32 bits in
-		// the original.
+		// Numbers in Cosmos DB are doubles, and weights are stored as numbers. In the
+		// original they had 32 bits.
 		"-Weak/W16 a first event of the greatest weight makes no room for more",
 
-		// It holds, but it takes long, and the rule of 10,001 events holds as well.
+		// It passes, but it takes long, and the test of 10,001 events covers the
+		// same.
 		"-Save/10,000 events come back from a full drawer",
 
-		// Nothing is claimed of Waiting, since it does not know how much waits; of
-		// Ordering, since only the order within a cabinet is kept; nor of Operations,
-		// Answer and Outbox, which the layout has not.
+		// The suites for Waiting, Ordering, Operations, Answer and Outbox are left
+		// out. The layout does not know how much waits, keeps order only within a
+		// cabinet, and lacks the other ports.
 	}
 	if baselinetest.Raced {
 		claims = append(claims, "-Save/10,001 events come back in order from two drawers")
@@ -75,14 +78,15 @@ func TestConformance(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	baselinetest.Budget(t, layout, baselinetest.Costs{
-		Save:    baselinetest.Cost{Requests: 255, Standard: 1645.4, Pessimistic: 1647.4}, // 13.2 RU for an event
+		Save:    baselinetest.Cost{Requests: 255, Standard: 1645.4, Pessimistic: 1647.4}, // 13.2 RU per event
 		Peek:    baselinetest.Cost{Requests: 11, Standard: 64.2, Pessimistic: 1042.7},
 		Dequeue: baselinetest.Cost{Requests: 8, Standard: 56.4, Pessimistic: 62.4},
 	})
 }
 
-// The worst case in small: a bundle that takes all of six drawers but a part of the last.
-func TestABundleTakesSixDrawers(t *testing.T) {
+// A scaled-down worst case: a bundle with all events of five drawers and a part of the
+// sixth.
+func TestBundle_HasEventsOfUpToSixDrawers(t *testing.T) {
 	stores := layout.Opener(t)(t, repositorytest.Options{DrawerCapacity: 100})
 	actor := repositorytest.NewActor()
 	events := repositorytest.Events(620, actor, repositorytest.Weighing(domain.MaxBundleWeight/512))
@@ -107,7 +111,7 @@ func TestABundleTakesSixDrawers(t *testing.T) {
 	require.ErrorIs(t, err, domain.ErrNoData)
 }
 
-func TestABatchIsForAnyRecipients(t *testing.T) {
+func TestIngest_AcceptsEventsOfSeveralRecipients(t *testing.T) {
 	a := layout.Account(t, account.Options{}, 10_000)
 	line := a.Line()
 	client, err := a.Client(line)
@@ -119,7 +123,7 @@ func TestABatchIsForAnyRecipients(t *testing.T) {
 	for range 20 {
 		batch = append(batch, repositorytest.Event(repositorytest.NewActor()))
 	}
-	_, err = r.Watermark(t.Context(), domain.ActorID{}) // and the client gets to know the account
+	_, err = r.Watermark(t.Context(), domain.ActorID{}) // makes the client read the properties of the account
 	require.NoError(t, err)
 	before := line.Count()
 	saved, err := r.Ingest(t.Context(), batch)

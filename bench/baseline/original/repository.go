@@ -22,7 +22,7 @@ const (
 )
 
 // Provision creates the database, if it is missing, and the containers in it, each with throughput
-// request units a second.
+// request units per second.
 func Provision(ctx context.Context, client *azcosmos.Client, database string, throughput int32) error {
 	return items.Provision(ctx, client, database, throughput, map[string]string{
 		catalogContainer: "/partitionKey", cabinetContainer: "/partitionKey",
@@ -30,8 +30,7 @@ func Provision(ctx context.Context, client *azcosmos.Client, database string, th
 	})
 }
 
-// Options say what a Repository works with. The zero Options will do for events without
-// payloads.
+// Options configure a Repository. The zero value is valid for events without payloads.
 type Options struct {
 	Content        repository.Content // for payloads
 	Clock          func() time.Time   // default time.Now
@@ -41,12 +40,12 @@ type Options struct {
 const (
 	drawerCapacity  = 10_000
 	drawersPerPeek  = 6
-	eventsUnderWay  = 128   // of a fill
-	eventsOfOnePage = 1_000 // of a query
+	eventsUnderWay  = 128   // concurrent inserts of a fill
+	eventsOfOnePage = 1_000 // results per page of a query
 )
 
-// A Repository keeps events and bundles. There must be no other that saves to the same
-// database. It holds nothing that must be closed, and is safe for use by many goroutines.
+// A Repository stores events and bundles. Only one Repository may save to a database. It
+// need not be closed, and is safe for concurrent use.
 type Repository struct {
 	catalog     items.Container
 	cabinets    items.Container
@@ -54,7 +53,7 @@ type Repository struct {
 	bundles     items.Container
 	options     Options
 	groups      domain.Groups
-	turn        chan struct{} // held by who ingests
+	turn        chan struct{} // held during Ingest
 }
 
 var (
@@ -62,7 +61,8 @@ var (
 	_ repository.Bundles       = (*Repository)(nil)
 )
 
-// New returns a Repository over the containers that Provision made. It makes no call.
+// New returns a Repository over the containers that Provision created, without a
+// request.
 func New(client *azcosmos.Client, database string, o Options) (*Repository, error) {
 	o.DrawerCapacity = cmp.Or(o.DrawerCapacity, drawerCapacity)
 	if o.Clock == nil {
@@ -77,15 +77,16 @@ func New(client *azcosmos.Client, database string, o Options) (*Repository, erro
 	return r, errors.Join(errs[:]...)
 }
 
-// Watermark implements [repository.DataAvailable]. It is that of all recipients.
+// Watermark implements [repository.DataAvailable]. It is the watermark of all
+// recipients.
 func (r *Repository) Watermark(ctx context.Context, _ domain.ActorID) (domain.Sequence, error) {
 	var w watermark
 	_, err := r.catalog.Read(ctx, watermarkKey, watermarkID, &w)
 	return w.SequenceNumber, err
 }
 
-// Queues implements [repository.DataAvailable], as far as it can: the original did not
-// know what waits.
+// Queues implements [repository.DataAvailable]. It fails, because the original did not
+// know how many events wait.
 func (r *Repository) Queues(context.Context, domain.ActorID) ([]repository.Queue, error) {
 	return nil, domain.Errorf(domain.Invalid, "queues: this layout does not count what waits: %w", errors.ErrUnsupported)
 }

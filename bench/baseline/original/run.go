@@ -18,26 +18,26 @@ type cabinetRun struct {
 	key   domain.CabinetKey
 	group domain.Group
 
-	// Of a new bundle:
-	stretches []stretch
-	events    []repository.StoredEvent // of all stretches, which were read already
-	yielded   []domain.Sequence
+	// For a new bundle:
+	ranges  []drawerRange
+	events  []repository.StoredEvent // events of all ranges, which are already read
+	yielded []domain.Sequence
 
-	// Of an open one:
+	// For an open bundle:
 	open *domain.Bundle
 	from []affected
 }
 
-// runFrom returns the run of what was read. It ends with the first drawer of which there
-// is nothing.
-func (r *Repository) runFrom(key domain.CabinetKey, stretches []stretch) *cabinetRun {
-	group, _ := r.groups.Of(key.Origin) // which is one of those asked for
+// runFrom returns a run of the events that were read. It ends before the first drawer
+// without events.
+func (r *Repository) runFrom(key domain.CabinetKey, ranges []drawerRange) *cabinetRun {
+	group, _ := r.groups.Of(key.Origin) // firstEntry returns only known origins
 	run := &cabinetRun{r: r, key: key, group: group}
-	for _, s := range stretches {
+	for _, s := range ranges {
 		if len(s.events) == 0 {
 			break
 		}
-		run.stretches = append(run.stretches, s)
+		run.ranges = append(run.ranges, s)
 		run.events = append(run.events, s.events...)
 	}
 	return run
@@ -54,15 +54,17 @@ func (r *cabinetRun) Group() domain.Group { return r.group }
 // Cabinet implements [repository.Run].
 func (r *cabinetRun) Cabinet() domain.CabinetKey { return r.key }
 
-// Folder implements [repository.Run]. Nothing is ever forgotten.
+// Folder implements [repository.Run]. This layout does not delete old events,
+// so the folder is constant.
 func (r *cabinetRun) Folder() string {
 	return fmt.Sprintf("cabinets/%s/%s/%x", r.key.Recipient, r.key.Origin, r.key.ContentType.String())
 }
 
-// Saves implements [repository.Run]. The store knows no traces.
+// Saves implements [repository.Run]. The store has no traces.
 func (r *cabinetRun) Saves(int, int) []domain.TraceContext { return nil }
 
-// BacklogAfter implements [repository.Run], as far as events were read.
+// BacklogAfter implements [repository.Run]. It counts only the events that were
+// read.
 func (r *cabinetRun) BacklogAfter(n int) domain.Backlog {
 	if n >= len(r.events) {
 		return domain.Backlog{}
@@ -93,7 +95,8 @@ func (r *cabinetRun) Events(ctx context.Context) iter.Seq2[repository.StoredEven
 	}
 }
 
-// readAgain reads the events of an open bundle, of all its drawers at once.
+// readAgain reads the events of an open bundle, from all its drawers
+// concurrently.
 func (r *cabinetRun) readAgain(ctx context.Context) ([]repository.StoredEvent, error) {
 	read := make([][]repository.StoredEvent, len(r.from))
 	all, ctx := errgroup.WithContext(ctx)
@@ -117,10 +120,11 @@ func (r *cabinetRun) readAgain(ctx context.Context) ([]repository.StoredEvent, e
 	return events, nil
 }
 
-// take returns what the first n events of r do to its drawers.
+// take returns the drawers of the first n events of r, as an Acknowledge of
+// these events changes them.
 func (r *cabinetRun) take(n int) []affected {
 	var taken []affected
-	for _, s := range r.stretches {
+	for _, s := range r.ranges {
 		of := min(n, len(s.events))
 		if of == 0 {
 			break

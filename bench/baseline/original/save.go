@@ -20,7 +20,7 @@ func (r *Repository) Save(ctx context.Context, to domain.ActorID, events []domai
 	return r.Ingest(ctx, events)
 }
 
-// A numbered event is one of a batch.
+// A numbered is an event of a batch with its sequence number.
 type numbered struct {
 	*domain.Event
 	number  domain.Sequence
@@ -38,9 +38,9 @@ const (
 	conflicting
 )
 
-// Ingest saves a batch of events, which may be for several recipients. It is what the
-// original did every few seconds with up to 125 events from the queue. The events must
-// pass their Check.
+// Ingest saves a batch of events, which may be for several recipients. The original
+// did this every few seconds with up to 125 events from its queue. The events must
+// pass Check.
 func (r *Repository) Ingest(ctx context.Context, batch []domain.Event) (repository.Saved, error) {
 	payloads, err := items.PutPayloads(ctx, r.options.Content, batch)
 	if err != nil || len(batch) == 0 {
@@ -115,8 +115,8 @@ func (r *Repository) saveCabinet(ctx context.Context, key domain.CabinetKey, eve
 		if err != nil {
 			return err
 		}
-		// Duplicates among them make the loop come back to as many of the last ones,
-		// which are found to be there.
+		// A fill with duplicates inserts fewer events, so the loop repeats some of
+		// the last ones, which are then found as duplicates.
 		i += filled
 		if count += filled; count == r.options.DrawerCapacity {
 			d, count = nil, 0
@@ -125,8 +125,8 @@ func (r *Repository) saveCabinet(ctx context.Context, key domain.CabinetKey, eve
 	return nil
 }
 
-// lastDrawer returns the drawer of a cabinet that is being filled, and how many events are
-// in it; nil if a new one is needed.
+// lastDrawer returns the drawer of a cabinet that is not full, with its number of events,
+// or nil if a new drawer is needed.
 func (r *Repository) lastDrawer(ctx context.Context, key domain.CabinetKey) (*drawerItem, int, error) {
 	d, found, err := items.First[drawerItem](ctx, r.cabinets, cabinetKey(key), items.Query{
 		Text:   "SELECT TOP 1 * FROM c WHERE c.position < @capacity ORDER BY c.orderBy DESC",
@@ -142,9 +142,9 @@ func (r *Repository) lastDrawer(ctx context.Context, key domain.CabinetKey) (*dr
 	return &d, count, nil
 }
 
-// point writes an entry for an event, if nothing unacknowledged lies before it in its
-// drawer. It looks after the event was written, so that a Dequeue either sees the event
-// or is seen.
+// point writes a catalog entry for an event if no unacknowledged event precedes it in
+// its drawer. It reads the drawer after the event was written, so that either it sees a
+// concurrent Dequeue or the Dequeue sees the event.
 func (r *Repository) point(ctx context.Context, key domain.CabinetKey, d *drawerItem, before int, e *numbered) error {
 	now, _, err := items.First[drawerItem](ctx, r.cabinets, d.PartitionKey, items.Query{
 		Text:   "SELECT * FROM c WHERE c.id = @id",
@@ -164,7 +164,8 @@ func (r *Repository) upsertEntry(ctx context.Context, e catalogEntry) error {
 	return r.catalog.Upsert(ctx, e.PartitionKey, e)
 }
 
-// fill inserts events into a drawer, many at once, and returns how many were new.
+// fill inserts events into a drawer, many concurrently, and returns how many were
+// new.
 func (r *Repository) fill(ctx context.Context, events []*numbered, drawer string) (int, error) {
 	var filled atomic.Int64
 	all, ctx := errgroup.WithContext(ctx)

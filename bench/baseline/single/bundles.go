@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readBundle reads a bundle that the queue names.
+// readBundle reads a bundle that the queue refers to.
 func (r *Repository) readBundle(ctx context.Context, recipient domain.ActorID, name string) (domain.Bundle, error) {
 	id, err := domain.ParseBundleID(name)
 	if err != nil {
@@ -61,14 +61,15 @@ func (r *Repository) Add(ctx context.Context, b domain.Bundle, of repository.Run
 		case done.Refused == 0 && done.Status == http.StatusConflict:
 			return domain.Bundle{}, repository.ErrBundleIDInUse
 		}
-		// Something was saved, or happened in another group.
+		// Events were saved meanwhile, or the bundle of another group changed.
 		if q, err = r.readQueue(ctx, b.Cabinet.Recipient); err != nil {
 			return domain.Bundle{}, err
 		}
 	}
 }
 
-// refusalError says why a bundle cannot be opened in a group that has moved on.
+// refusalError explains why a bundle cannot be opened, because its group has
+// changed.
 func (r *Repository) refusalError(ctx context.Context, b *domain.Bundle) error {
 	var other bundleItem
 	used, err := r.items.Read(ctx, b.Cabinet.Recipient.String(), bundleID(b.ID), &other)
@@ -82,7 +83,7 @@ func (r *Repository) refusalError(ctx context.Context, b *domain.Bundle) error {
 	}
 }
 
-// openBundle returns a bundle that is open, with the queue that says so.
+// openBundle returns an open bundle, and the queue that refers to it.
 func (r *Repository) openBundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*queueItem, domain.Bundle, error) {
 	q, err := r.readQueue(ctx, recipient)
 	if err != nil {
@@ -130,7 +131,7 @@ func (r *Repository) Acknowledge(ctx context.Context, recipient domain.ActorID, 
 		switch items.Status(err) {
 		case 0:
 			return repository.Acknowledged{Bundle: b, Behind: q.backlogOf(asked, nil, 0)}, err
-		case http.StatusPreconditionFailed: // something was saved, or another caller was faster
+		case http.StatusPreconditionFailed: // events were saved meanwhile, or another caller was faster
 		default:
 			return repository.Acknowledged{}, err
 		}

@@ -1,6 +1,6 @@
-// Package single keeps all events of a recipient in one partition, one document for
-// each: the first thing that comes to mind, and what the hub's founders say failed. It
-// is a baseline to measure against, not to be used.
+// Package single keeps all events of a recipient in one partition, with one document for each
+// event. This is the simplest layout, and the first one that the hub's founders tried and gave up.
+// It is a baseline for comparisons, not for use.
 //
 //	container  partition  document
 //	single     recipient  queue   the last sequence number, and for each cabinet how many events came and were
@@ -10,24 +10,24 @@
 //
 // Every path of every document is indexed, as Cosmos does by default.
 //
-//   - Save creates up to 99 events and replaces the queue in one transactional batch,
-//     conditionally: one partition makes that natural. A longer Save takes several, one
-//     after the other, since each builds on the queue that the one before has left.
-//   - Peek reads the queue; asks for the first event of each cabinet that has any, at
-//     once, if there are several; and reads the events of the one that comes first with
-//     an ordered query, a page of 1,000 after the other. The next page is known by the
-//     continuation of the one before, and one partition has no second to ask meanwhile.
-//   - Add creates the bundle and replaces the queue in one batch. Acknowledge reads both
-//     and replaces the queue: no event is touched.
+//   - Save creates up to 99 events and replaces the queue in one conditional, transactional
+//     batch, which is possible because all are in one partition. A longer Save needs several
+//     batches, one after the other, because each depends on the queue of the previous one.
+//   - Peek reads the queue; queries the first event of each cabinet with events, concurrently
+//     if there are several; and reads the events of the earliest cabinet with an ordered query,
+//     in pages of 1,000. Each page needs the continuation of the previous one, so the pages of
+//     the single partition cannot be read concurrently.
+//   - Add creates the bundle and replaces the queue in one batch. Acknowledge reads both and
+//     replaces the queue; it does not change events.
 //
-// It is better than what it is a picture of in two ways, so that only the layout itself
-// is measured: a cursor stands for what was acknowledged, where a flag in each event
-// would have cost a Dequeue of 51,200 events as many writes; and a bundle says from
-// where to where it goes, instead of listing its ids.
+// It improves on the tried layout in two ways, so that only the layout itself is measured: a
+// cursor records the acknowledged events, where a flag in each event would cost 51,200 writes
+// for the largest Dequeue; and a bundle has the numbers of its first and last event instead of
+// a list of ids.
 //
-// What it promises is listed by its conformance test. What it does not: a Save of more
-// than 99 events becomes visible batch by batch, and if it fails, some of it is stored,
-// the first ones first; saving again stores the rest. A write whose answer was lost is
-// Uncertain, and repeating an Add may then fail although it has happened. It does not
-// order by recipient, knows no operators, answers and notices, and forgets nothing.
+// Its conformance test lists its guarantees. Not guaranteed are these: a Save of more than 99
+// events becomes visible batch by batch, and if it fails, its first events may be stored; a
+// repeated Save stores the rest. A write whose answer was lost is Uncertain, and a repeated Add
+// may then fail although the first one succeeded. It does not order events by recipient, does
+// not support operators, answers and notices, and does not delete old events.
 package single

@@ -12,7 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A queueItem records what a recipient was sent and has acknowledged.
+// A queueItem counts the events that were saved for a recipient and that it has
+// acknowledged.
 type queueItem struct {
 	ID        string               `json:"id"` // always "queue"
 	Recipient string               `json:"recipient"`
@@ -52,7 +53,8 @@ func (q *queueItem) clone() *queueItem {
 	return &c
 }
 
-// cabinetOf returns the cabinet of q with this key, nil if nothing was ever put into it.
+// cabinetOf returns the cabinet of q with this key, or nil if no event was ever saved to
+// it.
 func (q *queueItem) cabinetOf(key domain.CabinetKey) *cabinetCount {
 	for i := range q.Cabinets {
 		if c := &q.Cabinets[i]; c.Origin == key.Origin.String() && c.ContentType == key.ContentType.String() {
@@ -74,7 +76,8 @@ func (q *queueItem) groupOf(id domain.BundleID) (group string, found bool) {
 
 func (c *cabinetCount) countWaiting() int64 { return c.Received - c.Acknowledged }
 
-// backlogOf returns what waits in groups, without the first skipCount events of the cabinet skipped.
+// backlogOf returns the backlog of groups, without the first skipCount events of the cabinet
+// skipped.
 func (q *queueItem) backlogOf(groups []string, skipped *cabinetCount, skipCount int) domain.Backlog {
 	var sum domain.Backlog
 	for i := range q.Cabinets {
@@ -105,7 +108,7 @@ type eventItem struct {
 	Payload          *payloadSection `json:"payload,omitempty"`
 }
 
-// A payloadSection says where a payload lies in the content store.
+// A payloadSection is the position of a payload in the content store.
 type payloadSection repository.Section
 
 func newEvent(e *domain.Event, payload repository.Section, saved time.Time) eventItem {
@@ -139,5 +142,6 @@ type bundleItem struct {
 	items.Bundle
 }
 
-// bundleID is the id of a bundle's document; an event may have the same UUID.
+// bundleID returns the id of a bundle's document. It has a prefix, because an
+// event may have the same UUID.
 func bundleID(id domain.BundleID) string { return "bundle-" + id.String() }

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// perPage is how many events a page has: few enough that a small bundle does not
-	// read a large queue, many enough that a large bundle takes few pages.
+	// perPage is the number of events in a page: small, so that a small bundle does
+	// not read a large queue, and large enough that a large bundle needs few pages.
 	perPage = 1_000
-	// perRun is how many events a run for a new bundle has at most.
+	// perRun is the maximum number of events in a run for a new bundle.
 	perRun = 60_000
 )
 
@@ -68,8 +68,8 @@ func (q *queueItem) openLongest(groups []string) string {
 	return longest.Open
 }
 
-// firstCabinet returns the cabinet of groups with the waiting event that has the smallest number.
-// At least one event must wait.
+// firstCabinet returns the cabinet of groups with the earliest waiting event. At least one event
+// must be waiting.
 func (r *Repository) firstCabinet(ctx context.Context, q *queueItem, groups []string) (*cabinetCount, error) {
 	var candidates []*cabinetCount
 	for i := range q.Cabinets {
@@ -101,7 +101,7 @@ func (r *Repository) firstCabinet(ctx context.Context, q *queueItem, groups []st
 	return candidates[slices.Index(numbers, slices.Min(numbers))], nil
 }
 
-// inOrder selects the events of a cabinet behind a number, up to another.
+// inOrder selects the events of a cabinet after one number, up to another.
 const inOrder = " WHERE c.origin = @origin AND c.contentType = @contentType AND c.sequence > @after AND c.sequence <= @last ORDER BY c.sequence"
 
 func (c *cabinetCount) rangeParameters(after, last domain.Sequence) map[string]any {
@@ -115,15 +115,15 @@ type cabinetRun struct {
 	key        domain.CabinetKey
 	group      domain.Group
 	cabinet    *cabinetCount
-	generation int64 // of the group's gate
+	generation int64 // of the group
 	asked      []string
-	after      domain.Sequence // the events behind this number
+	after      domain.Sequence // the run has the events after this number
 	last       domain.Sequence // and up to this one
 	most       int
-	yielded    []domain.Sequence // numbers of its events, as far as it was ever read
+	yielded    []domain.Sequence // numbers of the events that were read, in any iteration
 }
 
-// runFrom returns the run of what waits in a cabinet.
+// runFrom returns a run of the waiting events of a cabinet.
 func (r *Repository) runFrom(q *queueItem, c *cabinetCount, asked []string) (*cabinetRun, error) {
 	key, err := items.ParseCabinet(q.Recipient, c.Origin, c.ContentType)
 	if err != nil {
@@ -150,12 +150,13 @@ func (r *cabinetRun) Group() domain.Group { return r.group }
 // Cabinet implements [repository.Run].
 func (r *cabinetRun) Cabinet() domain.CabinetKey { return r.key }
 
-// Folder implements [repository.Run]. Nothing is ever forgotten.
+// Folder implements [repository.Run]. This layout does not delete old events,
+// so the folder is constant.
 func (r *cabinetRun) Folder() string {
 	return fmt.Sprintf("cabinets/%s/%s/%x", r.key.Recipient, r.key.Origin, r.key.ContentType.String())
 }
 
-// Saves implements [repository.Run]. The store knows no traces.
+// Saves implements [repository.Run]. The store has no traces.
 func (r *cabinetRun) Saves(int, int) []domain.TraceContext { return nil }
 
 // BacklogAfter implements [repository.Run].

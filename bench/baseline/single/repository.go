@@ -11,24 +11,23 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// container is the only one.
+// container is the name of the only container.
 const container = "single"
 
-// Provision creates the database, if it is missing, and the container in it, with so
-// many request units a second.
+// Provision creates the database, if it is missing, and its container with
+// throughput request units per second.
 func Provision(ctx context.Context, client *azcosmos.Client, database string, throughput int32) error {
 	return items.Provision(ctx, client, database, throughput, map[string]string{container: "/recipient"})
 }
 
-// Options say what a Repository works with. The zero Options will do for events without
-// payloads.
+// Options configure a Repository. The zero value is valid for events without payloads.
 type Options struct {
 	Content repository.Content // for payloads
 	Clock   func() time.Time   // default time.Now
 }
 
-// A Repository keeps events and bundles. It holds nothing that must be closed, and is
-// safe for use by many goroutines.
+// A Repository stores events and bundles. It need not be closed, and is safe for
+// concurrent use.
 type Repository struct {
 	items   items.Container
 	options Options
@@ -40,7 +39,8 @@ var (
 	_ repository.Bundles       = (*Repository)(nil)
 )
 
-// New returns a Repository over the container that Provision made. It makes no call.
+// New returns a Repository over the container that Provision created, without a
+// request.
 func New(client *azcosmos.Client, database string, o Options) (*Repository, error) {
 	c, err := items.Open(client, database, container)
 	if err != nil {
@@ -52,14 +52,16 @@ func New(client *azcosmos.Client, database string, o Options) (*Repository, erro
 	return &Repository{items: c, options: o, groups: domain.DefaultGroups()}, nil
 }
 
-// readQueue reads the queue of a recipient. Who was never sent anything has an empty one.
+// readQueue reads the queue of a recipient, which is empty if nothing was ever saved to
+// it.
 func (r *Repository) readQueue(ctx context.Context, recipient domain.ActorID) (*queueItem, error) {
 	q := &queueItem{ID: queueID, Recipient: recipient.String(), Groups: make(map[string]groupGate)}
 	_, err := r.items.Read(ctx, q.Recipient, queueID, q)
 	return q, err
 }
 
-// putInto adds to a batch that q replaces the queue that it was read as.
+// putInto adds to a batch the replacement of the queue, on condition that it is
+// unchanged since it was read.
 func (q *queueItem) putInto(b *items.Batch) {
 	stored := *q
 	stored.ETag = ""

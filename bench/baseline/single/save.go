@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// inBatch is how many events go with the queue into one batch.
-const inBatch = items.MaxBatch - 1
+// eventsPerBatch is the maximum number of events in a batch, which also has the queue.
+const eventsPerBatch = items.MaxBatch - 1
 
 // Save implements [repository.DataAvailable].
 func (r *Repository) Save(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
@@ -27,9 +27,9 @@ func (r *Repository) Save(ctx context.Context, to domain.ActorID, events []domai
 	if s.queue, err = r.readQueue(ctx, to); err != nil {
 		return repository.Saved{}, err
 	}
-	for from := 0; from < len(events); from += inBatch {
+	for from := 0; from < len(events); from += eventsPerBatch {
 		var batch []eventToStore
-		for i := from; i < min(from+inBatch, len(events)); i++ {
+		for i := from; i < min(from+eventsPerBatch, len(events)); i++ {
 			if c := (eventToStore{i, &events[i], payloads[i]}); s.isNew(c) {
 				batch = append(batch, c)
 			}
@@ -42,13 +42,13 @@ func (r *Repository) Save(ctx context.Context, to domain.ActorID, events []domai
 	return s.saved, nil
 }
 
-// A saving is one Save. It belongs to one goroutine.
+// A saving is one call of Save. It belongs to one goroutine.
 type saving struct {
 	r     *Repository
 	to    domain.ActorID
 	now   time.Time
 	queue *queueItem
-	met   map[domain.EventID]domain.Digest // in this Save, or stored before
+	met   map[domain.EventID]domain.Digest // events of this Save that were found so far, and stored ones
 	saved repository.Saved
 }
 
@@ -59,7 +59,7 @@ type eventToStore struct {
 	payload repository.Section
 }
 
-// isNew reports whether c has not been met, and notes it if it has.
+// isNew reports whether c was not found before, and records it.
 func (s *saving) isNew(c eventToStore) bool {
 	earlier, again := s.met[c.event.ID]
 	switch digest := c.event.Digest(); {
@@ -74,8 +74,8 @@ func (s *saving) isNew(c eventToStore) bool {
 	return false
 }
 
-// insertEvents stores new events. That some have been stored before is found out when the
-// batch is refused; most have not.
+// insertEvents stores new events. It learns from a rejected batch that some events are
+// already stored; most batches have none.
 func (s *saving) insertEvents(ctx context.Context, batch []eventToStore) error {
 	for len(batch) > 0 {
 		next := s.queue.clone()
@@ -109,11 +109,11 @@ func (s *saving) insertEvents(ctx context.Context, batch []eventToStore) error {
 	return nil
 }
 
-// countEvent counts an event and gives it its number.
+// countEvent counts an event and returns its sequence number.
 func (q *queueItem) countEvent(e *domain.Event, groups domain.Groups, now time.Time) domain.Sequence {
 	c := q.cabinetOf(e.Cabinet())
 	if c == nil {
-		group, _ := groups.Of(e.Origin) // which is known, says Check
+		group, _ := groups.Of(e.Origin) // Check has verified the origin
 		q.Cabinets = append(q.Cabinets, cabinetCount{Origin: e.Origin.String(), ContentType: e.ContentType.String(), Group: group.String()})
 		c = &q.Cabinets[len(q.Cabinets)-1]
 	}
@@ -125,8 +125,8 @@ func (q *queueItem) countEvent(e *domain.Event, groups domain.Groups, now time.T
 	return q.Last
 }
 
-// withoutKnown asks which events of a batch are stored, notes them and returns the
-// others.
+// withoutKnown queries which events of a batch are stored, records them, and
+// returns the other events.
 func (s *saving) withoutKnown(ctx context.Context, batch []eventToStore) ([]eventToStore, error) {
 	ids := make([]string, len(batch))
 	for i, c := range batch {

@@ -25,15 +25,15 @@ func TestConformance(t *testing.T) {
 	claims := []string{
 		"Save", "Next", "Bundle", "Race", "Weak", "Backlog",
 
-		// There are no drawers that could limit a run: it has 60,000 events at most,
-		// which is what six drawers of the usual size hold.
+		// No drawers limit a run: it has up to 60,000 events, as many as six drawers
+		// of the usual size.
 		"-Next/a run for a new bundle yields at most what six drawers hold",
-		// A number of Cosmos is a double, and a weight is a number here. The founders'
-		// weights were of 32 bits.
+		// Numbers in Cosmos DB are doubles, and weights are stored as numbers. The
+		// founders' weights had 32 bits.
 		"-Weak/W16 a first event of the greatest weight makes no room for more",
 
-		// Nothing is claimed of Ordering, since only the order within a cabinet is kept,
-		// nor of Operations, Answer and Outbox, which the layout has not.
+		// The suites for Ordering, Operations, Answer and Outbox are left out: the
+		// layout keeps order only within a cabinet, and lacks the other ports.
 	}
 	if baselinetest.Raced {
 		claims = append(claims,
@@ -46,7 +46,7 @@ func TestConformance(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	baselinetest.Budget(t, layout, baselinetest.Costs{
-		Save:    baselinetest.Cost{Requests: 3, Standard: 923.6, Pessimistic: 923.6}, // 7.4 RU for an event
+		Save:    baselinetest.Cost{Requests: 3, Standard: 923.6, Pessimistic: 923.6}, // 7.4 RU per event
 		Peek:    baselinetest.Cost{Requests: 3, Standard: 49.1, Pessimistic: 1025.7},
 		Dequeue: baselinetest.Cost{Requests: 3, Standard: 16.4, Pessimistic: 16.4},
 	})

@@ -1,7 +1,7 @@
 package smallsaves
 
-// A Peek keeps a number that it has not read from an entry as an entry with this version or
-// drawer. No stored entry has either.
+// A Peek that knows a first number without an entry stores it as an entry with this version
+// or drawer, which no stored entry has.
 const (
 	lookedUp     = 254 // the drawer of a number that was read from the cabinet
 	noSuchUpdate = 255 // the version
@@ -28,7 +28,7 @@ func (m *model) addChooseSteps(s *modelState, i int) *violation {
 	return nil
 }
 
-// chooseFrom adds the step of a Peek that has read h and the catalogs.
+// the drawer: the number was read from the cabinet
 func (m *model) chooseFrom(s, t *modelState, i int, h *headDocument, catalogs [cabinets]*catalog) *violation {
 	a := &t.actors[i]
 	var e modelEntry

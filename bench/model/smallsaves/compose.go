@@ -9,7 +9,7 @@ import (
 type composition struct {
 	verdict entryVerdict
 	bundle  peekedBundle
-	drawer  uint8 // to seal, or whose entry to repair
+	drawer  uint8 // the drawer to seal, or whose entry to repair
 	raise   uint8 // the number to raise the entry to, 0 to delete it
 }
 
@@ -58,7 +58,7 @@ func (m *model) takeComposition(s *modelState, i int, cost uint8, view *cabinetD
 	switch found.verdict {
 	case tooOld:
 		if cost > 0 {
-			return // another step has the same reads without staleness
+			return // a step with fewer stale reads has the same result
 		}
 		a.peekAgain(readGate)
 		m.addStep(&t, "Peek: reads do not fit each other, reads again")

@@ -36,7 +36,7 @@ func (m *model) beginFlushes(s *modelState, i int) {
 	}
 }
 
-// skipJob adds the step by which writer i goes to its next batch.
+// skipJob adds the step by which writer i skips to its next batch.
 func (m *model) skipJob(s *modelState, i int, cost uint8, why string) {
 	t := *s
 	t.staleReads -= cost
@@ -142,14 +142,14 @@ func (m *model) flushPage(s *modelState, i int) *violation {
 	return nil
 }
 
-// The parts of a flush that are done, with CountWhenLeft; one bit each.
+// The completed parts of a flush, with CountWhenLeft; one bit each.
 const (
 	pageMade   = 1
 	drawerMade = 2
 )
 
 // createPageAndDrawer adds the steps by which a flush creates its page and, with the
-// first page, the drawer, which counts nothing yet. Their order is open.
+// first page, the drawer, with a count of 0, in either order.
 func (m *model) createPageAndDrawer(s *modelState, i int) *violation {
 	f := s.writers[i].flush
 	all := uint8(pageMade)
@@ -223,8 +223,8 @@ func (m *model) flushCount(s *modelState, i int) *violation {
 	return nil
 }
 
-// dueEntry returns the number to write to the entry of the drawer of f, 0 if none has to be
-// written.
+// dueEntry returns the number that must be written to the entry of the drawer of f, or 0 if
+// the entry is not due.
 func (m *model) dueEntry(s *modelState, f *flush, position uint8) uint8 {
 	if !m.FlushEntries || !m.hasRule(entryOfEachFlush) && f.from > 0 {
 		return 0

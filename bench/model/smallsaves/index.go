@@ -2,12 +2,12 @@ package smallsaves
 
 // A reading is one possible result of reading several partitions.
 type reading struct {
-	cost     uint8  // stale reads
-	received uint16 // events, one bit each
+	cost     uint8  // number of stale reads
+	received uint16 // received events, one bit each
 }
 
-// readHead reads the head and brings the index of received ids up to date, for each
-// version of the partitions that a read may return.
+// readHead reads the head and updates the index of received ids, for each version
+// of the partitions that a read may return.
 func (m *model) readHead(s *modelState, i int, j *job) *violation {
 	for h, cost := range s.head.reads(s.staleReads) {
 		if h.intent.low != 0 && (m.hasRule(smallWithoutIntent) || j.large) {
@@ -151,7 +151,7 @@ func appendNew(refs, more []drawerRef) []drawerRef {
 	return refs
 }
 
-// An extent is how many slots of a drawer are in pages.
+// An extent is the number of slots of a drawer that are in pages.
 type extent struct{ drawer, until uint8 }
 
 // drawerExtents returns the drawers that the index has to read with h and a view of the

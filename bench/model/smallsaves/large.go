@@ -13,8 +13,8 @@ func (m *model) planIntent(h *headDocument, events []uint8, writer, incarnation 
 	return it
 }
 
-// partFor returns the part of it that has room for an event of a cabinet, a new one if
-// none has.
+// partFor returns the part of the intent that has room for an event of a cabinet, or a new
+// part.
 func (m *model) partFor(it *saveIntent, heads *[cabinets]cabinetHead, c uint8) *reservedPart {
 	first := true
 	for i := len(it.all()) - 1; i >= 0; i-- {
@@ -35,8 +35,8 @@ func (m *model) partFor(it *saveIntent, heads *[cabinets]cabinetHead, c uint8) *
 	return p
 }
 
-// nameDrawers gives the new drawers of it ids, and reports whether there is room for
-// them.
+// nameDrawers gives ids to the new drawers of the intent, and reports whether the model has
+// enough ids.
 func (it *saveIntent) nameDrawers(made *uint8) bool {
 	for i := range it.all() {
 		if p := &it.parts[i]; p.isNew {
@@ -185,7 +185,7 @@ func (m *model) writeEntryBatch(s *modelState, i, domain int, batch uint8) {
 	m.addWriteStep(s, &t, "ENTRIES of domain %d", domain)
 }
 
-// commitTo makes the events of it visible in h.
+// commitTo makes the events of the intent visible in h.
 func (it *saveIntent) commitTo(h *headDocument) {
 	h.watermark = it.high
 	for _, p := range it.all() {
@@ -202,7 +202,7 @@ func (it *saveIntent) commitTo(h *headDocument) {
 	h.intent = saveIntent{}
 }
 
-// records returns the events of it.
+// records returns the events of the intent.
 func (it *saveIntent) records() (all []numberedEvent) {
 	for _, p := range it.all() {
 		all = append(all, p.events[:p.n]...)

@@ -21,7 +21,7 @@ const (
 	acknowledged
 )
 
-// A model takes the steps of one scenario.
+// A model computes the steps of one scenario.
 type model struct {
 	Scenario
 	jobs       [processes][]job
@@ -30,8 +30,8 @@ type model struct {
 	labels    bool         // whether steps are labelled
 	cut       int          // steps that were left out because a state has no room for them
 	cutDrains int          // drains that ended early because a state has no room
-	name      string       // of the process that takes a step
-	steps     []transition // from the state whose steps are taken
+	name      string       // name of the process whose step is taken
+	steps     []transition // steps from the current state
 }
 
 // newModel returns the model of s with its defaults.
@@ -128,7 +128,7 @@ func (m *model) successors(s *modelState) ([]transition, *violation) {
 	return m.steps, nil
 }
 
-// dropUnused drops from s what no later step depends on.
+// dropUnused removes from s what no later step depends on.
 func (m *model) dropUnused(s *modelState) {
 	if s.staleReads == 0 {
 		s.forgetVersions()

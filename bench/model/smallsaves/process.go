@@ -2,7 +2,7 @@ package smallsaves
 
 import "iter"
 
-// A writerStep is what a writer does next.
+// A writerStep is the next step of a writer.
 type writerStep uint8
 
 const (
@@ -33,8 +33,8 @@ const (
 type flush struct {
 	done                              uint8
 	cabinet, drawer, ordinal, from, n uint8
-	until                             uint8 // the end of the page
-	due                               uint8 // the number of the entry that is due, 0 if none is
+	until                             uint8 // end of the page
+	due                               uint8 // number of the entry that is due, or 0
 	events                            [maxTail]numberedEvent
 }
 
@@ -43,15 +43,15 @@ type writerProcess struct {
 	working              bool
 	id, job, incarnation uint8
 	step                 writerStep
-	headVersion          uint8 // that the next write of the head expects
+	headVersion          uint8 // version that the next write of the head expects
 	head                 headDocument
 	plan                 saveIntent
-	done                 uint8 // parts of the plan, one bit each
+	done                 uint8 // completed parts of the plan, one bit each
 	due                  uint8 // parts whose entry is due, one bit each
 	refused              bool  // its reserve was refused, so the intent in the head may be its own
 	large                bool
 	flushed              bool  // its copy of the head has a flush that is not written yet
-	eager                bool  // it flushes though no Save needs it
+	eager                bool  // it flushes although no Save needs it
 	left                 uint8 // cabinets whose full drawer is sealed, one bit each
 	nFresh               uint8
 	fresh                [3]uint8 // events of the batch that are not received yet
@@ -61,12 +61,13 @@ type writerProcess struct {
 
 func (w *writerProcess) events() []uint8 { return w.fresh[:w.nFresh] }
 
-// startOver forgets what the writer has read.
+// startOver discards what the writer has read.
 func (w *writerProcess) startOver() {
 	*w = writerProcess{working: true, id: w.id, job: w.job, incarnation: w.incarnation}
 }
 
-// finishPart notes a part of the plan as done, and reports whether all are.
+// finishPart marks a part of the plan as completed, and reports whether all
+// are.
 func (w *writerProcess) finishPart(j int) bool {
 	w.done |= 1 << j
 	if w.done != 1<<w.plan.n-1 {
@@ -76,7 +77,7 @@ func (w *writerProcess) finishPart(j int) bool {
 	return true
 }
 
-// unfinishedParts yields the parts of the plan that are not done.
+// unfinishedParts yields the parts of the plan that are not completed.
 func (w *writerProcess) unfinishedParts() iter.Seq2[int, reservedPart] {
 	return func(yield func(int, reservedPart) bool) {
 		for j, p := range w.plan.all() {
@@ -87,7 +88,7 @@ func (w *writerProcess) unfinishedParts() iter.Seq2[int, reservedPart] {
 	}
 }
 
-// An actorStep is what an actor does next.
+// An actorStep is the next step of an actor.
 type actorStep uint8
 
 const (
@@ -106,7 +107,7 @@ const (
 	closeBundle
 )
 
-// A purpose is why an actor updates the hints of a bundle.
+// A purpose is the reason why an actor updates the hints of a bundle.
 type purpose uint8
 
 const (
@@ -121,17 +122,17 @@ type actor struct {
 	working   bool
 	step      actorStep
 	operation uint8
-	bundle    uint8 // that it got last
+	bundle    uint8 // the bundle that it received last
 	target    peekedBundle
 	targetID  uint8
 	purpose   purpose
-	rangeNo   uint8 // of the target, whose hints are next
+	rangeNo   uint8 // the range of the target whose hints are next
 	gate      gateDocument
 	head      headDocument
 	entry     modelEntry
 	next      peekedBundle
 	drawer    drawerDocument
-	raise     uint8 // the number that an entry is raised to, 0 deletes it
+	raise     uint8 // number that an entry is raised to; 0 deletes it
 
 	// The observations at the beginning of the operation.
 	dequeued uint8
@@ -147,7 +148,8 @@ func (a *actor) restartOperation(next uint8) {
 	*a = actor{working: true, operation: next, bundle: a.bundle}
 }
 
-// peekAgain starts a Peek over at a step, with what the observer saw at its begin.
+// peekAgain restarts a Peek at a step, with the observations at the begin of the
+// Peek.
 func (a *actor) peekAgain(step actorStep) {
 	kept := actor{
 		working: a.working, step: step, operation: a.operation, bundle: a.bundle,

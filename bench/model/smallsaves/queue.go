@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// chunk is how many states a queue allocates at once.
+// chunk is the number of states that a queue allocates at once.
 const chunk = 256
 
 // A stateQueue holds states in chunks, each of which is freed as soon as it is drained.

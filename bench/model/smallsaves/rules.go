@@ -1,13 +1,13 @@
 package smallsaves
 
-// A protocolRule is a rule of the protocol. A mutation leaves one out.
+// A protocolRule is a rule of the protocol. A mutation leaves out one of them.
 type protocolRule uint64
 
 const (
 	claimFirst           protocolRule = 1 << iota // a rollback claims the head before it seals drawers
 	trustSealedOnly                               // a drawer with a smaller ordinal than the head's is trusted only if it is sealed
 	keepPlace                                     // the gate keeps the position after the last acknowledged event
-	denseOrdinals                                 // drawers of a cabinet have dense ordinals, and a missing one is seen
+	denseOrdinals                                 // drawers of a cabinet have dense ordinals, and a missing one is noticed
 	chooseCandidates                              // a Peek chooses among the cabinets whose head is ahead of the gate
 	dequeueAtOnce                                 // a Dequeue is one batch
 	confirmOpen                                   // a Peek confirms the gate before it repeats a bundle
@@ -16,7 +16,7 @@ const (
 	noteClosedDrawer                              // a sweep notes the drawer that it closes in the head
 	sweepIfMatch                                  // a sweep closes a drawer only if the head has not changed
 	keepPayloads                                  // a Save that was refused keeps its payloads
-	knowTails                                     // a writer keeps the tails of other cabinets
+	knowTails                                     // a writer keeps the tails of cabinets to which it does not save
 	adoptPage                                     // a flush ends where a page that exists ends
 	createPage                                    // a flush never replaces a page
 	countCondition                                // a flush counts only from what it knows

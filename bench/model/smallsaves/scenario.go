@@ -19,9 +19,9 @@ type Scenario struct {
 	Writers [processes]string
 	Actors  [processes]string
 
-	Tail     uint8 // events of a tail at most, 0: no small Saves
+	Tail     uint8 // limit for the events of a tail; 0: no small Saves
 	Capacity uint8 // of a drawer; default 2
-	Bundle   uint8 // events of a bundle at most; default 2
+	Bundle   uint8 // limit for the events of a bundle; default 2
 
 	Crashes, LostReplies, StaleReads uint8
 	Versions                         int   // older versions that a stale read may return; default 1 with StaleReads
@@ -34,23 +34,24 @@ type Scenario struct {
 	Payloads   bool // Saves put payloads before they write the head
 
 	// Fresh: a Dequeue decides on a gate that is not stale, and deletes the
-	// entry of a sealed drawer whatever number it has.
+	// entry of a sealed drawer with any number.
 	Fresh bool
 
 	MergeCommits  bool // the commit of a large Save carries the next Save of its writer
-	AnyEntry      bool // a Peek believes any entry, as it did before small Saves
+	AnyEntry      bool // a Peek trusts any entry, as it did before small Saves
 	FlushEntries  bool // a flush writes an entry whenever one is due
 	CountWhenLeft bool // a drawer is counted only when the head leaves it
 	NoLateFlush   bool // a flush writes nothing after its drawer was closed
 
-	// Lenient permits a 204 or 404 that is the result of a stale read; Choice reports a
-	// wrong choice all the same.
+	// Lenient permits a 204 or 404 that is the result of a stale read. Choice reports a
+	// wrong choice of cabinet even then.
 	Lenient, Choice bool
 
-	// Leaks reports a page that nothing names at an end of the scenario.
+	// Leaks reports a page that no document refers to at an end of the
+	// scenario.
 	Leaks bool
 
-	without protocolRule // rules that are left out
+	without protocolRule // rules that the scenario leaves out
 }
 
 // A job is one batch of a writer.

@@ -2,7 +2,7 @@ package smallsaves
 
 import "strings"
 
-// setUp carries out the steps before the start, without faults.
+// setUp executes the steps before the start, without faults.
 func (m *model) setUp(s *modelState) {
 	before := newModel(&m.Scenario)
 	before.Versions = 0
@@ -20,7 +20,7 @@ func (m *model) setUp(s *modelState) {
 	}
 }
 
-// runWriter has writer 0 carry out its jobs alone.
+// runWriter lets writer 0 execute its jobs alone.
 func (m *model) runWriter(s *modelState) {
 	for {
 		m.steps = m.steps[:0]
@@ -34,7 +34,7 @@ func (m *model) runWriter(s *modelState) {
 	}
 }
 
-// runActor has actor 0 carry out operations alone.
+// runActor lets actor 0 execute operations alone.
 func (m *model) runActor(s *modelState, operations []uint8) {
 	for {
 		m.steps = m.steps[:0]

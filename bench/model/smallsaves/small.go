@@ -13,8 +13,8 @@ const (
 )
 
 // appendTo adds events to the tails of h, which has no intent, as a small Save does. A
-// new drawer is in the head alone. If they do not fit it returns why, and for which
-// cabinet; h must not be used then.
+// new drawer exists only in the head. If the events do not fit, it returns the reason
+// and the cabinet, and h must not be used.
 func (m *model) appendTo(h *headDocument, events []uint8, drawersMade *uint8, left uint8) (fit, uint8) {
 	before := h.cabinets
 	for _, e := range events {
@@ -146,7 +146,7 @@ func (m *model) saveSmall(s *modelState, i int, j *job) *violation {
 	return nil
 }
 
-// appendSmall adds the steps by which the head with the events in its tails is written.
+// appendSmall adds the steps that write the head, with the new events in its tails.
 func (m *model) appendSmall(s *modelState, i int, j *job) *violation {
 	w, t := &s.writers[i], *s
 	h := s.head.current

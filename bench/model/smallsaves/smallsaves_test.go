@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// explored are the scenarios that a test run has time for, with their numbers of
+// explored are the scenarios that a test run explores, with their numbers of
 // distinct states. A change of the model changes these numbers.
 var explored = map[string]int{
 	"two-domains-stale":      6704,
@@ -18,7 +18,7 @@ var explored = map[string]int{
 	"count-savers-cap1":      31602,
 }
 
-func TestScenariosHoldInEveryState(t *testing.T) {
+func TestScenarios_HoldInEveryState(t *testing.T) {
 	t.Parallel()
 	found := 0
 	for _, group := range Groups() {
@@ -45,7 +45,7 @@ func TestScenariosHoldInEveryState(t *testing.T) {
 	}
 }
 
-func TestMutationsViolateAnInvariant(t *testing.T) {
+func TestMutations_ViolateAnInvariant(t *testing.T) {
 	t.Parallel()
 	for _, s := range Mutations() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestMutationsViolateAnInvariant(t *testing.T) {
 	}
 }
 
-func TestTraceLeadsToTheViolation(t *testing.T) {
+func TestTrace_LeadsToTheViolation(t *testing.T) {
 	t.Parallel()
 	for _, s := range Mutations() {
 		if s.Name != "payloads-dropped-on-refusal" {
@@ -71,7 +71,7 @@ func TestTraceLeadsToTheViolation(t *testing.T) {
 	}
 }
 
-func TestExploreReportsAScenarioBeyondItsLimits(t *testing.T) {
+func TestExplore_ReportsAScenarioBeyondItsLimits(t *testing.T) {
 	t.Parallel()
 	s := smallSaves[0]
 	for _, limits := range []Limits{{States: 1000}, {Frontier: 100_000}} {
@@ -82,7 +82,7 @@ func TestExploreReportsAScenarioBeyondItsLimits(t *testing.T) {
 	}
 }
 
-func TestWalksHold(t *testing.T) {
+func TestWalk_ViolatesNoInvariant(t *testing.T) {
 	t.Parallel()
 	s := Walks()
 	if r := Walk(t.Context(), &s, 30); r.Violation != nil || r.Transitions == 0 {
@@ -90,7 +90,7 @@ func TestWalksHold(t *testing.T) {
 	}
 }
 
-func TestReadsYieldDistinctOlderVersions(t *testing.T) {
+func TestReads_ReturnDistinctOlderVersions(t *testing.T) {
 	t.Parallel()
 	var v versions[cabinetPosition]
 	for _, slot := range []uint8{1, 2, 1} {

@@ -8,10 +8,10 @@ const (
 	processes  = 2 // writers, and as many actors
 	cabinets   = 2
 	maxDrawers = 12 // ids are 1 to 11
-	maxPages   = 3  // of a drawer
+	maxPages   = 3  // pages of a drawer
 	maxBundles = 12
 	maxEvents  = 8 // ids are 1 to 7
-	maxParts   = 3 // of an intent, and ranges of a bundle
+	maxParts   = 3 // parts of an intent, and ranges of a bundle
 	maxTail    = 2
 )
 
@@ -42,7 +42,7 @@ func (t *saveIntent) all() []reservedPart { return t.parts[:t.n] }
 type cabinetHead struct {
 	drawer, fill, ordinal, sequence uint8
 	paged                           uint8 // slots below it are in pages, those from it to fill in the tail
-	pagedSequence                   uint8 // of the last event in a page
+	pagedSequence                   uint8 // number of the last event in a page
 	floor                           uint8 // drawers with a smaller ordinal are removed
 	closed                          uint8 // the drawer that a sweep has closed and not yet removed
 	tail                            [maxTail]numberedEvent
@@ -67,7 +67,7 @@ func (c *cabinetHead) inTail(slot uint8) (numberedEvent, bool) {
 	return numberedEvent{}, false
 }
 
-// closeDrawer makes c name no drawer, with ordinal as the highest that was used.
+// closeDrawer leaves c without a drawer, with ordinal as the highest used one.
 func (c *cabinetHead) closeDrawer(ordinal uint8) {
 	*c = cabinetHead{ordinal: ordinal, sequence: c.sequence, pagedSequence: c.pagedSequence, floor: c.floor, closed: c.closed}
 }
@@ -79,8 +79,8 @@ type headDocument struct {
 	cabinets                                [cabinets]cabinetHead
 }
 
-// names reports whether the intent of h reserves slots of a cabinet.
-func (h *headDocument) names(cabinet int) bool {
+// reserves reports whether the intent of h reserves slots of a cabinet.
+func (h *headDocument) reserves(cabinet int) bool {
 	for _, p := range h.intent.all() {
 		if int(p.cabinet) == cabinet {
 			return true
@@ -106,8 +106,8 @@ func (c *cabinetDrawers) find(id uint8) (drawerDocument, bool) { return find(c.d
 // put replaces the drawer with the id of d, or adds d.
 func (c *cabinetDrawers) put(d drawerDocument) { put(c.drawers[:], d) }
 
-// A keyed is a document or hint about a drawer. Its key is the id of the drawer, 0 in a slot
-// of an array that is free.
+// A keyed is a document or hint about a drawer. Its key is the id of the drawer, 0 in a free
+// slot of an array.
 type keyed interface{ key() uint8 }
 
 // find returns the element of all with an id.
@@ -298,7 +298,7 @@ type modelState struct {
 	drawersMade, bundlesMade uint8
 	history                  history
 
-	crashes, lostReplies, staleReads, rollbacks, eagerFlushes uint8 // budgets that are left
+	crashes, lostReplies, staleReads, rollbacks, eagerFlushes uint8 // remaining budgets
 
 	writers [processes]writerProcess
 	actors  [processes]actor
@@ -319,8 +319,8 @@ func (s *modelState) forgetVersions() {
 	s.bundles.dropOlder()
 }
 
-// documents returns the state with its documents alone: no process is at work, no fault
-// left.
+// documents returns the state with only its documents: no process is active, and no
+// faults remain.
 func (s *modelState) documents() modelState {
 	t := *s
 	t.forgetVersions()
@@ -331,7 +331,7 @@ func (s *modelState) documents() modelState {
 }
 
 // leaks reports whether there is a page whose drawer neither the head nor a document
-// names.
+// refers to.
 func (s *modelState) leaks() bool {
 	for d := range s.pages {
 		if !s.pages[d].current.empty() && !s.named(uint8(d)) {

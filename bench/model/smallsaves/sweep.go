@@ -19,7 +19,7 @@ func (m *model) beginSweeps(s *modelState, i int) {
 				case l.closed != 0 || s.hasDrawerBelow(c, l.floor):
 					w.flush.drawer, w.flush.ordinal, w.step = l.closed, l.floor-1, removeEntries
 					m.addStep(&t, "sweep: cabinet %d has drawers below %d", c, l.floor)
-				case l.drawer == 0 || b.gate.at[c].sequence < l.sequence || m.retainsEvent(s, c) || h.names(c):
+				case l.drawer == 0 || b.gate.at[c].sequence < l.sequence || m.retainsEvent(s, c) || h.reserves(c):
 					continue
 				default:
 					w.head, w.headVersion, w.gate, w.step = *h, h.version, b.gate, proveGate

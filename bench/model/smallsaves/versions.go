@@ -2,10 +2,10 @@ package smallsaves
 
 import "iter"
 
-// maxVersions limits how many older versions of a partition a read may return.
+// maxVersions limits the older versions of a partition that a read may return.
 const maxVersions = 2
 
-// versions is the content of a partition with the contents that it had before.
+// versions holds the current and the earlier contents of a partition.
 type versions[T comparable] struct {
 	current T
 	older   [maxVersions]T // the newest first
@@ -27,8 +27,9 @@ func (v *versions[T]) dropOlder() {
 	v.older, v.n = [maxVersions]T{}, 0
 }
 
-// reads yields what a read may return and how many stale reads that takes: the current
-// content, and the distinct older ones if budget allows a stale read.
+// reads yields the contents that a read may return, with the number of stale reads
+// that each needs: the current content, and the distinct older ones if budget allows a
+// stale read.
 func (v *versions[T]) reads(budget uint8) iter.Seq2[*T, uint8] {
 	return func(yield func(*T, uint8) bool) {
 		if !yield(&v.current, 0) || budget == 0 {

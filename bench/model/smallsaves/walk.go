@@ -10,8 +10,8 @@ import (
 // maxWalk limits the steps of one walk.
 const maxWalk = 400
 
-// Walks is a scenario that is too large to be exhausted: Walk takes random walks through
-// it.
+// Walks returns a scenario that is too large to be explored completely: Walk takes
+// random walks through it.
 func Walks() Scenario {
 	return Scenario{
 		Name: "walks", Tail: 2, Capacity: 3, MergeCommits: true, EagerFlushes: 2,

@@ -70,7 +70,8 @@ func (m *model) startOver(s *modelState, i int, why string) {
 	m.addStep(&t, "%s", why)
 }
 
-// replaceHead writes h with the id of an operation, 0 if no writer reads it back.
+// replaceHead writes h with the id of an operation, or 0 if no writer reads it
+// back.
 func (m *model) replaceHead(t *modelState, h headDocument, operation uint8) {
 	h.version = t.head.current.version + 1
 	h.operation = operation

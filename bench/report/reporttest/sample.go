@@ -1,5 +1,5 @@
-// Package reporttest has the report on which the tests of package report, and of what
-// makes a page of one, agree.
+// Package reporttest has a sample report for the tests of package report and package
+// page.
 package reporttest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/bench/report"
 )
 
-// Hold returns a figure that is held to its target.
+// Hold returns a figure with a target.
 func Hold(scenario, layout, metric string, value float64, unit string, target *figure.Target) figure.Figure {
 	return figure.Figure{
 		Scenario: scenario, Layout: layout, Metric: metric, Value: value, Unit: unit,
@@ -18,7 +18,7 @@ func Hold(scenario, layout, metric string, value float64, unit string, target *f
 	}
 }
 
-// newCurve returns one with a value at every x.
+// newCurve returns a curve with a value for each x.
 func newCurve(scenario string, plot figure.Plot, name, unit string, of func(x float64) float64, xs ...float64) figure.Curve {
 	c := figure.Curve{Scenario: scenario, Plot: plot, Name: name, Unit: unit}
 	for _, x := range xs {
@@ -27,7 +27,8 @@ func newCurve(scenario string, plot figure.Plot, name, unit string, of func(x fl
 	return c
 }
 
-// Bars returns a curve with a value for each part of the life of an event.
+// Bars returns a curve with a value for each phase of an event, from Save to
+// cleanup.
 func Bars(scenario, name, unit string, values ...float64) figure.Curve {
 	c := figure.Curve{Scenario: scenario, Plot: figure.Bars, Name: name, Unit: unit}
 	for i, label := range []string{"save", "peek", "dequeue", "clean-up"} {
@@ -36,7 +37,7 @@ func Bars(scenario, name, unit string, values ...float64) figure.Curve {
 	return c
 }
 
-// Sample returns a report with one of everything.
+// Sample returns a report that has one of everything.
 func Sample() *report.Report {
 	stored := []float64{1e3, 1e4, 1e5, 1e6}
 	tail := func(base, more float64) func(float64) float64 {

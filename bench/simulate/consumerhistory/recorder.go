@@ -64,7 +64,7 @@ func (r *Recorder) Call(began, ended int64, entry string, isDelivered bool) {
 	r.addOperation(consumerOperation{kind: call, client: -1, began: began, ended: ended, entries: []string{entry}, isDelivered: isDelivered})
 }
 
-// Peek notes that a client received a bundle; "" if the answer was that nothing waits.
+// Peek notes that a client received a bundle, or "" if no messages were waiting.
 func (r *Recorder) Peek(client int, began, ended int64, bundle string, entries []string) {
 	r.addOperation(consumerOperation{kind: peek, client: client, began: began, ended: ended, bundle: bundle, entries: entries})
 }

@@ -103,7 +103,7 @@ func (d *busDomain) stopServing() {
 	d.sending.Wait()
 }
 
-// stopAndWait stops the domain, and returns its errors from before that.
+// stopAndWait stops the domain, and returns the errors that it had before.
 func (d *busDomain) stopAndWait() error {
 	d.stopServing()
 	d.parts.Wait()

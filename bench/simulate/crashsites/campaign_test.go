@@ -85,7 +85,7 @@ func siteOf(p hubSetup, s stage, k killRecord) crashSite {
 			return c
 		}
 	}
-	return crashSite{} // a crash site that does not exist any longer
+	return crashSite{} // a crash site that was removed from the code
 }
 
 // wantedSites returns the crash sites with fewer kills than the target.
@@ -100,7 +100,8 @@ func (c *crashCampaign) wantedSites(p hubSetup, s stage) (wanted []crashSite) {
 	return wanted
 }
 
-// addRecord writes a record, and returns how many kills are done, and of how many.
+// addRecord writes a record, and returns the number of kills so far and the
+// target.
 func (c *crashCampaign) addRecord(r *runRecord) (done, of int, err error) {
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -152,15 +153,15 @@ func (c *crashCampaign) formatReport() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Crash sites
 
-`+"`make crash-sites`"+` wrote this; do not edit it. The package comment explains it.
+Written by `+"`make crash-sites`"+`; do not edit. The package comment explains the figures.
 
 - commit: %s
 - machine: %d cores, %s/%s
 - Go: %s
-- %d kills by SIGKILL in %d runs, %.0f s of work, %.2f s for each
-- %d events in %d bundles: nothing lost, no event in two bundles, order kept; every run was drained
-- checks: no damage; %d hints repaired, and nothing found after that
-- runs that failed: %s
+- %d kills by SIGKILL in %d runs, %.0f s of work, %.2f s per kill
+- %d events in %d bundles: no event was lost or in two bundles, and the order was kept; every run was drained
+- checks found no damage; they repaired %d hints, and then found nothing
+- failed runs: %s
 
 The number of kills just before and just after each step:
 

@@ -47,7 +47,7 @@ func (l *crashLedger) notePeeked(actor, id string, body []byte, asked ledger.Mom
 			Sequence int64  `json:"sequence"` // in a manifest
 		}
 		if err := json.Unmarshal(body, &lines); err != nil {
-			return nil, fmt.Errorf("its body is not a list of events: %.200q, %w", body, err)
+			return nil, fmt.Errorf("its body is not a list of events: %.200q: %w", body, err)
 		}
 		all := make([]ledger.Element, len(lines))
 		for i, line := range lines {

@@ -44,7 +44,7 @@ type crashRun struct {
 	kills  map[crashSite]int
 	waited map[crashSite]time.Duration // longest wait for a step
 	missed []crashSite
-	mended int64 // repairs by check
+	mended int64 // number of repairs by check
 }
 
 func newCrashRun(p hubSetup, s stage, seed uint64, folder, program string) *crashRun {
@@ -123,7 +123,7 @@ func (run *crashRun) runSweeping(ctx context.Context, sites []crashSite) error {
 	return run.workUnderLoad(ctx, fill)
 }
 
-// openRun creates what lives as long as the run.
+// openRun creates what exists for the whole run.
 func (run *crashRun) openRun(ctx context.Context, client *http.Client) (err error) {
 	defer func() {
 		if err != nil {
@@ -242,7 +242,8 @@ func (run *crashRun) awaitDrained(ctx context.Context) error {
 	}
 }
 
-// stopAndVerify stops the hub, and returns an error unless all is right.
+// stopAndVerify stops the hub, and returns an error unless its final state is
+// correct.
 func (run *crashRun) stopAndVerify(ctx context.Context) error {
 	if err := run.domain.stopAndWait(); err != nil {
 		return fmt.Errorf("domain: %w", err)

@@ -25,7 +25,8 @@ func (run *crashRun) killAtSite(ctx context.Context, c crashSite) error {
 	return run.startToDie(ctx, c, nth)
 }
 
-// startToDie starts a hub that is killed the nth time that it reaches c, and waits for that.
+// startToDie starts a hub that is killed the nth time that it reaches c, and waits for the
+// kill.
 func (run *crashRun) startToDie(ctx context.Context, c crashSite, nth int64) error {
 	run.orders.Nth = nth
 	began := time.Now()

@@ -238,7 +238,7 @@ func compareObject(o storedObject, events map[string]*deliveryCount) error {
 		}
 	}
 	if len(o.Duplicates) > len(events) || o.Current != current {
-		return fmt.Errorf("it has %d rows and the current one %q, and was sent %d events, of which %q is the last one", len(o.Duplicates), o.Current, len(events), current)
+		return fmt.Errorf("it has %d rows and the current row %q, but %d events were sent, of which %q is the last", len(o.Duplicates), o.Current, len(events), current)
 	}
 	return nil
 }

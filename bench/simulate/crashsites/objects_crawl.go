@@ -21,7 +21,7 @@ type crawledKey struct {
 	name     string
 	isKnown  bool
 	isListed bool
-	hasSize  bool // the listing has its size, and the ledger does not
+	hasSize  bool // the listing has its size, but the ledger does not
 }
 
 // crawledBucketKeys returns the keys of each crawled bucket, with every kind of difference.
@@ -104,7 +104,7 @@ func (c *crawlClient) crawlBucket(ctx context.Context, bucket string) error {
 		}
 		counts := found.Counts
 		if found.State != domain.JobCompleted || counts.Seen != listed || !isFirst && (counts != domain.JobCounts{Seen: listed, Unchanged: listed}) {
-			return fmt.Errorf("L8: the crawl is %+v, want one that has seen %d objects; it was the first one: %t", found, listed, isFirst)
+			return fmt.Errorf("L8: the crawl is %+v, want one that has listed %d objects; it was the first one: %t", found, listed, isFirst)
 		}
 		stored, err := c.w.objectsOf(ctx, bucket)
 		if err != nil {
@@ -129,7 +129,7 @@ func (k *crawledKey) compareWith(o storedObject, events int) error {
 		rows++
 	}
 	if len(o.Duplicates) != rows || (o.Current != "") != k.isListed {
-		return fmt.Errorf("L3: it has %d rows and the current one %q; want %d, and a current one: %t", len(o.Duplicates), o.Current, rows, k.isListed)
+		return fmt.Errorf("L3: it has %d rows and the current row %q; want %d rows, and a current one: %t", len(o.Duplicates), o.Current, rows, k.isListed)
 	}
 	for row, n := range o.Duplicates {
 		if n > 0 && len(row) > len("Created 0010") {

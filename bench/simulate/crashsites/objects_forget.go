@@ -170,7 +170,7 @@ func (c *sweepClient) compareObjects(ctx context.Context) error {
 		slices.Sort(rows)
 		slices.Sort(got)
 		if !slices.Equal(got, rows) || o.Current != current {
-			return fmt.Errorf("L7: object %s has the rows %v and the current one %q; want %v and %q", name.Key(), got, o.Current, rows, current)
+			return fmt.Errorf("L7: object %s has the rows %v and the current row %q, want %v and %q", name.Key(), got, o.Current, rows, current)
 		}
 	}
 	return nil

@@ -170,7 +170,7 @@ func (l *observedConn) noteReceivedFrame(f *amqpframe.Frame) {
 			l.taken = append(l.taken, step)
 		}
 	case amqpframe.Disposition:
-		ours := amqpframe.IsTrue(f.Field(dispositionRole)) // the bus is the receiver of our deliveries
+		ours := amqpframe.IsTrue(f.Field(dispositionRole)) // if the bus is the receiver, the deliveries are ours
 		for _, d := range deliveriesOf(f, ours, channel) {
 			w := l.waiting[d]
 			switch {

@@ -95,8 +95,9 @@ func (run *crashRun) publishEvents(ctx context.Context, r *pushReceivers, stop <
 
 func pushOwner(receiver int) string { return fmt.Sprint("owner-", receiver) }
 
-// replayDead replays the dead letters of subscriptions, as their owners would. There may be one if a hub was killed
-// several times during the same calls, because it then takes the event for the cause.
+// replayDead replays the dead letters of subscriptions, as their owners would. There may be one if
+// the hub was killed several times during the same calls, because it then treats the event as the
+// cause.
 func (run *crashRun) replayDead(ctx context.Context, subscriptions []string) error {
 	for i, id := range subscriptions {
 		a, err := run.load.sendRequest(ctx, http.MethodGet, "/v1/deliveries?state=dead&subscription="+id, pushOwner(i), nil)
@@ -109,7 +110,7 @@ func (run *crashRun) replayDead(ctx context.Context, subscriptions []string) err
 		}
 		for _, d := range found.Deliveries {
 			if d.Reason != "every node that called with it ended" {
-				return fmt.Errorf("%s is a dead letter, because %s", d.ID, d.Reason)
+				return fmt.Errorf("%s is a dead letter: %s", d.ID, d.Reason)
 			}
 			if _, err := run.load.sendRequest(ctx, http.MethodPost, "/v1/deliveries/"+d.ID+"/replay", pushOwner(i), nil); err != nil {
 				return fmt.Errorf("replay a dead letter: %w", err)
@@ -134,7 +135,7 @@ func (run *crashRun) churnSubscriptions(ctx context.Context, url string, stop <-
 		a, err := run.load.sendRequest(ctx, http.MethodPost, "/v1/subscriptions", owner, body)
 		if err == nil {
 			if err := json.Unmarshal(a.body, &created); err != nil || created.UUID == "" {
-				return fmt.Errorf("a subscription was created, and the answer is %s", a.body)
+				return fmt.Errorf("the answer to the creation of a subscription cannot be read: %s", a.body)
 			}
 			_ = clock.Sleep(ctx, 100*time.Millisecond) // until the receiver was called; the request fails if ctx has ended
 			_, err = run.load.sendRequest(ctx, http.MethodDelete, "/v1/subscriptions/"+created.UUID, owner, nil)
@@ -152,7 +153,7 @@ type pushReceivers struct {
 	servers []*httptest.Server
 
 	mu      sync.Mutex
-	events  []string         // that were accepted
+	events  []string         // accepted events
 	calls   []map[string]int // by receiver and event
 	changed chan struct{}    // closed with the next call
 }
@@ -242,7 +243,7 @@ func (r *pushReceivers) awaitTaken(ctx context.Context, patience time.Duration, 
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("%d events were accepted and not taken: %w", left, ctx.Err())
+			return fmt.Errorf("%d events were published, but not delivered: %w", left, ctx.Err())
 		}
 	}
 	r.mu.Lock()

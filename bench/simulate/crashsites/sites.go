@@ -16,7 +16,7 @@ const (
 	apart    hubSetup = "apart"    // in processes of their own, which are not killed
 )
 
-// A stage is what happens while a process is killed.
+// A stage is the kind of work during which a process is killed.
 type stage string
 
 const (

@@ -74,7 +74,7 @@ type watchedDocument struct {
 	run         *crashRun
 	receiver    *watchReceiver
 	name, owner string
-	changes     int // that were committed
+	changes     int // committed changes
 }
 
 func (d *watchedDocument) documentURI() string { return d.run.load.url + "/v1/resources/" + d.name }
@@ -169,7 +169,7 @@ func (d *watchedDocument) awaitTaken(ctx context.Context, patience time.Duration
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if !d.receiver.awaitTaken(ctx, d.name, d.changes) {
-		return fmt.Errorf("the watch of %s has taken %d of %d changes", d.name, d.receiver.countTaken(d.name), d.changes)
+		return fmt.Errorf("the receiver of the watch of %s has accepted %d of %d changes", d.name, d.receiver.countTaken(d.name), d.changes)
 	}
 	for {
 		found, err := d.listWatches(ctx, d.owner)
@@ -184,10 +184,10 @@ func (d *watchedDocument) awaitTaken(ctx context.Context, patience time.Duration
 			return d.receiver.checkCalls(d.name, d.changes, len(d.run.died))
 		}
 		if c.Triggered != d.changes || c.Delivered > d.changes || c.Errored > 0 {
-			return fmt.Errorf("%d changes of %s were committed, and its watch counts %+v", d.changes, d.name, c)
+			return fmt.Errorf("%d changes of %s were committed, but its watch counts %+v", d.changes, d.name, c)
 		}
 		if err := clock.Sleep(ctx, 20*time.Millisecond); err != nil { // until the last calls are settled
-			return fmt.Errorf("%d changes of %s were committed, and its watch counts %+v: %w", d.changes, d.name, c, err)
+			return fmt.Errorf("%d changes of %s were committed, but its watch counts %+v: %w", d.changes, d.name, c, err)
 		}
 	}
 }

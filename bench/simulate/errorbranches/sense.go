@@ -10,9 +10,9 @@ import (
 type sense int
 
 const (
-	undecided sense = iota // nothing
+	undecided sense = iota // it says nothing about an error
 	succeeded              // there is no error, or not this one
-	failed                 // there is an error, or perhaps a certain one
+	failed                 // there is an error, or perhaps a particular one
 )
 
 // senseOf returns what a condition says about an error. init is the statement before it.
@@ -38,8 +38,8 @@ func (f *branchFinder) senseOf(init ast.Stmt, e ast.Expr) sense {
 	return undecided
 }
 
-// negatedSense returns what the negation of a condition says about an error. Only a comparison with nil can be
-// negated: an error that is not a certain one may be any other.
+// negatedSense returns what the negation of a condition says about an error. Only a comparison with
+// nil can be negated: an error that is not a particular one may still be another one.
 func (f *branchFinder) negatedSense(init ast.Stmt, e ast.Expr) sense {
 	switch e := e.(type) {
 	case *ast.ParenExpr:

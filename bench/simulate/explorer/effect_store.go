@@ -259,7 +259,7 @@ func stripDocument(text []byte) (string, string, error) {
 	return string(text), etag, err
 }
 
-// loadingOf returns what the engine holds of a partition.
+// loadingOf returns the loaded content of a partition in the engine.
 func (s *effectStore) loadingOf(p partition) *loadedPartition {
 	l := s.loaded[p]
 	if l == nil {
@@ -269,7 +269,7 @@ func (s *effectStore) loadingOf(p partition) *loadedPartition {
 	return l
 }
 
-// loadContent makes the engine hold content c in partition p.
+// loadContent loads content c into partition p of the engine.
 func (s *effectStore) loadContent(p partition, c *partitionContent) (*loadedPartition, error) {
 	l := s.loadingOf(p)
 	if l.content == c {

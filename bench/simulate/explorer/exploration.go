@@ -34,15 +34,15 @@ type exploration struct {
 	Result
 }
 
-// A Result is the size of an exploration, and the violation that it found.
+// A Result has the size of an exploration, and the violation that it found.
 type Result struct {
 	Scenario    string
 	States      int
 	Transitions int
 	Depth       int // steps of the longest path to an end
-	Width       int // most choices in one state
+	Width       int // maximum number of choices in a state
 	Stores      int // different contents of the store
-	Histories   int // of all parties
+	Histories   int // number of histories of all parties
 	Ends        int // number of checked ends
 	Exhausted   bool
 	Violation   error // with the shortest path to it

@@ -20,7 +20,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// exploreScenario explores a scenario until most has passed; 0: to its end.
+// exploreScenario explores a scenario for up to most, or completely if most is
+// 0.
 func exploreScenario(t *testing.T, s *Scenario, most time.Duration) (Result, time.Duration) {
 	t.Helper()
 	var enough atomic.Bool
@@ -108,8 +109,8 @@ func (r *explorationReport) addLine(s *Scenario, found Result, took time.Duratio
 
 func (r *explorationReport) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Explored scenarios\n\n`make explore` wrote this; do not edit it.\n\n- commit: %s\n- at most %s for each scenario\n\n", r.commit, r.limit)
-	b.WriteString("Every interleaving of all requests; the package comment says what a state is. Depth is the\nlongest path, in requests; width is the largest number of choices in one state; stores is the\nnumber of different contents of the store; histories is the number of different histories of\nthe parties; ends is the number of different ends that were checked. A scenario that is not\nexhausted was explored up to one step less than its depth.\n\n")
+	fmt.Fprintf(&b, "# Explored scenarios\n\nWritten by `make explore`; do not edit.\n\n- commit: %s\n- at most %s for each scenario\n\n", r.commit, r.limit)
+	b.WriteString("All interleavings of all requests were explored. The package comment defines a state. Depth is\nthe length of the longest path, in requests; width is the maximum number of choices in one state;\nstores is the number of different contents of the store; histories is the number of different\nhistories of the parties; ends is the number of different ends that were checked. A scenario that\nis not exhausted was explored up to one step less than its depth.\n\n")
 	b.WriteString("| scenario | about | states | transitions | depth | width | stores | histories | ends | seconds | exhausted |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|\n")
 	b.WriteString(strings.Join(r.lines, "\n") + "\n")
 	return b.String()

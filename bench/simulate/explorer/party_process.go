@@ -113,8 +113,9 @@ func (p *partyProcess) pendingRequests() []*partyRequest {
 	return slices.CompactFunc(all, func(a, b *partyRequest) bool { return a.key == b.key })
 }
 
-// isAt reports whether the party is still at h. While it waited, the time of the others passed, and one of its
-// backoffs may have ended, which in its own time would have waited for an answer.
+// isAt reports whether the party is still at h. While it waited, the shared clock advanced for
+// other parties. So one of its backoffs may have ended, although by its own time it would still
+// wait for an answer.
 func (p *partyProcess) isAt(h *partyHistory) bool {
 	return slices.EqualFunc(p.pendingRequests(), h.pending, func(a, b *partyRequest) bool { return a.key == b.key })
 }

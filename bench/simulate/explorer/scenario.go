@@ -54,8 +54,8 @@ type Scenario struct {
 // A Party is a process and its actions.
 type Party struct {
 	Name    string
-	Patient bool           // it claims no intent before the others are done or dead
-	After   int            // number of the party that must be done first; 0: none
+	Patient bool           // it claims no intent before the others have finished or crashed
+	After   int            // number of the party that must finish first; 0: none
 	Offers  []domain.Event // events that it may save
 
 	Messages [][]repository.ObjectReport // messages that it delivers, in order
@@ -63,7 +63,7 @@ type Party struct {
 	Run      func(*Member)
 }
 
-// A Member is what a party acts with. Each action leaves a sight.
+// A Member performs the actions of a party. Each action records a sight.
 type Member struct {
 	ctx      context.Context
 	proc     *partyProcess
@@ -139,7 +139,7 @@ func mustSucceed[T any](v T, err error) T {
 func (m *Member) Save(events []domain.Event) {
 	saved, err := m.node.Save(m.ctx, recipient, events)
 	if err == nil && saved.Accepted+saved.Duplicates != len(events) {
-		err = fmt.Errorf("of %d events it accepted %d and knew %d", len(events), saved.Accepted, saved.Duplicates)
+		err = fmt.Errorf("the Save of %d events reported %d accepted and %d duplicates", len(events), saved.Accepted, saved.Duplicates)
 	}
 	m.noteSight(sight{what: "saved", events: events, err: err})
 }

@@ -145,7 +145,7 @@ func (c *Crawl) verifyObjects(store *objects.Store, names []domain.ObjectName) e
 			}
 		}
 		if generated > c.Rows || o.Events != int64(len(rows)) {
-			return fmt.Errorf("L2: %d rows are of the crawl, which adds %d at most: %s", generated, c.Rows, text)
+			return fmt.Errorf("L2: %d rows are of the crawl, which adds at most %d: %s", generated, c.Rows, text)
 		}
 	}
 	return nil

@@ -168,7 +168,7 @@ func compareForgotten(store *objects.Store, oracle *memory.Objects, name domain.
 		}
 		switch _, err := store.Row(context.Background(), name, rows[i].ID()); {
 		case err == nil:
-			return fmt.Errorf("L7: row %+v was forgotten, and is there", rows[i].ID())
+			return fmt.Errorf("L7: row %+v was forgotten, but still exists", rows[i].ID())
 		case domain.KindOf(err) != domain.NotFound:
 			return err
 		}

@@ -63,7 +63,7 @@ func (v *endVerifier) verifyTopic(s *explorationState) error {
 		return fmt.Errorf("a fresh node publishes: %w", err)
 	}
 	if left, err = m.objects.Topic().Unpublished(m.ctx, startTime.Add(time.Hour), repository.MaxAppend); err != nil || len(left) > 0 {
-		return errors.Join(fmt.Errorf("%d published changes are left for the topic", len(left)), err)
+		return errors.Join(fmt.Errorf("%d published changes are still stored for the topic", len(left)), err)
 	}
 	found, err := m.push.Read(m.ctx, domain.ObjectsStream(), domain.Position{}, 100)
 	if err != nil {
@@ -94,7 +94,7 @@ func checkTopicEvents(entries []repository.Entry, object *domain.Object) error {
 	for _, e := range events {
 		exists := before.Event != "" && before.Event != domain.StateDeleted
 		if e.Version == before.Version || (e.Event == domain.StateCreated) == exists {
-			return fmt.Errorf("the topic has %s at version %d behind %s at version %d", e.Event, e.Version, before.Event, before.Version)
+			return fmt.Errorf("the topic has %s at version %d after %s at version %d", e.Event, e.Version, before.Event, before.Version)
 		}
 		before = e
 	}

@@ -206,7 +206,7 @@ func (v *endVerifier) noteSights(s *explorationState) error {
 	}
 	for id, times := range dequeued {
 		if times > 1 {
-			return fmt.Errorf("the bundle %s was dequeued with success %d times", id, times)
+			return fmt.Errorf("%[2]d Dequeues of bundle %[1]s succeeded", id, times)
 		}
 	}
 	return nil
@@ -231,7 +231,7 @@ func (v *endVerifier) noteSightsOf(saw []sight, seen map[domain.BundleID]reposit
 				continue // it is not returned to the actor
 			}
 			if other, ok := seen[at.bundle.ID]; ok && !sameBundle(other, at.bundle) {
-				return fmt.Errorf("the bundle %s looked different to two parties", at.bundle.ID)
+				return fmt.Errorf("two parties received different contents of bundle %s", at.bundle.ID)
 			}
 			seen[at.bundle.ID] = at.bundle
 		case "dequeued":
@@ -240,7 +240,7 @@ func (v *endVerifier) noteSightsOf(saw []sight, seen map[domain.BundleID]reposit
 			}
 			dequeued[at.bundle.ID]++
 			if state := v.bundles[at.bundle.ID.String()]; state != "dequeued" {
-				return fmt.Errorf("the bundle %s was dequeued with success, but is %s", at.bundle.ID, state)
+				return fmt.Errorf("a Dequeue of bundle %s succeeded, but its state is %s", at.bundle.ID, state)
 			}
 		}
 	}

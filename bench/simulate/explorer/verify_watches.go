@@ -26,7 +26,7 @@ func (v *endVerifier) verifyWatches(s *explorationState) error {
 	}
 	left, err := m.changes.Changes(m.ctx, v.watchedResource())
 	if err != nil || len(left) > 0 {
-		return errors.Join(fmt.Errorf("%d published changes are left", len(left)), err)
+		return errors.Join(fmt.Errorf("%d published changes are still stored", len(left)), err)
 	}
 	versions, err := m.countVersions()
 	if err != nil {
@@ -51,7 +51,7 @@ func (m *Member) countVersions() (int64, error) {
 func (m *Member) checkPublished(versions int64) error {
 	found, err := m.push.Read(m.ctx, m.scenario.watchedResource().Stream(), domain.Position{}, 100)
 	if err != nil || int64(len(found.Entries)) != versions {
-		return errors.Join(fmt.Errorf("the resource has %d changes, and the stream %d", versions, len(found.Entries)), err)
+		return errors.Join(fmt.Errorf("the resource has %d changes, but the stream has %d", versions, len(found.Entries)), err)
 	}
 	for i, e := range found.Entries {
 		c, err := domain.ChangeOf(&e.Message, e.Position.Number)
@@ -76,7 +76,7 @@ func (v *endVerifier) verifyEachWatch(m *Member, s *explorationState, versions i
 			return err
 		}
 		if c := found.Counters; c.Triggered != versions-w.After || c.Cancelled > 0 {
-			return fmt.Errorf("watch %s counts %+v, and %d changes were committed behind its version %d", w.ID, c, versions, w.After)
+			return fmt.Errorf("watch %s counts %+v, but %d changes were committed after its version %d", w.ID, c, versions, w.After)
 		}
 	}
 	for i := range v.Parties {
@@ -87,9 +87,9 @@ func (v *endVerifier) verifyEachWatch(m *Member, s *explorationState, versions i
 			_, isStored := after[at.watch]
 			switch {
 			case at.what == "watched" && !isStored:
-				return fmt.Errorf("%s was answered, and watch %s is not stored", v.Parties[i].Name, at.watch)
+				return fmt.Errorf("%s was answered, but watch %s is not stored", v.Parties[i].Name, at.watch)
 			case at.what == "unwatched" && isStored:
-				return fmt.Errorf("%s was answered, and watch %s is stored", v.Parties[i].Name, at.watch)
+				return fmt.Errorf("%s was answered, but watch %s is still stored", v.Parties[i].Name, at.watch)
 			}
 		}
 		if first := v.Parties[i].After; first > 0 {
@@ -110,9 +110,9 @@ func checkWatchOrder(before, after []sight, begins map[domain.WatchID]int64, ver
 			switch {
 			case a.err != nil || b.err != nil:
 			case a.what == "watched" && b.what == "changed" && begins[a.watch] >= versions:
-				return fmt.Errorf("the watch begins behind version %d, and the change is not behind it", begins[a.watch])
+				return fmt.Errorf("the watch begins after version %d, but the change is not after that version", begins[a.watch])
 			case a.what == "changed" && b.what == "watched" && begins[b.watch] < versions:
-				return fmt.Errorf("the watch begins behind version %d, and the change is version %d", begins[b.watch], versions)
+				return fmt.Errorf("the watch begins after version %d, but the change is version %d", begins[b.watch], versions)
 			}
 		}
 	}

@@ -20,7 +20,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A historyClients is several clients of one mailbox of a correct hub, whose store changes under one lock.
+// A historyClients is a set of clients of one mailbox of a correct hub, whose store changes under
+// one lock.
 type historyClients struct {
 	history.Recorder
 	testing.TB

@@ -24,7 +24,7 @@ type shownBundle struct {
 
 // A shownPosition is the bundle that shows an event, and the position in it.
 type shownPosition struct {
-	bundles int // number of bundles that show it
+	bundles int // number of bundles that have the event
 	bundle  int // the last of these bundles
 	place   int // position in that bundle
 }

@@ -21,19 +21,19 @@ func (o *Observer) checkContent(r *recipientState, key Key, was, is *bundleDocum
 	replaced := was.Object != "" && was.Object != is.Object
 	switch {
 	case is.Gone && (is.Object == "" || is.Content != onRequest):
-		o.addViolation("L9", key, "it is marked, but a domain has not made its content")
+		o.addViolation("L9", key, "it is marked, but its content was not produced by a domain")
 	case replaced && !was.Gone:
 		o.addViolation("L9", key, "its content was replaced, but was not marked")
 	case replaced && is.Gone:
-		o.addViolation("L9", key, "its content was replaced, and the mark is still there")
+		o.addViolation("L9", key, "its content was replaced, but the mark was not removed")
 	case was.Gone && !replaced && !is.Gone:
-		o.addViolation("L9", key, "its mark is gone, but its content is the same")
+		o.addViolation("L9", key, "its mark was removed, but its content was not replaced")
 	case is.Gone && !was.Gone && o.deleted != nil && !o.deleted[is.Object]:
 		o.addViolation("L9", key, "it is marked, but object %s was not deleted", is.Object)
 	case (replaced || is.Gone != was.Gone) && is.State != "open":
-		o.addViolation("L9", key, "it is %s, and its content has changed", is.State)
+		o.addViolation("L9", key, "it is %s, but its content has changed", is.State)
 	case is.Object != was.Object && r.replaced[is.Object]:
-		o.addViolation("L9", key, "object %s is its content again, which was replaced because it was deleted", is.Object)
+		o.addViolation("L9", key, "its content is object %s again, which was replaced because it was deleted", is.Object)
 	}
 	if replaced {
 		if r.replaced == nil {

@@ -46,7 +46,7 @@ func (o *Observer) noteAnnounced(r *recipientState, key Key, it *saveIntent, p *
 		}
 		of[p.Ordinal] = d
 	} else if p.New || d.r != r || d.cabinet != p.Cabinet || d.ordinal != p.Ordinal {
-		o.addViolation("H8", key, "the intent %s takes drawer %s, which is number %d of %s", it.ID, p.Drawer, d.ordinal, d.cabinet)
+		o.addViolation("H8", key, "the intent %s reserves drawer %s, which has ordinal %d of %s", it.ID, p.Drawer, d.ordinal, d.cabinet)
 	}
 	d.parts[it.ID] = p
 }
@@ -57,7 +57,7 @@ func (d *drawerState) isGone() bool { return d.ordinal < d.r.floorOf(d.cabinet) 
 func (o *Observer) checkDrawer(key Key, c documentChange) {
 	d := o.drawers[key.ID]
 	if d == nil {
-		o.addViolation("H8", key, "no intent has announced this drawer")
+		o.addViolation("H8", key, "no intent has reserved this drawer")
 		return
 	}
 	before := d.doc
@@ -72,7 +72,7 @@ func (o *Observer) checkDrawer(key Key, c documentChange) {
 	switch {
 	case d.isGone():
 	case after == nil:
-		o.addViolation("retention", key, "drawer %d of %s was removed, but the floor is %d", d.ordinal, d.cabinet, d.r.floorOf(d.cabinet))
+		o.addViolation("retention", key, "drawer %d of %s was removed, but the floor is only %d", d.ordinal, d.cabinet, d.r.floorOf(d.cabinet))
 	case before == nil:
 		o.checkNewDrawer(key, d)
 	default:
@@ -87,11 +87,11 @@ func (o *Observer) checkNewDrawer(key Key, d *drawerState) {
 		return
 	}
 	if p == nil || !p.New || d.doc.Operation != it.ID || d.doc.Ordinal != p.Ordinal || d.doc.PartitionKey != d.r.head.PartitionKey+"|"+p.Cabinet {
-		o.addViolation("H8", key, "the intent that stands did not announce that this drawer would be created so")
+		o.addViolation("H8", key, "the current intent does not allow this new drawer")
 		return
 	}
 	if isOwners, isRollbacks := d.doc.Count == p.Count && !d.doc.Sealed, d.doc.Count == 0 && d.doc.Sealed && it.Aborted; !isOwners && !isRollbacks {
-		o.addViolation("H8", key, "it was created with %d events (sealed: %t), the intent has %d", d.doc.Count, d.doc.Sealed, p.Count)
+		o.addViolation("H8", key, "it was created with %d events (sealed: %t), but the intent reserved %d", d.doc.Count, d.doc.Sealed, p.Count)
 	}
 }
 
@@ -99,7 +99,7 @@ func (o *Observer) checkUpdatedDrawer(key Key, d *drawerState, before *drawerDoc
 	is, it := d.doc, d.r.head.Intent
 	p := it.partOf(key.ID)
 	if is.ID != before.ID || is.PartitionKey != before.PartitionKey || is.Ordinal != before.Ordinal || is.FirstSequence != before.FirstSequence {
-		o.addViolation("H8", key, "what never changes of a drawer has changed")
+		o.addViolation("H8", key, "an immutable member of a drawer has changed")
 	}
 	if is.Count > o.capacity {
 		o.addViolation("H8", key, "it holds %d events, more than %d", is.Count, o.capacity)
@@ -107,23 +107,23 @@ func (o *Observer) checkUpdatedDrawer(key Key, d *drawerState, before *drawerDoc
 	switch {
 	case before.Sealed:
 		if !is.Sealed || is.Count != before.Count || is.Operation != before.Operation {
-			o.addViolation("H8", key, "it was sealed and has changed")
+			o.addViolation("H8", key, "it changed after it was sealed")
 		}
 	case is.Sealed && p != nil && it.Aborted:
 		if is.Count != p.Slot {
-			o.addViolation("H8", key, "the rollback of %s sealed it at %d events, but before it there were %d", it.ID, is.Count, p.Slot)
+			o.addViolation("H8", key, "the rollback of %s sealed it at %d events, but it had %d before the intent", it.ID, is.Count, p.Slot)
 		}
 	case is.Sealed:
 		last := d.r.head.Cabinets[d.cabinet]
 		if last.Drawer == key.ID || last.Ordinal < d.ordinal || is.Count != d.fill {
-			o.addViolation("H8", key, "it was sealed at %d events; %d of it are committed, and the head has drawer %d as the last", is.Count, d.fill, last.Ordinal)
+			o.addViolation("H8", key, "it was sealed at %d events, but %d of its events are committed, and the last drawer of the head is %d", is.Count, d.fill, last.Ordinal)
 		}
 	case is.Count != before.Count || is.Operation != before.Operation:
 		if p == nil && d.isFlushedTo(key.ID, before.Count, is.Count) {
 			break
 		}
 		if p == nil || is.Operation != it.ID || before.Count != p.Slot || is.Count != p.endSlot() {
-			o.addViolation("H8", key, "its count went from %d to %d, which the intent that stands did not announce", before.Count, is.Count)
+			o.addViolation("H8", key, "its count went from %d to %d, which the current intent does not allow", before.Count, is.Count)
 		}
 	}
 }
@@ -146,13 +146,13 @@ func (o *Observer) checkPage(key Key, c documentChange) {
 	}
 	d := o.drawers[whole.PartitionKey]
 	if d == nil {
-		o.addViolation("H8", key, "no intent has announced a drawer %s", whole.PartitionKey)
+		o.addViolation("H8", key, "no intent has reserved a drawer %s", whole.PartitionKey)
 		return
 	}
 	switch {
 	case d.isGone():
 	case after == nil:
-		o.addViolation("retention", key, "a page of drawer %d of %s was removed, but the floor is %d", d.ordinal, d.cabinet, d.r.floorOf(d.cabinet))
+		o.addViolation("retention", key, "a page of drawer %d of %s was removed, but the floor is only %d", d.ordinal, d.cabinet, d.r.floorOf(d.cabinet))
 	case before != nil:
 		o.addViolation("H8", key, "a page was written again")
 	default:
@@ -172,16 +172,16 @@ func (o *Observer) checkNewPage(key Key, d *drawerState, is *pageDocument) {
 	case p == nil && d.r.head.Cabinets[d.cabinet].Tail != "":
 		o.checkFlushed(key, d, is)
 	case p == nil:
-		o.addViolation("H8", key, "the intent %s did not announce a page in drawer %d of %s", is.Intent, d.ordinal, d.cabinet)
+		o.addViolation("H8", key, "the intent %s has not reserved slots in drawer %d of %s", is.Intent, d.ordinal, d.cabinet)
 		return
 	case is.Slot < p.Slot || is.Until > p.endSlot() || is.Until <= is.Slot:
-		o.addViolation("H8", key, "it has the slots %d to %d, but its intent announced %d to %d", is.Slot, is.Until, p.Slot, p.endSlot())
+		o.addViolation("H8", key, "it has the slots %d to %d, but its intent reserved %d to %d", is.Slot, is.Until, p.Slot, p.endSlot())
 	case is.FirstSequence < p.First || is.FirstSequence > p.Last || is.Slot == p.Slot && is.FirstSequence != p.First:
-		o.addViolation("H3", key, "it begins with number %d, but its intent announced %d to %d", is.FirstSequence, p.First, p.Last)
+		o.addViolation("H3", key, "it begins with number %d, but its intent reserved %d to %d", is.FirstSequence, p.First, p.Last)
 	}
 	for _, other := range d.pages {
 		if other.Slot < is.Until && is.Slot < other.Until {
-			o.addViolation("H8", key, "its slots %d to %d overlap with those of the page that has %d to %d", is.Slot, is.Until, other.Slot, other.Until)
+			o.addViolation("H8", key, "its slots %d to %d overlap with the slots %d to %d of another page", is.Slot, is.Until, other.Slot, other.Until)
 		}
 	}
 }

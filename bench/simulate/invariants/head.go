@@ -88,7 +88,7 @@ func (it *saveIntent) partOf(drawer string) *intentPart {
 func (o *Observer) checkHead(key Key, c documentChange) {
 	var after headDocument
 	if c.after == nil {
-		o.addViolation("H1", key, "the head is gone")
+		o.addViolation("H1", key, "the head was removed")
 		return
 	}
 	if !o.decodeInto(key, c.after, &after) {
@@ -118,7 +118,7 @@ func (o *Observer) checkHead(key Key, c documentChange) {
 	}
 	isSmall := after.Watermark != watermark
 	if isSmall && (after.Intent != nil || after.Watermark != after.Reserved || after.Reserved <= before.Reserved) {
-		o.addViolation("H5", key, "the watermark moved to %d, with %d reserved, and neither an intent nor a small Save says so", after.Watermark, after.Reserved)
+		o.addViolation("H5", key, "the watermark moved to %d, with %d reserved, without an intent or a small Save", after.Watermark, after.Reserved)
 	}
 	o.checkIntent(r, key, before, standing, isSmall)
 	o.checkCabinets(r, key, before, expected, isSmall)
@@ -131,22 +131,22 @@ func (o *Observer) checkCommitted(key Key, it *saveIntent, watermark int64) {
 		o.addViolation("H5", key, "the intent %s was committed after it had been claimed for rollback", it.ID)
 	}
 	if watermark != it.Last {
-		o.addViolation("H5", key, "the watermark moved to %d, but the intent that stood ends at %d", watermark, it.Last)
+		o.addViolation("H5", key, "the watermark moved to %d, but the intent ends at %d", watermark, it.Last)
 	}
 	for i := range it.Parts {
 		p := &it.Parts[i]
 		d := o.drawers[p.Drawer]
 		if d == nil || d.doc == nil {
-			o.addViolation("H8", key, "the intent %s was committed, but drawer %d of %s is not there", it.ID, p.Ordinal, p.Cabinet)
+			o.addViolation("H8", key, "the intent %s was committed, but drawer %d of %s does not exist", it.ID, p.Ordinal, p.Cabinet)
 			continue
 		}
 		if d.doc.Count != p.endSlot() || d.doc.Sealed {
-			o.addViolation("H8", key, "the intent %s was committed, but drawer %d of %s holds %d events (sealed: %t), not %d", it.ID, p.Ordinal, p.Cabinet, d.doc.Count, d.doc.Sealed, p.endSlot())
+			o.addViolation("H8", key, "the intent %s was committed, but drawer %d of %s has %d events (sealed: %t), not %d", it.ID, p.Ordinal, p.Cabinet, d.doc.Count, d.doc.Sealed, p.endSlot())
 		}
 		for slot := p.Slot; slot < p.endSlot(); {
 			page := d.pages[slot]
 			if page == nil || page.Intent != it.ID {
-				o.addViolation("H8", key, "the intent %s was committed, but no page of it begins at slot %d of drawer %d of %s", it.ID, slot, p.Ordinal, p.Cabinet)
+				o.addViolation("H8", key, "the intent %s was committed, but none of its pages begins at slot %d of drawer %d of %s", it.ID, slot, p.Ordinal, p.Cabinet)
 				break
 			}
 			slot = page.Until
@@ -158,7 +158,7 @@ func (o *Observer) checkCommitted(key Key, it *saveIntent, watermark int64) {
 // checkCleared checks that a rollback has restored the state before the intent.
 func (o *Observer) checkCleared(key Key, it *saveIntent) {
 	if !it.Aborted {
-		o.addViolation("H5", key, "the intent %s is gone, but was neither committed nor claimed", it.ID)
+		o.addViolation("H5", key, "the intent %s was removed, but was neither committed nor claimed", it.ID)
 	}
 	for i := range it.Parts {
 		p := &it.Parts[i]
@@ -209,10 +209,10 @@ func (o *Observer) checkIntent(r *recipientState, key Key, before headDocument, 
 		}
 	case standing != nil:
 		if it.First != standing.First || it.Last != standing.Last || !slices.Equal(it.Parts, standing.Parts) || r.head.Reserved != before.Reserved {
-			o.addViolation("H3", key, "the intent %s has changed while it stood", it.ID)
+			o.addViolation("H3", key, "the intent %s has changed", it.ID)
 		}
 		if standing.Aborted && !it.Aborted {
-			o.addViolation("H5", key, "the intent %s was claimed for rollback, and is not any more", it.ID)
+			o.addViolation("H5", key, "the claim of the intent %s for rollback was removed", it.ID)
 		}
 	default:
 		o.checkReserved(r, key, before, it)
@@ -221,7 +221,7 @@ func (o *Observer) checkIntent(r *recipientState, key Key, before headDocument, 
 
 func (o *Observer) checkReserved(r *recipientState, key Key, before headDocument, it *saveIntent) {
 	if r.intents[it.ID] != nil {
-		o.addViolation("H3", key, "the intent %s was there before", it.ID)
+		o.addViolation("H3", key, "the intent %s was used before", it.ID)
 	}
 	if it.First != before.Reserved+1 || it.Last != r.head.Reserved || it.Last < it.First {
 		o.addViolation("H3", key, "the intent %s has numbers %d to %d, with %d reserved before and %d after", it.ID, it.First, it.Last, before.Reserved, r.head.Reserved)
@@ -234,15 +234,15 @@ func (o *Observer) checkReserved(r *recipientState, key Key, before headDocument
 		last := r.head.cabinetOf(next, p.Cabinet)
 		switch {
 		case last.Tail != "":
-			o.addViolation("H3", key, "the intent %s is reserved over the tail of %s", it.ID, p.Cabinet)
+			o.addViolation("H3", key, "the intent %s was reserved while %s has a tail", it.ID, p.Cabinet)
 		case p.Count < 1 || p.First < it.First || p.Last > it.Last || p.Last-p.First+1 < int64(p.Count) || p.First <= last.Sequence:
 			o.addViolation("H3", key, "the intent %s gives %d events of %s numbers %d to %d", it.ID, p.Count, p.Cabinet, p.First, p.Last)
 		case p.endSlot() > o.capacity:
 			o.addViolation("H8", key, "the intent %s fills drawer %d of %s up to %d", it.ID, p.Ordinal, p.Cabinet, p.endSlot())
 		case p.New && (p.Slot != 0 || p.Ordinal != last.Ordinal+1):
-			o.addViolation("H8", key, "the intent %s begins drawer %d of %s at slot %d, behind drawer %d", it.ID, p.Ordinal, p.Cabinet, p.Slot, last.Ordinal)
+			o.addViolation("H8", key, "the intent %s begins drawer %d of %s at slot %d, after drawer %d", it.ID, p.Ordinal, p.Cabinet, p.Slot, last.Ordinal)
 		case !p.New && (p.Drawer != last.Drawer || p.Slot != last.Fill || p.Ordinal != last.Ordinal):
-			o.addViolation("H8", key, "the intent %s goes on in drawer %d of %s at slot %d, but the last is %d, filled up to %d", it.ID, p.Ordinal, p.Cabinet, p.Slot, last.Ordinal, last.Fill)
+			o.addViolation("H8", key, "the intent %s continues drawer %d of %s at slot %d, but the last drawer is %d, filled up to %d", it.ID, p.Ordinal, p.Cabinet, p.Slot, last.Ordinal, last.Fill)
 		}
 		o.noteAnnounced(r, key, it, p)
 		next = r.head.afterCommit(next, &saveIntent{Parts: []intentPart{*p}})
@@ -263,16 +263,16 @@ func (o *Observer) checkCabinets(r *recipientState, key Key, before headDocument
 		}
 		t := before.Retention[name]
 		if want.Drawer != "" || t.Closed != "" || max(t.Floor, want.BaseOrdinal+1) <= want.Ordinal || t.Cleared < t.Floor || r.head.Intent.hasPartIn(name) {
-			o.addViolation("H8", key, "cabinet %s is gone; it was %+v, with %+v retained", name, want, t)
+			o.addViolation("H8", key, "cabinet %s was removed; it was %+v, with %+v retained", name, want, t)
 		}
 		if r.head.beginsCabinet() {
-			o.addViolation("H8", key, "cabinet %s was removed while an intent begins another", name)
+			o.addViolation("H8", key, "cabinet %s was removed while an intent begins another one", name)
 		}
 		o.markReached("a sweep removed a cabinet")
 		ordinal, total = max(ordinal, want.Ordinal), max(total, want.Total)
 	}
 	if r.head.RemovedOrdinal != ordinal || r.head.RemovedTotal != total {
-		o.addViolation("H8", key, "the highest ordinal and total that were removed are %d and %d, but must be %d and %d", r.head.RemovedOrdinal, r.head.RemovedTotal, ordinal, total)
+		o.addViolation("H8", key, "the highest removed ordinal and total are %d and %d, but must be %d and %d", r.head.RemovedOrdinal, r.head.RemovedTotal, ordinal, total)
 	}
 	added := int64(0)
 	for name, is := range r.head.Cabinets {
@@ -299,7 +299,7 @@ func (o *Observer) checkCabinets(r *recipientState, key Key, before headDocument
 		}
 	}
 	if isSmall && added == 0 {
-		o.addViolation("H5", key, "the watermark moved to %d without an intent that stood, and without a small Save", r.head.Watermark)
+		o.addViolation("H5", key, "the watermark moved to %d without an intent or a small Save", r.head.Watermark)
 	}
 	if isSmall && added != r.head.Reserved-before.Reserved {
 		o.addViolation("H3", key, "a small Save has %d numbers for %d events", r.head.Reserved-before.Reserved, added)
@@ -322,7 +322,7 @@ func (it *saveIntent) hasPartIn(cabinet string) bool {
 func (o *Observer) checkRetention(r *recipientState, key Key, before headDocument) {
 	for name := range before.Retention {
 		if was, is := before.floorOf(name), r.head.floorOf(name); is < was {
-			o.addViolation("retention", key, "the floor of %s sank from %d to %d", name, was, is)
+			o.addViolation("retention", key, "the floor of %s went back from %d to %d", name, was, is)
 		}
 	}
 	for name, is := range r.head.Retention {
@@ -333,7 +333,7 @@ func (o *Observer) checkRetention(r *recipientState, key Key, before headDocumen
 			continue
 		}
 		if acknowledged := r.acknowledgedBelow(name); is.Floor > acknowledged {
-			o.addViolation("retention", key, "the floor of %s rose to %d, but all is acknowledged only below %d", name, is.Floor, acknowledged)
+			o.addViolation("retention", key, "the floor of %s rose to %d, but only the drawers below %d are acknowledged", name, is.Floor, acknowledged)
 		}
 	}
 }

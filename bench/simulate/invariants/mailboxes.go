@@ -81,7 +81,8 @@ type changedState[T any] struct {
 	before, after *T
 }
 
-// sortChange sorts a change in the container of bundles by the kind of its document.
+// sortChange records a change in the container of bundles by the kind of its
+// document.
 func (o *Observer) sortChange(key Key, c documentChange, of map[string]*mailboxChanges) {
 	whole := c.after
 	if whole == nil {
@@ -152,16 +153,16 @@ func (o *Observer) checkMailbox(r *recipientState, m *mailboxChanges) {
 		}
 		key := Key{"bundles", partitionOf(m), id}
 		if other, ok := open[b.Group]; ok {
-			o.addViolation("H6", key, "it is open, and so is bundle %s of the same group %s", other, b.Group)
+			o.addViolation("H6", key, "it is open, but bundle %s of the same group %s is open too", other, b.Group)
 		}
 		open[b.Group] = id
 		if g := r.gates["gate."+b.Group]; g == nil || g.Open != id {
-			o.addViolation("H6", key, "it is open, but its gate does not have it open")
+			o.addViolation("H6", key, "it is open, but its gate does not refer to it")
 		}
 	}
 	for id, g := range r.gates {
 		if g.Open != "" && open[strings.TrimPrefix(id, "gate.")] != g.Open {
-			o.addViolation("H6", Key{"bundles", partitionOf(m), id}, "the bundle %s that it has open is not there or not open", g.Open)
+			o.addViolation("H6", Key{"bundles", partitionOf(m), id}, "its open bundle %s does not exist or is not open", g.Open)
 		}
 	}
 }
@@ -192,29 +193,29 @@ func (o *Observer) checkBundle(r *recipientState, m *mailboxChanges, b changedSt
 	switch from, to := was.stateOf(), is.stateOf(); from + " to " + to {
 	case "none to open":
 		if before := r.firsts[is.Group]; is.First <= before {
-			o.addViolation("H4", b.key, "it begins with number %d, after a bundle that began with %d: an event was passed over", is.First, before)
+			o.addViolation("H4", b.key, "it begins with number %d, after a bundle that began with %d: an event was skipped", is.First, before)
 		}
 		r.firsts[is.Group] = is.First
 		o.checkOpened(r, m, b.key, is)
 	case "dequeued to open", "skipped to open":
 		if !m.orders["replay"] {
-			o.addViolation("H7", b.key, "a bundle that was %s is open again, but no record of a replay says why", from)
+			o.addViolation("H7", b.key, "a bundle that was %s is open again without the record of a replay", from)
 		}
 		if first := is.Ranges[0].Ordinal; first < r.floorOf(is.Cabinet) {
-			o.addViolation("retention", b.key, "a bundle is open again that begins in drawer %d, below the floor %d", first, r.floorOf(is.Cabinet))
+			o.addViolation("retention", b.key, "a reopened bundle begins in drawer %d, below the floor %d", first, r.floorOf(is.Cabinet))
 		}
 	case "open to dequeued":
 	case "open to skipped":
 		if !m.orders["skip"] {
-			o.addViolation("H7", b.key, "a bundle was skipped, but there is no record of it")
+			o.addViolation("H7", b.key, "a bundle was skipped without a record")
 		}
 	case "open to released":
 		if !m.orders["release"] {
-			o.addViolation("H7", b.key, "a bundle was released, but there is no record of it")
+			o.addViolation("H7", b.key, "a bundle was released without a record")
 		}
 		r.firsts[is.Group] = min(r.firsts[is.Group], is.First-1) // its events may be delivered again
 	case "open to none":
-		o.addViolation("H6", b.key, "an open bundle is gone")
+		o.addViolation("H6", b.key, "an open bundle was removed")
 	default:
 		if from != to && to != "none" {
 			o.addViolation("H7", b.key, "a bundle went from %s to %s", from, to)
@@ -248,7 +249,7 @@ func (o *Observer) checkOpened(r *recipientState, m *mailboxChanges, key Key, b 
 		o.addViolation("H9", key, "it spans %d drawers", len(b.Ranges))
 		return
 	case count != b.Count || b.Last < b.First:
-		o.addViolation("H6", key, "it says %d events, %d to %d, and names %d slots", b.Count, b.First, b.Last, count)
+		o.addViolation("H6", key, "it has %d events, %d to %d, but its ranges have %d slots", b.Count, b.First, b.Last, count)
 	case b.Last > r.head.Watermark:
 		o.addViolation("H5", key, "it ends with number %d, above the watermark %d", b.Last, r.head.Watermark)
 	}
@@ -259,28 +260,28 @@ func (o *Observer) checkOpened(r *recipientState, m *mailboxChanges, key Key, b 
 	at := before.positionIn(b.Cabinet, &r.head)
 	o.gates[originOf(b.Cabinet)] = "gate." + b.Group
 	if at != b.Start {
-		o.addViolation("H7", key, "it says that the gate stood at %+v, but it stood at %+v", b.Start, at)
+		o.addViolation("H7", key, "it records the gate at %+v, but the gate was at %+v", b.Start, at)
 	}
 	ordinal, slot := at.Ordinal, at.Slot
 	for _, s := range b.Ranges {
 		ordinal, slot = o.skipEmpty(r, b.Cabinet, ordinal, slot)
 		if s.Ordinal != ordinal || s.From != slot {
-			o.addViolation("H7", key, "it goes on at slot %d of drawer %d, but the next event waits at slot %d of drawer %d", s.From, s.Ordinal, slot, ordinal)
+			o.addViolation("H7", key, "it continues at slot %d of drawer %d, but the next event is at slot %d of drawer %d", s.From, s.Ordinal, slot, ordinal)
 			return
 		}
 		d := o.drawers[s.Drawer]
 		if d == nil || d.r != r || d.cabinet != b.Cabinet || d.ordinal != s.Ordinal {
-			o.addViolation("H6", key, "drawer %s is not number %d of %s", s.Drawer, s.Ordinal, b.Cabinet)
+			o.addViolation("H6", key, "drawer %s does not have ordinal %d of %s", s.Drawer, s.Ordinal, b.Cabinet)
 			return
 		}
 		if s.To > d.fill || s.To <= s.From {
-			o.addViolation("H5", key, "it takes the slots %d to %d of drawer %d, of which %d are committed", s.From, s.To, s.Ordinal, d.fill)
+			o.addViolation("H5", key, "it has the slots %d to %d of drawer %d, of which only %d are committed", s.From, s.To, s.Ordinal, d.fill)
 		}
 		slot = s.To
 	}
 	first := o.drawers[b.Ranges[0].Drawer]
 	if p := first.pages[b.Ranges[0].From]; p != nil && p.FirstSequence != b.First {
-		o.addViolation("H6", key, "it says that it begins with number %d, but that is %d", b.First, p.FirstSequence)
+		o.addViolation("H6", key, "it records %d as its first number, but that is %d", b.First, p.FirstSequence)
 	}
 }
 
@@ -298,7 +299,7 @@ func (o *Observer) skipEmpty(r *recipientState, cabinet string, ordinal, slot in
 // checkGate checks a change of a gate.
 func (o *Observer) checkGate(r *recipientState, m *mailboxChanges, id string, g changedState[gateDocument]) {
 	if g.after == nil {
-		o.addViolation("H7", g.key, "a gate is gone")
+		o.addViolation("H7", g.key, "a gate was removed")
 		return
 	}
 	was := g.before
@@ -330,19 +331,19 @@ func (o *Observer) checkGate(r *recipientState, m *mailboxChanges, id string, g 
 			want = was.At[cabinet]
 		}
 		if is != want && (moves || is != was.positionIn(cabinet, &r.head)) {
-			o.addViolation("H7", g.key, "in cabinet %s it stands at %+v, but must stand at %+v", cabinet, is, want)
+			o.addViolation("H7", g.key, "in cabinet %s its position is %+v, but must be %+v", cabinet, is, want)
 		}
 		last, has := r.head.Cabinets[cabinet]
 		if !has || is.Ordinal <= last.BaseOrdinal { // the position of a removed cabinet
 			last = cabinetEnd{Ordinal: r.head.RemovedOrdinal, Total: r.head.RemovedTotal, Sequence: r.head.Watermark}
 		}
 		if is.Sequence > last.Sequence || is.Total > last.Total || is.Ordinal > last.Ordinal {
-			o.addViolation("H7", g.key, "in cabinet %s it has let through %+v, but only %+v was received", cabinet, is, last)
+			o.addViolation("H7", g.key, "in cabinet %s its position is %+v, but events were received only up to %+v", cabinet, is, last)
 		}
 	}
 	for cabinet, want := range expected {
 		if _, ok := g.after.At[cabinet]; !ok && want != (cabinetPosition{}) {
-			o.addViolation("H7", g.key, "in cabinet %s it must stand at %+v", cabinet, want)
+			o.addViolation("H7", g.key, "in cabinet %s its position must be %+v", cabinet, want)
 		}
 	}
 }
@@ -355,7 +356,7 @@ func (o *Observer) checkForgotten(r *recipientState, id string, key Key, was, is
 			continue
 		}
 		if _, ok := r.head.Cabinets[cabinet]; ok && at.Ordinal > r.head.Cabinets[cabinet].BaseOrdinal || is.Removed < at.Sequence {
-			o.addViolation("H7", key, "it has forgotten cabinet %s", cabinet)
+			o.addViolation("H7", key, "it no longer has a position in cabinet %s", cabinet)
 		}
 		o.markReached("a gate forgot a removed cabinet")
 	}
@@ -363,11 +364,11 @@ func (o *Observer) checkForgotten(r *recipientState, id string, key Key, was, is
 		return
 	}
 	if is.Removed < was.Removed || is.Removed > r.head.Watermark {
-		o.addViolation("H7", key, "the highest number that it has forgotten went from %d to %d, with the watermark at %d", was.Removed, is.Removed, r.head.Watermark)
+		o.addViolation("H7", key, "its highest removed number went from %d to %d, with the watermark at %d", was.Removed, is.Removed, r.head.Watermark)
 	}
 	for cabinet := range r.head.Cabinets {
 		if _, ok := is.At[cabinet]; !ok && o.gates[originOf(cabinet)] == id && r.began[cabinet] < is.Removed && r.head.Cabinets[cabinet].Sequence > was.Removed {
-			o.addViolation("H7", key, "it has no position in cabinet %s, which began behind number %d, and takes all up to %d to be acknowledged", cabinet, r.began[cabinet], is.Removed)
+			o.addViolation("H7", key, "it has no position in cabinet %s, which began after number %d, but treats all events up to %d as acknowledged", cabinet, r.began[cabinet], is.Removed)
 		}
 	}
 }

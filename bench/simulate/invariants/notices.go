@@ -63,14 +63,14 @@ func (o *Observer) checkChangeCount(m *mailboxChanges) {
 		want := b.before.Changes
 		if n, ok := m.watched[id]; ok {
 			if want++; n.Version != want {
-				o.addViolation("notices", n.key, "it has version %d, and the bundle had %d changes before", n.Version, b.before.Changes)
+				o.addViolation("notices", n.key, "it has version %d, but the bundle had %d changes before", n.Version, b.before.Changes)
 			}
 		}
 		if b.after.Changes != want {
 			o.addViolation("notices", b.key, "it counts %d changes, want %d", b.after.Changes, want)
 		}
 		if b.before.Watched && !b.after.Watched {
-			o.addViolation("notices", b.key, "it is not watched any longer")
+			o.addViolation("notices", b.key, "its mark that it is watched was removed")
 		}
 	}
 }
@@ -98,18 +98,18 @@ func (o *Observer) checkNoticesFor(m *mailboxChanges, created map[string]notice,
 		n, ok := created[id]
 		switch {
 		case owed && !ok:
-			o.addViolation("notices", b.key, "it was dequeued, and %s will not be told", who)
+			o.addViolation("notices", b.key, "it was dequeued, but no notice for %s was stored", who)
 		case ok && !owed:
-			o.addViolation("notices", n.key, "its bundle went from %s to %s", from, to)
+			o.addViolation("notices", n.key, "it was stored although its bundle went from %s to %s", from, to)
 		case ok:
 			if g := m.gates["gate."+b.after.Group].after; g == nil || g.Generation != n.Number {
-				o.addViolation("notices", n.key, "it has number %d, which is not what its gate came to", n.Number)
+				o.addViolation("notices", n.key, "it has number %d, which is not the generation of its gate", n.Number)
 			}
 		}
 	}
 	for id, n := range created {
 		if _, ok := m.bundles[id]; !ok {
-			o.addViolation("notices", n.key, "it was not created with the Dequeue of bundle %s", id)
+			o.addViolation("notices", n.key, "it was created without the Dequeue of bundle %s", id)
 		}
 	}
 }

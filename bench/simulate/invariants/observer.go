@@ -135,7 +135,7 @@ func (o *Observer) checkDocument(key Key, c documentChange, of map[string]*mailb
 	case containers.Bundles:
 		o.sortChange(key, c, of)
 	default:
-		o.addViolation("containers", key, "no rule judges the documents of this container")
+		o.addViolation("containers", key, "no checker checks the documents of this container")
 	}
 }
 

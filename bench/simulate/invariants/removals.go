@@ -7,26 +7,26 @@ func (o *Observer) checkRemovals(r *recipientState, m *mailboxChanges) {
 		if is := b.after; is != nil {
 			switch {
 			case is.Watched && is.State != "open" && is.TTL > 0:
-				o.addViolation("notices", b.key, "it is watched, and goes after %d seconds without a notice", is.TTL)
+				o.addViolation("notices", b.key, "it is watched, but expires after %d seconds without a notice", is.TTL)
 			case is.Expires > 0 && is.State == "open":
-				o.addViolation("notices", b.key, "it is open, and may be removed at %d", is.Expires)
+				o.addViolation("notices", b.key, "it is open, but may be removed at %d", is.Expires)
 			case is.Expires > 0 && !is.Watched:
-				o.addViolation("notices", b.key, "it is not watched, and is to be removed at %d", is.Expires)
+				o.addViolation("notices", b.key, "it is not watched, but has a removal time %d", is.Expires)
 			}
 		}
 		n, hasNotice := m.removed[id]
 		isRemoved := b.before != nil && b.after == nil && b.before.Watched
 		switch {
 		case isRemoved && !hasNotice:
-			o.addViolation("notices", b.key, "it was removed, and its watches will not be notified")
+			o.addViolation("notices", b.key, "it was removed, but no notice for its watches was stored")
 		case hasNotice && !isRemoved:
-			o.addViolation("notices", n.key, "it says that its bundle was removed, which went from %s to %s", b.before.stateOf(), b.after.stateOf())
+			o.addViolation("notices", n.key, "it reports the removal of its bundle, which went from %s to %s", b.before.stateOf(), b.after.stateOf())
 		case hasNotice:
 			if n.Version != b.before.Changes+1 {
-				o.addViolation("notices", n.key, "it has version %d, and the bundle had %d changes before", n.Version, b.before.Changes)
+				o.addViolation("notices", n.key, "it has version %d, but the bundle had %d changes before", n.Version, b.before.Changes)
 			}
 			if b.before.Expires == 0 {
-				o.addViolation("retention", b.key, "it was removed, and had no time to go")
+				o.addViolation("retention", b.key, "it was removed, but had no removal time")
 			}
 			r.removals[id] = n.Version
 			o.markReached("a watched bundle was removed")
@@ -34,7 +34,7 @@ func (o *Observer) checkRemovals(r *recipientState, m *mailboxChanges) {
 	}
 	for id, n := range m.removed {
 		if _, ok := m.bundles[id]; !ok {
-			o.addViolation("notices", n.key, "it was not created with the removal of bundle %s", id)
+			o.addViolation("notices", n.key, "it was created without the removal of bundle %s", id)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func (o *Observer) checkTail(r *recipientState, key Key, before headDocument, na
 	default:
 		first = 0
 		if is.Ordinal != was.Ordinal+1 || int64(is.Fill) != added || is.pagedSlots() != 0 {
-			o.addViolation("H8", key, "cabinet %s continues in another drawer as %+v, and was %+v", name, is, was)
+			o.addViolation("H8", key, "cabinet %s continues in another drawer as %+v, but was %+v", name, is, was)
 			return added
 		}
 		o.noteAnnounced(r, key, &saveIntent{}, &intentPart{Cabinet: name, Drawer: is.Drawer, Ordinal: is.Ordinal, New: true})
@@ -121,7 +121,7 @@ func (o *Observer) checkTail(r *recipientState, key Key, before headDocument, na
 			until = was.Fill
 		}
 		if !o.isPaged(was, until) {
-			o.addViolation("H8", key, "slots %d to %d of cabinet %s are neither in a tail nor in pages that are counted", was.Paged, until, name)
+			o.addViolation("H8", key, "slots %d to %d of cabinet %s are neither in a tail nor in counted pages", was.Paged, until, name)
 		}
 	}
 	for i, e := range events {
@@ -131,14 +131,14 @@ func (o *Observer) checkTail(r *recipientState, key Key, before headDocument, na
 			o.addViolation("H3", key, "number %d in slot %d of the tail of %s is out of order", e.sequence, slot, name)
 		case slot >= first:
 			if e.sequence <= before.Reserved || e.sequence > r.head.Reserved || e.sequence <= was.Sequence {
-				o.addViolation("H3", key, "number %d in slot %d of the tail of %s is not one of the Save's", e.sequence, slot, name)
+				o.addViolation("H3", key, "number %d in slot %d of the tail of %s is not a number of the Save", e.sequence, slot, name)
 			}
 		case slot < was.pagedSlots() || slot-was.Paged >= len(old) || old[slot-was.Paged] != e:
 			o.addViolation("H2", key, "slot %d of the tail of %s has changed", slot, name)
 		}
 	}
 	if n := len(events); n > 0 && events[n-1].sequence != is.Sequence || n == 0 && is.Sequence != was.Sequence {
-		o.addViolation("H1", key, "cabinet %s ends with another number than %d", name, is.Sequence)
+		o.addViolation("H1", key, "cabinet %s does not end with number %d", name, is.Sequence)
 	}
 	if d := o.drawers[is.Drawer]; d != nil {
 		d.fill = is.Fill
@@ -152,10 +152,10 @@ func (o *Observer) checkDroppedTail(r *recipientState, key Key, name string, was
 		return
 	}
 	if at := r.gatePosition(name); at.Sequence < was.Sequence {
-		o.addViolation("retention", key, "the tail of %s was dropped, but the gate stands at number %d of %d", name, at.Sequence, was.Sequence)
+		o.addViolation("retention", key, "the tail of %s was dropped, but the gate is at number %d of %d", name, at.Sequence, was.Sequence)
 	}
 	if closed := r.head.Retention[name].Closed; closed != was.Drawer {
-		o.addViolation("retention", key, "the drawer %s of %s was closed, but %q is noted", was.Drawer, name, closed)
+		o.addViolation("retention", key, "the drawer %s of %s was closed, but the head records %q", was.Drawer, name, closed)
 	}
 }
 
@@ -189,7 +189,7 @@ func (o *Observer) checkFlushed(key Key, d *drawerState, is *pageDocument) {
 	begin := is.Slot - last.Paged // above 0 if earlier pages are not in the head yet
 	if last.Drawer != is.PartitionKey || begin < 0 || !d.hasPages(last.Paged, is.Slot) || is.Until > last.Fill || err != nil || len(events) == 0 ||
 		len(tail) < begin+len(events) || !slices.Equal(tail[begin:begin+len(events)], events) {
-		o.addViolation("H8", key, "it has the slots %d to %d of drawer %d of %s, but is not the beginning of the tail from slot %d to %d", is.Slot, is.Until, d.ordinal, d.cabinet, last.Paged, last.Fill)
+		o.addViolation("H8", key, "it has the slots %d to %d of drawer %d of %s, which are not the first slots of the tail from slot %d to %d", is.Slot, is.Until, d.ordinal, d.cabinet, last.Paged, last.Fill)
 	}
 }
 

@@ -58,7 +58,8 @@ func (c *mutantCampaign) runAll(ctx context.Context, chosen []*mutant) ([]knownV
 	return verdicts, nil
 }
 
-// tryControl checks that the mutations are what kills: without them, none of the tests fails.
+// tryControl runs the tests without mutations: none of them may fail, so that later failures
+// are due to a mutation.
 func (c *mutantCampaign) tryControl(ctx context.Context, chosen []*mutant) error {
 	done := make(map[killer]bool)
 	for _, m := range chosen {
@@ -147,7 +148,7 @@ func (c *mutantCampaign) runBinary(ctx context.Context, binary, pkg string, thre
 	text, err := cmd.CombinedOutput()
 	for _, file := range rapidFailures(cmd.Dir) {
 		if !slices.Contains(before, file) {
-			_ = os.Remove(file) // a file that stays does no harm
+			_ = os.Remove(file) // a file that cannot be removed does no harm
 		}
 	}
 	var exit *exec.ExitError

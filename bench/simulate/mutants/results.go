@@ -37,20 +37,20 @@ func resultTable(ctx context.Context, all []*mutant, verdicts []knownVerdict) st
 		}
 	}
 	slices.Sort(seeds)
-	fmt.Fprintf(&b, "# Mutants: the hub with one rule left out\n\n`make mutants` wrote this; do not edit it.\n\n")
+	fmt.Fprintf(&b, "# Mutants: the hub without one of its rules\n\nWritten by `make mutants`; do not edit.\n\n")
 	fmt.Fprintf(&b, "- commit: %s\n- machine: %d cores, %s/%s\n- Go: %s\n\n", currentCommit(ctx), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 	fmt.Fprintf(&b, "%d of %d mutants were killed, %d of them by the simulation", killed, len(all), len(seeds))
 	if len(seeds) > 0 {
 		fmt.Fprintf(&b, ": half of these within %d seeds, the last within %d", seeds[(len(seeds)-1)/2], seeds[len(seeds)-1])
 	}
-	b.WriteString(". Each patch shows what its mutant leaves out.\nSeeds are tried from 0; seconds are wall-clock time of all processes together.\n\n")
+	b.WriteString(". Each patch shows what its mutant leaves out.\nSeeds are tried from 0. Seconds are the wall-clock time of the search.\n\n")
 	b.WriteString("| mutant | the rule, and what the mutant does instead | invariant | killed by | seeds to kill | seconds |\n|---|---|---|---|---|---|\n")
 	for i, m := range all {
 		v := verdicts[i]
 		by, toKill := v.By, "-"
 		switch {
 		case !v.Killed:
-			by = "**nobody**"
+			by = "**no test**"
 			if m.killer.seeded {
 				toKill = fmt.Sprintf("> %d", v.Survived)
 			}

@@ -99,7 +99,7 @@ func TestCampaign_MarksSeedsAsRepairedOnLaterCommits(t *testing.T) {
 	}
 	t.Setenv(fakeSimulation, `{}`)
 	again("c1")
-	require.Equal(t, 1, c.state.countFailing(), "the commit on which it failed is what it was")
+	require.Equal(t, 1, c.state.countFailing(), "the commit is the one on which the seed failed")
 	again("c2")
 	require.Zero(t, c.state.countFailing())
 	again("c3")

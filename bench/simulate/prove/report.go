@@ -31,13 +31,13 @@ func (s *campaignState) formatReport() string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("# The long campaign\n")
-	say("`go run ./bench/simulate/prove` wrote this; do not edit it.\n")
+	say("Written by `go run ./bench/simulate/prove`; do not edit.\n")
 	for _, o := range s.Origins {
 		say("- commit %s on %s, %s", o.Commit, o.Machine, o.Go)
 	}
 	say("- begun on %s; %s summed over all processes, %s elapsed", s.Began, formatSeconds(s.Seconds), formatSeconds(s.Wall))
 	if len(s.Origins) > 1 {
-		say("\nThe figures are those of all these commits together.")
+		say("\nThe figures are the sums over these commits.")
 	}
 	say("\n## Totals\n\n| figure | target | measured |\n|---|---|---|")
 	say("| seeds | at least %d | %d |", wantSeeds, s.Seeds.countSeeds())
@@ -46,9 +46,9 @@ func (s *campaignState) formatReport() string {
 	say("| histories of one mailbox, all of them linearizable | at least %d | %d |", wantHistories, s.Histories)
 	say("| seeds run twice | at least %d | %d |", wantTwice, s.Twice.countSeeds())
 	say("| of these, with differing traces | 0 | %d |", len(s.Differing))
-	say("| seeds that fail | 0 | %d |", s.countFailing())
-	say("| steps a second and process | | %.0f |", rateOf(s.Steps, s.Seconds))
-	say("| steps a second | | %.0f |", rateOf(s.Steps, s.Wall))
+	say("| seeds that still fail | 0 | %d |", s.countFailing())
+	say("| steps per second and process | | %.0f |", rateOf(s.Steps, s.Seconds))
+	say("| steps per second | | %.0f |", rateOf(s.Steps, s.Wall))
 	say("\nThe seeds: %s. A history that is not linearizable, or whose check reaches its limit, fails its seed.", s.Seeds)
 	say("\n## Rare states\n\nThe count of each rare state; the target is at least %d.\n\n| state | times | |\n|---|---|---|", wantRare)
 	for _, name := range s.rarestStates() {
@@ -58,7 +58,7 @@ func (s *campaignState) formatReport() string {
 		}
 		say("| %s | %d | %s |", escapeCell(name), s.Coverage[name], short)
 	}
-	say("\n## Seeds that have failed\n")
+	say("\n## Failed seeds\n")
 	if len(s.Failed) == 0 {
 		say("None.")
 	} else {

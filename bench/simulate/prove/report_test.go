@@ -28,7 +28,7 @@ func TestReport_ContainsTheWholeState(t *testing.T) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	for _, line := range []string{
-		"wrote this; do not edit it.",
+		"Written by `go run ./bench/simulate/prove`; do not edit.",
 		"- commit c1 on 2 cores, linux/amd64, go1.26.8",
 		"- begun on 2026-11-21; 3m10s summed over all processes, 1m40s elapsed",
 		"| seeds | at least 50000 | 60000 |",
@@ -36,10 +36,10 @@ func TestReport_ContainsTheWholeState(t *testing.T) {
 		"| steps with a fault | at least 5 % | 7.5 % |",
 		"| seeds run twice | at least 1000 | 1000 |",
 		"| of these, with differing traces | 0 | 0 |",
-		"| steps a second | | 120000 |",
+		"| steps per second | | 120000 |",
 		"The seeds: 0 to 59999.",
 		"| own 412 | 99 | too rare |\n| own \\| 409 | 100 |  |",
-		"| seeds that fail | 0 | 1 |",
+		"| seeds that still fail | 0 | 1 |",
 		"| 7 | c1 | an event was lost | no |",
 		"| 8 | c0 | two were | c1 |",
 		"\tgo run ./bench/simulate/prove -seeds 60000",

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/bench/simulate/seeded"
 )
 
-// A pieceKind is the reason why a piece is run.
+// A pieceKind is the reason for which a piece is run.
 type pieceKind int
 
 const (

@@ -7,7 +7,7 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// seedChoices has the choices of the Go runtime repeat themselves; see package seeded.
+// seedChoices makes the choices of the Go runtime repeatable; see package seeded.
 //
 //go:linkname seedChoices
 func seedChoices(seed uint64)

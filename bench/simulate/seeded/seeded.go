@@ -43,7 +43,7 @@ var changes = []sourceEdit{
 	return 1
 }
 
-// choices is what choice draws from.
+// choices is the state from which choice draws.
 var choices uint64
 
 //go:linkname seedChoices github.com/messagehub/messagehub/bench/simulate/scheduler.seedChoices

@@ -11,7 +11,8 @@ const (
 	sweepKey = "sweep"
 )
 
-// objectsName names a request about documents of the ledger of objects.
+// objectsName returns the name of a request for documents of the ledger of
+// objects.
 func (r *parsedRequest) objectsName(isRead bool) Name {
 	switch ofBucket := strings.HasPrefix(r.key, "bucket|"); {
 	case r.key == jobsKey:
@@ -52,7 +53,7 @@ func (r *parsedRequest) objectsName(isRead bool) Name {
 	return CreateObjects
 }
 
-// jobsName names a request about jobs.
+// jobsName returns the name of a request for jobs.
 func (r *parsedRequest) jobsName(isRead bool) Name {
 	switch {
 	case isRead, r.method == http.MethodPatch:

@@ -77,7 +77,8 @@ func (r *parsedRequest) cursorsWrite() Name {
 	return Define
 }
 
-// documentWrite names a write of a client's document, or of a change of it.
+// documentWrite returns the name of a write of a client's document, or of a
+// change of it.
 func (r *parsedRequest) documentWrite() Name {
 	switch {
 	case r.method == http.MethodDelete && strings.HasPrefix(r.id, "|change|"):

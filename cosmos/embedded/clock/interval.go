@@ -2,8 +2,8 @@ package clock
 
 import "time"
 
-// An Interval limits an action, such as an entry of a log, to one in Every. It is not safe for
-// concurrent use.
+// An Interval limits an action, such as a log entry, to one per period Every. It is not safe
+// for concurrent use.
 type Interval struct {
 	Every time.Duration
 	last  time.Time

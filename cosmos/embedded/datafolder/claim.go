@@ -28,7 +28,7 @@ type claimState int
 
 const (
 	unlisted claimState = iota // it has not been used: it may be missing, or be a leftover without data
-	adopting                   // it exists, and an earlier version has made it: it may carry no id
+	adopting                   // it exists, made by an earlier version: it may not have the id yet
 	listed                     // it exists and carries the id
 )
 

@@ -43,7 +43,7 @@ type Identity struct {
 	Created time.Time
 	Stores  []string // carry the id
 
-	adopting []string // exist, and may carry no id yet
+	adopting []string // exist, and may not have the id yet
 	isNew    bool
 	adopts   bool
 	dir      string

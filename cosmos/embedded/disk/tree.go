@@ -141,7 +141,7 @@ func (c *treeChecker) readPage(id uint64, depth int) (*treePage, error) {
 // An element is the entry of one key in a page.
 type element struct {
 	key   []byte
-	flags uint32 // of a leaf
+	flags uint32 // of a leaf element
 	value []byte // value of a leaf element, if flags is not 0
 	child uint64 // page id in a branch element
 }

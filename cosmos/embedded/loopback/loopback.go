@@ -48,7 +48,7 @@ func IsDestination(host string) bool {
 
 // CheckHost returns a handler that accepts only requests for this machine and for hosts. It
 // rejects others with 421 and the text refusal. If other machines can reach addr, it returns
-// next, because a web page gains nothing there.
+// next, because the check would not protect it.
 func CheckHost(addr net.Addr, next http.Handler, refusal string, hosts ...string) http.Handler {
 	if !IsAddr(addr) {
 		return next

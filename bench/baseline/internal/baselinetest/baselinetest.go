@@ -1,5 +1,6 @@
-// Package baselinetest is what the tests of the old layouts share: an account to run on,
-// and what each layout costs, so that what is measured against stays what it was.
+// Package baselinetest has what the tests of the old layouts share: an account, and a
+// check that the costs of each layout are unchanged, so that the baseline stays the
+// same.
 package baselinetest
 
 import (
@@ -15,22 +16,23 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Database is where the tests have their containers.
+// Database is the database of the tests.
 const Database = "baseline"
 
-// A Store is an old layout at work.
+// A Store is an old layout with its open store.
 type Store interface {
 	repository.DataAvailable
 	repository.Bundles
 }
 
-// A Layout is how an old layout is set up.
+// A Layout describes how to set up an old layout.
 type Layout struct {
 	Provision func(ctx context.Context, client *azcosmos.Client, database string, throughput int32) error
 	New       func(client *azcosmos.Client, content repository.Content, o repositorytest.Options) (Store, error)
 }
 
-// Account opens an account with the containers of l, each with throughput request units a second.
+// Account opens an account with the containers of l, each with throughput request units per
+// second.
 func (l Layout) Account(t *testing.T, o account.Options, throughput int32) *account.Account {
 	t.Helper()
 	a, err := account.Open(t.Context(), o)
@@ -43,7 +45,7 @@ func (l Layout) Account(t *testing.T, o account.Options, throughput int32) *acco
 	return a
 }
 
-// Stores returns a store over a line, with a content store of its own.
+// Stores returns a store over a line, with its own content store.
 func (l Layout) Stores(t *testing.T, a *account.Account, line *account.Line, o repositorytest.Options) repositorytest.Stores {
 	t.Helper()
 	client, err := a.Client(line)
@@ -55,8 +57,8 @@ func (l Layout) Stores(t *testing.T, a *account.Account, line *account.Line, o r
 	return repositorytest.Stores{Events: s, Bundles: s, Content: content}
 }
 
-// Opener returns what the conformance suite opens stores with. All are of one account
-// and reach it on the short way, which nothing else depends on.
+// Opener returns the function with which the conformance suite opens stores. All
+// stores use the same account without HTTP, which makes no other difference.
 func (l Layout) Opener(t *testing.T) func(*testing.T, repositorytest.Options) repositorytest.Stores {
 	a := l.Account(t, account.Options{}, 10_000)
 	return func(t *testing.T, o repositorytest.Options) repositorytest.Stores {

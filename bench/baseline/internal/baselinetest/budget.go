@@ -11,25 +11,26 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Costs are what a layout asks of the account for a Save of 125 events behind 875 others
-// of their cabinet, and for Peek and Dequeue of all 1,000.
+// Costs are the costs of a Save of 125 events to a cabinet with 875 others, and of Peek
+// and Dequeue of all 1,000.
 type Costs struct {
 	Save, Peek, Dequeue Cost
 }
 
-// A Cost is of one call.
+// A Cost is the cost of one call.
 type Cost struct {
 	Requests    int64
 	Standard    float64 // request units
-	Pessimistic float64 // the same, with documents that a query loads at the price of a read
+	Pessimistic float64 // request units if each document that a query loads costs as much as a read
 }
 
-// tolerance is how much the request units may differ: the documents hold random ids and
-// the time.
+// tolerance is the accepted relative difference of request units, because the documents
+// contain random ids and times.
 const tolerance = 0.01
 
-// Budget holds a layout to what it cost when it was written: more would make ours look
-// better than it is, less would be another layout.
+// Budget checks that a layout costs as much as when it was written. A higher cost
+// would make the hub look better than it is, and a lower one would mean that the
+// layout has changed.
 func Budget(t *testing.T, l Layout, want Costs) {
 	standard, pessimistic := l.measureCosts(t, true), l.measureCosts(t, false)
 	for i, call := range []struct {

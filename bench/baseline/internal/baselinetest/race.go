@@ -2,6 +2,6 @@
 
 package baselinetest
 
-// Raced reports whether the race detector is on. The detector makes everything many times slower,
-// and a small load is enough for it.
+// Raced reports whether the race detector is on. Tests then use a smaller load, because the
+// detector makes everything many times slower.
 const Raced = true

@@ -10,7 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// MaxBatch is how many writes a Batch takes.
+// MaxBatch is the maximum number of writes in a Batch.
 const MaxBatch = 100
 
 // A Batch is a set of writes in one partition that is applied atomically.
@@ -20,27 +20,27 @@ type Batch struct {
 
 type write struct {
 	item any
-	id   string       // of the item to be replaced; "" if it is created
-	etag *azcore.ETag // that it must have
+	id   string       // id of the replaced item; "" if the item is created
+	etag *azcore.ETag // its expected etag
 }
 
-// Create adds an item that must not be there.
+// Create adds the creation of an item that must not exist.
 func (b *Batch) Create(item any) { b.writes = append(b.writes, write{item: item}) }
 
-// Replace adds an item that must be there, with an etag.
+// Replace adds the replacement of an existing item with an etag.
 func (b *Batch) Replace(id string, item any, etag azcore.ETag) {
 	b.writes = append(b.writes, write{item: item, id: id, etag: &etag})
 }
 
-// An Outcome is what became of a Batch.
+// An Outcome is the result of a Batch.
 type Outcome struct {
 	Done    bool
-	Refused int         // if not done, the index of the write that cannot be
-	Status  int         // and why: 409, 412
-	Last    azcore.ETag // if done, the etag that the last item has now
+	Refused int         // if not done: index of the rejected write
+	Status  int         // if not done: its status, 409 or 412
+	Last    azcore.ETag // if done: new etag of the last item
 }
 
-// Batch carries out b in a partition.
+// Batch executes b in a partition.
 func (c Container) Batch(ctx context.Context, partition string, b Batch) (Outcome, error) {
 	bodies := make([][]byte, len(b.writes))
 	for i, w := range b.writes {

@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Bundle is a bundle as an item has it, without its id. Domains do not answer for bundles of
-// these layouts, so an item has no results of requests for content.
+// A Bundle is a bundle in the form of an item, without its id. Domains do not produce content
+// for bundles of these layouts, so an item has no results of content requests.
 type Bundle struct {
 	Group         string             `json:"group"`
 	Recipient     string             `json:"recipient"`
@@ -28,7 +28,7 @@ type Bundle struct {
 	List          string             `json:"list,omitempty"`
 }
 
-// BundleOf returns b as an item has it.
+// BundleOf returns b in the form of an item.
 func BundleOf(b *domain.Bundle) Bundle {
 	item := Bundle{
 		Group: b.Group.String(), Recipient: b.Cabinet.Recipient.String(),
@@ -68,7 +68,7 @@ func (item *Bundle) Bundle(id domain.BundleID) (domain.Bundle, error) {
 	return b, nil
 }
 
-// ParseCabinet returns the key that is made of these words.
+// ParseCabinet returns the key of a cabinet from its texts.
 func ParseCabinet(recipient, origin, contentType string) (domain.CabinetKey, error) {
 	r, err1 := domain.ParseActorID(recipient)
 	o, err2 := domain.ParseOrigin(origin)
@@ -76,8 +76,8 @@ func ParseCabinet(recipient, origin, contentType string) (domain.CabinetKey, err
 	return domain.CabinetKey{Recipient: r, Origin: o, ContentType: c}, errors.Join(err1, err2, err3)
 }
 
-// Fits checks that b is made of events that a run has yielded, of which these are the
-// numbers.
+// Fits checks that the events of b are a prefix of the events with the numbers
+// yielded, which a run has returned.
 func Fits(b *domain.Bundle, group domain.Group, cabinet domain.CabinetKey, yielded []domain.Sequence) error {
 	switch {
 	case b.Group != group || b.Cabinet != cabinet:

@@ -22,7 +22,7 @@ type Container struct {
 	name   string
 }
 
-// Open returns a container of a database. It makes no call.
+// Open returns a container of a database, without a request.
 func Open(client *azcosmos.Client, database, name string) (Container, error) {
 	c, err := client.NewContainer(database, name)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c Container) Read(ctx context.Context, partition, id string, into any) (fo
 	return err == nil, err
 }
 
-// Create creates an item. If there is one already, Status is 409.
+// Create creates an item. If it exists already, the Status of the error is 409.
 func (c Container) Create(ctx context.Context, partition string, item any) error {
 	return c.writeItem(ctx, "create", partition, item, func(key azcosmos.PartitionKey, body []byte) error {
 		_, err := c.client.CreateItem(ctx, key, body, nil)
@@ -54,7 +54,7 @@ func (c Container) Create(ctx context.Context, partition string, item any) error
 	})
 }
 
-// Upsert creates an item, or replaces the one that has its id.
+// Upsert creates an item, or replaces the one with the same id.
 func (c Container) Upsert(ctx context.Context, partition string, item any) error {
 	return c.writeItem(ctx, "upsert", partition, item, func(key azcosmos.PartitionKey, body []byte) error {
 		_, err := c.client.UpsertItem(ctx, key, body, nil)
@@ -62,8 +62,8 @@ func (c Container) Upsert(ctx context.Context, partition string, item any) error
 	})
 }
 
-// Replace replaces an item, if its etag is still this one; "" stands for any. If it is
-// not, Status is 412.
+// Replace replaces an item if it has this etag; "" means any. If it has another one,
+// the Status of the error is 412.
 func (c Container) Replace(ctx context.Context, partition, id string, item any, etag azcore.ETag) error {
 	options := &azcosmos.ItemOptions{}
 	if etag != "" {
@@ -97,7 +97,7 @@ func (c Container) writeItem(ctx context.Context, verb, partition string, item a
 	})
 }
 
-// sendThrottled sends a request, again and again while it is throttled.
+// sendThrottled sends a request, and resends it while it is throttled.
 func (c Container) sendThrottled(ctx context.Context, verb, what string, send func() error) error {
 	for {
 		err := send()
@@ -116,7 +116,7 @@ func (c Container) sendThrottled(ctx context.Context, verb, what string, send fu
 	}
 }
 
-// waitForRetry waits for as long as the answer wants.
+// waitForRetry waits for the time that a throttled answer requests.
 func waitForRetry(ctx context.Context, answer *http.Response) error {
 	ms, err := strconv.Atoi(answer.Header.Get("x-ms-retry-after-ms"))
 	if err != nil {
@@ -132,7 +132,8 @@ func kindOf(status int) domain.Kind {
 	return domain.Unknown
 }
 
-// Status returns the status with which a request was refused, 0 if it was not.
+// Status returns the status with which a request was rejected, or 0 if err is
+// no rejection.
 func Status(err error) int {
 	if refused, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return refused.StatusCode

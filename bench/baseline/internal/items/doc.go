@@ -1,10 +1,11 @@
-// Package items is what the old layouts need of azcosmos: one method for one request.
+// Package items wraps azcosmos for the old layouts, with one method for each kind of
+// request.
 //
-// A throttled request is sent again after the time that the account names, until its
-// context ends, and nothing else is ever sent again. The layouts are measured on an
-// account that throttles, where giving up would leave the figure unmeasured.
+// A throttled request is resent after the time that the account requests, until its
+// context ends. Other requests are never resent. The layouts are measured on an account
+// that throttles, so giving up would end the measurement.
 //
-// An error of a method is a domain error: Uncertain if there was no answer, or one that
-// leaves open whether the request was carried out; Unknown for a refusal, which Status
-// tells from others.
+// An error of a method is a domain error: Uncertain if it is unknown whether the
+// request was executed; Unknown if the request was rejected, with the status that
+// Status returns.
 package items

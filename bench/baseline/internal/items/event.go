@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Check holds the events of a Save to what the port asks of them.
+// Check validates the events of a Save as the port requires.
 func Check(to domain.ActorID, groups domain.Groups, events []domain.Event) error {
 	for i := range events {
 		_, err := groups.Of(events[i].Origin)
@@ -28,8 +28,8 @@ func Check(to domain.ActorID, groups domain.Groups, events []domain.Event) error
 	return nil
 }
 
-// PutPayloads stores the payloads of events in one object, and says where each lies.
-// Without any it does nothing.
+// PutPayloads stores the payloads of events in one object, and returns their
+// positions. Without payloads it does nothing.
 func PutPayloads(ctx context.Context, content repository.Content, events []domain.Event) ([]repository.Section, error) {
 	at := make([]repository.Section, len(events))
 	object := "payloads/" + rand.Text()
@@ -49,12 +49,12 @@ func PutPayloads(ctx context.Context, content repository.Content, events []domai
 	return at, content.Put(ctx, object, bytes.NewReader(data))
 }
 
-// Words are the fields of an event that have an alphabet.
+// Words are the fields of an event that are parsed from restricted text.
 type Words struct {
 	ID, Recipient, Origin, ContentType, DocumentType string
 }
 
-// Event returns the event that has these words.
+// Event returns the event with these fields.
 func (w Words) Event() (domain.Event, error) {
 	id, err1 := domain.ParseEventID(w.ID)
 	recipient, err2 := domain.ParseActorID(w.Recipient)

@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An answers is an account that answers requests for items with these statuses, one after the other, the
-// last of them for ever. Throttled, it wants to be left alone for 20 s.
+// An answers is an account that answers requests with these statuses in order, and repeats the last
+// one. An answer 429 requests a wait of 20 s.
 type answers struct {
 	statuses []int
 	asked    int
@@ -55,7 +55,7 @@ func open(t *testing.T, a *answers) items.Container {
 	return c
 }
 
-func TestAThrottledRequestIsSentAgainWhenTheAccountWantsIt(t *testing.T) {
+func TestThrottledRequest_IsRetriedAfterTheRequestedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{statuses: []int{429, 429, 201}}
 		began := time.Now()
@@ -65,7 +65,7 @@ func TestAThrottledRequestIsSentAgainWhenTheAccountWantsIt(t *testing.T) {
 	})
 }
 
-func TestWaitingEndsWithTheContext(t *testing.T) {
+func TestRetry_EndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &answers{statuses: []int{429}}
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -79,7 +79,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	})
 }
 
-func TestNothingElseIsSentAgain(t *testing.T) {
+func TestOtherErrors_AreNotRetried(t *testing.T) {
 	for status, kind := range map[int]domain.Kind{
 		http.StatusConflict:            domain.Unknown,
 		http.StatusPreconditionFailed:  domain.Unknown,
@@ -95,7 +95,7 @@ func TestNothingElseIsSentAgain(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsNoError(t *testing.T) {
+func TestMissingItem_IsNoError(t *testing.T) {
 	c := open(t, &answers{statuses: []int{http.StatusNotFound}})
 	into := "unchanged"
 	found, err := c.Read(t.Context(), "p", "x", &into)

@@ -11,15 +11,15 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// A Query asks one partition for items.
+// A Query selects items of one partition.
 type Query struct {
 	Text   string
-	Params map[string]any // by name, the @ included
-	Page   int32          // most items of a page; 0 for as many as the account gives
+	Params map[string]any // by name, including the @
+	Page   int32          // maximum number of items in a page; 0: the account's default
 }
 
-// AddIn adds a condition: a path has one of some values. It names each of them, as an index
-// wants it.
+// AddIn adds the condition that a path has one of some values. The query lists the values,
+// so that the index can be used.
 func (q *Query) AddIn(path string, values []string) {
 	names := make([]string, len(values))
 	params := maps.Clone(q.Params)
@@ -34,8 +34,8 @@ func (q *Query) AddIn(path string, values []string) {
 	q.Params = params
 }
 
-// Each yields what a query finds. It asks for a page when the one before has been
-// yielded. Breaking off leaves nothing behind.
+// Each yields the results of a query. It requests a page after the previous one
+// was yielded. The loop may end early.
 func Each[T any](ctx context.Context, c Container, partition string, q Query) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -63,7 +63,7 @@ func Each[T any](ctx context.Context, c Container, partition string, q Query) it
 	}
 }
 
-// All returns everything that a query finds.
+// All returns all results of a query.
 func All[T any](ctx context.Context, c Container, partition string, q Query) ([]T, error) {
 	var all []T
 	for item, err := range Each[T](ctx, c, partition, q) {
@@ -75,7 +75,7 @@ func All[T any](ctx context.Context, c Container, partition string, q Query) ([]
 	return all, nil
 }
 
-// First returns the first item that a query finds, if there is one.
+// First returns the first result of a query, if there is one.
 func First[T any](ctx context.Context, c Container, partition string, q Query) (first T, found bool, err error) {
 	for item, err := range Each[T](ctx, c, partition, q) {
 		return item, err == nil, err
@@ -88,11 +88,11 @@ func (c Container) readPage(ctx context.Context, partition string, q Query, cont
 	if q.Page == 0 {
 		options.PageSizeHint = -1
 	}
-	for _, name := range slices.Sorted(maps.Keys(q.Params)) { // in order, for a continuation goes with one text
+	for _, name := range slices.Sorted(maps.Keys(q.Params)) { // sorted, because a continuation is only valid with the same query text
 		options.QueryParameters = append(options.QueryParameters, azcosmos.QueryParameter{Name: name, Value: q.Params[name]})
 	}
 	err = c.sendThrottled(ctx, "query", partition, func() error {
-		// A pager that has failed cannot be asked again.
+		// A pager cannot be used after an error.
 		pager := c.client.NewQueryItemsPager(q.Text, azcosmos.NewPartitionKeyString(partition), options)
 		page, err = pager.NextPage(ctx)
 		return err

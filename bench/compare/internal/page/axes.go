@@ -12,13 +12,13 @@ import (
 	"github.com/messagehub/messagehub/bench/report"
 )
 
-// Every axis is logarithmic, for what is compared are ratios: what is drawn are the
-// decimal logarithms of values, on linear axes with the values written at the ticks.
-// The logarithmic scale of the library would leave out the room for its own titles.
+// All axes are logarithmic, because the plots compare ratios. Points are drawn at
+// their decimal logarithms on linear axes, with the values at the ticks. The
+// logarithmic scale of the library would leave no room for its titles.
 
 func isPositive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
-// logPoints are points with these x, where they are drawn.
+// logPoints returns the positions of points whose x values are given by x.
 func logPoints(points []figure.Point, x func(figure.Point) float64) plotter.XYs {
 	drawn := make(plotter.XYs, len(points))
 	for i, p := range points {
@@ -27,8 +27,8 @@ func logPoints(points []figure.Point, x func(figure.Point) float64) plotter.XYs 
 	return drawn
 }
 
-// roundAxis widens an axis to round numbers, at least so far apart that noise does not
-// look like a mountain.
+// roundAxis extends an axis to round numbers. It has a minimum length, so that noise
+// does not look large.
 func roundAxis(a *plot.Axis) {
 	const narrow = 8
 	least, most := roundDown(math.Pow(10, a.Min)), roundUp(math.Pow(10, a.Max))
@@ -38,19 +38,19 @@ func roundAxis(a *plot.Axis) {
 	a.Min, a.Max = math.Log10(least), math.Log10(most)
 }
 
-// steps are the round numbers of a decade.
+// steps are the round numbers in a decade.
 var steps = []float64{1, 2, 5}
 
-// hair is how far a number may be from a round one and still be taken for it.
-const hair = 1e-9
+// tolerance is the relative difference up to which a number counts as round.
+const tolerance = 1e-9
 
-// roundDown is the largest round number that is at most v, and roundUp the smallest
-// that is at least v.
+// roundDown returns the largest round number up to v, and roundUp the smallest one
+// from v on.
 func roundDown(v float64) float64 {
 	decade := math.Pow(10, math.Floor(math.Log10(v)))
 	down := decade
 	for _, step := range steps {
-		if step*decade <= v*(1+hair) {
+		if step*decade <= v*(1+tolerance) {
 			down = step * decade
 		}
 	}
@@ -60,15 +60,15 @@ func roundDown(v float64) float64 {
 func roundUp(v float64) float64 {
 	decade := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, step := range steps {
-		if step*decade >= v*(1-hair) {
+		if step*decade >= v*(1-tolerance) {
 			return step * decade
 		}
 	}
 	return 10 * decade
 }
 
-// tickMarks marks round numbers with their value: all of them on a short axis, powers of
-// ten on a long one.
+// tickMarks labels round numbers with their values: all of them on a short axis, only
+// powers of ten on a long one.
 func tickMarks(least, most float64) []plot.Tick {
 	const long = 2.5
 	labels := steps
@@ -82,7 +82,7 @@ func tickMarks(least, most float64) []plot.Tick {
 			if slices.Contains(labels, step) {
 				mark.Label = report.FormatNumber(step * math.Pow(10, decade))
 			}
-			if least-hair <= mark.Value && mark.Value <= most+hair {
+			if least-tolerance <= mark.Value && mark.Value <= most+tolerance {
 				marks = append(marks, mark)
 			}
 		}
@@ -91,13 +91,13 @@ func tickMarks(least, most float64) []plot.Tick {
 }
 
 // percentileX returns the position of a percentile on its axis: the reciprocal of the share above
-// it. The scale is that of HDR plots, on which each further nine is as wide as the one before.
+// it. This is the scale of HDR plots, on which each additional nine has the same width.
 func percentileX(p figure.Point) float64 { return 1 / (1 - p.X) }
 
 // rarityTicks marks 50 %, 90 %, 99 % and so on.
 func rarityTicks(_, most float64) []plot.Tick {
 	marks := []plot.Tick{{Value: 0, Label: "0 %"}, {Value: math.Log10(2), Label: "50 %"}}
-	for nines := 1; float64(nines) <= most+hair; nines++ {
+	for nines := 1; float64(nines) <= most+tolerance; nines++ {
 		label := "90"
 		switch {
 		case nines == 2:

@@ -13,12 +13,12 @@ import (
 	"github.com/messagehub/messagehub/bench/report"
 )
 
-// A barRow is the bars of one curve. The bar charts of the library stand on zero, which
-// has no logarithm; these stand on the axis.
+// A barRow draws the bars of one curve. The bar charts of the library begin at zero,
+// which has no logarithm; these bars begin at the axis.
 type barRow struct {
 	color   color.Color
-	heights []float64 // by group; 0 has no bar
-	from    float64   // where in its group the bar begins, and how wide it is
+	heights []float64 // by group; 0 means no bar
+	from    float64   // position of the bar in its group, and its width
 	wide    float64
 	text    draw.TextStyle
 }
@@ -38,7 +38,7 @@ func (r *barRow) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// DataRange is that of the values; the groups have their places.
+// DataRange returns the range of the values; the groups are at fixed positions.
 func (r *barRow) DataRange() (xmin, xmax, ymin, ymax float64) {
 	ymin, ymax = math.Inf(1), math.Inf(-1)
 	for _, height := range r.heights {
@@ -55,14 +55,14 @@ func (r *barRow) Thumbnail(c *draw.Canvas) {
 	c.Fill(vg.Rectangle{Min: vg.Point{X: c.Max.X - vg.Points(12), Y: c.Min.Y}, Max: c.Max}.Path())
 }
 
-// drawBars draws a group of bars for each label, in the order in which labels first
-// come, with a bar of each curve.
+// drawBars draws a group of bars for each label, in the order in which the labels
+// occur. A group has a bar of each curve.
 func drawBars(p *plot.Plot, l *plot.Legend, curves []figure.Curve) error {
-	const wide = 0.8 // of the place of a group
+	const wide = 0.8 // part of the width of a group
 	labels := labelsOf(curves)
 	text := p.X.Tick.Label
 	text.Font = sansFont(9)
-	text.XAlign, text.YAlign, text.Rotation = draw.XLeft, draw.YCenter, math.Pi/2 // as wide as any bar
+	text.XAlign, text.YAlign, text.Rotation = draw.XLeft, draw.YCenter, math.Pi/2 // rotated, so that the text is as narrow as a bar
 	for i, c := range curves {
 		r := &barRow{
 			color: lineColour(i), heights: make([]float64, len(labels)), text: text,
@@ -83,7 +83,7 @@ func drawBars(p *plot.Plot, l *plot.Legend, curves []figure.Curve) error {
 	return nil
 }
 
-// labelsOf are the labels of all points, each once.
+// labelsOf returns the distinct labels of all points.
 func labelsOf(curves []figure.Curve) []string {
 	var labels []string
 	for _, c := range curves {

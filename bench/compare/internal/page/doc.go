@@ -1,10 +1,9 @@
-// Package page writes what a run of the bench found as a page for people, RESULTS.md:
-// its tables, its plots and the prices that follow from them.
+// Package page writes the results of a run of the bench as a page for people, RESULTS.md, with
+// tables, plots and prices.
 //
-// It takes a report, and knows nothing of the meaning of its figures and curves: that
-// was decided by the scenario. Missed targets come first. The same report is the same
-// bytes.
+// Its input is a report. The scenario defines the meaning of figures and curves; this package does
+// not interpret them. Missed targets come first. The same report always produces the same bytes.
 //
-// A file is replaced atomically. A folder of plots is not: an error while it is written leaves some
-// of the old ones.
+// A file is replaced atomically. A folder of plots is not: after an error it may contain some old
+// plots.
 package page

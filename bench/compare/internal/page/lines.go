@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/bench/figure"
 )
 
-// drawPercentiles draws a line for each curve: how much at least the slowest one of
-// ten, of a hundred, of a thousand.
+// drawPercentiles draws a line for each curve: the minimum times of the slowest one
+// of ten, of a hundred, of a thousand operations.
 func drawPercentiles(p *plot.Plot, l *plot.Legend, curves []figure.Curve) error {
 	for i, c := range curves {
 		line, err := plotter.NewLine(logPoints(c.Points, percentileX))
@@ -28,8 +28,9 @@ func drawPercentiles(p *plot.Plot, l *plot.Legend, curves []figure.Curve) error 
 	return nil
 }
 
-// drawGrowth draws a line with its points for each curve. One that is level costs the
-// same however much is stored; the slope is the exponent.
+// drawGrowth draws a line with its points for each curve. A horizontal line means
+// that the cost does not depend on the number of stored events; the slope is the
+// exponent.
 func drawGrowth(p *plot.Plot, l *plot.Legend, curves []figure.Curve) error {
 	for i, c := range curves {
 		stored := func(p figure.Point) float64 { return p.X }

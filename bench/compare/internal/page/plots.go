@@ -13,21 +13,21 @@ import (
 	"github.com/messagehub/messagehub/bench/report"
 )
 
-// A picture is the curves of a scenario that have their plot and their unit in common.
+// A picture shows the curves of a scenario with the same plot and the same unit.
 type picture struct {
 	scenario string
 	plot     figure.Plot
 	unit     string
-	part     int // from 1
+	part     int // number of the picture among those that share these curves, from 1
 	curves   []figure.Curve
 }
 
-// mostBars is how many bars may stand for one operation: more are too narrow for their
-// numbers. What is left goes into a further picture.
-const mostBars = 6
+// maxBars is the maximum number of bars in a group, because narrower bars have no room
+// for their numbers. Further curves get another picture.
+const maxBars = 6
 
-// groupPictures sorts curves into pictures, in the order in which these begin. Points that
-// cannot be drawn are left out, and so is what has no others.
+// groupPictures groups curves into pictures, in the order of their first curves. It leaves
+// out points that cannot be drawn, and curves without other points.
 func groupPictures(curves []figure.Curve) []*picture {
 	var all []*picture
 	for _, c := range curves {
@@ -35,7 +35,7 @@ func groupPictures(curves []figure.Curve) []*picture {
 		if len(c.Points) == 0 {
 			continue
 		}
-		var last *picture // of its kind
+		var last *picture // latest picture of this plot and unit
 		for _, p := range all {
 			if p.scenario == c.Scenario && p.plot == c.Plot && p.unit == c.Unit {
 				last = p
@@ -45,7 +45,7 @@ func groupPictures(curves []figure.Curve) []*picture {
 		case last == nil:
 			last = &picture{scenario: c.Scenario, plot: c.Plot, unit: c.Unit, part: 1}
 			all = append(all, last)
-		case last.plot == figure.Bars && len(last.curves) == mostBars:
+		case last.plot == figure.Bars && len(last.curves) == maxBars:
 			last = &picture{scenario: c.Scenario, plot: c.Plot, unit: c.Unit, part: last.part + 1}
 			all = append(all, last)
 		}
@@ -54,7 +54,7 @@ func groupPictures(curves []figure.Curve) []*picture {
 	return all
 }
 
-// drawablePoints are the points of c that a plot with logarithmic axes has a place for.
+// drawablePoints returns the points of c that can be drawn on logarithmic axes.
 func drawablePoints(c figure.Curve) []figure.Point {
 	var points []figure.Point
 	for _, p := range c.Points {
@@ -64,7 +64,7 @@ func drawablePoints(c figure.Curve) []figure.Point {
 			ok = ok && 0 <= p.X && p.X < 1
 		case figure.Growth:
 			ok = ok && isPositive(p.X)
-		case figure.Bars: // by their labels
+		case figure.Bars: // the labels replace X
 		}
 		if ok {
 			points = append(points, p)
@@ -73,7 +73,7 @@ func drawablePoints(c figure.Curve) []figure.Point {
 	return points
 }
 
-// titleText says what is shown.
+// titleText describes the contents of the picture.
 func (p *picture) titleText() string {
 	title := fmt.Sprintf("%s: %s %s", p.scenario, subjectOf(p.unit), p.plot)
 	if p.part > 1 {
@@ -82,7 +82,7 @@ func (p *picture) titleText() string {
 	return title
 }
 
-// fileName is the name of the picture in its folder.
+// fileName returns the name of the picture's file.
 func (p *picture) fileName() string {
 	words := strings.FieldsFunc(strings.ToLower(fmt.Sprintf("%s %s %s", p.scenario, p.unit, p.plot)), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
@@ -93,7 +93,7 @@ func (p *picture) fileName() string {
 	return strings.Join(words, "-") + ".svg"
 }
 
-// subjectOf is what a unit measures.
+// subjectOf returns the name of the quantity that has a unit.
 func subjectOf(unit string) string {
 	switch unit {
 	case "s", "ms", "µs":

@@ -21,8 +21,8 @@ import (
 	"github.com/messagehub/messagehub/bench/report/reporttest"
 )
 
-// plots draws a report and returns the pictures by name.
-func plots(t *testing.T, r *report.Report) map[string]string {
+// drawPlots draws a report and returns the pictures by name.
+func drawPlots(t *testing.T, r *report.Report) map[string]string {
 	t.Helper()
 	folder := t.TempDir()
 	require.NoError(t, page.WritePlots(r, folder))
@@ -37,8 +37,8 @@ func plots(t *testing.T, r *report.Report) map[string]string {
 	return found
 }
 
-func TestWhatHasItsPlotAndItsUnitInCommonIsOnePicture(t *testing.T) {
-	found := plots(t, reporttest.Sample())
+func TestCurves_WithTheSamePlotAndUnitShareAPicture(t *testing.T) {
+	found := drawPlots(t, reporttest.Sample())
 	var names []string
 	for name, text := range found {
 		names = append(names, name)
@@ -71,35 +71,35 @@ func requireXML(t *testing.T, text string) {
 	}
 }
 
-func TestTheSameReportIsTheSameBytes(t *testing.T) {
-	first, second := plots(t, reporttest.Sample()), plots(t, reporttest.Sample())
+func TestWritePlots_IsDeterministic(t *testing.T) {
+	first, second := drawPlots(t, reporttest.Sample()), drawPlots(t, reporttest.Sample())
 	require.Len(t, first, 4)
 	require.True(t, maps.Equal(first, second))
 }
 
-func TestWhatHasNoPlaceOnALogarithmicScaleIsLeftOut(t *testing.T) {
+func TestPoints_WithoutALogarithmAreLeftOut(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	section := &report.Section{Curves: []figure.Curve{
 		{Scenario: "odd", Plot: figure.Growth, Name: "nothing", Unit: "RU", Points: []figure.Point{{X: 0, Y: 1}, {X: 1, Y: 0}, {X: nan, Y: 1}, {X: 1, Y: inf}}},
 		{Scenario: "odd", Plot: figure.Percentiles, Name: "one", Unit: "ms", Points: []figure.Point{{X: 0.5, Y: 3}, {X: 1, Y: 4}, {X: -1, Y: 5}, {X: 0.9, Y: -1}}},
 		{Scenario: "odd", Plot: figure.Bars, Name: "none", Unit: "RU", Points: []figure.Point{{Label: "save", Y: 0}}},
 	}}
-	found := plots(t, &report.Report{Sections: []*report.Section{section}})
+	found := drawPlots(t, &report.Report{Sections: []*report.Section{section}})
 	require.Equal(t, []string{"odd-ms-by-percentile.svg"}, slices.Collect(maps.Keys(found)), "a picture of nothing is not drawn")
 }
 
-func TestAnUnknownPlotIsAnError(t *testing.T) {
+func TestWritePlots_FailsForAnUnknownPlot(t *testing.T) {
 	section := &report.Section{Curves: []figure.Curve{{Scenario: "odd", Plot: "by moonlight", Unit: "ms", Points: []figure.Point{{X: 1, Y: 1}}}}}
 	err := page.WritePlots(&report.Report{Sections: []*report.Section{section}}, t.TempDir())
 	require.ErrorContains(t, err, `no such plot: "by moonlight"`)
 }
 
-func TestBarsThatWouldBeTooNarrowGoIntoAFurtherPicture(t *testing.T) {
+func TestBars_ThatWouldBeTooNarrowGetAnotherPicture(t *testing.T) {
 	section := &report.Section{Scenario: "price"}
 	for i := range 13 {
 		section.Curves = append(section.Curves, reporttest.Bars("price", fmt.Sprintf("layout %d.", i), figure.PerEvent, 1, 2, 3, 4))
 	}
-	found := plots(t, &report.Report{Sections: []*report.Section{section}})
+	found := drawPlots(t, &report.Report{Sections: []*report.Section{section}})
 	require.Len(t, found, 3)
 	for name, want := range map[string][]int{"": {0, 1, 2, 3, 4, 5}, "-2": {6, 7, 8, 9, 10, 11}, "-3": {12}} {
 		var shown []int

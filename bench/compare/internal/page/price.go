@@ -9,20 +9,21 @@ import (
 	"github.com/messagehub/messagehub/bench/report"
 )
 
-// The published prices of Azure Cosmos DB, of an account in one region of the US that
-// is not the government's, as the examples of billing give them:
+// The published prices of Azure Cosmos DB for an account in one US region (not US
+// Government), as in the billing examples:
 // https://learn.microsoft.com/azure/cosmos-db/understand-your-bill
 const (
-	serverless  = 0.25  // USD for a million request units
-	provisioned = 0.008 // USD an hour for 100 request units a second
+	serverless  = 0.25  // USD per million request units
+	provisioned = 0.008 // USD per hour for 100 request units per second
 )
 
-// provisionedMillion is the price in USD of a million request units of a container whose throughput
+// provisionedMillion is the price in USD of a million request units in a container whose throughput
 // is fully used.
 const provisionedMillion = provisioned / (100 * 3600) * 1e6
 
-// priceList returns the price list, "" if there are no prices: a row for each curve of bars in
-// request units per event, which add up to the life of an event.
+// priceList returns the price list, or "" if there are no prices. It has a row for each curve
+// of bars in request units per event; the bars add up to the cost of an event from Save to
+// cleanup.
 func priceList(curves []figure.Curve) string {
 	curves = slices.DeleteFunc(slices.Clone(curves), func(c figure.Curve) bool {
 		return c.Plot != figure.Bars || c.Unit != figure.PerEvent
@@ -32,11 +33,11 @@ func priceList(curves []figure.Curve) string {
 	}
 	parts := labelsOf(curves)
 	var b strings.Builder
-	fmt.Fprintf(&b, pricesHeading+"\n\nRequest units per event over its whole life, and what a million events cost at the\n"+
+	fmt.Fprintf(&b, pricesHeading+"\n\nRequest units per event from Save to cleanup, and the price of a million events at the\n"+
 		"[published prices](https://learn.microsoft.com/azure/cosmos-db/understand-your-bill): %s USD per million request units\n"+
-		"serverless, or %s USD an hour for each 100 provisioned request units a second, here with all of them used; with half of\n"+
-		"them used it is twice that. Storage is not counted.\n\n", report.FormatNumber(serverless), report.FormatNumber(provisioned))
-	fmt.Fprintf(&b, "| scenario | layout | %s | whole life | a million, serverless | provisioned |\n", strings.Join(parts, " | "))
+		"serverless, or %s USD per hour for each 100 provisioned request units per second if all of them are used; with half of\n"+
+		"them used, the price is twice as high. Storage is not included.\n\n", report.FormatNumber(serverless), report.FormatNumber(provisioned))
+	fmt.Fprintf(&b, "| scenario | layout | %s | sum | a million, serverless | provisioned |\n", strings.Join(parts, " | "))
 	b.WriteString("| --- | --- |" + strings.Repeat(" ---: |", len(parts)+3) + "\n")
 	for _, c := range curves {
 		units := make([]string, len(parts))

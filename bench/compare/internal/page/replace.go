@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/bench/report"
 )
 
-// Replace writes the scenarios of r into a page that is there, in place of what it had about them,
-// and counts the targets of the page again. Each says when it was measured. The other scenarios
-// and the price list stay as they are: a scenario can be measured again without an hour for all.
+// Replace replaces the scenarios of r in an existing page, and counts the targets of the page
+// again. Each replaced scenario shows when it was measured. The other scenarios and the price list
+// stay as they are, so one scenario can be measured again without repeating all.
 func Replace(r *report.Report, path, plots string) error {
 	link, err := linkTo(path, plots)
 	if err != nil {
@@ -45,7 +45,8 @@ func heading(part string) string {
 	return line
 }
 
-// replacePart replaces the part with a heading. A new one goes before the price list.
+// replacePart replaces the part with the same heading. A new part goes before the
+// price list.
 func replacePart(parts []string, name, part string) []string {
 	at := len(parts)
 	for i := range parts {

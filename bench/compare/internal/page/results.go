@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/bench/report"
 )
 
-// Write writes r to a page for people, RESULTS.md, which shows the plots that WritePlots
-// has written into a folder.
+// Write writes r as a page for people, RESULTS.md. The page shows the plots that
+// WritePlots has written into a folder.
 func Write(r *report.Report, path, plots string) error {
 	link, err := linkTo(path, plots)
 	if err != nil {
@@ -23,7 +23,7 @@ func Write(r *report.Report, path, plots string) error {
 	return record.WriteFile(path, []byte(markdown(r, link)))
 }
 
-// linkTo returns the folder of the plots as seen from the page.
+// linkTo returns the path of the folder of plots relative to the page.
 func linkTo(path, plots string) (string, error) {
 	from, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
@@ -37,13 +37,13 @@ func linkTo(path, plots string) (string, error) {
 	return filepath.ToSlash(link), err
 }
 
-// markdown returns the page; plots is the folder of the plots as seen from there.
+// markdown returns the page; plots is the relative path of the folder of plots.
 func markdown(r *report.Report, plots string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What the bench measured\n\n`go run ./bench/compare` wrote this; do not edit it.\n\n")
-	size := "whole"
+	fmt.Fprintf(&b, "# What the bench measured\n\nWritten by `go run ./bench/compare`; do not edit.\n\n")
+	size := "full"
 	if r.Quick {
-		size = "quick: smaller and shorter than the whole"
+		size = "quick: smaller and shorter than the full size"
 	}
 	for _, fact := range [][2]string{
 		{"command", "`" + r.Command + "`"},
@@ -69,8 +69,8 @@ func markdown(r *report.Report, plots string) string {
 	return strings.Join(parts, betweenParts)
 }
 
-// betweenParts is what the parts of a page are joined by: the first one has its facts, each other
-// one begins with its heading.
+// betweenParts joins the parts of a page: the first part has the facts of the run, and each other
+// part begins with its heading.
 const betweenParts = "\n## "
 
 // sectionText returns the part of the page about one scenario.
@@ -94,17 +94,17 @@ func sectionText(r *report.Report, s *report.Section, plots string) string {
 
 const notComplete = "**Not complete:**"
 
-// amountText is a value with its unit.
+// amountText returns a value with its unit.
 func amountText(f figure.Figure) string {
 	return strings.TrimSpace(report.FormatNumber(f.Value) + " " + tableCell(f.Unit))
 }
 
-// tableCell keeps a text in its cell of a table.
+// tableCell escapes a text for a cell of a table.
 func tableCell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(s)
 }
 
-// capitalize begins a sentence.
+// capitalize returns s with an upper-case first letter.
 func capitalize(s string) string {
 	_, size := utf8.DecodeRuneInString(s)
 	return strings.ToUpper(s[:size]) + s[size:]

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/bench/report/reporttest"
 )
 
-// written writes the page of a report and returns it.
-func written(t *testing.T, r *report.Report) string {
+// writePage writes the page of a report and returns it.
+func writePage(t *testing.T, r *report.Report) string {
 	t.Helper()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "bench", "RESULTS.md")
@@ -26,9 +26,9 @@ func written(t *testing.T, r *report.Report) string {
 	return string(text)
 }
 
-func TestTheResultsAreWhatTheRunFound(t *testing.T) {
+func TestWrite_WritesTheExpectedPage(t *testing.T) {
 	golden := filepath.Join("testdata", "RESULTS.md")
-	got := written(t, reporttest.Sample())
+	got := writePage(t, reporttest.Sample())
 	if os.Getenv("UPDATE") != "" {
 		require.NoError(t, os.WriteFile(golden, []byte(got), 0o600))
 	}
@@ -37,56 +37,56 @@ func TestTheResultsAreWhatTheRunFound(t *testing.T) {
 	require.Equal(t, string(want), got)
 }
 
-func TestEveryPictureOfTheResultsIsThere(t *testing.T) {
+func TestWrite_LinksToExistingPictures(t *testing.T) {
 	r := reporttest.Sample()
-	text := written(t, r)
-	for name := range plots(t, r) {
+	text := writePage(t, r)
+	for name := range drawPlots(t, r) {
 		require.Contains(t, text, "](plots/"+name+")")
 	}
 	require.Equal(t, 4, strings.Count(text, "!["))
 }
 
-func TestMissedTargetsComeFirst(t *testing.T) {
-	text := written(t, reporttest.Sample())
+func TestWrite_ListsMissedTargetsFirst(t *testing.T) {
+	text := writePage(t, reporttest.Sample())
 	require.Contains(t, text, "Targets missed: 1 of 4.\n")
 	missed := strings.Index(text, "| worst-peek | hub | Peek, of the limit's | **1.5 times** | ≤ 1.25 |")
 	require.Positive(t, missed)
 	require.Less(t, missed, strings.Index(text, "## worst-peek"))
 }
 
-func TestAScenarioThatFailedSaysSo(t *testing.T) {
+func TestWrite_ShowsTheErrorOfAFailedScenario(t *testing.T) {
 	r := &report.Report{Sections: []*report.Section{{Scenario: "broken", About: "breaks", Err: errors.New("the account\nis | gone")}}}
-	text := written(t, r)
+	text := writePage(t, r)
 	require.Contains(t, text, `**Not complete:** the account is \| gone`)
 	require.Contains(t, text, "Scenario broken was not completed: it may have more.")
 	require.NotContains(t, text, "Price list")
 }
 
-func TestThePriceOfAMillionEventsFollowsFromItsRequestUnits(t *testing.T) {
+func TestPriceList_FollowsFromRequestUnits(t *testing.T) {
 	r := &report.Report{Sections: []*report.Section{{Scenario: "price", About: "life", Curves: []figure.Curve{
 		reporttest.Bars("price", "dear", figure.PerEvent, 10, 20, 30, 40),
 		reporttest.Bars("price", "free", figure.PerEvent, 0, 0, 0, 0),
 		reporttest.Bars("price", "not of the list", "RU", 1, 2, 3, 4),
 	}}}}
-	text := written(t, r)
+	text := writePage(t, r)
 	require.Contains(t, text, "| price | dear | 10 | 20 | 30 | 40 | 100 RU | 25 USD | 2.222 USD |")
 	require.Contains(t, text, "| price | free | 0 | 0 | 0 | 0 | 0 RU | 0 USD | 0 USD |")
 	require.NotContains(t, text, "not of the list |")
 }
 
-func TestWhatIsModelledSaysSoWhereOthersAreMeasured(t *testing.T) {
+func TestModelledFigures_AreMarkedBesideMeasuredOnes(t *testing.T) {
 	r := reporttest.Sample()
-	require.Contains(t, written(t, r), "The account is a model:")
-	require.NotContains(t, written(t, r), "| modelled |")
+	require.Contains(t, writePage(t, r), "The account is a model:")
+	require.NotContains(t, writePage(t, r), "| modelled |")
 	r.Model, r.Where = false, "the account at https://one.documents.azure.com/"
 	r.Sections[0].Figures[0].Modelled = false
-	text := written(t, r)
+	text := writePage(t, r)
 	require.Contains(t, text, "1 of 5 figures were measured on the account")
 	require.Contains(t, text, "| 218.4 times | ≥ 20 | ok, modelled |")
 	require.Contains(t, text, "| 12.35 s | ≤ 30 | ok |")
 }
 
-func TestAScenarioCanBeReplaced(t *testing.T) {
+func TestReplace_ReplacesOneScenario(t *testing.T) {
 	folder := t.TempDir()
 	path, plots := filepath.Join(folder, "RESULTS.md"), filepath.Join(folder, "plots")
 	require.NoError(t, page.Write(reporttest.Sample(), path, plots))

@@ -19,7 +19,7 @@ const (
 	margin = 0.2 * vg.Inch
 )
 
-// colours are those of Okabe and Ito, which colour-blind readers can distinguish, without the
+// colours are the Okabe-Ito palette, which colour-blind readers can distinguish, without its
 // yellow, which is invisible on white.
 var colours = []color.Color{
 	color.RGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff},
@@ -31,20 +31,20 @@ var colours = []color.Color{
 	color.RGBA{R: 0x44, G: 0x44, B: 0x44, A: 0xff},
 }
 
-// dashes distinguish lines where the colours repeat, and on paper.
+// dashes distinguish lines whose colours repeat, also on paper.
 var dashes = [][]vg.Length{nil, {6, 3}, {2, 2}, {8, 3, 2, 3}}
 
 func lineColour(i int) color.Color { return colours[i%len(colours)] }
 
-// lineStyle is how line i of a plot is drawn.
+// lineStyle returns the style of line i of a plot.
 func lineStyle(i int) draw.LineStyle {
 	return draw.LineStyle{Color: lineColour(i), Width: vg.Points(1.6), Dashes: dashes[(i+i/len(colours))%len(dashes)]}
 }
 
 var grey = color.Gray{Y: 0xdd}
 
-// sansFont is a font that most machines have, by this name or as Arial or Helvetica, which
-// are as wide.
+// sansFont returns a font that most machines have, under this name or as Arial or
+// Helvetica, which have the same widths.
 func sansFont(size vg.Length) font.Font {
 	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 }
@@ -77,8 +77,8 @@ func newLegend() *plot.Legend {
 	return &l
 }
 
-// encodeSVG draws a plot and its legend beside it, where it covers nothing, on white: the
-// page around it may be dark.
+// encodeSVG draws a plot with its legend beside it, where it covers nothing. The
+// background is white, because the surrounding page may be dark.
 func encodeSVG(p *plot.Plot, l *plot.Legend) ([]byte, error) {
 	c := vgsvg.New(width, height)
 	page := draw.New(c)

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/bench/model/smallsaves"
 )
 
-// memoryLimit is what the Go runtime keeps the process below.
+// memoryLimit is the memory limit of the Go runtime.
 const memoryLimit = 3800 << 20
 
 func main() {
@@ -27,7 +27,7 @@ func main() {
 	defer stop()
 	if err := runModel(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "explore:", err)
-		os.Exit(1) //nolint:gocritic // nothing is left to be stopped
+		os.Exit(1) //nolint:gocritic // ctx need not be released at the end of the process
 	}
 }
 
@@ -75,7 +75,7 @@ type exploredScenario struct {
 	result   smallsaves.Result
 }
 
-// isRight reports whether the row has the required outcome.
+// isRight reports whether the exploration has the required outcome.
 func (r *exploredScenario) isRight() bool {
 	switch r.kind {
 	case mutation:
@@ -100,7 +100,7 @@ func (r *exploredScenario) outcomeText() string {
 	return "**not exhausted**: " + r.result.Reason
 }
 
-// A report is all rows, in the order of the page.
+// A report has all explorations, in the order of the page.
 type report struct {
 	rows   []*exploredScenario
 	peakMB uint64
@@ -127,7 +127,8 @@ func newReport(only string) *report {
 	return r
 }
 
-// exploreAll explores the rows, as many at a time as there are processors, at most two.
+// exploreAll explores the scenarios, as many concurrently as there are processors, but
+// at most two.
 func (r *report) exploreAll(ctx context.Context, o options) {
 	var next, output sync.Mutex
 	i := 0
@@ -155,11 +156,11 @@ func (r *report) exploreAll(ctx context.Context, o options) {
 	explorers.Wait()
 }
 
-// parallel limits the scenarios that are explored at a time, since each has its own
-// memory.
+// parallel limits the scenarios that are explored concurrently, since each needs
+// its own memory.
 const parallel = 2
 
-// frontier limits the states of a scenario that wait to be explored, in bytes.
+// frontier limits the unexplored states of a scenario, in bytes.
 const frontier = 1 << 30
 
 func (r *exploredScenario) exploreScenario(ctx context.Context, o options) {
@@ -180,14 +181,15 @@ func (r *exploredScenario) printResult(o options) {
 	}
 }
 
-// notePeak notes how much memory the runtime has taken from the system.
+// notePeak records how much memory the runtime has reserved.
 func (r *report) notePeak() {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	r.peakMB = max(r.peakMB, m.Sys>>20)
 }
 
-// failureError returns an error that names the rows without the required outcome.
+// failureError returns an error that lists the scenarios without the required
+// outcome.
 func (r *report) failureError() error {
 	var wrong []string
 	for _, row := range r.rows {

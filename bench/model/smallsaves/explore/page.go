@@ -25,14 +25,14 @@ func (r *report) markdownPage() string {
 		case walking:
 		}
 	}
-	fmt.Fprintf(&b, "# The model of small Saves\n\n`make model` wrote this; do not edit it.\n\n")
+	fmt.Fprintf(&b, "# The model of small Saves\n\nWritten by `make model`; do not edit.\n\n")
 	fmt.Fprintf(&b, "- %d distinct states in the scenarios; %d of %d mutations caught\n", states, caught, mutations)
 	fmt.Fprintf(&b, "- %s of exploring, %d at a time; %d MB of memory; %s %s/%s\n\n",
 		took.Round(time.Second), parallel, r.peakMB, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	b.WriteString("See the package comment for what is modelled and checked. Depth is the longest way to a\n" +
-		"state, in steps; drained says from how many distinct contents of the documents a fresh actor drained\n" +
-		"alone, and again after a fresh writer had saved everything once more. The violation of a mutation is\n" +
-		"found by the shortest way to one.\n")
+	b.WriteString("The package comment describes what is modelled and checked. Depth is the length of the longest path to a\n" +
+		"state, in steps. Drained is the number of distinct contents of the documents from which a fresh actor drained\n" +
+		"alone, and again after a fresh writer had saved all events again. The violation of a mutation is on a shortest\n" +
+		"path.\n")
 	group := ""
 	for _, row := range r.rows {
 		if row.group != group {

@@ -36,10 +36,10 @@ func (o *Observer) noteChange(k key, d *scopeDocument, existed bool, changed map
 	bucket, name, isObject := objectOfChange(d.Resource)
 	switch {
 	case existed:
-		o.addViolation("P14", k, "a stored change has changed")
+		o.addViolation("P14", k, "a stored change was modified")
 		return
 	case !isObject || k.partition != shardOf(bucket, name, max(o.buckets[bucket], 1)):
-		o.addViolation("layout", k, "its resource is %q", d.Resource)
+		o.addViolation("layout", k, "it has the wrong resource %q", d.Resource)
 		return
 	}
 	of := key{k.partition, idOf(name)}
@@ -80,9 +80,9 @@ func (j *objectCheck) checkChanges() {
 	before, after := &j.before.doc, &j.doc
 	switch {
 	case before.IsWatched && !after.IsWatched:
-		j.addViolation("P14", "it is not watched any longer")
+		j.addViolation("P14", "its mark that it is watched was removed")
 	case !before.IsWatched && after.IsWatched && after.Current == nil:
-		j.addViolation("P14", "it is watched, and has no current row")
+		j.addViolation("P14", "it is watched, but has no current row")
 	}
 	event := ""
 	switch {
@@ -107,7 +107,7 @@ func (j *objectCheck) checkChanges() {
 	}
 	for _, d := range created {
 		if d.Event != event || d.Number != want || !strings.HasSuffix(d.ID, fmt.Sprintf(".%020d", want)) {
-			j.addViolation("P14", "the stored change %s is %d %s, want %d %s", d.ID, d.Number, d.Event, want, event)
+			j.addViolation("P14", "the stored change %s is number %d, %s; want number %d, %s", d.ID, d.Number, d.Event, want, event)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (j *objectCheck) checkForgotten(rows []objectRow) {
 func (j *objectCheck) checkGone(r *objectRow, isNewest bool) {
 	t, isKnown := r.happenedAt()
 	if j.Forgets == nil || !isKnown {
-		j.addViolation("L1", "the row of event %+v is gone", r.identityOf())
+		j.addViolation("L1", "the row of event %+v was removed", r.identityOf())
 		return
 	}
 	limit, dead := j.Forgets()
@@ -48,11 +48,11 @@ func (j *objectCheck) checkGone(r *objectRow, isNewest bool) {
 	to, _ := micros(j.doc.ForgottenTo)
 	switch {
 	case j.exists && (t > to || r.orderOf().compareOrders(j.doc.Forgotten.orderOf()) > 0):
-		j.addViolation("L1", "the row of event %+v is gone, and the object does not remember that it was forgotten", r.identityOf())
+		j.addViolation("L1", "the row of event %+v was removed, but the object does not record that it was forgotten", r.identityOf())
 	case isNewest && r.isLive():
-		j.addViolation("L7", "the row of event %+v is gone, the newest one of a version that exists", r.identityOf())
+		j.addViolation("L7", "the row of event %+v was removed, although it is the newest one of an existing version", r.identityOf())
 	case t >= limit.UnixMicro():
-		j.addViolation("L7", "the row of event %+v is gone, which is not older than %v", r.identityOf(), limit)
+		j.addViolation("L7", "the row of event %+v was removed, although it is not older than %v", r.identityOf(), limit)
 	}
 }
 
@@ -63,11 +63,11 @@ func (j *objectCheck) checkNew(r *objectRow) {
 	}
 	j.checkCrawled(r)
 	if _, was := j.before.forgotten[r.identityOf()]; was {
-		j.addViolation("L7", "event %+v was forgotten, and is there again", r.identityOf())
+		j.addViolation("L7", "event %+v was forgotten, but has a row again", r.identityOf())
 	}
 	t, isKnown := r.happenedAt()
 	if to, has := micros(j.before.doc.ForgottenTo); has && isKnown && t <= to {
-		j.addViolation("L7", "event %+v is new, and not later than what was forgotten", r.identityOf())
+		j.addViolation("L7", "event %+v is new, but not later than the forgotten events", r.identityOf())
 	}
 }
 
@@ -80,9 +80,9 @@ func (j *objectCheck) checkMemory() {
 	toBefore, hadBefore := micros(before.ForgottenTo)
 	to, has := micros(after.ForgottenTo)
 	if hadBefore && (!has || to < toBefore) || after.Forgotten.orderOf().compareOrders(before.Forgotten.orderOf()) < 0 {
-		j.addViolation("L7", "it had forgotten all up to %+v of %s, and now up to %+v of %s", before.Forgotten, before.ForgottenTo, after.Forgotten, after.ForgottenTo)
+		j.addViolation("L7", "it had forgotten all events up to %+v of %s, but now up to %+v of %s", before.Forgotten, before.ForgottenTo, after.Forgotten, after.ForgottenTo)
 	}
 	if want := before.ForgottenRows + int64(len(j.gone)); after.ForgottenRows != want {
-		j.addViolation("L7", "it had forgotten %d rows, %d are gone, and it counts %d", before.ForgottenRows, len(j.gone), after.ForgottenRows)
+		j.addViolation("L7", "it had forgotten %d rows, and %d more were removed, but it counts %d", before.ForgottenRows, len(j.gone), after.ForgottenRows)
 	}
 }

@@ -138,5 +138,5 @@ func TestForgetting_ChangesNothingElse(t *testing.T) {
 			changes = append(changes, c)
 		}
 	}
-	require.ErrorContains(t, o.Commit(changes), "L5: no write")
+	require.ErrorContains(t, o.Commit(changes), "L5: there is no new write id")
 }

@@ -55,14 +55,14 @@ func (o *Observer) checkJob(k key, kind string, text []byte) {
 	case text == nil: // ended jobs expire
 		for uuid, j := range o.jobs {
 			if j.Kind+"."+uuid == k.id && j.Live {
-				o.addViolation("L8", k, "a job runs, and is gone")
+				o.addViolation("L8", k, "a running job was removed")
 			}
 		}
 	default:
 		if before, existed := o.jobs[after.UUID]; existed {
 			o.checkJobChange(k, &before, &after)
 		} else if !after.Live || after.Lease != 0 {
-			o.addViolation("L8", k, "a job begins that does not run, or has a lease")
+			o.addViolation("L8", k, "a new job is not running, or already has a lease")
 		}
 		o.jobs[after.UUID] = after
 	}
@@ -71,22 +71,22 @@ func (o *Observer) checkJob(k key, kind string, text []byte) {
 func (o *Observer) checkJobChange(k key, before, after *job) {
 	if !before.Live {
 		if *before != *after {
-			o.addViolation("L8", k, "a job had ended, and has changed")
+			o.addViolation("L8", k, "a job changed after its end")
 		}
 		return
 	}
 	if after.Kind != before.Kind || after.Bucket != before.Bucket || after.Request != before.Request || after.Started != before.Started || after.Live != (after.State == "running") {
-		o.addViolation("L8", k, "a job has become another one: it was %+v", *before)
+		o.addViolation("L8", k, "a job was replaced by another one; it was %+v", *before)
 	}
 	isTaken := after.Lease == before.Lease+1 && after.Owner != before.Owner
 	if !isTaken && (after.Lease != before.Lease || after.Owner != before.Owner) {
-		o.addViolation("L8", k, "lease %d was that of %q, and lease %d is that of %q", before.Lease, before.Owner, after.Lease, after.Owner)
+		o.addViolation("L8", k, "lease %d belonged to %q, and lease %d belongs to %q", before.Lease, before.Owner, after.Lease, after.Owner)
 	}
 	if isTaken && before.Lease > 0 {
 		o.markReached("a job was taken over")
 	}
 	if after.Seen < before.Seen || after.Created < before.Created || after.Deleted < before.Deleted || isBehind(after.Cursor, before.Cursor) {
-		o.addViolation("L8", k, "a job has moved back: it was %+v", *before)
+		o.addViolation("L8", k, "a job moved back; it was %+v", *before)
 	}
 }
 
@@ -109,7 +109,7 @@ func (o *Observer) checkRunningJobs() {
 			continue
 		}
 		if other := running[j.Bucket]; other != "" {
-			o.addViolation("L8", key{"jobs", uuid}, "crawls %s and %s of bucket %s run at once", other, uuid, j.Bucket)
+			o.addViolation("L8", key{"jobs", uuid}, "crawls %s and %s of bucket %s run concurrently", other, uuid, j.Bucket)
 		}
 		running[j.Bucket] = uuid
 	}
@@ -118,12 +118,12 @@ func (o *Observer) checkRunningJobs() {
 		said[uuid] = true
 	}
 	if len(said) != len(o.running) || len(said) != len(running) {
-		o.addViolation("L8", key{"jobs", "running"}, "the documents say that jobs %v run, and those are %v", o.running, running)
+		o.addViolation("L8", key{"jobs", "running"}, "the list of running jobs has %v, but the running jobs are %v", o.running, running)
 		return
 	}
 	for bucket, uuid := range running {
 		if !said[uuid] {
-			o.addViolation("L8", key{"jobs", "running"}, "crawl %s of bucket %s runs, and no document says so", uuid, bucket)
+			o.addViolation("L8", key{"jobs", "running"}, "crawl %s of bucket %s is running, but is not in the list of running jobs", uuid, bucket)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (j *objectCheck) checkCrawled(r *objectRow) {
 	}
 	uuid, _, _ := strings.Cut(text, "/")
 	if job, has := j.jobs[uuid]; !has || job.Kind != crawlKind || job.Bucket != j.doc.Bucket {
-		j.addViolation("L8", "row %+v is of no crawl of bucket %s", r.identityOf(), j.doc.Bucket)
+		j.addViolation("L8", "row %+v belongs to no crawl of bucket %s", r.identityOf(), j.doc.Bucket)
 	}
 	j.markReached("a crawl stored a row")
 }

@@ -70,7 +70,7 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 	changed := make(map[key]bool) // true if the document of the object changed
 	for _, c := range changes {
 		if c.Container != containers.Objects {
-			o.addViolation("containers", key{"", c.ID}, "no rule judges the documents of container %s", c.Container)
+			o.addViolation("containers", key{"", c.ID}, "no checker checks the documents of container %s", c.Container)
 			continue
 		}
 		o.noteDocument(c, changed)
@@ -78,7 +78,7 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 	o.checkRunningJobs()
 	for _, k := range slices.SortedFunc(maps.Keys(changed), func(a, b key) int { return strings.Compare(a.partition+a.id, b.partition+b.id) }) {
 		if !changed[k] {
-			o.addViolation("batch", k, "its spilled rows or changes were stored, and the object did not change")
+			o.addViolation("batch", k, "its spilled rows or changes were stored without a change of the object")
 			continue
 		}
 		o.checkObject(k)
@@ -91,7 +91,7 @@ func (o *Observer) noteDocument(c embedded.Change, changed map[key]bool) {
 	var names []string
 	k := key{id: c.ID}
 	if err := json.Unmarshal([]byte(c.Partition), &names); err != nil || len(names) != 1 {
-		o.addViolation("layout", k, "its partition is %s", c.Partition)
+		o.addViolation("layout", k, "it is in the wrong partition %s", c.Partition)
 		return
 	}
 	k.partition = names[0]
@@ -110,7 +110,7 @@ func (o *Observer) noteDocument(c embedded.Change, changed map[key]bool) {
 	switch d.Kind {
 	case "bucket":
 		if c.JSON == nil || existed && d.Shards != before.Shards || d.Shards < 1 || d.Shards > 256 {
-			o.addViolation("shard", k, "the bucket has %d shards, and had %d", d.Shards, before.Shards)
+			o.addViolation("shard", k, "the bucket has %d shards, but had %d", d.Shards, before.Shards)
 		}
 		o.buckets[d.Bucket] = d.Shards
 	case "object":
@@ -144,7 +144,7 @@ func (o *Observer) noteDocument(c embedded.Change, changed map[key]bool) {
 		o.checkJob(k, d.Kind, c.JSON)
 	case "sweep": // the position of a sweep; what the sweep forgets is checked
 	default:
-		o.addViolation("layout", k, "no rule judges documents of kind %q", d.Kind)
+		o.addViolation("layout", k, "no checker checks documents of kind %q", d.Kind)
 	}
 }
 
@@ -168,7 +168,7 @@ func (o *Observer) checkObject(k key) {
 			j.spilled = append(j.spilled, d.Row)
 		case "head":
 			if d.Version != d.Row.Version {
-				j.addViolation("L4", "the copy of version %q is a row of version %q", d.Version, d.Row.Version)
+				j.addViolation("L4", "the copy of version %q holds a row of version %q", d.Version, d.Row.Version)
 			}
 			j.heads[d.Version], j.live[d.Version] = d.Row, d.Live
 		}

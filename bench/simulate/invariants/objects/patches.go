@@ -42,10 +42,10 @@ func (j *objectCheck) checkPatches(rows []objectRow) {
 			continue
 		}
 		if changed++; changed > 1 {
-			j.addViolation("L10", "two rows are patched at once, one of them that of event %+v", after.identityOf())
+			j.addViolation("L10", "one commit patches two rows, one of them the row of event %+v", after.identityOf())
 		}
 		if !j.isPatched(&before, after) {
-			j.addViolation("L10", "row %+v has the attributes %q and the ingest id %q, and had %q and %q: no patch says so",
+			j.addViolation("L10", "row %+v has the attributes %q and the ingest id %q, but had %q and %q, and no patch explains the change",
 				after.identityOf(), after.Attributes, after.IngestID, before.Attributes, before.IngestID)
 		}
 		j.markReached("a row was patched")

@@ -42,11 +42,11 @@ func (j *objectCheck) checkPositions(rows []objectRow) {
 			continue
 		}
 		if g.Number < 1 || g.Number > j.doc.Generated || numbers[g.Number] {
-			j.addViolation("L6", "number %d of row %+v is used twice, or not one of %d", g.Number, g.identityOf(), j.doc.Generated)
+			j.addViolation("L6", "number %d of row %+v is used twice, or is above %d", g.Number, g.identityOf(), j.doc.Generated)
 		}
 		numbers[g.Number] = true
 		if _, isKnown := j.before.rows[g.identityOf()]; !isKnown && g.Number <= j.before.doc.Generated {
-			j.addViolation("L6", "row %+v is new, and number %d was given out before", g.identityOf(), g.Number)
+			j.addViolation("L6", "row %+v is new, but number %d was used before", g.identityOf(), g.Number)
 		}
 		if _, known := g.happenedAt(); known {
 			j.checkPosition(g, rows)
@@ -56,7 +56,7 @@ func (j *objectCheck) checkPositions(rows []objectRow) {
 		}
 	}
 	if n := int64(len(numbers)); n != j.doc.Generated && (j.doc.ForgottenRows == 0 || n > j.doc.Generated) {
-		j.addViolation("L6", "%d rows have a generated place, and it counts %d", len(numbers), j.doc.Generated)
+		j.addViolation("L6", "%d rows have a generated position, but it counts %d", len(numbers), j.doc.Generated)
 	}
 }
 
@@ -83,13 +83,13 @@ func (j *objectCheck) checkPosition(g *objectRow, rows []objectRow) {
 	for i := range rows {
 		note(&rows[i], true)
 	}
-	for _, r := range j.before.forgotten { // it was stored when g was, or was forgotten before
+	for _, r := range j.before.forgotten { // a forgotten row may have been the row before g
 		note(&r, false)
 	}
 	for i := range j.gone {
 		note(&j.gone[i], false)
 	}
 	if got := (rowPosition{baseOf(g.BaseForm, g.Base), g.Rank, g.After}); got.comparePositions(lowest) < 0 || got.comparePositions(highest) > 0 {
-		j.addViolation("L6", "row %+v is behind %+v, want a place from %+v to %+v", g.identityOf(), got, lowest, highest)
+		j.addViolation("L6", "row %+v has the position %+v, want one from %+v to %+v", g.identityOf(), got, lowest, highest)
 	}
 }

@@ -32,7 +32,7 @@ func (j *objectCheck) checkObject() {
 	j.checkForgotten(rows)
 	if !j.exists {
 		if len(rows) > 0 || len(j.heads) > 0 {
-			j.addViolation("L1", "the object is gone, and %d rows and %d copies of it are there", len(rows), len(j.heads))
+			j.addViolation("L1", "the object was removed, but %d rows and %d copies of it exist", len(rows), len(j.heads))
 		}
 		return
 	}
@@ -57,7 +57,7 @@ func (j *objectCheck) checkShard() {
 	case shards == 0:
 		j.addViolation("shard", "bucket %s has no number of shards", d.Bucket)
 	case j.key.partition != shardOf(d.Bucket, d.Key, shards):
-		j.addViolation("shard", "key %q is of %s", d.Key, shardOf(d.Bucket, d.Key, shards))
+		j.addViolation("shard", "key %q belongs to %s", d.Key, shardOf(d.Bucket, d.Key, shards))
 	}
 	if d.ID != idOf(d.Key) {
 		j.addViolation("shard", "the id of key %q is %s", d.Key, idOf(d.Key))
@@ -81,13 +81,13 @@ func (j *objectCheck) checkRows(rows []objectRow) {
 		switch {
 		case !isThere: // checked by checkForgotten
 		case after.factsOf() != before.factsOf():
-			j.addViolation("L1", "the row of event %+v was %+v, and is %+v", id, before, after)
+			j.addViolation("L1", "the row of event %+v changed from %+v to %+v", id, before, after)
 		case after.Duplicates < before.Duplicates:
-			j.addViolation("L5", "event %+v had %d duplicates, and has %d", id, before.Duplicates, after.Duplicates)
+			j.addViolation("L5", "event %+v had %d duplicates, but now has %d", id, before.Duplicates, after.Duplicates)
 		}
 	}
 	if d := &j.doc; d.Events != int64(len(rows)) || d.Duplicates != duplicates || d.Spilled != int64(len(j.spilled)) {
-		j.addViolation("L5", "it has %d rows with %d duplicates, of which %d are spilled, and counts %d, %d and %d",
+		j.addViolation("L5", "it has %d rows with %d duplicates, of which %d are spilled, but counts %d, %d and %d",
 			len(rows), duplicates, len(j.spilled), d.Events, d.Duplicates, d.Spilled)
 	}
 }
@@ -113,9 +113,9 @@ func (j *objectCheck) checkCurrent(rows []objectRow) {
 	got := j.doc.Current
 	switch {
 	case (want == nil) != (got == nil), want != nil && *want != *got:
-		j.addViolation("L3", "its current row is %+v, and %+v follows from its rows", got, want)
+		j.addViolation("L3", "its current row is %+v, but %+v follows from its rows", got, want)
 	case (j.doc.Live == true) != (got != nil):
-		j.addViolation("L3", "it is live: %v, and its current row is %+v", j.doc.Live, got)
+		j.addViolation("L3", "its member live is %v, but its current row is %+v", j.doc.Live, got)
 	}
 	if want != nil && !slices.Contains(j.doc.Rows, *want) {
 		j.markReached("a spilled row became the current one")
@@ -127,14 +127,14 @@ func (j *objectCheck) checkFloor() {
 	d := &j.doc
 	at := d.Floor.orderOf()
 	if before := j.before.doc.Floor.orderOf(); at.compareOrders(before) < 0 && (d.Floor != nil || d.Spilled > 0) {
-		j.addViolation("L4", "its floor was %+v, and is %+v", before, at)
+		j.addViolation("L4", "its floor changed from %+v to %+v", before, at)
 	}
 	if !slices.IsSortedFunc(d.Rows, compareRows) {
-		j.addViolation("L4", "the rows in it are not in order")
+		j.addViolation("L4", "its inline rows are not in order")
 	}
 	for i := range d.Rows {
 		if d.Rows[i].orderOf().compareOrders(at) <= 0 {
-			j.addViolation("L4", "row %+v in it is not above its floor", d.Rows[i].identityOf())
+			j.addViolation("L4", "its inline row %+v is not above its floor", d.Rows[i].identityOf())
 		}
 	}
 	newest := make(map[string]objectRow)
@@ -153,16 +153,16 @@ func (j *objectCheck) checkFloor() {
 	}
 	for version, r := range newest {
 		if head, has := j.heads[version]; !has || head != r {
-			j.addViolation("L4", "the copy of version %q is %+v, and its newest spilled row %+v", version, head, r)
+			j.addViolation("L4", "the copy of version %q is %+v, but its newest spilled row is %+v", version, head, r)
 		}
 	}
 	for version := range j.heads {
 		if _, has := newest[version]; !has {
-			j.addViolation("L4", "version %q has a copy and no spilled row", version)
+			j.addViolation("L4", "version %q has a copy, but no spilled row", version)
 		}
 	}
 	if d.SpilledGenerated != generated {
-		j.addViolation("L4", "%d of its spilled rows have a generated place, and it counts %d", generated, d.SpilledGenerated)
+		j.addViolation("L4", "%d of its spilled rows have a generated position, but it counts %d", generated, d.SpilledGenerated)
 	}
 	if d.Spilled > j.before.doc.Spilled {
 		j.markReached("rows were spilled")
@@ -198,16 +198,16 @@ func (j *objectCheck) checkWrites(rows []objectRow) {
 		return
 	}
 	if len(after) == 0 || len(after) > maxWrites || j.before.writes[after[len(after)-1]] {
-		j.addViolation("L5", "its writes were %v, and are %v: want one more, that it never had, and at most %d", before, after, maxWrites)
+		j.addViolation("L5", "its write ids changed from %v to %v: want one new id, and at most %d", before, after, maxWrites)
 		return
 	}
 	kept := after[:len(after)-1]
 	if len(kept) > len(before) || !slices.Equal(kept, before[len(before)-len(kept):]) || len(kept) < min(len(before), maxWrites-1) {
-		j.addViolation("L5", "its writes were %v, and are %v: they are not the last ones", before, after)
+		j.addViolation("L5", "its write ids changed from %v to %v, which are not the last ones", before, after)
 	}
 	for _, r := range rows {
 		if _, isKnown := j.before.rows[r.identityOf()]; !isKnown && r.WriteID != after[len(after)-1] {
-			j.addViolation("L5", "row %+v is stored by write %s, and says %q", r.identityOf(), after[len(after)-1], r.WriteID)
+			j.addViolation("L5", "row %+v is stored by write %s, but has the write id %q", r.identityOf(), after[len(after)-1], r.WriteID)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func (j *objectCheck) checkWrites(rows []objectRow) {
 func (j *objectCheck) checkUnchanged(rows []objectRow) {
 	for _, r := range rows {
 		if before, isKnown := j.before.rows[r.identityOf()]; !isKnown || r != before {
-			j.addViolation("L5", "no write has a new id, and row %+v was %+v", r, before)
+			j.addViolation("L5", "there is no new write id, but row %+v was %+v", r, before)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 func (o *Observer) noteState(k key, d *scopeDocument, existed bool, changed map[key]bool) {
 	switch {
 	case existed:
-		o.addViolation("P14", k, "a stored change has changed")
+		o.addViolation("P14", k, "a stored change was modified")
 		return
 	case k.partition != shardOf(d.Bucket, d.Key, max(o.buckets[d.Bucket], 1)):
 		o.addViolation("layout", k, "its object is %q of bucket %q", d.Key, d.Bucket)
@@ -39,7 +39,7 @@ func (j *objectCheck) checkStates() {
 	stored := j.states[j.key]
 	if event == "" {
 		if len(stored) > 0 || j.doc.StateVersion != j.before.doc.StateVersion {
-			j.addViolation("P14", "its state did not change, it has version %d after %d, and %d changes are stored for the topic", j.doc.StateVersion, j.before.doc.StateVersion, len(stored))
+			j.addViolation("P14", "its state did not change, but its version changed from %[2]d to %[1]d, or %[3]d changes are stored for the topic", j.doc.StateVersion, j.before.doc.StateVersion, len(stored))
 		}
 		return
 	}
@@ -50,7 +50,7 @@ func (j *objectCheck) checkStates() {
 	d := &stored[0]
 	isNamed := strings.HasSuffix(d.ID, fmt.Sprintf(".%020d", d.Number))
 	if d.Event != event || !isNamed || d.Number != j.doc.StateVersion || d.Number <= j.before.doc.StateVersion {
-		j.addViolation("P14", "the change %s for the topic is %d %s, want %s, %d and more than %d", d.ID, d.Number, d.Event, event, j.doc.StateVersion, j.before.doc.StateVersion)
+		j.addViolation("P14", "the change %s for the topic is number %d, %s; want %s and number %d, which must be above %d", d.ID, d.Number, d.Event, event, j.doc.StateVersion, j.before.doc.StateVersion)
 	}
 	if d.Row.identityOf() != of.identityOf() || d.Row.ETag != of.ETag || d.Row.Size != of.Size {
 		j.addViolation("P14", "the change for the topic has the row %+v, want %+v", d.Row.identityOf(), of.identityOf())

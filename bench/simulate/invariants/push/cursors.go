@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A cursor is the known state of a cursor.
+// A cursor is what the Observer knows of a cursor.
 type cursor struct {
 	doc         cursorDoc
 	begin       map[int]int64    // by priority: the number of its first entry
@@ -82,14 +82,14 @@ func (o *Observer) checkCursor(id string, changes []partitionChange) {
 	if main == nil {
 		for _, c := range changes {
 			if strings.HasPrefix(c.id, "retry|") && (c.json != nil || before == nil || !o.isDeadLetter(before, c)) {
-				o.addViolation("P6", c, "a retry changes without its cursor")
+				o.addViolation("P6", c, "a retry changed without its cursor")
 			}
 		}
 		return
 	}
 	if main.json == nil {
 		if before == nil || !before.doc.Retired {
-			o.addViolation("P1", *main, "a cursor is gone")
+			o.addViolation("P1", *main, "a cursor was removed")
 		}
 		delete(o.cursors, id)
 		return
@@ -99,10 +99,10 @@ func (o *Observer) checkCursor(id string, changes []partitionChange) {
 		return
 	}
 	if next.doc.Retired && (next.doc.State != "closed" || len(next.doc.Open)+len(next.doc.Held)+next.doc.Retries > 0) {
-		o.addViolation("P1", *main, "a cursor is retired that is not closed or has deliveries")
+		o.addViolation("P1", *main, "a cursor was retired that is not closed, or has outstanding deliveries")
 	}
 	if before != nil && before.doc.Retired && !next.doc.Retired {
-		o.addViolation("P1", *main, "a retired cursor is revived")
+		o.addViolation("P1", *main, "a retired cursor was revived")
 	}
 	if before == nil {
 		before = &cursor{at: make(map[int]int64), doc: cursorDoc{Stream: next.doc.Stream}}
@@ -203,13 +203,13 @@ func (o *Observer) readCursor(next, before *cursor, main partitionChange, change
 	for _, text := range slices.Concat(next.doc.Open, next.doc.Held) {
 		e := parse(text)
 		if next.outstanding[e] {
-			o.addViolation("P15", main, "%s is open, and held in a bundle", e)
+			o.addViolation("P15", main, "%s is being delivered, but is also in an open bundle", e)
 		}
 		next.outstanding[e] = true
 	}
 	for e := range next.retries {
 		if next.outstanding[e] {
-			o.addViolation("P3", main, "%s is open, and waits as a retry", e)
+			o.addViolation("P3", main, "%s is being delivered, but also waits as a retry", e)
 		}
 		next.outstanding[e] = true
 	}
@@ -219,15 +219,15 @@ func (o *Observer) readCursor(next, before *cursor, main partitionChange, change
 func (o *Observer) compareCursors(id string, before, next *cursor, main partitionChange) {
 	a, b := &before.doc, &next.doc
 	if n := b.Delivered + b.Errored + b.Cancelled + b.Expired + int64(len(next.outstanding)); n != b.Triggered {
-		o.addViolation("P2", main, "%d deliveries were triggered, and there are %d", b.Triggered, n)
+		o.addViolation("P2", main, "%d deliveries were triggered, but there are %d", b.Triggered, n)
 	}
 	if b.Retries != len(next.retries) {
-		o.addViolation("P6", main, "it says that it has %d retries, and has %d", b.Retries, len(next.retries))
+		o.addViolation("P6", main, "it records %d retries, but has %d", b.Retries, len(next.retries))
 	}
 	began, newly := make(map[Entry]bool), 0
 	for p, at := range next.at {
 		if at < before.at[p] {
-			o.addViolation("P1", main, "priority %d goes back from entry %d to %d", p, before.at[p], at)
+			o.addViolation("P1", main, "priority %d went back from entry %d to %d", p, before.at[p], at)
 		}
 		// A watch may begin behind changes that are not published yet.
 		begins := strings.HasPrefix(id, "w|") && at == before.at[p]
@@ -247,7 +247,7 @@ func (o *Observer) compareCursors(id string, before, next *cursor, main partitio
 	// the same commit.
 	again := int(b.Triggered-a.Triggered) - (len(began) - int(b.Filtered-a.Filtered))
 	if asked := o.countRequestedReplays(id, a, b); again > asked || again < newly {
-		o.addViolation("P3", main, "%d deliveries are made again, %d of them visibly; %d were asked for", again, newly, asked)
+		o.addViolation("P3", main, "%d deliveries are replayed, %d of them visibly, but %d were requested", again, newly, asked)
 	}
 	for e := range before.outstanding {
 		began[e] = true
@@ -260,10 +260,10 @@ func (o *Observer) compareCursors(id string, before, next *cursor, main partitio
 	}
 	settled := b.Delivered - a.Delivered + b.Errored - a.Errored + b.Cancelled - a.Cancelled + b.Expired - a.Expired
 	if n := settled + b.Filtered - a.Filtered; n != int64(len(ended)+again-newly) {
-		o.addViolation("P3", main, "%d deliveries have ended, and %d are counted", len(ended), n)
+		o.addViolation("P3", main, "%d deliveries have ended, but %d are counted", len(ended), n)
 	}
 	if n := int64(len(next.dead) - len(before.dead) + next.revived); n != b.Errored-a.Errored {
-		o.addViolation("P1", main, "there are %d new dead letters, and %d are counted", n, b.Errored-a.Errored)
+		o.addViolation("P1", main, "there are %d new dead letters, but %d are counted", n, b.Errored-a.Errored)
 	}
 	if isWatch(id) && !b.Retired {
 		o.checkListed(id, next, o.pageOf(id, b.Stream), main)
@@ -272,14 +272,14 @@ func (o *Observer) compareCursors(id string, before, next *cursor, main partitio
 	o.checkEnded(id, before, next, ended, main)
 	o.checkOwner(before, next, settled, main)
 	if calls := o.callbacks.Calls; calls != nil && b.Attempts > calls(id) {
-		o.addViolation("P8", main, "%d attempts are counted, and %d calls were made", b.Attempts, calls(id))
+		o.addViolation("P8", main, "%d attempts are counted, but %d calls were made", b.Attempts, calls(id))
 	}
 	for e, r := range next.retries {
 		if budget := o.callbacks.Budget; budget != nil && r.Attempts >= budget(id) {
-			o.addViolation("P8", main, "%s has failed %d times and waits again", e, r.Attempts)
+			o.addViolation("P8", main, "%s has failed %d times, but waits for another attempt", e, r.Attempts)
 		}
 		if listed := o.shards[shardOf(id)][id]; listed == nil || listed.Due == 0 || listed.Due > r.Due {
-			o.addViolation("P7", main, "the shard lists the cursor later than %s is due", e)
+			o.addViolation("P7", main, "the shard lists the cursor with a later time than the due time of %s", e)
 		}
 	}
 }
@@ -292,7 +292,7 @@ func (o *Observer) countRequestedReplays(id string, a, b *cursorDoc) int {
 		n -= int(a.Matched)
 	}
 	if b.Followed < a.Followed || n < 0 {
-		o.addViolation("P3", partitionChange{partition: id}, "a replay goes back")
+		o.addViolation("P3", partitionChange{partition: id}, "a replay went back")
 	}
 	listed := o.shards[shardOf(id)][id]
 	if listed == nil {
@@ -337,11 +337,11 @@ func (o *Observer) checkEnded(id string, before, next *cursor, ended []Entry, ma
 		case next.dead[e] != nil:
 			o.markReached("a delivery became a dead letter")
 		case !o.callbacks.Accepted(id, e):
-			o.addViolation("P4", main, "%s counts as delivered, and its receiver has not accepted it", e)
+			o.addViolation("P4", main, "%s is counted as delivered, but its receiver has not accepted it", e)
 		}
 	}
 	if filtered != b.Filtered-a.Filtered {
-		o.addViolation("P3", main, "%d entries did not pass the filter, and %d are counted", filtered, b.Filtered-a.Filtered)
+		o.addViolation("P3", main, "%d entries did not pass the filter, but %d are counted", filtered, b.Filtered-a.Filtered)
 	}
 }
 

@@ -20,10 +20,10 @@ func (o *Observer) checkBundle(before, next *cursor, main partitionChange) {
 	switch {
 	case a.HeldID == "" || a.HeldID != b.HeldID:
 		if a.HeldID != "" && !slices.Equal(dequeued, []string{a.HeldID}) || a.HeldID == "" && dequeued != nil {
-			o.addViolation("P20", main, "bundle %q was held, and %q are dequeued", a.HeldID, dequeued)
+			o.addViolation("P20", main, "bundle %q was open, but %q are dequeued", a.HeldID, dequeued)
 		}
 	case !slices.Equal(a.Held, b.Held) || !slices.Equal(a.HeldRetries, b.HeldRetries) || dequeued != nil:
-		o.addViolation("P20", main, "bundle %s had %v and %v before", a.HeldID, a.Held, a.HeldRetries)
+		o.addViolation("P20", main, "bundle %s had the entries %v and the retries %v before", a.HeldID, a.Held, a.HeldRetries)
 	}
 	if len(dequeued) > 0 {
 		next.fetched = make(map[Entry]bool)
@@ -33,13 +33,13 @@ func (o *Observer) checkBundle(before, next *cursor, main partitionChange) {
 		for e := range before.heldEntries() {
 			next.fetched[e] = true
 			if next.outstanding[e] {
-				o.addViolation("P20", main, "%s was dequeued, and is outstanding", e)
+				o.addViolation("P20", main, "%s was dequeued, but is still outstanding", e)
 			}
 		}
 	}
 	for e := range next.heldEntries() {
 		if before.fetched[e] {
-			o.addViolation("P15", main, "%s was dequeued, and is in another bundle", e)
+			o.addViolation("P15", main, "%s was dequeued, but is in another bundle", e)
 		}
 	}
 }
@@ -97,25 +97,25 @@ type party struct {
 // checkParty checks a change of a party. A consumer keeps its position.
 func (o *Observer) checkParty(c partitionChange) {
 	if c.json == nil {
-		o.addViolation("P18", c, "a party is gone")
+		o.addViolation("P18", c, "a party was removed")
 		return
 	}
 	next := &party{}
 	if err := json.Unmarshal(c.json, next); err != nil || next.Kind != "party" {
-		o.addViolation("layout", c, "it is no party: %v", err)
+		o.addViolation("layout", c, "it is not a party: %v", err)
 		return
 	}
 	key := c.partition + "|" + c.id
 	if before := o.parties[key]; before != nil {
 		if next.Created != before.Created || next.Segment != before.Segment || !slices.Equal(next.Start, before.Start) {
-			o.addViolation("P18", c, "the place of a consumer changes")
+			o.addViolation("P18", c, "the first position of a consumer has changed")
 		}
 		if next.Changed <= before.Changed {
-			o.addViolation("P18", c, "the time of the change goes back from %d to %d", before.Changed, next.Changed)
+			o.addViolation("P18", c, "the time of the last change went back from %d to %d", before.Changed, next.Changed)
 		}
 	}
 	if isConsumer := strings.HasPrefix(c.partition, consumersPrefix); (next.Token != "") != isConsumer || (next.TokenSum != "") == isConsumer {
-		o.addViolation("P13", c, "the token of a consumer is sealed, and no other one is stored")
+		o.addViolation("P13", c, "the token of a consumer must be sealed, that of another party must be a digest")
 	}
 	o.parties[key] = next
 }

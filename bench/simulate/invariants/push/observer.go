@@ -94,7 +94,7 @@ func (o *Observer) Commit(changes []embedded.Change) error {
 		case containers.Cursors:
 			cursors = append(cursors, one)
 		default:
-			o.addViolation("containers", one, "no rule judges the documents of container %s", c.Container)
+			o.addViolation("containers", one, "no checker checks the documents of container %s", c.Container)
 		}
 	}
 	if len(streams) > 0 {
@@ -157,7 +157,7 @@ func (o *Observer) checkShardEntry(c partitionChange) {
 		case isWatch(c.id):
 			o.checkUnlisted(c, known)
 		default:
-			o.addViolation("P7", c, "the entry of a cursor is gone")
+			o.addViolation("P7", c, "the entry of a cursor was removed")
 		}
 		delete(o.shards[c.partition], c.id)
 		return
@@ -172,7 +172,7 @@ func (o *Observer) checkShardEntry(c partitionChange) {
 		o.shards[c.partition] = of
 	}
 	if before := of[c.id]; before != nil && before.Due != 0 && (e.Due == 0 || e.Due > before.Due) {
-		o.addViolation("P7", c, "the due time of an entry rises from %d to %d", before.Due, e.Due)
+		o.addViolation("P7", c, "the due time of an entry rose from %d to %d", before.Due, e.Due)
 	}
 	of[c.id] = e
 }
@@ -203,7 +203,7 @@ func (o *Observer) checkNodes(c partitionChange) {
 				continue
 			}
 			if owners[shard] != "" {
-				o.addViolation("shards", c, "shard %d has the owners %s and %s", shard, owners[shard], owner)
+				o.addViolation("shards", c, "shard %d has two owners, %s and %s", shard, owners[shard], owner)
 			}
 			owners[shard] = owner
 		}

@@ -184,5 +184,5 @@ func TestSealedHead_MayBeWrittenUnchanged(t *testing.T) {
 	require.NoError(t, o.Commit([]embedded.Change{next}))
 	require.NoError(t, o.Commit([]embedded.Change{streamChange("head", fmt.Sprintf(sealed, 3))}), "its stream continues in another segment")
 	err := o.Commit([]embedded.Change{streamChange("head", `{"sealed":true,"priorities":{"0":{"first":4,"runs":[{"w":"3","at":3,"e":[{}]}]}}}`)})
-	require.ErrorContains(t, err, "P1: the segment was sealed")
+	require.ErrorContains(t, err, "P1: the segment changed after it was sealed")
 }

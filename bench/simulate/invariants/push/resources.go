@@ -68,19 +68,19 @@ func (o *Observer) checkResource(partition string, changes []partitionChange) {
 				return
 			}
 		case !strings.HasPrefix(c.id, "|change|resource|"):
-			o.addViolation("layout", c, "it is no document of a resource")
+			o.addViolation("layout", c, "it is not a document of a resource")
 		case c.json == nil:
 			o.checkRemovedChange(c)
 			delete(r.pending, c.id)
 		case isKnown:
-			o.addViolation("P14", c, "a stored change has changed")
+			o.addViolation("P14", c, "a stored change was modified")
 		default:
 			created, r.pending[c.id] = append(created, c), true
 		}
 	}
 	after := &r.doc
 	if before.IsWatched && !after.IsWatched {
-		o.addViolation("P14", main, "it is not watched any longer")
+		o.addViolation("P14", main, "its mark that it is watched was removed")
 	}
 	if after.hasContent() && after.Content != before.Content {
 		// The deletion of a document that is not watched leaves nothing that would reveal a repeated creation.
@@ -132,7 +132,7 @@ func (o *Observer) checkRemovedChange(c partitionChange) {
 	}
 	s := o.streams[streamOfResource(documentKey(c.partition))]
 	if s == nil || int64(len(s.entries[0])) < version {
-		o.addViolation("P14", c, "it is removed and was not published")
+		o.addViolation("P14", c, "it was removed before it was published")
 	}
 }
 
@@ -150,14 +150,14 @@ func (o *Observer) checkPublishedChange(stream string, c partitionChange, number
 	}
 	key := e.Attributes["resource"]
 	if streamOfResource(key) != stream {
-		o.addViolation("P14", c, "entry %d is a change of %s, which has another stream", number, key)
+		o.addViolation("P14", c, "entry %d is a change of %s, which belongs to another stream", number, key)
 	}
 	if !strings.HasPrefix(key, documentKey("")) {
 		return // a bundle, whose changes are in another container
 	}
 	events := o.events[stream]
 	if number >= int64(len(events)) || events[number] != e.Attributes["event"] {
-		o.addViolation("P14", c, "entry %d is %q, and no change with this version is", number, e.Attributes["event"])
+		o.addViolation("P14", c, "entry %d is %q, but the change with this version is not", number, e.Attributes["event"])
 	}
 }
 
@@ -202,12 +202,12 @@ func (o *Observer) checkWatch(owner string, c partitionChange) {
 		return
 	}
 	if before := o.watches[key]; before != nil && *before != *next {
-		o.addViolation("P18", c, "another member than the callback of a watch changes")
+		o.addViolation("P18", c, "a member of a watch other than its callback has changed")
 	}
 	if name, isDocument := strings.CutPrefix(next.Resource, documentKey("")); isDocument && o.watches[key] == nil {
 		r := o.resources[resourcePrefix+name]
 		if r == nil || !r.doc.IsWatched || next.After > r.doc.Changes {
-			o.addViolation("P18", c, "its resource is not watched, or has less than %d changes", next.After)
+			o.addViolation("P18", c, "its resource is not watched, or has fewer than %d changes", next.After)
 		}
 	}
 	o.watches[key] = next

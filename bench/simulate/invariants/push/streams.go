@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A streamState is the known state of a stream.
+// A streamState is what the Observer knows of a stream.
 type streamState struct {
 	name    string
 	entries map[int][]uint64  // by priority: the hashes of all entries, by number
@@ -55,7 +55,7 @@ func (o *Observer) checkStream(changes []partitionChange) {
 			// A node that checks whether its read is stale writes the head unchanged.
 			isSame := c.id == "head" && o.withoutSystem(c) == sealed
 			if c.json != nil && !isSame && !strings.HasPrefix(c.id, "id|") {
-				o.addViolation("P1", c, "the segment was sealed")
+				o.addViolation("P1", c, "the segment changed after it was sealed")
 			}
 		}
 		return
@@ -91,7 +91,7 @@ func (o *Observer) checkPage(s *streamState, c partitionChange, rest string) {
 	text, _, _ := strings.Cut(rest, "-")
 	priority, err := strconv.Atoi(text)
 	if err != nil || !o.decodeInto(c, &p) {
-		o.addViolation("layout", c, "the id of a page names its priority")
+		o.addViolation("layout", c, "the id of a page does not begin with a priority")
 		return
 	}
 	o.checkEntries(s, c, priority, p.First, p.Runs)
@@ -110,7 +110,7 @@ func (o *Observer) checkHead(s *streamState, c partitionChange) {
 		}
 		key := fmt.Sprintf("%s %s", c.partition, name)
 		if t.First < s.tails[key] {
-			o.addViolation("P1", c, "the tail of priority %s goes back from entry %d to %d", name, s.tails[key], t.First)
+			o.addViolation("P1", c, "the tail of priority %s went back from entry %d to %d", name, s.tails[key], t.First)
 		}
 		s.tails[key] = t.First
 		o.checkEntries(s, c, priority, t.First, t.Runs)
@@ -119,7 +119,7 @@ func (o *Observer) checkHead(s *streamState, c partitionChange) {
 			n += int64(len(r.Entries))
 		}
 		if known := int64(len(s.entries[priority])); n != known {
-			o.addViolation("P1", c, "priority %s has %d entries, and had %d", name, n, known)
+			o.addViolation("P1", c, "priority %s has %d entries, but had %d", name, n, known)
 		}
 	}
 	if h.Sealed {

@@ -28,7 +28,7 @@ func (o *Observer) noteWatchedStreams(c partitionChange) {
 	}
 	delete(o.watched, partition)
 	if len(o.pages[partition]) > 0 {
-		o.addViolation("P7", c, "the shard does not say that it has watches of a stream, and there are pages of them")
+		o.addViolation("P7", c, "the shard does not record watches of a stream, but there are pages of them")
 	}
 }
 
@@ -78,11 +78,11 @@ func (o *Observer) checkListed(id string, known *cursor, page *watchPage, c part
 		return
 	}
 	if known.at[0] < page.Served {
-		o.addViolation("P7", c, "cursor %s has taken what is before entry %d, its page was served up to %d, and it has no entry", id, known.at[0], page.Served)
+		o.addViolation("P7", c, "cursor %s has taken the entries before %d, its page was served up to %d, but it has no entry of its own", id, known.at[0], page.Served)
 	}
 	for e := range known.outstanding {
 		if e.Number < page.Served {
-			o.addViolation("P7", c, "%s of cursor %s is outstanding, its page was served up to %d, and it has no entry", e, id, page.Served)
+			o.addViolation("P7", c, "%s of cursor %s is outstanding, its page was served up to %d, but the cursor has no entry of its own", e, id, page.Served)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func isWatch(cursor string) bool { return strings.HasPrefix(cursor, "w|") }
 // checkUnlisted checks the removal of the entry of a watch.
 func (o *Observer) checkUnlisted(c partitionChange, known *cursor) {
 	if len(known.outstanding) > 0 {
-		o.addViolation("P7", c, "the entry of a cursor is gone, and %d deliveries are outstanding", len(known.outstanding))
+		o.addViolation("P7", c, "the entry of a cursor was removed, but %d deliveries are outstanding", len(known.outstanding))
 	}
 	delete(o.shards[c.partition], c.id)
 	o.checkListed(c.id, known, o.pageOf(c.id, known.doc.Stream), c)

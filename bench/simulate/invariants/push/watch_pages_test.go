@@ -25,7 +25,8 @@ func pagedEntry(json string) embedded.Change {
 	return cursorChange(shardOf(pagedWatch), pagedWatch, json)
 }
 
-// pagedWatchOn returns an observer of a watch in a page, on a document with one published change.
+// pagedWatchOn returns an observer that has seen a watch in a page, on a document with one
+// published change.
 func pagedWatchOn(t *testing.T) *Observer {
 	o := watchedDocument(t)
 	for _, c := range []embedded.Change{

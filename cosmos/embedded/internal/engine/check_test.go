@@ -43,7 +43,7 @@ func TestCheck_FindsEveryKindOfDamage(t *testing.T) {
 			"cut short": func(tx disk.Tx, key, value []byte) { tx.Put(key, value[:3]) },
 		} {
 			if kind == 'P' && name == "lost" {
-				continue // a partition without a record is a partition without writes
+				continue // a missing record means that the partition has no writes
 			}
 			e, c := build(t)
 			prefix := containerPrefix(kind, c.number)

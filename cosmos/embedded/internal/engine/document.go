@@ -25,7 +25,7 @@ const (
 	maxInlineSize = 4 << 10
 )
 
-// A Document is a document from a client, checked and compact, without system properties.
+// A Document is a checked and compact document from a client, without system properties.
 // Parsing it is the most expensive part of a write, and needs no transaction.
 type Document struct {
 	ID        string

@@ -17,7 +17,7 @@ import (
 // maxPatch bounds the operations of a patch.
 const maxPatch = 10
 
-// A PatchDoc is the body of a patch request, checked.
+// A PatchDoc is the checked body of a patch request.
 type PatchDoc struct {
 	condition  *query.Query // nil: always
 	operations []patchOp

@@ -41,7 +41,7 @@ func NewDelayer(l Latency) *Delayer {
 	return &Delayer{latency: l, random: rand.New(rand.NewPCG(l.Seed, 0))}
 }
 
-// Delay waits as long as a request and its answer take that have this many bytes together.
+// Delay waits as long as a request and its answer, of bytes in total, would take.
 func (d *Delayer) Delay(ctx context.Context, bytes int64) {
 	wait := d.latency.Base + time.Duration(float64(d.latency.PerKB)*float64(bytes)/1024)
 	d.latency.Sleep(ctx, wait+d.drawDelay())

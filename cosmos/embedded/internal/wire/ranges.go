@@ -8,7 +8,8 @@ import (
 )
 
 // serveRanges answers with the physical partitions of a container. With the etag of an earlier
-// answer, it returns only the newer ones, which name their parents.
+// answer, it returns only the partitions that were created since, with the ids of their
+// parents.
 func (s *Server) serveRanges(r *serverRequest) (Response, error) {
 	if r.Method != http.MethodGet {
 		return Response{}, methodError(r)

@@ -212,7 +212,7 @@ const (
 	Complete   Outcome = iota // remove the message
 	Abandon                   // return it to its position, delivery count + 1
 	Release                   // return it to its position
-	Defer                     // set it aside until it is received by its sequence number
+	Defer                     // keep it apart until it is received by its sequence number
 	DeadLetter                // move it to the dead-letter queue
 )
 
@@ -221,7 +221,7 @@ type Settlement struct {
 	Outcome     Outcome
 	Properties  map[string]any // merged into the application properties; ignored with Complete and Release
 	Reason      string         // with DeadLetter
-	Description string         // of DeadLetter
+	Description string         // with DeadLetter
 }
 
 // PeekOptions select the messages of Peek.

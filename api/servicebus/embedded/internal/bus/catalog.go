@@ -82,7 +82,7 @@ func (b *Bus) registerEntity(e *entity) bool {
 func (b *Bus) storeEntity(e *entity) {
 	record, err := json.Marshal(entityRecord{e.number, e.config})
 	if err != nil {
-		b.journal.failure = err // unreachable: it has no such fields
+		b.journal.failure = err // unreachable: an entityRecord can always be encoded
 	}
 	b.journal.putKey(entityKey(strings.ToLower(e.config.Path)), record)
 }

@@ -329,10 +329,10 @@ func (h *busHistory) compareAll(r *rapid.T) {
 		peeked, err := h.bus.Peek(q.path, PeekOptions{Max: 1000})
 		require.NoError(r, err)
 		require.Equal(r, q.describeQueue(), describeMessages(peeked), "%s", q.path)
-		if q.grave != nil {
+		if q.deadLetters != nil {
 			got := h.countsOf(q.path)
 			got.Bytes = 0
-			require.Equal(r, Counts{Active: q.countState(Active), Deferred: q.countState(Deferred), Scheduled: q.countState(Scheduled), DeadLetter: int64(len(q.grave.messages))}, got, "%s", q.path)
+			require.Equal(r, Counts{Active: q.countState(Active), Deferred: q.countState(Deferred), Scheduled: q.countState(Scheduled), DeadLetter: int64(len(q.deadLetters.messages))}, got, "%s", q.path)
 		}
 	}
 	require.EqualValues(r, len(h.model.held), h.countsOf("t").Scheduled)

@@ -20,12 +20,12 @@ type busModel struct {
 }
 
 type modelQueue struct {
-	path     string
-	config   Entity
-	last     int64
-	messages []*modelMessage
-	sessions map[string]time.Time // held sessions, with the end of the lock
-	grave    *modelQueue          // dead letters; nil: this queue has dead letters
+	path        string
+	config      Entity
+	last        int64
+	messages    []*modelMessage
+	sessions    map[string]time.Time // held sessions, with the end of the lock
+	deadLetters *modelQueue          // dead letters; nil: this queue has dead letters
 }
 
 type modelMessage struct {
@@ -49,9 +49,9 @@ func newModel(entities ...Entity) *busModel {
 		if e.Kind == Topic {
 			continue
 		}
-		grave := &modelQueue{path: e.Path + "/$DeadLetterQueue", config: Entity{LockDuration: e.LockDuration}, sessions: map[string]time.Time{}}
-		m.queues[e.Path] = &modelQueue{path: e.Path, config: e, sessions: map[string]time.Time{}, grave: grave}
-		m.queues[grave.path] = grave
+		deadLetters := &modelQueue{path: e.Path + "/$DeadLetterQueue", config: Entity{LockDuration: e.LockDuration}, sessions: map[string]time.Time{}}
+		m.queues[e.Path] = &modelQueue{path: e.Path, config: e, sessions: map[string]time.Time{}, deadLetters: deadLetters}
+		m.queues[deadLetters.path] = deadLetters
 	}
 	return m
 }
@@ -69,16 +69,16 @@ func (q *modelQueue) dropMessage(m *modelMessage) {
 
 func (q *modelQueue) buryMessage(m *modelMessage, reason any) {
 	q.dropMessage(m)
-	grave := q.grave
-	if grave == nil {
-		grave = q
+	deadLetters := q.deadLetters
+	if deadLetters == nil {
+		deadLetters = q
 	}
 	dead := *m
 	dead.state, dead.locked, dead.expires, dead.due = Active, false, time.Time{}, time.Time{}
 	if reason != "" {
 		dead.reason = reason
 	}
-	grave.insertMessage(dead)
+	deadLetters.insertMessage(dead)
 }
 
 func (q *modelQueue) findMessage(want func(*modelMessage) bool) *modelMessage {
@@ -196,7 +196,7 @@ func (m *busModel) settleMessage(q *modelQueue, x *modelMessage, how Settlement)
 }
 
 func (m *busModel) abandonMessage(q *modelQueue, x *modelMessage) {
-	if q.grave != nil {
+	if q.deadLetters != nil {
 		if x.count++; x.count >= q.config.MaxDeliveryCount {
 			q.buryMessage(x, ReasonDeliveries)
 			return

@@ -88,17 +88,17 @@ func (b *Bus) freeMessage(k *messageLock, m *Message) {
 // moveToDeadLetters moves a message to the dead letters of its queue. A message that is a dead
 // letter already stays, with the new reason.
 func (b *Bus) moveToDeadLetters(q *messageQueue, m Message, p messageRef, reason, description string) {
-	grave := q.entity.deadLetters
+	deadLetters := q.entity.deadLetters
 	if q.part == transferPart {
-		grave = q
+		deadLetters = q
 	}
 	b.removeMessage(q, p, time.Time{})
-	b.storeDeadLetter(grave, q, m, 0, reason, description)
+	b.storeDeadLetter(deadLetters, q, m, 0, reason, description)
 }
 
 // storeDeadLetter stores a message in the dead letters of a queue's entity, or forwards it if
 // dead letters are forwarded. hops is the number of times it was forwarded so far.
-func (b *Bus) storeDeadLetter(grave, from *messageQueue, m Message, hops int, reason, description string) {
+func (b *Bus) storeDeadLetter(deadLetters, from *messageQueue, m Message, hops int, reason, description string) {
 	changes := map[string]any{}
 	if reason != "" {
 		changes[propertyReason] = reason
@@ -114,11 +114,11 @@ func (b *Bus) storeDeadLetter(grave, from *messageQueue, m Message, hops int, re
 	if from.part == mainPart {
 		m.DeadLetterSource = from.entity.config.Path
 	}
-	if target := grave.entity.config.ForwardDeadLettersTo; target != "" && from.part == mainPart && grave.part == deadLetterPart {
-		b.forwardMessage(grave.entity, target, m, hops+1)
+	if target := deadLetters.entity.config.ForwardDeadLettersTo; target != "" && from.part == mainPart && deadLetters.part == deadLetterPart {
+		b.forwardMessage(deadLetters.entity, target, m, hops+1)
 		return
 	}
-	b.insertMessage(grave, m)
+	b.insertMessage(deadLetters, m)
 }
 
 // mergeProperties changes the application properties of a message. It replaces properties that

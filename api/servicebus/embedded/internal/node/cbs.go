@@ -68,7 +68,7 @@ func (p *peer) putToken(r clientRequest, done func(requestReply)) {
 		}
 	}
 	p.mu.Lock()
-	const maxTokens = 10_000 // limit of tokens on a connection
+	const maxTokens = 10_000 // limit for the tokens of a connection
 	full := len(p.claims) >= maxTokens
 	if !full {
 		p.claims[sas.Path(audience)] = claim

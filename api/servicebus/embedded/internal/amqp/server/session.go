@@ -149,7 +149,8 @@ func (s *peerSession) applyFlow(p *amqp.Flow) *amqp.Error {
 	return nil
 }
 
-// distance returns how far a is ahead of b, or 0 if it is not: ids wrap around.
+// distance returns how far a is ahead of b, or 0 if it is not ahead. Ids wrap
+// around.
 func distance(a, b uint32) uint32 {
 	if d := a - b; d <= math.MaxInt32 {
 		return d

@@ -12,19 +12,19 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The worst that a Peek is asked for: a full bundle of the smallest events.
+// worst is the largest bundle: a full one of the smallest events.
 const worst = domain.MaxBundleWeight
 
-// perContainer is what each container of a layout is given, in request units a second:
-// six physical partitions, for the six drawers that a bundle may come from.
+// perContainer is the throughput of each container of a layout, in request units per
+// second: six physical partitions, for the six drawers of the largest bundle.
 const perContainer = 60_000
 
-// measureWorstPeek opens a bundle of 51,200 events of one cabinet that lie in six drawers, and
-// confirms it, with each layout in turn and then by the least requests that there are;
-// again over HTTP with a domain that makes the content; and again without physics, for
-// the request units of the other profile.
+// measureWorstPeek opens and confirms a bundle of 51,200 events of one cabinet, which are in
+// six drawers: with each layout and with the bare requests, in alternating rounds; then over
+// HTTP with a domain that produces the content; and without physics, for the request units of
+// the other profile.
 func measureWorstPeek(ctx context.Context, r *scenarioRun) error {
-	return r.inNewSite(ctx, func(p testSite) error { return worstPeekAt(ctx, r, p.Account) })
+	return r.runInNewSite(ctx, func(p testSite) error { return worstPeekAt(ctx, r, p.Account) })
 }
 
 func worstPeekAt(ctx context.Context, r *scenarioRun, a *account.Account) error {
@@ -43,19 +43,19 @@ func worstPeekAt(ctx context.Context, r *scenarioRun, a *account.Account) error 
 		}
 	}
 	found.reportCosts(r)
-	if err := wholePeek(ctx, r, a, &src); err != nil {
+	if err := measureWholePeek(ctx, r, a, &src); err != nil {
 		return err
 	}
 	if r.Endpoint != "" {
-		return nil // charges as it likes
+		return nil // its charges are not known in advance
 	}
-	return standardPeek(ctx, r, src)
+	return measureStandardPeek(ctx, r, src)
 }
 
-// worstCosts are what Peek and Dequeue cost with each layout.
+// worstCosts are the costs of Peek and Dequeue by layout.
 type worstCosts struct{ peeks, dequeues map[string][]cost }
 
-// measureRound has each layout peek and dequeue the same events once.
+// measureRound peeks and dequeues the same events once with each layout.
 func (w worstCosts) measureRound(ctx context.Context, layouts []layout.Layout, a *account.Account, src *eventSource, progress func(done float64, name string)) error {
 	actor := src.newActor()
 	events := src.newEvents(int(worst), actor, 1)
@@ -68,7 +68,7 @@ func (w worstCosts) measureRound(ctx context.Context, layouts []layout.Layout, a
 			if l.Name != hub.Name {
 				return nil
 			}
-			took, err := limitPeek(ctx, a, events[0].Cabinet())
+			took, err := measureLimitPeek(ctx, a, events[0].Cabinet())
 			w.peeks["limit"] = append(w.peeks["limit"], took)
 			return err
 		})
@@ -81,8 +81,8 @@ func (w worstCosts) measureRound(ctx context.Context, layouts []layout.Layout, a
 	return nil
 }
 
-// reportCosts reports what the same operation cost with each layout, and by how much the hub is
-// better than each of the others.
+// reportCosts reports the cost of each operation with each layout, and the ratio of each other
+// layout to the hub.
 func (w worstCosts) reportCosts(r *scenarioRun) {
 	ours := w.peeks[hub.Name]
 	for _, name := range r.reportedLayouts() {
@@ -96,10 +96,10 @@ func (w worstCosts) reportCosts(r *scenarioRun) {
 		switch name {
 		case "limit":
 		case hub.Name:
-			r.reportFigure(name, "peek, of limit", median(found, seconds)/median(w.peeks["limit"], seconds), "times", figure.AtMost(1.25))
+			r.reportFigure(name, "peek, ratio to the limit", median(found, seconds)/median(w.peeks["limit"], seconds), "times", figure.AtMost(1.25))
 		default:
-			r.reportFigure(name, "peek, of hub", median(found, seconds)/median(ours, seconds), "times", figure.AtLeast(5))
-			r.reportFigure(name, "peek, request units of hub", median(found, units)/median(ours, units), "times", figure.AtLeast(20))
+			r.reportFigure(name, "peek, ratio to the hub", median(found, seconds)/median(ours, seconds), "times", figure.AtLeast(5))
+			r.reportFigure(name, "peek, request units, ratio to the hub", median(found, units)/median(ours, units), "times", figure.AtLeast(20))
 		}
 		if dequeued := w.dequeues[name]; dequeued != nil {
 			r.reportFigure(name, "dequeue", median(dequeued, milliseconds), "ms", nil)
@@ -108,7 +108,8 @@ func (w worstCosts) reportCosts(r *scenarioRun) {
 	}
 }
 
-// reportedLayouts returns the names in the order of the report: the limit, then the layouts.
+// reportedLayouts returns the names in the order of the report: the limit first, then the
+// layouts.
 func (r *scenarioRun) reportedLayouts() []string {
 	names := []string{"limit"}
 	for _, l := range r.measuredLayouts() {
@@ -117,9 +118,8 @@ func (r *scenarioRun) reportedLayouts() []string {
 	return names
 }
 
-// fetchBundle peeks and dequeues over a line of its own, as a process that has been at work
-// for a while, and calls between in between. What is done in the background is counted,
-// not timed.
+// fetchBundle peeks and dequeues over a new line, through a store with warm caches, and
+// calls between after the Peek. Requests in the background are counted, but not timed.
 func fetchBundle(ctx context.Context, l layout.Layout, a *account.Account, actor domain.ActorID, id domain.BundleID, want int, between func() error) (peeked, dequeued cost, err error) {
 	line := a.Line()
 	s, err := l.Open(ctx, a, line)
@@ -129,7 +129,7 @@ func fetchBundle(ctx context.Context, l layout.Layout, a *account.Account, actor
 	defer s.Close()
 	next, err := s.NextUnacknowledged(ctx, actor, allGroups)
 	if err == nil {
-		_, err = composeBundle(ctx, id, next.Run) // opens nothing
+		_, err = composeBundle(ctx, id, next.Run) // this warms the caches and does not open the bundle
 	}
 	if err != nil {
 		return cost{}, cost{}, err
@@ -157,8 +157,8 @@ func fetchBundle(ctx context.Context, l layout.Layout, a *account.Account, actor
 	return peeked, dequeued, err
 }
 
-// standardPeek compares the request units of the standard profile.
-func standardPeek(ctx context.Context, r *scenarioRun, src eventSource) (err error) {
+// measureStandardPeek compares the request units of the standard profile.
+func measureStandardPeek(ctx context.Context, r *scenarioRun, src eventSource) (err error) {
 	r.reportProgress(0.95, "the standard profile")
 	a, err := account.Open(ctx, account.Options{Standard: true})
 	if err != nil {
@@ -179,14 +179,15 @@ func standardPeek(ctx context.Context, r *scenarioRun, src eventSource) (err err
 		}
 		r.reportFigure(name, "peek, standard request units", units(peeks[0]), "RU", nil)
 		if name != "limit" && name != hub.Name {
-			r.reportFigure(name, "peek, standard request units of hub", units(peeks[0])/units(found.peeks[hub.Name][0]), "times", figure.AtLeast(10))
+			r.reportFigure(name, "peek, standard request units, ratio to the hub", units(peeks[0])/units(found.peeks[hub.Name][0]), "times", figure.AtLeast(10))
 		}
 	}
 	return nil
 }
 
-// limitPeek makes the least requests for what the hub has just peeked.
-func limitPeek(ctx context.Context, a *account.Account, cabinet domain.CabinetKey) (cost, error) {
+// measureLimitPeek sends the bare requests for the bundle that the hub has just
+// peeked.
+func measureLimitPeek(ctx context.Context, a *account.Account, cabinet domain.CabinetKey) (cost, error) {
 	stored, err := readStored(ctx, a, cabinet)
 	if err != nil {
 		return cost{}, err
@@ -197,13 +198,14 @@ func limitPeek(ctx context.Context, a *account.Account, cabinet domain.CabinetKe
 		return cost{}, err
 	}
 	defer stop()
-	if _, err := l.Read(ctx, cabinet); err != nil { // as one that has been at work for a while
+	if _, err := l.Read(ctx, cabinet); err != nil { // warms the client, as that of the hub is warm
 		return cost{}, err
 	}
 	return measureCost(line, func() error { return l.Peek(ctx, stored) })
 }
 
-// openLimit returns a limit over l to the database of the hub.
+// openLimit returns a limit that sends its requests over l to the database of
+// the hub.
 func openLimit(a *account.Account, l *account.Line) (*limit.Limit, func(), error) {
 	client, err := a.Client(l)
 	if err != nil {
@@ -213,7 +215,8 @@ func openLimit(a *account.Account, l *account.Line) (*limit.Limit, func(), error
 	return bare, client.Close, err
 }
 
-// readStored reads past the physics what the hub has stored for a cabinet.
+// readStored reads over an unmetered line what the hub has stored for a
+// cabinet.
 func readStored(ctx context.Context, a *account.Account, cabinet domain.CabinetKey) (*limit.Stored, error) {
 	l, stop, err := openLimit(a, a.Unmetered())
 	if err != nil {

@@ -55,8 +55,8 @@ func (s *eventSource) newEvents(n int, to domain.ActorID, weight domain.Weight) 
 	return events
 }
 
-// payloadOf returns a JSON text of as many bytes as a payload has, nil if events have
-// none.
+// payloadOf returns a JSON string with the size of a payload, or nil if events have
+// no payload.
 func (s *eventSource) payloadOf() []byte {
 	if s.payload == 0 {
 		return nil
@@ -71,7 +71,7 @@ var (
 	allGroups  = domain.DefaultGroups().All()
 )
 
-// must is for texts that stand in the code.
+// must returns v, and panics if err is not nil. It is for constant texts.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)

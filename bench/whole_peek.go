@@ -21,11 +21,11 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// wholePeek is the same Peek as an actor knows it: over HTTP, from a whole node that
-// asks the domain for the content over its bus. The domain reads which events it is
-// for, takes its time, and writes 50 MB into the exchange, which are streamed through
-// to the actor.
-func wholePeek(ctx context.Context, r *scenarioRun, a *account.Account, src *eventSource) (err error) {
+// measureWholePeek measures the same Peek from an actor's point of view: over HTTP, from a
+// complete node that requests the content from the domain over its bus. The domain
+// reads the list of events, waits for some time, and writes 50 MB into the exchange,
+// from where they are streamed to the actor.
+func measureWholePeek(ctx context.Context, r *scenarioRun, a *account.Account, src *eventSource) (err error) {
 	takes := pickSize(r, 10*time.Second, time.Second)
 	r.reportProgress(0.9, "over HTTP, with a domain that takes %v", takes)
 	folder, err := os.MkdirTemp("", "messagehub-bench-")
@@ -39,7 +39,7 @@ func wholePeek(ctx context.Context, r *scenarioRun, a *account.Account, src *eve
 	}
 	s, err := service.Start(ctx, service.Options{
 		Account: a, Database: hub.Name, Transport: a.Line(), Folder: folder,
-		Doors: true, Domains: config.Domains{{Name: domain.TimeSeries, Content: domain.Request}},
+		Listeners: true, Domains: config.Domains{{Name: domain.TimeSeries, Content: domain.Request}},
 	})
 	if err != nil {
 		return err
@@ -66,7 +66,8 @@ func wholePeek(ctx context.Context, r *scenarioRun, a *account.Account, src *eve
 	return nil
 }
 
-// serveContent has a domain serve requests for content, each of which takes so long.
+// serveContent runs a domain that answers each request for content after the time
+// takes.
 func serveContent(ctx context.Context, s *service.Service, takes time.Duration) (stop func() error, err error) {
 	key, err := container.NewSharedKeyCredential(embedded.WellKnownAccount, embedded.WellKnownKey)
 	if err != nil {
@@ -89,7 +90,7 @@ func serveContent(ctx context.Context, s *service.Service, takes time.Duration) 
 	serving, end := context.WithCancel(ctx)
 	var domains sync.WaitGroup
 	domains.Go(func() {
-		_ = client.Serve(serving, func(ctx context.Context, q *domainclient.Request) (io.Reader, error) { // until it is ended
+		_ = client.Serve(serving, func(ctx context.Context, q *domainclient.Request) (io.Reader, error) { // Serve runs until stop is called
 			timer := time.NewTimer(takes)
 			defer timer.Stop()
 			ids, err := q.EventIDs(ctx)
@@ -111,7 +112,7 @@ func serveContent(ctx context.Context, s *service.Service, takes time.Duration) 
 	}, nil
 }
 
-// endlessContent is what a domain has to say, without end.
+// endlessContent is a content without end.
 type endlessContent struct{}
 
 func (endlessContent) Read(p []byte) (int, error) {
@@ -121,7 +122,7 @@ func (endlessContent) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// downloadBundle fetches what there is for an actor and returns how many bytes that were.
+// downloadBundle fetches the next bundle of an actor and returns its size in bytes.
 func downloadBundle(ctx context.Context, url string, actor domain.ActorID) (int64, error) {
 	client, err := hubclient.New(hubclient.Options{URL: url, Budget: -1, Resume: -1})
 	if err != nil {
@@ -132,6 +133,6 @@ func downloadBundle(ctx context.Context, url string, actor domain.ActorID) (int6
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = b.Close() }() // it never fails
+	defer func() { _ = b.Close() }() // Close never fails
 	return io.Copy(io.Discard, b)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// recorded is a run whose figures are kept, by metric and unit.
-func recorded(scenario string) (*scenarioRun, map[string]float64) {
+// newRecordedRun returns a run that records its figures by metric and unit.
+func newRecordedRun(scenario string) (*scenarioRun, map[string]float64) {
 	figures := make(map[string]float64)
 	return &scenarioRun{
 		Options: Options{Seed: 1, Quick: true}, scenario: scenario,
@@ -22,65 +22,65 @@ func recorded(scenario string) (*scenarioRun, map[string]float64) {
 	}, figures
 }
 
-// little is a market that is over at once.
-func little(groups ...market.Group) market.Market {
+// smallMarket returns a market that ends after a moment.
+func smallMarket(groups ...market.Group) market.Market {
 	return market.Market{
 		Groups: groups, Lasts: 2 * time.Second,
 		Throughput: market.Throughput{Catalog: 10_000, Cabinet: 10_000, Bundles: 10_000},
 	}
 }
 
-func TestEveryActorOfALittleMarketGetsWhatItWasSent(t *testing.T) {
+func TestManyActors_ReceiveAllTheirEvents(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	r, figures := recorded("many-actors")
+	r, figures := newRecordedRun("many-actors")
 	var curves []string
 	r.Curve = func(c figure.Curve) { curves = append(curves, c.Name) }
-	require.NoError(t, r.manyActors(t.Context(), little(market.Group{Size: 10, Events: 200, Batch: 5, Period: 200 * time.Millisecond})))
-	require.Zero(t, figures["operations that failed"])
+	require.NoError(t, r.manyActors(t.Context(), smallMarket(market.Group{Size: 10, Events: 200, Batch: 5, Period: 200 * time.Millisecond})))
+	require.Zero(t, figures["failed operations"])
 	require.Zero(t, figures["events lost"])
-	require.Zero(t, figures["events twice"])
-	require.Positive(t, figures["events a second 1/s"])
+	require.Zero(t, figures["events received twice"])
+	require.Positive(t, figures["events per second 1/s"])
 	require.Positive(t, figures["peek p99 ms"])
 	require.GreaterOrEqual(t, figures["peek max ms"], figures["peek p50 ms"])
 	require.Positive(t, figures["dequeue p99 ms"])
 	require.Positive(t, figures["heap at the end MB"])
-	require.Greater(t, figures["whole life of an event RU"], 1.0)
-	require.Less(t, figures["whole life of an event RU"], 50.0)
+	require.Greater(t, figures["save to cleanup of an event RU"], 1.0)
+	require.Less(t, figures["save to cleanup of an event RU"], 50.0)
 	require.Equal(t, []string{"hub peek", "hub peek of nothing", "hub dequeue", "hub save"}, curves)
 }
 
-func TestAHotActorGetsWhatItWasSent(t *testing.T) {
+func TestHotActor_ReceivesAllItsEvents(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	r, figures := recorded("hot-actor")
-	m := little(market.Group{Size: 5, Events: 50, Batch: 5, Period: 200 * time.Millisecond},
+	r, figures := newRecordedRun("hot-actor")
+	m := smallMarket(market.Group{Size: 5, Events: 50, Batch: 5, Period: 200 * time.Millisecond},
 		market.Group{Kind: "hot ", Size: 1, Events: 200, Batch: 5, Period: 300 * time.Millisecond})
 	require.NoError(t, r.hotActor(t.Context(), m))
 	for _, kind := range []string{"", "hot "} {
 		require.Zero(t, figures[kind+"events lost"])
-		require.Zero(t, figures[kind+"events twice"])
+		require.Zero(t, figures[kind+"events received twice"])
 		require.Positive(t, figures[kind+"peek p50 ms"])
 	}
-	require.Positive(t, figures["hot events a second 1/s"])
+	require.Positive(t, figures["events per second of the hot recipient 1/s"])
 	require.Positive(t, figures["peek p99 with it times"])
 }
 
-func TestWhatWasSentToAThrottledNeighbourIsNotLost(t *testing.T) {
+func TestNoisyNeighbour_LosesNoEvents(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	r, figures := recorded("noisy-neighbour")
-	m := little(market.Group{Size: 5, Events: 50, Batch: 5, Period: 200 * time.Millisecond},
+	r, figures := newRecordedRun("noisy-neighbour")
+	m := smallMarket(market.Group{Size: 5, Events: 50, Batch: 5, Period: 200 * time.Millisecond},
 		market.Group{Kind: "noisy ", Size: 1, Events: 50, Batch: 5, Period: 200 * time.Millisecond})
 	require.NoError(t, r.noisyNeighbour(t.Context(), m, 1))
 	for _, kind := range []string{"", "noisy "} {
 		require.Zero(t, figures[kind+"events lost"])
-		require.Zero(t, figures[kind+"events twice"])
+		require.Zero(t, figures[kind+"events received twice"])
 	}
-	require.Positive(t, figures["requests refused to the noisy one"])
+	require.Positive(t, figures["requests of the noisy recipient refused"])
 	for _, kind := range []string{"save", "peek", "dequeue"} {
 		require.Positive(t, figures[kind+" p99 with it times"], kind)
 	}
 }
 
-func TestHeapGrowthIsOfTheTimeThatIsAskedFor(t *testing.T) {
+func TestHeapSize_GrowsFromTheGivenPart(t *testing.T) {
 	h := new(heapSize)
 	for i := range 100 {
 		size := 100.0

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// startHub starts the hub on containers that have their throughput, and returns the ways
+// startHub starts the hub on containers with their throughput, and returns the lines
 // over which it reaches the account.
 func (m *Market) startHub(ctx context.Context, a *account.Account, database, folder string) (*service.Service, lines, error) {
 	if err := provisionContainers(ctx, a, database, m.Throughput); err != nil {
@@ -30,8 +30,7 @@ func (m *Market) startHub(ctx context.Context, a *account.Account, database, fol
 	return hub, ways, err
 }
 
-// provisionContainers makes the containers, unless they are there, and gives them what they are
-// to have.
+// provisionContainers creates missing containers, and sets their throughput.
 func provisionContainers(ctx context.Context, a *account.Account, database string, t Throughput) error {
 	db, err := client.Connect(a.Connection(a.Unmetered(), database))
 	if err != nil {

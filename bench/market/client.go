@@ -17,18 +17,18 @@ import (
 	"github.com/messagehub/messagehub/bench/tokens"
 )
 
-// A marketClient speaks to a hub by HTTP as a domain and as any actor. It is made to be
-// cheap, for it shares the machine with what it measures.
+// A marketClient sends requests to a hub as a domain and as any actor. It uses little
+// CPU time, because it shares the machine with the hub.
 type marketClient struct {
 	url  string
 	http *http.Client
 
-	bearers map[string]string // the header Authorization of each actor, and of the domain as ""; empty: no tokens
+	bearers map[string]string // Authorization header of each actor, and of the domain as ""; empty: no tokens
 }
 
-// newCaller keeps as many connections as operations are under way, so that none is
-// dialled but the first.
-func newCaller(url string) *marketClient {
+// newMarketClient returns a client that keeps a connection for each concurrent
+// operation, so that only the first operations dial.
+func newMarketClient(url string) *marketClient {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 4096, 4096
@@ -36,7 +36,8 @@ func newCaller(url string) *marketClient {
 	return &marketClient{url: url, http: &http.Client{Transport: t}, bearers: make(map[string]string)}
 }
 
-// signTokens gives the domain and the members of a crowd tokens of an issuer; nil: none.
+// signTokens signs tokens of an issuer for the domain and the members of a crowd, unless
+// the issuer is nil.
 func (c *marketClient) signTokens(issuer *tokens.Issuer, of *recipientCrowd) error {
 	if issuer == nil {
 		return nil
@@ -59,7 +60,7 @@ func (c *marketClient) signTokens(issuer *tokens.Issuer, of *recipientCrowd) err
 
 func (c *marketClient) close() { c.http.CloseIdleConnections() }
 
-// An unwanted is an answer that is neither success nor no data.
+// An unwanted is the status of a failed request.
 type unwanted int
 
 func (u unwanted) Error() string { return fmt.Sprintf("the hub answered %d", int(u)) }
@@ -75,13 +76,14 @@ func failureOf(err error) string {
 	return "no answer"
 }
 
-// sendEvents sends a body of events.
+// sendEvents sends a request with a body of events.
 func (c *marketClient) sendEvents(ctx context.Context, body []byte) error {
 	_, _, err := c.sendRequest(ctx, http.MethodPost, "/v1/data-available", "", body, http.StatusAccepted)
 	return err
 }
 
-// fetchBundle fetches the actor's bundle to its last byte. No bundle is "".
+// fetchBundle fetches the actor's bundle to its last byte. It returns "" if no
+// bundle is available.
 func (c *marketClient) fetchBundle(ctx context.Context, actor string) (bundle string, events int, err error) {
 	header, events, err := c.sendRequest(ctx, http.MethodGet, "/v1/peek", actor, nil, http.StatusOK)
 	if none, ok := errors.AsType[unwanted](err); ok && none == http.StatusNoContent {
@@ -98,7 +100,8 @@ func (c *marketClient) dequeueBundle(ctx context.Context, actor, bundle string) 
 	return err
 }
 
-// sendRequest sends a request, and counts the events in the body of the answer.
+// sendRequest sends a request, and returns the number of events in the body of
+// the answer.
 func (c *marketClient) sendRequest(ctx context.Context, method, path, actor string, body []byte, want int) (http.Header, int, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
 	if err != nil {
@@ -126,13 +129,13 @@ func (c *marketClient) sendRequest(ctx context.Context, method, path, actor stri
 
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// countEvents reads a manifest to its end. Each of its events has one sequence, and no
-// text with quotes in it.
+// countEvents reads a manifest to its end and counts its events. Each event has the
+// member sequence once, and texts with escaped quotes do not occur.
 func countEvents(body io.Reader) (n int, err error) {
 	needle := []byte(`"sequence":`)
 	buffer := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(buffer)
-	kept := 0 // bytes of the last read that may begin a needle
+	kept := 0 // last bytes of the previous read that may begin a needle
 	for {
 		read, err := body.Read(buffer[kept:])
 		text := buffer[:kept+read]
@@ -147,8 +150,8 @@ func countEvents(body io.Reader) (n int, err error) {
 	}
 }
 
-// appendEvents encodes n events of 1 KB for one cabinet of a recipient. Their ids are
-// drawn at random, as UUIDs are.
+// appendEvents encodes n events of 1 KB for one cabinet of a recipient, with random
+// UUIDs as ids.
 func appendEvents(body []byte, recipient string, n int, random *rand.Rand) []byte {
 	for i := range n {
 		if i == 0 {

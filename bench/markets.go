@@ -13,12 +13,12 @@ import (
 	"github.com/messagehub/messagehub/bench/market"
 )
 
-// holdMarket runs a market on a site of its own. from and to are which part of the
-// scenario it is.
+// holdMarket runs a market on a new site. It is the part of the scenario between
+// from and to, which are fractions of its duration.
 func (r *scenarioRun) holdMarket(ctx context.Context, m market.Market, step string, from, to float64) (d *market.Day, err error) {
 	m.Seed = r.Seed
 	m.Tell = func(done float64) { r.reportProgress(from+(to-from)*done, "%s", step) }
-	err = r.inNewSite(ctx, func(p testSite) error {
+	err = r.runInNewSite(ctx, func(p testSite) error {
 		database := "messagehub-bench-" + r.scenario
 		d, err = m.Hold(ctx, p.Account, database, filepath.Join(p.folder, "hub"))
 		return errors.Join(err, p.Drop(context.WithoutCancel(ctx), database))
@@ -26,7 +26,8 @@ func (r *scenarioRun) holdMarket(ctx context.Context, m market.Market, step stri
 	return d, err
 }
 
-// reportLatencies reports how long the operations of a kind took. p99 is the target, or nil.
+// reportLatencies reports the latencies of the operations of a kind. p99 is the target, or
+// nil.
 func (r *scenarioRun) reportLatencies(d *market.Day, kind string, p99 *figure.Target) {
 	l := d.LatenciesOf(kind)
 	p := l.Percentiles()
@@ -37,14 +38,14 @@ func (r *scenarioRun) reportLatencies(d *market.Day, kind string, p99 *figure.Ta
 	r.reportFigure("hub", kind+" max", inMS(p.Max), "ms", nil)
 	var points []figure.Point
 	for _, percent := range []float64{0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 98, 99, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99} {
-		if float64(l.Count())*(1-percent/100) >= 1 { // one operation at least is beyond
+		if float64(l.Count())*(1-percent/100) >= 1 { // at least one operation exceeds this percentile
 			points = append(points, figure.Point{X: percent / 100, Y: inMS(l.Percentile(percent))})
 		}
 	}
 	r.reportCurve(figure.Percentiles, "hub "+kind, "ms", points...)
 }
 
-// latencyP99 is that of the operations of a kind, of which there must be some to compare.
+// latencyP99 returns the p99 of the operations of a kind, or an error if there were none.
 func latencyP99(d *market.Day, kind string) (time.Duration, error) {
 	l := d.LatenciesOf(kind)
 	if l.Count() == 0 {
@@ -53,10 +54,11 @@ func latencyP99(d *market.Day, kind string) (time.Duration, error) {
 	return l.Percentile(99), nil
 }
 
-// reportGenerator reports whether the load came as planned, and what failed.
+// reportGenerator reports whether the load kept to its plan, and which
+// operations failed.
 func (r *scenarioRun) reportGenerator(d *market.Day) {
-	r.reportFigure("hub", "generator late by at most", inMS(d.Lateness), "ms", nil)
-	r.reportFigure("hub", "generator backlog at most", float64(d.Backlog), "operations", nil)
+	r.reportFigure("hub", "maximum lateness of the generator", inMS(d.Lateness), "ms", nil)
+	r.reportFigure("hub", "maximum backlog of the generator", float64(d.Backlog), "operations", nil)
 	failures := d.Failures()
 	for _, kind := range slices.Sorted(maps.Keys(failures)) {
 		r.reportFigure("hub", "failed "+kind, float64(failures[kind]), "", nil)
@@ -66,10 +68,10 @@ func (r *scenarioRun) reportGenerator(d *market.Day) {
 // reportDeliveries reports whether a group received each event exactly once.
 func (r *scenarioRun) reportDeliveries(kind string, s market.Stock) {
 	r.reportFigure("hub", kind+"events lost", float64(s.Lost()), "", figure.AtMost(0))
-	r.reportFigure("hub", kind+"events twice", float64(s.Twice()), "", figure.AtMost(0))
+	r.reportFigure("hub", kind+"events received twice", float64(s.Twice()), "", figure.AtMost(0))
 }
 
-// failedOperations is how many operations failed in all.
+// failedOperations returns the number of failed operations of all kinds.
 func failedOperations(d *market.Day) (n int) {
 	for _, of := range d.Failures() {
 		n += of
@@ -79,7 +81,8 @@ func failedOperations(d *market.Day) (n int) {
 
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// reportUsage reports what the account served under load, in all and by container.
+// reportUsage reports the request units that the account served under load, in
+// total and by container.
 func (r *scenarioRun) reportUsage(d *market.Day, t market.Throughput) {
 	u, over := d.Used, d.Took.Seconds()
 	r.reportFigure("hub", "provisioned", float64(t.Total()), "RU/s", nil)
@@ -88,5 +91,5 @@ func (r *scenarioRun) reportUsage(d *market.Day, t market.Throughput) {
 	r.reportFigure("hub", "used of cabinet", 100*u.Cabinet.Units/over/float64(t.Cabinet), "%", nil)
 	r.reportFigure("hub", "used of bundles", 100*u.Bundles.Units/over/float64(t.Bundles), "%", nil)
 	r.reportFigure("hub", "requests to the account", float64(u.Requests())/over, "1/s", nil)
-	r.reportFigure("hub", "requests refused for throughput", float64(u.Refused()), "", nil)
+	r.reportFigure("hub", "throttled requests", float64(u.Refused()), "", nil)
 }

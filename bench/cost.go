@@ -13,14 +13,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A cost is what something took.
+// A cost is the time, requests and request units of an operation.
 type cost struct {
 	account.Count
 	took time.Duration
 }
 
-// measureCost calls do, which works over l, and returns its cost. Garbage of earlier work is
-// collected first.
+// measureCost calls do, which uses l, and returns its cost. It first collects the garbage of
+// earlier work.
 func measureCost(l *account.Line, do func() error) (cost, error) {
 	runtime.GC()
 	before, began := l.Count(), time.Now()
@@ -28,10 +28,11 @@ func measureCost(l *account.Line, do func() error) (cost, error) {
 	return cost{l.Count().Since(before), time.Since(began)}, err
 }
 
-// The most that is saved in one call.
+// atOnce is the maximum number of events in one call of Save.
 const atOnce = 10_000
 
-// saveAll saves events as a domain that has many of them does.
+// saveAll saves events in calls of up to atOnce events, as a domain with many
+// events does.
 func saveAll(ctx context.Context, s *layout.Store, to domain.ActorID, events []domain.Event) error {
 	for some := range slices.Chunk(events, atOnce) {
 		saved, err := s.Save(ctx, to, some)
@@ -45,8 +46,8 @@ func saveAll(ctx context.Context, s *layout.Store, to domain.ActorID, events []d
 	return nil
 }
 
-// fillStore saves events without the modelled latency and charges, with a store of its own. It
-// returns when the background work of that store is complete.
+// fillStore saves events without the modelled latency and charges, through a separate store.
+// It returns when the background work of that store is complete.
 func fillStore(ctx context.Context, l layout.Layout, a *account.Account, to domain.ActorID, events []domain.Event) error {
 	s, err := l.Open(ctx, a, a.Unmetered())
 	if err != nil {
@@ -60,7 +61,7 @@ func fillStore(ctx context.Context, l layout.Layout, a *account.Account, to doma
 	return nil
 }
 
-// openBundle opens the next bundle of an actor, or returns the one that is open.
+// openBundle opens the next bundle of an actor, or returns its open bundle.
 func openBundle(ctx context.Context, s *layout.Store, actor domain.ActorID, id domain.BundleID) (domain.Bundle, error) {
 	next, err := s.NextUnacknowledged(ctx, actor, allGroups)
 	if err != nil {
@@ -76,7 +77,7 @@ func openBundle(ctx context.Context, s *layout.Store, actor domain.ActorID, id d
 	return s.Add(ctx, bundle, next.Run)
 }
 
-// composeBundle makes a bundle of the events of run.
+// composeBundle returns a bundle of the events of run.
 func composeBundle(ctx context.Context, id domain.BundleID, run repository.Run) (domain.Bundle, error) {
 	bundle := domain.Bundle{
 		ID: id, Group: run.Group(), Cabinet: run.Cabinet(), Content: domain.Manifest, Format: domain.JSON, Version: "1.0",
