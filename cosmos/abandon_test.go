@@ -21,7 +21,7 @@ import (
 
 var order = repository.Order{Who: "kim", Why: "ticket 4711"}
 
-// damages changes the page of a slot so that it cannot be decoded.
+// damages overwrites the page of a slot so that it cannot be decoded.
 func (f *failover) damages(drawer string, slot int) {
 	f.Helper()
 	var ops azcosmos.PatchOperations
@@ -30,12 +30,12 @@ func (f *failover) damages(drawer string, slot int) {
 	require.NoError(f, node.beginCall("test").Patch(f.Context(), node.db.cabinets, drawer, pageID(slot), ops, &struct{}{}))
 }
 
-// losing returns a store with a cabinet of 20 events in drawers of 6, from which four were
-// dequeued, and of which the pages of the slots are lost.
+// losing returns a store with a cabinet of 20 events in drawers of 6. Four events were dequeued, and
+// lose has removed some pages.
 func losing(t *testing.T, account embedded.Options, lose func(f *failover, drawers []string)) (*failover, []domain.Event) {
 	f := newFailover(t, account, Options{SweepEvery: -1, DrawerCapacity: 6, TailEvents: 3})
 	node := f.node(f.opts, true)
-	events := repositorytest.Events(20, f.actor, repositorytest.Weighing(20_000)) // two to a bundle
+	events := repositorytest.Events(20, f.actor, repositorytest.Weighing(20_000)) // two in a bundle
 	f.saves(node, events[:18], 6)
 	f.saves(node, events[18:], 1)
 	require.Len(t, f.dequeues(node, 2), 4)
@@ -57,7 +57,7 @@ func TestAbandon_GoesOnBehindLostPages(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		lose  func(f *failover, drawers []string)
-		lost  []int // the first and the last of them, and one behind
+		lost  []int // slots: the first and last of them, and the one after them
 		slots []repository.LostSlots
 	}{
 		{
@@ -128,7 +128,8 @@ func (f *failover) deletes(drawer string, slot int) {
 	require.NoError(f, node.beginCall("test").Discard(f.Context(), node.db.cabinets, drawer, pageID(slot)))
 }
 
-// dequeuesUntilDamage returns the ids of what is dequeued before a Peek fails with Damaged.
+// dequeuesUntilDamage dequeues until a Peek fails with Damaged, and returns the ids of the dequeued
+// events.
 func (f *failover) dequeuesUntilDamage(node *Repository) (ids []string) {
 	f.Helper()
 	for {
@@ -253,7 +254,7 @@ func TestAbandon_VoidsRememberedIDs(t *testing.T) {
 		node, other := f.node(f.opts, true), f.node(f.opts, true)
 		events := repositorytest.Events(5, f.actor)
 		f.saves(node, events, 5)
-		_, err := other.Save(t.Context(), f.actor, events) // which it remembers then
+		_, err := other.Save(t.Context(), f.actor, events) // afterwards the node remembers them
 		require.NoError(t, err)
 		f.deletes(f.head().Cabinets[nameOf(f.main)].Drawer, 0)
 		_, err = node.Abandon(t.Context(), f.main, order)

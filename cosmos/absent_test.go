@@ -29,7 +29,7 @@ func manyGroups(t *testing.T, n int) domain.Groups {
 	return groups
 }
 
-// documentsOf returns how many documents the containers hold of a recipient.
+// documentsOf returns the number of documents of a recipient in all containers.
 func (r *rig) documentsOf(recipient domain.ActorID) int {
 	r.t.Helper()
 	c := r.node(Options{}, false).beginCall("test")
@@ -44,7 +44,7 @@ func (r *rig) documentsOf(recipient domain.ActorID) int {
 	return n
 }
 
-// A question about a bundle or an actor that does not exist.
+// absentQuestions are calls about a bundle or an actor that does not exist.
 var absentQuestions = map[string]func(context.Context, *Repository, domain.ActorID) error{
 	"Dequeue": func(ctx context.Context, r *Repository, actor domain.ActorID) error {
 		_, err := r.Acknowledge(ctx, actor, repositorytest.NewBundleID())
@@ -93,7 +93,7 @@ func TestAskingForWhatIsAbsent_WritesNothingAndIsCheap(t *testing.T) {
 }
 
 func TestFreeze_CoversEveryGroupHoweverMany(t *testing.T) {
-	for _, lost := range []int{0, 1, 2} { // the reply to this batch
+	for _, lost := range []int{0, 1, 2} { // the batches whose reply is lost
 		s := newTrust(t)
 		s.rig = newRig(t, embedded.Options{Consistency: "Session"})
 		groups := manyGroups(t, 150)

@@ -17,8 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// What operators do leaves hints behind that are too high, and gives old reads
-// something new to be wrong about.
+// After operators' orders, hints are too high and stale reads show states that no longer hold.
 
 var becauseOfATest = repository.Order{Who: "a test", Why: "to see what comes of it"}
 
@@ -42,7 +41,7 @@ func TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice(t *testing.T) {
 
 	b, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.Charges), becauseOfATest)
 	require.NoError(t, err)
-	s.save(node, 0, []domain.Event{later}) // takes the drawer for one in which nothing waits, and points at number 3
+	s.save(node, 0, []domain.Event{later}) // the Save takes the drawer for one without waiting events, and points at number 3
 	require.NoError(t, node.Release(t.Context(), s.actor, b.ID, becauseOfATest))
 
 	require.Equal(t, first.ID, s.next(node), "H4: number 1 comes before number 2")
@@ -50,7 +49,7 @@ func TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice(t *testing.T) {
 	require.Equal(t, later.ID, s.next(node))
 }
 
-// aging makes the next reads plain reads that match stale by a number of commits.
+// An aging makes the next matching plain reads stale by a number of commits.
 type aging struct {
 	left, age atomic.Int32
 }

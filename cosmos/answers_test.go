@@ -33,7 +33,7 @@ func (s *trust) answers(node *Repository, id domain.BundleID, object string) dom
 	return b
 }
 
-// inEveryAge runs a case for stale reads: each count of them, by each number of commits.
+// inEveryAge runs a case with stale reads: each number of stale reads with each number of commits.
 func inEveryAge(t *testing.T, test func(s *trust, makeOld func())) {
 	for age := range int32(8) {
 		for reads := range int32(4) {
@@ -82,7 +82,7 @@ func TestAPeekShowsTheAnswerThatWasNotedWhateverIsRead(t *testing.T) {
 		s.save(node, 0, repositorytest.Events(1, s.actor))
 		b := s.asks(node)
 		s.answers(node, b.ID, "made")
-		line.set(at(1, writes, func() error { makeOld(); return nil })) // once the gate is known
+		line.set(at(1, writes, func() error { makeOld(); return nil })) // after the gate was read
 		next, err := node.NextUnacknowledged(s.Context(), s.actor, allGroups)
 		require.NoError(s, err)
 		require.Equal(s, "made", next.Open.Object)
@@ -112,7 +112,7 @@ func TestADequeueWhoseReplyIsLostSucceedsThoughAnOldCopyIsUnanswered(t *testing.
 		require.Equal(s, "made", closed.Object)
 		notices, err := node.Notices(s.Context(), s.actor)
 		require.NoError(s, err)
-		if len(notices) > 0 { // the read may be old
+		if len(notices) > 0 { // the read may be stale
 			require.Equal(s, []domain.BundleID{b.ID}, bundlesOf(notices))
 		}
 	})
@@ -147,8 +147,7 @@ func TestALateAnswerIsRefusedAndASecondOneToldOfTheFirstWhateverIsRead(t *testin
 	})
 }
 
-// A bundle may be found and answered by others before the call that has opened it
-// learns that it did.
+// Others may find and answer a bundle before the call that has opened it receives its reply.
 func TestAnAnswerDoesNotMakeAnAddTakeItsOwnBundleForAnothers(t *testing.T) {
 	s := newTrust(t)
 	other := s.node(small, false)
@@ -174,7 +173,7 @@ func TestAnAnswerDoesNotMakeAnAddTakeItsOwnBundleForAnothers(t *testing.T) {
 	require.True(t, lost.Load())
 }
 
-// patchesABundle reports that req notes an answer or a failure.
+// patchesABundle reports whether req records an answer or a failure.
 func patchesABundle(req *http.Request) bool {
 	return req.Method == http.MethodPatch && strings.Contains(req.URL.Path, "/colls/"+bundlesContainer+"/")
 }
@@ -217,7 +216,7 @@ func TestAnAnswerWithoutAReplyIsNeverSaidNotToHaveHappened(t *testing.T) {
 	})
 }
 
-// TestAnAnswerDisturbsNoPeek is about a gate that an answer does not have to write.
+// An answer does not write the gate, so a concurrent Peek is not refused.
 func TestAnAnswerDisturbsNoPeek(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)

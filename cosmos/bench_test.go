@@ -13,10 +13,10 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The benchmarks run on the durable engine and report, for each operation, what
-// it costs: time, request units (pessimistic profile), requests, allocations.
+// The benchmarks run on the durable engine and report what each operation costs: time, request units
+// (pessimistic profile), requests, allocations.
 
-// A meter adds up what the store charged while it was running.
+// A meter adds up the charges of the store while it runs.
 type meter struct {
 	*testing.B
 	*rig
@@ -31,7 +31,7 @@ func newMeter(b *testing.B, hints bool) (*meter, *Repository) {
 	return &meter{B: b, rig: r}, r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, hints)
 }
 
-// measure runs one operation, and b's timer only during it.
+// measure runs one operation. The timer of b runs only meanwhile.
 func (m *meter) measure(operation func()) {
 	units, requests := m.engine.RequestUnits(), m.engine.Requests()
 	m.StartTimer()
@@ -42,8 +42,7 @@ func (m *meter) measure(operation func()) {
 	m.ops++
 }
 
-// count adds to the price of the operation that was measured last what work after its
-// answer costs.
+// count adds the cost of work after the answer to the cost of the operation that was measured last.
 func (m *meter) count(work func()) {
 	units, requests := m.engine.RequestUnits(), m.engine.Requests()
 	work()
@@ -99,7 +98,7 @@ func BenchmarkPeekOfNothing(b *testing.B) {
 	m.report(1)
 }
 
-// fill saves n events as a domain sends them, a thousand at a time.
+// fill saves n events as a domain does, a thousand at a time.
 func fill(b testing.TB, node *Repository, actor domain.ActorID, n int, weight domain.Weight) {
 	for ; n > 0; n -= 1000 {
 		_, err := node.Save(context.Background(), actor, repositorytest.Events(min(n, 1000), actor, repositorytest.Weighing(weight)))
@@ -151,8 +150,8 @@ func BenchmarkPeekAndDequeue(b *testing.B) {
 	}
 }
 
-// BenchmarkBehind is what the backlog costs besides the bytes that it adds to the
-// head: no request, and this much time.
+// BenchmarkBehind measures what the backlog costs besides the bytes that it adds to the head: no
+// request, and this time.
 func BenchmarkBehind(b *testing.B) {
 	for _, cabinets := range []int{1, 10, maxCabinets} {
 		b.Run(fmt.Sprint(cabinets), func(b *testing.B) {
@@ -175,7 +174,7 @@ func BenchmarkBehind(b *testing.B) {
 	}
 }
 
-// BenchmarkDrain takes 100,000 events in bundles of some 2,000, hints included.
+// BenchmarkDrain takes 100,000 events in bundles of about 2,000, hints included.
 func BenchmarkDrain(b *testing.B) {
 	const events, weight, bundles = 100_000, 25, 49
 	m, node := newMeter(b, true)

@@ -21,17 +21,16 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The breakage test breaks every call of an operation once, in every way, lets the
-// caller try again as a caller would, and then checks everything that is stored
-// and delivered.
+// The breakage test breaks every request of an operation once, in every way, and repeats the operation
+// as a caller would. Then it checks everything that is stored and delivered.
 
-// A broken operation acts on a node; it is repeated until it succeeds.
+// A broken is an operation on a node that is repeated until it succeeds.
 type broken struct {
 	name      string
-	prepare   func(s *breakage) // with an unbroken line
+	prepare   func(s *breakage) // runs before it, with an unbroken connection
 	act       func(s *breakage, node *Repository) error
-	then      func(s *breakage) // checks the result, with an unbroken line
-	rollbacks bool              // it finds something to roll back
+	then      func(s *breakage) // checks the result, with an unbroken connection
+	rollbacks bool              // the operation finds something to roll back
 }
 
 type breakage struct {
@@ -49,13 +48,13 @@ type breakage struct {
 	asked domain.SubscriptionID
 }
 
-// requests requests the dequeues of the recipient.
+// requests adds a request for the dequeues of the recipient.
 func (s *breakage) requests(node *Repository) error {
 	_, err := node.RequestDequeues(context.Background(), s.actor, s.asked)
 	return err
 }
 
-// asks leaves a bundle that waits for its domain.
+// asks opens a bundle that waits for its domain.
 func (s *breakage) asks() {
 	node := s.node(s.opts, false)
 	s.must(s.save(node, s.events(2)))
@@ -64,14 +63,14 @@ func (s *breakage) asks() {
 	s.must(err)
 }
 
-// answered leaves a bundle that has its answer.
+// answered opens a bundle and answers it.
 func (s *breakage) answered() {
 	s.asks()
 	_, err := s.node(s.opts, false).Answer(context.Background(), s.actor, s.open.ID, "made", domain.Body{})
 	s.must(err)
 }
 
-// watchedBundle leaves a bundle that is open and watched.
+// watchedBundle opens a bundle and watches it.
 func (s *breakage) watchedBundle() repositorytest.Peeked {
 	node := s.node(s.opts, false)
 	s.must(s.save(node, s.batch))
@@ -82,7 +81,7 @@ func (s *breakage) watchedBundle() repositorytest.Peeked {
 	return b
 }
 
-// gone leaves a bundle whose content is marked.
+// gone opens a bundle, answers it and marks its content as gone.
 func (s *breakage) gone() {
 	s.answered()
 	_, err := s.node(s.opts, false).MarkGone(context.Background(), s.actor, s.open.ID, "made")
@@ -106,7 +105,7 @@ func (s *breakage) dequeues(node *Repository) error {
 	return err
 }
 
-// save remembers what was asked for, and what was answered.
+// save saves events, and remembers the request and the answer.
 func (s *breakage) save(node *Repository, events []domain.Event) error {
 	s.ledger.Unsure(0, events...)
 	saved, err := node.Save(context.Background(), s.actor, events)
@@ -348,7 +347,7 @@ var brokenOperations = []broken{
 			node.opts.Clock = func() time.Time { return time.Now().Add(8 * day) }
 			_, err := node.SweepRecipient(context.Background(), s.actor)
 			if err == nil {
-				_, err = node.SweepRecipient(context.Background(), s.actor) // what was refused is left to it
+				_, err = node.SweepRecipient(context.Background(), s.actor) // the sweep has to find what was refused
 			}
 			return err
 		},
@@ -424,8 +423,8 @@ var brokenOperations = []broken{
 	},
 }
 
-// A breaking is a way to break a call, and the retries of the node that makes the call: -1
-// leaves them to the caller, 0 stands for those that a node has by default.
+// A breaking is a way to break a request, and the number of retries of the node that makes the call: -1
+// leaves retries to the caller, 0 means the default.
 type breaking struct {
 	fault   faulty.Fault
 	retries int
@@ -438,11 +437,11 @@ func (b breaking) String() string {
 	return b.fault.String() + "/retried by the caller"
 }
 
-// breakings returns the ways in which each call is broken. Package client returns the same
-// kind of error for several faults, and its tests hold that. So each kind, of a call that was
-// carried out and of one that was not, is retried by both, and the faults of a kind take
-// turns. MESSAGEHUB_EVERY_CASE=1 combines all of them, as make campaign does. The race
-// detector sees the same lines run whatever the fault.
+// breakings returns the ways in which each request is broken. Package client returns the same kind of
+// error for several faults, which its tests prove. So each kind, of a request that was carried out and
+// of one that was not, is retried both by the node and by the caller, and the faults of a kind take
+// turns. MESSAGEHUB_EVERY_CASE=1 combines all of them, as make campaign does. Under the race detector
+// fewer faults suffice: all execute the same lines.
 func breakings() []breaking {
 	if raced {
 		return []breaking{{faulty.ForeignPrecondition, -1}, {faulty.ReplyLostAfter, 0}}
@@ -477,7 +476,7 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 			}
 			t.Run(op.name+"/"+way.String(), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+				synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
 					n := 1
 					for breakOnce(t, op, way.fault, n, way.retries) {
 						n++
@@ -489,7 +488,7 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 	}
 }
 
-// breakOnce breaks call n and reports whether there was one.
+// breakOnce breaks request n and reports whether there was one.
 func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool {
 	s := &breakage{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
 	s.opts = Options{DrawerCapacity: 2, Exclusive: true}

@@ -19,14 +19,14 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// head returns the head of the keeper's actor.
+// head reads the head of the keeper's actor.
 func (k *keeper) head() *head {
 	h, err := k.node.beginCall("test").readHead(k.Context(), k.actor)
 	require.NoError(k, err)
 	return h
 }
 
-// gates returns the gates of the keeper's actor.
+// gates reads the gates of the keeper's actor.
 func (k *keeper) gates() map[domain.Group]*gate {
 	gates := make(map[domain.Group]*gate)
 	require.NoError(k, k.node.beginCall("test").readGates(k.Context(), k.actor, allGroups, gates))
@@ -41,7 +41,7 @@ func (k *keeper) takesAll() []repositorytest.Peeked {
 	return all
 }
 
-// forgets passes as much time as it takes until all that is acknowledged has been removed.
+// forgets advances the clock and sweeps until everything acknowledged has been removed.
 func (k *keeper) forgets() {
 	k.sweeps()
 	for range 4 {
@@ -95,7 +95,7 @@ func TestCabinet_IsRemovedWhenNothingOfItIsLeft(t *testing.T) {
 	}
 }
 
-// takesAllEvents takes all, and returns how many events that were.
+// takesAllEvents takes all events and returns their number.
 func (k *keeper) takesAllEvents() int {
 	n := 0
 	for _, b := range k.takesAll() {
@@ -159,7 +159,7 @@ func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
 
 func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
 	k := newKeeper(t, 3)
-	k.rig = newRig(t, embedded.Options{}) // whose clock stands still, so that the bundle does not expire
+	k.rig = newRig(t, embedded.Options{}) // its clock stands still, so the bundle does not expire
 	k.node = k.rig.node(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock}, true)
 	b := k.saves(1)[0]
 	taken := k.takes()
@@ -182,9 +182,9 @@ func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
 	require.Equal(t, 1, k.takesAllEvents())
 }
 
-// TestStaleHead_BringsNoAcknowledgedEventBack compares every head that was ever stored with
-// the gates as they are later. A cabinet is a candidate for a bundle only from its first event on that
-// waits, and is one if an event of it waits in that head.
+// TestStaleHead_BringsNoAcknowledgedEventBack compares every head that was ever stored with the later
+// gates. A cabinet becomes a candidate for a bundle at its first waiting event, and it must be one only
+// if an event of it waits in that head.
 func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 	rounds := 150
 	if raced {
@@ -197,7 +197,7 @@ func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 			k := newKeeper(t, 2)
 			k.node = k.rig.node(Options{DrawerCapacity: 2, SweepEvery: -1, Clock: k.clock, TailEvents: int(seed%2) * 4}, true)
 			var heads []*head
-			through := make(map[cabinetName]domain.Sequence) // acknowledged
+			through := make(map[cabinetName]domain.Sequence) // the highest acknowledged number
 			waiting := make(map[cabinetName][]domain.Sequence)
 			most := 0
 			for range rounds {
@@ -262,8 +262,8 @@ func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 	}
 }
 
-// sweptOut has all that half leaves acknowledged, and swept some times. After one sweep nothing
-// is left of the cabinet, after two the head has none, after three the gate has no position.
+// sweptOut acknowledges everything and sweeps several times. After one sweep nothing is left of the
+// cabinet, after two the head does not name it, after three the gate has no position.
 func sweptOut(sweeps int) func(w *world) {
 	return func(w *world) {
 		half(5)(w)
@@ -325,8 +325,8 @@ func TestRemoval_DisturbsNobodyInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestSave_AcceptsNewKindsOnceOldOnesAreGone fills a recipient with as many kinds as it may have.
-// The node that is refused another one learns of the removal, although it has the head in its
+// TestSave_AcceptsNewKindsOnceOldOnesAreGone fills a recipient with as many kinds as it may have. A
+// node that was refused another kind accepts it after the removal, although it has the old head in its
 // memory.
 func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
 	k := newKeeper(t, 3)
@@ -363,9 +363,9 @@ func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
 	require.Equal(t, domain.Invalid, domain.KindOf(err), "%v", err)
 }
 
-// TestRemoval_SurvivesACrashAtEachRequest has a node die at each request of the sweeps that
-// remove two cabinets: before the request is carried out, and after it. Then another
-// node saves to one of the cabinets, delivers, and continues the sweeps.
+// TestRemoval_SurvivesACrashAtEachRequest ends a node at each request of the sweeps that remove two
+// cabinets: before the request is carried out, and after it. Then another node saves to one of the
+// cabinets, delivers, and continues the sweeps.
 func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for at, died := 1, true; died; at++ {
@@ -407,8 +407,8 @@ func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// TestFailover_ToBeforeARemovalLosesNothing has the head of a recipient go back to before cabinets came and
-// went, and the gate not. New events have numbers above those that the gate has forgotten.
+// TestFailover_ToBeforeARemovalLosesNothing restores a head from before cabinets came and went, and
+// keeps the gate. New events have numbers above those that were removed from the gate.
 func TestFailover_ToBeforeARemovalLosesNothing(t *testing.T) {
 	k := newKeeper(t, 3)
 	f := &failover{T: t, rig: k.rig, actor: k.actor, opts: Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock}}
@@ -433,8 +433,8 @@ func TestFailover_ToBeforeARemovalLosesNothing(t *testing.T) {
 	require.True(t, report.Clean(), "%v", report.Findings)
 }
 
-// A large Save to a cabinet of which nothing is left is in flight when the sweep removes
-// that cabinet and one with higher ordinals.
+// A large Save to an empty cabinet is in flight when the sweep removes that cabinet and one with higher
+// ordinals.
 func TestCabinet_IsNotRemovedUnderAnIntentToIt(t *testing.T) {
 	k := newKeeper(t, 3)
 	// a first removal, so that the head has RemovedOrdinal

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// asks reports that req is a query whose text has all of some words.
+// asks reports whether req is a query whose text has all the given words.
 func asks(req *http.Request, words ...string) bool {
 	if !queries(req) {
 		return false
@@ -28,7 +28,7 @@ func asks(req *http.Request, words ...string) bool {
 	return true
 }
 
-// A queue in use moves between any two reads of a check. That is no damage.
+// The state of a queue in use changes between any two reads of a check. That is not damage.
 func TestACheckOfAQueueInUseRaisesNoAlarm(t *testing.T) {
 	for name, before := range map[string]func(*http.Request) bool{
 		"before the notices are read":      func(req *http.Request) bool { return asks(req, noticeKind) },

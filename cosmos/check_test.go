@@ -24,11 +24,10 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Damage of every kind is made by hand, in a store that is checked before it.
+// These tests make damage of every kind by hand, in a store that was checked before.
 
-// A damaged store has one recipient, with three full drawers and a fourth in one
-// cabinet of which five events are acknowledged, one drawer in another, and an
-// open bundle of two events.
+// A damaged is a store with one recipient. One cabinet has three full drawers and a fourth, and five of
+// its events are acknowledged; another cabinet has one drawer. A bundle of two events is open.
 type damaged struct {
 	*testing.T
 	*rig
@@ -57,8 +56,7 @@ func newDamaged(t *testing.T) *damaged {
 	return d
 }
 
-// leavesWrongFilters damages the filter of the first drawer, and leaves one of an older
-// version that is wrong.
+// leavesWrongFilters damages the filter of the first drawer, and adds a wrong one of an older version.
 func (d *damaged) leavesWrongFilters() {
 	first := d.drawers(d.main)[0].ID
 	wrong := &filterDoc{ID: filterID, PartitionKey: first, Count: 3, Filter: newFilter(3)}
@@ -111,7 +109,7 @@ func (d *damaged) drawers(k domain.CabinetKey) []*drawer {
 	return found
 }
 
-// patches sets a field of a document, as no code of ours would.
+// patches sets a field of a document in a way in which the hub never does.
 func (d *damaged) patches(container *azcosmos.ContainerClient, key, id, path string, value any) {
 	var ops azcosmos.PatchOperations
 	ops.AppendSet(path, value)
@@ -122,7 +120,7 @@ func (d *damaged) deletes(container *azcosmos.ContainerClient, key, id string) {
 	require.NoError(d, d.node.beginCall("test").Discard(d.Context(), container, key, id))
 }
 
-// puts creates a document beside the gates, as no code of ours would.
+// puts creates a document beside the gates that the hub would not create.
 func (d *damaged) puts(doc any) {
 	_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.bundles, d.actor.String(), "", "", doc)
 	require.NoError(d, err)
@@ -142,7 +140,7 @@ func (d *damaged) head() *head {
 	return h
 }
 
-// leavesIntent lets a node die in the middle of a Save.
+// leavesIntent ends a node in the middle of a Save.
 func (d *damaged) leavesIntent() {
 	dying := d.rig.node(Options{DrawerCapacity: 3, Retries: -1}, false)
 	reserved := false
@@ -251,7 +249,7 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 		{noticeWrong, false, func(d *damaged) { // notified of a later bundle than the open one
 			d.puts(d.notice(repositorytest.NewBundleID().String(), d.gate().Generation+1))
 		}},
-		{noticeWrong, false, func(d *damaged) { // its place is not that of its number
+		{noticeWrong, false, func(d *damaged) { // its place does not fit its number
 			n := d.notice(repositorytest.NewBundleID().String(), 2)
 			n.Number = 1
 			d.puts(n)
@@ -287,7 +285,7 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.kind, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // where looking twice costs no time
+			synctest.Test(t, func(t *testing.T) { // so that repeated checks take no real time
 				d := newDamaged(t)
 				tc.damage(d)
 				found := d.checks(CheckOptions{})
@@ -443,7 +441,7 @@ func TestWhatIsWrongEverywhereIsSaidOncePerPlace(t *testing.T) {
 
 func TestABundleThatDoesNotBeginAtItsGateIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDamaged(t) // five events are acknowledged, the bundle has the two behind them
+		d := newDamaged(t) // five events are acknowledged, and the bundle has the two after them
 		g := d.gate()
 		at := g.At[nameOf(d.main)]
 		require.Equal(t, 2, at.Slot)
@@ -463,7 +461,7 @@ func TestACheckGivesASaveTheTimeThatAWriterWould(t *testing.T) {
 		var saving sync.WaitGroup
 		saving.Go(func() {
 			client.Sleep(t.Context(), lease<<maxDoubled)
-			d.saves(1, domain.TimeSeries) // and the intent is gone
+			d.saves(1, domain.TimeSeries) // so the intent has gone
 		})
 		other := d.rig.node(Options{}, false)
 		report, err := other.Check(t.Context(), CheckOptions{Recipient: d.actor, Repair: true})
@@ -508,7 +506,7 @@ func TestDamageIsNotConcludedFromOldReads(t *testing.T) {
 		node, line := s.tapped(Options{DrawerCapacity: 3})
 		client.Sleep(t.Context(), time.Minute)
 		s.save(node, 0, repositorytest.Events(5, s.actor))
-		line.set(func(req *http.Request) error { // one container's replica is behind the others
+		line.set(func(req *http.Request) error { // the replica of one container lags behind the others
 			old.Store(strings.Contains(req.URL.Path, "/colls/"+cabinetContainer+"/"))
 			return nil
 		})
@@ -569,7 +567,7 @@ func TestDamageThatNotEveryLookShowsIsNone(t *testing.T) {
 		(&damaged{T: t, rig: s.rig, node: node, actor: s.actor}).patches(node.db.catalog, catalogKey(s.actor, domain.TimeSeries), s.entries(node, domain.TimeSeries)[0].ID, "/nextSequence", 9)
 		line.set(func(req *http.Request) error {
 			old.Store(0)
-			if asks(req, "c.state = @open") && looked.Add(1) != 3 { // all looks but the third miss the open bundle
+			if asks(req, "c.state = @open") && looked.Add(1) != 3 { // all checks but the third do not see the open bundle
 				old.Store(64)
 			}
 			return nil

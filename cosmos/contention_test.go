@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Being right is not enough: a caller that keeps trying must succeed.
+// Safety is not enough: a caller that retries must succeed in the end.
 
 func TestALeaderWhoseOwnSaveStillWaitsLeadsOn(t *testing.T) {
 	s := newTrust(t)
@@ -38,7 +38,7 @@ func TestALeaderWhoseOwnSaveStillWaitsLeadsOn(t *testing.T) {
 			case 1:
 				close(reserves)
 				<-mayReserve
-			case 2: // commits the first, and reserves for the second
+			case 2: // it commits the first Save, and reserves for the second
 				close(commits)
 				<-mayCommit
 				defer broken.Store(true)
@@ -65,17 +65,17 @@ func TestALeaderWhoseOwnSaveStillWaitsLeadsOn(t *testing.T) {
 	second := save(ctx)
 	queued()
 	close(mayReserve)
-	<-commits // the second is in the batch that is being reserved for
+	<-commits // the second Save is in the batch that is being reserved
 	giveUp()
 	require.Equal(t, domain.Uncertain, domain.KindOf(<-second))
 	third := save(context.Background())
 	queued()
-	close(mayCommit) // from here on the store is out of reach
+	close(mayCommit) // from here on the store cannot be reached
 	<-first
 	require.Error(t, <-third, "it leads the round of the second, and then its own")
 }
 
-// A slowLine takes its time.
+// A slowLine delays each request.
 type slowLine struct {
 	next  faulty.Doer
 	delay func(*http.Request) time.Duration
@@ -88,7 +88,7 @@ func (l slowLine) Do(req *http.Request) (*http.Response, error) {
 	return l.next.Do(req)
 }
 
-// slow starts a node whose requests take so long.
+// slow starts a node whose requests are delayed.
 func (r *rig) slow(opts Options, delay func(*http.Request) time.Duration) *Repository {
 	r.t.Helper()
 	db := r.account.ConnectBy(slowLine{r.line, delay})
@@ -103,7 +103,7 @@ func TestABusyNodeLetsAnotherIn(t *testing.T) {
 			busy, other := s.slow(Options{TailEvents: tails}, delay), s.slow(Options{TailEvents: tails}, delay)
 			done := make(chan struct{})
 			var callers sync.WaitGroup
-			for i := range 4 { // so that the head is never without an intent
+			for i := range 4 { // so that the head always has an intent
 				callers.Go(func() {
 					for {
 						select {
@@ -187,7 +187,7 @@ func TestASaveOfAThousandKindsGetsOnUnderThrottling(t *testing.T) {
 		}
 		s.save(node, 0, kinds)
 
-		// One that dies on the way is rolled back by the next, big as it is.
+		// The large Save of a node that dies is rolled back by the next Save.
 		dying, line := s.tapped(Options{Retries: -1})
 		dead := at(1500, writes, func() error { return faulty.ErrLost })
 		line.set(dead)

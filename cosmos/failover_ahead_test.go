@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A head has lost writes, and no gate is in front of it: what its drawers hold is delivered,
-// and new events follow it.
+// A head has lost writes, and no gate is in front of it. The events in its drawers are delivered, and
+// new events follow them.
 func TestFailover_DeliversWhatIsStoredAheadOfAHead(t *testing.T) {
 	cases := sample{oneOf: 5}
 	for _, opts := range []Options{
@@ -57,7 +57,7 @@ func goingBackUnseen(t *testing.T, opts Options, what, kept, taken int) {
 		account.Consistency = "Session"
 	}
 	f := newFailover(t, account, opts)
-	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // two to a bundle
+	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // two in a bundle
 	node := f.node(opts, true)
 	f.saves(node, before[:kept], 2)
 	require.Len(t, f.dequeues(node, taken/2), taken)
@@ -73,7 +73,7 @@ func goingBackUnseen(t *testing.T, opts Options, what, kept, taken int) {
 	if what == 3 {
 		stored = idsOf(before[taken:kept])
 	} else if kept > 0 {
-		report, err := f.check(f.actor, kept == 7) // else the next Save repairs it
+		report, err := f.check(f.actor, kept == 7) // otherwise the next Save repairs it
 		require.NoError(t, err)
 		require.Contains(t, kinds(report), drawerAhead)
 		require.Empty(t, damageIn(report))
@@ -99,7 +99,7 @@ func goingBackUnseen(t *testing.T, opts Options, what, kept, taken int) {
 	require.True(t, report.Clean(), "%v", report.Findings)
 }
 
-// tailLen returns how many events are in the tail of the main cabinet.
+// tailLen returns the number of events in the tail of the main cabinet.
 func (f *failover) tailLen() int {
 	f.Helper()
 	return f.head().Cabinets[nameOf(f.main)].tailLen()
@@ -166,8 +166,8 @@ func TestRaiseAboveDrawers_BesideOneOfAnotherNodeHappensOnce(t *testing.T) {
 	}
 }
 
-// The drawers of an intent that is under way are ahead of a head that was read before it. The
-// head is not raised above them: its replace is refused, and the intent is rolled back.
+// The drawers of an intent in flight are ahead of a head that was read before it. The head is not
+// raised above them: its replacement is refused, and the intent is rolled back.
 func TestDrawersOfAnIntentUnderWay_AreNotTakenForLostOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{SweepEvery: -1, DrawerCapacity: 4})
@@ -194,8 +194,8 @@ func TestDrawersOfAnIntentUnderWay_AreNotTakenForLostOnes(t *testing.T) {
 	})
 }
 
-// Two cabinets have lost their last drawers, and events come for one of them. Numbers that the
-// other has are not given again.
+// Two cabinets have lost their last drawers, and new events arrive for one of them. Numbers that the
+// other cabinet has are not assigned again.
 func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 	for _, tails := range []int{0, 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -227,15 +227,15 @@ func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 			f.goesBack(past[0])
 			after := saves(f.node(f.opts, true), 6, domain.Charges)
 			after = append(after, saves(f.node(f.opts, true), 6, domain.TimeSeries)...)
-			found := f.dequeues(f.node(f.opts, true), 100) // requires that their numbers ascend
+			found := f.dequeues(f.node(f.opts, true), 100) // dequeues requires ascending numbers
 			require.Equal(t, append(before, after...), found)
 			require.NoError(t, f.checksOut())
 		})
 	}
 }
 
-// A Save that has gathered behind another one is planned with its commit, unless drawers ahead
-// of the head have not been looked for in its cabinet.
+// A Save that waits for another one is planned with its commit, unless drawers ahead of the head have
+// not been looked for in its cabinet.
 func TestFailover_IsNoticedByASaveThatHasGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4})
@@ -251,7 +251,7 @@ func TestFailover_IsNoticedByASaveThatHasGathered(t *testing.T) {
 
 		node, line := f.tapped(f.opts)
 		var gathered sync.WaitGroup
-		line.set(at(2, writes, func() error { // of the intent, which is stored
+		line.set(at(2, writes, func() error { // the write of the intent, which is applied
 			gathered.Go(func() {
 				saved, err := node.Save(context.Background(), f.actor, behind[12:])
 				assert.NoError(t, err)

@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A failover is a store of which some partitions go back to what they were before.
+// A failover is a store in which a test can restore some partitions to an earlier state.
 type failover struct {
 	*testing.T
 	*rig
@@ -29,7 +29,7 @@ type failover struct {
 	main  domain.CabinetKey
 }
 
-// A partition is all that is stored under one key.
+// A partition has all documents with one key.
 type partition struct {
 	container *azcosmos.ContainerClient
 	key       string
@@ -62,7 +62,7 @@ func (f *failover) reads(container *azcosmos.ContainerClient, key string) partit
 	return p
 }
 
-// goesBack makes a partition what it was when p was read.
+// goesBack restores a partition to its state when p was read.
 func (f *failover) goesBack(p partition) {
 	f.Helper()
 	pk := azcosmos.NewPartitionKeyString(p.key)
@@ -87,8 +87,8 @@ func (f *failover) saves(node *Repository, events []domain.Event, batch int) {
 	}
 }
 
-// dequeues peeks and dequeues up to limit bundles, and returns the ids of their events. It
-// requires numbers that ascend.
+// dequeues peeks and dequeues up to limit bundles, and returns the ids of their events. It requires
+// ascending numbers.
 func (f *failover) dequeues(node *Repository, limit int) (ids []string) {
 	f.Helper()
 	last := domain.Sequence(0)
@@ -117,7 +117,8 @@ func idsOf(events []domain.Event) []string {
 	return ids
 }
 
-// partitions returns what may go back: 1 the head, 2 the drawers as well, 3 their pages.
+// partitions returns what a failover restores: with 1 the head, with 2 the drawers as well, with 3
+// their pages, too.
 func (f *failover) partitions(what int) []partition {
 	f.Helper()
 	node := f.node(f.opts, false)
@@ -183,7 +184,7 @@ func goingBack(t *testing.T, opts Options, what, kept, taken int) {
 		account.Consistency = "Session"
 	}
 	f := newFailover(t, account, opts)
-	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // two to a bundle
+	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // two in a bundle
 	node := f.node(opts, true)
 	f.saves(node, before[:kept], 2)
 	past := f.partitions(what)
@@ -201,14 +202,14 @@ func goingBack(t *testing.T, opts Options, what, kept, taken int) {
 	other := f.node(logged, true)
 	_, err := other.NextUnacknowledged(t.Context(), f.actor, allGroups)
 	require.ErrorIs(t, err, domain.ErrNoData)
-	if opts.Exclusive { // else no read proves it
+	if opts.Exclusive { // otherwise no read proves it
 		require.Contains(t, log.String(), "a gate is in front of its head")
 	}
 	report, err := f.check(f.actor, false)
 	require.NoError(t, err)
 	require.Contains(t, kinds(report), gateInFront)
 
-	if kept == 7 { // else the next Save does it
+	if kept == 7 { // otherwise the next Save repairs it
 		_, err := f.check(f.actor, true)
 		require.NoError(t, err)
 		require.Zero(t, len(f.head().inFrontOf(f.gates())))
@@ -256,7 +257,7 @@ func TestFailover_OfADrawerAloneLosesNothing(t *testing.T) {
 	}
 }
 
-// checksOut returns what a check finds that a repair leaves.
+// checksOut repairs the store and returns an error if a further check has findings.
 func (f *failover) checksOut() error {
 	report, err := f.check(f.actor, true)
 	if err == nil && !report.Clean() {
@@ -337,9 +338,9 @@ func TestRaise_MayStopAtAnyRequest(t *testing.T) {
 	})
 }
 
-// eachStop has a node stop at its n-th request, for n from 1 until it makes fewer, which is
-// above least: before that request is applied, or after it. open returns a new store, what the
-// node does, and what holds for other nodes afterwards.
+// eachStop stops a node at its n-th request, before or after that request is applied, for n from 1
+// until the node makes fewer requests. That number must be above least. open returns a new store, the
+// calls of the node, and a check of what other nodes must do afterwards.
 func eachStop(t *testing.T, least int, skip bool, open func(*testing.T) (f *failover, act func(*Repository) error, holds func(n int))) {
 	t.Helper()
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
@@ -367,8 +368,8 @@ func eachStop(t *testing.T, least int, skip bool, open func(*testing.T) (f *fail
 	}
 }
 
-// savesStepByStep saves events by a node that makes no retries, so that each Save takes one
-// step of a raise.
+// savesStepByStep saves events through a node that makes no retries, so that each Save takes one step
+// of a raise.
 func (f *failover) savesStepByStep(events []domain.Event) func(*Repository) error {
 	return func(node *Repository) (err error) {
 		for range 5 {
@@ -380,8 +381,8 @@ func (f *failover) savesStepByStep(events []domain.Event) func(*Repository) erro
 	}
 }
 
-// goesOn saves events by other nodes, after one has stopped at its n-th request. They are
-// delivered behind those that are stored.
+// goesOn saves events through other nodes, after one has stopped at its n-th request. They are
+// delivered after the stored events.
 func (f *failover) goesOn(n int, stored, after []domain.Event) {
 	f.t.Helper()
 	other := f.node(f.opts, true)

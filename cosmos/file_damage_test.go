@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// fileOf returns the file of an embedded engine that fill has filled.
+// fileOf returns the file of an embedded engine that fill has written to.
 func fileOf(t *testing.T, fill func(*rig)) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -28,7 +28,7 @@ func fileOf(t *testing.T, fill func(*rig)) []byte {
 	return file
 }
 
-// flipBit opens an engine on file, with one bit changed in every copy of text.
+// flipBit opens an engine on file, with one bit changed in every occurrence of text.
 func flipBit(t *testing.T, file []byte, text string) *rig {
 	t.Helper()
 	require.Contains(t, string(file), text)

@@ -25,8 +25,8 @@ func (f *failover) drawerFilter() *blockFilterDoc {
 	return doc
 }
 
-// fillsTail has a node save single events until the filter of their drawer is stored and their
-// tail is full. It returns the head as it was after the last flush.
+// fillsTail saves single events until the filter of their drawer is stored and their tail is full. It
+// returns the head as it was after the last flush.
 func (f *failover) fillsTail(node *Repository) (flushed partition) {
 	f.Helper()
 	for f.drawerFilter() == nil || f.tailLen() < f.opts.TailEvents {
@@ -42,8 +42,8 @@ func (f *failover) fillsTail(node *Repository) (flushed partition) {
 	return flushed
 }
 
-// A failover may lose a head with its tail, and keep the filter of the drawer. Other events come
-// into the slots of the tail, and the filter must not claim them.
+// A failover may lose a head with its tail, and keep the filter of the drawer. Other events then fill
+// the slots of the tail, and the filter must not claim to cover them.
 func TestTheFilterOfADrawer_CoversNoSlotOfATail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{Exclusive: true, SweepEvery: -1, TailEvents: 24})

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// inMailbox returns the events with an id that a node finds in the mailbox of the actor.
+// inMailbox searches the mailbox of the actor for an id.
 func (s *trust) inMailbox(node *Repository, id domain.EventID) repository.EventSearch {
 	s.Helper()
 	search, err := node.FindEvent(context.Background(), repository.EventQuery{ID: id, Recipient: s.actor})
@@ -29,8 +29,8 @@ func (s *trust) inMailbox(node *Repository, id domain.EventID) repository.EventS
 	return search
 }
 
-// TestFindEvent_FindsEachEventInEachShapeOfAMailbox has events in tails, pages, filters of drawers
-// and of the recipient, in one cabinet and in several, and asks nodes that know nothing.
+// TestFindEvent_FindsEachEventInEachShapeOfAMailbox has events in tails, pages, filters of drawers and
+// of the recipient, in one cabinet and in several. The searching nodes have nothing in memory.
 func TestFindEvent_FindsEachEventInEachShapeOfAMailbox(t *testing.T) {
 	for seed := range uint64(8) {
 		inBubble(t, fmt.Sprint(seed), func(t *testing.T) {
@@ -91,12 +91,12 @@ func TestFindEvent_FindsWhatASaveUnderWayHasStored(t *testing.T) {
 	require.True(t, search.Found[0].IsReserved)
 	require.EqualValues(t, 4, search.Found[0].Sequence)
 
-	other := s.node(small, false) // which is exclusive, and rolls the Save back
+	other := s.node(small, false) // an exclusive node, which rolls the Save back
 	s.save(other, 1, repositorytest.Events(1, s.actor))
 	require.Empty(t, s.inMailbox(other, lost[1].ID).Found)
 }
 
-// TestFindEvent_ListsDamageAndFindsTheRest damages one document of a mailbox after the other.
+// TestFindEvent_ListsDamageAndFindsTheRest damages each document of a mailbox in turn.
 func TestFindEvent_ListsDamageAndFindsTheRest(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{DrawerCapacity: 10, SweepEvery: -1}, false)
@@ -176,7 +176,7 @@ func TestFindEvent_RefusesAPositionThatIsNotItsOwn(t *testing.T) {
 	}
 }
 
-// TestFindEvent_FindsAnEventWhileItsMailboxIsInUse saves, peeks and dequeues meanwhile.
+// TestFindEvent_FindsAnEventWhileItsMailboxIsInUse saves, peeks and dequeues during the search.
 func TestFindEvent_FindsAnEventWhileItsMailboxIsInUse(t *testing.T) {
 	s := newTrust(t)
 	opts := Options{DrawerCapacity: 5, TailEvents: 3, SweepEvery: -1}

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// read returns the body of a bundle from a place on.
+// read returns the body of a bundle from an offset on.
 func read(t *testing.T, p *hub.Peeked, from int64) string {
 	t.Helper()
 	body, err := p.Open(context.Background())

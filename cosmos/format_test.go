@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// versions is a store that a newer version has used as well.
+// A versions is a store that a newer version has used as well.
 type versions struct {
 	*keeper
 }
@@ -70,7 +70,7 @@ func (v *versions) keyOf(container string, doc storedItem) string {
 	return doc["partitionKey"].(string)
 }
 
-// added is the member of a newer version.
+// added is the name of a member that a newer version adds.
 const added = "addedLater"
 
 // addMember adds a member to an object and to all objects in it.
@@ -78,7 +78,7 @@ func addMember(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
-			if name != "groups" || value["id"] != groupsID { // which maps any origin to its group
+			if name != "groups" || value["id"] != groupsID { // the groups document maps any origin to its group
 				addMember(inner)
 			}
 		}
@@ -92,18 +92,17 @@ func addMember(value any) {
 	}
 }
 
-// isMap reports whether an object stands for a map of which each value is an object
-// with members of its own.
+// isMap reports whether an object is a map whose values are objects with members of their own.
 func isMap(object storedItem) bool {
 	for name := range object {
-		if strings.Contains(name, "|") { // the name of a cabinet
+		if strings.Contains(name, "|") { // the key is the name of a cabinet
 			return true
 		}
 	}
 	return len(object) == 0 || object["n"] != nil && len(object) == 1
 }
 
-// upgrade adds members to every object in every document that this version replaces.
+// upgrade adds a member to every object in every document that this version replaces.
 func (v *versions) upgrade() {
 	for name, doc := range v.items() {
 		container, _, _ := strings.Cut(name, " ")
@@ -116,7 +115,7 @@ func (v *versions) upgrade() {
 	}
 }
 
-// identity distinguishes the objects of an array.
+// identity returns what identifies an object of an array.
 func identity(value any) string {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -125,7 +124,7 @@ func identity(value any) string {
 	return fmt.Sprint(object["drawer"], object["slot"], object["from"], object["below"], object["at"])
 }
 
-// lost returns the objects of before that are still there and have lost their member.
+// lost returns the objects of before that still exist in after, but have lost the added member.
 func lost(path string, before, after any) []string {
 	var found []string
 	switch before := before.(type) {
@@ -156,7 +155,7 @@ func lost(path string, before, after any) []string {
 	return found
 }
 
-// keeps requires that a call leaves every member in place that it does not know.
+// keeps demands that a call keeps every member that it does not know.
 func (v *versions) keeps(what string, call func() error) {
 	v.Helper()
 	v.upgrade()
@@ -177,7 +176,7 @@ func (v *versions) peeks(changes ...func(*domain.Bundle)) repositorytest.Peeked 
 	return b
 }
 
-// leavesIntent lets a node stop in the middle of a Save.
+// leavesIntent stops a node in the middle of a Save.
 func (v *versions) leavesIntent() {
 	d := &damaged{T: v.T, rig: v.rig, node: v.node, actor: v.actor}
 	d.leavesIntent()
@@ -288,13 +287,12 @@ func repairKeepsMembers(t *testing.T) {
 	v.keeps("check --repair", func() error { return d.mended(d.actor) })
 }
 
-// newerFormat returns the first format that this version does not know of a document with an
-// id.
+// newerFormat returns the first format, of a document with this id, that this version does not know.
 func newerFormat(id string) int {
 	if id == headID {
 		return headDocument.Format + 1
 	}
-	return 2 // of all others, 1 is known
+	return 2 // of all others, this version knows format 1
 }
 
 // raise gives documents of the mailbox a format that this version does not know.
@@ -315,7 +313,7 @@ func (v *versions) raise(isRaised func(id string) bool) {
 	}
 }
 
-// A call is one of the operations on a mailbox.
+// A mailboxCall is one of the calls on a mailbox.
 type mailboxCall struct {
 	name string
 	do   func(context.Context) error
@@ -423,7 +421,7 @@ func TestADocumentOfANewerFormat_IsNeverWritten(t *testing.T) {
 	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
 	require.Equal(t, before, v.etags())
 
-	// Each kind by itself, for the calls that write without a read.
+	// Each kind alone, for the calls that write without a read.
 	c := v.node.beginCall("test")
 	for name, doc := range documents {
 		id, key := doc["id"].(string), strings.Fields(name)[1]

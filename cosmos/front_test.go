@@ -19,7 +19,7 @@ func ofKind(actor domain.ActorID, kind string, n int) []domain.Event {
 	return events
 }
 
-// Saves of several kinds find nothing waiting. Any node chooses between the kinds by the head,
+// No event waits when Saves of several kinds arrive. Any node chooses between the kinds by the head,
 // and no entry is raised.
 func TestAChoiceBetweenFronts_ReadsNoEntry(t *testing.T) {
 	s := newTrust(t)
@@ -46,8 +46,8 @@ func TestAChoiceBetweenFronts_ReadsNoEntry(t *testing.T) {
 	require.NoError(t, s.mended(s.actor))
 }
 
-// A Replay moves the gate back in front of events that wait again, after which a Save has noted
-// a front behind them.
+// A Replay moves the gate back before events, which then wait again. The front that a Save has noted
+// meanwhile is after them.
 func TestAFront_CountsOnlyJustBehindTheGate(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{}, true)
@@ -74,7 +74,7 @@ func TestAFront_CountsOnlyJustBehindTheGate(t *testing.T) {
 	require.NoError(t, s.mended(s.actor))
 }
 
-// With many cabinets, entries are raised rather than fronts noted: the head would be too large.
+// With many cabinets, entries are raised instead: fronts would make the head too large.
 func TestFronts_AreNotedWithFewCabinets(t *testing.T) {
 	for _, kinds := range []int{maxFronts, maxFronts + 1} {
 		s := newTrust(t)

@@ -13,21 +13,21 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// What answers, failures, Dequeues, orders and couriers do to one bundle on
-// request, request by request, in every order.
+// In these tests, answers, failures, Dequeues, orders and couriers act on one bundle on request,
+// request by request, in every order.
 
-// asked is the bundle on request of a world, and what was reported of it to its callers.
+// An asked is the bundle on request of a world, with what its callers were answered.
 type asked struct {
 	repositorytest.Peeked
-	objects  []string // by Answer, of all callers
+	objects  []string // returned by Answer, to all callers
 	refused  int      // answers and failures that came too late
 	dequeued int
 	ordered  bool // closed by an operator
 	told     []domain.Notice
 }
 
-// asking leaves two events, the first of them in a bundle that waits for its
-// domain, or has its answer.
+// asking leaves two events, the first of them in a bundle that waits for its domain, or that has its
+// answer if isAnswered.
 func asking(isAnswered bool) func(w *world) {
 	return func(w *world) {
 		node := w.node(Options{DrawerCapacity: 2, Random: seeded(99)}, false)
@@ -41,7 +41,7 @@ func asking(isAnswered bool) func(w *world) {
 	}
 }
 
-// dequeuedBefore leaves a notice in front of what asking leaves.
+// dequeuedBefore leaves an older notice in front of what asking leaves.
 func dequeuedBefore(w *world) {
 	asking(true)(w)
 	node := w.node(Options{DrawerCapacity: 2, Random: seeded(98)}, false)
@@ -120,7 +120,7 @@ func (w *world) ordered(err error) error {
 	return err
 }
 
-// holds compares what was reported to the callers with what is stored.
+// holds compares the answers to the callers with the store.
 func (a *asked) holds(w *world, node *Repository) {
 	if a.ID == (domain.BundleID{}) {
 		return

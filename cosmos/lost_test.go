@@ -30,7 +30,7 @@ func TestAbandonedID_IsNoDuplicateForAnotherNode(t *testing.T) {
 	})
 }
 
-// A node sleeps through a failover; its senders send again what is lost.
+// A node is idle during a failover, and senders send the lost events again.
 func TestLostID_IsNoDuplicateForANodeThatWasIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{SweepEvery: -1, TailEvents: 8})
@@ -48,8 +48,8 @@ func TestLostID_IsNoDuplicateForANodeThatWasIdle(t *testing.T) {
 	})
 }
 
-// An order to abandon meets a large Save in flight: its commit continues with the head that was
-// read, and the index stays.
+// An event is abandoned while a large Save is in flight: its commit continues with the head that it has
+// read, and keeps the index.
 func TestAbandon_BesideASaveInFlight_VoidsRememberedIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{SweepEvery: -1})
@@ -72,8 +72,8 @@ func TestAbandon_BesideASaveInFlight_VoidsRememberedIDs(t *testing.T) {
 	})
 }
 
-// On a Session account, a Peek continues in the middle of a page, and two reads of the drawer
-// are behind.
+// On a Session account, a Peek continues in the middle of a page, and two reads of the drawer are
+// stale.
 func TestLostPage_IsNotConcludedByAPeekInTheMiddleOfAPage(t *testing.T) {
 	for age := int32(1); age < 24; age++ {
 		synctest.Test(t, func(t *testing.T) {
@@ -99,8 +99,8 @@ func TestLostPage_IsNotConcludedByAPeekInTheMiddleOfAPage(t *testing.T) {
 	}
 }
 
-// On a Session account, a node reads on from the middle of a page that another node has
-// flushed, and its reads of the drawer are behind.
+// On a Session account, a node continues to read in the middle of a page that another node has flushed,
+// and its reads of the drawer are stale.
 func TestLostPage_IsNotConcludedByASaveInTheMiddleOfAPage(t *testing.T) {
 	for age := int32(1); age < 8; age++ {
 		synctest.Test(t, func(t *testing.T) {

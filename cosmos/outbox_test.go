@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// confirms has n bundles made, answered and dequeued, and returns their ids.
+// confirms creates n bundles, answers and dequeues them, and returns their ids.
 func (s *trust) confirms(node *Repository, n int) []domain.BundleID {
 	s.Helper()
 	s.save(node, 0, repositorytest.Events(n, s.actor, repositorytest.Alone))
@@ -39,8 +39,7 @@ func bundlesOf(notices []domain.Notice) []domain.BundleID {
 	return ids
 }
 
-// An old read shows the outbox as it was: a run of notices that was the front at
-// some time.
+// A stale read returns a range of notices that was the front of the outbox at some time.
 func TestAnOldReadOfTheOutboxHasNoGap(t *testing.T) {
 	for age := range int32(10) {
 		var old aging
@@ -82,7 +81,7 @@ func TestANoticeDoesNotExpireWithItsBundle(t *testing.T) {
 	require.NoError(t, k.mended(k.actor), "and a check takes no offence")
 }
 
-// confirms has bundles of n events made, answered and dequeued.
+// confirms creates bundles of n events each, answers and dequeues them.
 func (k *keeper) confirms(n ...int) []repositorytest.Peeked {
 	k.Helper()
 	var bundles []repositorytest.Peeked
@@ -97,7 +96,7 @@ func (k *keeper) confirms(n ...int) []repositorytest.Peeked {
 	return bundles
 }
 
-// asks opens a bundle and has it answered.
+// asks opens a bundle and answers it.
 func (k *keeper) asks() repositorytest.Peeked {
 	k.Helper()
 	b, err := repositorytest.Peek(k.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
@@ -147,7 +146,7 @@ func TestWaitingForgetsAPlaceThatIsNoneAnyMore(t *testing.T) {
 	require.Equal(t, []domain.ActorID{s.actor}, waiting)
 }
 
-// What an operator reads must not be wrong because domains are slow.
+// A check must report no finding only because domains are slow.
 func TestACheckTakesNoOffenceAtWhatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
@@ -176,8 +175,8 @@ func TestACheckTakesNoOffenceAtWhatWaits(t *testing.T) {
 	})
 }
 
-// TestWhatAnswersAndNoticesCost holds the new operations to their requests, and the
-// old ones to what they cost.
+// TestWhatAnswersAndNoticesCost compares the requests of answers and notices, and those of older
+// operations, with fixed numbers.
 func TestWhatAnswersAndNoticesCost(t *testing.T) {
 	for _, tc := range []struct {
 		name        string

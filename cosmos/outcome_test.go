@@ -24,13 +24,13 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// An error says what the caller can do, so it must not say more than is known.
+// An error says what the caller can do, so it must not claim more than is known.
 
 func TestACommitWithoutAnAnswerIsNeverSaidNotToHaveHappened(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		commit := 2
 		if tails > 0 {
-			commit = 1 // a small Save has no reserve
+			commit = 1 // a small Save reserves nothing
 		}
 		for _, then := range []faulty.Fault{faulty.Throttled, faulty.Unavailable, faulty.RequestLost} {
 			t.Run("then "+then.String(), func(t *testing.T) {
@@ -45,12 +45,12 @@ func TestACommitWithoutAnAnswerIsNeverSaidNotToHaveHappened(t *testing.T) {
 							heads++
 							if heads == commit {
 								lost = true
-								return faulty.ReplyLostAfter // it is carried out
+								return faulty.ReplyLostAfter // the write is applied
 							}
-							return faulty.None // sent again, it is refused
+							return faulty.None // the repeated write is refused
 						}
 						if lost {
-							return then // and why cannot be learned
+							return then // and the reason cannot be read
 						}
 						return faulty.None
 					})
@@ -102,7 +102,7 @@ func TestAContainerThatIsMissingIsNotTakenForMissingData(t *testing.T) {
 	assert.ErrorContains(t, err, "create it first")
 }
 
-// A brokenContent takes no objects.
+// A brokenContent stores no objects.
 type brokenContent struct {
 	repository.Content
 	broken atomic.Bool
@@ -165,7 +165,7 @@ func TestOneCallersFaultIsNotHisNeighbours(t *testing.T) {
 	assert.Equal(t, 1, refused)
 }
 
-// A pickyContent refuses what is bad.
+// A pickyContent refuses bad content.
 type pickyContent struct{ repository.Content }
 
 func (c *pickyContent) Put(ctx context.Context, name string, r io.Reader) error {
@@ -183,11 +183,11 @@ func TestAShortBundleIsNotPaidForWithSixDrawers(t *testing.T) {
 	t.Parallel()
 	s := newTrust(t)
 	capacity := 500
-	if raced { // which has nothing to see in Saves that follow each other
+	if raced { // which finds nothing in consecutive Saves
 		capacity = 100
 	}
 	node := s.node(Options{DrawerCapacity: capacity}, false)
-	for i := range 6 * capacity { // a page each
+	for i := range 6 * capacity { // each event in a page of its own
 		e := repositorytest.Event(s.actor)
 		e.SupportsBundling = i%4 != 0
 		_, err := node.Save(context.Background(), s.actor, []domain.Event{e})
@@ -221,14 +221,14 @@ func TestAPanicTakesOneSaveAndNotTheRecipient(t *testing.T) {
 	s.drains()
 }
 
-// TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther has three Saves wait for one
-// that panics when they cannot be carried out together.
+// In TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther, three Saves wait for one that panics when
+// they cannot be stored together.
 func TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther(t *testing.T) {
 	s := newTrust(t)
 	content := &pickyContent{Content: s.content}
 	s.content = content
 	random := seeded(1)
-	var w *recipientWriter // the panic is in the leader's code
+	var w *recipientWriter // the panic occurs in the leader's code
 	node, line := s.tapped(Options{DrawerCapacity: 10, Exclusive: true, Random: func() uint64 {
 		if w != nil && w.alone {
 			panic("a bug")
@@ -270,7 +270,7 @@ func TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther(t *testing.T) {
 	s.save(node, 0, repositorytest.Events(1, s.actor))
 }
 
-// A busyAccount asks everybody to come again in a minute.
+// A busyAccount answers that the caller should retry after a minute.
 type busyAccount struct{ next faulty.Doer }
 
 func (a busyAccount) Do(req *http.Request) (*http.Response, error) {
@@ -295,24 +295,24 @@ func TestWhoHasNoTimeForTheWaitThatIsAskedForIsToldAtOnce(t *testing.T) {
 	})
 }
 
-// TestAnIndexIsReadOnFromWhereItCouldNotBeRead has a node read many drawers at a
-// store that answers for a few of them at a time.
+// TestAnIndexIsReadOnFromWhereItCouldNotBeRead reads many drawers of a store that answers only for a
+// few of them at a time.
 func TestAnIndexIsReadOnFromWhereItCouldNotBeRead(t *testing.T) {
 	t.Run("by a node that knows nothing", func(t *testing.T) { readsOn(t, 0) })
 	t.Run("by a node that knows how it began", func(t *testing.T) { readsOn(t, 1) })
 }
 
-// readsOn has a node that knows the first drawers read the others.
+// readsOn makes a node that has read the first known drawers read the others.
 func readsOn(t *testing.T, known int) {
 	const few = 3
 	s := newTrust(t)
 	tiny := Options{DrawerCapacity: 1, Retries: -1, Exclusive: true}
-	node := s.node(Options{DrawerCapacity: 1, Retries: 1, Exclusive: true}, false) // one to learn that its head is old
+	node := s.node(Options{DrawerCapacity: 1, Retries: 1, Exclusive: true}, false) // one retry to learn that its head is stale
 	for range known {
 		s.save(node, 0, repositorytest.Events(1, s.actor))
 	}
 	dying, line := s.tapped(tiny)
-	var dead atomic.Bool // from the commit on, which follows the reservation; the first of all creates the head
+	var dead atomic.Bool // from the commit on, which follows the reservation; the first write of all creates the head
 	commit := at(1+known, replacesHead, func() error { dead.Store(true); return nil })
 	line.set(func(req *http.Request) error {
 		if _ = commit(req); dead.Load() {

@@ -15,7 +15,7 @@ func TestPeek_CostsTheSameInOneDrawerAndInSeveral(t *testing.T) {
 		for range 2 * drawers {
 			k.saves(5, repositorytest.Alone)
 		}
-		k.takes() // asks for the drawers
+		k.takes() // reads the drawers
 		for range 8 {
 			before := k.engine.Requests()
 			_, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
@@ -26,8 +26,8 @@ func TestPeek_CostsTheSameInOneDrawerAndInSeveral(t *testing.T) {
 	}
 }
 
-// TestPeek_FindsWhatIsSavedAfterItKnowsTheDrawers peeks while the drawer fills that was the
-// last one when the node asked for the drawers.
+// TestPeek_FindsWhatIsSavedAfterItKnowsTheDrawers peeks while a drawer fills that was the last one when
+// the node read the drawers.
 func TestPeek_FindsWhatIsSavedAfterItKnowsTheDrawers(t *testing.T) {
 	k := newKeeper(t, 10)
 	var saved []domain.Event

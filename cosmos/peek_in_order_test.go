@@ -12,8 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The order of the recipient must not rest on pointers: here they are gone, or
-// point too high.
+// The order of the recipient must not depend on pointers: here they are missing, or too high.
 func TestTheOrderOfTheRecipientRestsOnNoPointer(t *testing.T) {
 	inOrder := Options{DrawerCapacity: 2, Exclusive: true, Ordering: domain.ByRecipient}
 	for name, spoil := range map[string]func(s *trust, node *Repository, e catalogEntry){
@@ -31,7 +30,7 @@ func TestTheOrderOfTheRecipientRestsOnNoPointer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTrust(t)
-			node := s.node(Options{DrawerCapacity: 2, Exclusive: true}, false) // of another order, which writes entries
+			node := s.node(Options{DrawerCapacity: 2, Exclusive: true}, false) // with another order, in which entries are written
 			var want []domain.EventID
 			for i := range 24 {
 				e := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Typed(fmt.Sprint(i*i%5)))
@@ -44,7 +43,7 @@ func TestTheOrderOfTheRecipientRestsOnNoPointer(t *testing.T) {
 				for _, e := range s.entries(node, domain.Charges) {
 					spoil(s, node, e)
 				}
-				fresh := s.node(inOrder, false) // remembers nothing
+				fresh := s.node(inOrder, false) // has an empty memory
 				b, err := repositorytest.Peek(context.Background(), s.stores(fresh), s.actor, allGroups, domain.BundleID{})
 				require.NoError(t, err)
 				for _, e := range b.Events {
@@ -58,8 +57,8 @@ func TestTheOrderOfTheRecipientRestsOnNoPointer(t *testing.T) {
 	}
 }
 
-// Once a node has looked into the cabinets, a bundle in order costs no more
-// requests than any other.
+// Once a node has read the first events of the cabinets, a bundle in order costs no more requests than
+// any other.
 func TestANodeLooksOnceBehindEachPlace(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true, Ordering: domain.ByRecipient}, false)

@@ -14,10 +14,10 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Hints may be wrong in every way; what is delivered, and in which order, may not.
+// Hints may be wrong in every way, but the delivered events and their order must be right.
 
-// inTwoCabinets saves events 1 and 3 of one cabinet and 2 of another, none
-// together with others, and returns their ids in that order.
+// inTwoCabinets saves events 1 and 3 of one cabinet and event 2 of another, each in a Save of its own,
+// and returns their ids in that order.
 func (s *trust) inTwoCabinets(node *Repository) []domain.EventID {
 	var ids []domain.EventID
 	for _, origin := range []domain.Origin{domain.Charges, domain.MarketRoles, domain.Charges} {
@@ -38,7 +38,7 @@ func (s *trust) next(node *Repository) domain.EventID {
 	return b.Events[0].ID
 }
 
-// entries returns what the catalog says of an origin.
+// entries returns the entries of an origin in the catalog.
 func (s *trust) entries(node *Repository, origin domain.Origin) []catalogEntry {
 	s.Helper()
 	found, err := client.All[catalogEntry](context.Background(), node.beginCall("test").Query(node.db.catalog, catalogKey(s.actor, origin), "SELECT * FROM c"))
@@ -58,7 +58,7 @@ func (s *trust) deletes(container *azcosmos.ContainerClient, key, id string) {
 
 func TestAPointerThatIsTooLowDoesNotWinTheChoice(t *testing.T) {
 	s := newTrust(t)
-	node := s.node(small, false) // writes no hints, so pointers stay where they are
+	node := s.node(small, false) // it writes no hints, so entries stay as they are
 	ids := s.inTwoCabinets(node)
 
 	assert.Equal(t, ids[0], s.next(node))

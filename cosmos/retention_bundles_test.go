@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// limited returns a node on the store of k that keeps what was acknowledged for seven days.
+// limited returns a node on the store of k whose retention is seven days.
 func (k *keeper) limited() *Repository {
 	return k.rig.node(Options{DrawerCapacity: 3, Retention: 7 * day, SweepEvery: -1, Clock: k.clock}, false)
 }
@@ -89,7 +89,7 @@ func TestSweep_LooksForUnexpiringBundlesUntilThereAreNone(t *testing.T) {
 	require.Equal(t, marking-2, after, "without the query and the mark")
 
 	k.saves(1)
-	k.takes() // under the unlimited retention again
+	k.takes() // with the unlimited retention
 	bundles, _ = sweep()
 	require.Equal(t, 1, bundles)
 }

@@ -28,11 +28,11 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 	const grace = 8 * time.Hour
 	type step struct {
-		after      time.Duration // since noon
+		after      time.Duration // time since noon
 		last       received
 		at         position
 		floor      int
-		milestones []int // what they are below
+		milestones []int // ordinals of the milestones
 	}
 	filling := func(ordinal, fill int, total int64) received {
 		return received{Drawer: "d", Ordinal: ordinal, Fill: fill, Sequence: domain.Sequence(total), Total: total}
@@ -102,13 +102,13 @@ func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 	}
 }
 
-// A keeper is a hub whose days pass at will.
+// A keeper is a hub whose clock a test advances.
 type keeper struct {
 	*testing.T
 	*rig
 	node  *Repository
 	actor domain.ActorID
-	now   *atomic.Int64 // after noon
+	now   *atomic.Int64 // time since noon
 }
 
 func newKeeper(t *testing.T, capacity int) *keeper { return newKeeperFor(t, capacity, 0) }
@@ -121,7 +121,7 @@ func newKeeperWith(t *testing.T, opts Options) *keeper {
 	return newKeeperOn(t, embedded.Options{}, opts)
 }
 
-// newKeeperOn returns a keeper on an engine with options, whose clock is that of the keeper.
+// newKeeperOn returns a keeper on an engine with options that uses the keeper's clock.
 func newKeeperOn(t *testing.T, engine embedded.Options, opts Options) *keeper {
 	k := &keeper{T: t, actor: repositorytest.NewActor(), now: new(atomic.Int64)}
 	engine.Clock = k.clock
@@ -158,13 +158,13 @@ func (k *keeper) sweeps() Swept {
 	return swept
 }
 
-// expires has the engine remove what has outlived its time.
+// expires makes the engine remove documents whose time to live has passed.
 func (k *keeper) expires() {
 	_, err := k.engine.Sweep(k.Context())
 	require.NoError(k, err)
 }
 
-// stored counts documents and their bytes.
+// stored returns the number of documents and their size in bytes.
 func (k *keeper) stored() (documents, bytes int) {
 	for _, c := range Containers() {
 		container, err := k.node.db.Container(c.Name)
@@ -226,7 +226,7 @@ func TestNothingUnacknowledgedEverGoes(t *testing.T) {
 		events := k.saves(4, repositorytest.Alone)
 		events = append(events, k.saves(9, repositorytest.Alone)...)
 		var taken []domain.EventID
-		for range 5 { // and the gate stands in the second drawer
+		for range 5 { // and the gate's position is in the second drawer
 			taken = append(taken, k.takes().Events[0].ID)
 		}
 		open, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
@@ -308,8 +308,8 @@ func TestASaveUnderWayGoesOnWhenTheRetentionMoves(t *testing.T) {
 	require.NoError(t, s.mended(s.actor))
 }
 
-// TestAHeadThatIsOnesOwnIsTakenAsItIsStored loses the answer to a commit, and has the
-// retention close another cabinet before the writer asks again.
+// TestAHeadThatIsOnesOwnIsTakenAsItIsStored loses the reply to a commit, and the retention closes
+// another cabinet before the writer reads the head back.
 func TestAHeadThatIsOnesOwnIsTakenAsItIsStored(t *testing.T) {
 	s := newTrust(t)
 	node, line := s.tapped(Options{DrawerCapacity: 3, SweepEvery: -1})
@@ -324,7 +324,7 @@ func TestAHeadThatIsOnesOwnIsTakenAsItIsStored(t *testing.T) {
 		}
 		return faulty.None
 	})
-	line.set(at(3, replacesHead, func() error { // the commit, once more
+	line.set(at(3, replacesHead, func() error { // the repeated commit
 		swept, err := sweeper.Sweep(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, 2, swept.Drawers)
@@ -357,8 +357,8 @@ func TestForEverIsForEver(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-// TestAHubInSteadyUseStaysFlat lives through thirty days of a hub that receives
-// and delivers MESSAGEHUB_RETENTION_EVENTS events a day.
+// TestAHubInSteadyUseStaysFlat simulates thirty days of a hub that receives and delivers
+// MESSAGEHUB_RETENTION_EVENTS events a day.
 func TestAHubInSteadyUseStaysFlat(t *testing.T) {
 	t.Parallel()
 	perDay, capacity := 2000, 100
@@ -394,7 +394,8 @@ func TestAHubInSteadyUseStaysFlat(t *testing.T) {
 		documents[d], bytes[d] = k.stored()
 		t.Logf("day %2d: %7d documents, %10d bytes", d+1, documents[d], bytes[d])
 	}
-	// Removal comes in steps of a quarter of the retention, so days are compared by the fullest in ten.
+	// Drawers are removed in steps of a quarter of the retention, so the maxima of ten days are
+	// compared.
 	early, late := slices.Max(documents[8:18]), slices.Max(documents[21:])
 	require.LessOrEqual(t, late, early+early/50)
 	early, late = slices.Max(bytes[8:18]), slices.Max(bytes[21:])
@@ -419,7 +420,7 @@ func TestACommitThatReadsAnOldHeadWaitsForANewerOne(t *testing.T) {
 		sweeper := s.node(Options{DrawerCapacity: 3, Retention: 1}, false)
 		var calls atomic.Int32
 		commits := at(2, replacesHead, func() error {
-			client.Sleep(t.Context(), 2*lag) // so that an old read shows the head with the intent
+			client.Sleep(t.Context(), 2*lag) // so that a stale read shows the head with the intent
 			_, err := sweeper.Sweep(t.Context())
 			require.NoError(t, err)
 			old.Store(true)

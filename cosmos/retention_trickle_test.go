@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// events counts the events that are stored, those too that are acknowledged.
+// events counts all stored events, acknowledged or not.
 func (k *keeper) events() int {
 	container, err := k.node.db.Container(cabinetContainer)
 	require.NoError(k, err)
@@ -33,9 +33,9 @@ func (k *keeper) events() int {
 	return events
 }
 
-// TestRetention_KeepsTwiceWhatItWantsWhereEventsTrickle lives through a quarter of a year, or
-// forty days, in which events come one by one and are delivered at once. What is stored
-// repeats after two retentions, so the race detector gets three.
+// TestRetention_KeepsTwiceWhatItWantsWhereEventsTrickle simulates a quarter of a year, or forty days,
+// in which events are saved one by one and delivered at once. The amount of stored data repeats after
+// two retentions, so three are simulated with the race detector.
 func TestRetention_KeepsTwiceWhatItWantsWhereEventsTrickle(t *testing.T) {
 	const retention = 7 * day
 	for every, length := range map[time.Duration]time.Duration{6 * time.Hour: 90 * day, time.Hour: 40 * day} {
@@ -73,8 +73,8 @@ func TestRetention_KeepsTwiceWhatItWantsWhereEventsTrickle(t *testing.T) {
 	}
 }
 
-// TestClosedDrawer_StaysWhileAnEventInItWaits closes drawers by age, each while two of its
-// four events wait, and lets them wait for longer than the retention.
+// TestClosedDrawer_StaysWhileAnEventInItWaits closes drawers by age while two of their four events
+// wait, for longer than the retention.
 func TestClosedDrawer_StaysWhileAnEventInItWaits(t *testing.T) {
 	k := newKeeper(t, 10_000)
 	const rounds = 6
@@ -111,7 +111,7 @@ func TestClosedDrawer_StaysWhileAnEventInItWaits(t *testing.T) {
 func TestDrawer_IsNotClosedOftenerThanMilestonesAreMade(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t, 10_000)
-	weeks := 4 // each is a retention
+	weeks := 4 // each week is a retention
 	if raced {
 		weeks = 2
 	}

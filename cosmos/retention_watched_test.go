@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// watched opens a bundle that is watched.
+// watched opens a bundle and watches it.
 func (k *keeper) watched() repositorytest.Peeked {
 	k.Helper()
 	b := k.opens()
@@ -42,7 +42,7 @@ func (k *keeper) notices() []domain.Notice {
 	return notices
 }
 
-// bundle returns a bundle as it is stored, and false if it is not there.
+// bundle reads a stored bundle. isThere is false if it does not exist.
 func (k *keeper) bundle(id domain.BundleID) (d bundleDoc, isThere bool) {
 	k.Helper()
 	_, err := k.node.beginCall("test").Read(k.Context(), k.node.db.bundles, k.actor.String(), id.String(), &d)
@@ -113,7 +113,7 @@ func TestSweep_DoesNotRemoveAWatchedBundleThatIsReplayed(t *testing.T) {
 	require.Equal(t, b.ID, k.takes().ID)
 }
 
-// An operator's order has read the bundle before it is watched, and writes after that.
+// An operator's order has read the bundle before it is watched, and writes afterwards.
 func TestAWatchInTheMiddleOfAnOrder_IsNotifiedOfTheRemoval(t *testing.T) {
 	for name, order := range map[string]func(k *keeper, node *Repository, id domain.BundleID) error{
 		"Skip": func(k *keeper, node *Repository, id domain.BundleID) error {
@@ -161,8 +161,8 @@ func TestWatchedBundleClosedUnderForever_IsRemovedAfterTheSettingChanged(t *test
 	require.False(t, isThere)
 }
 
-// A sweep has read that a bundle is not watched. Then it is replayed, watched and closed by a node whose retention
-// is unlimited.
+// A sweep has read a bundle that is not watched. Then the bundle is replayed, watched and closed by a
+// node whose retention is unlimited.
 func TestSweep_GivesNoTimeToLiveToABundleThatIsWatchedMeanwhile(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
 	k.saves(1)
@@ -193,8 +193,8 @@ func TestSweep_GivesNoTimeToLiveToABundleThatIsWatchedMeanwhile(t *testing.T) {
 	require.NotZero(t, d.Expires)
 }
 
-// A node of an older version closes a watched bundle with a time to live, and keeps the moment that a newer one has
-// stored before.
+// A node of an older version closes a watched bundle with a time to live, and keeps the time of removal
+// that a newer one has stored before.
 func TestWatchedBundleOfAnOlderVersion_IsLeftToItsTimeToLive(t *testing.T) {
 	k := newKeeper(t, 3)
 	b := k.watched()
@@ -212,7 +212,7 @@ func TestWatchedBundleOfAnOlderVersion_IsLeftToItsTimeToLive(t *testing.T) {
 	require.Empty(t, k.notices())
 }
 
-// A bundle that cannot be removed is reported, and does not keep the others.
+// A bundle that cannot be removed is reported, and the others are removed.
 func TestSweep_RemovesTheOtherBundlesBesideADamagedOne(t *testing.T) {
 	k := newKeeper(t, 3)
 	damaged := k.watched()
@@ -231,7 +231,8 @@ func TestSweep_RemovesTheOtherBundlesBesideADamagedOne(t *testing.T) {
 	require.Equal(t, []domain.BundleID{b.ID}, bundlesOf(k.notices()))
 }
 
-// A node ends at each request of a sweep, and another one continues: the bundle is gone, and there is one notice.
+// A node ends at each request of a sweep, and another one continues: the bundle is gone, and there is
+// one notice.
 func TestRemovalOfAWatchedBundle_SurvivesACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for n := 1; ; n++ {
@@ -259,8 +260,8 @@ func TestRemovalOfAWatchedBundle_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// TestWhatWatchedBundlesCost measures what a watched bundle costs above one that is not watched, and what a sweep pays
-// for a look that finds none.
+// TestWhatWatchedBundlesCost measures the additional cost of a watched bundle, and the cost of a sweep
+// that finds none.
 func TestWhatWatchedBundlesCost(t *testing.T) {
 	for _, tc := range []struct {
 		name                            string

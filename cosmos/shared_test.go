@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A sharing hub keeps the list of ids of a bundle in the store that it shares with
-// domains, and its content in its own, both in the folder of the bundle's run.
+// A sharing is a hub that keeps the list of ids of a bundle in the store that it shares with domains,
+// and the content in its own, both in the folder of the bundle's run.
 type sharing struct {
 	*keeper
 	shared *memory.Content
@@ -28,7 +28,7 @@ func newSharing(t *testing.T, capacity int) *sharing {
 	return s
 }
 
-// opens opens a bundle of what waits, as the hub does, and has it answered.
+// opens opens a bundle of waiting events, as the hub does, and answers it.
 func (s *sharing) opens() domain.Bundle {
 	s.Helper()
 	next, err := s.node.NextUnacknowledged(s.Context(), s.actor, allGroups)
@@ -54,7 +54,7 @@ func (s *sharing) closes(b domain.Bundle) {
 	s.node.Settle(s.Context(), s.actor)
 }
 
-// has demands that the list and the content of a bundle are there, or are gone.
+// has demands that the list and the content of bundles exist, or are gone.
 func (s *sharing) has(want bool, bundles ...domain.Bundle) {
 	s.Helper()
 	for _, b := range bundles {
@@ -97,14 +97,14 @@ func TestWhatIsSharedOfABundleGoesWithItsFirstDrawer(t *testing.T) {
 	require.NoError(t, s.mended(s.actor))
 }
 
-// A Replay may come at the last moment, and the bundle then stays open for ever.
+// A Replay may occur at the last moment, and the bundle then stays open forever.
 func TestABundleThatCanBeReplayedHasAllThatIsShared(t *testing.T) {
 	for _, late := range []time.Duration{time.Second, 6 * time.Hour, 3 * day} { // after the Dequeue and before the retention ends
 		for _, swept := range []bool{true, false} {
 			s := newSharing(t, 3)
 			s.saves(7)
 			s.closes(s.opens())
-			s.sweeps() // notes that all is acknowledged
+			s.sweeps() // records that everything is acknowledged
 			s.passes(day)
 			s.saves(7)
 			b := s.opens()
@@ -140,8 +140,7 @@ func TestABundleThatCanBeReplayedHasAllThatIsShared(t *testing.T) {
 	}
 }
 
-// Once its first drawer has gone, a bundle cannot come back, though its document
-// be there for a while.
+// Once its first drawer has gone, a bundle cannot be opened again, even if its document still exists.
 func TestABundleWhoseFolderHasGoneIsNotReplayed(t *testing.T) {
 	s := newSharing(t, 3)
 	s.saves(7)
@@ -171,7 +170,7 @@ func TestForEverKeepsWhatIsShared(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A lockedContent gives nothing away.
+// A lockedContent deletes nothing.
 type lockedContent struct{ repository.Content }
 
 func (lockedContent) DeleteFolder(context.Context, string) error {

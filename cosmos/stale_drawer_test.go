@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A node reads a part of the drawer that is being filled, for an event that the stored filter
-// may hold. Before it writes, another node has added events to the drawer.
+// A node reads a part of the drawer that is being filled, because the stored filter may hold one of its
+// events. Before the node writes, another node adds events to the drawer.
 func TestADrawerReadByAnOldHead_IsReadOnByANewerOne(t *testing.T) {
 	for _, tails := range []int{0, 4} {
 		for _, more := range []int{1, 4, 25} { // in the same drawer, in its tail, and in the following ones
@@ -39,7 +39,7 @@ func TestADrawerReadByAnOldHead_IsReadOnByANewerOne(t *testing.T) {
 					cold, line := s.tapped(opts)
 					fresh := repositorytest.Events(1, s.actor)
 					batch := append([]domain.Event{stored[0], stored[16]}, fresh...)
-					// The event that the other node is going to add is saved by this one, too.
+					// The event that the other node is going to add is in this Save, too.
 					batch = append(batch, repositorytest.Events(1, s.actor)...)
 					next := batch[3]
 					line.set(at(1, replacesHead, func() error {

@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// withoutKey returns the containers as a version that did not index partition keys has
+// withoutKey returns the containers as an older version, which did not index partition keys, has
 // provisioned them.
 func withoutKey() byHand {
 	containers := newByHand()
@@ -63,7 +63,7 @@ func TestProvision_AddsThePartitionKeyToTheIndexOfAnEarlierVersion(t *testing.T)
 	require.Empty(t, log.String())
 }
 
-// unitsOfMailboxes returns what a few mailboxes cost on an account.
+// unitsOfMailboxes returns the request units of the life of a few mailboxes on an account.
 func unitsOfMailboxes(t *testing.T, containers byHand, strict bool) float64 {
 	t.Helper()
 	engine, err := embedded.Open(embedded.Options{StrictIndex: strict, Pessimistic: true})

@@ -22,7 +22,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// surveyResults names the file that make survey-figures writes; "": the test is small.
+// surveyResults is the file that make survey-figures writes; if it is empty, the test is small.
 var surveyResults = os.Getenv("MESSAGEHUB_SURVEY_RESULTS")
 
 // A surveyMeter is a survey whose request units are counted.
@@ -57,25 +57,25 @@ func (m *surveyMeter) units(t testing.TB) float64 {
 	return m.metric(t, "messagehub_cosmos_request_units_total")
 }
 
-// surveyFigures are what TestSurvey_KeepsToItsFigures measures in simulated time.
+// surveyFigures has what TestSurvey_KeepsToItsFigures measures in simulated time.
 type surveyFigures struct {
 	name                   string
 	mailboxes              int
-	walkUnits, walkSeconds float64 // units: of a mailbox
+	walkUnits, walkSeconds float64 // for each mailbox: request units and seconds
 	minutes                []surveyMinutes
 }
 
-// surveyMinutes are some minutes of a kind of traffic, to 1,000 mailboxes each minute.
+// surveyMinutes has the results of some minutes with 1,000 changed mailboxes each.
 type surveyMinutes struct {
 	name      string
-	documents int     // that changed in a minute
-	units     float64 // of a changed document
-	perSecond float64 // request units in the second and minute that took most
+	documents int     // that change in a minute
+	units     float64 // request units for each changed document
+	perSecond float64 // request units in the most expensive second and minute
 	behind    time.Duration
 }
 
-// changes makes a change to a mailbox of which a bundle is not open, and returns the number of
-// documents of the catalog and of bundles that are another version now.
+// changes is a function that changes a mailbox without an open bundle, and returns the number of
+// documents of the containers catalog and bundles that it has changed.
 type changes func(node *Repository, r *rig, actor domain.ActorID) int
 
 func savesOne(t testing.TB) changes {
@@ -158,7 +158,7 @@ func measureSurvey(t *testing.T, pessimistic bool, mailboxes, perMinute, minutes
 	return f
 }
 
-// In simulated time: what the survey costs, and how far it is behind.
+// In simulated time: the cost of the survey, and its delay.
 func TestSurvey_KeepsToItsFigures(t *testing.T) {
 	mailboxes, perMinute, minutes := 400, 200, 2
 	if surveyResults != "" {
@@ -183,15 +183,15 @@ func TestSurvey_KeepsToItsFigures(t *testing.T) {
 	}
 }
 
-// surveyedPeeks are durations of Peeks in simulated time, alone and beside a survey.
+// surveyedPeeks has durations of Peeks in simulated time, alone and during a survey.
 type surveyedPeeks struct {
 	throughput    string
 	alone, beside time.Duration // p99
-	units         float64       // a second, of the survey
+	units         float64       // of the survey, per second
 }
 
-// measurePeeksBesideSurvey peeks at an account that gives as many request units as its containers are
-// provisioned with, while a survey walks and follows.
+// measurePeeksBesideSurvey peeks on an account with the provisioned throughput, while a survey walks
+// and follows.
 func measurePeeksBesideSurvey(t *testing.T, peeks int) (all []surveyedPeeks) {
 	for _, suggested := range []bool{false, true} {
 		inBubble(t, fmt.Sprint("peeks, suggested throughput ", suggested), func(t *testing.T) {
@@ -254,13 +254,13 @@ func TestSurvey_DelaysAPeekByATenthAtMost(t *testing.T) {
 	}
 }
 
-// surveyedLists are lists of many mailboxes in real time.
+// surveyedLists has figures about lists of many mailboxes, in real time.
 type surveyedLists struct {
 	mailboxes int
-	bytes     float64       // of a mailbox in memory
-	load      time.Duration // of the first list on a node that does not survey
-	list      time.Duration // of a page of 100, the longest of several
-	stored    float64       // bytes of a mailbox in the documents of the survey
+	bytes     float64       // memory for each mailbox
+	load      time.Duration // time of the first list on a node that does not survey
+	list      time.Duration // time of a page of 100, the longest of several
+	stored    float64       // stored bytes for each mailbox
 }
 
 // measureSurveyLists lists many mailboxes with one cabinet each.

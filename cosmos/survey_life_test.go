@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// surveyDocuments returns the ids of what a survey has stored.
+// surveyDocuments returns the ids of the documents that a survey has stored.
 func surveyDocuments(t testing.TB, node *Repository) (ids []string) {
 	t.Helper()
 	docs, err := client.All[struct {
@@ -33,8 +33,8 @@ func surveyDocuments(t testing.TB, node *Repository) (ids []string) {
 	return ids
 }
 
-// The log is replaced by a snapshot when it is long, and what was replaced is removed. A node that
-// only reads follows, and one that begins reads the snapshot.
+// When the log is long, a snapshot replaces it, and the old documents are removed. A node that only
+// reads follows, and a node that starts reads the snapshot.
 func TestSurvey_ReplacesItsLogBySnapshots(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -77,7 +77,7 @@ func TestSurvey_ReplacesItsLogBySnapshots(t *testing.T) {
 	})
 }
 
-// A process that dies while it writes a snapshot leaves parts of it, which the next one removes.
+// A process that dies while it writes a snapshot leaves parts of it, which the next process removes.
 func TestSurvey_RemovesWhatADeadNodeLeft(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -102,7 +102,7 @@ func TestSurvey_RemovesWhatADeadNodeLeft(t *testing.T) {
 	})
 }
 
-// What is lost of the survey is surveyed again.
+// If documents of the survey are lost, the survey begins again.
 func TestSurvey_BeginsAgainWhenItsDocumentsAreLost(t *testing.T) {
 	for name, lose := range map[string]func(c *client.Call, node *Repository, ids []string) error{
 		"the state": func(c *client.Call, node *Repository, _ []string) error {
@@ -196,7 +196,7 @@ func TestSurvey_FollowsContainersThatSplit(t *testing.T) {
 	})
 }
 
-// Request units are spent at the rate of the setting, however much changes.
+// The survey keeps to the rate of request units in the settings, however much changes.
 func TestSurvey_KeepsToItsBudget(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{Pessimistic: true})
@@ -228,7 +228,7 @@ func TestSurvey_KeepsToItsBudget(t *testing.T) {
 	})
 }
 
-// Of two nodes that both believe they survey, one is refused, and only the other exports metrics.
+// Of two nodes that both believe that they survey, one is refused, and only the other exports metrics.
 func TestSurvey_IsOfOneNodeAtATime(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -256,7 +256,7 @@ func TestSurvey_IsOfOneNodeAtATime(t *testing.T) {
 
 		running, stop := context.WithCancel(context.Background())
 		stop()
-		b.Run(running) // it ends, and gives the survey away
+		b.Run(running) // it ends, and gives up the lease
 		require.Equal(t, 0, age(b))
 		isOwner, err = a.Round(context.Background())
 		require.NoError(t, err)
@@ -277,7 +277,8 @@ func countSeries(t testing.TB, m *surveyMeter, name string) int {
 	return 0
 }
 
-// An account that refuses the feed, because a right is missing, is reported, and lists are answered.
+// If an account refuses the feed because a permission is missing, the survey reports that, and lists
+// are still answered.
 func TestSurvey_ReportsAFeedThatIsRefused(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
@@ -297,8 +298,8 @@ func TestSurvey_ReportsAFeedThatIsRefused(t *testing.T) {
 	require.Zero(t, lines.At())
 }
 
-// A node that loses the survey, and gets it again, has lines that it did not store before. They are
-// stored now.
+// A node that loses the survey, and gets it again, has lines that it did not store before. Now it
+// stores them.
 func TestSurvey_StoresTheLinesOfANodeThatLostIt(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -334,7 +335,7 @@ func TestSurvey_StoresTheLinesOfANodeThatLostIt(t *testing.T) {
 	})
 }
 
-// A node that surveys dies at any moment. Another one has a fresh list within two minutes.
+// The node that surveys dies at any moment. Another one has a current list within two minutes.
 func TestSurvey_IsFreshAgainTwoMinutesAfterADeath(t *testing.T) {
 	longest := time.Duration(0)
 	for seed := range uint64(10) {
@@ -356,7 +357,7 @@ func TestSurvey_IsFreshAgainTwoMinutesAfterADeath(t *testing.T) {
 			}
 			require.True(t, dying.IsOwner())
 			waitInBubble(time.Duration(seed) * 7 * time.Second)
-			line.Break(func(int, *http.Request) faulty.Fault { return faulty.RequestLost }) // it is never heard of again
+			line.Break(func(int, *http.Request) faulty.Fault { return faulty.RequestLost }) // the dead node sends nothing more
 			died := time.Now()
 			for f.step(); ; waitInBubble(time.Second) {
 				lines, err := next.Surveyed(ctx)

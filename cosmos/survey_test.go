@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// surveyOf returns a survey of the store of a rig, by a connection of its own.
+// surveyOf returns a survey of the store of a rig, with a connection of its own.
 func surveyOf(r *rig, node *Repository, opts survey.Options) *survey.Survey {
 	if opts.Clock == nil {
 		opts.Clock = node.opts.Clock
@@ -21,7 +21,7 @@ func surveyOf(r *rig, node *Repository, opts survey.Options) *survey.Survey {
 	return survey.New(r.connect(), node.SurveyReader(), opts)
 }
 
-// round surveys once.
+// round runs one round of a survey.
 func round(t testing.TB, s *survey.Survey) {
 	t.Helper()
 	isOwner, err := s.Round(context.Background())
@@ -29,7 +29,7 @@ func round(t testing.TB, s *survey.Survey) {
 	require.True(t, isOwner, "another node surveys")
 }
 
-// requireLine compares the line of a mailbox with what an operator sees of it.
+// requireLine compares the line of a mailbox with the result of Inspect.
 func requireLine(t testing.TB, s *survey.Survey, node *Repository, recipient domain.ActorID) *domain.Mailbox {
 	t.Helper()
 	line := requireReading(t, s, node, recipient)
@@ -37,7 +37,7 @@ func requireLine(t testing.TB, s *survey.Survey, node *Repository, recipient dom
 	return line
 }
 
-// requireReading compares the line of a mailbox, which may be damaged, with what an operator sees of it.
+// requireReading compares the line of a mailbox, which may be damaged, with the result of Inspect.
 func requireReading(t testing.TB, s *survey.Survey, node *Repository, recipient domain.ActorID) *domain.Mailbox {
 	t.Helper()
 	ctx := context.Background()

@@ -81,7 +81,7 @@ func TestATail_IsRefusedIfAnythingAroundItHasChanged(t *testing.T) {
 	require.Error(t, filling.Validate(), "an intent over a tail")
 }
 
-// tailHead returns a head with a tail of n events behind two in a page.
+// tailHead returns a head with two events in a page and n events in the tail after it.
 func tailHead(t *testing.T, n int) *head {
 	actor := repositorytest.NewActor()
 	events := repositorytest.Events(n, actor, repositorytest.From(domain.TimeSeries), repositorytest.Typed("x"))
@@ -114,7 +114,7 @@ func TestAHead_HasFormat2AsLongAsItHasATail(t *testing.T) {
 	require.Equal(t, received{Drawer: "d", Fill: 5, Ordinal: 1, Sequence: 12, Total: 5, Marks: flushed.Cabinets["TimeSeries|x"].Marks}, flushed.Cabinets["TimeSeries|x"])
 }
 
-// tails is a store whose nodes leave events in the head.
+// A tails is a store whose nodes leave events in the head.
 type tails struct {
 	*testing.T
 	*rig
@@ -161,7 +161,7 @@ func TestASmallSave_IsOneRequestUntilItsTailIsFull(t *testing.T) {
 		s := newTails(t)
 		node := s.node(Options{TailEvents: 4}, false)
 		events := repositorytest.Events(9, s.actor)
-		requests := []int{4, 1, 1, 1, 3, 1, 1, 1, 3} // the first reads head, gate and drawers; two more flush
+		requests := []int{4, 1, 1, 1, 3, 1, 1, 1, 3} // the first Save reads head, gate and drawers; two more requests flush
 		for i := range events {
 			s.line.Break(nil)
 			s.saves(node, events[i:i+1])
@@ -317,7 +317,7 @@ type namedContent struct {
 	repository.Content
 	mu      sync.Mutex
 	names   map[string]bool
-	refuses int // the Put with this number and every later one; 0: none
+	refuses int // this Put and every later one fail; 0: none
 	puts    int
 }
 
@@ -388,9 +388,9 @@ func TestASweep_RemovesADrawerThatWasInATailOnly(t *testing.T) {
 	}
 }
 
-// TestASweep_RemovesADrawerBehindAGateInFront loses what was received after a drawer that is in
-// a tail only, and was acknowledged, by a failover: the position of the gate is in a later drawer, so
-// the age of that of the head never closes it.
+// TestASweep_RemovesADrawerBehindAGateInFront loses, by a failover, acknowledged events that were
+// received after a drawer which is only in a tail. The position of the gate is in a later drawer, so
+// the drawer of the head is never closed by age.
 func TestASweep_RemovesADrawerBehindAGateInFront(t *testing.T) {
 	k := newKeeperWith(t, Options{DrawerCapacity: 10, TailEvents: 4})
 	k.saves(2, repositorytest.Carrying(`{"a":1}`))
@@ -419,7 +419,7 @@ func TestASweep_RemovesADrawerBehindAGateInFront(t *testing.T) {
 		_, err := k.content.Open(t.Context(), e.PayloadAt)
 		require.Equal(t, domain.NotFound, domain.KindOf(err), "the drawer has no document, and its folder is removed all the same")
 	}
-	k.node = k.rig.node(Options{DrawerCapacity: 10, TailEvents: 4, SweepEvery: -1, Clock: k.clock}, true) // which meets the recipient
+	k.node = k.rig.node(Options{DrawerCapacity: 10, TailEvents: 4, SweepEvery: -1, Clock: k.clock}, true) // it serves the recipient for the first time
 	more := k.saves(1)
 	require.Equal(t, more[0].ID, k.takes().Events[0].ID)
 }
@@ -560,14 +560,14 @@ func TestSingleEventsThatAreFetchedOneByOne_LeaveNothingToRepair(t *testing.T) {
 	})
 }
 
-// TestCheck_FindsNothingAfterBundlesOfATail leaves the entry of a drawer as it was when the first
-// event of its tail waited: what is taken from a tail changes no entry. The check, the next Peek and
-// the sweep find the drawer without it.
+// TestCheck_FindsNothingAfterBundlesOfATail leaves the entry of a drawer as it was when the first event
+// of its tail waited: a Dequeue of events in a tail changes no entry. The check, the next Peek and the
+// sweep find the drawer without it.
 func TestCheck_FindsNothingAfterBundlesOfATail(t *testing.T) {
 	k := newKeeperWith(t, Options{DrawerCapacity: 10, TailEvents: 4})
 	k.saves(6) // a large Save, which writes an entry
 	k.saves(2, repositorytest.Alone)
-	require.Equal(t, 6, k.takes().Count) // the entry is of the next event, in the tail
+	require.Equal(t, 6, k.takes().Count) // the entry points at the next event, which is in the tail
 	k.takes()
 	k.takes()
 	for range 6 {

@@ -19,10 +19,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// These are the moments at which a protocol with one rule less goes wrong, each
-// brought about on purpose.
+// These tests cause the situations in which a protocol would fail if it lacked one of its rules.
 
-// A tap is the line of one node, with a hand on it.
+// A tap is the connection of one node, in which a test can intervene.
 type tap struct {
 	next faulty.Doer
 
@@ -48,7 +47,7 @@ func (t *tap) set(before func(*http.Request) error) {
 	t.before = before
 }
 
-// tapped starts a node with a hand on its line.
+// tapped starts a node with a tap.
 func (r *rig) tapped(opts Options) (*Repository, *tap) {
 	r.t.Helper()
 	line := &tap{next: r.line}
@@ -56,8 +55,8 @@ func (r *rig) tapped(opts Options) (*Repository, *tap) {
 	return New(db, r.content, opts), line
 }
 
-// replacesHead reports that req replaces the head of a recipient: the first such
-// request of a Save reserves, the second commits.
+// replacesHead reports whether req replaces the head of a recipient: the first such request of a Save
+// reserves, the second commits.
 func replacesHead(req *http.Request) bool {
 	return req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/docs/"+headID)
 }
@@ -66,7 +65,8 @@ func queries(req *http.Request) bool { return req.Header.Get("x-ms-documentdb-qu
 
 func writes(req *http.Request) bool { return req.Method != http.MethodGet && !queries(req) }
 
-// at runs do before the n-th request that matches, and none before the others.
+// at returns a function that calls do before the n-th request that matches, and does nothing before the
+// others.
 func at(n int, matches func(*http.Request) bool, do func() error) func(*http.Request) error {
 	var mu sync.Mutex
 	seen := 0
@@ -106,7 +106,7 @@ func (s *trust) save(node *Repository, saver int, events []domain.Event) {
 	s.ledger.Saved(saver, events...)
 }
 
-// drains takes everything out with a fresh node and compares it with the ledger.
+// drains dequeues everything through a new node and compares it with the ledger.
 func (s *trust) drains() {
 	s.Helper()
 	require.NoError(s, s.audit(s.actor))
@@ -160,7 +160,7 @@ func TestACommitBeatsARollbackThatHasNotClaimedYet(t *testing.T) {
 		defer close(saved)
 		s.save(other, 1, repositorytest.Events(4, s.actor))
 	}()
-	<-undoes // it has read the intent, and is about to write for the first time
+	<-undoes // it has read the intent, and is about to make its first write
 	close(mayCommit)
 	saves.Wait()
 	close(mayUndo)
@@ -178,7 +178,7 @@ func TestAWatermarkPastOnesRangeProvesNothing(t *testing.T) {
 	var saves sync.WaitGroup
 	saves.Go(func() { s.save(slow, 0, repositorytest.Events(3, s.actor)) })
 	<-commits
-	s.save(s.node(small, false), 1, repositorytest.Events(4, s.actor)) // undoes the other, and moves the watermark past its range
+	s.save(s.node(small, false), 1, repositorytest.Events(4, s.actor)) // rolls back the other Save, and moves the watermark past its numbers
 	close(mayCommit)
 	saves.Wait()
 	s.drains()
@@ -194,8 +194,8 @@ func TestAnIndexThatAnOldReadMadeShortIsNotUsed(t *testing.T) {
 	}
 }
 
-// rememberingByOldReads sends again what was saved before, to a node that knows
-// nothing yet: it reads the head as it is, and then the drawers as they were.
+// rememberingByOldReads sends saved events again, to a node that has nothing in memory: its read of the
+// head is current, and its reads of the drawers are stale.
 func rememberingByOldReads(t *testing.T, age int, reads int32) {
 	var left atomic.Int32
 	s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int {
@@ -222,8 +222,8 @@ func rememberingByOldReads(t *testing.T, age int, reads int32) {
 	s.drains()
 }
 
-// TestOldPointersShowNoCabinetBeforeItsTurn saves into a drawer that is used up but has
-// room, and on into the next one, and peeks with pointers of every age.
+// TestOldPointersShowNoCabinetBeforeItsTurn saves into a drawer whose events are all taken but that has
+// room, and into the next one, and peeks with pointers of every age.
 func TestOldPointersShowNoCabinetBeforeItsTurn(t *testing.T) {
 	for age := range 12 {
 		t.Run(fmt.Sprintf("pointers are %d commits old", age), func(t *testing.T) { peekingByOldPointers(t, age) })

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The simulation found that a check of a page with a slot that cannot be ended the
-// process: it made as much room as the page said. A bundle without slots ended it, too.
+// A check of a page with an impossible slot ended the process: it allocated as much as the page said.
+// So did a bundle without slots. The simulation found both.
 func TestANumberThatCannotBeIsDamageAndTakesNoMemory(t *testing.T) {
 	const huge = 1 << 45
 	for name, damage := range map[string]func(d *damaged){
@@ -55,8 +55,8 @@ func TestANumberThatCannotBeIsDamageAndTakesNoMemory(t *testing.T) {
 	}
 }
 
-// A Save counts in the drawer it fills by a patch, and Cosmos refuses to add to what
-// is no number: the simulation saw that returned as an unknown error.
+// A Save increments the count of the drawer that it fills by a patch, and Cosmos refuses to increment a
+// member that is not a number. That was returned as an unknown error, as the simulation found.
 func TestADrawerThatCannotBeCountedInIsDamaged(t *testing.T) {
 	d := newDamaged(t)
 	drawers := d.drawers(d.main)
@@ -65,8 +65,8 @@ func TestADrawerThatCannotBeCountedInIsDamaged(t *testing.T) {
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
 }
 
-// The simulation found that a Peek for this panicked, for it looked up what the gate of
-// the other group had let through.
+// A Peek for this bundle panicked, as the simulation found: it looked up the position in the gate of
+// the other group.
 func TestAnOpenBundleThatSaysItIsOfAnotherGroupIsDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
@@ -78,8 +78,8 @@ func TestAnOpenBundleThatSaysItIsOfAnotherGroupIsDamage(t *testing.T) {
 	})
 }
 
-// The simulation found that a Peek for this panicked, because it took the slots from a tail
-// that did not exist.
+// A Peek for this bundle panicked, as the simulation found: it took the slots from a tail that did not
+// exist.
 func TestAnOpenBundleWithARangeOfNoSlotsIsDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)

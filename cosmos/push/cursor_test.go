@@ -14,7 +14,7 @@ import (
 func TestRetriesOfAnotherTime_AreNotLoaded(t *testing.T) {
 	for _, change := range []struct {
 		name   string
-		change func(*retryDoc) bool // false: delete it
+		change func(*retryDoc) bool // false: delete the document
 	}{
 		{"one is missing", func(*retryDoc) bool { return false }},
 		{"one has another attempt", func(d *retryDoc) bool { d.Attempts++; return true }},
@@ -95,7 +95,7 @@ func TestACursorDocument_KeepsItsStanding(t *testing.T) {
 	require.EqualValues(t, 5, r.TTL)
 }
 
-// What a newer version adds to a document stays in it.
+// Members that a newer version adds to a document stay in it.
 func TestReplacedDocuments_KeepMembersTheyDoNotKnow(t *testing.T) {
 	l := newLife(t, newRig(t, embedded.Options{}), 2, true, Options{})
 	node := l.startStore(-1)

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// What a person reads of a cursor has a price that grows with the page alone.
+// The price of looking at the retries of a cursor grows only with the size of a page.
 func TestALookAtRetries_CostsWhatItMay(t *testing.T) {
 	b := newBill(t)
 	b.owner.Policy.Attempts = 12

@@ -22,17 +22,17 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// In a period, a node looks once, and forgets what it has loaded.
+// In a period, a node looks at its shards once, and forgets the cursors that it has loaded.
 const period = 10 * time.Minute
 
-// A watchedNode serves the watches of a document. It has no other node beside it, and makes no request for its calls.
+// A watchedNode serves the watches of one document. It is the only node, and its calls make no request.
 type watchedNode struct {
 	*Store
 	rig      *rig
 	service  *watch.Service
 	resource *repository.Resource
 	metrics  *prometheus.Registry
-	change   float64 // request units of a change that is not watched
+	change   float64 // request units of a change while the document is not watched
 	calls    atomic.Int64
 }
 
@@ -51,7 +51,7 @@ func (n *watchedNode) Call(context.Context, delivery.Call) domain.Answer {
 	return domain.Answer{Status: http.StatusOK}
 }
 
-// startWatchedNode starts a node with a document that some watches are about.
+// startWatchedNode starts a node with a document that has the given number of watches.
 func startWatchedNode(t *testing.T, consistency string, watches int) *watchedNode {
 	r := newRig(t, embedded.Options{Pessimistic: true, Consistency: consistency})
 	metrics := prometheus.NewRegistry()
@@ -85,7 +85,7 @@ func startWatchedNode(t *testing.T, consistency string, watches int) *watchedNod
 	return n
 }
 
-// changes changes the document.
+// changeDocument replaces the document by the same content.
 func (n *watchedNode) changes(t *testing.T) {
 	t.Helper()
 	version, err := n.PutResource(t.Context(), n.resource)
@@ -93,7 +93,7 @@ func (n *watchedNode) changes(t *testing.T) {
 	n.resource.Version = version
 }
 
-// pays returns what a period costs that begins with f.
+// payForPeriod calls f and returns the request units of the period that follows.
 func (n *watchedNode) pays(t *testing.T, f func()) float64 {
 	before := n.rig.engine.RequestUnits()
 	f()
@@ -101,7 +101,7 @@ func (n *watchedNode) pays(t *testing.T, f func()) float64 {
 	return n.rig.engine.RequestUnits() - before
 }
 
-// units returns the request units so far, by operation.
+// unitsByOperation returns the request units so far, by operation.
 func (n *watchedNode) units(t *testing.T) map[string]float64 {
 	families, err := n.metrics.Gather()
 	require.NoError(t, err)
@@ -121,7 +121,8 @@ func (n *watchedNode) units(t *testing.T) map[string]float64 {
 	return units
 }
 
-// expires returns what the removal of the entries of the stream will cost.
+// payForExpiry deletes the entries of the stream and returns the request units, which their expiry will
+// cost, too.
 func (n *watchedNode) expires(t *testing.T) float64 {
 	c := n.client.Begin("test")
 	key := segmentKey(n.resource.Resource.Stream(), 0)
@@ -141,7 +142,7 @@ func TestAWatch_CostsWhatItMay(t *testing.T) {
 		consistency string
 		watches     int
 		rounds      int
-		limitRU     float64 // of a notification, without what the change alone would cost
+		limitRU     float64 // for each notification, without the cost of the change itself
 	}{
 		{"Strong", 1, 20, 45},
 		{"Session", 1, 20, 55},

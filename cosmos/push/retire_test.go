@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A retirement is what happens to a subscription that was deleted, and to its cursor.
+// A retirement deletes a subscription and retires its cursor.
 type retirement struct {
 	*rig
 	definition *repository.Definition
@@ -50,7 +50,7 @@ func (r *retirement) createCursor(s *Store) error {
 	return s.Create(ctx, r.definition.ID.Cursor(), domain.Standing{Stream: stream})
 }
 
-// retireCursor does what an owner of the cursor does once the subscription was deleted.
+// retireCursor makes the calls by which an owner retires the cursor of a deleted subscription.
 func (r *retirement) retireCursor(s *Store) error {
 	ctx, id := context.Background(), r.definition.ID.Cursor()
 	cursor, version, err := s.Load(ctx, id, domain.Owner{Incarnation: "a", Limit: 1}, r.clock.read)
@@ -68,7 +68,7 @@ func (r *retirement) delete(s *Store) error {
 	return s.DeleteSubscription(context.Background(), r.definition.Owner, r.definition.ID, "")
 }
 
-// checkDocuments does what a node does that finds the cursor in its shard.
+// checkDocuments loads the cursor, as a node does that finds the cursor in its shard.
 func (r *retirement) checkDocuments() {
 	r.t.Helper()
 	s := r.startStore(0)
@@ -86,7 +86,7 @@ func (r *retirement) isListed(s *Store) bool {
 	return len(entries) > 0
 }
 
-// countDocuments returns how many documents the cursor has.
+// countDocuments returns the number of documents of the cursor.
 func (r *retirement) countDocuments() int {
 	r.t.Helper()
 	s := r.startStore(0)
@@ -101,8 +101,8 @@ func (r *retirement) countDocuments() int {
 	return found
 }
 
-// wantEnded demands that nothing is left in the end, that the id is used until then, and that it
-// is new after that.
+// wantEnded demands that nothing is left in the end. Until then the id cannot be created; then it can,
+// and is new.
 func (r *retirement) wantEnded(at string) {
 	r.t.Helper()
 	for day := range 20 {
@@ -125,8 +125,8 @@ func (r *retirement) wantEnded(at string) {
 	require.Fail(r.t, "something is left of it for ever", at)
 }
 
-// A node that ends at any step of a retirement, and any call that is broken, leave what the next
-// look completes. A node that has read the cursor before revives nothing.
+// A node may end at any step of a retirement, and any call may be broken: the next look completes the
+// retirement. A node that has read the cursor before does not restore any of its documents.
 func TestACrashAtAnyStepOfARetirement_LeavesNothingForEver(t *testing.T) {
 	for _, consistency := range []string{"", "Session"} {
 		for _, fault := range append(faulty.Faults(), faulty.Truncated) {
@@ -169,8 +169,8 @@ func TestACrashAtAnyStepOfARetirement_LeavesNothingForEver(t *testing.T) {
 	}
 }
 
-// A node is about to remove the entry that is left of a cursor which is gone. A subscription that
-// is created before each of its requests is listed.
+// A node is about to remove the leftover entry of a cursor that is gone. Before each of its requests, a
+// subscription with the same id is created. It must be listed.
 func TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		removed := 0
@@ -204,7 +204,7 @@ func TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor(t *testing.T) {
 	})
 }
 
-// countLoads counts the cursors that an engine loads.
+// A countLoads counts the cursors that an engine loads.
 type countLoads struct {
 	repository.Cursors
 	n atomic.Int64
@@ -215,7 +215,7 @@ func (c *countLoads) Load(ctx context.Context, id domain.CursorID, o domain.Owne
 	return c.Cursors.Load(ctx, id, o, clock)
 }
 
-// subscriptions are those of a store, as an engine sees them.
+// subscriptions presents the subscriptions of a store to a delivery engine.
 type subscriptions struct{ *Store }
 
 func (s subscriptions) Receiver(ctx context.Context, cursor domain.CursorID, _ bool) (delivery.Receiver, error) {
@@ -227,7 +227,7 @@ func (s subscriptions) Receiver(ctx context.Context, cursor domain.CursorID, _ b
 	return delivery.Receiver{Policy: domain.DefaultPolicy()}, err
 }
 
-// A thousand subscriptions that were created and deleted cost a starting node as much as none.
+// A starting node makes no more requests after a thousand subscriptions were created and deleted.
 func TestDeletedSubscriptions_CostAStartingNodeNothing(t *testing.T) {
 	const n = 1000
 	synctest.Test(t, func(t *testing.T) {

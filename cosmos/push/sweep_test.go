@@ -34,7 +34,7 @@ func TestASweep_RemovesPayloadsWhoseEntriesAreNotReadAnyMore(t *testing.T) {
 		}
 		return err == nil
 	}
-	for range 21 { // as long as the entry is read, the payload is there
+	for range 21 { // the payload exists as long as the entry is read
 		require.True(t, isThere())
 		now.now = now.now.Add(24 * time.Hour)
 		all, err := repositorytest.ReadAll(t.Context(), r.stores(node), stream, domain.Position{})
