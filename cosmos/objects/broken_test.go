@@ -26,14 +26,14 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A script is calls for some objects of one shard, and what they result in.
+// A script is a list of calls for some objects of one shard, with their expected result.
 type script struct {
 	calls [][]repository.ObjectReport
 	names []domain.ObjectName
 	want  []string
 }
 
-// newScript returns the history of a few buckets, mixed, and each event twice.
+// newScript returns the mixed events of a few buckets, each event twice.
 func newScript(t *testing.T, seed uint64, objects, limit int, nulls bool) *script {
 	s := &script{}
 	rng := rand.New(rand.NewPCG(seed, seed))
@@ -94,11 +94,11 @@ func (s *script) run(ctx context.Context, o repository.Objects) error {
 	return nil
 }
 
-// triesEveryCase reports whether all cases are tried, as make campaign does, and not some of them.
+// triesEveryCase makes tests try all cases, as in make campaign, instead of some of them.
 var triesEveryCase = os.Getenv("MESSAGEHUB_EVERY_CASE") != ""
 
-// A node ends at a request, before or after that is carried out, also between the parts of a batch that is
-// halved. Another node is delivered all messages from the first one on.
+// A node ends at a request, before or after the request is carried out, also between the parts of a
+// batch that is halved. Another node receives all messages from the first one on.
 func TestANodeThatEndsAtAnyRequest_LosesNothing(t *testing.T) {
 	step := 7
 	if triesEveryCase {
@@ -133,7 +133,8 @@ func TestANodeThatEndsAtAnyRequest_LosesNothing(t *testing.T) {
 	}
 }
 
-// Each request is broken once in every way. The call repeats it, and no duplicate is counted for that.
+// Each request is broken once in every way, and the call repeats it. No duplicate is counted because of
+// that.
 func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
 	all := faulty.Faults()
 	if triesEveryCase {
@@ -141,11 +142,11 @@ func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
 	}
 	for _, fault := range all {
 		if fault == faulty.Forbidden {
-			continue // it is not repeated
+			continue // the call does not repeat it
 		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+			synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
 				s := newScript(t, 5, 3, 14, true)
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
@@ -165,7 +166,7 @@ func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
 	}
 }
 
-// Reads of the replicas of a session account are old at random.
+// Reads on a session account are stale at random.
 func TestStaleReads_CostRetriesAndChangeNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range uint64(20) {
@@ -186,7 +187,7 @@ func TestStaleReads_CostRetriesAndChangeNothing(t *testing.T) {
 	})
 }
 
-// Two nodes are each delivered all events, and one request of twelve is broken.
+// Two nodes receive all events each, and one request of twelve is broken.
 func TestTwoNodesWithBrokenRequests_CountEachEventTwice(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -219,8 +220,8 @@ func TestTwoNodesWithBrokenRequests_CountEachEventTwice(t *testing.T) {
 	}
 }
 
-// A batch that may be stored is given up, and its objects are stored each by itself. If they cannot be
-// read, what was to be stored is not known to be missing.
+// A batch that may be stored is abandoned, and its objects are stored one by one. If they cannot be
+// read, it is unknown whether the events are stored.
 func TestEventsOfABatchThatMayBeStored_AreUncertain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())
@@ -253,8 +254,8 @@ func TestEventsOfABatchThatMayBeStored_AreUncertain(t *testing.T) {
 	})
 }
 
-// Another node changes one object faster than a batch with others is made. That object is stored by
-// itself, and the others in one batch.
+// Another node changes one object faster than a batch of several objects can be written. That object is
+// stored alone, and the others in one batch.
 func TestAnObjectForWhichABatchIsRefused_IsStoredByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())

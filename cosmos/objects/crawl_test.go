@@ -24,7 +24,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// crawl crawls the bucket over a node with a store, and returns the counts of the job.
+// crawl crawls the bucket through a node, and returns the counts of the job.
 func crawl(t *testing.T, node *Store, source repository.Source) domain.JobCounts {
 	t.Helper()
 	service := ledger.New(ledger.Ports{Objects: node, Jobs: node, Source: source}, ledger.Options{})
@@ -53,10 +53,10 @@ func listed(key string) repository.SourceObject {
 	}}
 }
 
-// TestCrawlOfUnchangedObjectsKeepsToItsPrice is the price of objects with keys of 40 characters. Half of them
-// were reported by events as those of S3.
+// TestCrawlOfUnchangedObjectsKeepsToItsPrice measures objects with keys of 40 characters. Half of them
+// were reported by events like those of S3.
 func TestCrawlOfUnchangedObjectsKeepsToItsPrice(t *testing.T) {
-	const n, limit = 3000, 0.15 // request units an object
+	const n, limit = 3000, 0.15 // limit: request units for each object
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	node, source := New(a.Connect(), Options{}), memory.NewSource("bucket")
 	var reports []repository.ObjectReport
@@ -80,7 +80,7 @@ func TestCrawlOfUnchangedObjectsKeepsToItsPrice(t *testing.T) {
 	require.LessOrEqual(t, units, limit)
 }
 
-// lockedDraws returns rng.IntN for concurrent use.
+// lockedDraws returns rng.IntN for several goroutines.
 func lockedDraws(rng *rand.Rand) func(n int) int {
 	var mu sync.Mutex
 	return func(n int) int {
@@ -90,8 +90,8 @@ func lockedDraws(rng *rand.Rand) func(n int) int {
 	}
 }
 
-// A bucket and what is known of it differ at random, with short and long keys. One request of twelve is
-// broken, or reads are old at random.
+// A bucket and the stored objects differ at random, with short and long keys. One request of twelve is
+// broken, or reads are stale at random.
 func TestCrawlsThroughFaultsAndStaleReads_MakeTheStateThatOfTheBucket(t *testing.T) {
 	for _, isStale := range []bool{false, true} {
 		for seed := range uint64(3) {
@@ -141,7 +141,7 @@ func TestCrawlsThroughFaultsAndStaleReads_MakeTheStateThatOfTheBucket(t *testing
 					isOld.Store(false)
 					a.Line.Break(nil)
 					counts := crawl(t, node, source)
-					if !isStale { // or the second one finds what an old read hid
+					if !isStale { // or the second crawl finds what a stale read has hidden
 						require.Zero(t, counts.Created+counts.Deleted)
 					}
 					for key, want := range exists {

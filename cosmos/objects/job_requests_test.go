@@ -20,14 +20,14 @@ func newInventory(n byte, request string) *domain.Job {
 	return &domain.Job{ID: domain.NewJobID(domain.InventoryJob, jobTime, [10]byte{n}), Request: request, State: domain.JobRunning, Started: jobTime}
 }
 
-// lifeOfInventory runs an inventory. It may be repeated by another node.
+// lifeOfInventory runs an inventory. Another node may repeat it.
 func lifeOfInventory(ctx context.Context, s *Store, n byte, request string) error {
 	inventory := newInventory(n, request)
 	if err := s.CreateJob(ctx, inventory); err != nil {
 		return err
 	}
 	job, err := s.ClaimJob(ctx, inventory.ID, "node", jobTime, jobTime.Add(time.Hour))
-	if domain.KindOf(err) == domain.Conflict { // it has ended before
+	if domain.KindOf(err) == domain.Conflict { // the job has ended before
 		return nil
 	}
 	if err != nil {
@@ -44,7 +44,7 @@ func lifeOfInventory(ctx context.Context, s *Store, n byte, request string) erro
 	return s.SaveJob(ctx, &job)
 }
 
-// requireInventory demands what lifeOfInventory stores.
+// requireInventory demands the documents of lifeOfInventory.
 func requireInventory(t *testing.T, s *Store, n byte, request string) {
 	t.Helper()
 	job, err := s.Job(t.Context(), newInventory(n, "").ID)
@@ -57,7 +57,7 @@ func requireInventory(t *testing.T, s *Store, n byte, request string) {
 	require.Equal(t, job, stopped)
 }
 
-// A save does not store the manifest of an inventory again.
+// SaveJob does not store the manifest of an inventory again.
 func TestASaveOfAnInventory_CostsTheSameHoweverLongItsManifestIs(t *testing.T) {
 	price := func(size int) (claim, save float64) {
 		a := accounttest.New(t, embedded.Options{}, Containers())
@@ -97,7 +97,7 @@ func TestASaveOfAnInventory_CostsTheSameHoweverLongItsManifestIs(t *testing.T) {
 func TestEveryRequestOfAnInventoryBrokenOnce_KeepsItsManifest(t *testing.T) {
 	for _, fault := range faulty.Faults() {
 		if fault == faulty.Forbidden {
-			continue // it is not repeated
+			continue // the call does not repeat it
 		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
@@ -120,7 +120,8 @@ func TestEveryRequestOfAnInventoryBrokenOnce_KeepsItsManifest(t *testing.T) {
 	}
 }
 
-// A node ends at a request, before or after that is carried out, and another one does all of it.
+// A node ends at a request, before or after the request is carried out, and another one repeats
+// everything.
 func TestANodeThatEndsAtAnyRequest_KeepsTheManifest(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(fault.String(), func(t *testing.T) {
@@ -145,7 +146,7 @@ func TestANodeThatEndsAtAnyRequest_KeepsTheManifest(t *testing.T) {
 	}
 }
 
-// A job that an older version has stored keeps its request in its document.
+// A job of an older version keeps its request in its document.
 func TestAnInventoryOfAnOlderVersion_KeepsItsManifest(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	s := New(a.Connect(), Options{})
@@ -157,7 +158,7 @@ func TestAnInventoryOfAnOlderVersion_KeepsItsManifest(t *testing.T) {
 	requireInventory(t, s, 1, "manifest")
 }
 
-// The documents of an inventory that has ended are deleted together.
+// The documents of an ended inventory are deleted together.
 func TestAManifest_IsKeptAsLongAsItsInventory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())

@@ -62,7 +62,8 @@ func (o *versionedObject) isCurrent(version int) {
 	require.Equal(o.t, fmt.Sprint("v", version), object.Current.Version.String())
 }
 
-// deletesNewest deletes n versions from the newest on, each by a call, and returns the request units of a call.
+// deletesNewest deletes n versions from the newest on, one in each call, and returns the request units
+// for each call.
 func (o *versionedObject) deletesNewest(versions, n int) float64 {
 	o.t.Helper()
 	before := o.account.Engine.RequestUnits()
@@ -74,8 +75,8 @@ func (o *versionedObject) deletesNewest(versions, n int) float64 {
 	return (o.account.Engine.RequestUnits() - before) / float64(n)
 }
 
-// When versions are deleted from the newest on, each deletion makes an older one current. What that costs does
-// not grow with the versions.
+// When versions are deleted from the newest on, each deletion makes an older one current. The cost does
+// not depend on the number of versions.
 func TestDeletingTheNewestVersions_CostsTheSameHoweverManyThereAre(t *testing.T) {
 	price := func(versions int) float64 {
 		return newVersionedObject(t, versions, Options{Shards: 1}).deletesNewest(versions, 40)
@@ -86,7 +87,7 @@ func TestDeletingTheNewestVersions_CostsTheSameHoweverManyThereAre(t *testing.T)
 	require.LessOrEqual(t, few, 90.0)
 }
 
-// A copy that an older version of the hub has stored does not say whether its row is live.
+// A copy that an older version of the hub has stored does not show whether its row is live.
 func TestCopiesOfAnOlderVersion_AreRead(t *testing.T) {
 	const versions = 30
 	o := newVersionedObject(t, versions, Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 4}})

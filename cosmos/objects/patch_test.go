@@ -26,7 +26,8 @@ func applyPatch(document, operations []byte) ([]byte, error) {
 	return p.Apply(document)
 }
 
-// patch adds an element to the list in the attributes of each row, and returns the counts of the job.
+// patch runs a job that adds an element to a list in the attributes of each row, and returns its
+// counts.
 func patch(t *testing.T, node *Store) domain.JobCounts {
 	t.Helper()
 	service := ledger.New(ledger.Ports{Objects: node, Jobs: node}, ledger.Options{JSONPatch: applyPatch})
@@ -48,8 +49,8 @@ func patch(t *testing.T, node *Store) domain.JobCounts {
 	return job.Counts
 }
 
-// Each request of a patch job is broken once in every way. Each row is patched once, in its object and
-// outside of it.
+// Each request of a patch job is broken once in every way. Each row is patched once, whether it is in
+// its object or spilled.
 func TestEveryRequestOfAPatchJobBrokenOnce_PatchesEachRowOnce(t *testing.T) {
 	const objects = 3
 	for _, fault := range faulty.Faults() {
