@@ -94,7 +94,7 @@ func (l *jobLook) add(decode func(doc []byte, into any) error, item []byte) erro
 }
 
 func (l *jobLook) compare() {
-	named := make(map[string]bool) // names of jobs for which there is a document
+	named := make(map[string]bool) // ids of documents that name a running job
 	for _, d := range l.jobs {
 		kind, where := domain.JobKind(d.JobKind), d.JobKind+" "+d.UUID
 		if isRunning := d.State == string(domain.JobRunning); d.Live != isRunning {

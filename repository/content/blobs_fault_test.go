@@ -21,13 +21,13 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A wire carries requests to an account, unless a test interferes.
+// A wire sends requests to an account, unless a test intervenes.
 type wire struct {
 	next  *embedded.Transport
 	mu    sync.Mutex
 	calls int
 
-	// before and after a call, with its number from 1 on
+	// called before and after a request, with its number from 1 on
 	before func(n int, r *http.Request) (*http.Response, error)
 	after  func(n int, r *http.Request, answer *http.Response) (*http.Response, error)
 }
@@ -51,8 +51,7 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 
 var errLost = errors.New("the connection was lost")
 
-// rig returns blobs on a wire, and the account behind it. Waiting takes no time in
-// a bubble of synctest.
+// rig returns blobs on a wire, and the account behind it. In a synctest bubble, waits take no time.
 func rig(t *testing.T) (*content.Blobs, *wire, *content.Blobs) {
 	t.Helper()
 	account, err := embedded.Open(embedded.Options{})
@@ -80,11 +79,11 @@ func read(t *testing.T, c repository.Content, name string, length int) (string, 
 	return string(data), errors.Join(err, r.Close())
 }
 
-// Sizes of an object that is put in one request, and of one that is put in blocks.
+// Sizes of objects that are put in one request, and in blocks.
 var sizes = []int{5, 4 << 20, 4<<20 + 5}
 
-// However a single call is lost, on the way out or on the way back, the object is
-// there in the end, and Put knows that it is its own.
+// A request or its answer is lost. In the end the object exists, and Put recognizes that it has made
+// the object.
 func TestAPutOutlivesACallThatIsLost(t *testing.T) {
 	for _, size := range sizes {
 		for _, back := range []bool{false, true} {
@@ -114,8 +113,8 @@ func TestAPutOutlivesACallThatIsLost(t *testing.T) {
 	}
 }
 
-// From some call on nothing comes back. Put says that nothing has happened only if
-// nothing has, and that the outcome is unknown only when it has asked.
+// From some request on there is no answer. Put reports that nothing was stored only if that is so, and
+// an unknown outcome only after it has tried to find out.
 func TestWhenTheAccountGoesAwayPutSaysWhatIsKnown(t *testing.T) {
 	uncertain := 0
 	for _, size := range sizes {
@@ -155,7 +154,7 @@ func TestWhenTheAccountGoesAwayPutSaysWhatIsKnown(t *testing.T) {
 	require.Positive(t, uncertain)
 }
 
-// The object of another caller is a conflict, even if the answers that say so are lost.
+// The object of another caller is a conflict, even if the answers that show this are lost.
 func TestSomebodyElsesObjectIsNeverOnesOwn(t *testing.T) {
 	for _, size := range sizes {
 		synctest.Test(t, func(t *testing.T) {
@@ -175,8 +174,8 @@ func TestSomebodyElsesObjectIsNeverOnesOwn(t *testing.T) {
 	}
 }
 
-// Another writer makes and removes the object between two blocks, and with it the
-// blocks.
+// Another writer creates and deletes the object between two blocks, and the staged blocks are deleted
+// with it.
 func TestBlocksThatAnotherWriterTookAlongAreToldAsTrouble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blobs, w, direct := rig(t)
@@ -193,7 +192,7 @@ func TestBlocksThatAnotherWriterTookAlongAreToldAsTrouble(t *testing.T) {
 	})
 }
 
-// A caller who gives up while the object is being made gets the truth all the same.
+// A caller whose context ends while the object is created still gets the true outcome.
 func TestAPutThatIsGivenUpLooksWhatCameOfIt(t *testing.T) {
 	for _, size := range sizes {
 		for _, arrives := range []bool{true, false} {
@@ -256,7 +255,7 @@ func canned(r *http.Request, status int, code string) *http.Response {
 	}
 }
 
-// A breakingBody ends after some bytes, with an error.
+// A breakingBody fails after some bytes.
 type breakingBody struct {
 	io.ReadCloser
 	left int
@@ -315,7 +314,7 @@ func TestAReaderGivesUpOnConnectionsThatCarryNothing(t *testing.T) {
 	})
 }
 
-// A stalledBody carries nothing until the attempt ends.
+// A stalledBody yields nothing until the attempt ends.
 type stalledBody struct {
 	io.ReadCloser
 	ctx context.Context
@@ -343,7 +342,7 @@ func TestAReaderGoesOnWhereTheConnectionStalled(t *testing.T) {
 	})
 }
 
-// Two versions are never put together.
+// A reader never joins parts of two versions.
 func TestWhatChangesBetweenTwoConnectionsIsDamaged(t *testing.T) {
 	for what, change := range map[string]func(*testing.T, *content.Blobs){
 		"removed": func(t *testing.T, b *content.Blobs) { require.NoError(t, b.Delete(t.Context(), "a/b")) },

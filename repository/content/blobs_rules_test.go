@@ -127,7 +127,7 @@ func TestAConnectionStringSaysWhereTheAccountIs(t *testing.T) {
 	}
 }
 
-// A token is a credential of Microsoft Entra ID.
+// A token is a fake credential of Microsoft Entra ID.
 type token struct{ err error }
 
 func (c token) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
@@ -216,7 +216,7 @@ func TestAnAccountGoesByEachOfItsNames(t *testing.T) {
 	require.Equal(t, before, calls, "what is foreign is not asked for")
 }
 
-// A compressed blob would reach the actor as something that it is not.
+// The actor would receive a compressed blob without knowing that it is compressed.
 func TestCompressedContentIsRefused(t *testing.T) {
 	account := openAccount(t, "memory")
 	for _, o := range []content.BlobOptions{inProcess(account), overTCP(t, account)} {

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Tests may run as a user whom nothing is closed to, and have no disk to fill.
+// Tests may run as a user with all permissions, and cannot fill a disk, so the errors are made here.
 func TestFaultsSayWhatToDo(t *testing.T) {
 	for _, tc := range []struct {
 		cause error

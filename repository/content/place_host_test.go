@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// An account of the hub's own, that other machines reach, has names that only these
-// know: that of a container, of a service, of a port that is forwarded.
+// An account of the hub that other machines reach has names that only these know: the name of a
+// container, of a service, of a forwarded port.
 func TestAnAccountMayGoByAnyHostIfItIsSaid(t *testing.T) {
 	o := inProcess(openAccount(t, ""))
 	o.Container, o.Create, o.AnyHost = "exchange", true, true
