@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// connected returns a client of an account, once azcosmos has read its properties.
+// connected returns a client of an account, after azcosmos has read its properties.
 func connected(t *testing.T, o embedded.Options, consistency string) (*client.Database, error) {
 	t.Helper()
 	engine, err := embedded.Open(o)

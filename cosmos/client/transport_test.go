@@ -51,7 +51,7 @@ func TestMicrosoftsClientSendsAWriteAgainThatNeverLeft(t *testing.T) {
 	}
 }
 
-// differentWrites are those that the client reads the answers of in different ways.
+// differentWrites are writes whose answers the client reads in different ways.
 var differentWrites = map[string]func(*testing.T, *azcosmos.ContainerClient) error{
 	"a replacement": func(t *testing.T, container *azcosmos.ContainerClient) error {
 		_, err := container.ReplaceItem(t.Context(), azcosmos.NewPartitionKeyString("p"), "d", []byte(`{"id":"d"}`), nil)
@@ -65,11 +65,11 @@ var differentWrites = map[string]func(*testing.T, *azcosmos.ContainerClient) err
 	},
 }
 
-// A breaking line breaks whenever something is written.
+// A breaking is a connection that breaks whenever something is written.
 type breaking struct {
 	faulty.Doer
 	with       error
-	isAnswered bool // and then the answer breaks off
+	isAnswered bool // the answer breaks off, instead of the request
 	sent       int
 }
 
@@ -84,7 +84,8 @@ func (b *breaking) Do(req *http.Request) (*http.Response, error) {
 	return nil, &url.Error{Op: req.Method, URL: req.URL.String(), Err: b.with}
 }
 
-// sends has the client write over a line that breaks, and returns how often it does.
+// sends makes the client write over a connection that breaks, and returns the number of times that it
+// has sent the request.
 func sends(t *testing.T, write func(*testing.T, *azcosmos.ContainerClient) error, line breaking) (sent int, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

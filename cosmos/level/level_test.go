@@ -62,7 +62,7 @@ func TestADamagedDocument_IsReported(t *testing.T) {
 	require.Equal(t, domain.Damaged, domain.KindOf(err))
 }
 
-// patches changes a member of the document by hand.
+// patches changes a member of the document directly.
 func (r *rig) patches(path string, value any) {
 	c, err := r.account.Connect().Container(containerName)
 	require.NoError(r, err)
@@ -152,8 +152,8 @@ func TestAnUpgradeThatIsInterrupted_HasChangedNothing(t *testing.T) {
 	})
 }
 
-// A node of an older version that was paused is removed as dead. When it continues, it finds that
-// it must end.
+// A node of an older version is paused, and removed as dead. When it continues, it learns that it must
+// end.
 func TestANodeThatWasTakenForDead_EndsWhenItContinues(t *testing.T) {
 	virtually(t, func(r *rig) {
 		r.openAtLevel(1)
@@ -184,14 +184,14 @@ func TestANodeThatWasTakenForDead_JoinsAgain(t *testing.T) {
 	})
 }
 
-// The older node starts after the upgrade has looked at the nodes, and before it writes.
+// The older node starts after the upgrade has read the nodes, and before it writes.
 func TestANodeThatJoinsBeforeTheWrite_IsSeen(t *testing.T) {
 	virtually(t, func(r *rig) {
 		r.openAtLevel(1)
 		old := r.open(knows(1))
 		s, line := r.openBy(knows(2))
 		var end func() error
-		during(line, 3, func() { _, end = r.join(old, "old") }) // Run looks, announce looks, and this is the announcement
+		during(line, 3, func() { _, end = r.join(old, "old") }) // Run reads, announceLevel reads, and the third request is the announcement
 		err := (&Upgrade{Store: s}).Run(r.Context())
 		_, isOlder := errors.AsType[*OlderNodesError](err)
 		require.True(t, isOlder, "%v", err)
@@ -200,8 +200,8 @@ func TestANodeThatJoinsBeforeTheWrite_IsSeen(t *testing.T) {
 	})
 }
 
-// The upgrade ends at each of its requests, which were applied or not. Another one continues, or takes
-// it back; until the level is active, the version before can be used again.
+// The upgrade ends at each of its requests, which was applied or not. Another upgrade continues it, or
+// takes it back. Until the level is active, the previous version can be used again.
 func TestAnUpgradeThatWasKilled_IsContinuedOrTakenBack(t *testing.T) {
 	var states []string
 	for n := 1; ; n++ {
@@ -277,7 +277,7 @@ func TestAnUpgradeThatIsTakenBackMeanwhile_SaysSo(t *testing.T) {
 	r.openAtLevel(1)
 	other := &Upgrade{Store: r.open(knows(2))}
 	s, line := r.openBy(knows(2))
-	during(line, 5, func() { // the third request was the announcement, the fifth is the activation
+	during(line, 5, func() { // the third request is the announcement, the fifth the activation
 		isDone, err := other.Back(t.Context())
 		require.NoError(t, err)
 		require.True(t, isDone)
@@ -286,7 +286,7 @@ func TestAnUpgradeThatIsTakenBackMeanwhile_SaysSo(t *testing.T) {
 	require.Equal(t, 1, r.status(s).Level)
 }
 
-// rewriting is a level whose first step takes three parts.
+// rewriting returns levels, the last of which has a step with three parts.
 func rewriting(parts *[]string) Table {
 	next := map[string]string{"": "b", "b": "c", "c": ""}
 	return append(levels[:1:1], Level{Since: "v2", Steps: []Step{

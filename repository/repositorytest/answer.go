@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// openOnRequest opens a bundle of what waits whose content its domain makes on request.
+// openOnRequest opens a bundle of the waiting events in content mode request.
 func (f *fixture) openOnRequest(groups ...domain.Group) Peeked {
 	f.Helper()
 	peeked, err := Peek(f.ctx, f.Stores, f.actor, orAll(groups), domain.BundleID{}, Requested)
@@ -20,7 +20,7 @@ func (f *fixture) openOnRequest(groups ...domain.Group) Peeked {
 	return peeked
 }
 
-// answerBundle answers a bundle, and returns it as it is from then on.
+// answerBundle answers a bundle, and returns it with the answer.
 func (f *fixture) answerBundle(b Peeked, object string) Peeked {
 	f.Helper()
 	b.Object, b.Body, b.Trouble = object, someBody, domain.Trouble{}
@@ -30,7 +30,7 @@ func (f *fixture) answerBundle(b Peeked, object string) Peeked {
 	return b
 }
 
-// failContent has the domain of a bundle fail once more.
+// failContent records a failure of a bundle's domain.
 func (f *fixture) failContent(b Peeked, reason string) Peeked {
 	f.Helper()
 	b.Trouble = domain.Trouble{Failures: b.Trouble.Failures + 1, Reason: reason, Text: "because of " + reason}
@@ -40,7 +40,7 @@ func (f *fixture) failContent(b Peeked, reason string) Peeked {
 	return b
 }
 
-// wantEverywhere demands that every way to find a bundle returns it as it is.
+// wantEverywhere demands that every way to find a bundle returns the same as b.
 func (f *fixture) wantEverywhere(b Peeked) {
 	f.Helper()
 	next := f.readNext()
@@ -71,7 +71,7 @@ func (f *fixture) wantUnanswered(b Peeked) {
 	f.wantEverywhere(b)
 }
 
-// notWaiting demands that neither an answer nor a failure finds bundle id open.
+// notWaiting demands that neither an answer nor a failure of bundle id is accepted, as it is not open.
 func (f *fixture) notWaiting(kind domain.Kind, id domain.BundleID) {
 	f.Helper()
 	_, err := f.Answers.Answer(f.ctx, f.actor, id, "late", someBody)

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// markGone marks the content of a bundle, and returns the bundle as it is from then on.
+// markGone marks the content of a bundle as gone, and returns the bundle with the mark.
 func (f *fixture) markGone(b Peeked) Peeked {
 	f.Helper()
 	b.Gone = true
@@ -20,8 +20,8 @@ func (f *fixture) markGone(b Peeked) Peeked {
 	return b
 }
 
-// answerAgain replaces the content of a bundle, which is marked, and returns the bundle as it is from
-// then on.
+// answerAgain replaces the content of a bundle, which is marked as gone, and returns the bundle with
+// the new content.
 func (f *fixture) answerAgain(b Peeked, object string) Peeked {
 	f.Helper()
 	gone := b.Object
@@ -33,7 +33,7 @@ func (f *fixture) answerAgain(b Peeked, object string) Peeked {
 	return b
 }
 
-// staysAs requires that calls which come too late change nothing.
+// staysAs demands that late calls change nothing.
 func (f *fixture) staysAs(b Peeked, calls ...func() (domain.Bundle, error)) {
 	f.Helper()
 	for _, call := range calls {
@@ -235,7 +235,7 @@ var answerAgainRules = []contractRule{
 	}},
 }
 
-// unlessClosed returns err, but nil for a bundle that is not open.
+// unlessClosed returns err, or nil if err says that the bundle is not open.
 func unlessClosed(err error) error {
 	if domain.KindOf(err) == domain.NotFound {
 		return nil

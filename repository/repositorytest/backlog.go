@@ -27,7 +27,7 @@ var backlogRules = []contractRule{
 		f.requireBacklog(2, f.peek(MasterData)) // again
 		series := f.peek(TimeSeries)
 		f.requireBacklog(0, series)
-		f.requireBacklog(6, f.peek()) // masterdata, which has been open longest, with the open bundle of the other group
+		f.requireBacklog(6, f.peek()) // of masterdata, whose bundle has been open for the longest time, behind which the open bundle of the other group waits, too
 		f.saveNew(5, From(domain.Charges))
 		f.requireBacklog(11, f.peek())
 		f.requireBacklog(7, f.peek(MasterData))
@@ -63,7 +63,7 @@ var backlogRules = []contractRule{
 	{name: "what waits is never older than it is said to be", capacity: 3, test: func(f *fixture) {
 		ages := make(map[domain.EventID]time.Time)
 		remember := func(events ...domain.Event) {
-			run := f.withActor(NewActor()) // whose one event has the time of a Save that comes after these
+			run := f.withActor(NewActor()) // its only event is as old as a Save that comes after these
 			run.saveNew(1)
 			saved := run.readRange(run.readNext().Run)[0].Saved
 			for _, e := range events {
@@ -145,14 +145,14 @@ var backlogRules = []contractRule{
 	}},
 }
 
-// requireBacklog demands that a number of events wait behind a bundle.
+// requireBacklog demands that want events wait behind a bundle.
 func (f *fixture) requireBacklog(want int64, b Peeked) {
 	f.Helper()
 	require.Equal(f, want, b.Behind.Events)
 	require.Equal(f, want == 0, b.Behind.Oldest.IsZero(), "whether there is an oldest")
 }
 
-// acknowledgeAndCount acknowledges a bundle and returns what waits behind it.
+// acknowledgeAndCount acknowledges a bundle and returns the backlog after it.
 func (f *fixture) acknowledgeAndCount(b Peeked) domain.Backlog {
 	f.Helper()
 	closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
@@ -161,9 +161,8 @@ func (f *fixture) acknowledgeAndCount(b Peeked) domain.Backlog {
 	return closed.Behind
 }
 
-// notOlder demands that a backlog counts the events in ages that are not in b,
-// each of which was saved before its time in ages, and that it is
-// at least as old as the oldest of them.
+// notOlder demands that a backlog has the events in ages that are not in b, and that its age is at
+// least that of the oldest of them. Each was saved before its time in ages.
 func (f *fixture) notOlder(b Peeked, backlog domain.Backlog, ages map[domain.EventID]time.Time) {
 	f.Helper()
 	inBundle := make(map[domain.EventID]bool)

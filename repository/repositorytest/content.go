@@ -48,7 +48,7 @@ var contentRules = []contractRule{
 
 	{name: "an object of some megabytes comes back byte for byte", test: func(f *fixture) {
 		data := make([]byte, 3<<20)
-		_, _ = rand.NewChaCha8([32]byte{}).Read(data) // never fails, says its documentation
+		_, _ = rand.NewChaCha8([32]byte{}).Read(data) // documented never to fail
 		want := string(data)
 		name := f.objectName("big")
 		require.NoError(f, f.Content.Put(f.ctx, name, iotest.HalfReader(strings.NewReader(want))))
@@ -242,7 +242,7 @@ var contentRules = []contractRule{
 	}},
 }
 
-// objectName returns an object name that belongs to this case alone.
+// objectName returns an object name that only this case uses.
 func (f *fixture) objectName(s string) string { return f.actor.String() + "/" + s }
 
 func (f *fixture) putObject(name, data string) {
@@ -256,7 +256,7 @@ func (f *fixture) wantMissing(name string) {
 	f.wantRefusal(domain.NotFound, err)
 }
 
-// endless yields data without end, and does something after some reads.
+// An endless yields data without end, and calls a function after some reads.
 type endless struct {
 	reads, after int
 	do           func()

@@ -22,7 +22,7 @@ var deadLetterOrderRules = []contractRule{
 		f.hasLetterOrders(queue, begun)
 
 		begun.Outcome, begun.Letters = "done", 1
-		for range 2 { // the second is a repetition
+		for range 2 { // the second is a repeated call
 			require.NoError(f, f.Letters.EndDeadLetterOrder(f.ctx, begun))
 			f.hasLetterOrders(queue, begun)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// NewSubscriptionID returns the id of no other subscription.
+// NewSubscriptionID returns the id of a subscription that no other test uses.
 func NewSubscriptionID() (id domain.SubscriptionID) {
 	rand.Read(id[:])
 	return id
@@ -31,7 +31,7 @@ func (f *fixture) withdrawDequeues(id domain.SubscriptionID) {
 	require.NoError(f, f.Dequeues.WithdrawDequeues(f.ctx, f.actor, id))
 }
 
-// dequeueBundle has a bundle dequeued.
+// dequeueBundle opens a bundle and dequeues it.
 func (f *fixture) dequeueBundle(changes ...Change) Peeked {
 	f.Helper()
 	f.saveNew(1, changes...)
@@ -40,7 +40,7 @@ func (f *fixture) dequeueBundle(changes ...Change) Peeked {
 	return b
 }
 
-// forAudience returns those of notices that are for an audience.
+// forAudience returns the notices that are for an audience.
 func forAudience(to domain.Audience, notices []domain.Notice) []domain.Notice {
 	return slices.DeleteFunc(slices.Clone(notices), func(n domain.Notice) bool { return n.Audience != to })
 }

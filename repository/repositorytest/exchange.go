@@ -14,12 +14,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Shared is an exchange, and the access that domains have to it.
+// A Shared is an exchange, with the access of domains to it.
 type Shared struct {
 	Exchange repository.Exchange
 
-	// Leave stores data as a domain does, in place of what was there, and returns
-	// the URI that the domain would return.
+	// Leave stores data as a domain does, replaces an object of the same name, and returns the URI that
+	// the domain would return.
 	Leave func(t testing.TB, name string, data []byte) (uri string)
 }
 
@@ -166,7 +166,7 @@ func (f *fixture) fetchURI(s Shared, uri string) string {
 	return string(data)
 }
 
-// changeURI returns uri with something changed.
+// changeURI returns a changed copy of uri.
 func changeURI(f *fixture, uri string, change func(*url.URL)) string {
 	f.Helper()
 	u, err := url.Parse(uri)

@@ -23,7 +23,7 @@ func (f *fixture) findEvent(id domain.EventID) *repository.FoundEvent {
 	return &search.Found[0]
 }
 
-// findsEvent demands that an event is found as it was stored, and returns it.
+// findsEvent demands that an event is found as it was saved, and returns it.
 func (f *fixture) findsEvent(e *domain.Event) *repository.FoundEvent {
 	f.Helper()
 	found := f.findEvent(e.ID)
@@ -37,8 +37,8 @@ func (f *fixture) findsEvent(e *domain.Event) *repository.FoundEvent {
 	return found
 }
 
-// findEverywhere returns the recipients in whose mailboxes an event is found, by searches that end
-// after limit events each.
+// findEverywhere returns the recipients in whose mailboxes an event is found, by searches with a limit
+// for the events.
 func (f *fixture) findEverywhere(q repository.EventQuery) []domain.ActorID {
 	f.Helper()
 	var recipients []domain.ActorID
@@ -244,7 +244,7 @@ func (f *fixture) findsBundle(id domain.BundleID, of domain.ActorID) *repository
 	return &search.Found[0]
 }
 
-// findsTrace returns what is found of a trace.
+// findsTrace searches for a trace.
 func (f *fixture) findsTrace(q repository.EventQuery) repository.EventSearch {
 	f.Helper()
 	search, err := f.Finder.FindEvent(f.ctx, q)

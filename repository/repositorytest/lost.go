@@ -7,10 +7,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// lostSave is how many events the Saves have of which one is lost: more than stay in a head.
+// lostSave is the number of events in a Save whose events are lost: more than stay in a head.
 const lostSave = 201
 
-// lostRules are about stores that have lost events.
+// lostRules are rules about stores that have lost events.
 var lostRules = []contractRule{
 	{name: "lost events stop their cabinet alone", test: func(f *fixture) {
 		lost := f.saveNew(lostSave)

@@ -190,7 +190,7 @@ var nextRules = []contractRule{
 	{name: "a run for a new bundle yields at most what six drawers hold", capacity: 3, test: func(f *fixture) {
 		events := f.saveNew(40)
 		require.Len(f, f.readRange(f.readNext().Run), 18)
-		for _, n := range []int{1, 1, 2, 5, 0, 3} { // at slot 1, at slot 2, over a border, …
+		for _, n := range []int{1, 1, 2, 5, 0, 3} { // at slot 1, at slot 2, over the border of a drawer, …
 			if n > 0 {
 				next := f.readNext()
 				b, err := f.openBundle(NewBundleID(), next.Run, n)
@@ -198,11 +198,11 @@ var nextRules = []contractRule{
 				f.acknowledge(Peeked{Bundle: b})
 				events = events[n:]
 			}
-			begun := (40 - len(events)) % 3 // slots of the first drawer that are acknowledged
+			begun := (40 - len(events)) % 3 // acknowledged slots of the first drawer
 			f.wantSame(events[:18-begun], f.readRange(f.readNext().Run))
 		}
 		bundles := f.drain()
-		require.Len(f, bundles, 2) // 28 events: the rest of six drawers, and what lies behind
+		require.Len(f, bundles, 2) // 28 events: the rest of six drawers, and the events after them
 		f.wantSame(events[:18], bundles[0].Events)
 		f.wantSame(events[18:], bundles[1].Events)
 	}},
@@ -273,7 +273,7 @@ var nextRules = []contractRule{
 	{name: "what only the first events allow is left for the next bundle", test: bundlingRules},
 }
 
-// bundlingRules checks that stores keep what the rules of bundling decide on.
+// bundlingRules checks that stores keep the members on which the rules of bundling decide.
 func bundlingRules(f *fixture) {
 	type kind struct {
 		kb    domain.Weight

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// ingestsMany ingests a Created for each key, with the facts that fill sets, in calls of 20.
+// ingestsMany ingests a creation for each key, with the facts that fill sets, in calls of 20.
 func (f *objectFixture) ingestsMany(keys []string, fill func(i int, e *domain.ObjectEvent)) {
 	f.Helper()
 	var reports []repository.ObjectReport
@@ -27,7 +27,7 @@ func (f *objectFixture) ingestsMany(keys []string, fill func(i int, e *domain.Ob
 	}
 }
 
-// countRange returns the count of a range of the bucket of the case.
+// countRange counts a range of the case's bucket.
 func (f *objectFixture) countRange(r repository.ObjectRange) int64 {
 	f.Helper()
 	r.Bucket = f.bucket

@@ -330,7 +330,7 @@ var operationRules = []contractRule{
 	}},
 }
 
-// showsBundle demands that a bundle is shown as it was peeked, and returns it.
+// showsBundle demands that Bundle returns a bundle as it was peeked, and returns it.
 func (f *fixture) showsBundle(want Peeked, state repository.BundleState, events ...domain.Event) repository.FoundBundle {
 	f.Helper()
 	found, run, err := f.Operations.Bundle(f.ctx, f.actor, want.ID)

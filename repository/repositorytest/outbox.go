@@ -12,8 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readNotices returns what is in the outbox, and checks it against what the outbox promises
-// whenever it is looked into.
+// readNotices returns the notices in the outbox, and checks what the outbox promises for every result.
 func (f *fixture) readNotices() []domain.Notice {
 	f.Helper()
 	notices, err := f.Outbox.Notices(f.ctx, f.actor)
@@ -36,7 +35,7 @@ func (f *fixture) readNotices() []domain.Notice {
 	return notices
 }
 
-// dequeueAnswered has a bundle on request made, answered and dequeued.
+// dequeueAnswered opens a bundle on request, answers and dequeues it.
 func (f *fixture) dequeueAnswered(groups ...domain.Group) Peeked {
 	f.Helper()
 	b := f.answerBundle(f.openOnRequest(groups...), "made")
@@ -64,7 +63,7 @@ func (f *fixture) requireNoticesOf(notices []domain.Notice, bundles ...Peeked) {
 	}
 }
 
-// ofGroup returns those of notices that are of a group.
+// ofGroup returns the notices of a group.
 func ofGroup(group domain.Group, notices []domain.Notice) []domain.Notice {
 	return slices.DeleteFunc(slices.Clone(notices), func(n domain.Notice) bool { return n.Group != group })
 }
@@ -74,8 +73,7 @@ func (f *fixture) confirmNotice(n domain.Notice) {
 	require.NoError(f, f.Outbox.Delivered(f.ctx, n))
 }
 
-// isWaiting reports whether the recipient is found among all that have a notice from
-// before a moment.
+// isWaiting reports whether the recipient is among all that have a notice from before a time.
 func (f *fixture) isWaiting(before time.Time) bool {
 	f.Helper()
 	waiting, err := f.Outbox.Waiting(f.ctx, before, 10_000)
@@ -91,7 +89,7 @@ var outboxRules = []contractRule{
 		f.saveNew(2, From(domain.MarketRoles))
 		b := f.dequeueAnswered()
 		f.requireNoticesOf(f.readNotices(), b)
-		f.requireNoticesOf(f.readNotices(), b) // until it has been delivered
+		f.requireNoticesOf(f.readNotices(), b) // until it is delivered
 		f.confirmNotice(f.readNotices()[0])
 		require.Empty(f, f.readNotices())
 	}},

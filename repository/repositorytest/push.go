@@ -27,15 +27,15 @@ type PushStores struct {
 	Watches     repository.Watches
 	Resources   repository.Resources
 	Changes     repository.Changes
-	Content     repository.Content // may have payloads of entries; nil if payloads are in the entries
+	Content     repository.Content // has large payloads of entries; nil if all payloads are in the entries
 }
 
-// PushOptions are what a case asks of the stores it opens.
+// PushOptions are the demands of a case on the stores that it opens.
 type PushOptions struct {
 	Clock func() time.Time
 }
 
-// PushRetention is the retention that stores are opened with.
+// PushRetention is the retention of the stores.
 const PushRetention = 48 * time.Hour
 
 type pushRule struct {
@@ -71,7 +71,7 @@ func RunPush(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) {
 	}
 }
 
-// A pushFixture is what a case works with. Its methods fail the test unless they succeed.
+// A pushFixture is the environment of a case. Its methods fail the test if a call fails.
 type pushFixture struct {
 	*testing.T
 	PushStores
@@ -81,8 +81,8 @@ type pushFixture struct {
 
 	mu      sync.Mutex
 	now     time.Time
-	change  *domain.Change // that was observed last
-	changes int            // that were observed
+	change  *domain.Change // the change that was observed last
+	changes int            // number of changes that were observed
 }
 
 func newPushFixture(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) *pushFixture {
@@ -190,7 +190,7 @@ func ReadAll(ctx context.Context, s PushStores, stream domain.StreamName, from d
 	}
 }
 
-// sameMessages demands that entries are messages, in order.
+// sameMessages demands that the entries are the messages, in order.
 func (f *pushFixture) sameMessages(messages []domain.Message, entries []repository.Entry) {
 	f.Helper()
 	require.Len(f, entries, len(messages))
@@ -286,7 +286,7 @@ var streamRules = []pushRule{
 			require.NoError(f, err)
 			require.Equal(f, appended[1].Position.EntryID, at.EntryID)
 			f.sameMessages(messages[1:2], f.readAll(at))
-			f.appendMessages(Messages(60)...) // it is in a page, perhaps of an earlier segment
+			f.appendMessages(Messages(60)...) // the entry is in a page, perhaps of an earlier segment
 		}
 		f.advanceClock(repository.IDRetention + time.Hour)
 		_, err = f.Streams.Find(f.ctx, f.stream, "mine")
@@ -405,7 +405,7 @@ var streamRules = []pushRule{
 	{"AnAppendReturnsTheCursorsThatAreListedAsSync", func(f *pushFixture) {
 		require.Empty(f, f.appendMessages(Messages(1)...)[0].Sync)
 		a, b := NewCursorID(), NewCursorID()
-		for range 2 { // it may be repeated
+		for range 2 { // the call may be repeated
 			require.NoError(f, f.Streams.AddSync(f.ctx, f.stream, a))
 		}
 		require.Equal(f, []domain.CursorID{a}, f.appendMessages(Messages(1)...)[0].Sync)

@@ -35,7 +35,7 @@ func (f *pushFixture) createDefinition(d *repository.Definition) *repository.Def
 	return stored
 }
 
-// wantDefinitions demands that an owner has the definitions, and no others.
+// wantDefinitions demands that an owner has exactly these definitions.
 func (f *pushFixture) wantDefinitions(owner domain.ActorID, want ...*repository.Definition) {
 	f.Helper()
 	slices.SortFunc(want, func(a, b *repository.Definition) int { return strings.Compare(a.ID.String(), b.ID.String()) })
@@ -52,7 +52,7 @@ func (f *pushFixture) wantKind(kind domain.Kind, err error) {
 	require.Equal(f, kind, domain.KindOf(err), "%v", err)
 }
 
-// changesOf returns what the entry of the cursor of a subscription says of its changes.
+// changesOf returns ShardEntry.Changes of the cursor of a subscription.
 func (f *pushFixture) changesOf(id domain.SubscriptionID) int64 {
 	f.Helper()
 	entries, _, err := f.Shards.Cursors(f.ctx, repository.ShardOf(id.Cursor()))

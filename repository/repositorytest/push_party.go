@@ -48,7 +48,7 @@ func (f *pushFixture) hasParty(want *repository.Party) {
 	require.Equal(f, want, got)
 }
 
-// listsParties demands that a list has the parties from a name on, and no others.
+// listsParties demands that a list has exactly these parties from a name on.
 func (f *pushFixture) listsParties(list domain.PartyList, first string, limit int, want ...*repository.Party) {
 	f.Helper()
 	got, err := f.Parties.Parties(f.ctx, list, first, limit)
@@ -92,7 +92,7 @@ var partyRules = []pushRule{
 	}},
 	{"OneOfManyChangesWins", func(f *pushFixture) {
 		p := f.newParty(domain.Channels)
-		for range 2 { // first it is created, then replaced
+		for range 2 { // first the party is created, then replaced
 			var wins sync.Map
 			var all sync.WaitGroup
 			for i := range 8 {
@@ -121,7 +121,7 @@ var partyRules = []pushRule{
 			require.NoError(f, err)
 			all = append(all, f.partyOf(id))
 		}
-		all = []*repository.Party{all[1], all[2], all[0], all[3], all[4], all[5], all[6]} // by ASCII
+		all = []*repository.Party{all[1], all[2], all[0], all[3], all[4], all[5], all[6]} // sorted by ASCII
 		for _, i := range []int{3, 0, 6, 2, 5, 1, 4} {
 			f.putParty(all[i])
 		}

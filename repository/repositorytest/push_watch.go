@@ -41,7 +41,7 @@ func (f *pushFixture) hasWatch(want *repository.Watch) {
 	require.Equal(f, want, got)
 }
 
-// putsResource stores a document, and returns the change, nil if nothing changed.
+// putsResource stores a document, and returns the change, nil if there is none.
 func (f *pushFixture) putsResource(r *repository.Resource) *domain.Change {
 	f.Helper()
 	f.takeObserved()
@@ -56,7 +56,7 @@ func (f *pushFixture) putsResource(r *repository.Resource) *domain.Change {
 	return f.takeObserved()
 }
 
-// deletesResource deletes a document, and returns the change, nil if nothing changed.
+// deletesResource deletes a document, and returns the change, nil if there is none.
 func (f *pushFixture) deletesResource(r *repository.Resource) *domain.Change {
 	f.Helper()
 	f.takeObserved()
@@ -67,7 +67,7 @@ func (f *pushFixture) deletesResource(r *repository.Resource) *domain.Change {
 	return f.takeObserved()
 }
 
-// takeObserved returns the last change that was observed since it was called last.
+// takeObserved returns the last change that was observed since the previous call.
 func (f *pushFixture) takeObserved() *domain.Change {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,7 +90,7 @@ func (f *pushFixture) markResource(r domain.Resource, mayBeAbsent bool) int64 {
 	return version
 }
 
-// hasChanges demands that a resource has changes that are left, and no others.
+// hasChanges demands that a resource has exactly these unpublished changes.
 func (f *pushFixture) hasChanges(r domain.Resource, want ...*domain.Change) {
 	f.Helper()
 	got, err := f.Changes.Changes(f.ctx, r)
@@ -196,7 +196,7 @@ var resourceRules = []pushRule{
 		r := f.newDocument(f.newResource())
 		_, err := f.Resources.Resource(f.ctx, r.Resource)
 		f.wantKind(domain.NotFound, err)
-		for range 2 { // it can be made again
+		for range 2 { // the resource can be created again
 			require.Nil(f, f.putsResource(r))
 			r.Body = []byte(`[1]`)
 			require.Nil(f, f.putsResource(r))
@@ -307,7 +307,7 @@ var resourceRules = []pushRule{
 			f.hasChanges(r)
 			found, err := f.Parties.Party(f.ctx, p.ID)
 			require.NoError(f, err)
-			p.Version = found.Version // a mark may change it
+			p.Version = found.Version // MarkWatched may change the version
 			var want []*domain.Change
 			for i := range 2 {
 				f.takeObserved()
@@ -380,7 +380,7 @@ var resourceRules = []pushRule{
 			require.NoError(f, err)
 			return isTaken
 		}
-		now := f.readClock().Add(time.Hour) // behind the turns of other cases
+		now := f.readClock().Add(time.Hour) // after the turns of other cases
 		require.True(f, takes(now))
 		require.False(f, takes(now))
 		require.False(f, takes(now.Add(time.Minute-time.Second)))

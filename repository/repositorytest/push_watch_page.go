@@ -25,7 +25,8 @@ func NewWatchCursorID(shard int) domain.CursorID {
 
 const pagedShard = 11
 
-// createsWatch creates the cursor of a watch, at a number of the stream. The fixture is about it then.
+// createsWatch creates the cursor of a watch, at a number of the stream, and makes it the cursor of the
+// fixture.
 func (f *pushFixture) createsWatch(at int64) {
 	f.Helper()
 	f.id = NewWatchCursorID(pagedShard)
@@ -44,7 +45,7 @@ func (f *pushFixture) newPage(n int) repository.WatchPage {
 	return page
 }
 
-// hasPages demands how many pages the shard says that the stream has, and that there is no other one.
+// hasPages demands that the shard has n pages of the stream, and no other page exists.
 func (f *pushFixture) hasPages(n int) {
 	f.Helper()
 	_, watched, err := f.Shards.Cursors(f.ctx, pagedShard)
@@ -88,7 +89,7 @@ var watchPageRules = []pushRule{
 	{"APageIsServedUntilAWatchIsAddedThatIsBehind", func(f *pushFixture) {
 		f.createsWatch(1)
 		page := f.newPage(0)
-		for _, served := range []int64{4, 4, 2} { // it only rises
+		for _, served := range []int64{4, 4, 2} { // Served only rises
 			require.NoError(f, f.Shards.MarkServed(f.ctx, pagedShard, f.stream, 0, page.Version, served))
 			require.EqualValues(f, 4, f.newPage(0).Served)
 		}
@@ -103,7 +104,7 @@ var watchPageRules = []pushRule{
 	{"AWatchIsListedWhileSomethingIsOutstanding", func(f *pushFixture) {
 		f.createsWatch(0)
 		a := f.loadCursor("a")
-		for range 2 { // it may be listed again
+		for range 2 { // the cursor may be listed again
 			f.appendMessages(Messages(1)...)
 			a.takeEntries()
 			a.noteAnswer(a.callNext(), 500)

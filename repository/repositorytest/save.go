@@ -196,7 +196,7 @@ var saveRules = []contractRule{
 	}},
 }
 
-// comeBack saves n events in one call and reads them back.
+// comeBack returns a rule that saves n events in one call and reads them.
 func comeBack(n int) func(f *fixture) {
 	return func(f *fixture) {
 		events := f.events(n)

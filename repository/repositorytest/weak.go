@@ -11,15 +11,15 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// weakRules rule out the weak points of an earlier message hub that a store can
-// have. Those that take two callers at once are among raceRules.
+// weakRules exclude those weak points of an earlier message hub that a store can have. Those that need
+// two concurrent callers are among raceRules.
 var weakRules = []contractRule{
 	{name: "W1 a drawer that was filled exactly takes no more and strands nothing", capacity: 10, test: func(f *fixture) {
 		var ledger Ledger
 		var bundles []Peeked
 		saveOne := func(times int) {
 			for range times {
-				ledger.Saved(0, f.saveNew(1, Weighing(domain.MaxBundleWeight/4))...) // four to a bundle
+				ledger.Saved(0, f.saveNew(1, Weighing(domain.MaxBundleWeight/4))...) // four in a bundle
 			}
 		}
 		dequeue := func(times int) {
@@ -31,7 +31,7 @@ var weakRules = []contractRule{
 		}
 		saveOne(35)
 		dequeue(3) // 12 events: the first drawer is used up, the second is not
-		saveOne(5) // the fourth is filled exactly
+		saveOne(5) // fills the fourth drawer exactly
 		dequeue(4)
 		saveOne(13)
 		bundles = append(bundles, f.drain()...)
@@ -108,9 +108,9 @@ var weakRules = []contractRule{
 		run := f.readNext(TimeSeries).Run
 		first, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
-		_, err = f.openBundle(first.ID, f.readNext(MasterData).Run, 5) // other events under its id
+		_, err = f.openBundle(first.ID, f.readNext(MasterData).Run, 5) // other events under the same id
 		f.inUse(err)
-		_, err = f.openBundle(first.ID, run, 1) // fewer events, from the run that it is made of
+		_, err = f.openBundle(first.ID, run, 1) // fewer events of the same run
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
 		f.sameBundle(first, *f.readNext().Open)
 		f.wantDequeue(events...)
@@ -134,7 +134,7 @@ var weakRules = []contractRule{
 		b, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
 		f.acknowledge(Peeked{Bundle: b})
-		_, err = f.openBundle(b.ID, run, 2) // a request that arrives late
+		_, err = f.openBundle(b.ID, run, 2) // a late request
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
 		f.notOpen(b.ID)
 		next := f.readNext()
@@ -217,7 +217,7 @@ var weakRules = []contractRule{
 	{name: "W24 a bundle of 51,200 events is opened, repeated and acknowledged whole", test: func(f *fixture) {
 		var events []domain.Event
 		for range 6 {
-			events = append(events, f.saveNew(8_534)...) // four more than fit
+			events = append(events, f.saveNew(8_534)...) // four more than the limit
 		}
 		f.peeksInto(events[:51_200]...)
 		next := f.readNext()
