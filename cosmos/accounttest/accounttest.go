@@ -1,6 +1,6 @@
-// Package accounttest opens an embedded Cosmos account for a test. Any number of nodes
-// share it, each with its own connection. Their requests take one line, which a test breaks
-// on demand. The test closes engine and connections when it ends.
+// Package accounttest opens an embedded Cosmos account for a test. Any number of nodes share it,
+// each with its own connection. All requests use one transport, in which a test can break them. The
+// test closes engine and connections when it ends.
 package accounttest
 
 import (

@@ -1,11 +1,10 @@
-// Package faulty breaks calls to Cosmos on purpose.
+// Package faulty breaks calls to Cosmos for tests.
 //
-// A [Transport] stands between the Cosmos client and the store, so that the code
-// above it runs unchanged. It counts the calls for documents and breaks those
-// that it is set to break, in one of the ways in which the service, or the line to
-// it, is known to break: before the call was carried out or after. With it a
-// test breaks every call of an operation once, in every way, and looks at what
-// the store is left with.
+// A [Transport] is between the Cosmos client and the store, so that the code above it runs
+// unchanged. It counts the calls for documents and breaks selected ones, in a way in which the
+// service, or the connection to it, is known to fail: before the call is carried out or afterwards.
+// With it, a test breaks every call of an operation once, in every way, and checks what the store
+// then has.
 package faulty
 
 import (

@@ -4,8 +4,8 @@
 //	Stores ─▶ the store of a bucket ─▶ adapter ─▶ requests
 //	  └ checks what the adapter returns, and what a caller asks for
 //
-// An adapter only translates. What holds for all stores is checked here, once: the order of a listing,
-// the time that a call or a read of content may take, and the options of a link.
+// An adapter only translates. The rules for all stores are checked here: the order of a listing, the
+// time limit of a call or a read of content, and the options of a link.
 package source
 
 import (
