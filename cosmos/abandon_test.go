@@ -53,7 +53,7 @@ func losing(t *testing.T, account embedded.Options, lose func(f *failover, drawe
 	return f, events
 }
 
-func TestAbandon_GoesOnBehindLostPages(t *testing.T) {
+func TestAbandon_ContinuesAfterLostPages(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		lose  func(f *failover, drawers []string)
@@ -213,7 +213,7 @@ func TestAbandon_IsRefusedBesideAPeek(t *testing.T) {
 	})
 }
 
-func TestSave_GoesOnWithoutTheIdsOfALostPage(t *testing.T) {
+func TestSave_ContinuesWithoutTheIdsOfALostPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, events := losing(t, embedded.Options{}, func(f *failover, drawers []string) { f.deletes(drawers[1], 0); f.damages(drawers[2], 0) })
 		node := f.node(f.opts, true)

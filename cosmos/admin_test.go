@@ -61,7 +61,7 @@ func (a *aging) stale() int {
 	return 0
 }
 
-func TestADequeueOfAReplayedBundleIsNotRefusedForAnOldRead(t *testing.T) {
+func TestDequeue_OfAReplayedBundleSucceedsDespiteStaleReads(t *testing.T) {
 	for age := range int32(8) {
 		for reads := range int32(3) {
 			var old aging
@@ -79,7 +79,7 @@ func TestADequeueOfAReplayedBundleIsNotRefusedForAnOldRead(t *testing.T) {
 	}
 }
 
-func TestAReplayIsNotRefusedForAnOldRead(t *testing.T) {
+func TestReplay_SucceedsDespiteStaleReads(t *testing.T) {
 	for age := range int32(8) {
 		for reads := range int32(3) {
 			var old aging
@@ -95,7 +95,7 @@ func TestAReplayIsNotRefusedForAnOldRead(t *testing.T) {
 	}
 }
 
-func TestAnOrderWhoseReplyIsLostSucceedsWhateverIsReadThen(t *testing.T) {
+func TestAnOrderWithALostReply_SucceedsDespiteStaleReads(t *testing.T) {
 	batch := func(req *http.Request) bool {
 		return req.Header.Get("x-ms-cosmos-is-batch-request") != "" && strings.Contains(req.URL.Path, bundlesContainer)
 	}

@@ -48,7 +48,7 @@ func inEveryAge(t *testing.T, test func(s *trust, makeOld func())) {
 	}
 }
 
-func TestAnOldCopyDoesNotSayThatABundleIsUnanswered(t *testing.T) {
+func TestAStaleRead_DoesNotMakeABundleUnanswered(t *testing.T) {
 	inEveryAge(t, func(s *trust, makeOld func()) {
 		node := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(1, s.actor))
@@ -62,7 +62,7 @@ func TestAnOldCopyDoesNotSayThatABundleIsUnanswered(t *testing.T) {
 	})
 }
 
-func TestABundleThatIsUnansweredIsNotDequeuedWhateverIsRead(t *testing.T) {
+func TestAnUnansweredBundle_IsNotDequeuedDespiteStaleReads(t *testing.T) {
 	inEveryAge(t, func(s *trust, makeOld func()) {
 		node := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(2, s.actor, repositorytest.Alone))
@@ -76,7 +76,7 @@ func TestABundleThatIsUnansweredIsNotDequeuedWhateverIsRead(t *testing.T) {
 	})
 }
 
-func TestAPeekShowsTheAnswerThatWasNotedWhateverIsRead(t *testing.T) {
+func TestPeek_ReturnsTheStoredAnswerDespiteStaleReads(t *testing.T) {
 	inEveryAge(t, func(s *trust, makeOld func()) {
 		node, line := s.tapped(small)
 		s.save(node, 0, repositorytest.Events(1, s.actor))
@@ -93,7 +93,7 @@ func TestAPeekShowsTheAnswerThatWasNotedWhateverIsRead(t *testing.T) {
 	})
 }
 
-func TestADequeueWhoseReplyIsLostSucceedsThoughAnOldCopyIsUnanswered(t *testing.T) {
+func TestDequeue_WithALostReplySucceedsDespiteAStaleRead(t *testing.T) {
 	inEveryAge(t, func(s *trust, makeOld func()) {
 		node := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(1, s.actor))
@@ -118,7 +118,7 @@ func TestADequeueWhoseReplyIsLostSucceedsThoughAnOldCopyIsUnanswered(t *testing.
 	})
 }
 
-func TestALateAnswerIsRefusedAndASecondOneToldOfTheFirstWhateverIsRead(t *testing.T) {
+func TestALateOrSecondAnswer_ChangesNothingDespiteStaleReads(t *testing.T) {
 	inEveryAge(t, func(s *trust, makeOld func()) {
 		node := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(1, s.actor))
@@ -148,7 +148,7 @@ func TestALateAnswerIsRefusedAndASecondOneToldOfTheFirstWhateverIsRead(t *testin
 }
 
 // Others may find and answer a bundle before the call that has opened it receives its reply.
-func TestAnAnswerDoesNotMakeAnAddTakeItsOwnBundleForAnothers(t *testing.T) {
+func TestAdd_RecognizesItsBundleAfterAnAnswer(t *testing.T) {
 	s := newTrust(t)
 	other := s.node(small, false)
 	node, line := s.tapped(small)
@@ -197,7 +197,7 @@ func TestAFailureWhoseReplyIsLostCountsOnce(t *testing.T) {
 	})
 }
 
-func TestAnAnswerWithoutAReplyIsNeverSaidNotToHaveHappened(t *testing.T) {
+func TestAnAnswerWithoutAReply_IsUncertain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
 		node := s.node(small, false)

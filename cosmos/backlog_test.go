@@ -88,7 +88,7 @@ func TestAHeadOfManyCabinetsHasFewMarks(t *testing.T) {
 }
 
 // The backlog needs no request: these were the numbers of requests before the hub reported it.
-func TestWhatWaitsIsToldWithoutARequest(t *testing.T) {
+func TestTheBacklog_NeedsNoRequest(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true}, false)
 	ctx := context.Background()
@@ -142,7 +142,7 @@ type hours struct{ now time.Time }
 func (h *hours) clock() time.Time { return h.now }
 func (h *hours) pass(n int)       { h.now = h.now.Add(time.Duration(n) * time.Hour) }
 
-func TestTheAgeIsExactWhereLittleWaitsAndWhereMuchDoes(t *testing.T) {
+func TestTheAge_IsExactForSmallAndLargeBacklogs(t *testing.T) {
 	s := newTrust(t)
 	h := &hours{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	node := s.node(Options{Exclusive: true, Clock: h.clock}, true)
@@ -184,7 +184,7 @@ func TestTheAgeIsExactWhereLittleWaitsAndWhereMuchDoes(t *testing.T) {
 
 // A Dequeue reads no head. A node that has none in memory reports the backlog at the moment when the
 // bundle was opened.
-func TestADequeueOnANodeThatKnowsNothingTellsWhatWaitedThen(t *testing.T) {
+func TestDequeue_OnANewNodeReturnsTheBacklogOfThePeek(t *testing.T) {
 	for _, groups := range [][]domain.Group{allGroups, {repositorytest.TimeSeries}} {
 		t.Run(fmt.Sprint(len(groups)), func(t *testing.T) {
 			s := newTrust(t)
@@ -204,7 +204,7 @@ func TestADequeueOnANodeThatKnowsNothingTellsWhatWaitedThen(t *testing.T) {
 
 // A node whose head is older than that of the Peek on another node must not report a smaller backlog
 // than the Peek did.
-func TestADequeueDoesNotCountFromAHeadOlderThanThePeek(t *testing.T) {
+func TestDequeue_DoesNotCountFromAHeadOlderThanThePeek(t *testing.T) {
 	s := newTrust(t)
 	node, other := s.node(small, false), s.node(small, false)
 	_, err := other.Watermark(context.Background(), s.actor)
@@ -218,7 +218,7 @@ func TestADequeueDoesNotCountFromAHeadOlderThanThePeek(t *testing.T) {
 	assert.Equal(t, int64(3), closed.Behind.Events)
 }
 
-func TestADequeueThatIsToldTwiceThatItHappenedTellsTheSame(t *testing.T) {
+func TestDequeue_WithALostReplyReturnsTheBacklog(t *testing.T) {
 	s := newTrust(t)
 	node, line := s.tapped(small)
 	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.Alone))
@@ -263,7 +263,7 @@ func without(doc any, fields []string) {
 	}
 }
 
-func TestWhatAnOlderVersionHasStoredHasNoAge(t *testing.T) {
+func TestEventsOfAnOlderVersion_HaveNoAge(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
 	ctx := context.Background()
@@ -292,7 +292,7 @@ func TestWhatAnOlderVersionHasStoredHasNoAge(t *testing.T) {
 	}
 }
 
-func TestWhatANodeKnowsOfRecipientsIsBounded(t *testing.T) {
+func TestTheRecipientCache_IsBounded(t *testing.T) {
 	k := newKnown()
 	cabinets := make(map[cabinetName]received)
 	for i := range 1000 {

@@ -31,7 +31,7 @@ func (c distantContent) Open(ctx context.Context, at repository.Section) (io.Rea
 }
 
 // The largest bundle has 51,200 events, and its body may take 5 s. This bundle has a twentieth of them.
-func TestBody_OfEventsThatCameSinglyTakesAFractionOfASecond(t *testing.T) {
+func TestBody_OfSingleSavesTakesAFractionOfASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const events, limit = 51_200 / 20, 5 * time.Second / 20

@@ -286,7 +286,7 @@ func sweptOut(sweeps int) func(w *world) {
 	}
 }
 
-func TestRemoval_DisturbsNobodyInAnyOrder(t *testing.T) {
+func TestRemoval_DisturbsNoCallInAnyOrder(t *testing.T) {
 	savesAgain := party{name: "save and take", does: func(w *world, node *Repository) error {
 		if err := w.saves(node, repositorytest.Event(w.actor, repositorytest.Alone)); err != nil {
 			return err

@@ -29,7 +29,7 @@ func asks(req *http.Request, words ...string) bool {
 }
 
 // The state of a queue in use changes between any two reads of a check. That is not damage.
-func TestACheckOfAQueueInUseRaisesNoAlarm(t *testing.T) {
+func TestCheck_FindsNothingInAQueueInUse(t *testing.T) {
 	for name, before := range map[string]func(*http.Request) bool{
 		"before the notices are read":      func(req *http.Request) bool { return asks(req, noticeKind) },
 		"before the gates are read":        func(req *http.Request) bool { return asks(req, gateKind) },

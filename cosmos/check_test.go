@@ -157,7 +157,7 @@ func (d *damaged) leavesIntent() {
 	require.NotNil(d, d.head().Intent)
 }
 
-func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
+func TestDamageOfEveryKind_IsFoundAndRepairedIfPossible(t *testing.T) {
 	entriesOf := func(d *damaged) string { return catalogKey(d.actor, domain.TimeSeries) }
 	cases := []struct {
 		kind   string
@@ -335,7 +335,7 @@ func (d *damaged) readsPage(drawer string, slot int) []storedEvent {
 	return events
 }
 
-func TestACheckInLittleMemoryFindsWhatOneInMuchMemoryFinds(t *testing.T) {
+func TestCheck_FindsTheSameInLittleMemory(t *testing.T) {
 	d := newDamaged(t)
 	node := d.rig.node(Options{Exclusive: true}, false)
 	events := repositorytest.Events(15_000, d.actor)
@@ -362,7 +362,7 @@ func TestACheckInLittleMemoryFindsWhatOneInMuchMemoryFinds(t *testing.T) {
 	}
 }
 
-func TestACheckGoesOnWhereAnotherWas(t *testing.T) {
+func TestCheck_ResumesWhereAnotherOneStopped(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	node := r.node(Options{Exclusive: true, SweepEvery: -1}, true)
 	const recipients = 250
@@ -389,7 +389,7 @@ func TestACheckGoesOnWhereAnotherWas(t *testing.T) {
 	require.Zero(t, whole.Found)
 }
 
-func TestADocumentThatCannotBeReadIsAFindingAndNoObstacle(t *testing.T) {
+func TestCheck_ContinuesAfterADocumentThatCannotBeRead(t *testing.T) {
 	for name, damage := range map[string]func(d *damaged){
 		"head":   func(d *damaged) { d.patches(d.node.db.catalog, d.actor.String(), headID, "/watermark", "many") },
 		"gate":   func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.gate().ID, "/generation", "old") },
@@ -428,7 +428,7 @@ func TestADocumentThatCannotBeReadIsAFindingAndNoObstacle(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongEverywhereIsSaidOncePerPlace(t *testing.T) {
+func TestCheck_ReportsAFaultOncePerPlace(t *testing.T) {
 	d := newDamaged(t)
 	node := d.rig.node(Options{Exclusive: true}, false)
 	_, err := node.Save(t.Context(), d.actor, repositorytest.Events(20_000, d.actor))
@@ -439,7 +439,7 @@ func TestWhatIsWrongEverywhereIsSaidOncePerPlace(t *testing.T) {
 	require.Less(t, len(report.Findings), 200, "pages, not events")
 }
 
-func TestABundleThatDoesNotBeginAtItsGateIsFound(t *testing.T) {
+func TestCheck_FindsABundleThatDoesNotBeginAtItsGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t) // five events are acknowledged, and the bundle has the two after them
 		g := d.gate()
@@ -453,7 +453,7 @@ func TestABundleThatDoesNotBeginAtItsGateIsFound(t *testing.T) {
 	})
 }
 
-func TestACheckGivesASaveTheTimeThatAWriterWould(t *testing.T) {
+func TestCheck_GivesASaveAsMuchTimeAsAWriterDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
 		d.leavesIntent()
@@ -471,7 +471,7 @@ func TestACheckGivesASaveTheTimeThatAWriterWould(t *testing.T) {
 	})
 }
 
-func TestAHintThatIsUnderWayIsNoFinding(t *testing.T) {
+func TestCheck_FindsNothingInAHintThatIsNotWrittenYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
 		slow, line := s.tapped(Options{DrawerCapacity: 3})
@@ -494,7 +494,7 @@ func TestAHintThatIsUnderWayIsNoFinding(t *testing.T) {
 	})
 }
 
-func TestDamageIsNotConcludedFromOldReads(t *testing.T) {
+func TestDamage_IsNotConcludedFromStaleReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var old atomic.Bool
 		s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Lag: func() time.Duration {
@@ -519,7 +519,7 @@ func TestDamageIsNotConcludedFromOldReads(t *testing.T) {
 	})
 }
 
-func TestACheckThatGoesOnRemembersTheIntentsThatItWasWaitingFor(t *testing.T) {
+func TestCheck_RemembersIntentsWhenItResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
 		for range 250 {
@@ -556,7 +556,7 @@ func TestACheckThatGoesOnRemembersTheIntentsThatItWasWaitingFor(t *testing.T) {
 	})
 }
 
-func TestDamageThatNotEveryLookShowsIsNone(t *testing.T) {
+func TestDamage_CountsOnlyIfEveryCheckFindsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var old, looked atomic.Int32
 		s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int { return int(old.Load()) }})}
@@ -579,7 +579,7 @@ func TestDamageThatNotEveryLookShowsIsNone(t *testing.T) {
 	})
 }
 
-func TestOneRepairMendsAlsoWhatAnUnfinishedSaveHides(t *testing.T) {
+func TestARepair_AlsoRepairsWhatAnUnfinishedSaveHides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
 		d.leavesIntent()

@@ -64,9 +64,9 @@ func TestConformanceWithTailsWithoutHintsOnASessionAccount(t *testing.T) {
 	conformance(t, openOn(false, false, 2))
 }
 
-func TestRandomOperationsAsInMemory(t *testing.T) { randomAsInMemory(t, 0) }
+func TestRandomOperations_MatchTheMemoryStore(t *testing.T) { randomAsInMemory(t, 0) }
 
-func TestRandomOperationsWithTailsAsInMemory(t *testing.T) { randomAsInMemory(t, 3) }
+func TestRandomOperationsWithTails_MatchTheMemoryStore(t *testing.T) { randomAsInMemory(t, 3) }
 
 func randomAsInMemory(t *testing.T, tailEvents int) {
 	t.Parallel()

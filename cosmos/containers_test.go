@@ -341,8 +341,8 @@ func requestUnits(t *testing.T, registry *prometheus.Registry) (sum float64) {
 	return sum
 }
 
-// TestProvision_KeepsWhatItDoesNotKnow sends members that azcosmos drops.
-func TestProvision_KeepsWhatItDoesNotKnow(t *testing.T) {
+// TestProvision_KeepsUnknownProperties sends members that azcosmos drops.
+func TestProvision_KeepsUnknownProperties(t *testing.T) {
 	containers := newByHand()
 	delete(containers, "cabinet")
 	a := newAccount(t, containers)

@@ -21,7 +21,7 @@ import (
 
 // Safety is not enough: a caller that retries must succeed in the end.
 
-func TestALeaderWhoseOwnSaveStillWaitsLeadsOn(t *testing.T) {
+func TestALeader_LeadsUntilItsOwnSaveIsDone(t *testing.T) {
 	s := newTrust(t)
 	node, line := s.tapped(Options{DrawerCapacity: 100, Retries: -1})
 	s.save(node, 0, repositorytest.Events(1, s.actor))
@@ -95,7 +95,7 @@ func (r *rig) slow(opts Options, delay func(*http.Request) time.Duration) *Repos
 	return New(db, r.content, opts)
 }
 
-func TestABusyNodeLetsAnotherIn(t *testing.T) {
+func TestABusyNodeLetsAnotherOneSave(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newTrust(t)
@@ -129,7 +129,7 @@ func TestABusyNodeLetsAnotherIn(t *testing.T) {
 	})
 }
 
-func TestSavesThatOutlastTheLeaseGetOnAllTheSame(t *testing.T) {
+func TestSavesThatOutlastTheLease_Succeed(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newTrust(t)
@@ -169,7 +169,7 @@ func TestSavesThatOutlastTheLeaseGetOnAllTheSame(t *testing.T) {
 	})
 }
 
-func TestASaveOfAThousandKindsGetsOnUnderThrottling(t *testing.T) {
+func TestASaveOfAThousandKinds_SucceedsUnderThrottling(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)

@@ -51,9 +51,9 @@ func TestARequestOfDequeues_CountsHoweverStaleTheReadsAre(t *testing.T) {
 	}
 }
 
-// TestDequeuesThatAreTold_Cost checks that a Dequeue with a subscriber has one more create in its
+// TestDequeuesWithASubscriber_Cost checks that a Dequeue with a subscriber has one more create in its
 // batch. TestWhatAnswersAndNoticesCost checks the cost of all others.
-func TestDequeuesThatAreTold_Cost(t *testing.T) {
+func TestDequeuesWithASubscriber_Cost(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true, SweepEvery: -1}, false)
 	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.Alone))

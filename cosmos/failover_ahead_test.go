@@ -168,7 +168,7 @@ func TestRaiseAboveDrawers_BesideOneOfAnotherNodeHappensOnce(t *testing.T) {
 
 // The drawers of an intent in flight are ahead of a head that was read before it. The head is not
 // raised above them: its replacement is refused, and the intent is rolled back.
-func TestDrawersOfAnIntentUnderWay_AreNotTakenForLostOnes(t *testing.T) {
+func TestDrawersOfAnIntentInFlight_AreNotTakenForLostOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{SweepEvery: -1, DrawerCapacity: 4})
 		all := repositorytest.Events(20, f.actor)
@@ -236,7 +236,7 @@ func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 
 // A Save that waits for another one is planned with its commit, unless drawers ahead of the head have
 // not been looked for in its cabinet.
-func TestFailover_IsNoticedByASaveThatHasGathered(t *testing.T) {
+func TestFailover_IsNoticedByAQueuedSave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4})
 		other := repositorytest.Typed("timeseries-other")

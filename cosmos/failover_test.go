@@ -266,7 +266,7 @@ func (f *failover) checksOut() error {
 	return err
 }
 
-func TestFailover_IsNoticedByANodeThatLivesThroughIt(t *testing.T) {
+func TestFailover_IsNoticedByARunningNode(t *testing.T) {
 	for _, stale := range []bool{false, true} {
 		t.Run(fmt.Sprintf("reads may be stale: %v", stale), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

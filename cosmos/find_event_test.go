@@ -70,7 +70,7 @@ func TestFindEvent_FindsEachEventInEachShapeOfAMailbox(t *testing.T) {
 	}
 }
 
-func TestFindEvent_FindsWhatASaveUnderWayHasStored(t *testing.T) {
+func TestFindEvent_FindsEventsOfASaveInFlight(t *testing.T) {
 	s := newTrust(t)
 	node, line := s.tapped(Options{DrawerCapacity: 10, Retries: -1})
 	s.save(node, 0, repositorytest.Events(2, s.actor))

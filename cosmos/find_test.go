@@ -59,7 +59,7 @@ func TestABodyIsTheSameOnEveryNode(t *testing.T) {
 	}
 }
 
-func TestABundleOfAnOlderVersionHasABodyAllTheSame(t *testing.T) {
+func TestABundleOfAnOlderVersionHasABody(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
 	h := hub.New(node, node, s.content, hub.Options{})

@@ -182,7 +182,7 @@ func (v *versions) leavesIntent() {
 	d.leavesIntent()
 }
 
-func TestEveryReplacedDocument_KeepsMembersItDoesNotKnow(t *testing.T) {
+func TestEveryReplacedDocument_KeepsUnknownMembers(t *testing.T) {
 	ctx := t.Context()
 	v := newVersions(t)
 	require.NoError(t, v.node.AdoptGroups(ctx))
@@ -271,7 +271,7 @@ func TestEveryReplacedDocument_KeepsMembersItDoesNotKnow(t *testing.T) {
 	require.NoError(t, v.mended(v.actor))
 }
 
-func TestARepair_KeepsMembersItDoesNotKnow(t *testing.T) { synctest.Test(t, repairKeepsMembers) }
+func TestARepair_KeepsUnknownMembers(t *testing.T) { synctest.Test(t, repairKeepsMembers) }
 
 func repairKeepsMembers(t *testing.T) {
 	d := newDamaged(t)

@@ -69,7 +69,7 @@ func TestGateOpen_NamesTheBundleAndKeepsThePositions(t *testing.T) {
 	assert.Equal(t, g.At, next.At)
 }
 
-func TestGateAdvancePast_StandsBehindTheBundle(t *testing.T) {
+func TestGateAdvancePast_IsAfterTheBundle(t *testing.T) {
 	g, d := transitionGate()
 	next := g.open(d, "write").advancePast(d, "again")
 	assert.Empty(t, next.Open)

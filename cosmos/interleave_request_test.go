@@ -163,7 +163,7 @@ func partiesOf(w *world) (names []string) {
 	return names
 }
 
-func TestABundleOnRequestComesThroughInEveryOrder(t *testing.T) {
+func TestABundleOnRequest_IsRightInEveryOrderOfRequests(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		turns   int

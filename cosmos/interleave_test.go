@@ -371,7 +371,7 @@ var (
 	}}
 )
 
-func TestASweepDisturbsNobodyInAnyOrder(t *testing.T) {
+func TestASweep_DisturbsNoCallInAnyOrder(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		turns int
@@ -401,9 +401,9 @@ func TestASweepDisturbsNobodyInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestASweepDisturbsNoSaveThatLosesAnAnswer saves through a process that cannot know which of its
+// TestASweep_DisturbsNoSaveWithALostReply saves through a process that cannot know which of its
 // writes were applied, while the cabinet of its next Save is being cleared.
-func TestASweepDisturbsNoSaveThatLosesAnAnswer(t *testing.T) {
+func TestASweep_DisturbsNoSaveWithALostReply(t *testing.T) {
 	elsewhere := repositorytest.From(domain.Charges)
 	turns := 2
 	if raced {

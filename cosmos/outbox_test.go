@@ -40,7 +40,7 @@ func bundlesOf(notices []domain.Notice) []domain.BundleID {
 }
 
 // A stale read returns a range of notices that was the front of the outbox at some time.
-func TestAnOldReadOfTheOutboxHasNoGap(t *testing.T) {
+func TestAStaleReadOfTheOutbox_HasNoGap(t *testing.T) {
 	for age := range int32(10) {
 		var old aging
 		s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.stale})}
@@ -106,7 +106,7 @@ func (k *keeper) asks() repositorytest.Peeked {
 	return b
 }
 
-func TestThoseWhoseNoticesStayDoNotHideTheOthers(t *testing.T) {
+func TestWaiting_FindsOthersBesideUndeliverableNotices(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	node := r.node(Options{SweepEvery: -1}, false)
 	recipients, before := make(map[domain.ActorID]bool), time.Now()
@@ -135,7 +135,7 @@ func TestThoseWhoseNoticesStayDoNotHideTheOthers(t *testing.T) {
 	require.Empty(t, waiting)
 }
 
-func TestWaitingForgetsAPlaceThatIsNoneAnyMore(t *testing.T) {
+func TestWaiting_IgnoresAnInvalidPosition(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
 	s.confirms(node, 1)
@@ -147,7 +147,7 @@ func TestWaitingForgetsAPlaceThatIsNoneAnyMore(t *testing.T) {
 }
 
 // A check must report no finding only because domains are slow.
-func TestACheckTakesNoOffenceAtWhatWaits(t *testing.T) {
+func TestCheck_FindsNothingInWaitingNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
 		node := s.node(small, false)

@@ -26,7 +26,7 @@ import (
 
 // An error says what the caller can do, so it must not claim more than is known.
 
-func TestACommitWithoutAnAnswerIsNeverSaidNotToHaveHappened(t *testing.T) {
+func TestACommitWithoutAReply_IsUncertain(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		commit := 2
 		if tails > 0 {
@@ -66,7 +66,7 @@ func TestACommitWithoutAnAnswerIsNeverSaidNotToHaveHappened(t *testing.T) {
 	})
 }
 
-func TestOneOldReadIsNoDamage(t *testing.T) {
+func TestOneStaleRead_IsNoDamage(t *testing.T) {
 	var old atomic.Bool
 	s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int {
 		if old.Load() {
@@ -135,7 +135,7 @@ func TestAnOutageOfTheContentStoreLeavesNothingBehind(t *testing.T) {
 	s.drains()
 }
 
-func TestOneCallersFaultIsNotHisNeighbours(t *testing.T) {
+func TestAFaultOfOneCaller_DoesNotFailOthers(t *testing.T) {
 	s := newTrust(t)
 	content := &pickyContent{Content: s.content}
 	s.content = content
@@ -179,7 +179,7 @@ func (c *pickyContent) Put(ctx context.Context, name string, r io.Reader) error 
 	return c.Content.Put(ctx, name, strings.NewReader(string(text)))
 }
 
-func TestAShortBundleIsNotPaidForWithSixDrawers(t *testing.T) {
+func TestAShortBundle_DoesNotReadSixDrawers(t *testing.T) {
 	t.Parallel()
 	s := newTrust(t)
 	capacity := 500
@@ -204,7 +204,7 @@ func TestAShortBundleIsNotPaidForWithSixDrawers(t *testing.T) {
 	assert.Less(t, s.engine.Requests()-before, int64(25))
 }
 
-func TestAPanicTakesOneSaveAndNotTheRecipient(t *testing.T) {
+func TestAPanic_FailsOneSaveAndNotTheRecipient(t *testing.T) {
 	s := newTrust(t)
 	var broken atomic.Bool
 	random := seeded(1)
@@ -221,9 +221,9 @@ func TestAPanicTakesOneSaveAndNotTheRecipient(t *testing.T) {
 	s.drains()
 }
 
-// In TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther, three Saves wait for one that panics when
+// In TestAPanicInASaveThatIsRetriedAlone_EndsNoOther, three Saves wait for one that panics when
 // they cannot be stored together.
-func TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther(t *testing.T) {
+func TestAPanicInASaveThatIsRetriedAlone_EndsNoOther(t *testing.T) {
 	s := newTrust(t)
 	content := &pickyContent{Content: s.content}
 	s.content = content
@@ -282,7 +282,7 @@ func (a busyAccount) Do(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func TestWhoHasNoTimeForTheWaitThatIsAskedForIsToldAtOnce(t *testing.T) {
+func TestACallWithoutTimeForTheRequestedWait_FailsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
 		db := s.account.ConnectBy(busyAccount{s.engine.Transport()})
@@ -295,9 +295,9 @@ func TestWhoHasNoTimeForTheWaitThatIsAskedForIsToldAtOnce(t *testing.T) {
 	})
 }
 
-// TestAnIndexIsReadOnFromWhereItCouldNotBeRead reads many drawers of a store that answers only for a
+// TestReadingAnIndex_ResumesAfterAFailure reads many drawers of a store that answers only for a
 // few of them at a time.
-func TestAnIndexIsReadOnFromWhereItCouldNotBeRead(t *testing.T) {
+func TestReadingAnIndex_ResumesAfterAFailure(t *testing.T) {
 	t.Run("by a node that knows nothing", func(t *testing.T) { readsOn(t, 0) })
 	t.Run("by a node that knows how it began", func(t *testing.T) { readsOn(t, 1) })
 }
@@ -354,7 +354,7 @@ func readsOn(t *testing.T, known int) {
 	s.drains()
 }
 
-func TestAnAnswerThatIsOnlyForNowIsAskedForAgain(t *testing.T) {
+func TestATemporaryFailure_IsRetried(t *testing.T) {
 	for _, only := range []faulty.Fault{faulty.SessionBehind, faulty.Moving, faulty.Gone} {
 		t.Run(only.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -114,7 +114,7 @@ func TestADamagedPageIsRefused(t *testing.T) {
 	}
 }
 
-func TestAPageAroundWhichSomethingHasChangedIsRefused(t *testing.T) {
+func TestAPageWithADamagedMember_IsRefused(t *testing.T) {
 	events := repositorytest.Events(3, repositorytest.NewActor())
 	it := &intent{ID: "intent", Saved: 5}
 	sound := *pagesOf(it, "object", &drawerPart{Drawer: "drawer", Slot: 2}, numberedEvents(events, 7, func() domain.Sequence { return 0 }))[0]
@@ -137,7 +137,7 @@ func TestAPageAroundWhichSomethingHasChangedIsRefused(t *testing.T) {
 	require.NoError(t, old.decodeEvents(cabinet, ignore))
 }
 
-func TestAFilterHoldsWhatWasAddedAndHardlyAnythingElse(t *testing.T) {
+func TestAFilter_HasFewFalsePositives(t *testing.T) {
 	const n = 10_000
 	counting := func(from, i int) (id domain.EventID) { // sequential ids are the hardest to spread
 		for b := 15; b >= 12; b-- {

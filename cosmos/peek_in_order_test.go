@@ -13,7 +13,7 @@ import (
 )
 
 // The order of the recipient must not depend on pointers: here they are missing, or too high.
-func TestTheOrderOfTheRecipientRestsOnNoPointer(t *testing.T) {
+func TestTheOrderOfTheRecipient_DependsOnNoPointer(t *testing.T) {
 	inOrder := Options{DrawerCapacity: 2, Exclusive: true, Ordering: domain.ByRecipient}
 	for name, spoil := range map[string]func(s *trust, node *Repository, e catalogEntry){
 		"gone": func(s *trust, node *Repository, e catalogEntry) { s.deletes(node.db.catalog, e.PartitionKey, e.ID) },
@@ -59,7 +59,7 @@ func TestTheOrderOfTheRecipientRestsOnNoPointer(t *testing.T) {
 
 // Once a node has read the first events of the cabinets, a bundle in order costs no more requests than
 // any other.
-func TestANodeLooksOnceBehindEachPlace(t *testing.T) {
+func TestANode_ReadsTheFirstEventAfterAPositionOnce(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true, Ordering: domain.ByRecipient}, false)
 	ctx := context.Background()

@@ -68,7 +68,7 @@ func TestAPointerThatIsTooLowDoesNotWinTheChoice(t *testing.T) {
 	assert.Equal(t, ids[2], s.next(node))
 }
 
-func TestAPointerThatIsMissingIsPutBack(t *testing.T) {
+func TestAMissingPointer_IsRestored(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
 	ids := s.inTwoCabinets(node)
@@ -80,7 +80,7 @@ func TestAPointerThatIsMissingIsPutBack(t *testing.T) {
 	assert.Equal(t, ids[2], s.next(node))
 }
 
-func TestAPointerAtADrawerThatIsDoneWithGoes(t *testing.T) {
+func TestAPointerToAFinishedDrawer_IsRemoved(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{DrawerCapacity: 1, Exclusive: true}, false)
 	ids := s.inTwoCabinets(node)
@@ -93,7 +93,7 @@ func TestAPointerAtADrawerThatIsDoneWithGoes(t *testing.T) {
 	assert.Equal(t, ids[2], s.next(node))
 }
 
-func TestAHoleInTheSlotsIsNeverSteppedOver(t *testing.T) {
+func TestAGapInTheSlots_IsNeverSkipped(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
 	events := repositorytest.Events(3, s.actor)

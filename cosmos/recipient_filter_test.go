@@ -72,7 +72,7 @@ func TestAColdSaveOfManyKinds_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 
 // A node that has adopted the filter of a recipient finds the events after it: those of pages that were
 // written since, and those that another node saves meanwhile.
-func TestTheFilterOfARecipient_IsReadOnFromItsSlots(t *testing.T) {
+func TestTheFilterOfARecipient_IsCompletedFromThePages(t *testing.T) {
 	const kinds = 9
 	for _, tails := range []int{0, 2, 24} {
 		t.Run(fmt.Sprintf("%d in a tail", tails), func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestAFilterOfARecipient_ThatIsAheadOfItsHeadIsNotUsed(t *testing.T) {
 
 // The filter of a recipient covers the small drawers. Of a drawer that has become too large, it still
 // has the first few events.
-func TestADrawerThatHasOutgrownTheFilterOfItsRecipient_IsKnownByItsOwn(t *testing.T) {
+func TestADrawerTooLargeForTheRecipientFilter_HasItsOwn(t *testing.T) {
 	const kinds = 9
 	r := newRig(t, embedded.Options{Pessimistic: true})
 	actor := repositorytest.NewActor()

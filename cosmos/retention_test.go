@@ -182,7 +182,7 @@ func (k *keeper) stored() (documents, bytes int) {
 	return documents, bytes
 }
 
-func TestWhatIsAcknowledgedIsKeptForAWhileAndThenGoes(t *testing.T) {
+func TestAcknowledgedEvents_AreRemovedAfterTheRetention(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
 		events := k.saves(7, repositorytest.Carrying(`{"kWh":1}`))
@@ -220,7 +220,7 @@ func TestWhatIsAcknowledgedIsKeptForAWhileAndThenGoes(t *testing.T) {
 	})
 }
 
-func TestNothingUnacknowledgedEverGoes(t *testing.T) {
+func TestSweep_RemovesNothingUnacknowledged(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
 		events := k.saves(4, repositorytest.Alone)
@@ -265,7 +265,7 @@ func TestAClosedBundleExpiresAndItsIdIsFreeAgain(t *testing.T) {
 	})
 }
 
-func TestAnotherNodesIndexGivesUpWhatIsGone(t *testing.T) {
+func TestTheIndexOfAnotherNode_ForgetsRemovedDrawers(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
 		other := k.rig.node(Options{DrawerCapacity: 3, TailEvents: tails, Retention: 1, Clock: k.clock}, false)
@@ -284,7 +284,7 @@ func TestAnotherNodesIndexGivesUpWhatIsGone(t *testing.T) {
 	})
 }
 
-func TestASaveUnderWayGoesOnWhenTheRetentionMoves(t *testing.T) {
+func TestASaveInFlight_ContinuesWhenTheRetentionChanges(t *testing.T) {
 	s := newTrust(t)
 	node, line := s.tapped(Options{DrawerCapacity: 3, SweepEvery: -1})
 	s.save(node, 0, repositorytest.Events(7, s.actor))
@@ -308,9 +308,9 @@ func TestASaveUnderWayGoesOnWhenTheRetentionMoves(t *testing.T) {
 	require.NoError(t, s.mended(s.actor))
 }
 
-// TestAHeadThatIsOnesOwnIsTakenAsItIsStored loses the reply to a commit, and the retention closes
+// TestACommitWithALostReply_ContinuesFromTheStoredHead loses the reply to a commit, and the retention closes
 // another cabinet before the writer reads the head back.
-func TestAHeadThatIsOnesOwnIsTakenAsItIsStored(t *testing.T) {
+func TestACommitWithALostReply_ContinuesFromTheStoredHead(t *testing.T) {
 	s := newTrust(t)
 	node, line := s.tapped(Options{DrawerCapacity: 3, SweepEvery: -1})
 	s.save(node, 0, repositorytest.Events(4, s.actor))
@@ -345,7 +345,7 @@ func TestAHeadThatIsOnesOwnIsTakenAsItIsStored(t *testing.T) {
 	require.NoError(t, s.mended(s.actor))
 }
 
-func TestForEverIsForEver(t *testing.T) {
+func TestUnlimitedRetention_RemovesNothing(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
 	k.saves(9)
 	k.takes()

@@ -33,10 +33,10 @@ func (k *keeper) events() int {
 	return events
 }
 
-// TestRetention_KeepsTwiceWhatItWantsWhereEventsTrickle simulates a quarter of a year, or forty days,
+// TestRetention_KeepsSingleEventsUpToTwiceItsTime simulates a quarter of a year, or forty days,
 // in which events are saved one by one and delivered at once. The amount of stored data repeats after
 // two retentions, so three are simulated with the race detector.
-func TestRetention_KeepsTwiceWhatItWantsWhereEventsTrickle(t *testing.T) {
+func TestRetention_KeepsSingleEventsUpToTwiceItsTime(t *testing.T) {
 	const retention = 7 * day
 	for every, length := range map[time.Duration]time.Duration{6 * time.Hour: 90 * day, time.Hour: 40 * day} {
 		if raced {
@@ -107,8 +107,8 @@ func TestClosedDrawer_StaysWhileAnEventInItWaits(t *testing.T) {
 	require.NoError(t, k.mended(k.actor))
 }
 
-// TestDrawer_IsNotClosedOftenerThanMilestonesAreMade sweeps every hour.
-func TestDrawer_IsNotClosedOftenerThanMilestonesAreMade(t *testing.T) {
+// TestDrawer_IsNotClosedMoreOftenThanMilestonesAreMade sweeps every hour.
+func TestDrawer_IsNotClosedMoreOftenThanMilestonesAreMade(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t, 10_000)
 	weeks := 4 // each week is a retention

@@ -98,7 +98,7 @@ func TestTheMemoryForReceivedIdsIsBounded(t *testing.T) {
 	assert.LessOrEqual(t, node.writers.bytes, options.IndexBytes)
 }
 
-func TestAnIndexBeyondItsLimitIsForgottenPieceByPiece(t *testing.T) {
+func TestAnIndexAboveItsLimit_IsEvictedPartByPart(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	node := r.node(Options{IndexBytes: 40_000, Exclusive: true}, false)
 	actor := repositorytest.NewActor()

@@ -71,7 +71,7 @@ func (s *sharing) has(want bool, bundles ...domain.Bundle) {
 }
 
 // Drawers without payloads have a folder, too.
-func TestWhatIsSharedOfABundleGoesWithItsFirstDrawer(t *testing.T) {
+func TestSharedContent_IsRemovedWithTheFirstDrawerOfItsBundle(t *testing.T) {
 	s := newSharing(t, 3)
 	s.saves(7) // over three drawers
 	long := s.opens()
@@ -98,7 +98,7 @@ func TestWhatIsSharedOfABundleGoesWithItsFirstDrawer(t *testing.T) {
 }
 
 // A Replay may occur at the last moment, and the bundle then stays open forever.
-func TestABundleThatCanBeReplayedHasAllThatIsShared(t *testing.T) {
+func TestABundleThatCanBeReplayed_HasItsSharedContent(t *testing.T) {
 	for _, late := range []time.Duration{time.Second, 6 * time.Hour, 3 * day} { // after the Dequeue and before the retention ends
 		for _, swept := range []bool{true, false} {
 			s := newSharing(t, 3)
@@ -141,7 +141,7 @@ func TestABundleThatCanBeReplayedHasAllThatIsShared(t *testing.T) {
 }
 
 // Once its first drawer has gone, a bundle cannot be opened again, even if its document still exists.
-func TestABundleWhoseFolderHasGoneIsNotReplayed(t *testing.T) {
+func TestABundleWithoutItsFolder_IsNotReplayed(t *testing.T) {
 	s := newSharing(t, 3)
 	s.saves(7)
 	b := s.opens()
@@ -156,7 +156,7 @@ func TestABundleWhoseFolderHasGoneIsNotReplayed(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err), "%v", err)
 }
 
-func TestForEverKeepsWhatIsShared(t *testing.T) {
+func TestUnlimitedRetention_KeepsSharedContent(t *testing.T) {
 	s := newSharing(t, 3)
 	s.node = s.rig.node(Options{DrawerCapacity: 3, Retention: -1, Clock: s.clock, Shared: s.shared}, true)
 	s.saves(7)
@@ -177,7 +177,7 @@ func (lockedContent) DeleteFolder(context.Context, string) error {
 	return domain.Errorf(domain.Unavailable, "content: out of reach")
 }
 
-func TestASweepThatDoesNotReachTheSharedStoreIsFinishedByTheNext(t *testing.T) {
+func TestASweepThatCannotReachTheSharedStore_IsCompletedByTheNext(t *testing.T) {
 	s := newSharing(t, 3)
 	s.saves(7)
 	b := s.opens()

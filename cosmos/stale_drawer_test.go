@@ -14,7 +14,7 @@ import (
 
 // A node reads a part of the drawer that is being filled, because the stored filter may hold one of its
 // events. Before the node writes, another node adds events to the drawer.
-func TestADrawerReadByAnOldHead_IsReadOnByANewerOne(t *testing.T) {
+func TestADrawerReadWithAnOldHead_IsCompletedWithANewerOne(t *testing.T) {
 	for _, tails := range []int{0, 4} {
 		for _, more := range []int{1, 4, 25} { // in the same drawer, in its tail, and in the following ones
 			t.Run(fmt.Sprintf("tails of %d, %d more", tails, more), func(t *testing.T) {

@@ -22,7 +22,7 @@ func (s *trust) strays(db database) {
 	}
 }
 
-func TestWhatLiesWhereNoRecipientIsHoldsUpNobody(t *testing.T) {
+func TestStrayDocuments_AffectNoRecipient(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
 	s.confirms(node, 1)

@@ -229,7 +229,7 @@ func TestSurvey_KeepsToItsBudget(t *testing.T) {
 }
 
 // Of two nodes that both believe that they survey, one is refused, and only the other exports metrics.
-func TestSurvey_IsOfOneNodeAtATime(t *testing.T) {
+func TestSurvey_BelongsToOneNodeAtATime(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
 		node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)

@@ -494,7 +494,7 @@ func TestASmallSave_ManyCabinetsShareTheHead(t *testing.T) {
 	require.Equal(t, len(all), n)
 }
 
-func TestASmallSave_CostsWhatItMay(t *testing.T) {
+func TestASmallSave_CostsUpToItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTails(t)
 		node := s.node(Options{TailEvents: DefaultTailEvents, Exclusive: true}, false)
@@ -512,7 +512,7 @@ func TestASmallSave_CostsWhatItMay(t *testing.T) {
 	})
 }
 
-func TestAnEventSavedFetchedAndConfirmedAlone_CostsWhatItMay(t *testing.T) {
+func TestAnEventSavedFetchedAndConfirmedAlone_CostsUpToItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTails(t)
 		node := s.node(Options{TailEvents: DefaultTailEvents, Exclusive: true}, false)

@@ -168,7 +168,7 @@ func TestACommitBeatsARollbackThatHasNotClaimedYet(t *testing.T) {
 	s.drains()
 }
 
-func TestAWatermarkPastOnesRangeProvesNothing(t *testing.T) {
+func TestAWatermarkAboveAnIntent_DoesNotProveItsCommit(t *testing.T) {
 	s := newTrust(t)
 	slow, slowLine := s.tapped(small)
 	s.save(slow, 0, repositorytest.Events(2, s.actor))
@@ -184,7 +184,7 @@ func TestAWatermarkPastOnesRangeProvesNothing(t *testing.T) {
 	s.drains()
 }
 
-func TestAnIndexThatAnOldReadMadeShortIsNotUsed(t *testing.T) {
+func TestAnIndexThatAStaleReadMadeShort_IsNotUsed(t *testing.T) {
 	for age := range 19 {
 		for reads := range int32(8) {
 			t.Run(fmt.Sprintf("%d reads are %d commits old", reads, age), func(t *testing.T) {
@@ -222,9 +222,9 @@ func rememberingByOldReads(t *testing.T, age int, reads int32) {
 	s.drains()
 }
 
-// TestOldPointersShowNoCabinetBeforeItsTurn saves into a drawer whose events are all taken but that has
+// TestOldPointers_DoNotReorderCabinets saves into a drawer whose events are all taken but that has
 // room, and into the next one, and peeks with pointers of every age.
-func TestOldPointersShowNoCabinetBeforeItsTurn(t *testing.T) {
+func TestOldPointers_DoNotReorderCabinets(t *testing.T) {
 	for age := range 12 {
 		t.Run(fmt.Sprintf("pointers are %d commits old", age), func(t *testing.T) { peekingByOldPointers(t, age) })
 	}

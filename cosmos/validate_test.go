@@ -12,7 +12,7 @@ import (
 
 // A check of a page with an impossible slot ended the process: it allocated as much as the page said.
 // So did a bundle without slots. The simulation found both.
-func TestANumberThatCannotBeIsDamageAndTakesNoMemory(t *testing.T) {
+func TestAnImpossibleNumber_IsDamageAndTakesNoMemory(t *testing.T) {
 	const huge = 1 << 45
 	for name, damage := range map[string]func(d *damaged){
 		"a page that begins before the drawer": func(d *damaged) { d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(0), "/slot", -huge) },
@@ -67,7 +67,7 @@ func TestADrawerThatCannotBeCountedInIsDamaged(t *testing.T) {
 
 // A Peek for this bundle panicked, as the simulation found: it looked up the position in the gate of
 // the other group.
-func TestAnOpenBundleThatSaysItIsOfAnotherGroupIsDamage(t *testing.T) {
+func TestAnOpenBundleOfTheWrongGroup_IsDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
 		d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/group", "masterdata")

@@ -54,7 +54,7 @@ func (g *group) start(ctx context.Context) (item *int, outcome <-chan error) {
 	return item, done
 }
 
-func TestLeader_GroupsWhatGatheredAndHandsOver(t *testing.T) {
+func TestLeader_GroupsQueuedItemsAndHandsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(2)
 		ctx := t.Context()

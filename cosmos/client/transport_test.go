@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
 
-func TestMicrosoftsClientSendsNoWriteAgainThatMayHaveBeenCarriedOut(t *testing.T) {
+func TestAzcosmos_ResendsNoWriteThatMayHaveBeenApplied(t *testing.T) {
 	broken := []error{tls.RecordHeaderError{Msg: "unsupported TLS version"}}
 	for _, errno := range []syscall.Errno{
 		syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN, syscall.ECONNREFUSED,
@@ -40,7 +40,7 @@ func TestMicrosoftsClientSendsNoWriteAgainThatMayHaveBeenCarriedOut(t *testing.T
 	}
 }
 
-func TestMicrosoftsClientSendsAWriteAgainThatNeverLeft(t *testing.T) {
+func TestAzcosmos_ResendsAWriteThatWasNotSent(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ECONNREFUSED} {
 		t.Run(errno.Error(), func(t *testing.T) {
 			with := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)}

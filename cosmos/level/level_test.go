@@ -31,7 +31,7 @@ func TestAStoreOfAVersionBeforeLevels_HasLevel1(t *testing.T) {
 	require.Equal(t, 1, r.status(r.open(opts)).Level)
 }
 
-func TestAnOlderVersion_IsRefusedAndToldWhichToUse(t *testing.T) {
+func TestAnOlderVersion_IsRefusedWithTheVersionToUse(t *testing.T) {
 	r := newRig(t)
 	r.openAtLevel(2)
 	_, err := Open(t.Context(), r.account.Connect(), knows(1))
@@ -127,7 +127,7 @@ func TestAnUpgrade_RemovesAnOlderNodeThatHasDied(t *testing.T) {
 	})
 }
 
-func TestAnUpgradeOfAStoreThatIsHeldAlone_WaitsForNoNode(t *testing.T) {
+func TestAnUpgradeThatUsesTheStoreAlone_WaitsForNoNode(t *testing.T) {
 	virtually(t, func(r *rig) {
 		r.openAtLevel(1)
 		_, err := r.open(knows(1)).Join(r.Context(), "dead")
@@ -427,7 +427,7 @@ func TestTheNodesAndTheHistory_AreLimited(t *testing.T) {
 	require.Equal(t, 2, d.Level+1)
 }
 
-func TestADocumentThatIsRemoved_IsMadeAgainByTheNextBeat(t *testing.T) {
+func TestARemovedDocument_IsCreatedByTheNextBeat(t *testing.T) {
 	r := newRig(t)
 	opts := knows(2)
 	s := r.open(opts)

@@ -92,7 +92,7 @@ func lockedDraws(rng *rand.Rand) func(n int) int {
 
 // A bucket and the stored objects differ at random, with short and long keys. One request of twelve is
 // broken, or reads are stale at random.
-func TestCrawlsThroughFaultsAndStaleReads_MakeTheStateThatOfTheBucket(t *testing.T) {
+func TestCrawlsThroughFaultsAndStaleReads_EndInTheStateOfTheBucket(t *testing.T) {
 	for _, isStale := range []bool{false, true} {
 		for seed := range uint64(3) {
 			t.Run(fmt.Sprint(isStale, seed), func(t *testing.T) {

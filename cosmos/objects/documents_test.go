@@ -71,7 +71,7 @@ func decodes[T any](t *testing.T, doc any, into *T) *T {
 	return into
 }
 
-func TestADocumentHasAllOfItsRow(t *testing.T) {
+func TestARowDocument_KeepsAllMembers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 300 {
 		r := randomRow(rng)
@@ -82,7 +82,7 @@ func TestADocumentHasAllOfItsRow(t *testing.T) {
 	}
 }
 
-func TestADocumentHasAllOfItsObject(t *testing.T) {
+func TestAnObjectDocument_KeepsAllMembers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for range 100 {
 		current, floor, forgotten := randomRow(rng), randomRow(rng), randomRow(rng)

@@ -101,7 +101,7 @@ func wantSwept(t *testing.T, s *script, at time.Duration) []string {
 }
 
 // Each request of a sweep is broken once in every way. The sweep leaves the same as the oracle.
-func TestEveryRequestOfASweepBrokenOnce(t *testing.T) {
+func TestEveryRequestOfASweepBrokenOnce_ForgetsTheSame(t *testing.T) {
 	for _, at := range []time.Duration{sweptAt, 15 * 24 * time.Hour} {
 		for _, fault := range faulty.Faults() {
 			t.Run(fmt.Sprint(at, fault), func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestASweepKeepsToItsPrice(t *testing.T) {
 	sweep("a row of a hot key", 199, 16)
 }
 
-func TestARetentionOfABucket_IsThatOfNoOther(t *testing.T) {
+func TestTheRetentionOfABucket_AppliesToNoOther(t *testing.T) {
 	clock := objecttest.FirstMoment
 	node := New(accounttest.New(t, embedded.Options{}, Containers()).Connect(), Options{
 		Shards: 1, Clock: func() time.Time { return clock },

@@ -158,7 +158,7 @@ func TestANodeThatEndsAtAnyRequest_LosesNoStateChange(t *testing.T) {
 
 // A change needs no further request. Without a topic, an event costs what TestEventsKeepToTheirPrice
 // demands.
-func TestAChangeForTheTopic_CostsWhatItMay(t *testing.T) {
+func TestAChangeForTheTopic_CostsUpToItsLimit(t *testing.T) {
 	price := func(hasTopic bool) (units float64, requests int, left []domain.ObjectChange) {
 		a := accounttest.New(t, embedded.Options{Pessimistic: true}, Containers())
 		s := New(a.Connect(), Options{Shards: 1, Topic: hasTopic})

@@ -105,7 +105,7 @@ func (b *beforeBatch) Do(req *http.Request) (*http.Response, error) {
 
 // If a batch is refused because another node has stored events of the same objects, the next rounds of
 // the node wait for further requests.
-func TestARefusedBatch_HasTheNextRoundsGather(t *testing.T) {
+func TestARefusedBatch_MakesTheNextRoundsWait(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	line := &beforeBatch{next: a.Line}
 	refused, other := New(a.ConnectBy(line), Options{Shards: 1}), New(a.Connect(), Options{Shards: 1})

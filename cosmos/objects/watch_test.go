@@ -153,7 +153,7 @@ func TestANodeThatEndsAtAnyRequest_LosesNoChange(t *testing.T) {
 }
 
 // A change of a watched object needs no further request.
-func TestAChangeOfAWatchedObject_CostsWhatItMay(t *testing.T) {
+func TestAChangeOfAWatchedObject_CostsUpToItsLimit(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{Pessimistic: true}, Containers())
 	s := New(a.Connect(), Options{Shards: 1})
 	name := must(domain.ParseObjectName("bucket", "key"))

@@ -140,7 +140,7 @@ func TestRun_RemovesWhatADeadRunHasLeft(t *testing.T) {
 	require.Zero(t, r.count())
 }
 
-func TestRun_TellsAFaultFromARefusal(t *testing.T) {
+func TestRun_DistinguishesAFaultFromARefusal(t *testing.T) {
 	r := newRig(t)
 	db := r.ConnectBy(failing{})
 	p, err := probe.New(db, probe.Options{})

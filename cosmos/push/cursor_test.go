@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func TestRetriesOfAnotherTime_AreNotLoaded(t *testing.T) {
+func TestRetriesThatDoNotFitTheCursor_AreNotLoaded(t *testing.T) {
 	for _, change := range []struct {
 		name   string
 		change func(*retryDoc) bool // false: delete the document
@@ -96,7 +96,7 @@ func TestACursorDocument_KeepsItsStanding(t *testing.T) {
 }
 
 // Members that a newer version adds to a document stay in it.
-func TestReplacedDocuments_KeepMembersTheyDoNotKnow(t *testing.T) {
+func TestReplacedDocuments_KeepUnknownMembers(t *testing.T) {
 	l := newLife(t, newRig(t, embedded.Options{}), 2, true, Options{})
 	node := l.startStore(-1)
 	require.NoError(t, l.publishMessages(node))

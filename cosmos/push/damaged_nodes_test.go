@@ -146,7 +146,7 @@ func TestABeatThatCannotBeRead_HidesNoOtherAndIsStoredAgain(t *testing.T) {
 	}
 }
 
-func TestABeatOfANewerFormat_IsThatOfANodeThatIsAlive(t *testing.T) {
+func TestANodeWithABeatOfANewerFormat_CountsAsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
 		s := r.node(Options{})

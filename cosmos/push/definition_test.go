@@ -146,7 +146,7 @@ func TestEveryCallOfDefinitionsBrokenOnceInEveryWay(t *testing.T) {
 }
 
 // A node that ends anywhere in a creation or a deletion leaves no reservation that counts forever.
-func TestACrashAnywhere_TakesNothingFromTheLimit(t *testing.T) {
+func TestACrashAnywhere_LeavesNoReservationThatCounts(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
 			t.Parallel()
@@ -279,7 +279,7 @@ func TestARefusedReservation_IsReplaced(t *testing.T) {
 	r.wantFull(s, d.Owner)
 }
 
-func TestAReplacement_KeepsWhatItDoesNotKnow(t *testing.T) {
+func TestAReplacement_KeepsUnknownMembers(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	s := r.otherStore()
 	stored := r.createDefinition(s, repositorytest.NewDefinition(repositorytest.NewActor()))
@@ -303,7 +303,7 @@ func TestAReplacement_KeepsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestSubscriptions_CostWhatTheyMay(t *testing.T) {
+func TestSubscriptions_CostUpToTheirLimit(t *testing.T) {
 	r := newRig(t, embedded.Options{Pessimistic: true})
 	s, owner := r.otherStore(), repositorytest.NewActor()
 	price := func(what string, limit float64, f func() error) {

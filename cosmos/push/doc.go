@@ -241,19 +241,19 @@
 //	a page is served if its cursors are the same    TestConformance
 //	an earlier owner does not unlist a cursor       TestConformance
 //	an entry with an unfollowed change stays        TestConformance
-//	a noted change is found without a stale read    TestACurrentWatchOrSubscription_IsNoStaleRead
+//	a noted change is found without a stale read    TestACurrentWatchOrSubscription_IsNeverStale
 //	a page that is not found may be invisible       TestAPageThatIsNotVisibleYet_HasNotExpired
 //	a settlement is If-Match; a load is a fence     TestConformance
 //	reservations are replaced If-Match              TestTwoNodesThatCreate_LoseNoReservation
 //	a refusal is stored before a reservation goes   TestALateCreation_IsNotAddedBehindTheLimit
 //	a refused reservation is replaced               TestACreationThatIsBeingRefused_IsListedOrNotThere
-//	reservations without a subscription are freed   TestACrashAnywhere_TakesNothingFromTheLimit
-//	retries are proved by count and digest          TestRetriesOfAnotherTime_AreNotLoaded
-//	a cursor is retired before its entry goes       TestACrashAtAnyStepOfARetirement_LeavesNothingForEver
+//	reservations without a subscription are freed   TestACrashAnywhere_LeavesNoReservationThatCounts
+//	retries are proved by count and digest          TestRetriesThatDoNotFitTheCursor_AreNotLoaded
+//	a cursor is retired before its entry goes       TestACrashAtAnyStepOfARetirement_IsCompletedLater
 //	a list of sync cursors is replaced If-Match     TestConformance, TestTwoNodesThatListCursors_LoseNone
 //	a list continues in the next segment            TestConformanceWithSmallSegments
-//	a retired cursor is not loaded                  TestACrashAtAnyStepOfARetirement_LeavesNothingForEver
-//	a new cursor keeps an entry that is there       TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor
+//	a retired cursor is not loaded                  TestACrashAtAnyStepOfARetirement_IsCompletedLater
+//	a new cursor keeps an entry that is there       TestALeftoverEntry_IsNotRemovedFromANewCursor
 //	the shard's entry before the first retry        TestACrashAfterEveryWrite_LosesNothing
 //	a bundle is stored before it is returned        TestConformance, domain: TestACursor_KeepsItsRulesWhateverHappens
 //	what is under way, claims, caution, counters    domain: TestACursor_KeepsItsRulesWhateverHappens
@@ -261,12 +261,12 @@
 //	the assignment is replaced by its version       TestConformance, TestNodesOverABrokenLine_ShareTheShards
 //	damaged documents of nodes are replaced         TestDamagedDocumentsOfNodes_StopNoDelivery
 //	a damaged assignment is replaced by one node    TestADamagedAssignment_IsReplacedByOneNode
-//	a newer format stops its own cursor alone       TestDocumentsOfANewerFormat_StopTheirCursorsAlone
+//	a newer format stops its own cursor alone       TestDocumentsOfANewerFormat_StopOnlyTheirCursors
 //	a change is noted in the entry of the cursor    TestConformance
-//	the price of a beat and of a look               TestANode_CostsWhatItMay
-//	the price of each step                          TestADelivery_CostsWhatItMay, TestAFailedAttempt_CostsWhatItMay
-//	the price of a replay                           TestAReplay_CostsWhatItMay
-//	the price of a subscription                     TestSubscriptions_CostWhatTheyMay
+//	the price of a beat and of a look               TestANode_CostsUpToItsLimit
+//	the price of each step                          TestADelivery_CostsUpToItsLimit, TestAFailedAttempt_CostsUpToItsLimit
+//	the price of a replay                           TestAReplay_CostsUpToItsLimit
+//	the price of a subscription                     TestSubscriptions_CostUpToTheirLimit
 //
 // ../../bench/simulate/mutants omits one of these rules at a time, from mutant 120 on.
 //

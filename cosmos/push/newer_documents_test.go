@@ -42,7 +42,7 @@ func gaugeOf(t *testing.T, metrics *prometheus.Registry, name string) float64 {
 	return 0
 }
 
-func TestDocumentsOfANewerFormat_StopTheirCursorsAlone(t *testing.T) {
+func TestDocumentsOfANewerFormat_StopOnlyTheirCursors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *Store
 		var logged logBuffer

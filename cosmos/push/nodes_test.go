@@ -125,7 +125,7 @@ func TestAnAssignmentOfANewerVersion_KeepsItsMembers(t *testing.T) {
 }
 
 // A single node beats and looks every 2 seconds. Of several nodes, each looks every 500 ms.
-func TestANode_CostsWhatItMay(t *testing.T) {
+func TestANode_CostsUpToItsLimit(t *testing.T) {
 	b := newBill(t)
 	var a repository.Assignment
 	for shard := range a.Owners {

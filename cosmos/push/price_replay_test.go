@@ -78,7 +78,7 @@ func (b *replayBill) countUnits(n int, request func() error) float64 {
 	return price
 }
 
-func TestAReplay_CostsWhatItMay(t *testing.T) {
+func TestAReplay_CostsUpToItsLimit(t *testing.T) {
 	anyTime := domain.ReplayRange{From: time.Unix(0, 0), To: time.Now().AddDate(100, 0, 0), Rate: domain.MaxReplayRate}
 	dead := anyTime
 	dead.OnlyDead = true

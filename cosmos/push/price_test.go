@@ -132,7 +132,7 @@ func (b *bill) totalUnits(n int) float64 {
 	return sum
 }
 
-func TestADelivery_CostsWhatItMay(t *testing.T) {
+func TestADelivery_CostsUpToItsLimit(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		id      string
@@ -168,7 +168,7 @@ func TestADelivery_CostsWhatItMay(t *testing.T) {
 
 // A broadcast is one append; each consumer pays for its settlement, with the marks of its cursor. Each
 // bundle that is watched has a stream with one entry.
-func TestTheFirstAppend_CostsWhatItMay(t *testing.T) {
+func TestTheFirstAppend_CostsUpToItsLimit(t *testing.T) {
 	b := newBill(t)
 	b.stream, b.steps = repositorytest.NewStream(), make(map[string]float64)
 	requests := b.engine.Requests()
@@ -177,7 +177,7 @@ func TestTheFirstAppend_CostsWhatItMay(t *testing.T) {
 	require.LessOrEqual(t, b.totalUnits(1), 8.0)
 }
 
-func TestABroadcast_CostsWhatItMay(t *testing.T) {
+func TestABroadcast_CostsUpToItsLimit(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
 		id        string
@@ -215,7 +215,7 @@ func TestABroadcast_CostsWhatItMay(t *testing.T) {
 	}
 }
 
-func TestAFailedAttempt_CostsWhatItMay(t *testing.T) {
+func TestAFailedAttempt_CostsUpToItsLimit(t *testing.T) {
 	b := newBill(t)
 	price := func(status int) float64 {
 		b.steps = make(map[string]float64)
@@ -243,7 +243,7 @@ func TestAFailedAttempt_CostsWhatItMay(t *testing.T) {
 	require.LessOrEqual(t, b.totalUnits(50), 6.1, "50 at once")
 }
 
-func TestALoad_CostsWhatItMay(t *testing.T) {
+func TestALoad_CostsUpToItsLimit(t *testing.T) {
 	b := newBill(t)
 	price := func(incarnation string) float64 {
 		b.steps = make(map[string]float64)
@@ -260,7 +260,7 @@ func TestALoad_CostsWhatItMay(t *testing.T) {
 }
 
 // The price of a settlement and of a read does not depend on the number of entries that wait.
-func TestABacklog_MakesNothingDearer(t *testing.T) {
+func TestABacklog_RaisesNoPrice(t *testing.T) {
 	b := newBill(t)
 	var prices []float64
 	for _, backlog := range []int{100, 3000} {

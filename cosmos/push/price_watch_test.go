@@ -137,7 +137,7 @@ func (n *watchedNode) expires(t *testing.T) float64 {
 	return n.rig.engine.RequestUnits() - before
 }
 
-func TestAWatch_CostsWhatItMay(t *testing.T) {
+func TestAWatch_CostsUpToItsLimit(t *testing.T) {
 	for _, tc := range []struct {
 		consistency string
 		watches     int
@@ -175,7 +175,7 @@ func TestAWatch_CostsWhatItMay(t *testing.T) {
 }
 
 // A change that is not watched is one write.
-func TestAChangeThatIsNotWatched_PaysNothingForWatches(t *testing.T) {
+func TestAChangeThatIsNotWatched_CostsNothingForWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := startWatchedNode(t, "Strong", 0)
 		require.LessOrEqual(t, n.change, 13.0)

@@ -127,7 +127,7 @@ func (r *retirement) wantEnded(at string) {
 
 // A node may end at any step of a retirement, and any call may be broken: the next look completes the
 // retirement. A node that has read the cursor before does not restore any of its documents.
-func TestACrashAtAnyStepOfARetirement_LeavesNothingForEver(t *testing.T) {
+func TestACrashAtAnyStepOfARetirement_IsCompletedLater(t *testing.T) {
 	for _, consistency := range []string{"", "Session"} {
 		for _, fault := range append(faulty.Faults(), faulty.Truncated) {
 			for _, isCrash := range []bool{true, false} {
@@ -171,7 +171,7 @@ func TestACrashAtAnyStepOfARetirement_LeavesNothingForEver(t *testing.T) {
 
 // A node is about to remove the leftover entry of a cursor that is gone. Before each of its requests, a
 // subscription with the same id is created. It must be listed.
-func TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor(t *testing.T) {
+func TestALeftoverEntry_IsNotRemovedFromANewCursor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		removed := 0
 		for n := 1; ; n++ {

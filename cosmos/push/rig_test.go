@@ -61,7 +61,7 @@ func TestConformance(t *testing.T) { conformance(t, "", Options{}) }
 // Segments end after a few entries, so every rule is tested across segments.
 func TestConformanceWithSmallSegments(t *testing.T) { conformance(t, "", Options{SegmentBytes: 100}) }
 
-func TestRandomStreamsAsInMemory(t *testing.T) {
+func TestRandomStreams_MatchTheMemoryStore(t *testing.T) {
 	for _, segment := range []int64{0, 5000} {
 		repositorytest.RandomStreams(t, func(_ *testing.T, o repositorytest.PushOptions) repositorytest.PushStores {
 			return repositorytest.PushStores{Streams: memory.NewStreams(repositorytest.PushRetention, o.Clock)}

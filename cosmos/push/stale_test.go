@@ -72,7 +72,7 @@ func (s *staleReads) forEach(test func()) {
 	s.after.Store(-1)
 }
 
-func TestCurrentEnd_IsNoStaleRead(t *testing.T) {
+func TestCurrentEnd_IsNeverStale(t *testing.T) {
 	reads := &staleReads{}
 	r := newRig(t, embedded.Options{Stale: reads.next})
 	writer, reader := r.node(Options{SegmentBytes: 2000}), r.node(Options{})
@@ -139,7 +139,7 @@ func TestADeletion_FindsASubscriptionThatIsNotVisibleYet(t *testing.T) {
 
 // Otherwise the owner of a cursor would find a noted change, read an old definition, and remove the
 // note.
-func TestACurrentWatchOrSubscription_IsNoStaleRead(t *testing.T) {
+func TestACurrentWatchOrSubscription_IsNeverStale(t *testing.T) {
 	reads := &staleReads{}
 	r := newRig(t, embedded.Options{Stale: reads.next})
 	writer, reader := r.node(Options{}), r.node(Options{})

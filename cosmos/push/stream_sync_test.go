@@ -96,7 +96,7 @@ func TestAListOfCursors_SurvivesEveryFault(t *testing.T) {
 
 // A node with an older head knows a cursor that another node has listed. To list a cursor is a write,
 // even if a stale head has it already.
-func TestAListOfCursors_IsThatOfTheStoreHoweverStaleAReadIs(t *testing.T) {
+func TestAListOfCursors_IsNeverStale(t *testing.T) {
 	isStale := false
 	r := newRig(t, embedded.Options{Consistency: "Session", Stale: func() int {
 		if isStale {
@@ -125,7 +125,7 @@ func TestAListOfCursors_IsThatOfTheStoreHoweverStaleAReadIs(t *testing.T) {
 
 // A topic without sync subscriptions has the same requests as before. To list a subscription costs a
 // read and a write.
-func TestAList_CostsOnlyWhereThereIsOne(t *testing.T) {
+func TestAListOfCursors_CostsNothingWhereThereIsNone(t *testing.T) {
 	r := newRig(t, embedded.Options{Pessimistic: true})
 	stream, node := repositorytest.NewStream(), r.node(Options{})
 	appends := func() (calls int, units float64) {

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestASweep_RemovesPayloadsWhoseEntriesAreNotReadAnyMore(t *testing.T) {
+func TestASweep_RemovesPayloadsOfExpiredEntries(t *testing.T) {
 	now := &clock{time.Now()}
 	r := newRig(t, embedded.Options{Clock: func() time.Time { return now.now }})
 	node := r.node(Options{Clock: func() time.Time { return now.now }})

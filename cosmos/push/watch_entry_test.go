@@ -144,7 +144,7 @@ func TestADeletionThatGivesTheCursorNoEntry_Fails(t *testing.T) {
 
 // The owner of a cursor recognizes a change by its number, which it compares with the number of the
 // earlier entry.
-func TestEachEntryOfAWatch_HasAnotherNumberOfChanges(t *testing.T) {
+func TestEachEntryOfAWatch_HasItsOwnNumberOfChanges(t *testing.T) {
 	l := newPagedLife(t, newRig(t, embedded.Options{}))
 	s := l.node(Options{})
 	require.NoError(t, l.runStep(s, 0))

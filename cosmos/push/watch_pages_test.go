@@ -241,7 +241,7 @@ func TestAnEntryThatALaterOwnerNeeds_IsNotRemoved(t *testing.T) {
 
 // A node that is slow to create the cursor of a watch has added the cursor to a page. Another node
 // finds no cursor, and marks the page as served.
-func TestThePageOfACursorThatComesLate_IsServedUpToItsPosition(t *testing.T) {
+func TestThePageOfACursorCreatedLate_IsServedUpToItsPosition(t *testing.T) {
 	for _, isMarkedFirst := range []bool{true, false} {
 		l := newPagedLife(t, newRig(t, embedded.Options{}))
 		other := l.node(Options{})

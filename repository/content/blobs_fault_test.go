@@ -84,7 +84,7 @@ var sizes = []int{5, 4 << 20, 4<<20 + 5}
 
 // A request or its answer is lost. In the end the object exists, and Put recognizes that it has made
 // the object.
-func TestAPutOutlivesACallThatIsLost(t *testing.T) {
+func TestPut_SurvivesALostRequest(t *testing.T) {
 	for _, size := range sizes {
 		for _, back := range []bool{false, true} {
 			for at, done := 1, false; !done; at++ {
@@ -115,7 +115,7 @@ func TestAPutOutlivesACallThatIsLost(t *testing.T) {
 
 // From some request on there is no answer. Put reports that nothing was stored only if that is so, and
 // an unknown outcome only after it has tried to find out.
-func TestWhenTheAccountGoesAwayPutSaysWhatIsKnown(t *testing.T) {
+func TestPut_ReportsOnlyWhatItKnowsIfTheAccountDisappears(t *testing.T) {
 	uncertain := 0
 	for _, size := range sizes {
 		for _, back := range []bool{false, true} {
@@ -155,7 +155,7 @@ func TestWhenTheAccountGoesAwayPutSaysWhatIsKnown(t *testing.T) {
 }
 
 // The object of another caller is a conflict, even if the answers that show this are lost.
-func TestSomebodyElsesObjectIsNeverOnesOwn(t *testing.T) {
+func TestPut_FailsWithConflictForTheObjectOfAnotherCaller(t *testing.T) {
 	for _, size := range sizes {
 		synctest.Test(t, func(t *testing.T) {
 			blobs, w, direct := rig(t)
@@ -176,7 +176,7 @@ func TestSomebodyElsesObjectIsNeverOnesOwn(t *testing.T) {
 
 // Another writer creates and deletes the object between two blocks, and the staged blocks are deleted
 // with it.
-func TestBlocksThatAnotherWriterTookAlongAreToldAsTrouble(t *testing.T) {
+func TestPut_FailsIfAnotherWriterHasDeletedItsBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blobs, w, direct := rig(t)
 		w.before = func(_ int, r *http.Request) (*http.Response, error) {
@@ -193,7 +193,7 @@ func TestBlocksThatAnotherWriterTookAlongAreToldAsTrouble(t *testing.T) {
 }
 
 // A caller whose context ends while the object is created still gets the true outcome.
-func TestAPutThatIsGivenUpLooksWhatCameOfIt(t *testing.T) {
+func TestPut_ReportsItsOutcomeAfterItsContextHasEnded(t *testing.T) {
 	for _, size := range sizes {
 		for _, arrives := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestAPutThatIsGivenUpLooksWhatCameOfIt(t *testing.T) {
 	}
 }
 
-func TestASourceIsNotReadOnWhenTheAccountRefuses(t *testing.T) {
+func TestPut_StopsReadingWhenTheAccountRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blobs, w, _ := rig(t)
 		w.before = func(_ int, r *http.Request) (*http.Response, error) {
@@ -271,7 +271,7 @@ func (b *breakingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestAReaderGoesOnWhereTheConnectionBroke(t *testing.T) {
+func TestAReader_ResumesWhereTheConnectionBroke(t *testing.T) {
 	for _, broken := range []error{errLost, io.ErrUnexpectedEOF, io.EOF} {
 		synctest.Test(t, func(t *testing.T) {
 			blobs, w, direct := rig(t)
@@ -325,7 +325,7 @@ func (s *stalledBody) Read([]byte) (int, error) {
 	return 0, s.ctx.Err()
 }
 
-func TestAReaderGoesOnWhereTheConnectionStalled(t *testing.T) {
+func TestAReader_ResumesWhereTheConnectionStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blobs, w, direct := rig(t)
 		data := strings.Repeat("x", 1000)
@@ -343,7 +343,7 @@ func TestAReaderGoesOnWhereTheConnectionStalled(t *testing.T) {
 }
 
 // A reader never joins parts of two versions.
-func TestWhatChangesBetweenTwoConnectionsIsDamaged(t *testing.T) {
+func TestABlobThatChangesBetweenConnections_IsDamaged(t *testing.T) {
 	for what, change := range map[string]func(*testing.T, *content.Blobs){
 		"removed": func(t *testing.T, b *content.Blobs) { require.NoError(t, b.Delete(t.Context(), "a/b")) },
 		"written anew": func(t *testing.T, b *content.Blobs) {
@@ -376,7 +376,7 @@ func TestWhatChangesBetweenTwoConnectionsIsDamaged(t *testing.T) {
 	}
 }
 
-func TestADeleteOutlivesACallThatIsLost(t *testing.T) {
+func TestDelete_SurvivesALostRequest(t *testing.T) {
 	for _, lost := range []int{1, 1000} {
 		synctest.Test(t, func(t *testing.T) {
 			blobs, w, direct := rig(t)

@@ -13,7 +13,7 @@ import (
 )
 
 // Tests may run as a user with all permissions, and cannot fill a disk, so the errors are made here.
-func TestFaultsSayWhatToDo(t *testing.T) {
+func TestFileErrors_SayWhatToDo(t *testing.T) {
 	for _, tc := range []struct {
 		cause error
 		kind  domain.Kind

@@ -11,7 +11,7 @@ import (
 
 // An account of the hub that other machines reach has names that only these know: the name of a
 // container, of a service, of a forwarded port.
-func TestAnAccountMayGoByAnyHostIfItIsSaid(t *testing.T) {
+func TestAnAccountWithAnyHost_IsRecognizedByAnyHost(t *testing.T) {
 	o := inProcess(openAccount(t, ""))
 	o.Container, o.Create, o.AnyHost = "exchange", true, true
 	anyHost, err := content.OpenBlobs(t.Context(), o)

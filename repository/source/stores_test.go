@@ -87,7 +87,7 @@ func TestABucketHasTheFirstStoreThatFits(t *testing.T) {
 	}
 }
 
-func TestACursorIsOneOfAPageBefore(t *testing.T) {
+func TestList_RefusesAForeignCursor(t *testing.T) {
 	stores := source.Stores{{Buckets: "b", Source: &pageStore{}}}
 	for _, cursor := range []string{"%", "bm9uZQ", "1"} {
 		_, err := stores.List(t.Context(), "b", "", cursor, 1)
@@ -148,7 +148,7 @@ func (c *slowContent) Read(p []byte) (int, error) {
 func (*slowContent) Close() error { return nil }
 
 // Reading content may take as long as it needs, if the store sends something from time to time.
-func TestAContentOfWhichTheStoreSendsNothingIsUnavailable(t *testing.T) {
+func TestContentThatStalls_IsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stores := source.Stores{{Buckets: "*", Source: slowStore{}}}
 		open := func(ctx context.Context, key string) (io.ReadCloser, error) {
