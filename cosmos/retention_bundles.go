@@ -43,9 +43,9 @@ func (u *unexpiring) DocumentKind() client.DocumentKind {
 }
 
 // expireBundles sets a time to live for the closed bundles of a recipient that have none, and returns
-// their number. If a sweep finds no such bundle, it notes that in the gates. The condition is that the
-// gates have not changed since they were read, and are the same in the result of the query: every write
-// that closes a bundle also writes its gate.
+// their number. If a sweep finds no such bundle, it notes that in the gates, unless they have changed since
+// they were read, or differ in the result of the query: every write that closes a bundle also writes its
+// gate.
 func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate) (n int, err error) {
 	var pending []*gate
 	for _, group := range c.r.opts.Groups.All() {

@@ -21,7 +21,7 @@ type Feed struct {
 	since     time.Time
 	token     string
 
-	drained time.Time            // when the feed last had no more changes, all changes before this time were read
+	drained time.Time            // all changes before this time were read when the feed last had no more changes
 	read    map[string]time.Time // since drained, by the lower end of its range of keys: when the last document of a page was stored
 }
 

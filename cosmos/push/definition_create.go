@@ -77,7 +77,7 @@ func (a *creation) tryCreate(ctx context.Context) error {
 }
 
 // reserveID returns the owner's reservation for the id, and makes one if needed. refused has the
-// refused reservations of the id: if one of them is in the list, it is replaced.
+// refused reservations of the id. If the list has one of them, a new reservation replaces it.
 func (a *creation) reserveID(ctx context.Context, refused []string) (reservation, error) {
 	owner, err := a.store.readOwner(ctx, a.call, a.wanted.Owner)
 	if err != nil {

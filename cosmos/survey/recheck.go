@@ -214,7 +214,7 @@ func (s *Survey) recheckUnseen(ctx context.Context) error {
 		next.After = p.order[first+n]
 		recipient, err := domain.ParseActorID(next.After)
 		if err != nil {
-			continue // no document of the record is unseen
+			continue // all documents of the record were seen
 		}
 		for _, ref := range s.reader.References(recipient, s.table.mailboxRecord(recipient)) {
 			if _, isSeen := p.seen[hashOf(ref.Container, ref.Partition, ref.ID)]; isSeen {
