@@ -29,8 +29,8 @@ func manyGroups(t *testing.T, n int) domain.Groups {
 	return groups
 }
 
-// documentsOf returns the number of documents of a recipient in all containers.
-func (r *rig) documentsOf(recipient domain.ActorID) int {
+// countDocuments returns the number of documents of a recipient in all containers.
+func (r *rig) countDocuments(recipient domain.ActorID) int {
 	r.t.Helper()
 	c := r.node(Options{}, false).beginCall("test")
 	n := 0
@@ -86,7 +86,7 @@ func TestAskingForWhatIsAbsent_WritesNothingAndIsCheap(t *testing.T) {
 				t.Logf("%s: %.1f RU, %d requests", what, units, s.engine.Requests()-requests)
 				assert.Equal(t, domain.NotFound, domain.KindOf(err), "%s: %v", what, err)
 				assert.LessOrEqual(t, units, 5.0, what)
-				assert.Zero(t, s.documentsOf(actor), what)
+				assert.Zero(t, s.countDocuments(actor), what)
 			}
 		}
 	}
@@ -117,6 +117,6 @@ func TestFreeze_CoversEveryGroupHoweverMany(t *testing.T) {
 		records, err := node.Records(t.Context(), s.actor, 10)
 		require.NoError(t, err)
 		require.Len(t, records, 2, "a freeze and a thaw, each recorded once")
-		s.drains()
+		s.drainAll()
 	}
 }

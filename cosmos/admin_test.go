@@ -36,7 +36,7 @@ func TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice(t *testing.T) {
 	later := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Alone)
 	s.save(node, 0, []domain.Event{first})
 	s.save(node, 0, []domain.Event{older})
-	require.Equal(t, first.ID, s.next(node))
+	require.Equal(t, first.ID, s.dequeueNext(node))
 	node.Settle(t.Context(), s.actor)
 
 	b, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.Charges), becauseOfATest)
@@ -44,9 +44,9 @@ func TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice(t *testing.T) {
 	s.save(node, 0, []domain.Event{later}) // the Save takes the drawer for one without waiting events, and points at number 3
 	require.NoError(t, node.Release(t.Context(), s.actor, b.ID, becauseOfATest))
 
-	require.Equal(t, first.ID, s.next(node), "H4: number 1 comes before number 2")
-	require.Equal(t, older.ID, s.next(node))
-	require.Equal(t, later.ID, s.next(node))
+	require.Equal(t, first.ID, s.dequeueNext(node), "H4: number 1 comes before number 2")
+	require.Equal(t, older.ID, s.dequeueNext(node))
+	require.Equal(t, later.ID, s.dequeueNext(node))
 }
 
 // An aging makes the next matching plain reads stale by a number of commits.
@@ -54,7 +54,7 @@ type aging struct {
 	left, age atomic.Int32
 }
 
-func (a *aging) stale() int {
+func (a *aging) commitsBehind() int {
 	if a.left.Load() > 0 && a.left.Add(-1) >= 0 {
 		return int(a.age.Load())
 	}
@@ -65,10 +65,10 @@ func TestDequeue_OfAReplayedBundleSucceedsDespiteStaleReads(t *testing.T) {
 	for age := range int32(8) {
 		for reads := range int32(3) {
 			var old aging
-			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.stale})}
+			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 			node := s.node(small, false)
 			s.save(node, 0, repositorytest.Events(1, s.actor))
-			s.next(node)
+			s.dequeueNext(node)
 			b, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.TimeSeries), becauseOfATest)
 			require.NoError(t, err)
 			old.age.Store(age)
@@ -83,10 +83,10 @@ func TestReplay_SucceedsDespiteStaleReads(t *testing.T) {
 	for age := range int32(8) {
 		for reads := range int32(3) {
 			var old aging
-			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.stale})}
+			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 			node := s.node(small, false)
 			s.save(node, 0, repositorytest.Events(1, s.actor))
-			s.next(node)
+			s.dequeueNext(node)
 			old.age.Store(age)
 			old.left.Store(reads)
 			_, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.TimeSeries), becauseOfATest)
@@ -121,7 +121,7 @@ func TestAnOrderWithALostReply_SucceedsDespiteStaleReads(t *testing.T) {
 			for reads := range int32(4) {
 				synctest.Test(t, func(t *testing.T) {
 					var old aging
-					s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.stale})}
+					s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 					node := s.node(small, false)
 					s.save(node, 0, repositorytest.Events(1, s.actor))
 					b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})

@@ -140,7 +140,7 @@ func TestTheBacklog_NeedsNoRequest(t *testing.T) {
 type hours struct{ now time.Time }
 
 func (h *hours) clock() time.Time { return h.now }
-func (h *hours) pass(n int)       { h.now = h.now.Add(time.Duration(n) * time.Hour) }
+func (h *hours) addHours(n int)   { h.now = h.now.Add(time.Duration(n) * time.Hour) }
 
 func TestTheAge_IsExactForSmallAndLargeBacklogs(t *testing.T) {
 	s := newTrust(t)
@@ -154,7 +154,7 @@ func TestTheAge_IsExactForSmallAndLargeBacklogs(t *testing.T) {
 	}
 	var saved []time.Time
 	save := func(n int) {
-		h.pass(1)
+		h.addHours(1)
 		s.save(node, 0, repositorytest.Events(n, s.actor, repositorytest.Weighing(domain.MaxBundleWeight)))
 		for range n {
 			saved = append(saved, h.now)
@@ -176,7 +176,7 @@ func TestTheAge_IsExactForSmallAndLargeBacklogs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, domain.Backlog{}, closed.Behind)
 
-	h.pass(24 * 7)
+	h.addHours(24 * 7)
 	save(1)
 	save(1)
 	require.Equal(t, domain.Backlog{Events: 1, Oldest: h.now}, peek().Behind, "after a week of nothing")
@@ -220,11 +220,11 @@ func TestDequeue_DoesNotCountFromAHeadOlderThanThePeek(t *testing.T) {
 
 func TestDequeue_WithALostReplyReturnsTheBacklog(t *testing.T) {
 	s := newTrust(t)
-	node, line := s.tapped(small)
+	node, line := s.tappedNode(small)
 	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.Alone))
 	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
-	line.set(nil)
+	line.setBefore(nil)
 	s.line.BreakOne(3, faulty.ReplyLostAfter) // the batch that opens the bundle
 	closed, err := node.Acknowledge(context.Background(), s.actor, b.ID)
 	require.NoError(t, err)
@@ -232,9 +232,9 @@ func TestDequeue_WithALostReplyReturnsTheBacklog(t *testing.T) {
 	assert.Equal(t, int64(2), closed.Behind.Events)
 }
 
-// strip removes fields from every document of a partition. They then look as if an older version had
+// stripMembers removes fields from every document of a partition. They then look as if an older version had
 // written them.
-func (s *trust) strip(container *azcosmos.ContainerClient, key string, fields ...string) {
+func (s *trust) stripMembers(container *azcosmos.ContainerClient, key string, fields ...string) {
 	s.Helper()
 	pager := container.NewQueryItemsPager("SELECT * FROM c", azcosmos.NewPartitionKeyString(key), nil)
 	for pager.More() {
@@ -243,7 +243,7 @@ func (s *trust) strip(container *azcosmos.ContainerClient, key string, fields ..
 		for _, item := range resp.Items {
 			var doc map[string]any
 			require.NoError(s, json.Unmarshal(item, &doc))
-			without(doc, fields)
+			removeMembers(doc, fields)
 			text, err := json.Marshal(doc)
 			require.NoError(s, err)
 			_, err = container.ReplaceItem(context.Background(), azcosmos.NewPartitionKeyString(key), doc["id"].(string), text, nil)
@@ -252,13 +252,13 @@ func (s *trust) strip(container *azcosmos.ContainerClient, key string, fields ..
 	}
 }
 
-func without(doc any, fields []string) {
+func removeMembers(doc any, fields []string) {
 	if m, ok := doc.(map[string]any); ok {
 		for _, f := range fields {
 			delete(m, f)
 		}
 		for _, v := range m {
-			without(v, fields)
+			removeMembers(v, fields)
 		}
 	}
 }
@@ -268,13 +268,13 @@ func TestEventsOfAnOlderVersion_HaveNoAge(t *testing.T) {
 	node := s.node(small, false)
 	ctx := context.Background()
 	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.Alone))
-	drawer := s.entries(node, domain.TimeSeries)[0].ID
+	drawer := s.readEntries(node, domain.TimeSeries)[0].ID
 	open, err := repositorytest.Peek(ctx, s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
 	new := []string{"marks", "saved", "nextSaved", "behind", "sum"}
-	s.strip(node.db.catalog, headKey(s.actor), new...)
-	s.strip(node.db.cabinets, drawer, new...)
-	s.strip(node.db.bundles, s.actor.String(), new...)
+	s.stripMembers(node.db.catalog, headKey(s.actor), new...)
+	s.stripMembers(node.db.cabinets, drawer, new...)
+	s.stripMembers(node.db.bundles, s.actor.String(), new...)
 
 	fresh := s.node(small, false)
 	again, err := repositorytest.Peek(ctx, s.stores(fresh), s.actor, allGroups, domain.BundleID{})

@@ -42,16 +42,16 @@ func (m *meter) measure(operation func()) {
 	m.ops++
 }
 
-// count adds the cost of work after the answer to the cost of the operation that was measured last.
-func (m *meter) count(work func()) {
+// addCost adds the cost of work after the answer to the cost of the operation that was measured last.
+func (m *meter) addCost(work func()) {
 	units, requests := m.engine.RequestUnits(), m.engine.Requests()
 	work()
 	m.units += m.engine.RequestUnits() - units
 	m.requests += m.engine.Requests() - requests
 }
 
-// report reports the cost of an operation on a number of events.
-func (m *meter) report(events int) {
+// reportCost reports the cost of an operation on a number of events.
+func (m *meter) reportCost(events int) {
 	m.ReportMetric(m.units/float64(m.ops), "RU/op")
 	m.ReportMetric(float64(m.requests)/float64(m.ops), "requests/op")
 	if events > 1 {
@@ -75,7 +75,7 @@ func BenchmarkSave(b *testing.B) {
 				})
 				node.hints.awaitHints(ctx, actor)
 			}
-			m.report(n)
+			m.reportCost(n)
 		})
 	}
 }
@@ -95,11 +95,11 @@ func BenchmarkPeekOfNothing(b *testing.B) {
 			require.True(b, errors.Is(err, domain.ErrNoData))
 		})
 	}
-	m.report(1)
+	m.reportCost(1)
 }
 
-// fill saves n events as a domain does, a thousand at a time.
-func fill(b testing.TB, node *Repository, actor domain.ActorID, n int, weight domain.Weight) {
+// fillMailbox saves n events as a domain does, a thousand at a time.
+func fillMailbox(b testing.TB, node *Repository, actor domain.ActorID, n int, weight domain.Weight) {
 	for ; n > 0; n -= 1000 {
 		_, err := node.Save(context.Background(), actor, repositorytest.Events(min(n, 1000), actor, repositorytest.Weighing(weight)))
 		require.NoError(b, err)
@@ -115,7 +115,7 @@ func BenchmarkPeekAndDequeue(b *testing.B) {
 				b.StopTimer()
 				for range b.N {
 					actor := repositorytest.NewActor()
-					fill(b, node, actor, n, max(1, domain.MaxBundleWeight/domain.Weight(n)))
+					fillMailbox(b, node, actor, n, max(1, domain.MaxBundleWeight/domain.Weight(n)))
 					node.hints.awaitHints(ctx, actor)
 					var peeked repositorytest.Peeked
 					peek := func() {
@@ -137,14 +137,14 @@ func BenchmarkPeekAndDequeue(b *testing.B) {
 					case "Dequeue":
 						peek()
 						m.measure(dequeue)
-						m.count(func() { node.hints.awaitHints(ctx, actor) }) // part of the price, after the answer
+						m.addCost(func() { node.hints.awaitHints(ctx, actor) }) // part of the price, after the answer
 					}
 					if what != "Dequeue" {
 						dequeue()
 					}
 					node.hints.awaitHints(ctx, actor)
 				}
-				m.report(n)
+				m.reportCost(n)
 			})
 		}
 	}
@@ -182,7 +182,7 @@ func BenchmarkDrain(b *testing.B) {
 	b.StopTimer()
 	for range b.N {
 		actor := repositorytest.NewActor()
-		fill(b, node, actor, events, weight)
+		fillMailbox(b, node, actor, events, weight)
 		node.hints.awaitHints(ctx, actor)
 		m.measure(func() {
 			drained, err := repositorytest.Drain(ctx, m.stores(node), actor, allGroups)
@@ -190,7 +190,7 @@ func BenchmarkDrain(b *testing.B) {
 			require.Equal(b, bundles, len(drained))
 		})
 	}
-	m.report(events)
+	m.reportCost(events)
 	b.ReportMetric(float64(m.requests)/float64(m.ops*bundles), "requests/bundle")
 }
 
@@ -218,7 +218,7 @@ func BenchmarkCheck(b *testing.B) {
 					require.EqualValues(b, events, report.Events)
 				})
 			}
-			m.report(events)
+			m.reportCost(events)
 		})
 	}
 }
@@ -252,7 +252,7 @@ func BenchmarkSweep(b *testing.B) {
 					require.Equal(b, 2, swept.Drawers)
 				})
 			}
-			m.report(events)
+			m.reportCost(events)
 		})
 	}
 }

@@ -48,55 +48,55 @@ type breakage struct {
 	asked domain.SubscriptionID
 }
 
-// requests adds a request for the dequeues of the recipient.
-func (s *breakage) requests(node *Repository) error {
+// requestDequeues adds a request for the dequeues of the recipient.
+func (s *breakage) requestDequeues(node *Repository) error {
 	_, err := node.RequestDequeues(context.Background(), s.actor, s.asked)
 	return err
 }
 
-// asks opens a bundle that waits for its domain.
-func (s *breakage) asks() {
+// openOnRequest opens a bundle that waits for its domain.
+func (s *breakage) openOnRequest() {
 	node := s.node(s.opts, false)
-	s.must(s.save(node, s.events(2)))
+	s.requireNoError(s.save(node, s.makeEvents(2)))
 	var err error
 	s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
-	s.must(err)
+	s.requireNoError(err)
 }
 
-// answered opens a bundle and answers it.
-func (s *breakage) answered() {
-	s.asks()
+// openAnswered opens a bundle and answers it.
+func (s *breakage) openAnswered() {
+	s.openOnRequest()
 	_, err := s.node(s.opts, false).Answer(context.Background(), s.actor, s.open.ID, "made", domain.Body{})
-	s.must(err)
+	s.requireNoError(err)
 }
 
-// watchedBundle opens a bundle and watches it.
-func (s *breakage) watchedBundle() repositorytest.Peeked {
+// openWatched opens a bundle and watches it.
+func (s *breakage) openWatched() repositorytest.Peeked {
 	node := s.node(s.opts, false)
-	s.must(s.save(node, s.batch))
+	s.requireNoError(s.save(node, s.batch))
 	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
-	s.must(err)
+	s.requireNoError(err)
 	_, err = node.WatchBundle(context.Background(), s.actor, b.ID)
-	s.must(err)
+	s.requireNoError(err)
 	return b
 }
 
-// gone opens a bundle, answers it and marks its content as gone.
-func (s *breakage) gone() {
-	s.answered()
+// openGone opens a bundle, answers it and marks its content as gone.
+func (s *breakage) openGone() {
+	s.openAnswered()
 	_, err := s.node(s.opts, false).MarkGone(context.Background(), s.actor, s.open.ID, "made")
-	s.must(err)
+	s.requireNoError(err)
 }
 
-// isOpen returns the open bundle as it is stored.
-func (s *breakage) isOpen() domain.Bundle {
+// readOpenBundle returns the open bundle as it is stored.
+func (s *breakage) readOpenBundle() domain.Bundle {
 	b, _, err := s.node(s.opts, false).Find(context.Background(), s.actor, s.open.ID)
-	s.must(err)
+	s.requireNoError(err)
 	return b
 }
 
-// dequeues closes the open bundle.
-func (s *breakage) dequeues(node *Repository) error {
+// dequeueOpen closes the open bundle.
+func (s *breakage) dequeueOpen(node *Repository) error {
 	_, err := node.Acknowledge(context.Background(), s.actor, s.open.ID)
 	if err == nil || domain.KindOf(err) == domain.NotFound { // the repeated call finds what the first has done
 		s.taken = append(s.taken, s.open)
@@ -116,10 +116,10 @@ func (s *breakage) save(node *Repository, events []domain.Event) error {
 	return err
 }
 
-func (s *breakage) must(err error) { s.Helper(); require.NoError(s, err) }
+func (s *breakage) requireNoError(err error) { s.Helper(); require.NoError(s, err) }
 
-// events returns n events in two cabinets of two origins, one in three with a payload.
-func (s *breakage) events(n int) []domain.Event {
+// makeEvents returns n events in two cabinets of two origins, one in three with a payload.
+func (s *breakage) makeEvents(n int) []domain.Event {
 	events := repositorytest.Events(n, s.actor, repositorytest.From(domain.TimeSeries))
 	for i := range events {
 		if i%2 == 1 {
@@ -141,7 +141,7 @@ var brokenOperations = []broken{
 		name: "save into drawers that are half full, over their brim",
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
-			s.must(s.save(node, s.events(2)))
+			s.requireNoError(s.save(node, s.makeEvents(2)))
 		},
 		act: func(s *breakage, node *Repository) error { return s.save(node, s.batch) },
 	},
@@ -150,7 +150,7 @@ var brokenOperations = []broken{
 		rollbacks: true,
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
-			s.must(s.save(node, s.events(3)))
+			s.requireNoError(s.save(node, s.makeEvents(3)))
 			dying := s.node(Options{DrawerCapacity: s.opts.DrawerCapacity, Retries: -1}, false)
 			s.line.Break(func(call int, _ *http.Request) faulty.Fault {
 				if call > 3 {
@@ -158,7 +158,7 @@ var brokenOperations = []broken{
 				}
 				return faulty.None
 			})
-			require.Error(s, s.save(dying, s.events(4)))
+			require.Error(s, s.save(dying, s.makeEvents(4)))
 			s.line.Break(nil)
 		},
 		act: func(s *breakage, node *Repository) error { return s.save(node, s.batch) },
@@ -166,7 +166,7 @@ var brokenOperations = []broken{
 	{
 		name: "peek that opens a bundle",
 		prepare: func(s *breakage) {
-			s.must(s.save(s.node(s.opts, false), s.batch))
+			s.requireNoError(s.save(s.node(s.opts, false), s.batch))
 		},
 		act: func(s *breakage, node *Repository) (err error) {
 			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
@@ -176,12 +176,12 @@ var brokenOperations = []broken{
 	{
 		name: "peek whose pointers are all wrong",
 		prepare: func(s *breakage) {
-			node := s.node(s.opts, false)     // leaves no hints
-			s.must(s.save(node, s.events(6))) // several drawers in each cabinet
+			node := s.node(s.opts, false)                   // leaves no hints
+			s.requireNoError(s.save(node, s.makeEvents(6))) // several drawers in each cabinet
 			b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
-			s.must(err)
+			s.requireNoError(err)
 			_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
-			s.must(err)
+			s.requireNoError(err)
 			s.taken = append(s.taken, b)
 		},
 		act: func(s *breakage, node *Repository) (err error) {
@@ -193,15 +193,15 @@ var brokenOperations = []broken{
 		name: "remove what was acknowledged",
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
-			s.must(s.save(node, s.batch))
+			s.requireNoError(s.save(node, s.batch))
 			for range 2 { // and a third bundle stays
 				b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
-				s.must(err)
+				s.requireNoError(err)
 				_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
-				s.must(err)
+				s.requireNoError(err)
 				s.taken = append(s.taken, b)
 			}
-			s.must(s.save(node, s.events(2)))
+			s.requireNoError(s.save(node, s.makeEvents(2)))
 		},
 		act: func(s *breakage, node *Repository) error {
 			node.opts.Retention = 1
@@ -213,16 +213,16 @@ var brokenOperations = []broken{
 		name: "dequeue",
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
-			s.must(s.save(node, s.batch))
+			s.requireNoError(s.save(node, s.batch))
 			var err error
 			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
-			s.must(err)
+			s.requireNoError(err)
 		},
-		act: (*breakage).dequeues,
+		act: (*breakage).dequeueOpen,
 	},
 	{
 		name:    "answer",
-		prepare: (*breakage).asks,
+		prepare: (*breakage).openOnRequest,
 		act: func(s *breakage, node *Repository) error {
 			b, err := node.Answer(context.Background(), s.actor, s.open.ID, "made", domain.Body{Length: 4})
 			if err == nil {
@@ -231,14 +231,14 @@ var brokenOperations = []broken{
 			return err
 		},
 		then: func(s *breakage) {
-			b := s.isOpen()
+			b := s.readOpenBundle()
 			assert.Equal(s, "made", b.Object)
 			assert.Equal(s, domain.Body{Length: 4}, b.Body)
 		},
 	},
 	{
 		name:    "answer that is not the first",
-		prepare: (*breakage).answered,
+		prepare: (*breakage).openAnswered,
 		act: func(s *breakage, node *Repository) error {
 			b, err := node.Answer(context.Background(), s.actor, s.open.ID, "made-late", domain.Body{Length: 9})
 			if err == nil {
@@ -246,11 +246,11 @@ var brokenOperations = []broken{
 			}
 			return err
 		},
-		then: func(s *breakage) { assert.Equal(s, "made", s.isOpen().Object) },
+		then: func(s *breakage) { assert.Equal(s, "made", s.readOpenBundle().Object) },
 	},
 	{
 		name:    "mark of deleted content",
-		prepare: (*breakage).answered,
+		prepare: (*breakage).openAnswered,
 		act: func(s *breakage, node *Repository) error {
 			b, err := node.MarkGone(context.Background(), s.actor, s.open.ID, "made")
 			if err == nil {
@@ -258,11 +258,11 @@ var brokenOperations = []broken{
 			}
 			return err
 		},
-		then: func(s *breakage) { assert.True(s, s.isOpen().Gone) },
+		then: func(s *breakage) { assert.True(s, s.readOpenBundle().Gone) },
 	},
 	{
 		name:    "deleted content that is reported by its name",
-		prepare: (*breakage).answered,
+		prepare: (*breakage).openAnswered,
 		act: func(s *breakage, node *Repository) error {
 			recipients, err := node.BundleRecipients(context.Background(), s.open.ID)
 			if err != nil {
@@ -272,11 +272,11 @@ var brokenOperations = []broken{
 			_, err = node.MarkGone(context.Background(), s.actor, s.open.ID, "made")
 			return err
 		},
-		then: func(s *breakage) { assert.True(s, s.isOpen().Gone) },
+		then: func(s *breakage) { assert.True(s, s.readOpenBundle().Gone) },
 	},
 	{
 		name:    "answer in place of deleted content",
-		prepare: (*breakage).gone,
+		prepare: (*breakage).openGone,
 		act: func(s *breakage, node *Repository) error {
 			b, err := node.AnswerAgain(context.Background(), s.actor, s.open.ID, "made", "made-again", domain.Body{Length: 4})
 			if err == nil {
@@ -285,7 +285,7 @@ var brokenOperations = []broken{
 			return err
 		},
 		then: func(s *breakage) {
-			b := s.isOpen()
+			b := s.readOpenBundle()
 			assert.Equal(s, "made-again", b.Object)
 			assert.False(s, b.Gone)
 			assert.Equal(s, domain.Body{Length: 4}, b.Body)
@@ -293,29 +293,29 @@ var brokenOperations = []broken{
 	},
 	{
 		name:    "dequeue of a bundle whose content was deleted",
-		prepare: (*breakage).gone,
-		act:     (*breakage).dequeues,
+		prepare: (*breakage).openGone,
+		act:     (*breakage).dequeueOpen,
 	},
 	{
 		name:    "failure of a domain",
-		prepare: (*breakage).asks,
+		prepare: (*breakage).openOnRequest,
 		act: func(s *breakage, node *Repository) error {
 			_, err := node.Fail(context.Background(), s.actor, s.open.ID, domain.Trouble{Reason: "busy"})
 			return err
 		},
 		then: func(s *breakage) {
-			failures := s.isOpen().Trouble.Failures
+			failures := s.readOpenBundle().Trouble.Failures
 			assert.Positive(s, failures)
 			assert.LessOrEqual(s, failures, s.tries, "each call counts once")
 		},
 	},
 	{
 		name:    "dequeue of a bundle on request",
-		prepare: (*breakage).answered,
-		act:     (*breakage).dequeues,
+		prepare: (*breakage).openAnswered,
+		act:     (*breakage).dequeueOpen,
 		then: func(s *breakage) {
 			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
-			s.must(err)
+			s.requireNoError(err)
 			require.Len(s, notices, 1)
 			assert.Equal(s, s.open.ID, notices[0].Bundle)
 		},
@@ -324,24 +324,24 @@ var brokenOperations = []broken{
 		name: "dequeue that is told to subscribers",
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
-			s.must(s.save(node, s.batch))
+			s.requireNoError(s.save(node, s.batch))
 			var err error
 			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
-			s.must(err)
-			s.must(s.requests(node))
+			s.requireNoError(err)
+			s.requireNoError(s.requestDequeues(node))
 		},
-		act: (*breakage).dequeues,
+		act: (*breakage).dequeueOpen,
 		then: func(s *breakage) {
 			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
-			s.must(err)
+			s.requireNoError(err)
 			require.Equal(s, []domain.BundleID{s.open.ID}, bundlesOf(notices))
 		},
 	},
 	{
 		name: "removal of a bundle that was watched",
 		prepare: func(s *breakage) {
-			s.open = s.watchedBundle()
-			s.must(s.dequeues(s.node(s.opts, false)))
+			s.open = s.openWatched()
+			s.requireNoError(s.dequeueOpen(s.node(s.opts, false)))
 		},
 		act: func(s *breakage, node *Repository) error {
 			node.opts.Clock = func() time.Time { return time.Now().Add(8 * day) }
@@ -353,7 +353,7 @@ var brokenOperations = []broken{
 		},
 		then: func(s *breakage) {
 			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
-			s.must(err)
+			s.requireNoError(err)
 			require.Equal(s, []domain.Audience{domain.ForWatchers, domain.ForWatchersOfRemoval}, audiencesOf(notices))
 			require.Equal(s, []domain.BundleID{s.open.ID, s.open.ID}, bundlesOf(notices))
 			require.EqualValues(s, 2, notices[1].Version)
@@ -363,31 +363,31 @@ var brokenOperations = []broken{
 		name: "request of dequeues",
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
-			s.must(s.save(node, s.batch))
+			s.requireNoError(s.save(node, s.batch))
 			var err error
 			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
-			s.must(err)
+			s.requireNoError(err)
 		},
-		act: (*breakage).requests,
+		act: (*breakage).requestDequeues,
 		then: func(s *breakage) {
 			node := s.node(s.opts, false)
-			s.must(s.dequeues(node))
+			s.requireNoError(s.dequeueOpen(node))
 			notices, err := node.Notices(context.Background(), s.actor)
-			s.must(err)
+			s.requireNoError(err)
 			require.Equal(s, []domain.BundleID{s.open.ID}, bundlesOf(notices))
 		},
 	},
 	{
 		name: "withdrawal of a request of dequeues",
 		prepare: func(s *breakage) {
-			s.must(s.requests(s.node(s.opts, false)))
+			s.requireNoError(s.requestDequeues(s.node(s.opts, false)))
 		},
 		act: func(s *breakage, node *Repository) error {
 			return node.WithdrawDequeues(context.Background(), s.actor, s.asked)
 		},
 		then: func(s *breakage) {
 			gates := make(map[domain.Group]*gate)
-			s.must(s.node(s.opts, false).beginCall("test").readGates(context.Background(), s.actor, allGroups, gates))
+			s.requireNoError(s.node(s.opts, false).beginCall("test").readGates(context.Background(), s.actor, allGroups, gates))
 			for _, g := range gates {
 				assert.NotZero(s, g.ETag)
 				assert.Empty(s, g.DequeueRequests)
@@ -398,8 +398,8 @@ var brokenOperations = []broken{
 		name: "take notices out of the outbox",
 		prepare: func(s *breakage) {
 			for range 2 {
-				s.answered()
-				s.must(s.dequeues(s.node(s.opts, false)))
+				s.openAnswered()
+				s.requireNoError(s.dequeueOpen(s.node(s.opts, false)))
 			}
 		},
 		act: func(s *breakage, node *Repository) error {
@@ -417,7 +417,7 @@ var brokenOperations = []broken{
 			}
 			assert.Equal(s, map[domain.BundleID]bool{s.taken[0].ID: true, s.taken[1].ID: true}, told)
 			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
-			s.must(err)
+			s.requireNoError(err)
 			assert.Empty(s, notices)
 		},
 	},
@@ -471,7 +471,7 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 	cases := sample{oneOf: 3}
 	for _, op := range brokenOperations {
 		for _, way := range breakings() {
-			if !raced && !cases.takes() {
+			if !raced && !cases.isSelected() {
 				continue
 			}
 			t.Run(op.name+"/"+way.String(), func(t *testing.T) {
@@ -492,7 +492,7 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool {
 	s := &breakage{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
 	s.opts = Options{DrawerCapacity: 2, Exclusive: true}
-	s.batch, s.asked = s.events(5), repositorytest.NewSubscriptionID()
+	s.batch, s.asked = s.makeEvents(5), repositorytest.NewSubscriptionID()
 	if op.prepare != nil {
 		op.prepare(s)
 	}
@@ -513,7 +513,7 @@ func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool
 	require.NoError(t, err, "call %d, tried again", n)
 	if absorbs := retries == 0 && fault != faulty.ForeignPrecondition; absorbs {
 		assert.Equal(t, 1, s.tries, "call %d: an operation gets over a single fault by itself", n)
-		assert.True(t, op.rollbacks || counted(t, node.metrics.repairs.WithLabelValues("rollback")) == 0,
+		assert.True(t, op.rollbacks || counterValue(t, node.metrics.repairs.WithLabelValues("rollback")) == 0,
 			"call %d: an operation knows its own writes, and does not undo them", n)
 	}
 	happened := s.line.Calls() >= n
@@ -522,11 +522,11 @@ func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool
 		op.then(s)
 	}
 
-	require.NoError(t, s.audit(s.actor), "call %d", n)
+	require.NoError(t, s.auditMailbox(s.actor), "call %d", n)
 	drained, err := repositorytest.Drain(context.Background(), s.stores(s.node(s.opts, false)), s.actor, allGroups)
 	require.NoError(t, err, "call %d", n)
 	require.NoError(t, s.ledger.Check(append(s.taken, drained...)), "call %d", n)
-	require.NoError(t, s.mended(s.actor), "call %d", n)
+	require.NoError(t, s.repairMailbox(s.actor), "call %d", n)
 	_, err = node.NextUnacknowledged(context.Background(), s.actor, allGroups)
 	require.True(t, errors.Is(err, domain.ErrNoData), "call %d: %v", n, err)
 
@@ -539,8 +539,8 @@ func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool
 	return happened
 }
 
-// counted returns the value of a counter.
-func counted(t *testing.T, c prometheus.Counter) float64 {
+// counterValue returns the value of a counter.
+func counterValue(t *testing.T, c prometheus.Counter) float64 {
 	var m dto.Metric
 	require.NoError(t, c.Write(&m))
 	return m.GetCounter().GetValue()

@@ -67,7 +67,7 @@ func TestNothingIsLostDoubledOrReorderedInChaos(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newChaos(t, seed)
 				c.run()
-				swept += c.swept(t)
+				swept += c.countSwept(t)
 				told += len(c.told)
 			})
 		})
@@ -164,21 +164,21 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		return faults[c.random(len(faults)-1)] // without the foreign 412: real ones happen here
 	})
 	for i := range c.nodes {
-		c.nodes[i] = c.start()
+		c.nodes[i] = c.startNode()
 	}
 	return c
 }
 
-// swept returns the number of drawers that the nodes alive at the end have removed.
-func (c *chaos) swept(t *testing.T) float64 {
+// countSwept returns the number of drawers that the nodes alive at the end have removed.
+func (c *chaos) countSwept(t *testing.T) float64 {
 	var sum float64
 	for _, n := range c.nodes {
-		sum += counted(t, n.metrics.swept.WithLabelValues("drawer"))
+		sum += counterValue(t, n.metrics.swept.WithLabelValues("drawer"))
 	}
 	return sum
 }
 
-func (c *chaos) start() *chaosNode {
+func (c *chaos) startNode() *chaosNode {
 	line := &chaosLine{c: c, next: c.line}
 	db, err := client.Connect(client.Connection{Endpoint: c.engine.Endpoint(), Key: c.engine.Key(), Transport: line})
 	require.NoError(c, err)
@@ -211,16 +211,16 @@ func (c *chaos) run() {
 	var dead []*chaosNode
 	done := make(chan struct{})
 	for i := range savers {
-		writers.Go(func() { c.write(i) })
+		writers.Go(func() { c.saveBatches(i) })
 	}
 	for i := range 2 {
-		actors.Go(func() { c.act(i, done) })
-		actors.Go(func() { c.courier(i, done) })
+		actors.Go(func() { c.peekAndDequeue(i, done) })
+		actors.Go(func() { c.runCourier(i, done) })
 	}
 	killer.Go(func() {
 		for range c.random(4) {
 			c.pause(c.killEvery())
-			i, next := c.random(2), c.start()
+			i, next := c.random(2), c.startNode()
 			c.mu.Lock()
 			c.nodes[i].line.dead.Store(true)
 			dead = append(dead, c.nodes[i])
@@ -250,23 +250,23 @@ func (c *chaos) run() {
 		}
 		require.NoError(c, err)
 		if b.IsUnanswered() {
-			require.NoError(c, c.answer(c.nodes[0], b.ID, "made-at-last"))
+			require.NoError(c, c.answerBundle(c.nodes[0], b.ID, "made-at-last"))
 		}
 		closed, err := c.nodes[0].Acknowledge(context.Background(), c.actor, b.ID)
 		require.NoError(c, err)
 		require.Equal(c, b.Behind.Events, closed.Behind.Events)
 		left = append(left, b)
 	}
-	c.countsBackwards(left)
-	require.NoError(c, c.tell(c.nodes[0]))
-	c.toldInOrder()
-	require.NoError(c, c.mended(c.actor))
+	c.requireBacklogs(left)
+	require.NoError(c, c.deliverNotices(c.nodes[0]))
+	c.requireNoticesInOrder()
+	require.NoError(c, c.repairMailbox(c.actor))
 	bundles := make([]repositorytest.Peeked, 0, len(c.seen))
 	for _, b := range c.seen {
 		bundles = append(bundles, b)
 	}
 	slices.SortFunc(bundles, func(a, b repositorytest.Peeked) int { return cmp.Compare(a.First, b.First) })
-	require.NoError(c, c.ledger.Check(bundles), "%s", doubles(bundles))
+	require.NoError(c, c.ledger.Check(bundles), "%s", describeDoubles(bundles))
 	last := make(map[domain.Group]domain.Sequence)
 	for _, b := range bundles {
 		if c.order == domain.ByRecipient {
@@ -276,9 +276,9 @@ func (c *chaos) run() {
 	}
 }
 
-// doubles describes when the events were saved that bundles have twice. If that is more than
+// describeDoubles describes when the events were saved that bundles have twice. If that is more than
 // chaosRetention apart, the first copy may have been removed before.
-func doubles(bundles []repositorytest.Peeked) string {
+func describeDoubles(bundles []repositorytest.Peeked) string {
 	var text strings.Builder
 	saved := make(map[domain.EventID]time.Time)
 	for _, b := range bundles {
@@ -292,9 +292,9 @@ func doubles(bundles []repositorytest.Peeked) string {
 	return text.String()
 }
 
-// countsBackwards demands that each of the last bundles, in order, has reported the right backlog after
+// requireBacklogs demands that each of the last bundles, in order, has reported the right backlog after
 // it.
-func (c *chaos) countsBackwards(left []repositorytest.Peeked) {
+func (c *chaos) requireBacklogs(left []repositorytest.Peeked) {
 	events, oldest := int64(0), time.Now()
 	for _, b := range slices.Backward(left) {
 		require.Equal(c, events, b.Behind.Events, "events behind bundle %s", b.ID)
@@ -316,12 +316,12 @@ func (c *chaos) pause(ms int) {
 	client.Sleep(context.Background(), time.Duration(c.random(ms*1000))*time.Microsecond)
 }
 
-// write saves batches of events, and repeats each until the Save succeeds. In worlds with a sweep, it
+// saveBatches saves batches of events, and repeats each until the Save succeeds. In worlds with a sweep, it
 // resends for up to resendFor. The next batch may then be stored before this one, so it is recorded as
 // that of another saver.
-func (c *chaos) write(saver int) {
+func (c *chaos) saveBatches(saver int) {
 	var earlier []domain.Event
-	for range c.batches() {
+	for range c.countBatches() {
 		batch := repositorytest.Events(1+c.random(5), c.actor)
 		for i := range batch {
 			repositorytest.From([]domain.Origin{domain.TimeSeries, domain.Charges, domain.MarketRoles}[c.random(3)])(&batch[i])
@@ -343,7 +343,7 @@ func (c *chaos) write(saver int) {
 				break
 			}
 			require.Less(c, try, 200, "never saved: %v", err)
-			c.expected(err)
+			c.requireExpected(err)
 		}
 		if !isStored {
 			saver += savers
@@ -365,16 +365,16 @@ func (c *chaos) killEvery() int {
 	return 400
 }
 
-// batches returns the number of batches for a saver. In worlds with a sweep there are more, and they
+// countBatches returns the number of batches for a saver. In worlds with a sweep there are more, and they
 // are slower.
-func (c *chaos) batches() int {
+func (c *chaos) countBatches() int {
 	if c.sweeps {
 		return 12 + c.random(12)
 	}
 	return 2 + c.random(5)
 }
 
-func (c *chaos) expected(err error) {
+func (c *chaos) requireExpected(err error) {
 	switch domain.KindOf(err) {
 	case domain.Busy, domain.Uncertain, domain.Unavailable, domain.Conflict:
 	default:
@@ -404,7 +404,7 @@ func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
 	defer c.mu.Unlock()
 	if first, ok := c.seen[b.ID]; ok {
 		require.Equal(c, first.Events, b.Events, "H6: a Peek repeats the events")
-		require.Equal(c, asAsked(first.Bundle), asAsked(b.Bundle), "H6: a Peek repeats the bundle")
+		require.Equal(c, withoutAnswer(first.Bundle), withoutAnswer(b.Bundle), "H6: a Peek repeats the bundle")
 	}
 	if object, ok := answeredBefore[b.ID]; ok {
 		require.Equal(c, object, b.Object, "an answer that was noted is not forgotten")
@@ -413,16 +413,16 @@ func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
 	return b, nil
 }
 
-// asAsked returns b as it was when its content was first requested.
-func asAsked(b domain.Bundle) domain.Bundle {
+// withoutAnswer returns b as it was when its content was first requested.
+func withoutAnswer(b domain.Bundle) domain.Bundle {
 	if b.Content == domain.Request {
 		b.Object, b.Body, b.Trouble = "", domain.Body{}, domain.Trouble{}
 	}
 	return b
 }
 
-// answer answers a bundle, and demands that every call returns the same object.
-func (c *chaos) answer(n *chaosNode, id domain.BundleID, object string) error {
+// answerBundle answers a bundle, and demands that every call returns the same object.
+func (c *chaos) answerBundle(n *chaosNode, id domain.BundleID, object string) error {
 	b, err := n.Answer(context.Background(), c.actor, id, object, domain.Body{Length: int64(len(object))})
 	if err != nil {
 		return err
@@ -438,8 +438,8 @@ func (c *chaos) answer(n *chaosNode, id domain.BundleID, object string) error {
 	return nil
 }
 
-// tell delivers the notices in the outbox, in order, until the removal of one has an unknown outcome.
-func (c *chaos) tell(n *chaosNode) error {
+// deliverNotices delivers the notices in the outbox, in order, until the removal of one has an unknown outcome.
+func (c *chaos) deliverNotices(n *chaosNode) error {
 	notices, err := n.Notices(context.Background(), c.actor)
 	for _, notice := range notices {
 		c.mu.Lock()
@@ -452,8 +452,8 @@ func (c *chaos) tell(n *chaosNode) error {
 	return err
 }
 
-// courier delivers notices until done is closed.
-func (c *chaos) courier(i int, done <-chan struct{}) {
+// runCourier delivers notices until done is closed.
+func (c *chaos) runCourier(i int, done <-chan struct{}) {
 	own := rand.New(rand.NewPCG(c.seed, uint64(10+i)))
 	for {
 		select {
@@ -466,19 +466,19 @@ func (c *chaos) courier(i int, done <-chan struct{}) {
 		waiting, err := n.Waiting(context.Background(), time.Now(), 3)
 		if err == nil && len(waiting) > 0 {
 			require.Equal(c, c.actor, waiting[0])
-			err = c.tell(n)
+			err = c.deliverNotices(n)
 		}
 		if err != nil {
-			c.expected(err)
+			c.requireExpected(err)
 		} else if c.sweeps {
 			c.pause(3000)
 		}
 	}
 }
 
-// toldInOrder demands a notice for every bundle on request, as all are closed. In each group, the first
+// requireNoticesInOrder demands a notice for every bundle on request, as all are closed. In each group, the first
 // notices of the bundles have the order of the bundles.
-func (c *chaos) toldInOrder() {
+func (c *chaos) requireNoticesInOrder() {
 	told := make(map[domain.BundleID]bool)
 	last := make(map[domain.Group]domain.Notice)
 	for _, n := range c.told {
@@ -499,8 +499,8 @@ func (c *chaos) toldInOrder() {
 	}
 }
 
-// act peeks and dequeues until done is closed.
-func (c *chaos) act(i int, done <-chan struct{}) {
+// peekAndDequeue peeks and dequeues until done is closed.
+func (c *chaos) peekAndDequeue(i int, done <-chan struct{}) {
 	own := rand.New(rand.NewPCG(c.seed, uint64(i)))
 	for {
 		select {
@@ -517,7 +517,7 @@ func (c *chaos) act(i int, done <-chan struct{}) {
 			continue
 		}
 		if err != nil {
-			c.expected(err)
+			c.requireExpected(err)
 			continue
 		}
 		for b.IsUnanswered() && own.IntN(5) > 0 { // answers also arrive late, and more than once
@@ -525,13 +525,13 @@ func (c *chaos) act(i int, done <-chan struct{}) {
 			if own.IntN(3) == 0 {
 				_, err = n.Fail(context.Background(), c.actor, b.ID, domain.Trouble{Reason: "busy"})
 			} else {
-				err = c.answer(n, b.ID, fmt.Sprintf("made-by-%d-%d", i, own.IntN(1000)))
+				err = c.answerBundle(n, b.ID, fmt.Sprintf("made-by-%d-%d", i, own.IntN(1000)))
 			}
 			if domain.KindOf(err) == domain.NotFound { // the other actor has closed it
 				break
 			}
 			if err != nil {
-				c.expected(err)
+				c.requireExpected(err)
 			}
 		}
 		for own.IntN(5) > 0 {
@@ -549,7 +549,7 @@ func (c *chaos) act(i int, done <-chan struct{}) {
 				c.mu.Unlock()
 				break
 			}
-			c.expected(err)
+			c.requireExpected(err)
 		}
 	}
 }

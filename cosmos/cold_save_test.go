@@ -78,12 +78,12 @@ func TestSave_KnowsEveryReceivedEventByAnyNode(t *testing.T) {
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { knowsEveryReceivedEvent(t, rand.New(rand.NewPCG(uint64(seed), 7))) })
+			synctest.Test(t, func(t *testing.T) { saveByManyNodes(t, rand.New(rand.NewPCG(uint64(seed), 7))) })
 		})
 	}
 }
 
-func knowsEveryReceivedEvent(t *testing.T, rng *rand.Rand) {
+func saveByManyNodes(t *testing.T, rng *rand.Rand) {
 	t.Helper()
 	r := newRig(t, embedded.Options{})
 	actor := repositorytest.NewActor()
@@ -151,7 +151,7 @@ func knowsEveryReceivedEvent(t *testing.T, rng *rand.Rand) {
 	for _, n := range nodes {
 		n.Settle(context.Background(), actor)
 	}
-	require.NoError(t, r.mended(actor))
+	require.NoError(t, r.repairMailbox(actor))
 }
 
 // A node that stops leaves a filter that covers a part of its drawer.
@@ -186,7 +186,7 @@ func TestAFilterThatLags_IsCompletedFromThePages(t *testing.T) {
 			require.Equal(t, repository.Saved{Duplicates: len(all)}, saved)
 			node.Settle(t.Context(), s.actor)
 		}
-		require.NoError(t, s.mended(s.actor))
+		require.NoError(t, s.repairMailbox(s.actor))
 	}
 }
 

@@ -64,11 +64,11 @@ func TestConformanceWithTailsWithoutHintsOnASessionAccount(t *testing.T) {
 	conformance(t, openOn(false, false, 2))
 }
 
-func TestRandomOperations_MatchTheMemoryStore(t *testing.T) { randomAsInMemory(t, 0) }
+func TestRandomOperations_MatchTheMemoryStore(t *testing.T) { compareRandomOperations(t, 0) }
 
-func TestRandomOperationsWithTails_MatchTheMemoryStore(t *testing.T) { randomAsInMemory(t, 3) }
+func TestRandomOperationsWithTails_MatchTheMemoryStore(t *testing.T) { compareRandomOperations(t, 3) }
 
-func randomAsInMemory(t *testing.T, tailEvents int) {
+func compareRandomOperations(t *testing.T, tailEvents int) {
 	t.Parallel()
 	oracle := func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 		s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock, Retention: o.Retention})

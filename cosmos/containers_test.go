@@ -315,7 +315,7 @@ func TestCheckContainers_NamesThePriceOfAWiderIndex(t *testing.T) {
 		for _, units := range []*float64{&before, &after} { // the second Save is representative
 			_, err := node.Save(t.Context(), recipient, []domain.Event{repositorytest.Event(recipient)})
 			require.NoError(t, err)
-			*units = requestUnits(t, registry)
+			*units = sumRequestUnits(t, registry)
 		}
 		return after - before
 	}
@@ -327,8 +327,8 @@ func TestCheckContainers_NamesThePriceOfAWiderIndex(t *testing.T) {
 	require.Contains(t, costOfWiderIndex, "1.3 times")
 }
 
-// requestUnits sums the request units that a node has used.
-func requestUnits(t *testing.T, registry *prometheus.Registry) (sum float64) {
+// sumRequestUnits sums the request units that a node has used.
+func sumRequestUnits(t *testing.T, registry *prometheus.Registry) (sum float64) {
 	families, err := registry.Gather()
 	require.NoError(t, err)
 	for _, family := range families {

@@ -23,17 +23,17 @@ import (
 
 func TestALeader_LeadsUntilItsOwnSaveIsDone(t *testing.T) {
 	s := newTrust(t)
-	node, line := s.tapped(Options{DrawerCapacity: 100, Retries: -1})
+	node, line := s.tappedNode(Options{DrawerCapacity: 100, Retries: -1})
 	s.save(node, 0, repositorytest.Events(1, s.actor))
 	reserves, mayReserve := make(chan struct{}), make(chan struct{})
 	commits, mayCommit := make(chan struct{}), make(chan struct{})
 	var heads atomic.Int32
 	var broken atomic.Bool
-	line.set(func(req *http.Request) error {
+	line.setBefore(func(req *http.Request) error {
 		if broken.Load() {
 			return faulty.ErrLost
 		}
-		if replacesHead(req) {
+		if isHeadReplacement(req) {
 			switch heads.Add(1) {
 			case 1:
 				close(reserves)
@@ -88,8 +88,8 @@ func (l slowLine) Do(req *http.Request) (*http.Response, error) {
 	return l.next.Do(req)
 }
 
-// slow starts a node whose requests are delayed.
-func (r *rig) slow(opts Options, delay func(*http.Request) time.Duration) *Repository {
+// slowNode starts a node whose requests are delayed.
+func (r *rig) slowNode(opts Options, delay func(*http.Request) time.Duration) *Repository {
 	r.t.Helper()
 	db := r.account.ConnectBy(slowLine{r.line, delay})
 	return New(db, r.content, opts)
@@ -100,7 +100,7 @@ func TestABusyNodeLetsAnotherOneSave(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newTrust(t)
 			delay := func(*http.Request) time.Duration { return 5 * time.Millisecond }
-			busy, other := s.slow(Options{TailEvents: tails}, delay), s.slow(Options{TailEvents: tails}, delay)
+			busy, other := s.slowNode(Options{TailEvents: tails}, delay), s.slowNode(Options{TailEvents: tails}, delay)
 			done := make(chan struct{})
 			var callers sync.WaitGroup
 			for i := range 4 { // so that the head always has an intent
@@ -123,8 +123,8 @@ func TestABusyNodeLetsAnotherOneSave(t *testing.T) {
 			}
 			close(done)
 			callers.Wait()
-			assert.Zero(t, counted(t, other.metrics.repairs.WithLabelValues("rollback")), "no Save had to be rolled back")
-			s.drains()
+			assert.Zero(t, counterValue(t, other.metrics.repairs.WithLabelValues("rollback")), "no Save had to be rolled back")
+			s.drainAll()
 		})
 	})
 }
@@ -147,7 +147,7 @@ func TestSavesThatOutlastTheLease_Succeed(t *testing.T) {
 			var nodes sync.WaitGroup
 			var saved [2]int
 			for i := range saved {
-				node := s.slow(Options{TailEvents: tails}, delay)
+				node := s.slowNode(Options{TailEvents: tails}, delay)
 				nodes.Go(func() {
 					for time.Now().Before(end) {
 						batch := repositorytest.Events(5, s.actor)
@@ -164,7 +164,7 @@ func TestSavesThatOutlastTheLease_Succeed(t *testing.T) {
 			}
 			nodes.Wait()
 			assert.Greater(t, min(saved[0], saved[1]), 2*minutes, "saved %v in %d minutes", saved, minutes)
-			s.drains()
+			s.drainAll()
 		})
 	})
 }
@@ -173,10 +173,10 @@ func TestASaveOfAThousandKinds_SucceedsUnderThrottling(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
-		node := s.slow(Options{}, func(*http.Request) time.Duration { return 20 * time.Millisecond })
+		node := s.slowNode(Options{}, func(*http.Request) time.Duration { return 20 * time.Millisecond })
 		random := seeded(1)
 		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
-			if writes(req) && random()%15 == 0 {
+			if isWrite(req) && random()%15 == 0 {
 				return faulty.Throttled
 			}
 			return faulty.None
@@ -188,9 +188,9 @@ func TestASaveOfAThousandKinds_SucceedsUnderThrottling(t *testing.T) {
 		s.save(node, 0, kinds)
 
 		// The large Save of a node that dies is rolled back by the next Save.
-		dying, line := s.tapped(Options{Retries: -1})
-		dead := at(1500, writes, func() error { return faulty.ErrLost })
-		line.set(dead)
+		dying, line := s.tappedNode(Options{Retries: -1})
+		dead := atNth(1500, isWrite, func() error { return faulty.ErrLost })
+		line.setBefore(dead)
 		for i := range kinds {
 			kinds[i] = repositorytest.Event(s.actor, repositorytest.Typed(fmt.Sprintf("kind-%d", i)))
 		}
@@ -198,13 +198,13 @@ func TestASaveOfAThousandKinds_SucceedsUnderThrottling(t *testing.T) {
 		_, err := dying.Save(context.Background(), s.actor, kinds)
 		require.Error(t, err)
 		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
-			if writes(req) && random()%15 == 0 {
+			if isWrite(req) && random()%15 == 0 {
 				return faulty.Throttled
 			}
 			return faulty.None
 		})
 		s.save(node, 1, repositorytest.Events(1, s.actor, repositorytest.Typed("kind-1")))
 		s.line.Break(nil)
-		require.NoError(t, s.audit(s.actor))
+		require.NoError(t, s.auditMailbox(s.actor))
 	})
 }

@@ -15,7 +15,7 @@ func TestARequestOfDequeues_CountsHoweverStaleTheReadsAre(t *testing.T) {
 	for age := range int32(8) {
 		for _, opened := range []bool{true, false} {
 			var old aging
-			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Consistency: "Session", Stale: old.stale})}
+			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Consistency: "Session", Stale: old.commitsBehind})}
 			one, other := s.node(small, false), s.node(small, false)
 			s.save(one, 0, repositorytest.Events(1, s.actor))
 			peek := func() domain.BundleID {
@@ -46,7 +46,7 @@ func TestARequestOfDequeues_CountsHoweverStaleTheReadsAre(t *testing.T) {
 			notices, err := one.Notices(t.Context(), s.actor)
 			require.NoError(t, err)
 			require.Equal(t, []domain.BundleID{id}, bundlesOf(notices), "reads that are %d versions old", age)
-			require.NoError(t, s.audit(s.actor))
+			require.NoError(t, s.auditMailbox(s.actor))
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestAChoiceBetweenFronts_ReadsNoEntry(t *testing.T) {
 			other.Settle(t.Context(), s.actor)
 		}
 	}
-	require.NoError(t, s.mended(s.actor))
+	require.NoError(t, s.repairMailbox(s.actor))
 }
 
 // A Replay moves the gate back before events, which then wait again. The front that a Save has noted
@@ -71,7 +71,7 @@ func TestAFront_CountsOnlyJustBehindTheGate(t *testing.T) {
 	for _, want := range []string{"a2", "b5"} {
 		require.Equal(t, want, next())
 	}
-	require.NoError(t, s.mended(s.actor))
+	require.NoError(t, s.repairMailbox(s.actor))
 }
 
 // With many cabinets, entries are raised instead: fronts would make the head too large.
@@ -109,7 +109,7 @@ func TestAFrontThatIsWrong_IsFoundAndRepaired(t *testing.T) {
 		node.Settle(t.Context(), s.actor)
 	}
 	s.save(node, 0, ofKind(s.actor, "a", 3))
-	require.NoError(t, s.audit(s.actor))
+	require.NoError(t, s.auditMailbox(s.actor))
 	c := node.beginCall("test")
 	h, err := c.readHead(t.Context(), s.actor)
 	require.NoError(t, err)
@@ -120,9 +120,9 @@ func TestAFrontThatIsWrong_IsFoundAndRepaired(t *testing.T) {
 	}
 	_, err = c.Put(t.Context(), node.db.catalog, h.PartitionKey, headID, h.etag, h)
 	require.NoError(t, err)
-	report, err := s.check(s.actor, true)
+	report, err := s.checkMailbox(s.actor, true)
 	require.NoError(t, err)
-	require.Equal(t, []string{headWrong}, kinds(report))
+	require.Equal(t, []string{headWrong}, kindsOfFindings(report))
 	require.EqualValues(t, 1, report.Mended)
-	require.NoError(t, s.audit(s.actor))
+	require.NoError(t, s.auditMailbox(s.actor))
 }

@@ -81,7 +81,7 @@ func (l *turnstile) Do(req *http.Request) (*http.Response, error) {
 	l.w.mu.Unlock()
 	select {
 	case <-h.turn:
-		if writes(req) {
+		if isWrite(req) {
 			if l.writes++; l.writes == l.w.parties[l.party].loses {
 				return faulty.ReplyLostAfter.Do(l.next, req)
 			}
@@ -194,26 +194,26 @@ func everyOrderOn(t *testing.T, account embedded.Options, limit int, prepare fun
 			w := &world{T: t, rig: newRig(t, account), actor: repositorytest.NewActor(), path: path, shared: memory.NewContent()}
 			prepare(w)
 			w.run(parties)
-			w.holds()
+			w.checkStore()
 			options = w.options
 		})
 		if t.Failed() {
 			t.Fatalf("in the order %v", path)
 		}
 		orders++
-		for path = following(path, options, limit); interruptions(path) == limit && !interrupted.takes(); {
-			path = following(path, options[:len(path)], limit)
+		for path = nextPath(path, options, limit); countInterruptions(path) == limit && !interrupted.isSelected(); {
+			path = nextPath(path, options[:len(path)], limit)
 		}
 	}
 	t.Logf("%d orders", orders)
 	require.Greater(t, orders, 2)
 }
 
-// following returns the next path with up to limit choices other than the first, nil if no path is
+// nextPath returns the next path with up to limit choices other than the first, nil if no path is
 // left.
-func following(path, options []int, limit int) []int {
+func nextPath(path, options []int, limit int) []int {
 	path = append(slices.Clone(path), make([]int, len(options)-min(len(path), len(options)))...)
-	used := interruptions(path)
+	used := countInterruptions(path)
 	for i := len(options) - 1; i >= 0; i-- {
 		if path[i] > 0 {
 			used--
@@ -227,8 +227,8 @@ func following(path, options []int, limit int) []int {
 	return nil
 }
 
-// interruptions returns the number of choices of a path that are not the first.
-func interruptions(path []int) (n int) {
+// countInterruptions returns the number of choices of a path that are not the first.
+func countInterruptions(path []int) (n int) {
 	for _, c := range path {
 		if c > 0 {
 			n++
@@ -237,20 +237,20 @@ func interruptions(path []int) (n int) {
 	return n
 }
 
-// holds checks everything that is stored and delivered.
-func (w *world) holds() {
-	require.NoError(w, w.audit(w.actor))
+// checkStore checks everything that is stored and delivered.
+func (w *world) checkStore() {
+	require.NoError(w, w.auditMailbox(w.actor))
 	node := w.node(Options{DrawerCapacity: 2, Exclusive: true}, false)
-	w.asked.holds(w, node)
-	w.keeps(node)
+	w.asked.checkAnswers(w, node)
+	w.requireKept(node)
 	drained, err := repositorytest.Drain(context.Background(), w.stores(node), w.actor, allGroups)
 	require.NoError(w, err)
 	require.NoError(w, w.ledger.Check(append(w.taken, drained...)))
-	require.NoError(w, w.mended(w.actor))
+	require.NoError(w, w.repairMailbox(w.actor))
 }
 
-// leaves puts an object into the folder of the open bundle.
-func (w *world) leaves(node *Repository) {
+// putObject puts an object into the folder of the open bundle.
+func (w *world) putObject(node *Repository) {
 	next, err := node.NextUnacknowledged(w.Context(), w.actor, allGroups)
 	require.NoError(w, err)
 	object := next.Run.Folder() + "/of-" + next.Open.ID.String()
@@ -263,8 +263,8 @@ func (w *world) leaves(node *Repository) {
 	w.kept[next.Open.ID] = object
 }
 
-// keeps demands that an object in the folder of an open bundle still exists.
-func (w *world) keeps(node *Repository) {
+// requireKept demands that an object in the folder of an open bundle still exists.
+func (w *world) requireKept(node *Repository) {
 	queues, err := node.Queues(context.Background(), w.actor)
 	require.NoError(w, err)
 	for _, q := range queues {
@@ -279,7 +279,7 @@ func (w *world) keeps(node *Repository) {
 	}
 }
 
-func (w *world) saves(node *Repository, events ...domain.Event) error {
+func (w *world) saveEvents(node *Repository, events ...domain.Event) error {
 	saved, err := node.Save(context.Background(), w.actor, events)
 	if err == nil {
 		require.Equal(w, len(events), saved.Accepted+saved.Duplicates)
@@ -290,8 +290,8 @@ func (w *world) saves(node *Repository, events ...domain.Event) error {
 	return err
 }
 
-// takes peeks and dequeues a bundle, which another call may have closed.
-func (w *world) takes(node *Repository) error {
+// takeBundle peeks and dequeues a bundle, which another call may have closed.
+func (w *world) takeBundle(node *Repository) error {
 	b, err := repositorytest.Peek(context.Background(), w.stores(node), w.actor, allGroups, domain.BundleID{})
 	for domain.KindOf(err) == domain.Conflict { // the group has changed: peek again, as the hub does
 		b, err = repositorytest.Peek(context.Background(), w.stores(node), w.actor, allGroups, domain.BundleID{})
@@ -307,17 +307,17 @@ func (w *world) takes(node *Repository) error {
 	return err
 }
 
-// half leaves five events, the first of which are acknowledged, in bundles of one event.
-func half(acknowledged int) func(w *world) {
+// withAcknowledged leaves five events, the first of which are acknowledged, in bundles of one event.
+func withAcknowledged(acknowledged int) func(w *world) {
 	return func(w *world) {
 		node := w.node(Options{DrawerCapacity: 2, TailEvents: w.tailOf(0), Random: seeded(99)}, false)
 		for range 5 {
-			require.NoError(w, w.saves(node, repositorytest.Event(w.actor, repositorytest.Alone)))
+			require.NoError(w, w.saveEvents(node, repositorytest.Event(w.actor, repositorytest.Alone)))
 		}
 		for range acknowledged {
 			b, err := repositorytest.Peek(context.Background(), w.stores(node), w.actor, allGroups, domain.BundleID{})
 			require.NoError(w, err)
-			w.leaves(node)
+			w.putObject(node)
 			_, err = node.Acknowledge(context.Background(), w.actor, b.ID)
 			require.NoError(w, err)
 			w.taken = append(w.taken, b)
@@ -335,8 +335,8 @@ func tailLimits(turns int) [][]int {
 	return all
 }
 
-// inTails lets the parties, and what prepares the world, keep up to limits events in the head.
-func inTails(limits []int, prepare func(w *world)) func(w *world) {
+// withTails lets the parties, and what prepares the world, keep up to limits events in the head.
+func withTails(limits []int, prepare func(w *world)) func(w *world) {
 	return func(w *world) {
 		w.tails = limits
 		prepare(w)
@@ -348,7 +348,7 @@ var (
 		_, err := node.SweepRecipient(context.Background(), w.actor)
 		return err
 	}}
-	takesOne = party{name: "peek and dequeue", does: func(w *world, node *Repository) error { return w.takes(node) }}
+	takesOne = party{name: "peek and dequeue", does: func(w *world, node *Repository) error { return w.takeBundle(node) }}
 	// replaysOne replays the bundle that was taken last, if it is still retained.
 	replaysOne = party{name: "replay", does: func(w *world, node *Repository) error {
 		group, err := domain.DefaultGroups().Of(domain.TimeSeries)
@@ -367,7 +367,7 @@ var (
 		return err
 	}}
 	savesTwo = party{name: "save", does: func(w *world, node *Repository) error {
-		return w.saves(node, repositorytest.Events(2, w.actor)...)
+		return w.saveEvents(node, repositorytest.Events(2, w.actor)...)
 	}}
 )
 
@@ -395,7 +395,7 @@ func TestASweep_DisturbsNoCallInAnyOrder(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			for _, limits := range tailLimits(turns) {
-				everyOrder(t, turns, inTails(limits, half(tc.taken)), sweeps, tc.with)
+				everyOrder(t, turns, withTails(limits, withAcknowledged(tc.taken)), sweeps, tc.with)
 			}
 		})
 	}
@@ -417,11 +417,11 @@ func TestASweep_DisturbsNoSaveWithALostReply(t *testing.T) {
 				if len(limits) > 0 {
 					lost = min(lost, 2) // a small Save is one write; the second is to the same cabinet
 				}
-				everyOrder(t, turns, inTails(limits, half(5)), sweeps, party{name: "save", loses: lost, does: func(w *world, node *Repository) error {
+				everyOrder(t, turns, withTails(limits, withAcknowledged(5)), sweeps, party{name: "save", loses: lost, does: func(w *world, node *Repository) error {
 					return errors.Join(
-						w.saves(node, repositorytest.Event(w.actor, elsewhere)),
-						w.saves(node, repositorytest.Event(w.actor, elsewhere)),
-						w.saves(node, repositorytest.Event(w.actor)),
+						w.saveEvents(node, repositorytest.Event(w.actor, elsewhere)),
+						w.saveEvents(node, repositorytest.Event(w.actor, elsewhere)),
+						w.saveEvents(node, repositorytest.Event(w.actor)),
 					)
 				}})
 			}

@@ -173,12 +173,12 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 	server.Close() // ends the requests of a worker that has ended
 	server = httptest.NewServer(v.engine.Handler())
 	v.actor = kept[0]
-	before := v.etags()
+	before := v.readETags()
 	left := v.runMixed(server.URL, 10, 0, kept, older)[0]
 	require.Empty(t, left.Errors)
 	require.Empty(t, append(left.Saved, left.Dequeued...))
 	require.Positive(t, left.Refused[domain.NewerFormat.String()])
-	require.Equal(t, before, v.etags(), "the older version has written nothing")
+	require.Equal(t, before, v.readETags(), "the older version has written nothing")
 }
 
 // shareAStore runs an older and a newer version concurrently. It demands that both save and deliver,
@@ -195,7 +195,7 @@ func (v *versions) shareAStore(url string, tails int, older, newer string) {
 	}
 	counts := reports[1]
 	require.NotEmpty(v, counts.Writes)
-	documents := v.items()
+	documents := v.readItems()
 	for name, n := range counts.Writes {
 		require.EqualValues(v, n, documents[name]["writes"], "%s was written so often by the newer version; it has counted", name)
 	}
@@ -203,7 +203,7 @@ func (v *versions) shareAStore(url string, tails int, older, newer string) {
 		require.GreaterOrEqual(v, counterOf(documents, path), float64(n), "%s", path)
 	}
 	for _, actor := range actors {
-		require.NoError(v, v.audit(actor))
+		require.NoError(v, v.auditMailbox(actor))
 		drained, err := repositorytest.Drain(v.Context(), v.stores(v.node), actor, allGroups)
 		require.NoError(v, err)
 		for _, b := range drained {

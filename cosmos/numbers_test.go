@@ -87,8 +87,8 @@ func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 	if hasIntent {
 		once := opts
 		once.Retries = -1
-		dying, line := s.tapped(once)
-		line.set(at(2, replacesHead, func() error { return errors.New("the process ends before the commit") }))
+		dying, line := s.tappedNode(once)
+		line.setBefore(atNth(2, isHeadReplacement, func() error { return errors.New("the process ends before the commit") }))
 		_, err := dying.Save(t.Context(), s.actor, repositorytest.Events(7, s.actor, repositorytest.From(domain.TimeSeries)))
 		require.Error(t, err)
 	}

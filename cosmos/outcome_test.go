@@ -41,7 +41,7 @@ func TestACommitWithoutAReply_IsUncertain(t *testing.T) {
 					batch := repositorytest.Events(1, s.actor)
 					heads, lost := 0, false
 					s.line.Break(func(_ int, req *http.Request) faulty.Fault {
-						if replacesHead(req) {
+						if isHeadReplacement(req) {
 							heads++
 							if heads == commit {
 								lost = true
@@ -75,9 +75,9 @@ func TestOneStaleRead_IsNoDamage(t *testing.T) {
 		return 0
 	}})}
 	s.save(s.node(Options{DrawerCapacity: 2}, false), 0, repositorytest.Events(5, s.actor))
-	impatient, line := s.tapped(Options{DrawerCapacity: 2, Retries: -1})
-	line.set(func(req *http.Request) error {
-		old.Store(strings.Contains(req.URL.Path, "/colls/"+cabinetContainer+"/") && queries(req))
+	impatient, line := s.tappedNode(Options{DrawerCapacity: 2, Retries: -1})
+	line.setBefore(func(req *http.Request) error {
+		old.Store(strings.Contains(req.URL.Path, "/colls/"+cabinetContainer+"/") && isQuery(req))
 		return nil
 	})
 	_, err := impatient.Save(context.Background(), s.actor, repositorytest.Events(1, s.actor))
@@ -132,16 +132,16 @@ func TestAnOutageOfTheContentStoreLeavesNothingBehind(t *testing.T) {
 	h, err := node.beginCall("test").readHead(context.Background(), s.actor)
 	require.NoError(t, err)
 	assert.Equal(t, 1, h.Cabinets[nameOf(batch[0].Cabinet())].Ordinal, "no drawer was given up")
-	s.drains()
+	s.drainAll()
 }
 
 func TestAFaultOfOneCaller_DoesNotFailOthers(t *testing.T) {
 	s := newTrust(t)
 	content := &pickyContent{Content: s.content}
 	s.content = content
-	node, line := s.tapped(small)
+	node, line := s.tappedNode(small)
 	reserves, mayReserve := make(chan struct{}), make(chan struct{})
-	line.set(at(1, writes, func() error { close(reserves); <-mayReserve; return nil }))
+	line.setBefore(atNth(1, isWrite, func() error { close(reserves); <-mayReserve; return nil }))
 	first := make(chan error, 3)
 	save := func(e domain.Event) {
 		_, err := node.Save(context.Background(), s.actor, []domain.Event{e})
@@ -218,7 +218,7 @@ func TestAPanic_FailsOneSaveAndNotTheRecipient(t *testing.T) {
 	broken.Store(true)
 	assert.Panics(t, func() { _, _ = node.Save(context.Background(), s.actor, repositorytest.Events(1, s.actor)) })
 	s.save(node, 0, repositorytest.Events(2, s.actor))
-	s.drains()
+	s.drainAll()
 }
 
 // In TestAPanicInASaveThatIsRetriedAlone_EndsNoOther, three Saves wait for one that panics when
@@ -229,7 +229,7 @@ func TestAPanicInASaveThatIsRetriedAlone_EndsNoOther(t *testing.T) {
 	s.content = content
 	random := seeded(1)
 	var w *recipientWriter // the panic occurs in the leader's code
-	node, line := s.tapped(Options{DrawerCapacity: 10, Exclusive: true, Random: func() uint64 {
+	node, line := s.tappedNode(Options{DrawerCapacity: 10, Exclusive: true, Random: func() uint64 {
 		if w != nil && w.alone {
 			panic("a bug")
 		}
@@ -239,7 +239,7 @@ func TestAPanicInASaveThatIsRetriedAlone_EndsNoOther(t *testing.T) {
 	w = node.writers.acquire(s.actor)
 	defer node.writers.release(w)
 	reserves, mayReserve := make(chan struct{}), make(chan struct{})
-	line.set(at(1, writes, func() error { close(reserves); <-mayReserve; return nil }))
+	line.setBefore(atNth(1, isWrite, func() error { close(reserves); <-mayReserve; return nil }))
 	first, outcomes := make(chan error, 1), make(chan error, 3)
 	save := func(outcome chan<- error, e domain.Event) {
 		defer func() {
@@ -298,12 +298,12 @@ func TestACallWithoutTimeForTheRequestedWait_FailsAtOnce(t *testing.T) {
 // TestReadingAnIndex_ResumesAfterAFailure reads many drawers of a store that answers only for a
 // few of them at a time.
 func TestReadingAnIndex_ResumesAfterAFailure(t *testing.T) {
-	t.Run("by a node that knows nothing", func(t *testing.T) { readsOn(t, 0) })
-	t.Run("by a node that knows how it began", func(t *testing.T) { readsOn(t, 1) })
+	t.Run("by a node that knows nothing", func(t *testing.T) { resumeReading(t, 0) })
+	t.Run("by a node that knows how it began", func(t *testing.T) { resumeReading(t, 1) })
 }
 
-// readsOn makes a node that has read the first known drawers read the others.
-func readsOn(t *testing.T, known int) {
+// resumeReading makes a node that has read the first known drawers read the others.
+func resumeReading(t *testing.T, known int) {
 	const few = 3
 	s := newTrust(t)
 	tiny := Options{DrawerCapacity: 1, Retries: -1, Exclusive: true}
@@ -311,10 +311,10 @@ func readsOn(t *testing.T, known int) {
 	for range known {
 		s.save(node, 0, repositorytest.Events(1, s.actor))
 	}
-	dying, line := s.tapped(tiny)
+	dying, line := s.tappedNode(tiny)
 	var dead atomic.Bool // from the commit on, which follows the reservation; the first write of all creates the head
-	commit := at(1+known, replacesHead, func() error { dead.Store(true); return nil })
-	line.set(func(req *http.Request) error {
+	commit := atNth(1+known, isHeadReplacement, func() error { dead.Store(true); return nil })
+	line.setBefore(func(req *http.Request) error {
 		if _ = commit(req); dead.Load() {
 			return faulty.ErrLost
 		}
@@ -351,7 +351,7 @@ func readsOn(t *testing.T, known int) {
 	require.NoError(t, err)
 	s.line.Break(nil)
 	s.ledger.Saved(0, again...)
-	s.drains()
+	s.drainAll()
 }
 
 func TestATemporaryFailure_IsRetried(t *testing.T) {

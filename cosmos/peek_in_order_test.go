@@ -16,7 +16,9 @@ import (
 func TestTheOrderOfTheRecipient_DependsOnNoPointer(t *testing.T) {
 	inOrder := Options{DrawerCapacity: 2, Exclusive: true, Ordering: domain.ByRecipient}
 	for name, spoil := range map[string]func(s *trust, node *Repository, e catalogEntry){
-		"gone": func(s *trust, node *Repository, e catalogEntry) { s.deletes(node.db.catalog, e.PartitionKey, e.ID) },
+		"gone": func(s *trust, node *Repository, e catalogEntry) {
+			s.deleteDocument(node.db.catalog, e.PartitionKey, e.ID)
+		},
 		"too high": func(s *trust, node *Repository, e catalogEntry) {
 			e.NextSequence += 1000
 			_, err := node.beginCall("test").Put(context.Background(), node.db.catalog, e.PartitionKey, e.ID, e.ETag, &e)
@@ -37,10 +39,10 @@ func TestTheOrderOfTheRecipient_DependsOnNoPointer(t *testing.T) {
 				s.save(node, 0, []domain.Event{e})
 				want = append(want, e.ID)
 			}
-			require.NotEmpty(t, s.entries(node, domain.Charges))
+			require.NotEmpty(t, s.readEntries(node, domain.Charges))
 			var got []domain.EventID
 			for len(got) < len(want) {
-				for _, e := range s.entries(node, domain.Charges) {
+				for _, e := range s.readEntries(node, domain.Charges) {
 					spoil(s, node, e)
 				}
 				fresh := s.node(inOrder, false) // has an empty memory

@@ -105,13 +105,13 @@ func TestTheFilterOfARecipient_IsCompletedFromThePages(t *testing.T) {
 				save(by, kinds)
 				save(silent, 2)
 			}
-			require.NoError(t, s.mended(s.actor))
+			require.NoError(t, s.repairMailbox(s.actor))
 		})
 	}
 }
 
-// storesFilter saves through a node until the filter of the recipient is stored.
-func storesFilter(t *testing.T, s *trust, node *Repository, kinds int) (events []domain.Event) {
+// storeFilter saves through a node until the filter of the recipient is stored.
+func storeFilter(t *testing.T, s *trust, node *Repository, kinds int) (events []domain.Event) {
 	t.Helper()
 	for range 30 {
 		some := kindsOf(s.actor, kinds)
@@ -147,10 +147,10 @@ func TestAFilterOfARecipient_ThatIsWrongIsFoundAndRepaired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newTrust(t)
 			node := s.node(Options{SweepEvery: -1}, true)
-			all := storesFilter(t, s, node, 9)
-			require.NoError(t, s.audit(s.actor))
+			all := storeFilter(t, s, node, 9)
+			require.NoError(t, s.auditMailbox(s.actor))
 			replaceFilter(t, node, s.actor, change)
-			report, err := s.check(s.actor, true)
+			report, err := s.checkMailbox(s.actor, true)
 			require.NoError(t, err)
 			require.Len(t, report.Findings, 1)
 			require.Equal(t, filterWrong, report.Findings[0].Kind)
@@ -166,7 +166,7 @@ func TestAFilterOfARecipient_ThatIsWrongIsFoundAndRepaired(t *testing.T) {
 func TestAFilterOfARecipient_ThatIsDamagedIsReplaced(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{SweepEvery: -1}, true)
-	all := storesFilter(t, s, node, 9)
+	all := storeFilter(t, s, node, 9)
 	replaceFilter(t, node, s.actor, func([]filteredDrawer) []byte { return []byte("none") })
 	other := s.node(Options{SweepEvery: -1}, true)
 	s.save(other, 0, kindsOf(s.actor, 1))
@@ -184,7 +184,7 @@ func TestAFilterOfARecipient_ThatIsDamagedIsReplaced(t *testing.T) {
 func TestAFilterOfARecipient_ThatIsAheadOfItsHeadIsNotUsed(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{SweepEvery: -1}, true)
-	all := storesFilter(t, s, node, 9)
+	all := storeFilter(t, s, node, 9)
 	replaceFilter(t, node, s.actor, func(drawers []filteredDrawer) []byte {
 		for i := range drawers {
 			drawers[i].count += 25

@@ -17,7 +17,7 @@ func TestDequeuedBundle_DoesNotComeBackFromARegionThatIsBehind(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var old aging
 			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{
-				Consistency: "BoundedStaleness", Stale: old.stale,
+				Consistency: "BoundedStaleness", Stale: old.commitsBehind,
 				WriteRegions: []string{"West Europe"}, ReadRegions: []string{"North Europe", "West Europe"},
 			})}
 			node := s.node(small, false)

@@ -38,7 +38,7 @@ func dequeueBesidePeeks(t *testing.T, consistency string) {
 	delay := func(*http.Request) time.Duration {
 		return 5*time.Millisecond + time.Duration(random()%uint64(2*time.Millisecond))
 	}
-	nodes := []*Repository{s.slow(Options{}, delay), s.slow(Options{}, delay)}
+	nodes := []*Repository{s.slowNode(Options{}, delay), s.slowNode(Options{}, delay)}
 	ctx, stop := context.WithCancel(t.Context())
 	var repeating sync.WaitGroup
 	peeks := make([][]time.Duration, repeatingClients)

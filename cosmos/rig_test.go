@@ -157,20 +157,20 @@ func seeded(seed uint64) func() uint64 {
 
 var allGroups = domain.DefaultGroups().All()
 
-// audit compares everything that is stored of a recipient with the invariants, whatever the last crash
+// auditMailbox compares everything that is stored of a recipient with the invariants, whatever the last crash
 // has left. Hints may be wrong, and a repair corrects all of them.
-func (r *rig) audit(recipient domain.ActorID) error {
-	report, err := r.check(recipient, false)
+func (r *rig) auditMailbox(recipient domain.ActorID) error {
+	report, err := r.checkMailbox(recipient, false)
 	if err != nil {
 		return err
 	}
 	return damageIn(report)
 }
 
-// mended repairs all hints, and demands that a further check finds nothing. Like audit, it returns
+// repairMailbox repairs all hints, and demands that a further check finds nothing. Like audit, it returns
 // damage as an error.
-func (r *rig) mended(recipient domain.ActorID) error {
-	report, err := r.check(recipient, true)
+func (r *rig) repairMailbox(recipient domain.ActorID) error {
+	report, err := r.checkMailbox(recipient, true)
 	switch {
 	case err != nil:
 		return err
@@ -182,15 +182,15 @@ func (r *rig) mended(recipient domain.ActorID) error {
 	if err := damageIn(report); err != nil {
 		return err
 	}
-	report, err = r.check(recipient, false)
+	report, err = r.checkMailbox(recipient, false)
 	if err == nil && report.Found > 0 {
 		err = fmt.Errorf("after the repair: %v", report.Findings)
 	}
 	return err
 }
 
-// check checks the documents of a recipient on a new node.
-func (r *rig) check(recipient domain.ActorID, repair bool) (repository.CheckReport, error) {
+// checkMailbox checks the documents of a recipient on a new node.
+func (r *rig) checkMailbox(recipient domain.ActorID, repair bool) (repository.CheckReport, error) {
 	repo := New(r.connect(), r.content, Options{Exclusive: true})
 	return repo.Check(context.Background(), CheckOptions{Recipient: recipient, Repair: repair})
 }

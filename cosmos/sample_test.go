@@ -10,7 +10,7 @@ var triesEveryCase = os.Getenv("MESSAGEHUB_EVERY_CASE") != ""
 // cases for which the outermost value stays the same, so each value is tried.
 type sample struct{ oneOf, seen int }
 
-func (s *sample) takes() bool {
+func (s *sample) isSelected() bool {
 	s.seen++
 	return triesEveryCase || (s.seen-1)%s.oneOf == 0
 }

@@ -37,7 +37,7 @@ func TestTooManyKindsOfDataAreRefusedBeforeTheyFillTheHead(t *testing.T) {
 	saved, err := node.Save(context.Background(), s.actor, kinds)
 	require.NoError(t, err)
 	assert.Equal(t, repository.Saved{Duplicates: maxCabinets}, saved)
-	require.NoError(t, s.audit(s.actor))
+	require.NoError(t, s.auditMailbox(s.actor))
 }
 
 func TestAPeekAmongManyCabinetsReadsTheirCatalogOnce(t *testing.T) {
@@ -51,7 +51,7 @@ func TestAPeekAmongManyCabinetsReadsTheirCatalogOnce(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, int64(4), s.engine.Requests()-before, "gates, head, catalog, first page")
 	assert.Equal(t, int64(40), next.Waiting)
-	s.drains()
+	s.drainAll()
 }
 
 func TestTheChoiceAmongCabinets_CostsTheSameWithAnyNumberOfDrawers(t *testing.T) {
@@ -118,7 +118,7 @@ func TestASaveThatIsRefusedBeforeItsIntent_LeavesNoPayloads(t *testing.T) {
 		"a payload cannot be stored": func(_ *rig, c *namedContent) { c.refuses = 2 },
 		"the head may not be written": func(r *rig, _ *namedContent) {
 			r.line.Break(func(_ int, req *http.Request) faulty.Fault {
-				if strings.HasSuffix(req.URL.Path, "/docs") && strings.Contains(req.URL.Path, "catalog") || replacesHead(req) {
+				if strings.HasSuffix(req.URL.Path, "/docs") && strings.Contains(req.URL.Path, "catalog") || isHeadReplacement(req) {
 					return faulty.Forbidden
 				}
 				return faulty.None

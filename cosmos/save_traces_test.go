@@ -99,7 +99,7 @@ func storedTexts(t *testing.T, storeTraces bool, c domain.TraceContext) map[stri
 	require.NoError(t, err)
 	v := &versions{&keeper{T: t, rig: r, node: node}}
 	members := make(map[string]int)
-	for _, doc := range v.items() {
+	for _, doc := range v.readItems() {
 		countMembers(members, doc)
 	}
 	return members

@@ -36,13 +36,13 @@ func TestADrawerReadWithAnOldHead_IsCompletedWithANewerOne(t *testing.T) {
 					save(17)
 					busy.Settle(t.Context(), s.actor)
 
-					cold, line := s.tapped(opts)
+					cold, line := s.tappedNode(opts)
 					fresh := repositorytest.Events(1, s.actor)
 					batch := append([]domain.Event{stored[0], stored[16]}, fresh...)
 					// The event that the other node is going to add is in this Save, too.
 					batch = append(batch, repositorytest.Events(1, s.actor)...)
 					next := batch[3]
-					line.set(at(1, replacesHead, func() error {
+					line.setBefore(atNth(1, isHeadReplacement, func() error {
 						s.save(busy, 0, []domain.Event{next})
 						save(more - 1)
 						busy.Settle(t.Context(), s.actor)
@@ -52,7 +52,7 @@ func TestADrawerReadWithAnOldHead_IsCompletedWithANewerOne(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, repository.Saved{Accepted: 1, Duplicates: 3}, saved)
 					s.ledger.Saved(1, fresh...)
-					s.drains()
+					s.drainAll()
 				})
 			})
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// strays stores heads and notices in partitions of no recipient: under a number, and under an invalid
+// storeStrays stores heads and notices in partitions of no recipient: under a number, and under an invalid
 // id.
-func (s *trust) strays(db database) {
+func (s *trust) storeStrays(db database) {
 	s.Helper()
 	for text, key := range map[string]azcosmos.PartitionKey{`7`: azcosmos.NewPartitionKeyNumber(7), `"|"`: azcosmos.NewPartitionKeyString("|")} {
 		_, err := db.catalog.CreateItem(s.Context(), key, []byte(`{"id":"head","partitionKey":`+text+`}`), nil)
@@ -25,8 +25,8 @@ func (s *trust) strays(db database) {
 func TestStrayDocuments_AffectNoRecipient(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
-	s.confirms(node, 1)
-	s.strays(node.db)
+	s.confirmBundles(node, 1)
+	s.storeStrays(node.db)
 
 	waiting, err := node.Waiting(t.Context(), time.Now().Add(time.Hour), 10)
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)

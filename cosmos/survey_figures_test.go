@@ -78,7 +78,7 @@ type surveyMinutes struct {
 // documents of the containers catalog and bundles that it has changed.
 type changes func(node *Repository, r *rig, actor domain.ActorID) int
 
-func savesOne(t testing.TB) changes {
+func saveOne(t testing.TB) changes {
 	return func(node *Repository, _ *rig, actor domain.ActorID) int {
 		_, err := node.Save(context.Background(), actor, repositorytest.Events(1, actor))
 		require.NoError(t, err)
@@ -86,9 +86,9 @@ func savesOne(t testing.TB) changes {
 	}
 }
 
-func savesPeeksAndDequeues(t testing.TB) changes {
+func savePeekAndDequeue(t testing.TB) changes {
 	return func(node *Repository, r *rig, actor domain.ActorID) int {
-		n := savesOne(t)(node, r, actor)
+		n := saveOne(t)(node, r, actor)
 		b, err := repositorytest.Peek(context.Background(), r.stores(node), actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
 		_, err = node.Acknowledge(context.Background(), actor, b.ID)
@@ -123,7 +123,7 @@ func measureSurvey(t *testing.T, pessimistic bool, mailboxes, perMinute, minutes
 	waitInBubble(time.Hour)
 	m := newSurveyMeter(r, node, 1)
 	began := time.Now()
-	round(t, m.Survey)
+	runRound(t, m.Survey)
 	f.walkUnits, f.walkSeconds = m.units(t)/float64(mailboxes), time.Since(began).Seconds()
 
 	running, stop := context.WithCancel(ctx)
@@ -133,7 +133,7 @@ func measureSurvey(t *testing.T, pessimistic bool, mailboxes, perMinute, minutes
 	for _, kind := range []struct {
 		name string
 		do   changes
-	}{{"a Save of one event each", savesOne(t)}, {"Save, Peek and Dequeue each", savesPeeksAndDequeues(t)}} {
+	}{{"a Save of one event each", saveOne(t)}, {"Save, Peek and Dequeue each", savePeekAndDequeue(t)}} {
 		waitInBubble(5 * time.Minute)
 		found := surveyMinutes{name: kind.name}
 		before, last, documents := m.units(t), m.units(t), 0
@@ -296,12 +296,12 @@ func measureSurveyLists(t *testing.T, mailboxes int) surveyedLists {
 		return float64(m.HeapAlloc)
 	}
 	owner := surveyOf(r, node, survey.Options{})
-	round(t, owner)
+	runRound(t, owner)
 	clock := now.Add(time.Hour)
 	storer := surveyOf(r, node, survey.Options{Exclusive: true, Clock: func() time.Time { return clock }})
-	round(t, storer)
+	runRound(t, storer)
 	clock = clock.Add(time.Hour)
-	round(t, storer)
+	runRound(t, storer)
 	before := memory()
 	reader := surveyOf(r, node, survey.Options{})
 	began := time.Now()

@@ -48,7 +48,7 @@ func TestSurvey_ReplacesItsLogBySnapshots(t *testing.T) {
 			f.step()
 			f.step()
 			waitInBubble(25 * time.Second)
-			round(t, s)
+			runRound(t, s)
 			if i%3 == 0 {
 				ids := surveyDocuments(t, node)
 				most = max(most, len(ids))
@@ -70,7 +70,7 @@ func TestSurvey_ReplacesItsLogBySnapshots(t *testing.T) {
 		require.Less(t, most, 600)
 		for range 20 {
 			waitInBubble(time.Minute)
-			round(t, s)
+			runRound(t, s)
 		}
 		f.requireLines(s, reader, surveyOf(r, node, survey.Options{}))
 		require.Less(t, len(surveyDocuments(t, node)), 260, "nothing is left over")
@@ -87,14 +87,14 @@ func TestSurvey_RemovesWhatADeadNodeLeft(t *testing.T) {
 		for range 20 {
 			f.step()
 		}
-		settle(t, s)
+		settleSurveys(t, s)
 		c := node.beginCall("test")
 		for _, id := range []string{"snapshot.x.00000", "snapshot.x.00001", "log.000000099999"} {
 			_, err := c.Put(context.Background(), node.db.cabinets, "|survey", id, "", map[string]any{"id": id, "partitionKey": "|survey", "lines": ""})
 			require.NoError(t, err)
 		}
 		next := surveyOf(r, node, survey.Options{})
-		settle(t, next)
+		settleSurveys(t, next)
 		for _, id := range surveyDocuments(t, node) {
 			require.False(t, strings.HasPrefix(id, "snapshot.x") || strings.Contains(id, "99999"), id)
 		}
@@ -141,9 +141,9 @@ func TestSurvey_BeginsAgainWhenItsDocumentsAreLost(t *testing.T) {
 				f.step()
 			}
 			s := surveyOf(r, node, survey.Options{})
-			settle(t, s)
+			settleSurveys(t, s)
 			waitInBubble(time.Minute)
-			settle(t, s)
+			settleSurveys(t, s)
 			var logs []string
 			for _, id := range surveyDocuments(t, node) {
 				if strings.HasPrefix(id, "log.") {
@@ -156,11 +156,11 @@ func TestSurvey_BeginsAgainWhenItsDocumentsAreLost(t *testing.T) {
 				f.step()
 			}
 			next := surveyOf(r, node, survey.Options{})
-			settle(t, next)
-			settle(t, next)
+			settleSurveys(t, next)
+			settleSurveys(t, next)
 			f.requireLines(next)
 			waitInBubble(time.Minute)
-			settle(t, next)
+			settleSurveys(t, next)
 			f.requireLines(surveyOf(r, node, survey.Options{}))
 		})
 	}
@@ -182,16 +182,16 @@ func TestSurvey_FollowsContainersThatSplit(t *testing.T) {
 			for range 30 {
 				f.step()
 			}
-			settle(t, s)
+			settleSurveys(t, s)
 			f.requireLines(s)
 		}
 		waitInBubble(time.Minute)
-		settle(t, s)
+		settleSurveys(t, s)
 		next := surveyOf(r, node, survey.Options{})
 		for range 10 {
 			f.step()
 		}
-		settle(t, next)
+		settleSurveys(t, next)
 		f.requireLines(next)
 	})
 }
@@ -237,7 +237,7 @@ func TestSurvey_BelongsToOneNodeAtATime(t *testing.T) {
 		f.step()
 		a, b := newSurveyMeter(r, node, 1), newSurveyMeter(r, node, 2)
 		age := func(m *surveyMeter) int { return countSeries(t, m, "messagehub_survey_age_seconds") }
-		settle(t, a.Survey)
+		settleSurveys(t, a.Survey)
 		isOwner, err := b.Round(context.Background())
 		require.NoError(t, err)
 		require.False(t, isOwner)
@@ -310,13 +310,13 @@ func TestSurvey_StoresTheLinesOfANodeThatLostIt(t *testing.T) {
 		for range 20 {
 			f.step()
 		}
-		settle(t, s)
+		settleSurveys(t, s)
 		waitInBubble(time.Minute)
-		settle(t, s)
+		settleSurveys(t, s)
 		for range 5 {
 			f.step()
 		}
-		round(t, s) // it reads, and stores nothing yet
+		runRound(t, s) // it reads, and stores nothing yet
 		waitInBubble(time.Minute)
 		line.Break(func(_ int, req *http.Request) faulty.Fault {
 			if req.Header.Get("x-ms-cosmos-is-batch-request") != "" {
@@ -328,9 +328,9 @@ func TestSurvey_StoresTheLinesOfANodeThatLostIt(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, isOwner)
 		line.Break(nil)
-		settle(t, s)
+		settleSurveys(t, s)
 		waitInBubble(time.Minute)
-		settle(t, s)
+		settleSurveys(t, s)
 		f.requireLines(s, surveyOf(r, node, survey.Options{}))
 	})
 }

@@ -111,8 +111,8 @@ func (f *surveyedTraffic) open(actor domain.ActorID, group domain.Group) error {
 	return err
 }
 
-// settle makes surveys read all changes.
-func settle(t testing.TB, surveys ...*survey.Survey) {
+// settleSurveys makes surveys read all changes.
+func settleSurveys(t testing.TB, surveys ...*survey.Survey) {
 	t.Helper()
 	for range 40 {
 		for _, s := range surveys {
@@ -152,13 +152,13 @@ func TestSurvey_LinesAreWhatIsStoredOnceTrafficStops(t *testing.T) {
 					f.step()
 					switch {
 					case i%10 == 0:
-						settle(t, s)
+						settleSurveys(t, s)
 					case i%37 == 0: // a sweep
 						_, err := node.SweepRecipient(context.Background(), f.actors[f.rng.IntN(len(f.actors))])
 						require.NoError(t, err)
 					}
 				}
-				settle(t, s)
+				settleSurveys(t, s)
 				f.requireLines(s)
 			})
 		}
@@ -195,7 +195,7 @@ func TestSurvey_LosesNothingWhenNodesDieAndRepliesAreLost(t *testing.T) {
 					surveys[i], lines[i] = surveys[2], lines[2]
 					surveys, lines = surveys[:2], lines[:2]
 				case 1: // it is paused until the other one has taken over
-					settle(t, surveys[1-i])
+					settleSurveys(t, surveys[1-i])
 				case 2:
 					fault := faults[f.rng.IntN(len(faults))]
 					lines[i].Break(func(_ int, _ *http.Request) faulty.Fault {
@@ -210,9 +210,9 @@ func TestSurvey_LosesNothingWhenNodesDieAndRepliesAreLost(t *testing.T) {
 					_, _ = surveys[i].Round(context.Background())
 				}
 			}
-			settle(t, surveys...)
+			settleSurveys(t, surveys...)
 			waitInBubble(time.Minute) // simulated time, until the next round stores the changes
-			settle(t, surveys...)
+			settleSurveys(t, surveys...)
 			waitInBubble(time.Minute)
 			f.requireLines(surveys...)
 		})
@@ -245,9 +245,9 @@ func TestSurvey_SeesWhatChangesDuringItsFirstWalk(t *testing.T) {
 			}
 			return faulty.None
 		})
-		round(t, s)
+		runRound(t, s)
 		line.Break(nil)
-		round(t, s) // reads the changes after the walk
+		runRound(t, s) // reads the changes after the walk
 		for _, actor := range actors {
 			requireLine(t, s, node, actor)
 		}
@@ -279,7 +279,7 @@ func TestSurvey_AMailboxThatCannotBeReadIsALine(t *testing.T) {
 		return m.State(), m.Damage
 	}
 	check := func(s *survey.Survey) {
-		round(t, s)
+		runRound(t, s)
 		got, reason := state(s, damaged)
 		require.Equal(t, domain.MailboxDamaged, got)
 		require.Contains(t, reason, "decode document")
@@ -290,7 +290,7 @@ func TestSurvey_AMailboxThatCannotBeReadIsALine(t *testing.T) {
 		require.Equal(t, domain.MailboxOpen, got)
 	}
 	s := surveyOf(r, node, survey.Options{Exclusive: true})
-	round(t, s)
+	runRound(t, s)
 	whole, err := node.beginCall("test").readHead(ctx, damaged)
 	require.NoError(t, err)
 	put(damaged, `{"id":"head","partitionKey":"`+damaged.String()+`","cabinets":7}`)
@@ -301,7 +301,7 @@ func TestSurvey_AMailboxThatCannotBeReadIsALine(t *testing.T) {
 	check(r2) // by a walk
 
 	put(damaged, string(client.Encode(whole)))
-	round(t, r2)
+	runRound(t, r2)
 	requireLine(t, r2, node, damaged)
 }
 
@@ -324,7 +324,7 @@ func TestSurvey_ContinuesAfterADeathAtAnyRequest(t *testing.T) {
 				for range 10 {
 					f.step()
 				}
-				settle(t, dying)
+				settleSurveys(t, dying)
 				for range 20 {
 					f.step()
 				}
@@ -333,11 +333,11 @@ func TestSurvey_ContinuesAfterADeathAtAnyRequest(t *testing.T) {
 				_, _ = dying.Round(context.Background())
 				died = line.Fired() > 0
 				next := surveyOf(r, node, survey.Options{})
-				settle(t, next)
+				settleSurveys(t, next)
 				reader := surveyOf(r, node, survey.Options{})
 				f.requireLines(next)
 				waitInBubble(time.Minute)
-				settle(t, next)
+				settleSurveys(t, next)
 				f.requireLines(reader)
 			})
 		}

@@ -56,7 +56,7 @@ func recheckLines(t testing.TB, node *Repository, each func(), surveys ...*surve
 	before, _ := recheckedAt(t, node)
 	waitInBubble(6 * time.Hour)
 	for range 400 {
-		settle(t, surveys...)
+		settleSurveys(t, surveys...)
 		if each != nil {
 			each()
 		}
@@ -118,7 +118,7 @@ func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 			for range 40 {
 				f.step()
 			}
-			settle(t, surveys...)
+			settleSurveys(t, surveys...)
 			isDeaf = true
 			for range 40 {
 				f.step()
@@ -130,7 +130,7 @@ func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 				_ = node.beginCall("test").Discard(context.Background(), node.db.bundles, f.actors[0].String(), gate)
 			}
 			waitInBubble(10 * time.Minute)
-			settle(t, surveys...)
+			settleSurveys(t, surveys...)
 			isDeaf = false
 			recheckLines(t, node, func() {
 				if !dies {
@@ -146,9 +146,9 @@ func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 					f.step()
 				}
 			}, surveys...)
-			settle(t, surveys...)
+			settleSurveys(t, surveys...)
 			waitInBubble(time.Minute)
-			settle(t, surveys...)
+			settleSurveys(t, surveys...)
 			f.requireLines(surveys...)
 			requireNoLine(t, surveys[0], lost)
 		})
@@ -248,7 +248,7 @@ func TestSurvey_RechecksDamagedLinesWithinMinutes(t *testing.T) {
 			whole[actor] = string(client.Encode(h))
 			put(actor, `{"id":"head","partitionKey":"`+actor.String()+`","cabinets":7}`)
 		}
-		round(t, s)
+		runRound(t, s)
 		lines, err := s.Surveyed(ctx)
 		require.NoError(t, err)
 		for _, actor := range all {
@@ -261,11 +261,11 @@ func TestSurvey_RechecksDamagedLinesWithinMinutes(t *testing.T) {
 			put(actor, whole[actor])
 		}
 		require.NoError(t, c.Discard(ctx, node.db.catalog, headKey(all[0]), headID))
-		round(t, s)
+		runRound(t, s)
 		isDeaf = false
 		for range 12 * 6 {
 			waitInBubble(10 * time.Second)
-			round(t, s)
+			runRound(t, s)
 		}
 		for _, actor := range all[1:] {
 			requireLine(t, s, node, actor)
@@ -291,19 +291,19 @@ func TestSurvey_RecheckKeepsToItsShare(t *testing.T) {
 			}
 		}
 		m := newSurveyMeter(r, node, 1) // 50 RU/s
-		round(t, m.Survey)
+		runRound(t, m.Survey)
 		for range 10 {
 			waitInBubble(10 * time.Second)
-			round(t, m.Survey)
+			runRound(t, m.Survey)
 		}
 		documents := slices.Sorted(slices.Values(surveyDocuments(t, node)))
 		waitInBubble(6 * time.Hour)
 		began, units := time.Now(), m.units(t)
 		for ended := false; !ended; _, ended = recheckedAt(t, node) {
 			waitInBubble(10 * time.Second)
-			round(t, m.Survey)
+			runRound(t, m.Survey)
 			waitInBubble(30 * time.Second) // the position is stored
-			round(t, m.Survey)
+			runRound(t, m.Survey)
 		}
 		took, spent := time.Since(began), m.units(t)-units
 		t.Logf("%.2f RU for each mailbox, in %s", spent/mailboxes, took)
@@ -331,7 +331,7 @@ func TestSurvey_AnotherNodeContinuesTheRecheck(t *testing.T) {
 			return survey.New(r.connect(), deafReader{node.SurveyReader(), &isDeaf}, survey.Options{Exclusive: true, Every: time.Second, Units: 2})
 		}
 		s := newSurvey()
-		round(t, s)
+		runRound(t, s)
 		isDeaf = true
 		for _, actor := range all {
 			_, err := node.Save(ctx, actor, repositorytest.Events(1, actor))
@@ -339,18 +339,18 @@ func TestSurvey_AnotherNodeContinuesTheRecheck(t *testing.T) {
 		}
 		waitInBubble(10 * time.Minute)
 		for range 20 {
-			round(t, s)
+			runRound(t, s)
 			waitInBubble(10 * time.Second)
 		}
 		isDeaf = false
 		waitInBubble(6 * time.Hour)
-		round(t, s)
+		runRound(t, s)
 		first, ended := recheckedAt(t, node)
 		positions := make(map[string]bool)
 		for range 2000 {
 			for range 2 {
 				waitInBubble(40 * time.Second)
-				round(t, s)
+				runRound(t, s)
 			}
 			began, isEnded := recheckedAt(t, node)
 			if ended = isEnded && began.After(first); ended {
@@ -364,9 +364,9 @@ func TestSurvey_AnotherNodeContinuesTheRecheck(t *testing.T) {
 			positions[string(doc.Recheck)] = true
 			s = newSurvey() // the previous process has died
 			waitInBubble(2 * time.Minute)
-			round(t, s)
+			runRound(t, s)
 			waitInBubble(2 * time.Minute)
-			round(t, s)
+			runRound(t, s)
 		}
 		require.True(t, ended)
 		require.Greater(t, len(positions), 2)

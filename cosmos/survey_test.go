@@ -21,8 +21,8 @@ func surveyOf(r *rig, node *Repository, opts survey.Options) *survey.Survey {
 	return survey.New(r.connect(), node.SurveyReader(), opts)
 }
 
-// round runs one round of a survey.
-func round(t testing.TB, s *survey.Survey) {
+// runRound runs one round of a survey.
+func runRound(t testing.TB, s *survey.Survey) {
 	t.Helper()
 	isOwner, err := s.Round(context.Background())
 	require.NoError(t, err)
@@ -87,7 +87,7 @@ func TestSurvey_LineFollowsSavePeekAndDequeue(t *testing.T) {
 	lines, err := s.Surveyed(ctx)
 	require.NoError(t, err)
 	require.Zero(t, lines.At())
-	round(t, s)
+	runRound(t, s)
 	line := requireLine(t, s, node, before)
 	require.Equal(t, domain.MailboxWaiting, line.State())
 
@@ -95,13 +95,13 @@ func TestSurvey_LineFollowsSavePeekAndDequeue(t *testing.T) {
 	require.NoError(t, err)
 	b, err := repositorytest.Peek(ctx, r.stores(node), before, allGroups, domain.BundleID{})
 	require.NoError(t, err)
-	round(t, s)
+	runRound(t, s)
 	require.Equal(t, domain.MailboxOpen, requireLine(t, s, node, before).State())
 	require.Equal(t, domain.MailboxWaiting, requireLine(t, s, node, after).State())
 
 	_, err = node.Acknowledge(ctx, before, b.ID)
 	require.NoError(t, err)
-	round(t, s)
+	runRound(t, s)
 	line = requireLine(t, s, node, before)
 	require.Equal(t, domain.MailboxEmpty, line.State())
 	require.False(t, line.LastDequeue().IsZero())

@@ -15,27 +15,35 @@ import (
 func TestAnImpossibleNumber_IsDamageAndTakesNoMemory(t *testing.T) {
 	const huge = 1 << 45
 	for name, damage := range map[string]func(d *damaged){
-		"a page that begins before the drawer": func(d *damaged) { d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(0), "/slot", -huge) },
-		"a page that never ends":               func(d *damaged) { d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(0), "/until", huge) },
+		"a page that begins before the drawer": func(d *damaged) {
+			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[1].ID, pageID(0), "/slot", -huge)
+		},
+		"a page that never ends": func(d *damaged) {
+			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[1].ID, pageID(0), "/until", huge)
+		},
 		"a drawer of many events": func(d *damaged) {
-			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[1].ID, "/count", huge)
+			d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[1].ID, "/count", huge)
 		},
 		"a drawer with a number below nothing": func(d *damaged) {
-			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[1].ID, "/count", -1)
+			d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[1].ID, "/count", -1)
 		},
-		"a bundle of many events": func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/count", huge) },
-		"a bundle of many slots":  func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges/0/to", huge) },
+		"a bundle of many events": func(d *damaged) {
+			d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/count", huge)
+		},
+		"a bundle of many slots": func(d *damaged) {
+			d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/ranges/0/to", huge)
+		},
 		"a bundle of a drawer that cannot be": func(d *damaged) {
-			d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges/0/drawer", "no\x00thing")
+			d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/ranges/0/drawer", "no\x00thing")
 		},
 		"a bundle of no slots": func(d *damaged) {
-			d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges", []slotRange{})
+			d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/ranges", []slotRange{})
 		},
 		"a head of many events": func(d *damaged) {
-			d.patches(d.node.db.catalog, d.actor.String(), headID, "/cabinets/"+nameOf(d.main)+"/fill", huge)
+			d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/cabinets/"+nameOf(d.main)+"/fill", huge)
 		},
 		"an intent of many slots": func(d *damaged) {
-			d.patches(d.node.db.catalog, d.actor.String(), headID, "/intent", intent{ID: "x", Parts: []drawerPart{{Count: huge}}})
+			d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/intent", intent{ID: "x", Parts: []drawerPart{{Count: huge}}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,8 +67,8 @@ func TestAnImpossibleNumber_IsDamageAndTakesNoMemory(t *testing.T) {
 // member that is not a number. That was returned as an unknown error, as the simulation found.
 func TestADrawerThatCannotBeCountedInIsDamaged(t *testing.T) {
 	d := newDamaged(t)
-	drawers := d.drawers(d.main)
-	d.patches(d.node.db.cabinets, cabinetKey(d.main), drawers[len(drawers)-1].ID, "/weight", "much")
+	drawers := d.readDrawers(d.main)
+	d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), drawers[len(drawers)-1].ID, "/weight", "much")
 	_, err := d.node.Save(t.Context(), d.actor, repositorytest.Events(1, d.actor))
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
 }
@@ -70,7 +78,7 @@ func TestADrawerThatCannotBeCountedInIsDamaged(t *testing.T) {
 func TestAnOpenBundleOfTheWrongGroup_IsDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
-		d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/group", "masterdata")
+		d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/group", "masterdata")
 		group, err := domain.DefaultGroups().Of(domain.TimeSeries)
 		require.NoError(t, err)
 		_, err = d.node.NextUnacknowledged(t.Context(), d.actor, []domain.Group{group})
@@ -83,7 +91,7 @@ func TestAnOpenBundleOfTheWrongGroup_IsDamage(t *testing.T) {
 func TestAnOpenBundleWithARangeOfNoSlotsIsDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
-		d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges/0/to", 2)
+		d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/ranges/0/to", 2)
 		next, err := d.node.NextUnacknowledged(t.Context(), d.actor, allGroups)
 		require.NoError(t, err)
 		for _, err = range next.Run.Events(t.Context()) {

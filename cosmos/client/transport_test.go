@@ -31,7 +31,7 @@ func TestAzcosmos_ResendsNoWriteThatMayHaveBeenApplied(t *testing.T) {
 		for where, isAnswered := range map[string]bool{"before the answer": false, "in the answer": true} {
 			for what, write := range differentWrites {
 				t.Run(with.Error()+", "+where+" to "+what, func(t *testing.T) {
-					sent, err := sends(t, write, breaking{with: with, isAnswered: isAnswered})
+					sent, err := countSends(t, write, breaking{with: with, isAnswered: isAnswered})
 					require.ErrorContains(t, err, with.Error())
 					require.Equal(t, 1, sent)
 				})
@@ -44,7 +44,7 @@ func TestAzcosmos_ResendsAWriteThatWasNotSent(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ECONNREFUSED} {
 		t.Run(errno.Error(), func(t *testing.T) {
 			with := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)}
-			sent, err := sends(t, differentWrites["a replacement"], breaking{with: with})
+			sent, err := countSends(t, differentWrites["a replacement"], breaking{with: with})
 			require.ErrorIs(t, err, errno)
 			require.Greater(t, sent, 1)
 		})
@@ -84,9 +84,9 @@ func (b *breaking) Do(req *http.Request) (*http.Response, error) {
 	return nil, &url.Error{Op: req.Method, URL: req.URL.String(), Err: b.with}
 }
 
-// sends makes the client write over a connection that breaks, and returns the number of times that it
+// countSends makes the client write over a connection that breaks, and returns the number of times that it
 // has sent the request.
-func sends(t *testing.T, write func(*testing.T, *azcosmos.ContainerClient) error, line breaking) (sent int, err error) {
+func countSends(t *testing.T, write func(*testing.T, *azcosmos.ContainerClient) error, line breaking) (sent int, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		engine, broken := embedded.Open(embedded.Options{})

@@ -56,8 +56,8 @@ func (r *rig) openBy(opts Options) (*Store, *faulty.Transport) {
 	return s, line
 }
 
-// during calls do before the n-th request from now is sent.
-func during(line *faulty.Transport, n int, do func()) {
+// beforeRequest calls do before the n-th request from now is sent.
+func beforeRequest(line *faulty.Transport, n int, do func()) {
 	line.Break(func(call int, _ *http.Request) faulty.Fault {
 		if call == n {
 			do()
@@ -87,13 +87,13 @@ func (r *rig) status(s *Store) Status {
 	return st
 }
 
-// virtually runs a test in simulated time.
-func virtually(t *testing.T, test func(r *rig)) {
+// inVirtualTime runs a test in simulated time.
+func inVirtualTime(t *testing.T, test func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) { test(newRig(t)) })
 }
 
-// later lets the nodes run for a while.
-func (r *rig) later(d time.Duration) {
+// passTime lets the nodes run for a while.
+func (r *rig) passTime(d time.Duration) {
 	require.True(r, client.Sleep(r.Context(), d))
 	synctest.Wait()
 }

@@ -56,12 +56,12 @@ func newScript(t *testing.T, seed uint64, objects, limit int, nulls bool) *scrip
 		_, err := oracle.Ingest(t.Context(), call)
 		require.NoError(t, err)
 	}
-	s.want = s.describe(t, oracle)
+	s.want = s.describeObjects(t, oracle)
 	return s
 }
 
-// describe returns the rows of each object.
-func (s *script) describe(t *testing.T, o repository.Objects) (all []string) {
+// describeObjects returns the rows of each object.
+func (s *script) describeObjects(t *testing.T, o repository.Objects) (all []string) {
 	for _, name := range s.names {
 		object, err := o.Object(t.Context(), name)
 		if domain.KindOf(err) == domain.NotFound {
@@ -119,7 +119,7 @@ func TestANodeThatEndsAtAnyRequest_LosesNothing(t *testing.T) {
 					a.Line.Break(nil)
 					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
 					require.NoError(t, s.run(t.Context(), New(a.Connect(), options)), "request %d", n)
-					got := s.describe(t, New(a.Connect(), options))
+					got := s.describeObjects(t, New(a.Connect(), options))
 					for i := range got {
 						require.Equal(t, counts.ReplaceAllString(s.want[i], "$1"), counts.ReplaceAllString(got[i], "$1"), "request %d", n)
 					}
@@ -155,7 +155,7 @@ func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
 					require.NoError(t, s.run(t.Context(), node), "request %d", n)
 					broken := a.Line.Calls() >= n
 					a.Line.Break(nil)
-					require.Equal(t, s.want, s.describe(t, node), "request %d", n)
+					require.Equal(t, s.want, s.describeObjects(t, node), "request %d", n)
 					if !broken {
 						require.Greater(t, n, 20)
 						return
@@ -182,7 +182,7 @@ func TestStaleReads_CostRetriesAndChangeNothing(t *testing.T) {
 			node := New(a.Connect(), Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 1 + int(seed%4)}, Retries: 1000})
 			require.NoError(t, s.run(t.Context(), node), "seed %d", seed)
 			isOld = false
-			require.Equal(t, s.want, s.describe(t, node), "seed %d", seed)
+			require.Equal(t, s.want, s.describeObjects(t, node), "seed %d", seed)
 		}
 	})
 }
@@ -214,7 +214,7 @@ func TestTwoNodesWithBrokenRequests_CountEachEventTwice(t *testing.T) {
 				}
 				nodes.Wait()
 				a.Line.Break(nil)
-				require.Equal(t, s.want, s.describe(t, New(a.Connect(), Options{})))
+				require.Equal(t, s.want, s.describeObjects(t, New(a.Connect(), Options{})))
 			})
 		})
 	}

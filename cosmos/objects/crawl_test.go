@@ -24,8 +24,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// crawl crawls the bucket through a node, and returns the counts of the job.
-func crawl(t *testing.T, node *Store, source repository.Source) domain.JobCounts {
+// crawlBucket crawls the bucket through a node, and returns the counts of the job.
+func crawlBucket(t *testing.T, node *Store, source repository.Source) domain.JobCounts {
 	t.Helper()
 	service := ledger.New(ledger.Ports{Objects: node, Jobs: node, Source: source}, ledger.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -46,7 +46,7 @@ func crawl(t *testing.T, node *Store, source repository.Source) domain.JobCounts
 	return job.Counts
 }
 
-func listed(key string) repository.SourceObject {
+func newSourceObject(key string) repository.SourceObject {
 	size := int64(len(key))
 	return repository.SourceObject{Key: key, ObjectFacts: domain.ObjectFacts{
 		Size: &size, ETag: "0123456789abcdef0123456789abcdef", StorageClass: domain.ClassStandard, LastModified: objecttest.FirstMoment,
@@ -61,7 +61,7 @@ func TestCrawlOfUnchangedObjectsKeepsToItsPrice(t *testing.T) {
 	node, source := New(a.Connect(), Options{}), memory.NewSource("bucket")
 	var reports []repository.ObjectReport
 	for i := range n {
-		o := listed(fmt.Sprintf("%040d", i))
+		o := newSourceObject(fmt.Sprintf("%040d", i))
 		source.Put("bucket", o)
 		if i%2 > 0 {
 			continue
@@ -72,9 +72,9 @@ func TestCrawlOfUnchangedObjectsKeepsToItsPrice(t *testing.T) {
 	}
 	_, err := node.Ingest(t.Context(), reports)
 	require.NoError(t, err)
-	require.Equal(t, domain.JobCounts{Seen: n, Created: n / 2, Unchanged: n / 2}, crawl(t, node, source))
+	require.Equal(t, domain.JobCounts{Seen: n, Created: n / 2, Unchanged: n / 2}, crawlBucket(t, node, source))
 	before, units := a.Engine.RequestUnits(), 0.0
-	require.Equal(t, domain.JobCounts{Seen: n, Unchanged: n}, crawl(t, node, source))
+	require.Equal(t, domain.JobCounts{Seen: n, Unchanged: n}, crawlBucket(t, node, source))
 	units = (a.Engine.RequestUnits() - before) / n
 	t.Logf("%.3f RU an object", units)
 	require.LessOrEqual(t, units, limit)
@@ -118,7 +118,7 @@ func TestCrawlsThroughFaultsAndStaleReads_EndInTheStateOfTheBucket(t *testing.T)
 						key := fmt.Sprint(strings.Repeat("k", []int{1, 599, 600, 700}[rng.IntN(4)]), i)
 						exists[key] = rng.IntN(3) > 0
 						if exists[key] {
-							source.Put("bucket", listed(key))
+							source.Put("bucket", newSourceObject(key))
 						}
 						name := must(domain.ParseObjectName("bucket", key))
 						for _, e := range objecttest.RandomBucket(rng, 6, false, time.Millisecond).Events {
@@ -137,10 +137,10 @@ func TestCrawlsThroughFaultsAndStaleReads_EndInTheStateOfTheBucket(t *testing.T)
 							return faults[draw(len(faults))]
 						})
 					}
-					crawl(t, node, source)
+					crawlBucket(t, node, source)
 					isOld.Store(false)
 					a.Line.Break(nil)
-					counts := crawl(t, node, source)
+					counts := crawlBucket(t, node, source)
 					if !isStale { // or the second crawl finds what a stale read has hidden
 						require.Zero(t, counts.Created+counts.Deleted)
 					}

@@ -77,8 +77,8 @@ func (r *trial) node(line policy.Transporter) *Store {
 	return New(r.account.ConnectBy(line), options)
 }
 
-// ingests stores each event of a script for a key.
-func (r *trial) ingests(key, script string) {
+// ingestScript stores each event of a script for a key.
+func (r *trial) ingestScript(key, script string) {
 	for _, call := range objecttest.Calls(script) {
 		call[0].Carrier.Message += key
 		results, err := r.watcher.Ingest(r.Context(), []repository.ObjectReport{{Name: must(domain.ParseObjectName("bucket", key)), ObjectEvent: call[0]}})
@@ -89,15 +89,15 @@ func (r *trial) ingests(key, script string) {
 
 // prepareCrawl makes a bucket and objects that differ in each possible way, on three pages of a crawl.
 func prepareCrawl(r *trial) {
-	r.ingests("a", "[C@10]")
-	r.ingests("b", "[C@10/1] [C@20/2] [D@30/2] [C@40/3]") // version 1 is spilled
-	r.ingests("c", "[C@10] [D@20]")
-	r.ingests("e", "[C@10] [C@20] [D@30] [C@40]")
-	r.ingests("f", "[C@10]")
+	r.ingestScript("a", "[C@10]")
+	r.ingestScript("b", "[C@10/1] [C@20/2] [D@30/2] [C@40/3]") // version 1 is spilled
+	r.ingestScript("c", "[C@10] [D@20]")
+	r.ingestScript("e", "[C@10] [C@20] [D@30] [C@40]")
+	r.ingestScript("f", "[C@10]")
 	for _, key := range []string{"a", "c", "d", "g"} {
 		r.source.Put("bucket", repository.SourceObject{Key: key})
 	}
-	r.source.Put("bucket", listed("e"))
+	r.source.Put("bucket", newSourceObject("e"))
 }
 
 var (
@@ -165,7 +165,7 @@ func (r *trial) runJob(node *Store, start func(*ledger.Service) (domain.Job, err
 	return errNotEnded
 }
 
-func preparePatch(r *trial) { r.ingests("key", "[C@01/old] [C@02/v] [D@03/v] [C@04/w] [D@05/w]") }
+func preparePatch(r *trial) { r.ingestScript("key", "[C@01/old] [C@02/v] [D@03/v] [C@04/w] [D@05/w]") }
 
 // runPatch amends the current row, and another one.
 func runPatch(r *trial, node *Store) error {
@@ -185,9 +185,9 @@ func runPatch(r *trial, node *Store) error {
 // prepareForget makes an object with many spilled rows, one of which no row can be forgotten, and one
 // that is forgotten whole.
 func prepareForget(r *trial) {
-	r.ingests("many", "[C@10/1+1] [C@20/2+2] [C@-/2+2] [C@30/2+3] [D@40/1+3] [C@50/2+3] [C@60/2+4]")
-	r.ingests("new", "[C@10]")
-	r.ingests("dead", "[C@10+1] [C@20+1] [C@30+1] [D@40+2]")
+	r.ingestScript("many", "[C@10/1+1] [C@20/2+2] [C@-/2+2] [C@30/2+3] [D@40/1+3] [C@50/2+3] [C@60/2+4]")
+	r.ingestScript("new", "[C@10]")
+	r.ingestScript("dead", "[C@10+1] [C@20+1] [C@30+1] [D@40+2]")
 	r.clock.after = 15 * 24 * time.Hour
 }
 
@@ -230,9 +230,9 @@ var volatile = []string{
 	"message", "began", "moved", "after", "patches",
 }
 
-// documents returns the stored documents, without volatile members. It leaves out the counts of jobs,
+// listDocuments returns the stored documents, without volatile members. It leaves out the counts of jobs,
 // which depend on what a node did before it died.
-func (r *trial) documents() (all []string) {
+func (r *trial) listDocuments() (all []string) {
 	r.Helper()
 	q := r.watcher.client.Begin("test").QueryAllPartitions(r.watcher.objects, "", "SELECT * FROM c")
 	for !q.IsDone() {
@@ -278,14 +278,14 @@ func withoutVolatile(v any) any {
 func withoutFaults(t *testing.T, p protocol) (documents []string, requests int) {
 	r := newTrial(t, p, embedded.Options{})
 	r.account.Line.Break(nil)
-	before := r.documents()
+	before := r.listDocuments()
 	r.account.Line.Break(nil)
 	r.finish()
 	requests = r.account.Line.Calls()
-	documents = r.documents()
+	documents = r.listDocuments()
 	require.NotEqual(t, before, documents)
 	require.NoError(t, r.run(r, r.watcher))
-	require.Equal(t, documents, r.documents(), "to repeat it changes nothing")
+	require.Equal(t, documents, r.listDocuments(), "to repeat it changes nothing")
 	return documents, requests
 }
 
@@ -317,7 +317,7 @@ func TestEveryFaultAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 						r.account.Line.BreakOne(n, fault)
 						r.finish()
 						r.account.Line.Break(nil)
-						require.Equal(t, want, r.documents(), "request %d", n)
+						require.Equal(t, want, r.listDocuments(), "request %d", n)
 					}
 				})
 			})
@@ -339,7 +339,7 @@ func TestACrashAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 						r.account.Line.CrashAt(n, fault)
 						r.hasCrashed = func() bool { return r.account.Line.Fired() > 0 }
 						r.finish()
-						require.Equal(t, want, r.documents(), "request %d", n)
+						require.Equal(t, want, r.listDocuments(), "request %d", n)
 					}
 				})
 			})
@@ -372,7 +372,7 @@ func TestAStaleReadAtEveryRequest_ChangesNoState(t *testing.T) {
 					oldRead.Store(0)
 					require.NoError(t, r.run(r, r.watcher))
 					reads.Store(int64(requests))
-					return r.states()
+					return r.describeStates()
 				}
 				want := state(0, 0)
 				last := int(reads.Load())
@@ -386,8 +386,8 @@ func TestAStaleReadAtEveryRequest_ChangesNoState(t *testing.T) {
 	}
 }
 
-// states returns the rows of each object, without duplicates, and the running jobs.
-func (r *trial) states() (all []string) {
+// describeStates returns the rows of each object, without duplicates, and the running jobs.
+func (r *trial) describeStates() (all []string) {
 	r.Helper()
 	page, err := r.watcher.List(context.Background(), repository.ObjectRange{Bucket: "bucket"}, 100)
 	require.NoError(r, err)

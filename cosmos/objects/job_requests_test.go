@@ -20,8 +20,8 @@ func newInventory(n byte, request string) *domain.Job {
 	return &domain.Job{ID: domain.NewJobID(domain.InventoryJob, jobTime, [10]byte{n}), Request: request, State: domain.JobRunning, Started: jobTime}
 }
 
-// lifeOfInventory runs an inventory. Another node may repeat it.
-func lifeOfInventory(ctx context.Context, s *Store, n byte, request string) error {
+// runInventory runs an inventory. Another node may repeat it.
+func runInventory(ctx context.Context, s *Store, n byte, request string) error {
 	inventory := newInventory(n, request)
 	if err := s.CreateJob(ctx, inventory); err != nil {
 		return err
@@ -106,7 +106,7 @@ func TestEveryRequestOfAnInventoryBrokenOnce_KeepsItsManifest(t *testing.T) {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node := New(a.Connect(), Options{})
 					a.Line.BreakOne(n, fault)
-					require.NoError(t, lifeOfInventory(t.Context(), node, 1, "manifest"), "request %d", n)
+					require.NoError(t, runInventory(t.Context(), node, 1, "manifest"), "request %d", n)
 					broken := a.Line.Calls() >= n
 					a.Line.Break(nil)
 					requireInventory(t, node, 1, "manifest")
@@ -130,12 +130,12 @@ func TestANodeThatEndsAtAnyRequest_KeepsTheManifest(t *testing.T) {
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					a.Line.CrashAt(n, fault)
-					err := lifeOfInventory(t.Context(), New(a.Connect(), Options{}), 1, "manifest")
+					err := runInventory(t.Context(), New(a.Connect(), Options{}), 1, "manifest")
 					hasEnded := a.Line.Fired() > 0
 					a.Line.Break(nil)
 					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
 					other := New(a.Connect(), Options{})
-					require.NoError(t, lifeOfInventory(t.Context(), other, 1, "manifest"), "request %d", n)
+					require.NoError(t, runInventory(t.Context(), other, 1, "manifest"), "request %d", n)
 					requireInventory(t, other, 1, "manifest")
 					if !hasEnded {
 						return
@@ -154,7 +154,7 @@ func TestAnInventoryOfAnOlderVersion_KeepsItsManifest(t *testing.T) {
 	old.StoredFormat, old.Request = 0, "manifest"
 	_, err := s.client.Begin("test").Put(t.Context(), s.objects, jobsKey, old.ID, "", old)
 	require.NoError(t, err)
-	require.NoError(t, lifeOfInventory(t.Context(), s, 1, "manifest"))
+	require.NoError(t, runInventory(t.Context(), s, 1, "manifest"))
 	requireInventory(t, s, 1, "manifest")
 }
 
@@ -165,7 +165,7 @@ func TestAManifest_IsKeptAsLongAsItsInventory(t *testing.T) {
 		s := New(a.Connect(), Options{})
 		require.NoError(t, s.CreateJob(t.Context(), newInventory(2, "running")))
 		<-time.After(2 * repository.JobRetention)
-		require.NoError(t, lifeOfInventory(t.Context(), s, 1, "manifest"))
+		require.NoError(t, runInventory(t.Context(), s, 1, "manifest"))
 		read := func(n byte) error {
 			_, err := s.client.Begin("test").Read(t.Context(), s.objects, jobsKey, requestID(newInventory(n, "").ID), &requestDoc{})
 			return err

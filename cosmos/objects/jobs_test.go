@@ -71,9 +71,9 @@ func newJob(n byte) *domain.Job {
 	}
 }
 
-// lifeOfJob runs two crawls of a bucket one after the other, and a third one that is refused. Each call
+// runJobs runs two crawls of a bucket one after the other, and a third one that is refused. Each call
 // has one possible result.
-func lifeOfJob(t *testing.T, s *Store) {
+func runJobs(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()
 	first, second := newJob(1), newJob(2)
@@ -130,7 +130,7 @@ func TestEveryRequestOfJobsBrokenOnce_ChangesNoResult(t *testing.T) {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node := New(a.Connect(), Options{})
 					a.Line.BreakOne(n, fault)
-					lifeOfJob(t, node)
+					runJobs(t, node)
 					broken := a.Line.Calls() >= n
 					a.Line.Break(nil)
 					checkJobs(t, node, "request %d", n)
@@ -157,7 +157,7 @@ func TestStaleReadsOfJobs_ChangeNoResult(t *testing.T) {
 				return rng.IntN(7)
 			}}, Containers())
 			node := New(a.Connect(), Options{Retries: 1000})
-			lifeOfJob(t, node)
+			runJobs(t, node)
 			isOld = false
 			checkJobs(t, node, "seed %d", seed)
 		}

@@ -26,9 +26,9 @@ func applyPatch(document, operations []byte) ([]byte, error) {
 	return p.Apply(document)
 }
 
-// patch runs a job that adds an element to a list in the attributes of each row, and returns its
+// patchRows runs a job that adds an element to a list in the attributes of each row, and returns its
 // counts.
-func patch(t *testing.T, node *Store) domain.JobCounts {
+func patchRows(t *testing.T, node *Store) domain.JobCounts {
 	t.Helper()
 	service := ledger.New(ledger.Ports{Objects: node, Jobs: node}, ledger.Options{JSONPatch: applyPatch})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -71,7 +71,7 @@ func TestEveryRequestOfAPatchJobBrokenOnce_PatchesEachRowOnce(t *testing.T) {
 						}
 					}
 					a.Line.BreakOne(n, fault)
-					counts := patch(t, node)
+					counts := patchRows(t, node)
 					broken := a.Line.Calls() >= n
 					a.Line.Break(nil)
 					require.EqualValues(t, rows, counts.Changed, "request %d", n)

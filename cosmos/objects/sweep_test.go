@@ -97,7 +97,7 @@ func wantSwept(t *testing.T, s *script, at time.Duration) []string {
 	require.NoError(t, s.run(t.Context(), oracle))
 	clock.after = at
 	require.NoError(t, sweepAll(t.Context(), oracle))
-	return s.describe(t, oracle)
+	return s.describeObjects(t, oracle)
 }
 
 // Each request of a sweep is broken once in every way. The sweep leaves the same as the oracle.
@@ -121,7 +121,7 @@ func TestEveryRequestOfASweepBrokenOnce_ForgetsTheSame(t *testing.T) {
 						require.NoError(t, sweepAll(t.Context(), node), "request %d", n)
 						broken := a.Line.Calls() >= n
 						a.Line.Break(nil)
-						require.Equal(t, want, s.describe(t, node), "request %d", n)
+						require.Equal(t, want, s.describeObjects(t, node), "request %d", n)
 						if !broken {
 							require.Greater(t, n, 8)
 							return
@@ -159,7 +159,7 @@ func TestASweepWithStaleReadsForgetsTheSame(t *testing.T) {
 				require.NoError(t, s.run(t.Context(), oracle))
 				require.NoError(t, sweepAll(t.Context(), oracle))
 			}
-			require.Equal(t, s.describe(t, oracle), s.describe(t, node), "seed %d", seed)
+			require.Equal(t, s.describeObjects(t, oracle), s.describeObjects(t, node), "seed %d", seed)
 		}
 	})
 }

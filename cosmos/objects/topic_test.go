@@ -68,8 +68,8 @@ func (r topicReader) publish(ctx context.Context, s *Store) error {
 	return s.Topic().Remove(ctx, left)
 }
 
-// has demands that each change of a topicLife was published or is stored, once.
-func (r topicReader) has(t *testing.T, s *Store, n int) {
+// requireChanges demands that each change of a topicLife was published or is stored, once.
+func (r topicReader) requireChanges(t *testing.T, s *Store, n int) {
 	t.Helper()
 	require.NoError(t, r.publish(t.Context(), s), "request %d", n)
 	var got []string
@@ -117,7 +117,7 @@ func TestEveryRequestBrokenOnce_StoresEachStateChangeOnce(t *testing.T) {
 					require.NoError(t, topicLife(t.Context(), node, reader), "request %d", n)
 					isBroken := a.Line.Calls() >= n
 					a.Line.Break(nil)
-					reader.has(t, node, n)
+					reader.requireChanges(t, node, n)
 					if !isBroken {
 						require.Greater(t, n, 15)
 						return
@@ -145,7 +145,7 @@ func TestANodeThatEndsAtAnyRequest_LosesNoStateChange(t *testing.T) {
 					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
 					other := New(a.Connect(), Options{Shards: 1, Topic: true})
 					require.NoError(t, topicLife(t.Context(), other, reader), "request %d", n)
-					reader.has(t, other, n)
+					reader.requireChanges(t, other, n)
 					if !hasEnded {
 						require.Greater(t, n, 15)
 						return

@@ -82,8 +82,8 @@ func watchedLife(ctx context.Context, s *Store, isRepeated bool) error {
 	return err
 }
 
-// hasItsChanges demands that the object of a watchedLife has the remaining changes.
-func hasItsChanges(t *testing.T, s *Store, n int) {
+// requireChanges demands that the object of a watchedLife has the remaining changes.
+func requireChanges(t *testing.T, s *Store, n int) {
 	t.Helper()
 	r := domain.ObjectResourceOf(must(domain.ParseObjectName("bucket", "key")))
 	found, err := s.Changes(t.Context(), r)
@@ -114,7 +114,7 @@ func TestEveryRequestBrokenOnce_StoresEachChangeOnce(t *testing.T) {
 					require.NoError(t, watchedLife(t.Context(), node, false), "request %d", n)
 					isBroken := a.Line.Calls() >= n
 					a.Line.Break(nil)
-					hasItsChanges(t, node, n)
+					requireChanges(t, node, n)
 					if !isBroken {
 						require.Greater(t, n, 12)
 						return
@@ -141,7 +141,7 @@ func TestANodeThatEndsAtAnyRequest_LosesNoChange(t *testing.T) {
 					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
 					other := New(a.Connect(), Options{Shards: 1})
 					require.NoError(t, watchedLife(t.Context(), other, true), "request %d", n)
-					hasItsChanges(t, other, n)
+					requireChanges(t, other, n)
 					if !hasEnded {
 						require.Greater(t, n, 12)
 						return

@@ -41,7 +41,7 @@ func TestRetriesThatDoNotFitTheCursor_AreNotLoaded(t *testing.T) {
 				err = c.Delete(t.Context(), node.cursors, l.id.String(), id, etag)
 			}
 			require.NoError(t, err)
-			_, _, err = l.startStore(-1).Load(t.Context(), l.id, l.owner, l.clock.read)
+			_, _, err = l.startStore(-1).Load(t.Context(), l.id, l.owner, l.clock.readTime)
 			require.Error(t, err)
 			require.NotEqual(t, domain.NotFound, domain.KindOf(err))
 		})

@@ -16,7 +16,7 @@ import (
 // A clock has a time that the test sets.
 type clock struct{ now time.Time }
 
-func (c *clock) read() time.Time { return c.now }
+func (c *clock) readTime() time.Time { return c.now }
 
 // A life takes some messages from their publication to the end of their delivery, on a connection that
 // may break. The caller of the store repeats calls that fail, as the contract says.
@@ -54,7 +54,7 @@ func newLife(t *testing.T, r *rig, n int, allIDs bool, opts Options) *life {
 		}
 		l.messages[i].Payload = fmt.Appendf(nil, "%0700d", i)
 	}
-	opts.Clock = l.clock.read
+	opts.Clock = l.clock.readTime
 	l.opts = opts
 	return l
 }
@@ -83,7 +83,7 @@ func (l *life) loadCursor(s *Store) (err error) {
 		return nil
 	}
 	before := l.cursor
-	cursor, version, err := s.Load(context.Background(), l.id, l.owner, l.clock.read)
+	cursor, version, err := s.Load(context.Background(), l.id, l.owner, l.clock.readTime)
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (l *life) wantEnded(exactly bool) {
 	for i := range all {
 		require.Equal(l, l.messages[i].Digest(), all[i].Digest())
 	}
-	cursor, _, err := s.Load(context.Background(), l.id, l.owner, l.clock.read)
+	cursor, _, err := s.Load(context.Background(), l.id, l.owner, l.clock.readTime)
 	require.NoError(l, err)
 	standing := cursor.Standing()
 	dead := len(l.messages) / 4

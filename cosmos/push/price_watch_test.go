@@ -66,9 +66,9 @@ func startWatchedNode(t *testing.T, consistency string, watches int) *watchedNod
 	kept, err := domain.Kept(repositorytest.NewActor().String())
 	require.NoError(t, err)
 	n.resource = &repository.Resource{Resource: kept, Body: []byte(`{"state":0}`)}
-	n.changes(t)
+	n.changeDocument(t)
 	before := r.engine.RequestUnits()
-	n.changes(t)
+	n.changeDocument(t)
 	n.change = r.engine.RequestUnits() - before
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -86,7 +86,7 @@ func startWatchedNode(t *testing.T, consistency string, watches int) *watchedNod
 }
 
 // changeDocument replaces the document by the same content.
-func (n *watchedNode) changes(t *testing.T) {
+func (n *watchedNode) changeDocument(t *testing.T) {
 	t.Helper()
 	version, err := n.PutResource(t.Context(), n.resource)
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func (n *watchedNode) changes(t *testing.T) {
 }
 
 // payForPeriod calls f and returns the request units of the period that follows.
-func (n *watchedNode) pays(t *testing.T, f func()) float64 {
+func (n *watchedNode) payForPeriod(t *testing.T, f func()) float64 {
 	before := n.rig.engine.RequestUnits()
 	f()
 	<-time.After(period)
@@ -102,7 +102,7 @@ func (n *watchedNode) pays(t *testing.T, f func()) float64 {
 }
 
 // unitsByOperation returns the request units so far, by operation.
-func (n *watchedNode) units(t *testing.T) map[string]float64 {
+func (n *watchedNode) unitsByOperation(t *testing.T) map[string]float64 {
 	families, err := n.metrics.Gather()
 	require.NoError(t, err)
 	units := make(map[string]float64)
@@ -123,7 +123,7 @@ func (n *watchedNode) units(t *testing.T) map[string]float64 {
 
 // payForExpiry deletes the entries of the stream and returns the request units, which their expiry will
 // cost, too.
-func (n *watchedNode) expires(t *testing.T) float64 {
+func (n *watchedNode) payForExpiry(t *testing.T) float64 {
 	c := n.client.Begin("test")
 	key := segmentKey(n.resource.Resource.Stream(), 0)
 	all, err := client.All[struct {
@@ -152,19 +152,19 @@ func TestAWatch_CostsUpToItsLimit(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%d watches", tc.consistency, tc.watches), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := startWatchedNode(t, tc.consistency, tc.watches)
-				n.changes(t)
+				n.changeDocument(t)
 				<-time.After(period)
-				idle := n.pays(t, func() {})
-				price, before := -float64(tc.rounds)*n.change, n.units(t)
+				idle := n.payForPeriod(t, func() {})
+				price, before := -float64(tc.rounds)*n.change, n.unitsByOperation(t)
 				for range tc.rounds {
-					price += n.pays(t, func() { n.changes(t) }) - idle
+					price += n.payForPeriod(t, func() { n.changeDocument(t) }) - idle
 				}
-				for operation, units := range n.units(t) {
+				for operation, units := range n.unitsByOperation(t) {
 					if units -= before[operation]; units > 0 {
 						t.Logf("%8.2f RU %s", units/float64(tc.rounds*tc.watches), operation)
 					}
 				}
-				price += n.expires(t)
+				price += n.payForExpiry(t)
 				require.EqualValues(t, (tc.rounds+1)*tc.watches, n.calls.Load())
 				each := price / float64(tc.rounds*tc.watches)
 				t.Logf("%.2f RU for a notification; %.2f RU in a period without a change", each, idle)
@@ -179,7 +179,7 @@ func TestAChangeThatIsNotWatched_CostsNothingForWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := startWatchedNode(t, "Strong", 0)
 		require.LessOrEqual(t, n.change, 13.0)
-		idle := n.pays(t, func() {})
-		require.InDelta(t, idle+n.change, n.pays(t, func() { n.changes(t) }), 0.1)
+		idle := n.payForPeriod(t, func() {})
+		require.InDelta(t, idle+n.change, n.payForPeriod(t, func() { n.changeDocument(t) }), 0.1)
 	})
 }

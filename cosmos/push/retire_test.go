@@ -28,13 +28,13 @@ type retirement struct {
 
 func newRetirement(t *testing.T, opts embedded.Options) *retirement {
 	r := &retirement{definition: repositorytest.NewDefinition(repositorytest.NewActor()), clock: &clock{time.Now().UTC().Truncate(time.Second)}}
-	opts.Clock = r.clock.read
+	opts.Clock = r.clock.readTime
 	r.rig = newRig(t, opts)
 	return r
 }
 
 func (r *retirement) startStore(retries int) *Store {
-	return r.node(Options{Retries: retries, Clock: r.clock.read})
+	return r.node(Options{Retries: retries, Clock: r.clock.readTime})
 }
 
 // createCursor creates the subscription and its cursor.
@@ -53,7 +53,7 @@ func (r *retirement) createCursor(s *Store) error {
 // retireCursor makes the calls by which an owner retires the cursor of a deleted subscription.
 func (r *retirement) retireCursor(s *Store) error {
 	ctx, id := context.Background(), r.definition.ID.Cursor()
-	cursor, version, err := s.Load(ctx, id, domain.Owner{Incarnation: "a", Limit: 1}, r.clock.read)
+	cursor, version, err := s.Load(ctx, id, domain.Owner{Incarnation: "a", Limit: 1}, r.clock.readTime)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (r *retirement) wantEnded(at string) {
 		if err == nil {
 			require.Zero(r.t, n, "%s: it is created again while something is left of it", at)
 			require.Greater(r.t, day, 14, at)
-			cursor, _, err := s.Load(context.Background(), r.definition.ID.Cursor(), domain.Owner{Incarnation: "b", Limit: 1}, r.clock.read)
+			cursor, _, err := s.Load(context.Background(), r.definition.ID.Cursor(), domain.Owner{Incarnation: "b", Limit: 1}, r.clock.readTime)
 			require.NoError(r.t, err, at)
 			require.Equal(r.t, domain.Active, cursor.Standing().State, at)
 			require.True(r.t, r.isListed(s), at)
@@ -139,7 +139,7 @@ func TestACrashAtAnyStepOfARetirement_IsCompletedLater(t *testing.T) {
 							at := fmt.Sprintf("call %d", n)
 							require.NoError(t, r.createCursor(r.startStore(0)))
 							old := r.startStore(0)
-							held, version, err := old.Load(context.Background(), r.definition.ID.Cursor(), domain.Owner{Incarnation: "old", Limit: 1}, r.clock.read)
+							held, version, err := old.Load(context.Background(), r.definition.ID.Cursor(), domain.Owner{Incarnation: "old", Limit: 1}, r.clock.readTime)
 							require.NoError(t, err)
 							require.NoError(t, r.delete(r.startStore(0)))
 							node := r.startStore(-1)
@@ -190,7 +190,7 @@ func TestALeftoverEntry_IsNotRemovedFromANewCursor(t *testing.T) {
 				}
 				return faulty.None
 			})
-			_, _, err = other.Load(t.Context(), id, domain.Owner{Incarnation: "o", Limit: 1}, r.clock.read)
+			_, _, err = other.Load(t.Context(), id, domain.Owner{Incarnation: "o", Limit: 1}, r.clock.readTime)
 			require.True(t, err == nil || domain.KindOf(err) == domain.NotFound, "%v", err)
 			isEnd := r.line.Calls() < n
 			r.line.Break(nil)

@@ -71,8 +71,8 @@ func (f *fixture) wantUnanswered(b Peeked) {
 	f.wantEverywhere(b)
 }
 
-// notWaiting demands that neither an answer nor a failure of bundle id is accepted, as it is not open.
-func (f *fixture) notWaiting(kind domain.Kind, id domain.BundleID) {
+// requireNotOpen demands that neither an answer nor a failure of bundle id is accepted, as it is not open.
+func (f *fixture) requireNotOpen(kind domain.Kind, id domain.BundleID) {
 	f.Helper()
 	_, err := f.Answers.Answer(f.ctx, f.actor, id, "late", someBody)
 	f.wantRefusal(kind, err)
@@ -190,8 +190,8 @@ var answerRules = []contractRule{
 		released := f.openOnRequest()
 		require.NoError(f, f.Operations.Release(f.ctx, f.actor, released.ID, because))
 		for _, b := range []Peeked{dequeued, skipped, released} {
-			f.notWaiting(domain.NotFound, b.ID)
-			f.notOpen(b.ID)
+			f.requireNotOpen(domain.NotFound, b.ID)
+			f.requireClosed(b.ID)
 		}
 		f.wantDequeue(events...)
 		f.wantNothing()
@@ -202,10 +202,10 @@ var answerRules = []contractRule{
 			f.saveNew(1)
 			b, err := Peek(f.ctx, f.Stores, f.actor, AllGroups, domain.BundleID{}, func(b *domain.Bundle) { b.Content = mode })
 			require.NoError(f, err)
-			f.notWaiting(domain.Invalid, b.ID)
+			f.requireNotOpen(domain.Invalid, b.ID)
 			f.wantEverywhere(b)
 			f.acknowledge(b)
-			f.notWaiting(domain.NotFound, b.ID)
+			f.requireNotOpen(domain.NotFound, b.ID)
 		}
 	}},
 
@@ -239,7 +239,7 @@ var answerRules = []contractRule{
 				b = f.answerBundle(b, "made")
 			}
 			require.NoError(f, f.Operations.Release(f.ctx, f.actor, b.ID, because))
-			f.notOpen(b.ID)
+			f.requireClosed(b.ID)
 			again := f.openOnRequest()
 			f.wantSame(events, again.Events)
 			require.NotEqual(f, b.ID, again.ID)
@@ -248,7 +248,7 @@ var answerRules = []contractRule{
 				again = f.answerBundle(again, "made-again")
 			}
 			require.NoError(f, f.Operations.Skip(f.ctx, f.actor, again.ID, because))
-			f.notOpen(again.ID)
+			f.requireClosed(again.ID)
 			f.wantNothing()
 		}
 	}},
@@ -349,7 +349,7 @@ var answerRules = []contractRule{
 				require.Equal(f, "made", f.readNext().Open.Object)
 				f.acknowledge(Peeked{Bundle: *f.readNext().Open})
 			}
-			f.notOpen(b.ID)
+			f.requireClosed(b.ID)
 			f.wantNothing()
 		}
 	}},

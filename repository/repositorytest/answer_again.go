@@ -33,8 +33,8 @@ func (f *fixture) answerAgain(b Peeked, object string) Peeked {
 	return b
 }
 
-// staysAs demands that late calls change nothing.
-func (f *fixture) staysAs(b Peeked, calls ...func() (domain.Bundle, error)) {
+// requireUnchanged demands that late calls change nothing.
+func (f *fixture) requireUnchanged(b Peeked, calls ...func() (domain.Bundle, error)) {
 	f.Helper()
 	for _, call := range calls {
 		stored, err := call()
@@ -44,11 +44,11 @@ func (f *fixture) staysAs(b Peeked, calls ...func() (domain.Bundle, error)) {
 	f.wantEverywhere(b)
 }
 
-func (f *fixture) marksGone(b Peeked, object string) func() (domain.Bundle, error) {
+func (f *fixture) markGoneFunc(b Peeked, object string) func() (domain.Bundle, error) {
 	return func() (domain.Bundle, error) { return f.Answers.MarkGone(f.ctx, f.actor, b.ID, object) }
 }
 
-func (f *fixture) answersAgain(b Peeked, gone string) func() (domain.Bundle, error) {
+func (f *fixture) answerAgainFunc(b Peeked, gone string) func() (domain.Bundle, error) {
 	return func() (domain.Bundle, error) {
 		return f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, gone, "late", domain.Body{Length: 9})
 	}
@@ -66,7 +66,7 @@ var answerAgainRules = []contractRule{
 		b := f.answerBundle(f.openOnRequest(), "made")
 		b = f.markGone(b)
 		f.wantEverywhere(b)
-		f.staysAs(b, f.marksGone(b, "made"))
+		f.requireUnchanged(b, f.markGoneFunc(b, "made"))
 		b = f.answerAgain(b, "made-again")
 		f.wantEverywhere(b)
 		f.wantSame(events, b.Events)
@@ -83,11 +83,11 @@ var answerAgainRules = []contractRule{
 		f.saveNew(1)
 		b = f.markGone(f.answerBundle(f.openOnRequest(), "made-too"))
 		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, b.ID, because))
-		f.notOpen(b.ID)
+		f.requireClosed(b.ID)
 		events := f.saveNew(1)
 		b = f.markGone(f.answerBundle(f.openOnRequest(), "made-as-well"))
 		require.NoError(f, f.Operations.Release(f.ctx, f.actor, b.ID, because))
-		f.notOpen(b.ID)
+		f.requireClosed(b.ID)
 		released := f.openOnRequest()
 		require.False(f, released.Gone)
 		f.acknowledge(f.answerBundle(released, "made-for-another"))
@@ -97,26 +97,26 @@ var answerAgainRules = []contractRule{
 	{name: "a mark of another object, or of a bundle without an answer, changes nothing", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.openOnRequest()
-		f.staysAs(b, f.marksGone(b, "made"))
+		f.requireUnchanged(b, f.markGoneFunc(b, "made"))
 		b = f.answerBundle(b, "made")
-		f.staysAs(b, f.marksGone(b, "made-not"), f.marksGone(b, "mad"))
+		f.requireUnchanged(b, f.markGoneFunc(b, "made-not"), f.markGoneFunc(b, "mad"))
 		b = f.answerAgain(f.markGone(b), "made-again")
-		f.staysAs(b, f.marksGone(b, "made"))
+		f.requireUnchanged(b, f.markGoneFunc(b, "made"))
 		f.acknowledge(b)
 	}},
 
 	{name: "an answer replaces only the object that it names, and only if that is marked", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.openOnRequest()
-		f.staysAs(b, f.answersAgain(b, "made"))
+		f.requireUnchanged(b, f.answerAgainFunc(b, "made"))
 		b = f.answerBundle(b, "made")
-		f.staysAs(b, f.answersAgain(b, "made"), f.answerFunc(b, "late"))
+		f.requireUnchanged(b, f.answerAgainFunc(b, "made"), f.answerFunc(b, "late"))
 		b = f.markGone(b)
-		f.staysAs(b, f.answersAgain(b, "made-not"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
+		f.requireUnchanged(b, f.answerAgainFunc(b, "made-not"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
 		b = f.answerAgain(b, "made-again")
-		f.staysAs(b, f.answersAgain(b, "made"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
+		f.requireUnchanged(b, f.answerAgainFunc(b, "made"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
 		b = f.markGone(b)
-		f.staysAs(b, f.answersAgain(b, "made"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
+		f.requireUnchanged(b, f.answerAgainFunc(b, "made"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
 		f.acknowledge(f.answerAgain(b, "made-at-last"))
 	}},
 
@@ -229,7 +229,7 @@ var answerAgainRules = []contractRule{
 				return unlessClosed(err)
 			})
 			require.True(f, dequeued.Load())
-			f.notOpen(b.ID)
+			f.requireClosed(b.ID)
 			f.wantNothing()
 		}
 	}},

@@ -74,13 +74,13 @@ var backlogRules = []contractRule{
 			remember(f.saveNew(1+i%4, From(AllOrigins[i*i%5]))...)
 			if i%5 == 4 {
 				b := f.peek()
-				f.notOlder(b, b.Behind, ages)
+				f.requireAge(b, b.Behind, ages)
 				b = f.peek()
-				f.notOlder(b, b.Behind, ages)
+				f.requireAge(b, b.Behind, ages)
 				for _, e := range b.Events {
 					delete(ages, e.ID)
 				}
-				f.notOlder(b, f.acknowledgeAndCount(b), ages)
+				f.requireAge(b, f.acknowledgeAndCount(b), ages)
 			}
 		}
 		for len(ages) > 0 {
@@ -88,8 +88,8 @@ var backlogRules = []contractRule{
 			for _, e := range b.Events {
 				delete(ages, e.ID)
 			}
-			f.notOlder(b, b.Behind, ages)
-			f.notOlder(b, f.acknowledgeAndCount(b), ages)
+			f.requireAge(b, b.Behind, ages)
+			f.requireAge(b, f.acknowledgeAndCount(b), ages)
 		}
 	}},
 
@@ -161,9 +161,9 @@ func (f *fixture) acknowledgeAndCount(b Peeked) domain.Backlog {
 	return closed.Behind
 }
 
-// notOlder demands that a backlog has the events in ages that are not in b, and that its age is at
+// requireAge demands that a backlog has the events in ages that are not in b, and that its age is at
 // least that of the oldest of them. Each was saved before its time in ages.
-func (f *fixture) notOlder(b Peeked, backlog domain.Backlog, ages map[domain.EventID]time.Time) {
+func (f *fixture) requireAge(b Peeked, backlog domain.Backlog, ages map[domain.EventID]time.Time) {
 	f.Helper()
 	inBundle := make(map[domain.EventID]bool)
 	for _, e := range b.Events {

@@ -44,7 +44,7 @@ var bundleRules = []contractRule{
 		events := f.saveNew(3)
 		b := f.peek()
 		for range 3 {
-			again := f.peeksInto(events...)
+			again := f.requirePeek(events...)
 			f.sameBundle(b.Bundle, again.Bundle)
 			f.saveNew(2)
 			f.saveNew(1, From(domain.Charges))
@@ -160,7 +160,7 @@ var bundleRules = []contractRule{
 		f.wantRefusal(domain.Conflict, err)
 		_, err = f.openBundle(second, f.readNext().Run, 1) // no other bundle can be opened with the run of the open one
 		f.wantRefusal(domain.Conflict, err)
-		f.notOpen(second)
+		f.requireClosed(second)
 		f.sameBundle(first, *f.readNext().Open)
 	}},
 
@@ -194,9 +194,9 @@ var bundleRules = []contractRule{
 		used := f.peek(TimeSeries)
 		for range 2 { // open, then acknowledged
 			_, err := f.openBundle(used.ID, f.readNext(MasterData).Run, 1)
-			f.inUse(err)
+			f.requireIDInUse(err)
 			_, err = f.openBundle(used.ID, f.readNext(TimeSeries).Run, 1)
-			f.inUse(err)
+			f.requireIDInUse(err)
 			if f.readNext(TimeSeries).Open != nil {
 				f.acknowledge(used)
 				f.saveNew(3)
@@ -213,7 +213,7 @@ var bundleRules = []contractRule{
 		run := f.readNext().Run
 		f.peek()
 		_, err := f.openBundle(used.ID, run, 1)
-		f.inUse(err)
+		f.requireIDInUse(err)
 	}},
 
 	{name: "an Add that is repeated opens nothing else", test: func(f *fixture) {
@@ -256,7 +256,7 @@ var bundleRules = []contractRule{
 		_, err := other.openBundle(mine.ID, other.readNext().Run, 1)
 		require.NoError(f, err)
 		f.acknowledge(mine)
-		f.notOpen(mine.ID)
+		f.requireClosed(mine.ID)
 		require.Equal(f, mine.ID, other.readNext().Open.ID)
 		other.wantDequeue(theirs...)
 	}},

@@ -77,7 +77,7 @@ var bundleRemovalRules = []contractRule{
 		f.sweepBundles()
 		require.Empty(f, f.readNotices())
 		f.cannotReplay(b.Group)
-		f.notOpen(b.ID)
+		f.requireClosed(b.ID)
 		f.cannotWatch(b.ID)
 	}},
 

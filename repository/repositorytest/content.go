@@ -36,14 +36,14 @@ var contentRules = []contractRule{
 		}{
 			{0, 10, "0123456789"}, {0, 1, "0"}, {3, 4, "3456"}, {9, 1, "9"}, {4, 0, ""}, {10, 0, ""},
 		} {
-			require.Equal(f, tc.want, f.payload(repository.Section{Object: name, Offset: tc.offset, Length: tc.length}))
+			require.Equal(f, tc.want, f.readPayload(repository.Section{Object: name, Offset: tc.offset, Length: tc.length}))
 		}
 	}},
 
 	{name: "an object may be empty", test: func(f *fixture) {
 		name := f.objectName("empty")
 		f.putObject(name, "")
-		require.Empty(f, f.payload(repository.Section{Object: name}))
+		require.Empty(f, f.readPayload(repository.Section{Object: name}))
 	}},
 
 	{name: "an object of some megabytes comes back byte for byte", test: func(f *fixture) {
@@ -52,8 +52,8 @@ var contentRules = []contractRule{
 		want := string(data)
 		name := f.objectName("big")
 		require.NoError(f, f.Content.Put(f.ctx, name, iotest.HalfReader(strings.NewReader(want))))
-		require.True(f, want == f.payload(repository.Section{Object: name, Length: int64(len(want))}))
-		require.Equal(f, want[2_000_000:2_000_100], f.payload(repository.Section{Object: name, Offset: 2_000_000, Length: 100}))
+		require.True(f, want == f.readPayload(repository.Section{Object: name, Length: int64(len(want))}))
+		require.Equal(f, want[2_000_000:2_000_100], f.readPayload(repository.Section{Object: name, Offset: 2_000_000, Length: 100}))
 	}},
 
 	{name: "an object is written once", test: func(f *fixture) {
@@ -62,7 +62,7 @@ var contentRules = []contractRule{
 		for _, again := range []string{"second", "first", ""} {
 			f.wantRefusal(domain.Conflict, f.Content.Put(f.ctx, name, strings.NewReader(again)))
 		}
-		require.Equal(f, "first", f.payload(repository.Section{Object: name, Length: 5}))
+		require.Equal(f, "first", f.readPayload(repository.Section{Object: name, Length: 5}))
 	}},
 
 	{name: "of concurrent Puts one wins, whole", test: func(f *fixture) {
@@ -82,7 +82,7 @@ var contentRules = []contractRule{
 			}
 		})
 		require.Equal(f, int64(1), won.Load())
-		require.True(f, <-winner == f.payload(repository.Section{Object: name, Length: 100_000}))
+		require.True(f, <-winner == f.readPayload(repository.Section{Object: name, Length: 100_000}))
 	}},
 
 	{name: "objects are put, read and deleted side by side", test: func(f *fixture) {
@@ -112,7 +112,7 @@ var contentRules = []contractRule{
 		require.ErrorIs(f, err, broken)
 		f.wantMissing(name)
 		f.putObject(name, "whole")
-		require.Equal(f, "whole", f.payload(repository.Section{Object: name, Length: 5}))
+		require.Equal(f, "whole", f.readPayload(repository.Section{Object: name, Length: 5}))
 	}},
 
 	{name: "a source that breaks off is not at its end", test: func(f *fixture) {
@@ -149,7 +149,7 @@ var contentRules = []contractRule{
 		require.ErrorIs(f, err, context.Canceled)
 		require.ErrorIs(f, f.Content.Delete(ended, there), context.Canceled)
 		require.ErrorIs(f, f.Content.Put(ended, absent, strings.NewReader("x")), context.Canceled)
-		require.Equal(f, "x", f.payload(repository.Section{Object: there, Length: 1}))
+		require.Equal(f, "x", f.readPayload(repository.Section{Object: there, Length: 1}))
 		f.wantMissing(absent)
 	}},
 
@@ -176,8 +176,8 @@ var contentRules = []contractRule{
 		require.NoError(f, f.Content.Delete(f.ctx, name))
 		f.wantMissing(name)
 		f.putObject(name, "new")
-		require.Equal(f, "new", f.payload(repository.Section{Object: name, Length: 3}))
-		require.Equal(f, "stays", f.payload(repository.Section{Object: name + "-not", Length: 5}))
+		require.Equal(f, "new", f.readPayload(repository.Section{Object: name, Length: 3}))
+		require.Equal(f, "stays", f.readPayload(repository.Section{Object: name + "-not", Length: 5}))
 	}},
 
 	{name: "deleting what is not there is no error", test: func(f *fixture) {
@@ -202,7 +202,7 @@ var contentRules = []contractRule{
 				f.wantMissing(name)
 			}
 			for _, name := range out {
-				require.Equal(f, "stays", f.payload(repository.Section{Object: name, Length: 5}))
+				require.Equal(f, "stays", f.readPayload(repository.Section{Object: name, Length: 5}))
 			}
 		}
 		require.NoError(f, f.Content.DeleteFolder(f.ctx, folder), "a second time")
@@ -222,7 +222,7 @@ var contentRules = []contractRule{
 			f.putObject(prefix+n, n)
 		}
 		for _, n := range names {
-			require.Equal(f, n, f.payload(repository.Section{Object: prefix + n, Length: int64(len(n))}))
+			require.Equal(f, n, f.readPayload(repository.Section{Object: prefix + n, Length: int64(len(n))}))
 			require.NoError(f, f.Content.Delete(f.ctx, prefix+n))
 			f.wantMissing(prefix + n)
 		}

@@ -19,12 +19,12 @@ var deadLetterOrderRules = []contractRule{
 		require.False(f, begun.When.IsZero())
 		order.ID, order.When = begun.ID, begun.When
 		require.Equal(f, order, begun)
-		f.hasLetterOrders(queue, begun)
+		f.requireLetterOrders(queue, begun)
 
 		begun.Outcome, begun.Letters = "done", 1
 		for range 2 { // the second is a repeated call
 			require.NoError(f, f.Letters.EndDeadLetterOrder(f.ctx, begun))
-			f.hasLetterOrders(queue, begun)
+			f.requireLetterOrders(queue, begun)
 		}
 	}},
 	{name: "records are those of one queue, the newest first", test: func(f *fixture) {
@@ -35,9 +35,9 @@ var deadLetterOrderRules = []contractRule{
 			require.NoError(f, err)
 			all = append(all, begun)
 		}
-		f.hasLetterOrders(first, all[3], all[2], all[0])
-		f.hasLetterOrders(second, all[1])
-		f.hasLetterOrders("no queue of " + f.actor.String())
+		f.requireLetterOrders(first, all[3], all[2], all[0])
+		f.requireLetterOrders(second, all[1])
+		f.requireLetterOrders("no queue of " + f.actor.String())
 		two, err := f.Letters.DeadLetterOrders(f.ctx, first, 2)
 		require.NoError(f, err)
 		require.Equal(f, []string{all[3].ID, all[2].ID}, []string{two[0].ID, two[1].ID})
@@ -51,12 +51,12 @@ var deadLetterOrderRules = []contractRule{
 			_, err := f.Letters.BeginDeadLetterOrder(f.ctx, repository.DeadLetterOrder{Order: by, What: "look", Queue: queue, Number: 1})
 			require.Equal(f, domain.Invalid, domain.KindOf(err), "%v", err)
 		}
-		f.hasLetterOrders(queue)
+		f.requireLetterOrders(queue)
 	}},
 }
 
-// hasLetterOrders demands that a queue has the records want.
-func (f *fixture) hasLetterOrders(queue string, want ...repository.DeadLetterOrder) {
+// requireLetterOrders demands that a queue has the records want.
+func (f *fixture) requireLetterOrders(queue string, want ...repository.DeadLetterOrder) {
 	f.Helper()
 	got, err := f.Letters.DeadLetterOrders(f.ctx, queue, 10)
 	require.NoError(f, err)

@@ -94,7 +94,7 @@ var dequeueRules = []contractRule{
 	{name: "a bundle is told once, however often it is dequeued", test: func(f *fixture) {
 		f.requestDequeues()
 		b := f.dequeueBundle()
-		f.notOpen(b.ID)
+		f.requireClosed(b.ID)
 		f.requireNoticesOf(f.readNotices(), b)
 		f.saveNew(1)
 		open := f.peek()

@@ -264,7 +264,7 @@ var nextRules = []contractRule{
 		a := f.saveNew(1)
 		open := f.peek()
 		b := f.saveNew(1)
-		f.peeksInto(a...)
+		f.requirePeek(a...)
 		f.acknowledge(open)
 		f.wantDequeue(b...)
 		f.wantNothing()

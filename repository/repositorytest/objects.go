@@ -253,10 +253,10 @@ var objectRules = []objectRule{
 		for _, text := range []string{"000000000000000000000000000089A4000000000018d6ea", "00000000000004420000000000028963"} {
 			s, err := domain.ParseSequencer(domain.OpaqueSequencer, text)
 			require.NoError(f, err)
-			require.False(f, f.reportsDoubt())
+			require.False(f, f.requireDoubt())
 			f.ingestReports(f.toReports(domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: s})...)
 		}
-		require.True(f, f.reportsDoubt())
+		require.True(f, f.requireDoubt())
 		require.Equal(f, "000000000000000000000000000089A4000000000018d6ea", f.readObject().Current.SequencerText())
 	}},
 	{"WhatIsReturnedIsACopy", func(f *objectFixture) {
@@ -282,7 +282,7 @@ var objectRules = []objectRule{
 	}},
 }
 
-func (f *objectFixture) reportsDoubt() bool {
+func (f *objectFixture) requireDoubt() bool {
 	o, err := f.Object(f.ctx, f.name)
 	return err == nil && o.Doubt
 }

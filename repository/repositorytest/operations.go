@@ -17,10 +17,10 @@ var operationRules = []contractRule{
 		open := f.peek()
 		later := f.saveNew(1)
 		require.NoError(f, f.Operations.Release(f.ctx, f.actor, open.ID, because))
-		f.notOpen(open.ID)
+		f.requireClosed(open.ID)
 		f.wantRefusal(domain.NotFound, f.Operations.Release(f.ctx, f.actor, open.ID, because))
 		f.wantRefusal(domain.NotFound, f.Operations.Skip(f.ctx, f.actor, open.ID, because))
-		again := f.peeksInto(append(events, later...)...)
+		again := f.requirePeek(append(events, later...)...)
 		require.NotEqual(f, open.ID, again.ID)
 		f.acknowledge(again)
 		f.wantNothing()
@@ -42,7 +42,7 @@ var operationRules = []contractRule{
 		f.saveNew(3)
 		open := f.peek()
 		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, open.ID, because))
-		f.notOpen(open.ID)
+		f.requireClosed(open.ID)
 		f.wantNothing()
 		f.wantDequeue(f.saveNew(2)...)
 		f.wantNothing()
@@ -56,7 +56,7 @@ var operationRules = []contractRule{
 		replayed, err := f.Operations.Replay(f.ctx, f.actor, first.Group, because)
 		require.NoError(f, err)
 		f.sameBundle(first.Bundle, replayed)
-		again := f.peeksInto(events...)
+		again := f.requirePeek(events...)
 		f.sameBundle(first.Bundle, again.Bundle)
 		require.Equal(f, first.Events, again.Events)
 		f.acknowledge(again)
@@ -122,7 +122,7 @@ var operationRules = []contractRule{
 
 		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, because))
 		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, because), "once more")
-		f.sameBundle(open.Bundle, f.peeksInto(events...).Bundle)
+		f.sameBundle(open.Bundle, f.requirePeek(events...).Bundle)
 		f.acknowledge(open)
 		f.wantDequeue(later...)
 	}},
@@ -150,7 +150,7 @@ var operationRules = []contractRule{
 			before, err := f.Operations.Inspect(f.ctx, f.actor)
 			require.NoError(f, err)
 			id := NewBundleID()
-			f.notOpen(id)
+			f.requireClosed(id)
 			f.wantRefusal(domain.NotFound, f.Operations.Release(f.ctx, f.actor, id, because))
 			f.wantRefusal(domain.NotFound, f.Operations.Skip(f.ctx, f.actor, id, because))
 			_, err = f.Operations.Replay(f.ctx, f.actor, TimeSeries, because)
@@ -233,31 +233,31 @@ var operationRules = []contractRule{
 	{name: "a bundle is shown with its events, open or not", capacity: 2, test: func(f *fixture) {
 		events := f.saveNew(5)
 		open := f.peek()
-		f.showsBundle(open, repository.BundleOpen, events...)
+		f.requireShownBundle(open, repository.BundleOpen, events...)
 		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
-		require.True(f, f.showsBundle(open, repository.BundleOpen, events...).Frozen)
+		require.True(f, f.requireShownBundle(open, repository.BundleOpen, events...).Frozen)
 		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, because))
 		require.NoError(f, f.Operations.Release(f.ctx, f.actor, open.ID, because))
-		f.showsBundle(open, repository.BundleReleased, events...)
+		f.requireShownBundle(open, repository.BundleReleased, events...)
 		skipped := f.peek()
 		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, skipped.ID, because))
-		f.showsBundle(skipped, repository.BundleSkipped, events...)
+		f.requireShownBundle(skipped, repository.BundleSkipped, events...)
 		later := f.saveNew(2)
 		dequeued := f.peek()
 		f.acknowledge(dequeued)
-		f.showsBundle(dequeued, repository.BundleDequeued, later...)
-		require.False(f, f.showsBundle(skipped, repository.BundleSkipped, events...).Closed.IsZero())
+		f.requireShownBundle(dequeued, repository.BundleDequeued, later...)
+		require.False(f, f.requireShownBundle(skipped, repository.BundleSkipped, events...).Closed.IsZero())
 	}},
 
 	{name: "a look is recorded and changes nothing", test: func(f *fixture) {
 		events := f.saveNew(2)
 		open := f.peek()
 		require.NoError(f, f.Operations.Look(f.ctx, f.actor, open.ID, because))
-		f.sameBundle(open.Bundle, f.peeksInto(events...).Bundle)
+		f.sameBundle(open.Bundle, f.requirePeek(events...).Bundle)
 		f.acknowledge(open)
-		closed := f.showsBundle(open, repository.BundleDequeued, events...)
+		closed := f.requireShownBundle(open, repository.BundleDequeued, events...)
 		require.NoError(f, f.Operations.Look(f.ctx, f.actor, open.ID, because))
-		require.Equal(f, closed, f.showsBundle(open, repository.BundleDequeued, events...))
+		require.Equal(f, closed, f.requireShownBundle(open, repository.BundleDequeued, events...))
 		records, err := f.Operations.Records(f.ctx, f.actor, 10)
 		require.NoError(f, err)
 		require.Len(f, records, 2)
@@ -330,8 +330,8 @@ var operationRules = []contractRule{
 	}},
 }
 
-// showsBundle demands that Bundle returns a bundle as it was peeked, and returns it.
-func (f *fixture) showsBundle(want Peeked, state repository.BundleState, events ...domain.Event) repository.FoundBundle {
+// requireShownBundle demands that Bundle returns a bundle as it was peeked, and returns it.
+func (f *fixture) requireShownBundle(want Peeked, state repository.BundleState, events ...domain.Event) repository.FoundBundle {
 	f.Helper()
 	found, run, err := f.Operations.Bundle(f.ctx, f.actor, want.ID)
 	require.NoError(f, err)

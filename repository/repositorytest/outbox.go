@@ -104,10 +104,10 @@ var outboxRules = []contractRule{
 		f.saveNew(1)
 		b := f.openOnRequest()
 		f.wantUnanswered(b)
-		f.notOpen(NewBundleID())
+		f.requireClosed(NewBundleID())
 		require.Empty(f, f.readNotices())
 		f.acknowledge(f.answerBundle(b, "made"))
-		f.notOpen(b.ID)
+		f.requireClosed(b.ID)
 		f.requireNoticesOf(f.readNotices(), b)
 	}},
 

@@ -190,8 +190,8 @@ func ReadAll(ctx context.Context, s PushStores, stream domain.StreamName, from d
 	}
 }
 
-// sameMessages demands that the entries are the messages, in order.
-func (f *pushFixture) sameMessages(messages []domain.Message, entries []repository.Entry) {
+// requireMessages demands that the entries are the messages, in order.
+func (f *pushFixture) requireMessages(messages []domain.Message, entries []repository.Entry) {
 	f.Helper()
 	require.Len(f, entries, len(messages))
 	for i, m := range messages {
@@ -214,10 +214,10 @@ var streamRules = []pushRule{
 			i += n
 		}
 		all := f.readAll(domain.Position{})
-		f.sameMessages(messages, all)
+		f.requireMessages(messages, all)
 		for _, e := range all {
 			require.WithinDuration(f, f.readClock(), e.Published, time.Second)
-			f.sameMessages(messages[e.Position.Number:], f.readAll(e.Position))
+			f.requireMessages(messages[e.Position.Number:], f.readAll(e.Position))
 		}
 	}},
 	{"AStreamWithoutEntriesIsReadAsEmpty", func(f *pushFixture) {
@@ -237,7 +237,7 @@ var streamRules = []pushRule{
 			f.appendMessages(m...)
 		}
 		for p, want := range of {
-			f.sameMessages(want, f.readAll(domain.Position{EntryID: domain.EntryID{Priority: p}}))
+			f.requireMessages(want, f.readAll(domain.Position{EntryID: domain.EntryID{Priority: p}}))
 		}
 	}},
 	{"PayloadsOfAnySizeAndContentAreKept", func(f *pushFixture) {
@@ -248,7 +248,7 @@ var streamRules = []pushRule{
 		messages[3].Payload = slices.Repeat([]byte{0xfe}, domain.MaxPayload)
 		messages[4].Attributes = nil
 		f.appendMessages(messages...)
-		f.sameMessages(messages, f.readAll(domain.Position{}))
+		f.requireMessages(messages, f.readAll(domain.Position{}))
 	}},
 	{"TheSameIdWithTheSameContentIsADuplicate", func(f *pushFixture) {
 		messages := Messages(3)
@@ -269,7 +269,7 @@ var streamRules = []pushRule{
 		require.Equal(f, repository.AppendConflict, appended[1].Outcome)
 		require.Equal(f, repository.AppendedNow, appended[0].Outcome)
 		require.Equal(f, repository.AppendedNow, appended[2].Outcome)
-		f.sameMessages([]domain.Message{messages[0], messages[1], messages[3]}, f.readAll(domain.Position{}))
+		f.requireMessages([]domain.Message{messages[0], messages[1], messages[3]}, f.readAll(domain.Position{}))
 	}},
 	{"AMessageIsFoundByTheIdOfItsSender", func(f *pushFixture) {
 		messages := Messages(3)
@@ -285,7 +285,7 @@ var streamRules = []pushRule{
 			at, err := f.Streams.Find(f.ctx, f.stream, "mine")
 			require.NoError(f, err)
 			require.Equal(f, appended[1].Position.EntryID, at.EntryID)
-			f.sameMessages(messages[1:2], f.readAll(at))
+			f.requireMessages(messages[1:2], f.readAll(at))
 			f.appendMessages(Messages(60)...) // the entry is in a page, perhaps of an earlier segment
 		}
 		f.advanceClock(repository.IDRetention + time.Hour)

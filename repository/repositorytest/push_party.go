@@ -41,15 +41,15 @@ func (f *pushFixture) putParty(p *repository.Party) {
 	p.Version = version
 }
 
-func (f *pushFixture) hasParty(want *repository.Party) {
+func (f *pushFixture) requireParty(want *repository.Party) {
 	f.Helper()
 	got, err := f.Parties.Party(f.ctx, want.ID)
 	require.NoError(f, err)
 	require.Equal(f, want, got)
 }
 
-// listsParties demands that a list has exactly these parties from a name on.
-func (f *pushFixture) listsParties(list domain.PartyList, first string, limit int, want ...*repository.Party) {
+// requireParties demands that a list has exactly these parties from a name on.
+func (f *pushFixture) requireParties(list domain.PartyList, first string, limit int, want ...*repository.Party) {
 	f.Helper()
 	got, err := f.Parties.Parties(f.ctx, list, first, limit)
 	require.NoError(f, err)
@@ -67,10 +67,10 @@ var partyRules = []pushRule{
 			_, err := f.Parties.Party(f.ctx, p.ID)
 			f.wantKind(domain.NotFound, err)
 			f.putParty(p)
-			f.hasParty(p)
+			f.requireParty(p)
 			p.Label, p.Changed = "", p.Changed.Add(time.Hour)
 			f.putParty(p)
-			f.hasParty(p)
+			f.requireParty(p)
 		}
 	}},
 	{"APartyIsReplacedByItsVersionOnly", func(f *pushFixture) {
@@ -88,7 +88,7 @@ var partyRules = []pushRule{
 		f.putParty(second)
 		_, err = f.Parties.PutParty(f.ctx, p)
 		f.wantKind(domain.Conflict, err)
-		f.hasParty(second)
+		f.requireParty(second)
 	}},
 	{"OneOfManyChangesWins", func(f *pushFixture) {
 		p := f.newParty(domain.Channels)
@@ -109,7 +109,7 @@ var partyRules = []pushRule{
 			n := 0
 			wins.Range(func(_, winner any) bool { n, p = n+1, winner.(*repository.Party); return true })
 			require.Equal(f, 1, n)
-			f.hasParty(p)
+			f.requireParty(p)
 		}
 	}},
 	{"AListIsInTheOrderOfTheBytesOfItsNames", func(f *pushFixture) {
@@ -125,13 +125,13 @@ var partyRules = []pushRule{
 		for _, i := range []int{3, 0, 6, 2, 5, 1, 4} {
 			f.putParty(all[i])
 		}
-		f.listsParties(channel.ID.Consumers(), "", 10, all...)
-		f.listsParties(channel.ID.Consumers(), "a", 2, all[3:5]...)
-		f.listsParties(channel.ID.Consumers(), "a,", 10, all[4:]...)
-		f.listsParties(channel.ID.Consumers(), "c", 10)
-		f.listsParties(channel.ID.Consumers(), "", 0)
+		f.requireParties(channel.ID.Consumers(), "", 10, all...)
+		f.requireParties(channel.ID.Consumers(), "a", 2, all[3:5]...)
+		f.requireParties(channel.ID.Consumers(), "a,", 10, all[4:]...)
+		f.requireParties(channel.ID.Consumers(), "c", 10)
+		f.requireParties(channel.ID.Consumers(), "", 0)
 		other := f.newParty(domain.Channels)
-		f.listsParties(other.ID.Consumers(), "", 10)
+		f.requireParties(other.ID.Consumers(), "", 10)
 	}},
 	{"ListsDoNotMix", func(f *pushFixture) {
 		producer := f.newParty(domain.Producers)
@@ -145,6 +145,6 @@ var partyRules = []pushRule{
 		_, err = f.Parties.Party(f.ctx, consumer)
 		f.wantKind(domain.NotFound, err)
 		f.putParty(f.partyOf(channel))
-		f.hasParty(producer)
+		f.requireParty(producer)
 	}},
 }

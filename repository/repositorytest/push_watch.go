@@ -31,7 +31,7 @@ func (f *pushFixture) newWatch(owner domain.ActorID) *repository.Watch {
 	}
 }
 
-func (f *pushFixture) hasWatch(want *repository.Watch) {
+func (f *pushFixture) requireWatch(want *repository.Watch) {
 	f.Helper()
 	got, err := f.Watches.Watch(f.ctx, want.Owner, want.ID)
 	require.NoError(f, err)
@@ -41,8 +41,8 @@ func (f *pushFixture) hasWatch(want *repository.Watch) {
 	require.Equal(f, want, got)
 }
 
-// putsResource stores a document, and returns the change, nil if there is none.
-func (f *pushFixture) putsResource(r *repository.Resource) *domain.Change {
+// putResource stores a document, and returns the change, nil if there is none.
+func (f *pushFixture) putResource(r *repository.Resource) *domain.Change {
 	f.Helper()
 	f.takeObserved()
 	version, err := f.Resources.PutResource(f.ctx, r)
@@ -56,8 +56,8 @@ func (f *pushFixture) putsResource(r *repository.Resource) *domain.Change {
 	return f.takeObserved()
 }
 
-// deletesResource deletes a document, and returns the change, nil if there is none.
-func (f *pushFixture) deletesResource(r *repository.Resource) *domain.Change {
+// deleteResource deletes a document, and returns the change, nil if there is none.
+func (f *pushFixture) deleteResource(r *repository.Resource) *domain.Change {
 	f.Helper()
 	f.takeObserved()
 	require.NoError(f, f.Resources.DeleteResource(f.ctx, r.Resource, r.Version))
@@ -90,8 +90,8 @@ func (f *pushFixture) markResource(r domain.Resource, mayBeAbsent bool) int64 {
 	return version
 }
 
-// hasChanges demands that a resource has exactly these unpublished changes.
-func (f *pushFixture) hasChanges(r domain.Resource, want ...*domain.Change) {
+// requireChanges demands that a resource has exactly these unpublished changes.
+func (f *pushFixture) requireChanges(r domain.Resource, want ...*domain.Change) {
 	f.Helper()
 	got, err := f.Changes.Changes(f.ctx, r)
 	require.NoError(f, err)
@@ -113,10 +113,10 @@ var watchRules = []pushRule{
 		f.wantKind(domain.NotFound, f.Watches.DeleteWatch(f.ctx, w.Owner, w.ID))
 		f.wantKind(domain.NotFound, f.Watches.ReplaceWatch(f.ctx, w))
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
-		f.hasWatch(w)
+		f.requireWatch(w)
 		w.CallbackURL = "https://example.org/other"
 		require.NoError(f, f.Watches.ReplaceWatch(f.ctx, w))
-		f.hasWatch(w)
+		f.requireWatch(w)
 		require.NoError(f, f.Watches.DeleteWatch(f.ctx, w.Owner, w.ID))
 		_, err = f.Watches.Watch(f.ctx, w.Owner, w.ID)
 		f.wantKind(domain.NotFound, err)
@@ -130,12 +130,12 @@ var watchRules = []pushRule{
 		f.wantKind(domain.NotFound, f.Watches.DeleteWatch(f.ctx, other.Owner, w.ID))
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, other))
 		require.NoError(f, f.Watches.DeleteWatch(f.ctx, other.Owner, w.ID))
-		f.hasWatch(w)
+		f.requireWatch(w)
 	}},
 	{"AWatchIsReplacedByItsVersionOnly", func(f *pushFixture) {
 		w := f.newWatch(NewActor())
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
-		f.hasWatch(w)
+		f.requireWatch(w)
 		second := *w
 		second.CallbackURL = "https://example.org/second"
 		require.NoError(f, f.Watches.ReplaceWatch(f.ctx, &second))
@@ -143,7 +143,7 @@ var watchRules = []pushRule{
 		third := *w
 		third.Resource = f.newResource()
 		f.wantKind(domain.Conflict, f.Watches.CreateWatch(f.ctx, &third))
-		f.hasWatch(&second)
+		f.requireWatch(&second)
 	}},
 	{"AListIsInTheOrderInWhichWatchesWereMade", func(f *pushFixture) {
 		owner := NewActor()
@@ -168,10 +168,10 @@ var watchRules = []pushRule{
 		f.id, f.stream = w.ID.Cursor(w.Owner), w.Resource.Stream()
 		require.NoError(f, f.Cursors.Create(f.ctx, f.id, domain.Standing{Stream: f.stream}))
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
-		f.hasWatch(w)
+		f.requireWatch(w)
 		w.CallbackURL = "https://example.org/other"
 		require.NoError(f, f.Watches.ReplaceWatch(f.ctx, w))
-		f.hasWatch(w)
+		f.requireWatch(w)
 		listed := f.shardEntry()
 		require.Equal(f, f.stream, listed.Stream)
 		w.CallbackURL = "https://example.org/third"
@@ -197,12 +197,12 @@ var resourceRules = []pushRule{
 		_, err := f.Resources.Resource(f.ctx, r.Resource)
 		f.wantKind(domain.NotFound, err)
 		for range 2 { // the resource can be created again
-			require.Nil(f, f.putsResource(r))
+			require.Nil(f, f.putResource(r))
 			r.Body = []byte(`[1]`)
-			require.Nil(f, f.putsResource(r))
-			require.Nil(f, f.deletesResource(r))
+			require.Nil(f, f.putResource(r))
+			require.Nil(f, f.deleteResource(r))
 		}
-		f.hasChanges(r.Resource)
+		f.requireChanges(r.Resource)
 	}},
 	{"ADocumentIsChangedByItsVersionOnly", func(f *pushFixture) {
 		for _, isWatched := range []bool{false, true} {
@@ -215,11 +215,11 @@ var resourceRules = []pushRule{
 			f.wantKind(domain.NotFound, err)
 			f.wantKind(domain.NotFound, f.Resources.DeleteResource(f.ctx, r.Resource, "none"))
 			r.Version = ""
-			f.putsResource(r)
+			f.putResource(r)
 			old := *r
 			_, err = f.Resources.PutResource(f.ctx, f.newDocument(r.Resource))
 			f.wantKind(domain.Conflict, err)
-			f.putsResource(r)
+			f.putResource(r)
 			_, err = f.Resources.PutResource(f.ctx, &old)
 			f.wantKind(domain.Conflict, err)
 			f.wantKind(domain.Conflict, f.Resources.DeleteResource(f.ctx, r.Resource, old.Version))
@@ -227,9 +227,9 @@ var resourceRules = []pushRule{
 	}},
 	{"AMarkChangesNoVersion", func(f *pushFixture) {
 		r := f.newDocument(f.newResource())
-		f.putsResource(r)
+		f.putResource(r)
 		require.Zero(f, f.markResource(r.Resource, false))
-		require.NotNil(f, f.putsResource(r))
+		require.NotNil(f, f.putResource(r))
 	}},
 	{"OnlyWhatIsThereIsWatchedUnlessItMayBeAbsent", func(f *pushFixture) {
 		r := f.newDocument(f.newResource())
@@ -240,21 +240,21 @@ var resourceRules = []pushRule{
 		f.wantKind(domain.NotFound, err)
 		_, err = f.Resources.Resource(f.ctx, r.Resource)
 		f.wantKind(domain.NotFound, err)
-		require.Nil(f, f.putsResource(r), "a creation is no change")
+		require.Nil(f, f.putResource(r), "a creation is no change")
 		require.Zero(f, f.markResource(r.Resource, false))
 	}},
 	{"EachChangeOfAWatchedDocumentIsStoredOnce", func(f *pushFixture) {
 		r := f.newDocument(f.newResource())
-		f.putsResource(r)
-		f.putsResource(r)
+		f.putResource(r)
+		f.putResource(r)
 		require.Zero(f, f.markResource(r.Resource, false), "changes before do not count")
 		var want []*domain.Change
 		for i := range 6 {
 			var change *domain.Change
 			event := domain.ResourceUpdated
 			if i == 3 {
-				event, change = domain.ResourceDeleted, f.deletesResource(r)
-			} else if change = f.putsResource(r); i == 4 {
+				event, change = domain.ResourceDeleted, f.deleteResource(r)
+			} else if change = f.putResource(r); i == 4 {
 				require.Nil(f, change, "it is made again")
 				continue
 			}
@@ -262,15 +262,15 @@ var resourceRules = []pushRule{
 			want = append(want, change)
 			require.EqualValues(f, len(want), f.markResource(r.Resource, true))
 		}
-		f.hasChanges(r.Resource, want...)
+		f.requireChanges(r.Resource, want...)
 		require.NoError(f, f.Changes.RemoveChange(f.ctx, *want[1]))
 		require.NoError(f, f.Changes.RemoveChange(f.ctx, *want[1]))
-		f.hasChanges(r.Resource, slices.Delete(want, 1, 2)...)
+		f.requireChanges(r.Resource, slices.Delete(want, 1, 2)...)
 	}},
 	{"ChangesOfOthersAreRefusedAndStoreNothing", func(f *pushFixture) {
 		r := f.newDocument(f.newResource())
 		f.markResource(r.Resource, true)
-		f.putsResource(r)
+		f.putResource(r)
 		var all sync.WaitGroup
 		var mu sync.Mutex
 		wins := 0
@@ -304,7 +304,7 @@ var resourceRules = []pushRule{
 				f.putParty(p)
 				require.Zero(f, f.markResource(r, false))
 			}
-			f.hasChanges(r)
+			f.requireChanges(r)
 			found, err := f.Parties.Party(f.ctx, p.ID)
 			require.NoError(f, err)
 			p.Version = found.Version // MarkWatched may change the version
@@ -317,12 +317,12 @@ var resourceRules = []pushRule{
 				require.Equal(f, &domain.Change{Resource: r, Version: int64(i + 1), Event: domain.ResourceUpdated, At: f.readClock()}, change)
 				want = append(want, change)
 			}
-			f.hasChanges(r, want...)
-			f.listsParties(p.ID.List(), p.ID.String(), 1, p)
+			f.requireChanges(r, want...)
+			f.requireParties(p.ID.List(), p.ID.String(), 1, p)
 			for _, c := range want {
 				require.NoError(f, f.Changes.RemoveChange(f.ctx, *c))
 			}
-			f.hasChanges(r)
+			f.requireChanges(r)
 		}
 		all, err := f.Parties.Parties(f.ctx, channel.ID.Consumers(), "", 100)
 		require.NoError(f, err)
@@ -342,7 +342,7 @@ var resourceRules = []pushRule{
 		updated := f.takeObserved()
 		require.NoError(f, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, ""))
 		deleted := f.takeObserved()
-		f.hasChanges(r, updated, deleted)
+		f.requireChanges(r, updated, deleted)
 		require.Equal(f, []domain.ChangeEvent{domain.ResourceUpdated, domain.ResourceDeleted}, []domain.ChangeEvent{updated.Event, deleted.Event})
 		_, err = f.Changes.MarkWatched(f.ctx, r, false)
 		f.wantKind(domain.NotFound, err)
@@ -352,9 +352,9 @@ var resourceRules = []pushRule{
 		for range 3 {
 			r := f.newDocument(f.newResource())
 			f.markResource(r.Resource, true)
-			f.putsResource(r)
-			f.putsResource(r)
-			f.putsResource(r)
+			f.putResource(r)
+			f.putResource(r)
+			f.putResource(r)
 			marked = append(marked, r.Resource)
 		}
 		find := func(before time.Time) []domain.Resource {

@@ -160,7 +160,7 @@ var raceRules = []contractRule{
 			require.Equal(f, int64(1), won.Load())
 			for i := range bundles {
 				if bundles[i].ID != winner.ID {
-					f.notOpen(bundles[i].ID)
+					f.requireClosed(bundles[i].ID)
 				}
 			}
 			f.sameBundle(winner, *f.readNext().Open)

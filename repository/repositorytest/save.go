@@ -13,10 +13,10 @@ import (
 )
 
 var saveRules = []contractRule{
-	{name: "1 event comes back with every field", test: comeBack(1)},
-	{name: "2 events come back in order", test: comeBack(2)},
-	{name: "10,000 events come back from a full drawer", test: comeBack(10_000)},
-	{name: "10,001 events come back in order from two drawers", test: comeBack(10_001)},
+	{name: "1 event comes back with every field", test: requireSavedEvents(1)},
+	{name: "2 events come back in order", test: requireSavedEvents(2)},
+	{name: "10,000 events come back from a full drawer", test: requireSavedEvents(10_000)},
+	{name: "10,001 events come back in order from two drawers", test: requireSavedEvents(10_001)},
 
 	{name: "several Saves come back in order", capacity: 3, test: func(f *fixture) {
 		var all []domain.Event
@@ -32,7 +32,7 @@ var saveRules = []contractRule{
 		f.wantNothing()
 		want := f.saveNew(1)
 		require.Zero(f, f.save())
-		f.peeksInto(want...)
+		f.requirePeek(want...)
 	}},
 
 	{name: "an event of another recipient is Invalid and nothing is stored", test: func(f *fixture) {
@@ -71,7 +71,7 @@ var saveRules = []contractRule{
 		mine, theirs := f.saveNew(2), other.saveNew(3)
 		f.wantDequeue(mine...)
 		f.wantNothing()
-		other.peeksInto(theirs...)
+		other.requirePeek(theirs...)
 	}},
 
 	{name: "one id for two recipients is two events", test: func(f *fixture) {
@@ -172,7 +172,7 @@ var saveRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "payloads lie in the content store, byte for byte", test: payloadsComeBack},
+	{name: "payloads lie in the content store, byte for byte", test: requirePayloads},
 
 	{name: "the caller's events stay the caller's", test: func(f *fixture) {
 		events := []domain.Event{f.event(Carrying(`{"n":1}`)), f.event()}
@@ -181,8 +181,8 @@ var saveRules = []contractRule{
 		require.Equal(f, sent, events)
 		events[0].Weight, events[1].ID = 99, NewEventID()
 		copy(events[0].Payload, "xxxxxxx")
-		got := f.peeksInto(sent...)
-		require.Equal(f, `{"n":1}`, f.payload(got.Events[0].PayloadAt))
+		got := f.requirePeek(sent...)
+		require.Equal(f, `{"n":1}`, f.readPayload(got.Events[0].PayloadAt))
 	}},
 
 	{name: "a Save under an ended context stores nothing", test: func(f *fixture) {
@@ -196,8 +196,8 @@ var saveRules = []contractRule{
 	}},
 }
 
-// comeBack returns a rule that saves n events in one call and reads them.
-func comeBack(n int) func(f *fixture) {
+// requireSavedEvents returns a rule that saves n events in one call and reads them.
+func requireSavedEvents(n int) func(f *fixture) {
 	return func(f *fixture) {
 		events := f.events(n)
 		for i := range events {
@@ -216,7 +216,7 @@ func comeBack(n int) func(f *fixture) {
 	}
 }
 
-func payloadsComeBack(f *fixture) {
+func requirePayloads(f *fixture) {
 	big := `"` + strings.Repeat("energy ", 40_000) + `"`
 	payloads := []string{`{"a":1}`, "", `[]`, big, `"æøå"`, "", `{"b":2}`}
 	var events []domain.Event
@@ -238,7 +238,7 @@ func payloadsComeBack(f *fixture) {
 			if want[e.ID] == "" {
 				require.True(f, e.PayloadAt.IsZero())
 			} else {
-				require.Equal(f, want[e.ID], f.payload(e.PayloadAt))
+				require.Equal(f, want[e.ID], f.readPayload(e.PayloadAt))
 			}
 			delete(want, e.ID)
 		}
@@ -246,8 +246,8 @@ func payloadsComeBack(f *fixture) {
 	require.Empty(f, want)
 }
 
-// payload reads a section of the content store.
-func (f *fixture) payload(at repository.Section) string {
+// readPayload reads a section of the content store.
+func (f *fixture) readPayload(at repository.Section) string {
 	f.Helper()
 	data, err := ReadPayload(f.ctx, f.Stores, at)
 	require.NoError(f, err)

@@ -182,8 +182,8 @@ func (f *fixture) peek(groups ...domain.Group) Peeked {
 	return peeked
 }
 
-// peeksInto demands that a Peek of all groups returns exactly these events.
-func (f *fixture) peeksInto(want ...domain.Event) Peeked {
+// requirePeek demands that a Peek of all groups returns exactly these events.
+func (f *fixture) requirePeek(want ...domain.Event) Peeked {
 	f.Helper()
 	peeked := f.peek()
 	f.wantSame(want, peeked.Events)
@@ -201,7 +201,7 @@ func (f *fixture) acknowledge(b Peeked) {
 // wantDequeue demands that the next bundle has exactly these events, and closes it.
 func (f *fixture) wantDequeue(want ...domain.Event) {
 	f.Helper()
-	f.acknowledge(f.peeksInto(want...))
+	f.acknowledge(f.requirePeek(want...))
 }
 
 // drain returns all remaining bundles.
@@ -236,15 +236,15 @@ func (f *fixture) wantRefusal(kind domain.Kind, err error) {
 	require.NotErrorIs(f, err, repository.ErrBundleIDInUse)
 }
 
-// inUse demands that err is ErrBundleIDInUse.
-func (f *fixture) inUse(err error) {
+// requireIDInUse demands that err is ErrBundleIDInUse.
+func (f *fixture) requireIDInUse(err error) {
 	f.Helper()
 	require.ErrorIs(f, err, repository.ErrBundleIDInUse)
 	require.Equal(f, domain.Conflict, domain.KindOf(err))
 }
 
-// notOpen demands that the recipient has no open bundle id.
-func (f *fixture) notOpen(id domain.BundleID) {
+// requireClosed demands that the recipient has no open bundle id.
+func (f *fixture) requireClosed(id domain.BundleID) {
 	f.Helper()
 	_, err := f.Bundles.Acknowledge(f.ctx, f.actor, id)
 	f.wantRefusal(domain.NotFound, err)

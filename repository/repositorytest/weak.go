@@ -109,7 +109,7 @@ var weakRules = []contractRule{
 		first, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
 		_, err = f.openBundle(first.ID, f.readNext(MasterData).Run, 5) // other events under the same id
-		f.inUse(err)
+		f.requireIDInUse(err)
 		_, err = f.openBundle(first.ID, run, 1) // fewer events of the same run
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
 		f.sameBundle(first, *f.readNext().Open)
@@ -124,7 +124,7 @@ var weakRules = []contractRule{
 		f.peek()
 		_, err := f.openBundle(refused, run, 2)
 		f.wantRefusal(domain.Conflict, err)
-		f.notOpen(refused)
+		f.requireClosed(refused)
 		f.wantDequeue(events...)
 	}},
 
@@ -136,7 +136,7 @@ var weakRules = []contractRule{
 		f.acknowledge(Peeked{Bundle: b})
 		_, err = f.openBundle(b.ID, run, 2) // a late request
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
-		f.notOpen(b.ID)
+		f.requireClosed(b.ID)
 		next := f.readNext()
 		require.Nil(f, next.Open)
 		require.Equal(f, int64(1), next.Waiting)
@@ -158,13 +158,13 @@ var weakRules = []contractRule{
 		old := f.peek()
 		f.acknowledge(old)
 		events := f.saveNew(5)
-		f.notOpen(old.ID)
-		open := f.peeksInto(events...)
-		f.notOpen(old.ID)
-		f.sameBundle(open.Bundle, f.peeksInto(events...).Bundle)
+		f.requireClosed(old.ID)
+		open := f.requirePeek(events...)
+		f.requireClosed(old.ID)
+		f.sameBundle(open.Bundle, f.requirePeek(events...).Bundle)
 		f.acknowledge(open)
-		f.notOpen(old.ID)
-		f.notOpen(open.ID)
+		f.requireClosed(old.ID)
+		f.requireClosed(open.ID)
 		f.wantNothing()
 		f.wantDequeue(f.saveNew(1)...)
 	}},
@@ -219,7 +219,7 @@ var weakRules = []contractRule{
 		for range 6 {
 			events = append(events, f.saveNew(8_534)...) // four more than the limit
 		}
-		f.peeksInto(events[:51_200]...)
+		f.requirePeek(events[:51_200]...)
 		next := f.readNext()
 		require.Equal(f, 51_200, next.Open.Count)
 		require.Equal(f, int64(len(events)), next.Waiting)
