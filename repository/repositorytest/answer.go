@@ -83,7 +83,7 @@ func (f *fixture) requireNotOpen(kind domain.Kind, id domain.BundleID) {
 var someBody = domain.Body{Length: 1<<53 - 1, Digest: domain.Digest{0, 1, 2, 13: 0xfd, 14: 0xfe, 15: 0xff}}
 
 var answerRules = []contractRule{
-	{name: "a bundle on request comes back as it was added", test: func(f *fixture) {
+	{name: "a bundle on request is returned as it was added", test: func(f *fixture) {
 		f.saveNew(2)
 		next := f.readNext()
 		b, events, err := Fill(f.ctx, next.Run)
@@ -96,7 +96,7 @@ var answerRules = []contractRule{
 		f.wantEverywhere(Peeked{Bundle: b, Events: events})
 	}},
 
-	{name: "an answer is what all find from then on, and the bundle can be dequeued", test: func(f *fixture) {
+	{name: "an answer is returned by every later call, and the bundle can be dequeued", test: func(f *fixture) {
 		events := f.saveNew(3)
 		b := f.openOnRequest()
 		f.wantSame(events, b.Events)
@@ -107,7 +107,7 @@ var answerRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "the first answer stays, whatever comes later", test: func(f *fixture) {
+	{name: "the first answer stays, whatever is answered later", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.answerBundle(f.openOnRequest(), "first")
 		for _, object := range []string{"second", "first", "third"} {
@@ -122,7 +122,7 @@ var answerRules = []contractRule{
 		f.acknowledge(b)
 	}},
 
-	{name: "failures are counted in a row, and an answer ends the row", test: func(f *fixture) {
+	{name: "consecutive failures are counted, and an answer resets the count", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.openOnRequest()
 		for _, reason := range []string{"no-answer", "no-answer", "", "dataset-not-found", "internal"} {
@@ -151,7 +151,7 @@ var answerRules = []contractRule{
 		require.Len(f, f.drain(), 2)
 	}},
 
-	{name: "unknown, foreign and closed bundles are NotFound to an answer and a failure, and look alike", test: func(f *fixture) {
+	{name: "unknown, foreign and closed bundles are NotFound for an answer and a failure, with the same error", test: func(f *fixture) {
 		f.saveNew(1)
 		closed := f.answerBundle(f.openOnRequest(), "made")
 		f.acknowledge(closed)
@@ -179,7 +179,7 @@ var answerRules = []contractRule{
 		other.wantEverywhere(foreign)
 	}},
 
-	{name: "W10 a late answer opens no closed bundle again", test: func(f *fixture) {
+	{name: "W10 a late answer does not reopen a closed bundle", test: func(f *fixture) {
 		f.saveNew(1)
 		dequeued := f.answerBundle(f.openOnRequest(), "made")
 		f.acknowledge(dequeued)
@@ -197,7 +197,7 @@ var answerRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "a bundle in another content mode takes no answer", test: func(f *fixture) {
+	{name: "a bundle in another content mode accepts no answer", test: func(f *fixture) {
 		for _, mode := range []domain.ContentMode{domain.Manifest, domain.Inline} {
 			f.saveNew(1)
 			b, err := Peek(f.ctx, f.Stores, f.actor, AllGroups, domain.BundleID{}, func(b *domain.Bundle) { b.Content = mode })
@@ -220,7 +220,7 @@ var answerRules = []contractRule{
 		f.acknowledge(f.answerBundle(b, strings.Repeat("a", 512)))
 	}},
 
-	{name: "a frozen queue takes in answers and failures", test: func(f *fixture) {
+	{name: "a frozen queue accepts answers and failures", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.openOnRequest()
 		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
@@ -231,7 +231,7 @@ var answerRules = []contractRule{
 		f.acknowledge(b)
 	}},
 
-	{name: "an operator skips and releases what waits for its answer, and what has it", test: func(f *fixture) {
+	{name: "an operator can skip and release answered and unanswered bundles", test: func(f *fixture) {
 		for _, isAnswered := range []bool{false, true} {
 			events := f.saveNew(2)
 			b := f.failContent(f.openOnRequest(), "no-answer")
@@ -277,7 +277,7 @@ var answerRules = []contractRule{
 		f.acknowledge(f.answerBundle(f.failContent(b, "no-answer"), "made"))
 	}},
 
-	{name: "of concurrent answers one is the first, and all are told which", test: func(f *fixture) {
+	{name: "of concurrent answers one is the first, and all calls return it", test: func(f *fixture) {
 		for range 5 {
 			f.saveNew(1)
 			b := f.openOnRequest()
@@ -297,7 +297,7 @@ var answerRules = []contractRule{
 		}
 	}},
 
-	{name: "concurrent failures all count, until the answer", test: func(f *fixture) {
+	{name: "concurrent failures are all counted, until the answer", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.openOnRequest()
 		const calls = 6
@@ -318,7 +318,7 @@ var answerRules = []contractRule{
 		require.Equal(f, "made", f.readNext().Open.Object)
 	}},
 
-	{name: "a Dequeue that meets answers closes the bundle or is told that it is unanswered", test: func(f *fixture) {
+	{name: "a Dequeue concurrent with answers closes the bundle or fails with ErrUnanswered", test: func(f *fixture) {
 		for range 5 {
 			f.saveNew(1)
 			b := f.openOnRequest()
@@ -354,7 +354,7 @@ var answerRules = []contractRule{
 		}
 	}},
 
-	{name: "under an ended context nothing is answered", test: func(f *fixture) {
+	{name: "with an ended context nothing is answered", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.openOnRequest()
 		ended, cancel := context.WithCancel(f.ctx)

@@ -61,7 +61,7 @@ func (f *fixture) answerFunc(b Peeked, object string) func() (domain.Bundle, err
 }
 
 var answerAgainRules = []contractRule{
-	{name: "a mark is seen by all who look for the bundle, until another answer replaces the content", test: func(f *fixture) {
+	{name: "a mark is returned by every call, until another answer replaces the content", test: func(f *fixture) {
 		events := f.saveNew(3)
 		b := f.answerBundle(f.openOnRequest(), "made")
 		b = f.markGone(b)
@@ -120,7 +120,7 @@ var answerAgainRules = []contractRule{
 		f.acknowledge(f.answerAgain(b, "made-at-last"))
 	}},
 
-	{name: "failures with content that is gone are counted in a row, and an answer ends the row", test: func(f *fixture) {
+	{name: "consecutive failures after a mark are counted, and an answer resets the count", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.markGone(f.answerBundle(f.failContent(f.openOnRequest(), "busy"), "made"))
 		require.Zero(f, b.Trouble)
@@ -146,7 +146,7 @@ var answerAgainRules = []contractRule{
 		f.acknowledge(f.answerAgain(b, "made-again"))
 	}},
 
-	{name: "unknown, foreign, closed and other bundles take no mark and no second answer", test: func(f *fixture) {
+	{name: "unknown, foreign, closed and other bundles accept no mark and no second answer", test: func(f *fixture) {
 		f.saveNew(1)
 		closed := f.answerBundle(f.openOnRequest(), "made")
 		f.acknowledge(closed)
@@ -205,7 +205,7 @@ var answerAgainRules = []contractRule{
 		require.Empty(f, found)
 	}},
 
-	{name: "of concurrent marks and answers one object is the content, and a Dequeue is not kept", test: func(f *fixture) {
+	{name: "of concurrent marks and answers one object is the content, and a Dequeue succeeds", test: func(f *fixture) {
 		for range 5 {
 			f.saveNew(1)
 			b := f.answerBundle(f.openOnRequest(), "made")

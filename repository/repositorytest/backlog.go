@@ -19,7 +19,7 @@ var backlogRules = []contractRule{
 		require.True(f, events[2].Saved.After(events[1].Saved), "of the next")
 	}},
 
-	{name: "what waits behind a bundle is counted in the groups asked for, open bundles of others included", test: func(f *fixture) {
+	{name: "the backlog after a bundle is that of the requested groups, with their open bundles", test: func(f *fixture) {
 		f.saveNew(3, From(domain.Charges))
 		f.saveNew(2, From(domain.MarketRoles))
 		f.saveNew(4)
@@ -34,7 +34,7 @@ var backlogRules = []contractRule{
 		f.requireBacklog(0, f.peek(TimeSeries))
 	}},
 
-	{name: "what waits behind part of a run is counted", capacity: 3, test: func(f *fixture) {
+	{name: "the backlog after part of a run is counted", capacity: 3, test: func(f *fixture) {
 		f.saveNew(8)
 		f.saveNew(2, From(domain.Charges))
 		run := f.readNext(TimeSeries, MasterData).Run
@@ -44,7 +44,7 @@ var backlogRules = []contractRule{
 		}
 	}},
 
-	{name: "a Dequeue tells what is left in the groups that were asked for when the bundle was opened", test: func(f *fixture) {
+	{name: "a Dequeue returns the backlog of the groups that were requested when the bundle was opened", test: func(f *fixture) {
 		f.saveNew(3, Alone)
 		f.saveNew(4, From(domain.Charges))
 		one := f.peek(TimeSeries)
@@ -60,7 +60,7 @@ var backlogRules = []contractRule{
 		require.Equal(f, domain.Backlog{}, f.acknowledgeAndCount(f.peek()))
 	}},
 
-	{name: "what waits is never older than it is said to be", capacity: 3, test: func(f *fixture) {
+	{name: "the reported age of a backlog is never too low", capacity: 3, test: func(f *fixture) {
 		ages := make(map[domain.EventID]time.Time)
 		remember := func(events ...domain.Event) {
 			run := f.withActor(NewActor()) // its only event is as old as a Save that comes after these
@@ -93,7 +93,7 @@ var backlogRules = []contractRule{
 		}
 	}},
 
-	{name: "the age does not go back before the first Save", test: func(f *fixture) {
+	{name: "no reported time is before the first Save", test: func(f *fixture) {
 		f.saveNew(1)
 		first := f.readRange(f.readNext().Run)[0].Saved
 		for range 30 {
@@ -102,7 +102,7 @@ var backlogRules = []contractRule{
 		}
 	}},
 
-	{name: "a queue counts all that is not acknowledged, and shows the open bundle", test: func(f *fixture) {
+	{name: "a queue counts all unacknowledged events, and has the open bundle", test: func(f *fixture) {
 		none, err := f.Events.Queues(f.ctx, f.actor)
 		require.NoError(f, err)
 		for i, group := range domain.DefaultGroups().All() {
@@ -126,7 +126,7 @@ var backlogRules = []contractRule{
 		require.Equal(f, repository.Queue{Group: Aggregations}, byGroup[Aggregations])
 	}},
 
-	{name: "the watermark moves when something is saved, and only then", test: func(f *fixture) {
+	{name: "the watermark rises when events are saved, and only then", test: func(f *fixture) {
 		watermark := func() domain.Sequence {
 			w, err := f.Events.Watermark(f.ctx, f.actor)
 			require.NoError(f, err)

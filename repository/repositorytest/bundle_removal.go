@@ -62,7 +62,7 @@ func (f *fixture) cannotReplay(group domain.Group) {
 }
 
 var bundleRemovalRules = []contractRule{
-	{name: "the retention removes a bundle that was watched, and leaves one notice", keeps: keptFor, test: func(f *fixture) {
+	{name: "the retention removes a watched bundle, and writes one notice", keeps: keptFor, test: func(f *fixture) {
 		b := f.watchedBundle()
 		f.acknowledge(b)
 		f.deliverUpdates()
@@ -81,7 +81,7 @@ var bundleRemovalRules = []contractRule{
 		f.cannotWatch(b.ID)
 	}},
 
-	{name: "a notice of a Dequeue stays beside that of the removal", keeps: keptFor, test: func(f *fixture) {
+	{name: "the notices of a Dequeue and of the removal are both kept", keeps: keptFor, test: func(f *fixture) {
 		b := f.watchedBundle()
 		f.acknowledge(b)
 		f.pass(keptFor)
@@ -93,7 +93,7 @@ var bundleRemovalRules = []contractRule{
 		require.Empty(f, f.readNotices())
 	}},
 
-	{name: "a bundle that is not watched leaves no notice of its removal", keeps: keptFor, test: func(f *fixture) {
+	{name: "the removal of a bundle that is not watched writes no notice", keeps: keptFor, test: func(f *fixture) {
 		f.saveNew(1)
 		f.acknowledge(f.peek())
 		f.pass(2 * keptFor)

@@ -8,10 +8,10 @@ import (
 )
 
 // RunOnly tests an implementation that does not keep all contracts, by what it claims. A claim is a
-// topic, for all its rules, as in "Save", or one rule of it, as in "Save/saving nothing is fine and
-// changes nothing". A claim with a minus excludes rules; it should have a comment with the reason. A
-// claim that names no rule, or has no effect, fails the test. Ports without claims may be missing from
-// the Stores.
+// topic, for all its rules, as in "Save", or one rule of it, as in "Save/to save no events is valid
+// and changes nothing". A claim with a minus excludes rules; it should have a comment with the reason.
+// A claim that names no rule, or has no effect, fails the test. Ports without claims may be missing
+// from the Stores.
 func RunOnly(t *testing.T, open func(t *testing.T, o Options) Stores, claims ...string) {
 	claimed, err := removeClaimed(topics, claims)
 	if err != nil {

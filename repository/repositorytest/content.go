@@ -27,7 +27,7 @@ func RunContent(t *testing.T, open func(t *testing.T) repository.Content) {
 }
 
 var contentRules = []contractRule{
-	{name: "an object comes back whole and in sections", test: func(f *fixture) {
+	{name: "an object is read whole and in sections", test: func(f *fixture) {
 		name := f.objectName("object")
 		f.putObject(name, "0123456789")
 		for _, tc := range []struct {
@@ -46,7 +46,7 @@ var contentRules = []contractRule{
 		require.Empty(f, f.readPayload(repository.Section{Object: name}))
 	}},
 
-	{name: "an object of some megabytes comes back byte for byte", test: func(f *fixture) {
+	{name: "an object of some megabytes is read byte for byte", test: func(f *fixture) {
 		data := make([]byte, 3<<20)
 		_, _ = rand.NewChaCha8([32]byte{}).Read(data) // documented never to fail
 		want := string(data)
@@ -85,7 +85,7 @@ var contentRules = []contractRule{
 		require.True(f, <-winner == f.readPayload(repository.Section{Object: name, Length: 100_000}))
 	}},
 
-	{name: "objects are put, read and deleted side by side", test: func(f *fixture) {
+	{name: "objects are put, read and deleted concurrently", test: func(f *fixture) {
 		f.runTogether(8, func(i int) error {
 			for n := range 5 {
 				name := f.objectName(fmt.Sprintf("shared/%d/%d", n, i))
@@ -115,7 +115,7 @@ var contentRules = []contractRule{
 		require.Equal(f, "whole", f.readPayload(repository.Section{Object: name, Length: 5}))
 	}},
 
-	{name: "a source that breaks off is not at its end", test: func(f *fixture) {
+	{name: "a source that fails has not reached its end", test: func(f *fixture) {
 		for i, cause := range []error{io.ErrUnexpectedEOF, fmt.Errorf("the connection was closed: %w", io.EOF)} {
 			for _, size := range []int{5, 4<<20 + 5} {
 				name := f.objectName(fmt.Sprintf("broken-off/%d/%d", i, size))
@@ -140,7 +140,7 @@ var contentRules = []contractRule{
 		f.putObject(name, "whole")
 	}},
 
-	{name: "under an ended context nothing is read, written or deleted", test: func(f *fixture) {
+	{name: "with an ended context nothing is read, written or deleted", test: func(f *fixture) {
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
 		there, absent := f.objectName("there"), f.objectName("absent")
@@ -153,7 +153,7 @@ var contentRules = []contractRule{
 		f.wantMissing(absent)
 	}},
 
-	{name: "what is not there is NotFound", test: func(f *fixture) {
+	{name: "a missing object is NotFound", test: func(f *fixture) {
 		f.putObject(f.objectName("a/b"), "x")
 		f.wantMissing(f.objectName("other"))
 		f.wantMissing(f.objectName("a"))
@@ -180,13 +180,13 @@ var contentRules = []contractRule{
 		require.Equal(f, "stays", f.readPayload(repository.Section{Object: name + "-not", Length: 5}))
 	}},
 
-	{name: "deleting what is not there is no error", test: func(f *fixture) {
+	{name: "to delete a missing object is no error", test: func(f *fixture) {
 		name := f.objectName("never")
 		require.NoError(f, f.Content.Delete(f.ctx, name))
 		require.NoError(f, f.Content.Delete(f.ctx, name+"/below"))
 	}},
 
-	{name: "a deleted folder takes along what lies in it, and its names are free", test: func(f *fixture) {
+	{name: "a deleted folder is deleted with its objects, and their names are free", test: func(f *fixture) {
 		folder := f.objectName("folder")
 		in := []string{folder + "/a", folder + "/b/c", folder + "/" + strings.Repeat("x", 250)}
 		out := []string{folder, folder + "-not/a", f.objectName("folders/a")}
@@ -211,7 +211,7 @@ var contentRules = []contractRule{
 		require.ErrorIs(f, f.Content.DeleteFolder(ended, f.objectName("folders")), context.Canceled)
 	}},
 
-	{name: "every name that the contract allows is a name of its own", test: func(f *fixture) {
+	{name: "all valid names are different objects", test: func(f *fixture) {
 		prefix := f.objectName("")
 		names := []string{
 			"a", "a/b", "a/b/c", "a.b", "...", ".a", "a.", "-", "_", "..a/...", "0", "tmp", "unfinished", "try",
@@ -228,7 +228,7 @@ var contentRules = []contractRule{
 		}
 	}},
 
-	{name: "another name is Invalid", test: func(f *fixture) {
+	{name: "an invalid name is Invalid", test: func(f *fixture) {
 		for _, n := range []string{
 			"", "/", "/a", "a/", "a//b", ".", "..", "a/..", "../a", "a/../b", "./a", "a/./b", "/etc/passwd",
 			`a\b`, `..\a`, "a b", "a\x00b", "a\nb", "a\n", "æ", "a=", "a+", "a:b", "a?b", "a%2fb", "a*", "~", strings.Repeat("x", 513),

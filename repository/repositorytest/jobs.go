@@ -99,7 +99,7 @@ var jobRules = []jobRule{
 		require.NoError(f, f.SaveJob(f.ctx, job))
 		require.Equal(f, job, f.readJob(job.ID))
 	}},
-	{"AJobThatIsNotThereIsNotFound", func(f *jobFixture) {
+	{"AMissingJobIsNotFound", func(f *jobFixture) {
 		id := f.newJob(domain.PatchJob).ID
 		_, err := f.Job(f.ctx, id)
 		f.wantKind(domain.NotFound, err)

@@ -192,7 +192,7 @@ var objectRules = []objectRule{
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
 		require.Empty(f, f.ingestReports())
 	}},
-	{"AllThatAnEventSaysIsKept", func(f *objectFixture) {
+	{"AllMembersOfAnEventAreKept", func(f *objectFixture) {
 		size := int64(math.MaxInt64)
 		native := objecttest.Calls("[C@C1/V]")[0][0]
 		native.Time = time.Date(2026, 1, 2, 3, 4, 5, 123456700, time.UTC)

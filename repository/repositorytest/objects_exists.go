@@ -9,7 +9,7 @@ import (
 )
 
 var objectExistsRules = []objectRule{
-	{"AResultSaysWhetherTheObjectExistsThen", func(f *objectFixture) {
+	{"AResultReportsWhetherTheObjectExists", func(f *objectFixture) {
 		for _, table := range slices.Concat(objecttest.NativeTables, objecttest.NullTables) {
 			f := f.copyFor(f.T)
 			for range 2 { // the second time, all events are duplicates

@@ -130,7 +130,7 @@ var sweepRules = []sweepRule{
 		f.clock.advance(sweepRetention)
 		require.Equal(f, repository.SweptObjects{Objects: 1}, f.sweepObjects(10))
 	}},
-	{"APageEndsAtItsLimit_AndTheNextOneGoesOn", func(f *sweepFixture) {
+	{"APageEndsAtItsLimit_AndTheNextOneContinues", func(f *sweepFixture) {
 		const n = 23
 		for i := range n {
 			f.name = f.objectName(fmt.Sprint("key", i))

@@ -92,14 +92,14 @@ var objectTopicRules = []struct {
 		f.ingestScript("[C@01] [C@02] [D@03] [C@04]")
 		f.wantChanges("created 01", "updated 02", "deleted 02", "created 04")
 	}},
-	{"WhatLeavesTheCurrentStateIsNoChange", func(f *topicFixture) {
+	{"AnEventThatKeepsTheCurrentStateIsNoChange", func(f *topicFixture) {
 		f.ingestScript("[C@01/a] [C@05/b]")
 		want := []string{"created 01", "updated 05"}
 		f.wantChanges(want...)
 		f.ingestScript("[C@05/b] [C@01/a] [C@03/c] [D@02/a]") // duplicates, and older versions
 		f.wantChanges(want...)
 	}},
-	{"ADeletionOfWhatIsNotKnownIsNoChange", func(f *topicFixture) {
+	{"ADeletionOfAnUnknownObjectIsNoChange", func(f *topicFixture) {
 		f.ingestScript("[D@01] [C@01/a, D@02/a]")
 		require.Empty(f, f.remainingChanges())
 		require.Empty(f, f.observed)
@@ -184,7 +184,7 @@ var objectTopicRules = []struct {
 			f.wantChanges("created 01")
 		}
 	}},
-	{"WhatWasPublishedIsRemoved", func(f *topicFixture) {
+	{"PublishedChangesAreRemoved", func(f *topicFixture) {
 		f.ingestScript("[C@01] [C@02] [C@03]")
 		all := f.wantChanges("created 01", "updated 02", "updated 03")
 		f.removeChanges(all[0], all[2])
@@ -195,7 +195,7 @@ var objectTopicRules = []struct {
 		f.removeChanges(f.wantChanges("updated 04")...)
 		f.removeChanges()
 	}},
-	{"WhatWasNotPublishedIsFound", func(f *topicFixture) {
+	{"UnpublishedChangesAreFound", func(f *topicFixture) {
 		count := func(before time.Time, limit int) int {
 			f.Helper()
 			found, err := f.topic.Unpublished(f.ctx, before, limit)

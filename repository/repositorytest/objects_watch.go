@@ -143,7 +143,7 @@ var objectWatchRules = []struct {
 		f.removeChanges(all...)
 		f.wantChanges(0)
 	}},
-	{"WhatLeavesTheCurrentRowIsNoChange", func(f *watchedFixture) {
+	{"AnEventThatKeepsTheCurrentRowIsNoChange", func(f *watchedFixture) {
 		f.ingestScript("[C@01/a] [C@05/b]")
 		require.Zero(f, f.markObject())
 		f.ingestScript("[C@05/b] [C@01/a] [C@03/c] [D@02/a]") // duplicates, and older versions
@@ -221,7 +221,7 @@ var objectWatchRules = []struct {
 		f.name = second
 		f.wantChanges(0)
 	}},
-	{"WhatWasNotPublishedIsFound", func(f *watchedFixture) {
+	{"UnpublishedChangesAreFound", func(f *watchedFixture) {
 		require.False(f, f.hasUnpublished(time.Now().Add(time.Hour)))
 		f.ingestScript("[C@01]")
 		f.markObject()
@@ -235,7 +235,7 @@ var objectWatchRules = []struct {
 		f.removeChanges(all[1])
 		require.False(f, f.hasUnpublished(time.Now().Add(time.Minute)))
 	}},
-	{"AMarkMeetsEachChangeThatBeginsAfterIt", func(f *watchedFixture) {
+	{"AMarkAppliesToEachLaterChange", func(f *watchedFixture) {
 		f.ingestScript("[C@01]")
 		var writing sync.WaitGroup
 		var marked int64

@@ -12,7 +12,7 @@ import (
 var because = repository.Order{Who: "an operator", Why: "a test"}
 
 var operationRules = []contractRule{
-	{name: "a released bundle is not open any more, and its events come again under another id", test: func(f *fixture) {
+	{name: "a released bundle is no longer open, and its events are returned under another id", test: func(f *fixture) {
 		events := f.saveNew(3)
 		open := f.peek()
 		later := f.saveNew(1)
@@ -38,7 +38,7 @@ var operationRules = []contractRule{
 		require.ErrorIs(f, err, repository.ErrBundleIDInUse)
 	}},
 
-	{name: "a skipped bundle does not come again", capacity: 2, test: func(f *fixture) {
+	{name: "a skipped bundle is not returned again", capacity: 2, test: func(f *fixture) {
 		f.saveNew(3)
 		open := f.peek()
 		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, open.ID, because))
@@ -48,7 +48,7 @@ var operationRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "a replayed bundle comes as it was", capacity: 2, test: func(f *fixture) {
+	{name: "a replayed bundle is returned as it was", capacity: 2, test: func(f *fixture) {
 		events := f.saveNew(5)
 		first := f.peek()
 		f.acknowledge(first)
@@ -102,7 +102,7 @@ var operationRules = []contractRule{
 		require.NoError(f, err)
 	}},
 
-	{name: "a frozen queue takes in and gives nothing out until it is thawed", test: func(f *fixture) {
+	{name: "a frozen queue accepts events, but returns none until it is thawed", test: func(f *fixture) {
 		events := f.saveNew(1)
 		open := f.peek()
 		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
@@ -127,7 +127,7 @@ var operationRules = []contractRule{
 		f.wantDequeue(later...)
 	}},
 
-	{name: "a Peek that was under way when the queue was frozen opens nothing", test: func(f *fixture) {
+	{name: "a Peek in flight when the queue is frozen opens nothing", test: func(f *fixture) {
 		f.saveNew(1)
 		next := f.readNext()
 		b, _, err := Fill(f.ctx, next.Run)
@@ -145,7 +145,7 @@ var operationRules = []contractRule{
 		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
 	}},
 
-	{name: "asking for a bundle that is not open changes nothing", test: func(f *fixture) {
+	{name: "orders about a bundle that is not open change nothing", test: func(f *fixture) {
 		asks := func(f *fixture) {
 			before, err := f.Operations.Inspect(f.ctx, f.actor)
 			require.NoError(f, err)
@@ -288,7 +288,7 @@ var operationRules = []contractRule{
 		}
 	}},
 
-	{name: "an inspection says what is there", test: func(f *fixture) {
+	{name: "an inspection returns the stored state", test: func(f *fixture) {
 		f.saveNew(3, From(domain.Charges))
 		f.saveNew(2)
 		f.acknowledge(f.peek(TimeSeries))

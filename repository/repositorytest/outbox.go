@@ -84,7 +84,7 @@ func (f *fixture) isWaiting(before time.Time) bool {
 var never = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
 var outboxRules = []contractRule{
-	{name: "a Dequeue of a bundle on request leaves a notice", test: func(f *fixture) {
+	{name: "the Dequeue of a bundle on request writes a notice", test: func(f *fixture) {
 		require.Empty(f, f.readNotices())
 		f.saveNew(2, From(domain.MarketRoles))
 		b := f.dequeueAnswered()
@@ -94,7 +94,7 @@ var outboxRules = []contractRule{
 		require.Empty(f, f.readNotices())
 	}},
 
-	{name: "other bundles leave none, and neither does what is refused", test: func(f *fixture) {
+	{name: "other bundles, and refused calls, write no notice", test: func(f *fixture) {
 		f.saveNew(1)
 		f.acknowledge(f.peek())
 		f.saveNew(1)
@@ -111,7 +111,7 @@ var outboxRules = []contractRule{
 		f.requireNoticesOf(f.readNotices(), b)
 	}},
 
-	{name: "an operator's Skip and Release leave none", test: func(f *fixture) {
+	{name: "an operator's Skip and Release write no notice", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.answerBundle(f.openOnRequest(), "made")
 		require.NoError(f, f.Operations.Release(f.ctx, f.actor, b.ID, because))
@@ -163,7 +163,7 @@ var outboxRules = []contractRule{
 		other.requireNoticesOf(other.readNotices(), theirs)
 	}},
 
-	{name: "what is not there can be taken out", test: func(f *fixture) {
+	{name: "a missing notice can be removed", test: func(f *fixture) {
 		f.saveNew(1)
 		f.saveNew(1, From(domain.Charges))
 		first := f.dequeueAnswered(TimeSeries)
@@ -177,7 +177,7 @@ var outboxRules = []contractRule{
 		f.requireNoticesOf(f.readNotices(), second)
 	}},
 
-	{name: "a bundle that is replayed and dequeued again leaves another notice, after the first", test: func(f *fixture) {
+	{name: "a bundle that is replayed and dequeued again has another notice, after the first", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.dequeueAnswered()
 		_, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
@@ -212,7 +212,7 @@ var outboxRules = []contractRule{
 		}
 	}},
 
-	{name: "of concurrent Acknowledges one leaves a notice", test: func(f *fixture) {
+	{name: "of concurrent Acknowledges one writes a notice", test: func(f *fixture) {
 		for range 5 {
 			f.saveNew(1)
 			b := f.answerBundle(f.openOnRequest(), "made")
@@ -228,7 +228,7 @@ var outboxRules = []contractRule{
 		}
 	}},
 
-	{name: "couriers that empty the outbox at once leave nothing and miss nothing", test: func(f *fixture) {
+	{name: "concurrent relays empty the outbox and miss nothing", test: func(f *fixture) {
 		var want []domain.BundleID
 		for range 20 {
 			f.saveNew(1)
@@ -257,7 +257,7 @@ var outboxRules = []contractRule{
 		require.Len(f, union, len(want))
 	}},
 
-	{name: "who waits is found, from the moment on that is asked for", test: func(f *fixture) {
+	{name: "recipients with notices from before a time are found", test: func(f *fixture) {
 		require.False(f, f.isWaiting(never))
 		f.saveNew(2, Alone)
 		f.dequeueAnswered()
@@ -275,7 +275,7 @@ var outboxRules = []contractRule{
 		require.False(f, f.isWaiting(never))
 	}},
 
-	{name: "at most so many who wait are named, and each once", test: func(f *fixture) {
+	{name: "up to limit waiting recipients are returned, each once", test: func(f *fixture) {
 		for range 3 {
 			f := f.withActor(NewActor())
 			f.saveNew(3, Alone)
@@ -292,7 +292,7 @@ var outboxRules = []contractRule{
 		}
 	}},
 
-	{name: "under an ended context the outbox stays as it is", test: func(f *fixture) {
+	{name: "with an ended context the outbox stays as it is", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.dequeueAnswered()
 		n := f.readNotices()[0]

@@ -55,7 +55,7 @@ func RunPush(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) {
 		{"Retry", retryRules},
 		{"Retirement", retireRules},
 		{"Replay", replayRules},
-		{"Door", doorRules},
+		{"Pull", pullRules},
 		{"Definition", definitionRules},
 		{"Party", partyRules},
 		{"Watch", watchRules},
@@ -202,7 +202,7 @@ func (f *pushFixture) requireMessages(messages []domain.Message, entries []repos
 }
 
 var streamRules = []pushRule{
-	{"WhatIsAppendedIsReadInOrder", func(f *pushFixture) {
+	{"AppendedMessagesAreReadInOrder", func(f *pushFixture) {
 		messages := Messages(20)
 		for i := 0; i < len(messages); {
 			n := min(1+i%3, len(messages)-i)
@@ -226,7 +226,7 @@ var streamRules = []pushRule{
 		require.NoError(f, err)
 		require.Empty(f, end.Positions)
 	}},
-	{"PrioritiesAreSequencesOfTheirOwn", func(f *pushFixture) {
+	{"EachPriorityIsASequence", func(f *pushFixture) {
 		messages := Messages(12)
 		of := make(map[int][]domain.Message)
 		for i := range messages {
@@ -340,7 +340,7 @@ var streamRules = []pushRule{
 		f.advanceClock(2 * time.Hour)
 		require.Equal(f, repository.AppendedNow, f.appendMessages(m...)[0].Outcome)
 	}},
-	{"WhatIsWrongIsRefused", func(f *pushFixture) {
+	{"InvalidMessagesAreRefused", func(f *pushFixture) {
 		messages := Messages(2)
 		messages[0].ID, messages[1].ID = "same", "same"
 		_, err := f.Streams.Append(f.ctx, f.stream, messages)
@@ -352,7 +352,7 @@ var streamRules = []pushRule{
 		require.Equal(f, domain.Invalid, domain.KindOf(err))
 		require.Empty(f, f.readAll(domain.Position{}))
 	}},
-	{"WhatIsOlderThanTheRetentionIsGone_AndCounted", func(f *pushFixture) {
+	{"ExpiredEntriesAreGone_AndCounted", func(f *pushFixture) {
 		for range 3 {
 			f.appendMessages(Messages(10)...)
 			f.advanceClock(time.Hour)
@@ -364,7 +364,7 @@ var streamRules = []pushRule{
 		require.EqualValues(f, 20, found.Start.Number, "entries 4 to 19 were removed")
 		require.Len(f, f.readAll(domain.Position{}), 11)
 	}},
-	{"WhatIsGoneIsSkippedWhereverAReaderStands", func(f *pushFixture) {
+	{"ExpiredEntriesAreSkippedFromAnyPosition", func(f *pushFixture) {
 		const batches, each = 40, 20
 		for range batches {
 			f.appendMessages(Messages(each)...)

@@ -109,7 +109,7 @@ func (f *pushFixture) shardEntry() repository.ShardEntry {
 }
 
 var cursorRules = []pushRule{
-	{"WhatIsSettledIsFoundByTheNextOwner", func(f *pushFixture) {
+	{"SettledResultsAreFoundByTheNextOwner", func(f *pushFixture) {
 		f.appendMessages(Messages(3)...)
 		f.createCursor()
 		a := f.loadCursor("a")
@@ -251,7 +251,7 @@ var cursorRules = []pushRule{
 		a.storeSettlement()
 		require.True(f, f.shardEntry().Due.Before(due))
 	}},
-	{"APoisonEndsFewNodesAndIsADeadLetter", func(f *pushFixture) {
+	{"AMessageThatEndsNodesBecomesADeadLetter", func(f *pushFixture) {
 		f.appendMessages(Messages(3)...)
 		f.createCursor()
 		for i := range 10 {

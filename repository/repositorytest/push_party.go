@@ -60,7 +60,7 @@ func (f *pushFixture) requireParties(list domain.PartyList, first string, limit 
 }
 
 var partyRules = []pushRule{
-	{"WhatIsPutIsRead", func(f *pushFixture) {
+	{"APartyThatIsPutIsRead", func(f *pushFixture) {
 		channel := f.newParty(domain.Channels)
 		consumer := f.newParty(channel.ID.Consumers())
 		for _, p := range []*repository.Party{f.newParty(domain.Producers), channel, consumer} {

@@ -47,7 +47,7 @@ func (f *pushFixture) closeCursor() *owned {
 }
 
 var retireRules = []pushRule{
-	{"ARetiredCursorIsListedAndLoadedNoMore", func(f *pushFixture) {
+	{"ARetiredCursorIsNeitherListedNorLoaded", func(f *pushFixture) {
 		a := f.closeCursor()
 		require.True(f, f.isListed())
 		for range 2 { // the call may be repeated

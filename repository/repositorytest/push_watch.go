@@ -106,7 +106,7 @@ func (f *pushFixture) newDocument(r domain.Resource) *repository.Resource {
 }
 
 var watchRules = []pushRule{
-	{"WhatIsCreatedIsReadReplacedAndDeleted", func(f *pushFixture) {
+	{"AWatchIsCreatedReadReplacedAndDeleted", func(f *pushFixture) {
 		w := f.newWatch(NewActor())
 		_, err := f.Watches.Watch(f.ctx, w.Owner, w.ID)
 		f.wantKind(domain.NotFound, err)
@@ -121,7 +121,7 @@ var watchRules = []pushRule{
 		_, err = f.Watches.Watch(f.ctx, w.Owner, w.ID)
 		f.wantKind(domain.NotFound, err)
 	}},
-	{"AWatchIsThatOfItsOwner", func(f *pushFixture) {
+	{"AWatchBelongsToItsOwner", func(f *pushFixture) {
 		w, other := f.newWatch(NewActor()), f.newWatch(NewActor())
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
 		other.ID = w.ID
@@ -181,7 +181,7 @@ var watchRules = []pushRule{
 		require.NoError(f, f.Watches.DeleteWatch(f.ctx, w.Owner, w.ID))
 		require.NotEqual(f, replaced.Changes, f.shardEntry().Changes)
 	}},
-	{"ADeletionHasTheCursorListed", func(f *pushFixture) {
+	{"ADeletionListsTheCursor", func(f *pushFixture) {
 		w := f.newWatch(NewActor())
 		f.id = w.ID.Cursor(w.Owner)
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
@@ -231,7 +231,7 @@ var resourceRules = []pushRule{
 		require.Zero(f, f.markResource(r.Resource, false))
 		require.NotNil(f, f.putResource(r))
 	}},
-	{"OnlyWhatIsThereIsWatchedUnlessItMayBeAbsent", func(f *pushFixture) {
+	{"OnlyAnExistingResourceIsWatchedUnlessItMayBeAbsent", func(f *pushFixture) {
 		r := f.newDocument(f.newResource())
 		_, err := f.Changes.MarkWatched(f.ctx, r.Resource, false)
 		f.wantKind(domain.NotFound, err)
@@ -347,7 +347,7 @@ var resourceRules = []pushRule{
 		_, err = f.Changes.MarkWatched(f.ctx, r, false)
 		f.wantKind(domain.NotFound, err)
 	}},
-	{"WhatWasNotPublishedIsFound", func(f *pushFixture) {
+	{"UnpublishedChangesAreFound", func(f *pushFixture) {
 		var marked []domain.Resource
 		for range 3 {
 			r := f.newDocument(f.newResource())

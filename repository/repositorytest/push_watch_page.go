@@ -152,7 +152,7 @@ var watchPageRules = []pushRule{
 		require.Equal(f, f.readClock(), f.shardEntry().Due)
 		require.Len(f, f.loadCursor("b").cursor.Standing().Open, 1)
 	}},
-	{"AnOwnerBeforeCannotUnlistAWatch", func(f *pushFixture) {
+	{"AnEarlierOwnerCannotUnlistAWatch", func(f *pushFixture) {
 		f.appendMessages(Messages(1)...)
 		f.createWatch(0)
 		a := f.loadCursor("a")

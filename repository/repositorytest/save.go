@@ -13,12 +13,12 @@ import (
 )
 
 var saveRules = []contractRule{
-	{name: "1 event comes back with every field", test: requireSavedEvents(1)},
-	{name: "2 events come back in order", test: requireSavedEvents(2)},
-	{name: "10,000 events come back from a full drawer", test: requireSavedEvents(10_000)},
-	{name: "10,001 events come back in order from two drawers", test: requireSavedEvents(10_001)},
+	{name: "1 event is returned with every field", test: requireSavedEvents(1)},
+	{name: "2 events are returned in order", test: requireSavedEvents(2)},
+	{name: "10,000 events are returned from a full drawer", test: requireSavedEvents(10_000)},
+	{name: "10,001 events are returned in order from two drawers", test: requireSavedEvents(10_001)},
 
-	{name: "several Saves come back in order", capacity: 3, test: func(f *fixture) {
+	{name: "several Saves are returned in order", capacity: 3, test: func(f *fixture) {
 		var all []domain.Event
 		for n := range 6 {
 			all = append(all, f.saveNew(n)...)
@@ -27,7 +27,7 @@ var saveRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "saving nothing is fine and changes nothing", test: func(f *fixture) {
+	{name: "to save no events is valid and changes nothing", test: func(f *fixture) {
 		require.Zero(f, f.save())
 		f.wantNothing()
 		want := f.saveNew(1)
@@ -74,7 +74,7 @@ var saveRules = []contractRule{
 		other.requirePeek(theirs...)
 	}},
 
-	{name: "one id for two recipients is two events", test: func(f *fixture) {
+	{name: "two recipients may have events with the same id", test: func(f *fixture) {
 		other := f.withActor(NewActor())
 		mine, theirs := f.event(), other.event()
 		theirs.ID = mine.ID
@@ -163,7 +163,7 @@ var saveRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "duplicates do not disturb the order of what is new", capacity: 3, test: func(f *fixture) {
+	{name: "duplicates do not change the order of new events", capacity: 3, test: func(f *fixture) {
 		e := f.events(9)
 		f.save(e[0], e[1], e[2])
 		f.save(e[1], e[3], e[0], e[4], e[4], e[2], e[5])
@@ -172,9 +172,9 @@ var saveRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "payloads lie in the content store, byte for byte", test: requirePayloads},
+	{name: "payloads are in the content store, byte for byte", test: requirePayloads},
 
-	{name: "the caller's events stay the caller's", test: func(f *fixture) {
+	{name: "the caller may change its events after a Save", test: func(f *fixture) {
 		events := []domain.Event{f.event(Carrying(`{"n":1}`)), f.event()}
 		sent := slices.Clone(events)
 		f.save(events...)
@@ -185,7 +185,7 @@ var saveRules = []contractRule{
 		require.Equal(f, `{"n":1}`, f.readPayload(got.Events[0].PayloadAt))
 	}},
 
-	{name: "a Save under an ended context stores nothing", test: func(f *fixture) {
+	{name: "a Save with an ended context stores nothing", test: func(f *fixture) {
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
 		events := f.events(2)

@@ -149,7 +149,7 @@ var sourceRules = []sourceRule{
 		}
 	}},
 
-	{name: "Stat says what a listing says", test: func(f *sourceFixture) {
+	{name: "Stat returns the same as a listing", test: func(f *sourceFixture) {
 		for _, key := range f.listKeys() {
 			f.Put(f, key, "content of "+key)
 		}
@@ -166,7 +166,7 @@ var sourceRules = []sourceRule{
 		}
 	}},
 
-	{name: "an empty bucket has one page, and one that is not there has none", test: func(f *sourceFixture) {
+	{name: "an empty bucket has one page, a missing one has none", test: func(f *sourceFixture) {
 		page, err := f.List(f.ctx, f.Bucket, "", "", 10)
 		require.NoError(f, err)
 		require.Equal(f, repository.SourcePage{}, page)
@@ -176,7 +176,7 @@ var sourceRules = []sourceRule{
 		}
 	}},
 
-	{name: "an object that is not there is NotFound, and a bucket that is not there is not", test: func(f *sourceFixture) {
+	{name: "a missing object is NotFound, a missing bucket is not", test: func(f *sourceFixture) {
 		f.Put(f, "there", "x")
 		_, err := f.Stat(f.ctx, f.nameOf("other"), nil)
 		f.wantKind(domain.NotFound, err)
@@ -298,7 +298,7 @@ var sourceRules = []sourceRule{
 		require.ErrorIs(f, err, repository.ErrNoLinks)
 	}},
 
-	{name: "a content is as it was stored", test: func(f *sourceFixture) {
+	{name: "content is read as it was stored", test: func(f *sourceFixture) {
 		contents := map[string]string{"large": strings.Repeat("0123456789abcdef", 1<<17)}
 		for _, key := range f.listKeys() {
 			contents[key] = "content of " + key
@@ -309,7 +309,7 @@ var sourceRules = []sourceRule{
 		}
 	}},
 
-	{name: "a content that is not there is not found", test: func(f *sourceFixture) {
+	{name: "missing content is NotFound", test: func(f *sourceFixture) {
 		fails := func(name domain.ObjectName) {
 			_, err := f.Open(f.ctx, name)
 			f.wantKind(domain.NotFound, err)
@@ -420,7 +420,7 @@ var sourceFaultRules = []sourceRule{
 		f.wantKind(domain.Unavailable, err)
 	}},
 
-	{name: "a content that is cut is Unavailable", applies: hasFaults, test: func(f *sourceFixture) {
+	{name: "truncated content is Unavailable", applies: hasFaults, test: func(f *sourceFixture) {
 		f.Put(f, "a", strings.Repeat("x", 1000))
 		f.Faults.CutNext()
 		content, err := f.Open(f.ctx, f.nameOf("a"))

@@ -14,7 +14,7 @@ import (
 // weakRules exclude those weak points of an earlier message hub that a store can have. Those that need
 // two concurrent callers are among raceRules.
 var weakRules = []contractRule{
-	{name: "W1 a drawer that was filled exactly takes no more and strands nothing", capacity: 10, test: func(f *fixture) {
+	{name: "W1 an exactly full drawer gets no more events, and all of its events are delivered", capacity: 10, test: func(f *fixture) {
 		var ledger Ledger
 		var bundles []Peeked
 		saveOne := func(times int) {
@@ -49,7 +49,7 @@ var weakRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "W2 a repeated Save hides neither what it repeats nor what follows", capacity: 4, test: func(f *fixture) {
+	{name: "W2 a repeated Save hides neither its events nor later ones", capacity: 4, test: func(f *fixture) {
 		events := f.events(11)
 		f.save(events[:3]...)
 		f.save(events[:6]...)
@@ -84,7 +84,7 @@ var weakRules = []contractRule{
 		}
 	}},
 
-	{name: "W6 one bad event does not hold back the others", test: func(f *fixture) {
+	{name: "W6 one invalid event does not delay the others", test: func(f *fixture) {
 		known := f.saveNew(1)[0]
 		bad := known
 		bad.Weight = 77
@@ -169,7 +169,7 @@ var weakRules = []contractRule{
 		f.wantDequeue(f.saveNew(1)...)
 	}},
 
-	{name: "W15 what two fields hold is not mixed up, nor what is not there", test: func(f *fixture) {
+	{name: "W15 the values of two fields are not confused, even if one is empty", test: func(f *fixture) {
 		for _, c := range [][2]Change{
 			{combineChanges(Typed("ab"), Document("c")), combineChanges(Typed("a"), Document("bc"))},
 			{combineChanges(Typed("a"), Document("a")), combineChanges(Typed("aa"), Document("a"))},
@@ -183,7 +183,7 @@ var weakRules = []contractRule{
 		}
 	}},
 
-	{name: "W16 a first event of the greatest weight makes no room for more", test: func(f *fixture) {
+	{name: "W16 a first event of the maximum weight leaves no room for another", test: func(f *fixture) {
 		monster := f.saveNew(1, Weighing(math.MaxInt64))
 		rest := f.saveNew(3, Weighing(math.MaxInt64/2))
 		f.wantDequeue(monster...)
@@ -193,7 +193,7 @@ var weakRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "W18 only where nothing waits is there no data", test: func(f *fixture) {
+	{name: "W18 there is no data only if no event waits", test: func(f *fixture) {
 		f.saveNew(2)
 		run := f.readNext().Run
 		f.peek()
@@ -206,7 +206,7 @@ var weakRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "W23 events that travel alone are drained one by one, over many drawers", capacity: 3, test: func(f *fixture) {
+	{name: "W23 events without bundling are dequeued one by one, over many drawers", capacity: 3, test: func(f *fixture) {
 		events := f.saveNew(50, Alone)
 		for _, e := range events {
 			f.wantDequeue(e)
@@ -228,7 +228,7 @@ var weakRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "many cabinets of one recipient keep apart", capacity: 2, test: func(f *fixture) {
+	{name: "many cabinets of one recipient are independent", capacity: 2, test: func(f *fixture) {
 		var ledger Ledger
 		for n := range 3 {
 			var events []domain.Event

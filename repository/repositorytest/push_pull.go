@@ -26,8 +26,8 @@ func positionNumbers(positions []domain.Position) (all []int64) {
 	return all
 }
 
-var doorRules = []pushRule{
-	{"RequestsOfADoorAreKept", func(f *pushFixture) {
+var pullRules = []pushRule{
+	{"RequestsOfAConsumerAreKept", func(f *pushFixture) {
 		f.createCursor()
 		f.requestPeek("a", 3, positionsOf(4, 7)...)
 		require.NoError(f, f.addReplay(0, domain.ReplayRequest{ID: "b", Dequeue: "bundle"}))
