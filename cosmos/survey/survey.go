@@ -99,7 +99,7 @@ type ownership struct {
 	recheck       *recheckPosition               // is replaced, never changed
 	rechecked     recheckProgress
 	damaged       damagedLines
-	incomplete    map[domain.ActorID]time.Time // lines of which a document was not read as it is, and when to recheck them
+	incomplete    map[domain.ActorID]time.Time // mailboxes of which a stale document was read, and when to recheck them
 	recheckAfter  time.Time                    // the next step of a recheck is not due before
 
 	failure string // the failure that was logged last
