@@ -417,7 +417,7 @@ func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
 // asAsked returns b as it was when its domain was first asked for its content.
 func asAsked(b domain.Bundle) domain.Bundle {
 	if b.Content == domain.Request {
-		b.Object, b.Body, b.Trouble = "", domain.Body{}, domain.Trouble{}
+		b.Object, b.Body, b.ContentFailure = "", domain.Body{}, domain.ContentFailure{}
 	}
 	return b
 }
@@ -428,7 +428,7 @@ func (c *chaos) answer(n *chaosNode, id domain.BundleID, object string) error {
 	if err != nil {
 		return err
 	}
-	require.Zero(c, b.Trouble)
+	require.Zero(c, b.ContentFailure)
 	require.EqualValues(c, len(b.Object), b.Body.Length)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -525,7 +525,7 @@ func (c *chaos) act(i int, done <-chan struct{}) {
 		for b.IsUnanswered() && own.IntN(5) > 0 { // also late, and more than once
 			n := c.node(own.IntN(2))
 			if own.IntN(3) == 0 {
-				_, err = n.Fail(context.Background(), c.actor, b.ID, domain.Trouble{Reason: "busy"})
+				_, err = n.Fail(context.Background(), c.actor, b.ID, domain.ContentFailure{Reason: "busy"})
 			} else {
 				err = c.answer(n, b.ID, fmt.Sprintf("made-by-%d-%d", i, own.IntN(1000)))
 			}

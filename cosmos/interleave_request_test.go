@@ -69,7 +69,7 @@ func answers(object string) party {
 
 var (
 	fails = party{name: "fail", does: func(w *world, node *Repository) error {
-		_, err := node.Fail(context.Background(), w.actor, w.asked.ID, domain.Trouble{Reason: "busy"})
+		_, err := node.Fail(context.Background(), w.actor, w.asked.ID, domain.ContentFailure{Reason: "busy"})
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if domain.KindOf(err) == domain.NotFound {
@@ -134,7 +134,7 @@ func (a *asked) holds(w *world, node *Repository) {
 	require.Equal(w, a.dequeued == 0 && !a.ordered, isOpen, "whether it is open: %v", err)
 	if isOpen && len(a.objects) > 0 {
 		require.Equal(w, a.objects[0], b.Object)
-		require.Zero(w, b.Trouble)
+		require.Zero(w, b.ContentFailure)
 	}
 	if a.refused > 0 && isOpen {
 		require.Contains(w, partiesOf(w), skips.name, "nothing was too late")

@@ -56,7 +56,7 @@ func (f *surveyedTraffic) step() {
 		}
 	case 8:
 		if group.Open != nil && group.Open.Content == domain.Request {
-			_, err = f.node.Fail(ctx, actor, group.Open.ID, domain.Trouble{Reason: "no-answer"})
+			_, err = f.node.Fail(ctx, actor, group.Open.ID, domain.ContentFailure{Reason: "no-answer"})
 		}
 	case 9:
 		if group.Open != nil && group.Open.IsUnanswered() {

@@ -24,10 +24,10 @@ type Bundle struct {
 	Peeked        TraceContext // the Peek that opened it; zero: not known
 
 	// Of a bundle in content mode Request:
-	List    string  // the shared object with the ids of its events, for the domain
-	Object  string  // the content in the content store; "" until the domain has produced it
-	Gone    bool    // Object is known to be deleted
-	Trouble Trouble // the domain's failures to produce it; zero once there is an Object that is not gone
+	List           string         // the shared object with the ids of its events, for the domain
+	Object         string         // the content in the content store; "" until the domain has produced it
+	Gone           bool           // Object is known to be deleted
+	ContentFailure ContentFailure // the domain's failures to produce it; zero once there is an Object that is not gone
 }
 
 // IsUnanswered reports whether b waits for its domain to produce its content for the first
@@ -39,8 +39,8 @@ func (b *Bundle) IsUnanswered() bool { return b.Content == Request && b.Object =
 // it may have received it before.
 func (b *Bundle) LacksContent() bool { return b.IsUnanswered() || b.Content == Request && b.Gone }
 
-// Trouble describes a domain's failed attempts to produce the content of a bundle.
-type Trouble struct {
+// ContentFailure describes a domain's failed attempts to produce the content of a bundle.
+type ContentFailure struct {
 	Failures int    // consecutive failures
 	Reason   string // of the last failure, in one word: no-answer, or the domain's word
 	Text     string // the domain's description
@@ -51,7 +51,7 @@ const markedAfter = 5
 
 // IsMarked reports whether an operator should look at the bundle: repeated requests have failed
 // so far. They continue.
-func (t Trouble) IsMarked() bool { return t.Failures >= markedAfter }
+func (f ContentFailure) IsMarked() bool { return f.Failures >= markedAfter }
 
 // A Body describes the body of a bundle before it is read. The zero Body means not known: an
 // older version opened the bundle, or it waits for its domain.

@@ -61,7 +61,7 @@ func openPlanted(t *testing.T) *browser {
 			}}, nil
 		}
 	})
-	b.domain.failure = domain.Trouble{Reason: plantedText, Text: plantedText}
+	b.domain.failure = domain.ContentFailure{Reason: plantedText, Text: plantedText}
 	letter := deadletters.Content{
 		DeadLetter: deadletters.DeadLetter{Number: 1, MessageID: plantedText, Reason: plantedText, Description: plantedText, ResentBy: plantedText, ContentType: plantedText, Subject: plantedText, Session: new(plantedText)},
 		Body:       []byte(plantedText), Properties: map[string]string{plantedText: plantedText},

@@ -26,7 +26,7 @@ type silentDomain struct {
 	mu      sync.Mutex
 	asked   chan struct{} // gets an element for each request; nil: it fails at once
 	release chan struct{}
-	failure domain.Trouble // zero: one of its own
+	failure domain.ContentFailure // zero: one of its own
 }
 
 func (d *silentDomain) hold() (asked <-chan struct{}, release func()) {
@@ -48,10 +48,10 @@ func (d *silentDomain) Request(ctx context.Context, _ hub.ContentRequest) (hub.R
 			return hub.Reply{}, ctx.Err()
 		}
 	}
-	if d.failure != (domain.Trouble{}) {
+	if d.failure != (domain.ContentFailure{}) {
 		return hub.Reply{Failure: d.failure}, nil
 	}
-	return hub.Reply{Failure: domain.Trouble{Reason: "<no-data>", Text: `its "database" is away`}}, nil
+	return hub.Reply{Failure: domain.ContentFailure{Reason: "<no-data>", Text: `its "database" is away`}}, nil
 }
 
 func TestMailbox_ShowsThatADomainFailsAndWhenItIsAskedNext(t *testing.T) {

@@ -142,7 +142,7 @@ func contentSteps(b *domain.Bundle) (steps []Step) {
 	if b.Gone {
 		steps = append(steps, Step{What: StepLost, Text: "The content was deleted. When is not stored."})
 	}
-	if t := b.Trouble; t.Failures > 0 {
+	if t := b.ContentFailure; t.Failures > 0 {
 		steps = append(steps, Step{
 			What: StepFailed, Text: fmt.Sprintf("Domain %s was asked for the content and has failed, %s in a row. When is not stored.", origin, countOf(t.Failures, "time")),
 			Details: []Detail{{"reason", t.Reason}, {"text", t.Text}},
@@ -194,7 +194,7 @@ func (m *mailbox) openWaits(b *domain.Bundle) (waits []Wait) {
 
 // contentWait returns the wait of a bundle for its content, and whether it lacks that.
 func (m *mailbox) contentWait(b *domain.Bundle) (Wait, bool) {
-	origin, t := b.Cabinet.Origin, b.Trouble
+	origin, t := b.Cabinet.Origin, b.ContentFailure
 	switch {
 	case !b.LacksContent():
 		return Wait{}, false

@@ -82,7 +82,7 @@ func TestAnEvent_NamesEachCauseOfItsWait(t *testing.T) {
 		{"another bundle whose domain fails", func(w *world) domain.Event {
 			w.saves(w.actor, 1, repositorytest.Alone)
 			b := w.peeks(w.actor, repositorytest.Requested)
-			_, err := w.store.Fail(w.Context(), w.actor, b.ID, domain.Trouble{Reason: "DatasetNotFound", Text: "<script>"})
+			_, err := w.store.Fail(w.Context(), w.actor, b.ID, domain.ContentFailure{Reason: "DatasetNotFound", Text: "<script>"})
 			require.NoError(w, err)
 			return w.saves(w.actor, 1)[0]
 		}, []find.Cause{find.CauseOtherBundle, find.CauseDomainFailing}},
@@ -98,7 +98,7 @@ func TestAnEvent_NamesEachCauseOfItsWait(t *testing.T) {
 		{"a domain that fails", func(w *world) domain.Event {
 			e := w.saves(w.actor, 1)[0]
 			b := w.peeks(w.actor, repositorytest.Requested)
-			_, err := w.store.Fail(w.Context(), w.actor, b.ID, domain.Trouble{Reason: "no-answer"})
+			_, err := w.store.Fail(w.Context(), w.actor, b.ID, domain.ContentFailure{Reason: "no-answer"})
 			require.NoError(w, err)
 			return e
 		}, []find.Cause{find.CauseDomainFailing}},

@@ -121,10 +121,10 @@ func TestDeletedContent_ThatTheDomainDoesNotMakeAgainKeepsTheBundleOpen(t *testi
 	w.loses(peeked)
 	require.NoError(t, w.hub.ContentGone(w.ctx, peeked.Object))
 	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
-		return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-found"}}, nil
+		return hub.Reply{Failure: domain.ContentFailure{Reason: "dataset-not-found"}}, nil
 	}
-	require.Equal(t, 1, w.isUnanswered("dataset-not-found").Trouble.Failures)
-	require.Equal(t, 2, w.isUnanswered("dataset-not-found").Trouble.Failures)
+	require.Equal(t, 1, w.isUnanswered("dataset-not-found").ContentFailure.Failures)
+	require.Equal(t, 2, w.isUnanswered("dataset-not-found").ContentFailure.Failures)
 	_, err := w.hub.Dequeue(w.ctx, w.actor, peeked.ID)
 	require.NoError(t, err)
 	w.nothingIn()

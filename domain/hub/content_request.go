@@ -29,7 +29,7 @@ import (
 type UnansweredError struct{ Bundle domain.Bundle }
 
 func (e *UnansweredError) Error() string {
-	t := e.Bundle.Trouble
+	t := e.Bundle.ContentFailure
 	text := fmt.Sprintf("bundle %s: domain %s has not made its content: %s", e.Bundle.ID, e.Bundle.Cabinet.Origin, t.Reason)
 	if t.Text != "" {
 		text += ": " + t.Text
@@ -37,7 +37,7 @@ func (e *UnansweredError) Error() string {
 	return text
 }
 
-// NoAnswer is the Reason of a domain's Trouble if it has not replied in time.
+// NoAnswer is the Reason of a domain's ContentFailure if it has not replied in time.
 const NoAnswer = "no-answer"
 
 const (
@@ -125,7 +125,7 @@ func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
 			return
 		case <-silence.C:
 			late = true
-			h.recordFailure(ctx, i, domain.Trouble{Reason: NoAnswer})
+			h.recordFailure(ctx, i, domain.ContentFailure{Reason: NoAnswer})
 		}
 	}
 }
@@ -165,8 +165,8 @@ func (h *Hub) leaveList(ctx context.Context, i *contentFetch) error {
 func (h *Hub) handleReply(ctx context.Context, i *contentFetch, reply Reply, late bool) {
 	why := reply.Failure
 	if reply.URI != "" {
-		object, body, trouble, err := h.copyContent(ctx, i, reply.URI)
-		if err == nil && trouble == nil {
+		object, body, failure, err := h.copyContent(ctx, i, reply.URI)
+		if err == nil && failure == nil {
 			h.recordContent(ctx, i, object, body, reply.URI)
 			return
 		}
@@ -174,7 +174,7 @@ func (h *Hub) handleReply(ctx context.Context, i *contentFetch, reply Reply, lat
 			h.fetches.finishFetch(i, i.bundle, asUnavailable(err))
 			return
 		}
-		why = *trouble
+		why = *failure
 	}
 	if !late {
 		h.recordFailure(ctx, i, why)
@@ -241,7 +241,7 @@ func (h *Hub) logCleanup(ctx context.Context, i *contentFetch, err error) {
 
 // recordFailure counts a failure of the domain, and logs it as an error if there have been
 // many. If another node has recorded an answer, the fetch succeeds.
-func (h *Hub) recordFailure(ctx context.Context, i *contentFetch, why domain.Trouble) {
+func (h *Hub) recordFailure(ctx context.Context, i *contentFetch, why domain.ContentFailure) {
 	bundle, err := h.opts.Answers.Fail(ctx, i.key.actor, i.bundle.ID, why)
 	if err != nil {
 		h.fetches.finishFetch(i, i.bundle, asConflict(err))
@@ -254,9 +254,9 @@ func (h *Hub) recordFailure(ctx context.Context, i *contentFetch, why domain.Tro
 	attrs := []slog.Attr{
 		slog.String("origin", bundle.Cabinet.Origin.String()), slog.String("actor", i.key.actor.String()),
 		slog.String("bundle_id", bundle.ID.String()), slog.String("reason", why.Reason), slog.String("text", why.Text),
-		slog.Int("failures", bundle.Trouble.Failures),
+		slog.Int("failures", bundle.ContentFailure.Failures),
 	}
-	if bundle.Trouble.IsMarked() {
+	if bundle.ContentFailure.IsMarked() {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelError, "a domain does not make the content of a bundle, and its actor waits; release or skip it, or mend the domain", attrs...)
 	} else {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a domain has not made the content of a bundle", attrs...)

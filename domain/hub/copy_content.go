@@ -45,9 +45,9 @@ func appendID(list []byte, id domain.EventID) []byte {
 // copyContent copies the content that a domain has stored at uri into the hub's content store,
 // where it is written once. It returns the object and its body, or the fault of the domain's
 // content, or the error that kept the hub from reading or writing.
-func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (object string, body domain.Body, wrong *domain.Trouble, err error) {
+func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (object string, body domain.Body, wrong *domain.ContentFailure, err error) {
 	if name, err := h.opts.Exchange.Name(uri); err == nil && listed.MatchString(name) {
-		return "", body, &domain.Trouble{Reason: "foreign-content", Text: "content URI: it names a list of ids, which the hub has left; name the content"}, nil
+		return "", body, &domain.ContentFailure{Reason: "foreign-content", Text: "content URI: it names a list of ids, which the hub has left; name the content"}, nil
 	}
 	select {
 	case h.fetches.copying <- struct{}{}:
@@ -58,9 +58,9 @@ func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (obj
 	left, err := h.opts.Exchange.Fetch(ctx, uri)
 	switch kind := domain.KindOf(err); {
 	case kind == domain.Invalid:
-		return "", body, &domain.Trouble{Reason: "foreign-content", Text: err.Error()}, nil
+		return "", body, &domain.ContentFailure{Reason: "foreign-content", Text: err.Error()}, nil
 	case kind == domain.NotFound:
-		return "", body, &domain.Trouble{Reason: "missing-content", Text: err.Error()}, nil
+		return "", body, &domain.ContentFailure{Reason: "missing-content", Text: err.Error()}, nil
 	case err != nil:
 		return "", body, nil, fmt.Errorf("fetch the content of bundle %s: %w", i.bundle.ID, err)
 	}
@@ -70,11 +70,11 @@ func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (obj
 	err = h.content.Put(ctx, object, m)
 	switch {
 	case errors.Is(m.err, errTooLong):
-		return "", body, &domain.Trouble{Reason: "content-too-long", Text: fmt.Sprintf("want at most %d bytes", h.opts.MaxContent)}, nil
+		return "", body, &domain.ContentFailure{Reason: "content-too-long", Text: fmt.Sprintf("want at most %d bytes", h.opts.MaxContent)}, nil
 	case domain.KindOf(m.err) == domain.Damaged:
-		return "", body, &domain.Trouble{Reason: "content-changed", Text: "it was replaced while it was read"}, nil
+		return "", body, &domain.ContentFailure{Reason: "content-changed", Text: "it was replaced while it was read"}, nil
 	case errors.Is(m.err, errEmpty):
-		return "", body, &domain.Trouble{Reason: "empty-content"}, nil
+		return "", body, &domain.ContentFailure{Reason: "empty-content"}, nil
 	case err != nil:
 		return "", body, nil, fmt.Errorf("keep the content of bundle %s: %w", i.bundle.ID, err)
 	}

@@ -34,8 +34,8 @@ type ContentRequest struct {
 
 // A Reply is the answer of a domain.
 type Reply struct {
-	URI     string         // of the content that it has stored; "" if it has failed
-	Failure domain.Trouble // why; Failures is not set
+	URI     string                // of the content that it has stored; "" if it has failed
+	Failure domain.ContentFailure // why; Failures is not set
 }
 
 // A Notifier notifies domains and subscribers of bundles that were dequeued or removed.

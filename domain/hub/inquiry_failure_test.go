@@ -22,19 +22,19 @@ func TestAFailureIsToldCountedAndInTheEndMarked(t *testing.T) {
 	var log bytes.Buffer
 	w, d := newAsking(t, func(o *hub.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
-		return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-found", Text: "no such list"}}, nil
+		return hub.Reply{Failure: domain.ContentFailure{Reason: "dataset-not-found", Text: "no such list"}}, nil
 	}
 	w.sent(1, charges)
 	for n := 1; n <= 5; n++ {
-		trouble := w.isUnanswered("dataset-not-found").Trouble
-		require.Equal(t, domain.Trouble{Failures: n, Reason: "dataset-not-found", Text: "no such list"}, trouble)
-		require.Equal(t, n == 5, trouble.IsMarked())
+		failure := w.isUnanswered("dataset-not-found").ContentFailure
+		require.Equal(t, domain.ContentFailure{Failures: n, Reason: "dataset-not-found", Text: "no such list"}, failure)
+		require.Equal(t, n == 5, failure.IsMarked())
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"), "an operator is told")
 	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
 	peeked := w.peeks()
 	require.Equal(t, "content", w.body(peeked), "it is asked all the same")
-	require.Zero(t, peeked.Trouble)
+	require.Zero(t, peeked.ContentFailure)
 }
 
 func TestContentThatCannotBeTakenIsTheDomainsFailure(t *testing.T) {
@@ -53,7 +53,7 @@ func TestContentThatCannotBeTakenIsTheDomainsFailure(t *testing.T) {
 			w, d := newAsking(t, func(o *hub.Options) { o.MaxContent = 10 })
 			d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return leave(d, r) }
 			w.sent(1, charges)
-			require.Equal(t, 1, w.isUnanswered(reason).Trouble.Failures)
+			require.Equal(t, 1, w.isUnanswered(reason).ContentFailure.Failures)
 			d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
 				return d.leaves(r, "1234567890")
 			}
@@ -104,7 +104,7 @@ func TestAContentStoreThatIsAwayIsNotTheDomainsFailure(t *testing.T) {
 	away.away = false
 	peeked, err := h.Peek(w.ctx, w.request())
 	require.NoError(t, err)
-	require.Zero(t, peeked.Trouble)
+	require.Zero(t, peeked.ContentFailure)
 }
 
 func TestAHubThatClosesAsksNobodyAnyMore(t *testing.T) {

@@ -78,6 +78,6 @@ func (w *world) isUnanswered(reason string) domain.Bundle {
 	unanswered, ok := errors.AsType[*hub.UnansweredError](err)
 	require.True(w, ok, "got %v", err)
 	require.Equal(w, domain.Unavailable, domain.KindOf(err))
-	require.Equal(w, reason, unanswered.Bundle.Trouble.Reason)
+	require.Equal(w, reason, unanswered.Bundle.ContentFailure.Reason)
 	return unanswered.Bundle
 }

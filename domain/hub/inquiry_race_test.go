@@ -112,7 +112,7 @@ func TestWhoseDomainFailsHandsOutWhatAnotherNodeHasGot(t *testing.T) {
 		d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
 			if n == 1 {
 				<-release
-				return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-found"}}, nil
+				return hub.Reply{Failure: domain.ContentFailure{Reason: "dataset-not-found"}}, nil
 			}
 			return d.leaves(r, "content")
 		}
@@ -137,12 +137,12 @@ func TestALateFailureCountsOnce(t *testing.T) {
 			if n == 1 {
 				<-time.After(40 * time.Second)
 			}
-			return hub.Reply{Failure: domain.Trouble{Reason: "internal-error"}}, nil
+			return hub.Reply{Failure: domain.ContentFailure{Reason: "internal-error"}}, nil
 		}
 		w.sent(1, charges)
-		require.Equal(t, 1, w.isUnanswered(hub.NoAnswer).Trouble.Failures)
+		require.Equal(t, 1, w.isUnanswered(hub.NoAnswer).ContentFailure.Failures)
 		<-time.After(time.Minute) // of the bubble's clock: the failure comes, and there was none in time
-		require.Equal(t, 2, w.isUnanswered("internal-error").Trouble.Failures, "the second is that of the second request")
+		require.Equal(t, 2, w.isUnanswered("internal-error").ContentFailure.Failures, "the second is that of the second request")
 	})
 }
 

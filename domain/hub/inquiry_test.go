@@ -58,7 +58,7 @@ func TestTheDomainIsToldWhatItHasToMake(t *testing.T) {
 func TestTheListIsThereForWhoeverAsksLater(t *testing.T) {
 	w, d := newAsking(t)
 	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
-		return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-available"}}, nil
+		return hub.Reply{Failure: domain.ContentFailure{Reason: "dataset-not-available"}}, nil
 	}
 	w.sent(3, charges)
 	open := w.isUnanswered("dataset-not-available")
@@ -106,7 +106,7 @@ func TestADomainThatSaysNothingKeepsTheBundleOpen(t *testing.T) {
 		start := time.Now()
 		open := w.isUnanswered(hub.NoAnswer)
 		require.Equal(t, 28*time.Second, time.Since(start))
-		require.Equal(t, 1, open.Trouble.Failures)
+		require.Equal(t, 1, open.ContentFailure.Failures)
 		_, err := w.hub.Dequeue(w.ctx, w.actor, open.ID)
 		require.ErrorIs(t, err, repository.ErrUnanswered, "nobody confirms what was never handed out")
 		require.Equal(t, open.ID, w.isUnanswered(hub.NoAnswer).ID, "and it is not no data")

@@ -86,7 +86,7 @@ func TestAConflictInTheExchangeIsNoLostRace(t *testing.T) {
 func TestAPlaceIsTakenAgainOnlyIfThereIsMoreToDo(t *testing.T) {
 	w, d := newAsking(t)
 	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
-		return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-found"}}, nil
+		return hub.Reply{Failure: domain.ContentFailure{Reason: "dataset-not-found"}}, nil
 	}
 	w.sent(1, charges)
 	req, resumed := w.request(), 0

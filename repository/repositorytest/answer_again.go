@@ -25,7 +25,7 @@ func (f *fixture) markGone(b Peeked) Peeked {
 func (f *fixture) answerAgain(b Peeked, object string) Peeked {
 	f.Helper()
 	gone := b.Object
-	b.Object, b.Gone, b.Trouble = object, false, domain.Trouble{}
+	b.Object, b.Gone, b.ContentFailure = object, false, domain.ContentFailure{}
 	b.Body = domain.Body{Length: int64(len(object)), Digest: domain.Digest{3: 7}}
 	stored, err := f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, gone, object, b.Body)
 	require.NoError(f, err)
@@ -123,11 +123,11 @@ var answerAgainRules = []contractRule{
 	{name: "failures with content that is gone are counted in a row, and an answer ends the row", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.markGone(f.answerBundle(f.failContent(f.openOnRequest(), "busy"), "made"))
-		require.Zero(f, b.Trouble)
+		require.Zero(f, b.ContentFailure)
 		b = f.failContent(f.failContent(b, "no-answer"), "internal")
 		f.wantEverywhere(b)
 		b = f.answerAgain(b, "made-again")
-		stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.Trouble{Reason: "late"})
+		stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.ContentFailure{Reason: "late"})
 		require.NoError(f, err)
 		f.sameBundle(b.Bundle, stored)
 		f.acknowledge(b)
