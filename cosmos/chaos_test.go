@@ -75,7 +75,7 @@ func TestNothingIsLostDoubledOrReorderedInChaos(t *testing.T) {
 	}
 	if last-first >= chaosSeeds && !raced {
 		require.Greater(t, swept, 60.0, "the sweep has something to do in these worlds")
-		require.Greater(t, told, 60, "and so have the couriers")
+		require.Greater(t, told, 60, "and so have the notice relays")
 	}
 }
 
@@ -95,7 +95,7 @@ type chaos struct {
 	seen    map[domain.BundleID]repositorytest.Peeked
 	closed  map[domain.BundleID]bool   // reported as closed
 	answers map[domain.BundleID]string // objects
-	told    []domain.Notice            // by couriers, in order
+	told    []domain.Notice            // by notice relays, in order
 }
 
 type chaosNode struct {
@@ -216,7 +216,7 @@ func (c *chaos) run() {
 	}
 	for i := range 2 {
 		actors.Go(func() { c.act(i, done) })
-		actors.Go(func() { c.courier(i, done) })
+		actors.Go(func() { c.relayNotices(i, done) })
 	}
 	killer.Go(func() {
 		for range c.random(4) {
@@ -454,8 +454,8 @@ func (c *chaos) tell(n *chaosNode) error {
 	return err
 }
 
-// courier delivers notices until done.
-func (c *chaos) courier(i int, done <-chan struct{}) {
+// relayNotices delivers notices until done.
+func (c *chaos) relayNotices(i int, done <-chan struct{}) {
 	own := rand.New(rand.NewPCG(c.seed, uint64(10+i)))
 	for {
 		select {

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// What answers, failures, Dequeues, orders and couriers do to one bundle on
+// What answers, failures, Dequeues, orders and relays do to one bundle on
 // request, request by request, in every order.
 
 // asked is the bundle on request of a world, and what was reported of it to its callers.
@@ -101,7 +101,7 @@ var (
 		_, err := node.Replay(context.Background(), w.actor, w.asked.Group, becauseOfATest)
 		return err
 	}}
-	couriers = party{name: "courier", does: func(w *world, node *Repository) error {
+	relays = party{name: "relay", does: func(w *world, node *Repository) error {
 		notices, err := repositorytest.DrainNotices(context.Background(), w.stores(node), w.actor)
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -180,8 +180,8 @@ func TestABundleOnRequestComesThroughInEveryOrder(t *testing.T) {
 		{"answer, skip and replay", 2, asking(false), []party{answers("made"), skips}},
 		{"dequeue and release", 2, asking(true), []party{dequeues, releases}},
 		{"two dequeues", 2, asking(true), []party{dequeues, dequeues}},
-		{"dequeue and courier", 2, dequeuedBefore, []party{dequeues, couriers}},
-		{"two couriers", 2, dequeuedBefore, []party{couriers, couriers}},
+		{"dequeue and relay", 2, dequeuedBefore, []party{dequeues, relays}},
+		{"two relays", 2, dequeuedBefore, []party{relays, relays}},
 	} {
 		for name, account := range map[string]embedded.Options{"Strong": {}, "Session": {Consistency: "Session"}} {
 			t.Run(tc.name+"/"+name, func(t *testing.T) {

@@ -95,8 +95,8 @@ func TestMailbox_ShowsNoticesThatWait(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	var delivering sync.WaitGroup
-	delivering.Go(func() { _ = b.courier.Run(ctx) })
-	require.Eventually(t, func() bool { return b.courier.Stuck().Notices > 0 }, time.Minute, time.Millisecond)
+	delivering.Go(func() { _ = b.noticeRelay.Run(ctx) })
+	require.Eventually(t, func() bool { return b.noticeRelay.Stuck().Notices > 0 }, time.Minute, time.Millisecond)
 	cancel()
 	delivering.Wait()
 	require.Contains(t, b.get("/console/mailboxes/"+actor).text(), "This node could not deliver 1 since ")

@@ -24,9 +24,9 @@ type Market struct {
 
 	Issuer *tokens.Issuer // of the tokens that all clients show; nil: actors name themselves, and domains show nothing
 
-	Around func(policy.Transporter) policy.Transporter // put between the hub and the account; nil: nothing
-	Beside []load.Stream                               // what else is done
-	Tell   func(done float64)                          // called now and then with the progress, from 0 to 1; may be nil
+	Around         func(policy.Transporter) policy.Transporter // put between the hub and the account; nil: nothing
+	Beside         []load.Stream                               // what else is done
+	ReportProgress func(done float64)                          // is called from time to time with the progress, from 0 to 1; may be nil
 }
 
 // A Group is recipients who are alike.
@@ -128,8 +128,8 @@ func (m *Market) carryOut(ctx context.Context, p load.Plan) (*load.Result, error
 		began, tick := time.Now(), time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
-			if m.Tell != nil {
-				m.Tell(min(1, float64(time.Since(began))/float64(cmp.Or(p.Lasts, 1))))
+			if m.ReportProgress != nil {
+				m.ReportProgress(min(1, float64(time.Since(began))/float64(cmp.Or(p.Lasts, 1))))
 			}
 			select {
 			case <-tick.C:

@@ -95,7 +95,7 @@
 // # Watches
 //
 // A third of the seeds also has a [watchSimulation]: a push simulation whose nodes run the use cases of domain/watch,
-// the relay of changes, and a store of bundles with its courier. Writers put, replace and delete documents of clients
+// the relay of changes, and a store of bundles with its notice relay. Writers put, replace and delete documents of clients
 // through both nodes; actors take bundles, which an operator may open again; owners create watches on both, replace
 // their callbacks, read and delete them. Receivers also redirect to themselves. After every commit, packages
 // invariants and invariants/push check P14 and the rule of notices. The simulation checks P18 at each creation and

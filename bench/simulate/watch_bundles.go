@@ -120,7 +120,7 @@ func (a *bundleActor) dequeueBundle(id domain.BundleID) error {
 		before := a.sim.countChanges(resource)
 		closed, err := n.bundles.Acknowledge(a.sim.ctx, a.actor, id)
 		if err == nil && closed.HasNotice {
-			n.courier.Tell(a.actor)
+			n.noticeRelay.Enqueue(a.actor)
 		}
 		if after := a.sim.countChanges(resource); after > before {
 			a.sim.MarkReached("a watched bundle was dequeued")

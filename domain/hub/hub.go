@@ -44,12 +44,12 @@ type Options struct {
 
 	// For domains whose content mode is Request. Without a Requester, their bundles get no
 	// content, and their actors wait.
-	Requester  Requester
-	Exchange   repository.Exchange
-	Answers    repository.Answers
-	MaxContent int64    // bytes; default 64 MB
-	Courier    *Courier // is notified of the notices of each Dequeue; nil: other nodes deliver them
-	Logger     *slog.Logger
+	Requester   Requester
+	Exchange    repository.Exchange
+	Answers     repository.Answers
+	MaxContent  int64        // bytes; default 64 MB
+	NoticeRelay *NoticeRelay // is notified of the notices of each Dequeue; nil: other nodes deliver them
+	Logger      *slog.Logger
 
 	Missing func(MissingContent) // called when content is found to be missing; must not block; default: not called
 

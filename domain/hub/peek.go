@@ -246,8 +246,8 @@ func isWhatIsAskedFor(open *domain.Bundle, req PeekRequest) error {
 // bundle.
 func (h *Hub) Dequeue(ctx context.Context, actor domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	closed, err := h.bundles.Acknowledge(ctx, actor, id)
-	if closed.HasNotice && h.opts.Courier != nil {
-		h.opts.Courier.Tell(actor) // after a failure too: the bundle may have been dequeued
+	if closed.HasNotice && h.opts.NoticeRelay != nil {
+		h.opts.NoticeRelay.Enqueue(actor) // after a failure too: the bundle may have been dequeued
 	}
 	return closed, err
 }

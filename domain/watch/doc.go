@@ -32,7 +32,7 @@
 // ids of its rows are other names of it.
 //
 // A bundle leaves a notice in the outbox of the hub instead of a change, when it is dequeued: the
-// courier of any node brings it to [Relay.Notify], in the order in which bundles were closed. Another notice is
+// notice relay of any node brings it to [Relay.Notify], in the order in which bundles were closed. Another notice is
 // left when the retention removes the bundle, in one batch with the removal: it is the deletion, with the next version,
 // and waits until the versions before are in the stream. It is in no order with the notices of other bundles. Only
 // an open bundle can be watched.

@@ -230,7 +230,7 @@ var outboxRules = []contractRule{
 		}
 	}},
 
-	{name: "couriers that empty the outbox at once leave nothing and miss nothing", test: func(f *fixture) {
+	{name: "relays that empty the outbox at once leave nothing and miss nothing", test: func(f *fixture) {
 		var want []domain.BundleID
 		for range 20 {
 			f.saveNew(1)

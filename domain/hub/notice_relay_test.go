@@ -59,25 +59,25 @@ func (w *world) confirmed(n int) []domain.BundleID {
 	return ids
 }
 
-// runs runs a courier in the bubble until the test is over.
-func runs(t *testing.T, c *hub.Courier) (stop func()) {
+// runs runs a notice relay in the bubble until the test is over.
+func runs(t *testing.T, c *hub.NoticeRelay) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = c.Run(ctx) })
 	return func() { cancel(); running.Wait() }
 }
 
-// newTelling returns a world whose hub has a courier, which does not run yet.
-func newTelling(t *testing.T, fault func(domain.Notice) error) (*world, *hub.Courier, *postBox) {
+// newNoticeWorld returns a world whose hub has a notice relay, which does not run yet.
+func newNoticeWorld(t *testing.T, fault func(domain.Notice) error) (*world, *hub.NoticeRelay, *postBox) {
 	box := &postBox{fault: fault}
 	w, d := newAsking(t)
-	c := hub.NewCourier(w.store, box, hub.CourierOptions{})
-	return askingOver(t, w.store, d, func(o *hub.Options) { o.Courier = c }), c, box
+	c := hub.NewNoticeRelay(w.store, box, hub.NoticeRelayOptions{})
+	return askingOver(t, w.store, d, func(o *hub.Options) { o.NoticeRelay = c }), c, box
 }
 
 func TestNoticesComeInTheOrderOfTheDequeues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, c, box := newTelling(t, nil)
+		w, c, box := newNoticeWorld(t, nil)
 		defer w.hub.Close()
 		before := w.confirmed(3)
 		stop := runs(t, c)
@@ -98,7 +98,7 @@ func TestANoticeThatCannotBeDeliveredIsNotOvertaken(t *testing.T) {
 		var away atomic.Bool
 		away.Store(true)
 		var first domain.BundleID // the others could be delivered; guarded by the box
-		w, c, box := newTelling(t, func(n domain.Notice) error {
+		w, c, box := newNoticeWorld(t, func(n domain.Notice) error {
 			if first == (domain.BundleID{}) {
 				first = n.Bundle
 			}
@@ -123,7 +123,7 @@ func TestStuckNotices_AreCountedUntilTheyAreDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var away atomic.Bool
 		away.Store(true)
-		w, c, box := newTelling(t, func(domain.Notice) error {
+		w, c, box := newNoticeWorld(t, func(domain.Notice) error {
 			if away.Load() {
 				return domain.Errorf(domain.Unavailable, "the domain is away")
 			}
@@ -152,11 +152,11 @@ func TestStuckNotices_AreCountedUntilTheyAreDelivered(t *testing.T) {
 
 func TestWhatANodeLeftBehindIsFoundByAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _, _ := newTelling(t, nil) // whose courier never runs
+		w, _, _ := newNoticeWorld(t, nil) // whose notice relay never runs
 		defer w.hub.Close()
 		ids := w.confirmed(3)
 		box := &postBox{}
-		stop := runs(t, hub.NewCourier(w.store, box, hub.CourierOptions{}))
+		stop := runs(t, hub.NewNoticeRelay(w.store, box, hub.NoticeRelayOptions{}))
 		defer stop()
 		<-time.After(time.Minute)
 		require.Equal(t, ids, box.bundles())
@@ -190,10 +190,10 @@ func (o torn) Waiting(ctx context.Context, before time.Time, most int) ([]domain
 
 func TestANoticeThatCannotBeReadHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _, box := newTelling(t, nil)
+		w, _, box := newNoticeWorld(t, nil)
 		defer w.hub.Close()
 		ids := w.confirmed(2)
-		stop := runs(t, hub.NewCourier(torn{w.store}, box, hub.CourierOptions{})) // no Dequeue has notified it
+		stop := runs(t, hub.NewNoticeRelay(torn{w.store}, box, hub.NoticeRelayOptions{})) // no Dequeue has notified it
 		defer stop()
 		<-time.After(2 * time.Minute) // of the bubble's clock: it looks
 		require.Equal(t, ids, box.bundles())
@@ -202,11 +202,11 @@ func TestANoticeThatCannotBeReadHoldsUpNobody(t *testing.T) {
 
 func TestANoticeMayComeAgainAndIsTheSameThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _, _ := newTelling(t, nil)
+		w, _, _ := newNoticeWorld(t, nil)
 		defer w.hub.Close()
 		ids := w.confirmed(2)
 		box := &postBox{}
-		stop := runs(t, hub.NewCourier(&forgetful{w.store, 1}, box, hub.CourierOptions{}))
+		stop := runs(t, hub.NewNoticeRelay(&forgetful{w.store, 1}, box, hub.NoticeRelayOptions{}))
 		defer stop()
 		<-time.After(2 * time.Minute)
 		require.Equal(t, []domain.BundleID{ids[0], ids[0], ids[1]}, box.bundles(), "at least once, and none before it")
@@ -232,12 +232,12 @@ func (o *oldOutbox) Notices(ctx context.Context, recipient domain.ActorID) ([]do
 
 func TestWhatAnOldReadShowsAgainIsNotToldAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _, _ := newTelling(t, nil)
+		w, _, _ := newNoticeWorld(t, nil)
 		defer w.hub.Close()
 		ids := w.confirmed(3)
 		box := &postBox{}
-		c := hub.NewCourier(&oldOutbox{Outbox: w.store}, box, hub.CourierOptions{})
-		c.Tell(w.actor)
+		c := hub.NewNoticeRelay(&oldOutbox{Outbox: w.store}, box, hub.NoticeRelayOptions{})
+		c.Enqueue(w.actor)
 		stop := runs(t, c)
 		defer stop()
 		synctest.Wait()
@@ -251,11 +251,11 @@ func TestANoticeFromTheFutureIsFoundByWhomItIsTheFutureFor(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"right": 0, "an hour ahead": time.Hour, "an hour behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, _, _ := newTelling(t, nil) // the courier of the hub does not run
+				w, _, _ := newNoticeWorld(t, nil) // the notice relay of the hub does not run
 				defer w.hub.Close()
 				ids := w.confirmed(2)
 				box := &postBox{}
-				stop := runs(t, hub.NewCourier(w.store, box, hub.CourierOptions{
+				stop := runs(t, hub.NewNoticeRelay(w.store, box, hub.NoticeRelayOptions{
 					Clock: func() time.Time { return time.Now().Add(-skew) },
 				}))
 				defer stop()
@@ -276,9 +276,9 @@ func TestADomainThatCannotBeToldHoldsUpNoOther(t *testing.T) {
 			return nil
 		}}
 		w, d := newAsking(t)
-		c := hub.NewCourier(w.store, box, hub.CourierOptions{})
+		c := hub.NewNoticeRelay(w.store, box, hub.NoticeRelayOptions{})
 		w = askingOver(t, w.store, d, func(o *hub.Options) {
-			o.Courier, o.Content[domain.TimeSeries] = c, domain.Request
+			o.NoticeRelay, o.Content[domain.TimeSeries] = c, domain.Request
 		})
 		defer w.hub.Close()
 		w.confirmed(3)
@@ -342,7 +342,7 @@ func TestANoticeOfARemovalThatIsStuck_DelaysNoOther(t *testing.T) {
 			}
 			return nil
 		}}
-		stop := runs(t, hub.NewCourier(outbox, box, hub.CourierOptions{}))
+		stop := runs(t, hub.NewNoticeRelay(outbox, box, hub.NoticeRelayOptions{}))
 		defer stop()
 		synctest.Wait()
 		require.Equal(t, []domain.BundleID{{1}, {2}}, box.bundles())

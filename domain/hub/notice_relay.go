@@ -11,19 +11,19 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Courier brings notices from the outbox to domains and subscribers: each at least once, and
+// A NoticeRelay brings notices from the outbox to domains and subscribers: each at least once, and
 // those of a recipient, group and audience in the order in which its bundles were closed. The
 // notice that a bundle was removed is in no order with others. A notice is removed from the
 // outbox after it was delivered. A crash in between delivers it once more, with the same
 // identity.
 //
-// Every node runs a Courier. It is notified of the bundles that its own node closes, and looks
-// periodically for notices that other nodes have left. Two Couriers that serve the same
+// Every node runs a NoticeRelay. It is notified of the bundles that its own node closes, and looks
+// periodically for notices that other nodes have left. Two NoticeRelays that serve the same
 // recipient may deliver a notice twice, never out of order.
-type Courier struct {
+type NoticeRelay struct {
 	outbox   repository.Outbox
 	notifier Notifier
-	opts     CourierOptions
+	opts     NoticeRelayOptions
 
 	due chan domain.ActorID // recipients that no worker processes yet
 
@@ -32,8 +32,8 @@ type Courier struct {
 	stuck map[domain.ActorID]StuckNotices
 }
 
-// CourierOptions configure a Courier. The zero value has the defaults.
-type CourierOptions struct {
+// NoticeRelayOptions configure a NoticeRelay. The zero value has the defaults.
+type NoticeRelayOptions struct {
 	Parallel int                           // recipients at a time; default 32
 	Look     func(idle bool) time.Duration // how long to wait before looking for what was left behind; default about 10 s, and 30 s if nothing was found
 	Random   func() uint64                 // for jitter; default: the system's
@@ -41,8 +41,8 @@ type CourierOptions struct {
 	Logger   *slog.Logger                  // default: nothing is logged
 }
 
-// NewCourier returns a Courier. It does nothing until Run is called.
-func NewCourier(outbox repository.Outbox, notifier Notifier, opts CourierOptions) *Courier {
+// NewNoticeRelay returns a NoticeRelay. It does nothing until Run is called.
+func NewNoticeRelay(outbox repository.Outbox, notifier Notifier, opts NoticeRelayOptions) *NoticeRelay {
 	if opts.Parallel <= 0 {
 		opts.Parallel = 32 // each serves a recipient for three writes in a row: 8 would all be busy when a write takes 25 ms
 	}
@@ -65,35 +65,35 @@ func NewCourier(outbox repository.Outbox, notifier Notifier, opts CourierOptions
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	const most = 10_000 // recipients in due; deliverOverdue finds the others
-	return &Courier{outbox: outbox, notifier: notifier, opts: opts, due: make(chan domain.ActorID, most), known: make(map[domain.ActorID]bool), stuck: make(map[domain.ActorID]StuckNotices)}
+	return &NoticeRelay{outbox: outbox, notifier: notifier, opts: opts, due: make(chan domain.ActorID, most), known: make(map[domain.ActorID]bool), stuck: make(map[domain.ActorID]StuckNotices)}
 }
 
-// Tell notifies the Courier that recipient has notices in the outbox. It does not block.
-func (c *Courier) Tell(recipient domain.ActorID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.known[recipient]; ok {
-		c.known[recipient] = true
+// Enqueue notifies the NoticeRelay that recipient has notices in the outbox. It does not block.
+func (r *NoticeRelay) Enqueue(recipient domain.ActorID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.known[recipient]; ok {
+		r.known[recipient] = true
 		return
 	}
 	select {
-	case c.due <- recipient:
-		c.known[recipient] = false
+	case r.due <- recipient:
+		r.known[recipient] = false
 	default: // deliverOverdue finds it
 	}
 }
 
 // Run delivers notices until ctx ends. It returns nil: a notice that cannot be delivered stays
 // in the outbox.
-func (c *Courier) Run(ctx context.Context) error {
-	var carrying sync.WaitGroup
-	defer carrying.Wait()
-	for range c.opts.Parallel {
-		carrying.Go(func() {
+func (r *NoticeRelay) Run(ctx context.Context) error {
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	for range r.opts.Parallel {
+		workers.Go(func() {
 			for {
 				select {
-				case recipient := <-c.due:
-					c.processRecipient(ctx, recipient)
+				case recipient := <-r.due:
+					r.processRecipient(ctx, recipient)
 				case <-ctx.Done():
 					return
 				}
@@ -101,8 +101,8 @@ func (c *Courier) Run(ctx context.Context) error {
 		})
 	}
 	for {
-		idle := !c.deliverOverdue(ctx)
-		timer := time.NewTimer(c.opts.Look(idle))
+		idle := !r.deliverOverdue(ctx)
+		timer := time.NewTimer(r.opts.Look(idle))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -114,40 +114,40 @@ func (c *Courier) Run(ctx context.Context) error {
 
 // deliverOverdue finds recipients whose notices were not delivered by the node that closed
 // their bundles, and reports whether there were any.
-func (c *Courier) deliverOverdue(ctx context.Context) bool {
+func (r *NoticeRelay) deliverOverdue(ctx context.Context) bool {
 	const most, young = 1000, 10 * time.Second
-	waiting, err := c.outbox.Waiting(ctx, c.opts.Clock().Add(-young), most)
+	waiting, err := r.outbox.Waiting(ctx, r.opts.Clock().Add(-young), most)
 	if err != nil {
-		c.logWarning(ctx, "look for notices", err)
+		r.logWarning(ctx, "look for notices", err)
 	}
 	for _, recipient := range waiting {
-		c.Tell(recipient)
+		r.Enqueue(recipient)
 	}
 	if err == nil && len(waiting) < most {
-		c.forgetStuck(waiting)
+		r.forgetStuck(waiting)
 	}
 	return len(waiting) > 0
 }
 
 // processRecipient delivers the notices of a recipient until no new ones arrive.
-func (c *Courier) processRecipient(ctx context.Context, recipient domain.ActorID) {
+func (r *NoticeRelay) processRecipient(ctx context.Context, recipient domain.ActorID) {
 	for again := true; again; {
-		c.mu.Lock()
-		c.known[recipient] = false
-		c.mu.Unlock()
-		c.deliverNotices(ctx, recipient)
-		c.mu.Lock()
-		if again = c.known[recipient] && ctx.Err() == nil; !again {
-			delete(c.known, recipient)
+		r.mu.Lock()
+		r.known[recipient] = false
+		r.mu.Unlock()
+		r.deliverNotices(ctx, recipient)
+		r.mu.Lock()
+		if again = r.known[recipient] && ctx.Err() == nil; !again {
+			delete(r.known, recipient)
 		}
-		c.mu.Unlock()
+		r.mu.Unlock()
 	}
 }
 
 // deliverNotices delivers the notices of a recipient until the rest wait behind a notice that
 // cannot be delivered. Such a notice stops its own group and audience only. Notices that a
 // stale read shows again are not delivered again.
-func (c *Courier) deliverNotices(ctx context.Context, recipient domain.ActorID) {
+func (r *NoticeRelay) deliverNotices(ctx context.Context, recipient domain.ActorID) {
 	type sequence struct {
 		group   domain.Group
 		to      domain.Audience
@@ -157,9 +157,9 @@ func (c *Courier) deliverNotices(ctx context.Context, recipient domain.ActorID) 
 	through := make(map[sequence]int64) // the number of the last notice that was delivered
 	var left []domain.Notice            // notices that could not be delivered
 	for progress := true; progress; {
-		notices, err := c.outbox.Notices(ctx, recipient)
+		notices, err := r.outbox.Notices(ctx, recipient)
 		if err != nil {
-			c.logWarning(ctx, "read the notices of a recipient", err, slog.String("actor", recipient.String()))
+			r.logWarning(ctx, "read the notices of a recipient", err, slog.String("actor", recipient.String()))
 			return
 		}
 		progress, left = false, nil
@@ -175,8 +175,8 @@ func (c *Courier) deliverNotices(ctx context.Context, recipient domain.ActorID) 
 				left = append(left, n)
 				continue
 			}
-			if err := c.deliverNotice(ctx, n); err != nil {
-				c.logWarning(ctx, "deliver a notice", err, slog.String("actor", recipient.String()),
+			if err := r.deliverNotice(ctx, n); err != nil {
+				r.logWarning(ctx, "deliver a notice", err, slog.String("actor", recipient.String()),
 					slog.String("origin", n.Origin.String()), slog.String("bundle_id", n.Bundle.String()))
 				stuck[of] = true
 				left = append(left, n)
@@ -185,21 +185,21 @@ func (c *Courier) deliverNotices(ctx context.Context, recipient domain.ActorID) 
 			through[of], progress = n.Number, true
 		}
 	}
-	c.noteStuck(recipient, left)
+	r.noteStuck(recipient, left)
 }
 
 // deliverNotice delivers a notice, and then removes it from the outbox.
-func (c *Courier) deliverNotice(ctx context.Context, n domain.Notice) error {
-	if err := c.notifier.Notify(ctx, n); err != nil {
+func (r *NoticeRelay) deliverNotice(ctx context.Context, n domain.Notice) error {
+	if err := r.notifier.Notify(ctx, n); err != nil {
 		return err
 	}
-	return c.outbox.Delivered(ctx, n)
+	return r.outbox.Delivered(ctx, n)
 }
 
-func (c *Courier) logWarning(ctx context.Context, what string, err error, attrs ...slog.Attr) {
+func (r *NoticeRelay) logWarning(ctx context.Context, what string, err error, attrs ...slog.Attr) {
 	isLogged := domain.KindOf(err) == domain.NewerFormat // the store logs it, once for each mailbox
 	if ctx.Err() == nil && !isLogged {
-		c.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "notices stay in the outbox for now",
+		r.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "notices stay in the outbox for now",
 			append(attrs, slog.String("what", what), slog.String("error", err.Error()))...)
 	}
 }
