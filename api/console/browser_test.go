@@ -108,7 +108,7 @@ func open(t *testing.T, change ...func(*console.Options, *api.Options)) *browser
 			return parseActor(t, console.SampleActor), 5, nil
 		},
 		Find: &finder{},
-		DeadLetters: deadletters.New(deadletters.Options{Bus: b.bus, Orders: b.store, Queues: []deadletters.Queue{
+		DeadLetters: deadletters.New(deadletters.Options{Bus: b.bus, Actions: b.store, Queues: []deadletters.Queue{
 			{Name: "events", Use: "events of domains"}, {Name: "replies", Use: "replies of domains", NoResend: "no request waits"},
 		}}),
 		Check: func(context.Context, hub.CheckOptions) (hub.CheckReport, error) {

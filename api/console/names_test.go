@@ -110,7 +110,7 @@ func (b *browser) dequeueOf(name, id, why string) {
 	require.NoError(b.t, err)
 	_, err = b.hub.Dequeue(ctx, actor, bundle)
 	require.NoError(b.t, err)
-	_, err = b.options.Operator.Replay(ctx, actor, groupOf(b.t, "timeseries"), hub.Order{Who: plantedName, Why: plantedName + " " + why})
+	_, err = b.options.Operator.Replay(ctx, actor, groupOf(b.t, "timeseries"), hub.AdminAction{Who: plantedName, Why: plantedName + " " + why})
 	require.NoError(b.t, err)
 }
 

@@ -135,7 +135,7 @@ func (a *bundleActor) dequeueBundle(id domain.BundleID) error {
 // replayBundle opens the last dequeued bundle again.
 func (a *bundleActor) replayBundle(group domain.Group) error {
 	return a.sim.callUntilDone(&a.baseClient, "replays a bundle", func(n *watchNode) (bool, error) {
-		_, err := n.bundles.Replay(a.sim.ctx, a.actor, group, repository.Order{Who: a.who, Why: "a simulation"})
+		_, err := n.bundles.Replay(a.sim.ctx, a.actor, group, repository.AdminAction{Who: a.who, Why: "a simulation"})
 		kind := domain.KindOf(err)
 		return err == nil || kind == domain.NotFound || kind == domain.Conflict, unexplainedWatch(a.who+" cannot replay", err)
 	})

@@ -9,11 +9,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An Order says who wants something done, and why.
-type Order = repository.Order
+// An AdminAction names the operator who requests an action, and the reason.
+type AdminAction = repository.AdminAction
 
 // A Record is what an operator has done.
-type Record = repository.DeadLetterOrder
+type Record = repository.DeadLetterAction
 
 // A Queue is one whose dead letters an operator can reach.
 type Queue struct {
@@ -22,12 +22,12 @@ type Queue struct {
 	NoResend string // why its dead letters are not sent again; "": they can be
 }
 
-// Options set up a Service. Bus and Orders are required.
+// Options set up a Service. Bus and Actions are required.
 type Options struct {
-	Queues []Queue
-	Bus    Bus
-	Orders repository.DeadLetterOrders
-	Logger *slog.Logger // default: nothing is logged
+	Queues  []Queue
+	Bus     Bus
+	Actions repository.DeadLetterActions
+	Logger  *slog.Logger // default: nothing is logged
 }
 
 // A Service carries out what operators want with dead letters. It is safe for concurrent use.
@@ -75,17 +75,17 @@ func (s *Service) Records(ctx context.Context, queue string, limit int) ([]Recor
 	if _, err := s.Queue(queue); err != nil {
 		return nil, err
 	}
-	return s.opts.Orders.DeadLetterOrders(ctx, queue, limit)
+	return s.opts.Actions.DeadLetterActions(ctx, queue, limit)
 }
 
 // The orders.
 const (
-	lookOrder   = "look"
-	resendOrder = "resend"
-	deleteOrder = "delete"
+	lookAction   = "look"
+	resendAction = "resend"
+	deleteAction = "delete"
 )
 
-// doneOutcome is the outcome of an order that was carried out.
+// doneOutcome is the outcome of an action that was carried out.
 const doneOutcome = "done"
 
 // maxOutcome is the limit of an outcome, in characters.
@@ -100,7 +100,7 @@ func shorten(text string, limit int) string {
 	return string(characters[:limit-1]) + "…"
 }
 
-// endTimeout is how long the outcome of an order may take to be stored.
+// endTimeout is how long the outcome of an action may take to be stored.
 const endTimeout = 10 * time.Second
 
 // recordOutcome stores the outcome of an order, also when its caller is gone, and logs it.
@@ -120,7 +120,7 @@ func (s *Service) recordOutcome(ctx context.Context, record *Record, err error) 
 	}
 	stored, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	if err := s.opts.Orders.EndDeadLetterOrder(stored, *record); err != nil {
+	if err := s.opts.Actions.EndDeadLetterAction(stored, *record); err != nil {
 		s.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "the outcome of an operator's order about dead letters is not in its record", append(attrs, slog.String("error", err.Error()))...)
 	}
 }

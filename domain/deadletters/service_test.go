@@ -22,13 +22,13 @@ const (
 	replies = "replies"
 )
 
-var by = deadletters.Order{Who: "an operator", Why: "a test"}
+var by = deadletters.AdminAction{Who: "an operator", Why: "a test"}
 
 // A fakeBus has the dead letters of the queue events.
 type fakeBus struct {
 	letters []deadletters.DeadLetter
 	resent  []int64
-	failsAt int64 // the number at which an order fails; 0: none
+	failsAt int64 // the number at which an action fails; 0: none
 	peeks   int
 }
 
@@ -77,7 +77,7 @@ func (b *fakeBus) carryOut(numbers []int64, act func(int64)) (n int, err error) 
 func (b *fakeBus) Count(string) (int64, bool) { return int64(len(b.letters)), true }
 
 // stored has the records.
-type stored interface{ repository.DeadLetterOrders }
+type stored interface{ repository.DeadLetterActions }
 
 // orders fails to store as wanted.
 type orders struct {
@@ -85,18 +85,18 @@ type orders struct {
 	beginErr, endErr error
 }
 
-func (o *orders) BeginDeadLetterOrder(ctx context.Context, order repository.DeadLetterOrder) (repository.DeadLetterOrder, error) {
+func (o *orders) BeginDeadLetterAction(ctx context.Context, order repository.DeadLetterAction) (repository.DeadLetterAction, error) {
 	if o.beginErr != nil {
-		return repository.DeadLetterOrder{}, o.beginErr
+		return repository.DeadLetterAction{}, o.beginErr
 	}
-	return o.stored.BeginDeadLetterOrder(ctx, order)
+	return o.stored.BeginDeadLetterAction(ctx, order)
 }
 
-func (o *orders) EndDeadLetterOrder(ctx context.Context, order repository.DeadLetterOrder) error {
+func (o *orders) EndDeadLetterAction(ctx context.Context, order repository.DeadLetterAction) error {
 	if o.endErr != nil {
 		return o.endErr
 	}
-	return o.stored.EndDeadLetterOrder(ctx, order)
+	return o.stored.EndDeadLetterAction(ctx, order)
 }
 
 type world struct {
@@ -115,7 +115,7 @@ func newWorld(t *testing.T, n int) *world {
 	}
 	w.Service = deadletters.New(deadletters.Options{
 		Queues: []deadletters.Queue{{Name: events, Use: "events"}, {Name: replies, NoResend: "no request waits for it"}},
-		Bus:    w.bus, Orders: w.orders, Logger: slog.New(slog.NewTextHandler(&w.logs, nil)),
+		Bus:    w.bus, Actions: w.orders, Logger: slog.New(slog.NewTextHandler(&w.logs, nil)),
 	})
 	return w
 }
@@ -125,7 +125,7 @@ func (w *world) records() (lines []string) {
 	found, err := w.Records(w.Context(), events, 100)
 	require.NoError(w, err)
 	for _, r := range slices.Backward(found) {
-		require.Equal(w, by, r.Order)
+		require.Equal(w, by, r.AdminAction)
 		lines = append(lines, strings.Join([]string{r.What, r.Reason, r.MessageID, r.Outcome}, " "))
 	}
 	return lines
@@ -168,7 +168,7 @@ func TestRequests_AreValidated(t *testing.T) {
 	}
 	_, err = w.Records(t.Context(), "other", 1)
 	require.Equal(t, domain.NotFound, kindOf(err))
-	_, err = w.Look(t.Context(), events, 1, deadletters.Order{})
+	_, err = w.Look(t.Context(), events, 1, deadletters.AdminAction{})
 	require.Equal(t, domain.Invalid, kindOf(err))
 	require.Equal(t, domain.NotFound, kindOf(w.Resend(t.Context(), events, 2, by)))
 	require.Equal(t, domain.NotFound, kindOf(w.Delete(t.Context(), "other", 1, by)))

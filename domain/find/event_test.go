@@ -39,7 +39,7 @@ func TestAnEvent_NamesWhoSkippedItAndWhy(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	events := w.saves(w.actor, 1)
 	b := w.peeks(w.actor)
-	require.NoError(t, w.store.Release(t.Context(), w.actor, b.ID, repository.Order{Who: "lee", Why: "once more"}))
+	require.NoError(t, w.store.Release(t.Context(), w.actor, b.ID, repository.AdminAction{Who: "lee", Why: "once more"}))
 	require.Equal(t, []find.Cause{find.CauseNotPeeked}, causesOf(w.findsEvent(&events[0])))
 	b = w.peeks(w.actor)
 	require.NoError(t, w.store.Skip(t.Context(), w.actor, b.ID, because))

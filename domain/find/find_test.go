@@ -163,7 +163,7 @@ func TestFind_ShowsALookAtABundleBesideItsEnd(t *testing.T) {
 // damaged is a store in which a mailbox cannot be read, nor can records.
 type damaged struct {
 	repository.Finder
-	repository.Operations
+	repository.Admin
 	repository.Outbox
 }
 
@@ -183,7 +183,7 @@ func TestFind_ListsWhatItCannotRead(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	e := w.saves(w.actor, 1)[0]
 	d := damaged{w.store, w.store, w.store}
-	w.service = find.New(find.Ports{Finder: d, Operations: d, Outbox: d}, find.Options{})
+	w.service = find.New(find.Ports{Finder: d, Admin: d, Outbox: d}, find.Options{})
 	a := w.finds(find.Query{ID: e.ID.String()})
 	require.Len(t, a.Results, 1)
 	require.Equal(t, 2, a.Looked.Unread)

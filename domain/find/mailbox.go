@@ -25,7 +25,7 @@ type mailbox struct {
 func (s *Service) readMailbox(ctx context.Context, a *Answer, actor domain.ActorID) (*mailbox, error) {
 	m := &mailbox{actor: actor}
 	var err, failed error
-	m.records, err = s.ports.Operations.Records(ctx, actor, maxRecords)
+	m.records, err = s.ports.Admin.Records(ctx, actor, maxRecords)
 	slices.Reverse(m.records)
 	m.notices, failed = s.ports.Outbox.Notices(ctx, actor)
 	for _, err := range []error{err, failed} {

@@ -13,7 +13,7 @@ import (
 // Ports are what a Service reads.
 type Ports struct {
 	Finder     repository.Finder
-	Operations repository.Operations
+	Admin      repository.Admin
 	Outbox     repository.Outbox
 	Deliveries Explainer // nil: the hub has no deliveries
 

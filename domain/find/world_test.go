@@ -22,13 +22,13 @@ type world struct {
 	actor   domain.ActorID
 }
 
-var because = repository.Order{Who: "kim", Why: "ticket 4711"}
+var because = repository.AdminAction{Who: "kim", Why: "ticket 4711"}
 
 func newWorld(t *testing.T, opts find.Options) *world {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { now = now.Add(time.Second); return now }
 	store := memory.New(memory.Options{Clock: clock})
-	w := &world{T: t, store: store, actor: repositorytest.NewActor(), ports: find.Ports{Finder: store, Operations: store, Outbox: store}}
+	w := &world{T: t, store: store, actor: repositorytest.NewActor(), ports: find.Ports{Finder: store, Admin: store, Outbox: store}}
 	w.service = find.New(w.ports, opts)
 	return w
 }

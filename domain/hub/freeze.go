@@ -9,8 +9,8 @@ import (
 // maxFreezeRecords limits the records among which FindFreeze looks.
 const maxFreezeRecords = 1_000
 
-// FindFreeze returns the record of the order that has frozen the queue of an actor: who, when and why. It is nil if the
-// queue is not frozen, and if it is frozen without an order of its own, as a new one of a restored folder is.
+// FindFreeze returns the record of the action that has frozen the queue of an actor: who, when and why. It is nil if the
+// queue is not frozen, and if it is frozen without an action of its own, as a new one of a restored folder is.
 func (o *Operator) FindFreeze(ctx context.Context, actor domain.ActorID) (*Record, error) {
 	records, err := o.ops.Records(ctx, actor, maxFreezeRecords)
 	if err != nil {

@@ -174,7 +174,7 @@ func TestABundleThatAnOperatorTakesBackWhileItsDomainIsAskedIsNotHandedOut(t *te
 	d.answer = func(ctx context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
 		if n == 1 {
 			first <- r.Bundle
-			require.NoError(t, operator.Release(ctx, r.Recipient, r.Bundle, hub.Order{Who: "kim", Why: "it takes too long"}))
+			require.NoError(t, operator.Release(ctx, r.Recipient, r.Bundle, hub.AdminAction{Who: "kim", Why: "it takes too long"}))
 		}
 		return d.leaves(r, "of "+r.Bundle.String())
 	}

@@ -56,7 +56,7 @@ func TestContentThatABundleMayNameIsNotRemoved(t *testing.T) {
 	require.ErrorIs(t, err, domain.ErrNoData, "it is confirmed")
 
 	group := must(w.hub.Groups().Of(events[0].Origin))
-	_, err = hub.NewOperator(w.hub, store, nil).Replay(w.ctx, w.actor, group, hub.Order{Who: "kim", Why: "the actor has lost it"})
+	_, err = hub.NewOperator(w.hub, store, nil).Replay(w.ctx, w.actor, group, hub.AdminAction{Who: "kim", Why: "the actor has lost it"})
 	require.NoError(t, err)
 	require.Equal(t, "content", w.body(w.peeks()))
 	require.Len(t, d.requests(), 1)
@@ -102,7 +102,7 @@ func TestAPlaceIsTakenAgainOnlyIfThereIsMoreToDo(t *testing.T) {
 
 	operator := hub.NewOperator(w.hub, w.store, nil)
 	d.answer = func(ctx context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
-		require.NoError(t, operator.Release(ctx, r.Recipient, r.Bundle, hub.Order{Who: "kim", Why: "it takes too long"}))
+		require.NoError(t, operator.Release(ctx, r.Recipient, r.Bundle, hub.AdminAction{Who: "kim", Why: "it takes too long"}))
 		return d.leaves(r, "content")
 	}
 	_, err = w.hub.Peek(w.ctx, req)

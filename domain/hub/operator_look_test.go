@@ -53,11 +53,11 @@ func TestLook_ReadsUpToItsLimit(t *testing.T) {
 }
 
 // unrecorded is a store that cannot write the record of a look.
-type unrecorded struct{ repository.Operations }
+type unrecorded struct{ repository.Admin }
 
 var errNoRecord = errors.New("no record")
 
-func (unrecorded) Look(context.Context, domain.ActorID, domain.BundleID, repository.Order) error {
+func (unrecorded) Look(context.Context, domain.ActorID, domain.BundleID, repository.AdminAction) error {
 	return errNoRecord
 }
 
@@ -69,7 +69,7 @@ func TestLook_WithoutARecordShowsNothing(t *testing.T) {
 	seen, err := operator.Look(w.ctx, w.actor, open.ID, 100, kim)
 	require.ErrorIs(t, err, errNoRecord)
 	require.Nil(t, seen)
-	_, err = operator.Look(w.ctx, w.actor, open.ID, 100, hub.Order{Who: "kim"})
+	_, err = operator.Look(w.ctx, w.actor, open.ID, 100, hub.AdminAction{Who: "kim"})
 	require.Equal(t, domain.Invalid, domain.KindOf(err))
 	_, err = operator.Look(w.ctx, w.actor, rt.NewBundleID(), 100, kim)
 	require.Equal(t, domain.NotFound, domain.KindOf(err))

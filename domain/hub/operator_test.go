@@ -16,19 +16,19 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-var kim = hub.Order{Who: "kim", Why: "ticket 4711"}
+var kim = hub.AdminAction{Who: "kim", Why: "ticket 4711"}
 
 // operations fail with failure, if it is set.
 type operations struct {
-	repository.Operations
+	repository.Admin
 	failure error
 }
 
-func (o *operations) Freeze(ctx context.Context, actor domain.ActorID, by repository.Order) error {
+func (o *operations) Freeze(ctx context.Context, actor domain.ActorID, by repository.AdminAction) error {
 	if o.failure != nil {
 		return o.failure
 	}
-	return o.Operations.Freeze(ctx, actor, by)
+	return o.Admin.Freeze(ctx, actor, by)
 }
 
 func TestAnOrderWithoutWhoOrWhyIsNeverCarriedOut(t *testing.T) {
@@ -36,7 +36,7 @@ func TestAnOrderWithoutWhoOrWhyIsNeverCarriedOut(t *testing.T) {
 	w.sent(1)
 	open := w.peeks()
 	operator := hub.NewOperator(w.hub, w.store, nil)
-	for _, by := range []hub.Order{
+	for _, by := range []hub.AdminAction{
 		{},
 		{Who: "kim"},
 		{Why: "x"},
@@ -68,7 +68,7 @@ func TestAnOrderIsLoggedWithWhoAndWhy(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sent(1)
 	var log bytes.Buffer
-	ops := &operations{Operations: w.store}
+	ops := &operations{Admin: w.store}
 	operator := hub.NewOperator(w.hub, ops, slog.New(slog.NewTextHandler(&log, nil)))
 	require.NoError(t, operator.Freeze(w.ctx, w.actor, kim))
 	require.Regexp(t, `level=INFO msg="operator's order carried out" what=freeze actor=`+w.actor.String()+` who=kim why="ticket 4711"`, log.String())

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-var by = journal.Order{Who: "Kim", Why: "agreed"}
+var by = journal.AdminAction{Who: "Kim", Why: "agreed"}
 
 func TestOrder_IsRecordedBeforeItIsCarriedOut(t *testing.T) {
 	j := journal.New(memory.New(memory.Options{}), nil)
@@ -26,7 +26,7 @@ func TestOrder_IsRecordedBeforeItIsCarriedOut(t *testing.T) {
 	}))
 	found, err := j.Records(t.Context(), subject, 10)
 	require.NoError(t, err)
-	require.Equal(t, journal.Record{Order: by, What: "re-trigger", When: found[0].When, About: "m0.1", Outcome: "done"}, found[0])
+	require.Equal(t, journal.Record{AdminAction: by, What: "re-trigger", When: found[0].When, About: "m0.1", Outcome: "done"}, found[0])
 	found, err = j.Records(t.Context(), journal.SubjectOf("consumer", "prices", "other"), 10)
 	require.NoError(t, err)
 	require.Empty(t, found)
@@ -49,7 +49,7 @@ func TestOrder_ThatFailsIsRecordedWithItsFailure(t *testing.T) {
 
 func TestOrder_WithoutAReasonIsNotCarriedOut(t *testing.T) {
 	j := journal.New(memory.New(memory.Options{}), nil)
-	err := j.CarryOut(t.Context(), journal.SubjectOf("job"), "stop", "", journal.Order{Who: "Kim"}, func(context.Context) error {
+	err := j.CarryOut(t.Context(), journal.SubjectOf("job"), "stop", "", journal.AdminAction{Who: "Kim"}, func(context.Context) error {
 		t.Error("it was carried out")
 		return nil
 	})

@@ -52,7 +52,7 @@ func (f *fixture) wantEverywhere(b Peeked) {
 	require.Equal(f, b.Events, f.readRange(run))
 	queues, err := f.Events.Queues(f.ctx, f.actor)
 	require.NoError(f, err)
-	in, err := f.Operations.Inspect(f.ctx, f.actor)
+	in, err := f.Admin.Inspect(f.ctx, f.actor)
 	require.NoError(f, err)
 	for i, q := range queues {
 		if q.Group == b.Group {
@@ -185,10 +185,10 @@ var answerRules = []contractRule{
 		f.acknowledge(dequeued)
 		f.saveNew(1)
 		skipped := f.openOnRequest()
-		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, skipped.ID, because))
+		require.NoError(f, f.Admin.Skip(f.ctx, f.actor, skipped.ID, because))
 		events := f.saveNew(1)
 		released := f.openOnRequest()
-		require.NoError(f, f.Operations.Release(f.ctx, f.actor, released.ID, because))
+		require.NoError(f, f.Admin.Release(f.ctx, f.actor, released.ID, because))
 		for _, b := range []Peeked{dequeued, skipped, released} {
 			f.notWaiting(domain.NotFound, b.ID)
 			f.notOpen(b.ID)
@@ -223,11 +223,11 @@ var answerRules = []contractRule{
 	{name: "a frozen queue takes in answers and failures", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.openOnRequest()
-		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
+		require.NoError(f, f.Admin.Freeze(f.ctx, f.actor, because))
 		b = f.answerBundle(f.failContent(b, "busy"), "made")
 		_, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
 		require.ErrorIs(f, err, repository.ErrFrozen)
-		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, because))
+		require.NoError(f, f.Admin.Thaw(f.ctx, f.actor, because))
 		f.acknowledge(b)
 	}},
 
@@ -238,7 +238,7 @@ var answerRules = []contractRule{
 			if isAnswered {
 				b = f.answerBundle(b, "made")
 			}
-			require.NoError(f, f.Operations.Release(f.ctx, f.actor, b.ID, because))
+			require.NoError(f, f.Admin.Release(f.ctx, f.actor, b.ID, because))
 			f.notOpen(b.ID)
 			again := f.openOnRequest()
 			f.wantSame(events, again.Events)
@@ -247,7 +247,7 @@ var answerRules = []contractRule{
 			if isAnswered {
 				again = f.answerBundle(again, "made-again")
 			}
-			require.NoError(f, f.Operations.Skip(f.ctx, f.actor, again.ID, because))
+			require.NoError(f, f.Admin.Skip(f.ctx, f.actor, again.ID, because))
 			f.notOpen(again.ID)
 			f.wantNothing()
 		}
@@ -258,7 +258,7 @@ var answerRules = []contractRule{
 		b := f.answerBundle(f.openOnRequest(), "made")
 		f.acknowledge(b)
 		for range 2 {
-			again, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
+			again, err := f.Admin.Replay(f.ctx, f.actor, b.Group, because)
 			require.NoError(f, err)
 			f.sameBundle(b.Bundle, again)
 			f.wantEverywhere(b)
@@ -269,8 +269,8 @@ var answerRules = []contractRule{
 	{name: "a Replay of a bundle that was skipped without an answer waits for it again", test: func(f *fixture) {
 		f.saveNew(2)
 		b := f.failContent(f.openOnRequest(), "no-answer")
-		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, b.ID, because))
-		again, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
+		require.NoError(f, f.Admin.Skip(f.ctx, f.actor, b.ID, because))
+		again, err := f.Admin.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
 		f.sameBundle(b.Bundle, again)
 		f.wantUnanswered(b)

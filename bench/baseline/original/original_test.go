@@ -64,7 +64,7 @@ func TestConformance(t *testing.T) {
 		"-Save/10,000 events come back from a full drawer",
 
 		// Nothing is claimed of Waiting, since it does not know how much waits; of
-		// Ordering, since only the order within a cabinet is kept; nor of Operations,
+		// Ordering, since only the order within a cabinet is kept; nor of Admin,
 		// Answer and Outbox, which the layout has not.
 	}
 	if baselinetest.Raced {

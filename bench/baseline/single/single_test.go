@@ -33,7 +33,7 @@ func TestConformance(t *testing.T) {
 		"-Weak/W16 a first event of the greatest weight makes no room for more",
 
 		// Nothing is claimed of Ordering, since only the order within a cabinet is kept,
-		// nor of Operations, Answer and Outbox, which the layout has not.
+		// nor of Admin, Answer and Outbox, which the layout has not.
 	}
 	if baselinetest.Raced {
 		claims = append(claims,

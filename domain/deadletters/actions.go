@@ -8,7 +8,7 @@ import (
 
 // Look returns a dead letter with its body. The record is stored before the body is returned.
 // It fails with NotFound if the dead letter is not there.
-func (s *Service) Look(ctx context.Context, queue string, number int64, by Order) (*Content, error) {
+func (s *Service) Look(ctx context.Context, queue string, number int64, by AdminAction) (*Content, error) {
 	if err := by.Check(); err != nil {
 		return nil, err
 	}
@@ -19,8 +19,8 @@ func (s *Service) Look(ctx context.Context, queue string, number int64, by Order
 	if err != nil {
 		return nil, markBusError(err)
 	}
-	_, err = s.opts.Orders.BeginDeadLetterOrder(ctx, Record{
-		Order: by, What: lookOrder, Queue: queue, Number: number, MessageID: found.MessageID, Reason: found.Reason, Outcome: doneOutcome, Letters: 1,
+	_, err = s.opts.Actions.BeginDeadLetterAction(ctx, Record{
+		AdminAction: by, What: lookAction, Queue: queue, Number: number, MessageID: found.MessageID, Reason: found.Reason, Outcome: doneOutcome, Letters: 1,
 	})
 	if err != nil {
 		return nil, err
@@ -30,16 +30,16 @@ func (s *Service) Look(ctx context.Context, queue string, number int64, by Order
 
 // Resend sends a dead letter again. It fails with NotFound if it is not there, and with Conflict
 // if its queue does not take dead letters again.
-func (s *Service) Resend(ctx context.Context, queue string, number int64, by Order) error {
-	return s.orderOne(ctx, resendOrder, queue, number, by)
+func (s *Service) Resend(ctx context.Context, queue string, number int64, by AdminAction) error {
+	return s.actOnOne(ctx, resendAction, queue, number, by)
 }
 
 // Delete deletes a dead letter. It fails with NotFound if it is not there.
-func (s *Service) Delete(ctx context.Context, queue string, number int64, by Order) error {
-	return s.orderOne(ctx, deleteOrder, queue, number, by)
+func (s *Service) Delete(ctx context.Context, queue string, number int64, by AdminAction) error {
+	return s.actOnOne(ctx, deleteAction, queue, number, by)
 }
 
-func (s *Service) orderOne(ctx context.Context, what, queue string, number int64, by Order) error {
+func (s *Service) actOnOne(ctx context.Context, what, queue string, number int64, by AdminAction) error {
 	if err := s.check(what, queue, by); err != nil {
 		return err
 	}
@@ -50,8 +50,8 @@ func (s *Service) orderOne(ctx context.Context, what, queue string, number int64
 	if len(found) == 0 || found[0].Number != number {
 		return missingError(queue, number)
 	}
-	record, err := s.opts.Orders.BeginDeadLetterOrder(ctx, Record{
-		Order: by, What: what, Queue: queue, Number: number, MessageID: found[0].MessageID, Reason: found[0].Reason,
+	record, err := s.opts.Actions.BeginDeadLetterAction(ctx, Record{
+		AdminAction: by, What: what, Queue: queue, Number: number, MessageID: found[0].MessageID, Reason: found[0].Reason,
 	})
 	if err != nil {
 		return err
@@ -68,19 +68,19 @@ func missingError(queue string, number int64) error {
 	return domain.Errorf(domain.NotFound, "queue %s has no dead letter with the sequence number %d; it may have been sent again or deleted meanwhile", queue, number)
 }
 
-func (s *Service) check(what, queue string, by Order) error {
+func (s *Service) check(what, queue string, by AdminAction) error {
 	if err := by.Check(); err != nil {
 		return err
 	}
 	q, err := s.Queue(queue)
-	if err == nil && what == resendOrder && q.NoResend != "" {
+	if err == nil && what == resendAction && q.NoResend != "" {
 		err = domain.Errorf(domain.Conflict, "dead letters of queue %s are not sent again: %s", queue, q.NoResend)
 	}
 	return err
 }
 
-func (s *Service) carryOut(ctx context.Context, what, queue string, numbers []int64, by Order) (n int, err error) {
-	if what == resendOrder {
+func (s *Service) carryOut(ctx context.Context, what, queue string, numbers []int64, by AdminAction) (n int, err error) {
+	if what == resendAction {
 		n, err = s.opts.Bus.Resend(ctx, queue, numbers, by.Who)
 	} else {
 		n, err = s.opts.Bus.Delete(ctx, queue, numbers)
@@ -88,7 +88,7 @@ func (s *Service) carryOut(ctx context.Context, what, queue string, numbers []in
 	return n, markBusError(err)
 }
 
-// maxAtOnce is how many dead letters one order is about.
+// maxAtOnce is how many dead letters one action is about.
 const maxAtOnce = 100
 
 // A Selection names several dead letters of a queue: those with one reason and numbers above
@@ -99,25 +99,25 @@ type Selection struct {
 	Through int64 // required
 }
 
-// Progress is how far an order about several dead letters has come.
+// Progress is how far an action about several dead letters has come.
 type Progress struct {
 	Letters int    // that were sent again or deleted
-	Next    int64  // After of the order that continues; 0: it is complete
-	Failure string // why the order has ended early, after some letters; "": it has not
+	Next    int64  // After of the action that continues; 0: it is complete
+	Failure string // why the action has ended early, after some letters; "": it has not
 }
 
 // ResendSome sends dead letters again, up to 100 of them, in the order of their numbers. Orders
 // with Next as After continue it, as long as Next is not 0.
-func (s *Service) ResendSome(ctx context.Context, queue string, of Selection, by Order) (Progress, error) {
-	return s.orderSome(ctx, resendOrder, queue, of, by)
+func (s *Service) ResendSome(ctx context.Context, queue string, of Selection, by AdminAction) (Progress, error) {
+	return s.actOnSome(ctx, resendAction, queue, of, by)
 }
 
 // DeleteSome deletes dead letters as ResendSome sends them again.
-func (s *Service) DeleteSome(ctx context.Context, queue string, of Selection, by Order) (Progress, error) {
-	return s.orderSome(ctx, deleteOrder, queue, of, by)
+func (s *Service) DeleteSome(ctx context.Context, queue string, of Selection, by AdminAction) (Progress, error) {
+	return s.actOnSome(ctx, deleteAction, queue, of, by)
 }
 
-func (s *Service) orderSome(ctx context.Context, what, queue string, of Selection, by Order) (Progress, error) {
+func (s *Service) actOnSome(ctx context.Context, what, queue string, of Selection, by AdminAction) (Progress, error) {
 	if err := s.check(what, queue, by); err != nil {
 		return Progress{}, err
 	}
@@ -125,7 +125,7 @@ func (s *Service) orderSome(ctx context.Context, what, queue string, of Selectio
 	case of.Reason == "":
 		return Progress{}, domain.Errorf(domain.Invalid, "reason: want the reason that the dead letters have")
 	case of.After < 0 || of.Through <= of.After:
-		return Progress{}, domain.Errorf(domain.Invalid, "through: want the highest sequence number that the order is about, above after")
+		return Progress{}, domain.Errorf(domain.Invalid, "through: want the highest sequence number that the action is about, above after")
 	}
 	page, err := s.scan(ctx, queue, Query{After: of.After, Reason: of.Reason, Limit: maxAtOnce})
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Service) orderSome(ctx context.Context, what, queue string, of Selectio
 	if len(numbers) == 0 {
 		return Progress{Next: next}, nil
 	}
-	record, err := s.opts.Orders.BeginDeadLetterOrder(ctx, Record{Order: by, What: what, Queue: queue, Reason: of.Reason})
+	record, err := s.opts.Actions.BeginDeadLetterAction(ctx, Record{AdminAction: by, What: what, Queue: queue, Reason: of.Reason})
 	if err != nil {
 		return Progress{}, err
 	}
