@@ -386,7 +386,7 @@ func TestAMailboxOfANewerFormat_IsNeverWritten(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, report.Findings, 1)
 	f := report.Findings[0]
-	require.Equal(t, []any{repository.NewerFormatFinding, v.actor.String(), false, false}, []any{f.Kind, f.Recipient, f.Damage, f.Mended})
+	require.Equal(t, []any{repository.NewerFormatFinding, v.actor.String(), false, false}, []any{f.Kind, f.Recipient, f.Damage, f.Repaired})
 	require.Contains(t, f.Text, `document "head"`)
 
 	require.Equal(t, before, v.etags(), "no document was written")

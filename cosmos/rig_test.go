@@ -177,8 +177,8 @@ func (r *rig) mended(recipient domain.ActorID) error {
 	switch {
 	case err != nil:
 		return err
-	case report.Found > report.Mended:
-		return fmt.Errorf("%d findings, %d mended: %v", report.Found, report.Mended, report.Findings)
+	case report.Found > report.Repaired:
+		return fmt.Errorf("%d findings, %d mended: %v", report.Found, report.Repaired, report.Findings)
 	case report.Found == 0:
 		return nil
 	}

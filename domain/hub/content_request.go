@@ -257,7 +257,7 @@ func (h *Hub) recordFailure(ctx context.Context, i *contentFetch, why domain.Con
 		slog.Int("failures", bundle.ContentFailure.Failures),
 	}
 	if bundle.ContentFailure.IsMarked() {
-		h.opts.Logger.LogAttrs(ctx, slog.LevelError, "a domain does not make the content of a bundle, and its actor waits; release or skip it, or mend the domain", attrs...)
+		h.opts.Logger.LogAttrs(ctx, slog.LevelError, "a domain keeps failing to produce the content of a bundle, and its actor waits; release or skip the bundle, or repair the domain", attrs...)
 	} else {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a domain has not made the content of a bundle", attrs...)
 	}
