@@ -49,8 +49,8 @@ type ContentFailure struct {
 // markedAfter is the number of consecutive failures after which an operator should act.
 const markedAfter = 5
 
-// IsMarked reports whether an operator should look at the bundle: repeated requests have failed
-// so far. They continue.
+// IsMarked reports whether an operator should look at the bundle, because repeated requests
+// have failed. The requests continue.
 func (f ContentFailure) IsMarked() bool { return f.Failures >= markedAfter }
 
 // A Body describes the body of a bundle before it is read. The zero Body means not known: an
@@ -116,9 +116,9 @@ const MaxDocumentTypes = 32
 // order:
 //
 //   - the first event always fits, even if its weight exceeds Max;
-//   - if it does not support bundling, it travels alone;
-//   - after it, events fit as long as they support bundling and the sum of the weights stays
-//     within Max;
+//   - if the first event does not support bundling, it is the only one;
+//   - further events fit as long as they support bundling and the sum of the weights does not
+//     exceed Max;
 //   - an event that would exceed MaxDocumentTypes does not fit, because the types are sent in
 //     one header;
 //   - the first event that does not fit ends the bundle: no later event may overtake it.
@@ -134,8 +134,8 @@ type Filler struct {
 	full          bool
 }
 
-// Take offers the next event, and reports whether it fits into the bundle. After the first
-// refusal it refuses everything.
+// Take adds the next event if it fits into the bundle, and reports whether it did. After the
+// first event that does not fit, no event fits.
 func (f *Filler) Take(e *Event, at Sequence) bool {
 	most := f.Max
 	if most == 0 {
@@ -160,7 +160,7 @@ func (f *Filler) Take(e *Event, at Sequence) bool {
 	return true
 }
 
-// Full reports that no further event can fit, so that the next one need not be read.
+// Full reports whether no further event can fit. Then the caller need not read the next one.
 func (f *Filler) Full() bool { return f.full }
 
 // Fill sets the fields of b that summarize its events.

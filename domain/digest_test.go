@@ -51,8 +51,8 @@ func TestAnyChangeOfContentChangesTheDigest(t *testing.T) {
 	}
 }
 
-// The digests of stored events are stored with them. If this test fails, every
-// event that is sent once more after an update would be refused as another.
+// The digests of stored events are stored with them. If this test fails, each event that is
+// sent again after an update would be refused as a different one.
 func TestTheDigestNeverChangesBetweenVersions(t *testing.T) {
 	e := validEvent()
 	digest := e.Digest()

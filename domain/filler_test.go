@@ -29,8 +29,7 @@ func withoutBundling(i int, events []domain.Event) []domain.Event {
 	return events
 }
 
-// offerAll offers all events, numbered from 1 on, whether Full or not, and returns
-// how many went in.
+// offerAll offers all events, numbered from 1, whether Full or not, and returns how many fit.
 func offerAll(f *domain.Filler, events []domain.Event) int {
 	taken := 0
 	for i := range events {

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	allOrders    = 6   // events of which every order is tried: up to 720
-	randomOrders = 720 // tried of more events
+	allOrders    = 6   // up to this number of events, all orders are tried: up to 720
+	randomOrders = 720 // orders that are tried for more events
 )
 
 // TestObjectTablesInAnyOrder delivers the events of each table with native sequencers in any order,

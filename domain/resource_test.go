@@ -130,8 +130,8 @@ func TestABase_ContainsWhatIsBelowIt(t *testing.T) {
 	}
 }
 
-// FuzzResourceURI holds that a URI which is accepted has one form, and that this is the resource at
-// which a server would answer.
+// FuzzResourceURI checks that each accepted URI has one form, and that it names the resource
+// which a server would return for it.
 func FuzzResourceURI(f *testing.F) {
 	for _, seed := range []string{"https://hub.example.org/v1/resources/a", "https://hub.example.org/v1/resources/%61", "https://HUB.example.org:443/v1/resources/a%2e", "https://hub.example.org/v1/resources/%2561", "https://hub.example.org/v1/objects/AQZidWNrZXQIYSBrZXkvw6kCCW1lc3NhZ2UtMQA"} {
 		f.Add(seed)

@@ -22,10 +22,10 @@ func group(s string) domain.Group               { return must(domain.ParseGroup(
 func contentType(s string) domain.ContentType   { return must(domain.ParseContentType(s)) }
 func documentType(s string) domain.DocumentType { return must(domain.ParseDocumentType(s)) }
 
-// A parser is a Parse function of package domain that gives back the text of
-// what it made.
+// A parser is a Parse function of package domain, with a function that returns the text of the
+// parsed value.
 type parser struct {
-	what  string // as it calls itself in an error
+	what  string // the name of the value in errors
 	parse func(s string) (string, error)
 }
 
