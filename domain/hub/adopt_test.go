@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// uriOf returns the URI of an object that a domain has not left itself.
+// uriOf returns the URI of an object that was not stored by a domain.
 func (d *domainTeam) uriOf(name string) string {
 	return strings.TrimSuffix(d.exchange.Leave("any", nil), "any") + name
 }
@@ -63,7 +63,7 @@ func TestTheHubRemovesOnlyWhatIsNamedAfterTheBundle(t *testing.T) {
 				}
 				w.sent(1, charges)
 				require.Equal(t, "content", w.body(w.peeks()))
-				synctest.Wait() // it tidies behind the Peek's back
+				synctest.Wait() // the hub cleans up in the background
 				r, err := d.exchange.Fetch(t.Context(), left)
 				if tc.removed {
 					require.Equal(t, domain.NotFound, domain.KindOf(err))

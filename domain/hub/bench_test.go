@@ -10,7 +10,7 @@ import (
 )
 
 func BenchmarkWriteBody(b *testing.B) {
-	const n = 51_200 // the most that a bundle holds
+	const n = 51_200 // the limit of a bundle
 	for _, bc := range []struct {
 		name    string
 		content domain.ContentMode
@@ -42,8 +42,8 @@ func BenchmarkWriteBody(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen opens the biggest bundle again and again, over a store that costs
-// nothing: what the hub itself takes to fill and to measure it.
+// BenchmarkOpen repeatedly opens the largest possible bundle, over a store in memory. It
+// measures the time that the hub itself needs to fill the bundle and to compute its digest.
 func BenchmarkOpen(b *testing.B) {
 	s := newShelf(b)
 	s.content = domain.Manifest

@@ -94,7 +94,7 @@ func TestOnlyTheOriginsThatAreNamedAreInline(t *testing.T) {
 	require.Equal(t, domain.Manifest, w.peeks().Content)
 }
 
-// awkward are labels with all that is special in JSON, HTML or Go.
+// awkward are labels with characters that are special in JSON, HTML or Go.
 var awkward = []string{
 	`"`, `\`, `\"`, `\\`, `"\`, `\u0041`, `\n`, `</script>`, `&amp;`, `{"a":1}`, `'`, "`", `a "b" c`, `%s%d`, "~!@#$%^&*()_+=-",
 	strings.Repeat(`"`, 128), strings.Repeat(`\`, 128),
@@ -119,7 +119,7 @@ func FuzzLabelsInTheBody(f *testing.F) {
 	})
 }
 
-// checkLabels demands that a manifest gives back the labels as they were sent.
+// checkLabels requires that a manifest has the labels as they were sent.
 func checkLabels(t *testing.T, contentType, documentType string) {
 	w := newWorld(t, hub.Options{})
 	sent := w.sent(2, rt.Typed(contentType), rt.Document(documentType), rt.Carrying(`{"a":"}]"}`))

@@ -17,8 +17,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// newNumbering returns a world whose domain says in its content how often it was asked. missing are
-// the contents that the hub has reported.
+// newNumbering returns a world whose domain puts the number of the request into its content.
+// missing are the losses that the hub has reported.
 func newNumbering(t *testing.T, change ...func(*hub.Options)) (w *world, d *domainTeam, missing *[]hub.MissingContent) {
 	missing = new([]hub.MissingContent)
 	w, d = newAsking(t, append(change, func(o *hub.Options) {
@@ -113,7 +113,7 @@ func TestAMarkedBundle_IsDequeued(t *testing.T) {
 	w.nothingIn()
 }
 
-// While the domain does not answer, the actor that has the old content may confirm it.
+// While the domain does not answer, an actor that has the old content may dequeue the bundle.
 func TestDeletedContent_ThatTheDomainDoesNotMakeAgainKeepsTheBundleOpen(t *testing.T) {
 	w, d, _ := newNumbering(t)
 	w.sent(1, charges)
@@ -144,8 +144,8 @@ func TestDeletedContent_IsRequestedWithItsListOfEvents(t *testing.T) {
 	require.NoError(t, list.Close())
 }
 
-// Content is deleted a second time while the domain makes it again, after its answer was recorded
-// and before the hub has handed it out.
+// Content is deleted a second time, after the second answer of the domain was recorded and
+// before the hub has returned it.
 func TestContentDeletedWhileItIsMadeAgain_IsRequestedOnceMore(t *testing.T) {
 	store, d := memory.New(memory.Options{}), &domainTeam{exchange: memory.NewExchange()}
 	d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {

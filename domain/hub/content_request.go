@@ -20,9 +20,9 @@ import (
 // An object may be deleted while its bundle is open. Then the bundle is marked, and the next
 // Peek asks the domain as if it had not answered; see content_gone.go.
 //
-// One fetch serves all Peeks of a bundle on a node. It has the time that is left to the first
-// of them; a later reply serves the next Peek. The domain may be asked repeatedly, and by
-// several nodes: the first answer that is recorded stays until it is marked.
+// One fetch serves all Peeks of a bundle on a node. It has the remaining time of the first of
+// them; a later reply serves the next Peek. The domain may be asked repeatedly, and by several
+// nodes: the first recorded answer stays until it is marked as deleted.
 
 // An UnansweredError reports that the domain of an open bundle has not produced its content so
 // far. The bundle stays open, and the next Peek asks again. Its kind is Unavailable.
@@ -76,7 +76,7 @@ func (h *Hub) requestContent(ctx context.Context, req PeekRequest, bundle domain
 	select {
 	case <-i.done:
 		if i.err != nil && domain.KindOf(i.err) != domain.Conflict {
-			return i.result, i.err // Peek has no more to do
+			return i.result, i.err // another fetch has recorded the content
 		}
 		if err := resume(ctx); err != nil {
 			return i.result, err
@@ -95,7 +95,7 @@ func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
 		h.fetches.finishFetch(i, i.bundle, asUnavailable(err))
 		return
 	}
-	i.list, i.run = nil, nil // free the memory: the domain may take long
+	i.list, i.run = nil, nil // free the memory, because the domain may take long
 	type answer struct {
 		reply Reply
 		err   error
@@ -212,7 +212,7 @@ func (h *Hub) recordAnswer(ctx context.Context, i *contentFetch, object string, 
 }
 
 // asUnavailable turns a Conflict or NotFound of the exchange or the content store into
-// Unavailable: it is not about the bundle, and the next attempt may succeed.
+// Unavailable: the bundle is not affected, and the next attempt may succeed.
 func asUnavailable(err error) error {
 	switch domain.KindOf(err) {
 	case domain.Conflict, domain.NotFound:
@@ -230,7 +230,7 @@ func asConflict(err error) error {
 	return err
 }
 
-// logCleanup logs that an object without use could not be deleted. It is deleted with its
+// logCleanup logs that an unused object could not be deleted. It will be deleted with its
 // folder, or replaced.
 func (h *Hub) logCleanup(ctx context.Context, i *contentFetch, err error) {
 	if err != nil && ctx.Err() == nil {

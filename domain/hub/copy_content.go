@@ -43,8 +43,8 @@ func appendID(list []byte, id domain.EventID) []byte {
 }
 
 // copyContent copies the content that a domain has stored at uri into the hub's content store,
-// where it is written once. It returns the object and its body, or the fault of the domain's
-// content, or the error that kept the hub from reading or writing.
+// under a new name. It returns the object and its body, or wrong if the content is not
+// acceptable, or an error if the hub could not read or write.
 func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (object string, body domain.Body, wrong *domain.ContentFailure, err error) {
 	if name, err := h.opts.Exchange.Name(uri); err == nil && listed.MatchString(name) {
 		return "", body, &domain.ContentFailure{Reason: "foreign-content", Text: "content URI: it names a list of ids, which the hub has left; name the content"}, nil
@@ -66,7 +66,7 @@ func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (obj
 	}
 	defer func() { _ = left.Close() }() // read only; nothing can be lost
 	object = objectName(i.folder, i.bundle.ID)
-	m := &measured{from: left, most: h.opts.MaxContent, sum: sha256.New()}
+	m := &measured{from: left, limit: h.opts.MaxContent, sum: sha256.New()}
 	err = h.content.Put(ctx, object, m)
 	switch {
 	case errors.Is(m.err, errTooLong):
@@ -90,7 +90,7 @@ var (
 // stored.
 type measured struct {
 	from   io.Reader
-	most   int64
+	limit  int64
 	length int64
 	sum    hash.Hash
 	err    error // other than io.EOF
@@ -101,7 +101,7 @@ func (m *measured) Read(p []byte) (int, error) {
 	m.length += int64(n)
 	m.sum.Write(p[:n])
 	switch {
-	case m.length > m.most:
+	case m.length > m.limit:
 		m.err = errTooLong
 	case err != nil && !errors.Is(err, io.EOF):
 		m.err = err

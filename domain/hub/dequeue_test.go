@@ -17,7 +17,7 @@ func TestDequeueReturnsTheBundleAndMakesWayForTheNext(t *testing.T) {
 		w.sent(1, from, rt.Alone)
 		next := w.sent(2, from)
 		open := w.peeks(s.groups...)
-		w.dequeues(open) // and compares what is returned
+		w.dequeues(open) // and compares the result
 		w.holds(w.peeks(s.groups...), next...)
 	})
 }

@@ -12,7 +12,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// failsWith demands that a Peek of what waits fails with failure as it is.
+// failsWith requires that a Peek returns failure unchanged, although events wait.
 func (w *world) failsWith(failure error) {
 	w.Helper()
 	_, err := w.hub.Peek(w.ctx, w.request())
@@ -55,7 +55,7 @@ func TestAPeekFailsAsTheStoreDoes(t *testing.T) {
 	}
 }
 
-// breakRuns makes reading fail after as many events as after says.
+// breakRuns makes reading fail after a number of events.
 func (w *world) breakRuns(after int, failure error) {
 	w.meddle(meddledStore{next: func(ctx context.Context, actor domain.ActorID, groups []domain.Group) (repository.Next, error) {
 		next, err := w.store.NextUnacknowledged(ctx, actor, groups)

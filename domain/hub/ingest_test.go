@@ -16,7 +16,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// for each recipient in turn one event, n times around.
+// inTurns returns n events for each recipient, in turns.
 func inTurns(n int, recipients ...domain.ActorID) []domain.Event {
 	var events []domain.Event
 	for range n {
@@ -122,7 +122,7 @@ func TestConflictsAreNamedByTheirPlaceInTheRequest(t *testing.T) {
 	w.holds(w.peeks(), stored[0], stored[2], stored[4], request[5], request[7])
 }
 
-// failingFor fails to save for some recipients.
+// failingFor makes Saves for some recipients fail.
 func (w *world) failingFor(failures map[domain.ActorID]error) {
 	w.meddle(meddledStore{save: func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
 		if err := failures[to]; err != nil {
@@ -164,7 +164,7 @@ func TestOneRecipientsFailureIsNotAnothers(t *testing.T) {
 	}
 }
 
-// While a retry can store more of the events, the error does not say that a retry is useless.
+// If a retry may store more events, the error must not say that a retry is useless.
 func TestAFailureThatMayPassCountsForMoreThanOneThatLasts(t *testing.T) {
 	invalid := domain.Errorf(domain.Invalid, "too many cabinets")
 	damaged := domain.Errorf(domain.Damaged, "no sense")
@@ -235,7 +235,7 @@ func TestSoManyRecipientsAreSavedAtTheSameTime(t *testing.T) {
 				ingested, _ := w.hub.Ingest(w.ctx, events)
 				done <- ingested
 			}()
-			synctest.Wait() // until every goroutine is stuck
+			synctest.Wait() // until every goroutine is blocked
 			require.Equal(t, want, saving)
 			close(release)
 			require.Equal(t, hub.Ingested{Accepted: 12}, <-done)

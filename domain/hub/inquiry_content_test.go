@@ -68,14 +68,14 @@ func TestSeek_ReadsOverShortGapsOfContentThatADomainMade(t *testing.T) {
 			require.Equal(t, "0123456789", w.from(body, at, 10))
 		}
 		require.Equal(t, want, counted.opened)
-		rest, err := io.ReadAll(body) // the checksum holds for what was skipped too
+		rest, err := io.ReadAll(body) // the checksum includes the bytes that were skipped
 		require.NoError(t, err)
 		require.True(t, strings.HasSuffix(content, string(rest)))
 		require.NoError(t, body.Close())
 	}
 }
 
-// turned is a content store that gives back other bytes than it got.
+// turned is a content store that returns other bytes than were stored.
 type turned struct{ repository.Content }
 
 func (s turned) Open(ctx context.Context, at repository.Section) (io.ReadCloser, error) {

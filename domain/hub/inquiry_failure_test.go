@@ -75,7 +75,7 @@ func TestABusThatIsAwayIsNotTheDomainsFailure(t *testing.T) {
 	require.Equal(t, "content", w.body(peeked))
 }
 
-// awayContent is a content store that cannot be reached.
+// awayContent is a content store that is unreachable.
 type awayContent struct {
 	repository.Content
 	away bool

@@ -14,13 +14,13 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A domainTeam is a domain that is asked for content; each test says what it does.
+// A domainTeam is a domain that is asked for content. Each test sets its answers.
 type domainTeam struct {
 	exchange *memory.Exchange
 
 	mu     sync.Mutex
 	asked  []hub.ContentRequest
-	answer func(ctx context.Context, n int, r hub.ContentRequest) (hub.Reply, error) // to the n-th request, from 1
+	answer func(ctx context.Context, n int, r hub.ContentRequest) (hub.Reply, error) // answers the n-th request, from 1
 }
 
 func (d *domainTeam) Request(ctx context.Context, r hub.ContentRequest) (hub.Reply, error) {
@@ -37,12 +37,12 @@ func (d *domainTeam) requests() []hub.ContentRequest {
 	return append([]hub.ContentRequest(nil), d.asked...)
 }
 
-// leaves is a reply that names content which it leaves in the exchange.
+// leaves stores content in the exchange and returns the reply that names it.
 func (d *domainTeam) leaves(r hub.ContentRequest, content string) (hub.Reply, error) {
 	return hub.Reply{URI: d.exchange.Leave(hub.ProcessID(r.Bundle, r.Recipient)+"_data", []byte(content))}, nil
 }
 
-// silent waits for the end of the inquiry.
+// silent never replies: it waits until ctx ends.
 func silent(ctx context.Context) (hub.Reply, error) {
 	<-ctx.Done()
 	return hub.Reply{}, ctx.Err()
@@ -71,7 +71,8 @@ func askingOver(t testing.TB, store *memory.Store, d *domainTeam, change ...func
 
 func charges(e *domain.Event) { e.Origin = domain.Charges }
 
-// isUnanswered demands that a Peek finds a bundle open that waits for its domain.
+// isUnanswered requires that a Peek fails because the domain of the open bundle has not
+// answered.
 func (w *world) isUnanswered(reason string) domain.Bundle {
 	w.Helper()
 	_, err := w.hub.Peek(w.ctx, w.request())

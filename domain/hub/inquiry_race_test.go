@@ -44,7 +44,7 @@ func TestOfTwoAnswersTheFirstIsHandedOutByAllNodes(t *testing.T) {
 	})
 }
 
-// A counting content store records the names of its objects.
+// counting is a content store that records the names of its objects.
 type counting struct {
 	repository.Content
 	mu    sync.Mutex
@@ -94,7 +94,7 @@ func TestOfTwoAnswersTheSecondLeavesNothingBehind(t *testing.T) {
 		require.NoError(t, err)
 		close(release)
 		peeking.Wait()
-		synctest.Wait() // the tidying is over
+		synctest.Wait() // the clean-up has ended
 		first.Close()
 		second.Close()
 		w.hub.Close()
@@ -141,13 +141,13 @@ func TestALateFailureCountsOnce(t *testing.T) {
 		}
 		w.sent(1, charges)
 		require.Equal(t, 1, w.isUnanswered(hub.NoAnswer).ContentFailure.Failures)
-		<-time.After(time.Minute) // of the bubble's clock: the failure comes, and there was none in time
+		<-time.After(time.Minute) // of the bubble's clock: the failure arrives too late
 		require.Equal(t, 2, w.isUnanswered("internal-error").ContentFailure.Failures, "the second is that of the second request")
 	})
 }
 
-// A crowdedExchange gets every list a moment before the hub puts it, as another node
-// would leave it.
+// A crowdedExchange has every list just before the hub puts it, as if another node had stored
+// it.
 type crowdedExchange struct{ *memory.Exchange }
 
 func (e crowdedExchange) Put(ctx context.Context, name string, r io.Reader) error {

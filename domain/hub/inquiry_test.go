@@ -128,7 +128,7 @@ func TestALateAnswerIsKeptForTheNextPeek(t *testing.T) {
 		}
 		w.sent(1, charges)
 		w.isUnanswered(hub.NoAnswer)
-		<-time.After(15 * time.Second) // of the bubble's clock: the answer arrives, and no Peek waits for it
+		<-time.After(15 * time.Second) // of the bubble's clock: the answer arrives when no Peek waits any longer
 		require.Equal(t, "late", w.body(w.peeks()))
 		require.Len(t, d.requests(), 1)
 	})
@@ -170,7 +170,7 @@ func TestWhoGivesUpLeavesTheInquiryToOthers(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		bodies := make(chan string)
 		go func() { bodies <- w.body(w.peeks()) }()
-		synctest.Wait() // a Peek after the answer may ask again
+		synctest.Wait() // otherwise a Peek right after the answer may ask again
 		close(release)
 		require.Equal(t, "content", <-bodies)
 		require.Len(t, d.requests(), 1)

@@ -21,8 +21,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// answersThat are those of a store, with something that happens behind the first Answer. Its
-// caller does not learn the result.
+// answersThat calls a function after the first Answer of a store, whose result is then lost.
 type answersThat struct {
 	repository.Answers
 	once sync.Once
@@ -38,8 +37,8 @@ func (a *answersThat) Answer(ctx context.Context, to domain.ActorID, id domain.B
 	return b, err
 }
 
-// The hub has noted its answer without getting to know of it, and the actor has
-// confirmed the bundle on another node, before the hub tries again.
+// The hub has recorded the answer but lost the result of the write. Before it tries again, the
+// actor has dequeued the bundle on another node.
 func TestContentThatABundleMayNameIsNotRemoved(t *testing.T) {
 	store, d := memory.New(memory.Options{}), &domainTeam{exchange: memory.NewExchange()}
 	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
@@ -62,7 +61,7 @@ func TestContentThatABundleMayNameIsNotRemoved(t *testing.T) {
 	require.Len(t, d.requests(), 1)
 }
 
-// lockedExchange has what a domain has left, and does not give it away.
+// lockedExchange refuses to return the content that a domain has stored.
 type lockedExchange struct {
 	*memory.Exchange
 	fault error
@@ -70,7 +69,7 @@ type lockedExchange struct {
 
 func (l *lockedExchange) Fetch(context.Context, string) (io.ReadCloser, error) { return nil, l.fault }
 
-// A blob that is archived, for example, is a conflict to Blob Storage.
+// For example, Blob Storage answers a read of an archived blob with a conflict.
 func TestAConflictInTheExchangeIsNoLostRace(t *testing.T) {
 	d := &domainTeam{exchange: memory.NewExchange()}
 	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
@@ -125,7 +124,7 @@ func TestAPeekThatANodesEndInterruptsMayBeRepeated(t *testing.T) {
 	})
 }
 
-// hangingExchange does not get to removing anything.
+// hangingExchange never completes a removal.
 type hangingExchange struct{ *memory.Exchange }
 
 func (hangingExchange) Discard(ctx context.Context, _ string) error {
@@ -146,7 +145,7 @@ func TestAnExchangeThatHangsHoldsUpNoContentThatIsKept(t *testing.T) {
 	})
 }
 
-// They have given back their places, so nothing else would bound them.
+// While they wait they hold no other limited resource, so this limit is the only one.
 func TestAnActorHasOnlySoManyPeeksThatWaitForADomain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t, func(o *hub.Options) { o.ListenersPerActor = 3 })
@@ -187,7 +186,7 @@ func TestAnActorHasOnlySoManyPeeksThatWaitForADomain(t *testing.T) {
 	})
 }
 
-// slowContent takes its time to keep what it gets.
+// slowContent is slow to store an object.
 type slowContent struct {
 	repository.Content
 	keeping atomic.Int64
@@ -201,7 +200,7 @@ func (s *slowContent) Put(ctx context.Context, name string, r io.Reader) error {
 	return s.Content.Put(ctx, name, r)
 }
 
-// As after an outage of a domain for which many have waited.
+// This happens after an outage of a domain for which many Peeks have waited.
 func TestRepliesThatComeAllAtOnceDoNotFillTheMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)
@@ -250,7 +249,7 @@ func (r heavyRun) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, 
 	}
 }
 
-// While a domain is asked, a Peek has given back its place in memory to others.
+// A Peek that waits for a domain has released its share of memory.
 func TestWhoWaitsForADomainKeepsNoEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)

@@ -18,7 +18,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// An ear is a store that counts who asks for the watermark.
+// An ear is a store that counts the reads of the watermark.
 type ear struct {
 	*memory.Store
 	looks     int
@@ -51,8 +51,7 @@ func (w *world) listens(groups ...domain.Group) *hub.Listener {
 	return l
 }
 
-// hears returns how long it takes until l hears of something, if that is at most
-// so long.
+// hears returns how long l waits until it is woken, up to a limit.
 func (w *world) hears(l *hub.Listener, most time.Duration) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, most)
 	defer cancel()
@@ -96,7 +95,7 @@ func TestWhatIsSavedForOthersOrInOtherGroupsIsNotHeard(t *testing.T) {
 	listening(t, func(t *testing.T, w *world, _ *ear) {
 		l := w.listens(rt.TimeSeries)
 		defer l.Close()
-		_, err := w.hears(l, 1500*time.Millisecond) // which learns the watermark after a second
+		_, err := w.hears(l, 1500*time.Millisecond) // which reads the watermark after a second
 		require.NoError(t, err)
 		w.sent(1, rt.From(domain.Charges))
 		w.sends(rt.Events(1, rt.NewActor())...)
@@ -125,7 +124,7 @@ func TestNewsAreToldAgainAtTheNextLook(t *testing.T) {
 			listening(t, func(t *testing.T, w *world, _ *ear) {
 				l := w.listens()
 				defer l.Close()
-				_, err := w.hears(l, time.Minute) // and learns the watermark
+				_, err := w.hears(l, time.Minute) // and reads the watermark
 				require.NoError(t, err)
 				come(t, w)
 				_, err = w.hears(l, time.Minute)

@@ -11,15 +11,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A NoticeRelay brings notices from the outbox to domains and subscribers: each at least once, and
-// those of a recipient, group and audience in the order in which its bundles were closed. The
-// notice that a bundle was removed is in no order with others. A notice is removed from the
-// outbox after it was delivered. A crash in between delivers it once more, with the same
-// identity.
+// A NoticeRelay brings notices from the outbox to domains and subscribers: each at least once,
+// and the notices for a recipient, group and audience in the order in which the bundles were
+// closed. Notices of removed bundles are not ordered. A notice is removed from the outbox after
+// it was delivered. A crash in between delivers it once more, with the same identity.
 //
-// Every node runs a NoticeRelay. It is notified of the bundles that its own node closes, and looks
-// periodically for notices that other nodes have left. Two NoticeRelays that serve the same
-// recipient may deliver a notice twice, never out of order.
+// Every node runs a NoticeRelay. It is notified of the bundles that its node closes, and looks
+// periodically for notices that other nodes did not deliver. Two NoticeRelays that serve the
+// same recipient may deliver a notice twice, never out of order.
 type NoticeRelay struct {
 	outbox   repository.Outbox
 	notifier Notifier
@@ -28,14 +27,14 @@ type NoticeRelay struct {
 	due chan domain.ActorID // recipients that no worker processes yet
 
 	mu    sync.Mutex
-	known map[domain.ActorID]bool // due, or being processed; true: has new notices since
+	known map[domain.ActorID]bool // recipients that are due or being processed; true: new notices were stored meanwhile
 	stuck map[domain.ActorID]StuckNotices
 }
 
 // NoticeRelayOptions configure a NoticeRelay. The zero value has the defaults.
 type NoticeRelayOptions struct {
 	Parallel int                           // recipients at a time; default 32
-	Look     func(idle bool) time.Duration // how long to wait before looking for what was left behind; default about 10 s, and 30 s if nothing was found
+	Look     func(idle bool) time.Duration // how long to wait before looking for overdue notices; default about 10 s, and 30 s if the last look found none
 	Random   func() uint64                 // for jitter; default: the system's
 	Clock    func() time.Time              // default: the system's
 	Logger   *slog.Logger                  // default: nothing is logged
@@ -64,8 +63,8 @@ func NewNoticeRelay(outbox repository.Outbox, notifier Notifier, opts NoticeRela
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	const most = 10_000 // recipients in due; deliverOverdue finds the others
-	return &NoticeRelay{outbox: outbox, notifier: notifier, opts: opts, due: make(chan domain.ActorID, most), known: make(map[domain.ActorID]bool), stuck: make(map[domain.ActorID]StuckNotices)}
+	const limit = 10_000 // recipients in due; deliverOverdue finds the others
+	return &NoticeRelay{outbox: outbox, notifier: notifier, opts: opts, due: make(chan domain.ActorID, limit), known: make(map[domain.ActorID]bool), stuck: make(map[domain.ActorID]StuckNotices)}
 }
 
 // Enqueue notifies the NoticeRelay that recipient has notices in the outbox. It does not block.
@@ -115,21 +114,21 @@ func (r *NoticeRelay) Run(ctx context.Context) error {
 // deliverOverdue finds recipients whose notices were not delivered by the node that closed
 // their bundles, and reports whether there were any.
 func (r *NoticeRelay) deliverOverdue(ctx context.Context) bool {
-	const most, young = 1000, 10 * time.Second
-	waiting, err := r.outbox.Waiting(ctx, r.opts.Clock().Add(-young), most)
+	const limit, young = 1000, 10 * time.Second
+	waiting, err := r.outbox.Waiting(ctx, r.opts.Clock().Add(-young), limit)
 	if err != nil {
 		r.logWarning(ctx, "look for notices", err)
 	}
 	for _, recipient := range waiting {
 		r.Enqueue(recipient)
 	}
-	if err == nil && len(waiting) < most {
+	if err == nil && len(waiting) < limit {
 		r.forgetStuck(waiting)
 	}
 	return len(waiting) > 0
 }
 
-// processRecipient delivers the notices of a recipient until no new ones arrive.
+// processRecipient delivers the notices of a recipient until there are no new ones.
 func (r *NoticeRelay) processRecipient(ctx context.Context, recipient domain.ActorID) {
 	for again := true; again; {
 		r.mu.Lock()
@@ -144,9 +143,9 @@ func (r *NoticeRelay) processRecipient(ctx context.Context, recipient domain.Act
 	}
 }
 
-// deliverNotices delivers the notices of a recipient until the rest wait behind a notice that
-// cannot be delivered. Such a notice stops its own group and audience only. Notices that a
-// stale read shows again are not delivered again.
+// deliverNotices delivers the notices of a recipient, until only those are left that cannot be
+// delivered or wait behind one that cannot. A notice that cannot be delivered blocks only its
+// group and audience. Delivered notices that a stale read shows again are skipped.
 func (r *NoticeRelay) deliverNotices(ctx context.Context, recipient domain.ActorID) {
 	type sequence struct {
 		group   domain.Group

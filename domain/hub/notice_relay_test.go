@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A postBox is where notices come; each test says what goes wrong on the way.
+// A postBox receives notices. Each test sets the failures.
 type postBox struct {
 	mu    sync.Mutex
 	got   []domain.Notice
@@ -46,7 +46,7 @@ func (p *postBox) bundles() []domain.BundleID {
 	return ids
 }
 
-// confirmed sends, peeks and dequeues n bundles, and returns their ids.
+// confirmed sends events, peeks and dequeues n bundles, and returns their ids.
 func (w *world) confirmed(n int) []domain.BundleID {
 	w.Helper()
 	ids := make([]domain.BundleID, n)
@@ -59,7 +59,7 @@ func (w *world) confirmed(n int) []domain.BundleID {
 	return ids
 }
 
-// runs runs a notice relay in the bubble until the test is over.
+// runs runs a notice relay in the bubble until the test ends.
 func runs(t *testing.T, c *hub.NoticeRelay) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -97,7 +97,7 @@ func TestANoticeThatCannotBeDeliveredIsNotOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var away atomic.Bool
 		away.Store(true)
-		var first domain.BundleID // the others could be delivered; guarded by the box
+		var first domain.BundleID // the only bundle whose notice fails; guarded by the box
 		w, c, box := newNoticeWorld(t, func(n domain.Notice) error {
 			if first == (domain.BundleID{}) {
 				first = n.Bundle
@@ -114,7 +114,7 @@ func TestANoticeThatCannotBeDeliveredIsNotOvertaken(t *testing.T) {
 		synctest.Wait()
 		require.Empty(t, box.bundles())
 		away.Store(false)
-		<-time.After(time.Minute) // of the bubble's clock: it looks again
+		<-time.After(time.Minute) // of the bubble's clock: the relay looks again
 		require.Equal(t, ids, box.bundles())
 	})
 }
@@ -163,8 +163,8 @@ func TestWhatANodeLeftBehindIsFoundByAnother(t *testing.T) {
 	})
 }
 
-// forgetful is an outbox that fails to note what was delivered, as a node does that dies right
-// after it has notified the domain.
+// forgetful is an outbox that fails to record deliveries, as if the node had died right after
+// it notified the domain.
 type forgetful struct {
 	repository.Outbox
 	times int
@@ -177,7 +177,8 @@ func (f *forgetful) Delivered(ctx context.Context, n domain.Notice) error {
 	return f.Outbox.Delivered(ctx, n)
 }
 
-// A torn outbox finds those who wait, and that something in it cannot be read.
+// A torn outbox returns waiting recipients together with an error, because a part of it cannot
+// be read.
 type torn struct{ repository.Outbox }
 
 func (o torn) Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error) {
@@ -195,7 +196,7 @@ func TestANoticeThatCannotBeReadHoldsUpNobody(t *testing.T) {
 		ids := w.confirmed(2)
 		stop := runs(t, hub.NewNoticeRelay(torn{w.store}, box, hub.NoticeRelayOptions{})) // no Dequeue has notified it
 		defer stop()
-		<-time.After(2 * time.Minute) // of the bubble's clock: it looks
+		<-time.After(2 * time.Minute) // of the bubble's clock: the relay looks
 		require.Equal(t, ids, box.bundles())
 	})
 }
@@ -214,7 +215,7 @@ func TestANoticeMayComeAgainAndIsTheSameThen(t *testing.T) {
 	})
 }
 
-// oldOutbox reads as it was a while ago: what was delivered is still there.
+// oldOutbox returns stale reads: delivered notices are still there.
 type oldOutbox struct {
 	repository.Outbox
 	seen []domain.Notice
@@ -245,8 +246,8 @@ func TestWhatAnOldReadShowsAgainIsNotToldAgain(t *testing.T) {
 	})
 }
 
-// What a node whose clock is wrong has left, and does not carry itself, does not wait for
-// that time to come.
+// A node whose clock is ahead has stored a notice and not delivered it. Other nodes do not wait
+// until that time.
 func TestANoticeFromTheFutureIsFoundByWhomItIsTheFutureFor(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"right": 0, "an hour ahead": time.Hour, "an hour behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {

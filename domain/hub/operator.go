@@ -15,18 +15,18 @@ var ErrFrozen = repository.ErrFrozen
 // An AdminAction names the operator who requests an action, and the reason.
 type AdminAction = repository.AdminAction
 
-// A Loss is a run of events at the front of a cabinet that the store has lost.
+// A Loss describes consecutive events at the front of a cabinet that the store has lost.
 type Loss = repository.Loss
 
-// An Inspection is a queue as it is stored.
+// An Inspection is the stored state of a queue.
 type Inspection = repository.Inspection
 
 // A Record is the record of an operator's action.
 type Record = repository.Record
 
-// An Operator acts on queues where their actors cannot. Every action is recorded together with
-// its change, and logged. It wakes the Listeners of events that become available. An Operator
-// is safe for concurrent use.
+// An Operator changes queues when their actors cannot. Every action is recorded together with
+// its change, and logged. It wakes Listeners when events become available. An Operator is safe
+// for concurrent use.
 type Operator struct {
 	hub *Hub
 	ops repository.Admin
@@ -41,14 +41,14 @@ func NewOperator(h *Hub, ops repository.Admin, log *slog.Logger) *Operator {
 	return &Operator{h, ops, log}
 }
 
-// Inspect returns a queue as it is stored.
+// Inspect returns the stored state of a queue.
 func (o *Operator) Inspect(ctx context.Context, actor domain.ActorID) (repository.Inspection, error) {
 	return o.ops.Inspect(ctx, actor)
 }
 
 // Records returns up to limit records of the actions of operators on a queue, the newest first.
-func (o *Operator) Records(ctx context.Context, actor domain.ActorID, most int) ([]repository.Record, error) {
-	return o.ops.Records(ctx, actor, most)
+func (o *Operator) Records(ctx context.Context, actor domain.ActorID, limit int) ([]repository.Record, error) {
+	return o.ops.Records(ctx, actor, limit)
 }
 
 // Release returns the events of an open bundle to the front of the queue. It fails with

@@ -16,8 +16,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// beforeAdd lets something happen each time when a Peek has chosen the events of
-// a new bundle, and is about to open it. It returns how often a Peek came so far.
+// beforeAdd calls happens each time when a Peek has chosen the events of a new bundle and is
+// about to open it. It returns the number of these calls.
 func (w *world) beforeAdd(happens func(attempt int)) *int {
 	attempts := new(int)
 	w.meddle(meddledStore{add: func(ctx context.Context, b domain.Bundle, run repository.Run) (domain.Bundle, error) {

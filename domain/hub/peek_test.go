@@ -15,7 +15,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A scope is what an actor may ask for in one Peek.
+// A scope is a set of groups that one Peek can ask for.
 type scope struct {
 	name    string
 	groups  []domain.Group
@@ -44,7 +44,7 @@ func TestNoDataWhereNothingWaits(t *testing.T) {
 	for _, s := range scopes {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t, hub.Options{})
-			w.sends(rt.Event(rt.NewActor())) // another's
+			w.sends(rt.Event(rt.NewActor())) // an event of another actor
 			for _, o := range rt.AllOrigins {
 				if !s.covers(o) {
 					w.sent(1, rt.From(o))
@@ -90,7 +90,7 @@ func TestABundleStartsAtTheOldestEventOfTheScope(t *testing.T) {
 		for _, oldest := range s.origins {
 			t.Run(s.name+"/"+oldest.String(), func(t *testing.T) {
 				w := newWorld(t, hub.Options{})
-				for _, o := range rt.AllOrigins { // older still, but not asked for
+				for _, o := range rt.AllOrigins { // even older events, but of other groups
 					if !s.covers(o) {
 						w.sent(1, rt.From(o))
 					}
@@ -196,7 +196,7 @@ func TestAUsedIDIsAConflict(t *testing.T) {
 		require.ErrorIs(w, err, repository.ErrBundleIDInUse)
 		require.Equal(w, domain.Conflict, domain.KindOf(err))
 
-		w.actor = rt.NewActor() // whose ids are another matter
+		w.actor = rt.NewActor() // another actor may use the same ids
 		w.sent(1, from)
 		req.Actor = w.actor
 		peeked, err := w.hub.Peek(w.ctx, req)

@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// scatter adds n events whose payloads of a size lie in an object each, and returns the
-// body that they make.
+// scatter adds n events with payloads of a size, each in a separate object, and returns the
+// body of their bundle.
 func (s *shelf) scatter(n, size int) string {
 	s.Helper()
 	payloads := make([]string, n)
@@ -33,7 +33,7 @@ func (s *shelf) scatter(n, size int) string {
 	return inlineOf(payloads...)
 }
 
-// opensIn makes each opening of an object take as long.
+// opensIn makes each opening of an object take d.
 func (s *shelf) opensIn(d time.Duration) {
 	s.open = func(at repository.Section) (io.ReadCloser, error) {
 		<-time.After(d)

@@ -12,7 +12,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// from sets an origin that is not one of the market's.
+// from sets an origin that the market does not have.
 func from(origin string) rt.Change { return rt.From(must(domain.ParseOrigin(origin))) }
 
 // under sets the id.

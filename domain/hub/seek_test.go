@@ -28,7 +28,7 @@ func (w *world) opens(p *hub.Peeked) hub.Body {
 	return body
 }
 
-// from returns what a body reads from a place on, n bytes or up to its end.
+// from reads n bytes of a body at an offset, or fewer at its end.
 func (w *world) from(b hub.Body, at int64, n int64) string {
 	w.Helper()
 	got, err := b.Seek(at, io.SeekStart)
@@ -39,7 +39,7 @@ func (w *world) from(b hub.Body, at int64, n int64) string {
 	return string(text)
 }
 
-// mixed fills a shelf with events of which some have payloads, in several objects.
+// mixed fills a shelf with n events. Some have payloads, in several objects.
 func (s *shelf) mixed(n int) {
 	s.Helper()
 	objects := make([]bytes.Buffer, 3)
@@ -242,7 +242,7 @@ func TestAPeekOfOpenBundlesOpensNone(t *testing.T) {
 
 func TestSeek_ReadsOverShortGapsInsteadOfOpeningTheObjectAgain(t *testing.T) {
 	s := newShelf(t)
-	s.fill(100, 10_000) // side by side in one object
+	s.fill(100, 10_000) // adjacent in one object
 	peeked := s.peeked()
 	whole := s.body(peeked)
 	read := func(step int) (opened int) {

@@ -21,14 +21,14 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A shelf holds the events of an open bundle, with their payloads wherever a
-// test puts them, and watches how they are read.
+// A shelf holds the events of an open bundle. A test decides where their payloads are stored.
+// The shelf records how payloads are read.
 type shelf struct {
 	*world
 	events  []repository.StoredEvent
 	content domain.ContentMode
 
-	open   func(s repository.Section) (io.ReadCloser, error) // nil means from the store
+	open   func(s repository.Section) (io.ReadCloser, error) // opens a payload; nil: from the store
 	mu     sync.Mutex
 	opened int
 	closed int
@@ -45,13 +45,13 @@ func (s *shelf) object(name, data string) {
 	require.NoError(s, s.store.Put(s.ctx, name, strings.NewReader(data)))
 }
 
-// add adds an event whose payload lies at a place; the zero Section means none.
+// add adds an event whose payload is at a Section; zero: without payload.
 func (s *shelf) add(at repository.Section) {
 	e := repository.StoredEvent{Event: rt.Event(s.actor), Sequence: domain.Sequence(len(s.events) + 1), PayloadAt: at}
 	s.events = append(s.events, e)
 }
 
-// peeked returns the bundle as the hub hands it out.
+// peeked returns the bundle as Peek returns it.
 func (s *shelf) peeked() *hub.Peeked {
 	s.Helper()
 	bundle := domain.Bundle{

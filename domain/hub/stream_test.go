@@ -18,8 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// writesNoBody demands that writing fails with failure, of kind, and leaves
-// nothing that could be taken for a whole body.
+// writesNoBody requires that writing fails with failure, of kind, and does not write a complete
+// body.
 func (w *world) writesNoBody(p *hub.Peeked, failure error, kind domain.Kind) {
 	w.Helper()
 	var b bytes.Buffer
@@ -29,7 +29,7 @@ func (w *world) writesNoBody(p *hub.Peeked, failure error, kind domain.Kind) {
 	require.False(w, json.Valid(b.Bytes()))
 }
 
-// fill adds n events whose payloads of a size lie side by side in one object.
+// fill adds n events with payloads of a size, which are adjacent in one object.
 func (s *shelf) fill(n, size int) {
 	s.Helper()
 	payload := `"` + strings.Repeat("x", size-2) + `"`
@@ -105,7 +105,7 @@ func TestFailuresOfTheContentStoreSurface(t *testing.T) {
 				s.open = func(at repository.Section) (io.ReadCloser, error) { return open(s, at) }
 				want := kind
 				if kind == domain.NotFound && name == "when opened" {
-					want = domain.Damaged // the bundle is there, so its payloads must be
+					want = domain.Damaged // the bundle exists, so its payloads must exist
 				}
 				s.writesNoBody(s.peeked(), failure, want)
 				require.Equal(t, s.opened, s.closed)

@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// StuckNotices counts the notices of a recipient that a NoticeRelay could not deliver, with those
-// that wait behind them.
+// StuckNotices counts the notices that a NoticeRelay could not deliver, and those that wait
+// behind them.
 type StuckNotices struct {
 	Notices int
 	Oldest  time.Time // when the oldest notice was stored; zero without notices
@@ -40,7 +40,7 @@ func (r *NoticeRelay) StuckOf(recipient domain.ActorID) StuckNotices {
 	return r.stuck[recipient]
 }
 
-// noteStuck keeps the notices of a recipient that could not be delivered.
+// noteStuck records the notices of a recipient that could not be delivered.
 func (r *NoticeRelay) noteStuck(recipient domain.ActorID, notices []domain.Notice) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +60,7 @@ func (r *NoticeRelay) noteStuck(recipient domain.ActorID, notices []domain.Notic
 	r.stuck[recipient] = s
 }
 
-// forgetStuck forgets all recipients except those given, who are all that have notices.
+// forgetStuck forgets all recipients except the given ones. No other recipients have notices.
 func (r *NoticeRelay) forgetStuck(except []domain.ActorID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// H1 to H3, as domains and actors see them through a hub.
+// These are the rules H1 to H3, tested through a hub.
 func TestUnderTrafficNothingIsLostDoubledOrReordered(t *testing.T) {
 	const senders, requests, fetchers = 3, 30, 3
 	w := newWorld(t, hub.Options{})
@@ -33,7 +33,7 @@ func TestUnderTrafficNothingIsLostDoubledOrReordered(t *testing.T) {
 					events[0].SupportsBundling = false
 				}
 				sent[sender] = append(sent[sender], events...)
-				for range 2 { // not sure whether it arrived
+				for range 2 { // as if the first reply were lost
 					_, err := w.hub.Ingest(w.ctx, events)
 					assert.NoError(t, err)
 				}
@@ -46,7 +46,7 @@ func TestUnderTrafficNothingIsLostDoubledOrReordered(t *testing.T) {
 			for last := false; !last; {
 				select {
 				case <-done:
-					last = true // then one more time
+					last = true // then fetch once more
 				default:
 				}
 				lines, err := fetchAll(w)

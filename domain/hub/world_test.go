@@ -19,8 +19,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A world is a hub over an empty store, and an actor. Its methods fail the test
-// unless they succeed.
+// A world is a hub over an empty store, and an actor. If a method does not succeed, the test
+// fails.
 type world struct {
 	testing.TB
 	ctx   context.Context
@@ -50,12 +50,12 @@ func (w *world) sent(n int, changes ...rt.Change) []domain.Event {
 	return events
 }
 
-// request returns the actor's wish for its next bundle of groups; none means all.
+// request returns the actor's request for its next bundle of groups; without groups, of all.
 func (w *world) request(groups ...domain.Group) hub.PeekRequest {
 	return hub.PeekRequest{Actor: w.actor, Groups: groups}
 }
 
-// peeks returns the next bundle of groups; none means all.
+// peeks returns the next bundle of groups; without groups, of all.
 func (w *world) peeks(groups ...domain.Group) *hub.Peeked {
 	w.Helper()
 	peeked, err := w.hub.Peek(w.ctx, w.request(groups...))
@@ -63,7 +63,7 @@ func (w *world) peeks(groups ...domain.Group) *hub.Peeked {
 	return peeked
 }
 
-// holds demands that a bundle holds exactly these events.
+// holds requires that a bundle has exactly these events.
 func (w *world) holds(p *hub.Peeked, want ...domain.Event) {
 	w.Helper()
 	require.Equal(w, idsOf(want), deliveredIDs(w.lines(p)))
@@ -78,7 +78,7 @@ func (w *world) dequeues(p *hub.Peeked) {
 	require.Equal(w, p.Bundle, closed.Bundle)
 }
 
-// nothingIn demands that there is no data in groups; none means all.
+// nothingIn requires that groups have no data; without groups, all.
 func (w *world) nothingIn(groups ...domain.Group) {
 	w.Helper()
 	_, err := w.hub.Peek(w.ctx, w.request(groups...))
@@ -135,8 +135,7 @@ func idsOf(events []domain.Event) []string {
 	return ids
 }
 
-// A meddledStore is a store with some of its calls taken over; nil leaves them
-// to the store.
+// A meddledStore is a store with some calls replaced; nil calls the store.
 type meddledStore struct {
 	*memory.Store
 	save func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error)
@@ -202,13 +201,13 @@ func (r brokenRun) Events(ctx context.Context) iter.Seq2[repository.StoredEvent,
 	}
 }
 
-// kinds are all kinds of failure that say something.
+// kinds are the kinds of failure that tests inject.
 var kinds = []domain.Kind{
 	domain.Unknown, domain.Invalid, domain.NotFound, domain.Conflict,
 	domain.Busy, domain.Uncertain, domain.Unavailable, domain.Damaged,
 }
 
-// kindsBut returns all kinds of failure but some.
+// kindsBut returns all kinds of failure except some.
 func kindsBut(but ...domain.Kind) []domain.Kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k domain.Kind) bool { return slices.Contains(but, k) })
 }
