@@ -29,7 +29,7 @@ func TestACursorAlone_DoesNotWaitForThoseOfACrowdedStream(t *testing.T) {
 	}
 }
 
-// The oracle is a slice.
+// The oracle is a slice of all values.
 func TestTurns_LoseNothingAndAlternate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	topics := []*topic{nil, {}, {}, {}}

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// P16
+// This is rule P16.
 func TestAWindow_ForgetsWhatWasNotUsedForLong(t *testing.T) {
 	stream, err := domain.ParseTopic("t")
 	require.NoError(t, err)
