@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A contentLog notes the calls of Gone.
+// A contentLog records the calls of Gone.
 type contentLog struct {
 	gone []string
 	fail error

@@ -41,7 +41,8 @@ func (h *hashedOrder) List(ctx context.Context, r repository.ObjectRange, limit 
 	return repository.ObjectPage{Objects: objects[:limit], More: true, After: objects[limit-1].Name.Key()}, err
 }
 
-// Keys up to and above the length from which on a hash orders them, with a character across it.
+// The keys are shorter and longer than the length at which ordering by a hash begins; one has a
+// character across that length.
 func TestCrawlIsRightWhateverTheOrderOfLongKeys(t *testing.T) {
 	var keys []string
 	for _, begin := range []string{
@@ -88,7 +89,7 @@ func TestCrawlIsRightWhateverTheOrderOfLongKeys(t *testing.T) {
 	}
 }
 
-// blindObjects stores what it is given, and has seen nothing of it yet.
+// blindObjects stores events, but its reads are stale: they show no objects.
 type blindObjects struct{ repository.Objects }
 
 func (blindObjects) List(context.Context, repository.ObjectRange, int) (repository.ObjectPage, error) {
@@ -104,7 +105,7 @@ func TestCrawlPageThatIsDoneAgainOnAStaleReadAddsNoRow(t *testing.T) {
 		w.lists("a", repository.SourceObject{ObjectFacts: sized(1)})
 		w.lists("b", repository.SourceObject{ObjectFacts: sized(2)})
 		dying, crash := context.WithCancel(w.Context())
-		c := &crasher{Objects: w.objects, Jobs: w.jobs, n: 2, crash: crash} // between the page and its cursor
+		c := &crasher{Objects: w.objects, Jobs: w.jobs, n: 2, crash: crash} // after the events of the page and before its cursor
 		w.ports.Objects, w.ports.Jobs = c, c
 		node := w.node()
 		job, err := node.StartCrawl(w.Context(), bucket, "")

@@ -89,8 +89,8 @@ func TestCrawlAddsARowForEachFactThatDiffers(t *testing.T) {
 	}
 }
 
-// Events of stores have fewer facts than listings. What a listing adds to them is no difference, if the content
-// is the same and can be read at once.
+// Events of stores have fewer facts than listings. Additional facts of a listing are no
+// difference, if the content is the same and can be read immediately.
 func TestCrawlAddsNoRowForAFactThatNoEventHas(t *testing.T) {
 	reported := script("[C@C1]")[0]
 	reported.Size, reported.ETag = new(int64), `"e"`
@@ -178,7 +178,7 @@ func TestCrawlKeepsToItsPrefix(t *testing.T) {
 	})
 }
 
-// TestCrawlMakesTheListedVersionCurrent is what a listing says of versions.
+// TestCrawlMakesTheListedVersionCurrent tests what a listing proves about versions.
 func TestCrawlMakesTheListedVersionCurrent(t *testing.T) {
 	latest := func(v string) *repository.SourceObject { return &repository.SourceObject{Version: version(v)} }
 	for _, tc := range []struct {
@@ -221,7 +221,7 @@ func TestCrawlThatFindsAnObjectMakesItCurrent(t *testing.T) {
 		{Reason: domain.CreatedPut, StorageClass: domain.ClassStandard, IngestID: "id"},
 	} {
 		for _, e := range script("[C@C1, D@D1, C@-, D@-]") {
-			if !e.Sequencer.IsNull() { // another one for each of the facts
+			if !e.Sequencer.IsNull() { // a different sequencer for each fact
 				s, err := domain.ParseSequencer(domain.HexSequencer, e.Sequencer.String()+fmt.Sprint(len(kinds)))
 				require.NoError(t, err)
 				e.Sequencer = s
@@ -286,7 +286,7 @@ func TestCrawlIsRefused(t *testing.T) {
 	})
 }
 
-// storeClocks are how the times of events may differ from those of the hub.
+// storeClocks are clocks of stores that differ from the clock of the hub.
 var storeClocks = map[string]func() time.Time{
 	"the clock of the hub":  time.Now,
 	"in whole seconds":      func() time.Time { return time.Now().Truncate(time.Second) },
@@ -294,8 +294,8 @@ var storeClocks = map[string]func() time.Time{
 	"behind by the margin":  func() time.Time { return time.Now().Add(-domain.ClockMargin) },
 }
 
-// A bucket whose events have times of the clock of the hub needs no margin: what has just been stored is found
-// to be gone.
+// If the events of a bucket have times of the hub's clock, no margin is needed: a crawl detects
+// the deletion of an object that was stored just before.
 func TestCrawlOfABucketWithTheClockOfTheHub_FindsWhatHasJustGone(t *testing.T) {
 	for hasClock, want := range map[bool]string{true: "C@C1· D@C1-01·", false: "C@C1+"} {
 		inWorld(t, func(w *world) {
@@ -310,7 +310,8 @@ func TestCrawlOfABucketWithTheClockOfTheHub_FindsWhatHasJustGone(t *testing.T) {
 	}
 }
 
-// What happens after a page was asked for, whether the listing has it or not, is later than the crawl.
+// Changes after a page was requested are later than the crawl, whether the listing has them or
+// not.
 func TestCrawlTakesTheTimeAtWhichItAsked(t *testing.T) {
 	for name, clock := range storeClocks {
 		t.Run(name, func(t *testing.T) {
@@ -328,7 +329,7 @@ func TestCrawlTakesTheTimeAtWhichItAsked(t *testing.T) {
 				w.reports("last", script("[C@C1]")...)
 				calls := 0
 				w.source.BeforeList = func(string) error {
-					if calls++; calls == 2 { // the first one is that of StartCrawl
+					if calls++; calls == 2 { // the first call is by StartCrawl
 						<-time.After(500 * time.Millisecond)
 						w.reports("made again", now("[C@C2]"))
 						w.reports("new", now("[C@C2]"))
@@ -368,7 +369,7 @@ func TestCrawlIsEarlierThanWhatFollows(t *testing.T) {
 	}
 }
 
-// What has changed within the margin is left to its event, or to the next crawl.
+// A change within the margin is recorded by its event or by the next crawl.
 func TestCrawlLeavesWhatHasJustChanged(t *testing.T) {
 	inWorld(t, func(w *world) {
 		created := script("[C@C1]")[0]
@@ -484,7 +485,8 @@ func TestCrawlThatIsStoppedStoresNoMore(t *testing.T) {
 
 var errCrash = errors.New("the node has crashed")
 
-// A crasher ends a node at its n-th call of Ingest, Amend or SaveJob, before or after that is carried out.
+// A crasher ends a node at its n-th call of Ingest, Amend or SaveJob, before or after the call
+// is carried out.
 type crasher struct {
 	repository.Objects
 	repository.Jobs

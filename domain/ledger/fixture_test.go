@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A fixture is a service over a store in memory that counts what it is asked.
+// A fixture is a service over a store in memory that counts its calls.
 type fixture struct {
 	*testing.T
 	*ledger.Service
@@ -64,7 +64,7 @@ func (f *fixture) name(bucket, key string) domain.ObjectName {
 	return name
 }
 
-// ingests ingests each event of a script by itself; change may alter it.
+// ingests ingests the events of a script one by one; change may modify them.
 func (f *fixture) ingests(bucket, key, script string, change ...func(e *domain.ObjectEvent)) {
 	f.Helper()
 	for _, call := range objecttest.Calls(script) {
@@ -79,7 +79,7 @@ func (f *fixture) ingests(bucket, key, script string, change ...func(e *domain.O
 	}
 }
 
-// parses returns a filter.
+// parses returns the filter of parameters.
 func (f *fixture) parses(params map[string][]string) ledger.Filter {
 	f.Helper()
 	filter, err := ledger.ParseFilter(params)

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An inventory is what a test changes of one.
+// An inventory is a manifest that a test can change.
 type inventory struct {
 	Source      string           `json:"sourceBucket"`
 	Destination string           `json:"destinationBucket"`
@@ -147,8 +147,8 @@ func TestInventoryHonoursVersionsAndMarkers(t *testing.T) {
 	})
 }
 
-// An inventory may lack what was stored shortly before it was made, so it hides no known version. One
-// that is not known is over all known ones.
+// An inventory may lack versions that were stored shortly before it was made, so it hides no
+// known version. An unknown version is placed over all known ones.
 func TestInventoryHidesNoKnownVersion(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.reports("known", script("[C@C1/1+1, C@C2/2+2]")...)
@@ -322,7 +322,7 @@ func TestInventoryWithoutStoresIsRefused(t *testing.T) {
 	})
 }
 
-// A slowSource has contents of which 4 KB take 20 seconds.
+// A slowSource needs 20 seconds for each 4 KB.
 type slowSource struct{ repository.Source }
 
 func (s slowSource) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// brokenObjects has objects that cannot be read, and others of which no event can be stored.
+// brokenObjects has objects that cannot be read, and objects whose events cannot be stored.
 type brokenObjects struct {
 	repository.Objects
 	unreadable map[string]bool
@@ -71,7 +71,7 @@ func reasonsOf(job domain.Job) map[string]string {
 
 var errNoRoom = domain.Errorf(domain.Unavailable, "shard 3: %w", repository.ErrFull)
 
-// A job does what it can, and has the reason of each object that it leaves.
+// A job processes all other objects, and has the reason for each object that it skips.
 func TestJobs_LeaveObjectsThatCannotBeReadOrStored(t *testing.T) {
 	unstorable := map[string]error{"full": errNoRoom, "too large": fmt.Errorf("the batch is refused"), "full and gone": errNoRoom}
 	prepare := func(w *world) {
@@ -122,7 +122,7 @@ func TestJobs_LeaveObjectsThatCannotBeReadOrStored(t *testing.T) {
 	})
 }
 
-// An inventory that is older than the retention stores nothing, and says so.
+// An inventory that is older than the retention stores no events, and reports that.
 func TestInventory_CountsWhatIsTooOld(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.ports.Objects = memory.NewObjectsWithRetention(repository.ObjectKeeping{Retention: domain.ObjectRetention(time.Hour), Clock: time.Now})
@@ -135,7 +135,8 @@ func TestInventory_CountsWhatIsTooOld(t *testing.T) {
 	})
 }
 
-// A list has what can be read, on pages of any size, and each other object once.
+// A list has all readable objects, and reports each other object once, for any size of its
+// pages.
 func TestList_LeavesOutWhatIsDamaged(t *testing.T) {
 	f := newFixture(t)
 	broken := &brokenObjects{Objects: f.store, unreadable: make(map[string]bool)}

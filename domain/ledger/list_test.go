@@ -54,7 +54,7 @@ func TestList_HasPages(t *testing.T) {
 	}
 }
 
-// A page costs what it has, if the store finds what is wanted.
+// If the store can select the rows, a page reads only the rows that it returns.
 func TestList_AsksForNoMoreThanItsPage(t *testing.T) {
 	f := newFixture(t)
 	for i := range 300 {
@@ -103,7 +103,7 @@ func TestList_EndsAPageAtItsBudget(t *testing.T) {
 	}
 }
 
-// A bucket has its price even if it has nothing that is wanted.
+// Each bucket counts towards the limit of a page, even if it has no selected rows.
 func TestListAndCount_EndAPageAfterManyBuckets(t *testing.T) {
 	f := newFixture(t)
 	const buckets = 450
@@ -137,7 +137,7 @@ func TestListAndCount_EndAPageAfterManyBuckets(t *testing.T) {
 	require.Equal(t, buckets+1, f.store.reads, "a key is read, which is cheap")
 }
 
-// TestFilter has FM-93, FM-95 and FM-97: what is listed is counted, too.
+// TestFilter has FM-93, FM-95 and FM-97. List and Count select the same rows.
 func TestFilter(t *testing.T) {
 	f := newFixture(t)
 	add := func(bucket, key string, change func(e *domain.ObjectEvent)) { f.ingests(bucket, key, "[C@01]", change) }

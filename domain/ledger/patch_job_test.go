@@ -45,7 +45,7 @@ func (w *world) attributesOf(key string) (all []string) {
 	return all
 }
 
-// reportsLabeled has the store report an object with attributes.
+// reportsLabeled ingests the creation of an object with attributes.
 func (w *world) reportsLabeled(key, attributes string) {
 	w.Helper()
 	e := script("[C@C1]")[0]
@@ -85,7 +85,7 @@ func TestPatchJob_ChangesTheRowsThatMatch(t *testing.T) {
 	})
 }
 
-// FM-98: a row to which the patch cannot be applied remains as it is; the other rows are patched.
+// FM-98: a row to which the patch cannot be applied is not changed; the other rows are patched.
 func TestPatchJob_CountsTheRowsThatItCannotChange(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.reportsLabeled("a", `{"sample":"L1"}`)
@@ -138,7 +138,8 @@ func TestPatchJob_IsRefused(t *testing.T) {
 	})
 }
 
-// A patch that can be applied several times is applied once to each row, whenever its node ends.
+// A patch that has another result when it is applied twice is applied once to each row,
+// whenever the node crashes.
 func TestPatchJobIsResumedByAnotherNode_AndPatchesNoRowTwice(t *testing.T) {
 	const n = 130
 	for _, after := range []bool{false, true} {
@@ -171,7 +172,8 @@ func TestPatchJobIsResumedByAnotherNode_AndPatchesNoRowTwice(t *testing.T) {
 	}
 }
 
-// throttledObjects refuse most amendments, and answer some that they have made as if they were lost.
+// throttledObjects refuse most amendments, and lose the replies of some that they have carried
+// out.
 type throttledObjects struct {
 	repository.Objects
 	calls atomic.Int64
@@ -223,7 +225,8 @@ func TestPatchJob_ThatIsStoppedPatchesNoMore(t *testing.T) {
 	})
 }
 
-// A row that a crawl stores about the same content keeps the attributes, and so what has changed them.
+// A row that a crawl adds for the same content keeps the attributes, so it also keeps the ids
+// of the patch jobs.
 func TestPatchJob_IsRememberedByTheRowsThatKeepTheAttributes(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.lists("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e"}})

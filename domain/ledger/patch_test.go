@@ -13,7 +13,7 @@ import (
 
 const ingestID = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 
-// TestPatch has FM-98: what is changed.
+// TestPatch is FM-98: the changes of each operation.
 func TestPatch(t *testing.T) {
 	for _, tc := range []struct{ before, patch, want string }{
 		{``, `[{"op": "add", "path": "/a", "value": 1}]`, `{"a":1}`},
