@@ -13,7 +13,8 @@ import (
 // defaultCacheTime leaves a second for the request that uses a cached party.
 const defaultCacheTime = 4 * time.Second
 
-// defaultDoorTimeout is the time in which another node takes the cursors of one that has died.
+// defaultDoorTimeout is the time within which another node takes over the cursors of a dead
+// node.
 const defaultDoorTimeout = 10 * time.Second
 
 func (o *Options) setDefaults() {

@@ -22,15 +22,15 @@ type doorWorld struct {
 	*testing.T
 	ports    broker.Ports
 	nodes    repository.Nodes
-	stops    []func() // of those that were started
+	stops    []func() // stops of the nodes that were started
 	channel  domain.PartyID
 	consumer domain.PartyID
 
-	mu     sync.Mutex             // guards status and takes once nodes were started
-	status int                    // of the answers to calls
+	mu     sync.Mutex             // guards status and takes after nodes were started
+	status int                    // status of the answers to calls
 	takes  time.Duration          // a call
 	begun  chan domain.EntryID    // calls
-	counts map[domain.EntryID]int // of those that were received from begun
+	counts map[domain.EntryID]int // calls that were received from begun
 }
 
 // A plainSealer seals nothing.
@@ -101,7 +101,7 @@ func (w *doorWorld) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	}
 }
 
-// answers sets the status of the consumer's further answers, and how long they take.
+// answers sets the status and the duration of the consumer's further answers.
 func (w *doorWorld) answers(status int, takes time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,7 +144,7 @@ func (w *doorWorld) start(name string, opts delivery.Options) *doorNode {
 	return n
 }
 
-// broadcasts sends messages of a priority by a node.
+// broadcasts sends messages of a priority through a node.
 func (w *doorWorld) broadcasts(n *doorNode, count, priority int) {
 	w.Helper()
 	for range count {

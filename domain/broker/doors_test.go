@@ -31,10 +31,11 @@ func (w *doorWorld) dequeues(n *doorNode, b *broker.Bundle) {
 	require.NoError(w, n.Dequeue(w.Context(), doorConsumer, w.consumer, b.ID))
 }
 
-// settles waits until the nodes have shared the shards, or have taken those of one that ended.
+// settles waits until the nodes have shared the shards, or have taken over the shards of a node
+// that ended.
 func (w *doorWorld) settles() { <-time.After(20 * time.Second) }
 
-// inBundle returns how often each message was in bundles.
+// inBundle counts the messages of a bundle in counts.
 func inBundle(counts map[domain.EntryID]int, b *broker.Bundle) {
 	for _, m := range b.Messages {
 		e, _ := domain.ParseMessageID(m.ID)
@@ -69,7 +70,7 @@ func TestPeek_ReturnsOneBundleUntilItIsDequeued(t *testing.T) {
 	})
 }
 
-// P15
+// This is rule P15.
 func TestPeek_ReturnsWhatNoCallGets(t *testing.T) {
 	inDoorWorld(t, func(w *doorWorld) {
 		w.takes = 20 * time.Millisecond
@@ -273,7 +274,7 @@ func TestAJobInABundle_IsInFlight(t *testing.T) {
 		n := w.start("a", delivery.Options{Concurrency: 1})
 		w.settles()
 		w.broadcasts(n, 2, 0)
-		<-time.After(1500 * time.Millisecond) // one has failed, and one is called
+		<-time.After(1500 * time.Millisecond) // one delivery has failed, and one is being called
 		w.broadcasts(n, 1, 0)
 		bundle := w.peeks(n, 3)
 		statusOf := func(number int64) broker.JobStatus {
@@ -294,7 +295,7 @@ func TestAJobInABundle_IsInFlight(t *testing.T) {
 	})
 }
 
-// P15, with two nodes that end one after the other.
+// This is rule P15, with two nodes that end one after the other.
 func TestDoors_LoseNothingWhenNodesEnd(t *testing.T) {
 	inDoorWorld(t, func(w *doorWorld) {
 		w.takes = 20 * time.Millisecond

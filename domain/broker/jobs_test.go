@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// startAlone starts the only node, which does little while days pass.
+// startAlone starts the only node, with options that need little work while days pass.
 func (w *doorWorld) startAlone() *doorNode {
 	w.nodes = nil
 	return w.start("a", delivery.Options{Look: 24 * time.Hour})

@@ -21,7 +21,7 @@ func (w *doorWorld) startWaiting(name string) *doorNode {
 	return n
 }
 
-// orphan has all shards assigned to a node that has died, and waits until a node knows.
+// orphan assigns all shards to a dead node, and waits until n knows that.
 func (w *doorWorld) orphan(n *doorNode) {
 	w.Helper()
 	_, a, err := w.nodes.Nodes(w.Context())
@@ -34,7 +34,7 @@ func (w *doorWorld) orphan(n *doorNode) {
 	require.Len(w, n.engine.Orphaned(), repository.ShardCount)
 }
 
-// overdue returns what is overdue by a delay.
+// overdue returns the jobs that are overdue by a delay.
 func (w *doorWorld) overdue(n *doorNode, delay time.Duration) []broker.Job {
 	w.Helper()
 	jobs, _, more, err := n.Overdue(w.Context(), doorAdmin, broker.OverdueQuery{Delay: delay})
@@ -120,7 +120,7 @@ func TestOverdue_LeavesOutWhatALivingNodeCalls(t *testing.T) {
 	inDoorWorld(t, func(w *doorWorld) {
 		w.takes = time.Hour
 		a, b := w.startWaiting("a"), w.startWaiting("b")
-		w.broadcasts(a, 100, 0) // more than are called at the same time
+		w.broadcasts(a, 100, 0) // more messages than are called at the same time
 		<-time.After(10 * time.Second)
 		require.NotEmpty(w, w.calls())
 		for _, n := range []*doorNode{a, b} {
@@ -166,7 +166,7 @@ func TestOverdue_LeavesOutConsumersThatAskedForAPause(t *testing.T) {
 	})
 }
 
-// A countedShards counts the lists of cursors that are read.
+// countedShards counts the reads of lists of cursors.
 type countedShards struct {
 	repository.Shards
 	lists int
@@ -222,9 +222,9 @@ func TestOverdue_ListsOneJobOfAShardAndContinuesInPages(t *testing.T) {
 				count--
 			}
 		}
-		put("z", idle+busy) // they were there before the message, and wait for it
+		put("z", idle+busy) // they were created before the message, and wait for it
 		w.broadcasts(n, 1, 0)
-		put("a", idle) // they come first, and wait for nothing
+		put("a", idle) // they are first in the list, and have no waiting messages
 		<-time.After(3 * time.Second)
 
 		found := make(map[int]int)

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// parties are those of the tests without an engine.
+// parties is a broker without an engine.
 type parties struct {
 	ports                       broker.Ports
 	channel, consumer, producer domain.PartyID
@@ -108,7 +108,7 @@ func TestAConsumer_HasJobsOfWhatIsAcceptedAfterItsPut(t *testing.T) {
 	}
 }
 
-// crashingCursors are those of a node that ends before it creates a cursor.
+// crashingCursors end the node before it creates a cursor.
 type crashingCursors struct {
 	repository.Cursors
 	ends bool

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// staleStreams returns entries in pages of two. Its reads do not see the last entries while some are
+// staleStreams has pages of two entries. Its reads do not show the last entries while these are
 // hidden.
 type staleStreams struct {
 	repository.Streams
@@ -46,8 +46,8 @@ func (s staleStreams) End(ctx context.Context, stream domain.StreamName) (reposi
 	return end, err
 }
 
-// hides has the world read streams in small pages, and returns how many of the last entries are
-// hidden.
+// hides makes the world read staleStreams, and returns the number of hidden entries, which the
+// test sets.
 func (w *doorWorld) hides() *atomic.Int64 {
 	hidden := new(atomic.Int64)
 	w.ports.Streams = staleStreams{w.ports.Streams, hidden}
@@ -61,7 +61,7 @@ func TestABundle_HasTheMessagesOfAllPages(t *testing.T) {
 		n := w.start("a", delivery.Options{})
 		w.settles()
 		w.broadcasts(n, 7, 0)
-		<-time.After(10 * time.Second) // all are retries, or dead
+		<-time.After(10 * time.Second) // all deliveries are retries or dead letters
 		require.Len(w, w.peeks(n, 7).Messages, 7)
 	})
 }
@@ -121,7 +121,7 @@ func TestAConsumer_BeginsBehindWhatWasThere(t *testing.T) {
 	})
 }
 
-// staleCursors returns an old standing once.
+// staleCursors returns a stale standing once.
 type staleCursors struct {
 	repository.Cursors
 	old *domain.Standing

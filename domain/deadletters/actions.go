@@ -7,7 +7,7 @@ import (
 )
 
 // Look returns a dead letter with its body. The record is stored before the body is returned.
-// It fails with NotFound if the dead letter is not there.
+// It fails with NotFound if the dead letter does not exist.
 func (s *Service) Look(ctx context.Context, queue string, number int64, by AdminAction) (*Content, error) {
 	if err := by.Check(); err != nil {
 		return nil, err
@@ -28,13 +28,13 @@ func (s *Service) Look(ctx context.Context, queue string, number int64, by Admin
 	return found, nil
 }
 
-// Resend sends a dead letter again. It fails with NotFound if it is not there, and with Conflict
-// if its queue does not take dead letters again.
+// Resend sends a dead letter again. It fails with NotFound if the dead letter does not exist,
+// and with Conflict if its queue does not accept dead letters again.
 func (s *Service) Resend(ctx context.Context, queue string, number int64, by AdminAction) error {
 	return s.actOnOne(ctx, resendAction, queue, number, by)
 }
 
-// Delete deletes a dead letter. It fails with NotFound if it is not there.
+// Delete deletes a dead letter. It fails with NotFound if the dead letter does not exist.
 func (s *Service) Delete(ctx context.Context, queue string, number int64, by AdminAction) error {
 	return s.actOnOne(ctx, deleteAction, queue, number, by)
 }
@@ -58,7 +58,7 @@ func (s *Service) actOnOne(ctx context.Context, what, queue string, number int64
 	}
 	record.Letters, err = s.carryOut(ctx, what, queue, []int64{number}, by)
 	if err == nil && record.Letters == 0 {
-		err = missingError(queue, number) // another order was faster
+		err = missingError(queue, number) // a concurrent action was faster
 	}
 	s.recordOutcome(ctx, &record, err)
 	return err
@@ -88,7 +88,7 @@ func (s *Service) carryOut(ctx context.Context, what, queue string, numbers []in
 	return n, markBusError(err)
 }
 
-// maxAtOnce is how many dead letters one action is about.
+// maxAtOnce is the maximum number of dead letters in one action.
 const maxAtOnce = 100
 
 // A Selection names several dead letters of a queue: those with one reason and numbers above
@@ -99,20 +99,20 @@ type Selection struct {
 	Through int64 // required
 }
 
-// Progress is how far an action about several dead letters has come.
+// Progress is the result of an action on several dead letters.
 type Progress struct {
-	Letters int    // that were sent again or deleted
-	Next    int64  // After of the action that continues; 0: it is complete
-	Failure string // why the action has ended early, after some letters; "": it has not
+	Letters int    // number of dead letters that were sent again or deleted
+	Next    int64  // After for the action that continues this one; 0: it is complete
+	Failure string // why the action ended early, after some dead letters; "": it did not
 }
 
-// ResendSome sends dead letters again, up to 100 of them, in the order of their numbers. Orders
-// with Next as After continue it, as long as Next is not 0.
+// ResendSome sends dead letters again, up to 100 of them, in the order of their numbers. If
+// Next is not 0, another call with Next as After continues it.
 func (s *Service) ResendSome(ctx context.Context, queue string, of Selection, by AdminAction) (Progress, error) {
 	return s.actOnSome(ctx, resendAction, queue, of, by)
 }
 
-// DeleteSome deletes dead letters as ResendSome sends them again.
+// DeleteSome deletes dead letters. Its parameters and results are those of ResendSome.
 func (s *Service) DeleteSome(ctx context.Context, queue string, of Selection, by AdminAction) (Progress, error) {
 	return s.actOnSome(ctx, deleteAction, queue, of, by)
 }
@@ -155,7 +155,7 @@ func (s *Service) actOnSome(ctx context.Context, what, queue string, of Selectio
 		return Progress{Letters: record.Letters, Next: next}, nil
 	case record.Letters == 0:
 		return Progress{}, err
-	default: // what was done must not be hidden by the error
+	default: // the error must not hide what was done
 		return Progress{Letters: record.Letters, Next: of.After, Failure: err.Error()}, nil
 	}
 }

@@ -12,14 +12,14 @@ import (
 // An AdminAction names the operator who requests an action, and the reason.
 type AdminAction = repository.AdminAction
 
-// A Record is what an operator has done.
+// A Record is the record of an operator's action.
 type Record = repository.DeadLetterAction
 
-// A Queue is one whose dead letters an operator can reach.
+// A Queue is a queue whose dead letters operators can access.
 type Queue struct {
 	Name     string
-	Use      string // what its messages are
-	NoResend string // why its dead letters are not sent again; "": they can be
+	Use      string // what its messages are for
+	NoResend string // why its dead letters cannot be sent again; "": they can
 }
 
 // Options set up a Service. Bus and Actions are required.
@@ -30,12 +30,12 @@ type Options struct {
 	Logger  *slog.Logger // default: nothing is logged
 }
 
-// A Service carries out what operators want with dead letters. It is safe for concurrent use.
+// A Service carries out actions of operators on dead letters. It is safe for concurrent use.
 type Service struct {
 	opts Options
 }
 
-// New returns a Service. It makes no call.
+// New returns a Service. It does not call the bus.
 func New(o Options) *Service {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -47,10 +47,10 @@ func New(o Options) *Service {
 type QueueState struct {
 	Queue
 	DeadLetters int64
-	IsKnown     bool // else DeadLetters says nothing
+	IsKnown     bool // false: DeadLetters is not known
 }
 
-// Queues returns the queues whose dead letters can be reached.
+// Queues returns the queues whose dead letters operators can access.
 func (s *Service) Queues() []QueueState {
 	states := make([]QueueState, len(s.opts.Queues))
 	for i, q := range s.opts.Queues {
@@ -78,7 +78,7 @@ func (s *Service) Records(ctx context.Context, queue string, limit int) ([]Recor
 	return s.opts.Actions.DeadLetterActions(ctx, queue, limit)
 }
 
-// The orders.
+// The actions.
 const (
 	lookAction   = "look"
 	resendAction = "resend"
@@ -100,10 +100,11 @@ func shorten(text string, limit int) string {
 	return string(characters[:limit-1]) + "…"
 }
 
-// endTimeout is how long the outcome of an action may take to be stored.
+// endTimeout is the time limit for storing the outcome of an action.
 const endTimeout = 10 * time.Second
 
-// recordOutcome stores the outcome of an order, also when its caller is gone, and logs it.
+// recordOutcome stores the outcome of an action, even if the caller has disconnected, and logs
+// it.
 func (s *Service) recordOutcome(ctx context.Context, record *Record, err error) {
 	record.Outcome = doneOutcome
 	if err != nil {

@@ -76,10 +76,10 @@ func (b *fakeBus) carryOut(numbers []int64, act func(int64)) (n int, err error) 
 
 func (b *fakeBus) Count(string) (int64, bool) { return int64(len(b.letters)), true }
 
-// stored has the records.
+// stored is the store of the records.
 type stored interface{ repository.DeadLetterActions }
 
-// orders fails to store as wanted.
+// orders is a store of records that fails as a test wants.
 type orders struct {
 	stored
 	beginErr, endErr error
@@ -120,7 +120,7 @@ func newWorld(t *testing.T, n int) *world {
 	return w
 }
 
-// records returns what the records of the queue say, the oldest first.
+// records returns the records of the queue as texts, the oldest first.
 func (w *world) records() (lines []string) {
 	found, err := w.Records(w.Context(), events, 100)
 	require.NoError(w, err)
@@ -147,7 +147,7 @@ func TestList_ReturnsPages(t *testing.T) {
 	require.EqualValues(t, 2, page.DeadLetters[0].Number)
 }
 
-// A page of a reason that is rare costs as little as others.
+// A page of a rare reason reads as few dead letters as others.
 func TestList_ReadsUpToALimit(t *testing.T) {
 	w := newWorld(t, 1500)
 	page, err := w.List(t.Context(), events, deadletters.Query{Reason: "rare", Limit: 100})
@@ -216,7 +216,7 @@ func TestAnOutcomeThatIsNotStored_IsLogged(t *testing.T) {
 	require.Contains(t, w.logs.String(), "is not in its record")
 }
 
-// The caller repeats the order with what it has got, until it is complete.
+// The caller repeats the action with the returned Next, until it is complete.
 func TestOrdersAboutSeveral_ContinueAndEnd(t *testing.T) {
 	w := newWorld(t, 450)
 	of, sum, calls := deadletters.Selection{Reason: "damaged", Through: 401}, 0, 0
@@ -224,7 +224,7 @@ func TestOrdersAboutSeveral_ContinueAndEnd(t *testing.T) {
 		p, err := w.ResendSome(t.Context(), events, of, by)
 		require.NoError(t, err)
 		require.Empty(t, p.Failure)
-		w.bus.letters = append(w.bus.letters, deadletters.DeadLetter{Number: int64(451 + calls), Reason: "damaged"}) // one comes back
+		w.bus.letters = append(w.bus.letters, deadletters.DeadLetter{Number: int64(451 + calls), Reason: "damaged"}) // a dead letter comes back
 		sum, calls = sum+p.Letters, calls+1
 		if of.After = p.Next; p.Next == 0 {
 			break

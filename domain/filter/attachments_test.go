@@ -96,7 +96,7 @@ func TestAnAttachmentThatFails_IsLeftOutWithItsReason(t *testing.T) {
 	require.Contains(t, reasons["inf"], "number")
 }
 
-// Both sides of the limit, by a byte.
+// The attachments are one byte below and above the limit.
 func TestAttachmentsThatAreTooLarge_AreReplacedByThat(t *testing.T) {
 	text := strings.Repeat("<", 10_000) // 60,000 bytes of JSON
 	const around = len(`{"a":"","b":"","c":""}`)

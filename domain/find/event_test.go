@@ -135,7 +135,7 @@ func TestAnEvent_NamesEachCauseOfItsWait(t *testing.T) {
 	}
 }
 
-// savingFinder says of each event that a Save is under way that has it.
+// savingFinder reports each event as part of a Save that is under way.
 type savingFinder struct{ repository.Finder }
 
 func (f savingFinder) FindEvent(ctx context.Context, q repository.EventQuery) (repository.EventSearch, error) {

@@ -160,7 +160,7 @@ func TestFind_ShowsALookAtABundleBesideItsEnd(t *testing.T) {
 	require.ElementsMatch(t, []find.StepKind{find.StepOpened, find.StepLooked, find.StepDequeued}, kindsOf(r))
 }
 
-// damaged is a store in which a mailbox cannot be read, nor can records.
+// damaged is a store in which a mailbox and records cannot be read.
 type damaged struct {
 	repository.Finder
 	repository.Admin

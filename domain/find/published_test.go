@@ -63,7 +63,7 @@ func TestFind_FindsAnEventOfATopicAndItsDeliveries(t *testing.T) {
 		require.Equal(t, domain.Invalid, domain.KindOf(err), "%+v", q)
 	}
 
-	now = now.Add(2 * time.Hour) // its retention has passed, and the id is still known
+	now = now.Add(2 * time.Hour) // the message has expired, and its id is still known
 	r = w.findsOne(find.Query{ID: "e", MessageID: "/x e"})
 	require.Zero(t, r.Steps[0].At)
 	require.Len(t, r.Notes, 1)

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A world is a store with one actor, and a service that finds what is in it.
+// A world is a store with one actor, and a service that searches it.
 type world struct {
 	*testing.T
 	store   *memory.Store

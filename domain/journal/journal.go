@@ -27,14 +27,14 @@ type Record struct {
 	AdminAction
 	What    string
 	When    time.Time
-	About   string // such as a delivery of the subject; "": the subject itself
+	About   string // a part of the subject, such as a delivery; "": the subject itself
 	Outcome string // "": the action is in progress, or its node has died
 }
 
 // A Subject identifies what operators act on.
 type Subject struct{ name string }
 
-// SubjectOf returns the subject with a kind, such as subscription, and the names that identify it.
+// SubjectOf returns the subject with a kind, such as subscription, and the identifying names.
 func SubjectOf(kind string, names ...string) Subject {
 	return Subject{"|" + kind + "|" + strings.Join(names, "|")} // a queue's name has no bar
 }

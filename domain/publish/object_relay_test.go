@@ -24,10 +24,10 @@ type relayWorld struct {
 	objects *memory.Objects
 	streams *failingStreams
 	relay   *publish.ObjectRelay
-	called  int // messages that receivers are to be called with
+	called  int // number of messages for which receivers have to be called
 }
 
-// failingStreams fails some appends: before or after they are done.
+// failingStreams fails some appends, before or after they are carried out.
 type failingStreams struct {
 	repository.Streams
 	failures int
@@ -74,7 +74,8 @@ func (w *relayWorld) ingests(key, script string) {
 	}
 }
 
-// published returns the events of the topic, such as "a created", and demands that nothing is left.
+// published returns the events of the topic, such as "a created", and requires that no changes
+// are left.
 func (w *relayWorld) published() (events []string) {
 	w.Helper()
 	left, err := w.objects.Topic().Unpublished(w.Context(), time.Now().Add(time.Hour), 1000)
@@ -91,12 +92,12 @@ func (w *relayWorld) published() (events []string) {
 	return events
 }
 
-// runs runs the relay until nothing is left for it to do.
+// runs runs the relay until no changes are left.
 func (w *relayWorld) runs() {
 	ctx, cancel := context.WithCancel(w.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); w.relay.Run(ctx) }()
-	<-time.After(time.Minute) // of the clock of the bubble
+	<-time.After(time.Minute) // by the clock of the bubble
 	synctest.Wait()
 	cancel()
 	<-ended
@@ -125,14 +126,14 @@ func TestObjectRelay_RepeatsWhatFails(t *testing.T) {
 			w.ingests("a", "[C@02] [D@03]")
 			w.runs()
 			if isAfter {
-				w.called += len(allEvents) // which the node does not know: receivers look for themselves
+				w.called += len(allEvents) // the node does not know of the changes, so receivers find them by looking
 			}
 			require.Equal(t, allEvents, w.published())
 		})
 	}
 }
 
-// Otherwise nodes that fail together would try again together.
+// Otherwise nodes that fail at the same time would retry at the same time.
 func TestObjectRelay_VariesItsPausesByItsRandomSource(t *testing.T) {
 	for _, test := range []struct {
 		random uint64
@@ -158,7 +159,8 @@ func TestObjectRelay_VariesItsPausesByItsRandomSource(t *testing.T) {
 	}
 }
 
-// What is tried too often, or belongs to a node that has ended, is found by a look once it is not young.
+// If the attempts for a change are used up, or its node has ended, a look finds the change once
+// it is not young.
 func TestObjectRelay_FindsWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRelayWorld(t)
@@ -167,14 +169,14 @@ func TestObjectRelay_FindsWhatIsLeft(t *testing.T) {
 		require.False(t, w.relay.Look(t.Context()), "it is young")
 		w.runs()
 		require.True(t, w.relay.Look(t.Context()))
-		w.relay.Look(t.Context()) // which has each change twice
+		w.relay.Look(t.Context()) // the look finds each change a second time
 		w.runs()
 		require.Equal(t, []string{"a created", "a updated"}, w.published())
 		require.False(t, w.relay.Look(t.Context()))
 	})
 }
 
-// failingRemoval keeps what was published, as if the node had ended.
+// failingRemoval does not remove published changes, as if the node had ended.
 type failingRemoval struct{ repository.ObjectTopic }
 
 func (failingRemoval) Remove(context.Context, []domain.ObjectChange) error {
@@ -194,7 +196,8 @@ func TestObjectRelay_PublishesNoChangeTwice(t *testing.T) {
 	})
 }
 
-// A change whose id another one has waits until that is forgotten, and keeps no other one from being published.
+// If a message with the id of a change was published with other content, the change waits until
+// that id is forgotten. Other changes do not wait.
 func TestObjectRelay_KeepsWhatConflicts(t *testing.T) {
 	w := newRelayWorld(t)
 	w.ingests("a", "[C@01]")
@@ -207,7 +210,7 @@ func TestObjectRelay_KeepsWhatConflicts(t *testing.T) {
 	w.ingests("a", "[D@02]")
 	left, err = w.objects.Topic().Unpublished(t.Context(), time.Now().Add(time.Hour), 10)
 	require.NoError(t, err)
-	left[0].Version = other.Version // of the deletion
+	left[0].Version = other.Version // the version of the deletion
 	left[0].Event = domain.StateUpdated
 	err = w.relay.Publish(t.Context(), left)
 	require.Equal(t, domain.Damaged, domain.KindOf(err))
@@ -217,7 +220,7 @@ func TestObjectRelay_KeepsWhatConflicts(t *testing.T) {
 	require.Equal(t, "a", still[0].Name.Key())
 }
 
-// Whatever the name of an object, its event is one that a stream accepts.
+// A stream accepts the events of objects with any name.
 func TestObjectRelay_PublishesObjectsOfAnyName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRelayWorld(t)

@@ -116,7 +116,7 @@ func TestList_LeavesOutSubscriptionsThatWereDeleted(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }
 
-// brokenDefinitions cannot read one subscription.
+// brokenDefinitions fail to read one subscription.
 type brokenDefinitions struct {
 	repository.Definitions
 	broken *domain.SubscriptionID
@@ -146,7 +146,7 @@ func TestList_SaysWhichReceiverCannotBeRead(t *testing.T) {
 	}
 }
 
-// brokenShards cannot read some shards.
+// brokenShards fail to read some shards.
 type brokenShards struct {
 	repository.Shards
 	err error

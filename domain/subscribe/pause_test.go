@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// The first call may have ended before the engine was told.
+// The first call may have ended before it notified the engine.
 func TestAPauseThatIsRepeated_IsToldAgain(t *testing.T) {
 	told := 0
 	w := newWorld(t, subscribe.Options{Changed: func(domain.CursorID) { told++ }})

@@ -15,7 +15,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The cases of the specification of watches, each by its number; those about HTTP are in other packages.
+// These tests are the numbered cases of the specification of watches. The cases about HTTP are
+// in other packages.
 func TestW1AndW5_EachWatchIsToldOfEachChangeOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -115,7 +116,8 @@ func TestW4_ADeletedWatchIsCalledNoMore(t *testing.T) {
 	})
 }
 
-// The entry of the shard says that the watch has changed, and a stale read does not know how.
+// The entry of the shard says that the watch has changed, but a stale read does not show the
+// change.
 func TestW4_AWatchThatAnotherNodeHasDeleted_IsRetiredAlthoughReadsAreStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -251,7 +253,7 @@ func TestW13_TheCountersAddUpAtAnyTime(t *testing.T) {
 			ids = append(ids, n.createWatch("a", callback))
 			w.answer(callback, status)
 		}
-		var seen domain.Counters // the sum of all states
+		var seen domain.Counters // the sum of all reads
 		for hour := range 12 {
 			if hour < 5 {
 				n.putDocument("a")
@@ -282,7 +284,7 @@ func TestW13_TheCountersAddUpAtAnyTime(t *testing.T) {
 	})
 }
 
-// A dyingCursors is that of a node which dies before it stores the outcome of a call.
+// dyingCursors make a node die before it stores the outcome of a call.
 type dyingCursors struct{ repository.Cursors }
 
 func (dyingCursors) Settle(ctx context.Context, _ domain.CursorID, _ repository.CursorVersion, _ domain.Settlement) (repository.CursorVersion, error) {

@@ -18,8 +18,8 @@ type deliveryRule struct {
 	test func(w *World)
 }
 
-// Run holds engines over the stores that open returns to their promises. Each case has a
-// separate synctest bubble, in which open is called.
+// Run tests the promises of engines over the stores that open returns. Each case runs in a
+// separate synctest bubble, in which it calls open.
 func Run(t *testing.T, open func(t *testing.T, clock *Clock) repositorytest.PushStores) {
 	RunOneOf(t, 1, open)
 }
