@@ -93,7 +93,7 @@ func (c *cursorTest) isIdle() bool {
 	return !ok
 }
 
-func TestACursor_CallsNobodyBeforeItsHoldEnds(t *testing.T) {
+func TestACursor_CallsNothingDuringAHold(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(2)
 	c.endCall(c.beginCall(), domain.Answer{Status: 429, RetryAfter: 10 * time.Minute})
@@ -125,7 +125,7 @@ func TestABreaker_OpensAfterFailuresInARowAndLetsOneProbeThrough(t *testing.T) {
 	require.False(t, c.isIdle(), "it is closed")
 }
 
-func TestACursor_CountsWhatIsGoneFromItsStream(t *testing.T) {
+func TestACursor_CountsExpiredEntries(t *testing.T) {
 	c := newCursorTest(t, 5)
 	c.takeEntries(2)
 	p := c.Position(0)
@@ -268,7 +268,7 @@ func TestAHoldOfAClockThatWasAhead_IsCut(t *testing.T) {
 	}
 }
 
-func TestACursorThatIsLoadedAgain_DoesNotCallWhatIsCalled(t *testing.T) {
+func TestACursorThatIsLoadedAgain_RepeatsNoCallUnderWay(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(1)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
@@ -321,7 +321,7 @@ func TestASettlementThatIsOverlapped_IsMergedIfItWasNotStored(t *testing.T) {
 	require.Empty(t, s.Replace)
 }
 
-func TestRetriesThatAreNotThoseOfTheCursor_AreRefused(t *testing.T) {
+func TestRetriesOfAnotherRead_AreRefused(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(1)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
@@ -455,7 +455,7 @@ func TestAMessage_IsChecked(t *testing.T) {
 	}
 }
 
-func TestACursor_FollowsTheLatestWishOfItsOwner(t *testing.T) {
+func TestACursor_FollowsTheLatestRequestOfItsOwner(t *testing.T) {
 	stream, err := domain.ParseTopic("t")
 	require.NoError(t, err)
 	c, err := domain.OpenCursor(domain.Standing{Stream: stream}, nil, domain.Owner{Incarnation: "a", Limit: 1}, time.Now())

@@ -43,7 +43,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-func TestABundleWeighs50MegabytesAtMost(t *testing.T) {
+func TestMaxBundleWeight_Is50Megabytes(t *testing.T) {
 	require.Equal(t, domain.Weight(51_200), domain.MaxBundleWeight)
 }
 

@@ -88,7 +88,7 @@ func TestAnOldStateDoesNotSettleDoubt(t *testing.T) {
 	require.True(t, s.object.Doubt)
 }
 
-func TestConfirmDoesNotGuess(t *testing.T) {
+func TestConfirm_NeedsARowAndNoVersions(t *testing.T) {
 	v := must(domain.ParseVersionID("v"))
 	one := domain.ObjectEvent{Type: domain.ObjectCreated, Carrier: domain.Carrier{Message: "m"}, ObjectFacts: domain.ObjectFacts{ETag: `"e"`}}
 	s := newObjectStore(t, domain.ObjectLimits{})

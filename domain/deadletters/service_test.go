@@ -181,7 +181,7 @@ func TestRequests_AreValidated(t *testing.T) {
 	require.Len(t, w.bus.letters, 1)
 }
 
-func TestOrders_LeaveRecords(t *testing.T) {
+func TestActions_LeaveRecords(t *testing.T) {
 	w := newWorld(t, 4)
 	found, err := w.Look(t.Context(), events, 1, by)
 	require.NoError(t, err)
@@ -217,7 +217,7 @@ func TestAnOutcomeThatIsNotStored_IsLogged(t *testing.T) {
 }
 
 // The caller repeats the action with the returned Next, until it is complete.
-func TestOrdersAboutSeveral_ContinueAndEnd(t *testing.T) {
+func TestActionsOnSeveral_ContinueAndEnd(t *testing.T) {
 	w := newWorld(t, 450)
 	of, sum, calls := deadletters.Selection{Reason: "damaged", Through: 401}, 0, 0
 	for {
@@ -236,7 +236,7 @@ func TestOrdersAboutSeveral_ContinueAndEnd(t *testing.T) {
 	require.EqualValues(t, 401, w.bus.resent[200])
 }
 
-func TestOrdersAboutSeveral_SayWhereTheyHaveEnded(t *testing.T) {
+func TestActionsOnSeveral_ReportWhereTheyEnded(t *testing.T) {
 	w := newWorld(t, 10)
 	w.bus.failsAt = 5
 	p, err := w.DeleteSome(t.Context(), events, deadletters.Selection{Reason: "damaged", Through: 10}, by)

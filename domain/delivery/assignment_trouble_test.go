@@ -122,7 +122,7 @@ func ownersOf(t *testing.T, s repository.Nodes) [repository.ShardCount]string {
 	return a.Owners
 }
 
-func TestADamagedAssignment_IsReplacedByWhatTheNodesKnow(t *testing.T) {
+func TestADamagedAssignment_IsReplacedByTheLastOneRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, s, receivers, nodes, logged := newTroubledWorld(t)
 		before, loads := ownersOf(t, s), w.Loads()
@@ -143,7 +143,7 @@ func TestADamagedAssignment_IsReplacedByWhatTheNodesKnow(t *testing.T) {
 	})
 }
 
-func TestAnAssignmentThatIsRemovedByHand_IsMadeAgain(t *testing.T) {
+func TestAnAssignmentThatIsRemovedByHand_IsCreatedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, s, receivers, nodes, _ := newTroubledWorld(t)
 		s.change(func(s *troubledNodes) { s.nodes = memory.NewNodes(w.Clock.Now) })

@@ -57,7 +57,7 @@ func TestCursorsOfOnePriority_GoInTurn(t *testing.T) {
 }
 
 // This is rule P10.
-func TestNoQueueOrPriority_IsPassedOverForEver(t *testing.T) {
+func TestEachQueueAndPriority_IsServedWithinALimit(t *testing.T) {
 	for _, workers := range []int{1, 2, 5, 12, 64} {
 		const queues, picks = 12, 50_000
 		const limit = 64 * 10 * 2 * queues // each priority has one pick in 640

@@ -68,7 +68,7 @@ func heapWith(t *testing.T, n int64, receivers int) (used float64) {
 }
 
 // This is rule P16.
-func TestHeap_DoesNotGrowWithWhatWaits(t *testing.T) {
+func TestHeap_DoesNotGrowWithWaitingMessages(t *testing.T) {
 	base := heap()
 	few, many := base+heapWith(t, 1000, 8), base+heapWith(t, 1_000_000, 8)
 	t.Logf("%.0f bytes with a thousand, %.0f with a million", few, many)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestACursorAlone_DoesNotWaitForThoseOfACrowdedStream(t *testing.T) {
+func TestASingleCursor_DoesNotWaitForACrowdedStream(t *testing.T) {
 	d := newDispatcherTest(1, 2)
 	crowded, other := &topic{}, &topic{}
 	for range 1000 {

@@ -112,7 +112,7 @@ func TestAWarning_IsLoggedOnceAnHourForEachReceiver(t *testing.T) {
 	})
 }
 
-func TestAWarning_ComesBeforeWhatWaitsExpires(t *testing.T) {
+func TestAWarning_ComesBeforeWaitingMessagesExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores { return openMemory(t, clock) })
 		r := w.Add(&deliverytest.Receiver{Policy: domain.DefaultPolicy()})

@@ -33,7 +33,7 @@ func (s oldEnds) End(ctx context.Context, stream domain.StreamName) (repository.
 
 // P7: a page is marked as served, and the node that serves one of its watches knows an old end
 // of the stream.
-func TestAWatchThatHasRecovered_IsCalledWithWhatItsPageWasServedUpTo(t *testing.T) {
+func TestAWatchThatHasRecovered_GetsTheEntriesUpToTheMarkOfItsPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var missing atomic.Int64
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores {
@@ -90,7 +90,7 @@ func (s lateCursors) Load(ctx context.Context, id domain.CursorID, owner domain.
 }
 
 // P7: a node ends after it has created the cursor, so it signals nothing.
-func TestAWatchWhoseCursorComesLate_IsCalledWithWhatItsPageWasVisitedFor(t *testing.T) {
+func TestAWatchWithALateCursor_GetsTheEntriesOfTheVisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var isMissing atomic.Bool
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores {

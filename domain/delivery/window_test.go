@@ -10,7 +10,7 @@ import (
 )
 
 // This is rule P16.
-func TestAWindow_ForgetsWhatWasNotUsedForLong(t *testing.T) {
+func TestAWindow_ForgetsTheLeastRecentlyUsedParts(t *testing.T) {
 	stream, err := domain.ParseTopic("t")
 	require.NoError(t, err)
 	w := newWindow(100_000)

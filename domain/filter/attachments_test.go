@@ -18,7 +18,7 @@ func parseMetadata(t *testing.T, text string) Metadata {
 	return m
 }
 
-func TestAFilter_LetsPassWhatIsTrue(t *testing.T) {
+func TestAFilter_MatchesTrueResults(t *testing.T) {
 	m := parseMetadata(t, `{"type":"made","n":5,"zero":0,"none":[],"tags":["a","b"],"o":{},"date":"2020-01-02"}`)
 	for text, want := range map[string]bool{
 		"type == 'made'": true, "type == 'other'": false, "n": true, "zero": false, "none": false, "o": false, "missing": false,
@@ -33,7 +33,7 @@ func TestAFilter_LetsPassWhatIsTrue(t *testing.T) {
 	}
 }
 
-func TestAFilterThatFails_LetsNothingPass(t *testing.T) {
+func TestAFilterThatFails_MatchesNothing(t *testing.T) {
 	m := parseMetadata(t, `{"type":"made"}`)
 	for _, text := range []string{"abs(type)", "sum(type)", "length(missing)", "sort_by(@, &a)"} {
 		e, err := Compile(text)

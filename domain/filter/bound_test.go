@@ -125,7 +125,7 @@ var usual = []string{
 	"items[?starts_with(name, 'a') && contains(tags, 'x')]", "floor(n) == ceil(n)", "reverse(tags)", "min(n)", "max(n)", "ends_with(type, 'e')",
 }
 
-func TestWhatSubscriptionsUsuallyAsk_IsAccepted(t *testing.T) {
+func TestUsualExpressions_AreAccepted(t *testing.T) {
 	all := worstMetadata(t)
 	for _, text := range usual {
 		_, err := Compile(text)
@@ -134,7 +134,7 @@ func TestWhatSubscriptionsUsuallyAsk_IsAccepted(t *testing.T) {
 	}
 }
 
-func TestWhatGrowsWithoutBound_IsRefused(t *testing.T) {
+func TestExpressionsWithoutABound_AreRefused(t *testing.T) {
 	all := worstMetadata(t)
 	for _, text := range nasty {
 		checkBound(t, text, all)

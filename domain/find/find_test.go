@@ -34,7 +34,7 @@ func TestFind_RefusesWhatIsNoID(t *testing.T) {
 	}
 }
 
-func TestFind_SaysWhereItLookedForWhatIsUnknown(t *testing.T) {
+func TestFind_ReportsWhatItHasSearched(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	w.saves(w.actor, 1)
 	w.saves(repositorytest.NewActor(), 1)
@@ -95,7 +95,7 @@ func TestFind_ContinuesUntilEveryMailboxWasSearched(t *testing.T) {
 	require.Equal(t, domain.Invalid, domain.KindOf(err), "it is of another search")
 }
 
-func TestFind_FindsABundleByItsIDAndByThatOfItsRequest(t *testing.T) {
+func TestFind_FindsABundleByItsIDAndTheIDOfItsRequest(t *testing.T) {
 	w := newWorld(t, find.Options{})
 	w.saves(w.actor, 2)
 	b := w.peeks(w.actor)

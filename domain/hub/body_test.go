@@ -29,7 +29,7 @@ func goldenEvents() []domain.Event {
 	return events
 }
 
-func TestTheManifestListsTheEvents(t *testing.T) {
+func TestManifest_ListsTheEvents(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	events := goldenEvents()
 	w.sends(events...)
@@ -43,7 +43,7 @@ func TestTheManifestListsTheEvents(t *testing.T) {
 `, w.body(w.peeks()))
 }
 
-func TestTheManifestOfOneEvent(t *testing.T) {
+func TestManifest_OfOneEvent(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	event := goldenEvents()[1]
 	event.SupportsBundling = false
@@ -57,7 +57,7 @@ func TestTheManifestOfOneEvent(t *testing.T) {
 
 var inline = hub.Options{Content: map[domain.Origin]domain.ContentMode{domain.TimeSeries: domain.Inline}}
 
-func TestInlineContentIsThePayloadsAlone(t *testing.T) {
+func TestInlineBody_HasOnlyThePayloads(t *testing.T) {
 	w := newWorld(t, inline)
 	events := goldenEvents()
 	events[1].Payload = []byte("null")
@@ -68,7 +68,7 @@ func TestInlineContentIsThePayloadsAlone(t *testing.T) {
 	require.Equal(t, "[\n{\"kWh\":[1,2]},\nnull,\n\"text\"\n]\n", w.body(peeked))
 }
 
-func TestAnEventOfBeforeItsOriginWentInlineIsNull(t *testing.T) {
+func TestInlineBody_HasNullForAnEventWithoutPayload(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	events := goldenEvents()
 	w.sends(events...)
@@ -77,7 +77,7 @@ func TestAnEventOfBeforeItsOriginWentInlineIsNull(t *testing.T) {
 	require.Equal(t, "[\n{\"kWh\":[1,2]},\nnull,\n\"text\"\n]\n", w.body(w.peeks()))
 }
 
-func TestABundleKeepsTheContentModeItWasOpenedWith(t *testing.T) {
+func TestBundle_KeepsItsContentMode(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sent(3, rt.Carrying("{}"))
 	open := w.peeks()
@@ -88,7 +88,7 @@ func TestABundleKeepsTheContentModeItWasOpenedWith(t *testing.T) {
 	require.Equal(t, body, w.body(again))
 }
 
-func TestOnlyTheOriginsThatAreNamedAreInline(t *testing.T) {
+func TestContentMode_IsInlineOnlyForConfiguredOrigins(t *testing.T) {
 	w := newWorld(t, inline)
 	w.sent(1, rt.From(domain.Charges))
 	require.Equal(t, domain.Manifest, w.peeks().Content)
@@ -100,7 +100,7 @@ var awkward = []string{
 	strings.Repeat(`"`, 128), strings.Repeat(`\`, 128),
 }
 
-func TestLabelsSurviveTheBody(t *testing.T) {
+func TestManifest_KeepsLabelsUnchanged(t *testing.T) {
 	for _, label := range awkward {
 		t.Run(label, func(t *testing.T) { checkLabels(t, label, label) })
 	}
@@ -140,7 +140,7 @@ func checkLabels(t *testing.T, contentType, documentType string) {
 	}
 }
 
-func TestABodyThatFailedIsWrittenAgainTheSame(t *testing.T) {
+func TestBody_IsTheSameAfterAFailedWrite(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sent(2, rt.Carrying(`{"a":1}`))
 	w.sent(2, rt.Carrying(`{"a":2}`)) // in another object

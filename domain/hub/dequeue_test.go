@@ -12,7 +12,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestDequeueReturnsTheBundleAndMakesWayForTheNext(t *testing.T) {
+func TestDequeue_ReturnsTheBundleAndAllowsTheNext(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
 		w.sent(1, from, rt.Alone)
 		next := w.sent(2, from)
@@ -22,7 +22,7 @@ func TestDequeueReturnsTheBundleAndMakesWayForTheNext(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotOpenIsNotFoundWhateverTheReason(t *testing.T) {
+func TestDequeue_FindsOnlyOpenBundles(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sent(1, rt.Alone)
 	waiting := w.sent(1)
@@ -51,7 +51,7 @@ func TestWhatIsNotOpenIsNotFoundWhateverTheReason(t *testing.T) {
 	require.Equal(t, foreign.Bundle, other.peeks().Bundle)
 }
 
-func TestOpenBundlesAreDequeuedInAnyOrder(t *testing.T) {
+func TestDequeue_AcceptsOpenBundlesInAnyOrder(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
 		w := newWorld(t, hub.Options{})
 		var open []*hub.Peeked
@@ -69,7 +69,7 @@ func TestOpenBundlesAreDequeuedInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestOfConcurrentDequeuesOneSucceeds(t *testing.T) {
+func TestDequeue_SucceedsOnceAmongConcurrentCalls(t *testing.T) {
 	for range 20 {
 		w := newWorld(t, hub.Options{})
 		w.sent(1, rt.Alone)

@@ -21,7 +21,7 @@ func (w *world) failsWith(failure error) {
 	require.NotErrorIs(w, err, domain.ErrNoData)
 }
 
-func TestAPeekFailsAsTheStoreDoes(t *testing.T) {
+func TestPeek_ReturnsTheErrorOfTheStore(t *testing.T) {
 	for _, kind := range kinds {
 		failure := domain.Errorf(kind, "no luck")
 		t.Run(kind.String()+" when asked for what comes next", func(t *testing.T) {
@@ -66,7 +66,7 @@ func (w *world) breakRuns(after int, failure error) {
 	}}, hub.Options{})
 }
 
-func TestAPeekWhoseReadingIsOvertakenStartsOver(t *testing.T) {
+func TestPeek_RestartsIfItsEventsAreTakenMeanwhile(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	events := w.sent(3)
 	looks := 0
@@ -82,7 +82,7 @@ func TestAPeekWhoseReadingIsOvertakenStartsOver(t *testing.T) {
 	require.Equal(t, 2, looks)
 }
 
-func TestAPeekThatMayHaveOpenedABundleIsRepeatedSafely(t *testing.T) {
+func TestPeek_CanBeRepeatedAfterAnUncertainFailure(t *testing.T) {
 	for name, id := range map[string]domain.BundleID{"without an id": {}, "under an id": rt.NewBundleID()} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, hub.Options{})
@@ -105,7 +105,7 @@ func TestAPeekThatMayHaveOpenedABundleIsRepeatedSafely(t *testing.T) {
 	}
 }
 
-func TestAnOpenBundleThatCannotBeReadIsNoBody(t *testing.T) {
+func TestBody_IsIncompleteIfItsEventsCannotBeRead(t *testing.T) {
 	for _, kind := range kinds {
 		for after := range 3 {
 			w := newWorld(t, hub.Options{})
@@ -120,7 +120,7 @@ func TestAnOpenBundleThatCannotBeReadIsNoBody(t *testing.T) {
 	}
 }
 
-func TestAnActorWhoIsGoneGetsAnError(t *testing.T) {
+func TestPeekAndDequeue_FailIfTheirContextHasEnded(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sent(1)
 	gone, cancel := context.WithCancel(w.ctx)

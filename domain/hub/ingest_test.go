@@ -27,7 +27,7 @@ func inTurns(n int, recipients ...domain.ActorID) []domain.Event {
 	return events
 }
 
-func TestEachRecipientGetsItsEventsInTheOrderOfTheRequest(t *testing.T) {
+func TestIngest_KeepsTheOrderOfEachRecipient(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	recipients := []domain.ActorID{rt.NewActor(), rt.NewActor(), rt.NewActor()}
 	events := inTurns(20, recipients...)
@@ -42,7 +42,7 @@ func TestEachRecipientGetsItsEventsInTheOrderOfTheRequest(t *testing.T) {
 	}
 }
 
-func TestTheEventsOfARecipientAreSavedInOneCall(t *testing.T) {
+func TestIngest_SavesARecipientInOneCall(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	var mu sync.Mutex
 	saves := map[domain.ActorID]int{}
@@ -57,13 +57,13 @@ func TestTheEventsOfARecipientAreSavedInOneCall(t *testing.T) {
 	require.Equal(t, map[domain.ActorID]int{a: 1, b: 1}, saves)
 }
 
-func TestIngestOfNothingIsNothing(t *testing.T) {
+func TestIngest_AcceptsAnEmptyRequest(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sends()
 	w.nothingIn()
 }
 
-func TestTheSameEventAgainIsADuplicate(t *testing.T) {
+func TestIngest_CountsARepeatedEventAsDuplicate(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	a, b, c := rt.Event(w.actor), rt.Event(w.actor, rt.Carrying(`{"a":1}`)), rt.Event(w.actor)
 	for _, tc := range []struct {
@@ -91,7 +91,7 @@ func TestTheSameEventAgainIsADuplicate(t *testing.T) {
 	w.nothingIn()
 }
 
-func TestOneIDForTwoRecipientsIsTwoEvents(t *testing.T) {
+func TestIngest_AcceptsOneIDForTwoRecipients(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	mine, theirs := rt.Event(w.actor), rt.Event(rt.NewActor(), rt.Weighing(7))
 	theirs.ID = mine.ID
@@ -101,7 +101,7 @@ func TestOneIDForTwoRecipientsIsTwoEvents(t *testing.T) {
 	w.holds(w.peeks(), theirs)
 }
 
-func TestConflictsAreNamedByTheirPlaceInTheRequest(t *testing.T) {
+func TestIngest_ReportsTheIndexesOfConflicts(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	a, b := rt.NewActor(), rt.NewActor()
 	stored := inTurns(3, a, b)
@@ -132,7 +132,7 @@ func (w *world) failingFor(failures map[domain.ActorID]error) {
 	}}, hub.Options{})
 }
 
-func TestOneRecipientsFailureIsNotAnothers(t *testing.T) {
+func TestIngest_StoresOtherRecipientsIfOneFails(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind.String(), func(t *testing.T) {
 			w := newWorld(t, hub.Options{})
@@ -165,7 +165,7 @@ func TestOneRecipientsFailureIsNotAnothers(t *testing.T) {
 }
 
 // If a retry may store more events, the error must not say that a retry is useless.
-func TestAFailureThatMayPassCountsForMoreThanOneThatLasts(t *testing.T) {
+func TestIngest_RanksTemporaryErrorsFirst(t *testing.T) {
 	invalid := domain.Errorf(domain.Invalid, "too many cabinets")
 	damaged := domain.Errorf(domain.Damaged, "no sense")
 	demand := func(lasting, passing error) {
@@ -188,7 +188,7 @@ func TestAFailureThatMayPassCountsForMoreThanOneThatLasts(t *testing.T) {
 	demand(damaged, errors.New("nobody has classified this"))
 }
 
-func TestEveryFailedRecipientIsNamed(t *testing.T) {
+func TestIngest_NamesEachFailedRecipient(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	a, b := rt.NewActor(), rt.NewActor()
 	failure := domain.Errorf(domain.Unavailable, "store is out of reach")
@@ -200,7 +200,7 @@ func TestEveryFailedRecipientIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, b.String())
 }
 
-func TestACallerWhoIsGoneGetsAnErrorAndStoresNothing(t *testing.T) {
+func TestIngest_StoresNothingIfItsContextHasEnded(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	gone, cancel := context.WithCancel(w.ctx)
 	cancel()
@@ -210,7 +210,7 @@ func TestACallerWhoIsGoneGetsAnErrorAndStoresNothing(t *testing.T) {
 	w.nothingIn()
 }
 
-func TestSoManyRecipientsAreSavedAtTheSameTime(t *testing.T) {
+func TestIngest_LimitsConcurrentSaves(t *testing.T) {
 	for options, want := range map[int]int{0: 8, 1: 1, 3: 3} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, hub.Options{})

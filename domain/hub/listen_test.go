@@ -60,7 +60,7 @@ func (w *world) hears(l *hub.Listener, most time.Duration) (time.Duration, error
 	return time.Since(start), err
 }
 
-func TestWhoListensHearsAtOnceWhatIsSavedOnThisNode(t *testing.T) {
+func TestListener_WakesImmediatelyForASaveOnItsNode(t *testing.T) {
 	for _, groups := range [][]domain.Group{nil, {rt.TimeSeries}, {rt.MasterData, rt.TimeSeries}} {
 		listening(t, func(t *testing.T, w *world, e *ear) {
 			l := w.listens(groups...)
@@ -78,7 +78,7 @@ func TestWhoListensHearsAtOnceWhatIsSavedOnThisNode(t *testing.T) {
 	}
 }
 
-func TestWhatIsSavedBetweenAPeekAndTheWaitIsHeard(t *testing.T) {
+func TestListener_WakesForASaveBeforeItsWait(t *testing.T) {
 	listening(t, func(t *testing.T, w *world, _ *ear) {
 		l := w.listens()
 		defer l.Close()
@@ -91,7 +91,7 @@ func TestWhatIsSavedBetweenAPeekAndTheWaitIsHeard(t *testing.T) {
 	})
 }
 
-func TestWhatIsSavedForOthersOrInOtherGroupsIsNotHeard(t *testing.T) {
+func TestListener_IgnoresOtherActorsAndGroups(t *testing.T) {
 	listening(t, func(t *testing.T, w *world, _ *ear) {
 		l := w.listens(rt.TimeSeries)
 		defer l.Close()
@@ -111,7 +111,7 @@ func TestWhatIsSavedForOthersOrInOtherGroupsIsNotHeard(t *testing.T) {
 }
 
 // The Peek that follows may be answered by a replica that is behind.
-func TestNewsAreToldAgainAtTheNextLook(t *testing.T) {
+func TestListener_NotifiesAgainAtTheNextLook(t *testing.T) {
 	news := map[string]func(*testing.T, *world){
 		"saved on this node": func(_ *testing.T, w *world) { w.sent(1) },
 		"saved on another": func(t *testing.T, w *world) {
@@ -137,7 +137,7 @@ func TestNewsAreToldAgainAtTheNextLook(t *testing.T) {
 	}
 }
 
-func TestWhatWasSavedBeforeIsNoNews(t *testing.T) {
+func TestListener_IgnoresDuplicates(t *testing.T) {
 	listening(t, func(t *testing.T, w *world, _ *ear) {
 		events := w.sent(2)
 		w.dequeues(w.peeks())
@@ -152,7 +152,7 @@ func TestWhatWasSavedBeforeIsNoNews(t *testing.T) {
 	})
 }
 
-func TestWhoListensLooksSeldomAndOnlyAtTheWatermark(t *testing.T) {
+func TestListener_ReadsOnlyTheWatermarkAndSeldom(t *testing.T) {
 	listening(t, func(t *testing.T, w *world, e *ear) {
 		l := w.listens()
 		defer l.Close()
@@ -165,7 +165,7 @@ func TestWhoListensLooksSeldomAndOnlyAtTheWatermark(t *testing.T) {
 	})
 }
 
-func TestAStoreInTroubleWakesWhoListens(t *testing.T) {
+func TestListener_WakesIfTheStoreFails(t *testing.T) {
 	listening(t, func(t *testing.T, w *world, e *ear) {
 		l := w.listens()
 		defer l.Close()
@@ -176,7 +176,7 @@ func TestAStoreInTroubleWakesWhoListens(t *testing.T) {
 	})
 }
 
-func TestASaveOfUnknownOutcomeIsHeard(t *testing.T) {
+func TestListener_WakesAfterAnUncertainSave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, hub.Options{})
 		w.meddle(meddledStore{save: func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
@@ -193,7 +193,7 @@ func TestASaveOfUnknownOutcomeIsHeard(t *testing.T) {
 	})
 }
 
-func TestTheLooksGetRarerAndAreSpread(t *testing.T) {
+func TestListener_PausesGrowAndVary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &ear{Store: memory.New(memory.Options{})}
 		w := &world{t, t.Context(), e.Store, hub.New(e, e, e, hub.Options{}), rt.NewActor()}
@@ -215,7 +215,7 @@ func TestTheLooksGetRarerAndAreSpread(t *testing.T) {
 	})
 }
 
-func TestListener_PlacesAreLimitedAndGivenBackOnce(t *testing.T) {
+func TestListener_PlacesAreLimitedAndReleasedOnce(t *testing.T) {
 	listening(t, func(t *testing.T, w *world, _ *ear) {
 		place := func(actor domain.ActorID) error {
 			l := w.hub.Listen(actor, nil)

@@ -75,7 +75,7 @@ func newNoticeWorld(t *testing.T, fault func(domain.Notice) error) (*world, *hub
 	return askingOver(t, w.store, d, func(o *hub.Options) { o.NoticeRelay = c }), c, box
 }
 
-func TestNoticesComeInTheOrderOfTheDequeues(t *testing.T) {
+func TestNoticeRelay_KeepsTheOrderOfDequeues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, c, box := newNoticeWorld(t, nil)
 		defer w.hub.Close()
@@ -93,7 +93,7 @@ func TestNoticesComeInTheOrderOfTheDequeues(t *testing.T) {
 	})
 }
 
-func TestANoticeThatCannotBeDeliveredIsNotOvertaken(t *testing.T) {
+func TestNoticeRelay_StopsBehindAFailedNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var away atomic.Bool
 		away.Store(true)
@@ -150,7 +150,7 @@ func TestStuckNotices_AreCountedUntilTheyAreDelivered(t *testing.T) {
 	})
 }
 
-func TestWhatANodeLeftBehindIsFoundByAnother(t *testing.T) {
+func TestNoticeRelay_FindsNoticesOfOtherNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, _ := newNoticeWorld(t, nil) // whose notice relay never runs
 		defer w.hub.Close()
@@ -189,7 +189,7 @@ func (o torn) Waiting(ctx context.Context, before time.Time, most int) ([]domain
 	return waiting, err
 }
 
-func TestANoticeThatCannotBeReadHoldsUpNobody(t *testing.T) {
+func TestNoticeRelay_DamagedNoticeDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, box := newNoticeWorld(t, nil)
 		defer w.hub.Close()
@@ -201,7 +201,7 @@ func TestANoticeThatCannotBeReadHoldsUpNobody(t *testing.T) {
 	})
 }
 
-func TestANoticeMayComeAgainAndIsTheSameThen(t *testing.T) {
+func TestNoticeRelay_RepeatsANoticeUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, _ := newNoticeWorld(t, nil)
 		defer w.hub.Close()
@@ -231,7 +231,7 @@ func (o *oldOutbox) Notices(ctx context.Context, recipient domain.ActorID) ([]do
 	return o.seen, nil
 }
 
-func TestWhatAnOldReadShowsAgainIsNotToldAgain(t *testing.T) {
+func TestNoticeRelay_SkipsNoticesOfStaleReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, _ := newNoticeWorld(t, nil)
 		defer w.hub.Close()
@@ -248,7 +248,7 @@ func TestWhatAnOldReadShowsAgainIsNotToldAgain(t *testing.T) {
 
 // A node whose clock is ahead has stored a notice and not delivered it. Other nodes do not wait
 // until that time.
-func TestANoticeFromTheFutureIsFoundByWhomItIsTheFutureFor(t *testing.T) {
+func TestNoticeRelay_FindsANoticeWithAFutureTime(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"right": 0, "an hour ahead": time.Hour, "an hour behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -268,7 +268,7 @@ func TestANoticeFromTheFutureIsFoundByWhomItIsTheFutureFor(t *testing.T) {
 	}
 }
 
-func TestADomainThatCannotBeToldHoldsUpNoOther(t *testing.T) {
+func TestNoticeRelay_UnreachableDomainDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box := &postBox{fault: func(n domain.Notice) error {
 			if n.Origin == domain.Charges {
@@ -322,7 +322,7 @@ func (o *orderedOutbox) Waiting(context.Context, time.Time, int) ([]domain.Actor
 	return []domain.ActorID{o.notices[0].Recipient}, nil
 }
 
-func TestANoticeOfARemovalThatIsStuck_DelaysNoOther(t *testing.T) {
+func TestNoticeRelay_StuckRemovalDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		actor, err := domain.ParseActorID("5790001330552")
 		require.NoError(t, err)

@@ -31,7 +31,7 @@ func (o *operations) Freeze(ctx context.Context, actor domain.ActorID, by reposi
 	return o.Admin.Freeze(ctx, actor, by)
 }
 
-func TestAnOrderWithoutWhoOrWhyIsNeverCarriedOut(t *testing.T) {
+func TestOperator_RequiresNameAndReason(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sent(1)
 	open := w.peeks()
@@ -64,7 +64,7 @@ func TestAnOrderWithoutWhoOrWhyIsNeverCarriedOut(t *testing.T) {
 	require.Equal(t, open.Bundle, w.peeks().Bundle)
 }
 
-func TestAnOrderIsLoggedWithWhoAndWhy(t *testing.T) {
+func TestOperator_LogsNameAndReason(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sent(1)
 	var log bytes.Buffer
@@ -78,7 +78,7 @@ func TestAnOrderIsLoggedWithWhoAndWhy(t *testing.T) {
 	require.Regexp(t, `level=WARN msg="operator's order failed" what=freeze .*error="no luck"`, log.String())
 }
 
-func TestAFrozenQueueIsThatAndNothingElse(t *testing.T) {
+func TestFreeze_MakesPeekFailUntilThaw(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	events := w.sent(1)
 	operator := hub.NewOperator(w.hub, w.store, nil)
@@ -90,7 +90,7 @@ func TestAFrozenQueueIsThatAndNothingElse(t *testing.T) {
 	w.holds(w.peeks(), events...)
 }
 
-func TestWhoListensHearsOfAnOrderAtOnce(t *testing.T) {
+func TestOperator_WakesListeners(t *testing.T) {
 	listening(t, func(t *testing.T, w *world, e *ear) {
 		w.sent(1)
 		operator := hub.NewOperator(w.hub, e.Store, nil)

@@ -35,7 +35,7 @@ func (w *world) rival() *world {
 	return &r
 }
 
-func TestTheLoserOfARaceGetsTheWinnersBundle(t *testing.T) {
+func TestPeekRace_LoserGetsTheWinnersBundle(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
 		events := w.sent(2, from)
 		var won *hub.Peeked
@@ -51,7 +51,7 @@ func TestTheLoserOfARaceGetsTheWinnersBundle(t *testing.T) {
 	})
 }
 
-func TestTwoPeeksUnderOneIDGetTheOneBundle(t *testing.T) {
+func TestPeekRace_OneIDOpensOneBundle(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
 		w.sent(2, from)
 		req := w.request(s.groups...)
@@ -67,7 +67,7 @@ func TestTwoPeeksUnderOneIDGetTheOneBundle(t *testing.T) {
 	})
 }
 
-func TestARaceLostUnderAnIDIsToldTheWinnersID(t *testing.T) {
+func TestPeekRace_LoserWithAnIDLearnsTheWinnersID(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sent(1)
 	var won *hub.Peeked
@@ -79,7 +79,7 @@ func TestARaceLostUnderAnIDIsToldTheWinnersID(t *testing.T) {
 	require.ErrorContains(t, err, won.ID.String())
 }
 
-func TestAnIDThatARivalUsedInAnotherGroupIsInUse(t *testing.T) {
+func TestPeekRace_IDUsedInAnotherGroupIsInUse(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sent(1)
 	w.sent(1, rt.From(domain.Charges))
@@ -98,14 +98,14 @@ func TestAnIDThatARivalUsedInAnotherGroupIsInUse(t *testing.T) {
 	require.Equal(t, 2, *attempts, "it looked once more, whether the bundle was the one it wanted")
 }
 
-func TestARivalWhoTakesEverythingLeavesNoData(t *testing.T) {
+func TestPeekRace_ReturnsNoDataIfAllEventsAreTaken(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sent(2)
 	w.beforeAdd(func(int) { w.rival().dequeues(w.rival().peeks()) })
 	w.nothingIn()
 }
 
-func TestARivalWhoTakesTheFirstLeavesTheNext(t *testing.T) {
+func TestPeekRace_OpensTheNextEvents(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sent(1, rt.Alone)
 	next := w.sent(1)
@@ -118,7 +118,7 @@ func TestARivalWhoTakesTheFirstLeavesTheNext(t *testing.T) {
 	require.Equal(t, 2, *attempts)
 }
 
-func TestAPeekThatKeepsLosingIsBusy(t *testing.T) {
+func TestPeekRace_FailsWithBusyAfterManyLosses(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	events := w.sent(40, rt.Alone)
 	losses := 15
@@ -152,7 +152,7 @@ func together(n int, do func()) {
 	wg.Wait()
 }
 
-func TestConcurrentPeeksAllGetOneBundle(t *testing.T) {
+func TestPeekRace_AllGetOneBundle(t *testing.T) {
 	for name, id := range map[string]domain.BundleID{"without an id": {}, "under one id": rt.NewBundleID()} {
 		t.Run(name, func(t *testing.T) {
 			for range 20 {
@@ -179,7 +179,7 @@ func TestConcurrentPeeksAllGetOneBundle(t *testing.T) {
 	}
 }
 
-func TestConcurrentPeeksOfAllGroupsUnderOneIDOpenItOnce(t *testing.T) {
+func TestPeekRace_OneIDInAllGroupsOpensOnce(t *testing.T) {
 	for range 20 {
 		w := newWorld(t, hub.Options{})
 		for _, o := range rt.AllOrigins {

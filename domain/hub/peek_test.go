@@ -40,7 +40,7 @@ func inEveryScope(t *testing.T, test func(w *world, s scope, from rt.Change)) {
 	}
 }
 
-func TestNoDataWhereNothingWaits(t *testing.T) {
+func TestPeek_ReturnsNoDataIfNoEventsWait(t *testing.T) {
 	for _, s := range scopes {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t, hub.Options{})
@@ -55,7 +55,7 @@ func TestNoDataWhereNothingWaits(t *testing.T) {
 	}
 }
 
-func TestPeekOpensABundleOfWhatWaits(t *testing.T) {
+func TestPeek_OpensABundleOfWaitingEvents(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
 		events := w.sent(3, from, rt.Weighing(5))
 		later := w.sent(1, from, rt.Typed("other"))
@@ -85,7 +85,7 @@ func TestPeekOpensABundleOfWhatWaits(t *testing.T) {
 	})
 }
 
-func TestABundleStartsAtTheOldestEventOfTheScope(t *testing.T) {
+func TestPeek_StartsAtTheOldestEventOfItsGroups(t *testing.T) {
 	for _, s := range scopes {
 		for _, oldest := range s.origins {
 			t.Run(s.name+"/"+oldest.String(), func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestABundleStartsAtTheOldestEventOfTheScope(t *testing.T) {
 	}
 }
 
-func TestABundleRepeatsUntilItIsDequeued(t *testing.T) {
+func TestPeek_RepeatsTheBundleUntilItIsDequeued(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
 		events := w.sent(3, from, rt.Carrying(`{"a":1}`))
 		first := w.peeks(s.groups...)
@@ -141,7 +141,7 @@ func TestABundleRepeatsUntilItIsDequeued(t *testing.T) {
 	})
 }
 
-func TestAnotherBundleThanTheOpenOneIsRefused(t *testing.T) {
+func TestPeek_RefusesAnotherIDOrFormatThanTheOpenOne(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
 		w.sent(1, from)
 		req := w.request(s.groups...)
@@ -171,7 +171,7 @@ func TestAnotherBundleThanTheOpenOneIsRefused(t *testing.T) {
 	})
 }
 
-func TestTheActorMaySuggestAnID(t *testing.T) {
+func TestPeek_UsesTheSuggestedID(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
 		w.sent(1, from)
 		req := w.request(s.groups...)
@@ -184,7 +184,7 @@ func TestTheActorMaySuggestAnID(t *testing.T) {
 	})
 }
 
-func TestAUsedIDIsAConflict(t *testing.T) {
+func TestPeek_RefusesAUsedID(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
 		w.sent(1, from)
 		used := w.peeks(s.groups...)
@@ -208,7 +208,7 @@ func TestAUsedIDIsAConflict(t *testing.T) {
 	})
 }
 
-func TestWhatDoesNotBundleTravelsAlone(t *testing.T) {
+func TestPeek_PutsAnEventWithoutBundlingInASeparateBundle(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
 		alone := w.sent(1, from, rt.Alone)
 		together := w.sent(2, from)
@@ -222,7 +222,7 @@ func TestWhatDoesNotBundleTravelsAlone(t *testing.T) {
 	})
 }
 
-func TestWhatIsTooHeavyForAnyBundleTravelsAllTheSame(t *testing.T) {
+func TestPeek_OpensABundleForATooHeavyEvent(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
 		monstrous := w.sent(1, from, rt.Weighing(math.MaxInt64))
 		heavy := w.sent(1, from, rt.Weighing(domain.MaxBundleWeight+1))
@@ -237,7 +237,7 @@ func TestWhatIsTooHeavyForAnyBundleTravelsAllTheSame(t *testing.T) {
 	})
 }
 
-func TestOneOpenBundleInEachGroup(t *testing.T) {
+func TestPeek_HasOneOpenBundleInEachGroup(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	for _, o := range []domain.Origin{domain.MeteringPoints, domain.Aggregations, domain.Charges, domain.TimeSeries} {
 		w.sent(1, rt.From(o))
@@ -255,7 +255,7 @@ func TestOneOpenBundleInEachGroup(t *testing.T) {
 	require.Equal(t, domain.Charges, w.peeks().Cabinet.Origin)
 }
 
-func TestTheHubMakesRandomVersion4IDs(t *testing.T) {
+func TestPeek_GeneratesRandomVersion4IDs(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	w.sent(200, rt.Alone)
@@ -269,7 +269,7 @@ func TestTheHubMakesRandomVersion4IDs(t *testing.T) {
 	}
 }
 
-func TestTheHubTakesIDsFromWhereItIsTold(t *testing.T) {
+func TestPeek_UsesTheIDsOfItsOptions(t *testing.T) {
 	id := rt.NewBundleID()
 	w := newWorld(t, hub.Options{NewID: func() domain.BundleID { return id }})
 	w.sent(1)

@@ -41,7 +41,7 @@ func (s *shelf) opensIn(d time.Duration) {
 	}
 }
 
-func TestBody_OpensPayloadsThatCameSinglySideBySide(t *testing.T) {
+func TestBody_OpensSeparatePayloadsInParallel(t *testing.T) {
 	const opening = 6 * time.Millisecond
 	for _, tc := range []struct {
 		events, size int
@@ -106,7 +106,7 @@ func TestBody_ReadsAheadOnlyAsMuchAsMemoryAllows(t *testing.T) {
 	}
 }
 
-func TestLimitReadAhead_KeepsPayloadsBehindItClosed(t *testing.T) {
+func TestLimitReadAhead_OpensNoPayloadsAfterIt(t *testing.T) {
 	for _, mode := range []domain.ContentMode{domain.Inline, domain.Manifest} {
 		s := newShelf(t)
 		s.content = mode
@@ -129,7 +129,7 @@ func TestLimitReadAhead_KeepsPayloadsBehindItClosed(t *testing.T) {
 	}
 }
 
-func TestBody_FailsAtThePayloadThatFailsNotBefore(t *testing.T) {
+func TestBody_FailsOnlyAtTheFailingPayload(t *testing.T) {
 	failure := domain.Errorf(domain.Unavailable, "out of reach")
 	for name, fail := range map[string]func() (io.ReadCloser, error){
 		"when opened": func() (io.ReadCloser, error) { return nil, failure },

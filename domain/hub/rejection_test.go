@@ -18,7 +18,7 @@ func from(origin string) rt.Change { return rt.From(must(domain.ParseOrigin(orig
 // under sets the id.
 func under(id domain.EventID) rt.Change { return func(e *domain.Event) { e.ID = id } }
 
-func TestIngestRejectsARequestAsAWhole(t *testing.T) {
+func TestIngest_RejectsARequestAsAWhole(t *testing.T) {
 	const unknown = `origin: "Weather" is unknown here; known are Aggregations, Charges, MarketRoles, MeteringPoints, TimeSeries`
 	const missing = "payload: missing; the content of Charges is sent along with its events"
 	to, other := rt.NewActor(), rt.NewActor()
@@ -103,14 +103,14 @@ func TestIngestRejectsARequestAsAWhole(t *testing.T) {
 	}
 }
 
-func TestARejectionSaysHowManyAndWhichIsTheFirst(t *testing.T) {
+func TestRejectionError_HasCountAndFirstFault(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	err := w.hub.Check([]domain.Event{rt.Event(w.actor), rt.Event(w.actor, from("A")), rt.Event(w.actor, from("B"))})
 	require.EqualError(t, err, "2 of the events cannot be stored; the first is event 1: "+
 		`origin: "A" is unknown here; known are Aggregations, Charges, MarketRoles, MeteringPoints, TimeSeries`)
 }
 
-func TestCheckFindsNothingWrongWithWhatIngestTakes(t *testing.T) {
+func TestCheck_AcceptsWhatIngestAccepts(t *testing.T) {
 	w := newWorld(t, hub.Options{Content: map[domain.Origin]domain.ContentMode{domain.Charges: domain.Inline}})
 	e := rt.Event(w.actor)
 	twin := rt.Event(rt.NewActor(), under(e.ID), rt.Weighing(9))
@@ -122,7 +122,7 @@ func TestCheckFindsNothingWrongWithWhatIngestTakes(t *testing.T) {
 	require.NoError(t, w.hub.Check(nil))
 }
 
-func TestTheHubKnowsTheGroupsItWasGiven(t *testing.T) {
+func TestGroups_AreTheConfiguredOnes(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	require.Equal(t, domain.DefaultGroups(), w.hub.Groups())
 

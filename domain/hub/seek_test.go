@@ -59,7 +59,7 @@ func (s *shelf) mixed(n int) {
 	}
 }
 
-func TestABodyIsReadFromAnywhere(t *testing.T) {
+func TestBody_CanBeReadFromAnyOffset(t *testing.T) {
 	for _, mode := range []domain.ContentMode{domain.Manifest, domain.Inline} {
 		t.Run(string(mode), func(t *testing.T) {
 			s := newShelf(t)
@@ -88,7 +88,7 @@ func TestABodyIsReadFromAnywhere(t *testing.T) {
 	}
 }
 
-func TestABodyBehavesAsAReadSeekerShould(t *testing.T) {
+func TestBody_IsAReadSeeker(t *testing.T) {
 	s := newShelf(t)
 	s.mixed(200)
 	peeked := s.peeked()
@@ -98,7 +98,7 @@ func TestABodyBehavesAsAReadSeekerShould(t *testing.T) {
 	require.ErrorContains(t, err, "before the beginning")
 }
 
-func TestEveryByteCanBeTheFirst(t *testing.T) {
+func TestBody_CanBeginAtEveryByte(t *testing.T) {
 	for _, mode := range []domain.ContentMode{domain.Manifest, domain.Inline} {
 		w := newWorld(t, hub.Options{Content: map[domain.Origin]domain.ContentMode{domain.TimeSeries: mode}})
 		w.sent(3, rt.Carrying(`{"a":1}`))
@@ -113,7 +113,7 @@ func TestEveryByteCanBeTheFirst(t *testing.T) {
 	}
 }
 
-func TestWhatLiesBeforeTheBeginningIsNotOpened(t *testing.T) {
+func TestBody_OpensNoPayloadsBeforeItsOffset(t *testing.T) {
 	s := newShelf(t)
 	s.mixed(1_000)
 	peeked := s.peeked()
@@ -132,7 +132,7 @@ func TestWhatLiesBeforeTheBeginningIsNotOpened(t *testing.T) {
 	require.ErrorContains(t, err, "closed")
 }
 
-func TestABundleIsMeasuredOnceWithoutReadingAPayload(t *testing.T) {
+func TestBodyDigest_IsComputedOnceWithoutPayloads(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sent(5, rt.Carrying(`{"a":1}`))
 	opened := 0
@@ -152,7 +152,7 @@ func TestABundleIsMeasuredOnceWithoutReadingAPayload(t *testing.T) {
 	require.Equal(t, w.body(first), w.body(found))
 }
 
-func TestABundleOfAnOlderVersionIsMeasuredWhenItIsAskedFor(t *testing.T) {
+func TestBodyDigest_IsComputedForABundleOfAnOlderVersion(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sent(3, rt.Carrying(`{"a":1}`))
 	var measured domain.Body
@@ -170,7 +170,7 @@ func TestABundleOfAnOlderVersionIsMeasuredWhenItIsAskedFor(t *testing.T) {
 	require.Len(t, text, int(measured.Length))
 }
 
-func TestTwoBundlesNeverHaveOneDigest(t *testing.T) {
+func TestBodyDigest_DiffersBetweenBundles(t *testing.T) {
 	seen := map[domain.Digest]string{}
 	for _, mode := range []domain.ContentMode{domain.Manifest, domain.Inline} {
 		for _, payload := range []string{`{"a":1}`, `{"a":2}`, `{"a":10}`} {
@@ -187,7 +187,7 @@ func TestTwoBundlesNeverHaveOneDigest(t *testing.T) {
 	}
 }
 
-func TestABodyThatIsNotWhatWasMeasuredIsDamaged(t *testing.T) {
+func TestBody_IsDamagedIfItDiffersFromItsDigest(t *testing.T) {
 	for name, change := range map[string]int64{"longer": -1, "shorter": 1, "far longer": -100, "far shorter": 100} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, hub.Options{})
@@ -205,7 +205,7 @@ func TestABodyThatIsNotWhatWasMeasuredIsDamaged(t *testing.T) {
 	}
 }
 
-func TestAFailureOfABodyStays(t *testing.T) {
+func TestBody_RepeatsItsFirstError(t *testing.T) {
 	s := newShelf(t)
 	s.fill(10, 100_000)
 	failure := errors.New("disk gone")
@@ -224,7 +224,7 @@ func TestAFailureOfABodyStays(t *testing.T) {
 	require.ErrorIs(t, err, failure)
 }
 
-func TestAPeekOfOpenBundlesOpensNone(t *testing.T) {
+func TestPeek_WithOpenOnlyOpensNone(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	w.sent(1)
 	req := w.request()
@@ -240,7 +240,7 @@ func TestAPeekOfOpenBundlesOpensNone(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }
 
-func TestSeek_ReadsOverShortGapsInsteadOfOpeningTheObjectAgain(t *testing.T) {
+func TestSeek_SkipsShortGapsByReading(t *testing.T) {
 	s := newShelf(t)
 	s.fill(100, 10_000) // adjacent in one object
 	peeked := s.peeked()

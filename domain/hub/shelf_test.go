@@ -124,7 +124,7 @@ func (r cannedRun) Events(context.Context) iter.Seq2[repository.StoredEvent, err
 // inlineOf returns the body of a bundle with these payloads.
 func inlineOf(payloads ...string) string { return "[\n" + strings.Join(payloads, ",\n") + "\n]\n" }
 
-func TestPayloadsAreFoundWhereverTheyLie(t *testing.T) {
+func TestBody_FindsPayloadsInAnyObject(t *testing.T) {
 	at := func(object string, offset, length int64) repository.Section {
 		text := map[string]string{"a": `"0""1""2"`, "b": `"5""6"`}[object]
 		return repository.Section{Object: object, Offset: offset, Length: length, Sum: repository.SumOf([]byte(text[offset : offset+length]))}
@@ -180,7 +180,7 @@ func TestPayloadsAreFoundWhereverTheyLie(t *testing.T) {
 	}
 }
 
-func TestAnyMixOfPayloadsInSeveralObjectsComesOutRight(t *testing.T) {
+func TestBody_IsRightForAnyMixOfPayloads(t *testing.T) {
 	s := newShelf(t)
 	var want []string
 	objects := make([]bytes.Buffer, 5)

@@ -48,7 +48,7 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-func TestPayloadsAreStreamedAndNeverHeld(t *testing.T) {
+func TestBody_StreamsPayloads(t *testing.T) {
 	const n, size = 2_000, 10_000
 	s := newShelf(t)
 	s.fill(n, size)
@@ -70,7 +70,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestAManifestTakesNoAllocationPerEvent(t *testing.T) {
+func TestManifest_AllocatesNothingPerEvent(t *testing.T) {
 	s := newShelf(t)
 	s.content = domain.Manifest
 	for range 10_000 {
@@ -81,7 +81,7 @@ func TestAManifestTakesNoAllocationPerEvent(t *testing.T) {
 	require.Less(t, allocations, 100.0, "for 10,000 events")
 }
 
-func TestFailuresOfTheContentStoreSurface(t *testing.T) {
+func TestBody_ReturnsErrorsOfTheContentStore(t *testing.T) {
 	failure := errors.New("disk on fire")
 	fails := func(kind domain.Kind) error { return domain.Errorf(kind, "content: %w", failure) }
 	data := func(s *shelf, at repository.Section) io.Reader { return must(s.store.Open(s.ctx, at)) }
@@ -121,7 +121,7 @@ type failingCloser struct {
 
 func (c failingCloser) Close() error { return c.err }
 
-func TestAFailureNamesTheEvents(t *testing.T) {
+func TestBody_NamesTheEventsOfAFailure(t *testing.T) {
 	s := newShelf(t)
 	s.fill(3, 10)
 	failure := domain.Errorf(domain.Unavailable, "out of reach")
@@ -135,7 +135,7 @@ func TestAFailureNamesTheEvents(t *testing.T) {
 	require.EqualError(t, writeBody(s.ctx, s.peeked(), io.Discard), "payload of event "+s.events[1].ID.String()+": out of reach")
 }
 
-func TestAPayloadThatEndsTooSoonIsDamaged(t *testing.T) {
+func TestBody_IsDamagedIfAPayloadIsTooShort(t *testing.T) {
 	for _, left := range []string{"", `"xxxxxxxx"`, `"xxxxxxxx""x`} {
 		s := newShelf(t)
 		s.fill(3, 10)
@@ -146,7 +146,7 @@ func TestAPayloadThatEndsTooSoonIsDamaged(t *testing.T) {
 	}
 }
 
-func TestABundleWithoutAllItsEventsIsDamaged(t *testing.T) {
+func TestBody_IsDamagedIfEventsAreMissing(t *testing.T) {
 	for name, given := range map[string]func(*shelf){
 		"none":     func(s *shelf) { s.events = nil },
 		"one less": func(s *shelf) { s.events = s.events[1:] },
@@ -169,7 +169,7 @@ func TestABundleWithoutAllItsEventsIsDamaged(t *testing.T) {
 	}
 }
 
-func TestAReaderWhoHangsUpStopsTheReading(t *testing.T) {
+func TestBody_ClosesItsObjectsIfAWriteFails(t *testing.T) {
 	for _, after := range []int{0, 1, 64 << 10, 300_000} {
 		s := newShelf(t)
 		s.fill(2_000, 300)
@@ -199,7 +199,7 @@ func (w *failingWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestACancelledContextStopsTheReading(t *testing.T) {
+func TestBody_StopsIfItsContextEnds(t *testing.T) {
 	s := newShelf(t)
 	s.fill(2, 10)
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -207,7 +207,7 @@ func TestACancelledContextStopsTheReading(t *testing.T) {
 	require.ErrorIs(t, writeBody(ctx, s.peeked(), io.Discard), context.Canceled)
 }
 
-func TestAPayloadThatIsNotThereOrNotTheSameIsDamaged(t *testing.T) {
+func TestBody_IsDamagedIfAPayloadIsMissingOrChanged(t *testing.T) {
 	s := newShelf(t)
 	s.object("there", `"one"`)
 	s.add(repository.Section{Object: "there", Length: 5, Sum: repository.SumOf([]byte(`"two"`))})

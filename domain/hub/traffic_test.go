@@ -18,7 +18,7 @@ import (
 )
 
 // These are the rules H1 to H3, tested through a hub.
-func TestUnderTrafficNothingIsLostDoubledOrReordered(t *testing.T) {
+func TestTraffic_LosesDuplicatesAndReordersNothing(t *testing.T) {
 	const senders, requests, fetchers = 3, 30, 3
 	w := newWorld(t, hub.Options{})
 	sent := make([][]domain.Event, senders)

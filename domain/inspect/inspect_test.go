@@ -12,7 +12,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestAList_HasWhatIsStoredAndWhatWaits(t *testing.T) {
+func TestAList_HasStoredAndWaitingDeliveries(t *testing.T) {
 	w := newWorld(t, "")
 	w.publishTypes(0, "a", "b", "c", "d")
 	w.callWith(domain.Answer{Status: 200}, domain.Answer{Status: 500}, domain.Answer{})
@@ -42,7 +42,7 @@ func TestAList_HasWhatIsStoredAndWhatWaits(t *testing.T) {
 	}
 }
 
-func TestAList_LeavesOutWhatTheFilterDoesNotLetPass(t *testing.T) {
+func TestAList_LeavesOutFilteredEntries(t *testing.T) {
 	w := newWorld(t, "type == 'b'")
 	w.publishTypes(0, "a", "b", "a", "b", "a")
 	require.Equal(t, []string{"0.1 waiting", "0.3 waiting"}, w.list(inspect.Query{Size: 1}))
@@ -73,7 +73,7 @@ func TestABadQuery_IsInvalid(t *testing.T) {
 	}
 }
 
-func TestAnotherOwner_CannotTellASubscriptionFromNone(t *testing.T) {
+func TestAnotherOwner_GetsNotFound(t *testing.T) {
 	w := newWorld(t, "")
 	w.publishTypes(0, "a")
 	stranger := inspect.Reader{Actor: rt.NewActor()}

@@ -71,7 +71,7 @@ func TestAPage_ReadsALimitedNumberOfEntries(t *testing.T) {
 
 // Failed deliveries are listed in order among waiting ones, although a page ends where the
 // limit of reads was reached.
-func TestAPageThatIsCut_LeavesOutWhatIsBehindIt(t *testing.T) {
+func TestAPageThatIsCut_LeavesOutLaterDeliveries(t *testing.T) {
 	w, _ := newBacklogWorld(t, "type == 'b'")
 	w.callWith(domain.Answer{Status: 500}) // the first event of priority 9
 	states := w.list(inspect.Query{Size: 100})

@@ -14,7 +14,7 @@ import (
 
 var by = journal.AdminAction{Who: "Kim", Why: "agreed"}
 
-func TestOrder_IsRecordedBeforeItIsCarriedOut(t *testing.T) {
+func TestAction_IsRecordedBeforeItIsCarriedOut(t *testing.T) {
 	j := journal.New(memory.New(memory.Options{}), nil)
 	subject := journal.SubjectOf("consumer", "prices", "shop")
 	require.NoError(t, j.CarryOut(t.Context(), subject, "re-trigger", "m0.1", by, func(ctx context.Context) error {
@@ -32,7 +32,7 @@ func TestOrder_IsRecordedBeforeItIsCarriedOut(t *testing.T) {
 	require.Empty(t, found)
 }
 
-func TestOrder_ThatFailsIsRecordedWithItsFailure(t *testing.T) {
+func TestAction_ThatFailsIsRecordedWithItsFailure(t *testing.T) {
 	j := journal.New(memory.New(memory.Options{}), nil)
 	subject := journal.SubjectOf("job", "crawl")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -47,7 +47,7 @@ func TestOrder_ThatFailsIsRecordedWithItsFailure(t *testing.T) {
 	require.Len(t, found[0].Outcome, 500)
 }
 
-func TestOrder_WithoutAReasonIsNotCarriedOut(t *testing.T) {
+func TestAction_WithoutAReasonIsNotCarriedOut(t *testing.T) {
 	j := journal.New(memory.New(memory.Options{}), nil)
 	err := j.CarryOut(t.Context(), journal.SubjectOf("job"), "stop", "", journal.AdminAction{Who: "Kim"}, func(context.Context) error {
 		t.Error("it was carried out")

@@ -52,7 +52,7 @@ func ingests(t *testing.T, objects repository.Objects, reports ...repository.Obj
 	return results
 }
 
-func TestWatchContents_TellsOfDeletedObjectsOfTheBucket(t *testing.T) {
+func TestWatchContents_NotifiesOfDeletedObjects(t *testing.T) {
 	log := &contentLog{}
 	objects := ledger.WatchContents(memory.NewObjects(), "account/content", log, slog.New(slog.DiscardHandler))
 	const created, deleted = domain.ObjectCreated, domain.ObjectDeleted
@@ -71,7 +71,7 @@ func TestWatchContents_TellsOfDeletedObjectsOfTheBucket(t *testing.T) {
 	require.Len(t, log.gone, 2, "a late event of an object that exists")
 }
 
-func TestWatchContents_HasAnEventDeliveredAgainIfTheHubDoesNotKnow(t *testing.T) {
+func TestWatchContents_FailsWithUncertainIfGoneFailsTemporarily(t *testing.T) {
 	for _, tc := range []struct {
 		kind domain.Kind
 		want domain.Kind

@@ -122,7 +122,7 @@ func TestCrawlAddsNoRowForAFactThatNoEventHas(t *testing.T) {
 	}
 }
 
-func TestCrawlKeepsWhatIsKnownOfTheSameContent(t *testing.T) {
+func TestCrawlKeepsKnownFactsOfTheSameContent(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.lists("key", repository.SourceObject{ObjectFacts: sized(1)})
 		w.completes()
@@ -370,7 +370,7 @@ func TestCrawlIsEarlierThanWhatFollows(t *testing.T) {
 }
 
 // A change within the margin is recorded by its event or by the next crawl.
-func TestCrawlLeavesWhatHasJustChanged(t *testing.T) {
+func TestCrawlLeavesRecentChangesToTheirEvents(t *testing.T) {
 	inWorld(t, func(w *world) {
 		created := script("[C@C1]")[0]
 		created.Time = time.Now()

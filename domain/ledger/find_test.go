@@ -54,7 +54,7 @@ func TestRowIDsOfAnyRow(t *testing.T) {
 	}
 }
 
-func TestTheIDOfAnObject_IsThatOfItsCurrentRow(t *testing.T) {
+func TestTheIDOfAnObject_NamesItsCurrentRow(t *testing.T) {
 	f := newFixture(t)
 	f.ingests("b", "k", "[C@01] [C@02]")
 	id := ledger.RowID{Name: f.name("b", "k")}
@@ -74,7 +74,7 @@ func TestTheIDOfAnObject_IsThatOfItsCurrentRow(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }
 
-func TestRowIDsThatAreNone(t *testing.T) {
+func TestRowIDs_RefuseOtherText(t *testing.T) {
 	const id = "AQZidWNrZXQIYSBrZXkvw6kBAQJ2MQQwMEU0"
 	for _, text := range []string{"", "x", "!", id + "A", id + "AA", id[:len(id)-4], "Ag" + id[2:], "AQ", "AQZidWNrZXQA", "AQD_____________________w", id + "=", strings.ToLower(id)} {
 		_, err := ledger.ParseRowID(text)
@@ -95,7 +95,7 @@ func FuzzRowID(f *testing.F) {
 	})
 }
 
-func TestFind_TellsWhatFollowsFromOtherRows(t *testing.T) {
+func TestFind_ReturnsWhetherARowIsCurrent(t *testing.T) {
 	f := newFixture(t)
 	f.ingests("b", "k", "[C@01] [C@02]")
 	rows := f.rowsOf("b", "k")

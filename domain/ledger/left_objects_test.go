@@ -137,7 +137,7 @@ func TestInventory_CountsWhatIsTooOld(t *testing.T) {
 
 // A list has all readable objects, and reports each other object once, for any size of its
 // pages.
-func TestList_LeavesOutWhatIsDamaged(t *testing.T) {
+func TestList_LeavesOutDamagedObjects(t *testing.T) {
 	f := newFixture(t)
 	broken := &brokenObjects{Objects: f.store, unreadable: make(map[string]bool)}
 	service := ledger.New(ledger.Ports{Objects: broken}, ledger.Options{})

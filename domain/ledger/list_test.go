@@ -55,7 +55,7 @@ func TestList_HasPages(t *testing.T) {
 }
 
 // If the store can select the rows, a page reads only the rows that it returns.
-func TestList_AsksForNoMoreThanItsPage(t *testing.T) {
+func TestList_ReadsOnlyItsPage(t *testing.T) {
 	f := newFixture(t)
 	for i := range 300 {
 		f.ingests("b", fmt.Sprintf("k%03d", i), "[C@01]", func(e *domain.ObjectEvent) { e.ETag = fmt.Sprintf(`"%d"`, i) })

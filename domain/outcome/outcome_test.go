@@ -50,7 +50,7 @@ func TestASenderThatWaits_KnowsTheOutcomes(t *testing.T) {
 	}
 }
 
-func TestASenderWaits_NoLongerThanItMay(t *testing.T) {
+func TestASender_WaitsUpToItsLimit(t *testing.T) {
 	inBubble(t, func(w *world) {
 		r, hanging := w.addReceiver(""), w.addReceiver("")
 		wait, _ := w.publishIDs("a", "b")
@@ -70,7 +70,7 @@ func TestASenderWaits_NoLongerThanItMay(t *testing.T) {
 	})
 }
 
-func TestASender_DoesNotWaitForWhatWillNotBeInTime(t *testing.T) {
+func TestASender_DoesNotWaitForOutcomesAfterItsLimit(t *testing.T) {
 	for name, prepare := range map[string]func(w *world, r *receiver){
 		"paused by its owner": func(w *world, r *receiver) {
 			_, err := w.subscribe.SetPaused(w.Context(), r.owner, r.id, true)
@@ -114,7 +114,7 @@ func TestASenderWaits_UntilAHoldEndsAndTheStoreIsBack(t *testing.T) {
 	})
 }
 
-func TestASenderThatRepeatsAMessage_KnowsWhatIsStoredOfIt(t *testing.T) {
+func TestASenderThatRepeatsAMessage_GetsTheStoredOutcomes(t *testing.T) {
 	inBubble(t, func(w *world) {
 		r := w.addReceiver("")
 		w.publishIDs("old", "failed", "delivered")

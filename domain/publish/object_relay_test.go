@@ -116,7 +116,7 @@ func TestObjectRelay_PublishesEachChangeInItsOrder(t *testing.T) {
 	})
 }
 
-func TestObjectRelay_RepeatsWhatFails(t *testing.T) {
+func TestObjectRelay_RetriesFailedAppends(t *testing.T) {
 	for _, isAfter := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newRelayWorld(t)
@@ -161,7 +161,7 @@ func TestObjectRelay_VariesItsPausesByItsRandomSource(t *testing.T) {
 
 // If the attempts for a change are used up, or its node has ended, a look finds the change once
 // it is not young.
-func TestObjectRelay_FindsWhatIsLeft(t *testing.T) {
+func TestObjectRelay_FindsUnpublishedChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRelayWorld(t)
 		w.streams.failures = 5
@@ -198,7 +198,7 @@ func TestObjectRelay_PublishesNoChangeTwice(t *testing.T) {
 
 // If a message with the id of a change was published with other content, the change waits until
 // that id is forgotten. Other changes do not wait.
-func TestObjectRelay_KeepsWhatConflicts(t *testing.T) {
+func TestObjectRelay_KeepsAConflictingChange(t *testing.T) {
 	w := newRelayWorld(t)
 	w.ingests("a", "[C@01]")
 	w.ingests("b", "[C@01]")

@@ -89,7 +89,7 @@ func TestList_HasEachSubscriptionOnce(t *testing.T) {
 	require.Empty(t, f.listAll(receiverlist.Query{Kind: receiverlist.Consumer}))
 }
 
-func TestList_SaysWhatWasNotTaken(t *testing.T) {
+func TestList_CountsMessagesThatWereNotTaken(t *testing.T) {
 	f := newFixture(t)
 	began := f.now
 	f.addSubscription("owner", "orders")

@@ -10,7 +10,7 @@ import (
 )
 
 // The first call may have ended before it notified the engine.
-func TestAPauseThatIsRepeated_IsToldAgain(t *testing.T) {
+func TestAPauseThatIsRepeated_IsNotifiedAgain(t *testing.T) {
 	told := 0
 	w := newWorld(t, subscribe.Options{Changed: func(domain.CursorID) { told++ }})
 	s, err := w.Create(t.Context(), w.draft())

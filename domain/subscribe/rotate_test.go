@@ -79,7 +79,7 @@ func TestARotation_KeepsTheSecretBeforeForAWhile(t *testing.T) {
 	require.Equal(t, []string{other}, w.secrets(t, s.ID), "one with another secret ends those before at once")
 }
 
-func TestARotation_RefusesWhatCannotBe(t *testing.T) {
+func TestARotation_RefusesInvalidSecrets(t *testing.T) {
 	w := newWorld(t, subscribe.Options{Grace: time.Hour})
 	s, err := w.Create(t.Context(), w.draft())
 	require.NoError(t, err)
@@ -159,7 +159,7 @@ func TestARotationThatIsRepeated_ReturnsTheSameSecret(t *testing.T) {
 }
 
 // A change with a Match of an old version fails and changes nothing.
-func TestAChange_IsOfTheVersionThatItNames(t *testing.T) {
+func TestAChange_RequiresTheVersionOfItsMatch(t *testing.T) {
 	w := newWorld(t, subscribe.Options{Grace: time.Hour})
 	s, err := w.Create(t.Context(), w.draft())
 	require.NoError(t, err)

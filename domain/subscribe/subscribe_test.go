@@ -223,7 +223,7 @@ func TestABadDraft_IsNotStored(t *testing.T) {
 	require.Empty(t, all)
 }
 
-func TestTheLimitAndADeletion_AreThoseOfTheStore(t *testing.T) {
+func TestTheLimitAndDeletions_AreEnforcedByTheStore(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	var last *subscribe.Subscription
 	for range domain.MaxSubscriptions {

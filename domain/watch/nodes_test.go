@@ -100,7 +100,7 @@ func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
 }
 
 // Two nodes change a document at the same time, and both publish.
-func TestW12_ChangesOfTwoNodesAreToldOnce(t *testing.T) {
+func TestW12_ChangesOfTwoNodesAreNotifiedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		first := w.startNode(true)
@@ -199,7 +199,7 @@ func TestOneNodeAtATime_LooksForChanges(t *testing.T) {
 	})
 }
 
-func TestAWatchIsNotToldOfWhatWasBeforeIt(t *testing.T) {
+func TestAWatch_IsNotNotifiedOfEarlierChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.startNode(true)
@@ -217,7 +217,7 @@ func TestAWatchIsNotToldOfWhatWasBeforeIt(t *testing.T) {
 }
 
 // The notice of a removal may arrive before the notice of the last Dequeue.
-func TestARemovalIsPublishedBehindTheChangesBefore(t *testing.T) {
+func TestARemoval_IsPublishedAfterEarlierChanges(t *testing.T) {
 	w := newWorld(t)
 	var published []domain.ChangeEvent
 	relay := watch.NewRelay(w.resources, w.streams, func(_ domain.StreamName, messages []domain.Message, _ []repository.Appended) {

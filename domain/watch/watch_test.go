@@ -17,7 +17,7 @@ import (
 
 // These tests are the numbered cases of the specification of watches. The cases about HTTP are
 // in other packages.
-func TestW1AndW5_EachWatchIsToldOfEachChangeOnce(t *testing.T) {
+func TestW1AndW5_EachWatchIsNotifiedOfEachChangeOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.startNode(true)
@@ -38,7 +38,7 @@ func TestW1AndW5_EachWatchIsToldOfEachChangeOnce(t *testing.T) {
 	})
 }
 
-func TestW2_AWatchThatCannotBeIsRefused(t *testing.T) {
+func TestW2_AnInvalidWatchIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.startNode(true)
@@ -67,7 +67,7 @@ func TestW2_AWatchThatCannotBeIsRefused(t *testing.T) {
 	})
 }
 
-func TestW3_ANewCallbackHoldsForWhatIsNotInFlight(t *testing.T) {
+func TestW3_ANewCallbackAppliesToDeliveriesNotInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.startNode(true)
@@ -93,7 +93,7 @@ func TestW3_ANewCallbackHoldsForWhatIsNotInFlight(t *testing.T) {
 	})
 }
 
-func TestW4_ADeletedWatchIsCalledNoMore(t *testing.T) {
+func TestW4_ADeletedWatchIsNotCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.startNode(true)

@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-func TestAFailureIsToldCountedAndInTheEndMarked(t *testing.T) {
+func TestContentRequest_CountsFailuresAndMarksTheBundle(t *testing.T) {
 	var log bytes.Buffer
 	w, d := newAsking(t, func(o *hub.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
@@ -37,7 +37,7 @@ func TestAFailureIsToldCountedAndInTheEndMarked(t *testing.T) {
 	require.Zero(t, peeked.ContentFailure)
 }
 
-func TestContentThatCannotBeTakenIsTheDomainsFailure(t *testing.T) {
+func TestContentRequest_CountsUnusableContentAsFailure(t *testing.T) {
 	for reason, leave := range map[string]func(*domainTeam, hub.ContentRequest) (hub.Reply, error){
 		"foreign-content": func(*domainTeam, hub.ContentRequest) (hub.Reply, error) {
 			return hub.Reply{URI: "https://elsewhere.example/container/name"}, nil
@@ -62,7 +62,7 @@ func TestContentThatCannotBeTakenIsTheDomainsFailure(t *testing.T) {
 	}
 }
 
-func TestABusThatIsAwayIsNotTheDomainsFailure(t *testing.T) {
+func TestContentRequest_DoesNotCountAnUnreachableBus(t *testing.T) {
 	w, d := newAsking(t)
 	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
 		return hub.Reply{}, domain.Errorf(domain.Unavailable, "no bus")
@@ -88,7 +88,7 @@ func (a *awayContent) Put(ctx context.Context, name string, r io.Reader) error {
 	return a.Content.Put(ctx, name, r)
 }
 
-func TestAContentStoreThatIsAwayIsNotTheDomainsFailure(t *testing.T) {
+func TestContentRequest_DoesNotCountAnUnreachableStore(t *testing.T) {
 	w, d := newAsking(t)
 	away := &awayContent{w.store, true}
 	h := hub.New(w.store, w.store, away, hub.Options{
@@ -107,7 +107,7 @@ func TestAContentStoreThatIsAwayIsNotTheDomainsFailure(t *testing.T) {
 	require.Zero(t, peeked.ContentFailure)
 }
 
-func TestAHubThatClosesAsksNobodyAnyMore(t *testing.T) {
+func TestClose_EndsContentRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)
 		d.answer = func(ctx context.Context, _ int, _ hub.ContentRequest) (hub.Reply, error) { return silent(ctx) }
@@ -127,7 +127,7 @@ func TestAHubThatClosesAsksNobodyAnyMore(t *testing.T) {
 	})
 }
 
-func TestWhoWaitsForADomainLetsGoOfItsPlace(t *testing.T) {
+func TestPeek_ReleasesItsSlotWhileItWaitsForADomain(t *testing.T) {
 	w, d := newAsking(t)
 	var said []string
 	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }

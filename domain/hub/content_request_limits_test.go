@@ -39,7 +39,7 @@ func (a *answersThat) Answer(ctx context.Context, to domain.ActorID, id domain.B
 
 // The hub has recorded the answer but lost the result of the write. Before it tries again, the
 // actor has dequeued the bundle on another node.
-func TestContentThatABundleMayNameIsNotRemoved(t *testing.T) {
+func TestContentRequest_KeepsContentThatMayBeRecorded(t *testing.T) {
 	store, d := memory.New(memory.Options{}), &domainTeam{exchange: memory.NewExchange()}
 	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
 	other := askingOver(t, store, d)
@@ -70,7 +70,7 @@ type lockedExchange struct {
 func (l *lockedExchange) Fetch(context.Context, string) (io.ReadCloser, error) { return nil, l.fault }
 
 // For example, Blob Storage answers a read of an archived blob with a conflict.
-func TestAConflictInTheExchangeIsNoLostRace(t *testing.T) {
+func TestContentRequest_TreatsAConflictOfTheExchangeAsUnavailable(t *testing.T) {
 	d := &domainTeam{exchange: memory.NewExchange()}
 	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
 	locked := &lockedExchange{d.exchange, domain.Errorf(domain.Conflict, "archived")}
@@ -82,7 +82,7 @@ func TestAConflictInTheExchangeIsNoLostRace(t *testing.T) {
 	require.Len(t, d.requests(), 1, "and the domain is not asked again and again")
 }
 
-func TestAPlaceIsTakenAgainOnlyIfThereIsMoreToDo(t *testing.T) {
+func TestPeek_ReacquiresItsSlotOnlyIfNeeded(t *testing.T) {
 	w, d := newAsking(t)
 	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
 		return hub.Reply{Failure: domain.ContentFailure{Reason: "dataset-not-found"}}, nil
@@ -109,7 +109,7 @@ func TestAPlaceIsTakenAgainOnlyIfThereIsMoreToDo(t *testing.T) {
 	require.Equal(t, 1, resumed)
 }
 
-func TestAPeekThatANodesEndInterruptsMayBeRepeated(t *testing.T) {
+func TestPeek_CanBeRepeatedAfterItsNodeStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)
 		d.answer = func(ctx context.Context, _ int, _ hub.ContentRequest) (hub.Reply, error) { return silent(ctx) }
@@ -132,7 +132,7 @@ func (hangingExchange) Discard(ctx context.Context, _ string) error {
 	return ctx.Err()
 }
 
-func TestAnExchangeThatHangsHoldsUpNoContentThatIsKept(t *testing.T) {
+func TestContentRequest_DoesNotWaitForAHangingCleanUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &domainTeam{exchange: memory.NewExchange()}
 		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
@@ -146,7 +146,7 @@ func TestAnExchangeThatHangsHoldsUpNoContentThatIsKept(t *testing.T) {
 }
 
 // While they wait they hold no other limited resource, so this limit is the only one.
-func TestAnActorHasOnlySoManyPeeksThatWaitForADomain(t *testing.T) {
+func TestContentRequest_LimitsWaitingPeeksPerActor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t, func(o *hub.Options) { o.ListenersPerActor = 3 })
 		defer w.hub.Close()
@@ -201,7 +201,7 @@ func (s *slowContent) Put(ctx context.Context, name string, r io.Reader) error {
 }
 
 // This happens after an outage of a domain for which many Peeks have waited.
-func TestRepliesThatComeAllAtOnceDoNotFillTheMemory(t *testing.T) {
+func TestContentRequest_LimitsMemoryForSimultaneousReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)
 		slow := &slowContent{Content: w.store, release: make(chan struct{})}
@@ -250,7 +250,7 @@ func (r heavyRun) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, 
 }
 
 // A Peek that waits for a domain has released its share of memory.
-func TestWhoWaitsForADomainKeepsNoEvents(t *testing.T) {
+func TestContentRequest_FreesEventsWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)
 		var yielded weak.Pointer[[1024]byte]

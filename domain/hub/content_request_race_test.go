@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-func TestOfTwoAnswersTheFirstIsHandedOutByAllNodes(t *testing.T) {
+func TestContentRequest_FirstAnswerWinsOnAllNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)
 		defer w.hub.Close()
@@ -68,7 +68,7 @@ func (c *counting) Delete(ctx context.Context, name string) error {
 	return c.Content.Delete(ctx, name)
 }
 
-func TestOfTwoAnswersTheSecondLeavesNothingBehind(t *testing.T) {
+func TestContentRequest_SecondAnswerLeavesNoObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)
 		content := &counting{Content: w.store, names: make(map[string]bool)}
@@ -102,7 +102,7 @@ func TestOfTwoAnswersTheSecondLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-func TestWhoseDomainFailsHandsOutWhatAnotherNodeHasGot(t *testing.T) {
+func TestContentRequest_UsesTheAnswerOfAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)
 		defer w.hub.Close()
@@ -129,7 +129,7 @@ func TestWhoseDomainFailsHandsOutWhatAnotherNodeHasGot(t *testing.T) {
 	})
 }
 
-func TestALateFailureCountsOnce(t *testing.T) {
+func TestContentRequest_CountsALateFailureOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)
 		defer w.hub.Close()
@@ -161,13 +161,13 @@ func (e crowdedExchange) Put(ctx context.Context, name string, r io.Reader) erro
 	return e.Exchange.Put(ctx, name, bytes.NewReader(list))
 }
 
-func TestAListThatAnotherNodeHasLeftIsTheSame(t *testing.T) {
+func TestContentRequest_AcceptsTheEventListOfAnotherNode(t *testing.T) {
 	w, _ := newAsking(t, func(o *hub.Options) { o.Exchange = crowdedExchange{o.Exchange.(*memory.Exchange)} })
 	w.sent(2, charges)
 	require.Equal(t, "content", w.body(w.peeks()))
 }
 
-func TestABundleThatAnOperatorTakesBackWhileItsDomainIsAskedIsNotHandedOut(t *testing.T) {
+func TestContentRequest_DoesNotReturnAReleasedBundle(t *testing.T) {
 	w, d := newAsking(t)
 	operator := hub.NewOperator(w.hub, w.store, nil)
 	first := make(chan domain.BundleID, 1)

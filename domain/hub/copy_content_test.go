@@ -20,7 +20,7 @@ func (d *domainTeam) uriOf(name string) string {
 	return strings.TrimSuffix(d.exchange.Leave("any", nil), "any") + name
 }
 
-func TestTheHubTakesNoListOfItsOwnForContent(t *testing.T) {
+func TestCopyContent_RefusesAnEventListOfTheHub(t *testing.T) {
 	for what, change := range map[string]func(list string) string{
 		"as it is":        func(list string) string { return list },
 		"slashes escaped": url.PathEscape,
@@ -40,7 +40,7 @@ func TestTheHubTakesNoListOfItsOwnForContent(t *testing.T) {
 	}
 }
 
-func TestTheHubRemovesOnlyWhatIsNamedAfterTheBundle(t *testing.T) {
+func TestCopyContent_DeletesOnlyObjectsNamedAfterTheBundle(t *testing.T) {
 	for what, tc := range map[string]struct {
 		name    func(process string) string
 		removed bool

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-func TestABundleIsAnsweredOnceAndRepeatedByteForByte(t *testing.T) {
+func TestContentRequest_AsksOnceAndRepeatsTheSameBytes(t *testing.T) {
 	w, d := newAsking(t)
 	w.sent(3, charges)
 	first := w.peeks()
@@ -29,7 +29,7 @@ func TestABundleIsAnsweredOnceAndRepeatedByteForByte(t *testing.T) {
 	w.nothingIn()
 }
 
-func TestTheDomainIsToldWhatItHasToMake(t *testing.T) {
+func TestContentRequest_DescribesTheBundle(t *testing.T) {
 	w, d := newAsking(t)
 	events := w.sent(3, charges)
 	before := time.Now()
@@ -55,7 +55,7 @@ func TestTheDomainIsToldWhatItHasToMake(t *testing.T) {
 	}
 }
 
-func TestTheListIsThereForWhoeverAsksLater(t *testing.T) {
+func TestContentRequest_KeepsTheEventListForLaterRequests(t *testing.T) {
 	w, d := newAsking(t)
 	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
 		return hub.Reply{Failure: domain.ContentFailure{Reason: "dataset-not-available"}}, nil
@@ -71,7 +71,7 @@ func TestTheListIsThereForWhoeverAsksLater(t *testing.T) {
 	require.Equal(t, "content", w.body(w.peeks()))
 }
 
-func TestOneInquiryServesAllPeeksOfABundle(t *testing.T) {
+func TestContentRequest_ServesAllPeeksOfABundle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)
 		defer w.hub.Close()
@@ -97,7 +97,7 @@ func TestOneInquiryServesAllPeeksOfABundle(t *testing.T) {
 	})
 }
 
-func TestADomainThatSaysNothingKeepsTheBundleOpen(t *testing.T) {
+func TestContentRequest_KeepsTheBundleOpenWithoutAReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)
 		defer w.hub.Close()
@@ -114,7 +114,7 @@ func TestADomainThatSaysNothingKeepsTheBundleOpen(t *testing.T) {
 	})
 }
 
-func TestALateAnswerIsKeptForTheNextPeek(t *testing.T) {
+func TestContentRequest_KeepsALateReplyForTheNextPeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)
 		defer w.hub.Close()
@@ -134,7 +134,7 @@ func TestALateAnswerIsKeptForTheNextPeek(t *testing.T) {
 	})
 }
 
-func TestALateAnswerServesWhoHasAskedAgain(t *testing.T) {
+func TestContentRequest_LateReplyServesARepeatedPeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)
 		defer w.hub.Close()
@@ -154,7 +154,7 @@ func TestALateAnswerServesWhoHasAskedAgain(t *testing.T) {
 	})
 }
 
-func TestWhoGivesUpLeavesTheInquiryToOthers(t *testing.T) {
+func TestContentRequest_ContinuesIfOnePeekGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, d := newAsking(t)
 		defer w.hub.Close()

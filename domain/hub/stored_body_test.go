@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-func TestTheDownloadOfABundleCanGoOnAnywhere(t *testing.T) {
+func TestStoredBody_CanBeReadFromAnyOffset(t *testing.T) {
 	w, d := newAsking(t)
 	content := strings.Repeat("0123456789", 10_000)
 	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, content) }
@@ -47,7 +47,7 @@ func (c *countedContent) Open(ctx context.Context, at repository.Section) (io.Re
 	return c.Content.Open(ctx, at)
 }
 
-func TestSeek_ReadsOverShortGapsOfContentThatADomainMade(t *testing.T) {
+func TestSeek_SkipsShortGapsOfRequestedContent(t *testing.T) {
 	w, d := newAsking(t)
 	content := strings.Repeat("0123456789", 100_000)
 	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, content) }
@@ -91,7 +91,7 @@ func (s turned) Open(ctx context.Context, at repository.Section) (io.ReadCloser,
 	return io.NopCloser(bytes.NewReader(b)), nil
 }
 
-func TestContentWithATurnedBitIsNotHandedOutWhole(t *testing.T) {
+func TestStoredBody_FailsIfABitHasFlipped(t *testing.T) {
 	w, d := newAsking(t)
 	h := hub.New(w.store, w.store, turned{w.store}, hub.Options{
 		Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
