@@ -52,7 +52,7 @@ type Counters struct {
 	Delivered int64
 	Errored   int64 // dead letters
 	Cancelled int64
-	Expired   int64 // gone from the stream before they were taken
+	Expired   int64 // expired in the stream before they were taken
 	Attempts  int64 // calls of which the result is stored
 }
 
@@ -99,7 +99,7 @@ type Standing struct {
 	State    CursorState
 	Reason   string        // why it is paused
 	Resumed  int           // how often its receiver was resumed
-	Hold     time.Time     // nothing is called before it
+	Hold     time.Time     // no calls are made before this time
 	HoldFor  time.Duration // from the answer that asked for it to Hold
 	Failures int           // in a row
 	// FailedSince is when the first of these consecutive failures ended; zero without failures,
@@ -247,8 +247,8 @@ type writing struct {
 	held     map[EntryID]struct{}
 	claim    *Claim
 	bundle   *HeldBundle
-	listed   time.Time // Standing.Listed before
-	listing  time.Time // Cursor.listing before
+	listed   time.Time // Standing.Listed before the settlement
+	listing  time.Time // Cursor.listing before the settlement
 	unlist   bool
 }
 

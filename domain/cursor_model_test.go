@@ -374,7 +374,7 @@ func (v *version) hasEnded(e domain.EntryID) bool {
 	return dead || v.countPlaces(e) == 0
 }
 
-// finishAll lets one node end all deliveries, and another one if that node stops.
+// finishAll makes one node finish all deliveries, or another one if that node stops.
 func (m *cursorModel) finishAll() {
 	if m.upsets > 0 {
 		m.upsets++ // the other node ends

@@ -2,10 +2,10 @@ package domain
 
 import "time"
 
-// The deliveries of an ordered cursor are made in the order of the stream: in each priority, in the
-// order of their numbers. One call is under way at a time, and the next one begins after the result
-// of the last one is stored. Nothing is taken while a delivery is outstanding: until that has
-// succeeded, or is a dead letter, nothing behind it is called.
+// The deliveries of an ordered cursor are made in the order of the stream: in each priority, in
+// the order of their numbers. One call is under way at a time, and the next one begins after
+// the result of the last one is stored. Nothing is taken while a delivery is outstanding: until
+// that has succeeded, or is a dead letter, no later delivery is called.
 //
 // Replayed deliveries are ordered differently. A delivery that was replayed by itself neither
 // delays others nor waits for them. The deliveries of a replayed range are made in the order of

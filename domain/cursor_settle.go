@@ -190,7 +190,7 @@ func (c *Cursor) Resume() {
 func (c *Cursor) Follow(isPaused bool, resumed int) bool {
 	s := &c.standing
 	if resumed < s.Resumed {
-		return false // it is a stale read of what the owner wants
+		return false // the read of the owner's request was stale
 	}
 	before, hasResumed := s.State, resumed > s.Resumed
 	if hasResumed {

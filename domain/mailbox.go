@@ -2,8 +2,8 @@ package domain
 
 import "time"
 
-// A Mailbox is what a survey has read of the mailbox of a recipient. It may be outdated: no
-// rule depends on it.
+// A Mailbox is the state of a recipient's mailbox that a survey has read. It may be outdated:
+// no rule depends on it.
 type Mailbox struct {
 	Recipient ActorID
 	Groups    []MailboxGroup // those with something to report, in the order of their names

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Message is what a sender publishes to a stream.
+// A Message is a message that a sender publishes to a stream.
 type Message struct {
 	ID          string            // chosen by the sender; "": not chosen
 	Priority    int               // 0 to 9

@@ -37,13 +37,13 @@ func (r *ObjectRow) isStateOfStore() bool {
 	return r.IsGenerated() && (r.Reason == Confirmed || r.Reason == Crawl || r.Reason == CrawlRestored)
 }
 
-// Confirm returns the event that records what the store has of an object in doubt. eTag is the
-// ETag of the content in the store, or empty if the object does not exist there. asked is when
-// the store was asked, after o was read, so the answer is later than all rows of o. The event
-// has the later of two times: the time of the last row, and asked less [ClockMargin]. Confirm
-// returns false if the answer matches no row of o, for example while events are outstanding. It
-// also returns false if the object has versions, because an ETag does not determine their
-// state.
+// Confirm returns the event that records the state of an object in doubt in its store. eTag is
+// the ETag of the content in the store, or empty if the object does not exist there. asked is
+// when the store was asked, after o was read, so the answer is later than all rows of o. The
+// event has the later of two times: the time of the last row, and asked less [ClockMargin].
+// Confirm returns false if the answer matches no row of o, for example while events are
+// outstanding. It also returns false if the object has versions, because an ETag does not
+// determine their state.
 func (o *Object) Confirm(eTag string, asked time.Time) (ObjectEvent, bool) {
 	e := ObjectEvent{Type: ObjectDeleted, Time: timeOfAnswer(asked)}
 	isFound := eTag == ""

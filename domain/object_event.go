@@ -65,7 +65,7 @@ type ObjectFacts struct {
 	Patches       string // ids of the last patch jobs that have changed the two above; see NotePatch
 }
 
-// An ObjectEvent is what a store reports about a version of an object.
+// An ObjectEvent is an event of a version of an object that a store reports.
 type ObjectEvent struct {
 	Version   VersionID
 	Type      ObjectEventType

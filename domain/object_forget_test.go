@@ -30,7 +30,7 @@ func newForgettingStore(t testing.TB, limits domain.ObjectLimits, retention time
 	}
 }
 
-// ingestOne ingests one event, and demands that it has a row afterwards, unless it is too old.
+// ingestOne ingests one event, and requires that it has a row afterwards, unless it is too old.
 func (s *forgettingStore) ingestOne(e domain.ObjectEvent) domain.ObjectOutcome {
 	s.t.Helper()
 	if !s.isStored {
@@ -172,7 +172,7 @@ func TestObjectInDoubtForgetsNothing(t *testing.T) {
 	require.Len(t, s.rows(), 3)
 }
 
-// A second report of a forgotten event is too old, whatever its time is.
+// A second report of a forgotten event is too old, even with another time.
 func TestObjectForgottenSequencerIsTooOldAtAnyTime(t *testing.T) {
 	s := newForgettingStore(t, domain.ObjectLimits{}, day)
 	events := objecttest.Calls("[C@1, C@2, C@3]")[0]
@@ -253,8 +253,8 @@ func TestObjectForgottenStaysForgotten(t *testing.T) {
 	require.Positive(t, queries)
 }
 
-// TestObjectRetentionLeavesTheCurrentState delivers each event before it is as old as the retention, and
-// sweeps between them: then the current state is that of the bucket.
+// TestObjectRetentionLeavesTheCurrentState delivers each event before it is as old as the
+// retention, and sweeps between them: then the current state is the state of the bucket.
 func TestObjectRetentionLeavesTheCurrentState(t *testing.T) {
 	forgotten := 0
 	for seed := range uint64(historyCount(t, 1500)) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A ListedObject is what a store lists of an object: its latest version.
+// A ListedObject is the entry of an object in a listing: its latest version.
 type ListedObject struct {
 	Version VersionID
 	Marker  bool // the latest version is a delete marker

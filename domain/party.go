@@ -84,7 +84,7 @@ func (p PartyID) Channel() PartyID { return PartyID{Channels, p.list.channel} }
 // IsConsumer reports whether p is a consumer.
 func (p PartyID) IsConsumer() bool { return p.list.kind == consumerParty }
 
-// Stream returns the stream of a channel, or that of the channel of a consumer.
+// Stream returns the stream of a channel, or of the channel of a consumer.
 func (p PartyID) Stream() StreamName {
 	if p.IsConsumer() {
 		return StreamName{channelKind, p.list.channel}

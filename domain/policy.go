@@ -16,11 +16,11 @@ type Policy struct {
 	First, Max time.Duration
 	Jitter     bool // the time varies randomly by up to a fifth
 
-	// Period is that of a watch: the n-th failure is followed by an attempt 2^(n-1) periods
-	// after the event. It replaces Delays and First. No answer pauses a watch.
+	// Period is for watches: after the n-th failure, the next attempt is 2^(n-1) periods after
+	// the event. It replaces Delays and First. No answer pauses a watch.
 	Period time.Duration
 
-	Only200    bool          // any other status than 200 is a failure; else, than 2xx
+	Only200    bool          // only status 200 is a success; otherwise any 2xx
 	BreakAfter int           // failures in a row that open the breaker; 0: never
 	BreakFor   time.Duration // how long the breaker is open before a probe
 }

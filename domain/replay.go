@@ -9,7 +9,7 @@ import (
 // end a bundle for a consumer that fetches its deliveries. It has exactly one of the members
 // after Number. Any node stores it beside the cursor, and the owner of the cursor follows it.
 type ReplayRequest struct {
-	ID     string // no other request has it
+	ID     string // unique id of the request
 	Number int    // 1 for the first request of the cursor, without gaps
 
 	Delivery *ReplayDelivery
@@ -19,8 +19,8 @@ type ReplayRequest struct {
 	Dequeue  string // the ID of the bundle
 }
 
-// IsOfDoor reports whether r comes from a consumer that fetches its deliveries.
-func (r *ReplayRequest) IsOfDoor() bool { return r.Peek != nil || r.Dequeue != "" }
+// IsFetch reports whether r comes from a consumer that fetches its deliveries.
+func (r *ReplayRequest) IsFetch() bool { return r.Peek != nil || r.Dequeue != "" }
 
 // A ReplayDelivery is a delivery to be made again.
 type ReplayDelivery struct {

@@ -57,8 +57,8 @@ func BundleOf(actor ActorID, id BundleID) Resource {
 	return Resource{BundleResource, bundlePath + id.String(), id.String(), actor}
 }
 
-// ParseResource returns the resource of an actor with a path that has no percent-encoding. Any path
-// that is not one of a kind is an Invalid error.
+// ParseResource returns the resource of an actor with a path that has no percent-encoding. Any
+// other path is an Invalid error.
 func ParseResource(path string, actor ActorID) (Resource, error) {
 	if name, ok := strings.CutPrefix(path, keptPath); ok {
 		return Kept(name)

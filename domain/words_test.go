@@ -36,7 +36,7 @@ func parserOf[T fmt.Stringer](what string, parse func(s string) (T, error)) pars
 	}}
 }
 
-// requireInvalid demands that err is an Invalid error of exactly this text.
+// requireInvalid requires that err is an Invalid error with exactly this text.
 func requireInvalid(t *testing.T, err error, text string) {
 	t.Helper()
 	require.EqualError(t, err, text)

@@ -13,9 +13,9 @@ import (
 // defaultCacheTime leaves a second for the request that uses a cached party.
 const defaultCacheTime = 4 * time.Second
 
-// defaultDoorTimeout is the time within which another node takes over the cursors of a dead
+// defaultFetchTimeout is the time within which another node takes over the cursors of a dead
 // node.
-const defaultDoorTimeout = 10 * time.Second
+const defaultFetchTimeout = 10 * time.Second
 
 func (o *Options) setDefaults() {
 	if o.CheckURL == nil {
@@ -55,5 +55,5 @@ func (o *Options) setDefaults() {
 		o.NewID = rand.Text
 	}
 	o.CacheTime = cmp.Or(o.CacheTime, defaultCacheTime)
-	o.DoorTimeout = cmp.Or(o.DoorTimeout, defaultDoorTimeout)
+	o.FetchTimeout = cmp.Or(o.FetchTimeout, defaultFetchTimeout)
 }

@@ -6,7 +6,7 @@
 // its status is computed on request:
 //
 //	position of the message       stored retry      status of the job
-//	behind that of the cursor     none              In-flight: it waits for its first attempt
+//	after the cursor              none              In-flight: it waits for its first attempt
 //	taken, open                   none              In-flight
 //	taken, in a bundle            none              In-flight
 //	taken                         waits             Retry-Delivery
@@ -23,7 +23,7 @@
 // A message is Acknowledged until every consumer that was registered before it has taken it, then
 // Out-for-delivery.
 //
-// # Two doors
+// # Fetching messages
 //
 // A consumer may also fetch messages by Peek and Dequeue. Peek returns a bundle of waiting
 // jobs: first those that failed, then those that were not tried. It returns the same bundle

@@ -54,11 +54,11 @@ type Options struct {
 	// cursor. Default: it is never closed.
 	Settled func(domain.CursorID) <-chan struct{}
 
-	CacheTime   time.Duration                        // how long a party is cached; default 4 s
-	DoorTimeout time.Duration                        // time within which the owner of a cursor has to follow a Peek or Dequeue; default 10 s
-	Clock       func() time.Time                     // default time.Now
-	After       func(time.Duration) <-chan time.Time // default time.After
-	NewID       func() string                        // makes the id of a request to a cursor; default: 26 random letters and digits
+	CacheTime    time.Duration                        // how long a party is cached; default 4 s
+	FetchTimeout time.Duration                        // time within which the owner of a cursor has to follow a Peek or Dequeue; default 10 s
+	Clock        func() time.Time                     // default time.Now
+	After        func(time.Duration) <-chan time.Time // default time.After
+	NewID        func() string                        // makes the id of a request to a cursor; default: 26 random letters and digits
 }
 
 // A Service is safe for concurrent use.

@@ -7,26 +7,29 @@
 //	                                 ▲                 ▲               │
 //	                                 └── another owner └── retry due ◀─┘
 //
-//	wake    what this process publishes wakes its cursors without delay, and is taken from memory.
-//	        What other nodes publish, and changes of receivers, wake them within a second, by a
-//	        signal, and are found by looking every 30 seconds if the signal is lost
-//	load    proves the cursor. From then on, settlements of earlier owners are refused
-//	take    in memory. A crash loses nothing: the next owner takes again
+//	wake    entries that this process publishes wake its cursors immediately, and are taken from
+//	        memory. Entries of other nodes and changes of receivers wake them within a second by
+//	        a signal. If the signal is lost, a look every 30 seconds finds them
+//	load    read the cursor and store its first settlement. Later settlements of earlier owners
+//	        fail
+//	take    in memory. After a crash, the next owner takes the entries again
 //	worker  see below
-//	call    a crash leaves calls without a trace, at most the concurrency of the receiver. If
-//	        the message cannot be read, nothing is counted and the delivery waits in memory
-//	settle  one at a time for each cursor, with everything that has gathered. Results wait for
-//	        those of other calls as long as a settlement takes, up to 10 ms. If it is refused
-//	        or its outcome is not known, the cursor is loaded again; results are kept
+//	call    a crash loses the results of calls, at most as many as the concurrency of the
+//	        receiver. If the message cannot be read, no attempt is counted and the delivery
+//	        waits in memory
+//	settle  one settlement at a time for each cursor, with all results so far. Results wait up
+//	        to 10 ms for the results of other calls, at most as long as a settlement takes. If
+//	        it is refused or its outcome is not known, the cursor is loaded again, and the
+//	        results are kept
 //
 // A consumer may also fetch deliveries. A request for a bundle is stored beside the cursor,
 // like a request to replay, and a settlement follows it. From then on, no node calls the
 // receiver with deliveries of the bundle. [Engine.Settled] notifies callers that wait for a
 // settlement, so that they need not poll the store.
 //
-// The rules of a cursor are those of domain.Cursor: hold, breaker, pause, and careful serving
-// after an owner ended. Ownership only avoids useless work. Correctness depends on the
-// conditional write of a settlement, which is the fence.
+// domain.Cursor has the rules of a cursor: hold, breaker, pause, and careful serving after an
+// owner has crashed. Ownership only avoids useless work. Correctness depends on the conditional
+// write of a settlement, which is the fence.
 //
 // # Nodes
 //
@@ -34,13 +37,13 @@
 // the nodes are not compared: a node is dead when its beat has not moved for 10 seconds on the
 // clock of the observer.
 //
-//	starts   beats, and takes the shards that no living node has, up to its quota
+//	starts   it beats, and takes shards without a living owner, up to its quota
 //	joins    the others release the cursors of shards above their quotas, and then the shards
-//	stops    releases its cursors, gives all its shards back, and removes its beat
-//	dies     the others take its shards after 10 seconds. Its cursors are served carefully
-//	pauses   begins no call and loads no cursor once its last confirmed beat is 6 seconds old,
-//	         until it has stored another one and read the assignment after that
-//	is blind does not beat once it has not been able to read the others for 6 seconds
+//	stops    it releases its cursors and all its shards, and removes its beat
+//	dies     the others take its shards after 10 seconds, and serve its cursors carefully
+//	pauses   when its last confirmed beat is 6 seconds old, it begins no calls and loads no
+//	         cursors, until it has stored another beat and then read the assignment
+//	is blind it stops beating if it could not read the other nodes for 6 seconds
 //
 // A node with [Options.NoTakeover] does not replace nodes that die. It takes shards without an
 // owner, such as those that another node released when it stopped. It also takes the shards of
@@ -48,16 +51,16 @@
 // after a restart. The cursors of a node that dies later wait. Their deliveries are not lost,
 // and messages that expire are counted. They wait until one of these happens:
 //
-//	a node starts, or one without the option runs: it has found within 10 seconds that their owner
-//	     has died, and takes their shards. Those beyond its quota are free from then on, and any
-//	     node takes them
-//	a node is asked about one of them, by [Engine.Created] or [Engine.Changed]: it takes the shard,
-//	     with all its cursors, as soon as it knows that the owner has died
+//	a node starts, or a node without the option runs: within 10 seconds it detects that the owner
+//	     has died, and takes the shards. Shards beyond its quota become free, and any node
+//	     takes them
+//	a node is asked about one of the cursors, by [Engine.Created] or [Engine.Changed]: it takes
+//	     the shard, with all its cursors, as soon as it knows that the owner has died
 //
 // Appending to a stream does not ask about cursors. [Engine.Orphaned] returns the shards that
 // wait.
 //
-// An assignment that is damaged is replaced by what a node has read before. If reads return an
+// A damaged assignment is replaced by the last one that a node has read. If reads return an
 // older assignment for 10 seconds, the assignment was removed or restored by hand, and nodes
 // follow it.
 //
@@ -104,18 +107,20 @@
 // shard. Its stream is listed in each shard that has watches of it. When it has new entries, the node
 // that serves the shard visits the watches, page by page, up to 256 at a time:
 //
-//	visit   load the cursor, and wait until it has taken, called and stored everything. One that has
-//	        failed is listed in the shard, before that is stored: its visit ends, and it stays in memory.
-//	        A cursor that was listed before is stored again: this node may no longer own it, and another
-//	        owner may have unlisted it
-//	        One whose receiver takes more than two seconds, or may not be called, is listed too
-//	mark    store how far the page was served, unless a watch was added meanwhile: then visit that. A
-//	        crash before leaves a page that is visited again: its cursors know what they have taken
-//	leave   forget the cursor, unless few are in memory. One that was listed and has nothing outstanding
-//	        is unlisted by a settlement, once it has taken what is before the current end of the stream: an
-//	        owner before may have left it to the list, and marked its page. The entry stays if it has noted a
-//	        change that was not followed, and the receiver is read without the risk of a stale read after
-//	        one: what would be read again is the entry
+//	visit   load the cursor, and wait until it has taken all entries, made the calls and stored
+//	        the results. If a call fails, the watch is listed: the shard gets an entry for it
+//	        before the failure is stored. Then the visit ends, and the cursor stays in memory. A
+//	        cursor that was listed before is stored again first: this node may no longer own it,
+//	        and another owner may have unlisted it. A watch is also listed if its receiver takes
+//	        more than two seconds, or may not be called
+//	mark    store how far the page was served. If a watch was added meanwhile, visit it first. If
+//	        a crash prevents this, the page is visited again; its cursors know what they have taken
+//	leave   remove the cursor from memory, unless few cursors are in memory. If the watch was listed
+//	        and no deliveries are outstanding, a settlement removes its entry from the shard, once
+//	        the cursor has taken all entries before the current end of the stream: a previous owner
+//	        may have listed the watch and then marked its page. The entry stays if it has noted a
+//	        change of the receiver that was not followed. Then the receiver is read again, without
+//	        the risk of a stale read
 //
 // If the cursor of a watch is still being created, the next looks visit the watch again. Then
 // its page is marked.

@@ -33,7 +33,7 @@ type Options struct {
 	Idle    time.Duration                            // time after which an idle cursor is removed from memory; default 5 minutes
 	Window  int64                                    // bytes of streams in memory; default 32 MB
 	Marked  int                                      // minimum number of watches in a page for which the engine stores how far the page was served; default 16
-	Sweep   func(context.Context) error              // removes what has expired; called every hour
+	Sweep   func(context.Context) error              // removes expired entries; called every hour
 	Backoff func(failures int) (pause time.Duration) // after a failure of the store; default 100 ms to 30 s
 	Owns    func(shard int) bool                     // the shards of this node, without Ports.Nodes; default: all
 	// NoTakeover makes the engine leave the cursors of dead nodes alone until it is asked about
@@ -104,7 +104,7 @@ type Engine struct {
 	services map[domain.CursorID]*service
 	topics   map[domain.StreamName]*topic
 	watched  map[watchedKey]*watched
-	drained  chan struct{} // closed when the last service is gone, while stopping
+	drained  chan struct{} // closed when the last service has ended, while stopping
 }
 
 type engineState int
@@ -116,7 +116,7 @@ const (
 	engineStopped  // no goroutine begins
 )
 
-// A topic is a stream of which this node serves cursors or watches.
+// A topic is a stream whose cursors or watches this node serves.
 type topic struct {
 	stream domain.StreamName
 
@@ -211,7 +211,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// drainServices ends the services, and cancels those that have not ended after grace.
+// drainServices ends the services, and cancels all that have not ended after grace.
 func (e *Engine) drainServices(grace time.Duration) {
 	e.dispatcher.close()
 	e.mu.Lock()

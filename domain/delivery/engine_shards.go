@@ -39,7 +39,8 @@ func (e *Engine) requestShard(id domain.CursorID) {
 	}
 }
 
-// handleSignals handles the signals of another node after the first handled ones.
+// handleSignals handles the signals of another node, except for the first ones, whose number is
+// handled.
 func (e *Engine) handleSignals(n *repository.Node, handled int64) {
 	first := n.Signalled - int64(len(n.Signals))
 	if handled < first {

@@ -81,7 +81,7 @@ func (m *membership) lookAtAnnounced() {
 	}
 }
 
-// awaitedStreams returns the data streams of which the node serves cursors.
+// awaitedStreams returns the data streams whose cursors the node serves.
 func (e *Engine) awaitedStreams() (all repository.StreamSet) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -29,7 +29,7 @@ type Receivers interface {
 type Receiver struct {
 	Subscription domain.Subscription
 	Policy       domain.Policy
-	Concurrency  int                          // limit for the calls under way; 0: that of the engine
+	Concurrency  int                          // limit for the calls under way; 0: the limit of the engine
 	MaxRate      float64                      // limit for the calls per second; 0: no limit
 	IsPaused     bool                         // nothing is called until its owner resumes it
 	Resumed      int                          // how often its owner has resumed it

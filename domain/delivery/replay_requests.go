@@ -61,7 +61,7 @@ func (s *service) followReplays() bool {
 	for len(s.requests) > 0 {
 		r := &s.requests[0]
 		if !s.cursor.FollowReplay(&r.ReplayRequest, r.dead, s.engine.opts.Clock()) {
-			return !r.IsOfDoor()
+			return !r.IsFetch()
 		}
 		s.engine.opts.Logger.LogAttrs(s.engine.ctx, slog.LevelDebug, "a request to replay was followed",
 			slog.String("cursor", s.id.String()), slog.String("request", r.ID))

@@ -33,8 +33,8 @@ func newWorld(t *testing.T, opts find.Options) *world {
 	return w
 }
 
-// saves stores n new events for an actor, and returns them.
-func (w *world) saves(to domain.ActorID, n int, changes ...repositorytest.Change) []domain.Event {
+// saveEvents stores n new events for an actor, and returns them.
+func (w *world) saveEvents(to domain.ActorID, n int, changes ...repositorytest.Change) []domain.Event {
 	w.Helper()
 	events := repositorytest.Events(n, to, changes...)
 	_, err := w.store.Save(w.Context(), to, events)
@@ -42,40 +42,40 @@ func (w *world) saves(to domain.ActorID, n int, changes ...repositorytest.Change
 	return events
 }
 
-func (w *world) peeks(to domain.ActorID, changes ...func(*domain.Bundle)) domain.Bundle {
+func (w *world) peekBundle(to domain.ActorID, changes ...func(*domain.Bundle)) domain.Bundle {
 	w.Helper()
 	peeked, err := repositorytest.Peek(w.Context(), repositorytest.Stores{Events: w.store, Bundles: w.store}, to, repositorytest.AllGroups, domain.BundleID{}, changes...)
 	require.NoError(w, err)
 	return peeked.Bundle
 }
 
-func (w *world) dequeues(b domain.Bundle) {
+func (w *world) dequeueBundle(b domain.Bundle) {
 	w.Helper()
 	_, err := w.store.Acknowledge(w.Context(), b.Cabinet.Recipient, b.ID)
 	require.NoError(w, err)
 }
 
-// finds returns the answer to a query.
-func (w *world) finds(q find.Query) *find.Answer {
+// find returns the answer to a query.
+func (w *world) find(q find.Query) *find.Answer {
 	w.Helper()
 	a, err := w.service.Find(w.Context(), q)
 	require.NoError(w, err)
 	return a
 }
 
-// findsOne returns the only result of a query.
-func (w *world) findsOne(q find.Query) *find.Result {
+// findOne returns the only result of a query.
+func (w *world) findOne(q find.Query) *find.Result {
 	w.Helper()
-	a := w.finds(q)
+	a := w.find(q)
 	require.Len(w, a.Results, 1)
 	require.False(w, a.IsUnknown())
 	return &a.Results[0]
 }
 
-// findsEvent returns the only result for an event.
-func (w *world) findsEvent(e *domain.Event) *find.Result {
+// findEvent returns the only result for an event.
+func (w *world) findEvent(e *domain.Event) *find.Result {
 	w.Helper()
-	return w.findsOne(find.Query{ID: e.ID.String(), Actor: e.Recipient})
+	return w.findOne(find.Query{ID: e.ID.String(), Actor: e.Recipient})
 }
 
 func kindsOf(r *find.Result) (kinds []find.StepKind) {

@@ -18,17 +18,17 @@ func BenchmarkWriteBody(b *testing.B) {
 	}{
 		{"manifest", domain.Manifest, func(s *shelf) {
 			for range n {
-				s.add(repository.Section{})
+				s.addEvent(repository.Section{})
 			}
 		}},
-		{"manifest with payloads", domain.Manifest, func(s *shelf) { s.fill(n, 1000) }},
-		{"inline", domain.Inline, func(s *shelf) { s.fill(n, 1000) }},
+		{"manifest with payloads", domain.Manifest, func(s *shelf) { s.addAdjacent(n, 1000) }},
+		{"inline", domain.Inline, func(s *shelf) { s.addAdjacent(n, 1000) }},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
 			s := newShelf(b)
 			s.content = bc.content
 			bc.fill(s)
-			peeked := s.peeked()
+			peeked := s.newPeeked()
 			var written counter
 			b.ReportAllocs()
 			for b.Loop() {
@@ -48,10 +48,10 @@ func BenchmarkOpen(b *testing.B) {
 	s := newShelf(b)
 	s.content = domain.Manifest
 	for range 51_200 {
-		s.add(repository.Section{})
+		s.addEvent(repository.Section{})
 	}
-	of := s.peeked().Bundle
-	s.meddle(meddledStore{
+	of := s.newPeeked().Bundle
+	s.replaceCalls(replacedStore{
 		next: func(context.Context, domain.ActorID, []domain.Group) (repository.Next, error) {
 			return repository.Next{Run: cannedRun{of, s.events}}, nil
 		},
@@ -61,7 +61,7 @@ func BenchmarkOpen(b *testing.B) {
 	}, hub.Options{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if n := s.peeks().Count; n != 51_200 {
+		if n := s.peekBundle().Count; n != 51_200 {
 			b.Fatal(n)
 		}
 	}

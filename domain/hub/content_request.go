@@ -193,7 +193,7 @@ func (h *Hub) recordContent(ctx context.Context, i *contentFetch, object string,
 	if err == nil && bundle.LacksContent() {
 		outcome = domain.Errorf(domain.Conflict, "the content of the bundle was deleted while its domain was asked")
 	}
-	h.fetches.finishFetch(i, bundle, outcome) // before the clean-up, for which no request waits
+	h.fetches.finishFetch(i, bundle, outcome) // before the clean-up, because no request has to wait for it
 	if err == nil && bundle.Object != object {
 		h.logCleanup(ctx, i, h.content.Delete(ctx, object))
 	}

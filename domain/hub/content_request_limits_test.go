@@ -40,24 +40,26 @@ func (a *answersThat) Answer(ctx context.Context, to domain.ActorID, id domain.B
 // The hub has recorded the answer but lost the result of the write. Before it tries again, the
 // actor has dequeued the bundle on another node.
 func TestContentRequest_KeepsContentThatMayBeRecorded(t *testing.T) {
-	store, d := memory.New(memory.Options{}), &domainTeam{exchange: memory.NewExchange()}
-	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
+	store, d := memory.New(memory.Options{}), &contentDomain{exchange: memory.NewExchange()}
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+		return d.storeContent(r, "content")
+	}
 	other := askingOver(t, store, d)
 	answers := &answersThat{Answers: store, then: func(id domain.BundleID) {
-		peeked := other.peeks()
+		peeked := other.peekBundle()
 		require.Equal(t, id, peeked.ID)
-		other.dequeues(peeked)
+		other.dequeueBundle(peeked)
 	}}
 	w := askingOver(t, store, d, func(o *hub.Options) { o.Answers = answers })
 	w.actor = other.actor
-	events := w.sent(1, charges)
-	_, err := w.hub.Peek(w.ctx, w.request())
+	events := w.sendNew(1, charges)
+	_, err := w.hub.Peek(w.ctx, w.newRequest())
 	require.ErrorIs(t, err, domain.ErrNoData, "it is confirmed")
 
 	group := must(w.hub.Groups().Of(events[0].Origin))
 	_, err = hub.NewOperator(w.hub, store, nil).Replay(w.ctx, w.actor, group, hub.AdminAction{Who: "kim", Why: "the actor has lost it"})
 	require.NoError(t, err)
-	require.Equal(t, "content", w.body(w.peeks()))
+	require.Equal(t, "content", w.body(w.peekBundle()))
 	require.Len(t, d.requests(), 1)
 }
 
@@ -71,24 +73,26 @@ func (l *lockedExchange) Fetch(context.Context, string) (io.ReadCloser, error) {
 
 // For example, Blob Storage answers a read of an archived blob with a conflict.
 func TestContentRequest_TreatsAConflictOfTheExchangeAsUnavailable(t *testing.T) {
-	d := &domainTeam{exchange: memory.NewExchange()}
-	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
+	d := &contentDomain{exchange: memory.NewExchange()}
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+		return d.storeContent(r, "content")
+	}
 	locked := &lockedExchange{d.exchange, domain.Errorf(domain.Conflict, "archived")}
 	w := askingOver(t, memory.New(memory.Options{}), d, func(o *hub.Options) { o.Exchange = locked })
-	w.sent(1, charges)
-	_, err := w.hub.Peek(w.ctx, w.request())
+	w.sendNew(1, charges)
+	_, err := w.hub.Peek(w.ctx, w.newRequest())
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
 	require.ErrorContains(t, err, "archived")
 	require.Len(t, d.requests(), 1, "and the domain is not asked again and again")
 }
 
 func TestPeek_ReacquiresItsSlotOnlyIfNeeded(t *testing.T) {
-	w, d := newAsking(t)
+	w, d := newContentWorld(t)
 	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
 		return hub.Reply{Failure: domain.ContentFailure{Reason: "dataset-not-found"}}, nil
 	}
-	w.sent(1, charges)
-	req, resumed := w.request(), 0
+	w.sendNew(1, charges)
+	req, resumed := w.newRequest(), 0
 	req.Pause = func() func(context.Context) error {
 		return func(context.Context) error {
 			resumed++
@@ -102,7 +106,7 @@ func TestPeek_ReacquiresItsSlotOnlyIfNeeded(t *testing.T) {
 	operator := hub.NewOperator(w.hub, w.store, nil)
 	d.answer = func(ctx context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
 		require.NoError(t, operator.Release(ctx, r.Recipient, r.Bundle, hub.AdminAction{Who: "kim", Why: "it takes too long"}))
-		return d.leaves(r, "content")
+		return d.storeContent(r, "content")
 	}
 	_, err = w.hub.Peek(w.ctx, req)
 	require.Equal(t, domain.Busy, domain.KindOf(err), "without a place, it does not look again")
@@ -111,12 +115,12 @@ func TestPeek_ReacquiresItsSlotOnlyIfNeeded(t *testing.T) {
 
 func TestPeek_CanBeRepeatedAfterItsNodeStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t)
-		d.answer = func(ctx context.Context, _ int, _ hub.ContentRequest) (hub.Reply, error) { return silent(ctx) }
-		w.sent(1, charges)
+		w, d := newContentWorld(t)
+		d.answer = func(ctx context.Context, _ int, _ hub.ContentRequest) (hub.Reply, error) { return neverReply(ctx) }
+		w.sendNew(1, charges)
 		var err error
 		var peeking sync.WaitGroup
-		peeking.Go(func() { _, err = w.hub.Peek(w.ctx, w.request()) })
+		peeking.Go(func() { _, err = w.hub.Peek(w.ctx, w.newRequest()) })
 		synctest.Wait()
 		w.hub.Close()
 		peeking.Wait()
@@ -134,13 +138,15 @@ func (hangingExchange) Discard(ctx context.Context, _ string) error {
 
 func TestContentRequest_DoesNotWaitForAHangingCleanUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &domainTeam{exchange: memory.NewExchange()}
-		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
+		d := &contentDomain{exchange: memory.NewExchange()}
+		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+			return d.storeContent(r, "content")
+		}
 		w := askingOver(t, memory.New(memory.Options{}), d, func(o *hub.Options) { o.Exchange = hangingExchange{d.exchange} })
 		defer w.hub.Close()
-		w.sent(1, charges)
+		w.sendNew(1, charges)
 		start := time.Now()
-		require.Equal(t, "content", w.body(w.peeks()))
+		require.Equal(t, "content", w.body(w.peekBundle()))
 		require.Zero(t, time.Since(start))
 	})
 }
@@ -148,14 +154,14 @@ func TestContentRequest_DoesNotWaitForAHangingCleanUp(t *testing.T) {
 // While they wait they hold no other limited resource, so this limit is the only one.
 func TestContentRequest_LimitsWaitingPeeksPerActor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t, func(o *hub.Options) { o.ListenersPerActor = 3 })
+		w, d := newContentWorld(t, func(o *hub.Options) { o.ListenersPerActor = 3 })
 		defer w.hub.Close()
 		release := make(chan struct{})
 		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
 			<-release
-			return d.leaves(r, "content")
+			return d.storeContent(r, "content")
 		}
-		w.sent(1, charges)
+		w.sendNew(1, charges)
 		impatient, leave := context.WithCancel(w.ctx)
 		var peeking sync.WaitGroup
 		for n := range 3 {
@@ -164,18 +170,18 @@ func TestContentRequest_LimitsWaitingPeeksPerActor(t *testing.T) {
 				if n == 0 {
 					ctx = impatient
 				}
-				if _, err := w.hub.Peek(ctx, w.request()); (err == nil) != (n > 0) {
+				if _, err := w.hub.Peek(ctx, w.newRequest()); (err == nil) != (n > 0) {
 					t.Error(err)
 				}
 			})
 		}
 		synctest.Wait()
-		_, err := w.hub.Peek(w.ctx, w.request())
+		_, err := w.hub.Peek(w.ctx, w.newRequest())
 		require.Equal(t, domain.Busy, domain.KindOf(err))
 		leave()
 		synctest.Wait()
 		peeking.Go(func() {
-			if _, err := w.hub.Peek(w.ctx, w.request()); err != nil {
+			if _, err := w.hub.Peek(w.ctx, w.newRequest()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -203,7 +209,7 @@ func (s *slowContent) Put(ctx context.Context, name string, r io.Reader) error {
 // This happens after an outage of a domain for which many Peeks have waited.
 func TestContentRequest_LimitsMemoryForSimultaneousReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t)
+		w, d := newContentWorld(t)
 		slow := &slowContent{Content: w.store, release: make(chan struct{})}
 		h := hub.New(w.store, w.store, slow, hub.Options{
 			Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
@@ -213,8 +219,8 @@ func TestContentRequest_LimitsMemoryForSimultaneousReplies(t *testing.T) {
 		var peeking sync.WaitGroup
 		for range 100 {
 			w.actor = rt.NewActor()
-			w.sent(1, charges)
-			req := w.request()
+			w.sendNew(1, charges)
+			req := w.newRequest()
 			peeking.Go(func() {
 				if _, err := h.Peek(w.ctx, req); err != nil {
 					t.Error(err)
@@ -252,14 +258,14 @@ func (r heavyRun) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, 
 // A Peek that waits for a domain has released its share of memory.
 func TestContentRequest_FreesEventsWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t)
+		w, d := newContentWorld(t)
 		var yielded weak.Pointer[[1024]byte]
 		release := make(chan struct{})
 		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
 			<-release
-			return d.leaves(r, "content")
+			return d.storeContent(r, "content")
 		}
-		w.meddle(meddledStore{
+		w.replaceCalls(replacedStore{
 			next: func(ctx context.Context, actor domain.ActorID, groups []domain.Group) (repository.Next, error) {
 				n, err := w.store.NextUnacknowledged(ctx, actor, groups)
 				if n.Run != nil {
@@ -275,10 +281,10 @@ func TestContentRequest_FreesEventsWhileItWaits(t *testing.T) {
 			Requester: d, Exchange: d.exchange, Answers: w.store,
 		})
 		defer w.hub.Close()
-		w.sent(3, charges)
+		w.sendNew(3, charges)
 		var peeking sync.WaitGroup
 		peeking.Go(func() {
-			if _, err := w.hub.Peek(w.ctx, w.request()); err != nil {
+			if _, err := w.hub.Peek(w.ctx, w.newRequest()); err != nil {
 				t.Error(err)
 			}
 		})

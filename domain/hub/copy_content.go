@@ -35,8 +35,8 @@ func (i *contentFetch) isOwn(name string) bool {
 	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') // otherwise it belongs to an actor with a longer id
 }
 
-// appendID appends the id of an event to a list in the layout of the original protocol, which
-// is that of a .NET GUID: the bytes of the first three groups of its text are reversed.
+// appendID appends the id of an event to a list in the layout of the original protocol, a .NET
+// GUID: the bytes of the first three groups of its text are reversed.
 func appendID(list []byte, id domain.EventID) []byte {
 	return append(list, id[3], id[2], id[1], id[0], id[5], id[4], id[7], id[6],
 		id[8], id[9], id[10], id[11], id[12], id[13], id[14], id[15])

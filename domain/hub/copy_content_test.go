@@ -16,7 +16,7 @@ import (
 )
 
 // uriOf returns the URI of an object that was not stored by a domain.
-func (d *domainTeam) uriOf(name string) string {
+func (d *contentDomain) uriOf(name string) string {
 	return strings.TrimSuffix(d.exchange.Leave("any", nil), "any") + name
 }
 
@@ -27,12 +27,12 @@ func TestCopyContent_RefusesAnEventListOfTheHub(t *testing.T) {
 		"with a query":    func(list string) string { return list + "?sig=x" },
 	} {
 		t.Run(what, func(t *testing.T) {
-			w, d := newAsking(t)
+			w, d := newContentWorld(t)
 			d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
 				return hub.Reply{URI: d.uriOf(change(r.List))}, nil
 			}
-			w.sent(3, charges)
-			list := w.isUnanswered("foreign-content").List
+			w.sendNew(3, charges)
+			list := w.requireUnanswered("foreign-content").List
 			r, err := d.exchange.Open(t.Context(), repository.Section{Object: list, Length: 48})
 			require.NoError(t, err, "the list stays for the next try")
 			require.NoError(t, r.Close())
@@ -54,15 +54,15 @@ func TestCopyContent_DeletesOnlyObjectsNamedAfterTheBundle(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, d := newAsking(t)
+				w, d := newContentWorld(t)
 				defer w.hub.Close()
 				var left string
 				d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
 					left = d.exchange.Leave(tc.name(hub.ProcessID(r.Bundle, r.Recipient)), []byte("content"))
 					return hub.Reply{URI: left}, nil
 				}
-				w.sent(1, charges)
-				require.Equal(t, "content", w.body(w.peeks()))
+				w.sendNew(1, charges)
+				require.Equal(t, "content", w.body(w.peekBundle()))
 				synctest.Wait() // the hub cleans up in the background
 				r, err := d.exchange.Fetch(t.Context(), left)
 				if tc.removed {

@@ -17,14 +17,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A postBox receives notices. Each test sets the failures.
-type postBox struct {
+// A noticeReceiver receives notices. Each test sets the failures.
+type noticeReceiver struct {
 	mu    sync.Mutex
 	got   []domain.Notice
 	fault func(n domain.Notice) error
 }
 
-func (p *postBox) Notify(_ context.Context, n domain.Notice) error {
+func (p *noticeReceiver) Notify(_ context.Context, n domain.Notice) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fault != nil {
@@ -36,7 +36,7 @@ func (p *postBox) Notify(_ context.Context, n domain.Notice) error {
 	return nil
 }
 
-func (p *postBox) bundles() []domain.BundleID {
+func (p *noticeReceiver) bundles() []domain.BundleID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ids := make([]domain.BundleID, len(p.got))
@@ -46,21 +46,21 @@ func (p *postBox) bundles() []domain.BundleID {
 	return ids
 }
 
-// confirmed sends events, peeks and dequeues n bundles, and returns their ids.
-func (w *world) confirmed(n int) []domain.BundleID {
+// dequeueNew sends events, peeks and dequeues n bundles, and returns their ids.
+func (w *world) dequeueNew(n int) []domain.BundleID {
 	w.Helper()
 	ids := make([]domain.BundleID, n)
 	for i := range ids {
-		w.sent(1, charges)
-		peeked := w.peeks()
-		w.dequeues(peeked)
+		w.sendNew(1, charges)
+		peeked := w.peekBundle()
+		w.dequeueBundle(peeked)
 		ids[i] = peeked.ID
 	}
 	return ids
 }
 
-// runs runs a notice relay in the bubble until the test ends.
-func runs(t *testing.T, c *hub.NoticeRelay) (stop func()) {
+// runRelay runs a notice relay in the bubble until the test ends.
+func runRelay(t *testing.T, c *hub.NoticeRelay) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = c.Run(ctx) })
@@ -68,9 +68,9 @@ func runs(t *testing.T, c *hub.NoticeRelay) (stop func()) {
 }
 
 // newNoticeWorld returns a world whose hub has a notice relay, which does not run yet.
-func newNoticeWorld(t *testing.T, fault func(domain.Notice) error) (*world, *hub.NoticeRelay, *postBox) {
-	box := &postBox{fault: fault}
-	w, d := newAsking(t)
+func newNoticeWorld(t *testing.T, fault func(domain.Notice) error) (*world, *hub.NoticeRelay, *noticeReceiver) {
+	box := &noticeReceiver{fault: fault}
+	w, d := newContentWorld(t)
 	c := hub.NewNoticeRelay(w.store, box, hub.NoticeRelayOptions{})
 	return askingOver(t, w.store, d, func(o *hub.Options) { o.NoticeRelay = c }), c, box
 }
@@ -79,12 +79,12 @@ func TestNoticeRelay_KeepsTheOrderOfDequeues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, c, box := newNoticeWorld(t, nil)
 		defer w.hub.Close()
-		before := w.confirmed(3)
-		stop := runs(t, c)
+		before := w.dequeueNew(3)
+		stop := runRelay(t, c)
 		defer stop()
 		synctest.Wait()
 		require.Equal(t, before, box.bundles(), "those that were told of before it ran")
-		after := w.confirmed(3)
+		after := w.dequeueNew(3)
 		synctest.Wait()
 		require.Equal(t, append(before, after...), box.bundles(), "at once, and each once")
 		require.Equal(t, w.actor, box.got[0].Recipient)
@@ -108,9 +108,9 @@ func TestNoticeRelay_StopsBehindAFailedNotice(t *testing.T) {
 			return nil
 		})
 		defer w.hub.Close()
-		stop := runs(t, c)
+		stop := runRelay(t, c)
 		defer stop()
-		ids := w.confirmed(5)
+		ids := w.dequeueNew(5)
 		synctest.Wait()
 		require.Empty(t, box.bundles())
 		away.Store(false)
@@ -129,11 +129,11 @@ func TestStuckNotices_AreCountedUntilTheyAreDelivered(t *testing.T) {
 			}
 			return nil
 		})
-		stop := runs(t, c)
+		stop := runRelay(t, c)
 		defer stop()
 		require.Zero(t, c.Stuck())
 		began := time.Now()
-		ids := w.confirmed(3)
+		ids := w.dequeueNew(3)
 		<-time.After(time.Minute)
 		stuck := c.Stuck()
 		require.Equal(t, stuck, c.StuckOf(w.actor), "there is no other recipient")
@@ -154,23 +154,23 @@ func TestNoticeRelay_FindsNoticesOfOtherNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, _ := newNoticeWorld(t, nil) // whose notice relay never runs
 		defer w.hub.Close()
-		ids := w.confirmed(3)
-		box := &postBox{}
-		stop := runs(t, hub.NewNoticeRelay(w.store, box, hub.NoticeRelayOptions{}))
+		ids := w.dequeueNew(3)
+		box := &noticeReceiver{}
+		stop := runRelay(t, hub.NewNoticeRelay(w.store, box, hub.NoticeRelayOptions{}))
 		defer stop()
 		<-time.After(time.Minute)
 		require.Equal(t, ids, box.bundles())
 	})
 }
 
-// forgetful is an outbox that fails to record deliveries, as if the node had died right after
+// forgetfulOutbox is an outbox that fails to record deliveries, as if the node had died right after
 // it notified the domain.
-type forgetful struct {
+type forgetfulOutbox struct {
 	repository.Outbox
 	times int
 }
 
-func (f *forgetful) Delivered(ctx context.Context, n domain.Notice) error {
+func (f *forgetfulOutbox) Delivered(ctx context.Context, n domain.Notice) error {
 	if f.times--; f.times >= 0 {
 		return domain.Errorf(domain.Uncertain, "died")
 	}
@@ -179,9 +179,9 @@ func (f *forgetful) Delivered(ctx context.Context, n domain.Notice) error {
 
 // A torn outbox returns waiting recipients together with an error, because a part of it cannot
 // be read.
-type torn struct{ repository.Outbox }
+type damagedOutbox struct{ repository.Outbox }
 
-func (o torn) Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error) {
+func (o damagedOutbox) Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error) {
 	waiting, err := o.Outbox.Waiting(ctx, before, most)
 	if err == nil {
 		err = domain.Errorf(domain.Damaged, "a notice cannot be read")
@@ -193,8 +193,8 @@ func TestNoticeRelay_DamagedNoticeDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, box := newNoticeWorld(t, nil)
 		defer w.hub.Close()
-		ids := w.confirmed(2)
-		stop := runs(t, hub.NewNoticeRelay(torn{w.store}, box, hub.NoticeRelayOptions{})) // no Dequeue has notified it
+		ids := w.dequeueNew(2)
+		stop := runRelay(t, hub.NewNoticeRelay(damagedOutbox{w.store}, box, hub.NoticeRelayOptions{})) // no Dequeue has notified it
 		defer stop()
 		<-time.After(2 * time.Minute) // of the bubble's clock: the relay looks
 		require.Equal(t, ids, box.bundles())
@@ -205,9 +205,9 @@ func TestNoticeRelay_RepeatsANoticeUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, _ := newNoticeWorld(t, nil)
 		defer w.hub.Close()
-		ids := w.confirmed(2)
-		box := &postBox{}
-		stop := runs(t, hub.NewNoticeRelay(&forgetful{w.store, 1}, box, hub.NoticeRelayOptions{}))
+		ids := w.dequeueNew(2)
+		box := &noticeReceiver{}
+		stop := runRelay(t, hub.NewNoticeRelay(&forgetfulOutbox{w.store, 1}, box, hub.NoticeRelayOptions{}))
 		defer stop()
 		<-time.After(2 * time.Minute)
 		require.Equal(t, []domain.BundleID{ids[0], ids[0], ids[1]}, box.bundles(), "at least once, and none before it")
@@ -235,11 +235,11 @@ func TestNoticeRelay_SkipsNoticesOfStaleReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _, _ := newNoticeWorld(t, nil)
 		defer w.hub.Close()
-		ids := w.confirmed(3)
-		box := &postBox{}
+		ids := w.dequeueNew(3)
+		box := &noticeReceiver{}
 		c := hub.NewNoticeRelay(&oldOutbox{Outbox: w.store}, box, hub.NoticeRelayOptions{})
 		c.Enqueue(w.actor)
-		stop := runs(t, c)
+		stop := runRelay(t, c)
 		defer stop()
 		synctest.Wait()
 		require.Equal(t, ids, box.bundles())
@@ -254,9 +254,9 @@ func TestNoticeRelay_FindsANoticeWithAFutureTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, _, _ := newNoticeWorld(t, nil) // the notice relay of the hub does not run
 				defer w.hub.Close()
-				ids := w.confirmed(2)
-				box := &postBox{}
-				stop := runs(t, hub.NewNoticeRelay(w.store, box, hub.NoticeRelayOptions{
+				ids := w.dequeueNew(2)
+				box := &noticeReceiver{}
+				stop := runRelay(t, hub.NewNoticeRelay(w.store, box, hub.NoticeRelayOptions{
 					Clock: func() time.Time { return time.Now().Add(-skew) },
 				}))
 				defer stop()
@@ -270,23 +270,23 @@ func TestNoticeRelay_FindsANoticeWithAFutureTime(t *testing.T) {
 
 func TestNoticeRelay_UnreachableDomainDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		box := &postBox{fault: func(n domain.Notice) error {
+		box := &noticeReceiver{fault: func(n domain.Notice) error {
 			if n.Origin == domain.Charges {
 				return fmt.Errorf("no such queue")
 			}
 			return nil
 		}}
-		w, d := newAsking(t)
+		w, d := newContentWorld(t)
 		c := hub.NewNoticeRelay(w.store, box, hub.NoticeRelayOptions{})
 		w = askingOver(t, w.store, d, func(o *hub.Options) {
 			o.NoticeRelay, o.Content[domain.TimeSeries] = c, domain.Request
 		})
 		defer w.hub.Close()
-		w.confirmed(3)
-		w.sent(1, func(e *domain.Event) { e.Origin = domain.TimeSeries })
-		peeked := w.peeks()
-		w.dequeues(peeked)
-		stop := runs(t, c)
+		w.dequeueNew(3)
+		w.sendNew(1, func(e *domain.Event) { e.Origin = domain.TimeSeries })
+		peeked := w.peekBundle()
+		w.dequeueBundle(peeked)
+		stop := runRelay(t, c)
 		defer stop()
 		synctest.Wait()
 		require.Equal(t, []domain.BundleID{peeked.ID}, box.bundles())
@@ -337,13 +337,13 @@ func TestNoticeRelay_StuckRemovalDelaysNoOther(t *testing.T) {
 		stuck := outbox.notices[0]
 		var isStuck atomic.Bool
 		isStuck.Store(true)
-		box := &postBox{fault: func(n domain.Notice) error {
+		box := &noticeReceiver{fault: func(n domain.Notice) error {
 			if isStuck.Load() && n == stuck {
 				return domain.Errorf(domain.Unavailable, "a change before is not published")
 			}
 			return nil
 		}}
-		stop := runs(t, hub.NewNoticeRelay(outbox, box, hub.NoticeRelayOptions{}))
+		stop := runRelay(t, hub.NewNoticeRelay(outbox, box, hub.NoticeRelayOptions{}))
 		defer stop()
 		synctest.Wait()
 		require.Equal(t, []domain.BundleID{{1}, {2}}, box.bundles())

@@ -33,8 +33,8 @@ func (o *operations) Freeze(ctx context.Context, actor domain.ActorID, by reposi
 
 func TestOperator_RequiresNameAndReason(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(1)
-	open := w.peeks()
+	w.sendNew(1)
+	open := w.peekBundle()
 	operator := hub.NewOperator(w.hub, w.store, nil)
 	for _, by := range []hub.AdminAction{
 		{},
@@ -61,12 +61,12 @@ func TestOperator_RequiresNameAndReason(t *testing.T) {
 	records, err := operator.Records(w.ctx, w.actor, 10)
 	require.NoError(t, err)
 	require.Empty(t, records)
-	require.Equal(t, open.Bundle, w.peeks().Bundle)
+	require.Equal(t, open.Bundle, w.peekBundle().Bundle)
 }
 
 func TestOperator_LogsNameAndReason(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(1)
+	w.sendNew(1)
 	var log bytes.Buffer
 	ops := &operations{Admin: w.store}
 	operator := hub.NewOperator(w.hub, ops, slog.New(slog.NewTextHandler(&log, nil)))
@@ -80,24 +80,24 @@ func TestOperator_LogsNameAndReason(t *testing.T) {
 
 func TestFreeze_MakesPeekFailUntilThaw(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	events := w.sent(1)
+	events := w.sendNew(1)
 	operator := hub.NewOperator(w.hub, w.store, nil)
 	require.NoError(t, operator.Freeze(w.ctx, w.actor, kim))
-	_, err := w.hub.Peek(w.ctx, w.request())
+	_, err := w.hub.Peek(w.ctx, w.newRequest())
 	require.ErrorIs(t, err, hub.ErrFrozen)
 	require.NotErrorIs(t, err, domain.ErrNoData)
 	require.NoError(t, operator.Thaw(w.ctx, w.actor, kim))
-	w.holds(w.peeks(), events...)
+	w.requireEvents(w.peekBundle(), events...)
 }
 
 func TestOperator_WakesListeners(t *testing.T) {
-	listening(t, func(t *testing.T, w *world, e *ear) {
-		w.sent(1)
+	inListenWorld(t, func(t *testing.T, w *world, e *watermarkCounter) {
+		w.sendNew(1)
 		operator := hub.NewOperator(w.hub, e.Store, nil)
-		l := w.listens(rt.TimeSeries)
+		l := w.newListener(rt.TimeSeries)
 		defer l.Close()
 		require.NoError(t, operator.Freeze(w.ctx, w.actor, kim))
-		after, err := w.hears(l, time.Minute)
+		after, err := w.awaitWake(l, time.Minute)
 		require.NoError(t, err)
 		require.Zero(t, after)
 		require.Zero(t, e.looks)

@@ -46,8 +46,8 @@ const peekWithin = 30 * time.Second
 // A Peeked is a bundle that a Peek returns to its actor.
 type Peeked struct {
 	domain.Bundle
-	Waiting int64          // visible unacknowledged events in the groups asked for, the bundle's included
-	Behind  domain.Backlog // the backlog after the bundle in those groups
+	Waiting int64          // visible events in the requested groups that were not acknowledged, including those of the bundle
+	Behind  domain.Backlog // the backlog in these groups without the bundle
 
 	// GrowMemory, if given, is called during a Read of the body, before the body reads n more
 	// bytes of payloads ahead. If it returns false, the body reads less ahead.

@@ -2,8 +2,8 @@
 //
 //	List      the deliveries of a subscription, page by page
 //	Get       one delivery, with its attempts
-//	Explain   why a delivery is where it is, what happens next, and what its owner can do
-//	Test      a call to the receiver with a message that is stored nowhere
+//	Explain   the reason for the state of a delivery, what happens next, and what its owner can do
+//	Test      a call to the receiver with a message that is not stored
 //
 // The package reads stored data and changes nothing. The data may be outdated: the node that
 // serves a cursor stores the result of a call up to some seconds later, and a read may be

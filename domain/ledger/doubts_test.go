@@ -42,9 +42,9 @@ func created(t *testing.T, text, eTag string) domain.ObjectEvent {
 	}
 }
 
-// doubt makes an object doubtful: the event that arrives later has a sequencer that counts as
+// makeDoubtful makes an object doubtful: the event that arrives later has a sequencer that counts as
 // earlier.
-func doubt(t *testing.T, d *ledger.Doubts, key string) domain.ObjectName {
+func makeDoubtful(t *testing.T, d *ledger.Doubts, key string) domain.ObjectName {
 	t.Helper()
 	name := nameOf(t, "bucket", key)
 	ingest(t, d, name, created(t, "000", `"1"`))
@@ -65,7 +65,7 @@ func TestDoubtIsSettledByTheStore(t *testing.T) {
 			stored.put("a", eTag, domain.ObjectFacts{})
 			answer := make(chan struct{})
 			stored.asked = func() { <-answer }
-			o := object(t, d, doubt(t, d, "a"))
+			o := object(t, d, makeDoubtful(t, d, "a"))
 			require.EqualValues(t, 2, o.Events, "Ingest does not wait for the store")
 			close(answer)
 			synctest.Wait()
@@ -91,7 +91,7 @@ func TestDoubtRemainsWithoutAnAnswer(t *testing.T) {
 	t.Run("a content that no event has reported", func(t *testing.T) {
 		runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
 			stored.put("a", `"3"`, domain.ObjectFacts{})
-			name := doubt(t, d, "a")
+			name := makeDoubtful(t, d, "a")
 			synctest.Wait()
 			require.True(t, object(t, d, name).Doubt)
 			ingest(t, d, name, created(t, "fff", `"3"`)) // its event
@@ -116,7 +116,7 @@ func TestDoubtRemainsWithoutAnAnswer(t *testing.T) {
 			for range 10 {
 				stored.failing = append(stored.failing, domain.Errorf(domain.Unavailable, "refused"))
 			}
-			name := doubt(t, d, "a")
+			name := makeDoubtful(t, d, "a")
 			sleepFor(time.Hour)
 			require.True(t, object(t, d, name).Doubt)
 			require.Equal(t, 4, stored.n)
@@ -129,7 +129,7 @@ func TestDoubtIsSettledWhenTheStoreAnswers(t *testing.T) {
 	runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
 		stored.put("a", `"2"`, domain.ObjectFacts{})
 		stored.failing = []error{domain.Errorf(domain.Busy, "throttled"), domain.Errorf(domain.Unavailable, "refused")}
-		name := doubt(t, d, "a")
+		name := makeDoubtful(t, d, "a")
 		synctest.Wait()
 		require.True(t, object(t, d, name).Doubt)
 		sleepFor(5 * time.Second)
@@ -153,7 +153,7 @@ func TestDoubtOfAnObjectThatChangesMeanwhile(t *testing.T) {
 				delete(stored.objects, "a")
 			}
 		}
-		doubt(t, d, "a")
+		makeDoubtful(t, d, "a")
 		synctest.Wait()
 		require.Equal(t, 2, stored.n)
 		require.False(t, object(t, d, name).Doubt)

@@ -24,7 +24,7 @@ import (
 // Limits of files.
 const (
 	maxInflation = 200      // limit for the ratio of the bytes of a file to its compressed bytes
-	minInflated  = 64 << 20 // bytes that any file may have, whatever the ratio
+	minInflated  = 64 << 20 // bytes that a file may have in any case
 	maxRecord    = 1 << 20  // limit for the bytes of a row
 )
 

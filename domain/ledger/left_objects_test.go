@@ -77,17 +77,17 @@ func TestJobs_LeaveObjectsThatCannotBeReadOrStored(t *testing.T) {
 	prepare := func(w *world) {
 		w.page = 2
 		for _, key := range []string{"known", "gone", "full and gone", "unreadable", "unreadable and gone"} {
-			w.reports(key, script("[C@C1]")...)
+			w.report(key, script("[C@C1]")...)
 		}
 		for _, key := range []string{"full", "known", "new", "too large", "unreadable", "z"} {
-			w.lists(key, repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e"}})
+			w.setListed(key, repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e"}})
 		}
 		w.ports.Objects = &brokenObjects{w.objects, map[string]bool{"unreadable": true, "unreadable and gone": true}, unstorable}
 	}
 	t.Run("crawl", func(t *testing.T) {
 		inWorld(t, func(w *world) {
 			prepare(w)
-			job := w.crawls("")
+			job := w.crawl("")
 			require.Equal(t, domain.JobCompleted, job.State, job.Report)
 			require.Equal(t, domain.JobCounts{Seen: 6, Created: 3, Deleted: 1, Refused: 5}, job.Counts)
 			require.Equal(t, map[string]string{
@@ -111,11 +111,11 @@ func TestJobs_LeaveObjectsThatCannotBeReadOrStored(t *testing.T) {
 	t.Run("patch", func(t *testing.T) {
 		inWorld(t, func(w *world) {
 			prepare(w)
-			node := w.node()
-			defer w.runs(w.Context(), node)()
+			node := w.newNode()
+			defer w.runNode(w.Context(), node)()
 			job, err := node.StartPatch(w.Context(), map[string][]string{"key": {"*"}}, []byte(`[{"op":"add","path":"/a","value":1}]`))
 			require.NoError(t, err)
-			job = w.waits(node, job)
+			job = w.waitForEnd(node, job)
 			require.Equal(t, domain.JobCompleted, job.State, job.Report)
 			require.Equal(t, domain.JobCounts{Seen: 3, Changed: 3, Refused: 2}, job.Counts)
 		})
@@ -144,7 +144,7 @@ func TestList_LeavesOutDamagedObjects(t *testing.T) {
 	var readable, damaged []string
 	for i := range 9 {
 		key := fmt.Sprint("key", i)
-		f.ingests("bucket", key, "[C@10]")
+		f.ingest("bucket", key, "[C@10]")
 		if broken.unreadable[key] = i%3 == 0; broken.unreadable[key] {
 			damaged = append(damaged, key)
 		} else {
@@ -154,7 +154,7 @@ func TestList_LeavesOutDamagedObjects(t *testing.T) {
 	for _, params := range []map[string][]string{{"bucket": {"bucket"}}, {"bucket": {"bucket"}, "key[]": append(slices.Clone(readable), damaged...)}} {
 		for limit := 1; limit < 10; limit++ {
 			var found, left []string
-			for q := (ledger.Query{Filter: f.parses(params), Limit: limit}); ; {
+			for q := (ledger.Query{Filter: f.parseFilter(params), Limit: limit}); ; {
 				page, err := service.List(t.Context(), q)
 				require.NoError(t, err)
 				for i := range page.Rows {

@@ -2,12 +2,12 @@
 // outcome for each sync subscription. A delivery of such a subscription has one attempt; if
 // that fails, the delivery is a dead letter.
 //
-//	list    the head of a topic lists the cursors that are sync, so an append has them: it replaces
-//	        the head anyway. A topic that lists none costs nothing
-//	filter  the messages that the filter of a subscription does not let pass are known at once
-//	wait    until each cursor has settled the others, up to [MaxWait]. The cursor is read: after each
-//	        settlement of this node, and every 250 ms, because another node may serve it. All senders
-//	        that wait for a cursor share the reads
+//	list    the head of a topic lists the cursors of sync subscriptions. An append returns them
+//	        without an extra read, because it replaces the head anyway
+//	filter  messages that do not match the filter of a subscription have their outcome immediately
+//	wait    wait up to [MaxWait] until each cursor has settled the other messages. A cursor is read
+//	        after each settlement of this node, and every 250 ms, because another node may serve
+//	        it. All senders that wait for a cursor share the reads
 //
 // Outcomes are read from the store, whichever node serves the cursor. A wait that ends early
 // has no effect on the deliveries. They continue, and outcomes that are not known are

@@ -33,7 +33,7 @@ type world struct {
 	settled map[domain.CursorID]chan struct{}
 }
 
-// countedCursors count the reads of standings, which fail with err.
+// countedCursors count the reads of standings, and make them fail with err if it is set.
 type countedCursors struct {
 	*memory.Cursors
 	mu    sync.Mutex
@@ -76,7 +76,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// settledOf returns the channel of a cursor, which only a receiver of this node closes.
+// settledOf returns the channel for settlements of a cursor. Only calls on this node close it.
 func (w *world) settledOf(id domain.CursorID) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package receiverlist has the use case of operators who look for receivers that are not
 // called: subscriptions, watches and consumers of the broker, of all owners.
 //
-//	List    a page of the receivers of one kind, in no order of time
+//	List    a page of the receivers of one kind, not ordered by time
 //
 // It reads the entries of the shards and, for each receiver, its cursor, its definition and the
 // end of its stream. A page looks at a limited number of receivers. The data may be outdated.

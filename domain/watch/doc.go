@@ -17,18 +17,19 @@
 // after a crash, is in the stream once. A watch remembers the version that the resource had
 // when it was marked: its cursor begins after that.
 //
-// # Steps, and what a crash leaves
+// # Steps, and the effects of a crash
 //
-//	mark     the resource says that it is watched. A crash leaves changes that are published for no
-//	         watch
+//	mark     mark the resource as watched. After a crash, changes without a watch are published
 //	create   store the watch, with the version of its resource
-//	cursor   create its cursor. A crash before leaves a watch that is listed and not called; the
-//	         next read of it creates the cursor, and no change is missing
-//	change   the resource and its change, in one batch
-//	publish  append the change to the stream. A crash before leaves a change, which the relay of any
-//	         node finds within a minute
-//	remove   the change that is in the stream. A crash before leaves a change that is a duplicate
-//	delete   delete the watch. The owner of its cursor cancels what is outstanding, and retires it
+//	cursor   create its cursor. After a crash before this, the watch is listed but not called. The
+//	         next read of the watch creates the cursor, and no change is lost
+//	change   store the resource and its change, in one batch
+//	publish  append the change to the stream. After a crash before this, the relay of any node
+//	         finds the change within a minute
+//	remove   remove the published change. After a crash before this, it is published again, and is
+//	         a duplicate
+//	delete   delete the watch. The owner of its cursor cancels outstanding deliveries, and removes
+//	         the cursor
 //
 // An object of a store has its changes in the store of objects: [WithObjects] joins them with the others. The
 // ids of its rows are other names of it.

@@ -234,7 +234,8 @@ func TestW10AndW11_AttemptsFollowTheSchedule(t *testing.T) {
 	}
 }
 
-// storedCounts returns the deliveries of a watch that have not ended, and its counters, as they are stored.
+// storedCounts returns the stored number of outstanding deliveries of a watch, and its stored
+// counters.
 func (w *world) storedCounts(id domain.WatchID) (int64, domain.Counters) {
 	standing, err := w.cursors.Standing(w.Context(), id.Cursor(w.owner))
 	require.NoError(w, err)

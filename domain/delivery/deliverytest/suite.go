@@ -26,7 +26,7 @@ func Run(t *testing.T, open func(t *testing.T, clock *Clock) repositorytest.Push
 
 // RunOneOf runs every n-th of the cases of [Run].
 func RunOneOf(t *testing.T, n int, open func(t *testing.T, clock *Clock) repositorytest.PushStores) {
-	for i, r := range slices.Concat(rules, queueRules, receiverRules, rateRules, ownerRules, unreadRules, troubleRules, nodesRules, takeoverRules, replayRules, priorityRules, orderRules, doorRules, watchRules) {
+	for i, r := range slices.Concat(rules, queueRules, receiverRules, rateRules, ownerRules, unreadRules, troubleRules, nodesRules, takeoverRules, replayRules, priorityRules, orderRules, fetchRules, watchRules) {
 		if i%n != 0 {
 			continue
 		}

@@ -38,7 +38,7 @@ func callsAfter(r *Receiver, held *domain.HeldBundle, at time.Time) (calls int) 
 	return calls
 }
 
-var doorRules = []deliveryRule{
+var fetchRules = []deliveryRule{
 	{"AReceiverIsNotCalledWithItsBundle", func(w *World) {
 		status := 500
 		r := w.Add(&Receiver{Policy: domain.QueuePolicy([]time.Duration{0, time.Minute, time.Minute}, 3), Answer: func(context.Context, delivery.Call) domain.Answer {

@@ -102,10 +102,10 @@ func (s *Service) Dequeue(ctx context.Context, creds *Credentials, consumer doma
 			return errNone
 		}
 	}
-	return errDoorIsSlow(consumer)
+	return newSlowOwnerError(consumer)
 }
 
-func errDoorIsSlow(consumer domain.PartyID) error {
+func newSlowOwnerError(consumer domain.PartyID) error {
 	return domain.Errorf(domain.Unavailable, "no node has answered for consumer %s in time; send the request again", consumer)
 }
 
@@ -113,7 +113,7 @@ func errDoorIsSlow(consumer domain.PartyID) error {
 // followed the request. It fails with Conflict if before was a stale read.
 func (s *Service) followRequest(ctx context.Context, consumer domain.PartyID, before *domain.Standing, r domain.ReplayRequest) (domain.Standing, error) {
 	id := consumer.Cursor()
-	deadline := s.opts.After(s.opts.DoorTimeout)
+	deadline := s.opts.After(s.opts.FetchTimeout)
 	r.ID = s.opts.NewID()
 	number, err := s.ports.Shards.AddReplay(ctx, id, before.Followed, r)
 	if err == nil || domain.KindOf(err) == domain.Uncertain {
@@ -132,7 +132,7 @@ func (s *Service) followRequest(ctx context.Context, consumer domain.PartyID, be
 		case <-settled:
 		case <-s.opts.After(standingEvery):
 		case <-deadline:
-			return standing, errDoorIsSlow(consumer)
+			return standing, newSlowOwnerError(consumer)
 		case <-ctx.Done():
 			return standing, ctx.Err()
 		}
