@@ -24,7 +24,7 @@ type OverduePlace struct {
 
 const (
 	maxOverdueReads   = 100  // cursors that are read for a page of overdue jobs
-	maxOverdueRetries = 1000 // retries that are read of a cursor
+	maxOverdueRetries = 1000 // retries that are read for one cursor
 )
 
 // Overdue returns jobs that wait although their time has come, because the node that served

@@ -131,8 +131,8 @@ func (s *service) finishLoad(r *loadResult) {
 	}
 }
 
-// retakeCalled takes the entries again with which this node called before the cursor was loaded
-// again. Until then, their results cannot be settled.
+// retakeCalled takes entries again: this node took them and called with them before the cursor
+// was loaded again. Their results cannot be settled earlier.
 func (s *service) retakeCalled() {
 	end, _ := s.topic.knownEnds()
 	for p := 0; p < domain.Priorities && s.retaking; p++ {

@@ -44,7 +44,7 @@ type watched struct {
 
 	// The rest belongs to that goroutine.
 	served   []servedPage
-	failures int // of the store, in a row
+	failures int // consecutive failures of the store
 }
 
 // A servedPage is a page whose cursors have taken all entries before a number.

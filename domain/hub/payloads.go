@@ -114,7 +114,7 @@ func (p *payloads) payloadError(err error) error {
 	return fmt.Errorf("payload of event %s: %w", p.of.ID, err)
 }
 
-// isEOF reports whether err is the end of a reader, rather than a failure that ended it.
+// isEOF reports whether err says that a reader has reached its end, not that it has failed.
 func isEOF(err error) bool { return errors.Is(err, io.EOF) && domain.KindOf(err) == domain.Unknown }
 
 // closeBefore closes the span if it ends before event i.

@@ -86,8 +86,8 @@ func latest(times ...time.Time) (last time.Time) {
 	return last
 }
 
-// countOf returns a number with its noun; forms are the singular and, if that has more than an s,
-// the plural.
+// countOf returns a number with its noun. forms are the singular and, unless the plural only
+// adds an s, the plural.
 func countOf(n int64, forms ...string) string {
 	switch {
 	case n == 1:

@@ -17,7 +17,7 @@ import (
 type Filter struct {
 	OnlyCurrent bool
 	conditions  []condition // all of them have to hold
-	fingerprint string      // of the parameters
+	fingerprint string      // fingerprint of the parameters, for tokens
 }
 
 // HasConditions reports whether the filter asks for a field of the rows.

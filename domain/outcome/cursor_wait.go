@@ -31,8 +31,8 @@ type openDelivery struct {
 	misses  int // consecutive looks that found the delivery ended, without its outcome
 }
 
-// letsPass reports whether the filter matches a message.
-func (c *cursorWait) letsPass(m *domain.Message) bool {
+// matchesFilter reports whether the filter matches a message.
+func (c *cursorWait) matchesFilter(m *domain.Message) bool {
 	if c.filter == nil {
 		return true
 	}

@@ -89,7 +89,7 @@ func (s *Service) Begin(ctx context.Context, stream domain.StreamName, messages 
 			o := &Outcome{Message: a.Index, Subscription: c.subscription, State: Pending}
 			w.all = append(w.all, o)
 			switch {
-			case !c.letsPass(&messages[a.Index]):
+			case !c.matchesFilter(&messages[a.Index]):
 				o.State = Filtered
 			case c.definition != nil:
 				c.open = append(c.open, &openDelivery{outcome: o, Appended: a.Appended})

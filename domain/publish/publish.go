@@ -32,8 +32,8 @@ type Result struct {
 	Awaited    []Awaited
 }
 
-// Awaited is an appended message, now or before, for which its sender may wait, because its
-// stream lists cursors as sync.
+// Awaited is a message for which its sender may wait, because its stream lists sync cursors. It
+// was appended by this call or before.
 type Awaited struct {
 	Index int // index of the message
 	repository.Appended

@@ -48,7 +48,7 @@ func (s *Service) sealHeaders(d *repository.Definition, headers map[string]strin
 	}
 }
 
-// hasHeaders reports whether a definition has headers, and no others.
+// hasHeaders reports whether a definition has exactly the headers.
 func (s *Service) hasHeaders(d *repository.Definition, headers map[string]string) bool {
 	if d.Headers == "" || len(headers) == 0 || s.keys == nil {
 		return d.Headers == "" && len(headers) == 0

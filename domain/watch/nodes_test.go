@@ -140,7 +140,7 @@ func TestW12_ChangesOfTwoNodesAreNotifiedOnce(t *testing.T) {
 	})
 }
 
-// A countedResources counts looks for changes.
+// countedResources counts looks for changes.
 type countedResources struct {
 	*memory.Resources
 	looks *atomic.Int64
