@@ -16,8 +16,8 @@ type visit struct {
 	ended func(visitResult) // called once
 	began time.Time
 
-	isProving bool // a settlement or a load has begun since
-	isProved  bool // it has succeeded: this node has owned the cursor since the visit began
+	isProving bool // a settlement or a load began after the visit
+	isProved  bool // that settlement or load succeeded, so this node has owned the cursor since the visit began
 }
 
 type visitResult int
@@ -55,7 +55,7 @@ func (s *service) endVisits() {
 			v.ended(visitServed)
 			continue
 		}
-		if s.cursor.IsListed() { // another owner may have unlisted it
+		if s.cursor.IsListed() { // another owner may have unlisted the watch
 			s.urgent = true
 			s.markDirty()
 		}
