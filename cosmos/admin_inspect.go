@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Inspect implements repository.Operations. It reads documents one after the
+// Inspect implements repository.Admin. It reads documents one after the
 // other, so while a queue is in use they may be of different moments.
 func (r *Repository) Inspect(ctx context.Context, recipient domain.ActorID) (repository.Inspection, error) {
 	c := r.beginCall("inspect")

@@ -20,7 +20,7 @@ import (
 // What operators do leaves hints behind that are too high, and gives old reads
 // something new to be wrong about.
 
-var becauseOfATest = repository.Order{Who: "a test", Why: "to see what comes of it"}
+var becauseOfATest = repository.AdminAction{Who: "a test", Why: "to see what comes of it"}
 
 func groupOf(t *testing.T, origin domain.Origin) domain.Group {
 	t.Helper()

@@ -75,7 +75,7 @@ func TestNothingIsLostDoubledOrReorderedInChaos(t *testing.T) {
 	}
 	if last-first >= chaosSeeds && !raced {
 		require.Greater(t, swept, 60.0, "the sweep has something to do in these worlds")
-		require.Greater(t, told, 60, "and so have the couriers")
+		require.Greater(t, told, 60, "and so have the notice relays")
 	}
 }
 
@@ -95,7 +95,7 @@ type chaos struct {
 	seen    map[domain.BundleID]repositorytest.Peeked
 	closed  map[domain.BundleID]bool   // reported as closed
 	answers map[domain.BundleID]string // objects
-	told    []domain.Notice            // by couriers, in order
+	told    []domain.Notice            // by notice relays, in order
 }
 
 type chaosNode struct {
@@ -216,7 +216,7 @@ func (c *chaos) run() {
 	}
 	for i := range 2 {
 		actors.Go(func() { c.act(i, done) })
-		actors.Go(func() { c.courier(i, done) })
+		actors.Go(func() { c.relayNotices(i, done) })
 	}
 	killer.Go(func() {
 		for range c.random(4) {
@@ -417,7 +417,7 @@ func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
 // asAsked returns b as it was when its domain was first asked for its content.
 func asAsked(b domain.Bundle) domain.Bundle {
 	if b.Content == domain.Request {
-		b.Object, b.Body, b.Trouble = "", domain.Body{}, domain.Trouble{}
+		b.Object, b.Body, b.ContentFailure = "", domain.Body{}, domain.ContentFailure{}
 	}
 	return b
 }
@@ -428,7 +428,7 @@ func (c *chaos) answer(n *chaosNode, id domain.BundleID, object string) error {
 	if err != nil {
 		return err
 	}
-	require.Zero(c, b.Trouble)
+	require.Zero(c, b.ContentFailure)
 	require.EqualValues(c, len(b.Object), b.Body.Length)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -454,8 +454,8 @@ func (c *chaos) tell(n *chaosNode) error {
 	return err
 }
 
-// courier delivers notices until done.
-func (c *chaos) courier(i int, done <-chan struct{}) {
+// relayNotices delivers notices until done.
+func (c *chaos) relayNotices(i int, done <-chan struct{}) {
 	own := rand.New(rand.NewPCG(c.seed, uint64(10+i)))
 	for {
 		select {
@@ -525,7 +525,7 @@ func (c *chaos) act(i int, done <-chan struct{}) {
 		for b.IsUnanswered() && own.IntN(5) > 0 { // also late, and more than once
 			n := c.node(own.IntN(2))
 			if own.IntN(3) == 0 {
-				_, err = n.Fail(context.Background(), c.actor, b.ID, domain.Trouble{Reason: "busy"})
+				_, err = n.Fail(context.Background(), c.actor, b.ID, domain.ContentFailure{Reason: "busy"})
 			} else {
 				err = c.answer(n, b.ID, fmt.Sprintf("made-by-%d-%d", i, own.IntN(1000)))
 			}

@@ -296,7 +296,7 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 				require.Equal(t, !tc.mended, found.Findings[at].Damage, "%v", found.Findings)
 
 				repaired := d.checks(CheckOptions{Repair: true})
-				require.Equal(t, tc.mended, repaired.Mended == repaired.Found, "%v", repaired.Findings)
+				require.Equal(t, tc.mended, repaired.Repaired == repaired.Found, "%v", repaired.Findings)
 				if tc.mended {
 					require.Empty(t, d.checks(CheckOptions{}).Findings)
 					return
@@ -589,7 +589,7 @@ func TestOneRepairMendsAlsoWhatAnUnfinishedSaveHides(t *testing.T) {
 		report := d.checks(CheckOptions{Repair: true})
 		require.Contains(t, kinds(report), intentLeft)
 		require.Contains(t, kinds(report), entryHigh)
-		require.Equal(t, report.Found, report.Mended, "%v", report.Findings)
+		require.Equal(t, report.Found, report.Repaired, "%v", report.Findings)
 		require.Empty(t, d.checks(CheckOptions{}).Findings)
 	})
 }

@@ -110,7 +110,7 @@ func (c *call) removeBundle(ctx context.Context, d *dueBundle, now millis) (isRe
 		return false, err
 	}
 	// A crash before this write leaves a bundle that is due. A crash after it leaves the notice, which the
-	// courier of any node finds.
+	// notice relay of any node finds.
 	_, err = c.Batch(ctx, c.r.db.bundles, d.Recipient, false, func(b *azcosmos.TransactionalBatch) {
 		b.DeleteItem(d.ID, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &d.ETag})
 		b.CreateItem(client.Encode(notice), nil)

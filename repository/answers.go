@@ -17,7 +17,7 @@ import (
 type Answers interface {
 	// Answer notes that the content of bundle id is object in the content store, and
 	// what its body is. The first answer stays: a later one changes nothing. Answer
-	// returns the bundle as stored, whose Object says which one that was. Its Trouble is zero.
+	// returns the bundle as stored, whose Object says which one that was. Its ContentFailure is zero.
 	// An object that Content cannot have is Invalid.
 	Answer(ctx context.Context, recipient domain.ActorID, id domain.BundleID, object string, body domain.Body) (domain.Bundle, error)
 
@@ -25,7 +25,7 @@ type Answers interface {
 	// and returns the bundle as stored. A bundle that has been answered stays as it
 	// is, unless its content is marked as gone. A call that is repeated after an Uncertain failure may count twice; nothing
 	// but an operator's attention rests on the number.
-	Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.Trouble) (domain.Bundle, error)
+	Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.ContentFailure) (domain.Bundle, error)
 
 	// MarkGone notes that object, which is the content of bundle id, was deleted, and returns the
 	// bundle as stored. A bundle that has another content, or none, stays as it is. The mark does not

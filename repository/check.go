@@ -19,7 +19,7 @@ type CheckReport struct {
 	Objects    int64     `json:"objects,omitempty"`
 	Rows       int64     `json:"rows,omitempty"` // of objects
 	Found      int64     `json:"found"`
-	Mended     int64     `json:"mended"`
+	Repaired   int64     `json:"mended"`
 	Findings   []Finding `json:"findings"` // the first of them, if there are very many
 	Resume     string    `json:"resume,omitempty"`
 }
@@ -35,13 +35,13 @@ func (r *CheckReport) Plus(later *CheckReport) CheckReport {
 	sum.Objects += r.Objects
 	sum.Rows += r.Rows
 	sum.Found += r.Found
-	sum.Mended += r.Mended
+	sum.Repaired += r.Repaired
 	sum.Findings = append(append([]Finding{}, r.Findings...), later.Findings...)
 	return sum
 }
 
 // Clean reports whether nothing is wrong, or everything was repaired.
-func (r *CheckReport) Clean() bool { return r.Found == r.Mended }
+func (r *CheckReport) Clean() bool { return r.Found == r.Repaired }
 
 // A Finding is something that is not as the invariants want it.
 type Finding struct {
@@ -52,14 +52,14 @@ type Finding struct {
 	Where     string `json:"where"`            // the document
 	Text      string `json:"text"`
 	Damage    bool   `json:"damage"` // no repair can know what was there
-	Mended    bool   `json:"mended"`
+	Repaired  bool   `json:"mended"`
 }
 
 func (f *Finding) String() string {
-	state := "can be mended"
+	state := "repairable"
 	switch {
-	case f.Mended:
-		state = "mended"
+	case f.Repaired:
+		state = "repaired"
 	case f.Damage:
 		state = "damage"
 	case f.Kind == NewerFormatFinding:

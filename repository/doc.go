@@ -6,7 +6,7 @@
 //   - [Answers] keeps the outcome of asking a domain for the content of a bundle.
 //   - [Survey] keeps a line for each mailbox, for operators who list them.
 //   - [Outbox] keeps the notices that domains have not got yet.
-//   - [DeadLetterOrders] keeps what operators do to dead letters of queues.
+//   - [DeadLetterActions] keeps what operators do to dead letters of queues.
 //   - [Content] keeps payloads and bundle bodies, which are too big for the
 //     other two.
 //

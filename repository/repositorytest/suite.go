@@ -16,17 +16,17 @@ import (
 
 // Stores are the ports of one implementation, wired to each other.
 type Stores struct {
-	Events     repository.DataAvailable
-	Bundles    repository.Bundles
-	Content    repository.Content
-	Operations repository.Operations
-	Answers    repository.Answers
-	Outbox     repository.Outbox
-	Dequeues   repository.DequeueRequests
-	Watches    repository.BundleWatches
-	Survey     repository.Survey // whose lines are of the moment of the call; nil: none
-	Finder     repository.Finder
-	Letters    repository.DeadLetterOrders
+	Events   repository.DataAvailable
+	Bundles  repository.Bundles
+	Content  repository.Content
+	Admin    repository.Admin
+	Answers  repository.Answers
+	Outbox   repository.Outbox
+	Dequeues repository.DequeueRequests
+	Watches  repository.BundleWatches
+	Survey   repository.Survey // whose lines are of the moment of the call; nil: none
+	Finder   repository.Finder
+	Letters  repository.DeadLetterActions
 
 	// Sweep removes what of a recipient the retention does not keep.
 	Sweep func(ctx context.Context, recipient domain.ActorID) error
@@ -76,7 +76,7 @@ var topics = []topic{
 	{"BundleWatches", bundleWatchRules},
 	{"BundleRemoval", bundleRemovalRules},
 	{"Find", append(slices.Clip(findRules), findTraceRules...)},
-	{"DeadLetterOrders", deadLetterOrderRules},
+	{"DeadLetterActions", deadLetterOrderRules},
 	{"Traces", traceRules},
 }
 

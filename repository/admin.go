@@ -16,12 +16,12 @@ import (
 // Unavailable.
 var ErrFrozen = domain.Errorf(domain.Unavailable, "queue: %w", errors.New("an operator has frozen it; it will be thawed"))
 
-// Operations are what an operator does to the queue of one recipient when the
+// Admin has the actions by which an operator intervenes in the queue of one recipient when the
 // ordinary way is blocked. Each is one decision, taken together with its record;
 // there is no one without the other. One that is repeated after an Uncertain
 // failure may fail with Conflict or NotFound because the first call succeeded;
 // the records show that.
-type Operations interface {
+type Admin interface {
 	// Inspect returns the stored state of a queue.
 	Inspect(ctx context.Context, recipient domain.ActorID) (Inspection, error)
 
@@ -32,32 +32,32 @@ type Operations interface {
 
 	// Look records that an operator looks at the payloads of a bundle that is retained, and changes
 	// nothing else. It fails with NotFound if the bundle is not retained.
-	Look(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by Order) error
+	Look(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by AdminAction) error
 
 	// Release takes the open bundle id back: it is no longer open, and its events
 	// wait at the front again. The next Peek opens another bundle, under another
 	// id. It fails with NotFound if the bundle is not open.
-	Release(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by Order) error
+	Release(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by AdminAction) error
 
 	// Skip closes the open bundle id without its actor having confirmed it. Its
 	// events will not be handed out again. It fails with NotFound if the bundle is
 	// not open.
-	Skip(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by Order) error
+	Skip(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by AdminAction) error
 
 	// Replay opens the bundle again that was closed last in group, and returns it:
 	// the next Peek hands it out as it was. It fails with Conflict if a bundle is
 	// open in the group, and with NotFound if none was closed or the last one is
 	// no longer retained. Replaying again after a Release goes one bundle
 	// further back.
-	Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by Order) (domain.Bundle, error)
+	Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by AdminAction) (domain.Bundle, error)
 
 	// Freeze makes Peek, Find and Dequeue fail with ErrFrozen until Thaw. Freezing what
 	// is frozen, and thawing what is not, is recorded and changes nothing. Both fail with
 	// NotFound if nothing was ever saved for the recipient.
-	Freeze(ctx context.Context, recipient domain.ActorID, by Order) error
+	Freeze(ctx context.Context, recipient domain.ActorID, by AdminAction) error
 
 	// Thaw ends a Freeze.
-	Thaw(ctx context.Context, recipient domain.ActorID, by Order) error
+	Thaw(ctx context.Context, recipient domain.ActorID, by AdminAction) error
 
 	// Abandon skips the events at the front of a cabinet that the store has lost, up to
 	// the next one that can be read, and returns what they were. It fails with Conflict if
@@ -65,22 +65,22 @@ type Operations interface {
 	// cabinet, and with NotFound if nothing waits in the cabinet. No bundle that was closed
 	// before can be replayed then. What is lost stays so. An event of it that is sent again
 	// is stored as a new one; while reads are stale, a node may still count it as a duplicate.
-	Abandon(ctx context.Context, cabinet domain.CabinetKey, by Order) (Loss, error)
+	Abandon(ctx context.Context, cabinet domain.CabinetKey, by AdminAction) (Loss, error)
 
 	// Records returns what operators have done to a queue, the newest first, up
 	// to limit.
 	Records(ctx context.Context, recipient domain.ActorID, limit int) ([]Record, error)
 }
 
-// An Order says who wants something done, and why.
-type Order struct {
+// An AdminAction names the operator who requests an action, and the reason.
+type AdminAction struct {
 	Who string // 1 to 200 characters
 	Why string // 1 to 1,000 characters
 }
 
 // Check returns an Invalid error unless o says who and why, in text that says something in a
 // record and does no harm in a terminal that shows it.
-func (o Order) Check() error {
+func (o AdminAction) Check() error {
 	if n := utf8.RuneCountInString(o.Who); n < 1 || n > 200 {
 		return domain.Errorf(domain.Invalid, "who: want 1 to 200 characters that say who orders this, got %d", n)
 	}
@@ -102,7 +102,7 @@ func isUnprintable(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) }
 
 // A Record is what an operator has done.
 type Record struct {
-	Order
+	AdminAction
 	What   string          // look, release, skip, replay, freeze, thaw, abandon
 	When   time.Time       // by the clock of the node
 	Group  domain.Group    // zero for freeze, thaw and abandon
