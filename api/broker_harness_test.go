@@ -24,7 +24,7 @@ func withBroker(t *testing.T, change ...func(*broker.Ports, *broker.Options)) fu
 	require.NoError(t, err)
 	cursors := memory.NewCursors(time.Now)
 	ports := broker.Ports{Parties: memory.NewParties(), Streams: memory.NewStreams(time.Hour, time.Now), Cursors: cursors, Shards: cursors}
-	opts := broker.Options{CheckURL: refusePrivateURLs, DoorTimeout: time.Millisecond}
+	opts := broker.Options{CheckURL: refusePrivateURLs, FetchTimeout: time.Millisecond}
 	for _, c := range change {
 		c(&ports, &opts)
 	}

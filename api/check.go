@@ -169,7 +169,7 @@ func (l *checkLines) findings(report *hub.CheckReport) error {
 
 // end writes the last line.
 func (l *checkLines) end(ctx context.Context, report *hub.CheckReport, err error) error {
-	l.rec.note(slog.Int64("recipients", report.Recipients), slog.Int64("found", report.Found), slog.Int64("mended", report.Mended))
+	l.rec.note(slog.Int64("recipients", report.Recipients), slog.Int64("found", report.Found), slog.Int64("mended", report.Repaired))
 	if broken := l.findings(report); broken != nil {
 		l.rec.err = broken
 		panic(http.ErrAbortHandler)

@@ -27,7 +27,7 @@ func noFindings(context.Context, hub.CheckOptions) (hub.CheckReport, error) {
 	return hub.CheckReport{Findings: []hub.Finding{}}, nil
 }
 
-var finding = hub.Finding{Rule: "H10", Kind: "entry-gone", Recipient: actor, Where: "entry 1", Text: "it is not there", Mended: true}
+var finding = hub.Finding{Rule: "H10", Kind: "entry-gone", Recipient: actor, Where: "entry 1", Text: "it is not there", Repaired: true}
 
 // checkLine is a line of the answer.
 type checkLine struct {
@@ -57,8 +57,8 @@ func TestACheckTellsProgressFindingsAndTheReport(t *testing.T) {
 	f := serve(t, local, checking(func(_ context.Context, opts hub.CheckOptions) (hub.CheckReport, error) {
 		asked = opts
 		opts.Progress(hub.CheckReport{Recipients: 1, Findings: []hub.Finding{}})
-		opts.Progress(hub.CheckReport{Recipients: 2, Found: 1, Mended: 1, Resume: "two", Findings: []hub.Finding{finding}})
-		return hub.CheckReport{Recipients: 3, Found: 2, Mended: 2, Findings: []hub.Finding{finding, finding}}, nil
+		opts.Progress(hub.CheckReport{Recipients: 2, Found: 1, Repaired: 1, Resume: "two", Findings: []hub.Finding{finding}})
+		return hub.CheckReport{Recipients: 3, Found: 2, Repaired: 2, Findings: []hub.Finding{finding, finding}}, nil
 	}))
 	a := f.do("POST", "/v1/admin/check", `{"repair":true,"actor":"","resume":"one"}`).wants(200)
 	require.Equal(t, "application/x-ndjson", a.header.Get("Content-Type"))
@@ -66,9 +66,9 @@ func TestACheckTellsProgressFindingsAndTheReport(t *testing.T) {
 	require.Len(t, lines, 5)
 	require.Equal(t, &hub.CheckReport{Recipients: 1}, lines[0].Progress)
 	require.Equal(t, &finding, lines[1].Finding, "before the progress that counts it")
-	require.Equal(t, &hub.CheckReport{Recipients: 2, Found: 1, Mended: 1, Resume: "two"}, lines[2].Progress)
+	require.Equal(t, &hub.CheckReport{Recipients: 2, Found: 1, Repaired: 1, Resume: "two"}, lines[2].Progress)
 	require.Equal(t, &finding, lines[3].Finding)
-	require.Equal(t, &hub.CheckReport{Recipients: 3, Found: 2, Mended: 2, Findings: []hub.Finding{finding, finding}}, lines[4].Report)
+	require.Equal(t, &hub.CheckReport{Recipients: 3, Found: 2, Repaired: 2, Findings: []hub.Finding{finding, finding}}, lines[4].Report)
 	require.True(t, asked.Repair)
 	require.Equal(t, "one", asked.Resume)
 	require.Zero(t, asked.Actor)

@@ -112,10 +112,10 @@ func (s *Server) listDeadLetterQueues(w http.ResponseWriter) error {
 }
 
 // parseOrder returns the order that the query of a request without a body has.
-func parseOrder(r *http.Request) (hub.Order, error) {
+func parseOrder(r *http.Request) (hub.AdminAction, error) {
 	values, err := query.Parse(r, "who", "why")
 	if err != nil {
-		return hub.Order{}, err
+		return hub.AdminAction{}, err
 	}
 	return orderOf(r, values)
 }
@@ -315,8 +315,8 @@ func countOf(values url.Values, name string, usual, limit int) (int, error) {
 }
 
 // orderOf returns the operator and the reason of an order whose request has no body.
-func orderOf(r *http.Request, values url.Values) (hub.Order, error) {
-	by := hub.Order{Who: values.Get("who"), Why: values.Get("why")}
+func orderOf(r *http.Request, values url.Values) (hub.AdminAction, error) {
+	by := hub.AdminAction{Who: values.Get("who"), Why: values.Get("why")}
 	if by.Why == "" {
 		return by, refuse(invalid, "why: missing; say why in the query, for the record")
 	}

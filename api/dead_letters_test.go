@@ -79,7 +79,7 @@ func withLetters(b *letterBus) func(*api.Options, *hub.Options) {
 	return func(o *api.Options, _ *hub.Options) {
 		o.DeadLetters = deadletters.New(deadletters.Options{
 			Queues: []deadletters.Queue{{Name: "events", Use: "events"}, {Name: "a/b", NoResend: "no request waits"}},
-			Bus:    b, Orders: memory.New(memory.Options{Clock: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }}),
+			Bus:    b, Actions: memory.New(memory.Options{Clock: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }}),
 		})
 	}
 }

@@ -60,7 +60,7 @@ func newFixture(t *testing.T, change ...func(*api.Options, *hub.Options)) *hubFi
 	options.Hub = f.hub
 	options.Operator = hub.NewOperator(options.Hub, f.store, options.Logger)
 	options.Mailboxes = survey.New(f.store)
-	options.Find = find.New(find.Ports{Finder: f.store, Operations: f.store, Outbox: f.store}, find.Options{})
+	options.Find = find.New(find.Ports{Finder: f.store, Admin: f.store, Outbox: f.store}, find.Options{})
 	f.server = api.New(options)
 	return f
 }

@@ -169,7 +169,7 @@ func (s *Server) inspect(w http.ResponseWriter, r *http.Request) error {
 
 func shownBundle(b *domain.Bundle) bundleView {
 	var state *domainAnswer
-	if t := b.Trouble; b.Content == domain.Request {
+	if t := b.ContentFailure; b.Content == domain.Request {
 		state = &domainAnswer{Answered: !b.IsUnanswered(), Failures: t.Failures, Reason: t.Reason, Text: t.Text, Marked: t.IsMarked()}
 	}
 	return bundleView{

@@ -25,7 +25,7 @@ func (s *Server) thaw(w http.ResponseWriter, r *http.Request) error {
 	return s.plainOrder(w, r, s.opts.Operator.Thaw)
 }
 
-func (s *Server) plainOrder(w http.ResponseWriter, r *http.Request, carryOut func(context.Context, domain.ActorID, hub.Order) error) error {
+func (s *Server) plainOrder(w http.ResponseWriter, r *http.Request, carryOut func(context.Context, domain.ActorID, hub.AdminAction) error) error {
 	by, err := readOrder(w, r, nil)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (s *Server) skip(w http.ResponseWriter, r *http.Request) error {
 	return s.orderAboutBundle(w, r, s.opts.Operator.Skip)
 }
 
-func (s *Server) orderAboutBundle(w http.ResponseWriter, r *http.Request, carryOut func(context.Context, domain.ActorID, domain.BundleID, hub.Order) error) error {
+func (s *Server) orderAboutBundle(w http.ResponseWriter, r *http.Request, carryOut func(context.Context, domain.ActorID, domain.BundleID, hub.AdminAction) error) error {
 	var bundle string
 	by, err := readOrder(w, r, jsonFields{"bundleId": &bundle}, "bundleId")
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Server) records(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readOrder reads who and why, and what else the order is about.
-func readOrder(w http.ResponseWriter, r *http.Request, about jsonFields, required ...string) (by hub.Order, err error) {
+func readOrder(w http.ResponseWriter, r *http.Request, about jsonFields, required ...string) (by hub.AdminAction, err error) {
 	all := jsonFields{"who": &by.Who, "why": &by.Why}
 	for name, at := range about {
 		all[name] = at

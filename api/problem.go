@@ -289,13 +289,13 @@ func asProblem(ctx context.Context, err error) *problemError {
 // in a word. The text of the domain is only logged.
 func unansweredProblem(e *hub.UnansweredError) *problemError {
 	b := &e.Bundle
-	if b.Trouble.Reason == hub.NoAnswer {
+	if b.ContentFailure.Reason == hub.NoAnswer {
 		return &problemError{problem: noAnswer, cause: e, detail: fmt.Sprintf(
 			"Bundle %s is open, and domain %s has not made its content in time. Peek again after the pause.", b.ID, b.Cabinet.Origin)}
 	}
 	return &problemError{problem: domainFailed, cause: e, detail: fmt.Sprintf(
 		"Bundle %s is open, and domain %s could not make its content (%s). Peek again after the pause; if this continues, ask the operator.",
-		b.ID, b.Cabinet.Origin, b.Trouble.Reason)}
+		b.ID, b.Cabinet.Origin, b.ContentFailure.Reason)}
 }
 
 // A problemDocument is the body of RFC 9457.

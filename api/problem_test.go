@@ -214,7 +214,7 @@ func serveBroker(f *hubFixture) *hubFixture {
 
 // unansweredProblem is the error of a Peek whose domain has not made the content.
 func unansweredProblem(reason, text string) error {
-	b := domain.Bundle{Content: domain.Request, Trouble: domain.Trouble{Failures: 1, Reason: reason, Text: text}}
+	b := domain.Bundle{Content: domain.Request, ContentFailure: domain.ContentFailure{Failures: 1, Reason: reason, Text: text}}
 	b.ID, _ = domain.ParseBundleID(id(71))
 	b.Cabinet.Origin = domain.Charges
 	return domain.Errorf(domain.Unavailable, "%w", &hub.UnansweredError{Bundle: b})

@@ -68,7 +68,7 @@ func TestTheBodyIsWhatTheDomainHasMadeInTheFormatAskedFor(t *testing.T) {
 func TestABundleThatItsDomainHasNotMadeIsNotConfirmed(t *testing.T) {
 	f, d := serveAsking(t, func(o *api.Options, _ *hub.Options) { o.IsOwnHost = isOwnHost })
 	d.answer = func(context.Context, hub.ContentRequest) (hub.Reply, error) {
-		return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-found", Text: "a word for operators"}}, nil
+		return hub.Reply{Failure: domain.ContentFailure{Reason: "dataset-not-found", Text: "a word for operators"}}, nil
 	}
 	f.post(202, newEvent(1))
 	p := f.do("GET", "/v1/peek?bundleId="+id(71), "").problem(503, "domain-failed")

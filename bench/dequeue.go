@@ -108,7 +108,7 @@ func (q *reopenedQueue) dequeueAgain(ctx context.Context, measured *cosmos.Repos
 	measured.Settle(ctx, q.actor)
 	took.Count = l.Count().Since(before)
 	q.costs = append(q.costs, took)
-	_, err = operator.Replay(ctx, q.actor, q.group, repository.Order{Who: "bench", Why: "to dequeue it again"})
+	_, err = operator.Replay(ctx, q.actor, q.group, repository.AdminAction{Who: "bench", Why: "to dequeue it again"})
 	return err
 }
 

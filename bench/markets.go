@@ -17,7 +17,7 @@ import (
 // from and to, which are fractions of its duration.
 func (r *scenarioRun) holdMarket(ctx context.Context, m market.Market, step string, from, to float64) (d *market.Day, err error) {
 	m.Seed = r.Seed
-	m.Tell = func(done float64) { r.reportProgress(from+(to-from)*done, "%s", step) }
+	m.ReportProgress = func(done float64) { r.reportProgress(from+(to-from)*done, "%s", step) }
 	err = r.runInNewSite(ctx, func(p testSite) error {
 		database := "messagehub-bench-" + r.scenario
 		d, err = m.Hold(ctx, p.Account, database, filepath.Join(p.folder, "hub"))

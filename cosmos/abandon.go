@@ -8,9 +8,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Abandon implements repository.Operations. Record and gate are written in one batch, so a loss is
+// Abandon implements repository.Admin. Record and gate are written in one batch, so a loss is
 // recorded if and only if the gate passes it.
-func (r *Repository) Abandon(ctx context.Context, cabinet domain.CabinetKey, by repository.Order) (repository.Loss, error) {
+func (r *Repository) Abandon(ctx context.Context, cabinet domain.CabinetKey, by repository.AdminAction) (repository.Loss, error) {
 	var loss repository.Loss
 	err := r.carryOut(ctx, cabinet.Recipient, abandonOrder, by, func(c *call, writeID string) (*decision, error) {
 		g, at, found, err := c.findLoss(ctx, cabinet)

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-var order = repository.Order{Who: "kim", Why: "ticket 4711"}
+var order = repository.AdminAction{Who: "kim", Why: "ticket 4711"}
 
 // damagePage overwrites the page of a slot so that it cannot be decoded.
 func (f *failover) damagePage(drawer string, slot int) {

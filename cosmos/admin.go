@@ -32,7 +32,7 @@ const (
 	abandonOrder = "abandon"
 )
 
-var _ repository.Operations = (*Repository)(nil)
+var _ repository.Admin = (*Repository)(nil)
 
 // A decision holds what an order writes, as decided from the stored state.
 type decision struct {
@@ -56,7 +56,7 @@ func patchInBatch(id string, ops azcosmos.PatchOperations) batchWrite {
 }
 
 // carryOut calls decide with the stored state, and writes the decision together with a record.
-func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, what string, by repository.Order,
+func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, what string, by repository.AdminAction,
 	decide func(c *call, id string) (*decision, error),
 ) error {
 	if err := by.Check(); err != nil {
@@ -107,8 +107,8 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 	return c.Outcome(what+" for "+recipient.String(), err)
 }
 
-// Release implements repository.Operations.
-func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.Order) error {
+// Release implements repository.Admin.
+func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
 	return r.carryOut(ctx, recipient, releaseOrder, by, func(c *call, writeID string) (*decision, error) {
 		doc, g, err := c.openOf(ctx, recipient, id)
 		if err != nil {
@@ -121,8 +121,8 @@ func (r *Repository) Release(ctx context.Context, recipient domain.ActorID, id d
 	})
 }
 
-// Skip implements repository.Operations.
-func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.Order) error {
+// Skip implements repository.Admin.
+func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
 	return r.carryOut(ctx, recipient, skipOrder, by, func(c *call, writeID string) (*decision, error) {
 		doc, g, err := c.openOf(ctx, recipient, id)
 		if err != nil {
@@ -152,7 +152,7 @@ func (c *call) openOf(ctx context.Context, recipient domain.ActorID, id domain.B
 	return nil, nil, client.ErrStale // the two were read at different times
 }
 
-// Replay implements repository.Operations.
+// Replay implements repository.Admin.
 //
 // A sweep must not remove events that are about to be unacknowledged again. So after the gate was read,
 // Replay first moves the fence in the head. From then on two writes fail: a raise of the floor that is
@@ -161,7 +161,7 @@ func (c *call) openOf(ctx context.Context, recipient domain.ActorID, id domain.B
 // low. But a Save that still reads the old position of the gate, or the hints of a Dequeue on another
 // node, may raise a pointer afterwards. So the gate remembers the number up to which pointers must not
 // be used.
-func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by repository.Order) (domain.Bundle, error) {
+func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by repository.AdminAction) (domain.Bundle, error) {
 	r.hints.awaitHints(ctx, recipient)
 	var bundle domain.Bundle
 	err := r.carryOut(ctx, recipient, replayOrder, by, func(c *call, writeID string) (*decision, error) {
@@ -289,20 +289,20 @@ func (c *call) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDo
 	return c.writeEntries(ctx, key, entries)
 }
 
-// Freeze implements repository.Operations.
-func (r *Repository) Freeze(ctx context.Context, recipient domain.ActorID, by repository.Order) error {
+// Freeze implements repository.Admin.
+func (r *Repository) Freeze(ctx context.Context, recipient domain.ActorID, by repository.AdminAction) error {
 	return r.setFrozen(ctx, recipient, freezeOrder, true, by)
 }
 
-// Thaw implements repository.Operations.
-func (r *Repository) Thaw(ctx context.Context, recipient domain.ActorID, by repository.Order) error {
+// Thaw implements repository.Admin.
+func (r *Repository) Thaw(ctx context.Context, recipient domain.ActorID, by repository.AdminAction) error {
 	return r.setFrozen(ctx, recipient, thawOrder, false, by)
 }
 
 // setFrozen writes every gate, and creates those that are missing, so that a concurrent write of a Peek
 // or Dequeue that has read an older gate fails. For an actor without a mailbox it returns NotFound, so
 // an order with a wrong id stores nothing.
-func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, what string, frozen bool, by repository.Order) error {
+func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, what string, frozen bool, by repository.AdminAction) error {
 	return r.carryOut(ctx, recipient, what, by, func(c *call, writeID string) (*decision, error) {
 		gates, h, err := c.readGatesAndHead(ctx, recipient, r.opts.Groups.All())
 		if err != nil {
@@ -326,7 +326,7 @@ func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, wh
 
 // FreezeAll freezes every recipient that has a mailbox, and returns their number. It may be
 // repeated.
-func (r *Repository) FreezeAll(ctx context.Context, by repository.Order) (n int, err error) {
+func (r *Repository) FreezeAll(ctx context.Context, by repository.AdminAction) (n int, err error) {
 	const atOnce = 16
 	var freezing errgroup.Group
 	freezing.SetLimit(atOnce)
@@ -352,7 +352,7 @@ func (c *call) whyNoMailbox(ctx context.Context, recipient domain.ActorID) error
 	return domain.Errorf(domain.NotFound, "actor %s has no mailbox: nothing was ever saved for it", recipient)
 }
 
-// Records implements repository.Operations.
+// Records implements repository.Admin.
 func (r *Repository) Records(ctx context.Context, recipient domain.ActorID, limit int) ([]repository.Record, error) {
 	docs, err := client.All[recordDoc](ctx, r.beginCall("records").Query(r.db.bundles, recipient.String(), "SELECT * FROM c WHERE c.kind = @kind",
 		azcosmos.QueryParameter{Name: "@kind", Value: recordKind}))
@@ -363,7 +363,7 @@ func (r *Repository) Records(ctx context.Context, recipient domain.ActorID, limi
 	var records []repository.Record
 	for _, d := range docs[:min(len(docs), limit)] {
 		record := repository.Record{
-			Order: repository.Order{Who: d.Who, Why: d.Why}, What: d.What, When: d.When, Events: d.Events,
+			AdminAction: repository.AdminAction{Who: d.Who, Why: d.Why}, What: d.What, When: d.When, Events: d.Events,
 		}
 		if d.Group != "" {
 			if record.Group, err = domain.ParseGroup(d.Group); err == nil {

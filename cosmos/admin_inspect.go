@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Inspect implements repository.Operations. It reads the documents one after the other, so they may
+// Inspect implements repository.Admin. It reads the documents one after the other, so they may
 // show different moments while the queue is in use.
 func (r *Repository) Inspect(ctx context.Context, recipient domain.ActorID) (repository.Inspection, error) {
 	c := r.beginCall("inspect")

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Bundle implements repository.Operations. The events of a closed bundle stay where they are until a
+// Bundle implements repository.Admin. The events of a closed bundle stay where they are until a
 // sweep removes their drawers.
 func (r *Repository) Bundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.FoundBundle, repository.Run, error) {
 	c := r.beginCall("bundle")
@@ -67,9 +67,9 @@ func (c *call) readRetained(ctx context.Context, recipient domain.ActorID, id do
 	return nil, domain.Errorf(domain.NotFound, "bundle %s is not retained for this actor", id)
 }
 
-// Look implements repository.Operations. It writes only the record: a write of the bundle would extend
+// Look implements repository.Admin. It writes only the record: a write of the bundle would extend
 // its retention.
-func (r *Repository) Look(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.Order) error {
+func (r *Repository) Look(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
 	return r.carryOut(ctx, recipient, lookOrder, by, func(c *call, _ string) (*decision, error) {
 		doc, err := c.readRetained(ctx, recipient, id)
 		if err != nil {

@@ -104,7 +104,7 @@ func (r *Repository) BundleRecipients(ctx context.Context, id domain.BundleID) (
 
 // Fail implements repository.Answers. The call leaves its id, so that it is counted once even if its
 // reply is lost.
-func (r *Repository) Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.Trouble) (domain.Bundle, error) {
+func (r *Repository) Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.ContentFailure) (domain.Bundle, error) {
 	call := r.client.NewID()
 	ops := client.NewPatch(bundleDocument, ifLacking, "c.trouble.call != '"+call+"'")
 	ops.AppendIncrement("/trouble/failures", 1)
@@ -112,7 +112,7 @@ func (r *Repository) Fail(ctx context.Context, recipient domain.ActorID, id doma
 	ops.AppendSet("/trouble/text", why.Text)
 	ops.AppendSet("/trouble/call", call)
 	return r.patchContentRequest(ctx, "fail", recipient, id, ops, func(d *bundleDoc) bool {
-		return (d.isUnanswered() || d.Gone) && (d.Trouble == nil || d.Trouble.Call != call)
+		return (d.isUnanswered() || d.Gone) && (d.ContentFailure == nil || d.ContentFailure.Call != call)
 	})
 }
 

@@ -53,7 +53,7 @@ func TestAStaleRead_DoesNotMakeABundleUnanswered(t *testing.T) {
 		node := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(1, s.actor))
 		b := s.openOnRequest(node)
-		_, err := node.Fail(s.Context(), s.actor, b.ID, domain.Trouble{Reason: "busy"})
+		_, err := node.Fail(s.Context(), s.actor, b.ID, domain.ContentFailure{Reason: "busy"})
 		require.NoError(s, err)
 		s.answerBundle(node, b.ID, "made")
 		makeOld()
@@ -126,17 +126,17 @@ func TestALateOrSecondAnswer_ChangesNothingDespiteStaleReads(t *testing.T) {
 		s.answerBundle(node, b.ID, "first")
 		makeOld()
 		require.Equal(s, "first", s.answerBundle(node, b.ID, "second").Object)
-		failed, err := node.Fail(s.Context(), s.actor, b.ID, domain.Trouble{Reason: "late"})
+		failed, err := node.Fail(s.Context(), s.actor, b.ID, domain.ContentFailure{Reason: "late"})
 		require.NoError(s, err)
 		require.Equal(s, "first", failed.Object)
-		require.Zero(s, failed.Trouble)
+		require.Zero(s, failed.ContentFailure)
 
 		_, err = node.Acknowledge(s.Context(), s.actor, b.ID)
 		require.NoError(s, err)
 		makeOld()
 		_, err = node.Answer(s.Context(), s.actor, b.ID, "late", domain.Body{})
 		require.Equal(s, domain.NotFound, domain.KindOf(err), "%v", err)
-		_, err = node.Fail(s.Context(), s.actor, b.ID, domain.Trouble{Reason: "late"})
+		_, err = node.Fail(s.Context(), s.actor, b.ID, domain.ContentFailure{Reason: "late"})
 		require.Equal(s, domain.NotFound, domain.KindOf(err), "%v", err)
 
 		again, err := node.Replay(s.Context(), s.actor, b.Group, becauseOfATest)
@@ -191,9 +191,9 @@ func TestAFailureWhoseReplyIsLostCountsOnce(t *testing.T) {
 			}
 			return faulty.None
 		})
-		failed, err := node.Fail(s.Context(), s.actor, b.ID, domain.Trouble{Reason: "busy", Text: "a while"})
+		failed, err := node.Fail(s.Context(), s.actor, b.ID, domain.ContentFailure{Reason: "busy", Text: "a while"})
 		require.NoError(s, err)
-		require.Equal(s, domain.Trouble{Failures: 1, Reason: "busy", Text: "a while"}, failed.Trouble)
+		require.Equal(s, domain.ContentFailure{Failures: 1, Reason: "busy", Text: "a while"}, failed.ContentFailure)
 	})
 }
 

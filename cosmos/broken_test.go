@@ -300,11 +300,11 @@ var brokenOperations = []broken{
 		name:    "failure of a domain",
 		prepare: (*breakage).openOnRequest,
 		act: func(s *breakage, node *Repository) error {
-			_, err := node.Fail(context.Background(), s.actor, s.open.ID, domain.Trouble{Reason: "busy"})
+			_, err := node.Fail(context.Background(), s.actor, s.open.ID, domain.ContentFailure{Reason: "busy"})
 			return err
 		},
 		then: func(s *breakage) {
-			failures := s.readOpenBundle().Trouble.Failures
+			failures := s.readOpenBundle().ContentFailure.Failures
 			assert.Positive(s, failures)
 			assert.LessOrEqual(s, failures, s.tries, "each call counts once")
 		},

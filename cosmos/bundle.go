@@ -45,18 +45,18 @@ type bundleDoc struct {
 	Peeked        packed          `json:"peeked,omitempty"`     // the span of the Peek that opened it; see encodeSpan
 
 	// Members of a bundle in content mode request:
-	List    string      `json:"list,omitempty"`
-	Object  string      `json:"object,omitempty"`  // set by the answer
-	Gone    bool        `json:"gone,omitempty"`    // the object is known to be deleted
-	Trouble *troubleDoc `json:"trouble,omitempty"` // never nil
-	Opening int64       `json:"opening,omitempty"` // the generation by which the gate opened it last
+	List           string             `json:"list,omitempty"`
+	Object         string             `json:"object,omitempty"`  // set by the answer
+	Gone           bool               `json:"gone,omitempty"`    // the object is known to be deleted
+	ContentFailure *contentFailureDoc `json:"trouble,omitempty"` // never nil
+	Opening        int64              `json:"opening,omitempty"` // the generation by which the gate opened it last
 	client.Document
 
 	etag azcore.ETag
 }
 
-// A troubleDoc counts the failures of a domain to produce the content.
-type troubleDoc struct {
+// A contentFailureDoc counts the failures of a domain to produce the content.
+type contentFailureDoc struct {
 	Failures int    `json:"failures"`
 	Reason   string `json:"reason"`
 	Text     string `json:"text"`
@@ -91,8 +91,8 @@ func (d *bundleDoc) toBundle() (domain.Bundle, error) {
 		Content: domain.ContentMode(d.Content), Format: domain.Format(d.Format), Version: d.Version, Opened: d.Opened, Peeked: d.Peeked.decodeSpan(),
 		List: d.List, Object: d.Object, Gone: d.Gone,
 	}
-	if t := d.Trouble; t != nil {
-		b.Trouble = domain.Trouble{Failures: t.Failures, Reason: t.Reason, Text: t.Text}
+	if t := d.ContentFailure; t != nil {
+		b.ContentFailure = domain.ContentFailure{Failures: t.Failures, Reason: t.Reason, Text: t.Text}
 	}
 	recipient, err := domain.ParseActorID(d.Recipient)
 	if err == nil {
@@ -141,7 +141,7 @@ func newBundleDoc(b *domain.Bundle, writeID string, ranges []slotRange, next dom
 		List: b.List, Object: b.Object, Gone: b.Gone,
 	}
 	if b.Content == domain.Request {
-		d.Trouble = &troubleDoc{Failures: b.Trouble.Failures, Reason: b.Trouble.Reason, Text: b.Trouble.Text}
+		d.ContentFailure = &contentFailureDoc{Failures: b.ContentFailure.Failures, Reason: b.ContentFailure.Reason, Text: b.ContentFailure.Text}
 	}
 	if b.Body != (domain.Body{}) {
 		d.BodyDigest = b.Body.Digest[:]

@@ -74,7 +74,7 @@ func TestNothingIsLostDoubledOrReorderedInChaos(t *testing.T) {
 	}
 	if last-first >= chaosSeeds && !raced {
 		require.Greater(t, swept, 60.0, "the sweep has something to do in these worlds")
-		require.Greater(t, told, 60, "and so have the couriers")
+		require.Greater(t, told, 60, "and so have the notice relays")
 	}
 }
 
@@ -94,7 +94,7 @@ type chaos struct {
 	seen    map[domain.BundleID]repositorytest.Peeked
 	closed  map[domain.BundleID]bool   // reported as closed
 	answers map[domain.BundleID]string // objects
-	told    []domain.Notice            // notices that couriers delivered, in order
+	told    []domain.Notice            // notices that relays delivered, in order
 }
 
 type chaosNode struct {
@@ -215,7 +215,7 @@ func (c *chaos) run() {
 	}
 	for i := range 2 {
 		actors.Go(func() { c.peekAndDequeue(i, done) })
-		actors.Go(func() { c.runCourier(i, done) })
+		actors.Go(func() { c.relayNotices(i, done) })
 	}
 	killer.Go(func() {
 		for range c.random(4) {
@@ -416,7 +416,7 @@ func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
 // withoutAnswer returns b as it was when its content was first requested.
 func withoutAnswer(b domain.Bundle) domain.Bundle {
 	if b.Content == domain.Request {
-		b.Object, b.Body, b.Trouble = "", domain.Body{}, domain.Trouble{}
+		b.Object, b.Body, b.ContentFailure = "", domain.Body{}, domain.ContentFailure{}
 	}
 	return b
 }
@@ -427,7 +427,7 @@ func (c *chaos) answerBundle(n *chaosNode, id domain.BundleID, object string) er
 	if err != nil {
 		return err
 	}
-	require.Zero(c, b.Trouble)
+	require.Zero(c, b.ContentFailure)
 	require.EqualValues(c, len(b.Object), b.Body.Length)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -452,8 +452,8 @@ func (c *chaos) deliverNotices(n *chaosNode) error {
 	return err
 }
 
-// runCourier delivers notices until done is closed.
-func (c *chaos) runCourier(i int, done <-chan struct{}) {
+// relayNotices delivers notices until done is closed.
+func (c *chaos) relayNotices(i int, done <-chan struct{}) {
 	own := rand.New(rand.NewPCG(c.seed, uint64(10+i)))
 	for {
 		select {
@@ -523,7 +523,7 @@ func (c *chaos) peekAndDequeue(i int, done <-chan struct{}) {
 		for b.IsUnanswered() && own.IntN(5) > 0 { // answers also arrive late, and more than once
 			n := c.node(own.IntN(2))
 			if own.IntN(3) == 0 {
-				_, err = n.Fail(context.Background(), c.actor, b.ID, domain.Trouble{Reason: "busy"})
+				_, err = n.Fail(context.Background(), c.actor, b.ID, domain.ContentFailure{Reason: "busy"})
 			} else {
 				err = c.answerBundle(n, b.ID, fmt.Sprintf("made-by-%d-%d", i, own.IntN(1000)))
 			}

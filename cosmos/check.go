@@ -39,7 +39,7 @@ const maxFindings = 10_000
 // A finding is a repository.Finding and its repair, nil if it cannot be repaired.
 type finding struct {
 	repository.Finding
-	mend func(context.Context, *call) error
+	repair func(context.Context, *call) error
 }
 
 // The kinds of findings.
@@ -325,11 +325,11 @@ func unreadableFinding(recipient domain.ActorID, err error) finding {
 func (c *mailboxChecker) repairFindings(ctx context.Context, recipient domain.ActorID, findings []finding) error {
 	tried := false
 	for i := range findings {
-		if f := &findings[i]; f.mend != nil {
+		if f := &findings[i]; f.repair != nil {
 			tried = true
 			// A repair is one conditional write, a rollback or several flushes. A crash during or after
 			// it leaves the rest to the next check.
-			if err := f.mend(ctx, c.r.beginCall("repair")); err != nil && !client.IsRefused(err) && !isStale(err) {
+			if err := f.repair(ctx, c.r.beginCall("repair")); err != nil && !client.IsRefused(err) && !isStale(err) {
 				return client.Classify("repair "+recipient.String(), err)
 			}
 		}
@@ -342,8 +342,8 @@ func (c *mailboxChecker) repairFindings(ctx context.Context, recipient domain.Ac
 		return client.Classify("check "+recipient.String(), err)
 	}
 	for i := range findings {
-		if f := &findings[i]; f.mend != nil && !after.hasFinding(f) {
-			f.Mended = true
+		if f := &findings[i]; f.repair != nil && !after.hasFinding(f) {
+			f.Repaired = true
 			c.r.metrics.repairs.WithLabelValues(f.Kind).Inc()
 		}
 	}
@@ -377,7 +377,7 @@ func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) e
 			Text: fmt.Sprintf("the Save %s of numbers %d to %d was left unfinished; the next Save undoes it", u.intent, h.Intent.First, h.Intent.Last),
 		}}
 		if c.opts.Repair {
-			f.Mended, err = c.rollBackIntent(ctx, u)
+			f.Repaired, err = c.rollBackIntent(ctx, u)
 			if isOfMailbox(err) {
 				c.addUnreadable(u.recipient, err)
 			} else if err != nil {
@@ -385,7 +385,7 @@ func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) e
 			}
 		}
 		c.addFindings([]finding{f})
-		if f.Mended { // while the intent existed, no hint of this recipient was checked
+		if f.Repaired { // while the intent existed, no hint of this recipient was checked
 			if err := c.checkHints(ctx, u.recipient); err != nil {
 				return err
 			}
@@ -452,8 +452,8 @@ func (c *mailboxChecker) addFindings(findings []finding) {
 	for i := range findings {
 		f := &findings[i]
 		c.report.Found++
-		if f.Mended {
-			c.report.Mended++
+		if f.Repaired {
+			c.report.Repaired++
 		}
 		if len(c.report.Findings) < maxFindings {
 			c.report.Findings = append(c.report.Findings, f.Finding)

@@ -54,7 +54,7 @@ func newLook(c *mailboxChecker, recipient domain.ActorID) *recipientCheck {
 // names the bundle of the gate, for example, and not just the gate, which may have another bundle open.
 // It keeps only the first finding of a place, and up to maxFindings in all, because one wrong number
 // can make a million events look wrong.
-func (l *recipientCheck) addFinding(rule, kind, where string, mend func(context.Context, *call) error, format string, args ...any) {
+func (l *recipientCheck) addFinding(rule, kind, where string, repair func(context.Context, *call) error, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := spot{kind, where}
@@ -65,9 +65,9 @@ func (l *recipientCheck) addFinding(rule, kind, where string, mend func(context.
 	l.findings = append(l.findings, finding{
 		Finding: repository.Finding{
 			Rule: rule, Kind: kind, Recipient: l.recipient.String(), Where: where,
-			Text: fmt.Sprintf(format, args...), Damage: mend == nil,
+			Text: fmt.Sprintf(format, args...), Damage: repair == nil,
 		},
-		mend: mend,
+		repair: repair,
 	})
 }
 

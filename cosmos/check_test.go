@@ -294,7 +294,7 @@ func TestDamageOfEveryKind_IsFoundAndRepairedIfPossible(t *testing.T) {
 				require.Equal(t, !tc.mended, found.Findings[at].Damage, "%v", found.Findings)
 
 				repaired := d.runCheck(CheckOptions{Repair: true})
-				require.Equal(t, tc.mended, repaired.Mended == repaired.Found, "%v", repaired.Findings)
+				require.Equal(t, tc.mended, repaired.Repaired == repaired.Found, "%v", repaired.Findings)
 				if tc.mended {
 					require.Empty(t, d.runCheck(CheckOptions{}).Findings)
 					return
@@ -591,7 +591,7 @@ func TestARepair_AlsoRepairsWhatAnUnfinishedSaveHides(t *testing.T) {
 		report := d.runCheck(CheckOptions{Repair: true})
 		require.Contains(t, kindsOfFindings(report), intentLeft)
 		require.Contains(t, kindsOfFindings(report), entryHigh)
-		require.Equal(t, report.Found, report.Mended, "%v", report.Findings)
+		require.Equal(t, report.Found, report.Repaired, "%v", report.Findings)
 		require.Empty(t, d.runCheck(CheckOptions{}).Findings)
 	})
 }

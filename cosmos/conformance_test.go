@@ -72,7 +72,7 @@ func compareRandomOperations(t *testing.T, tailEvents int) {
 	t.Parallel()
 	oracle := func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 		s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock, Retention: o.Retention})
-		return repositorytest.Stores{Events: s, Bundles: s, Content: s, Operations: s, Answers: s, Outbox: s, Dequeues: s, Watches: s, Finder: s, Letters: s, Sweep: s.Sweep, Lose: s.Lose}
+		return repositorytest.Stores{Events: s, Bundles: s, Content: s, Admin: s, Answers: s, Outbox: s, Dequeues: s, Watches: s, Finder: s, Letters: s, Sweep: s.Sweep, Lose: s.Lose}
 	}
 	repositorytest.Random(t, oracle, openOn(false, true, tailEvents))
 }
@@ -119,7 +119,7 @@ func TestConformanceOnAnAccount(t *testing.T) {
 		content := memory.NewContent()
 		node := New(db, content, Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock, Retention: o.Retention})
 		return repositorytest.Stores{
-			Events: node, Bundles: node, Content: content, Operations: node, Answers: node, Outbox: node, Dequeues: node, Watches: node, Finder: node, Letters: node, Sweep: sweepOf(node),
+			Events: node, Bundles: node, Content: content, Admin: node, Answers: node, Outbox: node, Dequeues: node, Watches: node, Finder: node, Letters: node, Sweep: sweepOf(node),
 			Lose: func(cabinet domain.CabinetKey, first, last domain.Sequence) { losePages(t, node, cabinet, first, last) },
 		}
 	})

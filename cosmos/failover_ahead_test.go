@@ -78,7 +78,7 @@ func goingBackUnseen(t *testing.T, opts Options, what, kept, taken int) {
 		require.Contains(t, kindsOfFindings(report), drawerAhead)
 		require.Empty(t, damageIn(report))
 		if kept == 7 {
-			require.EqualValues(t, report.Found, report.Mended, "%v", report.Findings)
+			require.EqualValues(t, report.Found, report.Repaired, "%v", report.Findings)
 		}
 	}
 	after := repositorytest.Events(12, f.actor, repositorytest.Weighing(25_000))

@@ -119,7 +119,7 @@ func TestCheck_ContinuesBehindADamagedMailbox(t *testing.T) {
 				require.Contains(t, text+all[2].String(), f.Recipient)
 				require.NotEmpty(t, f.Recipient)
 				require.True(t, f.Damage)
-				require.False(t, f.Mended)
+				require.False(t, f.Repaired)
 				require.Contains(t, f.Text, "the file is damaged")
 				require.EqualValues(t, 3*4, report.Events, "those of all other recipients")
 			}

@@ -214,7 +214,7 @@ func TestEveryReplacedDocument_KeepsUnknownMembers(t *testing.T) {
 	request := func() error { b = v.openBundle(repositorytest.Requested); return nil }
 	v.requireMembersKept("Peek on request", request)
 	v.requireMembersKept("Fail", func() error {
-		_, err := v.node.Fail(ctx, v.actor, b.ID, domain.Trouble{Reason: "busy", Text: "later"})
+		_, err := v.node.Fail(ctx, v.actor, b.ID, domain.ContentFailure{Reason: "busy", Text: "later"})
 		return err
 	})
 	v.requireMembersKept("Answer", func() error {
@@ -340,7 +340,7 @@ func (v *versions) mailboxCalls(node *Repository, b repositorytest.Peeked) []mai
 			return err
 		}},
 		{"Fail", func(ctx context.Context) error {
-			_, err := node.Fail(ctx, v.actor, b.ID, domain.Trouble{Reason: "busy"})
+			_, err := node.Fail(ctx, v.actor, b.ID, domain.ContentFailure{Reason: "busy"})
 			return err
 		}},
 		{"Release", func(ctx context.Context) error { return node.Release(ctx, v.actor, b.ID, becauseOfATest) }},
@@ -384,7 +384,7 @@ func TestAMailboxOfANewerFormat_IsNeverWritten(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, report.Findings, 1)
 	f := report.Findings[0]
-	require.Equal(t, []any{repository.NewerFormatFinding, v.actor.String(), false, false}, []any{f.Kind, f.Recipient, f.Damage, f.Mended})
+	require.Equal(t, []any{repository.NewerFormatFinding, v.actor.String(), false, false}, []any{f.Kind, f.Recipient, f.Damage, f.Repaired})
 	require.Contains(t, f.Text, `document "head"`)
 
 	require.Equal(t, before, v.readETags(), "no document was written")
@@ -488,7 +488,7 @@ func TestDocumentsOfFormat1_TakeNoMoreBytes(t *testing.T) {
 			`{"id":"gate.x","recipient":"a","kind":"gate","operation":"","generation":0,"at":{"c":{"ordinal":1,"slot":0,"sequence":0,"total":0}}}`,
 		},
 		{
-			&bundleDoc{ID: "b", Weight: 1, Format: "json", Ranges: []slotRange{{Drawer: "d", To: 1}}, Trouble: &troubleDoc{Text: "<"}},
+			&bundleDoc{ID: "b", Weight: 1, Format: "json", Ranges: []slotRange{{Drawer: "d", To: 1}}, ContentFailure: &contentFailureDoc{Text: "<"}},
 			`{"id":"b","recipient":"","kind":"","operation":"","state":"","group":"","cabinet":"","count":0,"weight":"1","first":0,"last":0,` +
 				`"documentTypes":null,"content":"","format":"json","version":"","opened":"0001-01-01T00:00:00Z",` +
 				`"ranges":[{"drawer":"d","ordinal":0,"from":0,"to":1}],"start":{"ordinal":0,"slot":0,"sequence":0,"total":0},` +

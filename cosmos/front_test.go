@@ -123,6 +123,6 @@ func TestAFrontThatIsWrong_IsFoundAndRepaired(t *testing.T) {
 	report, err := s.checkMailbox(s.actor, true)
 	require.NoError(t, err)
 	require.Equal(t, []string{headWrong}, kindsOfFindings(report))
-	require.EqualValues(t, 1, report.Mended)
+	require.EqualValues(t, 1, report.Repaired)
 	require.NoError(t, s.auditMailbox(s.actor))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// In these tests, answers, failures, Dequeues, orders and couriers act on one bundle on request,
+// In these tests, answers, failures, Dequeues, orders and relays act on one bundle on request,
 // request by request, in every order.
 
 // An asked is the bundle on request of a world, with what its callers were answered.
@@ -69,7 +69,7 @@ func answers(object string) party {
 
 var (
 	fails = party{name: "fail", does: func(w *world, node *Repository) error {
-		_, err := node.Fail(context.Background(), w.actor, w.asked.ID, domain.Trouble{Reason: "busy"})
+		_, err := node.Fail(context.Background(), w.actor, w.asked.ID, domain.ContentFailure{Reason: "busy"})
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if domain.KindOf(err) == domain.NotFound {
@@ -101,7 +101,7 @@ var (
 		_, err := node.Replay(context.Background(), w.actor, w.asked.Group, becauseOfATest)
 		return err
 	}}
-	couriers = party{name: "courier", does: func(w *world, node *Repository) error {
+	relays = party{name: "relay", does: func(w *world, node *Repository) error {
 		notices, err := repositorytest.DrainNotices(context.Background(), w.stores(node), w.actor)
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -134,7 +134,7 @@ func (a *asked) checkAnswers(w *world, node *Repository) {
 	require.Equal(w, a.dequeued == 0 && !a.ordered, isOpen, "whether it is open: %v", err)
 	if isOpen && len(a.objects) > 0 {
 		require.Equal(w, a.objects[0], b.Object)
-		require.Zero(w, b.Trouble)
+		require.Zero(w, b.ContentFailure)
 	}
 	if a.refused > 0 && isOpen {
 		require.Contains(w, partiesOf(w), skips.name, "nothing was too late")
@@ -180,8 +180,8 @@ func TestABundleOnRequest_IsRightInEveryOrderOfRequests(t *testing.T) {
 		{"answer, skip and replay", 2, withOpenRequest(false), []party{answers("made"), skips}},
 		{"dequeue and release", 2, withOpenRequest(true), []party{dequeues, releases}},
 		{"two dequeues", 2, withOpenRequest(true), []party{dequeues, dequeues}},
-		{"dequeue and courier", 2, dequeuedBefore, []party{dequeues, couriers}},
-		{"two couriers", 2, dequeuedBefore, []party{couriers, couriers}},
+		{"dequeue and relay", 2, dequeuedBefore, []party{dequeues, relays}},
+		{"two relays", 2, dequeuedBefore, []party{relays, relays}},
 	} {
 		for name, account := range map[string]embedded.Options{"Strong": {}, "Session": {Consistency: "Session"}} {
 			t.Run(tc.name+"/"+name, func(t *testing.T) {

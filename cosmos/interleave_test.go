@@ -353,7 +353,7 @@ var (
 	replaysOne = party{name: "replay", does: func(w *world, node *Repository) error {
 		group, err := domain.DefaultGroups().Of(domain.TimeSeries)
 		require.NoError(w, err)
-		b, err := node.Replay(context.Background(), w.actor, group, repository.Order{Who: "who", Why: "why"})
+		b, err := node.Replay(context.Background(), w.actor, group, repository.AdminAction{Who: "who", Why: "why"})
 		switch domain.KindOf(err) {
 		case domain.NotFound, domain.Conflict:
 			return nil

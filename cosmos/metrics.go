@@ -44,7 +44,7 @@ func newMetrics(reg prometheus.Registerer) *repairMetrics {
 		}, []string{"what"}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "messagehub_hints_dropped_total",
-			Help: "Hints that were not written because too many were waiting; the next Peek mends them.",
+			Help: "Hints that were not written because too many were waiting; the next Peek repairs them.",
 		}),
 		swept: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "messagehub_swept_total",

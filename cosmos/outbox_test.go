@@ -158,7 +158,7 @@ func TestCheck_FindsNothingInWaitingNotices(t *testing.T) {
 		s.save(node, 0, repositorytest.Events(1, s.actor, repositorytest.From(domain.Charges)))
 		b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, []domain.Group{groupOf(t, domain.Charges)}, domain.BundleID{}, repositorytest.Requested)
 		require.NoError(t, err)
-		_, err = node.Fail(t.Context(), s.actor, b.ID, domain.Trouble{Reason: "busy"})
+		_, err = node.Fail(t.Context(), s.actor, b.ID, domain.ContentFailure{Reason: "busy"})
 		require.NoError(t, err)
 		s.save(node, 0, repositorytest.Events(2, s.actor, repositorytest.From(domain.Aggregations)))
 		aggregations := []domain.Group{groupOf(t, domain.Aggregations)}
@@ -206,7 +206,7 @@ func TestWhatAnswersAndNoticesCost(t *testing.T) {
 			s.save(node, 0, repositorytest.Events(1, s.actor))
 			b := s.openOnRequest(node)
 			cost("Fail", 1, func() error {
-				_, err := node.Fail(t.Context(), s.actor, b.ID, domain.Trouble{Reason: "no-answer"})
+				_, err := node.Fail(t.Context(), s.actor, b.ID, domain.ContentFailure{Reason: "no-answer"})
 				return err
 			})
 			answer := func() error {

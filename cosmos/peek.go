@@ -334,14 +334,14 @@ func (cand *peekCandidate) repairEntry(ctx context.Context, c *call) {
 		return
 	}
 	if cand.entry == nil || cand.entry.NextSequence < cand.first {
-		c.mendEntry(ctx, cand.cabinet, cand.entry, cand.run.parts[0].slotRange, cand.first)
+		c.repairEntry(ctx, cand.cabinet, cand.entry, cand.run.parts[0].slotRange, cand.first)
 	}
 }
 
-// mendEntry makes the catalog point at the first event of a cabinet, which is in drawer s. Every write
+// repairEntry makes the catalog point at the first event of a cabinet, which is in drawer s. Every write
 // is conditional on the entry that was read. If one is refused, another writer has changed the entry,
 // and the next Peek reads it again.
-func (c *call) mendEntry(ctx context.Context, cabinet domain.CabinetKey, seen *catalogEntry, s slotRange, first domain.Sequence) {
+func (c *call) repairEntry(ctx context.Context, cabinet domain.CabinetKey, seen *catalogEntry, s slotRange, first domain.Sequence) {
 	c.r.metrics.repairs.WithLabelValues(pointerRepair).Inc()
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
 	// A crash after the deletion leaves the cabinet without an entry, or with that of a later drawer.
@@ -358,9 +358,9 @@ func (c *call) mendEntry(ctx context.Context, cabinet domain.CabinetKey, seen *c
 		}
 		seen = &catalogEntry{ETag: etag, Document: e.Document}
 	}
-	mended := &catalogEntry{
+	repaired := &catalogEntry{
 		ID: s.Drawer, PartitionKey: key, ContentType: cabinet.ContentType.String(),
 		Ordinal: s.Ordinal, NextSequence: first, Document: seen.Document,
 	}
-	_, _ = c.Put(ctx, c.r.db.catalog, key, s.Drawer, seen.ETag, mended)
+	_, _ = c.Put(ctx, c.r.db.catalog, key, s.Drawer, seen.ETag, repaired)
 }

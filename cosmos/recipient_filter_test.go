@@ -154,7 +154,7 @@ func TestAFilterOfARecipient_ThatIsWrongIsFoundAndRepaired(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, report.Findings, 1)
 			require.Equal(t, filterWrong, report.Findings[0].Kind)
-			require.Equal(t, 1, int(report.Mended))
+			require.Equal(t, 1, int(report.Repaired))
 			saved, err := s.node(Options{}, false).Save(t.Context(), s.actor, all)
 			require.NoError(t, err)
 			require.Equal(t, repository.Saved{Duplicates: len(all)}, saved)

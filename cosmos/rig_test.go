@@ -95,7 +95,7 @@ func (r *rig) node(opts Options, hints bool) *Repository {
 
 func (r *rig) stores(repo *Repository) repositorytest.Stores {
 	return repositorytest.Stores{
-		Events: repo, Bundles: repo, Content: r.content, Operations: repo, Answers: repo, Outbox: repo, Dequeues: repo, Watches: repo, Survey: surveyedNow{surveyOf(r, repo, survey.Options{Exclusive: true})}, Finder: repo, Letters: repo, Sweep: sweepOf(repo),
+		Events: repo, Bundles: repo, Content: r.content, Admin: repo, Answers: repo, Outbox: repo, Dequeues: repo, Watches: repo, Survey: surveyedNow{surveyOf(r, repo, survey.Options{Exclusive: true})}, Finder: repo, Letters: repo, Sweep: sweepOf(repo),
 		Lose: func(cabinet domain.CabinetKey, first, last domain.Sequence) {
 			losePages(r.t, repo, cabinet, first, last)
 		},
@@ -174,8 +174,8 @@ func (r *rig) repairMailbox(recipient domain.ActorID) error {
 	switch {
 	case err != nil:
 		return err
-	case report.Found > report.Mended:
-		return fmt.Errorf("%d findings, %d mended: %v", report.Found, report.Mended, report.Findings)
+	case report.Found > report.Repaired:
+		return fmt.Errorf("%d findings, %d mended: %v", report.Found, report.Repaired, report.Findings)
 	case report.Found == 0:
 		return nil
 	}

@@ -42,7 +42,7 @@ func newSurveyedTraffic(t testing.TB, r *rig, node *Repository, seed uint64) *su
 func (f *surveyedTraffic) step() {
 	ctx, actor := context.Background(), f.actors[f.rng.IntN(len(f.actors))]
 	origin := []domain.Origin{domain.TimeSeries, domain.Charges, domain.MarketRoles}[f.rng.IntN(3)]
-	by := repository.Order{Who: "kim", Why: "ticket 4711"}
+	by := repository.AdminAction{Who: "kim", Why: "ticket 4711"}
 	queues, err := f.node.Queues(ctx, actor)
 	require.NoError(f.t, err)
 	group := queues[f.rng.IntN(len(queues))]
@@ -57,7 +57,7 @@ func (f *surveyedTraffic) step() {
 		}
 	case 8:
 		if group.Open != nil && group.Open.Content == domain.Request {
-			_, err = f.node.Fail(ctx, actor, group.Open.ID, domain.Trouble{Reason: "no-answer"})
+			_, err = f.node.Fail(ctx, actor, group.Open.ID, domain.ContentFailure{Reason: "no-answer"})
 		}
 	case 9:
 		if group.Open != nil && group.Open.IsUnanswered() {

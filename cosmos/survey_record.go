@@ -194,11 +194,11 @@ func (r *surveyRecord) setBundle(d *bundleDoc, id domain.BundleID, group domain.
 	}
 	lacksContent := d.Content == string(domain.Request) && (d.Object == "" || d.Gone)
 	switch {
-	case d.State == stateOpen && lacksContent && d.Trouble != nil && d.Trouble.Failures > 0:
+	case d.State == stateOpen && lacksContent && d.ContentFailure != nil && d.ContentFailure.Failures > 0:
 		if s.failing != id || s.failingSince == 0 {
 			s.failing, s.failingSince = id, stored
 		}
-		s.failures = d.Trouble.Failures
+		s.failures = d.ContentFailure.Failures
 	case s.failing == id:
 		s.failing, s.failures, s.failingSince = domain.BundleID{}, 0, 0
 	}

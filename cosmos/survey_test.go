@@ -60,7 +60,7 @@ func requireReading(t testing.TB, s *survey.Survey, node *Repository, recipient 
 			open = q.Open.ID
 			require.WithinDuration(t, q.Open.Opened, g.Opened, 1e6)
 			if q.Open.LacksContent() {
-				failures = q.Open.Trouble.Failures
+				failures = q.Open.ContentFailure.Failures
 			}
 		}
 		require.Equal(t, open, g.Open)

@@ -21,7 +21,7 @@ type Answer struct {
 // Ended returns when the call ended.
 func (a Answer) Ended() time.Time { return a.Began.Add(a.Took) }
 
-// An Attempt is a call of which the result is stored.
+// An Attempt is a call whose result is stored.
 type Attempt struct {
 	Entry  EntryID
 	Number int // 1 for the first call of a delivery

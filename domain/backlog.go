@@ -9,7 +9,7 @@ import "time"
 type Backlog struct {
 	Events int64
 
-	// Oldest is a lower limit for the time at which the oldest of the Events was saved, and not
+	// Oldest is at or before the time at which the oldest of the Events was saved, and not
 	// before the recipient's first Save. It is zero if nothing waits, or if the time is not
 	// known.
 	Oldest time.Time

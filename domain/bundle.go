@@ -24,10 +24,10 @@ type Bundle struct {
 	Peeked        TraceContext // the Peek that opened it; zero: not known
 
 	// Of a bundle in content mode Request:
-	List    string  // the shared object with the ids of its events, for the domain
-	Object  string  // the content in the content store; "" until the domain has produced it
-	Gone    bool    // Object is known to be deleted
-	Trouble Trouble // the domain's failures to produce it; zero once there is an Object that is not gone
+	List           string         // the shared object with the ids of its events, for the domain
+	Object         string         // the content in the content store; "" until the domain has produced it
+	Gone           bool           // Object is known to be deleted
+	ContentFailure ContentFailure // the domain's failures to produce it; zero once there is an Object that is not gone
 }
 
 // IsUnanswered reports whether b waits for its domain to produce its content for the first
@@ -39,8 +39,8 @@ func (b *Bundle) IsUnanswered() bool { return b.Content == Request && b.Object =
 // it may have received it before.
 func (b *Bundle) LacksContent() bool { return b.IsUnanswered() || b.Content == Request && b.Gone }
 
-// Trouble describes a domain's failed attempts to produce the content of a bundle.
-type Trouble struct {
+// ContentFailure describes a domain's failed attempts to produce the content of a bundle.
+type ContentFailure struct {
 	Failures int    // consecutive failures
 	Reason   string // of the last failure, in one word: no-answer, or the domain's word
 	Text     string // the domain's description
@@ -49,9 +49,9 @@ type Trouble struct {
 // markedAfter is the number of consecutive failures after which an operator should act.
 const markedAfter = 5
 
-// IsMarked reports whether an operator should look at the bundle: repeated requests have failed
-// so far. They continue.
-func (t Trouble) IsMarked() bool { return t.Failures >= markedAfter }
+// IsMarked reports whether an operator should look at the bundle, because repeated requests
+// have failed. The requests continue.
+func (f ContentFailure) IsMarked() bool { return f.Failures >= markedAfter }
 
 // A Body describes the body of a bundle before it is read. The zero Body means not known: an
 // older version opened the bundle, or it waits for its domain.
@@ -116,9 +116,9 @@ const MaxDocumentTypes = 32
 // order:
 //
 //   - the first event always fits, even if its weight exceeds Max;
-//   - if it does not support bundling, it travels alone;
-//   - after it, events fit as long as they support bundling and the sum of the weights stays
-//     within Max;
+//   - if the first event does not support bundling, it is the only one;
+//   - further events fit as long as they support bundling and the sum of the weights does not
+//     exceed Max;
 //   - an event that would exceed MaxDocumentTypes does not fit, because the types are sent in
 //     one header;
 //   - the first event that does not fit ends the bundle: no later event may overtake it.
@@ -134,8 +134,8 @@ type Filler struct {
 	full          bool
 }
 
-// Take offers the next event, and reports whether it fits into the bundle. After the first
-// refusal it refuses everything.
+// Take adds the next event if it fits into the bundle, and reports whether it did. After the
+// first event that does not fit, no event fits.
 func (f *Filler) Take(e *Event, at Sequence) bool {
 	most := f.Max
 	if most == 0 {
@@ -160,7 +160,7 @@ func (f *Filler) Take(e *Event, at Sequence) bool {
 	return true
 }
 
-// Full reports that no further event can fit, so that the next one need not be read.
+// Full reports whether no further event can fit. Then the caller need not read the next one.
 func (f *Filler) Full() bool { return f.full }
 
 // Fill sets the fields of b that summarize its events.

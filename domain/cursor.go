@@ -34,7 +34,7 @@ func ParseCursorID(s string) (CursorID, error) {
 // String returns the id as it was parsed.
 func (c CursorID) String() string { return c.s }
 
-// A CursorState is the state in which a cursor is served or not.
+// A CursorState says whether a cursor takes entries and makes calls.
 type CursorState int
 
 // The states of a cursor.
@@ -47,33 +47,33 @@ const (
 // Counters count the deliveries of a cursor. At any time, Triggered is the sum of
 // Delivered, Errored, Cancelled, Expired and those that are outstanding.
 type Counters struct {
-	Triggered int64 // the filter let them pass
-	Filtered  int64 // it did not
+	Triggered int64 // matched by the filter
+	Filtered  int64 // not matched by the filter
 	Delivered int64
 	Errored   int64 // dead letters
 	Cancelled int64
-	Expired   int64 // gone from the stream before they were taken
+	Expired   int64 // expired in the stream before they were taken
 	Attempts  int64 // calls of which the result is stored
 }
 
 // A Claim names the delivery that is called while a cursor is served carefully. It is stored
-// before the call, so the next owner knows which call may have ended this one.
+// before the call, so the next owner knows which call may have crashed this node.
 type Claim struct {
 	Entry EntryID
 	By    string // the incarnation that claimed it last
 	Count int    // incarnations that claimed it
 }
 
-// MaxClaims is the number of incarnations that may end while they call one delivery. Then it
-// becomes a dead letter.
+// MaxClaims is the number of incarnations that may crash while they call one delivery. Then the
+// delivery becomes a dead letter.
 const MaxClaims = 3
 
 // Caution lists the deliveries that have to be served carefully after an owner ended without
 // releasing its cursor: those that it may have been calling.
 //
 // While Fresh has deliveries, one delivery is called at a time, and all are claimed. After that
-// only the suspects are claimed: a retry that is not due by the clock of this owner may have
-// been due by the clock of the previous one.
+// only the suspects are claimed. A retry may be a suspect before it is due: the clock of the
+// previous owner may have been ahead.
 type Caution struct {
 	Suspects []EntryID       // entries that were taken, and the retries that were due first
 	Fresh    [Priorities]int // number of the next deliveries of each priority
@@ -82,15 +82,15 @@ type Caution struct {
 // includesFresh reports whether fresh deliveries are served carefully, too.
 func (c *Caution) includesFresh() bool { return c.Fresh != [Priorities]int{} }
 
-// A Standing is what is stored of a cursor, apart from its retries.
+// A Standing is the stored state of a cursor, without its retries.
 type Standing struct {
 	Stream   StreamName
-	Segment  int        // where a priority begins that is not in At
+	Segment  int        // the segment in which a priority begins that is not in At
 	At       []Position // for each priority the first entry that was not taken
 	Open     []Position // taken, not ended and not failed
 	Counters Counters
 
-	// The retries are complete if their count and digest are these.
+	// Count and digest of all retries. A read of the retries is complete if it has the same.
 	Retries int
 	Digest  uint64
 	Late    int       // retries that have a third of their attempts left, or fewer
@@ -99,11 +99,11 @@ type Standing struct {
 	State    CursorState
 	Reason   string        // why it is paused
 	Resumed  int           // how often its receiver was resumed
-	Hold     time.Time     // nothing is called before it
+	Hold     time.Time     // no calls are made before this time
 	HoldFor  time.Duration // from the answer that asked for it to Hold
 	Failures int           // in a row
-	// FailedSince is the end of the first of these failures; zero without failures, or if it is
-	// not known.
+	// FailedSince is when the first of these consecutive failures ended; zero without failures,
+	// or if it is not known.
 	FailedSince time.Time
 	BreakerTo   time.Time // the breaker is open until then, and half open after that; zero: closed
 
@@ -140,7 +140,7 @@ const (
 	MaxRetries     = 10_000 // waiting retries; a cursor with more takes no fresh deliveries
 )
 
-// Clone returns a copy of s that shares nothing that changes.
+// Clone returns a copy of s. No later change of one affects the other.
 func (s *Standing) Clone() Standing {
 	c := *s
 	c.At, c.Open, c.Recent, c.Expiries = slices.Clone(s.At), slices.Clone(s.Open), slices.Clone(s.Recent), slices.Clone(s.Expiries)
@@ -205,13 +205,13 @@ type Owner struct {
 	IsOrdered   bool // the deliveries are made in the order of the stream; see cursor_order.go
 }
 
-// ErrIncomplete reports retries that are not those of the standing: they were read at
-// another time.
+// ErrIncomplete reports that the retries do not belong to the standing, because they were read
+// at another time.
 var ErrIncomplete = errors.New("the retries are not those of the cursor")
 
-// A Cursor is a receiver's position in a stream with its deliveries, in the memory of the
-// node that owns it. Only a [Settlement] that was stored makes a change of it last. It is
-// not safe for concurrent use.
+// A Cursor is a receiver's position in a stream with its deliveries, in the memory of the node
+// that owns it. A change is lost with the node until a [Settlement] with it is stored. A Cursor
+// is not safe for concurrent use.
 //
 //	           Take          Begin           Settle
 //	stream ──────────▶ open ───────▶ called ────────▶ delivered
@@ -223,39 +223,39 @@ type Cursor struct {
 	owner    Owner
 	retries  retries
 
-	calls       map[EntryID]int         // under way, with the attempts that had failed before
-	told        []Outcome               // of entries that are not taken yet, since the cursor was loaded again
+	calls       map[EntryID]int         // under way, with the number of attempts that had failed before
+	told        []Outcome               // of entries that this cursor has not taken yet, because it was loaded again
 	unstored    []Outcome               // applied since the last settlement that was stored
 	postponed   map[EntryID]time.Time   // until when deliveries wait whose message could not be read
 	changes     map[EntryID]retryChange // of retry documents, since the last settlement
-	held        map[EntryID]struct{}    // replayed since the last settlement: they are called once that is stored
+	held        map[EntryID]struct{}    // deliveries replayed since the last settlement; they are called after the next one is stored
 	claimed     bool                    // the claim is stored
 	latest      time.Time               // by the clock of the owner, so far; without a monotonic reading
-	ahead       time.Time               // the last one that is stored of those that were bounded
+	ahead       time.Time               // the latest stored time of those that were bounded
 	writing     *writing                // the settlement that is being stored
 	listing     time.Time               // time that the next settlement writes into the entry of the shard; zero: no write
 	isUnlisting bool                    // the next settlement removes the entry of the shard
 
-	followedChanges int64 // Settlement.Changes of that
+	followedChanges int64 // Settlement.Changes of the removal
 
-	storedBundle *HeldBundle // Standing.Held as it is stored; another owner knows no other
+	storedBundle *HeldBundle // Standing.Held as it is stored, which is what another owner would load
 }
 
 type writing struct {
-	outcomes int // the first ones of unstored
+	outcomes int // number of the first elements of unstored that it includes
 	changes  map[EntryID]retryChange
 	held     map[EntryID]struct{}
 	claim    *Claim
 	bundle   *HeldBundle
-	listed   time.Time // Standing.Listed before
-	listing  time.Time // Cursor.listing before
+	listed   time.Time // Standing.Listed before the settlement
+	listing  time.Time // Cursor.listing before the settlement
 	unlist   bool
 }
 
-// OpenCursor returns the cursor of what is stored, owned by o. Its first settlement has to be
-// stored before any call: it proves that standing and retries are current, and refuses the
-// settlements of earlier owners. It fails with ErrIncomplete if the retries are not those of
-// the standing.
+// OpenCursor returns the cursor with the stored state, owned by o. Its first settlement has to
+// be stored before any call: this proves that standing and retries are current, and makes
+// settlements of earlier owners fail. It fails with ErrIncomplete if the retries do not belong
+// to the standing.
 func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, error) {
 	c := &Cursor{
 		standing: s.Clone(), owner: o,
@@ -288,20 +288,20 @@ func OpenCursor(s Standing, stored []Retry, o Owner, now time.Time) (*Cursor, er
 // Standing returns a copy of the standing that has to be stored.
 func (c *Cursor) Standing() Standing { return c.standing.Clone() }
 
-// ViewStanding returns what Standing does, without a copy. It is only read, and only until the next call of
-// a method that changes c.
+// ViewStanding returns the standing itself. The caller only reads it, and only until the next
+// call of a method that changes c.
 func (c *Cursor) ViewStanding() *Standing { return &c.standing }
 
 // Position returns the first position of a priority that was not taken.
 func (c *Cursor) Position(priority int) Position { return c.standing.Position(priority) }
 
 // InFlight returns how many calls are under way, or have a result that is not stored. If the
-// node ends, this many calls at most leave no trace.
+// node crashes, the results of up to this many calls are lost.
 func (c *Cursor) InFlight() int { return len(c.calls) + len(c.told) + len(c.unstored) }
 
-// Adopt takes over the calls and results of old, which is the same cursor before it was
-// loaded again. A result of a delivery that has ended meanwhile is dropped, and so is a
-// failed attempt that has been counted.
+// Adopt takes over the calls and results of old, the same cursor before it was loaded again.
+// Results of deliveries that have ended meanwhile are dropped, and so are failed attempts that
+// were counted already.
 func (c *Cursor) Adopt(old *Cursor) {
 	maps.Copy(c.postponed, old.postponed)
 	for e, attempts := range old.calls {

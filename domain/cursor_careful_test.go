@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A cursor that is full takes nothing fresh, so careful serving has to call with any retry.
+// A full cursor takes no fresh entries, so careful serving has to call with any retry.
 func TestACursorThatIsFull_CallsRetriesAfterItsOwnerEnded(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.owner.Policy = domain.Policy{Attempts: 100, First: time.Minute, Max: time.Minute}
@@ -57,7 +57,7 @@ func TestAClaimOfAnOwnerThatReleasedItsCursor_EndsNoDelivery(t *testing.T) {
 	require.True(t, call.Claim)
 }
 
-// A retry that is due in hours remains a suspect for hours, and delays nothing else.
+// A retry that is due in hours remains a suspect for hours, and delays no other delivery.
 func TestAReplay_DoesNotWaitForSuspects(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(2)
@@ -81,14 +81,15 @@ func TestAReplay_DoesNotWaitForSuspects(t *testing.T) {
 	require.EqualValues(t, 2, c.standing.Counters.Delivered)
 }
 
-// a ends while it calls with a delivery. b ends of another cause, before the delivery was due again.
+// Node a crashes while it calls with a delivery. Node b ends for another reason, before the
+// delivery is due again.
 func TestASuspect_IsNotFreedByTheEndOfAnotherOwner(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.takeEntries(1)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
 	c.storeChanges()
 	c.now = c.now.Add(time.Minute)
-	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // so that another one is due before it
+	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // so that another retry is due before it
 	c.storeChanges()
 	suspect := domain.EntryID{}
 	c.loadCursor("b") // a may have called with it: its clock may have been ahead
@@ -120,7 +121,7 @@ func TestASuspect_IsNotFreedByTheEndOfAnotherOwner(t *testing.T) {
 	}
 }
 
-// a may have called with three fresh deliveries at a time, b with one.
+// Node a may have been calling with three fresh deliveries, and node b with one.
 func TestFreshSuspects_AreNotForgottenWhenAnotherOwnerEnds(t *testing.T) {
 	c := newCursorTest(t, 3)
 	c.owner.Limit = 1

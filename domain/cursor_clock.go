@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Times are stored by the clock of the owner that has settled a delivery. The clock of another
-// owner, or that of the same one after it was set back, may be behind it. Then a time may be
-// further ahead than was meant, and is bounded: nothing waits longer than it was to wait when its
-// time was stored, counted from the load of the cursor or from when the clock was set back. While
-// no clock is set back, this changes nothing.
+// Stored times come from the clock of the owner that settled the delivery. The clock of the
+// next owner, or the same clock after it was set back, may be behind. Then a stored time is
+// further ahead than intended, so it is bounded: a delivery waits at most as long as intended
+// when its time was stored, counted from when the cursor was loaded or the clock was set back.
+// While clocks agree, this changes nothing.
 
-// setBack is how far a clock has to go back to count as set back.
+// setBack is the minimum difference by which a clock counts as set back.
 const setBack = time.Second
 
 // observe notes the time by the clock of the owner, and bounds all times if the clock was set back.
 func (c *Cursor) observe(now time.Time) {
-	wall := now.Round(0) // a monotonic reading is never set back, and times that were stored have none
+	wall := now.Round(0) // without the monotonic reading, which is never set back and which stored times lack
 	if c.latest.Sub(wall) > setBack {
 		c.boundTimes(now)
 		clear(c.postponed)
@@ -51,12 +51,12 @@ func (c *Cursor) bound(t *time.Time, latest time.Time) {
 	*t = latest
 }
 
-// HasBounded reports whether a time was bounded, in memory alone, that has not passed as it is
-// stored: another load would count from then on.
+// HasBounded reports whether a bounded time, as it is stored, is still ahead. Times are bounded
+// in memory only, so another load of the cursor would bound it again, counted from that load.
 func (c *Cursor) HasBounded(now time.Time) bool { return now.Before(c.ahead) }
 
-// delay returns the time between the last failure of a retry and its next attempt. One that was
-// replayed has none.
+// delay returns the time between the last failure of a retry and its next attempt. It is 0 for
+// a retry that was replayed.
 func (r *Retry) delay() time.Duration {
 	switch n := len(r.History); {
 	case r.Attempts == 0:

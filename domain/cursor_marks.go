@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Mark says how far a cursor had come at a time.
+// A Mark records the position of a cursor at a time.
 type Mark struct {
 	At      time.Time
 	Numbers []int64 // for each priority, of the first entry that was not taken; 0 where it is missing
@@ -14,11 +14,11 @@ type Mark struct {
 // MaxMarks is the limit for the marks of a Standing: its document remains small.
 const MaxMarks = 8
 
-// markInterval is the least time between two marks, the last one aside.
+// markInterval is the minimum time between two marks, except for the last mark.
 const markInterval = time.Second
 
-// Mark notes how far the cursor has come, if its owner keeps marks. The last mark is always that of
-// the last call; the older the others are, the further they are apart.
+// Mark records the current position, if the owner keeps marks. The last mark is always from the
+// last call of Mark. The older marks are, the further they are apart.
 func (c *Cursor) Mark(now time.Time) {
 	if !c.owner.KeepsMarks {
 		return
@@ -42,8 +42,8 @@ func (c *Cursor) Mark(now time.Time) {
 	}
 }
 
-// leastMark returns the index of the mark whose neighbours are the closest for their age. It is
-// neither the first nor one of the last two.
+// leastMark returns the index of the mark to drop: the one whose neighbours are the closest in
+// relation to their age. It is neither the first nor one of the last two.
 func (s *Standing) leastMark(now time.Time) int {
 	least, index := 0.0, 1
 	for i := 1; i < len(s.Marks)-2; i++ {
@@ -55,9 +55,9 @@ func (s *Standing) leastMark(now time.Time) int {
 	return index
 }
 
-// NumberAt returns the number of an entry of a priority before which the cursor had taken all at a
-// time: that of the last mark that is not after it, so it may have come further. Without such a
-// mark, it is 0.
+// NumberAt returns a number of a priority: at that time, the cursor had taken all entries
+// before it. It comes from the last mark at or before the time, so the cursor may have taken
+// more. Without such a mark, it is 0.
 func (s *Standing) NumberAt(priority int, at time.Time) int64 {
 	for _, m := range slices.Backward(s.Marks) {
 		if !m.At.After(at) {

@@ -14,9 +14,9 @@ import (
 )
 
 // The model is a stream, a store that keeps every version of one cursor, and two nodes. Any
-// node may take the cursor over at any time, end at any time, read an old version, and lose
-// the reply of a write. After every write that the store accepts, the rules are checked that
-// are named P1 to P9 here.
+// node may take the cursor over at any time, end at any time, read an old version, and lose the
+// reply of a write. After each write that the store accepts, checkRules checks the rules P1 to
+// P9.
 type cursorModel struct {
 	t        *rapid.T
 	now      time.Time
@@ -27,7 +27,7 @@ type cursorModel struct {
 	limit    int
 	order    modelOrder
 	poison   domain.EntryID // ends every node that calls with it
-	deadly   int            // its attempt that does
+	deadly   int            // the attempt that ends the node
 	kills    int            // by the poison
 	lives    int
 
@@ -39,8 +39,8 @@ type cursorModel struct {
 	listed    time.Time // of the entry of the shard
 	requests  domain.ReplayRequests
 	replayed  int                    // deliveries that were made again
-	revived   int                    // of them, dead letters
-	handed    map[domain.EntryID]int // the version that has the delivery in a bundle first
+	revived   int                    // replayed deliveries that were dead letters
+	handed    map[domain.EntryID]int // the first version that has the delivery in a bundle
 	dequeued  int                    // deliveries
 }
 
@@ -54,7 +54,7 @@ type modelNode struct {
 	life    string
 	cursor  *domain.Cursor
 	ordered bool
-	before  *domain.Cursor // what is kept while the cursor is loaded again
+	before  *domain.Cursor // the cursor before, while it is loaded again
 	version int
 	calls   []domain.Call
 	taken   []domain.EntryID // by the replay of a range, since the last settlement
@@ -106,7 +106,8 @@ func (m *cursorModel) publishEntry() {
 	m.stream = append(m.stream, e)
 }
 
-// loadVersion reads a version, which may be old, with the retries of that version or of another one.
+// loadVersion reads a version, possibly an old one, with the retries of that version or of
+// another one.
 func (m *cursorModel) loadVersion(n *modelNode) {
 	last := len(m.versions) - 1
 	i, j := last, last
@@ -136,7 +137,7 @@ func (m *cursorModel) loadVersion(n *modelNode) {
 	}
 	n.version = i
 	n.cursor, n.before = nil, kept
-	// The proof is the fence: nothing is called before it is stored.
+	// The first settlement is the fence: nothing is called before it is stored.
 	if !m.storeSettlement(n, c) {
 		return
 	}
@@ -237,7 +238,7 @@ func (m *cursorModel) takeEntry(n *modelNode, priority int) {
 	}
 }
 
-// endCaution ends careful serving if the stream has nothing that may be taken.
+// endCaution ends careful serving if the stream has no entries that may be taken.
 func (m *cursorModel) endCaution(n *modelNode) {
 	for _, e := range m.stream {
 		if e.Number >= n.cursor.Position(e.Priority).Number && n.cursor.CanTake(e.Priority, m.now) {
@@ -373,7 +374,7 @@ func (v *version) hasEnded(e domain.EntryID) bool {
 	return dead || v.countPlaces(e) == 0
 }
 
-// finishAll lets one node end all deliveries, and another one if that node stops.
+// finishAll makes one node finish all deliveries, or another one if that node stops.
 func (m *cursorModel) finishAll() {
 	if m.upsets > 0 {
 		m.upsets++ // the other node ends
@@ -438,7 +439,7 @@ func (m *cursorModel) finishAll() {
 }
 
 func TestACursor_KeepsItsRulesWhateverHappens(t *testing.T) {
-	for range 8 { // each has 100 worlds
+	for range 8 { // each runs 100 models
 		rapid.Check(t, checkCursorModel)
 	}
 }

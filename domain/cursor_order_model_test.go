@@ -13,23 +13,24 @@ type modelOrder int
 const (
 	unordered modelOrder = iota
 	ordered
-	changing // it may be another one at each load
+	changing // the order may change at each load
 )
 
 func (m *cursorModel) isOrdered() bool {
 	return m.order == ordered || m.order == changing && rapid.Bool().Draw(m.t, "ordered")
 }
 
-// checkOrder holds the call that an ordered cursor begins to the order of the stream, as far as its
-// node knows what is stored.
+// checkOrder checks that the call of an ordered cursor is in the order of the stream, as far as
+// its node knows what is stored.
 func (m *cursorModel) checkOrder(n *modelNode, call *domain.Call) {
 	if !n.ordered {
 		return
 	}
 	require.Zero(m.t, n.cursor.InFlight(), "P16: one call of an ordered cursor is under way, or not stored")
 	v := &m.versions[n.version]
-	// A bundle counts once it is stored: the next owner would call with what is in one that is not.
-	isHandedOut := func(e domain.EntryID) bool { // to a consumer, which fetches what it wants
+	// A bundle counts once it is stored: the next owner would call with the deliveries of a
+	// bundle that is not.
+	isHandedOut := func(e domain.EntryID) bool { // to a consumer, which may fetch in any order
 		_, isHanded := m.handed[e]
 		return isHanded || v.standing.Held.Has(e)
 	}

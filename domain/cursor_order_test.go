@@ -59,8 +59,8 @@ func TestAnOrderedCursor_WaitsForAMessageThatCannotBeRead(t *testing.T) {
 	require.Zero(t, c.beginCall().Number)
 }
 
-// A bundle that is not stored is unknown to the next owner, which calls with its deliveries. So nothing
-// behind them is called before.
+// The next owner does not know a bundle that is not stored, and would call with its deliveries.
+// So no later delivery is called before the bundle is stored.
 func TestAnOrderedCursor_CallsNothingBehindABundleThatIsNotStored(t *testing.T) {
 	c := newOrderedTest(t, 1)
 	peek := &domain.ReplayRequest{ID: "bundle", Number: 1, Peek: &domain.PeekRequest{
@@ -86,8 +86,8 @@ func TestAnOrderedCursor_CallsNothingBehindABundleThatIsNotStored(t *testing.T) 
 	require.EqualValues(t, 2, c.beginCall().Number)
 }
 
-// Two owners make a bundle for the same request, and the consumer has dequeued that of b, which has other
-// deliveries: b is calling with the first one.
+// Two owners make bundles for the same request. The bundle of b has other deliveries, because b
+// is calling with the first one. The consumer has dequeued the bundle of b.
 func TestAnOrderedCursor_DoesNotDequeueABundleThatIsNotStored(t *testing.T) {
 	c := newOrderedTest(t, 1)
 	a, first, second := c.Cursor, domain.Position{}, domain.Position{EntryID: domain.EntryID{Number: 1}}

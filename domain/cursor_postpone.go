@@ -2,16 +2,17 @@ package domain
 
 import "time"
 
-// Postpone notes that the receiver was not called with a delivery after all, because the hub
-// could not read the message. Nothing is counted. The delivery waits until a time, and others
-// go on; if the cursor is loaded again by another owner, it does not wait.
+// Postpone records that the receiver was not called, because the hub could not read the
+// message. No attempt is counted. This delivery waits until the given time, and the others
+// continue. The wait is not stored: after another owner has loaded the cursor, the delivery
+// does not wait.
 func (c *Cursor) Postpone(e EntryID, until time.Time) {
 	delete(c.calls, e)
 	c.postponed[e] = until
 	if w := c.retries.all[e]; w != nil && w.index < 0 && !c.standing.Held.Has(e) {
 		r := w.Retry
 		if r.Due.Before(until) {
-			r.Due = until // in memory alone
+			r.Due = until // in memory only
 		}
 		c.retries.put(r)
 	}
@@ -19,8 +20,8 @@ func (c *Cursor) Postpone(e EntryID, until time.Time) {
 
 func (c *Cursor) isPostponed(e EntryID, now time.Time) bool { return now.Before(c.postponed[e]) }
 
-// EarliestPostponed returns the first time after now until which a delivery is postponed, or
-// zero without one.
+// EarliestPostponed returns when the first of the postponed deliveries may be called, or zero
+// if no delivery is postponed after now.
 func (c *Cursor) EarliestPostponed(now time.Time) time.Time {
 	var first time.Time
 	for _, until := range c.postponed {
@@ -31,7 +32,7 @@ func (c *Cursor) EarliestPostponed(now time.Time) time.Time {
 	return first
 }
 
-// bury makes a dead letter of a delivery whose message is lost. It counts as no attempt.
+// bury turns a delivery whose message is lost into a dead letter. No attempt is counted.
 func (c *Cursor) bury(o Outcome, r *Retry) {
 	dead := Retry{Published: o.Published}
 	if r != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// retries are the deliveries of a cursor that failed: those that wait, for each priority in the
-// order of their due times, and those that are called.
+// retries are the failed deliveries of a cursor: those that wait, by priority and due time, and
+// those that are being called.
 type retries struct {
 	all    map[EntryID]*waitingRetry
 	due    *[Priorities]dueHeap // nil: there was no retry
@@ -17,12 +17,12 @@ type retries struct {
 
 	byReplay map[int]int // numbers of retries by Retry.Replay
 	lateFrom int         // failed attempts
-	late     int         // retries with as many, or more
+	late     int         // retries retries with lateFrom failed attempts or more
 }
 
 type waitingRetry struct {
 	Retry
-	index int // in the heap; -1: it is called
+	index int // in the heap; -1: it is being called
 }
 
 func (r *retries) len() int { return len(r.all) }
@@ -34,7 +34,7 @@ func (r *retries) get(e EntryID) *Retry {
 	return nil
 }
 
-// firstDue returns the retry that is due first and not called, or nil.
+// firstDue returns the waiting retry that is due first, or nil.
 func (r *retries) firstDue() *Retry {
 	var first *waitingRetry
 	for _, h := range r.heaps() {
@@ -48,7 +48,7 @@ func (r *retries) firstDue() *Retry {
 	return &first.Retry
 }
 
-// nextDue returns the retry to call next, of those that are due and not called, or nil.
+// nextDue returns the next retry to call among those that are due, or nil.
 func (r *retries) nextDue(now time.Time) *Retry {
 	var due PrioritySet
 	for p, h := range r.heaps() {
@@ -62,7 +62,7 @@ func (r *retries) nextDue(now time.Time) *Retry {
 	return &r.due[r.turn.Next(due)][0].Retry
 }
 
-// heaps returns the retries that are not called, by their priorities.
+// heaps returns the waiting retries by priority.
 func (r *retries) heaps() []dueHeap {
 	if r.due == nil {
 		return nil
@@ -70,7 +70,7 @@ func (r *retries) heaps() []dueHeap {
 	return r.due[:]
 }
 
-// earliest returns up to n of the retries that are not called, in the order of their due times.
+// earliest returns up to n waiting retries, in the order of their due times.
 func (r *retries) earliest(n int) []EntryID {
 	due := slices.Concat(r.heaps()...)
 	slices.SortFunc(due, compareDue)
@@ -105,7 +105,8 @@ func (r *retries) put(retry Retry) {
 	heap.Push(&r.due[retry.Priority], w)
 }
 
-// remove removes a retry. If it is called, it remains and is not found by first.
+// remove removes a retry. A retry that is being called keeps its entry, but is not among the
+// waiting ones.
 func (r *retries) remove(e EntryID, called bool) {
 	w := r.all[e]
 	if w == nil {

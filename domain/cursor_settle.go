@@ -9,22 +9,22 @@ import (
 // An Outcome is the result of a call of a delivery.
 type Outcome struct {
 	Entry     EntryID
-	Attempts  int // that had failed when the call began
+	Attempts  int // failed attempts when the call began
 	Replay    int // Retry.Replay when the call began
 	Published time.Time
 	Answer    Answer
 }
 
-// A retryChange is one of the document of a retry.
+// A retryChange is a change of the document of a retry.
 type retryChange struct {
 	existed  bool   // in the store, before
 	mayExist bool   // in the store, as a dead letter
 	dead     *Retry // the dead letter that it becomes
 }
 
-// Settle notes the result of a call. It is dropped if the delivery has ended meanwhile, or if
-// it is a failure and its attempt was counted: both happen after the cursor was loaded again. The
-// result of a call from before a replay is dropped, too.
+// Settle records the result of a call. The result is dropped if the delivery has ended
+// meanwhile, or if the attempt failed and was counted already: both may happen after the cursor
+// was loaded again. The result of a call that began before a replay is dropped, too.
 func (c *Cursor) Settle(o Outcome) {
 	delete(c.calls, o.Entry)
 	if r := c.retries.all[o.Entry]; r != nil && r.index < 0 && !c.isHeld(o.Entry) && !c.standing.Held.Has(o.Entry) {
@@ -105,7 +105,7 @@ func (c *Cursor) apply(o Outcome) {
 	c.retries.put(next)
 }
 
-// end removes a delivery that is outstanding. dead is the letter that it becomes, or nil.
+// end removes an outstanding delivery. dead is the dead letter that it becomes, or nil.
 func (c *Cursor) end(e EntryID, dead *Retry) {
 	if i := c.standing.indexOpen(e); i >= 0 {
 		if dead == nil { // it has no document
@@ -123,7 +123,7 @@ func (c *Cursor) end(e EntryID, dead *Retry) {
 	c.changes[e] = ch
 }
 
-// touch notes that the document of a retry changes.
+// touch records that the document of a retry changes.
 func (c *Cursor) touch(e EntryID) {
 	if _, ok := c.changes[e]; !ok {
 		c.changes[e] = retryChange{existed: c.retries.get(e) != nil, mayExist: c.standing.hasReplayed(e)}
@@ -145,8 +145,8 @@ func (c *Cursor) settleBreaker(success bool, at time.Time) {
 	}
 }
 
-// endPoison makes a delivery a dead letter that was claimed by MaxClaims incarnations, none of
-// which has settled it.
+// endPoison turns the claimed delivery into a dead letter if MaxClaims incarnations have
+// claimed it and ended before they settled it.
 func (c *Cursor) endPoison(now time.Time) {
 	s := &c.standing
 	if s.Claim == nil || s.Claim.By == s.By || s.Claim.Count < MaxClaims {
@@ -168,7 +168,7 @@ func (c *Cursor) endPoison(now time.Time) {
 	s.Counters.Errored++
 }
 
-// Pause stops calls. Those that are under way are settled.
+// Pause makes the cursor begin no more calls. Calls that are under way are still settled.
 func (c *Cursor) Pause(reason string) {
 	if c.standing.State == Active {
 		c.standing.State, c.standing.Reason = Paused, reason
@@ -185,12 +185,12 @@ func (c *Cursor) Resume() {
 }
 
 // Follow pauses or resumes the cursor as the owner of its receiver wants. resumed is how often
-// the owner has resumed the receiver: each time ends what Resume ends, once. It reports whether
-// anything has changed.
+// the owner has resumed the receiver. Each increase has the effect of Resume once. It reports
+// whether anything has changed.
 func (c *Cursor) Follow(isPaused bool, resumed int) bool {
 	s := &c.standing
 	if resumed < s.Resumed {
-		return false // it is a stale read of what the owner wants
+		return false // the read of the owner's request was stale
 	}
 	before, hasResumed := s.State, resumed > s.Resumed
 	if hasResumed {
@@ -203,9 +203,9 @@ func (c *Cursor) Follow(isPaused bool, resumed int) bool {
 	return hasResumed || s.State != before
 }
 
-// Cancel closes the cursor and cancels up to limit deliveries, less the retries that the next
-// settlement changes already. It reports whether there are more. Results of calls that are
-// under way are dropped.
+// Cancel closes the cursor and cancels deliveries: up to limit, minus the retries that the next
+// settlement changes anyway. It reports whether more are left. Results of calls that are under
+// way are dropped.
 func (c *Cursor) Cancel(limit int) (more bool) {
 	s := &c.standing
 	s.State, s.Reason, s.Caution, s.Claim = Closed, "", nil, nil
@@ -232,9 +232,9 @@ func (c *Cursor) Cancel(limit int) (more bool) {
 	return len(s.Open) > 0 || c.retries.len() > 0
 }
 
-// Release notes that the owner has no more calls under way, so that the next owner need not be
-// careful. It does nothing while there are any. A claim of this owner no longer counts: its
-// call has not begun, or its result would have ended the claim.
+// Release records that the owner has no calls under way, so the next owner need not be careful.
+// It does nothing while calls are under way. It removes a claim of this owner: the claimed call
+// never began, because a result would have ended the claim.
 func (c *Cursor) Release() {
 	s := &c.standing
 	if c.InFlight() > 0 {
@@ -251,9 +251,9 @@ func (c *Cursor) Release() {
 	c.claimed = false
 }
 
-// List has the entry of the shard say that something of the cursor may have to be called from some time
-// on. The next settlement stores that. It is for cursors of watches, which have an entry only while
-// something of them is outstanding.
+// List makes the next settlement store in the entry of the shard that calls of the cursor may
+// be due from a time on. It is for cursors of watches, which have an entry only while
+// deliveries are outstanding.
 func (c *Cursor) List(from time.Time) {
 	if s := &c.standing; s.Listed.IsZero() || from.Before(s.Listed) {
 		c.listing = from
@@ -261,11 +261,12 @@ func (c *Cursor) List(from time.Time) {
 	c.isUnlisting = false
 }
 
-// IsListed reports whether the entry of the shard says that something may have to be called.
+// IsListed reports whether the shard has an entry which says that calls may be due.
 func (c *Cursor) IsListed() bool { return !c.standing.Listed.IsZero() }
 
-// Unlist has the next settlement remove the entry of the shard, if nothing is outstanding then, and if no
-// change of the receiver was noted there but those that the owner has followed. It is for cursors of watches.
+// Unlist makes the next settlement remove the entry of the shard, if no delivery is outstanding
+// then and the owner has followed all changes of the receiver that the entry counts. It is for
+// cursors of watches.
 func (c *Cursor) Unlist(followed int64) { c.isUnlisting, c.followedChanges = true, followed }
 
 // A Settlement is a change of a cursor that is stored by one write, or not at all.
@@ -275,8 +276,8 @@ type Settlement struct {
 	Replace  []Retry   // retries, by their next attempt or by a dead letter
 	Put      []Retry   // those that are created, or replace a dead letter
 	Delete   []EntryID // retries
-	List     bool      // the entry of the shard has to have the time Standing.Listed before
-	Unlist   bool      // the entry of the shard goes afterwards, unless it has other Changes: nothing is outstanding
+	List     bool      // the time Standing.Listed has to be stored in the entry of the shard first
+	Unlist   bool      // the entry of the shard is removed afterwards, because no delivery is outstanding; unless its Changes differ
 	Changes  int64     // of the receiver that the owner has followed, as the entry counts them
 }
 

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Take moves the cursor past the entry at p, which is at its position or after it, because
-// the stream has numbered no entry between them. If the filter matches, the entry becomes a
-// delivery.
+// Take moves the cursor past the entry at p. p is at the position of the cursor, or after it if
+// the stream has no entries between them. If the filter matches, the entry becomes a delivery.
 func (c *Cursor) Take(p Position, matches bool) {
 	c.standing.moveTo(p.Next())
 	if !matches {
@@ -36,7 +35,7 @@ func (c *Cursor) removeTold(isRemoved func(Outcome) bool) (removed []Outcome) {
 	return removed
 }
 
-// Skip moves the cursor to p. The entries before it are gone from the stream.
+// Skip moves the cursor to p. The stream has removed the entries before it.
 func (c *Cursor) Skip(p Position, now time.Time) {
 	from := c.Position(p.Priority).EntryID
 	n := p.Number - from.Number
@@ -52,8 +51,8 @@ func (c *Cursor) Skip(p Position, now time.Time) {
 	c.removeTold(func(o Outcome) bool { return o.Entry.Priority == p.Priority && o.Entry.Number < p.Number })
 }
 
-// CanTake reports whether the cursor may take an entry of a priority now. Entries that its
-// filter does not match are no deliveries, so they may be taken as long as it reports true.
+// CanTake reports whether the cursor may take an entry of a priority now. Entries that the
+// filter does not match become no deliveries, so they may be taken as long as it reports true.
 func (c *Cursor) CanTake(priority int, now time.Time) bool {
 	if c.isTakingAgain(priority) {
 		return true
@@ -74,8 +73,8 @@ func (c *Cursor) CanTake(priority int, now time.Time) bool {
 	return c.retries.len() < MaxRetries && c.InFlight()+open < c.limit() && c.isReady(now)
 }
 
-// isTakingAgain reports whether the cursor has called with an entry that it has not taken
-// since it was loaded again. Until it is taken, its result cannot be settled.
+// isTakingAgain reports whether the cursor has called with an entry and then was loaded again
+// as of before it took the entry. Until it takes the entry again, the result cannot be settled.
 func (c *Cursor) isTakingAgain(priority int) bool {
 	at := c.Position(priority).Number
 	if slices.ContainsFunc(c.told, func(o Outcome) bool { return o.Entry.Priority == priority && o.Entry.Number >= at }) {
@@ -94,13 +93,13 @@ type Call struct {
 	Position
 	Attempts int // failed ones
 	Replay   int // Retry.Replay
-	// Claim reports that a settlement has to be stored before the call begins.
+	// Claim says that a settlement has to be stored before the call begins.
 	Claim bool
 }
 
 // Next returns the delivery to call next: one that was taken or, without one, a retry that is
-// due. Of several, the priority goes first whose turn it is, and of that the one that was taken
-// first, or has been due the longest. It returns false if nothing may be called now.
+// due. If there are several, it returns one of the priority whose turn it is: the one that was
+// taken first, or has been due the longest. It returns false if nothing may be called now.
 func (c *Cursor) Next(now time.Time) (Call, bool) {
 	c.observe(now)
 	if c.InFlight() >= c.limit() || !c.isReady(now) {
@@ -121,9 +120,10 @@ func (c *Cursor) Next(now time.Time) (Call, bool) {
 	return call, true
 }
 
-// candidate returns what Next returns, whether it is claimed or not. What is claimed comes first,
-// even if it is not due by this clock: a delivery that ended a node has to be found before others
-// are called. One claim is stored at a time, so while its delivery is called no other suspect is.
+// candidate returns what Next returns, whether it has to be claimed or not. The claimed
+// delivery comes first, even if it is not due by this clock: a delivery that crashes nodes has
+// to be found before others are called. Only one claim is stored at a time, so no other suspect
+// is called while the claimed delivery is being called.
 func (c *Cursor) candidate(now time.Time) (Call, bool) {
 	s := &c.standing
 	if s.Claim != nil {
@@ -146,7 +146,8 @@ func (c *Cursor) candidate(now time.Time) (Call, bool) {
 	return callOf(r), true
 }
 
-// nextOpen returns the first delivery of the highest priority that was taken and may be called.
+// nextOpen returns the next taken delivery that may be called: the first one of the highest
+// priority.
 func (c *Cursor) nextOpen(now time.Time) (next Position, ok bool) {
 	if c.owner.IsOrdered {
 		return c.nextInOrder(now)
@@ -162,7 +163,7 @@ func (c *Cursor) nextOpen(now time.Time) (next Position, ok bool) {
 	return next, ok
 }
 
-// mayCallOpen reports whether a delivery that was taken may be called, of those that are open.
+// mayCallOpen reports whether an open delivery may be called.
 func (c *Cursor) mayCallOpen(e EntryID, now time.Time) bool {
 	_, called := c.calls[e]
 	return !called && !c.isHeld(e) && !c.isPostponed(e, now)
@@ -172,7 +173,7 @@ func callOf(r *Retry) Call {
 	return Call{Position: r.Position, Attempts: r.Attempts, Replay: r.Replay}
 }
 
-// isCallingClaimed reports whether the delivery that is claimed is called.
+// isCallingClaimed reports whether the claimed delivery is being called.
 func (c *Cursor) isCallingClaimed() bool {
 	if c.standing.Claim == nil {
 		return false
@@ -181,7 +182,7 @@ func (c *Cursor) isCallingClaimed() bool {
 	return called
 }
 
-// suspectRetry returns a retry among the suspects that is due and not called, or nil.
+// suspectRetry returns a suspect retry that is due and not being called, or nil.
 func (c *Cursor) suspectRetry(now time.Time) *Retry {
 	for _, e := range c.standing.Caution.Suspects {
 		r := c.retries.get(e)
@@ -192,7 +193,7 @@ func (c *Cursor) suspectRetry(now time.Time) *Retry {
 	return nil
 }
 
-// outstanding returns the call of a delivery that is not called already.
+// outstanding returns the call of an outstanding delivery, unless it is being called already.
 func (c *Cursor) outstanding(e EntryID) (Call, bool) {
 	if _, called := c.calls[e]; called || c.isHeld(e) {
 		return Call{}, false
@@ -206,7 +207,7 @@ func (c *Cursor) outstanding(e EntryID) (Call, bool) {
 	return Call{}, false
 }
 
-// Begin notes that call is under way.
+// Begin records that call is under way.
 func (c *Cursor) Begin(call Call) {
 	c.calls[call.EntryID] = call.Attempts
 	delete(c.postponed, call.EntryID)
@@ -216,8 +217,8 @@ func (c *Cursor) Begin(call Call) {
 	}
 }
 
-// EarliestDue returns when the next retry is due, or when the hold or the breaker ends if
-// that is later. It is zero if no retry waits that is not called already.
+// EarliestDue returns when the next retry is due, or when the hold or the breaker ends if that
+// is later. It is zero if no retry waits.
 func (c *Cursor) EarliestDue() time.Time {
 	r := c.retries.firstDue()
 	if r == nil {
@@ -240,8 +241,9 @@ func (c *Cursor) isReady(now time.Time) bool {
 	return s.State == Active && !now.Before(s.Hold) && !now.Before(s.BreakerTo)
 }
 
-// limit returns how many calls may be under way: one while fresh deliveries are served carefully,
-// or while the cursor probes a receiver whose breaker was open, or if the deliveries are ordered.
+// limit returns the maximum number of calls under way: one while fresh deliveries are served
+// carefully, while the cursor probes a receiver after the breaker was open, or if the
+// deliveries are ordered.
 func (c *Cursor) limit() int {
 	if c.standing.isCareful() || !c.standing.BreakerTo.IsZero() || c.owner.IsOrdered {
 		return 1
@@ -257,9 +259,9 @@ func (s *Standing) isSuspect(e EntryID) bool {
 	return s.isCareful() || s.Caution != nil && slices.Contains(s.Caution.Suspects, e)
 }
 
-// beCareful notes everything that the owner before may have been calling with. What an earlier
-// owner may have called with remains under suspicion until it is settled: another cause may have
-// ended the owner before.
+// beCareful records all deliveries that the previous owner may have been calling. Suspects of
+// earlier owners remain suspects until they are settled: the previous owner may have ended for
+// another reason.
 func (c *Cursor) beCareful() {
 	s := &c.standing
 	limit := max(s.Limit, 1)
@@ -283,9 +285,9 @@ func (c *Cursor) beCareful() {
 	s.Caution, c.claimed = caution, false
 }
 
-// EndCaution ends careful serving of fresh deliveries. The caller has found that the stream has
-// no entry that CanTake allows to take. It does nothing while a delivery may be called that the
-// owner before may have called with. It reports whether more may be called now.
+// EndCaution ends careful serving of fresh deliveries. The caller has found no entry in the
+// stream that CanTake allows. It does nothing while deliveries are left that the previous owner
+// may have been calling. It reports whether more may be called now.
 func (c *Cursor) EndCaution(now time.Time) bool {
 	s := &c.standing
 	if !s.isCareful() || c.InFlight() > 0 || len(s.Open) > 0 || c.retries.len() >= MaxRetries || !c.isReady(now) {
@@ -300,14 +302,14 @@ func (c *Cursor) EndCaution(now time.Time) bool {
 	return true
 }
 
-// dropCaution ends all careful serving if nothing is left of it.
+// dropCaution ends careful serving if no suspects and no fresh deliveries are left.
 func (c *Cursor) dropCaution() {
 	if s := &c.standing; len(s.Caution.Suspects) == 0 && !s.Caution.includesFresh() {
 		s.Caution, s.Claim = nil, nil
 	}
 }
 
-// settleCaution records that a delivery is no longer a suspect.
+// settleCaution removes a delivery from the suspects.
 func (c *Cursor) settleCaution(e EntryID) {
 	s := &c.standing
 	if s.Claim != nil && s.Claim.Entry == e {

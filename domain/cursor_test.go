@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A cursorTest is a cursor with what is stored of it.
+// A cursorTest is a cursor with its stored state.
 type cursorTest struct {
 	*testing.T
 	*domain.Cursor
@@ -32,7 +32,7 @@ func newCursorTest(t *testing.T, limit int) *cursorTest {
 	return c
 }
 
-// loadCursor opens what is stored, and stores the proof.
+// loadCursor opens the stored cursor, and stores the first settlement.
 func (c *cursorTest) loadCursor(incarnation string) {
 	c.Helper()
 	c.owner.Incarnation = incarnation
@@ -93,7 +93,7 @@ func (c *cursorTest) isIdle() bool {
 	return !ok
 }
 
-func TestACursor_CallsNobodyBeforeItsHoldEnds(t *testing.T) {
+func TestACursor_CallsNothingDuringAHold(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(2)
 	c.endCall(c.beginCall(), domain.Answer{Status: 429, RetryAfter: 10 * time.Minute})
@@ -125,7 +125,7 @@ func TestABreaker_OpensAfterFailuresInARowAndLetsOneProbeThrough(t *testing.T) {
 	require.False(t, c.isIdle(), "it is closed")
 }
 
-func TestACursor_CountsWhatIsGoneFromItsStream(t *testing.T) {
+func TestACursor_CountsExpiredEntries(t *testing.T) {
 	c := newCursorTest(t, 5)
 	c.takeEntries(2)
 	p := c.Position(0)
@@ -149,7 +149,7 @@ func TestExpiries_AreOneForEachRange(t *testing.T) {
 	skips(0, 3)
 	skips(1, 5)
 	c.now = c.now.Add(time.Hour)
-	skips(0, 4) // right behind the first ones
+	skips(0, 4) // directly after the first ones
 	skips(0, 0)
 	require.Equal(t, []domain.Expiry{
 		{From: domain.EntryID{}, To: 7, At: c.now},
@@ -181,8 +181,8 @@ func TestADueTimeOfAClockThatWasAhead_IsCut(t *testing.T) {
 	require.False(t, c.isIdle())
 }
 
-// A clock that was an hour ahead when a delivery failed is set right, while the owner runs or while
-// there is none.
+// A clock that was an hour ahead when a delivery failed is set back, while the owner runs or
+// while there is no owner.
 func TestAClockThatIsSetBack_DelaysARetryByItsDelayAtMost(t *testing.T) {
 	for _, isLoaded := range []bool{true, false} {
 		for _, isReplayed := range []bool{true, false} {
@@ -221,7 +221,8 @@ func TestAClockThatIsSetBack_DelaysARetryByItsDelayAtMost(t *testing.T) {
 	}
 }
 
-// The attempts of a sound clock keep their times, also with an owner whose clock is a little behind.
+// Attempts keep their times if the clock was right, even if the clock of the next owner is a
+// little behind.
 func TestAClockThatIsNotSetBack_ChangesNoDueTime(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(2)
@@ -267,7 +268,7 @@ func TestAHoldOfAClockThatWasAhead_IsCut(t *testing.T) {
 	}
 }
 
-func TestACursorThatIsLoadedAgain_DoesNotCallWhatIsCalled(t *testing.T) {
+func TestACursorThatIsLoadedAgain_RepeatsNoCallUnderWay(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(1)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
@@ -312,7 +313,7 @@ func TestASettlementThatIsOverlapped_IsMergedIfItWasNotStored(t *testing.T) {
 	lost := c.Settlement() // creates the retry
 	require.Len(t, lost.Create, 1)
 	c.now = c.now.Add(time.Hour)
-	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // ends while it is being stored
+	c.endCall(c.beginCall(), domain.Answer{Status: 500}) // the call ends while the settlement is being stored
 	c.Unstored()
 	s := c.storeChanges()
 	require.Len(t, s.Create, 1, "the retry was never stored, so its letter is created")
@@ -320,7 +321,7 @@ func TestASettlementThatIsOverlapped_IsMergedIfItWasNotStored(t *testing.T) {
 	require.Empty(t, s.Replace)
 }
 
-func TestRetriesThatAreNotThoseOfTheCursor_AreRefused(t *testing.T) {
+func TestRetriesOfAnotherRead_AreRefused(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(1)
 	c.endCall(c.beginCall(), domain.Answer{Status: 500})
@@ -371,8 +372,8 @@ func TestEachFailureBeforeTheFirstSettlement_IsCountedAfterALoad(t *testing.T) {
 	require.Equal(t, 2, c.retries[domain.EntryID{}].Attempts)
 }
 
-// The clock of a is ahead. So a retry is due for a, which ends while it calls with it, and for
-// b it is not.
+// The clock of node a is ahead. So a retry is due for a, which crashes while it calls with it.
+// For node b it is not due yet.
 func TestARetryThatWasDueByAClockThatIsAhead_IsClaimedWhenItIsCalled(t *testing.T) {
 	c := newCursorTest(t, 2)
 	c.takeEntries(1)
@@ -454,7 +455,7 @@ func TestAMessage_IsChecked(t *testing.T) {
 	}
 }
 
-func TestACursor_FollowsTheLatestWishOfItsOwner(t *testing.T) {
+func TestACursor_FollowsTheLatestRequestOfItsOwner(t *testing.T) {
 	stream, err := domain.ParseTopic("t")
 	require.NoError(t, err)
 	c, err := domain.OpenCursor(domain.Standing{Stream: stream}, nil, domain.Owner{Incarnation: "a", Limit: 1}, time.Now())
@@ -473,7 +474,7 @@ func TestACursor_FollowsTheLatestWishOfItsOwner(t *testing.T) {
 		{true, 1, true, domain.Paused},
 		{false, 2, true, domain.Active},
 		{false, 2, false, domain.Active},
-		{false, 3, true, domain.Active}, // it ends a hold and the breaker, too
+		{false, 3, true, domain.Active}, // resuming ends a hold and the breaker, too
 	} {
 		require.Equal(t, step.changed, c.Follow(step.isPaused, step.resumed), step)
 		require.Equal(t, step.want, c.Standing().State, step)

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// A DeliveryID names the delivery of an entry to the receiver of a subscription. It says which
-// subscription that is and proves nothing: a caller may read the delivery if it may read the
-// subscription.
+// A DeliveryID names the delivery of an entry to the receiver of a subscription. It is not a
+// secret and grants no access: a caller may read the delivery if it may read the subscription.
 type DeliveryID struct {
 	Subscription SubscriptionID
 	Entry        EntryID

@@ -51,8 +51,8 @@ func TestAnyChangeOfContentChangesTheDigest(t *testing.T) {
 	}
 }
 
-// The digests of stored events are stored with them. If this test fails, every
-// event that is sent once more after an update would be refused as another.
+// The digests of stored events are stored with them. If this test fails, each event that is
+// sent again after an update would be refused as a different one.
 func TestTheDigestNeverChangesBetweenVersions(t *testing.T) {
 	e := validEvent()
 	digest := e.Digest()
@@ -71,7 +71,7 @@ func cutInFour(t *rapid.T, label, text string) [4]string {
 	return [4]string{text[:a], text[a:b], text[b:c], text[c:]}
 }
 
-func TestCharactersCannotMoveFromFieldToFieldUnnoticed(t *testing.T) {
+func TestDigest_DiffersIfCharactersMoveBetweenFields(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[ab0.-]{4,40}`).Draw(t, "text")
 		one, other := cutInFour(t, "one", text), cutInFour(t, "other", text)

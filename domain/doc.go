@@ -9,20 +9,21 @@
 //	group of origins ─▶ at most one open bundle, repeated until it is dequeued
 //
 // A [Message] that is published to a stream is delivered to each of its receivers. A receiver's
-// [Cursor] says how far it has come in the stream and what became of each delivery; a
-// [Policy] says when a delivery that failed is attempted again:
+// [Cursor] has its position in the stream and the state of each delivery; a [Policy] says when
+// a delivery that failed is attempted again:
 //
 //	stream ─▶ cursor ─▶ delivery ─▶ delivered, or retry ─▶ … ─▶ dead letter
 //
-// A store reports what happens to its objects as [ObjectEvent] values, some twice and many out of
-// order. An [Object] has the state that follows from all of them:
+// A store reports changes of its objects as [ObjectEvent] values, some of them twice and many
+// out of order. An [Object] has the state that results from all of them:
 //
 //	events ─▶ rows of each version, in the order of the store ─▶ current row, or none
 //
-// The package holds what is true without any store: which values are valid (every type here is
-// made by a function that refuses the rest, so a value need not be checked again), which events
-// travel together ([Filler]), which origins share one open bundle ([Groups]), when two events
-// of one id are the same ([Event.Digest]), and what a failure allows the caller to do ([Kind]).
+// The package has the rules that need no store: which values are valid (only functions that
+// validate their input make values of these types, so a value need not be checked again), which
+// events travel together ([Filler]), which origins share one open bundle ([Groups]), when two
+// events of one id are the same ([Event.Digest]), and what a failure allows the caller to do
+// ([Kind]).
 //
 // It uses no clock, network or store, and imports only the standard library.
 package domain

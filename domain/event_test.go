@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// validEvent returns a valid event, of which the tests change one field at a time.
+// validEvent returns a valid event. Tests change one field at a time.
 func validEvent() domain.Event {
 	return domain.Event{
 		ID:               must(domain.ParseEventID(someUUID)),
@@ -43,7 +43,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-func TestABundleWeighs50MegabytesAtMost(t *testing.T) {
+func TestMaxBundleWeight_Is50Megabytes(t *testing.T) {
 	require.Equal(t, domain.Weight(51_200), domain.MaxBundleWeight)
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An Expiry is the dead letter of consecutive messages that were removed from the stream, because
-// their retention had passed, before the cursor took them.
+// An Expiry stands for consecutive messages that expired: their retention ended, and they were
+// removed from the stream before the cursor took them.
 type Expiry struct {
 	From EntryID   // the first one
 	To   int64     // the number after the last one

@@ -1,5 +1,4 @@
 package domain
 
-// UnstoredLetter returns the dead letter that a delivery has become since the last settlement, or
-// nil.
+// UnstoredLetter returns the dead letter of a delivery that is not stored yet, or nil.
 func (c *Cursor) UnstoredLetter(e EntryID) *Retry { return c.deadLetter(e, nil) }

@@ -29,8 +29,7 @@ func withoutBundling(i int, events []domain.Event) []domain.Event {
 	return events
 }
 
-// offerAll offers all events, numbered from 1 on, whether Full or not, and returns
-// how many went in.
+// offerAll offers all events, numbered from 1, whether Full or not, and returns how many fit.
 func offerAll(f *domain.Filler, events []domain.Event) int {
 	taken := 0
 	for i := range events {
@@ -78,7 +77,7 @@ func TestBundling(t *testing.T) {
 	}
 }
 
-func TestABundleHasNoMoreDocumentTypesThanAHeaderTakes(t *testing.T) {
+func TestFiller_LimitsDocumentTypes(t *testing.T) {
 	events := eventsOfWeights(slices.Repeat([]domain.Weight{1}, 2*domain.MaxDocumentTypes)...)
 	for i := range events {
 		var err error
@@ -95,7 +94,7 @@ func TestABundleHasNoMoreDocumentTypesThanAHeaderTakes(t *testing.T) {
 	require.Equal(t, domain.MaxDocumentTypes+1, offerAll(new(domain.Filler), events), "an event of a type that is there goes")
 }
 
-func TestARefusalIsFinal(t *testing.T) {
+func TestFiller_AddsNothingAfterARefusal(t *testing.T) {
 	for name, refused := range map[string][]domain.Event{
 		"too heavy":        eventsOfWeights(51),
 		"without bundling": withoutBundling(0, eventsOfWeights(1)),
@@ -111,7 +110,7 @@ func TestARefusalIsFinal(t *testing.T) {
 	}
 }
 
-func TestFullSavesReadingTheNextEvent(t *testing.T) {
+func TestFull_IsTrueIfNoEventCanFit(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		events []domain.Event
@@ -147,7 +146,7 @@ func TestTheSmallestEventsThatFillABundle(t *testing.T) {
 	}, bundle)
 }
 
-func TestFillTellsWhatWentInAndLeavesTheRest(t *testing.T) {
+func TestFill_SetsOnlyTheSummaryOfTheEvents(t *testing.T) {
 	events := eventsOfWeights(1, 2, 3, 4, 50)
 	for i, s := range []string{"B", "A", "B", "C", "D"} {
 		events[i].DocumentType = documentType(s)
@@ -183,7 +182,7 @@ func countByRules(events []domain.Event, most uint64) int {
 	return n
 }
 
-func TestFillerDoesWhatTheRulesSay(t *testing.T) {
+func TestFiller_FollowsTheRules(t *testing.T) {
 	weight := rapid.OneOf(rapid.Int64Range(1, 5), rapid.Int64Range(1, 60), rapid.Int64Min(1))
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.Int64Range(1, 60).Draw(t, "most")

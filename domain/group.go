@@ -26,7 +26,7 @@ func (g Group) String() string { return g.s }
 // one group.
 type Groups struct{ of map[Origin]Group }
 
-// DefaultGroups are those of the energy market.
+// DefaultGroups returns the groups of the energy market.
 func DefaultGroups() Groups {
 	masterdata := Group{"masterdata"}
 	return Groups{map[Origin]Group{

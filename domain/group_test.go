@@ -63,19 +63,19 @@ func TestWithLeavesTheOriginalAsItIs(t *testing.T) {
 	require.Equal(t, domain.DefaultGroups(), market)
 }
 
-func TestAnEmptiedGroupIsGone(t *testing.T) {
+func TestWith_RemovesAnEmptyGroup(t *testing.T) {
 	_, err := domain.DefaultGroups().With(domain.TimeSeries, group("masterdata")).Find("timeseries")
 	requireInvalid(t, err, `group: "timeseries" is unknown here; known are aggregations, masterdata`)
 }
 
-func TestAnUnknownOriginIsToldTheKnownOnes(t *testing.T) {
+func TestGroupsOf_NamesTheKnownOrigins(t *testing.T) {
 	_, err := domain.DefaultGroups().Of(origin("Weather"))
 	requireInvalid(t, err, `origin: "Weather" is unknown here; known are Aggregations, Charges, MarketRoles, MeteringPoints, TimeSeries`)
 	_, err = domain.DefaultGroups().Of(origin("timeseries"))
 	require.Error(t, err, "case matters")
 }
 
-func TestAnUnknownGroupIsToldTheKnownOnes(t *testing.T) {
+func TestGroupsFind_NamesTheKnownGroups(t *testing.T) {
 	for _, tc := range []struct{ name, asked, quoted string }{
 		{"another word", "weather", `"weather"`},
 		{"the name of an origin", "TimeSeries", `"TimeSeries"`},

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// guidForms are the forms of a GUID that .NET reads, besides that of a UUID: its
-// 32 digits alone, or the UUID in braces or parentheses, or hexadecimal numbers.
+// guidForms are the forms of a GUID that .NET reads in addition to the form of a UUID: 32
+// digits without dashes, the UUID in braces or parentheses, and hexadecimal numbers.
 var (
 	plainGUID   = regexp.MustCompile(`^[0-9A-Fa-f]{32}$`)
 	wrappedGUID = regexp.MustCompile(`^(?:\{([^{}]+)\}|\(([^()]+)\))$`)
@@ -16,9 +16,9 @@ var (
 		strings.Repeat(`0x([0-9a-f]{1,2}),`, 7) + `0x([0-9a-f]{1,2})\}\}$`)
 )
 
-// FromGUID returns the UUID that text stands for in any form in which .NET reads a
-// GUID, as the original's clients may write it: 36 characters, in lower case. The
-// nil UUID is one too.
+// FromGUID returns the UUID for text in any form in which .NET reads a GUID, because clients of
+// the original may use all of them. The result has 36 characters in lower case. The nil UUID is
+// valid.
 func FromGUID(text string) (string, bool) {
 	text = strings.TrimSpace(text)
 	if len(text) == 36 {

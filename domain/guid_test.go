@@ -28,7 +28,7 @@ func TestAGUIDIsReadInEveryFormOfDotNet(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoGUIDNamesNothing(t *testing.T) {
+func TestFromGUID_RefusesOtherText(t *testing.T) {
 	const guid = "0a1b2c3d-4e5f-4071-8293-a4b5c6d7e8f9"
 	for _, text := range []string{
 		"", " ", "4711", "5790001330552", guid[:35], guid + "0", guid[:35] + "X", "{" + guid, guid + "}", "(" + guid + "}", "{(" + guid + ")}", "{{" + guid + "}}",

@@ -16,7 +16,8 @@ type HeldBundle struct {
 
 // The limits of held bundles.
 const (
-	// MaxHeld is the limit for the deliveries of a bundle: to dequeue it fits into a settlement.
+	// MaxHeld is the limit for the deliveries of a bundle: dequeuing it fits into one
+	// settlement.
 	MaxHeld = MaxConcurrency / 2
 	// MaxDequeued is the limit for the bundles that a Standing remembers as dequeued.
 	MaxDequeued = 4
@@ -48,17 +49,17 @@ func (b *HeldBundle) Positions() []Position {
 // A PeekRequest asks for a bundle, unless the cursor has one.
 type PeekRequest struct {
 	Limit int // for the deliveries of the bundle, up to MaxHeld
-	// Entries are those that the bundle may have, in the order in which they are tried. Those
-	// of which a call is under way, or that have ended, are left out, and so are those after an
-	// entry that was not taken and is not in the list. All pass the filter of the receiver. One
-	// that failed while they were gathered may be among them twice.
+	// Entries are the candidates for the bundle, in the order in which they are tried. The
+	// cursor leaves out deliveries that are being called or have ended, and all entries after
+	// one that was not taken and is not in the list. All candidates match the filter of the
+	// receiver. A delivery that failed while they were gathered may be in the list twice.
 	Entries []Position
 }
 
 // HasDequeued reports whether s remembers that a bundle was dequeued.
 func (s *Standing) HasDequeued(bundle string) bool { return slices.Contains(s.Dequeued, bundle) }
 
-// holdRetries keeps the retries of the bundle from being called.
+// holdRetries prevents calls with the retries of the bundle.
 func (c *Cursor) holdRetries() {
 	if b := c.standing.Held; b != nil {
 		for _, p := range b.Retries {

@@ -18,7 +18,8 @@ func heldTaken(s *domain.Standing) []domain.Position {
 	return s.Held.Taken
 }
 
-// requestBundle asks for a bundle of what waits in a version that may be old, or dequeues one.
+// requestBundle requests a bundle of the waiting deliveries of a version, possibly an old one,
+// or dequeues a bundle.
 func (m *cursorModel) requestBundle() {
 	if len(m.requests) >= 10 {
 		return
@@ -31,7 +32,8 @@ func (m *cursorModel) requestBundle() {
 		return
 	}
 	peek := &domain.PeekRequest{Limit: rapid.IntRange(1, 4).Draw(m.t, "limit of the bundle")}
-	// The retries are read later than the standing, so one may be among the open ones, too.
+	// The retries are read later than the standing, so a retry may also be among the open
+	// deliveries.
 	later := m.versions[rapid.IntRange(i, last).Draw(m.t, "version of the retries")]
 	for _, e := range slices.SortedFunc(maps.Keys(later.retries), domain.CompareEntries) {
 		peek.Entries = append(peek.Entries, domain.Position{EntryID: e})
@@ -51,7 +53,7 @@ func (m *cursorModel) addRequest(r domain.ReplayRequest) {
 	m.requests = append(m.requests, r)
 }
 
-// dequeueBundle dequeues the bundle that is stored, unless that is requested.
+// dequeueBundle requests to dequeue the stored bundle, unless that is requested already.
 func (m *cursorModel) dequeueBundle() {
 	b := m.currentVersion().standing.Held
 	if b != nil && !slices.ContainsFunc(m.requests, func(r domain.ReplayRequest) bool { return r.Dequeue == b.ID }) {
@@ -59,7 +61,7 @@ func (m *cursorModel) dequeueBundle() {
 	}
 }
 
-// checkBundle holds the bundle of a version that a node has stored to the rules.
+// checkBundle checks the rules for the bundle of a version that a node has stored.
 func (m *cursorModel) checkBundle(n *modelNode, before *version) {
 	v := m.currentVersion()
 	old, held := before.standing.Held, v.standing.Held

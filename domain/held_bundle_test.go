@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A delivery that fails while a node gathers what waits is among the retries, and among what is open
-// by the standing that the node has read before.
+// A delivery fails while a node gathers candidates. Then it is among the retries, and still
+// open in the standing that the node has read before.
 func TestABundle_HasADeliveryOnce(t *testing.T) {
 	c := newCursorTest(t, 1)
 	c.takeEntries(1)

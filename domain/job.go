@@ -27,7 +27,8 @@ const (
 	JobStopped   JobState = "stopped" // by a request
 )
 
-// A JobID names a job. Its UUID is made at a time, so the ids of one kind sort as the jobs began.
+// A JobID names a job. Its UUID begins with the time at which the job began, so the ids of one
+// kind sort by it.
 type JobID struct {
 	Kind JobKind
 	uuid [16]byte
@@ -53,9 +54,8 @@ func (id JobID) IsZero() bool { return id.uuid == [16]byte{} }
 // Compare orders the ids of one kind as the jobs began.
 func (id JobID) Compare(other JobID) int { return strings.Compare(id.UUID(), other.UUID()) }
 
-// A Job is a long task on objects. Nodes work on it one after another, each by a lease. What a
-// job has done before its cursor is stored; a step that is repeated after a crash changes
-// nothing.
+// A Job is a long task on objects. Nodes work on it one after another, each under a lease. All
+// work before its cursor is stored. A step that is repeated after a crash changes nothing.
 type Job struct {
 	ID      JobID
 	Bucket  string // empty: the job is not about one bucket
@@ -65,10 +65,10 @@ type Job struct {
 	Ended   time.Time // zero: it has not ended
 	Cursor  string    // where to resume, as the kind of job defines it
 	Counts  JobCounts
-	// Report says why the job failed or, of a running one, why its last attempt failed.
+	// Report is the error of a failed job or, while the job runs, of its last failed attempt.
 	Report   string
-	Attempts int // that failed since the cursor moved
-	// Failures are those of single objects, up to MaxJobFailures.
+	Attempts int // failed attempts since the cursor moved
+	// Failures are the failures of single objects, up to MaxJobFailures.
 	Failures []JobFailure
 	Lease    JobLease
 }
@@ -78,12 +78,12 @@ const MaxJobFailures = 100
 
 // JobCounts count the objects of a job.
 type JobCounts struct {
-	Seen      int64 // that were listed
-	Created   int64 // for which a Created was stored
-	Deleted   int64 // for which a Deleted was stored
-	Changed   int64 // that were patched
+	Seen      int64 // objects that were listed
+	Created   int64 // objects for which a Created event was stored
+	Deleted   int64 // objects for which a Deleted event was stored
+	Changed   int64 // objects that were patched
 	Unchanged int64
-	Refused   int64 // that cannot be stored, or not be patched
+	Refused   int64 // objects that cannot be stored or patched
 }
 
 // A JobFailure is the reason why a job skipped an object.
@@ -100,7 +100,8 @@ func (j *Job) AddFailure(object, reason string) {
 	}
 }
 
-// Draft returns a copy of the job for the counts and failures of a step that may have to be repeated.
+// Draft returns a copy of the job that collects the counts and failures of a step. If the step
+// has to be repeated, the caller drops the copy.
 func (j *Job) Draft() Job {
 	draft := *j
 	draft.Failures = slices.Clone(j.Failures)
@@ -114,14 +115,14 @@ type JobLease struct {
 	Until  time.Time
 }
 
-// IsExclusive reports whether a bucket has one running job of the kind at most.
+// IsExclusive reports whether a bucket may have at most one running job of the kind.
 func (k JobKind) IsExclusive() bool { return k == CrawlJob }
 
 // HasLongRequest reports whether the request of a job of the kind may be long, so that lists leave it out.
 func (k JobKind) HasLongRequest() bool { return k == InventoryJob }
 
-// Claim gives an owner the lease until a time. It is a Conflict if the job does not run, or if the
-// lease of another owner has not passed now.
+// Claim gives an owner the lease until a time. It fails with Conflict if the job is not
+// running, or if another owner has a lease that has not expired.
 func (j *Job) Claim(owner string, now, until time.Time) error {
 	switch l := &j.Lease; {
 	case j.State != JobRunning:

@@ -2,8 +2,8 @@ package domain
 
 import "time"
 
-// A Mailbox is what a survey has read of the mailbox of a recipient. It may be outdated: no
-// rule depends on it.
+// A Mailbox is the state of a recipient's mailbox that a survey has read. It may be outdated:
+// no rule depends on it.
 type Mailbox struct {
 	Recipient ActorID
 	Groups    []MailboxGroup // those with something to report, in the order of their names
@@ -18,7 +18,7 @@ type MailboxGroup struct {
 
 	Open         BundleID  // zero: no open bundle
 	Opened       time.Time // when Open was opened
-	Failures     int       // of the domain in a row, with making the content of Open
+	Failures     int       // of the domain consecutive failures to produce the content of Open
 	FailingSince time.Time // a lower limit for the time of the first of the Failures; zero without failures
 
 	LastPeek    time.Time // the last Peek that opened a bundle; zero: not known
@@ -96,7 +96,7 @@ func (m *Mailbox) LastDequeue() time.Time {
 	return last
 }
 
-// Summary returns what a list of mailboxes is filtered and ordered by.
+// Summary returns the values by which a list of mailboxes is filtered and ordered.
 func (m *Mailbox) Summary() MailboxSummary {
 	return MailboxSummary{Recipient: m.Recipient, State: m.State(), Waiting: m.Waiting()}
 }
@@ -137,8 +137,7 @@ func (t *MailboxTotals) Add(m *Mailbox) {
 	}
 }
 
-// plusKnown is Plus, except that a backlog of which the age is not known does not make that of
-// the sum unknown.
+// plusKnown is Plus, but ignores an unknown age if the other age is known.
 func (b Backlog) plusKnown(c Backlog) Backlog {
 	sum := Backlog{Events: b.Events + c.Events, Oldest: b.Oldest}
 	if sum.Oldest.IsZero() || !c.Oldest.IsZero() && c.Oldest.Before(sum.Oldest) {

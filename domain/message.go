@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Message is what a sender publishes to a stream.
+// A Message is a message that a sender publishes to a stream.
 type Message struct {
 	ID          string            // chosen by the sender; "": not chosen
 	Priority    int               // 0 to 9
@@ -103,15 +103,15 @@ func (m *Message) InlineBytes() int {
 	return len(text)
 }
 
-// HasJSON reports whether the content type of the payload is one of JSON. A message without a
+// HasJSON reports whether the content type of the payload is a JSON type. A message without a
 // content type has JSON.
 func (m *Message) HasJSON() bool {
 	t, _, err := mime.ParseMediaType(m.ContentType)
 	return m.ContentType == "" || err == nil && (t == "application/json" || strings.HasSuffix(t, "+json"))
 }
 
-// Digest returns a digest of all of m but its ID. Two messages with one id are the same if
-// their digests are.
+// Digest returns a digest of m without its ID. Two messages with one id are the same if their
+// digests are.
 func (m *Message) Digest() [sha256.Size]byte {
 	h := sha256.New()
 	write := func(b []byte) {

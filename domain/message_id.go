@@ -13,7 +13,7 @@ const messagePrefix = "m"
 func (e EntryID) MessageID() string { return messagePrefix + e.String() }
 
 // ParseMessageID reads the text of [EntryID.MessageID]. It returns false for any other text, so
-// that a message has one id.
+// each message has exactly one id.
 func ParseMessageID(s string) (EntryID, bool) {
 	text, hasPrefix := strings.CutPrefix(s, messagePrefix)
 	priority, number, isPair := strings.Cut(text, ".")

@@ -62,8 +62,8 @@ func ParseContentType(s string) (ContentType, error) {
 // String returns the content type as it was parsed.
 func (c ContentType) String() string { return c.s }
 
-// A DocumentType is what the recipient calls the kind of document. The types of
-// a bundle travel in an HTTP header, joined by commas.
+// A DocumentType is the recipient's name for the kind of document. The types of a bundle travel
+// in an HTTP header, joined by commas.
 type DocumentType struct{ s string }
 
 // ParseDocumentType accepts what ParseContentType accepts.

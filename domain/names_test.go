@@ -115,7 +115,7 @@ func TestTheAlphabetOfLabelsIsPrintableASCIIWithoutCommas(t *testing.T) {
 	}
 }
 
-func TestOnlyTheZeroActorNamesNobody(t *testing.T) {
+func TestIsZero_IsTrueOnlyForTheZeroActor(t *testing.T) {
 	require.True(t, domain.ActorID{}.IsZero())
 	require.False(t, actor("a").IsZero())
 }

@@ -19,7 +19,7 @@ type Notice struct {
 	Peeked    TraceContext // the Peek that opened the bundle; zero: not known
 }
 
-// Event returns what has happened to the bundle, for its watchers.
+// Event returns the event of the bundle for its watchers.
 func (n *Notice) Event() ChangeEvent {
 	if n.Audience == ForWatchersOfRemoval {
 		return ResourceDeleted
@@ -27,7 +27,7 @@ func (n *Notice) Event() ChangeEvent {
 	return ResourceUpdated
 }
 
-// An Audience is what a notice is for.
+// An Audience is the group of receivers of a notice.
 type Audience int
 
 // The audiences.

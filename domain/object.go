@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// An Object is what is stored of an object of a store: its newest rows, and what follows from all
-// of them. The other rows are spilled: they are stored by themselves, and read only where they matter.
+// An Object is the stored state of an object of a store: its newest rows, and what results from
+// all rows. The other rows are spilled: they are stored separately, and read only when they are
+// needed.
 //
 //	events ─▶ Update ─▶ Apply ─▶ Finish ─▶ changes to store, all or none
 //	            ▲                   │
@@ -20,12 +21,12 @@ import (
 //   - At one sequencer of a version, Deleted is later than Created. The original has no rule.
 //   - A null sequencer is placed by the time of the event: see object_place.go. The original
 //     takes it for the newest event, so a late lifecycle event overrides later events.
-//   - A null sequencer is identified by the message that carried the event, so that a message that
-//     is delivered again adds nothing. The original adds rows.
+//   - An event with a null sequencer is identified by the message that carried it. So a message
+//     that is delivered again adds no rows. In the original it does.
 //   - An event that a call has twice is applied once, and not counted. Each later call counts.
 //   - Paired mode is a view of the same rows: see object_pair.go.
-//   - The text of a generated sequencer is the seed's. Its number is never repeated within an
-//     object, and does not begin at 1 for each base. Its text is not what rows are ordered by.
+//   - The text of a generated sequencer has the form of the seed. Its number is unique within
+//     an object, and does not begin at 1 for each base. Rows are not ordered by the text.
 //   - A sequencer may have 64 characters. The original fails above 30 if it has to place a null
 //     sequencer behind it.
 type Object struct {
@@ -41,16 +42,16 @@ type Object struct {
 	// different lengths. Only the store knows the current state then.
 	Doubt bool
 
-	// Floor is not below any spilled row, and below all of Rows.
+	// Floor is at or above all spilled rows, and below all Rows.
 	Floor            ObjectOrder
 	Spilled          int64       // rows
-	SpilledVersions  []VersionID // if there are MaxSpilledVersions, it may lack others
-	SpilledGenerated int64       // rows with a generated place
-	SpilledTo        time.Time   // not before the times of these
+	SpilledVersions  []VersionID // if there are MaxSpilledVersions, then the list may be incomplete
+	SpilledGenerated int64       // spilled rows with a generated place
+	SpilledTo        time.Time   // at or after the times of all of them
 
-	// What was forgotten; see ObjectRetention.
-	Forgotten     ObjectOrder // not below any of it
-	ForgottenTo   time.Time   // not before the times of it
+	// Limits of the forgotten rows; see ObjectRetention.
+	Forgotten     ObjectOrder // at or above all forgotten rows
+	ForgottenTo   time.Time   // at or after the times of all forgotten rows
 	ForgottenRows int64       // not counted in Events
 
 	Writes []string // the last updates that were stored, up to MaxObjectWrites
@@ -58,24 +59,26 @@ type Object struct {
 	IsWatched bool  // a change of the current row has a Change
 	Changes   int64 // the version of the last one
 
-	// StateVersion is the version of the last change of the current state that was stored for the topic of
-	// objects; see ObjectChanges.StateChange. It ascends. It is the time of the change, in microseconds, or
-	// greater: so no version comes again when an object is created that was forgotten whole.
+	// StateVersion is the version of the last change of the current state that was stored for
+	// the topic of objects; see ObjectChanges.StateChange. It ascends. It is the time of the
+	// change in microseconds, or greater. So no version is used twice, not even after an object
+	// was forgotten as a whole and created again.
 	StateVersion int64
 }
 
-// MaxSpilledVersions is how many versions with spilled rows an object lists.
+// MaxSpilledVersions is the maximum number of versions with spilled rows that an object lists.
 const MaxSpilledVersions = 4
 
-// MaxObjectWrites is how many updates an object remembers. A writer that lost the reply of an update
-// finds its id, unless as many others have been stored since. With one, a second writer would
-// hide it, and duplicates would be counted twice.
+// MaxObjectWrites is the number of updates that an object remembers. A writer that lost the
+// reply of an update finds its id here, unless this many other updates were stored since. If it
+// were 1, a second writer would hide the id, and duplicates would be counted twice.
 const MaxObjectWrites = 8
 
 // ObjectLimits bound the rows in an Object. Zero means no limit.
 type ObjectLimits struct{ Rows, Bytes int }
 
-// DefaultObjectLimits keep the document of an object small: a write costs by its size.
+// DefaultObjectLimits keep the document of an object small, because the cost of a write grows
+// with its size.
 var DefaultObjectLimits = ObjectLimits{Rows: 16, Bytes: 6 << 10}
 
 // HasWrite reports whether an update with one of ids is stored.
@@ -83,7 +86,7 @@ func (o *Object) HasWrite(ids ...string) bool {
 	return slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(o.Writes, id) })
 }
 
-// Clone returns a copy of o that shares nothing that changes.
+// Clone returns a copy of o. No later change of one affects the other.
 func (o *Object) Clone() Object {
 	c := *o
 	if o.Current != nil {
@@ -99,7 +102,7 @@ func (o *Object) hasSpilled(v VersionID) bool {
 	return o.Spilled > 0 && (len(o.SpilledVersions) == MaxSpilledVersions || slices.Contains(o.SpilledVersions, v))
 }
 
-// noteSpilled counts a row that becomes spilled.
+// noteSpilled counts a row that is about to be spilled.
 func (o *Object) noteSpilled(r *ObjectRow) {
 	o.Spilled++
 	if len(o.SpilledVersions) < MaxSpilledVersions && !slices.Contains(o.SpilledVersions, r.Version) {
@@ -154,8 +157,8 @@ func (f *fold) observe(v VersionID) bool {
 // count returns how many versions were seen.
 func (f *fold) count() int { return max(len(f.few), len(f.many)) }
 
-// highestLive returns the index of the highest row of rows, which are in order, that is the newest
-// one of its version and live, or -1.
+// highestLive returns the index of the highest row that is live and the newest one of its
+// version, or -1. rows are in order.
 func (f *fold) highestLive(rows []ObjectRow) int {
 	for i := len(rows) - 1; i >= 0; i-- {
 		if f.observe(rows[i].Version) && rows[i].IsLive() {
@@ -165,8 +168,8 @@ func (f *fold) highestLive(rows []ObjectRow) int {
 	return -1
 }
 
-// CurrentRow returns the index of the current row among all rows of an object, which are in order,
-// or -1.
+// CurrentRow returns the index of the current row, or -1. rows are all rows of an object, in
+// order.
 func CurrentRow(rows []ObjectRow) int {
 	var f fold
 	i := f.highestLive(rows)

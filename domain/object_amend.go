@@ -1,11 +1,13 @@
 package domain
 
-// Amend changes the facts of a row: of the one with an id or, with the zero id, of the current one.
-// change gets the facts as they are stored; it may be called again with them, and changes nothing
-// itself. Facts have no influence on the order of rows, so the current row remains the current one.
+// Amend changes the facts of the row with an id or, if the id is zero, of the current row.
+// change gets the stored facts and returns the new ones. It may be called again, so it must
+// have no side effects. Facts have no influence on the order of rows, so the current row
+// remains the current one.
 //
-// It returns the row as it is then, or nil if there is no such row. Both are valid if Finish has no
-// queries. It fails if change does, and must not be followed by Finish then.
+// Amend returns the changed row, or nil if there is no such row. The result is valid if Finish
+// returns no queries. If change fails, Amend returns its error, and the caller must not call
+// Finish.
 func (u *ObjectUpdate) Amend(id ObjectRowID, change func(ObjectFacts) (ObjectFacts, error)) (*ObjectRow, error) {
 	if id == (ObjectRowID{}) {
 		if u.object.Current == nil {

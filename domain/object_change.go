@@ -9,22 +9,23 @@ const ObjectsTopic = "object-changed"
 // ObjectsStream returns the stream of [ObjectsTopic].
 func ObjectsStream() StreamName { return StreamName{topicKind, ObjectsTopic} }
 
-// An ObjectChange is a change of the current state of an object, as [ObjectsTopic] has it.
+// An ObjectChange is a change of the current state of an object, as published to
+// [ObjectsTopic].
 type ObjectChange struct {
 	Name    ObjectName
 	Version int64 // see Object.StateVersion
 	Event   ObjectStateEvent
 	At      time.Time
-	Row     ObjectRow // the current row, or of a deletion, the row that was current; without attributes
+	Row     ObjectRow // the current row or, after a deletion, the last current row; without attributes
 }
 
-// An ObjectStateEvent is what happened to the current state of an object.
+// An ObjectStateEvent says how the current state of an object changed.
 type ObjectStateEvent string
 
 // The events of the current state of an object.
 const (
 	StateCreated ObjectStateEvent = "created" // there was no current row
-	StateUpdated ObjectStateEvent = "updated" // another row is the current one, or its facts are others
+	StateUpdated ObjectStateEvent = "updated" // another row is current, or the facts of the current row changed
 	StateDeleted ObjectStateEvent = "deleted" // there is no current row
 )
 
@@ -37,8 +38,9 @@ func ParseObjectStateEvent(s string) (ObjectStateEvent, error) {
 	return "", Errorf(Invalid, "event: want %s, %s or %s, got %q", StateCreated, StateUpdated, StateDeleted, Clip(s))
 }
 
-// stateEvent returns what happens to an object whose current row changes, or "": a delivery that is counted
-// and a row that is moved are no change. nil is no current row.
+// stateEvent returns the event for a change of the current row from before to after, where nil
+// means no current row. It returns "" if the state is the same: a counted duplicate and a moved
+// row are no change.
 func stateEvent(before, after *ObjectRow) ObjectStateEvent {
 	switch {
 	case before == nil && after == nil:
@@ -53,7 +55,8 @@ func stateEvent(before, after *ObjectRow) ObjectStateEvent {
 	return ""
 }
 
-// watched returns what those who watch the object are notified of, or "": a creation has no event.
+// watched returns the event for the watchers of the object, or "" for a creation, which has no
+// event.
 func (e ObjectStateEvent) watched() ChangeEvent {
 	switch e {
 	case StateUpdated:

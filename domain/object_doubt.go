@@ -17,8 +17,8 @@ func (u *ObjectUpdate) noteDoubt(row *ObjectRow) {
 	}
 }
 
-// settleDoubt removes the flag if a row says what the store itself had after all other rows: then the
-// order among these does not matter.
+// settleDoubt removes the flag if row is the state of the store itself, found after all other
+// rows. Then the order of the others does not matter.
 func (u *ObjectUpdate) settleDoubt(row *ObjectRow) {
 	o := &u.object
 	if !o.Doubt || !row.isStateOfStore() || len(o.Rows) == 0 || o.Rows[len(o.Rows)-1].ID() != row.ID() {
@@ -37,12 +37,13 @@ func (r *ObjectRow) isStateOfStore() bool {
 	return r.IsGenerated() && (r.Reason == Confirmed || r.Reason == Crawl || r.Reason == CrawlRestored)
 }
 
-// Confirm returns the event of what a store has been found to have of an object in doubt, by
-// the ETag of its content; an empty one stands for no content. asked is when the store was
-// asked, after o was read: the answer is later than all rows of o. So the event has the later
-// of two times: that of the last of these rows, and that of the question less [ClockMargin].
-// Confirm returns false if the answer confirms no row of o, for example while events are
-// outstanding, or if the object has versions, whose state does not follow from an ETag.
+// Confirm returns the event that records the state of an object in doubt in its store. eTag is
+// the ETag of the content in the store, or empty if the object does not exist there. asked is
+// when the store was asked, after o was read, so the answer is later than all rows of o. The
+// event has the later of two times: the time of the last row, and asked less [ClockMargin].
+// Confirm returns false if the answer matches no row of o, for example while events are
+// outstanding. It also returns false if the object has versions, because an ETag does not
+// determine their state.
 func (o *Object) Confirm(eTag string, asked time.Time) (ObjectEvent, bool) {
 	e := ObjectEvent{Type: ObjectDeleted, Time: timeOfAnswer(asked)}
 	isFound := eTag == ""

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// What the store has of an object in doubt becomes its state, and the doubt ends.
+// The state of the store becomes the state of an object in doubt, and the doubt ends.
 func TestConfirmSettlesDoubt(t *testing.T) {
 	short := must(domain.ParseSequencer(domain.OpaqueSequencer, "ff"))
 	long := must(domain.ParseSequencer(domain.OpaqueSequencer, "000"))
@@ -55,14 +55,15 @@ func TestConfirmSettlesDoubt(t *testing.T) {
 	}
 }
 
-// What happens after the store was asked is later, also by a clock of the store that is behind that of the hub.
+// Changes after the store was asked count as later, even if the clock of the store is behind
+// the clock of the hub.
 func TestConfirm_IsEarlierThanWhatFollows(t *testing.T) {
 	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	created := func(sequencer, eTag string, at time.Time) domain.ObjectEvent {
 		s := must(domain.ParseSequencer(domain.OpaqueSequencer, sequencer))
 		return domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: s, Time: at, ObjectFacts: domain.ObjectFacts{ETag: eTag}}
 	}
-	for _, ahead := range []time.Duration{0, time.Second, domain.ClockMargin} { // of the clock of the hub
+	for _, ahead := range []time.Duration{0, time.Second, domain.ClockMargin} { // how far the clock of the hub is ahead
 		s := newObjectStore(t, domain.ObjectLimits{})
 		s.ingestCalls([]domain.ObjectEvent{created("000", `"long"`, at.Add(-time.Hour))})
 		s.ingestCalls([]domain.ObjectEvent{created("ff", `"short"`, at.Add(-time.Hour))})
@@ -74,7 +75,7 @@ func TestConfirm_IsEarlierThanWhatFollows(t *testing.T) {
 	}
 }
 
-// A row of the store's state does not settle what happened after it.
+// A row with the state of the store settles no doubt about later events.
 func TestAnOldStateDoesNotSettleDoubt(t *testing.T) {
 	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	event := func(text string, at time.Time) domain.ObjectEvent {
@@ -87,7 +88,7 @@ func TestAnOldStateDoesNotSettleDoubt(t *testing.T) {
 	require.True(t, s.object.Doubt)
 }
 
-func TestConfirmDoesNotGuess(t *testing.T) {
+func TestConfirm_NeedsARowAndNoVersions(t *testing.T) {
 	v := must(domain.ParseVersionID("v"))
 	one := domain.ObjectEvent{Type: domain.ObjectCreated, Carrier: domain.Carrier{Message: "m"}, ObjectFacts: domain.ObjectFacts{ETag: `"e"`}}
 	s := newObjectStore(t, domain.ObjectLimits{})

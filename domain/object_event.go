@@ -8,7 +8,8 @@ import (
 // An ObjectEventType tells whether an event created an object or deleted it.
 type ObjectEventType int
 
-// The types of events. The order is a rule: at one sequencer of a version, Deleted is later.
+// The types of events. Their order matters: of two events of a version with one sequencer,
+// Deleted is later.
 const (
 	ObjectCreated ObjectEventType = iota + 1
 	ObjectDeleted
@@ -64,7 +65,7 @@ type ObjectFacts struct {
 	Patches       string // ids of the last patch jobs that have changed the two above; see NotePatch
 }
 
-// An ObjectEvent is what a store reports about a version of an object.
+// An ObjectEvent is an event of a version of an object that a store reports.
 type ObjectEvent struct {
 	Version   VersionID
 	Type      ObjectEventType
@@ -75,9 +76,9 @@ type ObjectEvent struct {
 	ObjectFacts
 }
 
-// A Carrier is the message that carried an event, and the place of the event there. It identifies
-// an event without sequencer: when the message is delivered again, its events are duplicates,
-// and two like events in one message are two.
+// A Carrier is the message that carried an event, and the index of the event in the message. It
+// identifies an event without sequencer: if the message is delivered again, its events are
+// duplicates, but two equal events in one message are different events.
 type Carrier struct {
 	Message string // its id, or a digest of its body
 	Index   int
@@ -89,8 +90,8 @@ func (e *ObjectEvent) IsMarker() bool { return e.Type == ObjectDeleted && e.Mark
 // IsLive reports whether the version exists after the event. A delete marker is a version.
 func (e *ObjectEvent) IsLive() bool { return e.Type == ObjectCreated || e.Marker }
 
-// An ObjectRowID identifies an event among those of one object. No two rows of an object have
-// the same one. Version is the zero value where Carrier identifies the event.
+// An ObjectRowID identifies an event among the events of one object. Each row of an object has
+// a different one. If Carrier identifies the event, Version is zero.
 type ObjectRowID struct {
 	Version   VersionID
 	Type      ObjectEventType
@@ -118,8 +119,8 @@ func (e *ObjectEvent) Check() error {
 }
 
 // IsAccessible reports whether the content can be read immediately. It is meant for the current
-// row of an object. As the original does, it lets an unknown storage class pass. Other than
-// there, a restored object of any archive class can be read.
+// row of an object. As in the original, an unknown storage class counts as readable. Unlike the
+// original, a restored object of any archive class does, too.
 func (e *ObjectEvent) IsAccessible() bool {
 	if e.Type != ObjectCreated {
 		return false

@@ -2,7 +2,7 @@ package domain
 
 import "strconv"
 
-// An ObjectField names a value of a row that may be looked for as it is, in the words of the API.
+// An ObjectField names a value of a row for which the API can search by equality.
 type ObjectField string
 
 // The fields of a row.
@@ -44,8 +44,8 @@ func (r *ObjectRow) Field(f ObjectField) string {
 	}
 }
 
-// ParseIngestID reads the id that users give to objects which belong together: a UUID in any case.
-// It returns it in lower case. Any other text is an Invalid error.
+// ParseIngestID reads the id by which users group objects: a UUID in any case. It returns it in
+// lower case. Any other text is an Invalid error.
 func ParseIngestID(s string) (string, error) {
 	id, err := parseUUID("ingest id", s)
 	if err != nil {

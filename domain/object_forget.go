@@ -9,14 +9,14 @@ import (
 // An ObjectRetention says how long the rows of objects are kept. Zero means for ever.
 //
 // A row whose time is known is forgotten when it is older than the retention, if its version
-// has a newer row. A version that was deleted is forgotten whole when its newest row is older
-// than [MinDeadRetention], too; so a dead object goes version by version, and then whole. The
-// newest row of a version that exists is never forgotten, so no current state depends on the
-// retention. The row after which an event without sequencer will be placed is not forgotten
-// either.
+// has a newer row. A deleted version is forgotten completely once its newest row is also older
+// than [MinDeadRetention]. So a deleted object is forgotten version by version, and finally as
+// a whole. The newest row of a version that exists is never forgotten, so no current state
+// depends on the retention. The row behind which the next event without sequencer would be
+// placed is not forgotten either.
 //
-// A forgotten row does not return. An object keeps the highest order and the latest time of
-// what it has forgotten, and an event that has no row is too old in two cases:
+// A forgotten row is never stored again. An object keeps the highest order and the latest time
+// of its forgotten rows, and an event that has no row is too old in two cases:
 //
 //   - Its time is not later than that time. An object that is not stored has the time of
 //     [ObjectRetention.Horizon] instead, and keeps it when it is stored again.
@@ -24,30 +24,30 @@ import (
 //     or none. The order of an event without sequencer depends on the rows that are there when it
 //     comes, and the message that carried it gives it the same time each time.
 //
-// An object that is watched is not forgotten whole: it keeps its mark and the limits of what it
-// has forgotten.
+// A watched object is never forgotten as a whole: it keeps its mark and the limits of its
+// forgotten rows.
 //
 // A row whose time is unknown is never forgotten, and its object is not forgotten either: an
-// event of unknown time could not be distinguished from a forgotten one. Of an object in doubt
-// nothing is forgotten, since the order of its rows is not known.
+// event of unknown time could not be distinguished from a forgotten one. An object in doubt
+// forgets no rows, because their order is not known.
 //
-// The retention is the limit for how late events may come. An event that comes later than that is
-// refused, although it may say that a version was deleted.
+// The retention limits how late events may arrive. A later event is refused, even if it reports
+// that a version was deleted.
 type ObjectRetention time.Duration
 
-// MinDeadRetention is the least age of the last row of a version, when it is forgotten. It is how long
-// Amazon SQS delivers a message again.
+// MinDeadRetention is the minimum age at which the last row of a version is forgotten. It is
+// the maximum time for which Amazon SQS redelivers a message.
 const MinDeadRetention = 14 * 24 * time.Hour
 
-// forgetMargin is added to the age of the last row of a version. It is for clocks that differ, and
-// for events that were found not too old just before.
+// forgetMargin is added to the minimum age of the last row of a version. It allows for clocks
+// that differ, and for events that were accepted just before they became too old.
 const forgetMargin = time.Hour
 
 // MaxForgotten is the limit for the spilled rows that one update forgets.
 const MaxForgotten = 30
 
-// Horizon returns the time of the latest events that are too old for an object that is not stored,
-// or the zero time.
+// Horizon returns the time up to which events are too old for an object that is not stored, or
+// the zero time.
 func (r ObjectRetention) Horizon(now time.Time) time.Time {
 	if r <= 0 {
 		return time.Time{}
@@ -80,9 +80,10 @@ func areComparable(a, b string) bool {
 	return formOf(a) == formOf(b)
 }
 
-// Forget forgets what a retention permits at a time: rows in the object, and spilled ones that come after
-// an order, of which it looks at up to MaxForgotten. It returns the order of the last one of these, and
-// whether there may be more. The result is valid if Finish has no queries.
+// Forget forgets the rows that a retention permits to forget now: rows in the object, and
+// spilled rows above the order after. It looks at up to MaxForgotten spilled rows, and returns
+// the order of the last of these and whether there may be more. The result is valid if Finish
+// returns no queries.
 func (u *ObjectUpdate) Forget(r ObjectRetention, now time.Time, after ObjectOrder) (last ObjectOrder, hasMore bool) {
 	o := &u.object
 	if r <= 0 || o.Doubt || u.repeated {
@@ -97,28 +98,29 @@ func (u *ObjectUpdate) Forget(r ObjectRetention, now time.Time, after ObjectOrde
 		last, hasMore = f.forgetSpilled(after)
 	}
 	f.forgetInside()
-	// An object that is watched remains, so that the versions of its changes continue.
+	// A watched object remains, so that the versions of its changes continue.
 	u.isGone = !o.IsWatched && len(o.Rows) == 0 && o.Spilled == 0 && !o.ForgottenTo.IsZero() && isOlder(o.ForgottenTo, f.dead)
 	u.hasEffect = u.hasEffect || u.isGone
 	return last, hasMore
 }
 
-// A forgetting is one call of Forget.
+// A forgetting is the state of one call of Forget.
 type forgetting struct {
 	u    *ObjectUpdate
-	rows time.Time // rows before are old
-	dead time.Time // so are the last rows of versions
+	rows time.Time // rows before this time are old
+	dead time.Time // last rows of versions before this time are old
 }
 
-// A forgettableVersion says what may be forgotten of a version.
+// A forgettableVersion says which rows of a version may be forgotten.
 type forgettableVersion struct {
-	isDead bool // the newest row, too
-	// newest and anchor are the rows that are kept otherwise. Null sequencers are placed behind the anchor,
-	// which is nil if it does not matter or is elsewhere.
+	isDead bool // the newest row may be forgotten, too
+	// newest and anchor are the rows that are kept if the version is not dead. Null sequencers
+	// are placed behind the anchor. It is nil if it does not matter, or is not among the rows
+	// in the object.
 	newest, anchor *ObjectRow
 }
 
-// note records a row that is above all previous ones of the version.
+// note records a row of the version. Rows are noted in ascending order.
 func (v *forgettableVersion) note(r *ObjectRow, dead time.Time) {
 	v.newest, v.isDead = r, !r.IsLive() && isOlder(r.Time, dead)
 	if r.IsAnchor() {
@@ -131,7 +133,8 @@ func (v *forgettableVersion) keeps(r *ObjectRow) bool {
 	return !v.isDead && (v.newest != nil && v.newest.ID() == r.ID() || v.anchor != nil && v.anchor.ID() == r.ID())
 }
 
-// versionsInside returns what may be forgotten of the versions that have rows in the object.
+// versionsInside returns, for each version with rows in the object, which rows may be
+// forgotten.
 func (f *forgetting) versionsInside() map[VersionID]*forgettableVersion {
 	versions := make(map[VersionID]*forgettableVersion)
 	for i := range f.u.object.Rows {
@@ -144,7 +147,7 @@ func (f *forgetting) versionsInside() map[VersionID]*forgettableVersion {
 	return versions
 }
 
-// forgetSpilled forgets spilled rows, and returns what Forget does.
+// forgetSpilled forgets spilled rows. Its results are those of Forget.
 func (f *forgetting) forgetSpilled(after ObjectOrder) (last ObjectOrder, hasMore bool) {
 	page, _ := f.u.below.load(SpilledQuery{Kind: SpilledOld, Order: after, Time: f.rows.UnixMicro()})
 	last = after
@@ -167,8 +170,8 @@ func (f *forgetting) forgetSpilled(after ObjectOrder) (last ObjectOrder, hasMore
 	return last, len(page) == MaxForgotten
 }
 
-// maySpilledGo reports whether an old spilled row may be forgotten, given what is in the object of its
-// version, if anything is.
+// maySpilledGo reports whether an old spilled row may be forgotten. inside describes the rows
+// of its version in the object; nil means that there are none.
 func (f *forgetting) maySpilledGo(r *ObjectRow, inside *forgettableVersion) bool {
 	below := &f.u.below
 	head, answered := below.load(SpilledQuery{Kind: SpilledHead, Version: r.Version})
@@ -196,7 +199,8 @@ func (f *forgetting) maySpilledGo(r *ObjectRow, inside *forgettableVersion) bool
 		return false
 	}
 	if head[0].ID() == r.ID() {
-		// All other old rows of the version are forgotten, now or before, except the anchor.
+		// All other old rows of the version except the anchor are forgotten by this update, or
+		// were before.
 		left := SpilledQuery{Kind: SpilledRecent, Version: r.Version, Time: f.rows.UnixMicro()}
 		recent, answered := below.load(left)
 		if !answered || inside == nil && len(recent) > 0 {

@@ -30,7 +30,7 @@ func newForgettingStore(t testing.TB, limits domain.ObjectLimits, retention time
 	}
 }
 
-// ingestOne ingests one event, and demands that it has a row afterwards, unless it is too old.
+// ingestOne ingests one event, and requires that it has a row afterwards, unless it is too old.
 func (s *forgettingStore) ingestOne(e domain.ObjectEvent) domain.ObjectOutcome {
 	s.t.Helper()
 	if !s.isStored {
@@ -80,7 +80,8 @@ func (s *forgettingStore) forgetAfter(after domain.ObjectOrder) (changes domain.
 	return changes, last, hasMore
 }
 
-// checkForgotten notes which of the rows before are forgotten, and demands that they were allowed to be.
+// checkForgotten records which of the rows before are forgotten now, and requires that this was
+// permitted.
 func (s *forgettingStore) checkForgotten(before []domain.ObjectRow) {
 	s.t.Helper()
 	s.checkObject()
@@ -109,7 +110,7 @@ func (s *forgettingStore) checkForgotten(before []domain.ObjectRow) {
 	}
 }
 
-// slowDown returns events between which days pass, and not seconds.
+// slowDown returns the events with days between them instead of seconds.
 func slowDown(events []domain.ObjectEvent) []domain.ObjectEvent {
 	events = slices.Clone(events)
 	for i := range events {
@@ -121,7 +122,7 @@ func slowDown(events []domain.ObjectEvent) []domain.ObjectEvent {
 func TestObjectForgets(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
-		script    string // in days
+		script    string // with times in days
 		retention time.Duration
 		at        time.Duration
 		want      string
@@ -171,7 +172,7 @@ func TestObjectInDoubtForgetsNothing(t *testing.T) {
 	require.Len(t, s.rows(), 3)
 }
 
-// A second report of a forgotten event is too old, whatever its time is.
+// A second report of a forgotten event is too old, even with another time.
 func TestObjectForgottenSequencerIsTooOldAtAnyTime(t *testing.T) {
 	s := newForgettingStore(t, domain.ObjectLimits{}, day)
 	events := objecttest.Calls("[C@1, C@2, C@3]")[0]
@@ -252,8 +253,8 @@ func TestObjectForgottenStaysForgotten(t *testing.T) {
 	require.Positive(t, queries)
 }
 
-// TestObjectRetentionLeavesTheCurrentState delivers each event before it is as old as the retention, and
-// sweeps between them: then the current state is that of the bucket.
+// TestObjectRetentionLeavesTheCurrentState delivers each event before it is as old as the
+// retention, and sweeps between them: then the current state is the state of the bucket.
 func TestObjectRetentionLeavesTheCurrentState(t *testing.T) {
 	forgotten := 0
 	for seed := range uint64(historyCount(t, 1500)) {
@@ -284,8 +285,8 @@ type delivery struct {
 	at    time.Time
 }
 
-// deliveriesWithin returns deliveries in the order of their times: the first of each event is less than a
-// time after it, and others at any time after that.
+// deliveriesWithin returns deliveries in the order of their times. The first delivery of each
+// event is at most within after it; further deliveries are at any later time.
 func deliveriesWithin(rng *rand.Rand, events []domain.ObjectEvent, within time.Duration) (all []delivery) {
 	for i := range events {
 		first := events[i].Time.Add(time.Duration(rng.Int64N(int64(within))))

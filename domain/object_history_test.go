@@ -15,7 +15,7 @@ import (
 
 func newRNG(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, seed)) }
 
-// A historyTest says which histories are tried, and how they are delivered.
+// A historyTest says which histories are generated, and how they are delivered.
 type historyTest struct {
 	name      string
 	nulls     bool
@@ -25,7 +25,8 @@ type historyTest struct {
 	advance   int // of an objectStore
 }
 
-// historyCount returns how many histories a test tries: n, or as many as the variable says.
+// historyCount returns the number of histories of a test: n, or the value of the environment
+// variable.
 func historyCount(t *testing.T, n int) int {
 	if text := os.Getenv("MESSAGEHUB_OBJECT_HISTORIES"); text != "" {
 		var err error
@@ -68,9 +69,9 @@ func TestObjectIsWhatTheBucketHas(t *testing.T) {
 	}
 }
 
-// TestObjectThatSpillsIsWhatTheBucketHas does so with few rows in the object, checks it after each
-// update, and demands the rows of an object that spills nothing. Times of one second are often
-// equal; then the order of arrival is that of the bucket.
+// TestObjectThatSpillsIsWhatTheBucketHas does the same with few rows in the object, checks it
+// after each update, and requires the rows of an object that spills nothing. Times with a
+// resolution of one second are often equal. Then the events arrive in the order of the bucket.
 func TestObjectThatSpillsIsWhatTheBucketHas(t *testing.T) {
 	few := []domain.ObjectLimits{{Rows: 1}, {Rows: 2}, {Rows: 3}, {Rows: 4}, {Rows: 8}, {Rows: 7, Bytes: 900}}
 	for _, tc := range []historyTest{
@@ -122,7 +123,7 @@ func (tc historyTest) deliverTwice(rng *rand.Rand, events []domain.ObjectEvent, 
 			var update [][]domain.ObjectEvent
 			for range 1 + rng.IntN(3) {
 				n := min(1+rng.IntN(3), len(order))
-				if tc.isInOrder { // a call has an order of its own
+				if tc.isInOrder { // a call sorts its events
 					n = min(n, 1)
 				}
 				var call []domain.ObjectEvent

@@ -6,8 +6,9 @@ import (
 	"encoding/binary"
 )
 
-// An ObjectID names an object in the API or, with a Row, one of its rows by the event that made it. It is
-// stable: what a row has for other events, or its generated place, has no influence on it.
+// An ObjectID names an object in the API or, with a Row, one of its rows by the event that
+// created the row. It is stable: other events and a change of the generated place do not change
+// it.
 //
 // Its text is base64url of
 //
@@ -15,7 +16,7 @@ import (
 //	1  bucket  key  1  type  version  sequencer    of an event with a sequencer
 //	1  bucket  key  2  message  index              of another one
 //
-// with each text behind its length, and each number as a varint.
+// where each text is preceded by its length, and each number is a varint.
 type ObjectID struct {
 	Name ObjectName
 	Row  ObjectRowID
@@ -49,7 +50,8 @@ func (id ObjectID) String() string {
 	return objectIDEncoding.EncodeToString(b)
 }
 
-// ParseObjectID reads the text of an id. What String returns for no id is an Invalid error.
+// ParseObjectID reads the text of an id. Any text that String does not return is an Invalid
+// error.
 func ParseObjectID(s string) (ObjectID, error) {
 	malformed := Errorf(Invalid, "object id: want the id of an object or a row, as a list has it, got %q", Clip(s))
 	b, err := objectIDEncoding.DecodeString(s)
@@ -77,7 +79,7 @@ func ParseObjectID(s string) (ObjectID, error) {
 	return id, nil
 }
 
-// An objectIDReader reads the parts of an id. Behind the end, they are empty.
+// An objectIDReader reads the parts of an id. After the end, it returns empty parts.
 type objectIDReader struct{ rest []byte }
 
 func (r *objectIDReader) number() uint64 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A ListedObject is what a store lists of an object: its latest version.
+// A ListedObject is the entry of an object in a listing: its latest version.
 type ListedObject struct {
 	Version VersionID
 	Marker  bool // the latest version is a delete marker
@@ -31,17 +31,16 @@ func (o *Object) HasVersionsOutside() bool {
 	}))
 }
 
-// EventsOfListing returns the events that a listing proves and that no store has reported. They
-// have no sequencer and no carrier, and the time at which the listing was asked for, less
-// [ClockMargin]: later changes may be in the listing or not, and have later times. newest are
-// the rows of o that NewestRows returns; if the listing has nothing of the object, listed is
-// nil.
+// EventsOfListing returns the events that a listing proves although the store has not reported
+// them. They have no sequencer and no carrier. Their time is when the listing was requested,
+// less [ClockMargin]: later changes may be in the listing or not, and have later times. newest
+// are the rows of o that NewestRows returns. listed is nil if the object is not in the listing.
 //
-//   - An object that the listing does not have has no version.
-//   - The version that the listing has is the latest one. What the listing says of it is its state; what
-//     it does not say remains known, if the content is the same.
-//   - A version above it cannot exist: it would be the latest one. Below a version that has no row yet
-//     there may be any.
+//   - An object that is not in the listing has no version.
+//   - The version in the listing is the latest one, and the listing has its state. Facts that
+//     the listing lacks are kept if the content is the same.
+//   - No version above it exists, because that would be the latest one. If the version has no
+//     row yet, any versions may exist below it.
 func (o *Object) EventsOfListing(newest []ObjectRow, listed *ListedObject, asked time.Time) []ObjectEvent {
 	c, at := o.Current, timeOfAnswer(asked)
 	switch {
@@ -62,7 +61,7 @@ func (o *Object) EventsOfListing(newest []ObjectRow, listed *ListedObject, asked
 	return append(deleteVersions(newest[:above], at), e)
 }
 
-// deleteVersions returns a Deleted of each version that is live at a time.
+// deleteVersions returns a Deleted event for each live version.
 func deleteVersions(newest []ObjectRow, at time.Time) (events []ObjectEvent) {
 	for i := range newest {
 		if r := &newest[i]; r.IsLive() && !isEarlier(at, r.Time) {
@@ -72,10 +71,9 @@ func deleteVersions(newest []ObjectRow, at time.Time) (events []ObjectEvent) {
 	return events
 }
 
-// isKnown reports whether nothing that the listing says differs from the current row of an
-// object. A fact that one of them lacks is no difference, if their ETags say that the content
-// is the same: events have fewer facts than listings. But content that cannot be read
-// immediately has to be known as such.
+// isKnown reports whether the listing agrees with the current row of an object. If both have
+// the same ETag, facts that one of them lacks do not matter: events have fewer facts than
+// listings. But if the content cannot be read immediately, the row has to say so.
 func (l *ListedObject) isKnown(current *ObjectRow) bool {
 	known := &current.ObjectFacts
 	hasContent := l.ETag != "" && l.ETag == known.ETag
@@ -84,13 +82,13 @@ func (l *ListedObject) isKnown(current *ObjectRow) bool {
 	return !l.Marker && l.Version == current.Version &&
 		(l.Size == nil || known.Size == nil && hasContent || known.Size != nil && *l.Size == *known.Size) &&
 		(l.LastModified.IsZero() || known.LastModified.IsZero() && hasContent ||
-			l.LastModified.Truncate(time.Second).Equal(known.LastModified.Truncate(time.Second))) && // headers of HTTP have seconds
+			l.LastModified.Truncate(time.Second).Equal(known.LastModified.Truncate(time.Second))) && // HTTP headers have a resolution of seconds
 		isSame(l.ETag, known.ETag) && isSame(l.SHA256, known.SHA256) &&
 		isSame(l.StorageClass, known.StorageClass) && (known.StorageClass != "" || listed.IsAccessible()) &&
 		(l.ArchiveStatus == "" || l.ArchiveStatus == known.ArchiveStatus) && isSame(l.IngestID, known.IngestID) && isSame(l.Attributes, known.Attributes)
 }
 
-// keepFacts takes over what was known of the same content, and is not known from the event.
+// keepFacts copies the known facts about the same content that the event lacks.
 func (f *ObjectFacts) keepFacts(known *ObjectFacts) {
 	if f.ETag == "" || f.ETag != known.ETag {
 		return

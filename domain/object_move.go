@@ -1,10 +1,10 @@
 package domain
 
-// Move gives stored rows the places that the changes of another update have for them in Moved, with up to
-// limit spilled ones among them. It is for an update that changes more than can be stored at once: Move
-// stores a part of it in advance, and leaves a valid object, in which the rows are where they belong once
-// the events of that update are stored. The highest rows move first, so what is current does not change
-// back and forth. The result is valid if Finish has no queries.
+// Move moves stored rows to the places that another update has for them in ObjectChanges.Moved,
+// up to limit spilled rows. It is for an update with more changes than one write can store:
+// Move stores a part of them in advance, and leaves a valid object. The highest rows move
+// first, so the current row does not change back and forth. The result is valid if Finish
+// returns no queries.
 func (u *ObjectUpdate) Move(rows []ObjectRow, limit int) {
 	if len(rows) == 0 {
 		return

@@ -6,7 +6,7 @@ import (
 )
 
 // An ObjectName names an object of a store: its bucket and its key there. Only ParseObjectName
-// makes one. It is a good map key.
+// makes one. It can be a map key.
 type ObjectName struct{ bucket, key string }
 
 const (

@@ -12,12 +12,13 @@ import (
 )
 
 const (
-	allOrders    = 6   // events of which every order is tried: up to 720
-	randomOrders = 720 // tried of more events
+	allOrders    = 6   // up to this number of events, all orders are tried: up to 720
+	randomOrders = 720 // orders that are tried for more events
 )
 
-// TestObjectTablesInAnyOrder delivers the events of each table with native sequencers in any order,
-// each twice, and demands the same rows, the same current one and one duplicate of each.
+// TestObjectTablesInAnyOrder delivers the events of each table with native sequencers in any
+// order, each twice, and requires the same rows, the same current row and one duplicate of each
+// row.
 func TestObjectTablesInAnyOrder(t *testing.T) {
 	for _, tc := range objecttest.NativeTables {
 		t.Run(tc.Name, func(t *testing.T) { inAnyOrder(t, tc.Script, (*objectStore).describe) })
@@ -111,8 +112,8 @@ func TestObjectVersionsInAnyOrder(t *testing.T) {
 	inAnyOrder(t, "[C@1/v1, C@2/v2, C@3/v3, D@4/v2, M@5/v4, C@6/v5, D@7/v5, D@8/v4, D@9/v3]", (*objectStore).describe)
 }
 
-// TestObjectOfCrawlIsCurrent is the rule of FM-79: whatever came before, an object that a crawl finds
-// afterwards is the current one.
+// TestObjectOfCrawlIsCurrent is FM-79: after any events, an object that a crawl finds becomes
+// the current one.
 func TestObjectOfCrawlIsCurrent(t *testing.T) {
 	var before []domain.ObjectEvent
 	for i := range 12 {

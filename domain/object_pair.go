@@ -1,15 +1,16 @@
 package domain
 
-// An ObjectPair is a row as paired mode shows it: an object from its creation to its deletion.
-// Either may be nil.
+// An ObjectPair is a row in paired mode: the creation and the deletion of an object. One of
+// them may be nil.
 type ObjectPair struct{ Created, Deleted *ObjectRow }
 
-// PairRows returns the view of paired mode of all rows of an object, which are in order: a Deleted
-// takes the native Created just before it among the native rows of its version. Rows with a
-// generated place remain alone. The view is in the order of the first row of each pair.
+// PairRows returns the pairs of an object in paired mode. rows are all its rows, in order. A
+// Deleted row forms a pair with a Created row just before it, among the native rows of its
+// version. Rows with a generated place have no partner. The pairs are in the order of their
+// first rows.
 func PairRows(rows []ObjectRow) []ObjectPair {
 	var pairs []ObjectPair
-	last := make(map[VersionID]int) // the pair of the last native row, if that is Created
+	last := make(map[VersionID]int) // the pair of the last native row of the version, if that is Created
 	for i := range rows {
 		r := &rows[i]
 		if r.Type == ObjectCreated {
@@ -41,9 +42,9 @@ func (p ObjectPair) Duplicates() (n int64) {
 	return n
 }
 
-// Reordered returns number_reordered: how often paired mode would have changed the pair because its
-// events came out of order. It is the only value of the view that depends on the order of arrival,
-// so it is counted when a row arrives, in the Deleted of a pair.
+// Reordered returns number_reordered: how often paired mode would have changed the pair because
+// its events arrived out of order. It is the only value of a pair that depends on the order of
+// arrival. So it is counted when a row arrives, and kept in the Deleted row.
 func (p ObjectPair) Reordered() int64 {
 	if p.Deleted == nil {
 		return 0
@@ -51,9 +52,9 @@ func (p ObjectPair) Reordered() int64 {
 	return p.Deleted.Reordered
 }
 
-// countReordered counts what the arrival of a row changes in paired mode: a Deleted with no Created
-// begins at 1; a Created that comes after its Deleted adds 1; so does a Deleted that takes a
-// Created from another Deleted, which begins at 1 then.
+// countReordered counts the changes in paired mode when a row arrives. A Deleted without a
+// Created begins at 1. A Created that arrives after its Deleted adds 1. A Deleted that takes
+// the Created of another Deleted adds 1, and the other one begins at 1 again.
 func (u *ObjectUpdate) countReordered(row *ObjectRow) {
 	if row.IsGenerated() {
 		if row.Type == ObjectDeleted {
@@ -82,8 +83,8 @@ func (u *ObjectUpdate) countReordered(row *ObjectRow) {
 	}
 }
 
-// neighbors returns the native rows of the version just before and just after row, or nil. The one
-// before a Created does not matter; it is nil if it is spilled.
+// neighbors returns the native rows of the version just before and just after row, or nil. The
+// row before a Created does not matter, so it may be nil if it is spilled.
 func (u *ObjectUpdate) neighbors(row *ObjectRow) (before, after *ObjectRow) {
 	o, order := &u.object, row.Order()
 	at, _ := u.index(order)

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// maxPatches is how many patch jobs facts remember. A job that a crash has interrupted is resumed within
-// minutes; with one, a second job would hide the first, and its patch would be applied twice.
+// maxPatches is the number of patch jobs that facts remember. A job that was interrupted by a
+// crash is resumed within minutes. If facts remembered only one, a second job would hide the
+// first, and the first patch would be applied twice.
 const maxPatches = 4
 
 // HasPatch reports whether a patch job has changed the facts.

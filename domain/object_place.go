@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// A null sequencer gets a generated place. It is behind the highest native row of its version whose
-// time is not later than that of the event; rows with one base are ordered by time, then by
-// arrival. When a native row with an earlier time comes late, the generated row moves behind it. So
-// with distinct times, the place does not depend on the order of arrival. With equal times, or an
-// unknown one, what came first counts as earlier.
+// An event with a null sequencer gets a generated place: behind the highest native row of its
+// version whose time is not later than its own. Rows with one base are ordered by time, then by
+// arrival. When a native row with an earlier time arrives late, the generated row moves behind
+// it. So with distinct times, the place does not depend on the order of arrival. If times are
+// equal or unknown, the row that arrived first counts as earlier.
 //
 // A delete marker of a lifecycle rule is a new version, so it has no native row before it. It
 // is placed over the highest native row of any version, since the store made it the newest
-// version; what follows for its version is placed behind it. The original places it below all
-// versions, and what it hides remains current there.
+// version. Later rows of its version are placed behind it. The original places it below all
+// versions, where the object that it hides remains current.
 //
-// A version that a listing has as the latest one is placed in the same way: when the store was asked,
-// no other version was above it, whether its own native row is known or not.
+// The latest version in a listing is placed in the same way: when the store was asked, no other
+// version was above it, whether its own native row is known or not.
 
-// A placement is where a generated place is: the row that it follows.
+// A placement is a generated place, given by the row that it follows.
 type placement struct {
 	base  Sequencer
 	rank  PlacementRank
-	after time.Time // of that row, if it is over others
+	after time.Time // time of that row, if it is over other versions
 }
 
 func (p placement) compare(q placement) int {
@@ -58,7 +58,7 @@ func placementBehind(r *ObjectRow, e *ObjectEvent) (placement, bool) {
 	}
 }
 
-// place gives a new row its generated place. All rows of the object arrived before it.
+// place sets the generated place of a new row. All rows of the object arrived before it.
 func (u *ObjectUpdate) place(row *ObjectRow) {
 	row.Rank = BehindRow
 	if row.isOver() {
@@ -94,14 +94,14 @@ func isEarlier(a, b time.Time) bool {
 	return !a.IsZero() && !b.IsZero() && orderedTime(a) < orderedTime(b)
 }
 
-// moveBehind moves rows with a generated place behind a row that has come after them, and happened
-// before them.
+// moveBehind moves rows with a generated place behind row, if row arrived after them but
+// happened before them.
 func (u *ObjectUpdate) moveBehind(row *ObjectRow) {
 	if !row.IsAnchor() || row.Time.IsZero() {
 		return
 	}
 	later := u.generatedLater(row.Time)
-	// Anchors come first: those that move take with them what follows them.
+	// Anchors move first, because the rows that follow them move along.
 	anchors := []*ObjectRow{row}
 	for _, wantAnchors := range []bool{true, false} {
 		for i := range later {

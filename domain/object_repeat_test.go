@@ -20,7 +20,8 @@ func (s *objectStore) storeUpdate(ids []string, calls ...[]domain.ObjectEvent) [
 	return outcomes
 }
 
-// storesOthers stores n updates of another writer, which spill whatever was in the object.
+// storesOthers stores n updates of another writer, which spill the rows that were in the
+// object.
 func (s *objectStore) storesOthers(n int) {
 	s.t.Helper()
 	for i := range n {

@@ -15,9 +15,8 @@ type ObjectRow struct {
 	ObjectEvent
 	Base Sequencer     // of a generated place; null: before all native rows
 	Rank PlacementRank // of a generated place
-	// After is the time of the row over others that a row follows, if it does; so it remains
-	// below others that are over both. Zero: it follows no such row, or one whose time is
-	// unknown.
+	// After is the time of the row over others that this row follows. So this row remains below
+	// later rows over others. Zero: it follows no such row, or one whose time is unknown.
 	After      time.Time
 	Number     int64  // of the generated places of the object, from 1; 0: native
 	Duplicates int64  // deliveries after the first
@@ -25,14 +24,14 @@ type ObjectRow struct {
 	WriteID    string // of the update that stored the row
 }
 
-// A PlacementRank orders what has one sequencer as base.
+// A PlacementRank orders the rows that have one sequencer as their base.
 type PlacementRank int
 
 // The ranks at one base.
 const (
 	NativeRank PlacementRank = iota // the row that has the sequencer
 	BehindRow                       // behind a native row of the same version
-	OverRow                         // over a native row of any version, with what follows of its version from then on
+	OverRow                         // over a native row of any version, together with the later rows of its version
 )
 
 // IsGenerated reports whether the place of the row was generated.
@@ -41,13 +40,13 @@ func (r *ObjectRow) IsGenerated() bool { return r.Number > 0 }
 // IsAnchor reports whether generated places of its version may be behind the row.
 func (r *ObjectRow) IsAnchor() bool { return !r.IsGenerated() || r.isOver() }
 
-// An ObjectOrder is the place of a row among all rows of its object. Its fields are in the order in
-// which they decide. They are exported for stores, which only copy them.
+// An ObjectOrder is the place of a row among all rows of its object. Compare compares the
+// fields in the order of their declaration. They are exported for stores, which only copy them.
 type ObjectOrder struct {
 	Base      string
 	Rank      PlacementRank
-	After     int64 // with OverRow: the time of the row over others, for those that follow it, too
-	Time      int64 // of a generated place: microseconds; an unknown time is the least one
+	After     int64 // with OverRow: the time of the row over others; rows that follow it have the same
+	Time      int64 // of a generated place, in microseconds; an unknown time is the lowest one
 	Number    int64
 	Type      ObjectEventType // of a native row, as the following ones
 	Version   VersionID
@@ -94,8 +93,8 @@ func CompareObjectRows(a, b ObjectRow) int { return a.Order().Compare(b.Order())
 const paddedSequencer = 30
 
 // SequencerText returns the sequencer as the API shows it: the text of the store, or the seed's
-// form of a generated one. That has its number in hexadecimal digits, the lowest byte first, so it
-// does not sort.
+// form of a generated one. The seed's form ends with the number in hexadecimal digits, the
+// lowest byte first, so texts do not sort in the order of the rows.
 func (r *ObjectRow) SequencerText() string {
 	if !r.IsGenerated() {
 		return r.Sequencer.text

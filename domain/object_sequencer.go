@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Sequencer orders the events of one object: it is the text that a store gives to an event for
-// that. The zero value is the null sequencer, of an event to which the store gave none.
+// A Sequencer is the text by which a store orders the events of one object. The zero value is
+// the null sequencer, for an event without one.
 type Sequencer struct {
 	text  string
 	order string // texts of one object compare as their orders do, byte by byte
@@ -19,12 +19,13 @@ type SequencerForm int
 
 // The forms of sequencers.
 const (
-	// HexSequencer is that of AWS: hexadecimal in any case. The shorter one is padded with zeros
-	// on its right before two are compared.
+	// HexSequencer is the form of AWS: hexadecimal digits in any case. Before two are compared,
+	// the shorter one is padded with zeros on the right.
 	HexSequencer SequencerForm = iota + 1
-	// OpaqueSequencer is that of Azure: any text, compared byte by byte. The longer one is the
-	// later one, although Azure documents no order of different lengths: plain comparison
-	// puts older ones of 32 characters behind newer ones of 48. See [Object.Doubt].
+	// OpaqueSequencer is the form of Azure: any text, compared byte by byte. A longer one
+	// counts as later, although Azure documents no order of different lengths: a plain
+	// comparison would put older ones of 32 characters behind newer ones of 48. See
+	// [Object.Doubt].
 	OpaqueSequencer
 )
 
@@ -53,15 +54,16 @@ func ParseSequencer(form SequencerForm, s string) (Sequencer, error) {
 			return Sequencer{}, Errorf(Invalid, "sequencer: want hexadecimal digits, got %q", s)
 		}
 	}
-	// Without its last zeros, a text compares as with zeros up to any length. One of zeros alone keeps
-	// one: it is above the null sequencer, behind which what happened before all native rows is placed.
+	// Without trailing zeros, a text compares as if it were padded with zeros to any length. A
+	// text of zeros keeps one of them, so it is above the null sequencer, which is the base of
+	// rows that are before all native rows.
 	return Sequencer{s, cmp.Or(strings.TrimRight(strings.ToUpper(s), "0"), "0")}, nil
 }
 
 // String returns the text as it was parsed, and nothing for the null sequencer.
 func (s Sequencer) String() string { return s.text }
 
-// IsNull reports whether the store gave no sequencer.
+// IsNull reports whether s is the null sequencer.
 func (s Sequencer) IsNull() bool { return s.text == "" }
 
 // Form returns the form of s, and 0 for the null sequencer.
@@ -76,8 +78,8 @@ func (s Sequencer) Form() SequencerForm {
 	}
 }
 
-// identity returns the text by which two events are the same one. The case of hexadecimal
-// digits has no meaning. Padding has: E4 and E40 are at one place, and are two events.
+// identity returns the text that identifies an event. The case of hexadecimal digits does not
+// matter, but padding does: E4 and E40 have the same place, and are two events.
 func (s Sequencer) identity() string {
 	if s.Form() == HexSequencer {
 		return strings.ToUpper(s.text)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A SpilledQuery asks for spilled rows of an object. Select is its meaning.
+// A SpilledQuery asks for spilled rows of an object. Select defines which rows are the answer.
 type SpilledQuery struct {
 	Kind    SpilledQueryKind
 	ID      ObjectRowID // of SpilledByID
@@ -23,18 +23,18 @@ type SpilledQueryKind int
 // The kinds of queries.
 const (
 	SpilledByID      SpilledQueryKind = iota + 1 // the row of an event
-	SpilledLive                                  // of the newest rows of all versions, the highest ones that are live, up to Limit
+	SpilledLive                                  // the highest live rows among the newest rows of all versions, up to Limit
 	SpilledHead                                  // a version's newest row
 	SpilledEarlier                               // a version's newest row except those of SpilledGenerated
 	SpilledNeighbors                             // a version's native rows just below and just above an order
-	SpilledAnchor                                // a version's row, no later than a time, that a null sequencer is placed behind
-	SpilledOver                                  // a row of any version, no later than a time, that one over others is placed over
+	SpilledAnchor                                // a version's row, not later than a time, behind which a null sequencer is placed
+	SpilledOver                                  // a row of any version, not later than a time, over which a row over others is placed
 	SpilledGenerated                             // rows with a generated place later than a time
 	SpilledOld                                   // the lowest rows above an order that are earlier than a time, up to MaxForgotten
-	SpilledRecent                                // a version's newest row of an unknown time, or not earlier than a time
+	SpilledRecent                                // a version's newest row whose time is unknown or not before a time
 )
 
-// SpilledAnswers hold the rows of queries.
+// SpilledAnswers have the rows that answer queries.
 type SpilledAnswers map[SpilledQuery][]ObjectRow
 
 // Select returns the rows that answer the query among all spilled rows of the object.
@@ -105,7 +105,8 @@ func (q SpilledQuery) selectAnchor(rows []ObjectRow, e *ObjectEvent) []ObjectRow
 	})
 }
 
-// lastTime returns the time of a query for what is no later than t. Of an unknown time, nothing is.
+// lastTime returns the time of a query for rows that are not later than t. If t is unknown, the
+// query finds no rows.
 func lastTime(t time.Time) int64 {
 	if t.IsZero() {
 		return math.MaxInt64
@@ -137,18 +138,18 @@ type spilledRow struct {
 	removed bool // it is in the object now
 }
 
-// spilledRows are what an update knows of the rows below the floor.
+// spilledRows are the rows below the floor that an update knows.
 type spilledRows struct {
 	answers  SpilledAnswers
 	queries  []SpilledQuery // without an answer
 	rows     map[ObjectRowID]*spilledRow
-	versions map[VersionID]struct{}     // whose newest spilled row may have changed
-	recent   map[VersionID]SpilledQuery // for the newest spilled row of versions of which the others are forgotten
+	versions map[VersionID]struct{}     // versions whose newest spilled row may have changed
+	recent   map[VersionID]SpilledQuery // for versions whose other spilled rows are forgotten: the query for the newest spilled row
 	later    SpilledQuery               // of SpilledGenerated, with the earliest time; only rows that answer it move
 }
 
-// lookUp returns the rows that answer a query, with the changes of this update. It returns false if
-// there is no answer yet, and notes the query.
+// lookUp returns the rows that answer a query, with the changes of this update. If there is no
+// answer yet, it records the query and returns false.
 func (s *spilledRows) lookUp(q SpilledQuery) ([]*spilledRow, bool) {
 	if _, answered := s.load(q); !answered {
 		return nil, false
@@ -210,7 +211,7 @@ func (s *spilledRows) remove(id ObjectRowID) {
 	}
 }
 
-// noteChange notes that a row has changed, if it is a spilled one.
+// noteChange records that a spilled row has changed. It does nothing for other rows.
 func (s *spilledRows) noteChange(id ObjectRowID) {
 	if known := s.rows[id]; known != nil && !known.removed {
 		known.changed = true
@@ -218,7 +219,7 @@ func (s *spilledRows) noteChange(id ObjectRowID) {
 	}
 }
 
-// noteVersion notes that the newest spilled row of a version may have changed.
+// noteVersion records that the newest spilled row of a version may have changed.
 func (s *spilledRows) noteVersion(v VersionID) {
 	if s.versions == nil {
 		s.versions = make(map[VersionID]struct{})
@@ -226,7 +227,8 @@ func (s *spilledRows) noteVersion(v VersionID) {
 	s.versions[v] = struct{}{}
 }
 
-// noteRecent notes that only recent rows of a version are left, and the query for the newest of them.
+// noteRecent records that only recent rows of a version are left, and the query for the newest
+// one.
 func (s *spilledRows) noteRecent(v VersionID, q SpilledQuery) {
 	if s.recent == nil {
 		s.recent = make(map[VersionID]SpilledQuery)
@@ -263,7 +265,8 @@ func compareRowIDs(a, b ObjectRowID) int {
 
 // newestSpilled returns the newest spilled row of a version, or nil.
 func (u *ObjectUpdate) newestSpilled(v VersionID) *ObjectRow {
-	// A row that is spilled no longer hides those below it from the query. Those that may move are known.
+	// If the newest row is no longer spilled, the query finds the rows below it. Rows that may
+	// move are known.
 	q, areForgotten := u.below.recent[v]
 	if !areForgotten {
 		q = SpilledQuery{Kind: SpilledHead, Version: v}
@@ -277,7 +280,7 @@ func (u *ObjectUpdate) newestSpilled(v VersionID) *ObjectRow {
 			return nil
 		}
 	}
-	found, _ := u.below.lookUp(SpilledQuery{Kind: SpilledHead, Version: v}) // of what is left
+	found, _ := u.below.lookUp(SpilledQuery{Kind: SpilledHead, Version: v}) // of the rows that are left
 	if len(found) == 0 {
 		return nil
 	}

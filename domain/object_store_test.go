@@ -13,7 +13,7 @@ import (
 )
 
 // An objectStore stores one object as a store does: the newest rows in the object, and the
-// others by themselves. It checks the invariants after each update.
+// other rows separately. It checks the invariants after each update.
 type objectStore struct {
 	t       testing.TB
 	limits  domain.ObjectLimits
@@ -22,7 +22,7 @@ type objectStore struct {
 	heads   map[domain.VersionID]domain.ObjectRow
 	updates int
 	queries int
-	advance int // limit for the spilled rows that are moved in advance by one update; 0: none are
+	advance int // limit for the spilled rows that one update moves in advance; 0: no rows are moved in advance
 	moved   int // updates that moved rows in advance
 }
 
@@ -63,7 +63,7 @@ func (s *objectStore) moveInAdvance(rows []domain.ObjectRow) bool {
 	return true
 }
 
-// newUpdate returns what an update of the object changes.
+// newUpdate returns the changes of an update that applies calls.
 func (s *objectStore) newUpdate(ids []string, calls ...[]domain.ObjectEvent) (domain.ObjectChanges, []domain.ObjectOutcome) {
 	s.t.Helper()
 	return s.updateBy(ids, func(u *domain.ObjectUpdate) (outcomes []domain.ObjectOutcome) {
@@ -74,7 +74,7 @@ func (s *objectStore) newUpdate(ids []string, calls ...[]domain.ObjectEvent) (do
 	})
 }
 
-// updateBy returns what an update of the object by a function changes.
+// updateBy returns the changes of an update that do makes.
 func (s *objectStore) updateBy(ids []string, do func(u *domain.ObjectUpdate) []domain.ObjectOutcome) (domain.ObjectChanges, []domain.ObjectOutcome) {
 	s.t.Helper()
 	answers := make(domain.SpilledAnswers)
@@ -127,7 +127,7 @@ func (s *objectStore) rows() []domain.ObjectRow {
 	return slices.SortedFunc(slices.Values(slices.Concat(s.object.Rows, slices.Collect(maps.Values(s.spilled)))), domain.CompareObjectRows)
 }
 
-// checkObject demands that the object is what follows from all rows.
+// checkObject requires that the object has the state that results from all rows.
 func (s *objectStore) checkObject() {
 	s.t.Helper()
 	o, all := &s.object, s.rows()

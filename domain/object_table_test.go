@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-// limitsOfTables are those under which each table holds: no limit, and so few rows that most are spilled.
+// limitsOfTables are the limits with which each table is tested: no limit, and limits with
+// which most rows are spilled.
 var limitsOfTables = []domain.ObjectLimits{{}, {Rows: 1}, {Rows: 2}, {Rows: 3}, {Rows: 8}, {Bytes: 500}}
 
 func TestObjectTables(t *testing.T) {
@@ -63,8 +64,8 @@ func TestObjectVersions(t *testing.T) {
 	}
 }
 
-// TestObjectFixtureLists is FM-27 and FM-28: n events of which the even ones are Created, and each
-// is of a bucket, and of a key and version, by its number.
+// TestObjectFixtureLists is FM-27 and FM-28: n events, of which the even ones are Created;
+// bucket, key and version depend on the number.
 func TestObjectFixtureLists(t *testing.T) {
 	for _, tc := range []struct {
 		name                 string

@@ -13,53 +13,55 @@ type ObjectUpdate struct {
 	object   Object
 	current  *ObjectRow // of the object before
 	ids      []string
-	repeated bool // one of ids is stored already: nothing is changed
+	repeated bool // an update with one of ids is stored already, so this one changes nothing
 	changed  bool // rows were added, or moved
 
 	hasEffect bool // there is something to store
-	isGone    bool // nothing is left of the object
+	isGone    bool // the object has to be deleted
 
-	claimed map[ObjectRowID]struct{} // by events of this update, which stored them, now or before a retry
+	claimed map[ObjectRowID]struct{} // rows that events of this update have stored, now or before a retry
 	moved   map[ObjectRowID]ObjectRow
 	below   spilledRows
 }
 
-// An ObjectOutcome says what became of an event.
+// An ObjectOutcome is the result of ingesting an event.
 type ObjectOutcome int
 
 // The outcomes of an event.
 const (
-	ObjectStored    ObjectOutcome = iota + 1 // by this update
-	ObjectDuplicate                          // it was there
+	ObjectStored    ObjectOutcome = iota + 1 // this update stores it
+	ObjectDuplicate                          // a row of the event exists already
 	ObjectTooOld                             // it is not stored: see ObjectRetention
 )
 
-// ObjectChanges are what an update stores. All of it is stored, or nothing, and only if the object
-// is still the one that was updated.
+// ObjectChanges are the changes of an update. They are stored together or not at all, and only
+// if the stored object has not changed meanwhile.
 type ObjectChanges struct {
 	Object  Object
 	Create  []ObjectRow   // spilled rows that were not spilled before
 	Replace []ObjectRow   // spilled rows that have changed
-	Delete  []ObjectRowID // of rows that are spilled no longer
+	Delete  []ObjectRowID // of rows that are no longer spilled
 	Heads   []ObjectRow   // each version's newest spilled row, where it has changed
-	NoHeads []VersionID   // that have no spilled rows left
-	Moved   []ObjectRow   // that get another place, which they have here, from the highest to the lowest; see Move
-	// Event is what those who watch the object are notified of, with the version Object.Changes; "": nothing.
+	NoHeads []VersionID   // versions without spilled rows
+	Moved   []ObjectRow   // rows with their new places, from the highest to the lowest; see Move
+	// Event is the event for watchers of the object, with the version Object.Changes; "": no
+	// event.
 	Event ChangeEvent
-	// State is what happens to the current state of the object; "": nothing.
+	// State is the change of the current state of the object; "": no change.
 	State  ObjectStateEvent
 	before *ObjectRow // the current row
-	// IsEmpty reports that there is nothing to store: the update is stored already, all of its events
-	// are too old, or it has forgotten nothing.
+	// IsEmpty says that the caller need not store anything: the update is stored already, all
+	// its events are too old, or no row was forgotten.
 	IsEmpty bool
-	// IsGone reports that the object has to be deleted: it has no rows, and no forgotten rows
-	// to remember.
+	// IsGone says that the object has to be deleted: it has no rows, and no forgotten rows to
+	// remember.
 	IsGone bool
 }
 
-// Update begins an update of o with answers to queries about spilled rows, which describe o and not
-// another state of the object. ids are the id of the update, then those of the updates of which it
-// is a part; where it is stored, with no reply, any of them is a proof of that. There may be no id.
+// Update begins an update of o. answers are the answers to queries about spilled rows, for this
+// state of the object. ids are the id of the update, then the ids of the updates that it is a
+// part of. If the update is stored but its reply is lost, each id proves that it was. ids may
+// be empty.
 func (o *Object) Update(answers SpilledAnswers, ids ...string) *ObjectUpdate {
 	return &ObjectUpdate{
 		object: o.Clone(), current: o.Current, ids: ids, repeated: o.HasWrite(ids...),
@@ -67,10 +69,10 @@ func (o *Object) Update(answers SpilledAnswers, ids ...string) *ObjectUpdate {
 	}
 }
 
-// Apply applies the events of one call. The outcomes are valid if Finish has no queries.
+// Apply applies the events of one call. The outcomes are valid if Finish returns no queries.
 //
-// An event that the call has twice is applied once. The others are applied in their order: those
-// with a sequencer come first, then the others by time, and at one time Created before Deleted.
+// An event that the call has twice is applied once. Events with a sequencer are applied first,
+// then the others by time, and at one time Created before Deleted.
 func (u *ObjectUpdate) Apply(events []ObjectEvent) []ObjectOutcome {
 	outcomes := make([]ObjectOutcome, len(events))
 	if len(events) == 1 {
@@ -90,7 +92,8 @@ func (u *ObjectUpdate) Apply(events []ObjectEvent) []ObjectOutcome {
 	return outcomes
 }
 
-// OfRepeat returns the outcome of an event that its call has twice, from that of the first one.
+// OfRepeat returns the outcome of an event that the call has a second time. o is the outcome of
+// the first one.
 func (o ObjectOutcome) OfRepeat() ObjectOutcome {
 	if o == ObjectStored {
 		return ObjectDuplicate
@@ -178,7 +181,8 @@ func (u *ObjectUpdate) find(e *ObjectEvent, id ObjectRowID) (*ObjectRow, bool) {
 	return &found[0].row, true
 }
 
-// index returns the index in Rows at which a row of an order is, or has to be inserted.
+// index returns the index in Rows at which the row with an order is or would be inserted, and
+// whether it is there.
 func (u *ObjectUpdate) index(order ObjectOrder) (int, bool) {
 	rows := u.object.Rows
 	if n := len(rows); n == 0 || rows[n-1].Order().Compare(order) < 0 {
@@ -222,8 +226,8 @@ func (u *ObjectUpdate) put(row ObjectRow) {
 }
 
 // Finish returns the changes to store or, if these depend on spilled rows, queries. The caller
-// finds the answers in what it read together with the object, adds them to those that it has,
-// and begins a new update of the same object.
+// adds the answers, for the same state of the object, to those that it has, and begins a new
+// update of the object.
 func (u *ObjectUpdate) Finish(limits ObjectLimits) (ObjectChanges, []SpilledQuery) {
 	if u.repeated {
 		return ObjectChanges{Object: u.object, IsEmpty: true}, u.below.queries
@@ -287,21 +291,21 @@ func (u *ObjectUpdate) setCurrent() {
 	u.setCurrentTo(u.highestSpilled(&f))
 }
 
-// highestSpilled returns the highest live row among the newest spilled ones of versions that have no row in the
-// object, or nil. inside has seen the rows in the object.
+// highestSpilled returns the highest live row among the newest spilled rows of versions without
+// a row in the object, or nil. inside has observed the rows in the object.
 func (u *ObjectUpdate) highestSpilled(inside *fold) (highest *ObjectRow) {
 	observe := func(r *ObjectRow) {
 		if !inside.hasSeen(r.Version) && r.IsLive() && (highest == nil || CompareObjectRows(*highest, *r) < 0) {
 			highest = r
 		}
 	}
-	// The stored state of these versions may no longer be right.
+	// The stored newest rows of these versions may be outdated.
 	for v := range u.below.versions {
 		if r := u.newestSpilled(v); r != nil {
 			observe(r)
 		}
 	}
-	// One row more than those that do not count.
+	// One row more than the number of rows that may have to be skipped.
 	limit := inside.count() + len(u.below.versions) + 1
 	stored, _ := u.below.load(SpilledQuery{Kind: SpilledLive, Limit: limit})
 	for i := range stored {
@@ -321,7 +325,7 @@ func (u *ObjectUpdate) setCurrentTo(highest *ObjectRow) {
 	}
 }
 
-// findAgain returns the row as it is now.
+// findAgain returns the current state of the row.
 func (u *ObjectUpdate) findAgain(r *ObjectRow) *ObjectRow {
 	if i, found := u.index(r.Order()); found {
 		return &u.object.Rows[i]
@@ -332,8 +336,8 @@ func (u *ObjectUpdate) findAgain(r *ObjectRow) *ObjectRow {
 	return r
 }
 
-// spill moves the lower half of the rows below the floor until the others are within limits, and
-// at least the newest one is left.
+// spill moves the lower half of the rows below the floor, repeatedly until the others are
+// within limits. It leaves at least the newest row.
 func (u *ObjectUpdate) spill(limits ObjectLimits, heads map[VersionID]ObjectRow) {
 	o := &u.object
 	for len(o.Rows) > 1 && (limits.Rows > 0 && len(o.Rows) > limits.Rows || limits.Bytes > 0 && rowsSize(o.Rows) > limits.Bytes) {

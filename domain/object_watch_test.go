@@ -10,7 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain/objecttest"
 )
 
-// What was forgotten of an object that is watched, or whole of another one, is no change.
+// Forgetting rows of a watched object is no change, nor is forgetting another object as a
+// whole.
 func TestForget_KeepsAnObjectThatIsWatched(t *testing.T) {
 	name, err := domain.ParseObjectName("bucket", "key")
 	require.NoError(t, err)

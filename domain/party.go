@@ -63,7 +63,8 @@ func (p PartyID) List() PartyList { return p.list }
 // String returns the name.
 func (p PartyID) String() string { return p.name }
 
-// FullName returns the name, and that of a consumer behind the name of its channel: prices/billing.
+// FullName returns the name. The name of a consumer is preceded by the name of its channel:
+// prices/billing.
 func (p PartyID) FullName() string {
 	if p.IsConsumer() {
 		return p.list.channel + "/" + p.name
@@ -83,7 +84,7 @@ func (p PartyID) Channel() PartyID { return PartyID{Channels, p.list.channel} }
 // IsConsumer reports whether p is a consumer.
 func (p PartyID) IsConsumer() bool { return p.list.kind == consumerParty }
 
-// Stream returns the stream of a channel, or that of the channel of a consumer.
+// Stream returns the stream of a channel, or of the channel of a consumer.
 func (p PartyID) Stream() StreamName {
 	if p.IsConsumer() {
 		return StreamName{channelKind, p.list.channel}
@@ -96,8 +97,8 @@ func (p PartyID) Cursor() CursorID { return CursorID{consumerPrefix + p.list.cha
 
 const consumerPrefix = "c|"
 
-// ConsumerOf returns the consumer whose cursor has an id, and false if it is that of something
-// else.
+// ConsumerOf returns the consumer whose cursor has an id. It returns false if the cursor does
+// not belong to a consumer.
 func ConsumerOf(id CursorID) (PartyID, bool) {
 	text, isConsumer := strings.CutPrefix(id.s, consumerPrefix)
 	channel, name, hasName := strings.Cut(text, "|")

@@ -14,13 +14,13 @@ type Policy struct {
 	// time is First after the first failure and doubles with each, up to Max.
 	Delays     []time.Duration
 	First, Max time.Duration
-	Jitter     bool // the time varies by a fifth
+	Jitter     bool // the time varies randomly by up to a fifth
 
-	// Period is that of a watch: the n-th failure is followed by an attempt 2^(n-1) periods
-	// after the event. It replaces Delays and First. No answer pauses a watch.
+	// Period is for watches: after the n-th failure, the next attempt is 2^(n-1) periods after
+	// the event. It replaces Delays and First. No answer pauses a watch.
 	Period time.Duration
 
-	Only200    bool          // any other status than 200 is a failure; else, than 2xx
+	Only200    bool          // only status 200 is a success; otherwise any 2xx
 	BreakAfter int           // failures in a row that open the breaker; 0: never
 	BreakFor   time.Duration // how long the breaker is open before a probe
 }
@@ -46,9 +46,9 @@ func QueuePolicy(delays []time.Duration, attempts int) Policy {
 	return Policy{Attempts: min(attempts, len(delays)), Delays: delays}
 }
 
-// BrokerPolicy returns the policy of a broker's consumers: the first retry comes first after a
-// failure, and each further one after twice that time. The breaker opens for as long as some
-// retries of one message take.
+// BrokerPolicy returns the policy of a broker's consumers. The first retry follows a failure
+// after the time first, and each further retry after twice the previous time. The breaker stays
+// open for about as long as a few retries of one message take.
 func BrokerPolicy(first time.Duration, retries int) Policy {
 	return Policy{
 		Attempts: 1 + retries, First: first, Max: 12 * time.Hour, Jitter: true,
@@ -81,7 +81,7 @@ func (p *Policy) Longest() time.Duration {
 	return longest + longest/5
 }
 
-// doubled returns d after n doublings, up to a hundred years.
+// doubled returns d doubled n times, limited to a hundred years.
 func doubled(d time.Duration, n int) time.Duration {
 	const limit = 100 * 365 * 24 * time.Hour
 	for ; n > 0 && d < limit; n-- {
@@ -90,16 +90,16 @@ func doubled(d time.Duration, n int) time.Duration {
 	return min(d, limit)
 }
 
-// A Verdict says what follows a failed attempt.
+// A Verdict says what happens after a failed attempt.
 type Verdict struct {
 	Dead  bool      // the budget is spent: a dead letter
 	Due   time.Time // of the next attempt, unless it is dead
-	Hold  time.Time // nothing is sent to the receiver before this time; zero: no such time
+	Hold  time.Time // the receiver is not called before this time; zero: no limit
 	Pause bool      // the receiver wants no more calls
 }
 
-// Next returns what follows attempt number attempts, which failed at failedAt. The same
-// arguments have the same verdict: the jitter depends on them alone.
+// Next returns the verdict after attempt number attempts, which failed at failedAt. The same
+// arguments give the same verdict, because the jitter depends only on them.
 func Next(p Policy, published, failedAt time.Time, attempts int, a Answer) Verdict {
 	v := Verdict{Dead: attempts >= p.Attempts, Pause: a.Status == statusGone && p.Period == 0}
 	if a.RetryAfter > 0 {

@@ -26,10 +26,10 @@ func (s PrioritySet) Highest() int { return bits.Len16(uint16(s)) - 1 }
 // Lowest returns the lowest priority of s, which is not empty.
 func (s PrioritySet) Lowest() int { return bits.TrailingZeros16(uint16(s)) }
 
-// A PriorityTurn says which of the priorities that wait is picked next: the highest one. Each
-// eighth pick is the lowest one, so that it is not delayed for ever; and one of the eighth picks in
-// eight is one between them in rotation, if there is any. The zero value is the turn before the
-// first pick.
+// A PriorityTurn decides which of the waiting priorities is picked next. Usually it is the
+// highest one. Each eighth pick is the lowest one, so that it is not delayed for ever. One in
+// eight of these is instead a priority between the highest and the lowest, in rotation, if
+// there is any. The zero value is ready for the first pick.
 type PriorityTurn struct{ picks uint }
 
 const (
@@ -37,7 +37,7 @@ const (
 	middleEvery = 8 * lowestEvery
 )
 
-// Next returns the priority to pick, of those that wait. At least one does.
+// Next returns the priority to pick among those in waiting, which is not empty.
 func (t *PriorityTurn) Next(waiting PrioritySet) int {
 	if !waiting.HasSeveral() || t.picks%lowestEvery != lowestEvery-1 {
 		return waiting.Highest()
@@ -59,5 +59,5 @@ func (t *PriorityTurn) Next(waiting PrioritySet) int {
 	return middle.Lowest()
 }
 
-// Pick notes that a priority was picked.
+// Pick records that a priority was picked.
 func (t *PriorityTurn) Pick() { t.picks++ }

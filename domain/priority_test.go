@@ -29,8 +29,8 @@ func TestAPriority_IsTheHighestAndEachEighthTimeTheLowest(t *testing.T) {
 	}
 }
 
-// P10
-func TestAPriority_IsNotPassedOverForEver(t *testing.T) {
+// This is rule P10 of the cursor model.
+func TestAPriority_IsServedWithinALimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		waits := rapid.IntRange(0, domain.Priorities-1).Draw(t, "priority")
 		var turn domain.PriorityTurn

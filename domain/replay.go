@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// A ReplayRequest asks for deliveries that have ended to be made again, or for deliveries that its
-// consumer fetches instead of being called. It has one of the members behind Number. Any node
-// stores it beside the cursor, and the owner of the cursor follows it.
+// A ReplayRequest asks the owner of a cursor to make ended deliveries again, or to hand out or
+// end a bundle for a consumer that fetches its deliveries. It has exactly one of the members
+// after Number. Any node stores it beside the cursor, and the owner of the cursor follows it.
 type ReplayRequest struct {
-	ID     string // no other request has it
+	ID     string // unique id of the request
 	Number int    // 1 for the first request of the cursor, without gaps
 
 	Delivery *ReplayDelivery
@@ -19,8 +19,8 @@ type ReplayRequest struct {
 	Dequeue  string // the ID of the bundle
 }
 
-// IsOfDoor reports whether r is that of a consumer which fetches deliveries.
-func (r *ReplayRequest) IsOfDoor() bool { return r.Peek != nil || r.Dequeue != "" }
+// IsFetch reports whether r comes from a consumer that fetches its deliveries.
+func (r *ReplayRequest) IsFetch() bool { return r.Peek != nil || r.Dequeue != "" }
 
 // A ReplayDelivery is a delivery to be made again.
 type ReplayDelivery struct {
@@ -28,7 +28,7 @@ type ReplayDelivery struct {
 	Published time.Time
 }
 
-// A ReplayRange says which of the deliveries that have ended are made again.
+// A ReplayRange says which ended deliveries are made again.
 type ReplayRange struct {
 	From, To time.Time // when the message was published: From is included, To is not
 	Filter   string    // "": all messages that pass the filter of the receiver
@@ -41,7 +41,8 @@ const (
 	MaxReplayRate     = 1000
 	DefaultReplayRate = 10
 
-	// MaxReplayRequests is the limit for the requests of a cursor that its owner has not followed.
+	// MaxReplayRequests is the limit for the requests of a cursor that its owner has not
+	// followed yet.
 	MaxReplayRequests = 64
 )
 
@@ -67,9 +68,9 @@ func (r *ReplayRange) Includes(published time.Time) bool {
 // ReplayRequests are the last requests of a cursor, in the order of their numbers.
 type ReplayRequests []ReplayRequest
 
-// Add returns the requests that are stored when r is added, with its number. Those up to number
-// followed are dropped: the owner has followed them. It fails with Conflict if the delivery is
-// requested already, if another range is, or if followed is that of an old read.
+// Add returns q with r, which gets the next number, and without the requests up to number
+// followed, which the owner has followed. It fails with Conflict if the same delivery or
+// another range is requested already, or if followed comes from a stale read.
 func (q ReplayRequests) Add(followed int, r ReplayRequest) (ReplayRequests, error) {
 	kept := slices.Clone(q)
 	r.Number = followed + 1
@@ -127,20 +128,20 @@ const (
 // A Replay is a second position of a cursor: it goes through the entries of a range that the
 // cursor has taken before, and makes their deliveries again.
 type Replay struct {
-	ID     string // that of its request
-	Number int    // that of its request
+	ID     string // of its request
+	Number int    // of its request
 	ReplayRange
 	State ReplayState
 	// At is the next entry. The priorities are replayed one after the other, the highest first.
 	At  Position
-	End [Priorities]int64 // numbers of the first entries that the cursor had not taken when the replay began
+	End [Priorities]int64 // for each priority, the number of the first entry that the cursor had not taken when the replay began
 
 	Seen    int64 // entries that At has passed
 	Matched int64 // deliveries that were made again
-	Skipped int64 // deliveries that match, and were outstanding
+	Skipped int64 // matching deliveries that were outstanding
 }
 
-// Remaining returns how many entries are still to be looked at, at most.
+// Remaining returns an upper limit for the number of entries that At has not passed.
 func (r *Replay) Remaining() int64 {
 	if r.State != ReplayRunning {
 		return 0
@@ -152,7 +153,7 @@ func (r *Replay) Remaining() int64 {
 	return n
 }
 
-// moveTo moves the replay to p, or to the next priority if it has reached the end of that of p.
+// moveTo moves the replay to p or, if p is at the end of its priority, to the next priority.
 func (r *Replay) moveTo(p Position) {
 	r.At = p
 	for r.At.Number >= r.End[r.At.Priority] {
@@ -164,9 +165,9 @@ func (r *Replay) moveTo(p Position) {
 	}
 }
 
-// FollowReplay does what a request asks for. dead is the dead letter of the delivery that is
-// requested, nil if there is none. It returns false if the request has to wait until a settlement
-// is stored. Requests that were followed before are ignored.
+// FollowReplay carries out a request. dead is the dead letter of the requested delivery, or
+// nil. It returns false if the request has to wait until a settlement is stored. Requests that
+// were followed before are ignored.
 func (c *Cursor) FollowReplay(r *ReplayRequest, dead *Retry, now time.Time) bool {
 	s := &c.standing
 	if r.Number <= s.Followed {
@@ -194,8 +195,9 @@ func (c *Cursor) FollowReplay(r *ReplayRequest, dead *Retry, now time.Time) bool
 		c.handOut(r.ID, r.Peek)
 	}
 	if s.Held != nil && r.Dequeue == s.Held.ID {
-		// The consumer has the bundle as it is stored. One that is not may be that of an owner which was
-		// replaced, with other deliveries.
+		// The consumer has the stored bundle. A bundle in memory may have other deliveries:
+		// this owner may have been replaced, and another one may have stored a bundle for the
+		// same request.
 		if c.isHandingOut() || c.changing()+len(s.Held.Retries) > MaxHeld {
 			return false
 		}
@@ -253,14 +255,14 @@ func (c *Cursor) CanReplay(now time.Time) bool {
 	return c.InFlight()+waiting < c.limit()
 }
 
-// PassReplay moves the replay to p, behind entries that it does not deliver.
+// PassReplay moves the replay to p, past entries that it does not deliver.
 func (c *Cursor) PassReplay(p Position) {
 	r := c.standing.Replay
 	r.Seen += p.Number - r.At.Number
 	r.moveTo(p)
 }
 
-// EndReplayPriority moves the replay behind the last entry of its priority.
+// EndReplayPriority moves the replay past the last entry of its priority.
 func (c *Cursor) EndReplayPriority() {
 	r := c.standing.Replay
 	end := r.At
@@ -268,9 +270,9 @@ func (c *Cursor) EndReplayPriority() {
 	r.moveTo(end)
 }
 
-// TakeReplay makes the delivery of the entry at p again, which is at the position of the replay
-// or behind it, and moves the replay past it. It counts a delivery that is outstanding as
-// skipped. dead is the dead letter of the delivery, or nil.
+// TakeReplay makes the delivery of the entry at p again, and moves the replay past it. p is at
+// or after the position of the replay. An outstanding delivery is counted as skipped. dead is
+// the dead letter of the delivery, or nil.
 func (c *Cursor) TakeReplay(p Position, published time.Time, dead *Retry, now time.Time) {
 	r := c.standing.Replay
 	c.PassReplay(p.Next())
@@ -293,19 +295,19 @@ func (c *Cursor) TakeReplay(p Position, published time.Time, dead *Retry, now ti
 	r.Matched++
 }
 
-// hasReplayed reports whether a delivery may have been made again by the position of a replay,
-// so that it may have a dead letter although it is open.
+// hasReplayed reports whether a replay may have made a delivery again. Then the delivery may
+// have a dead letter in the store although it is open.
 func (s *Standing) hasReplayed(e EntryID) bool {
 	return s.Replay != nil && e.Number < s.Replay.End[e.Priority]
 }
 
-// hasRoomForReplay reports whether one more delivery fits into the retries, and its document into
-// a settlement, with the results of all calls.
+// hasRoomForReplay reports whether the cursor may have one more retry, and whether its document
+// fits into a settlement together with the results of all calls.
 func (c *Cursor) hasRoomForReplay() bool {
 	return c.retries.len() < MaxRetries && c.changing() < MaxConcurrency/2
 }
 
-// changing returns how many documents change that are not stored.
+// changing returns the number of documents with changes that are not stored yet.
 func (c *Cursor) changing() int {
 	n := len(c.changes)
 	if c.writing != nil {
@@ -319,7 +321,7 @@ func (c *Cursor) isOutstanding(e EntryID) bool {
 }
 
 // deadLetter returns the dead letter of a delivery: the one that a settlement will store, or
-// stored, which was read.
+// else stored, which was read from the store.
 func (c *Cursor) deadLetter(e EntryID, stored *Retry) *Retry {
 	if dead := c.changes[e].dead; dead != nil {
 		return dead
@@ -330,7 +332,8 @@ func (c *Cursor) deadLetter(e EntryID, stored *Retry) *Retry {
 	return stored
 }
 
-// revive makes a delivery that has ended a retry without attempts. number is that of the request.
+// revive turns an ended delivery into a retry without attempts. number is the number of the
+// request.
 func (c *Cursor) revive(p Position, published time.Time, dead *Retry, number int, now time.Time) {
 	next := Retry{Position: p, Published: published}
 	letter := c.deadLetter(p.EntryID, dead)
@@ -348,15 +351,15 @@ func (c *Cursor) revive(p Position, published time.Time, dead *Retry, number int
 	c.standing.Counters.Triggered++
 }
 
-// hold keeps a delivery from being called until the next settlement is stored. A crash would
-// leave a call that no later owner knows of, so that a delivery which ends its callers would never
-// be found.
+// hold prevents calls of a delivery until the next settlement is stored. Otherwise, after a
+// crash no later owner would know of the call, and a delivery that crashes its nodes would
+// never be found.
 func (c *Cursor) hold(e EntryID) {
 	c.held[e] = struct{}{}
 	c.retries.remove(e, true)
 }
 
-// isHeld reports whether a delivery is not to be called before a settlement is stored.
+// isHeld reports whether a delivery must not be called before a settlement is stored.
 func (c *Cursor) isHeld(e EntryID) bool {
 	_, held := c.held[e]
 	if !held && c.writing != nil {
@@ -365,7 +368,7 @@ func (c *Cursor) isHeld(e EntryID) bool {
 	return held
 }
 
-// releaseHeld lets a delivery be called that was held, unless it is called already.
+// releaseHeld permits calls of a held delivery again, unless it is being called already.
 func (c *Cursor) releaseHeld(e EntryID) {
 	r := c.retries.all[e]
 	if _, called := c.calls[e]; r != nil && r.index < 0 && !called && !c.isHeld(e) {

@@ -11,7 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// requestReplay asks for one delivery to be made again, for a range, or for its end.
+// requestReplay requests a replay of one delivery or of a range, or the end of the replay of a
+// range.
 func (m *cursorModel) requestReplay() {
 	if len(m.stream) == 0 || len(m.requests) >= 8 {
 		return
@@ -34,7 +35,8 @@ func (m *cursorModel) requestReplay() {
 		}
 		r.Delivery = &domain.ReplayDelivery{Position: domain.Position{EntryID: e}, Published: m.now}
 	}
-	// What is added follows the requests that are stored, whatever is known of those followed.
+	// A new request follows the stored ones, even if it is not known which of them were
+	// followed.
 	added, err := m.requests.Add(0, r)
 	if err != nil {
 		require.Equal(m.t, domain.Conflict, domain.KindOf(err))
@@ -44,7 +46,7 @@ func (m *cursorModel) requestReplay() {
 	m.requests = added
 }
 
-// followRequests has a node follow the requests that it has not followed.
+// followRequests makes a node follow the requests that it has not followed yet.
 func (m *cursorModel) followRequests(n *modelNode) {
 	for _, r := range m.requests {
 		var dead *domain.Retry
@@ -89,7 +91,7 @@ func (m *cursorModel) replayEntry(n *modelNode) {
 	}
 }
 
-// checkReplays compares the deliveries that a settlement begins again with the requests.
+// checkReplays requires that the deliveries which a settlement begins again were requested.
 func (m *cursorModel) checkReplays(before *version, s *domain.Settlement, taken []domain.EntryID) {
 	after := version{standing: s.Standing}
 	began := 0
@@ -112,7 +114,7 @@ func (m *cursorModel) checkReplays(before *version, s *domain.Settlement, taken 
 	m.replayed += again
 }
 
-// isReplayed reports whether a write may have begun a delivery again.
+// isReplayed reports whether a write may have made a delivery again.
 func (m *cursorModel) isReplayed(before, after *version, e domain.EntryID) bool {
 	for _, r := range m.requests {
 		if r.Number > before.standing.Followed && r.Number <= after.standing.Followed && r.Delivery != nil && r.Delivery.EntryID == e {

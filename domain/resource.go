@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A Resource is something of the hub that can be watched. It is named by the path of its URI, in
-// the one form that ParseResource returns, and compared byte for byte. A bundle is also named by its
-// actor: two actors may have bundles with one id.
+// A Resource is a part of the hub that can be watched. It is named by the path of its URI, in
+// the form that ParseResource returns, and paths are compared byte for byte. The name of a
+// bundle includes its actor, because two actors may have bundles with the same id.
 type Resource struct {
 	kind  ResourceKind
 	path  string
@@ -36,12 +36,12 @@ const (
 	subscriptionPath = "/v1/subscriptions/"
 	producerPath     = "/broker/producer/"
 	channelPath      = "/broker/channel/"
-	consumerPath     = "/consumer/" // behind that of its channel
+	consumerPath     = "/consumer/" // after the path of the channel
 	objectPath       = "/v1/objects/"
 )
 
-// Kept returns the resource of a document that clients keep. Its name is what ParseActorID accepts,
-// except "." and "..", which clients remove from paths.
+// Kept returns the resource of a document that clients keep. The name may be any text that
+// ParseActorID accepts, except "." and "..", which clients remove from paths.
 func Kept(name string) (Resource, error) {
 	if err := checkName("name of a resource", name); err != nil {
 		return Resource{}, err
@@ -57,8 +57,8 @@ func BundleOf(actor ActorID, id BundleID) Resource {
 	return Resource{BundleResource, bundlePath + id.String(), id.String(), actor}
 }
 
-// ParseResource returns the resource of an actor with a path that has no percent-encoding. Any path
-// that is not one of a kind is an Invalid error.
+// ParseResource returns the resource of an actor with a path that has no percent-encoding. Any
+// other path is an Invalid error.
 func ParseResource(path string, actor ActorID) (Resource, error) {
 	if name, ok := strings.CutPrefix(path, keptPath); ok {
 		return Kept(name)
@@ -81,7 +81,8 @@ func ParseResource(path string, actor ActorID) (Resource, error) {
 	return Resource{}, Errorf(Invalid, "it cannot be watched; bundles, subscriptions, producers, channels, consumers, objects of stores and /v1/resources/{name} can")
 }
 
-// parsePartyPath returns the party with a path, and false if the path is not that of one.
+// parsePartyPath returns the party with a path. It returns false if the path has not the form
+// of a party's path.
 func parsePartyPath(path string) (id PartyID, isParty bool, err error) {
 	if name, ok := strings.CutPrefix(path, producerPath); ok {
 		id, err = Producers.Parse(name)
@@ -121,10 +122,11 @@ func PartyOf(id PartyID) Resource {
 	return Resource{kind: PartyResource, path: path, name: id.String()}
 }
 
-// keySeparator is in no path.
+// keySeparator occurs in no path.
 const keySeparator = "#"
 
-// Key returns a text that no other resource has, for stores: the path, and the actor if there is one.
+// Key returns the unique key of the resource in stores: the path, and the actor if there is
+// one.
 func (r Resource) Key() string {
 	if r.actor.IsZero() {
 		return r.path
@@ -195,8 +197,8 @@ func (r Resource) Object() (ObjectName, error) {
 	return id.Name, err
 }
 
-// Stream returns the stream of the changes of r. The entry of a change, of priority 0, has the number
-// before its version.
+// Stream returns the stream of the changes of r. The entry of a change has priority 0 and the
+// number version - 1.
 func (r Resource) Stream() StreamName {
 	sum := sha256.Sum256([]byte(r.Key()))
 	return StreamName{resourceKind, hex.EncodeToString(sum[:])}
@@ -273,7 +275,7 @@ func (b ResourceBase) Parse(uri string, actor ActorID) (Resource, error) {
 	return ParseResource(path, actor)
 }
 
-// Contains reports whether a URL is below b, so that a call to it would be one to the hub.
+// Contains reports whether a URL is below b, so that a call to it would reach the hub itself.
 func (b ResourceBase) Contains(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || b == (ResourceBase{}) {

@@ -25,7 +25,7 @@ var resourceActor = func() domain.ActorID {
 	return a
 }()
 
-func TestAResource_HasOneFormWhateverItsURI(t *testing.T) {
+func TestAResource_HasOneForm(t *testing.T) {
 	for text, uris := range map[string][]string{
 		"https://hub.example.org":     {"https://hub.example.org/v1/resources/a.b", "HTTPS://HUB.example.org/v1/resources/a.b", "https://hub.example.org:443/v1/resources/%61%2Eb", "https://hub.example.org/v1/re%73ources/a%2eb"},
 		"http://127.0.0.1:8080":       {"http://127.0.0.1:8080/v1/resources/a.b"},
@@ -72,7 +72,7 @@ func TestAnObject_IsOneResourceWhicheverRowNamesIt(t *testing.T) {
 	require.Equal(t, domain.Invalid, domain.KindOf(err))
 }
 
-func TestAURI_ThatIsNoResourceSaysWhy(t *testing.T) {
+func TestAURIThatNamesNoResource_IsRefusedWithTheReason(t *testing.T) {
 	const below = "https://hub.example.org/v1/resources/a"
 	b := parseBase(t, "https://hub.example.org")
 	for uri, why := range map[string]string{
@@ -130,8 +130,8 @@ func TestABase_ContainsWhatIsBelowIt(t *testing.T) {
 	}
 }
 
-// FuzzResourceURI holds that a URI which is accepted has one form, and that this is the resource at
-// which a server would answer.
+// FuzzResourceURI checks that each accepted URI has one form, and that it names the resource
+// which a server would return for it.
 func FuzzResourceURI(f *testing.F) {
 	for _, seed := range []string{"https://hub.example.org/v1/resources/a", "https://hub.example.org/v1/resources/%61", "https://HUB.example.org:443/v1/resources/a%2e", "https://hub.example.org/v1/resources/%2561", "https://hub.example.org/v1/objects/AQZidWNrZXQIYSBrZXkvw6kCCW1lc3NhZ2UtMQA"} {
 		f.Add(seed)
@@ -162,7 +162,7 @@ func FuzzResourceURI(f *testing.F) {
 	})
 }
 
-func TestABundle_IsThatOfItsActor(t *testing.T) {
+func TestABundle_BelongsToItsActor(t *testing.T) {
 	b := parseBase(t, "https://hub.example.org")
 	const uri = "https://hub.example.org/v1/bundles/0B9F4C5E-7a52-4d57-9d0c-3f1e6b8a2c41"
 	mine, err := b.Parse(uri, resourceActor)

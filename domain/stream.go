@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A StreamName names a stream: a sequence of messages that any number of receivers read,
-// each with its own [Cursor]. A topic and a channel may have the same name.
+// A StreamName names a stream: a sequence of messages that any number of receivers read, each
+// with a separate [Cursor]. A topic and a channel may have the same name.
 type StreamName struct{ kind, name string }
 
 // ParseTopic returns the stream of a topic. It accepts what ParseActorID accepts.
@@ -59,14 +59,14 @@ func parseStream(kind, name string) (StreamName, error) {
 // String returns the kind and the name, joined by a bar.
 func (s StreamName) String() string { return s.kind + "|" + s.name }
 
-// Priorities is the number of priorities of a stream: 0, the lowest, to 9. The entries of
-// each are a separate sequence.
+// Priorities is the number of priorities of a stream: 0, the lowest, to 9. The entries of each
+// priority are a separate sequence.
 const Priorities = 10
 
 // An EntryID identifies an entry of a stream.
 type EntryID struct {
 	Priority int
-	Number   int64 // how many entries of the priority were appended before it
+	Number   int64 // number of entries of the priority that were appended before it
 }
 
 // String returns priority and number, joined by a dot.
@@ -80,7 +80,7 @@ func CompareEntries(a, b EntryID) int {
 }
 
 // A Position is the place of an entry in a stream. Segment and Page locate the entry in the
-// store. They may be behind it: then the entry is in a later page.
+// store. They may be outdated: then the entry is in a later page.
 type Position struct {
 	EntryID
 	Segment int

@@ -8,8 +8,8 @@ import (
 )
 
 // A Subscription says which messages of a topic a receiver wants, and how it is called with
-// them. Its filter and attachments are JMESPath expressions over the metadata of a message;
-// whether they are valid is a question for the package that evaluates them.
+// them. Its filter and attachments are JMESPath expressions over the metadata of a message. The
+// package that evaluates them validates them.
 type Subscription struct {
 	Owner            ActorID
 	Topic            string
@@ -17,14 +17,14 @@ type Subscription struct {
 	Method           string // POST or PUT
 	Encoding         string // JSONEncoding or FormEncoding
 	FormFields       map[string]string
-	PayloadFormField string            // of the form, with the message
-	HMACKeyID        string            // "": that of the subscription
+	PayloadFormField string            // name of the form field that has the message
+	HMACKeyID        string            // "": the id of the subscription
 	Filter           string            // "": all messages
 	Attachments      map[string]string // expressions by their names
 
 	IsSync         bool    // the sender of a message waits for its only attempt
 	MaxRate        float64 // limit for the calls per second; 0: no limit
-	MaxConcurrency int     // limit for the calls under way; 0: that of the hub
+	MaxConcurrency int     // limit for the calls under way; 0: the limit of the hub
 	IsOrdered      bool    // one call at a time, in the order of the topic
 }
 
@@ -45,8 +45,8 @@ func (id SubscriptionID) String() string { return formatUUID(id) }
 // Cursor returns the id of the cursor of the subscription.
 func (id SubscriptionID) Cursor() CursorID { return CursorID{"s|" + id.String()} }
 
-// SubscriptionOf returns the subscription of a cursor. It fails with Invalid if the cursor is that
-// of another receiver.
+// SubscriptionOf returns the subscription of a cursor. It fails with Invalid if the cursor
+// belongs to a receiver of another kind.
 func SubscriptionOf(cursor CursorID) (SubscriptionID, error) {
 	text, ok := strings.CutPrefix(cursor.s, "s|")
 	if !ok {
@@ -68,11 +68,11 @@ const (
 	MaxAttachments = 16
 	MaxFormFields  = 64
 
-	// MaxSubscriptions is the limit of those of one owner.
+	// MaxSubscriptions is the limit for the subscriptions of one owner.
 	MaxSubscriptions = 100
 
-	// MaxSync is the limit of those of one topic whose deliveries are sync. A few more may be
-	// created at the same time.
+	// MaxSync is the limit for the sync subscriptions of one topic. Concurrent requests may
+	// create a few more.
 	MaxSync = 16
 
 	// The bounds of a MaxRate.
@@ -182,7 +182,8 @@ func (s *Subscription) Check() error {
 	return nil
 }
 
-// checkCalls refuses limits out of bounds, and a sender that waits where the hub is the sender.
+// checkCalls refuses limits out of bounds, and sync deliveries for topics whose sender is the
+// hub.
 func (s *Subscription) checkCalls() error {
 	switch {
 	case s.IsSync && IsReservedTopic(s.Topic):
@@ -197,8 +198,8 @@ func (s *Subscription) checkCalls() error {
 	return nil
 }
 
-// checkCallback refuses a URL that no call may be sent to. Which addresses may be called is
-// decided at each call, because a name may get another one.
+// checkCallback refuses a URL that no call may be sent to. Addresses are checked at each call,
+// because the address of a name may change.
 func checkCallback(text string) error {
 	if err := CheckCallbackURL(text); err != nil {
 		return Errorf(Invalid, "/callback_url: %w", err)
@@ -206,8 +207,8 @@ func checkCallback(text string) error {
 	return nil
 }
 
-// CheckCallbackURL returns an Invalid error that says what is wrong with a URL that no call may be
-// sent to, whatever its address. It does not repeat credentials.
+// CheckCallbackURL returns an Invalid error if no call may be sent to a URL. It does not check
+// the address. The error does not repeat credentials.
 func CheckCallbackURL(text string) error {
 	if len(text) > MaxCallbackURL {
 		return Errorf(Invalid, "want at most %d bytes, got %d", MaxCallbackURL, len(text))
@@ -235,7 +236,7 @@ func (s *Subscription) Clone() Subscription {
 	return c
 }
 
-// IsEqual reports whether both say the same.
+// IsEqual reports whether all members are equal.
 func (s *Subscription) IsEqual(o *Subscription) bool {
 	return s.Owner == o.Owner && s.Topic == o.Topic && s.CallbackURL == o.CallbackURL && s.Method == o.Method &&
 		s.Encoding == o.Encoding && s.PayloadFormField == o.PayloadFormField && s.HMACKeyID == o.HMACKeyID &&

@@ -15,7 +15,7 @@ func TestASubscription_NamesWhatIsWrongByItsPointer(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*domain.Subscription)
-		want   string // "": it is right
+		want   string // "": it is valid
 	}{
 		{"as it is", func(*domain.Subscription) {}, ""},
 		{"by PUT", func(s *domain.Subscription) { s.Method = "PUT" }, ""},
@@ -73,7 +73,7 @@ func TestASubscription_NamesWhatIsWrongByItsPointer(t *testing.T) {
 	}
 }
 
-// A member that IsEqual left out would make a change of it look like a repetition.
+// If IsEqual ignored a member, a change of that member would look like a repetition.
 func TestTwoSubscriptions_AreEqualInAllMembers(t *testing.T) {
 	s := domain.Subscription{Owner: actor("a"), FormFields: map[string]string{"a": "b"}, Attachments: map[string]string{"a": "b"}}
 	same := s.Clone()

@@ -8,8 +8,8 @@ import (
 )
 
 // A TraceContext names a span of a distributed trace, by the W3C recommendation Trace Context.
-// It says where something comes from, for those who look for the cause of a delay. No rule
-// depends on it. The zero TraceContext names no span.
+// It shows which request caused an action, for the diagnosis of delays. No rule depends on it.
+// The zero TraceContext names no span.
 type TraceContext struct {
 	TraceID TraceID
 	SpanID  SpanID
@@ -17,7 +17,7 @@ type TraceContext struct {
 	State   string // of other systems, as the header tracestate has it; "" if there is none
 }
 
-// A TraceID is the id of a trace. That of a trace is not zero.
+// A TraceID is the id of a trace. A valid one is not zero.
 type TraceID [16]byte
 
 // String returns id as traceparent has it, 32 hexadecimal digits.
@@ -32,7 +32,7 @@ func ParseTraceID(text string) (TraceID, error) {
 	return id, nil
 }
 
-// A SpanID is the id of a span in its trace. That of a span is not zero.
+// A SpanID is the id of a span in its trace. A valid one is not zero.
 type SpanID [8]byte
 
 // String returns id as traceparent has it, 16 hexadecimal digits.
@@ -47,7 +47,7 @@ const (
 
 // ParseTraceContext returns the context that the headers traceparent and tracestate carry. A
 // parent that is not valid is an Invalid error. A state that is not valid, or longer than 512
-// bytes, is left out: the recommendation allows that, and the parent is good without it.
+// bytes, is dropped: the recommendation allows that, and the parent is valid without it.
 func ParseTraceContext(parent, state string) (TraceContext, error) {
 	c, ok := parseTraceParent(parent)
 	if !ok {
@@ -166,7 +166,7 @@ func (c TraceContext) AppendStored(to []byte) []byte {
 }
 
 // ParseStored returns the context that AppendStored has appended; zero if data has no context.
-// A trace that cannot be read is a trace that is not known.
+// Data that cannot be read counts as no context.
 func ParseStored(data []byte) TraceContext {
 	c := TraceContext{Sampled: true}
 	if len(data) != traceBytes {
@@ -182,8 +182,8 @@ func ParseStored(data []byte) TraceContext {
 
 type traceContextKey struct{}
 
-// WithTraceContext returns ctx with the span on whose behalf something is done. An edge calls it;
-// a ctx without one has the zero TraceContext.
+// WithTraceContext returns ctx with the span of the request that is being served. An edge calls
+// it. A ctx without a span has the zero TraceContext.
 func WithTraceContext(ctx context.Context, c TraceContext) context.Context {
 	if c.IsZero() {
 		return ctx
@@ -191,8 +191,8 @@ func WithTraceContext(ctx context.Context, c TraceContext) context.Context {
 	return context.WithValue(ctx, traceContextKey{}, c)
 }
 
-// TraceContextOf returns the span on whose behalf something is done, the zero TraceContext if
-// that is not known.
+// TraceContextOf returns the span of the request that is being served, or the zero TraceContext
+// if it is not known.
 func TraceContextOf(ctx context.Context) TraceContext {
 	c, _ := ctx.Value(traceContextKey{}).(TraceContext)
 	return c

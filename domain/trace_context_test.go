@@ -33,7 +33,7 @@ func TestTraceContext_AcceptsLaterVersions(t *testing.T) {
 	}
 }
 
-func TestTraceContext_RefusesWhatIsNone(t *testing.T) {
+func TestTraceContext_RefusesOtherText(t *testing.T) {
 	for name, parent := range map[string]string{
 		"nothing":              "",
 		"a trace of zeros":     "00-00000000000000000000000000000000-b7ad6b7169203331-01",

@@ -69,8 +69,8 @@ func appendUUID(b []byte, id [16]byte) []byte {
 	return hex.AppendEncode(b, id[10:16])
 }
 
-// Clip returns the first 64 bytes of s, with a mark if s is longer. Errors and logs quote
-// faulty input by it.
+// Clip returns the first 64 bytes of s, with a mark if s is longer. Errors and logs use it to
+// quote invalid input.
 func Clip(s string) string {
 	const limit = 64
 	if len(s) <= limit {

@@ -2,11 +2,12 @@ package domain
 
 import "time"
 
-// A Warning says what will go wrong with the deliveries of a cursor, while that can be prevented.
+// A Warning reports that deliveries of a cursor are about to fail or expire, while an operator
+// can still prevent it.
 type Warning struct {
 	Kind  WarningKind
-	Count int       // deliveries; of LastAttempts
-	At    time.Time // since when, of ReceiverFailing; until when, of MessagesExpiring
+	Count int       // number of deliveries, for LastAttempts
+	At    time.Time // since when, for ReceiverFailing; until when, for MessagesExpiring
 }
 
 // A WarningKind is what a Warning is about.
@@ -27,7 +28,7 @@ func (k WarningKind) String() string {
 	return [...]string{"failing", "last-attempts", "expiring"}[k]
 }
 
-// When there is a warning.
+// Limits of the warnings.
 const (
 	FailingFor     = time.Hour
 	ExpiringWithin = 7 * 24 * time.Hour
@@ -57,6 +58,6 @@ func (c *Cursor) MayWarn() bool {
 	return c.standing.Failures > 0 || c.standing.State == Paused || c.retries.len() > 0
 }
 
-// lateFrom returns how many attempts of a delivery have failed when a third of them, or fewer, are
-// left.
+// lateFrom returns the number of failed attempts from which on at most a third of the attempts
+// is left.
 func (p *Policy) lateFrom() int { return max((2*p.Attempts+2)/3, 1) }

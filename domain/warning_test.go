@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func TestAWarning_ComesWhileSomethingCanBeDone(t *testing.T) {
+func TestAWarning_ComesBeforeDeliveriesEnd(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	hour, soon := now.Add(-time.Hour), now.Add(domain.ExpiringWithin)
 	for name, tc := range map[string]struct {

@@ -16,7 +16,7 @@ func ParseWatchID(s string) (WatchID, error) {
 	return id, err
 }
 
-// NewWatchID returns an id that is made at a time (RFC 9562, version 7). random has no effect on the
+// NewWatchID returns a UUID with a time (RFC 9562, version 7). random has no effect on the
 // order of ids that are made in different milliseconds.
 func NewWatchID(at time.Time, random [10]byte) (id WatchID) {
 	ms := at.UnixMilli()
@@ -39,8 +39,8 @@ func (id WatchID) Cursor(owner ActorID) CursorID {
 	return CursorID{watchPrefix + owner.String() + "|" + id.String()}
 }
 
-// WatchOf returns the owner and the id of the watch whose cursor has an id, and false if it is that
-// of another receiver.
+// WatchOf returns the owner and the id of the watch whose cursor has an id. It returns false if
+// the cursor belongs to a receiver of another kind.
 func WatchOf(cursor CursorID) (ActorID, WatchID, bool) {
 	text, isWatch := strings.CutPrefix(cursor.s, watchPrefix)
 	owner, name, hasName := strings.Cut(text, "|")
@@ -51,7 +51,7 @@ func WatchOf(cursor CursorID) (ActorID, WatchID, bool) {
 // A Change is a change of a resource that is watched.
 type Change struct {
 	Resource Resource
-	Version  int64 // 1 for the first change of the resource that was watched; each next one is one higher
+	Version  int64 // 1 for the first change of the resource after it was watched; each further change adds 1
 	Event    ChangeEvent
 	At       time.Time
 }
@@ -81,14 +81,14 @@ const (
 	changeTime     = "time"
 )
 
-// Message returns what the stream of the resource has of c.
+// Message returns the message for c in the stream of the resource.
 func (c *Change) Message() Message {
 	return Message{Version: c.Version, Attributes: map[string]string{
 		changeEvent: string(c.Event), changeResource: c.Resource.Key(), changeTime: c.At.UTC().Format(time.RFC3339Nano),
 	}}
 }
 
-// ChangeOf returns the change of a message. number is that of its entry.
+// ChangeOf returns the change of a message. number is the number of its entry.
 func ChangeOf(m *Message, number int64) (Change, error) {
 	c := Change{Version: number + 1}
 	var err error

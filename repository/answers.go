@@ -16,7 +16,7 @@ import (
 type Answers interface {
 	// Answer records that object in the content store is the content of bundle id, and that its body is
 	// body. The first answer stays: a later one changes nothing. Answer returns the bundle as stored;
-	// its Object is that of the first answer, and its Trouble is zero. An object name that Content does
+	// its Object is that of the first answer, and its ContentFailure is zero. An object name that Content does
 	// not accept is Invalid.
 	Answer(ctx context.Context, recipient domain.ActorID, id domain.BundleID, object string, body domain.Body) (domain.Bundle, error)
 
@@ -24,7 +24,7 @@ type Answers interface {
 	// why.Failures. It changes nothing if the bundle has been answered, unless its content is marked as
 	// gone. A call that is repeated after an Uncertain failure may count twice: the number only draws
 	// an operator's attention.
-	Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.Trouble) (domain.Bundle, error)
+	Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.ContentFailure) (domain.Bundle, error)
 
 	// MarkGone records that object, the content of bundle id, was deleted, and returns the bundle as
 	// stored. A bundle with other content, or without content, stays as it is. The mark does not

@@ -20,7 +20,7 @@ type CheckReport struct {
 	Objects    int64     `json:"objects,omitempty"`
 	Rows       int64     `json:"rows,omitempty"` // number of rows of objects
 	Found      int64     `json:"found"`
-	Mended     int64     `json:"mended"`
+	Repaired   int64     `json:"mended"`
 	Findings   []Finding `json:"findings"` // the first ones, if there are very many
 	Resume     string    `json:"resume,omitempty"`
 }
@@ -36,13 +36,13 @@ func (r *CheckReport) Plus(later *CheckReport) CheckReport {
 	sum.Objects += r.Objects
 	sum.Rows += r.Rows
 	sum.Found += r.Found
-	sum.Mended += r.Mended
+	sum.Repaired += r.Repaired
 	sum.Findings = append(append([]Finding{}, r.Findings...), later.Findings...)
 	return sum
 }
 
 // Clean reports whether nothing was found, or everything was repaired.
-func (r *CheckReport) Clean() bool { return r.Found == r.Mended }
+func (r *CheckReport) Clean() bool { return r.Found == r.Repaired }
 
 // A Finding is a violation of an invariant.
 type Finding struct {
@@ -53,14 +53,14 @@ type Finding struct {
 	Where     string `json:"where"`            // names the document
 	Text      string `json:"text"`
 	Damage    bool   `json:"damage"` // no repair can restore the data
-	Mended    bool   `json:"mended"`
+	Repaired  bool   `json:"mended"`
 }
 
 func (f *Finding) String() string {
-	state := "can be mended"
+	state := "repairable"
 	switch {
-	case f.Mended:
-		state = "mended"
+	case f.Repaired:
+		state = "repaired"
 	case f.Damage:
 		state = "damage"
 	case f.Kind == NewerFormatFinding:

@@ -6,7 +6,7 @@
 //   - [Answers] keeps the outcome of requesting the content of a bundle from its domain.
 //   - [Survey] keeps a line for each mailbox, so that operators can list them.
 //   - [Outbox] keeps the notices that were not delivered yet.
-//   - [DeadLetterOrders] keeps the records of operators' orders about dead letters of queues.
+//   - [DeadLetterActions] keeps the records of operators' orders about dead letters of queues.
 //   - [Content] keeps payloads and bundle bodies, which are too large for the other ports.
 //
 // The ports of the push side, which calls receivers:

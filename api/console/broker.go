@@ -281,7 +281,7 @@ func (v *visit) retriggerJob() error {
 			textFact("Channel", id.Channel().String()), textFact("Consumer", id.String()), textFact("Message", message),
 			textFact("Status", status), textFact("Reason", reason), textFact("Attempts", strconv.Itoa(attempts)),
 		},
-		carryOut: func(by hub.Order) error {
+		carryOut: func(by hub.AdminAction) error {
 			return v.opts.Journal.CarryOut(v.ctx(), consumerSubject(id), "re-trigger", message, by, func(ctx context.Context) error {
 				return v.opts.Broker.RetriggerJob(ctx, operatorCredentials, id, message)
 			})

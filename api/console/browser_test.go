@@ -36,19 +36,19 @@ const (
 
 // A browser is a client of a hub, with cookies.
 type browser struct {
-	t       *testing.T
-	url     string
-	hub     *hub.Hub
-	store   *memory.Store
-	console *console.Console
-	options console.Options
-	bus     *queueBus
-	systems *systems
-	domain  *silentDomain
-	courier *hub.Courier
-	clock   *testClock
-	client  *http.Client
-	logs    *logCapture
+	t           *testing.T
+	url         string
+	hub         *hub.Hub
+	store       *memory.Store
+	console     *console.Console
+	options     console.Options
+	bus         *queueBus
+	systems     *systems
+	domain      *silentDomain
+	noticeRelay *hub.NoticeRelay
+	clock       *testClock
+	client      *http.Client
+	logs        *logCapture
 }
 
 // A testClock is what the hub believes the time to be.
@@ -92,10 +92,10 @@ func open(t *testing.T, change ...func(*console.Options, *api.Options)) *browser
 	t.Helper()
 	b := &browser{t: t, store: memory.New(memory.Options{}), clock: &testClock{now: time.Date(2026, 11, 27, 9, 0, 0, 0, time.UTC)}, logs: &logCapture{}, bus: newQueueBus()}
 	b.domain = &silentDomain{}
-	b.courier = hub.NewCourier(b.store, unreachable{}, hub.CourierOptions{})
+	b.noticeRelay = hub.NewNoticeRelay(b.store, unreachable{}, hub.NoticeRelayOptions{})
 	b.hub = hub.New(b.store, b.store, b.store, hub.Options{
 		Answers: b.store, Content: map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
-		Requester: b.domain, Exchange: memory.NewExchange(), Courier: b.courier,
+		Requester: b.domain, Exchange: memory.NewExchange(), NoticeRelay: b.noticeRelay,
 	})
 	t.Cleanup(b.hub.Close)
 	log := slog.New(slog.NewJSONHandler(b.logs, nil))
@@ -108,7 +108,7 @@ func open(t *testing.T, change ...func(*console.Options, *api.Options)) *browser
 			return parseActor(t, console.SampleActor), 5, nil
 		},
 		Find: &finder{},
-		DeadLetters: deadletters.New(deadletters.Options{Bus: b.bus, Orders: b.store, Queues: []deadletters.Queue{
+		DeadLetters: deadletters.New(deadletters.Options{Bus: b.bus, Actions: b.store, Queues: []deadletters.Queue{
 			{Name: "events", Use: "events of domains"}, {Name: "replies", Use: "replies of domains", NoResend: "no request waits"},
 		}}),
 		Check: func(context.Context, hub.CheckOptions) (hub.CheckReport, error) {

@@ -181,7 +181,7 @@ func (v *visit) lookAtBundle() error {
 			textFact("Actor", actor.String()), textFact("Group", b.Group.String()), textFact("Origin", b.Cabinet.Origin.String()),
 			textFact("Content type", b.Cabinet.ContentType.String()), textFact("Events", groupDigits(int64(b.Count))),
 		},
-		carryOut: func(by hub.Order) (err error) {
+		carryOut: func(by hub.AdminAction) (err error) {
 			seen, err = v.opts.Operator.Look(v.ctx(), actor, id, maxShownBody, by)
 			return err
 		},

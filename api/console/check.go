@@ -104,7 +104,7 @@ func (v *visit) checkState() g.Node {
 		{"Events", number(c.report.Events)},
 		{"Open bundles", number(c.report.Open)},
 		{"Findings", number(c.report.Found)},
-		{"Repaired", number(c.report.Mended)},
+		{"Repaired", number(c.report.Repaired)},
 	}
 	if c.report.Objects > 0 {
 		all = append(all, fact{"Objects", number(c.report.Objects)})
@@ -135,7 +135,7 @@ func tableOfFindings(findings []hub.Finding) g.Node {
 		}
 		state := badge(warn, "not repaired")
 		switch {
-		case f.Mended:
+		case f.Repaired:
 			state = badge(good, "repaired")
 		case f.Damage:
 			state = badge(bad, "damage")

@@ -36,7 +36,7 @@ type confirmation struct {
 
 	typed, typedLabel string // the name that has to be typed again, and what it is; "": none
 
-	carryOut func(by hub.Order) error
+	carryOut func(by hub.AdminAction) error
 	after    string       // path of the page that shows the record
 	show     func() error // shows the result in place of that page; nil: nothing does
 }
@@ -74,7 +74,7 @@ func (v *visit) confirm(c *confirmation) error {
 	if changes := c.changedFacts(v.value(sawField)); len(changes) > 0 {
 		return v.showConfirmation(c, http.StatusConflict, nil, changes)
 	}
-	by := hub.Order{Who: v.operatorName(), Why: strings.TrimSpace(v.value(reasonField))}
+	by := hub.AdminAction{Who: v.operatorName(), Why: strings.TrimSpace(v.value(reasonField))}
 	faults := make(map[string]string)
 	switch {
 	case by.Why == "":

@@ -59,7 +59,7 @@ type Operator interface {
 	// Bundle returns a bundle that is retained, open or not.
 	Bundle(ctx context.Context, actor domain.ActorID, id domain.BundleID) (*hub.RetainedBundle, error)
 	// Look records that an operator looks at the body of a bundle, and returns up to limit bytes of it.
-	Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by hub.Order) (*hub.LookedAt, error)
+	Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by hub.AdminAction) (*hub.LookedAt, error)
 	// Notices returns what waits in the outbox for the actor.
 	Notices(ctx context.Context, actor domain.ActorID) (hub.NoticeReport, error)
 	// PendingRequest returns the request for the content of a bundle that the node waits for, if it does.
@@ -67,19 +67,19 @@ type Operator interface {
 	// Records returns the newest records of orders, up to limit.
 	Records(ctx context.Context, actor domain.ActorID, limit int) ([]hub.Record, error)
 	// Release takes back an open bundle.
-	Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.Order) error
+	Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.AdminAction) error
 	// Skip closes an open bundle unconfirmed.
-	Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.Order) error
+	Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by hub.AdminAction) error
 	// Replay opens the bundle again that was closed last.
-	Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by hub.Order) (domain.Bundle, error)
+	Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by hub.AdminAction) (domain.Bundle, error)
 	// Freeze stops Peek and Dequeue.
-	Freeze(ctx context.Context, actor domain.ActorID, by hub.Order) error
+	Freeze(ctx context.Context, actor domain.ActorID, by hub.AdminAction) error
 	// FindFreeze returns the record of the order that has frozen the mailbox, or nil.
 	FindFreeze(ctx context.Context, actor domain.ActorID) (*hub.Record, error)
 	// Thaw ends what Freeze began.
-	Thaw(ctx context.Context, actor domain.ActorID, by hub.Order) error
+	Thaw(ctx context.Context, actor domain.ActorID, by hub.AdminAction) error
 	// Abandon skips the next events of a cabinet if the store has lost them.
-	Abandon(ctx context.Context, cabinet domain.CabinetKey, by hub.Order) (hub.Loss, error)
+	Abandon(ctx context.Context, cabinet domain.CabinetKey, by hub.AdminAction) (hub.Loss, error)
 }
 
 // A Console serves pages for operators. It is safe for concurrent use.

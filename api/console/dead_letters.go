@@ -22,15 +22,15 @@ type DeadLetters interface {
 	// List returns a page of the dead letters of a queue, without bodies.
 	List(ctx context.Context, queue string, q deadletters.Query) (deadletters.Page, error)
 	// Look returns a dead letter with its body, and records that.
-	Look(ctx context.Context, queue string, number int64, by hub.Order) (*deadletters.Content, error)
+	Look(ctx context.Context, queue string, number int64, by hub.AdminAction) (*deadletters.Content, error)
 	// Resend sends a copy of a dead letter to its queue, and removes it.
-	Resend(ctx context.Context, queue string, number int64, by hub.Order) error
+	Resend(ctx context.Context, queue string, number int64, by hub.AdminAction) error
 	// Delete removes a dead letter.
-	Delete(ctx context.Context, queue string, number int64, by hub.Order) error
+	Delete(ctx context.Context, queue string, number int64, by hub.AdminAction) error
 	// ResendSome does what Resend does for the dead letters of a selection, up to a limit.
-	ResendSome(ctx context.Context, queue string, of deadletters.Selection, by hub.Order) (deadletters.Progress, error)
+	ResendSome(ctx context.Context, queue string, of deadletters.Selection, by hub.AdminAction) (deadletters.Progress, error)
 	// DeleteSome does what Delete does for the dead letters of a selection, up to a limit.
-	DeleteSome(ctx context.Context, queue string, of deadletters.Selection, by hub.Order) (deadletters.Progress, error)
+	DeleteSome(ctx context.Context, queue string, of deadletters.Selection, by hub.AdminAction) (deadletters.Progress, error)
 	// Records returns the newest records of orders about a queue, up to limit.
 	Records(ctx context.Context, queue string, limit int) ([]deadletters.Record, error)
 }
@@ -172,10 +172,10 @@ func (v *visit) orderDeadLetter() error {
 		return v.lookAtDeadLetter(queue.Name, n, c)
 	case "resend":
 		c.title, c.button, c.effect = "Send again dead letter", "Send it again", "A copy of the message is sent to its queue, and the dead letter is removed once the bus has the copy. Repair first what made it a dead letter."
-		c.carryOut = func(by hub.Order) error { return v.opts.DeadLetters.Resend(v.ctx(), queue.Name, n, by) }
+		c.carryOut = func(by hub.AdminAction) error { return v.opts.DeadLetters.Resend(v.ctx(), queue.Name, n, by) }
 	case "delete":
 		c.title, c.button, c.effect, c.isDanger = "Delete dead letter", "Delete it", "The message is gone for good. Its events are not stored, unless they came another way.", true
-		c.carryOut = func(by hub.Order) error { return v.opts.DeadLetters.Delete(v.ctx(), queue.Name, n, by) }
+		c.carryOut = func(by hub.AdminAction) error { return v.opts.DeadLetters.Delete(v.ctx(), queue.Name, n, by) }
 	default:
 		return errNoPage
 	}
@@ -186,7 +186,7 @@ func (v *visit) orderDeadLetter() error {
 // lookAtDeadLetter shows a dead letter with its body, once the operator has said why.
 func (v *visit) lookAtDeadLetter(queue string, n int64, c *confirmation) error {
 	var found *deadletters.Content
-	c.carryOut = func(by hub.Order) (err error) {
+	c.carryOut = func(by hub.AdminAction) (err error) {
 		found, err = v.opts.DeadLetters.Look(v.ctx(), queue, n, by)
 		return err
 	}
@@ -270,7 +270,7 @@ func (v *visit) orderDeadLetters() error {
 	default:
 		return errNoPage
 	}
-	c.carryOut = func(by hub.Order) error {
+	c.carryOut = func(by hub.AdminAction) error {
 		progress, err := carryOut(v.ctx(), queue.Name, of, by)
 		if err == nil && progress.Failure != "" {
 			err = domain.Errorf(domain.Unavailable, "the order has ended after %d of them: %s", progress.Letters, progress.Failure)

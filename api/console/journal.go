@@ -13,7 +13,7 @@ import (
 // A Journal records orders about what belongs to no mailbox. [journal.Journal] is one.
 type Journal interface {
 	// CarryOut records an order, calls do, and records the outcome.
-	CarryOut(ctx context.Context, subject journal.Subject, what, about string, by hub.Order, do func(context.Context) error) error
+	CarryOut(ctx context.Context, subject journal.Subject, what, about string, by hub.AdminAction, do func(context.Context) error) error
 	// Records returns up to limit records of a subject, the newest first.
 	Records(ctx context.Context, subject journal.Subject, limit int) ([]journal.Record, error)
 }

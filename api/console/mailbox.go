@@ -122,7 +122,7 @@ func (v *visit) factsOfDomain(b *domain.Bundle) []fact {
 	if !b.LacksContent() {
 		return all
 	}
-	all = append(all, fact{"Failures in a row", number(int64(b.Trouble.Failures))})
+	all = append(all, fact{"Failures in a row", number(int64(b.ContentFailure.Failures))})
 	now := v.opts.Clock()
 	next := "with the next Peek of the actor"
 	if pending, isPending := v.opts.Operator.PendingRequest(b.Cabinet.Recipient, b.ID); isPending {
@@ -141,7 +141,7 @@ func (v *visit) factsOfDomain(b *domain.Bundle) []fact {
 
 // stateOfDomain returns how far a domain is with the content of a bundle.
 func stateOfDomain(b *domain.Bundle) g.Node {
-	t := b.Trouble
+	t := b.ContentFailure
 	reason := func() g.Node {
 		return g.Group{g.Text(" " + strconv.Itoa(t.Failures) + pluralOf(t.Failures, " failure: ", " failures in a row, the last one: ")), bdi(t.Reason), g.Text(" "), bdi(t.Text)}
 	}

@@ -61,7 +61,7 @@ func openPlanted(t *testing.T) *browser {
 			}}, nil
 		}
 	})
-	b.domain.failure = domain.Trouble{Reason: plantedText, Text: plantedText}
+	b.domain.failure = domain.ContentFailure{Reason: plantedText, Text: plantedText}
 	letter := deadletters.Content{
 		DeadLetter: deadletters.DeadLetter{Number: 1, MessageID: plantedText, Reason: plantedText, Description: plantedText, ResentBy: plantedText, ContentType: plantedText, Subject: plantedText, Session: new(plantedText)},
 		Body:       []byte(plantedText), Properties: map[string]string{plantedText: plantedText},
@@ -110,7 +110,7 @@ func (b *browser) dequeueOf(name, id, why string) {
 	require.NoError(b.t, err)
 	_, err = b.hub.Dequeue(ctx, actor, bundle)
 	require.NoError(b.t, err)
-	_, err = b.options.Operator.Replay(ctx, actor, groupOf(b.t, "timeseries"), hub.Order{Who: plantedName, Why: plantedName + " " + why})
+	_, err = b.options.Operator.Replay(ctx, actor, groupOf(b.t, "timeseries"), hub.AdminAction{Who: plantedName, Why: plantedName + " " + why})
 	require.NoError(b.t, err)
 }
 

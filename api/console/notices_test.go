@@ -26,7 +26,7 @@ type silentDomain struct {
 	mu      sync.Mutex
 	asked   chan struct{} // gets an element for each request; nil: it fails at once
 	release chan struct{}
-	failure domain.Trouble // zero: one of its own
+	failure domain.ContentFailure // zero: one of its own
 }
 
 func (d *silentDomain) hold() (asked <-chan struct{}, release func()) {
@@ -48,10 +48,10 @@ func (d *silentDomain) Request(ctx context.Context, _ hub.ContentRequest) (hub.R
 			return hub.Reply{}, ctx.Err()
 		}
 	}
-	if d.failure != (domain.Trouble{}) {
+	if d.failure != (domain.ContentFailure{}) {
 		return hub.Reply{Failure: d.failure}, nil
 	}
-	return hub.Reply{Failure: domain.Trouble{Reason: "<no-data>", Text: `its "database" is away`}}, nil
+	return hub.Reply{Failure: domain.ContentFailure{Reason: "<no-data>", Text: `its "database" is away`}}, nil
 }
 
 func TestMailbox_ShowsThatADomainFailsAndWhenItIsAskedNext(t *testing.T) {
@@ -95,8 +95,8 @@ func TestMailbox_ShowsNoticesThatWait(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	var delivering sync.WaitGroup
-	delivering.Go(func() { _ = b.courier.Run(ctx) })
-	require.Eventually(t, func() bool { return b.courier.Stuck().Notices > 0 }, time.Minute, time.Millisecond)
+	delivering.Go(func() { _ = b.noticeRelay.Run(ctx) })
+	require.Eventually(t, func() bool { return b.noticeRelay.Stuck().Notices > 0 }, time.Minute, time.Millisecond)
 	cancel()
 	delivering.Wait()
 	require.Contains(t, b.get("/console/mailboxes/"+actor).text(), "This node could not deliver 1 since ")
@@ -108,6 +108,6 @@ func TestMailbox_SaysWhatItsGatesDo(t *testing.T) {
 	require.Contains(t, b.get("/console/mailboxes/"+actor).text(), "the next Peek opens one with the first events that wait")
 	b.peek(actor)
 	require.Contains(t, b.get("/console/mailboxes/"+actor).text(), "each Peek returns it until the actor dequeues it")
-	require.NoError(t, b.options.Operator.Freeze(t.Context(), parseActor(t, actor), hub.Order{Who: "kim", Why: "a test"}))
+	require.NoError(t, b.options.Operator.Freeze(t.Context(), parseActor(t, actor), hub.AdminAction{Who: "kim", Why: "a test"}))
 	require.Contains(t, b.get("/console/mailboxes/"+actor).text(), "Peek and Dequeue fail until the mailbox is thawed")
 }

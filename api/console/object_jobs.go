@@ -169,7 +169,7 @@ func (v *visit) stopJob() error {
 		effect: "The job ends. What it has stored remains. It cannot be continued; a new job begins from the start.",
 		typed:  typed, typedLabel: label,
 		state: []fact{textFact("Kind", string(j.ID.Kind)), textFact("Job", j.ID.UUID()), textFact("Bucket", j.Bucket), textFact("State", string(j.State))},
-		carryOut: func(by hub.Order) error {
+		carryOut: func(by hub.AdminAction) error {
 			return v.opts.Journal.CarryOut(v.ctx(), jobSubject(j.ID), "stop", "", by, func(ctx context.Context) error {
 				_, err := v.opts.Objects.StopJob(ctx, j.ID)
 				return err

@@ -21,7 +21,7 @@ type orderKind struct {
 	// state returns what the decision rests on. It fails if the order cannot be given.
 	state func(*orderTarget, *hub.Inspection) ([]fact, error)
 
-	carryOut func(ctx context.Context, o Operator, t *orderTarget, by hub.Order) error
+	carryOut func(ctx context.Context, o Operator, t *orderTarget, by hub.AdminAction) error
 }
 
 // An orderTarget is what an order is about.
@@ -38,7 +38,7 @@ var orderKinds = []orderKind{
 		name: "freeze", title: "Freeze", button: "Freeze the mailbox",
 		effect: "The actor can neither peek nor dequeue until the mailbox is thawed. What is sent to it is stored.",
 		state:  stateOfMailbox,
-		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.Order) error {
+		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.AdminAction) error {
 			return o.Freeze(ctx, t.actor, by)
 		},
 	},
@@ -46,7 +46,7 @@ var orderKinds = []orderKind{
 		name: "thaw", title: "Thaw", button: "Thaw the mailbox",
 		effect: "The actor can peek and dequeue again.",
 		state:  stateOfMailbox,
-		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.Order) error {
+		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.AdminAction) error {
 			return o.Thaw(ctx, t.actor, by)
 		},
 	},
@@ -54,7 +54,7 @@ var orderKinds = []orderKind{
 		name: "release", title: "Release a bundle of", button: "Release the bundle",
 		effect: "The open bundle is taken back, and its events wait at the front again. The next Peek opens another bundle, under another id.",
 		state:  stateOfBundle,
-		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.Order) error {
+		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.AdminAction) error {
 			return o.Release(ctx, t.actor, t.bundle, by)
 		},
 	},
@@ -62,7 +62,7 @@ var orderKinds = []orderKind{
 		name: "skip", title: "Skip a bundle of", button: "Skip the bundle", isDanger: true,
 		effect: "The open bundle is closed, though its actor has not confirmed it. Its events will not be handed out again, unless the bundle is replayed while it is retained.",
 		state:  stateOfBundle,
-		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.Order) error {
+		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.AdminAction) error {
 			return o.Skip(ctx, t.actor, t.bundle, by)
 		},
 	},
@@ -70,7 +70,7 @@ var orderKinds = []orderKind{
 		name: "replay", title: "Replay a bundle of", button: "Replay the last bundle",
 		effect: "The bundle that was closed last in the group is opened again, and the next Peek hands it out as it was. The actor gets its events twice.",
 		state:  stateOfGroup,
-		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.Order) error {
+		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.AdminAction) error {
 			_, err := o.Replay(ctx, t.actor, t.group, by)
 			return err
 		},
@@ -79,7 +79,7 @@ var orderKinds = []orderKind{
 		name: "abandon", title: "Abandon lost events of", button: "Abandon the events", isDanger: true,
 		effect: "The events at the front of the cabinet that the store has lost are skipped, up to the next one that can be read. They stay lost, and no bundle that was closed before can be replayed.",
 		state:  stateOfCabinet,
-		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.Order) error {
+		carryOut: func(ctx context.Context, o Operator, t *orderTarget, by hub.AdminAction) error {
 			_, err := o.Abandon(ctx, t.cabinet, by)
 			return err
 		},
@@ -111,7 +111,7 @@ func (v *visit) giveOrder() error {
 	return v.confirm(&confirmation{
 		title: kind.title, about: actor.String(), effect: kind.effect, button: kind.button, isDanger: kind.isDanger,
 		state: state, more: fields, typed: actor.String(), typedLabel: "Actor",
-		carryOut: func(by hub.Order) error { return kind.carryOut(v.ctx(), v.opts.Operator, target, by) },
+		carryOut: func(by hub.AdminAction) error { return kind.carryOut(v.ctx(), v.opts.Operator, target, by) },
 		after:    withQuery(link("mailboxes", actor.String(), "records"), "done", kind.name),
 	})
 }

@@ -45,7 +45,7 @@ func (v *visit) orderSubscription(what string, isPaused bool, c *confirmation) e
 	c.about, c.typed, c.typedLabel = id.String(), owner.String(), "Owner"
 	c.state = []fact{textFact("Owner", owner.String()), textFact("Topic", s.Topic), textFact("Subscription", paused), textFact("Version", s.Version)}
 	c.after = withQuery(link("subscriptions", owner.String(), id.String(), "records"), "done", "1")
-	c.carryOut = func(by hub.Order) error {
+	c.carryOut = func(by hub.AdminAction) error {
 		return v.opts.Journal.CarryOut(v.ctx(), subscriptionSubject(id), what, "", by, func(ctx context.Context) error {
 			_, err := v.opts.Subscriptions.SetPaused(ctx, owner, id, isPaused)
 			return err
@@ -69,7 +69,7 @@ func (v *visit) replayDelivery() error {
 		effect: "The receiver is called with the message again, with all attempts. A receiver that has processed it gets it twice.",
 		typed:  owner.String(), typedLabel: "Owner",
 		state: []fact{textFact("Owner", owner.String()), textFact("Delivery", id.String()), textFact("State", string(x.State))},
-		carryOut: func(by hub.Order) error {
+		carryOut: func(by hub.AdminAction) error {
 			return v.opts.Journal.CarryOut(v.ctx(), subscriptionSubject(id.Subscription), "replay", id.String(), by, func(ctx context.Context) error {
 				return v.opts.Replays.One(ctx, owner, id)
 			})

@@ -96,7 +96,7 @@ func newSystems(t *testing.T, clock func() time.Time) *systems {
 }
 
 // options gives a console the systems.
-func (s *systems) options(o *console.Options, records repository.DeadLetterOrders) {
+func (s *systems) options(o *console.Options, records repository.DeadLetterActions) {
 	o.Receivers = receiverlist.New(receiverlist.Ports{Definitions: s.definitions, Cursors: s.cursors, Shards: s.cursors, Streams: s.streams, Parties: s.parties}, s.clock)
 	o.Subscriptions, o.Replays, o.Broker, o.Watches, o.Objects = s.subscriptions, s.replays, s.broker, s.watches, s.objects
 	o.Deliveries = inspect.New(inspect.Ports{Definitions: s.definitions, Cursors: s.cursors, Streams: s.streams, Receivers: s, Caller: s}, inspect.Options{Clock: s.clock})

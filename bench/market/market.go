@@ -24,9 +24,9 @@ type Market struct {
 
 	Issuer *tokens.Issuer // issuer of the tokens of all clients; nil: actors use the header X-Actor-Id, and domains send no credentials
 
-	Around func(policy.Transporter) policy.Transporter // wraps the transport from the hub to the account; nil: unchanged
-	Beside []load.Stream                               // other operations during the market
-	Tell   func(done float64)                          // called occasionally with the progress, from 0 to 1; may be nil
+	Around         func(policy.Transporter) policy.Transporter // wraps the transport from the hub to the account; nil: unchanged
+	Beside         []load.Stream                               // other operations during the market
+	ReportProgress func(done float64)                          // called occasionally with the progress, from 0 to 1; may be nil
 }
 
 // A Group is a set of recipients with the same load.
@@ -130,8 +130,8 @@ func (m *Market) carryOut(ctx context.Context, p load.Plan) (*load.Result, error
 		began, tick := time.Now(), time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
-			if m.Tell != nil {
-				m.Tell(min(1, float64(time.Since(began))/float64(cmp.Or(p.Lasts, 1))))
+			if m.ReportProgress != nil {
+				m.ReportProgress(min(1, float64(time.Since(began))/float64(cmp.Or(p.Lasts, 1))))
 			}
 			select {
 			case <-tick.C:

@@ -34,7 +34,7 @@ func holdMarket(t *testing.T, m Market) *Day {
 
 func TestMarket_EveryGroupReceivesItsEvents(t *testing.T) {
 	told := 0.0
-	d := holdMarket(t, Market{Lasts: 300 * time.Millisecond, Seed: 1, Tell: func(done float64) { told = done }, Groups: []Group{
+	d := holdMarket(t, Market{Lasts: 300 * time.Millisecond, Seed: 1, ReportProgress: func(done float64) { told = done }, Groups: []Group{
 		{Size: 5, Events: 100, Batch: 5, Period: 100 * time.Millisecond},
 		{Kind: "big ", Size: 1, Events: 100, Batch: 10, Period: 100 * time.Millisecond},
 	}})

@@ -228,10 +228,10 @@ func (sim *simulation) verifyStore() error {
 			report = sim.checkStore(&p, repair)
 		}
 		left := slices.DeleteFunc(report.Findings, func(f rules.Finding) bool {
-			return f.Mended || f.Kind == "tail-left" // a hub that writes tails left it for one that does not
+			return f.Repaired || f.Kind == "tail-left" // a hub that writes tails left it for one that does not
 		})
 		if len(left) > 0 {
-			return fmt.Errorf("at the end, a check with repair %t found %d faults and repaired %d of them: %v", repair, report.Found, report.Mended, left)
+			return fmt.Errorf("at the end, a check with repair %t found %d faults and repaired %d of them: %v", repair, report.Found, report.Repaired, left)
 		}
 	}
 	return nil

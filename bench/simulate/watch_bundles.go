@@ -120,7 +120,7 @@ func (a *bundleActor) dequeueBundle(id domain.BundleID) error {
 		before := a.sim.countChanges(resource)
 		closed, err := n.bundles.Acknowledge(a.sim.ctx, a.actor, id)
 		if err == nil && closed.HasNotice {
-			n.courier.Tell(a.actor)
+			n.noticeRelay.Enqueue(a.actor)
 		}
 		if after := a.sim.countChanges(resource); after > before {
 			a.sim.MarkReached("a watched bundle was dequeued")
@@ -135,7 +135,7 @@ func (a *bundleActor) dequeueBundle(id domain.BundleID) error {
 // replayBundle opens the last dequeued bundle again.
 func (a *bundleActor) replayBundle(group domain.Group) error {
 	return a.sim.callUntilDone(&a.baseClient, "replays a bundle", func(n *watchNode) (bool, error) {
-		_, err := n.bundles.Replay(a.sim.ctx, a.actor, group, repository.Order{Who: a.who, Why: "a simulation"})
+		_, err := n.bundles.Replay(a.sim.ctx, a.actor, group, repository.AdminAction{Who: a.who, Why: "a simulation"})
 		kind := domain.KindOf(err)
 		return err == nil || kind == domain.NotFound || kind == domain.Conflict, unexplainedWatch(a.who+" cannot replay", err)
 	})

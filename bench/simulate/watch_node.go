@@ -23,11 +23,11 @@ const watchPeriod = time.Second
 // A watchNode runs watches, documents of clients and bundles on a node, made of the parts that cmd/node wires.
 type watchNode struct {
 	*pushNode
-	sim     *watchSimulation
-	bundles *cosmos.Repository
-	service *watch.Service
-	relay   *watch.Relay
-	courier *domainhub.Courier
+	sim         *watchSimulation
+	bundles     *cosmos.Repository
+	service     *watch.Service
+	relay       *watch.Relay
+	noticeRelay *domainhub.NoticeRelay
 }
 
 // openServices connects the parts to the store and the engine of the node.
@@ -36,7 +36,7 @@ func (n *watchNode) openServices(db *client.Database, clock func() time.Time, ra
 		DrawerCapacity: n.sim.plan.capacity, TailEvents: []int{0, 24}[random.IntN(2)], SweepEvery: -1, Retention: n.sim.retention, Clock: clock, Random: random.Uint64,
 	})
 	n.relay = watch.NewRelay(n.store, n.store, n.engine.Published, watch.RelayOptions{Clock: clock, Random: random.Uint64})
-	n.courier = domainhub.NewCourier(n.bundles, n, domainhub.CourierOptions{Clock: clock, Random: random.Uint64})
+	n.noticeRelay = domainhub.NewNoticeRelay(n.bundles, n, domainhub.NoticeRelayOptions{Clock: clock, Random: random.Uint64})
 	n.service = watch.New(watch.Ports{
 		Watches: &observedWatches{n.store, n.sim}, Resources: n.store, Changes: n.store, Cursors: n.store, Streams: n.store, Bundles: n.bundles,
 	}, watch.Options{
@@ -50,7 +50,7 @@ func (n *watchNode) startRelays(ctx context.Context) (wait func()) {
 	var running sync.WaitGroup
 	running.Go(func() { _ = n.bundles.Run(ctx) }) // none of them returns an error
 	running.Go(func() { _ = n.relay.Run(ctx) })
-	running.Go(func() { _ = n.courier.Run(ctx) })
+	running.Go(func() { _ = n.noticeRelay.Run(ctx) })
 	return running.Wait
 }
 

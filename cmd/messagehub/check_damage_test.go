@@ -86,7 +86,7 @@ func TestDamagedFile_IsReportedByPeekAndByCheck(t *testing.T) {
 		require.Len(t, report.Findings, 1)
 		require.Equal(t, "actor-1", report.Findings[0].Recipient)
 		require.True(t, report.Findings[0].Damage)
-		require.Zero(t, report.Mended)
+		require.Zero(t, report.Repaired)
 		require.EqualValues(t, 3, report.Events, "those of the other recipients")
 	}
 

@@ -124,15 +124,15 @@ func TestACheckSaysWhyItCannotLook(t *testing.T) {
 	require.Contains(t, got.err, "the answer broke off")
 }
 
-func TestLostPointersAreFoundAndMended(t *testing.T) {
+func TestLostPointersAreFoundAndRepaired(t *testing.T) {
 	data := stopped(t, 2)
 	losePointers(t, data)
 	found := messagehub(t, "", "check", "--data", data)
 	require.Equal(t, 1, found.status)
 	require.Empty(t, found.err)
-	require.Contains(t, found.out, "check: 2 findings, 0 of them mended\n")
-	require.Contains(t, found.out, "  can be mended H10  entry-high           2 of 2 recipients, such as actor-")
-	require.Contains(t, found.out, "What can be mended is mended by the same command with --repair.")
+	require.Contains(t, found.out, "check: 2 findings, 0 of them repaired\n")
+	require.Contains(t, found.out, "  repairable    H10  entry-high           2 of 2 recipients, such as actor-")
+	require.Contains(t, found.out, "To repair what can be repaired, run the same command with --repair.")
 	listed := messagehub(t, "", "check", "--data", data, "--verbose")
 	require.Equal(t, 2, strings.Count(listed.out, "H10 entry-high: actor-"))
 
@@ -141,9 +141,9 @@ func TestLostPointersAreFoundAndMended(t *testing.T) {
 	repaired := messagehub(t, "", "check", "--url", h.url(t), "--repair", "--json")
 	require.Equal(t, 0, repaired.status, "nothing is wrong any more: %s%s", repaired.out, repaired.err)
 	require.NoError(t, json.Unmarshal([]byte(repaired.out), &report))
-	require.EqualValues(t, 2, report.Mended)
+	require.EqualValues(t, 2, report.Repaired)
 	require.Len(t, report.Findings, 2)
-	require.True(t, report.Findings[0].Mended)
+	require.True(t, report.Findings[0].Repaired)
 	again := messagehub(t, "", "check", "--url", h.url(t))
 	require.Equal(t, 0, again.status, again.out+again.err)
 }

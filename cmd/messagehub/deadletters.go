@@ -97,8 +97,8 @@ func (d *deadLettersCommand) checkOrder() error {
 	return nil
 }
 
-func (d *deadLettersCommand) newOrder(isResend bool) hubclient.DeadLetterOrder {
-	return hubclient.DeadLetterOrder{Who: d.who, Why: d.why, IsResend: isResend}
+func (d *deadLettersCommand) newOrder(isResend bool) hubclient.DeadLetterAction {
+	return hubclient.DeadLetterAction{Who: d.who, Why: d.why, IsResend: isResend}
 }
 
 func (p *process) deadLettersList() *cobra.Command {
@@ -258,7 +258,7 @@ func (p *process) deadLettersOrder(isResend bool) *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(ctx, d.timeout)
 			defer cancel()
-			if err := d.hub.OrderDeadLetter(ctx, args[0], args[1], d.newOrder(isResend)); err != nil {
+			if err := d.hub.ActOnDeadLetter(ctx, args[0], args[1], d.newOrder(isResend)); err != nil {
 				return err
 			}
 			return d.printDone(1, "%s dead letter %s of %s\n", done, args[1], terminal.Printable(args[0]))
@@ -280,7 +280,7 @@ func (d *deadLettersCommand) printDone(n int, format string, args ...any) error 
 }
 
 // orderAll counts the dead letters with the reason, asks, and gives the order for those that it has counted.
-func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, by hubclient.DeadLetterOrder) (err error) {
+func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, by hubclient.DeadLetterAction) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer func() {
@@ -313,7 +313,7 @@ func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, b
 		return fmt.Errorf("nothing was done to %s; answer yes, or use --yes", what)
 	}
 	late.Reset(d.timeout)
-	sum, err := d.hub.OrderDeadLetters(ctx, queue, d.reason, through, by, func(int) { late.Reset(d.timeout) })
+	sum, err := d.hub.ActOnDeadLetters(ctx, queue, d.reason, through, by, func(int) { late.Reset(d.timeout) })
 	if err != nil {
 		return fmt.Errorf("%s of %s; then: %w", terminal.CountOf(int64(sum), "dead letter"), done, err)
 	}

@@ -53,7 +53,7 @@ func (p *process) queueCommand() *cobra.Command {
 	add("abandon ACTOR ORIGIN CONTENTTYPE", "Skip events that the store has lost",
 		"Skips the events at the front of a cabinet that cannot be read, up to the next one that can. They are\nlisted here and in the record. Without this order the cabinet waits; the others are not affected. Restore\nthe lost page first if there is a copy of it; otherwise ask the senders to send the events again.",
 		true, func(q *queueCommand) func(context.Context, []string) error { return q.abandon })
-	add("freeze ACTOR", "Hand out nothing until the queue is thawed",
+	add("freeze ACTOR", "Suspend deliveries to an actor until the queue is thawed",
 		"Peek and dequeue of the actor fail with 503 from then on. What is sent is stored.",
 		true, func(q *queueCommand) func(context.Context, []string) error { return q.plainOrder("freeze", "frozen") })
 	add("thaw ACTOR", "End a freeze",

@@ -160,7 +160,7 @@ func (p *process) showDomain(b *storedBundle) {
 	}
 	fmt.Fprintf(p.out, "\n%s waits for its domain, which has failed %d times in a row\n    %s %s\n", b.BundleID, d.Failures, terminal.Printable(d.Reason), terminal.Printable(d.Text))
 	if d.Marked {
-		fmt.Fprintf(p.out, "    mend the domain, or: queue release | skip %s %s --why ...\n", "ACTOR", b.BundleID)
+		fmt.Fprintf(p.out, "    repair the domain, or: queue release | skip %s %s --why ...\n", "ACTOR", b.BundleID)
 	}
 }
 

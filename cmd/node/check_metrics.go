@@ -39,7 +39,7 @@ func (m *checkMetrics) observeChecker(next hub.Checker, clock func() time.Time) 
 		report, err := next(ctx, opts)
 		if err == nil && opts.Actor == (domain.ActorID{}) && opts.Resume == "" {
 			m.ended.WithLabelValues().Set(float64(clock().UnixMilli()) / 1000)
-			m.findings.WithLabelValues().Set(float64(report.Found - report.Mended))
+			m.findings.WithLabelValues().Set(float64(report.Found - report.Repaired))
 		}
 		return report, err
 	}

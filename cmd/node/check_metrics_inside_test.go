@@ -16,7 +16,7 @@ import (
 
 func TestCheckMetrics_HaveTheLastWholeCheckThatEnded(t *testing.T) {
 	m := newCheckMetrics(prometheus.NewRegistry())
-	report, fault := hub.CheckReport{Found: 5, Mended: 2}, error(nil)
+	report, fault := hub.CheckReport{Found: 5, Repaired: 2}, error(nil)
 	check := m.observeChecker(func(context.Context, hub.CheckOptions) (hub.CheckReport, error) { return report, fault },
 		func() time.Time { return time.Unix(1_800_000_000, 0) })
 	actor, err := domain.ParseActorID("5790001330552")

@@ -45,7 +45,7 @@ func newDeadLetterBus(b *bus, opts *Options) *deadletterqueue.Bus {
 }
 
 // newDeadLetters returns the use case of operators. Its metric is only there if the bus counts dead letters.
-func newDeadLetters(cfg *config.Config, opts *Options, d *domains, orders repository.DeadLetterOrders, metrics prometheus.Registerer) *deadletters.Service {
+func newDeadLetters(cfg *config.Config, opts *Options, d *domains, orders repository.DeadLetterActions, metrics prometheus.Registerer) *deadletters.Service {
 	queues := deadLetterQueues(cfg)
 	if d.bus.own != nil {
 		for _, q := range queues {
@@ -57,5 +57,5 @@ func newDeadLetters(cfg *config.Config, opts *Options, d *domains, orders reposi
 			}))
 		}
 	}
-	return deadletters.New(deadletters.Options{Queues: queues, Bus: d.letters, Orders: orders, Logger: opts.Logger})
+	return deadletters.New(deadletters.Options{Queues: queues, Bus: d.letters, Actions: orders, Logger: opts.Logger})
 }

@@ -18,12 +18,12 @@ import (
 
 // domains is what this node says to the domains over the bus, and what it hears.
 type domains struct {
-	bus       *bus
-	requests  *contentrequest.Requests
-	notices   *servicebus.Notices
-	courier   *hub.Courier
-	ingestion *ingest.Ingestion
-	letters   *deadletterqueue.Bus
+	bus         *bus
+	requests    *contentrequest.Requests
+	notices     *servicebus.Notices
+	noticeRelay *hub.NoticeRelay
+	ingestion   *ingest.Ingestion
+	letters     *deadletterqueue.Bus
 }
 
 func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox repository.Outbox, receivers *push, metrics prometheus.Registerer) (_ *domains, err error) {
@@ -39,8 +39,8 @@ func openDomains(ctx context.Context, cfg *config.Config, opts *Options, outbox 
 	queues := cfg.Queues()
 	d.requests = contentrequest.New(contentrequest.Options{Open: d.bus.open, Queues: queues, Traces: opts.Traces, Clock: opts.Clock, Random: opts.randomFraction, Logger: opts.Logger, Registerer: metrics})
 	d.notices = servicebus.NewNotices(servicebus.NoticeOptions{Open: d.bus.open, Queues: queues, Traces: opts.Traces, Clock: opts.Clock, Logger: opts.Logger, Registerer: metrics})
-	d.courier = hub.NewCourier(outbox, &notifier{d.notices, receivers.events, receivers.watches}, hub.CourierOptions{Logger: opts.Logger, Random: opts.Random, Clock: opts.Clock})
-	registerNotices(metrics, d.courier, opts.currentTime)
+	d.noticeRelay = hub.NewNoticeRelay(outbox, &notifier{d.notices, receivers.events, receivers.watches}, hub.NoticeRelayOptions{Logger: opts.Logger, Random: opts.Random, Clock: opts.Clock})
+	registerNotices(metrics, d.noticeRelay, opts.currentTime)
 	d.letters = newDeadLetterBus(d.bus, opts)
 	return d, nil
 }

@@ -4,7 +4,7 @@ import "github.com/messagehub/messagehub/domain/find"
 
 // findService returns the use case that finds ids.
 func (n *Node) findService() *find.Service {
-	ports := find.Ports{Finder: n.store, Operations: n.store, Outbox: n.store}
+	ports := find.Ports{Finder: n.store, Admin: n.store, Outbox: n.store}
 	if n.push.deliveries != nil {
 		ports.Deliveries, ports.Streams, ports.Definitions = n.push.deliveries, n.push.streams, n.push.definitions
 	}

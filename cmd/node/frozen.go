@@ -35,7 +35,9 @@ type Frozen struct {
 // Check returns an error unless f says who and why.
 func (f *Frozen) Check() error { return f.order().Check() }
 
-func (f *Frozen) order() repository.Order { return repository.Order{Who: f.Who, Why: f.Why} }
+func (f *Frozen) order() repository.AdminAction {
+	return repository.AdminAction{Who: f.Who, Why: f.Why}
+}
 
 func (f *Frozen) encodeJSON() ([]byte, error) {
 	f.Format = frozenFormat

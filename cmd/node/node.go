@@ -218,13 +218,13 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (_ *Node, err er
 	}
 	n.surveys = cfg.Survey.Units > 0
 	n.survey = openSurvey(&cfg, &opts, n.store, n.registry)
-	n.store.ObserveRemovals(n.domains.courier.Tell)
+	n.store.ObserveRemovals(n.domains.noticeRelay.Enqueue)
 	n.opts.folder = opts.folder
 	logFolder(opts.folder, &cfg, opts.Logger)
 	connections := connectionLimits(&cfg)
 	h := hub.New(n.store, n.store, n.store.content, hub.Options{
 		Groups: cfg.Groups(), Content: cfg.Content(), Logger: opts.Logger,
-		Requester: n.domains.requests, Exchange: n.store.exchange, Answers: n.store, Courier: n.domains.courier,
+		Requester: n.domains.requests, Exchange: n.store.exchange, Answers: n.store, NoticeRelay: n.domains.noticeRelay,
 		Missing:    opts.contents.countMissing,
 		MaxContent: int64(cfg.Limits.Content), Random: opts.Random, Saved: n.push.notifySaved, Listeners: waitingPeeks(&cfg, connections.Limit, opts.Logger),
 	})
@@ -429,7 +429,7 @@ func (n *Node) Run(ctx context.Context) error {
 	parts, failed := errgroup.WithContext(ctx)
 	parts.Go(func() error { return n.store.Run(background) })
 	parts.Go(func() error { n.runSurvey(background); return nil })
-	parts.Go(func() error { return n.domains.courier.Run(background) })
+	parts.Go(func() error { return n.domains.noticeRelay.Run(background) })
 	parts.Go(func() error { n.console.Run(background); return nil })
 	parts.Go(func() error { return n.ready.Run(background) })
 	parts.Go(func() error { return n.level.run(background) })

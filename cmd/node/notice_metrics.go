@@ -10,17 +10,17 @@ import (
 )
 
 // registerNotices exports what a relay knows of notices that it cannot deliver.
-func registerNotices(registerer prometheus.Registerer, courier *hub.Courier, now func() time.Time) {
+func registerNotices(registerer prometheus.Registerer, relay *hub.NoticeRelay, now func() time.Time) {
 	make := promauto.With(registerer)
 	make.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "messagehub_notices_waiting",
 		Help: "Notices of Dequeues and removals that this node could not deliver, and those behind them.",
-	}, func() float64 { return float64(courier.Stuck().Notices) })
+	}, func() float64 { return float64(relay.Stuck().Notices) })
 	make.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "messagehub_oldest_notice_age_seconds",
 		Help: "How long the oldest notice has waited that this node could not deliver; 0 if it could deliver all.",
 	}, func() float64 {
-		oldest := courier.Stuck().Oldest
+		oldest := relay.Stuck().Oldest
 		if oldest.IsZero() {
 			return 0
 		}

@@ -36,16 +36,16 @@ func (w *dequeueWorld) leads(retries int, takes time.Duration) error {
 	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retries: retries})
 	documents := pushstore.New(db, w.account.Content, pushstore.Options{Retries: retries})
 	events := publish.New(documents, func(domain.StreamName, []domain.Message, []repository.Appended) {})
-	courier := hub.NewCourier(store, &notifier{subscribers: events}, hub.CourierOptions{})
+	relay := hub.NewNoticeRelay(store, &notifier{subscribers: events}, hub.NoticeRelayOptions{})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	stores := repositorytest.Stores{Events: store, Bundles: store, Content: w.account.Content, Answers: store, Outbox: store}
 	_, err := repositorytest.Drain(ctx, stores, w.actor, domain.DefaultGroups().All())
 	if err == nil && takes == 0 {
-		courier.Tell(w.actor)
+		relay.Enqueue(w.actor)
 	}
 	var running sync.WaitGroup
-	running.Go(func() { _ = courier.Run(ctx) })
+	running.Go(func() { _ = relay.Run(ctx) })
 	<-time.After(takes) // of the clock of the bubble
 	synctest.Wait()
 	cancel()

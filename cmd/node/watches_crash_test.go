@@ -38,24 +38,24 @@ func (w *removalWorld) serve(retries int, takes time.Duration) {
 	store := cosmos.New(db, w.account.Content, cosmos.Options{SweepEvery: -1, Retention: removalRetention, Retries: retries})
 	documents := pushstore.New(db, w.account.Content, pushstore.Options{Retries: retries})
 	relay := watch.NewRelay(documents, documents, func(domain.StreamName, []domain.Message, []repository.Appended) {}, watch.RelayOptions{})
-	courier := hub.NewCourier(store, courierTo{relay}, hub.CourierOptions{})
-	store.ObserveRemovals(courier.Tell)
+	noticeRelay := hub.NewNoticeRelay(store, noticesTo{relay}, hub.NoticeRelayOptions{})
+	store.ObserveRemovals(noticeRelay.Enqueue)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	_, err := store.Sweep(ctx)
 	require.True(w, err == nil || retries < 0, "%v", err)
 	var running sync.WaitGroup
-	running.Go(func() { _ = courier.Run(ctx) })
+	running.Go(func() { _ = noticeRelay.Run(ctx) })
 	<-time.After(takes) // of the clock of the bubble
 	synctest.Wait()
 	cancel()
 	running.Wait()
 }
 
-// courierTo brings notices to a relay.
-type courierTo struct{ relay *watch.Relay }
+// noticesTo brings notices to a relay.
+type noticesTo struct{ relay *watch.Relay }
 
-func (c courierTo) Notify(ctx context.Context, n domain.Notice) error { return c.relay.Notify(ctx, n) }
+func (c noticesTo) Notify(ctx context.Context, n domain.Notice) error { return c.relay.Notify(ctx, n) }
 
 // published returns the events of the changes of the bundle that were published.
 func (w *removalWorld) published() (events []domain.ChangeEvent) {

@@ -17,10 +17,10 @@ const (
 
 // A Broadcast is a message that a producer sends to a channel.
 type Broadcast struct {
-	ID          string // of the producer; "": it has chosen none
+	ID          string // id that the producer has chosen; "": none
 	Priority    int    // 0 to 9
 	ContentType string
-	Metadata    map[string]string // headers that travel along, by their canonical names
+	Metadata    map[string]string // headers that are sent along, by their canonical names
 	Payload     []byte
 }
 
@@ -34,10 +34,11 @@ const (
 // kind is Conflict.
 var ErrOtherContent = domain.Errorf(domain.Conflict, "a message with this id was sent before, with other content")
 
-// Broadcast stores a message and returns its id, and when it was stored; that is zero if it was
-// sent before. Once it returns, every consumer of the channel gets the message. It fails with
-// [ErrUnauthenticated], [ErrForbidden] and [ErrOtherContent], and with Invalid if the message is
-// not valid. After another failure the message may have been stored.
+// Broadcast stores a message and returns its id and the time when it was stored. The time is
+// zero if the message was sent before. Once Broadcast has returned, each consumer of the
+// channel gets the message. It fails with [ErrUnauthenticated], [ErrForbidden] and
+// [ErrOtherContent], and with Invalid if the message is not valid. After another failure the
+// message may have been stored.
 func (s *Service) Broadcast(ctx context.Context, creds *Credentials, channel domain.PartyID, b *Broadcast) (id string, stored time.Time, err error) {
 	producer, err := s.requireProducer(ctx, creds, channel)
 	if err != nil {
@@ -77,7 +78,7 @@ func (s *Service) Broadcast(ctx context.Context, creds *Credentials, channel dom
 	return appended[0].Position.MessageID(), appended[0].Published, nil
 }
 
-// MetadataOf returns the headers that travel along with a message of a channel.
+// MetadataOf returns the headers that are sent along with a message of a channel.
 func MetadataOf(m *domain.Message) map[string]string {
 	headers := make(map[string]string)
 	for name, value := range m.Attributes {

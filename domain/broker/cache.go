@@ -12,8 +12,8 @@ import (
 // maxCached is the limit for the parties in memory.
 const maxCached = 10_000
 
-// A partyCache keeps parties for a short time, because each broadcast needs two of them. Parties
-// that do not exist are not kept: they may be created by another node at any time.
+// A partyCache caches parties for a short time, because each broadcast needs two of them. It
+// does not cache that a party does not exist: another node may create the party at any time.
 type partyCache struct {
 	keep  time.Duration
 	clock func() time.Time
@@ -24,7 +24,7 @@ type partyCache struct {
 }
 
 type cachedParty struct {
-	party *repository.Party // shared: it is only read
+	party *repository.Party // shared, so it must not be changed
 	read  time.Time
 }
 
@@ -32,8 +32,8 @@ func newPartyCache(keep time.Duration, clock func() time.Time) *partyCache {
 	return &partyCache{keep: keep, clock: clock, parties: make(map[domain.PartyID]cachedParty)}
 }
 
-// find returns a party that was read less than maxAge ago, or nil, and the number of changes,
-// which put needs.
+// find returns a party that was read less than maxAge ago, or nil. It also returns the number
+// of changes for put.
 func (c *partyCache) find(id domain.PartyID, maxAge time.Duration) (*repository.Party, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,8 +44,8 @@ func (c *partyCache) find(id domain.PartyID, maxAge time.Duration) (*repository.
 	return found.party, c.changes
 }
 
-// put keeps a party that was read after find had returned changes. If a party was forgotten since,
-// it does nothing: the read may be older than the change.
+// put caches a party. changes is what find returned before the party was read. If a party was
+// forgotten since then, put does nothing: the read may be older than the change.
 func (c *partyCache) put(p *repository.Party, read time.Time, changes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +66,7 @@ func (c *partyCache) forget(id domain.PartyID) {
 	delete(c.parties, id)
 }
 
-// findParty returns a party that was current maxAge ago, or later. The caller does not change it.
+// findParty returns a party that was read at most maxAge ago. The caller must not change it.
 func (s *Service) findParty(ctx context.Context, id domain.PartyID, maxAge time.Duration) (*repository.Party, error) {
 	found, changes := s.cache.find(id, maxAge)
 	if found != nil {

@@ -24,8 +24,8 @@ type Credentials struct {
 var (
 	// ErrUnauthenticated reports that a request lacks the credentials that it needs.
 	ErrUnauthenticated = errors.New("the request shows no credentials")
-	// ErrForbidden reports that the credentials of a request are wrong, or those of a party that
-	// does not exist.
+	// ErrForbidden reports that the credentials of a request are wrong, or belong to a party
+	// that does not exist.
 	ErrForbidden = errors.New("the credentials of the request are wrong")
 )
 
@@ -38,12 +38,12 @@ func (c *Credentials) RequireAdmin() error {
 }
 
 // rereadAge is the maximum age of a cached party that may refuse a token. An older one is read
-// again, because the token may be new. So wrong tokens cost one read per second at most.
+// again, because the token may be new. So wrong tokens cause at most one read per second.
 const rereadAge = time.Second
 
-// requireReader refuses a request that may not read a channel: it needs the token of the operators
-// or that of the channel. It fails with NotFound if an operator asks for a channel that does not
-// exist.
+// requireReader refuses a request that may not read a channel: it needs the token of the
+// operators or the token of the channel. It fails with NotFound if an operator asks for a
+// channel that does not exist.
 func (s *Service) requireReader(ctx context.Context, c *Credentials, channel domain.PartyID) error {
 	if c.IsAdmin {
 		_, err := s.findParty(ctx, channel, s.opts.CacheTime)
@@ -68,8 +68,8 @@ func (s *Service) requireConsumer(ctx context.Context, c *Credentials, consumer 
 	return s.requireToken(ctx, consumer, c.ConsumerToken)
 }
 
-// CheckProducer refuses a request that may not broadcast to a channel. Broadcast does so, too: this is
-// for callers that would read a large body first.
+// CheckProducer refuses a request that may not broadcast to a channel. Broadcast does the same
+// check. This one is for callers that would otherwise read a large body first.
 func (s *Service) CheckProducer(ctx context.Context, c *Credentials, channel domain.PartyID) error {
 	_, err := s.requireProducer(ctx, c, channel)
 	return err
@@ -90,7 +90,7 @@ func (s *Service) requireProducer(ctx context.Context, c *Credentials, channel d
 	return producer, s.requireToken(ctx, channel, c.ChannelToken)
 }
 
-// requireToken fails with ErrForbidden unless a token is that of a party.
+// requireToken fails with ErrForbidden unless a party has the token.
 func (s *Service) requireToken(ctx context.Context, id domain.PartyID, token string) error {
 	for _, maxAge := range []time.Duration{s.opts.CacheTime, min(rereadAge, s.opts.CacheTime)} {
 		p, err := s.findParty(ctx, id, maxAge)
@@ -108,8 +108,7 @@ func (s *Service) requireToken(ctx context.Context, id domain.PartyID, token str
 	return ErrForbidden
 }
 
-// isToken compares a token with that of a party, in a time that does not depend on where they
-// differ.
+// isToken compares a token with the token of a party, in constant time.
 func (s *Service) isToken(p *repository.Party, token string) (bool, error) {
 	want := p.TokenSum
 	if p.ID.IsConsumer() {
@@ -131,7 +130,7 @@ func (s *Service) openToken(p *repository.Party) (string, error) {
 	return s.keys.OpenFor(tokenPurpose(p.ID), p.Token)
 }
 
-// tokenPurpose is what the token of a consumer is sealed for.
+// tokenPurpose returns the purpose with which the token of a consumer is sealed.
 func tokenPurpose(consumer domain.PartyID) string {
 	return "consumer|" + consumer.Channel().String() + "|" + consumer.String()
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// DeadLetters returns up to limit dead jobs of a consumer behind an entry, in the order of their
-// messages; the zero EntryID with Number -1 is before all. The consumer and operators may read
-// them.
+// DeadLetters returns up to limit dead jobs of a consumer after an entry, in the order of their
+// messages. An EntryID with Number -1 and priority 0 is before all entries. The consumer and
+// operators may read them.
 func (s *Service) DeadLetters(ctx context.Context, creds *Credentials, consumer domain.PartyID, after domain.EntryID, limit int) ([]Job, error) {
 	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
 		return nil, err
@@ -29,14 +29,14 @@ func (s *Service) DeadLetters(ctx context.Context, creds *Credentials, consumer 
 	return jobs, nil
 }
 
-// errNothingToDo reports that the work of a re-trigger is done already.
+// errNothingToDo reports that no job needs a re-trigger.
 func errNothingToDo(what string) error {
 	return domain.Errorf(domain.Conflict, "there is nothing to re-trigger: %s", what)
 }
 
-// RetriggerJob restarts a dead job with all its attempts; its history remains. For an operator
-// it also wakes the owner of a job that waits for an attempt that is due, or for its first
-// attempt. It fails with NotFound if the consumer or the message does not exist, and with
+// RetriggerJob restarts a dead job with all its attempts; its history remains. If an operator
+// calls it, it also wakes the owner of a job whose next attempt is due, or whose first attempt
+// has not begun. It fails with NotFound if the consumer or the message does not exist, and with
 // Conflict if there is nothing to do.
 func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer domain.PartyID, message string) error {
 	if err := s.requireConsumer(ctx, creds, consumer); err != nil {
@@ -72,8 +72,8 @@ func (s *Service) RetriggerJob(ctx context.Context, creds *Credentials, consumer
 	return nil
 }
 
-// findMessage returns the entry of a message by either of its ids, and when it was published. That of
-// a dead letter may have left the stream.
+// findMessage returns the entry of a message by either of its ids, and when the message was
+// published. If a dead letter refers to the message, the stream may have removed it.
 func (s *Service) findMessage(ctx context.Context, consumer domain.PartyID, message string) (domain.EntryID, time.Time, error) {
 	if e, isOurs := domain.ParseMessageID(message); isOurs {
 		if r, err := s.ports.Cursors.Retry(ctx, consumer.Cursor(), e); err == nil {
@@ -155,8 +155,8 @@ func (s *Service) wakeConsumer(consumer domain.PartyID) {
 	s.opts.Changed(consumer.Cursor())
 }
 
-// requestRevival requests that a dead letter is delivered again, with all its attempts. A
-// request for it that is stored already counts as success.
+// requestRevival requests that a dead letter is delivered again, with all its attempts. It
+// succeeds if such a request is stored already.
 func (s *Service) requestRevival(ctx context.Context, c *storedConsumer, e domain.EntryID) error {
 	id := c.party.ID.Cursor()
 	r, err := s.ports.Cursors.Retry(ctx, id, e)
@@ -167,7 +167,7 @@ func (s *Service) requestRevival(ctx context.Context, c *storedConsumer, e domai
 		ID: s.opts.NewID(), Delivery: &domain.ReplayDelivery{Position: r.Position, Published: r.Published},
 	})
 	if err == nil || domain.KindOf(err) == domain.Conflict || domain.KindOf(err) == domain.Uncertain {
-		s.opts.Changed(id) // it may be stored, and its signal may be lost
+		s.opts.Changed(id) // the request may be stored although the call failed, or its signal may be lost
 	}
 	if domain.KindOf(err) == domain.Conflict {
 		requests, readErr := s.ports.Shards.Replays(ctx, id)

@@ -13,8 +13,9 @@ import (
 // defaultCacheTime leaves a second for the request that uses a cached party.
 const defaultCacheTime = 4 * time.Second
 
-// defaultDoorTimeout is the time in which another node takes the cursors of one that has died.
-const defaultDoorTimeout = 10 * time.Second
+// defaultFetchTimeout is the time within which another node takes over the cursors of a dead
+// node.
+const defaultFetchTimeout = 10 * time.Second
 
 func (o *Options) setDefaults() {
 	if o.CheckURL == nil {
@@ -54,5 +55,5 @@ func (o *Options) setDefaults() {
 		o.NewID = rand.Text
 	}
 	o.CacheTime = cmp.Or(o.CacheTime, defaultCacheTime)
-	o.DoorTimeout = cmp.Or(o.DoorTimeout, defaultDoorTimeout)
+	o.FetchTimeout = cmp.Or(o.FetchTimeout, defaultFetchTimeout)
 }

@@ -26,10 +26,10 @@ const (
 
 // A Job is the delivery of a message to a consumer.
 type Job struct {
-	Consumer domain.PartyID // its name is that of the job, too
+	Consumer domain.PartyID // the name of the consumer is also the name of the job
 	Message  string         // id
 	Status   JobStatus
-	Attempts int              // failed ones, since the job began or began again
+	Attempts int              // failed attempts since the job began or was re-triggered
 	History  []domain.Attempt // of a job that failed
 	Due      time.Time        // of the next attempt
 	Reason   string           // why it is dead
@@ -41,8 +41,8 @@ type storedConsumer struct {
 	standing *domain.Standing // nil: its cursor was not created
 }
 
-// hasTaken reports whether the consumer has taken a message. One that was registered after the
-// message counts as one that has.
+// hasTaken reports whether the consumer has taken a message. It is true for a consumer that was
+// registered after the message.
 func (c *storedConsumer) hasTaken(e domain.EntryID) bool {
 	return !c.hasJobFor(e) || c.standing != nil && e.Number < c.standing.Position(e.Priority).Number
 }
@@ -57,8 +57,8 @@ func (c *storedConsumer) hasJobFor(e domain.EntryID) bool {
 	return true
 }
 
-// isUntried reports whether no attempt of a message has ended that was taken: the consumer is called
-// with it, or holds it in its bundle.
+// isUntried reports whether a message was taken and no attempt has ended: the consumer is being
+// called with it, or has it in its bundle.
 func (c *storedConsumer) isUntried(e domain.EntryID) bool {
 	isEntry := func(p domain.Position) bool { return p.EntryID == e }
 	held := c.standing.Held
@@ -104,7 +104,7 @@ func (s *Service) readConsumers(ctx context.Context, channel domain.PartyID) ([]
 	return all, g.Wait()
 }
 
-// readJobs returns the jobs of a message that was published at a time.
+// readJobs returns the jobs of a message. published is the time of the message.
 func (s *Service) readJobs(ctx context.Context, consumers []storedConsumer, e domain.EntryID, published time.Time) ([]Job, error) {
 	var wanted []*storedConsumer
 	for i := range consumers {
@@ -124,7 +124,7 @@ func (s *Service) readJobs(ctx context.Context, consumers []storedConsumer, e do
 	return jobs, g.Wait()
 }
 
-// readJob returns the job of a message that a consumer wants, and that was published at a time.
+// readJob returns the job of a message for a consumer. published is the time of the message.
 func (s *Service) readJob(ctx context.Context, c *storedConsumer, e domain.EntryID, published time.Time) (Job, error) {
 	j := Job{Consumer: c.party.ID, Message: e.MessageID(), Status: InFlight}
 	if !c.hasTaken(e) {
@@ -156,8 +156,9 @@ func (s *Service) readJob(ctx context.Context, c *storedConsumer, e domain.Entry
 	return j, nil
 }
 
-// endOf returns the status of a job that has ended, and of which no dead letter is there. A dead
-// letter is not older than its message, so it is there for as long as the store keeps those.
+// endOf returns the status of an ended job without a dead letter. A dead letter is newer than
+// its message. So while a message is younger than the retention of dead letters, its dead
+// letter would still be stored.
 func (s *Service) endOf(c *storedConsumer, published time.Time) JobStatus {
 	if c.standing.Counters.Errored > 0 && s.opts.Clock().Sub(published) >= repository.DeadLetterRetention {
 		return Ended

@@ -12,37 +12,37 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// startAlone starts the only node, which does little while days pass.
-func (w *doorWorld) startAlone() *doorNode {
+// startAlone starts the only node, with options that need little work while days pass.
+func (w *fetchWorld) startAlone() *fetchNode {
 	w.nodes = nil
-	return w.start("a", delivery.Options{Look: 24 * time.Hour})
+	return w.startNode("a", delivery.Options{Look: 24 * time.Hour})
 }
 
 // jobOf returns the only job of a message.
-func (w *doorWorld) jobOf(n *doorNode, message string) broker.Job {
+func (w *fetchWorld) jobOf(n *fetchNode, message string) broker.Job {
 	w.Helper()
-	m, err := n.Message(w.Context(), doorAdmin, w.channel, message, nil)
+	m, err := n.Message(w.Context(), admincredentials, w.channel, message, nil)
 	require.NoError(w, err)
 	require.Len(w, m.Jobs, 1)
 	return m.Jobs[0]
 }
 
-// broadcastsOne sends a message by a node and returns its id.
-func (w *doorWorld) broadcastsOne(n *doorNode) string {
+// broadcastOne sends a message by a node and returns its id.
+func (w *fetchWorld) broadcastOne(n *fetchNode) string {
 	w.Helper()
-	message, _, err := n.Broadcast(w.Context(), doorProducer, w.channel, &broker.Broadcast{Payload: []byte(`{}`)})
+	message, _, err := n.Broadcast(w.Context(), producercredentials, w.channel, &broker.Broadcast{Payload: []byte(`{}`)})
 	require.NoError(w, err)
 	return message
 }
 
 func TestAJob_IsEndedOnceItsDeadLetterIsRemoved(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
+	inFetchWorld(t, func(w *fetchWorld) {
 		n := w.startAlone()
-		w.settles()
-		delivered := w.broadcastsOne(n)
+		w.awaitSharing()
+		delivered := w.broadcastOne(n)
 		<-time.After(time.Second)
-		w.answers(500, 0)
-		dead := w.broadcastsOne(n)
+		w.setAnswers(500, 0)
+		dead := w.broadcastOne(n)
 		<-time.After(repository.DeadLetterRetention - time.Minute)
 		require.Equal(w, broker.Delivered, w.jobOf(n, delivered).Status)
 		require.Equal(w, broker.Dead, w.jobOf(n, dead).Status)
@@ -50,30 +50,30 @@ func TestAJob_IsEndedOnceItsDeadLetterIsRemoved(t *testing.T) {
 		<-time.After(time.Hour)
 		for _, message := range []string{delivered, dead} {
 			require.Equal(w, broker.Ended, w.jobOf(n, message).Status, "which one was delivered is no longer stored")
-			err := n.RetriggerJob(w.Context(), doorAdmin, w.consumer, message)
+			err := n.RetriggerJob(w.Context(), admincredentials, w.consumer, message)
 			require.Equal(w, domain.Conflict, domain.KindOf(err))
 			require.ErrorContains(w, err, "the job is Delivered, or its dead letter was removed")
-			err = n.RetriggerMessage(w.Context(), doorAdmin, w.channel, message)
+			err = n.RetriggerMessage(w.Context(), admincredentials, w.channel, message)
 			require.Equal(w, domain.Conflict, domain.KindOf(err))
 		}
 	})
 }
 
 func TestAJob_OfAConsumerWithoutDeadLettersIsNeverEnded(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
+	inFetchWorld(t, func(w *fetchWorld) {
 		n := w.startAlone()
-		w.settles()
-		message := w.broadcastsOne(n)
+		w.awaitSharing()
+		message := w.broadcastOne(n)
 		<-time.After(repository.DeadLetterRetention + time.Hour)
 		require.Equal(w, broker.Delivered, w.jobOf(n, message).Status)
 	})
 }
 
 func TestAJob_IsDeadIfItsMessageExpiredBeforeItWasTaken(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
+	inFetchWorld(t, func(w *fetchWorld) {
 		n := w.startAlone()
-		w.settles()
-		message := w.broadcastsOne(n)
+		w.awaitSharing()
+		message := w.broadcastOne(n)
 		<-time.After(time.Second)
 		n.stop()
 		e, _ := domain.ParseMessageID(message)
@@ -87,7 +87,7 @@ func TestAJob_IsDeadIfItsMessageExpiredBeforeItWasTaken(t *testing.T) {
 		j := w.jobOf(n, message)
 		require.Equal(w, broker.Dead, j.Status)
 		require.Contains(w, j.Reason, "its retention had passed")
-		require.Equal(w, domain.Conflict, domain.KindOf(n.RetriggerJob(w.Context(), doorAdmin, w.consumer, message)))
-		require.Equal(w, domain.Conflict, domain.KindOf(n.RetriggerMessage(w.Context(), doorAdmin, w.channel, message)))
+		require.Equal(w, domain.Conflict, domain.KindOf(n.RetriggerJob(w.Context(), admincredentials, w.consumer, message)))
+		require.Equal(w, domain.Conflict, domain.KindOf(n.RetriggerMessage(w.Context(), admincredentials, w.channel, message)))
 	})
 }

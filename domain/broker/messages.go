@@ -16,14 +16,14 @@ type MessageStatus string
 // The statuses of a message.
 const (
 	Acknowledged   MessageStatus = "Acknowledged"     // some consumer has not taken it
-	OutForDelivery MessageStatus = "Out-for-delivery" // all consumers have that were registered before it
+	OutForDelivery MessageStatus = "Out-for-delivery" // all consumers that were registered before it have taken it
 )
 
 // A Message is a message of a channel.
 type Message struct {
 	ID          string
 	ProducerID  string // the id that the producer has chosen
-	Producer    string // name
+	Producer    string // name of the producer
 	Priority    int
 	ContentType string
 	Metadata    map[string]string
@@ -82,8 +82,8 @@ func (s *Service) findEntry(ctx context.Context, channel domain.PartyID, id stri
 	return nil, noMessage(id)
 }
 
-// explainMissing returns a NotFound error for a message that was not found, unless it is there and
-// the read was a stale one.
+// explainMissing returns a NotFound error for a message that was not found. If the message
+// exists and the read was stale, it returns errNotVisible.
 func (s *Service) explainMissing(ctx context.Context, stream domain.StreamName, e domain.EntryID, id string) error {
 	end, err := s.ports.Streams.CurrentEnd(ctx, stream)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *Service) explainMissing(ctx context.Context, stream domain.StreamName, 
 	return noMessage(id)
 }
 
-// errNotVisible reports a message that was stored a moment ago, by another node.
+// errNotVisible reports a message that another node has stored just before.
 func errNotVisible(id string) error {
 	return domain.Errorf(domain.Unavailable, "message %s is not visible to this node yet; send the request again", domain.Clip(id))
 }
@@ -130,8 +130,8 @@ func (s *Service) Message(ctx context.Context, creds *Credentials, channel domai
 	return m, err
 }
 
-// A Reserve acquires the memory for payloads of some bytes in all, before the large ones are read, or
-// fails. nil acquires nothing.
+// A Reserve acquires memory for payloads of a number of bytes in total, before large payloads
+// are read. nil acquires nothing.
 type Reserve func(ctx context.Context, bytes int64) error
 
 func (r Reserve) acquireBytes(ctx context.Context, bytes int64) error {
@@ -157,8 +157,9 @@ func (s *Service) readPayload(ctx context.Context, at repository.Section) ([]byt
 type MessageQuery struct {
 	First domain.EntryID // in the order of their ids: the lowest priority first, then the oldest
 	Limit int
-	// StatusChangedSince leaves out messages whose status has certainly not changed since. When a
-	// message was taken is known as exactly as the marks of the cursors are close. Zero: all.
+	// StatusChangedSince leaves out messages whose status has certainly not changed since then.
+	// The marks of cursors limit the precision: the list may have messages whose status changed
+	// earlier. Zero: all messages.
 	StatusChangedSince time.Time
 }
 
@@ -168,9 +169,9 @@ const listed = 100
 // maxListReads is the limit for the reads of a stream for one list.
 const maxListReads = 64
 
-// Messages lists messages without payloads and jobs. next is where the list continues, and false
-// if it ends here. A list that would look at too much ends early, perhaps without messages, and
-// continues at next.
+// Messages lists messages without payloads and jobs. next is where the list continues, and
+// false if it ends here. A list that would read too many entries ends early, perhaps without
+// messages, and continues at next.
 func (s *Service) Messages(ctx context.Context, creds *Credentials, channel domain.PartyID, q MessageQuery) (messages []*Message, next domain.EntryID, more bool, err error) {
 	if err := s.requireReader(ctx, creds, channel); err != nil {
 		return nil, next, false, err
@@ -208,7 +209,8 @@ type lister struct {
 	reads     int
 }
 
-// listPriority lists the messages of a priority from an entry on, up to number end.
+// listPriority lists the messages of a priority from an entry up to, but not including, number
+// end.
 func (l *lister) listPriority(ctx context.Context, from domain.EntryID, end int64) (next domain.EntryID, more bool, err error) {
 	begin := l.firstUntaken(from.Priority)
 	at, err := l.service.ports.Streams.Seek(ctx, l.channel.Stream(), from.Priority, func(number int64, published time.Time) bool {

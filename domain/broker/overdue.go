@@ -12,28 +12,29 @@ import (
 
 // An OverdueQuery selects the overdue jobs of a list.
 type OverdueQuery struct {
-	First OverduePlace  // where the list begins; the zero one is the beginning
-	Delay time.Duration // for which a job has to be overdue
+	First OverduePlace  // where the list begins; zero: at the beginning
+	Delay time.Duration // minimum time for which a job has to be overdue
 }
 
 // An OverduePlace is a position in the list of overdue jobs.
 type OverduePlace struct {
 	Shard  int
-	Cursor string // the first one of the shard; "": all are listed
+	Cursor string // the first cursor of the shard; "": the shard is done
 }
 
 const (
 	maxOverdueReads   = 100  // cursors that are read for a page of overdue jobs
-	maxOverdueRetries = 1000 // retries that are read of a cursor
+	maxOverdueRetries = 1000 // retries that are read for one cursor
 )
 
-// Overdue returns jobs that wait although their time has come, because the node that served their
-// consumers has died and no other one has taken over: those that were not tried, those that were
-// under way when it died, and those whose next attempt is due. Jobs that a node calls with, that a
-// bundle holds, or whose consumers are paused or have asked for a pause, are not overdue.
+// Overdue returns jobs that wait although their time has come, because the node that served
+// their consumers has died and no other one has taken over: jobs that were not tried, jobs that
+// were under way when it died, and jobs whose next attempt is due. A job is not overdue if a
+// node is calling with it, if a bundle has it, or if its consumer is paused or has asked for a
+// pause.
 //
 // It returns one job of each shard of cursors: a re-trigger makes a node take over the whole
-// shard. A list that would look at too much ends early, perhaps without jobs, and continues at
+// shard. A list that would read too much ends early, perhaps without jobs, and continues at
 // next. While the owners of all shards are alive, it reads nothing.
 func (s *Service) Overdue(ctx context.Context, creds *Credentials, q OverdueQuery) (jobs []Job, next OverduePlace, more bool, err error) {
 	if err := creds.RequireAdmin(); err != nil {
@@ -68,7 +69,7 @@ type overdueLister struct {
 func (l *overdueLister) listNext(ctx context.Context, from OverduePlace) (next OverduePlace, more bool, err error) {
 	entries, _, err := l.service.ports.Shards.Cursors(ctx, from.Shard)
 	switch domain.KindOf(err) {
-	case domain.Damaged, domain.NewerFormat: // the others are there
+	case domain.Damaged, domain.NewerFormat: // the jobs of other cursors can be listed
 	default:
 		if err != nil {
 			return next, false, err
@@ -119,7 +120,7 @@ func (l *overdueLister) findOverdue(ctx context.Context, consumer domain.PartyID
 	return l.findRequested(ctx, consumer, &standing)
 }
 
-// isOverdue reports whether a time has come at least the delay ago.
+// isOverdue reports whether a time is at least the delay ago.
 func (l *overdueLister) isOverdue(due time.Time) bool { return !due.Add(l.delay).After(l.now) }
 
 // findRetry returns a job whose next attempt is due.
@@ -128,7 +129,7 @@ func (l *overdueLister) findRetry(ctx context.Context, consumer domain.PartyID, 
 		return Job{}, false, nil
 	}
 	after := domain.EntryID{Number: -1}
-	for range maxOverdueRetries / listed { // those behind them are found when these have become due
+	for range maxOverdueRetries / listed { // later retries are found when the earlier ones have been delivered
 		retries, err := l.service.ports.Cursors.Retries(ctx, consumer.Cursor(), after, listed)
 		if err != nil {
 			return Job{}, false, err
@@ -183,8 +184,8 @@ func (l *overdueLister) findUntaken(ctx context.Context, consumer domain.PartyID
 	return Job{}, false, nil
 }
 
-// findUntried returns the job of the first message from a position on and before number end, if it
-// has waited for too long for its first attempt.
+// findUntried returns the job of the first message from a position up to number end, if it has
+// waited too long for its first attempt.
 func (l *overdueLister) findUntried(ctx context.Context, consumer domain.PartyID, at domain.Position, end int64) (Job, bool, error) {
 	read, err := l.service.ports.Streams.Read(ctx, consumer.Stream(), at, 1)
 	if err != nil || len(read.Entries) == 0 {
@@ -198,7 +199,7 @@ func (l *overdueLister) findUntried(ctx context.Context, consumer domain.PartyID
 	return Job{Consumer: consumer, Message: id.MessageID(), Status: InFlight}, true, nil
 }
 
-// findRequested returns a dead job whose re-trigger was stored, and that no node has begun again.
+// findRequested returns a dead job whose re-trigger was stored but not followed by any node.
 func (l *overdueLister) findRequested(ctx context.Context, consumer domain.PartyID, standing *domain.Standing) (Job, bool, error) {
 	requests, err := l.service.ports.Shards.Replays(ctx, consumer.Cursor())
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// startWaiting starts a node that does not replace nodes that die, and waits until it has all shards.
-func (w *doorWorld) startWaiting(name string) *doorNode {
-	n := w.start(name, delivery.Options{NoTakeover: true, Look: time.Hour})
-	w.settles()
+// startWithoutTakeover starts a node that does not replace nodes that die, and waits until it has all shards.
+func (w *fetchWorld) startWithoutTakeover(name string) *fetchNode {
+	n := w.startNode(name, delivery.Options{NoTakeover: true, Look: time.Hour})
+	w.awaitSharing()
 	return n
 }
 
-// orphan has all shards assigned to a node that has died, and waits until a node knows.
-func (w *doorWorld) orphan(n *doorNode) {
+// orphanShards assigns all shards to a dead node, and waits until n knows that.
+func (w *fetchWorld) orphanShards(n *fetchNode) {
 	w.Helper()
 	_, a, err := w.nodes.Nodes(w.Context())
 	require.NoError(w, err)
@@ -34,63 +34,63 @@ func (w *doorWorld) orphan(n *doorNode) {
 	require.Len(w, n.engine.Orphaned(), repository.ShardCount)
 }
 
-// overdue returns what is overdue by a delay.
-func (w *doorWorld) overdue(n *doorNode, delay time.Duration) []broker.Job {
+// listOverdue returns the jobs that are overdue by a delay.
+func (w *fetchWorld) listOverdue(n *fetchNode, delay time.Duration) []broker.Job {
 	w.Helper()
-	jobs, _, more, err := n.Overdue(w.Context(), doorAdmin, broker.OverdueQuery{Delay: delay})
+	jobs, _, more, err := n.Overdue(w.Context(), admincredentials, broker.OverdueQuery{Delay: delay})
 	require.NoError(w, err)
 	require.False(w, more)
 	return jobs
 }
 
 // requireOverdue requires that one job is overdue, which a re-trigger has delivered.
-func (w *doorWorld) requireOverdue(n *doorNode, message string, status broker.JobStatus) {
+func (w *fetchWorld) requireOverdue(n *fetchNode, message string, status broker.JobStatus) {
 	w.Helper()
-	jobs := w.overdue(n, 2*time.Second)
+	jobs := w.listOverdue(n, 2*time.Second)
 	require.Len(w, jobs, 1)
 	require.Equal(w, status, jobs[0].Status)
 	require.Equal(w, w.consumer, jobs[0].Consumer)
 	require.Equal(w, message, jobs[0].Message)
-	w.answers(200, 0)
-	require.NoError(w, n.RetriggerJob(w.Context(), doorAdmin, w.consumer, message))
+	w.setAnswers(200, 0)
+	require.NoError(w, n.RetriggerJob(w.Context(), admincredentials, w.consumer, message))
 	<-time.After(20 * time.Second)
-	require.Empty(w, w.overdue(n, 0))
+	require.Empty(w, w.listOverdue(n, 0))
 	require.Equal(w, broker.Delivered, w.jobOf(n, message).Status)
 }
 
 func TestOverdue_ListsWhatADeadNodeHasNotTried(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
-		n := w.startWaiting("a")
-		w.orphan(n)
-		message := w.broadcastsOne(n)
-		require.Empty(w, w.overdue(n, 2*time.Second), "it has not waited for long")
+	inFetchWorld(t, func(w *fetchWorld) {
+		n := w.startWithoutTakeover("a")
+		w.orphanShards(n)
+		message := w.broadcastOne(n)
+		require.Empty(w, w.listOverdue(n, 2*time.Second), "it has not waited for long")
 		<-time.After(2 * time.Second)
 		w.requireOverdue(n, message, broker.InFlight)
 	})
 }
 
 func TestOverdue_ListsAttemptsOfADeadNodeThatAreDue(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
+	inFetchWorld(t, func(w *fetchWorld) {
 		w.status = 500
-		n := w.startWaiting("a")
-		message := w.broadcastsOne(n)
+		n := w.startWithoutTakeover("a")
+		message := w.broadcastOne(n)
 		due := time.Now()
 		for time.Until(due) < 20*time.Second {
 			<-time.After(time.Second)
 			due = w.jobOf(n, message).Due
 		}
-		w.orphan(n)
-		require.Empty(w, w.overdue(n, 0), "it is not due")
+		w.orphanShards(n)
+		require.Empty(w, w.listOverdue(n, 0), "it is not due")
 		<-time.After(time.Until(due) + 2*time.Second)
 		w.requireOverdue(n, message, broker.RetryDelivery)
 	})
 }
 
 func TestOverdue_ListsCallsThatADeadNodeHadUnderWay(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
-		n := w.startWaiting("a")
-		w.orphan(n)
-		message := w.broadcastsOne(n)
+	inFetchWorld(t, func(w *fetchWorld) {
+		n := w.startWithoutTakeover("a")
+		w.orphanShards(n)
+		message := w.broadcastOne(n)
 		e, _ := domain.ParseMessageID(message)
 		c, version, err := w.ports.Cursors.Load(w.Context(), w.consumer.Cursor(), domain.Owner{Incarnation: "a dead node", Limit: 1}, time.Now)
 		require.NoError(w, err)
@@ -103,54 +103,54 @@ func TestOverdue_ListsCallsThatADeadNodeHadUnderWay(t *testing.T) {
 }
 
 func TestOverdue_ListsRetriggersThatADeadNodeHasNotFollowed(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
+	inFetchWorld(t, func(w *fetchWorld) {
 		w.status = 500
-		n := w.startWaiting("a")
-		message := w.broadcastsOne(n)
+		n := w.startWithoutTakeover("a")
+		message := w.broadcastOne(n)
 		<-time.After(time.Hour)
-		w.orphan(n)
-		require.Empty(w, w.overdue(n, 0), "a dead job is not overdue")
+		w.orphanShards(n)
+		require.Empty(w, w.listOverdue(n, 0), "a dead job is not overdue")
 		deaf := broker.New(w.ports, plainSealer{}, broker.Options{})
-		require.NoError(w, deaf.RetriggerJob(w.Context(), doorConsumer, w.consumer, message))
+		require.NoError(w, deaf.RetriggerJob(w.Context(), consumercredentials, w.consumer, message))
 		w.requireOverdue(n, message, broker.Dead)
 	})
 }
 
 func TestOverdue_LeavesOutWhatALivingNodeCalls(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
+	inFetchWorld(t, func(w *fetchWorld) {
 		w.takes = time.Hour
-		a, b := w.startWaiting("a"), w.startWaiting("b")
-		w.broadcasts(a, 100, 0) // more than are called at the same time
+		a, b := w.startWithoutTakeover("a"), w.startWithoutTakeover("b")
+		w.broadcast(a, 100, 0) // more messages than are called at the same time
 		<-time.After(10 * time.Second)
-		require.NotEmpty(w, w.calls())
-		for _, n := range []*doorNode{a, b} {
-			require.Empty(w, w.overdue(n, 2*time.Second))
+		require.NotEmpty(w, w.countCalls())
+		for _, n := range []*fetchNode{a, b} {
+			require.Empty(w, w.listOverdue(n, 2*time.Second))
 		}
 	})
 }
 
 func TestOverdue_LeavesOutWhatABundleHolds(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
+	inFetchWorld(t, func(w *fetchWorld) {
 		w.status = 500
-		n := w.startWaiting("a")
-		w.broadcasts(n, 2, 0)
+		n := w.startWithoutTakeover("a")
+		w.broadcast(n, 2, 0)
 		<-time.After(time.Second) // one attempt has failed
-		w.answers(200, time.Hour)
-		require.Len(w, w.peeks(n, 10).Messages, 2)
+		w.setAnswers(200, time.Hour)
+		require.Len(w, w.peekBundle(n, 10).Messages, 2)
 		<-time.After(time.Minute) // the node has forgotten that it was asked
-		w.orphan(n)
+		w.orphanShards(n)
 		<-time.After(time.Hour)
-		require.Empty(w, w.overdue(n, 2*time.Second))
+		require.Empty(w, w.listOverdue(n, 2*time.Second))
 	})
 }
 
 func TestOverdue_LeavesOutConsumersThatAskedForAPause(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
-		n := w.startWaiting("a")
-		message := w.broadcastsOne(n)
+	inFetchWorld(t, func(w *fetchWorld) {
+		n := w.startWithoutTakeover("a")
+		message := w.broadcastOne(n)
 		<-time.After(time.Second)
-		w.orphan(n)
-		waiting := w.broadcastsOne(n)
+		w.orphanShards(n)
+		waiting := w.broadcastOne(n)
 		hold := time.Now().Add(time.Hour)
 		c, version, err := w.ports.Cursors.Load(w.Context(), w.consumer.Cursor(), domain.Owner{Incarnation: "a dead node", Limit: 1}, time.Now)
 		require.NoError(w, err)
@@ -159,14 +159,14 @@ func TestOverdue_LeavesOutConsumersThatAskedForAPause(t *testing.T) {
 		_, err = w.ports.Cursors.Settle(w.Context(), w.consumer.Cursor(), version, s)
 		require.NoError(w, err)
 		<-time.After(59 * time.Minute)
-		require.Empty(w, w.overdue(n, 2*time.Second))
+		require.Empty(w, w.listOverdue(n, 2*time.Second))
 		<-time.After(2 * time.Minute)
 		require.Equal(w, broker.Delivered, w.jobOf(n, message).Status)
 		w.requireOverdue(n, waiting, broker.InFlight)
 	})
 }
 
-// A countedShards counts the lists of cursors that are read.
+// countedShards counts the reads of lists of cursors.
 type countedShards struct {
 	repository.Shards
 	lists int
@@ -178,30 +178,30 @@ func (s *countedShards) Cursors(ctx context.Context, shard int) ([]repository.Sh
 }
 
 func TestOverdue_ReadsNothingWhileAllNodesAreAlive(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
+	inFetchWorld(t, func(w *fetchWorld) {
 		w.takes = time.Hour
-		a := w.startWaiting("a")
-		w.broadcasts(a, 3, 0)
+		a := w.startWithoutTakeover("a")
+		w.broadcast(a, 3, 0)
 		<-time.After(time.Minute)
 		ports := w.ports
 		shards := &countedShards{Shards: w.ports.Shards}
 		ports.Shards = shards
 		s := broker.New(ports, plainSealer{}, broker.Options{Orphaned: a.engine.Orphaned})
-		_, _, more, err := s.Overdue(w.Context(), doorAdmin, broker.OverdueQuery{})
+		_, _, more, err := s.Overdue(w.Context(), admincredentials, broker.OverdueQuery{})
 		require.NoError(w, err)
 		require.False(w, more)
 		require.Zero(w, shards.lists)
-		w.orphan(a)
-		_, _, _, err = s.Overdue(w.Context(), doorAdmin, broker.OverdueQuery{})
+		w.orphanShards(a)
+		_, _, _, err = s.Overdue(w.Context(), admincredentials, broker.OverdueQuery{})
 		require.NoError(w, err)
 		require.Equal(w, repository.ShardCount, shards.lists)
 	})
 }
 
 func TestOverdue_ListsOneJobOfAShardAndContinuesInPages(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
-		n := w.startWaiting("a")
-		w.orphan(n)
+	inFetchWorld(t, func(w *fetchWorld) {
+		n := w.startWithoutTakeover("a")
+		w.orphanShards(n)
 		const idle, busy = 250, 5
 		shard := func(name string) int {
 			id, err := w.channel.Consumers().Parse(name)
@@ -217,14 +217,14 @@ func TestOverdue_ListsOneJobOfAShardAndContinuesInPages(t *testing.T) {
 				}
 				id, err := w.channel.Consumers().Parse(name)
 				require.NoError(w, err)
-				_, _, err = broker.New(w.ports, plainSealer{}, broker.Options{}).Put(w.Context(), doorAdmin, id, broker.Draft{Token: new("x"), CallbackURL: "https://x.example/"}, broker.Condition{})
+				_, _, err = broker.New(w.ports, plainSealer{}, broker.Options{}).Put(w.Context(), admincredentials, id, broker.Draft{Token: new("x"), CallbackURL: "https://x.example/"}, broker.Condition{})
 				require.NoError(w, err)
 				count--
 			}
 		}
-		put("z", idle+busy) // they were there before the message, and wait for it
-		w.broadcasts(n, 1, 0)
-		put("a", idle) // they come first, and wait for nothing
+		put("z", idle+busy) // they were created before the message, and wait for it
+		w.broadcast(n, 1, 0)
+		put("a", idle) // they are first in the list, and have no waiting messages
 		<-time.After(3 * time.Second)
 
 		found := make(map[int]int)
@@ -234,7 +234,7 @@ func TestOverdue_ListsOneJobOfAShardAndContinuesInPages(t *testing.T) {
 			require.Less(w, pages, 10)
 			var jobs []broker.Job
 			var err error
-			jobs, q.First, more, err = n.Overdue(w.Context(), doorAdmin, q)
+			jobs, q.First, more, err = n.Overdue(w.Context(), admincredentials, q)
 			require.NoError(w, err)
 			for _, j := range jobs {
 				found[repository.ShardOf(j.Consumer.Cursor())]++
@@ -246,9 +246,9 @@ func TestOverdue_ListsOneJobOfAShardAndContinuesInPages(t *testing.T) {
 }
 
 func TestOverdue_IsForOperators(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
-		n := w.startWaiting("a")
-		for _, creds := range []*broker.Credentials{{}, doorConsumer, doorProducer} {
+	inFetchWorld(t, func(w *fetchWorld) {
+		n := w.startWithoutTakeover("a")
+		for _, creds := range []*broker.Credentials{{}, consumercredentials, producercredentials} {
 			_, _, _, err := n.Overdue(w.Context(), creds, broker.OverdueQuery{})
 			require.ErrorIs(w, err, broker.ErrUnauthenticated)
 		}

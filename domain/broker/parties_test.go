@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// parties are those of the tests without an engine.
+// parties is a broker without an engine.
 type parties struct {
 	ports                       broker.Ports
 	channel, consumer, producer domain.PartyID
@@ -37,8 +37,8 @@ func newParties(t *testing.T) *parties {
 	return p
 }
 
-// node returns the broker of another node.
-func (p *parties) node() *broker.Service {
+// newNode returns the broker of another node.
+func (p *parties) newNode() *broker.Service {
 	return broker.New(p.ports, plainSealer{}, broker.Options{Clock: func() time.Time { return p.now }})
 }
 
@@ -48,19 +48,19 @@ func (p *parties) put(t *testing.T, s *broker.Service, id domain.PartyID, token 
 	if id.IsConsumer() {
 		d.CallbackURL = "https://billing.example/"
 	}
-	_, created, err := s.Put(t.Context(), doorAdmin, id, d, broker.Condition{})
+	_, created, err := s.Put(t.Context(), admincredentials, id, d, broker.Condition{})
 	require.NoError(t, err)
 	return created
 }
 
 func (p *parties) broadcast(s *broker.Service) (string, error) {
-	id, _, err := s.Broadcast(context.Background(), doorProducer, p.channel, &broker.Broadcast{Payload: []byte("x")})
+	id, _, err := s.Broadcast(context.Background(), producercredentials, p.channel, &broker.Broadcast{Payload: []byte("x")})
 	return id, err
 }
 
 func TestAReplacedToken_IsRefusedEverywhereWithin5Seconds(t *testing.T) {
 	p := newParties(t)
-	one, other := p.node(), p.node()
+	one, other := p.newNode(), p.newNode()
 	p.put(t, one, p.producer, "producer-token")
 	p.put(t, one, p.channel, "channel-token")
 	for _, s := range []*broker.Service{one, other} {
@@ -79,7 +79,7 @@ func TestAReplacedToken_IsRefusedEverywhereWithin5Seconds(t *testing.T) {
 
 func TestANewToken_IsAcceptedEverywhereWithinASecond(t *testing.T) {
 	p := newParties(t)
-	one, other := p.node(), p.node()
+	one, other := p.newNode(), p.newNode()
 	p.put(t, one, p.producer, "producer-token")
 	p.put(t, one, p.channel, "another-token")
 	_, err := p.broadcast(other)
@@ -92,7 +92,7 @@ func TestANewToken_IsAcceptedEverywhereWithinASecond(t *testing.T) {
 
 func TestAConsumer_HasJobsOfWhatIsAcceptedAfterItsPut(t *testing.T) {
 	p := newParties(t)
-	s := p.node()
+	s := p.newNode()
 	p.put(t, s, p.producer, "producer-token")
 	p.put(t, s, p.channel, "channel-token")
 	before, err := p.broadcast(s)
@@ -102,13 +102,13 @@ func TestAConsumer_HasJobsOfWhatIsAcceptedAfterItsPut(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, p.put(t, s, p.consumer, "another-token"), "a consumer that is put again keeps its place")
 	for id, want := range map[string]int{before: 0, after: 1} {
-		m, err := s.Message(t.Context(), doorAdmin, p.channel, id, nil)
+		m, err := s.Message(t.Context(), admincredentials, p.channel, id, nil)
 		require.NoError(t, err)
 		require.Len(t, m.Jobs, want)
 	}
 }
 
-// crashingCursors are those of a node that ends before it creates a cursor.
+// crashingCursors end the node before it creates a cursor.
 type crashingCursors struct {
 	repository.Cursors
 	ends bool
@@ -125,12 +125,12 @@ func TestAConsumerWithoutACursor_GetsOneAtTheSamePlaceWhenItIsPutAgain(t *testin
 	p := newParties(t)
 	cursors := &crashingCursors{Cursors: p.ports.Cursors, ends: true}
 	p.ports.Cursors = cursors
-	s := p.node()
+	s := p.newNode()
 	p.put(t, s, p.producer, "producer-token")
 	p.put(t, s, p.channel, "channel-token")
 	token := "consumer-token"
 	draft := broker.Draft{Token: &token, CallbackURL: "https://billing.example/"}
-	_, _, err := s.Put(t.Context(), doorAdmin, p.consumer, draft, broker.Condition{})
+	_, _, err := s.Put(t.Context(), admincredentials, p.consumer, draft, broker.Condition{})
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
 	id, err := p.broadcast(s)
 	require.NoError(t, err)
@@ -139,14 +139,14 @@ func TestAConsumerWithoutACursor_GetsOneAtTheSamePlaceWhenItIsPutAgain(t *testin
 	standing, err := cursors.Standing(t.Context(), p.consumer.Cursor())
 	require.NoError(t, err)
 	require.Zero(t, standing.Position(0).Number, "before the message that came between")
-	m, err := s.Message(t.Context(), doorAdmin, p.channel, id, nil)
+	m, err := s.Message(t.Context(), admincredentials, p.channel, id, nil)
 	require.NoError(t, err)
 	require.Len(t, m.Jobs, 1)
 }
 
 func TestATokenOfAParty_IsStoredAsADigestOrSealed(t *testing.T) {
 	p := newParties(t)
-	s := p.node()
+	s := p.newNode()
 	for _, id := range []domain.PartyID{p.producer, p.channel} {
 		p.put(t, s, id, "secret")
 		stored, err := p.ports.Parties.Party(t.Context(), id)

@@ -18,8 +18,8 @@ const (
 
 // A Draft is the state of a party that a manager requests.
 type Draft struct {
-	Label       string  // "": that of the party, or its name
-	Token       *string // nil: that of the party
+	Label       string  // "": keep the label, or use the name for a new party
+	Token       *string // nil: keep the token
 	CallbackURL string  // of a consumer
 }
 
@@ -37,8 +37,8 @@ func viewParty(p *repository.Party) *Party {
 	return &Party{ID: p.ID, Label: p.Label, CallbackURL: p.CallbackURL, Created: p.Created, Changed: p.Changed, Version: string(p.Version)}
 }
 
-// Put stores a party, or replaces what is stored of it. created says which. The same call may
-// be repeated; a party that equals the draft is not changed, for any condition. It fails with
+// Put stores a party, or replaces the stored one. created reports which. The same call may be
+// repeated; a party that equals the draft is not changed, for any condition. It fails with
 // Invalid if the draft is not valid, with NotFound if the channel of a consumer does not exist,
 // with Conflict if the party changes meanwhile, with [ErrChanged], and with
 // [ErrUnauthenticated].
@@ -90,8 +90,8 @@ func (s *Service) checkDraft(ctx context.Context, id domain.PartyID, d *Draft) e
 	return s.opts.CheckURL(ctx, d.CallbackURL)
 }
 
-// CheckToken returns an Invalid error, which does not repeat the token, if no party can have it: a
-// header has to hold it.
+// CheckToken returns an Invalid error if a token cannot be sent in a header. The error does not
+// repeat the token.
 func CheckToken(token string) error {
 	if n := len(token); n < 1 || n > MaxToken {
 		return domain.Errorf(domain.Invalid, "token: want 1 to %d characters, got %d", MaxToken, n)
@@ -104,7 +104,7 @@ func CheckToken(token string) error {
 	return nil
 }
 
-// putParty stores a party unless it is there as wanted.
+// putParty stores a party, unless it is stored with the same state already.
 func (s *Service) putParty(ctx context.Context, id domain.PartyID, d *Draft, when *Condition, created *bool) (*repository.Party, error) {
 	found, err := s.ports.Parties.Party(ctx, id)
 	switch {
@@ -127,7 +127,7 @@ func (s *Service) putParty(ctx context.Context, id domain.PartyID, d *Draft, whe
 	return s.replaceParty(ctx, found, d, when)
 }
 
-// createParty stores a new party. It fails with Conflict if it is there.
+// createParty stores a new party. It fails with Conflict if the party exists.
 func (s *Service) createParty(ctx context.Context, id domain.PartyID, d *Draft) (*repository.Party, error) {
 	if d.Token == nil {
 		return nil, domain.Errorf(domain.Invalid, "token: want one, because it is never shown: the hub makes none")
@@ -152,7 +152,7 @@ func (s *Service) createParty(ctx context.Context, id domain.PartyID, d *Draft) 
 	return p, err
 }
 
-// replaceParty stores what differs from found.
+// replaceParty stores the differences between d and found.
 func (s *Service) replaceParty(ctx context.Context, found *repository.Party, d *Draft, when *Condition) (*repository.Party, error) {
 	next := found.Clone()
 	next.Label = cmp.Or(d.Label, found.Label)
@@ -196,14 +196,15 @@ func (s *Service) setToken(p *repository.Party, token string) {
 	p.TokenSum = sha256.Sum256([]byte(token))
 }
 
-// createCursor creates the cursor of a consumer where its messages begin, unless it is there.
+// createCursor creates the cursor of a consumer at its first message, unless the cursor exists.
 func (s *Service) createCursor(ctx context.Context, p *repository.Party) error {
 	id, stream := p.ID.Cursor(), p.ID.Stream()
 	_, err := s.ports.Cursors.Standing(ctx, id)
 	if domain.KindOf(err) != domain.NotFound {
 		return err
 	}
-	// A crash before this write leaves a consumer that gets nothing until it is put again.
+	// A crash before this write leaves a consumer that gets no messages until its PUT is
+	// repeated.
 	err = s.ports.Cursors.Create(ctx, id, domain.Standing{Stream: stream, Segment: p.Start.Segment, At: p.Start.Positions})
 	if err != nil && domain.KindOf(err) != domain.Conflict {
 		return err
@@ -212,8 +213,8 @@ func (s *Service) createCursor(ctx context.Context, p *repository.Party) error {
 	return nil
 }
 
-// Get returns a party. Operators may read all, and who has the token of a channel may read the
-// channel and its consumers.
+// Get returns a party. Operators may read all parties. The token of a channel permits to read
+// the channel and its consumers.
 func (s *Service) Get(ctx context.Context, creds *Credentials, id domain.PartyID) (*Party, error) {
 	if err := s.requireLister(ctx, creds, id.List(), id); err != nil {
 		return nil, err
@@ -225,9 +226,9 @@ func (s *Service) Get(ctx context.Context, creds *Credentials, id domain.PartyID
 	return viewParty(p), nil
 }
 
-// List returns up to limit parties of a list, in the order of the bytes of their names, beginning
-// with the first name that is not before first. next is the name behind them, empty if there is
-// none.
+// List returns up to limit parties of a list, in the order of the bytes of their names,
+// beginning with the first name that is not before first. next is the next name after them, or
+// empty if there is none.
 func (s *Service) List(ctx context.Context, creds *Credentials, list domain.PartyList, first string, limit int) (parties []*Party, next string, err error) {
 	channel, ofChannel := list.Channel()
 	if err := s.requireLister(ctx, creds, list, channel); err != nil {
@@ -252,8 +253,8 @@ func (s *Service) List(ctx context.Context, creds *Credentials, list domain.Part
 	return parties, next, nil
 }
 
-// requireLister refuses a request that may not read a party of a list: operators may read all, and
-// who has the token of a channel may read the channel and its consumers.
+// requireLister refuses a request that may not read a party of a list: operators may read all
+// parties, and the token of a channel permits to read the channel and its consumers.
 func (s *Service) requireLister(ctx context.Context, creds *Credentials, list domain.PartyList, id domain.PartyID) error {
 	channel, isConsumers := list.Channel()
 	switch {

@@ -8,31 +8,32 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Ports are what a Service needs of storage.
+// Ports are the stores that a Service uses.
 type Ports struct {
 	Parties repository.Parties
 	Streams repository.Streams
 	Cursors repository.Cursors
 	Shards  repository.Shards
-	Content repository.Content // has large payloads
+	Content repository.Content // stores large payloads
 }
 
-// A Sealer seals the tokens of consumers. What it has sealed for one purpose cannot be opened for
-// another.
+// A Sealer encrypts the tokens of consumers. A secret that was sealed for one purpose cannot be
+// opened for another one.
 type Sealer interface {
 	// SealFor seals a secret for a purpose.
 	SealFor(purpose, secret string) string
-	// OpenFor opens what SealFor has sealed for the same purpose, or fails.
+	// OpenFor opens a secret that SealFor has sealed for the same purpose. It fails for any
+	// other text.
 	OpenFor(purpose, sealed string) (string, error)
 }
 
 // Options of a Service. The zero value is valid.
 type Options struct {
-	// CheckURL returns an Invalid error that begins with callbackUrl unless a URL may be called.
-	// Default: any URL may be.
+	// CheckURL returns an Invalid error that begins with callbackUrl if a URL must not be
+	// called. Default: any URL may be called.
 	CheckURL func(ctx context.Context, url string) error
-	// CheckHeaders returns an Invalid error that names a header which a call may not carry. Default:
-	// it may carry any.
+	// CheckHeaders returns an Invalid error that names a header which calls must not have.
+	// Default: calls may have any header.
 	CheckHeaders func(headers map[string]string) error
 	// Created is called after the cursor of a consumer was created, Changed after a consumer or a
 	// request to its cursor was stored, and Published after messages were appended. Default:
@@ -40,24 +41,24 @@ type Options struct {
 	Created   func(domain.CursorID, domain.StreamName)
 	Changed   func(domain.CursorID)
 	Published func(domain.StreamName, []domain.Message, []repository.Appended)
-	// LookAt is called when the consumers of a channel are to look for messages that they have not
+	// LookAt is called to make the consumers of a channel look for messages that they have not
 	// taken. Default: nothing is called.
 	LookAt func(domain.StreamName)
 	// IsCalling reports whether this node is calling a consumer with the message of an entry.
-	// Default: it is not.
+	// Default: it never does.
 	IsCalling func(domain.CursorID, domain.EntryID) bool
-	// Orphaned returns the shards whose cursors no node serves, because the one that did has
-	// died. Default: no shard is orphaned.
+	// Orphaned returns the shards whose cursors no node serves, because their owner has died.
+	// Default: no shard is orphaned.
 	Orphaned func() []int
 	// Settled returns a channel that is closed when this node has stored the next settlement of a
 	// cursor. Default: it is never closed.
 	Settled func(domain.CursorID) <-chan struct{}
 
-	CacheTime   time.Duration                        // for which a party is cached; default 4 s
-	DoorTimeout time.Duration                        // within which a cursor follows a Peek or Dequeue; default 10 s
-	Clock       func() time.Time                     // default time.Now
-	After       func(time.Duration) <-chan time.Time // default time.After
-	NewID       func() string                        // of a request to a cursor; default: 26 random letters and digits
+	CacheTime    time.Duration                        // how long a party is cached; default 4 s
+	FetchTimeout time.Duration                        // time within which the owner of a cursor has to follow a Peek or Dequeue; default 10 s
+	Clock        func() time.Time                     // default time.Now
+	After        func(time.Duration) <-chan time.Time // default time.After
+	NewID        func() string                        // makes the id of a request to a cursor; default: 26 random letters and digits
 }
 
 // A Service is safe for concurrent use.

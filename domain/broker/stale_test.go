@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// staleStreams returns entries in pages of two. Its reads do not see the last entries while some are
+// staleStreams has pages of two entries. Its reads do not show the last entries while these are
 // hidden.
 type staleStreams struct {
 	repository.Streams
@@ -46,74 +46,74 @@ func (s staleStreams) End(ctx context.Context, stream domain.StreamName) (reposi
 	return end, err
 }
 
-// hides has the world read streams in small pages, and returns how many of the last entries are
-// hidden.
-func (w *doorWorld) hides() *atomic.Int64 {
+// hideEntries makes the world read staleStreams, and returns the number of hidden entries, which the
+// test sets.
+func (w *fetchWorld) hideEntries() *atomic.Int64 {
 	hidden := new(atomic.Int64)
 	w.ports.Streams = staleStreams{w.ports.Streams, hidden}
 	return hidden
 }
 
 func TestABundle_HasTheMessagesOfAllPages(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
-		w.hides()
+	inFetchWorld(t, func(w *fetchWorld) {
+		w.hideEntries()
 		w.status = 500
-		n := w.start("a", delivery.Options{})
-		w.settles()
-		w.broadcasts(n, 7, 0)
-		<-time.After(10 * time.Second) // all are retries, or dead
-		require.Len(w, w.peeks(n, 7).Messages, 7)
+		n := w.startNode("a", delivery.Options{})
+		w.awaitSharing()
+		w.broadcast(n, 7, 0)
+		<-time.After(10 * time.Second) // all deliveries are retries or dead letters
+		require.Len(w, w.peekBundle(n, 7).Messages, 7)
 	})
 }
 
 func TestABundleWithHiddenMessages_IsNotReturned(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
-		hidden := w.hides()
+	inFetchWorld(t, func(w *fetchWorld) {
+		hidden := w.hideEntries()
 		w.status = 500
-		n := w.start("a", delivery.Options{})
-		w.settles()
-		w.broadcasts(n, 4, 0)
+		n := w.startNode("a", delivery.Options{})
+		w.awaitSharing()
+		w.broadcast(n, 4, 0)
 		<-time.After(10 * time.Second)
-		bundle := w.peeks(n, 4)
+		bundle := w.peekBundle(n, 4)
 		hidden.Store(1)
-		_, err := n.Peek(w.Context(), doorConsumer, w.consumer, 4, nil)
+		_, err := n.Peek(w.Context(), consumercredentials, w.consumer, 4, nil)
 		require.Equal(w, domain.Unavailable, domain.KindOf(err))
 		require.ErrorContains(w, err, "not visible")
 		hidden.Store(0)
-		require.Equal(w, bundle, w.peeks(n, 4))
+		require.Equal(w, bundle, w.peekBundle(n, 4))
 	})
 }
 
 func TestAMessageThatWasAccepted_IsFoundOrNotVisibleYet(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
-		hidden := w.hides()
-		n := w.start("a", delivery.Options{})
-		w.broadcasts(n, 3, 0)
-		_, _, err := n.Broadcast(w.Context(), doorProducer, w.channel, &broker.Broadcast{ID: "mine"})
+	inFetchWorld(t, func(w *fetchWorld) {
+		hidden := w.hideEntries()
+		n := w.startNode("a", delivery.Options{})
+		w.broadcast(n, 3, 0)
+		_, _, err := n.Broadcast(w.Context(), producercredentials, w.channel, &broker.Broadcast{ID: "mine"})
 		require.NoError(w, err)
 		hidden.Store(2)
 		for id, want := range map[string]domain.Kind{
 			"m0.1": domain.Unknown, "m0.2": domain.Unavailable, "mine": domain.Unavailable, "m0.4": domain.NotFound, "m7.0": domain.NotFound, "other": domain.NotFound,
 		} {
-			_, err := n.Message(w.Context(), doorAdmin, w.channel, id, nil)
+			_, err := n.Message(w.Context(), admincredentials, w.channel, id, nil)
 			require.Equal(w, want, domain.KindOf(err), id)
 		}
 		hidden.Store(0)
-		m, err := n.Message(w.Context(), doorAdmin, w.channel, "mine", nil)
+		m, err := n.Message(w.Context(), admincredentials, w.channel, "mine", nil)
 		require.NoError(w, err)
 		require.Equal(w, "m0.3", m.ID)
 	})
 }
 
 func TestAConsumer_BeginsBehindWhatWasThere(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
-		hidden := w.hides()
-		n := w.start("a", delivery.Options{})
-		w.broadcasts(n, 3, 0)
+	inFetchWorld(t, func(w *fetchWorld) {
+		hidden := w.hideEntries()
+		n := w.startNode("a", delivery.Options{})
+		w.broadcast(n, 3, 0)
 		hidden.Store(2)
 		late, err := w.channel.Consumers().Parse("late")
 		require.NoError(w, err)
-		_, _, err = n.Put(w.Context(), doorAdmin, late, broker.Draft{Token: new("t"), CallbackURL: "https://late.example/"}, broker.Condition{})
+		_, _, err = n.Put(w.Context(), admincredentials, late, broker.Draft{Token: new("t"), CallbackURL: "https://late.example/"}, broker.Condition{})
 		require.NoError(w, err)
 		s, err := w.ports.Cursors.Standing(w.Context(), late.Cursor())
 		require.NoError(w, err)
@@ -121,7 +121,7 @@ func TestAConsumer_BeginsBehindWhatWasThere(t *testing.T) {
 	})
 }
 
-// staleCursors returns an old standing once.
+// staleCursors returns a stale standing once.
 type staleCursors struct {
 	repository.Cursors
 	old *domain.Standing
@@ -136,20 +136,20 @@ func (s *staleCursors) Standing(ctx context.Context, id domain.CursorID) (domain
 }
 
 func TestPeek_ReturnsNoBundleThatWasDequeued(t *testing.T) {
-	inDoorWorld(t, func(w *doorWorld) {
+	inFetchWorld(t, func(w *fetchWorld) {
 		w.status = 500
-		a := w.start("a", delivery.Options{})
-		w.settles()
-		w.broadcasts(a, 2, 0)
+		a := w.startNode("a", delivery.Options{})
+		w.awaitSharing()
+		w.broadcast(a, 2, 0)
 		<-time.After(time.Second)
-		first := w.peeks(a, 1)
+		first := w.peekBundle(a, 1)
 		old, err := w.ports.Cursors.Standing(w.Context(), w.consumer.Cursor())
 		require.NoError(w, err)
 		require.NotNil(w, old.Held)
 		w.dequeues(a, first)
 		w.ports.Cursors = &staleCursors{w.ports.Cursors, &old}
-		b := w.start("b", delivery.Options{})
-		second := w.peeks(b, 1)
+		b := w.startNode("b", delivery.Options{})
+		second := w.peekBundle(b, 1)
 		require.NotEqual(w, first.ID, second.ID)
 		require.NotEqual(w, first.Messages[0].ID, second.Messages[0].ID)
 	})

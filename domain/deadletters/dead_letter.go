@@ -7,9 +7,9 @@ import (
 
 // A DeadLetter is a message that is among the dead letters of a queue, without its body.
 type DeadLetter struct {
-	Number        int64   // the sequence number, by which the bus knows it
-	MessageID     string  // as its sender has set it; "" if that is no text
-	Session       *string // nil: none
+	Number        int64   // the sequence number that the bus has assigned
+	MessageID     string  // the id that its sender has set; "" if it is not a text
+	Session       *string // nil: no session
 	EnqueuedAt    time.Time
 	Reason        string // "" if none was given
 	Description   string
@@ -29,38 +29,38 @@ type Content struct {
 	Properties map[string]string // the application properties, as text
 }
 
-// MaxBody is the limit of a body that is shown, in bytes.
+// MaxBody is the limit for the bytes of a body that are returned.
 const MaxBody = 1 << 20
 
-// A Bus reaches the dead letters of queues. It is safe for concurrent use.
+// A Bus gives access to the dead letters of queues. It is safe for concurrent use.
 //
 // Its errors are classified: NotFound means that the queue does not exist, Unavailable that
-// nothing was done, Busy that a dead letter is locked by another receiver, Conflict that the
-// bus does not allow it, Damaged that a dead letter cannot be read, and Uncertain that a copy
-// may have been sent while the dead letter is still there.
+// nothing was done, Busy that another receiver has locked a dead letter, Conflict that the bus
+// does not allow the action, Damaged that a dead letter cannot be read, and Uncertain that a
+// copy may have been sent while the dead letter is still there.
 type Bus interface {
 	// Peek returns up to limit dead letters with numbers above after, in the order of their
 	// numbers. An empty result means that there are none. Nothing is locked or changed.
 	Peek(ctx context.Context, queue string, after int64, limit int) ([]DeadLetter, error)
 
-	// Read returns the dead letter with a number. It fails with NotFound if it is not there.
+	// Read returns the dead letter with a number. It fails with NotFound if it does not exist.
 	Read(ctx context.Context, queue string, number int64) (*Content, error)
 
 	// Resend sends a copy of each of the dead letters with numbers to their queue, under
 	// another message id, with the name of the operator, and removes the dead letter when the
-	// copy was accepted. It returns how many were sent again: those that are no longer there
-	// are passed over. It ends with the first one that fails.
+	// copy was accepted. It skips dead letters that no longer exist, and stops at the first
+	// failure. It returns the number of dead letters that were sent again.
 	Resend(ctx context.Context, queue string, numbers []int64, who string) (resent int, err error)
 
-	// Delete removes the dead letters with numbers as Resend does, and sends nothing.
+	// Delete removes the dead letters with numbers, like Resend, but sends no copies.
 	Delete(ctx context.Context, queue string, numbers []int64) (deleted int, err error)
 
-	// Count returns the number of dead letters of a queue, if the bus lets it be known.
+	// Count returns the number of dead letters of a queue, if the bus provides it.
 	Count(queue string) (n int64, isKnown bool)
 }
 
-// A BusError is an error of a Bus, and no error of the store that has the records. It has the kind
-// of the error that it wraps.
+// A BusError marks an error of a Bus, to distinguish it from errors of the store of records. It
+// has the kind of the error that it wraps.
 type BusError struct{ err error }
 
 func (e *BusError) Error() string { return e.err.Error() }
@@ -68,7 +68,7 @@ func (e *BusError) Error() string { return e.err.Error() }
 // Unwrap returns the error of the Bus.
 func (e *BusError) Unwrap() error { return e.err }
 
-// markBusError marks an error as one of a Bus. A nil err stays nil.
+// markBusError wraps err in a BusError. A nil err stays nil.
 func markBusError(err error) error {
 	if err == nil {
 		return nil

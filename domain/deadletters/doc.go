@@ -1,20 +1,22 @@
-// Package deadletters has the use case of operators for the dead letters of the queues of a
-// Service Bus: list them, look at one, send them again, and delete them.
+// Package deadletters has the use cases of operators for the dead letters in queues of a
+// Service Bus: list them, read one, send them again, and delete them.
 //
 // It promises:
 //
-//   - Nothing is shown, sent again or deleted unless a record says who wants it and why. The
-//     record is stored first, and gets its outcome afterwards.
-//   - An order about several dead letters names their reason and the highest of their numbers,
-//     so that it ends although a message which is sent again may come back as a dead letter.
-//   - An order that has begun with a dead letter ends with it, also when its caller is gone.
+//   - Before dead letters are read, sent again or deleted, a record with the operator and the
+//     reason is stored. The outcome is added afterwards.
+//   - An action on several dead letters names their reason and the highest number. So it ends
+//     even if messages that were sent again become dead letters again.
+//   - An action that has begun with a dead letter completes it, even if the caller has
+//     disconnected.
 //
-// What it leaves to others: the port [Bus] reaches the queues, and says what a failure leaves
-// behind. Which queues exist, and which of them take their dead letters again, is configured.
+// It leaves to others: the port [Bus] gives access to the queues, and defines what a failure
+// leaves behind. The configuration decides which queues exist, and which of them accept their
+// dead letters again.
 //
-// What a failure leaves behind: a node that dies in an order leaves a record without an
-// outcome. The bus has then carried out a part of the order, or nothing; a list of the dead
-// letters shows which ones are left. A message of which a copy was sent may still be among
-// them: when it is sent again, there are two copies, and who stores their events removes the
-// duplicates by the ids of the events.
+// What a failure leaves behind: a node that dies during an action leaves a record without an
+// outcome. The bus may have carried out a part of the action; a list of the dead letters shows
+// which ones are left. A message may still be among them although its copy was sent. If it is
+// sent again, there are two copies, and the receiver removes the duplicates by the ids of the
+// events.
 package deadletters

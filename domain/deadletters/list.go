@@ -9,13 +9,13 @@ import (
 // Limits of a list.
 const (
 	MaxPage = 100   // dead letters in a page
-	maxScan = 1_000 // dead letters that are read for a page
+	maxScan = 1_000 // limit for the dead letters that are read for a page
 )
 
-// A Query says which dead letters of a queue are wanted.
+// A Query selects dead letters of a queue.
 type Query struct {
-	After  int64  // numbers above it
-	Reason string // exactly this one; "": any
+	After  int64  // only numbers above it
+	Reason string // only this reason; "": any
 	Limit  int    // from 1 to MaxPage
 }
 
@@ -26,7 +26,7 @@ type Page struct {
 }
 
 // List returns a page of the dead letters of a queue, in the order of their numbers. A page of
-// one reason may be empty and yet have a next one: a call reads up to 1,000 dead letters.
+// one reason may be empty and have a next page, because a call reads up to 1,000 dead letters.
 func (s *Service) List(ctx context.Context, queue string, q Query) (Page, error) {
 	if _, err := s.Queue(queue); err != nil {
 		return Page{}, err

@@ -9,33 +9,33 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An Order says who wants something done, and why.
-type Order = repository.Order
+// An AdminAction names the operator who requests an action, and the reason.
+type AdminAction = repository.AdminAction
 
-// A Record is what an operator has done.
-type Record = repository.DeadLetterOrder
+// A Record is the record of an operator's action.
+type Record = repository.DeadLetterAction
 
-// A Queue is one whose dead letters an operator can reach.
+// A Queue is a queue whose dead letters operators can access.
 type Queue struct {
 	Name     string
-	Use      string // what its messages are
-	NoResend string // why its dead letters are not sent again; "": they can be
+	Use      string // what its messages are for
+	NoResend string // why its dead letters cannot be sent again; "": they can
 }
 
-// Options set up a Service. Bus and Orders are required.
+// Options set up a Service. Bus and Actions are required.
 type Options struct {
-	Queues []Queue
-	Bus    Bus
-	Orders repository.DeadLetterOrders
-	Logger *slog.Logger // default: nothing is logged
+	Queues  []Queue
+	Bus     Bus
+	Actions repository.DeadLetterActions
+	Logger  *slog.Logger // default: nothing is logged
 }
 
-// A Service carries out what operators want with dead letters. It is safe for concurrent use.
+// A Service carries out actions of operators on dead letters. It is safe for concurrent use.
 type Service struct {
 	opts Options
 }
 
-// New returns a Service. It makes no call.
+// New returns a Service. It does not call the bus.
 func New(o Options) *Service {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -47,10 +47,10 @@ func New(o Options) *Service {
 type QueueState struct {
 	Queue
 	DeadLetters int64
-	IsKnown     bool // else DeadLetters says nothing
+	IsKnown     bool // false: DeadLetters is not known
 }
 
-// Queues returns the queues whose dead letters can be reached.
+// Queues returns the queues whose dead letters operators can access.
 func (s *Service) Queues() []QueueState {
 	states := make([]QueueState, len(s.opts.Queues))
 	for i, q := range s.opts.Queues {
@@ -75,17 +75,17 @@ func (s *Service) Records(ctx context.Context, queue string, limit int) ([]Recor
 	if _, err := s.Queue(queue); err != nil {
 		return nil, err
 	}
-	return s.opts.Orders.DeadLetterOrders(ctx, queue, limit)
+	return s.opts.Actions.DeadLetterActions(ctx, queue, limit)
 }
 
-// The orders.
+// The actions.
 const (
-	lookOrder   = "look"
-	resendOrder = "resend"
-	deleteOrder = "delete"
+	lookAction   = "look"
+	resendAction = "resend"
+	deleteAction = "delete"
 )
 
-// doneOutcome is the outcome of an order that was carried out.
+// doneOutcome is the outcome of an action that was carried out.
 const doneOutcome = "done"
 
 // maxOutcome is the limit of an outcome, in characters.
@@ -100,10 +100,11 @@ func shorten(text string, limit int) string {
 	return string(characters[:limit-1]) + "…"
 }
 
-// endTimeout is how long the outcome of an order may take to be stored.
+// endTimeout is the time limit for storing the outcome of an action.
 const endTimeout = 10 * time.Second
 
-// recordOutcome stores the outcome of an order, also when its caller is gone, and logs it.
+// recordOutcome stores the outcome of an action, even if the caller has disconnected, and logs
+// it.
 func (s *Service) recordOutcome(ctx context.Context, record *Record, err error) {
 	record.Outcome = doneOutcome
 	if err != nil {
@@ -120,7 +121,7 @@ func (s *Service) recordOutcome(ctx context.Context, record *Record, err error) 
 	}
 	stored, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	if err := s.opts.Orders.EndDeadLetterOrder(stored, *record); err != nil {
+	if err := s.opts.Actions.EndDeadLetterAction(stored, *record); err != nil {
 		s.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "the outcome of an operator's order about dead letters is not in its record", append(attrs, slog.String("error", err.Error()))...)
 	}
 }

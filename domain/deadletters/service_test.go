@@ -22,13 +22,13 @@ const (
 	replies = "replies"
 )
 
-var by = deadletters.Order{Who: "an operator", Why: "a test"}
+var by = deadletters.AdminAction{Who: "an operator", Why: "a test"}
 
 // A fakeBus has the dead letters of the queue events.
 type fakeBus struct {
 	letters []deadletters.DeadLetter
 	resent  []int64
-	failsAt int64 // the number at which an order fails; 0: none
+	failsAt int64 // the number at which an action fails; 0: none
 	peeks   int
 }
 
@@ -76,27 +76,27 @@ func (b *fakeBus) carryOut(numbers []int64, act func(int64)) (n int, err error) 
 
 func (b *fakeBus) Count(string) (int64, bool) { return int64(len(b.letters)), true }
 
-// stored has the records.
-type stored interface{ repository.DeadLetterOrders }
+// stored is the store of the records.
+type stored interface{ repository.DeadLetterActions }
 
-// orders fails to store as wanted.
+// orders is a store of records that fails as a test wants.
 type orders struct {
 	stored
 	beginErr, endErr error
 }
 
-func (o *orders) BeginDeadLetterOrder(ctx context.Context, order repository.DeadLetterOrder) (repository.DeadLetterOrder, error) {
+func (o *orders) BeginDeadLetterAction(ctx context.Context, order repository.DeadLetterAction) (repository.DeadLetterAction, error) {
 	if o.beginErr != nil {
-		return repository.DeadLetterOrder{}, o.beginErr
+		return repository.DeadLetterAction{}, o.beginErr
 	}
-	return o.stored.BeginDeadLetterOrder(ctx, order)
+	return o.stored.BeginDeadLetterAction(ctx, order)
 }
 
-func (o *orders) EndDeadLetterOrder(ctx context.Context, order repository.DeadLetterOrder) error {
+func (o *orders) EndDeadLetterAction(ctx context.Context, order repository.DeadLetterAction) error {
 	if o.endErr != nil {
 		return o.endErr
 	}
-	return o.stored.EndDeadLetterOrder(ctx, order)
+	return o.stored.EndDeadLetterAction(ctx, order)
 }
 
 type world struct {
@@ -115,17 +115,17 @@ func newWorld(t *testing.T, n int) *world {
 	}
 	w.Service = deadletters.New(deadletters.Options{
 		Queues: []deadletters.Queue{{Name: events, Use: "events"}, {Name: replies, NoResend: "no request waits for it"}},
-		Bus:    w.bus, Orders: w.orders, Logger: slog.New(slog.NewTextHandler(&w.logs, nil)),
+		Bus:    w.bus, Actions: w.orders, Logger: slog.New(slog.NewTextHandler(&w.logs, nil)),
 	})
 	return w
 }
 
-// records returns what the records of the queue say, the oldest first.
+// records returns the records of the queue as texts, the oldest first.
 func (w *world) records() (lines []string) {
 	found, err := w.Records(w.Context(), events, 100)
 	require.NoError(w, err)
 	for _, r := range slices.Backward(found) {
-		require.Equal(w, by, r.Order)
+		require.Equal(w, by, r.AdminAction)
 		lines = append(lines, strings.Join([]string{r.What, r.Reason, r.MessageID, r.Outcome}, " "))
 	}
 	return lines
@@ -147,7 +147,7 @@ func TestList_ReturnsPages(t *testing.T) {
 	require.EqualValues(t, 2, page.DeadLetters[0].Number)
 }
 
-// A page of a reason that is rare costs as little as others.
+// A page of a rare reason reads as few dead letters as others.
 func TestList_ReadsUpToALimit(t *testing.T) {
 	w := newWorld(t, 1500)
 	page, err := w.List(t.Context(), events, deadletters.Query{Reason: "rare", Limit: 100})
@@ -168,7 +168,7 @@ func TestRequests_AreValidated(t *testing.T) {
 	}
 	_, err = w.Records(t.Context(), "other", 1)
 	require.Equal(t, domain.NotFound, kindOf(err))
-	_, err = w.Look(t.Context(), events, 1, deadletters.Order{})
+	_, err = w.Look(t.Context(), events, 1, deadletters.AdminAction{})
 	require.Equal(t, domain.Invalid, kindOf(err))
 	require.Equal(t, domain.NotFound, kindOf(w.Resend(t.Context(), events, 2, by)))
 	require.Equal(t, domain.NotFound, kindOf(w.Delete(t.Context(), "other", 1, by)))
@@ -181,7 +181,7 @@ func TestRequests_AreValidated(t *testing.T) {
 	require.Len(t, w.bus.letters, 1)
 }
 
-func TestOrders_LeaveRecords(t *testing.T) {
+func TestActions_LeaveRecords(t *testing.T) {
 	w := newWorld(t, 4)
 	found, err := w.Look(t.Context(), events, 1, by)
 	require.NoError(t, err)
@@ -216,15 +216,15 @@ func TestAnOutcomeThatIsNotStored_IsLogged(t *testing.T) {
 	require.Contains(t, w.logs.String(), "is not in its record")
 }
 
-// The caller repeats the order with what it has got, until it is complete.
-func TestOrdersAboutSeveral_ContinueAndEnd(t *testing.T) {
+// The caller repeats the action with the returned Next, until it is complete.
+func TestActionsOnSeveral_ContinueAndEnd(t *testing.T) {
 	w := newWorld(t, 450)
 	of, sum, calls := deadletters.Selection{Reason: "damaged", Through: 401}, 0, 0
 	for {
 		p, err := w.ResendSome(t.Context(), events, of, by)
 		require.NoError(t, err)
 		require.Empty(t, p.Failure)
-		w.bus.letters = append(w.bus.letters, deadletters.DeadLetter{Number: int64(451 + calls), Reason: "damaged"}) // one comes back
+		w.bus.letters = append(w.bus.letters, deadletters.DeadLetter{Number: int64(451 + calls), Reason: "damaged"}) // a dead letter comes back
 		sum, calls = sum+p.Letters, calls+1
 		if of.After = p.Next; p.Next == 0 {
 			break
@@ -236,7 +236,7 @@ func TestOrdersAboutSeveral_ContinueAndEnd(t *testing.T) {
 	require.EqualValues(t, 401, w.bus.resent[200])
 }
 
-func TestOrdersAboutSeveral_SayWhereTheyHaveEnded(t *testing.T) {
+func TestActionsOnSeveral_ReportWhereTheyEnded(t *testing.T) {
 	w := newWorld(t, 10)
 	w.bus.failsAt = 5
 	p, err := w.DeleteSome(t.Context(), events, deadletters.Selection{Reason: "damaged", Through: 10}, by)

@@ -1,8 +1,8 @@
 package delivery
 
-// assignWorkers assigns workers to queues, and returns the queue of each. If there are enough,
-// each queue gets one. The others, or all if there are not enough, go to queues that are drawn
-// with a weight of their length plus one.
+// assignWorkers assigns workers to queues, and returns the queue of each worker. If there are
+// enough workers, each queue gets one. The other workers, or all if there are not enough, go to
+// random queues; the weight of a queue is its length plus one.
 func assignWorkers(workers int, lengths []int, random func() uint64) []int {
 	var assigned []int
 	if workers >= len(lengths) {

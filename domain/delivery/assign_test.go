@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// DSS-11
+// This is rule DSS-11.
 func TestEveryQueueGetsAWorker_IfThereAreEnough(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1)).Uint64
 	require.Equal(t, []int{0}, assignWorkers(1, []int{0}, random))
@@ -18,7 +18,7 @@ func TestEveryQueueGetsAWorker_IfThereAreEnough(t *testing.T) {
 	}
 }
 
-// DSS-12
+// This is rule DSS-12.
 func TestSurplusWorkers_GoToLongQueues(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)).Uint64
 	var count [2]int
@@ -34,7 +34,7 @@ func TestSurplusWorkers_GoToLongQueues(t *testing.T) {
 	require.InDelta(t, 0.5, float64(count[1]-1000)/float64(count[0]-1000), 0.1)
 }
 
-// DSS-13
+// This is rule DSS-13.
 func TestFewWorkers_GoToLongQueuesMoreOften(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 3)).Uint64
 	lengths := append([]int{100}, slices.Repeat([]int{50}, 9)...)
@@ -55,7 +55,7 @@ func TestFewWorkers_GoToLongQueuesMoreOften(t *testing.T) {
 type dispatcherTest struct {
 	*dispatcher
 	granted    []*permit
-	priorities map[*service]int // of those that are offered again with another one than 0
+	priorities map[*service]int // priorities other than 0 with which cursors are offered again
 }
 
 func newDispatcherTest(workers, queues int) *dispatcherTest {
@@ -65,7 +65,7 @@ func newDispatcherTest(workers, queues int) *dispatcherTest {
 	return d
 }
 
-// next ends the call that began first, whose cursor is offered again, and returns it.
+// next ends the call that began first, offers its cursor again, and returns it.
 func (d *dispatcherTest) next() *permit {
 	p := d.granted[0]
 	d.granted = d.granted[1:]
@@ -76,7 +76,7 @@ func (d *dispatcherTest) next() *permit {
 
 func newSuspect() *service { return &service{offers: offers{suspect: true}} }
 
-// P10
+// This is rule P10.
 func TestEveryQueueIsServed_WithinItsShareOfRuns(t *testing.T) {
 	for _, workers := range []int{1, 2, 3, 5, 12, 64} {
 		const queues = 12
@@ -98,7 +98,7 @@ func TestEveryQueueIsServed_WithinItsShareOfRuns(t *testing.T) {
 	}
 }
 
-// P10
+// This is rule P10.
 func TestCursorsOfAQueue_GoInTurn(t *testing.T) {
 	d := newDispatcherTest(4, 1)
 	last := make(map[*service]int)
@@ -127,7 +127,7 @@ func TestAQueueWithoutAWorker_HasOneReserved(t *testing.T) {
 	require.Len(t, d.granted, 4)
 }
 
-// P11
+// This is rule P11.
 func TestReceiversThatFail_HaveHalfOfTheWorkers(t *testing.T) {
 	d := newDispatcherTest(8, 1)
 	for range 100 {
@@ -151,7 +151,7 @@ func TestReceiversThatFail_HaveHalfOfTheWorkers(t *testing.T) {
 	}
 }
 
-// P11
+// This is rule P11.
 func TestASuspect_WaitsWithTheSuspects(t *testing.T) {
 	d := newDispatcherTest(2, 1)
 	d.offerCursor(newSuspect(), 0, 0)
@@ -159,7 +159,7 @@ func TestASuspect_WaitsWithTheSuspects(t *testing.T) {
 	require.Len(t, d.granted, 2)
 	s := &service{}
 	d.offerCursor(s, 0, 0)
-	d.setSuspect(s, true) // it was offered as a healthy one
+	d.setSuspect(s, true) // it was offered as a healthy receiver
 	healthy := d.granted[1]
 	d.releasePermit(healthy)
 	require.Len(t, d.granted, 2, "half of the workers have a suspect")
@@ -167,7 +167,7 @@ func TestASuspect_WaitsWithTheSuspects(t *testing.T) {
 	require.Same(t, s, d.granted[2].service)
 }
 
-// P11
+// This is rule P11.
 func TestCallsThatHang_LeaveHalfOfTheWorkers(t *testing.T) {
 	d := newDispatcherTest(8, 1)
 	for range 100 {

@@ -19,7 +19,7 @@ type nodeSighting struct {
 	isStored  bool      // the last read has shown the node
 }
 
-// isAlive reports whether the node was seen to move in the last deadAfter.
+// isAlive reports whether a new beat of the node was read within deadAfter before now.
 func (s *nodeSighting) isAlive(now time.Time) bool { return s != nil && now.Sub(s.moved) < deadAfter }
 
 // An allocation is the change of the assignment of shards that a node makes.

@@ -20,13 +20,13 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// troubledNodes have an assignment that is damaged, or cannot be read at all, until a test or a
-// node changes that.
+// troubledNodes have an assignment that is damaged or cannot be read, until a test or a node
+// changes that.
 type troubledNodes struct {
 	mu     sync.Mutex
 	nodes  repository.Nodes
 	damage error
-	isOff  func() bool // no look succeeds; nil: they do
+	isOff  func() bool // reports whether looks fail; nil: they succeed
 }
 
 func (s *troubledNodes) change(f func(*troubledNodes)) {
@@ -77,7 +77,7 @@ func (s *troubledNodes) Leave(ctx context.Context, incarnation string) error {
 	return s.nodes.Leave(ctx, incarnation)
 }
 
-// A logBuffer has what nodes log.
+// A logBuffer has the log lines of nodes.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -114,7 +114,7 @@ func newTroubledWorld(t *testing.T) (w *deliverytest.World, s *troubledNodes, re
 	return w, s, receivers, nodes, logged
 }
 
-// owners returns the nodes of all shards.
+// ownersOf returns the owners of all shards.
 func ownersOf(t *testing.T, s repository.Nodes) [repository.ShardCount]string {
 	t.Helper()
 	_, a, err := s.Nodes(context.Background())
@@ -122,7 +122,7 @@ func ownersOf(t *testing.T, s repository.Nodes) [repository.ShardCount]string {
 	return a.Owners
 }
 
-func TestADamagedAssignment_IsReplacedByWhatTheNodesKnow(t *testing.T) {
+func TestADamagedAssignment_IsReplacedByTheLastOneRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, s, receivers, nodes, logged := newTroubledWorld(t)
 		before, loads := ownersOf(t, s), w.Loads()
@@ -143,7 +143,7 @@ func TestADamagedAssignment_IsReplacedByWhatTheNodesKnow(t *testing.T) {
 	})
 }
 
-func TestAnAssignmentThatIsRemovedByHand_IsMadeAgain(t *testing.T) {
+func TestAnAssignmentThatIsRemovedByHand_IsCreatedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, s, receivers, nodes, _ := newTroubledWorld(t)
 		s.change(func(s *troubledNodes) { s.nodes = memory.NewNodes(w.Clock.Now) })

@@ -20,6 +20,6 @@ func openMemory(_ *testing.T, clock *deliverytest.Clock) repositorytest.PushStor
 
 func TestConformance(t *testing.T) { deliverytest.Run(t, openMemory) }
 
-func TestRandomTroubleKeepsThePromises(t *testing.T) {
+func TestRandomFaults_KeepThePromises(t *testing.T) {
 	deliverytest.Random(t, 60, openMemory)
 }

@@ -26,7 +26,7 @@ type dispatcher struct {
 
 // A runPlan is the order in which a run serves the queues for the deliveries of a priority.
 type runPlan struct {
-	queues   []int // of the next picks
+	queues   []int // queues of the next picks
 	rotation int   // the queue that is next in rotation
 }
 
@@ -35,11 +35,11 @@ type runPlan struct {
 type cursorQueue struct {
 	running int                 // permits
 	ready   [2]readyList        // healthy receivers, and suspects
-	last    int                 // index in ready of the list that was picked from last
+	last    int                 // index in ready of the list of the last pick
 	turn    domain.PriorityTurn // for the picks in which no other queue may be served
 }
 
-// A readyList has cursors by priority; those of one priority are served in turn.
+// A readyList has cursors by priority. Cursors of one priority are served in turn.
 type readyList struct {
 	cursors [domain.Priorities]turns[*service]
 	waiting domain.PrioritySet // priorities that have cursors
@@ -70,8 +70,8 @@ func (r *readyList) clearTurn(o *offer) {
 	}
 }
 
-// A permit is the right of a cursor to one call. A worker serves it, unless more than half of
-// the workers would serve suspects.
+// A permit is the right of a cursor to one call. A worker serves it, except for calls of
+// suspects beyond half of the workers; see maxSuspects.
 type permit struct {
 	service *service
 	queue   int
@@ -97,10 +97,10 @@ func newDispatcher(workers, queues int, random func() uint64, grant func(*permit
 	return &dispatcher{workers: workers, queues: make([]cursorQueue, queues), idle: queues, random: random, grant: grant}
 }
 
-// queueOf returns the queue of a delivery that failed as many times as attempts says.
+// queueOf returns the queue of a delivery that failed attempts times.
 func (d *dispatcher) queueOf(attempts int) int { return min(attempts, len(d.queues)-1) }
 
-// slotOf returns which of the two offers of a cursor is that of a queue.
+// slotOf returns the index of the offer of a cursor that belongs to a queue.
 func slotOf(queue int) int { return min(queue, 1) }
 
 // listIndex returns which of the two lists of a queue a cursor is in.
@@ -202,9 +202,10 @@ func (d *dispatcher) releasePermit(p *permit) {
 	d.grantPermits(granted)
 }
 
-// maxSuspects returns the limit for the workers of suspects: half of all workers. Calls beyond
-// it began before they took long, and need no worker: else receivers that begin to hang at the
-// same time would keep all workers until their calls have timed out.
+// maxSuspects returns the limit for the workers of suspects: half of all workers. Calls of
+// suspects beyond the limit, which began before their receivers became suspects, need no
+// worker. Otherwise receivers that begin to hang at the same time would occupy all workers
+// until their calls time out.
 func (d *dispatcher) maxSuspects() int { return max(d.workers/2, 1) }
 
 // freeWorkers returns the number of workers without a call.
@@ -222,8 +223,8 @@ func (d *dispatcher) close() {
 	}
 }
 
-// grantPermits grants permits, and yields the processor before each: otherwise a message to ten
-// thousand cursors would delay the deliveries of other streams.
+// grantPermits grants permits, and yields the processor before each one. Otherwise a message to
+// ten thousand cursors would delay the deliveries of other streams.
 func (d *dispatcher) grantPermits(all []*permit) {
 	for _, p := range all {
 		runtime.Gosched()
@@ -231,8 +232,8 @@ func (d *dispatcher) grantPermits(all []*permit) {
 	}
 }
 
-// pickPermits grants the free workers to cursors, until one of them runs out. The caller holds
-// mu.
+// pickPermits grants free workers to cursors, until no workers or no cursors are left. The
+// caller holds mu.
 func (d *dispatcher) pickPermits() []*permit {
 	var all []*permit
 	for d.freeWorkers() > 0 && !d.closed {
@@ -258,9 +259,9 @@ func (d *dispatcher) pickPermits() []*permit {
 	return all
 }
 
-// nextQueue returns the queue to serve next and the priority of the delivery: the priority by
-// its turn, and the queue by the plan of the run. It returns false if no queue may be served. A
-// run has two plans; the second is that of the next run.
+// nextQueue returns the queue to serve next and the priority of the delivery. The PriorityTurn
+// decides the priority, and the plan of the run decides the queue. It returns false if no queue
+// may be served. If the plan is used up, it makes the plan of the next run.
 func (d *dispatcher) nextQueue() (queue, priority int, ok bool) {
 	queue, n, waiting := d.countServable()
 	if n == 0 {
@@ -284,7 +285,7 @@ func (d *dispatcher) nextQueue() (queue, priority int, ok bool) {
 		}
 		d.planRun(priority)
 	}
-	// The queues that were not drawn.
+	// The queues for which the plan has no pick.
 	for i := range d.queues {
 		if q := (plan.rotation + i) % len(d.queues); d.servableIn(q).Has(priority) {
 			return q, priority, true
@@ -324,7 +325,7 @@ func (d *dispatcher) planRun(priority int) {
 	plan.queues = append(plan.queues, assignWorkers(d.workers, lengths, d.random)...)
 }
 
-// servableIn returns the priorities of a queue of which a cursor may get a worker.
+// servableIn returns the priorities in a queue with a cursor that may get a worker.
 func (d *dispatcher) servableIn(q int) domain.PrioritySet {
 	one := &d.queues[q]
 	waiting := one.ready[0].waiting
@@ -337,8 +338,8 @@ func (d *dispatcher) servableIn(q int) domain.PrioritySet {
 	return 0
 }
 
-// kindToPick returns whether a healthy cursor of a queue or a suspect is the next one that may be
-// served with a priority.
+// kindToPick returns the list of a queue to pick from next for a priority: healthy receivers or
+// suspects.
 func (d *dispatcher) kindToPick(q, priority int) int {
 	one := &d.queues[q]
 	for i := range 2 {

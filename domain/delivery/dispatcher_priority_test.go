@@ -15,7 +15,7 @@ func (d *dispatcherTest) offerAll(n, queue, priority int) {
 	}
 }
 
-// pickedAfter returns the priority that gets the worker of the call which began first.
+// pickedAfter ends the call that began first, and returns the priority that gets its worker.
 func (d *dispatcherTest) pickedAfter(t *testing.T) int {
 	d.next()
 	require.Len(t, d.granted, d.workers)
@@ -56,8 +56,8 @@ func TestCursorsOfOnePriority_GoInTurn(t *testing.T) {
 	}
 }
 
-// P10
-func TestNoQueueOrPriority_IsPassedOverForEver(t *testing.T) {
+// This is rule P10.
+func TestEachQueueAndPriority_IsServedWithinALimit(t *testing.T) {
 	for _, workers := range []int{1, 2, 5, 12, 64} {
 		const queues, picks = 12, 50_000
 		const limit = 64 * 10 * 2 * queues // each priority has one pick in 640
@@ -94,7 +94,7 @@ func TestACursorWithAHigherDelivery_MovesForward(t *testing.T) {
 	require.NotSame(t, s, d.granted[2].service, "it is offered once")
 }
 
-// P11
+// This is rule P11.
 func TestSuspectsOfAHighPriority_HaveHalfOfTheWorkers(t *testing.T) {
 	d := newDispatcherTest(8, 1)
 	for range 100 {

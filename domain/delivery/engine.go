@@ -20,23 +20,23 @@ import (
 // Options of an Engine. The zero value is valid.
 type Options struct {
 	Incarnation string // of the node, another one at each start; default: random
-	Workers     int    // calls under way, in all; default 64
-	Queues      int    // default 12; deliveries that failed more often are in the last one
-	Concurrency int    // calls under way, of one receiver; default 16
+	Workers     int    // limit for all calls under way; default 64
+	Queues      int    // number of queues; default 12. Deliveries that failed more often are in the last one
+	Concurrency int    // limit for the calls under way of one receiver; default 16
 
-	Timeout  time.Duration // of a call; default 30 s
-	Overhead time.Duration // to store the outcome of a call; default 30 s
-	For      time.Duration // after which Run returns; no call begins that would outlive it. 0: no such time
-	Grace    time.Duration // for calls under way when the context of Run ends; default 10 s
+	Timeout  time.Duration // limit for a call; default 30 s
+	Overhead time.Duration // time to store the outcome of a call; default 30 s
+	For      time.Duration // time after which Run returns; no call begins that could take longer. 0: no limit
+	Grace    time.Duration // time for calls under way to end after the context of Run ends; default 10 s
 
-	Look    time.Duration                            // between two looks for what others have stored; default 30 s
-	Idle    time.Duration                            // after which a cursor is forgotten; default 5 minutes
+	Look    time.Duration                            // interval between looks for changes that others have stored; default 30 s
+	Idle    time.Duration                            // time after which an idle cursor is removed from memory; default 5 minutes
 	Window  int64                                    // bytes of streams in memory; default 32 MB
-	Marked  int                                      // how many watches a page has of which it is stored how far it was served; default 16
-	Sweep   func(context.Context) error              // removes what has expired; called every hour
+	Marked  int                                      // minimum number of watches in a page for which the engine stores how far the page was served; default 16
+	Sweep   func(context.Context) error              // removes expired entries; called every hour
 	Backoff func(failures int) (pause time.Duration) // after a failure of the store; default 100 ms to 30 s
-	Owns    func(shard int) bool                     // without Ports.Nodes; default: all shards
-	// NoTakeover has the engine leave the cursors of nodes that die alone until it is asked about
+	Owns    func(shard int) bool                     // the shards of this node, without Ports.Nodes; default: all
+	// NoTakeover makes the engine leave the cursors of dead nodes alone until it is asked about
 	// them; see the package comment.
 	NoTakeover bool
 	Clock      func() time.Time // stamps attempts; default: the system's
@@ -70,7 +70,7 @@ func (o *Options) setDefaults() {
 	o.Look = cmp.Or(o.Look, 30*time.Second)
 	o.Idle = cmp.Or(o.Idle, 5*time.Minute)
 	o.Window = cmp.Or(o.Window, 32<<20)
-	o.Marked = cmp.Or(o.Marked, 16) // with fewer, that costs more than to visit them again after a start
+	o.Marked = cmp.Or(o.Marked, 16) // for fewer, storing costs more than visiting them again after a start
 }
 
 // retryPause returns the pause after some failures in a row: about 100 ms, then twice as long each
@@ -88,23 +88,23 @@ type Engine struct {
 	dispatcher  *dispatcher
 	window      *window
 	store       *pool       // runs loads and reads
-	settles     *pool       // of settlements of other cursors than those of watches
+	settles     *pool       // runs settlements, except those of watches
 	members     *membership // nil: the shards are not shared
 	settlements settlements
-	warned      [len(domain.WarningKinds)]atomic.Int64 // cursors with a warning, by its kind
+	warned      [len(domain.WarningKinds)]atomic.Int64 // number of cursors with a warning, by the kind of the warning
 	lookNow     chan struct{}
 	visits      chan struct{} // a slot for each visit to a watch
 	residents   atomic.Int64  // watches that stay in memory after a visit
 
 	mu       sync.Mutex
 	running  sync.WaitGroup  // goroutines
-	ctx      context.Context // of everything that is begun; nil: Run was not called
+	ctx      context.Context // context of all work; nil: Run was not called
 	stop     context.CancelFunc
 	state    engineState
 	services map[domain.CursorID]*service
 	topics   map[domain.StreamName]*topic
 	watched  map[watchedKey]*watched
-	drained  chan struct{} // closed when the last service is gone, while stopping
+	drained  chan struct{} // closed when the last service has ended, while stopping
 }
 
 type engineState int
@@ -116,19 +116,19 @@ const (
 	engineStopped  // no goroutine begins
 )
 
-// A topic is a stream with cursors, or lists of watches, that are served.
+// A topic is a stream whose cursors or watches this node serves.
 type topic struct {
 	stream domain.StreamName
 
 	mu       sync.Mutex
-	end      [domain.Priorities]int64 // numbers behind the last entries that are known
-	looked   bool                     // end is that of the store, or later
+	end      [domain.Priorities]int64 // numbers after the last known entries
+	looked   bool                     // end was read from the store, or is later
 	services map[*service]struct{}
 	watched  map[*watched]struct{}
 
 	lookQueued bool // the end will be read
 
-	crowds chan struct{} // a slot for each page with many watches that is visited
+	crowds chan struct{} // a slot for each page with many watches that is being visited
 }
 
 // New returns an Engine. It does nothing until Run is called.
@@ -153,7 +153,7 @@ func New(ports Ports, opts Options) *Engine {
 	return e
 }
 
-// margin is the time that Run has left after everything was stored.
+// margin is the time that is reserved between the last write and the end of Run.
 const margin = 5 * time.Second
 
 // Reserve returns the time before the end of Options.For in which no call begins.
@@ -211,7 +211,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// drainServices ends the services, and cancels those that have not ended after grace.
+// drainServices ends the services, and cancels all that have not ended after grace.
 func (e *Engine) drainServices(grace time.Duration) {
 	e.dispatcher.close()
 	e.mu.Lock()
@@ -243,8 +243,8 @@ func (e *Engine) drainServices(grace time.Duration) {
 	e.running.Wait()
 }
 
-// spawn runs f in a goroutine that Run waits for. It returns false if Run was not called, or
-// has ended.
+// spawn runs f in a goroutine that Run waits for. It returns false if Run was not called or has
+// ended.
 func (e *Engine) spawn(f func()) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -288,8 +288,8 @@ func (e *Engine) Created(id domain.CursorID, stream domain.StreamName) {
 	e.serveCreated(repository.ShardEntry{Cursor: id, Stream: stream})
 }
 
-// serveCreated begins to serve a cursor that was created. A service that has not found it, and
-// is ending, is followed by another service.
+// serveCreated begins to serve a cursor that was created. If an earlier service has not found
+// the cursor and is ending, another service follows it.
 func (e *Engine) serveCreated(entry repository.ShardEntry) {
 	if _, _, isWatch := domain.WatchOf(entry.Cursor); isWatch {
 		e.serveWatched(repository.ShardOf(entry.Cursor), repository.WatchedStream{Stream: entry.Stream})
@@ -377,7 +377,8 @@ func (e *Engine) topicFor(stream domain.StreamName) *topic {
 	return t
 }
 
-// dropIdle removes a topic without services and watches. The caller holds mu of both.
+// dropIdle removes a topic without services and watches. The caller holds mu of the engine and
+// of the topic.
 func (e *Engine) dropIdle(t *topic) {
 	if len(t.services)+len(t.watched) == 0 {
 		delete(e.topics, t.stream)
@@ -462,7 +463,7 @@ type pool struct {
 }
 
 // runTask queues f, which belongs to topic t. A goroutine of the pool runs it, unless the
-// engine ends before.
+// engine ends first.
 func (p *pool) runTask(t *topic, f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,7 +15,7 @@ func (e *Engine) hasShard(shard int) bool {
 	return e.members.hasShard(shard)
 }
 
-// isAssigned reports whether a shard is that of the node, which may be releasing it.
+// isAssigned reports whether a shard is assigned to the node. The node may be releasing it.
 func (e *Engine) isAssigned(shard int) bool { return e.members == nil || e.members.isAssigned(shard) }
 
 // mayCall reports whether calls of the cursors of a shard may begin.
@@ -32,14 +32,15 @@ func (e *Engine) sendSignal(s repository.Signal) {
 }
 
 // requestShard makes the node take the shard of a cursor that it was asked about, if the owner
-// has died.
+// of the shard has died.
 func (e *Engine) requestShard(id domain.CursorID) {
 	if e.members != nil {
 		e.members.requestShard(id)
 	}
 }
 
-// handleSignals handles the signals of another node from number handled on.
+// handleSignals handles the signals of another node, except for the first ones, whose number is
+// handled.
 func (e *Engine) handleSignals(n *repository.Node, handled int64) {
 	first := n.Signalled - int64(len(n.Signals))
 	if handled < first {
@@ -80,8 +81,8 @@ func (e *Engine) serveShards(shards []int) {
 	}
 }
 
-// serveAgain serves the cursor of a service that has left, if the node has taken its shard
-// again or the cursor was created after the service had looked for it.
+// serveAgain begins a new service after s has ended, if the node has taken the shard again, or
+// if the cursor was created after s had looked for it.
 func (e *Engine) serveAgain(s *service) {
 	e.serveCursor(repository.ShardEntry{Cursor: s.id, Stream: s.topic.stream})
 }
@@ -107,8 +108,8 @@ func (e *Engine) shedShards(shards []int) {
 
 func (s *service) postShed() { s.postEvent(func(in *inbox) { in.shed = true }) }
 
-// wakeAll wakes all services that have paused because the node was not known to own their
-// shards.
+// wakeAll wakes all services that had paused because it was not certain that the node owns
+// their shards.
 func (e *Engine) wakeAll() {
 	for _, s := range e.allServices() {
 		s.tick()

@@ -6,9 +6,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// LookAt notifies the engine that a stream has, or may have, new entries that the caller does
-// not have. It signals this to the nodes that serve cursors of the stream, and reads the end of
-// the stream if this node serves one.
+// LookAt notifies the engine that a stream may have new entries, when the caller does not have
+// the entries. It signals this to the nodes that serve cursors of the stream, and reads the end
+// of the stream if this node serves one.
 func (e *Engine) LookAt(stream domain.StreamName) {
 	if e.members != nil {
 		e.members.signalAwaited(stream)

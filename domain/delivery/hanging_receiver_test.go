@@ -14,12 +14,12 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// delaysBeside publishes events, one every 20 ms, and returns how long after each the call of a
-// receiver began that answers within 20 ms, while others of the same stream do not answer.
+// delaysBeside publishes an event every 20 ms to one receiver that answers within 20 ms and to
+// others that do not answer. It returns the delays of the calls of the first receiver.
 func delaysBeside(t *testing.T, hanging int) map[time.Duration]time.Duration {
 	delays := make(map[time.Duration]time.Duration)
 	synctest.Test(t, func(t *testing.T) {
-		const events, every = 2000, 20 * time.Millisecond // longer than a call may take
+		const events, every = 2000, 20 * time.Millisecond // altogether longer than the timeout of a call
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores { return openMemory(t, clock) })
 		for range hanging {
 			w.Add(&deliverytest.Receiver{Policy: domain.DefaultPolicy(), Answer: func(ctx context.Context, _ delivery.Call) domain.Answer {
@@ -48,11 +48,12 @@ func delaysBeside(t *testing.T, hanging int) map[time.Duration]time.Duration {
 	return delays
 }
 
-// P11. All are new to the hub and begin to hang at the same time, which is the worst case.
+// This is rule P11. All receivers are new to the hub and begin to hang at the same time, which
+// is the worst case.
 func TestHangingReceivers_DoNotDelayAnother(t *testing.T) {
 	for _, test := range []struct {
 		hanging int
-		until   time.Duration // after which the hub has noticed that they hang, and none waits
+		until   time.Duration // time until the hub has detected the hanging receivers, and no call waits for a worker
 	}{{1, 0}, {3, 0}, {8, 3 * time.Second}, {100, 10 * time.Second}} {
 		for published, delay := range delaysBeside(t, test.hanging) {
 			require.LessOrEqual(t, delay, max(test.until-published, 0), "beside %d, published after %v", test.hanging, published)

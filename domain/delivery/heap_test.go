@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A longStream has n entries that are made when they are read.
+// A longStream has n entries that are created when they are read.
 type longStream struct {
 	repository.Streams
 	n int64
@@ -36,18 +36,18 @@ func (s longStream) End(context.Context, domain.StreamName) (repository.StreamEn
 	return repository.StreamEnd{Positions: []domain.Position{{EntryID: domain.EntryID{Number: s.n}}}}, nil
 }
 
-// heap returns the bytes in use.
+// heap returns the bytes of the heap in use.
 func heap() float64 {
 	var m runtime.MemStats
-	for range 3 { // finalizers, and what they free
+	for range 3 { // for finalizers, and for the memory that they free
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
 }
 
-// heapWith returns the heap while receivers work off a stream of n entries, after some thousand
-// calls.
+// heapWith returns the heap size while receivers process a stream of n entries, after some
+// thousand calls.
 func heapWith(t *testing.T, n int64, receivers int) (used float64) {
 	synctest.Test(t, func(t *testing.T) {
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores {
@@ -67,15 +67,15 @@ func heapWith(t *testing.T, n int64, receivers int) (used float64) {
 	return used
 }
 
-// P16
-func TestHeap_DoesNotGrowWithWhatWaits(t *testing.T) {
+// This is rule P16.
+func TestHeap_DoesNotGrowWithWaitingMessages(t *testing.T) {
 	base := heap()
 	few, many := base+heapWith(t, 1000, 8), base+heapWith(t, 1_000_000, 8)
 	t.Logf("%.0f bytes with a thousand, %.0f with a million", few, many)
 	require.InEpsilon(t, few, many, 0.1)
 }
 
-// P16
+// This is rule P16.
 func TestHeap_OfTenThousandCursors(t *testing.T) {
 	used := heapWith(t, 0, 10_000)
 	t.Logf("%.0f bytes", used)

@@ -10,7 +10,7 @@ import (
 )
 
 // lookForWork finds the cursors of the shards that this node owns, and the entries that other
-// nodes have appended to their streams. It returns soon after ctx ends.
+// nodes have appended to their streams. It returns promptly after ctx ends.
 func (e *Engine) lookForWork(ctx context.Context) {
 	for shard := range repository.ShardCount {
 		if ctx.Err() != nil {
@@ -61,8 +61,8 @@ func (e *Engine) serveShard(ctx context.Context, shard int) error {
 }
 
 // followChanges makes a service look up the receiver of its cursor again if the entry shows a
-// change since the last look: the signal may have been lost with the node that stored the
-// change.
+// change since the last look. The node that stored the change may have died before it sent a
+// signal.
 func (e *Engine) followChanges(entry repository.ShardEntry) {
 	e.mu.Lock()
 	s := e.services[entry.Cursor]

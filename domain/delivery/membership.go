@@ -20,22 +20,22 @@ const (
 	leaveWithin = 5 * time.Second
 )
 
-// A membership shares the shards of an Engine with the engines of other nodes.
+// A membership shares the shards among the engines of all nodes.
 type membership struct {
 	engine *Engine
 	self   string
 	kick   chan struct{} // has an element while there are new signals
 
-	// The fields that mu does not guard belong to the goroutine of run.
+	// The following fields belong to the goroutine of run.
 	beat      int64
 	begun     time.Time // when the last stored beat began
 	looked    time.Time // when the first look succeeded; zero: not yet
 	seen      map[string]*nodeSighting
-	last      repository.Assignment // the newest that was read
-	older     time.Time             // since when reads return an older one; zero: they do not
+	last      repository.Assignment // the newest one that was read
+	older     time.Time             // since when reads return an older one than last; zero: they do not
 	isShared  bool                  // another node is alive
-	failures  int                   // in a row
-	blind     time.Time             // since when no look has succeeded; zero: the last one has
+	failures  int                   // consecutive failed rounds
+	blind     time.Time             // since when no look has succeeded; zero: the last one succeeded
 	releasing map[int]time.Time     // shards whose cursors are being released, since when
 
 	mu        sync.Mutex
@@ -64,15 +64,16 @@ func (m *membership) hasShard(shard int) bool {
 	return m.owned[shard]
 }
 
-// mayCall reports whether the node is known to serve a shard. After a pause it is not, until a
-// beat was stored and the assignment was read.
+// mayCall reports whether it is certain that the node owns a shard. After a pause of the
+// process it is not certain until a beat was stored and the assignment was read.
 func (m *membership) mayCall(shard int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.owned[shard] && time.Since(m.confirmed) < lapseAfter
 }
 
-// isAssigned reports whether a shard is that of the node, as far as it knows.
+// isAssigned reports whether a shard is assigned to the node, by the last assignment that was
+// read.
 func (m *membership) isAssigned(shard int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -87,7 +88,7 @@ func (m *membership) mayLoad(shard int) bool {
 	return m.assigned[shard] && time.Since(m.confirmed) < lapseAfter
 }
 
-// sendSignal signals to the other nodes what this one has stored.
+// sendSignal signals a change that this node has stored to the other nodes.
 func (m *membership) sendSignal(s repository.Signal) {
 	m.mu.Lock()
 	if unsent := m.signals[len(m.signals)-int(min(m.signalled-m.sent, int64(len(m.signals)))):]; slices.Contains(unsent, s) {
@@ -170,8 +171,8 @@ func (m *membership) runRound(ctx context.Context) error {
 	return nil
 }
 
-// isBeatDue reports whether a beat is to be stored. No beat is due while no look has succeeded
-// for lapseAfter: the node makes no calls, so others have to take its shards.
+// isBeatDue reports whether a beat has to be stored. No beat is due if no look has succeeded
+// for lapseAfter: then the node makes no calls, so others have to take its shards.
 func (m *membership) isBeatDue() bool {
 	if !m.blind.IsZero() && time.Since(m.blind) >= lapseAfter {
 		return false

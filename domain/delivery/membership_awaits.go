@@ -10,11 +10,11 @@ import (
 // Most actors have no receiver that waits for their data. So a Save signals nothing unless a node
 // has announced, by its beats, that it serves a cursor of the stream.
 
-// An awaiting has the data streams of which nodes serve cursors. The mutex of the membership
-// guards it.
+// awaiting knows the data streams whose cursors nodes serve. The mutex of the membership guards
+// it.
 type awaiting struct {
 	isKnown   bool                 // others is known
-	others    repository.StreamSet // of the other nodes alive
+	others    repository.StreamSet // streams of the other nodes that are alive
 	unsent    []domain.StreamName  // streams of this node that no beat has announced
 	announced []streamAnnouncement // streams that a node may not have known when it saved
 }
@@ -36,7 +36,7 @@ func (a *awaiting) markAnnounced(n int, isShared bool) {
 	a.unsent = a.unsent[n:]
 }
 
-// announceStream announces a data stream of which the node begins to serve a cursor. It does
+// announceStream announces that the node begins to serve a cursor of a data stream. It does
 // nothing for other streams, whose entries are always signalled.
 func (m *membership) announceStream(stream domain.StreamName) {
 	if _, ok := stream.DataActor(); !ok {
@@ -81,7 +81,7 @@ func (m *membership) lookAtAnnounced() {
 	}
 }
 
-// awaitedStreams returns the data streams of which the node serves cursors.
+// awaitedStreams returns the data streams whose cursors the node serves.
 func (e *Engine) awaitedStreams() (all repository.StreamSet) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

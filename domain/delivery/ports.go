@@ -29,12 +29,12 @@ type Receivers interface {
 type Receiver struct {
 	Subscription domain.Subscription
 	Policy       domain.Policy
-	Concurrency  int                          // limit for the calls under way; 0: that of the engine
+	Concurrency  int                          // limit for the calls under way; 0: the limit of the engine
 	MaxRate      float64                      // limit for the calls per second; 0: no limit
 	IsPaused     bool                         // nothing is called until its owner resumes it
 	Resumed      int                          // how often its owner has resumed it
 	KeepsMarks   bool                         // the cursor keeps marks of its progress; see domain.Mark
-	IsOrdered    bool                         // the deliveries are made in the order of the stream; see domain.Owner
+	IsOrdered    bool                         // deliveries are made in the order of the stream; see domain.Owner
 	Matches      func(*repository.Entry) bool // the filter; nil: every message
 	// Compile returns the filter of a replay; nil: no replay has one.
 	Compile func(expression string) (func(*repository.Entry) bool, error)
@@ -57,5 +57,5 @@ type Call struct {
 	Cursor   domain.CursorID
 	Receiver *Receiver
 	Entry    *repository.Entry // shared with other calls: it is only read
-	Attempt  int               // failed ones: 0 for the first call
+	Attempt  int               // number of failed attempts: 0 for the first call
 }

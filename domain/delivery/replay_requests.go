@@ -7,15 +7,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A replayRequest is a request that the cursor has not followed, with the dead letter of its
-// delivery.
+// A replayRequest is a request that the cursor has not followed yet, with the dead letter of
+// its delivery.
 type replayRequest struct {
 	domain.ReplayRequest
 	dead *domain.Retry
 }
 
-// loadReplays reads the requests that a cursor has not followed. It reads the dead letters
-// after the cursor was loaded: later changes are made by this owner.
+// loadReplays reads the requests that a cursor has not followed yet. It reads the dead letters
+// after the cursor was loaded, because only this owner changes them later.
 func (e *Engine) loadReplays(ctx context.Context, id domain.CursorID, cursor *domain.Cursor) ([]replayRequest, error) {
 	all, err := e.Shards.Replays(ctx, id)
 	if domain.KindOf(err) == domain.NotFound {
@@ -52,8 +52,8 @@ func (s *service) keepRequests(requests []replayRequest) {
 }
 
 // followReplays follows requests, as long as their deliveries fit into a settlement. It returns
-// false if no call may begin before the next settlement is stored: otherwise a consumer that
-// fetches deliveries would wait as long as calls fail.
+// false if no call may begin before the next settlement is stored. Otherwise a consumer that
+// fetches deliveries would have to wait while calls fail.
 func (s *service) followReplays() bool {
 	if s.retaking || s.leaving {
 		return true
@@ -61,7 +61,7 @@ func (s *service) followReplays() bool {
 	for len(s.requests) > 0 {
 		r := &s.requests[0]
 		if !s.cursor.FollowReplay(&r.ReplayRequest, r.dead, s.engine.opts.Clock()) {
-			return !r.IsOfDoor()
+			return !r.IsFetch()
 		}
 		s.engine.opts.Logger.LogAttrs(s.engine.ctx, slog.LevelDebug, "a request to replay was followed",
 			slog.String("cursor", s.id.String()), slog.String("request", r.ID))
@@ -72,8 +72,8 @@ func (s *service) followReplays() bool {
 	return true
 }
 
-// noteDead remembers the dead letters that a settlement stores, for the requests and the entries
-// that were read before.
+// noteDead copies the dead letters of a settlement to the requests and entries of replays that
+// were read before it.
 func (s *service) noteDead(t *domain.Settlement) {
 	for _, list := range [][]domain.Retry{t.Create, t.Replace, t.Put} {
 		for i := range list {

@@ -22,9 +22,9 @@ type replayWalk struct {
 	reading  bool
 	failures int              // of reads, in a row
 	steps    []walkStep       // in the order of their entries
-	next     *domain.Position // where to continue after steps; nil: the end of the priority
+	next     *domain.Position // where to continue after steps; nil: steps reach the end of the priority
 
-	// died are the dead letters that were settled since steps began to be read.
+	// died has the dead letters that were stored since the read of steps began.
 	died map[domain.EntryID]*domain.Retry
 }
 
@@ -41,7 +41,7 @@ type walkStep struct {
 const walkAhead = 100
 
 // replayEntries repeats deliveries, as long as the receiver and the rate permit it. While fresh
-// entries wait, it takes turns with them. It does not wait for entries that wait for a retry.
+// entries wait, it takes turns with them. It continues while fresh entries wait for a retry.
 func (s *service) replayEntries() {
 	if s.leaving || s.retaking || s.receiver == nil || !s.engine.mayCall(s.shard) {
 		return
@@ -76,7 +76,7 @@ func (s *service) newWalk(r *domain.Replay) *replayWalk {
 		return w
 	}
 	matches, err := s.receiver.Compile(r.Filter)
-	if err != nil { // it was admitted, perhaps by another version
+	if err != nil { // the filter was accepted, perhaps by another version
 		s.engine.logWarning(s.engine.ctx, "compile the filter of a replay", err, slog.String("cursor", s.id.String()))
 		return w
 	}
@@ -84,8 +84,8 @@ func (s *service) newWalk(r *domain.Replay) *replayWalk {
 	return w
 }
 
-// hasFresh reports whether the stream is known to have entries that were not taken, and that do not
-// wait for a delivery that failed.
+// hasFresh reports whether the stream is known to have entries that were not taken and do not
+// wait for a failed delivery.
 func (s *service) hasFresh() bool { return !s.waitingPriorities().IsEmpty() && !s.cursor.IsStopped() }
 
 // replayNext handles the next entry of a replay. It returns false if the replay has to wait.
@@ -130,7 +130,7 @@ func (s *service) replayNext(r *domain.Replay, now time.Time) bool {
 	return true
 }
 
-// replayPassed records that the replay has passed an entry without a delivery.
+// replayPassed records that the replay has passed an entry without making a delivery.
 func (s *service) replayPassed() {
 	s.filtered++
 	s.markDirty()
@@ -139,7 +139,8 @@ func (s *service) replayPassed() {
 	}
 }
 
-// reserveDelivery takes one delivery from the rate, or returns how long to wait for it.
+// reserveDelivery takes a token for one delivery from the rate limiter. If there is no token,
+// it returns how long to wait.
 func (w *replayWalk) reserveDelivery() time.Duration {
 	now := time.Now()
 	reserved := w.limiter.ReserveN(now, 1)
@@ -261,8 +262,8 @@ func (e *Engine) readDead(ctx context.Context, s *service, r *domain.Replay, mat
 	return nil
 }
 
-// matchesAt reports whether a filter matches the entry at a position. It does not match one that
-// has expired.
+// matchesAt reports whether a filter matches the entry at a position. An expired entry does not
+// match.
 func (e *Engine) matchesAt(ctx context.Context, stream domain.StreamName, at domain.Position, matches func(*repository.Entry) bool) (bool, error) {
 	if entry := e.window.findEntry(stream, at.EntryID); entry != nil {
 		return matches(entry), nil

@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// On a machine with much to do, time passes between two lines. Whatever that is, a retry is called soon
-// after it is due.
+// On a busy machine, time passes between two lines of code. However long that is, a retry is
+// called soon after it is due.
 func TestARetry_IsCalledThoughItBecomesDueWhileTheTimerIsSet(t *testing.T) {
 	const pause = 20 * time.Millisecond
 	for step := time.Millisecond; step <= 2*pause; step += time.Millisecond {

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A service serves a cursor. Events are posted to its inbox. While there are events, a
+// A service serves a cursor. Events are posted to its inbox. While the inbox has events, a
 // goroutine handles them one after the other.
 type service struct {
 	engine *Engine
@@ -27,23 +27,23 @@ type service struct {
 	calling map[domain.EntryID]struct{} // calls under way
 
 	mayWarn  atomic.Bool // the cursor may have warnings
-	warnedAt time.Time   // when they were logged last; it belongs to the review of the engine
+	warnedAt time.Time   // when warnings were logged last; only reviewWarnings uses it
 
-	// The rest belongs to that goroutine.
+	// The following fields belong to that goroutine.
 	wanted   bool // the cursor has to be loaded
 	receiver *Receiver
 	cursor   *domain.Cursor // nil: not loaded
 	version  repository.CursorVersion
-	current  bool      // cursor equals the stored one, as far as is known
-	resume   time.Time // nothing is loaded or settled before it; on the monotonic clock
+	current  bool      // as far as this node knows, cursor equals the stored one
+	resume   time.Time // nothing is loaded or settled before this time; on the monotonic clock
 	failures int       // consecutive failures of the store
-	due      time.Time // of the first retry, while the cursor is forgotten
-	forgot   time.Time // when the cursor was forgotten, by the clock that stamps attempts, without its monotonic reading
+	due      time.Time // due time of the first retry, while the cursor is not in memory
+	forgot   time.Time // when the cursor was removed from memory, by the clock that stamps attempts, without its monotonic reading
 
 	loading     bool
 	settling    bool                // a settlement is being stored, or the cursor is being retired
 	underway    int                 // calls
-	turn        domain.PriorityTurn // of the deliveries in queue 0
+	turn        domain.PriorityTurn // decides which delivery of queue 0 is next
 	changed     bool                // the receiver has to be looked up again
 	dirty       time.Time           // since when there are results to settle; zero: no results
 	urgent      bool                // the settlement must not wait for the result of a call
@@ -51,11 +51,11 @@ type service struct {
 	settleTook  time.Duration       // duration of the last settlement
 	settledAt   time.Time           // the end of the last settlement
 	hasOffered  bool                // the cursor has a delivery to call
-	isGathering bool                // results wait for those of other calls
+	isGathering bool                // results wait for the results of other calls
 	refusals    int                 // consecutive permits that were not used
 	offerAfter  time.Time           // the cursor is not offered before it
 	careful     bool                // the cursor is served carefully, or was until now
-	retaking    bool                // entries that were taken before the cursor was loaded again
+	retaking    bool                // the cursor has to take entries again that were taken before it was loaded again
 
 	unread map[domain.EntryID]int // how often in a row the message of a delivery could not be read
 
@@ -66,30 +66,30 @@ type service struct {
 
 	requests   []replayRequest // to replay, that the cursor has not followed
 	requested  atomic.Int64    // number of the last request that was read
-	noted      atomic.Int64    // repository.ShardEntry.Changes, as it was read last
-	followed   int64           // noted, when the receiver was read last
-	walk       *replayWalk     // of the replay that runs; nil: nothing was read for it
+	noted      atomic.Int64    // the last value that was read of repository.ShardEntry.Changes
+	followed   int64           // value of noted when the receiver was read last
+	walk       *replayWalk     // entries of the running replay; nil: none were read yet
 	limiter    *rate.Limiter   // of calls, on the monotonic clock; nil: no limit
-	isFreshDue bool            // the last delivery that was taken was a replayed one
+	isFreshDue bool            // the last delivery was a replayed one, so a fresh one is next
 
 	isWatch       bool        // the receiver is a watch: see watched
-	visits        []*visit    // that wait
+	visits        []*visit    // visits that wait for this service
 	isListed      bool        // the shard had an entry for the watch
-	isNoted       atomic.Bool // an entry was found since the watch was unlisted
-	isResident    bool        // it counts among Engine.residents
+	isNoted       atomic.Bool // an entry in the shard was found since the watch was unlisted
+	isResident    bool        // the service is counted in Engine.residents
 	isReadingEnd  bool        // the current end of the stream is being read
 	hasCurrentEnd bool        // it was read since the cursor was loaded
 	calledAt      time.Time   // the last call
 
-	cancelled bool // all deliveries, because the receiver was deleted
+	cancelled bool // all deliveries are cancelled, because the receiver was deleted
 	isGone    bool // there is no cursor
-	isMissing bool // there is no cursor yet; it may be being created
+	isMissing bool // there is no cursor yet; perhaps it is being created
 	leaving   bool
-	created   bool // the cursor, since it was loaded last
-	shedding  bool // the service leaves because the shard is given to another node
+	created   bool // the cursor was created since the last load
+	shedding  bool // the service ends because another node gets the shard
 	releasing bool // the settlement under way releases the cursor
 	released  bool
-	quiet     time.Time // since when the service is idle; zero: it is not
+	quiet     time.Time // since when the service is idle; zero: it is busy
 }
 
 // A cursor that leaves maxRefusals consecutive permits unused is not offered for refusalPause.
@@ -103,7 +103,7 @@ type inbox struct {
 	woken    bool // there may be new entries
 	ticked   bool // the timer has fired
 	changed  bool
-	created  bool // the cursor
+	created  bool // the cursor was created
 	leave    bool
 	shed     bool
 	permits  []*permit
@@ -159,13 +159,13 @@ func (s *service) handleInbox() {
 
 func (in *inbox) isEmpty() bool { return !in.ticked && in.isTickOnly() }
 
-// isTickOnly reports whether there is no other event than that of the timer.
+// isTickOnly reports whether the timer is the only event.
 func (in *inbox) isTickOnly() bool {
 	return !in.woken && !in.changed && !in.created && !in.leave && !in.shed && len(in.permits) == 0 && len(in.outcomes) == 0 &&
 		in.loaded == nil && in.settled == nil && in.retired == nil && in.fetched == nil && in.walked == nil && len(in.visits) == 0 && !in.listed && in.end == nil
 }
 
-// handleEvents handles events, and begins the work that follows from them.
+// handleEvents handles events, and begins the resulting work.
 func (s *service) handleEvents(in *inbox) {
 	if !in.isTickOnly() {
 		s.quiet = time.Time{}
@@ -272,7 +272,7 @@ func (s *service) isDone() bool {
 		return false
 	}
 	if s.shedding && !s.current && !s.engine.isAssigned(s.shard) {
-		return true // another node serves the cursor; loading would take it from that node
+		return true // another node serves the cursor, and loading would take it over
 	}
 	return s.cursor == nil || s.released
 }
@@ -289,9 +289,9 @@ func (s *service) markDirty() {
 	}
 }
 
-// setTimer has the service woken when something becomes due that was not due when the turn began, by the
-// monotonic clock and by the one that stamps attempts. What became due during the turn may have been passed
-// over, so it counts, too.
+// setTimer sets the timer to the first time after began at which work is due, both by the
+// monotonic clock and by the clock that stamps attempts. It includes work that became due
+// during this turn, because the turn may have passed over it.
 func (s *service) setTimer(began, now time.Time) {
 	wait := time.Duration(-1)
 	until := func(d time.Duration) {
@@ -343,8 +343,9 @@ func (s *service) stopTimer() {
 	}
 }
 
-// waitForCursor returns how long the cursor has nothing to do. It is 0 if the cursor is not in memory. While
-// something waits for its time, it is a look at most: the clock may be set meanwhile.
+// waitForCursor returns how long the cursor has no work. It is 0 if the cursor is not in
+// memory. It is at most the interval between looks if work waits for a time, because the clock
+// may be set meanwhile.
 func (s *service) waitForCursor(now time.Time) time.Duration {
 	if s.cursor == nil {
 		return 0
@@ -380,8 +381,8 @@ func (s *service) isBehind(standing *domain.Standing) bool {
 	return false
 }
 
-// forgetIdle forgets a cursor that has had nothing to do for some time, and will have nothing to
-// do for as long.
+// forgetIdle removes a cursor from memory that has been idle for some time, and will be idle
+// for at least the same time.
 func (s *service) forgetIdle(now time.Time) {
 	idle := s.engine.opts.Idle
 	if s.quiet.IsZero() {

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// offerCalls offers the cursor to the queues in which it has something to call.
+// offerCalls offers the cursor to the queues of its next calls.
 func (s *service) offerCalls() {
 	if s.leaving || s.retaking || time.Now().Before(s.offerAfter) || !s.engine.mayCall(s.shard) {
 		return
@@ -34,7 +34,7 @@ func (s *service) offerCalls() {
 	if ok && !hasEntry {
 		s.fetchEntries(call.Position, false)
 	}
-	isFirst := ok && d.queueOf(call.Attempts) == 0 // it goes before fresh deliveries of its priority
+	isFirst := ok && d.queueOf(call.Attempts) == 0 // it is called before fresh deliveries of its priority
 	switch waiting := s.waitingPriorities(); {
 	case isFirst && (waiting.IsEmpty() || waiting.Highest() <= call.Priority):
 		if hasEntry {
@@ -61,7 +61,8 @@ func (s *service) offerTo(queue, priority int) {
 	s.engine.dispatcher.offerCursor(s, queue, priority)
 }
 
-// waitingPriorities returns the priorities of which the stream is known to have entries that were not taken.
+// waitingPriorities returns the priorities for which the stream is known to have entries that
+// were not taken.
 func (s *service) waitingPriorities() domain.PrioritySet {
 	var waiting domain.PrioritySet
 	end, _ := s.topic.knownEnds()
@@ -75,13 +76,13 @@ func (s *service) waitingPriorities() domain.PrioritySet {
 
 // A freshEntry describes the next entry of the stream that may be taken.
 type freshEntry struct {
-	entry     *repository.Entry // passes the filter; nil: no such entry is in memory
+	entry     *repository.Entry // an entry that matches the filter; nil: no such entry is in memory
 	highest   int               // the highest priority that waits
 	isWaiting bool              // there may be an entry that was not read yet
 }
 
-// nextFresh returns the next entry of the stream that may be taken and passes the filter, of
-// the priority whose turn it is. It takes entries that do not pass the filter.
+// nextFresh returns the next entry of the stream that may be taken and matches the filter, in
+// the priority whose turn it is. It takes entries that do not match.
 func (s *service) nextFresh(now time.Time) freshEntry {
 	waiting := s.waitingPriorities()
 	if waiting.IsEmpty() {
@@ -178,7 +179,7 @@ func (s *service) beginCall(p *permit) bool {
 	return true
 }
 
-// isFreshFirst reports whether a fresh delivery goes before a call in queue 0: the call is that of a
+// isFreshFirst reports whether a fresh delivery has to be called before call: call belongs to a
 // later queue, or it is the turn of another priority.
 func (s *service) isFreshFirst(call *domain.Call) bool {
 	if s.engine.dispatcher.queueOf(call.Attempts) > 0 {
@@ -207,7 +208,7 @@ func (s *service) isCalling(e domain.EntryID) bool {
 	return isCalling
 }
 
-// postponeUnread makes a delivery wait whose message could not be read.
+// postponeUnread postpones a delivery whose message could not be read.
 func (s *service) postponeUnread(o domain.Outcome) {
 	if s.unread == nil {
 		s.unread = make(map[domain.EntryID]int)
@@ -262,7 +263,7 @@ func (s *service) findEntry(at domain.Position) *repository.Entry {
 
 type fetchResult struct {
 	at      domain.Position
-	isFresh bool // it is the position of the cursor
+	isFresh bool // at is the position of the cursor
 	found   repository.Entries
 	err     error
 }
@@ -300,7 +301,7 @@ func (s *service) finishFetch(r *fetchResult) {
 		s.fetchFailures = 0
 		return
 	case r.isFresh && len(found.Entries) > 0 && found.Start.Number == at.Number:
-		// The stream numbers no entry between: the first one is that of the position, too.
+		// The stream has no entries between the position and the first entry that was found.
 		first := found.Entries[0]
 		s.fetched = map[domain.EntryID]*repository.Entry{at.EntryID: &first, first.Position.EntryID: &first}
 		s.fetchFailures = 0
@@ -318,8 +319,8 @@ func (s *service) finishFetch(r *fetchResult) {
 	s.fetchAfter = time.Now().Add(s.engine.opts.Backoff(s.fetchFailures))
 }
 
-// maxFetched is the limit for the entries that a service keeps from being forgotten: the next
-// fresh one, the next retry, and two that may no longer be needed.
+// maxFetched is the limit for the entries that a service keeps in memory: the next fresh one,
+// the next retry, and two that may no longer be needed.
 const maxFetched = 4
 
 // skipExpired moves the cursor past entries that have expired.
@@ -331,7 +332,7 @@ func (s *service) skipExpired(start domain.Position) {
 	}
 }
 
-// expireDelivery makes a dead letter of a delivery whose message has expired.
+// expireDelivery turns a delivery whose message has expired into a dead letter.
 func (s *service) expireDelivery(at domain.Position) {
 	now := s.engine.opts.Clock()
 	call, ok := s.cursor.Next(now)

@@ -14,7 +14,7 @@ type loadResult struct {
 	cursor   *domain.Cursor
 	version  repository.CursorVersion
 	requests []replayRequest
-	hasRead  bool  // requests are those of the store
+	hasRead  bool  // requests were read from the store
 	isAnew   bool  // the receiver had to be looked up again
 	followed int64 // see service
 	err      error
@@ -41,7 +41,7 @@ func (s *service) loadCursor() {
 		followed = s.noted.Load()
 	}
 	s.engine.store.runTask(s.topic, func() {
-		// A stale read may not know the change that was noted, and nothing would say so again.
+		// A stale read may lack the noted change, and no other signal would follow.
 		r := s.engine.loadCursor(s.engine.ctx, s.id, receiver, followed != 0, s.topic)
 		if r.err == nil && !s.isWatch && (receiver == nil || int64(r.cursor.Followed()) < s.requested.Load()) {
 			r.requests, r.err = s.engine.loadReplays(s.engine.ctx, s.id, r.cursor)
@@ -81,8 +81,8 @@ func (e *Engine) loadCursor(ctx context.Context, id domain.CursorID, receiver *R
 	}
 	standing := r.cursor.ViewStanding()
 	if _, looked := t.knownEnds(); !looked || standing.Caution != nil {
-		// Careful serving ends when the stream has nothing that the owner before may have called
-		// with, so its end must not be older than the cursor.
+		// Careful serving ends when the stream has no entries that the previous owner may have
+		// called with. So the end of the stream must not be older than the cursor.
 		r.err = e.lookAt(ctx, t)
 	}
 	return r
@@ -95,7 +95,7 @@ func (s *service) finishLoad(r *loadResult) {
 		s.created = false
 	}
 	switch {
-	case domain.KindOf(r.err) == domain.NotFound: // it was never created, or was removed
+	case domain.KindOf(r.err) == domain.NotFound: // the cursor was never created, or was removed
 		s.leaving, s.released = true, true
 		s.isGone, s.isMissing = r.receiver == nil, r.receiver != nil
 		return
@@ -131,8 +131,8 @@ func (s *service) finishLoad(r *loadResult) {
 	}
 }
 
-// retakeCalled takes the entries again that this node has called with before the cursor was loaded
-// again. Until then, their results cannot be settled.
+// retakeCalled takes entries again: this node took them and called with them before the cursor
+// was loaded again. Their results cannot be settled earlier.
 func (s *service) retakeCalled() {
 	end, _ := s.topic.knownEnds()
 	for p := 0; p < domain.Priorities && s.retaking; p++ {

@@ -6,11 +6,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A receiver with a MaxRate has a token for each call, from a bucket that fills at the rate and has
-// those of a tenth of a second, at least one. A cursor without a token is not offered, so it keeps no
-// worker from others, and is woken by its timer. Another owner begins with a full bucket.
+// The calls of a receiver with a MaxRate need a token each. The tokens come from a bucket that
+// fills at the rate and holds the tokens of a tenth of a second, at least one. A cursor without
+// a token is not offered, so it occupies no worker, and its timer wakes it. The next owner
+// begins with a full bucket.
 
-// followRate has the calls of the service follow the rate of its receiver.
+// followRate sets the limiter to the rate of the receiver.
 func (s *service) followRate() {
 	switch {
 	case s.receiver == nil || s.receiver.MaxRate == 0:
@@ -20,7 +21,8 @@ func (s *service) followRate() {
 	}
 }
 
-// waitForToken returns for how long the rate forbids a call at a time. It is 0 if a call may begin.
+// waitForToken returns how long the next call has to wait, counted from at. It is 0 if a call
+// may begin.
 func (s *service) waitForToken(at time.Time) time.Duration {
 	if s.limiter == nil {
 		return 0
@@ -32,7 +34,7 @@ func (s *service) waitForToken(at time.Time) time.Duration {
 	return max(time.Duration(missing/float64(s.limiter.Limit())*float64(time.Second)), time.Millisecond)
 }
 
-// takeToken notes that a call begins.
+// takeToken takes the token of a call that begins.
 func (s *service) takeToken() {
 	if s.limiter != nil {
 		s.limiter.AllowN(time.Now(), 1)

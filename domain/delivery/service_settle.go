@@ -8,19 +8,19 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// What is not the result of a call is settled together with one, or after lazySettle, or when
-// there are maxFiltered entries that did not pass the filter.
+// Changes without the result of a call are settled together with the next result, or after
+// lazySettle, or when maxFiltered entries did not match the filter.
 const (
 	lazySettle  = 30 * time.Second
 	maxFiltered = 1000
 )
 
-// maxGather is the limit for the time that results wait for those of other calls. While results
-// are stored, or wait for it, their receiver gets fewer calls: so calls that end within the time
-// that a settlement takes share one.
+// maxGather is how long results may wait for the results of other calls. While results are
+// stored or wait, their receiver gets fewer calls. So calls that end within the duration of one
+// settlement share it.
 const maxGather = 10 * time.Millisecond
 
-// gatherUntil returns when results are settled although there are other calls.
+// gatherUntil returns the time at which results are settled although other calls are under way.
 func (s *service) gatherUntil() time.Time {
 	since := s.dirty
 	if s.settledAt.After(since) {
@@ -29,7 +29,7 @@ func (s *service) gatherUntil() time.Time {
 	return since.Add(min(s.settleTook, maxGather))
 }
 
-// isToGather reports whether results wait for those of calls that are under way, or are about
+// isToGather reports whether results wait for the results of calls that are under way or about
 // to begin.
 func (s *service) isToGather() bool {
 	return !s.urgent && !s.leaving && (s.underway > 0 || s.hasOffered) && time.Now().Before(s.gatherUntil())
@@ -95,13 +95,13 @@ func (s *service) finishSettle(r *settleResult) {
 		s.cursor.Unstored()
 		s.urgent = true
 		s.markDirty()
-	case domain.NotFound: // it was removed
+	case domain.NotFound: // the cursor was removed
 		s.current, s.leaving, s.released, s.isGone = false, true, true, true
 		return
 	case domain.Conflict:
-		// Another node has loaded it. This one leaves it alone until the calls of the other have
-		// ended. Otherwise the two would refuse each other's settlements again and again, and a
-		// delivery that is claimed by each of them in turn would seem to end its callers.
+		// Another node has loaded the cursor. This node leaves the cursor alone until the calls
+		// of the other node have ended. Otherwise the nodes would fence each other again and
+		// again, and a delivery that they claim in turns would seem to crash them.
 		s.current, s.wanted = false, true
 		s.leaveToOther()
 		return

@@ -16,12 +16,12 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// slowCursors take some time for each load and settlement, or fail, and count them.
+// slowCursors delay each load and settlement, or make it fail, and count them.
 type slowCursors struct {
 	repository.Cursors
 	isAway      atomic.Bool
 	takes       time.Duration
-	missing     time.Duration // until it is known that a cursor is missing
+	missing     time.Duration // duration of a load that finds no cursor
 	settling    time.Duration
 	loads       atomic.Int64
 	settlements atomic.Int64
@@ -57,7 +57,7 @@ func worldOn(t *testing.T, c *slowCursors) *deliverytest.World {
 	})
 }
 
-// A forgotten cursor with a retry that is due waits for the store without running every millisecond.
+// A forgotten cursor with a due retry waits for the store without running every millisecond.
 func TestAForgottenCursor_WaitsForItsBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &slowCursors{}
@@ -67,7 +67,7 @@ func TestAForgottenCursor_WaitsForItsBackoff(t *testing.T) {
 		n := w.Start(delivery.Options{Clock: func() time.Time { ticks.Add(1); return w.Clock.Now() }})
 		synctest.Wait()
 		w.Publish(n, 1)
-		<-time.After(30 * time.Minute) // it is forgotten after 5
+		<-time.After(30 * time.Minute) // the cursor is forgotten after 5 minutes
 		c.isAway.Store(true)
 		<-time.After(40 * time.Minute) // the retry is due, and its cursor cannot be loaded
 		before, loads := ticks.Load(), c.loads.Load()
@@ -79,7 +79,7 @@ func TestAForgottenCursor_WaitsForItsBackoff(t *testing.T) {
 	})
 }
 
-// A store that takes 2 s for each load delays deliveries; it does not end them.
+// A store that takes 2 s for each load delays deliveries, but they continue.
 func TestASlowStore_DelaysDeliveries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &slowCursors{takes: 2 * time.Second}
@@ -94,8 +94,8 @@ func TestASlowStore_DelaysDeliveries(t *testing.T) {
 	})
 }
 
-// An engine may look for a cursor just before it is created, because its shard lists it already, or
-// just before it is created at the second try. It is served all the same.
+// An engine may look for a cursor just before the cursor is created, because the shard lists it
+// already. Nevertheless the engine serves the cursor later.
 func TestACursor_MayBeCreatedWhileItIsLookedFor(t *testing.T) {
 	for _, created := range []time.Duration{500 * time.Millisecond, time.Second, 1500 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -114,7 +114,8 @@ func TestACursor_MayBeCreatedWhileItIsLookedFor(t *testing.T) {
 	}
 }
 
-// Receivers that are slow and succeed (all of one owner, which may have 100) do not keep the workers from another.
+// Receivers that are slow but succeed do not occupy the workers that others need. All belong to
+// one owner, which may have 100.
 func TestSlowReceivers_LeaveWorkersToOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := worldOn(t, &slowCursors{})
@@ -141,8 +142,8 @@ func TestSlowReceivers_LeaveWorkersToOthers(t *testing.T) {
 	})
 }
 
-// While results are stored, their receiver gets fewer calls. So those of calls that end within
-// the time of a settlement share one.
+// While results are stored, their receiver gets fewer calls. So the results of calls that end
+// within the duration of a settlement share one settlement.
 func TestResults_ShareSettlements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rounds = 100
@@ -167,7 +168,7 @@ func TestResults_ShareSettlements(t *testing.T) {
 	})
 }
 
-// A call that takes long does not keep the results of others.
+// A call that takes long does not delay the storing of other results.
 func TestASlowCall_KeepsNoResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := worldOn(t, &slowCursors{settling: 50 * time.Millisecond})

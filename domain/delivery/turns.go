@@ -2,15 +2,16 @@ package delivery
 
 import "container/list"
 
-// turns has values of topics in two orders: that in which they were added, and by turns of their topics.
-// next alternates between the two. So a value waits for at most twice as many others as were added
-// before it, and one that is alone in its topic for at most twice as many as there are topics: a message
-// to very many cursors of one stream does not delay those of the others.
+// turns is a queue of values that belong to topics. takeNext alternates between two orders: the
+// order in which values were added, and by turns of their topics. So a value waits for at most
+// twice the number of values that were added before it. The only value of a topic waits for at
+// most twice the number of topics. So a message to very many cursors of one stream does not
+// delay the cursors of other streams.
 type turns[V any] struct {
 	added  list.List // of *turn[V]
 	topics list.List // of *topicTurn, the next one in front
 	of     map[*topic]*list.Element
-	last   int // 1: the last value was chosen by the turns of topics
+	last   int // 1: the last value was chosen by the turn of its topic
 }
 
 // A turn is the place of a value in both orders.

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestACursorAlone_DoesNotWaitForThoseOfACrowdedStream(t *testing.T) {
+func TestASingleCursor_DoesNotWaitForACrowdedStream(t *testing.T) {
 	d := newDispatcherTest(1, 2)
 	crowded, other := &topic{}, &topic{}
 	for range 1000 {
@@ -29,7 +29,7 @@ func TestACursorAlone_DoesNotWaitForThoseOfACrowdedStream(t *testing.T) {
 	}
 }
 
-// The oracle is a slice.
+// The oracle is a slice of all values.
 func TestTurns_LoseNothingAndAlternate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	topics := []*topic{nil, {}, {}, {}}

@@ -8,15 +8,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A visit waits until a watch has taken what is before a number. It ends once that is stored, and every
-// delivery that is outstanding will be found in the shard by its next owner.
+// A visit waits until a watch has taken all entries before a number. It ends when this is
+// stored, and the shard has an entry for the watch if deliveries are outstanding, so that the
+// next owner finds them.
 type visit struct {
 	end   int64
 	ended func(visitResult) // called once
 	began time.Time
 
-	isProving bool // a settlement or a load has begun since
-	isProved  bool // it has succeeded: this node has owned the cursor since the visit began
+	isProving bool // a settlement or a load began after the visit
+	isProved  bool // that settlement or load succeeded, so this node has owned the cursor since the visit began
 }
 
 type visitResult int
@@ -24,7 +25,7 @@ type visitResult int
 const (
 	visitServed    visitResult = iota
 	visitMissing               // the cursor is being created
-	visitAbandoned             // its service has ended before
+	visitAbandoned             // the service has ended first
 )
 
 // visitWatch begins a visit to a watch.
@@ -40,13 +41,13 @@ func (e *Engine) visitWatch(entry repository.ShardEntry, v *visit) {
 // shard gets an entry for the watch, and the visit ends.
 const patience = slowCall
 
-// endVisits ends the visits of a service whose cursor has taken and stored what they wait for.
+// endVisits ends the visits whose entries the cursor has taken and stored.
 func (s *service) endVisits() {
 	if len(s.visits) == 0 || s.settling || !s.current || !s.dirty.IsZero() {
 		return
 	}
 	standing := s.cursor.ViewStanding()
-	isDone := s.underway == 0 && s.cursor.InFlight() == 0 && standing.Outstanding() == 0 // an owner before may have left something open
+	isDone := s.underway == 0 && s.cursor.InFlight() == 0 && standing.Outstanding() == 0 // a previous owner may have left open deliveries
 	at := s.cursor.Position(0).Number
 	rest := s.visits[:0]
 	for _, v := range s.visits {
@@ -54,7 +55,7 @@ func (s *service) endVisits() {
 			v.ended(visitServed)
 			continue
 		}
-		if s.cursor.IsListed() { // another owner may have unlisted it
+		if s.cursor.IsListed() { // another owner may have unlisted the watch
 			s.urgent = true
 			s.markDirty()
 		}
@@ -64,21 +65,24 @@ func (s *service) endVisits() {
 	s.visits = rest
 }
 
-// beginProofs notes that a settlement or a load begins, which proves that this node owns the cursor.
+// beginProofs records that a settlement or a load begins. If it succeeds, it proves that this
+// node owns the cursor.
 func (s *service) beginProofs() {
 	for _, v := range s.visits {
 		v.isProving = true
 	}
 }
 
-// endProofs notes that it has ended.
+// endProofs records that the settlement or load has ended. isProved reports whether it has
+// proved the ownership.
 func (s *service) endProofs(isProved bool) {
 	for _, v := range s.visits {
 		v.isProved, v.isProving = v.isProved || isProved && v.isProving, false
 	}
 }
 
-// abandonVisits ends the visits of a service that ends. They are repeated, unless there is no cursor.
+// abandonVisits ends the visits of a service that ends. They are repeated, unless the cursor
+// does not exist.
 func (s *service) abandonVisits() {
 	result := visitAbandoned
 	switch {
@@ -93,8 +97,8 @@ func (s *service) abandonVisits() {
 	s.visits = nil
 }
 
-// waitForVisit returns how long the first visit will still wait for the receiver at a time; negative: it
-// does not wait, or the receiver waits for a worker.
+// waitForVisit returns how long the first visit will still wait for the receiver, counted from
+// at. It is negative if no visit waits, or the receiver waits for a worker.
 func (s *service) waitForVisit(at time.Time) time.Duration {
 	if len(s.visits) == 0 || !s.current || s.settling || s.cursor.IsListed() {
 		return -1
@@ -109,7 +113,8 @@ func (s *service) waitForVisit(at time.Time) time.Duration {
 	return max(since.Add(patience).Sub(at), 0)
 }
 
-// listSlow has the shard list a watch whose visit has waited for long enough.
+// listSlow adds an entry for the watch to the shard if its visit has waited longer than
+// patience.
 func (s *service) listSlow() {
 	if s.waitForVisit(time.Now()) == 0 {
 		s.cursor.List(s.engine.opts.Clock())
@@ -118,7 +123,8 @@ func (s *service) listSlow() {
 	}
 }
 
-// leaveWatch has a watch without anything outstanding leave the memory, unless few watches are there.
+// leaveWatch removes a watch without outstanding deliveries from memory, unless few watches are
+// in memory.
 func (s *service) leaveWatch() {
 	if !s.isWatch || s.leaving || len(s.visits) > 0 || !s.isWatchIdle() {
 		return
@@ -147,8 +153,9 @@ func (s *service) leaveWatch() {
 
 type endResult struct{ err error }
 
-// readEnd reads the current end of the stream, before a watch is unlisted. Its page may be served up to there: an
-// owner before has left the watch to the list, although it had not taken everything.
+// readEnd reads the current end of the stream, before a watch is unlisted. The page of the
+// watch may be marked as served up to this end although the watch has not taken all entries,
+// because a previous owner relied on the entry in the shard.
 func (s *service) readEnd() {
 	if s.isReadingEnd || time.Now().Before(s.fetchAfter) {
 		return
@@ -172,7 +179,7 @@ func (s *service) finishReadEnd(r *endResult) {
 	s.fetchAfter = time.Now().Add(s.engine.opts.Backoff(s.fetchFailures))
 }
 
-// isWatchIdle reports whether the cursor of a watch has nothing to do.
+// isWatchIdle reports whether the cursor of a watch has no work.
 func (s *service) isWatchIdle() bool {
 	if !s.current || s.receiver == nil || s.settling || s.fetching || s.underway > 0 || !s.dirty.IsZero() || s.cursor.InFlight() > 0 {
 		return false

@@ -9,8 +9,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Expires returns when the oldest message is removed that waits for the receiver of a cursor, zero
-// if none waits. Messages count that its filter does not let pass. Nothing proves what is read.
+// Expires returns when the oldest message that waits for the receiver of a cursor will be
+// removed, or zero if no message waits. It includes messages that do not match the filter. The
+// reads may be stale.
 func Expires(ctx context.Context, streams repository.Streams, cursors repository.Cursors, id domain.CursorID, s *domain.Standing) (time.Time, error) {
 	if s.Stream == (domain.StreamName{}) || s.State == domain.Closed {
 		return time.Time{}, nil
@@ -38,7 +39,7 @@ func Expires(ctx context.Context, streams repository.Streams, cursors repository
 			add(found.Entries[0].Published)
 		}
 	}
-	if s.State == domain.Paused && s.Retries > 0 { // otherwise they end before
+	if s.State == domain.Paused && s.Retries > 0 { // other retries end before their message expires
 		retries, err := cursors.Retries(ctx, id, domain.EntryID{Number: -1}, 1)
 		if err != nil && domain.KindOf(err) != domain.NotFound {
 			return oldest, err
@@ -55,11 +56,11 @@ func Expires(ctx context.Context, streams repository.Streams, cursors repository
 
 const (
 	reviewEvery = 10 * time.Minute
-	warnEvery   = time.Hour // of one cursor
+	warnEvery   = time.Hour // interval between warnings of one cursor
 )
 
-// Warned returns how many cursors of this node have a warning of a kind. It may be as old as the last
-// review.
+// Warned returns how many cursors of this node have a warning of a kind. The number is from the
+// last review.
 func (e *Engine) Warned(kind domain.WarningKind) int { return int(e.warned[kind].Load()) }
 
 // reviewRegularly looks for warnings, until the engine ends.
@@ -76,8 +77,8 @@ func (e *Engine) reviewRegularly() {
 	}
 }
 
-// reviewWarnings counts the warnings of all cursors that are served and logs those of each cursor, at most
-// once in warnEvery. Nothing is read of a cursor for which nothing waits, and which has not failed.
+// reviewWarnings counts the warnings of all served cursors, and logs the warnings of each
+// cursor at most once in warnEvery. It reads no cursor without failures and waiting messages.
 func (e *Engine) reviewWarnings() {
 	counts := make([]int64, len(e.warned))
 	for _, s := range e.allServices() {
@@ -129,7 +130,7 @@ func (e *Engine) logWarnings(id domain.CursorID, warnings []domain.Warning) {
 	e.opts.Logger.LogAttrs(e.ctx, slog.LevelWarn, "messages for a receiver will become dead letters or expire, unless it accepts them or its subscription is resumed", attrs...)
 }
 
-// noteMayWarn notes whether the next review has to look at the cursor.
+// noteMayWarn records whether the next review has to look at the cursor.
 func (s *service) noteMayWarn() {
 	s.mayWarn.Store(s.cursor.MayWarn() || !s.waitingPriorities().IsEmpty())
 }

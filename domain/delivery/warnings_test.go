@@ -112,7 +112,7 @@ func TestAWarning_IsLoggedOnceAnHourForEachReceiver(t *testing.T) {
 	})
 }
 
-func TestAWarning_ComesBeforeWhatWaitsExpires(t *testing.T) {
+func TestAWarning_ComesBeforeWaitingMessagesExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores { return openMemory(t, clock) })
 		r := w.Add(&deliverytest.Receiver{Policy: domain.DefaultPolicy()})
@@ -139,7 +139,7 @@ func TestAWarning_ComesBeforeWhatWaitsExpires(t *testing.T) {
 	})
 }
 
-// A delivery that has failed is removed with its message, as long as its receiver is paused.
+// If a receiver is paused, a failed delivery is removed when its message expires.
 func TestExpires_KnowsTheRetriesOfAPausedReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores { return openMemory(t, clock) })

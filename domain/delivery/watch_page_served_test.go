@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// oldEnds are streams of which End misses the last entries.
+// oldEnds are streams whose End is stale.
 type oldEnds struct {
 	repository.Streams
 	missing *atomic.Int64
@@ -31,9 +31,9 @@ func (s oldEnds) End(ctx context.Context, stream domain.StreamName) (repository.
 	return end, err
 }
 
-// P7: a watch is in a page that its shard says is served, and the node that serves it knows an old end of the
-// stream.
-func TestAWatchThatHasRecovered_IsCalledWithWhatItsPageWasServedUpTo(t *testing.T) {
+// P7: a page is marked as served, and the node that serves one of its watches knows an old end
+// of the stream.
+func TestAWatchThatHasRecovered_GetsTheEntriesUpToTheMarkOfItsPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var missing atomic.Int64
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores {
@@ -68,7 +68,7 @@ func TestAWatchThatHasRecovered_IsCalledWithWhatItsPageWasServedUpTo(t *testing.
 		missing.Store(1)
 		isUp.Store(true)
 		n = w.Start(delivery.Options{Marked: 1})
-		<-time.After(10 * time.Minute) // by then it is not in memory, as if there were many of them
+		<-time.After(10 * time.Minute) // by then the watch is not in memory, as if there were many
 		missing.Store(0)
 		<-time.After(time.Hour)
 		n.Stop()
@@ -76,7 +76,7 @@ func TestAWatchThatHasRecovered_IsCalledWithWhatItsPageWasServedUpTo(t *testing.
 	})
 }
 
-// lateCursors have a cursor that is not there yet.
+// lateCursors hide one cursor until it is created.
 type lateCursors struct {
 	repository.Cursors
 	isMissing *atomic.Bool
@@ -90,7 +90,7 @@ func (s lateCursors) Load(ctx context.Context, id domain.CursorID, owner domain.
 }
 
 // P7: a node ends after it has created the cursor, so it signals nothing.
-func TestAWatchWhoseCursorComesLate_IsCalledWithWhatItsPageWasVisitedFor(t *testing.T) {
+func TestAWatchWithALateCursor_GetsTheEntriesOfTheVisit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var isMissing atomic.Bool
 		w := deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores {

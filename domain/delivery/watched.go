@@ -17,18 +17,18 @@ const (
 	// maxCrowds is the limit for the pages of a stream with many watches that are visited at the same time.
 	// Each is in memory meanwhile.
 	maxCrowds = 16
-	// manyWatches is how many watches a page has at least for that.
+	// manyWatches is the minimum number of watches in such a page.
 	manyWatches = 64
-	// maxMissed is the limit for the visits to a watch without a cursor: its creation has ended
-	// before that, and the next change visits it again.
+	// maxMissed is the limit for the visits to a watch without a cursor. Its creation has ended
+	// or failed by then, and the next change visits the watch again.
 	maxMissed = 20
 	// maxResident is the limit for the watches that are kept in memory after a visit.
 	maxResident = 1000
 )
 
-// A watched is a stream of which a shard has watches. When the stream has new entries, it visits the
-// watches, page by page: each visit loads a cursor, unless that is in memory, and waits until it has taken
-// and stored them.
+// A watched is a stream with watches in a shard. When the stream has new entries, it visits the
+// watches, page by page. Each visit loads a cursor, unless it is in memory, and waits until the
+// cursor has taken the entries and stored that.
 type watched struct {
 	engine *Engine
 	shard  int
@@ -36,25 +36,25 @@ type watched struct {
 
 	mu        sync.Mutex
 	pages     int
-	unlisted  int  // looks in a row that have not found it
-	isRunning bool // a goroutine visits
-	again     bool // it is to begin again
-	unproved  bool // a page was read that may have been old: the next look reads it again
+	unlisted  int  // consecutive looks that have not found it
+	isRunning bool // a goroutine visits the watches
+	again     bool // the goroutine has to begin again
+	unproved  bool // the read of a page may have been stale: the next look reads it again
 	ended     bool
 
 	// The rest belongs to that goroutine.
 	served   []servedPage
-	failures int // of the store, in a row
+	failures int // consecutive failures of the store
 }
 
-// A servedPage is a page whose cursors have taken what is before a number.
+// A servedPage is a page whose cursors have taken all entries before a number.
 type servedPage struct {
 	end      int64
-	isMarked bool              // the store knows
-	isFull   bool              // there may be another one
+	isMarked bool              // the mark is stored
+	isFull   bool              // there may be another page after it
 	isCrowd  bool              // it has many watches
-	cursors  []domain.CursorID // those that have been visited, unless it is marked
-	missed   int               // visits in a row that have found a watch without a cursor
+	cursors  []domain.CursorID // cursors that have been visited, unless the page is marked
+	missed   int               // consecutive visits that have found a watch without a cursor
 }
 
 type watchedKey struct {
@@ -62,7 +62,8 @@ type watchedKey struct {
 	stream domain.StreamName
 }
 
-// serveWatched serves the watches of a stream in a shard. Zero pages are an unknown number.
+// serveWatched serves the watches of a stream in a shard. If the number of pages is zero, it is
+// not known.
 func (e *Engine) serveWatched(shard int, stream repository.WatchedStream) {
 	if !e.hasShard(shard) {
 		return
@@ -103,8 +104,8 @@ func (w *watched) setListed(pages int, isNew bool) {
 	}
 }
 
-// forgetUnlisted ends the watched streams of a shard that two looks in a row have not found: their last
-// watch was deleted.
+// forgetUnlisted ends the watched streams of a shard that two consecutive looks have not found,
+// because their last watch was deleted.
 func (e *Engine) forgetUnlisted(shard int, found []repository.WatchedStream) {
 	for _, w := range e.watchedOf(func(w *watched) bool { return w.shard == shard }) {
 		if slices.ContainsFunc(found, func(s repository.WatchedStream) bool { return s.Stream == w.topic.stream }) {
@@ -120,7 +121,7 @@ func (e *Engine) forgetUnlisted(shard int, found []repository.WatchedStream) {
 	}
 }
 
-// watchedOf returns the watched streams that are wanted.
+// watchedOf returns the watched streams for which isWanted returns true.
 func (e *Engine) watchedOf(isWanted func(*watched) bool) []*watched {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -158,7 +159,7 @@ func (e *Engine) removeWatched(w *watched) {
 	e.dropIdle(w.topic)
 }
 
-// visitSoon visits the watches that have not taken everything.
+// visitSoon makes a goroutine visit the watches that have not taken all entries.
 func (w *watched) visitSoon() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -203,8 +204,8 @@ func waitFor(ctx context.Context, d time.Duration) {
 	}
 }
 
-// visitPages visits the watches of all pages that have not taken everything that the stream is known to
-// have.
+// visitPages visits the watches of all pages that have not taken all known entries of the
+// stream.
 func (w *watched) visitPages(ctx context.Context) error {
 	if _, looked := w.topic.knownEnds(); !looked {
 		if err := w.engine.lookAt(ctx, w.topic); err != nil {
@@ -232,7 +233,7 @@ func (w *watched) visitPages(ctx context.Context) error {
 	}
 }
 
-// visitPage visits the watches of a page that have not taken everything before end.
+// visitPage visits the watches of a page that have not taken all entries before end.
 func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool, err error) {
 	e, known := w.engine, &w.served[n]
 	if known.isMarked && known.end >= end {
@@ -274,13 +275,13 @@ func (w *watched) visitPage(ctx context.Context, n int, end int64) (isFull bool,
 	}
 	known.missed = 0
 	if len(page.Cursors) < e.opts.Marked {
-		if len(waiting) > 0 { // the page may be a stale read, in which a watch is missing
+		if len(waiting) > 0 { // the read of the page may be stale and lack a watch
 			w.visitAtNextLook()
 		}
 		return isFull, nil
 	}
 	if page.Served < end {
-		// It fails if watches were added meanwhile, and they are visited then.
+		// MarkServed fails if watches were added meanwhile. Then they are visited.
 		if err := e.Shards.MarkServed(ctx, w.shard, w.topic.stream, n, page.Version, end); err != nil {
 			return isFull, err
 		}
@@ -308,9 +309,9 @@ func (w *watched) visitAtNextLook() {
 	w.unproved = true
 }
 
-// visitWatches visits watches, some at a time. When all others have taken the entries before
-// end, it returns the watches without a cursor. isEnded reports that it has stopped earlier
-// because visits have ended.
+// visitWatches visits watches, a limited number at a time. When all watches with a cursor have
+// taken the entries before end, it returns the watches without a cursor. isEnded reports that
+// it stopped earlier because visits were ended.
 func (w *watched) visitWatches(ctx context.Context, cursors []domain.CursorID, end int64) (missing []domain.CursorID, isEnded bool, err error) {
 	e := w.engine
 	for len(cursors) > 0 {
@@ -353,7 +354,7 @@ func (w *watched) visitWatches(ctx context.Context, cursors []domain.CursorID, e
 	return missing, false, nil
 }
 
-// isEnded reports whether visits have ended.
+// isEnded reports whether endVisits was called.
 func (w *watched) isEnded() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

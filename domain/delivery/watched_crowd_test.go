@@ -23,7 +23,7 @@ type visitedPages struct {
 	repository.Shards
 	mu      sync.Mutex
 	visited map[int]bool // by shard
-	peak    int          // of their number
+	peak    int          // maximum number of visited pages
 }
 
 func (v *visitedPages) WatchPage(ctx context.Context, shard int, stream domain.StreamName, page int) (repository.WatchPage, error) {
@@ -44,7 +44,7 @@ func (v *visitedPages) MarkServed(ctx context.Context, shard int, stream domain.
 	return v.Shards.MarkServed(ctx, shard, stream, page, version, served)
 }
 
-// takePeak returns the peak since the last call, and how many pages are visited.
+// takePeak returns the peak since the last call, and the current number of visited pages.
 func (v *visitedPages) takePeak() (peak, now int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -52,7 +52,7 @@ func (v *visitedPages) takePeak() (peak, now int) {
 	return peak, len(v.visited)
 }
 
-// P16
+// This is rule P16.
 func TestPagesWithManyWatches_AreVisitedSomeAtATime(t *testing.T) {
 	const shards, watches = 24, 64
 	synctest.Test(t, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestPagesWithManyWatches_AreVisitedSomeAtATime(t *testing.T) {
 				}))
 			}
 		}
-		for n := range 2 { // the first time, no page is known
+		for n := range 2 { // the first time, the engine knows no page
 			w.Publish(node, 1)
 			<-time.After(time.Minute)
 			for _, r := range all {

@@ -19,11 +19,11 @@ type window struct {
 	recent *list.List // of *part, the one used last in front
 }
 
-// A partKey identifies the part with some consecutive entries of a stream.
+// A partKey identifies a part of a stream: some consecutive entries.
 type partKey struct {
 	stream   domain.StreamName
 	priority int
-	number   int64 // of its entries, divided by partEntries
+	number   int64 // number of its entries, divided by partEntries
 }
 
 // partEntries is the number of entries of a full part.

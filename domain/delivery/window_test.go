@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// P16
-func TestAWindow_ForgetsWhatWasNotUsedForLong(t *testing.T) {
+// This is rule P16.
+func TestAWindow_ForgetsTheLeastRecentlyUsedParts(t *testing.T) {
 	stream, err := domain.ParseTopic("t")
 	require.NoError(t, err)
 	w := newWindow(100_000)

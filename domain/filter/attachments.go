@@ -14,13 +14,13 @@ import (
 // MaxAttached is the limit for all attachments of a call together, in bytes of JSON.
 const MaxAttached = 131_072
 
-// errorsName is the member that says which attachments are left out.
+// errorsName is the name of the member with the errors of attachments that are left out.
 const errorsName = "_errors"
 
 // Attachments are the expressions of a subscription that are evaluated for each call.
 type Attachments map[string]*Expression
 
-// CompileSubscription returns the filter of a subscription, nil without one, and its
+// CompileSubscription returns the filter of a subscription, or nil without one, and its
 // attachments. An Invalid error begins with the JSON pointer of what is wrong.
 func CompileSubscription(s *domain.Subscription) (*Expression, Attachments, error) {
 	var filter *Expression
@@ -43,8 +43,8 @@ func CompileSubscription(s *domain.Subscription) (*Expression, Attachments, erro
 }
 
 // Evaluate returns the attachments as a JSON object. An attachment that fails is left out, and
-// the member _errors says why. If they are larger than [MaxAttached], that is all the object
-// says. Without attachments, the result is nil.
+// the member _errors has the reason. If all together are larger than [MaxAttached], the object
+// has only that error. Without attachments, the result is nil.
 func (a Attachments) Evaluate(m Metadata) []byte {
 	if len(a) == 0 {
 		return nil
@@ -76,17 +76,17 @@ func (a Attachments) Evaluate(m Metadata) []byte {
 	if len(failed) > 0 {
 		size--
 	}
-	if size > MaxAttached { // it is not encoded, because it may be many times larger
+	if size > MaxAttached { // do not encode it, because it may be many times larger
 		values = map[string]any{errorsName: fmt.Sprintf("Attachments too large (%d > %d)", size, MaxAttached)}
 	}
 	text, err := json.Marshal(values)
 	if err != nil {
-		panic(fmt.Sprintf("encode attachments: %v", err)) // isJSON has said that they can be
+		panic(fmt.Sprintf("encode attachments: %v", err)) // isJSON has checked them
 	}
 	return text
 }
 
-// isJSON reports whether a result has a JSON form. The result of a division by 0 does not.
+// isJSON reports whether a result can be encoded as JSON. The result of a division by 0 cannot.
 func isJSON(value any) bool {
 	switch v := value.(type) {
 	case nil, bool, string:
@@ -106,7 +106,7 @@ func isJSON(value any) bool {
 	return false
 }
 
-// clipError returns the text of an error, of which the library's repeat whole arguments.
+// clipError returns the clipped text of an error. Errors of the library repeat whole arguments.
 func clipError(err error) string {
 	const limit = 200
 	text := err.Error()
@@ -116,8 +116,8 @@ func clipError(err error) string {
 	return text
 }
 
-// sizeOf returns the length of a value as JSON. A value whose parts are shared is many times
-// larger than what it takes in memory, so it is not encoded for that.
+// sizeOf returns the length of a value as JSON, without encoding it: if parts of the value are
+// shared, the JSON text is many times larger than the value in memory.
 func sizeOf(value any) int {
 	switch v := value.(type) {
 	case []any:

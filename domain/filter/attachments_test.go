@@ -18,7 +18,7 @@ func parseMetadata(t *testing.T, text string) Metadata {
 	return m
 }
 
-func TestAFilter_LetsPassWhatIsTrue(t *testing.T) {
+func TestAFilter_MatchesTrueResults(t *testing.T) {
 	m := parseMetadata(t, `{"type":"made","n":5,"zero":0,"none":[],"tags":["a","b"],"o":{},"date":"2020-01-02"}`)
 	for text, want := range map[string]bool{
 		"type == 'made'": true, "type == 'other'": false, "n": true, "zero": false, "none": false, "o": false, "missing": false,
@@ -33,7 +33,7 @@ func TestAFilter_LetsPassWhatIsTrue(t *testing.T) {
 	}
 }
 
-func TestAFilterThatFails_LetsNothingPass(t *testing.T) {
+func TestAFilterThatFails_MatchesNothing(t *testing.T) {
 	m := parseMetadata(t, `{"type":"made"}`)
 	for _, text := range []string{"abs(type)", "sum(type)", "length(missing)", "sort_by(@, &a)"} {
 		e, err := Compile(text)
@@ -96,7 +96,7 @@ func TestAnAttachmentThatFails_IsLeftOutWithItsReason(t *testing.T) {
 	require.Contains(t, reasons["inf"], "number")
 }
 
-// Both sides of the limit, by a byte.
+// The attachments are one byte below and above the limit.
 func TestAttachmentsThatAreTooLarge_AreReplacedByThat(t *testing.T) {
 	text := strings.Repeat("<", 10_000) // 60,000 bytes of JSON
 	const around = len(`{"a":"","b":"","c":""}`)

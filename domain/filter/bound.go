@@ -11,8 +11,8 @@ import (
 // A linear is a linear function of the size of the current value.
 type linear struct{ factor, constant float64 }
 
-// maxValue returns the largest value of l for any metadata. Of what is beyond all numbers, which
-// no comparison holds for, it returns infinity.
+// maxValue returns the largest value of l for any metadata. It returns infinity for NaN, so
+// that comparisons with limits work.
 func (l linear) maxValue() float64 {
 	value := l.factor*maxSize + l.constant
 	if math.IsNaN(value) {
@@ -25,7 +25,7 @@ func (l linear) plus(o linear) linear { return linear{l.factor + o.factor, l.con
 
 func (l linear) times(n float64) linear { return linear{l.factor * n, l.constant * n} }
 
-// composeWith returns l as a function of what o is a function of.
+// composeWith returns the composition of l and o: l of the value of o.
 func (l linear) composeWith(o linear) linear {
 	return linear{l.factor * o.factor, l.factor*o.constant + l.constant}
 }
@@ -34,30 +34,30 @@ func largerOf(a, b linear) linear {
 	return linear{math.Max(a.factor, b.factor), math.Max(a.constant, b.constant)}
 }
 
-// A bound is the most that a part of an expression can ask for. The size of a value is that of
-// its JSON text without escapes, as if no part of it were shared, and perValue for itself and
-// each value in it.
+// A bound is an upper bound for the costs of a part of an expression. The size of a value is
+// the length of its JSON text without escapes, as if no parts were shared, plus perValue for
+// the value and each value in it.
 type bound struct {
 	size   linear // of the result
-	memory linear // that is allocated, in bytes
+	memory linear // memory that is allocated, in bytes
 
-	// failure is what the first error allocates. An evaluation ends with it, except for three
-	// kinds of nodes, which continue without a value.
+	// failure is the memory that the first error allocates. An evaluation ends with an error,
+	// except for three kinds of nodes, which continue without a value.
 	failure linear
 
 	// reference is the bound of the expression that this one refers to, or nil.
 	reference *bound
 }
 
-// What the library allocates, in bytes, measured and rounded up. TestWhatIsAccepted holds
-// that no evaluation allocates more than its bound.
+// The bytes that the library allocates, measured and rounded up. TestWhatIsAccepted checks that
+// no evaluation allocates more than its bound.
 const (
-	perElement = 100 // of a list that grows by appending
+	perElement = 100 // for each element of a list that grows by appending
 	perSelect  = 48  // for a list or an argument list, and again for each of its elements
 	perHash    = 352 // for an object of up to 8 members
-	perMember  = 160 // of a larger one
+	perMember  = 160 // for each member of a larger object
 	perNode    = 24  // for a number or a comparison
-	perSize    = 16  // for each unit of the size of arguments that are listed again, or printed in an error
+	perSize    = 16  // for each unit of the size of arguments that are copied to a list, or printed in an error
 	perFailure = 640 // for an error
 	perEqual   = 40  // for each unit of the size of two values that are compared
 )
@@ -68,11 +68,11 @@ const perValue = 8
 // maxSize is the limit for the size of metadata.
 const maxSize = MaxMetadata + perValue*MaxValues
 
-// maxElements returns the most elements that a list of a size has: each takes a character and a
-// comma.
+// maxElements returns the maximum number of elements of a list with a size: each takes at least
+// a character and a comma.
 func maxElements(list linear) linear { return list.times(1. / (perValue + 2)) }
 
-// forEach returns the bound of a list of what each is for every element of a list.
+// forEach returns the bound of a list with the results of each for all elements of list.
 func forEach(list bound, each bound) bound {
 	n := maxElements(list.size)
 	b := bound{
@@ -90,7 +90,7 @@ func (b bound) catchFailure() bound {
 	return b
 }
 
-// followedBy returns the bound of next on the result of b.
+// followedBy returns the bound of evaluating next on the result of b.
 func (b bound) followedBy(next bound) bound {
 	return bound{
 		size: next.size.composeWith(b.size), memory: b.memory.plus(next.memory.composeWith(b.size)),
@@ -98,13 +98,13 @@ func (b bound) followedBy(next bound) bound {
 	}
 }
 
-// maxMemory returns the most that an evaluation allocates on any metadata.
+// maxMemory returns the maximum number of bytes that an evaluation allocates for any metadata.
 func (b bound) maxMemory() float64 { return b.memory.plus(b.failure).maxValue() + 4*perFailure }
 
 // boundOf returns the bound of a node, or an error if it has no bound.
 func boundOf(node *parsing.ASTNode) (bound, error) {
 	parts := make([]bound, len(node.Children))
-	var sum bound // of all parts, as if each was evaluated
+	var sum bound // bound of all parts, as if each were evaluated
 	for i := range node.Children {
 		var err error
 		if parts[i], err = boundOf(&node.Children[i]); err != nil {
@@ -122,7 +122,7 @@ func boundOf(node *parsing.ASTNode) (bound, error) {
 	case parsing.ASTIdentity, parsing.ASTCurrentNode, parsing.ASTIndex:
 		return current, nil
 	case parsing.ASTField:
-		// The library also looks for a field of a Go struct, for which it makes up a name.
+		// The library also looks for a field of a Go struct, and allocates a name for it.
 		name, _ := node.Value.(string)
 		current.memory.constant = 24 + 1.25*float64(len(name))
 		return current, nil
@@ -178,7 +178,7 @@ func boundOf(node *parsing.ASTNode) (bound, error) {
 		sum.memory.constant += perNode
 		return sum, nil
 	case parsing.ASTComparator:
-		// The comparison ends where the smaller one does.
+		// The comparison ends at the end of the smaller value.
 		smaller := parts[0].size
 		if parts[1].size.maxValue() < smaller.maxValue() {
 			smaller = parts[1].size
@@ -196,7 +196,7 @@ func boundOf(node *parsing.ASTNode) (bound, error) {
 	return bound{}, fmt.Errorf("%s is not supported", node.NodeType)
 }
 
-// boundOfCall returns the bound of a call of a function. sum is that of its arguments.
+// boundOfCall returns the bound of a call of a function. sum is the bound of its arguments.
 func boundOfCall(name string, args []bound, sum bound) (bound, error) {
 	shape, ok := shapes[name]
 	if !ok {
@@ -209,7 +209,8 @@ func boundOfCall(name string, args []bound, sum bound) (bound, error) {
 		}
 	}
 	b := sum
-	// A function reads its arguments, which takes time: a byte of it counts as one of memory.
+	// A function reads its arguments, which takes time. Each byte that is read counts as a byte
+	// of memory.
 	b.memory = b.memory.plus(sum.size).plus(linear{0, perSelect * float64(len(args)+1)})
 	b.failure = largerOf(b.failure, sum.size.times(perSize).plus(linear{0, perFailure}))
 	again := sum.size.times(perSize) // lists are copied, and their elements

@@ -17,7 +17,7 @@ import (
 // worstMetadata are metadata of MaxMetadata bytes or MaxValues values, each the worst for some expressions.
 func worstMetadata(t *testing.T) map[string]Metadata {
 	all := make(map[string]Metadata)
-	blanks := strings.Repeat("x", 4) // each value takes the bytes that there are for it
+	blanks := strings.Repeat("x", 4) // each value uses its share of the bytes
 	repeat := func(name, begin, each, end string) {
 		n := (MaxMetadata - len(begin) - len(end)) / len(each)
 		var one any
@@ -56,8 +56,8 @@ func worstMetadata(t *testing.T) map[string]Metadata {
 	return all
 }
 
-// allocatedBytes returns how many bytes f allocates. What the process allocates beside it, or
-// allocates once, is taken out by another measurement if the result exceeds limit.
+// allocatedBytes returns the number of bytes that f allocates. If the result exceeds limit, it
+// measures again, to exclude other and one-time allocations of the process.
 func allocatedBytes(limit float64, f func()) float64 {
 	least := math.Inf(1)
 	for range 5 {
@@ -72,8 +72,8 @@ func allocatedBytes(limit float64, f func()) float64 {
 	return least
 }
 
-// checkBound demands that an expression, if it is accepted, allocates at most its bound and
-// than MaxMemory. It reports whether the expression is accepted.
+// checkBound requires that an expression, if it is accepted, allocates at most its bound and
+// MaxMemory. It reports whether the expression is accepted.
 func checkBound(t *testing.T, text string, all map[string]Metadata) bool {
 	t.Helper()
 	e, err := Compile(text)
@@ -96,7 +96,7 @@ func checkBound(t *testing.T, text string, all map[string]Metadata) bool {
 	return true
 }
 
-// These were published as attacks on JMESPath, or double something.
+// nasty are expressions that were published as attacks on JMESPath, or that double values.
 var nasty = []string{
 	strings.TrimSuffix(strings.Repeat("[@,@][]|", 20), "|"),
 	strings.TrimSuffix(strings.Repeat("[@,@]|", 20), "|"),
@@ -115,7 +115,7 @@ var nasty = []string{
 	strings.TrimSuffix(strings.Repeat("reverse(@)|", 80), "|"), strings.TrimSuffix(strings.Repeat("[:]|", 250), "|"),
 }
 
-// usual are what subscriptions ask.
+// usual are typical expressions of subscriptions.
 var usual = []string{
 	"type == 'made'", "type == 'made' && n > `5`", "starts_with(subject, 'a/') || contains(tags, 'x')", "a.b.c", "tags[0]",
 	"length(tags) > `3`", "items[?price > `10`].name", "items[*].{name: name, price: price}", "items[].tags[]", "keys(@)", "values(@)",
@@ -125,7 +125,7 @@ var usual = []string{
 	"items[?starts_with(name, 'a') && contains(tags, 'x')]", "floor(n) == ceil(n)", "reverse(tags)", "min(n)", "max(n)", "ends_with(type, 'e')",
 }
 
-func TestWhatSubscriptionsUsuallyAsk_IsAccepted(t *testing.T) {
+func TestUsualExpressions_AreAccepted(t *testing.T) {
 	all := worstMetadata(t)
 	for _, text := range usual {
 		_, err := Compile(text)
@@ -134,12 +134,12 @@ func TestWhatSubscriptionsUsuallyAsk_IsAccepted(t *testing.T) {
 	}
 }
 
-func TestWhatGrowsWithoutBound_IsRefused(t *testing.T) {
+func TestExpressionsWithoutABound_AreRefused(t *testing.T) {
 	all := worstMetadata(t)
 	for _, text := range nasty {
 		checkBound(t, text, all)
 	}
-	// Their bounds are infinite or not a number.
+	// The bounds of these expressions are infinite or not a number.
 	for _, text := range []string{"[*].[$][]|", "map(&$,@)[]|", "[$,$][]|", "to_string(@)|"} {
 		text = strings.Repeat(text, (domain.MaxExpression-10)/len(text)) + "`1`"
 		_, err := Compile(text)
@@ -247,8 +247,8 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// Compile allocates little, whatever the text: nesting and
-// repetition of any two tokens, up to the limit of a text.
+// Compile allocates little memory for any text. The test nests and repeats any two tokens, up
+// to the maximum length.
 func TestCompile_AllocatesAtMostOneMegabyte(t *testing.T) {
 	tokens := []string{
 		"@", "a", "[", "]", "(", ")", "[*]", "[]", "[?", ".", "|", "||", "&&", "!", "&", "{a:", "}", ",", "`1`", "`[", "'a'", `"a"`,

@@ -15,12 +15,12 @@ import (
 // The limits of an evaluation.
 const (
 	MaxMetadata = 64 << 10 // bytes of JSON
-	MaxValues   = 8 << 10  // in them: objects, lists, and what is in these
+	MaxValues   = 8 << 10  // number of objects, lists and their elements
 	MaxMemory   = 16 << 20 // bytes that an evaluation allocates
 	maxResult   = 2 << 20  // bytes of JSON, if no part of it were shared
 )
 
-// Metadata is what expressions are evaluated on.
+// Metadata is the input of expressions.
 type Metadata struct{ value any }
 
 // ParseMetadata reads JSON of up to [MaxMetadata] bytes and [MaxValues] values. Any other text is an Invalid error.
@@ -28,7 +28,7 @@ func ParseMetadata(text []byte) (Metadata, error) {
 	if len(text) > MaxMetadata {
 		return Metadata{}, domain.Errorf(domain.Invalid, "metadata: want at most %d bytes, got %d", MaxMetadata, len(text))
 	}
-	if !utf8.Valid(text) { // its replacement would be longer
+	if !utf8.Valid(text) { // the replacement of invalid bytes would be longer
 		return Metadata{}, domain.Errorf(domain.Invalid, "metadata: want UTF-8")
 	}
 	var m Metadata
@@ -60,7 +60,7 @@ func countValues(v any) int {
 // An Expression is a JMESPath expression that was accepted. It is safe for concurrent use.
 type Expression struct{ node parsing.ASTNode }
 
-// Compile returns an expression, or an Invalid error that says why it is refused.
+// Compile returns an expression, or an Invalid error with the reason why it is refused.
 func Compile(text string) (*Expression, error) {
 	if n := len(text); n == 0 || n > domain.MaxExpression {
 		return nil, domain.Errorf(domain.Invalid, "want 1 to %d bytes, got %d", domain.MaxExpression, n)
@@ -98,7 +98,7 @@ func parseExpression(text string) (node parsing.ASTNode, err error) {
 // Search evaluates the expression.
 func (e *Expression) Search(m Metadata) (result any, err error) {
 	defer func() {
-		if p := recover(); p != nil { // the library compares values that have no order
+		if p := recover(); p != nil { // the library panics when it compares values that have no order
 			result, err = nil, domain.Errorf(domain.Invalid, "the expression cannot be evaluated: %v", p)
 		}
 	}()
@@ -109,8 +109,8 @@ func (e *Expression) Search(m Metadata) (result any, err error) {
 	return result, nil
 }
 
-// Matches reports whether the expression lets an event pass: its result is not null, false, 0
-// or empty. If the evaluation fails, it does not.
+// Matches reports whether the expression matches an event: its result is not null, false, 0 or
+// empty. If the evaluation fails, the event does not match.
 func (e *Expression) Matches(m Metadata) (bool, error) {
 	result, err := e.Search(m)
 	if err != nil {

@@ -19,12 +19,12 @@ const (
 	asText                 // JSON in a string: each character may take six
 	joined                 // the second argument, with the first between its elements
 	mapped                 // the first argument for each element of the second
-	ordered                // the first argument, in the order that the second says
-	chosen                 // an element of the first argument, which the second says
+	ordered                // the first argument, sorted by the second
+	chosen                 // an element of the first argument, chosen by the second
 )
 
-// shapes are those of the functions that an expression may call: the 26 of JMESPath. The
-// functions of JMESPath Community can make a long string of a short one.
+// shapes has the functions that an expression may call: the 26 functions of JMESPath. Those of
+// JMESPath Community are left out, because they can make a long string from a short one.
 var shapes = map[string]shape{
 	"abs": scalar, "avg": scalar, "ceil": scalar, "contains": scalar, "ends_with": scalar, "floor": scalar,
 	"join": joined, "keys": all, "length": scalar, "map": mapped, "max": anElement, "max_by": chosen, "merge": all,
@@ -33,7 +33,7 @@ var shapes = map[string]shape{
 	"values": all,
 }
 
-// functionCaller calls the functions of shapes.
+// functionCaller calls the functions in shapes.
 var functionCaller = newFunctionCaller()
 
 func newFunctionCaller() interpreter.FunctionCaller {
@@ -43,13 +43,13 @@ func newFunctionCaller() interpreter.FunctionCaller {
 			continue
 		}
 		switch f.Name {
-		case "sort_by": // the library's sorts its argument, which is the metadata
+		case "sort_by": // the function of the library sorts its argument, which is the metadata itself
 			sort := f.Handler
 			f.Handler = func(args []any) (any, error) {
 				list, _ := args[0].([]any)
 				return sort([]any{slices.Clone(list), args[1]})
 			}
-		case "contains": // the library's panics on lists and objects
+		case "contains": // the function of the library panics on lists and objects
 			f.Handler = contains
 		}
 		allowed = append(allowed, f)

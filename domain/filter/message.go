@@ -6,9 +6,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// MetadataOf returns what expressions see of a message: its attributes and datacontenttype, and
-// data if that is JSON, has at most [domain.MaxInline] bytes in a stored document, and fits the
-// limits of metadata. So the result depends on the message alone, not on where it is stored.
+// MetadataOf returns the metadata of a message: its attributes, datacontenttype, and data if
+// that is JSON, has at most [domain.MaxInline] bytes in a stored document, and fits the limits
+// of metadata. So the result depends only on the message, not on where it is stored.
 func MetadataOf(m *domain.Message) Metadata {
 	all := make(map[string]any, len(m.Attributes)+2)
 	for name, value := range m.Attributes {
@@ -30,9 +30,9 @@ func MetadataOf(m *domain.Message) Metadata {
 	return metadata
 }
 
-// attributesSize returns a limit for the size of the attributes of a message as JSON.
+// attributesSize returns an upper limit for the size of the attributes of a message as JSON.
 func attributesSize(m *domain.Message) int {
-	const longest = len(`\u003c`) // of one byte
+	const longest = len(`\u003c`) // the longest escape of one byte
 	size := len(`"datacontenttype":"",`) + longest*len(m.ContentType) + len(`{"data":}`)
 	for name, value := range m.Attributes {
 		size += longest*(len(name)+len(value)) + len(`"":"",`)

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Kind is what an id may name.
+// A Kind is the kind of thing that an id may name.
 type Kind string
 
 // The kinds.
@@ -18,38 +18,39 @@ const (
 	Request  Kind = "request"  // of the hub to a domain, for the content of a bundle
 	Delivery Kind = "delivery" // of a message to a subscription
 	Trace    Kind = "trace"
-	Save     Kind = "save" // of a result: the events of a cabinet that a span of the trace has saved
+	Save     Kind = "save" // only in results: the events of a cabinet that a span of the trace has saved
 
-	// Published is an event that was published to a topic. It is looked for if a query has the id of
-	// its message.
+	// Published is an event that was published to a topic. It is searched for if a query has
+	// the id of its message.
 	Published Kind = "published"
 )
 
 // Kinds are all kinds of ids.
 var Kinds = []Kind{Event, Bundle, Request, Delivery, Trace, Published}
 
-// An Answer is what is known of an id.
+// An Answer has the results for an id.
 type Answer struct {
 	ID      string
 	Results []Result
 	Looked  Looked
-	After   string // continues the search, as Query.After; "": everything was looked at
+	After   string // Query.After to continue the search; "": the search is complete
 }
 
-// Looked is what was looked at, together with the answers before that this one continues.
+// Looked describes the search so far, including the answers that this one continues.
 type Looked struct {
-	Kinds     []Kind   // that the id may name
-	Found     int      // results
-	Mailboxes int      // in which an event, or a trace, was looked for
-	Unread    int      // of them, or of their parts, that could not be read
-	Damage    []Unread // those of this answer
-	Notes     []string // what was not looked at, or is not stored, and why; each a sentence
+	Kinds     []Kind   // kinds that the id may name
+	Found     int      // number of results
+	Mailboxes int      // number of mailboxes that were searched for an event or a trace
+	Unread    int      // number of mailboxes, or parts of them, that could not be read
+	Damage    []Unread // unread mailboxes in this answer
+	Notes     []string // what was not searched or is not stored, and why; each a sentence
 }
 
-// Unread is a mailbox that could not be read, or a part of it.
+// Unread is a mailbox, or a part of one, that could not be read.
 type Unread = repository.UnreadMailbox
 
-// IsUnknown reports whether everything was looked at and read, and nothing was found.
+// IsUnknown reports whether the search is complete, everything could be read, and there are no
+// results.
 func (a *Answer) IsUnknown() bool {
 	return a.After == "" && a.Looked.Found == 0 && a.Looked.Unread == 0
 }
@@ -74,56 +75,56 @@ func (a *Answer) note(sentence string) {
 type Result struct {
 	Kind  Kind
 	State State
-	Actor domain.ActorID // zero: of a delivery
-	Title string         // what it is, in a few words
+	Actor domain.ActorID // zero for a delivery
+	Title string         // a short description
 	Steps []Step         // in order of time
-	Waits []Wait         // the first one has to end first; none: it waits for nothing
-	Notes []string       // what is not known of it, and why; each a sentence
+	Waits []Wait         // the first one has to end first; empty: it does not wait
+	Notes []string       // what is not known about it, and why; each a sentence
 }
 
-// A State is what has become of an event or a bundle. That of a delivery is the one of package
+// A State is the state of an event or a bundle. The state of a delivery is one of package
 // inspect.
 type State string
 
 // The states.
 const (
-	StateSaving   State = "saving"   // a Save that is under way has stored the event
-	StateWaiting  State = "waiting"  // for a Peek
+	StateSaving   State = "saving"   // the Save that stored the event is still under way
+	StateWaiting  State = "waiting"  // it waits for a Peek
 	StateOpen     State = "open"     // in an open bundle
 	StateDequeued State = "dequeued" // its actor has confirmed it
 	StateSkipped  State = "skipped"  // an operator has closed its bundle
 	StateReleased State = "released" // an operator has taken the bundle back
 	StatePassed   State = "passed"   // its bundle is no longer stored
 
-	StatePublished State = "published" // of an event of a topic
-	StateAccepted  State = "accepted"  // of a Save
+	StatePublished State = "published" // the state of an event of a topic
+	StateAccepted  State = "accepted"  // the state of a Save
 )
 
-// A StepKind is what has happened.
+// A StepKind is the kind of a step.
 type StepKind string
 
 // The kinds of steps.
 const (
 	StepAccepted  StepKind = "accepted"
-	StepOpened    StepKind = "opened"   // a bundle, by a Peek
-	StepFailed    StepKind = "failed"   // a domain, to make content
-	StepAnswered  StepKind = "answered" // by a domain, with content
+	StepOpened    StepKind = "opened"   // a Peek opened a bundle
+	StepFailed    StepKind = "failed"   // a domain failed to produce content
+	StepAnswered  StepKind = "answered" // a domain replied with content
 	StepLost      StepKind = "lost"     // the content was deleted
 	StepReleased  StepKind = "released"
 	StepSkipped   StepKind = "skipped"
 	StepReplayed  StepKind = "replayed"
-	StepLooked    StepKind = "looked" // an operator, at the payloads of a bundle
+	StepLooked    StepKind = "looked" // an operator looked at the payloads of a bundle
 	StepDequeued  StepKind = "dequeued"
-	StepNotified  StepKind = "notified" // a domain, of a Dequeue
-	StepFrozen    StepKind = "frozen"   // the mailbox
+	StepNotified  StepKind = "notified" // a domain was notified of a Dequeue
+	StepFrozen    StepKind = "frozen"   // the mailbox was frozen
 	StepPublished StepKind = "published"
-	StepAttempt   StepKind = "attempt" // of a delivery
+	StepAttempt   StepKind = "attempt" // an attempt of a delivery
 )
 
-// A Step is something that has happened.
+// A Step is an event in the history of a result.
 type Step struct {
 	What    StepKind
-	At      time.Time // zero: it is not stored when
+	At      time.Time // zero: the time is not stored
 	Text    string    // a sentence
 	Details []Detail
 }
@@ -131,8 +132,8 @@ type Step struct {
 // A Detail is a name and a value.
 type Detail struct{ Name, Value string }
 
-// sortSteps orders steps by time. One without a time, or with one before that of the step that it
-// follows from, stays behind that.
+// sortSteps orders steps by time. A step without a time, or with a time before its cause, stays
+// behind the step before it.
 func sortSteps(steps []Step) {
 	at := make(map[int]time.Time, len(steps))
 	order := make([]int, len(steps))

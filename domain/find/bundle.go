@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// addBundles adds the bundles with an id, of one actor or of all. Of a bundle of one actor that is
-// not retained, the records of operators may be left.
+// addBundles adds the bundles with an id, of one actor or of all. If a bundle of one actor is
+// no longer retained, there may still be records of operators.
 func (s *Service) addBundles(ctx context.Context, a *Answer, id domain.BundleID, actor domain.ActorID) error {
 	search, err := s.ports.Finder.FindBundle(ctx, id, actor, s.opts.Limit)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Service) addRecords(ctx context.Context, a *Answer, id domain.BundleID,
 	return nil
 }
 
-// finish adds that the mailbox is frozen, and orders the steps.
+// finish adds the wait for a frozen mailbox, and orders the steps.
 func (r *Result) finish(m *mailbox, isFrozen bool) {
 	sortSteps(r.Steps)
 	if !isFrozen {
@@ -90,7 +90,7 @@ func bundleState(s repository.BundleState) State {
 	return State(s) // the same words
 }
 
-// bundleSteps returns what is known of a bundle, from the Peek that opened it on.
+// bundleSteps returns the steps of a bundle, beginning with the Peek that opened it.
 func (m *mailbox) bundleSteps(b *repository.FoundBundle) []Step {
 	opened := Step{
 		What: StepOpened, At: b.Opened,
@@ -130,7 +130,8 @@ func (m *mailbox) bundleSteps(b *repository.FoundBundle) []Step {
 	return steps
 }
 
-// contentSteps returns what a domain did about the content of a bundle. The times are not stored.
+// contentSteps returns the steps of a domain that produces the content of a bundle. Their times
+// are not stored.
 func contentSteps(b *domain.Bundle) (steps []Step) {
 	origin := b.Cabinet.Origin
 	if b.Object != "" {
@@ -142,7 +143,7 @@ func contentSteps(b *domain.Bundle) (steps []Step) {
 	if b.Gone {
 		steps = append(steps, Step{What: StepLost, Text: "The content was deleted. When is not stored."})
 	}
-	if t := b.Trouble; t.Failures > 0 {
+	if t := b.ContentFailure; t.Failures > 0 {
 		steps = append(steps, Step{
 			What: StepFailed, Text: fmt.Sprintf("Domain %s was asked for the content and has failed, %s in a row. When is not stored.", origin, countOf(t.Failures, "time")),
 			Details: []Detail{{"reason", t.Reason}, {"text", t.Text}},
@@ -180,7 +181,7 @@ func (m *mailbox) bundleWaits(b *repository.FoundBundle) (waits []Wait) {
 	return waits
 }
 
-// openWaits returns what an open bundle waits for, a freeze apart.
+// openWaits returns what an open bundle waits for, except for the end of a freeze.
 func (m *mailbox) openWaits(b *domain.Bundle) (waits []Wait) {
 	if w, lacks := m.contentWait(b); lacks {
 		return []Wait{w}
@@ -192,9 +193,10 @@ func (m *mailbox) openWaits(b *domain.Bundle) (waits []Wait) {
 	}}
 }
 
-// contentWait returns the wait of a bundle for its content, and whether it lacks that.
+// contentWait returns the wait of a bundle for its content, and false if the bundle has its
+// content.
 func (m *mailbox) contentWait(b *domain.Bundle) (Wait, bool) {
-	origin, t := b.Cabinet.Origin, b.Trouble
+	origin, t := b.Cabinet.Origin, b.ContentFailure
 	switch {
 	case !b.LacksContent():
 		return Wait{}, false

@@ -2,7 +2,8 @@ package find
 
 import "time"
 
-// A Cause is why an event or a bundle waits. A delivery waits for a cause of package inspect.
+// A Cause is the reason why an event or a bundle waits. The causes of a delivery are those of
+// package inspect.
 type Cause string
 
 // The causes.
@@ -15,13 +16,13 @@ const (
 	CauseContentGone   Cause = "content-gone"   // the content was deleted
 	CauseNotDequeued   Cause = "not-dequeued"   // the actor has not confirmed the open bundle
 	CauseOtherBundle   Cause = "other-bundle"   // another bundle of the group is open
-	CauseOlderEvents   Cause = "older-events"   // of the same cabinet
+	CauseOlderEvents   Cause = "older-events"   // older events of the same cabinet wait
 	CauseOlderCabinet  Cause = "older-cabinet"  // another cabinet of the group has older events
 	CauseNotPeeked     Cause = "not-peeked"     // the actor has not peeked
 	CauseNotice        Cause = "notice"         // a notice was not delivered
 )
 
-// Causes are all causes of events and bundles, in the order in which they end.
+// Causes are all causes of events and bundles, in the order in which they have to end.
 var Causes = []Cause{
 	CauseSaving, CauseFrozen, CauseDamaged, CauseDomainSilent, CauseDomainFailing, CauseContentGone,
 	CauseOtherBundle, CauseNotDequeued, CauseOlderCabinet, CauseOlderEvents, CauseNotPeeked, CauseNotice,
@@ -30,7 +31,7 @@ var Causes = []Cause{
 // A Wait is what an event, a bundle or a delivery waits for.
 type Wait struct {
 	Cause Cause
-	Since time.Time // zero: it is not stored
-	Text  string    // what it is, in a sentence
+	Since time.Time // zero: the time is not stored
+	Text  string    // the wait in a sentence
 	Next  string    // what to do about it
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// addEvents adds the events with an id, or what a trace has saved and opened. Without an actor it looks
-// into one mailbox after the other.
+// addEvents adds the events with an id, or the events that a trace has saved and the bundles
+// that it has opened. Without an actor it searches one mailbox after the other.
 func (s *Service) addEvents(ctx context.Context, a *Answer, id *parsedID, q *Query, resumed searchToken) error {
 	search, err := s.ports.Finder.FindEvent(ctx, repository.EventQuery{
 		ID: id.event, Trace: id.trace, Recipient: q.Actor, Origin: q.Origin,

@@ -34,10 +34,10 @@ func TestFind_RefusesWhatIsNoID(t *testing.T) {
 	}
 }
 
-func TestFind_SaysWhereItLookedForWhatIsUnknown(t *testing.T) {
+func TestFind_ReportsWhatItHasSearched(t *testing.T) {
 	w := newWorld(t, find.Options{})
-	w.saves(w.actor, 1)
-	w.saves(repositorytest.NewActor(), 1)
+	w.saveEvents(w.actor, 1)
+	w.saveEvents(repositorytest.NewActor(), 1)
 	uuid := repositorytest.NewEventID().String()
 	for _, tc := range []struct {
 		id        string
@@ -53,7 +53,7 @@ func TestFind_SaysWhereItLookedForWhatIsUnknown(t *testing.T) {
 		{strings.Repeat("x", 64), nil, 0},
 		{"'; DROP TABLE c; --", nil, 0},
 	} {
-		a := w.finds(find.Query{ID: tc.id})
+		a := w.find(find.Query{ID: tc.id})
 		require.True(t, a.IsUnknown(), tc.id)
 		require.Equal(t, tc.kinds, a.Looked.Kinds, tc.id)
 		require.Equal(t, tc.mailboxes, a.Looked.Mailboxes, tc.id)
@@ -69,14 +69,14 @@ func TestFind_ContinuesUntilEveryMailboxWasSearched(t *testing.T) {
 	for i := range 9 {
 		actor := repositorytest.NewActor()
 		if i%2 == 0 {
-			w.saves(actor, 1, func(e *domain.Event) { e.ID = shared })
+			w.saveEvents(actor, 1, func(e *domain.Event) { e.ID = shared })
 			continue
 		}
-		w.saves(actor, 1)
+		w.saveEvents(actor, 1)
 	}
 	q, found, answers := find.Query{ID: shared.String()}, 0, 0
 	for {
-		a := w.finds(q)
+		a := w.find(q)
 		answers++
 		found += len(a.Results)
 		require.LessOrEqual(t, len(a.Results), 2)
@@ -90,31 +90,31 @@ func TestFind_ContinuesUntilEveryMailboxWasSearched(t *testing.T) {
 	require.Equal(t, 5, found)
 	require.Greater(t, answers, 2)
 
-	a := w.finds(find.Query{ID: shared.String()})
+	a := w.find(find.Query{ID: shared.String()})
 	_, err := w.service.Find(t.Context(), find.Query{ID: repositorytest.NewEventID().String(), After: a.After})
 	require.Equal(t, domain.Invalid, domain.KindOf(err), "it is of another search")
 }
 
-func TestFind_FindsABundleByItsIDAndByThatOfItsRequest(t *testing.T) {
+func TestFind_FindsABundleByItsIDAndTheIDOfItsRequest(t *testing.T) {
 	w := newWorld(t, find.Options{})
-	w.saves(w.actor, 2)
-	b := w.peeks(w.actor)
+	w.saveEvents(w.actor, 2)
+	b := w.peekBundle(w.actor)
 	for _, q := range []find.Query{
 		{ID: b.ID.String()},
 		{ID: strings.ToUpper(b.ID.String())},
 		{ID: b.ID.String(), Actor: w.actor},
 		{ID: hub.ProcessID(b.ID, w.actor)},
 	} {
-		r := w.findsOne(q)
+		r := w.findOne(q)
 		require.Equal(t, find.Bundle, r.Kind)
 		require.Equal(t, find.StateOpen, r.State)
 		require.Equal(t, w.actor, r.Actor)
 		require.Equal(t, []find.StepKind{find.StepOpened}, kindsOf(r))
 		require.Equal(t, []find.Cause{find.CauseNotDequeued}, causesOf(r))
 	}
-	require.True(t, w.finds(find.Query{ID: hub.ProcessID(b.ID, repositorytest.NewActor())}).IsUnknown())
-	require.True(t, w.finds(find.Query{ID: b.ID.String(), Kind: find.Event}).IsUnknown())
-	require.True(t, w.finds(find.Query{ID: b.ID.String(), Kind: find.Delivery}).IsUnknown())
+	require.True(t, w.find(find.Query{ID: hub.ProcessID(b.ID, repositorytest.NewActor())}).IsUnknown())
+	require.True(t, w.find(find.Query{ID: b.ID.String(), Kind: find.Event}).IsUnknown())
+	require.True(t, w.find(find.Query{ID: b.ID.String(), Kind: find.Delivery}).IsUnknown())
 }
 
 func TestFind_ReturnsTheBundlesOfSeveralActorsUpToALimit(t *testing.T) {
@@ -122,15 +122,15 @@ func TestFind_ReturnsTheBundlesOfSeveralActorsUpToALimit(t *testing.T) {
 	id := repositorytest.NewBundleID()
 	for range 3 {
 		actor := repositorytest.NewActor()
-		w.saves(actor, 1)
-		w.peeks(actor, func(b *domain.Bundle) { b.ID = id })
+		w.saveEvents(actor, 1)
+		w.peekBundle(actor, func(b *domain.Bundle) { b.ID = id })
 	}
-	a := w.finds(find.Query{ID: id.String()})
+	a := w.find(find.Query{ID: id.String()})
 	require.Len(t, a.Results, 2)
 	require.Len(t, a.Looked.Notes, 2, "%q", a.Looked.Notes)
 }
 
-// gone is a store that has forgotten its bundles.
+// gone is a store without its bundles.
 type gone struct{ repository.Finder }
 
 func (gone) FindBundle(context.Context, domain.BundleID, domain.ActorID, int) (repository.BundleSearch, error) {
@@ -139,31 +139,31 @@ func (gone) FindBundle(context.Context, domain.BundleID, domain.ActorID, int) (r
 
 func TestFind_ShowsTheRecordsOfABundleThatIsGone(t *testing.T) {
 	w := newWorld(t, find.Options{})
-	w.saves(w.actor, 2)
-	b := w.peeks(w.actor)
+	w.saveEvents(w.actor, 2)
+	b := w.peekBundle(w.actor)
 	require.NoError(t, w.store.Skip(t.Context(), w.actor, b.ID, because))
 	w.ports.Finder = gone{w.store}
 	w.service = find.New(w.ports, find.Options{})
-	r := w.findsOne(find.Query{ID: b.ID.String(), Actor: w.actor, Kind: find.Bundle})
+	r := w.findOne(find.Query{ID: b.ID.String(), Actor: w.actor, Kind: find.Bundle})
 	require.Equal(t, find.StatePassed, r.State)
 	require.Equal(t, []find.StepKind{find.StepSkipped}, kindsOf(r))
 }
 
 func TestFind_ShowsALookAtABundleBesideItsEnd(t *testing.T) {
 	w := newWorld(t, find.Options{})
-	w.saves(w.actor, 2)
-	b := w.peeks(w.actor)
+	w.saveEvents(w.actor, 2)
+	b := w.peekBundle(w.actor)
 	require.NoError(t, w.store.Look(t.Context(), w.actor, b.ID, because))
 	_, err := w.store.Acknowledge(t.Context(), w.actor, b.ID)
 	require.NoError(t, err)
-	r := w.findsOne(find.Query{ID: b.ID.String()})
+	r := w.findOne(find.Query{ID: b.ID.String()})
 	require.ElementsMatch(t, []find.StepKind{find.StepOpened, find.StepLooked, find.StepDequeued}, kindsOf(r))
 }
 
-// damaged is a store in which a mailbox cannot be read, nor can records.
+// damaged is a store in which a mailbox and records cannot be read.
 type damaged struct {
 	repository.Finder
-	repository.Operations
+	repository.Admin
 	repository.Outbox
 }
 
@@ -181,19 +181,19 @@ func (damaged) Records(context.Context, domain.ActorID, int) ([]repository.Recor
 
 func TestFind_ListsWhatItCannotRead(t *testing.T) {
 	w := newWorld(t, find.Options{})
-	e := w.saves(w.actor, 1)[0]
+	e := w.saveEvents(w.actor, 1)[0]
 	d := damaged{w.store, w.store, w.store}
-	w.service = find.New(find.Ports{Finder: d, Operations: d, Outbox: d}, find.Options{})
-	a := w.finds(find.Query{ID: e.ID.String()})
+	w.service = find.New(find.Ports{Finder: d, Admin: d, Outbox: d}, find.Options{})
+	a := w.find(find.Query{ID: e.ID.String()})
 	require.Len(t, a.Results, 1)
 	require.Equal(t, 2, a.Looked.Unread)
 	require.Len(t, a.Looked.Damage, 2)
-	a = w.finds(find.Query{ID: repositorytest.NewEventID().String()})
+	a = w.find(find.Query{ID: repositorytest.NewEventID().String()})
 	require.Empty(t, a.Results)
 	require.False(t, a.IsUnknown(), "it may be in the mailbox that was not read")
 }
 
-// explained explains one delivery.
+// explained is an Explainer that knows one delivery.
 type explained struct {
 	*inspect.Explanation
 	err error
@@ -214,20 +214,20 @@ func TestFind_ExplainsADelivery(t *testing.T) {
 		w.service = find.New(w.ports, find.Options{})
 	}
 	with(explained{Explanation: x})
-	r := w.findsOne(find.Query{ID: id})
+	r := w.findOne(find.Query{ID: id})
 	require.Equal(t, find.Delivery, r.Kind)
 	require.Equal(t, []find.StepKind{find.StepPublished, find.StepAttempt, find.StepAttempt}, kindsOf(r))
 	require.Equal(t, []find.Cause{"backoff"}, causesOf(r))
 
 	x.State, x.Cause = inspect.Dead, inspect.CauseSpent
-	r = w.findsOne(find.Query{ID: id})
+	r = w.findOne(find.Query{ID: id})
 	require.Empty(t, r.Waits)
 	require.Equal(t, x.Sentences, r.Notes)
 
 	with(explained{err: domain.Errorf(domain.NotFound, "no such subscription")})
-	require.True(t, w.finds(find.Query{ID: id}).IsUnknown())
+	require.True(t, w.find(find.Query{ID: id}).IsUnknown())
 	with(explained{err: errDamaged})
-	require.False(t, w.finds(find.Query{ID: id}).IsUnknown())
+	require.False(t, w.find(find.Query{ID: id}).IsUnknown())
 	with(explained{err: domain.Errorf(domain.Unavailable, "away")})
 	_, err := w.service.Find(t.Context(), find.Query{ID: id})
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))

@@ -11,17 +11,18 @@ import (
 // MaxID is the limit for the length of an id, in bytes.
 const MaxID = 256
 
-// A parsedID has what the text of an id may name.
+// A parsedID has the parsed forms of the text of an id.
 type parsedID struct {
 	event    domain.EventID
-	bundle   domain.BundleID // or that of the request
-	actor    domain.ActorID  // of the request
+	bundle   domain.BundleID // the bundle with the id, or the bundle of the request
+	actor    domain.ActorID  // the actor of the request
 	delivery domain.DeliveryID
 	trace    domain.TraceID
-	kinds    map[Kind]bool // those of which the text has the form
+	kinds    map[Kind]bool // the kinds whose form the text has
 }
 
-// parseID returns what a text may be. It fails with Invalid if no id can have the text.
+// parseID parses a text as all kinds of ids. It fails with Invalid if it is not the text of any
+// id.
 func parseID(text string) (parsedID, error) {
 	id := parsedID{kinds: make(map[Kind]bool)}
 	switch {
@@ -62,8 +63,8 @@ func parseTrace(text string) (domain.TraceID, bool) {
 	return c.TraceID, err == nil
 }
 
-// parseRequest reads the id that a request to a domain has for the bundle of a recipient, which stays
-// the same however often the domain is asked.
+// parseRequest reads the id of a request to a domain for the content of a bundle. All requests
+// for a bundle have the same id.
 func parseRequest(text string) (bundle domain.BundleID, actor domain.ActorID, ok bool) {
 	first, second, isPair := strings.Cut(text, "_")
 	bundle, err := domain.ParseBundleID(first)

@@ -11,21 +11,21 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// maxRecords is the limit for the records of operators that are read of a mailbox.
+// maxRecords is the limit for the records of operators that are read for a mailbox.
 const maxRecords = 1_000
 
-// A mailbox has what is stored beside the events and bundles of an actor.
+// A mailbox has the stored data of an actor other than events and bundles.
 type mailbox struct {
 	actor   domain.ActorID
 	records []repository.Record // the oldest first
-	notices []domain.Notice     // not delivered
+	notices []domain.Notice     // notices that were not delivered
 }
 
-// readMailbox reads the records and notices of an actor. What cannot be read is noted in a.
+// readMailbox reads the records and notices of an actor. It adds unreadable parts to a.
 func (s *Service) readMailbox(ctx context.Context, a *Answer, actor domain.ActorID) (*mailbox, error) {
 	m := &mailbox{actor: actor}
 	var err, failed error
-	m.records, err = s.ports.Operations.Records(ctx, actor, maxRecords)
+	m.records, err = s.ports.Admin.Records(ctx, actor, maxRecords)
 	slices.Reverse(m.records)
 	m.notices, failed = s.ports.Outbox.Notices(ctx, actor)
 	for _, err := range []error{err, failed} {
@@ -40,7 +40,7 @@ func (s *Service) readMailbox(ctx context.Context, a *Answer, actor domain.Actor
 	return m, nil
 }
 
-// isDamage reports whether err is about what is stored of one mailbox.
+// isDamage reports whether err is about the stored data of one mailbox.
 func isDamage(err error) bool {
 	kind := domain.KindOf(err)
 	return kind == domain.Damaged || kind == domain.NewerFormat
@@ -74,8 +74,7 @@ func (m *mailbox) frozenWait() Wait {
 	return w
 }
 
-// notice returns the notice of a bundle for an audience that was not delivered, nil if there is
-// none.
+// notice returns the undelivered notice of a bundle for an audience, or nil.
 func (m *mailbox) notice(id domain.BundleID, to domain.Audience) *domain.Notice {
 	i := slices.IndexFunc(m.notices, func(n domain.Notice) bool { return n.Bundle == id && n.Audience == to })
 	if i < 0 {

@@ -40,18 +40,18 @@ func TestFind_FindsAnEventOfATopicAndItsDeliveries(t *testing.T) {
 	}
 
 	q := find.Query{ID: "e", MessageID: "/x e"}
-	r := w.findsOne(q)
+	r := w.findOne(q)
 	require.Equal(t, find.Published, r.Kind)
 	require.Equal(t, now, r.Steps[0].At)
 	require.Contains(t, r.Steps[0].Details, find.Detail{Name: "number", Value: "1"})
 
 	q.Actor = w.actor
-	a := w.finds(q)
+	a := w.find(q)
 	require.Len(t, a.Results, 2, "its own, and the delivery to the subscription of its topic")
 	require.Equal(t, []find.Cause{"paused"}, causesOf(&a.Results[1]))
 
-	require.True(t, w.finds(find.Query{ID: "e", MessageID: "/x e", Topic: "other"}).IsUnknown())
-	require.True(t, w.finds(find.Query{ID: "f", MessageID: "/x f"}).IsUnknown())
+	require.True(t, w.find(find.Query{ID: "e", MessageID: "/x e", Topic: "other"}).IsUnknown())
+	require.True(t, w.find(find.Query{ID: "f", MessageID: "/x f"}).IsUnknown())
 	for _, q := range []find.Query{
 		{ID: "e", Kind: find.Published},
 		{ID: "e", MessageID: "/x e", Kind: find.Event},
@@ -63,8 +63,8 @@ func TestFind_FindsAnEventOfATopicAndItsDeliveries(t *testing.T) {
 		require.Equal(t, domain.Invalid, domain.KindOf(err), "%+v", q)
 	}
 
-	now = now.Add(2 * time.Hour) // its retention has passed, and the id is still known
-	r = w.findsOne(find.Query{ID: "e", MessageID: "/x e"})
+	now = now.Add(2 * time.Hour) // the message has expired, and its id is still known
+	r = w.findOne(find.Query{ID: "e", MessageID: "/x e"})
 	require.Zero(t, r.Steps[0].At)
 	require.Len(t, r.Notes, 1)
 }

@@ -10,29 +10,29 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Ports are what a Service reads.
+// Ports are the stores that a Service reads.
 type Ports struct {
 	Finder     repository.Finder
-	Operations repository.Operations
+	Admin      repository.Admin
 	Outbox     repository.Outbox
 	Deliveries Explainer // nil: the hub has no deliveries
 
-	// The ports of the side that calls receivers; nil: the hub has no such side.
+	// The stores of streams and subscriptions; nil: the hub calls no receivers.
 	Streams     repository.Streams
 	Definitions repository.Definitions
 }
 
 // An Explainer explains a delivery.
 type Explainer interface {
-	// Explain says why a delivery is where it is; see [inspect.Service.Explain].
+	// Explain explains the state of a delivery; see [inspect.Service.Explain].
 	Explain(ctx context.Context, reader inspect.Reader, id domain.DeliveryID) (*inspect.Explanation, error)
 }
 
 // Options of a Service. The zero value is valid.
 type Options struct {
-	Units float64       // that an answer may spend on a search of every mailbox; default 5,000
-	Time  time.Duration // that it may take; default 8 s
-	Limit int           // of results in an answer; default 20
+	Units float64       // request units that an answer may spend on a search of all mailboxes; default 5,000
+	Time  time.Duration // time that such a search may take; default 8 s
+	Limit int           // limit for the results in an answer; default 20
 }
 
 // A Service is safe for concurrent use.
@@ -55,24 +55,25 @@ func New(ports Ports, opts Options) *Service {
 	return &Service{ports, opts}
 }
 
-// A Query says what is looked for.
+// A Query says what to search for.
 type Query struct {
 	ID     string
-	Kind   Kind           // "": of any kind
-	Actor  domain.ActorID // of the event or the bundle; zero: not known
-	Origin domain.Origin  // of the event; zero: not known
+	Kind   Kind           // "": any kind
+	Actor  domain.ActorID // actor of the event or the bundle; zero: not known
+	Origin domain.Origin  // origin of the event; zero: not known
 
-	// MessageID is that of an event that was published to a topic; "": none is looked for. With it,
-	// nothing else is. Actor is the owner of the subscriptions that are of interest.
+	// MessageID is the message id of an event that was published to a topic. If it is set, Find
+	// searches only for this event, and Actor is the owner of the subscriptions whose
+	// deliveries are returned.
 	MessageID string
 	Topic     string // "": domain.DefaultTopic
 
-	After string // Answer.After of the answer before; "": the first one
+	After string // Answer.After of the previous answer; "": the first answer
 }
 
-// Find returns what is known of an id. What is not found is no error; see [Answer.IsUnknown]. The
-// call fails with Invalid if no id can be as that of the query is, or if After is not of an answer to
-// the same query.
+// Find searches for an id. An answer without results is not an error; see [Answer.IsUnknown].
+// It fails with Invalid if the text of the query cannot be an id, or if After comes from an
+// answer to another query.
 func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 	id, err := parseID(q.ID)
 	if err != nil {
@@ -131,7 +132,7 @@ func (s *Service) Find(ctx context.Context, q Query) (*Answer, error) {
 	return a, nil
 }
 
-// findPublished looks for an event of a topic.
+// findPublished searches for an event of a topic.
 func (s *Service) findPublished(ctx context.Context, a *Answer, q *Query) error {
 	switch {
 	case q.MessageID == "":
@@ -143,7 +144,7 @@ func (s *Service) findPublished(ctx context.Context, a *Answer, q *Query) error 
 	return s.addPublished(ctx, a, q)
 }
 
-// noteMissing says what is not stored of ids of a form.
+// noteMissing adds a note about data that is not stored for ids of a kind.
 func (a *Answer) noteMissing(id *parsedID, kind Kind, actor domain.ActorID) {
 	switch {
 	case len(a.Looked.Kinds) == 0 && len(id.kinds) > 0:

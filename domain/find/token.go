@@ -27,7 +27,7 @@ func (t searchToken) String() string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// parseToken reads what an answer about an id has returned.
+// parseToken reads the token of an answer about an id.
 func parseToken(s, id string) (t searchToken, err error) {
 	if len(s) > maxToken {
 		return t, domain.Errorf(domain.Invalid, "after: want what an answer has returned, got %d characters", len(s))

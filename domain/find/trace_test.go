@@ -20,11 +20,11 @@ func TestFind_FindsWhatATraceHasSavedAndOpened(t *testing.T) {
 	_, err = w.store.Save(domain.WithTraceContext(t.Context(), span), w.actor, events)
 	require.NoError(t, err)
 	other := repositorytest.NewActor()
-	w.saves(other, 1)
-	w.peeks(other, func(b *domain.Bundle) { b.Peeked = span })
+	w.saveEvents(other, 1)
+	w.peekBundle(other, func(b *domain.Bundle) { b.Peeked = span })
 
 	for _, id := range []string{"0af7651916cd43dd8448eb211c80319c", "0AF7651916CD43DD8448EB211C80319C", parent} {
-		a := w.finds(find.Query{ID: id})
+		a := w.find(find.Query{ID: id})
 		require.Equal(t, []find.Kind{find.Trace}, a.Looked.Kinds)
 		require.Equal(t, 2, a.Looked.Mailboxes)
 		require.Len(t, a.Results, 2)
@@ -40,9 +40,9 @@ func TestFind_FindsWhatATraceHasSavedAndOpened(t *testing.T) {
 			require.Contains(t, r.Steps[0].Details[3].Value, events[repository.MaxSaveIDs-1].ID.String())
 		}
 	}
-	require.Len(t, w.finds(find.Query{ID: parent, Actor: w.actor}).Results, 1)
-	require.Contains(t, w.findsEvent(&events[0]).Steps[0].Details, find.Detail{Name: "trace", Value: span.TraceID.String()})
+	require.Len(t, w.find(find.Query{ID: parent, Actor: w.actor}).Results, 1)
+	require.Contains(t, w.findEvent(&events[0]).Steps[0].Details, find.Detail{Name: "trace", Value: span.TraceID.String()})
 	for _, id := range []string{"0af7651916cd43dd8448eb211c80319d", "00000000000000000000000000000000", parent[:54]} {
-		require.True(t, w.finds(find.Query{ID: id}).IsUnknown(), id)
+		require.True(t, w.find(find.Query{ID: id}).IsUnknown(), id)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A world is a store with one actor, and a service that finds what is in it.
+// A world is a store with one actor, and a service that searches it.
 type world struct {
 	*testing.T
 	store   *memory.Store
@@ -22,19 +22,19 @@ type world struct {
 	actor   domain.ActorID
 }
 
-var because = repository.Order{Who: "kim", Why: "ticket 4711"}
+var because = repository.AdminAction{Who: "kim", Why: "ticket 4711"}
 
 func newWorld(t *testing.T, opts find.Options) *world {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { now = now.Add(time.Second); return now }
 	store := memory.New(memory.Options{Clock: clock})
-	w := &world{T: t, store: store, actor: repositorytest.NewActor(), ports: find.Ports{Finder: store, Operations: store, Outbox: store}}
+	w := &world{T: t, store: store, actor: repositorytest.NewActor(), ports: find.Ports{Finder: store, Admin: store, Outbox: store}}
 	w.service = find.New(w.ports, opts)
 	return w
 }
 
-// saves stores n new events for an actor, and returns them.
-func (w *world) saves(to domain.ActorID, n int, changes ...repositorytest.Change) []domain.Event {
+// saveEvents stores n new events for an actor, and returns them.
+func (w *world) saveEvents(to domain.ActorID, n int, changes ...repositorytest.Change) []domain.Event {
 	w.Helper()
 	events := repositorytest.Events(n, to, changes...)
 	_, err := w.store.Save(w.Context(), to, events)
@@ -42,40 +42,40 @@ func (w *world) saves(to domain.ActorID, n int, changes ...repositorytest.Change
 	return events
 }
 
-func (w *world) peeks(to domain.ActorID, changes ...func(*domain.Bundle)) domain.Bundle {
+func (w *world) peekBundle(to domain.ActorID, changes ...func(*domain.Bundle)) domain.Bundle {
 	w.Helper()
 	peeked, err := repositorytest.Peek(w.Context(), repositorytest.Stores{Events: w.store, Bundles: w.store}, to, repositorytest.AllGroups, domain.BundleID{}, changes...)
 	require.NoError(w, err)
 	return peeked.Bundle
 }
 
-func (w *world) dequeues(b domain.Bundle) {
+func (w *world) dequeueBundle(b domain.Bundle) {
 	w.Helper()
 	_, err := w.store.Acknowledge(w.Context(), b.Cabinet.Recipient, b.ID)
 	require.NoError(w, err)
 }
 
-// finds returns the answer to a query.
-func (w *world) finds(q find.Query) *find.Answer {
+// find returns the answer to a query.
+func (w *world) find(q find.Query) *find.Answer {
 	w.Helper()
 	a, err := w.service.Find(w.Context(), q)
 	require.NoError(w, err)
 	return a
 }
 
-// findsOne returns the only result of a query.
-func (w *world) findsOne(q find.Query) *find.Result {
+// findOne returns the only result of a query.
+func (w *world) findOne(q find.Query) *find.Result {
 	w.Helper()
-	a := w.finds(q)
+	a := w.find(q)
 	require.Len(w, a.Results, 1)
 	require.False(w, a.IsUnknown())
 	return &a.Results[0]
 }
 
-// findsEvent returns the only result for an event.
-func (w *world) findsEvent(e *domain.Event) *find.Result {
+// findEvent returns the only result for an event.
+func (w *world) findEvent(e *domain.Event) *find.Result {
 	w.Helper()
-	return w.findsOne(find.Query{ID: e.ID.String(), Actor: e.Recipient})
+	return w.findOne(find.Query{ID: e.ID.String(), Actor: e.Recipient})
 }
 
 func kindsOf(r *find.Result) (kinds []find.StepKind) {

@@ -10,7 +10,7 @@ import (
 )
 
 func BenchmarkWriteBody(b *testing.B) {
-	const n = 51_200 // the most that a bundle holds
+	const n = 51_200 // the limit of a bundle
 	for _, bc := range []struct {
 		name    string
 		content domain.ContentMode
@@ -18,17 +18,17 @@ func BenchmarkWriteBody(b *testing.B) {
 	}{
 		{"manifest", domain.Manifest, func(s *shelf) {
 			for range n {
-				s.add(repository.Section{})
+				s.addEvent(repository.Section{})
 			}
 		}},
-		{"manifest with payloads", domain.Manifest, func(s *shelf) { s.fill(n, 1000) }},
-		{"inline", domain.Inline, func(s *shelf) { s.fill(n, 1000) }},
+		{"manifest with payloads", domain.Manifest, func(s *shelf) { s.addAdjacent(n, 1000) }},
+		{"inline", domain.Inline, func(s *shelf) { s.addAdjacent(n, 1000) }},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
 			s := newShelf(b)
 			s.content = bc.content
 			bc.fill(s)
-			peeked := s.peeked()
+			peeked := s.newPeeked()
 			var written counter
 			b.ReportAllocs()
 			for b.Loop() {
@@ -42,16 +42,16 @@ func BenchmarkWriteBody(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen opens the biggest bundle again and again, over a store that costs
-// nothing: what the hub itself takes to fill and to measure it.
+// BenchmarkOpen repeatedly opens the largest possible bundle, over a store in memory. It
+// measures the time that the hub itself needs to fill the bundle and to compute its digest.
 func BenchmarkOpen(b *testing.B) {
 	s := newShelf(b)
 	s.content = domain.Manifest
 	for range 51_200 {
-		s.add(repository.Section{})
+		s.addEvent(repository.Section{})
 	}
-	of := s.peeked().Bundle
-	s.meddle(meddledStore{
+	of := s.newPeeked().Bundle
+	s.replaceCalls(replacedStore{
 		next: func(context.Context, domain.ActorID, []domain.Group) (repository.Next, error) {
 			return repository.Next{Run: cannedRun{of, s.events}}, nil
 		},
@@ -61,7 +61,7 @@ func BenchmarkOpen(b *testing.B) {
 	}, hub.Options{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if n := s.peeks().Count; n != 51_200 {
+		if n := s.peekBundle().Count; n != 51_200 {
 			b.Fatal(n)
 		}
 	}

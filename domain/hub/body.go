@@ -20,8 +20,8 @@ import (
 type Body interface {
 	io.ReadSeekCloser
 
-	// LimitReadAhead keeps the body from opening payloads that begin at end or behind it,
-	// until a Read begins there. A Body without a limit opens those that it expects to be
+	// LimitReadAhead prevents the body from opening payloads that begin at or after end, until
+	// a Read begins there. Without a limit, a Body opens the payloads that will probably be
 	// read next.
 	LimitReadAhead(end int64)
 
@@ -44,19 +44,19 @@ type composedBody struct {
 
 	// The progress of the body's composition.
 	begun    bool
-	at       int64 // the offset of the next byte: of text, then of the payload, then of the rest
+	at       int64 // the offset of the next byte: in text, then in the payload, then in the rest
 	text     []byte
 	buffer   []byte // backing array of text
 	next     int    // index of the event after the text and the payload
 	current  repository.StoredEvent
-	payload  *repository.StoredEvent // current if the body is before or in its payload, else nil
+	payload  *repository.StoredEvent // the current event while the body is before or in its payload, else nil
 	left     int64                   // bytes of the payload
 	payloads payloads
 	frame    jsonFramer
 }
 
 // maxSkip is the limit for the bytes of an open object that are read and discarded to reach the
-// next byte. Beyond it, the object is opened again.
+// next byte. Beyond it, the object is opened again instead.
 const maxSkip = 128 << 10
 
 var errClosed = errors.New("the body of the bundle was closed")
@@ -152,7 +152,7 @@ func (b *composedBody) eventAt(offset int64) int {
 	return b.list.len()
 }
 
-// Read fills p unless the body ends before.
+// Read fills p, unless the body ends first.
 func (b *composedBody) Read(p []byte) (n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,7 +180,7 @@ func (b *composedBody) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// readStep reads some of the bytes at want, or moves towards want. It may return 0 bytes.
+// readStep reads some bytes at want, or moves closer to want. It may return 0 bytes.
 func (b *composedBody) readStep(p []byte) (int, error) {
 	skip := b.want - b.at
 	switch {

@@ -29,10 +29,10 @@ func goldenEvents() []domain.Event {
 	return events
 }
 
-func TestTheManifestListsTheEvents(t *testing.T) {
+func TestManifest_ListsTheEvents(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	events := goldenEvents()
-	w.sends(events...)
+	w.sendEvents(events...)
 	w.actor = events[0].Recipient
 	const cabinet = `"recipient":"5790001330552","origin":"TimeSeries","contentType":"time \"series\" \\v1"`
 	require.Equal(t, `[
@@ -40,74 +40,74 @@ func TestTheManifestListsTheEvents(t *testing.T) {
 {"id":"0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c42",`+cabinet+`,"documentType":"<RSM&012>","supportsBundling":true,"weight":20000,"sequence":2},
 {"id":"0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c43",`+cabinet+`,"documentType":"RSM012","supportsBundling":true,"weight":1,"sequence":3,"payload":"text"}
 ]
-`, w.body(w.peeks()))
+`, w.body(w.peekBundle()))
 }
 
-func TestTheManifestOfOneEvent(t *testing.T) {
+func TestManifest_OfOneEvent(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	event := goldenEvents()[1]
 	event.SupportsBundling = false
-	w.sends(event)
+	w.sendEvents(event)
 	w.actor = event.Recipient
 	require.Equal(t, `[
 {"id":"0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c42","recipient":"5790001330552","origin":"TimeSeries","contentType":"time \"series\" \\v1","documentType":"<RSM&012>","supportsBundling":false,"weight":20000,"sequence":1}
 ]
-`, w.body(w.peeks()))
+`, w.body(w.peekBundle()))
 }
 
 var inline = hub.Options{Content: map[domain.Origin]domain.ContentMode{domain.TimeSeries: domain.Inline}}
 
-func TestInlineContentIsThePayloadsAlone(t *testing.T) {
+func TestInlineBody_HasOnlyThePayloads(t *testing.T) {
 	w := newWorld(t, inline)
 	events := goldenEvents()
 	events[1].Payload = []byte("null")
-	w.sends(events...)
+	w.sendEvents(events...)
 	w.actor = events[0].Recipient
-	peeked := w.peeks()
+	peeked := w.peekBundle()
 	require.Equal(t, domain.Inline, peeked.Content)
 	require.Equal(t, "[\n{\"kWh\":[1,2]},\nnull,\n\"text\"\n]\n", w.body(peeked))
 }
 
-func TestAnEventOfBeforeItsOriginWentInlineIsNull(t *testing.T) {
+func TestInlineBody_HasNullForAnEventWithoutPayload(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	events := goldenEvents()
-	w.sends(events...)
+	w.sendEvents(events...)
 	w.actor = events[0].Recipient
 	w.hub = hub.New(w.store, w.store, w.store, inline)
-	require.Equal(t, "[\n{\"kWh\":[1,2]},\nnull,\n\"text\"\n]\n", w.body(w.peeks()))
+	require.Equal(t, "[\n{\"kWh\":[1,2]},\nnull,\n\"text\"\n]\n", w.body(w.peekBundle()))
 }
 
-func TestABundleKeepsTheContentModeItWasOpenedWith(t *testing.T) {
+func TestBundle_KeepsItsContentMode(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(3, rt.Carrying("{}"))
-	open := w.peeks()
+	w.sendNew(3, rt.Carrying("{}"))
+	open := w.peekBundle()
 	body := w.body(open)
 	w.hub = hub.New(w.store, w.store, w.store, inline)
-	again := w.peeks()
+	again := w.peekBundle()
 	require.Equal(t, domain.Manifest, again.Content)
 	require.Equal(t, body, w.body(again))
 }
 
-func TestOnlyTheOriginsThatAreNamedAreInline(t *testing.T) {
+func TestContentMode_IsInlineOnlyForConfiguredOrigins(t *testing.T) {
 	w := newWorld(t, inline)
-	w.sent(1, rt.From(domain.Charges))
-	require.Equal(t, domain.Manifest, w.peeks().Content)
+	w.sendNew(1, rt.From(domain.Charges))
+	require.Equal(t, domain.Manifest, w.peekBundle().Content)
 }
 
-// awkward are labels with all that is special in JSON, HTML or Go.
-var awkward = []string{
+// specialLabels are labels with characters that are special in JSON, HTML or Go.
+var specialLabels = []string{
 	`"`, `\`, `\"`, `\\`, `"\`, `\u0041`, `\n`, `</script>`, `&amp;`, `{"a":1}`, `'`, "`", `a "b" c`, `%s%d`, "~!@#$%^&*()_+=-",
 	strings.Repeat(`"`, 128), strings.Repeat(`\`, 128),
 }
 
-func TestLabelsSurviveTheBody(t *testing.T) {
-	for _, label := range awkward {
+func TestManifest_KeepsLabelsUnchanged(t *testing.T) {
+	for _, label := range specialLabels {
 		t.Run(label, func(t *testing.T) { checkLabels(t, label, label) })
 	}
 }
 
 func FuzzLabelsInTheBody(f *testing.F) {
-	for _, label := range awkward {
+	for _, label := range specialLabels {
 		f.Add(label, label)
 	}
 	f.Fuzz(func(t *testing.T, contentType, documentType string) {
@@ -119,14 +119,14 @@ func FuzzLabelsInTheBody(f *testing.F) {
 	})
 }
 
-// checkLabels demands that a manifest gives back the labels as they were sent.
+// checkLabels requires that a manifest has the labels as they were sent.
 func checkLabels(t *testing.T, contentType, documentType string) {
 	w := newWorld(t, hub.Options{})
-	sent := w.sent(2, rt.Typed(contentType), rt.Document(documentType), rt.Carrying(`{"a":"}]"}`))
-	peeked := w.peeks()
+	sent := w.sendNew(2, rt.Typed(contentType), rt.Document(documentType), rt.Carrying(`{"a":"}]"}`))
+	peeked := w.peekBundle()
 	require.True(t, json.Valid([]byte(w.body(peeked))))
 	for i, got := range w.lines(peeked) {
-		require.Equal(t, line{
+		require.Equal(t, manifestLine{
 			ID:               sent[i].ID.String(),
 			Recipient:        w.actor.String(),
 			Origin:           "TimeSeries",
@@ -140,21 +140,21 @@ func checkLabels(t *testing.T, contentType, documentType string) {
 	}
 }
 
-func TestABodyThatFailedIsWrittenAgainTheSame(t *testing.T) {
+func TestBody_IsTheSameAfterAFailedWrite(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(2, rt.Carrying(`{"a":1}`))
-	w.sent(2, rt.Carrying(`{"a":2}`)) // in another object
+	w.sendNew(2, rt.Carrying(`{"a":1}`))
+	w.sendNew(2, rt.Carrying(`{"a":2}`)) // in another object
 	failure := domain.Errorf(domain.Unavailable, "out of reach")
 	broken := true
-	w.meddle(meddledStore{open: func(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
+	w.replaceCalls(replacedStore{open: func(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
 		if broken {
 			return nil, failure
 		}
 		return w.store.Open(ctx, s)
 	}}, hub.Options{})
-	peeked := w.peeks()
-	w.writesNoBody(peeked, failure, domain.Unavailable)
+	peeked := w.peekBundle()
+	w.requireNoBody(peeked, failure, domain.Unavailable)
 
 	broken = false
-	require.Equal(t, w.body(w.peeks()), w.body(peeked))
+	require.Equal(t, w.body(w.peekBundle()), w.body(peeked))
 }

@@ -14,9 +14,9 @@ type Checker func(context.Context, CheckOptions) (CheckReport, error)
 
 // CheckOptions select the data that a check reads.
 type CheckOptions struct {
-	Actor  domain.ActorID // only this one; zero: all
+	Actor  domain.ActorID // check only this actor; zero: all actors
 	Repair bool           // repair the hints, roll back unfinished intents, and flush tails if the node does not write tails; no event changes
-	Resume string         // continue where a check stopped that reported this; "": from the start
+	Resume string         // Resume of the report of an earlier check, to continue it; "": from the start
 
 	// Progress, if given, is called periodically with the progress of the check.
 	Progress func(CheckReport)

@@ -18,8 +18,8 @@ type contentFetch struct {
 	hub    *Hub
 	key    fetchKey
 	bundle domain.Bundle
-	folder string              // for what the domain makes
-	list   []byte              // the ids of the events; nil: to be read from run
+	folder string              // for the content that the domain produces
+	list   []byte              // the ids of the events; nil: read them from run
 	run    repository.Run      // of the events
 	trace  domain.TraceContext // of the Peek that began the fetch
 	until  time.Time           // when the domain has to have replied
@@ -63,14 +63,14 @@ func (q *contentFetches) close() {
 }
 
 // joinFetch returns the fetch that is under way for the bundle of i, or begins i. The caller
-// calls leaveFetch. Up to most Peeks may wait for one bundle, because these take nothing else
-// that is limited.
-func (q *contentFetches) joinFetch(i *contentFetch, most int) (*contentFetch, error) {
+// calls leaveFetch. Up to limit Peeks may wait for one bundle, because nothing else limits them
+// while they wait.
+func (q *contentFetches) joinFetch(i *contentFetch, limit int) (*contentFetch, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if other, ok := q.byKey[i.key]; ok {
-		if other.waiting >= most {
-			return nil, domain.Errorf(domain.Busy, "bundle %s: %d requests of its actor wait for its content already", i.bundle.ID, most)
+		if other.waiting >= limit {
+			return nil, domain.Errorf(domain.Busy, "bundle %s: %d requests of its actor wait for its content already", i.bundle.ID, limit)
 		}
 		other.waiting++
 		return other, nil

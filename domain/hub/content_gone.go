@@ -11,8 +11,9 @@ import (
 )
 
 // The content store belongs to the hub. Nevertheless a lifecycle rule, an operator or a
-// restored backup may delete objects. The domain can produce the content of a bundle on request
-// again. So the bundle is marked, by the first of these to notice:
+// restored backup may delete objects. In content mode request, the domain can produce the
+// content of a bundle again. So the bundle is marked by the first of these that detects the
+// loss:
 //
 //   - the ledger of objects, from the events of the store (ContentGone),
 //   - a download whose object does not exist (contentMissing).
@@ -21,8 +22,8 @@ import (
 // the bundle. Names of objects are not reused, so a download never returns another content.
 // Payloads of events cannot be produced again: a missing one is logged and counted.
 
-// A ContentGoneError reports that the content of an open bundle was deleted. The next Peek asks the
-// domain for another one. It is of kind Unavailable.
+// A ContentGoneError reports that the content of an open bundle was deleted. The next Peek asks
+// the domain for new content. It is of kind Unavailable.
 type ContentGoneError struct {
 	Bundle domain.Bundle
 	Cause  error
@@ -51,7 +52,7 @@ func (h *Hub) contentMissing(ctx context.Context, b *domain.Bundle, cause error)
 	}
 	marked, err := h.opts.Answers.MarkGone(ctx, b.Cabinet.Recipient, b.ID, b.Object)
 	switch {
-	case domain.KindOf(err) == domain.NotFound: // it was closed meanwhile
+	case domain.KindOf(err) == domain.NotFound: // the bundle was closed meanwhile
 	case err != nil:
 		return fmt.Errorf("mark it as gone: %w", err)
 	case marked.Gone:
@@ -60,9 +61,9 @@ func (h *Hub) contentMissing(ctx context.Context, b *domain.Bundle, cause error)
 	return domain.Errorf(domain.Unavailable, "%w", &ContentGoneError{Bundle: *b, Cause: cause})
 }
 
-// ContentGone notes that an object of the content store was deleted. If it is the content of an
-// open bundle, the next Peek asks the domain for another one. A call for another object, or a
-// repeated call, changes nothing.
+// ContentGone records that an object of the content store was deleted. If it is the content of
+// an open bundle, the next Peek asks the domain for new content. A call for another object, or
+// a repeated call, changes nothing.
 func (h *Hub) ContentGone(ctx context.Context, object string) error {
 	id, isContent := bundleOfObject(object)
 	if !isContent || h.opts.Answers == nil {
@@ -90,7 +91,7 @@ func objectName(folder string, id domain.BundleID) string {
 	return fmt.Sprintf("%s/%s-%s", folder, id, randomID())
 }
 
-// bundleOfObject returns the bundle that an object was named after by objectName.
+// bundleOfObject returns the id of the bundle for which objectName made the name of an object.
 func bundleOfObject(object string) (id domain.BundleID, isContent bool) {
 	base := path.Base(object)
 	if n := len(id.String()); len(base) != 2*n+1 || base[n] != '-' || !strings.Contains(object, "/") {

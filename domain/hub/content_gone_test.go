@@ -17,27 +17,27 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// newNumbering returns a world whose domain says in its content how often it was asked. missing are
-// the contents that the hub has reported.
-func newNumbering(t *testing.T, change ...func(*hub.Options)) (w *world, d *domainTeam, missing *[]hub.MissingContent) {
+// newCountingWorld returns a world whose domain puts the number of the request into its content.
+// missing are the losses that the hub has reported.
+func newCountingWorld(t *testing.T, change ...func(*hub.Options)) (w *world, d *contentDomain, missing *[]hub.MissingContent) {
 	missing = new([]hub.MissingContent)
-	w, d = newAsking(t, append(change, func(o *hub.Options) {
+	w, d = newContentWorld(t, append(change, func(o *hub.Options) {
 		o.Missing = func(m hub.MissingContent) { *missing = append(*missing, m) }
 	})...)
 	d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
-		return d.leaves(r, fmt.Sprint("content ", n))
+		return d.storeContent(r, fmt.Sprint("content ", n))
 	}
 	return w, d, missing
 }
 
-// loses deletes the content of a bundle from the store.
-func (w *world) loses(p *hub.Peeked) {
+// deleteContent deletes the content of a bundle from the store.
+func (w *world) deleteContent(p *hub.Peeked) {
 	w.Helper()
 	require.NoError(w, w.store.Delete(w.ctx, p.Object))
 }
 
-// cannotRead requires that the content of a bundle is found to be deleted.
-func (w *world) cannotRead(p *hub.Peeked) {
+// requireContentGone requires that the content of a bundle is found to be deleted.
+func (w *world) requireContentGone(p *hub.Peeked) {
 	w.Helper()
 	err := writeBody(w.ctx, p, io.Discard)
 	var gone *hub.ContentGoneError
@@ -47,32 +47,32 @@ func (w *world) cannotRead(p *hub.Peeked) {
 }
 
 func TestDeletedContent_IsMadeAgainAfterADownloadFindsNothing(t *testing.T) {
-	w, d, missing := newNumbering(t)
-	w.sent(2, charges)
-	first := w.peeks()
+	w, d, missing := newCountingWorld(t)
+	w.sendNew(2, charges)
+	first := w.peekBundle()
 	require.Equal(t, "content 1", w.body(first))
-	w.loses(first)
-	w.cannotRead(w.peeks())
+	w.deleteContent(first)
+	w.requireContentGone(w.peekBundle())
 	require.Equal(t, []hub.MissingContent{hub.MissingBundle}, *missing)
 
-	again := w.peeks()
+	again := w.peekBundle()
 	require.Equal(t, "content 2", w.body(again))
 	require.NotEqual(t, first.Body.Digest, again.Body.Digest)
 	first.Object, first.Body = again.Object, again.Body
 	require.Equal(t, first.Bundle, again.Bundle, "only the content has changed")
-	require.Equal(t, "content 2", w.body(w.peeks()))
+	require.Equal(t, "content 2", w.body(w.peekBundle()))
 	require.Len(t, d.requests(), 2)
-	w.dequeues(again)
-	w.nothingIn()
+	w.dequeueBundle(again)
+	w.requireNoData()
 }
 
 func TestDeletedContent_IsMadeAgainOnceTheLedgerReportsIt(t *testing.T) {
-	w, d, missing := newNumbering(t)
-	w.sent(1, charges)
+	w, d, missing := newCountingWorld(t)
+	w.sendNew(1, charges)
 	for n := 1; n <= 3; n++ {
-		peeked := w.peeks()
+		peeked := w.peekBundle()
 		require.Equal(t, fmt.Sprint("content ", n), w.body(peeked))
-		w.loses(peeked)
+		w.deleteContent(peeked)
 		for range 2 {
 			require.NoError(t, w.hub.ContentGone(w.ctx, peeked.Object))
 		}
@@ -85,9 +85,9 @@ func TestDeletedContent_IsMadeAgainOnceTheLedgerReportsIt(t *testing.T) {
 }
 
 func TestContentGone_ChangesNoOtherBundle(t *testing.T) {
-	w, d, missing := newNumbering(t)
-	w.sent(1, charges)
-	peeked := w.peeks()
+	w, d, missing := newCountingWorld(t)
+	w.sendNew(1, charges)
+	peeked := w.peekBundle()
 	folder, _, _ := strings.Cut(peeked.Object, peeked.ID.String())
 	for _, object := range []string{
 		"", "x", "payloads/x/0-1", peeked.ID.String(), folder + peeked.ID.String(), folder + peeked.ID.String() + "-",
@@ -96,60 +96,60 @@ func TestContentGone_ChangesNoOtherBundle(t *testing.T) {
 	} {
 		require.NoError(t, w.hub.ContentGone(w.ctx, object))
 	}
-	w.dequeues(peeked)
+	w.dequeueBundle(peeked)
 	require.NoError(t, w.hub.ContentGone(w.ctx, peeked.Object))
 	require.Len(t, d.requests(), 1)
 	require.Empty(t, *missing)
 }
 
 func TestAMarkedBundle_IsDequeued(t *testing.T) {
-	w, _, _ := newNumbering(t)
-	w.sent(1, charges)
-	peeked := w.peeks()
-	w.loses(peeked)
+	w, _, _ := newCountingWorld(t)
+	w.sendNew(1, charges)
+	peeked := w.peekBundle()
+	w.deleteContent(peeked)
 	require.NoError(t, w.hub.ContentGone(w.ctx, peeked.Object))
 	peeked.Gone = true
-	w.dequeues(peeked)
-	w.nothingIn()
+	w.dequeueBundle(peeked)
+	w.requireNoData()
 }
 
-// While the domain does not answer, the actor that has the old content may confirm it.
+// While the domain does not answer, an actor that has the old content may dequeue the bundle.
 func TestDeletedContent_ThatTheDomainDoesNotMakeAgainKeepsTheBundleOpen(t *testing.T) {
-	w, d, _ := newNumbering(t)
-	w.sent(1, charges)
-	peeked := w.peeks()
-	w.loses(peeked)
+	w, d, _ := newCountingWorld(t)
+	w.sendNew(1, charges)
+	peeked := w.peekBundle()
+	w.deleteContent(peeked)
 	require.NoError(t, w.hub.ContentGone(w.ctx, peeked.Object))
 	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
-		return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-found"}}, nil
+		return hub.Reply{Failure: domain.ContentFailure{Reason: "dataset-not-found"}}, nil
 	}
-	require.Equal(t, 1, w.isUnanswered("dataset-not-found").Trouble.Failures)
-	require.Equal(t, 2, w.isUnanswered("dataset-not-found").Trouble.Failures)
+	require.Equal(t, 1, w.requireUnanswered("dataset-not-found").ContentFailure.Failures)
+	require.Equal(t, 2, w.requireUnanswered("dataset-not-found").ContentFailure.Failures)
 	_, err := w.hub.Dequeue(w.ctx, w.actor, peeked.ID)
 	require.NoError(t, err)
-	w.nothingIn()
+	w.requireNoData()
 }
 
 // The list of events and the content are deleted together, as by a lifecycle rule.
 func TestDeletedContent_IsRequestedWithItsListOfEvents(t *testing.T) {
-	w, d, _ := newNumbering(t)
-	w.sent(3, charges)
-	peeked := w.peeks()
+	w, d, _ := newCountingWorld(t)
+	w.sendNew(3, charges)
+	peeked := w.peekBundle()
 	require.NoError(t, d.exchange.Delete(w.ctx, peeked.List))
-	w.loses(peeked)
-	w.cannotRead(peeked)
-	require.Equal(t, "content 2", w.body(w.peeks()))
+	w.deleteContent(peeked)
+	w.requireContentGone(peeked)
+	require.Equal(t, "content 2", w.body(w.peekBundle()))
 	list, err := d.exchange.Open(w.ctx, repository.Section{Object: peeked.List, Length: 3 * 16})
 	require.NoError(t, err)
 	require.NoError(t, list.Close())
 }
 
-// Content is deleted a second time while the domain makes it again, after its answer was recorded
-// and before the hub has handed it out.
+// Content is deleted a second time, after the second answer of the domain was recorded and
+// before the hub has returned it.
 func TestContentDeletedWhileItIsMadeAgain_IsRequestedOnceMore(t *testing.T) {
-	store, d := memory.New(memory.Options{}), &domainTeam{exchange: memory.NewExchange()}
+	store, d := memory.New(memory.Options{}), &contentDomain{exchange: memory.NewExchange()}
 	d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
-		return d.leaves(r, fmt.Sprint("content ", n))
+		return d.storeContent(r, fmt.Sprint("content ", n))
 	}
 	var w *world
 	answers := &answersThat{Answers: store, then: func(id domain.BundleID) {
@@ -159,26 +159,26 @@ func TestContentDeletedWhileItIsMadeAgain_IsRequestedOnceMore(t *testing.T) {
 		require.NoError(t, w.hub.ContentGone(t.Context(), found.Object))
 	}}
 	w = askingOver(t, store, d, func(o *hub.Options) { o.Answers = answers })
-	w.sent(1, charges)
-	require.Equal(t, "content 2", w.body(w.peeks()))
+	w.sendNew(1, charges)
+	require.Equal(t, "content 2", w.body(w.peekBundle()))
 }
 
 func TestConcurrentPeeksOfDeletedContent_GetOneNewContent(t *testing.T) {
-	store, d := memory.New(memory.Options{}), &domainTeam{exchange: memory.NewExchange()}
+	store, d := memory.New(memory.Options{}), &contentDomain{exchange: memory.NewExchange()}
 	d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
-		return d.leaves(r, fmt.Sprint("content ", n))
+		return d.storeContent(r, fmt.Sprint("content ", n))
 	}
 	nodes := []*world{askingOver(t, store, d), askingOver(t, store, d)}
 	nodes[1].actor = nodes[0].actor
-	nodes[0].sent(1, charges)
-	peeked := nodes[0].peeks()
-	nodes[0].loses(peeked)
+	nodes[0].sendNew(1, charges)
+	peeked := nodes[0].peekBundle()
+	nodes[0].deleteContent(peeked)
 	require.NoError(t, nodes[1].hub.ContentGone(t.Context(), peeked.Object))
 	bodies := make([]string, 8)
 	var peeks sync.WaitGroup
 	for i := range bodies {
 		peeks.Go(func() {
-			p, err := nodes[i%2].hub.Peek(t.Context(), nodes[0].request())
+			p, err := nodes[i%2].hub.Peek(t.Context(), nodes[0].newRequest())
 			if err != nil {
 				bodies[i] = err.Error()
 				return
@@ -200,13 +200,13 @@ func TestADeletedPayload_IsReportedAndDamage(t *testing.T) {
 		Content: map[domain.Origin]domain.ContentMode{domain.TimeSeries: domain.Inline},
 		Missing: func(m hub.MissingContent) { missing = append(missing, m) },
 	})
-	w.sent(1, func(e *domain.Event) { e.Payload = []byte(`{"a":1}`) })
+	w.sendNew(1, func(e *domain.Event) { e.Payload = []byte(`{"a":1}`) })
 	next, err := w.store.NextUnacknowledged(w.ctx, w.actor, rt.AllGroups)
 	require.NoError(t, err)
 	for e, err := range next.Run.Events(w.ctx) {
 		require.NoError(t, err)
 		require.NoError(t, w.store.Delete(w.ctx, e.PayloadAt.Object))
 	}
-	require.Equal(t, domain.Damaged, domain.KindOf(writeBody(w.ctx, w.peeks(), io.Discard)))
+	require.Equal(t, domain.Damaged, domain.KindOf(writeBody(w.ctx, w.peekBundle(), io.Discard)))
 	require.Equal(t, []hub.MissingContent{hub.MissingPayload}, missing)
 }

@@ -20,16 +20,16 @@ import (
 // An object may be deleted while its bundle is open. Then the bundle is marked, and the next
 // Peek asks the domain as if it had not answered; see content_gone.go.
 //
-// One fetch serves all Peeks of a bundle on a node. It has the time that is left to the first
-// of them; a later reply serves the next Peek. The domain may be asked repeatedly, and by
-// several nodes: the first answer that is recorded stays until it is marked.
+// One fetch serves all Peeks of a bundle on a node. It has the remaining time of the first of
+// them; a later reply serves the next Peek. The domain may be asked repeatedly, and by several
+// nodes: the first recorded answer stays until it is marked as deleted.
 
 // An UnansweredError reports that the domain of an open bundle has not produced its content so
 // far. The bundle stays open, and the next Peek asks again. Its kind is Unavailable.
 type UnansweredError struct{ Bundle domain.Bundle }
 
 func (e *UnansweredError) Error() string {
-	t := e.Bundle.Trouble
+	t := e.Bundle.ContentFailure
 	text := fmt.Sprintf("bundle %s: domain %s has not made its content: %s", e.Bundle.ID, e.Bundle.Cabinet.Origin, t.Reason)
 	if t.Text != "" {
 		text += ": " + t.Text
@@ -37,7 +37,7 @@ func (e *UnansweredError) Error() string {
 	return text
 }
 
-// NoAnswer is the Reason of a domain's Trouble if it has not replied in time.
+// NoAnswer is the Reason of a domain's ContentFailure if it has not replied in time.
 const NoAnswer = "no-answer"
 
 const (
@@ -76,7 +76,7 @@ func (h *Hub) requestContent(ctx context.Context, req PeekRequest, bundle domain
 	select {
 	case <-i.done:
 		if i.err != nil && domain.KindOf(i.err) != domain.Conflict {
-			return i.result, i.err // Peek has no more to do
+			return i.result, i.err // another fetch has recorded the content
 		}
 		if err := resume(ctx); err != nil {
 			return i.result, err
@@ -95,7 +95,7 @@ func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
 		h.fetches.finishFetch(i, i.bundle, asUnavailable(err))
 		return
 	}
-	i.list, i.run = nil, nil // free the memory: the domain may take long
+	i.list, i.run = nil, nil // free the memory, because the domain may take long
 	type answer struct {
 		reply Reply
 		err   error
@@ -125,7 +125,7 @@ func (h *Hub) askDomain(ctx context.Context, i *contentFetch) {
 			return
 		case <-silence.C:
 			late = true
-			h.recordFailure(ctx, i, domain.Trouble{Reason: NoAnswer})
+			h.recordFailure(ctx, i, domain.ContentFailure{Reason: NoAnswer})
 		}
 	}
 }
@@ -165,8 +165,8 @@ func (h *Hub) leaveList(ctx context.Context, i *contentFetch) error {
 func (h *Hub) handleReply(ctx context.Context, i *contentFetch, reply Reply, late bool) {
 	why := reply.Failure
 	if reply.URI != "" {
-		object, body, trouble, err := h.copyContent(ctx, i, reply.URI)
-		if err == nil && trouble == nil {
+		object, body, failure, err := h.copyContent(ctx, i, reply.URI)
+		if err == nil && failure == nil {
 			h.recordContent(ctx, i, object, body, reply.URI)
 			return
 		}
@@ -174,7 +174,7 @@ func (h *Hub) handleReply(ctx context.Context, i *contentFetch, reply Reply, lat
 			h.fetches.finishFetch(i, i.bundle, asUnavailable(err))
 			return
 		}
-		why = *trouble
+		why = *failure
 	}
 	if !late {
 		h.recordFailure(ctx, i, why)
@@ -193,7 +193,7 @@ func (h *Hub) recordContent(ctx context.Context, i *contentFetch, object string,
 	if err == nil && bundle.LacksContent() {
 		outcome = domain.Errorf(domain.Conflict, "the content of the bundle was deleted while its domain was asked")
 	}
-	h.fetches.finishFetch(i, bundle, outcome) // before the clean-up, for which no request waits
+	h.fetches.finishFetch(i, bundle, outcome) // before the clean-up, because no request has to wait for it
 	if err == nil && bundle.Object != object {
 		h.logCleanup(ctx, i, h.content.Delete(ctx, object))
 	}
@@ -212,7 +212,7 @@ func (h *Hub) recordAnswer(ctx context.Context, i *contentFetch, object string, 
 }
 
 // asUnavailable turns a Conflict or NotFound of the exchange or the content store into
-// Unavailable: it is not about the bundle, and the next attempt may succeed.
+// Unavailable: the bundle is not affected, and the next attempt may succeed.
 func asUnavailable(err error) error {
 	switch domain.KindOf(err) {
 	case domain.Conflict, domain.NotFound:
@@ -230,7 +230,7 @@ func asConflict(err error) error {
 	return err
 }
 
-// logCleanup logs that an object without use could not be deleted. It is deleted with its
+// logCleanup logs that an unused object could not be deleted. It will be deleted with its
 // folder, or replaced.
 func (h *Hub) logCleanup(ctx context.Context, i *contentFetch, err error) {
 	if err != nil && ctx.Err() == nil {
@@ -241,7 +241,7 @@ func (h *Hub) logCleanup(ctx context.Context, i *contentFetch, err error) {
 
 // recordFailure counts a failure of the domain, and logs it as an error if there have been
 // many. If another node has recorded an answer, the fetch succeeds.
-func (h *Hub) recordFailure(ctx context.Context, i *contentFetch, why domain.Trouble) {
+func (h *Hub) recordFailure(ctx context.Context, i *contentFetch, why domain.ContentFailure) {
 	bundle, err := h.opts.Answers.Fail(ctx, i.key.actor, i.bundle.ID, why)
 	if err != nil {
 		h.fetches.finishFetch(i, i.bundle, asConflict(err))
@@ -254,10 +254,10 @@ func (h *Hub) recordFailure(ctx context.Context, i *contentFetch, why domain.Tro
 	attrs := []slog.Attr{
 		slog.String("origin", bundle.Cabinet.Origin.String()), slog.String("actor", i.key.actor.String()),
 		slog.String("bundle_id", bundle.ID.String()), slog.String("reason", why.Reason), slog.String("text", why.Text),
-		slog.Int("failures", bundle.Trouble.Failures),
+		slog.Int("failures", bundle.ContentFailure.Failures),
 	}
-	if bundle.Trouble.IsMarked() {
-		h.opts.Logger.LogAttrs(ctx, slog.LevelError, "a domain does not make the content of a bundle, and its actor waits; release or skip it, or mend the domain", attrs...)
+	if bundle.ContentFailure.IsMarked() {
+		h.opts.Logger.LogAttrs(ctx, slog.LevelError, "a domain keeps failing to produce the content of a bundle, and its actor waits; release or skip the bundle, or repair the domain", attrs...)
 	} else {
 		h.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "a domain has not made the content of a bundle", attrs...)
 	}

@@ -35,19 +35,19 @@ func (i *contentFetch) isOwn(name string) bool {
 	return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') // otherwise it belongs to an actor with a longer id
 }
 
-// appendID appends the id of an event to a list in the layout of the original protocol, which
-// is that of a .NET GUID: the bytes of the first three groups of its text are reversed.
+// appendID appends the id of an event to a list in the layout of the original protocol, a .NET
+// GUID: the bytes of the first three groups of its text are reversed.
 func appendID(list []byte, id domain.EventID) []byte {
 	return append(list, id[3], id[2], id[1], id[0], id[5], id[4], id[7], id[6],
 		id[8], id[9], id[10], id[11], id[12], id[13], id[14], id[15])
 }
 
 // copyContent copies the content that a domain has stored at uri into the hub's content store,
-// where it is written once. It returns the object and its body, or the fault of the domain's
-// content, or the error that kept the hub from reading or writing.
-func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (object string, body domain.Body, wrong *domain.Trouble, err error) {
+// under a new name. It returns the object and its body, or wrong if the content is not
+// acceptable, or an error if the hub could not read or write.
+func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (object string, body domain.Body, wrong *domain.ContentFailure, err error) {
 	if name, err := h.opts.Exchange.Name(uri); err == nil && listed.MatchString(name) {
-		return "", body, &domain.Trouble{Reason: "foreign-content", Text: "content URI: it names a list of ids, which the hub has left; name the content"}, nil
+		return "", body, &domain.ContentFailure{Reason: "foreign-content", Text: "content URI: it names a list of ids, which the hub has left; name the content"}, nil
 	}
 	select {
 	case h.fetches.copying <- struct{}{}:
@@ -58,23 +58,23 @@ func (h *Hub) copyContent(ctx context.Context, i *contentFetch, uri string) (obj
 	left, err := h.opts.Exchange.Fetch(ctx, uri)
 	switch kind := domain.KindOf(err); {
 	case kind == domain.Invalid:
-		return "", body, &domain.Trouble{Reason: "foreign-content", Text: err.Error()}, nil
+		return "", body, &domain.ContentFailure{Reason: "foreign-content", Text: err.Error()}, nil
 	case kind == domain.NotFound:
-		return "", body, &domain.Trouble{Reason: "missing-content", Text: err.Error()}, nil
+		return "", body, &domain.ContentFailure{Reason: "missing-content", Text: err.Error()}, nil
 	case err != nil:
 		return "", body, nil, fmt.Errorf("fetch the content of bundle %s: %w", i.bundle.ID, err)
 	}
 	defer func() { _ = left.Close() }() // read only; nothing can be lost
 	object = objectName(i.folder, i.bundle.ID)
-	m := &measured{from: left, most: h.opts.MaxContent, sum: sha256.New()}
+	m := &measured{from: left, limit: h.opts.MaxContent, sum: sha256.New()}
 	err = h.content.Put(ctx, object, m)
 	switch {
 	case errors.Is(m.err, errTooLong):
-		return "", body, &domain.Trouble{Reason: "content-too-long", Text: fmt.Sprintf("want at most %d bytes", h.opts.MaxContent)}, nil
+		return "", body, &domain.ContentFailure{Reason: "content-too-long", Text: fmt.Sprintf("want at most %d bytes", h.opts.MaxContent)}, nil
 	case domain.KindOf(m.err) == domain.Damaged:
-		return "", body, &domain.Trouble{Reason: "content-changed", Text: "it was replaced while it was read"}, nil
+		return "", body, &domain.ContentFailure{Reason: "content-changed", Text: "it was replaced while it was read"}, nil
 	case errors.Is(m.err, errEmpty):
-		return "", body, &domain.Trouble{Reason: "empty-content"}, nil
+		return "", body, &domain.ContentFailure{Reason: "empty-content"}, nil
 	case err != nil:
 		return "", body, nil, fmt.Errorf("keep the content of bundle %s: %w", i.bundle.ID, err)
 	}
@@ -90,7 +90,7 @@ var (
 // stored.
 type measured struct {
 	from   io.Reader
-	most   int64
+	limit  int64
 	length int64
 	sum    hash.Hash
 	err    error // other than io.EOF
@@ -101,7 +101,7 @@ func (m *measured) Read(p []byte) (int, error) {
 	m.length += int64(n)
 	m.sum.Write(p[:n])
 	switch {
-	case m.length > m.most:
+	case m.length > m.limit:
 		m.err = errTooLong
 	case err != nil && !errors.Is(err, io.EOF):
 		m.err = err

@@ -9,14 +9,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// DataStreams are streams of which those of [domain.DataStream] are read from the watermarks of
-// actors. Nothing is stored for them: the entry with number n announces data up to sequence
+// DataStreams add the streams of [domain.DataStream] to other streams. They are not stored, but
+// read from the watermarks of actors: the entry with number n announces data up to sequence
 // number n+1.
 //
-// After a position that a cursor has reached, Read returns the newest entry only, because it
-// includes what the others announce. For the position of an entry that was taken, it returns
-// this entry, so that all attempts of a delivery are equal. The two cases differ in the page of
-// the position, which is the number after the entry.
+// From a position that a cursor has reached, Read returns only the newest entry, because it
+// includes the data that the others announce. For the position of an entry that was taken, it
+// returns this entry, so that all attempts of a delivery are equal. The two cases differ in the
+// page of the position, which is the number after the entry.
 type DataStreams struct {
 	repository.Streams
 	events repository.DataAvailable
@@ -74,7 +74,8 @@ func (s *DataStreams) End(ctx context.Context, stream domain.StreamName) (reposi
 }
 
 // CurrentEnd implements [repository.Streams], except that the watermark of an actor may be a
-// stale read. A receiver that begins there may be notified of available data once too often.
+// stale read. Then a receiver that begins there is notified once of data that was available
+// before.
 func (s *DataStreams) CurrentEnd(ctx context.Context, stream domain.StreamName) (repository.StreamEnd, error) {
 	if _, isData := stream.DataActor(); isData {
 		return s.End(ctx, stream)
@@ -82,7 +83,7 @@ func (s *DataStreams) CurrentEnd(ctx context.Context, stream domain.StreamName) 
 	return s.Streams.CurrentEnd(ctx, stream)
 }
 
-// dataEntry returns the entry with a number. It depends on nothing else.
+// dataEntry returns the entry with a number. The result depends only on its parameters.
 func dataEntry(actor domain.ActorID, number int64) repository.Entry {
 	watermark := number + 1
 	payload, err := json.Marshal(struct {

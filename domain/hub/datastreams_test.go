@@ -36,14 +36,14 @@ func TestADataStream_FollowsTheWatermarkOfItsActor(t *testing.T) {
 	require.Equal(t, int64(2), found.Start.Number)
 	require.JSONEq(t, `{"actor":"`+actor.String()+`","watermark":5}`, string(found.Entries[0].Payload))
 
-	// That of an entry which was taken is read as it was.
+	// At the position of an entry that was taken, Read returns that entry.
 	taken := domain.Position{EntryID: domain.EntryID{Number: 2}, Page: 3}
 	found, err = streams.Read(t.Context(), stream, taken, 100)
 	require.NoError(t, err)
 	require.Equal(t, taken, found.Entries[0].Position)
 	require.JSONEq(t, `{"actor":"`+actor.String()+`","watermark":3}`, string(found.Entries[0].Payload))
 
-	// The position behind an entry that was taken is one that a cursor has reached.
+	// The position after an entry that was taken is one that a cursor has reached.
 	found, err = streams.Read(t.Context(), stream, taken.Next(), 100)
 	require.NoError(t, err)
 	require.Equal(t, int64(4), found.Entries[0].Position.Number)

@@ -12,28 +12,28 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestDequeueReturnsTheBundleAndMakesWayForTheNext(t *testing.T) {
+func TestDequeue_ReturnsTheBundleAndAllowsTheNext(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
-		w.sent(1, from, rt.Alone)
-		next := w.sent(2, from)
-		open := w.peeks(s.groups...)
-		w.dequeues(open) // and compares what is returned
-		w.holds(w.peeks(s.groups...), next...)
+		w.sendNew(1, from, rt.Alone)
+		next := w.sendNew(2, from)
+		open := w.peekBundle(s.groups...)
+		w.dequeueBundle(open) // and compares the result
+		w.requireEvents(w.peekBundle(s.groups...), next...)
 	})
 }
 
-func TestWhatIsNotOpenIsNotFoundWhateverTheReason(t *testing.T) {
+func TestDequeue_FindsOnlyOpenBundles(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(1, rt.Alone)
-	waiting := w.sent(1)
-	closed := w.peeks()
-	w.dequeues(closed)
-	open := w.peeks()
+	w.sendNew(1, rt.Alone)
+	waiting := w.sendNew(1)
+	closed := w.peekBundle()
+	w.dequeueBundle(closed)
+	open := w.peekBundle()
 
 	other := *w
 	other.actor = rt.NewActor()
-	other.sent(1)
-	foreign := other.peeks()
+	other.sendNew(1)
+	foreign := other.peekBundle()
 
 	var texts []string
 	for _, id := range []domain.BundleID{rt.NewBundleID(), foreign.ID, closed.ID, {}} {
@@ -46,12 +46,12 @@ func TestWhatIsNotOpenIsNotFoundWhateverTheReason(t *testing.T) {
 	for _, text := range texts {
 		require.Equal(t, texts[0], text, "the reason cannot be told")
 	}
-	require.Equal(t, open.Bundle, w.peeks().Bundle, "and nothing happened")
-	w.holds(w.peeks(), waiting...)
-	require.Equal(t, foreign.Bundle, other.peeks().Bundle)
+	require.Equal(t, open.Bundle, w.peekBundle().Bundle, "and nothing happened")
+	w.requireEvents(w.peekBundle(), waiting...)
+	require.Equal(t, foreign.Bundle, other.peekBundle().Bundle)
 }
 
-func TestOpenBundlesAreDequeuedInAnyOrder(t *testing.T) {
+func TestDequeue_AcceptsOpenBundlesInAnyOrder(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
 		w := newWorld(t, hub.Options{})
 		var open []*hub.Peeked
@@ -59,24 +59,24 @@ func TestOpenBundlesAreDequeuedInAnyOrder(t *testing.T) {
 			group  domain.Group
 			origin domain.Origin
 		}{{rt.TimeSeries, domain.TimeSeries}, {rt.Aggregations, domain.Aggregations}, {rt.MasterData, domain.Charges}} {
-			w.sent(1, rt.From(g.origin))
-			open = append(open, w.peeks(g.group))
+			w.sendNew(1, rt.From(g.origin))
+			open = append(open, w.peekBundle(g.group))
 		}
 		for _, i := range order {
-			w.dequeues(open[i])
+			w.dequeueBundle(open[i])
 		}
-		w.nothingIn()
+		w.requireNoData()
 	}
 }
 
-func TestOfConcurrentDequeuesOneSucceeds(t *testing.T) {
+func TestDequeue_SucceedsOnceAmongConcurrentCalls(t *testing.T) {
 	for range 20 {
 		w := newWorld(t, hub.Options{})
-		w.sent(1, rt.Alone)
-		next := w.sent(1)
-		open := w.peeks()
+		w.sendNew(1, rt.Alone)
+		next := w.sendNew(1)
+		open := w.peekBundle()
 		succeeded := make(chan domain.Bundle, 8)
-		together(8, func() {
+		runConcurrently(8, func() {
 			bundle, err := w.hub.Dequeue(w.ctx, w.actor, open.ID)
 			if err == nil {
 				succeeded <- bundle.Bundle
@@ -86,6 +86,6 @@ func TestOfConcurrentDequeuesOneSucceeds(t *testing.T) {
 		})
 		require.Len(t, succeeded, 1)
 		require.Equal(t, open.Bundle, <-succeeded)
-		w.holds(w.peeks(), next...)
+		w.requireEvents(w.peekBundle(), next...)
 	}
 }

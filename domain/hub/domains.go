@@ -13,9 +13,10 @@ import (
 // A Requester asks domains for content.
 type Requester interface {
 	// Request asks the domain of r for the content of a bundle, and waits for its reply until
-	// ctx ends, some time after r.By. It fails with Unavailable if the domain cannot be asked,
-	// and with Busy if too many requests are under way. A failure that the domain reports is a
-	// Reply, not an error. Calls for one bundle may run at the same time, on any nodes.
+	// ctx ends, which is some time after r.By. It fails with Unavailable if the domain cannot
+	// be asked, and with Busy if too many requests are under way. A failure that the domain
+	// reports is a Reply, not an error. Calls for one bundle may run at the same time, on any
+	// nodes.
 	Request(ctx context.Context, r ContentRequest) (Reply, error)
 }
 
@@ -34,8 +35,8 @@ type ContentRequest struct {
 
 // A Reply is the answer of a domain.
 type Reply struct {
-	URI     string         // of the content that it has stored; "" if it has failed
-	Failure domain.Trouble // why; Failures is not set
+	URI     string                // of the stored content; "" if the domain has failed
+	Failure domain.ContentFailure // the reason; Failures is not set
 }
 
 // A Notifier notifies domains and subscribers of bundles that were dequeued or removed.

@@ -7,12 +7,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An eventList keeps the events of a bundle in a third of the memory of StoredEvents, while its
-// client takes the body. It has only the fields that a body needs: no payloads, and no times at
-// which events were saved.
+// An eventList holds the events of a bundle while its body is being read, in a third of the
+// memory of StoredEvents. It has only the fields that a body needs: no payloads, and no times
+// at which events were saved.
 type eventList struct {
 	pieces  [][]listedEvent // each of up to maxPiece events, so that adding an event does not copy the others
-	kinds   []domain.Event  // what neighbouring events have in common
+	kinds   []domain.Event  // fields that neighbouring events have in common
 	objects []string        // names of the objects with payloads
 }
 

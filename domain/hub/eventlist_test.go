@@ -14,8 +14,8 @@ import (
 func TestPeek_ReservesMemoryForLargeBundlesOnly(t *testing.T) {
 	for n, want := range map[int][]int{hub.ManyEvents - 1: nil, 4000: {4000}} {
 		w := newWorld(t, hub.Options{})
-		w.sent(n)
-		req := w.request()
+		w.sendNew(n)
+		req := w.newRequest()
 		var reserved []int
 		req.Reserve = func(_ context.Context, events int) error { reserved = append(reserved, events); return nil }
 		peeked, err := w.hub.Peek(w.ctx, req)
@@ -27,8 +27,8 @@ func TestPeek_ReservesMemoryForLargeBundlesOnly(t *testing.T) {
 
 func TestPeek_OpensNoBundleIfItCannotReserveMemory(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(4000)
-	req, full := w.request(), errors.New("full")
+	w.sendNew(4000)
+	req, full := w.newRequest(), errors.New("full")
 	req.Reserve = func(context.Context, int) error { return full }
 	_, err := w.hub.Peek(w.ctx, req)
 	require.ErrorIs(t, err, full)
@@ -39,10 +39,10 @@ func TestPeek_OpensNoBundleIfItCannotReserveMemory(t *testing.T) {
 
 func TestOpenBody_ReadsAllEventsOfALargeBundleBeforeItsFirstByte(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(4000)
-	first := w.body(w.peeks())
+	w.sendNew(4000)
+	first := w.body(w.peekBundle())
 	ctx, cancel := context.WithCancel(w.ctx)
-	again, err := w.hub.Peek(ctx, w.request()) // reads its events from the store
+	again, err := w.hub.Peek(ctx, w.newRequest()) // reads its events from the store
 	require.NoError(t, err)
 	body, err := again.Open(w.ctx)
 	require.NoError(t, err)

@@ -6,11 +6,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// maxFreezeRecords limits the records among which FindFreeze looks.
+// maxFreezeRecords is the maximum number of records that FindFreeze reads.
 const maxFreezeRecords = 1_000
 
-// FindFreeze returns the record of the order that has frozen the queue of an actor: who, when and why. It is nil if the
-// queue is not frozen, and if it is frozen without an order of its own, as a new one of a restored folder is.
+// FindFreeze returns the record of the action that has frozen the queue of an actor. It returns
+// nil if the queue is not frozen, or was not frozen by such an action, as a new queue in a
+// restored folder.
 func (o *Operator) FindFreeze(ctx context.Context, actor domain.ActorID) (*Record, error) {
 	records, err := o.ops.Records(ctx, actor, maxFreezeRecords)
 	if err != nil {

@@ -1,13 +1,13 @@
-// Package hub is the pull side of the message hub as its users know it: domains send events
+// Package hub has the use cases of the pull side of the message hub: domains send events
 // ([Hub.Ingest]), an actor fetches the next bundle ([Hub.Peek]) and confirms it
 // ([Hub.Dequeue]). An [Operator] acts on a queue that is stuck, and a [Checker] verifies the
 // stored data.
 //
-// It connects the rules of package domain with the ports of package repository, and adds what
-// involves both: which events of a request are valid, what a Peek does when another Peek was
-// faster, and how the body of a bundle is composed. Its only state in memory are the listeners,
-// so any number of nodes may run it over one store, and a node that dies leaves no state
-// behind.
+// It connects the rules of package domain with the ports of package repository, and adds the
+// rules that involve both: which events of a request are valid, how a Peek continues after a
+// concurrent Peek won, and how the body of a bundle is composed. Its only state in memory are
+// the listeners, so any number of nodes may run it over one store, and a node that dies leaves
+// no state behind.
 package hub
 
 import (
@@ -30,12 +30,12 @@ type Hub struct {
 	opts    Options
 
 	listeners listeners
-	looks     sync.WaitGroup // of Listeners, at the watermark
+	looks     sync.WaitGroup // reads of the watermark by Listeners
 	fetches   *contentFetches
 	opens     chan struct{} // one element for each span that is being read ahead, in all bodies
 }
 
-// Options of a Hub. The zero value is that of the energy market.
+// Options of a Hub. The zero value has the defaults for the energy market.
 type Options struct {
 	Groups   domain.Groups                        // default: domain.DefaultGroups
 	Content  map[domain.Origin]domain.ContentMode // default: manifest for every origin
@@ -44,12 +44,12 @@ type Options struct {
 
 	// For domains whose content mode is Request. Without a Requester, their bundles get no
 	// content, and their actors wait.
-	Requester  Requester
-	Exchange   repository.Exchange
-	Answers    repository.Answers
-	MaxContent int64    // bytes; default 64 MB
-	Courier    *Courier // is notified of the notices of each Dequeue; nil: other nodes deliver them
-	Logger     *slog.Logger
+	Requester   Requester
+	Exchange    repository.Exchange
+	Answers     repository.Answers
+	MaxContent  int64        // bytes; default 64 MB
+	NoticeRelay *NoticeRelay // is notified of the notices of each Dequeue; nil: other nodes deliver them
+	Logger      *slog.Logger
 
 	Missing func(MissingContent) // called when content is found to be missing; must not block; default: not called
 
@@ -57,9 +57,9 @@ type Options struct {
 
 	Saved func(domain.ActorID) // called after events of an actor were saved; must not block; default: not called
 
-	Listeners         int                     // with a place, at the same time; default 10,000. Actors without a mailbox have a tenth of them
-	ListenersPerActor int                     // with a place; default 8. Also the limit for the Peeks that wait for the content of one bundle
-	LookAgain         func(int) time.Duration // how long a Listener waits before it looks for the n-th time, from 0, what other nodes have saved; default 2 s to 10 s
+	Listeners         int                     // limit for the Listeners that have a place; default 10,000. Actors without a mailbox get up to a tenth of these
+	ListenersPerActor int                     // limit for the Listeners of one actor that have a place; default 8. Also the limit for the Peeks that wait for the content of one bundle
+	LookAgain         func(int) time.Duration // how long a Listener waits before its n-th look, from 0, for events that other nodes have saved; default 2 s to 10 s
 }
 
 // New returns a Hub over the three ports. A Hub with a Requester has to be closed.

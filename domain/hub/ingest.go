@@ -23,7 +23,7 @@ type Ingested struct {
 // A Fault is the reason why an event of an Ingest is invalid.
 type Fault struct {
 	Index int
-	Field string // of the event: id, origin or payload
+	Field string // field of the event: id, origin or payload
 	Err   error
 }
 
@@ -39,9 +39,9 @@ func (r *RejectionError) Error() string {
 // Ingest stores events, each recipient's in the order given. If an event is invalid, it stores
 // nothing and fails with a *RejectionError.
 //
-// The events of different recipients are stored independently. If this fails for some of them,
-// the error is an *UnstoredError, and Ingested counts the events that were stored for the
-// others. The caller retries with the same events; each event is stored once.
+// The events of different recipients are stored independently. If storing fails for some
+// recipients, the error is an *UnstoredError, and Ingested counts the events that were stored
+// for the others. The caller retries with the same events; each event is stored once.
 func (h *Hub) Ingest(ctx context.Context, events []domain.Event) (Ingested, error) {
 	if err := h.Check(events); err != nil {
 		return Ingested{}, err
@@ -89,9 +89,9 @@ type SaveFailure struct {
 	Err    error
 }
 
-// An UnstoredError reports the recipients whose Saves failed. Temporary errors come before
-// NewerFormat, NewerFormat before Damaged, and Damaged before Invalid. The kind is that of the
-// first error: while one of them is temporary, a retry may store more events.
+// An UnstoredError reports the recipients whose Saves failed. The failures are ordered:
+// temporary errors, NewerFormat, Damaged, Invalid. The kind is the kind of the first one: if
+// one error is temporary, a retry may store more events.
 type UnstoredError struct{ Failures []SaveFailure }
 
 // Error returns the first few errors and the number of the others.
@@ -128,8 +128,8 @@ func unstoredError(failures []SaveFailure) error {
 	return domain.Errorf(domain.KindOf(failures[0].Err), "%w", &UnstoredError{failures})
 }
 
-// rankPermanence returns the rank of an error: the higher, the less a retry with the same
-// events helps.
+// rankPermanence returns the rank of an error. Errors that a retry cannot resolve have the
+// higher ranks.
 func rankPermanence(err error) int {
 	switch domain.KindOf(err) {
 	case domain.Invalid:
@@ -162,7 +162,7 @@ func (h *Hub) Check(events []domain.Event) error {
 		id        domain.EventID
 	}
 	first := make(map[key]int, len(events))
-	named := make(map[int]bool) // first events of an id, by index, that have a fault already
+	named := make(map[int]bool) // indexes of events that are the first with their id and have a fault already
 	var faults []Fault
 	kind := domain.Conflict
 	invalid := func(i int, field string, err error) {

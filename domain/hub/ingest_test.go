@@ -16,8 +16,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// for each recipient in turn one event, n times around.
-func inTurns(n int, recipients ...domain.ActorID) []domain.Event {
+// eventsInTurns returns n events for each recipient, in turns.
+func eventsInTurns(n int, recipients ...domain.ActorID) []domain.Event {
 	var events []domain.Event
 	for range n {
 		for _, r := range recipients {
@@ -27,43 +27,43 @@ func inTurns(n int, recipients ...domain.ActorID) []domain.Event {
 	return events
 }
 
-func TestEachRecipientGetsItsEventsInTheOrderOfTheRequest(t *testing.T) {
+func TestIngest_KeepsTheOrderOfEachRecipient(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	recipients := []domain.ActorID{rt.NewActor(), rt.NewActor(), rt.NewActor()}
-	events := inTurns(20, recipients...)
-	w.sends(events...)
+	events := eventsInTurns(20, recipients...)
+	w.sendEvents(events...)
 	for i, recipient := range recipients {
 		var own []domain.Event
 		for at := i; at < len(events); at += len(recipients) {
 			own = append(own, events[at])
 		}
 		w.actor = recipient
-		w.holds(w.peeks(), own...)
+		w.requireEvents(w.peekBundle(), own...)
 	}
 }
 
-func TestTheEventsOfARecipientAreSavedInOneCall(t *testing.T) {
+func TestIngest_SavesARecipientInOneCall(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	var mu sync.Mutex
 	saves := map[domain.ActorID]int{}
-	w.meddle(meddledStore{save: func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
+	w.replaceCalls(replacedStore{save: func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
 		mu.Lock()
 		saves[to]++
 		mu.Unlock()
 		return w.store.Save(ctx, to, events)
 	}}, hub.Options{})
 	a, b := rt.NewActor(), rt.NewActor()
-	w.sends(inTurns(10, a, b)...)
+	w.sendEvents(eventsInTurns(10, a, b)...)
 	require.Equal(t, map[domain.ActorID]int{a: 1, b: 1}, saves)
 }
 
-func TestIngestOfNothingIsNothing(t *testing.T) {
+func TestIngest_AcceptsAnEmptyRequest(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sends()
-	w.nothingIn()
+	w.sendEvents()
+	w.requireNoData()
 }
 
-func TestTheSameEventAgainIsADuplicate(t *testing.T) {
+func TestIngest_CountsARepeatedEventAsDuplicate(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	a, b, c := rt.Event(w.actor), rt.Event(w.actor, rt.Carrying(`{"a":1}`)), rt.Event(w.actor)
 	for _, tc := range []struct {
@@ -81,33 +81,33 @@ func TestTheSameEventAgainIsADuplicate(t *testing.T) {
 			require.Equal(t, tc.want, ingested)
 		})
 	}
-	open := w.peeks()
-	w.holds(open, a, b, c)
-	w.dequeues(open)
+	open := w.peekBundle()
+	w.requireEvents(open, a, b, c)
+	w.dequeueBundle(open)
 
 	ingested, err := w.hub.Ingest(w.ctx, []domain.Event{a})
 	require.NoError(t, err)
 	require.Equal(t, hub.Ingested{Duplicates: 1}, ingested, "also after it was fetched")
-	w.nothingIn()
+	w.requireNoData()
 }
 
-func TestOneIDForTwoRecipientsIsTwoEvents(t *testing.T) {
+func TestIngest_AcceptsOneIDForTwoRecipients(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	mine, theirs := rt.Event(w.actor), rt.Event(rt.NewActor(), rt.Weighing(7))
 	theirs.ID = mine.ID
-	w.sends(mine, theirs)
-	w.holds(w.peeks(), mine)
+	w.sendEvents(mine, theirs)
+	w.requireEvents(w.peekBundle(), mine)
 	w.actor = theirs.Recipient
-	w.holds(w.peeks(), theirs)
+	w.requireEvents(w.peekBundle(), theirs)
 }
 
-func TestConflictsAreNamedByTheirPlaceInTheRequest(t *testing.T) {
+func TestIngest_ReportsTheIndexesOfConflicts(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	a, b := rt.NewActor(), rt.NewActor()
-	stored := inTurns(3, a, b)
-	w.sends(stored...)
+	stored := eventsInTurns(3, a, b)
+	w.sendEvents(stored...)
 
-	request := inTurns(4, b, a) // 0 2 4 6 are for b
+	request := eventsInTurns(4, b, a) // 0 2 4 6 are for b
 	for at, of := range map[int]domain.Event{1: stored[2], 4: stored[1], 6: stored[5]} {
 		request[at].ID = of.ID
 		request[at].Recipient = of.Recipient
@@ -119,12 +119,12 @@ func TestConflictsAreNamedByTheirPlaceInTheRequest(t *testing.T) {
 	require.Equal(t, hub.Ingested{Accepted: 4, Duplicates: 1, Conflicts: []int{1, 4, 6}}, ingested)
 
 	w.actor = a
-	w.holds(w.peeks(), stored[0], stored[2], stored[4], request[5], request[7])
+	w.requireEvents(w.peekBundle(), stored[0], stored[2], stored[4], request[5], request[7])
 }
 
-// failingFor fails to save for some recipients.
-func (w *world) failingFor(failures map[domain.ActorID]error) {
-	w.meddle(meddledStore{save: func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
+// failSavesFor makes Saves for some recipients fail.
+func (w *world) failSavesFor(failures map[domain.ActorID]error) {
+	w.replaceCalls(replacedStore{save: func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
 		if err := failures[to]; err != nil {
 			return repository.Saved{}, err
 		}
@@ -132,17 +132,17 @@ func (w *world) failingFor(failures map[domain.ActorID]error) {
 	}}, hub.Options{})
 }
 
-func TestOneRecipientsFailureIsNotAnothers(t *testing.T) {
+func TestIngest_StoresOtherRecipientsIfOneFails(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind.String(), func(t *testing.T) {
 			w := newWorld(t, hub.Options{})
 			well, ill := rt.NewActor(), rt.NewActor()
 			failure := domain.Errorf(kind, "no luck")
-			w.failingFor(map[domain.ActorID]error{ill: failure})
-			earlier := inTurns(2, well)
-			w.sends(earlier...)
+			w.failSavesFor(map[domain.ActorID]error{ill: failure})
+			earlier := eventsInTurns(2, well)
+			w.sendEvents(earlier...)
 
-			events := append(inTurns(3, ill, well), earlier[0])
+			events := append(eventsInTurns(3, ill, well), earlier[0])
 			changed := earlier[1]
 			changed.Weight++
 			events = append(events, changed)
@@ -156,7 +156,7 @@ func TestOneRecipientsFailureIsNotAnothers(t *testing.T) {
 			require.Len(t, unstored.Failures, 1)
 			require.Equal(t, []int{0, 2, 4}, unstored.Failures[0].Events)
 
-			w.failingFor(nil)
+			w.failSavesFor(nil)
 			ingested, err = w.hub.Ingest(w.ctx, events[:6])
 			require.NoError(t, err)
 			require.Equal(t, hub.Ingested{Accepted: 3, Duplicates: 3}, ingested, "the caller's retry")
@@ -164,22 +164,22 @@ func TestOneRecipientsFailureIsNotAnothers(t *testing.T) {
 	}
 }
 
-// While a retry can store more of the events, the error does not say that a retry is useless.
-func TestAFailureThatMayPassCountsForMoreThanOneThatLasts(t *testing.T) {
+// If a retry may store more events, the error must not say that a retry is useless.
+func TestIngest_RanksTemporaryErrorsFirst(t *testing.T) {
 	invalid := domain.Errorf(domain.Invalid, "too many cabinets")
 	damaged := domain.Errorf(domain.Damaged, "no sense")
 	demand := func(lasting, passing error) {
 		t.Helper()
 		w := newWorld(t, hub.Options{})
 		ill, away := rt.NewActor(), rt.NewActor()
-		w.failingFor(map[domain.ActorID]error{ill: lasting, away: passing})
+		w.failSavesFor(map[domain.ActorID]error{ill: lasting, away: passing})
 		_, err := w.hub.Ingest(t.Context(), []domain.Event{rt.Event(ill), rt.Event(away), rt.Event(ill)})
 		require.ErrorIs(t, err, passing)
 		require.Equal(t, domain.KindOf(passing), domain.KindOf(err))
 		require.ErrorContains(t, err, lasting.Error())
 	}
 	demand(invalid, damaged) // which an operator may repair
-	for _, kind := range kindsBut(domain.Invalid, domain.Damaged) {
+	for _, kind := range kindsExcept(domain.Invalid, domain.Damaged) {
 		passing := domain.Errorf(kind, "away")
 		demand(invalid, passing)
 		demand(damaged, passing)
@@ -188,29 +188,29 @@ func TestAFailureThatMayPassCountsForMoreThanOneThatLasts(t *testing.T) {
 	demand(damaged, errors.New("nobody has classified this"))
 }
 
-func TestEveryFailedRecipientIsNamed(t *testing.T) {
+func TestIngest_NamesEachFailedRecipient(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	a, b := rt.NewActor(), rt.NewActor()
 	failure := domain.Errorf(domain.Unavailable, "store is out of reach")
-	w.failingFor(map[domain.ActorID]error{a: failure, b: failure})
-	ingested, err := w.hub.Ingest(w.ctx, inTurns(1, a, b))
+	w.failSavesFor(map[domain.ActorID]error{a: failure, b: failure})
+	ingested, err := w.hub.Ingest(w.ctx, eventsInTurns(1, a, b))
 	require.Zero(t, ingested)
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
 	require.ErrorContains(t, err, a.String())
 	require.ErrorContains(t, err, b.String())
 }
 
-func TestACallerWhoIsGoneGetsAnErrorAndStoresNothing(t *testing.T) {
+func TestIngest_StoresNothingIfItsContextHasEnded(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	gone, cancel := context.WithCancel(w.ctx)
 	cancel()
 	ingested, err := w.hub.Ingest(gone, rt.Events(2, w.actor))
 	require.ErrorIs(t, err, context.Canceled)
 	require.Zero(t, ingested)
-	w.nothingIn()
+	w.requireNoData()
 }
 
-func TestSoManyRecipientsAreSavedAtTheSameTime(t *testing.T) {
+func TestIngest_LimitsConcurrentSaves(t *testing.T) {
 	for options, want := range map[int]int{0: 8, 1: 1, 3: 3} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, hub.Options{})
@@ -219,7 +219,7 @@ func TestSoManyRecipientsAreSavedAtTheSameTime(t *testing.T) {
 				saving  int
 				release = make(chan struct{})
 			)
-			w.meddle(meddledStore{save: func(context.Context, domain.ActorID, []domain.Event) (repository.Saved, error) {
+			w.replaceCalls(replacedStore{save: func(context.Context, domain.ActorID, []domain.Event) (repository.Saved, error) {
 				mu.Lock()
 				saving++
 				mu.Unlock()
@@ -235,7 +235,7 @@ func TestSoManyRecipientsAreSavedAtTheSameTime(t *testing.T) {
 				ingested, _ := w.hub.Ingest(w.ctx, events)
 				done <- ingested
 			}()
-			synctest.Wait() // until every goroutine is stuck
+			synctest.Wait() // until every goroutine is blocked
 			require.Equal(t, want, saving)
 			close(release)
 			require.Equal(t, hub.Ingested{Accepted: 12}, <-done)

@@ -14,14 +14,14 @@ import (
 // in each line. In content mode manifest the elements are the events, in content mode inline
 // their payloads.
 //
-// The form of a body must not change while bundles are open that an older version has measured:
-// their length and digest are stored.
+// The form of a body must not change while bundles are open that an older version opened,
+// because their length and digest are stored.
 type jsonFramer struct {
 	mode  domain.ContentMode
-	lines int  // begun
+	lines int  // lines that were begun
 	open  bool // the last line still needs its end, after the payload
 
-	// What neighbouring events have in common, and its text.
+	// The fields that neighbouring events have in common, and their text.
 	cabinet      domain.CabinetKey
 	cabinetText  []byte
 	document     domain.DocumentType
@@ -123,7 +123,7 @@ func (m *bodyDigest) add(e *repository.StoredEvent) {
 	}
 }
 
-// measuredBody returns length and digest. All events have been added before.
+// measuredBody returns length and digest. The caller has added all events.
 func (m *bodyDigest) measuredBody() domain.Body {
 	before := len(m.text)
 	m.text = m.frame.appendEnd(m.text)

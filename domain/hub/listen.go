@@ -13,9 +13,9 @@ import (
 // saves wakes the Listener immediately, without a read. Events that other nodes save are found
 // by reading the actor's watermark every few seconds, which is the cheapest read. Where reads
 // may be stale, the Peek that follows may not see the events yet. So the Listener notifies once
-// more at its next look, and this costs a Peek only if the first one found nothing. The very
-// first look has no watermark to compare with, and notifies once only, so that an idle Listener
-// stays cheap.
+// more at its next look. This costs a Peek only if the first Peek found no events. The first
+// look has no watermark to compare with, and notifies only once, so that an idle Listener stays
+// cheap.
 
 // A Listener is notified of events for an actor. It needs a place for its first Wait. The
 // places are limited for each actor, for all actors without a mailbox, and in total: otherwise
@@ -27,13 +27,13 @@ type Listener struct {
 	place  listenerPlace // guarded by hub.listeners.mu
 
 	mu        sync.Mutex
-	notify    func()          // of Notify; nil: no Notify is pending
-	timer     *time.Timer     // of fires at the next look of Notify
+	notify    func()          // the function passed to Notify; nil: no Notify is pending
+	timer     *time.Timer     // fires at the next look of Notify
 	pending   bool            // events have arrived since the last Wait or Notify
 	woken     chan struct{}   // wakes Wait, which creates it because most Listeners do not need it. Capacity 1
 	looks     int             // number of reads of the watermark since it was woken
-	watermark domain.Sequence // as it was read last; -1: never read
-	news      bool            // the last look notified, or an event has since
+	watermark domain.Sequence // the watermark that was read last; -1: never read
+	news      bool            // the last look has notified, or an event has since then
 }
 
 // A listenerPlace is the kind of place that a waiting Listener has.
@@ -41,8 +41,8 @@ type listenerPlace int
 
 const (
 	noPlace       listenerPlace = iota
-	ordinaryPlace               // of an actor with a mailbox
-	newcomerPlace               // of an actor without one, which Listeners/newcomerShare may have
+	ordinaryPlace               // for an actor with a mailbox
+	newcomerPlace               // for an actor without a mailbox; limited to Listeners/newcomerShare
 )
 
 const newcomerShare = 10
@@ -60,9 +60,9 @@ func (h *Hub) Listen(actor domain.ActorID, groups []domain.Group) *Listener {
 }
 
 // TakePlace takes a place for the Listener, which it keeps until it is closed. hasMailbox
-// reports whether something was ever saved for the actor: a Peek that fails with ErrNoMailbox
-// says no. Another call changes the kind of the place if the actor has a mailbox by now. It
-// fails with Busy if no place is free.
+// reports whether something was ever saved for the actor: it is false after a Peek that failed
+// with ErrNoMailbox. Another call changes the kind of the place if the actor has a mailbox now.
+// It fails with Busy if no place is free.
 func (l *Listener) TakePlace(hasMailbox bool) error {
 	want := ordinaryPlace
 	if !hasMailbox {
@@ -101,9 +101,9 @@ func (l *Listener) Wait(ctx context.Context) error {
 	}
 }
 
-// Notify calls notify once, when there may be new events. It does what Wait does without
-// occupying a goroutine. notify must not block or call the Listener, and may be called before
-// Notify returns. After ctx has ended, the store is not read again.
+// Notify calls notify once, when there may be new events. Unlike Wait, it occupies no
+// goroutine. notify must not block or call the Listener, and may be called before Notify
+// returns. After ctx has ended, the store is not read again.
 func (l *Listener) Notify(ctx context.Context, notify func()) {
 	l.mu.Lock()
 	isPending := l.pending
@@ -120,7 +120,7 @@ func (l *Listener) Notify(ctx context.Context, notify func()) {
 	}
 }
 
-// beginWait returns the channel by which wake ends a Wait.
+// beginWait returns the channel that wakes a Wait.
 func (l *Listener) beginWait() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +136,7 @@ func (l *Listener) beginWait() <-chan struct{} {
 	return l.woken
 }
 
-// endWait notes that a Wait has ended by its channel.
+// endWait records that a Wait was woken by its channel.
 func (l *Listener) endWait() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,7 +147,7 @@ func (l *Listener) endWait() {
 // StopNotify cancels a Notify whose function has not been called.
 func (l *Listener) StopNotify() { l.takeNotify() }
 
-// takeNotify returns the function of Notify, which nothing else calls from then on.
+// takeNotify removes and returns the function passed to Notify, so only the caller can call it.
 func (l *Listener) takeNotify() (notify func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -203,8 +203,8 @@ func (l *Listener) observeWatermark(watermark domain.Sequence) bool {
 	return changed || again
 }
 
-// restartLooks begins with short pauses again: there are events, which stale reads may show a
-// little later.
+// restartLooks makes the next pauses short again: there are new events, which stale reads may
+// show a little later.
 func (l *Listener) restartLooks() { l.looks, l.news = 0, true }
 
 // Close releases the place. Further calls do nothing.
@@ -216,8 +216,8 @@ func (l *Listener) Close() {
 // lookAgain returns roughly how long a Listener waits before its n-th look for events of other
 // nodes: 2, 4, 8 and then 10 seconds.
 func lookAgain(n int) time.Duration {
-	const most = 10 * time.Second
-	return min(2*time.Second<<min(n, 3), most)
+	const limit = 10 * time.Second
+	return min(2*time.Second<<min(n, 3), limit)
 }
 
 // withJitter returns d plus or minus up to a quarter.
@@ -229,11 +229,11 @@ func withJitter(d time.Duration, random func() uint64) time.Duration {
 type listeners struct {
 	mu        sync.Mutex
 	of        map[domain.ActorID]*actorListeners
-	places    int // that are taken
-	newcomers int // of them
+	places    int // places that are taken
+	newcomers int // places taken by actors without a mailbox
 }
 
-// actorListeners are the Listeners of one actor, of which there is at least one.
+// actorListeners are the Listeners of one actor; at least one.
 type actorListeners struct {
 	all    []*Listener
 	places int
@@ -316,7 +316,8 @@ func (ls *listeners) listenersOf(actor domain.ActorID) []*Listener {
 	return nil
 }
 
-// wakeListeners wakes the Listeners of the recipient of events, which all have the same one.
+// wakeListeners wakes the Listeners of the recipient of events. All events have the same
+// recipient.
 func (h *Hub) wakeListeners(events []domain.Event) {
 	ls := &h.listeners
 	ls.mu.Lock()

@@ -18,14 +18,14 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// An ear is a store that counts who asks for the watermark.
-type ear struct {
+// An ear is a store that counts the reads of the watermark.
+type watermarkCounter struct {
 	*memory.Store
 	looks     int
 	watermark func() (domain.Sequence, error)
 }
 
-func (e *ear) Watermark(ctx context.Context, actor domain.ActorID) (domain.Sequence, error) {
+func (e *watermarkCounter) Watermark(ctx context.Context, actor domain.ActorID) (domain.Sequence, error) {
 	e.looks++
 	if e.watermark != nil {
 		return e.watermark()
@@ -33,27 +33,26 @@ func (e *ear) Watermark(ctx context.Context, actor domain.ActorID) (domain.Seque
 	return e.Store.Watermark(ctx, actor)
 }
 
-// listening runs test in a bubble, with a hub that looks again every second.
-func listening(t *testing.T, test func(t *testing.T, w *world, e *ear)) {
+// inListenWorld runs test in a bubble, with a hub that looks again every second.
+func inListenWorld(t *testing.T, test func(t *testing.T, w *world, e *watermarkCounter)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		e := &ear{Store: memory.New(memory.Options{})}
+		e := &watermarkCounter{Store: memory.New(memory.Options{})}
 		opts := hub.Options{Listeners: 3, ListenersPerActor: 2, LookAgain: func(int) time.Duration { return time.Second }}
 		test(t, &world{t, t.Context(), e.Store, hub.New(e, e, e, opts), rt.NewActor()}, e)
 	})
 }
 
-// listens returns a Listener that the test closes.
-func (w *world) listens(groups ...domain.Group) *hub.Listener {
+// newListener returns a Listener that the test closes.
+func (w *world) newListener(groups ...domain.Group) *hub.Listener {
 	w.Helper()
 	l := w.hub.Listen(w.actor, groups)
 	require.NoError(w, l.TakePlace(true))
 	return l
 }
 
-// hears returns how long it takes until l hears of something, if that is at most
-// so long.
-func (w *world) hears(l *hub.Listener, most time.Duration) (time.Duration, error) {
+// awaitWake returns how long l waits until it is woken, up to a limit.
+func (w *world) awaitWake(l *hub.Listener, most time.Duration) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, most)
 	defer cancel()
 	start := time.Now()
@@ -61,17 +60,17 @@ func (w *world) hears(l *hub.Listener, most time.Duration) (time.Duration, error
 	return time.Since(start), err
 }
 
-func TestWhoListensHearsAtOnceWhatIsSavedOnThisNode(t *testing.T) {
+func TestListener_WakesImmediatelyForASaveOnItsNode(t *testing.T) {
 	for _, groups := range [][]domain.Group{nil, {rt.TimeSeries}, {rt.MasterData, rt.TimeSeries}} {
-		listening(t, func(t *testing.T, w *world, e *ear) {
-			l := w.listens(groups...)
+		inListenWorld(t, func(t *testing.T, w *world, e *watermarkCounter) {
+			l := w.newListener(groups...)
 			defer l.Close()
 			go func() {
 				<-time.After(500 * time.Millisecond)
 				_, err := w.hub.Ingest(w.ctx, rt.Events(3, w.actor))
 				assert.NoError(t, err)
 			}()
-			after, err := w.hears(l, time.Minute)
+			after, err := w.awaitWake(l, time.Minute)
 			require.NoError(t, err)
 			require.Equal(t, 500*time.Millisecond, after)
 			require.Zero(t, e.looks, "the store is not asked")
@@ -79,42 +78,42 @@ func TestWhoListensHearsAtOnceWhatIsSavedOnThisNode(t *testing.T) {
 	}
 }
 
-func TestWhatIsSavedBetweenAPeekAndTheWaitIsHeard(t *testing.T) {
-	listening(t, func(t *testing.T, w *world, _ *ear) {
-		l := w.listens()
+func TestListener_WakesForASaveBeforeItsWait(t *testing.T) {
+	inListenWorld(t, func(t *testing.T, w *world, _ *watermarkCounter) {
+		l := w.newListener()
 		defer l.Close()
-		w.nothingIn()
-		w.sent(1)
-		w.sent(1)
-		after, err := w.hears(l, time.Minute)
+		w.requireNoData()
+		w.sendNew(1)
+		w.sendNew(1)
+		after, err := w.awaitWake(l, time.Minute)
 		require.NoError(t, err)
 		require.Zero(t, after)
 	})
 }
 
-func TestWhatIsSavedForOthersOrInOtherGroupsIsNotHeard(t *testing.T) {
-	listening(t, func(t *testing.T, w *world, _ *ear) {
-		l := w.listens(rt.TimeSeries)
+func TestListener_IgnoresOtherActorsAndGroups(t *testing.T) {
+	inListenWorld(t, func(t *testing.T, w *world, _ *watermarkCounter) {
+		l := w.newListener(rt.TimeSeries)
 		defer l.Close()
-		_, err := w.hears(l, 1500*time.Millisecond) // which learns the watermark after a second
+		_, err := w.awaitWake(l, 1500*time.Millisecond) // which reads the watermark after a second
 		require.NoError(t, err)
-		w.sent(1, rt.From(domain.Charges))
-		w.sends(rt.Events(1, rt.NewActor())...)
-		after, err := w.hears(l, 1500*time.Millisecond)
+		w.sendNew(1, rt.From(domain.Charges))
+		w.sendEvents(rt.Events(1, rt.NewActor())...)
+		after, err := w.awaitWake(l, 1500*time.Millisecond)
 		require.NoError(t, err, "the watermark has moved")
 		require.Equal(t, time.Second, after)
-		after, err = w.hears(l, 1500*time.Millisecond)
+		after, err = w.awaitWake(l, 1500*time.Millisecond)
 		require.NoError(t, err, "news are told again")
 		require.Equal(t, time.Second, after)
-		_, err = w.hears(l, 10*time.Second)
+		_, err = w.awaitWake(l, 10*time.Second)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
 
 // The Peek that follows may be answered by a replica that is behind.
-func TestNewsAreToldAgainAtTheNextLook(t *testing.T) {
+func TestListener_NotifiesAgainAtTheNextLook(t *testing.T) {
 	news := map[string]func(*testing.T, *world){
-		"saved on this node": func(_ *testing.T, w *world) { w.sent(1) },
+		"saved on this node": func(_ *testing.T, w *world) { w.sendNew(1) },
 		"saved on another": func(t *testing.T, w *world) {
 			_, err := w.store.Save(w.ctx, w.actor, rt.Events(1, w.actor))
 			require.NoError(t, err)
@@ -122,15 +121,15 @@ func TestNewsAreToldAgainAtTheNextLook(t *testing.T) {
 	}
 	for name, come := range news {
 		t.Run(name, func(t *testing.T) {
-			listening(t, func(t *testing.T, w *world, _ *ear) {
-				l := w.listens()
+			inListenWorld(t, func(t *testing.T, w *world, _ *watermarkCounter) {
+				l := w.newListener()
 				defer l.Close()
-				_, err := w.hears(l, time.Minute) // and learns the watermark
+				_, err := w.awaitWake(l, time.Minute) // and reads the watermark
 				require.NoError(t, err)
 				come(t, w)
-				_, err = w.hears(l, time.Minute)
+				_, err = w.awaitWake(l, time.Minute)
 				require.NoError(t, err)
-				after, err := w.hears(l, time.Minute)
+				after, err := w.awaitWake(l, time.Minute)
 				require.NoError(t, err)
 				require.Equal(t, time.Second, after)
 			})
@@ -138,75 +137,75 @@ func TestNewsAreToldAgainAtTheNextLook(t *testing.T) {
 	}
 }
 
-func TestWhatWasSavedBeforeIsNoNews(t *testing.T) {
-	listening(t, func(t *testing.T, w *world, _ *ear) {
-		events := w.sent(2)
-		w.dequeues(w.peeks())
-		l := w.listens()
+func TestListener_IgnoresDuplicates(t *testing.T) {
+	inListenWorld(t, func(t *testing.T, w *world, _ *watermarkCounter) {
+		events := w.sendNew(2)
+		w.dequeueBundle(w.peekBundle())
+		l := w.newListener()
 		defer l.Close()
 		again, err := w.hub.Ingest(w.ctx, events)
 		require.NoError(t, err)
 		require.Equal(t, hub.Ingested{Duplicates: 2}, again)
-		after, err := w.hears(l, 10*time.Second)
+		after, err := w.awaitWake(l, 10*time.Second)
 		require.NoError(t, err)
 		require.Equal(t, time.Second, after, "it is the first look, not the duplicates")
 	})
 }
 
-func TestWhoListensLooksSeldomAndOnlyAtTheWatermark(t *testing.T) {
-	listening(t, func(t *testing.T, w *world, e *ear) {
-		l := w.listens()
+func TestListener_ReadsOnlyTheWatermarkAndSeldom(t *testing.T) {
+	inListenWorld(t, func(t *testing.T, w *world, e *watermarkCounter) {
+		l := w.newListener()
 		defer l.Close()
-		_, err := w.hears(l, time.Minute)
+		_, err := w.awaitWake(l, time.Minute)
 		require.NoError(t, err)
 		require.Equal(t, 1, e.looks)
-		_, err = w.hears(l, 10*time.Second+time.Millisecond)
+		_, err = w.awaitWake(l, 10*time.Second+time.Millisecond)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, 11, e.looks)
 	})
 }
 
-func TestAStoreInTroubleWakesWhoListens(t *testing.T) {
-	listening(t, func(t *testing.T, w *world, e *ear) {
-		l := w.listens()
+func TestListener_WakesIfTheStoreFails(t *testing.T) {
+	inListenWorld(t, func(t *testing.T, w *world, e *watermarkCounter) {
+		l := w.newListener()
 		defer l.Close()
 		e.watermark = func() (domain.Sequence, error) { return 0, errors.New("out of reach") }
-		after, err := w.hears(l, time.Minute)
+		after, err := w.awaitWake(l, time.Minute)
 		require.NoError(t, err, "the Peek that follows tells what is wrong")
 		require.Equal(t, time.Second, after)
 	})
 }
 
-func TestASaveOfUnknownOutcomeIsHeard(t *testing.T) {
+func TestListener_WakesAfterAnUncertainSave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, hub.Options{})
-		w.meddle(meddledStore{save: func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
+		w.replaceCalls(replacedStore{save: func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
 			_, err := w.store.Save(ctx, to, events)
 			return repository.Saved{}, errors.Join(err, domain.Errorf(domain.Uncertain, "the reply was lost"))
 		}}, hub.Options{})
-		l := w.listens()
+		l := w.newListener()
 		defer l.Close()
 		_, err := w.hub.Ingest(w.ctx, rt.Events(1, w.actor))
 		require.Error(t, err)
-		after, err := w.hears(l, time.Minute)
+		after, err := w.awaitWake(l, time.Minute)
 		require.NoError(t, err)
 		require.Zero(t, after)
 	})
 }
 
-func TestTheLooksGetRarerAndAreSpread(t *testing.T) {
+func TestListener_PausesGrowAndVary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &ear{Store: memory.New(memory.Options{})}
+		e := &watermarkCounter{Store: memory.New(memory.Options{})}
 		w := &world{t, t.Context(), e.Store, hub.New(e, e, e, hub.Options{}), rt.NewActor()}
 		first := make(map[time.Duration]bool)
 		for range 20 {
 			e.looks = 0
-			l := w.listens()
-			after, err := w.hears(l, time.Minute)
+			l := w.newListener()
+			after, err := w.awaitWake(l, time.Minute)
 			require.NoError(t, err)
 			require.InDelta(t, 2, after.Seconds(), 0.5)
 			first[after] = true
-			_, err = w.hears(l, time.Minute-after)
+			_, err = w.awaitWake(l, time.Minute-after)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.GreaterOrEqual(t, e.looks, 6, "in a minute")
 			require.LessOrEqual(t, e.looks, 10, "in a minute")
@@ -216,15 +215,15 @@ func TestTheLooksGetRarerAndAreSpread(t *testing.T) {
 	})
 }
 
-func TestListener_PlacesAreLimitedAndGivenBackOnce(t *testing.T) {
-	listening(t, func(t *testing.T, w *world, _ *ear) {
+func TestListener_PlacesAreLimitedAndReleasedOnce(t *testing.T) {
+	inListenWorld(t, func(t *testing.T, w *world, _ *watermarkCounter) {
 		place := func(actor domain.ActorID) error {
 			l := w.hub.Listen(actor, nil)
 			defer l.Close()
 			return l.TakePlace(true)
 		}
 		for range 3 {
-			one, two := w.listens(), w.listens()
+			one, two := w.newListener(), w.newListener()
 			err := place(w.actor)
 			require.Equal(t, domain.Busy, domain.KindOf(err))
 			require.ErrorContains(t, err, fmt.Sprintf("2 requests of actor %s", w.actor))
@@ -270,8 +269,8 @@ func TestListener_ActorsWithoutMailboxHaveATenthOfThePlaces(t *testing.T) {
 	require.Equal(t, domain.Busy, domain.KindOf(err))
 }
 
-// notified returns how long it takes until l notifies, up to limit.
-func (w *world) notified(l *hub.Listener, limit time.Duration) (time.Duration, bool) {
+// awaitNotify returns how long it takes until l notifies, up to limit.
+func (w *world) awaitNotify(l *hub.Listener, limit time.Duration) (time.Duration, bool) {
 	start, news := time.Now(), make(chan struct{})
 	l.Notify(w.ctx, func() { close(news) })
 	defer l.StopNotify()
@@ -284,14 +283,14 @@ func (w *world) notified(l *hub.Listener, limit time.Duration) (time.Duration, b
 }
 
 func TestNotify_ReportsWhatWaitReports(t *testing.T) {
-	listening(t, func(t *testing.T, w *world, e *ear) {
-		l := w.listens()
+	inListenWorld(t, func(t *testing.T, w *world, e *watermarkCounter) {
+		l := w.newListener()
 		defer l.Close()
-		after, ok := w.notified(l, time.Minute)
+		after, ok := w.awaitNotify(l, time.Minute)
 		require.True(t, ok, "the first look has nothing to compare with")
 		require.Equal(t, time.Second, after)
 
-		_, ok = w.notified(l, 5500*time.Millisecond)
+		_, ok = w.awaitNotify(l, 5500*time.Millisecond)
 		require.False(t, ok)
 		require.Equal(t, 6, e.looks, "it looks on while there is nothing")
 
@@ -300,28 +299,28 @@ func TestNotify_ReportsWhatWaitReports(t *testing.T) {
 			_, err := w.hub.Ingest(w.ctx, rt.Events(1, w.actor))
 			assert.NoError(t, err)
 		}()
-		after, ok = w.notified(l, time.Minute)
+		after, ok = w.awaitNotify(l, time.Minute)
 		require.True(t, ok)
 		require.Equal(t, 500*time.Millisecond, after)
 
-		w.sent(1) // between two waits
-		after, ok = w.notified(l, time.Minute)
+		w.sendNew(1) // between two waits
+		after, ok = w.awaitNotify(l, time.Minute)
 		require.True(t, ok)
 		require.Zero(t, after)
 
 		e.watermark = func() (domain.Sequence, error) { return 0, errors.New("out of reach") }
-		after, ok = w.notified(l, time.Minute)
+		after, ok = w.awaitNotify(l, time.Minute)
 		require.True(t, ok, "the Peek that follows returns the error")
 		require.Equal(t, time.Second, after)
 	})
 }
 
 func TestNotify_IsSilentOnceItIsStopped(t *testing.T) {
-	listening(t, func(t *testing.T, w *world, e *ear) {
-		l := w.listens()
+	inListenWorld(t, func(t *testing.T, w *world, e *watermarkCounter) {
+		l := w.newListener()
 		l.Notify(w.ctx, func() { t.Error("notified") })
 		l.StopNotify()
-		w.sent(1)
+		w.sendNew(1)
 		l.Close()
 		<-time.After(10 * time.Second)
 		require.Zero(t, e.looks)

@@ -12,88 +12,88 @@ import (
 // its actor fails with it until the queue is thawed.
 var ErrFrozen = repository.ErrFrozen
 
-// An Order names the operator who requests an action, and the reason.
-type Order = repository.Order
+// An AdminAction names the operator who requests an action, and the reason.
+type AdminAction = repository.AdminAction
 
-// A Loss is a run of events at the front of a cabinet that the store has lost.
+// A Loss describes consecutive events at the front of a cabinet that the store has lost.
 type Loss = repository.Loss
 
-// An Inspection is a queue as it is stored.
+// An Inspection is the stored state of a queue.
 type Inspection = repository.Inspection
 
 // A Record is the record of an operator's action.
 type Record = repository.Record
 
-// An Operator acts on queues where their actors cannot. Every action is recorded together with
-// its change, and logged. It wakes the Listeners of events that become available. An Operator
-// is safe for concurrent use.
+// An Operator changes queues when their actors cannot. Every action is recorded together with
+// its change, and logged. It wakes Listeners when events become available. An Operator is safe
+// for concurrent use.
 type Operator struct {
 	hub *Hub
-	ops repository.Operations
+	ops repository.Admin
 	log *slog.Logger // nil: nothing is logged
 }
 
 // NewOperator returns an Operator of the queues of h. It starts nothing.
-func NewOperator(h *Hub, ops repository.Operations, log *slog.Logger) *Operator {
+func NewOperator(h *Hub, ops repository.Admin, log *slog.Logger) *Operator {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Operator{h, ops, log}
 }
 
-// Inspect returns a queue as it is stored.
+// Inspect returns the stored state of a queue.
 func (o *Operator) Inspect(ctx context.Context, actor domain.ActorID) (repository.Inspection, error) {
 	return o.ops.Inspect(ctx, actor)
 }
 
 // Records returns up to limit records of the actions of operators on a queue, the newest first.
-func (o *Operator) Records(ctx context.Context, actor domain.ActorID, most int) ([]repository.Record, error) {
-	return o.ops.Records(ctx, actor, most)
+func (o *Operator) Records(ctx context.Context, actor domain.ActorID, limit int) ([]repository.Record, error) {
+	return o.ops.Records(ctx, actor, limit)
 }
 
 // Release returns the events of an open bundle to the front of the queue. It fails with
 // NotFound if the bundle is not open.
-func (o *Operator) Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by Order) error {
-	return o.runOrder(ctx, "release", actor, by, func() error { return o.ops.Release(ctx, actor, id, by) }, slog.String("bundle_id", id.String()))
+func (o *Operator) Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by AdminAction) error {
+	return o.runAction(ctx, "release", actor, by, func() error { return o.ops.Release(ctx, actor, id, by) }, slog.String("bundle_id", id.String()))
 }
 
 // Skip closes an open bundle that its actor has not dequeued. Its events are not delivered
 // again. It fails with NotFound if the bundle is not open.
-func (o *Operator) Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by Order) error {
-	return o.runOrder(ctx, "skip", actor, by, func() error { return o.ops.Skip(ctx, actor, id, by) }, slog.String("bundle_id", id.String()))
+func (o *Operator) Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by AdminAction) error {
+	return o.runAction(ctx, "skip", actor, by, func() error { return o.ops.Skip(ctx, actor, id, by) }, slog.String("bundle_id", id.String()))
 }
 
 // Replay reopens the bundle that was closed last in group, and returns it. It fails with
 // Conflict if a bundle is open in group, and with NotFound if no closed bundle is retained.
-func (o *Operator) Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by Order) (bundle domain.Bundle, err error) {
-	return bundle, o.runOrder(ctx, "replay", actor, by, func() error {
+func (o *Operator) Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by AdminAction) (bundle domain.Bundle, err error) {
+	return bundle, o.runAction(ctx, "replay", actor, by, func() error {
 		bundle, err = o.ops.Replay(ctx, actor, group, by)
 		return err
 	}, slog.String("group", group.String()))
 }
 
 // Freeze makes the actor's Peek and Dequeue fail with ErrFrozen until Thaw.
-func (o *Operator) Freeze(ctx context.Context, actor domain.ActorID, by Order) error {
-	return o.runOrder(ctx, "freeze", actor, by, func() error { return o.ops.Freeze(ctx, actor, by) })
+func (o *Operator) Freeze(ctx context.Context, actor domain.ActorID, by AdminAction) error {
+	return o.runAction(ctx, "freeze", actor, by, func() error { return o.ops.Freeze(ctx, actor, by) })
 }
 
 // Thaw ends a Freeze.
-func (o *Operator) Thaw(ctx context.Context, actor domain.ActorID, by Order) error {
-	return o.runOrder(ctx, "thaw", actor, by, func() error { return o.ops.Thaw(ctx, actor, by) })
+func (o *Operator) Thaw(ctx context.Context, actor domain.ActorID, by AdminAction) error {
+	return o.runAction(ctx, "thaw", actor, by, func() error { return o.ops.Thaw(ctx, actor, by) })
 }
 
 // Abandon skips the lost events at the front of a cabinet, up to the next event that can be
 // read, and returns the Loss. It fails with Conflict if the first event can be read, or a
 // bundle is open in the group, and with NotFound if nothing waits in the cabinet.
-func (o *Operator) Abandon(ctx context.Context, cabinet domain.CabinetKey, by Order) (loss Loss, err error) {
-	return loss, o.runOrder(ctx, "abandon", cabinet.Recipient, by, func() error {
+func (o *Operator) Abandon(ctx context.Context, cabinet domain.CabinetKey, by AdminAction) (loss Loss, err error) {
+	return loss, o.runAction(ctx, "abandon", cabinet.Recipient, by, func() error {
 		loss, err = o.ops.Abandon(ctx, cabinet, by)
 		return err
 	}, slog.String("origin", cabinet.Origin.String()), slog.String("content_type", cabinet.ContentType.String()))
 }
 
-// runOrder carries out an order, and then wakes the Listeners of the actor.
-func (o *Operator) runOrder(ctx context.Context, what string, actor domain.ActorID, by Order, do func() error, attrs ...slog.Attr) error {
+// runAction carries out an action, and then wakes the Listeners of the actor.
+func (o *Operator) runAction(ctx context.Context, what string, actor domain.ActorID, by AdminAction, do func() error, attrs ...slog.Attr) error {
 	if err := o.carryOut(ctx, what, actor, by, do, attrs...); err != nil {
 		return err
 	}
@@ -101,8 +101,8 @@ func (o *Operator) runOrder(ctx context.Context, what string, actor domain.Actor
 	return nil
 }
 
-// carryOut validates an order, calls do, and logs the result.
-func (o *Operator) carryOut(ctx context.Context, what string, actor domain.ActorID, by Order, do func() error, attrs ...slog.Attr) error {
+// carryOut validates an action, calls do, and logs the result.
+func (o *Operator) carryOut(ctx context.Context, what string, actor domain.ActorID, by AdminAction, do func() error, attrs ...slog.Attr) error {
 	if err := by.Check(); err != nil {
 		return err
 	}

@@ -57,10 +57,10 @@ type LookedAt struct {
 }
 
 // Look records that an operator reads the body of a bundle, and then returns up to limit bytes
-// of the body as its actor gets it. If the record cannot be stored, the body is not read. It
-// fails with NotFound if the bundle or its events are not retained, and with Conflict if its
-// domain has not made its content.
-func (o *Operator) Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by Order) (*LookedAt, error) {
+// of the body. If the record cannot be stored, the body is not read. It fails with NotFound if
+// the bundle or its events are not retained, and with Conflict if its domain has not made its
+// content.
+func (o *Operator) Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, limit int64, by AdminAction) (*LookedAt, error) {
 	b, err := o.Bundle(ctx, actor, id)
 	if err != nil {
 		return nil, err

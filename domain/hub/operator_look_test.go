@@ -17,12 +17,12 @@ import (
 
 func TestLook_ReturnsTheBodyAsTheActorGetsIt(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(3)
-	open := w.peeks()
+	w.sendNew(3)
+	open := w.peekBundle()
 	want := w.body(open)
 	var log bytes.Buffer
 	operator := hub.NewOperator(w.hub, w.store, slog.New(slog.NewTextHandler(&log, nil)))
-	for _, close := range []func(){func() {}, func() { w.dequeues(open) }} {
+	for _, close := range []func(){func() {}, func() { w.dequeueBundle(open) }} {
 		close()
 		seen, err := operator.Look(w.ctx, w.actor, open.ID, 1<<20, kim)
 		require.NoError(t, err)
@@ -39,8 +39,8 @@ func TestLook_ReturnsTheBodyAsTheActorGetsIt(t *testing.T) {
 
 func TestLook_ReadsUpToItsLimit(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(100)
-	open := w.peeks()
+	w.sendNew(100)
+	open := w.peekBundle()
 	want := w.body(open)
 	operator := hub.NewOperator(w.hub, w.store, nil)
 	seen, err := operator.Look(w.ctx, w.actor, open.ID, 100, kim)
@@ -52,24 +52,24 @@ func TestLook_ReadsUpToItsLimit(t *testing.T) {
 	require.False(t, seen.IsCut)
 }
 
-// unrecorded is a store that cannot write the record of a look.
-type unrecorded struct{ repository.Operations }
+// unrecordedLooks is a store that cannot write the record of a look.
+type unrecordedLooks struct{ repository.Admin }
 
 var errNoRecord = errors.New("no record")
 
-func (unrecorded) Look(context.Context, domain.ActorID, domain.BundleID, repository.Order) error {
+func (unrecordedLooks) Look(context.Context, domain.ActorID, domain.BundleID, repository.AdminAction) error {
 	return errNoRecord
 }
 
 func TestLook_WithoutARecordShowsNothing(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(1)
-	open := w.peeks()
-	operator := hub.NewOperator(w.hub, unrecorded{w.store}, nil)
+	w.sendNew(1)
+	open := w.peekBundle()
+	operator := hub.NewOperator(w.hub, unrecordedLooks{w.store}, nil)
 	seen, err := operator.Look(w.ctx, w.actor, open.ID, 100, kim)
 	require.ErrorIs(t, err, errNoRecord)
 	require.Nil(t, seen)
-	_, err = operator.Look(w.ctx, w.actor, open.ID, 100, hub.Order{Who: "kim"})
+	_, err = operator.Look(w.ctx, w.actor, open.ID, 100, hub.AdminAction{Who: "kim"})
 	require.Equal(t, domain.Invalid, domain.KindOf(err))
 	_, err = operator.Look(w.ctx, w.actor, rt.NewBundleID(), 100, kim)
 	require.Equal(t, domain.NotFound, domain.KindOf(err))

@@ -16,27 +16,27 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-var kim = hub.Order{Who: "kim", Why: "ticket 4711"}
+var kim = hub.AdminAction{Who: "kim", Why: "ticket 4711"}
 
-// operations fail with failure, if it is set.
+// operations is a store whose Freeze returns failure, if it is set.
 type operations struct {
-	repository.Operations
+	repository.Admin
 	failure error
 }
 
-func (o *operations) Freeze(ctx context.Context, actor domain.ActorID, by repository.Order) error {
+func (o *operations) Freeze(ctx context.Context, actor domain.ActorID, by repository.AdminAction) error {
 	if o.failure != nil {
 		return o.failure
 	}
-	return o.Operations.Freeze(ctx, actor, by)
+	return o.Admin.Freeze(ctx, actor, by)
 }
 
-func TestAnOrderWithoutWhoOrWhyIsNeverCarriedOut(t *testing.T) {
+func TestOperator_RequiresNameAndReason(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(1)
-	open := w.peeks()
+	w.sendNew(1)
+	open := w.peekBundle()
 	operator := hub.NewOperator(w.hub, w.store, nil)
-	for _, by := range []hub.Order{
+	for _, by := range []hub.AdminAction{
 		{},
 		{Who: "kim"},
 		{Why: "x"},
@@ -61,14 +61,14 @@ func TestAnOrderWithoutWhoOrWhyIsNeverCarriedOut(t *testing.T) {
 	records, err := operator.Records(w.ctx, w.actor, 10)
 	require.NoError(t, err)
 	require.Empty(t, records)
-	require.Equal(t, open.Bundle, w.peeks().Bundle)
+	require.Equal(t, open.Bundle, w.peekBundle().Bundle)
 }
 
-func TestAnOrderIsLoggedWithWhoAndWhy(t *testing.T) {
+func TestOperator_LogsNameAndReason(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(1)
+	w.sendNew(1)
 	var log bytes.Buffer
-	ops := &operations{Operations: w.store}
+	ops := &operations{Admin: w.store}
 	operator := hub.NewOperator(w.hub, ops, slog.New(slog.NewTextHandler(&log, nil)))
 	require.NoError(t, operator.Freeze(w.ctx, w.actor, kim))
 	require.Regexp(t, `level=INFO msg="operator's order carried out" what=freeze actor=`+w.actor.String()+` who=kim why="ticket 4711"`, log.String())
@@ -78,26 +78,26 @@ func TestAnOrderIsLoggedWithWhoAndWhy(t *testing.T) {
 	require.Regexp(t, `level=WARN msg="operator's order failed" what=freeze .*error="no luck"`, log.String())
 }
 
-func TestAFrozenQueueIsThatAndNothingElse(t *testing.T) {
+func TestFreeze_MakesPeekFailUntilThaw(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	events := w.sent(1)
+	events := w.sendNew(1)
 	operator := hub.NewOperator(w.hub, w.store, nil)
 	require.NoError(t, operator.Freeze(w.ctx, w.actor, kim))
-	_, err := w.hub.Peek(w.ctx, w.request())
+	_, err := w.hub.Peek(w.ctx, w.newRequest())
 	require.ErrorIs(t, err, hub.ErrFrozen)
 	require.NotErrorIs(t, err, domain.ErrNoData)
 	require.NoError(t, operator.Thaw(w.ctx, w.actor, kim))
-	w.holds(w.peeks(), events...)
+	w.requireEvents(w.peekBundle(), events...)
 }
 
-func TestWhoListensHearsOfAnOrderAtOnce(t *testing.T) {
-	listening(t, func(t *testing.T, w *world, e *ear) {
-		w.sent(1)
+func TestOperator_WakesListeners(t *testing.T) {
+	inListenWorld(t, func(t *testing.T, w *world, e *watermarkCounter) {
+		w.sendNew(1)
 		operator := hub.NewOperator(w.hub, e.Store, nil)
-		l := w.listens(rt.TimeSeries)
+		l := w.newListener(rt.TimeSeries)
 		defer l.Close()
 		require.NoError(t, operator.Freeze(w.ctx, w.actor, kim))
-		after, err := w.hears(l, time.Minute)
+		after, err := w.awaitWake(l, time.Minute)
 		require.NoError(t, err)
 		require.Zero(t, after)
 		require.Zero(t, e.looks)

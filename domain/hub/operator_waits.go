@@ -15,12 +15,12 @@ type NoticeReport struct {
 
 // Notices returns the notices in the outbox for an actor.
 func (o *Operator) Notices(ctx context.Context, actor domain.ActorID) (report NoticeReport, err error) {
-	courier := o.hub.opts.Courier
-	if courier == nil {
+	relay := o.hub.opts.NoticeRelay
+	if relay == nil {
 		return report, nil
 	}
-	report.Waiting, err = courier.outbox.Notices(ctx, actor)
-	report.Stuck = courier.StuckOf(actor)
+	report.Waiting, err = relay.outbox.Notices(ctx, actor)
+	report.Stuck = relay.StuckOf(actor)
 	return report, err
 }
 

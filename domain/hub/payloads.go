@@ -21,7 +21,7 @@ type payloadSpan struct {
 const maxSpan = 512
 
 // payloadsFrom returns the span that begins with the first payload of the events in [from, to).
-// It returns false if these have no payloads.
+// It returns false if none of these events has a payload.
 func (l *eventList) payloadsFrom(from, to int) (s payloadSpan, found bool) {
 	for from < to && l.payloadAt(from).IsZero() {
 		from++
@@ -86,8 +86,8 @@ func (p *payloads) beginPayload(e *repository.StoredEvent) error {
 	return p.payloadError(err)
 }
 
-// read reads some of the rest of the payload, which is not empty. It returns the last bytes
-// only if the checksum of the whole payload is right.
+// read reads a part of the rest of the payload. The rest must not be empty. It returns the last
+// bytes only if the checksum of the whole payload is right.
 func (p *payloads) read(b []byte) (int, error) {
 	n, err := p.buffer.Read(b[:min(int64(len(b)), p.left)])
 	p.sum = repository.UpdateSum(p.sum, b[:n])
@@ -103,7 +103,7 @@ func (p *payloads) read(b []byte) (int, error) {
 	return 0, p.payloadError(err)
 }
 
-// payloadError returns err with the event whose payload was read.
+// payloadError adds the event whose payload was read to err.
 func (p *payloads) payloadError(err error) error {
 	if err == nil {
 		return nil
@@ -114,7 +114,7 @@ func (p *payloads) payloadError(err error) error {
 	return fmt.Errorf("payload of event %s: %w", p.of.ID, err)
 }
 
-// isEOF reports whether err is the end of a reader, rather than a failure that ended it.
+// isEOF reports whether err says that a reader has reached its end, not that it has failed.
 func isEOF(err error) bool { return errors.Is(err, io.EOF) && domain.KindOf(err) == domain.Unknown }
 
 // closeBefore closes the span if it ends before event i.

@@ -14,19 +14,19 @@ import (
 // A PeekRequest is an actor's request for its next bundle.
 type PeekRequest struct {
 	Actor    domain.ActorID
-	Groups   []domain.Group  // to choose from; empty: all groups
+	Groups   []domain.Group  // the groups to choose from; empty: all groups
 	BundleID domain.BundleID // the id that the actor suggests; zero: a new one
 	Format   domain.Format   // the format that the actor insists on; "" means any, for a new bundle JSON
 	Version  string          // of the format; "" means 1.0
 	OpenOnly bool            // open no new bundle; without an open bundle, Peek fails with domain.ErrNoData
-	By       time.Time       // deadline for the domain that is asked for content; zero: in 30 s
+	By       time.Time       // deadline for the reply of a domain that is asked for content; zero: in 30 s
 
-	// Pause, if given, is called when Peek begins to wait for a domain, and the function that
-	// it returns when the wait ends. In between, the caller can release resources.
+	// Pause, if given, is called when Peek begins to wait for a domain. The function that it
+	// returns is called when the wait ends. The caller can release resources while Peek waits.
 	Pause func() (resume func(context.Context) error)
 
 	// Opened, if given, is called when Peek has opened a bundle, before its domain is asked for
-	// content, with the spans that have saved its events; see [repository.Run].
+	// content, with the spans in which its events were saved; see [repository.Run].
 	Opened func(saves ...domain.TraceContext)
 
 	// Reserve, if given, is called before Peek reads more than ManyEvents of a new bundle, with
@@ -37,7 +37,7 @@ type PeekRequest struct {
 // ManyEvents is the number of events up to which a bundle needs little memory.
 const ManyEvents = 1500
 
-// maxLinks is the maximum number of spans for Opened.
+// maxLinks is the maximum number of spans that Opened gets.
 const maxLinks = 64
 
 // peekWithin is the default time limit of a Peek, including the request to a domain.
@@ -46,11 +46,11 @@ const peekWithin = 30 * time.Second
 // A Peeked is a bundle that a Peek returns to its actor.
 type Peeked struct {
 	domain.Bundle
-	Waiting int64          // visible unacknowledged events in the groups asked for, the bundle's included
-	Behind  domain.Backlog // the backlog after the bundle in those groups
+	Waiting int64          // visible events in the requested groups that were not acknowledged, including those of the bundle
+	Behind  domain.Backlog // the backlog in these groups without the bundle
 
-	// GrowMemory, if given, is called in a Read of the body before the body holds n more
-	// bytes of payloads that are read ahead. If it returns false, fewer are.
+	// GrowMemory, if given, is called during a Read of the body, before the body reads n more
+	// bytes of payloads ahead. If it returns false, the body reads less ahead.
 	GrowMemory func(n int64) bool
 
 	events iter.Seq2[repository.StoredEvent, error]
@@ -104,7 +104,7 @@ func (h *Hub) Peek(ctx context.Context, req PeekRequest) (*Peeked, error) {
 			if idInUse {
 				return nil, err
 			}
-			idInUse = true // perhaps by a concurrent Peek with the same id: start over
+			idInUse = true // perhaps by a concurrent Peek with the same id, so retry
 		}
 	}
 	return nil, fmt.Errorf("actor %s: %w", req.Actor, ErrOutpaced)
@@ -206,8 +206,8 @@ func (h *Hub) openBundle(ctx context.Context, req PeekRequest, next repository.N
 	return peeked, nil
 }
 
-// estimateEvents returns how many events a bundle will have whose first n events have a
-// weight, if waiting events wait for its actor.
+// estimateEvents estimates the number of events in a bundle, from the weight of its first n
+// events and the number of waiting events.
 func estimateEvents(n int, weight domain.Weight, waiting int64) int {
 	return int(min(int64(n)*int64(domain.MaxBundleWeight)/max(1, int64(weight)), max(waiting, int64(n))))
 }
@@ -230,7 +230,7 @@ func (h *Hub) Bundle(ctx context.Context, req PeekRequest) (*Peeked, error) {
 	return h.newPeeked(bundle, int64(bundle.Count)+behind.Events, behind, run.Events(ctx)), nil
 }
 
-// isWhatIsAskedFor fails if an open bundle is not the one that was requested.
+// isWhatIsAskedFor returns an error if an open bundle is not the requested one.
 func isWhatIsAskedFor(open *domain.Bundle, req PeekRequest) error {
 	if req.BundleID != (domain.BundleID{}) && req.BundleID != open.ID {
 		return domain.Errorf(domain.Conflict, "bundle id: bundle %s is open; peek it without another id, or dequeue it first", open.ID)
@@ -246,8 +246,8 @@ func isWhatIsAskedFor(open *domain.Bundle, req PeekRequest) error {
 // bundle.
 func (h *Hub) Dequeue(ctx context.Context, actor domain.ActorID, id domain.BundleID) (repository.Acknowledged, error) {
 	closed, err := h.bundles.Acknowledge(ctx, actor, id)
-	if closed.HasNotice && h.opts.Courier != nil {
-		h.opts.Courier.Tell(actor) // after a failure too: the bundle may have been dequeued
+	if closed.HasNotice && h.opts.NoticeRelay != nil {
+		h.opts.NoticeRelay.Enqueue(actor) // after a failure too: the bundle may have been dequeued
 	}
 	return closed, err
 }

@@ -16,11 +16,11 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// beforeAdd lets something happen each time when a Peek has chosen the events of
-// a new bundle, and is about to open it. It returns how often a Peek came so far.
-func (w *world) beforeAdd(happens func(attempt int)) *int {
+// interceptAdd calls happens each time when a Peek has chosen the events of a new bundle and is
+// about to open it. It returns the number of these calls.
+func (w *world) interceptAdd(happens func(attempt int)) *int {
 	attempts := new(int)
-	w.meddle(meddledStore{add: func(ctx context.Context, b domain.Bundle, run repository.Run) (domain.Bundle, error) {
+	w.replaceCalls(replacedStore{add: func(ctx context.Context, b domain.Bundle, run repository.Run) (domain.Bundle, error) {
 		*attempts++
 		happens(*attempts)
 		return w.store.Add(ctx, b, run)
@@ -28,68 +28,68 @@ func (w *world) beforeAdd(happens func(attempt int)) *int {
 	return attempts
 }
 
-// rival returns the world of another node over the same store.
-func (w *world) rival() *world {
+// newOtherNode returns the world of another node over the same store.
+func (w *world) newOtherNode() *world {
 	r := *w
 	r.hub = hub.New(w.store, w.store, w.store, hub.Options{})
 	return &r
 }
 
-func TestTheLoserOfARaceGetsTheWinnersBundle(t *testing.T) {
+func TestPeekRace_LoserGetsTheWinnersBundle(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
-		events := w.sent(2, from)
+		events := w.sendNew(2, from)
 		var won *hub.Peeked
-		attempts := w.beforeAdd(func(int) {
-			won = w.rival().peeks(s.groups...)
-			w.sent(1, from)
+		attempts := w.interceptAdd(func(int) {
+			won = w.newOtherNode().peekBundle(s.groups...)
+			w.sendNew(1, from)
 		})
-		lost := w.peeks(s.groups...)
+		lost := w.peekBundle(s.groups...)
 		require.Equal(w, won.Bundle, lost.Bundle)
 		require.Equal(w, w.body(won), w.body(lost))
 		require.Equal(w, 1, *attempts)
-		w.holds(lost, events...)
+		w.requireEvents(lost, events...)
 	})
 }
 
-func TestTwoPeeksUnderOneIDGetTheOneBundle(t *testing.T) {
+func TestPeekRace_OneIDOpensOneBundle(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
-		w.sent(2, from)
-		req := w.request(s.groups...)
+		w.sendNew(2, from)
+		req := w.newRequest(s.groups...)
 		req.BundleID = rt.NewBundleID()
-		w.beforeAdd(func(int) {
-			_, err := w.rival().hub.Peek(w.ctx, req)
+		w.interceptAdd(func(int) {
+			_, err := w.newOtherNode().hub.Peek(w.ctx, req)
 			require.NoError(w, err)
 		})
 		lost, err := w.hub.Peek(w.ctx, req)
 		require.NoError(w, err)
 		require.Equal(w, req.BundleID, lost.ID)
-		require.Equal(w, w.rival().peeks(s.groups...).Bundle, lost.Bundle)
+		require.Equal(w, w.newOtherNode().peekBundle(s.groups...).Bundle, lost.Bundle)
 	})
 }
 
-func TestARaceLostUnderAnIDIsToldTheWinnersID(t *testing.T) {
+func TestPeekRace_LoserWithAnIDLearnsTheWinnersID(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(1)
+	w.sendNew(1)
 	var won *hub.Peeked
-	w.beforeAdd(func(int) { won = w.rival().peeks() })
-	req := w.request()
+	w.interceptAdd(func(int) { won = w.newOtherNode().peekBundle() })
+	req := w.newRequest()
 	req.BundleID = rt.NewBundleID()
 	_, err := w.hub.Peek(w.ctx, req)
 	require.Equal(t, domain.Conflict, domain.KindOf(err))
 	require.ErrorContains(t, err, won.ID.String())
 }
 
-func TestAnIDThatARivalUsedInAnotherGroupIsInUse(t *testing.T) {
+func TestPeekRace_IDUsedInAnotherGroupIsInUse(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(1)
-	w.sent(1, rt.From(domain.Charges))
-	req := w.request(rt.TimeSeries)
+	w.sendNew(1)
+	w.sendNew(1, rt.From(domain.Charges))
+	req := w.newRequest(rt.TimeSeries)
 	req.BundleID = rt.NewBundleID()
-	attempts := w.beforeAdd(func(attempt int) {
+	attempts := w.interceptAdd(func(attempt int) {
 		if attempt == 1 {
 			elsewhere := req
 			elsewhere.Groups = []domain.Group{rt.MasterData}
-			_, err := w.rival().hub.Peek(w.ctx, elsewhere)
+			_, err := w.newOtherNode().hub.Peek(w.ctx, elsewhere)
 			require.NoError(t, err)
 		}
 	})
@@ -98,48 +98,48 @@ func TestAnIDThatARivalUsedInAnotherGroupIsInUse(t *testing.T) {
 	require.Equal(t, 2, *attempts, "it looked once more, whether the bundle was the one it wanted")
 }
 
-func TestARivalWhoTakesEverythingLeavesNoData(t *testing.T) {
+func TestPeekRace_ReturnsNoDataIfAllEventsAreTaken(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(2)
-	w.beforeAdd(func(int) { w.rival().dequeues(w.rival().peeks()) })
-	w.nothingIn()
+	w.sendNew(2)
+	w.interceptAdd(func(int) { w.newOtherNode().dequeueBundle(w.newOtherNode().peekBundle()) })
+	w.requireNoData()
 }
 
-func TestARivalWhoTakesTheFirstLeavesTheNext(t *testing.T) {
+func TestPeekRace_OpensTheNextEvents(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	w.sent(1, rt.Alone)
-	next := w.sent(1)
-	attempts := w.beforeAdd(func(attempt int) {
+	w.sendNew(1, rt.Alone)
+	next := w.sendNew(1)
+	attempts := w.interceptAdd(func(attempt int) {
 		if attempt == 1 {
-			w.rival().dequeues(w.rival().peeks())
+			w.newOtherNode().dequeueBundle(w.newOtherNode().peekBundle())
 		}
 	})
-	w.holds(w.peeks(), next...)
+	w.requireEvents(w.peekBundle(), next...)
 	require.Equal(t, 2, *attempts)
 }
 
-func TestAPeekThatKeepsLosingIsBusy(t *testing.T) {
+func TestPeekRace_FailsWithBusyAfterManyLosses(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	events := w.sent(40, rt.Alone)
+	events := w.sendNew(40, rt.Alone)
 	losses := 15
-	attempts := w.beforeAdd(func(attempt int) {
+	attempts := w.interceptAdd(func(attempt int) {
 		if attempt <= losses {
-			w.rival().dequeues(w.rival().peeks())
+			w.newOtherNode().dequeueBundle(w.newOtherNode().peekBundle())
 		}
 	})
-	w.holds(w.peeks(), events[15])
-	w.dequeues(w.peeks())
+	w.requireEvents(w.peekBundle(), events[15])
+	w.dequeueBundle(w.peekBundle())
 
 	*attempts, losses = 0, 16
-	_, err := w.hub.Peek(w.ctx, w.request())
+	_, err := w.hub.Peek(w.ctx, w.newRequest())
 	require.Equal(t, domain.Busy, domain.KindOf(err))
 	require.EqualError(t, err, fmt.Sprintf("actor %s: peek: lost 16 races in a row against other requests of the same actor", w.actor))
 	require.Equal(t, 16, *attempts)
-	w.holds(w.peeks(), events[32])
+	w.requireEvents(w.peekBundle(), events[32])
 }
 
-// together calls do at the same time, n times, and waits for all of them.
-func together(n int, do func()) {
+// runConcurrently calls do at the same time, n times, and waits for all of them.
+func runConcurrently(n int, do func()) {
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for range n {
@@ -152,17 +152,17 @@ func together(n int, do func()) {
 	wg.Wait()
 }
 
-func TestConcurrentPeeksAllGetOneBundle(t *testing.T) {
+func TestPeekRace_AllGetOneBundle(t *testing.T) {
 	for name, id := range map[string]domain.BundleID{"without an id": {}, "under one id": rt.NewBundleID()} {
 		t.Run(name, func(t *testing.T) {
 			for range 20 {
 				w := newWorld(t, hub.Options{})
-				w.sent(3)
-				req := w.request()
+				w.sendNew(3)
+				req := w.newRequest()
 				req.BundleID = id
 				var mu sync.Mutex
 				bundles := map[domain.BundleID]int{}
-				together(8, func() {
+				runConcurrently(8, func() {
 					peeked, err := w.hub.Peek(w.ctx, req)
 					if err == nil {
 						err = writeBody(w.ctx, peeked, io.Discard)
@@ -173,17 +173,17 @@ func TestConcurrentPeeksAllGetOneBundle(t *testing.T) {
 						bundles[peeked.ID]++
 					}
 				})
-				require.Equal(t, map[domain.BundleID]int{w.peeks().ID: 8}, bundles)
+				require.Equal(t, map[domain.BundleID]int{w.peekBundle().ID: 8}, bundles)
 			}
 		})
 	}
 }
 
-func TestConcurrentPeeksOfAllGroupsUnderOneIDOpenItOnce(t *testing.T) {
+func TestPeekRace_OneIDInAllGroupsOpensOnce(t *testing.T) {
 	for range 20 {
 		w := newWorld(t, hub.Options{})
 		for _, o := range rt.AllOrigins {
-			w.sent(1, rt.From(o))
+			w.sendNew(1, rt.From(o))
 		}
 		id := rt.NewBundleID()
 		groups := make(chan domain.Group, len(rt.AllGroups))
@@ -192,7 +192,7 @@ func TestConcurrentPeeksOfAllGroupsUnderOneIDOpenItOnce(t *testing.T) {
 		}
 		var mu sync.Mutex
 		won := 0
-		together(len(rt.AllGroups), func() {
+		runConcurrently(len(rt.AllGroups), func() {
 			_, err := w.hub.Peek(w.ctx, hub.PeekRequest{Actor: w.actor, Groups: []domain.Group{<-groups}, BundleID: id})
 			mu.Lock()
 			defer mu.Unlock()

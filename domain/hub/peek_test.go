@@ -15,7 +15,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A scope is what an actor may ask for in one Peek.
+// A scope is a set of groups that one Peek can ask for.
 type scope struct {
 	name    string
 	groups  []domain.Group
@@ -40,28 +40,28 @@ func inEveryScope(t *testing.T, test func(w *world, s scope, from rt.Change)) {
 	}
 }
 
-func TestNoDataWhereNothingWaits(t *testing.T) {
+func TestPeek_ReturnsNoDataIfNoEventsWait(t *testing.T) {
 	for _, s := range scopes {
 		t.Run(s.name, func(t *testing.T) {
 			w := newWorld(t, hub.Options{})
-			w.sends(rt.Event(rt.NewActor())) // another's
+			w.sendEvents(rt.Event(rt.NewActor())) // an event of another actor
 			for _, o := range rt.AllOrigins {
 				if !s.covers(o) {
-					w.sent(1, rt.From(o))
+					w.sendNew(1, rt.From(o))
 				}
 			}
-			w.nothingIn(s.groups...)
+			w.requireNoData(s.groups...)
 		})
 	}
 }
 
-func TestPeekOpensABundleOfWhatWaits(t *testing.T) {
+func TestPeek_OpensABundleOfWaitingEvents(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
-		events := w.sent(3, from, rt.Weighing(5))
-		later := w.sent(1, from, rt.Typed("other"))
+		events := w.sendNew(3, from, rt.Weighing(5))
+		later := w.sendNew(1, from, rt.Typed("other"))
 		before := time.Now()
-		got := w.peeks(s.groups...)
-		w.holds(got, events...)
+		got := w.peekBundle(s.groups...)
+		w.requireEvents(got, events...)
 
 		require.WithinRange(w, got.Opened, before, time.Now())
 		require.Equal(w, domain.Bundle{
@@ -80,41 +80,41 @@ func TestPeekOpensABundleOfWhatWaits(t *testing.T) {
 			Body:          got.Body,
 		}, got.Bundle)
 		require.Equal(w, int64(4), got.Waiting, "with what waits behind it")
-		w.dequeues(got)
-		w.holds(w.peeks(s.groups...), later...)
+		w.dequeueBundle(got)
+		w.requireEvents(w.peekBundle(s.groups...), later...)
 	})
 }
 
-func TestABundleStartsAtTheOldestEventOfTheScope(t *testing.T) {
+func TestPeek_StartsAtTheOldestEventOfItsGroups(t *testing.T) {
 	for _, s := range scopes {
 		for _, oldest := range s.origins {
 			t.Run(s.name+"/"+oldest.String(), func(t *testing.T) {
 				w := newWorld(t, hub.Options{})
-				for _, o := range rt.AllOrigins { // older still, but not asked for
+				for _, o := range rt.AllOrigins { // even older events, but of other groups
 					if !s.covers(o) {
-						w.sent(1, rt.From(o))
+						w.sendNew(1, rt.From(o))
 					}
 				}
-				first := w.sent(1, rt.From(oldest))
+				first := w.sendNew(1, rt.From(oldest))
 				for _, o := range s.origins {
 					if o != oldest {
-						w.sent(1, rt.From(o))
+						w.sendNew(1, rt.From(o))
 					}
 				}
-				w.holds(w.peeks(s.groups...), first...)
+				w.requireEvents(w.peekBundle(s.groups...), first...)
 			})
 		}
 	}
 }
 
-func TestABundleRepeatsUntilItIsDequeued(t *testing.T) {
+func TestPeek_RepeatsTheBundleUntilItIsDequeued(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
-		events := w.sent(3, from, rt.Carrying(`{"a":1}`))
-		first := w.peeks(s.groups...)
+		events := w.sendNew(3, from, rt.Carrying(`{"a":1}`))
+		first := w.peekBundle(s.groups...)
 		body := w.body(first)
 		require.Equal(w, body, w.body(first), "written twice")
 
-		more := w.sent(2, from)
+		more := w.sendNew(2, from)
 		for name, req := range map[string]hub.PeekRequest{
 			"as before":            {},
 			"by its id":            {BundleID: first.ID},
@@ -133,18 +133,18 @@ func TestABundleRepeatsUntilItIsDequeued(t *testing.T) {
 			require.Equal(w, first.Bundle, again.Bundle, name)
 			require.Equal(w, body, w.body(again), "byte for byte, "+name)
 		}
-		w.holds(first, events...)
-		w.dequeues(first)
-		next := w.peeks(s.groups...)
+		w.requireEvents(first, events...)
+		w.dequeueBundle(first)
+		next := w.peekBundle(s.groups...)
 		require.NotEqual(w, first.ID, next.ID)
-		w.holds(next, more...)
+		w.requireEvents(next, more...)
 	})
 }
 
-func TestAnotherBundleThanTheOpenOneIsRefused(t *testing.T) {
+func TestPeek_RefusesAnotherIDOrFormatThanTheOpenOne(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
-		w.sent(1, from)
-		req := w.request(s.groups...)
+		w.sendNew(1, from)
+		req := w.newRequest(s.groups...)
 		req.Format = domain.XML
 		open, err := w.hub.Peek(w.ctx, req)
 		require.NoError(w, err)
@@ -167,14 +167,14 @@ func TestAnotherBundleThanTheOpenOneIsRefused(t *testing.T) {
 			require.Equal(w, domain.Conflict, domain.KindOf(err))
 			require.NotErrorIs(w, err, repository.ErrBundleIDInUse)
 		}
-		require.Equal(w, open.Bundle, w.peeks(s.groups...).Bundle, "it is still open")
+		require.Equal(w, open.Bundle, w.peekBundle(s.groups...).Bundle, "it is still open")
 	})
 }
 
-func TestTheActorMaySuggestAnID(t *testing.T) {
+func TestPeek_UsesTheSuggestedID(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
-		w.sent(1, from)
-		req := w.request(s.groups...)
+		w.sendNew(1, from)
+		req := w.newRequest(s.groups...)
 		req.BundleID, req.Format, req.Version = rt.NewBundleID(), domain.XML, "2.1"
 		peeked, err := w.hub.Peek(w.ctx, req)
 		require.NoError(w, err)
@@ -184,94 +184,94 @@ func TestTheActorMaySuggestAnID(t *testing.T) {
 	})
 }
 
-func TestAUsedIDIsAConflict(t *testing.T) {
+func TestPeek_RefusesAUsedID(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
-		w.sent(1, from)
-		used := w.peeks(s.groups...)
-		w.dequeues(used)
-		waiting := w.sent(1, from)
-		req := w.request(s.groups...)
+		w.sendNew(1, from)
+		used := w.peekBundle(s.groups...)
+		w.dequeueBundle(used)
+		waiting := w.sendNew(1, from)
+		req := w.newRequest(s.groups...)
 		req.BundleID = used.ID
 		_, err := w.hub.Peek(w.ctx, req)
 		require.ErrorIs(w, err, repository.ErrBundleIDInUse)
 		require.Equal(w, domain.Conflict, domain.KindOf(err))
 
-		w.actor = rt.NewActor() // whose ids are another matter
-		w.sent(1, from)
+		w.actor = rt.NewActor() // another actor may use the same ids
+		w.sendNew(1, from)
 		req.Actor = w.actor
 		peeked, err := w.hub.Peek(w.ctx, req)
 		require.NoError(w, err)
 		require.Equal(w, used.ID, peeked.ID)
 
 		w.actor = waiting[0].Recipient
-		w.holds(w.peeks(s.groups...), waiting...)
+		w.requireEvents(w.peekBundle(s.groups...), waiting...)
 	})
 }
 
-func TestWhatDoesNotBundleTravelsAlone(t *testing.T) {
+func TestPeek_PutsAnEventWithoutBundlingInASeparateBundle(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
-		alone := w.sent(1, from, rt.Alone)
-		together := w.sent(2, from)
-		last := w.sent(1, from, rt.Alone)
+		alone := w.sendNew(1, from, rt.Alone)
+		together := w.sendNew(2, from)
+		last := w.sendNew(1, from, rt.Alone)
 		for _, want := range [][]domain.Event{alone, together, last} {
-			got := w.peeks(s.groups...)
-			w.holds(got, want...)
-			w.dequeues(got)
+			got := w.peekBundle(s.groups...)
+			w.requireEvents(got, want...)
+			w.dequeueBundle(got)
 		}
-		w.nothingIn(s.groups...)
+		w.requireNoData(s.groups...)
 	})
 }
 
-func TestWhatIsTooHeavyForAnyBundleTravelsAllTheSame(t *testing.T) {
+func TestPeek_OpensABundleForATooHeavyEvent(t *testing.T) {
 	inEveryScope(t, func(w *world, s scope, from rt.Change) {
-		monstrous := w.sent(1, from, rt.Weighing(math.MaxInt64))
-		heavy := w.sent(1, from, rt.Weighing(domain.MaxBundleWeight+1))
-		full := append(w.sent(1, from, rt.Weighing(domain.MaxBundleWeight-2)), w.sent(2, from)...)
-		rest := w.sent(1, from)
+		monstrous := w.sendNew(1, from, rt.Weighing(math.MaxInt64))
+		heavy := w.sendNew(1, from, rt.Weighing(domain.MaxBundleWeight+1))
+		full := append(w.sendNew(1, from, rt.Weighing(domain.MaxBundleWeight-2)), w.sendNew(2, from)...)
+		rest := w.sendNew(1, from)
 		for _, want := range [][]domain.Event{monstrous, heavy, full, rest} {
-			got := w.peeks(s.groups...)
-			w.holds(got, want...)
-			w.dequeues(got)
+			got := w.peekBundle(s.groups...)
+			w.requireEvents(got, want...)
+			w.dequeueBundle(got)
 		}
-		w.nothingIn(s.groups...)
+		w.requireNoData(s.groups...)
 	})
 }
 
-func TestOneOpenBundleInEachGroup(t *testing.T) {
+func TestPeek_HasOneOpenBundleInEachGroup(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	for _, o := range []domain.Origin{domain.MeteringPoints, domain.Aggregations, domain.Charges, domain.TimeSeries} {
-		w.sent(1, rt.From(o))
+		w.sendNew(1, rt.From(o))
 	}
-	masterdata := w.peeks()
+	masterdata := w.peekBundle()
 	require.Equal(t, domain.MeteringPoints, masterdata.Cabinet.Origin)
-	require.Equal(t, masterdata.Bundle, w.peeks(rt.MasterData).Bundle, "a plain Peek opens what the narrow one repeats")
-	timeseries := w.peeks(rt.TimeSeries)
-	aggregations := w.peeks(rt.Aggregations)
-	require.Equal(t, masterdata.Bundle, w.peeks().Bundle, "a plain Peek repeats the oldest, of whatever group")
-	w.dequeues(masterdata)
-	require.Equal(t, timeseries.Bundle, w.peeks().Bundle, "and prefers the next open one to a new one")
-	w.dequeues(aggregations)
-	w.dequeues(timeseries)
-	require.Equal(t, domain.Charges, w.peeks().Cabinet.Origin)
+	require.Equal(t, masterdata.Bundle, w.peekBundle(rt.MasterData).Bundle, "a plain Peek opens what the narrow one repeats")
+	timeseries := w.peekBundle(rt.TimeSeries)
+	aggregations := w.peekBundle(rt.Aggregations)
+	require.Equal(t, masterdata.Bundle, w.peekBundle().Bundle, "a plain Peek repeats the oldest, of whatever group")
+	w.dequeueBundle(masterdata)
+	require.Equal(t, timeseries.Bundle, w.peekBundle().Bundle, "and prefers the next open one to a new one")
+	w.dequeueBundle(aggregations)
+	w.dequeueBundle(timeseries)
+	require.Equal(t, domain.Charges, w.peekBundle().Cabinet.Origin)
 }
 
-func TestTheHubMakesRandomVersion4IDs(t *testing.T) {
+func TestPeek_GeneratesRandomVersion4IDs(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
-	w.sent(200, rt.Alone)
+	w.sendNew(200, rt.Alone)
 	seen := map[domain.BundleID]bool{}
 	for range 200 {
-		peeked := w.peeks()
+		peeked := w.peekBundle()
 		require.Regexp(t, form, peeked.ID.String())
 		require.False(t, seen[peeked.ID])
 		seen[peeked.ID] = true
-		w.dequeues(peeked)
+		w.dequeueBundle(peeked)
 	}
 }
 
-func TestTheHubTakesIDsFromWhereItIsTold(t *testing.T) {
+func TestPeek_UsesTheIDsOfItsOptions(t *testing.T) {
 	id := rt.NewBundleID()
 	w := newWorld(t, hub.Options{NewID: func() domain.BundleID { return id }})
-	w.sent(1)
-	require.Equal(t, id, w.peeks().ID)
+	w.sendNew(1)
+	require.Equal(t, id, w.peekBundle().ID)
 }

@@ -20,8 +20,8 @@ const (
 	// when it is reached, and streamed.
 	maxAheadSpan = 128 << 10
 
-	// The limits for the payloads that a body has read ahead, in bytes: minAhead without
-	// permission; with permission fewAhead or, for more than ManyEvents events, manyAhead.
+	// Limits for the bytes of payloads that a body reads ahead: minAhead without the permission
+	// of GrowMemory; with it fewAhead or, for more than ManyEvents events, manyAhead.
 	minAhead  = 32 << 10
 	fewAhead  = 256 << 10
 	manyAhead = 1 << 20
@@ -31,8 +31,8 @@ const (
 // they are needed, several at the same time: events that were saved one by one are in separate
 // objects, and opening an object takes as long as reading a hundred payloads.
 //
-// Opening a span begins the next reads, which run while the client receives the bytes read
-// before. It is not safe for concurrent use.
+// Opening a span begins the next reads. They run while the client receives the bytes that were
+// read before. It is not safe for concurrent use.
 type readAhead struct {
 	parent  context.Context //nolint:containedctx // of the body
 	content repository.Content
@@ -47,7 +47,7 @@ type readAhead struct {
 	running sync.WaitGroup
 
 	queue []*earlyRead // in the order of their events
-	next  int          // the event after the queue
+	next  int          // index of the event after the queue
 	end   int          // events from here on are not read ahead
 	room  int64        // limit for the bytes in the queue and the open span
 	held  int64        // bytes in the queue and the open span
@@ -66,7 +66,7 @@ func newReadAhead(ctx context.Context, content repository.Content, opens chan st
 	return a
 }
 
-// setLimit keeps the events from end on from being read ahead.
+// setLimit stops reading ahead at the event with index end.
 func (a *readAhead) setLimit(end int) { a.end = end }
 
 // openSpan opens the span that begins with event i, and begins to read the spans after it. The
@@ -132,7 +132,7 @@ func (a *readAhead) beginReads() {
 	}
 }
 
-// hasRoom reports whether n more bytes may be held, and asks for more room if not.
+// hasRoom reports whether n more bytes may be held. If necessary, it asks for more memory.
 func (a *readAhead) hasRoom(n int64) bool {
 	for a.held+n > a.room {
 		if a.room >= a.maxRoom || a.grow != nil && !a.grow(a.room) {
@@ -174,8 +174,8 @@ func (a *readAhead) checkOpened(s payloadSpan, source io.ReadCloser, err error) 
 	return openSpan{s, source}, nil
 }
 
-// An earlyRead is a span that is read into memory; done is closed at its end. Reading it fails
-// at the byte at which the reader of the object has failed.
+// An earlyRead is a span that is read into memory; done is closed at its end. Read returns the
+// bytes before a failure of the object's reader, and then its error.
 type earlyRead struct {
 	payloadSpan
 	done chan struct{}

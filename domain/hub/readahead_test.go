@@ -19,29 +19,29 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// scatter adds n events whose payloads of a size lie in an object each, and returns the
-// body that they make.
-func (s *shelf) scatter(n, size int) string {
+// addSeparate adds n events with payloads of a size, each in a separate object, and returns the
+// body of their bundle.
+func (s *shelf) addSeparate(n, size int) string {
 	s.Helper()
 	payloads := make([]string, n)
 	for i := range payloads {
 		payloads[i] = fmt.Sprintf(`"%0*d"`, size-2, i)
 		name := fmt.Sprintf("scattered/%d", i)
-		s.object(name, payloads[i])
-		s.add(repository.Section{Object: name, Length: int64(size), Sum: repository.SumOf([]byte(payloads[i]))})
+		s.putObject(name, payloads[i])
+		s.addEvent(repository.Section{Object: name, Length: int64(size), Sum: repository.SumOf([]byte(payloads[i]))})
 	}
 	return inlineOf(payloads...)
 }
 
-// opensIn makes each opening of an object take as long.
-func (s *shelf) opensIn(d time.Duration) {
+// delayOpens makes each opening of an object take d.
+func (s *shelf) delayOpens(d time.Duration) {
 	s.open = func(at repository.Section) (io.ReadCloser, error) {
 		<-time.After(d)
 		return s.store.Open(s.ctx, at)
 	}
 }
 
-func TestBody_OpensPayloadsThatCameSinglySideBySide(t *testing.T) {
+func TestBody_OpensSeparatePayloadsInParallel(t *testing.T) {
 	const opening = 6 * time.Millisecond
 	for _, tc := range []struct {
 		events, size int
@@ -55,9 +55,9 @@ func TestBody_OpensPayloadsThatCameSinglySideBySide(t *testing.T) {
 		t.Run(fmt.Sprint(tc.events, " of ", tc.size), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newShelf(t)
-				want := s.scatter(tc.events, tc.size)
-				s.opensIn(opening)
-				peeked := s.peeked()
+				want := s.addSeparate(tc.events, tc.size)
+				s.delayOpens(opening)
+				peeked := s.newPeeked()
 				began := time.Now()
 				got := s.body(peeked)
 				require.LessOrEqual(t, time.Since(began), tc.want)
@@ -76,8 +76,8 @@ func TestBody_ReadsAheadOnlyAsMuchAsMemoryAllows(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const size = 4 << 10
 				s := newShelf(t)
-				want := s.scatter(2_000, size)
-				peeked := s.peeked()
+				want := s.addSeparate(2_000, size)
+				peeked := s.newPeeked()
 				granted := int64(32 << 10)
 				peeked.GrowMemory = func(n int64) bool {
 					if granted+n > allowed {
@@ -86,7 +86,7 @@ func TestBody_ReadsAheadOnlyAsMuchAsMemoryAllows(t *testing.T) {
 					granted += n
 					return true
 				}
-				body := s.opens(peeked)
+				body := s.openBody(peeked)
 				got, read := make([]byte, 0, len(want)), make([]byte, size)
 				for {
 					n, err := body.Read(read)
@@ -106,12 +106,12 @@ func TestBody_ReadsAheadOnlyAsMuchAsMemoryAllows(t *testing.T) {
 	}
 }
 
-func TestLimitReadAhead_KeepsPayloadsBehindItClosed(t *testing.T) {
+func TestLimitReadAhead_OpensNoPayloadsAfterIt(t *testing.T) {
 	for _, mode := range []domain.ContentMode{domain.Inline, domain.Manifest} {
 		s := newShelf(t)
 		s.content = mode
-		s.scatter(500, 100)
-		peeked := s.peeked()
+		s.addSeparate(500, 100)
+		peeked := s.newPeeked()
 		whole := s.body(peeked)
 		line := len(whole) / 500
 		for _, first := range []int{0, 1, 200, 499} {
@@ -120,16 +120,16 @@ func TestLimitReadAhead_KeepsPayloadsBehindItClosed(t *testing.T) {
 			require.NoError(t, err)
 			begin, end := strings.Index(whole, fmt.Sprintf(`%d"`, first)), min(len(whole), line*(first+3))
 			body.LimitReadAhead(int64(end))
-			require.Equal(t, whole[begin:end], s.from(body, int64(begin), int64(end-begin)))
+			require.Equal(t, whole[begin:end], s.readFrom(body, int64(begin), int64(end-begin)))
 			require.LessOrEqual(t, s.opened, 4)
-			require.Equal(t, whole[end:], s.from(body, int64(end), int64(len(whole))), "and the limit ends with it")
+			require.Equal(t, whole[end:], s.readFrom(body, int64(end), int64(len(whole))), "and the limit ends with it")
 			require.NoError(t, body.Close())
 			require.Equal(t, s.opened, s.closed)
 		}
 	}
 }
 
-func TestBody_FailsAtThePayloadThatFailsNotBefore(t *testing.T) {
+func TestBody_FailsOnlyAtTheFailingPayload(t *testing.T) {
 	failure := domain.Errorf(domain.Unavailable, "out of reach")
 	for name, fail := range map[string]func() (io.ReadCloser, error){
 		"when opened": func() (io.ReadCloser, error) { return nil, failure },
@@ -137,7 +137,7 @@ func TestBody_FailsAtThePayloadThatFailsNotBefore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShelf(t)
-			whole := s.scatter(300, 1000)
+			whole := s.addSeparate(300, 1000)
 			s.open = func(at repository.Section) (io.ReadCloser, error) {
 				if at.Object == "scattered/100" {
 					return fail()
@@ -145,7 +145,7 @@ func TestBody_FailsAtThePayloadThatFailsNotBefore(t *testing.T) {
 				return s.store.Open(s.ctx, at)
 			}
 			var got bytes.Buffer
-			_, err := io.CopyBuffer(struct{ io.Writer }{&got}, s.opens(s.peeked()), make([]byte, 100))
+			_, err := io.CopyBuffer(struct{ io.Writer }{&got}, s.openBody(s.newPeeked()), make([]byte, 100))
 			require.ErrorIs(t, err, failure)
 			require.ErrorContains(t, err, s.events[100].ID.String())
 			require.GreaterOrEqual(t, got.Len(), 100*1000)
@@ -157,9 +157,9 @@ func TestBody_FailsAtThePayloadThatFailsNotBefore(t *testing.T) {
 func TestCloseBody_WaitsForTheReadsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t)
-		s.scatter(500, 1000)
-		peeked := s.peeked()
-		s.meddle(meddledStore{
+		s.addSeparate(500, 1000)
+		peeked := s.newPeeked()
+		s.replaceCalls(replacedStore{
 			next: func(context.Context, domain.ActorID, []domain.Group) (repository.Next, error) {
 				return repository.Next{Open: &peeked.Bundle, Run: cannedRun{peeked.Bundle, s.events}}, nil
 			},
@@ -171,7 +171,7 @@ func TestCloseBody_WaitsForTheReadsUnderWay(t *testing.T) {
 				return s.watch(ctx, at)
 			},
 		}, hub.Options{})
-		body, err := s.peeks().Open(s.ctx)
+		body, err := s.peekBundle().Open(s.ctx)
 		require.NoError(t, err)
 		_, err = io.ReadFull(body, make([]byte, 100))
 		require.NoError(t, err)

@@ -12,20 +12,20 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// from sets an origin that is not one of the market's.
-func from(origin string) rt.Change { return rt.From(must(domain.ParseOrigin(origin))) }
+// withUnknownOrigin sets an origin that the market does not have.
+func withUnknownOrigin(origin string) rt.Change { return rt.From(must(domain.ParseOrigin(origin))) }
 
-// under sets the id.
-func under(id domain.EventID) rt.Change { return func(e *domain.Event) { e.ID = id } }
+// withID sets the id.
+func withID(id domain.EventID) rt.Change { return func(e *domain.Event) { e.ID = id } }
 
-func TestIngestRejectsARequestAsAWhole(t *testing.T) {
+func TestIngest_RejectsARequestAsAWhole(t *testing.T) {
 	const unknown = `origin: "Weather" is unknown here; known are Aggregations, Charges, MarketRoles, MeteringPoints, TimeSeries`
 	const missing = "payload: missing; the content of Charges is sent along with its events"
 	to, other := rt.NewActor(), rt.NewActor()
 	id := rt.NewEventID()
 	twice := fmt.Sprintf("id: %s stands for different contents in this request", id)
 	good := func() domain.Event { return rt.Event(to) }
-	same := func(changes ...rt.Change) domain.Event { return rt.Event(to, append(changes, under(id))...) }
+	same := func(changes ...rt.Change) domain.Event { return rt.Event(to, append(changes, withID(id))...) }
 
 	for _, tc := range []struct {
 		name   string
@@ -35,7 +35,7 @@ func TestIngestRejectsARequestAsAWhole(t *testing.T) {
 	}{
 		{
 			"an unknown origin",
-			[]domain.Event{good(), rt.Event(to, from("Weather"))},
+			[]domain.Event{good(), rt.Event(to, withUnknownOrigin("Weather"))},
 			domain.Invalid,
 			[]string{"1 origin " + unknown},
 		},
@@ -71,13 +71,13 @@ func TestIngestRejectsARequestAsAWhole(t *testing.T) {
 		},
 		{
 			"every fault is told, in the order of the events",
-			[]domain.Event{same(), rt.Event(to, from("Weather")), same(rt.Alone), rt.Event(other, rt.From(domain.Charges))},
+			[]domain.Event{same(), rt.Event(to, withUnknownOrigin("Weather")), same(rt.Alone), rt.Event(other, rt.From(domain.Charges))},
 			domain.Invalid,
 			[]string{"0 id " + twice, "1 origin " + unknown, "2 id " + twice, "3 payload " + missing},
 		},
 		{
 			"an event at fault takes part in no other fault",
-			[]domain.Event{same(from("Weather")), same()},
+			[]domain.Event{same(withUnknownOrigin("Weather")), same()},
 			domain.Invalid,
 			[]string{"0 origin " + unknown},
 		},
@@ -97,23 +97,23 @@ func TestIngestRejectsARequestAsAWhole(t *testing.T) {
 
 			require.Equal(t, err, w.hub.Check(tc.events), "what Check says, Ingest does")
 			for _, w.actor = range []domain.ActorID{to, other} {
-				w.nothingIn()
+				w.requireNoData()
 			}
 		})
 	}
 }
 
-func TestARejectionSaysHowManyAndWhichIsTheFirst(t *testing.T) {
+func TestRejectionError_HasCountAndFirstFault(t *testing.T) {
 	w := newWorld(t, hub.Options{})
-	err := w.hub.Check([]domain.Event{rt.Event(w.actor), rt.Event(w.actor, from("A")), rt.Event(w.actor, from("B"))})
+	err := w.hub.Check([]domain.Event{rt.Event(w.actor), rt.Event(w.actor, withUnknownOrigin("A")), rt.Event(w.actor, withUnknownOrigin("B"))})
 	require.EqualError(t, err, "2 of the events cannot be stored; the first is event 1: "+
 		`origin: "A" is unknown here; known are Aggregations, Charges, MarketRoles, MeteringPoints, TimeSeries`)
 }
 
-func TestCheckFindsNothingWrongWithWhatIngestTakes(t *testing.T) {
+func TestCheck_AcceptsWhatIngestAccepts(t *testing.T) {
 	w := newWorld(t, hub.Options{Content: map[domain.Origin]domain.ContentMode{domain.Charges: domain.Inline}})
 	e := rt.Event(w.actor)
-	twin := rt.Event(rt.NewActor(), under(e.ID), rt.Weighing(9))
+	twin := rt.Event(rt.NewActor(), withID(e.ID), rt.Weighing(9))
 	events := []domain.Event{e, e, twin, rt.Event(w.actor, rt.From(domain.Charges), rt.Carrying("null"))}
 	require.NoError(t, w.hub.Check(events))
 	ingested, err := w.hub.Ingest(w.ctx, events)
@@ -122,7 +122,7 @@ func TestCheckFindsNothingWrongWithWhatIngestTakes(t *testing.T) {
 	require.NoError(t, w.hub.Check(nil))
 }
 
-func TestTheHubKnowsTheGroupsItWasGiven(t *testing.T) {
+func TestGroups_AreTheConfiguredOnes(t *testing.T) {
 	w := newWorld(t, hub.Options{})
 	require.Equal(t, domain.DefaultGroups(), w.hub.Groups())
 

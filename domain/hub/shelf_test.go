@@ -21,14 +21,14 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A shelf holds the events of an open bundle, with their payloads wherever a
-// test puts them, and watches how they are read.
+// A shelf holds the events of an open bundle. A test decides where their payloads are stored.
+// The shelf records how payloads are read.
 type shelf struct {
 	*world
 	events  []repository.StoredEvent
 	content domain.ContentMode
 
-	open   func(s repository.Section) (io.ReadCloser, error) // nil means from the store
+	open   func(s repository.Section) (io.ReadCloser, error) // opens a payload; nil: from the store
 	mu     sync.Mutex
 	opened int
 	closed int
@@ -39,32 +39,32 @@ func newShelf(t testing.TB) *shelf {
 	return &shelf{world: newWorld(t, hub.Options{}), content: domain.Inline}
 }
 
-// object stores an object.
-func (s *shelf) object(name, data string) {
+// putObject stores an object.
+func (s *shelf) putObject(name, data string) {
 	s.Helper()
 	require.NoError(s, s.store.Put(s.ctx, name, strings.NewReader(data)))
 }
 
-// add adds an event whose payload lies at a place; the zero Section means none.
-func (s *shelf) add(at repository.Section) {
+// addEvent adds an event whose payload is at a Section; zero: without payload.
+func (s *shelf) addEvent(at repository.Section) {
 	e := repository.StoredEvent{Event: rt.Event(s.actor), Sequence: domain.Sequence(len(s.events) + 1), PayloadAt: at}
 	s.events = append(s.events, e)
 }
 
-// peeked returns the bundle as the hub hands it out.
-func (s *shelf) peeked() *hub.Peeked {
+// newPeeked returns the bundle as Peek returns it.
+func (s *shelf) newPeeked() *hub.Peeked {
 	s.Helper()
 	bundle := domain.Bundle{
 		ID: rt.NewBundleID(), Group: rt.TimeSeries, Cabinet: s.events[0].Cabinet(), Count: len(s.events),
 		Content: s.content, Format: domain.JSON, Version: "1.0",
 	}
-	s.meddle(meddledStore{
+	s.replaceCalls(replacedStore{
 		next: func(context.Context, domain.ActorID, []domain.Group) (repository.Next, error) {
 			return repository.Next{Open: &bundle, Run: cannedRun{bundle, s.events}}, nil
 		},
 		open: s.watch,
 	}, hub.Options{})
-	return s.peeks()
+	return s.peekBundle()
 }
 
 func (s *shelf) watch(ctx context.Context, at repository.Section) (io.ReadCloser, error) {
@@ -124,7 +124,7 @@ func (r cannedRun) Events(context.Context) iter.Seq2[repository.StoredEvent, err
 // inlineOf returns the body of a bundle with these payloads.
 func inlineOf(payloads ...string) string { return "[\n" + strings.Join(payloads, ",\n") + "\n]\n" }
 
-func TestPayloadsAreFoundWhereverTheyLie(t *testing.T) {
+func TestBody_FindsPayloadsInAnyObject(t *testing.T) {
 	at := func(object string, offset, length int64) repository.Section {
 		text := map[string]string{"a": `"0""1""2"`, "b": `"5""6"`}[object]
 		return repository.Section{Object: object, Offset: offset, Length: length, Sum: repository.SumOf([]byte(text[offset : offset+length]))}
@@ -158,17 +158,17 @@ func TestPayloadsAreFoundWhereverTheyLie(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newShelf(t)
-			s.object("a", `"0""1""2"`)
-			s.object("b", `"5""6"`)
+			s.putObject("a", `"0""1""2"`)
+			s.putObject("b", `"5""6"`)
 			for _, section := range tc.at {
-				s.add(section)
+				s.addEvent(section)
 			}
-			require.Equal(t, inlineOf(tc.want...), s.body(s.peeked()))
+			require.Equal(t, inlineOf(tc.want...), s.body(s.newPeeked()))
 			require.Equal(t, tc.opened, s.opened)
 			require.Equal(t, s.opened, s.closed)
 
 			s.content = domain.Manifest
-			for i, line := range s.lines(s.peeked()) {
+			for i, line := range s.lines(s.newPeeked()) {
 				require.Equal(t, s.events[i].ID.String(), line.ID)
 				payload := string(line.Payload)
 				if s.events[i].PayloadAt.IsZero() {
@@ -180,7 +180,7 @@ func TestPayloadsAreFoundWhereverTheyLie(t *testing.T) {
 	}
 }
 
-func TestAnyMixOfPayloadsInSeveralObjectsComesOutRight(t *testing.T) {
+func TestBody_IsRightForAnyMixOfPayloads(t *testing.T) {
 	s := newShelf(t)
 	var want []string
 	objects := make([]bytes.Buffer, 5)
@@ -188,25 +188,25 @@ func TestAnyMixOfPayloadsInSeveralObjectsComesOutRight(t *testing.T) {
 	for i := range 2_000 {
 		switch o := rng.IntN(6); {
 		case o == len(objects):
-			s.add(repository.Section{})
+			s.addEvent(repository.Section{})
 			want = append(want, "null")
 		default:
 			payload := fmt.Sprintf(`{"n":%d,"s":%q}`, i, strings.Repeat("x", rng.IntN(300)))
-			s.add(repository.Section{Object: fmt.Sprint("o", o), Offset: int64(objects[o].Len()), Length: int64(len(payload)), Sum: repository.SumOf([]byte(payload))})
+			s.addEvent(repository.Section{Object: fmt.Sprint("o", o), Offset: int64(objects[o].Len()), Length: int64(len(payload)), Sum: repository.SumOf([]byte(payload))})
 			objects[o].WriteString(payload)
 			want = append(want, payload)
 		}
 	}
 	for i := range objects {
-		s.object(fmt.Sprint("o", i), objects[i].String())
+		s.putObject(fmt.Sprint("o", i), objects[i].String())
 	}
-	require.Equal(t, inlineOf(want...), s.body(s.peeked()))
+	require.Equal(t, inlineOf(want...), s.body(s.newPeeked()))
 	require.LessOrEqual(t, s.most, 128)
 	require.Equal(t, s.opened, s.closed)
 
 	slices.Reverse(s.events)
 	slices.Reverse(want)
-	body := s.body(s.peeked())
+	body := s.body(s.newPeeked())
 	require.Equal(t, inlineOf(want...), body)
 	require.True(t, json.Valid([]byte(body)))
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A storedBody is a Body that a domain has made and the hub has stored. A reader that starts at
-// the beginning gets the last bytes only if the digest of the whole is right.
+// A storedBody is a Body that a domain has produced and the hub has stored. A reader that
+// starts at the beginning gets the last bytes only if the digest of the whole is right.
 type storedBody struct {
 	ctx    context.Context //nolint:containedctx // a Reader has nowhere else to get it from
 	bundle *domain.Bundle
@@ -22,7 +22,7 @@ type storedBody struct {
 
 	mu     sync.Mutex
 	want   int64 // where the next Read begins
-	at     int64 // where source is
+	at     int64 // current offset of source
 	source io.ReadCloser
 	sum    hash.Hash // of the bytes that source has yielded; nil if source did not start at 0
 	err    error     // the error of a Read, or errClosed
@@ -106,7 +106,7 @@ func (r *storedBody) openObject() error {
 		return err
 	}
 	source, err := r.hub.content.Open(r.ctx, repository.Section{Object: r.bundle.Object, Offset: r.want, Length: r.bundle.Body.Length - r.want})
-	if domain.KindOf(err) == domain.NotFound { // a bundle names it, so it was there
+	if domain.KindOf(err) == domain.NotFound { // a bundle names the object, so it was deleted
 		return r.hub.contentMissing(r.ctx, r.bundle, err)
 	}
 	if err != nil {
@@ -158,7 +158,7 @@ func (r *storedBody) Close() error {
 	return err
 }
 
-// digestOf returns the digest of the bytes that went into sum.
+// digestOf returns the digest of the bytes written to sum.
 func digestOf(sum hash.Hash) (d domain.Digest) {
 	copy(d[:], sum.Sum(nil))
 	return d

@@ -18,9 +18,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// writesNoBody demands that writing fails with failure, of kind, and leaves
-// nothing that could be taken for a whole body.
-func (w *world) writesNoBody(p *hub.Peeked, failure error, kind domain.Kind) {
+// requireNoBody requires that writing fails with failure, of kind, and does not write a complete
+// body.
+func (w *world) requireNoBody(p *hub.Peeked, failure error, kind domain.Kind) {
 	w.Helper()
 	var b bytes.Buffer
 	err := writeBody(w.ctx, p, &b)
@@ -29,18 +29,18 @@ func (w *world) writesNoBody(p *hub.Peeked, failure error, kind domain.Kind) {
 	require.False(w, json.Valid(b.Bytes()))
 }
 
-// fill adds n events whose payloads of a size lie side by side in one object.
-func (s *shelf) fill(n, size int) {
+// addAdjacent adds n events with payloads of a size, which are adjacent in one object.
+func (s *shelf) addAdjacent(n, size int) {
 	s.Helper()
 	payload := `"` + strings.Repeat("x", size-2) + `"`
-	s.object("filled", strings.Repeat(payload, n))
+	s.putObject("filled", strings.Repeat(payload, n))
 	for i := range n {
-		s.add(repository.Section{Object: "filled", Offset: int64(i * size), Length: int64(size), Sum: repository.SumOf([]byte(payload))})
+		s.addEvent(repository.Section{Object: "filled", Offset: int64(i * size), Length: int64(size), Sum: repository.SumOf([]byte(payload))})
 	}
 }
 
-// allocated returns how many bytes do allocates.
-func allocated(do func()) uint64 {
+// countAllocated returns how many bytes do allocates.
+func countAllocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	do()
@@ -48,13 +48,13 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-func TestPayloadsAreStreamedAndNeverHeld(t *testing.T) {
+func TestBody_StreamsPayloads(t *testing.T) {
 	const n, size = 2_000, 10_000
 	s := newShelf(t)
-	s.fill(n, size)
-	peeked := s.peeked()
+	s.addAdjacent(n, size)
+	peeked := s.newPeeked()
 	var written counter
-	bytes := allocated(func() { require.NoError(t, writeBody(s.ctx, peeked, &written)) })
+	bytes := countAllocated(func() { require.NoError(t, writeBody(s.ctx, peeked, &written)) })
 	require.Equal(t, counter(n*size+2+2*n+1), written)
 	require.Less(t, bytes, uint64(1<<20), "for 20 MB of payloads")
 	require.Equal(t, 1, s.most, "readers open at the same time")
@@ -70,18 +70,18 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestAManifestTakesNoAllocationPerEvent(t *testing.T) {
+func TestManifest_AllocatesNothingPerEvent(t *testing.T) {
 	s := newShelf(t)
 	s.content = domain.Manifest
 	for range 10_000 {
-		s.add(repository.Section{})
+		s.addEvent(repository.Section{})
 	}
-	peeked := s.peeked()
+	peeked := s.newPeeked()
 	allocations := testing.AllocsPerRun(1, func() { require.NoError(t, writeBody(s.ctx, peeked, io.Discard)) })
 	require.Less(t, allocations, 100.0, "for 10,000 events")
 }
 
-func TestFailuresOfTheContentStoreSurface(t *testing.T) {
+func TestBody_ReturnsErrorsOfTheContentStore(t *testing.T) {
 	failure := errors.New("disk on fire")
 	fails := func(kind domain.Kind) error { return domain.Errorf(kind, "content: %w", failure) }
 	data := func(s *shelf, at repository.Section) io.Reader { return must(s.store.Open(s.ctx, at)) }
@@ -101,13 +101,13 @@ func TestFailuresOfTheContentStoreSurface(t *testing.T) {
 		} {
 			t.Run(kind.String()+" "+name, func(t *testing.T) {
 				s := newShelf(t)
-				s.fill(600, 300)
+				s.addAdjacent(600, 300)
 				s.open = func(at repository.Section) (io.ReadCloser, error) { return open(s, at) }
 				want := kind
 				if kind == domain.NotFound && name == "when opened" {
-					want = domain.Damaged // the bundle is there, so its payloads must be
+					want = domain.Damaged // the bundle exists, so its payloads must exist
 				}
-				s.writesNoBody(s.peeked(), failure, want)
+				s.requireNoBody(s.newPeeked(), failure, want)
 				require.Equal(t, s.opened, s.closed)
 			})
 		}
@@ -121,47 +121,47 @@ type failingCloser struct {
 
 func (c failingCloser) Close() error { return c.err }
 
-func TestAFailureNamesTheEvents(t *testing.T) {
+func TestBody_NamesTheEventsOfAFailure(t *testing.T) {
 	s := newShelf(t)
-	s.fill(3, 10)
+	s.addAdjacent(3, 10)
 	failure := domain.Errorf(domain.Unavailable, "out of reach")
 	s.open = func(repository.Section) (io.ReadCloser, error) { return nil, failure }
-	require.EqualError(t, writeBody(s.ctx, s.peeked(), io.Discard),
+	require.EqualError(t, writeBody(s.ctx, s.newPeeked(), io.Discard),
 		"open the payloads of events "+s.events[0].ID.String()+" to "+s.events[2].ID.String()+": out of reach")
 
 	s.open = func(at repository.Section) (io.ReadCloser, error) {
 		return io.NopCloser(io.MultiReader(strings.NewReader(`"xxxxxxxx""x`), iotest.ErrReader(failure))), nil
 	}
-	require.EqualError(t, writeBody(s.ctx, s.peeked(), io.Discard), "payload of event "+s.events[1].ID.String()+": out of reach")
+	require.EqualError(t, writeBody(s.ctx, s.newPeeked(), io.Discard), "payload of event "+s.events[1].ID.String()+": out of reach")
 }
 
-func TestAPayloadThatEndsTooSoonIsDamaged(t *testing.T) {
+func TestBody_IsDamagedIfAPayloadIsTooShort(t *testing.T) {
 	for _, left := range []string{"", `"xxxxxxxx"`, `"xxxxxxxx""x`} {
 		s := newShelf(t)
-		s.fill(3, 10)
+		s.addAdjacent(3, 10)
 		s.events = append(s.events[:1], s.events[2]) // with a gap
 		s.open = func(repository.Section) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(left)), nil }
-		s.writesNoBody(s.peeked(), io.ErrUnexpectedEOF, domain.Damaged)
+		s.requireNoBody(s.newPeeked(), io.ErrUnexpectedEOF, domain.Damaged)
 		require.Equal(t, 1, s.closed)
 	}
 }
 
-func TestABundleWithoutAllItsEventsIsDamaged(t *testing.T) {
+func TestBody_IsDamagedIfEventsAreMissing(t *testing.T) {
 	for name, given := range map[string]func(*shelf){
 		"none":     func(s *shelf) { s.events = nil },
 		"one less": func(s *shelf) { s.events = s.events[1:] },
-		"one more": func(s *shelf) { s.add(repository.Section{}) },
+		"one more": func(s *shelf) { s.addEvent(repository.Section{}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShelf(t)
-			s.fill(600, 10)
-			bundle := s.peeked().Bundle
+			s.addAdjacent(600, 10)
+			bundle := s.newPeeked().Bundle
 			given(s)
-			s.meddle(meddledStore{next: func(context.Context, domain.ActorID, []domain.Group) (repository.Next, error) {
+			s.replaceCalls(replacedStore{next: func(context.Context, domain.ActorID, []domain.Group) (repository.Next, error) {
 				return repository.Next{Open: &bundle, Run: cannedRun{bundle, s.events}}, nil
 			}}, hub.Options{})
 			var b bytes.Buffer
-			err := writeBody(s.ctx, s.peeks(), &b)
+			err := writeBody(s.ctx, s.peekBundle(), &b)
 			require.Equal(t, domain.Damaged, domain.KindOf(err))
 			require.ErrorContains(t, err, "it has 600 events, but the store gave ")
 			require.False(t, json.Valid(b.Bytes()))
@@ -169,19 +169,19 @@ func TestABundleWithoutAllItsEventsIsDamaged(t *testing.T) {
 	}
 }
 
-func TestAReaderWhoHangsUpStopsTheReading(t *testing.T) {
+func TestBody_ClosesItsObjectsIfAWriteFails(t *testing.T) {
 	for _, after := range []int{0, 1, 64 << 10, 300_000} {
 		s := newShelf(t)
-		s.fill(2_000, 300)
-		peeked := s.peeked()
+		s.addAdjacent(2_000, 300)
+		peeked := s.newPeeked()
 		gone := errors.New("hung up")
 		require.ErrorIs(t, writeBody(s.ctx, peeked, &failingWriter{after, gone}), gone)
 		require.Equal(t, s.opened, s.closed)
 	}
 	s := newShelf(t)
-	s.add(repository.Section{})
+	s.addEvent(repository.Section{})
 	gone := errors.New("hung up")
-	require.ErrorIs(t, writeBody(s.ctx, s.peeked(), &failingWriter{5, gone}), gone, "even if all of it was buffered")
+	require.ErrorIs(t, writeBody(s.ctx, s.newPeeked(), &failingWriter{5, gone}), gone, "even if all of it was buffered")
 }
 
 // A failingWriter accepts a number of bytes, and then fails.
@@ -199,22 +199,22 @@ func (w *failingWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestACancelledContextStopsTheReading(t *testing.T) {
+func TestBody_StopsIfItsContextEnds(t *testing.T) {
 	s := newShelf(t)
-	s.fill(2, 10)
+	s.addAdjacent(2, 10)
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
-	require.ErrorIs(t, writeBody(ctx, s.peeked(), io.Discard), context.Canceled)
+	require.ErrorIs(t, writeBody(ctx, s.newPeeked(), io.Discard), context.Canceled)
 }
 
-func TestAPayloadThatIsNotThereOrNotTheSameIsDamaged(t *testing.T) {
+func TestBody_IsDamagedIfAPayloadIsMissingOrChanged(t *testing.T) {
 	s := newShelf(t)
-	s.object("there", `"one"`)
-	s.add(repository.Section{Object: "there", Length: 5, Sum: repository.SumOf([]byte(`"two"`))})
-	require.Equal(t, domain.Damaged, domain.KindOf(writeBody(t.Context(), s.peeked(), io.Discard)))
+	s.putObject("there", `"one"`)
+	s.addEvent(repository.Section{Object: "there", Length: 5, Sum: repository.SumOf([]byte(`"two"`))})
+	require.Equal(t, domain.Damaged, domain.KindOf(writeBody(t.Context(), s.newPeeked(), io.Discard)))
 
 	s = newShelf(t)
-	s.add(repository.Section{Object: "gone", Length: 5})
-	err := writeBody(t.Context(), s.peeked(), io.Discard)
+	s.addEvent(repository.Section{Object: "gone", Length: 5})
+	err := writeBody(t.Context(), s.newPeeked(), io.Discard)
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "a 404 would say that there is no bundle: %v", err)
 }

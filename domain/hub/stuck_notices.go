@@ -7,24 +7,24 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// StuckNotices counts the notices of a recipient that a Courier could not deliver, with those
-// that wait behind them.
+// StuckNotices counts the notices that a NoticeRelay could not deliver, and those that wait
+// behind them.
 type StuckNotices struct {
 	Notices int
 	Oldest  time.Time // when the oldest notice was stored; zero without notices
 }
 
-// maxStuck is the maximum number of recipients whose stuck notices a Courier counts.
+// maxStuck is the maximum number of recipients whose stuck notices a NoticeRelay counts.
 const maxStuck = 10_000
 
-// Stuck returns the notices that this Courier knows to be stuck, of up to 10,000 recipients. It
+// Stuck returns the notices that this NoticeRelay knows to be stuck, of up to 10,000 recipients. It
 // reads nothing: a notice that another node delivers is counted until this node reads the
 // outbox again.
-func (c *Courier) Stuck() StuckNotices {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (r *NoticeRelay) Stuck() StuckNotices {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var sum StuckNotices
-	for _, s := range c.stuck {
+	for _, s := range r.stuck {
 		sum.Notices += s.Notices
 		if sum.Oldest.IsZero() || s.Oldest.Before(sum.Oldest) {
 			sum.Oldest = s.Oldest
@@ -33,22 +33,22 @@ func (c *Courier) Stuck() StuckNotices {
 	return sum
 }
 
-// StuckOf returns the notices of a recipient that this Courier knows to be stuck. It reads nothing.
-func (c *Courier) StuckOf(recipient domain.ActorID) StuckNotices {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.stuck[recipient]
+// StuckOf returns the notices of a recipient that this NoticeRelay knows to be stuck. It reads nothing.
+func (r *NoticeRelay) StuckOf(recipient domain.ActorID) StuckNotices {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stuck[recipient]
 }
 
-// noteStuck keeps the notices of a recipient that could not be delivered.
-func (c *Courier) noteStuck(recipient domain.ActorID, notices []domain.Notice) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// noteStuck records the notices of a recipient that could not be delivered.
+func (r *NoticeRelay) noteStuck(recipient domain.ActorID, notices []domain.Notice) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if len(notices) == 0 {
-		delete(c.stuck, recipient)
+		delete(r.stuck, recipient)
 		return
 	}
-	if _, isKnown := c.stuck[recipient]; !isKnown && len(c.stuck) >= maxStuck {
+	if _, isKnown := r.stuck[recipient]; !isKnown && len(r.stuck) >= maxStuck {
 		return
 	}
 	s := StuckNotices{Notices: len(notices), Oldest: notices[0].Since}
@@ -57,16 +57,16 @@ func (c *Courier) noteStuck(recipient domain.ActorID, notices []domain.Notice) {
 			s.Oldest = notices[i].Since
 		}
 	}
-	c.stuck[recipient] = s
+	r.stuck[recipient] = s
 }
 
-// forgetStuck forgets all recipients except those given, who are all that have notices.
-func (c *Courier) forgetStuck(except []domain.ActorID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for recipient := range c.stuck {
+// forgetStuck forgets all recipients except the given ones. No other recipients have notices.
+func (r *NoticeRelay) forgetStuck(except []domain.ActorID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for recipient := range r.stuck {
 		if !slices.Contains(except, recipient) {
-			delete(c.stuck, recipient)
+			delete(r.stuck, recipient)
 		}
 	}
 }

@@ -17,12 +17,12 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// H1 to H3, as domains and actors see them through a hub.
-func TestUnderTrafficNothingIsLostDoubledOrReordered(t *testing.T) {
+// These are the rules H1 to H3, tested through a hub.
+func TestTraffic_LosesDuplicatesAndReordersNothing(t *testing.T) {
 	const senders, requests, fetchers = 3, 30, 3
 	w := newWorld(t, hub.Options{})
 	sent := make([][]domain.Event, senders)
-	var delivered []line
+	var delivered []manifestLine
 	var mu sync.Mutex
 	var sending, fetching sync.WaitGroup
 	for sender := range senders {
@@ -33,7 +33,7 @@ func TestUnderTrafficNothingIsLostDoubledOrReordered(t *testing.T) {
 					events[0].SupportsBundling = false
 				}
 				sent[sender] = append(sent[sender], events...)
-				for range 2 { // not sure whether it arrived
+				for range 2 { // as if the first reply were lost
 					_, err := w.hub.Ingest(w.ctx, events)
 					assert.NoError(t, err)
 				}
@@ -46,7 +46,7 @@ func TestUnderTrafficNothingIsLostDoubledOrReordered(t *testing.T) {
 			for last := false; !last; {
 				select {
 				case <-done:
-					last = true // then one more time
+					last = true // then fetch once more
 				default:
 				}
 				lines, err := fetchAll(w)
@@ -60,9 +60,9 @@ func TestUnderTrafficNothingIsLostDoubledOrReordered(t *testing.T) {
 	sending.Wait()
 	close(done)
 	fetching.Wait()
-	w.nothingIn()
+	w.requireNoData()
 
-	slices.SortFunc(delivered, func(a, b line) int { return int(a.Sequence - b.Sequence) })
+	slices.SortFunc(delivered, func(a, b manifestLine) int { return int(a.Sequence - b.Sequence) })
 	for sender := range senders {
 		var got []string
 		for i, e := range delivered {
@@ -77,10 +77,10 @@ func TestUnderTrafficNothingIsLostDoubledOrReordered(t *testing.T) {
 
 // fetchAll peeks and dequeues until nothing waits, and returns the events of the bundles that
 // it has dequeued itself.
-func fetchAll(w *world) ([]line, error) {
-	var all []line
+func fetchAll(w *world) ([]manifestLine, error) {
+	var all []manifestLine
 	for {
-		peeked, err := w.hub.Peek(w.ctx, w.request())
+		peeked, err := w.hub.Peek(w.ctx, w.newRequest())
 		switch {
 		case errors.Is(err, domain.ErrNoData):
 			return all, nil
@@ -93,7 +93,7 @@ func fetchAll(w *world) ([]line, error) {
 		if err := writeBody(w.ctx, peeked, &body); err != nil {
 			return all, err
 		}
-		var lines []line
+		var lines []manifestLine
 		if err := json.Unmarshal(body.Bytes(), &lines); err != nil {
 			return all, err
 		}

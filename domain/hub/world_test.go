@@ -19,8 +19,8 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A world is a hub over an empty store, and an actor. Its methods fail the test
-// unless they succeed.
+// A world is a hub over an empty store, and an actor. If a method does not succeed, the test
+// fails.
 type world struct {
 	testing.TB
 	ctx   context.Context
@@ -34,54 +34,54 @@ func newWorld(t testing.TB, opts hub.Options) *world {
 	return &world{t, t.Context(), store, hub.New(store, store, store, opts), rt.NewActor()}
 }
 
-// sends ingests events, all of them new.
-func (w *world) sends(events ...domain.Event) {
+// sendEvents ingests events, all of them new.
+func (w *world) sendEvents(events ...domain.Event) {
 	w.Helper()
 	ingested, err := w.hub.Ingest(w.ctx, events)
 	require.NoError(w, err)
 	require.Equal(w, hub.Ingested{Accepted: len(events)}, ingested)
 }
 
-// sent makes n events for the actor, sends and returns them.
-func (w *world) sent(n int, changes ...rt.Change) []domain.Event {
+// sendNew makes n events for the actor, sends and returns them.
+func (w *world) sendNew(n int, changes ...rt.Change) []domain.Event {
 	w.Helper()
 	events := rt.Events(n, w.actor, changes...)
-	w.sends(events...)
+	w.sendEvents(events...)
 	return events
 }
 
-// request returns the actor's wish for its next bundle of groups; none means all.
-func (w *world) request(groups ...domain.Group) hub.PeekRequest {
+// newRequest returns the actor's request for its next bundle of groups; without groups, of all.
+func (w *world) newRequest(groups ...domain.Group) hub.PeekRequest {
 	return hub.PeekRequest{Actor: w.actor, Groups: groups}
 }
 
-// peeks returns the next bundle of groups; none means all.
-func (w *world) peeks(groups ...domain.Group) *hub.Peeked {
+// peekBundle returns the next bundle of groups; without groups, of all.
+func (w *world) peekBundle(groups ...domain.Group) *hub.Peeked {
 	w.Helper()
-	peeked, err := w.hub.Peek(w.ctx, w.request(groups...))
+	peeked, err := w.hub.Peek(w.ctx, w.newRequest(groups...))
 	require.NoError(w, err)
 	return peeked
 }
 
-// holds demands that a bundle holds exactly these events.
-func (w *world) holds(p *hub.Peeked, want ...domain.Event) {
+// requireEvents requires that a bundle has exactly these events.
+func (w *world) requireEvents(p *hub.Peeked, want ...domain.Event) {
 	w.Helper()
 	require.Equal(w, idsOf(want), deliveredIDs(w.lines(p)))
 	require.Len(w, want, p.Count)
 }
 
-// dequeues confirms a bundle.
-func (w *world) dequeues(p *hub.Peeked) {
+// dequeueBundle confirms a bundle.
+func (w *world) dequeueBundle(p *hub.Peeked) {
 	w.Helper()
 	closed, err := w.hub.Dequeue(w.ctx, w.actor, p.ID)
 	require.NoError(w, err)
 	require.Equal(w, p.Bundle, closed.Bundle)
 }
 
-// nothingIn demands that there is no data in groups; none means all.
-func (w *world) nothingIn(groups ...domain.Group) {
+// requireNoData requires that groups have no data; without groups, all.
+func (w *world) requireNoData(groups ...domain.Group) {
 	w.Helper()
-	_, err := w.hub.Peek(w.ctx, w.request(groups...))
+	_, err := w.hub.Peek(w.ctx, w.newRequest(groups...))
 	require.ErrorIs(w, err, domain.ErrNoData)
 }
 
@@ -104,7 +104,7 @@ func (w *world) body(p *hub.Peeked) string {
 }
 
 // A line is an event as the manifest shows it.
-type line struct {
+type manifestLine struct {
 	ID, Recipient, Origin, ContentType, DocumentType string
 	SupportsBundling                                 bool
 	Weight, Sequence                                 int64
@@ -112,14 +112,14 @@ type line struct {
 }
 
 // lines returns the events of a bundle whose content is its manifest.
-func (w *world) lines(p *hub.Peeked) []line {
+func (w *world) lines(p *hub.Peeked) []manifestLine {
 	w.Helper()
-	var lines []line
+	var lines []manifestLine
 	require.NoError(w, json.Unmarshal([]byte(w.body(p)), &lines))
 	return lines
 }
 
-func deliveredIDs(lines []line) []string {
+func deliveredIDs(lines []manifestLine) []string {
 	ids := make([]string, len(lines))
 	for i := range lines {
 		ids[i] = lines[i].ID
@@ -135,9 +135,8 @@ func idsOf(events []domain.Event) []string {
 	return ids
 }
 
-// A meddledStore is a store with some of its calls taken over; nil leaves them
-// to the store.
-type meddledStore struct {
+// A replacedStore is a store with some calls replaced; nil calls the store.
+type replacedStore struct {
 	*memory.Store
 	save func(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error)
 	next func(ctx context.Context, actor domain.ActorID, groups []domain.Group) (repository.Next, error)
@@ -145,34 +144,34 @@ type meddledStore struct {
 	open func(ctx context.Context, s repository.Section) (io.ReadCloser, error)
 }
 
-// meddle puts m between the hub and its store.
-func (w *world) meddle(m meddledStore, opts hub.Options) {
+// replaceCalls puts m between the hub and its store.
+func (w *world) replaceCalls(m replacedStore, opts hub.Options) {
 	m.Store = w.store
 	w.hub = hub.New(&m, &m, &m, opts)
 }
 
-func (m *meddledStore) Save(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
+func (m *replacedStore) Save(ctx context.Context, to domain.ActorID, events []domain.Event) (repository.Saved, error) {
 	if m.save != nil {
 		return m.save(ctx, to, events)
 	}
 	return m.Store.Save(ctx, to, events)
 }
 
-func (m *meddledStore) NextUnacknowledged(ctx context.Context, actor domain.ActorID, groups []domain.Group) (repository.Next, error) {
+func (m *replacedStore) NextUnacknowledged(ctx context.Context, actor domain.ActorID, groups []domain.Group) (repository.Next, error) {
 	if m.next != nil {
 		return m.next(ctx, actor, groups)
 	}
 	return m.Store.NextUnacknowledged(ctx, actor, groups)
 }
 
-func (m *meddledStore) Add(ctx context.Context, b domain.Bundle, run repository.Run) (domain.Bundle, error) {
+func (m *replacedStore) Add(ctx context.Context, b domain.Bundle, run repository.Run) (domain.Bundle, error) {
 	if m.add != nil {
 		return m.add(ctx, b, run)
 	}
 	return m.Store.Add(ctx, b, run)
 }
 
-func (m *meddledStore) Open(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
+func (m *replacedStore) Open(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
 	if m.open != nil {
 		return m.open(ctx, s)
 	}
@@ -202,14 +201,14 @@ func (r brokenRun) Events(ctx context.Context) iter.Seq2[repository.StoredEvent,
 	}
 }
 
-// kinds are all kinds of failure that say something.
+// kinds are the kinds of failure that tests inject.
 var kinds = []domain.Kind{
 	domain.Unknown, domain.Invalid, domain.NotFound, domain.Conflict,
 	domain.Busy, domain.Uncertain, domain.Unavailable, domain.Damaged,
 }
 
-// kindsBut returns all kinds of failure but some.
-func kindsBut(but ...domain.Kind) []domain.Kind {
+// kindsExcept returns all kinds of failure except some.
+func kindsExcept(but ...domain.Kind) []domain.Kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k domain.Kind) bool { return slices.Contains(but, k) })
 }
 

@@ -8,42 +8,42 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A State says what has become of a delivery.
+// A State is the state of a delivery.
 type State string
 
 // The states of a delivery.
 const (
 	Waiting   State = "waiting"   // it was not called yet
-	Calling   State = "calling"   // it was taken: the receiver is called, or will be in a moment
+	Calling   State = "calling"   // it was taken: the receiver is being called, or will be called immediately
 	Retrying  State = "retrying"  // it failed, and waits for its next attempt
 	Delivered State = "delivered" // the receiver has accepted it
 	Dead      State = "dead"      // a dead letter
-	Filtered  State = "filtered"  // the filter does not let it pass
+	Filtered  State = "filtered"  // the filter does not match it
 	Expired   State = "expired"   // it was removed from the stream before it was taken
 	Ended     State = "ended"     // it has ended, and its outcome is no longer stored
 )
 
-// States are those by which deliveries are listed.
+// States are the states by which deliveries can be listed.
 var States = []State{Waiting, Calling, Retrying, Delivered, Dead}
 
-// A Delivery is that of an entry of the stream to the receiver of a subscription.
+// A Delivery is the delivery of an entry of the stream to the receiver of a subscription.
 type Delivery struct {
 	ID       domain.DeliveryID
 	State    State
-	Inferred bool             // no result is stored: the state follows from the cursor and from the filter as it is now
-	Attempts int              // calls of which the result is known
+	Inferred bool             // no result is stored: the state was inferred from the cursor and the current filter
+	Attempts int              // calls whose result is known
 	History  []domain.Attempt // the last ones
 	Due      time.Time        // of the next attempt; zero: no such time
-	Reason   string           // of a dead letter, or of one that has expired
+	Reason   string           // of a dead letter or an expired message
 
 	Published time.Time // zero: not known
-	Event     *Event    // nil: it was not read, or is gone
+	Event     *Event    // nil: it was not read, or was removed
 
 	position domain.Position
 	isPoison bool
 }
 
-// An Event is what a person knows a message by.
+// An Event has the attributes by which people identify a message.
 type Event struct {
 	ID, Type, Source string // "": not set
 }
@@ -66,8 +66,8 @@ func (n *snapshot) fromOpen(at domain.Position) Delivery {
 	return n.newDelivery(at, Waiting)
 }
 
-// fromRecent returns the delivery of an entry of which the last attempt has succeeded, and false
-// if there is no such attempt among the last ones.
+// fromRecent returns the delivery of an entry whose last attempt has succeeded. It returns
+// false if the stored attempts include no such attempt.
 func (n *snapshot) fromRecent(e domain.EntryID) (Delivery, bool) {
 	d := n.newDelivery(n.nearTaken(e), Delivered)
 	for _, a := range n.standing.Recent {

@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// nearEntries is how far behind a known position an entry is looked for, and how many of the
-	// entries of a priority that were not taken are listed. A stream is read from a page on, so
-	// this is the limit of what a person can have the store read.
+	// nearEntries is the limit for the distance between a known position and an entry that is
+	// looked for, and for the listed entries of a priority that were not taken. A stream is
+	// read from a page onward, so this limits what a query can make the store read.
 	nearEntries = 1000
-	// maxLooked is the limit for the entries that were not taken that are read for one page of
-	// a list, except for the last read.
+	// maxLooked is the limit for the entries that one page of a list reads among those that
+	// were not taken. The last read may exceed it.
 	maxLooked = 1000
-	// nearPages is how many pages before a known position an entry is looked for.
+	// nearPages is the number of pages before a known position in which an entry is looked for.
 	nearPages = 64
 )
 
-// nearTaken returns where to look for an entry that was taken, if it is not stored where it is:
+// nearTaken returns where to look for an entry that was taken and whose position is not stored:
 // the page of the cursor, or an earlier one.
 func (n *snapshot) nearTaken(e domain.EntryID) domain.Position {
 	at := n.standing.Position(e.Priority)
@@ -30,14 +30,14 @@ func (n *snapshot) nearTaken(e domain.EntryID) domain.Position {
 	return at
 }
 
-// isNear reports whether an entry may be looked for from the position of the cursor.
+// isNear reports whether an entry is close enough to the position of the cursor to look for it.
 func (n *snapshot) isNear(e domain.EntryID) bool {
 	distance := e.Number - n.standing.Position(e.Priority).Number
 	return -nearEntries <= distance && distance <= nearEntries
 }
 
-// readEntry returns the entry at a position that was stored with it, or that is before it; nil if
-// it is gone or was not found.
+// readEntry returns the entry at a position, or after it if the position is only approximate.
+// It returns nil if the entry was removed or not found.
 func (s *Service) readEntry(ctx context.Context, n *snapshot, at domain.Position) (*repository.Entry, error) {
 	found, err := s.ports.Streams.Read(ctx, n.stream, at, 1)
 	if err != nil || len(found.Entries) == 0 || found.Entries[0].Position.EntryID != at.EntryID {
@@ -46,11 +46,11 @@ func (s *Service) readEntry(ctx context.Context, n *snapshot, at domain.Position
 	return &found.Entries[0], nil
 }
 
-// searchEntry returns an entry that was taken, and of which it is not stored where it is; nil if
-// it is gone or not near.
+// searchEntry returns an entry that was taken and whose position is not stored. It returns nil
+// if the entry was removed or is not near.
 func (s *Service) searchEntry(ctx context.Context, n *snapshot, e domain.EntryID) (*repository.Entry, error) {
 	if !n.isNear(e) {
-		return nil, nil //nolint:nilnil // it is not known
+		return nil, nil //nolint:nilnil // the entry is not known
 	}
 	at := n.nearTaken(e)
 	_, isData := n.stream.DataActor()
@@ -75,14 +75,14 @@ type entryReader struct {
 // maxReads is the limit of the reads of a stream for one page of a list.
 const maxReads = 16
 
-// readAhead is how many entries are read at a time.
+// readAhead is the number of entries that are read at a time.
 const readAhead = 100
 
 func (s *Service) newEntryReader(n *snapshot) *entryReader {
 	return &entryReader{service: s, n: n, known: make(map[domain.EntryID]*repository.Entry)}
 }
 
-// addEvent adds its event to a delivery. After too many reads, it does nothing.
+// addEvent adds the event of its entry to a delivery. After too many reads, it does nothing.
 func (r *entryReader) addEvent(ctx context.Context, d *Delivery) error {
 	e := r.known[d.ID.Entry]
 	if e == nil && r.reads < maxReads {

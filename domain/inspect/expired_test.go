@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/domain/inspect"
 )
 
-// skipExpired has the node pass entries of priority 0 that have expired.
+// skipExpired makes the node skip expired entries of priority 0.
 func (w *world) skipExpired(to int64) {
 	w.Helper()
 	cursor, version, err := w.cursors.Load(w.Context(), w.id.Cursor(), domain.Owner{Incarnation: w.node, Limit: 16, Policy: w.policy}, func() time.Time { return w.now })

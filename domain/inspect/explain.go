@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Cause is why a delivery is where it is.
+// A Cause is the reason for the state of a delivery.
 type Cause string
 
 // The causes. The first ones are about the receiver, and delay each of its deliveries.
@@ -21,31 +21,31 @@ const (
 	CauseUnprepared Cause = "unprepared" // the hub cannot prepare its calls
 	CauseFull       Cause = "full"       // too many deliveries wait for their next attempt
 
-	CauseTurn     Cause = "turn"     // others are before it
+	CauseTurn     Cause = "turn"     // other deliveries are before it
 	CauseOrder    Cause = "order"    // the subscription is ordered, and a delivery before it has failed
-	CauseCalled   Cause = "called"   // it is called
+	CauseCalled   Cause = "called"   // the receiver is being called
 	CauseBackoff  Cause = "backoff"  // its next attempt is not due
 	CauseDue      Cause = "due"      // its next attempt is due
 	CauseSpent    Cause = "spent"    // its last attempt failed
-	CausePoison   Cause = "poison"   // nodes ended while they called with it
+	CausePoison   Cause = "poison"   // nodes crashed while they called with it
 	CauseAccepted Cause = "accepted" // the receiver has accepted it
-	CauseFilter   Cause = "filter"   // the filter does not let it pass
+	CauseFilter   Cause = "filter"   // the filter does not match it
 	CauseExpired  Cause = "expired"  // its retention has passed
 	CauseUnknown  Cause = "unknown"  // it is no longer stored
 )
 
-// An Explanation says why a delivery is where it is, in sentences and in fields.
+// An Explanation gives the reasons for the state of a delivery, in sentences and in fields.
 type Explanation struct {
 	Delivery
 	Cause     Cause
 	Sentences []string
 	Actions   []Action // of the owner
 
-	Behind       int64     // messages that were not taken and are before it; those that the filter does not let pass included
+	Behind       int64     // messages before it that were not taken, including those that the filter does not match
 	HeldUntil    time.Time // zero: it is not held
 	BreakerUntil time.Time // zero: the breaker is closed
 	PausedFor    string    // why the subscription is paused; "": it is not
-	NextAttempt  time.Time // no attempt is made before it; zero: as soon as it is its turn, or never
+	NextAttempt  time.Time // no attempt is made before this time; zero: as soon as it is its turn, or never
 	AttemptsLeft int
 }
 
@@ -166,7 +166,7 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 	entry := x.ID.Entry
 	own := entry.Number - n.standing.Position(entry.Priority).Number
 	if _, isData := n.stream.DataActor(); isData {
-		own = 0 // the newest entry stands for those before it
+		own = 0 // the newest entry represents all entries before it
 	}
 	higher := int64(0)
 	for p := entry.Priority + 1; p < domain.Priorities; p++ {
@@ -192,8 +192,8 @@ func (s *Service) explainTurn(ctx context.Context, n *snapshot, x *Explanation) 
 	return nil
 }
 
-// explainOrder says that a delivery of an ordered subscription waits for another attempt of one
-// before it.
+// explainOrder explains that a delivery of an ordered subscription waits for an earlier one
+// that has failed.
 func (s *Service) explainOrder(ctx context.Context, n *snapshot, x *Explanation) error {
 	if !n.definition.IsOrdered || n.standing.Retries == 0 {
 		return nil
@@ -203,7 +203,7 @@ func (s *Service) explainOrder(ctx context.Context, n *snapshot, x *Explanation)
 		return err
 	}
 	for _, r := range retries {
-		if r.Replay > 0 { // it delays no other one
+		if r.Replay > 0 { // a replayed delivery delays no other one
 			continue
 		}
 		before := domain.DeliveryID{Subscription: n.definition.ID, Entry: r.EntryID}
@@ -226,7 +226,7 @@ func (x *Explanation) explainDead() {
 	x.addSentence("It is a dead letter: %s. It is kept for %d days, and not called again by itself.", x.Reason, int(repository.DeadLetterRetention.Hours()/24))
 }
 
-// offerReplay offers to make a delivery again that has ended.
+// offerReplay adds the action to make an ended delivery again.
 func (x *Explanation) offerReplay() {
 	x.addAction("POST", "/v1/deliveries/"+x.ID.String()+"/replay", "make the delivery again, with all its attempts")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// explainReceiver says why the receiver is not called, if it is not.
+// explainReceiver explains why the receiver is not called, if that is the case.
 func (x *Explanation) explainReceiver(n *snapshot) {
 	switch n.receiver.State {
 	case subscribe.DeliveryPaused:
@@ -41,7 +41,7 @@ func (x *Explanation) explainReceiver(n *snapshot) {
 	x.addAction("POST", subscriptionPath(n)+"/resume", "end the pause at once")
 }
 
-// sayClaim says that nodes ended while they called with the delivery.
+// sayClaim adds that nodes crashed while they called with the delivery.
 func (x *Explanation) sayClaim(n *snapshot) {
 	c := n.standing.Claim
 	switch {
@@ -52,7 +52,7 @@ func (x *Explanation) sayClaim(n *snapshot) {
 	}
 }
 
-// sayLastAttempt says how the last attempt ended, if there was one.
+// sayLastAttempt adds how the last attempt ended, if there was one.
 func (x *Explanation) sayLastAttempt() {
 	if len(x.History) == 0 {
 		return
@@ -65,7 +65,8 @@ func (x *Explanation) sayLastAttempt() {
 	x.addSentence("Attempt %d failed at %s after %s: %s.", a.Number, textOf(a.Began.Add(a.Took)), a.Took.Round(time.Millisecond), why)
 }
 
-// setCause sets the cause, unless there is one already: what concerns the receiver comes first.
+// setCause sets the cause, unless it is set already: causes that concern the receiver are set
+// first.
 func (x *Explanation) setCause(c Cause) {
 	if x.Cause == "" {
 		x.Cause = c
@@ -85,8 +86,8 @@ func latest(times ...time.Time) (last time.Time) {
 	return last
 }
 
-// countOf returns a number with its noun; forms are the singular and, if that has more than an s,
-// the plural.
+// countOf returns a number with its noun. forms are the singular and, unless the plural only
+// adds an s, the plural.
 func countOf(n int64, forms ...string) string {
 	switch {
 	case n == 1:

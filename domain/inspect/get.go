@@ -69,8 +69,8 @@ func (s *Service) getFresh(ctx context.Context, n *snapshot, id domain.DeliveryI
 	return &d, nil
 }
 
-// getEnded returns the delivery of an entry that is behind the cursor, and of which no retry is
-// stored.
+// getEnded returns the delivery of an entry that the cursor has taken and that has no stored
+// retry.
 func (s *Service) getEnded(ctx context.Context, n *snapshot, id domain.DeliveryID) (*Delivery, error) {
 	if x := n.standing.Expiry(id.Entry); x != nil {
 		d := n.newDelivery(n.nearTaken(id.Entry), Expired)
@@ -93,10 +93,10 @@ func (s *Service) getEnded(ctx context.Context, n *snapshot, id domain.DeliveryI
 	case e == nil:
 	case isBefore(e, n.definition):
 		return nil, notFound(id)
-	case len(d.History) > 0: // its last attempt failed, and its dead letter is gone
+	case len(d.History) > 0: // its last attempt failed, and its dead letter was removed
 	case !n.matches(e):
 		d.State = Filtered
-	case n.now.Sub(e.Published) < repository.DeadLetterRetention: // its dead letter would be there
+	case n.now.Sub(e.Published) < repository.DeadLetterRetention: // a dead letter would still be stored
 		d.State = Delivered
 	}
 	return &d, nil
@@ -111,7 +111,7 @@ func notFound(id domain.DeliveryID) error {
 	return domain.Errorf(domain.NotFound, "there is no delivery %s", id)
 }
 
-// readEnds returns the number behind the last entry of each priority.
+// readEnds returns, for each priority, the number after the last entry.
 func (s *Service) readEnds(ctx context.Context, n *snapshot) (end [domain.Priorities]int64, err error) {
 	found, err := s.ports.Streams.End(ctx, n.stream)
 	for _, p := range found.Positions {

@@ -12,7 +12,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestAList_HasWhatIsStoredAndWhatWaits(t *testing.T) {
+func TestAList_HasStoredAndWaitingDeliveries(t *testing.T) {
 	w := newWorld(t, "")
 	w.publishTypes(0, "a", "b", "c", "d")
 	w.callWith(domain.Answer{Status: 200}, domain.Answer{Status: 500}, domain.Answer{})
@@ -42,7 +42,7 @@ func TestAList_HasWhatIsStoredAndWhatWaits(t *testing.T) {
 	}
 }
 
-func TestAList_LeavesOutWhatTheFilterDoesNotLetPass(t *testing.T) {
+func TestAList_LeavesOutFilteredEntries(t *testing.T) {
 	w := newWorld(t, "type == 'b'")
 	w.publishTypes(0, "a", "b", "a", "b", "a")
 	require.Equal(t, []string{"0.1 waiting", "0.3 waiting"}, w.list(inspect.Query{Size: 1}))
@@ -73,7 +73,7 @@ func TestABadQuery_IsInvalid(t *testing.T) {
 	}
 }
 
-func TestAnotherOwner_CannotTellASubscriptionFromNone(t *testing.T) {
+func TestAnotherOwner_GetsNotFound(t *testing.T) {
 	w := newWorld(t, "")
 	w.publishTypes(0, "a")
 	stranger := inspect.Reader{Actor: rt.NewActor()}
@@ -130,7 +130,7 @@ func TestADelivery_HasItsAttemptsAndItsEvent(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }
 
-// Once the last attempts are those of others, what is not stored is concluded.
+// Once the stored attempts belong to other deliveries, the state is inferred.
 func TestADeliveryOfLongAgo_IsInferred(t *testing.T) {
 	w := newWorld(t, "type != 'c'")
 	stream := w.stream()
@@ -149,7 +149,7 @@ func TestADeliveryOfLongAgo_IsInferred(t *testing.T) {
 	require.True(t, d.Inferred)
 	require.Equal(t, inspect.Filtered, w.get(2).State)
 	require.True(t, w.get(2).Inferred)
-	w.now = w.now.Add(49 * time.Hour) // the stream forgets it
+	w.now = w.now.Add(49 * time.Hour) // the stream removes it
 	w.publishTypes(0, "new")
 	d = w.get(0)
 	require.Equal(t, inspect.Ended, d.State)

@@ -12,34 +12,36 @@ import (
 // MaxPage is the limit for the deliveries of a page.
 const MaxPage = 100
 
-// defaultPage is how many deliveries a page has if its reader does not say.
+// defaultPage is the default size of a page.
 const defaultPage = 25
 
 // A Query says which deliveries a reader wants.
 type Query struct {
 	Subscription domain.SubscriptionID
 	State        State  // "": all
-	Size         int    // of a page; 0: 25
+	Size         int    // size of a page; 0: 25
 	Page         string // Page.Next of the page before; "": the first one
 }
 
-// A Page is some deliveries, in the order of their entries. It may have fewer than were asked for,
-// or none, although there are more: what the store reads for a page is limited, and a filter may
-// let little of it pass.
+// A Page has deliveries in the order of their entries. It may have fewer than requested, or
+// none, although there are more: the reads for a page are limited, and a filter may match few
+// entries.
 type Page struct {
 	Deliveries []Delivery
 	Next       string // "": there are no more
 
-	// Expired are the last ranges of messages that were removed before the subscription came to
-	// them. They are on the first page of all deliveries, and of dead letters.
+	// Expired are the last ranges of messages that were removed before the subscription took
+	// them. They are on the first page of a list of all deliveries, and of a list of dead
+	// letters.
 	Expired []domain.Expiry
 }
 
-// List returns a page of the deliveries of a subscription that are stored: those that failed or
-// are dead letters, those that were taken, those of the last attempts that were delivered, and of
-// each priority the first ones that wait. A delivery is in one page, that of its entry: it is
-// missing if it came to be behind the reader. The call fails with NotFound if the reader may not
-// read the subscription, and with Invalid if the query is not valid.
+// List returns a page of the known deliveries of a subscription: retries and dead letters,
+// deliveries that were taken, those that the last attempts have delivered, and for each
+// priority the first ones that wait. The position of its entry determines the page of a
+// delivery. A delivery that appears before the current page is missing. The call fails with
+// NotFound if the reader may not read the subscription, and with Invalid if the query is not
+// valid.
 func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, error) {
 	after, err := q.parsePosition()
 	if err != nil {
@@ -70,7 +72,7 @@ func (s *Service) List(ctx context.Context, reader Reader, q Query) (*Page, erro
 	return page, nil
 }
 
-// parsePosition returns the position of the entry that the page is behind.
+// parsePosition returns the position of the entry after which the page begins.
 func (q *Query) parsePosition() (after domain.Position, err error) {
 	q.Size = cmp.Or(q.Size, defaultPage)
 	if q.Size < 1 || q.Size > MaxPage {
@@ -85,7 +87,7 @@ func (q *Query) parsePosition() (after domain.Position, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(q.Page)
 	if err == nil {
 		if after, err = domain.ParsePosition(string(text)); err != nil {
-			after, err = domain.ParsePosition(string(text) + ".0.0") // of an earlier version
+			after, err = domain.ParsePosition(string(text) + ".0.0") // the token comes from an earlier version
 		}
 	}
 	if err != nil {
@@ -94,15 +96,15 @@ func (q *Query) parsePosition() (after domain.Position, err error) {
 	return after, nil
 }
 
-// A merge puts together the deliveries behind an entry from several sources. If two have the same
-// one, the later source is right. Each source adds its first ones, size of them if it has more: so
-// the first size of all are complete.
+// A merge combines the deliveries after an entry from several sources. If two sources have the
+// same delivery, the later source wins. Each source adds its first deliveries, at least size if
+// it has that many, so the first size deliveries of the merge are complete.
 type merge struct {
 	after domain.Position
 	size  int
 	found map[domain.EntryID]Delivery
-	isCut bool             // a source has added size deliveries, and may have more
-	until *domain.Position // a source has looked no further; nil: each one has
+	isCut bool             // a source has added size deliveries, so there may be more
+	until *domain.Position // no source has looked beyond it; nil: all sources have looked at everything
 }
 
 func (m *merge) add(d Delivery) {
@@ -132,7 +134,7 @@ func (m *merge) page() *Page {
 	return p
 }
 
-// nextPage returns the token of the page behind the entry at a position.
+// nextPage returns the token of the page that begins after the entry at a position.
 func nextPage(after domain.Position) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(after.String()))
 }
@@ -153,7 +155,7 @@ func (s *Service) addDead(ctx context.Context, n *snapshot, m *merge, state Stat
 
 func addFailed(ctx context.Context, n *snapshot, m *merge, read func(context.Context, domain.CursorID, domain.EntryID, int) ([]domain.Retry, error)) error {
 	found, err := read(ctx, n.definition.ID.Cursor(), m.after.EntryID, m.size)
-	if err != nil && domain.KindOf(err) != domain.NotFound { // a subscription without a cursor has none
+	if err != nil && domain.KindOf(err) != domain.NotFound { // a subscription without a cursor has no dead letters
 		return err
 	}
 	for i := range found {
@@ -163,7 +165,8 @@ func addFailed(ctx context.Context, n *snapshot, m *merge, read func(context.Con
 	return nil
 }
 
-// addOpen adds what was taken. It is called, or waits if nothing is called.
+// addOpen adds the open deliveries. Their state is calling, or waiting if the receiver is not
+// called now.
 func (s *Service) addOpen(_ context.Context, n *snapshot, m *merge, state State) error {
 	for _, at := range n.standing.Open {
 		if d := n.fromOpen(at); state == "" || d.State == state {
@@ -185,7 +188,8 @@ func (s *Service) addRecent(_ context.Context, n *snapshot, m *merge, state Stat
 	return nil
 }
 
-// addFresh adds what was not taken and passes the filter. It looks at about maxLooked entries.
+// addFresh adds entries that were not taken and match the filter. It looks at about maxLooked
+// entries.
 func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state State) error {
 	if state != "" && state != Waiting || n.standing.Stream == (domain.StreamName{}) {
 		return nil
@@ -211,7 +215,7 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 				return err
 			}
 			if len(found.Entries) == 0 {
-				break // they have expired, or are not visible yet
+				break // the entries have expired, or are not visible yet
 			}
 			looked += len(found.Entries)
 			for i := range found.Entries {
@@ -233,8 +237,9 @@ func (s *Service) addFresh(ctx context.Context, n *snapshot, m *merge, state Sta
 	return nil
 }
 
-// laterPosition returns the first position behind the entry at after that is not before at. It believes
-// no page before that of at: a stream would be read from there on.
+// laterPosition returns the first position that is after the entry of after and not before at.
+// It ignores the page of after if that is before the page of at, because a token could
+// otherwise make the store read a stream from an early page.
 func laterPosition(at, after domain.Position) domain.Position {
 	if at.Number > after.Number {
 		return at

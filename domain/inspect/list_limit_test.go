@@ -69,8 +69,9 @@ func TestAPage_ReadsALimitedNumberOfEntries(t *testing.T) {
 	}
 }
 
-// What failed is listed in order with what waits, although a page ends where no more was read.
-func TestAPageThatIsCut_LeavesOutWhatIsBehindIt(t *testing.T) {
+// Failed deliveries are listed in order among waiting ones, although a page ends where the
+// limit of reads was reached.
+func TestAPageThatIsCut_LeavesOutLaterDeliveries(t *testing.T) {
 	w, _ := newBacklogWorld(t, "type == 'b'")
 	w.callWith(domain.Answer{Status: 500}) // the first event of priority 9
 	states := w.list(inspect.Query{Size: 100})
@@ -79,7 +80,7 @@ func TestAPageThatIsCut_LeavesOutWhatIsBehindIt(t *testing.T) {
 	require.Len(t, w.list(inspect.Query{State: inspect.Waiting}), 100)
 }
 
-// A page is that of a reader, who may say anything in its token.
+// Readers can send any text as a token.
 func TestATokenOfAnEarlierPageOfTheStream_IsNotReadFromThere(t *testing.T) {
 	w, streams := newBacklogWorld(t, "")
 	w.callWith(domain.Answer{Status: 200})

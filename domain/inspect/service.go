@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Ports are what a Service reads.
+// Ports are the stores that a Service reads.
 type Ports struct {
 	Definitions repository.Definitions
 	Cursors     repository.Cursors
@@ -21,7 +21,7 @@ type Ports struct {
 	Caller      Caller
 }
 
-// A Receiver is one that the engine calls.
+// A Receiver is a receiver as the engine calls it.
 type Receiver = delivery.Receiver
 
 // Options of a Service. The zero value is valid.
@@ -48,24 +48,25 @@ func New(ports Ports, opts Options) *Service {
 	return &Service{ports: ports, opts: opts}
 }
 
-// A Reader is who reads: an actor, who sees its own subscriptions, or an operator, who sees all.
+// A Reader is the caller: an actor, which may read its own subscriptions, or an operator, who
+// may read all.
 type Reader struct {
 	Actor      domain.ActorID
 	IsOperator bool
 }
 
-// A snapshot is what was read of a subscription.
+// A snapshot is the stored state of a subscription at the time of a query.
 type snapshot struct {
 	definition *repository.Definition
 	stream     domain.StreamName
 	standing   domain.Standing
-	receiver   *subscribe.Delivery // how its calls proceed
+	receiver   *subscribe.Delivery // the state of its calls
 	filter     *filter.Expression  // nil: every message
 	now        time.Time
 }
 
-// findReadable returns a subscription that the reader may read. Any other one is as unknown as one that
-// does not exist.
+// findReadable returns a subscription that the reader may read. For any other one it fails as
+// if it did not exist.
 func (s *Service) findReadable(ctx context.Context, reader Reader, id domain.SubscriptionID) (*repository.Definition, error) {
 	d, err := s.ports.Definitions.Subscription(ctx, id)
 	if domain.KindOf(err) == domain.NotFound || err == nil && !reader.IsOperator && d.Owner != reader.Actor {
@@ -74,7 +75,7 @@ func (s *Service) findReadable(ctx context.Context, reader Reader, id domain.Sub
 	return d, err
 }
 
-// readSnapshot reads a subscription and its cursor. Without a cursor, nothing was taken.
+// readSnapshot reads a subscription and its cursor. If there is no cursor, no entry was taken.
 func (s *Service) readSnapshot(ctx context.Context, reader Reader, id domain.SubscriptionID) (*snapshot, error) {
 	d, err := s.findReadable(ctx, reader, id)
 	if err != nil {
@@ -100,7 +101,7 @@ func (n *snapshot) isCalled() bool {
 	return n.receiver.Until.IsZero() && (n.receiver.State == subscribe.DeliveryActive || n.receiver.State == subscribe.DeliveryFailing)
 }
 
-// matches reports whether the filter, as it is now, lets an entry pass.
+// matches reports whether the current filter matches an entry.
 func (n *snapshot) matches(e *repository.Entry) bool {
 	if n.filter == nil {
 		return true

@@ -10,9 +10,9 @@ import (
 
 // A Caller makes test calls. It is safe for concurrent use.
 type Caller interface {
-	// Test calls a receiver once with a message, as it is called with any other one: on the same
-	// path, with the same signatures. It returns its answer and the first bytes of its body. A
-	// call that fails has an answer, too.
+	// Test calls a receiver once with a message, in the same way as with any other message and
+	// with the same signatures. It returns the answer and the first bytes of its body. A failed
+	// call has an answer, too.
 	Test(ctx context.Context, r *Receiver, m *domain.Message) (domain.Answer, []byte)
 }
 
@@ -24,8 +24,8 @@ type TestResult struct {
 	MessageID string // the id of the event in the call
 }
 
-// maxTestBody is the limit for what is shown of the answer to a test call, in bytes: enough to
-// read an error, and too little to fetch anything through the hub.
+// maxTestBody is the limit for the returned bytes of the answer to a test call: enough to read
+// an error, and too little to fetch data through the hub.
 const maxTestBody = 256
 
 // TestType is the type of the event of a test call.

@@ -50,7 +50,7 @@ func TestTestCalls_AreLimited(t *testing.T) {
 	_, err = w.Service.Test(t.Context(), w.reader, w.id)
 	require.NoError(t, err)
 
-	// Any number of owners have a limit together.
+	// All owners together have a limit, too.
 	for range 29 {
 		d := w.newSubscription(rt.NewActor())
 		_, err = w.Service.Test(t.Context(), inspect.Reader{Actor: d.Owner}, d.ID)

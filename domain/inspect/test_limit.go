@@ -18,7 +18,7 @@ const (
 // calls of all owners together have a limit, too.
 type testLimiter struct {
 	mu    sync.Mutex
-	calls []testCall // in the window, in order
+	calls []testCall // calls in the window, in order
 }
 
 type testCall struct {
@@ -26,7 +26,7 @@ type testCall struct {
 	owner domain.ActorID
 }
 
-// acquire counts a call of an owner. If it is one too many, it returns how long to wait.
+// acquire counts a call of an owner. If the limit is reached, it returns how long to wait.
 func (l *testLimiter) acquire(owner domain.ActorID, now time.Time) (pause time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +49,8 @@ func (l *testLimiter) acquire(owner domain.ActorID, now time.Time) (pause time.D
 	return 0
 }
 
-// timeLeft returns how long a call counts. If the clock was set back, that is at most a window.
+// timeLeft returns how long a call still counts: at most a window, even if the clock was set
+// back.
 func (l *testLimiter) timeLeft(at, now time.Time) time.Duration {
 	return min(max(testWindow-now.Sub(at), time.Second), testWindow)
 }

@@ -26,14 +26,14 @@ type world struct {
 	reader      inspect.Reader
 	id          domain.SubscriptionID
 	now         time.Time
-	node        string // that serves the cursor
+	node        string // name of the node that serves the cursor
 
 	policy   domain.Policy
 	ordered  bool
-	answer   domain.Answer // to test calls
+	answer   domain.Answer // answer to test calls
 	body     string
 	tested   []domain.Message
-	failures error // of Receiver
+	failures error // error of Receiver
 }
 
 func newWorld(t *testing.T, filter string) *world {
@@ -78,8 +78,8 @@ func (w *world) publishTypes(priority int, types ...string) {
 	}
 }
 
-// callWith has a node take and call up to as many deliveries as there are answers; 0 leaves a call
-// under way. What the node has taken is stored.
+// callWith makes a node take and call one delivery for each answer. A zero answer leaves the
+// call under way. The state of the cursor is stored.
 func (w *world) callWith(answers ...domain.Answer) {
 	w.Helper()
 	clock := func() time.Time { return w.now }
@@ -126,7 +126,7 @@ func (w *world) explain(priority int, number int64) *inspect.Explanation {
 	return x
 }
 
-// states returns the numbers of the deliveries of a list with their states.
+// list returns the numbers of the listed deliveries with their states.
 func (w *world) list(q inspect.Query) (states []string) {
 	w.Helper()
 	q.Subscription = w.id

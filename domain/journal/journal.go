@@ -1,12 +1,12 @@
-// Package journal records what operators order about subscriptions, consumers of the broker and jobs on
+// Package journal records the actions of operators on subscriptions, consumers of the broker and jobs on
 // objects, which belong to no mailbox.
 //
-// It promises that an order is begun only after its record is stored, with who wants it and why. The record
-// gets its outcome afterwards, also when the caller is gone. A node that dies in an order leaves a record
-// without an outcome: the order may have been carried out.
+// It promises that an action begins only after its record is stored, with the name of the operator and the
+// reason. The outcome is added afterwards, even if the caller has disconnected. A node that dies during an
+// action leaves a record without an outcome: the action may have been carried out.
 //
-// The use case that carries out the order is left to others. Records are stored as those of orders about
-// dead letters are, each subject in the place of a queue; no queue has the name of a subject.
+// The caller carries out the action. Records are stored in the same way as those of actions on dead letters,
+// with the subject in place of the queue; no queue has the name of a subject.
 package journal
 
 import (
@@ -19,34 +19,34 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An Order says who wants something, and why.
-type Order = repository.Order
+// An AdminAction names the operator who requests an action, and the reason.
+type AdminAction = repository.AdminAction
 
-// A Record is what an operator has ordered.
+// A Record describes an action of an operator.
 type Record struct {
-	Order
+	AdminAction
 	What    string
 	When    time.Time
-	About   string // such as a delivery of the subject; "": the subject itself
-	Outcome string // "": the order is under way, or its node has died
+	About   string // a part of the subject, such as a delivery; "": the subject itself
+	Outcome string // "": the action is in progress, or its node has died
 }
 
-// A Subject is what orders are about.
+// A Subject identifies what operators act on.
 type Subject struct{ name string }
 
-// SubjectOf returns the subject with a kind, such as subscription, and the names that identify it.
+// SubjectOf returns the subject with a kind, such as subscription, and the identifying names.
 func SubjectOf(kind string, names ...string) Subject {
 	return Subject{"|" + kind + "|" + strings.Join(names, "|")} // a queue's name has no bar
 }
 
 // A Journal is safe for concurrent use.
 type Journal struct {
-	records repository.DeadLetterOrders
+	records repository.DeadLetterActions
 	log     *slog.Logger
 }
 
 // New returns a Journal. A nil logger logs nothing.
-func New(records repository.DeadLetterOrders, log *slog.Logger) *Journal {
+func New(records repository.DeadLetterActions, log *slog.Logger) *Journal {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -59,10 +59,10 @@ const (
 	endTimeout  = 10 * time.Second // for the outcome
 )
 
-// CarryOut records an order, calls do, and records its outcome. It fails with Invalid, and does not call do,
-// unless the order says who and why.
-func (j *Journal) CarryOut(ctx context.Context, subject Subject, what, about string, by Order, do func(context.Context) error) error {
-	record, err := j.records.BeginDeadLetterOrder(ctx, repository.DeadLetterOrder{Order: by, What: what, Queue: subject.name, MessageID: about})
+// CarryOut records an action, calls do, and records the outcome. It fails with Invalid, without calling do,
+// if the operator or the reason is missing.
+func (j *Journal) CarryOut(ctx context.Context, subject Subject, what, about string, by AdminAction, do func(context.Context) error) error {
+	record, err := j.records.BeginDeadLetterAction(ctx, repository.DeadLetterAction{AdminAction: by, What: what, Queue: subject.name, MessageID: about})
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (j *Journal) CarryOut(ctx context.Context, subject Subject, what, about str
 	}
 	stored, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	if err := j.records.EndDeadLetterOrder(stored, record); err != nil {
+	if err := j.records.EndDeadLetterAction(stored, record); err != nil {
 		j.log.LogAttrs(ctx, slog.LevelWarn, "the outcome of an operator's order is not in its record", append(attrs, slog.String("error", err.Error()))...)
 	}
 	return err
@@ -87,11 +87,11 @@ func (j *Journal) CarryOut(ctx context.Context, subject Subject, what, about str
 
 // Records returns up to limit records of a subject, the newest first.
 func (j *Journal) Records(ctx context.Context, subject Subject, limit int) ([]Record, error) {
-	found, err := j.records.DeadLetterOrders(ctx, subject.name, limit)
+	found, err := j.records.DeadLetterActions(ctx, subject.name, limit)
 	records := make([]Record, len(found))
 	for i := range found {
 		r := &found[i]
-		records[i] = Record{Order: r.Order, What: r.What, When: r.When, About: r.MessageID, Outcome: r.Outcome}
+		records[i] = Record{AdminAction: r.AdminAction, What: r.What, When: r.When, About: r.MessageID, Outcome: r.Outcome}
 	}
 	return records, err
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-var by = journal.Order{Who: "Kim", Why: "agreed"}
+var by = journal.AdminAction{Who: "Kim", Why: "agreed"}
 
-func TestOrder_IsRecordedBeforeItIsCarriedOut(t *testing.T) {
+func TestAction_IsRecordedBeforeItIsCarriedOut(t *testing.T) {
 	j := journal.New(memory.New(memory.Options{}), nil)
 	subject := journal.SubjectOf("consumer", "prices", "shop")
 	require.NoError(t, j.CarryOut(t.Context(), subject, "re-trigger", "m0.1", by, func(ctx context.Context) error {
@@ -26,13 +26,13 @@ func TestOrder_IsRecordedBeforeItIsCarriedOut(t *testing.T) {
 	}))
 	found, err := j.Records(t.Context(), subject, 10)
 	require.NoError(t, err)
-	require.Equal(t, journal.Record{Order: by, What: "re-trigger", When: found[0].When, About: "m0.1", Outcome: "done"}, found[0])
+	require.Equal(t, journal.Record{AdminAction: by, What: "re-trigger", When: found[0].When, About: "m0.1", Outcome: "done"}, found[0])
 	found, err = j.Records(t.Context(), journal.SubjectOf("consumer", "prices", "other"), 10)
 	require.NoError(t, err)
 	require.Empty(t, found)
 }
 
-func TestOrder_ThatFailsIsRecordedWithItsFailure(t *testing.T) {
+func TestAction_ThatFailsIsRecordedWithItsFailure(t *testing.T) {
 	j := journal.New(memory.New(memory.Options{}), nil)
 	subject := journal.SubjectOf("job", "crawl")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -47,9 +47,9 @@ func TestOrder_ThatFailsIsRecordedWithItsFailure(t *testing.T) {
 	require.Len(t, found[0].Outcome, 500)
 }
 
-func TestOrder_WithoutAReasonIsNotCarriedOut(t *testing.T) {
+func TestAction_WithoutAReasonIsNotCarriedOut(t *testing.T) {
 	j := journal.New(memory.New(memory.Options{}), nil)
-	err := j.CarryOut(t.Context(), journal.SubjectOf("job"), "stop", "", journal.Order{Who: "Kim"}, func(context.Context) error {
+	err := j.CarryOut(t.Context(), journal.SubjectOf("job"), "stop", "", journal.AdminAction{Who: "Kim"}, func(context.Context) error {
 		t.Error("it was carried out")
 		return nil
 	})

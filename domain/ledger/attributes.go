@@ -50,8 +50,8 @@ func checkAttributes(text []byte) error {
 	return nil
 }
 
-// checkJSON returns how many levels of objects and arrays a JSON text has. A name that an object has
-// twice is an Invalid error, as is what is no JSON.
+// checkJSON returns the number of nested levels of objects and arrays in a JSON text. Other
+// text is an Invalid error, and so is an object with the same name twice.
 func checkJSON(text []byte) (depth int, err error) {
 	if !json.Valid(text) {
 		return 0, domain.Errorf(domain.Invalid, "want JSON")
@@ -63,7 +63,7 @@ func checkJSON(text []byte) (depth int, err error) {
 	for {
 		token, err := d.Token()
 		if err != nil {
-			return depth, nil //nolint:nilerr // it is the end of a valid text
+			return depth, nil //nolint:nilerr // the end of a valid text
 		}
 		switch token := token.(type) {
 		case json.Delim:

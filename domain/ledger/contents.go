@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Contents are the objects that the hub keeps for itself.
+// Contents are the objects in which the hub stores its own data.
 type Contents interface {
 	// Gone is called when the object with a key no longer exists. It may be called again for
 	// the same object, also after it has failed.
@@ -18,9 +18,9 @@ type Contents interface {
 // WatchContents returns objects whose Ingest also notifies contents when an object of a bucket
 // no longer exists, by an event of the store, of a crawl or of an inventory.
 //
-// If the call of Gone may succeed later, the event fails with Uncertain, although it is stored.
-// When it is delivered again it is a duplicate, and Gone is called again. So a crash between
-// storing and Gone loses the call only if the event is not delivered again.
+// If Gone fails temporarily, the event fails with Uncertain, although it is stored. When it is
+// delivered again it is a duplicate, and Gone is called again. After a crash before Gone, the
+// call is lost only if the event is not delivered again.
 func WatchContents(objects repository.Objects, bucket string, contents Contents, logger *slog.Logger) repository.Objects {
 	return &watchedContents{Objects: objects, bucket: bucket, contents: contents, logger: logger}
 }

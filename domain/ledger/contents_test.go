@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A contentLog notes the calls of Gone.
+// A contentLog records the calls of Gone.
 type contentLog struct {
 	gone []string
 	fail error
@@ -43,8 +43,8 @@ func report(bucket, key string, typ domain.ObjectEventType, sequencer string) re
 	}
 }
 
-// ingests stores events, and returns the results.
-func ingests(t *testing.T, objects repository.Objects, reports ...repository.ObjectReport) []repository.ObjectResult {
+// ingestReports stores events, and returns the results.
+func ingestReports(t *testing.T, objects repository.Objects, reports ...repository.ObjectReport) []repository.ObjectResult {
 	t.Helper()
 	results, err := objects.Ingest(t.Context(), reports)
 	require.NoError(t, err)
@@ -52,26 +52,26 @@ func ingests(t *testing.T, objects repository.Objects, reports ...repository.Obj
 	return results
 }
 
-func TestWatchContents_TellsOfDeletedObjectsOfTheBucket(t *testing.T) {
+func TestWatchContents_NotifiesOfDeletedObjects(t *testing.T) {
 	log := &contentLog{}
 	objects := ledger.WatchContents(memory.NewObjects(), "account/content", log, slog.New(slog.DiscardHandler))
 	const created, deleted = domain.ObjectCreated, domain.ObjectDeleted
-	ingests(
+	ingestReports(
 		t, objects,
 		report("account/content", "a", created, "1"), report("account/content", "b", created, "1"), report("account/other", "a", created, "1"),
 	)
 	require.Empty(t, log.gone)
-	ingests(t, objects, report("account/content", "a", deleted, "3"), report("account/content", "a", created, "2"), report("account/other", "a", deleted, "2"))
+	ingestReports(t, objects, report("account/content", "a", deleted, "3"), report("account/content", "a", created, "2"), report("account/other", "a", deleted, "2"))
 	require.Equal(t, []string{"a"}, log.gone, "once for each object of a call")
-	ingests(t, objects, report("account/content", "a", deleted, "3"))
+	ingestReports(t, objects, report("account/content", "a", deleted, "3"))
 	require.Equal(t, []string{"a", "a"}, log.gone, "again when the event comes again")
-	ingests(t, objects, report("account/content", "a", created, "4"), report("account/content", "b", created, "2"))
+	ingestReports(t, objects, report("account/content", "a", created, "4"), report("account/content", "b", created, "2"))
 	require.Len(t, log.gone, 2)
-	ingests(t, objects, report("account/content", "a", deleted, "2A"))
+	ingestReports(t, objects, report("account/content", "a", deleted, "2A"))
 	require.Len(t, log.gone, 2, "a late event of an object that exists")
 }
 
-func TestWatchContents_HasAnEventDeliveredAgainIfTheHubDoesNotKnow(t *testing.T) {
+func TestWatchContents_FailsWithUncertainIfGoneFailsTemporarily(t *testing.T) {
 	for _, tc := range []struct {
 		kind domain.Kind
 		want domain.Kind
@@ -88,10 +88,10 @@ func TestWatchContents_HasAnEventDeliveredAgainIfTheHubDoesNotKnow(t *testing.T)
 		}
 		objects := ledger.WatchContents(memory.NewObjects(), "b", log, slog.New(slog.DiscardHandler))
 		event := report("b", "a", domain.ObjectDeleted, "1")
-		result := ingests(t, objects, event)[0]
+		result := ingestReports(t, objects, event)[0]
 		require.Equal(t, tc.want, domain.KindOf(result.Err), "after %v", tc.kind)
 		log.fail = nil
-		result = ingests(t, objects, event)[0]
+		result = ingestReports(t, objects, event)[0]
 		require.Equal(t, repository.ObjectResult{Outcome: domain.ObjectDuplicate}, result)
 		require.Len(t, log.gone, 2)
 	}

@@ -13,7 +13,7 @@ import (
 
 const (
 	listTimeout   = 30 * time.Second
-	maxEmptyPages = 1000 // of a listing, one after another
+	maxEmptyPages = 1000 // limit for consecutive empty pages of a listing
 )
 
 // A CrawlRequest selects the objects that a crawl compares.
@@ -25,18 +25,22 @@ type CrawlRequest struct {
 // *repository.JobRunsError if a crawl of the bucket is under way, and with repository.ErrNoStore if the
 // store of the bucket is not configured.
 //
-// A crawl compares what a store lists with the objects that are known, page by page in the order of
-// their keys, and writes only what differs:
+// A crawl compares the listing of a store with the known objects, page by page in the order of
+// their keys, and writes only the differences:
 //
-//  1. List a page, and take the time before that, less [domain.ClockMargin], as the time of its
-//     events: later events of the store have later times. A crash in 1 or 2 leaves nothing.
-//  2. Demand that the keys ascend, within the page and from the page before, and list the next
-//     page. Only then the page is used: a listing out of order does not prove absence.
-//  3. Read the objects of the range between the page before and the last key of this one, and store
-//     the events that follow; see [domain.Object.EventsOfListing]. A crash leaves some of them.
+//  1. List a page. The time of its events is when the page was requested, less
+//     [domain.ClockMargin], so that later events of the store have later times. A crash in step
+//     1 or 2 has no effect.
+//  2. Require that the keys ascend, within the page and from the page before, and list the next
+//     page. Only then use the page: a listing that is not in order does not prove that an
+//     object is absent.
+//  3. Read the known objects from the page before to the last key of this page, and store the
+//     resulting events; see [domain.Object.EventsOfListing]. After a crash, some of them are
+//     stored.
 //  4. Store where the next page begins. After a crash before that, the page is listed again.
-//     Events that are stored already are no longer differences. Where a stale read shows one,
-//     its event has the identity of the stored event: the job and a digest of its content.
+//     Events that are stored already are no differences then. If a stale read shows the
+//     difference again, its event is a duplicate: events are identified by the job and a digest
+//     of their content.
 func (s *Service) StartCrawl(ctx context.Context, bucket, prefix string) (domain.Job, error) {
 	if _, err := domain.ParseObjectName(bucket, "key"); err != nil {
 		return domain.Job{}, err
@@ -55,23 +59,23 @@ func (s *Service) StartCrawl(ctx context.Context, bucket, prefix string) (domain
 	return s.createJob(ctx, domain.CrawlJob, bucket, CrawlRequest{prefix})
 }
 
-// A crawlCursor is where a crawl resumes. Its keys are bytes because JSON strings cannot end
-// within a character.
+// A crawlCursor is the position at which a crawl resumes. Its keys are bytes, because a JSON
+// string cannot end within a character.
 type crawlCursor struct {
 	Page  []byte `json:"page,omitempty"`  // cursor of the listing
 	After []byte `json:"after,omitempty"` // objects up to this key are done; up to repository.OrderedKey bytes
-	Last  []byte `json:"last,omitempty"`  // key of the listing
+	Last  []byte `json:"last,omitempty"`  // last key that was listed
 }
 
 // A crawlPage is a page of a listing that has objects, or the last one.
 type crawlPage struct {
-	asked   time.Time // for it
+	asked   time.Time // when the page was requested
 	cursor  string
 	objects []repository.SourceObject
 	next    string // cursor
 }
 
-// runCrawl runs a crawl from its cursor on.
+// runCrawl runs a crawl from its cursor.
 func (t *task) runCrawl(ctx context.Context) error {
 	var request CrawlRequest
 	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
@@ -117,8 +121,9 @@ func (t *task) runCrawl(ctx context.Context) error {
 	}
 }
 
-// endKey returns the key up to which the page proves absence. Long keys with the same beginning are in
-// another order in the list of objects, so a range ends before all of them.
+// endKey returns the key up to which the page proves that other objects are absent. The store
+// of objects orders long keys with a common beginning differently, so a range ends before all
+// of them.
 func (p *crawlPage) endKey() string {
 	if p.next == "" {
 		return ""
@@ -127,7 +132,7 @@ func (p *crawlPage) endKey() string {
 	return last[:min(len(last), repository.OrderedKey)]
 }
 
-// A listing reads the pages of a store, and demands their order.
+// A listing reads the pages of a store, and requires that they are in order.
 type listing struct {
 	*task
 	prefix string
@@ -139,7 +144,7 @@ func errDisorder(format string, args ...any) error {
 	return domain.Errorf(domain.Invalid, "the listing of the store is out of order, and nothing of its last pages was stored: "+format, args...)
 }
 
-// readPage returns the page at a cursor. It passes over empty pages.
+// readPage returns the page at a cursor. It skips empty pages.
 func (l *listing) readPage(ctx context.Context, cursor string) (*crawlPage, error) {
 	asked := l.timeOfQuestion(l.job.Bucket)
 	for range maxEmptyPages {
@@ -183,11 +188,11 @@ func (s *Service) listPage(ctx context.Context, bucket, prefix, cursor string, l
 	return page, err
 }
 
-// timeOfQuestion returns the time of a question that is put to the store of a bucket now.
+// timeOfQuestion returns the time that a request to the store of a bucket has now.
 func (s *Service) timeOfQuestion(bucket string) time.Time {
 	now := s.opts.Clock().UTC()
 	if s.opts.HasClock != nil && s.opts.HasClock(bucket) {
-		return now.Add(domain.ClockMargin) // the time of an answer is earlier by as much
+		return now.Add(domain.ClockMargin) // timeOfAnswer subtracts the margin again
 	}
 	return now
 }

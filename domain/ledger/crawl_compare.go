@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	knownPageSize   = 1100 // objects that are known: one read for a page that has not changed
+	knownPageSize   = 1100 // known objects in one read; enough for an unchanged page
 	historyPageSize = 1000 // rows
 	ingestSize      = 200  // events
 )
 
-// A comparison compares a page of a listing with the objects that are known.
+// A comparison compares a page of a listing with the known objects.
 type comparison struct {
 	*task
 	page  *crawlPage
-	short []repository.SourceObject // whose keys are in the order of the list of objects
-	long  map[string]bool           // the keys of the others
-	left  map[string]bool           // the keys of those that cannot be read
+	short []repository.SourceObject // listed objects with short keys, which the store of objects lists in the same order
+	long  map[string]bool           // the other keys of the page
+	left  map[string]bool           // keys of known objects that cannot be read
 	batch []repository.ObjectReport
-	done  domain.Job // the job with what the page adds to its counts
+	done  domain.Job // the job, including the counts of this page
 }
 
-// comparePage compares a page with the objects behind a key, and stores what differs.
+// comparePage compares a page with the known objects after a key, and stores the differences.
 func (t *task) comparePage(ctx context.Context, prefix, after string, page *crawlPage) error {
 	c := &comparison{task: t, page: page, long: make(map[string]bool), left: make(map[string]bool), done: t.job.Draft()}
 	c.done.Counts.Seen += int64(len(page.objects))
@@ -89,8 +89,8 @@ func (c *comparison) mergeRange(ctx context.Context, r repository.ObjectRange) e
 	}
 }
 
-// compareBefore compares the listed objects before a key, or with no key all that are left. They are not
-// known, or have no current row.
+// compareBefore compares the listed objects before a key or, with an empty key, all remaining
+// ones. These objects are not known, or have no current row.
 func (c *comparison) compareBefore(ctx context.Context, key string) error {
 	for ; len(c.short) > 0 && (key == "" || c.short[0].Key < key); c.short = c.short[1:] {
 		if c.short[0].Marker {
@@ -104,7 +104,7 @@ func (c *comparison) compareBefore(ctx context.Context, key string) error {
 	return nil
 }
 
-// compareKnown compares a known object, and the listed ones before it.
+// compareKnown compares a known object, and first the listed objects before it.
 func (c *comparison) compareKnown(ctx context.Context, o *domain.Object) error {
 	key := o.Name.Key()
 	if len(key) > repository.OrderedKey {
@@ -144,8 +144,8 @@ func (c *comparison) leaveObject(ctx context.Context, key string, err error) err
 	return c.task.leaveObject(ctx, &c.done, key, err)
 }
 
-// leaveObject records in a job that an object was skipped, because a job does not fail by a
-// single object. It returns the error if the step has to be repeated.
+// leaveObject records in a job that an object was skipped, because a single object must not
+// make a job fail. It returns the error if the step has to be repeated.
 func (t *task) leaveObject(ctx context.Context, done *domain.Job, key string, err error) error {
 	if ctx.Err() != nil || isTransient(err) && !errors.Is(err, repository.ErrFull) {
 		return err
@@ -163,8 +163,8 @@ func (t *task) readObject(ctx context.Context, name domain.ObjectName) (domain.O
 	return o, err
 }
 
-// compareLong compares a known object with a long key. The page has it, or another page: only the store
-// knows whether it is absent.
+// compareLong compares a known object with a long key. If the page does not have it, another
+// page may: only a request to the store shows whether it is absent.
 func (c *comparison) compareLong(ctx context.Context, o *domain.Object) error {
 	if c.long[o.Name.Key()] {
 		return nil
@@ -210,7 +210,8 @@ func (c *comparison) compareObject(ctx context.Context, o *domain.Object, listed
 	return c.ingestBatch(ctx)
 }
 
-// eventsOfListing returns the events that follow for an object; see [domain.Object.EventsOfListing].
+// eventsOfListing returns the events for the differences of an object; see
+// [domain.Object.EventsOfListing].
 func (t *task) eventsOfListing(ctx context.Context, o *domain.Object, listed *domain.ListedObject, asked time.Time) ([]domain.ObjectEvent, error) {
 	events := o.EventsOfListing(domain.NewestRows(o.Rows), listed, asked)
 	if len(events) == 0 || !o.HasVersionsOutside() {

@@ -41,7 +41,8 @@ func (h *hashedOrder) List(ctx context.Context, r repository.ObjectRange, limit 
 	return repository.ObjectPage{Objects: objects[:limit], More: true, After: objects[limit-1].Name.Key()}, err
 }
 
-// Keys up to and above the length from which on a hash orders them, with a character across it.
+// The keys are shorter and longer than the length at which ordering by a hash begins; one has a
+// character across that length.
 func TestCrawlIsRightWhateverTheOrderOfLongKeys(t *testing.T) {
 	var keys []string
 	for _, begin := range []string{
@@ -63,10 +64,10 @@ func TestCrawlIsRightWhateverTheOrderOfLongKeys(t *testing.T) {
 				for i, key := range keys {
 					isKnown, isListed := (i+shift)%4 < 3, (i+shift)%4 > 0
 					if isKnown {
-						w.reports(key, script("[C@C1]")...)
+						w.report(key, script("[C@C1]")...)
 					}
 					if isListed {
-						w.lists(key, repository.SourceObject{})
+						w.setListed(key, repository.SourceObject{})
 						want.Seen++
 					}
 					switch {
@@ -78,17 +79,17 @@ func TestCrawlIsRightWhateverTheOrderOfLongKeys(t *testing.T) {
 						want.Created++
 					}
 				}
-				require.Equal(t, want, w.completes())
+				require.Equal(t, want, w.completeCrawl())
 				for i, key := range keys {
 					require.Equal(t, (i+shift)%4 > 0, strings.HasSuffix(w.describe(key), "+"), "key %d", i)
 				}
-				require.Equal(t, domain.JobCounts{Seen: want.Seen, Unchanged: want.Seen}, w.completes())
+				require.Equal(t, domain.JobCounts{Seen: want.Seen, Unchanged: want.Seen}, w.completeCrawl())
 			})
 		}
 	}
 }
 
-// blindObjects stores what it is given, and has seen nothing of it yet.
+// blindObjects stores events, but its reads are stale: they show no objects.
 type blindObjects struct{ repository.Objects }
 
 func (blindObjects) List(context.Context, repository.ObjectRange, int) (repository.ObjectPage, error) {
@@ -101,20 +102,20 @@ func (blindObjects) Object(context.Context, domain.ObjectName) (domain.Object, e
 
 func TestCrawlPageThatIsDoneAgainOnAStaleReadAddsNoRow(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.lists("a", repository.SourceObject{ObjectFacts: sized(1)})
-		w.lists("b", repository.SourceObject{ObjectFacts: sized(2)})
+		w.setListed("a", repository.SourceObject{ObjectFacts: sized(1)})
+		w.setListed("b", repository.SourceObject{ObjectFacts: sized(2)})
 		dying, crash := context.WithCancel(w.Context())
-		c := &crasher{Objects: w.objects, Jobs: w.jobs, n: 2, crash: crash} // between the page and its cursor
+		c := &crasher{Objects: w.objects, Jobs: w.jobs, n: 2, crash: crash} // after the events of the page and before its cursor
 		w.ports.Objects, w.ports.Jobs = c, c
-		node := w.node()
+		node := w.newNode()
 		job, err := node.StartCrawl(w.Context(), bucket, "")
 		require.NoError(t, err)
 		w.ports.Objects, w.ports.Jobs = blindObjects{w.objects}, w.jobs
-		stopFirst := w.runs(dying, node)
+		stopFirst := w.runNode(dying, node)
 		<-time.After(time.Second)
-		second := w.node()
-		defer w.runs(w.Context(), second)()
-		ended := w.waits(second, job)
+		second := w.newNode()
+		defer w.runNode(w.Context(), second)()
+		ended := w.waitForEnd(second, job)
 		stopFirst()
 		require.Equal(t, domain.JobCompleted, ended.State)
 		require.Equal(t, "a: C@0-01+1\nb: C@0-01+1\n", w.state(), "a delivery of the same events counts as a duplicate")

@@ -27,12 +27,12 @@ func sized(n int64) domain.ObjectFacts {
 func TestCrawlOfUnchangedObjectsWritesNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for i := range 25 {
-			w.lists(fmt.Sprint("key", i), repository.SourceObject{ObjectFacts: sized(int64(i))})
+			w.setListed(fmt.Sprint("key", i), repository.SourceObject{ObjectFacts: sized(int64(i))})
 		}
 		w.page = 4
-		require.Equal(t, domain.JobCounts{Seen: 25, Created: 25}, w.completes())
+		require.Equal(t, domain.JobCounts{Seen: 25, Created: 25}, w.completeCrawl())
 		before := w.state()
-		require.Equal(t, domain.JobCounts{Seen: 25, Unchanged: 25}, w.completes())
+		require.Equal(t, domain.JobCounts{Seen: 25, Unchanged: 25}, w.completeCrawl())
 		require.Equal(t, before, w.state())
 		require.Equal(t, "C@0-01+", w.describe("key7"))
 		o, err := w.objects.Object(w.Context(), w.name("key7"))
@@ -58,14 +58,14 @@ func TestCrawlAddsARowForEachFactThatDiffers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				facts := sized(1)
-				w.lists("key", repository.SourceObject{ObjectFacts: facts})
-				w.completes()
+				w.setListed("key", repository.SourceObject{ObjectFacts: facts})
+				w.completeCrawl()
 				<-time.After(time.Second)
 				change(&facts)
-				w.lists("key", repository.SourceObject{ObjectFacts: facts})
-				require.EqualValues(t, 1, w.completes().Created)
+				w.setListed("key", repository.SourceObject{ObjectFacts: facts})
+				require.EqualValues(t, 1, w.completeCrawl().Created)
 				require.Equal(t, "C@0-01· C@0-02+", w.describe("key"))
-				require.EqualValues(t, 1, w.completes().Unchanged)
+				require.EqualValues(t, 1, w.completeCrawl().Unchanged)
 				require.Equal(t, "C@0-01· C@0-02+", w.describe("key"))
 			})
 		})
@@ -78,19 +78,19 @@ func TestCrawlAddsARowForEachFactThatDiffers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				o := repository.SourceObject{ObjectFacts: sized(1)}
-				w.lists("key", o)
-				w.completes()
+				w.setListed("key", o)
+				w.completeCrawl()
 				change(&o)
-				w.lists("key", o)
-				require.EqualValues(t, 1, w.completes().Unchanged)
+				w.setListed("key", o)
+				require.EqualValues(t, 1, w.completeCrawl().Unchanged)
 				require.Equal(t, "C@0-01+", w.describe("key"))
 			})
 		})
 	}
 }
 
-// Events of stores have fewer facts than listings. What a listing adds to them is no difference, if the content
-// is the same and can be read at once.
+// Events of stores have fewer facts than listings. Additional facts of a listing are no
+// difference, if the content is the same and can be read immediately.
 func TestCrawlAddsNoRowForAFactThatNoEventHas(t *testing.T) {
 	reported := script("[C@C1]")[0]
 	reported.Size, reported.ETag = new(int64), `"e"`
@@ -112,31 +112,31 @@ func TestCrawlAddsNoRowForAFactThatNoEventHas(t *testing.T) {
 			inWorld(t, func(w *world) {
 				event, listed := reported, facts
 				tc.change(&event, &listed)
-				w.reports("key", event)
-				w.lists("key", repository.SourceObject{ObjectFacts: listed})
-				w.completes()
+				w.report("key", event)
+				w.setListed("key", repository.SourceObject{ObjectFacts: listed})
+				w.completeCrawl()
 				require.Equal(t, tc.want, w.describe("key"))
-				require.Equal(t, domain.JobCounts{Seen: 1, Unchanged: 1}, w.completes())
+				require.Equal(t, domain.JobCounts{Seen: 1, Unchanged: 1}, w.completeCrawl())
 			})
 		})
 	}
 }
 
-func TestCrawlKeepsWhatIsKnownOfTheSameContent(t *testing.T) {
+func TestCrawlKeepsKnownFactsOfTheSameContent(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.lists("key", repository.SourceObject{ObjectFacts: sized(1)})
-		w.completes()
+		w.setListed("key", repository.SourceObject{ObjectFacts: sized(1)})
+		w.completeCrawl()
 		<-time.After(time.Second)
-		w.lists("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e", StorageClass: domain.ClassGlacier}})
-		w.completes()
+		w.setListed("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e", StorageClass: domain.ClassGlacier}})
+		w.completeCrawl()
 		o, err := w.objects.Object(w.Context(), w.name("key"))
 		require.NoError(t, err)
 		require.Equal(t, domain.ClassGlacier, o.Current.StorageClass)
 		require.JSONEq(t, `{"a":1}`, o.Current.Attributes)
 		require.Equal(t, "sha", o.Current.SHA256)
 		<-time.After(time.Second)
-		w.lists("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "another content"}})
-		w.completes()
+		w.setListed("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "another content"}})
+		w.completeCrawl()
 		o, err = w.objects.Object(w.Context(), w.name("key"))
 		require.NoError(t, err)
 		require.Empty(t, o.Current.Attributes)
@@ -149,19 +149,19 @@ func TestCrawlDeletesWhatTheListingHasPassed(t *testing.T) {
 		inWorld(t, func(w *world) {
 			w.page = page
 			for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
-				w.reports(key, script("[C@C1]")...)
+				w.report(key, script("[C@C1]")...)
 			}
-			w.reports("dead", script("[C@C1, D@D1]")...)
+			w.report("dead", script("[C@C1, D@D1]")...)
 			for _, key := range []string{"b", "c", "e"} {
-				w.lists(key, repository.SourceObject{})
+				w.setListed(key, repository.SourceObject{})
 			}
-			require.Equal(t, domain.JobCounts{Seen: 3, Deleted: 3, Unchanged: 3}, w.completes())
+			require.Equal(t, domain.JobCounts{Seen: 3, Deleted: 3, Unchanged: 3}, w.completeCrawl())
 			for _, key := range []string{"a", "d", "f"} {
 				require.Equal(t, "C@C1· D@C1-01·", w.describe(key))
 			}
 			require.Equal(t, "C@C1+", w.describe("b"))
 			require.Equal(t, "C@C1· D@D1·", w.describe("dead"))
-			require.Equal(t, domain.JobCounts{Seen: 3, Unchanged: 3}, w.completes())
+			require.Equal(t, domain.JobCounts{Seen: 3, Unchanged: 3}, w.completeCrawl())
 		})
 	}
 }
@@ -169,16 +169,16 @@ func TestCrawlDeletesWhatTheListingHasPassed(t *testing.T) {
 func TestCrawlKeepsToItsPrefix(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for _, key := range []string{"a", "b/1", "b/2", "c"} {
-			w.reports(key, script("[C@C1]")...)
+			w.report(key, script("[C@C1]")...)
 		}
-		w.lists("b/2", repository.SourceObject{})
-		job := w.crawls("b/")
+		w.setListed("b/2", repository.SourceObject{})
+		job := w.crawl("b/")
 		require.Equal(t, domain.JobCounts{Seen: 1, Deleted: 1, Unchanged: 1}, job.Counts)
 		require.Equal(t, "a: C@C1+\nb/1: C@C1· D@C1-01·\nb/2: C@C1+\nc: C@C1+\n", w.state())
 	})
 }
 
-// TestCrawlMakesTheListedVersionCurrent is what a listing says of versions.
+// TestCrawlMakesTheListedVersionCurrent tests what a listing proves about versions.
 func TestCrawlMakesTheListedVersionCurrent(t *testing.T) {
 	latest := func(v string) *repository.SourceObject { return &repository.SourceObject{Version: version(v)} }
 	for _, tc := range []struct {
@@ -198,13 +198,13 @@ func TestCrawlMakesTheListedVersionCurrent(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				w.reports("key", script(tc.script)...)
+				w.report("key", script(tc.script)...)
 				if tc.listed != nil {
-					w.lists("key", *tc.listed)
+					w.setListed("key", *tc.listed)
 				}
-				w.completes()
+				w.completeCrawl()
 				require.Equal(t, tc.want, w.describe("key"))
-				counts := w.completes()
+				counts := w.completeCrawl()
 				require.Zero(t, counts.Created+counts.Deleted)
 				require.Equal(t, tc.want, w.describe("key"))
 			})
@@ -221,7 +221,7 @@ func TestCrawlThatFindsAnObjectMakesItCurrent(t *testing.T) {
 		{Reason: domain.CreatedPut, StorageClass: domain.ClassStandard, IngestID: "id"},
 	} {
 		for _, e := range script("[C@C1, D@D1, C@-, D@-]") {
-			if !e.Sequencer.IsNull() { // another one for each of the facts
+			if !e.Sequencer.IsNull() { // a different sequencer for each fact
 				s, err := domain.ParseSequencer(domain.HexSequencer, e.Sequencer.String()+fmt.Sprint(len(kinds)))
 				require.NoError(t, err)
 				e.Sequencer = s
@@ -239,11 +239,11 @@ func TestCrawlThatFindsAnObjectMakesItCurrent(t *testing.T) {
 				for rest := subset; rest > 0; rest &= rest - 1 {
 					e := kinds[bits.TrailingZeros(rest)]
 					e.Version = version(v)
-					w.reports(key(subset), e)
+					w.report(key(subset), e)
 				}
-				w.lists(key(subset), listed)
+				w.setListed(key(subset), listed)
 			}
-			require.EqualValues(t, 1<<len(kinds), w.completes().Created)
+			require.EqualValues(t, 1<<len(kinds), w.completeCrawl().Created)
 			for subset := range uint(1 << len(kinds)) {
 				o, err := w.objects.Object(w.Context(), w.name(key(subset)))
 				require.NoError(t, err)
@@ -257,16 +257,16 @@ func TestCrawlThatFindsAnObjectMakesItCurrent(t *testing.T) {
 // TestABucketHasOneCrawl is FM-80.
 func TestABucketHasOneCrawl(t *testing.T) {
 	inWorld(t, func(w *world) {
-		node := w.node()
+		node := w.newNode()
 		first, err := node.StartCrawl(w.Context(), bucket, "")
 		require.NoError(t, err)
 		_, err = node.StartCrawl(w.Context(), bucket, "")
 		require.Equal(t, &repository.JobRunsError{ID: first.ID, Bucket: bucket}, err)
 		other, err := node.StartCrawl(w.Context(), "another", "")
 		require.NoError(t, err)
-		defer w.runs(w.Context(), node)()
-		require.Equal(t, domain.JobCompleted, w.waits(node, first).State)
-		require.Equal(t, domain.JobCompleted, w.waits(node, other).State)
+		defer w.runNode(w.Context(), node)()
+		require.Equal(t, domain.JobCompleted, w.waitForEnd(node, first).State)
+		require.Equal(t, domain.JobCompleted, w.waitForEnd(node, other).State)
 		_, err = node.StartCrawl(w.Context(), bucket, "")
 		require.NoError(t, err)
 	})
@@ -274,19 +274,19 @@ func TestABucketHasOneCrawl(t *testing.T) {
 
 func TestCrawlIsRefused(t *testing.T) {
 	inWorld(t, func(w *world) {
-		_, err := w.node().StartCrawl(w.Context(), "unknown", "")
+		_, err := w.newNode().StartCrawl(w.Context(), "unknown", "")
 		require.Equal(t, domain.NotFound, domain.KindOf(err))
-		_, err = w.node().StartCrawl(w.Context(), "", "")
+		_, err = w.newNode().StartCrawl(w.Context(), "", "")
 		require.Equal(t, domain.Invalid, domain.KindOf(err))
-		_, err = w.node().StartCrawl(w.Context(), bucket, "\xff")
+		_, err = w.newNode().StartCrawl(w.Context(), bucket, "\xff")
 		require.Equal(t, domain.Invalid, domain.KindOf(err))
 		w.ports.Source = nil
-		_, err = w.node().StartCrawl(w.Context(), bucket, "")
+		_, err = w.newNode().StartCrawl(w.Context(), bucket, "")
 		require.ErrorIs(t, err, repository.ErrNoStore)
 	})
 }
 
-// storeClocks are how the times of events may differ from those of the hub.
+// storeClocks are clocks of stores that differ from the clock of the hub.
 var storeClocks = map[string]func() time.Time{
 	"the clock of the hub":  time.Now,
 	"in whole seconds":      func() time.Time { return time.Now().Truncate(time.Second) },
@@ -294,23 +294,24 @@ var storeClocks = map[string]func() time.Time{
 	"behind by the margin":  func() time.Time { return time.Now().Add(-domain.ClockMargin) },
 }
 
-// A bucket whose events have times of the clock of the hub needs no margin: what has just been stored is found
-// to be gone.
+// If the events of a bucket have times of the hub's clock, no margin is needed: a crawl detects
+// the deletion of an object that was stored just before.
 func TestCrawlOfABucketWithTheClockOfTheHub_FindsWhatHasJustGone(t *testing.T) {
 	for hasClock, want := range map[bool]string{true: "C@C1· D@C1-01·", false: "C@C1+"} {
 		inWorld(t, func(w *world) {
 			e := script("[C@C1]")[0]
 			e.Time = time.Now()
-			w.reports("gone", e)
+			w.report("gone", e)
 			<-time.After(time.Second)
 			w.hasClock = hasClock
-			w.completes()
+			w.completeCrawl()
 			require.Equal(w, want, w.describe("gone"))
 		})
 	}
 }
 
-// What happens after a page was asked for, whether the listing has it or not, is later than the crawl.
+// Changes after a page was requested are later than the crawl, whether the listing has them or
+// not.
 func TestCrawlTakesTheTimeAtWhichItAsked(t *testing.T) {
 	for name, clock := range storeClocks {
 		t.Run(name, func(t *testing.T) {
@@ -321,23 +322,23 @@ func TestCrawlTakesTheTimeAtWhichItAsked(t *testing.T) {
 					e.Time = clock()
 					return e
 				}
-				w.reports("made again", script("[C@C1, D@D1]")...)
-				w.reports("deleted", script("[C@C1]")...)
-				w.lists("deleted", repository.SourceObject{ObjectFacts: sized(1)})
-				w.lists("last", repository.SourceObject{})
-				w.reports("last", script("[C@C1]")...)
+				w.report("made again", script("[C@C1, D@D1]")...)
+				w.report("deleted", script("[C@C1]")...)
+				w.setListed("deleted", repository.SourceObject{ObjectFacts: sized(1)})
+				w.setListed("last", repository.SourceObject{})
+				w.report("last", script("[C@C1]")...)
 				calls := 0
 				w.source.BeforeList = func(string) error {
-					if calls++; calls == 2 { // the first one is that of StartCrawl
+					if calls++; calls == 2 { // the first call is by StartCrawl
 						<-time.After(500 * time.Millisecond)
-						w.reports("made again", now("[C@C2]"))
-						w.reports("new", now("[C@C2]"))
-						w.reports("deleted", now("[D@D2]"))
+						w.report("made again", now("[C@C2]"))
+						w.report("new", now("[C@C2]"))
+						w.report("deleted", now("[D@D2]"))
 						<-time.After(time.Second)
 					}
 					return nil
 				}
-				w.completes()
+				w.completeCrawl()
 				require.Equal(t, "C@C1+", w.describe("last"))
 				require.Equal(t, "C@C1· D@D1· C@C2+", w.describe("made again"))
 				require.Equal(t, "C@C2+", w.describe("new"))
@@ -352,15 +353,15 @@ func TestCrawlIsEarlierThanWhatFollows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				<-time.After(300 * time.Millisecond)
-				w.reports("made again", script("[C@C1]")...)
-				w.reports("deleted", script("[C@C1, D@D1]")...)
-				w.lists("deleted", repository.SourceObject{ObjectFacts: sized(1)})
-				require.Equal(t, domain.JobCounts{Seen: 1, Created: 1, Deleted: 1}, w.completes())
+				w.report("made again", script("[C@C1]")...)
+				w.report("deleted", script("[C@C1, D@D1]")...)
+				w.setListed("deleted", repository.SourceObject{ObjectFacts: sized(1)})
+				require.Equal(t, domain.JobCounts{Seen: 1, Created: 1, Deleted: 1}, w.completeCrawl())
 				<-time.After(500 * time.Millisecond)
 				created, deleted := script("[C@C2]")[0], script("[D@D2]")[0]
 				created.Time, deleted.Time = clock(), clock()
-				w.reports("made again", created)
-				w.reports("deleted", deleted)
+				w.report("made again", created)
+				w.report("deleted", deleted)
 				require.Equal(t, "C@C1· D@C1-01· C@C2+", w.describe("made again"))
 				require.Equal(t, "C@C1· D@D1· C@D1-01· D@D2·", w.describe("deleted"))
 			})
@@ -368,17 +369,17 @@ func TestCrawlIsEarlierThanWhatFollows(t *testing.T) {
 	}
 }
 
-// What has changed within the margin is left to its event, or to the next crawl.
-func TestCrawlLeavesWhatHasJustChanged(t *testing.T) {
+// A change within the margin is recorded by its event or by the next crawl.
+func TestCrawlLeavesRecentChangesToTheirEvents(t *testing.T) {
 	inWorld(t, func(w *world) {
 		created := script("[C@C1]")[0]
 		created.Time = time.Now()
-		w.reports("key", created)
+		w.report("key", created)
 		<-time.After(domain.ClockMargin - time.Second)
-		w.completes()
+		w.completeCrawl()
 		require.Equal(t, "C@C1+", w.describe("key"))
 		<-time.After(time.Second)
-		w.completes()
+		w.completeCrawl()
 		require.Equal(t, "C@C1· D@C1-01·", w.describe("key"))
 	})
 }
@@ -418,17 +419,17 @@ func TestCrawlOfAListingOutOfOrderFailsAndDeletesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				for _, key := range []string{"a", "b", "bb", "d"} {
-					w.reports(key, script("[C@C1]")...)
+					w.report(key, script("[C@C1]")...)
 				}
 				before := w.state()
 				w.ports.Source = &badListing{pages: tc.pages}
-				job := w.crawls(tc.prefix)
+				job := w.crawl(tc.prefix)
 				require.Equal(t, domain.JobFailed, job.State)
 				require.Contains(t, job.Report, "out of order")
 				require.Contains(t, job.Report, tc.report)
 				require.Equal(t, before, w.state())
 				w.ports.Source = w.source
-				w.completes()
+				w.completeCrawl()
 			})
 		})
 	}
@@ -438,7 +439,7 @@ func TestCrawlRepeatsAStepThatFails(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.page = 1
 		for _, key := range []string{"a", "b", "c"} {
-			w.lists(key, repository.SourceObject{})
+			w.setListed(key, repository.SourceObject{})
 		}
 		failures := 0
 		w.source.BeforeList = func(cursor string) error {
@@ -448,10 +449,10 @@ func TestCrawlRepeatsAStepThatFails(t *testing.T) {
 			}
 			return nil
 		}
-		require.Equal(t, domain.JobCounts{Seen: 3, Created: 3}, w.completes())
+		require.Equal(t, domain.JobCounts{Seen: 3, Created: 3}, w.completeCrawl())
 		require.Equal(t, 5, failures)
 		failures = -1000
-		job := w.crawls("")
+		job := w.crawl("")
 		require.Equal(t, domain.JobFailed, job.State)
 		require.Equal(t, "the store does not answer", job.Report)
 	})
@@ -461,9 +462,9 @@ func TestCrawlThatIsStoppedStoresNoMore(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.page = 1
 		for _, key := range []string{"a", "b", "c", "d"} {
-			w.lists(key, repository.SourceObject{})
+			w.setListed(key, repository.SourceObject{})
 		}
-		node := w.node()
+		node := w.newNode()
 		var id domain.JobID
 		w.source.BeforeList = func(cursor string) error {
 			if cursor != "c" {
@@ -475,16 +476,17 @@ func TestCrawlThatIsStoppedStoresNoMore(t *testing.T) {
 		job, err := node.StartCrawl(w.Context(), bucket, "")
 		require.NoError(t, err)
 		id = job.ID
-		defer w.runs(w.Context(), node)()
-		require.Equal(t, domain.JobStopped, w.waits(node, job).State)
-		w.completes()
+		defer w.runNode(w.Context(), node)()
+		require.Equal(t, domain.JobStopped, w.waitForEnd(node, job).State)
+		w.completeCrawl()
 		require.Len(t, strings.Split(strings.TrimSpace(w.state()), "\n"), 4)
 	})
 }
 
 var errCrash = errors.New("the node has crashed")
 
-// A crasher ends a node at its n-th call of Ingest, Amend or SaveJob, before or after that is carried out.
+// A crasher ends a node at its n-th call of Ingest, Amend or SaveJob, before or after the call
+// is carried out.
 type crasher struct {
 	repository.Objects
 	repository.Jobs
@@ -537,17 +539,17 @@ func TestCrawlIsResumedByAnotherNode_AndAddsNothingTwice(t *testing.T) {
 		for i := range 10 {
 			key := fmt.Sprint("key", i)
 			if i%3 > 0 {
-				w.reports(key, script("[C@C1]")...)
+				w.report(key, script("[C@C1]")...)
 			}
 			if i%4 > 0 {
-				w.lists(key, repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e"}})
+				w.setListed(key, repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e"}})
 			}
 		}
 	}
 	want := ""
 	inWorld(t, func(w *world) {
 		prepare(w)
-		w.completes()
+		w.completeCrawl()
 		want = w.state()
 	})
 	for _, after := range []bool{false, true} {
@@ -556,15 +558,15 @@ func TestCrawlIsResumedByAnotherNode_AndAddsNothingTwice(t *testing.T) {
 				prepare(w)
 				dying, crash := context.WithCancel(w.Context())
 				c := &crasher{Objects: w.objects, Jobs: w.jobs, n: n, after: after, crash: crash}
-				healthy := w.node()
+				healthy := w.newNode()
 				w.ports.Objects, w.ports.Jobs = c, c
-				node := w.node()
+				node := w.newNode()
 				job, err := node.StartCrawl(w.Context(), bucket, "")
 				require.NoError(t, err)
-				stopFirst := w.runs(dying, node)
+				stopFirst := w.runNode(dying, node)
 				<-time.After(time.Second) // no real time
-				defer w.runs(w.Context(), healthy)()
-				ended := w.waits(healthy, job)
+				defer w.runNode(w.Context(), healthy)()
+				ended := w.waitForEnd(healthy, job)
 				stopFirst()
 				crash()
 				crashed = c.n <= 0

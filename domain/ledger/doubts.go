@@ -15,8 +15,8 @@ import (
 //
 //	Ingest ─▶ names of objects in doubt ─▶ Run: read the object, ask the store, ingest
 //
-// The names are in memory only, and a full list accepts no more. An object that was not asked
-// for remains in doubt, until its next event, or a crawl that finds it changed.
+// The names are in memory only, and their number is limited. An object whose state was not
+// requested remains in doubt until its next event, or until a crawl finds it changed.
 type Doubts struct {
 	repository.Objects
 	source repository.Source
@@ -28,13 +28,13 @@ type Doubts struct {
 }
 
 const (
-	maxDoubts      = 1000 // names that wait
-	maxAsked       = 4    // times for an object that changes meanwhile, or whose store does not answer
+	maxDoubts      = 1000 // limit for the waiting names
+	maxAsked       = 4    // limit for the requests for an object that changes meanwhile, or whose store does not answer
 	firstAskPause  = time.Second
 	settleDeadline = 2 * time.Minute
 )
 
-// WatchDoubts returns Doubts over objects, which asks source.
+// WatchDoubts returns Doubts over objects that ask source for the current state.
 func WatchDoubts(objects repository.Objects, source repository.Source, opts Options) *Doubts {
 	return &Doubts{
 		Objects: objects, source: source, opts: opts.withDefaults(),
@@ -76,7 +76,7 @@ func (d *Doubts) Run(ctx context.Context) {
 			return
 		case name := <-d.names:
 			d.mu.Lock()
-			delete(d.waiting, name) // an event that comes now may not be in what is read
+			delete(d.waiting, name) // an event that arrives from now on may be missing in the next read
 			d.mu.Unlock()
 			if err := d.settleDoubt(ctx, name); err != nil && ctx.Err() == nil {
 				d.opts.Logger.Warn("the store of an object in doubt cannot confirm its state", "bucket", name.Bucket(), "key", domain.Clip(name.Key()), "error", err)
@@ -85,8 +85,8 @@ func (d *Doubts) Run(ctx context.Context) {
 	}
 }
 
-// settleDoubt asks the source for an object, and again if the object has changed meanwhile: the
-// change may be later than the answer.
+// settleDoubt asks the source for the state of an object. It asks again if the object has
+// changed meanwhile, because the change may be later than the answer.
 func (d *Doubts) settleDoubt(ctx context.Context, name domain.ObjectName) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, settleDeadline)
 	defer cancel()
@@ -120,8 +120,8 @@ func (d *Doubts) settleDoubt(ctx context.Context, name domain.ObjectName) (err e
 	return err
 }
 
-// askStore asks the source for an object and ingests the answer. It returns false if the object
-// is still in doubt.
+// askStore asks the source for the state of an object, and ingests the answer. It returns false
+// if the object is still in doubt.
 func (d *Doubts) askStore(ctx context.Context, o *domain.Object) (isStored bool, err error) {
 	found := d.opts.Clock()
 	stored, err := d.source.Stat(ctx, o.Name, nil)

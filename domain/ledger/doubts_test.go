@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// runDoubts runs body with objects whose doubts are settled, and waits until they are.
+// runDoubts runs body while a Doubts settles doubts, and waits until all are settled.
 func runDoubts(t *testing.T, body func(t *testing.T, d *ledger.Doubts, stored *store)) {
 	synctest.Test(t, func(t *testing.T) {
 		stored := newStore()
@@ -42,8 +42,9 @@ func created(t *testing.T, text, eTag string) domain.ObjectEvent {
 	}
 }
 
-// doubt brings an object into doubt: the event that came later has a sequencer that counts as earlier.
-func doubt(t *testing.T, d *ledger.Doubts, key string) domain.ObjectName {
+// makeDoubtful makes an object doubtful: the event that arrives later has a sequencer that counts as
+// earlier.
+func makeDoubtful(t *testing.T, d *ledger.Doubts, key string) domain.ObjectName {
 	t.Helper()
 	name := nameOf(t, "bucket", key)
 	ingest(t, d, name, created(t, "000", `"1"`))
@@ -64,7 +65,7 @@ func TestDoubtIsSettledByTheStore(t *testing.T) {
 			stored.put("a", eTag, domain.ObjectFacts{})
 			answer := make(chan struct{})
 			stored.asked = func() { <-answer }
-			o := object(t, d, doubt(t, d, "a"))
+			o := object(t, d, makeDoubtful(t, d, "a"))
 			require.EqualValues(t, 2, o.Events, "Ingest does not wait for the store")
 			close(answer)
 			synctest.Wait()
@@ -76,8 +77,9 @@ func TestDoubtIsSettledByTheStore(t *testing.T) {
 			} else {
 				require.Equal(t, want, o.Current.ETag)
 			}
-			// Longer than the one of the doubt, as before. They are not noted, so that the store, whose content is
-			// older by now, is not asked.
+			// The sequencer is longer than the doubtful one, as before. These events are
+			// ingested without Doubts, so that the store, whose content is now older, is not
+			// asked.
 			ingest(t, d.Objects, o.Name, created(t, "111", `"3"`))
 			ingest(t, d.Objects, o.Name, created(t, "222", `"4"`))
 			require.Equal(t, `"4"`, object(t, d, o.Name).Current.ETag)
@@ -89,7 +91,7 @@ func TestDoubtRemainsWithoutAnAnswer(t *testing.T) {
 	t.Run("a content that no event has reported", func(t *testing.T) {
 		runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
 			stored.put("a", `"3"`, domain.ObjectFacts{})
-			name := doubt(t, d, "a")
+			name := makeDoubtful(t, d, "a")
 			synctest.Wait()
 			require.True(t, object(t, d, name).Doubt)
 			ingest(t, d, name, created(t, "fff", `"3"`)) // its event
@@ -114,7 +116,7 @@ func TestDoubtRemainsWithoutAnAnswer(t *testing.T) {
 			for range 10 {
 				stored.failing = append(stored.failing, domain.Errorf(domain.Unavailable, "refused"))
 			}
-			name := doubt(t, d, "a")
+			name := makeDoubtful(t, d, "a")
 			sleepFor(time.Hour)
 			require.True(t, object(t, d, name).Doubt)
 			require.Equal(t, 4, stored.n)
@@ -127,7 +129,7 @@ func TestDoubtIsSettledWhenTheStoreAnswers(t *testing.T) {
 	runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
 		stored.put("a", `"2"`, domain.ObjectFacts{})
 		stored.failing = []error{domain.Errorf(domain.Busy, "throttled"), domain.Errorf(domain.Unavailable, "refused")}
-		name := doubt(t, d, "a")
+		name := makeDoubtful(t, d, "a")
 		synctest.Wait()
 		require.True(t, object(t, d, name).Doubt)
 		sleepFor(5 * time.Second)
@@ -137,7 +139,8 @@ func TestDoubtIsSettledWhenTheStoreAnswers(t *testing.T) {
 	})
 }
 
-// An event that comes while the store is asked may be later than the answer: so it is asked again.
+// An event that arrives while the store is asked may be later than the answer. So the store is
+// asked again.
 func TestDoubtOfAnObjectThatChangesMeanwhile(t *testing.T) {
 	runDoubts(t, func(t *testing.T, d *ledger.Doubts, stored *store) {
 		stored.put("a", `"2"`, domain.ObjectFacts{})
@@ -150,7 +153,7 @@ func TestDoubtOfAnObjectThatChangesMeanwhile(t *testing.T) {
 				delete(stored.objects, "a")
 			}
 		}
-		doubt(t, d, "a")
+		makeDoubtful(t, d, "a")
 		synctest.Wait()
 		require.Equal(t, 2, stored.n)
 		require.False(t, object(t, d, name).Doubt)
@@ -158,7 +161,8 @@ func TestDoubtOfAnObjectThatChangesMeanwhile(t *testing.T) {
 	})
 }
 
-// Any number of objects may be in doubt: what does not wait remains in doubt, and ingest never waits.
+// Any number of objects may be in doubt. Those that do not fit into the queue remain in doubt,
+// and Ingest never blocks.
 func TestDoubtsAreBounded(t *testing.T) {
 	d := ledger.WatchDoubts(memory.NewObjects(), newStore(), ledger.Options{}) // nothing runs
 	var reports []repository.ObjectReport

@@ -16,8 +16,8 @@ import (
 // A Filter selects rows. Its zero value selects every row.
 type Filter struct {
 	OnlyCurrent bool
-	conditions  []condition // all of them hold
-	fingerprint string      // of the parameters
+	conditions  []condition // all of them have to hold
+	fingerprint string      // fingerprint of the parameters, for tokens
 }
 
 // HasConditions reports whether the filter asks for a field of the rows.
@@ -26,8 +26,8 @@ func (f *Filter) HasConditions() bool { return len(f.conditions) > 0 }
 // A condition is about one field of a row.
 type condition struct {
 	field  string
-	path   []string // of an attribute
-	every  bool     // all values have to match; else one of them
+	path   []string // path of an attribute
+	every  bool     // a row has to match all values; otherwise one of them
 	values []fieldValue
 }
 
@@ -39,7 +39,7 @@ type fieldValue struct {
 }
 
 const (
-	maxValues = 100 // in a filter
+	maxValues = 100 // values in a filter
 	maxDepth  = 10  // of attributes
 )
 
@@ -47,8 +47,8 @@ const (
 type fieldKind int
 
 const (
-	plainText fieldKind = iota // as it is
-	wildText                   // with wildcards
+	plainText fieldKind = iota // compared as it is
+	wildText                   // compared with wildcards
 	momentText
 	sizeText
 	boolText
@@ -66,18 +66,20 @@ var fieldKinds = map[string]fieldKind{
 	"sha256": plainText, "storageClass": plainText, "reason": plainText, "archiveStatus": plainText, "ingestId": plainText,
 }
 
-// ParseFilter reads a filter from parameters. Other fields have to match all; values of one field
-// are written in one of these forms, of which [] and [or][] want one of several values, [and][] all:
+// ParseFilter reads a filter from parameters. A row has to match the conditions on all fields.
+// The values of one field are written in one of these forms. With [] and [or][] a row has to
+// match one of the values, with [and][] all of them:
 //
 //	field=value  field[]=value  field[or][]=value  field[and][]=value  attributes[a][b]=value
 //
-// currentState=false asks for every row, not only for current ones, and caseSensitive=false ignores
-// the case of texts. Parameters named in others are left to the caller. What is wrong is Invalid.
+// currentState=false asks for every row, not only for current ones, and caseSensitive=false
+// ignores the case of texts. Parameters named in others are ignored. Wrong parameters are
+// Invalid errors.
 func ParseFilter(params map[string][]string, others ...string) (Filter, error) {
 	f := Filter{OnlyCurrent: true}
 	isCaseSensitive := true
 	options := map[string]*bool{"currentState": &f.OnlyCurrent, "caseSensitive": &isCaseSensitive}
-	var names []string // of conditions
+	var names []string // names of the conditions
 	hash := sha256.New()
 	count := 0
 	for _, name := range slices.Sorted(maps.Keys(params)) { // sorted, so that equal queries have equal fingerprints and errors
@@ -232,8 +234,7 @@ func (f *Filter) matches(r *Row) bool {
 	return true
 }
 
-// holds reports whether a row has the values of a condition. A field that the row lacks has no
-// value.
+// holds reports whether a row fulfils a condition. A field that the row lacks has no value.
 func (c *condition) holds(r *Row) bool {
 	text, has := c.textOf(r)
 	if !has {
@@ -258,7 +259,7 @@ func (c *condition) timeOf(r *Row) time.Time {
 	return r.LastModified
 }
 
-// textOf returns the text of the field of a row, and whether the row has one.
+// textOf returns the text of the condition's field in a row, and whether the row has the field.
 func (c *condition) textOf(r *Row) (text string, has bool) {
 	switch c.field {
 	case "bucket":

@@ -20,10 +20,10 @@ func (f *fixture) rowsOf(bucket, key string) []domain.ObjectRow {
 	return rows
 }
 
-// Ids are a format: clients keep them.
+// The form of ids must not change, because clients keep them.
 func TestRowIDsKeepTheirForm(t *testing.T) {
 	f := newFixture(t)
-	f.ingests("bucket", "a key/é", "[C@00e4/v1] [D@-]")
+	f.ingest("bucket", "a key/é", "[C@00e4/v1] [D@-]")
 	rows := f.rowsOf("bucket", "a key/é")
 	for i, want := range []string{"AQZidWNrZXQIYSBrZXkvw6kCCW1lc3NhZ2UtMQA", "AQZidWNrZXQIYSBrZXkvw6kBAQJ2MQQwMEU0"} {
 		for _, r := range rows {
@@ -41,7 +41,7 @@ func TestRowIDsKeepTheirForm(t *testing.T) {
 func TestRowIDsOfAnyRow(t *testing.T) {
 	f := newFixture(t)
 	for _, key := range []string{"k", "\x00", strings.Repeat("日", 1024)} {
-		f.ingests("b", key, "[C@C1/"+strings.Repeat("v", 1024)+"] [D@D1] [M@-/w] [C@-!]")
+		f.ingest("b", key, "[C@C1/"+strings.Repeat("v", 1024)+"] [D@D1] [M@-/w] [C@-!]")
 		for _, r := range f.rowsOf("b", key) {
 			id := ledger.RowID{Name: f.name("b", key), Row: r.ID()}
 			parsed, err := ledger.ParseRowID(id.String())
@@ -54,9 +54,9 @@ func TestRowIDsOfAnyRow(t *testing.T) {
 	}
 }
 
-func TestTheIDOfAnObject_IsThatOfItsCurrentRow(t *testing.T) {
+func TestTheIDOfAnObject_NamesItsCurrentRow(t *testing.T) {
 	f := newFixture(t)
-	f.ingests("b", "k", "[C@01] [C@02]")
+	f.ingest("b", "k", "[C@01] [C@02]")
 	id := ledger.RowID{Name: f.name("b", "k")}
 	parsed, err := ledger.ParseRowID(id.String())
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestTheIDOfAnObject_IsThatOfItsCurrentRow(t *testing.T) {
 	found, err := f.Find(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, f.rowsOf("b", "k")[0], found.ObjectRow)
-	f.ingests("b", "k", "[D@03]")
+	f.ingest("b", "k", "[D@03]")
 	_, err = f.Find(t.Context(), id)
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 	page, err := f.History(t.Context(), id, 10, "")
@@ -74,7 +74,7 @@ func TestTheIDOfAnObject_IsThatOfItsCurrentRow(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }
 
-func TestRowIDsThatAreNone(t *testing.T) {
+func TestRowIDs_RefuseOtherText(t *testing.T) {
 	const id = "AQZidWNrZXQIYSBrZXkvw6kBAQJ2MQQwMEU0"
 	for _, text := range []string{"", "x", "!", id + "A", id + "AA", id[:len(id)-4], "Ag" + id[2:], "AQ", "AQZidWNrZXQA", "AQD_____________________w", id + "=", strings.ToLower(id)} {
 		_, err := ledger.ParseRowID(text)
@@ -95,9 +95,9 @@ func FuzzRowID(f *testing.F) {
 	})
 }
 
-func TestFind_TellsWhatFollowsFromOtherRows(t *testing.T) {
+func TestFind_ReturnsWhetherARowIsCurrent(t *testing.T) {
 	f := newFixture(t)
-	f.ingests("b", "k", "[C@01] [C@02]")
+	f.ingest("b", "k", "[C@01] [C@02]")
 	rows := f.rowsOf("b", "k")
 	for i, r := range rows {
 		row, err := f.Find(t.Context(), ledger.RowID{Name: f.name("b", "k"), Row: r.ID()})
@@ -119,7 +119,7 @@ func TestHistory_HasPages_AndPairs(t *testing.T) {
 	f := newFixture(t)
 	var want []string
 	for i := range 9 {
-		f.ingests("b", "k", fmt.Sprintf("[C@%02d] [D@%02d]", 2*i, 2*i+1))
+		f.ingest("b", "k", fmt.Sprintf("[C@%02d] [D@%02d]", 2*i, 2*i+1))
 		want = append([]string{fmt.Sprintf("b/k@%02d", 2*i+1), fmt.Sprintf("b/k@%02d", 2*i)}, want...)
 	}
 	id := ledger.RowID{Name: f.name("b", "k"), Row: f.rowsOf("b", "k")[5].ID()}
@@ -156,7 +156,7 @@ func TestPairs_HaveEachRowOfATableOnce(t *testing.T) {
 	f := newFixture(t)
 	for i, table := range objecttest.PairTables {
 		key := fmt.Sprint("k", i)
-		f.ingests("b", key, table.Script)
+		f.ingest("b", key, table.Script)
 		rows := f.rowsOf("b", key)
 		pairs, err := f.Pairs(t.Context(), ledger.RowID{Name: f.name("b", key), Row: rows[0].ID()})
 		require.NoError(t, err)

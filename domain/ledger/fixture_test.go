@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A fixture is a service over a store in memory that counts what it is asked.
+// A fixture is a service over a store in memory that counts its calls.
 type fixture struct {
 	*testing.T
 	*ledger.Service
@@ -64,8 +64,8 @@ func (f *fixture) name(bucket, key string) domain.ObjectName {
 	return name
 }
 
-// ingests ingests each event of a script by itself; change may alter it.
-func (f *fixture) ingests(bucket, key, script string, change ...func(e *domain.ObjectEvent)) {
+// ingest ingests the events of a script one by one; change may modify them.
+func (f *fixture) ingest(bucket, key, script string, change ...func(e *domain.ObjectEvent)) {
 	f.Helper()
 	for _, call := range objecttest.Calls(script) {
 		for _, e := range call {
@@ -79,16 +79,16 @@ func (f *fixture) ingests(bucket, key, script string, change ...func(e *domain.O
 	}
 }
 
-// parses returns a filter.
-func (f *fixture) parses(params map[string][]string) ledger.Filter {
+// parseFilter returns the filter of parameters.
+func (f *fixture) parseFilter(params map[string][]string) ledger.Filter {
 	f.Helper()
 	filter, err := ledger.ParseFilter(params)
 	require.NoError(f, err)
 	return filter
 }
 
-// lists returns the rows of all pages, each as bucket/key@sequencer.
-func (f *fixture) lists(q ledger.Query) (all []string) {
+// listAll returns the rows of all pages, each as bucket/key@sequencer.
+func (f *fixture) listAll(q ledger.Query) (all []string) {
 	f.Helper()
 	for {
 		page, err := f.List(f.Context(), q)

@@ -23,20 +23,20 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const bucket = "bucket"
 
-// A world is a store with a bucket, and what the hub knows of its objects.
+// A world is a store with a bucket, and the objects that the hub knows of it.
 type world struct {
 	*testing.T
 	objects *memory.Objects
 	jobs    *memory.Jobs
 	source  *memory.Source
 	ports   ledger.Ports // ports of a node; a test may replace some of them
-	page    int          // objects that a crawl lists at once
+	page    int          // objects in a page of a crawl
 	events  int          // number of reported events
 
 	hasClock bool // events have times of the clock of the hub
 }
 
-// inWorld runs a test where waiting takes no time.
+// inWorld runs a test in a synctest bubble, where waiting takes no real time.
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,13 +47,13 @@ func inWorld(t *testing.T, test func(w *world)) {
 	})
 }
 
-// node returns a node of the hub.
-func (w *world) node() *ledger.Service {
+// newNode returns a node of the hub.
+func (w *world) newNode() *ledger.Service {
 	return ledger.New(w.ports, ledger.Options{CrawlPage: w.page, JSONPatch: applyPatch, HasClock: func(b string) bool { return w.hasClock && b == bucket }})
 }
 
-// runs has a node work until ctx ends or the test does.
-func (w *world) runs(ctx context.Context, node *ledger.Service) (stop func()) {
+// runNode makes a node work on jobs until ctx or the test ends.
+func (w *world) runNode(ctx context.Context, node *ledger.Service) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -66,18 +66,18 @@ func (w *world) runs(ctx context.Context, node *ledger.Service) (stop func()) {
 	}
 }
 
-// crawls crawls the bucket on one node, and returns the job after its end.
-func (w *world) crawls(prefix string) domain.Job {
+// crawl crawls the bucket on one node, and returns the job after its end.
+func (w *world) crawl(prefix string) domain.Job {
 	w.Helper()
-	node := w.node()
-	defer w.runs(w.Context(), node)()
+	node := w.newNode()
+	defer w.runNode(w.Context(), node)()
 	job, err := node.StartCrawl(w.Context(), bucket, prefix)
 	require.NoError(w, err)
-	return w.waits(node, job)
+	return w.waitForEnd(node, job)
 }
 
-// waits returns a job after its end.
-func (w *world) waits(node *ledger.Service, job domain.Job) domain.Job {
+// waitForEnd waits for the end of a job and returns it.
+func (w *world) waitForEnd(node *ledger.Service, job domain.Job) domain.Job {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), 24*time.Hour)
 	defer cancel()
@@ -87,10 +87,10 @@ func (w *world) waits(node *ledger.Service, job domain.Job) domain.Job {
 	return job
 }
 
-// completes is crawls for a crawl that has to succeed, and returns its counts.
-func (w *world) completes() domain.JobCounts {
+// completeCrawl crawls the bucket, requires success, and returns the counts.
+func (w *world) completeCrawl() domain.JobCounts {
 	w.Helper()
-	job := w.crawls("")
+	job := w.crawl("")
 	require.Equal(w, domain.JobCompleted, job.State, job.Report)
 	return job.Counts
 }
@@ -102,8 +102,8 @@ func (w *world) name(key string) domain.ObjectName {
 	return name
 }
 
-// reports has the store report an event of each script for a key.
-func (w *world) reports(key string, events ...domain.ObjectEvent) {
+// report ingests events for a key, as reported by the store.
+func (w *world) report(key string, events ...domain.ObjectEvent) {
 	w.Helper()
 	for i := range events {
 		w.events++
@@ -119,8 +119,8 @@ func (w *world) reports(key string, events ...domain.ObjectEvent) {
 // script returns the events of a script.
 func script(text string) []domain.ObjectEvent { return slices.Concat(objecttest.Calls(text)...) }
 
-// lists sets the latest version that the store has of a key.
-func (w *world) lists(key string, o repository.SourceObject) {
+// setListed sets the latest version of a key in the store.
+func (w *world) setListed(key string, o repository.SourceObject) {
 	o.Key = key
 	w.source.Put(bucket, o)
 }

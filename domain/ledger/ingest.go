@@ -9,42 +9,42 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Report is an event of an object, as an edge has decoded it.
+// A Report is an event of an object that an edge has decoded.
 type Report = repository.ObjectReport
 
 // Ingested is the result of an Ingest.
 type Ingested struct {
 	Stored     int
-	Duplicates int       // that were stored before, or that the call has twice
-	TooOld     int       // that the retention refuses: see domain.ObjectRetention
+	Duplicates int       // events that were stored before, or that the call has twice
+	TooOld     int       // events that the retention refuses: see domain.ObjectRetention
 	Failures   []Failure // in the order of the events
 }
 
-// A Failure is the reason why an event was not stored, or may not have been.
+// A Failure is the reason why an event was not stored, or may not have been stored.
 type Failure struct {
 	Event int // its index in the call
 	Err   error
 }
 
-// IsInvalid reports whether no store accepts the event.
+// IsInvalid reports whether the event is invalid, so that no store accepts it.
 func (f *Failure) IsInvalid() bool { return domain.KindOf(f.Err) == domain.Invalid }
 
-// IsFull reports whether the store has no room for the object. The event can be stored once
-// other objects of its part of the store are gone.
+// IsFull reports whether the store has no room for the object. The event can be stored after
+// other objects in the same partition of the store were removed.
 func (f *Failure) IsFull() bool { return errors.Is(f.Err, repository.ErrFull) }
 
 // maxAhead is how far the clock of a store may be ahead of the hub's. A later time is treated
-// as unknown: otherwise all events until then, also a deletion, would count as earlier.
+// as unknown. Otherwise all events until that time, even a deletion, would count as earlier.
 const maxAhead = 24 * time.Hour
 
 // Ingest stores events independently of each other: one that fails does not affect the others.
-// What is stored or a duplicate is durable, and the state of its object includes it. The others
-// can be passed to Ingest again: what was stored in spite of its failure is a duplicate then.
-// An event whose time is more than a day ahead is stored without it.
+// Stored events and duplicates are durable, and included in the state of their objects. Failed
+// events can be passed to Ingest again: an event that was stored in spite of its failure is a
+// duplicate then. An event whose time is more than a day ahead is stored without it.
 func (s *Service) Ingest(ctx context.Context, reports []Report) Ingested {
 	var done Ingested
 	valid := make([]Report, 0, len(reports))
-	indices := make([]int, 0, len(reports)) // of the valid ones
+	indices := make([]int, 0, len(reports)) // indexes of the valid reports
 	errs := make(map[int]error)
 	latest := s.opts.Clock().Add(maxAhead)
 	for i := range reports {

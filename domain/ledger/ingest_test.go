@@ -25,7 +25,7 @@ func creation(t *testing.T, key, sequencer string) ledger.Report {
 	return ledger.Report{Name: name, ObjectEvent: domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: s}}
 }
 
-// A failing store refuses objects with some keys.
+// failing is a store that refuses objects with some keys.
 type failing struct {
 	repository.Objects
 	errs map[string]error
@@ -67,7 +67,8 @@ func TestIngest_EndsEachEventAlone(t *testing.T) {
 	require.False(t, done.Failures[0].IsFull() || done.Failures[0].IsInvalid())
 }
 
-// A deletion without a sequencer follows a creation whose time is years ahead, as that of a store whose clock is wrong.
+// A deletion without a sequencer follows a creation whose time is years ahead, because the
+// clock of the store was wrong.
 func TestIngest_TakesATimeThatIsFarAheadAsUnknown(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	for ahead, want := range map[time.Duration]time.Time{24 * time.Hour: now.Add(24 * time.Hour), 24*time.Hour + 1: {}, 9000 * time.Hour: {}} {

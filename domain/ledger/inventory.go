@@ -22,7 +22,7 @@ const (
 	maxChecksum    = 1 << 10
 )
 
-// An InventoryRequest says where an inventory is: its manifest, or the object that has it.
+// An InventoryRequest names an inventory: it has the manifest, or the location of the manifest.
 type InventoryRequest struct {
 	Manifest    []byte
 	Bucket, Key string // of manifest.json or manifest.checksum
@@ -33,20 +33,20 @@ type inventoryJob struct {
 	Manifest json.RawMessage `json:"manifest"`
 }
 
-// inventoryCursor is where an inventory resumes.
+// inventoryCursor is the position at which an inventory resumes.
 type inventoryCursor struct {
 	File int   `json:"file"`
-	Row  int64 `json:"row"` // rows of the file that are done
+	Row  int64 `json:"row"` // number of rows of the file that are done
 }
 
 // StartInventory starts to take over the objects of an inventory. It fails with ErrUnsupportedFormat if
 // its files cannot be read, and with Invalid if the manifest is wrong.
 //
-// An inventory says what the latest versions were when it was made, and that is the time of its
-// events, less [domain.ClockMargin]: later events of the store have later times. Objects that
-// it does not list are not affected. A row that is done again after a crash, or by another job
-// of the same manifest, changes nothing: its event has the identity of the manifest and a
-// digest of what it says.
+// An inventory has the latest versions at the time when it was made. Its events have that time,
+// less [domain.ClockMargin], so that later events of the store have later times. Objects that
+// it does not list are not affected. A row that is processed again after a crash, or by another
+// job with the same manifest, changes nothing: events are identified by the manifest and a
+// digest of their content.
 func (s *Service) StartInventory(ctx context.Context, r InventoryRequest) (domain.Job, error) {
 	text := r.Manifest
 	if text == nil {
@@ -72,7 +72,8 @@ func (s *Service) StartInventory(ctx context.Context, r InventoryRequest) (domai
 	return s.createJob(ctx, domain.InventoryJob, m.SourceBucket, inventoryJob{text})
 }
 
-// readManifest reads a manifest. Beside manifest.checksum, which has its MD5, it is manifest.json.
+// readManifest reads a manifest. If the key names manifest.checksum, which has the MD5 of the
+// manifest, it reads manifest.json beside it.
 func (s *Service) readManifest(ctx context.Context, bucket, key string) ([]byte, error) {
 	at, hasSum := strings.CutSuffix(key, ".checksum")
 	if !hasSum {
@@ -93,18 +94,18 @@ func (s *Service) readManifest(ctx context.Context, bucket, key string) ([]byte,
 	return text, nil
 }
 
-// An inventory is the work of a task.
+// An inventory is the state of a task that takes over the objects of an inventory.
 type inventory struct {
 	*task
 	manifest *manifest
 	digest   string // of the manifest
 	madeAt   time.Time
 	at       inventoryCursor
-	done     domain.Job // the job with what the batch adds to its counts
+	done     domain.Job // the job, including the counts of this batch
 	batch    []inventoryRow
 }
 
-// runInventory ingests the rows from its cursor on.
+// runInventory ingests the rows from the cursor of its job.
 func (t *task) runInventory(ctx context.Context) error {
 	var request inventoryJob
 	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
@@ -143,7 +144,7 @@ func (v *inventory) beginBatch() {
 	v.batch = v.batch[:0]
 }
 
-// readRows takes over the rows of a file.
+// readRows adds the rows of a file to batches.
 func (v *inventory) readRows(ctx context.Context, f *manifestFile) error {
 	var row int64
 	for r, err := range v.readRecords(ctx, v.manifest, f) {
@@ -164,8 +165,7 @@ func (v *inventory) readRows(ctx context.Context, f *manifestFile) error {
 	return nil
 }
 
-// addRecord adds a row to the batch. A row of a version that is not the latest does not show
-// the current state.
+// addRecord adds a row to the batch, unless it has a version that is not the latest one.
 func (v *inventory) addRecord(r fileRecord) {
 	v.done.Counts.Seen++
 	row, err := parseRecord(r, v.job.Bucket)
@@ -203,7 +203,7 @@ func (v *inventory) storeBatch(ctx context.Context) error {
 	return nil
 }
 
-// compareBatch returns the events that follow for the rows of the batch.
+// compareBatch returns the events for the differences in the rows of the batch.
 func (v *inventory) compareBatch(ctx context.Context) (reports []repository.ObjectReport, err error) {
 	objects, errs := make([]domain.Object, len(v.batch)), make([]error, len(v.batch))
 	var wait sync.WaitGroup
@@ -228,7 +228,7 @@ func (v *inventory) compareBatch(ctx context.Context) (reports []repository.Obje
 			}
 			continue
 		}
-		// If another version is no longer the latest, an inventory does not prove that.
+		// An inventory does not prove that another version is no longer the latest one.
 		if slices.ContainsFunc(events, func(e domain.ObjectEvent) bool { return e.Version != row.Version }) {
 			events = nil
 		}

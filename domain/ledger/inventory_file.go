@@ -23,12 +23,13 @@ import (
 
 // Limits of files.
 const (
-	maxInflation = 200      // bytes of a file for each of its compressed bytes
-	minInflated  = 64 << 20 // bytes that any file may have
-	maxRecord    = 1 << 20  // bytes of a row
+	maxInflation = 200      // limit for the ratio of the bytes of a file to its compressed bytes
+	minInflated  = 64 << 20 // bytes that a file may have in any case
+	maxRecord    = 1 << 20  // limit for the bytes of a row
 )
 
-// A fileRecord is a row of a file: the texts of its columns, by their names as columnName returns them.
+// A fileRecord is a row of a file: the texts of its columns, by the names that columnName
+// returns.
 type fileRecord map[string]string
 
 // openFile opens an object of a store.
@@ -60,7 +61,8 @@ func (s *Service) readFile(ctx context.Context, bucket, key string, limit int64)
 	return text, nil
 }
 
-// openLeased opens an object of a store. Reading it prolongs the lease, however long that takes.
+// openLeased opens an object of a store. Each read prolongs the lease, so reading may take
+// longer than a lease.
 func (t *task) openLeased(ctx context.Context, bucket, key string) (io.ReadCloser, error) {
 	r, err := t.openFile(ctx, bucket, key)
 	if err != nil {
@@ -83,7 +85,7 @@ func (f *leasedFile) Read(p []byte) (int, error) {
 	return f.ReadCloser.Read(p)
 }
 
-// checkSum demands the MD5 of a file, and returns how many bytes it has.
+// checkSum verifies the MD5 sum of a file, and returns the number of its bytes.
 func (t *task) checkSum(ctx context.Context, bucket string, f *manifestFile) (int64, error) {
 	r, err := t.openLeased(ctx, bucket, f.Key)
 	if err != nil {
@@ -106,8 +108,8 @@ func compareSum(f *manifestFile, sum hash.Hash) error {
 	return nil
 }
 
-// readRecords returns the rows of a file. Its sum is compared before the first one, and after the last one
-// again: the file is read twice, and need not fit in memory.
+// readRecords returns the rows of a file. It verifies the MD5 sum before the first row and
+// again after the last one. So the file is read twice, and need not fit in memory.
 func (t *task) readRecords(ctx context.Context, m *manifest, f *manifestFile) iter.Seq2[fileRecord, error] {
 	return func(yield func(fileRecord, error) bool) {
 		size, err := t.checkSum(ctx, m.DestinationBucket, f)
@@ -145,8 +147,8 @@ func (t *task) readRecords(ctx context.Context, m *manifest, f *manifestFile) it
 	}
 }
 
-// asFileError returns an error about the content of a file. What is not known to be wrong with the
-// content may be readable later.
+// asFileError adds the file to an error. An error that is not certainly about the content may
+// be temporary.
 func asFileError(f *manifestFile, err error) error {
 	kind := domain.KindOf(err)
 	_, isSyntax := errors.AsType[*csv.ParseError](err)
@@ -181,8 +183,8 @@ func (s *Service) readParquet(r io.Reader, size int64) iter.Seq2[fileRecord, err
 	}
 }
 
-// readCSV returns the rows of a CSV file, which may be compressed by gzip. The columns are those of the
-// schema, or of the first row if it has names, or the default ones.
+// readCSV returns the rows of a CSV file, which may be compressed by gzip. The columns are
+// those of the schema, or of the first row if it is a header, or else the default columns.
 func readCSV(r io.Reader, size int64, schema string) iter.Seq2[fileRecord, error] {
 	return func(yield func(fileRecord, error) bool) {
 		plain, err := inflateFile(r, size)
@@ -226,7 +228,8 @@ func readCSV(r io.Reader, size int64, schema string) iter.Seq2[fileRecord, error
 	}
 }
 
-// columnsOf returns the columns of a file by its first row, and whether that has their names.
+// columnsOf returns the columns of a file, and whether the first row is a header with their
+// names.
 func columnsOf(schema columns, first []string) (columns, bool, error) {
 	switch {
 	case schema != nil:
@@ -238,7 +241,7 @@ func columnsOf(schema columns, first []string) (columns, bool, error) {
 	return defaultColumns, false, nil
 }
 
-// nameCells returns the record of a row, or nil if that ends before the key.
+// nameCells returns the record of a row, or nil if the row ends before the key.
 func nameCells(row []string, at columns) fileRecord {
 	if at[keyColumn] >= len(row) {
 		return nil
@@ -249,16 +252,16 @@ func nameCells(row []string, at columns) fileRecord {
 			named[name] = strings.Clone(row[i])
 		}
 	}
-	key, err := url.QueryUnescape(named[keyColumn]) // as CSV files have keys
+	key, err := url.QueryUnescape(named[keyColumn]) // keys in CSV files are escaped
 	if err != nil {
-		key = "" // which is no key
+		key = "" // an empty key is refused
 	}
 	named[keyColumn] = key
 	return named
 }
 
-// inflateFile returns the content of a file that may be compressed. It ends with an error beyond what a list
-// of objects may have for its compressed bytes.
+// inflateFile returns the content of a file that may be compressed. A read fails if the content
+// is longer than a list of objects can be for its compressed size.
 func inflateFile(r io.Reader, size int64) (io.Reader, error) {
 	buffered := bufio.NewReader(r)
 	if begin, _ := buffered.Peek(2); !bytes.Equal(begin, []byte{0x1f, 0x8b}) {
@@ -271,7 +274,7 @@ func inflateFile(r io.Reader, size int64) (io.Reader, error) {
 	return &inflationBound{r: plain, left: max(minInflated, maxInflation*size)}, nil
 }
 
-// An inflationBound fails once more bytes were read than are left.
+// An inflationBound fails after left bytes were read.
 type inflationBound struct {
 	r    io.Reader
 	left int64
@@ -285,7 +288,7 @@ func (b *inflationBound) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A recordBound fails if a record has more bytes than are left.
+// A recordBound fails if a record has more than left bytes.
 type recordBound struct {
 	r    io.Reader
 	left int
@@ -300,14 +303,14 @@ func (b *recordBound) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An inventoryRow is what a record says.
+// An inventoryRow is a parsed record.
 type inventoryRow struct {
 	name     domain.ObjectName
 	isLatest bool
 	domain.ListedObject
 }
 
-// parseRecord reads a record of an inventory of a bucket. What is wrong is Invalid.
+// parseRecord parses a record of an inventory of a bucket. A wrong record is an Invalid error.
 func parseRecord(r fileRecord, bucket string) (row inventoryRow, err error) {
 	if b := r["bucket"]; b != "" && b != bucket {
 		return row, domain.Errorf(domain.Invalid, "it is of bucket %q", domain.Clip(b))

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An inventory is what a test changes of one.
+// An inventory is a manifest that a test can change.
 type inventory struct {
 	Source      string           `json:"sourceBucket"`
 	Destination string           `json:"destinationBucket"`
@@ -48,14 +48,14 @@ func (w *world) inventoryOf(files ...[]byte) inventory {
 	}
 	for i, content := range files {
 		key := fmt.Sprintf("data/%d.csv.gz", i)
-		w.puts(key, content)
+		w.putObject(key, content)
 		m.Files = append(m.Files, map[string]any{"key": key, "size": len(content), "MD5checksum": fmt.Sprintf("%x", md5.Sum(content))})
 	}
 	return m
 }
 
-// puts stores an object in the bucket "another".
-func (w *world) puts(key string, content []byte) {
+// putObject stores an object in the bucket "another".
+func (w *world) putObject(key string, content []byte) {
 	w.Helper()
 	name, err := domain.ParseObjectName("another", key)
 	require.NoError(w, err)
@@ -70,19 +70,19 @@ func (m inventory) text() []byte {
 	return text
 }
 
-// takesOver runs an inventory, and returns the job after its end.
-func (w *world) takesOver(r ledger.InventoryRequest) domain.Job {
+// runInventory runs an inventory, and returns the job after its end.
+func (w *world) runInventory(r ledger.InventoryRequest) domain.Job {
 	w.Helper()
-	node := w.node()
-	defer w.runs(w.Context(), node)()
+	node := w.newNode()
+	defer w.runNode(w.Context(), node)()
 	job, err := node.StartInventory(w.Context(), r)
 	require.NoError(w, err)
-	return w.waits(node, job)
+	return w.waitForEnd(node, job)
 }
 
 func (w *world) takesOverManifest(m inventory) domain.Job {
 	w.Helper()
-	return w.takesOver(ledger.InventoryRequest{Manifest: m.text()})
+	return w.runInventory(ledger.InventoryRequest{Manifest: m.text()})
 }
 
 const threeRows = `"bucket","a"
@@ -117,18 +117,18 @@ func TestInventoryAddsARowForEachKey_AndProvesNoAbsence(t *testing.T) {
 func TestNativeEventsAfterAnInventory(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.takesOverManifest(w.inventoryOf([]byte(threeRows)))
-		w.reports("a", script("[D@D1+90]")...)
-		w.reports("a", script("[C@C1+80]")...)
-		w.reports("b", script("[D@D1+90]")...)
-		w.reports("b", script("[C@C2+95]")...)
+		w.report("a", script("[D@D1+90]")...)
+		w.report("a", script("[C@C1+80]")...)
+		w.report("b", script("[D@D1+90]")...)
+		w.report("b", script("[C@C2+95]")...)
 		require.Equal(t, "a: C@0-01· C@C1· D@D1·\nb: C@0-01· D@D1· C@C2+\nc: C@0-01+\n", w.state())
 	})
 }
 
 func TestInventoryThatIsOldOverridesNothingThatHappenedSince(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.reports("a", script("[C@C1+70, D@D1+80]")...)
-		w.reports("b", script("[C@C1+70]")...)
+		w.report("a", script("[C@C1+70, D@D1+80]")...)
+		w.report("b", script("[C@C1+70]")...)
 		m := w.inventoryOf([]byte(`"bucket","a",,,,5` + "\n" + `"bucket","b",,,,5` + "\n"))
 		require.Equal(t, domain.JobCounts{Seen: 2, Unchanged: 2}, w.takesOverManifest(m).Counts)
 		require.Equal(t, "a: C@C1· D@D1·\nb: C@C1+\n", w.state())
@@ -137,7 +137,7 @@ func TestInventoryThatIsOldOverridesNothingThatHappenedSince(t *testing.T) {
 
 func TestInventoryHonoursVersionsAndMarkers(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.reports("deleted", script("[C@C1/1]")...)
+		w.report("deleted", script("[C@C1/1]")...)
 		m := w.inventoryOf([]byte(strings.Join([]string{
 			`"bucket","key","2","true","false","5"`, `"bucket","key","1","false","false","4"`,
 			`"bucket","deleted","2","true","true",""`, `"bucket","deleted","1","false","false","4"`, `"bucket","gone","9","true","true",""`,
@@ -147,12 +147,12 @@ func TestInventoryHonoursVersionsAndMarkers(t *testing.T) {
 	})
 }
 
-// An inventory may lack what was stored shortly before it was made, so it hides no known version. One
-// that is not known is over all known ones.
+// An inventory may lack versions that were stored shortly before it was made, so it hides no
+// known version. An unknown version is placed over all known ones.
 func TestInventoryHidesNoKnownVersion(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.reports("known", script("[C@C1/1+1, C@C2/2+2]")...)
-		w.reports("not known", script("[C@C1/1+1, C@C2/2+2]")...)
+		w.report("known", script("[C@C1/1+1, C@C2/2+2]")...)
+		w.report("not known", script("[C@C1/1+1, C@C2/2+2]")...)
 		m := w.inventoryOf([]byte(strings.Join([]string{`"bucket","known","1","true","false","5"`, `"bucket","not known","3","true","false","5"`}, "\n")))
 		require.Equal(t, domain.JobCounts{Seen: 2, Created: 1, Unchanged: 1}, w.takesOverManifest(m).Counts)
 		require.Equal(t, "known: C@C1/1· C@C2/2+\nnot known: C@C1/1· C@C2/2· C@C2-01/3+\n", w.state())
@@ -196,15 +196,15 @@ func TestFormsOfInventories(t *testing.T) {
 func TestInventoryIsFoundByItsManifestOrItsChecksum(t *testing.T) {
 	inWorld(t, func(w *world) {
 		text := w.inventoryOf([]byte(threeRows)).text()
-		w.puts("x/manifest.json", text)
-		w.puts("x/manifest.checksum", []byte(fmt.Sprintf("%X \n", md5.Sum(text))))
-		require.EqualValues(t, 3, w.takesOver(ledger.InventoryRequest{Bucket: "another", Key: "x/manifest.json"}).Counts.Created)
-		require.EqualValues(t, 3, w.takesOver(ledger.InventoryRequest{Bucket: "another", Key: "x/manifest.checksum"}).Counts.Unchanged)
-		w.puts("x/manifest.json", append(text, ' '))
-		_, err := w.node().StartInventory(w.Context(), ledger.InventoryRequest{Bucket: "another", Key: "x/manifest.checksum"})
+		w.putObject("x/manifest.json", text)
+		w.putObject("x/manifest.checksum", []byte(fmt.Sprintf("%X \n", md5.Sum(text))))
+		require.EqualValues(t, 3, w.runInventory(ledger.InventoryRequest{Bucket: "another", Key: "x/manifest.json"}).Counts.Created)
+		require.EqualValues(t, 3, w.runInventory(ledger.InventoryRequest{Bucket: "another", Key: "x/manifest.checksum"}).Counts.Unchanged)
+		w.putObject("x/manifest.json", append(text, ' '))
+		_, err := w.newNode().StartInventory(w.Context(), ledger.InventoryRequest{Bucket: "another", Key: "x/manifest.checksum"})
 		require.Equal(t, domain.Invalid, domain.KindOf(err))
 		require.ErrorContains(t, err, "has the MD5")
-		_, err = w.node().StartInventory(w.Context(), ledger.InventoryRequest{Bucket: "another", Key: "none"})
+		_, err = w.newNode().StartInventory(w.Context(), ledger.InventoryRequest{Bucket: "another", Key: "none"})
 		require.Equal(t, domain.NotFound, domain.KindOf(err))
 	})
 }
@@ -230,7 +230,7 @@ func TestManifestThatIsWrongIsRefused(t *testing.T) {
 			inWorld(t, func(w *world) {
 				m := w.inventoryOf([]byte(threeRows))
 				tc.change(&m)
-				_, err := w.node().StartInventory(w.Context(), ledger.InventoryRequest{Manifest: m.text()})
+				_, err := w.newNode().StartInventory(w.Context(), ledger.InventoryRequest{Manifest: m.text()})
 				require.ErrorContains(t, err, tc.want)
 				if strings.Contains(tc.want, "not supported") {
 					require.ErrorIs(t, err, ledger.ErrUnsupportedFormat)
@@ -241,7 +241,7 @@ func TestManifestThatIsWrongIsRefused(t *testing.T) {
 		})
 	}
 	inWorld(t, func(w *world) {
-		_, err := w.node().StartInventory(w.Context(), ledger.InventoryRequest{Manifest: []byte("[]")})
+		_, err := w.newNode().StartInventory(w.Context(), ledger.InventoryRequest{Manifest: []byte("[]")})
 		require.Equal(t, domain.Invalid, domain.KindOf(err))
 		w.source.Remove("another", "data/0.csv.gz")
 	})
@@ -304,10 +304,10 @@ func TestInventoryInParquet(t *testing.T) {
 			}
 		}
 		node := ledger.New(w.ports, ledger.Options{ReadParquet: read})
-		defer w.runs(w.Context(), node)()
+		defer w.runNode(w.Context(), node)()
 		job, err := node.StartInventory(w.Context(), ledger.InventoryRequest{Manifest: m.text()})
 		require.NoError(t, err)
-		job = w.waits(node, job)
+		job = w.waitForEnd(node, job)
 		require.Equal(t, domain.JobFailed, job.State)
 		require.Contains(t, job.Report, "the rest is damaged")
 	})
@@ -317,12 +317,12 @@ func TestInventoryWithoutStoresIsRefused(t *testing.T) {
 	inWorld(t, func(w *world) {
 		m := w.inventoryOf([]byte(threeRows))
 		w.ports.Source = nil
-		_, err := w.node().StartInventory(w.Context(), ledger.InventoryRequest{Manifest: m.text()})
+		_, err := w.newNode().StartInventory(w.Context(), ledger.InventoryRequest{Manifest: m.text()})
 		require.ErrorIs(t, err, repository.ErrNoStore)
 	})
 }
 
-// A slowSource has contents of which 4 KB take 20 seconds.
+// A slowSource needs 20 seconds for each 4 KB.
 type slowSource struct{ repository.Source }
 
 func (s slowSource) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
@@ -342,14 +342,14 @@ func TestInventoryKeepsItsLeaseWhileItReads(t *testing.T) {
 	inWorld(t, func(w *world) {
 		m := w.inventoryOf([]byte(strings.Repeat("bucket,a\n", 4000)))
 		w.ports.Source = slowSource{w.source}
-		node := w.node()
+		node := w.newNode()
 		job, err := node.StartInventory(w.Context(), ledger.InventoryRequest{Manifest: m.text()})
 		require.NoError(t, err)
-		defer w.runs(w.Context(), node)()
+		defer w.runNode(w.Context(), node)()
 		<-time.After(time.Second)
-		other := w.node()
-		defer w.runs(w.Context(), other)()
-		ended := w.waits(other, job)
+		other := w.newNode()
+		defer w.runNode(w.Context(), other)()
+		ended := w.waitForEnd(other, job)
 		require.Equal(t, domain.JobCompleted, ended.State, ended.Report)
 		require.EqualValues(t, 1, ended.Lease.Number)
 		require.Greater(t, ended.Ended.Sub(ended.Started), 5*time.Minute)
@@ -370,15 +370,15 @@ func TestInventoryIsResumedByAnotherNode_AndAddsNothingTwice(t *testing.T) {
 			m := w.inventoryOf(files...)
 			dying, crash := context.WithCancel(w.Context())
 			c := &crasher{Objects: w.objects, Jobs: w.jobs, n: n, after: n%2 == 0, crash: crash}
-			healthy := w.node()
+			healthy := w.newNode()
 			w.ports.Objects, w.ports.Jobs = c, c
-			node := w.node()
+			node := w.newNode()
 			job, err := node.StartInventory(w.Context(), ledger.InventoryRequest{Manifest: m.text()})
 			require.NoError(t, err)
-			stopFirst := w.runs(dying, node)
+			stopFirst := w.runNode(dying, node)
 			<-time.After(time.Second) // no real time
-			defer w.runs(w.Context(), healthy)()
-			ended := w.waits(healthy, job)
+			defer w.runNode(w.Context(), healthy)()
+			ended := w.waitForEnd(healthy, job)
 			stopFirst()
 			crash()
 			crashed = c.n <= 0

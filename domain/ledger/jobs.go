@@ -16,13 +16,13 @@ import (
 
 // Times of jobs.
 const (
-	jobLease    = time.Minute      // without a step, until another node takes a job over
-	minJobLook  = 10 * time.Second // between looks for jobs that no node works on
+	jobLease    = time.Minute      // duration of a lease; afterwards another node takes over the job
+	minJobLook  = 10 * time.Second // minimum interval between looks for jobs that no node works on
 	maxJobLook  = 30 * time.Second
-	releaseTime = 5 * time.Second // to give a lease back when the node stops
+	releaseTime = 5 * time.Second // time to release a lease when the node stops
 
-	maxJobs     = 4  // that a node works on at the same time
-	maxAttempts = 20 // of one step of a job
+	maxJobs     = 4  // jobs that a node works on at the same time
+	maxAttempts = 20 // attempts of one step of a job
 )
 
 // A jobRunner is the part of a Service that works on jobs.
@@ -53,7 +53,7 @@ func (r *jobRunner) dropJob(id domain.JobID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.working, id)
-	r.notify() // another job may wait for the place
+	r.notify() // another job may wait until this one has ended
 }
 
 // notify makes RunJobs look for jobs.
@@ -64,7 +64,7 @@ func (r *jobRunner) notify() {
 	}
 }
 
-// createJob stores a job, which a node begins soon.
+// createJob stores a job. A node begins it soon.
 func (s *Service) createJob(ctx context.Context, kind domain.JobKind, bucket string, request any) (domain.Job, error) {
 	text, err := json.Marshal(request)
 	if err != nil {
@@ -97,13 +97,13 @@ func (s *Service) ListJobs(ctx context.Context, before domain.JobID, limit int) 
 	return s.Jobs.ListJobs(ctx, before, limit)
 }
 
-// StopJob ends a job that runs. A node that works on it notices that at its next step at the latest,
-// and what that step stores remains.
+// StopJob ends a running job. The node that works on it stops at the end of its current step.
+// What that step stores remains.
 func (s *Service) StopJob(ctx context.Context, id domain.JobID) (domain.Job, error) {
 	return s.Jobs.StopJob(ctx, id, s.opts.Clock().UTC())
 }
 
-// WaitForJob returns a job that was created once it has ended, or as it was read last when ctx ends.
+// WaitForJob waits until a job has ended or ctx ends, and returns the job as it was read last.
 func (s *Service) WaitForJob(ctx context.Context, job domain.Job) (domain.Job, error) {
 	const minPause, maxPause = 20 * time.Millisecond, time.Second
 	for pause := minPause; job.State == domain.JobRunning && sleepFor(ctx, pause); pause = min(2*pause, maxPause) {
@@ -111,14 +111,14 @@ func (s *Service) WaitForJob(ctx context.Context, job domain.Job) (domain.Job, e
 		switch {
 		case err == nil:
 			job = found
-		case ctx.Err() == nil && domain.KindOf(err) != domain.NotFound: // a stale read does not find it
+		case ctx.Err() == nil && domain.KindOf(err) != domain.NotFound: // a stale read does not find the job
 			return job, err
 		}
 	}
 	return job, nil
 }
 
-// sleepFor waits for d. It returns false if ctx ends before.
+// sleepFor waits for d. It returns false if ctx ends first.
 func sleepFor(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -130,8 +130,8 @@ func sleepFor(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// RunJobs works on jobs until ctx ends: on those that this node created, and on those whose node has
-// stored nothing for longer than its lease. When it returns, no work is under way.
+// RunJobs works on jobs until ctx ends: on jobs that this node created, and on jobs whose lease
+// has expired. When it returns, no work is under way.
 func (s *Service) RunJobs(ctx context.Context) {
 	random := s.randomBytes()
 	owner := fmt.Sprintf("%x", random)
@@ -154,7 +154,7 @@ func (s *Service) RunJobs(ctx context.Context) {
 	}
 }
 
-// takeJobs begins the jobs that no node works on.
+// takeJobs begins jobs that no node works on.
 func (s *Service) takeJobs(ctx context.Context, owner string, working *sync.WaitGroup) error {
 	running, err := s.Jobs.RunningJobs(ctx)
 	if err != nil {
@@ -182,13 +182,13 @@ func (s *Service) takeJobs(ctx context.Context, owner string, working *sync.Wait
 	return nil
 }
 
-// A task is what a node does of a job.
+// A task is the work of a node on a job.
 type task struct {
 	*Service
 	job *domain.Job
 }
 
-// workOn runs a job until it ends, or fails, or has to pause.
+// workOn runs a job until it ends, fails or has to pause.
 func (s *Service) workOn(ctx context.Context, job *domain.Job) {
 	t := &task{s, job}
 	logger := s.opts.Logger.With("job", string(job.ID.Kind), "id", job.ID.UUID(), "bucket", job.Bucket)
@@ -213,7 +213,7 @@ func (s *Service) workOn(ctx context.Context, job *domain.Job) {
 	}
 }
 
-// isTransient reports whether a step that failed may succeed later.
+// isTransient reports whether a failed step may succeed later.
 func isTransient(err error) bool {
 	switch domain.KindOf(err) {
 	case domain.Busy, domain.Unavailable, domain.Uncertain, domain.NewerFormat:
@@ -223,14 +223,14 @@ func isTransient(err error) bool {
 	}
 }
 
-// releaseLease gives the lease back, so that any node may resume the job after a pause.
+// releaseLease releases the lease after a pause, so that any node may resume the job.
 func (t *task) releaseLease(ctx context.Context, pause time.Duration, logger *slog.Logger) {
 	t.job.Lease.Until = t.opts.Clock().UTC().Add(pause)
 	t.storeProgress(ctx, logger)
 }
 
-// storeProgress saves the job although the node may be stopping. If that fails, the lease passes by itself. It
-// has nothing to save if the job has ended, or is another node's.
+// storeProgress saves the job, even if the node is stopping. If that fails, the lease expires
+// by itself. It does not save a job that has ended, or that another node works on.
 func (t *task) storeProgress(ctx context.Context, logger *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
@@ -267,7 +267,7 @@ func (t *task) prolongLease(ctx context.Context) error {
 	return t.Jobs.SaveJob(ctx, t.job)
 }
 
-// prolongLate prolongs the lease if a third of it has passed.
+// prolongLate prolongs the lease if a third of its duration has passed.
 func (t *task) prolongLate(ctx context.Context) error {
 	if t.opts.Clock().Before(t.job.Lease.Until.Add(-jobLease * 2 / 3)) {
 		return nil

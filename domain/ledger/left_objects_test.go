@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// brokenObjects has objects that cannot be read, and others of which no event can be stored.
+// brokenObjects has objects that cannot be read, and objects whose events cannot be stored.
 type brokenObjects struct {
 	repository.Objects
 	unreadable map[string]bool
@@ -71,23 +71,23 @@ func reasonsOf(job domain.Job) map[string]string {
 
 var errNoRoom = domain.Errorf(domain.Unavailable, "shard 3: %w", repository.ErrFull)
 
-// A job does what it can, and has the reason of each object that it leaves.
+// A job processes all other objects, and has the reason for each object that it skips.
 func TestJobs_LeaveObjectsThatCannotBeReadOrStored(t *testing.T) {
 	unstorable := map[string]error{"full": errNoRoom, "too large": fmt.Errorf("the batch is refused"), "full and gone": errNoRoom}
 	prepare := func(w *world) {
 		w.page = 2
 		for _, key := range []string{"known", "gone", "full and gone", "unreadable", "unreadable and gone"} {
-			w.reports(key, script("[C@C1]")...)
+			w.report(key, script("[C@C1]")...)
 		}
 		for _, key := range []string{"full", "known", "new", "too large", "unreadable", "z"} {
-			w.lists(key, repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e"}})
+			w.setListed(key, repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e"}})
 		}
 		w.ports.Objects = &brokenObjects{w.objects, map[string]bool{"unreadable": true, "unreadable and gone": true}, unstorable}
 	}
 	t.Run("crawl", func(t *testing.T) {
 		inWorld(t, func(w *world) {
 			prepare(w)
-			job := w.crawls("")
+			job := w.crawl("")
 			require.Equal(t, domain.JobCompleted, job.State, job.Report)
 			require.Equal(t, domain.JobCounts{Seen: 6, Created: 3, Deleted: 1, Refused: 5}, job.Counts)
 			require.Equal(t, map[string]string{
@@ -111,18 +111,18 @@ func TestJobs_LeaveObjectsThatCannotBeReadOrStored(t *testing.T) {
 	t.Run("patch", func(t *testing.T) {
 		inWorld(t, func(w *world) {
 			prepare(w)
-			node := w.node()
-			defer w.runs(w.Context(), node)()
+			node := w.newNode()
+			defer w.runNode(w.Context(), node)()
 			job, err := node.StartPatch(w.Context(), map[string][]string{"key": {"*"}}, []byte(`[{"op":"add","path":"/a","value":1}]`))
 			require.NoError(t, err)
-			job = w.waits(node, job)
+			job = w.waitForEnd(node, job)
 			require.Equal(t, domain.JobCompleted, job.State, job.Report)
 			require.Equal(t, domain.JobCounts{Seen: 3, Changed: 3, Refused: 2}, job.Counts)
 		})
 	})
 }
 
-// An inventory that is older than the retention stores nothing, and says so.
+// An inventory that is older than the retention stores no events, and reports that.
 func TestInventory_CountsWhatIsTooOld(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.ports.Objects = memory.NewObjectsWithRetention(repository.ObjectKeeping{Retention: domain.ObjectRetention(time.Hour), Clock: time.Now})
@@ -135,15 +135,16 @@ func TestInventory_CountsWhatIsTooOld(t *testing.T) {
 	})
 }
 
-// A list has what can be read, on pages of any size, and each other object once.
-func TestList_LeavesOutWhatIsDamaged(t *testing.T) {
+// A list has all readable objects, and reports each other object once, for any size of its
+// pages.
+func TestList_LeavesOutDamagedObjects(t *testing.T) {
 	f := newFixture(t)
 	broken := &brokenObjects{Objects: f.store, unreadable: make(map[string]bool)}
 	service := ledger.New(ledger.Ports{Objects: broken}, ledger.Options{})
 	var readable, damaged []string
 	for i := range 9 {
 		key := fmt.Sprint("key", i)
-		f.ingests("bucket", key, "[C@10]")
+		f.ingest("bucket", key, "[C@10]")
 		if broken.unreadable[key] = i%3 == 0; broken.unreadable[key] {
 			damaged = append(damaged, key)
 		} else {
@@ -153,7 +154,7 @@ func TestList_LeavesOutWhatIsDamaged(t *testing.T) {
 	for _, params := range []map[string][]string{{"bucket": {"bucket"}}, {"bucket": {"bucket"}, "key[]": append(slices.Clone(readable), damaged...)}} {
 		for limit := 1; limit < 10; limit++ {
 			var found, left []string
-			for q := (ledger.Query{Filter: f.parses(params), Limit: limit}); ; {
+			for q := (ledger.Query{Filter: f.parseFilter(params), Limit: limit}); ; {
 				page, err := service.List(t.Context(), q)
 				require.NoError(t, err)
 				for i := range page.Rows {

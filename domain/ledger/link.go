@@ -11,16 +11,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A LinkRequest says what a link is for.
+// A LinkRequest has the options of a link.
 type LinkRequest struct {
 	Expires     time.Duration // 0: Options.LinkTime, which is the limit
-	Attachment  bool          // a browser is to save the content, and not to show it
-	ContentType string        // of the answer; empty: that of the store
-	Encoding    string        // Content-Encoding of the answer; empty: that of the store
+	Attachment  bool          // a browser should save the content instead of showing it
+	ContentType string        // of the answer; empty: the content type in the store
+	Encoding    string        // Content-Encoding of the answer; empty: the encoding in the store
 }
 
-// A Link is a URL by which anyone may read the content of an object until it expires, or why there is
-// none.
+// A Link is a URL by which anyone may read the content of an object until the link expires, or
+// the reason why there is none.
 type Link struct {
 	URL     string
 	Expires time.Time
@@ -39,14 +39,13 @@ const (
 	LinkNotCurrent LinkMissing = "not-current" // the row is not the current one
 	LinkArchived   LinkMissing = "archived"    // the content cannot be read at once
 	LinkTooLarge   LinkMissing = "too-large"   // the content is over the limit
-	LinkChanged    LinkMissing = "changed"     // the store has another content, of which no event has come yet
+	LinkChanged    LinkMissing = "changed"     // the store has other content, whose event has not arrived yet
 	LinkNoStore    LinkMissing = "no-store"    // the store is not configured
-	LinkNoLinks    LinkMissing = "no-links"    // the store has none
+	LinkNoLinks    LinkMissing = "no-links"    // the store does not support links
 )
 
-// Link returns a link to the content of a row that is the current one of its object. It asks the store
-// first, since a link is no use if the content is gone, and must not lead to another one. It fails with
-// NotFound if there is no such row.
+// Link returns a link to the content of a current row. It asks the store first, because the
+// content must exist and belong to this row. It fails with NotFound if there is no such row.
 func (s *Service) Link(ctx context.Context, id RowID, r LinkRequest) (Link, error) {
 	if r.Expires == 0 {
 		r.Expires = s.opts.LinkTime
@@ -85,7 +84,8 @@ func (s *Service) Link(ctx context.Context, id RowID, r LinkRequest) (Link, erro
 	return Link{URL: url, Expires: expires}, nil
 }
 
-// missingContent returns why the content of an event has no link, if its facts say so.
+// missingContent returns the reason in the facts of an event why its content has no link, if
+// there is one.
 func (s *Service) missingContent(e *domain.ObjectEvent) LinkMissing {
 	switch {
 	case !e.IsAccessible():
@@ -96,7 +96,8 @@ func (s *Service) missingContent(e *domain.ObjectEvent) LinkMissing {
 	return ""
 }
 
-// missingInStore returns why the content of the current row has no link, as the store says.
+// missingInStore asks the store, and returns the reason why the content of the current row has
+// no link, if there is one.
 func (s *Service) missingInStore(ctx context.Context, name domain.ObjectName, current *domain.ObjectRow) (LinkMissing, error) {
 	if s.Source == nil {
 		return LinkNoStore, nil
@@ -115,8 +116,8 @@ func (s *Service) missingInStore(ctx context.Context, name domain.ObjectName, cu
 	return s.missingContent(&domain.ObjectEvent{Type: domain.ObjectCreated, ObjectFacts: found.ObjectFacts}), nil
 }
 
-// contentDisposition returns the value of the header Content-Disposition for the file name that a key ends with,
-// as RFC 6266 has it.
+// contentDisposition returns the value of the header Content-Disposition (RFC 6266) with the
+// file name at the end of a key.
 func contentDisposition(isAttachment bool, key string) string {
 	kind := "inline"
 	if isAttachment {

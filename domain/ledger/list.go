@@ -17,15 +17,15 @@ const (
 	maxCounts = 10_000 // rows that a count looks at
 	maxChunk  = 500    // objects that are read at the same time
 
-	// bucketLooks is the number of rows that a bucket counts as in addition, because the store
-	// queries each shard of the bucket.
+	// bucketLooks is the number of rows that each bucket adds to the count of rows, because the
+	// store queries each shard of the bucket.
 	bucketLooks = 50
 )
 
 // A Query asks for a page of rows.
 type Query struct {
 	Filter
-	AnyOrder bool // of the objects of a bucket, which is cheap; default: that of their keys
+	AnyOrder bool // list the objects of a bucket in the cheapest order; default: in the order of their keys
 	Limit    int  // 1 to MaxPage; default DefaultPage
 	Token    string
 }
@@ -33,14 +33,14 @@ type Query struct {
 // A Page is a part of a list.
 type Page struct {
 	Rows    []Row
-	Damaged []repository.DamagedObject // whose rows, or some of them, are missing in the page
+	Damaged []repository.DamagedObject // objects whose rows, or some of them, are missing in the page
 	Next    string                     // token of the next page; empty: this is the last one
 }
 
-// List returns a page of rows: the buckets in the order of their names, and in each the objects in the
-// order of their keys and the rows of an object from the newest to the oldest. A page ends at its
-// limit, or when 2,000 rows have been looked at, of which each bucket but the last one counts as 50; it may be
-// empty then, and have a next one.
+// List returns a page of rows: the buckets in the order of their names, and in each the objects
+// in the order of their keys and the rows of an object from the newest to the oldest. A page
+// ends at its limit, or after List has looked at 2,000 rows; each bucket except the last one
+// counts as 50 more rows. Then it may be empty and have a next page.
 func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 	if q.Limit == 0 {
 		q.Limit = DefaultPage
@@ -67,15 +67,15 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 	return page, nil
 }
 
-// A Count says how many rows a filter wants.
+// A Count is the number of rows that a filter selects.
 type Count struct {
 	Rows int64
 	Next string // token that continues the count; empty: Rows are all of them
 }
 
-// Count returns how many rows a filter selects. If the store cannot count them, it reads up to
-// 10,000 rows, of which each bucket counts as 50, and the next call continues with the token.
-// The same holds for more than 200 buckets.
+// Count returns how many rows a filter selects. If the store cannot count them, or there are
+// more than 200 buckets, it reads up to 10,000 rows, where each bucket counts as 50 more rows,
+// and the next call continues with the token.
 func (s *Service) Count(ctx context.Context, f Filter, token string) (Count, error) {
 	query := f.fingerprint + " count"
 	at, err := parseToken(token, query)
@@ -97,7 +97,7 @@ func (s *Service) Count(ctx context.Context, f Filter, token string) (Count, err
 	return counted, nil
 }
 
-// A rowWalk looks at the rows that a filter may want.
+// A rowWalk looks at the rows that a filter may select.
 type rowWalk struct {
 	service   *Service
 	filter    *Filter
@@ -105,16 +105,16 @@ type rowWalk struct {
 	anyOrder  bool
 	onlyCount bool
 	limit     int // limit for found; unused with onlyCount
-	looks     int // that are left
+	looks     int // rows that it may still look at
 
-	at      rowPosition // up to where it has looked
+	at      rowPosition // where it continues
 	found   []Row
 	damaged []repository.DamagedObject
 	counted int64
 	isDone  bool // all rows were read
 }
 
-// isFull reports whether the walk is to end.
+// isFull reports whether the walk has found enough rows.
 func (w *rowWalk) isFull() bool { return !w.onlyCount && len(w.found) == w.limit || w.looks <= 0 }
 
 // bucketNames returns the names of the buckets from the position on.
@@ -133,7 +133,7 @@ func (w *rowWalk) bucketNames(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// mayHaveBucket reports whether the conditions about the bucket hold.
+// mayHaveBucket reports whether rows of a bucket can fulfil the conditions about buckets.
 func (f *Filter) mayHaveBucket(bucket string) bool {
 	name, err := domain.ParseObjectName(bucket, "any")
 	if err != nil {
@@ -144,7 +144,7 @@ func (f *Filter) mayHaveBucket(bucket string) bool {
 	return !slices.ContainsFunc(f.conditions, fails)
 }
 
-// countBuckets has the store count the objects of the buckets.
+// countBuckets lets the store count the objects of the buckets.
 func (w *rowWalk) countBuckets(ctx context.Context) error {
 	return w.eachBucket(ctx, func(ctx context.Context, bucket string) (hasMore bool, err error) {
 		n, err := w.service.Objects.Count(ctx, w.rangeOf(bucket))
@@ -153,7 +153,7 @@ func (w *rowWalk) countBuckets(ctx context.Context) error {
 	})
 }
 
-// rangeOf returns what the filter asks of a bucket.
+// rangeOf returns the range of objects in a bucket that the filter may select.
 func (w *rowWalk) rangeOf(bucket string) repository.ObjectRange {
 	return repository.ObjectRange{Bucket: bucket, Prefix: w.plan.prefix, OnlyCurrent: w.filter.OnlyCurrent, Matches: w.plan.matches, AnyOrder: w.anyOrder}
 }
@@ -242,7 +242,7 @@ func (w *rowWalk) firstChunk() int {
 	return w.limit
 }
 
-// runKeys looks at the objects with the keys of the plan, each by itself.
+// runKeys looks up the objects with the keys of the plan one by one.
 func (w *rowWalk) runKeys(ctx context.Context) (hasMore bool, err error) {
 	for _, key := range w.plan.keys {
 		if key <= w.at.Key {
@@ -280,7 +280,8 @@ func (w *rowWalk) lookUp(ctx context.Context, key string) (hasMore bool, err err
 	return w.visitObject(ctx, &o)
 }
 
-// leaveOut leaves out an object that cannot be read: the list has the others.
+// leaveOut adds an object that cannot be read to the damaged ones. The list continues with the
+// others.
 func (w *rowWalk) leaveOut(bucket string, d repository.DamagedObject) {
 	w.looks--
 	w.damaged = append(w.damaged, d)

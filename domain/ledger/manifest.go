@@ -43,8 +43,8 @@ type manifestFile struct {
 	MD5 string `json:"MD5checksum"` // hexadecimal; empty: not given
 }
 
-// parseManifest reads a manifest. What is wrong is Invalid, and a format that is not known is
-// ErrUnsupportedFormat.
+// parseManifest parses a manifest. A wrong manifest is an Invalid error, and an unknown format
+// is ErrUnsupportedFormat.
 func parseManifest(text []byte) (*manifest, error) {
 	if len(text) > maxManifest {
 		return nil, domain.Errorf(domain.Invalid, "manifest: want at most %d bytes", maxManifest)
@@ -77,7 +77,7 @@ func parseManifest(text []byte) (*manifest, error) {
 func (m *manifest) checkFormat() error {
 	switch {
 	case strings.EqualFold(m.FileFormat, formatParquet):
-		m.FileFormat = formatParquet // whose schema is in the files
+		m.FileFormat = formatParquet // Parquet files have their schema themselves
 		return nil
 	case !strings.EqualFold(m.FileFormat, formatCSV):
 		return domain.Errorf(domain.Invalid, "manifest: fileFormat %q: %w", domain.Clip(m.FileFormat), ErrUnsupportedFormat)
@@ -109,23 +109,24 @@ func (f *manifestFile) checkFields(bucket string) error {
 	return nil
 }
 
-// columns are the places of the columns of a file, by their names in lower case and without marks.
+// columns are the indexes of the columns of a file, by the names that columnName returns.
 type columns map[string]int
 
 const keyColumn = "key"
 
-// defaultColumns are those of files of which neither the manifest nor a row says them.
+// defaultColumns are the columns of files that have neither a schema in the manifest nor a
+// header.
 var defaultColumns = columns{
 	"bucket": 0, keyColumn: 1, "versionid": 2, "islatest": 3, "isdeletemarker": 4, "size": 5, "lastmodifieddate": 6, "etag": 7, "storageclass": 8,
 }
 
-// columnName returns the name of a column as it is compared: VersionId and version_id are one.
+// columnName returns the normalized name of a column: VersionId and version_id are the same.
 func columnName(text string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(text)), "_", "")
 }
 
-// parseColumns returns the columns of a schema or of a row with their names. It is Invalid if the keys
-// have none, or if one is there twice.
+// parseColumns returns the columns of a schema or a header. It fails with Invalid if there is
+// no column for keys, or if a name occurs twice.
 func parseColumns(names []string) (columns, error) {
 	c := make(columns, len(names))
 	for i, name := range names {
@@ -141,7 +142,8 @@ func parseColumns(names []string) (columns, error) {
 	return c, nil
 }
 
-// isHeader reports whether a row has the names of columns. No bucket of a store has such a name.
+// isHeader reports whether a row is a header. No bucket has the name of a column, so a row with
+// data is never taken for a header.
 func isHeader(row []string) bool {
 	hasBucket, hasKey := false, false
 	for _, cell := range row {

@@ -11,22 +11,22 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Patch changes what users keep with a row: its attributes, or its ingest id.
+// A Patch changes the data of users in a row: its attributes, or its ingest id.
 type Patch struct {
 	attributes []patchOperation
 	isIngestID bool
 	ingestID   string // empty: it is removed
 }
 
-// A patchOperation is one of a JSON Patch (RFC 6902).
+// A patchOperation is an operation of a JSON Patch (RFC 6902).
 type patchOperation struct {
-	pointer string          // to it in the body
+	pointer string          // JSON pointer to the operation in the body
 	text    json.RawMessage // as it was sent
 	kind    string
 	path    []string
 }
 
-// testOperation is the kind of operations that change nothing.
+// testOperation is the kind of operation that only tests a value.
 const testOperation = "test"
 
 const (
@@ -35,9 +35,9 @@ const (
 	maxPatchDepth = maxDepth + 4 // of the text: the member, its array, the operation, and the value
 )
 
-// ParsePatch reads a patch: an array of operations on the attributes, or an object with that array as
-// its member attributes or, for the ingest id, with an array of one operation as its member ingestId.
-// What is wrong is Invalid.
+// ParsePatch reads a patch: an array of operations on the attributes, or an object with that
+// array as its member attributes or, for the ingest id, with an array of one operation as its
+// member ingestId. Anything else is an Invalid error.
 func ParsePatch(text []byte) (Patch, error) {
 	if len(text) > maxPatch {
 		return Patch{}, domain.Errorf(domain.Invalid, "the patch has %d bytes; want at most %d", len(text), maxPatch)
@@ -180,8 +180,8 @@ func parseIngestIDPatch(pointer string, text []byte) (p Patch, err error) {
 	return Patch{isIngestID: true, ingestID: id}, nil
 }
 
-// Amend changes a row by a patch, all of it or nothing, and returns the row as it is then. It fails with
-// NotFound if there is no such row, and with Invalid if an operation fails.
+// Amend applies a patch to a row, completely or not at all, and returns the changed row. It
+// fails with NotFound if there is no such row, and with Invalid if an operation fails.
 func (s *Service) Amend(ctx context.Context, id RowID, p Patch) (Row, error) {
 	row, err := s.Objects.Amend(ctx, id.Name, id.Row, func(facts domain.ObjectFacts) (domain.ObjectFacts, error) {
 		return s.Apply(p, facts)
@@ -196,8 +196,8 @@ func (s *Service) Amend(ctx context.Context, id RowID, p Patch) (Row, error) {
 	return rowOf(&o, row), nil
 }
 
-// Apply returns facts with the changes of a patch. It changes nothing that is stored. An operation
-// that fails, or would make the attributes too large or too deep, is an Invalid error.
+// Apply returns facts with the changes of a patch. It does not store them. An operation that
+// fails, or would make the attributes too large or too deep, is an Invalid error.
 func (s *Service) Apply(p Patch, facts domain.ObjectFacts) (domain.ObjectFacts, error) {
 	if p.isIngestID {
 		facts.IngestID = p.ingestID

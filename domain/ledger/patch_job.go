@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	patchBatch  = 100 // rows between two steps of the cursor
+	patchBatch  = 100 // rows between two writes of the cursor
 	patchWrites = 8   // objects that are patched at the same time
 )
 
@@ -21,7 +21,8 @@ type patchJob struct {
 	Patch json.RawMessage     `json:"patch"`
 }
 
-// parseRequest returns what the request asks for. What is wrong is Invalid.
+// parseRequest returns the filter and the patch of the request. A wrong request is an Invalid
+// error.
 func (r *patchJob) parseRequest() (f Filter, p Patch, err error) {
 	if p, err = ParsePatch(r.Patch); err != nil {
 		return f, p, err
@@ -35,40 +36,42 @@ func (r *patchJob) parseRequest() (f Filter, p Patch, err error) {
 	for name, values := range r.Query {
 		for _, text := range append([]string{name}, values...) {
 			if !utf8.ValidString(text) {
-				return f, p, domain.Errorf(domain.Invalid, "%s: want UTF-8, got %q", domain.Clip(name), domain.Clip(text)) // JSON has nothing else
+				return f, p, domain.Errorf(domain.Invalid, "%s: want UTF-8, got %q", domain.Clip(name), domain.Clip(text)) // JSON text has to be UTF-8
 			}
 		}
 	}
 	return f, p, nil
 }
 
-// StartPatch starts to change the rows that a query asks for by a patch; see [ParseFilter] and
-// [ParsePatch]. It fails with Invalid if one of these is wrong, or if the query has no condition.
+// StartPatch starts a job that applies a patch to the rows that a query selects; see
+// [ParseFilter] and [ParsePatch]. It fails with Invalid if one of these is wrong, or if the
+// query has no condition.
 //
-// Each row is patched by itself, all of it or nothing. A row to which the patch cannot be applied remains
-// as it is, and the job has the reason.
+// Each row is patched separately, completely or not at all. If the patch cannot be applied to a
+// row, the row is not changed, and the job has the reason.
 //
-//  1. List a page of rows. A crash leaves nothing.
-//  2. Patch each row. The row keeps the id of the job, in the same write. A crash leaves some of them.
+//  1. List a page of rows. A crash has no effect.
+//  2. Patch each row. The same write adds the id of the job to the row. After a crash, some
+//     rows are patched.
 //  3. Store where the next page begins. After a crash before that, the page is listed again, and rows that
 //     have the id of the job are patched already.
 //
-// So no row is patched twice. A row that is patched, and does not match the query since, is missing in
-// the counts of a page that is listed again.
+// So no row is patched twice. If a patched row no longer matches the query and its page is
+// listed again, the row is not counted.
 func (s *Service) StartPatch(ctx context.Context, query map[string][]string, patch []byte) (domain.Job, error) {
 	request := patchJob{query, patch}
 	filter, _, err := request.parseRequest()
 	if err != nil {
 		return domain.Job{}, err
 	}
-	bucket := "" // of any
+	bucket := "" // all buckets
 	if buckets := filter.planQuery().buckets; len(buckets) == 1 {
 		bucket = buckets[0]
 	}
 	return s.createJob(ctx, domain.PatchJob, bucket, request)
 }
 
-// runPatch patches the rows from the cursor on, which is the token of a page.
+// runPatch patches the rows from the cursor, which is the token of a page.
 func (t *task) runPatch(ctx context.Context) error {
 	var request patchJob
 	if err := json.Unmarshal([]byte(t.job.Request), &request); err != nil {
@@ -122,7 +125,8 @@ func (t *task) patchPage(ctx context.Context, p Patch, page *Page) error {
 	return nil
 }
 
-// patchRows patches rows, those of one object one after another, and returns the error of each.
+// patchRows patches rows in parallel, but rows of one object one after another. It returns the
+// error of each row.
 func (t *task) patchRows(ctx context.Context, p Patch, rows []Row) []error {
 	errs := make([]error, len(rows))
 	objects := make(chan []int)
@@ -148,7 +152,7 @@ func (t *task) patchRows(ctx context.Context, p Patch, rows []Row) []error {
 	return errs
 }
 
-// Reasons for which patchRow stores nothing.
+// Errors of patchRow that mean that it stored nothing.
 var (
 	errUnchanged = domain.Errorf(domain.Invalid, "the patch changes nothing")
 	errPatched   = domain.Errorf(domain.Invalid, "the job has patched the row")

@@ -24,14 +24,14 @@ func queryOf(t *testing.T, text string) map[string][]string {
 	return values
 }
 
-// patches patches rows on one node, and returns the job after its end.
-func (w *world) patches(query, patch string) domain.Job {
+// runPatch patches rows on one node, and returns the job after its end.
+func (w *world) runPatch(query, patch string) domain.Job {
 	w.Helper()
-	node := w.node()
-	defer w.runs(w.Context(), node)()
+	node := w.newNode()
+	defer w.runNode(w.Context(), node)()
 	job, err := node.StartPatch(w.Context(), queryOf(w.T, query), []byte(patch))
 	require.NoError(w, err)
-	return w.waits(node, job)
+	return w.waitForEnd(node, job)
 }
 
 // attributesOf returns the attributes of the rows of a key, the oldest first.
@@ -45,12 +45,12 @@ func (w *world) attributesOf(key string) (all []string) {
 	return all
 }
 
-// reportsLabeled has the store report an object with attributes.
-func (w *world) reportsLabeled(key, attributes string) {
+// reportWithAttributes ingests the creation of an object with attributes.
+func (w *world) reportWithAttributes(key, attributes string) {
 	w.Helper()
 	e := script("[C@C1]")[0]
 	e.Attributes = attributes
-	w.reports(key, e)
+	w.report(key, e)
 }
 
 const addLane = `[{"op": "add", "path": "/lane", "value": 3}]`
@@ -58,11 +58,11 @@ const addLane = `[{"op": "add", "path": "/lane", "value": 3}]`
 func TestPatchJob_ChangesTheRowsThatMatch(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for i := range 250 {
-			w.reports(fmt.Sprintf("run7/%03d", i), script("[C@C1, C@C2]")...)
+			w.report(fmt.Sprintf("run7/%03d", i), script("[C@C1, C@C2]")...)
 		}
-		w.reports("run8/0", script("[C@C1]")...)
-		w.reports("run7/dead", script("[C@C1, D@D1]")...)
-		job := w.patches("bucket="+bucket+"&key=run7/*", addLane)
+		w.report("run8/0", script("[C@C1]")...)
+		w.report("run7/dead", script("[C@C1, D@D1]")...)
+		job := w.runPatch("bucket="+bucket+"&key=run7/*", addLane)
 		require.Equal(t, domain.JobCompleted, job.State, job.Report)
 		require.Equal(t, domain.JobCounts{Seen: 250, Changed: 250}, job.Counts)
 		require.Equal(t, bucket, job.Bucket)
@@ -72,26 +72,26 @@ func TestPatchJob_ChangesTheRowsThatMatch(t *testing.T) {
 		require.Equal(t, []string{""}, w.attributesOf("run8/0"))
 		require.Equal(t, []string{"", ""}, w.attributesOf("run7/dead"))
 
-		job = w.patches("key=run7/00*&key[]=x", addLane)
+		job = w.runPatch("key=run7/00*&key[]=x", addLane)
 		require.Equal(t, domain.JobCounts{}, job.Counts, "no row matches both")
 		require.Empty(t, job.Bucket)
-		job = w.patches("key=run7/dead&currentState=false", addLane)
+		job = w.runPatch("key=run7/dead&currentState=false", addLane)
 		require.Equal(t, domain.JobCounts{Seen: 2, Changed: 2}, job.Counts)
 		require.Equal(t, []string{`{"lane":3}`, `{"lane":3}`}, w.attributesOf("run7/dead"))
-		job = w.patches("key=run8/0", `{"ingestId": [{"op": "add", "path": "/", "value": "`+ingestID+`"}]}`)
+		job = w.runPatch("key=run8/0", `{"ingestId": [{"op": "add", "path": "/", "value": "`+ingestID+`"}]}`)
 		require.Equal(t, domain.JobCounts{Seen: 1, Changed: 1}, job.Counts)
-		job = w.patches("ingestId="+ingestID, `{"ingestId": [{"op": "replace", "path": "/", "value": "`+ingestID+`"}]}`)
+		job = w.runPatch("ingestId="+ingestID, `{"ingestId": [{"op": "replace", "path": "/", "value": "`+ingestID+`"}]}`)
 		require.Equal(t, domain.JobCounts{Seen: 1, Unchanged: 1}, job.Counts)
 	})
 }
 
-// FM-98: a row to which the patch cannot be applied remains as it is; the other rows are patched.
+// FM-98: a row to which the patch cannot be applied is not changed; the other rows are patched.
 func TestPatchJob_CountsTheRowsThatItCannotChange(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.reportsLabeled("a", `{"sample":"L1"}`)
-		w.reportsLabeled("b", `{"sample":"L2"}`)
-		w.reportsLabeled("c", `{"sample":"L1","lane":1}`)
-		job := w.patches("key=*", `[{"op": "add", "path": "/x", "value": 1}, {"op": "test", "path": "/sample", "value": "L1"}, {"op": "add", "path": "/lane", "value": 3}]`)
+		w.reportWithAttributes("a", `{"sample":"L1"}`)
+		w.reportWithAttributes("b", `{"sample":"L2"}`)
+		w.reportWithAttributes("c", `{"sample":"L1","lane":1}`)
+		job := w.runPatch("key=*", `[{"op": "add", "path": "/x", "value": 1}, {"op": "test", "path": "/sample", "value": "L1"}, {"op": "add", "path": "/lane", "value": 3}]`)
 		require.Equal(t, domain.JobCompleted, job.State, job.Report)
 		require.Equal(t, domain.JobCounts{Seen: 3, Changed: 1, Refused: 2}, job.Counts)
 		require.Equal(t, [][]string{{`{"sample":"L1","x":1,"lane":3}`}, {`{"sample":"L2"}`}, {`{"sample":"L1","lane":1}`}},
@@ -106,12 +106,12 @@ func TestPatchJob_CountsTheRowsThatItCannotChange(t *testing.T) {
 		require.Contains(t, reasons["c"], "/2: there is a value at the path, which add does not replace")
 
 		for i := range 150 {
-			w.reportsLabeled(fmt.Sprint("many/", i), `{"lane":1}`)
+			w.reportWithAttributes(fmt.Sprint("many/", i), `{"lane":1}`)
 		}
-		job = w.patches("key=many/*", addLane)
+		job = w.runPatch("key=many/*", addLane)
 		require.Equal(t, domain.JobCounts{Seen: 150, Refused: 150}, job.Counts)
 		require.Len(t, job.Failures, domain.MaxJobFailures)
-		job = w.patches("key=a", `[{"op": "test", "path": "/lane", "value": 3}]`)
+		job = w.runPatch("key=a", `[{"op": "test", "path": "/lane", "value": 3}]`)
 		require.Equal(t, domain.JobCounts{Seen: 1, Unchanged: 1}, job.Counts)
 	})
 }
@@ -128,7 +128,7 @@ func TestPatchJob_IsRefused(t *testing.T) {
 			{"key=*", `{`, "want JSON"},
 			{"key=*", ``, "want JSON"},
 		} {
-			_, err := w.node().StartPatch(t.Context(), queryOf(t, tc.query), []byte(tc.patch))
+			_, err := w.newNode().StartPatch(t.Context(), queryOf(t, tc.query), []byte(tc.patch))
 			require.Equal(t, domain.Invalid, domain.KindOf(err), "%+v", tc)
 			require.ErrorContains(t, err, tc.want)
 		}
@@ -138,26 +138,27 @@ func TestPatchJob_IsRefused(t *testing.T) {
 	})
 }
 
-// A patch that can be applied several times is applied once to each row, whenever its node ends.
+// A patch that has another result when it is applied twice is applied once to each row,
+// whenever the node crashes.
 func TestPatchJobIsResumedByAnotherNode_AndPatchesNoRowTwice(t *testing.T) {
 	const n = 130
 	for _, after := range []bool{false, true} {
 		for at, crashed := 1, true; crashed; at += 1 + at/10 {
 			inWorld(t, func(w *world) {
 				for i := range n {
-					w.reportsLabeled(fmt.Sprint("key", i), `{"list":[]}`)
+					w.reportWithAttributes(fmt.Sprint("key", i), `{"list":[]}`)
 				}
 				dying, crash := context.WithCancel(w.Context())
 				c := &crasher{Objects: w.objects, Jobs: w.jobs, n: at, after: after, crash: crash}
-				healthy := w.node()
+				healthy := w.newNode()
 				w.ports.Objects, w.ports.Jobs = c, c
-				node := w.node()
+				node := w.newNode()
 				job, err := node.StartPatch(w.Context(), queryOf(t, "key=key*"), []byte(`[{"op": "add", "path": "/list/-", "value": 1}]`))
 				require.NoError(t, err)
-				stopFirst := w.runs(dying, node)
+				stopFirst := w.runNode(dying, node)
 				<-time.After(time.Second) // no real time
-				defer w.runs(w.Context(), healthy)()
-				ended := w.waits(healthy, job)
+				defer w.runNode(w.Context(), healthy)()
+				ended := w.waitForEnd(healthy, job)
 				stopFirst()
 				crash()
 				crashed = c.n <= 0
@@ -171,7 +172,8 @@ func TestPatchJobIsResumedByAnotherNode_AndPatchesNoRowTwice(t *testing.T) {
 	}
 }
 
-// throttledObjects refuse most amendments, and answer some that they have made as if they were lost.
+// throttledObjects refuse most amendments, and lose the replies of some that they have carried
+// out.
 type throttledObjects struct {
 	repository.Objects
 	calls atomic.Int64
@@ -194,10 +196,10 @@ func (o *throttledObjects) Amend(ctx context.Context, name domain.ObjectName, id
 func TestPatchJob_RepeatsAStepThatFails(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for i := range 5 {
-			w.reportsLabeled(fmt.Sprint("key", i), `{"list":[]}`)
+			w.reportWithAttributes(fmt.Sprint("key", i), `{"list":[]}`)
 		}
 		w.ports.Objects = &throttledObjects{Objects: w.objects}
-		job := w.patches("key=key*", `[{"op": "add", "path": "/list/-", "value": 1}]`)
+		job := w.runPatch("key=key*", `[{"op": "add", "path": "/list/-", "value": 1}]`)
 		require.Equal(t, domain.JobCompleted, job.State, job.Report)
 		require.Equal(t, domain.JobCounts{Seen: 5, Changed: 5}, job.Counts)
 		for i := range 5 {
@@ -209,29 +211,30 @@ func TestPatchJob_RepeatsAStepThatFails(t *testing.T) {
 func TestPatchJob_ThatIsStoppedPatchesNoMore(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for i := range 300 {
-			w.reports(fmt.Sprintf("key%03d", i), script("[C@C1]")...)
+			w.report(fmt.Sprintf("key%03d", i), script("[C@C1]")...)
 		}
-		node := w.node()
+		node := w.newNode()
 		job, err := node.StartPatch(w.Context(), queryOf(t, "key=*"), []byte(addLane))
 		require.NoError(t, err)
 		stopped, err := node.StopJob(w.Context(), job.ID)
 		require.NoError(t, err)
-		defer w.runs(w.Context(), node)()
+		defer w.runNode(w.Context(), node)()
 		<-time.After(time.Hour)
 		require.Equal(t, domain.JobStopped, stopped.State)
 		require.NotContains(t, strings.Join(w.attributesOf("key000"), ""), "lane")
 	})
 }
 
-// A row that a crawl stores about the same content keeps the attributes, and so what has changed them.
+// A row that a crawl adds for the same content keeps the attributes, so it also keeps the ids
+// of the patch jobs.
 func TestPatchJob_IsRememberedByTheRowsThatKeepTheAttributes(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.lists("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e"}})
-		w.completes()
-		job := w.patches("key=key", addLane)
+		w.setListed("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e"}})
+		w.completeCrawl()
+		job := w.runPatch("key=key", addLane)
 		<-time.After(time.Second)
-		w.lists("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e", StorageClass: domain.ClassGlacier}})
-		w.completes()
+		w.setListed("key", repository.SourceObject{ObjectFacts: domain.ObjectFacts{ETag: "e", StorageClass: domain.ClassGlacier}})
+		w.completeCrawl()
 		o, err := w.objects.Object(w.Context(), w.name("key"))
 		require.NoError(t, err)
 		require.Len(t, o.Rows, 2)

@@ -13,7 +13,7 @@ import (
 
 const ingestID = "0b9f4c5e-7a52-4d57-9d0c-3f1e6b8a2c41"
 
-// TestPatch has FM-98: what is changed.
+// TestPatch is FM-98: the changes of each operation.
 func TestPatch(t *testing.T) {
 	for _, tc := range []struct{ before, patch, want string }{
 		{``, `[{"op": "add", "path": "/a", "value": 1}]`, `{"a":1}`},
@@ -27,7 +27,7 @@ func TestPatch(t *testing.T) {
 		{`{}`, `[{"op": "add", "path": "/` + strings.Repeat("a", 20) + `", "value": "<é>"}]`, `{"` + strings.Repeat("a", 20) + `":"<é>"}`},
 	} {
 		f := newFixture(t)
-		f.ingests("b", "k", "[C@C1]", func(e *domain.ObjectEvent) { e.Attributes = tc.before })
+		f.ingest("b", "k", "[C@C1]", func(e *domain.ObjectEvent) { e.Attributes = tc.before })
 		p, err := ledger.ParsePatch([]byte(tc.patch))
 		require.NoError(t, err, tc.patch)
 		id := ledger.RowID{Name: f.name("b", "k"), Row: f.rowsOf("b", "k")[0].ID()}
@@ -96,7 +96,7 @@ func TestPatch_ThatFailsChangesNothing(t *testing.T) {
 		{`{"ingestId": [{"op": "add", "path": "/", "value": null}]}`, "/ingestId/0/value: want a string"},
 	} {
 		f := newFixture(t)
-		f.ingests("b", "k", "[C@C1]", func(e *domain.ObjectEvent) { e.Attributes, e.IngestID = before, ingestID })
+		f.ingest("b", "k", "[C@C1]", func(e *domain.ObjectEvent) { e.Attributes, e.IngestID = before, ingestID })
 		row := f.rowsOf("b", "k")[0]
 		p, err := ledger.ParsePatch([]byte(tc.patch))
 		if err == nil {
@@ -110,7 +110,7 @@ func TestPatch_ThatFailsChangesNothing(t *testing.T) {
 
 func TestPatch_OfTheIngestID(t *testing.T) {
 	f := newFixture(t)
-	f.ingests("b", "k", "[C@C1]")
+	f.ingest("b", "k", "[C@C1]")
 	row := f.rowsOf("b", "k")[0]
 	for _, tc := range []struct{ op, value, want string }{
 		{"add", ingestID, ingestID},

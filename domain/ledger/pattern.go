@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A pattern is text with wildcards, which has to match all of another text: * stands for any
-// characters, ? for one. A backslash before *, ? or a backslash makes that plain.
+// A pattern is a text with wildcards: * matches any characters, ? matches one. It has to match
+// the whole of another text. A backslash escapes *, ? and a backslash.
 type pattern struct {
 	parts      []rune // characters and wildcards
 	ignoreCase bool
@@ -20,7 +20,7 @@ const (
 	anyCharacter
 )
 
-// parsePattern reads a pattern. Any other escape than those above is an Invalid error.
+// parsePattern parses a pattern. Any other escape than those above is an Invalid error.
 func parsePattern(text string, ignoreCase bool) (pattern, error) {
 	p := pattern{ignoreCase: ignoreCase}
 	isEscaped := false
@@ -50,7 +50,7 @@ func parsePattern(text string, ignoreCase bool) (pattern, error) {
 	return p, nil
 }
 
-// plainPattern returns the pattern that a text without wildcards is.
+// plainPattern returns a pattern without wildcards, which matches exactly text.
 func plainPattern(text string, ignoreCase bool) pattern {
 	p := pattern{ignoreCase: ignoreCase}
 	for _, c := range text {
@@ -73,7 +73,7 @@ func foldCase(c rune) rune { return unicode.ToLower(unicode.ToUpper(c)) }
 func (p *pattern) matches(text string) bool {
 	characters := []rune(text)
 	part, at := 0, 0
-	star, starAt := -1, 0 // the last *, and where the text behind it begins
+	star, starAt := -1, 0 // the last *, and where the text after it begins
 	for at < len(characters) {
 		switch {
 		case part < len(p.parts) && p.parts[part] == anyText:

@@ -88,7 +88,7 @@ func combinations(alphabet string, length int) []string {
 	return all
 }
 
-// A text costs no more than its length times that of the pattern.
+// The time for a text is at most proportional to its length times the length of the pattern.
 func TestPatternOfManyStarsIsFast(t *testing.T) {
 	p, err := parsePattern(strings.Repeat("a*", 1000)+"b", false)
 	require.NoError(t, err)

@@ -7,17 +7,17 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A queryPlan is what a filter asks of a store. The store finds all objects with rows that are wanted, and
-// others, too, unless isExact.
+// A queryPlan is the part of a filter that a store can evaluate. The store finds all objects
+// with selected rows and, unless isExact is set, others too.
 type queryPlan struct {
-	buckets []string // nil: those that the store knows
+	buckets []string // nil: all buckets in the store
 	keys    []string // nil: any with the prefix
 	prefix  string
 	matches []repository.ObjectMatch
 	isExact bool
 }
 
-// planQuery returns what the filter asks of a store.
+// planQuery returns the plan of the filter.
 func (f *Filter) planQuery() queryPlan {
 	p := queryPlan{isExact: f.OnlyCurrent}
 	for i := range f.conditions {
@@ -53,8 +53,8 @@ func isMatchField(field string) bool {
 	}
 }
 
-// plainValues returns the values of a condition that asks for one of them, if they have no wildcards
-// and their case matters.
+// plainValues returns the values of a condition that a row fulfils by having one of them. ok is
+// false if the condition has wildcards, ignores case, or has to match all values.
 func (c *condition) plainValues() (texts []string, ok bool) {
 	if c.every && len(c.values) > 1 {
 		return nil, false
@@ -71,12 +71,12 @@ func (c *condition) plainValues() (texts []string, ok bool) {
 	return slices.Compact(texts), true
 }
 
-// isPrefix reports whether the condition asks for all texts with its prefix.
+// isPrefix reports whether the condition matches all texts with its prefix.
 func (c *condition) isPrefix() bool {
 	return len(c.values) == 1 && c.values[0].pattern.isPrefix() && !c.values[0].pattern.ignoreCase
 }
 
-// textPrefix returns a text that all texts which the condition matches begin with.
+// textPrefix returns a common prefix of all texts that the condition matches.
 func (c *condition) textPrefix() string {
 	if c.values[0].pattern.ignoreCase {
 		return ""
@@ -94,7 +94,7 @@ func (c *condition) textPrefix() string {
 	return prefix
 }
 
-// commonPrefix returns what two texts begin with, in whole characters.
+// commonPrefix returns the common prefix of two texts, in whole characters.
 func commonPrefix(a, b string) string {
 	for n, c := range a {
 		if size := len(string(c)); n+size > len(b) || a[n:n+size] != b[n:n+size] {

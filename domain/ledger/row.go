@@ -2,12 +2,12 @@ package ledger
 
 import "github.com/messagehub/messagehub/domain"
 
-// A Row is a row of an object, with what follows from the others.
+// A Row is a row of an object, with the properties that depend on the other rows.
 type Row struct {
 	Name domain.ObjectName
 	domain.ObjectRow
 	IsCurrent bool
-	// IsDoubtful reports that no store documents the order of the sequencers of the object.
+	// IsDoubtful says that no store documents the order of the sequencers of the object.
 	IsDoubtful bool
 }
 

@@ -1,5 +1,5 @@
-// Package ledger has the use cases of objects: what stores report about their objects, and the state
-// that follows from it.
+// Package ledger has the use cases of objects: it stores the events that stores report about
+// their objects, and answers queries about the resulting state.
 //
 //	events of stores ─▶ Service ─▶ repository.Objects ─▶ current and historical rows
 //	stores           ─▶            (the rules are in package domain)
@@ -9,8 +9,8 @@
 // The hub's own contents are objects, too: [WatchContents] notifies the hub of contents that
 // were deleted.
 //
-// It promises nothing that a store of objects does not: see [repository.Objects]. After a failure,
-// what had an outcome is stored, and everything else may be repeated.
+// Its guarantees are those of the store of objects: see [repository.Objects]. After a failure,
+// events with an outcome are stored, and all others may be sent again.
 package ledger
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Ports are what a Service works on.
+// Ports are the stores that a Service uses.
 type Ports struct {
 	Objects repository.Objects
 	Jobs    repository.Jobs
@@ -34,17 +34,18 @@ type Ports struct {
 // Options of a Service. The zero value is valid.
 type Options struct {
 	Clock  func() time.Time // default time.Now
-	Random func() uint64    // of ids and jitter; default: the system's
+	Random func() uint64    // for ids and jitter; default: the system's
 	Logger *slog.Logger     // default: nothing is logged
 
-	// ReadParquet returns the rows of a Parquet file of some bytes: texts by the names of their columns.
-	// What is wrong with the file is Invalid. Nil: inventories in that format are refused.
+	// ReadParquet returns the rows of a Parquet file with size bytes: texts by the names of
+	// their columns. A wrong file is an Invalid error. Nil: inventories in that format are
+	// refused.
 	ReadParquet func(r io.Reader, size int64) iter.Seq2[map[string]string, error]
 
 	CrawlPage int // objects that a crawl lists at a time; default 1000
 
-	// HasClock reports whether the events of a bucket have times of this very clock. Then its crawls need no
-	// domain.ClockMargin. Nil: no bucket has.
+	// HasClock reports whether the events of a bucket have times of the same clock as the hub.
+	// Then its crawls need no domain.ClockMargin. Nil: no bucket has such times.
 	HasClock func(bucket string) bool
 
 	// JSONPatch applies operations of RFC 6902 to a document, without a side effect. Patches of

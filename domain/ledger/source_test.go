@@ -17,9 +17,9 @@ type store struct {
 	repository.Source
 	mu      sync.Mutex
 	objects map[string]repository.SourceObject
-	failing []error // of the next requests
-	asked   func()  // when a request is under way
-	n       int     // requests
+	failing []error // errors of the next requests
+	asked   func()  // called during a request
+	n       int     // number of requests
 	linked  repository.LinkOptions
 }
 

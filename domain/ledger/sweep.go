@@ -10,29 +10,32 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Sweeper forgets what the retention permits, and counts the documents of each shard. One node sweeps at a
-// time: a sweep that a crash interrupts is resumed by any node where it was.
+// A Sweeper removes the rows that the retention permits to forget, and counts the documents of
+// each shard. One node sweeps at a time. After a crash, any node resumes the sweep at its last
+// position.
 type Sweeper struct {
 	store  repository.ObjectSweeper
 	report func(repository.ObjectShard, repository.ShardUsage)
 	opts   Options
-	failed repository.ObjectShard // that could not be swept last
+	failed repository.ObjectShard // shard at which the last sweep failed
 }
 
 const (
 	sweepEvery   = 24 * time.Hour
 	sweepLease   = 15 * time.Minute
-	sweepTurn    = 10 * time.Minute // between two looks whether a sweep is due
-	sweptObjects = 100              // in a page
+	sweepTurn    = 10 * time.Minute // interval between checks whether a sweep is due
+	sweptObjects = 100              // objects in a page
 )
 
-// A shard that has more than ShardWarning of ShardLimit bytes is reported: it refuses objects when it is full.
+// Sizes of a shard. A shard that has more than ShardWarning of ShardLimit bytes is reported,
+// because a full shard refuses objects.
 const (
 	ShardLimit   = int64(20 << 30)
 	ShardWarning = ShardLimit / 10 * 8
 )
 
-// NewSweeper returns a Sweeper that calls report with what each shard holds. It starts nothing.
+// NewSweeper returns a Sweeper that calls report with the counts of each shard. It starts
+// nothing.
 func NewSweeper(store repository.ObjectSweeper, report func(repository.ObjectShard, repository.ShardUsage), opts Options) *Sweeper {
 	return &Sweeper{store: store, report: report, opts: opts.withDefaults()}
 }
@@ -55,9 +58,9 @@ func (s *Sweeper) Run(ctx context.Context) {
 }
 
 // Sweep sweeps all shards, if a sweep is due and no other node is sweeping. Objects that cannot
-// be swept are left, and logged. A shard that cannot be swept ends the sweep, so that the next
-// one resumes there. If the shard cannot be swept then either, it is left as well, so that it
-// does not block the others. A Sweeper sweeps once at a time.
+// be swept are skipped and logged. A shard that cannot be swept ends the sweep, and the next
+// sweep resumes there. If the shard fails again, it is skipped, so that it does not block the
+// others. Sweep must not be called concurrently.
 func (s *Sweeper) Sweep(ctx context.Context) error {
 	sweep, isTaken, err := s.store.TakeSweep(ctx, s.opts.Clock(), sweepEvery, sweepLease)
 	if err != nil || !isTaken {
@@ -72,7 +75,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	failedShards := 0
 	for _, shard := range shards {
 		if compareShards(shard, sweep.Shard) < 0 {
-			continue // it was swept before
+			continue // the shard was swept before
 		}
 		if shard != sweep.Shard {
 			sweep.Shard, sweep.After = shard, ""
@@ -105,7 +108,8 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepShard sweeps the shard of a sweep from where that is, and counts what is left.
+// sweepShard sweeps the shard at which a sweep is, from its position, and counts the remaining
+// rows.
 func (s *Sweeper) sweepShard(ctx context.Context, sweep repository.ObjectSweep, total *repository.SweptObjects) (repository.ObjectSweep, error) {
 	for hasMore := true; hasMore; {
 		page, err := s.store.Forget(ctx, sweep.Shard, sweep.After, sweptObjects)

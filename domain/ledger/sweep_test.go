@@ -19,10 +19,10 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A failingSweeper is a store that fails a number of pages, and whose shards have a size.
+// A failingSweeper is a store that fails after a number of pages, and whose shards have a size.
 type failingSweeper struct {
 	repository.ObjectSweeper
-	pages int // until one fails; negative: none fails
+	pages int // number of pages until one fails; negative: none fails
 	bytes int64
 }
 
@@ -62,7 +62,7 @@ func sweepStore(now *time.Time) (*memory.Objects, ledger.Options) {
 	return memory.NewObjectsWithRetention(repository.ObjectKeeping{Retention: domain.ObjectRetention(time.Hour), Clock: clock}), ledger.Options{Clock: clock}
 }
 
-// A sweep that fails at each of its pages is resumed there by another node once its lease has passed.
+// A sweep that fails at any page is resumed there by another node after its lease has expired.
 func TestSweep_IsResumedWhereItWas(t *testing.T) {
 	for failsAt := range 6 {
 		now := objecttest.FirstMoment
@@ -96,7 +96,7 @@ func TestSweep_IsResumedWhereItWas(t *testing.T) {
 	}
 }
 
-// A brokenShard is a store in which a shard cannot be swept, or not be counted.
+// A brokenShard is a store in which a shard cannot be swept or counted.
 type brokenShard struct {
 	repository.ObjectSweeper
 	bucket     string
@@ -117,7 +117,7 @@ func (s *brokenShard) Usage(ctx context.Context, shard repository.ObjectShard) (
 	return s.ObjectSweeper.Usage(ctx, shard)
 }
 
-// A shard that cannot be swept twice in a row is left to the next sweep, and the others are swept.
+// A shard that fails twice in a row is left to the next sweep, and the others are swept.
 func TestSweep_LeavesAShardThatCannotBeSwept(t *testing.T) {
 	for _, isCounting := range []bool{false, true} {
 		now := objecttest.FirstMoment

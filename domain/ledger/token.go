@@ -8,7 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A rowPosition is where a list continues: behind an object or, in a list of all rows, within one.
+// A rowPosition is where a list continues: after an object or, in a list of all rows, within an
+// object.
 type rowPosition struct {
 	Query  string    `json:"q"` // fingerprint
 	Bucket string    `json:"b,omitempty"`
@@ -16,7 +17,7 @@ type rowPosition struct {
 	Below  *rowOrder `json:"r,omitempty"` // rows of the object below this one follow
 }
 
-// A rowOrder is a domain.ObjectOrder.
+// A rowOrder is a domain.ObjectOrder in a token.
 type rowOrder struct {
 	Base      string `json:"b,omitempty"`
 	Rank      int    `json:"k,omitempty"`
@@ -32,7 +33,7 @@ func newRowOrder(o domain.ObjectOrder) *rowOrder {
 	return &rowOrder{o.Base, int(o.Rank), o.After, o.Time, o.Number, int(o.Type), o.Version.String(), o.Sequencer}
 }
 
-// domainOrder returns the order in the domain. The zero order stands for the beginning.
+// domainOrder returns the domain.ObjectOrder. The zero order stands for the beginning.
 func (r *rowOrder) domainOrder() (o domain.ObjectOrder, err error) {
 	if r == nil {
 		return o, nil
@@ -48,13 +49,13 @@ var tokenEncoding = base64.RawURLEncoding.Strict()
 func (p *rowPosition) encodeToken() string {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // all of its fields can be written
+		panic(err) // all of its fields can be marshalled
 	}
 	return tokenEncoding.EncodeToString(text)
 }
 
-// parseToken reads the position of a query. No token is the beginning. A token of another query is an
-// Invalid error.
+// parseToken reads the position of a query. An empty token is the beginning. A token of another
+// query is an Invalid error.
 func parseToken(text, query string) (p rowPosition, err error) {
 	if text == "" {
 		return rowPosition{Query: query}, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Bucket does to one object what a bucket does, and reports it as a bucket does. What is
-// current follows from its state, and not from our rules.
+// A Bucket simulates a bucket with one object, and reports events as a bucket does. Its state
+// shows what is current, independently of the rules of the hub.
 type Bucket struct {
 	Events    []domain.ObjectEvent // in the order in which they happened
 	rng       *rand.Rand
@@ -20,8 +20,8 @@ type Bucket struct {
 	sequencer int
 	ids       int
 	now       time.Time
-	at        time.Time     // of what is done; zero: some time after now
-	grain     time.Duration // of the times of events
+	at        time.Time     // time of the next action; zero: a random time after the last one
+	grain     time.Duration // resolution of the times of events
 	hasNulls  bool
 }
 
@@ -39,9 +39,9 @@ type modelVersion struct {
 	change   string // ETag of the last event that changed it
 }
 
-// RandomBucket returns a bucket in which something was done up to limit times. With nulls, lifecycle
-// rules do something and listings show the object, too, and their events have no sequencers. The times of events are whole
-// multiples of grain.
+// RandomBucket returns a bucket after up to limit random actions. With nulls, there are also
+// actions of lifecycle rules and listings, whose events have no sequencers. The times of events
+// are multiples of grain.
 func RandomBucket(rng *rand.Rand, limit int, nulls bool, grain time.Duration) *Bucket {
 	b := &Bucket{rng: rng, mode: bucketMode(rng.IntN(3)), now: FirstMoment, grain: grain, hasNulls: nulls}
 	for range 1 + rng.IntN(limit) {
@@ -50,7 +50,8 @@ func RandomBucket(rng *rand.Rand, limit int, nulls bool, grain time.Duration) *B
 	return b
 }
 
-// Act does something at a time, or nothing, and returns the events that the bucket reports.
+// Act carries out a random action at a time, possibly none, and returns the events that the
+// bucket reports.
 func (b *Bucket) Act(at time.Time) []domain.ObjectEvent {
 	n := len(b.Events)
 	b.at = at
@@ -81,7 +82,7 @@ func (b *Bucket) changeObject() {
 		b.deleteCurrent(true)
 	case 5:
 		b.deleteVersion(b.rng.IntN(len(b.versions)+1), true)
-	case 6: // versions may be turned on, and suspended, and on again
+	case 6: // versioning may be enabled, suspended, and enabled again
 		switch {
 		case b.mode == versioned:
 			b.mode = suspended
@@ -94,7 +95,7 @@ func (b *Bucket) changeObject() {
 		if n := len(b.versions); n > 0 && !b.versions[n-1].isMarker {
 			b.deleteCurrent(false)
 		}
-	case 10: // noncurrent versions expire, and a marker that hides none
+	case 10: // noncurrent versions expire, and so does a delete marker that hides no version
 		if n := len(b.versions); n > 1 {
 			b.deleteVersion(b.rng.IntN(n-1), false)
 		} else if n == 1 && b.versions[0].isMarker {
@@ -129,7 +130,7 @@ func (b *Bucket) addEvent(v domain.VersionID, kind domain.ObjectEventType, isMar
 		b.sequencer += 1 + b.rng.IntN(40)
 		text := fmt.Sprintf("%04X", b.sequencer)
 		if b.rng.IntN(3) == 0 {
-			text = strings.TrimRight(text, "0") // as if it were padded
+			text = strings.TrimRight(text, "0") // trailing zeros do not matter
 		}
 		e.Sequencer = must(domain.ParseSequencer(domain.HexSequencer, text))
 	} else {
@@ -139,7 +140,8 @@ func (b *Bucket) addEvent(v domain.VersionID, kind domain.ObjectEventType, isMar
 	return e.ETag
 }
 
-// newVersion returns the id of what is made now. The null version is replaced.
+// newVersion returns the id of the version that is created now. A new null version replaces the
+// old one.
 func (b *Bucket) newVersion() domain.VersionID {
 	if b.mode == versioned {
 		b.ids++
@@ -155,7 +157,8 @@ func (b *Bucket) putVersion() {
 	b.versions = append(b.versions, modelVersion{id: id, change: change})
 }
 
-// deleteCurrent deletes without a version: what is there, or it makes a marker.
+// deleteCurrent deletes the object without naming a version: it deletes the object or, with
+// versions, adds a delete marker.
 func (b *Bucket) deleteCurrent(isNative bool) {
 	if b.mode == unversioned {
 		if len(b.versions) > 0 {
@@ -187,7 +190,7 @@ func (b *Bucket) changeStorageClass() {
 	}
 }
 
-// Current returns the ETag of the last event of the current version, or nothing.
+// Current returns the ETag of the last event of the current version, or "" without one.
 func (b *Bucket) Current() string {
 	if n := len(b.versions); n > 0 && !b.versions[n-1].isMarker {
 		return b.versions[n-1].change

@@ -1,6 +1,7 @@
-// Package objecttest has what tests of the state of objects share, for the rules and for every
-// store: the tables of the filemanager, and a bucket that makes random histories.
+// Package objecttest has test data that tests of objects share, for the rules and for every
+// store: the tables of the filemanager, and a bucket that generates random histories.
 //
-// A table is a script of events and the rows that result. The histories are those of a bucket, so
-// that what is current follows from the state of the bucket, and not from the rules under test.
+// A table is a script of events with the resulting rows. The histories come from a simulated
+// bucket. So the expected current state comes from the state of the bucket, and not from the
+// rules under test.
 package objecttest

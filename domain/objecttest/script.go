@@ -9,17 +9,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Sequencers are those of the tables, by their names there. Other texts stand for themselves.
+// Sequencers are the sequencers of the tables, by their names there. Any other name is a
+// sequencer itself.
 var Sequencers = map[string]string{
 	"Z": "0055AED6DCD90281E3", "C1": "0055AED6DCD90281E4", "N": "0055AED6DCD90281E5",
 	"D1": "0055AED6DCD90281E6", "C2": "0055AED6DCD90281E7", "D2": "0055AED6DCD90281E9",
 	"C17": "0055AED6DCD90281E47",
 }
 
-// Calls returns the events of a script, by call. Each [...] is a call. An event is C for Created, D
-// for Deleted, M for a delete marker or L for a Created that a listing shows, and @ with a sequencer or - for none. What follows is
-// optional: /version, +seconds after the first moment, and !, for a time that is unknown. Each null
-// sequencer has a message of its own.
+// Calls returns the events of a script, by call. Each [...] is a call. An event is C for
+// Created, D for Deleted, M for a delete marker or L for a Created in a listing. Then @ and a
+// sequencer follow, or - for none. The rest is optional: /version, +seconds after FirstMoment,
+// and ! for an unknown time. Each event with a null sequencer has a different message.
 //
 //	[C@C1] [D@-/v2+5, C@C2]
 func Calls(script string) (all [][]domain.ObjectEvent) {
@@ -43,7 +44,7 @@ func Calls(script string) (all [][]domain.ObjectEvent) {
 	return all
 }
 
-// FirstMoment is the time of an event of which a script says nothing else.
+// FirstMoment is the time of an event for which a script has no time.
 var FirstMoment = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
 func parseEvent(text string) domain.ObjectEvent {
@@ -77,8 +78,9 @@ func parseEvent(text string) domain.ObjectEvent {
 	return e
 }
 
-// Describe returns all rows of an object, which are in order, in the form of a script: each with +,
-// if it is current, or with ·, and with the number of duplicates, if there are any.
+// Describe returns the text of all rows of an object, in the form of a script: each row with +
+// if it is current, otherwise with ·, and with the number of duplicates, if it has any. rows
+// are in order.
 func Describe(rows []domain.ObjectRow, current *domain.ObjectRow) string {
 	var b strings.Builder
 	for i := range rows {
@@ -134,8 +136,8 @@ func nameOf(r *domain.ObjectRow) string {
 	return name
 }
 
-// DescribePairs returns the pairs of paired mode of such rows: {created,deleted}, then
-// number_reordered, if it is not 0, and the number of duplicates behind a d.
+// DescribePairs returns the text of the pairs of rows in paired mode: {created,deleted}, then
+// number_reordered, if it is not 0, and d with the number of duplicates, if there are any.
 func DescribePairs(rows []domain.ObjectRow) string {
 	var all []string
 	for _, p := range domain.PairRows(rows) {

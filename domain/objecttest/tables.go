@@ -2,12 +2,12 @@ package objecttest
 
 // A Table is a table of the filemanager: events, and the rows that result.
 type Table struct {
-	Name   string // with the number of the table
-	Script string // for Calls
-	Want   string // of Describe, or of DescribePairs
+	Name   string // name with the number of the table
+	Script string // argument of Calls
+	Want   string // result of Describe or DescribePairs
 }
 
-// NativeTables have no null sequencer, so their rows depend on no order.
+// NativeTables have no null sequencers, so their rows do not depend on the order of arrival.
 var NativeTables = []Table{
 	{"FM-1 sorted and deduplicated", "[D@D1, C@C1, C@C1]", "C@C1· D@D1·"},
 	{"FM-1 another version", "[D@D1, C@C1, C@C1, D@D1/other]", "C@C1· D@D1· D@D1/other·"},
@@ -50,7 +50,8 @@ var NullTables = []Table{
 	{"FM-72 inventory, then natives, on key1", "[L@-!] [D@D1] [C@C1]", "C@0-01· C@C1· D@D1·"},
 	{"FM-72 inventory with the time of its manifest", "[L@-+1] [D@D1+9] [C@C1+8]", "C@0-01· C@C1· D@D1·"},
 	{"FM-73", "[L@-!] [D@D1] [C@C2]", "C@0-01· D@D1· C@C2+"},
-	// The rest is ours: the time of the event decides, whatever came first.
+	// The following tables are not from the filemanager: the time of the event decides, in any
+	// order of arrival.
 	{"a late lifecycle event does not hide what happened since", "[C@C1+1] [C@C2+5] [D@-+3]", "C@C1· D@C1-01· C@C2+"},
 	{"a late native event moves what happened after it", "[C@-+3] [C@C1+1]", "C@C1· C@C1-01+"},
 	{"and what happened before it stays", "[D@-+1] [C@C1+3]", "D@0-01· C@C1+"},
@@ -72,8 +73,8 @@ var NullTables = []Table{
 	{"such a marker takes with it what follows", "[C@C1/1+1] [M@-/3+3] [D@-/3+5] [C@C2/2+2]", "C@C1/1· C@C2/2+ M@C2-01/3· D@C2-02/3·"},
 }
 
-// PairTables are those of paired mode. Number_reordered depends on the order of arrival, and so
-// they are one.
+// PairTables are the tables of paired mode. Their order matters, because number_reordered
+// depends on the order of arrival.
 var PairTables = []Table{
 	{"FM-40", "[C@C1]", "{C1,–}"},
 	{"FM-41", "[D@D1, C@C1, C@C1]", "{C1,D1}"},
@@ -99,6 +100,6 @@ var PairTables = []Table{
 	{"FM-52 key1", "[C@1]", "{1,–}"},
 	{"FM-52 of FM-26", "[C@1/v] [D@2/v] [C@3/v] [C@3/v] [D@4/v] [D@1/v1]", "v{1,2} v1{–,1}1 v{3,4}d1"},
 	{"FM-52 with a third pair", "[C@1] [D@2] [D@3] [C@4] [C@5] [D@6]", "{1,2} {–,3}1 {4,–} {5,6}"},
-	// The rest is ours.
+	// The following tables are not from the filemanager.
 	{"a Deleted that takes a Created from another one", "[C@C1] [D@D2] [D@D1]", "{C1,D1}1 {–,D2}1"},
 }

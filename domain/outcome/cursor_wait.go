@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// lookEvery is how often a cursor is read of which this node stores no settlement.
+// lookEvery is the interval between reads of a cursor whose settlements another node stores.
 const lookEvery = 250 * time.Millisecond
 
 // A cursorWait waits until a cursor has settled the messages of a sender.
@@ -24,15 +24,15 @@ type cursorWait struct {
 	open         []*openDelivery
 }
 
-// An openDelivery is one of which the outcome is not known.
+// An openDelivery is a delivery whose outcome is not known.
 type openDelivery struct {
 	repository.Appended
 	outcome *Outcome
-	misses  int // looks in a row that found the delivery ended, and not how
+	misses  int // consecutive looks that found the delivery ended, without its outcome
 }
 
-// letsPass reports whether the filter lets a message pass.
-func (c *cursorWait) letsPass(m *domain.Message) bool {
+// matchesFilter reports whether the filter matches a message.
+func (c *cursorWait) matchesFilter(m *domain.Message) bool {
 	if c.filter == nil {
 		return true
 	}
@@ -40,8 +40,8 @@ func (c *cursorWait) letsPass(m *domain.Message) bool {
 	return passes && err == nil
 }
 
-// run reads the cursor until all outcomes are known, no further one can arrive in time, or ctx
-// ends.
+// run reads the cursor until all outcomes are known, no further outcome can arrive in time, or
+// ctx ends.
 func (c *cursorWait) run(ctx context.Context) {
 	if len(c.open) == 0 {
 		return
@@ -69,13 +69,14 @@ func (c *cursorWait) run(ctx context.Context) {
 	}
 }
 
-// observeOutcomes notes the outcomes that a look shows. It reports whether the wait has ended.
+// observeOutcomes records the outcomes that a look shows. It reports whether the wait has
+// ended.
 func (c *cursorWait) observeOutcomes(ctx context.Context, l *cursorLook) bool {
 	if kind := domain.KindOf(l.err); kind == domain.Damaged || kind == domain.NewerFormat {
 		return true
 	}
 	if l.err != nil {
-		return false // it may be there at the next look
+		return false // the next look may find it
 	}
 	c.open = slices.DeleteFunc(c.open, func(d *openDelivery) bool { return c.isKnown(ctx, d, &l.standing) })
 	return len(c.open) == 0 || !c.mayBeCalled(ctx, &l.standing)
@@ -93,7 +94,7 @@ func (c *cursorWait) mayBeCalled(ctx context.Context, s *domain.Standing) bool {
 	}
 }
 
-// isKnown reports whether the outcome of a delivery is known, and notes it.
+// isKnown reports whether the outcome of a delivery is known, and records it.
 func (c *cursorWait) isKnown(ctx context.Context, d *openDelivery, s *domain.Standing) bool {
 	e := d.Position.EntryID
 	isOpen := slices.ContainsFunc(s.Open, func(p domain.Position) bool { return p.EntryID == e })
@@ -110,14 +111,14 @@ func (c *cursorWait) isKnown(ctx context.Context, d *openDelivery, s *domain.Sta
 		last = lastAttempt(r.History, e)
 		return d.setOutcome(Failed, statusOf(last))
 	case err == nil, domain.KindOf(err) != domain.NotFound:
-		return false // it waits for another attempt, of before it was sync; or it was not read
+		return false // it waits for another attempt, because it failed before the subscription was sync; or its retry was not read
 	case last != nil:
-		return d.setOutcome(Failed, last.Status) // its dead letter is gone
+		return d.setOutcome(Failed, last.Status) // its dead letter was removed
 	case d.Outcome != repository.AppendedNow || d.Published.Before(c.definition.Created):
 		return d.setOutcome(Unknown, 0)
 	}
-	// It has ended, without a dead letter, and further attempts have followed. Where reads may be
-	// stale, one that finds no dead letter is not enough.
+	// The delivery has ended, its attempt is no longer stored, and no dead letter was found.
+	// Reads may be stale, so one read without a dead letter is not enough.
 	if d.misses++; d.misses < 2 {
 		return false
 	}

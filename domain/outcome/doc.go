@@ -1,17 +1,19 @@
-// Package outcome has the use case of senders that wait: the answer to a message lists what became
-// of it for each subscription whose deliveries are sync. Such a delivery has one attempt; if that
-// fails, it is a dead letter.
+// Package outcome has the use case of senders that wait: the answer to a message lists its
+// outcome for each sync subscription. A delivery of such a subscription has one attempt; if
+// that fails, the delivery is a dead letter.
 //
-//	list    the head of a topic lists the cursors that are sync, so an append has them: it replaces
-//	        the head anyway. A topic that lists none costs nothing
-//	filter  the messages that the filter of a subscription does not let pass are known at once
-//	wait    until each cursor has settled the others, up to [MaxWait]. The cursor is read: after each
-//	        settlement of this node, and every 250 ms, because another node may serve it. All senders
-//	        that wait for a cursor share the reads
+//	list    the head of a topic lists the cursors of sync subscriptions. An append returns them
+//	        without an extra read, because it replaces the head anyway
+//	filter  messages that do not match the filter of a subscription have their outcome immediately
+//	wait    wait up to [MaxWait] until each cursor has settled the other messages. A cursor is read
+//	        after each settlement of this node, and every 250 ms, because another node may serve
+//	        it. All senders that wait for a cursor share the reads
 //
-// What is stored decides, whichever node serves the cursor. A wait that ends early changes
-// nothing: the deliveries continue, and the outcomes that are not known are [Pending].
+// Outcomes are read from the store, whichever node serves the cursor. A wait that ends early
+// has no effect on the deliveries. They continue, and outcomes that are not known are
+// [Pending].
 //
-// A cursor may be listed by mistake, after a crash between two steps of its owner: the first sender
-// that would wait for it reads its subscription, and removes it from the list.
+// After a crash between two steps of an owner, a cursor may be listed although its subscription
+// is not sync. The first sender that would wait for it reads the subscription, and removes the
+// cursor from the list.
 package outcome

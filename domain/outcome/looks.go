@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// looks are the cursors that senders wait for.
+// looks has the shared reads of the cursors that senders wait for.
 type looks struct {
 	read func(context.Context, domain.CursorID) (domain.Standing, error)
 
@@ -15,27 +15,27 @@ type looks struct {
 	all map[domain.CursorID]*sharedLooks
 }
 
-// sharedLooks are the reads of a cursor for all senders that wait for it: one is under way at a
-// time, and one more waits for its end.
+// sharedLooks are the reads of a cursor for all senders that wait for it. One read is under way
+// at a time, and one more waits for its end.
 type sharedLooks struct {
 	id   domain.CursorID
 	read func(context.Context, domain.CursorID) (domain.Standing, error)
 
 	users   int // guarded by looks.mu
 	mu      sync.Mutex
-	newest  *cursorLook // that has ended
+	newest  *cursorLook // the newest look that has ended
 	running *cursorLook
 	queued  *cursorLook
 }
 
 // A cursorLook is the result of a read of a cursor.
 type cursorLook struct {
-	ended    chan struct{} // closed when the rest is set
+	ended    chan struct{} // closed when the other fields are set
 	standing domain.Standing
 	err      error
 }
 
-// joinLooks returns the looks of a cursor. The caller leaves them.
+// joinLooks returns the shared looks of a cursor. The caller calls leaveLooks.
 func (s *looks) joinLooks(id domain.CursorID) *sharedLooks {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +59,8 @@ func (s *looks) leaveLooks(l *sharedLooks) {
 	}
 }
 
-// nextLook returns a look that has begun after the call or, unless isFresh, any that is not the one that
-// the caller has seen. It fails, as a look, when ctx ends.
+// nextLook returns a look that the caller has not seen. With isFresh, the look has begun after
+// the call. When ctx ends, it returns a look with the error of ctx.
 func (l *sharedLooks) nextLook(ctx context.Context, seen *cursorLook, isFresh bool) *cursorLook {
 	l.mu.Lock()
 	if !isFresh && l.newest != nil && l.newest != seen {
@@ -86,12 +86,12 @@ func (l *sharedLooks) nextLook(ctx context.Context, seen *cursorLook, isFresh bo
 	}
 }
 
-// takeLook makes a look once the one before it has ended.
+// takeLook waits for the end of the look before, and then reads the cursor for mine.
 func (l *sharedLooks) takeLook(ctx context.Context, mine, before *cursorLook) {
 	if before != nil {
 		select {
 		case <-before.ended:
-		case <-ctx.Done(): // the read fails immediately for all callers that share it, and they look again
+		case <-ctx.Done(): // the read fails immediately for all callers that share it, and they begin another one
 		}
 	}
 	l.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// inBubble runs a test in a bubble.
+// inBubble runs a test in a synctest bubble.
 func inBubble(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(newWorld(t)) })
@@ -41,7 +41,7 @@ func TestASenderThatWaits_KnowsTheOutcomes(t *testing.T) {
 				{Message: 2, Subscription: all.id, State: outcome.Failed},
 				{Message: 2, Subscription: some.id, State: outcome.Filtered},
 			}, got)
-			delay := 260 * time.Millisecond // of a look, if another node calls
+			delay := 260 * time.Millisecond // until the next look, if another node makes the call
 			if isLocal {
 				delay = 10 * time.Millisecond
 			}
@@ -50,7 +50,7 @@ func TestASenderThatWaits_KnowsTheOutcomes(t *testing.T) {
 	}
 }
 
-func TestASenderWaits_NoLongerThanItMay(t *testing.T) {
+func TestASender_WaitsUpToItsLimit(t *testing.T) {
 	inBubble(t, func(w *world) {
 		r, hanging := w.addReceiver(""), w.addReceiver("")
 		wait, _ := w.publishIDs("a", "b")
@@ -70,7 +70,7 @@ func TestASenderWaits_NoLongerThanItMay(t *testing.T) {
 	})
 }
 
-func TestASender_DoesNotWaitForWhatWillNotBeInTime(t *testing.T) {
+func TestASender_DoesNotWaitForOutcomesAfterItsLimit(t *testing.T) {
 	for name, prepare := range map[string]func(w *world, r *receiver){
 		"paused by its owner": func(w *world, r *receiver) {
 			_, err := w.subscribe.SetPaused(w.Context(), r.owner, r.id, true)
@@ -114,7 +114,7 @@ func TestASenderWaits_UntilAHoldEndsAndTheStoreIsBack(t *testing.T) {
 	})
 }
 
-func TestASenderThatRepeatsAMessage_KnowsWhatIsStoredOfIt(t *testing.T) {
+func TestASenderThatRepeatsAMessage_GetsTheStoredOutcomes(t *testing.T) {
 	inBubble(t, func(w *world) {
 		r := w.addReceiver("")
 		w.publishIDs("old", "failed", "delivered")
@@ -136,8 +136,8 @@ func TestASenderThatRepeatsAMessage_KnowsWhatIsStoredOfIt(t *testing.T) {
 	})
 }
 
-// Only the last attempts are stored. Without a dead letter, a delivery that has ended has succeeded;
-// one look is not enough to know that there is none.
+// Only the last attempts are stored. An ended delivery without a dead letter has succeeded. One
+// look is not enough to know that there is no dead letter.
 func TestAnOutcomeBehindManyOthers_IsKnownByTheSecondLook(t *testing.T) {
 	inBubble(t, func(w *world) {
 		r := w.addReceiver("")
@@ -154,7 +154,7 @@ func TestAnOutcomeBehindManyOthers_IsKnownByTheSecondLook(t *testing.T) {
 	})
 }
 
-// A delivery that failed before its subscription was sync may wait for another attempt.
+// A delivery that failed before its subscription became sync may wait for another attempt.
 func TestADeliveryThatWaitsForARetry_IsPending(t *testing.T) {
 	inBubble(t, func(w *world) {
 		r := w.addReceiver("")
@@ -166,7 +166,7 @@ func TestADeliveryThatWaitsForARetry_IsPending(t *testing.T) {
 	})
 }
 
-// A crash between two steps leaves a cursor that is listed and should not be.
+// A crash between two steps leaves a cursor in the list that should not be there.
 func TestACursorThatIsListedByMistake_IsRemoved(t *testing.T) {
 	inBubble(t, func(w *world) {
 		wait, _ := w.publishIDs("a")
@@ -186,7 +186,7 @@ func TestACursorThatIsListedByMistake_IsRemoved(t *testing.T) {
 		_, published = w.publishIDs("c")
 		require.Equal(w, []domain.CursorID{kept.id.Cursor()}, published.Awaited[0].Sync)
 
-		// Its owner repeats what was cut off.
+		// The owner repeats the request that the crash interrupted.
 		_, _, err = w.subscribe.Put(w.Context(), replaced.id, subscribe.Draft{Subscription: domain.Subscription{
 			Owner: replaced.owner, CallbackURL: "https://example.org/", IsSync: true,
 		}}, subscribe.Match{})

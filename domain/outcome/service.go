@@ -15,30 +15,30 @@ import (
 // MaxWait is the limit for the time that a sender waits.
 const MaxWait = 10 * time.Second
 
-// MaxMessages is the limit for the messages of a call that are waited for.
+// MaxMessages is the limit for the messages of a call for which a sender waits.
 const MaxMessages = repository.MaxAppend
 
-// A State says what became of a message for a subscription.
+// A State is the outcome of a message for a subscription, in one word.
 type State string
 
 // The states of a message.
 const (
 	Delivered State = "delivered" // the receiver has accepted it
 	Failed    State = "failed"    // the only attempt has failed; it is a dead letter
-	Filtered  State = "filtered"  // the filter does not let it pass
+	Filtered  State = "filtered"  // the filter does not match it
 	Pending   State = "pending"   // it is not known yet
 	Unknown   State = "unknown"   // it was sent before and has ended, and its outcome is no longer stored
 )
 
-// An Outcome is what became of a message for a subscription.
+// An Outcome is the result of delivering a message to a subscription.
 type Outcome struct {
 	Message      int // index of the message in the call
 	Subscription domain.SubscriptionID
 	State        State
-	Status       int // the status that the receiver has answered; 0: no answer, or no longer stored
+	Status       int // the status of the receiver's answer; 0: no answer, or no longer stored
 }
 
-// Ports are what a Service needs.
+// Ports are the stores and functions that a Service uses.
 type Ports struct {
 	Definitions repository.Definitions
 	Cursors     repository.Cursors
@@ -62,7 +62,7 @@ func New(ports Ports) *Service {
 	return s
 }
 
-// A Wait is that of a sender. It holds no message.
+// A Wait is the wait of a sender. It keeps no messages in memory.
 type Wait struct {
 	service *Service
 	all     []*Outcome
@@ -89,7 +89,7 @@ func (s *Service) Begin(ctx context.Context, stream domain.StreamName, messages 
 			o := &Outcome{Message: a.Index, Subscription: c.subscription, State: Pending}
 			w.all = append(w.all, o)
 			switch {
-			case !c.letsPass(&messages[a.Index]):
+			case !c.matchesFilter(&messages[a.Index]):
 				o.State = Filtered
 			case c.definition != nil:
 				c.open = append(c.open, &openDelivery{outcome: o, Appended: a.Appended})
@@ -102,8 +102,8 @@ func (s *Service) Begin(ctx context.Context, stream domain.StreamName, messages 
 	return w
 }
 
-// newCursorWait returns the wait for a cursor without messages, nil if it is listed by mistake. If
-// its subscription cannot be read, the wait has no definition.
+// newCursorWait returns a wait for a cursor, still without messages. It returns nil if the
+// cursor should not be listed. If the subscription cannot be read, the wait has no definition.
 func (s *Service) newCursorWait(ctx context.Context, stream domain.StreamName, id domain.CursorID) *cursorWait {
 	c := &cursorWait{service: s, id: id}
 	subscription, err := domain.SubscriptionOf(id)
@@ -125,20 +125,21 @@ func (s *Service) newCursorWait(ctx context.Context, stream domain.StreamName, i
 	return c
 }
 
-// removeMistake has a stream not list a subscription. If that fails, the next sender repeats it.
+// removeMistake removes a subscription from the list of a stream. If that fails, the next
+// sender repeats it.
 func (s *Service) removeMistake(ctx context.Context, stream domain.StreamName, id domain.SubscriptionID) {
 	if s.ports.Streams.RemoveSync(ctx, stream, id.Cursor()) != nil {
 		return
 	}
-	// Its owner may have made it sync meanwhile.
+	// The owner may have made the subscription sync meanwhile.
 	if d, err := s.ports.Definitions.Subscription(ctx, id); err == nil {
 		_ = subscribe.ListSync(ctx, s.ports.Streams, d)
 	}
 }
 
-// Outcomes returns the outcomes of all messages, once they are known or ctx ends, in the order of
-// the messages. Those that will not be known before MaxWait are not waited for, as those of a
-// subscription that is paused.
+// Outcomes returns the outcomes of all messages, once they are known or ctx ends, in the order
+// of the messages. It does not wait for outcomes that cannot be known before MaxWait, such as
+// those of a paused subscription.
 func (w *Wait) Outcomes(ctx context.Context) []Outcome {
 	ctx, cancel := context.WithTimeout(ctx, MaxWait)
 	defer cancel()

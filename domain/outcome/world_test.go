@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A world has a topic and what keeps its subscriptions. It lives in a synctest bubble.
+// A world has a topic and the stores of its subscriptions. It lives in a synctest bubble.
 type world struct {
 	*testing.T
 	*outcome.Service
@@ -33,7 +33,7 @@ type world struct {
 	settled map[domain.CursorID]chan struct{}
 }
 
-// countedCursors count the reads of standings, which fail with err.
+// countedCursors count the reads of standings, and make them fail with err if it is set.
 type countedCursors struct {
 	*memory.Cursors
 	mu    sync.Mutex
@@ -76,7 +76,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// settledOf returns the channel of a cursor, which only a receiver of this node closes.
+// settledOf returns the channel for settlements of a cursor. Only calls on this node close it.
 func (w *world) settledOf(id domain.CursorID) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +97,7 @@ func (w *world) addReceiver(filter string) *receiver {
 	return &receiver{world: w, owner: owner, id: s.ID, policy: domain.QueuePolicy([]time.Duration{0}, 1)}
 }
 
-// publishIDs sends messages with an id each, and returns what the sender waits for.
+// publishIDs sends messages with the ids, and returns the wait of their sender.
 func (w *world) publishIDs(ids ...string) (*outcome.Wait, publish.Result) {
 	w.Helper()
 	messages := make([]domain.Message, len(ids))
@@ -109,7 +109,7 @@ func (w *world) publishIDs(ids ...string) (*outcome.Wait, publish.Result) {
 	return w.Begin(w.Context(), w.stream, messages, published.Awaited), published
 }
 
-// A receiver is that of a subscription.
+// A receiver is the receiver of a subscription.
 type receiver struct {
 	world  *world
 	owner  domain.ActorID
@@ -117,8 +117,8 @@ type receiver struct {
 	policy domain.Policy
 }
 
-// answerCalls has the receiver called with what waits, once for each answer, and stores the results one
-// by one. Without isLocal, another node does it.
+// answerCalls makes one call for each answer with the waiting messages, and stores the results
+// one by one. Without isLocal, another node makes the calls.
 func (r *receiver) answerCalls(isLocal bool, answers ...domain.Answer) {
 	w, ctx := r.world, context.Background()
 	owner := domain.Owner{Incarnation: "node", Limit: 1, Policy: r.policy}
@@ -151,7 +151,7 @@ func (r *receiver) answerCalls(isLocal bool, answers ...domain.Answer) {
 	}
 }
 
-// runAfter runs f after some time.
+// runAfter runs f after d.
 func runAfter(d time.Duration, f func()) {
 	go func() {
 		<-time.After(d)

@@ -12,8 +12,8 @@ import (
 )
 
 // Notify publishes a notice for subscribers to the stream of dequeues of its recipient. It may
-// be repeated: for [repository.IDRetention], a notice is published once. It belongs to the trace of the
-// Peek that opened the bundle.
+// be repeated: within [repository.IDRetention], a notice is published once. The event belongs
+// to the trace of the Peek that opened the bundle.
 func (s *Service) Notify(ctx context.Context, n domain.Notice) error {
 	stream, messages := domain.DequeuedStream(n.Recipient), []domain.Message{dequeuedMessage(&n)}
 	appended, err := s.streams.Append(domain.WithTraceContext(ctx, n.Peeked), stream, messages)
@@ -27,8 +27,9 @@ func (s *Service) Notify(ctx context.Context, n domain.Notice) error {
 	return nil
 }
 
-// dequeuedMessage returns the event of a notice. It depends on nothing else. A bundle that was
-// replayed is dequeued again, with another number.
+// dequeuedMessage returns the event of a notice. The result depends only on the notice, so a
+// repetition is a duplicate. If a bundle is replayed and dequeued again, its notice has another
+// number.
 func dequeuedMessage(n *domain.Notice) domain.Message {
 	at := n.Since.UTC().Format(time.RFC3339Nano)
 	payload, err := json.Marshal(struct {

@@ -10,18 +10,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// objectsPath is the path of objects, which is the source of the events of their topic.
+// objectsPath is the path of objects in the API, and the source of the events in their topic.
 const objectsPath = "/v1/objects"
 
-// An objectData is the data of the event of a change. Of a deletion, it has the row that was current. What is
-// unknown is not there.
+// An objectData is the data of the event of a change. For a deletion, it describes the row that
+// was current. Unknown members are left out.
 type objectData struct {
 	Event        domain.ObjectStateEvent `json:"event"`
 	Bucket       string                  `json:"bucket"`
 	Key          string                  `json:"key"`
 	Version      int64                   `json:"version"`
 	Changed      string                  `json:"changed"`
-	ID           string                  `json:"id"` // of the row
+	ID           string                  `json:"id"` // id of the row
 	VersionID    string                  `json:"versionId"`
 	EventTime    string                  `json:"eventTime,omitempty"`
 	Size         *int64                  `json:"size,omitempty"`
@@ -32,8 +32,8 @@ type objectData struct {
 	Reason       string                  `json:"reason,omitempty"`
 }
 
-// objectMessage returns the event of a change. It depends on nothing else, so that a change which is published
-// again is a duplicate.
+// objectMessage returns the event of a change. The result depends only on the change, so that a
+// change which is published again is a duplicate.
 func objectMessage(c *domain.ObjectChange) domain.Message {
 	row, at := &c.Row, timeText(c.At)
 	payload, err := json.Marshal(objectData{
@@ -45,7 +45,7 @@ func objectMessage(c *domain.ObjectChange) domain.Message {
 		panic(err) // texts and numbers always marshal
 	}
 	object := domain.ObjectID{Name: c.Name}.String()
-	sum := sha256.Sum256([]byte(object)) // the id of an object is too long for that of a message
+	sum := sha256.Sum256([]byte(object)) // the id of an object is too long for the id of a message
 	id := fmt.Sprintf("%s/%d", hex.EncodeToString(sum[:]), c.Version)
 	return domain.Message{
 		ID: id,

@@ -10,12 +10,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An ObjectRelay publishes the changes of the current state of objects to their topic, and then removes them:
-// each at least once, and into the stream once, unless [repository.IDRetention] passes between a crash and the
-// next attempt.
+// An ObjectRelay publishes the changes of the current state of objects to their topic, and then
+// removes them. It may publish a change more than once, but the stream has it once, unless
+// [repository.IDRetention] passes between a crash and the next attempt.
 //
-// Every node runs an ObjectRelay. It publishes what its own node stores, in that order. One node at a time
-// looks for what nodes have left.
+// Every node runs an ObjectRelay. It publishes the changes that its node stores, in their
+// order. One node at a time looks for changes that other nodes did not publish.
 type ObjectRelay struct {
 	topic   repository.ObjectTopic
 	service *Service
@@ -26,13 +26,14 @@ type ObjectRelay struct {
 
 // ObjectRelayOptions set up an ObjectRelay. The zero value is valid.
 type ObjectRelayOptions struct {
-	Backoff func(failures int) time.Duration // before changes are tried again; default about 100 ms, and twice as long each time
+	Backoff func(failures int) time.Duration // pause before changes are tried again; default about 100 ms, and twice as long each time
 	Clock   func() time.Time                 // default: the system's
 	Random  func() uint64                    // for jitter; default: the system's
 	Logger  *slog.Logger                     // default: nothing is logged
 }
 
-// NewObjectRelay returns an ObjectRelay that publishes by service. It does nothing until it is Run.
+// NewObjectRelay returns an ObjectRelay that publishes through service. It does nothing until
+// Run is called.
 func NewObjectRelay(topic repository.ObjectTopic, service *Service, opts ObjectRelayOptions) *ObjectRelay {
 	if opts.Random == nil {
 		opts.Random = rand.Uint64
@@ -55,25 +56,25 @@ func NewObjectRelay(topic repository.ObjectTopic, service *Service, opts ObjectR
 }
 
 const (
-	// maxDueChanges is how many changes are remembered. The others are found by looking.
+	// maxDueChanges is the limit for the changes in memory. A look finds the others.
 	maxDueChanges = 10_000
-	// maxAttempts is how often changes are tried before they are left for the next look.
+	// maxAttempts is the number of attempts before changes are left to the next look.
 	maxAttempts = 5
-	// young is the age below which a change is left to the node that has stored it.
+	// young is the age up to which a change is left to the node that has stored it.
 	young = 10 * time.Second
 	// maxFound is the limit for the changes that one look finds.
 	maxFound = 1000
 )
 
-// publishSoon publishes a change that was stored. It does not wait.
+// publishSoon queues a stored change. It does not block.
 func (r *ObjectRelay) publishSoon(c domain.ObjectChange) {
 	select {
 	case r.due <- c:
-	default: // it will be found
+	default: // a look will find it
 	}
 }
 
-// Run publishes until ctx ends. It never fails: what cannot be published waits.
+// Run publishes changes until ctx ends. Changes that cannot be published wait.
 func (r *ObjectRelay) Run(ctx context.Context) {
 	for {
 		select {
@@ -85,7 +86,7 @@ func (r *ObjectRelay) Run(ctx context.Context) {
 	}
 }
 
-// gatherDue returns a change with others that are due, up to those of one append.
+// gatherDue returns first with further changes that are due, up to the limit of one append.
 func (r *ObjectRelay) gatherDue(first domain.ObjectChange) []domain.ObjectChange {
 	changes := []domain.ObjectChange{first}
 	for len(changes) < repository.MaxAppend {
@@ -99,8 +100,8 @@ func (r *ObjectRelay) gatherDue(first domain.ObjectChange) []domain.ObjectChange
 	return changes
 }
 
-// Look has changes published that nodes have left. It reports whether there are any. One node at a time
-// calls it, from time to time.
+// Look queues changes that nodes have stored but not published. It reports whether there are
+// any. One node at a time calls it, from time to time.
 func (r *ObjectRelay) Look(ctx context.Context) bool {
 	found, err := r.topic.Unpublished(ctx, r.opts.Clock().Add(-young), maxFound)
 	if err != nil {
@@ -132,8 +133,9 @@ func (r *ObjectRelay) publishUntilDone(ctx context.Context, changes []domain.Obj
 	}
 }
 
-// Publish publishes up to [repository.MaxAppend] changes, and then removes them. It may be repeated. It fails
-// with Damaged if one of them was published with other content, and publishes the others all the same.
+// Publish publishes up to [repository.MaxAppend] changes, and then removes them. It may be
+// repeated. If one of them was published before with other content, it publishes the others and
+// fails with Damaged.
 func (r *ObjectRelay) Publish(ctx context.Context, changes []domain.ObjectChange) error {
 	type identity struct {
 		name    domain.ObjectName
@@ -144,7 +146,7 @@ func (r *ObjectRelay) Publish(ctx context.Context, changes []domain.ObjectChange
 	var messages []domain.Message
 	for i := range changes {
 		c := &changes[i]
-		if id := (identity{c.Name, c.Version}); !seen[id] { // a look finds what is due
+		if id := (identity{c.Name, c.Version}); !seen[id] { // a look may find a change that is in the queue already
 			seen[id] = true
 			distinct, messages = append(distinct, *c), append(messages, objectMessage(c))
 		}

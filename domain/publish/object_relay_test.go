@@ -24,10 +24,10 @@ type relayWorld struct {
 	objects *memory.Objects
 	streams *failingStreams
 	relay   *publish.ObjectRelay
-	called  int // messages that receivers are to be called with
+	called  int // number of messages for which receivers have to be called
 }
 
-// failingStreams fails some appends: before or after they are done.
+// failingStreams fails some appends, before or after they are carried out.
 type failingStreams struct {
 	repository.Streams
 	failures int
@@ -63,8 +63,8 @@ func newRelayWorld(t *testing.T) *relayWorld {
 	return w
 }
 
-// ingests stores the events of a script for an object.
-func (w *relayWorld) ingests(key, script string) {
+// ingestScript stores the events of a script for an object.
+func (w *relayWorld) ingestScript(key, script string) {
 	w.Helper()
 	name, err := domain.ParseObjectName("bucket", key)
 	require.NoError(w, err)
@@ -74,8 +74,9 @@ func (w *relayWorld) ingests(key, script string) {
 	}
 }
 
-// published returns the events of the topic, such as "a created", and demands that nothing is left.
-func (w *relayWorld) published() (events []string) {
+// takePublished returns the events of the topic, such as "a created", and requires that no changes
+// are left.
+func (w *relayWorld) takePublished() (events []string) {
 	w.Helper()
 	left, err := w.objects.Topic().Unpublished(w.Context(), time.Now().Add(time.Hour), 1000)
 	require.NoError(w, err)
@@ -91,12 +92,12 @@ func (w *relayWorld) published() (events []string) {
 	return events
 }
 
-// runs runs the relay until nothing is left for it to do.
-func (w *relayWorld) runs() {
+// runRelay runs the relay until no changes are left.
+func (w *relayWorld) runRelay() {
 	ctx, cancel := context.WithCancel(w.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); w.relay.Run(ctx) }()
-	<-time.After(time.Minute) // of the clock of the bubble
+	<-time.After(time.Minute) // by the clock of the bubble
 	synctest.Wait()
 	cancel()
 	<-ended
@@ -107,32 +108,32 @@ var allEvents = []string{"a created", "b created", "a updated", "a deleted"}
 func TestObjectRelay_PublishesEachChangeInItsOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRelayWorld(t)
-		w.ingests("a", "[C@01]")
-		w.ingests("b", "[C@01] [C@01]")
-		w.ingests("a", "[C@02] [D@03]")
-		w.runs()
-		require.Equal(t, allEvents, w.published())
+		w.ingestScript("a", "[C@01]")
+		w.ingestScript("b", "[C@01] [C@01]")
+		w.ingestScript("a", "[C@02] [D@03]")
+		w.runRelay()
+		require.Equal(t, allEvents, w.takePublished())
 	})
 }
 
-func TestObjectRelay_RepeatsWhatFails(t *testing.T) {
+func TestObjectRelay_RetriesFailedAppends(t *testing.T) {
 	for _, isAfter := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newRelayWorld(t)
 			w.streams.failures, w.streams.isAfter = 3, isAfter
-			w.ingests("a", "[C@01]")
-			w.ingests("b", "[C@01]")
-			w.ingests("a", "[C@02] [D@03]")
-			w.runs()
+			w.ingestScript("a", "[C@01]")
+			w.ingestScript("b", "[C@01]")
+			w.ingestScript("a", "[C@02] [D@03]")
+			w.runRelay()
 			if isAfter {
-				w.called += len(allEvents) // which the node does not know: receivers look for themselves
+				w.called += len(allEvents) // the node does not know of the changes, so receivers find them by looking
 			}
-			require.Equal(t, allEvents, w.published())
+			require.Equal(t, allEvents, w.takePublished())
 		})
 	}
 }
 
-// Otherwise nodes that fail together would try again together.
+// Otherwise nodes that fail at the same time would retry at the same time.
 func TestObjectRelay_VariesItsPausesByItsRandomSource(t *testing.T) {
 	for _, test := range []struct {
 		random uint64
@@ -146,35 +147,36 @@ func TestObjectRelay_VariesItsPausesByItsRandomSource(t *testing.T) {
 			service := publish.New(w.streams, func(domain.StreamName, []domain.Message, []repository.Appended) { w.called++ })
 			w.relay = publish.NewObjectRelay(w.objects.Topic(), service, publish.ObjectRelayOptions{Random: func() uint64 { return test.random }})
 			w.streams.failures = len(test.want)
-			w.ingests("a", "[C@01]")
-			w.runs()
+			w.ingestScript("a", "[C@01]")
+			w.runRelay()
 			var pauses []time.Duration
 			for i, at := range w.streams.tried[1:] {
 				pauses = append(pauses, at.Sub(w.streams.tried[i]))
 			}
 			require.Equal(t, test.want, pauses)
-			require.Equal(t, []string{"a created"}, w.published())
+			require.Equal(t, []string{"a created"}, w.takePublished())
 		})
 	}
 }
 
-// What is tried too often, or belongs to a node that has ended, is found by a look once it is not young.
-func TestObjectRelay_FindsWhatIsLeft(t *testing.T) {
+// If the attempts for a change are used up, or its node has ended, a look finds the change once
+// it is not young.
+func TestObjectRelay_FindsUnpublishedChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRelayWorld(t)
 		w.streams.failures = 5
-		w.ingests("a", "[C@01] [C@02]")
+		w.ingestScript("a", "[C@01] [C@02]")
 		require.False(t, w.relay.Look(t.Context()), "it is young")
-		w.runs()
+		w.runRelay()
 		require.True(t, w.relay.Look(t.Context()))
-		w.relay.Look(t.Context()) // which has each change twice
-		w.runs()
-		require.Equal(t, []string{"a created", "a updated"}, w.published())
+		w.relay.Look(t.Context()) // the look finds each change a second time
+		w.runRelay()
+		require.Equal(t, []string{"a created", "a updated"}, w.takePublished())
 		require.False(t, w.relay.Look(t.Context()))
 	})
 }
 
-// failingRemoval keeps what was published, as if the node had ended.
+// failingRemoval does not remove published changes, as if the node had ended.
 type failingRemoval struct{ repository.ObjectTopic }
 
 func (failingRemoval) Remove(context.Context, []domain.ObjectChange) error {
@@ -184,30 +186,31 @@ func (failingRemoval) Remove(context.Context, []domain.ObjectChange) error {
 func TestObjectRelay_PublishesNoChangeTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRelayWorld(t)
-		w.ingests("a", "[C@01]")
+		w.ingestScript("a", "[C@01]")
 		left, err := w.objects.Topic().Unpublished(t.Context(), time.Now().Add(time.Hour), 10)
 		require.NoError(t, err)
 		crashing := publish.NewObjectRelay(failingRemoval{w.objects.Topic()}, publish.New(w.streams, func(domain.StreamName, []domain.Message, []repository.Appended) { w.called++ }), publish.ObjectRelayOptions{})
 		require.Error(t, crashing.Publish(t.Context(), left))
 		require.NoError(t, w.relay.Publish(t.Context(), left))
-		require.Equal(t, []string{"a created"}, w.published())
+		require.Equal(t, []string{"a created"}, w.takePublished())
 	})
 }
 
-// A change whose id another one has waits until that is forgotten, and keeps no other one from being published.
-func TestObjectRelay_KeepsWhatConflicts(t *testing.T) {
+// If a message with the id of a change was published with other content, the change waits until
+// that id is forgotten. Other changes do not wait.
+func TestObjectRelay_KeepsAConflictingChange(t *testing.T) {
 	w := newRelayWorld(t)
-	w.ingests("a", "[C@01]")
-	w.ingests("b", "[C@01]")
+	w.ingestScript("a", "[C@01]")
+	w.ingestScript("b", "[C@01]")
 	left, err := w.objects.Topic().Unpublished(t.Context(), time.Now().Add(time.Hour), 10)
 	require.NoError(t, err)
 	other := left[0]
 	other.Event = domain.StateDeleted
 	require.NoError(t, w.relay.Publish(t.Context(), []domain.ObjectChange{other}))
-	w.ingests("a", "[D@02]")
+	w.ingestScript("a", "[D@02]")
 	left, err = w.objects.Topic().Unpublished(t.Context(), time.Now().Add(time.Hour), 10)
 	require.NoError(t, err)
-	left[0].Version = other.Version // of the deletion
+	left[0].Version = other.Version // the version of the deletion
 	left[0].Event = domain.StateUpdated
 	err = w.relay.Publish(t.Context(), left)
 	require.Equal(t, domain.Damaged, domain.KindOf(err))
@@ -217,18 +220,18 @@ func TestObjectRelay_KeepsWhatConflicts(t *testing.T) {
 	require.Equal(t, "a", still[0].Name.Key())
 }
 
-// Whatever the name of an object, its event is one that a stream accepts.
+// A stream accepts the events of objects with any name.
 func TestObjectRelay_PublishesObjectsOfAnyName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newRelayWorld(t)
 		want := []string{"a\u0000\n\u007f", strings.Repeat("\U0001F4E6", 1024), `"<é>`}
 		for _, key := range want {
-			w.ingests(key, "[C@01]")
+			w.ingestScript(key, "[C@01]")
 		}
-		w.runs()
+		w.runRelay()
 		for i := range want {
 			want[i] += " created"
 		}
-		require.Equal(t, want, w.published())
+		require.Equal(t, want, w.takePublished())
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// maxBytes is the limit for the payloads of one append, each as it is stored. More than one
-// append of that size keeps others waiting for too long.
+// maxBytes is the limit for the stored bytes of the payloads of one append. Larger appends
+// would delay others for too long.
 const maxBytes = 256 << 10
 
 // A Service publishes messages. It is safe for concurrent use.
@@ -27,22 +27,22 @@ func New(streams repository.Streams, appended func(domain.StreamName, []domain.M
 // A Result has the outcomes of the messages of a call.
 type Result struct {
 	Accepted   int
-	Duplicates int   // sent before, with the same content
-	Conflicts  []int // indexes of those that were sent before with other content
+	Duplicates int   // messages that were sent before with the same content
+	Conflicts  []int // indexes of messages that were sent before with other content
 	Awaited    []Awaited
 }
 
-// Awaited is a message that is appended, now or before, to a stream that lists cursors as sync: its
-// sender may wait for them.
+// Awaited is a message for which its sender may wait, because its stream lists sync cursors. It
+// was appended by this call or before.
 type Awaited struct {
-	Index int // of the message
+	Index int // index of the message
 	repository.Appended
 }
 
-// Publish appends messages, which have passed their Check, in their order. If it fails, the
-// Result counts those that are appended for certain; the others may be. The call may then be
-// repeated: messages with an ID that are appended are duplicates. It fails with Invalid if only
-// the hub publishes to the topic.
+// Publish appends messages in their order. The caller has checked them by Check. If it fails,
+// the Result counts the messages that were certainly appended; others may have been appended,
+// too. The call may then be repeated: messages with an ID that are appended are duplicates. It
+// fails with Invalid if only the hub publishes to the topic.
 func (s *Service) Publish(ctx context.Context, stream domain.StreamName, messages []domain.Message) (Result, error) {
 	var r Result
 	if topic, _ := stream.Topic(); domain.IsReservedTopic(topic) {
@@ -57,7 +57,7 @@ func (s *Service) Publish(ctx context.Context, stream domain.StreamName, message
 		}
 		for i, a := range appended {
 			switch a.Outcome {
-			case repository.AppendGap: // only messages with a version leave one
+			case repository.AppendGap: // only messages with a version can leave a gap
 			case repository.AppendedNow:
 				r.Accepted++
 			case repository.AppendDuplicate:
@@ -75,8 +75,8 @@ func (s *Service) Publish(ctx context.Context, stream domain.StreamName, message
 	return r, nil
 }
 
-// countAppendable returns how many messages may go in one append: at least one, and no two with
-// the same ID. The later one is then found to be a duplicate or a conflict.
+// countAppendable returns how many messages fit into one append: at least one, and not two with
+// the same ID, so that the next append detects the second one as a duplicate or conflict.
 func countAppendable(messages []domain.Message) int {
 	bytes, ids := 0, make(map[string]bool)
 	for i := range messages {

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// countedStreams remembers the sizes of appends.
+// countedStreams records the sizes of appends.
 type countedStreams struct {
 	repository.Streams
 	sizes []int

@@ -1,14 +1,15 @@
-// Package receiverlist has the use case of operators who want to know which receivers of the hub stand still:
-// subscriptions, watches and consumers of the broker of all owners.
+// Package receiverlist has the use case of operators who look for receivers that are not
+// called: subscriptions, watches and consumers of the broker, of all owners.
 //
-//	List    a page of the receivers of one kind, in no order of time
+//	List    a page of the receivers of one kind, not ordered by time
 //
-// It reads the entries of the shards, and of each receiver that it looks at its cursor, its definition and
-// the end of its stream. A page looks at a limited number of receivers. Everything is read as it is stored:
-// nothing proves it, nothing is changed, and no delivery waits for it.
+// It reads the entries of the shards and, for each receiver, its cursor, its definition and the
+// end of its stream. A page looks at a limited number of receivers. The data may be outdated.
+// The package changes nothing, and no delivery waits for it.
 //
-// A watch has an entry once a change of its resource was outstanding; the others are found by their owner.
+// A watch has an entry in a shard only if a change of its resource was outstanding. Other
+// watches can be listed by their owner.
 //
-// A failure leaves nothing behind. What cannot be read of one receiver is said in its line, and the others
-// are listed.
+// A failure leaves nothing behind. If a receiver cannot be read, its line says so, and the
+// others are listed.
 package receiverlist

@@ -17,7 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Kind is what a receiver is.
+// A Kind is a kind of receiver.
 type Kind string
 
 // The kinds of receivers.
@@ -30,7 +30,8 @@ const (
 // Stopped is the state of a query for receivers in any state but active.
 const Stopped = "stopped"
 
-// States are those by which receivers are listed. The names of single states are those of [subscribe.Delivery].
+// States are the states by which receivers can be listed: Stopped, and the states of
+// [subscribe.Delivery].
 var States = []string{
 	Stopped, subscribe.DeliveryActive, subscribe.DeliveryFailing, subscribe.DeliveryHeld, subscribe.DeliveryPaused, subscribe.DeliveryGone,
 }
@@ -44,7 +45,7 @@ const (
 	readsAtOnce  = 32
 )
 
-// Ports are what a Service reads.
+// Ports are the stores that a Service reads.
 type Ports struct {
 	Definitions repository.Definitions
 	Cursors     repository.Cursors
@@ -67,20 +68,20 @@ func New(ports Ports, clock func() time.Time) *Service {
 	return &Service{ports, clock}
 }
 
-// A Query says which receivers are wanted.
+// A Query selects receivers.
 type Query struct {
 	Kind  Kind
 	State string // one of States; "": any
 	After string // Page.Next of the page before; "": the first one
 }
 
-// A Page is some receivers. It may have fewer than MaxPage, or none, although there are more.
+// A Page has up to MaxPage receivers. It may have fewer, or none, although there are more.
 type Page struct {
 	Receivers []Receiver
 	Next      string // "": there are no more
 }
 
-// A Receiver is how the calls of one receiver proceed.
+// A Receiver is a receiver with the state of its calls.
 type Receiver struct {
 	Kind         Kind
 	Owner        domain.ActorID        // of a subscription or a watch
@@ -88,26 +89,26 @@ type Receiver struct {
 	Watch        domain.WatchID        // of a watch
 	Consumer     domain.PartyID        // of a consumer
 	Stream       domain.StreamName
-	Host         string // that is called; "": not known
+	Host         string // host of the callback; "": not known
 
 	State       string    // one of [subscribe.Delivery]
-	Until       time.Time // nothing is called before it; zero: no such time
-	Failures    int       // in a row
+	Until       time.Time // no calls are made before this time; zero: no limit
+	Failures    int       // consecutive failures
 	FailedSince time.Time // zero: not known
-	LastError   string    // of the last call, if that failed
-	Waiting     int       // deliveries that are called or wait for a retry
+	LastError   string    // error of the last call, if it failed
+	Waiting     int       // deliveries that are being called or wait for a retry
 	Behind      int64     // messages that were not taken
-	Oldest      time.Time // when the first of those was published; zero: not known
-	Dead        int64     // dead letters, ever
+	Oldest      time.Time // when the first of these messages was published; zero: not known
+	Dead        int64     // all dead letters so far
 
-	// Fault says why the rest is not known, or why nothing is delivered; "": neither is the case.
+	// Fault says why the other fields are not known, or why nothing is delivered; "": no fault.
 	Fault string
 }
 
-// A listPlace is one in the list.
+// A listPlace is a position in the list.
 type listPlace struct {
 	shard  int
-	cursor string // the last one that was looked at; "": the shard was not begun
+	cursor string // the last cursor that was looked at; "": the shard was not begun
 }
 
 func (p listPlace) String() string {
@@ -173,8 +174,8 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 	return page, nil
 }
 
-// readShards returns the entries of some shards from one on, each in the order of its cursors. Entries that
-// cannot be read are missing: the check finds them.
+// readShards returns the entries of some shards, beginning with shard first, each in the order
+// of its cursors. Entries that cannot be read are missing; the check reports them.
 func (s *Service) readShards(ctx context.Context, first int) ([][]repository.ShardEntry, error) {
 	shards := make([][]repository.ShardEntry, min(shardsAtOnce, repository.ShardCount-first))
 	g, ctx := errgroup.WithContext(ctx)
@@ -210,7 +211,8 @@ func (q *Query) hasState(r *Receiver) bool {
 	return r.State == q.State
 }
 
-// receiverOf returns what the id of a cursor says, and false if it is that of something else.
+// receiverOf returns the receiver that the id of a cursor names. It returns false for any other
+// cursor.
 func receiverOf(cursor domain.CursorID) (Receiver, bool) {
 	if owner, id, isWatch := domain.WatchOf(cursor); isWatch {
 		return Receiver{Kind: Watch, Owner: owner, Watch: id}, true
@@ -238,11 +240,11 @@ func (s *Service) readAll(ctx context.Context, entries []repository.ShardEntry) 
 			return nil
 		})
 	}
-	_ = g.Wait() // which never fails
+	_ = g.Wait() // the functions never fail
 	return found, ctx.Err()
 }
 
-// Consumers returns how the calls of some consumers of the broker proceed, in the same order.
+// Consumers returns the state of the calls of consumers of the broker, in the same order.
 func (s *Service) Consumers(ctx context.Context, ids []domain.PartyID) ([]Receiver, error) {
 	entries := make([]repository.ShardEntry, len(ids))
 	for i, id := range ids {
@@ -251,7 +253,7 @@ func (s *Service) Consumers(ctx context.Context, ids []domain.PartyID) ([]Receiv
 	return s.readAll(ctx, entries)
 }
 
-// Subscription returns how the calls of a subscription of an owner proceed.
+// Subscription returns the state of the calls of a subscription of an owner.
 func (s *Service) Subscription(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (Receiver, error) {
 	r := Receiver{Kind: Subscription, Subscription: id}
 	err := s.readReceiver(ctx, id.Cursor(), &r)
@@ -281,11 +283,11 @@ func (s *Service) readReceiver(ctx context.Context, cursor domain.CursorID, r *R
 		return err
 	}
 	hasCursor := err == nil
-	definition := &repository.Definition{Resumed: standing.Resumed} // of a receiver that is not paused by its owner
+	definition := &repository.Definition{Resumed: standing.Resumed} // as for a receiver that its owner has not paused
 	switch r.Kind {
 	case Subscription:
 		definition, err = s.ports.Definitions.Subscription(ctx, r.Subscription)
-		if domain.KindOf(err) == domain.NotFound { // it was deleted, and its cursor is about to be removed
+		if domain.KindOf(err) == domain.NotFound { // the receiver was deleted, and its cursor will be removed
 			r.State = subscribe.DeliveryClosed
 			return nil
 		}
@@ -318,7 +320,7 @@ func (s *Service) readReceiver(ctx context.Context, cursor domain.CursorID, r *R
 	return s.readBehind(ctx, &standing, r)
 }
 
-// hostOf returns the host of a URL, without a path and a query, which may have secrets.
+// hostOf returns the host of a URL. The path and the query may have secrets.
 func hostOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -327,7 +329,7 @@ func hostOf(text string) string {
 	return u.Host
 }
 
-// readBehind reads which messages were not taken.
+// readBehind counts the messages that were not taken.
 func (s *Service) readBehind(ctx context.Context, standing *domain.Standing, r *Receiver) error {
 	end, err := s.ports.Streams.End(ctx, r.Stream)
 	if err != nil {
@@ -340,7 +342,7 @@ func (s *Service) readBehind(ctx context.Context, standing *domain.Standing, r *
 			continue
 		}
 		if _, isData := r.Stream.DataActor(); isData {
-			behind = 1 // the newest entry stands for those before it
+			behind = 1 // the newest entry represents all entries before it
 		}
 		r.Behind += behind
 		read, err := s.ports.Streams.Read(ctx, r.Stream, at, 1)

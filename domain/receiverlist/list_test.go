@@ -89,7 +89,7 @@ func TestList_HasEachSubscriptionOnce(t *testing.T) {
 	require.Empty(t, f.listAll(receiverlist.Query{Kind: receiverlist.Consumer}))
 }
 
-func TestList_SaysWhatWasNotTaken(t *testing.T) {
+func TestList_CountsMessagesThatWereNotTaken(t *testing.T) {
 	f := newFixture(t)
 	began := f.now
 	f.addSubscription("owner", "orders")
@@ -116,7 +116,7 @@ func TestList_LeavesOutSubscriptionsThatWereDeleted(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err))
 }
 
-// brokenDefinitions cannot read one subscription.
+// brokenDefinitions fail to read one subscription.
 type brokenDefinitions struct {
 	repository.Definitions
 	broken *domain.SubscriptionID
@@ -146,7 +146,7 @@ func TestList_SaysWhichReceiverCannotBeRead(t *testing.T) {
 	}
 }
 
-// brokenShards cannot read some shards.
+// brokenShards fail to read some shards.
 type brokenShards struct {
 	repository.Shards
 	err error

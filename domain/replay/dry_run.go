@@ -11,21 +11,21 @@ import (
 // A Count is the answer to a dry run.
 type Count struct {
 	Matched  int64 // deliveries that a replay would make again
-	Seen     int64 // messages or dead letters that were looked at
-	Complete bool  // else the count stopped at MaxSeen
+	Seen     int64 // number of messages or dead letters that were looked at
+	Complete bool  // false: the count stopped at MaxSeen
 }
 
-// MaxSeen is how many messages or dead letters a dry run looks at.
+// MaxSeen is the limit for the messages or dead letters that a dry run looks at.
 const MaxSeen = 10_000
 
-// readAhead is how many are read at a time.
+// readAhead is the number of entries or dead letters that are read at a time.
 const readAhead = 100
 
-// clockMargin is that of the engine: how much the clocks of nodes may differ.
+// clockMargin is how much the clocks of nodes may differ, as in package delivery.
 const clockMargin = time.Minute
 
-// DryRun counts the deliveries that Start would make again. It fails as Start does, except for
-// a replay that runs.
+// DryRun counts the deliveries that Start would make again. It fails as Start does, but not if
+// a replay is running.
 func (s *Service) DryRun(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, r domain.ReplayRange) (*Count, error) {
 	n, expression, err := s.checkRange(ctx, owner, id, &r)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *counter) countAll(ctx context.Context) error {
 	return nil
 }
 
-// countEntries counts some entries from a position on, and returns the position behind them.
+// countEntries counts some entries from a position, and returns the position after them.
 func (c *counter) countEntries(ctx context.Context, at domain.Position, end int64) (next domain.Position, isMore bool, err error) {
 	found, err := c.service.ports.Streams.Read(ctx, c.n.stream, at, readAhead)
 	for i := range found.Entries {
@@ -128,8 +128,8 @@ func (c *counter) countDead(ctx context.Context) error {
 	return nil
 }
 
-// matchesAt reports whether the filter of the replay lets the entry at a position pass. It does
-// not if the entry has expired.
+// matchesAt reports whether the filter of the replay matches the entry at a position. An
+// expired entry does not match.
 func (c *counter) matchesAt(ctx context.Context, at domain.Position) (bool, error) {
 	found, err := c.service.ports.Streams.Read(ctx, c.n.stream, at, 1)
 	if err != nil || len(found.Entries) == 0 || found.Entries[0].Position.EntryID != at.EntryID {

@@ -7,27 +7,27 @@ import (
 	"github.com/messagehub/messagehub/domain/filter"
 )
 
-// A Progress says how far the replay of a range has come. It is not proved to be current: the
-// position is stored up to seconds after its deliveries have begun.
+// A Progress is the progress of the replay of a range. It may be outdated: the position is
+// stored up to some seconds after the deliveries have begun.
 type Progress struct {
 	ID    string
 	State string // requested, running, done or stopped
 	domain.ReplayRange
 	Seen, Matched, Skipped int64
-	Remaining              int64 // entries to look at, at most
+	Remaining              int64 // upper limit for the entries that are left
 }
 
 // The states of a Progress.
 const (
-	Requested = "requested" // the owner of the cursor has not begun it
+	Requested = "requested" // the owner of the cursor has not begun it yet
 	Running   = "running"
 	Done      = "done"
 	Stopped   = "stopped"
 )
 
-// Start begins to make the deliveries of a range again. It fails with Invalid, which begins with a
-// JSON pointer, with NotFound if owner has no such subscription, and with Conflict if a replay of
-// it runs already.
+// Start begins to make the deliveries of a range again. It fails with Invalid if the range is
+// not valid (the error begins with a JSON pointer), with NotFound if owner has no such
+// subscription, and with Conflict if a replay of the subscription is running.
 func (s *Service) Start(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, r domain.ReplayRange) (*Progress, error) {
 	n, _, err := s.checkRange(ctx, owner, id, &r)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Service) Start(ctx context.Context, owner domain.ActorID, id domain.Sub
 	return &Progress{ID: request.ID, State: Requested, ReplayRange: r}, nil
 }
 
-// checkRange returns the subscription of a range and the filter of the replay.
+// checkRange checks a range. It returns the subscription and the filter of the replay.
 func (s *Service) checkRange(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, r *domain.ReplayRange) (*subject, *filter.Expression, error) {
 	if r.Rate == 0 {
 		r.Rate = domain.DefaultReplayRate
@@ -65,8 +65,8 @@ func (s *Service) checkRange(ctx context.Context, owner domain.ActorID, id domai
 	return n, expression, err
 }
 
-// Get returns the progress of a replay: the one that runs, or the last one. It fails with NotFound
-// if owner has no such replay.
+// Get returns the progress of the running or the last replay. It fails with NotFound if owner
+// has no such replay.
 func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, replay string) (*Progress, error) {
 	n, err := s.find(ctx, owner, id)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Service) progress(ctx context.Context, n *subject, replay string) (*Pro
 	return nil, domain.Errorf(domain.NotFound, "there is no replay %s of the subscription, or another one has begun since", domain.Clip(replay))
 }
 
-// Stop stops a replay. Deliveries that it has begun are not cancelled. It fails with NotFound as
+// Stop stops a replay. It does not cancel deliveries that have begun. It fails with NotFound as
 // Get does, and does nothing if the replay has ended.
 func (s *Service) Stop(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, replay string) error {
 	n, err := s.find(ctx, owner, id)

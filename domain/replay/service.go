@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Ports are what a Service needs of storage.
+// Ports are the stores that a Service uses.
 type Ports struct {
 	Definitions repository.Definitions
 	Streams     repository.Streams
@@ -21,7 +21,7 @@ type Ports struct {
 // Options of a Service. The zero value is valid.
 type Options struct {
 	Changed func(domain.CursorID) // called after a request was stored; default: nothing is called
-	NewID   func() string         // of a request; default: 26 random letters and digits
+	NewID   func() string         // makes the id of a request; default: 26 random letters and digits
 }
 
 // A Service is safe for concurrent use.
@@ -49,7 +49,8 @@ type subject struct {
 	filter     *filter.Expression // nil: every message
 }
 
-// find returns a subscription of owner. To others, it is not there.
+// find returns a subscription of owner. For a subscription of another owner it fails as if it
+// did not exist.
 func (s *Service) find(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*subject, error) {
 	d, err := s.ports.Definitions.Subscription(ctx, id)
 	if domain.KindOf(err) == domain.NotFound || err == nil && d.Owner != owner {
@@ -72,8 +73,8 @@ func (s *Service) find(ctx context.Context, owner domain.ActorID, id domain.Subs
 	return found, err
 }
 
-// checkReplayable returns a Conflict error if the deliveries of a subscription are not those of
-// messages that are stored. Dead letters can be replayed nevertheless.
+// checkReplayable returns a Conflict error if the messages of the subscription's topic are not
+// stored. Dead letters can be replayed nevertheless.
 func (n *subject) checkReplayable() error {
 	if _, isData := n.stream.DataActor(); isData {
 		return domain.Errorf(domain.Conflict, "a subscription to %s is called with the newest state alone, so only its dead letters can be replayed, one by one", domain.DataTopic)
@@ -81,7 +82,7 @@ func (n *subject) checkReplayable() error {
 	return nil
 }
 
-// matches reports whether an expression lets an entry pass; nil: it does.
+// matches reports whether an expression matches an entry. nil matches every entry.
 func matches(e *filter.Expression, entry *repository.Entry) bool {
 	if e == nil {
 		return true
@@ -95,7 +96,7 @@ func (s *Service) request(ctx context.Context, n *subject, r domain.ReplayReques
 	id := n.definition.ID.Cursor()
 	_, err := s.ports.Shards.AddReplay(ctx, id, n.standing.Followed, r)
 	switch domain.KindOf(err) {
-	case domain.Conflict, domain.Uncertain: // it may be stored, and its signal may be lost
+	case domain.Conflict, domain.Uncertain: // the request may be stored, and its signal may be lost
 		s.opts.Changed(id)
 	default:
 		if err == nil {
@@ -105,8 +106,8 @@ func (s *Service) request(ctx context.Context, n *subject, r domain.ReplayReques
 	return err
 }
 
-// One makes a delivery again: a dead letter, or one that has ended otherwise if its message is
-// still stored. It fails with NotFound if owner has no such delivery, and with Conflict if the
+// One makes a delivery again: a dead letter, or another ended delivery if its message is still
+// stored. It fails with NotFound if owner has no such delivery, and with Conflict if the
 // delivery is outstanding.
 func (s *Service) One(ctx context.Context, owner domain.ActorID, id domain.DeliveryID) error {
 	n, err := s.find(ctx, owner, id.Subscription)
@@ -120,7 +121,7 @@ func (s *Service) One(ctx context.Context, owner domain.ActorID, id domain.Deliv
 	return s.request(ctx, n, domain.ReplayRequest{ID: s.opts.NewID(), Delivery: wanted})
 }
 
-// findEnded returns a delivery that has ended.
+// findEnded returns an ended delivery.
 func (s *Service) findEnded(ctx context.Context, n *subject, id domain.DeliveryID) (*domain.ReplayDelivery, error) {
 	for _, p := range n.standing.Open {
 		if p.EntryID == id.Entry {
@@ -152,7 +153,7 @@ func (s *Service) findEnded(ctx context.Context, n *subject, id domain.DeliveryI
 	return &domain.ReplayDelivery{Position: entry.Position, Published: entry.Published}, nil
 }
 
-// findEntry returns an entry of the stream, nil if it is not there.
+// findEntry returns an entry of the stream, or nil if it is not stored.
 func (s *Service) findEntry(ctx context.Context, n *subject, e domain.EntryID) (*repository.Entry, error) {
 	at, err := s.ports.Streams.Seek(ctx, n.stream, e.Priority, func(number int64, _ time.Time) bool { return number < e.Number })
 	if err != nil || at.Number > e.Number {

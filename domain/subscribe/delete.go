@@ -18,14 +18,14 @@ func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.Su
 	case err == nil:
 		isRequest = d.Topic == domain.DequeuedTopic
 		if err = s.deleteDefinition(ctx, d, m); err == nil && d.IsSync {
-			err = s.unlistCursor(ctx, d) // a crash before leaves a cursor that a sender removes from the list
+			err = s.unlistCursor(ctx, d) // after a crash before this, a sender removes the cursor from the list
 		}
-	case domain.KindOf(err) == domain.NotFound: // perhaps its deletion was cut off
+	case domain.KindOf(err) == domain.NotFound: // perhaps a crash interrupted its deletion
 		isRequest = true
 		err = s.ports.Definitions.DeleteSubscription(ctx, owner, id, "")
 	}
-	// A crash before the withdrawal leaves events without a receiver, until the deletion is
-	// repeated.
+	// After a crash before the withdrawal, events without a receiver are published until the
+	// deletion is repeated.
 	if isRequest && (err == nil || domain.KindOf(err) == domain.NotFound) {
 		if werr := s.ports.Dequeues.WithdrawDequeues(ctx, owner, id); werr != nil {
 			return now, werr
@@ -34,7 +34,7 @@ func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.Su
 	return now, err
 }
 
-// deleteDefinition deletes a subscription that was read, unless a condition forbids it.
+// deleteDefinition deletes the definition that was read, if the condition permits it.
 func (s *Service) deleteDefinition(ctx context.Context, d *repository.Definition, m Match) error {
 	var version repository.DefinitionVersion
 	if len(m.Versions) > 0 {

@@ -20,18 +20,19 @@ const (
 	DeliveryClosed  = "closed"  // the subscription was deleted
 )
 
-// A Delivery says how the calls of a subscription proceed. It is not proved to be current: a
-// result is stored up to seconds after its call, and the read may be stale.
+// A Delivery is the state of the calls of a subscription. It may be outdated: a result is
+// stored up to some seconds after its call, and the read may be stale.
 type Delivery struct {
 	State    string
-	Until    time.Time // nothing is called before it; zero: no such time
-	Failures int       // in a row
-	Waiting  int       // events that are called with or wait for a retry
+	Until    time.Time // no calls are made before this time; zero: no limit
+	Failures int       // consecutive failures
+	Waiting  int       // events that are being called with or wait for a retry
 	Counters domain.Counters
 	Warnings []domain.Warning // only of Get
 }
 
-// readDelivery returns the delivery of a subscription. Without a cursor, nothing was delivered.
+// readDelivery returns the delivery of a subscription. If there is no cursor, nothing was
+// delivered.
 func (s *Service) readDelivery(ctx context.Context, d *repository.Definition) (*Delivery, error) {
 	standing, err := s.ports.Cursors.Standing(ctx, d.ID.Cursor())
 	if err != nil && domain.KindOf(err) != domain.NotFound {
@@ -49,11 +50,12 @@ func (s *Service) readDelivery(ctx context.Context, d *repository.Definition) (*
 	return found, nil
 }
 
-// DeliveryOf returns the delivery of what is stored. The node that serves a cursor may not have
-// seen yet that its owner has paused or resumed it; what the owner did counts.
+// DeliveryOf returns the delivery of a stored definition and standing. The node that serves the
+// cursor may not know yet that the owner has paused or resumed the subscription. The result
+// shows what the owner did.
 func DeliveryOf(d *repository.Definition, s *domain.Standing, now time.Time) *Delivery {
 	found := &Delivery{State: DeliveryActive, Waiting: s.Outstanding(), Counters: s.Counters}
-	isResumed := d.Resumed > s.Resumed // it ends the pause, the hold and the breaker of s
+	isResumed := d.Resumed > s.Resumed // resuming ends the pause, the hold and the breaker of s
 	if !isResumed {
 		found.Failures = s.Failures
 		for _, t := range []time.Time{s.Hold, s.BreakerTo} {

@@ -14,10 +14,10 @@ type Dequeues struct {
 	Definitions repository.Definitions
 }
 
-// Request has each Dequeue of the owner of d that begins afterwards published. For a
-// subscription to another topic, it does nothing. It may be repeated, which adds what is
-// missing: a failover of the account may have lost it, or a group of domains is new. It fails
-// with NotFound if the subscription was deleted meanwhile.
+// Request makes the hub publish each later Dequeue of the owner of d. It does nothing for a
+// subscription to another topic. It may be repeated, and then adds missing requests: a failover
+// of the account may have lost them, or a group of domains may be new. It fails with NotFound
+// if the subscription was deleted meanwhile.
 func (r *Dequeues) Request(ctx context.Context, d *repository.Definition) error {
 	if d.Topic != domain.DequeuedTopic {
 		return nil
@@ -26,7 +26,8 @@ func (r *Dequeues) Request(ctx context.Context, d *repository.Definition) error 
 	if err != nil || !changed {
 		return err
 	}
-	// A deletion before this read may have withdrawn before the request; one after it withdraws.
+	// A deletion before this read may have withdrawn the requests before this one was stored. A
+	// deletion after it will withdraw this one.
 	_, err = r.Definitions.Subscription(ctx, d.ID)
 	if domain.KindOf(err) == domain.NotFound {
 		if werr := r.Requests.WithdrawDequeues(ctx, d.Owner, d.ID); werr != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// failing fails to withdraw.
+// failing makes withdrawals fail.
 type failing struct{ repository.DequeueRequests }
 
 func (failing) WithdrawDequeues(context.Context, domain.ActorID, domain.SubscriptionID) error {
@@ -40,8 +40,8 @@ func TestDequeues_AreRequestedWhileThereIsASubscription(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, w.isRequested(t, s.ID))
 
-	// What a failover of the account has lost, the owner or the node that serves the
-	// subscription requests again.
+	// If a failover of the account has lost the request, the owner or the node that serves the
+	// subscription repeats it.
 	require.NoError(t, w.store.WithdrawDequeues(t.Context(), w.owner, s.ID))
 	_, _, err = w.Put(t.Context(), s.ID, d, subscribe.Match{})
 	require.NoError(t, err)

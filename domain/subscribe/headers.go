@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// checkHeaders returns an Invalid error that begins with a JSON pointer unless calls that are signed
-// with secret can have the headers.
+// checkHeaders returns an Invalid error that begins with a JSON pointer if calls that are
+// signed with secret must not have the headers.
 func (s *Service) checkHeaders(headers map[string]string, secret string) error {
 	switch {
 	case len(headers) == 0:
@@ -21,13 +21,13 @@ func (s *Service) checkHeaders(headers map[string]string, secret string) error {
 	return s.opts.CheckHeaders(headers, secret)
 }
 
-// checkTogether checks headers against a secret of which one is new, and the other is that of the
-// subscription that is replaced. If that one cannot be opened, the check is left out: where both
-// set a header, a call has that of the hub.
+// checkTogether checks headers and secret together if one of them is new and the other belongs
+// to the subscription that is replaced. If the stored one cannot be opened, there is no check:
+// if both set a header, calls have the header of the hub.
 func (s *Service) checkTogether(wanted *repository.Definition, draft *Draft) error {
 	headers, secret := draft.Headers, textOf(draft.Secret)
 	if s.keys == nil || (headers == nil) == (draft.Secret == nil) {
-		return nil // both are new, and were checked, or neither is
+		return nil // both are new and were checked, or neither is new
 	}
 	var err error
 	if headers == nil {
@@ -48,7 +48,7 @@ func (s *Service) sealHeaders(d *repository.Definition, headers map[string]strin
 	}
 }
 
-// hasHeaders reports whether a definition has headers, and no others.
+// hasHeaders reports whether a definition has exactly the headers.
 func (s *Service) hasHeaders(d *repository.Definition, headers map[string]string) bool {
 	if d.Headers == "" || len(headers) == 0 || s.keys == nil {
 		return d.Headers == "" && len(headers) == 0
@@ -64,8 +64,8 @@ func textOf(secret *string) string {
 	return *secret
 }
 
-// sealHeaders seals the headers of a subscription. They cannot be opened as those of another one,
-// or as a secret.
+// sealHeaders seals the headers of a subscription. They cannot be opened for another
+// subscription, or as a secret.
 func (k *Keyring) sealHeaders(id domain.SubscriptionID, owner domain.ActorID, headers map[string]string) string {
 	text, err := json.Marshal(headers)
 	if err != nil {
@@ -74,11 +74,11 @@ func (k *Keyring) sealHeaders(id domain.SubscriptionID, owner domain.ActorID, he
 	return k.SealFor(headersFor(id, owner), string(text))
 }
 
-// OpenHeaders returns the headers of a subscription, nil if it has none. It fails as
+// OpenHeaders returns the headers of a subscription, or nil if it has none. It fails as
 // [Keyring.Open] does.
 func (k *Keyring) OpenHeaders(d *repository.Definition) (headers map[string]string, err error) {
 	if d.Headers == "" {
-		return nil, nil //nolint:nilnil // no headers are no map
+		return nil, nil //nolint:nilnil // nil means no headers
 	}
 	text, err := k.OpenFor(headersFor(d.ID, d.Owner), d.Headers)
 	if err != nil {

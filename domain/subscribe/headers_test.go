@@ -74,7 +74,7 @@ func TestSealedHeaders_AreOfOneSubscriptionAndNoSecret(t *testing.T) {
 	require.Equal(t, domain.Damaged, domain.KindOf(err))
 }
 
-// The rule is that of a hub that signs with any secret in the header Authorization.
+// CheckHeaders is set as in a hub that sends some secrets in the header Authorization.
 func TestHeaders_AreCheckedAgainstTheSecretOfCalls(t *testing.T) {
 	w := newWorld(t, subscribe.Options{CheckHeaders: func(headers map[string]string, secret string) error {
 		if _, ok := headers["Authorization"]; ok && secret != "" {
@@ -102,12 +102,12 @@ func TestHeaders_AreCheckedAgainstTheSecretOfCalls(t *testing.T) {
 	d.Headers = nil
 	accepted(d)
 	d.Secret, d.Headers = nil, mine
-	refused(d) // with the secret that is there
+	refused(d) // with the stored secret
 	d.Secret = &none
 	accepted(d)
 	d = w.draft()
 	d.Headers = nil
-	refused(d) // with the headers that are there
+	refused(d) // with the stored headers
 	_, _, err := w.Rotate(t.Context(), w.owner, id, d.Secret, subscribe.Match{})
 	require.ErrorContains(t, err, "/headers/Authorization: ")
 	d.Headers = map[string]string{}

@@ -17,8 +17,8 @@ import (
 const KeySize = 32
 
 // A Keyring seals secrets by AES-256-GCM. A sealed secret names its key, so that keys can be
-// rotated: new secrets are sealed by the first key, and those sealed by any other are opened.
-// It prints as stars.
+// rotated: new secrets are sealed with the first key, and secrets that were sealed with any of
+// the keys are opened. It prints as ***.
 type Keyring struct {
 	first string
 	keys  map[string]cipher.AEAD
@@ -68,19 +68,19 @@ func keyName(key []byte) string {
 // sealedPrefix is the version of the form of sealed secrets.
 const sealedPrefix = "a1"
 
-// Seal seals the secret of a subscription. It cannot be opened as that of another one.
+// Seal seals the secret of a subscription. It cannot be opened for another subscription.
 func (k *Keyring) Seal(id domain.SubscriptionID, owner domain.ActorID, secret string) string {
 	return k.SealFor(sealedFor(id, owner), secret)
 }
 
-// SealFor seals a secret for a purpose. It cannot be opened for another one.
+// SealFor seals a secret for a purpose. It cannot be opened for another purpose.
 func (k *Keyring) SealFor(purpose, secret string) string {
 	sealed := k.keys[k.first].Seal(nil, nil, []byte(secret), []byte(purpose)) //nolint:gosec // nil: it makes a random nonce
 	return strings.Join([]string{sealedPrefix, k.first, base64.RawURLEncoding.EncodeToString(sealed)}, ".")
 }
 
-// Open returns the secret of a subscription. It fails with Unavailable if the Keyring lacks
-// the key, and with Damaged if the secret was not sealed by it for the subscription.
+// Open returns the secret of a subscription. It fails with Unavailable if the Keyring lacks the
+// key, and with Damaged if the secret was not sealed with that key for the subscription.
 func (k *Keyring) Open(id domain.SubscriptionID, owner domain.ActorID, sealed string) (string, error) {
 	secret, err := k.OpenFor(sealedFor(id, owner), sealed)
 	if err != nil {
@@ -109,16 +109,17 @@ func (k *Keyring) OpenFor(purpose, sealed string) (string, error) {
 	return string(text), nil
 }
 
-// sealedFor is what the secret of a subscription is sealed for. It has no other form of purpose.
+// sealedFor returns the purpose of the secret of a subscription. Other purposes have other
+// forms.
 func sealedFor(id domain.SubscriptionID, owner domain.ActorID) string {
 	return id.String() + "|" + owner.String()
 }
 
-// String returns stars.
+// String returns ***.
 func (k *Keyring) String() string { return "***" }
 
-// GoString returns stars.
+// GoString returns ***.
 func (k *Keyring) GoString() string { return "***" }
 
-// LogValue returns stars.
+// LogValue returns ***.
 func (k *Keyring) LogValue() slog.Value { return slog.StringValue("***") }

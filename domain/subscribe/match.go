@@ -15,22 +15,22 @@ type Match struct {
 	Versions []string
 }
 
-// isSet reports whether the change is for a subscription that its owner has read.
+// isSet reports whether m requires that the subscription exists.
 func (m *Match) isSet() bool { return m.Exists || m.Versions != nil }
 
-// canChange reports whether the change may be made to a version.
+// canChange reports whether m permits a change of a version.
 func (m *Match) canChange(v repository.DefinitionVersion) bool {
 	return !m.isSet() || m.Exists || slices.Contains(m.Versions, string(v))
 }
 
-// ErrChanged reports that a subscription has no version of the [Match] of a change. Its kind is
-// Conflict.
+// ErrChanged reports that the [Match] of a change does not permit the current version. Its kind
+// is Conflict.
 var ErrChanged = errors.New("the subscription has another version")
 
 func newChangedError() error { return domain.Errorf(domain.Conflict, "%w", ErrChanged) }
 
-// changeError returns the error of a change that was meant for m. A subscription that changed
-// between reading and writing no longer has a version of m.
+// changeError returns the error of a change with m. If the subscription changed between the
+// read and the write, m no longer permits its version.
 func (m *Match) changeError(err error) error {
 	if len(m.Versions) > 0 && domain.KindOf(err) == domain.Conflict {
 		return newChangedError()

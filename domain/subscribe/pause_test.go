@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/domain/subscribe"
 )
 
-// The first call may have ended before the engine was told.
-func TestAPauseThatIsRepeated_IsToldAgain(t *testing.T) {
+// The first call may have ended before it notified the engine.
+func TestAPauseThatIsRepeated_IsNotifiedAgain(t *testing.T) {
 	told := 0
 	w := newWorld(t, subscribe.Options{Changed: func(domain.CursorID) { told++ }})
 	s, err := w.Create(t.Context(), w.draft())

@@ -15,17 +15,17 @@ import (
 // sharedPrefix begins the shared secrets of Standard Webhooks.
 const sharedPrefix = "whsec_"
 
-// RepeatTime is how long a rotation to a secret that the hub makes may be repeated.
+// RepeatTime is the time within which a rotation to a generated secret may be repeated.
 const RepeatTime = 10 * time.Minute
 
-// Rotate gives a subscription of owner another secret: wanted, or if wanted is nil a new one,
-// which it returns. The previous secret remains valid for Options.Grace; one that was valid
-// besides it is dropped.
+// Rotate replaces the secret of a subscription of owner by wanted. If wanted is nil, it
+// generates a secret and returns it. The previous secret remains valid for Options.Grace; an
+// older one is dropped.
 //
-// A call may be repeated. Rotating to the current secret changes nothing. Without a wanted
-// secret, a call within [RepeatTime] returns the one that was made, and changes nothing: if its
-// Match is that of the first call, or zero. So a new rotation in this time needs a Match of the
-// current version.
+// A call may be repeated. Rotating to the current secret changes nothing. If wanted is nil, a
+// repetition within [RepeatTime] returns the secret that the first call generated, if its Match
+// is zero or the same as in the first call. So another rotation within this time needs a Match
+// with the current version.
 //
 // It fails with NotFound if there is no subscription, with [ErrChanged], and with Conflict if the
 // subscription changes meanwhile.
@@ -64,7 +64,7 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 		}
 		made = newSecret()
 		wanted = &made
-		if err := s.checkSecret(wanted); err != nil { // there may be no key
+		if err := s.checkSecret(wanted); err != nil { // the Keyring may have no key
 			return nil, "", err
 		}
 	}
@@ -85,8 +85,8 @@ func (s *Service) Rotate(ctx context.Context, owner domain.ActorID, id domain.Su
 	return viewDefinition(d), made, nil
 }
 
-// isRepeated reports whether a rotation to a secret that the hub makes is the one that has made
-// the secret of d: its answer may have been lost.
+// isRepeated reports whether a rotation repeats the one that generated the secret of d, because
+// its answer may have been lost.
 func (s *Service) isRepeated(d *repository.Definition, m *Match) bool {
 	at := d.Rotation.At
 	if since := s.opts.Clock().Sub(at); at.IsZero() || since < 0 || since >= RepeatTime {
@@ -105,12 +105,12 @@ func (s *Service) checkKeptHeaders(d *repository.Definition, wanted *string) err
 	}
 	headers, err := s.keys.OpenHeaders(d)
 	if err != nil {
-		return nil //nolint:nilerr // where both set a header, a call has that of the hub
+		return nil //nolint:nilerr // if both set a header, calls have the header of the hub
 	}
 	return s.checkHeaders(headers, *wanted)
 }
 
-// openSecret returns the secret of a subscription, "" if it has none.
+// openSecret returns the secret of a subscription, or "" if it has none.
 func (s *Service) openSecret(d *repository.Definition) (string, error) {
 	switch {
 	case d.Secret == "":

@@ -79,7 +79,7 @@ func TestARotation_KeepsTheSecretBeforeForAWhile(t *testing.T) {
 	require.Equal(t, []string{other}, w.secrets(t, s.ID), "one with another secret ends those before at once")
 }
 
-func TestARotation_RefusesWhatCannotBe(t *testing.T) {
+func TestARotation_RefusesInvalidSecrets(t *testing.T) {
 	w := newWorld(t, subscribe.Options{Grace: time.Hour})
 	s, err := w.Create(t.Context(), w.draft())
 	require.NoError(t, err)
@@ -92,7 +92,7 @@ func TestARotation_RefusesWhatCannotBe(t *testing.T) {
 		"of another owner": {repositorytest.NewActor(), nil, domain.NotFound},
 		"to no secret":     {w.owner, &none, domain.Invalid},
 		"to a long one":    {w.owner, &long, domain.Invalid},
-		"to a made one":    {w.owner, nil, domain.Invalid}, // that of the draft is a key of the header Authorization
+		"to a made one":    {w.owner, nil, domain.Invalid}, // the secret of the draft is a key for the header Authorization
 	} {
 		_, _, err := w.Rotate(t.Context(), tc.owner, s.ID, tc.wanted, subscribe.Match{})
 		require.Equal(t, tc.kind, domain.KindOf(err), name)
@@ -110,8 +110,8 @@ func TestARotation_RefusesWhatCannotBe(t *testing.T) {
 	require.Equal(t, domain.Invalid, domain.KindOf(err))
 }
 
-// The answer to a rotation may be lost, and the receiver has the secret before. A repetition does not
-// end that one.
+// The answer to a rotation may be lost. Then the receiver has the previous secret, and a
+// repetition does not invalidate it.
 func TestARotationThatIsRepeated_ReturnsTheSameSecret(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	w := newWorld(t, subscribe.Options{Grace: time.Hour, Clock: func() time.Time { return now }})
@@ -135,12 +135,12 @@ func TestARotationThatIsRepeated_ReturnsTheSameSecret(t *testing.T) {
 		require.Equal(t, version, again)
 		require.Equal(t, []string{lost, held}, w.secrets(t, s.ID))
 	}
-	// A pause in between changes the version, and not the secret.
+	// A pause in between changes the version but not the secret.
 	paused, err := w.SetPaused(t.Context(), w.owner, s.ID, true)
 	require.NoError(t, err)
 	_, made := rotate(first)
 	require.Equal(t, lost, made)
-	// Another rotation names the version that is there, or comes later.
+	// Another rotation names the current version, or comes after RepeatTime.
 	_, next := rotate(subscribe.Match{Versions: []string{paused.Version}})
 	require.Equal(t, []string{next, lost}, w.secrets(t, s.ID))
 	_, _, err = w.Rotate(t.Context(), w.owner, s.ID, nil, first)
@@ -150,7 +150,7 @@ func TestARotationThatIsRepeated_ReturnsTheSameSecret(t *testing.T) {
 	require.ErrorIs(t, err, subscribe.ErrChanged, "it is too late for a repetition")
 	_, last := rotate(subscribe.Match{})
 	require.Equal(t, []string{last, next}, w.secrets(t, s.ID))
-	// A secret that its owner has chosen is returned to no one.
+	// A secret that the owner has chosen is never returned.
 	_, made, err = w.Rotate(t.Context(), w.owner, s.ID, &held, subscribe.Match{})
 	require.NoError(t, err)
 	require.Empty(t, made)
@@ -158,8 +158,8 @@ func TestARotationThatIsRepeated_ReturnsTheSameSecret(t *testing.T) {
 	require.NotEqual(t, held, made)
 }
 
-// A change for an old version changes nothing.
-func TestAChange_IsOfTheVersionThatItNames(t *testing.T) {
+// A change with a Match of an old version fails and changes nothing.
+func TestAChange_RequiresTheVersionOfItsMatch(t *testing.T) {
 	w := newWorld(t, subscribe.Options{Grace: time.Hour})
 	s, err := w.Create(t.Context(), w.draft())
 	require.NoError(t, err)

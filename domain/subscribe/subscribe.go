@@ -11,13 +11,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// ErrLimit reports that an owner has as many subscriptions as it may have.
+// ErrLimit reports that an owner has reached the limit for its subscriptions.
 var ErrLimit = repository.ErrSubscriptionLimit
 
 // MaxSecret is the limit for a secret, in bytes.
 const MaxSecret = 256
 
-// Ports are what a Service needs of storage.
+// Ports are the stores that a Service uses.
 type Ports struct {
 	Definitions repository.Definitions
 	Streams     repository.Streams
@@ -28,21 +28,21 @@ type Ports struct {
 // Options of a Service. The zero value is valid.
 type Options struct {
 	HasObjects bool // the hub publishes to [domain.ObjectsTopic]
-	// CheckURL returns an Invalid error that begins with the JSON pointer of the URL unless it
-	// may be called. Default: any URL may be.
+	// CheckURL returns an Invalid error that begins with the JSON pointer of the URL if it must
+	// not be called. Default: any URL may be called.
 	CheckURL func(ctx context.Context, url string) error
-	// CheckSecret returns an Invalid error that does not repeat the secret unless calls can be
-	// signed with it. Default: they can with any.
+	// CheckSecret returns an Invalid error, which does not repeat the secret, if calls cannot
+	// be signed with it. Default: any secret is accepted.
 	CheckSecret func(secret string) error
-	// CheckHeaders returns an Invalid error that begins with the JSON pointer of a header, and does
-	// not repeat its value, unless calls can have the headers. secret is that of the calls, "" if
-	// they are not signed. Default: they can have any.
+	// CheckHeaders returns an Invalid error that begins with the JSON pointer of a header, and
+	// does not repeat its value, if calls must not have the headers. secret is the secret of
+	// the calls, "" if they are not signed. Default: calls may have any headers.
 	CheckHeaders func(headers map[string]string, secret string) error
 	// Created is called after the cursor of a subscription was created, and Changed after a
 	// subscription was replaced, paused, resumed or deleted. Default: nothing is called.
 	Created func(domain.CursorID, domain.StreamName)
 	Changed func(domain.CursorID)
-	Grace   time.Duration    // in which calls are signed with the secret before a rotation, too
+	Grace   time.Duration    // how long calls are also signed with the previous secret after a rotation
 	Clock   func() time.Time // default time.Now
 	NewID   func() domain.SubscriptionID
 }
@@ -102,14 +102,14 @@ type Draft struct {
 type Subscription struct {
 	ID domain.SubscriptionID
 	domain.Subscription
-	HeaderNames []string // in order
-	IsSigned    bool     // calls are
+	HeaderNames []string // in alphabetical order
+	IsSigned    bool     // calls are signed
 	IsPaused    bool
 	Created     time.Time
 	Version     string    // another one after each change by the owner
 	Delivery    *Delivery // only of Get
 
-	// PreviousUntil is until when calls are signed with the secret before a rotation, too. It
+	// PreviousUntil is the time until which calls are also signed with the previous secret. It
 	// is zero without such a secret.
 	PreviousUntil time.Time
 }
@@ -121,7 +121,7 @@ func viewDefinition(d *repository.Definition) *Subscription {
 	}
 }
 
-// checkDraft returns an Invalid error that begins with a JSON pointer unless d is valid.
+// checkDraft returns an Invalid error that begins with a JSON pointer if d is not valid.
 func (s *Service) checkDraft(ctx context.Context, d *Draft) error {
 	d.SetDefaults()
 	if err := d.Check(); err != nil {
@@ -169,11 +169,11 @@ func (s *Service) Create(ctx context.Context, d Draft) (*Subscription, error) {
 	return stored, err
 }
 
-// Put stores a subscription under an id that its owner has chosen, or replaces that one.
-// created reports which. The same call may be repeated. It fails with Conflict if the id is
-// that of another owner or was deleted, or if the subscription changes meanwhile, and with
-// [ErrLimit] and [ErrChanged]. A subscription that equals the draft is not changed, for any
-// Match.
+// Put stores a subscription under an id that its owner has chosen, or replaces the stored one.
+// created reports which. The same call may be repeated. It fails with Conflict if the id
+// belongs to another owner or to a deleted subscription, or if the subscription changes
+// meanwhile, and with [ErrLimit] and [ErrChanged]. A subscription that equals the draft is not
+// changed, for any Match.
 func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m Match) (stored *Subscription, created bool, err error) {
 	if err := s.checkDraft(ctx, &d); err != nil {
 		return nil, false, err
@@ -198,8 +198,8 @@ func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m 
 			return nil, false, err
 		}
 	}
-	// A crash leaves a subscription that is called for nothing, or of which no sender knows that it is
-	// sync, until it is put again or served.
+	// After a crash, the dequeues of the owner may not be published, or senders may not know
+	// that the subscription is sync, until the Put is repeated or the subscription is served.
 	if err := s.newDequeues().Request(ctx, found); err != nil {
 		return nil, false, err
 	}
@@ -212,8 +212,8 @@ func (s *Service) Put(ctx context.Context, id domain.SubscriptionID, d Draft, m 
 	return viewDefinition(found), created, nil
 }
 
-// createDefinition returns the subscription with the id and the owner of wanted. If it does not
-// exist and m permits that, it is stored.
+// createDefinition returns the stored subscription with the id and the owner of wanted. If
+// there is none and m permits that, it stores wanted.
 func (s *Service) createDefinition(ctx context.Context, wanted *repository.Definition, m *Match) (*repository.Definition, bool, error) {
 	if !m.isSet() {
 		return s.ports.Definitions.CreateSubscription(ctx, wanted)
@@ -225,7 +225,8 @@ func (s *Service) createDefinition(ctx context.Context, wanted *repository.Defin
 	return found, false, err
 }
 
-// replaceDefinition stores wanted instead of found, unless it is the same. draft is what wanted was made of.
+// replaceDefinition stores wanted in place of found, unless both are equal. wanted was made
+// from draft.
 func (s *Service) replaceDefinition(ctx context.Context, found, wanted *repository.Definition, draft *Draft, m *Match) (*repository.Definition, error) {
 	if found.Topic != wanted.Topic {
 		return nil, domain.Errorf(domain.Invalid, "/topic: want %s: the topic of a subscription cannot be changed", found.Topic)
@@ -265,8 +266,8 @@ func (s *Service) replaceDefinition(ctx context.Context, found, wanted *reposito
 	return wanted, m.changeError(err)
 }
 
-// createCursor creates the cursor of a subscription at the end of its stream, unless it is
-// there.
+// createCursor creates the cursor of a subscription at the end of its stream, unless the cursor
+// exists.
 func (s *Service) createCursor(ctx context.Context, d *repository.Definition) error {
 	stream, err := d.Stream()
 	if err != nil {
@@ -284,7 +285,8 @@ func (s *Service) createCursor(ctx context.Context, d *repository.Definition) er
 	return nil
 }
 
-// findOwned returns a subscription of owner. To others, it is as unknown as one that does not exist.
+// findOwned returns a subscription of owner. For a subscription of another owner it fails as if
+// it did not exist.
 func (s *Service) findOwned(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID) (*repository.Definition, error) {
 	d, err := s.ports.Definitions.Subscription(ctx, id)
 	if domain.KindOf(err) == domain.NotFound || err == nil && d.Owner != owner {
@@ -315,16 +317,16 @@ func (s *Service) List(ctx context.Context, owner domain.ActorID) ([]*Subscripti
 	return all, err
 }
 
-// SetPaused pauses or resumes a subscription of owner. To resume also ends what holds the calls
-// to a receiver that failed: the pause after 410 Gone, the breaker, and Retry-After. It fails
-// with NotFound if there is no such subscription, and with Conflict if it changes meanwhile.
+// SetPaused pauses or resumes a subscription of owner. Resuming also ends the pauses of a
+// receiver that failed: those after 410 Gone, by the breaker, and by Retry-After. It fails with
+// NotFound if there is no such subscription, and with Conflict if it changes meanwhile.
 func (s *Service) SetPaused(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, isPaused bool) (*Subscription, error) {
 	d, err := s.findOwned(ctx, owner, id)
 	if err != nil {
 		return nil, err
 	}
 	if d.Paused && isPaused {
-		s.notifyChange(id, nil) // a crash may have ended the call that has paused it
+		s.notifyChange(id, nil) // a crash may have interrupted the call that paused it
 		return viewDefinition(d), nil
 	}
 	d.Paused = isPaused

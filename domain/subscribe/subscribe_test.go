@@ -62,14 +62,15 @@ func TestASubscription_BeginsAtTheEndOfItsTopic(t *testing.T) {
 	require.Equal(t, topic, cursor.Standing().Stream)
 }
 
-// staleStreams answer reads of the end as if nothing had been appended.
+// staleStreams return an end as if nothing had been appended.
 type staleStreams struct{ repository.Streams }
 
 func (staleStreams) End(context.Context, domain.StreamName) (repository.StreamEnd, error) {
 	return repository.StreamEnd{}, nil
 }
 
-// A subscription is not called with what was published before it, although reads may be old.
+// A subscription is not called with messages that were published before it, although reads may
+// be stale.
 func TestASubscription_BeginsAtTheCurrentEnd(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	topic, err := domain.ParseTopic(domain.DefaultTopic)
@@ -222,7 +223,7 @@ func TestABadDraft_IsNotStored(t *testing.T) {
 	require.Empty(t, all)
 }
 
-func TestTheLimitAndADeletion_AreThoseOfTheStore(t *testing.T) {
+func TestTheLimitAndDeletions_AreEnforcedByTheStore(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	var last *subscribe.Subscription
 	for range domain.MaxSubscriptions {

@@ -8,9 +8,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// ListSync has the stream of a subscription list its cursor as sync, if its deliveries are. It may
-// be repeated, which lists what a crash has left out. A cursor that is listed and should not be is
-// found, and removed, by the next sender that would wait for it.
+// ListSync adds the cursor of a subscription to the sync list of its stream, if the
+// subscription is sync. It may be repeated, for example after a crash. If a cursor is listed
+// that should not be, the next sender that would wait for it removes it.
 func ListSync(ctx context.Context, streams repository.Streams, d *repository.Definition) error {
 	if !d.IsSync {
 		return nil
@@ -22,8 +22,8 @@ func ListSync(ctx context.Context, streams repository.Streams, d *repository.Def
 	return streams.AddSync(ctx, stream, d.ID.Cursor())
 }
 
-// checkSync returns an Invalid error if the topic of a subscription has too many others whose
-// deliveries are sync.
+// checkSync returns an Invalid error if the topic of a subscription has too many sync
+// subscriptions.
 func (s *Service) checkSync(ctx context.Context, d *repository.Definition) error {
 	if !d.IsSync {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// unlistable are streams that list no cursor.
+// unlistable are streams that fail to list a cursor.
 type unlistable struct{ repository.Streams }
 
 func (unlistable) AddSync(context.Context, domain.StreamName, domain.CursorID) error {
@@ -52,7 +52,7 @@ func TestASubscriptionThatIsSync_IsListedWhileItIs(t *testing.T) {
 	require.Empty(t, w.listed(t))
 }
 
-// A crash, or a failure, may leave a subscription that is not listed.
+// After a crash or a failure, a subscription may be missing in the list.
 func TestASubscriptionThatIsSync_IsListedByARepetition(t *testing.T) {
 	w := newWorld(t, subscribe.Options{})
 	id := repositorytest.NewDefinition(w.owner).ID

@@ -1,6 +1,6 @@
-// Package survey has the use case of operators who look for the mailboxes that need them: List
+// Package survey has the use case of operators who look for mailboxes with problems: List
 // returns lines of the survey, filtered, ordered and page by page.
 //
-// A store orders nothing across partitions, so the order is made here, of the summaries of all
-// lines, in memory. A list reads no mailbox. Everything is as of the moment that it states.
+// A store cannot order across partitions, so this package sorts the summaries of all lines in
+// memory. A list reads no mailbox. Its data is from the time Page.SurveyedAt.
 package survey

@@ -4,12 +4,12 @@ import (
 	"slices"
 )
 
-// firstPositions keeps the first of the positions that are added, up to a limit. It sorts each
-// time when it has twice as many, so a list of 100,000 mailboxes is not sorted as a whole.
+// firstPositions keeps the first of the added positions, up to limit. It sorts each time it has
+// twice as many, so it never sorts a list of 100,000 mailboxes as a whole.
 type firstPositions struct {
 	limit int
 	kept  []listPosition
-	full  bool // kept had limit positions once: a position after bound is not kept
+	full  bool // limit positions are known: a position after bound is dropped
 	bound listPosition
 }
 

@@ -20,13 +20,13 @@ type Service struct{ lines repository.Survey }
 // New returns a Service over the lines of a survey.
 func New(lines repository.Survey) *Service { return &Service{lines} }
 
-// An Order is what a list is ordered by.
+// An Order is the order of a list.
 type Order string
 
-// The orders of a list. Mailboxes that are equal in it are in the order of their recipients.
+// The orders of a list. Equal mailboxes are in the order of their recipients.
 const (
-	ByAge    Order = "age"    // the mailbox whose oldest event waits longest first; an unknown age is the highest
-	ByEvents Order = "events" // the mailbox in which the most events wait first
+	ByAge    Order = "age"    // first the mailbox whose oldest event has waited longest; an unknown age counts as the highest
+	ByEvents Order = "events" // first the mailbox with the most waiting events
 )
 
 // Orders are all orders; the first one is the default.
@@ -42,7 +42,7 @@ const (
 type Query struct {
 	State domain.MailboxState // "": every state
 	Order Order               // "": ByAge
-	After string              // the Next of the page before; "": the first page
+	After string              // Page.Next of the previous page; "": the first page
 	Size  int                 // 0: DefaultPage
 }
 
@@ -51,10 +51,10 @@ type Page struct {
 	SurveyedAt time.Time // zero: the first survey has not read all mailboxes yet
 	Mailboxes  []domain.Mailbox
 	Matching   int    // mailboxes in the whole list
-	Next       string // the After of the next page; "": this is the last one
+	Next       string // Query.After of the next page; "": this is the last page
 }
 
-// Check returns an Invalid error unless q can be answered.
+// Check returns an Invalid error if q is not valid.
 func (q *Query) Check() error {
 	if q.State != "" && !slices.Contains(domain.MailboxStates, q.State) {
 		return domain.Errorf(domain.Invalid, "state: want one of %s, got %q", joinWords(domain.MailboxStates), domain.Clip(string(q.State)))
@@ -115,9 +115,9 @@ func (s *Service) List(ctx context.Context, q Query) (Page, error) {
 	return page, nil
 }
 
-// A listPosition is where a mailbox is in a list.
+// A listPosition is the position of a mailbox in a list.
 type listPosition struct {
-	key       int64 // the smallest first
+	key       int64 // sort key, the smallest first
 	recipient domain.ActorID
 }
 
@@ -143,7 +143,7 @@ func (p listPosition) encodeToken(by Order) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(string(by) + "," + strconv.FormatInt(p.key, 10) + "," + p.recipient.String()))
 }
 
-// startPosition returns the position after which the page begins, nil if it is the first page.
+// startPosition returns the position after which the page begins, or nil for the first page.
 func (q *Query) startPosition() (*listPosition, error) {
 	if q.After == "" {
 		return nil, nil //nolint:nilnil // the query starts at the beginning

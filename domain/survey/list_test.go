@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// lines is a survey that a test writes.
+// lines is a survey with the lines of a test.
 type lines struct {
 	at        time.Time
 	mailboxes []domain.Mailbox
@@ -111,7 +111,7 @@ func TestList_FiltersByState(t *testing.T) {
 	}
 }
 
-// Page by page a list has each mailbox once, in the order in which the whole list has them.
+// The pages together have each mailbox once, in the order of the whole list.
 func TestList_PagesMakeUpTheWholeList(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	l := &lines{at: now}

@@ -9,12 +9,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// WithObjects returns changes that include those of objects of stores, which are in another store.
+// WithObjects returns changes that include the changes of objects, which are kept in another
+// store.
 func WithObjects(changes repository.Changes, objects repository.StoredChanges) repository.Changes {
 	return &joinedChanges{changes, objects}
 }
 
-// joinedChanges has the changes of objects of stores in a store of their own.
+// joinedChanges combines two stores: one for the changes of objects, and one for all others.
 type joinedChanges struct {
 	others  repository.Changes
 	objects repository.StoredChanges
@@ -49,8 +50,8 @@ func (j *joinedChanges) RemoveChange(ctx context.Context, c domain.Change) error
 	return j.storeOf(c.Resource).RemoveChange(ctx, c)
 }
 
-// Unpublished implements [repository.Changes]. Neither store keeps the other from being read, or takes all of
-// a limit that both reach.
+// Unpublished implements [repository.Changes]. A failure of one store does not prevent reading
+// the other one, and if both reach the limit, each gets a part of it.
 func (j *joinedChanges) Unpublished(ctx context.Context, before time.Time, limit int) ([]domain.Resource, error) {
 	found, err := j.others.Unpublished(ctx, before, limit)
 	objects, failure := j.objects.Unpublished(ctx, before, limit)

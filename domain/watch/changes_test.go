@@ -62,7 +62,7 @@ func TestWithObjects_EachStoreHasItsOwnResources(t *testing.T) {
 	})
 }
 
-// failingChanges cannot look for changes.
+// failingChanges makes looks for changes fail.
 type failingChanges struct{ repository.StoredChanges }
 
 func (failingChanges) Unpublished(context.Context, time.Time, int) ([]domain.Resource, error) {
@@ -108,7 +108,8 @@ func TestWithObjects_NeitherStoreTakesTheWholeLook(t *testing.T) {
 	})
 }
 
-// A node dies after the change of an object was stored: the relay of another one publishes it.
+// A node dies after the change of an object was stored. The relay of another node publishes the
+// change.
 func TestAChangeOfAnObjectThatANodeHasLeft_IsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

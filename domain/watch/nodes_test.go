@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A node dies after a change was stored: the relay of another one publishes it.
+// A node dies after a change was stored. The relay of another node publishes the change.
 func TestAChangeThatANodeHasLeft_IsPublishedByAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -42,8 +42,8 @@ func TestAChangeThatANodeHasLeft_IsPublishedByAnother(t *testing.T) {
 	})
 }
 
-// A crash has kept Create from creating the cursor: the next read of the watch creates it, and no
-// change is missing.
+// Create crashed before it created the cursor. The next read of the watch creates the cursor,
+// and no change is lost.
 func TestAWatchWithoutACursor_IsServedOnceItIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -73,13 +73,13 @@ func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
 		first, second := w.startOn(w.cursors, nodes, true), w.startOn(w.cursors, nodes, true)
 		defer first.stop()
 		defer second.stop()
-		sleep(time.Minute) // they have shared the cursors
+		sleep(time.Minute) // by then the nodes have shared the cursors
 		const documents, changes = 10, 100
 		var ids []domain.WatchID
 		for i := range documents {
 			ids = append(ids, first.createWatch(fmt.Sprint("d", i), fmt.Sprint("https://example.com/", i)))
 		}
-		for range 1 + changes { // the first one is a creation
+		for range 1 + changes { // the first write creates the document
 			for i := range documents {
 				[]*node{first, second}[i%2].putDocument(fmt.Sprint("d", i))
 			}
@@ -99,8 +99,8 @@ func TestW12_TwoNodesDeliverEachNotificationOnce(t *testing.T) {
 	})
 }
 
-// Two nodes change one document at the same moment, and both publish.
-func TestW12_ChangesOfTwoNodesAreToldOnce(t *testing.T) {
+// Two nodes change a document at the same time, and both publish.
+func TestW12_ChangesOfTwoNodesAreNotifiedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		first := w.startNode(true)
@@ -140,7 +140,7 @@ func TestW12_ChangesOfTwoNodesAreToldOnce(t *testing.T) {
 	})
 }
 
-// A countedResources counts looks for changes.
+// countedResources counts looks for changes.
 type countedResources struct {
 	*memory.Resources
 	looks *atomic.Int64
@@ -199,7 +199,7 @@ func TestOneNodeAtATime_LooksForChanges(t *testing.T) {
 	})
 }
 
-func TestAWatchIsNotToldOfWhatWasBeforeIt(t *testing.T) {
+func TestAWatch_IsNotNotifiedOfEarlierChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.startNode(true)
@@ -216,8 +216,8 @@ func TestAWatchIsNotToldOfWhatWasBeforeIt(t *testing.T) {
 	})
 }
 
-// The notice of a removal may come before that of the last Dequeue.
-func TestARemovalIsPublishedBehindTheChangesBefore(t *testing.T) {
+// The notice of a removal may arrive before the notice of the last Dequeue.
+func TestARemoval_IsPublishedAfterEarlierChanges(t *testing.T) {
 	w := newWorld(t)
 	var published []domain.ChangeEvent
 	relay := watch.NewRelay(w.resources, w.streams, func(_ domain.StreamName, messages []domain.Message, _ []repository.Appended) {
@@ -237,7 +237,7 @@ func TestARemovalIsPublishedBehindTheChangesBefore(t *testing.T) {
 	require.Equal(t, []domain.ChangeEvent{domain.ResourceUpdated, domain.ResourceDeleted}, published)
 }
 
-// A failingStreams appends nothing.
+// failingStreams make appends fail.
 type failingStreams struct{ repository.Streams }
 
 func (failingStreams) Append(context.Context, domain.StreamName, []domain.Message) ([]repository.Appended, error) {

@@ -11,35 +11,35 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Relay publishes the changes of resources to their streams, and then removes them: each at least
-// once, and into the stream exactly once.
+// A Relay publishes the changes of resources to their streams, and then removes them. It may
+// publish a change more than once, but the stream has it exactly once.
 //
-// Every node runs a Relay. It observes the changes that its own node stores. One node at a time looks for
-// those that nodes have left.
+// Every node runs a Relay. It observes the changes that its own node stores. One node at a time
+// looks for changes that nodes have not published.
 type Relay struct {
 	changes   repository.Changes
 	streams   repository.Streams
 	published func(domain.StreamName, []domain.Message, []repository.Appended)
 	opts      RelayOptions
 
-	due chan domain.Change // with Version 0: all of a resource
+	due chan domain.Change // with Version 0: all changes of a resource
 }
 
 // RelayOptions set up a Relay. The zero value is valid.
 type RelayOptions struct {
 	Parallel int // changes at a time; default 32
-	// Looks, if set, is called when it is the turn of this node to look for changes: it looks for others. It
-	// reports whether it has found some.
+	// Looks, if set, is called when it is the turn of this node to look for changes. It looks
+	// for changes of another kind, and reports whether it has found any.
 	Looks   func(ctx context.Context) bool
-	Look    func(isIdle bool) time.Duration  // before the next look; default about 10 s, and 30 s if the last one has found nothing
-	Backoff func(failures int) time.Duration // before a change is tried again; default 100 ms, and twice as long each time
+	Look    func(isIdle bool) time.Duration  // pause before the next look; default about 10 s, and 30 s if the last look found no changes
+	Backoff func(failures int) time.Duration // pause before a change is tried again; default 100 ms, and twice as long each time
 	Clock   func() time.Time                 // default: the system's
 	Random  func() uint64                    // for jitter; default: the system's
 	Logger  *slog.Logger                     // default: nothing is logged
 }
 
-// NewRelay returns a Relay that does nothing until it is Run. It observes changes, and calls published
-// after each append.
+// NewRelay returns a Relay that observes changes, and calls published after each append. It
+// does nothing until Run is called.
 func NewRelay(changes repository.Changes, streams repository.Streams, published func(domain.StreamName, []domain.Message, []repository.Appended), opts RelayOptions) *Relay {
 	if opts.Parallel <= 0 {
 		opts.Parallel = 32
@@ -70,18 +70,18 @@ func NewRelay(changes repository.Changes, streams repository.Streams, published 
 	return r
 }
 
-// maxDue is how many changes are remembered. The others are found by looking.
+// maxDue is the limit for the changes in memory. A look finds the others.
 const maxDue = 10_000
 
-// publishSoon publishes a change that was stored. It does not wait.
+// publishSoon queues a stored change. It does not block.
 func (r *Relay) publishSoon(c domain.Change) {
 	select {
 	case r.due <- c:
-	default: // it will be found
+	default: // a look will find it
 	}
 }
 
-// Run publishes until ctx ends. It never fails: what cannot be published waits.
+// Run publishes changes until ctx ends. It returns nil: changes that cannot be published wait.
 func (r *Relay) Run(ctx context.Context) error {
 	var publishing sync.WaitGroup
 	defer publishing.Wait()
@@ -109,16 +109,16 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 }
 
-// turn is how long a node leaves the look for changes to the one that has begun it. It is shorter than
-// the time between two looks of a node.
+// turn is the time after a look in which no other node looks for changes. It is shorter than
+// the interval between two looks of a node.
 const turn = 8 * time.Second
 
-// publishOverdue finds resources with changes that their nodes have not published, if no other node has looked just
-// now. It reports whether there were any.
+// publishOverdue finds resources with changes that their nodes have not published, and reports
+// whether there are any. It does nothing if another node has just looked.
 func (r *Relay) publishOverdue(ctx context.Context) bool {
 	const limit, young = 1000, 10 * time.Second
 	switch isTurn, err := r.changes.TakeTurn(ctx, r.opts.Clock(), turn); {
-	case err != nil: // it may be the turn of this node
+	case err != nil: // it may be the turn of this node, so look
 		r.logWarning(ctx, "take the turn to look for changes", err)
 	case !isTurn:
 		return false
@@ -134,7 +134,7 @@ func (r *Relay) publishOverdue(ctx context.Context) bool {
 	return len(found) > 0 || hasOthers
 }
 
-// maxAttempts is how often a change is tried before it is left for the next look.
+// maxAttempts is the number of attempts before a change is left to the next look.
 const maxAttempts = 5
 
 func (r *Relay) publishUntilDone(ctx context.Context, c domain.Change) {
@@ -157,8 +157,9 @@ func (r *Relay) publishUntilDone(ctx context.Context, c domain.Change) {
 	}
 }
 
-// Publish publishes a change, and those before it that are missing in the stream; with Version 0, all
-// that the resource has. Run does that with what it observes and finds. It may be repeated.
+// Publish publishes a change, and earlier changes that are missing in the stream. With Version
+// 0, it publishes all changes of the resource. Run calls it for the changes that it observes or
+// finds. It may be repeated.
 func (r *Relay) Publish(ctx context.Context, c domain.Change) error {
 	if c.Version > 0 {
 		if isGap, err := r.moveChange(ctx, &c); err != nil || !isGap {
@@ -187,9 +188,9 @@ func (r *Relay) Publish(ctx context.Context, c domain.Change) error {
 	return nil
 }
 
-// Notify publishes the notice that a bundle which is watched was dequeued or removed. It may be repeated: a
-// version is published once. It belongs to the trace of the Peek that opened the bundle. It fails with
-// Unavailable until the version before is in the stream.
+// Notify publishes the notice that a watched bundle was dequeued or removed. It may be
+// repeated: a version is published once. The event belongs to the trace of the Peek that opened
+// the bundle. Notify fails with Unavailable until the previous version is in the stream.
 func (r *Relay) Notify(ctx context.Context, n domain.Notice) error {
 	c := domain.Change{Resource: domain.BundleOf(n.Recipient, n.Bundle), Version: n.Version, Event: n.Event(), At: n.Since}
 	isGap, err := r.appendChange(domain.WithTraceContext(ctx, n.Peeked), &c)
@@ -199,8 +200,8 @@ func (r *Relay) Notify(ctx context.Context, n domain.Notice) error {
 	return err
 }
 
-// moveChange appends a change to the stream and removes it. isGap says that those before it are missing in
-// the stream.
+// moveChange appends a change to the stream and removes it. isGap reports that earlier changes
+// are missing in the stream.
 func (r *Relay) moveChange(ctx context.Context, c *domain.Change) (isGap bool, err error) {
 	if isGap, err = r.appendChange(ctx, c); err != nil || isGap {
 		return isGap, err
@@ -208,7 +209,8 @@ func (r *Relay) moveChange(ctx context.Context, c *domain.Change) (isGap bool, e
 	return false, r.changes.RemoveChange(ctx, *c)
 }
 
-// appendChange appends a change to the stream. isGap says that those before it are missing there.
+// appendChange appends a change to the stream. isGap reports that earlier changes are missing
+// there.
 func (r *Relay) appendChange(ctx context.Context, c *domain.Change) (isGap bool, err error) {
 	stream, messages := c.Resource.Stream(), []domain.Message{c.Message()}
 	appended, err := r.streams.Append(ctx, stream, messages)
@@ -220,7 +222,7 @@ func (r *Relay) appendChange(ctx context.Context, c *domain.Change) (isGap bool,
 		return true, nil
 	case repository.AppendedNow:
 		r.published(stream, messages, appended)
-	case repository.AppendDuplicate, repository.AppendConflict: // it is there
+	case repository.AppendDuplicate, repository.AppendConflict: // the change is in the stream already
 	}
 	return false, nil
 }

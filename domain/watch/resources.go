@@ -13,18 +13,19 @@ import (
 // MaxDocument is the limit for a document of clients, in bytes.
 const MaxDocument = 64 << 10
 
-// A Condition says for which versions of a document a change is meant. The zero Condition is for any,
-// and for a document that is not there.
+// A Condition restricts a change to some versions of a document. The zero Condition permits any
+// version, and a document that does not exist.
 type Condition struct {
-	Exists   bool     // any version of a document that is there
-	IsAbsent bool     // the document is not there
+	Exists   bool     // the document exists, in any version
+	IsAbsent bool     // the document does not exist
 	Versions []string // nil: any
 }
 
 // ErrChanged reports that a document does not fulfil the [Condition] of a change. Its kind is Conflict.
 var ErrChanged = errors.New("it has changed, or is not there")
 
-// canChange reports whether a change may be made to r; nil: to a document that is not there.
+// canChange reports whether the change may be made to r; nil means a document that does not
+// exist.
 func (c *Condition) canChange(r *repository.Resource) bool {
 	if r == nil {
 		return !c.Exists && c.Versions == nil
@@ -52,8 +53,8 @@ func (s *Service) Document(ctx context.Context, r domain.Resource) (*Document, e
 	return viewDocument(found), nil
 }
 
-// PutDocument stores a document of clients. created says whether there was none. It fails with
-// [ErrChanged] unless the condition is fulfilled.
+// PutDocument stores a document of clients. created reports whether it is new. It fails with
+// [ErrChanged] if the condition is not fulfilled.
 func (s *Service) PutDocument(ctx context.Context, r domain.Resource, body []byte, when Condition) (stored *Document, created bool, err error) {
 	err = s.changeResource(ctx, r, &when, func(found *repository.Resource) error {
 		next := &repository.Resource{Resource: r, Body: body, Changed: s.opts.Clock().UTC().Truncate(time.Microsecond)}
@@ -68,8 +69,8 @@ func (s *Service) PutDocument(ctx context.Context, r domain.Resource, body []byt
 	return stored, created, err
 }
 
-// DeleteDocument deletes a document of clients. It fails with NotFound if it does not exist, and with
-// [ErrChanged] unless the condition is fulfilled.
+// DeleteDocument deletes a document of clients. It fails with NotFound if the document does not
+// exist, and with [ErrChanged] if the condition is not fulfilled.
 func (s *Service) DeleteDocument(ctx context.Context, r domain.Resource, when Condition) error {
 	return s.changeResource(ctx, r, &when, func(found *repository.Resource) error {
 		if found == nil {
@@ -79,7 +80,8 @@ func (s *Service) DeleteDocument(ctx context.Context, r domain.Resource, when Co
 	})
 }
 
-// changeResource has store change a document that fulfils a condition. found is nil if there is no document.
+// changeResource calls store with a document that fulfils a condition, until the document does
+// not change meanwhile. found is nil if there is no document.
 func (s *Service) changeResource(ctx context.Context, r domain.Resource, when *Condition, store func(found *repository.Resource) error) error {
 	for range maxReplacements {
 		found, err := s.ports.Resources.Resource(ctx, r)
@@ -97,7 +99,7 @@ func (s *Service) changeResource(ctx context.Context, r domain.Resource, when *C
 		if !hasChanged {
 			return err
 		}
-		// Another request has changed the document since it was read.
+		// Another request has changed the document after it was read.
 	}
 	return domain.Errorf(domain.Busy, "%s is being changed by others", r)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Ports are what a Service needs of storage.
+// Ports are the stores that a Service uses.
 type Ports struct {
 	Watches   repository.Watches
 	Resources repository.Resources
@@ -22,8 +22,9 @@ type Ports struct {
 
 // Options of a Service. The zero value is valid.
 type Options struct {
-	Base domain.ResourceBase // below which the resources are
-	// CheckURL returns an Invalid error unless a URL may be called. Default: any may be.
+	Base domain.ResourceBase // the URL below which the resources are
+	// CheckURL returns an Invalid error if a URL must not be called. Default: any URL may be
+	// called.
 	CheckURL func(ctx context.Context, url string) error
 	// Created is called after the cursor of a watch was created, and Changed after a watch was replaced
 	// or deleted. Default: nothing is called.
@@ -62,11 +63,11 @@ func New(ports Ports, opts Options) *Service {
 	return &Service{ports, opts}
 }
 
-// A Draft is what an owner asks for.
+// A Draft is the watch that an owner requests.
 type Draft struct {
 	Resource    string // URI
 	CallbackURL string
-	MayBeAbsent bool // the resource need not be there yet
+	MayBeAbsent bool // the resource may not exist yet
 	IsOperator  bool // the owner has shown the token of the operators
 }
 
@@ -74,7 +75,7 @@ type Draft struct {
 // may read. Its kind is Invalid.
 var ErrOperatorsOnly = errors.New("only operators may watch producers, channels, consumers and objects of stores")
 
-// A Watch is what an owner gets to see of one.
+// A Watch is the state of a watch that its owner may read.
 type Watch struct {
 	ID          domain.WatchID
 	Resource    string // URI
@@ -83,8 +84,8 @@ type Watch struct {
 	Counters
 }
 
-// Counters count the changes of a resource for a watch. Triggered is the sum of the others, and of
-// those that are outstanding.
+// Counters count the changes of a resource for a watch. Triggered is the sum of the others and
+// the outstanding ones.
 type Counters struct{ Triggered, Delivered, Errored, Cancelled int64 }
 
 // Resource returns the resource that a URI names for an owner. It fails with Invalid if the URI
@@ -111,9 +112,9 @@ func (s *Service) checkDraft(ctx context.Context, owner domain.ActorID, d *Draft
 	return r, nil
 }
 
-// Create creates a watch. It is notified of each change of its resource that begins after Create has
-// returned, and of none from before. It fails with Invalid, or with NotFound if there is no such resource.
-// A repeated call creates another watch.
+// Create creates a watch. It is notified of each change of its resource that begins after
+// Create has returned, and not of earlier ones. It fails with Invalid, or with NotFound if
+// there is no such resource. A repeated call creates another watch.
 func (s *Service) Create(ctx context.Context, owner domain.ActorID, d Draft) (domain.WatchID, error) {
 	r, err := s.checkDraft(ctx, owner, &d)
 	if err != nil {
@@ -137,7 +138,8 @@ func (s *Service) Create(ctx context.Context, owner domain.ActorID, d Draft) (do
 	return w.ID, s.createCursor(ctx, w)
 }
 
-// markWatched has the changes of a resource stored from now on, and returns the version of the last one before.
+// markWatched marks a resource, so that its changes are stored from now on. It returns the
+// version of the last change before the mark.
 func (s *Service) markWatched(ctx context.Context, r domain.Resource, mayBeAbsent bool) (int64, error) {
 	if mayBeAbsent && r.Kind() != domain.KeptResource {
 		return 0, domain.Errorf(domain.Invalid, "absent: only a resource below /v1/resources may be absent")
@@ -148,7 +150,7 @@ func (s *Service) markWatched(ctx context.Context, r domain.Resource, mayBeAbsen
 	return s.ports.Changes.MarkWatched(ctx, r, mayBeAbsent)
 }
 
-// createCursor creates the cursor of a watch, unless it is there.
+// createCursor creates the cursor of a watch, unless it exists.
 func (s *Service) createCursor(ctx context.Context, w *repository.Watch) error {
 	id, stream := w.ID.Cursor(w.Owner), w.Resource.Stream()
 	at := domain.Position{EntryID: domain.EntryID{Number: w.After}}
@@ -175,12 +177,13 @@ func (s *Service) Replace(ctx context.Context, owner domain.ActorID, id domain.W
 		case w.Resource != r:
 			return domain.Errorf(domain.Invalid, "/resource: want %s: the resource of a watch cannot be changed", s.opts.Base.URI(w.Resource))
 		}
-		// If the watch has the callback, a call before may have stored it, and not have noted that.
+		// If the watch has the callback already, an earlier call may have stored it but crashed
+		// before it noted the change in the shard.
 		isRepeated := w.CallbackURL == d.CallbackURL
 		w.CallbackURL = d.CallbackURL
 		err = s.ports.Watches.ReplaceWatch(ctx, w)
 		if domain.KindOf(err) == domain.Conflict {
-			continue // another request has replaced it
+			continue // another request has replaced the watch
 		}
 		if err == nil {
 			s.opts.Changed(id.Cursor(owner))
@@ -193,11 +196,12 @@ func (s *Service) Replace(ctx context.Context, owner domain.ActorID, id domain.W
 	return domain.Errorf(domain.Busy, "watch %s is being changed by others", id)
 }
 
-// maxReplacements is how often a change of a document is tried that others change, too.
+// maxReplacements is the number of attempts to change a document while other requests change
+// it, too.
 const maxReplacements = 8
 
-// Delete deletes a watch. What is outstanding is cancelled. It fails with NotFound if the owner has no
-// such watch.
+// Delete deletes a watch. Outstanding deliveries are cancelled. It fails with NotFound if the
+// owner has no such watch.
 func (s *Service) Delete(ctx context.Context, owner domain.ActorID, id domain.WatchID) error {
 	err := s.ports.Watches.DeleteWatch(ctx, owner, id)
 	if err == nil || domain.KindOf(err) == domain.Uncertain {
@@ -218,15 +222,15 @@ func (s *Service) Get(ctx context.Context, owner domain.ActorID, id domain.Watch
 // Attempts are the last calls to a watch.
 type Attempts struct {
 	Last []domain.Attempt // up to [domain.MaxRecent], in the order in which they ended
-	Next time.Time        // when the next delivery that failed is called again; zero: none waits
+	Next time.Time        // when the next failed delivery is called again; zero: no delivery waits
 }
 
-// maxRetries is the limit for the deliveries that failed of which the next one is found. Of more, the
-// cursor says when the first may be due.
+// maxRetries is the limit for the retries among which the next one is searched. If there are
+// more, the cursor has a lower limit for the time of the first one.
 const maxRetries = 100
 
-// Attempts returns the last calls to a watch. It is for display alone. It fails with NotFound if the owner
-// has no such watch.
+// Attempts returns the last calls to a watch, for display only. It fails with NotFound if the
+// owner has no such watch.
 func (s *Service) Attempts(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*Attempts, error) {
 	w, err := s.ports.Watches.Watch(ctx, owner, id)
 	if err != nil {
@@ -273,8 +277,8 @@ func (s *Service) List(ctx context.Context, owner domain.ActorID, offset, limit 
 	return all, nil
 }
 
-// viewWatch returns what its owner gets to see of w. It creates the cursor if a crash has kept Create from
-// that.
+// viewWatch returns the state of w for its owner. If Create crashed before it created the
+// cursor, viewWatch creates it.
 func (s *Service) viewWatch(ctx context.Context, w *repository.Watch) (*Watch, error) {
 	v := &Watch{ID: w.ID, Resource: s.opts.Base.URI(w.Resource), CallbackURL: w.CallbackURL, Created: w.Created}
 	standing, err := s.ports.Cursors.Standing(ctx, w.ID.Cursor(w.Owner))
@@ -291,15 +295,15 @@ func (s *Service) viewWatch(ctx context.Context, w *repository.Watch) (*Watch, e
 	c := standing.Counters
 	v.Counters = Counters{Triggered: c.Triggered, Delivered: c.Delivered, Errored: c.Errored + c.Expired, Cancelled: c.Cancelled}
 	for _, p := range end.Positions {
-		if p.Priority == 0 { // what was changed and not taken counts, too
+		if p.Priority == 0 { // changes that were not taken count, too
 			v.Triggered += max(p.Number-max(standing.Position(0).Number, w.After), 0)
 		}
 	}
 	return v, nil
 }
 
-// Callee returns the watch whose cursor has an id. It fails with NotFound if no watch has it. It may be a
-// stale read, unless isCurrent is set.
+// Callee returns the watch whose cursor has an id. It fails with NotFound if there is none. The
+// read may be stale, unless isCurrent is set.
 func (s *Service) Callee(ctx context.Context, cursor domain.CursorID, isCurrent bool) (*repository.Watch, error) {
 	owner, id, isWatch := domain.WatchOf(cursor)
 	if !isWatch {

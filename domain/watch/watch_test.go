@@ -15,8 +15,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The cases of the specification of watches, each by its number; those about HTTP are in other packages.
-func TestW1AndW5_EachWatchIsToldOfEachChangeOnce(t *testing.T) {
+// These tests are the numbered cases of the specification of watches. The cases about HTTP are
+// in other packages.
+func TestW1AndW5_EachWatchIsNotifiedOfEachChangeOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.startNode(true)
@@ -37,7 +38,7 @@ func TestW1AndW5_EachWatchIsToldOfEachChangeOnce(t *testing.T) {
 	})
 }
 
-func TestW2_AWatchThatCannotBeIsRefused(t *testing.T) {
+func TestW2_AnInvalidWatchIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.startNode(true)
@@ -66,7 +67,7 @@ func TestW2_AWatchThatCannotBeIsRefused(t *testing.T) {
 	})
 }
 
-func TestW3_ANewCallbackHoldsForWhatIsNotInFlight(t *testing.T) {
+func TestW3_ANewCallbackAppliesToDeliveriesNotInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.startNode(true)
@@ -92,7 +93,7 @@ func TestW3_ANewCallbackHoldsForWhatIsNotInFlight(t *testing.T) {
 	})
 }
 
-func TestW4_ADeletedWatchIsCalledNoMore(t *testing.T) {
+func TestW4_ADeletedWatchIsNotCalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		n := w.startNode(true)
@@ -115,7 +116,8 @@ func TestW4_ADeletedWatchIsCalledNoMore(t *testing.T) {
 	})
 }
 
-// The entry of the shard says that the watch has changed, and a stale read does not know how.
+// The entry of the shard says that the watch has changed, but a stale read does not show the
+// change.
 func TestW4_AWatchThatAnotherNodeHasDeleted_IsRetiredAlthoughReadsAreStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -232,7 +234,8 @@ func TestW10AndW11_AttemptsFollowTheSchedule(t *testing.T) {
 	}
 }
 
-// storedCounts returns the deliveries of a watch that have not ended, and its counters, as they are stored.
+// storedCounts returns the stored number of outstanding deliveries of a watch, and its stored
+// counters.
 func (w *world) storedCounts(id domain.WatchID) (int64, domain.Counters) {
 	standing, err := w.cursors.Standing(w.Context(), id.Cursor(w.owner))
 	require.NoError(w, err)
@@ -251,7 +254,7 @@ func TestW13_TheCountersAddUpAtAnyTime(t *testing.T) {
 			ids = append(ids, n.createWatch("a", callback))
 			w.answer(callback, status)
 		}
-		var seen domain.Counters // the sum of all states
+		var seen domain.Counters // the sum of all reads
 		for hour := range 12 {
 			if hour < 5 {
 				n.putDocument("a")
@@ -282,7 +285,7 @@ func TestW13_TheCountersAddUpAtAnyTime(t *testing.T) {
 	})
 }
 
-// A dyingCursors is that of a node which dies before it stores the outcome of a call.
+// dyingCursors make a node die before it stores the outcome of a call.
 type dyingCursors struct{ repository.Cursors }
 
 func (dyingCursors) Settle(ctx context.Context, _ domain.CursorID, _ repository.CursorVersion, _ domain.Settlement) (repository.CursorVersion, error) {

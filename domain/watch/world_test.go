@@ -35,14 +35,14 @@ type world struct {
 	began     time.Time
 
 	mu     sync.Mutex
-	status map[string]int // of the answers of a callback; default 200, noAnswer: none
+	status map[string]int // status of the answers of a callback; default 200, noAnswer: no answer
 	calls  []call
 }
 
 // noAnswer is the status of a callback that cannot be reached, or that answers too late.
 const noAnswer = -1
 
-// A call is one that a watch got.
+// A call is a recorded call of a watch.
 type call struct {
 	callback string
 	event    domain.ChangeEvent
@@ -65,7 +65,7 @@ type node struct {
 	*watch.Service
 	world *world
 	stop  func()
-	stale *repository.Watch // what a read finds that may be stale; nil: what is stored
+	stale *repository.Watch // the watch that stale reads return; nil: reads are not stale
 }
 
 // Receiver implements [delivery.Receivers].
@@ -101,7 +101,7 @@ func (n *node) Call(_ context.Context, c delivery.Call) domain.Answer {
 	return domain.Answer{Status: http.StatusOK}
 }
 
-// startNode starts a node. One without a relay publishes nothing.
+// startNode starts a node. Without a relay it publishes no changes.
 func (w *world) startNode(hasRelay bool) *node { return w.startOn(w.cursors, nil, hasRelay) }
 
 // startOn starts a node on cursors. With nodes it shares the cursors with others.
@@ -131,7 +131,7 @@ func (w *world) answer(callback string, status int) {
 	w.status[callback] = status
 }
 
-// takeCalls returns the calls since it was called last.
+// takeCalls returns the calls since the last takeCalls.
 func (w *world) takeCalls() []call {
 	synctest.Wait()
 	w.mu.Lock()
@@ -172,10 +172,10 @@ func (n *node) deleteDocument(document string) {
 	require.NoError(n.world, n.DeleteDocument(n.world.Context(), n.world.documentNamed(document), watch.Condition{}))
 }
 
-// requireCounters demands that a watch has counters.
+// requireCounters requires the counters of a watch.
 func (n *node) requireCounters(id domain.WatchID, want watch.Counters) {
 	n.world.Helper()
-	sleep(time.Minute) // what was filtered is settled late
+	sleep(time.Minute) // entries that do not match are settled late
 	found, err := n.Get(n.world.Context(), n.world.owner, id)
 	require.NoError(n.world, err)
 	require.Equal(n.world, want, found.Counters)

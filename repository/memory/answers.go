@@ -15,7 +15,7 @@ func (s *Store) Answer(ctx context.Context, recipient domain.ActorID, id domain.
 	}
 	return s.changeBundle(ctx, "answer", recipient, id, func(b *domain.Bundle) {
 		if b.IsUnanswered() {
-			b.Object, b.Body, b.Trouble = object, body, domain.Trouble{}
+			b.Object, b.Body, b.ContentFailure = object, body, domain.ContentFailure{}
 		}
 	})
 }
@@ -29,7 +29,7 @@ func (s *Store) AnswerAgain(ctx context.Context, recipient domain.ActorID, id do
 	}
 	return s.changeBundle(ctx, "answer again", recipient, id, func(b *domain.Bundle) {
 		if b.Gone && b.Object == gone {
-			b.Object, b.Gone, b.Body, b.Trouble = object, false, body, domain.Trouble{}
+			b.Object, b.Gone, b.Body, b.ContentFailure = object, false, body, domain.ContentFailure{}
 		}
 	})
 }
@@ -45,11 +45,11 @@ func (s *Store) MarkGone(ctx context.Context, recipient domain.ActorID, id domai
 }
 
 // Fail implements [repository.Answers].
-func (s *Store) Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.Trouble) (domain.Bundle, error) {
+func (s *Store) Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.ContentFailure) (domain.Bundle, error) {
 	return s.changeBundle(ctx, "fail", recipient, id, func(b *domain.Bundle) {
 		if b.LacksContent() {
-			why.Failures = b.Trouble.Failures + 1
-			b.Trouble = why
+			why.Failures = b.ContentFailure.Failures + 1
+			b.ContentFailure = why
 			s.noteFailure(recipient, b)
 		}
 	})
@@ -57,7 +57,7 @@ func (s *Store) Fail(ctx context.Context, recipient domain.ActorID, id domain.Bu
 
 // noteFailure records when the failures of a domain began.
 func (s *Store) noteFailure(recipient domain.ActorID, b *domain.Bundle) {
-	if gate := s.recipients[recipient].ensureGate(b.Group); b.Trouble.Failures == 1 {
+	if gate := s.recipients[recipient].ensureGate(b.Group); b.ContentFailure.Failures == 1 {
 		gate.failingSince = s.opts.Clock()
 	}
 }

@@ -15,7 +15,7 @@ func TestRandom(t *testing.T) { repositorytest.Random(t, open, open) }
 
 func open(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 	s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock, Retention: o.Retention})
-	return repositorytest.Stores{Events: s, Bundles: s, Content: s, Operations: s, Answers: s, Outbox: s, Dequeues: s, Watches: s, Survey: s, Finder: s, Letters: s, Sweep: s.Sweep, Lose: s.Lose}
+	return repositorytest.Stores{Events: s, Bundles: s, Content: s, Admin: s, Answers: s, Outbox: s, Dequeues: s, Watches: s, Survey: s, Finder: s, Letters: s, Sweep: s.Sweep, Lose: s.Lose}
 }
 
 func TestContent(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Bundle implements [repository.Operations].
+// Bundle implements [repository.Admin].
 func (s *Store) Bundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (repository.FoundBundle, repository.Run, error) {
 	if err := ctx.Err(); err != nil {
 		return repository.FoundBundle{}, nil, fmt.Errorf("bundle: %w", err)
@@ -28,9 +28,9 @@ func (s *Store) Bundle(ctx context.Context, recipient domain.ActorID, id domain.
 	return r.toFoundBundle(record), run, nil
 }
 
-// Look implements [repository.Operations].
-func (s *Store) Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, by repository.Order) error {
-	return s.executeBundleOrder(ctx, actor, "look", by, func(r *storedRecipient) (*domain.Bundle, error) {
+// Look implements [repository.Admin].
+func (s *Store) Look(ctx context.Context, actor domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
+	return s.executeBundleAction(ctx, actor, "look", by, func(r *storedRecipient) (*domain.Bundle, error) {
 		record, err := r.findRetained(id)
 		if err != nil {
 			return nil, err

@@ -32,14 +32,14 @@ type Store struct {
 	recipients map[domain.ActorID]*storedRecipient
 	made       int // number of objects that were made for payloads
 
-	deadLetterOrders []repository.DeadLetterOrder // the newest last; the ID is the index
+	deadLetterActions []repository.DeadLetterAction // the newest last; the ID is the index
 }
 
 var (
 	_ repository.DataAvailable = (*Store)(nil)
 	_ repository.Bundles       = (*Store)(nil)
 	_ repository.Content       = (*Store)(nil)
-	_ repository.Operations    = (*Store)(nil)
+	_ repository.Admin         = (*Store)(nil)
 	_ repository.Answers       = (*Store)(nil)
 	_ repository.Outbox        = (*Store)(nil)
 

@@ -37,8 +37,8 @@ func (r *storedRecipient) mailboxLine(id domain.ActorID, groups []domain.Group) 
 		gate := r.ensureGate(group)
 		if open := gate.open; open != nil {
 			line.Open, line.Opened, line.LastPeek = open.ID, open.Opened, open.Opened
-			if open.LacksContent() && open.Trouble.Failures > 0 {
-				line.Failures, line.FailingSince = open.Trouble.Failures, gate.failingSince
+			if open.LacksContent() && open.ContentFailure.Failures > 0 {
+				line.Failures, line.FailingSince = open.ContentFailure.Failures, gate.failingSince
 			}
 		}
 		line.LastPeek = latestTime(line.LastPeek, gate.lastPeek)

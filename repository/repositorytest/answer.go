@@ -23,7 +23,7 @@ func (f *fixture) openOnRequest(groups ...domain.Group) Peeked {
 // answerBundle answers a bundle, and returns it with the answer.
 func (f *fixture) answerBundle(b Peeked, object string) Peeked {
 	f.Helper()
-	b.Object, b.Body, b.Trouble = object, someBody, domain.Trouble{}
+	b.Object, b.Body, b.ContentFailure = object, someBody, domain.ContentFailure{}
 	stored, err := f.Answers.Answer(f.ctx, f.actor, b.ID, object, b.Body)
 	require.NoError(f, err)
 	f.sameBundle(b.Bundle, stored)
@@ -33,8 +33,8 @@ func (f *fixture) answerBundle(b Peeked, object string) Peeked {
 // failContent records a failure of a bundle's domain.
 func (f *fixture) failContent(b Peeked, reason string) Peeked {
 	f.Helper()
-	b.Trouble = domain.Trouble{Failures: b.Trouble.Failures + 1, Reason: reason, Text: "because of " + reason}
-	stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.Trouble{Failures: 99, Reason: reason, Text: b.Trouble.Text})
+	b.ContentFailure = domain.ContentFailure{Failures: b.ContentFailure.Failures + 1, Reason: reason, Text: "because of " + reason}
+	stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.ContentFailure{Failures: 99, Reason: reason, Text: b.ContentFailure.Text})
 	require.NoError(f, err)
 	f.sameBundle(b.Bundle, stored)
 	return b
@@ -52,7 +52,7 @@ func (f *fixture) wantEverywhere(b Peeked) {
 	require.Equal(f, b.Events, f.readRange(run))
 	queues, err := f.Events.Queues(f.ctx, f.actor)
 	require.NoError(f, err)
-	in, err := f.Operations.Inspect(f.ctx, f.actor)
+	in, err := f.Admin.Inspect(f.ctx, f.actor)
 	require.NoError(f, err)
 	for i, q := range queues {
 		if q.Group == b.Group {
@@ -76,7 +76,7 @@ func (f *fixture) requireNotOpen(kind domain.Kind, id domain.BundleID) {
 	f.Helper()
 	_, err := f.Answers.Answer(f.ctx, f.actor, id, "late", someBody)
 	f.wantRefusal(kind, err)
-	_, err = f.Answers.Fail(f.ctx, f.actor, id, domain.Trouble{Reason: "late"})
+	_, err = f.Answers.Fail(f.ctx, f.actor, id, domain.ContentFailure{Reason: "late"})
 	f.wantRefusal(kind, err)
 }
 
@@ -115,7 +115,7 @@ var answerRules = []contractRule{
 			require.NoError(f, err)
 			f.sameBundle(b.Bundle, stored)
 		}
-		stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.Trouble{Reason: "late"})
+		stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.ContentFailure{Reason: "late"})
 		require.NoError(f, err)
 		f.sameBundle(b.Bundle, stored)
 		f.wantEverywhere(b)
@@ -126,11 +126,11 @@ var answerRules = []contractRule{
 		f.saveNew(1)
 		b := f.openOnRequest()
 		for _, reason := range []string{"no-answer", "no-answer", "", "dataset-not-found", "internal"} {
-			require.False(f, b.Trouble.IsMarked())
+			require.False(f, b.ContentFailure.IsMarked())
 			b = f.failContent(b, reason)
 			f.wantUnanswered(b)
 		}
-		require.True(f, b.Trouble.IsMarked())
+		require.True(f, b.ContentFailure.IsMarked())
 		b = f.failContent(b, `"quoted", \ and 'æøå' <&> `+"\u2028\x01")
 		f.wantUnanswered(b)
 		f.acknowledge(f.answerBundle(b, "after-all"))
@@ -164,7 +164,7 @@ var answerRules = []contractRule{
 				return err
 			},
 			"Fail": func(id domain.BundleID) error {
-				_, err := f.Answers.Fail(f.ctx, f.actor, id, domain.Trouble{Reason: "late"})
+				_, err := f.Answers.Fail(f.ctx, f.actor, id, domain.ContentFailure{Reason: "late"})
 				return err
 			},
 		} {
@@ -185,10 +185,10 @@ var answerRules = []contractRule{
 		f.acknowledge(dequeued)
 		f.saveNew(1)
 		skipped := f.openOnRequest()
-		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, skipped.ID, because))
+		require.NoError(f, f.Admin.Skip(f.ctx, f.actor, skipped.ID, because))
 		events := f.saveNew(1)
 		released := f.openOnRequest()
-		require.NoError(f, f.Operations.Release(f.ctx, f.actor, released.ID, because))
+		require.NoError(f, f.Admin.Release(f.ctx, f.actor, released.ID, because))
 		for _, b := range []Peeked{dequeued, skipped, released} {
 			f.requireNotOpen(domain.NotFound, b.ID)
 			f.requireClosed(b.ID)
@@ -223,11 +223,11 @@ var answerRules = []contractRule{
 	{name: "a frozen queue accepts answers and failures", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.openOnRequest()
-		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
+		require.NoError(f, f.Admin.Freeze(f.ctx, f.actor, because))
 		b = f.answerBundle(f.failContent(b, "busy"), "made")
 		_, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
 		require.ErrorIs(f, err, repository.ErrFrozen)
-		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, because))
+		require.NoError(f, f.Admin.Thaw(f.ctx, f.actor, because))
 		f.acknowledge(b)
 	}},
 
@@ -238,16 +238,16 @@ var answerRules = []contractRule{
 			if isAnswered {
 				b = f.answerBundle(b, "made")
 			}
-			require.NoError(f, f.Operations.Release(f.ctx, f.actor, b.ID, because))
+			require.NoError(f, f.Admin.Release(f.ctx, f.actor, b.ID, because))
 			f.requireClosed(b.ID)
 			again := f.openOnRequest()
 			f.wantSame(events, again.Events)
 			require.NotEqual(f, b.ID, again.ID)
-			require.Zero(f, again.Trouble)
+			require.Zero(f, again.ContentFailure)
 			if isAnswered {
 				again = f.answerBundle(again, "made-again")
 			}
-			require.NoError(f, f.Operations.Skip(f.ctx, f.actor, again.ID, because))
+			require.NoError(f, f.Admin.Skip(f.ctx, f.actor, again.ID, because))
 			f.requireClosed(again.ID)
 			f.wantNothing()
 		}
@@ -258,7 +258,7 @@ var answerRules = []contractRule{
 		b := f.answerBundle(f.openOnRequest(), "made")
 		f.acknowledge(b)
 		for range 2 {
-			again, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
+			again, err := f.Admin.Replay(f.ctx, f.actor, b.Group, because)
 			require.NoError(f, err)
 			f.sameBundle(b.Bundle, again)
 			f.wantEverywhere(b)
@@ -269,8 +269,8 @@ var answerRules = []contractRule{
 	{name: "a Replay of a bundle that was skipped without an answer waits for it again", test: func(f *fixture) {
 		f.saveNew(2)
 		b := f.failContent(f.openOnRequest(), "no-answer")
-		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, b.ID, because))
-		again, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
+		require.NoError(f, f.Admin.Skip(f.ctx, f.actor, b.ID, because))
+		again, err := f.Admin.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
 		f.sameBundle(b.Bundle, again)
 		f.wantUnanswered(b)
@@ -302,11 +302,11 @@ var answerRules = []contractRule{
 		b := f.openOnRequest()
 		const calls = 6
 		fails := func(int) error {
-			_, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.Trouble{Reason: "busy"})
+			_, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.ContentFailure{Reason: "busy"})
 			return err
 		}
 		f.runTogether(calls, fails)
-		require.Equal(f, calls, f.readNext().Open.Trouble.Failures)
+		require.Equal(f, calls, f.readNext().Open.ContentFailure.Failures)
 		f.runTogether(calls, func(i int) error {
 			if i > 0 {
 				return fails(i)
@@ -314,7 +314,7 @@ var answerRules = []contractRule{
 			_, err := f.Answers.Answer(f.ctx, f.actor, b.ID, "made", someBody)
 			return err
 		})
-		require.Zero(f, f.readNext().Open.Trouble)
+		require.Zero(f, f.readNext().Open.ContentFailure)
 		require.Equal(f, "made", f.readNext().Open.Object)
 	}},
 
@@ -333,7 +333,7 @@ var answerRules = []contractRule{
 					closed.Store(err == nil)
 					return err
 				case 1:
-					_, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.Trouble{Reason: "busy"})
+					_, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.ContentFailure{Reason: "busy"})
 					if domain.KindOf(err) == domain.NotFound {
 						return nil
 					}
@@ -361,7 +361,7 @@ var answerRules = []contractRule{
 		cancel()
 		_, err := f.Answers.Answer(ended, f.actor, b.ID, "made", someBody)
 		require.ErrorIs(f, err, context.Canceled)
-		_, err = f.Answers.Fail(ended, f.actor, b.ID, domain.Trouble{Reason: "busy"})
+		_, err = f.Answers.Fail(ended, f.actor, b.ID, domain.ContentFailure{Reason: "busy"})
 		require.ErrorIs(f, err, context.Canceled)
 		f.wantUnanswered(b)
 	}},

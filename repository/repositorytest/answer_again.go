@@ -25,7 +25,7 @@ func (f *fixture) markGone(b Peeked) Peeked {
 func (f *fixture) answerAgain(b Peeked, object string) Peeked {
 	f.Helper()
 	gone := b.Object
-	b.Object, b.Gone, b.Trouble = object, false, domain.Trouble{}
+	b.Object, b.Gone, b.ContentFailure = object, false, domain.ContentFailure{}
 	b.Body = domain.Body{Length: int64(len(object)), Digest: domain.Digest{3: 7}}
 	stored, err := f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, gone, object, b.Body)
 	require.NoError(f, err)
@@ -82,11 +82,11 @@ var answerAgainRules = []contractRule{
 		f.acknowledge(b)
 		f.saveNew(1)
 		b = f.markGone(f.answerBundle(f.openOnRequest(), "made-too"))
-		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, b.ID, because))
+		require.NoError(f, f.Admin.Skip(f.ctx, f.actor, b.ID, because))
 		f.requireClosed(b.ID)
 		events := f.saveNew(1)
 		b = f.markGone(f.answerBundle(f.openOnRequest(), "made-as-well"))
-		require.NoError(f, f.Operations.Release(f.ctx, f.actor, b.ID, because))
+		require.NoError(f, f.Admin.Release(f.ctx, f.actor, b.ID, because))
 		f.requireClosed(b.ID)
 		released := f.openOnRequest()
 		require.False(f, released.Gone)
@@ -123,11 +123,11 @@ var answerAgainRules = []contractRule{
 	{name: "consecutive failures after a mark are counted, and an answer resets the count", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.markGone(f.answerBundle(f.failContent(f.openOnRequest(), "busy"), "made"))
-		require.Zero(f, b.Trouble)
+		require.Zero(f, b.ContentFailure)
 		b = f.failContent(f.failContent(b, "no-answer"), "internal")
 		f.wantEverywhere(b)
 		b = f.answerAgain(b, "made-again")
-		stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.Trouble{Reason: "late"})
+		stored, err := f.Answers.Fail(f.ctx, f.actor, b.ID, domain.ContentFailure{Reason: "late"})
 		require.NoError(f, err)
 		f.sameBundle(b.Bundle, stored)
 		f.acknowledge(b)
@@ -139,7 +139,7 @@ var answerAgainRules = []contractRule{
 		f.acknowledge(b)
 		_, err := f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, "made", "late", someBody)
 		f.wantRefusal(domain.NotFound, err)
-		again, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
+		again, err := f.Admin.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
 		f.sameBundle(b.Bundle, again)
 		f.wantEverywhere(b)

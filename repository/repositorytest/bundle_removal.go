@@ -57,7 +57,7 @@ func (f *fixture) deliverUpdates() {
 
 func (f *fixture) cannotReplay(group domain.Group) {
 	f.Helper()
-	_, err := f.Operations.Replay(f.ctx, f.actor, group, because)
+	_, err := f.Admin.Replay(f.ctx, f.actor, group, because)
 	f.wantRefusal(domain.NotFound, err)
 }
 
@@ -118,10 +118,10 @@ var bundleRemovalRules = []contractRule{
 
 	{name: "a watched bundle that an operator has skipped or released is removed", keeps: keptFor, test: func(f *fixture) {
 		released := f.watchedBundle()
-		require.NoError(f, f.Operations.Release(f.ctx, f.actor, released.ID, because))
+		require.NoError(f, f.Admin.Release(f.ctx, f.actor, released.ID, because))
 		skipped := f.peek()
 		f.watchBundle(skipped.ID)
-		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, skipped.ID, because))
+		require.NoError(f, f.Admin.Skip(f.ctx, f.actor, skipped.ID, because))
 		require.Empty(f, f.readNotices())
 		f.pass(keptFor)
 		f.sweepBundles()
@@ -132,7 +132,7 @@ var bundleRemovalRules = []contractRule{
 		b := f.watchedBundle()
 		f.acknowledge(b)
 		f.pass(keptFor / 2)
-		_, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
+		_, err := f.Admin.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
 		f.pass(keptFor)
 		f.sweepBundles()
@@ -174,7 +174,7 @@ var bundleRemovalRules = []contractRule{
 			f.pass(keptFor)
 			var both sync.WaitGroup
 			var failure error
-			both.Go(func() { _, failure = f.Operations.Replay(f.ctx, f.actor, b.Group, because) })
+			both.Go(func() { _, failure = f.Admin.Replay(f.ctx, f.actor, b.Group, because) })
 			both.Go(func() { f.sweepBundles() })
 			both.Wait()
 			if failure != nil {

@@ -114,11 +114,11 @@ var outboxRules = []contractRule{
 	{name: "an operator's Skip and Release write no notice", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.answerBundle(f.openOnRequest(), "made")
-		require.NoError(f, f.Operations.Release(f.ctx, f.actor, b.ID, because))
+		require.NoError(f, f.Admin.Release(f.ctx, f.actor, b.ID, because))
 		b = f.answerBundle(f.openOnRequest(), "made")
-		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, b.ID, because))
+		require.NoError(f, f.Admin.Skip(f.ctx, f.actor, b.ID, because))
 		require.Empty(f, f.readNotices())
-		_, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
+		_, err := f.Admin.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
 		require.Empty(f, f.readNotices())
 	}},
@@ -180,7 +180,7 @@ var outboxRules = []contractRule{
 	{name: "a bundle that is replayed and dequeued again has another notice, after the first", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.dequeueAnswered()
-		_, err := f.Operations.Replay(f.ctx, f.actor, b.Group, because)
+		_, err := f.Admin.Replay(f.ctx, f.actor, b.Group, because)
 		require.NoError(f, err)
 		f.requireNoticesOf(f.readNotices(), b)
 		f.acknowledge(b)

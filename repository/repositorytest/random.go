@@ -283,7 +283,7 @@ func (m *twins) markGone(t *rapid.T) {
 
 func (m *twins) failContent(t *rapid.T) {
 	actor, id := m.anyActor(t), m.anyBundle(t)
-	why := domain.Trouble{Reason: rapid.SampledFrom([]string{"no-answer", "internal"}).Draw(t, "reason"), Text: rapid.StringN(0, 20, 40).Draw(t, "text")}
+	why := domain.ContentFailure{Reason: rapid.SampledFrom([]string{"no-answer", "internal"}).Draw(t, "reason"), Text: rapid.StringN(0, 20, 40).Draw(t, "text")}
 	want, wantErr := m.oracle.Answers.Fail(m.ctx, actor, id, why)
 	got, gotErr := m.tested.Answers.Fail(m.ctx, actor, id, why)
 	m.sameOutcome(t, want, got, wantErr, gotErr)

@@ -16,17 +16,17 @@ import (
 
 // Stores are the connected ports of one implementation.
 type Stores struct {
-	Events     repository.DataAvailable
-	Bundles    repository.Bundles
-	Content    repository.Content
-	Operations repository.Operations
-	Answers    repository.Answers
-	Outbox     repository.Outbox
-	Dequeues   repository.DequeueRequests
-	Watches    repository.BundleWatches
-	Survey     repository.Survey // its lines show the current state; nil: no survey
-	Finder     repository.Finder
-	Letters    repository.DeadLetterOrders
+	Events   repository.DataAvailable
+	Bundles  repository.Bundles
+	Content  repository.Content
+	Admin    repository.Admin
+	Answers  repository.Answers
+	Outbox   repository.Outbox
+	Dequeues repository.DequeueRequests
+	Watches  repository.BundleWatches
+	Survey   repository.Survey // its lines show the current state; nil: no survey
+	Finder   repository.Finder
+	Letters  repository.DeadLetterActions
 
 	// Sweep removes the data of a recipient whose retention has passed.
 	Sweep func(ctx context.Context, recipient domain.ActorID) error
@@ -76,7 +76,7 @@ var topics = []topic{
 	{"BundleWatches", bundleWatchRules},
 	{"BundleRemoval", bundleRemovalRules},
 	{"Find", append(slices.Clip(findRules), findTraceRules...)},
-	{"DeadLetterOrders", deadLetterOrderRules},
+	{"DeadLetterActions", deadLetterOrderRules},
 	{"Traces", traceRules},
 }
 

@@ -64,7 +64,7 @@ func (a *attempt) classifyMessage(m *azservicebus.ReceivedMessage) classificatio
 		}
 		return classification{counts: true, reply: hub.Reply{URI: uri}}
 	case *contract.DataBundleResponseContract_Failure:
-		return classification{counts: true, reply: hub.Reply{Failure: domain.Trouble{
+		return classification{counts: true, reply: hub.Reply{Failure: domain.ContentFailure{
 			Reason: reasonOf(said.Failure.GetReason()), Text: busclient.Printable(said.Failure.GetFailureDescription()),
 		}}}
 	}
@@ -75,7 +75,7 @@ func (a *attempt) classifyMessage(m *azservicebus.ReceivedMessage) classificatio
 func newMalformed(why string) classification {
 	return classification{
 		counts:  true,
-		reply:   hub.Reply{Failure: domain.Trouble{Reason: malformedReply, Text: why}},
+		reply:   hub.Reply{Failure: domain.ContentFailure{Reason: malformedReply, Text: why}},
 		refusal: malformedReply, description: why,
 	}
 }

@@ -60,7 +60,7 @@ func TestAFailureOfADomainIsAReplyWithItsReason(t *testing.T) {
 			})
 			reply, err := ask(t, newRequests(t, n), aRequest())
 			require.NoError(t, err)
-			require.Equal(t, hub.Reply{Failure: domain.Trouble{Reason: tc.want, Text: tc.saying}}, reply)
+			require.Equal(t, hub.Reply{Failure: domain.ContentFailure{Reason: tc.want, Text: tc.saying}}, reply)
 		}))
 	}
 }

@@ -66,7 +66,7 @@ func TestConformance(t *testing.T) {
 		// same.
 		"-Save/10,000 events are returned from a full drawer",
 
-		// The suites for Waiting, Ordering, Operations, Answer and Outbox are left
+		// The suites for Waiting, Ordering, Admin, Answer and Outbox are left
 		// out. The layout does not know how much waits, keeps order only within a
 		// cabinet, and lacks the other ports.
 	}

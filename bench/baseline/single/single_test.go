@@ -32,7 +32,7 @@ func TestConformance(t *testing.T) {
 		// founders' weights had 32 bits.
 		"-Weak/W16 a first event of the maximum weight leaves no room for another",
 
-		// The suites for Ordering, Operations, Answer and Outbox are left out: the
+		// The suites for Ordering, Admin, Answer and Outbox are left out: the
 		// layout keeps order only within a cabinet, and lacks the other ports.
 	}
 	if baselinetest.Raced {

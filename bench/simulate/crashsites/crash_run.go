@@ -270,13 +270,13 @@ func (run *crashRun) checkStore(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("check: %w", err)
 		}
-		run.mended += report.Mended
+		run.mended += report.Repaired
 		if !report.Clean() || !repair && report.Found > 0 {
 			var text strings.Builder
 			for i := range report.Findings {
 				fmt.Fprintln(&text, report.Findings[i].String())
 			}
-			return fmt.Errorf("check, repair %t: %d found, %d repaired\n%s", repair, report.Found, report.Mended, text.String())
+			return fmt.Errorf("check, repair %t: %d found, %d repaired\n%s", repair, report.Found, report.Repaired, text.String())
 		}
 	}
 	return nil

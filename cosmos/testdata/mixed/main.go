@@ -60,7 +60,7 @@ func main() {
 	exitOn(err)
 	defer db.Close()
 	w.repo = cosmos.New(db, memory.NewContent(), cosmos.Options{DrawerCapacity: 20, TailEvents: *tails, SweepEvery: -1})
-	w.stores = repositorytest.Stores{Events: w.repo, Bundles: w.repo, Content: memory.NewContent(), Operations: w.repo, Answers: w.repo, Outbox: w.repo}
+	w.stores = repositorytest.Stores{Events: w.repo, Bundles: w.repo, Content: memory.NewContent(), Admin: w.repo, Answers: w.repo, Outbox: w.repo}
 
 	ctx, stop := context.WithCancel(context.Background())
 	var hints, saving, fetching sync.WaitGroup

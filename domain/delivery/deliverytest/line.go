@@ -19,9 +19,9 @@ type line struct {
 	left   int           // writes until the line is cut; 0: it is not cut
 	frozen chan struct{} // closed when the line thaws; nil: it is not frozen
 
-	settling time.Duration // between a settlement and its answer
+	settling time.Duration // delay between a settlement and its reply
 
-	// fault breaks a call: with an error before it is carried out, or after that.
+	// fault returns the errors of a call: one before it is carried out, or one after that.
 	fault func() (before, after error)
 }
 
@@ -62,7 +62,7 @@ func (l *line) waitForThaw() {
 	}
 }
 
-// do runs a call, unless the line breaks before.
+// do runs a call, unless the line is cut first.
 func (l *line) do(isWrite bool, call func() error) error {
 	l.waitForThaw()
 	l.mu.Lock()
@@ -183,7 +183,7 @@ func (w *World) countTakeover(id domain.CursorID, incarnation string) {
 	w.owners[id] = incarnation
 }
 
-// Loads returns how many loads of cursors there were, those that failed included.
+// Loads returns the number of loads of cursors, including failed ones.
 func (w *World) Loads() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -196,7 +196,7 @@ func (w *World) takeoversOf(r *Receiver) int {
 	return w.takeovers[r.ID]
 }
 
-// lineShards have the changes of receivers in the entries of their cursors.
+// lineShards add the changes of receivers to the entries of their cursors.
 type lineShards struct {
 	repository.Shards
 	world *World

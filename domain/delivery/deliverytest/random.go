@@ -17,11 +17,11 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Random tests the promises with randomly chosen faults of some seeds. Up to three nodes serve
-// the same receivers; with even seeds all think that they own them, with odd ones they share
-// them, and with each second odd one some nodes do not take over from dead ones. They are
-// killed and frozen, their calls of the stores fail, the clock is set. In the end one node, to
-// which nothing happens, brings everything to its end.
+// Random tests the promises with random faults from some seeds. Up to three nodes serve the
+// same receivers. With even seeds, all nodes own all receivers. With odd seeds they share them,
+// and with each second odd seed some nodes do not take over from dead ones. Nodes are killed
+// and frozen, their calls of stores fail, and the clock is set. In the end one node
+// without faults finishes all deliveries.
 func Random(t *testing.T, seeds int, open func(t *testing.T, clock *Clock) repositorytest.PushStores) {
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -44,8 +44,8 @@ type randomRun struct {
 	published int
 	mayWait   bool // nodes may be without takeover
 	isCalm    bool
-	wasSet    bool // the clock
-	upsets    int  // nodes that ended, were frozen, or took cursors from others
+	wasSet    bool // the clock was set
+	upsets    int  // number of times that nodes ended, were frozen, or took over cursors
 }
 
 func (r *randomRun) chance(n int) int {

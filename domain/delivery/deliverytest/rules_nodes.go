@@ -13,7 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// shardCounts returns how many shards each node has, and "" for those without one.
+// shardCounts returns the number of shards of each node; the key "" counts shards without an
+// owner.
 func (w *World) shardCounts() map[string]int {
 	w.Helper()
 	_, a, err := w.Stores.Nodes.Nodes(context.Background())
@@ -28,7 +29,7 @@ func (w *World) shardCounts() map[string]int {
 // awaitSharing waits until the nodes have shared the shards.
 func (w *World) awaitSharing() { <-time.After(15 * time.Second) }
 
-// addSpread adds receivers like template, which are of many shards.
+// addSpread adds n receivers like template, which are in many shards.
 func (w *World) addSpread(n int, template *Receiver) []*Receiver {
 	var all []*Receiver
 	for range n {
@@ -37,7 +38,7 @@ func (w *World) addSpread(n int, template *Receiver) []*Receiver {
 	return all
 }
 
-// callsOf returns how many calls there were.
+// callsOf returns the number of calls of receivers.
 func callsOf(receivers []*Receiver) (calls int) {
 	for _, r := range receivers {
 		calls += len(r.Calls())

@@ -22,8 +22,8 @@ func numbersOf(calls []Called) []int64 {
 	return all
 }
 
-// failTimes returns an Answer function that fails each call of an entry as many times as failures
-// has for its number, and then succeeds.
+// failTimes returns an Answer function. It fails the calls of an entry as often as failures
+// says for the number of the entry, and then succeeds.
 func failTimes(failures map[int64]int) func(context.Context, delivery.Call) domain.Answer {
 	var mu sync.Mutex
 	left := make(map[int64]int, len(failures))
@@ -42,8 +42,8 @@ func failTimes(failures map[int64]int) func(context.Context, delivery.Call) doma
 	}
 }
 
-// inOrder requires that each call of a receiver is of the entry after the last one, or of the same
-// entry as long as that has failed.
+// inOrder requires that each call of a receiver has the entry after the last one, or the same
+// entry if it has failed.
 func (r *Receiver) inOrder(w *World) {
 	w.Helper()
 	next := int64(0)
@@ -70,7 +70,7 @@ var orderRules = []deliveryRule{
 		<-time.After(20 * time.Second)
 		require.Len(w, r.Calls(), 1, "nothing behind a delivery that failed is called")
 		require.Len(w, free.Taken(), 100, "another receiver does not wait")
-		w.Publish(nil, 200) // it is found by looking
+		w.Publish(nil, 200) // the node finds them by looking
 		<-time.After(10 * time.Hour)
 		n.Stop()
 		require.Equal(w, 1, r.Most(), "one call at a time")
@@ -109,7 +109,7 @@ var orderRules = []deliveryRule{
 			b.Stop()
 			require.Equal(w, 1, r.Most())
 			require.Len(w, r.Taken(), messages)
-			// A call of which no result is stored is made again, before those behind it.
+			// A call without a stored result is repeated before later calls.
 			repeated := 0
 			for i, number := range numbersOf(r.Calls()) {
 				if i == 0 {

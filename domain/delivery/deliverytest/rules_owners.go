@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// ownerRules are about what the owner of a receiver wants.
+// ownerRules are about requests of the owners of receivers.
 var ownerRules = []deliveryRule{
 	{"APausedReceiverIsNotCalledUntilItIsResumed", func(w *World) {
 		r := w.Add(&Receiver{Policy: domain.DefaultPolicy()})
@@ -27,7 +27,7 @@ var ownerRules = []deliveryRule{
 		require.Len(w, r.Calls(), 5)
 		require.Len(w, other.Taken(), 25)
 		n.Stop()
-		n = w.Start(delivery.Options{}) // it knows from the store alone
+		n = w.Start(delivery.Options{}) // the node knows it only from the store
 		<-time.After(time.Hour)
 		require.Len(w, r.Calls(), 5)
 		w.Change(n, r, false)
@@ -48,13 +48,13 @@ var ownerRules = []deliveryRule{
 		w.Change(n, r, false)
 		<-time.After(2 * time.Hour)
 		require.Len(w, r.Taken(), 3)
-		w.Change(nil, r, false) // the node is not notified, and finds nothing to end
+		w.Change(nil, r, false) // the node is not notified, and there are no calls to end
 		w.Publish(n, 1)
 		<-time.After(time.Hour)
 		require.Len(w, r.Taken(), 4)
 		n.Stop()
 	}},
-	{"AnEntryIsTheSameForEachNode", func(w *World) { // of it, the id of a delivery is made
+	{"AnEntryIsTheSameForEachNode", func(w *World) { // the id of a delivery consists of it
 		var published []time.Time
 		w.Add(&Receiver{Policy: domain.QueuePolicy(seedDelays, 12), Answer: func(_ context.Context, c delivery.Call) domain.Answer {
 			published = append(published, c.Entry.Published)
@@ -126,7 +126,7 @@ var ownerRules = []deliveryRule{
 		synctest.Wait()
 		thaw := n.Freeze()
 		w.Change(n, r, false)
-		synctest.Wait() // the receiver was read, and the cursor is not
+		synctest.Wait() // the receiver was read, and the cursor was not
 		w.Change(n, r, true)
 		synctest.Wait()
 		thaw()

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// PublishWith appends messages of a priority, of which the node knows at once.
+// PublishWith appends messages of a priority, and notifies the node.
 func (w *World) PublishWith(n *Node, count, priority int) {
 	w.Helper()
 	messages := repositorytest.Messages(count)
@@ -34,7 +34,7 @@ func prioritiesOf(calls []Called) []int {
 	return all
 }
 
-// eachEighth returns n priorities, of which each eighth one is lowest and the others are highest.
+// eachEighth returns n priorities: each eighth one is lowest, and the others are highest.
 func eachEighth(n, highest, lowest int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -87,7 +87,7 @@ var priorityRules = []deliveryRule{
 			return domain.Answer{Status: 200}
 		}})
 		n := w.Start(delivery.Options{})
-		w.PublishWith(n, 20, 1) // they are due first
+		w.PublishWith(n, 20, 1) // these messages are due first
 		<-time.After(time.Second)
 		w.PublishWith(n, 20, 5)
 		<-time.After(30 * time.Second)

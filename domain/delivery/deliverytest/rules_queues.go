@@ -18,7 +18,8 @@ var (
 	shortOpts   = delivery.Options{Timeout: time.Second, Queues: len(shortDelays)}
 )
 
-// failsFirst answers the first n calls of each message with 500, and then with 200.
+// failsFirst returns an Answer function that answers the first n calls of each message with
+// 500, and then with 200.
 func failsFirst(n int) func(context.Context, delivery.Call) domain.Answer {
 	return func(_ context.Context, c delivery.Call) domain.Answer {
 		if c.Attempt < n {

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// mostWithin returns the highest number of calls that began within some time.
+// mostWithin returns the maximum number of calls that began within d.
 func (r *Receiver) mostWithin(d time.Duration) (most int) {
 	calls := r.Calls()
 	for i, first := 0, 0; i < len(calls); i++ {

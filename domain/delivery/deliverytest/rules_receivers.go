@@ -141,7 +141,7 @@ var receiverRules = []deliveryRule{
 		}
 		<-time.After(time.Minute)
 		n.Stop()
-		w.Start(delivery.Options{}).stopAfter(time.Minute) // it finds those of which no node knew
+		w.Start(delivery.Options{}).stopAfter(time.Minute) // the node finds the entries that no other node knew
 		for _, r := range all {
 			s := w.Standing(r)
 			require.Equal(w, domain.Closed, s.State)

@@ -40,12 +40,12 @@ func replayOf(number int64) domain.ReplayRequest {
 	return domain.ReplayRequest{Delivery: &domain.ReplayDelivery{Position: domain.Position{EntryID: domain.EntryID{Number: number}}, Published: time.Now()}}
 }
 
-// rangeOf returns a request for all deliveries that have ended.
+// rangeOf returns a request to replay all ended deliveries at a rate.
 func rangeOf(rate int) domain.ReplayRequest {
 	return domain.ReplayRequest{Range: &domain.ReplayRange{From: time.Unix(0, 0), To: time.Now().Add(time.Hour), Rate: rate}}
 }
 
-// storedStanding returns what is stored of a receiver's cursor.
+// storedStanding returns the stored standing of a receiver's cursor.
 func (w *World) storedStanding(r *Receiver) domain.Standing {
 	w.Helper()
 	s, err := w.Stores.Cursors.Standing(context.Background(), r.ID)
@@ -205,7 +205,8 @@ var replayRules = []deliveryRule{
 			s := w.Standing(r)
 			require.Equal(w, 2, s.Followed)
 			require.Equal(w, domain.ReplayDone, s.Replay.State)
-			// The dead letter that is requested may be outstanding when the range comes to it.
+			// The requested dead letter may be outstanding when the replay of the range reaches
+			// it.
 			require.EqualValues(w, messages, s.Replay.Matched+s.Replay.Skipped)
 			replayed := s.Counters.Triggered - messages
 			require.Contains(w, []int64{messages, messages + 1}, replayed, "each is replayed once")

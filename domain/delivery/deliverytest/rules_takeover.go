@@ -10,10 +10,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// waits are the options of a node that does not replace nodes that die.
+// waits are the options of a node that does not replace dead nodes.
 var waits = delivery.Options{Look: time.Hour, NoTakeover: true}
 
-// ownedBy returns those of some receivers whose shards a node has.
+// ownedBy returns the receivers whose shards a node has.
 func (w *World) ownedBy(n *Node, all []*Receiver) (owned []*Receiver) {
 	w.Helper()
 	_, a, err := w.Stores.Nodes.Nodes(w.Context())
@@ -167,7 +167,7 @@ var takeoverRules = []deliveryRule{
 		w.Publish(b, 1)
 		<-time.After(time.Second)
 		b.Kill()
-		<-time.After(time.Hour) // nothing is left of its beats
+		<-time.After(time.Hour) // its last beat is old
 		c := w.Start(waits)
 		w.Publish(c, 1)
 		<-time.After(15 * time.Second)

@@ -29,7 +29,8 @@ func (w *World) troubledReceiver(concurrency int) *Receiver {
 	})
 }
 
-// checkEnded demands that n messages have come to their ends at a troubled receiver, once each.
+// checkEnded requires that the deliveries of n messages to a troubled receiver have ended, once
+// each.
 func (w *World) checkEnded(r *Receiver, n int) {
 	w.Helper()
 	s := w.Standing(r)
@@ -45,7 +46,7 @@ func (w *World) checkEnded(r *Receiver, n int) {
 	}
 	untraced := len(r.Calls()) - int(s.Counters.Attempts)
 	require.GreaterOrEqual(w, untraced, 0, "P8: an attempt is counted once")
-	// The observer has taken it over, too, when nothing was under way.
+	// The observer has taken the cursor over as well, when no calls were under way.
 	require.LessOrEqual(w, untraced, r.Concurrency*w.takeoversOf(r), "P5: calls without a trace")
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// addWatches adds n watches, whose attempts are an hour apart at first. Their cursors are in one shard.
+// addWatches adds n watches whose cursors are in one shard. The pause between their first
+// attempts is an hour.
 func (w *World) addWatches(n, attempts int, answer func(context.Context, delivery.Call) domain.Answer) []*Receiver {
 	w.Helper()
 	owner, err := domain.ParseActorID("watcher")
@@ -38,7 +39,7 @@ func (w *World) addWatches(n, attempts int, answer func(context.Context, deliver
 	return all
 }
 
-// demandsEach demands that each receiver has been called with n messages, each once.
+// demandsEach requires that each receiver was called once with each of n messages.
 func (w *World) demandsEach(all []*Receiver, n int) {
 	w.Helper()
 	for i, r := range all {
@@ -47,7 +48,7 @@ func (w *World) demandsEach(all []*Receiver, n int) {
 	}
 }
 
-// listedCursors returns the cursors that shard 7 lists by entries.
+// listedCursors returns the cursors for which shard 7 has entries.
 func (w *World) listedCursors() []domain.CursorID {
 	w.Helper()
 	entries, _, err := w.Stores.Shards.Cursors(context.Background(), 7)
@@ -187,7 +188,7 @@ var watchRules = []deliveryRule{
 		n := w.Start(delivery.Options{})
 		synctest.Wait()
 		w.Publish(n, 1)
-		<-time.After(time.Minute) // each two seconds, half of the workers find out that their receivers hang
+		<-time.After(time.Minute) // every two seconds, half of the workers detect that their receivers hang
 		w.demandsEach(others, 1)
 		require.EqualValues(w, 1, w.watchPage(0).Served)
 		<-time.After(time.Hour)
@@ -202,7 +203,7 @@ var watchRules = []deliveryRule{
 		synctest.Wait()
 		w.Publish(n, 1)
 		<-time.After(time.Second)
-		late := w.addWatches(1, 5, nil) // from the first message on
+		late := w.addWatches(1, 5, nil) // it gets all messages from the first one
 		<-time.After(time.Minute)
 		w.demandsEach(append(all, late...), 1)
 		w.Publish(n, 1)

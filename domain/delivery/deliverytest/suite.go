@@ -18,15 +18,15 @@ type deliveryRule struct {
 	test func(w *World)
 }
 
-// Run holds engines over the stores that open returns to their promises. Each case has a
-// separate synctest bubble, in which open is called.
+// Run tests the promises of engines over the stores that open returns. Each case runs in a
+// separate synctest bubble, in which it calls open.
 func Run(t *testing.T, open func(t *testing.T, clock *Clock) repositorytest.PushStores) {
 	RunOneOf(t, 1, open)
 }
 
 // RunOneOf runs every n-th of the cases of [Run].
 func RunOneOf(t *testing.T, n int, open func(t *testing.T, clock *Clock) repositorytest.PushStores) {
-	for i, r := range slices.Concat(rules, queueRules, receiverRules, rateRules, ownerRules, unreadRules, troubleRules, nodesRules, takeoverRules, replayRules, priorityRules, orderRules, doorRules, watchRules) {
+	for i, r := range slices.Concat(rules, queueRules, receiverRules, rateRules, ownerRules, unreadRules, troubleRules, nodesRules, takeoverRules, replayRules, priorityRules, orderRules, fetchRules, watchRules) {
 		if i%n != 0 {
 			continue
 		}

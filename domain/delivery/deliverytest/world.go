@@ -24,7 +24,7 @@ type World struct {
 	Stores repositorytest.PushStores
 	Stream domain.StreamName
 	Clock  *Clock
-	// Shared has nodes share the shards. Else each thinks that it owns all of them.
+	// Shared makes nodes share the shards. Otherwise each node owns all of them.
 	Shared bool
 
 	open func(clock *Clock) repositorytest.PushStores
@@ -32,21 +32,21 @@ type World struct {
 	mu        sync.Mutex
 	receivers map[domain.CursorID]*Receiver
 	nodes     int
-	owners    map[domain.CursorID]string // that loaded it last
-	takeovers map[domain.CursorID]int    // loads by another node than before
-	loadCount int                        // loads of any cursor, also those that failed
-	requests  int                        // to replay
-	watches   int                        // that were tried as ids
-	changes   map[domain.CursorID]int64  // that the entries of cursors say
+	owners    map[domain.CursorID]string // the incarnation that loaded the cursor last
+	takeovers map[domain.CursorID]int    // number of loads by another node than before
+	loadCount int                        // number of loads of cursors, including failed ones
+	requests  int                        // number of requests to replay
+	watches   int                        // number of ids of watches that were tried
+	changes   map[domain.CursorID]int64  // the Changes in the entries of cursors
 }
 
-// A Clock is that of the bubble, with an error that a test sets.
+// A Clock is the clock of the bubble plus an error that a test sets.
 type Clock struct{ ahead atomic.Int64 }
 
 // Now returns the time.
 func (c *Clock) Now() time.Time { return time.Now().UTC().Add(time.Duration(c.ahead.Load())) }
 
-// Set has the clock go ahead of the bubble's by d.
+// Set makes the clock d ahead of the clock of the bubble.
 func (c *Clock) Set(d time.Duration) { c.ahead.Store(int64(d)) }
 
 // NewWorld returns a World without receivers.
@@ -61,7 +61,7 @@ func NewWorld(t testing.TB, open func(clock *Clock) repositorytest.PushStores) *
 // anotherWorld returns an empty World with new stores.
 func (w *World) anotherWorld() *World { return NewWorld(w.TB, w.open) }
 
-// A Receiver answers calls and remembers them.
+// A Receiver answers calls and records them.
 type Receiver struct {
 	ID          domain.CursorID // zero: Add chooses one
 	Policy      domain.Policy
@@ -69,9 +69,9 @@ type Receiver struct {
 	MaxRate     float64 // calls per second; 0: no limit
 	IsOrdered   bool
 	Matches     func(*repository.Entry) bool
-	IsPaused    bool // as its owner wants; see World.Change
+	IsPaused    bool // whether its owner has paused it; see World.Change
 	Resumed     int
-	// Answer answers a call; nil: with 200. It may wait.
+	// Answer returns the answer to a call; nil: always 200. It may block.
 	Answer func(ctx context.Context, c delivery.Call) domain.Answer
 
 	mu       sync.Mutex
@@ -80,13 +80,13 @@ type Receiver struct {
 	most     int
 }
 
-// Called is a call that a receiver got.
+// Called is a recorded call of a receiver.
 type Called struct {
 	Entry   domain.EntryID
 	Attempt int
-	At      time.Time // of the bubble
+	At      time.Time // by the clock of the bubble
 	Status  int
-	Ended   bool // there was an answer
+	Ended   bool // the call was answered
 }
 
 // Calls returns the calls of a receiver so far.
@@ -107,7 +107,7 @@ func (r *Receiver) Taken() map[domain.EntryID]int {
 	return taken
 }
 
-// Most returns the highest number of calls that were under way at the same time.
+// Most returns the maximum number of calls that were under way at the same time.
 func (r *Receiver) Most() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,8 +119,8 @@ func Status(status int) func(context.Context, delivery.Call) domain.Answer {
 	return func(context.Context, delivery.Call) domain.Answer { return domain.Answer{Status: status} }
 }
 
-// After returns an Answer function that answers after some time, or fails when the call is
-// ended before.
+// After returns an Answer function that answers after d, or fails if the call is ended before
+// that.
 func After(d time.Duration, status int) func(context.Context, delivery.Call) domain.Answer {
 	return func(ctx context.Context, _ delivery.Call) domain.Answer {
 		select {
@@ -158,7 +158,7 @@ func (w *World) Change(n *Node, r *Receiver, isPaused bool) {
 	}
 }
 
-// Note has the entry of a receiver's cursor say that the receiver has changed.
+// Note records in the entry of a receiver's cursor that the receiver has changed.
 func (w *World) Note(r *Receiver) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -221,7 +221,8 @@ type Node struct {
 	line        *line
 }
 
-// Start starts a node with an engine. Ports that are nil are those of the world.
+// Start starts a node with an engine. It uses the ports of the world where the options have
+// none.
 func (w *World) Start(opts delivery.Options) *Node {
 	w.mu.Lock()
 	w.nodes++
@@ -249,39 +250,39 @@ func (w *World) Start(opts delivery.Options) *Node {
 	return n
 }
 
-// Stop ends a node in order.
+// Stop shuts a node down gracefully.
 func (n *Node) Stop() {
 	n.cancel()
 	<-n.ended
 }
 
-// stopAfter ends a node after some time.
+// stopAfter shuts a node down after d.
 func (n *Node) stopAfter(d time.Duration) {
 	<-time.After(d)
 	n.Stop()
 }
 
-// Kill ends a node: from now on, nothing that it asks of the stores is carried out.
+// Kill ends a node: from now on, the stores carry out none of its calls.
 func (n *Node) Kill() {
 	n.line.cut()
 	n.Stop()
 }
 
-// CutAfter has the stores carry out some more writes of a node, and then nothing. The node
-// does not learn that the last one was carried out.
+// CutAfter cuts a node off from the stores after some more writes. The node does not get the
+// reply of the last write.
 func (n *Node) CutAfter(writes int) { n.line.cutAfter(writes) }
 
-// IsCut reports whether the stores carry out nothing more for the node.
+// IsCut reports whether the node is cut off from the stores.
 func (n *Node) IsCut() bool {
 	n.line.mu.Lock()
 	defer n.line.mu.Unlock()
 	return n.line.isCut
 }
 
-// Freeze keeps a node from doing anything until thaw is called.
+// Freeze suspends a node until thaw is called.
 func (n *Node) Freeze() (thaw func()) { return n.line.freeze() }
 
-// AnswerSettlementsAfter has the node learn some time after it that a settlement was carried out.
+// AnswerSettlementsAfter delays the reply of each settlement by d.
 func (n *Node) AnswerSettlementsAfter(d time.Duration) {
 	n.line.mu.Lock()
 	defer n.line.mu.Unlock()
@@ -305,8 +306,8 @@ func (w *World) Publish(n *Node, count int) {
 	}
 }
 
-// Standing returns what is stored of a receiver's cursor. It takes the cursor from its owner
-// unless it is retired, so it is called when the nodes have ended.
+// Standing returns the stored standing of a receiver's cursor. It fences the owner of the
+// cursor, so it is called after the nodes have ended.
 func (w *World) Standing(r *Receiver) domain.Standing {
 	w.Helper()
 	c, _, err := w.Stores.Cursors.Load(context.Background(), r.ID, domain.Owner{Incarnation: "observer", Limit: 1, Policy: r.Policy}, w.Clock.Now)

@@ -15,13 +15,13 @@ import (
 // Text returns a report of at most one screen, or with each finding if verbose is true.
 func Text(r *hub.CheckReport, verbose bool) string {
 	var b strings.Builder
-	switch left := r.Found - r.Mended; {
+	switch left := r.Found - r.Repaired; {
 	case r.Found == 0:
 		b.WriteString("check: clean\n")
 	case left == 0:
-		fmt.Fprintf(&b, "check: clean, now that %s mended\n", countIs(r.Mended, "finding"))
+		fmt.Fprintf(&b, "check: clean, now that %s repaired\n", countIs(r.Repaired, "finding"))
 	default:
-		fmt.Fprintf(&b, "check: %s, %d of them mended\n", terminal.CountOf(r.Found, "finding"), r.Mended)
+		fmt.Fprintf(&b, "check: %s, %d of them repaired\n", terminal.CountOf(r.Found, "finding"), r.Repaired)
 	}
 	fmt.Fprintf(&b, "  %s, %s, %s, %s retained, %s\n", terminal.CountOf(r.Recipients, "recipient"), terminal.CountOf(r.Cabinets, "cabinet"),
 		terminal.CountOf(r.Drawers, "drawer"), terminal.CountOf(r.Events, "event"), terminal.CountOf(r.Open, "open bundle"))
@@ -72,7 +72,7 @@ func writeGroups(b *strings.Builder, findings []hub.Finding) {
 	var groups []*findingGroup
 	for i := range findings {
 		f := &findings[i]
-		k := key{f.Damage, f.Mended, f.IsOfObjects(), f.Kind}
+		k := key{f.Damage, f.Repaired, f.IsOfObjects(), f.Kind}
 		g := byKey[k]
 		if g == nil {
 			g = &findingGroup{first: f, subjects: make(map[string]bool)}
@@ -98,19 +98,19 @@ func writeGroups(b *strings.Builder, findings []hub.Finding) {
 
 func stateOf(f *hub.Finding) string {
 	switch {
-	case f.Mended:
-		return "mended"
+	case f.Repaired:
+		return "repaired"
 	case f.Damage:
 		return "DAMAGE"
 	case f.Kind == hub.NewerFormatFinding:
 		return "not checked"
 	}
-	return "can be mended"
+	return "repairable"
 }
 
 func rankOf(f *hub.Finding) int {
 	switch {
-	case f.Mended:
+	case f.Repaired:
 		return 2
 	case f.Damage:
 		return 0
@@ -120,21 +120,21 @@ func rankOf(f *hub.Finding) int {
 
 // writeAdvice says what to do about what is left.
 func writeAdvice(b *strings.Builder, r *hub.CheckReport) {
-	damage, objects, mendable, newer := false, false, false, false
+	damage, objects, repairable, newer := false, false, false, false
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		isNewer := f.Kind == hub.NewerFormatFinding
 		newer = newer || isNewer
 		damage = damage || f.Damage && !f.IsOfObjects()
 		objects = objects || f.Damage && f.IsOfObjects()
-		mendable = mendable || !f.Damage && !f.Mended && !isNewer
+		repairable = repairable || !f.Damage && !f.Repaired && !isNewer
 	}
 	b.WriteByte('\n')
 	if int64(len(r.Findings)) < r.Found {
 		fmt.Fprintf(b, "Only the first %d findings were kept.\n", len(r.Findings))
 	}
-	if mendable {
-		b.WriteString("What can be mended is mended by the same command with --repair. Nothing is lost by it.\n")
+	if repairable {
+		b.WriteString("To repair what can be repaired, run the same command with --repair. No data is lost.\n")
 	}
 	if newer {
 		b.WriteString("A newer version of the hub has stored mailboxes or objects in a format that this one does not know. They\n" +

@@ -164,8 +164,8 @@ func (d *Demo) checkStored(ctx context.Context, hub *hubclient.Client) error {
 		fmt.Fprint(d.Out, checkreport.Text(&report, true))
 		return errors.New("what the hub has stored is not as it should be; the seed " + fmt.Sprint(d.Seed) + " plays it again")
 	}
-	if report.Mended > 0 {
-		_, err = fmt.Fprintf(d.Out, "check: clean, outdated hints repaired: %d\n", report.Mended)
+	if report.Repaired > 0 {
+		_, err = fmt.Fprintf(d.Out, "check: clean, outdated hints repaired: %d\n", report.Repaired)
 		return err
 	}
 	_, err = fmt.Fprintln(d.Out, "check: clean")

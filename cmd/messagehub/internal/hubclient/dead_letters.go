@@ -53,9 +53,9 @@ type DeadLetterRecord struct {
 	Count          int       `json:"count"`
 }
 
-// A DeadLetterOrder is what operators order: who wants it, why, and whether the dead letters are sent again
+// A DeadLetterAction is what operators order: who wants it, why, and whether the dead letters are sent again
 // rather than deleted.
-type DeadLetterOrder struct {
+type DeadLetterAction struct {
 	Who, Why string
 	IsResend bool
 }
@@ -97,16 +97,16 @@ func (c *Client) DeadLetters(ctx context.Context, queue, reason string, each fun
 }
 
 // DeadLetter returns a dead letter with its body, and the answer of the hub.
-func (c *Client) DeadLetter(ctx context.Context, queue, number string, by DeadLetterOrder) (*DeadLetter, []byte, error) {
+func (c *Client) DeadLetter(ctx context.Context, queue, number string, by DeadLetterAction) (*DeadLetter, []byte, error) {
 	var d DeadLetter
 	text, err := c.deadLetterCall(ctx, http.MethodGet, "/"+url.PathEscape(queue)+"/"+number+"?"+by.query().Encode(), nil, &d)
 	return &d, text, err
 }
 
-func (o DeadLetterOrder) query() url.Values { return url.Values{"who": {o.Who}, "why": {o.Why}} }
+func (o DeadLetterAction) query() url.Values { return url.Values{"who": {o.Who}, "why": {o.Why}} }
 
-// OrderDeadLetter sends a dead letter again, or deletes it.
-func (c *Client) OrderDeadLetter(ctx context.Context, queue, number string, by DeadLetterOrder) error {
+// ActOnDeadLetter sends a dead letter again, or deletes it.
+func (c *Client) ActOnDeadLetter(ctx context.Context, queue, number string, by DeadLetterAction) error {
 	path := "/" + url.PathEscape(queue) + "/" + number
 	var err error
 	if by.IsResend {
@@ -117,9 +117,9 @@ func (c *Client) OrderDeadLetter(ctx context.Context, queue, number string, by D
 	return err
 }
 
-// OrderDeadLetters sends the dead letters with a reason again, or deletes them, up to a sequence number. It
+// ActOnDeadLetters sends the dead letters with a reason again, or deletes them, up to a sequence number. It
 // calls report with the number of each answer, and returns the sum.
-func (c *Client) OrderDeadLetters(ctx context.Context, queue, reason, through string, by DeadLetterOrder, report func(n int)) (sum int, err error) {
+func (c *Client) ActOnDeadLetters(ctx context.Context, queue, reason, through string, by DeadLetterAction, report func(n int)) (sum int, err error) {
 	for after := "0"; ; {
 		var progress struct {
 			Count   int    `json:"count"`

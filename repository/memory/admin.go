@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// executeBundleOrder carries out an order about an open bundle, and records it.
-func (s *Store) executeBundleOrder(ctx context.Context, id domain.ActorID, what string, by repository.Order, do func(r *storedRecipient) (*domain.Bundle, error)) error {
-	return s.executeOrder(ctx, id, what, by, func(r *storedRecipient, record *repository.Record) error {
+// executeBundleAction carries out an order about an open bundle, and records it.
+func (s *Store) executeBundleAction(ctx context.Context, id domain.ActorID, what string, by repository.AdminAction, do func(r *storedRecipient) (*domain.Bundle, error)) error {
+	return s.executeAction(ctx, id, what, by, func(r *storedRecipient, record *repository.Record) error {
 		b, err := do(r)
 		if b != nil {
 			record.Group, record.Bundle, record.Events = b.Group, b.ID, b.Count
@@ -20,15 +20,15 @@ func (s *Store) executeBundleOrder(ctx context.Context, id domain.ActorID, what 
 	})
 }
 
-// executeOrder carries out an order, after it has checked who and why, and records it unless do fails.
-func (s *Store) executeOrder(ctx context.Context, id domain.ActorID, what string, by repository.Order, do func(r *storedRecipient, record *repository.Record) error) error {
+// executeAction carries out an order, after it has checked who and why, and records it unless do fails.
+func (s *Store) executeAction(ctx context.Context, id domain.ActorID, what string, by repository.AdminAction, do func(r *storedRecipient, record *repository.Record) error) error {
 	if err := cmp.Or(by.Check(), ctx.Err()); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.recipientOf(id)
-	record := repository.Record{Order: by, What: what}
+	record := repository.Record{AdminAction: by, What: what}
 	if err := do(r, &record); err != nil {
 		return err
 	}
@@ -37,9 +37,9 @@ func (s *Store) executeOrder(ctx context.Context, id domain.ActorID, what string
 	return nil
 }
 
-// Release implements [repository.Operations].
-func (s *Store) Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by repository.Order) error {
-	return s.executeBundleOrder(ctx, actor, "release", by, func(r *storedRecipient) (*domain.Bundle, error) {
+// Release implements [repository.Admin].
+func (s *Store) Release(ctx context.Context, actor domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
+	return s.executeBundleAction(ctx, actor, "release", by, func(r *storedRecipient) (*domain.Bundle, error) {
 		gate, err := r.gateOf(id)
 		if err != nil {
 			return nil, err
@@ -53,9 +53,9 @@ func (s *Store) Release(ctx context.Context, actor domain.ActorID, id domain.Bun
 	})
 }
 
-// Skip implements [repository.Operations].
-func (s *Store) Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by repository.Order) error {
-	return s.executeBundleOrder(ctx, actor, "skip", by, func(r *storedRecipient) (*domain.Bundle, error) {
+// Skip implements [repository.Admin].
+func (s *Store) Skip(ctx context.Context, actor domain.ActorID, id domain.BundleID, by repository.AdminAction) error {
+	return s.executeBundleAction(ctx, actor, "skip", by, func(r *storedRecipient) (*domain.Bundle, error) {
 		gate, err := r.gateOf(id)
 		if err != nil {
 			return nil, err
@@ -67,10 +67,10 @@ func (s *Store) Skip(ctx context.Context, actor domain.ActorID, id domain.Bundle
 	})
 }
 
-// Replay implements [repository.Operations].
-func (s *Store) Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by repository.Order) (domain.Bundle, error) {
+// Replay implements [repository.Admin].
+func (s *Store) Replay(ctx context.Context, actor domain.ActorID, group domain.Group, by repository.AdminAction) (domain.Bundle, error) {
 	var again domain.Bundle
-	err := s.executeBundleOrder(ctx, actor, "replay", by, func(r *storedRecipient) (*domain.Bundle, error) {
+	err := s.executeBundleAction(ctx, actor, "replay", by, func(r *storedRecipient) (*domain.Bundle, error) {
 		gate := r.ensureGate(group)
 		switch n := len(gate.closed); {
 		case gate.open != nil:
@@ -110,10 +110,10 @@ func (s *Store) Lose(key domain.CabinetKey, first, last domain.Sequence) {
 	}
 }
 
-// Abandon implements [repository.Operations].
-func (s *Store) Abandon(ctx context.Context, key domain.CabinetKey, by repository.Order) (repository.Loss, error) {
+// Abandon implements [repository.Admin].
+func (s *Store) Abandon(ctx context.Context, key domain.CabinetKey, by repository.AdminAction) (repository.Loss, error) {
 	loss := repository.Loss{Cabinet: key}
-	err := s.executeOrder(ctx, key.Recipient, "abandon", by, func(r *storedRecipient, record *repository.Record) error {
+	err := s.executeAction(ctx, key.Recipient, "abandon", by, func(r *storedRecipient, record *repository.Record) error {
 		c := r.cabinets[key]
 		if c == nil || len(c.waitingEvents()) == 0 {
 			return domain.Errorf(domain.NotFound, "nothing waits in cabinet %v", key)
@@ -151,14 +151,14 @@ func (s *Store) Abandon(ctx context.Context, key domain.CabinetKey, by repositor
 	return loss, nil
 }
 
-// Freeze implements [repository.Operations].
-func (s *Store) Freeze(ctx context.Context, actor domain.ActorID, by repository.Order) error {
-	return s.executeBundleOrder(ctx, actor, "freeze", by, func(r *storedRecipient) (*domain.Bundle, error) { return nil, r.freezeGates(actor, true) })
+// Freeze implements [repository.Admin].
+func (s *Store) Freeze(ctx context.Context, actor domain.ActorID, by repository.AdminAction) error {
+	return s.executeBundleAction(ctx, actor, "freeze", by, func(r *storedRecipient) (*domain.Bundle, error) { return nil, r.freezeGates(actor, true) })
 }
 
-// Thaw implements [repository.Operations].
-func (s *Store) Thaw(ctx context.Context, actor domain.ActorID, by repository.Order) error {
-	return s.executeBundleOrder(ctx, actor, "thaw", by, func(r *storedRecipient) (*domain.Bundle, error) { return nil, r.freezeGates(actor, false) })
+// Thaw implements [repository.Admin].
+func (s *Store) Thaw(ctx context.Context, actor domain.ActorID, by repository.AdminAction) error {
+	return s.executeBundleAction(ctx, actor, "thaw", by, func(r *storedRecipient) (*domain.Bundle, error) { return nil, r.freezeGates(actor, false) })
 }
 
 // freezeGates freezes or thaws all gates. It also makes every Peek in flight lose its race.
@@ -173,7 +173,7 @@ func (r *storedRecipient) freezeGates(actor domain.ActorID, frozen bool) error {
 	return nil
 }
 
-// Records implements [repository.Operations].
+// Records implements [repository.Admin].
 func (s *Store) Records(ctx context.Context, recipient domain.ActorID, limit int) ([]repository.Record, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (s *Store) Records(ctx context.Context, recipient domain.ActorID, limit int
 	return records[:min(len(records), limit)], nil
 }
 
-// Inspect implements [repository.Operations]. This store has no drawers.
+// Inspect implements [repository.Admin]. This store has no drawers.
 func (s *Store) Inspect(ctx context.Context, recipient domain.ActorID) (repository.Inspection, error) {
 	if err := ctx.Err(); err != nil {
 		return repository.Inspection{}, err

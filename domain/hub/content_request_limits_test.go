@@ -21,8 +21,7 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// answersThat are those of a store, with something that happens behind the first Answer. Its
-// caller does not learn the result.
+// answersThat calls a function after the first Answer of a store, whose result is then lost.
 type answersThat struct {
 	repository.Answers
 	once sync.Once
@@ -38,31 +37,33 @@ func (a *answersThat) Answer(ctx context.Context, to domain.ActorID, id domain.B
 	return b, err
 }
 
-// The hub has noted its answer without getting to know of it, and the actor has
-// confirmed the bundle on another node, before the hub tries again.
-func TestContentThatABundleMayNameIsNotRemoved(t *testing.T) {
-	store, d := memory.New(memory.Options{}), &domainTeam{exchange: memory.NewExchange()}
-	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
+// The hub has recorded the answer but lost the result of the write. Before it tries again, the
+// actor has dequeued the bundle on another node.
+func TestContentRequest_KeepsContentThatMayBeRecorded(t *testing.T) {
+	store, d := memory.New(memory.Options{}), &contentDomain{exchange: memory.NewExchange()}
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+		return d.storeContent(r, "content")
+	}
 	other := askingOver(t, store, d)
 	answers := &answersThat{Answers: store, then: func(id domain.BundleID) {
-		peeked := other.peeks()
+		peeked := other.peekBundle()
 		require.Equal(t, id, peeked.ID)
-		other.dequeues(peeked)
+		other.dequeueBundle(peeked)
 	}}
 	w := askingOver(t, store, d, func(o *hub.Options) { o.Answers = answers })
 	w.actor = other.actor
-	events := w.sent(1, charges)
-	_, err := w.hub.Peek(w.ctx, w.request())
+	events := w.sendNew(1, charges)
+	_, err := w.hub.Peek(w.ctx, w.newRequest())
 	require.ErrorIs(t, err, domain.ErrNoData, "it is confirmed")
 
 	group := must(w.hub.Groups().Of(events[0].Origin))
-	_, err = hub.NewOperator(w.hub, store, nil).Replay(w.ctx, w.actor, group, hub.Order{Who: "kim", Why: "the actor has lost it"})
+	_, err = hub.NewOperator(w.hub, store, nil).Replay(w.ctx, w.actor, group, hub.AdminAction{Who: "kim", Why: "the actor has lost it"})
 	require.NoError(t, err)
-	require.Equal(t, "content", w.body(w.peeks()))
+	require.Equal(t, "content", w.body(w.peekBundle()))
 	require.Len(t, d.requests(), 1)
 }
 
-// lockedExchange has what a domain has left, and does not give it away.
+// lockedExchange refuses to return the content that a domain has stored.
 type lockedExchange struct {
 	*memory.Exchange
 	fault error
@@ -70,26 +71,28 @@ type lockedExchange struct {
 
 func (l *lockedExchange) Fetch(context.Context, string) (io.ReadCloser, error) { return nil, l.fault }
 
-// A blob that is archived, for example, is a conflict to Blob Storage.
-func TestAConflictInTheExchangeIsNoLostRace(t *testing.T) {
-	d := &domainTeam{exchange: memory.NewExchange()}
-	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
+// For example, Blob Storage answers a read of an archived blob with a conflict.
+func TestContentRequest_TreatsAConflictOfTheExchangeAsUnavailable(t *testing.T) {
+	d := &contentDomain{exchange: memory.NewExchange()}
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+		return d.storeContent(r, "content")
+	}
 	locked := &lockedExchange{d.exchange, domain.Errorf(domain.Conflict, "archived")}
 	w := askingOver(t, memory.New(memory.Options{}), d, func(o *hub.Options) { o.Exchange = locked })
-	w.sent(1, charges)
-	_, err := w.hub.Peek(w.ctx, w.request())
+	w.sendNew(1, charges)
+	_, err := w.hub.Peek(w.ctx, w.newRequest())
 	require.Equal(t, domain.Unavailable, domain.KindOf(err))
 	require.ErrorContains(t, err, "archived")
 	require.Len(t, d.requests(), 1, "and the domain is not asked again and again")
 }
 
-func TestAPlaceIsTakenAgainOnlyIfThereIsMoreToDo(t *testing.T) {
-	w, d := newAsking(t)
+func TestPeek_ReacquiresItsSlotOnlyIfNeeded(t *testing.T) {
+	w, d := newContentWorld(t)
 	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
-		return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-found"}}, nil
+		return hub.Reply{Failure: domain.ContentFailure{Reason: "dataset-not-found"}}, nil
 	}
-	w.sent(1, charges)
-	req, resumed := w.request(), 0
+	w.sendNew(1, charges)
+	req, resumed := w.newRequest(), 0
 	req.Pause = func() func(context.Context) error {
 		return func(context.Context) error {
 			resumed++
@@ -102,22 +105,22 @@ func TestAPlaceIsTakenAgainOnlyIfThereIsMoreToDo(t *testing.T) {
 
 	operator := hub.NewOperator(w.hub, w.store, nil)
 	d.answer = func(ctx context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
-		require.NoError(t, operator.Release(ctx, r.Recipient, r.Bundle, hub.Order{Who: "kim", Why: "it takes too long"}))
-		return d.leaves(r, "content")
+		require.NoError(t, operator.Release(ctx, r.Recipient, r.Bundle, hub.AdminAction{Who: "kim", Why: "it takes too long"}))
+		return d.storeContent(r, "content")
 	}
 	_, err = w.hub.Peek(w.ctx, req)
 	require.Equal(t, domain.Busy, domain.KindOf(err), "without a place, it does not look again")
 	require.Equal(t, 1, resumed)
 }
 
-func TestAPeekThatANodesEndInterruptsMayBeRepeated(t *testing.T) {
+func TestPeek_CanBeRepeatedAfterItsNodeStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t)
-		d.answer = func(ctx context.Context, _ int, _ hub.ContentRequest) (hub.Reply, error) { return silent(ctx) }
-		w.sent(1, charges)
+		w, d := newContentWorld(t)
+		d.answer = func(ctx context.Context, _ int, _ hub.ContentRequest) (hub.Reply, error) { return neverReply(ctx) }
+		w.sendNew(1, charges)
 		var err error
 		var peeking sync.WaitGroup
-		peeking.Go(func() { _, err = w.hub.Peek(w.ctx, w.request()) })
+		peeking.Go(func() { _, err = w.hub.Peek(w.ctx, w.newRequest()) })
 		synctest.Wait()
 		w.hub.Close()
 		peeking.Wait()
@@ -125,7 +128,7 @@ func TestAPeekThatANodesEndInterruptsMayBeRepeated(t *testing.T) {
 	})
 }
 
-// hangingExchange does not get to removing anything.
+// hangingExchange never completes a removal.
 type hangingExchange struct{ *memory.Exchange }
 
 func (hangingExchange) Discard(ctx context.Context, _ string) error {
@@ -133,30 +136,32 @@ func (hangingExchange) Discard(ctx context.Context, _ string) error {
 	return ctx.Err()
 }
 
-func TestAnExchangeThatHangsHoldsUpNoContentThatIsKept(t *testing.T) {
+func TestContentRequest_DoesNotWaitForAHangingCleanUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &domainTeam{exchange: memory.NewExchange()}
-		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
+		d := &contentDomain{exchange: memory.NewExchange()}
+		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+			return d.storeContent(r, "content")
+		}
 		w := askingOver(t, memory.New(memory.Options{}), d, func(o *hub.Options) { o.Exchange = hangingExchange{d.exchange} })
 		defer w.hub.Close()
-		w.sent(1, charges)
+		w.sendNew(1, charges)
 		start := time.Now()
-		require.Equal(t, "content", w.body(w.peeks()))
+		require.Equal(t, "content", w.body(w.peekBundle()))
 		require.Zero(t, time.Since(start))
 	})
 }
 
-// They have given back their places, so nothing else would bound them.
-func TestAnActorHasOnlySoManyPeeksThatWaitForADomain(t *testing.T) {
+// While they wait they hold no other limited resource, so this limit is the only one.
+func TestContentRequest_LimitsWaitingPeeksPerActor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t, func(o *hub.Options) { o.ListenersPerActor = 3 })
+		w, d := newContentWorld(t, func(o *hub.Options) { o.ListenersPerActor = 3 })
 		defer w.hub.Close()
 		release := make(chan struct{})
 		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
 			<-release
-			return d.leaves(r, "content")
+			return d.storeContent(r, "content")
 		}
-		w.sent(1, charges)
+		w.sendNew(1, charges)
 		impatient, leave := context.WithCancel(w.ctx)
 		var peeking sync.WaitGroup
 		for n := range 3 {
@@ -165,18 +170,18 @@ func TestAnActorHasOnlySoManyPeeksThatWaitForADomain(t *testing.T) {
 				if n == 0 {
 					ctx = impatient
 				}
-				if _, err := w.hub.Peek(ctx, w.request()); (err == nil) != (n > 0) {
+				if _, err := w.hub.Peek(ctx, w.newRequest()); (err == nil) != (n > 0) {
 					t.Error(err)
 				}
 			})
 		}
 		synctest.Wait()
-		_, err := w.hub.Peek(w.ctx, w.request())
+		_, err := w.hub.Peek(w.ctx, w.newRequest())
 		require.Equal(t, domain.Busy, domain.KindOf(err))
 		leave()
 		synctest.Wait()
 		peeking.Go(func() {
-			if _, err := w.hub.Peek(w.ctx, w.request()); err != nil {
+			if _, err := w.hub.Peek(w.ctx, w.newRequest()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -187,7 +192,7 @@ func TestAnActorHasOnlySoManyPeeksThatWaitForADomain(t *testing.T) {
 	})
 }
 
-// slowContent takes its time to keep what it gets.
+// slowContent is slow to store an object.
 type slowContent struct {
 	repository.Content
 	keeping atomic.Int64
@@ -201,10 +206,10 @@ func (s *slowContent) Put(ctx context.Context, name string, r io.Reader) error {
 	return s.Content.Put(ctx, name, r)
 }
 
-// As after an outage of a domain for which many have waited.
-func TestRepliesThatComeAllAtOnceDoNotFillTheMemory(t *testing.T) {
+// This happens after an outage of a domain for which many Peeks have waited.
+func TestContentRequest_LimitsMemoryForSimultaneousReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t)
+		w, d := newContentWorld(t)
 		slow := &slowContent{Content: w.store, release: make(chan struct{})}
 		h := hub.New(w.store, w.store, slow, hub.Options{
 			Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
@@ -214,8 +219,8 @@ func TestRepliesThatComeAllAtOnceDoNotFillTheMemory(t *testing.T) {
 		var peeking sync.WaitGroup
 		for range 100 {
 			w.actor = rt.NewActor()
-			w.sent(1, charges)
-			req := w.request()
+			w.sendNew(1, charges)
+			req := w.newRequest()
 			peeking.Go(func() {
 				if _, err := h.Peek(w.ctx, req); err != nil {
 					t.Error(err)
@@ -250,17 +255,17 @@ func (r heavyRun) Events(ctx context.Context) iter.Seq2[repository.StoredEvent, 
 	}
 }
 
-// While a domain is asked, a Peek has given back its place in memory to others.
-func TestWhoWaitsForADomainKeepsNoEvents(t *testing.T) {
+// A Peek that waits for a domain has released its share of memory.
+func TestContentRequest_FreesEventsWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t)
+		w, d := newContentWorld(t)
 		var yielded weak.Pointer[[1024]byte]
 		release := make(chan struct{})
 		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
 			<-release
-			return d.leaves(r, "content")
+			return d.storeContent(r, "content")
 		}
-		w.meddle(meddledStore{
+		w.replaceCalls(replacedStore{
 			next: func(ctx context.Context, actor domain.ActorID, groups []domain.Group) (repository.Next, error) {
 				n, err := w.store.NextUnacknowledged(ctx, actor, groups)
 				if n.Run != nil {
@@ -276,10 +281,10 @@ func TestWhoWaitsForADomainKeepsNoEvents(t *testing.T) {
 			Requester: d, Exchange: d.exchange, Answers: w.store,
 		})
 		defer w.hub.Close()
-		w.sent(3, charges)
+		w.sendNew(3, charges)
 		var peeking sync.WaitGroup
 		peeking.Go(func() {
-			if _, err := w.hub.Peek(w.ctx, w.request()); err != nil {
+			if _, err := w.hub.Peek(w.ctx, w.newRequest()); err != nil {
 				t.Error(err)
 			}
 		})

@@ -14,12 +14,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-func TestTheDownloadOfABundleCanGoOnAnywhere(t *testing.T) {
-	w, d := newAsking(t)
+func TestStoredBody_CanBeReadFromAnyOffset(t *testing.T) {
+	w, d := newContentWorld(t)
 	content := strings.Repeat("0123456789", 10_000)
-	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, content) }
-	w.sent(1, charges)
-	peeked := w.peeks()
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+		return d.storeContent(r, content)
+	}
+	w.sendNew(1, charges)
+	peeked := w.peekBundle()
 	require.EqualValues(t, len(content), peeked.Body.Length)
 	body, err := peeked.Open(w.ctx)
 	require.NoError(t, err)
@@ -47,38 +49,40 @@ func (c *countedContent) Open(ctx context.Context, at repository.Section) (io.Re
 	return c.Content.Open(ctx, at)
 }
 
-func TestSeek_ReadsOverShortGapsOfContentThatADomainMade(t *testing.T) {
-	w, d := newAsking(t)
+func TestSeek_SkipsShortGapsOfRequestedContent(t *testing.T) {
+	w, d := newContentWorld(t)
 	content := strings.Repeat("0123456789", 100_000)
-	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, content) }
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+		return d.storeContent(r, content)
+	}
 	counted := &countedContent{Content: w.store}
 	h := hub.New(w.store, w.store, counted, hub.Options{
 		Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
 		Requester: d, Exchange: d.exchange, Answers: w.store,
 	})
 	defer h.Close()
-	w.sent(1, charges)
-	peeked, err := h.Peek(w.ctx, w.request())
+	w.sendNew(1, charges)
+	peeked, err := h.Peek(w.ctx, w.newRequest())
 	require.NoError(t, err)
 	for step, want := range map[int64]int{50_000: 1, 250_000: 4} {
 		counted.opened = 0
 		body, err := peeked.Open(w.ctx)
 		require.NoError(t, err)
 		for at := int64(0); at < int64(len(content)); at += step {
-			require.Equal(t, "0123456789", w.from(body, at, 10))
+			require.Equal(t, "0123456789", w.readFrom(body, at, 10))
 		}
 		require.Equal(t, want, counted.opened)
-		rest, err := io.ReadAll(body) // the checksum holds for what was skipped too
+		rest, err := io.ReadAll(body) // the checksum includes the bytes that were skipped
 		require.NoError(t, err)
 		require.True(t, strings.HasSuffix(content, string(rest)))
 		require.NoError(t, body.Close())
 	}
 }
 
-// turned is a content store that gives back other bytes than it got.
-type turned struct{ repository.Content }
+// alteredContent is a content store that returns other bytes than were stored.
+type alteredContent struct{ repository.Content }
 
-func (s turned) Open(ctx context.Context, at repository.Section) (io.ReadCloser, error) {
+func (s alteredContent) Open(ctx context.Context, at repository.Section) (io.ReadCloser, error) {
 	r, err := s.Content.Open(ctx, at)
 	if err != nil {
 		return nil, err
@@ -91,15 +95,15 @@ func (s turned) Open(ctx context.Context, at repository.Section) (io.ReadCloser,
 	return io.NopCloser(bytes.NewReader(b)), nil
 }
 
-func TestContentWithATurnedBitIsNotHandedOutWhole(t *testing.T) {
-	w, d := newAsking(t)
-	h := hub.New(w.store, w.store, turned{w.store}, hub.Options{
+func TestStoredBody_FailsIfABitHasFlipped(t *testing.T) {
+	w, d := newContentWorld(t)
+	h := hub.New(w.store, w.store, alteredContent{w.store}, hub.Options{
 		Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
 		Requester: d, Exchange: d.exchange, Answers: w.store,
 	})
 	defer h.Close()
-	w.sent(1, charges)
-	peeked, err := h.Peek(w.ctx, w.request())
+	w.sendNew(1, charges)
+	peeked, err := h.Peek(w.ctx, w.newRequest())
 	require.NoError(t, err)
 	body, err := peeked.Open(w.ctx)
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A deadLetterOrderDoc is the record of an order about dead letters of a queue. It is in the same
+// A deadLetterOrderDoc is the record of an action about dead letters of a queue. It is in the same
 // container as the records of orders about actors, in a partition of its queue.
 type deadLetterOrderDoc struct {
 	ID        string    `json:"id"`
@@ -35,61 +35,61 @@ type deadLetterOrderDoc struct {
 // deadLetterOrderKey returns the partition key of the records of a queue. No recipient has this id.
 func deadLetterOrderKey(queue string) string { return "|dead letters|" + queue }
 
-var _ repository.DeadLetterOrders = (*Repository)(nil)
+var _ repository.DeadLetterActions = (*Repository)(nil)
 
-// BeginDeadLetterOrder implements repository.DeadLetterOrders.
-func (r *Repository) BeginDeadLetterOrder(ctx context.Context, order repository.DeadLetterOrder) (repository.DeadLetterOrder, error) {
-	if err := order.Check(); err != nil {
-		return repository.DeadLetterOrder{}, err
+// BeginDeadLetterAction implements repository.DeadLetterActions.
+func (r *Repository) BeginDeadLetterAction(ctx context.Context, action repository.DeadLetterAction) (repository.DeadLetterAction, error) {
+	if err := action.Check(); err != nil {
+		return repository.DeadLetterAction{}, err
 	}
-	c := r.beginCall("begin dead letter order")
-	order.ID, order.When = recordKind+"."+r.client.NewID(), r.opts.Clock().UTC()
-	key := deadLetterOrderKey(order.Queue)
+	c := r.beginCall("begin dead letter action")
+	action.ID, action.When = recordKind+"."+r.client.NewID(), r.opts.Clock().UTC()
+	key := deadLetterOrderKey(action.Queue)
 	doc := &deadLetterOrderDoc{
-		ID: order.ID, Recipient: key, Kind: recordKind, What: order.What, Who: order.Who, Why: order.Why, When: order.When,
-		Queue: order.Queue, Number: order.Number, MessageID: order.MessageID, Reason: order.Reason, Outcome: order.Outcome, Letters: order.Letters,
+		ID: action.ID, Recipient: key, Kind: recordKind, What: action.What, Who: action.Who, Why: action.Why, When: action.When,
+		Queue: action.Queue, Number: action.Number, MessageID: action.MessageID, Reason: action.Reason, Outcome: action.Outcome, Letters: action.Letters,
 		TTL: int(recordsKept / time.Second),
 	}
 	err := c.Retry(ctx, func() error {
-		// A crash after this write leaves a record without an outcome, of an order that has not begun.
-		_, err := c.Put(ctx, r.db.bundles, key, order.ID, "", doc)
+		// A crash after this write leaves a record without an outcome, of an action that has not begun.
+		_, err := c.Put(ctx, r.db.bundles, key, action.ID, "", doc)
 		if client.IsRefused(err) { // an earlier attempt may have written it
-			return c.mustExist(ctx, r.db.bundles, key, order.ID)
+			return c.mustExist(ctx, r.db.bundles, key, action.ID)
 		}
 		return err
 	})
-	return order, c.Outcome("record an order about dead letters", err)
+	return action, c.Outcome("record an action about dead letters", err)
 }
 
-// EndDeadLetterOrder implements repository.DeadLetterOrders.
-func (r *Repository) EndDeadLetterOrder(ctx context.Context, order repository.DeadLetterOrder) error {
-	c := r.beginCall("end dead letter order")
+// EndDeadLetterAction implements repository.DeadLetterActions.
+func (r *Repository) EndDeadLetterAction(ctx context.Context, action repository.DeadLetterAction) error {
+	c := r.beginCall("end dead letter action")
 	var changes azcosmos.PatchOperations
-	changes.AppendSet("/outcome", order.Outcome)
-	changes.AppendSet("/letters", order.Letters)
+	changes.AppendSet("/outcome", action.Outcome)
+	changes.AppendSet("/letters", action.Letters)
 	err := c.Retry(ctx, func() error {
 		// A crash before this write leaves a record without an outcome.
-		err := c.Patch(ctx, r.db.bundles, deadLetterOrderKey(order.Queue), order.ID, changes, &deadLetterOrderDoc{})
+		err := c.Patch(ctx, r.db.bundles, deadLetterOrderKey(action.Queue), action.ID, changes, &deadLetterOrderDoc{})
 		if client.IsNotFound(err) {
-			return domain.Errorf(domain.NotFound, "no order about dead letters has the id %q", order.ID)
+			return domain.Errorf(domain.NotFound, "no action about dead letters has the id %q", action.ID)
 		}
 		return err
 	})
-	return c.Outcome("record the outcome of an order about dead letters", err)
+	return c.Outcome("record the outcome of an action about dead letters", err)
 }
 
-// DeadLetterOrders implements repository.DeadLetterOrders.
-func (r *Repository) DeadLetterOrders(ctx context.Context, queue string, limit int) ([]repository.DeadLetterOrder, error) {
+// DeadLetterActions implements repository.DeadLetterActions.
+func (r *Repository) DeadLetterActions(ctx context.Context, queue string, limit int) ([]repository.DeadLetterAction, error) {
 	docs, err := client.All[deadLetterOrderDoc](ctx, r.beginCall("dead letter orders").Query(r.db.bundles, deadLetterOrderKey(queue), "SELECT * FROM c WHERE c.kind = @kind",
 		azcosmos.QueryParameter{Name: "@kind", Value: recordKind}))
 	if err != nil {
 		return nil, client.Classify("records of dead letters", err)
 	}
 	slices.SortStableFunc(docs, func(a, b *deadLetterOrderDoc) int { return b.When.Compare(a.When) })
-	var orders []repository.DeadLetterOrder
+	var orders []repository.DeadLetterAction
 	for _, d := range docs[:min(len(docs), limit)] {
-		orders = append(orders, repository.DeadLetterOrder{
-			Order: repository.Order{Who: d.Who, Why: d.Why}, ID: d.ID, What: d.What, When: d.When, Queue: d.Queue,
+		orders = append(orders, repository.DeadLetterAction{
+			AdminAction: repository.AdminAction{Who: d.Who, Why: d.Why}, ID: d.ID, What: d.What, When: d.When, Queue: d.Queue,
 			Number: d.Number, MessageID: d.MessageID, Reason: d.Reason, Outcome: d.Outcome, Letters: d.Letters,
 		})
 	}

@@ -15,24 +15,24 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// uriOf returns the URI of an object that a domain has not left itself.
-func (d *domainTeam) uriOf(name string) string {
+// uriOf returns the URI of an object that was not stored by a domain.
+func (d *contentDomain) uriOf(name string) string {
 	return strings.TrimSuffix(d.exchange.Leave("any", nil), "any") + name
 }
 
-func TestTheHubTakesNoListOfItsOwnForContent(t *testing.T) {
+func TestCopyContent_RefusesAnEventListOfTheHub(t *testing.T) {
 	for what, change := range map[string]func(list string) string{
 		"as it is":        func(list string) string { return list },
 		"slashes escaped": url.PathEscape,
 		"with a query":    func(list string) string { return list + "?sig=x" },
 	} {
 		t.Run(what, func(t *testing.T) {
-			w, d := newAsking(t)
+			w, d := newContentWorld(t)
 			d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
 				return hub.Reply{URI: d.uriOf(change(r.List))}, nil
 			}
-			w.sent(3, charges)
-			list := w.isUnanswered("foreign-content").List
+			w.sendNew(3, charges)
+			list := w.requireUnanswered("foreign-content").List
 			r, err := d.exchange.Open(t.Context(), repository.Section{Object: list, Length: 48})
 			require.NoError(t, err, "the list stays for the next try")
 			require.NoError(t, r.Close())
@@ -40,7 +40,7 @@ func TestTheHubTakesNoListOfItsOwnForContent(t *testing.T) {
 	}
 }
 
-func TestTheHubRemovesOnlyWhatIsNamedAfterTheBundle(t *testing.T) {
+func TestCopyContent_DeletesOnlyObjectsNamedAfterTheBundle(t *testing.T) {
 	for what, tc := range map[string]struct {
 		name    func(process string) string
 		removed bool
@@ -54,16 +54,16 @@ func TestTheHubRemovesOnlyWhatIsNamedAfterTheBundle(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, d := newAsking(t)
+				w, d := newContentWorld(t)
 				defer w.hub.Close()
 				var left string
 				d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
 					left = d.exchange.Leave(tc.name(hub.ProcessID(r.Bundle, r.Recipient)), []byte("content"))
 					return hub.Reply{URI: left}, nil
 				}
-				w.sent(1, charges)
-				require.Equal(t, "content", w.body(w.peeks()))
-				synctest.Wait() // it tidies behind the Peek's back
+				w.sendNew(1, charges)
+				require.Equal(t, "content", w.body(w.peekBundle()))
+				synctest.Wait() // the hub cleans up in the background
 				r, err := d.exchange.Fetch(t.Context(), left)
 				if tc.removed {
 					require.Equal(t, domain.NotFound, domain.KindOf(err))

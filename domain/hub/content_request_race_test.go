@@ -17,9 +17,9 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-func TestOfTwoAnswersTheFirstIsHandedOutByAllNodes(t *testing.T) {
+func TestContentRequest_FirstAnswerWinsOnAllNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t)
+		w, d := newContentWorld(t)
 		defer w.hub.Close()
 		other := askingOver(t, w.store, d)
 		defer other.hub.Close()
@@ -27,31 +27,31 @@ func TestOfTwoAnswersTheFirstIsHandedOutByAllNodes(t *testing.T) {
 		d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
 			if n == 1 {
 				<-release
-				return d.leaves(r, "slow")
+				return d.storeContent(r, "slow")
 			}
-			return d.leaves(r, "fast")
+			return d.storeContent(r, "fast")
 		}
-		w.sent(1, charges)
+		w.sendNew(1, charges)
 		var slow string
 		var peeking sync.WaitGroup
-		peeking.Go(func() { slow = w.body(w.peeks()) })
+		peeking.Go(func() { slow = w.body(w.peekBundle()) })
 		synctest.Wait()
 		other.actor = w.actor
-		require.Equal(t, "fast", other.body(other.peeks()))
+		require.Equal(t, "fast", other.body(other.peekBundle()))
 		close(release)
 		peeking.Wait()
 		require.Equal(t, "fast", slow)
 	})
 }
 
-// A counting content store records the names of its objects.
-type counting struct {
+// recordingContent is a content store that records the names of its objects.
+type recordingContent struct {
 	repository.Content
 	mu    sync.Mutex
 	names map[string]bool
 }
 
-func (c *counting) Put(ctx context.Context, name string, r io.Reader) error {
+func (c *recordingContent) Put(ctx context.Context, name string, r io.Reader) error {
 	err := c.Content.Put(ctx, name, r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,17 +61,17 @@ func (c *counting) Put(ctx context.Context, name string, r io.Reader) error {
 	return err
 }
 
-func (c *counting) Delete(ctx context.Context, name string) error {
+func (c *recordingContent) Delete(ctx context.Context, name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.names, name)
 	return c.Content.Delete(ctx, name)
 }
 
-func TestOfTwoAnswersTheSecondLeavesNothingBehind(t *testing.T) {
+func TestContentRequest_SecondAnswerLeavesNoObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t)
-		content := &counting{Content: w.store, names: make(map[string]bool)}
+		w, d := newContentWorld(t)
+		content := &recordingContent{Content: w.store, names: make(map[string]bool)}
 		node := func() *hub.Hub {
 			return hub.New(w.store, w.store, content, hub.Options{
 				Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
@@ -84,17 +84,17 @@ func TestOfTwoAnswersTheSecondLeavesNothingBehind(t *testing.T) {
 			if n == 1 {
 				<-release
 			}
-			return d.leaves(r, "content")
+			return d.storeContent(r, "content")
 		}
-		w.sent(1, charges)
+		w.sendNew(1, charges)
 		var peeking sync.WaitGroup
-		peeking.Go(func() { _, _ = first.Peek(w.ctx, w.request()) })
+		peeking.Go(func() { _, _ = first.Peek(w.ctx, w.newRequest()) })
 		synctest.Wait()
-		peeked, err := second.Peek(w.ctx, w.request())
+		peeked, err := second.Peek(w.ctx, w.newRequest())
 		require.NoError(t, err)
 		close(release)
 		peeking.Wait()
-		synctest.Wait() // the tidying is over
+		synctest.Wait() // the clean-up has ended
 		first.Close()
 		second.Close()
 		w.hub.Close()
@@ -102,9 +102,9 @@ func TestOfTwoAnswersTheSecondLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-func TestWhoseDomainFailsHandsOutWhatAnotherNodeHasGot(t *testing.T) {
+func TestContentRequest_UsesTheAnswerOfAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t)
+		w, d := newContentWorld(t)
 		defer w.hub.Close()
 		other := askingOver(t, w.store, d)
 		defer other.hub.Close()
@@ -112,42 +112,42 @@ func TestWhoseDomainFailsHandsOutWhatAnotherNodeHasGot(t *testing.T) {
 		d.answer = func(_ context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
 			if n == 1 {
 				<-release
-				return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-found"}}, nil
+				return hub.Reply{Failure: domain.ContentFailure{Reason: "dataset-not-found"}}, nil
 			}
-			return d.leaves(r, "content")
+			return d.storeContent(r, "content")
 		}
-		w.sent(1, charges)
+		w.sendNew(1, charges)
 		var got string
 		var peeking sync.WaitGroup
-		peeking.Go(func() { got = w.body(w.peeks()) })
+		peeking.Go(func() { got = w.body(w.peekBundle()) })
 		synctest.Wait()
 		other.actor = w.actor
-		require.Equal(t, "content", other.body(other.peeks()))
+		require.Equal(t, "content", other.body(other.peekBundle()))
 		close(release)
 		peeking.Wait()
 		require.Equal(t, "content", got)
 	})
 }
 
-func TestALateFailureCountsOnce(t *testing.T) {
+func TestContentRequest_CountsALateFailureOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t)
+		w, d := newContentWorld(t)
 		defer w.hub.Close()
 		d.answer = func(ctx context.Context, n int, _ hub.ContentRequest) (hub.Reply, error) {
 			if n == 1 {
 				<-time.After(40 * time.Second)
 			}
-			return hub.Reply{Failure: domain.Trouble{Reason: "internal-error"}}, nil
+			return hub.Reply{Failure: domain.ContentFailure{Reason: "internal-error"}}, nil
 		}
-		w.sent(1, charges)
-		require.Equal(t, 1, w.isUnanswered(hub.NoAnswer).Trouble.Failures)
-		<-time.After(time.Minute) // of the bubble's clock: the failure comes, and there was none in time
-		require.Equal(t, 2, w.isUnanswered("internal-error").Trouble.Failures, "the second is that of the second request")
+		w.sendNew(1, charges)
+		require.Equal(t, 1, w.requireUnanswered(hub.NoAnswer).ContentFailure.Failures)
+		<-time.After(time.Minute) // of the bubble's clock: the failure arrives too late
+		require.Equal(t, 2, w.requireUnanswered("internal-error").ContentFailure.Failures, "the second is that of the second request")
 	})
 }
 
-// A crowdedExchange gets every list a moment before the hub puts it, as another node
-// would leave it.
+// A crowdedExchange has every list just before the hub puts it, as if another node had stored
+// it.
 type crowdedExchange struct{ *memory.Exchange }
 
 func (e crowdedExchange) Put(ctx context.Context, name string, r io.Reader) error {
@@ -161,25 +161,25 @@ func (e crowdedExchange) Put(ctx context.Context, name string, r io.Reader) erro
 	return e.Exchange.Put(ctx, name, bytes.NewReader(list))
 }
 
-func TestAListThatAnotherNodeHasLeftIsTheSame(t *testing.T) {
-	w, _ := newAsking(t, func(o *hub.Options) { o.Exchange = crowdedExchange{o.Exchange.(*memory.Exchange)} })
-	w.sent(2, charges)
-	require.Equal(t, "content", w.body(w.peeks()))
+func TestContentRequest_AcceptsTheEventListOfAnotherNode(t *testing.T) {
+	w, _ := newContentWorld(t, func(o *hub.Options) { o.Exchange = crowdedExchange{o.Exchange.(*memory.Exchange)} })
+	w.sendNew(2, charges)
+	require.Equal(t, "content", w.body(w.peekBundle()))
 }
 
-func TestABundleThatAnOperatorTakesBackWhileItsDomainIsAskedIsNotHandedOut(t *testing.T) {
-	w, d := newAsking(t)
+func TestContentRequest_DoesNotReturnAReleasedBundle(t *testing.T) {
+	w, d := newContentWorld(t)
 	operator := hub.NewOperator(w.hub, w.store, nil)
 	first := make(chan domain.BundleID, 1)
 	d.answer = func(ctx context.Context, n int, r hub.ContentRequest) (hub.Reply, error) {
 		if n == 1 {
 			first <- r.Bundle
-			require.NoError(t, operator.Release(ctx, r.Recipient, r.Bundle, hub.Order{Who: "kim", Why: "it takes too long"}))
+			require.NoError(t, operator.Release(ctx, r.Recipient, r.Bundle, hub.AdminAction{Who: "kim", Why: "it takes too long"}))
 		}
-		return d.leaves(r, "of "+r.Bundle.String())
+		return d.storeContent(r, "of "+r.Bundle.String())
 	}
-	w.sent(1, charges)
-	peeked := w.peeks()
+	w.sendNew(1, charges)
+	peeked := w.peekBundle()
 	require.NotEqual(t, <-first, peeked.ID)
 	require.Equal(t, "of "+peeked.ID.String(), w.body(peeked))
 }

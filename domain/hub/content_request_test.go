@@ -15,23 +15,25 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-func TestABundleIsAnsweredOnceAndRepeatedByteForByte(t *testing.T) {
-	w, d := newAsking(t)
-	w.sent(3, charges)
-	first := w.peeks()
+func TestContentRequest_AsksOnceAndRepeatsTheSameBytes(t *testing.T) {
+	w, d := newContentWorld(t)
+	w.sendNew(3, charges)
+	first := w.peekBundle()
 	require.Equal(t, "content", w.body(first))
-	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "other") }
-	again := w.peeks()
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+		return d.storeContent(r, "other")
+	}
+	again := w.peekBundle()
 	require.Equal(t, first.Bundle, again.Bundle)
 	require.Equal(t, "content", w.body(again))
 	require.Len(t, d.requests(), 1)
-	w.dequeues(again)
-	w.nothingIn()
+	w.dequeueBundle(again)
+	w.requireNoData()
 }
 
-func TestTheDomainIsToldWhatItHasToMake(t *testing.T) {
-	w, d := newAsking(t)
-	events := w.sent(3, charges)
+func TestContentRequest_DescribesTheBundle(t *testing.T) {
+	w, d := newContentWorld(t)
+	events := w.sendNew(3, charges)
 	before := time.Now()
 	peeked, err := w.hub.Peek(t.Context(), hub.PeekRequest{Actor: w.actor, Format: domain.XML, Version: "2.5"})
 	require.NoError(t, err)
@@ -55,36 +57,36 @@ func TestTheDomainIsToldWhatItHasToMake(t *testing.T) {
 	}
 }
 
-func TestTheListIsThereForWhoeverAsksLater(t *testing.T) {
-	w, d := newAsking(t)
+func TestContentRequest_KeepsTheEventListForLaterRequests(t *testing.T) {
+	w, d := newContentWorld(t)
 	d.answer = func(context.Context, int, hub.ContentRequest) (hub.Reply, error) {
-		return hub.Reply{Failure: domain.Trouble{Reason: "dataset-not-available"}}, nil
+		return hub.Reply{Failure: domain.ContentFailure{Reason: "dataset-not-available"}}, nil
 	}
-	w.sent(3, charges)
-	open := w.isUnanswered("dataset-not-available")
+	w.sendNew(3, charges)
+	open := w.requireUnanswered("dataset-not-available")
 	require.NoError(t, d.exchange.Delete(t.Context(), open.List), "as if the node had died before it left the list")
 	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
 		_, err := d.exchange.Open(t.Context(), repository.Section{Object: r.List, Length: 48})
 		require.NoError(t, err)
-		return d.leaves(r, "content")
+		return d.storeContent(r, "content")
 	}
-	require.Equal(t, "content", w.body(w.peeks()))
+	require.Equal(t, "content", w.body(w.peekBundle()))
 }
 
-func TestOneInquiryServesAllPeeksOfABundle(t *testing.T) {
+func TestContentRequest_ServesAllPeeksOfABundle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t)
+		w, d := newContentWorld(t)
 		defer w.hub.Close()
 		release := make(chan struct{})
 		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
 			<-release
-			return d.leaves(r, "content")
+			return d.storeContent(r, "content")
 		}
-		w.sent(1, charges)
+		w.sendNew(1, charges)
 		var peeking sync.WaitGroup
 		for range 5 {
 			peeking.Go(func() {
-				peeked, err := w.hub.Peek(w.ctx, w.request())
+				peeked, err := w.hub.Peek(w.ctx, w.newRequest())
 				if err != nil || peeked.Object == "" {
 					t.Errorf("got %v, %v", peeked, err)
 				}
@@ -97,80 +99,80 @@ func TestOneInquiryServesAllPeeksOfABundle(t *testing.T) {
 	})
 }
 
-func TestADomainThatSaysNothingKeepsTheBundleOpen(t *testing.T) {
+func TestContentRequest_KeepsTheBundleOpenWithoutAReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t)
+		w, d := newContentWorld(t)
 		defer w.hub.Close()
-		d.answer = func(ctx context.Context, _ int, _ hub.ContentRequest) (hub.Reply, error) { return silent(ctx) }
-		w.sent(1, charges)
+		d.answer = func(ctx context.Context, _ int, _ hub.ContentRequest) (hub.Reply, error) { return neverReply(ctx) }
+		w.sendNew(1, charges)
 		start := time.Now()
-		open := w.isUnanswered(hub.NoAnswer)
+		open := w.requireUnanswered(hub.NoAnswer)
 		require.Equal(t, 28*time.Second, time.Since(start))
-		require.Equal(t, 1, open.Trouble.Failures)
+		require.Equal(t, 1, open.ContentFailure.Failures)
 		_, err := w.hub.Dequeue(w.ctx, w.actor, open.ID)
 		require.ErrorIs(t, err, repository.ErrUnanswered, "nobody confirms what was never handed out")
-		require.Equal(t, open.ID, w.isUnanswered(hub.NoAnswer).ID, "and it is not no data")
+		require.Equal(t, open.ID, w.requireUnanswered(hub.NoAnswer).ID, "and it is not no data")
 		require.Len(t, d.requests(), 2, "each Peek asks again")
 	})
 }
 
-func TestALateAnswerIsKeptForTheNextPeek(t *testing.T) {
+func TestContentRequest_KeepsALateReplyForTheNextPeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t)
+		w, d := newContentWorld(t)
 		defer w.hub.Close()
 		d.answer = func(ctx context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
 			select {
 			case <-time.After(40 * time.Second):
-				return d.leaves(r, "late")
+				return d.storeContent(r, "late")
 			case <-ctx.Done():
-				return silent(ctx)
+				return neverReply(ctx)
 			}
 		}
-		w.sent(1, charges)
-		w.isUnanswered(hub.NoAnswer)
-		<-time.After(15 * time.Second) // of the bubble's clock: the answer arrives, and no Peek waits for it
-		require.Equal(t, "late", w.body(w.peeks()))
+		w.sendNew(1, charges)
+		w.requireUnanswered(hub.NoAnswer)
+		<-time.After(15 * time.Second) // of the bubble's clock: the answer arrives when no Peek waits any longer
+		require.Equal(t, "late", w.body(w.peekBundle()))
 		require.Len(t, d.requests(), 1)
 	})
 }
 
-func TestALateAnswerServesWhoHasAskedAgain(t *testing.T) {
+func TestContentRequest_LateReplyServesARepeatedPeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t)
+		w, d := newContentWorld(t)
 		defer w.hub.Close()
 		d.answer = func(ctx context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
 			select {
 			case <-time.After(40 * time.Second):
-				return d.leaves(r, "late")
+				return d.storeContent(r, "late")
 			case <-ctx.Done():
-				return silent(ctx)
+				return neverReply(ctx)
 			}
 		}
-		w.sent(1, charges)
-		w.isUnanswered(hub.NoAnswer)
+		w.sendNew(1, charges)
+		w.requireUnanswered(hub.NoAnswer)
 		start := time.Now()
-		require.Equal(t, "late", w.body(w.peeks()))
+		require.Equal(t, "late", w.body(w.peekBundle()))
 		require.Equal(t, 12*time.Second, time.Since(start), "a domain that always takes 40 s is served in the end")
 	})
 }
 
-func TestWhoGivesUpLeavesTheInquiryToOthers(t *testing.T) {
+func TestContentRequest_ContinuesIfOnePeekGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, d := newAsking(t)
+		w, d := newContentWorld(t)
 		defer w.hub.Close()
 		release := make(chan struct{})
 		d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
 			<-release
-			return d.leaves(r, "content")
+			return d.storeContent(r, "content")
 		}
-		w.sent(1, charges)
+		w.sendNew(1, charges)
 		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
 		defer cancel()
-		_, err := w.hub.Peek(ctx, w.request())
+		_, err := w.hub.Peek(ctx, w.newRequest())
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		bodies := make(chan string)
-		go func() { bodies <- w.body(w.peeks()) }()
-		synctest.Wait() // a Peek after the answer may ask again
+		go func() { bodies <- w.body(w.peekBundle()) }()
+		synctest.Wait() // otherwise a Peek right after the answer may ask again
 		close(release)
 		require.Equal(t, "content", <-bodies)
 		require.Len(t, d.requests(), 1)

@@ -20,7 +20,7 @@ func peekAt(count int) domain.ReplayRequest {
 	return domain.ReplayRequest{Peek: peek}
 }
 
-// dequeueBundle requests that the bundle which is stored of a receiver is dequeued.
+// dequeueBundle requests to dequeue the stored bundle of a receiver.
 func (w *World) dequeueBundle(n *Node, r *Receiver) {
 	w.Helper()
 	held := w.storedStanding(r).Held
@@ -38,7 +38,7 @@ func callsAfter(r *Receiver, held *domain.HeldBundle, at time.Time) (calls int) 
 	return calls
 }
 
-var doorRules = []deliveryRule{
+var fetchRules = []deliveryRule{
 	{"AReceiverIsNotCalledWithItsBundle", func(w *World) {
 		status := 500
 		r := w.Add(&Receiver{Policy: domain.QueuePolicy([]time.Duration{0, time.Minute, time.Minute}, 3), Answer: func(context.Context, delivery.Call) domain.Answer {
@@ -142,7 +142,7 @@ var doorRules = []deliveryRule{
 			r := w.troubledReceiver(concurrency)
 			a := w.Start(delivery.Options{Look: time.Hour})
 			w.Publish(a, messages)
-			<-time.After(time.Second / 2) // three are called
+			<-time.After(time.Second / 2) // three deliveries are being called
 			a.CutAfter(writes)
 			w.Replay(a, r, peekAt(messages))
 			synctest.Wait()

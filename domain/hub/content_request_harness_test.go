@@ -14,16 +14,16 @@ import (
 	rt "github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A domainTeam is a domain that is asked for content; each test says what it does.
-type domainTeam struct {
+// A contentDomain is a domain that is asked for content. Each test sets its answers.
+type contentDomain struct {
 	exchange *memory.Exchange
 
 	mu     sync.Mutex
 	asked  []hub.ContentRequest
-	answer func(ctx context.Context, n int, r hub.ContentRequest) (hub.Reply, error) // to the n-th request, from 1
+	answer func(ctx context.Context, n int, r hub.ContentRequest) (hub.Reply, error) // answers the n-th request, from 1
 }
 
-func (d *domainTeam) Request(ctx context.Context, r hub.ContentRequest) (hub.Reply, error) {
+func (d *contentDomain) Request(ctx context.Context, r hub.ContentRequest) (hub.Reply, error) {
 	d.mu.Lock()
 	d.asked = append(d.asked, r)
 	n, answer := len(d.asked), d.answer
@@ -31,32 +31,34 @@ func (d *domainTeam) Request(ctx context.Context, r hub.ContentRequest) (hub.Rep
 	return answer(ctx, n, r)
 }
 
-func (d *domainTeam) requests() []hub.ContentRequest {
+func (d *contentDomain) requests() []hub.ContentRequest {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]hub.ContentRequest(nil), d.asked...)
 }
 
-// leaves is a reply that names content which it leaves in the exchange.
-func (d *domainTeam) leaves(r hub.ContentRequest, content string) (hub.Reply, error) {
+// storeContent stores content in the exchange and returns the reply that names it.
+func (d *contentDomain) storeContent(r hub.ContentRequest, content string) (hub.Reply, error) {
 	return hub.Reply{URI: d.exchange.Leave(hub.ProcessID(r.Bundle, r.Recipient)+"_data", []byte(content))}, nil
 }
 
-// silent waits for the end of the inquiry.
-func silent(ctx context.Context) (hub.Reply, error) {
+// neverReply never replies: it waits until ctx ends.
+func neverReply(ctx context.Context) (hub.Reply, error) {
 	<-ctx.Done()
 	return hub.Reply{}, ctx.Err()
 }
 
-// newAsking returns a world whose domain Charges is asked for content. By default it
+// newContentWorld returns a world whose domain Charges is asked for content. By default it
 // answers at once.
-func newAsking(t testing.TB, change ...func(*hub.Options)) (*world, *domainTeam) {
-	d := &domainTeam{exchange: memory.NewExchange()}
-	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) { return d.leaves(r, "content") }
+func newContentWorld(t testing.TB, change ...func(*hub.Options)) (*world, *contentDomain) {
+	d := &contentDomain{exchange: memory.NewExchange()}
+	d.answer = func(_ context.Context, _ int, r hub.ContentRequest) (hub.Reply, error) {
+		return d.storeContent(r, "content")
+	}
 	return askingOver(t, memory.New(memory.Options{}), d, change...), d
 }
 
-func askingOver(t testing.TB, store *memory.Store, d *domainTeam, change ...func(*hub.Options)) *world {
+func askingOver(t testing.TB, store *memory.Store, d *contentDomain, change ...func(*hub.Options)) *world {
 	opts := hub.Options{
 		Content:   map[domain.Origin]domain.ContentMode{domain.Charges: domain.Request},
 		Requester: d, Exchange: d.exchange, Answers: store,
@@ -71,13 +73,14 @@ func askingOver(t testing.TB, store *memory.Store, d *domainTeam, change ...func
 
 func charges(e *domain.Event) { e.Origin = domain.Charges }
 
-// isUnanswered demands that a Peek finds a bundle open that waits for its domain.
-func (w *world) isUnanswered(reason string) domain.Bundle {
+// requireUnanswered requires that a Peek fails because the domain of the open bundle has not
+// answered.
+func (w *world) requireUnanswered(reason string) domain.Bundle {
 	w.Helper()
-	_, err := w.hub.Peek(w.ctx, w.request())
+	_, err := w.hub.Peek(w.ctx, w.newRequest())
 	unanswered, ok := errors.AsType[*hub.UnansweredError](err)
 	require.True(w, ok, "got %v", err)
 	require.Equal(w, domain.Unavailable, domain.KindOf(err))
-	require.Equal(w, reason, unanswered.Bundle.Trouble.Reason)
+	require.Equal(w, reason, unanswered.Bundle.ContentFailure.Reason)
 	return unanswered.Bundle
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-var because = repository.Order{Who: "an operator", Why: "a test"}
+var because = repository.AdminAction{Who: "an operator", Why: "a test"}
 
 var operationRules = []contractRule{
 	{name: "a released bundle is no longer open, and its events are returned under another id", test: func(f *fixture) {
 		events := f.saveNew(3)
 		open := f.peek()
 		later := f.saveNew(1)
-		require.NoError(f, f.Operations.Release(f.ctx, f.actor, open.ID, because))
+		require.NoError(f, f.Admin.Release(f.ctx, f.actor, open.ID, because))
 		f.requireClosed(open.ID)
-		f.wantRefusal(domain.NotFound, f.Operations.Release(f.ctx, f.actor, open.ID, because))
-		f.wantRefusal(domain.NotFound, f.Operations.Skip(f.ctx, f.actor, open.ID, because))
+		f.wantRefusal(domain.NotFound, f.Admin.Release(f.ctx, f.actor, open.ID, because))
+		f.wantRefusal(domain.NotFound, f.Admin.Skip(f.ctx, f.actor, open.ID, because))
 		again := f.requirePeek(append(events, later...)...)
 		require.NotEqual(f, open.ID, again.ID)
 		f.acknowledge(again)
@@ -29,7 +29,7 @@ var operationRules = []contractRule{
 	{name: "the id of a released bundle stays used", test: func(f *fixture) {
 		f.saveNew(1)
 		open := f.peek()
-		require.NoError(f, f.Operations.Release(f.ctx, f.actor, open.ID, because))
+		require.NoError(f, f.Admin.Release(f.ctx, f.actor, open.ID, because))
 		next := f.readNext()
 		whole, _, err := Fill(f.ctx, next.Run)
 		require.NoError(f, err)
@@ -41,7 +41,7 @@ var operationRules = []contractRule{
 	{name: "a skipped bundle is not returned again", capacity: 2, test: func(f *fixture) {
 		f.saveNew(3)
 		open := f.peek()
-		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, open.ID, because))
+		require.NoError(f, f.Admin.Skip(f.ctx, f.actor, open.ID, because))
 		f.requireClosed(open.ID)
 		f.wantNothing()
 		f.wantDequeue(f.saveNew(2)...)
@@ -53,7 +53,7 @@ var operationRules = []contractRule{
 		first := f.peek()
 		f.acknowledge(first)
 		later := f.saveNew(3)
-		replayed, err := f.Operations.Replay(f.ctx, f.actor, first.Group, because)
+		replayed, err := f.Admin.Replay(f.ctx, f.actor, first.Group, because)
 		require.NoError(f, err)
 		f.sameBundle(first.Bundle, replayed)
 		again := f.requirePeek(events...)
@@ -77,12 +77,12 @@ var operationRules = []contractRule{
 		}
 		f.wantNothing()
 		for i := len(bundles) - 1; i >= 2; i-- {
-			b, err := f.Operations.Replay(f.ctx, f.actor, MasterData, because)
+			b, err := f.Admin.Replay(f.ctx, f.actor, MasterData, because)
 			require.NoError(f, err)
 			f.sameBundle(bundles[i].Bundle, b)
-			_, err = f.Operations.Replay(f.ctx, f.actor, MasterData, because)
+			_, err = f.Admin.Replay(f.ctx, f.actor, MasterData, because)
 			f.wantRefusal(domain.Conflict, err)
-			require.NoError(f, f.Operations.Release(f.ctx, f.actor, b.ID, because))
+			require.NoError(f, f.Admin.Release(f.ctx, f.actor, b.ID, because))
 		}
 		for _, b := range bundles[2:] {
 			again := f.peek()
@@ -93,20 +93,20 @@ var operationRules = []contractRule{
 	}},
 
 	{name: "nothing to replay is NotFound, and groups do not replay each other's", test: func(f *fixture) {
-		_, err := f.Operations.Replay(f.ctx, f.actor, TimeSeries, because)
+		_, err := f.Admin.Replay(f.ctx, f.actor, TimeSeries, because)
 		f.wantRefusal(domain.NotFound, err)
 		f.wantDequeue(f.saveNew(1)...)
-		_, err = f.Operations.Replay(f.ctx, f.actor, MasterData, because)
+		_, err = f.Admin.Replay(f.ctx, f.actor, MasterData, because)
 		f.wantRefusal(domain.NotFound, err)
-		_, err = f.Operations.Replay(f.ctx, f.actor, TimeSeries, because)
+		_, err = f.Admin.Replay(f.ctx, f.actor, TimeSeries, because)
 		require.NoError(f, err)
 	}},
 
 	{name: "a frozen queue accepts events, but returns none until it is thawed", test: func(f *fixture) {
 		events := f.saveNew(1)
 		open := f.peek()
-		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
-		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because), "once more")
+		require.NoError(f, f.Admin.Freeze(f.ctx, f.actor, because))
+		require.NoError(f, f.Admin.Freeze(f.ctx, f.actor, because), "once more")
 		later := f.saveNew(1)
 		_, err := f.Events.NextUnacknowledged(f.ctx, f.actor, AllGroups)
 		require.ErrorIs(f, err, repository.ErrFrozen)
@@ -120,8 +120,8 @@ var operationRules = []contractRule{
 		other := f.withActor(NewActor())
 		other.wantDequeue(other.saveNew(1)...)
 
-		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, because))
-		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, because), "once more")
+		require.NoError(f, f.Admin.Thaw(f.ctx, f.actor, because))
+		require.NoError(f, f.Admin.Thaw(f.ctx, f.actor, because), "once more")
 		f.sameBundle(open.Bundle, f.requirePeek(events...).Bundle)
 		f.acknowledge(open)
 		f.wantDequeue(later...)
@@ -132,30 +132,30 @@ var operationRules = []contractRule{
 		next := f.readNext()
 		b, _, err := Fill(f.ctx, next.Run)
 		require.NoError(f, err)
-		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
+		require.NoError(f, f.Admin.Freeze(f.ctx, f.actor, because))
 		_, err = f.Bundles.Add(f.ctx, b, next.Run)
 		f.wantRefusal(domain.Conflict, err)
 	}},
 
 	{name: "freezing or thawing an actor without a mailbox is NotFound and leaves nothing", test: func(f *fixture) {
-		f.wantRefusal(domain.NotFound, f.Operations.Freeze(f.ctx, f.actor, because))
-		f.wantRefusal(domain.NotFound, f.Operations.Thaw(f.ctx, f.actor, because))
+		f.wantRefusal(domain.NotFound, f.Admin.Freeze(f.ctx, f.actor, because))
+		f.wantRefusal(domain.NotFound, f.Admin.Thaw(f.ctx, f.actor, because))
 		f.noRecords()
 		f.wantDequeue(f.saveNew(1)...)
-		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
+		require.NoError(f, f.Admin.Freeze(f.ctx, f.actor, because))
 	}},
 
 	{name: "orders about a bundle that is not open change nothing", test: func(f *fixture) {
 		asks := func(f *fixture) {
-			before, err := f.Operations.Inspect(f.ctx, f.actor)
+			before, err := f.Admin.Inspect(f.ctx, f.actor)
 			require.NoError(f, err)
 			id := NewBundleID()
 			f.requireClosed(id)
-			f.wantRefusal(domain.NotFound, f.Operations.Release(f.ctx, f.actor, id, because))
-			f.wantRefusal(domain.NotFound, f.Operations.Skip(f.ctx, f.actor, id, because))
-			_, err = f.Operations.Replay(f.ctx, f.actor, TimeSeries, because)
+			f.wantRefusal(domain.NotFound, f.Admin.Release(f.ctx, f.actor, id, because))
+			f.wantRefusal(domain.NotFound, f.Admin.Skip(f.ctx, f.actor, id, because))
+			_, err = f.Admin.Replay(f.ctx, f.actor, TimeSeries, because)
 			f.wantRefusal(domain.NotFound, err)
-			after, err := f.Operations.Inspect(f.ctx, f.actor)
+			after, err := f.Admin.Inspect(f.ctx, f.actor)
 			require.NoError(f, err)
 			require.Equal(f, before, after)
 			f.noRecords()
@@ -171,27 +171,27 @@ var operationRules = []contractRule{
 		open := f.peek()
 		orders := []struct {
 			what string
-			do   func(by repository.Order) error
+			do   func(by repository.AdminAction) error
 		}{
-			{"freeze", func(by repository.Order) error { return f.Operations.Freeze(f.ctx, f.actor, by) }},
-			{"thaw", func(by repository.Order) error { return f.Operations.Thaw(f.ctx, f.actor, by) }},
-			{"skip", func(by repository.Order) error { return f.Operations.Skip(f.ctx, f.actor, open.ID, by) }},
-			{"replay", func(by repository.Order) error {
-				_, err := f.Operations.Replay(f.ctx, f.actor, open.Group, by)
+			{"freeze", func(by repository.AdminAction) error { return f.Admin.Freeze(f.ctx, f.actor, by) }},
+			{"thaw", func(by repository.AdminAction) error { return f.Admin.Thaw(f.ctx, f.actor, by) }},
+			{"skip", func(by repository.AdminAction) error { return f.Admin.Skip(f.ctx, f.actor, open.ID, by) }},
+			{"replay", func(by repository.AdminAction) error {
+				_, err := f.Admin.Replay(f.ctx, f.actor, open.Group, by)
 				return err
 			}},
-			{"release", func(by repository.Order) error { return f.Operations.Release(f.ctx, f.actor, open.ID, by) }},
+			{"release", func(by repository.AdminAction) error { return f.Admin.Release(f.ctx, f.actor, open.ID, by) }},
 		}
 		for _, o := range orders {
-			require.NoError(f, o.do(repository.Order{Who: o.what + "er", Why: "because of " + o.what}))
+			require.NoError(f, o.do(repository.AdminAction{Who: o.what + "er", Why: "because of " + o.what}))
 		}
-		records, err := f.Operations.Records(f.ctx, f.actor, 100)
+		records, err := f.Admin.Records(f.ctx, f.actor, 100)
 		require.NoError(f, err)
 		require.Len(f, records, len(orders))
 		for i, r := range records {
 			want := orders[len(orders)-1-i].what
 			require.Equal(f, want, r.What)
-			require.Equal(f, repository.Order{Who: want + "er", Why: "because of " + want}, r.Order)
+			require.Equal(f, repository.AdminAction{Who: want + "er", Why: "because of " + want}, r.AdminAction)
 			require.False(f, r.When.IsZero())
 			if want == "freeze" || want == "thaw" {
 				require.Zero(f, r.Bundle)
@@ -201,7 +201,7 @@ var operationRules = []contractRule{
 			require.Equal(f, open.Group, r.Group)
 			require.Equal(f, 2, r.Events)
 		}
-		two, err := f.Operations.Records(f.ctx, f.actor, 2)
+		two, err := f.Admin.Records(f.ctx, f.actor, 2)
 		require.NoError(f, err)
 		require.Equal(f, records[:2], two)
 		f.withActor(NewActor()).noRecords()
@@ -210,23 +210,23 @@ var operationRules = []contractRule{
 	{name: "an order without who or why is Invalid, and one that is refused is not recorded", test: func(f *fixture) {
 		f.saveNew(1)
 		open := f.peek()
-		for _, by := range []repository.Order{
+		for _, by := range []repository.AdminAction{
 			{}, {Who: "w"}, {Why: "w"}, {Who: strings.Repeat("w", 201), Why: "w"}, {Who: "w", Why: strings.Repeat("w", 1001)},
 		} {
-			f.wantRefusal(domain.Invalid, f.Operations.Release(f.ctx, f.actor, open.ID, by))
-			f.wantRefusal(domain.Invalid, f.Operations.Skip(f.ctx, f.actor, open.ID, by))
-			f.wantRefusal(domain.Invalid, f.Operations.Freeze(f.ctx, f.actor, by))
-			f.wantRefusal(domain.Invalid, f.Operations.Thaw(f.ctx, f.actor, by))
-			_, err := f.Operations.Replay(f.ctx, f.actor, open.Group, by)
+			f.wantRefusal(domain.Invalid, f.Admin.Release(f.ctx, f.actor, open.ID, by))
+			f.wantRefusal(domain.Invalid, f.Admin.Skip(f.ctx, f.actor, open.ID, by))
+			f.wantRefusal(domain.Invalid, f.Admin.Freeze(f.ctx, f.actor, by))
+			f.wantRefusal(domain.Invalid, f.Admin.Thaw(f.ctx, f.actor, by))
+			_, err := f.Admin.Replay(f.ctx, f.actor, open.Group, by)
 			f.wantRefusal(domain.Invalid, err)
 		}
-		f.wantRefusal(domain.NotFound, f.withActor(NewActor()).Operations.Release(f.ctx, NewActor(), open.ID, because))
+		f.wantRefusal(domain.NotFound, f.withActor(NewActor()).Admin.Release(f.ctx, NewActor(), open.ID, because))
 		f.noRecords()
-		long := repository.Order{Who: strings.Repeat("ø", 200), Why: strings.Repeat("å", 1000)}
-		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, long))
-		records, err := f.Operations.Records(f.ctx, f.actor, 1)
+		long := repository.AdminAction{Who: strings.Repeat("ø", 200), Why: strings.Repeat("å", 1000)}
+		require.NoError(f, f.Admin.Thaw(f.ctx, f.actor, long))
+		records, err := f.Admin.Records(f.ctx, f.actor, 1)
 		require.NoError(f, err)
-		require.Equal(f, long, records[0].Order)
+		require.Equal(f, long, records[0].AdminAction)
 		f.acknowledge(open)
 	}},
 
@@ -234,13 +234,13 @@ var operationRules = []contractRule{
 		events := f.saveNew(5)
 		open := f.peek()
 		f.requireShownBundle(open, repository.BundleOpen, events...)
-		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
+		require.NoError(f, f.Admin.Freeze(f.ctx, f.actor, because))
 		require.True(f, f.requireShownBundle(open, repository.BundleOpen, events...).Frozen)
-		require.NoError(f, f.Operations.Thaw(f.ctx, f.actor, because))
-		require.NoError(f, f.Operations.Release(f.ctx, f.actor, open.ID, because))
+		require.NoError(f, f.Admin.Thaw(f.ctx, f.actor, because))
+		require.NoError(f, f.Admin.Release(f.ctx, f.actor, open.ID, because))
 		f.requireShownBundle(open, repository.BundleReleased, events...)
 		skipped := f.peek()
-		require.NoError(f, f.Operations.Skip(f.ctx, f.actor, skipped.ID, because))
+		require.NoError(f, f.Admin.Skip(f.ctx, f.actor, skipped.ID, because))
 		f.requireShownBundle(skipped, repository.BundleSkipped, events...)
 		later := f.saveNew(2)
 		dequeued := f.peek()
@@ -252,18 +252,18 @@ var operationRules = []contractRule{
 	{name: "a look is recorded and changes nothing", test: func(f *fixture) {
 		events := f.saveNew(2)
 		open := f.peek()
-		require.NoError(f, f.Operations.Look(f.ctx, f.actor, open.ID, because))
+		require.NoError(f, f.Admin.Look(f.ctx, f.actor, open.ID, because))
 		f.sameBundle(open.Bundle, f.requirePeek(events...).Bundle)
 		f.acknowledge(open)
 		closed := f.requireShownBundle(open, repository.BundleDequeued, events...)
-		require.NoError(f, f.Operations.Look(f.ctx, f.actor, open.ID, because))
+		require.NoError(f, f.Admin.Look(f.ctx, f.actor, open.ID, because))
 		require.Equal(f, closed, f.requireShownBundle(open, repository.BundleDequeued, events...))
-		records, err := f.Operations.Records(f.ctx, f.actor, 10)
+		records, err := f.Admin.Records(f.ctx, f.actor, 10)
 		require.NoError(f, err)
 		require.Len(f, records, 2)
 		for _, r := range records {
 			require.Equal(f, "look", r.What)
-			require.Equal(f, because, r.Order)
+			require.Equal(f, because, r.AdminAction)
 			require.Equal(f, open.ID, r.Bundle)
 			require.Equal(f, open.Group, r.Group)
 			require.Equal(f, 2, r.Events)
@@ -273,16 +273,16 @@ var operationRules = []contractRule{
 	{name: "a look without who or why is Invalid, and one at a bundle of another actor is NotFound", test: func(f *fixture) {
 		f.saveNew(1)
 		open := f.peek()
-		f.wantRefusal(domain.Invalid, f.Operations.Look(f.ctx, f.actor, open.ID, repository.Order{Who: "w"}))
-		f.wantRefusal(domain.Invalid, f.Operations.Look(f.ctx, f.actor, open.ID, repository.Order{Why: "w"}))
+		f.wantRefusal(domain.Invalid, f.Admin.Look(f.ctx, f.actor, open.ID, repository.AdminAction{Who: "w"}))
+		f.wantRefusal(domain.Invalid, f.Admin.Look(f.ctx, f.actor, open.ID, repository.AdminAction{Why: "w"}))
 		other := f.withActor(NewActor())
 		for _, f := range []*fixture{other, f} {
 			id := open.ID
 			if f != other {
 				id = NewBundleID()
 			}
-			f.wantRefusal(domain.NotFound, f.Operations.Look(f.ctx, f.actor, id, because))
-			_, _, err := f.Operations.Bundle(f.ctx, f.actor, id)
+			f.wantRefusal(domain.NotFound, f.Admin.Look(f.ctx, f.actor, id, because))
+			_, _, err := f.Admin.Bundle(f.ctx, f.actor, id)
 			f.wantRefusal(domain.NotFound, err)
 			f.noRecords()
 		}
@@ -294,7 +294,7 @@ var operationRules = []contractRule{
 		f.acknowledge(f.peek(TimeSeries))
 		f.saveNew(1)
 		open := f.peek(MasterData)
-		in, err := f.Operations.Inspect(f.ctx, f.actor)
+		in, err := f.Admin.Inspect(f.ctx, f.actor)
 		require.NoError(f, err)
 		require.Equal(f, f.actor, in.Recipient)
 		require.False(f, in.Frozen)
@@ -320,11 +320,11 @@ var operationRules = []contractRule{
 				require.Zero(f, g.Waiting)
 			}
 		}
-		require.NoError(f, f.Operations.Freeze(f.ctx, f.actor, because))
-		in, err = f.Operations.Inspect(f.ctx, f.actor)
+		require.NoError(f, f.Admin.Freeze(f.ctx, f.actor, because))
+		in, err = f.Admin.Inspect(f.ctx, f.actor)
 		require.NoError(f, err)
 		require.True(f, in.Frozen)
-		nobody, err := f.Operations.Inspect(f.ctx, NewActor())
+		nobody, err := f.Admin.Inspect(f.ctx, NewActor())
 		require.NoError(f, err)
 		require.Empty(f, nobody.Cabinets)
 	}},
@@ -333,7 +333,7 @@ var operationRules = []contractRule{
 // requireShownBundle demands that Bundle returns a bundle as it was peeked, and returns it.
 func (f *fixture) requireShownBundle(want Peeked, state repository.BundleState, events ...domain.Event) repository.FoundBundle {
 	f.Helper()
-	found, run, err := f.Operations.Bundle(f.ctx, f.actor, want.ID)
+	found, run, err := f.Admin.Bundle(f.ctx, f.actor, want.ID)
 	require.NoError(f, err)
 	f.sameBundle(want.Bundle, found.Bundle)
 	require.Equal(f, state, found.State)
@@ -352,7 +352,7 @@ func (f *fixture) requireShownBundle(want Peeked, state repository.BundleState, 
 
 func (f *fixture) noRecords() {
 	f.Helper()
-	records, err := f.Operations.Records(f.ctx, f.actor, 10)
+	records, err := f.Admin.Records(f.ctx, f.actor, 10)
 	require.NoError(f, err)
 	require.Empty(f, records)
 }

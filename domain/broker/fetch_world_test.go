@@ -16,21 +16,21 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A doorWorld has a channel with one consumer, nodes that call it, and their stores. It lives in a
+// A fetchWorld has a channel with one consumer, nodes that call it, and their stores. It lives in a
 // synctest bubble.
-type doorWorld struct {
+type fetchWorld struct {
 	*testing.T
 	ports    broker.Ports
 	nodes    repository.Nodes
-	stops    []func() // of those that were started
+	stops    []func() // stops of the nodes that were started
 	channel  domain.PartyID
 	consumer domain.PartyID
 
-	mu     sync.Mutex             // guards status and takes once nodes were started
-	status int                    // of the answers to calls
+	mu     sync.Mutex             // guards status and takes after nodes were started
+	status int                    // status of the answers to calls
 	takes  time.Duration          // a call
 	begun  chan domain.EntryID    // calls
-	counts map[domain.EntryID]int // of those that were received from begun
+	counts map[domain.EntryID]int // calls that were received from begun
 }
 
 // A plainSealer seals nothing.
@@ -39,18 +39,18 @@ type plainSealer struct{}
 func (plainSealer) SealFor(_, secret string) string                   { return secret }
 func (plainSealer) OpenFor(_, sealed string) (secret string, _ error) { return sealed, nil }
 
-// The credentials of a doorWorld.
+// The credentials of a fetchWorld.
 var (
-	doorAdmin    = &broker.Credentials{IsAdmin: true}
-	doorConsumer = &broker.Credentials{ConsumerToken: "consumer-token"}
-	doorProducer = &broker.Credentials{ChannelToken: "channel-token", ProducerID: "p", ProducerToken: "producer-token"}
+	admincredentials    = &broker.Credentials{IsAdmin: true}
+	consumercredentials = &broker.Credentials{ConsumerToken: "consumer-token"}
+	producercredentials = &broker.Credentials{ChannelToken: "channel-token", ProducerID: "p", ProducerToken: "producer-token"}
 )
 
-// inDoorWorld runs a test in a new world.
-func inDoorWorld(t *testing.T, test func(w *doorWorld)) {
+// inFetchWorld runs a test in a new world.
+func inFetchWorld(t *testing.T, test func(w *fetchWorld)) {
 	synctest.Test(t, func(t *testing.T) {
 		cursors := memory.NewCursors(time.Now)
-		w := &doorWorld{
+		w := &fetchWorld{
 			T: t, nodes: memory.NewNodes(time.Now), status: 200, counts: make(map[domain.EntryID]int), begun: make(chan domain.EntryID, 10_000),
 			ports: broker.Ports{Parties: memory.NewParties(), Streams: memory.NewStreams(21*24*time.Hour, time.Now), Cursors: cursors, Shards: cursors},
 		}
@@ -66,10 +66,10 @@ func inDoorWorld(t *testing.T, test func(w *doorWorld)) {
 			producer:  {Token: new("producer-token")},
 			w.channel: {Token: new("channel-token")},
 		} {
-			_, _, err = s.Put(t.Context(), doorAdmin, id, d, broker.Condition{})
+			_, _, err = s.Put(t.Context(), admincredentials, id, d, broker.Condition{})
 			require.NoError(t, err)
 		}
-		_, _, err = s.Put(t.Context(), doorAdmin, w.consumer, broker.Draft{Token: new("consumer-token"), CallbackURL: "https://billing.example/"}, broker.Condition{})
+		_, _, err = s.Put(t.Context(), admincredentials, w.consumer, broker.Draft{Token: new("consumer-token"), CallbackURL: "https://billing.example/"}, broker.Condition{})
 		require.NoError(t, err)
 		defer func() {
 			for _, stop := range w.stops {
@@ -81,12 +81,12 @@ func inDoorWorld(t *testing.T, test func(w *doorWorld)) {
 }
 
 // Receiver implements [delivery.Receivers].
-func (w *doorWorld) Receiver(context.Context, domain.CursorID, bool) (delivery.Receiver, error) {
+func (w *fetchWorld) Receiver(context.Context, domain.CursorID, bool) (delivery.Receiver, error) {
 	return delivery.Receiver{Policy: domain.BrokerPolicy(5*time.Second, 5), KeepsMarks: true}, nil
 }
 
 // Call implements [delivery.Caller].
-func (w *doorWorld) Call(ctx context.Context, c delivery.Call) domain.Answer {
+func (w *fetchWorld) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	w.begun <- c.Entry.Position.EntryID
 	w.mu.Lock()
 	takes := w.takes
@@ -101,15 +101,15 @@ func (w *doorWorld) Call(ctx context.Context, c delivery.Call) domain.Answer {
 	}
 }
 
-// answers sets the status of the consumer's further answers, and how long they take.
-func (w *doorWorld) answers(status int, takes time.Duration) {
+// setAnswers sets the status and the duration of the consumer's further answers.
+func (w *fetchWorld) setAnswers(status int, takes time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.status, w.takes = status, takes
 }
 
-// calls returns how often the consumer was called with each message.
-func (w *doorWorld) calls() map[domain.EntryID]int {
+// countCalls returns how often the consumer was called with each message.
+func (w *fetchWorld) countCalls() map[domain.EntryID]int {
 	synctest.Wait()
 	for len(w.begun) > 0 {
 		w.counts[<-w.begun]++
@@ -117,15 +117,15 @@ func (w *doorWorld) calls() map[domain.EntryID]int {
 	return w.counts
 }
 
-// A doorNode is a node of the broker.
-type doorNode struct {
+// A fetchNode is a node of the broker.
+type fetchNode struct {
 	*broker.Service
 	engine *delivery.Engine
 	stop   func()
 }
 
-// start starts a node, which runs until it is stopped or the test ends.
-func (w *doorWorld) start(name string, opts delivery.Options) *doorNode {
+// startNode starts a node, which runs until it is stopped or the test ends.
+func (w *fetchWorld) startNode(name string, opts delivery.Options) *fetchNode {
 	opts.Incarnation = name
 	engine := delivery.New(delivery.Ports{
 		Streams: w.ports.Streams, Cursors: w.ports.Cursors, Shards: w.ports.Shards, Nodes: w.nodes, Receivers: w, Caller: w,
@@ -136,7 +136,7 @@ func (w *doorWorld) start(name string, opts delivery.Options) *doorNode {
 		defer close(ended)
 		_ = engine.Run(ctx)
 	}()
-	n := &doorNode{engine: engine, stop: func() { cancel(); <-ended }}
+	n := &fetchNode{engine: engine, stop: func() { cancel(); <-ended }}
 	n.Service = broker.New(w.ports, plainSealer{}, broker.Options{
 		Created: engine.Created, Changed: engine.Changed, Published: engine.Published, LookAt: engine.LookAt, IsCalling: engine.IsCalling, Settled: engine.Settled, Orphaned: engine.Orphaned,
 	})
@@ -144,11 +144,11 @@ func (w *doorWorld) start(name string, opts delivery.Options) *doorNode {
 	return n
 }
 
-// broadcasts sends messages of a priority by a node.
-func (w *doorWorld) broadcasts(n *doorNode, count, priority int) {
+// broadcast sends messages of a priority through a node.
+func (w *fetchWorld) broadcast(n *fetchNode, count, priority int) {
 	w.Helper()
 	for range count {
-		_, _, err := n.Broadcast(w.Context(), doorProducer, w.channel, &broker.Broadcast{Priority: priority, Payload: []byte(`{}`)})
+		_, _, err := n.Broadcast(w.Context(), producercredentials, w.channel, &broker.Broadcast{Priority: priority, Payload: []byte(`{}`)})
 		require.NoError(w, err)
 	}
 }

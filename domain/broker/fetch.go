@@ -9,13 +9,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Bundle has messages that a consumer fetches instead of being called with them.
+// A Bundle has messages that a consumer fetches; it is not called with them.
 type Bundle struct {
 	ID       string
 	Messages []*Message // with their payloads, the highest priority first; without jobs and statuses
 }
 
-// The limits of a bundle. It has one message at least, however large.
+// The limits of a bundle. It has at least one message, however large.
 const (
 	MaxPeek      = domain.MaxHeld
 	maxPeekBytes = 4 << 20
@@ -24,14 +24,14 @@ const (
 const (
 	maxPeekTries  = 4
 	maxBundleID   = 64                     // bytes
-	standingEvery = 100 * time.Millisecond // between two looks for what another node has settled
+	standingEvery = 100 * time.Millisecond // interval between reads of the standing, because another node may settle
 )
 
 // Peek returns up to limit messages that wait for a consumer: those whose attempts have failed,
 // and those that were not tried yet. They are one bundle, which is returned again until it is
-// dequeued; meanwhile, the consumer is not called with them. Messages of the bundle whose
-// retention has passed are missing. It returns nil if no other messages wait than those that
-// the consumer is being called with.
+// dequeued; meanwhile, the consumer is not called with them. Expired messages of the bundle are
+// missing. Peek returns nil if no messages wait, apart from those with which the consumer is
+// being called.
 //
 // The owner of the cursor makes the bundle. Peek fails with Unavailable if that takes too long; it
 // may be repeated.
@@ -44,14 +44,14 @@ func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.
 	}
 	for range maxPeekTries {
 		standing, err := s.ports.Cursors.Standing(ctx, consumer.Cursor())
-		if domain.KindOf(err) == domain.NotFound { // its cursor was not created
+		if domain.KindOf(err) == domain.NotFound { // the cursor was not created
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		// What is read here may be old. So a bundle is returned only after the owner of the cursor has
-		// followed a request that was stored after the call began.
+		// The standing may be a stale read. So a bundle is returned only after the owner of the
+		// cursor has followed a request that was stored after the call began.
 		var entries []domain.Position
 		if standing.Held == nil {
 			if entries, err = s.findWaiting(ctx, consumer, &standing, limit); err != nil || len(entries) == 0 {
@@ -60,7 +60,7 @@ func (s *Service) Peek(ctx context.Context, creds *Credentials, consumer domain.
 		}
 		followed, err := s.followRequest(ctx, consumer, &standing, domain.ReplayRequest{Peek: &domain.PeekRequest{Limit: limit, Entries: entries}})
 		switch {
-		case domain.KindOf(err) == domain.Conflict: // the standing was an old one
+		case domain.KindOf(err) == domain.Conflict: // the standing was a stale read
 		case err != nil:
 			return nil, err
 		case followed.Held != nil:
@@ -93,7 +93,7 @@ func (s *Service) Dequeue(ctx context.Context, creds *Credentials, consumer doma
 		}
 		followed, err := s.followRequest(ctx, consumer, &standing, domain.ReplayRequest{Dequeue: bundle})
 		switch {
-		case domain.KindOf(err) == domain.Conflict: // the standing was an old one
+		case domain.KindOf(err) == domain.Conflict: // the standing was a stale read
 		case err != nil:
 			return err
 		case followed.HasDequeued(bundle):
@@ -102,18 +102,18 @@ func (s *Service) Dequeue(ctx context.Context, creds *Credentials, consumer doma
 			return errNone
 		}
 	}
-	return errDoorIsSlow(consumer)
+	return newSlowOwnerError(consumer)
 }
 
-func errDoorIsSlow(consumer domain.PartyID) error {
+func newSlowOwnerError(consumer domain.PartyID) error {
 	return domain.Errorf(domain.Unavailable, "no node has answered for consumer %s in time; send the request again", consumer)
 }
 
-// followRequest stores a request, and returns the standing of the cursor once its owner has followed the
-// request. It fails with Conflict if before is an old standing.
+// followRequest stores a request, and returns the standing of the cursor once its owner has
+// followed the request. It fails with Conflict if before was a stale read.
 func (s *Service) followRequest(ctx context.Context, consumer domain.PartyID, before *domain.Standing, r domain.ReplayRequest) (domain.Standing, error) {
 	id := consumer.Cursor()
-	deadline := s.opts.After(s.opts.DoorTimeout)
+	deadline := s.opts.After(s.opts.FetchTimeout)
 	r.ID = s.opts.NewID()
 	number, err := s.ports.Shards.AddReplay(ctx, id, before.Followed, r)
 	if err == nil || domain.KindOf(err) == domain.Uncertain {
@@ -132,16 +132,16 @@ func (s *Service) followRequest(ctx context.Context, consumer domain.PartyID, be
 		case <-settled:
 		case <-s.opts.After(standingEvery):
 		case <-deadline:
-			return standing, errDoorIsSlow(consumer)
+			return standing, newSlowOwnerError(consumer)
 		case <-ctx.Done():
 			return standing, ctx.Err()
 		}
 	}
 }
 
-// findWaiting returns the positions of messages that wait for a consumer: retries, what is open, and
-// what was not taken, each with the highest priority first. The consumer may be called with some of
-// them, so they are more than limit.
+// findWaiting returns the positions of messages that wait for a consumer: retries, open
+// deliveries and entries that were not taken, each with the highest priority first. It returns
+// more than limit, because the consumer may be called with some of them.
 func (s *Service) findWaiting(ctx context.Context, consumer domain.PartyID, standing *domain.Standing, limit int) ([]domain.Position, error) {
 	waiting, err := s.findRetries(ctx, consumer, standing, limit+domain.MaxConcurrency)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *Service) findWaiting(ctx context.Context, consumer domain.PartyID, stan
 	}
 	var b boundedEntries
 	for _, p := range waiting {
-		if e := read[p.EntryID]; e != nil { // else its retention has passed, or it is not visible yet
+		if e := read[p.EntryID]; e != nil { // else the entry has expired or is not visible yet
 			b.add(e)
 		}
 	}
@@ -163,7 +163,7 @@ func (s *Service) findWaiting(ctx context.Context, consumer domain.PartyID, stan
 		return nil, err
 	}
 	fresh := 0
-	for _, last := range slices.Backward(end.Positions) { // they are in the order of their priorities
+	for _, last := range slices.Backward(end.Positions) { // in the order of priorities
 		at := standing.Position(last.Priority)
 		if at.Number >= last.Number || fresh >= limit || b.isFull {
 			continue
@@ -187,7 +187,7 @@ func (s *Service) findRetries(ctx context.Context, consumer domain.PartyID, stan
 	if standing.Retries == 0 {
 		return nil, nil
 	}
-	for _, at := range slices.Backward(standing.At) { // they are in the order of their priorities
+	for _, at := range slices.Backward(standing.At) { // in the order of priorities
 		after := domain.EntryID{Priority: at.Priority, Number: -1}
 		retries, err := s.ports.Cursors.Retries(ctx, consumer.Cursor(), after, limit)
 		if err != nil {
@@ -205,7 +205,7 @@ func (s *Service) findRetries(ctx context.Context, consumer domain.PartyID, stan
 	return all, nil
 }
 
-// boundedEntries are positions of entries, up to the first one that does not fit.
+// boundedEntries collect positions of entries, up to the first one that does not fit.
 type boundedEntries struct {
 	positions []domain.Position
 	bytes     int64
@@ -221,8 +221,8 @@ func (b *boundedEntries) add(e *repository.Entry) {
 	}
 }
 
-// readEntries reads the entries at positions. Those whose retention has passed are missing. If
-// others are missing, because they are not visible to this node, isComplete is false.
+// readEntries reads the entries at positions. Expired entries are missing. If other entries are
+// missing, because they are not visible to this node yet, isComplete is false.
 func (s *Service) readEntries(ctx context.Context, stream domain.StreamName, positions []domain.Position) (read map[domain.EntryID]*repository.Entry, isComplete bool, err error) {
 	sorted := slices.Clone(positions)
 	slices.SortFunc(sorted, func(a, b domain.Position) int { return domain.CompareEntries(a.EntryID, b.EntryID) })
@@ -233,7 +233,7 @@ func (s *Service) readEntries(ctx context.Context, stream domain.StreamName, pos
 			n++
 		}
 		for at, last := first, sorted[n-1].Number; at.Number <= last; {
-			found, err := s.ports.Streams.Read(ctx, stream, at, int(last-at.Number)+1) // those of one page
+			found, err := s.ports.Streams.Read(ctx, stream, at, int(last-at.Number)+1) // the entries of one page
 			if err != nil {
 				return nil, false, err
 			}
@@ -258,7 +258,7 @@ func (s *Service) readBundle(ctx context.Context, consumer domain.PartyID, held 
 	if err != nil {
 		return nil, err
 	}
-	if !isComplete { // without all its messages, the consumer would dequeue some that it has not got
+	if !isComplete { // otherwise the consumer would dequeue messages that it has not got
 		return nil, domain.Errorf(domain.Unavailable, "the bundle of consumer %s has messages that are not visible to this node yet; send the request again", consumer)
 	}
 	size := int64(0)

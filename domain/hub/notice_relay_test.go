@@ -17,14 +17,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A postBox is where notices come; each test says what goes wrong on the way.
-type postBox struct {
+// A noticeReceiver receives notices. Each test sets the failures.
+type noticeReceiver struct {
 	mu    sync.Mutex
 	got   []domain.Notice
 	fault func(n domain.Notice) error
 }
 
-func (p *postBox) Notify(_ context.Context, n domain.Notice) error {
+func (p *noticeReceiver) Notify(_ context.Context, n domain.Notice) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fault != nil {
@@ -36,7 +36,7 @@ func (p *postBox) Notify(_ context.Context, n domain.Notice) error {
 	return nil
 }
 
-func (p *postBox) bundles() []domain.BundleID {
+func (p *noticeReceiver) bundles() []domain.BundleID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ids := make([]domain.BundleID, len(p.got))
@@ -46,45 +46,45 @@ func (p *postBox) bundles() []domain.BundleID {
 	return ids
 }
 
-// confirmed sends, peeks and dequeues n bundles, and returns their ids.
-func (w *world) confirmed(n int) []domain.BundleID {
+// dequeueNew sends events, peeks and dequeues n bundles, and returns their ids.
+func (w *world) dequeueNew(n int) []domain.BundleID {
 	w.Helper()
 	ids := make([]domain.BundleID, n)
 	for i := range ids {
-		w.sent(1, charges)
-		peeked := w.peeks()
-		w.dequeues(peeked)
+		w.sendNew(1, charges)
+		peeked := w.peekBundle()
+		w.dequeueBundle(peeked)
 		ids[i] = peeked.ID
 	}
 	return ids
 }
 
-// runs runs a courier in the bubble until the test is over.
-func runs(t *testing.T, c *hub.Courier) (stop func()) {
+// runRelay runs a notice relay in the bubble until the test ends.
+func runRelay(t *testing.T, c *hub.NoticeRelay) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = c.Run(ctx) })
 	return func() { cancel(); running.Wait() }
 }
 
-// newTelling returns a world whose hub has a courier, which does not run yet.
-func newTelling(t *testing.T, fault func(domain.Notice) error) (*world, *hub.Courier, *postBox) {
-	box := &postBox{fault: fault}
-	w, d := newAsking(t)
-	c := hub.NewCourier(w.store, box, hub.CourierOptions{})
-	return askingOver(t, w.store, d, func(o *hub.Options) { o.Courier = c }), c, box
+// newNoticeWorld returns a world whose hub has a notice relay, which does not run yet.
+func newNoticeWorld(t *testing.T, fault func(domain.Notice) error) (*world, *hub.NoticeRelay, *noticeReceiver) {
+	box := &noticeReceiver{fault: fault}
+	w, d := newContentWorld(t)
+	c := hub.NewNoticeRelay(w.store, box, hub.NoticeRelayOptions{})
+	return askingOver(t, w.store, d, func(o *hub.Options) { o.NoticeRelay = c }), c, box
 }
 
-func TestNoticesComeInTheOrderOfTheDequeues(t *testing.T) {
+func TestNoticeRelay_KeepsTheOrderOfDequeues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, c, box := newTelling(t, nil)
+		w, c, box := newNoticeWorld(t, nil)
 		defer w.hub.Close()
-		before := w.confirmed(3)
-		stop := runs(t, c)
+		before := w.dequeueNew(3)
+		stop := runRelay(t, c)
 		defer stop()
 		synctest.Wait()
 		require.Equal(t, before, box.bundles(), "those that were told of before it ran")
-		after := w.confirmed(3)
+		after := w.dequeueNew(3)
 		synctest.Wait()
 		require.Equal(t, append(before, after...), box.bundles(), "at once, and each once")
 		require.Equal(t, w.actor, box.got[0].Recipient)
@@ -93,12 +93,12 @@ func TestNoticesComeInTheOrderOfTheDequeues(t *testing.T) {
 	})
 }
 
-func TestANoticeThatCannotBeDeliveredIsNotOvertaken(t *testing.T) {
+func TestNoticeRelay_StopsBehindAFailedNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var away atomic.Bool
 		away.Store(true)
-		var first domain.BundleID // the others could be delivered; guarded by the box
-		w, c, box := newTelling(t, func(n domain.Notice) error {
+		var first domain.BundleID // the only bundle whose notice fails; guarded by the box
+		w, c, box := newNoticeWorld(t, func(n domain.Notice) error {
 			if first == (domain.BundleID{}) {
 				first = n.Bundle
 			}
@@ -108,13 +108,13 @@ func TestANoticeThatCannotBeDeliveredIsNotOvertaken(t *testing.T) {
 			return nil
 		})
 		defer w.hub.Close()
-		stop := runs(t, c)
+		stop := runRelay(t, c)
 		defer stop()
-		ids := w.confirmed(5)
+		ids := w.dequeueNew(5)
 		synctest.Wait()
 		require.Empty(t, box.bundles())
 		away.Store(false)
-		<-time.After(time.Minute) // of the bubble's clock: it looks again
+		<-time.After(time.Minute) // of the bubble's clock: the relay looks again
 		require.Equal(t, ids, box.bundles())
 	})
 }
@@ -123,17 +123,17 @@ func TestStuckNotices_AreCountedUntilTheyAreDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var away atomic.Bool
 		away.Store(true)
-		w, c, box := newTelling(t, func(domain.Notice) error {
+		w, c, box := newNoticeWorld(t, func(domain.Notice) error {
 			if away.Load() {
 				return domain.Errorf(domain.Unavailable, "the domain is away")
 			}
 			return nil
 		})
-		stop := runs(t, c)
+		stop := runRelay(t, c)
 		defer stop()
 		require.Zero(t, c.Stuck())
 		began := time.Now()
-		ids := w.confirmed(3)
+		ids := w.dequeueNew(3)
 		<-time.After(time.Minute)
 		stuck := c.Stuck()
 		require.Equal(t, stuck, c.StuckOf(w.actor), "there is no other recipient")
@@ -150,37 +150,38 @@ func TestStuckNotices_AreCountedUntilTheyAreDelivered(t *testing.T) {
 	})
 }
 
-func TestWhatANodeLeftBehindIsFoundByAnother(t *testing.T) {
+func TestNoticeRelay_FindsNoticesOfOtherNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _, _ := newTelling(t, nil) // whose courier never runs
+		w, _, _ := newNoticeWorld(t, nil) // whose notice relay never runs
 		defer w.hub.Close()
-		ids := w.confirmed(3)
-		box := &postBox{}
-		stop := runs(t, hub.NewCourier(w.store, box, hub.CourierOptions{}))
+		ids := w.dequeueNew(3)
+		box := &noticeReceiver{}
+		stop := runRelay(t, hub.NewNoticeRelay(w.store, box, hub.NoticeRelayOptions{}))
 		defer stop()
 		<-time.After(time.Minute)
 		require.Equal(t, ids, box.bundles())
 	})
 }
 
-// forgetful is an outbox that fails to note what was delivered, as a node does that dies right
-// after it has notified the domain.
-type forgetful struct {
+// forgetfulOutbox is an outbox that fails to record deliveries, as if the node had died right after
+// it notified the domain.
+type forgetfulOutbox struct {
 	repository.Outbox
 	times int
 }
 
-func (f *forgetful) Delivered(ctx context.Context, n domain.Notice) error {
+func (f *forgetfulOutbox) Delivered(ctx context.Context, n domain.Notice) error {
 	if f.times--; f.times >= 0 {
 		return domain.Errorf(domain.Uncertain, "died")
 	}
 	return f.Outbox.Delivered(ctx, n)
 }
 
-// A torn outbox finds those who wait, and that something in it cannot be read.
-type torn struct{ repository.Outbox }
+// A torn outbox returns waiting recipients together with an error, because a part of it cannot
+// be read.
+type damagedOutbox struct{ repository.Outbox }
 
-func (o torn) Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error) {
+func (o damagedOutbox) Waiting(ctx context.Context, before time.Time, most int) ([]domain.ActorID, error) {
 	waiting, err := o.Outbox.Waiting(ctx, before, most)
 	if err == nil {
 		err = domain.Errorf(domain.Damaged, "a notice cannot be read")
@@ -188,25 +189,25 @@ func (o torn) Waiting(ctx context.Context, before time.Time, most int) ([]domain
 	return waiting, err
 }
 
-func TestANoticeThatCannotBeReadHoldsUpNobody(t *testing.T) {
+func TestNoticeRelay_DamagedNoticeDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _, box := newTelling(t, nil)
+		w, _, box := newNoticeWorld(t, nil)
 		defer w.hub.Close()
-		ids := w.confirmed(2)
-		stop := runs(t, hub.NewCourier(torn{w.store}, box, hub.CourierOptions{})) // no Dequeue has notified it
+		ids := w.dequeueNew(2)
+		stop := runRelay(t, hub.NewNoticeRelay(damagedOutbox{w.store}, box, hub.NoticeRelayOptions{})) // no Dequeue has notified it
 		defer stop()
-		<-time.After(2 * time.Minute) // of the bubble's clock: it looks
+		<-time.After(2 * time.Minute) // of the bubble's clock: the relay looks
 		require.Equal(t, ids, box.bundles())
 	})
 }
 
-func TestANoticeMayComeAgainAndIsTheSameThen(t *testing.T) {
+func TestNoticeRelay_RepeatsANoticeUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _, _ := newTelling(t, nil)
+		w, _, _ := newNoticeWorld(t, nil)
 		defer w.hub.Close()
-		ids := w.confirmed(2)
-		box := &postBox{}
-		stop := runs(t, hub.NewCourier(&forgetful{w.store, 1}, box, hub.CourierOptions{}))
+		ids := w.dequeueNew(2)
+		box := &noticeReceiver{}
+		stop := runRelay(t, hub.NewNoticeRelay(&forgetfulOutbox{w.store, 1}, box, hub.NoticeRelayOptions{}))
 		defer stop()
 		<-time.After(2 * time.Minute)
 		require.Equal(t, []domain.BundleID{ids[0], ids[0], ids[1]}, box.bundles(), "at least once, and none before it")
@@ -214,7 +215,7 @@ func TestANoticeMayComeAgainAndIsTheSameThen(t *testing.T) {
 	})
 }
 
-// oldOutbox reads as it was a while ago: what was delivered is still there.
+// oldOutbox returns stale reads: delivered notices are still there.
 type oldOutbox struct {
 	repository.Outbox
 	seen []domain.Notice
@@ -230,32 +231,32 @@ func (o *oldOutbox) Notices(ctx context.Context, recipient domain.ActorID) ([]do
 	return o.seen, nil
 }
 
-func TestWhatAnOldReadShowsAgainIsNotToldAgain(t *testing.T) {
+func TestNoticeRelay_SkipsNoticesOfStaleReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, _, _ := newTelling(t, nil)
+		w, _, _ := newNoticeWorld(t, nil)
 		defer w.hub.Close()
-		ids := w.confirmed(3)
-		box := &postBox{}
-		c := hub.NewCourier(&oldOutbox{Outbox: w.store}, box, hub.CourierOptions{})
-		c.Tell(w.actor)
-		stop := runs(t, c)
+		ids := w.dequeueNew(3)
+		box := &noticeReceiver{}
+		c := hub.NewNoticeRelay(&oldOutbox{Outbox: w.store}, box, hub.NoticeRelayOptions{})
+		c.Enqueue(w.actor)
+		stop := runRelay(t, c)
 		defer stop()
 		synctest.Wait()
 		require.Equal(t, ids, box.bundles())
 	})
 }
 
-// What a node whose clock is wrong has left, and does not carry itself, does not wait for
-// that time to come.
-func TestANoticeFromTheFutureIsFoundByWhomItIsTheFutureFor(t *testing.T) {
+// A node whose clock is ahead has stored a notice and not delivered it. Other nodes do not wait
+// until that time.
+func TestNoticeRelay_FindsANoticeWithAFutureTime(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"right": 0, "an hour ahead": time.Hour, "an hour behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, _, _ := newTelling(t, nil) // the courier of the hub does not run
+				w, _, _ := newNoticeWorld(t, nil) // the notice relay of the hub does not run
 				defer w.hub.Close()
-				ids := w.confirmed(2)
-				box := &postBox{}
-				stop := runs(t, hub.NewCourier(w.store, box, hub.CourierOptions{
+				ids := w.dequeueNew(2)
+				box := &noticeReceiver{}
+				stop := runRelay(t, hub.NewNoticeRelay(w.store, box, hub.NoticeRelayOptions{
 					Clock: func() time.Time { return time.Now().Add(-skew) },
 				}))
 				defer stop()
@@ -267,25 +268,25 @@ func TestANoticeFromTheFutureIsFoundByWhomItIsTheFutureFor(t *testing.T) {
 	}
 }
 
-func TestADomainThatCannotBeToldHoldsUpNoOther(t *testing.T) {
+func TestNoticeRelay_UnreachableDomainDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		box := &postBox{fault: func(n domain.Notice) error {
+		box := &noticeReceiver{fault: func(n domain.Notice) error {
 			if n.Origin == domain.Charges {
 				return fmt.Errorf("no such queue")
 			}
 			return nil
 		}}
-		w, d := newAsking(t)
-		c := hub.NewCourier(w.store, box, hub.CourierOptions{})
+		w, d := newContentWorld(t)
+		c := hub.NewNoticeRelay(w.store, box, hub.NoticeRelayOptions{})
 		w = askingOver(t, w.store, d, func(o *hub.Options) {
-			o.Courier, o.Content[domain.TimeSeries] = c, domain.Request
+			o.NoticeRelay, o.Content[domain.TimeSeries] = c, domain.Request
 		})
 		defer w.hub.Close()
-		w.confirmed(3)
-		w.sent(1, func(e *domain.Event) { e.Origin = domain.TimeSeries })
-		peeked := w.peeks()
-		w.dequeues(peeked)
-		stop := runs(t, c)
+		w.dequeueNew(3)
+		w.sendNew(1, func(e *domain.Event) { e.Origin = domain.TimeSeries })
+		peeked := w.peekBundle()
+		w.dequeueBundle(peeked)
+		stop := runRelay(t, c)
 		defer stop()
 		synctest.Wait()
 		require.Equal(t, []domain.BundleID{peeked.ID}, box.bundles())
@@ -321,7 +322,7 @@ func (o *orderedOutbox) Waiting(context.Context, time.Time, int) ([]domain.Actor
 	return []domain.ActorID{o.notices[0].Recipient}, nil
 }
 
-func TestANoticeOfARemovalThatIsStuck_DelaysNoOther(t *testing.T) {
+func TestNoticeRelay_StuckRemovalDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		actor, err := domain.ParseActorID("5790001330552")
 		require.NoError(t, err)
@@ -336,13 +337,13 @@ func TestANoticeOfARemovalThatIsStuck_DelaysNoOther(t *testing.T) {
 		stuck := outbox.notices[0]
 		var isStuck atomic.Bool
 		isStuck.Store(true)
-		box := &postBox{fault: func(n domain.Notice) error {
+		box := &noticeReceiver{fault: func(n domain.Notice) error {
 			if isStuck.Load() && n == stuck {
 				return domain.Errorf(domain.Unavailable, "a change before is not published")
 			}
 			return nil
 		}}
-		stop := runs(t, hub.NewCourier(outbox, box, hub.CourierOptions{}))
+		stop := runRelay(t, hub.NewNoticeRelay(outbox, box, hub.NoticeRelayOptions{}))
 		defer stop()
 		synctest.Wait()
 		require.Equal(t, []domain.BundleID{{1}, {2}}, box.bundles())

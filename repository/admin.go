@@ -15,11 +15,11 @@ import (
 // is thawed. Events are still stored. It is of kind Unavailable.
 var ErrFrozen = domain.Errorf(domain.Unavailable, "queue: %w", errors.New("an operator has frozen it; it will be thawed"))
 
-// Operations are orders of an operator about the queue of one recipient when its normal operation is
-// blocked. Each is stored together with its record; neither is stored without the other. An order that
+// Admin has the actions of an operator about the queue of one recipient when its normal operation is
+// blocked. Each is stored together with its record; neither is stored without the other. An action that
 // is repeated after an Uncertain failure may fail with Conflict or NotFound because the first call
 // succeeded; the records show that.
-type Operations interface {
+type Admin interface {
 	// Inspect returns the stored state of a queue.
 	Inspect(ctx context.Context, recipient domain.ActorID) (Inspection, error)
 
@@ -30,30 +30,30 @@ type Operations interface {
 
 	// Look records that an operator looks at the payloads of a retained bundle, and changes nothing
 	// else. It fails with NotFound if the bundle is not retained.
-	Look(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by Order) error
+	Look(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by AdminAction) error
 
 	// Release takes back the open bundle id: it is no longer open, and its events wait at the front
 	// again. The next Peek opens another bundle, under another id. It fails with NotFound if the bundle
 	// is not open.
-	Release(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by Order) error
+	Release(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by AdminAction) error
 
 	// Skip closes the open bundle id without a confirmation by its actor. Its events will not be
 	// returned again. It fails with NotFound if the bundle is not open.
-	Skip(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by Order) error
+	Skip(ctx context.Context, recipient domain.ActorID, id domain.BundleID, by AdminAction) error
 
 	// Replay reopens the bundle that was closed last in group, and returns it: the next Peek returns it
 	// as it was. It fails with Conflict if a bundle is open in the group, and with NotFound if none was
 	// closed or the last one is no longer retained. Another Replay after a Release reopens the bundle
 	// before that one.
-	Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by Order) (domain.Bundle, error)
+	Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by AdminAction) (domain.Bundle, error)
 
 	// Freeze makes Peek, Find and Dequeue fail with ErrFrozen until Thaw. To freeze a frozen queue, or
 	// to thaw one that is not frozen, is recorded and changes nothing. Both fail with NotFound if
 	// nothing was ever saved for the recipient.
-	Freeze(ctx context.Context, recipient domain.ActorID, by Order) error
+	Freeze(ctx context.Context, recipient domain.ActorID, by AdminAction) error
 
 	// Thaw ends a Freeze.
-	Thaw(ctx context.Context, recipient domain.ActorID, by Order) error
+	Thaw(ctx context.Context, recipient domain.ActorID, by AdminAction) error
 
 	// Abandon skips the events at the front of a cabinet that the store has lost, up to the next one
 	// that can be read, and returns their numbers and locations. It fails with Conflict if the first
@@ -61,21 +61,21 @@ type Operations interface {
 	// if no event waits in the cabinet. Afterwards, no bundle that was closed before can be replayed.
 	// The events stay lost. If one of them is sent again, it is stored as a new event; while reads are
 	// stale, a node may still count it as a duplicate.
-	Abandon(ctx context.Context, cabinet domain.CabinetKey, by Order) (Loss, error)
+	Abandon(ctx context.Context, cabinet domain.CabinetKey, by AdminAction) (Loss, error)
 
 	// Records returns up to limit records of operators' orders about a queue, the newest first.
 	Records(ctx context.Context, recipient domain.ActorID, limit int) ([]Record, error)
 }
 
-// An Order says who gives an order, and why.
-type Order struct {
+// An AdminAction names the operator who requests an action, and the reason.
+type AdminAction struct {
 	Who string // 1 to 200 characters
 	Why string // 1 to 1,000 characters
 }
 
 // Check returns an Invalid error unless o says who and why, in text that is readable in a record and
 // harmless in a terminal that shows it.
-func (o Order) Check() error {
+func (o AdminAction) Check() error {
 	if n := utf8.RuneCountInString(o.Who); n < 1 || n > 200 {
 		return domain.Errorf(domain.Invalid, "who: want 1 to 200 characters that say who orders this, got %d", n)
 	}
@@ -97,7 +97,7 @@ func isUnprintable(r rune) bool { return r != ' ' && !unicode.IsGraphic(r) }
 
 // A Record is the record of an operator's order.
 type Record struct {
-	Order
+	AdminAction
 	What   string          // look, release, skip, replay, freeze, thaw or abandon
 	When   time.Time       // by the clock of the node
 	Group  domain.Group    // zero for freeze, thaw and abandon

@@ -1,0 +1,204 @@
+package hub
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/messagehub/messagehub/domain"
+	"github.com/messagehub/messagehub/repository"
+)
+
+// A NoticeRelay brings notices from the outbox to domains and subscribers: each at least once,
+// and the notices for a recipient, group and audience in the order in which the bundles were
+// closed. Notices of removed bundles are not ordered. A notice is removed from the outbox after
+// it was delivered. A crash in between delivers it once more, with the same identity.
+//
+// Every node runs a NoticeRelay. It is notified of the bundles that its node closes, and looks
+// periodically for notices that other nodes did not deliver. Two NoticeRelays that serve the
+// same recipient may deliver a notice twice, never out of order.
+type NoticeRelay struct {
+	outbox   repository.Outbox
+	notifier Notifier
+	opts     NoticeRelayOptions
+
+	due chan domain.ActorID // recipients that no worker processes yet
+
+	mu    sync.Mutex
+	known map[domain.ActorID]bool // recipients that are due or being processed; true: new notices were stored meanwhile
+	stuck map[domain.ActorID]StuckNotices
+}
+
+// NoticeRelayOptions configure a NoticeRelay. The zero value has the defaults.
+type NoticeRelayOptions struct {
+	Parallel int                           // recipients at a time; default 32
+	Look     func(idle bool) time.Duration // how long to wait before looking for overdue notices; default about 10 s, and 30 s if the last look found none
+	Random   func() uint64                 // for jitter; default: the system's
+	Clock    func() time.Time              // default: the system's
+	Logger   *slog.Logger                  // default: nothing is logged
+}
+
+// NewNoticeRelay returns a NoticeRelay. It does nothing until Run is called.
+func NewNoticeRelay(outbox repository.Outbox, notifier Notifier, opts NoticeRelayOptions) *NoticeRelay {
+	if opts.Parallel <= 0 {
+		opts.Parallel = 32 // each serves a recipient for three writes in a row: 8 would all be busy when a write takes 25 ms
+	}
+	if opts.Random == nil {
+		opts.Random = rand.Uint64
+	}
+	if opts.Clock == nil {
+		opts.Clock = time.Now
+	}
+	if opts.Look == nil {
+		opts.Look = func(idle bool) time.Duration {
+			d := 10 * time.Second
+			if idle {
+				d *= 3
+			}
+			return withJitter(d, opts.Random)
+		}
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	const limit = 10_000 // recipients in due; deliverOverdue finds the others
+	return &NoticeRelay{outbox: outbox, notifier: notifier, opts: opts, due: make(chan domain.ActorID, limit), known: make(map[domain.ActorID]bool), stuck: make(map[domain.ActorID]StuckNotices)}
+}
+
+// Enqueue notifies the NoticeRelay that recipient has notices in the outbox. It does not block.
+func (r *NoticeRelay) Enqueue(recipient domain.ActorID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.known[recipient]; ok {
+		r.known[recipient] = true
+		return
+	}
+	select {
+	case r.due <- recipient:
+		r.known[recipient] = false
+	default: // deliverOverdue finds it
+	}
+}
+
+// Run delivers notices until ctx ends. It returns nil: a notice that cannot be delivered stays
+// in the outbox.
+func (r *NoticeRelay) Run(ctx context.Context) error {
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	for range r.opts.Parallel {
+		workers.Go(func() {
+			for {
+				select {
+				case recipient := <-r.due:
+					r.processRecipient(ctx, recipient)
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	for {
+		idle := !r.deliverOverdue(ctx)
+		timer := time.NewTimer(r.opts.Look(idle))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+	}
+}
+
+// deliverOverdue finds recipients whose notices were not delivered by the node that closed
+// their bundles, and reports whether there were any.
+func (r *NoticeRelay) deliverOverdue(ctx context.Context) bool {
+	const limit, young = 1000, 10 * time.Second
+	waiting, err := r.outbox.Waiting(ctx, r.opts.Clock().Add(-young), limit)
+	if err != nil {
+		r.logWarning(ctx, "look for notices", err)
+	}
+	for _, recipient := range waiting {
+		r.Enqueue(recipient)
+	}
+	if err == nil && len(waiting) < limit {
+		r.forgetStuck(waiting)
+	}
+	return len(waiting) > 0
+}
+
+// processRecipient delivers the notices of a recipient until there are no new ones.
+func (r *NoticeRelay) processRecipient(ctx context.Context, recipient domain.ActorID) {
+	for again := true; again; {
+		r.mu.Lock()
+		r.known[recipient] = false
+		r.mu.Unlock()
+		r.deliverNotices(ctx, recipient)
+		r.mu.Lock()
+		if again = r.known[recipient] && ctx.Err() == nil; !again {
+			delete(r.known, recipient)
+		}
+		r.mu.Unlock()
+	}
+}
+
+// deliverNotices delivers the notices of a recipient, until only those are left that cannot be
+// delivered or wait behind one that cannot. A notice that cannot be delivered blocks only its
+// group and audience. Delivered notices that a stale read shows again are skipped.
+func (r *NoticeRelay) deliverNotices(ctx context.Context, recipient domain.ActorID) {
+	type sequence struct {
+		group   domain.Group
+		to      domain.Audience
+		removed domain.BundleID // each removal is a separate sequence
+	}
+	stuck := make(map[sequence]bool)
+	through := make(map[sequence]int64) // the number of the last notice that was delivered
+	var left []domain.Notice            // notices that could not be delivered
+	for progress := true; progress; {
+		notices, err := r.outbox.Notices(ctx, recipient)
+		if err != nil {
+			r.logWarning(ctx, "read the notices of a recipient", err, slog.String("actor", recipient.String()))
+			return
+		}
+		progress, left = false, nil
+		for _, n := range notices {
+			of := sequence{group: n.Group, to: n.Audience}
+			if n.Audience == domain.ForWatchersOfRemoval {
+				of.removed = n.Bundle
+			}
+			if last, isDelivered := through[of]; isDelivered && n.Number <= last {
+				continue
+			}
+			if stuck[of] {
+				left = append(left, n)
+				continue
+			}
+			if err := r.deliverNotice(ctx, n); err != nil {
+				r.logWarning(ctx, "deliver a notice", err, slog.String("actor", recipient.String()),
+					slog.String("origin", n.Origin.String()), slog.String("bundle_id", n.Bundle.String()))
+				stuck[of] = true
+				left = append(left, n)
+				continue
+			}
+			through[of], progress = n.Number, true
+		}
+	}
+	r.noteStuck(recipient, left)
+}
+
+// deliverNotice delivers a notice, and then removes it from the outbox.
+func (r *NoticeRelay) deliverNotice(ctx context.Context, n domain.Notice) error {
+	if err := r.notifier.Notify(ctx, n); err != nil {
+		return err
+	}
+	return r.outbox.Delivered(ctx, n)
+}
+
+func (r *NoticeRelay) logWarning(ctx context.Context, what string, err error, attrs ...slog.Attr) {
+	isLogged := domain.KindOf(err) == domain.NewerFormat // the store logs it, once for each mailbox
+	if ctx.Err() == nil && !isLogged {
+		r.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "notices stay in the outbox for now",
+			append(attrs, slog.String("what", what), slog.String("error", err.Error()))...)
+	}
+}
