@@ -84,7 +84,7 @@ func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) e
 				choiceField{name: "kind", label: "Kind", value: query.Get("kind"), options: kinds}.render(),
 				field{name: "actor", label: "Actor", hint: "With it, one mailbox is searched instead of all.", value: query.Get("actor"), fault: faults["actor"], isOptional: true, limit: 64}.render(),
 				field{name: "origin", label: "Origin", hint: "Of the event.", value: query.Get("origin"), fault: faults["origin"], isOptional: true, limit: 64}.render(),
-				field{name: "source", label: "Source", hint: "Of an event that was published to a topic, which is known by its source and its id.", value: query.Get("source"), isOptional: true, limit: 300}.render(),
+				field{name: "source", label: "Source", hint: "Only for an event that was published to a topic: the source with which it was published.", value: query.Get("source"), isOptional: true, limit: 300}.render(),
 			),
 			button("Find"),
 		),
