@@ -88,8 +88,8 @@ var problems = map[problemType]struct {
 	notJSON:            {status: 400, title: "The body is not JSON"},
 	bodyCut:            {status: 400, title: "The body ended early"},
 	invalidActor:       {status: 400, title: "The actor id is not valid"},
-	missingActor:       {status: 401, title: "The actor is not known"},
-	missingToken:       {status: 401, title: "The operator is not known"},
+	missingActor:       {status: 401, title: "The request names no actor"},
+	missingToken:       {status: 401, title: "The operator's token is missing or wrong"},
 	adminClosed:        {status: 403, title: "The operators' routes are closed"},
 	tooManyLogins:      {status: 429, title: "Too many failed logins"},
 	tooManyRequests:    {status: 429, title: "Too many requests"},
@@ -97,13 +97,13 @@ var problems = map[problemType]struct {
 	unknownGroup:       {status: 404, title: "No such group"},
 	notFound:           {status: 404, title: "Not found"},
 	wrongMethod:        {status: 405, title: "Method not allowed"},
-	bodySlow:           {status: 408, title: "The body came too slowly"},
-	conflict:           {status: 409, title: "The request conflicts with what is there"},
-	idConflict:         {status: 409, title: "One id stands for different contents"},
+	bodySlow:           {status: 408, title: "The body arrived too slowly"},
+	conflict:           {status: 409, title: "The request conflicts with the current state"},
+	idConflict:         {status: 409, title: "One id is used for different contents"},
 	alreadyStored:      {status: 409, title: "Events are stored with other content"},
 	unsupportedFormat:  {status: 400, title: "The format of the files is not supported"},
 	crawlUnderWay:      {status: 409, title: "A crawl of the bucket is under way"},
-	preconditionFailed: {status: 412, title: "A precondition does not hold"},
+	preconditionFailed: {status: 412, title: "A precondition is not met"},
 	bodyTooLarge:       {status: 413, title: "The body is too large"},
 	tooManyEvents:      {status: 413, title: "Too many events in one request"},
 	wrongContentType:   {status: 415, title: "Unsupported media type"},
@@ -114,14 +114,14 @@ var problems = map[problemType]struct {
 	},
 	uncertain: {
 		status: 503, title: "The outcome is not known", retry: true,
-		detail: "The request may or may not have taken effect. Repeat the same request: that is safe, nothing happens twice.",
+		detail: "The request may or may not have taken effect. Repeat the same request after the pause, which is safe.",
 	},
 	unavailable: {
-		status: 503, title: "The store is out of reach", retry: true,
+		status: 503, title: "The store is unavailable", retry: true,
 		detail: "The request has not taken effect. Repeat the same request after a pause.",
 	},
 	busUnavailable: {
-		status: 503, title: "Service Bus is out of reach", retry: true, pause: 10,
+		status: 503, title: "Service Bus is unavailable", retry: true, pause: 10,
 		detail: "The request has not taken effect, because Service Bus does not answer. Repeat the same request after the pause.",
 	},
 	resendUncertain: {
@@ -130,49 +130,49 @@ var problems = map[problemType]struct {
 	},
 	tooLate: {
 		status: 503, title: "No answer in time", retry: true,
-		detail: "The request was given up at its deadline and may or may not have taken effect. Repeat the same request: that is safe, nothing happens twice.",
+		detail: "The request was cancelled at its deadline, and may or may not have taken effect. Repeat the same request after the pause, which is safe.",
 	},
 	noAnswer: {
 		status: 503, title: "The domain has not answered in time", retry: true,
-		detail: "The bundle stays open and its domain is asked again. Peek again after the pause.",
+		detail: "The bundle stays open. Peek again after the pause: the hub then asks the domain again.",
 	},
 	domainFailed: {
-		status: 503, title: "The domain has not made the content", retry: true, pause: 10,
-		detail: "The bundle stays open and its domain is asked again. Peek again after the pause; if this continues, ask the operator.",
+		status: 503, title: "The domain could not produce the content", retry: true, pause: 10,
+		detail: "The bundle stays open. Peek again after the pause: the hub then asks the domain again; if this repeats for an hour, inform the operator.",
 	},
 	contentGone: {
 		status: 503, title: "The content of the bundle was deleted", retry: true,
-		detail: "The bundle stays open, and its domain is asked for the content again. Peek again after the pause.",
+		detail: "The bundle stays open. Peek again after the pause: the hub then asks the domain for the content again.",
 	},
 	frozen: {
 		status: 503, title: "The queue is frozen", retry: true, pause: 30,
-		detail: "An operator has frozen the queue of this actor for a while. Nothing is lost, and what is sent is stored; repeat the same request later.",
+		detail: "An operator has stopped deliveries to this actor for a time. New events are stored, and nothing is lost; repeat the same request after the pause.",
 	},
 	notReady: {
 		status: 503, title: "Not ready", retry: true,
-		detail: "The hub depends on a service that does not work; the log of the hub has the reason.",
+		detail: "A service that the hub needs does not work; the log of the hub has the reason.",
 	},
 	tooManySubscriptions: {status: 406, title: "Too many subscriptions"},
 	tooManyTests:         {status: 429, title: "Too many test calls"},
-	missingCredentials:   {status: 401, title: "The request shows no credentials"},
+	missingCredentials:   {status: 401, title: "The request has no credentials"},
 	wrongCredentials:     {status: 403, title: "The credentials are wrong"},
-	invalidToken:         {status: 401, title: "The sender of the request is not known"},
+	invalidToken:         {status: 401, title: "The token is missing or not valid"},
 	missingRight:         {status: 403, title: "The sender of the request lacks a right"},
 	issuerUnavailable: {
-		status: 503, title: "The issuer of the token is out of reach", retry: true, pause: 30,
-		detail: "The hub does not know the keys of the issuer, because it cannot reach it. Nothing was done; repeat the same request after the pause.",
+		status: 503, title: "The issuer of the token is unavailable", retry: true, pause: 30,
+		detail: "The hub cannot fetch the keys of the issuer, so it cannot check the token. The request has not taken effect; repeat it after the pause.",
 	},
 	notProvisioned: {
 		status: 503, title: "A container of the store is not provisioned", retry: true, pause: 30,
-		detail: "The store of this hub lacks the containers that this route needs; the operator creates them with messagehub provision. Routes that need others work.",
+		detail: "The store of this hub lacks the containers that this route needs; the operator creates them with messagehub provision. Other routes work.",
 	},
 	partitionFull: {
 		status: 503, title: "The store has no room for the object", retry: true, pause: 300,
-		detail: "The part of the store to which an object of the request belongs is full, so its events are not stored. The others are. Repeating the request helps once objects of that part are deleted; inform the operator.",
+		detail: "The partition of an object of the request is full, so the events of this object are not stored. The other events are stored. Inform the operator, and repeat the request after objects of that partition are deleted.",
 	},
 	newerFormat: {
-		status: 503, title: "A newer version keeps the mailbox", retry: true, pause: 5,
-		detail: "A newer version of the hub has stored this mailbox in a format that this node does not know, and the node leaves it alone. Nothing is lost; repeat the same request, which a node of the newer version answers.",
+		status: 503, title: "The mailbox has a newer format", retry: true, pause: 5,
+		detail: "A newer version of the hub has stored this mailbox in a format that this node does not know. Nothing is lost; repeat the same request after the pause, until a node of the newer version answers it.",
 	},
 	damaged: {
 		status: 500, title: "Stored data is damaged",
@@ -180,7 +180,7 @@ var problems = map[problemType]struct {
 	},
 	internal: {
 		status: 500, title: "Internal error",
-		detail: "The hub failed in a way that it does not know. Tell the operator the request id.",
+		detail: "The hub failed unexpectedly. Give the operator the request id.",
 	},
 }
 
@@ -291,10 +291,10 @@ func unansweredProblem(e *hub.UnansweredError) *problemError {
 	b := &e.Bundle
 	if b.ContentFailure.Reason == hub.NoAnswer {
 		return &problemError{problem: noAnswer, cause: e, detail: fmt.Sprintf(
-			"Bundle %s is open, and domain %s has not made its content in time. Peek again after the pause.", b.ID, b.Cabinet.Origin)}
+			"Bundle %s is open, and domain %s has not produced its content in time. Peek again after the pause.", b.ID, b.Cabinet.Origin)}
 	}
 	return &problemError{problem: domainFailed, cause: e, detail: fmt.Sprintf(
-		"Bundle %s is open, and domain %s could not make its content (%s). Peek again after the pause; if this continues, ask the operator.",
+		"Bundle %s is open, and domain %s could not produce its content (%s). Peek again after the pause; if this repeats for an hour, inform the operator.",
 		b.ID, b.Cabinet.Origin, b.ContentFailure.Reason)}
 }
 

@@ -333,7 +333,7 @@ func TestADequeueThatMayHaveHappenedSaysSo(t *testing.T) {
 	f := serve(t)
 	f.store.acknowledge = func() error { return domain.Errorf(domain.Uncertain, "the reply was lost") }
 	p := f.do("DELETE", "/v1/dequeue/"+id(1), "").problem(503, "uncertain")
-	require.Contains(t, p.Detail, "Repeat the same request: that is safe")
+	require.Contains(t, p.Detail, "Repeat the same request after the pause, which is safe")
 }
 
 func TestAPanicIsAProblemAndItsStackIsLogged(t *testing.T) {

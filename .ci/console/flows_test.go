@@ -81,7 +81,7 @@ func TestOperator_LooksAtABundleByTheKeyboard(t *testing.T) {
 	b.wants("Show the body")
 	b.focusByKeyboard("#field-why")
 	b.press("its actor asks", kb.Enter)
-	b.wants("It is recorded that you have looked at this bundle.")
+	b.wants("Your look at this bundle is recorded.")
 	b.wants("kwh")
 	b.checkEachView("bundle-body")
 	b.focusByKeyboard(`main a[href$="/records"]`)
@@ -106,7 +106,7 @@ func TestOperator_OrdersDeadLettersByTheKeyboard(t *testing.T) {
 	b.press(kb.Enter)
 	b.focusByKeyboard("#field-why")
 	b.press("its sender asks", kb.Enter)
-	b.wants("It is recorded that you have looked at this message.")
+	b.wants("Your look at this message is recorded.")
 	b.wants("<script>alert(1)</script>")
 	b.checkEachView("dead-letter-body")
 	for order, want := range map[string]string{"/letters/3/resend": "resend", "/letters/4/delete": "delete"} {

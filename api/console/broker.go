@@ -90,7 +90,7 @@ func (v *visit) overdueJobs(jobs []broker.Job) g.Node {
 		j := &jobs[i]
 		t.rows = append(t.rows, []g.Node{anchor(consumerPath(j.Consumer), j.Consumer.FullName()), code(j.Message), g.Text(string(j.Status)), moment(j.Due), v.retriggerLink(j)})
 	}
-	return notice(bad, h.P(g.Text("The node that served these consumers has died, and no other one has taken over. An order to deliver one job again has a node take over the consumers of its shard.")), t.render())
+	return notice(bad, h.P(g.Text("The node that served these consumers has died, and no other node has taken over. Deliver one of the jobs again: a node then takes over all consumers of its shard.")), t.render())
 }
 
 // partyTable returns a part of a list of parties. parameter is that of the query which says where it begins.
@@ -275,7 +275,7 @@ func (v *visit) retriggerJob() error {
 	}
 	return v.confirm(&confirmation{
 		title: "Deliver again to consumer", about: id.FullName(), button: "Deliver the message again",
-		effect: "A dead letter begins again, with all its attempts. A message that waits is looked at now. A consumer that has processed the message gets it twice.",
+		effect: "A dead letter is delivered again, with all attempts. A message that waits is tried now. A consumer that has processed the message gets it twice.",
 		typed:  id.String(), typedLabel: "Consumer",
 		state: []fact{
 			textFact("Channel", id.Channel().String()), textFact("Consumer", id.String()), textFact("Message", message),

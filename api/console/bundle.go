@@ -176,7 +176,7 @@ func (v *visit) lookAtBundle() error {
 	var seen *hub.LookedAt
 	return v.confirm(&confirmation{
 		title: "Look at bundle", about: id.String(), button: "Show the body",
-		effect: "The body of the bundle is shown as its actor gets it, with the payloads of its events. That you have looked at it is recorded.",
+		effect: "The page shows the body of the bundle as its actor gets it, with the payloads of its events. Your look is recorded.",
 		state: []fact{
 			textFact("Actor", actor.String()), textFact("Group", b.Group.String()), textFact("Origin", b.Cabinet.Origin.String()),
 			textFact("Content type", b.Cabinet.ContentType.String()), textFact("Events", groupDigits(int64(b.Count))),
@@ -193,7 +193,7 @@ func (v *visit) lookAtBundle() error {
 func (v *visit) showBody(actor domain.ActorID, seen *hub.LookedAt) error {
 	b := &seen.Bundle
 	return v.show(&view{title: "Body of bundle", about: b.ID.String(), body: []g.Node{
-		notice(good, h.P(g.Text("It is recorded that you have looked at this bundle."))),
+		notice(good, h.P(g.Text("Your look at this bundle is recorded."))),
 		facts(
 			fact{"Actor", bdi(actor.String())}, fact{"Origin", bdi(b.Cabinet.Origin.String())}, fact{"Content type", bdi(b.Cabinet.ContentType.String())},
 			fact{"Events", number(int64(b.Count))}, fact{"Bytes of the body", number(b.Body.Length)},

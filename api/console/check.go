@@ -51,7 +51,7 @@ func (v *visit) showCheck() error { return v.showCheckWith(0, "") }
 
 func (v *visit) showCheckWith(status int, fault string) error {
 	body := []g.Node{
-		h.P(g.Text("A check reads all that is stored, while the hub runs, and compares it with the rules that hold. It costs request units, and changes nothing unless it repairs.")),
+		h.P(g.Text("A check reads everything that is stored, while the hub runs, and compares it with the rules of the hub. It costs request units, and changes nothing unless you have it repair.")),
 		g.Iff(v.mayOrder() && v.opts.Check != nil, func() g.Node {
 			return v.formTo(link("check"),
 				field{name: "actor", label: "Actor", hint: "Empty: all mailboxes, and everything else.", value: v.value("actor"), fault: fault, isOptional: true, limit: 64}.render(),

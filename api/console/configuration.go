@@ -40,7 +40,7 @@ func (v *visit) configuration() error {
 		more = h.P(h.A(h.Href(withQuery(link("configuration"), "all", "1")), g.Text("Show the "+groupDigits(int64(hidden))+" settings that have their defaults, too")))
 	}
 	return v.show(&view{title: "Configuration", body: []g.Node{
-		h.P(g.Text("What this node was started with. Secrets are not shown. messagehub config print shows the same on a terminal, and messagehub doctor checks it.")),
+		h.P(g.Text("The settings of this node at its start. Secrets are not shown. messagehub config print shows the same on a terminal, and messagehub doctor checks it.")),
 		more, t.render(),
 	}})
 }

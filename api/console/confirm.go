@@ -78,12 +78,12 @@ func (v *visit) confirm(c *confirmation) error {
 	faults := make(map[string]string)
 	switch {
 	case by.Why == "":
-		faults[reasonField] = "Type a reason, which stands in the record."
+		faults[reasonField] = "Type a reason. The record will have it."
 	case utf8.RuneCountInString(by.Why) > maxReason:
 		faults[reasonField] = "Type up to 1,000 characters."
 	}
 	if c.typed != "" && strings.TrimSpace(v.value(typedField)) != c.typed {
-		faults[typedField] = "This is another name. Type it as it stands above."
+		faults[typedField] = "This is another name. Type the name that is shown above."
 	}
 	if len(faults) > 0 {
 		return v.showConfirmation(c, http.StatusUnprocessableEntity, faults, nil)
@@ -125,7 +125,7 @@ func (c *confirmation) changedFacts(saw string) []g.Node {
 		return nil
 	}
 	return []g.Node{
-		h.P(g.Text("Nothing was done: what this page has shown has changed meanwhile. If you still want the order, type the name again, and send the form.")),
+		h.P(g.Text("Nothing was done, because something on this page has changed meanwhile. If you still want to give the order, type the name again, and send the form.")),
 		t.render(),
 	}
 }
@@ -154,7 +154,7 @@ func (v *visit) showConfirmation(c *confirmation, status int, faults map[string]
 			v.formTo(v.r.URL.EscapedPath(),
 				hidden(sawField, string(saw)),
 				g.Group(c.more),
-				field{name: reasonField, label: "Reason", hint: "It stands in the record, with your name.", value: v.value(reasonField), fault: faults[reasonField], limit: maxReason}.render(),
+				field{name: reasonField, label: "Reason", hint: "The record will have it, with your name.", value: v.value(reasonField), fault: faults[reasonField], limit: maxReason}.render(),
 				g.Iff(c.typed != "", func() g.Node {
 					return field{name: typedField, label: c.typedLabel + ", typed again", value: typed, fault: faults[typedField], limit: maxReason}.render()
 				}),

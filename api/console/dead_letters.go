@@ -54,7 +54,7 @@ func (v *visit) deadLetterQueues() error {
 		t.rows = append(t.rows, []g.Node{anchor(link("dead-letters", q.Name), q.Name), count, bdi(q.Use)})
 	}
 	return v.show(&view{title: "Dead letters", body: []g.Node{
-		h.P(g.Text("Messages that the bus has put aside, because the hub or a domain could not process them. Look at one, repair the cause, then send it again or delete it.")),
+		h.P(g.Text("Messages that the hub or a domain could not process, so the bus keeps them separately. Look at one, repair the cause, then send it again or delete it.")),
 		t.render(),
 	}})
 }
@@ -168,10 +168,10 @@ func (v *visit) orderDeadLetter() error {
 	}
 	switch v.path("order") {
 	case "look":
-		c.title, c.button, c.effect = "Look at dead letter", "Show the message", "The message is shown with its body. That you have looked at it is recorded."
+		c.title, c.button, c.effect = "Look at dead letter", "Show the message", "The page shows the message with its body. Your look is recorded."
 		return v.lookAtDeadLetter(queue.Name, n, c)
 	case "resend":
-		c.title, c.button, c.effect = "Send again dead letter", "Send it again", "A copy of the message is sent to its queue, and the dead letter is removed once the bus has the copy. Repair first what made it a dead letter."
+		c.title, c.button, c.effect = "Send again dead letter", "Send it again", "A copy of the message is sent to its queue, and the dead letter is removed once the bus has the copy. Before that, repair what made it a dead letter."
 		c.carryOut = func(by hub.AdminAction) error { return v.opts.DeadLetters.Resend(v.ctx(), queue.Name, n, by) }
 	case "delete":
 		c.title, c.button, c.effect, c.isDanger = "Delete dead letter", "Delete it", "The message is gone for good. Its events are not stored, unless they came another way.", true
@@ -215,7 +215,7 @@ func (v *visit) showDeadLetter(queue string, d *deadletters.Content) error {
 		t.rows = append(t.rows, []g.Node{bdi(name), bdi(d.Properties[name])})
 	}
 	return v.show(&view{title: "Dead letter", about: strconv.FormatInt(d.Number, 10), body: []g.Node{
-		notice(good, h.P(g.Text("It is recorded that you have looked at this message."))),
+		notice(good, h.P(g.Text("Your look at this message is recorded."))),
 		facts(all...), t.render(),
 		h.H2(g.Text("Body")), shownBody(d.Body),
 		g.If(d.IsCut, h.P(g.Text("There is more of the body, which is not shown."))),

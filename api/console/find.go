@@ -80,11 +80,11 @@ func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) e
 			field{name: "id", label: "Id", hint: "Of an event, a bundle, a request to a domain, a delivery or a trace.", value: query.Get("id"), fault: faults["id"], limit: 300}.render(),
 			h.Details(
 				g.If(query.Get("actor")+query.Get("origin")+query.Get("kind")+query.Get("source") != "" || len(faults) > 0, g.Attr("open")),
-				h.Summary(g.Text("What is known of it besides")),
+				h.Summary(g.Text("More that you know about it")),
 				choiceField{name: "kind", label: "Kind", value: query.Get("kind"), options: kinds}.render(),
 				field{name: "actor", label: "Actor", hint: "With it, one mailbox is searched instead of all.", value: query.Get("actor"), fault: faults["actor"], isOptional: true, limit: 64}.render(),
 				field{name: "origin", label: "Origin", hint: "Of the event.", value: query.Get("origin"), fault: faults["origin"], isOptional: true, limit: 64}.render(),
-				field{name: "source", label: "Source", hint: "Of an event that was published to a topic, which is known by its source and its id.", value: query.Get("source"), isOptional: true, limit: 300}.render(),
+				field{name: "source", label: "Source", hint: "Only for an event that was published to a topic: the source with which it was published.", value: query.Get("source"), isOptional: true, limit: 300}.render(),
 			),
 			button("Find"),
 		),
@@ -99,9 +99,9 @@ func (v *visit) showFind(status int, faults map[string]string, a *find.Answer) e
 func (v *visit) showAnswer(a *find.Answer) (body []g.Node) {
 	switch {
 	case a.IsUnknown():
-		body = append(body, notice(warn, h.P(g.Text("Nothing with this id is stored, as far as it was looked for."))))
+		body = append(body, notice(warn, h.P(g.Text("Nothing with this id is stored where this page has searched."))))
 	case len(a.Results) == 0 && a.After == "":
-		body = append(body, notice(warn, h.P(g.Text("Nothing was found in what could be read."))))
+		body = append(body, notice(warn, h.P(g.Text("Nothing was found. Some mailboxes could not be read."))))
 	}
 	for i := range a.Results {
 		body = append(body, v.showResult(&a.Results[i]))
@@ -115,7 +115,7 @@ func (v *visit) showAnswer(a *find.Answer) (body []g.Node) {
 	if a.After != "" {
 		query := v.r.URL.Query()
 		query.Set("after", a.After)
-		body = append(body, notice(warn, h.P(g.Text("Not everything was looked at yet: a page takes some seconds and request units at most."))),
+		body = append(body, notice(warn, h.P(g.Text("The search is not complete: a page searches for some seconds only."))),
 			h.P(h.A(h.Class("button"), h.Href(link("find")+"?"+query.Encode()), g.Text("Search on"))))
 	}
 	return body
@@ -134,13 +134,13 @@ func (v *visit) showResult(r *find.Result) g.Node {
 		})),
 	}
 	if len(r.Waits) > 0 {
-		t := tableView{caption: "What it waits for; the first one has to end first", columns: []column{{title: "Cause"}, {title: "Since"}, {title: "What it is"}, {title: "What to do"}}}
+		t := tableView{caption: "What it waits for, in the order in which the waits end", columns: []column{{title: "Cause"}, {title: "Since"}, {title: "What it is"}, {title: "What to do"}}}
 		for _, w := range r.Waits {
 			t.rows = append(t.rows, []g.Node{g.Text(string(w.Cause)), moment(w.Since), bdi(w.Text), bdi(w.Next)})
 		}
 		nodes = append(nodes, t.render())
 	}
-	t := tableView{caption: "What has happened, in order of time, in UTC", columns: []column{{title: "When"}, {title: "What"}, {title: "How"}}, empty: "Nothing that has happened to it is stored."}
+	t := tableView{caption: "What happened, in order of time, in UTC", columns: []column{{title: "When"}, {title: "What"}, {title: "How"}}, empty: "No step is stored."}
 	for _, s := range r.Steps {
 		how := g.Group{bdi(s.Text)}
 		for _, d := range s.Details {

@@ -33,14 +33,14 @@ func (v *visit) mailbox() error {
 			state = g.Group{state, g.Text(" by "), bdi(freeze.Who), g.Text(", "), moment(freeze.When), g.Text(": "), bdi(freeze.Why)}
 		}
 	}
-	saving := "none, or none is left unfinished"
+	saving := "none is unfinished"
 	if found.Saving {
-		saving = "one is under way, or was left unfinished"
+		saving = "one is under way, or was interrupted"
 	}
 	body := []g.Node{
 		facts(
 			fact{"State", state}, fact{"Saves", g.Text(saving)},
-			fact{"Highest number visible", number(int64(found.Watermark))}, fact{"Highest number given away", number(int64(found.Reserved))},
+			fact{"Highest sequence that Peeks see", number(int64(found.Watermark))}, fact{"Highest sequence that Saves have taken", number(int64(found.Reserved))},
 		),
 		h.Ul(
 			h.Class("actions"),
@@ -105,15 +105,15 @@ func (v *visit) group(actor domain.ActorID, group *repository.InspectedGroup, is
 func effectOfGate(group *repository.InspectedGroup, isFrozen bool) string {
 	switch open := group.Open; {
 	case isFrozen:
-		return "The gate is frozen: Peek and Dequeue fail until the mailbox is thawed."
+		return "The mailbox is frozen: Peek and Dequeue fail until it is thawed."
 	case open != nil && open.LacksContent():
-		return "The gate has a bundle open whose content is not there: a Peek asks the domain for it. Nothing behind the bundle is handed out."
+		return "The open bundle has no content yet: a Peek asks the domain for it. Later events wait until the bundle is dequeued."
 	case open != nil:
-		return "The gate has a bundle open: each Peek returns it until the actor dequeues it. Nothing behind the bundle is handed out."
+		return "A bundle is open: each Peek returns it until the actor dequeues it. Later events wait until then."
 	case group.Waiting > 0:
-		return "The gate has no bundle open: the next Peek opens one with the first events that wait."
+		return "No bundle is open: the next Peek opens one with the first events that wait."
 	}
-	return "The gate has no bundle open, and nothing waits."
+	return "No bundle is open, and nothing waits."
 }
 
 // factsOfDomain returns how far a domain is with the content of an open bundle, and when it is asked next.

@@ -26,7 +26,7 @@ func (v *visit) notices(actor domain.ActorID) (g.Node, error) {
 		return nil, err
 	}
 	if len(report.Waiting) == 0 {
-		return h.P(h.Class("empty"), g.Text("No notice waits: each that a Dequeue has left was delivered.")), nil
+		return h.P(h.Class("empty"), g.Text("No notice waits: all were delivered.")), nil
 	}
 	now := v.opts.Clock()
 	t := tableView{
@@ -50,7 +50,7 @@ func (v *visit) notices(actor domain.ActorID) (g.Node, error) {
 		stuck = g.Group{badge(bad, strconv.Itoa(report.Stuck.Notices)), g.Text(" since " + age(report.Stuck.Oldest, now))}
 	}
 	return g.Group{
-		h.P(g.Text("A Dequeue leaves notices for the domain, for subscriptions and for watches. The hub delivers them at once, and repeats what fails about every ten seconds; its log says why it fails.")),
+		h.P(g.Text("A Dequeue makes notices for the domain, for subscriptions and for watches. The hub delivers them at once. If that fails, it logs the error, and tries again about every ten seconds.")),
 		facts(
 			fact{"Waiting", number(int64(len(report.Waiting)))}, fact{"Oldest", g.Text(age(oldest, now))},
 			fact{"This node could not deliver", stuck},

@@ -109,5 +109,5 @@ func TestMailbox_SaysWhatItsGatesDo(t *testing.T) {
 	b.peek(actor)
 	require.Contains(t, b.get("/console/mailboxes/"+actor).text(), "each Peek returns it until the actor dequeues it")
 	require.NoError(t, b.options.Operator.Freeze(t.Context(), parseActor(t, actor), hub.AdminAction{Who: "kim", Why: "a test"}))
-	require.Contains(t, b.get("/console/mailboxes/"+actor).text(), "Peek and Dequeue fail until the mailbox is thawed")
+	require.Contains(t, b.get("/console/mailboxes/"+actor).text(), "Peek and Dequeue fail until it is thawed")
 }

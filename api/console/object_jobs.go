@@ -166,7 +166,7 @@ func (v *visit) stopJob() error {
 	}
 	return v.confirm(&confirmation{
 		title: "Stop job", about: string(j.ID.Kind) + " " + j.ID.UUID(), button: "Stop the job", isDanger: true,
-		effect: "The job ends. What it has stored remains. It cannot be continued; a new job begins from the start.",
+		effect: "The job ends and cannot be continued; a new job begins from the start. What it has stored remains.",
 		typed:  typed, typedLabel: label,
 		state: []fact{textFact("Kind", string(j.ID.Kind)), textFact("Job", j.ID.UUID()), textFact("Bucket", j.Bucket), textFact("State", string(j.State))},
 		carryOut: func(by hub.AdminAction) error {

@@ -45,7 +45,7 @@ func (v *visit) ratesPart() error { return v.showFragment(v.rates()) }
 func (v *visit) rates() g.Node {
 	all := v.samples.allSamples()
 	if len(all) == 0 {
-		return h.P(h.Class("empty"), g.Text("This node has just started; its first figures are there within "+duration(sampleEvery)+"."))
+		return h.P(h.Class("empty"), g.Text("This node has just started. Its first figures appear within "+duration(sampleEvery)+"."))
 	}
 	newest := all[len(all)-1]
 	var current []fact

@@ -148,11 +148,11 @@ func receiverAdvice(r *receiverlist.Receiver) g.Node {
 	case r.Fault != "":
 		return say(bdi(r.Fault))
 	case r.State == subscribe.DeliveryPaused:
-		return say(g.Text("It is paused: nothing is called until it is resumed. Messages wait until their retention has passed."))
+		return say(g.Text("It is paused: the receiver is not called until it is resumed. Messages wait until their retention has passed."))
 	case r.State == subscribe.DeliveryGone:
-		return say(g.Text("The receiver answered 410 Gone, so nothing is called. Resume it once the receiver is there again."))
+		return say(g.Text("The receiver answered 410 Gone, so it is not called. Resume the subscription when the receiver works again."))
 	case r.State == subscribe.DeliveryHeld:
-		return say(g.Text("The receiver asked for a pause by Retry-After. It is called again by itself after that."))
+		return say(g.Text("The receiver asked for a pause by Retry-After. The hub calls it again after that."))
 	case r.State == subscribe.DeliveryFailing:
 		calls := "The last call failed: "
 		if r.Failures > 1 {

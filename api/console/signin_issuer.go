@@ -67,7 +67,7 @@ func (v *visit) finishSignIn() error {
 		return v.showFailedSignIn(err)
 	}
 	if !account.Principal().Has(look) {
-		return &pageError{http.StatusForbidden, "Your account may not see this console", "It needs the role operator.read or operator. Have it granted where your account is, and sign in again."}
+		return &pageError{http.StatusForbidden, "Your account may not see this console", "It needs the role operator.read or operator. Ask the administrator of your accounts for it, and sign in again."}
 	}
 	v.beginSession(browserSession{Name: account.Name, Account: account}, accountTime)
 	return v.continueHere(attempt.Next)

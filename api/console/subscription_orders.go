@@ -25,7 +25,7 @@ func (v *visit) pauseSubscription() error {
 func (v *visit) resumeSubscription() error {
 	return v.orderSubscription("resume", false, &confirmation{
 		title: "Resume subscription", button: "Resume the subscription",
-		effect: "The receiver is called again. That also ends the pause after 410 Gone, the one that the receiver asked for by Retry-After, and the one after failures.",
+		effect: "The receiver is called again at once, also if it was paused because of failures, by 410 Gone or by Retry-After.",
 	})
 }
 

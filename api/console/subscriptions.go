@@ -163,7 +163,7 @@ func (v *visit) warnings(d *subscribe.Delivery) g.Node {
 		case domain.LastAttempts:
 			return h.Li(g.Text("Deliveries that have a third of their attempts left, or fewer: "), number(int64(w.Count)), g.Text(". They become dead letters if those fail."))
 		default:
-			return h.Li(g.Text("The oldest message that waits expires at "), moment(w.At), g.Text(", and is not delivered then."))
+			return h.Li(g.Text("The oldest message that waits expires at "), moment(w.At), g.Text(", and will not be delivered after that."))
 		}
 	})))
 }

@@ -45,7 +45,7 @@ func (v *visit) watches() error {
 			return err
 		}
 		list = g.Group{
-			h.P(g.Text("Watches of which a change was outstanding. Type an owner to see all of its watches.")),
+			h.P(g.Text("Watches to which the hub has not delivered a change. Type an owner to see all of its watches.")),
 			v.receiverTable("Watches", "No watch is in this part of the list.", found.Receivers),
 			receiverPager(link("watches"), query.Get("state"), query.Get("after"), found.Next),
 		}

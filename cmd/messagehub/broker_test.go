@@ -202,7 +202,7 @@ func TestBrokerMessages_ShowWhatBecameOfThem(t *testing.T) {
 
 	got := brokerAt(t, hub, "broadcast", "prices", "--producer", "shop", "--producer-token", "hush-p", "--channel-token", "hush-c", "--id", "offer-1", "--text", "other")
 	require.Equal(t, 1, got.status)
-	require.Contains(t, got.err, "One id stands for different contents (409)")
+	require.Contains(t, got.err, "One id is used for different contents (409)")
 	got = brokerAt(t, hub, "broadcast", "prices", "--producer", "shop", "--producer-token", "hush", "--channel-token", "hush-c", "--text", "other")
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.err, "The credentials are wrong (403)")

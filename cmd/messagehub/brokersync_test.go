@@ -88,7 +88,7 @@ func TestBrokerSync_MayBeRepeatedAfterAFailure(t *testing.T) {
 		if isBroken && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/consumer/") {
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = w.Write([]byte(`{"title":"The store is out of reach","detail":"Repeat it."}`))
+			_, _ = w.Write([]byte(`{"title":"The store is unavailable","detail":"Repeat it."}`))
 			return
 		}
 		proxy.ServeHTTP(w, r)
@@ -97,7 +97,7 @@ func TestBrokerSync_MayBeRepeatedAfterAFailure(t *testing.T) {
 	got := syncParties(t, server.URL, partyFile, nil)
 	require.Equal(t, 1, got.status)
 	require.Equal(t, "create           producer shop\ncreate           channel prices\n", got.out)
-	require.Equal(t, "messagehub: consumer prices/billing: The store is out of reach (503): Repeat it.; made before it: 2 changes; the command may be repeated\n", got.err)
+	require.Equal(t, "messagehub: consumer prices/billing: The store is unavailable (503): Repeat it.; made before it: 2 changes; the command may be repeated\n", got.err)
 	isBroken = false
 	require.Equal(t, result{0, "keep             producer shop\nkeep             channel prices\n" +
 		"create           consumer prices/billing  http://127.0.0.1:1/a\n1 change made\n", ""}, syncParties(t, server.URL, partyFile, nil))

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -36,6 +37,17 @@ func chartSettings(t *testing.T, choose func(settings map[string]any) bool) map[
 		if !isDecorated && document.Settings["insecure"] == true && document.Settings["tls"] == nil && choose(document.Settings) {
 			return document.Settings
 		}
+	}
+}
+
+// TestChartNotes_HaveOnlyCommandsThatAreAccepted reads what helm install prints.
+func TestChartNotes_HaveOnlyCommandsThatAreAccepted(t *testing.T) {
+	text, err := os.ReadFile("../../deploy/helm/messagehub/templates/NOTES.txt")
+	require.NoError(t, err)
+	commands := commandsOf(regexp.MustCompile(`{{[^{}]*}}`).ReplaceAllString(string(text), "value"))
+	require.NotEmpty(t, commands)
+	for _, words := range commands {
+		require.NoError(t, acceptCommand(words), strings.Join(words, " "))
 	}
 }
 

@@ -98,7 +98,7 @@ func TestPeekTellsWhatIsInTheWay(t *testing.T) {
 	messagehub(t, event(1, ""), "send", "--url", url, "-")
 	messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--bundle-id", bundleID)
 	require.Equal(t,
-		result{1, "", "messagehub: The request conflicts with what is there (409): bundle id: bundle " + bundleID + " is open; peek it without another id, or dequeue it first\n"},
+		result{1, "", "messagehub: The request conflicts with the current state (409): bundle id: bundle " + bundleID + " is open; peek it without another id, or dequeue it first\n"},
 		messagehub(t, "", "peek", "--url", url, "--actor", actorA, "--bundle-id", "11111111-1111-4111-8111-111111111111"))
 	require.Equal(t,
 		result{1, "", "messagehub: No such group (404): group: \"weather\" is unknown here; known are aggregations, masterdata, timeseries\n"},

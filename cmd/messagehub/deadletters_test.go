@@ -161,7 +161,7 @@ func TestDeadLetters_NeedTheTokenOfOperators(t *testing.T) {
 	h := newLetterHub(t)
 	got := withToken(t, "wrong", "dead-letters", "list", "--url", h.url)
 	require.Equal(t, 1, got.status)
-	require.Contains(t, got.err, "The operator is not known (401)")
+	require.Contains(t, got.err, "The operator's token is missing or wrong (401)")
 	got = messagehub(t, "", "dead-letters", "list", "nowhere", "--url", h.url)
 	require.Equal(t, 1, got.status)
 	require.Contains(t, got.err, `this hub has no queue "nowhere"`)

@@ -28,5 +28,5 @@ func TestCheck_NamesMailboxesOfANewerFormatAndDoesNotCallThemDamaged(t *testing.
 	require.Equal(t, 0, messagehub(t, "", "peek", "--url", url, "--actor", "actor-0").status, "other mailboxes are served")
 	refused := messagehub(t, "", "peek", "--url", url, "--actor", "actor-1")
 	require.Equal(t, 1, refused.status)
-	require.Contains(t, refused.err, "A newer version keeps the mailbox (503)")
+	require.Contains(t, refused.err, "The mailbox has a newer format (503)")
 }

@@ -56,7 +56,7 @@ func TestOperatorCommands_FindTheTokenOfTheHub(t *testing.T) {
 			t.Chdir(t.TempDir()) // where the usual folder is not
 			got := runWith(t, nil, "queue", "show", "--url", url, actorA)
 			require.Equal(t, 1, got.status)
-			require.Contains(t, got.err, "The operator is not known (401)")
+			require.Contains(t, got.err, "The operator's token is missing or wrong (401)")
 			require.Contains(t, got.err, "messagehub: this command has shown no token; set MESSAGEHUB_ADMIN_TOKEN to the token of the hub's operators, "+
 				"or name the data folder of the hub with --data, or give a token of the issuer with --token-file\n")
 			require.Contains(t, runWith(t, []string{tokenVariable + "=another-token-than-that"}, "queue", "show", "--url", url, "--data", data, actorA).err,

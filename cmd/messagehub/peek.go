@@ -107,6 +107,9 @@ func peekOptions(group, bundle, format string, wait time.Duration) (opts hubclie
 func (p *process) peek(ctx context.Context, hub *hubclient.Client, actor string, opts hubclient.PeekOptions) error {
 	b, err := hub.As(actor).Peek(ctx, actor, opts)
 	if errors.Is(err, public.ErrNoData) {
+		if actor == "" {
+			actor = "the actor of the token"
+		}
 		fmt.Fprintf(p.err, "no data waits for %s\n", actor)
 		return exitError(exitNoData)
 	}

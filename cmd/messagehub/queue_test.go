@@ -154,7 +154,7 @@ func TestAHubForOthersWantsTheTokenOfItsSettings(t *testing.T) {
 	url := h.url(t)
 	require.Equal(t, 0, withToken(t, token, "queue", "show", "--url", url, actorA).status)
 	require.Equal(t, 0, withToken(t, token, "check", "--url", url).status)
-	require.Contains(t, withToken(t, "another-token-than-that", "check", "--url", url).err, "The operator is not known (401)")
+	require.Contains(t, withToken(t, "another-token-than-that", "check", "--url", url).err, "The operator's token is missing or wrong (401)")
 	require.NotContains(t, h.said(), token)
 	require.Contains(t, h.said(), `"admin_token":"[redacted]"`)
 	require.NotContains(t, h.said(), `"retention"`, "it has its default")

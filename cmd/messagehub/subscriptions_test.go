@@ -65,7 +65,7 @@ func TestSubscriptions_ToObjectsShowTheTokenOfOperators(t *testing.T) {
 	for _, args := range [][]string{create, sync} {
 		got := runWith(t, nil, args...)
 		require.Equal(t, 1, got.status)
-		require.Contains(t, got.err, "The operator is not known (401)")
+		require.Contains(t, got.err, "The operator's token is missing or wrong (401)")
 	}
 	require.Equal(t, result{0, "created " + subscriptionA + "\n", ""}, runWith(t, []string{tokenVariable + "=" + operatorToken}, create...))
 	require.Equal(t, 0, runWith(t, nil, append(create, "--data", folder)...).status)
@@ -321,6 +321,6 @@ func TestSubscriptionsSync_SaysHowFarItCame(t *testing.T) {
 	got := syncSubscriptions(t, url, file)
 	require.Equal(t, 1, got.status)
 	require.Equal(t, "create           "+subscriptionA+"  https://example.org/a\n", got.out)
-	require.True(t, strings.HasPrefix(got.err, "messagehub: create "+subscriptionB+": The request conflicts with what is there (409): "), got.err)
+	require.True(t, strings.HasPrefix(got.err, "messagehub: create "+subscriptionB+": The request conflicts with the current state (409): "), got.err)
 	require.True(t, strings.HasSuffix(got.err, " was deleted; made before it: 1 change; the command may be repeated\n"), got.err)
 }

@@ -47,6 +47,9 @@ func TestServe_WithDevIssuerAcceptsTokensOnly(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(orders), 0o600))
 	r = messagehub(t, "", "broker", "put", "channel", "prices", "--token", "hush", "--url", h.url(t), "--operator-token-file", file)
 	require.Equal(t, result{0, "created channel prices\n", ""}, r)
+	actor := messagehub(t, "", "token", "--data", folder, "--actor", "5790001330552").out
+	r = runWith(t, []string{ownTokenVariable + "=" + strings.TrimSpace(actor)}, "peek", "--url", h.url(t))
+	require.Equal(t, result{3, "", "no data waits for the actor of the token\n"}, r)
 	r = runWith(t, []string{ownTokenVariable + "=" + strings.TrimSpace(orders)}, "broker", "messages", "prices", "--url", h.url(t))
 	require.Equal(t, 0, r.status, r.err)
 	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())

@@ -248,9 +248,10 @@ const hubGrace = 25
 func (c *checker) checkHub(t testing.TB) {
 	hub := c.pod.spec.Containers[0]
 	config := c.configMaps[slices.IndexFunc(c.configMaps, func(m *core.ConfigMap) bool { return m.Name == c.pod.name })]
-	wantArgs := []string{"serve", "--config", "/etc/messagehub/config/messagehub.yaml"}
-	if !slices.Equal(hub.Args, wantArgs) || len(hub.Command) > 0 {
-		c.fault("args %q", hub.Args)
+	// kubectl exec starts other commands in the pod, with the variables of the container and without its arguments.
+	isConfigured := hasVariable(c.pod, "MESSAGEHUB_CONFIG", "/etc/messagehub/config/messagehub.yaml")
+	if !slices.Equal(hub.Args, []string{"serve"}) || len(hub.Command) > 0 || !isConfigured {
+		c.fault("args %q, and the variables are %v", hub.Args, hub.Env)
 	}
 	if _, ok := config.Data["messagehub.yaml"]; !ok {
 		c.fault("no settings in %s", config.Name)

@@ -195,7 +195,7 @@ func TestWrongInputIsNamedWithItsPlaceAndItsCure(t *testing.T) {
 		{name: "a variable with a slip", environ: []string{"MESSAGEHUB_LISTNE=x"}, want: "MESSAGEHUB_LISTNE (in the environment): no such key; did you mean MESSAGEHUB_LISTEN?"},
 		{name: "a key twice", yaml: "data: a\ndata: b", want: "data (hub.yaml line 2): it stands in line 1 already; keep one"},
 		{name: "a key without a value", yaml: "data:", want: "data (hub.yaml line 1): want one value"},
-		{name: "a list for a value", yaml: "data: [a]", want: "data (hub.yaml line 1): want one value"},
+		{name: "a list for a value", yaml: "data: [a]", want: "data (hub.yaml line 1): want one value, not a list; if the setting has several values, write them as one text, with blanks between them"},
 		{name: "no keys at all", yaml: "hello", want: "hub.yaml line 1: want keys with values, such as listen: 127.0.0.1:8080"},
 		{name: "a second document", yaml: "data: a\n---\ndata: b", want: "hub.yaml: a second YAML document follows; keep one"},
 		{name: "no YAML", yaml: "data: [", want: "hub.yaml: yaml: line 1: did not find expected node content; messagehub help configuration has an example"},

@@ -110,10 +110,18 @@ func (f *configFile) setKey(k key, v *yaml.Node) {
 		return
 	}
 	if v.Kind != yaml.ScalarNode || v.Tag == "!!null" {
-		f.addFault(k.name, v, "want one value")
+		f.addFault(k.name, v, wantedValue(v))
 		return
 	}
 	f.faults = append(f.faults, f.c.set(k, v.Value, from)...)
+}
+
+// wantedValue returns what a file should have in place of n. Some settings take several values as one text.
+func wantedValue(n *yaml.Node) string {
+	if n.Kind == yaml.SequenceNode {
+		return "want one value, not a list; if the setting has several values, write them as one text, with blanks between them"
+	}
+	return "want one value"
 }
 
 // knownKeys returns the names that a key of section may have.

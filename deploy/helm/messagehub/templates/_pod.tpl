@@ -65,8 +65,6 @@ spec:
       imagePullPolicy: {{ .Values.image.pullPolicy }}
       args:
         - serve
-        - --config
-        - /etc/messagehub/config/messagehub.yaml
       env:
         {{- include "messagehub.environment" . | trim | nindent 8 }}
       ports:
@@ -182,6 +180,9 @@ spec:
 {{- end -}}
 
 {{- define "messagehub.environment" -}}
+# A variable, so that commands which operators run in the pod have the settings of the hub.
+- name: MESSAGEHUB_CONFIG
+  value: /etc/messagehub/config/messagehub.yaml
 # An image may set this one, and the environment wins over the file.
 - name: MESSAGEHUB_DATA
   value: {{ include "messagehub.dataFolder" . }}

@@ -10,7 +10,7 @@ using Reason = DataBundleResponseContract.Types.RequestFailure.Types.Reason;
 
 public static class Domain
 {
-    // What every message carries, but that the hub does without.
+    // Properties that messages of the original have. The hub does not need them.
     static ServiceBusMessage Describe(ServiceBusMessage message, string type, string correlation)
     {
         message.ApplicationProperties["OperationTimestamp"] = DateTime.UtcNow.ToString("yyyy-MM-dd'T'HH:mm:ss'Z'");

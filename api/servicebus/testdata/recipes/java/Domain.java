@@ -31,7 +31,7 @@ public final class Domain {
         void take(String id, String actor, String list) throws Exception;
     }
 
-    // What every message carries, but that the hub does without.
+    // Properties that messages of the original have. The hub does not need them.
     static Map<String, Object> properties(String type, String correlation) {
         return Map.of(
             "OperationTimestamp", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(),

@@ -8,7 +8,7 @@ const contract = protobuf.loadSync(new URL("contract.proto", import.meta.url).pa
 const encode = (type, message) => Buffer.from(contract.lookupType(type).encode(message).finish());
 const decode = (type, body) => contract.lookupType(type).decode(body);
 
-// What every message carries, but that the hub does without.
+// Properties that messages of the original have. The hub does not need them.
 const properties = (type, correlation) => ({
   OperationTimestamp: new Date().toISOString().slice(0, 19) + "Z",
   OperationCorrelationId: correlation,

@@ -9,7 +9,7 @@ import contract_pb2 as contract
 from azure.servicebus import NEXT_AVAILABLE_SESSION, ServiceBusMessage
 
 
-# What every message carries, but that the hub does without.
+# Properties that messages of the original have. The hub does not need them.
 def properties(kind, correlation):
     return {
         "OperationTimestamp": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
