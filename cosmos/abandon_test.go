@@ -21,8 +21,8 @@ import (
 
 var order = repository.AdminAction{Who: "kim", Why: "ticket 4711"}
 
-// damages changes the page of a slot so that it cannot be decoded.
-func (f *failover) damages(drawer string, slot int) {
+// damagePage overwrites the page of a slot so that it cannot be decoded.
+func (f *failover) damagePage(drawer string, slot int) {
 	f.Helper()
 	var ops azcosmos.PatchOperations
 	ops.AppendSet("/events", []byte("not what was there"))
@@ -30,18 +30,18 @@ func (f *failover) damages(drawer string, slot int) {
 	require.NoError(f, node.beginCall("test").Patch(f.Context(), node.db.cabinets, drawer, pageID(slot), ops, &struct{}{}))
 }
 
-// losing returns a store with a cabinet of 20 events in drawers of 6, from which four were
-// dequeued, and of which the pages of the slots are lost.
-func losing(t *testing.T, account embedded.Options, lose func(f *failover, drawers []string)) (*failover, []domain.Event) {
+// newStoreWithLosses returns a store with a cabinet of 20 events in drawers of 6. Four events were dequeued, and
+// lose has removed some pages.
+func newStoreWithLosses(t *testing.T, account embedded.Options, lose func(f *failover, drawers []string)) (*failover, []domain.Event) {
 	f := newFailover(t, account, Options{SweepEvery: -1, DrawerCapacity: 6, TailEvents: 3})
 	node := f.node(f.opts, true)
-	events := repositorytest.Events(20, f.actor, repositorytest.Weighing(20_000)) // two to a bundle
-	f.saves(node, events[:18], 6)
-	f.saves(node, events[18:], 1)
-	require.Len(t, f.dequeues(node, 2), 4)
+	events := repositorytest.Events(20, f.actor, repositorytest.Weighing(20_000)) // two in a bundle
+	f.saveEvents(node, events[:18], 6)
+	f.saveEvents(node, events[18:], 1)
+	require.Len(t, f.dequeueBundles(node, 2), 4)
 	node.Settle(t.Context(), f.actor)
 	drawers := make([]string, 3)
-	for id, doc := range f.reads(node.db.cabinets, cabinetKey(f.main)).docs {
+	for id, doc := range f.readPartition(node.db.cabinets, cabinetKey(f.main)).docs {
 		if strings.HasPrefix(id, blockFilterPrefix) {
 			continue
 		}
@@ -53,38 +53,38 @@ func losing(t *testing.T, account embedded.Options, lose func(f *failover, drawe
 	return f, events
 }
 
-func TestAbandon_GoesOnBehindLostPages(t *testing.T) {
+func TestAbandon_ContinuesAfterLostPages(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		lose  func(f *failover, drawers []string)
-		lost  []int // the first and the last of them, and one behind
+		lost  []int // slots: the first and last of them, and the one after them
 		slots []repository.LostSlots
 	}{
 		{
-			"the page is gone", func(f *failover, drawers []string) { f.deletes(drawers[0], 0) },
+			"the page is gone", func(f *failover, drawers []string) { f.deleteDocument(drawers[0], 0) },
 			[]int{4, 6},
 			[]repository.LostSlots{{Ordinal: 1, From: 4, To: 6}},
 		},
 		{
-			"the page is damaged", func(f *failover, drawers []string) { f.damages(drawers[0], 0) },
+			"the page is damaged", func(f *failover, drawers []string) { f.damagePage(drawers[0], 0) },
 			[]int{4, 6},
 			[]repository.LostSlots{{Ordinal: 1, From: 4, To: 6}},
 		},
 		{
-			"two pages in two drawers", func(f *failover, drawers []string) { f.deletes(drawers[0], 0); f.damages(drawers[1], 0) },
+			"two pages in two drawers", func(f *failover, drawers []string) { f.deleteDocument(drawers[0], 0); f.damagePage(drawers[1], 0) },
 			[]int{4, 12},
 			[]repository.LostSlots{{Ordinal: 1, From: 4, To: 6}, {Ordinal: 2, To: 6}},
 		},
 		{"all that is in pages", func(f *failover, drawers []string) {
 			for _, d := range drawers {
-				f.deletes(d, 0)
+				f.deleteDocument(d, 0)
 			}
 		}, []int{4, 18}, []repository.LostSlots{{Ordinal: 1, From: 4, To: 6}, {Ordinal: 2, To: 6}, {Ordinal: 3, To: 6}}},
 	} {
 		for _, consistency := range []string{"Strong", "Session"} {
 			t.Run(tc.name+", "+consistency, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					f, events := losing(t, embedded.Options{Consistency: consistency}, tc.lose)
+					f, events := newStoreWithLosses(t, embedded.Options{Consistency: consistency}, tc.lose)
 					var log bytes.Buffer
 					logged := f.opts
 					logged.Logger = slog.New(slog.NewTextHandler(&log, nil))
@@ -94,8 +94,8 @@ func TestAbandon_GoesOnBehindLostPages(t *testing.T) {
 					require.ErrorContains(t, err, "queue abandon")
 					require.Contains(t, log.String(), "a page is lost")
 					others := repositorytest.Events(2, f.actor, repositorytest.Typed("other"))
-					f.saves(node, others, 1)
-					require.Equal(t, idsOf(others), f.dequeuesUntilDamage(node))
+					f.saveEvents(node, others, 1)
+					require.Equal(t, idsOf(others), f.dequeueUntilDamage(node))
 
 					loss, err := node.Abandon(t.Context(), f.main, order)
 					require.NoError(t, err)
@@ -108,12 +108,12 @@ func TestAbandon_GoesOnBehindLostPages(t *testing.T) {
 					}
 					require.Equal(t, tc.slots, loss.Slots)
 					again := events[tc.lost[0]:tc.lost[1]]
-					f.saves(f.node(f.opts, true), again[:1], 1)
-					f.saves(node, again[1:], 1)
-					require.Equal(t, append(idsOf(events[tc.lost[1]:]), idsOf(again)...), f.dequeues(node, 100))
-					report, err := f.check(f.actor, true)
+					f.saveEvents(f.node(f.opts, true), again[:1], 1)
+					f.saveEvents(node, again[1:], 1)
+					require.Equal(t, append(idsOf(events[tc.lost[1]:]), idsOf(again)...), f.dequeueBundles(node, 100))
+					report, err := f.checkMailbox(f.actor, true)
 					require.NoError(t, err)
-					for _, kind := range kinds(report) {
+					for _, kind := range kindsOfFindings(report) {
 						require.Contains(t, []string{pageMissing, pageDamaged, tailLeft, entryStale}, kind, "%v", report.Findings)
 					}
 				})
@@ -122,14 +122,15 @@ func TestAbandon_GoesOnBehindLostPages(t *testing.T) {
 	}
 }
 
-func (f *failover) deletes(drawer string, slot int) {
+func (f *failover) deleteDocument(drawer string, slot int) {
 	f.Helper()
 	node := f.node(f.opts, false)
 	require.NoError(f, node.beginCall("test").Discard(f.Context(), node.db.cabinets, drawer, pageID(slot)))
 }
 
-// dequeuesUntilDamage returns the ids of what is dequeued before a Peek fails with Damaged.
-func (f *failover) dequeuesUntilDamage(node *Repository) (ids []string) {
+// dequeueUntilDamage dequeues until a Peek fails with Damaged, and returns the ids of the dequeued
+// events.
+func (f *failover) dequeueUntilDamage(node *Repository) (ids []string) {
 	f.Helper()
 	for {
 		b, err := repositorytest.Peek(f.Context(), f.stores(node), f.actor, allGroups, repositorytest.NewBundleID())
@@ -147,24 +148,24 @@ func (f *failover) dequeuesUntilDamage(node *Repository) (ids []string) {
 
 func TestLostPage_EndsTheBundleBeforeIt(t *testing.T) {
 	for _, lose := range []func(f *failover, drawers []string){
-		func(f *failover, drawers []string) { f.deletes(drawers[1], 0) },
-		func(f *failover, drawers []string) { f.damages(drawers[1], 0) },
+		func(f *failover, drawers []string) { f.deleteDocument(drawers[1], 0) },
+		func(f *failover, drawers []string) { f.damagePage(drawers[1], 0) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f, events := losing(t, embedded.Options{}, lose)
+			f, events := newStoreWithLosses(t, embedded.Options{}, lose)
 			node := f.node(f.opts, true)
-			require.Equal(t, idsOf(events[4:6]), f.dequeuesUntilDamage(node))
+			require.Equal(t, idsOf(events[4:6]), f.dequeueUntilDamage(node))
 			loss, err := node.Abandon(t.Context(), f.main, order)
 			require.NoError(t, err)
 			require.EqualValues(t, 6, loss.Events)
-			require.Equal(t, idsOf(events[12:]), f.dequeues(node, 100))
+			require.Equal(t, idsOf(events[12:]), f.dequeueBundles(node, 100))
 		})
 	}
 }
 
 func TestAbandon_MayStopAtAnyRequest(t *testing.T) {
 	eachStop(t, 5, false, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
-		f, events := losing(t, embedded.Options{}, func(f *failover, drawers []string) { f.deletes(drawers[0], 0) })
+		f, events := newStoreWithLosses(t, embedded.Options{}, func(f *failover, drawers []string) { f.deleteDocument(drawers[0], 0) })
 		abandon := func(node *Repository) error {
 			_, err := node.Abandon(t.Context(), f.main, order)
 			return err
@@ -180,7 +181,7 @@ func TestAbandon_MayStopAtAnyRequest(t *testing.T) {
 			if again != nil {
 				require.Equal(t, domain.Conflict, domain.KindOf(again), "%v", again)
 			}
-			require.Equal(t, idsOf(events[6:]), f.dequeues(other, 100))
+			require.Equal(t, idsOf(events[6:]), f.dequeueBundles(other, 100))
 		}
 	})
 }
@@ -188,10 +189,10 @@ func TestAbandon_MayStopAtAnyRequest(t *testing.T) {
 func TestAbandon_IsRefusedBesideAPeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for n := 1; ; n++ {
-			f, events := losing(t, embedded.Options{}, func(f *failover, drawers []string) { f.deletes(drawers[0], 0) })
-			node, line := f.tapped(f.opts)
+			f, events := newStoreWithLosses(t, embedded.Options{}, func(f *failover, drawers []string) { f.deleteDocument(drawers[0], 0) })
+			node, line := f.tappedNode(f.opts)
 			other, met := f.node(f.opts, false), false
-			line.set(at(n, func(*http.Request) bool { return true }, func() error {
+			line.setBefore(atNth(n, func(*http.Request) bool { return true }, func() error {
 				met = true
 				if _, err := other.Abandon(t.Context(), f.main, order); err != nil {
 					return err
@@ -200,7 +201,7 @@ func TestAbandon_IsRefusedBesideAPeek(t *testing.T) {
 				return err
 			}))
 			_, err := node.Abandon(t.Context(), f.main, order)
-			found := f.dequeues(f.node(f.opts, false), 100)
+			found := f.dequeueBundles(f.node(f.opts, false), 100)
 			require.Equal(t, idsOf(events[6:]), found, "before request %d", n)
 			if !met {
 				require.NoError(t, err)
@@ -212,9 +213,9 @@ func TestAbandon_IsRefusedBesideAPeek(t *testing.T) {
 	})
 }
 
-func TestSave_GoesOnWithoutTheIdsOfALostPage(t *testing.T) {
+func TestSave_ContinuesWithoutTheIdsOfALostPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, events := losing(t, embedded.Options{}, func(f *failover, drawers []string) { f.deletes(drawers[1], 0); f.damages(drawers[2], 0) })
+		f, events := newStoreWithLosses(t, embedded.Options{}, func(f *failover, drawers []string) { f.deleteDocument(drawers[1], 0); f.damagePage(drawers[2], 0) })
 		node := f.node(f.opts, true)
 		saved, err := node.Save(t.Context(), f.actor, slices.Concat(events[:6], events[18:]))
 		require.NoError(t, err)
@@ -231,18 +232,18 @@ func TestLostPage_IsNotConcludedFromAStaleRead(t *testing.T) {
 			var now atomic.Int32
 			f := newFailover(t, embedded.Options{Stale: func() int { return int(now.Load()) }}, Options{SweepEvery: -1})
 			events := []domain.Event{repositorytest.Event(f.actor), repositorytest.Event(f.actor, repositorytest.Typed("other"))}
-			f.saves(f.node(f.opts, true), events, 1)
-			node, line := f.tapped(f.opts)
+			f.saveEvents(f.node(f.opts, true), events, 1)
+			node, line := f.tappedNode(f.opts)
 			var stale atomic.Int32
 			stale.Store(1)
-			line.set(func(req *http.Request) error {
+			line.setBefore(func(req *http.Request) error {
 				now.Store(0)
-				if queries(req) && strings.Contains(req.URL.Path, "/colls/cabinet/") && !strings.Contains(req.Header.Get("x-ms-documentdb-partitionkey"), "|") && stale.Add(-1) >= 0 {
+				if isQuery(req) && strings.Contains(req.URL.Path, "/colls/cabinet/") && !strings.Contains(req.Header.Get("x-ms-documentdb-partitionkey"), "|") && stale.Add(-1) >= 0 {
 					now.Store(int32(age))
 				}
 				return nil
 			})
-			require.Equal(t, idsOf(events), f.dequeues(node, 2))
+			require.Equal(t, idsOf(events), f.dequeueBundles(node, 2))
 		})
 	}
 }
@@ -252,15 +253,15 @@ func TestAbandon_VoidsRememberedIDs(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{SweepEvery: -1})
 		node, other := f.node(f.opts, true), f.node(f.opts, true)
 		events := repositorytest.Events(5, f.actor)
-		f.saves(node, events, 5)
-		_, err := other.Save(t.Context(), f.actor, events) // which it remembers then
+		f.saveEvents(node, events, 5)
+		_, err := other.Save(t.Context(), f.actor, events) // afterwards the node remembers them
 		require.NoError(t, err)
-		f.deletes(f.head().Cabinets[nameOf(f.main)].Drawer, 0)
+		f.deleteDocument(f.readHead().Cabinets[nameOf(f.main)].Drawer, 0)
 		_, err = node.Abandon(t.Context(), f.main, order)
 		require.NoError(t, err)
-		f.saves(node, events[:2], 2)
-		f.saves(other, repositorytest.Events(1, f.actor), 1)
-		f.saves(other, events[2:], 3)
+		f.saveEvents(node, events[:2], 2)
+		f.saveEvents(other, repositorytest.Events(1, f.actor), 1)
+		f.saveEvents(other, events[2:], 3)
 	})
 }
 
@@ -268,15 +269,15 @@ func TestLostPage_IsNotOvertakenWhereTheOrderIsByRecipient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{SweepEvery: -1, Ordering: domain.ByRecipient})
 		node := f.node(f.opts, true)
-		f.saves(node, []domain.Event{
+		f.saveEvents(node, []domain.Event{
 			repositorytest.Event(f.actor), repositorytest.Event(f.actor, repositorytest.Typed("other")),
 			repositorytest.Event(f.actor, repositorytest.From(domain.Charges)),
 		}, 3)
-		f.deletes(f.head().Cabinets[nameOf(f.main)].Drawer, 0)
-		require.Len(t, f.dequeuesUntilDamage(node), 1)
+		f.deleteDocument(f.readHead().Cabinets[nameOf(f.main)].Drawer, 0)
+		require.Len(t, f.dequeueUntilDamage(node), 1)
 		_, err := node.Abandon(t.Context(), f.main, order)
 		require.NoError(t, err)
-		require.Len(t, f.dequeues(node, 10), 1)
+		require.Len(t, f.dequeueBundles(node, 10), 1)
 	})
 }
 
@@ -284,17 +285,17 @@ func TestAbandon_EndsBeforeTheNextPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{SweepEvery: -1})
 		node, events := f.node(f.opts, true), repositorytest.Events(20, f.actor)
-		f.saves(node, events, 5)
-		drawer := f.head().Cabinets[nameOf(f.main)].Drawer
-		f.deletes(drawer, 0)
-		f.damages(drawer, 10)
+		f.saveEvents(node, events, 5)
+		drawer := f.readHead().Cabinets[nameOf(f.main)].Drawer
+		f.deleteDocument(drawer, 0)
+		f.damagePage(drawer, 10)
 		loss, err := node.Abandon(t.Context(), f.main, order)
 		require.NoError(t, err)
 		require.EqualValues(t, 5, loss.Events)
-		require.Equal(t, idsOf(events[5:10]), f.dequeuesUntilDamage(node))
+		require.Equal(t, idsOf(events[5:10]), f.dequeueUntilDamage(node))
 		loss, err = node.Abandon(t.Context(), f.main, order)
 		require.NoError(t, err)
 		require.Equal(t, []repository.LostSlots{{Drawer: drawer, Ordinal: 1, From: 10, To: 15}}, loss.Slots)
-		require.Equal(t, idsOf(events[15:]), f.dequeues(node, 100))
+		require.Equal(t, idsOf(events[15:]), f.dequeueBundles(node, 100))
 	})
 }

@@ -16,11 +16,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An operator's order is one batch in the partition of the recipient's gates and
-// bundles: what changes, if anything does, and the record of it. The record has the write id of
-// the batch, so a refused batch that was carried out after all is known by it.
-// An order that writes more documents than a batch takes is several batches, the
-// first of which has the record.
+// An operator's order is one batch in the partition of the recipient's gates and bundles: the changes,
+// if any, and the record of the order. The record has the write id of the batch, so if the batch was
+// applied and its retry is refused, the record shows that. An order that writes more documents than a
+// batch takes needs several batches, and the first one has the record.
 
 // The orders.
 const (
@@ -35,7 +34,7 @@ const (
 
 var _ repository.Admin = (*Repository)(nil)
 
-// A decision is what an order writes, given what is stored.
+// A decision holds what an order writes, as decided from the stored state.
 type decision struct {
 	writes []batchWrite
 	group  string
@@ -56,8 +55,7 @@ func patchInBatch(id string, ops azcosmos.PatchOperations) batchWrite {
 	return func(b *azcosmos.TransactionalBatch) { b.PatchItem(id, ops, nil) }
 }
 
-// carryOut calls decide with the stored state, and writes the result together
-// with a record.
+// carryOut calls decide with the stored state, and writes the decision together with a record.
 func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, what string, by repository.AdminAction,
 	decide func(c *call, id string) (*decision, error),
 ) error {
@@ -95,7 +93,7 @@ func (r *Repository) carryOut(ctx context.Context, recipient domain.ActorID, wha
 				}
 			})
 			if client.IsRefused(err) {
-				if err = client.ErrStale; !recorded { // perhaps the batch was applied before
+				if err = client.ErrStale; !recorded { // an earlier attempt may have been applied
 					err = c.mustExist(ctx, r.db.bundles, recipient.String(), record.ID)
 				}
 			}
@@ -137,7 +135,7 @@ func (r *Repository) Skip(ctx context.Context, recipient domain.ActorID, id doma
 	})
 }
 
-// openOf returns a bundle that is open, and the gate that has it open.
+// openOf returns an open bundle and the gate that has it open.
 func (c *call) openOf(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, *gate, error) {
 	doc, gates, err := c.bundleAndGates(ctx, recipient, id)
 	if err != nil {
@@ -156,14 +154,13 @@ func (c *call) openOf(ctx context.Context, recipient domain.ActorID, id domain.B
 
 // Replay implements repository.Admin.
 //
-// The sweep must not remove what is about to be unacknowledged again, so the
-// fence in the head moves first, after the gate has been read. From then on two writes fail: that of
-// a floor that was raised by an earlier read, and that of the gate by a
-// Replay after which a sweep has proved the gate. Pointers are lowered before the
-// gate moves, because a Peek corrects one that is too low. But a Save that still reads the
-// old position of the gate, or the hints of a Dequeue on
-// another node, may raise one afterwards; so the gate remembers up to where no
-// pointer may be used.
+// A sweep must not remove events that are about to be unacknowledged again. So after the gate was read,
+// Replay first moves the fence in the head. From then on two writes fail: a raise of the floor that is
+// based on an earlier read, and the write of the gate by a Replay if a sweep has proved the gate
+// meanwhile. Pointers are lowered before the gate moves, because a Peek corrects a pointer that is too
+// low. But a Save that still reads the old position of the gate, or the hints of a Dequeue on another
+// node, may raise a pointer afterwards. So the gate remembers the number up to which pointers must not
+// be used.
 func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group domain.Group, by repository.AdminAction) (domain.Bundle, error) {
 	r.hints.awaitHints(ctx, recipient)
 	var bundle domain.Bundle
@@ -175,7 +172,7 @@ func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group
 		if bundle, err = doc.toBundle(); err != nil {
 			return nil, err
 		}
-		// A crash after this write leaves a cabinet without the milestones of the bundle. Its
+		// A crash after this write leaves a cabinet without the milestones of the bundle, so its
 		// drawers are kept longer.
 		if err := c.fenceRemoval(ctx, recipient, doc); err != nil {
 			return nil, err
@@ -193,7 +190,7 @@ func (r *Repository) Replay(ctx context.Context, recipient domain.ActorID, group
 	return bundle, err
 }
 
-// lastOf returns the bundle that was closed last in a group, and its gate.
+// lastOf returns the bundle of a group that was closed last, and its gate.
 func (c *call) lastOf(ctx context.Context, recipient domain.ActorID, group domain.Group) (*bundleDoc, *gate, error) {
 	gates := make(map[domain.Group]*gate)
 	if err := c.readGates(ctx, recipient, []domain.Group{group}, gates); err != nil {
@@ -242,8 +239,8 @@ func errNotRetained(doc *bundleDoc) error {
 	return domain.Errorf(domain.NotFound, "the events of bundle %s are not retained any more", doc.ID)
 }
 
-// fenceRemoval forgets since when the drawers of a bundle are known to be acknowledged,
-// or fails with NotFound if they may be gone.
+// fenceRemoval removes the milestones of the drawers of a bundle from the head. It fails with NotFound
+// if a sweep may have removed these drawers.
 func (c *call) fenceRemoval(ctx context.Context, recipient domain.ActorID, doc *bundleDoc) error {
 	h, err := c.readHead(ctx, recipient)
 	if err != nil {
@@ -264,7 +261,8 @@ func (c *call) fenceRemoval(ctx context.Context, recipient domain.ActorID, doc *
 	return err
 }
 
-// lowerEntries points at the events of a bundle again.
+// lowerEntries lowers the entries of a bundle's drawers, or creates them, so that they point at its
+// events again.
 func (c *call) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDoc) error {
 	key := catalogKey(b.Cabinet.Recipient, b.Cabinet.Origin)
 	var entries []catalogEntry
@@ -272,7 +270,7 @@ func (c *call) lowerEntries(ctx context.Context, b *domain.Bundle, doc *bundleDo
 		var d drawer
 		_, err := c.Read(ctx, c.r.db.cabinets, cabinetKey(b.Cabinet), s.Drawer, &d)
 		if client.IsNotFound(err) {
-			continue // its events were in the tail, where they may still be: it needs no entry
+			continue // its events were in the tail, and may still be there: it needs no entry
 		}
 		if err != nil {
 			return err
@@ -301,9 +299,9 @@ func (r *Repository) Thaw(ctx context.Context, recipient domain.ActorID, by repo
 	return r.setFrozen(ctx, recipient, thawOrder, false, by)
 }
 
-// setFrozen writes every gate, including those that did not exist: the write of a Peek or
-// Dequeue that has read one of them before fails. An actor without a mailbox is
-// NotFound, so that an action with a wrong id stores nothing.
+// setFrozen writes every gate, and creates those that are missing, so that a concurrent write of a Peek
+// or Dequeue that has read an older gate fails. For an actor without a mailbox it returns NotFound, so
+// an order with a wrong id stores nothing.
 func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, what string, frozen bool, by repository.AdminAction) error {
 	return r.carryOut(ctx, recipient, what, by, func(c *call, writeID string) (*decision, error) {
 		gates, h, err := c.readGatesAndHead(ctx, recipient, r.opts.Groups.All())
@@ -315,7 +313,7 @@ func (r *Repository) setFrozen(ctx context.Context, recipient domain.ActorID, wh
 		for _, group := range r.opts.Groups.All() {
 			g := gates[group]
 			known = known || g.ETag != ""
-			if g.WriteID != writeID { // else an earlier batch of this order has written it
+			if g.WriteID != writeID { // otherwise an earlier batch of this order has written it
 				d.writes = append(d.writes, replaceInBatch(g.ID, g.ETag, g.setFrozen(frozen, writeID)))
 			}
 		}
@@ -340,7 +338,7 @@ func (r *Repository) FreezeAll(ctx context.Context, by repository.AdminAction) (
 	return n, errors.Join(err, freezing.Wait())
 }
 
-// whyNoMailbox returns NotFound for a recipient of whom neither head nor gate was read, or
+// whyNoMailbox returns NotFound for a recipient of which neither head nor gate was found, or
 // client.ErrStale if that read was stale.
 func (c *call) whyNoMailbox(ctx context.Context, recipient domain.ActorID) error {
 	if c.r.db.ReadsMayBeStale() {

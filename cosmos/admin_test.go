@@ -17,8 +17,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// What operators do leaves hints behind that are too high, and gives old reads
-// something new to be wrong about.
+// After operators' orders, hints are too high and stale reads show states that no longer hold.
 
 var becauseOfATest = repository.AdminAction{Who: "a test", Why: "to see what comes of it"}
 
@@ -37,39 +36,39 @@ func TestAPointerThatAReplayLeftTooHighDoesNotLoseTheChoice(t *testing.T) {
 	later := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Alone)
 	s.save(node, 0, []domain.Event{first})
 	s.save(node, 0, []domain.Event{older})
-	require.Equal(t, first.ID, s.next(node))
+	require.Equal(t, first.ID, s.dequeueNext(node))
 	node.Settle(t.Context(), s.actor)
 
 	b, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.Charges), becauseOfATest)
 	require.NoError(t, err)
-	s.save(node, 0, []domain.Event{later}) // takes the drawer for one in which nothing waits, and points at number 3
+	s.save(node, 0, []domain.Event{later}) // the Save takes the drawer for one without waiting events, and points at number 3
 	require.NoError(t, node.Release(t.Context(), s.actor, b.ID, becauseOfATest))
 
-	require.Equal(t, first.ID, s.next(node), "H4: number 1 comes before number 2")
-	require.Equal(t, older.ID, s.next(node))
-	require.Equal(t, later.ID, s.next(node))
+	require.Equal(t, first.ID, s.dequeueNext(node), "H4: number 1 comes before number 2")
+	require.Equal(t, older.ID, s.dequeueNext(node))
+	require.Equal(t, later.ID, s.dequeueNext(node))
 }
 
-// aging makes the next reads plain reads that match stale by a number of commits.
+// An aging makes the next matching plain reads stale by a number of commits.
 type aging struct {
 	left, age atomic.Int32
 }
 
-func (a *aging) stale() int {
+func (a *aging) commitsBehind() int {
 	if a.left.Load() > 0 && a.left.Add(-1) >= 0 {
 		return int(a.age.Load())
 	}
 	return 0
 }
 
-func TestADequeueOfAReplayedBundleIsNotRefusedForAnOldRead(t *testing.T) {
+func TestDequeue_OfAReplayedBundleSucceedsDespiteStaleReads(t *testing.T) {
 	for age := range int32(8) {
 		for reads := range int32(3) {
 			var old aging
-			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.stale})}
+			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 			node := s.node(small, false)
 			s.save(node, 0, repositorytest.Events(1, s.actor))
-			s.next(node)
+			s.dequeueNext(node)
 			b, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.TimeSeries), becauseOfATest)
 			require.NoError(t, err)
 			old.age.Store(age)
@@ -80,14 +79,14 @@ func TestADequeueOfAReplayedBundleIsNotRefusedForAnOldRead(t *testing.T) {
 	}
 }
 
-func TestAReplayIsNotRefusedForAnOldRead(t *testing.T) {
+func TestReplay_SucceedsDespiteStaleReads(t *testing.T) {
 	for age := range int32(8) {
 		for reads := range int32(3) {
 			var old aging
-			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.stale})}
+			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 			node := s.node(small, false)
 			s.save(node, 0, repositorytest.Events(1, s.actor))
-			s.next(node)
+			s.dequeueNext(node)
 			old.age.Store(age)
 			old.left.Store(reads)
 			_, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.TimeSeries), becauseOfATest)
@@ -96,7 +95,7 @@ func TestAReplayIsNotRefusedForAnOldRead(t *testing.T) {
 	}
 }
 
-func TestAnOrderWhoseReplyIsLostSucceedsWhateverIsReadThen(t *testing.T) {
+func TestAnOrderWithALostReply_SucceedsDespiteStaleReads(t *testing.T) {
 	batch := func(req *http.Request) bool {
 		return req.Header.Get("x-ms-cosmos-is-batch-request") != "" && strings.Contains(req.URL.Path, bundlesContainer)
 	}
@@ -122,7 +121,7 @@ func TestAnOrderWhoseReplyIsLostSucceedsWhateverIsReadThen(t *testing.T) {
 			for reads := range int32(4) {
 				synctest.Test(t, func(t *testing.T) {
 					var old aging
-					s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.stale})}
+					s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 					node := s.node(small, false)
 					s.save(node, 0, repositorytest.Events(1, s.actor))
 					b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})

@@ -10,21 +10,20 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A bundle in content mode request waits for its domain. A Peek asks the domain and copies
-// its content into the folder of the bundle. The result is recorded in the bundle's
-// document, by one patch on condition that the bundle is open and has no answer yet. A
-// patch acts on the current document and returns it, so no read precedes it. It needs no
-// gate, because bundle and gate are always written in one batch. The first answer stays,
-// and every other caller gets it. A Dequeue that has read the document just before is
-// refused by its own condition, and reads again.
+// A bundle in content mode request waits for its domain. A Peek requests the content from the domain
+// and copies it into the folder of the bundle. One patch records the result in the document of the
+// bundle, on condition that the bundle is open and has no answer yet. A patch acts on the current
+// document and returns it, so no read precedes it. It needs no gate, because bundle and gate are always
+// written in one batch. The first answer stays, and every later caller receives it. A Dequeue that has
+// read the document just before is refused by its own condition, and reads again.
 //
-// An object may be deleted while its bundle is open. That is one more patch, MarkGone, on condition
-// that the bundle is open and the object is still its content. A Peek sees the mark in the document
-// that it reads anyway, and asks the domain again. The new answer is a patch on condition of the
-// mark and of the object that it replaces. So of any number of new answers one is accepted, and a
-// patch that arrives late, after its call has ended, finds another object and is refused: an
-// object that was replaced, and one that was discarded because another answer was first, never
-// come back. The bundle keeps its write id, so neither patch keeps a Dequeue from closing it.
+// An object may be deleted while its bundle is open. Then another patch, MarkGone, marks the content,
+// on condition that the bundle is open and the object is still its content. A Peek sees the mark in the
+// document that it reads anyway, and requests the content again. The patch with the new answer is
+// conditional on the mark and on the object that it replaces. So one of several new answers is
+// accepted, and a patch that arrives after its call has ended is refused, because it finds another
+// object: an object that was replaced, or discarded because another answer was first, never becomes the
+// content again. The bundle keeps its write id, so neither patch prevents a Dequeue from closing it.
 
 var _ repository.Answers = (*Repository)(nil)
 
@@ -65,7 +64,7 @@ func setContent(ops *azcosmos.PatchOperations, object string, body domain.Body) 
 	ops.AppendSet("/object", object)
 	ops.AppendSet("/bodyLength", body.Length)
 	ops.AppendSet("/bodyDigest", body.Digest[:])
-	ops.AppendSet("/trouble/failures", 0) // one by one, for the members that are not known
+	ops.AppendSet("/trouble/failures", 0) // one by one, so that unknown members stay
 	ops.AppendSet("/trouble/reason", "")
 	ops.AppendSet("/trouble/text", "")
 	ops.AppendSet("/trouble/call", "")
@@ -103,8 +102,8 @@ func (r *Repository) BundleRecipients(ctx context.Context, id domain.BundleID) (
 	return recipients, nil
 }
 
-// Fail implements repository.Answers. The call leaves its id, so that it counts
-// once though its reply be lost.
+// Fail implements repository.Answers. The call leaves its id, so that it is counted once even if its
+// reply is lost.
 func (r *Repository) Fail(ctx context.Context, recipient domain.ActorID, id domain.BundleID, why domain.ContentFailure) (domain.Bundle, error) {
 	call := r.client.NewID()
 	ops := client.NewPatch(bundleDocument, ifLacking, "c.trouble.call != '"+call+"'")
@@ -117,7 +116,7 @@ func (r *Repository) Fail(ctx context.Context, recipient domain.ActorID, id doma
 	})
 }
 
-// A bundleState is a bundle, open or not, and its recipient.
+// A bundleState is a bundle, open or closed, and its recipient.
 type bundleState struct {
 	ID        string `json:"id"`
 	Recipient string `json:"recipient"`
@@ -125,24 +124,24 @@ type bundleState struct {
 	client.FormatNumber
 }
 
-// patchContentRequest carries out a patch of a bundle in content mode request, and returns the bundle as it is
-// then. It stays as it is if the conditions of the patch do not hold. isPending reports whether
-// they hold for a bundle that is open.
+// patchContentRequest patches a bundle in content mode request, and returns the bundle as it is
+// afterwards. If the conditions of the patch do not hold, the bundle stays as it is. isPending reports
+// whether the conditions hold for an open bundle.
 func (r *Repository) patchContentRequest(ctx context.Context, what string, recipient domain.ActorID, id domain.BundleID,
 	ops azcosmos.PatchOperations, isPending func(*bundleDoc) bool,
 ) (bundle domain.Bundle, err error) {
 	c := r.beginCall(what)
 	err = c.Retry(ctx, func() error {
 		doc := &bundleDoc{}
-		// A crash before this write leaves the bundle without content, and an object in its folder
-		// that no document refers to; the next Peek asks the domain again. Before a mark, it leaves
-		// a bundle whose object is missing, and the next download marks it. A crash after it
-		// leaves the answer, the mark, or the failure, which counts once.
+		// A crash before this write leaves the bundle without content, and an object in its folder that
+		// no document refers to; the next Peek requests the content again. A crash before a mark leaves
+		// a bundle whose object is missing, and the next download marks it. A crash after this write
+		// leaves the answer, the mark, or the failure, which is counted once.
 		err := c.Patch(ctx, r.db.bundles, recipient.String(), id.String(), ops, doc)
 		switch {
 		case client.IsNotFound(err):
 			return errNotOpen(id)
-		case client.IsRefused(err): // it has another content, or this very patch was carried out before, or it is not open
+		case client.IsRefused(err): // it has other content, or an earlier attempt of this patch was applied, or it is not open
 			if doc, err = c.openNow(ctx, recipient, id); err != nil {
 				return err
 			}

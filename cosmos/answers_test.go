@@ -18,29 +18,29 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// asks opens a bundle whose content its domain makes on request.
-func (s *trust) asks(node *Repository) repositorytest.Peeked {
+// openOnRequest opens a bundle whose content its domain makes on request.
+func (s *trust) openOnRequest(node *Repository) repositorytest.Peeked {
 	s.Helper()
 	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
 	require.NoError(s, err)
 	return b
 }
 
-func (s *trust) answers(node *Repository, id domain.BundleID, object string) domain.Bundle {
+func (s *trust) answerBundle(node *Repository, id domain.BundleID, object string) domain.Bundle {
 	s.Helper()
 	b, err := node.Answer(context.Background(), s.actor, id, object, domain.Body{Length: int64(len(object))})
 	require.NoError(s, err)
 	return b
 }
 
-// inEveryAge runs a case for stale reads: each count of them, by each number of commits.
+// inEveryAge runs a case with stale reads: each number of stale reads with each number of commits.
 func inEveryAge(t *testing.T, test func(s *trust, makeOld func())) {
 	for age := range int32(8) {
 		for reads := range int32(4) {
 			t.Run(fmt.Sprintf("%d reads are %d commits old", reads, age), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var old aging
-					s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.stale})}
+					s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 					test(s, func() { old.age.Store(age); old.left.Store(reads) })
 				})
 			})
@@ -48,57 +48,57 @@ func inEveryAge(t *testing.T, test func(s *trust, makeOld func())) {
 	}
 }
 
-func TestAnOldCopyDoesNotSayThatABundleIsUnanswered(t *testing.T) {
+func TestAStaleRead_DoesNotMakeABundleUnanswered(t *testing.T) {
 	inEveryAge(t, func(s *trust, makeOld func()) {
 		node := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(1, s.actor))
-		b := s.asks(node)
+		b := s.openOnRequest(node)
 		_, err := node.Fail(s.Context(), s.actor, b.ID, domain.ContentFailure{Reason: "busy"})
 		require.NoError(s, err)
-		s.answers(node, b.ID, "made")
+		s.answerBundle(node, b.ID, "made")
 		makeOld()
 		_, err = node.Acknowledge(s.Context(), s.actor, b.ID)
 		require.NoError(s, err)
 	})
 }
 
-func TestABundleThatIsUnansweredIsNotDequeuedWhateverIsRead(t *testing.T) {
+func TestAnUnansweredBundle_IsNotDequeuedDespiteStaleReads(t *testing.T) {
 	inEveryAge(t, func(s *trust, makeOld func()) {
 		node := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(2, s.actor, repositorytest.Alone))
-		s.answers(node, s.asks(node).ID, "made")
-		_, err := node.Acknowledge(s.Context(), s.actor, s.asks(node).ID) // the one that is open
+		s.answerBundle(node, s.openOnRequest(node).ID, "made")
+		_, err := node.Acknowledge(s.Context(), s.actor, s.openOnRequest(node).ID) // the one that is open
 		require.NoError(s, err)
-		b := s.asks(node)
+		b := s.openOnRequest(node)
 		makeOld()
 		_, err = node.Acknowledge(s.Context(), s.actor, b.ID)
 		require.ErrorIs(s, err, repository.ErrUnanswered)
 	})
 }
 
-func TestAPeekShowsTheAnswerThatWasNotedWhateverIsRead(t *testing.T) {
+func TestPeek_ReturnsTheStoredAnswerDespiteStaleReads(t *testing.T) {
 	inEveryAge(t, func(s *trust, makeOld func()) {
-		node, line := s.tapped(small)
+		node, line := s.tappedNode(small)
 		s.save(node, 0, repositorytest.Events(1, s.actor))
-		b := s.asks(node)
-		s.answers(node, b.ID, "made")
-		line.set(at(1, writes, func() error { makeOld(); return nil })) // once the gate is known
+		b := s.openOnRequest(node)
+		s.answerBundle(node, b.ID, "made")
+		line.setBefore(atNth(1, isWrite, func() error { makeOld(); return nil })) // after the gate was read
 		next, err := node.NextUnacknowledged(s.Context(), s.actor, allGroups)
 		require.NoError(s, err)
 		require.Equal(s, "made", next.Open.Object)
-		line.set(at(1, writes, func() error { makeOld(); return nil }))
+		line.setBefore(atNth(1, isWrite, func() error { makeOld(); return nil }))
 		found, _, err := node.Find(s.Context(), s.actor, b.ID)
 		require.NoError(s, err)
 		require.Equal(s, "made", found.Object)
 	})
 }
 
-func TestADequeueWhoseReplyIsLostSucceedsThoughAnOldCopyIsUnanswered(t *testing.T) {
+func TestDequeue_WithALostReplySucceedsDespiteAStaleRead(t *testing.T) {
 	inEveryAge(t, func(s *trust, makeOld func()) {
 		node := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(1, s.actor))
-		b := s.asks(node)
-		s.answers(node, b.ID, "made")
+		b := s.openOnRequest(node)
+		s.answerBundle(node, b.ID, "made")
 		var seen atomic.Int32
 		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
 			if req.Header.Get("x-ms-cosmos-is-batch-request") != "" && seen.Add(1) == 1 {
@@ -112,20 +112,20 @@ func TestADequeueWhoseReplyIsLostSucceedsThoughAnOldCopyIsUnanswered(t *testing.
 		require.Equal(s, "made", closed.Object)
 		notices, err := node.Notices(s.Context(), s.actor)
 		require.NoError(s, err)
-		if len(notices) > 0 { // the read may be old
+		if len(notices) > 0 { // the read may be stale
 			require.Equal(s, []domain.BundleID{b.ID}, bundlesOf(notices))
 		}
 	})
 }
 
-func TestALateAnswerIsRefusedAndASecondOneToldOfTheFirstWhateverIsRead(t *testing.T) {
+func TestALateOrSecondAnswer_ChangesNothingDespiteStaleReads(t *testing.T) {
 	inEveryAge(t, func(s *trust, makeOld func()) {
 		node := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(1, s.actor))
-		b := s.asks(node)
-		s.answers(node, b.ID, "first")
+		b := s.openOnRequest(node)
+		s.answerBundle(node, b.ID, "first")
 		makeOld()
-		require.Equal(s, "first", s.answers(node, b.ID, "second").Object)
+		require.Equal(s, "first", s.answerBundle(node, b.ID, "second").Object)
 		failed, err := node.Fail(s.Context(), s.actor, b.ID, domain.ContentFailure{Reason: "late"})
 		require.NoError(s, err)
 		require.Equal(s, "first", failed.Object)
@@ -143,16 +143,15 @@ func TestALateAnswerIsRefusedAndASecondOneToldOfTheFirstWhateverIsRead(t *testin
 		require.NoError(s, err)
 		require.Equal(s, "first", again.Object)
 		makeOld()
-		require.Equal(s, "first", s.answers(node, b.ID, "third").Object)
+		require.Equal(s, "first", s.answerBundle(node, b.ID, "third").Object)
 	})
 }
 
-// A bundle may be found and answered by others before the call that has opened it
-// learns that it did.
-func TestAnAnswerDoesNotMakeAnAddTakeItsOwnBundleForAnothers(t *testing.T) {
+// Others may find and answer a bundle before the call that has opened it receives its reply.
+func TestAdd_RecognizesItsBundleAfterAnAnswer(t *testing.T) {
 	s := newTrust(t)
 	other := s.node(small, false)
-	node, line := s.tapped(small)
+	node, line := s.tappedNode(small)
 	s.save(other, 0, repositorytest.Events(1, s.actor))
 	next, err := node.NextUnacknowledged(t.Context(), s.actor, allGroups)
 	require.NoError(t, err)
@@ -168,14 +167,14 @@ func TestAnAnswerDoesNotMakeAnAddTakeItsOwnBundleForAnothers(t *testing.T) {
 		}
 		return faulty.None
 	})
-	line.set(at(2, isBatch, func() error { s.answers(other, b.ID, "made"); return nil }))
+	line.setBefore(atNth(2, isBatch, func() error { s.answerBundle(other, b.ID, "made"); return nil }))
 	_, err = node.Add(t.Context(), b, next.Run)
 	require.NoError(t, err)
 	require.True(t, lost.Load())
 }
 
-// patchesABundle reports that req notes an answer or a failure.
-func patchesABundle(req *http.Request) bool {
+// isBundlePatch reports whether req records an answer or a failure.
+func isBundlePatch(req *http.Request) bool {
 	return req.Method == http.MethodPatch && strings.Contains(req.URL.Path, "/colls/"+bundlesContainer+"/")
 }
 
@@ -183,10 +182,10 @@ func TestAFailureWhoseReplyIsLostCountsOnce(t *testing.T) {
 	inEveryAge(t, func(s *trust, makeOld func()) {
 		node := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(1, s.actor))
-		b := s.asks(node)
+		b := s.openOnRequest(node)
 		var seen atomic.Int32
 		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
-			if patchesABundle(req) && seen.Add(1) == 1 {
+			if isBundlePatch(req) && seen.Add(1) == 1 {
 				makeOld()
 				return faulty.ReplyLostAfter
 			}
@@ -198,14 +197,14 @@ func TestAFailureWhoseReplyIsLostCountsOnce(t *testing.T) {
 	})
 }
 
-func TestAnAnswerWithoutAReplyIsNeverSaidNotToHaveHappened(t *testing.T) {
+func TestAnAnswerWithoutAReply_IsUncertain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
 		node := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(1, s.actor))
-		b := s.asks(node)
+		b := s.openOnRequest(node)
 		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
-			if patchesABundle(req) {
+			if isBundlePatch(req) {
 				return faulty.ReplyLostAfter
 			}
 			return faulty.Unavailable
@@ -213,22 +212,22 @@ func TestAnAnswerWithoutAReplyIsNeverSaidNotToHaveHappened(t *testing.T) {
 		_, err := node.Answer(t.Context(), s.actor, b.ID, "made", domain.Body{})
 		require.Equal(t, domain.Uncertain, domain.KindOf(err), "%v", err)
 		s.line.Break(nil)
-		require.Equal(t, "made", s.answers(node, b.ID, "made-again").Object)
+		require.Equal(t, "made", s.answerBundle(node, b.ID, "made-again").Object)
 	})
 }
 
-// TestAnAnswerDisturbsNoPeek is about a gate that an answer does not have to write.
+// An answer does not write the gate, so a concurrent Peek is not refused.
 func TestAnAnswerDisturbsNoPeek(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
 	s.save(node, 0, repositorytest.Events(1, s.actor))
-	b := s.asks(node)
+	b := s.openOnRequest(node)
 	s.save(node, 0, repositorytest.Events(1, s.actor, repositorytest.From(domain.Charges)))
 	next, err := node.NextUnacknowledged(t.Context(), s.actor, []domain.Group{groupOf(t, domain.Charges)})
 	require.NoError(t, err)
 	other, _, err := repositorytest.Fill(t.Context(), next.Run)
 	require.NoError(t, err)
-	s.answers(node, b.ID, "made")
+	s.answerBundle(node, b.ID, "made")
 	_, err = node.Add(t.Context(), other, next.Run)
 	require.NoError(t, err)
 }
@@ -237,7 +236,7 @@ func TestABundleWithoutEventsIsDamage(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
 	s.save(node, 0, repositorytest.Events(1, s.actor))
-	b := s.asks(node)
+	b := s.openOnRequest(node)
 	doc := &bundleDoc{}
 	etag, err := node.beginCall("test").Read(t.Context(), node.db.bundles, s.actor.String(), b.ID.String(), doc)
 	require.NoError(t, err)

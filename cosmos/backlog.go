@@ -12,24 +12,23 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The backlog after a bundle, and its age, follow from what Peek and Dequeue read anyway:
-// the head has the number of events that a cabinet has received, the gate the number of
-// those that are acknowledged. The number of the oldest unacknowledged event, among all
-// events of its cabinet, leads to its time:
+// Peek and Dequeue compute the backlog after a bundle, and its age, from what they read anyway: the
+// head has the number of events that a cabinet has received, the gate the number of those that are
+// acknowledged. The age is that of the oldest unacknowledged event. Its time is found by its number in
+// the cabinet:
 //
-//   - The gate has the time of the event after the last bundle, if that was read together
-//     with the bundle, which is usual in a large backlog.
-//   - Else the event may be in a tail, with its time.
-//   - Else the head has marks: the times of the last few Saves of the cabinet, or of the
-//     first events of pages that tails were flushed to, which is usual in a small backlog.
-//     Of older marks it keeps some, spaced so that the age is never too low, and seldom
-//     more than twice as high as it should be.
+//   - The gate has the time of the event after the last bundle, if that event was read together with
+//     the bundle, which is usual in a large backlog.
+//   - Otherwise the event may be in a tail, with its time.
+//   - Otherwise the head has marks: the times of the last few Saves of the cabinet, or of the first
+//     events of flushed pages, which is usual in a small backlog. It keeps some older marks, spaced so
+//     that the age is never too low, and seldom more than twice too high.
 //
-// It costs no request, and about a tenth of a request unit for each Save. A Dequeue reads
-// no head: it counts from the newest head that this node has seen or, if that is older
-// than the one of the Peek, returns what the Peek has returned.
+// This needs no request, and costs about a tenth of a request unit for each Save. A Dequeue reads no
+// head: it counts from the newest head that this node has seen or, if that is older than the head of
+// the Peek, returns what the Peek has returned.
 
-// millis is a moment, in milliseconds since 1970. 0 means that it is not known.
+// millis is a time in milliseconds since 1970. 0 means unknown.
 type millis int64
 
 func millisOf(t time.Time) millis {
@@ -46,30 +45,30 @@ func (m millis) toTime() time.Time {
 	return time.UnixMilli(int64(m)).UTC()
 }
 
-// A mark says of an event when it was saved. Those behind it, up to the next
-// mark, were saved then or later.
+// A mark holds when an event was saved. Events after it, up to the next mark, were saved at that time
+// or later.
 type mark [2]int64 // its number in the cabinet, counted from 1, and its time in millis
 
-// The head is read by every Peek and written twice by every Save, so it must not
-// grow much: few cabinets have many marks, many have few.
+// The head is read by every Peek and written twice by every Save, so it must stay small: a few cabinets
+// may have many marks, many cabinets have few each.
 const (
 	maxMarks = 16
 	minMarks = 2
-	allMarks = 256 // of one head, while it has up to 128 cabinets
+	allMarks = 256 // limit for the marks of one head, while it has up to 128 cabinets
 )
 
 func marksOf(cabinets int) int { return max(minMarks, min(maxMarks, allMarks/max(cabinets, 1))) }
 
-// withMark returns the marks of a cabinet with one more: event number was saved at saved. If
-// there are more than limit, it removes the mark that changes the age of the events between
-// its neighbours by the smallest ratio. It keeps the last mark, and the first, because events
-// before the first have no time.
+// withMark returns the marks of a cabinet with one more, for an event and the time saved. If there are
+// more than limit, it removes the mark whose removal changes the age of the events between its
+// neighbours by the smallest ratio. It keeps the last mark, and the first, because events before the
+// first have no time.
 func (c received) withMark(number int64, saved millis, limit int) []mark {
 	if saved == 0 {
 		return c.Marks
 	}
 	marks := append(slices.Clone(c.Marks), mark{number, int64(saved)})
-	marks = marks[max(0, len(marks)-allMarks):] // a head has up to allMarks, unless it is damaged
+	marks = marks[max(0, len(marks)-allMarks):] // there are up to allMarks, unless the head is damaged
 	for len(marks) > limit {
 		least, at := math.Inf(1), 1
 		for i := 1; i < len(marks)-1; i++ {
@@ -86,7 +85,7 @@ func (c received) withMark(number int64, saved millis, limit int) []mark {
 // markAge returns an age in milliseconds, at least one second.
 func markAge(m mark, now millis) float64 { return float64(max(int64(now)-m[1], 1000)) }
 
-// savedAt returns when event n of the cabinet was saved, or a moment before that.
+// savedAt returns when event n of the cabinet was saved, or an earlier time.
 func (c received) savedAt(n int64) millis {
 	if at := int(n - c.Total + int64(c.tailLen()) - 1); at >= 0 { // in the tail
 		if t, err := c.decodeTail(domain.CabinetKey{}); err == nil && t != nil && at < len(t.events) {
@@ -101,7 +100,7 @@ func (c received) savedAt(n int64) millis {
 		return 0 // saved by a version that left no marks
 	}
 	saved := c.Marks[at-1][1]
-	for _, later := range c.Marks[at:] { // by a node whose clock is behind
+	for _, later := range c.Marks[at:] { // by a node whose clock is slow
 		saved = min(saved, later[1])
 	}
 	return millis(saved)
@@ -120,7 +119,7 @@ func (c received) backlogAfter(at position) domain.Backlog {
 	return domain.Backlog{Events: n, Oldest: oldest.toTime()}
 }
 
-// backlogAfterGates returns the events that h shows after the positions of the gates.
+// backlogAfterGates returns the number and age of the events in h after the positions of the gates.
 func (r *Repository) backlogAfterGates(h *head, gates map[domain.Group]*gate) domain.Backlog {
 	var sum domain.Backlog
 	for name, c := range h.Cabinets {
@@ -148,11 +147,11 @@ func (r *eventRange) BacklogAfter(n int) domain.Backlog {
 	return b
 }
 
-// backlogAndWatermark also returns the watermark of the head that it is counted from: the
-// newest that this node has seen.
+// backlogAndWatermark also returns the watermark of the head from which the backlog is counted: the
+// newest head that this node has seen.
 func (r *eventRange) backlogAndWatermark(n int) (domain.Backlog, domain.Sequence) {
 	h := r.call.r.known.newestHead(r.cabinet.Recipient)
-	if h == nil { // forgotten, because of many others
+	if h == nil { // evicted, because there were many others
 		h = r.head
 	}
 	gates := make(map[domain.Group]*gate, len(r.asked))
@@ -170,7 +169,7 @@ func (r *eventRange) backlogAndWatermark(n int) (domain.Backlog, domain.Sequence
 	return r.call.r.backlogAfterGates(h, gates), h.Watermark
 }
 
-// eventAfter returns the event behind the first n, if it was read along with them.
+// eventAfter returns the event after the first n events, if it was read together with them.
 func (r *eventRange) eventAfter(n int) *repository.StoredEvent {
 	switch r.yielded {
 	case n:
@@ -181,10 +180,10 @@ func (r *eventRange) eventAfter(n int) *repository.StoredEvent {
 	return nil
 }
 
-// A behind is what waited when a bundle was opened. It is used only by a node
-// that has nothing newer of the recipient in memory.
+// A behind records the backlog at the moment when a bundle was opened. It is used only by a node that
+// has nothing newer of the recipient in memory.
 type behind struct {
-	Asked  []string        `json:"asked,omitempty"` // groups; none means all
+	Asked  []string        `json:"asked,omitempty"` // groups that were asked for; empty means all
 	Events int64           `json:"events,omitempty"`
 	Oldest millis          `json:"oldest,omitempty"`
 	Seen   domain.Sequence `json:"seen"` // watermark
@@ -192,7 +191,7 @@ type behind struct {
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// behindNew returns what waits behind a new bundle, as its document remembers it.
+// behindNew returns the backlog after a new bundle, for the document of the bundle.
 func (r *eventRange) behindNew(n int) behind {
 	backlog, seen := r.backlogAndWatermark(n)
 	b := behind{Events: backlog.Events, Oldest: millisOf(backlog.Oldest), Seen: seen}
@@ -206,8 +205,8 @@ func (r *eventRange) behindNew(n int) behind {
 	return b
 }
 
-// behindDequeued returns what waits behind a bundle that has just been dequeued,
-// in the groups that were asked for when it was opened.
+// behindDequeued returns the backlog after a bundle that has just been dequeued, in the groups that
+// were asked for when it was opened.
 func (r *Repository) behindDequeued(recipient domain.ActorID, d *bundleDoc, gates map[domain.Group]*gate) domain.Backlog {
 	h := r.known.newestHead(recipient)
 	if h == nil || h.Watermark < d.Behind.Seen {

@@ -21,7 +21,7 @@ func TestMarksNeverMakeAnEventYounger(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(minMarks, maxMarks).Draw(t, "most")
 		var c received
-		var all []millis // by event
+		var all []millis // when each event was saved
 		now := millis(1_700_000_000_000)
 		for range rapid.IntRange(1, 60).Draw(t, "saves") {
 			now += millis(rapid.Int64Range(-500, 86_400_000).Draw(t, "gap"))
@@ -61,7 +61,7 @@ func TestTheTimesOfTheLastFewSavesAreExact(t *testing.T) {
 	}
 }
 
-// A Save every ten seconds for three days, all unacknowledged.
+// There is a Save every ten seconds for three days, and nothing is acknowledged.
 func TestMarksOfManySavesAreSpacedByAge(t *testing.T) {
 	var c received
 	const saves = 3 * 24 * 360
@@ -87,8 +87,8 @@ func TestAHeadOfManyCabinetsHasFewMarks(t *testing.T) {
 	assert.Equal(t, minMarks, marksOf(maxCabinets))
 }
 
-// Backlog costs nothing: these were the numbers of requests before there was any.
-func TestWhatWaitsIsToldWithoutARequest(t *testing.T) {
+// The backlog needs no request: these were the numbers of requests before the hub reported it.
+func TestTheBacklog_NeedsNoRequest(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true}, false)
 	ctx := context.Background()
@@ -136,13 +136,13 @@ func TestWhatWaitsIsToldWithoutARequest(t *testing.T) {
 	}
 }
 
-// hours returns a clock that a test sets.
+// An hours is a clock that a test sets.
 type hours struct{ now time.Time }
 
 func (h *hours) clock() time.Time { return h.now }
-func (h *hours) pass(n int)       { h.now = h.now.Add(time.Duration(n) * time.Hour) }
+func (h *hours) addHours(n int)   { h.now = h.now.Add(time.Duration(n) * time.Hour) }
 
-func TestTheAgeIsExactWhereLittleWaitsAndWhereMuchDoes(t *testing.T) {
+func TestTheAge_IsExactForSmallAndLargeBacklogs(t *testing.T) {
 	s := newTrust(t)
 	h := &hours{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	node := s.node(Options{Exclusive: true, Clock: h.clock}, true)
@@ -154,16 +154,16 @@ func TestTheAgeIsExactWhereLittleWaitsAndWhereMuchDoes(t *testing.T) {
 	}
 	var saved []time.Time
 	save := func(n int) {
-		h.pass(1)
+		h.addHours(1)
 		s.save(node, 0, repositorytest.Events(n, s.actor, repositorytest.Weighing(domain.MaxBundleWeight)))
 		for range n {
 			saved = append(saved, h.now)
 		}
 	}
-	for range 100 { // much: far more Saves than there are marks
+	for range 100 { // far more Saves than there are marks
 		save(1)
 	}
-	peeked := peek() // the first: only marks give the age of what lies far behind it
+	peeked := peek() // only marks give the age of the events far behind the first bundle
 	for i := 1; i < 100; i++ {
 		closed, err := node.Acknowledge(ctx, s.actor, peeked.ID)
 		require.NoError(t, err)
@@ -176,15 +176,15 @@ func TestTheAgeIsExactWhereLittleWaitsAndWhereMuchDoes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, domain.Backlog{}, closed.Behind)
 
-	h.pass(24 * 7)
+	h.addHours(24 * 7)
 	save(1)
 	save(1)
 	require.Equal(t, domain.Backlog{Events: 1, Oldest: h.now}, peek().Behind, "after a week of nothing")
 }
 
-// A Dequeue reads no head. A node that remembers none reports what waited when the
+// A Dequeue reads no head. A node that has none in memory reports the backlog at the moment when the
 // bundle was opened.
-func TestADequeueOnANodeThatKnowsNothingTellsWhatWaitedThen(t *testing.T) {
+func TestDequeue_OnANewNodeReturnsTheBacklogOfThePeek(t *testing.T) {
 	for _, groups := range [][]domain.Group{allGroups, {repositorytest.TimeSeries}} {
 		t.Run(fmt.Sprint(len(groups)), func(t *testing.T) {
 			s := newTrust(t)
@@ -202,9 +202,9 @@ func TestADequeueOnANodeThatKnowsNothingTellsWhatWaitedThen(t *testing.T) {
 	}
 }
 
-// A node that has seen an older head than the Peek on another node must not say
-// that less waits than that Peek has said.
-func TestADequeueDoesNotCountFromAHeadOlderThanThePeek(t *testing.T) {
+// A node whose head is older than that of the Peek on another node must not report a smaller backlog
+// than the Peek did.
+func TestDequeue_DoesNotCountFromAHeadOlderThanThePeek(t *testing.T) {
 	s := newTrust(t)
 	node, other := s.node(small, false), s.node(small, false)
 	_, err := other.Watermark(context.Background(), s.actor)
@@ -218,23 +218,23 @@ func TestADequeueDoesNotCountFromAHeadOlderThanThePeek(t *testing.T) {
 	assert.Equal(t, int64(3), closed.Behind.Events)
 }
 
-func TestADequeueThatIsToldTwiceThatItHappenedTellsTheSame(t *testing.T) {
+func TestDequeue_WithALostReplyReturnsTheBacklog(t *testing.T) {
 	s := newTrust(t)
-	node, line := s.tapped(small)
+	node, line := s.tappedNode(small)
 	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.Alone))
 	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
-	line.set(nil)
-	s.line.BreakOne(3, faulty.ReplyLostAfter) // the batch
+	line.setBefore(nil)
+	s.line.BreakOne(3, faulty.ReplyLostAfter) // the batch that opens the bundle
 	closed, err := node.Acknowledge(context.Background(), s.actor, b.ID)
 	require.NoError(t, err)
 	assert.Equal(t, 1, s.line.Fired())
 	assert.Equal(t, int64(2), closed.Behind.Events)
 }
 
-// strip removes fields from every document of a partition, as if a version that
-// did not know them had written it.
-func (s *trust) strip(container *azcosmos.ContainerClient, key string, fields ...string) {
+// stripMembers removes fields from every document of a partition. They then look as if an older version had
+// written them.
+func (s *trust) stripMembers(container *azcosmos.ContainerClient, key string, fields ...string) {
 	s.Helper()
 	pager := container.NewQueryItemsPager("SELECT * FROM c", azcosmos.NewPartitionKeyString(key), nil)
 	for pager.More() {
@@ -243,7 +243,7 @@ func (s *trust) strip(container *azcosmos.ContainerClient, key string, fields ..
 		for _, item := range resp.Items {
 			var doc map[string]any
 			require.NoError(s, json.Unmarshal(item, &doc))
-			without(doc, fields)
+			removeMembers(doc, fields)
 			text, err := json.Marshal(doc)
 			require.NoError(s, err)
 			_, err = container.ReplaceItem(context.Background(), azcosmos.NewPartitionKeyString(key), doc["id"].(string), text, nil)
@@ -252,29 +252,29 @@ func (s *trust) strip(container *azcosmos.ContainerClient, key string, fields ..
 	}
 }
 
-func without(doc any, fields []string) {
+func removeMembers(doc any, fields []string) {
 	if m, ok := doc.(map[string]any); ok {
 		for _, f := range fields {
 			delete(m, f)
 		}
 		for _, v := range m {
-			without(v, fields)
+			removeMembers(v, fields)
 		}
 	}
 }
 
-func TestWhatAnOlderVersionHasStoredHasNoAge(t *testing.T) {
+func TestEventsOfAnOlderVersion_HaveNoAge(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
 	ctx := context.Background()
 	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.Alone))
-	drawer := s.entries(node, domain.TimeSeries)[0].ID
+	drawer := s.readEntries(node, domain.TimeSeries)[0].ID
 	open, err := repositorytest.Peek(ctx, s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
 	new := []string{"marks", "saved", "nextSaved", "behind", "sum"}
-	s.strip(node.db.catalog, headKey(s.actor), new...)
-	s.strip(node.db.cabinets, drawer, new...)
-	s.strip(node.db.bundles, s.actor.String(), new...)
+	s.stripMembers(node.db.catalog, headKey(s.actor), new...)
+	s.stripMembers(node.db.cabinets, drawer, new...)
+	s.stripMembers(node.db.bundles, s.actor.String(), new...)
 
 	fresh := s.node(small, false)
 	again, err := repositorytest.Peek(ctx, s.stores(fresh), s.actor, allGroups, domain.BundleID{})
@@ -292,7 +292,7 @@ func TestWhatAnOlderVersionHasStoredHasNoAge(t *testing.T) {
 	}
 }
 
-func TestWhatANodeKnowsOfRecipientsIsBounded(t *testing.T) {
+func TestTheRecipientCache_IsBounded(t *testing.T) {
 	k := newKnown()
 	cabinets := make(map[cabinetName]received)
 	for i := range 1000 {

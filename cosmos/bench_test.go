@@ -13,10 +13,10 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The benchmarks run on the durable engine and report, for each operation, what
-// it costs: time, request units (pessimistic profile), requests, allocations.
+// The benchmarks run on the durable engine and report what each operation costs: time, request units
+// (pessimistic profile), requests, allocations.
 
-// A meter adds up what the store charged while it was running.
+// A meter adds up the charges of the store while it runs.
 type meter struct {
 	*testing.B
 	*rig
@@ -31,7 +31,7 @@ func newMeter(b *testing.B, hints bool) (*meter, *Repository) {
 	return &meter{B: b, rig: r}, r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, hints)
 }
 
-// measure runs one operation, and b's timer only during it.
+// measure runs one operation. The timer of b runs only meanwhile.
 func (m *meter) measure(operation func()) {
 	units, requests := m.engine.RequestUnits(), m.engine.Requests()
 	m.StartTimer()
@@ -42,17 +42,16 @@ func (m *meter) measure(operation func()) {
 	m.ops++
 }
 
-// count adds to the price of the operation that was measured last what work after its
-// answer costs.
-func (m *meter) count(work func()) {
+// addCost adds the cost of work after the answer to the cost of the operation that was measured last.
+func (m *meter) addCost(work func()) {
 	units, requests := m.engine.RequestUnits(), m.engine.Requests()
 	work()
 	m.units += m.engine.RequestUnits() - units
 	m.requests += m.engine.Requests() - requests
 }
 
-// report reports the cost of an operation on a number of events.
-func (m *meter) report(events int) {
+// reportCost reports the cost of an operation on a number of events.
+func (m *meter) reportCost(events int) {
 	m.ReportMetric(m.units/float64(m.ops), "RU/op")
 	m.ReportMetric(float64(m.requests)/float64(m.ops), "requests/op")
 	if events > 1 {
@@ -76,7 +75,7 @@ func BenchmarkSave(b *testing.B) {
 				})
 				node.hints.awaitHints(ctx, actor)
 			}
-			m.report(n)
+			m.reportCost(n)
 		})
 	}
 }
@@ -96,11 +95,11 @@ func BenchmarkPeekOfNothing(b *testing.B) {
 			require.True(b, errors.Is(err, domain.ErrNoData))
 		})
 	}
-	m.report(1)
+	m.reportCost(1)
 }
 
-// fill saves n events as a domain sends them, a thousand at a time.
-func fill(b testing.TB, node *Repository, actor domain.ActorID, n int, weight domain.Weight) {
+// fillMailbox saves n events as a domain does, a thousand at a time.
+func fillMailbox(b testing.TB, node *Repository, actor domain.ActorID, n int, weight domain.Weight) {
 	for ; n > 0; n -= 1000 {
 		_, err := node.Save(context.Background(), actor, repositorytest.Events(min(n, 1000), actor, repositorytest.Weighing(weight)))
 		require.NoError(b, err)
@@ -116,7 +115,7 @@ func BenchmarkPeekAndDequeue(b *testing.B) {
 				b.StopTimer()
 				for range b.N {
 					actor := repositorytest.NewActor()
-					fill(b, node, actor, n, max(1, domain.MaxBundleWeight/domain.Weight(n)))
+					fillMailbox(b, node, actor, n, max(1, domain.MaxBundleWeight/domain.Weight(n)))
 					node.hints.awaitHints(ctx, actor)
 					var peeked repositorytest.Peeked
 					peek := func() {
@@ -138,21 +137,21 @@ func BenchmarkPeekAndDequeue(b *testing.B) {
 					case "Dequeue":
 						peek()
 						m.measure(dequeue)
-						m.count(func() { node.hints.awaitHints(ctx, actor) }) // part of the price, after the answer
+						m.addCost(func() { node.hints.awaitHints(ctx, actor) }) // part of the price, after the answer
 					}
 					if what != "Dequeue" {
 						dequeue()
 					}
 					node.hints.awaitHints(ctx, actor)
 				}
-				m.report(n)
+				m.reportCost(n)
 			})
 		}
 	}
 }
 
-// BenchmarkBehind is what the backlog costs besides the bytes that it adds to the
-// head: no request, and this much time.
+// BenchmarkBehind measures what the backlog costs besides the bytes that it adds to the head: no
+// request, and this time.
 func BenchmarkBehind(b *testing.B) {
 	for _, cabinets := range []int{1, 10, maxCabinets} {
 		b.Run(fmt.Sprint(cabinets), func(b *testing.B) {
@@ -175,7 +174,7 @@ func BenchmarkBehind(b *testing.B) {
 	}
 }
 
-// BenchmarkDrain takes 100,000 events in bundles of some 2,000, hints included.
+// BenchmarkDrain takes 100,000 events in bundles of about 2,000, hints included.
 func BenchmarkDrain(b *testing.B) {
 	const events, weight, bundles = 100_000, 25, 49
 	m, node := newMeter(b, true)
@@ -183,7 +182,7 @@ func BenchmarkDrain(b *testing.B) {
 	b.StopTimer()
 	for range b.N {
 		actor := repositorytest.NewActor()
-		fill(b, node, actor, events, weight)
+		fillMailbox(b, node, actor, events, weight)
 		node.hints.awaitHints(ctx, actor)
 		m.measure(func() {
 			drained, err := repositorytest.Drain(ctx, m.stores(node), actor, allGroups)
@@ -191,7 +190,7 @@ func BenchmarkDrain(b *testing.B) {
 			require.Equal(b, bundles, len(drained))
 		})
 	}
-	m.report(events)
+	m.reportCost(events)
 	b.ReportMetric(float64(m.requests)/float64(m.ops*bundles), "requests/bundle")
 }
 
@@ -219,7 +218,7 @@ func BenchmarkCheck(b *testing.B) {
 					require.EqualValues(b, events, report.Events)
 				})
 			}
-			m.report(events)
+			m.reportCost(events)
 		})
 	}
 }
@@ -253,7 +252,7 @@ func BenchmarkSweep(b *testing.B) {
 					require.Equal(b, 2, swept.Drawers)
 				})
 			}
-			m.report(events)
+			m.reportCost(events)
 		})
 	}
 }

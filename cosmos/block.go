@@ -6,27 +6,27 @@ import (
 	"iter"
 )
 
-// A block is the drawers of a cabinet with fanOut^level ordinals in a row, whether they
-// hold events or not. A block of level 0 is one drawer; one of a higher level has fanOut
-// children. The blocks of a cabinet follow from its ordinals alone, so that a node which
-// knows the head of a recipient knows the ids of all filters that it needs.
+// A block is fanOut^level consecutive drawers of a cabinet, by ordinal, whether they hold events or
+// not. A block of level 0 is one drawer; one of a higher level has fanOut children. The ordinals alone
+// determine the blocks of a cabinet, so a node that knows the head of a recipient knows the ids of all
+// filters that it needs.
 type block struct {
 	level  int
-	number int // from 0
+	number int // counted from 0
 }
 
 const (
 	fanOutBits = 2
 	fanOut     = 1 << fanOutBits
-	// maxBlockLevel bounds the levels: a block of this level is 65,536 drawers, and a cabinet
-	// with more has several.
+	// maxBlockLevel is the highest level: a block of this level has 65,536 drawers, and a larger
+	// cabinet has several.
 	maxBlockLevel = 8
 )
 
 // firstOrdinal returns the ordinal of the first drawer.
 func (b block) firstOrdinal() int { return b.number<<(fanOutBits*b.level) + 1 }
 
-// endOrdinal returns the ordinal behind the last drawer.
+// endOrdinal returns the ordinal after the last drawer.
 func (b block) endOrdinal() int { return (b.number+1)<<(fanOutBits*b.level) + 1 }
 
 func (b block) parent() block     { return block{b.level + 1, b.number >> fanOutBits} }
@@ -38,12 +38,12 @@ func drawerBlock(ordinal int) block { return block{0, ordinal - 1} }
 // drawerSegment returns the only segment of the block of one drawer.
 func drawerSegment(ordinal int) blockSegment { return blockSegment{drawerBlock(ordinal), 0} }
 
-// blocksBetween returns the largest blocks that cover the drawers from the ordinal floor to
-// the ordinal last, in order: at most fanOut-1 of each level below the highest. The first
-// one may begin below floor.
+// blocksBetween returns the largest blocks that cover the drawers from the ordinal floor to the ordinal
+// last, in order: at most fanOut-1 of each level below the highest. The first block may begin below
+// floor.
 func blocksBetween(floor, last int) []block {
 	var blocks []block
-	done := 0 // the ordinals up to it are covered
+	done := 0 // ordinals up to this one are covered
 	for level := maxBlockLevel; level >= 0; level-- {
 		size := 1 << (fanOutBits * level)
 		for ; last-done >= size; done += size {
@@ -55,9 +55,9 @@ func blocksBetween(floor, last int) []block {
 	return blocks
 }
 
-// A blockSegment is the events of a block whose hashes lie in one range. The segments of a
-// block have ranges of equal length. A segment has its own document, of some 5,000
-// events when the drawers hold 10,000.
+// A blockSegment is the events of a block whose hashes are in one range. The segments of a block have
+// ranges of equal length. Each segment has its own document, with about 5,000 events when the drawers
+// hold 10,000.
 type blockSegment struct {
 	block
 	segment int
@@ -71,11 +71,12 @@ func (b block) segmentCount() int {
 	return 2 << (fanOutBits * b.level)
 }
 
-// bucketsPerSegment returns the number of buckets in a segment of b, of some ten events each when the
+// bucketsPerSegment returns the number of buckets in a segment of b. Each has about ten events when the
 // drawers hold 10,000.
 func (b block) bucketsPerSegment() int { return b.allBuckets() / b.segmentCount() }
 
-// allBuckets returns the number of buckets of b: what of a key is above the 32 bits of a word.
+// allBuckets returns the number of buckets of b. The bucket is given by the bits of a key above the 32
+// bits of a word.
 func (b block) allBuckets() int { return 1 << (fingerprintBits - 32 + fanOutBits*b.level) }
 
 func (b block) bucketOf(key fingerprintKey) int {
@@ -86,12 +87,12 @@ func (b block) segmentOfKey(key fingerprintKey) int {
 	return int(key>>32) / b.bucketsPerSegment()
 }
 
-// segmentOf returns the segment of the event with a hash.
+// segmentOf returns the segment for a hash.
 func (b block) segmentOf(hash uint64) blockSegment {
 	return blockSegment{b, b.segmentOfKey(b.keyOf(hash, 0))}
 }
 
-// childSegments returns the segments of the children that s is merged from: one of each child.
+// childSegments returns the segments from which s is merged: one of each child.
 func (s blockSegment) childSegments() iter.Seq2[int, blockSegment] {
 	return func(yield func(int, blockSegment) bool) {
 		for i := range fanOut {
@@ -110,7 +111,7 @@ func (s blockSegment) documentID() string {
 
 const blockFilterPrefix = "filter-"
 
-// compare orders the higher level first, and within a level by position.
+// compare sorts by level, the highest first, and within a level by position.
 func (s blockSegment) compare(o blockSegment) int {
 	return cmp.Or(cmp.Compare(o.level, s.level), cmp.Compare(s.number, o.number), cmp.Compare(s.segment, o.segment))
 }

@@ -14,32 +14,31 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The filters of a cabinet lie in its partition, beside its drawers. A drawer has a filter
-// of its own (level 0), which is replaced from time to time while the drawer fills and once
-// when it is sealed. When four drawers in a row are sealed, their filters are merged into
-// one of level 1, four of those into one of level 2, and so on. So the drawers up to any
-// ordinal have at most three filters at each level: 21 for 10,000 drawers, or 10^8 events.
-// A node finds all that it needs for the ids of a Save with one query, because the ids of
-// the documents follow from the head and from the hashes.
+// The filters of a cabinet are in its partition, beside its drawers. Each drawer has a filter (level
+// 0), which is replaced from time to time while the drawer fills, and once when it is sealed. When four
+// consecutive drawers are sealed, their filters are merged into one of level 1, four of those into one
+// of level 2, and so on. So the drawers up to any ordinal have at most three filters at each level: 21
+// for 10,000 drawers, or 10^8 events. One query returns all filters that a node needs for the ids of a
+// Save, because the ids of their documents follow from the head and from the hashes.
 //
-// What a filter may be trusted for: a filter of a drawer holds every event in the slots
-// below its count, and all of the drawer if it is sealed. A merged filter exists only if
-// all drawers of its block are sealed, and holds every event of those that were retained
-// when it was merged. No filter says "no" for an event that it must hold. Events that are
-// added later, or were never committed, cause false positives, and the pages decide.
+// What a reader may trust: the filter of a drawer holds every event in the slots below its count, and
+// all events of the drawer if it is sealed. A merged filter exists only if all drawers of its block are
+// sealed. It holds every event of those that were retained when it was merged. No filter says "no" for
+// an event that it must hold. Events that are added later, or were never committed, cause false
+// positives, and the pages decide.
 //
-// A filter that is missing, damaged or short is no error: a merged one is replaced by those
-// of its children, that of a drawer by the pages behind its count. The node that had to
-// read them writes what was missing.
+// A filter that is missing, damaged or short is not an error. Instead of a merged filter, the node
+// reads those of its children; instead of the filter of a drawer, the pages after its count. It then
+// writes what was missing.
 //
-// Writing them costs 0.02 RU an event up to a million events, and 0.003 RU more for each
+// To write filters costs 0.02 RU for each event up to a million events, and 0.003 RU more for each
 // further level.
 
 // A blockFilterDoc is a stored fingerprintSet.
 type blockFilterDoc struct {
 	ID           string      `json:"id"`
-	PartitionKey string      `json:"partitionKey"`     // the cabinet
-	Until        int         `json:"until"`            // the ordinal behind the block; a sweep deletes by it
+	PartitionKey string      `json:"partitionKey"`     // the key of the cabinet
+	Until        int         `json:"until"`            // the ordinal after the block; a sweep deletes by it
 	Drawer       string      `json:"drawer,omitempty"` // at level 0
 	Count        int         `json:"count,omitempty"`  // at level 0: slots of the drawer that it covers
 	Sealed       bool        `json:"sealed,omitempty"` // at level 0: the filter has all events of the drawer
@@ -48,30 +47,30 @@ type blockFilterDoc struct {
 	client.Document
 }
 
-// A drawerFilter is the filter of a drawer up to a slot.
+// A drawerFilter is the filter of the events of a drawer before a slot.
 type drawerFilter struct {
 	drawer  string
 	ordinal int
-	count   int  // slots that it covers
+	count   int  // number of slots that it covers
 	sealed  bool // the filter has all events of the drawer
 	set     *fingerprintSet
 }
 
-// maxFilterBytes keeps the document of a drawer's filter below 2 MB, as base64. Drawers with
-// more than 300,000 events have no filter, and their pages are read.
+// maxFilterBytes keeps the document of a drawer's filter below 2 MB, as base64. Drawers with more than
+// 300,000 events have no filter; their pages are read.
 const maxFilterBytes = 1_300_000
 
-// filtersPerQuery is how many filters are read in one request: 3 MB when they are full.
+// filtersPerQuery is the number of filters that are read in one request: 3 MB when they are full.
 const filtersPerQuery = 100
 
-// A readFilter is a filter as it was read.
+// A readFilter is a filter that was read.
 type readFilter struct {
 	doc *blockFilterDoc
 	set *fingerprintSet
 }
 
-// readBlockFilters returns the filters of segments that are stored, by segment. One that is
-// damaged counts as missing.
+// readBlockFilters returns the stored filters of segments, by segment. A damaged filter counts as
+// missing.
 func (c *call) readBlockFilters(ctx context.Context, cabinet domain.CabinetKey, segments []blockSegment) (map[blockSegment]*readFilter, error) {
 	found := make(map[blockSegment]*readFilter, len(segments))
 	var mu sync.Mutex
@@ -109,7 +108,7 @@ func (c *call) readFilterDocs(ctx context.Context, key string, segments []blockS
 	byID := make(map[string]blockSegment, len(segments))
 	names := make([]string, len(segments))
 	for i, s := range segments {
-		byID[s.documentID()], names[i] = s, "'"+s.documentID()+"'" // ids of ours
+		byID[s.documentID()], names[i] = s, "'"+s.documentID()+"'" // the ids are our own
 	}
 	all, err := client.All[blockFilterDoc](ctx, c.Query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.id IN ("+strings.Join(names, ", ")+")"))
 	if err != nil {
@@ -122,8 +121,8 @@ func (c *call) readFilterDocs(ctx context.Context, key string, segments []blockS
 	return docs, nil
 }
 
-// A storedFilter is what this process knows of the stored filter of the drawer that is being
-// filled, so that it is replaced without being read.
+// A storedFilter is what this process knows of the stored filter of the drawer that is being filled.
+// With it, the filter is replaced without a read.
 type storedFilter struct {
 	mu     sync.Mutex
 	etag   azcore.ETag // "": none is known
@@ -131,7 +130,7 @@ type storedFilter struct {
 	sealed bool
 }
 
-// writeDrawerFilter stores the filter of a drawer, unless the stored one covers as much.
+// writeDrawerFilter stores the filter of a drawer, unless the stored filter covers as much.
 func (c *call) writeDrawerFilter(ctx context.Context, cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter) error {
 	known.mu.Lock()
 	defer known.mu.Unlock()
@@ -145,10 +144,10 @@ func (c *call) writeDrawerFilter(ctx context.Context, cabinet domain.CabinetKey,
 	}
 	for {
 		if known.hasEventsOf(f) {
-			return nil // by a later hint of this process, or by another node
+			return nil // replaced by a later hint of this process, or by another node
 		}
-		// A crash before this write leaves a filter that covers fewer slots. A node that needs it
-		// reads the pages behind them.
+		// A crash before this write leaves a filter that covers fewer slots. A node that needs it reads
+		// the pages after them.
 		etag, err := c.Put(ctx, c.r.db.cabinets, key, id, known.etag, doc)
 		if !client.IsRefused(err) {
 			if err == nil {
@@ -177,9 +176,9 @@ func (s *storedFilter) hasEventsOf(f *drawerFilter) bool {
 	return s.sealed || s.count >= f.count && !f.sealed
 }
 
-// mergeSegment stores the segments of block b that the segment child of its children
-// covers. Drawers with an ordinal below floor are gone. It reports false if the filter of a
-// child is missing: a merged filter without it would say "no" for events of the child.
+// mergeSegment stores the segments of block b that the segment child of its children covers. Drawers
+// with an ordinal below floor are gone. It returns false if the filter of a child is missing: a filter
+// merged without it would say "no" for events of the child.
 func (c *call) mergeSegment(ctx context.Context, cabinet domain.CabinetKey, b block, child, floor int) (bool, error) {
 	var wanted []blockSegment
 	for i := range fanOut {
@@ -202,7 +201,7 @@ func (c *call) mergeSegment(ctx context.Context, cabinet domain.CabinetKey, b bl
 	return true, c.writeMerged(ctx, cabinet, mergeSets(b, &children))
 }
 
-// writeMerged stores sets that mergeSets has returned.
+// writeMerged stores sets that mergeSets returned.
 func (c *call) writeMerged(ctx context.Context, cabinet domain.CabinetKey, sets []*fingerprintSet) error {
 	key := cabinetKey(cabinet)
 	// A crash before this write leaves the filters of the children, which are used instead. The
@@ -215,7 +214,7 @@ func (c *call) writeMerged(ctx context.Context, cabinet domain.CabinetKey, sets 
 		}
 	})
 	if client.IsRefused(err) {
-		return nil // they are there: all are written in one batch, and every writer writes the same
+		return nil // they exist: all are written in one batch, and every writer writes the same
 	}
 	return err
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A distantContent is a content store that takes a while to open an object.
+// A distantContent is a content store that takes some time to open an object.
 type distantContent struct {
 	repository.Content
 	opening time.Duration
@@ -30,8 +30,8 @@ func (c distantContent) Open(ctx context.Context, at repository.Section) (io.Rea
 	return c.Content.Open(ctx, at)
 }
 
-// The largest bundle has 51,200 events, which may take 5 s. These are a twentieth.
-func TestBody_OfEventsThatCameSinglyTakesAFractionOfASecond(t *testing.T) {
+// The largest bundle has 51,200 events, and its body may take 5 s. This bundle has a twentieth of them.
+func TestBody_OfSingleSavesTakesAFractionOfASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const events, limit = 51_200 / 20, 5 * time.Second / 20

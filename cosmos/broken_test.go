@@ -21,17 +21,16 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The breakage test breaks every call of an operation once, in every way, lets the
-// caller try again as a caller would, and then checks everything that is stored
-// and delivered.
+// The breakage test breaks every request of an operation once, in every way, and repeats the operation
+// as a caller would. Then it checks everything that is stored and delivered.
 
-// A broken operation acts on a node; it is repeated until it succeeds.
+// A broken is an operation on a node that is repeated until it succeeds.
 type broken struct {
 	name      string
-	prepare   func(s *breakage) // with an unbroken line
+	prepare   func(s *breakage) // runs before it, with an unbroken connection
 	act       func(s *breakage, node *Repository) error
-	then      func(s *breakage) // checks the result, with an unbroken line
-	rollbacks bool              // it finds something to roll back
+	then      func(s *breakage) // checks the result, with an unbroken connection
+	rollbacks bool              // the operation finds something to roll back
 }
 
 type breakage struct {
@@ -49,55 +48,55 @@ type breakage struct {
 	asked domain.SubscriptionID
 }
 
-// requests requests the dequeues of the recipient.
-func (s *breakage) requests(node *Repository) error {
+// requestDequeues adds a request for the dequeues of the recipient.
+func (s *breakage) requestDequeues(node *Repository) error {
 	_, err := node.RequestDequeues(context.Background(), s.actor, s.asked)
 	return err
 }
 
-// asks leaves a bundle that waits for its domain.
-func (s *breakage) asks() {
+// openOnRequest opens a bundle that waits for its domain.
+func (s *breakage) openOnRequest() {
 	node := s.node(s.opts, false)
-	s.must(s.save(node, s.events(2)))
+	s.requireNoError(s.save(node, s.makeEvents(2)))
 	var err error
 	s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
-	s.must(err)
+	s.requireNoError(err)
 }
 
-// answered leaves a bundle that has its answer.
-func (s *breakage) answered() {
-	s.asks()
+// openAnswered opens a bundle and answers it.
+func (s *breakage) openAnswered() {
+	s.openOnRequest()
 	_, err := s.node(s.opts, false).Answer(context.Background(), s.actor, s.open.ID, "made", domain.Body{})
-	s.must(err)
+	s.requireNoError(err)
 }
 
-// watchedBundle leaves a bundle that is open and watched.
-func (s *breakage) watchedBundle() repositorytest.Peeked {
+// openWatched opens a bundle and watches it.
+func (s *breakage) openWatched() repositorytest.Peeked {
 	node := s.node(s.opts, false)
-	s.must(s.save(node, s.batch))
+	s.requireNoError(s.save(node, s.batch))
 	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
-	s.must(err)
+	s.requireNoError(err)
 	_, err = node.WatchBundle(context.Background(), s.actor, b.ID)
-	s.must(err)
+	s.requireNoError(err)
 	return b
 }
 
-// gone leaves a bundle whose content is marked.
-func (s *breakage) gone() {
-	s.answered()
+// openGone opens a bundle, answers it and marks its content as gone.
+func (s *breakage) openGone() {
+	s.openAnswered()
 	_, err := s.node(s.opts, false).MarkGone(context.Background(), s.actor, s.open.ID, "made")
-	s.must(err)
+	s.requireNoError(err)
 }
 
-// isOpen returns the open bundle as it is stored.
-func (s *breakage) isOpen() domain.Bundle {
+// readOpenBundle returns the open bundle as it is stored.
+func (s *breakage) readOpenBundle() domain.Bundle {
 	b, _, err := s.node(s.opts, false).Find(context.Background(), s.actor, s.open.ID)
-	s.must(err)
+	s.requireNoError(err)
 	return b
 }
 
-// dequeues closes the open bundle.
-func (s *breakage) dequeues(node *Repository) error {
+// dequeueOpen closes the open bundle.
+func (s *breakage) dequeueOpen(node *Repository) error {
 	_, err := node.Acknowledge(context.Background(), s.actor, s.open.ID)
 	if err == nil || domain.KindOf(err) == domain.NotFound { // the repeated call finds what the first has done
 		s.taken = append(s.taken, s.open)
@@ -106,7 +105,7 @@ func (s *breakage) dequeues(node *Repository) error {
 	return err
 }
 
-// save remembers what was asked for, and what was answered.
+// save saves events, and remembers the request and the answer.
 func (s *breakage) save(node *Repository, events []domain.Event) error {
 	s.ledger.Unsure(0, events...)
 	saved, err := node.Save(context.Background(), s.actor, events)
@@ -117,10 +116,10 @@ func (s *breakage) save(node *Repository, events []domain.Event) error {
 	return err
 }
 
-func (s *breakage) must(err error) { s.Helper(); require.NoError(s, err) }
+func (s *breakage) requireNoError(err error) { s.Helper(); require.NoError(s, err) }
 
-// events returns n events in two cabinets of two origins, one in three with a payload.
-func (s *breakage) events(n int) []domain.Event {
+// makeEvents returns n events in two cabinets of two origins, one in three with a payload.
+func (s *breakage) makeEvents(n int) []domain.Event {
 	events := repositorytest.Events(n, s.actor, repositorytest.From(domain.TimeSeries))
 	for i := range events {
 		if i%2 == 1 {
@@ -142,7 +141,7 @@ var brokenOperations = []broken{
 		name: "save into drawers that are half full, over their brim",
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
-			s.must(s.save(node, s.events(2)))
+			s.requireNoError(s.save(node, s.makeEvents(2)))
 		},
 		act: func(s *breakage, node *Repository) error { return s.save(node, s.batch) },
 	},
@@ -151,7 +150,7 @@ var brokenOperations = []broken{
 		rollbacks: true,
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
-			s.must(s.save(node, s.events(3)))
+			s.requireNoError(s.save(node, s.makeEvents(3)))
 			dying := s.node(Options{DrawerCapacity: s.opts.DrawerCapacity, Retries: -1}, false)
 			s.line.Break(func(call int, _ *http.Request) faulty.Fault {
 				if call > 3 {
@@ -159,7 +158,7 @@ var brokenOperations = []broken{
 				}
 				return faulty.None
 			})
-			require.Error(s, s.save(dying, s.events(4)))
+			require.Error(s, s.save(dying, s.makeEvents(4)))
 			s.line.Break(nil)
 		},
 		act: func(s *breakage, node *Repository) error { return s.save(node, s.batch) },
@@ -167,7 +166,7 @@ var brokenOperations = []broken{
 	{
 		name: "peek that opens a bundle",
 		prepare: func(s *breakage) {
-			s.must(s.save(s.node(s.opts, false), s.batch))
+			s.requireNoError(s.save(s.node(s.opts, false), s.batch))
 		},
 		act: func(s *breakage, node *Repository) (err error) {
 			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
@@ -177,12 +176,12 @@ var brokenOperations = []broken{
 	{
 		name: "peek whose pointers are all wrong",
 		prepare: func(s *breakage) {
-			node := s.node(s.opts, false)     // leaves no hints
-			s.must(s.save(node, s.events(6))) // several drawers in each cabinet
+			node := s.node(s.opts, false)                   // leaves no hints
+			s.requireNoError(s.save(node, s.makeEvents(6))) // several drawers in each cabinet
 			b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
-			s.must(err)
+			s.requireNoError(err)
 			_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
-			s.must(err)
+			s.requireNoError(err)
 			s.taken = append(s.taken, b)
 		},
 		act: func(s *breakage, node *Repository) (err error) {
@@ -194,15 +193,15 @@ var brokenOperations = []broken{
 		name: "remove what was acknowledged",
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
-			s.must(s.save(node, s.batch))
+			s.requireNoError(s.save(node, s.batch))
 			for range 2 { // and a third bundle stays
 				b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
-				s.must(err)
+				s.requireNoError(err)
 				_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
-				s.must(err)
+				s.requireNoError(err)
 				s.taken = append(s.taken, b)
 			}
-			s.must(s.save(node, s.events(2)))
+			s.requireNoError(s.save(node, s.makeEvents(2)))
 		},
 		act: func(s *breakage, node *Repository) error {
 			node.opts.Retention = 1
@@ -214,16 +213,16 @@ var brokenOperations = []broken{
 		name: "dequeue",
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
-			s.must(s.save(node, s.batch))
+			s.requireNoError(s.save(node, s.batch))
 			var err error
 			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
-			s.must(err)
+			s.requireNoError(err)
 		},
-		act: (*breakage).dequeues,
+		act: (*breakage).dequeueOpen,
 	},
 	{
 		name:    "answer",
-		prepare: (*breakage).asks,
+		prepare: (*breakage).openOnRequest,
 		act: func(s *breakage, node *Repository) error {
 			b, err := node.Answer(context.Background(), s.actor, s.open.ID, "made", domain.Body{Length: 4})
 			if err == nil {
@@ -232,14 +231,14 @@ var brokenOperations = []broken{
 			return err
 		},
 		then: func(s *breakage) {
-			b := s.isOpen()
+			b := s.readOpenBundle()
 			assert.Equal(s, "made", b.Object)
 			assert.Equal(s, domain.Body{Length: 4}, b.Body)
 		},
 	},
 	{
 		name:    "answer that is not the first",
-		prepare: (*breakage).answered,
+		prepare: (*breakage).openAnswered,
 		act: func(s *breakage, node *Repository) error {
 			b, err := node.Answer(context.Background(), s.actor, s.open.ID, "made-late", domain.Body{Length: 9})
 			if err == nil {
@@ -247,11 +246,11 @@ var brokenOperations = []broken{
 			}
 			return err
 		},
-		then: func(s *breakage) { assert.Equal(s, "made", s.isOpen().Object) },
+		then: func(s *breakage) { assert.Equal(s, "made", s.readOpenBundle().Object) },
 	},
 	{
 		name:    "mark of deleted content",
-		prepare: (*breakage).answered,
+		prepare: (*breakage).openAnswered,
 		act: func(s *breakage, node *Repository) error {
 			b, err := node.MarkGone(context.Background(), s.actor, s.open.ID, "made")
 			if err == nil {
@@ -259,11 +258,11 @@ var brokenOperations = []broken{
 			}
 			return err
 		},
-		then: func(s *breakage) { assert.True(s, s.isOpen().Gone) },
+		then: func(s *breakage) { assert.True(s, s.readOpenBundle().Gone) },
 	},
 	{
 		name:    "deleted content that is reported by its name",
-		prepare: (*breakage).answered,
+		prepare: (*breakage).openAnswered,
 		act: func(s *breakage, node *Repository) error {
 			recipients, err := node.BundleRecipients(context.Background(), s.open.ID)
 			if err != nil {
@@ -273,11 +272,11 @@ var brokenOperations = []broken{
 			_, err = node.MarkGone(context.Background(), s.actor, s.open.ID, "made")
 			return err
 		},
-		then: func(s *breakage) { assert.True(s, s.isOpen().Gone) },
+		then: func(s *breakage) { assert.True(s, s.readOpenBundle().Gone) },
 	},
 	{
 		name:    "answer in place of deleted content",
-		prepare: (*breakage).gone,
+		prepare: (*breakage).openGone,
 		act: func(s *breakage, node *Repository) error {
 			b, err := node.AnswerAgain(context.Background(), s.actor, s.open.ID, "made", "made-again", domain.Body{Length: 4})
 			if err == nil {
@@ -286,7 +285,7 @@ var brokenOperations = []broken{
 			return err
 		},
 		then: func(s *breakage) {
-			b := s.isOpen()
+			b := s.readOpenBundle()
 			assert.Equal(s, "made-again", b.Object)
 			assert.False(s, b.Gone)
 			assert.Equal(s, domain.Body{Length: 4}, b.Body)
@@ -294,29 +293,29 @@ var brokenOperations = []broken{
 	},
 	{
 		name:    "dequeue of a bundle whose content was deleted",
-		prepare: (*breakage).gone,
-		act:     (*breakage).dequeues,
+		prepare: (*breakage).openGone,
+		act:     (*breakage).dequeueOpen,
 	},
 	{
 		name:    "failure of a domain",
-		prepare: (*breakage).asks,
+		prepare: (*breakage).openOnRequest,
 		act: func(s *breakage, node *Repository) error {
 			_, err := node.Fail(context.Background(), s.actor, s.open.ID, domain.ContentFailure{Reason: "busy"})
 			return err
 		},
 		then: func(s *breakage) {
-			failures := s.isOpen().ContentFailure.Failures
+			failures := s.readOpenBundle().ContentFailure.Failures
 			assert.Positive(s, failures)
 			assert.LessOrEqual(s, failures, s.tries, "each call counts once")
 		},
 	},
 	{
 		name:    "dequeue of a bundle on request",
-		prepare: (*breakage).answered,
-		act:     (*breakage).dequeues,
+		prepare: (*breakage).openAnswered,
+		act:     (*breakage).dequeueOpen,
 		then: func(s *breakage) {
 			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
-			s.must(err)
+			s.requireNoError(err)
 			require.Len(s, notices, 1)
 			assert.Equal(s, s.open.ID, notices[0].Bundle)
 		},
@@ -325,36 +324,36 @@ var brokenOperations = []broken{
 		name: "dequeue that is told to subscribers",
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
-			s.must(s.save(node, s.batch))
+			s.requireNoError(s.save(node, s.batch))
 			var err error
 			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
-			s.must(err)
-			s.must(s.requests(node))
+			s.requireNoError(err)
+			s.requireNoError(s.requestDequeues(node))
 		},
-		act: (*breakage).dequeues,
+		act: (*breakage).dequeueOpen,
 		then: func(s *breakage) {
 			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
-			s.must(err)
+			s.requireNoError(err)
 			require.Equal(s, []domain.BundleID{s.open.ID}, bundlesOf(notices))
 		},
 	},
 	{
 		name: "removal of a bundle that was watched",
 		prepare: func(s *breakage) {
-			s.open = s.watchedBundle()
-			s.must(s.dequeues(s.node(s.opts, false)))
+			s.open = s.openWatched()
+			s.requireNoError(s.dequeueOpen(s.node(s.opts, false)))
 		},
 		act: func(s *breakage, node *Repository) error {
 			node.opts.Clock = func() time.Time { return time.Now().Add(8 * day) }
 			_, err := node.SweepRecipient(context.Background(), s.actor)
 			if err == nil {
-				_, err = node.SweepRecipient(context.Background(), s.actor) // what was refused is left to it
+				_, err = node.SweepRecipient(context.Background(), s.actor) // the sweep has to find what was refused
 			}
 			return err
 		},
 		then: func(s *breakage) {
 			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
-			s.must(err)
+			s.requireNoError(err)
 			require.Equal(s, []domain.Audience{domain.ForWatchers, domain.ForWatchersOfRemoval}, audiencesOf(notices))
 			require.Equal(s, []domain.BundleID{s.open.ID, s.open.ID}, bundlesOf(notices))
 			require.EqualValues(s, 2, notices[1].Version)
@@ -364,31 +363,31 @@ var brokenOperations = []broken{
 		name: "request of dequeues",
 		prepare: func(s *breakage) {
 			node := s.node(s.opts, false)
-			s.must(s.save(node, s.batch))
+			s.requireNoError(s.save(node, s.batch))
 			var err error
 			s.open, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
-			s.must(err)
+			s.requireNoError(err)
 		},
-		act: (*breakage).requests,
+		act: (*breakage).requestDequeues,
 		then: func(s *breakage) {
 			node := s.node(s.opts, false)
-			s.must(s.dequeues(node))
+			s.requireNoError(s.dequeueOpen(node))
 			notices, err := node.Notices(context.Background(), s.actor)
-			s.must(err)
+			s.requireNoError(err)
 			require.Equal(s, []domain.BundleID{s.open.ID}, bundlesOf(notices))
 		},
 	},
 	{
 		name: "withdrawal of a request of dequeues",
 		prepare: func(s *breakage) {
-			s.must(s.requests(s.node(s.opts, false)))
+			s.requireNoError(s.requestDequeues(s.node(s.opts, false)))
 		},
 		act: func(s *breakage, node *Repository) error {
 			return node.WithdrawDequeues(context.Background(), s.actor, s.asked)
 		},
 		then: func(s *breakage) {
 			gates := make(map[domain.Group]*gate)
-			s.must(s.node(s.opts, false).beginCall("test").readGates(context.Background(), s.actor, allGroups, gates))
+			s.requireNoError(s.node(s.opts, false).beginCall("test").readGates(context.Background(), s.actor, allGroups, gates))
 			for _, g := range gates {
 				assert.NotZero(s, g.ETag)
 				assert.Empty(s, g.DequeueRequests)
@@ -399,8 +398,8 @@ var brokenOperations = []broken{
 		name: "take notices out of the outbox",
 		prepare: func(s *breakage) {
 			for range 2 {
-				s.answered()
-				s.must(s.dequeues(s.node(s.opts, false)))
+				s.openAnswered()
+				s.requireNoError(s.dequeueOpen(s.node(s.opts, false)))
 			}
 		},
 		act: func(s *breakage, node *Repository) error {
@@ -418,14 +417,14 @@ var brokenOperations = []broken{
 			}
 			assert.Equal(s, map[domain.BundleID]bool{s.taken[0].ID: true, s.taken[1].ID: true}, told)
 			notices, err := s.node(s.opts, false).Notices(context.Background(), s.actor)
-			s.must(err)
+			s.requireNoError(err)
 			assert.Empty(s, notices)
 		},
 	},
 }
 
-// A breaking is a way to break a call, and the retries of the node that makes the call: -1
-// leaves them to the caller, 0 stands for those that a node has by default.
+// A breaking is a way to break a request, and the number of retries of the node that makes the call: -1
+// leaves retries to the caller, 0 means the default.
 type breaking struct {
 	fault   faulty.Fault
 	retries int
@@ -438,11 +437,11 @@ func (b breaking) String() string {
 	return b.fault.String() + "/retried by the caller"
 }
 
-// breakings returns the ways in which each call is broken. Package client returns the same
-// kind of error for several faults, and its tests hold that. So each kind, of a call that was
-// carried out and of one that was not, is retried by both, and the faults of a kind take
-// turns. MESSAGEHUB_EVERY_CASE=1 combines all of them, as make campaign does. The race
-// detector sees the same lines run whatever the fault.
+// breakings returns the ways in which each request is broken. Package client returns the same kind of
+// error for several faults, which its tests prove. So each kind, of a request that was carried out and
+// of one that was not, is retried both by the node and by the caller, and the faults of a kind take
+// turns. MESSAGEHUB_EVERY_CASE=1 combines all of them, as make campaign does. Under the race detector
+// fewer faults suffice: all execute the same lines.
 func breakings() []breaking {
 	if raced {
 		return []breaking{{faulty.ForeignPrecondition, -1}, {faulty.ReplyLostAfter, 0}}
@@ -472,12 +471,12 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 	cases := sample{oneOf: 3}
 	for _, op := range brokenOperations {
 		for _, way := range breakings() {
-			if !raced && !cases.takes() {
+			if !raced && !cases.isSelected() {
 				continue
 			}
 			t.Run(op.name+"/"+way.String(), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+				synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
 					n := 1
 					for breakOnce(t, op, way.fault, n, way.retries) {
 						n++
@@ -489,11 +488,11 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 	}
 }
 
-// breakOnce breaks call n and reports whether there was one.
+// breakOnce breaks request n and reports whether there was one.
 func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool {
 	s := &breakage{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
 	s.opts = Options{DrawerCapacity: 2, Exclusive: true}
-	s.batch, s.asked = s.events(5), repositorytest.NewSubscriptionID()
+	s.batch, s.asked = s.makeEvents(5), repositorytest.NewSubscriptionID()
 	if op.prepare != nil {
 		op.prepare(s)
 	}
@@ -514,7 +513,7 @@ func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool
 	require.NoError(t, err, "call %d, tried again", n)
 	if absorbs := retries == 0 && fault != faulty.ForeignPrecondition; absorbs {
 		assert.Equal(t, 1, s.tries, "call %d: an operation gets over a single fault by itself", n)
-		assert.True(t, op.rollbacks || counted(t, node.metrics.repairs.WithLabelValues("rollback")) == 0,
+		assert.True(t, op.rollbacks || counterValue(t, node.metrics.repairs.WithLabelValues("rollback")) == 0,
 			"call %d: an operation knows its own writes, and does not undo them", n)
 	}
 	happened := s.line.Calls() >= n
@@ -523,11 +522,11 @@ func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool
 		op.then(s)
 	}
 
-	require.NoError(t, s.audit(s.actor), "call %d", n)
+	require.NoError(t, s.auditMailbox(s.actor), "call %d", n)
 	drained, err := repositorytest.Drain(context.Background(), s.stores(s.node(s.opts, false)), s.actor, allGroups)
 	require.NoError(t, err, "call %d", n)
 	require.NoError(t, s.ledger.Check(append(s.taken, drained...)), "call %d", n)
-	require.NoError(t, s.mended(s.actor), "call %d", n)
+	require.NoError(t, s.repairMailbox(s.actor), "call %d", n)
 	_, err = node.NextUnacknowledged(context.Background(), s.actor, allGroups)
 	require.True(t, errors.Is(err, domain.ErrNoData), "call %d: %v", n, err)
 
@@ -540,8 +539,8 @@ func breakOnce(t *testing.T, op broken, fault faulty.Fault, n, retries int) bool
 	return happened
 }
 
-// counted returns the value of a counter.
-func counted(t *testing.T, c prometheus.Counter) float64 {
+// counterValue returns the value of a counter.
+func counterValue(t *testing.T, c prometheus.Counter) float64 {
 	var m dto.Metric
 	require.NoError(t, c.Write(&m))
 	return m.GetCounter().GetValue()

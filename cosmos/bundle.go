@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A bundleDoc is a bundle: not the ids of its events but where they lie.
+// A bundleDoc is a bundle. It has the locations of its events instead of their ids.
 type bundleDoc struct {
 	ID            string          `json:"id"`
 	Recipient     string          `json:"recipient"`
@@ -31,36 +31,36 @@ type bundleDoc struct {
 	Version       string          `json:"version"`
 	Opened        time.Time       `json:"opened"`
 	Ranges        []slotRange     `json:"ranges"`           // at most six
-	TTL           int             `json:"ttl,omitempty"`    // seconds after the last write; once it is closed
+	TTL           int             `json:"ttl,omitempty"`    // in seconds after the last write, once it is closed
 	Before        string          `json:"before,omitempty"` // the bundle of its group that was closed before it was opened
-	Start         position        `json:"start"`            // where the gate stood in the cabinet when it was opened
-	Next          domain.Sequence `json:"next,omitempty"`   // hint: of the event behind the bundle in its last drawer
+	Start         position        `json:"start"`            // position of the gate in the cabinet when it was opened
+	Next          domain.Sequence `json:"next,omitempty"`   // hint: number of the event after the bundle in its last drawer
 	NextSaved     millis          `json:"nextSaved,omitempty"`
 	Behind        behind          `json:"behind,omitzero"`
 	BodyLength    int64           `json:"bodyLength,omitempty"`
 	BodyDigest    []byte          `json:"bodyDigest,omitempty"` // missing in the bundles of older versions
-	Watched       bool            `json:"watched,omitempty"`    // its Dequeue and its removal leave notices for watchers
+	Watched       bool            `json:"watched,omitempty"`    // its Dequeue and its removal write notices for watchers
 	Expires       millis          `json:"expires,omitempty"`    // when a sweep may remove it; instead of TTL, if it was watched when it was closed
 	Changes       int64           `json:"changes,omitempty"`    // number of changes of which watchers were notified
 	Peeked        packed          `json:"peeked,omitempty"`     // the span of the Peek that opened it; see encodeSpan
 
-	// Of a bundle in content mode request:
+	// Members of a bundle in content mode request:
 	List           string             `json:"list,omitempty"`
-	Object         string             `json:"object,omitempty"`  // once it is answered
+	Object         string             `json:"object,omitempty"`  // set by the answer
 	Gone           bool               `json:"gone,omitempty"`    // the object is known to be deleted
-	ContentFailure *contentFailureDoc `json:"trouble,omitempty"` // always there
-	Opening        int64              `json:"opening,omitempty"` // generation by which the gate opened it last
+	ContentFailure *contentFailureDoc `json:"trouble,omitempty"` // never nil
+	Opening        int64              `json:"opening,omitempty"` // the generation by which the gate opened it last
 	client.Document
 
 	etag azcore.ETag
 }
 
-// A contentFailureDoc is a stored domain.ContentFailure.
+// A contentFailureDoc counts the failures of a domain to produce the content.
 type contentFailureDoc struct {
 	Failures int    `json:"failures"`
 	Reason   string `json:"reason"`
 	Text     string `json:"text"`
-	Call     string `json:"call"` // of Fail, that was the last
+	Call     string `json:"call"` // id of the last call of Fail
 
 	Unknown client.UnknownMembers `json:",embed"`
 }
@@ -73,18 +73,18 @@ const (
 	stateReleased = "released" // taken back by an operator
 )
 
-// A slotRange is a run of slots of a drawer.
+// A slotRange is a range of slots of a drawer.
 type slotRange struct {
 	Drawer  string `json:"drawer"`
 	Ordinal int    `json:"ordinal"`
 	From    int    `json:"from"`
 	To      int    `json:"to"`               // exclusive
-	InTail  bool   `json:"inTail,omitempty"` // all of it was in the tail when the bundle was opened: the drawer may have no document
+	InTail  bool   `json:"inTail,omitempty"` // the whole range was in the tail when the bundle was opened: the drawer may have no document
 
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// toBundle returns what the rules know of a bundle.
+// toBundle returns d as a domain.Bundle.
 func (d *bundleDoc) toBundle() (domain.Bundle, error) {
 	b := domain.Bundle{
 		Count: d.Count, Weight: d.Weight, First: d.First, Last: d.Last,
@@ -152,8 +152,8 @@ func newBundleDoc(b *domain.Bundle, writeID string, ranges []slotRange, next dom
 	return d
 }
 
-// setOpening stores the generation of the gate that opened d, for a bundle that leaves
-// a notice whenever it is closed.
+// setOpening stores the generation of the gate that opened d, for a bundle that always writes a notice
+// when it is closed.
 func (d *bundleDoc) setOpening(g *gate) {
 	if d.Content == string(domain.Request) {
 		d.Opening = g.Generation
@@ -166,16 +166,16 @@ const ifOpen = "c.state = '" + stateOpen + "'"
 // ifUnwatched is the condition of a patch that the bundle is not watched.
 const ifUnwatched = "(NOT IS_DEFINED(c.watched))"
 
-// closePatch returns the patch that closes d with state. Cosmos deletes the
-// bundle when the retention has passed. If it is watched, a sweep removes it instead, which
-// leaves a notice; see retention_watched.go.
+// closePatch returns the patch that closes d with state. Cosmos deletes the bundle when the retention
+// has passed. If the bundle is watched, a sweep removes it instead and writes a notice; see
+// retention_watched.go.
 //
-// Its condition is that the bundle is open, and was opened by the write that had opened it when d was
-// read; a Replay opens it by another one. Between these two, only its content changes: by the
-// answers of the domain, and the mark that it is gone. Once the domain has answered, a Dequeue does not
-// depend on the answer. The condition is not on the etag, because a Peek that proves that the
-// bundle is open changes the etag at any time; see proveOpen. A bundle that was not watched when d
-// was read must not be watched now: its watch would not be notified.
+// Its condition is that the bundle is open, and was opened by the same write as when d was read; a
+// Replay opens it by another one. While it is open, only its content changes: by the answers of the
+// domain, and by the mark that it is gone. Once the domain has answered, a Dequeue does not depend on
+// the answer. The condition is not on the etag, because a Peek that proves that the bundle is open
+// changes the etag at any time; see proveOpen. If the bundle was not watched when d was read, it must
+// not be watched now: its watch would not be notified.
 func (d *bundleDoc) closePatch(state, writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
 	conditions := []string{ifOpen, "c.operation = '" + d.WriteID + "'"}
 	if !d.Watched {
@@ -190,7 +190,8 @@ func (d *bundleDoc) closePatch(state, writeID string, retention time.Duration, n
 	return ops
 }
 
-// dequeuePatch is closing for a Dequeue, which is a change of which watches are notified.
+// dequeuePatch returns the patch of closePatch for a Dequeue. That is a change of which watches are
+// notified.
 func (d *bundleDoc) dequeuePatch(writeID string, retention time.Duration, now time.Time) azcosmos.PatchOperations {
 	ops := d.closePatch(stateDequeued, writeID, retention, now)
 	if d.Watched {
@@ -199,7 +200,7 @@ func (d *bundleDoc) dequeuePatch(writeID string, retention time.Duration, now ti
 	return ops
 }
 
-// setExpiry adds to the patch of a closed bundle when it goes.
+// setExpiry adds the time at which the bundle expires to the patch that closes it.
 func setExpiry(ops *azcosmos.PatchOperations, isWatched bool, retention time.Duration, now time.Time) {
 	if isWatched {
 		ops.AppendSet("/expires", millisOf(now.Add(retention)))
@@ -208,12 +209,12 @@ func setExpiry(ops *azcosmos.PatchOperations, isWatched bool, retention time.Dur
 	ops.AppendSet("/ttl", timeToLive(retention))
 }
 
-// timeToLive returns a retention in seconds, of which Cosmos takes 0 for no limit.
+// timeToLive returns a retention in seconds, at least 1: Cosmos takes 0 for no limit.
 func timeToLive(retention time.Duration) int64 {
 	return int64(max(retention.Round(time.Second)/time.Second, 1))
 }
 
-// reopen returns d open again, by g.
+// reopen returns d as opened again by g.
 func (d *bundleDoc) reopen(g *gate, writeID string) *bundleDoc {
 	c := *d
 	c.State, c.WriteID, c.TTL, c.Expires = stateOpen, writeID, 0, 0

@@ -12,18 +12,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Bundle and gate are opened and closed together: every batch that changes the state of a
-// bundle also writes its gate, and every write that changes what a gate has open also
-// changes the state of the bundle. So a bundle that is open is the one that its gate has
-// open. A patch on condition that a bundle is open acts on the current document and proves
-// it, however stale the reads are; if the patch is refused, the bundle is not open.
+// Bundle and gate are opened and closed together: every batch that changes the state of a bundle also
+// writes its gate, and every write that changes the open bundle of a gate also changes the state of the
+// bundle. So an open bundle is the one that its gate has open. A patch on condition that a bundle is
+// open acts on the current document and proves the condition, however stale the reads are. If the patch
+// is refused, the bundle is not open.
 //
-// Such a patch leaves the bundle as it is, and asks for no etag. Any number of them may be
-// under way at once, and none makes a Dequeue fail, whose conditions are on the gate and on
-// members of the bundle that the patch does not change.
+// Such a patch leaves the bundle as it is, and has no condition on the etag. Any number of them may be
+// in flight at once. None makes a Dequeue fail, whose conditions are on the gate and on members of the
+// bundle that the patch does not change.
 
-// bundleAndGates reads a bundle, nil if none exists, and all gates of its
-// recipient, side by side.
+// bundleAndGates reads a bundle, nil if it does not exist, and all gates of its recipient,
+// concurrently.
 func (c *call) bundleAndGates(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, map[domain.Group]*gate, error) {
 	doc := &bundleDoc{}
 	gates := make(map[domain.Group]*gate)
@@ -54,9 +54,9 @@ func (c *call) readOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 	return &doc, err
 }
 
-// proveOpen returns the open bundle of g as it is now, with its answer, if it has one. A
-// patch proves that the bundle is open. The same batch reads the gate, so an actor that has
-// been frozen since g was read gets nothing.
+// proveOpen returns the current state of the open bundle of g, with its answer if it has one. A patch
+// proves that the bundle is open. The same batch reads the gate, so an actor that was frozen after g
+// was read gets nothing.
 func (c *call) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 	// A crash after this write leaves the bundle as it was.
 	results, err := c.Batch(ctx, c.r.db.bundles, g.Recipient, true, func(b *azcosmos.TransactionalBatch) {
@@ -91,8 +91,8 @@ func (c *call) proveOpen(ctx context.Context, g *gate) (*bundleDoc, error) {
 	return &doc, nil
 }
 
-// openNow returns a bundle as it is now, or fails with NotFound if it is not open. Where
-// reads may be stale, a patch proves either.
+// openNow returns the current state of a bundle, or fails with NotFound if the bundle is not open.
+// Where reads may be stale, a patch proves either.
 func (c *call) openNow(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (*bundleDoc, error) {
 	doc := &bundleDoc{}
 	var err error
@@ -113,9 +113,9 @@ func (c *call) openNow(ctx context.Context, recipient domain.ActorID, id domain.
 	return doc, err
 }
 
-// whyNotOpen returns NotFound for a bundle that was not read as open. Where reads may be
-// stale, the bundle may have been opened, or opened again by a Replay, since the moment that
-// they show: a patch proves that it is not open, and writes nothing if that is so.
+// whyNotOpen returns NotFound for a bundle that was not open when it was read. Where reads may be
+// stale, the bundle may have been opened since, or opened again by a Replay: a patch proves that it is
+// not open, and then changes nothing.
 func (c *call) whyNotOpen(ctx context.Context, recipient domain.ActorID, id domain.BundleID, gates map[domain.Group]*gate) error {
 	if c.r.db.ReadsMayBeStale() {
 		if _, err := c.openNow(ctx, recipient, id); err != nil {

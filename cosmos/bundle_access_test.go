@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestClosedBundle_IsNotPeekedWhateverIsRead(t *testing.T) {
+func TestClosedBundle_IsNotPeekedDespiteStaleReads(t *testing.T) {
 	for name, closeBundle := range map[string]func(*trust, *Repository, domain.BundleID) error{
 		"Dequeue": func(s *trust, node *Repository, id domain.BundleID) error {
 			_, err := node.Acknowledge(s.Context(), s.actor, id)
@@ -46,7 +46,7 @@ func TestClosedBundle_IsNotPeekedWhateverIsRead(t *testing.T) {
 	}
 }
 
-func TestOpenBundle_IsFoundAndNeverDeniedWhateverIsRead(t *testing.T) {
+func TestOpenBundle_IsAlwaysFoundDespiteStaleReads(t *testing.T) {
 	inEveryAge(t, func(s *trust, makeOld func()) {
 		node := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(1, s.actor))
@@ -61,7 +61,7 @@ func TestOpenBundle_IsFoundAndNeverDeniedWhateverIsRead(t *testing.T) {
 	})
 }
 
-func TestFrozenActor_GetsNoOpenBundleWhateverIsRead(t *testing.T) {
+func TestFrozenActor_GetsNoOpenBundleDespiteStaleReads(t *testing.T) {
 	inEveryAge(t, func(s *trust, makeOld func()) {
 		node := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(1, s.actor))
@@ -71,7 +71,7 @@ func TestFrozenActor_GetsNoOpenBundleWhateverIsRead(t *testing.T) {
 		makeOld()
 		next, err := node.NextUnacknowledged(s.Context(), s.actor, allGroups)
 		require.Nil(s, next.Open)
-		if !errors.Is(err, domain.ErrNoData) { // as it was before the bundle was opened
+		if !errors.Is(err, domain.ErrNoData) { // a read from before the bundle was opened
 			require.True(s, err == nil || errors.Is(err, repository.ErrFrozen), "%v", err)
 		}
 	})

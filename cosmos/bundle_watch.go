@@ -10,15 +10,16 @@ import (
 
 var _ repository.BundleWatches = (*Repository)(nil)
 
-// WatchBundle implements [repository.BundleWatches]. It is a patch, so it sees the current state. A
-// Dequeue that has read the bundle before is refused, because it demands that the bundle is as it was.
+// WatchBundle implements [repository.BundleWatches]. It patches the document, so it sees the current
+// state. A Dequeue that has read the bundle before is refused, because its condition is that the bundle
+// was not watched meanwhile.
 func (r *Repository) WatchBundle(ctx context.Context, recipient domain.ActorID, id domain.BundleID) (version int64, err error) {
 	c := r.beginCall("watch bundle")
 	err = c.Retry(ctx, func() error {
 		ops := client.NewPatch(bundleDocument, ifOpen)
 		ops.AppendSet("/watched", true)
 		doc := &bundleDoc{}
-		// A crash after this write leaves a bundle whose Dequeue leaves a notice for no watch.
+		// A crash after this write leaves a bundle whose Dequeue writes a notice for no watch.
 		err := c.Patch(ctx, r.db.bundles, recipient.String(), id.String(), ops, doc)
 		if client.IsNotFound(err) || client.IsRefused(err) {
 			return errNotOpen(id)

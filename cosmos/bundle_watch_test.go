@@ -12,12 +12,12 @@ import (
 // A bundle is watched by another node after a Dequeue has read it, and before the Dequeue writes.
 func TestAWatchInTheMiddleOfADequeue_IsNotified(t *testing.T) {
 	inEveryAge(t, func(s *trust, _ func()) {
-		node, line := s.tapped(small)
+		node, line := s.tappedNode(small)
 		other := s.node(small, false)
 		s.save(node, 0, repositorytest.Events(1, s.actor))
 		b, err := repositorytest.Peek(s.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 		require.NoError(s, err)
-		line.set(at(1, writes, func() error {
+		line.setBefore(atNth(1, isWrite, func() error {
 			_, err := other.WatchBundle(s.Context(), s.actor, b.ID)
 			return err
 		}))

@@ -7,37 +7,37 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A sweep removes a cabinet of which nothing is left, so that head and gates name only
-// cabinets that have something, however many kinds of events have come and gone. Three
-// writes do that, in three sweeps:
+// A sweep removes a cabinet that holds nothing any longer, so that head and gates name only cabinets
+// with events, however many kinds of events have come and gone. That takes three writes, in three
+// sweeps:
 //
-//  1. The drawers below the floor are deleted and the head notes it: Cleared.
-//  2. The head is replaced without the cabinet if its floor is above its last ordinal, all is
-//     cleared and no drawer is open. The floor has proved that the gate is past every event
-//     of the cabinet, and it never sinks. So no bundle of the cabinet is open, and a Replay
-//     of a closed one is refused. The replace has the etag of what was read: a Save to the
-//     cabinet and its removal exclude each other, and a node with an older head in its memory
-//     fails its next write and reads the head again.
+//  1. The drawers below the floor are deleted, and the head notes that: Cleared.
+//  2. The head is replaced without the cabinet if the floor is above the last ordinal, all drawers are
+//     cleared and none is open. The floor proves that the gate is past every event of the cabinet, and
+//     it never sinks. So no bundle of the cabinet is open, and a Replay of a closed one is refused. The
+//     replacement has the etag of the head that was read: a Save to the cabinet and its removal exclude
+//     each other, and a node with an older head in its memory fails its next write and reads the head
+//     again.
 //  3. The gate is replaced without its position in the cabinet.
 //
 // A crash between them leaves the rest to the next sweep.
 //
-// A cabinet that is used again continues after the highest ordinal and the highest total of
-// all cabinets that were removed (BaseOrdinal, BaseTotal), and its drawers have new ids. So
-// whatever its former life has left is known by a lower ordinal: the position of a gate
-// that was not removed yet, the ranges of an old bundle, an entry, and the drawer that a
-// Save or a flush creates which was paused since before the removal. The last of these
-// stays without being read until the floor of the new life passes it.
+// A cabinet that is used again continues after the highest ordinal and the highest total of all
+// cabinets that were removed (BaseOrdinal, BaseTotal), and its drawers have new ids. So a lower ordinal
+// marks whatever remains of its former life: the position of a gate that was not removed yet, the
+// ranges of an old bundle, an entry, and a drawer that is created by a Save or a flush which was paused
+// since before the removal. That drawer stays, and is not read, until the floor of the new life passes
+// it.
 //
-// A gate without a position may meet a stale head, in which the events of the removed
-// cabinet seem to wait. So the gate notes the highest number that it has forgotten: in a
-// cabinet without a position, all numbers up to it are acknowledged (gate.Removed). The same
-// write therefore gives a position to each cabinet of the head that has none. A cabinet that
-// the head does not show is newer, and its numbers are higher. This holds for any version of the
-// head, however stale.
+// A gate without a position may be compared with a stale head, in which the events of the removed
+// cabinet seem to wait. So the gate notes the highest number of the positions that were removed from
+// it: in a cabinet without a position, all numbers up to it are acknowledged (gate.Removed). The same
+// write therefore gives a position to each cabinet of the head that has none. A cabinet that the head
+// does not show is newer, and its numbers are higher. This holds for any version of the head, however
+// stale.
 //
-// While an intent begins a new cabinet, nothing is removed: the ordinals in the intent were
-// planned on the head as it was.
+// While an intent begins a new cabinet, nothing is removed: the ordinals in the intent were planned for
+// the head as it was.
 
 // isGone reports whether nothing is left of a cabinet.
 func (t retained) isGone(last received) bool {
@@ -58,7 +58,8 @@ func (h *head) allowsRemoval() bool {
 	return h.RemovedOrdinal > 0
 }
 
-// cabinetState returns what h states of a cabinet; for a new one, its beginning.
+// cabinetState returns the state of a cabinet in h. For a new cabinet, it returns the state at its
+// beginning.
 func (h *head) cabinetState(name cabinetName) received {
 	if last, ok := h.Cabinets[name]; ok {
 		return last
@@ -68,7 +69,7 @@ func (h *head) cabinetState(name cabinetName) received {
 	}
 }
 
-// lastEver returns the highest that h has ever stated of a cabinet, or more.
+// lastEver returns a state of a cabinet that is at least as high as any that a version of h has had.
 func (h *head) lastEver(name cabinetName) received {
 	last := h.cabinetState(name)
 	if last.Total == last.BaseTotal {
@@ -82,7 +83,7 @@ func (h *head) cabinetFloor(name cabinetName) int {
 	return max(h.Retention[name].Floor, h.cabinetState(name).BaseOrdinal+1)
 }
 
-// cabinetRetention returns the retention of a cabinet. Below its base nothing is left.
+// cabinetRetention returns the retention of a cabinet. Nothing is left below its base.
 func (h *head) cabinetRetention(name cabinetName) retained {
 	t := h.Retention[name]
 	if base := h.Cabinets[name].BaseOrdinal; base > 0 {
@@ -91,7 +92,7 @@ func (h *head) cabinetRetention(name cabinetName) retained {
 	return t
 }
 
-// positionIn returns the position of g in a cabinet of which a head states last.
+// positionIn returns the position of g in a cabinet whose state in a head is last.
 func (g *gate) positionIn(name cabinetName, last received) position {
 	at, ok := g.At[name]
 	if !ok {
@@ -100,8 +101,8 @@ func (g *gate) positionIn(name cabinetName, last received) position {
 	return last.sinceBase(at)
 }
 
-// sinceBase returns at or, if that is of a former life of the cabinet, the position before
-// the first event of this one.
+// sinceBase returns at. If at belongs to a former life of the cabinet, it returns the position before
+// the first event of the current life.
 func (c received) sinceBase(at position) position {
 	if c.BaseOrdinal > 0 && at.Ordinal <= c.BaseOrdinal {
 		at.Ordinal, at.Slot, at.Total, at.NextSaved = c.BaseOrdinal+1, 0, c.BaseTotal, 0
@@ -109,12 +110,12 @@ func (c received) sinceBase(at position) position {
 	return at
 }
 
-// forgetCabinets returns g without its positions in cabinets that were removed from h; nil if
-// it has none. Cabinets of the group of g are those for which isMember is true.
+// forgetCabinets returns g without its positions in cabinets that were removed from h, or nil if it has
+// none. isMember reports whether a cabinet belongs to the group of g.
 func (g *gate) forgetCabinets(h *head, isMember func(cabinetName) bool, writeID string) *gate {
 	var forgotten []cabinetName
 	for name, at := range g.At {
-		// A cabinet that began after h has a higher ordinal.
+		// A cabinet that was created after h has a higher ordinal.
 		if _, ok := h.Cabinets[name]; !ok && h.RemovedOrdinal > 0 && at.Ordinal <= h.RemovedOrdinal {
 			forgotten = append(forgotten, name)
 		}
@@ -135,7 +136,7 @@ func (g *gate) forgetCabinets(h *head, isMember func(cabinetName) bool, writeID 
 	return c
 }
 
-// forgetRemoved replaces the gates that have positions in cabinets which were removed from h.
+// forgetRemoved replaces the gates that have positions in cabinets that were removed from h.
 func (c *call) forgetRemoved(ctx context.Context, h *head, gates map[domain.Group]*gate) error {
 	for group, g := range gates {
 		isMember := func(name cabinetName) bool {

@@ -19,34 +19,34 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// head returns the head of the keeper's actor.
-func (k *keeper) head() *head {
+// readHead reads the head of the keeper's actor.
+func (k *keeper) readHead() *head {
 	h, err := k.node.beginCall("test").readHead(k.Context(), k.actor)
 	require.NoError(k, err)
 	return h
 }
 
-// gates returns the gates of the keeper's actor.
-func (k *keeper) gates() map[domain.Group]*gate {
+// readGates reads the gates of the keeper's actor.
+func (k *keeper) readGates() map[domain.Group]*gate {
 	gates := make(map[domain.Group]*gate)
 	require.NoError(k, k.node.beginCall("test").readGates(k.Context(), k.actor, allGroups, gates))
 	return gates
 }
 
-// takesAll peeks and dequeues until nothing waits.
-func (k *keeper) takesAll() []repositorytest.Peeked {
+// takeAll peeks and dequeues until nothing waits.
+func (k *keeper) takeAll() []repositorytest.Peeked {
 	all, err := repositorytest.Drain(k.Context(), k.stores(k.node), k.actor, allGroups)
 	require.NoError(k, err)
 	k.node.Settle(k.Context(), k.actor)
 	return all
 }
 
-// forgets passes as much time as it takes until all that is acknowledged has been removed.
-func (k *keeper) forgets() {
-	k.sweeps()
+// sweepAcknowledged advances the clock and sweeps until everything acknowledged has been removed.
+func (k *keeper) sweepAcknowledged() {
+	k.runSweep()
 	for range 4 {
-		k.passes(9 * day)
-		k.sweeps()
+		k.passTime(9 * day)
+		k.runSweep()
 	}
 }
 
@@ -57,30 +57,30 @@ func TestCabinet_IsRemovedWhenNothingOfItIsLeft(t *testing.T) {
 			k := newKeeper(t, 3)
 			opts.DrawerCapacity, opts.SweepEvery, opts.Clock = 3, -1, k.clock
 			k.node = k.rig.node(opts, true)
-			k.saves(1, repositorytest.Typed("stays"))
-			empty := len(client.Encode(k.head()))
+			k.saveEvents(1, repositorytest.Typed("stays"))
+			empty := len(client.Encode(k.readHead()))
 			var events []domain.Event
 			for life := range 3 {
 				for kind := range 20 {
-					events = append(events, k.saves(4, repositorytest.Typed(fmt.Sprint("comes-and-goes-", kind)))...)
+					events = append(events, k.saveEvents(4, repositorytest.Typed(fmt.Sprint("comes-and-goes-", kind)))...)
 				}
-				k.saves(1, repositorytest.From(domain.Charges))
-				require.Len(t, k.head().Cabinets, 22)
+				k.saveEvents(1, repositorytest.From(domain.Charges))
+				require.Len(t, k.readHead().Cabinets, 22)
 				if life > 0 {
-					require.NoError(t, k.audit(k.actor))
+					require.NoError(t, k.auditMailbox(k.actor))
 				}
-				k.takesAll()
-				k.saves(1, repositorytest.Typed("stays"))
-				k.forgets()
-				h := k.head()
+				k.takeAll()
+				k.saveEvents(1, repositorytest.Typed("stays"))
+				k.sweepAcknowledged()
+				h := k.readHead()
 				require.Len(t, h.Cabinets, 1, "life %d", life)
 				require.Less(t, len(client.Encode(h)), empty+600)
 				require.Equal(t, removalFormat, h.StoredFormat, "an older version would use the ordinals again")
 				require.Equal(t, 2*(life+1), h.RemovedOrdinal, "each life has two drawers")
-				for _, g := range k.gates() {
+				for _, g := range k.readGates() {
 					require.LessOrEqual(t, len(g.At), 1)
 				}
-				require.NoError(t, k.audit(k.actor))
+				require.NoError(t, k.auditMailbox(k.actor))
 				report, err := k.node.Check(t.Context(), CheckOptions{})
 				require.NoError(t, err)
 				require.Empty(t, report.Findings)
@@ -89,16 +89,16 @@ func TestCabinet_IsRemovedWhenNothingOfItIsLeft(t *testing.T) {
 			again, err := k.node.Save(t.Context(), k.actor, events[:4])
 			require.NoError(t, err)
 			require.Equal(t, 4, again.Accepted, "they are new again, after the retention")
-			require.Equal(t, 5, k.takesAllEvents())
-			require.NoError(t, k.mended(k.actor))
+			require.Equal(t, 5, k.takeAllEvents())
+			require.NoError(t, k.repairMailbox(k.actor))
 		})
 	}
 }
 
-// takesAllEvents takes all, and returns how many events that were.
-func (k *keeper) takesAllEvents() int {
+// takeAllEvents takes all events and returns their number.
+func (k *keeper) takeAllEvents() int {
 	n := 0
-	for _, b := range k.takesAll() {
+	for _, b := range k.takeAll() {
 		n += b.Count
 	}
 	return n
@@ -107,62 +107,62 @@ func (k *keeper) takesAllEvents() int {
 func TestCabinet_StaysWhileSomethingOfItIsLeft(t *testing.T) {
 	for name, leave := range map[string]func(k *keeper){
 		"an event waits": func(k *keeper) {
-			k.saves(1)
+			k.saveEvents(1)
 			for range 9 {
-				k.passes(9 * day)
-				k.sweeps()
+				k.passTime(9 * day)
+				k.runSweep()
 			}
 		},
 		"an event was dequeued within the retention": func(k *keeper) {
-			k.saves(1)
-			k.takesAll()
+			k.saveEvents(1)
+			k.takeAll()
 			for range 6 {
-				k.passes(day)
-				k.sweeps()
+				k.passTime(day)
+				k.runSweep()
 			}
 		},
 		"its actor is frozen": func(k *keeper) {
-			k.saves(1)
-			k.takesAll()
+			k.saveEvents(1)
+			k.takeAll()
 			require.NoError(k, k.node.Freeze(k.Context(), k.actor, becauseOfATest))
-			k.forgets()
+			k.sweepAcknowledged()
 		},
 		"a Save begins a cabinet": func(k *keeper) {
-			k.saves(1)
-			k.takesAll()
-			k.sweeps()
-			k.passes(9 * day)
-			k.sweeps()
-			h := k.head()
+			k.saveEvents(1)
+			k.takeAll()
+			k.runSweep()
+			k.passTime(9 * day)
+			k.runSweep()
+			h := k.readHead()
 			other := repositorytest.Event(k.actor, repositorytest.Typed("another"))
 			w := newWriter(k.node, k.actor)
 			w.head = h
 			p := w.makePlan(h, []numbered{{Event: &other, digest: other.Digest()}})
 			require.NoError(k, w.storeIntent(k.Context(), k.node.beginCall("test"), h, p))
-			k.sweeps()
+			k.runSweep()
 		},
 		"it is to be kept": func(k *keeper) {
 			k.node.opts.KeepCabinets = true
-			k.saves(1)
-			k.takesAll()
-			k.forgets()
+			k.saveEvents(1)
+			k.takeAll()
+			k.sweepAcknowledged()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := newKeeper(t, 3)
 			leave(k)
-			require.Len(t, k.head().Cabinets, 1)
+			require.Len(t, k.readHead().Cabinets, 1)
 		})
 	}
 }
 
 func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
 	k := newKeeper(t, 3)
-	k.rig = newRig(t, embedded.Options{}) // whose clock stands still, so that the bundle does not expire
+	k.rig = newRig(t, embedded.Options{}) // its clock stands still, so the bundle does not expire
 	k.node = k.rig.node(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock}, true)
-	b := k.saves(1)[0]
-	taken := k.takes()
+	b := k.saveEvents(1)[0]
+	taken := k.takeBundle()
 	group, err := domain.DefaultGroups().Of(b.Origin)
 	require.NoError(t, err)
 	refused := func() {
@@ -170,21 +170,21 @@ func TestReplay_RefusesABundleOfARemovedCabinet(t *testing.T) {
 		_, err := k.node.Replay(t.Context(), k.actor, group, becauseOfATest)
 		require.Equal(t, domain.NotFound, domain.KindOf(err), "%v", err)
 	}
-	k.sweeps()
+	k.runSweep()
 	for range 3 {
-		k.passes(9 * day)
-		k.sweeps()
+		k.passTime(9 * day)
+		k.runSweep()
 		refused()
 	}
-	require.Empty(t, k.head().Cabinets)
-	require.NotEqual(t, taken.Events[0].ID, k.saves(1)[0].ID)
+	require.Empty(t, k.readHead().Cabinets)
+	require.NotEqual(t, taken.Events[0].ID, k.saveEvents(1)[0].ID)
 	refused()
-	require.Equal(t, 1, k.takesAllEvents())
+	require.Equal(t, 1, k.takeAllEvents())
 }
 
-// TestStaleHead_BringsNoAcknowledgedEventBack compares every head that was ever stored with
-// the gates as they are later. A cabinet is a candidate for a bundle only from its first event on that
-// waits, and is one if an event of it waits in that head.
+// TestStaleHead_BringsNoAcknowledgedEventBack compares every head that was ever stored with the later
+// gates. A cabinet becomes a candidate for a bundle at its first waiting event, and it must be one only
+// if an event of it waits in that head.
 func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 	rounds := 150
 	if raced {
@@ -197,17 +197,17 @@ func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 			k := newKeeper(t, 2)
 			k.node = k.rig.node(Options{DrawerCapacity: 2, SweepEvery: -1, Clock: k.clock, TailEvents: int(seed%2) * 4}, true)
 			var heads []*head
-			through := make(map[cabinetName]domain.Sequence) // acknowledged
+			through := make(map[cabinetName]domain.Sequence) // the highest acknowledged number
 			waiting := make(map[cabinetName][]domain.Sequence)
 			most := 0
 			for range rounds {
-				before := k.head().Watermark
+				before := k.readHead().Watermark
 				switch rng.IntN(4) {
 				case 0:
 					kind := repositorytest.Typed(fmt.Sprint("kind-", rng.IntN(5)))
 					origin := []domain.Origin{domain.TimeSeries, domain.Charges}[rng.IntN(2)]
 					n := 1 + rng.IntN(3)
-					e := k.saves(n, kind, repositorytest.From(origin))
+					e := k.saveEvents(n, kind, repositorytest.From(origin))
 					for i := range n {
 						name := nameOf(e[i].Cabinet())
 						waiting[name] = append(waiting[name], before+domain.Sequence(i)+1)
@@ -226,12 +226,12 @@ func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 						through[name], waiting[name] = b.Last, waiting[name][b.Count:]
 					}
 				default:
-					k.passes(time.Duration(rng.IntN(9)) * day)
-					k.sweeps()
+					k.passTime(time.Duration(rng.IntN(9)) * day)
+					k.runSweep()
 				}
-				heads = append(heads, k.head())
-				most = max(most, k.head().RemovedOrdinal)
-				gates := k.gates()
+				heads = append(heads, k.readHead())
+				most = max(most, k.readHead().RemovedOrdinal)
+				gates := k.readGates()
 				for _, h := range heads {
 					for name, last := range h.Cabinets {
 						group, err := k.node.groupOf(name)
@@ -247,7 +247,7 @@ func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 				}
 			}
 			require.Positive(t, most, "no cabinet was removed")
-			drained := k.takesAll()
+			drained := k.takeAll()
 			for name, numbers := range maps.All(waiting) {
 				n := 0
 				for _, b := range drained {
@@ -257,16 +257,16 @@ func TestStaleHead_BringsNoAcknowledgedEventBack(t *testing.T) {
 				}
 				require.Equal(t, len(numbers), n, name)
 			}
-			require.NoError(t, k.mended(k.actor))
+			require.NoError(t, k.repairMailbox(k.actor))
 		})
 	}
 }
 
-// sweptOut has all that half leaves acknowledged, and swept some times. After one sweep nothing
-// is left of the cabinet, after two the head has none, after three the gate has no position.
-func sweptOut(sweeps int) func(w *world) {
+// afterSweeps acknowledges everything and sweeps several times. After one sweep nothing is left of the
+// cabinet, after two the head does not name it, after three the gate has no position.
+func afterSweeps(sweeps int) func(w *world) {
 	return func(w *world) {
-		half(5)(w)
+		withAcknowledged(5)(w)
 		node := w.node(Options{DrawerCapacity: 2, Random: seeded(98), Retention: 1}, false)
 		for range sweeps {
 			_, err := node.beginCall("sweep").sweepRecipient(context.Background(), w.actor)
@@ -286,15 +286,15 @@ func sweptOut(sweeps int) func(w *world) {
 	}
 }
 
-func TestRemoval_DisturbsNobodyInAnyOrder(t *testing.T) {
+func TestRemoval_DisturbsNoCallInAnyOrder(t *testing.T) {
 	savesAgain := party{name: "save and take", does: func(w *world, node *Repository) error {
-		if err := w.saves(node, repositorytest.Event(w.actor, repositorytest.Alone)); err != nil {
+		if err := w.saveEvents(node, repositorytest.Event(w.actor, repositorytest.Alone)); err != nil {
 			return err
 		}
-		return w.takes(node)
+		return w.takeBundle(node)
 	}}
 	savesAnother := party{name: "save of another kind", does: func(w *world, node *Repository) error {
-		return w.saves(node, repositorytest.Event(w.actor, repositorytest.Typed("another")))
+		return w.saveEvents(node, repositorytest.Event(w.actor, repositorytest.Typed("another")))
 	}}
 	losing := func(p party, n int) party { p.loses = n; return p }
 	for _, tc := range []struct {
@@ -320,13 +320,13 @@ func TestRemoval_DisturbsNobodyInAnyOrder(t *testing.T) {
 		}
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			everyOrder(t, turns, sweptOut(tc.swept), tc.parties...)
+			everyOrder(t, turns, afterSweeps(tc.swept), tc.parties...)
 		})
 	}
 }
 
-// TestSave_AcceptsNewKindsOnceOldOnesAreGone fills a recipient with as many kinds as it may have.
-// The node that is refused another one learns of the removal, although it has the head in its
+// TestSave_AcceptsNewKindsOnceOldOnesAreGone fills a recipient with as many kinds as it may have. A
+// node that was refused another kind accepts it after the removal, although it has the old head in its
 // memory.
 func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
 	k := newKeeper(t, 3)
@@ -343,13 +343,13 @@ func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
 
 	const gone = 5
 	for range gone {
-		require.Equal(t, 1, k.takes().Count)
+		require.Equal(t, 1, k.takeBundle().Count)
 	}
 	sweeper := k.rig.node(Options{SweepEvery: -1, Clock: k.clock}, false)
 	for range 4 {
 		_, err := sweeper.Sweep(t.Context())
 		require.NoError(t, err)
-		k.passes(9 * day)
+		k.passTime(9 * day)
 	}
 	var others []domain.Event
 	for n := range gone {
@@ -358,22 +358,22 @@ func TestSave_AcceptsNewKindsOnceOldOnesAreGone(t *testing.T) {
 	saved, err := k.node.Save(t.Context(), k.actor, others)
 	require.NoError(t, err)
 	require.Equal(t, gone, saved.Accepted)
-	require.Len(t, k.head().Cabinets, maxCabinets)
+	require.Len(t, k.readHead().Cabinets, maxCabinets)
 	_, err = k.node.Save(t.Context(), k.actor, []domain.Event{one})
 	require.Equal(t, domain.Invalid, domain.KindOf(err), "%v", err)
 }
 
-// TestRemoval_SurvivesACrashAtEachRequest has a node die at each request of the sweeps that
-// remove two cabinets: before the request is carried out, and after it. Then another
-// node saves to one of the cabinets, delivers, and continues the sweeps.
+// TestRemoval_SurvivesACrashAtEachRequest ends a node at each request of the sweeps that remove two
+// cabinets: before the request is carried out, and after it. Then another node saves to one of the
+// cabinets, delivers, and continues the sweeps.
 func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for at, died := 1, true; died; at++ {
 			k := newKeeper(t, 2)
-			k.saves(3)
-			k.saves(1, repositorytest.From(domain.Charges))
-			k.takesAll()
-			k.sweeps()
+			k.saveEvents(3)
+			k.saveEvents(1, repositorytest.From(domain.Charges))
+			k.takeAll()
+			k.runSweep()
 			dying := k.rig.node(Options{DrawerCapacity: 2, SweepEvery: -1, Clock: k.clock, Retries: -1}, false)
 			requests := 0
 			died = false
@@ -388,79 +388,79 @@ func TestRemoval_SurvivesACrashAtEachRequest(t *testing.T) {
 				return fault
 			})
 			for range 4 {
-				k.passes(9 * day)
+				k.passTime(9 * day)
 				_, _ = dying.beginCall("sweep").sweepRecipient(t.Context(), k.actor)
 			}
 			k.line.Break(nil)
-			h := k.head()
-			k.saves(1)
-			require.NoError(t, k.audit(k.actor), "%s at request %d", fault, at)
-			require.Equal(t, 1, k.takesAllEvents())
-			k.forgets()
-			require.Empty(t, k.head().Cabinets)
-			require.GreaterOrEqual(t, k.head().RemovedOrdinal, h.RemovedOrdinal+1)
-			for _, g := range k.gates() {
+			h := k.readHead()
+			k.saveEvents(1)
+			require.NoError(t, k.auditMailbox(k.actor), "%s at request %d", fault, at)
+			require.Equal(t, 1, k.takeAllEvents())
+			k.sweepAcknowledged()
+			require.Empty(t, k.readHead().Cabinets)
+			require.GreaterOrEqual(t, k.readHead().RemovedOrdinal, h.RemovedOrdinal+1)
+			for _, g := range k.readGates() {
 				require.Empty(t, g.At)
 			}
-			require.NoError(t, k.mended(k.actor))
+			require.NoError(t, k.repairMailbox(k.actor))
 		}
 	}
 }
 
-// TestFailover_ToBeforeARemovalLosesNothing has the head of a recipient go back to before cabinets came and
-// went, and the gate not. New events have numbers above those that the gate has forgotten.
+// TestFailover_ToBeforeARemovalLosesNothing restores a head from before cabinets came and went, and
+// keeps the gate. New events have numbers above those that were removed from the gate.
 func TestFailover_ToBeforeARemovalLosesNothing(t *testing.T) {
 	k := newKeeper(t, 3)
 	f := &failover{T: t, rig: k.rig, actor: k.actor, opts: Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock}}
 	node := f.node(f.opts, false)
 	var past partition
 	for range 2 {
-		past = f.reads(node.db.catalog, k.actor.String())
-		k.saves(5, repositorytest.Typed("comes-and-goes"))
-		k.takesAll()
-		k.forgets()
-		require.Empty(t, k.head().Cabinets)
+		past = f.readPartition(node.db.catalog, k.actor.String())
+		k.saveEvents(5, repositorytest.Typed("comes-and-goes"))
+		k.takeAll()
+		k.sweepAcknowledged()
+		require.Empty(t, k.readHead().Cabinets)
 	}
-	f.goesBack(past)
+	f.restorePartition(past)
 
 	after := repositorytest.Events(3, k.actor, repositorytest.Typed("new"))
 	after = append(after, repositorytest.Events(3, k.actor, repositorytest.Typed("comes-and-goes"))...)
 	after = append(after, repositorytest.Events(3, k.actor)...)
-	f.saves(f.node(f.opts, true), after, 3)
-	require.ElementsMatch(t, idsOf(after), f.dequeues(f.node(f.opts, true), 100))
-	report, err := f.check(k.actor, true)
+	f.saveEvents(f.node(f.opts, true), after, 3)
+	require.ElementsMatch(t, idsOf(after), f.dequeueBundles(f.node(f.opts, true), 100))
+	report, err := f.checkMailbox(k.actor, true)
 	require.NoError(t, err)
 	require.True(t, report.Clean(), "%v", report.Findings)
 }
 
-// A large Save to a cabinet of which nothing is left is in flight when the sweep removes
-// that cabinet and one with higher ordinals.
+// A large Save to an empty cabinet is in flight when the sweep removes that cabinet and one with higher
+// ordinals.
 func TestCabinet_IsNotRemovedUnderAnIntentToIt(t *testing.T) {
 	k := newKeeper(t, 3)
 	// a first removal, so that the head has RemovedOrdinal
-	k.saves(1, repositorytest.Typed("zero"))
-	k.takesAll()
-	k.forgets()
-	require.Positive(t, k.head().RemovedOrdinal)
-	k.saves(1)                                   // main
-	k.saves(10, repositorytest.Typed("another")) // four drawers
-	k.takesAll()
-	k.sweeps()
+	k.saveEvents(1, repositorytest.Typed("zero"))
+	k.takeAll()
+	k.sweepAcknowledged()
+	require.Positive(t, k.readHead().RemovedOrdinal)
+	k.saveEvents(1)                                   // main
+	k.saveEvents(10, repositorytest.Typed("another")) // four drawers
+	k.takeAll()
+	k.runSweep()
 	e := repositorytest.Event(k.actor)
 	main := nameOf(e.Cabinet())
 	for range 3 {
-		k.passes(9 * day)
-		h := k.head()
+		k.passTime(9 * day)
+		h := k.readHead()
 		if h.cabinetRetention(main).isGone(h.Cabinets[main]) {
 			break
 		}
-		k.sweeps()
+		k.runSweep()
 	}
-	require.Len(t, k.head().Cabinets, 2)
-	node, line := k.tapped(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
-	line.set(at(2, replacesHead, func() error { // before the commit
+	require.Len(t, k.readHead().Cabinets, 2)
+	node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
+	line.setBefore(atNth(2, isHeadReplacement, func() error { // before the commit
 		_, err := k.node.Sweep(t.Context())
-		h := k.head()
+		h := k.readHead()
 		t.Logf("removed up to %d, cabinets %v", h.RemovedOrdinal, h.Cabinets)
 		return err
 	}))
@@ -468,7 +468,7 @@ func TestCabinet_IsNotRemovedUnderAnIntentToIt(t *testing.T) {
 	saved, err := node.Save(t.Context(), k.actor, events)
 	require.NoError(t, err)
 	require.Equal(t, 2, saved.Accepted)
-	t.Logf("%+v", k.head().Cabinets)
-	require.Equal(t, 2, k.takesAllEvents())
-	require.NoError(t, k.audit(k.actor))
+	t.Logf("%+v", k.readHead().Cabinets)
+	require.Equal(t, 2, k.takeAllEvents())
+	require.NoError(t, k.auditMailbox(k.actor))
 }

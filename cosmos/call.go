@@ -13,16 +13,16 @@ type call struct {
 	*client.Call
 	r *Repository
 
-	uncached     atomic.Bool // drawers are read, although this node may know them; see whyUnreadable
-	withoutHints bool        // it leaves no filters: what it reads is of no use to a Save soon
+	uncached     atomic.Bool // drawers are read even if this node has them in memory; see whyUnreadable
+	withoutHints bool        // it writes no filters: a Save soon would not use them
 }
 
-// beginCall returns a call with a full budget, which counts under name.
+// beginCall returns a call with a full budget. Metrics have it under name.
 func (r *Repository) beginCall(name string) *call {
 	return &call{Call: r.client.Begin(name), r: r}
 }
 
-// renewCall returns a call like c with a full budget.
+// renewCall returns a call like c, with a full budget.
 func (c *call) renewCall() *call { return &call{Call: c.Renew(), r: c.r, withoutHints: c.withoutHints} }
 
 // A database has the containers of the repository.
@@ -35,7 +35,7 @@ func openContainers(db *client.Database) database {
 	open := func(name string) *azcosmos.ContainerClient {
 		container, err := db.Container(name)
 		if err != nil {
-			panic(err) // only an empty name is refused
+			panic(err) // only an empty name causes an error
 		}
 		return container
 	}

@@ -28,22 +28,21 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The chaos test lets two nodes save, peek and dequeue for one recipient at the
-// same time, over a line that loses requests and replies and takes its time, on
-// a store whose plain reads may be old, while nodes die and others take their
-// place. In the end nothing may be lost, doubled or out of order; every other world
-// has the order of the recipient, not of the cabinet. It runs in a bubble of fake time, so that leases and backoffs cost nothing.
+// In the chaos test, two nodes save, peek and dequeue for one recipient at the same time. Their
+// connection loses and delays requests and replies, plain reads may be stale, and nodes die and are
+// replaced. In the end nothing may be lost, doubled or out of order. Every other world keeps the order
+// of the recipient instead of the order of the cabinet. The test runs in a bubble of fake time, so that
+// leases and backoffs take no real time.
 
-// chaosSeeds is how many worlds are tried: one of every combination of retention, order,
-// tails and old reads. MESSAGEHUB_CHAOS_SEEDS tries more, as make
-// campaign does with 1,000, and MESSAGEHUB_CHAOS_SEED one of them.
+// chaosSeeds is the number of worlds: one for every combination of retention, order, tails and stale
+// reads. MESSAGEHUB_CHAOS_SEEDS sets another number, as make campaign does with 1,000, and
+// MESSAGEHUB_CHAOS_SEED selects one world.
 const chaosSeeds = 24
 
-// chaosRetention is how long what is acknowledged is kept in the worlds in which a
-// sweep runs: longer than a Save may decide after its events were first sent. A domain
-// sends them again for resendFor, and then waits for up to saveTimeout. In that time its
-// events may be taken by a caller that leads, which decides in the round that it runs or in
-// the next one, whether the domain still waits or not.
+// chaosRetention is the retention in the worlds with a sweep. It is longer than the time between the
+// first sending of events and the decision about their Save. A domain sends them again for resendFor,
+// and then waits for up to saveTimeout. Meanwhile a leading caller may take the events; it decides
+// about them in the round that it runs or in the next one, whether the domain still waits or not.
 const (
 	chaosRetention = resendFor + saveTimeout + 2*saveTimeout + 10*time.Second
 	resendFor      = saveTimeout / 2
@@ -61,14 +60,14 @@ func TestNothingIsLostDoubledOrReorderedInChaos(t *testing.T) {
 	if s, err := strconv.ParseUint(os.Getenv("MESSAGEHUB_CHAOS_SEED"), 10, 64); err == nil {
 		first, last = s, s+1
 	}
-	var swept float64 // drawers, in all worlds
+	var swept float64 // drawers that were removed in all worlds
 	told := 0         // notices
 	for seed := first; seed < last; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newChaos(t, seed)
 				c.run()
-				swept += c.swept(t)
+				swept += c.countSwept(t)
 				told += len(c.told)
 			})
 		})
@@ -83,7 +82,7 @@ type chaos struct {
 	*testing.T
 	*rig
 	seed   uint64
-	sweeps bool // what is acknowledged is removed soon, so nothing may be sent again that was reported as stored
+	sweeps bool // acknowledged events are removed soon, so events that were reported as stored are not sent again
 	order  domain.Ordering
 	random func(n int) int
 	calm   atomic.Bool // no more faults, no more stale reads
@@ -95,7 +94,7 @@ type chaos struct {
 	seen    map[domain.BundleID]repositorytest.Peeked
 	closed  map[domain.BundleID]bool   // reported as closed
 	answers map[domain.BundleID]string // objects
-	told    []domain.Notice            // by notice relays, in order
+	told    []domain.Notice            // notices that relays delivered, in order
 }
 
 type chaosNode struct {
@@ -104,7 +103,7 @@ type chaosNode struct {
 	stop func()
 }
 
-// A chaosLine is the line of one node. Once the node is dead it carries nothing.
+// A chaosLine is the connection of one node. It carries nothing once the node is dead.
 type chaosLine struct {
 	c    *chaos
 	next faulty.Doer
@@ -123,8 +122,8 @@ func (l *chaosLine) Do(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// delay takes a few milliseconds, or for once so long that a node which comes
-// back from it finds that others have given it up.
+// delay waits for a few milliseconds. Sometimes it waits so long that others have given up the
+// node meanwhile.
 func (l *chaosLine) delay(req *http.Request) bool {
 	if !faulty.IsForDocuments(req) {
 		return true
@@ -162,24 +161,24 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 			return faulty.None
 		}
 		faults := faulty.Faults()
-		return faults[c.random(len(faults)-1)] // without the foreign 412: here real ones happen
+		return faults[c.random(len(faults)-1)] // without the foreign 412: real ones happen here
 	})
 	for i := range c.nodes {
-		c.nodes[i] = c.start()
+		c.nodes[i] = c.startNode()
 	}
 	return c
 }
 
-// swept returns how many drawers the nodes have removed that were alive at the end.
-func (c *chaos) swept(t *testing.T) float64 {
+// countSwept returns the number of drawers that the nodes alive at the end have removed.
+func (c *chaos) countSwept(t *testing.T) float64 {
 	var sum float64
 	for _, n := range c.nodes {
-		sum += counted(t, n.metrics.swept.WithLabelValues("drawer"))
+		sum += counterValue(t, n.metrics.swept.WithLabelValues("drawer"))
 	}
 	return sum
 }
 
-func (c *chaos) start() *chaosNode {
+func (c *chaos) startNode() *chaosNode {
 	line := &chaosLine{c: c, next: c.line}
 	db, err := client.Connect(client.Connection{Endpoint: c.engine.Endpoint(), Key: c.engine.Key(), Transport: line})
 	require.NoError(c, err)
@@ -204,7 +203,7 @@ func (c *chaos) node(i int) *chaosNode {
 	return c.nodes[i]
 }
 
-// savers is how many callers save at the same time.
+// savers is the number of callers that save at the same time.
 const savers = 3
 
 func (c *chaos) run() {
@@ -212,16 +211,16 @@ func (c *chaos) run() {
 	var dead []*chaosNode
 	done := make(chan struct{})
 	for i := range savers {
-		writers.Go(func() { c.write(i) })
+		writers.Go(func() { c.saveBatches(i) })
 	}
 	for i := range 2 {
-		actors.Go(func() { c.act(i, done) })
+		actors.Go(func() { c.peekAndDequeue(i, done) })
 		actors.Go(func() { c.relayNotices(i, done) })
 	}
 	killer.Go(func() {
 		for range c.random(4) {
 			c.pause(c.killEvery())
-			i, next := c.random(2), c.start()
+			i, next := c.random(2), c.startNode()
 			c.mu.Lock()
 			c.nodes[i].line.dead.Store(true)
 			dead = append(dead, c.nodes[i])
@@ -251,23 +250,23 @@ func (c *chaos) run() {
 		}
 		require.NoError(c, err)
 		if b.IsUnanswered() {
-			require.NoError(c, c.answer(c.nodes[0], b.ID, "made-at-last"))
+			require.NoError(c, c.answerBundle(c.nodes[0], b.ID, "made-at-last"))
 		}
 		closed, err := c.nodes[0].Acknowledge(context.Background(), c.actor, b.ID)
 		require.NoError(c, err)
 		require.Equal(c, b.Behind.Events, closed.Behind.Events)
 		left = append(left, b)
 	}
-	c.countsBackwards(left)
-	require.NoError(c, c.tell(c.nodes[0]))
-	c.toldInOrder()
-	require.NoError(c, c.mended(c.actor))
+	c.requireBacklogs(left)
+	require.NoError(c, c.deliverNotices(c.nodes[0]))
+	c.requireNoticesInOrder()
+	require.NoError(c, c.repairMailbox(c.actor))
 	bundles := make([]repositorytest.Peeked, 0, len(c.seen))
 	for _, b := range c.seen {
 		bundles = append(bundles, b)
 	}
 	slices.SortFunc(bundles, func(a, b repositorytest.Peeked) int { return cmp.Compare(a.First, b.First) })
-	require.NoError(c, c.ledger.Check(bundles), "%s", doubles(bundles))
+	require.NoError(c, c.ledger.Check(bundles), "%s", describeDoubles(bundles))
 	last := make(map[domain.Group]domain.Sequence)
 	for _, b := range bundles {
 		if c.order == domain.ByRecipient {
@@ -277,9 +276,9 @@ func (c *chaos) run() {
 	}
 }
 
-// doubles says when the events were saved that bundles have twice. More than
-// chaosRetention apart, the first copy may have been forgotten.
-func doubles(bundles []repositorytest.Peeked) string {
+// describeDoubles describes when the events were saved that bundles have twice. If that is more than
+// chaosRetention apart, the first copy may have been removed before.
+func describeDoubles(bundles []repositorytest.Peeked) string {
 	var text strings.Builder
 	saved := make(map[domain.EventID]time.Time)
 	for _, b := range bundles {
@@ -293,9 +292,9 @@ func doubles(bundles []repositorytest.Peeked) string {
 	return text.String()
 }
 
-// countsBackwards demands of bundles that are all that was left, in order, that
-// each knew what waited behind it.
-func (c *chaos) countsBackwards(left []repositorytest.Peeked) {
+// requireBacklogs demands that each of the last bundles, in order, has reported the right backlog after
+// it.
+func (c *chaos) requireBacklogs(left []repositorytest.Peeked) {
 	events, oldest := int64(0), time.Now()
 	for _, b := range slices.Backward(left) {
 		require.Equal(c, events, b.Behind.Events, "events behind bundle %s", b.ID)
@@ -317,12 +316,12 @@ func (c *chaos) pause(ms int) {
 	client.Sleep(context.Background(), time.Duration(c.random(ms*1000))*time.Microsecond)
 }
 
-// write saves batches of events, each until the Save succeeds. Where a sweep
-// runs, it resends for resendFor at most. The next batch may then be stored before this one,
-// so it is noted as that of another saver.
-func (c *chaos) write(saver int) {
+// saveBatches saves batches of events, and repeats each until the Save succeeds. In worlds with a sweep, it
+// resends for up to resendFor. The next batch may then be stored before this one, so it is recorded as
+// that of another saver.
+func (c *chaos) saveBatches(saver int) {
 	var earlier []domain.Event
-	for range c.batches() {
+	for range c.countBatches() {
 		batch := repositorytest.Events(1+c.random(5), c.actor)
 		for i := range batch {
 			repositorytest.From([]domain.Origin{domain.TimeSeries, domain.Charges, domain.MarketRoles}[c.random(3)])(&batch[i])
@@ -344,7 +343,7 @@ func (c *chaos) write(saver int) {
 				break
 			}
 			require.Less(c, try, 200, "never saved: %v", err)
-			c.expected(err)
+			c.requireExpected(err)
 		}
 		if !isStored {
 			saver += savers
@@ -358,7 +357,7 @@ func (c *chaos) write(saver int) {
 	}
 }
 
-// killEvery is about how many milliseconds a node lives.
+// killEvery returns the approximate life of a node in milliseconds.
 func (c *chaos) killEvery() int {
 	if c.sweeps {
 		return 60_000
@@ -366,16 +365,16 @@ func (c *chaos) killEvery() int {
 	return 400
 }
 
-// batches is how many a saver saves; where a sweep runs, there are more, and they
-// take their time.
-func (c *chaos) batches() int {
+// countBatches returns the number of batches for a saver. In worlds with a sweep there are more, and they
+// are slower.
+func (c *chaos) countBatches() int {
 	if c.sweeps {
 		return 12 + c.random(12)
 	}
 	return 2 + c.random(5)
 }
 
-func (c *chaos) expected(err error) {
+func (c *chaos) requireExpected(err error) {
 	switch domain.KindOf(err) {
 	case domain.Busy, domain.Uncertain, domain.Unavailable, domain.Conflict:
 	default:
@@ -383,7 +382,7 @@ func (c *chaos) expected(err error) {
 	}
 }
 
-// peek checks what a Peek may return.
+// peek makes a Peek and checks its result.
 func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
 	c.mu.Lock()
 	closedBefore := make(map[domain.BundleID]bool, len(c.closed))
@@ -405,7 +404,7 @@ func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
 	defer c.mu.Unlock()
 	if first, ok := c.seen[b.ID]; ok {
 		require.Equal(c, first.Events, b.Events, "H6: a Peek repeats the events")
-		require.Equal(c, asAsked(first.Bundle), asAsked(b.Bundle), "H6: a Peek repeats the bundle")
+		require.Equal(c, withoutAnswer(first.Bundle), withoutAnswer(b.Bundle), "H6: a Peek repeats the bundle")
 	}
 	if object, ok := answeredBefore[b.ID]; ok {
 		require.Equal(c, object, b.Object, "an answer that was noted is not forgotten")
@@ -414,16 +413,16 @@ func (c *chaos) peek(n *chaosNode) (repositorytest.Peeked, error) {
 	return b, nil
 }
 
-// asAsked returns b as it was when its domain was first asked for its content.
-func asAsked(b domain.Bundle) domain.Bundle {
+// withoutAnswer returns b as it was when its content was first requested.
+func withoutAnswer(b domain.Bundle) domain.Bundle {
 	if b.Content == domain.Request {
 		b.Object, b.Body, b.ContentFailure = "", domain.Body{}, domain.ContentFailure{}
 	}
 	return b
 }
 
-// answer has a bundle answered. Every call returns the same object.
-func (c *chaos) answer(n *chaosNode, id domain.BundleID, object string) error {
+// answerBundle answers a bundle, and demands that every call returns the same object.
+func (c *chaos) answerBundle(n *chaosNode, id domain.BundleID, object string) error {
 	b, err := n.Answer(context.Background(), c.actor, id, object, domain.Body{Length: int64(len(object))})
 	if err != nil {
 		return err
@@ -439,9 +438,8 @@ func (c *chaos) answer(n *chaosNode, id domain.BundleID, object string) error {
 	return nil
 }
 
-// tell delivers the notices in the outbox, in order, up to one of which it is not
-// known whether it was taken out.
-func (c *chaos) tell(n *chaosNode) error {
+// deliverNotices delivers the notices in the outbox, in order, until the removal of one has an unknown outcome.
+func (c *chaos) deliverNotices(n *chaosNode) error {
 	notices, err := n.Notices(context.Background(), c.actor)
 	for _, notice := range notices {
 		c.mu.Lock()
@@ -454,7 +452,7 @@ func (c *chaos) tell(n *chaosNode) error {
 	return err
 }
 
-// relayNotices delivers notices until done.
+// relayNotices delivers notices until done is closed.
 func (c *chaos) relayNotices(i int, done <-chan struct{}) {
 	own := rand.New(rand.NewPCG(c.seed, uint64(10+i)))
 	for {
@@ -468,19 +466,19 @@ func (c *chaos) relayNotices(i int, done <-chan struct{}) {
 		waiting, err := n.Waiting(context.Background(), time.Now(), 3)
 		if err == nil && len(waiting) > 0 {
 			require.Equal(c, c.actor, waiting[0])
-			err = c.tell(n)
+			err = c.deliverNotices(n)
 		}
 		if err != nil {
-			c.expected(err)
+			c.requireExpected(err)
 		} else if c.sweeps {
 			c.pause(3000)
 		}
 	}
 }
 
-// toldInOrder demands that every bundle on request was notified, for all are closed,
-// and in each group for the first time in the order of the bundles.
-func (c *chaos) toldInOrder() {
+// requireNoticesInOrder demands a notice for every bundle on request, as all are closed. In each group, the first
+// notices of the bundles have the order of the bundles.
+func (c *chaos) requireNoticesInOrder() {
 	told := make(map[domain.BundleID]bool)
 	last := make(map[domain.Group]domain.Notice)
 	for _, n := range c.told {
@@ -501,8 +499,8 @@ func (c *chaos) toldInOrder() {
 	}
 }
 
-// act peeks and dequeues until done.
-func (c *chaos) act(i int, done <-chan struct{}) {
+// peekAndDequeue peeks and dequeues until done is closed.
+func (c *chaos) peekAndDequeue(i int, done <-chan struct{}) {
 	own := rand.New(rand.NewPCG(c.seed, uint64(i)))
 	for {
 		select {
@@ -519,21 +517,21 @@ func (c *chaos) act(i int, done <-chan struct{}) {
 			continue
 		}
 		if err != nil {
-			c.expected(err)
+			c.requireExpected(err)
 			continue
 		}
-		for b.IsUnanswered() && own.IntN(5) > 0 { // also late, and more than once
+		for b.IsUnanswered() && own.IntN(5) > 0 { // answers also arrive late, and more than once
 			n := c.node(own.IntN(2))
 			if own.IntN(3) == 0 {
 				_, err = n.Fail(context.Background(), c.actor, b.ID, domain.ContentFailure{Reason: "busy"})
 			} else {
-				err = c.answer(n, b.ID, fmt.Sprintf("made-by-%d-%d", i, own.IntN(1000)))
+				err = c.answerBundle(n, b.ID, fmt.Sprintf("made-by-%d-%d", i, own.IntN(1000)))
 			}
 			if domain.KindOf(err) == domain.NotFound { // the other actor has closed it
 				break
 			}
 			if err != nil {
-				c.expected(err)
+				c.requireExpected(err)
 			}
 		}
 		for own.IntN(5) > 0 {
@@ -551,7 +549,7 @@ func (c *chaos) act(i int, done <-chan struct{}) {
 				c.mu.Unlock()
 				break
 			}
-			c.expected(err)
+			c.requireExpected(err)
 		}
 	}
 }

@@ -17,28 +17,26 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A check reads every document and compares it with the invariants. What a head states
-// stays true, so documents can be compared with it while the hub runs. Hints follow later,
-// so a suspicious one is read twice, and one that changes meanwhile is skipped. A mailbox
-// that cannot be read, because it is damaged or has a newer format, is a finding, and the
-// check continues with the next recipient. A repair corrects hints and rolls back
-// unfinished intents.
+// A check reads every document and compares it with the invariants. What a head states stays true, so
+// documents can be compared with it while the hub runs. Hints are updated later, so a suspicious one is
+// read twice, and skipped if it changes meanwhile. A mailbox that cannot be read, because it is damaged
+// or has a newer format, is a finding, and the check continues with the next recipient. A repair
+// corrects hints and rolls back unfinished intents.
 
 // CheckOptions select what a Check reads.
 type CheckOptions struct {
-	Recipient domain.ActorID // only this one; zero: all
+	Recipient domain.ActorID // check only this recipient; zero: all
 	Repair    bool           // repair the hints, roll back unfinished intents, and flush tails if the node writes none; no event changes
 	Resume    string         // continue where a Check was that reported this; "" from the start
 	Memory    int            // bytes for the ids of one recipient; default 64 MB. If they do not fit, the events are read more than once
 
-	// Progress, if not nil, is called now and then with the progress of the Check. Its
-	// argument is a copy.
+	// Progress, if not nil, is called from time to time with a copy of the report so far.
 	Progress func(repository.CheckReport)
 }
 
 const maxFindings = 10_000
 
-// A finding is a Finding and its repair, nil if it cannot be repaired.
+// A finding is a repository.Finding and its repair, nil if it cannot be repaired.
 type finding struct {
 	repository.Finding
 	repair func(context.Context, *call) error
@@ -75,19 +73,18 @@ const (
 	unreadable     = "unreadable"
 )
 
-// repairedKinds are those that a check can repair, besides intents, whose repair counts as a rollback.
+// repairedKinds are the kinds that a check can repair, besides intents, whose repair is counted as a
+// rollback.
 var repairedKinds = []string{
 	drawerTwice, drawerUnsealed, drawerAhead, positionWrong, filterWrong, entryLow, entryHigh, entryStale, gateInFront, headWrong, tailLeft,
 }
 
-// Check compares everything that is stored with the invariants, while the hub may be running.
-// It needs bounded memory. The error says that it could not read; what it has found
-// before that is in the report.
+// Check compares everything that is stored with the invariants, while the hub may be running. It needs
+// bounded memory. An error means that it could not read; the report has what it found before.
 //
-// What a head states stays stored until the sweep removes it, so it
-// can be checked during Saves. Hints follow the truth a little later; so
-// what looks wrong is read again, and only what stays wrong while nothing
-// else moves is a finding.
+// What a head states stays stored until the sweep removes it, so it can be checked during Saves. Hints
+// are updated a little later. So a suspicious hint is read again, and is a finding only if it stays
+// wrong while nothing else changes.
 func (r *Repository) Check(ctx context.Context, opts CheckOptions) (repository.CheckReport, error) {
 	c := &mailboxChecker{r: r, opts: opts, report: repository.CheckReport{Findings: []repository.Finding{}, Resume: opts.Resume}}
 	if c.opts.Memory <= 0 {
@@ -105,11 +102,11 @@ type mailboxChecker struct {
 	told    time.Time
 }
 
-// An unfinished intent may be that of a Save that is under way.
+// An unfinished is an intent. It may belong to a Save in flight.
 type unfinished struct {
 	recipient domain.ActorID
 	firstSeen
-	own bool // perhaps of this process, which is alive
+	own bool // it may belong to this process, which is alive
 }
 
 func (c *mailboxChecker) run(ctx context.Context) error {
@@ -152,10 +149,10 @@ func (c *mailboxChecker) run(ctx context.Context) error {
 	return c.checkAbandonedIntents(ctx, true)
 }
 
-// A checkpoint is where another check can continue.
+// A checkpoint is the state from which another check can continue.
 type checkpoint struct {
 	Continuation string            `json:"continuation"`
-	Intents      map[string]string `json:"intents,omitempty"` // by recipient: those to be looked at again
+	Intents      map[string]string `json:"intents,omitempty"` // intents to look at again, by recipient
 }
 
 func (c *mailboxChecker) encodeCheckpoint(continuation string) string {
@@ -166,7 +163,7 @@ func (c *mailboxChecker) encodeCheckpoint(continuation string) string {
 	return base64.RawURLEncoding.EncodeToString(client.Encode(&p))
 }
 
-// continueFrom begins where the check that reported opts.Resume ended.
+// continueFrom restores the state of the check that reported opts.Resume.
 func (c *mailboxChecker) continueFrom(q *client.Query) error {
 	if c.opts.Resume == "" {
 		return nil
@@ -185,20 +182,20 @@ func (c *mailboxChecker) continueFrom(q *client.Query) error {
 		if err != nil {
 			return domain.Errorf(domain.Invalid, "resume: %w", err)
 		}
-		// How long ago it was seen is not known. It has all its time again.
+		// The time when the intent was first seen is unknown, so its owner gets the full time again.
 		c.intents = append(c.intents, unfinished{recipient: recipient, firstSeen: firstSeen{intent, time.Now()}, own: true})
 	}
 	return nil
 }
 
-// headsQuery returns the query for all recipients that have a head.
+// headsQuery returns the query for all heads.
 func headsQuery(c *call) *client.Query {
 	return c.QueryAllPartitions(c.r.db.catalog, headID, "SELECT c.partitionKey FROM c WHERE c.id = @id",
 		azcosmos.QueryParameter{Name: "@id", Value: headID})
 }
 
-// nextRecipients returns some more recipients. strays are the heads that lie where no
-// recipient is, or are damaged: they are reported, and do not affect the others.
+// nextRecipients returns the next recipients. strays are heads that are damaged, or stored under an id
+// that is not a recipient's: they are reported, and do not affect the others.
 func nextRecipients(ctx context.Context, q *client.Query, size int) (recipients []domain.ActorID, strays []error, err error) {
 	items, err := q.Next(ctx, size)
 	if err != nil {
@@ -225,10 +222,10 @@ func nextRecipients(ctx context.Context, q *client.Query, size int) (recipients 
 	return recipients, strays, nil
 }
 
-// looks is how often a recipient is checked until two checks find the same.
+// looks is the limit for the checks of a recipient, until two of them find the same.
 const looks = 6
 
-// checkRecipient looks at one recipient until it is sure.
+// checkRecipient checks one recipient until the result is certain.
 func (c *mailboxChecker) checkRecipient(ctx context.Context, recipient domain.ActorID) error {
 	now, confirmed, err := c.judgeRecipient(ctx, recipient)
 	if isOfMailbox(err) {
@@ -251,11 +248,12 @@ func (c *mailboxChecker) checkRecipient(ctx context.Context, recipient domain.Ac
 	return nil
 }
 
-// judgeRecipient looks until it is sure, and repairs if it is to. It returns the last look
-// and the findings. It fails with Damaged for a document that cannot be read.
+// judgeRecipient checks a recipient until the result is certain, and repairs the findings if the
+// options say so. It returns the last check and the findings. It fails with Damaged for a document that
+// cannot be read.
 func (c *mailboxChecker) judgeRecipient(ctx context.Context, recipient domain.ActorID) (*recipientCheck, []finding, error) {
 	var before, now *recipientCheck
-	made, times := 0, make(map[spot]int) // looks, and in how many of them something was found
+	made, times := 0, make(map[spot]int) // the number of checks so far, and in how many of them each finding was made
 	for n := range looks {
 		l := newLook(c, recipient)
 		if err := l.checkAll(ctx); err != nil {
@@ -269,7 +267,7 @@ func (c *mailboxChecker) judgeRecipient(ctx context.Context, recipient domain.Ac
 		if len(l.findings) == 0 || l.agreesWith(before) && !l.mayBeOld() {
 			break
 		}
-		if n < looks-1 && !client.Sleep(ctx, leasePoll<<n/2+c.r.client.Jitter(leasePoll<<n)) { // hints may be under way
+		if n < looks-1 && !client.Sleep(ctx, leasePoll<<n/2+c.r.client.Jitter(leasePoll<<n)) { // hints may not have been written yet
 			return nil, nil, ctx.Err()
 		}
 	}
@@ -291,8 +289,8 @@ func isOfMailbox(err error) bool {
 	return kind == domain.Damaged || kind == domain.NewerFormat
 }
 
-// noteUnreadable notes that a recipient cannot be looked at for a document that is not
-// what it should be, or has a newer format. The others can.
+// noteUnreadable reports a recipient that cannot be checked, because a document of it is damaged or has
+// a newer format. The other recipients can be checked.
 func (c *mailboxChecker) noteUnreadable(recipient domain.ActorID, err error) {
 	c.report.Recipients++
 	c.addUnreadable(recipient, err)
@@ -303,8 +301,8 @@ func (c *mailboxChecker) addUnreadable(recipient domain.ActorID, err error) {
 	c.addFindings([]finding{unreadableFinding(recipient, err)})
 }
 
-// unreadableHead notes a head that cannot be read, of a recipient whose name is known
-// only if the store says so.
+// unreadableHead reports a head that cannot be read. Its recipient is known only if the store returns
+// the id.
 func (c *mailboxChecker) unreadableHead(err error) {
 	f := finding{Finding: repository.Finding{Rule: "H1", Kind: unreadable, Where: "a head", Text: err.Error(), Damage: true}}
 	if damage, ok := errors.AsType[*client.Failure](err); ok {
@@ -323,14 +321,14 @@ func unreadableFinding(recipient domain.ActorID, err error) finding {
 	return f
 }
 
-// repairFindings repairs what can be repaired, and looks whether that helped.
+// repairFindings repairs what can be repaired, and checks whether the repairs have succeeded.
 func (c *mailboxChecker) repairFindings(ctx context.Context, recipient domain.ActorID, findings []finding) error {
 	tried := false
 	for i := range findings {
 		if f := &findings[i]; f.repair != nil {
 			tried = true
-			// A repair is one conditional write, a rollback or flushes. A crash within or after it
-			// leaves the rest to the next check.
+			// A repair is one conditional write, a rollback or several flushes. A crash during or after
+			// it leaves the rest to the next check.
 			if err := f.repair(ctx, c.r.beginCall("repair")); err != nil && !client.IsRefused(err) && !isStale(err) {
 				return client.Classify("repair "+recipient.String(), err)
 			}
@@ -352,13 +350,13 @@ func (c *mailboxChecker) repairFindings(ctx context.Context, recipient domain.Ac
 	return nil
 }
 
-// checkAbandonedIntents looks again at the intents that were seen: one that is still there
-// after the time that its owner is given has been left behind. Those that have
-// time left are waited for, or kept for later.
+// checkAbandonedIntents looks again at the intents that were seen. An intent that still exists after
+// its owner's time has passed is abandoned. For the others, it waits or, without wait, keeps them for
+// later.
 func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) error {
 	var later []unfinished
 	for _, u := range c.intents {
-		dead := c.r.opts.Exclusive && !u.own // its owner
+		dead := c.r.opts.Exclusive && !u.own // the owner of the intent
 		if !dead && !wait && time.Until(u.since.Add(minIntentAge)) > 0 {
 			later = append(later, u)
 			continue
@@ -387,7 +385,7 @@ func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) e
 			}
 		}
 		c.addFindings([]finding{f})
-		if f.Repaired { // as long as it stood, no hint of this recipient was judged
+		if f.Repaired { // while the intent existed, no hint of this recipient was checked
 			if err := c.checkHints(ctx, u.recipient); err != nil {
 				return err
 			}
@@ -400,7 +398,7 @@ func (c *mailboxChecker) checkAbandonedIntents(ctx context.Context, wait bool) e
 // minIntentAge is the age up to which an intent may belong to a Save in flight.
 const minIntentAge = lease << 1
 
-// checkHints judges the hints of a recipient whose damage has been reported.
+// checkHints checks the hints of a recipient whose damage has been reported.
 func (c *mailboxChecker) checkHints(ctx context.Context, recipient domain.ActorID) error {
 	_, confirmed, err := c.judgeRecipient(ctx, recipient)
 	if isOfMailbox(err) {
@@ -410,9 +408,8 @@ func (c *mailboxChecker) checkHints(ctx context.Context, recipient domain.ActorI
 	return err
 }
 
-// awaitIntentOwner gives the owner of an intent, unless he is dead, at least as long as
-// another writer would give him, and returns the head if the intent is still there
-// then, else nil.
+// awaitIntentOwner gives the owner of an intent, unless it is dead, at least as much time as another
+// writer would. It returns the head if the intent still exists then, otherwise nil.
 func (c *mailboxChecker) awaitIntentOwner(ctx context.Context, u unfinished, dead bool) (*head, error) {
 	for patience := minIntentAge; ; {
 		if !dead && !client.Sleep(ctx, max(0, time.Until(u.since.Add(patience)))) {
@@ -426,7 +423,7 @@ func (c *mailboxChecker) awaitIntentOwner(ctx context.Context, u unfinished, dea
 			return nil, nil //nolint:nilnil // it does not exist
 		}
 		granted := lease << min(h.Undone, maxDoubled)
-		granted += granted / 4 // a writer's jitter
+		granted += granted / 4 // as much jitter as a writer adds
 		if dead || granted <= patience {
 			return h, nil
 		}
@@ -434,7 +431,7 @@ func (c *mailboxChecker) awaitIntentOwner(ctx context.Context, u unfinished, dea
 	}
 }
 
-// rollBackIntent rolls an intent back, as the next writer would.
+// rollBackIntent rolls back an intent, as the next writer would.
 func (c *mailboxChecker) rollBackIntent(ctx context.Context, u unfinished) (bool, error) {
 	w := newWriter(c.r, u.recipient)
 	call := c.r.beginCall("repair")
@@ -464,7 +461,7 @@ func (c *mailboxChecker) addFindings(findings []finding) {
 	}
 }
 
-// reportProgress reports how far the check is, at most twice a second unless it must.
+// reportProgress reports the progress of the check, at most twice a second unless must is true.
 func (c *mailboxChecker) reportProgress(must bool) {
 	const every = 500 * time.Millisecond
 	if now := time.Now(); c.opts.Progress != nil && (must || now.Sub(c.told) >= every) {

@@ -14,9 +14,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// asks reports that req is a query whose text has all of some words.
-func asks(req *http.Request, words ...string) bool {
-	if !queries(req) {
+// isQueryWith reports whether req is a query whose text has all the given words.
+func isQueryWith(req *http.Request, words ...string) bool {
+	if !isQuery(req) {
 		return false
 	}
 	body := bodyOf(req)
@@ -28,30 +28,30 @@ func asks(req *http.Request, words ...string) bool {
 	return true
 }
 
-// A queue in use moves between any two reads of a check. That is no damage.
-func TestACheckOfAQueueInUseRaisesNoAlarm(t *testing.T) {
+// The state of a queue in use changes between any two reads of a check. That is not damage.
+func TestCheck_FindsNothingInAQueueInUse(t *testing.T) {
 	for name, before := range map[string]func(*http.Request) bool{
-		"before the notices are read":      func(req *http.Request) bool { return asks(req, noticeKind) },
-		"before the gates are read":        func(req *http.Request) bool { return asks(req, gateKind) },
-		"before the open bundles are read": func(req *http.Request) bool { return asks(req, "c.state = @open") },
-		"before the drawers are read":      func(req *http.Request) bool { return asks(req, "c.ordinal ", "@from") },
-		"before the pages are read":        func(req *http.Request) bool { return asks(req, "c.until ", "@from") },
-		"before the entries are read":      func(req *http.Request) bool { return asks(req, "SELECT * FROM c\"") },
+		"before the notices are read":      func(req *http.Request) bool { return isQueryWith(req, noticeKind) },
+		"before the gates are read":        func(req *http.Request) bool { return isQueryWith(req, gateKind) },
+		"before the open bundles are read": func(req *http.Request) bool { return isQueryWith(req, "c.state = @open") },
+		"before the drawers are read":      func(req *http.Request) bool { return isQueryWith(req, "c.ordinal ", "@from") },
+		"before the pages are read":        func(req *http.Request) bool { return isQueryWith(req, "c.until ", "@from") },
+		"before the entries are read":      func(req *http.Request) bool { return isQueryWith(req, "SELECT * FROM c\"") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newTrust(t)
 				user := s.node(Options{DrawerCapacity: 2, Retention: 1}, false)
 				s.save(user, 0, repositorytest.Events(3, s.actor))
-				s.next(user)
+				s.dequeueNext(user)
 				s.save(user, 0, repositorytest.Events(3, s.actor, repositorytest.Alone))
 				_, err := repositorytest.Peek(t.Context(), s.stores(user), s.actor, allGroups, domain.BundleID{})
 				require.NoError(t, err)
 
 				moves := 0
 				var moving atomic.Bool
-				checker, line := s.tapped(Options{DrawerCapacity: 2})
-				line.set(func(req *http.Request) error {
+				checker, line := s.tappedNode(Options{DrawerCapacity: 2})
+				line.setBefore(func(req *http.Request) error {
 					if !before(req) || !moving.CompareAndSwap(false, true) {
 						return nil
 					}
@@ -63,9 +63,9 @@ func TestACheckOfAQueueInUseRaisesNoAlarm(t *testing.T) {
 							require.ErrorIs(t, err, domain.ErrNoData)
 							break
 						}
-						b := s.asks(user)
+						b := s.openOnRequest(user)
 						if b.IsUnanswered() {
-							s.answers(user, b.ID, "made")
+							s.answerBundle(user, b.ID, "made")
 						}
 						_, err := user.Acknowledge(context.Background(), s.actor, b.ID)
 						require.NoError(t, err)
@@ -75,7 +75,7 @@ func TestACheckOfAQueueInUseRaisesNoAlarm(t *testing.T) {
 						require.NoError(t, err)
 					}
 					s.save(user, 0, repositorytest.Events(1, s.actor, repositorytest.Alone))
-					s.asks(user)
+					s.openOnRequest(user)
 					_, err := user.Sweep(context.Background())
 					require.NoError(t, err)
 					return nil
@@ -84,7 +84,7 @@ func TestACheckOfAQueueInUseRaisesNoAlarm(t *testing.T) {
 				require.NoError(t, err)
 				require.Positive(t, moves)
 				require.Empty(t, report.Findings)
-				require.NoError(t, s.mended(s.actor))
+				require.NoError(t, s.repairMailbox(s.actor))
 			})
 		})
 	}

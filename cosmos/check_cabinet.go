@@ -19,29 +19,29 @@ type scan struct {
 	name    cabinetName
 	cabinet domain.CabinetKey
 	last    received
-	tail    *tail // nil: all is in pages
+	tail    *tail // nil: all events are in pages
 	floor   int
 	at      position
-	bundle  *bundleDoc // that is open, or nil
-	idsOnly bool       // all else was looked at before
+	bundle  *bundleDoc // the open bundle, or nil
+	idsOnly bool       // everything else was checked before
 
-	seen []*drawerSeen // those that hold visible events, in order
+	seen []*drawerSeen // drawers that hold visible events, in order
 }
 
 // A drawerSeen is what was read of a drawer.
 type drawerSeen struct {
 	id      string
 	ordinal int
-	limit   int // slots that hold visible events
-	paged   int // slots of them that are in pages; the others are in the tail
+	limit   int // number of slots that hold visible events
+	paged   int // how many of these slots are in pages; the others are in the tail
 	sealed  bool
 
 	events  int // read
 	first   domain.Sequence
 	last    domain.Sequence
-	next    domain.Sequence // of the first that is not acknowledged, 0 if all are
-	waiting int64           // not acknowledged
-	bundled int64           // of them, not behind the open bundle
+	next    domain.Sequence // number of the first unacknowledged event, 0 if there is none
+	waiting int64           // how many are not acknowledged
+	bundled int64           // how many of these are not after the open bundle
 }
 
 func (s *scan) locateDrawer(d *drawerSeen) string {
@@ -80,7 +80,7 @@ func (s *scan) readAll(ctx context.Context) error {
 	return g.Wait()
 }
 
-// checkDrawers looks at the drawers themselves and decides which slots are visible.
+// checkDrawers checks the documents of the drawers and determines which slots are visible.
 func (s *scan) checkDrawers(ctx context.Context) error {
 	key := cabinetKey(s.cabinet)
 	found, err := client.All[drawer](ctx, s.l.beginCall().Query(s.l.c.r.db.cabinets, key,
@@ -130,7 +130,7 @@ func (s *scan) checkDrawer(key string, d *drawer, seen *drawerSeen) {
 		case d.Count < seen.paged || d.Sealed && d.Count != s.last.Fill:
 			s.l.addFinding("H8", drawerShort, s.locateDrawer(seen), nil, "the head says that it holds %d events, %d of them in pages, it says %d", s.last.Fill, seen.paged, d.Count)
 		}
-	} else if isClosed := s.last.Drawer == "" && d.Ordinal == s.last.Ordinal; !d.Sealed && !isClosed { // one that a sweep has closed is sealed by its next reader
+	} else if isClosed := s.last.Drawer == "" && d.Ordinal == s.last.Ordinal; !d.Sealed && !isClosed { // a drawer that a sweep has closed is sealed by its next reader
 		s.l.addFinding("H8", drawerUnsealed, s.locateDrawer(seen), func(ctx context.Context, c *call) error {
 			_, err := c.sealDrawer(ctx, key, d.ID)
 			return err
@@ -143,7 +143,7 @@ func (s *scan) checkDrawer(key string, d *drawer, seen *drawerSeen) {
 	case d.Ordinal == s.at.Ordinal:
 		position = s.at.Slot
 	}
-	if d.Position > position { // one that is too low costs a read: a Dequeue of events in a tail leaves it
+	if d.Position > position { // a position that is too low only costs a read: a Dequeue of events in a tail leaves it
 		s.l.addFinding("H9", positionWrong, s.locateDrawer(seen), func(ctx context.Context, c *call) error {
 			ops := client.NewPatch(drawerDocument, fmt.Sprintf("c.position = %d", d.Position))
 			ops.AppendSet("/position", position)
@@ -152,8 +152,8 @@ func (s *scan) checkDrawer(key string, d *drawer, seen *drawerSeen) {
 	}
 }
 
-// checkFront compares the front of the cabinet, if it is just behind the gate, with the first event
-// that waits.
+// checkFront compares the front of the cabinet with the first waiting event, if the front is just after
+// the gate.
 func (s *scan) checkFront() {
 	stated := s.last.frontBehind(s.at)
 	if stated == 0 {
@@ -168,7 +168,7 @@ func (s *scan) checkFront() {
 	}, "the head says that the first event that waits has number %d, and it has %d", stated, s.seen[at].next)
 }
 
-// checkTotals compares what was read of all drawers with the head and the gate.
+// checkTotals compares the sums over all drawers with the head and the gate.
 func (s *scan) checkTotals() {
 	var last domain.Sequence
 	var waiting, bundled int64
@@ -185,7 +185,7 @@ func (s *scan) checkTotals() {
 	}
 	s.checkFront()
 	isInFront := s.at.isInFront(s.last) // which is reported separately
-	// The numbers of a head that was raised above a gate are those of events that are lost.
+	// A head that was raised above a gate has numbers of lost events.
 	isRaised := s.last.Drawer == "" && last < s.last.Sequence && s.at.Sequence >= s.last.Sequence
 	if len(s.seen) > 0 && last != s.last.Sequence && !isInFront && !isRaised {
 		s.l.addFinding("H1", countWrong, fmt.Sprintf("cabinet %s, number %d", s.name, s.last.Sequence), nil, "its last event is number %d, the head says %d", last, s.last.Sequence)

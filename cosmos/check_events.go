@@ -9,15 +9,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// pagesAtOnce is how many pages are read in one request: half a megabyte, when
-// they are full.
+// pagesAtOnce is the number of pages that are read in one request: half a megabyte, when they are full.
 const pagesAtOnce = 8
 
-// readDrawer goes through the pages of a drawer.
+// readDrawer reads and checks the pages of a drawer.
 func (s *scan) readDrawer(ctx context.Context, d *drawerSeen) error {
 	q := s.l.beginCall().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: 0})
-	slot := 0 // the next one
+	slot := 0 // the next slot
 	hashes := make([]uint64, 0, min(d.limit, maxRound))
 	for !q.IsDone() && slot < d.paged {
 		items, err := q.Next(ctx, pagesAtOnce)
@@ -71,7 +70,8 @@ func (s *scan) readTail(d *drawerSeen, hashes *[]uint64) {
 	s.l.ids.add(ids)
 }
 
-// checkPage checks a page and returns the slot behind it. It appends the hashes of the ids. It fails only with NewerFormat.
+// checkPage checks a page and returns the slot after it. It appends the hashes of the ids. It fails
+// only with NewerFormat.
 func (s *scan) checkPage(d *drawerSeen, p *drawerPage, slot int, hashes *[]uint64) (int, error) {
 	where := fmt.Sprintf("page %s of %s", p.ID, s.locateDrawer(d))
 	if !s.idsOnly {
@@ -132,7 +132,7 @@ func (s *scan) checkEvent(d *drawerSeen, where string, slot int, sequence domain
 	}
 }
 
-// inBundle holds the ends of the open bundle to what lies there.
+// inBundle compares the first and the last number of the open bundle with the event in a slot.
 func (s *scan) inBundle(d *drawerSeen, slot int, sequence domain.Sequence) {
 	first, last := s.bundle.Ranges[0], s.bundle.Ranges[len(s.bundle.Ranges)-1]
 	if d.id == first.Drawer && slot == first.From && sequence != s.bundle.First ||
@@ -142,7 +142,7 @@ func (s *scan) inBundle(d *drawerSeen, slot int, sequence domain.Sequence) {
 	}
 }
 
-// findSuspects looks for suspects in a drawer and notes where they are.
+// findSuspects looks for suspects in a drawer and records their slots.
 func (s *scan) findSuspects(ctx context.Context, d *drawerSeen, suspects map[uint64]bool, places map[domain.EventID][]string) error {
 	q := s.l.beginCall().Query(s.l.c.r.db.cabinets, d.id, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: 0})
@@ -156,7 +156,7 @@ func (s *scan) findSuspects(ctx context.Context, d *drawerSeen, suspects map[uin
 			if err := q.Decode(item, &p); err != nil {
 				return err
 			}
-			_ = p.decodeEvents(s.cabinet, func(slot int, e *storedEvent) bool { // damage was noted the first time
+			_ = p.decodeEvents(s.cabinet, func(slot int, e *storedEvent) bool { // damage was reported in the first pass
 				if slot < d.paged && suspects[fingerprintOf(e.ID)] {
 					places[e.ID] = append(places[e.ID], fmt.Sprintf("%s, slot %d", s.locateDrawer(d), slot))
 				}

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// checkFilters compares the filters of a drawer with the hashes of the ids that were read, in
-// the order of the slots.
+// checkFilters compares the filters of a drawer with the hashes of the ids that were read, in slot
+// order.
 func (s *scan) checkFilters(ctx context.Context, d *drawerSeen, hashes []uint64) error {
 	s.recipientFilter(d, hashes)
 	if err := s.drawerFilter(ctx, d, hashes); err != nil || !d.sealed {
@@ -19,7 +19,7 @@ func (s *scan) checkFilters(ctx context.Context, d *drawerSeen, hashes []uint64)
 	return s.olderFilter(ctx, d, hashes)
 }
 
-// drawerFilter compares the filter of a drawer, if it is stored.
+// drawerFilter checks the filter of a drawer, if one is stored.
 func (s *scan) drawerFilter(ctx context.Context, d *drawerSeen, hashes []uint64) error {
 	c, at := s.l.beginCall(), drawerSegment(d.ordinal)
 	var doc blockFilterDoc
@@ -65,11 +65,10 @@ func (l *recipientCheck) readFilter(ctx context.Context) error {
 	return err
 }
 
-// recipientFilterPlace is where a finding in the filter of a recipient is.
+// recipientFilterPlace is the place of a finding in the filter of a recipient.
 const recipientFilterPlace = "filter of the recipient"
 
-// recipientFilter compares what the filter of the recipient states of a drawer, if it covers
-// any of it.
+// recipientFilter checks the part of the recipient's filter that covers a drawer, if there is one.
 func (s *scan) recipientFilter(d *drawerSeen, hashes []uint64) {
 	f := s.l.filtered[d.id]
 	if f == nil || newFingerprintSet(drawerSegment(d.ordinal), f.keys).holdsAll(hashes[:min(f.count, len(hashes))]) {
@@ -79,13 +78,12 @@ func (s *scan) recipientFilter(d *drawerSeen, hashes []uint64) {
 		"it does not state which events %s holds", s.locateDrawer(d))
 }
 
-// holdsAll reports whether f, the set of a drawer, holds all events with hashes.
+// holdsAll reports whether f, the set of a drawer, holds all events with the hashes.
 func (f *fingerprintSet) holdsAll(hashes []uint64) bool {
 	return !slices.ContainsFunc(hashes, func(hash uint64) bool { return len(f.appendOrdinals(hash, nil)) == 0 })
 }
 
-// olderFilter compares the filter of a sealed drawer that an older version has left, if
-// there is one.
+// olderFilter checks the filter of a sealed drawer that an older version has left, if there is one.
 func (s *scan) olderFilter(ctx context.Context, d *drawerSeen, hashes []uint64) error {
 	c, want := s.l.beginCall(), newFilter(d.limit)
 	var doc filterDoc

@@ -8,12 +8,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An idSet finds out whether an event is there twice. It keeps eight bytes an
-// id; two ids with the same eight bytes are suspects, and are looked at in full.
-// If there are too many ids for the memory at hand, the first pass keeps a half,
-// a quarter, … of them, and as many more passes take the rest.
+// An idSet finds events that exist twice. It keeps eight bytes for each id; two ids with the same eight
+// bytes are suspects, and are then compared in full. If there are too many ids for the memory, the
+// first pass keeps a half, a quarter, … of them, and as many further passes take the rest.
 type idSet struct {
-	memory int // bytes; 0: no limit
+	memory int // limit in bytes; 0: no limit
 	pass   uint64
 
 	mu       sync.Mutex
@@ -23,7 +22,7 @@ type idSet struct {
 	suspects map[uint64]bool
 }
 
-// newIDSet returns the set of the first pass, which finds out how many it takes.
+// newIDSet returns the set of the first pass, which determines the number of passes.
 func newIDSet(memory int) *idSet {
 	return &idSet{memory: memory, passes: 1, slots: make([]uint64, 1024), suspects: make(map[uint64]bool)}
 }
@@ -36,7 +35,7 @@ func (s *idSet) nextPass() *idSet {
 	return &idSet{pass: s.pass + 1, passes: s.passes, slots: make([]uint64, len(s.slots)), suspects: make(map[uint64]bool)}
 }
 
-// fingerprintOf is never 0.
+// fingerprintOf returns the eight bytes of an id. They are never 0.
 func fingerprintOf(id domain.EventID) uint64 {
 	return mixBits(binary.LittleEndian.Uint64(id[:8])^mixBits(binary.LittleEndian.Uint64(id[8:]))) | 1
 }
@@ -72,13 +71,13 @@ func (s *idSet) put(f uint64) {
 
 func (s *idSet) isMine(f uint64) bool { return f>>32%s.passes == s.pass }
 
-// grow makes room: a larger table or, if that is too much, fewer ids in this one.
+// grow makes room: it enlarges the table or, if that exceeds the memory, keeps fewer ids in this pass.
 func (s *idSet) grow() {
 	old, size := s.slots, 2*len(s.slots)
 	if s.memory > 0 && size*8 > s.memory {
 		size = len(old)
 		s.passes *= 2
-		maps.DeleteFunc(s.suspects, func(f uint64, _ bool) bool { return !s.isMine(f) }) // they will be again
+		maps.DeleteFunc(s.suspects, func(f uint64, _ bool) bool { return !s.isMine(f) }) // a later pass finds them again
 	}
 	s.slots, s.used = make([]uint64, size), 0
 	for _, f := range old {

@@ -7,8 +7,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// withoutTwins returns one drawer of each ordinal up to the head's, and reports the others. It
-// is the one that the head names, or the first that has events.
+// withoutTwins returns one drawer of each ordinal up to the head's, and reports the others. It prefers
+// the drawer that the head names, then the first that has events.
 func (s *scan) withoutTwins(key string, found []*drawer) []*drawer {
 	kept := make([]*drawer, 0, len(found))
 	for _, d := range found {
@@ -26,9 +26,9 @@ func (s *scan) withoutTwins(key string, found []*drawer) []*drawer {
 	return kept
 }
 
-// reportTwin reports a drawer that has the ordinal of another one, so that no Peek gets past them.
-// If it is empty, a repair gives it the ordinal 0, which no reader looks for: the document
-// stays, because it may be the seal of a rollback, until a sweep removes it.
+// reportTwin reports a drawer with the ordinal of another one. Such a pair stops every Peek. If the
+// drawer is empty, a repair gives it the ordinal 0, which no reader looks for: the document stays until
+// a sweep removes it, because it may be the seal of a rollback.
 func (s *scan) reportTwin(key string, d, other *drawer) {
 	where := s.locateDrawer(&drawerSeen{id: d.ID, ordinal: d.Ordinal})
 	if d.Count > 0 || s.l.isIntended(d.ID) {
@@ -47,7 +47,7 @@ func (s *scan) reportTwin(key string, d, other *drawer) {
 	}, "drawer %s has this ordinal, too, and no Peek gets past the two; this one is empty, and a check with repair sets it aside", other.ID)
 }
 
-// reportBeyondHead reports a drawer with an ordinal above the head's, unless it is of the Save in
+// reportBeyondHead reports a drawer with an ordinal above the head's, unless it belongs to the Save in
 // flight.
 func (s *scan) reportBeyondHead(d *drawer, seen *drawerSeen) {
 	switch {
@@ -59,13 +59,13 @@ func (s *scan) reportBeyondHead(d *drawer, seen *drawerSeen) {
 	}
 }
 
-// reportAhead reports a drawer that has what the head has lost.
+// reportAhead reports a drawer with events that the head has lost.
 func (s *scan) reportAhead(seen *drawerSeen, format string, args ...any) {
 	s.l.addFinding("H1", drawerAhead, s.locateDrawer(seen), func(ctx context.Context, c *call) error {
 		return c.raiseHead(ctx, s.l.recipient)
 	}, format, args...)
 }
 
-// whatToDoAhead is what a finding says about a drawer ahead of its head.
+// whatToDoAhead is the advice in a finding about a drawer ahead of its head.
 const whatToDoAhead = "the store has lost writes of the head, by a failover or because a part of it was restored: " +
 	"the next Save or a check with repair continues above the drawer, and its events are delivered"

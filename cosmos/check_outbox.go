@@ -14,10 +14,10 @@ func (l *recipientCheck) readNotices(ctx context.Context) ([]*noticeDoc, error) 
 		"SELECT * FROM c WHERE c.kind = @kind", azcosmos.QueryParameter{Name: "@kind", Value: noticeKind}))
 }
 
-// checkOutbox compares notices with the gates, whose generations are their numbers, and with the
-// bundles that are open: a notice says that a bundle was closed, so only a Replay
-// behind it can have opened that again. That its bundle is not there is no finding,
-// for a notice stays however long it cannot be delivered.
+// checkOutbox compares notices with the gates, whose generations number them, and with the open
+// bundles. A notice says that a bundle was closed, so only a later Replay can have opened that bundle
+// again. A notice without its bundle is no finding: it stays until it can be delivered, however long
+// that takes.
 func (l *recipientCheck) checkOutbox(notices []*noticeDoc, open map[cabinetName]*bundleDoc) {
 	opening := make(map[string]int64, len(open))
 	for _, d := range open {

@@ -19,14 +19,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A recipientCheck goes once through all that is stored of a recipient.
+// A recipientCheck reads everything that is stored of a recipient once.
 type recipientCheck struct {
 	c         *mailboxChecker
 	recipient domain.ActorID
 
 	h     *head
 	gates map[domain.Group]*gate
-	moved bool // head or gates changed while it lasted
+	moved bool // head or gates changed meanwhile
 	ids   *idSet
 
 	filtered   map[string]*filteredDrawer // the filter of the recipient, by drawer
@@ -34,26 +34,26 @@ type recipientCheck struct {
 
 	open int64
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the following fields
 	findings []finding
-	at       map[spot]bool // of the findings
+	at       map[spot]bool // the spots of the findings
 	drawers  int64
 	events   int64
-	reading  chan struct{} // bounds how many drawers are read at once
+	reading  chan struct{} // limits the number of drawers that are read at once
 }
 
-// A spot distinguishes the findings of one recipient.
+// A spot identifies a finding among those of one recipient.
 type spot struct{ kind, where string }
 
 func newLook(c *mailboxChecker, recipient domain.ActorID) *recipientCheck {
 	return &recipientCheck{c: c, recipient: recipient, at: make(map[spot]bool), reading: make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
-// addFinding notes a finding. One without a repair is damage. Its place must distinguish it from
-// what looks the same a moment later, because only what is found twice counts: the
-// bundle of the gate, for example, and not just the gate, which may have another bundle open.
-// Only the first finding of a place is kept, and maxFindings in all, because one
-// wrong number can make a million events look wrong.
+// addFinding adds a finding. A finding without a repair is damage. Its place must distinguish it from
+// what looks the same a moment later, because a finding counts only if it is made twice: so the place
+// names the bundle of the gate, for example, and not just the gate, which may have another bundle open.
+// It keeps only the first finding of a place, and up to maxFindings in all, because one wrong number
+// can make a million events look wrong.
 func (l *recipientCheck) addFinding(rule, kind, where string, repair func(context.Context, *call) error, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,21 +73,20 @@ func (l *recipientCheck) addFinding(rule, kind, where string, repair func(contex
 
 func (l *recipientCheck) hasFinding(f *finding) bool { return l.at[spot{f.Kind, f.Where}] }
 
-// agreesWith reports whether l has found what another look has found, and nothing
-// moved meanwhile.
+// agreesWith reports whether l has the same findings as another check, and nothing changed during l.
 func (l *recipientCheck) agreesWith(other *recipientCheck) bool {
 	return other != nil && !l.moved && !other.moved && len(l.findings) == len(other.findings) && len(l.confirmedBy(other)) == len(l.findings)
 }
 
-// mayBeOld reports whether l has found damage that may only be a part of the
-// store that is behind the others, for some seconds. Then no look is too many, and
-// all must have found it.
+// mayBeOld reports whether l has found damage which may only mean that a part of the store lags behind
+// the others by some seconds. Then all checks are made, and each must have found it.
 func (l *recipientCheck) mayBeOld() bool {
 	return l.c.r.db.ReadsMayBeStale() && slices.ContainsFunc(l.findings, func(f finding) bool { return f.Damage })
 }
 
-// confirmedBy returns the findings that another look has made too. While things
-// move, a hint that is not up to date yet is none; a tail is in the head, which is the truth.
+// confirmedBy returns the findings that another check has made, too. While things change, it leaves out
+// hints, which may be updated later, but not findings in a tail: a tail is in the head, which is never
+// a hint.
 func (l *recipientCheck) confirmedBy(other *recipientCheck) []finding {
 	if other == nil {
 		return nil
@@ -101,10 +100,10 @@ func (l *recipientCheck) confirmedBy(other *recipientCheck) []finding {
 	return confirmed
 }
 
-// checkAll looks at head, gates, cabinets and catalog.
+// checkAll checks head, gates, cabinets and catalog.
 func (l *recipientCheck) checkAll(ctx context.Context) error {
 	c := l.beginCall()
-	notices, err := l.readNotices(ctx) // before the gates, so that none is newer than they are
+	notices, err := l.readNotices(ctx) // before the gates, so that no notice is newer than they are
 	if err != nil {
 		return err
 	}
@@ -156,7 +155,7 @@ func (l *recipientCheck) checkAll(ctx context.Context) error {
 
 func (l *recipientCheck) beginCall() *call { return l.c.r.beginCall("check") }
 
-// checkUnchanged looks whether head and gates are still what they were.
+// checkUnchanged records whether head and gates have changed since they were read.
 func (l *recipientCheck) checkUnchanged(ctx context.Context) error {
 	if len(l.findings) == 0 {
 		return nil
@@ -177,7 +176,7 @@ func (l *recipientCheck) checkUnchanged(ctx context.Context) error {
 	return nil
 }
 
-// checkBundles looks at the gates and the bundles that are open, and returns these.
+// checkBundles checks the gates and the open bundles, and returns the open bundles.
 func (l *recipientCheck) checkBundles(ctx context.Context) (map[cabinetName]*bundleDoc, error) {
 	found, err := client.All[bundleDoc](ctx, l.beginCall().Query(l.c.r.db.bundles, l.recipient.String(),
 		"SELECT * FROM c WHERE c.kind = @kind AND (c.state = @open OR c.state = @dequeued AND c.content = @request AND NOT IS_DEFINED(c.object))",
@@ -234,7 +233,7 @@ func (l *recipientCheck) checkBundles(ctx context.Context) (map[cabinetName]*bun
 	return open, nil
 }
 
-// readAgain takes in the ids for which there was no room in the passes before.
+// readAgain reads the ids for which the earlier passes had no room.
 func (l *recipientCheck) readAgain(ctx context.Context, scans map[cabinetName]*scan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
@@ -263,7 +262,7 @@ func (l *recipientCheck) checkCabinets(ctx context.Context, bundles map[cabinetN
 		}
 		scans[name] = s
 	}
-	g, ctx := errgroup.WithContext(ctx) // once nothing is left that ends this before them
+	g, ctx := errgroup.WithContext(ctx) // so that a failure ends the others, too
 	g.SetLimit(drawersPerBundle)
 	for _, s := range scans {
 		g.Go(func() error { return s.checkCabinet(ctx) })
@@ -303,13 +302,13 @@ func (l *recipientCheck) checkCatalog(ctx context.Context, scans map[cabinetName
 	return nil
 }
 
-// checkEntries compares the entries of one cabinet with what was read of its drawers.
+// checkEntries compares the entries of one cabinet with its drawers, as they were read.
 func (l *recipientCheck) checkEntries(key string, s *scan, byDrawer map[string]*catalogEntry) {
 	container := l.c.r.db.catalog
 	for _, d := range s.seen {
 		if d.next == 0 {
-			// Nothing waits in it. Its entry may be left, because bundles of a tail change none: Peek
-			// does not believe it, and the sweep deletes it with the drawer.
+			// No event waits in the drawer. Its entry may be left, because bundles of a tail change
+			// none: Peek verifies it, and the sweep deletes it with the drawer.
 			delete(byDrawer, d.id)
 			continue
 		}
@@ -319,9 +318,9 @@ func (l *recipientCheck) checkEntries(key string, s *scan, byDrawer map[string]*
 		e := byDrawer[d.id]
 		delete(byDrawer, d.id)
 		switch where := "entry " + d.id; {
-		case e == nil: // the small Saves of a drawer write none
+		case e == nil: // small Saves to a drawer write none
 		case e.NextSequence < d.next && d.id == s.last.Drawer: // events were taken from the tail
-		case e.NextSequence < d.next && s.last.frontBehind(s.at) == d.next: // no Save raises it then
+		case e.NextSequence < d.next && s.last.frontBehind(s.at) == d.next: // then no Save raises it
 		case e.NextSequence < d.next:
 			l.addFinding("H10", entryLow, where, replaceEntry(container, key, want.replacementFor(e), e.ETag), "it says that number %d waits, but the first is %d", e.NextSequence, d.next)
 		case e.NextSequence > d.next || e.Ordinal != d.ordinal || e.ContentType != want.ContentType:
@@ -331,7 +330,7 @@ func (l *recipientCheck) checkEntries(key string, s *scan, byDrawer map[string]*
 	}
 }
 
-// isIntended reports whether the Save in flight is about a drawer.
+// isIntended reports whether the intent of the Save in flight names a drawer.
 func (l *recipientCheck) isIntended(drawer string) bool {
 	if l.h.Intent == nil {
 		return false
@@ -339,7 +338,7 @@ func (l *recipientCheck) isIntended(drawer string) bool {
 	return slices.ContainsFunc(l.h.Intent.Parts, func(p drawerPart) bool { return p.Drawer == drawer })
 }
 
-// findDuplicates finds the events behind the ids that seem to be there twice.
+// findDuplicates finds the events whose ids seem to exist twice.
 func (l *recipientCheck) findDuplicates(ctx context.Context, scans map[cabinetName]*scan) error {
 	suspects := l.ids.suspects
 	if len(suspects) == 0 {

@@ -24,11 +24,10 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Damage of every kind is made by hand, in a store that is checked before it.
+// These tests make damage of every kind by hand, in a store that was checked before.
 
-// A damaged store has one recipient, with three full drawers and a fourth in one
-// cabinet of which five events are acknowledged, one drawer in another, and an
-// open bundle of two events.
+// A damaged is a store with one recipient. One cabinet has three full drawers and a fourth, and five of
+// its events are acknowledged; another cabinet has one drawer. A bundle of two events is open.
 type damaged struct {
 	*testing.T
 	*rig
@@ -42,43 +41,42 @@ func newDamaged(t *testing.T) *damaged {
 	d := &damaged{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
 	d.node = d.rig.node(Options{DrawerCapacity: 3, Exclusive: true, SweepEvery: -1}, true)
 	for range 5 {
-		d.saves(2, domain.TimeSeries)
+		d.saveEvents(2, domain.TimeSeries)
 	}
-	d.saves(2, domain.Charges)
+	d.saveEvents(2, domain.Charges)
 	d.main = domain.CabinetKey{Recipient: d.actor, Origin: domain.TimeSeries, ContentType: d.contentType()}
 	d.other = domain.CabinetKey{Recipient: d.actor, Origin: domain.Charges, ContentType: d.contentType()}
-	b := d.peeks(5)
+	b := d.openBundle(5)
 	_, err := d.node.Acknowledge(t.Context(), d.actor, b.ID)
 	require.NoError(t, err)
-	d.peeks(2)
+	d.openBundle(2)
 	d.node.Settle(t.Context(), d.actor)
-	require.NoError(t, d.mended(d.actor))
-	require.Empty(t, d.checks(CheckOptions{}).Findings)
+	require.NoError(t, d.repairMailbox(d.actor))
+	require.Empty(t, d.runCheck(CheckOptions{}).Findings)
 	return d
 }
 
-// leavesWrongFilters damages the filter of the first drawer, and leaves one of an older
-// version that is wrong.
-func (d *damaged) leavesWrongFilters() {
-	first := d.drawers(d.main)[0].ID
+// storeWrongFilters damages the filter of the first drawer, and adds a wrong one of an older version.
+func (d *damaged) storeWrongFilters() {
+	first := d.readDrawers(d.main)[0].ID
 	wrong := &filterDoc{ID: filterID, PartitionKey: first, Count: 3, Filter: newFilter(3)}
 	_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.cabinets, first, filterID, "", wrong)
 	require.NoError(d, err)
 	empty := newFingerprintSet(drawerSegment(1), nil).encode()
-	d.patches(d.node.db.cabinets, cabinetKey(d.main), drawerSegment(1).documentID(), "/fingerprints", empty)
+	d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), drawerSegment(1).documentID(), "/fingerprints", empty)
 }
 
 func (d *damaged) contentType() domain.ContentType {
 	return repositorytest.Event(d.actor).ContentType
 }
 
-func (d *damaged) saves(n int, origin domain.Origin) {
+func (d *damaged) saveEvents(n int, origin domain.Origin) {
 	_, err := d.node.Save(d.Context(), d.actor, repositorytest.Events(n, d.actor, repositorytest.From(origin)))
 	require.NoError(d, err)
 }
 
-// peeks opens a bundle of n events of the main cabinet.
-func (d *damaged) peeks(n int) domain.Bundle {
+// openBundle opens a bundle of n events of the main cabinet.
+func (d *damaged) openBundle(n int) domain.Bundle {
 	group, err := domain.DefaultGroups().Of(domain.TimeSeries)
 	require.NoError(d, err)
 	next, err := d.node.NextUnacknowledged(d.Context(), d.actor, []domain.Group{group})
@@ -98,37 +96,37 @@ func (d *damaged) peeks(n int) domain.Bundle {
 	return b
 }
 
-func (d *damaged) checks(opts CheckOptions) repository.CheckReport {
+func (d *damaged) runCheck(opts CheckOptions) repository.CheckReport {
 	opts.Recipient = d.actor
 	report, err := d.node.Check(d.Context(), opts)
 	require.NoError(d, err)
 	return report
 }
 
-func (d *damaged) drawers(k domain.CabinetKey) []*drawer {
+func (d *damaged) readDrawers(k domain.CabinetKey) []*drawer {
 	found, err := client.All[drawer](d.Context(), d.node.beginCall("test").Query(d.node.db.cabinets, cabinetKey(k), "SELECT * FROM c WHERE c.ordinal > 0 ORDER BY c.ordinal"))
 	require.NoError(d, err)
 	return found
 }
 
-// patches sets a field of a document, as no code of ours would.
-func (d *damaged) patches(container *azcosmos.ContainerClient, key, id, path string, value any) {
+// patchDocument sets a field of a document in a way in which the hub never does.
+func (d *damaged) patchDocument(container *azcosmos.ContainerClient, key, id, path string, value any) {
 	var ops azcosmos.PatchOperations
 	ops.AppendSet(path, value)
 	require.NoError(d, d.node.beginCall("test").Patch(d.Context(), container, key, id, ops, &struct{}{}))
 }
 
-func (d *damaged) deletes(container *azcosmos.ContainerClient, key, id string) {
+func (d *damaged) deleteDocument(container *azcosmos.ContainerClient, key, id string) {
 	require.NoError(d, d.node.beginCall("test").Discard(d.Context(), container, key, id))
 }
 
-// puts creates a document beside the gates, as no code of ours would.
-func (d *damaged) puts(doc any) {
+// createDocument creates a document beside the gates that the hub would not create.
+func (d *damaged) createDocument(doc any) {
 	_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.bundles, d.actor.String(), "", "", doc)
 	require.NoError(d, err)
 }
 
-func (d *damaged) notice(bundle string, number int64) *noticeDoc {
+func (d *damaged) newNoticeDoc(bundle string, number int64) *noticeDoc {
 	group := groupOf(d.T, domain.TimeSeries).String()
 	return &noticeDoc{
 		ID: noticeID(domain.ForDomain, group, number), Recipient: d.actor.String(), Kind: noticeKind, Group: group, Number: number,
@@ -136,14 +134,14 @@ func (d *damaged) notice(bundle string, number int64) *noticeDoc {
 	}
 }
 
-func (d *damaged) head() *head {
+func (d *damaged) readHead() *head {
 	h, err := d.node.beginCall("test").readHead(d.Context(), d.actor)
 	require.NoError(d, err)
 	return h
 }
 
-// leavesIntent lets a node die in the middle of a Save.
-func (d *damaged) leavesIntent() {
+// leaveIntent ends a node in the middle of a Save.
+func (d *damaged) leaveIntent() {
 	dying := d.rig.node(Options{DrawerCapacity: 3, Retries: -1}, false)
 	reserved := false
 	d.line.Break(func(_ int, req *http.Request) faulty.Fault {
@@ -156,10 +154,10 @@ func (d *damaged) leavesIntent() {
 	_, err := dying.Save(d.Context(), d.actor, repositorytest.Events(2, d.actor))
 	require.Error(d, err)
 	d.line.Break(nil)
-	require.NotNil(d, d.head().Intent)
+	require.NotNil(d, d.readHead().Intent)
 }
 
-func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
+func TestDamageOfEveryKind_IsFoundAndRepairedIfPossible(t *testing.T) {
 	entriesOf := func(d *damaged) string { return catalogKey(d.actor, domain.TimeSeries) }
 	cases := []struct {
 		kind   string
@@ -167,10 +165,10 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 		damage func(d *damaged)
 	}{
 		{entryLow, true, func(d *damaged) {
-			d.patches(d.node.db.catalog, entriesOf(d), d.drawers(d.main)[2].ID, "/nextSequence", 2)
+			d.patchDocument(d.node.db.catalog, entriesOf(d), d.readDrawers(d.main)[2].ID, "/nextSequence", 2)
 		}},
 		{entryHigh, true, func(d *damaged) {
-			d.patches(d.node.db.catalog, entriesOf(d), d.drawers(d.main)[2].ID, "/nextSequence", 9)
+			d.patchDocument(d.node.db.catalog, entriesOf(d), d.readDrawers(d.main)[2].ID, "/nextSequence", 9)
 		}},
 		{entryStale, true, func(d *damaged) {
 			e := &catalogEntry{ID: "no-drawer", PartitionKey: entriesOf(d), ContentType: d.contentType().String(), Ordinal: 1, NextSequence: 1}
@@ -178,42 +176,42 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 			require.NoError(d, err)
 		}},
 		{positionWrong, true, func(d *damaged) {
-			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[1].ID, "/position", 3)
+			d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[1].ID, "/position", 3)
 		}},
 		{drawerUnsealed, true, func(d *damaged) {
-			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[0].ID, "/sealed", false)
+			d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[0].ID, "/sealed", false)
 		}},
 		{filterWrong, true, func(d *damaged) {
-			d.leavesWrongFilters()
+			d.storeWrongFilters()
 		}},
-		{intentLeft, true, (*damaged).leavesIntent},
+		{intentLeft, true, (*damaged).leaveIntent},
 		{pageMissing, false, func(d *damaged) {
-			d.deletes(d.node.db.cabinets, d.drawers(d.main)[2].ID, pageID(0))
+			d.deleteDocument(d.node.db.cabinets, d.readDrawers(d.main)[2].ID, pageID(0))
 		}},
 		{pageDamaged, false, func(d *damaged) {
-			d.patches(d.node.db.cabinets, d.drawers(d.main)[2].ID, pageID(0), "/events", []byte("not what was there"))
+			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[2].ID, pageID(0), "/events", []byte("not what was there"))
 		}},
 		{pagesOverlap, false, func(d *damaged) {
-			d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(1), "/slot", 0)
+			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[1].ID, pageID(1), "/slot", 0)
 		}},
 		{pageDamaged, false, func(d *damaged) {
-			d.patches(d.node.db.cabinets, d.drawers(d.main)[3].ID, pageID(0), "/firstSequence", 3)
+			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[3].ID, pageID(0), "/firstSequence", 3)
 		}},
 		{sequenceWrong, false, func(d *damaged) { // and the page is of an older version
-			d.patches(d.node.db.cabinets, d.drawers(d.main)[3].ID, pageID(0), "/sum", 0)
-			d.patches(d.node.db.cabinets, d.drawers(d.main)[3].ID, pageID(0), "/firstSequence", 3)
+			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[3].ID, pageID(0), "/sum", 0)
+			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[3].ID, pageID(0), "/firstSequence", 3)
 		}},
 		{drawerMissing, false, func(d *damaged) {
-			d.deletes(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[2].ID)
+			d.deleteDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[2].ID)
 		}},
 		{drawerTwice, false, func(d *damaged) {
-			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[2].ID, "/ordinal", 2)
+			d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[2].ID, "/ordinal", 2)
 		}},
 		{drawerShort, false, func(d *damaged) {
-			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[3].ID, "/count", 0)
+			d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[3].ID, "/count", 0)
 		}},
 		{drawerBeyond, false, func(d *damaged) {
-			beyond := *d.drawers(d.main)[0]
+			beyond := *d.readDrawers(d.main)[0]
 			beyond.ID, beyond.Ordinal = "beyond", 1000
 			_, err := d.node.beginCall("test").Put(d.Context(), d.node.db.cabinets, beyond.PartitionKey, beyond.ID, "", &beyond)
 			require.NoError(d, err)
@@ -231,90 +229,90 @@ func TestDamageOfEveryKindIsFoundAndWhatCanBeMendedIsMended(t *testing.T) {
 			}
 		}},
 		{bundleMissing, false, func(d *damaged) {
-			d.deletes(d.node.db.bundles, d.actor.String(), d.openBundle())
+			d.deleteDocument(d.node.db.bundles, d.actor.String(), d.openBundleID())
 		}},
 		{bundleWrong, false, func(d *damaged) {
-			d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/last", 5)
+			d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/last", 5)
 		}},
 		{bundleStray, false, func(d *damaged) {
-			d.patches(d.node.db.bundles, d.actor.String(), d.gate().ID, "/open", "")
+			d.patchDocument(d.node.db.bundles, d.actor.String(), d.readGate().ID, "/open", "")
 		}},
 		{bundleWrong, false, func(d *damaged) {
-			d.puts(&bundleDoc{
+			d.createDocument(&bundleDoc{
 				ID: repositorytest.NewBundleID().String(), Recipient: d.actor.String(), Kind: bundleKind, State: stateDequeued, Content: string(domain.Request),
 				Ranges: []slotRange{{To: 1}},
 			})
 		}},
 		{noticeWrong, false, func(d *damaged) { // the bundle is open
-			d.puts(d.notice(d.openBundle(), d.gate().Generation))
+			d.createDocument(d.newNoticeDoc(d.openBundleID(), d.readGate().Generation))
 		}},
 		{noticeWrong, false, func(d *damaged) { // notified of a later bundle than the open one
-			d.puts(d.notice(repositorytest.NewBundleID().String(), d.gate().Generation+1))
+			d.createDocument(d.newNoticeDoc(repositorytest.NewBundleID().String(), d.readGate().Generation+1))
 		}},
-		{noticeWrong, false, func(d *damaged) { // its place is not that of its number
-			n := d.notice(repositorytest.NewBundleID().String(), 2)
+		{noticeWrong, false, func(d *damaged) { // its place does not fit its number
+			n := d.newNoticeDoc(repositorytest.NewBundleID().String(), 2)
 			n.Number = 1
-			d.puts(n)
+			d.createDocument(n)
 		}},
 		{noticeWrong, false, func(d *damaged) { // it is about no domain
-			n := d.notice(repositorytest.NewBundleID().String(), 1)
+			n := d.newNoticeDoc(repositorytest.NewBundleID().String(), 1)
 			n.Origin = "no origin"
-			d.puts(n)
+			d.createDocument(n)
 		}},
 		{gateWrong, false, func(d *damaged) {
-			g := d.gate()
+			g := d.readGate()
 			at := g.At[nameOf(d.main)]
 			at.Slot++
 			g.At[nameOf(d.main)] = at
-			d.patches(d.node.db.bundles, d.actor.String(), g.ID, "/at", g.At)
+			d.patchDocument(d.node.db.bundles, d.actor.String(), g.ID, "/at", g.At)
 		}},
 		{countWrong, false, func(d *damaged) {
-			h := d.head()
+			h := d.readHead()
 			last := h.Cabinets[nameOf(d.main)]
 			last.Total++
 			h.Cabinets[nameOf(d.main)] = last
-			d.patches(d.node.db.catalog, d.actor.String(), headID, "/cabinets", h.Cabinets)
+			d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/cabinets", h.Cabinets)
 		}},
 		{headWrong, false, func(d *damaged) {
-			d.patches(d.node.db.catalog, d.actor.String(), headID, "/watermark", 99)
+			d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/watermark", 99)
 		}},
 		{eventTwice, false, func(d *damaged) {
-			from := d.readsPage(d.drawers(d.main)[2].ID, 0)
+			from := d.readPage(d.readDrawers(d.main)[2].ID, 0)
 			events := []numbered{{Event: &from[0].Event, digest: from[0].digest, sequence: 10}}
 			data, _ := encodePage(events)
-			d.patches(d.node.db.cabinets, d.drawers(d.main)[3].ID, pageID(0), "/events", data)
+			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[3].ID, pageID(0), "/events", data)
 		}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.kind, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // where looking twice costs no time
+			synctest.Test(t, func(t *testing.T) { // so that repeated checks take no real time
 				d := newDamaged(t)
 				tc.damage(d)
-				found := d.checks(CheckOptions{})
-				at := slices.Index(kinds(found), tc.kind)
+				found := d.runCheck(CheckOptions{})
+				at := slices.Index(kindsOfFindings(found), tc.kind)
 				require.GreaterOrEqual(t, at, 0, "%v", found.Findings)
 				require.Equal(t, !tc.mended, found.Findings[at].Damage, "%v", found.Findings)
 
-				repaired := d.checks(CheckOptions{Repair: true})
+				repaired := d.runCheck(CheckOptions{Repair: true})
 				require.Equal(t, tc.mended, repaired.Repaired == repaired.Found, "%v", repaired.Findings)
 				if tc.mended {
-					require.Empty(t, d.checks(CheckOptions{}).Findings)
+					require.Empty(t, d.runCheck(CheckOptions{}).Findings)
 					return
 				}
-				require.Contains(t, kinds(d.checks(CheckOptions{})), tc.kind, "a repair never touches the truth")
+				require.Contains(t, kindsOfFindings(d.runCheck(CheckOptions{})), tc.kind, "a repair never touches the truth")
 			})
 		})
 	}
 }
 
-func kinds(r repository.CheckReport) (found []string) {
+func kindsOfFindings(r repository.CheckReport) (found []string) {
 	for _, f := range r.Findings {
 		found = append(found, f.Kind)
 	}
 	return found
 }
 
-func (d *damaged) gate() *gate {
+func (d *damaged) readGate() *gate {
 	gates := make(map[domain.Group]*gate)
 	require.NoError(d, d.node.beginCall("test").readGates(d.Context(), d.actor, allGroups, gates))
 	for _, g := range gates {
@@ -326,9 +324,9 @@ func (d *damaged) gate() *gate {
 	return nil
 }
 
-func (d *damaged) openBundle() string { return d.gate().Open }
+func (d *damaged) openBundleID() string { return d.readGate().Open }
 
-func (d *damaged) readsPage(drawer string, slot int) []storedEvent {
+func (d *damaged) readPage(drawer string, slot int) []storedEvent {
 	var p drawerPage
 	_, err := d.node.beginCall("test").Read(d.Context(), d.node.db.cabinets, drawer, pageID(slot), &p)
 	require.NoError(d, err)
@@ -337,16 +335,16 @@ func (d *damaged) readsPage(drawer string, slot int) []storedEvent {
 	return events
 }
 
-func TestACheckInLittleMemoryFindsWhatOneInMuchMemoryFinds(t *testing.T) {
+func TestCheck_FindsTheSameInLittleMemory(t *testing.T) {
 	d := newDamaged(t)
 	node := d.rig.node(Options{Exclusive: true}, false)
 	events := repositorytest.Events(15_000, d.actor)
 	_, err := node.Save(t.Context(), d.actor, events)
 	require.NoError(t, err)
-	require.NoError(t, d.mended(d.actor))
-	twice := d.readsPage(d.drawers(d.main)[3].ID, 1)
-	again := d.drawers(d.main)[4]
-	page := d.readsPage(again.ID, 0)
+	require.NoError(t, d.repairMailbox(d.actor))
+	twice := d.readPage(d.readDrawers(d.main)[3].ID, 1)
+	again := d.readDrawers(d.main)[4]
+	page := d.readPage(again.ID, 0)
 	page[7].ID = twice[3].ID
 	numbers := make([]numbered, len(page))
 	for i := range page {
@@ -354,17 +352,17 @@ func TestACheckInLittleMemoryFindsWhatOneInMuchMemoryFinds(t *testing.T) {
 	}
 	data, n := encodePage(numbers)
 	require.Len(t, page, n)
-	d.patches(d.node.db.cabinets, again.ID, pageID(0), "/events", data)
+	d.patchDocument(d.node.db.cabinets, again.ID, pageID(0), "/events", data)
 
 	for _, memory := range []int{64 << 10, 64 << 20} {
-		report := d.checks(CheckOptions{Memory: memory})
+		report := d.runCheck(CheckOptions{Memory: memory})
 		require.Len(t, report.Findings, 1, "%v", report.Findings)
 		require.Equal(t, eventTwice, report.Findings[0].Kind)
 		require.EqualValues(t, 15_000+12, report.Events)
 	}
 }
 
-func TestACheckGoesOnWhereAnotherWas(t *testing.T) {
+func TestCheck_ResumesWhereAnotherOneStopped(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	node := r.node(Options{Exclusive: true, SweepEvery: -1}, true)
 	const recipients = 250
@@ -391,22 +389,26 @@ func TestACheckGoesOnWhereAnotherWas(t *testing.T) {
 	require.Zero(t, whole.Found)
 }
 
-func TestADocumentThatCannotBeReadIsAFindingAndNoObstacle(t *testing.T) {
+func TestCheck_ContinuesAfterADocumentThatCannotBeRead(t *testing.T) {
 	for name, damage := range map[string]func(d *damaged){
-		"head":   func(d *damaged) { d.patches(d.node.db.catalog, d.actor.String(), headID, "/watermark", "many") },
-		"gate":   func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.gate().ID, "/generation", "old") },
-		"bundle": func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/count", "few") },
+		"head": func(d *damaged) { d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/watermark", "many") },
+		"gate": func(d *damaged) {
+			d.patchDocument(d.node.db.bundles, d.actor.String(), d.readGate().ID, "/generation", "old")
+		},
+		"bundle": func(d *damaged) {
+			d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/count", "few")
+		},
 		"drawer": func(d *damaged) {
-			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[1].ID, "/count", "some")
+			d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[1].ID, "/count", "some")
 		},
 		"page": func(d *damaged) {
-			d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(0), "/events", 5)
+			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[1].ID, pageID(0), "/events", 5)
 		},
 		"entry": func(d *damaged) {
-			d.patches(d.node.db.catalog, catalogKey(d.actor, domain.TimeSeries), d.drawers(d.main)[2].ID, "/nextSequence", "last")
+			d.patchDocument(d.node.db.catalog, catalogKey(d.actor, domain.TimeSeries), d.readDrawers(d.main)[2].ID, "/nextSequence", "last")
 		},
 		"cabinet": func(d *damaged) {
-			d.patches(d.node.db.catalog, d.actor.String(), headID, "/cabinets", map[string]received{"no such thing": {}})
+			d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/cabinets", map[string]received{"no such thing": {}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -421,7 +423,7 @@ func TestADocumentThatCannotBeReadIsAFindingAndNoObstacle(t *testing.T) {
 				damage(d)
 				report, err := d.node.Check(t.Context(), CheckOptions{Repair: true})
 				require.NoError(t, err)
-				require.Contains(t, kinds(report), unreadable)
+				require.Contains(t, kindsOfFindings(report), unreadable)
 				require.True(t, report.Findings[0].Damage)
 				require.Equal(t, d.actor.String(), report.Findings[0].Recipient)
 				require.EqualValues(t, others+1, report.Recipients)
@@ -430,53 +432,53 @@ func TestADocumentThatCannotBeReadIsAFindingAndNoObstacle(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongEverywhereIsSaidOncePerPlace(t *testing.T) {
+func TestCheck_ReportsAFaultOncePerPlace(t *testing.T) {
 	d := newDamaged(t)
 	node := d.rig.node(Options{Exclusive: true}, false)
 	_, err := node.Save(t.Context(), d.actor, repositorytest.Events(20_000, d.actor))
 	require.NoError(t, err)
-	d.patches(d.node.db.catalog, d.actor.String(), headID, "/watermark", 1)
-	report := d.checks(CheckOptions{})
-	require.Contains(t, kinds(report), sequenceWrong)
+	d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/watermark", 1)
+	report := d.runCheck(CheckOptions{})
+	require.Contains(t, kindsOfFindings(report), sequenceWrong)
 	require.Less(t, len(report.Findings), 200, "pages, not events")
 }
 
-func TestABundleThatDoesNotBeginAtItsGateIsFound(t *testing.T) {
+func TestCheck_FindsABundleThatDoesNotBeginAtItsGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDamaged(t) // five events are acknowledged, the bundle has the two behind them
-		g := d.gate()
+		d := newDamaged(t) // five events are acknowledged, and the bundle has the two after them
+		g := d.readGate()
 		at := g.At[nameOf(d.main)]
 		require.Equal(t, 2, at.Slot)
 		at.Slot, at.Sequence, at.Total = at.Slot-1, at.Sequence-1, at.Total-1
 		g.At[nameOf(d.main)] = at
-		d.patches(d.node.db.bundles, d.actor.String(), g.ID, "/at", g.At)
-		report := d.checks(CheckOptions{})
-		require.Contains(t, kinds(report), bundleWrong, "a Dequeue would lose an event: %v", report.Findings)
+		d.patchDocument(d.node.db.bundles, d.actor.String(), g.ID, "/at", g.At)
+		report := d.runCheck(CheckOptions{})
+		require.Contains(t, kindsOfFindings(report), bundleWrong, "a Dequeue would lose an event: %v", report.Findings)
 	})
 }
 
-func TestACheckGivesASaveTheTimeThatAWriterWould(t *testing.T) {
+func TestCheck_GivesASaveAsMuchTimeAsAWriterDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
-		d.leavesIntent()
-		d.patches(d.node.db.catalog, d.actor.String(), headID, "/undone", maxDoubled)
+		d.leaveIntent()
+		d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/undone", maxDoubled)
 		var saving sync.WaitGroup
 		saving.Go(func() {
 			client.Sleep(t.Context(), lease<<maxDoubled)
-			d.saves(1, domain.TimeSeries) // and the intent is gone
+			d.saveEvents(1, domain.TimeSeries) // so the intent has gone
 		})
 		other := d.rig.node(Options{}, false)
 		report, err := other.Check(t.Context(), CheckOptions{Recipient: d.actor, Repair: true})
 		require.NoError(t, err)
-		require.NotContains(t, kinds(report), intentLeft)
+		require.NotContains(t, kindsOfFindings(report), intentLeft)
 		saving.Wait()
 	})
 }
 
-func TestAHintThatIsUnderWayIsNoFinding(t *testing.T) {
+func TestCheck_FindsNothingInAHintThatIsNotWrittenYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
-		slow, line := s.tapped(Options{DrawerCapacity: 3})
+		slow, line := s.tappedNode(Options{DrawerCapacity: 3})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { _ = slow.hints.run(ctx) })
@@ -484,7 +486,7 @@ func TestAHintThatIsUnderWayIsNoFinding(t *testing.T) {
 		s.save(slow, 0, repositorytest.Events(2, s.actor))
 		b, err := repositorytest.Peek(t.Context(), s.stores(slow), s.actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
-		line.set(func(req *http.Request) error { client.Sleep(req.Context(), 20*time.Millisecond); return nil })
+		line.setBefore(func(req *http.Request) error { client.Sleep(req.Context(), 20*time.Millisecond); return nil })
 		_, err = slow.Acknowledge(t.Context(), s.actor, b.ID)
 		require.NoError(t, err)
 		hurried := s.node(Options{Random: func() uint64 { return 0 }}, false)
@@ -496,7 +498,7 @@ func TestAHintThatIsUnderWayIsNoFinding(t *testing.T) {
 	})
 }
 
-func TestDamageIsNotConcludedFromOldReads(t *testing.T) {
+func TestDamage_IsNotConcludedFromStaleReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var old atomic.Bool
 		s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Lag: func() time.Duration {
@@ -505,10 +507,10 @@ func TestDamageIsNotConcludedFromOldReads(t *testing.T) {
 			}
 			return 0
 		}})}
-		node, line := s.tapped(Options{DrawerCapacity: 3})
+		node, line := s.tappedNode(Options{DrawerCapacity: 3})
 		client.Sleep(t.Context(), time.Minute)
 		s.save(node, 0, repositorytest.Events(5, s.actor))
-		line.set(func(req *http.Request) error { // one container's replica is behind the others
+		line.setBefore(func(req *http.Request) error { // the replica of one container lags behind the others
 			old.Store(strings.Contains(req.URL.Path, "/colls/"+cabinetContainer+"/"))
 			return nil
 		})
@@ -521,7 +523,7 @@ func TestDamageIsNotConcludedFromOldReads(t *testing.T) {
 	})
 }
 
-func TestACheckThatGoesOnRemembersTheIntentsThatItWasWaitingFor(t *testing.T) {
+func TestCheck_RemembersIntentsWhenItResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
 		for range 250 {
@@ -529,7 +531,7 @@ func TestACheckThatGoesOnRemembersTheIntentsThatItWasWaitingFor(t *testing.T) {
 			_, err := d.node.Save(t.Context(), actor, repositorytest.Events(1, actor))
 			require.NoError(t, err)
 		}
-		d.leavesIntent()
+		d.leaveIntent()
 		other := d.rig.node(Options{DrawerCapacity: 3, SweepEvery: -1}, false)
 		resume, parts, recipients := "", 0, int64(0)
 		var found []string
@@ -544,7 +546,7 @@ func TestACheckThatGoesOnRemembersTheIntentsThatItWasWaitingFor(t *testing.T) {
 			over = err == nil
 			resume = report.Resume
 			recipients += report.Recipients
-			found = append(found, kinds(report)...)
+			found = append(found, kindsOfFindings(report)...)
 		}
 		require.Equal(t, 3, parts)
 		require.EqualValues(t, 251, recipients)
@@ -558,18 +560,18 @@ func TestACheckThatGoesOnRemembersTheIntentsThatItWasWaitingFor(t *testing.T) {
 	})
 }
 
-func TestDamageThatNotEveryLookShowsIsNone(t *testing.T) {
+func TestDamage_CountsOnlyIfEveryCheckFindsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var old, looked atomic.Int32
 		s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int { return int(old.Load()) }})}
-		node, line := s.tapped(Options{DrawerCapacity: 3})
+		node, line := s.tappedNode(Options{DrawerCapacity: 3})
 		s.save(node, 0, repositorytest.Events(1, s.actor))
 		_, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
-		(&damaged{T: t, rig: s.rig, node: node, actor: s.actor}).patches(node.db.catalog, catalogKey(s.actor, domain.TimeSeries), s.entries(node, domain.TimeSeries)[0].ID, "/nextSequence", 9)
-		line.set(func(req *http.Request) error {
+		(&damaged{T: t, rig: s.rig, node: node, actor: s.actor}).patchDocument(node.db.catalog, catalogKey(s.actor, domain.TimeSeries), s.readEntries(node, domain.TimeSeries)[0].ID, "/nextSequence", 9)
+		line.setBefore(func(req *http.Request) error {
 			old.Store(0)
-			if asks(req, "c.state = @open") && looked.Add(1) != 3 { // all looks but the third miss the open bundle
+			if isQueryWith(req, "c.state = @open") && looked.Add(1) != 3 { // all checks but the third do not see the open bundle
 				old.Store(64)
 			}
 			return nil
@@ -577,19 +579,19 @@ func TestDamageThatNotEveryLookShowsIsNone(t *testing.T) {
 		report, err := node.Check(t.Context(), CheckOptions{Recipient: s.actor})
 		require.NoError(t, err)
 		require.EqualValues(t, looks, looked.Load())
-		require.Equal(t, []string{entryHigh}, kinds(report))
+		require.Equal(t, []string{entryHigh}, kindsOfFindings(report))
 	})
 }
 
-func TestOneRepairMendsAlsoWhatAnUnfinishedSaveHides(t *testing.T) {
+func TestARepair_AlsoRepairsWhatAnUnfinishedSaveHides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
-		d.leavesIntent()
-		d.patches(d.node.db.catalog, catalogKey(d.actor, domain.TimeSeries), d.drawers(d.main)[2].ID, "/nextSequence", 9)
-		report := d.checks(CheckOptions{Repair: true})
-		require.Contains(t, kinds(report), intentLeft)
-		require.Contains(t, kinds(report), entryHigh)
+		d.leaveIntent()
+		d.patchDocument(d.node.db.catalog, catalogKey(d.actor, domain.TimeSeries), d.readDrawers(d.main)[2].ID, "/nextSequence", 9)
+		report := d.runCheck(CheckOptions{Repair: true})
+		require.Contains(t, kindsOfFindings(report), intentLeft)
+		require.Contains(t, kindsOfFindings(report), entryHigh)
 		require.Equal(t, report.Found, report.Repaired, "%v", report.Findings)
-		require.Empty(t, d.checks(CheckOptions{}).Findings)
+		require.Empty(t, d.runCheck(CheckOptions{}).Findings)
 	})
 }

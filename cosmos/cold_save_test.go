@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A saveCost is what a Save of one event costs.
+// A saveCost is the cost of a Save of one event.
 type saveCost struct {
 	requests int64
 	units    float64
@@ -35,8 +35,8 @@ func (r *rig) costOfSave(node *Repository, actor domain.ActorID) saveCost {
 	return cost
 }
 
-// TestAColdSave_CostsUpToThreeTimesAWarmOne fills drawers in pages of several sizes, and
-// saves by nodes that do not know the recipient.
+// TestAColdSave_CostsUpToThreeTimesAWarmOne fills drawers with pages of several sizes, and saves
+// through nodes that do not know the recipient.
 func TestAColdSave_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 	for _, tc := range []struct{ stored, perSave int }{
 		{1, 1}, {10, 1}, {100, 1}, {1000, 1}, {4000, 1}, {1000, 24}, {9000, 24}, {20_000, 125}, {9999, 1000}, {100_000, 1000},
@@ -65,9 +65,9 @@ func TestAColdSave_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 	}
 }
 
-// TestSave_KnowsEveryReceivedEventByAnyNode has several nodes save to one recipient, in small
-// drawers and in two cabinets, some of them at once, and counts what they accept. Some nodes
-// have been there from the start, some keep nothing in memory, and some know nothing yet.
+// TestSave_KnowsEveryReceivedEventByAnyNode saves to one recipient through several nodes, in small
+// drawers and in two cabinets, partly at the same time, and counts the accepted events. Some nodes have
+// run from the start, some keep nothing in memory, and some have just started.
 func TestSave_KnowsEveryReceivedEventByAnyNode(t *testing.T) {
 	seeds := 16
 	switch {
@@ -78,12 +78,12 @@ func TestSave_KnowsEveryReceivedEventByAnyNode(t *testing.T) {
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { knowsEveryReceivedEvent(t, rand.New(rand.NewPCG(uint64(seed), 7))) })
+			synctest.Test(t, func(t *testing.T) { saveByManyNodes(t, rand.New(rand.NewPCG(uint64(seed), 7))) })
 		})
 	}
 }
 
-func knowsEveryReceivedEvent(t *testing.T, rng *rand.Rand) {
+func saveByManyNodes(t *testing.T, rng *rand.Rand) {
 	t.Helper()
 	r := newRig(t, embedded.Options{})
 	actor := repositorytest.NewActor()
@@ -100,7 +100,7 @@ func knowsEveryReceivedEvent(t *testing.T, rng *rand.Rand) {
 		if rng.IntN(3) == 0 {
 			nodes[rng.IntN(len(nodes))] = node()
 		}
-		// Saves that run at once have some events in common; which of them accepts one is open.
+		// Saves that run at once have some events in common; either may accept them.
 		var fresh []domain.Event
 		for range rng.IntN(2*capacity + 10) {
 			from := []domain.Origin{domain.TimeSeries, domain.Charges}[rng.IntN(2)]
@@ -151,7 +151,7 @@ func knowsEveryReceivedEvent(t *testing.T, rng *rand.Rand) {
 	for _, n := range nodes {
 		n.Settle(context.Background(), actor)
 	}
-	require.NoError(t, r.mended(actor))
+	require.NoError(t, r.repairMailbox(actor))
 }
 
 // A node that stops leaves a filter that covers a part of its drawer.
@@ -186,12 +186,12 @@ func TestAFilterThatLags_IsCompletedFromThePages(t *testing.T) {
 			require.Equal(t, repository.Saved{Duplicates: len(all)}, saved)
 			node.Settle(t.Context(), s.actor)
 		}
-		require.NoError(t, s.mended(s.actor))
+		require.NoError(t, s.repairMailbox(s.actor))
 	}
 }
 
-// TestAColdSaveWithTails_CostsUpToThreeTimesAWarmOne saves events one by one into the head.
-// The price of a warm Save is a mean, since one in 24 flushes the tail.
+// TestAColdSaveWithTails_CostsUpToThreeTimesAWarmOne saves events one by one into the head. The price
+// of a warm Save is a mean, because one in 24 flushes the tail.
 func TestAColdSaveWithTails_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 	opts := Options{TailEvents: 24}
 	for _, stored := range []int{10, 100, 1000, 4000} {
@@ -212,7 +212,7 @@ func TestAColdSaveWithTails_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 				for range nodes {
 					cost := r.costOfSave(r.node(opts, false), actor)
 					cold.requests, cold.units = cold.requests+cost.requests, cold.units+cost.units
-					for range 11 { // so that the tail is met at any length
+					for range 11 { // so that the tail has different lengths
 						r.costOfSave(node, actor)
 					}
 				}
@@ -224,8 +224,8 @@ func TestAColdSaveWithTails_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 	}
 }
 
-// Each attempt of a Save looks for the drawer that is missing, and not for the filters of all
-// drawers again.
+// Each attempt of a Save looks for the missing drawer, but does not read the filters of all drawers
+// again.
 func TestASaveUnderADamagedOrdinal_CostsAFewRequestsForEachAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, embedded.Options{})

@@ -27,19 +27,19 @@ func openOn(durable, hints bool, tailEvents int) func(*testing.T, repositorytest
 			opts.Dir = t.TempDir()
 		}
 		if !hints {
-			opts.Consistency = "Session" // and no plain read is trusted
+			opts.Consistency = "Session" // and plain reads are not trusted
 		}
 		r := newRig(t, opts)
 		options := Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock, Retention: o.Retention, TailEvents: tailEvents, StoreTraces: true}
 		if !hints {
-			options.IndexBytes = 1 // nothing is remembered from one Save to the next, either
+			options.IndexBytes = 1 // nothing is remembered from one Save to the next
 		}
 		return r.stores(r.node(options, hints))
 	}
 }
 
-// conformance runs the suite on a variant. Under the race detector it runs the rules about
-// concurrent calls alone: TestConformanceWithTails, which has the default options, runs all.
+// conformance runs the suite on a variant. Under the race detector it runs only the rules about
+// concurrent calls; TestConformanceWithTails, which has the default options, runs all.
 func conformance(t *testing.T, open func(*testing.T, repositorytest.Options) repositorytest.Stores) {
 	t.Parallel()
 	if raced {
@@ -64,11 +64,11 @@ func TestConformanceWithTailsWithoutHintsOnASessionAccount(t *testing.T) {
 	conformance(t, openOn(false, false, 2))
 }
 
-func TestRandomOperationsAsInMemory(t *testing.T) { randomAsInMemory(t, 0) }
+func TestRandomOperations_MatchTheMemoryStore(t *testing.T) { compareRandomOperations(t, 0) }
 
-func TestRandomOperationsWithTailsAsInMemory(t *testing.T) { randomAsInMemory(t, 3) }
+func TestRandomOperationsWithTails_MatchTheMemoryStore(t *testing.T) { compareRandomOperations(t, 3) }
 
-func randomAsInMemory(t *testing.T, tailEvents int) {
+func compareRandomOperations(t *testing.T, tailEvents int) {
 	t.Parallel()
 	oracle := func(_ *testing.T, o repositorytest.Options) repositorytest.Stores {
 		s := memory.New(memory.Options{DrawerCapacity: o.DrawerCapacity, Ordering: o.Ordering, Clock: o.Clock, Retention: o.Retention})
@@ -77,11 +77,10 @@ func randomAsInMemory(t *testing.T, tailEvents int) {
 	repositorytest.Random(t, oracle, openOn(false, true, tailEvents))
 }
 
-// TestConformanceOnAnAccount runs on the account that MESSAGEHUB_TEST_COSMOS_ENDPOINT
-// names, with MESSAGEHUB_TEST_COSMOS_KEY or else the default credential, in a
-// database that it makes and deletes. The account must be Strong or Bounded
-// staleness: the suite expects to see at once what it has saved. Without the
-// variable there is no account, and the test has nothing to run on.
+// TestConformanceOnAnAccount runs on the account in MESSAGEHUB_TEST_COSMOS_ENDPOINT, with
+// MESSAGEHUB_TEST_COSMOS_KEY or the default credential, in a database that it creates and deletes. The
+// account must have Strong or Bounded staleness: the suite expects to read its own writes at once.
+// Without the variable there is no account to run on.
 func TestConformanceOnAnAccount(t *testing.T) {
 	endpoint := os.Getenv("MESSAGEHUB_TEST_COSMOS_ENDPOINT")
 	if endpoint == "" {

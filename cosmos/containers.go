@@ -48,10 +48,9 @@ func Containers() []client.ContainerSpec {
 	return all
 }
 
-// costOfWiderIndex is what the default indexing policy, which indexes all paths,
-// adds to the price of a Save; TestCheckContainers_NamesThePriceOfAWiderIndex measures
-// it.
+// costOfWiderIndex is the effect of the default indexing policy, which indexes all paths, on the price
+// of a Save; TestCheckContainers_NamesThePriceOfAWiderIndex measures it.
 const costOfWiderIndex = "a Save costs up to 1.3 times as much"
 
-// remedy is what an operator can do about a container that cannot be corrected in place.
+// remedy is the advice about a container that cannot be corrected in place.
 const remedy = "set cosmos.database to a new name, or delete all three containers with what they hold, and run messagehub provision"

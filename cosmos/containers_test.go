@@ -28,7 +28,7 @@ import (
 // byHand holds the properties of containers that an operator creates by hand.
 type byHand map[string]*azcosmos.ContainerProperties
 
-// newByHand returns the right properties.
+// newByHand returns properties as the hub needs them.
 func newByHand() byHand {
 	all := make(byHand)
 	for _, spec := range Containers() {
@@ -60,7 +60,7 @@ func (b byHand) unique(name, path string) {
 	b[name].UniqueKeyPolicy = &azcosmos.UniqueKeyPolicy{UniqueKeys: []azcosmos.UniqueKey{{Paths: []string{path}}}}
 }
 
-// How long the properties of containers count as known.
+// How long the properties of containers are cached.
 const (
 	maxContainerAge = 5 * time.Minute
 	maxSuspectAge   = 10 * time.Second
@@ -131,7 +131,7 @@ func (a *account) remove(name string) {
 	require.NoError(a.t, err)
 }
 
-// replaceTTL sets the default TTL of a container that exists.
+// replaceTTL sets the default TTL of an existing container.
 func (a *account) replaceTTL(name string, seconds int32) {
 	a.t.Helper()
 	container, err := a.connect().Container(name)
@@ -156,11 +156,11 @@ func (a *account) properties(name string) string {
 }
 
 const (
-	inPlace = "messagehub provision" // Provision corrects it
+	inPlace = "messagehub provision" // Provision can correct it
 	again   = "cannot be changed in place"
 )
 
-// wrongContainers is the table of set-ups that the hub refuses.
+// wrongContainers are set-ups that the hub refuses.
 var wrongContainers = []struct {
 	name  string
 	set   func(byHand)
@@ -312,10 +312,10 @@ func TestCheckContainers_NamesThePriceOfAWiderIndex(t *testing.T) {
 		node := newAccount(t, containers).node(Options{Registerer: registry})
 		recipient := repositorytest.NewActor()
 		var before, after float64
-		for _, units := range []*float64{&before, &after} { // the second Save is the usual one
+		for _, units := range []*float64{&before, &after} { // the second Save is representative
 			_, err := node.Save(t.Context(), recipient, []domain.Event{repositorytest.Event(recipient)})
 			require.NoError(t, err)
-			*units = requestUnits(t, registry)
+			*units = sumRequestUnits(t, registry)
 		}
 		return after - before
 	}
@@ -327,8 +327,8 @@ func TestCheckContainers_NamesThePriceOfAWiderIndex(t *testing.T) {
 	require.Contains(t, costOfWiderIndex, "1.3 times")
 }
 
-// requestUnits sums the request units that a node has used.
-func requestUnits(t *testing.T, registry *prometheus.Registry) (sum float64) {
+// sumRequestUnits sums the request units that a node has used.
+func sumRequestUnits(t *testing.T, registry *prometheus.Registry) (sum float64) {
 	families, err := registry.Gather()
 	require.NoError(t, err)
 	for _, family := range families {
@@ -341,8 +341,8 @@ func requestUnits(t *testing.T, registry *prometheus.Registry) (sum float64) {
 	return sum
 }
 
-// TestProvision_KeepsWhatItDoesNotKnow writes members that azcosmos drops.
-func TestProvision_KeepsWhatItDoesNotKnow(t *testing.T) {
+// TestProvision_KeepsUnknownProperties sends members that azcosmos drops.
+func TestProvision_KeepsUnknownProperties(t *testing.T) {
 	containers := newByHand()
 	delete(containers, "cabinet")
 	a := newAccount(t, containers)
@@ -394,7 +394,7 @@ func TestProvision_NarrowsAnIndexOnlyOnRequest(t *testing.T) {
 	require.Empty(t, all[2].Notes)
 }
 
-// otherBody replaces the body of requests with a method.
+// An otherBody replaces the body of requests with a method.
 type otherBody struct {
 	next   policy.Transporter
 	method string
@@ -413,7 +413,7 @@ func (b *otherBody) Do(req *http.Request) (*http.Response, error) {
 	return b.next.Do(req)
 }
 
-// refusing answers the requests that match with a status.
+// A refusing answers the requests that match with a status.
 type refusing struct {
 	next    policy.Transporter
 	status  int
@@ -473,8 +473,8 @@ func TestProvision_LeavesWhatTheCredentialMayNotDo(t *testing.T) {
 	require.ErrorContains(t, err, "Cosmos lets no data role create or change databases and containers")
 }
 
-// TestContainersFault_NoticesWhatChangesUnderARunningHub changes a container behind
-// a hub that has begun, and calls the hub.
+// TestContainersFault_NoticesWhatChangesUnderARunningHub changes a container while a hub runs, and
+// calls the hub.
 func TestContainersFault_NoticesWhatChangesUnderARunningHub(t *testing.T) {
 	replace := func(name string, change func(byHand)) func(*account) {
 		return func(a *account) {
@@ -486,7 +486,7 @@ func TestContainersFault_NoticesWhatChangesUnderARunningHub(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		change func(*account)
-		fails  bool // calls of the hub
+		fails  bool // calls of the hub fail
 	}{
 		"deleted":               {func(a *account) { a.remove("cabinet") }, true},
 		"with another key":      {replace("cabinet", func(b byHand) { b["cabinet"].PartitionKeyDefinition.Paths = []string{"/id"} }), true},

@@ -19,26 +19,26 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Being right is not enough: a caller that keeps trying must succeed.
+// Safety is not enough: a caller that retries must succeed in the end.
 
-func TestALeaderWhoseOwnSaveStillWaitsLeadsOn(t *testing.T) {
+func TestALeader_LeadsUntilItsOwnSaveIsDone(t *testing.T) {
 	s := newTrust(t)
-	node, line := s.tapped(Options{DrawerCapacity: 100, Retries: -1})
+	node, line := s.tappedNode(Options{DrawerCapacity: 100, Retries: -1})
 	s.save(node, 0, repositorytest.Events(1, s.actor))
 	reserves, mayReserve := make(chan struct{}), make(chan struct{})
 	commits, mayCommit := make(chan struct{}), make(chan struct{})
 	var heads atomic.Int32
 	var broken atomic.Bool
-	line.set(func(req *http.Request) error {
+	line.setBefore(func(req *http.Request) error {
 		if broken.Load() {
 			return faulty.ErrLost
 		}
-		if replacesHead(req) {
+		if isHeadReplacement(req) {
 			switch heads.Add(1) {
 			case 1:
 				close(reserves)
 				<-mayReserve
-			case 2: // commits the first, and reserves for the second
+			case 2: // it commits the first Save, and reserves for the second
 				close(commits)
 				<-mayCommit
 				defer broken.Store(true)
@@ -65,17 +65,17 @@ func TestALeaderWhoseOwnSaveStillWaitsLeadsOn(t *testing.T) {
 	second := save(ctx)
 	queued()
 	close(mayReserve)
-	<-commits // the second is in the batch that is being reserved for
+	<-commits // the second Save is in the batch that is being reserved
 	giveUp()
 	require.Equal(t, domain.Uncertain, domain.KindOf(<-second))
 	third := save(context.Background())
 	queued()
-	close(mayCommit) // from here on the store is out of reach
+	close(mayCommit) // from here on the store cannot be reached
 	<-first
 	require.Error(t, <-third, "it leads the round of the second, and then its own")
 }
 
-// A slowLine takes its time.
+// A slowLine delays each request.
 type slowLine struct {
 	next  faulty.Doer
 	delay func(*http.Request) time.Duration
@@ -88,22 +88,22 @@ func (l slowLine) Do(req *http.Request) (*http.Response, error) {
 	return l.next.Do(req)
 }
 
-// slow starts a node whose requests take so long.
-func (r *rig) slow(opts Options, delay func(*http.Request) time.Duration) *Repository {
+// slowNode starts a node whose requests are delayed.
+func (r *rig) slowNode(opts Options, delay func(*http.Request) time.Duration) *Repository {
 	r.t.Helper()
 	db := r.account.ConnectBy(slowLine{r.line, delay})
 	return New(db, r.content, opts)
 }
 
-func TestABusyNodeLetsAnotherIn(t *testing.T) {
+func TestABusyNodeLetsAnotherOneSave(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newTrust(t)
 			delay := func(*http.Request) time.Duration { return 5 * time.Millisecond }
-			busy, other := s.slow(Options{TailEvents: tails}, delay), s.slow(Options{TailEvents: tails}, delay)
+			busy, other := s.slowNode(Options{TailEvents: tails}, delay), s.slowNode(Options{TailEvents: tails}, delay)
 			done := make(chan struct{})
 			var callers sync.WaitGroup
-			for i := range 4 { // so that the head is never without an intent
+			for i := range 4 { // so that the head always has an intent
 				callers.Go(func() {
 					for {
 						select {
@@ -123,13 +123,13 @@ func TestABusyNodeLetsAnotherIn(t *testing.T) {
 			}
 			close(done)
 			callers.Wait()
-			assert.Zero(t, counted(t, other.metrics.repairs.WithLabelValues("rollback")), "no Save had to be rolled back")
-			s.drains()
+			assert.Zero(t, counterValue(t, other.metrics.repairs.WithLabelValues("rollback")), "no Save had to be rolled back")
+			s.drainAll()
 		})
 	})
 }
 
-func TestSavesThatOutlastTheLeaseGetOnAllTheSame(t *testing.T) {
+func TestSavesThatOutlastTheLease_Succeed(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newTrust(t)
@@ -147,7 +147,7 @@ func TestSavesThatOutlastTheLeaseGetOnAllTheSame(t *testing.T) {
 			var nodes sync.WaitGroup
 			var saved [2]int
 			for i := range saved {
-				node := s.slow(Options{TailEvents: tails}, delay)
+				node := s.slowNode(Options{TailEvents: tails}, delay)
 				nodes.Go(func() {
 					for time.Now().Before(end) {
 						batch := repositorytest.Events(5, s.actor)
@@ -164,19 +164,19 @@ func TestSavesThatOutlastTheLeaseGetOnAllTheSame(t *testing.T) {
 			}
 			nodes.Wait()
 			assert.Greater(t, min(saved[0], saved[1]), 2*minutes, "saved %v in %d minutes", saved, minutes)
-			s.drains()
+			s.drainAll()
 		})
 	})
 }
 
-func TestASaveOfAThousandKindsGetsOnUnderThrottling(t *testing.T) {
+func TestASaveOfAThousandKinds_SucceedsUnderThrottling(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
-		node := s.slow(Options{}, func(*http.Request) time.Duration { return 20 * time.Millisecond })
+		node := s.slowNode(Options{}, func(*http.Request) time.Duration { return 20 * time.Millisecond })
 		random := seeded(1)
 		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
-			if writes(req) && random()%15 == 0 {
+			if isWrite(req) && random()%15 == 0 {
 				return faulty.Throttled
 			}
 			return faulty.None
@@ -187,10 +187,10 @@ func TestASaveOfAThousandKindsGetsOnUnderThrottling(t *testing.T) {
 		}
 		s.save(node, 0, kinds)
 
-		// One that dies on the way is rolled back by the next, big as it is.
-		dying, line := s.tapped(Options{Retries: -1})
-		dead := at(1500, writes, func() error { return faulty.ErrLost })
-		line.set(dead)
+		// The large Save of a node that dies is rolled back by the next Save.
+		dying, line := s.tappedNode(Options{Retries: -1})
+		dead := atNth(1500, isWrite, func() error { return faulty.ErrLost })
+		line.setBefore(dead)
 		for i := range kinds {
 			kinds[i] = repositorytest.Event(s.actor, repositorytest.Typed(fmt.Sprintf("kind-%d", i)))
 		}
@@ -198,13 +198,13 @@ func TestASaveOfAThousandKindsGetsOnUnderThrottling(t *testing.T) {
 		_, err := dying.Save(context.Background(), s.actor, kinds)
 		require.Error(t, err)
 		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
-			if writes(req) && random()%15 == 0 {
+			if isWrite(req) && random()%15 == 0 {
 				return faulty.Throttled
 			}
 			return faulty.None
 		})
 		s.save(node, 1, repositorytest.Events(1, s.actor, repositorytest.Typed("kind-1")))
 		s.line.Break(nil)
-		require.NoError(t, s.audit(s.actor))
+		require.NoError(t, s.auditMailbox(s.actor))
 	})
 }

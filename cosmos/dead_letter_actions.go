@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A deadLetterOrderDoc is the record of an action about dead letters of a queue. It is beside
-// the records of orders about actors, in a partition of its queue.
+// A deadLetterOrderDoc is the record of an action about dead letters of a queue. It is in the same
+// container as the records of orders about actors, in a partition of its queue.
 type deadLetterOrderDoc struct {
 	ID        string    `json:"id"`
 	Recipient string    `json:"recipient"` // the partition key; see deadLetterOrderKey
@@ -51,7 +51,7 @@ func (r *Repository) BeginDeadLetterAction(ctx context.Context, action repositor
 		TTL: int(recordsKept / time.Second),
 	}
 	err := c.Retry(ctx, func() error {
-		// A crash after this write leaves a record without an outcome, of an action that was not begun.
+		// A crash after this write leaves a record without an outcome, of an action that has not begun.
 		_, err := c.Put(ctx, r.db.bundles, key, action.ID, "", doc)
 		if client.IsRefused(err) { // an earlier attempt may have written it
 			return c.mustExist(ctx, r.db.bundles, key, action.ID)

@@ -11,15 +11,15 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The gates of a recipient say whether its Dequeues leave notices for subscribers, because a
-// Dequeue reads them anyway, and replaces one of them If-Match: a Dequeue that has read the
-// gates before a request was added to them is refused and reads them again.
+// The gates of a recipient state whether its Dequeues write notices for subscribers. A Dequeue reads
+// the gates anyway, and replaces one of them If-Match: if it has read the gates before a request was
+// added to them, it is refused and reads them again.
 
 var _ repository.DequeueRequests = (*Repository)(nil)
 
-// RequestDequeues implements repository.DequeueRequests. It also creates the gates of groups
-// in which nothing was dequeued yet: a Peek that opens the first bundle of such a group has read an
-// old state, so its write fails.
+// RequestDequeues implements repository.DequeueRequests. It also creates the gates of groups in which
+// nothing was dequeued yet, so the write of a concurrent Peek that opens the first bundle of such a
+// group fails.
 func (r *Repository) RequestDequeues(ctx context.Context, recipient domain.ActorID, id domain.SubscriptionID) (changed bool, err error) {
 	err = r.changeDequeueRequests(ctx, "request dequeues", recipient, func(g *gate) ([]string, error) {
 		if slices.Contains(g.DequeueRequests, id.String()) {
@@ -41,8 +41,8 @@ func (r *Repository) WithdrawDequeues(ctx context.Context, recipient domain.Acto
 	})
 }
 
-// changeDequeueRequests stores what change returns for each gate of recipient. change only adds
-// or only removes, so a gate whose requests would keep their number stays as it is.
+// changeDequeueRequests stores what change returns for each gate of recipient. change either adds or
+// removes requests, so a gate whose number of requests stays the same needs no write.
 func (r *Repository) changeDequeueRequests(ctx context.Context, what string, recipient domain.ActorID, change func(*gate) ([]string, error)) error {
 	c := r.beginCall(what)
 	writeID := r.client.NewID()
@@ -66,7 +66,7 @@ func (r *Repository) changeDequeueRequests(ctx context.Context, what string, rec
 			writes = append(writes, replaceInBatch(g.ID, g.ETag, next))
 		}
 		for some := range slices.Chunk(writes, maxBatch) {
-			// A crash after this write leaves gates of which some have the change. To request again
+			// A crash after this write leaves the change in some of the gates. A repeated request
 			// completes it.
 			_, err := c.Batch(ctx, r.db.bundles, recipient.String(), false, func(b *azcosmos.TransactionalBatch) {
 				for _, add := range some {

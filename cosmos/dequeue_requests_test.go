@@ -10,17 +10,17 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A Dequeue that reads the gates as they were before a request is refused, and reads them again.
+// A Dequeue that has read the gates from before a request is refused, and reads them again.
 func TestARequestOfDequeues_CountsHoweverStaleTheReadsAre(t *testing.T) {
 	for age := range int32(8) {
 		for _, opened := range []bool{true, false} {
 			var old aging
-			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Consistency: "Session", Stale: old.stale})}
+			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Consistency: "Session", Stale: old.commitsBehind})}
 			one, other := s.node(small, false), s.node(small, false)
 			s.save(one, 0, repositorytest.Events(1, s.actor))
 			peek := func() domain.BundleID {
 				b, err := repositorytest.Peek(t.Context(), s.stores(other), s.actor, allGroups, domain.BundleID{})
-				for range 3 { // it may read that there is no event yet, or no gate
+				for range 3 { // a stale read may show no event, or no gate
 					if err != nil {
 						b, err = repositorytest.Peek(t.Context(), s.stores(other), s.actor, allGroups, domain.BundleID{})
 					}
@@ -46,14 +46,14 @@ func TestARequestOfDequeues_CountsHoweverStaleTheReadsAre(t *testing.T) {
 			notices, err := one.Notices(t.Context(), s.actor)
 			require.NoError(t, err)
 			require.Equal(t, []domain.BundleID{id}, bundlesOf(notices), "reads that are %d versions old", age)
-			require.NoError(t, s.audit(s.actor))
+			require.NoError(t, s.auditMailbox(s.actor))
 		}
 	}
 }
 
-// TestDequeuesThatAreTold_Cost checks that a Dequeue with a subscriber has one more create in its
+// TestDequeuesWithASubscriber_Cost checks that a Dequeue with a subscriber has one more create in its
 // batch. TestWhatAnswersAndNoticesCost checks the cost of all others.
-func TestDequeuesThatAreTold_Cost(t *testing.T) {
+func TestDequeuesWithASubscriber_Cost(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true, SweepEvery: -1}, false)
 	s.save(node, 0, repositorytest.Events(3, s.actor, repositorytest.Alone))

@@ -36,7 +36,7 @@ import (
 //   - Members whose names begin with an underscore belong to Cosmos.
 //
 // TestTwoVersions_ShareAStoreAndLoseNothing runs two builds side by side;
-// TestEveryReplacedDocument_KeepsMembersItDoesNotKnow adds a member to every stored object.
+// TestEveryReplacedDocument_KeepsUnknownMembers adds a member to every stored object.
 
 // The kinds of documents, with the highest format that this version knows.
 var (

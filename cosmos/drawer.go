@@ -8,23 +8,23 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A drawer holds up to 10,000 events of a cabinet; they lie in pages, in the
-// partition that has the drawer's id as its key.
+// A drawer holds up to 10,000 events of a cabinet. They are in pages, in the partition whose key is the
+// drawer's id.
 type drawer struct {
 	ID            string          `json:"id"`
 	PartitionKey  string          `json:"partitionKey"`
-	Ordinal       int             `json:"ordinal"` // dense in the cabinet from 1, never reused
+	Ordinal       int             `json:"ordinal"` // consecutive in the cabinet from 1, never reused
 	FirstSequence domain.Sequence `json:"firstSequence"`
 	Count         int             `json:"count"`
-	Weight        domain.Weight   `json:"weight"` // of its events; an estimate, too high after a rollback
+	Weight        domain.Weight   `json:"weight"` // an estimate of the weight of its events, too high after a rollback
 	Sealed        bool            `json:"sealed"`
-	Position      int             `json:"position"`  // hint: slots acknowledged
-	WriteID       string          `json:"operation"` // the intent that last counted
+	Position      int             `json:"position"`  // hint: number of acknowledged slots
+	WriteID       string          `json:"operation"` // id of the intent that counted last
 	client.Document
 }
 
-// A catalogEntry is a hint: the drawer has unacknowledged events from NextSequence on.
-// Its id is the drawer's, so that writing it twice is harmless.
+// A catalogEntry is a hint: the drawer has unacknowledged events from NextSequence on. Its id is the
+// drawer's, so writing it twice is harmless.
 type catalogEntry struct {
 	ID           string          `json:"id"`
 	PartitionKey string          `json:"partitionKey"`
@@ -34,17 +34,17 @@ type catalogEntry struct {
 	ETag         azcore.ETag     `json:"_etag,omitempty"`
 	client.Document
 
-	exists bool // most likely, because its drawer has been filled before
+	exists bool // most likely, because its drawer was filled before
 }
 
-// statePatch returns the patch that makes the stored entry of the same drawer state what e states.
+// statePatch returns the patch that sets the members of the stored entry to those of e.
 func (e *catalogEntry) statePatch() azcosmos.PatchOperations {
 	ops := client.NewPatch(entryDocument)
 	ops.AppendSet("/nextSequence", e.NextSequence)
 	return ops
 }
 
-// replacementFor returns e as it is written in place of old.
+// replacementFor returns e as it must be written to replace old.
 func (e catalogEntry) replacementFor(old *catalogEntry) *catalogEntry {
 	e.Document = old.Document
 	return &e

@@ -10,19 +10,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An extent is what may be trusted of a drawer: its slots below limit hold
-// committed events.
+// An extent is the part of a drawer that may be trusted: the slots below limit hold committed events.
 type extent struct {
 	drawer  string
 	ordinal int
 	limit   int
 	sealed  bool
-	weight  domain.Weight // of the whole drawer, an estimate; 0 if not known
-	count   int           // that weight is the weight of
+	weight  domain.Weight // of the whole drawer, an estimate; 0: unknown
+	count   int           // number of events whose weight is weight
 }
 
-// slotBehind returns the first slot of the drawer that is behind a position in its cabinet, not
-// before the drawer of that position.
+// slotBehind returns the first slot of the drawer that is after a position in its cabinet. The drawer
+// must not be before that of the position.
 func (e extent) slotBehind(at position) int {
 	if e.ordinal == at.Ordinal {
 		return at.Slot
@@ -30,19 +29,17 @@ func (e extent) slotBehind(at position) int {
 	return 0
 }
 
-// readExtents returns the extents, dense and in order from ordinal from on, that are certain
-// of the drawers of a cabinet whose state in a head is last. It stops at the first
-// drawer that a stale read does not show, and after limit drawers that hold
-// events if limit is not 0.
+// readExtents returns the certain extents of the drawers of a cabinet, in order and without a gap from
+// ordinal from on. last is the state of the cabinet in a head. It stops at the first drawer that a
+// stale read does not show, and after limit drawers that hold events if limit is not 0.
 //
-// Certain is: of the drawer that the head names, the fill that the head
-// states, whatever the document of the drawer states. It is taken from the head, because it may
-// have no document yet. Of a drawer with a smaller ordinal, all
-// its events once it is sealed; one that is read unsealed is sealed here. A
+// Certain are: of the drawer that the head names, the fill that the head states, whatever the document
+// of the drawer states. That is taken from the head, because the drawer may have no document yet. Of a
+// drawer with a smaller ordinal, all its events once it is sealed; readExtents seals one that is not. A
 // count proves nothing: it may belong to a Save that will be rolled back.
 func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last received, from, limit int) ([]extent, error) {
 	var found []extent
-	until := last.Ordinal + 1 // of the drawers that are looked up
+	until := last.Ordinal + 1 // the ordinal after the drawers that are looked up
 	if last.Drawer != "" {
 		until = last.Ordinal
 	}
@@ -59,14 +56,14 @@ func (c *call) readExtents(ctx context.Context, cabinet domain.CabinetKey, last 
 	return found, nil
 }
 
-// hasLeft reports whether the head has left the drawer with an ordinal.
+// hasLeft reports whether the drawer with an ordinal is before the one that the head fills.
 func (c received) hasLeft(ordinal int) bool {
 	return ordinal < c.Ordinal || ordinal == c.Ordinal && c.Drawer == ""
 }
 
-// extentsOfRun returns extents from ordinal from on, as many as a bundle behind at may need. A
-// sealed drawer never changes, so a node that has seen enough of them asks for none again: a Peek
-// costs the same in whatever number of drawers events wait.
+// extentsOfRun returns extents from ordinal from on, as many as a bundle after at may need. A sealed
+// drawer never changes, so a node that has read enough of them does not read them again: a Peek costs
+// the same whatever the number of drawers with waiting events.
 func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last received, from int, at position) ([]extent, error) {
 	var found []extent
 	if !c.uncached.Load() {
@@ -75,7 +72,7 @@ func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last
 	if n := len(found); n > 0 && !last.hasLeft(found[n-1].ordinal) { // a stale head, or a store that has lost writes
 		found = nil
 	}
-	waiting := 0 // drawers with events that are not acknowledged
+	waiting := 0 // drawers with unacknowledged events
 	for _, e := range found {
 		if e.slotBehind(at) < e.limit {
 			waiting++
@@ -94,22 +91,22 @@ func (c *call) extentsOfRun(ctx context.Context, cabinet domain.CabinetKey, last
 	return found, err
 }
 
-// leftExtents returns what may be trusted of the drawers with ordinals from from to until,
-// which the head does not name, and how many of them hold events.
+// leftExtents returns the certain extents of the drawers with ordinals from from to until, none of
+// which the head names, and the number of those that hold events.
 func (c *call) leftExtents(ctx context.Context, cabinet domain.CabinetKey, from, until, limit int) (found []extent, filled int, err error) {
 	key := cabinetKey(cabinet)
 	q := c.Query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from ORDER BY c.ordinal",
 		azcosmos.QueryParameter{Name: "@from", Value: from})
 	size := 1000
 	if limit > 0 {
-		size = limit // each drawer that is loaded is paid for
+		size = limit // each drawer that is loaded costs request units
 	}
 	for !q.IsDone() {
 		items, err := q.Next(ctx, size)
 		if err != nil {
 			return nil, 0, err
 		}
-		size = min(2*size, 1000) // rollbacks leave empty ones
+		size = min(2*size, 1000) // rollbacks leave empty drawers
 		for _, item := range items {
 			var d drawer
 			if err := c.Decode(item, key, &d); err != nil {
@@ -154,26 +151,26 @@ func (c *call) extentOf(ctx context.Context, key string, d *drawer) (extent, err
 	return e, nil
 }
 
-// A drawerReader reads a run of slots, a result page at a time. It begins with
-// few pages and doubles, so that it never reads much more than is used.
+// A drawerReader reads a range of slots, one result page at a time. It begins with a few pages and
+// doubles their number, so that it never reads much more than is used.
 type drawerReader struct {
 	call    *call
 	cabinet domain.CabinetKey
 	slots   slotRange
-	tail    *tail // of the drawer in the head that the slots were taken from, or nil
+	tail    *tail // the tail in the head that the slots were taken from, if it is of this drawer; or nil
 	at      int   // the next slot
-	size    int   // pages in the next result page
-	patient bool  // wait for slots that are missing: they belong to a bundle, so they are there
+	size    int   // number of pages in the next result page
+	patient bool  // wait for missing slots: they belong to a bundle, so they must exist
 	query   *client.Query
 	saves   *pageSaves // collects the spans of the pages; nil if they are not needed
 
-	pagesRead int // whose events were returned
+	pagesRead int // number of pages whose events were returned
 }
 
 const firstPages = 2
 
-// readDrawer returns a reader of the slots in s. It takes those that are in t from t, which is the tail of the
-// cabinet, or nil.
+// readDrawer returns a reader of the slots in s. t is the tail of the cabinet, or nil; slots in t are
+// read from it.
 func (c *call) readDrawer(cabinet domain.CabinetKey, s slotRange, t *tail) *drawerReader {
 	d := &drawerReader{call: c, cabinet: cabinet, slots: s, at: s.From, size: firstPages}
 	if t != nil && t.drawer == s.Drawer {
@@ -182,7 +179,7 @@ func (c *call) readDrawer(cabinet domain.CabinetKey, s slotRange, t *tail) *draw
 	return d
 }
 
-// pagesEnd returns the slot up to which the reader takes events from pages.
+// pagesEnd returns the first slot that the reader does not take from pages.
 func (d *drawerReader) pagesEnd() int {
 	if d.tail == nil {
 		return d.slots.To
@@ -190,12 +187,11 @@ func (d *drawerReader) pagesEnd() int {
 	return min(d.slots.To, d.tail.paged)
 }
 
-// isDone reports that the whole run has been read.
+// isDone reports whether the whole range has been read.
 func (d *drawerReader) isDone() bool { return d.at >= d.slots.To }
 
-// readNext returns the next events, at least one. Slots that are missing because a
-// read was stale are client.ErrNotYetVisible; if they are missing for long, to a patient
-// reader, they are gone.
+// readNext returns the next events, at least one. For slots that are missing because a read was stale
+// it returns client.ErrNotYetVisible. If they stay missing, a patient reader treats them as gone.
 func (d *drawerReader) readNext(ctx context.Context) ([]storedEvent, error) {
 	if d.isDone() { // a damaged bundle may name such slots
 		return nil, domain.Errorf(domain.Damaged, "of drawer %s the slots %d to %d are to be read, which are none", d.slots.Drawer, d.slots.From, d.slots.To)
@@ -245,12 +241,12 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 			p := &pages[i]
 			if p.Slot > d.at {
 				if len(events) > 0 {
-					return events, nil // serve what comes before the hole
+					return events, nil // return the events before the gap
 				}
 				return nil, client.ErrNotYetVisible
 			}
 			if p.Until <= d.at || d.at >= d.pagesEnd() {
-				continue // a page that a rolled-back Save left behind may begin where another ends
+				continue // a page that a rolled-back Save has left may begin where another one ends
 			}
 			d.pagesRead++
 			if d.saves != nil && len(p.Saves) > 0 {
@@ -280,8 +276,8 @@ func (d *drawerReader) resultPage(ctx context.Context) ([]storedEvent, error) {
 	return events, nil
 }
 
-// decodePages decodes what a query has found, and returns the maximum number of events
-// which are still to be read.
+// decodePages decodes the pages that a query returned. count is the limit for the events that are still
+// to be read.
 func (d *drawerReader) decodePages(items [][]byte) (pages []drawerPage, count int, err error) {
 	pages = make([]drawerPage, len(items))
 	for i, item := range items {

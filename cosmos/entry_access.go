@@ -13,28 +13,28 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Entries are hints of which the choice of a Peek needs one for each cabinet, the smallest.
-// An entry is written with the first events of a drawer that are not in a tail. It stays when
-// the last of them is acknowledged. The next Save notes in the head what waits then, see
-// front.go, or raises the entry, which costs less than to delete and create it; it is deleted
-// when the gate leaves the drawer.
+// Entries are hints. To choose a bundle, a Peek needs one entry for each cabinet, the smallest. An
+// entry is written with the first events of a drawer that are not in a tail. It stays when the last of
+// these is acknowledged. The next Save then notes the first waiting event in the head, see front.go, or
+// raises the entry, which costs less than to delete and create it. The entry is deleted when the gate
+// leaves the drawer.
 //
-// Each entry that a query reads is paid for, and each query, too. So a query for the smallest
-// entry of one cabinet is best for few cabinets and for those with many drawers, and one
-// query for all entries is best for many cabinets with few drawers each.
+// Each entry that a query reads costs request units, and each query, too. So a query for the smallest
+// entry of one cabinet is best for few cabinets, and for cabinets with many drawers. One query for all
+// entries is best for many cabinets with few drawers each.
 const (
 	fewCandidates = 3   // cabinets of an origin that are looked up one by one
-	fewDrawers    = 4   // waiting drawers of a cabinet whose entries are all read
-	manyTypes     = 100 // content types that a query names, at most
+	fewDrawers    = 4   // limit for the waiting drawers of a cabinet whose entries are all read
+	manyTypes     = 100 // limit for the content types in a query
 )
 
-// usesEntries reports whether a choice reads entries. In the order of the recipient it does
-// not; then none is written. A choice that misses an entry, because the order was another
-// one when the event was saved, looks into the cabinet and writes it.
+// usesEntries reports whether a choice reads entries. With the order of the recipient it does not, and
+// no entry is written. If the order was another one when the event was saved, a choice that misses an
+// entry looks into the cabinet and writes the entry.
 func (r *Repository) usesEntries() bool { return r.opts.Ordering != domain.ByRecipient }
 
-// readEntries reads each candidate's smallest entry from the catalog. Its price does not grow
-// with the drawers that wait.
+// readEntries reads each candidate's smallest entry from the catalog. The price does not depend on the
+// number of waiting drawers.
 func (c *call) readEntries(ctx context.Context, candidates []*peekCandidate) error {
 	of := make(map[string][]*peekCandidate) // by partition
 	for _, cand := range candidates {
@@ -71,7 +71,7 @@ func (cand *peekCandidate) countDrawers() int {
 	return cand.last.Ordinal - max(cand.at.Ordinal, cand.floor, 1) + 1
 }
 
-// queryEntries returns a query for all entries of the candidates, which are of one origin.
+// queryEntries returns a query for all entries of the candidates, which have the same origin.
 func (c *call) queryEntries(key string, candidates []*peekCandidate) *client.Query {
 	names := make([]string, len(candidates))
 	types := make([]azcosmos.QueryParameter, len(candidates))
@@ -82,7 +82,7 @@ func (c *call) queryEntries(key string, candidates []*peekCandidate) *client.Que
 	return c.Query(c.r.db.catalog, key, "SELECT * FROM c WHERE c.contentType IN ("+strings.Join(names, ", ")+")", types...)
 }
 
-// takeEntries gives the candidates the smallest of their entries that q finds.
+// takeEntries sets the entry of each candidate to the smallest that q returns for it.
 func (c *call) takeEntries(ctx context.Context, q *client.Query, candidates []*peekCandidate) error {
 	found, err := client.All[catalogEntry](ctx, q)
 	if err != nil {

@@ -18,9 +18,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// An entryMeter sums the request units of what it passes on, and those of requests in the
-// partitions of entries: reads for a choice apart from the upkeep, which is all that
-// creates, moves and deletes entries.
+// An entryMeter sums the request units of all requests, and of those in the partitions of entries:
+// reads for a choice separately from the upkeep, which creates, moves and deletes entries.
 type entryMeter struct {
 	next faulty.Doer
 
@@ -47,7 +46,7 @@ func (m *entryMeter) Do(req *http.Request) (*http.Response, error) {
 	m.total += units
 	switch {
 	case !isEntry:
-	case isQuery && !strings.Contains(body, "@ordinal"): // that of moveEntries
+	case isQuery && !strings.Contains(body, "@ordinal"): // the query of moveEntries
 		m.choice += units
 		m.choices++
 	default:
@@ -59,14 +58,14 @@ func (m *entryMeter) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// A traffic is a pattern of Saves for a recipient and of its Peeks.
+// A traffic is a pattern of Saves and Peeks for a recipient.
 type traffic struct {
 	name   string
 	opts   Options
 	rounds int
 	batch  int  // events in each round
-	kinds  int  // in turn
-	fetch  int  // rounds after which all that waits is fetched
+	kinds  int  // kinds of events, in turn
+	fetch  int  // rounds after which all waiting events are fetched
 	unused bool // no choice reads an entry, so none is written
 }
 

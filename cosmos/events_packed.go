@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Version 2 of packed events is used in tails and in the pages that are made of them. It
-// differs from version 1 (see encodePage) in that its events may be of several Saves: two
-// more flags say that an event differs from the one before in what a Save has once.
+// Version 2 of packed events is used in tails and in the pages that are made of them. It differs from
+// version 1 (see encodePage) in that its events may belong to several Saves: two more flags state that
+// an event differs from the one before it in a value that a Save has once.
 //
 //	flags     8 the payload is in another object, or does not follow the one before;
 //	          16 the Save was at another time
@@ -21,7 +21,7 @@ import (
 //	object    16 bytes, the id in the object's name; and a uvarint, the offset of the payload
 //	time      varint, milliseconds since the time of the event before
 //
-// What the first event is relative to is a packedBase.
+// The first event is relative to a packedBase.
 const tailEventsVersion = 2
 
 const (
@@ -29,10 +29,10 @@ const (
 	flagOtherTime
 )
 
-// A packedBase is what the first of some packed events is relative to.
+// A packedBase has the values to which the first of some packed events is relative.
 type packedBase struct {
-	folder   string // of the payloads of their drawer; only in version 2
-	object   string // the payload of the first event is in it
+	folder   string // folder of the payloads of their drawer; only in version 2
+	object   string // object with the payload of the first event
 	offset   int64
 	sequence domain.Sequence
 	saved    millis
@@ -86,15 +86,15 @@ func appendEvents(data []byte, events []storedEvent, base packedBase) []byte {
 func objectNumber(object string) []byte {
 	number, ok := idNumber(object[strings.LastIndexByte(object, '/')+1:])
 	if !ok {
-		panic("the payloads of a tail are in object " + object) // which the writer has named
+		panic("the payloads of a tail are in object " + object) // the writer has named the object
 	}
 	return number[:]
 }
 
-// objectName returns the name of the object in folder with a number.
+// objectName returns the name of the object in folder whose id has this number.
 func objectName(folder string, number [16]byte) string { return folder + "/" + idText(number) }
 
-// idNumber returns the 16 bytes of an id of ours, and whether text is one.
+// idNumber returns the 16 bytes of an id that the hub has made. ok reports whether text is such an id.
 func idNumber(text string) (number [16]byte, ok bool) {
 	digits := strings.ReplaceAll(text, "-", "")
 	if len(digits) != hex.EncodedLen(len(number)) {
@@ -104,14 +104,14 @@ func idNumber(text string) (number [16]byte, ok bool) {
 	return number, err == nil
 }
 
-// idText returns the id with a number.
+// idText formats the id with a number.
 func idText(number [16]byte) string {
 	t := hex.EncodeToString(number[:])
 	return t[:8] + "-" + t[8:12] + "-" + t[12:16] + "-" + t[16:20] + "-" + t[20:]
 }
 
-// decodeEvents yields the events of slots from to until, which data has packed in a known
-// version; they belong to cabinet. data ends before its checksum.
+// decodeEvents yields the events of slots from to until, which data has packed in a known version. They
+// belong to cabinet. data has no checksum at its end.
 func decodeEvents(data []byte, from, until int, base packedBase, cabinet domain.CabinetKey, yield func(slot int, e *storedEvent) bool) error {
 	d := decoder{b: data}
 	version, _ := d.readByte()

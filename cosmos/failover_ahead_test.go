@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A head has lost writes, and no gate is in front of it: what its drawers hold is delivered,
-// and new events follow it.
+// A head has lost writes, and no gate is in front of it. The events in its drawers are delivered, and
+// new events follow them.
 func TestFailover_DeliversWhatIsStoredAheadOfAHead(t *testing.T) {
 	cases := sample{oneOf: 5}
 	for _, opts := range []Options{
@@ -37,7 +37,7 @@ func TestFailover_DeliversWhatIsStoredAheadOfAHead(t *testing.T) {
 					continue
 				}
 				for _, what := range []int{1, 3} {
-					if !cases.takes() {
+					if !cases.isSelected() {
 						continue
 					}
 					name := fmt.Sprintf("exclusive %v, tails of %d, drawers of %d, %d kinds of partitions go back to %d of 30, %d are dequeued",
@@ -57,25 +57,25 @@ func goingBackUnseen(t *testing.T, opts Options, what, kept, taken int) {
 		account.Consistency = "Session"
 	}
 	f := newFailover(t, account, opts)
-	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // two to a bundle
+	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // two in a bundle
 	node := f.node(opts, true)
-	f.saves(node, before[:kept], 2)
-	require.Len(t, f.dequeues(node, taken/2), taken)
-	past := f.partitions(what)
-	f.saves(node, before[kept:20], 1)
-	f.saves(node, before[20:], 5)
+	f.saveEvents(node, before[:kept], 2)
+	require.Len(t, f.dequeueBundles(node, taken/2), taken)
+	past := f.listPartitions(what)
+	f.saveEvents(node, before[kept:20], 1)
+	f.saveEvents(node, before[20:], 5)
 	node.Settle(t.Context(), f.actor)
 	stored := idsOf(before[taken : 30-f.tailLen()])
 	for _, p := range past {
-		f.goesBack(p)
+		f.restorePartition(p)
 	}
-	require.Empty(t, f.head().inFrontOf(f.gates()))
+	require.Empty(t, f.readHead().inFrontOf(f.readGates()))
 	if what == 3 {
 		stored = idsOf(before[taken:kept])
 	} else if kept > 0 {
-		report, err := f.check(f.actor, kept == 7) // else the next Save repairs it
+		report, err := f.checkMailbox(f.actor, kept == 7) // otherwise the next Save repairs it
 		require.NoError(t, err)
-		require.Contains(t, kinds(report), drawerAhead)
+		require.Contains(t, kindsOfFindings(report), drawerAhead)
 		require.Empty(t, damageIn(report))
 		if kept == 7 {
 			require.EqualValues(t, report.Found, report.Repaired, "%v", report.Findings)
@@ -83,26 +83,26 @@ func goingBackUnseen(t *testing.T, opts Options, what, kept, taken int) {
 	}
 	after := repositorytest.Events(12, f.actor, repositorytest.Weighing(25_000))
 	other := f.node(opts, true)
-	f.saves(other, after[:3], 1)
-	f.saves(f.node(opts, true), after[3:8], 5)
-	f.saves(other, after[8:], 2)
+	f.saveEvents(other, after[:3], 1)
+	f.saveEvents(f.node(opts, true), after[3:8], 5)
+	f.saveEvents(other, after[8:], 2)
 	saved, err := f.node(opts, true).Save(t.Context(), f.actor, before[taken:30-5])
 	require.NoError(t, err)
 	if what == 1 && opts.TailEvents == 0 {
 		require.Equal(t, repository.Saved{Duplicates: 25 - taken}, saved, "what is stored is known")
 	}
-	found := f.dequeues(f.node(opts, true), 100)
+	found := f.dequeueBundles(f.node(opts, true), 100)
 	require.GreaterOrEqual(t, len(found), len(stored)+len(after))
 	require.Equal(t, append(stored, idsOf(after)...), found[:len(stored)+len(after)])
-	report, err := f.check(f.actor, true)
+	report, err := f.checkMailbox(f.actor, true)
 	require.NoError(t, err)
 	require.True(t, report.Clean(), "%v", report.Findings)
 }
 
-// tailLen returns how many events are in the tail of the main cabinet.
+// tailLen returns the number of events in the tail of the main cabinet.
 func (f *failover) tailLen() int {
 	f.Helper()
-	return f.head().Cabinets[nameOf(f.main)].tailLen()
+	return f.readHead().Cabinets[nameOf(f.main)].tailLen()
 }
 
 // aheadStore returns a store whose head has lost whole drawers, and the events that are
@@ -111,12 +111,12 @@ func aheadStore(t *testing.T, opts Options) (*failover, []domain.Event) {
 	f := newFailover(t, embedded.Options{}, opts)
 	node := f.node(opts, true)
 	before := repositorytest.Events(18, f.actor)
-	f.saves(node, before[:5], 1)
-	past := f.partitions(1)
-	f.saves(node, before[5:], 3)
+	f.saveEvents(node, before[:5], 1)
+	past := f.listPartitions(1)
+	f.saveEvents(node, before[5:], 3)
 	node.Settle(t.Context(), f.actor)
 	stored := before[:len(before)-f.tailLen()]
-	f.goesBack(past[0])
+	f.restorePartition(past[0])
 	return f, stored
 }
 
@@ -125,7 +125,7 @@ func TestRaiseAboveDrawers_MayStopAtAnyRequest(t *testing.T) {
 		eachStop(t, 10, raced && tails == 0, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
 			f, stored := aheadStore(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: tails})
 			after := repositorytest.Events(8, f.actor)
-			return f, f.savesStepByStep(after[:2]), func(n int) { f.goesOn(n, stored, after) }
+			return f, f.saveStepByStep(after[:2]), func(n int) { f.continueSaving(n, stored, after) }
 		})
 	}
 }
@@ -138,18 +138,18 @@ func TestRaiseAboveDrawers_BesideOneOfAnotherNodeHappensOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			for n := 1; ; n++ {
 				f, stored := aheadStore(t, Options{SweepEvery: -1, DrawerCapacity: 4, TailEvents: tails})
-				node, line := f.tapped(f.opts)
+				node, line := f.tappedNode(f.opts)
 				other := f.node(f.opts, false)
 				after, met := repositorytest.Events(9, f.actor), false
-				line.set(at(n, func(*http.Request) bool { return true }, func() error {
+				line.setBefore(atNth(n, func(*http.Request) bool { return true }, func() error {
 					met = true
-					f.saves(other, after[:4], 2)
+					f.saveEvents(other, after[:4], 2)
 					return nil
 				}))
 				_, err := node.Save(t.Context(), f.actor, after[4:6])
 				require.NoError(t, err)
-				f.saves(node, after[6:], 1)
-				found := f.dequeues(f.node(f.opts, false), 100)
+				f.saveEvents(node, after[6:], 1)
+				found := f.dequeueBundles(f.node(f.opts, false), 100)
 				if !met {
 					require.Equal(t, append(idsOf(stored), idsOf(after[4:])...), found)
 					require.Greater(t, n, 10)
@@ -158,7 +158,7 @@ func TestRaiseAboveDrawers_BesideOneOfAnotherNodeHappensOnce(t *testing.T) {
 				require.Len(t, found, len(stored)+len(after), "before request %d", n)
 				require.Equal(t, idsOf(stored), found[:len(stored)], "before request %d", n)
 				require.ElementsMatch(t, idsOf(after), found[len(stored):], "before request %d", n)
-				report, err := f.check(f.actor, true)
+				report, err := f.checkMailbox(f.actor, true)
 				require.NoError(t, err)
 				require.True(t, report.Clean(), "before request %d: %v", n, report.Findings)
 			}
@@ -166,36 +166,36 @@ func TestRaiseAboveDrawers_BesideOneOfAnotherNodeHappensOnce(t *testing.T) {
 	}
 }
 
-// The drawers of an intent that is under way are ahead of a head that was read before it. The
-// head is not raised above them: its replace is refused, and the intent is rolled back.
-func TestDrawersOfAnIntentUnderWay_AreNotTakenForLostOnes(t *testing.T) {
+// The drawers of an intent in flight are ahead of a head that was read before it. The head is not
+// raised above them: its replacement is refused, and the intent is rolled back.
+func TestDrawersOfAnIntentInFlight_AreNotTakenForLostOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{SweepEvery: -1, DrawerCapacity: 4})
 		all := repositorytest.Events(20, f.actor)
-		f.saves(f.node(f.opts, false), all[:4], 4)
+		f.saveEvents(f.node(f.opts, false), all[:4], 4)
 		once := f.opts
 		once.Retries = -1
-		dying, line := f.tapped(once)
-		line.set(at(2, replacesHead, func() error { return errors.New("the process ends before the commit") }))
-		cold, coldLine := f.tapped(f.opts)
+		dying, line := f.tappedNode(once)
+		line.setBefore(atNth(2, isHeadReplacement, func() error { return errors.New("the process ends before the commit") }))
+		cold, coldLine := f.tappedNode(f.opts)
 		met := false
-		coldLine.set(at(1, queries, func() error { // it has read the head
+		coldLine.setBefore(atNth(1, isQuery, func() error { // it has read the head
 			met = true
 			_, err := dying.Save(t.Context(), f.actor, all[4:12])
 			require.Error(t, err)
 			return nil
 		}))
-		f.saves(cold, all[12:], 8)
+		f.saveEvents(cold, all[12:], 8)
 		require.True(t, met)
-		require.Zero(t, counted(t, cold.metrics.repairs.WithLabelValues("raise")))
-		require.EqualValues(t, 1, counted(t, cold.metrics.repairs.WithLabelValues("rollback")))
-		require.Equal(t, append(idsOf(all[:4]), idsOf(all[12:])...), f.dequeues(f.node(f.opts, false), 100))
-		require.NoError(t, f.mended(f.actor))
+		require.Zero(t, counterValue(t, cold.metrics.repairs.WithLabelValues("raise")))
+		require.EqualValues(t, 1, counterValue(t, cold.metrics.repairs.WithLabelValues("rollback")))
+		require.Equal(t, append(idsOf(all[:4]), idsOf(all[12:])...), f.dequeueBundles(f.node(f.opts, false), 100))
+		require.NoError(t, f.repairMailbox(f.actor))
 	})
 }
 
-// Two cabinets have lost their last drawers, and events come for one of them. Numbers that the
-// other has are not given again.
+// Two cabinets have lost their last drawers, and new events arrive for one of them. Numbers that the
+// other cabinet has are not assigned again.
 func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 	for _, tails := range []int{0, 3} {
 		synctest.Test(t, func(t *testing.T) {
@@ -205,17 +205,17 @@ func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 				for range n {
 					for _, origin := range from {
 						events := repositorytest.Events(1, f.actor, repositorytest.From(origin), repositorytest.Alone)
-						f.saves(node, events, 1)
+						f.saveEvents(node, events, 1)
 						ids = append(ids, idsOf(events)...)
 					}
 				}
 				return ids
 			}
 			before := saves(node, 3, domain.TimeSeries, domain.Charges)
-			past := f.partitions(1)
+			past := f.listPartitions(1)
 			before = append(before, saves(node, 9, domain.TimeSeries, domain.Charges)...)
 			before = append(before, saves(node, 9, domain.TimeSeries)...) // numbers that Charges does not show
-			for name, last := range f.head().Cabinets {                   // tails are lost with the head
+			for name, last := range f.readHead().Cabinets {               // tails are lost with the head
 				cabinet, err := cabinetOf(f.actor, name)
 				require.NoError(t, err)
 				inTail, err := last.decodeTail(cabinet)
@@ -224,34 +224,34 @@ func TestFailover_RaisesEveryCabinetThatIsBehind(t *testing.T) {
 					return inTail != nil && slices.ContainsFunc(inTail.events, func(e storedEvent) bool { return e.ID.String() == id })
 				})
 			}
-			f.goesBack(past[0])
+			f.restorePartition(past[0])
 			after := saves(f.node(f.opts, true), 6, domain.Charges)
 			after = append(after, saves(f.node(f.opts, true), 6, domain.TimeSeries)...)
-			found := f.dequeues(f.node(f.opts, true), 100) // requires that their numbers ascend
+			found := f.dequeueBundles(f.node(f.opts, true), 100) // dequeues requires ascending numbers
 			require.Equal(t, append(before, after...), found)
-			require.NoError(t, f.checksOut())
+			require.NoError(t, f.repairAndCheck())
 		})
 	}
 }
 
-// A Save that has gathered behind another one is planned with its commit, unless drawers ahead
-// of the head have not been looked for in its cabinet.
-func TestFailover_IsNoticedByASaveThatHasGathered(t *testing.T) {
+// A Save that waits for another one is planned with its commit, unless drawers ahead of the head have
+// not been looked for in its cabinet.
+func TestFailover_IsNoticedByAQueuedSave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4})
 		other := repositorytest.Typed("timeseries-other")
 		first, behind := repositorytest.Events(9, f.actor), repositorytest.Events(18, f.actor, other)
 		node := f.node(f.opts, true)
-		f.saves(node, first[:3], 3)
-		f.saves(node, behind[:3], 3)
-		past := f.partitions(1)
-		f.saves(node, behind[3:12], 3)
+		f.saveEvents(node, first[:3], 3)
+		f.saveEvents(node, behind[:3], 3)
+		past := f.listPartitions(1)
+		f.saveEvents(node, behind[3:12], 3)
 		node.Settle(t.Context(), f.actor)
-		f.goesBack(past[0])
+		f.restorePartition(past[0])
 
-		node, line := f.tapped(f.opts)
+		node, line := f.tappedNode(f.opts)
 		var gathered sync.WaitGroup
-		line.set(at(2, writes, func() error { // of the intent, which is stored
+		line.setBefore(atNth(2, isWrite, func() error { // the write of the intent, which is applied
 			gathered.Go(func() {
 				saved, err := node.Save(context.Background(), f.actor, behind[12:])
 				assert.NoError(t, err)
@@ -260,7 +260,7 @@ func TestFailover_IsNoticedByASaveThatHasGathered(t *testing.T) {
 			synctest.Wait()
 			return nil
 		}))
-		f.saves(node, first[3:], 6)
+		f.saveEvents(node, first[3:], 6)
 		gathered.Wait()
 		bundles, err := repositorytest.Drain(t.Context(), f.stores(f.node(f.opts, true)), f.actor, allGroups)
 		require.NoError(t, err)
@@ -271,6 +271,6 @@ func TestFailover_IsNoticedByASaveThatHasGathered(t *testing.T) {
 			}
 		}
 		require.Equal(t, map[domain.CabinetKey][]string{first[0].Cabinet(): idsOf(first), behind[0].Cabinet(): idsOf(behind)}, found)
-		require.NoError(t, f.checksOut())
+		require.NoError(t, f.repairAndCheck())
 	})
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A failover is a store of which some partitions go back to what they were before.
+// A failover is a store in which a test can restore some partitions to an earlier state.
 type failover struct {
 	*testing.T
 	*rig
@@ -29,7 +29,7 @@ type failover struct {
 	main  domain.CabinetKey
 }
 
-// A partition is all that is stored under one key.
+// A partition has all documents with one key.
 type partition struct {
 	container *azcosmos.ContainerClient
 	key       string
@@ -43,7 +43,7 @@ func newFailover(t *testing.T, account embedded.Options, opts Options) *failover
 	return f
 }
 
-func (f *failover) reads(container *azcosmos.ContainerClient, key string) partition {
+func (f *failover) readPartition(container *azcosmos.ContainerClient, key string) partition {
 	f.Helper()
 	node := f.node(f.opts, false)
 	p := partition{container, key, make(map[string][]byte)}
@@ -62,11 +62,11 @@ func (f *failover) reads(container *azcosmos.ContainerClient, key string) partit
 	return p
 }
 
-// goesBack makes a partition what it was when p was read.
-func (f *failover) goesBack(p partition) {
+// restorePartition restores a partition to its state when p was read.
+func (f *failover) restorePartition(p partition) {
 	f.Helper()
 	pk := azcosmos.NewPartitionKeyString(p.key)
-	for id := range f.reads(p.container, p.key).docs {
+	for id := range f.readPartition(p.container, p.key).docs {
 		if p.docs[id] == nil {
 			_, err := p.container.DeleteItem(f.Context(), pk, id, nil)
 			require.NoError(f, err)
@@ -78,7 +78,7 @@ func (f *failover) goesBack(p partition) {
 	}
 }
 
-func (f *failover) saves(node *Repository, events []domain.Event, batch int) {
+func (f *failover) saveEvents(node *Repository, events []domain.Event, batch int) {
 	f.Helper()
 	for some := range slices.Chunk(events, batch) {
 		saved, err := node.Save(f.Context(), f.actor, some)
@@ -87,9 +87,9 @@ func (f *failover) saves(node *Repository, events []domain.Event, batch int) {
 	}
 }
 
-// dequeues peeks and dequeues up to limit bundles, and returns the ids of their events. It
-// requires numbers that ascend.
-func (f *failover) dequeues(node *Repository, limit int) (ids []string) {
+// dequeueBundles peeks and dequeues up to limit bundles, and returns the ids of their events. It requires
+// ascending numbers.
+func (f *failover) dequeueBundles(node *Repository, limit int) (ids []string) {
 	f.Helper()
 	last := domain.Sequence(0)
 	for range limit {
@@ -117,32 +117,33 @@ func idsOf(events []domain.Event) []string {
 	return ids
 }
 
-// partitions returns what may go back: 1 the head, 2 the drawers as well, 3 their pages.
-func (f *failover) partitions(what int) []partition {
+// listPartitions returns what a failover restores: with 1 the head, with 2 the drawers as well, with 3
+// their pages, too.
+func (f *failover) listPartitions(what int) []partition {
 	f.Helper()
 	node := f.node(f.opts, false)
-	found := []partition{f.reads(node.db.catalog, f.actor.String())}
+	found := []partition{f.readPartition(node.db.catalog, f.actor.String())}
 	if what == 1 {
 		return found
 	}
-	drawers := f.reads(node.db.cabinets, cabinetKey(f.main))
+	drawers := f.readPartition(node.db.cabinets, cabinetKey(f.main))
 	found = append(found, drawers)
 	if what == 2 {
 		return found
 	}
-	ids := []string{f.head().Cabinets[nameOf(f.main)].Drawer}
+	ids := []string{f.readHead().Cabinets[nameOf(f.main)].Drawer}
 	for id := range drawers.docs {
 		if id != ids[0] {
 			ids = append(ids, id)
 		}
 	}
 	for _, id := range ids {
-		found = append(found, f.reads(node.db.cabinets, id))
+		found = append(found, f.readPartition(node.db.cabinets, id))
 	}
 	return found
 }
 
-func (f *failover) head() *head {
+func (f *failover) readHead() *head {
 	h, err := f.node(f.opts, false).beginCall("test").readHead(f.Context(), f.actor)
 	require.NoError(f, err)
 	return h
@@ -163,7 +164,7 @@ func TestFailover_LosesNothingThatIsAcceptedAfterIt(t *testing.T) {
 					continue
 				}
 				for _, taken := range []int{12, 20, 30} {
-					if !cases.takes() {
+					if !cases.isSelected() {
 						continue
 					}
 					name := fmt.Sprintf("exclusive %v, tails of %d, drawers of %d, %d kinds of partitions go back to %d of 30, %d are dequeued",
@@ -183,16 +184,16 @@ func goingBack(t *testing.T, opts Options, what, kept, taken int) {
 		account.Consistency = "Session"
 	}
 	f := newFailover(t, account, opts)
-	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // two to a bundle
+	before := repositorytest.Events(30, f.actor, repositorytest.Weighing(25_000)) // two in a bundle
 	node := f.node(opts, true)
-	f.saves(node, before[:kept], 2)
-	past := f.partitions(what)
-	f.saves(node, before[kept:20], 1)
-	f.saves(node, before[20:], 5)
-	gone := f.dequeues(node, taken/2)
+	f.saveEvents(node, before[:kept], 2)
+	past := f.listPartitions(what)
+	f.saveEvents(node, before[kept:20], 1)
+	f.saveEvents(node, before[20:], 5)
+	gone := f.dequeueBundles(node, taken/2)
 	require.Equal(t, idsOf(before[:taken]), gone)
 	for _, p := range past {
-		f.goesBack(p)
+		f.restorePartition(p)
 	}
 
 	var log bytes.Buffer
@@ -201,25 +202,25 @@ func goingBack(t *testing.T, opts Options, what, kept, taken int) {
 	other := f.node(logged, true)
 	_, err := other.NextUnacknowledged(t.Context(), f.actor, allGroups)
 	require.ErrorIs(t, err, domain.ErrNoData)
-	if opts.Exclusive { // else no read proves it
+	if opts.Exclusive { // otherwise no read proves it
 		require.Contains(t, log.String(), "a gate is in front of its head")
 	}
-	report, err := f.check(f.actor, false)
+	report, err := f.checkMailbox(f.actor, false)
 	require.NoError(t, err)
-	require.Contains(t, kinds(report), gateInFront)
+	require.Contains(t, kindsOfFindings(report), gateInFront)
 
-	if kept == 7 { // else the next Save does it
-		_, err := f.check(f.actor, true)
+	if kept == 7 { // otherwise the next Save repairs it
+		_, err := f.checkMailbox(f.actor, true)
 		require.NoError(t, err)
-		require.Zero(t, len(f.head().inFrontOf(f.gates())))
+		require.Zero(t, len(f.readHead().inFrontOf(f.readGates())))
 	}
 	after := repositorytest.Events(12, f.actor, repositorytest.Weighing(25_000))
-	f.saves(other, after[:3], 1)
-	require.Empty(t, f.head().inFrontOf(f.gates()))
-	f.saves(f.node(opts, true), after[3:8], 5)
-	f.saves(other, after[8:], 2)
+	f.saveEvents(other, after[:3], 1)
+	require.Empty(t, f.readHead().inFrontOf(f.readGates()))
+	f.saveEvents(f.node(opts, true), after[3:8], 5)
+	f.saveEvents(other, after[8:], 2)
 
-	found := f.dequeues(f.node(opts, true), 100)
+	found := f.dequeueBundles(f.node(opts, true), 100)
 	require.GreaterOrEqual(t, len(found), len(after))
 	rest := len(found) - len(after)
 	require.Equal(t, idsOf(after), found[rest:])
@@ -227,12 +228,12 @@ func goingBack(t *testing.T, opts Options, what, kept, taken int) {
 	if what == 1 && opts.TailEvents == 0 { // tails are lost with the head
 		require.Equal(t, idsOf(before[taken:]), found[:rest], "what is stored comes, though the head has lost it")
 	}
-	report, err = f.check(f.actor, true)
+	report, err = f.checkMailbox(f.actor, true)
 	require.NoError(t, err)
 	require.True(t, report.Clean(), "%v", report.Findings)
 }
 
-func (f *failover) gates() map[domain.Group]*gate {
+func (f *failover) readGates() map[domain.Group]*gate {
 	gates := make(map[domain.Group]*gate)
 	require.NoError(f, f.node(f.opts, false).beginCall("test").readGates(f.Context(), f.actor, allGroups, gates))
 	return gates
@@ -244,28 +245,28 @@ func TestFailover_OfADrawerAloneLosesNothing(t *testing.T) {
 			f := newFailover(t, embedded.Options{}, Options{Exclusive: true, SweepEvery: -1, TailEvents: tails})
 			node := f.node(f.opts, true)
 			before := repositorytest.Events(20, f.actor)
-			f.saves(node, before[:6], 1)
-			past := f.partitions(2)[1]
-			f.saves(node, before[6:], 1)
-			f.goesBack(past)
+			f.saveEvents(node, before[:6], 1)
+			past := f.listPartitions(2)[1]
+			f.saveEvents(node, before[6:], 1)
+			f.restorePartition(past)
 			after := repositorytest.Events(12, f.actor)
-			f.saves(f.node(f.opts, true), after, 1)
-			require.Equal(t, append(idsOf(before), idsOf(after)...), f.dequeues(f.node(f.opts, true), 100))
-			require.NoError(t, f.checksOut())
+			f.saveEvents(f.node(f.opts, true), after, 1)
+			require.Equal(t, append(idsOf(before), idsOf(after)...), f.dequeueBundles(f.node(f.opts, true), 100))
+			require.NoError(t, f.repairAndCheck())
 		})
 	}
 }
 
-// checksOut returns what a check finds that a repair leaves.
-func (f *failover) checksOut() error {
-	report, err := f.check(f.actor, true)
+// repairAndCheck repairs the store and returns an error if a further check has findings.
+func (f *failover) repairAndCheck() error {
+	report, err := f.checkMailbox(f.actor, true)
 	if err == nil && !report.Clean() {
 		err = fmt.Errorf("%v", report.Findings)
 	}
 	return err
 }
 
-func TestFailover_IsNoticedByANodeThatLivesThroughIt(t *testing.T) {
+func TestFailover_IsNoticedByARunningNode(t *testing.T) {
 	for _, stale := range []bool{false, true} {
 		t.Run(fmt.Sprintf("reads may be stale: %v", stale), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -276,17 +277,17 @@ func TestFailover_IsNoticedByANodeThatLivesThroughIt(t *testing.T) {
 				f := newFailover(t, account, Options{SweepEvery: -1, TailEvents: 8})
 				node := f.node(f.opts, true)
 				before := repositorytest.Events(30, f.actor)
-				f.saves(node, before[:10], 1)
-				past := f.partitions(3)
-				f.saves(node, before[10:], 1)
-				require.Len(t, f.dequeues(node, 100), 30)
+				f.saveEvents(node, before[:10], 1)
+				past := f.listPartitions(3)
+				f.saveEvents(node, before[10:], 1)
+				require.Len(t, f.dequeueBundles(node, 100), 30)
 				for _, p := range past {
-					f.goesBack(p)
+					f.restorePartition(p)
 				}
 				after := repositorytest.Events(12, f.actor)
-				f.saves(node, after, 1)
-				require.Equal(t, idsOf(after), f.dequeues(node, 100))
-				report, err := f.check(f.actor, true)
+				f.saveEvents(node, after, 1)
+				require.Equal(t, idsOf(after), f.dequeueBundles(node, 100))
+				report, err := f.checkMailbox(f.actor, true)
 				require.NoError(t, err)
 				require.True(t, report.Clean(), "%v", report.Findings)
 			})
@@ -296,11 +297,11 @@ func TestFailover_IsNoticedByANodeThatLivesThroughIt(t *testing.T) {
 
 func TestFirstSave_ReadsAGateAndLooksForDrawersAhead(t *testing.T) {
 	f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{Exclusive: true, SweepEvery: -1, TailEvents: 8})
-	f.saves(f.node(f.opts, false), repositorytest.Events(2, f.actor), 1)
+	f.saveEvents(f.node(f.opts, false), repositorytest.Events(2, f.actor), 1)
 	node := f.node(f.opts, false)
 	count := func() int {
 		before := f.line.Calls()
-		f.saves(node, repositorytest.Events(1, f.actor), 1)
+		f.saveEvents(node, repositorytest.Events(1, f.actor), 1)
 		return f.line.Calls() - before
 	}
 	units := f.engine.RequestUnits()
@@ -319,12 +320,12 @@ func inFrontStore(t *testing.T, opts Options) *failover {
 	f := newFailover(t, embedded.Options{}, opts)
 	node := f.node(opts, true)
 	before := repositorytest.Events(11, f.actor)
-	f.saves(node, before[:5], 1)
-	past := f.partitions(2)
-	f.saves(node, before[5:], 3)
-	require.Len(t, f.dequeues(node, 100), 11)
+	f.saveEvents(node, before[:5], 1)
+	past := f.listPartitions(2)
+	f.saveEvents(node, before[5:], 3)
+	require.Len(t, f.dequeueBundles(node, 100), 11)
 	for _, p := range past {
-		f.goesBack(p)
+		f.restorePartition(p)
 	}
 	return f
 }
@@ -333,13 +334,13 @@ func TestRaise_MayStopAtAnyRequest(t *testing.T) {
 	eachStop(t, 10, false, func(t *testing.T) (*failover, func(*Repository) error, func(int)) {
 		f := inFrontStore(t, Options{Exclusive: true, SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3})
 		after := repositorytest.Events(8, f.actor)
-		return f, f.savesStepByStep(after[:2]), func(n int) { f.goesOn(n, nil, after) }
+		return f, f.saveStepByStep(after[:2]), func(n int) { f.continueSaving(n, nil, after) }
 	})
 }
 
-// eachStop has a node stop at its n-th request, for n from 1 until it makes fewer, which is
-// above least: before that request is applied, or after it. open returns a new store, what the
-// node does, and what holds for other nodes afterwards.
+// eachStop stops a node at its n-th request, before or after that request is applied, for n from 1
+// until the node makes fewer requests. That number must be above least. open returns a new store, the
+// calls of the node, and a check of what other nodes must do afterwards.
 func eachStop(t *testing.T, least int, skip bool, open func(*testing.T) (f *failover, act func(*Repository) error, holds func(n int))) {
 	t.Helper()
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
@@ -367,9 +368,9 @@ func eachStop(t *testing.T, least int, skip bool, open func(*testing.T) (f *fail
 	}
 }
 
-// savesStepByStep saves events by a node that makes no retries, so that each Save takes one
-// step of a raise.
-func (f *failover) savesStepByStep(events []domain.Event) func(*Repository) error {
+// saveStepByStep saves events through a node that makes no retries, so that each Save takes one step
+// of a raise.
+func (f *failover) saveStepByStep(events []domain.Event) func(*Repository) error {
 	return func(node *Repository) (err error) {
 		for range 5 {
 			if _, err = node.Save(f.t.Context(), f.actor, events); f.line.Fired() > 0 {
@@ -380,16 +381,16 @@ func (f *failover) savesStepByStep(events []domain.Event) func(*Repository) erro
 	}
 }
 
-// goesOn saves events by other nodes, after one has stopped at its n-th request. They are
-// delivered behind those that are stored.
-func (f *failover) goesOn(n int, stored, after []domain.Event) {
+// continueSaving saves events through other nodes, after one has stopped at its n-th request. They are
+// delivered after the stored events.
+func (f *failover) continueSaving(n int, stored, after []domain.Event) {
 	f.t.Helper()
 	other := f.node(f.opts, true)
 	_, err := other.Save(f.t.Context(), f.actor, after[:2])
 	require.NoError(f.t, err)
-	f.saves(f.node(f.opts, false), after[2:], 1)
-	require.Equal(f.t, append(idsOf(stored), idsOf(after)...), f.dequeues(other, 100), "stopped at request %d", n)
-	report, err := f.check(f.actor, true)
+	f.saveEvents(f.node(f.opts, false), after[2:], 1)
+	require.Equal(f.t, append(idsOf(stored), idsOf(after)...), f.dequeueBundles(other, 100), "stopped at request %d", n)
+	report, err := f.checkMailbox(f.actor, true)
 	require.NoError(f.t, err)
 	require.True(f.t, report.Clean(), "stopped at request %d: %v", n, report.Findings)
 }
@@ -398,25 +399,25 @@ func TestRaise_BesideOneOfAnotherNodeHappensOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for n := 1; ; n++ {
 			f := inFrontStore(t, Options{SweepEvery: -1, DrawerCapacity: 4, TailEvents: 3})
-			node, line := f.tapped(f.opts)
+			node, line := f.tappedNode(f.opts)
 			other := f.node(f.opts, false)
 			after, met := repositorytest.Events(9, f.actor), false
-			line.set(at(n, func(*http.Request) bool { return true }, func() error {
+			line.setBefore(atNth(n, func(*http.Request) bool { return true }, func() error {
 				met = true
-				f.saves(other, after[:4], 2)
+				f.saveEvents(other, after[:4], 2)
 				return nil
 			}))
 			_, err := node.Save(t.Context(), f.actor, after[4:6])
 			require.NoError(t, err)
-			f.saves(node, after[6:], 1)
-			found := f.dequeues(f.node(f.opts, false), 100)
+			f.saveEvents(node, after[6:], 1)
+			found := f.dequeueBundles(f.node(f.opts, false), 100)
 			if !met {
 				require.Equal(t, idsOf(after[4:]), found)
 				require.Greater(t, n, 10)
 				return
 			}
 			require.ElementsMatch(t, idsOf(after), found, "before request %d", n)
-			report, err := f.check(f.actor, true)
+			report, err := f.checkMailbox(f.actor, true)
 			require.NoError(t, err)
 			require.True(t, report.Clean(), "before request %d: %v", n, report.Findings)
 		}
@@ -428,17 +429,17 @@ func TestFailover_VoidsTheDrawersThatAPeekRemembers(t *testing.T) {
 		f := newFailover(t, embedded.Options{}, Options{SweepEvery: -1, DrawerCapacity: 4})
 		node, other := f.node(f.opts, true), f.node(f.opts, true)
 		before := repositorytest.Events(30, f.actor)
-		f.saves(node, before[:6], 2)
-		past := f.partitions(3)
-		f.saves(node, before[6:], 4)
+		f.saveEvents(node, before[:6], 2)
+		past := f.listPartitions(3)
+		f.saveEvents(node, before[6:], 4)
 		_, err := other.NextUnacknowledged(t.Context(), f.actor, allGroups)
 		require.NoError(t, err)
 		require.Len(t, other.known.sealedExtents(f.main, 1), 7)
 		for _, p := range past {
-			f.goesBack(p)
+			f.restorePartition(p)
 		}
 		after := repositorytest.Events(12, f.actor)
-		f.saves(f.node(f.opts, true), after, 1)
-		require.Equal(t, append(idsOf(before[:6]), idsOf(after)...), f.dequeues(other, 100))
+		f.saveEvents(f.node(f.opts, true), after, 1)
+		require.Equal(t, append(idsOf(before[:6]), idsOf(after)...), f.dequeueBundles(other, 100))
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// fileOf returns the file of an embedded engine that fill has filled.
+// fileOf returns the file of an embedded engine that fill has written to.
 func fileOf(t *testing.T, fill func(*rig)) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -28,7 +28,7 @@ func fileOf(t *testing.T, fill func(*rig)) []byte {
 	return file
 }
 
-// flipBit opens an engine on file, with one bit changed in every copy of text.
+// flipBit opens an engine on file, with one bit changed in every occurrence of text.
 func flipBit(t *testing.T, file []byte, text string) *rig {
 	t.Helper()
 	require.Contains(t, string(file), text)
@@ -42,8 +42,8 @@ func flipBit(t *testing.T, file []byte, text string) *rig {
 	return rigOn(t, engine)
 }
 
-// actors returns n recipients in ascending order.
-func actors(t *testing.T, n int) []domain.ActorID {
+// newActors returns n recipients in ascending order.
+func newActors(t *testing.T, n int) []domain.ActorID {
 	t.Helper()
 	all := make([]domain.ActorID, n)
 	for i := range all {
@@ -70,7 +70,7 @@ func headOf(actor domain.ActorID) string {
 }
 
 func TestDamagedFile_IsReportedAsDamaged(t *testing.T) {
-	all := actors(t, 3)
+	all := newActors(t, 3)
 	r := flipBit(t, fileOf(t, fillMailboxes(t, all)), headOf(all[1]))
 	node := r.node(Options{}, false)
 	save := func(actor domain.ActorID) error {
@@ -93,7 +93,7 @@ func TestDamagedFile_IsReportedAsDamaged(t *testing.T) {
 }
 
 func TestCheck_ContinuesBehindADamagedMailbox(t *testing.T) {
-	all := actors(t, 5)
+	all := newActors(t, 5)
 	file := fileOf(t, func(r *rig) {
 		fillMailboxes(t, all)(r)
 		node := r.node(Options{Exclusive: true, SweepEvery: -1}, false)

@@ -8,11 +8,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A filterDoc stands beside the pages of a sealed drawer that an older version has filled.
-// This version reads it, and writes a block filter instead; see block_filter.go.
+// A filterDoc is beside the pages of a sealed drawer that an older version has filled. This version
+// reads it, and writes a block filter instead; see block_filter.go.
 type filterDoc struct {
 	ID           string `json:"id"`
-	PartitionKey string `json:"partitionKey"` // the drawer
+	PartitionKey string `json:"partitionKey"` // the id of the drawer
 	Count        int    `json:"count"`
 	Filter       []byte `json:"filter"`
 	client.Document
@@ -20,9 +20,8 @@ type filterDoc struct {
 
 const filterID = "filter"
 
-// A filter answers whether a sealed drawer may hold an event: "no" is certain, "yes" is
-// wrong less than once in ten million times. It is a Bloom filter in blocks of 512 bits,
-// with 64 bits an event.
+// A filter tells whether a sealed drawer may hold an event: "no" is certain, "yes" is wrong less than
+// once in ten million times. It is a Bloom filter in blocks of 512 bits, with 64 bits for each event.
 type filter []byte
 
 const (
@@ -49,7 +48,7 @@ func (f filter) addHash(hash uint64) {
 
 func (f filter) mayHold(id domain.EventID) bool { return f.mayHoldHash(hashOf(id)) }
 
-// mayHoldHash is mayHold for a caller that asks many filters about one id.
+// mayHoldHash is mayHold for callers that look up one id in many filters.
 func (f filter) mayHoldHash(hash uint64) bool {
 	if len(f) == 0 {
 		return false
@@ -69,26 +68,25 @@ func hashOf(id domain.EventID) uint64 {
 	return mixBits(mixBits(binary.LittleEndian.Uint64(id[:8])) ^ binary.LittleEndian.Uint64(id[8:]))
 }
 
-// pickBlock picks the block of an id with this hash, and the first of the hashes whose
-// upper nine bits pick the bits in it.
+// pickBlock returns the block for the hash of an id, and the first of the hashes whose upper nine bits
+// are the bits of the id in the block.
 func (f filter) pickBlock(h uint64) ([]byte, uint64) {
 	at := h % uint64(len(f)/filterBlock) * filterBlock
 	return f[at : at+filterBlock], mixBits(h + 0x9E3779B97F4A7C15)
 }
 
-// nextHash is a step of a linear congruential generator, whose upper bits are good.
+// nextHash makes a step of a linear congruential generator, whose upper bits are well distributed.
 func nextHash(h uint64) uint64 { return h*0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019 }
 
-// mixBits is the finalizer of SplitMix64: UUIDs that count up are spread as well as
-// random ones.
+// mixBits is the finalizer of SplitMix64. It spreads sequential UUIDs as well as random ones.
 func mixBits(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
 	x = (x ^ x>>27) * 0x94D049BB133111EB
 	return x ^ x>>31
 }
 
-// readOlderFilter returns the filter that an older version has stored of a sealed drawer, nil
-// if it does not exist.
+// readOlderFilter returns the filter that an older version has stored for a sealed drawer, nil if there
+// is none.
 func (c *call) readOlderFilter(ctx context.Context, e extent) (filter, error) {
 	var doc filterDoc
 	_, err := c.Read(ctx, c.r.db.cabinets, e.drawer, filterID, &doc)

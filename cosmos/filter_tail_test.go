@@ -25,31 +25,31 @@ func (f *failover) drawerFilter() *blockFilterDoc {
 	return doc
 }
 
-// fillsTail has a node save single events until the filter of their drawer is stored and their
-// tail is full. It returns the head as it was after the last flush.
-func (f *failover) fillsTail(node *Repository) (flushed partition) {
+// fillTail saves single events until the filter of their drawer is stored and their tail is full. It
+// returns the head as it was after the last flush.
+func (f *failover) fillTail(node *Repository) (flushed partition) {
 	f.Helper()
 	for f.drawerFilter() == nil || f.tailLen() < f.opts.TailEvents {
-		f.saves(node, repositorytest.Events(1, f.actor), 1)
+		f.saveEvents(node, repositorytest.Events(1, f.actor), 1)
 		node.Settle(f.Context(), f.actor)
 		if f.tailLen() == 1 {
-			flushed = f.partitions(1)[0]
+			flushed = f.listPartitions(1)[0]
 		}
 		if stored := f.drawerFilter(); stored != nil {
-			require.LessOrEqual(f, stored.Count, f.head().Cabinets[nameOf(f.main)].inPages())
+			require.LessOrEqual(f, stored.Count, f.readHead().Cabinets[nameOf(f.main)].inPages())
 		}
 	}
 	return flushed
 }
 
-// A failover may lose a head with its tail, and keep the filter of the drawer. Other events come
-// into the slots of the tail, and the filter must not claim them.
+// A failover may lose a head with its tail, and keep the filter of the drawer. Other events then fill
+// the slots of the tail, and the filter must not claim to cover them.
 func TestTheFilterOfADrawer_CoversNoSlotOfATail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{Exclusive: true, SweepEvery: -1, TailEvents: 24})
-		f.goesBack(f.fillsTail(f.node(f.opts, true)))
+		f.restorePartition(f.fillTail(f.node(f.opts, true)))
 		again := repositorytest.Events(30, f.actor)
-		f.saves(f.node(f.opts, false), again, 1)
+		f.saveEvents(f.node(f.opts, false), again, 1)
 		saved, err := f.node(f.opts, false).Save(t.Context(), f.actor, again)
 		require.NoError(t, err)
 		require.Equal(t, repository.Saved{Duplicates: len(again)}, saved)
@@ -61,8 +61,8 @@ func TestAFilterThatCoversATail_IsUsedForThePagesAndReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{Exclusive: true, SweepEvery: -1, TailEvents: 24})
 		node := f.node(f.opts, true)
-		f.fillsTail(node)
-		last := f.head().Cabinets[nameOf(f.main)]
+		f.fillTail(node)
+		last := f.readHead().Cabinets[nameOf(f.main)]
 		events, _, err := node.beginCall("test").readIDs(t.Context(), f.main, slotRange{Drawer: last.Drawer, Ordinal: 1, To: last.inPages()}, nil)
 		require.NoError(t, err)
 		tail, err := last.decodeTail(f.main)
@@ -77,11 +77,11 @@ func TestAFilterThatCoversATail_IsUsedForThePagesAndReplaced(t *testing.T) {
 
 		calls := f.line.Calls()
 		other := f.node(f.opts, true)
-		f.saves(other, repositorytest.Events(1, f.actor), 1)
+		f.saveEvents(other, repositorytest.Events(1, f.actor), 1)
 		require.LessOrEqual(t, f.line.Calls()-calls, 8, "head, gate, drawers ahead, filter, flush, and head; the pages are not read")
 		other.Settle(t.Context(), f.actor)
 		stored := f.drawerFilter()
-		require.LessOrEqual(t, stored.Count, f.head().Cabinets[nameOf(f.main)].inPages(), "it is replaced")
-		require.NoError(t, f.audit(f.actor))
+		require.LessOrEqual(t, stored.Count, f.readHead().Cabinets[nameOf(f.main)].inPages(), "it is replaced")
+		require.NoError(t, f.auditMailbox(f.actor))
 	})
 }

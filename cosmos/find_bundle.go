@@ -13,13 +13,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A foundBundleDoc is a bundle and when it was stored last.
+// A foundBundleDoc is a bundle and the time of its last write.
 type foundBundleDoc struct {
 	bundleDoc
 	Modified int64 `json:"_ts"` // seconds
 }
 
-// foundBundle returns what [repository.Finder] returns of a bundle.
+// foundBundle returns d as a repository.FoundBundle.
 func (d *foundBundleDoc) foundBundle(isFrozen bool) (repository.FoundBundle, error) {
 	b, err := d.toBundle()
 	found := repository.FoundBundle{Bundle: b, State: repository.BundleState(d.State), Frozen: isFrozen}
@@ -29,8 +29,8 @@ func (d *foundBundleDoc) foundBundle(isFrozen bool) (repository.FoundBundle, err
 	return found, err
 }
 
-// FindBundle implements [repository.Finder]: a point read, or without a recipient a query by id,
-// which is in the index of every partition.
+// FindBundle implements [repository.Finder]. It makes a point read or, without a recipient, a query by
+// id, which is in the index of every partition.
 func (r *Repository) FindBundle(ctx context.Context, id domain.BundleID, recipient domain.ActorID, limit int) (repository.BundleSearch, error) {
 	c := r.beginCall("find bundle")
 	docs, search, err := c.findBundleDocs(ctx, id, recipient, limit+1)

@@ -16,21 +16,21 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An event is found as a Save finds a duplicate: by the tails in the head and the filters, or
+// An event is found as a Save finds a duplicate: in the tails in the head, and by the filters, or the
 // pages, of each cabinet; see save_index.go. The drawer that has it is read up to it. Without a
-// recipient, this is done for one mailbox after the other. A query reads their heads, so that an
-// empty mailbox, or one with all its events in tails, costs no other request.
+// recipient, the mailboxes are searched one after the other. A query reads their heads, so an empty
+// mailbox, or one with all its events in tails, costs no other request.
 //
-// TestFindEvent_CostsWhatTheHandbookSays measures it.
+// TestFindEvent_CostsWhatTheHandbookSays measures the cost.
 
 var _ repository.Finder = (*Repository)(nil)
 
 const (
-	searchPage     = 25               // mailboxes whose heads are read in one request
-	searchesAtOnce = 8                // mailboxes that are looked at side by side
-	mailboxTime    = 12 * time.Second // for one of them, in a search of every mailbox
+	searchPage     = 25               // number of mailboxes whose heads are read in one request
+	searchesAtOnce = 8                // number of mailboxes that are searched at once
+	mailboxTime    = 12 * time.Second // time limit for one mailbox, in a search of every mailbox
 	findIndexBytes = 16 << 20         // memory for the filters of one mailbox
-	findCall       = "find event"     // the name of its calls
+	findCall       = "find event"     // the name of its calls in metrics
 )
 
 // FindEvent implements [repository.Finder]. A search of every mailbox is a background call.
@@ -53,8 +53,8 @@ func (r *Repository) FindEvent(ctx context.Context, q repository.EventQuery) (re
 	return search, nil
 }
 
-// A searchPosition is where a search of every mailbox continues: in the result page at
-// Continuation, behind a recipient in it.
+// A searchPosition is the position at which a search of every mailbox continues: in the result page at
+// Continuation, after a recipient in it.
 type searchPosition struct {
 	Continuation string `json:"continuation,omitempty"`
 	Behind       string `json:"behind,omitempty"`
@@ -78,7 +78,7 @@ func parseSearchPosition(s string) (p searchPosition, err error) {
 	return p, nil
 }
 
-// findEverywhere looks into one mailbox after the other, some of them side by side.
+// findEverywhere searches all mailboxes in order, several at once.
 func (r *Repository) findEverywhere(ctx context.Context, q *repository.EventQuery) (search repository.EventSearch, err error) {
 	at, err := parseSearchPosition(q.After)
 	if err != nil {
@@ -137,7 +137,7 @@ func (r *Repository) findEverywhere(ctx context.Context, q *repository.EventQuer
 	return search, nil
 }
 
-// nextHeads returns the heads of a result page, and those that cannot be read.
+// nextHeads returns the heads of a result page, and the mailboxes whose heads cannot be read.
 func nextHeads(ctx context.Context, q *client.Query) (heads []*head, unread []repository.UnreadMailbox, err error) {
 	items, err := q.Next(ctx, searchPage)
 	if q.SkipDamage(err) {
@@ -161,8 +161,8 @@ func nextHeads(ctx context.Context, q *client.Query) (heads []*head, unread []re
 	return heads, unread, nil
 }
 
-// behindRecipient returns the part of a result page after a recipient in it. Unread heads were
-// reported with those before.
+// behindRecipient returns the part of a result page after a recipient in it. Mailboxes whose heads
+// cannot be read were reported with the first part.
 func behindRecipient(page []*head, unread []repository.UnreadMailbox, behind string) ([]*head, []repository.UnreadMailbox) {
 	if behind == "" {
 		return page, unread
@@ -171,7 +171,7 @@ func behindRecipient(page []*head, unread []repository.UnreadMailbox, behind str
 	return page[i+1:], nil
 }
 
-// findInSome looks into some mailboxes side by side, and returns what that has cost.
+// findInSome searches the mailboxes of heads, several at once, and returns the cost.
 func (r *Repository) findInSome(ctx context.Context, q *repository.EventQuery, heads []*head) ([]mailboxSearch, float64) {
 	found, calls := make([]mailboxSearch, len(heads)), make([]*call, len(heads))
 	var looking sync.WaitGroup
@@ -205,8 +205,8 @@ type mailboxSearch struct {
 	found     []repository.FoundEvent
 	saves     []repository.FoundSave
 	bundles   []repository.FoundBundle
-	unread    []string // why parts of it could not be read
-	err       error    // why the others could not be read
+	unread    []string // parts of the mailbox that could not be read, with reasons
+	err       error    // why the remaining parts were not read
 }
 
 func (m *mailboxSearch) addTo(search *repository.EventSearch) {
@@ -219,7 +219,7 @@ func (m *mailboxSearch) addTo(search *repository.EventSearch) {
 	}
 }
 
-// findInMailbox looks into one mailbox, of which h is the head if that was read.
+// findInMailbox searches one mailbox. h is its head, or nil if it was not read.
 func (c *call) findInMailbox(ctx context.Context, q *repository.EventQuery, recipient domain.ActorID, h *head) mailboxSearch {
 	m := mailboxSearch{recipient: recipient}
 	var located []locatedEvent
@@ -240,7 +240,7 @@ func (c *call) findInMailbox(ctx context.Context, q *repository.EventQuery, reci
 	})
 	for i := range located {
 		found, err := c.describeLocated(ctx, &located[i], of)
-		if err != nil { // it is found all the same
+		if err != nil { // the event was found nevertheless
 			m.unread = append(m.unread, client.Classify("where the event is in the mailbox", err).Error())
 		}
 		m.found = append(m.found, found)

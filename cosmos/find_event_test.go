@@ -21,16 +21,16 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// inMailbox returns the events with an id that a node finds in the mailbox of the actor.
-func (s *trust) inMailbox(node *Repository, id domain.EventID) repository.EventSearch {
+// findInMailbox searches the mailbox of the actor for an id.
+func (s *trust) findInMailbox(node *Repository, id domain.EventID) repository.EventSearch {
 	s.Helper()
 	search, err := node.FindEvent(context.Background(), repository.EventQuery{ID: id, Recipient: s.actor})
 	require.NoError(s, err)
 	return search
 }
 
-// TestFindEvent_FindsEachEventInEachShapeOfAMailbox has events in tails, pages, filters of drawers
-// and of the recipient, in one cabinet and in several, and asks nodes that know nothing.
+// TestFindEvent_FindsEachEventInEachShapeOfAMailbox has events in tails, pages, filters of drawers and
+// of the recipient, in one cabinet and in several. The searching nodes have nothing in memory.
 func TestFindEvent_FindsEachEventInEachShapeOfAMailbox(t *testing.T) {
 	for seed := range uint64(8) {
 		inBubble(t, fmt.Sprint(seed), func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestFindEvent_FindsEachEventInEachShapeOfAMailbox(t *testing.T) {
 				if i%9 != int(seed) {
 					continue
 				}
-				search := s.inMailbox(fresh, all[i].ID)
+				search := s.findInMailbox(fresh, all[i].ID)
 				require.Empty(t, search.Unread)
 				require.Len(t, search.Found, 1)
 				e := search.Found[0]
@@ -65,18 +65,18 @@ func TestFindEvent_FindsEachEventInEachShapeOfAMailbox(t *testing.T) {
 				require.Equal(t, all[i].Cabinet(), e.Cabinet())
 				require.NotNil(t, e.Slot)
 			}
-			require.Empty(t, s.inMailbox(fresh, repositorytest.NewEventID()).Found)
+			require.Empty(t, s.findInMailbox(fresh, repositorytest.NewEventID()).Found)
 		})
 	}
 }
 
-func TestFindEvent_FindsWhatASaveUnderWayHasStored(t *testing.T) {
+func TestFindEvent_FindsEventsOfASaveInFlight(t *testing.T) {
 	s := newTrust(t)
-	node, line := s.tapped(Options{DrawerCapacity: 10, Retries: -1})
+	node, line := s.tappedNode(Options{DrawerCapacity: 10, Retries: -1})
 	s.save(node, 0, repositorytest.Events(2, s.actor))
 	var dead atomic.Bool // from the commit on
-	commit := at(2, replacesHead, func() error { dead.Store(true); return nil })
-	line.set(func(req *http.Request) error {
+	commit := atNth(2, isHeadReplacement, func() error { dead.Store(true); return nil })
+	line.setBefore(func(req *http.Request) error {
 		if err := commit(req); err != nil || dead.Load() {
 			return faulty.ErrLost
 		}
@@ -86,17 +86,17 @@ func TestFindEvent_FindsWhatASaveUnderWayHasStored(t *testing.T) {
 	_, err := node.Save(context.Background(), s.actor, lost)
 	require.Equal(t, domain.Uncertain, domain.KindOf(err))
 
-	search := s.inMailbox(s.node(small, false), lost[1].ID)
+	search := s.findInMailbox(s.node(small, false), lost[1].ID)
 	require.Len(t, search.Found, 1)
 	require.True(t, search.Found[0].IsReserved)
 	require.EqualValues(t, 4, search.Found[0].Sequence)
 
-	other := s.node(small, false) // which is exclusive, and rolls the Save back
+	other := s.node(small, false) // an exclusive node, which rolls the Save back
 	s.save(other, 1, repositorytest.Events(1, s.actor))
-	require.Empty(t, s.inMailbox(other, lost[1].ID).Found)
+	require.Empty(t, s.findInMailbox(other, lost[1].ID).Found)
 }
 
-// TestFindEvent_ListsDamageAndFindsTheRest damages one document of a mailbox after the other.
+// TestFindEvent_ListsDamageAndFindsTheRest damages each document of a mailbox in turn.
 func TestFindEvent_ListsDamageAndFindsTheRest(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{DrawerCapacity: 10, SweepEvery: -1}, false)
@@ -176,7 +176,7 @@ func TestFindEvent_RefusesAPositionThatIsNotItsOwn(t *testing.T) {
 	}
 }
 
-// TestFindEvent_FindsAnEventWhileItsMailboxIsInUse saves, peeks and dequeues meanwhile.
+// TestFindEvent_FindsAnEventWhileItsMailboxIsInUse saves, peeks and dequeues during the search.
 func TestFindEvent_FindsAnEventWhileItsMailboxIsInUse(t *testing.T) {
 	s := newTrust(t)
 	opts := Options{DrawerCapacity: 5, TailEvents: 3, SweepEvery: -1}

@@ -13,15 +13,16 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A locatedEvent is an event and where it is stored.
+// A locatedEvent is an event and its location.
 type locatedEvent struct {
 	storedEvent
 	repository.EventSlot
-	isReserved bool                // by the intent of a head
+	isReserved bool                // it belongs to the intent of a head, and is not visible yet
 	save       domain.TraceContext // the span that has saved it; zero: none is stored
 }
 
-// locateEvent returns the events with an id in a mailbox, and what of it could not be read.
+// locateEvent returns the events with an id in a mailbox, and the parts of the mailbox that could not
+// be read.
 func (c *call) locateEvent(ctx context.Context, q *repository.EventQuery, recipient domain.ActorID, h *head) (located []locatedEvent, unread []string, err error) {
 	searched := h.clone()
 	maps.DeleteFunc(searched.Cabinets, func(name cabinetName, _ received) bool { return !isOfOrigin(recipient, name, q.Origin) })
@@ -53,15 +54,15 @@ func (c *call) locateEvent(ctx context.Context, q *repository.EventQuery, recipi
 	return located, unread, nil
 }
 
-// isOfOrigin reports whether a cabinet is of an origin, which is zero for any. A name that is
-// damaged is of each, so that it is reported.
+// isOfOrigin reports whether a cabinet belongs to an origin. A zero origin matches any cabinet. A
+// damaged name matches every origin, so that it is reported.
 func isOfOrigin(recipient domain.ActorID, name cabinetName, origin domain.Origin) bool {
 	cabinet, err := cabinetOf(recipient, name)
 	return origin.IsZero() || err != nil || cabinet.Origin == origin
 }
 
-// locateEvent returns the events with an id in a cabinet, and what of it is lost. The index was
-// refreshed for the id.
+// locateEvent returns the events with an id in a cabinet, and the lost parts of the cabinet. The index
+// must have been refreshed for the id.
 func (cab *cabinetIndex) locateEvent(ctx context.Context, c *call, id domain.EventID) (located []locatedEvent, lost []string, err error) {
 	hash := hashOf(id)
 	suspects, err := cab.findSuspects(ctx, c, []uint64{hash})
@@ -81,7 +82,7 @@ func (cab *cabinetIndex) locateEvent(ctx context.Context, c *call, id domain.Eve
 			}
 		}
 	}
-	from := make(map[int]int) // the slot at which the search of a drawer begins
+	from := make(map[int]int) // the slot at which the search of each drawer begins
 	if _, isKnown := cab.open.ids[id]; isKnown {
 		from[cab.open.ordinal] = cab.open.from
 	}
@@ -103,7 +104,7 @@ func (cab *cabinetIndex) locateEvent(ctx context.Context, c *call, id domain.Eve
 	return located, lost, nil
 }
 
-// hasLost reports whether events of the cabinet are lost, as far as the index has read it.
+// hasLost reports whether events of the cabinet are lost, as far as the index has been read.
 func (cab *cabinetIndex) hasLost() bool {
 	for _, f := range cab.resident {
 		if f.hasLost {
@@ -113,7 +114,7 @@ func (cab *cabinetIndex) hasLost() bool {
 	return cab.open.hasLost
 }
 
-// locateInDrawer reads the pages of a drawer up to an event, nil if it is not there.
+// locateInDrawer reads the pages of a drawer up to an event. It returns nil if the event is not there.
 func (cab *cabinetIndex) locateInDrawer(ctx context.Context, c *call, id domain.EventID, ordinal, from int) (*locatedEvent, error) {
 	extents, err := c.readExtents(ctx, cab.cabinet, cab.last, ordinal, 1)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// read returns the body of a bundle from a place on.
-func read(t *testing.T, p *hub.Peeked, from int64) string {
+// readBody returns the body of a bundle from an offset on.
+func readBody(t *testing.T, p *hub.Peeked, from int64) string {
 	t.Helper()
 	body, err := p.Open(context.Background())
 	require.NoError(t, err)
@@ -40,13 +40,13 @@ func TestABodyIsTheSameOnEveryNode(t *testing.T) {
 	first, err := hubs[0].Peek(context.Background(), hub.PeekRequest{Actor: s.actor})
 	require.NoError(t, err)
 	require.Equal(t, 250, first.Count)
-	whole := read(t, first, 0)
+	whole := readBody(t, first, 0)
 	require.Equal(t, first.Body.Length, int64(len(whole)))
 	for i, h := range hubs {
 		again, err := h.Peek(context.Background(), hub.PeekRequest{Actor: s.actor})
 		require.NoError(t, err)
 		require.Equal(t, first.Body, again.Body, "node %d", i)
-		require.Equal(t, whole, read(t, again, 0), "node %d", i)
+		require.Equal(t, whole, readBody(t, again, 0), "node %d", i)
 
 		before := s.engine.Requests()
 		found, err := h.Bundle(context.Background(), hub.PeekRequest{Actor: s.actor, BundleID: first.ID})
@@ -54,12 +54,12 @@ func TestABodyIsTheSameOnEveryNode(t *testing.T) {
 		require.Equal(t, first.Body, found.Body, "node %d", i)
 		assert.Equal(t, int64(3), s.engine.Requests()-before, "the gates, the head and the bundle; its length and its digest cost nothing")
 		for _, from := range []int64{0, 1, 10_000, first.Body.Length - 1, first.Body.Length} {
-			require.Equal(t, whole[from:], read(t, found, from), "node %d from %d", i, from)
+			require.Equal(t, whole[from:], readBody(t, found, from), "node %d from %d", i, from)
 		}
 	}
 }
 
-func TestABundleOfAnOlderVersionHasABodyAllTheSame(t *testing.T) {
+func TestABundleOfAnOlderVersionHasABody(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
 	h := hub.New(node, node, s.content, hub.Options{})
@@ -70,10 +70,10 @@ func TestABundleOfAnOlderVersionHasABodyAllTheSame(t *testing.T) {
 	peeked, err := h.Peek(context.Background(), hub.PeekRequest{Actor: s.actor})
 	require.NoError(t, err)
 	require.Zero(t, peeked.Body)
-	whole := read(t, peeked, 0)
+	whole := readBody(t, peeked, 0)
 	require.Equal(t, peeked.Body.Length, int64(len(whole)))
 	require.NotZero(t, peeked.Body.Digest)
-	require.Equal(t, whole[100:], read(t, peeked, 100))
+	require.Equal(t, whole[100:], readBody(t, peeked, 100))
 }
 
 func TestADigestOfAnotherSizeIsDamaged(t *testing.T) {

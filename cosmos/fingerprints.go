@@ -9,36 +9,34 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A fingerprint is the upper 42 bits of an id's hash. The filters of the index of received
-// ids are sorted fingerprints rather than Bloom, xor or binary fuse filters, for these
-// reasons:
+// A fingerprint is the upper 42 bits of the hash of an id. The filters of the index of received ids are
+// sorted fingerprints rather than Bloom, xor or binary fuse filters, for these reasons:
 //
-//   - Filters of several drawers are merged without reading a page. The others need the ids
-//     again, or let more foreign ids pass with each merge.
-//   - A merged filter also says in which drawer an id may be. So a hit costs the reading of
-//     one drawer, however many drawers the filter covers.
-//   - A filter is cut by hash into segments, so that a Save reads those of its ids alone.
-//   - They are as small: 4.1 bytes an id at each level, where a binary fuse filter takes 4.5
-//     bytes with 32 bits a fingerprint.
+//   - Filters of several drawers can be merged without reading a page. The others need the ids again,
+//     or have more false positives after each merge.
+//   - A merged filter also tells which drawer an id may be in. So a hit costs the reading of one
+//     drawer, however many drawers the filter covers.
+//   - A filter is cut into segments by hash, so a Save reads only the segments of its ids.
+//   - They are as small: 4.1 bytes for each id at each level, where a binary fuse filter takes 4.5
+//     bytes with 32 bits for each fingerprint.
 //
-// A foreign id passes for one of n received ids with a probability of n/2^42: 2 in ten
+// An id that was not received is taken for one of n received ids with a probability of n/2^42: 2 in ten
 // million with a million ids.
 const fingerprintBits = 42
 
-// A fingerprintKey is a fingerprint and, below it, the drawer of its event: the number of
-// the drawer in its block, in as many bits as the block's level takes. From the top, its
-// bits are the segment, the bucket in the segment, and the 32 bits of a word.
+// A fingerprintKey is a fingerprint and, in the lowest bits, the drawer of its event: the number of the
+// drawer in its block, in as many bits as the level of the block takes. From the top, its bits are the
+// segment, the bucket in the segment, and the 32 bits of a word.
 type fingerprintKey uint64
 
-// A fingerprintSet holds the fingerprints of the events in one segment of a block. It is
-// never changed.
+// A fingerprintSet holds the fingerprints of the events in one segment of a block. It is immutable.
 type fingerprintSet struct {
 	blockSegment
-	starts []uint32 // where each bucket begins in words, and where the last one ends
+	starts []uint32 // index in words at which each bucket begins; at the end, the length of words
 	words  []uint32 // sorted within a bucket
 }
 
-// newFingerprintSet returns the set of keys, which it sorts. All of them lie in segment s.
+// newFingerprintSet sorts keys and returns the set of them. All of them belong to segment s.
 func newFingerprintSet(s blockSegment, keys []fingerprintKey) *fingerprintSet {
 	slices.Sort(keys)
 	f := &fingerprintSet{blockSegment: s, starts: make([]uint32, s.bucketsPerSegment()+1), words: make([]uint32, len(keys))}
@@ -70,7 +68,7 @@ func (f *fingerprintSet) keys() []fingerprintKey {
 	return keys
 }
 
-// appendOrdinals appends the ordinals of the drawers that may hold the event with a hash to to.
+// appendOrdinals appends to to the ordinals of the drawers that may hold the event with a hash.
 func (f *fingerprintSet) appendOrdinals(hash uint64, to []int) []int {
 	low := f.keyOf(hash, 0)
 	bucket, drawers := f.bucketOf(low), uint32(1)<<(fanOutBits*f.level)
@@ -87,7 +85,7 @@ func (b block) keyOf(hash uint64, drawer int) fingerprintKey {
 	return fingerprintKey(hash>>(64-fingerprintBits)<<(fanOutBits*b.level) | uint64(drawer)) //nolint:gosec // not negative
 }
 
-// keysOf returns the keys of events in a block that is one drawer.
+// keysOf returns the keys of events in a block of one drawer.
 func keysOf(ids map[domain.EventID]domain.Digest) []fingerprintKey {
 	keys := make([]fingerprintKey, 0, len(ids))
 	for id := range ids {
@@ -96,8 +94,8 @@ func keysOf(ids map[domain.EventID]domain.Digest) []fingerprintKey {
 	return keys
 }
 
-// mergeSets returns the sets of a block, one for each segment that the sets of its children
-// cover. A nil child holds nothing.
+// mergeSets returns the sets of a block, one for each segment that the sets of its children cover. A
+// nil child is empty.
 func mergeSets(b block, children *[fanOut]*fingerprintSet) []*fingerprintSet {
 	count, segment := 0, 0
 	for _, child := range children {
@@ -105,7 +103,7 @@ func mergeSets(b block, children *[fanOut]*fingerprintSet) []*fingerprintSet {
 			count, segment = count+child.len(), child.segment
 		}
 	}
-	below := fanOutBits * (b.level - 1) // bits of a child's drawers
+	below := fanOutBits * (b.level - 1) // number of bits of a drawer in a child
 	first := segment * b.segmentCount() / b.child(0).segmentCount()
 	keys := make([][]fingerprintKey, b.segmentCount()/b.child(0).segmentCount())
 	for i := range keys {
@@ -129,9 +127,9 @@ func mergeSets(b block, children *[fanOut]*fingerprintSet) []*fingerprintSet {
 	return sets
 }
 
-// fingerprintsVersion is the first byte of an encoded set. It is followed by the number of
-// words in each bucket as uvarint, the words in 4 bytes each, and the CRC-32C of all before
-// and of the name of the segment in 4 bytes.
+// fingerprintsVersion is the first byte of an encoded set. It is followed by the number of words in
+// each bucket as uvarint, by the words in 4 bytes each, and by the CRC-32C, in 4 bytes, of all bytes
+// before it and of the name of the segment.
 const fingerprintsVersion = 1
 
 var errFingerprints = errors.New("the fingerprints of a block of drawers cannot be decoded")
@@ -152,7 +150,7 @@ func (s blockSegment) computeChecksum(data []byte) uint32 {
 	return crc32.Update(crc32.Checksum(data, castagnoli), castagnoli, []byte(s.documentID()))
 }
 
-// decodeFingerprints returns the set of segment s that encode has encoded.
+// decodeFingerprints decodes the set of segment s.
 func decodeFingerprints(s blockSegment, data []byte) (*fingerprintSet, error) {
 	end := len(data) - 4
 	if end < 1 || data[0] != fingerprintsVersion || s.computeChecksum(data[:end]) != binary.LittleEndian.Uint32(data[end:]) {
@@ -162,7 +160,7 @@ func decodeFingerprints(s blockSegment, data []byte) (*fingerprintSet, error) {
 	f := &fingerprintSet{blockSegment: s, starts: make([]uint32, s.bucketsPerSegment()+1)}
 	for i := range s.bucketsPerSegment() {
 		n := d.readUvarint()
-		if n > uint64(len(d.b)) { // each takes 4 bytes behind the counts
+		if n > uint64(len(d.b)) { // each takes 4 bytes after the counts
 			return nil, errFingerprints
 		}
 		f.starts[i+1] = f.starts[i] + uint32(n) //nolint:gosec // few

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// filterOf returns the filter of one drawer that holds hashes.
+// filterOf returns the filter of a drawer that holds hashes.
 func filterOf(ordinal int, hashes []uint64) *fingerprintSet {
 	at := drawerSegment(ordinal)
 	keys := make([]fingerprintKey, len(hashes))

@@ -12,9 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// TestFlush_DelaysTheSlowestSavesByItsTwoRequests measures what a flush that began ahead of the
-// Save that needs it could gain: it compares tails that are flushed with tails that have room for
-// all that comes.
+// TestFlush_DelaysTheSlowestSavesByItsTwoRequests measures what an earlier flush could gain: it
+// compares tails that are flushed with tails that never become full.
 func TestFlush_DelaysTheSlowestSavesByItsTwoRequests(t *testing.T) {
 	rates := []int{1, 10, 30, 100}
 	if raced {
@@ -31,8 +30,8 @@ func TestFlush_DelaysTheSlowestSavesByItsTwoRequests(t *testing.T) {
 	}
 }
 
-// trickleDelays saves 50 single events for each of 40 actors at a rate, and returns how long the
-// Saves took, in order.
+// trickleDelays saves 50 single events for each of 40 actors at a rate, and returns the sorted
+// durations of the Saves.
 func trickleDelays(t *testing.T, rate, tails int) []time.Duration {
 	var took []time.Duration
 	synctest.Test(t, func(t *testing.T) {

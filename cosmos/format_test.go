@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// versions is a store that a newer version has used as well.
+// A versions is a store that a newer version has used as well.
 type versions struct {
 	*keeper
 }
@@ -30,8 +30,8 @@ func newVersions(t *testing.T) *versions { return &versions{newKeeper(t, 3)} }
 
 type storedItem = map[string]any
 
-// items returns every stored document, by container, partition and id.
-func (v *versions) items() map[string]storedItem {
+// readItems returns every stored document, by container, partition and id.
+func (v *versions) readItems() map[string]storedItem {
 	found := make(map[string]storedItem)
 	for _, c := range Containers() {
 		q := v.node.beginCall("test").QueryAllPartitions(v.container(c.Name), "", "SELECT * FROM c")
@@ -48,10 +48,10 @@ func (v *versions) items() map[string]storedItem {
 	return found
 }
 
-// etags returns the etag of every stored document.
-func (v *versions) etags() map[string]any {
+// readETags returns the etag of every stored document.
+func (v *versions) readETags() map[string]any {
 	etags := make(map[string]any)
-	for name, doc := range v.items() {
+	for name, doc := range v.readItems() {
 		etags[name] = doc["_etag"]
 	}
 	return etags
@@ -70,7 +70,7 @@ func (v *versions) keyOf(container string, doc storedItem) string {
 	return doc["partitionKey"].(string)
 }
 
-// added is the member of a newer version.
+// added is the name of a member that a newer version adds.
 const added = "addedLater"
 
 // addMember adds a member to an object and to all objects in it.
@@ -78,7 +78,7 @@ func addMember(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
-			if name != "groups" || value["id"] != groupsID { // which maps any origin to its group
+			if name != "groups" || value["id"] != groupsID { // the groups document maps any origin to its group
 				addMember(inner)
 			}
 		}
@@ -92,20 +92,19 @@ func addMember(value any) {
 	}
 }
 
-// isMap reports whether an object stands for a map of which each value is an object
-// with members of its own.
+// isMap reports whether an object is a map whose values are objects with members of their own.
 func isMap(object storedItem) bool {
 	for name := range object {
-		if strings.Contains(name, "|") { // the name of a cabinet
+		if strings.Contains(name, "|") { // the key is the name of a cabinet
 			return true
 		}
 	}
 	return len(object) == 0 || object["n"] != nil && len(object) == 1
 }
 
-// upgrade adds members to every object in every document that this version replaces.
-func (v *versions) upgrade() {
-	for name, doc := range v.items() {
+// addMembers adds a member to every object in every document that this version replaces.
+func (v *versions) addMembers() {
+	for name, doc := range v.readItems() {
 		container, _, _ := strings.Cut(name, " ")
 		addMember(doc)
 		text, err := json.Marshal(doc)
@@ -116,8 +115,8 @@ func (v *versions) upgrade() {
 	}
 }
 
-// identity distinguishes the objects of an array.
-func identity(value any) string {
+// identityOf returns what identifies an object of an array.
+func identityOf(value any) string {
 	object, ok := value.(map[string]any)
 	if !ok {
 		return ""
@@ -125,8 +124,8 @@ func identity(value any) string {
 	return fmt.Sprint(object["drawer"], object["slot"], object["from"], object["below"], object["at"])
 }
 
-// lost returns the objects of before that are still there and have lost their member.
-func lost(path string, before, after any) []string {
+// lostMembers returns the objects of before that still exist in after, but have lost the added member.
+func lostMembers(path string, before, after any) []string {
 	var found []string
 	switch before := before.(type) {
 	case map[string]any:
@@ -141,14 +140,14 @@ func lost(path string, before, after any) []string {
 			found = append(found, path)
 		}
 		for name, inner := range before {
-			found = append(found, lost(path+"/"+name, inner, after[name])...)
+			found = append(found, lostMembers(path+"/"+name, inner, after[name])...)
 		}
 	case []any:
 		after, _ := after.([]any)
 		for _, one := range before {
 			for _, other := range after {
-				if identity(one) != "" && identity(one) == identity(other) {
-					found = append(found, lost(path+"/"+identity(one), one, other)...)
+				if identityOf(one) != "" && identityOf(one) == identityOf(other) {
+					found = append(found, lostMembers(path+"/"+identityOf(one), one, other)...)
 				}
 			}
 		}
@@ -156,85 +155,85 @@ func lost(path string, before, after any) []string {
 	return found
 }
 
-// keeps requires that a call leaves every member in place that it does not know.
-func (v *versions) keeps(what string, call func() error) {
+// requireMembersKept demands that a call keeps every member that it does not know.
+func (v *versions) requireMembersKept(what string, call func() error) {
 	v.Helper()
-	v.upgrade()
-	before := v.items()
+	v.addMembers()
+	before := v.readItems()
 	require.NoError(v, call(), what)
-	after := v.items()
+	after := v.readItems()
 	for name := range before {
 		if doc := after[name]; doc != nil {
-			assert.Empty(v, lost(name, before[name], doc), "%s", what)
+			assert.Empty(v, lostMembers(name, before[name], doc), "%s", what)
 		}
 	}
 }
 
-func (v *versions) peeks(changes ...func(*domain.Bundle)) repositorytest.Peeked {
+func (v *versions) openBundle(changes ...func(*domain.Bundle)) repositorytest.Peeked {
 	v.Helper()
 	b, err := repositorytest.Peek(context.Background(), v.stores(v.node), v.actor, allGroups, domain.BundleID{}, changes...)
 	require.NoError(v, err)
 	return b
 }
 
-// leavesIntent lets a node stop in the middle of a Save.
-func (v *versions) leavesIntent() {
+// leaveIntent stops a node in the middle of a Save.
+func (v *versions) leaveIntent() {
 	d := &damaged{T: v.T, rig: v.rig, node: v.node, actor: v.actor}
-	d.leavesIntent()
+	d.leaveIntent()
 }
 
-func TestEveryReplacedDocument_KeepsMembersItDoesNotKnow(t *testing.T) {
+func TestEveryReplacedDocument_KeepsUnknownMembers(t *testing.T) {
 	ctx := t.Context()
 	v := newVersions(t)
 	require.NoError(t, v.node.AdoptGroups(ctx))
-	v.saves(7)
-	v.keeps("Save", func() error { v.saves(4); return nil })
-	v.keeps("Save by a node that has just started", func() error {
+	v.saveEvents(7)
+	v.requireMembersKept("Save", func() error { v.saveEvents(4); return nil })
+	v.requireMembersKept("Save by a node that has just started", func() error {
 		_, err := v.rig.node(Options{DrawerCapacity: 3, Clock: v.clock}, false).Save(ctx, v.actor, repositorytest.Events(1, v.actor))
 		return err
 	})
 
 	var b repositorytest.Peeked
-	peek := func() error { b = v.peeks(); return nil }
-	v.keeps("Peek", peek)
-	v.keeps("Peek of an open bundle", peek)
-	v.keeps("Release", func() error { return v.node.Release(ctx, v.actor, b.ID, becauseOfATest) })
-	v.keeps("Peek", peek)
-	v.keeps("Dequeue", func() error {
+	peek := func() error { b = v.openBundle(); return nil }
+	v.requireMembersKept("Peek", peek)
+	v.requireMembersKept("Peek of an open bundle", peek)
+	v.requireMembersKept("Release", func() error { return v.node.Release(ctx, v.actor, b.ID, becauseOfATest) })
+	v.requireMembersKept("Peek", peek)
+	v.requireMembersKept("Dequeue", func() error {
 		_, err := v.node.Acknowledge(ctx, v.actor, b.ID)
 		v.node.Settle(ctx, v.actor)
 		return err
 	})
-	v.keeps("Save of what is the first to wait", func() error { v.saves(2); return nil })
-	v.keeps("Dequeue of a bundle that is not open", func() error {
+	v.requireMembersKept("Save of what is the first to wait", func() error { v.saveEvents(2); return nil })
+	v.requireMembersKept("Dequeue of a bundle that is not open", func() error {
 		_, err := v.node.Acknowledge(ctx, v.actor, repositorytest.NewBundleID())
 		require.Equal(t, domain.NotFound, domain.KindOf(err))
 		return nil
 	})
 
-	request := func() error { b = v.peeks(repositorytest.Requested); return nil }
-	v.keeps("Peek on request", request)
-	v.keeps("Fail", func() error {
+	request := func() error { b = v.openBundle(repositorytest.Requested); return nil }
+	v.requireMembersKept("Peek on request", request)
+	v.requireMembersKept("Fail", func() error {
 		_, err := v.node.Fail(ctx, v.actor, b.ID, domain.ContentFailure{Reason: "busy", Text: "later"})
 		return err
 	})
-	v.keeps("Answer", func() error {
+	v.requireMembersKept("Answer", func() error {
 		_, err := v.node.Answer(ctx, v.actor, b.ID, "payloads/x/answer", domain.Body{Length: 3})
 		return err
 	})
-	v.keeps("Skip", func() error { return v.node.Skip(ctx, v.actor, b.ID, becauseOfATest) })
-	v.keeps("Replay", func() error {
+	v.requireMembersKept("Skip", func() error { return v.node.Skip(ctx, v.actor, b.ID, becauseOfATest) })
+	v.requireMembersKept("Replay", func() error {
 		_, err := v.node.Replay(ctx, v.actor, b.Group, becauseOfATest)
 		return err
 	})
-	v.keeps("Freeze", func() error { return v.node.Freeze(ctx, v.actor, becauseOfATest) })
-	v.keeps("Thaw", func() error { return v.node.Thaw(ctx, v.actor, becauseOfATest) })
-	v.keeps("Dequeue on request", func() error {
+	v.requireMembersKept("Freeze", func() error { return v.node.Freeze(ctx, v.actor, becauseOfATest) })
+	v.requireMembersKept("Thaw", func() error { return v.node.Thaw(ctx, v.actor, becauseOfATest) })
+	v.requireMembersKept("Dequeue on request", func() error {
 		_, err := v.node.Acknowledge(ctx, v.actor, b.ID)
 		v.node.Settle(ctx, v.actor)
 		return err
 	})
-	v.keeps("Delivered", func() error {
+	v.requireMembersKept("Delivered", func() error {
 		notices, err := v.node.Notices(ctx, v.actor)
 		if err == nil {
 			err = v.node.Delivered(ctx, notices[0])
@@ -242,64 +241,63 @@ func TestEveryReplacedDocument_KeepsMembersItDoesNotKnow(t *testing.T) {
 		return err
 	})
 
-	v.saves(5)
-	v.keeps("the start of a Save that is not finished", func() error { v.leavesIntent(); return nil })
-	v.keeps("the rollback of another node", func() error {
+	v.saveEvents(5)
+	v.requireMembersKept("the start of a Save that is not finished", func() error { v.leaveIntent(); return nil })
+	v.requireMembersKept("the rollback of another node", func() error {
 		_, err := v.rig.node(Options{DrawerCapacity: 3, Exclusive: true, Clock: v.clock}, false).Save(ctx, v.actor, repositorytest.Events(1, v.actor))
 		return err
 	})
 	sweep := func() error { _, err := v.node.Sweep(ctx); return err }
-	v.keeps("the first sweep", sweep)
-	v.passes(4 * day)
-	v.saves(1)
-	v.takes()
-	v.keeps("a sweep that adds a milestone", sweep)
-	v.passes(4 * day)
-	v.keeps("a sweep that raises a floor", sweep)
-	v.passes(30 * day)
-	v.keeps("a sweep that removes the last drawer", sweep)
+	v.requireMembersKept("the first sweep", sweep)
+	v.passTime(4 * day)
+	v.saveEvents(1)
+	v.takeBundle()
+	v.requireMembersKept("a sweep that adds a milestone", sweep)
+	v.passTime(4 * day)
+	v.requireMembersKept("a sweep that raises a floor", sweep)
+	v.passTime(30 * day)
+	v.requireMembersKept("a sweep that removes the last drawer", sweep)
 	require.True(t, v.node.isDue(ctx))
-	v.passes(day)
-	v.keeps("the start of another sweep", func() error { v.node.isDue(ctx); return nil })
+	v.passTime(day)
+	v.requireMembersKept("the start of another sweep", func() error { v.node.isDue(ctx); return nil })
 
 	group, err := domain.ParseGroup("weather")
 	require.NoError(t, err)
 	origin, err := domain.ParseOrigin("Weather")
 	require.NoError(t, err)
-	v.keeps("another origin", func() error {
+	v.requireMembersKept("another origin", func() error {
 		return v.rig.node(Options{Groups: domain.DefaultGroups().With(origin, group)}, false).AdoptGroups(ctx)
 	})
-	require.NoError(t, v.mended(v.actor))
+	require.NoError(t, v.repairMailbox(v.actor))
 }
 
-func TestARepair_KeepsMembersItDoesNotKnow(t *testing.T) { synctest.Test(t, repairKeepsMembers) }
+func TestARepair_KeepsUnknownMembers(t *testing.T) { synctest.Test(t, requireRepairKeepsMembers) }
 
-func repairKeepsMembers(t *testing.T) {
+func requireRepairKeepsMembers(t *testing.T) {
 	d := newDamaged(t)
 	v := &versions{&keeper{T: t, rig: d.rig, node: d.node, actor: d.actor}}
-	drawers, entries := d.drawers(d.main), catalogKey(d.actor, domain.TimeSeries)
-	v.upgrade()
-	require.Empty(t, d.checks(CheckOptions{}).Findings, "members that are not known are no finding")
-	d.patches(d.node.db.catalog, entries, drawers[2].ID, "/nextSequence", 2)
-	d.patches(d.node.db.catalog, entries, drawers[3].ID, "/nextSequence", 1000)
-	d.leavesWrongFilters()
-	d.patches(d.node.db.cabinets, cabinetKey(d.main), drawers[0].ID, "/position", 1)
-	d.leavesIntent()
-	v.keeps("check --repair", func() error { return d.mended(d.actor) })
+	drawers, entries := d.readDrawers(d.main), catalogKey(d.actor, domain.TimeSeries)
+	v.addMembers()
+	require.Empty(t, d.runCheck(CheckOptions{}).Findings, "members that are not known are no finding")
+	d.patchDocument(d.node.db.catalog, entries, drawers[2].ID, "/nextSequence", 2)
+	d.patchDocument(d.node.db.catalog, entries, drawers[3].ID, "/nextSequence", 1000)
+	d.storeWrongFilters()
+	d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), drawers[0].ID, "/position", 1)
+	d.leaveIntent()
+	v.requireMembersKept("check --repair", func() error { return d.repairMailbox(d.actor) })
 }
 
-// newerFormat returns the first format that this version does not know of a document with an
-// id.
+// newerFormat returns the first format, of a document with this id, that this version does not know.
 func newerFormat(id string) int {
 	if id == headID {
 		return headDocument.Format + 1
 	}
-	return 2 // of all others, 1 is known
+	return 2 // of all others, this version knows format 1
 }
 
-// raise gives documents of the mailbox a format that this version does not know.
-func (v *versions) raise(isRaised func(id string) bool) {
-	for name, doc := range v.items() {
+// raiseFormats gives documents of the mailbox a format that this version does not know.
+func (v *versions) raiseFormats(isRaised func(id string) bool) {
+	for name, doc := range v.readItems() {
 		container, key, id := strings.Fields(name)[0], "", doc["id"].(string)
 		if key = v.keyOf(container, doc); strings.HasPrefix(key, "|") || !isRaised(id) {
 			continue
@@ -315,13 +313,13 @@ func (v *versions) raise(isRaised func(id string) bool) {
 	}
 }
 
-// A call is one of the operations on a mailbox.
+// A mailboxCall is one of the calls on a mailbox.
 type mailboxCall struct {
 	name string
 	do   func(context.Context) error
 }
 
-func (v *versions) calls(node *Repository, b repositorytest.Peeked) []mailboxCall {
+func (v *versions) mailboxCalls(node *Repository, b repositorytest.Peeked) []mailboxCall {
 	return []mailboxCall{
 		{"Save", func(ctx context.Context) error {
 			_, err := node.Save(ctx, v.actor, repositorytest.Events(1, v.actor))
@@ -361,21 +359,21 @@ func (v *versions) calls(node *Repository, b repositorytest.Peeked) []mailboxCal
 
 func TestAMailboxOfANewerFormat_IsNeverWritten(t *testing.T) {
 	v := newVersions(t)
-	v.saves(7)
-	v.takes()
-	v.saves(4)
-	b := v.peeks(repositorytest.Requested)
-	v.leavesIntent()
-	v.passes(30 * day)
-	v.raise(func(id string) bool { return id == headID || strings.HasPrefix(id, gateKind) || id == b.ID.String() })
-	before := v.etags()
+	v.saveEvents(7)
+	v.takeBundle()
+	v.saveEvents(4)
+	b := v.openBundle(repositorytest.Requested)
+	v.leaveIntent()
+	v.passTime(30 * day)
+	v.raiseFormats(func(id string) bool { return id == headID || strings.HasPrefix(id, gateKind) || id == b.ID.String() })
+	before := v.readETags()
 
 	var logged bytes.Buffer
 	fresh := v.rig.node(Options{
 		DrawerCapacity: 3, Exclusive: true, SweepEvery: -1, Clock: v.clock, Logger: slog.New(slog.NewTextHandler(&logged, nil)),
 	}, true)
 	for name, node := range map[string]*Repository{"that has served it before": v.node, "that has just started": fresh} {
-		for _, c := range v.calls(node, b) {
+		for _, c := range v.mailboxCalls(node, b) {
 			t.Run(c.name+" by a node "+name, func(t *testing.T) {
 				require.Equal(t, domain.NewerFormat, domain.KindOf(c.do(t.Context())), "%v", c.do(t.Context()))
 			})
@@ -389,7 +387,7 @@ func TestAMailboxOfANewerFormat_IsNeverWritten(t *testing.T) {
 	require.Equal(t, []any{repository.NewerFormatFinding, v.actor.String(), false, false}, []any{f.Kind, f.Recipient, f.Damage, f.Repaired})
 	require.Contains(t, f.Text, `document "head"`)
 
-	require.Equal(t, before, v.etags(), "no document was written")
+	require.Equal(t, before, v.readETags(), "no document was written")
 	require.Equal(t, 1, strings.Count(logged.String(), "written by a newer version"), "%s", logged.String())
 	mailboxes, n := fresh.NewerFormats(10)
 	require.Equal(t, []string{v.actor.String()}, mailboxes)
@@ -399,31 +397,31 @@ func TestAMailboxOfANewerFormat_IsNeverWritten(t *testing.T) {
 func TestADocumentOfANewerFormat_IsNeverWritten(t *testing.T) {
 	v := newVersions(t)
 	require.NoError(t, v.node.AdoptGroups(t.Context()))
-	v.saves(7)
-	v.takes()
-	v.saves(4)
-	b := v.peeks(repositorytest.Requested)
+	v.saveEvents(7)
+	v.takeBundle()
+	v.saveEvents(4)
+	b := v.openBundle(repositorytest.Requested)
 	_, err := v.node.Answer(t.Context(), v.actor, b.ID, "payloads/x/answer", domain.Body{Length: 3})
 	require.NoError(t, err)
 	_, err = v.node.Acknowledge(t.Context(), v.actor, b.ID)
 	require.NoError(t, err)
 	require.NoError(t, v.node.Freeze(t.Context(), v.actor, becauseOfATest))
 	require.NoError(t, v.node.Thaw(t.Context(), v.actor, becauseOfATest))
-	v.saves(4)
-	b = v.peeks(repositorytest.Requested)
-	v.leavesIntent()
-	v.raise(func(string) bool { return true })
-	before, documents := v.etags(), v.items()
-	for _, c := range v.calls(v.node, b) {
+	v.saveEvents(4)
+	b = v.openBundle(repositorytest.Requested)
+	v.leaveIntent()
+	v.raiseFormats(func(string) bool { return true })
+	before, documents := v.readETags(), v.readItems()
+	for _, c := range v.mailboxCalls(v.node, b) {
 		require.Error(t, c.do(t.Context()), c.name)
 	}
 	_, err = v.node.Notices(t.Context(), v.actor)
 	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
 	_, err = v.node.Records(t.Context(), v.actor, 10)
 	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
-	require.Equal(t, before, v.etags())
+	require.Equal(t, before, v.readETags())
 
-	// Each kind by itself, for the calls that write without a read.
+	// Each kind alone, for the calls that write without a read.
 	c := v.node.beginCall("test")
 	for name, doc := range documents {
 		id, key := doc["id"].(string), strings.Fields(name)[1]
@@ -437,14 +435,14 @@ func TestADocumentOfANewerFormat_IsNeverWritten(t *testing.T) {
 		}
 		require.Error(t, err, name)
 	}
-	require.Equal(t, before, v.etags())
+	require.Equal(t, before, v.readETags())
 }
 
 func TestADocumentThatIsRestored_IsServedAgain(t *testing.T) {
 	v := newVersions(t)
-	v.saves(1)
-	restored := v.items()
-	v.raise(func(id string) bool { return id == headID })
+	v.saveEvents(1)
+	restored := v.readItems()
+	v.raiseFormats(func(id string) bool { return id == headID })
 	_, err := v.node.NextUnacknowledged(t.Context(), v.actor, allGroups)
 	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
 	for name, doc := range restored {
@@ -455,7 +453,7 @@ func TestADocumentThatIsRestored_IsServedAgain(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	v.takes()
+	v.takeBundle()
 	_, n := v.node.NewerFormats(10)
 	require.Zero(t, n)
 }
@@ -520,7 +518,7 @@ func TestDocumentsOfAllRecipientsInANewerFormat_AreNotWritten(t *testing.T) {
 	v := newVersions(t)
 	require.NoError(t, v.node.AdoptGroups(t.Context()))
 	require.True(t, v.node.isDue(t.Context()))
-	for name, doc := range v.items() {
+	for name, doc := range v.readItems() {
 		doc["v"] = newerFormat(doc["id"].(string))
 		text, err := json.Marshal(doc)
 		require.NoError(t, err)
@@ -528,12 +526,12 @@ func TestDocumentsOfAllRecipientsInANewerFormat_AreNotWritten(t *testing.T) {
 		_, err = v.container(strings.Fields(name)[0]).ReplaceItem(t.Context(), azcosmos.NewPartitionKeyString(key), doc["id"].(string), text, nil)
 		require.NoError(t, err)
 	}
-	before := v.etags()
+	before := v.readETags()
 	require.Len(t, before, 2)
-	v.passes(day)
+	v.passTime(day)
 	require.Equal(t, domain.NewerFormat, domain.KindOf(v.node.AdoptGroups(t.Context())))
 	require.False(t, v.node.isDue(t.Context()))
-	require.Equal(t, before, v.etags())
+	require.Equal(t, before, v.readETags())
 	names, _ := v.node.NewerFormats(10)
 	require.Equal(t, []string{groupsKey, sweepKey}, names)
 }

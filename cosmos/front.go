@@ -7,22 +7,21 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Where several cabinets wait, the choice of a Peek needs the first number of each. If a Save
-// brings events to a cabinet in which none waits, the head notes which of them is the first: the
-// front of the cabinet. It is a fact that never changes, so a reader may use it whenever it is
-// about the event just behind the gate, and needs no entry then. Without it, each such Save would
-// have to raise the entry of the drawer: a tenth of what the events of a small batch cost.
+// If events wait in several cabinets, the choice of a Peek needs the first number in each. When a Save
+// adds events to a cabinet in which none waits, the head notes the first of them: the front of the
+// cabinet. The front is a fact that never changes. So a reader may use it, and needs no entry, whenever
+// the front is the event just after the gate. Without fronts, each such Save would have to raise the
+// entry of the drawer: a tenth of the cost of the events of a small batch.
 
-// A front is the number of an event in its cabinet, counted from 1, and its number in the
-// mailbox. The zero value is of no event.
+// A front is the number of an event in its cabinet, counted from 1, and its number in the mailbox. The
+// zero value means no event.
 type front [2]int64
 
-// maxFronts is how many cabinets a recipient may have for new fronts to be noted: each makes the
-// head, which every Save writes, 25 bytes longer. With more cabinets, entries are raised.
+// maxFronts is the number of cabinets up to which fronts are noted: each makes the head, which every
+// Save writes, 25 bytes longer. For a recipient with more cabinets, entries are raised.
 const maxFronts = 128
 
-// frontBehind returns the number of the first event behind a position if that is the front, else
-// 0.
+// frontBehind returns the number of the event just after a position if that is the front, otherwise 0.
 func (c received) frontBehind(at position) domain.Sequence {
 	if c.Front[0] == 0 || c.Front[0] != at.Total+1 || domain.Sequence(c.Front[1]) <= at.Sequence {
 		return 0
@@ -30,8 +29,8 @@ func (c received) frontBehind(at position) domain.Sequence {
 	return domain.Sequence(c.Front[1])
 }
 
-// frontsOf returns the parts of a plan whose first events become fronts: those that fill a
-// drawer in which no event waits. It returns nil if the choice reads no entries, or if the head
+// frontsOf reports for each part of a plan whether its first event becomes a front: it does if the part
+// fills a drawer in which no event waits. It returns nil if the choice reads no entries, or if the head
 // would become too large.
 func (w *recipientWriter) frontsOf(wasEmpty []bool) []bool {
 	if !w.r.usesEntries() || len(w.head.Cabinets) > maxFronts {
@@ -40,7 +39,7 @@ func (w *recipientWriter) frontsOf(wasEmpty []bool) []bool {
 	return slices.Clone(wasEmpty)
 }
 
-// dropFront removes the front of a cabinet, which is wrong. The choice reads entries then.
+// dropFront removes a wrong front of a cabinet. Choices then read entries.
 func (c *call) dropFront(ctx context.Context, recipient domain.ActorID, name cabinetName) error {
 	h, err := c.readHead(ctx, recipient)
 	if err != nil {

@@ -19,7 +19,7 @@ func ofKind(actor domain.ActorID, kind string, n int) []domain.Event {
 	return events
 }
 
-// Saves of several kinds find nothing waiting. Any node chooses between the kinds by the head,
+// No event waits when Saves of several kinds arrive. Any node chooses between the kinds by the head,
 // and no entry is raised.
 func TestAChoiceBetweenFronts_ReadsNoEntry(t *testing.T) {
 	s := newTrust(t)
@@ -43,11 +43,11 @@ func TestAChoiceBetweenFronts_ReadsNoEntry(t *testing.T) {
 			other.Settle(t.Context(), s.actor)
 		}
 	}
-	require.NoError(t, s.mended(s.actor))
+	require.NoError(t, s.repairMailbox(s.actor))
 }
 
-// A Replay moves the gate back in front of events that wait again, after which a Save has noted
-// a front behind them.
+// A Replay moves the gate back before events, which then wait again. The front that a Save has noted
+// meanwhile is after them.
 func TestAFront_CountsOnlyJustBehindTheGate(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{}, true)
@@ -71,10 +71,10 @@ func TestAFront_CountsOnlyJustBehindTheGate(t *testing.T) {
 	for _, want := range []string{"a2", "b5"} {
 		require.Equal(t, want, next())
 	}
-	require.NoError(t, s.mended(s.actor))
+	require.NoError(t, s.repairMailbox(s.actor))
 }
 
-// With many cabinets, entries are raised rather than fronts noted: the head would be too large.
+// With many cabinets, entries are raised instead: fronts would make the head too large.
 func TestFronts_AreNotedWithFewCabinets(t *testing.T) {
 	for _, kinds := range []int{maxFronts, maxFronts + 1} {
 		s := newTrust(t)
@@ -109,7 +109,7 @@ func TestAFrontThatIsWrong_IsFoundAndRepaired(t *testing.T) {
 		node.Settle(t.Context(), s.actor)
 	}
 	s.save(node, 0, ofKind(s.actor, "a", 3))
-	require.NoError(t, s.audit(s.actor))
+	require.NoError(t, s.auditMailbox(s.actor))
 	c := node.beginCall("test")
 	h, err := c.readHead(t.Context(), s.actor)
 	require.NoError(t, err)
@@ -120,9 +120,9 @@ func TestAFrontThatIsWrong_IsFoundAndRepaired(t *testing.T) {
 	}
 	_, err = c.Put(t.Context(), node.db.catalog, h.PartitionKey, headID, h.etag, h)
 	require.NoError(t, err)
-	report, err := s.check(s.actor, true)
+	report, err := s.checkMailbox(s.actor, true)
 	require.NoError(t, err)
-	require.Equal(t, []string{headWrong}, kinds(report))
+	require.Equal(t, []string{headWrong}, kindsOfFindings(report))
 	require.EqualValues(t, 1, report.Repaired)
-	require.NoError(t, s.audit(s.actor))
+	require.NoError(t, s.auditMailbox(s.actor))
 }

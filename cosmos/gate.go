@@ -10,29 +10,28 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A gate decides what a recipient has acknowledged in one group. It is in the partition
-// of the recipient's bundles; every write of it is conditional.
+// A gate decides which events a recipient has acknowledged in one group. It is in the partition of the
+// recipient's bundles; every write of it is conditional.
 //
-// Its transitions are the methods below: each returns the successor and leaves its
-// receiver as it is.
+// Its transitions are the methods below: each returns the successor and leaves its receiver as it is.
 type gate struct {
 	ID         string                   `json:"id"`
 	Recipient  string                   `json:"recipient"`
 	Kind       string                   `json:"kind"` // always "gate"
 	WriteID    string                   `json:"operation"`
 	Generation int64                    `json:"generation"`
-	Frozen     bool                     `json:"frozen,omitempty"` // by an operator: nothing is peeked or dequeued
+	Frozen     bool                     `json:"frozen,omitempty"` // set by an operator: no Peek or Dequeue succeeds
 	Last       string                   `json:"last,omitempty"`   // bundle that was closed last
 	Open       string                   `json:"open,omitempty"`   // bundle
 	Opened     time.Time                `json:"opened,omitzero"`
-	First      domain.Sequence          `json:"first,omitempty"` // of the open bundle
+	First      domain.Sequence          `json:"first,omitempty"` // number of the first event of the open bundle
 	At         map[cabinetName]position `json:"at"`
 	Expiring   bool                     `json:"expiring,omitempty"` // every closed bundle of the group expires; see expireBundles
-	// DequeueRequests are the subscriptions for which a Dequeue leaves a notice. Every gate has
-	// all of them.
+	// DequeueRequests are the subscriptions for which a Dequeue writes a notice. Every gate has all of
+	// them.
 	DequeueRequests []string `json:"dequeueRequests,omitempty"`
 
-	Removed domain.Sequence `json:"removed,omitempty"` // numbers up to it are acknowledged in the cabinets that At does not name
+	Removed domain.Sequence `json:"removed,omitempty"` // in cabinets that At does not name, numbers up to this one are acknowledged
 	ETag    azcore.ETag     `json:"_etag,omitempty"`
 	client.Document
 }
@@ -41,17 +40,17 @@ const gateKind = "gate"
 
 func gateID(g domain.Group) string { return "gate." + g.String() }
 
-// A position is just behind the last acknowledged event of a cabinet.
+// A position is just after the last acknowledged event of a cabinet.
 type position struct {
-	Ordinal  int             `json:"ordinal"` // drawer; 0: before the first
+	Ordinal  int             `json:"ordinal"` // of the drawer; 0: before the first one
 	Slot     int             `json:"slot"`
 	Sequence domain.Sequence `json:"sequence"`
-	Total    int64           `json:"total"` // events acknowledged ever
+	Total    int64           `json:"total"` // number of events that were ever acknowledged
 
-	NextSaved millis `json:"nextSaved,omitempty"` // when the event just behind was saved, if that is known
+	NextSaved millis `json:"nextSaved,omitempty"` // when the event after the position was saved; 0: unknown
 
-	// Doubt is up to where the gate has been before it was moved back. Below it,
-	// entries may be too high.
+	// Doubt is the highest number that the gate had passed before it was moved back. Entries below it
+	// may be too high.
 	Doubt domain.Sequence `json:"doubt,omitempty"`
 
 	Unknown client.UnknownMembers `json:",embed"`
@@ -73,8 +72,8 @@ func (g *gate) clone() *gate {
 	return &c
 }
 
-// confirm returns g as it is, under the next generation: if it is written, g was the
-// truth at that time. Every transition begins with it.
+// confirm returns g unchanged, but under the next generation: a successful write of it proves that g
+// was current. Every transition begins with it.
 func (g *gate) confirm(writeID string) *gate {
 	c := g.clone()
 	c.WriteID, c.Generation = writeID, g.Generation+1
@@ -86,12 +85,12 @@ func (g *gate) open(d *bundleDoc, writeID string) *gate {
 	c := g.confirm(writeID)
 	c.Open, c.Opened, c.First = d.ID, d.Opened, d.First
 	if at := g.At[d.Cabinet]; at.Ordinal != d.Start.Ordinal || at.Sequence != d.Start.Sequence {
-		c.At[d.Cabinet] = d.Start // follows from the head, which a Dequeue does not read
+		c.At[d.Cabinet] = d.Start // derived from the head, which a Dequeue does not read
 	}
 	return c
 }
 
-// advancePast returns g behind bundle d, which is closed.
+// advancePast returns g after bundle d, which is closed.
 func (g *gate) advancePast(d *bundleDoc, writeID string) *gate {
 	c := g.release(writeID)
 	c.Last = d.ID
@@ -108,7 +107,7 @@ func (g *gate) advancePast(d *bundleDoc, writeID string) *gate {
 	return c
 }
 
-// rewindTo returns g as it was before bundle d, and with d open.
+// rewindTo returns g before bundle d, with d open.
 func (g *gate) rewindTo(d *bundleDoc, writeID string) *gate {
 	c := g.open(d, writeID)
 	c.Last = d.Before
@@ -119,16 +118,16 @@ func (g *gate) rewindTo(d *bundleDoc, writeID string) *gate {
 	return c
 }
 
-// release returns g without an open bundle. Its positions stay, so that the events
-// of the bundle are delivered again.
+// release returns g without an open bundle. Its positions stay, so the events of the bundle are
+// delivered again.
 func (g *gate) release(writeID string) *gate {
 	c := g.confirm(writeID)
 	c.Open, c.Opened, c.First = "", time.Time{}, 0
 	return c
 }
 
-// noteRetention returns g after a bundle was closed under a retention, which is not positive
-// if the bundle does not expire.
+// noteRetention returns g after a bundle was closed with a retention. The bundle does not expire if the
+// retention is not positive.
 func (g *gate) noteRetention(retention time.Duration) *gate {
 	if retention > 0 || !g.Expiring {
 		return g
@@ -145,8 +144,8 @@ func (g *gate) setFrozen(frozen bool, writeID string) *gate {
 	return c
 }
 
-// assumeAcknowledged returns g as if n more events of a cabinet were acknowledged. It
-// is for counting what remains then, and is never written.
+// assumeAcknowledged returns g with n more events of a cabinet acknowledged. It is used to count the
+// remaining events, and is never written.
 func (g *gate) assumeAcknowledged(name cabinetName, last received, n int, nextSaved millis) *gate {
 	c := g.clone()
 	at := c.positionIn(name, last)
@@ -155,7 +154,8 @@ func (g *gate) assumeAcknowledged(name cabinetName, last received, n int, nextSa
 	return c
 }
 
-// oldestOpen returns the gate whose bundle has been open longest, nil if none is.
+// oldestOpen returns the gate whose bundle has been open for the longest time, nil if no bundle is
+// open.
 func oldestOpen(gates map[domain.Group]*gate) *gate {
 	var oldest *gate
 	for _, g := range gates {

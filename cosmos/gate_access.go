@@ -29,9 +29,9 @@ func (c *call) readGatesAndHead(ctx context.Context, recipient domain.ActorID, g
 	return gates, h, nil
 }
 
-// readGates reads the gates of groups by their ids: one by a point read, several by a query
-// that looks them up in the index of ids. Its price grows with the gates that exist, and
-// not with the bundles and notices beside them.
+// readGates reads the gates of groups by their ids: one by a point read, several by a query that uses
+// the index of ids. The price depends on the number of gates, not on the bundles and notices beside
+// them.
 func (c *call) readGates(ctx context.Context, recipient domain.ActorID, groups []domain.Group, gates map[domain.Group]*gate) error {
 	var found []*gate
 	if len(groups) == 1 {
@@ -68,15 +68,15 @@ func (c *call) readGates(ctx context.Context, recipient domain.ActorID, groups [
 	return nil
 }
 
-// gateNow returns a gate as it is now, however stale the reads are: it writes the gate as it
-// is, under the next generation. A gate that does not exist is not created.
+// gateNow returns the current gate, however stale the reads are: it writes the gate unchanged under the
+// next generation. It does not create a missing gate.
 func (c *call) gateNow(ctx context.Context, recipient domain.ActorID, group domain.Group) (*gate, error) {
 	var g gate
 	ops := client.NewPatch(gateDocument)
 	ops.AppendSet("/operation", c.r.client.NewID())
 	ops.AppendIncrement("/generation", 1)
-	// A crash after this write leaves the gate under its next generation. It has the same
-	// meaning as before.
+	// A crash after this write leaves the gate under its next generation, with the same meaning as
+	// before.
 	err := c.Patch(ctx, c.r.db.bundles, recipient.String(), gateID(group), ops, &g)
 	switch {
 	case client.IsNotFound(err):

@@ -8,13 +8,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// whatToDoInFront is what a log line and a finding say about a gate in front of its head.
+// whatToDoInFront is the advice in a log line and in a finding about a gate in front of its head.
 const whatToDoInFront = "the store has lost writes, by a failover or because a part of it was restored: " +
 	"the next Save or a check with repair raises the head above the gate; have senders send again what they sent since the time that was lost"
 
-// reportInFront reports a gate in front of h, which was read beside it. It proves that by
-// reading the head after the gates; where reads may be stale only a write could, so a check
-// or the next Save finds it there.
+// reportInFront reports a gate in front of h, which was read together with it. It proves that by
+// reading the head once more, after the gates. Where reads may be stale, only a write could prove it,
+// so a check or the next Save reports it there.
 func (c *call) reportInFront(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate, h *head) error {
 	if len(h.inFrontOf(gates)) == 0 {
 		c.r.inFront.remove(recipient)

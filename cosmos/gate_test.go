@@ -11,8 +11,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// transitionGate returns a gate that stands behind two cabinets, and a bundle of one of
-// them.
+// transitionGate returns a gate with positions in two cabinets, and a bundle of one of them.
 func transitionGate() (*gate, *bundleDoc) {
 	g := &gate{
 		ID: "gate.x", Recipient: "a", Kind: gateKind, WriteID: "read", Generation: 6, Frozen: true, Last: "before", ETag: "e",
@@ -70,7 +69,7 @@ func TestGateOpen_NamesTheBundleAndKeepsThePositions(t *testing.T) {
 	assert.Equal(t, g.At, next.At)
 }
 
-func TestGateAdvancePast_StandsBehindTheBundle(t *testing.T) {
+func TestGateAdvancePast_IsAfterTheBundle(t *testing.T) {
 	g, d := transitionGate()
 	next := g.open(d, "write").advancePast(d, "again")
 	assert.Empty(t, next.Open)

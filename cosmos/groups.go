@@ -11,9 +11,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// groupsDoc remembers which group each origin belongs to. The places up to which
-// an actor has acknowledged stand in the gate of the group, so an origin that
-// changed its group would be delivered again from the start.
+// A groupsDoc records the group of each origin. The positions up to which an actor has acknowledged are
+// in the gate of the group, so the events of an origin that changed its group would all be delivered
+// again.
 type groupsDoc struct {
 	ID           string            `json:"id"`
 	PartitionKey string            `json:"partitionKey"`
@@ -23,13 +23,12 @@ type groupsDoc struct {
 
 const (
 	groupsID  = "groups"
-	groupsKey = "|groups" // no recipient is called that
+	groupsKey = "|groups" // no recipient has this id
 )
 
-// AdoptGroups compares the groups of this process with those that the store has
-// been used with, and remembers origins that are new. It fails with Invalid if an
-// origin has changed its group or is missing. Every node calls it before it
-// serves.
+// AdoptGroups compares the groups of this process with those that the store was used with, and records
+// new origins. It fails with Invalid if an origin has changed its group or is missing. Every node calls
+// it before it serves.
 func (r *Repository) AdoptGroups(ctx context.Context) error {
 	c := r.beginCall("adopt groups")
 	return client.Classify("compare the groups with those of the store", c.Retry(ctx, func() error {
@@ -46,17 +45,17 @@ func (r *Repository) AdoptGroups(ctx context.Context) error {
 			return err
 		}
 		stored.Groups = merged
-		// A crash before this write leaves the groups as they were. Every node adopts its own
-		// before it serves.
+		// A crash before this write leaves the groups as they were. Every node adopts its groups before
+		// it serves.
 		if _, err = c.Put(ctx, r.db.catalog, groupsKey, groupsID, etag, stored); client.IsRefused(err) {
-			return client.ErrStale // by another node, or by this very write: the next read shows which
+			return client.ErrStale // by another node, or by this write: the next read tells
 		}
 		return err
 	}))
 }
 
-// IsUsed reports whether a node has adopted its groups, and so has used the store. It acts on the current
-// document, and writes nothing.
+// IsUsed reports whether any node has adopted its groups, and so has used the store. It acts on the
+// current document, and changes nothing.
 func (r *Repository) IsUsed(ctx context.Context) (bool, error) {
 	isUsed, err := r.beginCall("look for groups").documentExists(ctx, r.db.catalog, groupsKey, groupsID)
 	return isUsed, client.Classify("look for the groups of the store", err)

@@ -9,22 +9,22 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A head decides what a recipient has received. There is one for
-// each recipient, in the catalog container; every write of it is conditional. What a
-// crash leaves is described where the writer writes each state: reserve and commit in
-// save.go, claim and clear in save_rollback.go, the retention in retention_sweep.go.
+// A head decides which events a recipient has received. There is one for each recipient, in the catalog
+// container; every write of it is conditional. The effects of a crash are described where the writer
+// writes each state: reserve and commit in save.go, claim and clear in save_rollback.go, the retention
+// in retention_sweep.go.
 //
-// Its transitions are the methods below: each returns the successor and leaves its
-// receiver as it is. The writer gives each successor its WriteID (see writeHead).
+// Its transitions are the methods below: each returns the successor and leaves its receiver as it is.
+// The writer gives each successor its WriteID (see writeHead).
 type head struct {
 	ID           string                   `json:"id"` // always "head"
 	PartitionKey string                   `json:"partitionKey"`
 	WriteID      headWriteID              `json:"operation"` // id of the last write
-	Reserved     domain.Sequence          `json:"reserved"`  // the highest number ever given away
+	Reserved     domain.Sequence          `json:"reserved"`  // the highest number that was ever assigned
 	Watermark    domain.Sequence          `json:"watermark"` // the highest number that is visible
 	Intent       *intent                  `json:"intent,omitempty"`
-	Wanted       string                   `json:"wanted,omitempty"` // the process that waits for the intent to end
-	Undone       int                      `json:"undone,omitempty"` // intents rolled back since the last commit without a waiting writer
+	Wanted       string                   `json:"wanted,omitempty"` // the process that waits for the end of the intent
+	Undone       int                      `json:"undone,omitempty"` // number of intents that were rolled back since the last commit without a waiting writer
 	Cabinets     map[cabinetName]received `json:"cabinets"`
 	Retention    map[cabinetName]retained `json:"retention,omitempty"`
 	Fence        string                   `json:"fence,omitempty"` // id of the last write of Retention
@@ -34,7 +34,8 @@ type head struct {
 	RemovedOrdinal int   `json:"removedOrdinal,omitempty"`
 	RemovedTotal   int64 `json:"removedTotal,omitempty"`
 
-	// The id of the last order that gave up lost events: what is remembered of ids is void.
+	// Abandoned is the id of the last order that gave up lost events: ids in the memory of nodes are no
+	// longer valid.
 	Abandoned string `json:"abandoned,omitempty"`
 	client.Document
 
@@ -43,22 +44,22 @@ type head struct {
 
 const headID = "head"
 
-// received says how far a cabinet has been filled by Saves that are committed.
+// received is the state of a cabinet: how far Saves that are committed have filled it.
 type received struct {
 	Drawer   string                `json:"drawer,omitempty"` // the last one; "" after a rollback or a closing: the next Save begins a new one
-	Fill     int                   `json:"fill"`             // events in Drawer
-	Paged    int                   `json:"paged,omitempty"`  // those of them that are in pages, if there is a Tail; else all are
-	Tail     packed                `json:"tail,omitempty"`   // the others; see decodeTail
-	Saves    packed                `json:"saves,omitempty"`  // the spans that have saved those in Tail; see save_traces.go
-	Ordinal  int                   `json:"ordinal"`          // the highest one used, Drawer's if there is one
+	Fill     int                   `json:"fill"`             // number of events in Drawer
+	Paged    int                   `json:"paged,omitempty"`  // number of those in pages, if there is a Tail; otherwise all are
+	Tail     packed                `json:"tail,omitempty"`   // the events that are not in pages; see decodeTail
+	Saves    packed                `json:"saves,omitempty"`  // the spans that have saved the events in Tail; see save_traces.go
+	Ordinal  int                   `json:"ordinal"`          // the highest one in use; that of Drawer, if Drawer is set
 	Sequence domain.Sequence       `json:"sequence"`         // of the last event
-	Total    int64                 `json:"total"`            // events ever
-	Marks    []mark                `json:"marks,omitempty"`  // when they were saved, in order
+	Total    int64                 `json:"total"`            // number of events that were ever saved
+	Marks    []mark                `json:"marks,omitempty"`  // times at which events were saved, in order
 	Front    front                 `json:"front,omitzero"`   // an event that was the first to wait when it was saved
 	Unknown  client.UnknownMembers `json:",embed"`
 
-	// RemovedOrdinal and RemovedTotal of the head when the cabinet was new. Its drawers have
-	// higher ordinals, and Total counts from here.
+	// RemovedOrdinal and RemovedTotal of the head when the cabinet was new. Its drawers have higher
+	// ordinals, and Total counts from here.
 	BaseOrdinal int   `json:"baseOrdinal,omitempty"`
 	BaseTotal   int64 `json:"baseTotal,omitempty"`
 
@@ -66,20 +67,20 @@ type received struct {
 	Raise bool `json:"raise,omitempty"`
 }
 
-// An intent is a Save in flight. It lists what the Save is going to write, so that any
+// An intent is a Save in flight. It lists everything that the Save is going to write, so that any
 // writer can roll it back.
 type intent struct {
 	ID      string                `json:"id"`
 	Owner   string                `json:"owner"` // the process that saves
 	First   domain.Sequence       `json:"first"`
 	Last    domain.Sequence       `json:"last"`
-	Aborted bool                  `json:"aborted,omitempty"` // claimed for rollback: can only be undone
+	Aborted bool                  `json:"aborted,omitempty"` // claimed for rollback: it can no longer be committed
 	Saved   millis                `json:"saved,omitempty"`   // the time of the Save
 	Parts   []drawerPart          `json:"parts"`
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// A drawerPart is a run of slots of one drawer that a Save fills.
+// A drawerPart is a range of slots of one drawer that a Save fills.
 type drawerPart struct {
 	Cabinet cabinetName           `json:"cabinet"`
 	Drawer  string                `json:"drawer"`
@@ -94,8 +95,8 @@ type drawerPart struct {
 
 func (p *drawerPart) endSlot() int { return p.Slot + p.Count }
 
-// clone returns a copy of h that can be changed without changing h. Intents are
-// never changed, so the copy may share h's.
+// clone returns a copy of h that can be changed without changing h. The copy shares the intent, which
+// is never changed.
 func (h *head) clone() *head {
 	c := *h
 	c.Cabinets = maps.Clone(h.Cabinets)
@@ -112,12 +113,12 @@ func (h *head) reservePlan(p *savePlan) *head {
 	return c
 }
 
-// commitIntent returns h with the events of its intent visible. The first events of those of its
-// parts for which isFront is true become the fronts of their cabinets; nil: none.
+// commitIntent returns h with the events of its intent visible. For each part with isFront true, the
+// first event becomes the front of the cabinet. A nil isFront means none.
 func (h *head) commitIntent(isFront []bool) *head {
 	c := h.clone()
 	c.Watermark, c.Intent = h.Intent.Last, nil
-	if c.Wanted == "" { // else who is waiting may be who was undone, and needs the time
+	if c.Wanted == "" { // otherwise the waiting writer may be one that was rolled back, which needs the longer lease
 		c.Undone = 0
 	}
 	c.Wanted = ""
@@ -140,7 +141,7 @@ func (h *head) commitIntent(isFront []bool) *head {
 	return c
 }
 
-// appendTails returns h with the events of a small Save in its tails, and visible. h has no
+// appendTails returns h with the events of a small Save in its tails, and visible. h must have no
 // intent.
 func (h *head) appendTails(recipient domain.ActorID, p *savePlan, events [][]storedEvent) (*head, error) {
 	c := h.clone()
@@ -179,7 +180,7 @@ func (h *head) appendTails(recipient domain.ActorID, p *savePlan, events [][]sto
 	return c, nil
 }
 
-// withFlushed returns h with the events of a tail, which is t, in pages up to a slot.
+// withFlushed returns h with the events of the tail t before a slot in pages.
 func (h *head) withFlushed(name cabinetName, t *tail, until int) *head {
 	c := h.clone()
 	last := c.Cabinets[name]
@@ -195,9 +196,9 @@ func (h *head) withFlushed(name cabinetName, t *tail, until int) *head {
 	return c
 }
 
-// markWanted returns h with a note for the owner of its intent: the process waits for
-// the head, so the owner must not reserve again with its commit. Without it a busy node,
-// whose head always has an intent, would keep all others out.
+// markWanted returns h with a note for the owner of its intent: the process waits for the head, so the
+// owner must not reserve again with its commit. Without the note, a busy node, whose head always has an
+// intent, would keep all others out.
 func (h *head) markWanted(process string) *head {
 	c := h.clone()
 	c.Wanted = process
@@ -213,8 +214,8 @@ func (h *head) claimIntent() *head {
 	return c
 }
 
-// clearIntent returns h without its intent, whose drawers are sealed: the cabinets of the
-// intent continue in new drawers.
+// clearIntent returns h without its intent, whose drawers are sealed. The cabinets of the intent
+// continue in new drawers.
 func (h *head) clearIntent() *head {
 	c := h.clone()
 	c.Intent, c.Wanted = nil, ""
@@ -222,15 +223,15 @@ func (h *head) clearIntent() *head {
 	for i := range h.Intent.Parts {
 		p := &h.Intent.Parts[i]
 		last := c.cabinetState(p.Cabinet)
-		last.Drawer, last.Fill, last.Ordinal = "", 0, max(last.Ordinal, p.Ordinal) // it has no tail
+		last.Drawer, last.Fill, last.Ordinal = "", 0, max(last.Ordinal, p.Ordinal) // the cabinet has no tail
 		c.Cabinets[p.Cabinet] = last
 	}
 	return c
 }
 
-// setRetention returns h with another retention, which is known by its fence, and without
-// the cabinets in removed. The next Save to a cabinet in closed begins a new drawer; its
-// tail, all of which is acknowledged, is dropped.
+// setRetention returns h with another retention, identified by its fence, and without the cabinets in
+// removed. The next Save to a cabinet in closed begins a new drawer; the tail of that cabinet, whose
+// events are all acknowledged, is dropped.
 func (h *head) setRetention(kept map[cabinetName]retained, fence string, closed, removed []cabinetName) *head {
 	c := h.clone()
 	c.Retention, c.Fence = kept, fence
@@ -248,14 +249,13 @@ func (h *head) setRetention(kept map[cabinetName]retained, fence string, closed,
 	return c
 }
 
-// intentStands reports whether the intent of h is still in a later head, and can still
-// be committed.
+// intentStands reports whether a later head still has the intent of h, not aborted.
 func (h *head) intentStands(later *head) bool {
 	return h.Intent != nil && later.Intent != nil && h.Intent.ID == later.Intent.ID &&
 		!h.Intent.Aborted && !later.Intent.Aborted
 }
 
-// isFilling reports whether the intent of h, if it has one, fills a cabinet.
+// isFilling reports whether h has an intent that fills a cabinet.
 func (h *head) isFilling(name cabinetName) bool {
 	if h.Intent == nil {
 		return false
@@ -268,8 +268,7 @@ func (h *head) isFilling(name cabinetName) bool {
 	return false
 }
 
-// setWriteID gives h the id of the write that is going to store it, and the format that it
-// has then.
+// setWriteID sets the id of the write that is going to store h, and the format that h then has.
 func (h *head) setWriteID(id string) {
 	h.WriteID, h.StoredFormat = headWriteID{ID: id}, 0
 	switch {

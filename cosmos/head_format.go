@@ -4,16 +4,16 @@ import (
 	"encoding/json"
 )
 
-// A head with a tail has format 2, in its member v and in its operation. A version that
-// knows the member v, and not the format, leaves the mailbox alone. One that does not know
-// the member either cannot decode an operation that is not a string, and fails before it
-// writes: it would drop the tail with its next write of the head. A head without a tail is
-// written in format 1. Older versions cannot read the pages of flushes either; so they serve
-// the mailbox again when no tail is written, all are flushed, and those pages are removed.
+// A head with a tail has format 2, in its member v and in its member operation. A version that knows
+// the member v, but not the format, leaves the mailbox alone. A version that does not know the member
+// either cannot decode an operation that is not a string, and fails before it writes; otherwise its
+// next write would drop the tail. A head without a tail is written in format 1. Older versions cannot
+// read flushed pages either. So they can serve the mailbox again when no more tails are written, all
+// tails are flushed, and those pages are removed.
 const tailFormat = 2
 
-// A head from which a cabinet was removed keeps format 3. A version that does not
-// know RemovedOrdinal would begin the next cabinet with ordinals that were used before.
+// A head from which a cabinet was removed keeps format 3. A version that does not know RemovedOrdinal
+// would give the next cabinet ordinals that were used before.
 const removalFormat = 3
 
 // A headWriteID is the id of the last write of a head, and its format unless that is 1.

@@ -58,7 +58,7 @@ func TestHeadCommit_KeepsTheLeaseWhileAnotherProcessWaits(t *testing.T) {
 	assert.Empty(t, next.Wanted)
 }
 
-func TestHeadClear_GoesOnInNewDrawers(t *testing.T) {
+func TestHeadClear_ContinuesInNewDrawers(t *testing.T) {
 	next := transitionHead().markWanted("p").claimIntent().clearIntent()
 	assert.Nil(t, next.Intent)
 	assert.Empty(t, next.Wanted)

@@ -14,39 +14,39 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Hints make later reads short: positions, catalog entries, seals, filters. They
-// are written after the answer they follow from, by writers that are started as they are
-// needed and only as long as run runs. One writer writes the hints of a recipient in
-// order, so that they do not conflict in its partitions. A hint that is lost costs the next
-// reader a repair, so failures are ignored and, when too many wait, new ones are dropped.
+// Hints make later reads cheaper: positions, catalog entries, seals, filters. They are written after
+// the answer of the call that causes them, by goroutines that are started on demand while run runs. One
+// writer writes the hints of a recipient in order, so that they do not conflict in its partitions. A
+// lost hint costs the next reader a repair. So failures are ignored, and new hints are dropped when too
+// many wait.
 type hints struct {
 	r       *Repository
 	writers sync.WaitGroup
 
 	mu      sync.Mutex
-	running context.Context //nolint:containedctx // of run; nil: no hint is written
+	running context.Context //nolint:containedctx // the context of run; nil: no hint is written
 	busy    int             // writers
-	count   int             // hints that are not written yet
+	count   int             // number of hints that are not written yet
 	of      map[domain.ActorID]*recipientHints
-	queue   *list.List // of *recipientHints that have no writer, the oldest in front
+	queue   *list.List // of *recipientHints without a writer, the oldest first
 }
 
-// recipientHints are the hints of one recipient that are not written yet.
+// recipientHints has the hints of one recipient that are not written yet.
 type recipientHints struct {
 	recipient domain.ActorID
 	pending   []func(context.Context, *call)
-	queued    *list.Element // nil: a writer is at work
-	done      chan struct{} // closed: all are written or given up
+	queued    *list.Element // nil: a writer writes them
+	done      chan struct{} // closed when all are written or dropped
 }
 
 const (
-	// hintWriters is the number of writers that are started before a Peek asks for one. A
-	// hint takes three requests, so they write several thousand hints a second.
+	// hintWriters is the number of writers that are started before a Peek asks for one. A hint takes
+	// three requests, so they write several thousand hints a second.
 	hintWriters = 128
 	maxHints    = 4096
 	hintTimeout = 10 * time.Second
-	// hintPatience is how long a Peek waits for the hints of its own recipient: to
-	// repair what a Dequeue is going to write costs more than to wait for it.
+	// hintPatience is the time for which a Peek waits for the hints of its own recipient: a repair of
+	// what a Dequeue is about to write costs more than the wait.
 	hintPatience = 100 * time.Millisecond
 )
 
@@ -54,7 +54,7 @@ func newHints(r *Repository) *hints {
 	return &hints{r: r, of: make(map[domain.ActorID]*recipientHints), queue: list.New()}
 }
 
-// run has hints written until ctx ends; those that are waiting then are dropped.
+// run writes hints until ctx ends; hints that are waiting then are dropped.
 func (h *hints) run(ctx context.Context) error {
 	h.mu.Lock()
 	h.running = ctx
@@ -67,7 +67,7 @@ func (h *hints) run(ctx context.Context) error {
 	return nil
 }
 
-// add has a hint of recipient written, or drops it if too many wait.
+// add queues a hint of recipient to be written, or drops it if too many wait.
 func (h *hints) add(recipient domain.ActorID, write func(context.Context, *call)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -91,8 +91,8 @@ func (h *hints) add(recipient domain.ActorID, write func(context.Context, *call)
 	}
 }
 
-// startWriter starts a writer for hints that wait for one. The caller holds mu. The writer belongs
-// to run, and ends with its context.
+// startWriter starts a writer for queued hints. The caller holds mu. The writer belongs to run, and
+// ends with its context.
 //
 //nolint:contextcheck,nolintlint // a caller's context ends before the hint is written
 func (h *hints) startWriter(of *recipientHints) {
@@ -107,8 +107,8 @@ func (h *hints) startWriter(of *recipientHints) {
 	})
 }
 
-// nextHint returns the hint that the writer for of writes next. With nil, the writer has
-// ended, and another one has been started in its place if hints wait for one.
+// nextHint returns the hint that the writer for of must write next. If it returns nil, the writer ends;
+// another one has been started in its place if hints are queued.
 func (h *hints) nextHint(ctx context.Context, of *recipientHints) func(context.Context, *call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,8 +145,8 @@ func (h *hints) writeHint(ctx context.Context, hint func(context.Context, *call)
 	hint(ctx, h.r.beginCall("hint"))
 }
 
-// awaitHints returns when the hints of recipient have been written, or soon after. Hints that
-// wait for a writer get one, so that no Peek waits for the hints of other recipients.
+// awaitHints returns when the hints of recipient have been written, or after hintPatience. If these
+// hints wait for a writer, it starts one, so that no Peek waits for the hints of other recipients.
 func (h *hints) awaitHints(ctx context.Context, recipient domain.ActorID) {
 	h.mu.Lock()
 	if of := h.of[recipient]; of != nil && of.queued != nil && h.running != nil {
@@ -166,8 +166,8 @@ func (h *hints) awaitHints(ctx context.Context, recipient domain.ActorID) {
 	}
 }
 
-// writtenSignal is closed when the hints of recipient have been written that wait now; nil if
-// none does.
+// writtenSignal returns a channel that is closed when the present hints of recipient have been written,
+// nil if there are none.
 func (h *hints) writtenSignal(recipient domain.ActorID) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,9 +177,9 @@ func (h *hints) writtenSignal(recipient domain.ActorID) <-chan struct{} {
 	return nil
 }
 
-// Settle waits until this process has written the hints that follow from what it has
-// done for recipient, or given them up, or until ctx ends. Only their cost
-// depends on it: it is for callers that measure that.
+// Settle waits until this process has written or dropped the hints that result from earlier calls for
+// recipient, or until ctx ends. Hints affect only the cost of later calls: Settle is for callers that
+// measure the cost.
 func (r *Repository) Settle(ctx context.Context, recipient domain.ActorID) {
 	if done := r.hints.writtenSignal(recipient); done != nil {
 		select {
@@ -189,9 +189,9 @@ func (r *Repository) Settle(ctx context.Context, recipient domain.ActorID) {
 	}
 }
 
-// afterDequeue moves the positions of a bundle's drawers and the entries that
-// point into them, apart from drawers of which the bundle had events of the tail only: they
-// have no entries for these, and perhaps no document.
+// afterDequeue moves the positions of a bundle's drawers and the entries that point into them. It
+// leaves out drawers of which the bundle had only events of the tail: these have no entries for them,
+// and perhaps no document.
 func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at position) {
 	paged := slices.DeleteFunc(slices.Clone(d.Ranges), func(s slotRange) bool { return s.InTail })
 	if len(paged) == 0 {
@@ -203,7 +203,7 @@ func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at positio
 			return
 		}
 		if d.Next == 0 && last != nil && !last.Sealed && max(d.Start.Ordinal, 1) == at.Ordinal {
-			return // the entry stays, too low, until a Save to the drawer raises it or the gate leaves the drawer
+			return // the entry stays too low until a Save to the drawer raises it or the gate leaves the drawer
 		}
 		count := -1
 		if last != nil {
@@ -213,8 +213,8 @@ func (h *hints) afterDequeue(cabinet domain.CabinetKey, d *bundleDoc, at positio
 	})
 }
 
-// movePositions moves positions up to where the bundle ended and returns the last drawer as it
-// is then, nil if that was not learned.
+// movePositions moves positions to the end of a bundle, and returns the last drawer as it is
+// afterwards, nil if that is unknown.
 func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ranges []slotRange) *drawer {
 	// A crash before this write leaves positions and entries that are too low. The next Peek
 	// repairs the entries, the next Dequeue in the drawer moves its position.
@@ -235,9 +235,9 @@ func (c *call) movePositions(ctx context.Context, cabinet domain.CabinetKey, ran
 	return &last
 }
 
-// moveEntries takes away the entries of drawers that the gate has passed. The
-// entry of the drawer that it stands in moves up if the next event is known,
-// goes if nothing is left, and stays, too low, if that is not known.
+// moveEntries deletes the entries of drawers that the gate has passed. The entry of the drawer that has
+// the gate's position is raised if the next event is known, and deleted if no event is left. If neither
+// is known, it stays, too low.
 func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bundleDoc, at position, count int) {
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
 	entries, err := client.All[catalogEntry](ctx, c.Query(c.r.db.catalog, key,
@@ -249,7 +249,7 @@ func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bu
 	}
 	entries = slices.DeleteFunc(entries, func(e *catalogEntry) bool {
 		known := e.Ordinal < at.Ordinal || d.Next > 0 || 0 <= count && count <= at.Slot
-		return e.NextSequence > d.Last || !known // moved already, or nothing to move it by
+		return e.NextSequence > d.Last || !known // moved already, or the next event is unknown
 	})
 	if len(entries) == 0 {
 		return
@@ -268,8 +268,8 @@ func (c *call) moveEntries(ctx context.Context, cabinet domain.CabinetKey, d *bu
 	})
 }
 
-// leaveSealed seals a drawer that has been filled and left behind, and stores its filter and
-// the filters of the blocks that end with it, for other nodes.
+// leaveSealed seals a drawer that is full and no longer filled, and stores its filter and the filters
+// of the blocks that end with it, for other nodes.
 func (h *hints) leaveSealed(cabinet domain.CabinetKey, f *drawerFilter, known *storedFilter, merged mergedBlocks, floor int) {
 	h.add(cabinet.Recipient, func(ctx context.Context, c *call) {
 		// A crash before this write leaves the drawer unsealed. Its next reader seals it.
@@ -303,12 +303,11 @@ func (h *hints) leaveMerged(cabinet domain.CabinetKey, b block, children *[fanOu
 	})
 }
 
-// mergesPerHint bounds the time that a hint takes. A merge takes two requests.
+// mergesPerHint limits the time that a hint takes. A merge takes two requests.
 const mergesPerHint = 50
 
-// mergeBlocks merges the filters of b and its ancestors, as far as these end before the
-// ordinal end, from the segment from of the children of b on. It continues in another hint
-// after some merges.
+// mergeBlocks merges the filters of b and its ancestors, as far as they end before the ordinal end. It
+// begins with the segment from of the children of b. After some merges, it continues in another hint.
 func (h *hints) mergeBlocks(ctx context.Context, c *call, cabinet domain.CabinetKey, b block, from, end, floor int) {
 	for range mergesPerHint {
 		if b.endOrdinal() != end || b.level > maxBlockLevel {

@@ -54,7 +54,7 @@ func newHintLoad(t *testing.T, recipients, events int) *hintLoad {
 	return l
 }
 
-// run has pairs of a Peek and a Dequeue begin at a rate a second, all recipients in turn.
+// run begins pairs of a Peek and a Dequeue at a rate per second, for all recipients in turn.
 func (l *hintLoad) run(ctx context.Context, pairs int, rate float64) error {
 	l.physics.Store(true)
 	start := time.Now()
@@ -86,7 +86,7 @@ func (l *hintLoad) took(d time.Duration) {
 	l.peeks = append(l.peeks, d)
 }
 
-// quantile returns how long a share of the Peeks took at most.
+// quantile returns the duration that a share of the Peeks did not exceed.
 func (l *hintLoad) quantile(share float64) time.Duration {
 	slices.Sort(l.peeks)
 	return l.peeks[int(share*float64(len(l.peeks)-1))]
@@ -154,7 +154,7 @@ func TestHints_AreBoundedAndGivenUpWhenTheNodeStops(t *testing.T) {
 		running.Go(func() { _ = node.hints.run(ctx) })
 		synctest.Wait()
 		actor := repositorytest.NewActor()
-		for _, n := range []int{hintWriters, maxHints + 1} { // under way, waiting
+		for _, n := range []int{hintWriters, maxHints + 1} { // hints in flight, and hints that wait
 			for range n {
 				node.hints.add(repositorytest.NewActor(), func(ctx context.Context, _ *call) { <-ctx.Done() })
 			}

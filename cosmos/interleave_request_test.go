@@ -13,25 +13,25 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// What answers, failures, Dequeues, orders and relays do to one bundle on
-// request, request by request, in every order.
+// In these tests, answers, failures, Dequeues, orders and relays act on one bundle on request,
+// request by request, in every order.
 
-// asked is the bundle on request of a world, and what was reported of it to its callers.
+// An asked is the bundle on request of a world, with what its callers were answered.
 type asked struct {
 	repositorytest.Peeked
-	objects  []string // by Answer, of all callers
+	objects  []string // returned by Answer, to all callers
 	refused  int      // answers and failures that came too late
 	dequeued int
 	ordered  bool // closed by an operator
 	told     []domain.Notice
 }
 
-// asking leaves two events, the first of them in a bundle that waits for its
-// domain, or has its answer.
-func asking(isAnswered bool) func(w *world) {
+// withOpenRequest leaves two events, the first of them in a bundle that waits for its domain, or that has its
+// answer if isAnswered.
+func withOpenRequest(isAnswered bool) func(w *world) {
 	return func(w *world) {
 		node := w.node(Options{DrawerCapacity: 2, Random: seeded(99)}, false)
-		require.NoError(w, w.saves(node, repositorytest.Events(2, w.actor, repositorytest.Alone)...))
+		require.NoError(w, w.saveEvents(node, repositorytest.Events(2, w.actor, repositorytest.Alone)...))
 		var err error
 		w.asked.Peeked, err = repositorytest.Peek(w.Context(), w.stores(node), w.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
 		require.NoError(w, err)
@@ -41,9 +41,9 @@ func asking(isAnswered bool) func(w *world) {
 	}
 }
 
-// dequeuedBefore leaves a notice in front of what asking leaves.
+// dequeuedBefore leaves an older notice in front of what asking leaves.
 func dequeuedBefore(w *world) {
-	asking(true)(w)
+	withOpenRequest(true)(w)
 	node := w.node(Options{DrawerCapacity: 2, Random: seeded(98)}, false)
 	require.NoError(w, dequeues.does(w, node))
 	w.asked = asked{told: w.asked.told}
@@ -92,11 +92,11 @@ var (
 		return err
 	}}
 	releases = party{name: "release", does: func(w *world, node *Repository) error {
-		return w.ordered(node.Release(context.Background(), w.actor, w.asked.ID, becauseOfATest))
+		return w.noteOrder(node.Release(context.Background(), w.actor, w.asked.ID, becauseOfATest))
 	}}
 	skips = party{name: "skip and replay", does: func(w *world, node *Repository) error {
 		if err := node.Skip(context.Background(), w.actor, w.asked.ID, becauseOfATest); err != nil {
-			return w.ordered(err)
+			return w.noteOrder(err)
 		}
 		_, err := node.Replay(context.Background(), w.actor, w.asked.Group, becauseOfATest)
 		return err
@@ -110,7 +110,7 @@ var (
 	}}
 )
 
-func (w *world) ordered(err error) error {
+func (w *world) noteOrder(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if domain.KindOf(err) == domain.NotFound { // it was dequeued
@@ -120,8 +120,8 @@ func (w *world) ordered(err error) error {
 	return err
 }
 
-// holds compares what was reported to the callers with what is stored.
-func (a *asked) holds(w *world, node *Repository) {
+// checkAnswers compares the answers to the callers with the store.
+func (a *asked) checkAnswers(w *world, node *Repository) {
 	if a.ID == (domain.BundleID{}) {
 		return
 	}
@@ -163,23 +163,23 @@ func partiesOf(w *world) (names []string) {
 	return names
 }
 
-func TestABundleOnRequestComesThroughInEveryOrder(t *testing.T) {
+func TestABundleOnRequest_IsRightInEveryOrderOfRequests(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		turns   int
 		prepare func(w *world)
 		parties []party
 	}{
-		{"answer and dequeue", 2, asking(false), []party{answers("made"), dequeues}},
-		{"another answer and dequeue", 2, asking(true), []party{answers("made-late"), dequeues}},
-		{"two answers", 2, asking(false), []party{answers("made-a"), answers("made-b")}},
-		{"two answers and dequeue", 1, asking(false), []party{answers("made-a"), answers("made-b"), dequeues}},
-		{"failure and dequeue", 2, asking(true), []party{fails, dequeues}},
-		{"failure and answer", 2, asking(false), []party{fails, answers("made")}},
-		{"answer and release", 2, asking(false), []party{answers("made"), releases}},
-		{"answer, skip and replay", 2, asking(false), []party{answers("made"), skips}},
-		{"dequeue and release", 2, asking(true), []party{dequeues, releases}},
-		{"two dequeues", 2, asking(true), []party{dequeues, dequeues}},
+		{"answer and dequeue", 2, withOpenRequest(false), []party{answers("made"), dequeues}},
+		{"another answer and dequeue", 2, withOpenRequest(true), []party{answers("made-late"), dequeues}},
+		{"two answers", 2, withOpenRequest(false), []party{answers("made-a"), answers("made-b")}},
+		{"two answers and dequeue", 1, withOpenRequest(false), []party{answers("made-a"), answers("made-b"), dequeues}},
+		{"failure and dequeue", 2, withOpenRequest(true), []party{fails, dequeues}},
+		{"failure and answer", 2, withOpenRequest(false), []party{fails, answers("made")}},
+		{"answer and release", 2, withOpenRequest(false), []party{answers("made"), releases}},
+		{"answer, skip and replay", 2, withOpenRequest(false), []party{answers("made"), skips}},
+		{"dequeue and release", 2, withOpenRequest(true), []party{dequeues, releases}},
+		{"two dequeues", 2, withOpenRequest(true), []party{dequeues, dequeues}},
 		{"dequeue and relay", 2, dequeuedBefore, []party{dequeues, relays}},
 		{"two relays", 2, dequeuedBefore, []party{relays, relays}},
 	} {

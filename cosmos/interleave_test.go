@@ -27,18 +27,18 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The interleaving test lets two processes work on one recipient, request by
-// request, in every order in which they can take turns up to a number of times.
-// Whatever the order, nothing may be lost, doubled or out of order.
+// The interleaving test lets two processes work on one recipient, request by request, in every order in
+// which they can take turns, with a limit for the turns. Whatever the order, nothing may be lost,
+// doubled or out of order.
 
-// A party is one process: what it does, in order, until all has succeeded.
+// A party is a process with the calls that it makes, in order, until all have succeeded.
 type party struct {
 	name  string
 	does  func(w *world, node *Repository) error
-	loses int // the answer to its n-th write; 0: none
+	loses int // number of the write whose reply is lost; 0: none
 }
 
-// A world is one run: the same store, the same parties, one order of requests.
+// A world is one run: a store, the parties, and one order of requests.
 type world struct {
 	*testing.T
 	*rig
@@ -47,13 +47,13 @@ type world struct {
 	taken  []repositorytest.Peeked
 	asked  asked
 	shared *memory.Content
-	tails  []int                      // limit of the tail of each party, in turn; none: no tails
-	kept   map[domain.BundleID]string // object in the folder of a bundle that was taken
+	tails  []int                      // limit of the tail of each party, in turn; empty: no tails
+	kept   map[domain.BundleID]string // object in the folder of each bundle that was taken
 
 	parties []party
 
-	path    []int // which of the waiting requests goes next, as far as that is laid down
-	options []int // how many there were to choose from
+	path    []int // which of the waiting requests is sent next, for the beginning of the run
+	options []int // the number of waiting requests at each choice
 	mu      sync.Mutex
 	waiting []*held
 	running int
@@ -66,12 +66,12 @@ type held struct {
 	turn  chan struct{}
 }
 
-// A turnstile is the line of one party.
+// A turnstile is the connection of one party.
 type turnstile struct {
 	w      *world
 	party  int
 	next   faulty.Doer
-	writes int // that have had their turn
+	writes int // number of writes that were sent
 }
 
 func (l *turnstile) Do(req *http.Request) (*http.Response, error) {
@@ -81,7 +81,7 @@ func (l *turnstile) Do(req *http.Request) (*http.Response, error) {
 	l.w.mu.Unlock()
 	select {
 	case <-h.turn:
-		if writes(req) {
+		if isWrite(req) {
 			if l.writes++; l.writes == l.w.parties[l.party].loses {
 				return faulty.ReplyLostAfter.Do(l.next, req)
 			}
@@ -92,7 +92,7 @@ func (l *turnstile) Do(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// bodyOf distinguishes requests to the same place, in the same way in every run.
+// bodyOf returns a key that distinguishes requests with the same URL, and is the same in every run.
 func bodyOf(req *http.Request) string {
 	if req.Body == nil {
 		return ""
@@ -105,8 +105,8 @@ func bodyOf(req *http.Request) string {
 	return string(body)
 }
 
-// run lets the parties work until they are done, in the order of w.path, and
-// after its end without interruption.
+// run lets the parties work until they are done, in the order of w.path. After its end, they are not
+// interrupted.
 func (w *world) run(parties []party) {
 	w.parties = parties
 	for i, p := range parties {
@@ -146,7 +146,7 @@ func (w *world) run(parties []party) {
 		})
 		choice := 0
 		if n := len(w.options); n < len(w.path) {
-			choice = min(w.path[n], len(w.waiting)-1) // what runs side by side within a party may differ
+			choice = min(w.path[n], len(w.waiting)-1) // concurrent requests within a party may differ between runs
 		}
 		w.options = append(w.options, len(w.waiting))
 		h := w.waiting[choice]
@@ -167,9 +167,8 @@ func (w *world) tailOf(party int) int {
 
 func abs(n int) int { return max(n, -n) }
 
-// everyOrder runs the parties in every order in which one is interrupted by the
-// other, while it has something to send, up to limit times. Of the orders
-// with limit interruptions, it tries some: see sample.
+// everyOrder runs the parties in every order with up to limit interruptions of one party by the other
+// while it has something to send. Of the orders with limit interruptions, it tries some: see sample.
 // MESSAGEHUB_INTERLEAVE_TURNS tries more.
 func everyOrder(t *testing.T, limit int, prepare func(w *world), parties ...party) {
 	t.Helper()
@@ -195,26 +194,26 @@ func everyOrderOn(t *testing.T, account embedded.Options, limit int, prepare fun
 			w := &world{T: t, rig: newRig(t, account), actor: repositorytest.NewActor(), path: path, shared: memory.NewContent()}
 			prepare(w)
 			w.run(parties)
-			w.holds()
+			w.checkStore()
 			options = w.options
 		})
 		if t.Failed() {
 			t.Fatalf("in the order %v", path)
 		}
 		orders++
-		for path = following(path, options, limit); interruptions(path) == limit && !interrupted.takes(); {
-			path = following(path, options[:len(path)], limit)
+		for path = nextPath(path, options, limit); countInterruptions(path) == limit && !interrupted.isSelected(); {
+			path = nextPath(path, options[:len(path)], limit)
 		}
 	}
 	t.Logf("%d orders", orders)
 	require.Greater(t, orders, 2)
 }
 
-// following returns the next path in which not the first is chosen more than
-// limit times, nil if no path is left.
-func following(path, options []int, limit int) []int {
+// nextPath returns the next path with up to limit choices other than the first, nil if no path is
+// left.
+func nextPath(path, options []int, limit int) []int {
 	path = append(slices.Clone(path), make([]int, len(options)-min(len(path), len(options)))...)
-	used := interruptions(path)
+	used := countInterruptions(path)
 	for i := len(options) - 1; i >= 0; i-- {
 		if path[i] > 0 {
 			used--
@@ -228,8 +227,8 @@ func following(path, options []int, limit int) []int {
 	return nil
 }
 
-// interruptions returns in how many places a path does not choose the first.
-func interruptions(path []int) (n int) {
+// countInterruptions returns the number of choices of a path that are not the first.
+func countInterruptions(path []int) (n int) {
 	for _, c := range path {
 		if c > 0 {
 			n++
@@ -238,20 +237,20 @@ func interruptions(path []int) (n int) {
 	return n
 }
 
-// holds checks everything that is stored and delivered.
-func (w *world) holds() {
-	require.NoError(w, w.audit(w.actor))
+// checkStore checks everything that is stored and delivered.
+func (w *world) checkStore() {
+	require.NoError(w, w.auditMailbox(w.actor))
 	node := w.node(Options{DrawerCapacity: 2, Exclusive: true}, false)
-	w.asked.holds(w, node)
-	w.keeps(node)
+	w.asked.checkAnswers(w, node)
+	w.requireKept(node)
 	drained, err := repositorytest.Drain(context.Background(), w.stores(node), w.actor, allGroups)
 	require.NoError(w, err)
 	require.NoError(w, w.ledger.Check(append(w.taken, drained...)))
-	require.NoError(w, w.mended(w.actor))
+	require.NoError(w, w.repairMailbox(w.actor))
 }
 
-// leaves puts something into the folder of the bundle that is open.
-func (w *world) leaves(node *Repository) {
+// putObject puts an object into the folder of the open bundle.
+func (w *world) putObject(node *Repository) {
 	next, err := node.NextUnacknowledged(w.Context(), w.actor, allGroups)
 	require.NoError(w, err)
 	object := next.Run.Folder() + "/of-" + next.Open.ID.String()
@@ -264,8 +263,8 @@ func (w *world) leaves(node *Repository) {
 	w.kept[next.Open.ID] = object
 }
 
-// keeps demands that what was left in the folder of an open bundle is there.
-func (w *world) keeps(node *Repository) {
+// requireKept demands that an object in the folder of an open bundle still exists.
+func (w *world) requireKept(node *Repository) {
 	queues, err := node.Queues(context.Background(), w.actor)
 	require.NoError(w, err)
 	for _, q := range queues {
@@ -280,7 +279,7 @@ func (w *world) keeps(node *Repository) {
 	}
 }
 
-func (w *world) saves(node *Repository, events ...domain.Event) error {
+func (w *world) saveEvents(node *Repository, events ...domain.Event) error {
 	saved, err := node.Save(context.Background(), w.actor, events)
 	if err == nil {
 		require.Equal(w, len(events), saved.Accepted+saved.Duplicates)
@@ -291,10 +290,10 @@ func (w *world) saves(node *Repository, events ...domain.Event) error {
 	return err
 }
 
-// takes peeks and dequeues a bundle; one that another call has closed is fine.
-func (w *world) takes(node *Repository) error {
+// takeBundle peeks and dequeues a bundle, which another call may have closed.
+func (w *world) takeBundle(node *Repository) error {
 	b, err := repositorytest.Peek(context.Background(), w.stores(node), w.actor, allGroups, domain.BundleID{})
-	for domain.KindOf(err) == domain.Conflict { // the group moved on: look again, as the hub does
+	for domain.KindOf(err) == domain.Conflict { // the group has changed: peek again, as the hub does
 		b, err = repositorytest.Peek(context.Background(), w.stores(node), w.actor, allGroups, domain.BundleID{})
 	}
 	if err != nil {
@@ -308,17 +307,17 @@ func (w *world) takes(node *Repository) error {
 	return err
 }
 
-// half leaves five events, of which the first are acknowledged, one bundle each.
-func half(acknowledged int) func(w *world) {
+// withAcknowledged leaves five events, the first of which are acknowledged, in bundles of one event.
+func withAcknowledged(acknowledged int) func(w *world) {
 	return func(w *world) {
 		node := w.node(Options{DrawerCapacity: 2, TailEvents: w.tailOf(0), Random: seeded(99)}, false)
 		for range 5 {
-			require.NoError(w, w.saves(node, repositorytest.Event(w.actor, repositorytest.Alone)))
+			require.NoError(w, w.saveEvents(node, repositorytest.Event(w.actor, repositorytest.Alone)))
 		}
 		for range acknowledged {
 			b, err := repositorytest.Peek(context.Background(), w.stores(node), w.actor, allGroups, domain.BundleID{})
 			require.NoError(w, err)
-			w.leaves(node)
+			w.putObject(node)
 			_, err = node.Acknowledge(context.Background(), w.actor, b.ID)
 			require.NoError(w, err)
 			w.taken = append(w.taken, b)
@@ -326,9 +325,8 @@ func half(acknowledged int) func(w *world) {
 	}
 }
 
-// tailLimits returns the limits of the tails of the parties that take turns: without tails, with
-// different limits and, where there are few orders, with tails of a whole drawer and beside a
-// node that writes no tails.
+// tailLimits returns limits for the tails of the parties: without tails, with different limits and,
+// where there are few orders, with tails of a whole drawer and beside a node that writes no tails.
 func tailLimits(turns int) [][]int {
 	all := [][]int{nil, {1, 2}, {2}, {2, 0}}
 	if turns > 1 || raced {
@@ -337,8 +335,8 @@ func tailLimits(turns int) [][]int {
 	return all
 }
 
-// inTails has the parties, and what prepares the world, keep up to that many events in the head.
-func inTails(limits []int, prepare func(w *world)) func(w *world) {
+// withTails lets the parties, and what prepares the world, keep up to limits events in the head.
+func withTails(limits []int, prepare func(w *world)) func(w *world) {
 	return func(w *world) {
 		w.tails = limits
 		prepare(w)
@@ -350,9 +348,8 @@ var (
 		_, err := node.SweepRecipient(context.Background(), w.actor)
 		return err
 	}}
-	takesOne = party{name: "peek and dequeue", does: func(w *world, node *Repository) error { return w.takes(node) }}
-	// replaysOne has the bundle that was taken last delivered once more, if it is
-	// still there.
+	takesOne = party{name: "peek and dequeue", does: func(w *world, node *Repository) error { return w.takeBundle(node) }}
+	// replaysOne replays the bundle that was taken last, if it is still retained.
 	replaysOne = party{name: "replay", does: func(w *world, node *Repository) error {
 		group, err := domain.DefaultGroups().Of(domain.TimeSeries)
 		require.NoError(w, err)
@@ -370,11 +367,11 @@ var (
 		return err
 	}}
 	savesTwo = party{name: "save", does: func(w *world, node *Repository) error {
-		return w.saves(node, repositorytest.Events(2, w.actor)...)
+		return w.saveEvents(node, repositorytest.Events(2, w.actor)...)
 	}}
 )
 
-func TestASweepDisturbsNobodyInAnyOrder(t *testing.T) {
+func TestASweep_DisturbsNoCallInAnyOrder(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		turns int
@@ -398,15 +395,15 @@ func TestASweepDisturbsNobodyInAnyOrder(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			for _, limits := range tailLimits(turns) {
-				everyOrder(t, turns, inTails(limits, half(tc.taken)), sweeps, tc.with)
+				everyOrder(t, turns, withTails(limits, withAcknowledged(tc.taken)), sweeps, tc.with)
 			}
 		})
 	}
 }
 
-// TestASweepDisturbsNoSaveThatLosesAnAnswer has a process save, that cannot know which of
-// its writes were carried out, while the cabinet in which it saves next is being cleared.
-func TestASweepDisturbsNoSaveThatLosesAnAnswer(t *testing.T) {
+// TestASweep_DisturbsNoSaveWithALostReply saves through a process that cannot know which of its
+// writes were applied, while the cabinet of its next Save is being cleared.
+func TestASweep_DisturbsNoSaveWithALostReply(t *testing.T) {
 	elsewhere := repositorytest.From(domain.Charges)
 	turns := 2
 	if raced {
@@ -418,13 +415,13 @@ func TestASweepDisturbsNoSaveThatLosesAnAnswer(t *testing.T) {
 			for _, limits := range tailLimits(turns) {
 				lost := lost
 				if len(limits) > 0 {
-					lost = min(lost, 2) // a small Save is one write, the second of them in the same cabinet
+					lost = min(lost, 2) // a small Save is one write; the second is to the same cabinet
 				}
-				everyOrder(t, turns, inTails(limits, half(5)), sweeps, party{name: "save", loses: lost, does: func(w *world, node *Repository) error {
+				everyOrder(t, turns, withTails(limits, withAcknowledged(5)), sweeps, party{name: "save", loses: lost, does: func(w *world, node *Repository) error {
 					return errors.Join(
-						w.saves(node, repositorytest.Event(w.actor, elsewhere)),
-						w.saves(node, repositorytest.Event(w.actor, elsewhere)),
-						w.saves(node, repositorytest.Event(w.actor)),
+						w.saveEvents(node, repositorytest.Event(w.actor, elsewhere)),
+						w.saveEvents(node, repositorytest.Event(w.actor, elsewhere)),
+						w.saveEvents(node, repositorytest.Event(w.actor)),
 					)
 				}})
 			}

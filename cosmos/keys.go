@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Keys are joined by a bar, which no actor id and no origin contains, so that no
-// two different keys give the same text.
+// Keys are joined by a bar, which no actor id and no origin contains, so different keys never give the
+// same text.
 
 func headKey(recipient domain.ActorID) string { return recipient.String() }
 
@@ -26,8 +26,7 @@ func nameOf(k domain.CabinetKey) cabinetName {
 	return k.Origin.String() + "|" + k.ContentType.String()
 }
 
-// A namer is nameOf for the events of a Save, most of which follow one of their own
-// cabinet.
+// A namer caches nameOf for the events of a Save: most of them follow an event of the same cabinet.
 type namer struct {
 	last domain.CabinetKey
 	name cabinetName
@@ -40,7 +39,7 @@ func (n *namer) cabinetName(k domain.CabinetKey) cabinetName {
 	return n.name
 }
 
-// cabinetOf is the inverse of nameOf.
+// cabinetOf parses the result of nameOf.
 func cabinetOf(recipient domain.ActorID, name cabinetName) (domain.CabinetKey, error) {
 	origin, contentType, _ := strings.Cut(name, "|")
 	o, err := domain.ParseOrigin(origin)

@@ -11,30 +11,30 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A page that is gone, or cannot be decoded, is lost with its events. A Peek opens no bundle
-// in its cabinet then, and continues with the others. A Save continues without the ids of the
-// page: an event of it that is sent again is stored as a new one. An operator abandons the
-// lost slots; see abandon.go.
+// A page that is gone, or cannot be decoded, is lost with its events. A Peek then opens no bundle in
+// its cabinet, and continues with the others. A Save continues without the ids of the page: an event of
+// the page that is sent again is stored as a new one. An operator abandons the lost slots; see
+// abandon.go.
 //
-// That a page is gone is proved by asking for it by its id, in a write that changes nothing:
-// pages follow each other without a gap, so the one that begins where the page before the
-// missing slot ends must be there unless a sweep has removed the drawer. The missing slot may
-// be in the middle of it.
+// That a page is gone is proved by a write that changes nothing and names the page by its id. Pages
+// follow each other without a gap, so there must be a page that begins where the page before the
+// missing slot ends, unless a sweep has removed the drawer. The missing slot may be in the middle of
+// it.
 
-// mayBeLost reports whether err may be that of a page that is lost.
+// mayBeLost reports whether a lost page may have caused err.
 func mayBeLost(err error) bool {
 	return errors.Is(err, client.ErrNotYetVisible) || domain.KindOf(err) == domain.Damaged
 }
 
-// skipLost moves d behind the slots that are lost from its position on, where next has failed
-// with err, and returns them. If they are not proved to be lost, it returns err.
+// skipLost moves d past the lost slots at its position, where readNext has failed with err, and returns
+// these slots. If they are not proved to be lost, it returns err.
 func (d *drawerReader) skipLost(ctx context.Context, err error) (slotRange, error) {
 	if err := d.proveLost(ctx, err); err != nil {
 		return slotRange{}, err
 	}
 	lost, looks := slotRange{Drawer: d.slots.Drawer, Ordinal: d.slots.Ordinal, From: d.at}, 1
 	if d.call.r.db.ReadsMayBeStale() {
-		looks = client.MaxMissing // so that no later page is taken to be lost for one stale read
+		looks = client.MaxMissing // so that one stale read does not make a later page count as lost
 	}
 	lost.To = d.pagesEnd()
 	for look := range looks {
@@ -54,20 +54,20 @@ func (d *drawerReader) skipLost(ctx context.Context, err error) (slotRange, erro
 	return lost, nil
 }
 
-// proveLost returns nil if the page at the position of d, where next has failed with err, is
-// lost; else err or why that is not known.
+// proveLost returns nil if the page at the position of d, where readNext has failed with err, is lost.
+// Otherwise it returns err, or the reason why it could not find out.
 func (d *drawerReader) proveLost(ctx context.Context, err error) error {
 	if !mayBeLost(err) || d.isDone() || d.at >= d.pagesEnd() {
 		return err
 	}
 	if !errors.Is(err, client.ErrNotYetVisible) {
-		return nil // it was read, and cannot be decoded
+		return nil // the page was read, and cannot be decoded
 	}
 	start, xerr := d.pageStart(ctx)
 	if xerr != nil {
 		return xerr
 	}
-	for _, slot := range slices.Compact([]int{d.at, start}) { // the first, in case the page before is lost, too
+	for _, slot := range slices.Compact([]int{d.at, start}) { // the first slot, too, in case the page before is lost as well
 		there, xerr := d.call.documentExists(ctx, d.call.r.db.cabinets, d.slots.Drawer, pageID(slot))
 		switch {
 		case xerr != nil:
@@ -96,8 +96,7 @@ func (d *drawerReader) pageStart(ctx context.Context) (int, error) {
 	return before.Until, err
 }
 
-// nextSoundPage returns the first slot from d.at on that is in a page which
-// can be decoded, or the end of the pages.
+// nextSoundPage returns the first slot from d.at on whose page can be decoded, or the end of the pages.
 func (d *drawerReader) nextSoundPage(ctx context.Context) (int, error) {
 	q := d.call.Query(d.call.r.db.cabinets, d.slots.Drawer, "SELECT * FROM c WHERE c.until > @from ORDER BY c.until",
 		azcosmos.QueryParameter{Name: "@from", Value: d.at})
@@ -123,8 +122,8 @@ func (d *drawerReader) nextSoundPage(ctx context.Context) (int, error) {
 	return d.pagesEnd(), nil
 }
 
-// floorStands returns client.ErrStale unless the floor of a cabinet is still what h says, so
-// that its pages were not removed by a sweep.
+// floorStands returns client.ErrStale unless the current floor of a cabinet is that of h. If it is, no
+// sweep has removed the pages.
 func (c *call) floorStands(ctx context.Context, h *head, name cabinetName) error {
 	if !c.r.db.ReadsMayBeStale() {
 		now, err := c.readHeadByKey(ctx, h.PartitionKey)
@@ -137,8 +136,8 @@ func (c *call) floorStands(ctx context.Context, h *head, name cabinetName) error
 	if h.Fence != "" {
 		moved = "c.fence != '" + h.Fence + "'"
 	}
-	// A write on condition that the fence has moved. A crash after it leaves a head that says
-	// the same as before.
+	// This write is conditional on a moved fence. A crash after it leaves a head with the same meaning
+	// as before.
 	ops := client.NewPatch(headDocument, moved)
 	ops.AppendIncrement("/undone", 0)
 	switch err := c.Patch(ctx, c.r.db.catalog, h.PartitionKey, headID, ops, &head{}); {
@@ -162,14 +161,14 @@ func isLost(err error) bool {
 	return ok
 }
 
-// whyUnreadable returns a lostError if the first event of a candidate's run, which could not
-// be read for err, is lost.
+// whyUnreadable returns a lostError if the first event of a candidate's run is lost. err is the error
+// of reading it.
 func (cand *peekCandidate) whyUnreadable(ctx context.Context, c *call, r *eventRange, err error) error {
 	if len(r.parts) == 0 || !mayBeLost(err) {
 		return err
 	}
 	if !c.uncached.Swap(true) {
-		return client.ErrStale // drawers that this node knows may be those of a store that has lost writes since
+		return client.ErrStale // the drawers in memory may be those of a store that has lost writes since
 	}
 	s := r.parts[0].slotRange
 	if perr := c.readDrawer(cand.cabinet, s, r.tail).proveLost(ctx, err); perr != nil {
@@ -180,13 +179,13 @@ func (cand *peekCandidate) whyUnreadable(ctx context.Context, c *call, r *eventR
 			return ferr
 		}
 	}
-	// err is not wrapped: as a client.ErrStale it would be retried.
+	// err is not wrapped: a wrapped client.ErrStale would be retried.
 	return &lostError{domain.Errorf(domain.Damaged,
 		"the page of slot %d of drawer %d (%s) of %s is lost, and nothing behind it is peeked until an operator abandons it (messagehub queue abandon): %v",
 		s.From, s.Ordinal, s.Drawer, cabinetKey(cand.cabinet), err)}
 }
 
-// whatToDoLost is what a log line says about a lost page.
+// whatToDoLost is the advice in a log line about a lost page.
 const whatToDoLost = "restore the page, or abandon its events by messagehub queue abandon"
 
 // reportLost reports the candidates whose next events are lost.

@@ -20,8 +20,8 @@ func TestAbandonedID_IsNoDuplicateForAnotherNode(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{SweepEvery: -1})
 		node, other := f.node(f.opts, true), f.node(f.opts, true)
 		events := repositorytest.Events(5, f.actor)
-		f.saves(other, events, 5)
-		f.deletes(f.head().Cabinets[nameOf(f.main)].Drawer, 0)
+		f.saveEvents(other, events, 5)
+		f.deleteDocument(f.readHead().Cabinets[nameOf(f.main)].Drawer, 0)
 		_, err := node.Abandon(t.Context(), f.main, order)
 		require.NoError(t, err)
 		saved, err := other.Save(t.Context(), f.actor, events)
@@ -30,17 +30,17 @@ func TestAbandonedID_IsNoDuplicateForAnotherNode(t *testing.T) {
 	})
 }
 
-// A node sleeps through a failover; its senders send again what is lost.
+// A node is idle during a failover, and senders send the lost events again.
 func TestLostID_IsNoDuplicateForANodeThatWasIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{SweepEvery: -1, TailEvents: 8})
 		node := f.node(f.opts, true)
 		before := repositorytest.Events(30, f.actor)
-		f.saves(node, before[:10], 1)
-		past := f.partitions(3)
-		f.saves(node, before[10:], 1)
+		f.saveEvents(node, before[:10], 1)
+		past := f.listPartitions(3)
+		f.saveEvents(node, before[10:], 1)
 		for _, p := range past {
-			f.goesBack(p)
+			f.restorePartition(p)
 		}
 		saved, err := node.Save(t.Context(), f.actor, before[10:])
 		require.NoError(t, err)
@@ -48,22 +48,22 @@ func TestLostID_IsNoDuplicateForANodeThatWasIdle(t *testing.T) {
 	})
 }
 
-// An order to abandon meets a large Save in flight: its commit continues with the head that was
-// read, and the index stays.
+// An event is abandoned while a large Save is in flight: its commit continues with the head that it has
+// read, and keeps the index.
 func TestAbandon_BesideASaveInFlight_VoidsRememberedIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailover(t, embedded.Options{Consistency: "Strong"}, Options{SweepEvery: -1})
-		owner, line := f.tapped(f.opts)
+		owner, line := f.tappedNode(f.opts)
 		events := repositorytest.Events(5, f.actor)
-		f.saves(owner, events, 5)
-		f.deletes(f.head().Cabinets[nameOf(f.main)].Drawer, 0)
+		f.saveEvents(owner, events, 5)
+		f.deleteDocument(f.readHead().Cabinets[nameOf(f.main)].Drawer, 0)
 		operator := f.node(f.opts, false)
-		line.set(at(2, replacesHead, func() error {
+		line.setBefore(atNth(2, isHeadReplacement, func() error {
 			_, err := operator.Abandon(t.Context(), f.main, order)
 			return err
 		}))
-		f.saves(owner, repositorytest.Events(3, f.actor), 3)
-		line.set(nil)
+		f.saveEvents(owner, repositorytest.Events(3, f.actor), 3)
+		line.setBefore(nil)
 		for i := range events {
 			saved, err := owner.Save(t.Context(), f.actor, []domain.Event{repositorytest.Event(f.actor), events[i]})
 			require.NoError(t, err)
@@ -72,21 +72,21 @@ func TestAbandon_BesideASaveInFlight_VoidsRememberedIDs(t *testing.T) {
 	})
 }
 
-// On a Session account, a Peek continues in the middle of a page, and two reads of the drawer
-// are behind.
+// On a Session account, a Peek continues in the middle of a page, and two reads of the drawer are
+// stale.
 func TestLostPage_IsNotConcludedByAPeekInTheMiddleOfAPage(t *testing.T) {
 	for age := int32(1); age < 24; age++ {
 		synctest.Test(t, func(t *testing.T) {
 			var now atomic.Int32
 			f := newFailover(t, embedded.Options{Stale: func() int { return int(now.Load()) }}, Options{SweepEvery: -1})
 			first := f.node(f.opts, false)
-			f.saves(first, repositorytest.Events(6, f.actor, repositorytest.Weighing(20_000)), 6)
-			require.Len(t, f.dequeues(first, 1), 2)
-			node, line := f.tapped(f.opts)
+			f.saveEvents(first, repositorytest.Events(6, f.actor, repositorytest.Weighing(20_000)), 6)
+			require.Len(t, f.dequeueBundles(first, 1), 2)
+			node, line := f.tappedNode(f.opts)
 			n := 0
-			line.set(func(req *http.Request) error {
+			line.setBefore(func(req *http.Request) error {
 				now.Store(0)
-				if queries(req) && strings.Contains(req.URL.Path, "/colls/cabinet/") && !strings.Contains(req.Header.Get("x-ms-documentdb-partitionkey"), "|") {
+				if isQuery(req) && strings.Contains(req.URL.Path, "/colls/cabinet/") && !strings.Contains(req.Header.Get("x-ms-documentdb-partitionkey"), "|") {
 					if n++; n <= 2 {
 						now.Store(age)
 					}
@@ -99,28 +99,28 @@ func TestLostPage_IsNotConcludedByAPeekInTheMiddleOfAPage(t *testing.T) {
 	}
 }
 
-// On a Session account, a node reads on from the middle of a page that another node has
-// flushed, and its reads of the drawer are behind.
+// On a Session account, a node continues to read in the middle of a page that another node has flushed,
+// and its reads of the drawer are stale.
 func TestLostPage_IsNotConcludedByASaveInTheMiddleOfAPage(t *testing.T) {
 	for age := int32(1); age < 8; age++ {
 		synctest.Test(t, func(t *testing.T) {
 			var now atomic.Int32
 			f := newFailover(t, embedded.Options{Stale: func() int { return int(now.Load()) }}, Options{SweepEvery: -1, TailEvents: 8})
-			node, line := f.tapped(f.opts)
+			node, line := f.tappedNode(f.opts)
 			events := repositorytest.Events(20, f.actor)
-			f.saves(node, events[:12], 1)
-			f.saves(f.node(f.opts, true), events[12:], 1)
+			f.saveEvents(node, events[:12], 1)
+			f.saveEvents(f.node(f.opts, true), events[12:], 1)
 			n := 0
-			line.set(func(req *http.Request) error {
+			line.setBefore(func(req *http.Request) error {
 				now.Store(0)
-				if queries(req) && strings.Contains(req.URL.Path, "/colls/cabinet/") && !strings.Contains(req.Header.Get("x-ms-documentdb-partitionkey"), "|") {
+				if isQuery(req) && strings.Contains(req.URL.Path, "/colls/cabinet/") && !strings.Contains(req.Header.Get("x-ms-documentdb-partitionkey"), "|") {
 					now.Store(age)
 					n++
 				}
 				return nil
 			})
 			saved, err := node.Save(t.Context(), f.actor, events[13:14])
-			line.set(nil)
+			line.setBefore(nil)
 			now.Store(0)
 			t.Logf("%d stale queries, %+v, %v", n, saved, err)
 			require.Zero(t, saved.Accepted, "age %d", age)

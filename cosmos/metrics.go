@@ -6,8 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// repairMetrics count what the repository repairs and removes; package client counts the
-// requests.
+// repairMetrics counts what the repository repairs and removes; package client counts the requests.
 type repairMetrics struct {
 	repairs *prometheus.CounterVec
 	dropped prometheus.Counter
@@ -17,10 +16,10 @@ type repairMetrics struct {
 	newerMailboxes prometheus.Gauge
 	inFront        prometheus.Gauge
 	lostPages      prometheus.Gauge
-	lastSweep      *prometheus.GaugeVec // without labels, so that it has no value until a sweep is known
+	lastSweep      *prometheus.GaugeVec // without labels; it has no value until a sweep is known
 }
 
-// The kinds of repairs by requests; those of a check are repairedKinds.
+// The kinds of repairs by requests. Those of a check are in repairedKinds.
 const (
 	rollbackRepair = "rollback"
 	sealRepair     = "seal"

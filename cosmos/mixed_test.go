@@ -27,8 +27,8 @@ import (
 // An edit replaces a line of a file of this package.
 type edit struct{ file, old, new string }
 
-// counting is a version that adds a member to head and gate and to the objects in them:
-// it counts how often that version has written each.
+// counting makes a version that adds a member to head and gate and to the objects in them: the number
+// of times that version has written them.
 var counting = []edit{
 	{"head.go", "	Fence        string                   `json:\"fence,omitempty\"`", "	Writes       int64                    `json:\"writes,omitempty\"`\n	Fence        string                   `json:\"fence,omitempty\"`"},
 	{"head.go", "	Marks    []mark                `json:\"marks,omitempty\"`", "	Writes   int64                 `json:\"writes,omitempty\"`\n	Marks    []mark                `json:\"marks,omitempty\"`"},
@@ -40,7 +40,7 @@ var counting = []edit{
 	{"gate.go", "	at.Unknown = g.At[d.Cabinet].Unknown\n", "	at.Unknown, at.Writes = g.At[d.Cabinet].Unknown, g.At[d.Cabinet].Writes+1\n"},
 }
 
-// raising is a version that stores head and gate in a newer format.
+// raising makes a version that stores head and gate in a newer format.
 var raising = []edit{
 	{"document_kinds.go", "Name: \"head\", Format: removalFormat", "Name: \"head\", Format: 4"},
 	{"document_kinds.go", "Name: \"gate\", Format: 1", "Name: \"gate\", Format: 2"},
@@ -48,7 +48,7 @@ var raising = []edit{
 	{"gate.go", "	c.ETag = \"\"\n", "	c.ETag, c.StoredFormat = \"\", 2\n"},
 }
 
-// buildMixed builds the worker into dir, against this package with edits.
+// buildMixed builds the worker in dir with this package, to which it applies edits.
 func buildMixed(ctx context.Context, dir string, edits []edit) (binary string, err error) {
 	sources := make(map[string]string)
 	for _, e := range edits {
@@ -90,15 +90,15 @@ func buildMixed(ctx context.Context, dir string, edits []edit) (binary string, e
 	return binary, nil
 }
 
-// A mixedReport is what a worker reports; see testdata/mixed.
+// A mixedReport is the report of a worker; see testdata/mixed.
 type mixedReport struct {
 	Saved, Dequeued, Errors []string
 	Refused, Writes         map[string]int
 	Counters                map[string]int64
 }
 
-// runMixed runs binaries side by side, for actors. In each, two goroutines save the given
-// number of times. The limit of a tail is tails in the first, one less in the next.
+// runMixed runs binaries concurrently, for actors. In each, two goroutines save the given number of
+// times. The limit of a tail is tails in the first binary, and one less in each further one.
 func (r *rig) runMixed(url string, saves, tails int, actors []domain.ActorID, binaries ...string) []mixedReport {
 	r.t.Helper()
 	var names []string
@@ -143,7 +143,7 @@ func (r *rig) runMixed(url string, saves, tails int, actors []domain.ActorID, bi
 	return reports
 }
 
-// The versions run in processes of their own, which the race detector does not watch.
+// The versions run in separate processes, which the race detector does not watch.
 func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 	t.Parallel()
 	builds := make([]string, 3)
@@ -161,28 +161,28 @@ func TestTwoVersions_ShareAStoreAndLoseNothing(t *testing.T) {
 	server := httptest.NewServer(v.engine.Handler())
 	defer func() { server.Close() }()
 
-	for _, tails := range []int{0, 4, 1} { // with 1, the newer version writes none
+	for _, tails := range []int{0, 4, 1} { // with 1, the newer version writes no tail
 		v.shareAStore(server.URL, tails, older, newer)
 	}
 
-	// The third version keeps one mailbox in another format.
+	// The third version stores one mailbox in another format.
 	kept := []domain.ActorID{repositorytest.NewActor()}
 	first := v.runMixed(server.URL, 10, 0, kept, raised)[0]
 	require.Empty(t, first.Errors)
 	require.NotEmpty(t, first.Saved)
-	server.Close() // waits for requests of a worker that has ended
+	server.Close() // ends the requests of a worker that has ended
 	server = httptest.NewServer(v.engine.Handler())
 	v.actor = kept[0]
-	before := v.etags()
+	before := v.readETags()
 	left := v.runMixed(server.URL, 10, 0, kept, older)[0]
 	require.Empty(t, left.Errors)
 	require.Empty(t, append(left.Saved, left.Dequeued...))
 	require.Positive(t, left.Refused[domain.NewerFormat.String()])
-	require.Equal(t, before, v.etags(), "the older version has written nothing")
+	require.Equal(t, before, v.readETags(), "the older version has written nothing")
 }
 
-// shareAStore runs an older and a newer version side by side, and demands that both do their
-// work and that the older one keeps what the newer one has added.
+// shareAStore runs an older and a newer version concurrently. It demands that both save and deliver,
+// and that the older one keeps what the newer one has added.
 func (v *versions) shareAStore(url string, tails int, older, newer string) {
 	actors := []domain.ActorID{repositorytest.NewActor(), repositorytest.NewActor()}
 	reports := v.runMixed(url, 40, tails, actors, older, newer)
@@ -195,7 +195,7 @@ func (v *versions) shareAStore(url string, tails int, older, newer string) {
 	}
 	counts := reports[1]
 	require.NotEmpty(v, counts.Writes)
-	documents := v.items()
+	documents := v.readItems()
 	for name, n := range counts.Writes {
 		require.EqualValues(v, n, documents[name]["writes"], "%s was written so often by the newer version; it has counted", name)
 	}
@@ -203,7 +203,7 @@ func (v *versions) shareAStore(url string, tails int, older, newer string) {
 		require.GreaterOrEqual(v, counterOf(documents, path), float64(n), "%s", path)
 	}
 	for _, actor := range actors {
-		require.NoError(v, v.audit(actor))
+		require.NoError(v, v.auditMailbox(actor))
 		drained, err := repositorytest.Drain(v.Context(), v.stores(v.node), actor, allGroups)
 		require.NoError(v, err)
 		for _, b := range drained {
@@ -217,7 +217,7 @@ func (v *versions) shareAStore(url string, tails int, older, newer string) {
 	require.Equal(v, saved, dequeued, "each event once, and none lost")
 }
 
-// counterOf returns the counter at a path that starts with the name of a document.
+// counterOf returns the counter at a path that begins with the name of a document.
 func counterOf(documents map[string]storedItem, path string) float64 {
 	for name, doc := range documents {
 		if rest, ok := strings.CutPrefix(path, name); ok {

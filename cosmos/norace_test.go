@@ -10,10 +10,11 @@ import (
 
 const raced = false
 
-// The race detector sees no more of the suite on disk than of the one in memory: what
-// differs is below the engine, which has tests of its own.
+// With the race detector, the suite on disk would execute the same lines of this package as the suite
+// in memory: they differ below the engine, which has its own tests.
 //
-// Here it runs the rules about what is stored and about concurrent calls, and in make campaign all of them.
+// Here the suite runs the rules about stored data and about concurrent calls, and in make campaign all
+// of them.
 func TestConformanceOnDisk(t *testing.T) {
 	t.Parallel() // it waits for the disk
 	if triesEveryCase {

@@ -8,23 +8,22 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A noticeDoc is a notice that has not been delivered. The batch that closes the bundle
-// creates it, and it is deleted after its delivery; it does not expire. A bundle in content
-// mode request has one for its domain. Where the gate says so, every bundle has one for
-// subscribers. A bundle that is watched has one for watchers; and another one, which the batch that
-// removes it creates.
+// A noticeDoc is a notice that has not been delivered. The batch that closes the bundle creates it, and
+// it is deleted after its delivery; it does not expire. A bundle in content mode request has one for
+// its domain. If the gate says so, every bundle has one for subscribers. A watched bundle has one for
+// watchers, and another one, which is created by the batch that removes the bundle.
 type noticeDoc struct {
 	ID        string `json:"id"`
 	Recipient string `json:"recipient"`
 	Kind      string `json:"kind"`               // always "notice"
 	Audience  string `json:"audience,omitempty"` // "": the domain; or "subscribers", "watchers" or "watchers of removal"
 	Group     string `json:"group"`
-	Number    int64  `json:"number"` // generation of the gate by which the bundle was closed; 0 if it was removed
+	Number    int64  `json:"number"` // the generation of the gate that closed the bundle; 0 if the bundle was removed
 	Origin    string `json:"origin"`
 	Bundle    string `json:"bundle"`
 	List      string `json:"list,omitempty"`
 	Events    int    `json:"events,omitempty"`
-	Version   int64  `json:"version,omitempty"` // of the change, for watchers
+	Version   int64  `json:"version,omitempty"` // version of the change, for watchers
 	Since     millis `json:"since"`
 	Peeked    packed `json:"peeked,omitempty"` // the span of the Peek that opened the bundle; see encodeSpan
 	client.FormatNumber
@@ -32,9 +31,9 @@ type noticeDoc struct {
 
 const noticeKind = "notice"
 
-// noticeAudiences are the members of noticeDoc for each audience. An audience also begins the
-// ids of its notices, so that the notices of an audience are a sequence. The notices of removals sort after those
-// of Dequeues, which are published first.
+// noticeAudiences has the members of noticeDoc for each audience. The ids of the notices begin with the
+// prefix of the audience, so the notices of an audience are consecutive. The notices of removals sort
+// after those of Dequeues, which are published first.
 var noticeAudiences = map[domain.Audience]struct{ member, prefix string }{
 	domain.ForDomain:      {"", noticeKind},
 	domain.ForSubscribers: {"subscribers", "dequeued"},
@@ -51,20 +50,20 @@ func idOfNotice(n *domain.Notice) string {
 	return noticeID(n.Audience, n.Group.String(), n.Number)
 }
 
-// removalNoticeID returns the id of the notice that a bundle was removed. It is not that of a notice of a
-// Dequeue, whatever their numbers are.
+// removalNoticeID returns the id of the notice of a removal. It differs from the ids of all notices of
+// Dequeues.
 func removalNoticeID(group, bundle string) string {
 	return noticePrefix(domain.ForWatchersOfRemoval, group) + bundle
 }
 
-// noticeID sorts the notices of a group for an audience in the order of their numbers. A bar is
-// in no group's name.
+// noticeID returns the id of a notice. The ids of a group and audience sort by number. No group's name
+// has a bar.
 func noticeID(to domain.Audience, group string, number int64) string {
 	return fmt.Sprintf("%s%020d", noticePrefix(to, group), number)
 }
 
-// noticePrefix is the beginning of the ids of the notices of a group for an audience;
-// noticePrefixEnd is greater than all of them.
+// noticePrefix is the prefix of the ids of the notices of a group for an audience; noticePrefixEnd
+// sorts after all of them.
 func noticePrefix(to domain.Audience, group string) string {
 	return noticeAudiences[to].prefix + "|" + group + "|"
 }
@@ -73,7 +72,7 @@ func noticePrefixEnd(to domain.Audience, group string) string {
 	return noticeAudiences[to].prefix + "|" + group + "}"
 }
 
-// newNotices returns the notices of bundle d, which g is now past.
+// newNotices returns the notices of bundle d, which g has now passed.
 func newNotices(d *bundleDoc, g *gate, b *domain.Bundle, now time.Time) []*noticeDoc {
 	newNotice := func(to domain.Audience) *noticeDoc {
 		return &noticeDoc{
@@ -100,7 +99,7 @@ func newNotices(d *bundleDoc, g *gate, b *domain.Bundle, now time.Time) []*notic
 	return notices
 }
 
-// toAudience returns what the notice is for.
+// toAudience returns the audience of the notice.
 func (d *noticeDoc) toAudience() (domain.Audience, error) {
 	for to, a := range noticeAudiences {
 		if a.member == d.Audience {

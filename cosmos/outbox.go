@@ -16,27 +16,24 @@ import (
 
 var _ repository.Outbox = (*Repository)(nil)
 
-// A relay reads the front of the outbox, delivers a notice, and deletes it. The ids of the
-// notices of a group for an audience ascend with the generation of its gate. A query in the
-// order of ids shows the front without a gap: a replica applies the writes of a partition
-// in their order, so a stale read lacks only the newest notices. This is required at every
-// consistency level.
+// A relay reads the front of the outbox, delivers a notice, and deletes it. The ids of the notices of a
+// group for an audience ascend with the generation of its gate. A query ordered by id returns the front
+// without a gap: a replica applies the writes of a partition in their order, so a stale read misses
+// only the newest notices. That must hold at every consistency level.
 //
-// Recipients with notices are found by the kind of document, which is indexed for the
-// gates already. That query covers all partitions, so it runs rarely; see Waiting.
+// Recipients with notices are found by the kind of document, which is indexed for the gates anyway.
+// That query covers all partitions, so it runs rarely; see Waiting.
 
-// noticesAtOnce is how many notices are read in one request.
+// noticesAtOnce is the number of notices that are read in one request.
 const noticesAtOnce = 100
 
-// Notices implements repository.Outbox. It reads the front of the outbox and, if
-// that is long, the front of each other group and audience, so that the notices of one do not
-// delay those of another.
+// Notices implements repository.Outbox. It reads the front of the outbox and, if that is long, the
+// front of each other group and audience, so that the notices of one do not delay those of another.
 //
-// A stale read misses the newest notices, never an older one of the same
-// group and audience: a replica applies the writes of a partition in their order, the result is
-// in the order of the notices, and the notices of a later result page are behind those that
-// earlier pages returned. A notice that was delivered meanwhile may be returned
-// again.
+// A stale read misses the newest notices, never an older one of the same group and audience: a replica
+// applies the writes of a partition in their order, the result is in the order of the notices, and the
+// notices of a later result page come after those of earlier pages. A notice that was delivered
+// meanwhile may be returned again.
 func (r *Repository) Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error) {
 	c := r.beginCall("notices")
 	var notices []domain.Notice
@@ -70,12 +67,12 @@ func (r *Repository) Delivered(ctx context.Context, n domain.Notice) error {
 	return c.Outcome("take the notice of bundle "+n.Bundle.String()+" out of the outbox", err)
 }
 
-// waitingPages is how many result pages Waiting reads once it has found something.
+// waitingPages is the number of result pages that Waiting reads once it has found something.
 const waitingPages = 10
 
-// Waiting implements repository.Outbox. It continues where the call before it has
-// stopped, so that recipients whose notices cannot be delivered do not hide the
-// others. The kind of a document is indexed: where nothing waits, nothing is read.
+// Waiting implements repository.Outbox. It continues where the previous call has stopped, so that
+// recipients whose notices cannot be delivered do not hide the others. The kind of a document is
+// indexed: if nothing waits, no document is read.
 func (r *Repository) Waiting(ctx context.Context, before time.Time, limit int) ([]domain.ActorID, error) {
 	from := r.waitingFrom.Swap(nil)
 	waiting, strays, err := r.findWaiting(ctx, before, limit, from)
@@ -85,8 +82,8 @@ func (r *Repository) Waiting(ctx context.Context, before time.Time, limit int) (
 	return waiting, client.Classify("look for notices that wait", errors.Join(err, strays))
 }
 
-// findWaiting also returns notices in a partition of no recipient, as an error. The other
-// notices are delivered all the same.
+// findWaiting also reports notices in a partition of no recipient, as an error. The other notices are
+// delivered nevertheless.
 func (r *Repository) findWaiting(ctx context.Context, before time.Time, limit int, from *string) (waiting []domain.ActorID, strays, err error) {
 	q := r.beginCall("waiting").QueryAllPartitions(r.db.bundles, noticeKind,
 		"SELECT c.recipient FROM c WHERE c.kind = @kind AND (c.since < @before OR c.since > @ahead)",

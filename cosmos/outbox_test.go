@@ -16,14 +16,14 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// confirms has n bundles made, answered and dequeued, and returns their ids.
-func (s *trust) confirms(node *Repository, n int) []domain.BundleID {
+// confirmBundles creates n bundles, answers and dequeues them, and returns their ids.
+func (s *trust) confirmBundles(node *Repository, n int) []domain.BundleID {
 	s.Helper()
 	s.save(node, 0, repositorytest.Events(n, s.actor, repositorytest.Alone))
 	var ids []domain.BundleID
 	for range n {
-		b := s.asks(node)
-		s.answers(node, b.ID, "made")
+		b := s.openOnRequest(node)
+		s.answerBundle(node, b.ID, "made")
 		_, err := node.Acknowledge(s.Context(), s.actor, b.ID)
 		require.NoError(s, err)
 		ids = append(ids, b.ID)
@@ -39,14 +39,13 @@ func bundlesOf(notices []domain.Notice) []domain.BundleID {
 	return ids
 }
 
-// An old read shows the outbox as it was: a run of notices that was the front at
-// some time.
-func TestAnOldReadOfTheOutboxHasNoGap(t *testing.T) {
+// A stale read returns a range of notices that was the front of the outbox at some time.
+func TestAStaleReadOfTheOutbox_HasNoGap(t *testing.T) {
 	for age := range int32(10) {
 		var old aging
-		s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.stale})}
+		s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: old.commitsBehind})}
 		node := s.node(small, false)
-		ids := s.confirms(node, 4)
+		ids := s.confirmBundles(node, 4)
 		notices, err := node.Notices(t.Context(), s.actor)
 		require.NoError(t, err)
 		require.Equal(t, ids, bundlesOf(notices))
@@ -70,25 +69,25 @@ func TestAnOldReadOfTheOutboxHasNoGap(t *testing.T) {
 
 func TestANoticeDoesNotExpireWithItsBundle(t *testing.T) {
 	k := newKeeper(t, 3)
-	b := k.confirms(1)[0]
-	k.passes(30 * day)
-	k.expires()
-	k.sweeps()
+	b := k.confirmBundles(1)[0]
+	k.passTime(30 * day)
+	k.expireDocuments()
+	k.runSweep()
 	_, err := k.node.beginCall("test").Read(t.Context(), k.node.db.bundles, k.actor.String(), b.ID.String(), &bundleDoc{})
 	require.True(t, client.IsNotFound(err), "the bundle has expired: %v", err)
 	notices, err := k.node.Notices(t.Context(), k.actor)
 	require.NoError(t, err)
 	require.Equal(t, []domain.BundleID{b.ID}, bundlesOf(notices))
-	require.NoError(t, k.mended(k.actor), "and a check takes no offence")
+	require.NoError(t, k.repairMailbox(k.actor), "and a check takes no offence")
 }
 
-// confirms has bundles of n events made, answered and dequeued.
-func (k *keeper) confirms(n ...int) []repositorytest.Peeked {
+// confirmBundles creates bundles of n events each, answers and dequeues them.
+func (k *keeper) confirmBundles(n ...int) []repositorytest.Peeked {
 	k.Helper()
 	var bundles []repositorytest.Peeked
 	for _, events := range n {
-		k.saves(events)
-		b := k.asks()
+		k.saveEvents(events)
+		b := k.openAnswered()
 		_, err := k.node.Acknowledge(k.Context(), k.actor, b.ID)
 		require.NoError(k, err)
 		k.node.Settle(k.Context(), k.actor)
@@ -97,8 +96,8 @@ func (k *keeper) confirms(n ...int) []repositorytest.Peeked {
 	return bundles
 }
 
-// asks opens a bundle and has it answered.
-func (k *keeper) asks() repositorytest.Peeked {
+// openAnswered opens a bundle and answers it.
+func (k *keeper) openAnswered() repositorytest.Peeked {
 	k.Helper()
 	b, err := repositorytest.Peek(k.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{}, repositorytest.Requested)
 	require.NoError(k, err)
@@ -107,13 +106,13 @@ func (k *keeper) asks() repositorytest.Peeked {
 	return b
 }
 
-func TestThoseWhoseNoticesStayDoNotHideTheOthers(t *testing.T) {
+func TestWaiting_FindsOthersBesideUndeliverableNotices(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	node := r.node(Options{SweepEvery: -1}, false)
 	recipients, before := make(map[domain.ActorID]bool), time.Now()
 	for n := range 7 {
 		s := &trust{T: t, rig: r, actor: repositorytest.NewActor()}
-		s.confirms(node, 1+n*n%5)
+		s.confirmBundles(node, 1+n*n%5)
 		recipients[s.actor] = true
 	}
 	later := time.Now().Add(time.Hour)
@@ -136,10 +135,10 @@ func TestThoseWhoseNoticesStayDoNotHideTheOthers(t *testing.T) {
 	require.Empty(t, waiting)
 }
 
-func TestWaitingForgetsAPlaceThatIsNoneAnyMore(t *testing.T) {
+func TestWaiting_IgnoresAnInvalidPosition(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
-	s.confirms(node, 1)
+	s.confirmBundles(node, 1)
 	nowhere := "not a place"
 	node.waitingFrom.Store(&nowhere)
 	waiting, err := node.Waiting(t.Context(), time.Now().Add(time.Hour), 10)
@@ -147,12 +146,12 @@ func TestWaitingForgetsAPlaceThatIsNoneAnyMore(t *testing.T) {
 	require.Equal(t, []domain.ActorID{s.actor}, waiting)
 }
 
-// What an operator reads must not be wrong because domains are slow.
-func TestACheckTakesNoOffenceAtWhatWaits(t *testing.T) {
+// A check must report no finding only because domains are slow.
+func TestCheck_FindsNothingInWaitingNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
 		node := s.node(small, false)
-		s.confirms(node, 2)
+		s.confirmBundles(node, 2)
 		again, err := node.Replay(t.Context(), s.actor, groupOf(t, domain.TimeSeries), becauseOfATest)
 		require.NoError(t, err)
 		require.NotEmpty(t, again.Object)
@@ -172,12 +171,12 @@ func TestACheckTakesNoOffenceAtWhatWaits(t *testing.T) {
 		for _, f := range report.Findings {
 			require.False(t, f.Damage, "%v", f)
 		}
-		require.NoError(t, s.mended(s.actor))
+		require.NoError(t, s.repairMailbox(s.actor))
 	})
 }
 
-// TestWhatAnswersAndNoticesCost holds the new operations to their requests, and the
-// old ones to what they cost.
+// TestWhatAnswersAndNoticesCost compares the requests of answers and notices, and those of older
+// operations, with fixed numbers.
 func TestWhatAnswersAndNoticesCost(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
@@ -205,7 +204,7 @@ func TestWhatAnswersAndNoticesCost(t *testing.T) {
 			require.InDelta(t, tc.dequeue, plain, 0.01)
 
 			s.save(node, 0, repositorytest.Events(1, s.actor))
-			b := s.asks(node)
+			b := s.openOnRequest(node)
 			cost("Fail", 1, func() error {
 				_, err := node.Fail(t.Context(), s.actor, b.ID, domain.ContentFailure{Reason: "no-answer"})
 				return err

@@ -24,13 +24,13 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// An error says what the caller can do, so it must not say more than is known.
+// An error says what the caller can do, so it must not claim more than is known.
 
-func TestACommitWithoutAnAnswerIsNeverSaidNotToHaveHappened(t *testing.T) {
+func TestACommitWithoutAReply_IsUncertain(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		commit := 2
 		if tails > 0 {
-			commit = 1 // a small Save has no reserve
+			commit = 1 // a small Save reserves nothing
 		}
 		for _, then := range []faulty.Fault{faulty.Throttled, faulty.Unavailable, faulty.RequestLost} {
 			t.Run("then "+then.String(), func(t *testing.T) {
@@ -41,16 +41,16 @@ func TestACommitWithoutAnAnswerIsNeverSaidNotToHaveHappened(t *testing.T) {
 					batch := repositorytest.Events(1, s.actor)
 					heads, lost := 0, false
 					s.line.Break(func(_ int, req *http.Request) faulty.Fault {
-						if replacesHead(req) {
+						if isHeadReplacement(req) {
 							heads++
 							if heads == commit {
 								lost = true
-								return faulty.ReplyLostAfter // it is carried out
+								return faulty.ReplyLostAfter // the write is applied
 							}
-							return faulty.None // sent again, it is refused
+							return faulty.None // the repeated write is refused
 						}
 						if lost {
-							return then // and why cannot be learned
+							return then // and the reason cannot be read
 						}
 						return faulty.None
 					})
@@ -66,7 +66,7 @@ func TestACommitWithoutAnAnswerIsNeverSaidNotToHaveHappened(t *testing.T) {
 	})
 }
 
-func TestOneOldReadIsNoDamage(t *testing.T) {
+func TestOneStaleRead_IsNoDamage(t *testing.T) {
 	var old atomic.Bool
 	s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int {
 		if old.Load() {
@@ -75,9 +75,9 @@ func TestOneOldReadIsNoDamage(t *testing.T) {
 		return 0
 	}})}
 	s.save(s.node(Options{DrawerCapacity: 2}, false), 0, repositorytest.Events(5, s.actor))
-	impatient, line := s.tapped(Options{DrawerCapacity: 2, Retries: -1})
-	line.set(func(req *http.Request) error {
-		old.Store(strings.Contains(req.URL.Path, "/colls/"+cabinetContainer+"/") && queries(req))
+	impatient, line := s.tappedNode(Options{DrawerCapacity: 2, Retries: -1})
+	line.setBefore(func(req *http.Request) error {
+		old.Store(strings.Contains(req.URL.Path, "/colls/"+cabinetContainer+"/") && isQuery(req))
 		return nil
 	})
 	_, err := impatient.Save(context.Background(), s.actor, repositorytest.Events(1, s.actor))
@@ -102,7 +102,7 @@ func TestAContainerThatIsMissingIsNotTakenForMissingData(t *testing.T) {
 	assert.ErrorContains(t, err, "create it first")
 }
 
-// A brokenContent takes no objects.
+// A brokenContent stores no objects.
 type brokenContent struct {
 	repository.Content
 	broken atomic.Bool
@@ -132,16 +132,16 @@ func TestAnOutageOfTheContentStoreLeavesNothingBehind(t *testing.T) {
 	h, err := node.beginCall("test").readHead(context.Background(), s.actor)
 	require.NoError(t, err)
 	assert.Equal(t, 1, h.Cabinets[nameOf(batch[0].Cabinet())].Ordinal, "no drawer was given up")
-	s.drains()
+	s.drainAll()
 }
 
-func TestOneCallersFaultIsNotHisNeighbours(t *testing.T) {
+func TestAFaultOfOneCaller_DoesNotFailOthers(t *testing.T) {
 	s := newTrust(t)
 	content := &pickyContent{Content: s.content}
 	s.content = content
-	node, line := s.tapped(small)
+	node, line := s.tappedNode(small)
 	reserves, mayReserve := make(chan struct{}), make(chan struct{})
-	line.set(at(1, writes, func() error { close(reserves); <-mayReserve; return nil }))
+	line.setBefore(atNth(1, isWrite, func() error { close(reserves); <-mayReserve; return nil }))
 	first := make(chan error, 3)
 	save := func(e domain.Event) {
 		_, err := node.Save(context.Background(), s.actor, []domain.Event{e})
@@ -165,7 +165,7 @@ func TestOneCallersFaultIsNotHisNeighbours(t *testing.T) {
 	assert.Equal(t, 1, refused)
 }
 
-// A pickyContent refuses what is bad.
+// A pickyContent refuses bad content.
 type pickyContent struct{ repository.Content }
 
 func (c *pickyContent) Put(ctx context.Context, name string, r io.Reader) error {
@@ -179,15 +179,15 @@ func (c *pickyContent) Put(ctx context.Context, name string, r io.Reader) error 
 	return c.Content.Put(ctx, name, strings.NewReader(string(text)))
 }
 
-func TestAShortBundleIsNotPaidForWithSixDrawers(t *testing.T) {
+func TestAShortBundle_DoesNotReadSixDrawers(t *testing.T) {
 	t.Parallel()
 	s := newTrust(t)
 	capacity := 500
-	if raced { // which has nothing to see in Saves that follow each other
+	if raced { // which finds nothing in consecutive Saves
 		capacity = 100
 	}
 	node := s.node(Options{DrawerCapacity: capacity}, false)
-	for i := range 6 * capacity { // a page each
+	for i := range 6 * capacity { // each event in a page of its own
 		e := repositorytest.Event(s.actor)
 		e.SupportsBundling = i%4 != 0
 		_, err := node.Save(context.Background(), s.actor, []domain.Event{e})
@@ -204,7 +204,7 @@ func TestAShortBundleIsNotPaidForWithSixDrawers(t *testing.T) {
 	assert.Less(t, s.engine.Requests()-before, int64(25))
 }
 
-func TestAPanicTakesOneSaveAndNotTheRecipient(t *testing.T) {
+func TestAPanic_FailsOneSaveAndNotTheRecipient(t *testing.T) {
 	s := newTrust(t)
 	var broken atomic.Bool
 	random := seeded(1)
@@ -218,18 +218,18 @@ func TestAPanicTakesOneSaveAndNotTheRecipient(t *testing.T) {
 	broken.Store(true)
 	assert.Panics(t, func() { _, _ = node.Save(context.Background(), s.actor, repositorytest.Events(1, s.actor)) })
 	s.save(node, 0, repositorytest.Events(2, s.actor))
-	s.drains()
+	s.drainAll()
 }
 
-// TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther has three Saves wait for one
-// that panics when they cannot be carried out together.
-func TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther(t *testing.T) {
+// In TestAPanicInASaveThatIsRetriedAlone_EndsNoOther, three Saves wait for one that panics when
+// they cannot be stored together.
+func TestAPanicInASaveThatIsRetriedAlone_EndsNoOther(t *testing.T) {
 	s := newTrust(t)
 	content := &pickyContent{Content: s.content}
 	s.content = content
 	random := seeded(1)
-	var w *recipientWriter // the panic is in the leader's code
-	node, line := s.tapped(Options{DrawerCapacity: 10, Exclusive: true, Random: func() uint64 {
+	var w *recipientWriter // the panic occurs in the leader's code
+	node, line := s.tappedNode(Options{DrawerCapacity: 10, Exclusive: true, Random: func() uint64 {
 		if w != nil && w.alone {
 			panic("a bug")
 		}
@@ -239,7 +239,7 @@ func TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther(t *testing.T) {
 	w = node.writers.acquire(s.actor)
 	defer node.writers.release(w)
 	reserves, mayReserve := make(chan struct{}), make(chan struct{})
-	line.set(at(1, writes, func() error { close(reserves); <-mayReserve; return nil }))
+	line.setBefore(atNth(1, isWrite, func() error { close(reserves); <-mayReserve; return nil }))
 	first, outcomes := make(chan error, 1), make(chan error, 3)
 	save := func(outcome chan<- error, e domain.Event) {
 		defer func() {
@@ -270,7 +270,7 @@ func TestAPanicAmongSavesThatAreTriedAloneIsTheEndOfNoOther(t *testing.T) {
 	s.save(node, 0, repositorytest.Events(1, s.actor))
 }
 
-// A busyAccount asks everybody to come again in a minute.
+// A busyAccount answers that the caller should retry after a minute.
 type busyAccount struct{ next faulty.Doer }
 
 func (a busyAccount) Do(req *http.Request) (*http.Response, error) {
@@ -282,7 +282,7 @@ func (a busyAccount) Do(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-func TestWhoHasNoTimeForTheWaitThatIsAskedForIsToldAtOnce(t *testing.T) {
+func TestACallWithoutTimeForTheRequestedWait_FailsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrust(t)
 		db := s.account.ConnectBy(busyAccount{s.engine.Transport()})
@@ -295,26 +295,26 @@ func TestWhoHasNoTimeForTheWaitThatIsAskedForIsToldAtOnce(t *testing.T) {
 	})
 }
 
-// TestAnIndexIsReadOnFromWhereItCouldNotBeRead has a node read many drawers at a
-// store that answers for a few of them at a time.
-func TestAnIndexIsReadOnFromWhereItCouldNotBeRead(t *testing.T) {
-	t.Run("by a node that knows nothing", func(t *testing.T) { readsOn(t, 0) })
-	t.Run("by a node that knows how it began", func(t *testing.T) { readsOn(t, 1) })
+// TestReadingAnIndex_ResumesAfterAFailure reads many drawers of a store that answers only for a
+// few of them at a time.
+func TestReadingAnIndex_ResumesAfterAFailure(t *testing.T) {
+	t.Run("by a node that knows nothing", func(t *testing.T) { resumeReading(t, 0) })
+	t.Run("by a node that knows how it began", func(t *testing.T) { resumeReading(t, 1) })
 }
 
-// readsOn has a node that knows the first drawers read the others.
-func readsOn(t *testing.T, known int) {
+// resumeReading makes a node that has read the first known drawers read the others.
+func resumeReading(t *testing.T, known int) {
 	const few = 3
 	s := newTrust(t)
 	tiny := Options{DrawerCapacity: 1, Retries: -1, Exclusive: true}
-	node := s.node(Options{DrawerCapacity: 1, Retries: 1, Exclusive: true}, false) // one to learn that its head is old
+	node := s.node(Options{DrawerCapacity: 1, Retries: 1, Exclusive: true}, false) // one retry to learn that its head is stale
 	for range known {
 		s.save(node, 0, repositorytest.Events(1, s.actor))
 	}
-	dying, line := s.tapped(tiny)
-	var dead atomic.Bool // from the commit on, which follows the reservation; the first of all creates the head
-	commit := at(1+known, replacesHead, func() error { dead.Store(true); return nil })
-	line.set(func(req *http.Request) error {
+	dying, line := s.tappedNode(tiny)
+	var dead atomic.Bool // from the commit on, which follows the reservation; the first write of all creates the head
+	commit := atNth(1+known, isHeadReplacement, func() error { dead.Store(true); return nil })
+	line.setBefore(func(req *http.Request) error {
 		if _ = commit(req); dead.Load() {
 			return faulty.ErrLost
 		}
@@ -351,10 +351,10 @@ func readsOn(t *testing.T, known int) {
 	require.NoError(t, err)
 	s.line.Break(nil)
 	s.ledger.Saved(0, again...)
-	s.drains()
+	s.drainAll()
 }
 
-func TestAnAnswerThatIsOnlyForNowIsAskedForAgain(t *testing.T) {
+func TestATemporaryFailure_IsRetried(t *testing.T) {
 	for _, only := range []faulty.Fault{faulty.SessionBehind, faulty.Moving, faulty.Gone} {
 		t.Run(only.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

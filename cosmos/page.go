@@ -14,29 +14,29 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A drawerPage is a run of consecutive slots of a drawer, as one Save wrote it or as a tail was
-// flushed. It is never changed.
+// A drawerPage has consecutive slots of a drawer, as one Save or one flush of a tail wrote them. It is
+// never changed.
 type drawerPage struct {
 	ID            string          `json:"id"`
-	PartitionKey  string          `json:"partitionKey"` // the drawer
+	PartitionKey  string          `json:"partitionKey"` // the id of the drawer
 	Intent        string          `json:"intent"`       // the Save or the flush that wrote it
 	Slot          int             `json:"slot"`
 	Until         int             `json:"until"` // the slot after the last
 	FirstSequence domain.Sequence `json:"firstSequence"`
-	Payloads      string          `json:"payloads,omitempty"` // object in the content store
+	Payloads      string          `json:"payloads,omitempty"` // name of an object in the content store
 	PayloadsFrom  int64           `json:"payloadsFrom,omitempty"`
 	Saved         millis          `json:"saved,omitempty"` // the time of the Save, or of the first one
 	Events        packed          `json:"events"`          // see encodePage
 	Saves         packed          `json:"saves,omitempty"` // the spans that have saved them; see save_traces.go
-	Sum           uint32          `json:"sum,omitempty"`   // of what stands around the events; missing in the pages of older versions
+	Sum           uint32          `json:"sum,omitempty"`   // checksum of the members beside the events; missing in the pages of older versions
 	client.FormatNumber
 }
 
 func pageID(slot int) string { return fmt.Sprintf("page-%05d", slot) }
 
-// Cosmos charges for bytes, and a full bundle is 51,200 events: so the events of
-// a page are one byte string, some 40 bytes an event, and what is the same for
-// the whole cabinet is left out. After a version byte, for each event:
+// Cosmos charges for bytes, and a full bundle has 51,200 events. So the events of a page are one byte
+// string of about 40 bytes for each event, and values that are the same for the whole cabinet are left
+// out. After a version byte, for each event:
 //
 //	id        16 bytes
 //	digest    16 bytes
@@ -47,7 +47,7 @@ func pageID(slot int) string { return fmt.Sprintf("page-%05d", slot) }
 //	payload   uvarint   length; only if there is one. Payloads follow each other in the page's object.
 //	sum       4 bytes   CRC-32C of the payload; only if there is one
 //
-// and at the end 4 bytes, the CRC-32C of all before.
+// and at the end 4 bytes, the CRC-32C of everything before.
 const eventsVersion = 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -58,7 +58,7 @@ const (
 	flagPayload
 )
 
-// A numbered event is one that has its place.
+// A numbered is an event that has its number and its slot.
 type numbered struct {
 	*domain.Event
 	digest   domain.Digest
@@ -66,10 +66,10 @@ type numbered struct {
 	save     *domain.TraceContext // the span that saves it; nil if it is not stored
 }
 
-// maxPageBytes keeps a page where a written KB is cheapest: 64 KB as base64.
+// maxPageBytes is the size at which a written KB costs least: 64 KB as base64.
 const maxPageBytes = 48 << 10
 
-// encodePage encodes as many events as a page takes and returns their number.
+// encodePage encodes as many events as fit into a page and returns their number.
 func encodePage(events []numbered) (data []byte, n int) {
 	data = make([]byte, 0, min(maxPageBytes, 64*len(events)+64))
 	data = append(data, eventsVersion)
@@ -101,8 +101,8 @@ func encodePage(events []numbered) (data []byte, n int) {
 	return binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli)), n
 }
 
-// appendIdentity appends what every version has first of an event: id, digest, the distance
-// from the number of the event before, and weight.
+// appendIdentity appends the values with which each event begins in every version: id, digest, the
+// distance from the number of the event before, and weight.
 func appendIdentity(data []byte, e *domain.Event, digest *domain.Digest, distance domain.Sequence) []byte {
 	data = append(data, e.ID[:]...)
 	data = append(data, digest[:]...)
@@ -110,7 +110,7 @@ func appendIdentity(data []byte, e *domain.Event, digest *domain.Digest, distanc
 	return binary.AppendUvarint(data, uint64(e.Weight)) //nolint:gosec // at least 1
 }
 
-// typeNumbers are the numbers of the document types that were packed so far.
+// typeNumbers has the numbers of the document types that were packed so far.
 type typeNumbers map[domain.DocumentType]int
 
 func (n typeNumbers) has(t domain.DocumentType) bool {
@@ -129,8 +129,8 @@ func (n typeNumbers) appendType(data []byte, t domain.DocumentType) []byte {
 	return append(data, text...)
 }
 
-// packed is a byte string that is base64 in JSON, as []byte is, and decoded in one go:
-// base64 has nothing in it that would be escaped, and most of what a Peek reads is this.
+// packed is a byte string that is base64 in JSON, as []byte is, but is decoded in one pass: base64 has
+// no characters to be unescaped, and most of what a Peek reads is this.
 type packed []byte
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -144,9 +144,8 @@ func (p *packed) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// computeChecksum is the CRC-32C of the members beside the events that decide on their numbers and
-// slots. With another first number, for example, the events can be decoded, with wrong
-// numbers.
+// computeChecksum returns the CRC-32C of the members beside the events that determine their numbers and
+// slots. With another first number, for example, the events could be decoded, but with wrong numbers.
 func (p *drawerPage) computeChecksum() uint32 {
 	text := fmt.Sprintf("%s|%s|%d|%d|%d|%d|%d|%s", p.ID, p.PartitionKey, p.Slot, p.Until, p.FirstSequence, p.Saved, p.PayloadsFrom, p.Payloads)
 	return crc32.Checksum([]byte(text), castagnoli)
@@ -154,20 +153,20 @@ func (p *drawerPage) computeChecksum() uint32 {
 
 var errPage = errors.New("the events of a page cannot be decoded")
 
-// A storedEvent is an event as a page holds it.
+// A storedEvent is an event as it is stored in a page.
 type storedEvent struct {
 	repository.StoredEvent
 	digest domain.Digest
 }
 
-// maxEvents is how many events p has room for.
+// maxEvents returns an upper bound for the number of events in p.
 func (p *drawerPage) maxEvents() int {
-	const least = len(domain.EventID{}) + len(domain.Digest{}) + 4 // the others take a byte each
+	const least = len(domain.EventID{}) + len(domain.Digest{}) + 4 // the other values take a byte each
 	return len(p.Events) / least
 }
 
-// decodeEvents yields the events of p in order; they belong to cabinet. An event is
-// yielded for as long as the call takes, and in the same place as the next.
+// decodeEvents yields the events of p in order; they belong to cabinet. A yielded event is valid only
+// during the call of yield: the next one uses the same memory.
 func (p *drawerPage) decodeEvents(cabinet domain.CabinetKey, yield func(slot int, e *storedEvent) bool) error {
 	end := len(p.Events) - 4
 	if end < 0 || p.Slot < 0 || p.Until-p.Slot > p.maxEvents() || crc32.Checksum(p.Events[:end], castagnoli) != binary.LittleEndian.Uint32(p.Events[end:]) {
@@ -187,7 +186,7 @@ func (p *drawerPage) decodeEvents(cabinet domain.CabinetKey, yield func(slot int
 	return decodeEvents(data, p.Slot, p.Until, p.firstEventBase(), cabinet, yield)
 }
 
-// firstEventBase returns what the first event of p is relative to.
+// firstEventBase returns the values to which the first event of p is relative.
 func (p *drawerPage) firstEventBase() packedBase {
 	return packedBase{
 		folder: payloadFolder(p.PartitionKey), object: p.Payloads, offset: p.PayloadsFrom,
@@ -195,7 +194,7 @@ func (p *drawerPage) firstEventBase() packedBase {
 	}
 }
 
-// A decoder takes values off the front of b. Once it has failed it yields zeros.
+// A decoder takes values off the front of b. After a failure it returns zeros.
 type decoder struct {
 	b      []byte
 	failed bool
@@ -230,7 +229,7 @@ func (d *decoder) readUvarint() uint64 {
 	return v
 }
 
-// readVarint decodes what binary.AppendVarint has appended.
+// readVarint decodes an integer that binary.AppendVarint has appended.
 func (d *decoder) readVarint() int64 {
 	u := d.readUvarint()
 	v := int64(u >> 1)

@@ -81,7 +81,7 @@ func TestWhatIsWrittenToPagesIsReadBack(t *testing.T) {
 func FuzzDecodingAPageNeverPanics(f *testing.F) {
 	events := repositorytest.Events(3, repositorytest.NewActor())
 	data, _ := encodePage(numberedEvents(events, 1, func() domain.Sequence { return 0 }))
-	data = data[:len(data)-4] // the sum, which the target adds
+	data = data[:len(data)-4] // without the checksum, which the target adds
 	f.Add(data, 3)
 	f.Add(data[:len(data)-1], 3)
 	f.Add([]byte{eventsVersion}, 0)
@@ -114,7 +114,7 @@ func TestADamagedPageIsRefused(t *testing.T) {
 	}
 }
 
-func TestAPageAroundWhichSomethingHasChangedIsRefused(t *testing.T) {
+func TestAPageWithADamagedMember_IsRefused(t *testing.T) {
 	events := repositorytest.Events(3, repositorytest.NewActor())
 	it := &intent{ID: "intent", Saved: 5}
 	sound := *pagesOf(it, "object", &drawerPart{Drawer: "drawer", Slot: 2}, numberedEvents(events, 7, func() domain.Sequence { return 0 }))[0]
@@ -133,13 +133,13 @@ func TestAPageAroundWhichSomethingHasChangedIsRefused(t *testing.T) {
 		assert.ErrorIs(t, p.decodeEvents(cabinet, ignore), errPage, name)
 	}
 	old := sound
-	old.Sum = 0 // as older versions have left it
+	old.Sum = 0 // as in older versions
 	require.NoError(t, old.decodeEvents(cabinet, ignore))
 }
 
-func TestAFilterHoldsWhatWasAddedAndHardlyAnythingElse(t *testing.T) {
+func TestAFilter_HasFewFalsePositives(t *testing.T) {
 	const n = 10_000
-	counting := func(from, i int) (id domain.EventID) { // ids that count up are the hardest to spread
+	counting := func(from, i int) (id domain.EventID) { // sequential ids are the hardest to spread
 		for b := 15; b >= 12; b-- {
 			id[b] = byte((from + i) >> (8 * (15 - b)))
 		}

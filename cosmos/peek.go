@@ -14,15 +14,14 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Peek reads the gates and the head side by side. It returns an open bundle. Otherwise
-// the candidates are the cabinets of which the head has more events than the gate has
-// acknowledged. Without a candidate there is no data, after two requests; a single
-// candidate is read at once. Of several, the head or the entries in the catalog indicate the
-// one with the smallest number, and its first event, read from the position of the gate,
-// confirms or corrects that. Add then opens the bundle in one batch with the gate.
+// A Peek reads the gates and the head concurrently. If a bundle is open, it returns that. Otherwise the
+// candidates are the cabinets of which the head has more events than the gate has acknowledged. Without
+// a candidate there is no data, after two requests; a single candidate is read at once. Of several, the
+// head or the entries in the catalog indicate the one with the smallest number, and its first event,
+// read from the position of the gate, confirms or corrects that. Add then opens the bundle in one batch
+// with the gate.
 //
-// The seals and the repaired entries that a Peek writes before that batch are valid
-// without it.
+// The seals and the repaired entries that a Peek writes before that batch are valid without it.
 
 // NextUnacknowledged implements repository.DataAvailable.
 func (r *Repository) NextUnacknowledged(ctx context.Context, recipient domain.ActorID, groups []domain.Group) (repository.Next, error) {
@@ -74,8 +73,7 @@ func (c *call) nextBundle(ctx context.Context, recipient domain.ActorID, groups 
 	return repository.Next{Run: run, Waiting: waiting}, nil
 }
 
-// openBundle returns the open bundle of g. Where reads may be stale, it is proved to be
-// open.
+// openBundle returns the open bundle of g. Where reads may be stale, it proves that the bundle is open.
 func (c *call) openBundle(ctx context.Context, g *gate, asked map[domain.Group]*gate, h *head) (repository.Next, error) {
 	readOpen := c.readOpen
 	if c.r.db.ReadsMayBeStale() {
@@ -131,9 +129,8 @@ func (c *call) findOpenBundle(ctx context.Context, recipient domain.ActorID, id 
 	return repository.Next{}, c.whyNotOpen(ctx, recipient, id, gates)
 }
 
-// runOf returns the run of a bundle that is open. A part of it may be in the tail of h:
-// any head that knows the slots of the bundle says where they are. One that does not is
-// older than the bundle.
+// runOf returns the run of an open bundle. A part of it may be in the tail of h. Any head that knows
+// the slots of the bundle tells where they are. A head that does not is older than the bundle.
 func (c *call) runOf(b *domain.Bundle, doc *bundleDoc, h *head) (*eventRange, error) {
 	r := &eventRange{call: c, group: b.Group, cabinet: b.Cabinet, open: doc}
 	last := h.Cabinets[doc.Cabinet]
@@ -150,7 +147,7 @@ func (c *call) runOf(b *domain.Bundle, doc *bundleDoc, h *head) (*eventRange, er
 	return r, nil
 }
 
-// A peekCandidate is a cabinet that has visible events which are not acknowledged.
+// A peekCandidate is a cabinet with visible events that are not acknowledged.
 type peekCandidate struct {
 	group   domain.Group
 	cabinet domain.CabinetKey
@@ -160,14 +157,14 @@ type peekCandidate struct {
 	gate    *gate
 	at      position
 
-	entry *catalogEntry // the smallest in the catalog, nil if none exists
-	run   *eventRange   // once its first event has been read
+	entry *catalogEntry // the smallest one in the catalog, nil if there is none
+	run   *eventRange   // set once its first event has been read
 	first domain.Sequence
-	lost  error // why its first event cannot be read, nil if it can, as far as is known
+	lost  error // why its first event cannot be read, nil if that is not known
 }
 
-// findCandidates returns the cabinets of which the head knows more than the gates
-// have let through, and how many events that are.
+// findCandidates returns the cabinets of which the head has events after the gates' positions, and the
+// number of these events.
 func (c *call) findCandidates(recipient domain.ActorID, gates map[domain.Group]*gate, h *head) ([]*peekCandidate, int64, error) {
 	var found []*peekCandidate
 	var waiting int64
@@ -196,17 +193,16 @@ func (c *call) findCandidates(recipient domain.ActorID, gates map[domain.Group]*
 	return found, waiting, nil
 }
 
-// chooseCandidate returns the run of the candidate whose first event has the smallest
-// sequence number. The head or the catalog says which that seems to be; the cabinet itself
-// decides, and an entry that is found to be missing or too low is
-// repaired.
+// chooseCandidate returns the run of the candidate whose first event has the smallest sequence number.
+// The head or the catalog indicates that candidate; the cabinet itself decides. An entry that is
+// missing or too low is repaired.
 func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate) (*eventRange, error) {
 	if c.r.opts.Ordering == domain.ByRecipient {
 		return c.chooseInOrder(ctx, candidates)
 	}
 	if len(candidates) == 1 {
 		cand := candidates[0]
-		if err := cand.unlessLost(cand.readFirst(ctx, c)); err != nil { // it must be read, whatever its entry says
+		if err := cand.unlessLost(cand.readFirst(ctx, c)); err != nil { // it must be read, whatever its entry states
 			return nil, err
 		}
 		return cand.run, cand.lost
@@ -253,8 +249,8 @@ func (c *call) chooseCandidate(ctx context.Context, candidates []*peekCandidate)
 // isLost reports whether the candidate's first event is known to be lost.
 func (cand *peekCandidate) isLost() bool { return cand.lost != nil }
 
-// unlessLost notes an error that says that the candidate's first event is lost, and returns
-// any other.
+// unlessLost records in cand an error which says that the candidate's first event is lost, and returns
+// any other error.
 func (cand *peekCandidate) unlessLost(err error) error {
 	if isLost(err) {
 		cand.lost = err
@@ -263,8 +259,8 @@ func (cand *peekCandidate) unlessLost(err error) error {
 	return err
 }
 
-// isInTail reports whether the first event after the position at is in the tail: all events in
-// pages are acknowledged. Then no event waits in the drawers before the last one.
+// isInTail reports whether the first event after the position at is in the tail: all events in pages
+// are acknowledged. Then no event waits in earlier drawers.
 func isInTail(last received, at position) bool {
 	return len(last.Tail) > 0 && at.Total >= last.Total-int64(last.tailLen())
 }
@@ -281,7 +277,7 @@ func (cand *peekCandidate) lookInHead() (err error) {
 	return err
 }
 
-// firstOfTail returns the number of the first event of the tail that waits.
+// firstOfTail returns the number of the first waiting event in the tail.
 func (cand *peekCandidate) firstOfTail() (domain.Sequence, error) {
 	t, err := cand.last.decodeTail(cand.cabinet)
 	if err != nil {
@@ -295,9 +291,9 @@ func (cand *peekCandidate) firstOfTail() (domain.Sequence, error) {
 	return 0, domain.Errorf(domain.Damaged, "cabinet %s: its last number %d is not in its tail", cabinetKey(cand.cabinet), cand.last.Sequence)
 }
 
-// believesEntry reports whether the candidate's entry may decide what its first event is.
-// Only the entry of the drawer of the gate's position may: a flush writes no entries, so the
-// entry of a later drawer does not prove that no event waits before it.
+// believesEntry reports whether the candidate's entry may determine its first event. Only the entry of
+// the drawer of the gate's position may: a flush writes no entries, so the entry of a later drawer does
+// not prove that no event waits before it.
 func (cand *peekCandidate) believesEntry() bool {
 	return cand.entry != nil && cand.entry.Ordinal == max(cand.at.Ordinal, cand.floor, 1) &&
 		cand.entry.NextSequence > cand.at.Sequence && cand.at.Sequence >= cand.at.Doubt
@@ -331,8 +327,8 @@ func (cand *peekCandidate) readAndRepair(ctx context.Context, c *call) error {
 	return nil
 }
 
-// repairEntry makes the candidate's entry point at its first event, which has been read. One that the
-// head states needs none.
+// repairEntry makes the candidate's entry point at its first event, which has been read. If the head
+// states that event, no entry is needed.
 func (cand *peekCandidate) repairEntry(ctx context.Context, c *call) {
 	if cand.isInTail() || cand.last.frontBehind(cand.at) > 0 {
 		return
@@ -342,14 +338,14 @@ func (cand *peekCandidate) repairEntry(ctx context.Context, c *call) {
 	}
 }
 
-// repairEntry makes the catalog point at the first event of a cabinet, which lies
-// in drawer s. Every write is conditional on what was read; if one is refused, another
-// writer has changed the entry and the next Peek reads it again.
+// repairEntry makes the catalog point at the first event of a cabinet, which is in drawer s. Every write
+// is conditional on the entry that was read. If one is refused, another writer has changed the entry,
+// and the next Peek reads it again.
 func (c *call) repairEntry(ctx context.Context, cabinet domain.CabinetKey, seen *catalogEntry, s slotRange, first domain.Sequence) {
 	c.r.metrics.repairs.WithLabelValues(pointerRepair).Inc()
 	key := catalogKey(cabinet.Recipient, cabinet.Origin)
-	// A crash after the deletion leaves the cabinet without an entry, or with the one of a
-	// later drawer. The next Peek reads the cabinet itself and puts the entry back.
+	// A crash after the deletion leaves the cabinet without an entry, or with that of a later drawer.
+	// The next Peek reads the cabinet itself and restores the entry.
 	if seen != nil && seen.Ordinal < s.Ordinal {
 		_ = c.Delete(ctx, c.r.db.catalog, key, seen.ID, seen.ETag)
 		seen = nil

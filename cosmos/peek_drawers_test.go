@@ -13,46 +13,46 @@ func TestPeek_CostsTheSameInOneDrawerAndInSeveral(t *testing.T) {
 	for _, drawers := range []int{1, 3, 20} {
 		k := newKeeper(t, 10)
 		for range 2 * drawers {
-			k.saves(5, repositorytest.Alone)
+			k.saveEvents(5, repositorytest.Alone)
 		}
-		k.takes() // asks for the drawers
+		k.takeBundle() // reads the drawers
 		for range 8 {
 			before := k.engine.Requests()
 			_, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
 			require.NoError(t, err)
 			require.Equal(t, int64(4), k.engine.Requests()-before, "%d drawers", drawers)
-			k.takes()
+			k.takeBundle()
 		}
 	}
 }
 
-// TestPeek_FindsWhatIsSavedAfterItKnowsTheDrawers peeks while the drawer fills that was the
-// last one when the node asked for the drawers.
+// TestPeek_FindsWhatIsSavedAfterItKnowsTheDrawers peeks while a drawer fills that was the last one when
+// the node read the drawers.
 func TestPeek_FindsWhatIsSavedAfterItKnowsTheDrawers(t *testing.T) {
 	k := newKeeper(t, 10)
 	var saved []domain.Event
 	for range 2 {
-		saved = append(saved, k.saves(5, repositorytest.Alone)...)
+		saved = append(saved, k.saveEvents(5, repositorytest.Alone)...)
 	}
-	saved = append(saved, k.saves(2, repositorytest.Alone)...)
+	saved = append(saved, k.saveEvents(2, repositorytest.Alone)...)
 	for range 12 {
-		saved = append(saved, k.saves(3, repositorytest.Alone)...)
-		b := k.takes()
+		saved = append(saved, k.saveEvents(3, repositorytest.Alone)...)
+		b := k.takeBundle()
 		require.Equal(t, saved[0].ID, b.Events[0].ID)
 		saved = saved[1:]
 	}
 	for _, e := range saved {
-		require.Equal(t, e.ID, k.takes().Events[0].ID)
+		require.Equal(t, e.ID, k.takeBundle().Events[0].ID)
 	}
 	_, err := k.node.NextUnacknowledged(t.Context(), k.actor, allGroups)
 	require.ErrorIs(t, err, domain.ErrNoData)
-	require.NoError(t, k.mended(k.actor))
+	require.NoError(t, k.repairMailbox(k.actor))
 }
 
 func TestBundle_SpansSixDrawersWhateverWaits(t *testing.T) {
 	k := newKeeper(t, 2)
-	k.saves(30)
-	require.Equal(t, 12, k.takes().Count)
-	require.Equal(t, 12, k.takes().Count)
-	require.Equal(t, 6, k.takes().Count)
+	k.saveEvents(30)
+	require.Equal(t, 12, k.takeBundle().Count)
+	require.Equal(t, 12, k.takeBundle().Count)
+	require.Equal(t, 6, k.takeBundle().Count)
 }

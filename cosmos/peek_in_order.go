@@ -7,19 +7,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// With the ordering domain.ByRecipient, a bundle ends where an older event waits in
-// another cabinet of its group. Entries cannot say where that is: one that is lost
-// or too high would let the bundle overtake. So the cabinets themselves are asked,
-// each of them once behind each place; which event is the first there never
-// changes, so a node remembers it.
+// With the ordering domain.ByRecipient, a bundle ends before an older event that waits in another
+// cabinet of its group. Entries cannot show such events: with an entry that is lost or too high, the
+// bundle would overtake one. So the cabinets themselves are read, each once after each position. The
+// first event after a position never changes, so a node remembers it.
 //
-// The order stays valid, however old the head was that it was computed from: what it does
-// not show has higher numbers than all that it does. It cannot rest on an old gate,
-// since the bundle is only opened if the gate is still the same, and the places of
-// all cabinets of the group are in that one gate.
+// The order is valid however old the head is from which it was computed: events that this head does not
+// show have higher numbers than all that it shows. It cannot be based on an old gate, since the bundle
+// is opened only if the gate is unchanged, and that one gate has the positions of all cabinets of the
+// group.
 
-// chooseInOrder returns the run of the candidate whose first event has the smallest
-// sequence number, up to where the next candidate of its group begins.
+// chooseInOrder returns the run of the candidate whose first event has the smallest sequence number, up
+// to the first event of the next candidate of its group.
 func (c *call) chooseInOrder(ctx context.Context, candidates []*peekCandidate) (*eventRange, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(drawersPerBundle)
@@ -60,8 +59,8 @@ func (c *call) chooseInOrder(ctx context.Context, candidates []*peekCandidate) (
 	return chosen.run, nil
 }
 
-// withoutGroupsThatLost returns the candidates of the groups in which no cabinet has lost its
-// first event: nothing of their groups may overtake that.
+// withoutGroupsThatLost returns the candidates of the groups in which no cabinet has lost its first
+// event: no event of such a group may overtake the lost one.
 func withoutGroupsThatLost(candidates []*peekCandidate) []*peekCandidate {
 	return slices.DeleteFunc(slices.Clone(candidates), func(cand *peekCandidate) bool {
 		return slices.ContainsFunc(candidates, func(other *peekCandidate) bool { return other.isLost() && other.group == cand.group })

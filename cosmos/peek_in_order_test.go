@@ -12,12 +12,13 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The order of the recipient must not rest on pointers: here they are gone, or
-// point too high.
-func TestTheOrderOfTheRecipientRestsOnNoPointer(t *testing.T) {
+// The order of the recipient must not depend on pointers: here they are missing, or too high.
+func TestTheOrderOfTheRecipient_DependsOnNoPointer(t *testing.T) {
 	inOrder := Options{DrawerCapacity: 2, Exclusive: true, Ordering: domain.ByRecipient}
 	for name, spoil := range map[string]func(s *trust, node *Repository, e catalogEntry){
-		"gone": func(s *trust, node *Repository, e catalogEntry) { s.deletes(node.db.catalog, e.PartitionKey, e.ID) },
+		"gone": func(s *trust, node *Repository, e catalogEntry) {
+			s.deleteDocument(node.db.catalog, e.PartitionKey, e.ID)
+		},
 		"too high": func(s *trust, node *Repository, e catalogEntry) {
 			e.NextSequence += 1000
 			_, err := node.beginCall("test").Put(context.Background(), node.db.catalog, e.PartitionKey, e.ID, e.ETag, &e)
@@ -31,20 +32,20 @@ func TestTheOrderOfTheRecipientRestsOnNoPointer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTrust(t)
-			node := s.node(Options{DrawerCapacity: 2, Exclusive: true}, false) // of another order, which writes entries
+			node := s.node(Options{DrawerCapacity: 2, Exclusive: true}, false) // with another order, in which entries are written
 			var want []domain.EventID
 			for i := range 24 {
 				e := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Typed(fmt.Sprint(i*i%5)))
 				s.save(node, 0, []domain.Event{e})
 				want = append(want, e.ID)
 			}
-			require.NotEmpty(t, s.entries(node, domain.Charges))
+			require.NotEmpty(t, s.readEntries(node, domain.Charges))
 			var got []domain.EventID
 			for len(got) < len(want) {
-				for _, e := range s.entries(node, domain.Charges) {
+				for _, e := range s.readEntries(node, domain.Charges) {
 					spoil(s, node, e)
 				}
-				fresh := s.node(inOrder, false) // remembers nothing
+				fresh := s.node(inOrder, false) // has an empty memory
 				b, err := repositorytest.Peek(context.Background(), s.stores(fresh), s.actor, allGroups, domain.BundleID{})
 				require.NoError(t, err)
 				for _, e := range b.Events {
@@ -58,9 +59,9 @@ func TestTheOrderOfTheRecipientRestsOnNoPointer(t *testing.T) {
 	}
 }
 
-// Once a node has looked into the cabinets, a bundle in order costs no more
-// requests than any other.
-func TestANodeLooksOnceBehindEachPlace(t *testing.T) {
+// Once a node has read the first events of the cabinets, a bundle in order costs no more requests than
+// any other.
+func TestANode_ReadsTheFirstEventAfterAPositionOnce(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{Exclusive: true, Ordering: domain.ByRecipient}, false)
 	ctx := context.Background()

@@ -31,7 +31,7 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	}
 	c := r.beginCall("peek")
 	writeID := r.client.NewID()
-	if run.gate == nil { // of an open bundle, so there is nothing to open
+	if run.gate == nil { // the run of an open bundle, so there is nothing to open
 		doc := newBundleDoc(&bundle, writeID, nil, 0)
 		err := c.whyNotAdded(ctx, doc, client.FailureOf(errors.New("the group has an open bundle")))
 		return bundle, client.Classify("open bundle "+doc.ID, err)
@@ -40,8 +40,8 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	doc := newBundleDoc(&bundle, writeID, ranges, 0)
 	if next := run.eventAfter(bundle.Count); next != nil {
 		doc.NextSaved = millisOf(next.Saved)
-		// The entry does not move to an event of the tail, which needs none: no Dequeue of a bundle
-		// from the tail would remove it.
+		// The entry is not moved to an event of the tail, which needs none: no Dequeue of a bundle from
+		// the tail would remove it.
 		if end := ranges[len(ranges)-1]; end.To < run.limitOf(end.Drawer) && !run.isInTail(end.Drawer, end.To) {
 			doc.Next = next.Sequence
 		}
@@ -51,9 +51,9 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	opened := run.gate.open(doc, writeID)
 	doc.setOpening(opened)
 
-	// A crash before this write leaves the gate as it was; objects that were put into the
-	// folder of the first drawer are deleted with the drawer. A crash after it leaves the
-	// open bundle, which the next Peek returns.
+	// A crash before this write leaves the gate as it was; objects in the folder of the first drawer
+	// are deleted with the drawer. A crash after it leaves the open bundle, which the next Peek
+	// returns.
 	_, err := c.Batch(ctx, r.db.bundles, doc.Recipient, false, func(b *azcosmos.TransactionalBatch) {
 		b.CreateItem(client.Encode(doc), nil)
 		putInBatch(b, opened.ID, run.gate.ETag, client.Encode(opened))
@@ -67,24 +67,24 @@ func (r *Repository) Add(ctx context.Context, bundle domain.Bundle, from reposit
 	return bundle, nil
 }
 
-// whyNotAdded distinguishes a lost race, an id in use, and success: the
-// batch may have failed because an earlier attempt was applied.
+// whyNotAdded returns the reason for which a batch was refused: a lost race, an id in use, or nil if an
+// earlier attempt was applied.
 func (c *call) whyNotAdded(ctx context.Context, doc *bundleDoc, refused *client.Failure) error {
 	lost := domain.Errorf(domain.Conflict, "the group moved on since it was read: %w", refused)
 	if refused.Operation() != 0 {
-		return lost // the gate's condition; the bundle was not there
+		return lost // the gate's condition failed; the bundle did not exist
 	}
 	var stored bundleDoc
 	_, err := c.Read(ctx, c.r.db.bundles, doc.Recipient, doc.ID, &stored)
 	switch {
 	case client.IsNotFound(err):
-		return lost // a stale read; the next look decides
+		return lost // a stale read; the next Peek decides
 	case err != nil:
 		return err
 	case stored.WriteID != doc.WriteID:
 		return repository.ErrBundleIDInUse
 	case stored.State != stateOpen:
-		return lost // opened by this call, and dequeued by now
+		return lost // opened by this call, and dequeued meanwhile
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func putInBatch(b *azcosmos.TransactionalBatch, id string, etag azcore.ETag, doc
 	b.ReplaceItem(id, doc, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &etag})
 }
 
-// limitOf returns the slots of a drawer that the run knows to be filled.
+// limitOf returns the number of slots of a drawer that the run knows to be filled.
 func (r *eventRange) limitOf(drawer string) int {
 	for _, s := range r.parts {
 		if s.Drawer == drawer {

@@ -14,11 +14,11 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Hints may be wrong in every way; what is delivered, and in which order, may not.
+// Hints may be wrong in every way, but the delivered events and their order must be right.
 
-// inTwoCabinets saves events 1 and 3 of one cabinet and 2 of another, none
-// together with others, and returns their ids in that order.
-func (s *trust) inTwoCabinets(node *Repository) []domain.EventID {
+// saveInTwoCabinets saves events 1 and 3 of one cabinet and event 2 of another, each in a Save of its own,
+// and returns their ids in that order.
+func (s *trust) saveInTwoCabinets(node *Repository) []domain.EventID {
 	var ids []domain.EventID
 	for _, origin := range []domain.Origin{domain.Charges, domain.MarketRoles, domain.Charges} {
 		e := repositorytest.Event(s.actor, repositorytest.From(origin), repositorytest.Alone)
@@ -28,8 +28,8 @@ func (s *trust) inTwoCabinets(node *Repository) []domain.EventID {
 	return ids
 }
 
-// next peeks and dequeues one bundle and returns its first event.
-func (s *trust) next(node *Repository) domain.EventID {
+// dequeueNext peeks and dequeues one bundle and returns its first event.
+func (s *trust) dequeueNext(node *Repository) domain.EventID {
 	s.Helper()
 	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(s, err)
@@ -38,8 +38,8 @@ func (s *trust) next(node *Repository) domain.EventID {
 	return b.Events[0].ID
 }
 
-// entries returns what the catalog says of an origin.
-func (s *trust) entries(node *Repository, origin domain.Origin) []catalogEntry {
+// readEntries returns the entries of an origin in the catalog.
+func (s *trust) readEntries(node *Repository, origin domain.Origin) []catalogEntry {
 	s.Helper()
 	found, err := client.All[catalogEntry](context.Background(), node.beginCall("test").Query(node.db.catalog, catalogKey(s.actor, origin), "SELECT * FROM c"))
 	require.NoError(s, err)
@@ -50,7 +50,7 @@ func (s *trust) entries(node *Repository, origin domain.Origin) []catalogEntry {
 	return entries
 }
 
-func (s *trust) deletes(container *azcosmos.ContainerClient, key, id string) {
+func (s *trust) deleteDocument(container *azcosmos.ContainerClient, key, id string) {
 	s.Helper()
 	_, err := container.DeleteItem(context.Background(), azcosmos.NewPartitionKeyString(key), id, nil)
 	require.NoError(s, err)
@@ -58,50 +58,50 @@ func (s *trust) deletes(container *azcosmos.ContainerClient, key, id string) {
 
 func TestAPointerThatIsTooLowDoesNotWinTheChoice(t *testing.T) {
 	s := newTrust(t)
-	node := s.node(small, false) // writes no hints, so pointers stay where they are
-	ids := s.inTwoCabinets(node)
+	node := s.node(small, false) // it writes no hints, so entries stay as they are
+	ids := s.saveInTwoCabinets(node)
 
-	assert.Equal(t, ids[0], s.next(node))
-	assert.Equal(t, domain.Sequence(1), s.entries(node, domain.Charges)[0].NextSequence, "it points at what is acknowledged")
-	assert.Equal(t, ids[1], s.next(node), "H4: number 2 comes before number 3")
-	assert.Equal(t, domain.Sequence(3), s.entries(node, domain.Charges)[0].NextSequence, "H10: mended on sight")
-	assert.Equal(t, ids[2], s.next(node))
+	assert.Equal(t, ids[0], s.dequeueNext(node))
+	assert.Equal(t, domain.Sequence(1), s.readEntries(node, domain.Charges)[0].NextSequence, "it points at what is acknowledged")
+	assert.Equal(t, ids[1], s.dequeueNext(node), "H4: number 2 comes before number 3")
+	assert.Equal(t, domain.Sequence(3), s.readEntries(node, domain.Charges)[0].NextSequence, "H10: mended on sight")
+	assert.Equal(t, ids[2], s.dequeueNext(node))
 }
 
-func TestAPointerThatIsMissingIsPutBack(t *testing.T) {
+func TestAMissingPointer_IsRestored(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
-	ids := s.inTwoCabinets(node)
-	s.deletes(node.db.catalog, catalogKey(s.actor, domain.Charges), s.entries(node, domain.Charges)[0].ID)
+	ids := s.saveInTwoCabinets(node)
+	s.deleteDocument(node.db.catalog, catalogKey(s.actor, domain.Charges), s.readEntries(node, domain.Charges)[0].ID)
 
-	assert.Equal(t, ids[0], s.next(node), "H10: a lost pointer is no reason to overtake")
-	assert.Len(t, s.entries(node, domain.Charges), 1, "H10: mended on sight")
-	assert.Equal(t, ids[1], s.next(node))
-	assert.Equal(t, ids[2], s.next(node))
+	assert.Equal(t, ids[0], s.dequeueNext(node), "H10: a lost pointer is no reason to overtake")
+	assert.Len(t, s.readEntries(node, domain.Charges), 1, "H10: mended on sight")
+	assert.Equal(t, ids[1], s.dequeueNext(node))
+	assert.Equal(t, ids[2], s.dequeueNext(node))
 }
 
-func TestAPointerAtADrawerThatIsDoneWithGoes(t *testing.T) {
+func TestAPointerToAFinishedDrawer_IsRemoved(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{DrawerCapacity: 1, Exclusive: true}, false)
-	ids := s.inTwoCabinets(node)
-	assert.Equal(t, ids[0], s.next(node))
-	assert.Equal(t, ids[1], s.next(node))
+	ids := s.saveInTwoCabinets(node)
+	assert.Equal(t, ids[0], s.dequeueNext(node))
+	assert.Equal(t, ids[1], s.dequeueNext(node))
 
-	left := s.entries(node, domain.Charges)
+	left := s.readEntries(node, domain.Charges)
 	require.Len(t, left, 1)
 	assert.Equal(t, 2, left[0].Ordinal, "that of the first drawer is gone")
-	assert.Equal(t, ids[2], s.next(node))
+	assert.Equal(t, ids[2], s.dequeueNext(node))
 }
 
-func TestAHoleInTheSlotsIsNeverSteppedOver(t *testing.T) {
+func TestAGapInTheSlots_IsNeverSkipped(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
 	events := repositorytest.Events(3, s.actor)
 	for _, e := range events {
 		s.save(node, 0, []domain.Event{e})
 	}
-	drawer := s.entries(node, events[0].Origin)[0].ID
-	s.deletes(node.db.cabinets, drawer, pageID(1))
+	drawer := s.readEntries(node, events[0].Origin)[0].ID
+	s.deleteDocument(node.db.cabinets, drawer, pageID(1))
 
 	b, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
@@ -109,21 +109,21 @@ func TestAHoleInTheSlotsIsNeverSteppedOver(t *testing.T) {
 	_, err = node.Acknowledge(context.Background(), s.actor, b.ID)
 	require.NoError(t, err)
 
-	impatient, _ := s.tapped(Options{DrawerCapacity: 10, Retries: client.MaxMissing})
+	impatient, _ := s.tappedNode(Options{DrawerCapacity: 10, Retries: client.MaxMissing})
 	_, err = impatient.NextUnacknowledged(context.Background(), s.actor, allGroups)
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "not no data, and not the event behind the hole: %v", err)
 }
 
 func TestAnOpenBundleThatCannotBeReadSaysSo(t *testing.T) {
 	s := newTrust(t)
-	node, _ := s.tapped(Options{DrawerCapacity: 10, Retries: client.MaxMissing})
+	node, _ := s.tappedNode(Options{DrawerCapacity: 10, Retries: client.MaxMissing})
 	events := repositorytest.Events(3, s.actor)
 	for _, e := range events {
 		s.save(node, 0, []domain.Event{e})
 	}
 	_, err := repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
-	s.deletes(node.db.cabinets, s.entries(node, events[0].Origin)[0].ID, pageID(1))
+	s.deleteDocument(node.db.cabinets, s.readEntries(node, events[0].Origin)[0].ID, pageID(1))
 
 	_, err = repositorytest.Peek(context.Background(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
@@ -132,8 +132,8 @@ func TestAnOpenBundleThatCannotBeReadSaysSo(t *testing.T) {
 
 func TestAPointerThatARollbackLeftBehindDoesNotWinTheChoice(t *testing.T) {
 	s := newTrust(t)
-	dying, line := s.tapped(Options{DrawerCapacity: 10, Retries: -1})
-	line.set(at(1, replacesHead, func() error { return faulty.ErrLost })) // the first Save creates the head, and commits by replacing it
+	dying, line := s.tappedNode(Options{DrawerCapacity: 10, Retries: -1})
+	line.setBefore(atNth(1, isHeadReplacement, func() error { return faulty.ErrLost })) // the first Save creates the head, and commits by replacing it
 	_, err := dying.Save(context.Background(), s.actor, []domain.Event{repositorytest.Event(s.actor, repositorytest.From(domain.Charges))})
 	require.Error(t, err, "it has pointed at number 1, which will never be")
 
@@ -142,11 +142,11 @@ func TestAPointerThatARollbackLeftBehindDoesNotWinTheChoice(t *testing.T) {
 	newer := repositorytest.Event(s.actor, repositorytest.From(domain.Charges), repositorytest.Alone)
 	s.save(node, 0, []domain.Event{older})
 	s.save(node, 0, []domain.Event{newer})
-	require.Len(t, s.entries(node, domain.Charges), 2)
+	require.Len(t, s.readEntries(node, domain.Charges), 2)
 
-	assert.Equal(t, older.ID, s.next(node), "H4: number 2 comes before number 3")
-	left := s.entries(node, domain.Charges)
+	assert.Equal(t, older.ID, s.dequeueNext(node), "H4: number 2 comes before number 3")
+	left := s.readEntries(node, domain.Charges)
 	require.Len(t, left, 1, "H10: the dead pointer is gone")
 	assert.Equal(t, domain.Sequence(3), left[0].NextSequence)
-	assert.Equal(t, newer.ID, s.next(node))
+	assert.Equal(t, newer.ID, s.dequeueNext(node))
 }

@@ -14,39 +14,38 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An eventRange is a stretch of a cabinet: the slots of a bundle, or those that a new
-// bundle may take.
+// An eventRange is a range of a cabinet: the slots of a bundle, or those that a new bundle may take.
 type eventRange struct {
 	call    *call
 	group   domain.Group
 	cabinet domain.CabinetKey
 	parts   []stretch // at most six
 
-	tail *tail // of the cabinet in the head that the run is of, or nil
+	tail *tail // the tail of the cabinet in the head on which the range is based, or nil
 
-	gate  *gate    // as of which a new bundle may be opened; nil for an open bundle
-	start position // of the gate in the cabinet
+	gate  *gate    // on which the opening of a new bundle is based; nil for an open bundle
+	start position // position of the gate in the cabinet
 
-	first *chunk // what was read to find the first event, to be used once more
+	first *chunk // what was read to find the first event, kept so that it is not read again
 
-	head   *head                  // as of which the run may be trusted
+	head   *head                  // on which the range is based
 	asked  map[domain.Group]*gate // the gates of all groups that were asked for
-	before domain.Sequence        // the range ends before it, so that it overtakes no other; 0: no bound
-	open   *bundleDoc             // whose run this is, or nil
-	saves  pageSaves              // of the pages that were read, if they are wanted
+	before domain.Sequence        // the range ends before this number, so that it overtakes no other event; 0: no limit
+	open   *bundleDoc             // the open bundle with this range, or nil
+	saves  pageSaves              // spans of the pages that were read, if the caller wants them
 
-	yielded int                     // events in the last iteration
-	last    *repository.StoredEvent // the last of them
-	beyond  *repository.StoredEvent // the one behind it in the same drawer, if it was read too
+	yielded int                     // number of events in the last iteration
+	last    *repository.StoredEvent // the last event in the last iteration
+	beyond  *repository.StoredEvent // the event after last in the same drawer, if it was read, too
 }
 
-// A stretch is a run of slots of one drawer, with an estimate of its weight.
+// A stretch is a range of slots of one drawer, with an estimate of its weight.
 type stretch struct {
 	slotRange
 	weight domain.Weight
 }
 
-// A chunk is what the first read of a run brought.
+// A chunk is the result of the first read of a range.
 type chunk struct {
 	events []storedEvent
 	rest   *drawerReader
@@ -58,13 +57,12 @@ func (r *eventRange) Group() domain.Group { return r.group }
 // Cabinet implements repository.Run.
 func (r *eventRange) Cabinet() domain.CabinetKey { return r.cabinet }
 
-// Folder implements repository.Run. It is that of the payloads of the first drawer,
-// which a sweep removes together with the drawer.
+// Folder implements repository.Run. It returns the folder of the payloads of the first drawer, which a
+// sweep removes together with the drawer.
 func (r *eventRange) Folder() string { return payloadFolder(r.parts[0].Drawer) }
 
-// newRun returns the run behind at, as far as it may be trusted: up to six
-// drawers with events. It may be empty if a read was stale. Below floor there is
-// nothing to look for.
+// newRun returns the certain events after at: up to six drawers with events. The range may be empty if
+// a read was stale. Drawers below floor are gone.
 func (c *call) newRun(ctx context.Context, group domain.Group, cabinet domain.CabinetKey, last received, floor int, g *gate, at position) (*eventRange, error) {
 	from := max(at.Ordinal, floor, 1)
 	if isInTail(last, at) {
@@ -102,7 +100,7 @@ func (r *eventRange) readDrawer(s slotRange) *drawerReader {
 	return d
 }
 
-// peekFirst reads the first event, or client.ErrNotYetVisible if a stale read shows none.
+// peekFirst reads the first event. It returns client.ErrNotYetVisible if a stale read shows none.
 func (r *eventRange) peekFirst(ctx context.Context) (*storedEvent, error) {
 	if len(r.parts) == 0 {
 		return nil, client.ErrNotYetVisible
@@ -126,7 +124,7 @@ func (r *eventRange) Events(ctx context.Context) iter.Seq2[repository.StoredEven
 			return yield(e.StoredEvent, nil)
 		})
 		if (errors.Is(err, client.ErrStale) || domain.KindOf(err) == domain.Damaged) && r.gate != nil && r.yielded > 0 {
-			return // a hole that a stale read shows, or a lost page: a new bundle may as well end before it
+			return // a gap that a stale read shows, or a lost page: a new bundle may end before it
 		}
 		if err != nil && !errors.Is(err, errStopped) {
 			yield(repository.StoredEvent{}, client.Classify("read events of "+cabinetKey(r.cabinet), err))
@@ -136,17 +134,17 @@ func (r *eventRange) Events(ctx context.Context) iter.Seq2[repository.StoredEven
 
 var errStopped = errors.New("the reader of a run has enough")
 
-// alone is how many events are read from the first drawer before the others are
-// read along with it.
+// alone is the number of events that are read from the first drawer before the others are read
+// concurrently.
 const alone = 2000
 
-// aheadPages is how many pages are read at first of a drawer that is read ahead: of
-// one whose events came in large Saves, all.
+// aheadPages is the number of pages that the first request for a drawer ahead reads. That is all of a
+// drawer whose events were saved by large Saves.
 const aheadPages = 4 * firstPages
 
-// forEach calls yield for every event. The first result pages are read one by one,
-// for a bundle may be a single event. Only if much more is wanted are the drawers
-// read side by side, each as far as its weight says that the bundle can need it.
+// forEach calls yield for every event. It reads the first result pages one by one, because a bundle may
+// be a single event. Only if the caller needs much more does it read the drawers concurrently, each as
+// far as the bundle can need it by the weights.
 func (r *eventRange) forEach(ctx context.Context, yield func(*storedEvent) bool) error {
 	if err := ctx.Err(); err != nil {
 		return domain.Errorf(domain.Unavailable, "%w", err)
@@ -219,7 +217,7 @@ func (r *eventRange) forEach(ctx context.Context, yield func(*storedEvent) bool)
 	return nil
 }
 
-// readAhead reads the drawers of a run at the same time.
+// A readAhead reads the drawers of a range concurrently.
 type readAhead struct {
 	drawers []aheadDrawer
 	cancel  context.CancelFunc
@@ -228,10 +226,10 @@ type readAhead struct {
 
 type aheadDrawer struct {
 	read   *drawerReader
-	need   domain.Weight // how much of it the bundle can use
+	need   domain.Weight // weight of the events that the bundle can use
 	events []storedEvent
 	err    error
-	ready  chan struct{} // closed: events and err are set
+	ready  chan struct{} // closed when events and err are set
 }
 
 func (r *eventRange) readAhead(ctx context.Context, begin *chunk) *readAhead {
@@ -254,7 +252,7 @@ func (r *eventRange) readAhead(ctx context.Context, begin *chunk) *readAhead {
 			d.read.patient = r.gate == nil
 			before = before.Add(s.weight)
 		}
-		if r.gate == nil { // an open bundle needs all of its slots
+		if r.gate == nil { // an open bundle needs all its slots
 			d.need = math.MaxInt64
 		}
 		a.drawers = append(a.drawers, d)
@@ -270,8 +268,8 @@ func (r *eventRange) readAhead(ctx context.Context, begin *chunk) *readAhead {
 	return a
 }
 
-// fetchEvents reads until it has as much as the bundle can need. It stops at the first error:
-// the events that were read before it are still used.
+// fetchEvents reads until it has as many events as the bundle can need. It stops at the first error:
+// the events before it are still used.
 func (d *aheadDrawer) fetchEvents(ctx context.Context) {
 	for weight := domain.Weight(0); weight < d.need && !d.read.isDone(); {
 		events, err := d.read.readNext(ctx)
@@ -290,18 +288,18 @@ func (d *aheadDrawer) fetchEvents(ctx context.Context) {
 	}
 }
 
-// stop ends the reading and waits for it.
+// stop cancels the reads and waits for them.
 func (a *readAhead) stop() {
 	a.cancel()
 	_ = a.group.Wait()
 }
 
-// isInTail reports whether a slot of a drawer is in the tail that the run knows, or behind it.
+// isInTail reports whether a slot of a drawer is in the tail of the range, or after it.
 func (r *eventRange) isInTail(drawer string, slot int) bool {
 	return r.tail != nil && r.tail.drawer == drawer && slot >= r.tail.paged
 }
 
-// slotRanges returns where the first n events lie, which the run has yielded.
+// slotRanges returns the slots of the first n events that were yielded.
 func (r *eventRange) slotRanges(n int) []slotRange {
 	var found []slotRange
 	for _, s := range r.parts {

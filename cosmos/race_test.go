@@ -2,7 +2,6 @@
 
 package cosmos
 
-// raced says that the race detector watches. It makes everything many times
-// slower, and it only needs to see every line run side by side with every
-// other: so the long tests do less.
+// raced is true with the race detector. It makes everything many times slower, and it only needs each
+// pair of lines to run concurrently once, so the long tests do less.
 const raced = true

@@ -9,39 +9,38 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// recipientCache is what this node remembers of the recipients that it has served
-// last: how much they have received, and where their cabinets continue. Nothing that
-// must be right rests on the former, which may be old; the latter never changes.
+// A recipientCache has what this node remembers of the recipients that it has served last: the newest
+// head of each, which may be stale, so that no decision may depend on it; and where events of their
+// cabinets are, which never changes.
 type recipientCache struct {
 	mu    sync.Mutex
 	of    map[domain.ActorID]*list.Element
-	order *list.List // of *knownRecipient, the one used last in front
-	size  int        // recipients, cabinets and tails; see maxKnown
+	order *list.List // of *knownRecipient, the one used last first
+	size  int        // number of recipients, cabinets and tails; see maxKnown
 }
 
 type knownRecipient struct {
 	recipient domain.ActorID
-	head      *head // the newest that was read or written, as far as it is of use here
+	head      *head // the newest one that was read or written, without members that are not used here
 	firsts    map[cabinetName]firstEvent
-	sealed    map[cabinetName][]extent // drawers behind a gate, dense, when a Peek asked for them last
+	sealed    map[cabinetName][]extent // drawers after a gate without a gap, as of the last Peek that read them
 }
 
-// A firstEvent is the one just behind a place. Slots are filled once, so it is the
-// same always.
+// A firstEvent is the first event after a position. Slots are filled once, so it never changes.
 type firstEvent struct {
-	ordinal, slot int // the place
+	ordinal, slot int // of the position
 	sequence      domain.Sequence
 }
 
-// maxKnown bounds the memory, in units of some 300 bytes: one for each cabinet, one for each
-// recipient, who may have none, and what their tails take.
+// maxKnown limits the memory, in units of about 300 bytes: one for each cabinet, one for each
+// recipient, which may have no cabinet, and those for the tails.
 const maxKnown = 100_000
 
 func newKnown() *recipientCache {
 	return &recipientCache{of: make(map[domain.ActorID]*list.Element), order: list.New()}
 }
 
-// observeHead notes a head that is or was stored, unless a newer one is known.
+// observeHead remembers a head that is or was stored, unless a newer one is known.
 func (k *recipientCache) observeHead(recipient domain.ActorID, h *head) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -66,7 +65,7 @@ func (k *recipientCache) observeHead(recipient domain.ActorID, h *head) {
 	}
 }
 
-// forgetRemoved forgets the cabinets of r that were removed. The caller holds mu.
+// forgetRemoved removes from r the cabinets that were removed. The caller holds mu.
 func (k *recipientCache) forgetRemoved(r *knownRecipient) {
 	if max(len(r.firsts), len(r.sealed)) <= len(r.head.Cabinets) {
 		return
@@ -83,7 +82,7 @@ func (k *recipientCache) forgetRemoved(r *knownRecipient) {
 	k.size -= extentsSize * (before - len(r.sealed))
 }
 
-// forgetRecipient drops what is known of a recipient whose writes the store has lost.
+// forgetRecipient removes a recipient whose writes the store has lost.
 func (k *recipientCache) forgetRecipient(recipient domain.ActorID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -94,11 +93,11 @@ func (k *recipientCache) forgetRecipient(recipient domain.ActorID) {
 	}
 }
 
-// knownSize returns what a head takes, in units of maxKnown.
+// knownSize returns the size of a head, in units of maxKnown.
 func knownSize(h *head) int { return len(h.Cabinets) + h.tailBytes()/300 }
 
-// newestHead returns the newest head that was seen, nil if none is remembered. Only its
-// watermark and its cabinets are set.
+// newestHead returns the newest head that was observed, nil if none is remembered. Only its watermark
+// and its cabinets are set.
 func (k *recipientCache) newestHead(recipient domain.ActorID) *head {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -110,7 +109,7 @@ func (k *recipientCache) newestHead(recipient domain.ActorID) *head {
 	return e.Value.(*knownRecipient).head
 }
 
-// sawFirst notes which event is the first behind a place.
+// sawFirst remembers the first event after a position.
 func (k *recipientCache) sawFirst(cabinet domain.CabinetKey, at position, first domain.Sequence) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -119,8 +118,8 @@ func (k *recipientCache) sawFirst(cabinet domain.CabinetKey, at position, first 
 	}
 }
 
-// firstSequence returns the sequence number of the first event behind a place, 0 if it
-// is not remembered.
+// firstSequence returns the sequence number of the first event after a position, 0 if it is not
+// remembered.
 func (k *recipientCache) firstSequence(cabinet domain.CabinetKey, at position) domain.Sequence {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -135,11 +134,11 @@ func (k *recipientCache) firstSequence(cabinet domain.CabinetKey, at position) d
 	return f.sequence
 }
 
-// extentsSize is what the sealed drawers of a cabinet take, in units of maxKnown.
+// extentsSize is the size of the sealed drawers of a cabinet, in units of maxKnown.
 const extentsSize = 3
 
-// sawSealed remembers the sealed drawers among found, which is dense. A drawer that is not
-// sealed may still be filled and is not remembered.
+// sawSealed remembers the sealed drawers among found, which has no gap. A drawer that is not sealed may
+// still be filled, so it is not remembered.
 func (k *recipientCache) sawSealed(cabinet domain.CabinetKey, found []extent) {
 	n := 0
 	for n < len(found) && found[n].sealed {
@@ -162,8 +161,8 @@ func (k *recipientCache) sawSealed(cabinet domain.CabinetKey, found []extent) {
 	}
 }
 
-// sealedExtents returns the drawers of a cabinet that are known to be sealed, from an ordinal on,
-// without a gap. It returns none if the first is not known.
+// sealedExtents returns the remembered sealed drawers of a cabinet from an ordinal on, without a gap.
+// It returns none if the first one is not remembered.
 func (k *recipientCache) sealedExtents(cabinet domain.CabinetKey, from int) []extent {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -13,24 +13,24 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Each cabinet is a partition of its own, so a node that does not know a recipient with many
-// cabinets would need a request for each of them. The filter of the recipient saves it most of
-// these: one document beside the head has the fingerprints of the drawers that are being
-// filled, as many of the small ones as fit.
+// Each cabinet is a partition, so a node that does not know a recipient with many cabinets would need a
+// request for each of them. The filter of the recipient avoids most of these requests: one document
+// beside the head has the fingerprints of the drawers that are being filled, of as many small ones as
+// fit.
 //
-// It says of each drawer up to which slot it goes, and holds every event in the slots below.
-// Events in the slots behind are read: from pages, or from the tail in the head. It never goes
-// beyond the pages that the head of its writer stated. A reader whose head states fewer pages
-// of a drawer does not use it for that drawer. So it does not matter with which head it is used:
-// the slots that it covers are full and never change, and those behind are always read.
+// It has a count for each drawer, and holds every event in the slots below the count. The events in
+// later slots are read from pages, or from the tail in the head. The count never exceeds the pages that
+// the head of its writer stated. A reader whose head states fewer pages of a drawer does not use the
+// filter for that drawer. So the filter is right with any head: the slots that it covers are full and
+// never change, and the later ones are always read.
 //
-// It lies in the partition of the head, and is written after the head that it follows. A
-// failover that loses this head loses the filter as well.
+// It is in the partition of the head, and is written after the head on which it is based. A failover
+// that loses this head loses the filter as well.
 
 // A recipientFilterDoc is the stored filter of a recipient.
 type recipientFilterDoc struct {
 	ID           string `json:"id"`
-	PartitionKey string `json:"partitionKey"` // that of the head
+	PartitionKey string `json:"partitionKey"` // the same as the head's
 	Fingerprints packed `json:"fingerprints"` // see encodeDrawers
 	client.Document
 }
@@ -40,20 +40,20 @@ const recipientFilterID = blockFilterPrefix + "cabinets"
 // A filteredDrawer is a drawer in the filter of a recipient.
 type filteredDrawer struct {
 	drawer string
-	count  int // the slots below it are covered
+	count  int // the filter covers the slots below it
 	keys   []fingerprintKey
 }
 
-// The bytes that a drawer and a fingerprint take in the filter of a recipient.
+// The sizes in bytes of a drawer and of a fingerprint in the filter of a recipient.
 const (
 	filteredDrawerBytes = 20
 	fingerprintBytes    = (fingerprintBits + 7) / 8
 )
 
-// sizeOfDrawer returns the bytes that a drawer with n fingerprints takes, or a few more.
+// sizeOfDrawer returns an upper bound for the bytes of a drawer with n fingerprints.
 func sizeOfDrawer(n int) int { return filteredDrawerBytes + fingerprintBytes*n }
 
-// sizeOf returns the bytes that drawers take in the filter of a recipient, or a few more.
+// sizeOf returns an upper bound for the bytes of drawers in the filter of a recipient.
 func sizeOf(drawers []filteredDrawer) int {
 	size := 0
 	for i := range drawers {
@@ -62,8 +62,8 @@ func sizeOf(drawers []filteredDrawer) int {
 	return size
 }
 
-// A storedRecipientFilter is what this process knows of the stored filter of a recipient, so
-// that it is replaced without being read.
+// A storedRecipientFilter is what this process knows of the stored filter of a recipient. With it, the
+// filter is replaced without a read.
 type storedRecipientFilter struct {
 	mu       sync.Mutex
 	etag     azcore.ETag // "": none is known
@@ -78,7 +78,7 @@ func (s *storedRecipientFilter) size() int {
 	return 80 * len(s.counts)
 }
 
-// setStored notes what is stored.
+// setStored records the stored filter.
 func (s *storedRecipientFilter) setStored(etag azcore.ETag, drawers []filteredDrawer, document client.Document) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *storedRecipientFilter) setStored(etag azcore.ETag, drawers []filteredDr
 	}
 }
 
-// readFilter reads the filter of a recipient. One that is missing or damaged covers nothing.
+// readFilter reads the filter of a recipient. A missing or damaged filter covers nothing.
 func (s *storedRecipientFilter) readFilter(ctx context.Context, c *call, recipient domain.ActorID) ([]filteredDrawer, error) {
 	drawers, etag, document, err := c.readRecipientFilter(ctx, recipient)
 	if err != nil && !errors.Is(err, errFingerprints) {
@@ -98,8 +98,8 @@ func (s *storedRecipientFilter) readFilter(ctx context.Context, c *call, recipie
 	return drawers, nil
 }
 
-// readRecipientFilter returns the filter of a recipient, empty if none is stored. The error is
-// errFingerprints if it is damaged.
+// readRecipientFilter returns the filter of a recipient, empty if none is stored. It returns
+// errFingerprints if the filter is damaged.
 func (c *call) readRecipientFilter(ctx context.Context, recipient domain.ActorID) ([]filteredDrawer, azcore.ETag, client.Document, error) {
 	var doc recipientFilterDoc
 	etag, err := c.Read(ctx, c.r.db.catalog, headKey(recipient), recipientFilterID, &doc)
@@ -115,15 +115,15 @@ func (c *call) readRecipientFilter(ctx context.Context, recipient domain.ActorID
 	return drawers, etag, doc.Document, err
 }
 
-// writeFilter stores a filter of a recipient, unless another node has replaced the stored one. What
-// that covers is known then, and the next Save decides again.
+// writeFilter stores a filter of a recipient, unless another node has replaced the stored one. In that
+// case it records what the stored filter covers, and the next Save decides again.
 func (s *storedRecipientFilter) writeFilter(ctx context.Context, c *call, recipient domain.ActorID, drawers []filteredDrawer) error {
 	s.mu.Lock()
 	before := s.etag
 	doc := &recipientFilterDoc{ID: recipientFilterID, PartitionKey: headKey(recipient), Fingerprints: encodeDrawers(drawers), Document: s.document}
 	s.mu.Unlock()
-	// A crash before this write leaves a filter that covers fewer slots. A node that needs it
-	// reads the pages behind them.
+	// A crash before this write leaves a filter that covers fewer slots. A node that needs it reads the
+	// pages after them.
 	etag, err := c.Put(ctx, c.r.db.catalog, doc.PartitionKey, recipientFilterID, before, doc)
 	switch {
 	case client.IsRefused(err), client.IsNotFound(err):
@@ -134,9 +134,9 @@ func (s *storedRecipientFilter) writeFilter(ctx context.Context, c *call, recipi
 	return err
 }
 
-// drawersVersion is the first byte of encoded drawers. It is followed by their number, and for
-// each by the 16 bytes of its id, its count and the number of its fingerprints as uvarints, and
-// the fingerprints in 6 bytes each. The CRC-32C of all before takes the last 4 bytes.
+// drawersVersion is the first byte of encoded drawers. It is followed by their number, and for each
+// drawer by the 16 bytes of its id, its count and the number of its fingerprints as uvarints, and the
+// fingerprints in 6 bytes each. The last 4 bytes are the CRC-32C of everything before.
 const drawersVersion = 1
 
 func encodeDrawers(drawers []filteredDrawer) []byte {

@@ -24,8 +24,8 @@ func kindsOf(actor domain.ActorID, kinds int) []domain.Event {
 	return events
 }
 
-// TestAColdSaveOfManyKinds_CostsUpToThreeTimesAWarmOne saves to a recipient with many cabinets,
-// by a node that knows it and by nodes that do not.
+// TestAColdSaveOfManyKinds_CostsUpToThreeTimesAWarmOne saves to a recipient with many cabinets, through
+// a node that knows the recipient and through nodes that do not.
 func TestAColdSaveOfManyKinds_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 	for _, tc := range []struct{ kinds, batches, tails int }{
 		{4, 150, 24}, {10, 20, 24}, {10, 20, 0}, {40, 10, 24}, {100, 5, 24}, {100, 5, 0}, {999, 1, 24}, {999, 3, 0}, {999, 8, 24},
@@ -70,9 +70,9 @@ func TestAColdSaveOfManyKinds_CostsUpToThreeTimesAWarmOne(t *testing.T) {
 	}
 }
 
-// A node that has adopted the filter of a recipient finds the events behind it: those of pages
-// that were written since, and those that another node saves while it is at work.
-func TestTheFilterOfARecipient_IsReadOnFromItsSlots(t *testing.T) {
+// A node that has adopted the filter of a recipient finds the events after it: those of pages that were
+// written since, and those that another node saves meanwhile.
+func TestTheFilterOfARecipient_IsCompletedFromThePages(t *testing.T) {
 	const kinds = 9
 	for _, tails := range []int{0, 2, 24} {
 		t.Run(fmt.Sprintf("%d in a tail", tails), func(t *testing.T) {
@@ -105,13 +105,13 @@ func TestTheFilterOfARecipient_IsReadOnFromItsSlots(t *testing.T) {
 				save(by, kinds)
 				save(silent, 2)
 			}
-			require.NoError(t, s.mended(s.actor))
+			require.NoError(t, s.repairMailbox(s.actor))
 		})
 	}
 }
 
-// storesFilter has a node save until the filter of the recipient is stored.
-func storesFilter(t *testing.T, s *trust, node *Repository, kinds int) (events []domain.Event) {
+// storeFilter saves through a node until the filter of the recipient is stored.
+func storeFilter(t *testing.T, s *trust, node *Repository, kinds int) (events []domain.Event) {
 	t.Helper()
 	for range 30 {
 		some := kindsOf(s.actor, kinds)
@@ -125,7 +125,7 @@ func storesFilter(t *testing.T, s *trust, node *Repository, kinds int) (events [
 	return events
 }
 
-// replaceFilter replaces the filter of a recipient by what change makes of it.
+// replaceFilter replaces the filter of a recipient by the result of change.
 func replaceFilter(t *testing.T, node *Repository, actor domain.ActorID, change func([]filteredDrawer) []byte) {
 	t.Helper()
 	c := node.beginCall("test")
@@ -147,10 +147,10 @@ func TestAFilterOfARecipient_ThatIsWrongIsFoundAndRepaired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newTrust(t)
 			node := s.node(Options{SweepEvery: -1}, true)
-			all := storesFilter(t, s, node, 9)
-			require.NoError(t, s.audit(s.actor))
+			all := storeFilter(t, s, node, 9)
+			require.NoError(t, s.auditMailbox(s.actor))
 			replaceFilter(t, node, s.actor, change)
-			report, err := s.check(s.actor, true)
+			report, err := s.checkMailbox(s.actor, true)
 			require.NoError(t, err)
 			require.Len(t, report.Findings, 1)
 			require.Equal(t, filterWrong, report.Findings[0].Kind)
@@ -162,11 +162,11 @@ func TestAFilterOfARecipient_ThatIsWrongIsFoundAndRepaired(t *testing.T) {
 	}
 }
 
-// What cannot be decoded is replaced by the next node that needs it.
+// A filter that cannot be decoded is replaced by the next node that needs it.
 func TestAFilterOfARecipient_ThatIsDamagedIsReplaced(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{SweepEvery: -1}, true)
-	all := storesFilter(t, s, node, 9)
+	all := storeFilter(t, s, node, 9)
 	replaceFilter(t, node, s.actor, func([]filteredDrawer) []byte { return []byte("none") })
 	other := s.node(Options{SweepEvery: -1}, true)
 	s.save(other, 0, kindsOf(s.actor, 1))
@@ -179,12 +179,12 @@ func TestAFilterOfARecipient_ThatIsDamagedIsReplaced(t *testing.T) {
 	require.Equal(t, repository.Saved{Duplicates: len(all)}, saved)
 }
 
-// A filter that claims more slots than the head states is of a newer head, which the store has
-// lost: other events come into these slots.
+// A filter that covers more slots than the head states belongs to a newer head, which the store has
+// lost: other events will fill these slots.
 func TestAFilterOfARecipient_ThatIsAheadOfItsHeadIsNotUsed(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(Options{SweepEvery: -1}, true)
-	all := storesFilter(t, s, node, 9)
+	all := storeFilter(t, s, node, 9)
 	replaceFilter(t, node, s.actor, func(drawers []filteredDrawer) []byte {
 		for i := range drawers {
 			drawers[i].count += 25
@@ -214,9 +214,9 @@ func TestAFilterOfARecipient_ThatIsAheadOfItsHeadIsNotUsed(t *testing.T) {
 	}
 }
 
-// The filter of a recipient covers the small drawers. One that has outgrown it is in it with the
-// few events of former times.
-func TestADrawerThatHasOutgrownTheFilterOfItsRecipient_IsKnownByItsOwn(t *testing.T) {
+// The filter of a recipient covers the small drawers. Of a drawer that has become too large, it still
+// has the first few events.
+func TestADrawerTooLargeForTheRecipientFilter_HasItsOwn(t *testing.T) {
 	const kinds = 9
 	r := newRig(t, embedded.Options{Pessimistic: true})
 	actor := repositorytest.NewActor()

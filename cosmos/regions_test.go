@@ -11,14 +11,13 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// On an account with bounded staleness, a region that takes no writes is some commits
-// behind.
+// On an account with bounded staleness, a read region is some commits behind the write region.
 func TestDequeuedBundle_DoesNotComeBackFromARegionThatIsBehind(t *testing.T) {
 	for age := range int32(6) {
 		synctest.Test(t, func(t *testing.T) {
 			var old aging
 			s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{
-				Consistency: "BoundedStaleness", Stale: old.stale,
+				Consistency: "BoundedStaleness", Stale: old.commitsBehind,
 				WriteRegions: []string{"West Europe"}, ReadRegions: []string{"North Europe", "West Europe"},
 			})}
 			node := s.node(small, false)
@@ -30,7 +29,7 @@ func TestDequeuedBundle_DoesNotComeBackFromARegionThatIsBehind(t *testing.T) {
 			old.age.Store(age)
 			old.left.Store(4)
 			next, err := node.NextUnacknowledged(t.Context(), s.actor, allGroups)
-			if err != nil { // else the events of the bundle, for which no bundle can be opened
+			if err != nil { // otherwise it returns the events of the bundle, for which no bundle can be opened
 				require.ErrorIs(t, err, domain.ErrNoData, "%d commits behind", age)
 			}
 			require.Nil(t, next.Open, "%d commits behind", age)

@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// repeatingClients is how many clients repeat a Peek of the same actor while it dequeues.
+// repeatingClients is the number of clients that repeat a Peek of the same actor while it dequeues.
 const repeatingClients = 32
 
 // Two nodes share the store, and each request takes 5 to 7 ms of simulated time.
@@ -38,7 +38,7 @@ func dequeueBesidePeeks(t *testing.T, consistency string) {
 	delay := func(*http.Request) time.Duration {
 		return 5*time.Millisecond + time.Duration(random()%uint64(2*time.Millisecond))
 	}
-	nodes := []*Repository{s.slow(Options{}, delay), s.slow(Options{}, delay)}
+	nodes := []*Repository{s.slowNode(Options{}, delay), s.slowNode(Options{}, delay)}
 	ctx, stop := context.WithCancel(t.Context())
 	var repeating sync.WaitGroup
 	peeks := make([][]time.Duration, repeatingClients)
@@ -62,7 +62,7 @@ func dequeueBesidePeeks(t *testing.T, consistency string) {
 		s.save(nodes[0], 0, repositorytest.Events(1, s.actor))
 		b, err := repositorytest.Peek(t.Context(), s.stores(nodes[0]), s.actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
-		client.Sleep(t.Context(), 10*time.Millisecond) // the others repeat it
+		client.Sleep(t.Context(), 10*time.Millisecond) // the others repeat the Peek
 		began := time.Now()
 		_, err = nodes[1].Acknowledge(t.Context(), s.actor, b.ID)
 		require.NoError(t, err)

@@ -15,49 +15,48 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Options of a Repository. The zero value is right for one of several nodes.
+// Options of a Repository. The zero value fits one of several nodes.
 type Options struct {
 	Groups         domain.Groups // default: domain.DefaultGroups
-	DrawerCapacity int           // events; default 10,000, at most a million. All nodes must agree on it
-	// Exclusive says that this process owns the store alone, so that an intent
-	// of another owner is one of a process that has died.
+	DrawerCapacity int           // events in a drawer; default 10,000, at most a million; the same on all nodes
+	// Exclusive says that only this process uses the store, so an intent of another owner belongs to a
+	// process that has died.
 	Exclusive bool
 	Ordering  domain.Ordering // default: domain.ByCabinet
 
-	// FreezeNew freezes every recipient that was never thawed, peeked for or acknowledged in
-	// some group, as if Freeze had been called. What was restored from a backup may be unknown to it and known to
-	// the recipient.
+	// FreezeNew freezes each recipient in whose groups nothing was ever thawed, peeked or acknowledged,
+	// as if Freeze had been called. A recipient may have received events that a restored backup does
+	// not show.
 	FreezeNew bool
 	Retries   int // of the requests of one call; default 24, negative: none
-	// Retention is how long acknowledged events and closed bundles are kept, at
-	// least; up to a quarter longer, and until the next sweep. Default 7 days,
-	// negative: unlimited.
+	// Retention is the minimum time for which acknowledged events and closed bundles are kept. They are
+	// kept up to a quarter longer, and until the next sweep. Default 7 days, negative: unlimited.
 	Retention time.Duration
-	// Shared is the content store that hub and domains share, if there is one. The
-	// folder of a drawer is removed there, too, when the drawer is.
+	// Shared is the content store that hub and domains share, if there is one. When a drawer is
+	// removed, its folder is removed there, too.
 	Shared repository.Content
-	// TailEvents is how many events of a cabinet may stay in the head until they are written
-	// to a page, at most 200; DefaultTailEvents is right. 0: none, so every Save is large.
-	// Events that are in a head are read whatever it is, and a large Save flushes those of its
-	// cabinets. Nodes need not agree on it, but all of them must know tails.
+	// TailEvents is the number of events of a cabinet that may stay in the head until they are written
+	// to a page, at most 200; use DefaultTailEvents. 0: none, so every Save is large. Whatever its
+	// value, nodes read the events that are in a head, and a large Save flushes the tails of its
+	// cabinets. Nodes may have different values, but all of them must know tails.
 	TailEvents int
-	// KeepCabinets keeps empty cabinets: they count among the cabinets that a
-	// recipient may have. It is for nodes that share a store with older versions, which do not
-	// serve a recipient once one of its cabinets was removed.
+	// KeepCabinets keeps empty cabinets; they count for the limit of a recipient's cabinets. It is for
+	// nodes that share a store with older versions, which do not serve a recipient once one of its
+	// cabinets was removed.
 	KeepCabinets bool
-	// Unfiltered is how many cabinets a node that does not know a recipient reads one by one
-	// rather than the filter of the recipient. Default 2, negative: none.
+	// Unfiltered is the number of cabinets up to which a node that does not know a recipient reads each
+	// of them instead of the filter of the recipient. Default 2, negative: none.
 	Unfiltered int
-	// StoreTraces keeps the span on whose behalf events are saved, and that of the Peek that opens
-	// a bundle, if they are sampled. Nodes need not agree on it.
+	// StoreTraces keeps the span on whose behalf events are saved, and that of the Peek that opens a
+	// bundle, if they are sampled. Nodes may have different values.
 	StoreTraces bool
 
-	SweepEvery time.Duration // how often one of the nodes sweeps; default 1 h, negative: only when Sweep is called
-	// SweepUnits is how many request units a second the sweeps that Run starts spend, at most;
-	// fewer for a while after a request was throttled. Default 1,000, negative: no limit.
+	SweepEvery time.Duration // interval between the sweeps of all nodes together; default 1 h, negative: only when Sweep is called
+	// SweepUnits is the limit for the request units per second of the sweeps that Run starts; they
+	// spend less for a while after a request was throttled. Default 1,000, negative: no limit.
 	SweepUnits float64
-	IndexBytes int                   // memory for the ids of received events, of which one recipient gets up to a half; default 64 MB
-	Clock      func() time.Time      // default time.Now; stamps bundles, decides nothing
+	IndexBytes int                   // memory for the ids of received events, of which one recipient gets up to half; default 64 MB
+	Clock      func() time.Time      // default time.Now; its time is stored, and decides nothing
 	Random     func() uint64         // ids and jitter; default: the system's
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
@@ -70,7 +69,7 @@ type Repository struct {
 	db      database
 	content repository.Content
 	opts    Options
-	owner   string // this process, in the intents that it writes
+	owner   string // id of this process, in the intents that it writes
 	metrics *repairMetrics
 	writers *writers
 	hints   *hints
@@ -81,7 +80,7 @@ type Repository struct {
 	lostPages *alarm
 
 	removed     atomic.Pointer[func(domain.ActorID)] // see ObserveRemovals
-	waitingFrom atomic.Pointer[string]               // where the next Waiting continues; nil: from the start
+	waitingFrom atomic.Pointer[string]               // position at which the next Waiting continues; nil: the start
 }
 
 var (
@@ -89,27 +88,25 @@ var (
 	_ repository.Bundles       = (*Repository)(nil)
 )
 
-// drawersPerBundle is how many drawers a bundle spans at most: six full ones
-// hold more than the heaviest bundle of events of 1 KB.
+// drawersPerBundle is the limit for the drawers of a bundle: six full ones hold more than the heaviest
+// bundle of events of 1 KB.
 const drawersPerBundle = 6
 
-// DefaultTailEvents costs the least over the whole life of an event; 16 costs the same within
-// a hundredth.
+// DefaultTailEvents has the lowest cost over the whole life of an event; 16 costs the same within 1 %.
 const DefaultTailEvents = 24
 
-// DefaultSweepUnits is a quarter of the throughput that is suggested for a container. Removing
-// an event that was saved alone costs at most half a request unit, so it keeps up with 2,000 of
-// them a second.
+// DefaultSweepUnits is a quarter of the suggested throughput of a container. To remove an event that
+// was saved alone costs up to half a request unit, so a sweep keeps up with 2,000 of them per second.
 const DefaultSweepUnits = 1_000
 
-// defaultUnfiltered cabinets cost as much to read one by one as the filter of their recipient.
+// To read this number of cabinets one by one costs as much as to read the filter of their recipient.
 const defaultUnfiltered = 2
 
-// maxTailEvents leaves room below what a reader takes for damage.
+// maxTailEvents is well below maxTail, above which a reader takes a tail for damage.
 const maxTailEvents = 200
 
-// New returns a Repository over db that keeps payloads in content. It makes no
-// call and starts nothing; Run does.
+// New returns a Repository over db that keeps payloads in content. It makes no call and starts no
+// goroutine; Run does.
 func New(db *client.Database, content repository.Content, opts Options) *Repository {
 	if len(opts.Groups.All()) == 0 {
 		opts.Groups = domain.DefaultGroups()
@@ -141,9 +138,8 @@ func New(db *client.Database, content repository.Content, opts Options) *Reposit
 	return r
 }
 
-// Run writes hints and sweeps in the background until ctx ends. Without it the
-// hub is just as right, but every Peek has to repair pointers and nothing is ever
-// removed.
+// Run writes hints and sweeps in the background until ctx ends. Without it all results are the same,
+// but every Peek has to repair pointers, and nothing is ever removed.
 func (r *Repository) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error { return r.hints.run(ctx) })

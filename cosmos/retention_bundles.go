@@ -11,20 +11,21 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The write that closes a bundle gives it a time to live or, if the bundle is watched, the time of
-// its removal. While the retention is unlimited it does neither. A gate states whether all closed bundles
-// of its group expire that way. If they do not, because the retention was unlimited or an older version
-// has created the gate, the sweep finds the bundles that do not expire and gives them the present retention,
-// counted from the sweep on. After that it does not search the bundles of the recipient again.
+// The write that closes a bundle sets a time to live or, if the bundle is watched, the time of its
+// removal. While the retention is unlimited, it sets neither. A gate states whether all closed bundles
+// of its group expire. If they do not, because the retention was unlimited or an older version has
+// created the gate, the sweep finds the bundles that do not expire and gives them the present
+// retention, counted from the sweep on. After that it does not search the bundles of the recipient
+// again.
 
-// maxExpiredAtOnce limits the bundles of a recipient that a sweep has expire. The next sweep
-// continues.
+// maxExpiredAtOnce is the limit for the bundles of a recipient to which one sweep gives a time to live.
+// The next sweep continues.
 const maxExpiredAtOnce = 5_000
 
-// patchUnits is what a patch of a bundle costs, about.
+// patchUnits is the approximate cost of a patch of a bundle.
 const patchUnits = 15
 
-// An unexpiring document is a bundle that does not expire, or a gate.
+// An unexpiring is the document of a bundle that does not expire, or of a gate.
 type unexpiring struct {
 	ID      string      `json:"id"`
 	Kind    string      `json:"kind"`
@@ -41,10 +42,10 @@ func (u *unexpiring) DocumentKind() client.DocumentKind {
 	return bundleDocument
 }
 
-// expireBundles sets a time to live for the closed bundles of a recipient without one, and returns their
-// number. If a sweep finds no such bundle, it notes that in the gates, on condition
-// that the gates are unchanged, also in the result of the query, because every write
-// that closes a bundle also writes its gate.
+// expireBundles sets a time to live for the closed bundles of a recipient that have none, and returns
+// their number. If a sweep finds no such bundle, it notes that in the gates, unless they have changed since
+// they were read, or differ in the result of the query: every write that closes a bundle also writes its
+// gate.
 func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate) (n int, err error) {
 	var pending []*gate
 	for _, group := range c.r.opts.Groups.All() {
@@ -88,7 +89,7 @@ func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gate
 		q.UseCall(c.Renew()) // a budget for each result page
 	}
 	if n > 0 {
-		return n, nil // the next sweep finds what is left
+		return n, nil // the next sweep finds the others
 	}
 	for _, g := range pending {
 		if seen[g.ID] != g.ETag {
@@ -96,8 +97,8 @@ func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gate
 		}
 		next := g.confirm(c.r.client.NewID())
 		next.Expiring = true
-		// A crash after this write leaves the gate under its next generation. It has the same
-		// meaning as before.
+		// A crash after this write leaves the gate under its next generation, with the same meaning as
+		// before.
 		if _, err := c.Put(ctx, c.r.db.bundles, key, g.ID, g.ETag, next); err != nil && !client.IsRefused(err) {
 			return 0, err
 		}
@@ -108,8 +109,8 @@ func (c *call) expireBundles(ctx context.Context, recipient domain.ActorID, gate
 // ifUnexpiring is the condition that a closed bundle does not expire.
 const ifUnexpiring = "NOT IS_DEFINED(c.ttl) AND NOT IS_DEFINED(c.expires)"
 
-// expireBatch has closed bundles expire as one that is closed now. Its condition keeps a bundle
-// that a Replay has opened again, even if it was watched and closed since.
+// expireBatch sets the time to live of closed bundles, as if they were closed now. It leaves out a
+// bundle that a Replay has opened again, even if the bundle was watched and closed since.
 func (c *call) expireBatch(ctx context.Context, key string, bundles []unexpiring) error {
 	now := c.r.opts.Clock()
 	// A crash after this write leaves bundles that expire. The next sweep continues with the

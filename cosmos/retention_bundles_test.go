@@ -13,13 +13,13 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// limited returns a node on the store of k that keeps what was acknowledged for seven days.
-func (k *keeper) limited() *Repository {
+// nodeWithRetention returns a node on the store of k whose retention is seven days.
+func (k *keeper) nodeWithRetention() *Repository {
 	return k.rig.node(Options{DrawerCapacity: 3, Retention: 7 * day, SweepEvery: -1, Clock: k.clock}, false)
 }
 
-// unexpiring returns the ids of the bundles without a time to live, by state.
-func (k *keeper) unexpiring() map[string][]string {
+// listUnexpiring returns the ids of the bundles without a time to live, by state.
+func (k *keeper) listUnexpiring() map[string][]string {
 	found := make(map[string][]string)
 	docs, err := client.All[bundleDoc](k.Context(), k.node.beginCall("test").Query(k.node.db.bundles, k.actor.String(),
 		"SELECT * FROM c WHERE c.kind = 'bundle'"))
@@ -35,36 +35,36 @@ func (k *keeper) unexpiring() map[string][]string {
 func TestBundleClosedUnderForever_ExpiresAfterTheSettingChanged(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
 	for range 3 {
-		k.saves(1)
-		k.takes()
+		k.saveEvents(1)
+		k.takeBundle()
 	}
-	released := k.opens()
+	released := k.saveAndOpen()
 	require.NoError(t, k.node.Release(t.Context(), k.actor, released.ID, becauseOfATest))
-	skipped := k.opens()
+	skipped := k.saveAndOpen()
 	require.NoError(t, k.node.Skip(t.Context(), k.actor, skipped.ID, becauseOfATest))
-	open := k.opens()
-	require.Len(t, k.unexpiring()[stateDequeued], 3)
+	open := k.saveAndOpen()
+	require.Len(t, k.listUnexpiring()[stateDequeued], 3)
 
-	node := k.limited()
+	node := k.nodeWithRetention()
 	swept, err := node.Sweep(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 5, swept.Bundles)
-	require.Equal(t, map[string][]string{stateOpen: {open.ID.String()}}, k.unexpiring(), "an open bundle never expires")
+	require.Equal(t, map[string][]string{stateOpen: {open.ID.String()}}, k.listUnexpiring(), "an open bundle never expires")
 
-	k.passes(7*day + 2*time.Second)
-	k.expires()
+	k.passTime(7*day + 2*time.Second)
+	k.expireDocuments()
 	group, err := domain.DefaultGroups().Of(skipped.Cabinet.Origin)
 	require.NoError(t, err)
 	_, err = node.Replay(t.Context(), k.actor, group, becauseOfATest)
 	require.Error(t, err)
 	k.node = node
-	require.Equal(t, open.ID, k.takes().ID)
-	require.NoError(t, k.mended(k.actor))
+	require.Equal(t, open.ID, k.takeBundle().ID)
+	require.NoError(t, k.repairMailbox(k.actor))
 }
 
-// opens saves an event and opens the next bundle.
-func (k *keeper) opens() repositorytest.Peeked {
-	k.saves(1)
+// saveAndOpen saves an event and opens the next bundle.
+func (k *keeper) saveAndOpen() repositorytest.Peeked {
+	k.saveEvents(1)
 	b, err := repositorytest.Peek(k.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
 	require.NoError(k, err)
 	return b
@@ -72,9 +72,9 @@ func (k *keeper) opens() repositorytest.Peeked {
 
 func TestSweep_LooksForUnexpiringBundlesUntilThereAreNone(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
-	k.saves(1)
-	k.takes()
-	node := k.limited()
+	k.saveEvents(1)
+	k.takeBundle()
+	node := k.nodeWithRetention()
 	sweep := func() (bundles int, requests int64) {
 		before := k.engine.Requests()
 		swept, err := node.Sweep(t.Context())
@@ -88,39 +88,39 @@ func TestSweep_LooksForUnexpiringBundlesUntilThereAreNone(t *testing.T) {
 	_, after := sweep()
 	require.Equal(t, marking-2, after, "without the query and the mark")
 
-	k.saves(1)
-	k.takes() // under the unlimited retention again
+	k.saveEvents(1)
+	k.takeBundle() // with the unlimited retention
 	bundles, _ = sweep()
 	require.Equal(t, 1, bundles)
 }
 
 func TestSweep_GivesNoTimeToLiveToABundleThatIsReplayed(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
-	k.saves(1)
-	b := k.takes()
+	k.saveEvents(1)
+	b := k.takeBundle()
 	group, err := domain.DefaultGroups().Of(b.Cabinet.Origin)
 	require.NoError(t, err)
-	node, line := k.tapped(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
-	line.set(at(1, isBatch, func() error { // between the query and the write
+	node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
+	line.setBefore(atNth(1, isBatch, func() error { // between the query and the write
 		_, err := k.node.Replay(t.Context(), k.actor, group, becauseOfATest)
 		return err
 	}))
 	swept, err := node.Sweep(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, swept.Bundles)
-	require.Equal(t, map[string][]string{stateOpen: {b.ID.String()}}, k.unexpiring())
-	k.passes(30 * day)
-	k.expires()
-	require.Equal(t, b.ID, k.takes().ID)
+	require.Equal(t, map[string][]string{stateOpen: {b.ID.String()}}, k.listUnexpiring())
+	k.passTime(30 * day)
+	k.expireDocuments()
+	require.Equal(t, b.ID, k.takeBundle().ID)
 }
 
 func TestSweepThatBreaksAnywhere_ExpiresClosedBundlesInTheEnd(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for n := 1; ; n++ {
 			k := newKeeperFor(t, 3, -1)
-			k.saves(1)
-			k.takes()
-			open := k.opens()
+			k.saveEvents(1)
+			k.takeBundle()
+			open := k.saveAndOpen()
 			node := k.rig.node(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock, Retries: -1}, false)
 			k.line.BreakOne(n, fault)
 			_, _ = node.Sweep(t.Context())
@@ -132,9 +132,9 @@ func TestSweepThatBreaksAnywhere_ExpiresClosedBundlesInTheEnd(t *testing.T) {
 				_, err := node.Sweep(t.Context())
 				require.NoError(t, err)
 			}
-			require.Equal(t, map[string][]string{stateOpen: {open.ID.String()}}, k.unexpiring())
+			require.Equal(t, map[string][]string{stateOpen: {open.ID.String()}}, k.listUnexpiring())
 			requests := k.engine.Requests()
-			_, err := k.limited().Sweep(t.Context())
+			_, err := k.nodeWithRetention().Sweep(t.Context())
 			require.NoError(t, err)
 			require.LessOrEqual(t, k.engine.Requests()-requests, int64(4), "the gate says that all of them expire")
 		}

@@ -17,16 +17,16 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A throttledAccount is a store in simulated time whose requests take 5 to 7 ms and whose
-// containers give as many request units as they are provisioned with.
+// A throttledAccount is a store in simulated time whose requests take 5 to 7 ms, and whose containers
+// allow as many request units as they are provisioned with.
 type throttledAccount struct {
 	*testing.T
 	*rig
 	node *Repository
 }
 
-// newThrottledAccount returns a store with containers of 400 RU/s, the least that there is,
-// or with those that provision suggests.
+// newThrottledAccount returns a store with containers of 400 RU/s, the minimum, or with the suggested
+// throughput.
 func newThrottledAccount(t *testing.T, suggested bool) *throttledAccount {
 	engine, err := embedded.Open(embedded.Options{
 		Throttle: true, Latency: &embedded.Latency{Base: 5 * time.Millisecond, Jitter: 2 * time.Millisecond, Seed: 1},
@@ -41,16 +41,15 @@ func newThrottledAccount(t *testing.T, suggested bool) *throttledAccount {
 	return a
 }
 
-// saves saves events of new ids for an actor.
+// saves saves events with new ids for an actor.
 func (a *throttledAccount) saves(actor domain.ActorID, n int) {
 	saved, err := a.node.Save(context.Background(), actor, repositorytest.Events(n, actor))
 	require.NoError(a, err)
 	require.Equal(a, n, saved.Accepted)
 }
 
-// leavesPages saves pages of events, has them acknowledged, and waits until a sweep removes
-// them.
-func (a *throttledAccount) leavesPages(actors, pages int) {
+// leavePages saves pages of events, acknowledges them, and waits until a sweep may remove them.
+func (a *throttledAccount) leavePages(actors, pages int) {
 	for range actors {
 		actor := repositorytest.NewActor()
 		for range pages {
@@ -64,8 +63,8 @@ func (a *throttledAccount) leavesPages(actors, pages int) {
 	<-time.After(8 * day)
 }
 
-// saveP95 saves batches of a size for actors in turn, up to 400 or until ctx ends, and returns
-// the 95th percentile of their durations. The actors have been saved for before.
+// saveP95 saves batches of a size for actors in turn, up to 400 or until ctx ends, and returns the 95th
+// percentile of their durations. The node has saved for the actors before.
 func (a *throttledAccount) saveP95(ctx context.Context, batch int, every time.Duration) (p95 time.Duration, saves int) {
 	actors := make([]domain.ActorID, 20)
 	for i := range actors {
@@ -109,7 +108,7 @@ func TestSweep_DelaysASaveByAQuarterAtMost(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := newThrottledAccount(t, tc.suggested)
-				a.leavesPages(10, tc.pages)
+				a.leavePages(10, tc.pages)
 				alone, _ := a.saveP95(t.Context(), tc.batch, tc.every)
 
 				ctx, swept := context.WithCancel(t.Context())

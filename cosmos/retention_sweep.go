@@ -14,24 +14,23 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Swept counts what a sweep has removed.
+// Swept has the results of a sweep.
 type Swept struct {
-	Recipients int // that were swept
+	Recipients int // recipients that were swept
 	Drawers    int
-	Documents  int // pages and filters
-	Bundles    int // that were closed under an unlimited retention, and expire now
-	Watched    int // bundles that were watched
+	Documents  int // pages and filters that were removed
+	Bundles    int // bundles that were closed under an unlimited retention, and expire now
+	Watched    int // watched bundles that were removed
 }
 
-// Sweep removes what has been acknowledged for longer than Options.Retention,
-// whole drawers at a time. Any number of nodes may sweep at the same time, and a sweep may end
-// at any point: the next one finishes its work. Its error names the first
-// recipients that it could not deal with.
+// Sweep removes what has been acknowledged for longer than Options.Retention, whole drawers at a time.
+// Any number of nodes may sweep at the same time, and a sweep may end at any point: the next one
+// completes it. Its error names the first recipients that it could not sweep.
 func (r *Repository) Sweep(ctx context.Context) (Swept, error) {
 	return r.sweep(ctx, r.beginCall("sweep"))
 }
 
-// SweepRecipient is a [Repository.Sweep] of one recipient.
+// SweepRecipient makes a [Repository.Sweep] of one recipient.
 func (r *Repository) SweepRecipient(ctx context.Context, recipient domain.ActorID) (Swept, error) {
 	if r.opts.Retention < 0 {
 		return Swept{}, nil
@@ -43,7 +42,7 @@ func (r *Repository) SweepRecipient(ctx context.Context, recipient domain.ActorI
 	return swept, client.Classify("sweep what "+recipient.String()+" has acknowledged", err)
 }
 
-// sweep is a Sweep with the calls that follow c.
+// sweep makes a Sweep with calls like c.
 func (r *Repository) sweep(ctx context.Context, c *call) (Swept, error) {
 	var total Swept
 	if r.opts.Retention < 0 {
@@ -69,12 +68,12 @@ func (r *Repository) sweep(ctx context.Context, c *call) (Swept, error) {
 	return total, errors.Join(append(faults, err, failure)...)
 }
 
-// maxSweepFaults bounds the faults that a sweep reports: an unavailable store causes
-// one for each recipient.
+// maxSweepFaults is the limit for the faults that a sweep reports: an unavailable store causes one for
+// each recipient.
 const maxSweepFaults = 20
 
-// eachRecipient calls visit for every recipient that has a head. It reports
-// heads in partitions of no recipient when it has visited all.
+// eachRecipient calls visit for every recipient that has a head. Afterwards it reports heads in
+// partitions of no recipient.
 func (c *call) eachRecipient(ctx context.Context, visit func(domain.ActorID) error) error {
 	q := headsQuery(c)
 	var all []error
@@ -112,18 +111,18 @@ func (c *call) sweepRecipient(ctx context.Context, recipient domain.ActorID) (Sw
 	return swept, errors.Join(expiry, err)
 }
 
-// maxCloseAttempts is how many times a sweep tries to close drawers of a recipient. That
-// replaces the head, which a busy writer does more quickly; the rest is patched, and the
+// maxCloseAttempts is the limit for the attempts of a sweep to close drawers of a recipient. That needs
+// a replacement of the head, which a busy writer may always win; everything else is patched, and the
 // next sweep tries again.
 const maxCloseAttempts = 3
 
-// raiseFloors updates the retention in the head of recipient and
-// returns the new head. It fills gates with the gates that it has read.
+// raiseFloors updates the retention in the head of recipient and returns the new head. It stores the
+// gates that it has read in gates.
 //
-// The head is read first. Before a floor rises, a conditional write proves the
-// gate that allows it; then the head is written, on condition that its retention
-// has not changed. A Replay, which moves a gate back, writes in the opposite
-// order: the fence in the head first, then the gate. So one of the two fails.
+// The head is read first. Before a floor rises, a conditional write proves the gate that allows it;
+// then the head is written, on condition that its retention has not changed. A Replay, which moves a
+// gate back, writes in the opposite order: the fence in the head first, then the gate. So one of the
+// two fails.
 func (c *call) raiseFloors(ctx context.Context, recipient domain.ActorID, gates map[domain.Group]*gate, mayClose bool) (*head, error) {
 	h, err := c.readHead(ctx, recipient)
 	if err != nil {
@@ -166,22 +165,20 @@ func (c *call) proveCurrent(ctx context.Context, g *gate) error {
 	return err
 }
 
-// writeRetention writes p to the head. Unless a drawer is closed, it does not
-// delay a Save: it is a patch on condition of the fence only, and a Save in flight
-// continues with the head as it is then.
+// writeRetention writes p to the head. Unless a drawer is closed, it does not delay a Save: it is a
+// patch that depends only on the fence, and a Save in flight continues with the current head.
 func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head, error) {
-	// A crash after this write leaves milestones, which any node uses; or a floor with drawers
-	// below it, which no reader uses and the next sweep deletes; or a cabinet whose last drawer
-	// is closed but not sealed, as after a rollback: the next reader that needs it seals it, and
-	// the next Save begins another; or gates with positions in removed cabinets, which the next
-	// sweep removes.
+	// A crash after this write leaves one of these: milestones, which any node uses; a floor with
+	// drawers below it, which no reader uses and the next sweep deletes; a cabinet whose last drawer is
+	// closed but not sealed, as after a rollback: its next reader seals it, and the next Save begins
+	// another; gates with positions in removed cabinets, which the next sweep removes.
 	next := h.setRetention(p.of, c.r.client.NewID(), p.closed, p.removed)
 	var err error
 	if len(p.closed)+len(p.removed) > 0 {
 		_, err = c.Put(ctx, c.r.db.catalog, h.PartitionKey, headID, h.etag, next)
 	} else {
 		ops := client.NewPatch(headDocument, fenceIs(h.Fence))
-		ops.AppendSet("/retention", json.RawMessage(client.Encode(next.Retention))) // the client would encode it in its own way
+		ops.AppendSet("/retention", json.RawMessage(client.Encode(next.Retention))) // azcosmos would encode it differently
 		ops.AppendSet("/fence", next.Fence)
 		err = c.Patch(ctx, c.r.db.catalog, h.PartitionKey, headID, ops, &head{})
 	}
@@ -205,16 +202,15 @@ func (c *call) writeRetention(ctx context.Context, h *head, p *retention) (*head
 	return next, err
 }
 
-// fenceIs is the condition of a patch that the retention is what was read.
+// fenceIs returns the condition of a patch that the retention has not changed since it was read.
 func fenceIs(fence string) string {
 	if fence == "" {
 		return "NOT IS_DEFINED(c.fence)"
 	}
-	return "c.fence = '" + fence + "'" // an id of ours
+	return "c.fence = '" + fence + "'" // the fence is one of our ids
 }
 
-// clearDrawers removes the drawers below the floors of h, which is what the store says
-// or used to say: floors never sink.
+// clearDrawers removes the drawers below the floors of h. h may be stale: floors never sink.
 func (c *call) clearDrawers(ctx context.Context, recipient domain.ActorID, h *head) (Swept, error) {
 	var swept Swept
 	cleared := make(map[cabinetName]retained, len(h.Retention))
@@ -239,13 +235,13 @@ func (c *call) clearDrawers(ctx context.Context, recipient domain.ActorID, h *he
 	// sweep finds no drawers in them and marks them.
 	_, err := c.writeRetention(ctx, h, &retention{of: cleared})
 	if errors.Is(err, client.ErrStale) {
-		err = nil // then the next sweep finds nothing to do and says so
+		err = nil // then the next sweep marks the cabinets
 	}
 	return swept, err
 }
 
-// clearCabinet removes the drawers below the floor of t: those that have a document, and
-// the one that was closed, which may have none.
+// clearCabinet removes the drawers below the floor of t: those that have a document, and the closed
+// one, which may have none.
 func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t retained, swept *Swept) error {
 	drawers, err := client.All[drawer](ctx, c.Query(c.r.db.cabinets, cabinetKey(cabinet),
 		"SELECT c.id, c.ordinal, c.v FROM c WHERE c.ordinal < @floor ORDER BY c.ordinal",
@@ -257,7 +253,7 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t re
 		drawers = append(drawers, &drawer{ID: t.Closed})
 	}
 	for _, d := range drawers {
-		n, err := c.renewCall().clearDrawer(ctx, cabinet, d.ID) // with a new budget
+		n, err := c.renewCall().clearDrawer(ctx, cabinet, d.ID) // each drawer has a budget of its own
 		swept.Documents += n
 		if err != nil {
 			return err
@@ -271,8 +267,8 @@ func (c *call) clearCabinet(ctx context.Context, cabinet domain.CabinetKey, t re
 	return err
 }
 
-// clearDrawer removes a drawer and its other documents, the drawer itself
-// last: while it exists, the next sweep finds what this one has left.
+// clearDrawer removes a drawer and its other documents. It removes the drawer last: while it exists,
+// the next sweep finds the others.
 func (c *call) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id string) (int, error) {
 	// A crash after any of these deletions leaves the drawer. The next sweep finds it and
 	// deletes the rest. Folders are deleted whether the drawer had payloads or not.
@@ -294,13 +290,13 @@ func (c *call) clearDrawer(ctx context.Context, cabinet domain.CabinetKey, id st
 	return n, c.Discard(ctx, c.r.db.cabinets, cabinetKey(cabinet), id)
 }
 
-// deletionUnits is what the deletion of a page costs, about.
+// deletionUnits is the approximate cost of deleting a page.
 const deletionUnits = 10
 
-// maxBatch is how many operations Cosmos takes in one batch.
+// maxBatch is the limit of Cosmos for the operations of a batch.
 const maxBatch = 100
 
-// clearItems deletes the pages and filters that a query finds in a partition.
+// clearItems deletes the pages and filters that a query returns from a partition.
 func (c *call) clearItems(ctx context.Context, key, query string, params ...azcosmos.QueryParameter) (int, error) {
 	n := 0
 	for q := (*client.Query)(nil); ; {
@@ -316,8 +312,8 @@ func (c *call) clearItems(ctx context.Context, key, query string, params ...azco
 			return n, err
 		}
 		if len(ids) > 0 {
-			// A crash after this write leaves a part of the documents. The next sweep finds the drawer,
-			// or the cabinet that is not marked as cleared, and deletes the rest.
+			// A crash after this write leaves some of the documents. The next sweep finds the drawer,
+			// or the cabinet that is not marked as cleared, and deletes them.
 			_, err = c.Batch(ctx, c.r.db.cabinets, key, false, func(b *azcosmos.TransactionalBatch) {
 				for _, id := range ids {
 					b.DeleteItem(id, nil)
@@ -325,7 +321,7 @@ func (c *call) clearItems(ctx context.Context, key, query string, params ...azco
 			})
 		}
 		switch {
-		case client.IsRefused(err): // another sweep is at it, or this very batch was carried out before
+		case client.IsRefused(err): // another sweep deletes them, too, or an earlier attempt of this batch was applied
 			if !c.Pause(ctx, 0) {
 				return n, domain.Errorf(domain.Busy, "sweep partition %s: others sweep it too: %w", key, err)
 			}
@@ -354,7 +350,7 @@ func (c *call) idsOf(items [][]byte, key string) ([]string, error) {
 	return ids, nil
 }
 
-// sweepDoc says when the last sweep began, so that of many nodes one sweeps.
+// A sweepDoc has the time when the last sweep began, so that one of many nodes sweeps.
 type sweepDoc struct {
 	ID           string    `json:"id"`
 	PartitionKey string    `json:"partitionKey"`
@@ -368,8 +364,8 @@ const (
 	sweepKey = "|sweep" // no recipient has this id
 )
 
-// isDue reports whether the last sweep is long ago, and claims the next one. Two
-// nodes may think that it is theirs; that costs requests and does no harm.
+// isDue reports whether the next sweep is due, and claims it. Two nodes may both claim it; that costs
+// requests and does no harm.
 func (r *Repository) isDue(ctx context.Context) bool {
 	c := r.beginCall("sweep")
 	var last sweepDoc
@@ -383,8 +379,8 @@ func (r *Repository) isDue(ctx context.Context) bool {
 		return false
 	}
 	next := sweepDoc{ID: sweepID, PartitionKey: sweepKey, Began: now.UTC(), Owner: r.owner, Document: last.Document}
-	// A crash after this write leaves a sweep that is marked as begun. Another node sweeps
-	// when SweepEvery has passed.
+	// A crash after this write leaves a sweep that is marked as begun. Another node sweeps when
+	// SweepEvery has passed.
 	if _, err = c.Put(ctx, r.db.catalog, sweepKey, sweepID, etag, &next); err != nil {
 		return false
 	}
@@ -392,9 +388,9 @@ func (r *Repository) isDue(ctx context.Context) bool {
 	return true
 }
 
-// sweepAgainAndAgain sweeps every now and then until ctx ends.
+// sweepAgainAndAgain sweeps whenever a sweep is due, until ctx ends.
 func (r *Repository) sweepAgainAndAgain(ctx context.Context) {
-	const looks = 4 // for each sweep
+	const looks = 4 // checks in each interval
 	for client.Sleep(ctx, r.opts.SweepEvery/(2*looks)+r.client.Jitter(r.opts.SweepEvery/looks)) {
 		if !r.isDue(ctx) {
 			continue

@@ -28,11 +28,11 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 	const grace = 8 * time.Hour
 	type step struct {
-		after      time.Duration // since noon
+		after      time.Duration // time since noon
 		last       received
 		at         position
 		floor      int
-		milestones []int // what they are below
+		milestones []int // ordinals of the milestones
 	}
 	filling := func(ordinal, fill int, total int64) received {
 		return received{Drawer: "d", Ordinal: ordinal, Fill: fill, Sequence: domain.Sequence(total), Total: total}
@@ -102,13 +102,13 @@ func TestAFloorRisesWhenAMilestoneIsOldEnough(t *testing.T) {
 	}
 }
 
-// A keeper is a hub whose days pass at will.
+// A keeper is a hub whose clock a test advances.
 type keeper struct {
 	*testing.T
 	*rig
 	node  *Repository
 	actor domain.ActorID
-	now   *atomic.Int64 // after noon
+	now   *atomic.Int64 // time since noon
 }
 
 func newKeeper(t *testing.T, capacity int) *keeper { return newKeeperFor(t, capacity, 0) }
@@ -121,7 +121,7 @@ func newKeeperWith(t *testing.T, opts Options) *keeper {
 	return newKeeperOn(t, embedded.Options{}, opts)
 }
 
-// newKeeperOn returns a keeper on an engine with options, whose clock is that of the keeper.
+// newKeeperOn returns a keeper on an engine with options that uses the keeper's clock.
 func newKeeperOn(t *testing.T, engine embedded.Options, opts Options) *keeper {
 	k := &keeper{T: t, actor: repositorytest.NewActor(), now: new(atomic.Int64)}
 	engine.Clock = k.clock
@@ -133,9 +133,9 @@ func newKeeperOn(t *testing.T, engine embedded.Options, opts Options) *keeper {
 
 func (k *keeper) clock() time.Time { return noon.Add(time.Duration(k.now.Load())) }
 
-func (k *keeper) passes(d time.Duration) { k.now.Add(int64(d)) }
+func (k *keeper) passTime(d time.Duration) { k.now.Add(int64(d)) }
 
-func (k *keeper) saves(n int, opts ...repositorytest.Change) []domain.Event {
+func (k *keeper) saveEvents(n int, opts ...repositorytest.Change) []domain.Event {
 	events := repositorytest.Events(n, k.actor, opts...)
 	saved, err := k.node.Save(k.Context(), k.actor, events)
 	require.NoError(k, err)
@@ -143,7 +143,7 @@ func (k *keeper) saves(n int, opts ...repositorytest.Change) []domain.Event {
 	return events
 }
 
-func (k *keeper) takes() repositorytest.Peeked {
+func (k *keeper) takeBundle() repositorytest.Peeked {
 	b, err := repositorytest.Peek(k.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
 	require.NoError(k, err)
 	_, err = k.node.Acknowledge(k.Context(), k.actor, b.ID)
@@ -152,20 +152,20 @@ func (k *keeper) takes() repositorytest.Peeked {
 	return b
 }
 
-func (k *keeper) sweeps() Swept {
+func (k *keeper) runSweep() Swept {
 	swept, err := k.node.Sweep(k.Context())
 	require.NoError(k, err)
 	return swept
 }
 
-// expires has the engine remove what has outlived its time.
-func (k *keeper) expires() {
+// expireDocuments makes the engine remove documents whose time to live has passed.
+func (k *keeper) expireDocuments() {
 	_, err := k.engine.Sweep(k.Context())
 	require.NoError(k, err)
 }
 
-// stored counts documents and their bytes.
-func (k *keeper) stored() (documents, bytes int) {
+// countStored returns the number of documents and their size in bytes.
+func (k *keeper) countStored() (documents, bytes int) {
 	for _, c := range Containers() {
 		container, err := k.node.db.Container(c.Name)
 		require.NoError(k, err)
@@ -182,28 +182,28 @@ func (k *keeper) stored() (documents, bytes int) {
 	return documents, bytes
 }
 
-func TestWhatIsAcknowledgedIsKeptForAWhileAndThenGoes(t *testing.T) {
+func TestAcknowledgedEvents_AreRemovedAfterTheRetention(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
-		events := k.saves(7, repositorytest.Carrying(`{"kWh":1}`))
+		events := k.saveEvents(7, repositorytest.Carrying(`{"kWh":1}`))
 		payloads := k.node.beginCall("test")
 		first, err := payloads.readExtents(t.Context(), events[0].Cabinet(), received{Ordinal: 3}, 1, 0)
 		require.NoError(t, err)
 		require.Len(t, first, 3)
-		b := k.takes()
+		b := k.takeBundle()
 		require.Equal(t, 7, b.Count)
 
-		k.sweeps()
-		k.passes(7*day - time.Millisecond)
-		require.Zero(t, k.sweeps().Drawers)
+		k.runSweep()
+		k.passTime(7*day - time.Millisecond)
+		require.Zero(t, k.runSweep().Drawers)
 		again, err := k.node.Save(t.Context(), k.actor, events)
 		require.NoError(t, err)
 		require.Equal(t, 7, again.Duplicates, "H2: what is sent again is known for seven days")
 
-		k.passes(time.Millisecond)
-		require.Equal(t, 3, k.sweeps().Drawers)
-		require.NoError(t, k.mended(k.actor))
-		documents, _ := k.stored()
+		k.passTime(time.Millisecond)
+		require.Equal(t, 3, k.runSweep().Drawers)
+		require.NoError(t, k.repairMailbox(k.actor))
+		documents, _ := k.countStored()
 		require.LessOrEqual(t, documents, 3, "the head and the gate, for the closed bundle has expired as well; and the groups")
 		for _, e := range b.Events {
 			_, err := k.content.Open(t.Context(), e.PayloadAt)
@@ -212,35 +212,35 @@ func TestWhatIsAcknowledgedIsKeptForAWhileAndThenGoes(t *testing.T) {
 		_, err = k.node.NextUnacknowledged(t.Context(), k.actor, allGroups)
 		require.ErrorIs(t, err, domain.ErrNoData)
 
-		more := k.saves(2)
-		next := k.takes()
+		more := k.saveEvents(2)
+		next := k.takeBundle()
 		require.Equal(t, more[0].ID, next.Events[0].ID)
 		require.Greater(t, next.First, b.Last, "H3: numbers are not used again")
-		require.NoError(t, k.mended(k.actor))
+		require.NoError(t, k.repairMailbox(k.actor))
 	})
 }
 
-func TestNothingUnacknowledgedEverGoes(t *testing.T) {
+func TestSweep_RemovesNothingUnacknowledged(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
-		events := k.saves(4, repositorytest.Alone)
-		events = append(events, k.saves(9, repositorytest.Alone)...)
+		events := k.saveEvents(4, repositorytest.Alone)
+		events = append(events, k.saveEvents(9, repositorytest.Alone)...)
 		var taken []domain.EventID
-		for range 5 { // and the gate stands in the second drawer
-			taken = append(taken, k.takes().Events[0].ID)
+		for range 5 { // and the gate's position is in the second drawer
+			taken = append(taken, k.takeBundle().Events[0].ID)
 		}
 		open, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
 		for range 10 {
-			k.passes(30 * day)
-			k.sweeps()
+			k.passTime(30 * day)
+			k.runSweep()
 		}
-		require.NoError(t, k.audit(k.actor))
+		require.NoError(t, k.auditMailbox(k.actor))
 		again, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
 		require.Equal(t, open.ID, again.ID, "an open bundle stays open for ever")
 		for range 8 {
-			taken = append(taken, k.takes().Events[0].ID)
+			taken = append(taken, k.takeBundle().Events[0].ID)
 		}
 		for i := range events {
 			require.Equal(t, events[i].ID, taken[i])
@@ -251,47 +251,47 @@ func TestNothingUnacknowledgedEverGoes(t *testing.T) {
 func TestAClosedBundleExpiresAndItsIdIsFreeAgain(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
-		k.saves(1)
-		b := k.takes()
+		k.saveEvents(1)
+		b := k.takeBundle()
 		require.NotZero(t, b.ID)
-		k.passes(7*day + 2*time.Second)
-		k.expires()
+		k.passTime(7*day + 2*time.Second)
+		k.expireDocuments()
 		_, err := k.node.Acknowledge(t.Context(), k.actor, b.ID)
 		require.Equal(t, domain.NotFound, domain.KindOf(err), "as before")
-		k.saves(1)
+		k.saveEvents(1)
 		again, err := repositorytest.Peek(t.Context(), k.stores(k.node), k.actor, allGroups, b.ID)
 		require.NoError(t, err)
 		require.Equal(t, b.ID, again.ID)
 	})
 }
 
-func TestAnotherNodesIndexGivesUpWhatIsGone(t *testing.T) {
+func TestTheIndexOfAnotherNode_ForgetsRemovedDrawers(t *testing.T) {
 	eachTail(t, func(t *testing.T, tails int) {
 		k := newKeeperWith(t, Options{DrawerCapacity: 3, TailEvents: tails})
 		other := k.rig.node(Options{DrawerCapacity: 3, TailEvents: tails, Retention: 1, Clock: k.clock}, false)
-		events := k.saves(9)
+		events := k.saveEvents(9)
 		_, err := other.Save(t.Context(), k.actor, repositorytest.Events(1, k.actor)) // so that it has all ids in memory
 		require.NoError(t, err)
-		k.takes()
-		k.passes(time.Second)
+		k.takeBundle()
+		k.passTime(time.Second)
 		_, err = k.rig.node(Options{Retention: 1, Clock: k.clock}, false).Sweep(t.Context())
 		require.NoError(t, err)
 		saved, err := other.Save(t.Context(), k.actor, events[:3])
 		require.NoError(t, err)
 		require.Equal(t, 3, saved.Accepted, "they were forgotten, and are new")
-		require.Equal(t, 3, k.takes().Count)
-		require.NoError(t, k.mended(k.actor))
+		require.Equal(t, 3, k.takeBundle().Count)
+		require.NoError(t, k.repairMailbox(k.actor))
 	})
 }
 
-func TestASaveUnderWayGoesOnWhenTheRetentionMoves(t *testing.T) {
+func TestASaveInFlight_ContinuesWhenTheRetentionChanges(t *testing.T) {
 	s := newTrust(t)
-	node, line := s.tapped(Options{DrawerCapacity: 3, SweepEvery: -1})
+	node, line := s.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1})
 	s.save(node, 0, repositorytest.Events(7, s.actor))
 	_, err := repositorytest.Drain(t.Context(), s.stores(node), s.actor, allGroups)
 	require.NoError(t, err)
 	sweeper := s.node(Options{DrawerCapacity: 3, Retention: 1}, false)
-	line.set(at(2, replacesHead, func() error { // the commit
+	line.setBefore(atNth(2, isHeadReplacement, func() error { // the commit
 		swept, err := sweeper.Sweep(context.Background())
 		require.NoError(t, err)
 		require.Positive(t, swept.Drawers)
@@ -301,30 +301,30 @@ func TestASaveUnderWayGoesOnWhenTheRetentionMoves(t *testing.T) {
 	saved, err := node.Save(t.Context(), s.actor, more)
 	require.NoError(t, err)
 	require.Equal(t, 2, saved.Accepted)
-	require.Zero(t, counted(t, node.metrics.repairs.WithLabelValues("rollback")))
+	require.Zero(t, counterValue(t, node.metrics.repairs.WithLabelValues("rollback")))
 	drained, err := repositorytest.Drain(t.Context(), s.stores(node), s.actor, allGroups)
 	require.NoError(t, err)
 	require.Equal(t, more[0].ID, drained[0].Events[0].ID)
-	require.NoError(t, s.mended(s.actor))
+	require.NoError(t, s.repairMailbox(s.actor))
 }
 
-// TestAHeadThatIsOnesOwnIsTakenAsItIsStored loses the answer to a commit, and has the
-// retention close another cabinet before the writer asks again.
-func TestAHeadThatIsOnesOwnIsTakenAsItIsStored(t *testing.T) {
+// TestACommitWithALostReply_ContinuesFromTheStoredHead loses the reply to a commit, and the retention closes
+// another cabinet before the writer reads the head back.
+func TestACommitWithALostReply_ContinuesFromTheStoredHead(t *testing.T) {
 	s := newTrust(t)
-	node, line := s.tapped(Options{DrawerCapacity: 3, SweepEvery: -1})
+	node, line := s.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1})
 	s.save(node, 0, repositorytest.Events(4, s.actor))
 	_, err := repositorytest.Drain(t.Context(), s.stores(node), s.actor, allGroups)
 	require.NoError(t, err)
 	sweeper := s.node(Options{DrawerCapacity: 3, Retention: 1}, false)
-	commit := at(2, replacesHead, func() error { return faulty.ErrLost })
+	commit := atNth(2, isHeadReplacement, func() error { return faulty.ErrLost })
 	s.line.Break(func(_ int, req *http.Request) faulty.Fault {
 		if commit(req) != nil {
 			return faulty.ReplyLostAfter
 		}
 		return faulty.None
 	})
-	line.set(at(3, replacesHead, func() error { // the commit, once more
+	line.setBefore(atNth(3, isHeadReplacement, func() error { // the repeated commit
 		swept, err := sweeper.Sweep(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, 2, swept.Drawers)
@@ -342,23 +342,23 @@ func TestAHeadThatIsOnesOwnIsTakenAsItIsStored(t *testing.T) {
 	drained, err := repositorytest.Drain(t.Context(), s.stores(node), s.actor, allGroups)
 	require.NoError(t, err)
 	require.Len(t, drained, 2)
-	require.NoError(t, s.mended(s.actor))
+	require.NoError(t, s.repairMailbox(s.actor))
 }
 
-func TestForEverIsForEver(t *testing.T) {
+func TestUnlimitedRetention_RemovesNothing(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
-	k.saves(9)
-	k.takes()
-	before, _ := k.stored()
-	k.passes(1000 * day)
-	k.expires()
-	require.Equal(t, Swept{}, k.sweeps())
-	after, _ := k.stored()
+	k.saveEvents(9)
+	k.takeBundle()
+	before, _ := k.countStored()
+	k.passTime(1000 * day)
+	k.expireDocuments()
+	require.Equal(t, Swept{}, k.runSweep())
+	after, _ := k.countStored()
 	require.Equal(t, before, after)
 }
 
-// TestAHubInSteadyUseStaysFlat lives through thirty days of a hub that receives
-// and delivers MESSAGEHUB_RETENTION_EVENTS events a day.
+// TestAHubInSteadyUseStaysFlat simulates thirty days of a hub that receives and delivers
+// MESSAGEHUB_RETENTION_EVENTS events a day.
 func TestAHubInSteadyUseStaysFlat(t *testing.T) {
 	t.Parallel()
 	perDay, capacity := 2000, 100
@@ -374,7 +374,7 @@ func TestAHubInSteadyUseStaysFlat(t *testing.T) {
 		for hour := range 4 {
 			for n := 0; n < perDay/4; {
 				batch := min(1000, perDay/4-n)
-				k.saves(batch)
+				k.saveEvents(batch)
 				n += batch
 			}
 			for {
@@ -383,23 +383,24 @@ func TestAHubInSteadyUseStaysFlat(t *testing.T) {
 					break
 				}
 				require.NoError(t, err)
-				k.takes()
+				k.takeBundle()
 			}
-			k.passes(6 * time.Hour)
-			k.sweeps()
+			k.passTime(6 * time.Hour)
+			k.runSweep()
 			if hour == 3 {
-				k.expires()
+				k.expireDocuments()
 			}
 		}
-		documents[d], bytes[d] = k.stored()
+		documents[d], bytes[d] = k.countStored()
 		t.Logf("day %2d: %7d documents, %10d bytes", d+1, documents[d], bytes[d])
 	}
-	// Removal comes in steps of a quarter of the retention, so days are compared by the fullest in ten.
+	// Drawers are removed in steps of a quarter of the retention, so the maxima of ten days are
+	// compared.
 	early, late := slices.Max(documents[8:18]), slices.Max(documents[21:])
 	require.LessOrEqual(t, late, early+early/50)
 	early, late = slices.Max(bytes[8:18]), slices.Max(bytes[21:])
 	require.LessOrEqual(t, late, early+early/50)
-	require.NoError(t, k.mended(k.actor))
+	require.NoError(t, k.repairMailbox(k.actor))
 }
 
 func TestACommitThatReadsAnOldHeadWaitsForANewerOne(t *testing.T) {
@@ -412,20 +413,20 @@ func TestACommitThatReadsAnOldHeadWaitsForANewerOne(t *testing.T) {
 			}
 			return 0
 		}})}
-		node, line := s.tapped(Options{DrawerCapacity: 3, SweepEvery: -1})
+		node, line := s.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1})
 		s.save(node, 0, repositorytest.Events(7, s.actor))
 		_, err := repositorytest.Drain(t.Context(), s.stores(node), s.actor, allGroups)
 		require.NoError(t, err)
 		sweeper := s.node(Options{DrawerCapacity: 3, Retention: 1}, false)
 		var calls atomic.Int32
-		commits := at(2, replacesHead, func() error {
-			client.Sleep(t.Context(), 2*lag) // so that an old read shows the head with the intent
+		commits := atNth(2, isHeadReplacement, func() error {
+			client.Sleep(t.Context(), 2*lag) // so that a stale read shows the head with the intent
 			_, err := sweeper.Sweep(t.Context())
 			require.NoError(t, err)
 			old.Store(true)
 			return nil
 		})
-		line.set(func(req *http.Request) error {
+		line.setBefore(func(req *http.Request) error {
 			if calls.Add(1) > 1000 {
 				return faulty.ErrLost
 			}
@@ -434,7 +435,7 @@ func TestACommitThatReadsAnOldHeadWaitsForANewerOne(t *testing.T) {
 		saved, err := node.Save(t.Context(), s.actor, repositorytest.Events(2, s.actor))
 		require.NoError(t, err)
 		require.Equal(t, 2, saved.Accepted)
-		require.Zero(t, counted(t, node.metrics.repairs.WithLabelValues("rollback")))
+		require.Zero(t, counterValue(t, node.metrics.repairs.WithLabelValues("rollback")))
 		require.Less(t, calls.Load(), int32(100))
 	})
 }

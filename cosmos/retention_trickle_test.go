@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// events counts the events that are stored, those too that are acknowledged.
-func (k *keeper) events() int {
+// countEvents counts all stored events, acknowledged or not.
+func (k *keeper) countEvents() int {
 	container, err := k.node.db.Container(cabinetContainer)
 	require.NoError(k, err)
 	pages := k.node.beginCall("test").QueryAllPartitions(container, "", "SELECT * FROM c WHERE c.until > 0")
@@ -33,10 +33,10 @@ func (k *keeper) events() int {
 	return events
 }
 
-// TestRetention_KeepsTwiceWhatItWantsWhereEventsTrickle lives through a quarter of a year, or
-// forty days, in which events come one by one and are delivered at once. What is stored
-// repeats after two retentions, so the race detector gets three.
-func TestRetention_KeepsTwiceWhatItWantsWhereEventsTrickle(t *testing.T) {
+// TestRetention_KeepsSingleEventsUpToTwiceItsTime simulates a quarter of a year, or forty days,
+// in which events are saved one by one and delivered at once. The amount of stored data repeats after
+// two retentions, so three are simulated with the race detector.
+func TestRetention_KeepsSingleEventsUpToTwiceItsTime(t *testing.T) {
 	const retention = 7 * day
 	for every, length := range map[time.Duration]time.Duration{6 * time.Hour: 90 * day, time.Hour: 40 * day} {
 		if raced {
@@ -48,47 +48,47 @@ func TestRetention_KeepsTwiceWhatItWantsWhereEventsTrickle(t *testing.T) {
 			most, began := 0, k.engine.RequestUnits()
 			swept := 0.0
 			for passed := time.Duration(0); passed < length; passed += every {
-				k.passes(every)
-				k.saves(1)
-				k.takes()
+				k.passTime(every)
+				k.saveEvents(1)
+				k.takeBundle()
 				if passed%(6*time.Hour) != 0 {
 					continue
 				}
 				before := k.engine.RequestUnits()
-				k.sweeps()
+				k.runSweep()
 				swept += k.engine.RequestUnits() - before
 				if passed%day == 0 {
-					k.expires()
-					most = max(most, k.events())
+					k.expireDocuments()
+					most = max(most, k.countEvents())
 				}
 			}
 			wanted := int(retention / every)
-			documents, bytes := k.stored()
+			documents, bytes := k.countStored()
 			t.Logf("%d events came, at most %d were stored, %d are within the retention; %d documents, %d bytes at the end; sweeps cost %.1f RU a day, all %.1f",
 				length/every, most, wanted, documents, bytes, swept/length.Hours()*24, (k.engine.RequestUnits()-began)/length.Hours()*24)
 			require.GreaterOrEqual(t, most, wanted, "H2: what is sent again is known for seven days")
 			require.LessOrEqual(t, most, 2*wanted)
-			require.NoError(t, k.mended(k.actor))
+			require.NoError(t, k.repairMailbox(k.actor))
 		})
 	}
 }
 
-// TestClosedDrawer_StaysWhileAnEventInItWaits closes drawers by age, each while two of its
-// four events wait, and lets them wait for longer than the retention.
+// TestClosedDrawer_StaysWhileAnEventInItWaits closes drawers by age while two of their four events
+// wait, for longer than the retention.
 func TestClosedDrawer_StaysWhileAnEventInItWaits(t *testing.T) {
 	k := newKeeper(t, 10_000)
 	const rounds = 6
 	var saved, taken []domain.EventID
 	for round := range rounds {
-		for _, e := range k.saves(4, repositorytest.Alone) {
+		for _, e := range k.saveEvents(4, repositorytest.Alone) {
 			saved = append(saved, e.ID)
 		}
 		for len(taken) < len(saved)-2 {
-			taken = append(taken, k.takes().Events[0].ID)
+			taken = append(taken, k.takeBundle().Events[0].ID)
 		}
 		for range 30 {
-			k.passes(day)
-			k.sweeps()
+			k.passTime(day)
+			k.runSweep()
 		}
 		h, err := k.node.beginCall("test").readHead(t.Context(), k.actor)
 		require.NoError(t, err)
@@ -96,30 +96,30 @@ func TestClosedDrawer_StaysWhileAnEventInItWaits(t *testing.T) {
 			require.Equal(t, round+1, last.Ordinal)
 			require.Empty(t, last.Drawer, "it is closed although events in it wait")
 		}
-		require.Equal(t, 4, k.events())
-		require.NoError(t, k.audit(k.actor))
+		require.Equal(t, 4, k.countEvents())
+		require.NoError(t, k.auditMailbox(k.actor))
 		report, err := k.node.Check(t.Context(), CheckOptions{})
 		require.NoError(t, err)
 		require.Empty(t, report.Findings)
 	}
-	taken = append(taken, k.takes().Events[0].ID, k.takes().Events[0].ID)
+	taken = append(taken, k.takeBundle().Events[0].ID, k.takeBundle().Events[0].ID)
 	require.Equal(t, saved, taken)
-	require.NoError(t, k.mended(k.actor))
+	require.NoError(t, k.repairMailbox(k.actor))
 }
 
-// TestDrawer_IsNotClosedOftenerThanMilestonesAreMade sweeps every hour.
-func TestDrawer_IsNotClosedOftenerThanMilestonesAreMade(t *testing.T) {
+// TestDrawer_IsNotClosedMoreOftenThanMilestonesAreMade sweeps every hour.
+func TestDrawer_IsNotClosedMoreOftenThanMilestonesAreMade(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(t, 10_000)
-	weeks := 4 // each is a retention
+	weeks := 4 // each week is a retention
 	if raced {
 		weeks = 2
 	}
 	for range weeks * 7 * 24 {
-		k.saves(1)
-		k.takes()
-		k.passes(time.Hour)
-		k.sweeps()
+		k.saveEvents(1)
+		k.takeBundle()
+		k.passTime(time.Hour)
+		k.runSweep()
 	}
 	h, err := k.node.beginCall("test").readHead(t.Context(), k.actor)
 	require.NoError(t, err)

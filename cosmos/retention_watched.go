@@ -11,27 +11,28 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Cosmos deletes a document at its time to live by no write that might notify a watch. So a bundle that is
-// watched when it is closed gets no time to live. It has the moment from which a sweep may remove it, by the
-// clock of the node that closed it: the sweep deletes the bundle and creates the notice for its watches in one
-// batch.
+// When Cosmos deletes a document at the end of its time to live, no watch can be notified. So a bundle
+// that is watched when it is closed gets no time to live. Instead it has the time from which a sweep
+// may remove it, by the clock of the node that closed it: the sweep deletes the bundle and creates the
+// notice for its watches in one batch.
 //
-// The batch deletes the bundle on condition of the etag that the query has returned. A Replay that opens the
-// bundle changes the etag, so one of the two fails. A stale query misses bundles, or returns some that were
-// removed or opened since, and their batches are refused: so a batch that was refused needs no other look, and
-// neither does one whose outcome is unknown. The next sweep finds what is left.
+// The batch deletes the bundle on condition of the etag that the query has returned. A Replay that
+// opens the bundle changes the etag, so one of the two fails. A stale query misses bundles, or returns
+// some that were removed or opened since, and their batches are refused. So neither a refused batch nor
+// one with an unknown outcome is read back. The next sweep finds what is left.
 //
-// The moment is indexed, and no other document has one. So a sweep reads what is due, of all recipients, in one
-// query, and where no bundle is watched it reads nothing.
+// The time is indexed, and no other document has such a member. So a sweep reads the due bundles of all
+// recipients in one query, and if no bundle is watched, that reads no document.
 //
-// A bundle that a node of an older version has closed or swept has a time to live, and is removed without a notice. If
-// such a node has replayed it, it may have both: then its moment may be that of an earlier Dequeue, so it is left to
-// Cosmos. While the retention is unlimited, no sweep removes anything.
+// A bundle that a node of an older version has closed or swept has a time to live, and is removed
+// without a notice. If such a node has replayed it, it may have both. Then the time may be that of an
+// earlier Dequeue, so the bundle is left to Cosmos. While the retention is unlimited, no sweep removes
+// anything.
 
 // removalPage is the number of bundles that are read in one request.
 const removalPage = 100
 
-// A dueBundle has the members of a closed bundle that its removal needs.
+// A dueBundle has those members of a closed bundle that are needed to remove it.
 type dueBundle struct {
 	ID        string      `json:"id"`
 	Recipient string      `json:"recipient"`
@@ -44,7 +45,7 @@ type dueBundle struct {
 
 func (*dueBundle) DocumentKind() client.DocumentKind { return bundleDocument }
 
-// removalNotice returns the notice that the removal of d leaves.
+// removalNotice returns the notice of the removal of d.
 func (d *dueBundle) removalNotice(now millis) (*noticeDoc, error) {
 	recipient, err := domain.ParseActorID(d.Recipient)
 	if err != nil {
@@ -60,8 +61,8 @@ func (d *dueBundle) removalNotice(now millis) (*noticeDoc, error) {
 	}, nil
 }
 
-// removeWatched removes the watched bundles of recipient that are due, of all recipients if it is zero, and returns
-// how many there were. A bundle that cannot be removed does not affect the others.
+// removeWatched removes the watched bundles of recipient that are due, of all recipients if it is zero,
+// and returns their number. A bundle that cannot be removed does not affect the others.
 func (c *call) removeWatched(ctx context.Context, recipient domain.ActorID) (removed int, err error) {
 	const due = "SELECT c.id, c.recipient, c[\"group\"], c.cabinet, c.changes, c._etag, c.v FROM c" +
 		" WHERE c.expires <= @now AND c.state != '" + stateOpen + "' AND NOT IS_DEFINED(c.ttl)"
@@ -85,7 +86,7 @@ func (c *call) removeWatched(ctx context.Context, recipient domain.ActorID) (rem
 			d := &dueBundle{}
 			isRemoved := false
 			if err = q.Decode(item, d); err == nil {
-				isRemoved, err = c.renewCall().removeBundle(ctx, d, now) // with a budget of its own
+				isRemoved, err = c.renewCall().removeBundle(ctx, d, now) // each with a budget of its own
 			}
 			if isRemoved {
 				removed++
@@ -102,15 +103,15 @@ func (c *call) removeWatched(ctx context.Context, recipient domain.ActorID) (rem
 	return removed, errors.Join(faults...)
 }
 
-// removeBundle removes a bundle and leaves the notice. It reports whether it has: the bundle may have been
-// removed or opened since it was read.
+// removeBundle removes a bundle and writes the notice. isRemoved is false if the bundle was removed or
+// opened since it was read.
 func (c *call) removeBundle(ctx context.Context, d *dueBundle, now millis) (isRemoved bool, err error) {
 	notice, err := d.removalNotice(now)
 	if err != nil {
 		return false, err
 	}
-	// A crash before this write leaves a bundle that is due. A crash after it leaves the notice, which the
-	// notice relay of any node finds.
+	// A crash before this write leaves a bundle that is due. A crash after it leaves the notice, which
+	// the relay of any node delivers.
 	_, err = c.Batch(ctx, c.r.db.bundles, d.Recipient, false, func(b *azcosmos.TransactionalBatch) {
 		b.DeleteItem(d.ID, &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &d.ETag})
 		b.CreateItem(client.Encode(notice), nil)
@@ -130,6 +131,6 @@ func (c *call) removeBundle(ctx context.Context, d *dueBundle, now millis) (isRe
 	return true, nil
 }
 
-// ObserveRemovals has notify called with the recipient of each watched bundle that a sweep of this node removes: it
-// has a notice. notify must not wait.
+// ObserveRemovals sets the function that is called with the recipient of each watched bundle that a
+// sweep of this node has removed: the recipient has a notice. notify must not block.
 func (r *Repository) ObserveRemovals(notify func(recipient domain.ActorID)) { r.removed.Store(&notify) }

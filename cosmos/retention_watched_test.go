@@ -15,35 +15,35 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// watched opens a bundle that is watched.
-func (k *keeper) watched() repositorytest.Peeked {
+// openWatched opens a bundle and watches it.
+func (k *keeper) openWatched() repositorytest.Peeked {
 	k.Helper()
-	b := k.opens()
+	b := k.saveAndOpen()
 	_, err := k.node.WatchBundle(k.Context(), k.actor, b.ID)
 	require.NoError(k, err)
 	return b
 }
 
-// closes dequeues a bundle, and delivers the notices of Dequeues.
-func (k *keeper) closes(b repositorytest.Peeked) {
+// dequeueWatched dequeues a bundle, and delivers the notices of Dequeues.
+func (k *keeper) dequeueWatched(b repositorytest.Peeked) {
 	k.Helper()
 	_, err := k.node.Acknowledge(k.Context(), k.actor, b.ID)
 	require.NoError(k, err)
 	k.node.Settle(k.Context(), k.actor)
-	for _, n := range k.notices() {
+	for _, n := range k.readNotices() {
 		require.NoError(k, k.node.Delivered(k.Context(), n))
 	}
 }
 
-func (k *keeper) notices() []domain.Notice {
+func (k *keeper) readNotices() []domain.Notice {
 	k.Helper()
 	notices, err := k.node.Notices(k.Context(), k.actor)
 	require.NoError(k, err)
 	return notices
 }
 
-// bundle returns a bundle as it is stored, and false if it is not there.
-func (k *keeper) bundle(id domain.BundleID) (d bundleDoc, isThere bool) {
+// readBundle reads a stored bundle. isThere is false if it does not exist.
+func (k *keeper) readBundle(id domain.BundleID) (d bundleDoc, isThere bool) {
 	k.Helper()
 	_, err := k.node.beginCall("test").Read(k.Context(), k.node.db.bundles, k.actor.String(), id.String(), &d)
 	if !client.IsNotFound(err) {
@@ -61,59 +61,59 @@ func audiencesOf(notices []domain.Notice) (all []domain.Audience) {
 
 func TestWatchedBundle_IsRemovedByASweepInsteadOfItsTimeToLive(t *testing.T) {
 	k := newKeeper(t, 3)
-	dequeued := k.watched()
-	k.closes(dequeued)
-	released := k.watched()
+	dequeued := k.openWatched()
+	k.dequeueWatched(dequeued)
+	released := k.openWatched()
 	require.NoError(t, k.node.Release(t.Context(), k.actor, released.ID, becauseOfATest))
-	skipped := k.watched()
+	skipped := k.openWatched()
 	require.NoError(t, k.node.Skip(t.Context(), k.actor, skipped.ID, becauseOfATest))
 	all := []domain.BundleID{dequeued.ID, released.ID, skipped.ID}
 
-	k.passes(7*day - time.Second)
-	require.Zero(t, k.sweeps().Watched)
-	k.passes(30 * day)
-	k.expires()
+	k.passTime(7*day - time.Second)
+	require.Zero(t, k.runSweep().Watched)
+	k.passTime(30 * day)
+	k.expireDocuments()
 	for _, id := range all {
-		d, isThere := k.bundle(id)
+		d, isThere := k.readBundle(id)
 		require.True(t, isThere)
 		require.Zero(t, d.TTL)
 		require.Equal(t, millisOf(noon.Add(7*day)), d.Expires)
 	}
 	var recipients []domain.ActorID
 	k.node.ObserveRemovals(func(recipient domain.ActorID) { recipients = append(recipients, recipient) })
-	require.Equal(t, 3, k.sweeps().Watched)
+	require.Equal(t, 3, k.runSweep().Watched)
 	require.Equal(t, []domain.ActorID{k.actor, k.actor, k.actor}, recipients)
-	require.Zero(t, k.sweeps().Watched)
+	require.Zero(t, k.runSweep().Watched)
 	for _, id := range all {
-		_, isThere := k.bundle(id)
+		_, isThere := k.readBundle(id)
 		require.False(t, isThere)
 	}
-	require.ElementsMatch(t, all, bundlesOf(k.notices()))
-	require.NoError(t, k.mended(k.actor), "a check accepts the notices")
+	require.ElementsMatch(t, all, bundlesOf(k.readNotices()))
+	require.NoError(t, k.repairMailbox(k.actor), "a check accepts the notices")
 }
 
 func TestSweep_DoesNotRemoveAWatchedBundleThatIsReplayed(t *testing.T) {
 	k := newKeeper(t, 3)
-	b := k.watched()
-	k.closes(b)
+	b := k.openWatched()
+	k.dequeueWatched(b)
 	group, err := domain.DefaultGroups().Of(b.Cabinet.Origin)
 	require.NoError(t, err)
-	k.passes(7 * day)
-	node, line := k.tapped(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
-	line.set(at(1, isBatch, func() error { // between the query and the write
+	k.passTime(7 * day)
+	node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
+	line.setBefore(atNth(1, isBatch, func() error { // between the query and the write
 		_, err := k.node.Replay(t.Context(), k.actor, group, becauseOfATest)
 		return err
 	}))
 	swept, err := node.SweepRecipient(t.Context(), k.actor)
 	require.NoError(t, err)
 	require.Zero(t, swept.Watched)
-	require.Empty(t, k.notices())
-	k.passes(30 * day)
-	require.Zero(t, k.sweeps().Watched, "it is open")
-	require.Equal(t, b.ID, k.takes().ID)
+	require.Empty(t, k.readNotices())
+	k.passTime(30 * day)
+	require.Zero(t, k.runSweep().Watched, "it is open")
+	require.Equal(t, b.ID, k.takeBundle().ID)
 }
 
-// An operator's order has read the bundle before it is watched, and writes after that.
+// An operator's order has read the bundle before it is watched, and writes afterwards.
 func TestAWatchInTheMiddleOfAnOrder_IsNotifiedOfTheRemoval(t *testing.T) {
 	for name, order := range map[string]func(k *keeper, node *Repository, id domain.BundleID) error{
 		"Skip": func(k *keeper, node *Repository, id domain.BundleID) error {
@@ -125,52 +125,52 @@ func TestAWatchInTheMiddleOfAnOrder_IsNotifiedOfTheRemoval(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKeeper(t, 3)
-			b := k.opens()
-			node, line := k.tapped(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
-			line.set(at(1, isBatch, func() error {
+			b := k.saveAndOpen()
+			node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
+			line.setBefore(atNth(1, isBatch, func() error {
 				_, err := k.node.WatchBundle(t.Context(), k.actor, b.ID)
 				return err
 			}))
 			require.NoError(t, order(k, node, b.ID))
-			k.passes(7 * day)
-			require.Equal(t, 1, k.sweeps().Watched)
-			require.Equal(t, []domain.BundleID{b.ID}, bundlesOf(k.notices()))
+			k.passTime(7 * day)
+			require.Equal(t, 1, k.runSweep().Watched)
+			require.Equal(t, []domain.BundleID{b.ID}, bundlesOf(k.readNotices()))
 		})
 	}
 }
 
 func TestWatchedBundleClosedUnderForever_IsRemovedAfterTheSettingChanged(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
-	b := k.watched()
-	k.closes(b)
-	k.saves(1)
-	other := k.takes()
-	k.passes(30 * day)
-	require.Zero(t, k.sweeps().Watched)
-	k.node = k.limited()
-	swept := k.sweeps()
+	b := k.openWatched()
+	k.dequeueWatched(b)
+	k.saveEvents(1)
+	other := k.takeBundle()
+	k.passTime(30 * day)
+	require.Zero(t, k.runSweep().Watched)
+	k.node = k.nodeWithRetention()
+	swept := k.runSweep()
 	require.Equal(t, 2, swept.Bundles)
 	require.Zero(t, swept.Watched)
-	d, _ := k.bundle(b.ID)
+	d, _ := k.readBundle(b.ID)
 	require.Zero(t, d.TTL)
-	k.passes(7 * day)
-	k.expires()
-	require.Equal(t, 1, k.sweeps().Watched)
-	require.Equal(t, []domain.BundleID{b.ID}, bundlesOf(k.notices()))
-	_, isThere := k.bundle(other.ID)
+	k.passTime(7 * day)
+	k.expireDocuments()
+	require.Equal(t, 1, k.runSweep().Watched)
+	require.Equal(t, []domain.BundleID{b.ID}, bundlesOf(k.readNotices()))
+	_, isThere := k.readBundle(other.ID)
 	require.False(t, isThere)
 }
 
-// A sweep has read that a bundle is not watched. Then it is replayed, watched and closed by a node whose retention
-// is unlimited.
+// A sweep has read a bundle that is not watched. Then the bundle is replayed, watched and closed by a
+// node whose retention is unlimited.
 func TestSweep_GivesNoTimeToLiveToABundleThatIsWatchedMeanwhile(t *testing.T) {
 	k := newKeeperFor(t, 3, -1)
-	k.saves(1)
-	b := k.takes()
+	k.saveEvents(1)
+	b := k.takeBundle()
 	group, err := domain.DefaultGroups().Of(b.Cabinet.Origin)
 	require.NoError(t, err)
-	node, line := k.tapped(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
-	line.set(at(1, isBatch, func() error {
+	node, line := k.tappedNode(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock})
+	line.setBefore(atNth(1, isBatch, func() error {
 		if _, err := k.node.Replay(t.Context(), k.actor, group, becauseOfATest); err != nil {
 			return err
 		}
@@ -182,75 +182,76 @@ func TestSweep_GivesNoTimeToLiveToABundleThatIsWatchedMeanwhile(t *testing.T) {
 	}))
 	_, err = node.Sweep(t.Context())
 	require.NoError(t, err)
-	d, _ := k.bundle(b.ID)
+	d, _ := k.readBundle(b.ID)
 	require.Zero(t, d.TTL)
 	require.Zero(t, d.Expires)
 	swept, err := node.Sweep(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, swept.Bundles)
-	d, _ = k.bundle(b.ID)
+	d, _ = k.readBundle(b.ID)
 	require.Zero(t, d.TTL)
 	require.NotZero(t, d.Expires)
 }
 
-// A node of an older version closes a watched bundle with a time to live, and keeps the moment that a newer one has
-// stored before.
+// A node of an older version closes a watched bundle with a time to live, and keeps the time of removal
+// that a newer one has stored before.
 func TestWatchedBundleOfAnOlderVersion_IsLeftToItsTimeToLive(t *testing.T) {
 	k := newKeeper(t, 3)
-	b := k.watched()
-	k.closes(b)
+	b := k.openWatched()
+	k.dequeueWatched(b)
 	var ops azcosmos.PatchOperations
 	ops.AppendSet("/ttl", int64(9*day/time.Second))
 	require.NoError(t, k.node.beginCall("test").Patch(t.Context(), k.node.db.bundles, k.actor.String(), b.ID.String(), ops, &bundleDoc{}))
-	k.passes(8 * day)
-	require.Zero(t, k.sweeps().Watched)
-	k.passes(2 * day)
-	k.expires()
-	require.Zero(t, k.sweeps().Watched)
-	_, isThere := k.bundle(b.ID)
+	k.passTime(8 * day)
+	require.Zero(t, k.runSweep().Watched)
+	k.passTime(2 * day)
+	k.expireDocuments()
+	require.Zero(t, k.runSweep().Watched)
+	_, isThere := k.readBundle(b.ID)
 	require.False(t, isThere)
-	require.Empty(t, k.notices())
+	require.Empty(t, k.readNotices())
 }
 
-// A bundle that cannot be removed is reported, and does not keep the others.
+// A bundle that cannot be removed is reported, and the others are removed.
 func TestSweep_RemovesTheOtherBundlesBesideADamagedOne(t *testing.T) {
 	k := newKeeper(t, 3)
-	damaged := k.watched()
-	k.closes(damaged)
-	b := k.watched()
-	k.closes(b)
+	damaged := k.openWatched()
+	k.dequeueWatched(damaged)
+	b := k.openWatched()
+	k.dequeueWatched(b)
 	var ops azcosmos.PatchOperations
 	ops.AppendSet("/cabinet", "none")
 	_, err := k.node.db.bundles.PatchItem(t.Context(), azcosmos.NewPartitionKeyString(k.actor.String()), damaged.ID.String(), ops, nil)
 	require.NoError(t, err)
-	k.passes(7 * day)
+	k.passTime(7 * day)
 	swept, err := k.node.Sweep(t.Context())
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
 	require.ErrorContains(t, err, damaged.ID.String())
 	require.Equal(t, 1, swept.Watched)
-	require.Equal(t, []domain.BundleID{b.ID}, bundlesOf(k.notices()))
+	require.Equal(t, []domain.BundleID{b.ID}, bundlesOf(k.readNotices()))
 }
 
-// A node ends at each request of a sweep, and another one continues: the bundle is gone, and there is one notice.
+// A node ends at each request of a sweep, and another one continues: the bundle is gone, and there is
+// one notice.
 func TestRemovalOfAWatchedBundle_SurvivesACrashAtEachRequest(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for n := 1; ; n++ {
 			k := newKeeper(t, 3)
-			b := k.watched()
-			k.closes(b)
-			k.passes(7 * day)
+			b := k.openWatched()
+			k.dequeueWatched(b)
+			k.passTime(7 * day)
 			dying := k.rig.node(Options{DrawerCapacity: 3, SweepEvery: -1, Clock: k.clock, Retries: -1}, false)
 			k.line.CrashAt(n, last)
 			_, err := dying.SweepRecipient(t.Context(), k.actor)
 			crashed := k.line.Fired() > 0
 			require.Equal(t, crashed, err != nil, "%v", err)
 			k.line.Break(nil)
-			_, isThere := k.bundle(b.ID)
-			require.Equal(t, isThere, len(k.notices()) == 0, "both or neither")
-			k.sweeps()
-			_, isThere = k.bundle(b.ID)
+			_, isThere := k.readBundle(b.ID)
+			require.Equal(t, isThere, len(k.readNotices()) == 0, "both or neither")
+			k.runSweep()
+			_, isThere = k.readBundle(b.ID)
 			require.False(t, isThere)
-			require.Equal(t, []domain.Audience{domain.ForWatchersOfRemoval}, audiencesOf(k.notices()))
+			require.Equal(t, []domain.Audience{domain.ForWatchersOfRemoval}, audiencesOf(k.readNotices()))
 			if !crashed {
 				require.Greater(t, n, 4)
 				break
@@ -259,8 +260,8 @@ func TestRemovalOfAWatchedBundle_SurvivesACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// TestWhatWatchedBundlesCost measures what a watched bundle costs above one that is not watched, and what a sweep pays
-// for a look that finds none.
+// TestWhatWatchedBundlesCost measures the additional cost of a watched bundle, and the cost of a sweep
+// that finds none.
 func TestWhatWatchedBundlesCost(t *testing.T) {
 	for _, tc := range []struct {
 		name                            string
@@ -281,11 +282,11 @@ func TestWhatWatchedBundlesCost(t *testing.T) {
 				_, err := k.node.beginCall("sweep").removeWatched(t.Context(), domain.ActorID{})
 				return err
 			}
-			b := k.opens()
+			b := k.saveAndOpen()
 			cost("a watch", 1, tc.watch, func() error { _, err := k.node.WatchBundle(t.Context(), k.actor, b.ID); return err })
 			cost("Dequeue of a watched bundle", 3, tc.dequeue, func() error { _, err := k.node.Acknowledge(t.Context(), k.actor, b.ID); return err })
 			cost("a sweep looks, and none is due", 1, tc.search, remove)
-			k.passes(7 * day)
+			k.passTime(7 * day)
 			cost("a sweep removes one", 2, tc.removal, remove)
 		})
 	}

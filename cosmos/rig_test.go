@@ -25,14 +25,14 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// TestMain lets the heap grow: these tests open thousands of small stores, and would
-// spend a fifth of their time in the garbage collector.
+// TestMain lets the heap grow: these tests open thousands of small stores, and would spend a fifth of
+// their time in the garbage collector.
 //
-// One thread runs them: in most tests one goroutine waits for another, and threads that wake each
-// other take a quarter of the time. The race detector does not need several: it looks at what
-// orders two accesses, not at when they happen.
+// They run on one thread: in most tests one goroutine waits for another, and threads that wake each
+// other take a quarter of the time. The race detector does not need several threads: it finds accesses
+// without an order, whenever they happen.
 //
-// Random operations come one by one, and each check makes many.
+// Each check makes many random operations.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	runtime.GOMAXPROCS(1)
@@ -54,8 +54,7 @@ func inBubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// A rig is a store that any number of nodes share, with a line to it that breaks
-// on demand.
+// A rig is a store that any number of nodes share. The connection to it breaks on demand.
 type rig struct {
 	t       testing.TB
 	account *accounttest.Account
@@ -73,7 +72,7 @@ func rigOf(t testing.TB, a *accounttest.Account) *rig {
 	return &rig{t: t, account: a, engine: a.Engine, line: a.Line, content: a.Content}
 }
 
-// rigOn returns a rig on an engine that the caller closes.
+// rigOn returns a rig on an engine, which the caller closes.
 func rigOn(t testing.TB, engine *embedded.Engine) *rig {
 	t.Helper()
 	return rigOf(t, accounttest.On(t, engine, Containers()))
@@ -81,8 +80,7 @@ func rigOn(t testing.TB, engine *embedded.Engine) *rig {
 
 func (r *rig) connect() *client.Database { return r.account.Connect() }
 
-// node starts a node of its own. Without hints it leaves every pointer to be
-// repaired.
+// node starts a node. Without hints, every pointer is left for a repair.
 func (r *rig) node(opts Options, hints bool) *Repository {
 	r.t.Helper()
 	repo := New(r.connect(), r.content, opts)
@@ -104,7 +102,7 @@ func (r *rig) stores(repo *Repository) repositorytest.Stores {
 	}
 }
 
-// surveyedNow surveys before it returns the lines.
+// A surveyedNow surveys before it returns the lines.
 type surveyedNow struct{ survey *survey.Survey }
 
 // Surveyed implements repository.Survey.
@@ -122,7 +120,7 @@ func sweepOf(node *Repository) func(context.Context, domain.ActorID) error {
 	}
 }
 
-// losePages deletes the pages of a cabinet that begin with a number from first to last.
+// losePages deletes the pages of a cabinet whose first slots are from first to last.
 func losePages(t testing.TB, node *Repository, cabinet domain.CabinetKey, first, last domain.Sequence) {
 	t.Helper()
 	c, ctx := node.beginCall("test"), context.Background()
@@ -139,14 +137,14 @@ func losePages(t testing.TB, node *Repository, cabinet domain.CabinetKey, first,
 	}
 }
 
-// eachTail runs a test without tails, with short ones, and with those of the default.
+// eachTail runs a test without tails, with short ones, and with the default.
 func eachTail(t *testing.T, test func(t *testing.T, tails int)) {
 	for _, tails := range []int{0, 2, DefaultTailEvents} {
 		t.Run(fmt.Sprintf("%d events in a tail", tails), func(t *testing.T) { test(t, tails) })
 	}
 }
 
-// seeded returns a source of randomness that repeats itself.
+// seeded returns a repeatable source of randomness.
 func seeded(seed uint64) func() uint64 {
 	var mu sync.Mutex
 	source := rand.New(rand.NewPCG(seed, 42))
@@ -159,21 +157,20 @@ func seeded(seed uint64) func() uint64 {
 
 var allGroups = domain.DefaultGroups().All()
 
-// audit holds everything that is stored of a recipient to the invariants,
-// whatever the state in which the last crash has left it. Hints may be wrong, and
-// a repair corrects all of them.
-func (r *rig) audit(recipient domain.ActorID) error {
-	report, err := r.check(recipient, false)
+// auditMailbox compares everything that is stored of a recipient with the invariants, whatever the last crash
+// has left. Hints may be wrong, and a repair corrects all of them.
+func (r *rig) auditMailbox(recipient domain.ActorID) error {
+	report, err := r.checkMailbox(recipient, false)
 	if err != nil {
 		return err
 	}
 	return damageIn(report)
 }
 
-// mended has all hints repaired, and demands that nothing is left to be found. Like
-// audit, it returns damage as an error.
-func (r *rig) mended(recipient domain.ActorID) error {
-	report, err := r.check(recipient, true)
+// repairMailbox repairs all hints, and demands that a further check finds nothing. Like audit, it returns
+// damage as an error.
+func (r *rig) repairMailbox(recipient domain.ActorID) error {
+	report, err := r.checkMailbox(recipient, true)
 	switch {
 	case err != nil:
 		return err
@@ -185,15 +182,15 @@ func (r *rig) mended(recipient domain.ActorID) error {
 	if err := damageIn(report); err != nil {
 		return err
 	}
-	report, err = r.check(recipient, false)
+	report, err = r.checkMailbox(recipient, false)
 	if err == nil && report.Found > 0 {
 		err = fmt.Errorf("after the repair: %v", report.Findings)
 	}
 	return err
 }
 
-// check checks the documents of a recipient on a node of its own.
-func (r *rig) check(recipient domain.ActorID, repair bool) (repository.CheckReport, error) {
+// checkMailbox checks the documents of a recipient on a new node.
+func (r *rig) checkMailbox(recipient domain.ActorID, repair bool) (repository.CheckReport, error) {
 	repo := New(r.connect(), r.content, Options{Exclusive: true})
 	return repo.Check(context.Background(), CheckOptions{Recipient: recipient, Repair: repair})
 }

@@ -44,13 +44,13 @@ func (r *Repository) Save(ctx context.Context, recipient domain.ActorID, events 
 	return w.save(ctx, p)
 }
 
-// runRound carries out the Saves of one batch.
+// runRound makes the Saves of one batch.
 func (w *recipientWriter) runRound(ctx context.Context) {
 	if w.reserved == nil {
 		w.awaitSaves(ctx)
 		w.takeBatch()
 	}
-	if w.yields { // to a process that has asked for the head
+	if w.yields { // gives way to a process that has asked for the head
 		w.yields, w.head = false, nil
 		client.Sleep(ctx, leasePoll)
 	}
@@ -61,11 +61,11 @@ func (w *recipientWriter) runRound(ctx context.Context) {
 		w.failBatch(err)
 	}
 	w.index.endSave()
-	w.index.shrink(w.r.indexLimit()) // also while callers never leave the writer idle
+	w.index.shrink(w.r.indexLimit()) // needed when callers never leave the writer idle
 }
 
-// oneByOne saves each Save of the batch by itself, after they have failed together: one of
-// the callers may be the reason, and the others are not to fail with it.
+// oneByOne saves each Save of the batch alone, after they have failed together: one of them may be the
+// reason, and the others must not fail because of it.
 func (w *recipientWriter) oneByOne(ctx context.Context) {
 	all := w.batch
 	w.alone = true
@@ -76,7 +76,7 @@ func (w *recipientWriter) oneByOne(ctx context.Context) {
 	w.alone = false
 }
 
-// saveBatch takes the batch to its commit. It retries within the budget of one call.
+// saveBatch commits the batch. It retries within the budget of one call.
 func (w *recipientWriter) saveBatch(ctx context.Context) error {
 	c := w.r.beginCall("save")
 	w.refusals, w.headIsRead = 0, false
@@ -95,7 +95,7 @@ func (w *recipientWriter) failBatch(err error) {
 	}
 }
 
-// isTransient reports whether err has a cause other than the events that were to be saved.
+// isTransient reports whether err has a cause other than the events to be saved.
 func isTransient(err error) bool {
 	switch domain.KindOf(err) {
 	case domain.Busy, domain.Unavailable, domain.Uncertain, domain.NewerFormat:
@@ -105,7 +105,7 @@ func isTransient(err error) bool {
 	}
 }
 
-// tryCommit takes the batch from its current state to its commit.
+// tryCommit continues the batch from its current state to its commit.
 func (w *recipientWriter) tryCommit(ctx context.Context, c *call) error {
 	gates, err := w.readHeadAndGates(ctx, c)
 	if err != nil {
@@ -123,18 +123,18 @@ func (w *recipientWriter) tryCommit(ctx context.Context, c *call) error {
 			return err
 		}
 		fresh, err := w.findNewEvents(ctx, c)
-		if err == nil && w.isRefused() && !w.headIsRead { // perhaps cabinets were removed since
+		if err == nil && w.isRefused() && !w.headIsRead { // some cabinets may have been removed since
 			err = client.ErrStale
 		}
 		if err != nil {
-			if errors.Is(err, client.ErrStale) { // a drawer may be gone that only a newer head knows to be gone
+			if errors.Is(err, client.ErrStale) { // a missing drawer may be gone, which only a newer head shows
 				w.head = nil
 			}
 			return err
 		}
 		if len(fresh) == 0 && !w.headIsRead {
-			// The ids that are known may have been given up by an order of another node, or lost in a
-			// failover. Without a write, only a head that is read now shows that.
+			// An order of another node may have given up events whose ids are in memory, or a failover
+			// may have lost them. If the Save writes nothing, only a head that is read now shows that.
 			w.head = nil
 			return w.tryCommit(ctx, c)
 		}
@@ -190,20 +190,19 @@ func (w *recipientWriter) isRefused() bool {
 	return slices.ContainsFunc(w.batch, func(p *pending) bool { return p.refused != nil })
 }
 
-// storeIntent stores the payloads of p, and then the intent, on base: w.head, perhaps with tails
-// flushed. In this order a content store
-// that is unavailable makes the Save fail and leaves no intent, whose rollback would seal a
-// drawer.
+// storeIntent stores the payloads of p, and then the intent. base is w.head, perhaps with tails
+// flushed. In this order, a Save that fails because the content store is unavailable leaves no intent,
+// whose rollback would seal a drawer.
 func (w *recipientWriter) storeIntent(ctx context.Context, c *call, base *head, p *savePlan) error {
-	// A crash after this write leaves objects that no document refers to. The sweep deletes
-	// them with their drawer; those of a drawer that was never created stay.
+	// A crash after this write leaves objects that no document refers to. The sweep deletes them with
+	// their drawer; objects of a drawer that was never created stay.
 	if err := w.putPayloads(ctx, p); err != nil {
 		w.dropPayloads(ctx, p)
 		return err
 	}
 	// A crash after the write of the head leaves the intent. The next writer rolls it back.
 	var cutting sync.WaitGroup
-	cutting.Go(func() { p.batches() }) // while the store is busy with the intent
+	cutting.Go(func() { p.batches() }) // concurrently with the write of the intent
 	err := w.writeHead(ctx, c, base.reservePlan(p))
 	cutting.Wait()
 	if errors.Is(err, client.ErrStale) || err != nil && !c.InDoubt() { // the intent was not stored
@@ -212,7 +211,7 @@ func (w *recipientWriter) storeIntent(ctx context.Context, c *call, base *head, 
 	return err
 }
 
-// commitPlan makes p visible. If more Saves have gathered, the same write appends them to the
+// commitPlan makes p visible. If more Saves are queued, the same write appends their events to the
 // tails if they are small, or reserves for them, unless another process waits for the head.
 func (w *recipientWriter) commitPlan(ctx context.Context, c *call, p *savePlan) error {
 	done, wanted := w.batch, w.head.Wanted != ""
@@ -223,9 +222,9 @@ func (w *recipientWriter) commitPlan(ctx context.Context, c *call, p *savePlan) 
 		w.takeBatch()
 		next, following, appended = w.planNext(next, p)
 	}
-	// A crash before this write leaves the intent, which the next writer rolls back. A crash
-	// after it leaves visible events, which count as duplicates when they are sent again, and
-	// the intent of the following plan, which is rolled back.
+	// A crash before this write leaves the intent, which the next writer rolls back. A crash after it
+	// leaves visible events, which count as duplicates when they are sent again, and the intent of the
+	// following plan, which is rolled back.
 	for _, save := range done {
 		save.beginAttempt()
 	}
@@ -236,11 +235,11 @@ func (w *recipientWriter) commitPlan(ctx context.Context, c *call, p *savePlan) 
 	}
 	err := w.writeHead(ctx, c, next)
 	for errors.Is(err, errIntentUnchanged) {
-		if !c.Pause(ctx, 0) { // what was read may be the very head that was refused, for a while
+		if !c.Pause(ctx, 0) { // for a while, reads may return the head for which the write was refused
 			w.head, err = nil, client.ErrStale
 			break
 		}
-		if appended != nil { // and is not saved
+		if appended != nil { // and its events are not saved
 			for _, save := range w.batch {
 				save.endAttempt()
 			}
@@ -265,9 +264,9 @@ func (w *recipientWriter) commitPlan(ctx context.Context, c *call, p *savePlan) 
 	return nil
 }
 
-// planNext plans the Saves that have gathered while p was carried out, if that needs no
-// request, because the commit of p waits for it. It returns committed, with what these Saves
-// add to it: an intent that follows, or events that are appended to its tails.
+// planNext plans the Saves that were queued while p was carried out, unless that needs a request,
+// because the commit of p waits for the plan. It returns committed with what these Saves add to it: the
+// intent of the following plan, or events that are appended to its tails.
 func (w *recipientWriter) planNext(committed *head, p *savePlan) (next *head, following, appended *savePlan) {
 	if len(w.batch) == 0 {
 		return committed, nil, nil
@@ -297,7 +296,7 @@ func (w *recipientWriter) planNext(committed *head, p *savePlan) (next *head, fo
 	return committed.reservePlan(plan), plan, nil
 }
 
-// makePlan gives fresh events their numbers and slots behind those in h.
+// makePlan assigns numbers and slots after those in h to fresh events.
 func (w *recipientWriter) makePlan(h *head, fresh []numbered) *savePlan {
 	p := planSave(h, fresh, w.r.opts.DrawerCapacity, w.r.owner, w.r.client.NewID)
 	p.intent.Saved = millisOf(w.r.opts.Clock())
@@ -328,7 +327,7 @@ func (w *recipientWriter) carryOut(ctx context.Context, c *call, p *savePlan) er
 	return w.writeEntries(ctx, c, p, wasEmpty)
 }
 
-// readHead reads w.head unless it is known. It may be stale.
+// readHead reads w.head unless it is set. The head may be stale.
 func (w *recipientWriter) readHead(ctx context.Context, c *call) error {
 	if w.head != nil {
 		return nil
@@ -350,7 +349,7 @@ func (w *recipientWriter) readHead(ctx context.Context, c *call) error {
 	return nil
 }
 
-// forgetAbandoned forgets what w knows of events if some have been abandoned since: they are no
+// forgetAbandoned removes what w remembers of events if some were abandoned since: they are no
 // duplicates when they are sent again.
 func (w *recipientWriter) forgetAbandoned(h *head) {
 	if h.Abandoned != w.abandoned {
@@ -358,7 +357,7 @@ func (w *recipientWriter) forgetAbandoned(h *head) {
 	}
 }
 
-// forgetLost forgets what w knows of events that the current head h has lost: they are no
+// forgetLost removes what w remembers of events if the current head h has lost some: they are no
 // duplicates when they are sent again, and h may be behind a gate.
 func (w *recipientWriter) forgetLost(ctx context.Context, h *head) {
 	w.r.opts.Logger.ErrorContext(ctx, "the store has lost a newer head of the recipient; events may be lost",
@@ -368,16 +367,15 @@ func (w *recipientWriter) forgetLost(ctx context.Context, h *head) {
 	w.compared, w.looked = nil, nil
 }
 
-// errIntentUnchanged reports that the head was not replaced because others have changed
-// it, but that the intent in it stands: a process has marked it as wanted, or
-// the retention has moved.
+// errIntentUnchanged reports that the head was not replaced because it has changed, but that it still
+// has the same intent: a process has marked the head as wanted, or the retention has changed.
 var errIntentUnchanged = errors.New("the head has changed under an intent that stands")
 
-// writeHead replaces w.head by h, or fails with client.ErrStale if it is no longer the
-// head. A 409 or 412 is ambiguous: an earlier attempt of this write may have been applied.
-// So the head is read back. If it has the id of this write, w.head becomes the head that was
-// read, because the retention may have moved since. If the intent in w.head is unchanged,
-// w.head becomes the head that was read, too, and the error is errIntentUnchanged.
+// writeHead replaces w.head by h, or fails with client.ErrStale if w.head is no longer current. A 409
+// or 412 is ambiguous: an earlier attempt of this write may have been applied. So the head is read
+// back. If it has the id of this write, w.head becomes the head that was read, because the retention
+// may have changed since. If the intent in w.head is unchanged, w.head becomes the head that was read,
+// too, and the error is errIntentUnchanged.
 func (w *recipientWriter) writeHead(ctx context.Context, c *call, h *head) error {
 	h.setWriteID(w.r.client.NewID())
 	before := w.head
@@ -403,7 +401,7 @@ func (w *recipientWriter) writeHead(ctx context.Context, c *call, h *head) error
 	h.etag = etag
 	w.head = h
 	w.forgetAbandoned(h)
-	if before.Watermark < w.newest { // before was no stale read
+	if before.Watermark < w.newest { // before was not stale
 		w.forgetLost(ctx, h)
 	}
 	w.newest = max(w.newest, h.Watermark)

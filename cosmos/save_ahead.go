@@ -11,25 +11,26 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A head that has lost whole drawers, with no gate in front of it, would give their ordinals
-// again, and a cabinet with two drawers of one ordinal cannot be peeked. One that has lost a
-// part of a drawer would give its slots again. So before its first Save to a cabinet, a writer
-// looks for drawers that are ahead of the head, by one query beside the reads of its index. If
-// there is one, the head is raised above it; see save_raise.go. The events in these drawers
-// have been lost by the head alone. They wait, and are delivered in the order of their slots.
+// A head that has lost whole drawers, with no gate in front of it, would assign their ordinals again,
+// and a cabinet with two drawers of one ordinal cannot be peeked. A head that has lost a part of a
+// drawer would assign its slots again. So before its first Save to a cabinet, a writer looks for
+// drawers that are ahead of the head, by one query beside the reads of its index. If there is one, the
+// head is raised above it; see save_raise.go. Only the head has lost the events in these drawers. They
+// wait, and are delivered in the order of their slots.
 //
-// A head without an intent that is current has no drawer ahead of it: a Save counts in a
-// drawer, or creates it, under an intent; a rollback takes the head to the ordinals of its
-// intent; a flush counts up to the fill in the head; and only a drawer that the head has left
-// is sealed. A head that was read may be stale. So the first step of the raise is a replace of
-// that head, which is refused if another writer has reserved since.
+// No drawer is ahead of a current head without an intent: a Save counts in a drawer, or creates it,
+// under an intent; a rollback takes the head to the ordinals of its intent; a flush counts up to the
+// fill in the head; and only a drawer that the head no longer fills is sealed. A head that was read may
+// be stale. So the first step of the raise is a replacement of that head, which is refused if another
+// writer has reserved since.
 
-// maxOrdinalGap is how many ordinals in a row may have no drawer: a drawer whose events were
-// all in a tail has no document. What lies farther ahead was not left by a lost head. It is
-// damaged, and a check reports it.
+// maxOrdinalGap is the limit for consecutive ordinals without a drawer: a drawer whose events were all
+// in a tail has no document. A drawer farther ahead was not left by a lost head. It is damaged, and a
+// check reports it.
 const maxOrdinalGap = 16
 
-// isAhead reports whether a drawer has what a head without an intent does not know.
+// isAhead reports whether a drawer has slots, or an ordinal, that a head without an intent does not
+// know.
 func (d *drawer) isAhead(last received) bool {
 	if d.Ordinal > last.Ordinal {
 		return d.Ordinal <= last.Ordinal+maxOrdinalGap
@@ -37,7 +38,8 @@ func (d *drawer) isAhead(last received) bool {
 	return last.Drawer != "" && d.ID == last.Drawer && (d.Sealed || d.Count > last.Fill)
 }
 
-// hasAhead reports whether a drawer of a cabinet is ahead of the head that states last.
+// hasAhead reports whether a drawer of a cabinet is ahead of a head. last is the state of the cabinet
+// in that head.
 func (c *call) hasAhead(ctx context.Context, cabinet domain.CabinetKey, last received) (bool, error) {
 	key := cabinetKey(cabinet)
 	q := c.Query(c.r.db.cabinets, key, "SELECT * FROM c WHERE c.ordinal >= @from AND c.ordinal <= @to",
@@ -61,8 +63,8 @@ func (c *call) hasAhead(ctx context.Context, cabinet domain.CabinetKey, last rec
 	return false, nil
 }
 
-// unprobedCabinets returns the cabinets of the batch in which no drawer ahead of the head was looked
-// for.
+// unprobedCabinets returns the cabinets of the batch in which the writer has not looked for drawers
+// ahead of the head.
 func (w *recipientWriter) unprobedCabinets() map[domain.CabinetKey]bool {
 	var found map[domain.CabinetKey]bool
 	var last domain.CabinetKey
@@ -83,7 +85,7 @@ func (w *recipientWriter) unprobedCabinets() map[domain.CabinetKey]bool {
 	return found
 }
 
-// lookAhead returns those of cabinets that have a drawer ahead of w.head.
+// lookAhead returns the cabinets that have a drawer ahead of w.head.
 func (w *recipientWriter) lookAhead(ctx context.Context, c *call, cabinets map[domain.CabinetKey]bool) (map[domain.CabinetKey]bool, error) {
 	var mu sync.Mutex
 	found := make(map[domain.CabinetKey]bool)
@@ -103,8 +105,8 @@ func (w *recipientWriter) lookAhead(ctx context.Context, c *call, cabinets map[d
 	return found, g.Wait()
 }
 
-// refreshIndex brings the index up to w.head, and looks for drawers ahead of it in the cabinets of
-// the batch. If there is one, the head is raised: the error is client.ErrStale then.
+// refreshIndex refreshes the index with w.head, and looks for drawers ahead of it in the cabinets of
+// the batch. If there is one, it raises the head, and returns client.ErrStale.
 func (w *recipientWriter) refreshIndex(ctx context.Context, c *call, ids []domain.EventID) error {
 	var look sync.WaitGroup
 	var ahead map[domain.CabinetKey]bool
@@ -131,9 +133,9 @@ func (w *recipientWriter) refreshIndex(ctx context.Context, c *call, ids []domai
 	return nil
 }
 
-// raiseLosses takes the next step to a head that is above all gates, and above all drawers of
-// its cabinets and those of the batch. It returns nil if w.head, which has no intent, is above
-// them already.
+// raiseLosses takes the next step to a head that is above all gates, and above all drawers of its
+// cabinets and those of the batch. w.head must have no intent. It returns nil if w.head is above them
+// already.
 func (w *recipientWriter) raiseLosses(ctx context.Context, c *call) error {
 	gates := make(map[domain.Group]*gate)
 	if err := c.readGates(ctx, w.recipient, w.r.opts.Groups.All(), gates); err != nil {
@@ -184,7 +186,7 @@ func (w *recipientWriter) addLoss(lost map[cabinetName]position, cabinet domain.
 	return nil
 }
 
-// isRaised reports whether a raise of h is under way, which any writer completes.
+// isRaised reports whether a raise of h has begun, which any writer completes.
 func (h *head) isRaised() bool {
 	for _, last := range h.Cabinets {
 		if last.Raise {

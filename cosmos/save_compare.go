@@ -12,7 +12,7 @@ import (
 // A writer compares the head with the gates of the groups that it saves to, before its first
 // Save to each of them; see save_raise.go.
 
-// isInFront reports whether a gate has let through what a head does not know.
+// isInFront reports whether the position of a gate is after all events that a head knows.
 func (at position) isInFront(last received) bool {
 	return at.Sequence > last.Sequence || at.Total > last.Total || at.Ordinal > last.Ordinal ||
 		last.Drawer != "" && at.Ordinal == last.Ordinal && at.Slot > last.Fill
@@ -41,11 +41,11 @@ func (h *head) inFrontOf(gates map[domain.Group]*gate) map[cabinetName]position 
 	return found
 }
 
-// removedCabinets stands for the cabinets that a gate has forgotten.
+// removedCabinets is the key for the cabinets that were removed from a gate.
 const removedCabinets cabinetName = ""
 
-// readHeadAndGates reads w.head unless it is known, and beside it the gates of those groups of
-// the batch that the head was not compared with yet.
+// readHeadAndGates reads w.head unless it is set, and concurrently the gates of those groups of the
+// batch with which the head was not compared yet.
 func (w *recipientWriter) readHeadAndGates(ctx context.Context, c *call) (map[domain.Group]*gate, error) {
 	if w.reserved == nil && w.isOld.Swap(false) {
 		w.head = nil
@@ -58,7 +58,7 @@ func (w *recipientWriter) readHeadAndGates(ctx context.Context, c *call) (map[do
 		if err := w.readHead(ctx, c); err != nil {
 			return nil, err
 		}
-		if groups, err = w.uncomparedGroups(); err != nil || len(groups) == 0 { // else this head is an older one
+		if groups, err = w.uncomparedGroups(); err != nil || len(groups) == 0 { // otherwise this head is an older one
 			return nil, err
 		}
 	}
@@ -92,11 +92,11 @@ func (w *recipientWriter) uncomparedGroups() ([]domain.Group, error) {
 	return groups, nil
 }
 
-// compareGates notes that w.head is not behind the gates. If it is, the head is raised above them,
-// step by step: the error is client.ErrStale after each. A raise that another writer has begun
-// is completed.
+// compareGates records that w.head is not behind the gates. If it is, the head is raised above them,
+// step by step: the error is client.ErrStale after each. It completes a raise that another writer has
+// begun.
 func (w *recipientWriter) compareGates(ctx context.Context, c *call, gates map[domain.Group]*gate) error {
-	if w.head.Watermark > w.head.Reserved { // its numbers would be given again
+	if w.head.Watermark > w.head.Reserved { // its numbers would be assigned again
 		return domain.Errorf(domain.Damaged, "head of %s: the watermark %d is above the reserved number %d", w.recipient, w.head.Watermark, w.head.Reserved)
 	}
 	if len(w.head.inFrontOf(gates)) > 0 || w.head.isRaised() {

@@ -21,7 +21,7 @@ func (w *recipientWriter) countEvents(ctx context.Context, c *call, p *savePlan)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
 	for name, at := range partsBy(p.intent, func(part *drawerPart) string { return part.Cabinet }) {
-		for some := range slices.Chunk(at, batchPages) { // more than one only if drawers are tiny
+		for some := range slices.Chunk(at, batchPages) { // more than one chunk only if drawers are tiny
 			g.Go(func() error {
 				drawers, err := w.countCabinet(ctx, c, p, name, some)
 				for i, d := range drawers {
@@ -73,14 +73,14 @@ func (w *recipientWriter) countCabinet(ctx context.Context, c *call, p *savePlan
 		}
 		return drawers, nil
 	}
-	if client.StatusOf(err) == http.StatusBadRequest { // there is no adding to what is no number
+	if client.StatusOf(err) == http.StatusBadRequest { // Cosmos cannot increment a member that is not a number
 		return nil, domain.Errorf(domain.Damaged, "count in drawers of %s: %w", key, err)
 	}
 	if !client.IsRefused(err) {
 		return nil, err
 	}
-	// Refused: either an earlier attempt of this batch was applied, or a drawer is sealed.
-	// That the count must be of this intent is a second line of defence.
+	// Refused: either an earlier attempt of this batch was applied, or a drawer is sealed. The demand
+	// that the count is of this intent is a second line of defence.
 	for _, i := range at {
 		part := &p.intent.Parts[i]
 		var d drawer
@@ -98,9 +98,9 @@ func (w *recipientWriter) countCabinet(ctx context.Context, c *call, p *savePlan
 	return drawers, nil
 }
 
-// countUp adds a part to a drawer that is as the plan took it to be. The condition is
-// on count and seal rather than on the etag, because a Dequeue moves the position of the
-// drawer at any time, after which the count is still right.
+// countUp returns the patch that adds a part to a drawer if the drawer is as the plan assumes. The
+// condition is on count and seal rather than on the etag, because a Dequeue may move the position of
+// the drawer at any time, and the count is right nevertheless.
 func countUp(part *drawerPart, weight domain.Weight, intent string) azcosmos.PatchOperations {
 	ops := client.NewPatch(drawerDocument, "c.sealed = false", fmt.Sprintf("c.count = %d", part.Slot))
 	ops.AppendSet("/count", part.endSlot())
@@ -109,8 +109,8 @@ func countUp(part *drawerPart, weight domain.Weight, intent string) azcosmos.Pat
 	return ops
 }
 
-// sumWeights adds up weights, as far as Cosmos can count: numbers there are floating
-// point, and beyond 2^53 the sum, an estimate for reading ahead, says enough.
+// sumWeights adds up weights, up to maxWeighed for each: numbers in Cosmos are floating point, exact up
+// to 2^53, and the sum is only an estimate for reading ahead.
 func sumWeights(events []numbered) domain.Weight {
 	var sum domain.Weight
 	for _, e := range events {
@@ -119,11 +119,11 @@ func sumWeights(events []numbered) domain.Weight {
 	return sum
 }
 
-// maxWeighed is the weight that a sum of weights stops at: ten thousand of them stay exact.
+// maxWeighed is the limit for a sum of weights: ten thousand of these can be added exactly.
 const maxWeighed = 1 << 38
 
-// writeEntries writes entries for the parts of p that begin what is unacknowledged in
-// their drawer, one batch for each origin.
+// writeEntries writes entries for those parts of p that have the first unacknowledged events of their
+// drawers, one batch for each origin.
 func (w *recipientWriter) writeEntries(ctx context.Context, c *call, p *savePlan, empty []bool) error {
 	if !w.r.usesEntries() {
 		return nil
@@ -148,7 +148,7 @@ func (w *recipientWriter) writeEntries(ctx context.Context, c *call, p *savePlan
 	}
 	for key, some := range entries {
 		g.Go(func() error {
-			for chunk := range slices.Chunk(some, batchPages) { // more than one only if drawers are tiny
+			for chunk := range slices.Chunk(some, batchPages) { // more than one chunk only if drawers are tiny
 				if err := c.writeEntries(ctx, key, chunk); err != nil {
 					return err
 				}
@@ -159,11 +159,11 @@ func (w *recipientWriter) writeEntries(ctx context.Context, c *call, p *savePlan
 	return g.Wait()
 }
 
-// writeEntries writes the entries of one partition. Those of new drawers are created; one that
-// exists is patched, so that it keeps members of newer versions.
+// writeEntries writes the entries of one partition. It creates those of new drawers, and patches those
+// that exist, so that they keep members of newer versions.
 func (c *call) writeEntries(ctx context.Context, key string, entries []catalogEntry) error {
-	// A crash after this write leaves entries for events that are not visible. The cabinets
-	// to look into are chosen by the head, and a Peek repairs an entry that is too low.
+	// A crash after this write leaves entries for events that are not visible. A Peek chooses cabinets
+	// by the head, and repairs an entry that is too low.
 	_, err := c.Batch(ctx, c.r.db.catalog, key, false, func(b *azcosmos.TransactionalBatch) {
 		for i := range entries {
 			if e := &entries[i]; e.exists {
@@ -214,16 +214,16 @@ func (c *call) sealDrawer(ctx context.Context, cabinet, id string) (*drawer, err
 	return &d, nil
 }
 
-// sealAt seals a drawer of an intent at what it held before. A drawer that the intent was
-// going to create is created sealed, and empty unless pages of it are stored; see raise.
+// sealAt seals a drawer of an intent with the slots that it had before. A drawer that the intent was
+// going to create is created sealed. It is empty unless pages of it are stored; see raise.
 func (c *call) sealAt(ctx context.Context, cabinet string, p *drawerPart, intent string) error {
 	if p.New {
 		empty := &drawer{
 			ID: p.Drawer, PartitionKey: cabinet, Ordinal: p.Ordinal, FirstSequence: p.First,
 			Count: p.Slot, Sealed: true, WriteID: intent,
 		}
-		// A crash after either write leaves a sealed drawer under a claimed intent. The next
-		// writer seals again, which changes nothing.
+		// A crash after either write leaves a sealed drawer under a claimed intent. The next writer
+		// seals it again, which changes nothing.
 		if _, err := c.Put(ctx, c.r.db.cabinets, cabinet, p.Drawer, "", empty); client.StatusOf(err) != http.StatusConflict {
 			return err
 		}
@@ -235,12 +235,12 @@ func (c *call) sealAt(ctx context.Context, cabinet string, p *drawerPart, intent
 	if !client.IsRefused(err) {
 		return err
 	}
-	// Sealed already, it seems, by another rollback of the same intent.
+	// It seems to be sealed already, by another rollback of the same intent.
 	var d drawer
 	_, err = c.Read(ctx, c.r.db.cabinets, cabinet, p.Drawer, &d)
 	switch {
 	case client.IsNotFound(err), err == nil && !d.Sealed:
-		return client.ErrStale // an old read: look again
+		return client.ErrStale // a stale read: read again
 	}
 	return err
 }

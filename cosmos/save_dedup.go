@@ -21,15 +21,15 @@ func batchIDs(batch []*pending) []domain.EventID {
 	return ids
 }
 
-// dedupBatch returns the events of batch that are new to the recipient, in order, and
-// notes in each Save why the others are not stored. before are events that precede
-// them and are not in the index yet.
+// dedupBatch returns the events of batch that are new to the recipient, in order, and records in each
+// Save why the others are not stored. before is the plan of preceding events that are not in the index
+// yet, or nil.
 func (w *recipientWriter) dedupBatch(batch []*pending, before *savePlan, received digestLookup) ([]numbered, error) {
 	most := 0
 	for _, p := range batch {
 		most += len(p.events)
 	}
-	seen := make(map[domain.EventID]domain.Digest, most) // by this batch
+	seen := make(map[domain.EventID]domain.Digest, most) // ids in this batch
 	if before != nil {
 		for _, events := range before.events {
 			for _, e := range events {
@@ -62,7 +62,7 @@ func (w *recipientWriter) dedupBatch(batch []*pending, before *savePlan, receive
 			case digest != p.digests[i]:
 				p.saved.Conflicts = append(p.saved.Conflicts, i)
 			case p.attempted[i]:
-				p.saved.Accepted++ // by an attempt whose commit was applied, but not answered
+				p.saved.Accepted++ // stored by an attempt whose commit was applied, but not answered
 			default:
 				p.saved.Duplicates++
 			}
@@ -71,11 +71,11 @@ func (w *recipientWriter) dedupBatch(batch []*pending, before *savePlan, receive
 	return fresh, nil
 }
 
-// maxCabinets is how many cabinets a recipient can have. The head and the gates
-// name them all, and a document takes 2 MB.
+// maxCabinets is the limit for the cabinets of a recipient. The head and the gates name them all, and a
+// document has up to 2 MB.
 const maxCabinets = 1000
 
-// cabinetNames are the cabinets that a recipient has, or is about to have.
+// cabinetNames has the cabinets that a recipient has, or is about to have.
 type cabinetNames map[cabinetName]bool
 
 func (w *recipientWriter) cabinetsWith(p *savePlan) cabinetNames {
@@ -91,8 +91,8 @@ func (w *recipientWriter) cabinetsWith(p *savePlan) cabinetNames {
 	return names
 }
 
-// addCabinets adds the cabinets of events, or none if they would be too many: a content
-// type is a kind of data, and a sender that makes one for every event has misread that.
+// addCabinets adds the cabinets of events, or fails and adds none if they would be too many: a content
+// type is a kind of data, and a sender that uses a new one for every event has misunderstood that.
 func (names cabinetNames) addCabinets(recipient domain.ActorID, events []domain.Event) error {
 	fresh := make(cabinetNames)
 	var spelled namer

@@ -11,24 +11,24 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An index knows which events a recipient has received. The pages are the record. The index
-// keeps in memory what a Save is likely to need of it: the ids in the last drawer of each
-// cabinet, and filters of the drawers before that one (see block_filter.go). It reads what
-// it lacks for the ids of a Save, and forgets the parts that were unused for longest.
+// An index knows which events a recipient has received. The pages are the record. The index keeps in
+// memory the part that a Save is likely to need: the ids in the last drawer of each cabinet, and
+// filters of the drawers before that one (see block_filter.go). It reads what it lacks for the ids of a
+// Save, and evicts the parts that were unused for the longest time.
 //
-// It holds committed events only, and these stay committed, so it always knows the state of an
-// id that it has. refresh completes it up to a head.
+// It holds only committed events, and these stay committed, so an id that it has was certainly
+// received. refresh completes it up to a head.
 //
 // Only the caller that leads the writer uses it.
 type index struct {
 	recipient domain.ActorID
 	cabinets  map[cabinetName]*cabinetIndex
-	limit     int // of its memory, in bytes
+	limit     int // for its memory, in bytes
 	removed   int // RemovedOrdinal of the head: new cabinets begin after it
 
 	filter        *storedRecipientFilter
-	replaceFilter bool // the stored one claims slots that no head has
-	upkeep        int  // parts saved and cabinets read since it was stored
+	replaceFilter bool // the stored filter of the recipient covers slots that no head has
+	upkeep        int  // number of parts saved and cabinets read since the filter was stored
 }
 
 func newIndex(recipient domain.ActorID, limit int) *index {
@@ -49,8 +49,8 @@ func (x *index) findCabinet(name cabinetName) (*cabinetIndex, error) {
 	return cab, nil
 }
 
-// refresh reads the events that h states and the index lacks: in the drawers that
-// are being filled all of them, for the drawers before them the filters that ids need.
+// refresh reads the events that h states and the index lacks: all events in the drawers that are being
+// filled, and for the drawers before them the filters that ids need.
 func (x *index) refresh(ctx context.Context, c *call, h *head, ids []domain.EventID) error {
 	maps.DeleteFunc(x.cabinets, func(name cabinetName, _ *cabinetIndex) bool { // of cabinets that were removed
 		_, ok := h.Cabinets[name]
@@ -77,7 +77,7 @@ func (x *index) refresh(ctx context.Context, c *call, h *head, ids []domain.Even
 			behind = append(behind, cab)
 		}
 	}
-	g, ctx := errgroup.WithContext(ctx) // once nothing is left that ends this before them
+	g, ctx := errgroup.WithContext(ctx) // so that a failure ends the other reads
 	g.SetLimit(drawersPerBundle)
 	for _, cab := range behind {
 		g.Go(func() error { return cab.catchUp(ctx, c, hashes) })
@@ -85,8 +85,8 @@ func (x *index) refresh(ctx context.Context, c *call, h *head, ids []domain.Even
 	return g.Wait()
 }
 
-// find returns those of ids that the recipient has received, as of the last refresh. It
-// reads the drawers that may hold them.
+// find returns those ids that the recipient has received, as of the last refresh, with their digests.
+// It reads the drawers that may hold them.
 func (x *index) find(ctx context.Context, c *call, ids []domain.EventID) (map[domain.EventID]domain.Digest, error) {
 	found := make(map[domain.EventID]domain.Digest)
 	var unknown []domain.EventID
@@ -145,7 +145,7 @@ func (x *index) inMemory(id domain.EventID) (domain.Digest, bool) {
 // errNotRecalled reports that only a read can show whether an event was received.
 var errNotRecalled = errors.New("the event may be in a drawer that is not in memory")
 
-// lookUpCached is a lookup that reads nothing.
+// lookUpCached looks up an id without a request.
 func (x *index) lookUpCached(id domain.EventID) (domain.Digest, bool, error) {
 	if digest, ok := x.inMemory(id); ok {
 		return digest, true, nil
@@ -159,14 +159,14 @@ func (x *index) lookUpCached(id domain.EventID) (domain.Digest, bool, error) {
 	return domain.Digest{}, false, nil
 }
 
-// endSave forgets what was read for one Save only.
+// endSave drops what was read for one Save only.
 func (x *index) endSave() {
 	for _, cab := range x.cabinets {
 		cab.loaded, cab.lacking = nil, lackingFilters{}
 	}
 }
 
-// add adds a plan that has been committed. inTail says that its events are in tails.
+// add adds the events of a committed plan. inTail says that they are in tails.
 func (x *index) add(r *Repository, p *savePlan, inTail bool) {
 	x.upkeep += len(p.intent.Parts)
 	for i := range p.intent.Parts {
@@ -174,7 +174,7 @@ func (x *index) add(r *Repository, p *savePlan, inTail bool) {
 		isKnown := x.cabinets[part.Cabinet] != nil
 		cab, err := x.findCabinet(part.Cabinet)
 		if err != nil {
-			continue // cannot be: the name was made from a cabinet
+			continue // impossible: the name was made from a cabinet
 		}
 		if !isKnown {
 			cab.floor = x.removed + 1 // the head had no such cabinet
@@ -185,16 +185,16 @@ func (x *index) add(r *Repository, p *savePlan, inTail bool) {
 
 // size estimates the memory that the index takes, in bytes.
 func (x *index) size() int {
-	size := 2500 + x.filter.size() // the writer with its head, for one cabinet
+	size := 2500 + x.filter.size() // for one cabinet, including the writer and its head
 	for _, cab := range x.cabinets {
 		size += cab.size()
 	}
 	return size
 }
 
-// shrink forgets until the index takes up to limit bytes, as far as it can: first the
-// filters that were not used for longest, then the digests of the events in the drawers
-// that are being filled. These stay as fingerprints, in a twentieth of the memory.
+// shrink evicts parts until the index takes up to limit bytes, as far as it can: first the filters that
+// were not used for the longest time, then the digests of the events in the drawers that are being
+// filled. These stay as fingerprints, in a twentieth of the memory.
 func (x *index) shrink(limit int) {
 	size := x.size()
 	if size <= limit {

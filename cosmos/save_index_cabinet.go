@@ -6,30 +6,30 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A cabinetIndex is the part of the index that is about one cabinet.
+// A cabinetIndex is the part of the index for one cabinet.
 type cabinetIndex struct {
 	cabinet domain.CabinetKey
-	limit   int // of the memory for filters, in bytes
+	limit   int // for the memory of filters, in bytes
 
-	last   received // as of the newest head that was observed
+	last   received // state of the cabinet in the newest head that was observed
 	floor  int      // drawers with a smaller ordinal are not retained
 	sealed int      // drawers up to this ordinal are full or sealed
-	blocks []block  // that cover the drawers from floor to sealed
+	blocks []block  // the blocks that cover the drawers from floor to sealed
 
 	open     openDrawer
-	left     openDrawer // the drawer that was open before, if it was not full when it was left
+	left     openDrawer // the drawer that was filled before, if it was not full
 	resident map[blockSegment]*residentFilter
-	bytes    int // of resident
+	bytes    int // size of resident
 	uses     useTime
 	loaded   map[int]loadedDrawer // drawers that were read for this Save, by ordinal
-	lacking  lackingFilters       // that an earlier attempt of this Save has looked for
+	lacking  lackingFilters       // filters that an earlier attempt of this Save did not find
 }
 
 func newCabinetIndex(cabinet domain.CabinetKey, limit int) *cabinetIndex {
 	return &cabinetIndex{cabinet: cabinet, limit: limit, floor: 1, resident: make(map[blockSegment]*residentFilter)}
 }
 
-// observe adopts what a head states of the cabinet, unless a newer head was observed.
+// observe adopts the state of the cabinet in a head, unless a newer head was observed.
 func (cab *cabinetIndex) observe(last received, floor int) {
 	sealed := last.Ordinal
 	if last.Drawer != "" {
@@ -38,7 +38,7 @@ func (cab *cabinetIndex) observe(last received, floor int) {
 	if sealed < cab.sealed || sealed == cab.sealed && last.Drawer == cab.last.Drawer && last.Fill < cab.last.Fill {
 		last, sealed = cab.last, cab.sealed
 	}
-	isOpen := last.Drawer == cab.open.drawer && last.Ordinal == cab.open.ordinal // a damaged head may change one of them
+	isOpen := last.Drawer == cab.open.drawer && last.Ordinal == cab.open.ordinal // in a damaged head, only one of them may be the same
 	if floor <= cab.floor && sealed == cab.sealed && isOpen {
 		cab.last = last
 		return
@@ -58,13 +58,13 @@ func (cab *cabinetIndex) observe(last received, floor int) {
 	}
 }
 
-// isComplete reports whether all events in the drawer that is being filled are known.
+// isComplete reports whether the index has all events in the drawer that is being filled.
 func (cab *cabinetIndex) isComplete() bool {
 	return cab.last.Drawer == "" || cab.open.fill >= cab.last.Fill
 }
 
-// catchUp reads what is not known of the drawer that is being filled, and in the same query
-// the filters for the first of hashes.
+// catchUp reads the events that the index lacks in the drawer that is being filled and, in the same
+// query, the filters for the first hashes.
 func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, hashes []uint64) error {
 	if n := cab.last.inPages(); len(cab.blocks) == 0 && costOfPages(n, n) <= maxUnread {
 		cab.open.looked = true // there is no filter yet
@@ -98,7 +98,7 @@ func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, hashes []uint64) 
 	}
 	inTail := max(0, cab.last.Fill-max(before, cab.last.inPages()))
 	unread := costOfPages(read.pagesRead, cab.open.fill-before-inTail)
-	if unread <= read.pagesRead*costOfPages(1, c.r.opts.TailEvents) && c.r.opts.TailEvents > 0 { // they were tails
+	if unread <= read.pagesRead*costOfPages(1, c.r.opts.TailEvents) && c.r.opts.TailEvents > 0 { // the pages were tails
 		unread *= smallSaves
 	}
 	cab.open.unread += unread + costOfTail(inTail)
@@ -108,10 +108,10 @@ func (cab *cabinetIndex) catchUp(ctx context.Context, c *call, hashes []uint64) 
 	return nil
 }
 
-// storeFilter has the filter of the drawer that is being filled stored, if too many of its
-// pages are not in the stored one. A head states last. The filter covers no slot of the tail: a
-// failover may lose the head with the tail and not the filter, and other events come into these
-// slots.
+// storeFilter queues a hint that stores the filter of the drawer that is being filled, if too many of
+// its pages are not in the stored one. last is the state of the cabinet in a head. The filter covers no
+// slot of the tail: a failover may lose the head with the tail but keep the filter, and then other
+// events fill these slots.
 func (cab *cabinetIndex) storeFilter(r *Repository, last received) {
 	if cab.open.drawer != last.Drawer || cab.open.fill < last.inPages() || cab.open.hasLost {
 		return
@@ -126,9 +126,8 @@ func (cab *cabinetIndex) storeFilter(r *Repository, last received) {
 	r.hints.leaveFilter(cab.cabinet, f, cab.open.stored)
 }
 
-// add adds the events of a part that has been committed. If its drawer is new, the one
-// before is full. It is sealed now rather than by the next reader. inTail says that the
-// events are in the tail.
+// add adds the events of a committed part. If its drawer is new, the previous one is full, and is
+// sealed by a hint rather than by its next reader. inTail says that the events are in the tail.
 func (cab *cabinetIndex) add(r *Repository, part *drawerPart, events []numbered, inTail bool) {
 	last := received{Drawer: part.Drawer, Ordinal: part.Ordinal, Fill: part.endSlot()}
 	if part.New {
@@ -145,10 +144,10 @@ func (cab *cabinetIndex) add(r *Repository, part *drawerPart, events []numbered,
 		cab.open.looked = true // there is no filter yet
 	}
 	if cab.open.drawer != part.Drawer || cab.open.fill != part.Slot {
-		return // something lies between: refresh reads it
+		return // there are events between: refresh reads them
 	}
 	cab.last = last
-	if cab.open.misfit != "" { // not before: an old head makes every filter a misfit
+	if cab.open.misfit != "" { // not earlier: with a stale head every filter seems to be a misfit
 		cab.open.stored = &storedFilter{etag: cab.open.misfit, count: -1}
 		cab.open.misfit, cab.open.unread = "", cab.open.unread+maxUnread
 	}

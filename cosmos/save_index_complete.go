@@ -12,18 +12,18 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// shortFilters are the stored filters of drawers that do not cover all of the drawer. A nil
-// filter is not stored.
+// shortFilters has the stored filters that do not cover all of their drawers. A nil filter means that
+// none is stored.
 type shortFilters map[blockSegment]*readFilter
 
-// completeShort makes filters of the drawers in short, in the order of their ordinals. A filter of
-// an older version is used as it is.
+// completeShort makes filters of the drawers in short, in the order of their ordinals. It uses a filter
+// of an older version as it is.
 func (cab *cabinetIndex) completeShort(ctx context.Context, c *call, short shortFilters) error {
 	for len(short) > 0 {
 		drawers := slices.SortedFunc(maps.Keys(short), blockSegment.compare)
 		limit := len(drawers)
 		if limit > drawersPerBundle {
-			limit = 0 // few requests rather than few documents
+			limit = 0 // read everything in few requests
 		}
 		extents, err := c.readExtents(ctx, cab.cabinet, cab.last, drawers[0].firstOrdinal(), limit)
 		if err != nil {
@@ -39,11 +39,11 @@ func (cab *cabinetIndex) completeShort(ctx context.Context, c *call, short short
 	return nil
 }
 
-// completeFilters makes filters of those drawers of extents that are in short, and removes
-// them there.
+// completeFilters makes the filters of those extents whose drawers are in short, and removes them from
+// short.
 func (cab *cabinetIndex) completeFilters(ctx context.Context, c *call, extents []extent, short shortFilters) error {
 	filters := make([]*residentFilter, len(extents))
-	var g errgroup.Group // without a context: when one filter fails, the others are completed for the next attempt
+	var g errgroup.Group // without a context: if one filter fails, the others are still completed, for the next attempt
 	var failed atomic.Bool
 	g.SetLimit(drawersPerBundle)
 	for i, e := range extents {
@@ -65,7 +65,7 @@ func (cab *cabinetIndex) completeFilters(ctx context.Context, c *call, extents [
 		})
 	}
 	err := g.Wait()
-	for i, f := range filters { // also if one could not be read: the next attempt continues there
+	for i, f := range filters { // even if one could not be read: the next attempt continues with it
 		if f != nil {
 			cab.admitFilter(drawerSegment(extents[i].ordinal), f)
 			delete(short, drawerSegment(extents[i].ordinal))
@@ -74,8 +74,8 @@ func (cab *cabinetIndex) completeFilters(ctx context.Context, c *call, extents [
 	return err
 }
 
-// completeFilter returns the filter of a sealed drawer of which some slots are known, and
-// stores it for the next reader.
+// completeFilter returns the filter of a sealed drawer. known covers some of its slots. It stores the
+// filter for the next reader.
 func (c *call) completeFilter(ctx context.Context, cabinet domain.CabinetKey, e extent, known *openDrawer, hasFilter bool) (*residentFilter, error) {
 	if known.fill < e.limit && !hasFilter {
 		older, err := c.readOlderFilter(ctx, e)
@@ -87,7 +87,7 @@ func (c *call) completeFilter(ctx context.Context, cabinet domain.CabinetKey, e 
 		}
 	}
 	if known.fill < e.limit {
-		ids, hasLost, err := c.readIDs(ctx, cabinet, slotRange{Drawer: e.drawer, Ordinal: e.ordinal, From: known.fill, To: e.limit}, nil) // the head has left the drawer
+		ids, hasLost, err := c.readIDs(ctx, cabinet, slotRange{Drawer: e.drawer, Ordinal: e.ordinal, From: known.fill, To: e.limit}, nil) // the drawer is no longer filled
 		if err != nil {
 			return nil, err
 		}

@@ -15,9 +15,9 @@ type loadedDrawer struct {
 	isWhole bool // the drawer takes no more events
 }
 
-// loadDrawer returns the events of a drawer or, if it is being filled, those that are known as
-// fingerprints only. It reads a drawer once for a Save. But the Save may have begun with an
-// older head: the events that the drawer got since are read as well.
+// loadDrawer returns the events of a drawer. For the drawer that is being filled, it returns only those
+// that the index has as fingerprints. It reads a drawer once for a Save. But if the Save has begun with
+// an older head, it also reads the events that were added to the drawer since.
 func (cab *cabinetIndex) loadDrawer(ctx context.Context, c *call, ordinal int) (map[domain.EventID]domain.Digest, error) {
 	isOpen := cab.last.Drawer != "" && ordinal == cab.last.Ordinal
 	known, ok := cab.loaded[ordinal]
@@ -51,12 +51,12 @@ func (cab *cabinetIndex) loadDrawer(ctx context.Context, c *call, ordinal int) (
 	return ids, nil
 }
 
-// pagesOfIndex is how many pages the index reads in one request, since it uses all of them:
-// 2 MB when they are full.
+// pagesOfIndex is the number of pages that the index reads in one request, since it uses all of them: 2
+// MB when they are full.
 const pagesOfIndex = 32
 
-// readIDs reads the ids of a run of slots. newest is the tail of the cabinet, which may have
-// some of them. hasLost says that some of them are lost.
+// readIDs reads the ids in a range of slots. newest is the tail of the cabinet, which may have some of
+// them. hasLost reports that some of them are lost.
 func (c *call) readIDs(ctx context.Context, cabinet domain.CabinetKey, s slotRange, newest *tail) (ids map[domain.EventID]domain.Digest, hasLost bool, err error) {
 	ids = make(map[domain.EventID]domain.Digest, min(s.To-s.From, maxRound))
 	read := c.readDrawer(cabinet, s, newest)

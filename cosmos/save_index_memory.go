@@ -6,22 +6,22 @@ import (
 	"slices"
 )
 
-// A residentFilter is a filter in memory. It covers all of its segment's drawers. That of a
+// A residentFilter is a filter in memory. It covers all drawers of its segment. The filter of a single
 // drawer may be of an older version.
 type residentFilter struct {
 	set     *fingerprintSet
-	hasLost bool   // ids are missing in set that a backup may bring back: it is not merged
-	older   filter // if set is nil
+	hasLost bool   // set lacks ids of lost events, which a backup may restore: it is not merged
+	older   filter // used if set is nil
 	used    useTime
 }
 
-// A useTime orders the uses of filters.
+// A useTime is the time of a use of a filter, as a counter.
 type useTime uint64
 
-// Compare orders the earlier use first.
+// Compare sorts earlier uses first.
 func (t useTime) Compare(u useTime) int { return cmp.Compare(t, u) }
 
-// markUsed notes that f is in use.
+// markUsed records a use of f.
 func (cab *cabinetIndex) markUsed(f *residentFilter) {
 	cab.uses++
 	f.used = cab.uses
@@ -56,8 +56,8 @@ func (cab *cabinetIndex) evictFilter(at blockSegment) {
 	}
 }
 
-// evictOldest forgets the filters that were not used for longest, until the others take up
-// to limit bytes.
+// evictOldest evicts the filters that were not used for the longest time, until the others take up to
+// limit bytes.
 func (cab *cabinetIndex) evictOldest() {
 	if cab.bytes <= cab.limit {
 		return

@@ -6,52 +6,51 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An openDrawer is what the index knows of the drawer that a cabinet is filling: its events
-// in the slots below fill. Those below from are known as fingerprints, which another node
-// has left or this one keeps to save memory, the others with their digests.
+// An openDrawer is what the index knows of the drawer that a cabinet is filling: its events in the
+// slots below fill. Events below from are known only as fingerprints, which another node has stored or
+// this one keeps to save memory; later ones with their digests.
 type openDrawer struct {
 	drawer  string // "": no drawer is open
 	ordinal int
-	looked  bool // the stored filter was looked for
+	looked  bool // the stored filter was read, or found missing
 	fill    int
-	hasLost bool // some of the events are lost, and their ids unknown: the filter is not stored
+	hasLost bool // some of the events are lost, and their ids are unknown: the filter is not stored
 	from    int
 	filter  *fingerprintSet // nil if from is 0
 	ids     map[domain.EventID]domain.Digest
 	stored  *storedFilter
 	misfit  azcore.ETag // etag of a stored filter that must be replaced
-	unread  int         // costOfPages of what is not in the stored filter, small Saves counted more
+	unread  int         // costOfPages of the events that are not in the stored filter; small Saves count more
 }
 
-// A node that does not know a recipient reads the stored filter of the drawer and the pages
-// behind it. maxUnread bounds these: sixteen pages of a few events each, or five full ones.
-// It is the price of a cold Save against that of a warm one, which has to replace the filter
-// more often if the bound is lower: 21 RU each time, for a drawer that is half full.
+// A node that does not know a recipient reads the stored filter of the drawer and the pages after it.
+// maxUnread limits these: sixteen pages of a few events each, or five full ones. It balances the price
+// of a cold Save against that of warm ones, which have to replace the filter more often if the limit is
+// lower: 21 RU each time, for a drawer that is half full.
 const maxUnread = 16 * costOfPage
 
-// costOfPages is what the reading of pages costs, in the units of one event. A page costs as
-// much as the 400 events that fit into a third of a full one.
+// costOfPages returns the cost of reading pages, in units of one event. A page costs as much as the 400
+// events that fit into a third of a full one.
 func costOfPages(pages, events int) int { return pages*costOfPage + events }
 
 const costOfPage = 400
 
-// costOfTail is what the reading of events costs that are in a tail now, and will be in pages
-// of some 24.
+// costOfTail returns the future cost of reading the events of a tail, when they are in pages of about
+// 24.
 func costOfTail(events int) int { return costOfPages(0, events) + events*costOfPage/24 }
 
-// A small Save costs a third of any other, so a cold one may read a third as many pages. Where
-// Saves of one event follow each other, each counts as three.
+// A small Save costs a third of any other, so a cold small Save may read a third as many pages. So
+// while Saves have one event each, each counts as three.
 const (
 	smallSaves    = 3
-	costOfSmaller = (smallSaves - 1) * (1 + costOfPage/24) // is added for each small Save
+	costOfSmaller = (smallSaves - 1) * (1 + costOfPage/24) // added for each small Save
 	fewSmallPages = maxUnread / costOfPage / smallSaves
 )
 
-// adoptStored adopts the stored filter of the drawer, which may be nil. One that covers more
-// than the slots below limit, which a head or the drawer knows, is not used: the head is an
-// old one, or a newer one was lost in a failover and its slots have other events now. The slots
-// from inPages on are in a tail. Older versions store filters that cover some of them; these are
-// replaced.
+// adoptStored adopts the stored filter of the drawer, which may be nil. It does not use a filter that
+// covers more than the slots below limit, which a head or the drawer states: then the head is stale, or
+// a newer one was lost in a failover and its slots will have other events. The slots from inPages on
+// are in a tail. Older versions store filters that cover some of them; these are replaced.
 func (o *openDrawer) adoptStored(f *readFilter, limit, inPages int) {
 	o.looked = true
 	switch {
@@ -78,7 +77,7 @@ func (o *openDrawer) add(id domain.EventID, digest domain.Digest) {
 	o.fill++
 }
 
-// drawerFilter returns the filter of all events that are known.
+// drawerFilter returns the filter of all known events.
 func (o *openDrawer) drawerFilter() *drawerFilter {
 	set := o.filter
 	if len(o.ids) > 0 || set == nil {
@@ -91,7 +90,7 @@ func (o *openDrawer) drawerFilter() *drawerFilter {
 	return &drawerFilter{drawer: o.drawer, ordinal: o.ordinal, count: o.fill, set: set}
 }
 
-// foldIDs replaces the ids by their fingerprints.
+// foldIDs replaces ids and digests by fingerprints.
 func (o *openDrawer) foldIDs() {
 	if len(o.ids) > 0 {
 		o.filter, o.from, o.ids = o.drawerFilter().set, o.fill, nil

@@ -9,10 +9,11 @@ import (
 )
 
 // filtersAtOnce is the number of filters that are read before the first of them is used and may be
-// forgotten: 8 MB when they are full.
+// evicted: 8 MB when they are full.
 const filtersAtOnce = 400
 
-// countFitting returns how many of hashes need up to filtersAtOnce filters that are not in memory.
+// countFitting returns the number of hashes, from the first on, that need up to filtersAtOnce filters
+// which are not in memory.
 func (cab *cabinetIndex) countFitting(hashes []uint64) int {
 	missing := make(map[blockSegment]bool)
 	for i, hash := range hashes {
@@ -38,7 +39,7 @@ func (cab *cabinetIndex) findSuspects(ctx context.Context, c *call, hashes []uin
 		for _, hash := range some {
 			ordinals, ok := cab.suspectOrdinals(hash)
 			if !ok {
-				return nil, client.ErrStale // cannot be: fetch has read them
+				return nil, client.ErrStale // impossible: fetchFilters has read them
 			}
 			if len(ordinals) > 0 {
 				found[hash] = ordinals
@@ -51,9 +52,8 @@ func (cab *cabinetIndex) findSuspects(ctx context.Context, c *call, hashes []uin
 	return found, nil
 }
 
-// suspectOrdinals returns the ordinals of the drawers that may hold the event with a hash, apart
-// from those events whose digests are in memory. It reports false if a filter that this
-// needs is not in memory.
+// suspectOrdinals returns the ordinals of the drawers that may hold the event with a hash, without the
+// events whose digests are in memory. It returns false if a filter that it needs is not in memory.
 func (cab *cabinetIndex) suspectOrdinals(hash uint64) ([]int, bool) {
 	var found []int
 	for _, b := range cab.blocks {
@@ -96,8 +96,8 @@ func (cab *cabinetIndex) ordinalsIn(b block, hash uint64, to []int) ([]int, bool
 	return to, true
 }
 
-// collectMissing adds to missing the segments of b, or of the blocks in it, that have to be
-// read for a hash. Those in absent are not stored: the filters of their children are used.
+// collectMissing adds to missing the segments of b, or of the blocks in it, that have to be read for a
+// hash. Segments in absent are not stored; the filters of their children are used instead.
 func (cab *cabinetIndex) collectMissing(b block, hash uint64, absent, missing map[blockSegment]bool) {
 	at := b.segmentOf(hash)
 	switch {
@@ -129,15 +129,15 @@ func (cab *cabinetIndex) hasFilters(b block, hash uint64) bool {
 	return true
 }
 
-// lackingFilters are the filters that a fetch has not found. An attempt that fails, because a
-// drawer is not visible, leaves them to the next, which looks for the drawer alone.
+// lackingFilters has the filters that fetchFilters did not find. If an attempt fails because a drawer
+// is not visible, the next attempt uses them, and looks only for the drawer.
 type lackingFilters struct {
 	absent map[blockSegment]bool // not stored, or at level 0 not of the whole drawer
-	short  shortFilters          // those of drawers, with what is stored of them
+	short  shortFilters          // those of single drawers, with the stored part
 }
 
-// fetchFilters reads the filters that are needed to answer for hashes, and that of the drawer that
-// is being filled if it was not looked for.
+// fetchFilters reads the filters that are needed for hashes, and the filter of the drawer that is being
+// filled unless it was read before.
 func (cab *cabinetIndex) fetchFilters(ctx context.Context, c *call, hashes []uint64) error {
 	if cab.lacking.absent == nil {
 		cab.lacking = lackingFilters{make(map[blockSegment]bool), make(shortFilters)}

@@ -6,33 +6,33 @@ import (
 	"slices"
 )
 
-// The index adopts what the filter of the recipient covers, and stores it again when a node
-// that does not know the recipient would have to read too many cabinets beside it.
+// The index adopts what the filter of the recipient covers. It stores the filter again when a node that
+// does not know the recipient would have to read too many cabinets besides.
 
-// unfilteredLimit returns how many cabinets of a recipient may have pages that its stored
-// filter does not cover. A head with more cabinets costs more to write, so that more of them
-// may be read at three times the price of a warm Save.
+// unfilteredLimit returns the limit for the cabinets of a recipient with pages that its stored filter
+// does not cover. A head with more cabinets costs more to write, so more of them may be read at three
+// times the price of a warm Save.
 func (r *Repository) unfilteredLimit(cabinets int) int { return r.opts.Unfiltered + cabinets/32 }
 
-// filterLimit returns how many bytes the filter of a recipient with some cabinets may take:
-// with few cabinets what 16 requests cost, with many about as much as the head.
+// filterLimit returns the limit for the size of a recipient's filter in bytes: with few cabinets as
+// much as costs the same as 16 requests, with many about the size of the head.
 func filterLimit(cabinets int) int { return max(32<<10, 256*cabinets) }
 
-// bytesPerUpkeep is how many bytes of the filter may be written for each part of a Save, and
-// for each cabinet that was read: about 2 % of what these cost.
+// bytesPerUpkeep is the number of bytes of the filter that may be written for each part of a Save, and
+// for each cabinet that was read: about 2 % of their cost.
 const bytesPerUpkeep = 1 << 10
 
-// hasPagesBehind reports whether pages of the drawer that is being filled are not known.
+// hasPagesBehind reports whether the index lacks pages of the drawer that is being filled.
 func (cab *cabinetIndex) hasPagesBehind() bool { return cab.open.fill < cab.last.inPages() }
 
-// hasUnreadPages reports whether there are pages in the drawer that is being filled, and
-// neither they nor a filter of them were looked for.
+// hasUnreadPages reports whether the drawer that is being filled has pages, and neither they nor a
+// filter of them were read.
 func (cab *cabinetIndex) hasUnreadPages() bool {
 	return cab.open.drawer != "" && !cab.open.looked && cab.hasPagesBehind()
 }
 
-// adoptFilter reads the filter of the recipient, if the pages of many cabinets are unread, and
-// adopts what it covers.
+// adoptFilter reads the filter of the recipient, if the pages of many cabinets are unread, and adopts
+// the drawers that it covers.
 func (x *index) adoptFilter(ctx context.Context, c *call) error {
 	unread := make(map[string]*cabinetIndex)
 	for _, cab := range x.cabinets {
@@ -60,15 +60,15 @@ func (x *index) adoptFilter(ctx context.Context, c *call) error {
 			x.replaceFilter = true
 			continue
 		}
-		// A drawer that has outgrown the filter has one of its own, which covers more.
+		// A drawer that is too large for the filter has a filter of its own, which covers more.
 		cab.open.looked = inPages-cab.open.fill <= fewSmallPages*max(c.r.opts.TailEvents, 1)
 	}
 	return nil
 }
 
-// adoptFilter adopts what the filter of the recipient covers of the drawer. It reports false if that
-// is more than the slots below limit, which the head states to be in pages: then the head is
-// stale, or the store has lost a newer one, and the slots will have other events.
+// adoptFilter adopts the part of the recipient's filter for the drawer. It returns false if that covers
+// more than the slots below limit, which the head states to be in pages: then the head is stale, or the
+// store has lost a newer one, and the slots will have other events.
 func (o *openDrawer) adoptFilter(d *filteredDrawer, limit int) bool {
 	if d.count > limit {
 		return false
@@ -80,7 +80,7 @@ func (o *openDrawer) adoptFilter(d *filteredDrawer, limit int) bool {
 	return true
 }
 
-// fingerprintKeys returns the keys of all events that are known.
+// fingerprintKeys returns the keys of all known events.
 func (o *openDrawer) fingerprintKeys() []fingerprintKey {
 	keys := keysOf(o.ids)
 	if o.filter != nil {
@@ -89,24 +89,24 @@ func (o *openDrawer) fingerprintKeys() []fingerprintKey {
 	return keys
 }
 
-// canBeFiltered reports whether the filter of the recipient may cover the pages of the drawer
-// that is being filled, of which a head states last.
+// canBeFiltered reports whether the filter of the recipient may cover the pages of the drawer that is
+// being filled. last is the state of the cabinet in a head.
 func (cab *cabinetIndex) canBeFiltered(last received) bool {
 	if last.Drawer == "" || cab.open.drawer != last.Drawer || last.inPages() == 0 || cab.open.fill < last.inPages() || cab.open.hasLost {
 		return false
 	}
 	number, ok := idNumber(last.Drawer)
-	return ok && idText(number) == last.Drawer // else the head is damaged
+	return ok && idText(number) == last.Drawer // otherwise the head is damaged
 }
 
-// A filterPart is what the filter of the recipient may cover of a cabinet.
+// A filterPart is the part of a cabinet that the filter of the recipient may cover.
 type filterPart struct {
 	open  *openDrawer
 	count int // the slots below it are in pages
 }
 
-// smallestParts returns those of all whose drawers have the fewest events, as many as fit into
-// a filter of limit bytes, and its size.
+// smallestParts returns the parts whose drawers have the fewest events, as many as fit into a filter of
+// limit bytes, and the size of that filter.
 func smallestParts(all []filterPart, limit int) (fitting []filterPart, size int) {
 	slices.SortFunc(all, func(a, b filterPart) int {
 		return cmp.Or(cmp.Compare(a.open.fill, b.open.fill), cmp.Compare(a.open.drawer, b.open.drawer))
@@ -121,7 +121,7 @@ func smallestParts(all []filterPart, limit int) (fitting []filterPart, size int)
 	return all, size
 }
 
-// countLacking returns how many of parts the stored filter does not cover.
+// countLacking returns the number of parts that the stored filter does not cover.
 func (s *storedRecipientFilter) countLacking(parts []filterPart) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,12 +134,12 @@ func (s *storedRecipientFilter) countLacking(parts []filterPart) int {
 	return n
 }
 
-// storeFilters has the filters of drawers and that of the recipient stored, if the stored ones
-// lack too many pages. h is the head as a Save has just written it: the index knows some cabinets
-// as of an older one.
+// storeFilters queues hints that store the filters of drawers and that of the recipient, if the stored
+// ones lack too many pages. h is the head that a Save has just written: the index knows some cabinets
+// only as of an older one.
 func (x *index) storeFilters(r *Repository, h *head) {
 	for name, last := range h.Cabinets {
-		// That of a full drawer is stored when the drawer is left, which is soon.
+		// The filter of a full drawer is stored soon, when the next drawer begins.
 		if cab := x.cabinets[name]; cab != nil && last.Fill < r.opts.DrawerCapacity {
 			cab.storeFilter(r, last)
 		}
@@ -147,8 +147,8 @@ func (x *index) storeFilters(r *Repository, h *head) {
 	x.storeFilter(r, h)
 }
 
-// storeFilter has the filter of the recipient stored, if the stored one lacks the pages of too
-// many cabinets.
+// storeFilter queues a hint that stores the filter of the recipient, if the stored one lacks the pages
+// of too many cabinets.
 func (x *index) storeFilter(r *Repository, h *head) {
 	var parts []filterPart
 	for name, last := range h.Cabinets {

@@ -14,16 +14,16 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Pages go out in batches of about this size, side by side. Cosmos takes 2 MB and 100,
-// but a batch is charged for what is in it, so that several cost as much as one, and
-// a small one is sooner on its way.
+// Pages are written in concurrent batches of about this size. Cosmos permits 2 MB and 100 operations,
+// but it charges for the content of a batch, so several small ones cost as much as a large one, and the
+// first can be sent sooner.
 const (
 	batchBytes = 128 << 10
 	batchPages = 50
 )
 
-// partsAtOnce is how many parts of a Save are written at the same time. A Save has
-// few, but it may have a thousand.
+// partsAtOnce is the number of parts of a Save that are written concurrently. A Save usually has few,
+// but it may have a thousand.
 const partsAtOnce = 32
 
 // insertPages creates the pages of p, in any order: they are not visible yet.
@@ -36,14 +36,13 @@ func (w *recipientWriter) insertPages(ctx context.Context, c *call, p *savePlan)
 	return g.Wait()
 }
 
-// A pageBatch is pages that are created together.
+// A pageBatch has pages that are created together.
 type pageBatch struct {
-	*drawerPage          // the first
-	docs        [][]byte // all of them, encoded
+	*drawerPage          // the first page
+	docs        [][]byte // all pages, encoded
 }
 
-// pageBatches returns the pages of p in batches. However often a plan is carried out, its
-// batches are the same.
+// pageBatches returns the pages of p in batches. Repeated calls return the same batches.
 func (p *savePlan) pageBatches() []pageBatch {
 	var all []pageBatch
 	for i := range p.intent.Parts {
@@ -61,14 +60,14 @@ func (p *savePlan) pageBatches() []pageBatch {
 	return all
 }
 
-// objectName is the name of the object that holds the payloads of part i. It is
-// below the drawer's id, and this intent's own.
+// objectName returns the name of the object with the payloads of part i. It contains the drawer's id
+// and that of this intent.
 func (p *savePlan) objectName(i int) string {
 	part := &p.intent.Parts[i]
 	return fmt.Sprintf("%s/%05d-%s", payloadFolder(part.Drawer), part.Slot, p.intent.ID)
 }
 
-// payloadFolder is where the payloads of a drawer lie in the content store.
+// payloadFolder returns the folder of the payloads of a drawer in the content store.
 func payloadFolder(drawer string) string { return "payloads/" + drawer }
 
 // putPayloads stores the payloads of p, one object for each part that has any.
@@ -79,7 +78,7 @@ func (w *recipientWriter) putPayloads(ctx context.Context, p *savePlan) error {
 		if payloads := payloadsOf(events); payloads != nil {
 			g.Go(func() error {
 				err := w.r.content.Put(ctx, p.objectName(i), payloads)
-				if domain.KindOf(err) == domain.Conflict { // only this plan uses the name, so it is the same object
+				if domain.KindOf(err) == domain.Conflict { // only this plan uses the name, so an earlier attempt has stored the same object
 					err = nil
 				}
 				return err
@@ -89,7 +88,7 @@ func (w *recipientWriter) putPayloads(ctx context.Context, p *savePlan) error {
 	return g.Wait()
 }
 
-// dropPayloads deletes the payloads of a plan that was not reserved, if it can.
+// dropPayloads tries to delete the payloads of a plan that was not reserved.
 func (w *recipientWriter) dropPayloads(ctx context.Context, p *savePlan) {
 	var names []string
 	for i, events := range p.events {
@@ -100,12 +99,12 @@ func (w *recipientWriter) dropPayloads(ctx context.Context, p *savePlan) {
 	w.deleteObjects(ctx, names)
 }
 
-// deletionTimeout bounds a deletion of objects that no document refers to, because the next
-// Saves of the recipient wait for it.
+// deletionTimeout limits the deletion of objects that no document refers to, because the next Saves of
+// the recipient wait for it.
 const deletionTimeout = 2 * time.Second
 
-// deleteObjects deletes objects if it can, even if ctx has ended: nothing else deletes those
-// of a drawer that was never created.
+// deleteObjects tries to delete objects, even if ctx has ended: nothing else deletes the objects of a
+// drawer that was never created.
 func (w *recipientWriter) deleteObjects(ctx context.Context, names []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deletionTimeout)
 	defer cancel()
@@ -114,7 +113,7 @@ func (w *recipientWriter) deleteObjects(ctx context.Context, names []string) {
 	}
 }
 
-// pagesOf cuts the events of a part into pages.
+// pagesOf divides the events of a part into pages.
 func pagesOf(it *intent, object string, part *drawerPart, events []numbered) []*drawerPage {
 	var pages []*drawerPage
 	slot, payloadsFrom := part.Slot, int64(0)
@@ -140,8 +139,7 @@ func pagesOf(it *intent, object string, part *drawerPart, events []numbered) []*
 	return pages
 }
 
-// payloadsOf returns the payloads of events one behind the other, nil if there
-// are none.
+// payloadsOf returns the concatenated payloads of events, nil if there are none.
 func payloadsOf(events []numbered) io.Reader {
 	var readers []io.Reader
 	for _, e := range events {
@@ -167,9 +165,9 @@ func (w *recipientWriter) createPages(ctx context.Context, c *call, some pageBat
 	if !client.IsRefused(err) {
 		return err
 	}
-	// A page exists already. If it is of this intent, the batch was applied before, as a
-	// whole. A page of another intent is not expected: the seal of a drawer prevents it, and
-	// this comparison is a second line of defence.
+	// A page exists already. If it belongs to this intent, the batch was applied before, as a whole. A
+	// page of another intent is not expected: the seal of a drawer prevents it, and this comparison is
+	// a second line of defence.
 	var first drawerPage
 	_, err = c.Read(ctx, w.r.db.cabinets, some.PartitionKey, some.ID, &first)
 	if err == nil && first.Intent == some.Intent {

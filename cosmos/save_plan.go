@@ -4,23 +4,23 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A savePlan is an intent together with the events that it is about.
+// A savePlan is an intent together with its events.
 type savePlan struct {
 	intent *intent
-	events [][]numbered // of each part
+	events [][]numbered // by part
 
-	batches func() []pageBatch // its pages, which are cut and encoded once
+	batches func() []pageBatch // returns its pages, which are made and encoded once
 	fronts  []bool             // parts whose first events the head notes as fronts; nil: none
 }
 
-// planSave gives events, which are in order and new to the recipient, their
-// sequence numbers and slots behind all that h says is there.
+// planSave assigns sequence numbers, and slots after all that h states, to events, which are in order
+// and new to the recipient.
 func planSave(h *head, events []numbered, capacity int, owner string, newID func() string) *savePlan {
 	p := &savePlan{intent: &intent{
 		ID: newID(), Owner: owner,
 		First: h.Reserved + 1, Last: h.Reserved + domain.Sequence(len(events)),
 	}}
-	filling := make(map[cabinetName]int) // the part that takes the cabinet's next event
+	filling := make(map[cabinetName]int) // the part for the next event of each cabinet
 	var names namer
 	for i := range events {
 		e := events[i]
@@ -44,10 +44,10 @@ func planSave(h *head, events []numbered, capacity int, owner string, newID func
 	return p
 }
 
-// entriesReady reports for each part whether its entry in the catalog need not wait for a count:
-// in a drawer that is new nothing waits yet. Where the cabinet fills an older drawer
-// first, that one's entry may be due as well. Then they are written together, for a Peek
-// that saw only the later one would use it as the smallest.
+// entriesReady reports for each part whether its entry in the catalog can be written without waiting
+// for a count: no event waits yet in a new drawer. If the cabinet fills an older drawer first, that
+// drawer may need an entry as well. Then they are written together: a Peek that saw only the later
+// entry would use it as the smallest.
 func (p *savePlan) entriesReady() []bool {
 	begun, older := make([]bool, len(p.intent.Parts)), make(map[cabinetName]bool)
 	for i := range p.intent.Parts {
@@ -58,8 +58,8 @@ func (p *savePlan) entriesReady() []bool {
 	return begun
 }
 
-// nextPart begins where the cabinet ends: in its last drawer if there is room,
-// else in a new one.
+// nextPart begins a part at the end of the cabinet: in its last drawer if that has room, otherwise in a
+// new one.
 func (p *savePlan) nextPart(h *head, name cabinetName, capacity int, newID func() string) drawerPart {
 	last := h.cabinetState(name)
 	ordinal := last.Ordinal

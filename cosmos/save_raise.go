@@ -10,29 +10,28 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// After a failover or a restored backup, each partition may be at a different time. A head
-// that has lost more than a gate gives slots and numbers away again that the gate has let
-// through, and the events in them would never be peeked. So a writer compares the head with
-// the gates of the groups that it saves to, before its first Save to each of them, by a read
-// beside that of the head. It looks for drawers ahead of the head as well; see save_ahead.go.
-// If it finds either, it compares the head with all gates, looks for drawers in all cabinets,
-// and raises the head above what it has found:
+// After a failover or a restored backup, each partition may show a different time. A head that has lost
+// more than a gate would assign slots and numbers again that the gate has passed, and the events with
+// them would never be peeked. So a writer compares the head with the gates of the groups that it saves
+// to, before its first Save to each of them, by a read concurrent with that of the head. It also looks
+// for drawers ahead of the head; see save_ahead.go. If it finds either, it compares the head with all
+// gates, looks for drawers in all cabinets, and raises the head above what it has found:
 //
-//  1. An intent that is aborted from the beginning names the drawer of the head, those with
-//     higher ordinals that are stored, and an empty one for each ordinal that is missing. Its
-//     rollback seals them and takes the head past them. A drawer that was not sealed is
-//     sealed behind its pages, so that events that the head has lost are not lost with it.
-//     The same write notes in the head that the cabinets are being raised, since nothing else
-//     shows that once the rollback is done.
-//  2. The numbers and the totals of the cabinets are raised to what the gate has let through
-//     and what is stored behind it, as the sealed drawers state. The note is removed.
+//  1. An intent that is aborted from the beginning names the drawer of the head, stored drawers with
+//     higher ordinals, and an empty one for each ordinal that is missing. Its rollback seals them and
+//     takes the head past them. A drawer that was not sealed is sealed after its pages, so that events
+//     which only the head has lost are kept. The same write notes in the head that the cabinets are
+//     being raised, since nothing else shows that once the rollback is done.
+//  2. The numbers and the totals of the cabinets are raised to those that the gate has passed, and to
+//     those that are stored after it, as the sealed drawers state. The note is removed.
 //
-// Each step is a replace of the head on condition that it is the one that was compared,
-// which proves that the head was no stale read. It does not matter how old the gate is that
-// was read: if a head is current, no gate that was ever stored may be in front of it.
+// Each step is a replacement of the head on condition that it is the one that was compared, which
+// proves that the head was not stale. The age of the gate that was read does not matter: if a head is
+// current, no gate that was ever stored may be in front of it.
 
-// raiseHead takes the next step to a head that is above the positions of gates, and above the
-// drawers, of the cabinets in lost. w.head has no intent. If it succeeds, the error is client.ErrStale: the caller reads the head again.
+// raiseHead takes the next step to a head that is above the positions of gates, and above the drawers,
+// of the cabinets in lost. w.head must have no intent. If the step succeeds, the error is
+// client.ErrStale: the caller reads the head again.
 func (w *recipientWriter) raiseHead(ctx context.Context, c *call, lost map[cabinetName]position) error {
 	base, it := w.head, &intent{ID: w.r.client.NewID(), Owner: w.r.owner, Aborted: true, First: w.head.Reserved + 1, Last: w.head.Reserved}
 	for _, name := range slices.Sorted(maps.Keys(lost)) {
@@ -60,23 +59,23 @@ func (w *recipientWriter) raiseHead(ctx context.Context, c *call, lost map[cabin
 			next.Cabinets[name] = last
 		}
 	}
-	// A crash after this write leaves the aborted intent, whose rollback any writer finishes.
-	// The note in the head remains, and the next writer raises the numbers.
+	// A crash after this write leaves the aborted intent, whose rollback any writer completes. The note
+	// in the head remains, and the next writer raises the numbers.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		return lookAgain(err)
 	}
-	w.index = newIndex(w.recipient, w.r.indexLimit()) // it may know events that are lost
+	w.index = newIndex(w.recipient, w.r.indexLimit()) // it may have events that are lost
 	c.AddRetries(len(it.Parts))
 	return w.rollBackIntent(ctx, c)
 }
 
-// maxRaise bounds the drawers by which a head is raised: their intent has to fit into a
+// maxRaise is the limit for the drawers by which a head is raised: their intent has to fit into a
 // document. A gate that is farther in front is damaged, or the backup is not of this hub.
 const maxRaise = 10_000
 
-// partsToSeal returns the drawers of a cabinet that must be sealed, or created, before the
-// head can continue above them, and the head to write that on: without the tail of the cabinet,
-// whose events are in pages then.
+// partsToSeal returns the drawers of a cabinet that must be sealed, or created, before the head can
+// continue above them, and the head to base that write on: without the tail of the cabinet, whose
+// events are in pages then.
 func (w *recipientWriter) partsToSeal(ctx context.Context, c *call, h *head, name cabinetName, at position) (*head, []drawerPart, error) {
 	cabinet, err := cabinetOf(w.recipient, name)
 	if err != nil {
@@ -93,7 +92,7 @@ func (w *recipientWriter) partsToSeal(ctx context.Context, c *call, h *head, nam
 		if stored[d.Ordinal] == nil || d.ID == last.Drawer {
 			stored[d.Ordinal] = d
 		}
-		if d.Ordinal <= highest+maxOrdinalGap { // they are in order
+		if d.Ordinal <= highest+maxOrdinalGap { // found is in order
 			highest = max(highest, d.Ordinal)
 		}
 	}
@@ -130,13 +129,13 @@ func (w *recipientWriter) partsToSeal(ctx context.Context, c *call, h *head, nam
 	return h, parts, nil
 }
 
-// sealedFill returns the slot up to which the drawer that a head names must be sealed, and
-// the head without a tail of the cabinet. d is the document of the drawer, nil if it has none.
+// sealedFill returns the slot at which the drawer that a head names must be sealed, and the head
+// without a tail of the cabinet. d is the document of the drawer, nil if it has none.
 func (w *recipientWriter) sealedFill(ctx context.Context, c *call, h *head, cabinet domain.CabinetKey, d *drawer) (*head, int, error) {
 	name := nameOf(cabinet)
 	last := h.Cabinets[name]
 	if d != nil && d.Sealed && d.Count >= last.Fill {
-		return h.dropTail(name), d.Count, nil // the head is older than the seal, which is behind a flush
+		return h.dropTail(name), d.Count, nil // the head is older than the seal, which is after a flush
 	}
 	if end := c.pagesEnd(ctx, cabinet, last.Drawer, last.Ordinal, last.inPages()); end >= last.Fill {
 		return h.dropTail(name), end, nil
@@ -169,7 +168,7 @@ func (h *head) dropTail(name cabinetName) *head {
 	return c
 }
 
-// pagesEnd returns the slot behind the pages that follow each other from a slot on.
+// pagesEnd returns the slot after the consecutive pages from a slot on.
 func (c *call) pagesEnd(ctx context.Context, cabinet domain.CabinetKey, id string, ordinal, from int) int {
 	read := c.readDrawer(cabinet, slotRange{Drawer: id, Ordinal: ordinal, From: from, To: maxSlots}, nil)
 	for {
@@ -179,8 +178,8 @@ func (c *call) pagesEnd(ctx context.Context, cabinet domain.CabinetKey, id strin
 	}
 }
 
-// raiseHead raises the head of a recipient above all gates and drawers that are in front of
-// it, for a check that repairs.
+// raiseHead raises the head of a recipient above all gates and drawers that are in front of it. A check
+// with repair calls it.
 func (c *call) raiseHead(ctx context.Context, recipient domain.ActorID) error {
 	w := newWriter(c.r, recipient)
 	return c.Retry(ctx, func() error {

@@ -11,25 +11,24 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// An intent of another process is left alone for a lease, which doubles with
-// every rollback since the last commit: a store so slow that Saves outlast the
-// lease needs fewer rollbacks, not more. A commit while another process waits does
-// not count, or the one that is undone each time would be given the shortest lease
-// each time. Nothing else depends on it.
+// An intent of another process is left alone for a lease, which doubles with every rollback since the
+// last commit: if the store is so slow that Saves outlast the lease, there must be fewer rollbacks, not
+// more. A commit while another process waits does not reset the lease, otherwise the process that is
+// rolled back each time would always get the shortest one. Correctness does not depend on the lease.
 const (
 	lease      = 2 * time.Second
 	maxDoubled = 3
 	leasePoll  = 200 * time.Millisecond
 )
 
-// A firstSeen is when an intent was first seen.
+// A firstSeen records when an intent was first seen.
 type firstSeen struct {
 	intent string
 	since  time.Time
 }
 
-// resolveIntent resolves an intent in w.head that is not of this round: it waits for its owner, or
-// rolls it back. Then the caller starts again with a fresh head.
+// resolveIntent waits for the owner of an intent in w.head that is not of this round, or rolls the
+// intent back. Then the caller starts again with a newly read head.
 func (w *recipientWriter) resolveIntent(ctx context.Context, c *call) error {
 	if w.mayBeAlive() {
 		return w.awaitIntent(ctx, c)
@@ -37,9 +36,8 @@ func (w *recipientWriter) resolveIntent(ctx context.Context, c *call) error {
 	return w.rollBackIntent(ctx, c)
 }
 
-// mayBeAlive reports whether the lease of the intent's owner is running. The Saves of this
-// process run one after another, so an intent of its own in the head is one that it has
-// abandoned.
+// mayBeAlive reports whether the owner of the intent still has its lease. The Saves of this process run
+// one after another, so an intent of its own in the head is abandoned.
 func (w *recipientWriter) mayBeAlive() bool {
 	it := w.head.Intent
 	if it == nil || it.Aborted || it.Owner == w.r.owner || w.r.opts.Exclusive {
@@ -53,10 +51,9 @@ func (w *recipientWriter) mayBeAlive() bool {
 	return now.Sub(w.foreign.since) < patience+w.r.client.Jitter(patience/4)
 }
 
-// awaitIntent looks at the head until the intent is gone or its lease has expired. It does
-// not spend the budget of the call, because waiting for an active owner is not a failure.
-// It marks the head as wanted, so that the owner does not reserve again with its commit and
-// keep the head.
+// awaitIntent reads the head until the intent is gone or its lease has expired. It does not spend the
+// budget of the call, because waiting for an active owner is not a failure. It marks the head as
+// wanted, so that the owner does not reserve again with its commit and keep the head.
 func (w *recipientWriter) awaitIntent(ctx context.Context, c *call) error {
 	for w.mayBeAlive() {
 		if w.head.Wanted == "" {
@@ -77,15 +74,15 @@ func (w *recipientWriter) awaitIntent(ctx context.Context, c *call) error {
 	return client.ErrStale
 }
 
-// undoing remembers which drawers of an intent have been sealed, so that each attempt of a
-// rollback of many drawers continues the one before.
+// An undoing remembers which drawers of an intent have been sealed, so that each attempt of a rollback
+// of many drawers continues the previous one.
 type undoing struct {
 	intent string
 	mu     sync.Mutex
-	sealed map[string]bool // by drawer
+	sealed map[string]bool // ids of drawers
 }
 
-// rollBackIntent rolls the intent in w.head back: it claims it, so that its owner cannot
+// rollBackIntent rolls back the intent in w.head: it claims the intent, so that its owner cannot
 // commit; seals its drawers, so that its owner cannot count; and clears it.
 func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 	it := w.head.Intent
@@ -107,7 +104,7 @@ func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 			continue
 		}
 		g.Go(func() error {
-			// Each has a budget of its own, because there may be a thousand. A crash after this
+			// Each drawer has a budget of its own, because there may be a thousand. A crash after this
 			// write leaves some drawers sealed; the next writer seals the others.
 			err := w.r.beginCall("rollback").sealAt(gctx, w.recipient.String()+"|"+p.Cabinet, p, it.ID)
 			if err == nil {
@@ -119,8 +116,8 @@ func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	// A crash after this write leaves a complete rollback, of which only the log line and
-	// the metric are missing.
+	// A crash after this write leaves a complete rollback. Only the log line and the metric are
+	// missing.
 	if err := w.writeHead(ctx, c, w.head.clearIntent()); err != nil {
 		return lookAgain(err)
 	}
@@ -131,8 +128,8 @@ func (w *recipientWriter) rollBackIntent(ctx context.Context, c *call) error {
 	return client.ErrStale
 }
 
-// lookAgain returns a concurrent change of the head as client.ErrStale: the rollback reads
-// the head again.
+// lookAgain returns client.ErrStale for a concurrent change of the head: the rollback reads the head
+// again.
 func lookAgain(err error) error {
 	if errors.Is(err, errIntentUnchanged) {
 		return client.ErrStale

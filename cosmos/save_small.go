@@ -12,22 +12,22 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Save is small if its events fit into the tails of their cabinets. It is one conditional
-// replace of the head, without an intent: its events are visible with it. A tail that leaves
-// no room is flushed before, and the same replace notes that. Every other Save is large; the
-// tails of its cabinets are flushed before its intent is reserved.
+// A Save is small if its events fit into the tails of their cabinets. It is one conditional replacement
+// of the head, without an intent, which makes its events visible. A tail without enough room is flushed
+// before, and the same replacement notes that. Every other Save is large; the tails of its cabinets are
+// flushed before its intent is reserved.
 
-// The bounds of all tails of a head together. They fit into a head of 8 KB, because the
-// price of a write grows with every KB.
+// The limits for all tails of a head together. They fit into a head of 8 KB, because the price of a
+// write grows with every KB.
 const (
 	headBytes   = 8 << 10
 	minAllTails = 3 << 10
 	maxAllTails = 4 << 10
 )
 
-// makeRoom returns the plan of fresh events, and the head on which it is written: w.head
-// with those tails flushed that have no room for them. next is the head with the events of a small
-// Save, nil if the Save is large.
+// makeRoom returns the plan of fresh events, and the head on which it is based: w.head, with those
+// tails flushed that have no room for the events. next is the head with the events of a small Save, nil
+// if the Save is large.
 func (w *recipientWriter) makeRoom(ctx context.Context, c *call, fresh []numbered) (base *head, p *savePlan, next *head, err error) {
 	base = w.head
 	for {
@@ -43,8 +43,8 @@ func (w *recipientWriter) makeRoom(ctx context.Context, c *call, fresh []numbere
 	}
 }
 
-// fitTails returns h with the events of p in its tails, nil if p is large; or the cabinet
-// whose tail has to be flushed first.
+// fitTails returns h with the events of p in its tails, nil if p is large. full is the cabinet whose
+// tail has to be flushed first, if there is one.
 func (w *recipientWriter) fitTails(h *head, p *savePlan) (next *head, full cabinetName, err error) {
 	if !w.isSmall(p) {
 		for i := range p.intent.Parts {
@@ -71,8 +71,8 @@ func (w *recipientWriter) fitTails(h *head, p *savePlan) (next *head, full cabin
 	return nil, h.longestTail(), nil
 }
 
-// isSmall reports whether the events of each cabinet of p fit into one drawer and a tail,
-// and all of them into a head.
+// isSmall reports whether the events of each cabinet of p fit into one drawer and a tail, and all of
+// them into a head.
 func (w *recipientWriter) isSmall(p *savePlan) bool {
 	limit := w.r.opts.TailEvents
 	if limit <= 0 {
@@ -91,10 +91,10 @@ func (w *recipientWriter) isSmall(p *savePlan) bool {
 	return size <= minAllTails
 }
 
-// tailEventBytes is the approximate size of an event of a tail in a head, without a payload.
+// tailEventBytes is the approximate size of an event in the tail of a head, without a payload.
 const tailEventBytes = 55
 
-// longestTail returns the cabinet of h with the most events in its tail, "" if none has any.
+// longestTail returns the cabinet of h with the most events in its tail, "" if all tails are empty.
 func (h *head) longestTail() cabinetName {
 	var longest cabinetName
 	n := 0
@@ -106,8 +106,8 @@ func (h *head) longestTail() cabinetName {
 	return longest
 }
 
-// storedEvents returns the events of each part of p as a tail has them, with the objects in
-// which their payloads are, if these have been stored.
+// storedEvents returns the events of each part of p as they are stored in a tail. Those whose payloads
+// were stored have the names of the objects.
 func (w *recipientWriter) storedEvents(p *savePlan) [][]storedEvent {
 	all := make([][]storedEvent, len(p.events))
 	for i, events := range p.events {
@@ -129,11 +129,11 @@ func (w *recipientWriter) storedEvents(p *savePlan) [][]storedEvent {
 	return all
 }
 
-// saveSmall stores the payloads of p, and replaces the head by next, which has the events of p
-// in its tails.
+// saveSmall stores the payloads of p, and replaces the head by next, which has the events of p in its
+// tails.
 func (w *recipientWriter) saveSmall(ctx context.Context, c *call, base *head, p *savePlan) error {
-	// A crash after these writes leaves objects that no document refers to. The sweep deletes
-	// them with their drawer; those of a drawer that was never created stay.
+	// A crash after these writes leaves objects that no document refers to. The sweep deletes them with
+	// their drawer; objects of a drawer that was never created stay.
 	if err := w.putObjects(ctx, p); err != nil {
 		return err
 	}
@@ -149,9 +149,9 @@ func (w *recipientWriter) saveSmall(ctx context.Context, c *call, base *head, p 
 	// sent again.
 	if err := w.writeHead(ctx, c, next); err != nil {
 		if errors.Is(err, client.ErrStale) {
-			// If the outcome is unknown, another node has written the head since. An event that is
-			// found saved then counts as a duplicate: this write may have been based on a stale head,
-			// which did not show that the event had been received.
+			// If the outcome is unknown, another node has written the head since. An event that is then
+			// found saved counts as a duplicate: this write may have been based on a stale head, which
+			// did not show that the event had been received.
 			for _, save := range w.batch {
 				save.endAttempt()
 			}
@@ -168,12 +168,11 @@ func (w *recipientWriter) saveSmall(ctx context.Context, c *call, base *head, p 
 	return nil
 }
 
-// refusalsBeforeAsking is how often a small Save is refused before it asks other nodes to
-// wait. Small Saves leave no intent in the head that shows that another node writes it.
+// refusalsBeforeAsking is the number of refusals after which a small Save asks other nodes to wait.
+// Small Saves leave no intent in the head, so nothing else shows that another node writes it.
 const refusalsBeforeAsking = 2
 
-// askForHead marks the head as wanted, so that another node that writes it all the time
-// waits once.
+// askForHead marks the head as wanted, so that another node that writes it all the time waits once.
 func (w *recipientWriter) askForHead(ctx context.Context, c *call) {
 	w.refusals++
 	if w.refusals != refusalsBeforeAsking {
@@ -185,8 +184,8 @@ func (w *recipientWriter) askForHead(ctx context.Context, c *call) {
 	_ = c.Patch(ctx, w.r.db.catalog, headKey(w.recipient), headID, ops, &head{})
 }
 
-// gatherPause is the least time between two small Saves of a writer: a busy recipient's Saves
-// gather meanwhile, so that they cost as much as large ones would.
+// gatherPause is the minimum time between two small Saves of a writer: meanwhile, the Saves of a busy
+// recipient are queued, so that together they cost as much as large ones.
 const gatherPause = 25 * time.Millisecond
 
 // awaitSaves waits until the pause after a small Save has passed, unless enough Saves are queued.
@@ -208,8 +207,8 @@ type payloadObject struct {
 	ids    []domain.EventID
 }
 
-// putObjects stores the payloads of p, one object for each cabinet. An object of an earlier
-// attempt is used again if it is in the same drawer and holds the same payloads.
+// putObjects stores the payloads of p, one object for each cabinet. It reuses an object of an earlier
+// attempt that is in the same drawer and holds the same payloads.
 func (w *recipientWriter) putObjects(ctx context.Context, p *savePlan) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(partsAtOnce)
@@ -240,7 +239,7 @@ func (w *recipientWriter) putObjects(ctx context.Context, p *savePlan) error {
 		g.Go(func() error { return w.r.content.Put(ctx, o.name, payloadsOf(events)) })
 	}
 	err := g.Wait()
-	if err != nil { // it is not known which of them exist
+	if err != nil { // it is unknown which of them exist
 		for _, o := range w.objects {
 			w.superseded = append(w.superseded, o.name)
 		}
@@ -262,8 +261,8 @@ func (o *payloadObject) hasPayloadsOf(want *payloadObject) bool {
 	return true
 }
 
-// dropObjects deletes the payloads that no event of a finished batch refers to. If a write of
-// c may have been applied without a reply, the events that refer to them may be saved.
+// dropObjects deletes the payloads to which no event of a finished batch refers. It keeps them if a
+// write of c may have been applied without a reply: the events that refer to them may be saved.
 func (w *recipientWriter) dropObjects(ctx context.Context, c *call) {
 	for _, o := range w.objects {
 		w.superseded = append(w.superseded, o.name)

@@ -37,7 +37,7 @@ func TestTooManyKindsOfDataAreRefusedBeforeTheyFillTheHead(t *testing.T) {
 	saved, err := node.Save(context.Background(), s.actor, kinds)
 	require.NoError(t, err)
 	assert.Equal(t, repository.Saved{Duplicates: maxCabinets}, saved)
-	require.NoError(t, s.audit(s.actor))
+	require.NoError(t, s.auditMailbox(s.actor))
 }
 
 func TestAPeekAmongManyCabinetsReadsTheirCatalogOnce(t *testing.T) {
@@ -51,7 +51,7 @@ func TestAPeekAmongManyCabinetsReadsTheirCatalogOnce(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, int64(4), s.engine.Requests()-before, "gates, head, catalog, first page")
 	assert.Equal(t, int64(40), next.Waiting)
-	s.drains()
+	s.drainAll()
 }
 
 func TestTheChoiceAmongCabinets_CostsTheSameWithAnyNumberOfDrawers(t *testing.T) {
@@ -98,7 +98,7 @@ func TestTheMemoryForReceivedIdsIsBounded(t *testing.T) {
 	assert.LessOrEqual(t, node.writers.bytes, options.IndexBytes)
 }
 
-func TestAnIndexBeyondItsLimitIsForgottenPieceByPiece(t *testing.T) {
+func TestAnIndexAboveItsLimit_IsEvictedPartByPart(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	node := r.node(Options{IndexBytes: 40_000, Exclusive: true}, false)
 	actor := repositorytest.NewActor()
@@ -118,7 +118,7 @@ func TestASaveThatIsRefusedBeforeItsIntent_LeavesNoPayloads(t *testing.T) {
 		"a payload cannot be stored": func(_ *rig, c *namedContent) { c.refuses = 2 },
 		"the head may not be written": func(r *rig, _ *namedContent) {
 			r.line.Break(func(_ int, req *http.Request) faulty.Fault {
-				if strings.HasSuffix(req.URL.Path, "/docs") && strings.Contains(req.URL.Path, "catalog") || replacesHead(req) {
+				if strings.HasSuffix(req.URL.Path, "/docs") && strings.Contains(req.URL.Path, "catalog") || isHeadReplacement(req) {
 					return faulty.Forbidden
 				}
 				return faulty.None
@@ -143,7 +143,7 @@ func TestASaveThatIsRefusedBeforeItsIntent_LeavesNoPayloads(t *testing.T) {
 	}
 }
 
-// Callers overlap, as those of a busy recipient do, so that its writer is never idle.
+// Callers overlap, as those of a busy recipient do, so its writer is never idle.
 func TestTheMemoryForIDsIsBoundedWhileCallersOverlap(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	actor := repositorytest.NewActor()

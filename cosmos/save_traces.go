@@ -8,19 +8,20 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The spans that have saved events are kept once for each Save: beside the events of a page, in
-// its member saves, and beside a tail, in that of its cabinet in the head. A flush moves them with the events.
-// Only those of sampled traces are kept, without the state of other systems, and only if
-// Options.StoreTraces says so: then a Save costs some 32 bytes more, and otherwise nothing.
+// The spans that have saved events are stored once for each Save: beside the events of a page, in its
+// member saves, and beside a tail, in the member of its cabinet in the head. A flush moves them with
+// the events. Only spans of sampled traces are stored, without the state of other systems, and only if
+// Options.StoreTraces says so: then a Save costs some 32 bytes more, otherwise nothing.
 //
-// A span is 16 random bytes of the trace and 8 of its own, so nothing shorter names it. What a Save of one
-// event costs more, 0.8 RU if every trace is sampled, is almost all in the head: each Save writes the spans of
-// up to Options.TailEvents Saves before it again. A document of their own would cost 5 RU for
-// each Save, and the memory of the process would lose them for a Peek of another node. The state of other systems,
-// even if it were cut to 256 bytes, would make this ten times as much; a link is found without it.
+// A span is 16 random bytes of the trace and 8 of its own, so it cannot be shorter. The additional cost
+// of a Save of one event, 0.8 RU if every trace is sampled, is almost all in the head: each Save also
+// writes the spans of up to Options.TailEvents earlier Saves again. A separate document would cost 5 RU
+// for each Save, and a Peek on another node would not find spans in the memory of this process. The
+// state of other systems, even if it were cut to 256 bytes, would make this ten times as much; a link
+// can be followed without it.
 //
-// They are no part of what a Save promises. A version that does not know them drops those of the
-// tails that it flushes, and one that cannot be decoded counts as missing.
+// A Save does not promise to keep spans. A version that does not know them drops those of the tails
+// that it flushes, and spans that cannot be decoded count as missing.
 //
 // They are one byte string: for each run of slots a uvarint, the number of slots times 4 plus
 //
@@ -28,21 +29,22 @@ import (
 //	1  the trace, 16 bytes, and the span, 8 bytes, follow
 //	2  the span, 8 bytes, follows; the trace is that of the run before
 //
-// Slots behind the last run have no span. In a head, two uvarints come before: the ordinal of the
-// drawer and the first slot. A version that does not know them may have continued in another drawer.
+// Slots after the last run have no span. In a head, two uvarints come before: the ordinal of the drawer
+// and the first slot. A version that does not know them may have continued in another drawer.
 const (
 	noSpan = iota
 	newTrace
 	sameTrace
 )
 
-// A saveRun is a run of slots that one span has saved.
+// A saveRun is a range of slots that one span has saved.
 type saveRun struct {
 	from, until int
 	span        domain.TraceContext
 }
 
-// appendSaves appends runs, which are in order and begin at a slot or later.
+// appendSaves appends the encoding of runs, which are in order. from is the slot at which the encoding
+// begins.
 func appendSaves(data []byte, from int, runs []saveRun) []byte {
 	var last domain.TraceID
 	for _, r := range runs {
@@ -63,7 +65,7 @@ func appendSaves(data []byte, from int, runs []saveRun) []byte {
 	return data
 }
 
-// decodeSaves returns the runs in data, the first of which begins at a slot; nil if they cannot be
+// decodeSaves decodes runs. from is the slot of the first one. It returns nil if they cannot be
 // decoded.
 func decodeSaves(data []byte, from int) []saveRun {
 	d := decoder{b: data}
@@ -96,7 +98,7 @@ func decodeSaves(data []byte, from int) []saveRun {
 	return runs
 }
 
-// savesOf returns the spans that have saved events, the first of which is in a slot.
+// savesOf returns the spans of events as runs. slot is the slot of the first event.
 func savesOf(events []numbered, slot int) []saveRun {
 	var runs []saveRun
 	for i := range events {
@@ -107,7 +109,7 @@ func savesOf(events []numbered, slot int) []saveRun {
 	return runs
 }
 
-// appendRun appends r to runs, and joins it with the last one if both are of one Save.
+// appendRun appends r to runs, or extends the last run if both have the same span.
 func appendRun(runs []saveRun, r saveRun) []saveRun {
 	if n := len(runs); n > 0 && runs[n-1].until == r.from && runs[n-1].span == r.span {
 		runs[n-1].until = r.until
@@ -116,7 +118,7 @@ func appendRun(runs []saveRun, r saveRun) []saveRun {
 	return append(runs, r)
 }
 
-// clipSaves returns those parts of runs that are in slots from to until.
+// clipSaves returns the parts of runs that are in slots from to until.
 func clipSaves(runs []saveRun, from, until int) []saveRun {
 	var clipped []saveRun
 	for _, r := range runs {
@@ -127,7 +129,7 @@ func clipSaves(runs []saveRun, from, until int) []saveRun {
 	return clipped
 }
 
-// encodeSaves returns runs as a page has them, nil if runs is empty.
+// encodeSaves encodes runs for a page, nil if runs is empty.
 func encodeSaves(runs []saveRun, from int) packed {
 	if len(runs) == 0 {
 		return nil
@@ -135,7 +137,7 @@ func encodeSaves(runs []saveRun, from int) packed {
 	return appendSaves(nil, from, runs)
 }
 
-// encodeTailSaves returns the member Saves of a cabinet whose tail has runs.
+// encodeTailSaves returns the member Saves of a cabinet with runs in its tail.
 func (c received) encodeTailSaves(runs []saveRun) packed {
 	if len(runs) == 0 {
 		return nil
@@ -145,7 +147,7 @@ func (c received) encodeTailSaves(runs []saveRun) packed {
 	return appendSaves(data, c.inPages(), runs)
 }
 
-// tailSaves returns the spans that have saved the events of the tail, as far as they are known.
+// tailSaves returns the stored spans that have saved the events of the tail.
 func (c received) tailSaves() []saveRun {
 	if len(c.Saves) == 0 || len(c.Tail) == 0 {
 		return nil
@@ -158,18 +160,19 @@ func (c received) tailSaves() []saveRun {
 	return clipSaves(decodeSaves(d.b, int(from)), c.inPages(), c.Fill)
 }
 
-// saveRuns returns the spans that have saved the events of p, as far as they are known.
+// saveRuns returns the stored spans that have saved the events of p.
 func (p *drawerPage) saveRuns() []saveRun {
 	return clipSaves(decodeSaves(p.Saves, p.Slot), p.Slot, p.Until)
 }
 
-// pageSaves are the spans of the pages that a run has read. Several drawers are read at once.
+// pageSaves collects the spans of the pages that a run has read. Several goroutines add to it: drawers
+// are read concurrently.
 type pageSaves struct {
 	mu   sync.Mutex
-	runs map[int][]saveRun // by the ordinal of the drawer
+	runs map[int][]saveRun // by ordinal of the drawer
 }
 
-// add notes the spans of a page.
+// add adds the spans of a page.
 func (s *pageSaves) add(ordinal int, p *drawerPage) {
 	runs := p.saveRuns()
 	if len(runs) == 0 {
@@ -209,8 +212,8 @@ func (r *eventRange) Saves(n, limit int) []domain.TraceContext {
 	return spans
 }
 
-// encodeSpan returns a span as a bundle or a notice has it, nil if it is not stored.
+// encodeSpan encodes a span for a bundle or a notice, nil if it is not stored.
 func encodeSpan(c domain.TraceContext) packed { return c.AppendStored(nil) }
 
-// decodeSpan returns the span that encodeSpan has encoded, the zero context if p is none.
+// decodeSpan decodes what encodeSpan has encoded. It returns the zero context if p is empty.
 func (p packed) decodeSpan() domain.TraceContext { return domain.ParseStored(p) }

@@ -70,7 +70,7 @@ func TestTailSaves_IgnoreWhatIsOfAnotherTail(t *testing.T) {
 	assert.Empty(t, other.tailSaves(), "an older version has flushed all")
 	for n := range c.Saves {
 		other.Tail, other.Saves = c.Tail, c.Saves[:n]
-		other.tailSaves() // does not panic
+		other.tailSaves() // must not panic
 	}
 }
 
@@ -81,8 +81,8 @@ func TestSpan_OfABundleIsLeftOutUnlessWhole(t *testing.T) {
 	assert.Nil(t, encodeSpan(domain.TraceContext{TraceID: domain.TraceID{1}, SpanID: domain.SpanID{1}}), "not sampled")
 }
 
-// storedTexts returns what a store has after some Saves, a Peek and a Dequeue on behalf of a
-// span, with ids and times left out.
+// storedTexts returns the documents of a store after some Saves, a Peek and a Dequeue on behalf of a
+// span, without ids and times, and how often each occurs.
 func storedTexts(t *testing.T, storeTraces bool, c domain.TraceContext) map[string]int {
 	t.Helper()
 	r := newRig(t, embedded.Options{})
@@ -99,7 +99,7 @@ func storedTexts(t *testing.T, storeTraces bool, c domain.TraceContext) map[stri
 	require.NoError(t, err)
 	v := &versions{&keeper{T: t, rig: r, node: node}}
 	members := make(map[string]int)
-	for _, doc := range v.items() {
+	for _, doc := range v.readItems() {
 		countMembers(members, doc)
 	}
 	return members

@@ -13,18 +13,18 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The Saves of one recipient in one process queue behind each other; those that have
-// gathered by the time the one before is done are saved together (see client.Leader).
+// The Saves of one recipient in one process are queued; those that are in the queue when the round
+// before is done are saved together (see client.Leader).
 
 // A pending is a Save that waits for its outcome.
 type pending struct {
 	events  []domain.Event
 	digests []domain.Digest
-	span    *domain.TraceContext // of the request that saves them; nil if no span is stored
+	span    *domain.TraceContext // span of the request; nil if it is not stored
 
-	fresh     []int  // events to store, by the last dedupBatch
-	attempted []bool // events that a commit of unknown outcome was about
-	refused   error  // why nothing of it may be stored
+	fresh     []int  // indexes of the events to store, by the last dedupBatch
+	attempted []bool // events of a commit whose outcome is unknown
+	refused   error  // why none of its events may be stored
 	saved     repository.Saved
 }
 
@@ -40,14 +40,14 @@ func newPending(events []domain.Event) *pending {
 	return p
 }
 
-// beginAttempt notes that a commit is about to decide about the fresh events.
+// beginAttempt records that a commit is about to decide about the fresh events.
 func (p *pending) beginAttempt() {
 	for _, i := range p.fresh {
 		p.attempted[i] = true
 	}
 }
 
-// endAttempt notes that the attempt no longer decides about the fresh events.
+// endAttempt records that the attempt can no longer decide about the fresh events.
 func (p *pending) endAttempt() {
 	for _, i := range p.fresh {
 		p.attempted[i] = false
@@ -61,51 +61,50 @@ type recipientWriter struct {
 
 	leader *client.Leader[*pending]
 
-	// What follows belongs to the caller that leads.
+	// The following fields belong to the caller that leads.
 	head     *head // as last written; nil if it must be read
 	index    *index
-	batch    []*pending // taken from the queue for the next round
-	reserved *savePlan  // of batch, if the commit before it has reserved it already
+	batch    []*pending // the Saves of this round
+	reserved *savePlan  // the plan of batch, if the commit before it has reserved it already
 	foreign  firstSeen
 	undoing  undoing
 
-	headIsRead bool // the head was read in this round: it is not one of an earlier round
+	headIsRead bool // the head was read in this round
 
 	yields bool // the next round waits for another process
 	alone  bool // this round saves for one caller
 
-	compared  map[domain.Group]bool      // whose gates are not in front of the head
+	compared  map[domain.Group]bool      // groups whose gates are not in front of the head
 	looked    map[domain.CabinetKey]bool // cabinets without a drawer ahead of the head
-	abandoned string                     // of the head that the index is of
+	abandoned string                     // Abandoned of the head on which the index is based
 	newest    domain.Sequence            // the highest watermark of a head that was read or written
 
 	// Of small Saves:
-	objects    map[cabinetName]payloadObject // stored for the batch, and not known to be referred to
+	objects    map[cabinetName]payloadObject // stored for the batch; no saved event is known to refer to them
 	superseded []string                      // objects that later attempts do not use
-	refusals   int                           // of this batch
-	savedSmall time.Time                     // when the last one was done, if no other Save followed
+	refusals   int                           // how often this batch was refused
+	savedSmall time.Time                     // when the last small Save was done, if no other Save followed
 
-	isOld atomic.Bool // an operator's action on this node has made what is known of the recipient obsolete
+	isOld atomic.Bool // an operator's action on this node has made the memory of the recipient obsolete
 
 	users int // guarded by writers.mu
 	bytes int // guarded by writers.mu
 }
 
-// saveTimeout bounds a round, even if the caller that leads it has left.
+// saveTimeout limits a round, even if the caller that leads it has left.
 const saveTimeout = 20 * time.Second
 
-// maxRound is how many events one round takes from several callers.
+// maxRound is the limit for the events that one round takes from several callers.
 const maxRound = 10_000
 
-// newWriter returns a writer that knows nothing of its recipient yet.
+// newWriter returns a writer without any state of its recipient.
 func newWriter(r *Repository, recipient domain.ActorID) *recipientWriter {
 	w := &recipientWriter{r: r, recipient: recipient, index: newIndex(recipient, r.indexLimit())}
 	w.leader = client.NewLeader[*pending]("save", saveTimeout, w.runRound, w.reset)
 	return w
 }
 
-// save returns the outcome of p, which is saved together with what other callers have
-// queued.
+// save queues p, which is saved together with the Saves of other callers, and returns its outcome.
 func (w *recipientWriter) save(ctx context.Context, p *pending) (repository.Saved, error) {
 	if err := w.leader.Do(ctx, p); err != nil {
 		return repository.Saved{}, err
@@ -113,7 +112,7 @@ func (w *recipientWriter) save(ctx context.Context, p *pending) (repository.Save
 	return p.saved, nil
 }
 
-// reset forgets what the leader knew, after a panic.
+// reset drops the leader's state after a panic.
 func (w *recipientWriter) reset() {
 	w.head, w.reserved, w.batch, w.index = nil, nil, nil, newIndex(w.recipient, w.r.indexLimit())
 	w.compared, w.looked = nil, nil
@@ -121,7 +120,7 @@ func (w *recipientWriter) reset() {
 	w.objects, w.superseded, w.savedSmall = nil, nil, time.Time{}
 }
 
-// takeBatch moves what waits into the batch of the next round.
+// takeBatch moves queued Saves into the batch of the next round.
 func (w *recipientWriter) takeBatch() {
 	events := 0
 	for _, p := range w.batch {
@@ -135,21 +134,20 @@ func (w *recipientWriter) takeBatch() {
 	})...)
 }
 
-// completeBatch returns the outcome of their Saves to the callers of batch.
+// completeBatch returns the outcomes to the callers of batch.
 func (w *recipientWriter) completeBatch(batch []*pending, err error) {
 	for _, p := range batch {
 		w.leader.Complete(p, cmp.Or(p.refused, err))
 	}
 }
 
-// writers keeps the writers that are in use and, within a bound on memory, those
-// that were used last.
+// writers keeps the writers that are in use and, within a limit for memory, those that were used last.
 type writers struct {
 	r *Repository
 
 	mu    sync.Mutex
 	of    map[domain.ActorID]*list.Element
-	order *list.List // of *writer, the one used last in front
+	order *list.List // of *writer, the one used last first
 	bytes int
 }
 
@@ -171,7 +169,7 @@ func (ws *writers) acquire(recipient domain.ActorID) *recipientWriter {
 	return w
 }
 
-// forgetHead has the writer of a recipient, if there is one, read the head before it saves.
+// forgetHead makes the writer of a recipient, if there is one, read the head before its next Save.
 func (ws *writers) forgetHead(recipient domain.ActorID) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -180,16 +178,15 @@ func (ws *writers) forgetHead(recipient domain.ActorID) {
 	}
 }
 
-// indexLimit is how much memory the index of one recipient may keep from one Save to the
-// next, in bytes.
+// indexLimit is the memory in bytes that the index of one recipient may keep from one Save to the next.
 func (r *Repository) indexLimit() int { return r.opts.IndexBytes / 2 }
 
-// smallIndex is the size, in bytes, of an index that is dropped with its writer rather than
+// smallIndex is the size in bytes up to which an index is dropped together with its writer, and not
 // filter by filter.
 const smallIndex = 64 << 10
 
-// release gives w back. While the writers take too much memory together, those that were not
-// used for longest forget their filters first, and are dropped the next time.
+// release returns w to ws. While all writers together take too much memory, those that were not used
+// for the longest time drop their filters first, and are removed the next time.
 func (ws *writers) release(w *recipientWriter) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -197,7 +194,7 @@ func (ws *writers) release(w *recipientWriter) {
 	if w.users > 0 {
 		return
 	}
-	ws.resize(w) // no other caller leads, so none changes the index
+	ws.resize(w) // no other caller leads w, so none changes the index
 	for e := ws.order.Back(); e != nil && ws.bytes > ws.r.opts.IndexBytes; {
 		idle, before := e.Value.(*recipientWriter), e.Prev()
 		if idle.users == 0 && (idle.bytes <= smallIndex || !ws.forgetFilters(idle)) {
@@ -209,15 +206,15 @@ func (ws *writers) release(w *recipientWriter) {
 	}
 }
 
-// forgetFilters reports whether idle is small once its filters are forgotten. Otherwise it is
-// dropped as well.
+// forgetFilters drops the filters of idle and reports whether idle is small then. Otherwise the caller
+// removes it as well.
 func (ws *writers) forgetFilters(idle *recipientWriter) bool {
 	idle.index.shrink(smallIndex)
 	ws.resize(idle)
 	return idle.bytes <= smallIndex
 }
 
-// resize notes the memory that an idle writer takes.
+// resize records the memory that an idle writer takes.
 func (ws *writers) resize(w *recipientWriter) {
 	size := w.index.size()
 	if w.head != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A node reads a part of the drawer that is being filled, for an event that the stored filter
-// may hold. Before it writes, another node has added events to the drawer.
-func TestADrawerReadByAnOldHead_IsReadOnByANewerOne(t *testing.T) {
+// A node reads a part of the drawer that is being filled, because the stored filter may hold one of its
+// events. Before the node writes, another node adds events to the drawer.
+func TestADrawerReadWithAnOldHead_IsCompletedWithANewerOne(t *testing.T) {
 	for _, tails := range []int{0, 4} {
 		for _, more := range []int{1, 4, 25} { // in the same drawer, in its tail, and in the following ones
 			t.Run(fmt.Sprintf("tails of %d, %d more", tails, more), func(t *testing.T) {
@@ -36,13 +36,13 @@ func TestADrawerReadByAnOldHead_IsReadOnByANewerOne(t *testing.T) {
 					save(17)
 					busy.Settle(t.Context(), s.actor)
 
-					cold, line := s.tapped(opts)
+					cold, line := s.tappedNode(opts)
 					fresh := repositorytest.Events(1, s.actor)
 					batch := append([]domain.Event{stored[0], stored[16]}, fresh...)
-					// The event that the other node is going to add is saved by this one, too.
+					// The event that the other node is going to add is in this Save, too.
 					batch = append(batch, repositorytest.Events(1, s.actor)...)
 					next := batch[3]
-					line.set(at(1, replacesHead, func() error {
+					line.setBefore(atNth(1, isHeadReplacement, func() error {
 						s.save(busy, 0, []domain.Event{next})
 						save(more - 1)
 						busy.Settle(t.Context(), s.actor)
@@ -52,7 +52,7 @@ func TestADrawerReadByAnOldHead_IsReadOnByANewerOne(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, repository.Saved{Accepted: 1, Duplicates: 3}, saved)
 					s.ledger.Saved(1, fresh...)
-					s.drains()
+					s.drainAll()
 				})
 			})
 		}

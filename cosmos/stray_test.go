@@ -10,9 +10,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// strays puts heads and notices where no recipient is: under a number, and under what is
-// no name.
-func (s *trust) strays(db database) {
+// storeStrays stores heads and notices in partitions of no recipient: under a number, and under an invalid
+// id.
+func (s *trust) storeStrays(db database) {
 	s.Helper()
 	for text, key := range map[string]azcosmos.PartitionKey{`7`: azcosmos.NewPartitionKeyNumber(7), `"|"`: azcosmos.NewPartitionKeyString("|")} {
 		_, err := db.catalog.CreateItem(s.Context(), key, []byte(`{"id":"head","partitionKey":`+text+`}`), nil)
@@ -22,11 +22,11 @@ func (s *trust) strays(db database) {
 	}
 }
 
-func TestWhatLiesWhereNoRecipientIsHoldsUpNobody(t *testing.T) {
+func TestStrayDocuments_AffectNoRecipient(t *testing.T) {
 	s := newTrust(t)
 	node := s.node(small, false)
-	s.confirms(node, 1)
-	s.strays(node.db)
+	s.confirmBundles(node, 1)
+	s.storeStrays(node.db)
 
 	waiting, err := node.Waiting(t.Context(), time.Now().Add(time.Hour), 10)
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
@@ -41,7 +41,7 @@ func TestWhatLiesWhereNoRecipientIsHoldsUpNobody(t *testing.T) {
 	require.EqualValues(t, 1, report.Recipients)
 	damage := 0
 	for _, f := range report.Findings {
-		if f.Damage { // the others are hints, which are not written here
+		if f.Damage { // the others are hints, which this node does not write
 			require.Equal(t, unreadable, f.Kind)
 			require.Equal(t, "a head", f.Where)
 			damage++

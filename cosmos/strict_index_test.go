@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// withoutKey returns the containers as a version that did not index partition keys has
+// withoutKey returns the containers as an older version, which did not index partition keys, has
 // provisioned them.
 func withoutKey() byHand {
 	containers := newByHand()
@@ -63,7 +63,7 @@ func TestProvision_AddsThePartitionKeyToTheIndexOfAnEarlierVersion(t *testing.T)
 	require.Empty(t, log.String())
 }
 
-// unitsOfMailboxes returns what a few mailboxes cost on an account.
+// unitsOfMailboxes returns the request units of the life of a few mailboxes on an account.
 func unitsOfMailboxes(t *testing.T, containers byHand, strict bool) float64 {
 	t.Helper()
 	engine, err := embedded.Open(embedded.Options{StrictIndex: strict, Pessimistic: true})
@@ -88,7 +88,7 @@ func unitsOfMailboxes(t *testing.T, containers byHand, strict bool) float64 {
 		_, err = repositorytest.Peek(t.Context(), repositorytest.Stores{Events: node, Bundles: node, Content: memory.NewContent()}, recipient, allGroups, domain.BundleID{})
 		require.NoError(t, err)
 	}
-	return requestUnits(t, registry)
+	return sumRequestUnits(t, registry)
 }
 
 func TestQueries_CostNoScanWithAStrictIndex(t *testing.T) {
@@ -118,13 +118,13 @@ func TestReadGates_IsOneRequestWith100Groups(t *testing.T) {
 	require.NoError(t, err)
 	c := node.beginCall("test")
 	found := make(map[domain.Group]*gate)
-	before := requestUnits(t, registry)
+	before := sumRequestUnits(t, registry)
 	require.NoError(t, c.readGates(t.Context(), recipient, all.All(), found))
 	require.Len(t, found, len(all.All()))
-	require.LessOrEqual(t, requestUnits(t, registry)-before, 3.0, "no gate exists")
+	require.LessOrEqual(t, sumRequestUnits(t, registry)-before, 3.0, "no gate exists")
 	_, err = repositorytest.Peek(t.Context(), repositorytest.Stores{Events: node, Bundles: node, Content: memory.NewContent()}, recipient, all.All(), domain.BundleID{})
 	require.NoError(t, err)
-	before = requestUnits(t, registry)
+	before = sumRequestUnits(t, registry)
 	require.NoError(t, c.readGates(t.Context(), recipient, all.All(), found))
-	require.LessOrEqual(t, requestUnits(t, registry)-before, 3.0, "one gate exists")
+	require.LessOrEqual(t, sumRequestUnits(t, registry)-before, 3.0, "one gate exists")
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// surveyResults names the file that make survey-figures writes; "": the test is small.
+// surveyResults is the file that make survey-figures writes; if it is empty, the test is small.
 var surveyResults = os.Getenv("MESSAGEHUB_SURVEY_RESULTS")
 
 // A surveyMeter is a survey whose request units are counted.
@@ -57,28 +57,28 @@ func (m *surveyMeter) units(t testing.TB) float64 {
 	return m.metric(t, "messagehub_cosmos_request_units_total")
 }
 
-// surveyFigures are what TestSurvey_KeepsToItsFigures measures in simulated time.
+// surveyFigures has what TestSurvey_KeepsToItsFigures measures in simulated time.
 type surveyFigures struct {
 	name                   string
 	mailboxes              int
-	walkUnits, walkSeconds float64 // units: of a mailbox
+	walkUnits, walkSeconds float64 // for each mailbox: request units and seconds
 	minutes                []surveyMinutes
 }
 
-// surveyMinutes are some minutes of a kind of traffic, to 1,000 mailboxes each minute.
+// surveyMinutes has the results of some minutes with 1,000 changed mailboxes each.
 type surveyMinutes struct {
 	name      string
-	documents int     // that changed in a minute
-	units     float64 // of a changed document
-	perSecond float64 // request units in the second and minute that took most
+	documents int     // that change in a minute
+	units     float64 // request units for each changed document
+	perSecond float64 // request units in the most expensive second and minute
 	behind    time.Duration
 }
 
-// changes makes a change to a mailbox of which a bundle is not open, and returns the number of
-// documents of the catalog and of bundles that are another version now.
+// changes is a function that changes a mailbox without an open bundle, and returns the number of
+// documents of the containers catalog and bundles that it has changed.
 type changes func(node *Repository, r *rig, actor domain.ActorID) int
 
-func savesOne(t testing.TB) changes {
+func saveOne(t testing.TB) changes {
 	return func(node *Repository, _ *rig, actor domain.ActorID) int {
 		_, err := node.Save(context.Background(), actor, repositorytest.Events(1, actor))
 		require.NoError(t, err)
@@ -86,9 +86,9 @@ func savesOne(t testing.TB) changes {
 	}
 }
 
-func savesPeeksAndDequeues(t testing.TB) changes {
+func savePeekAndDequeue(t testing.TB) changes {
 	return func(node *Repository, r *rig, actor domain.ActorID) int {
-		n := savesOne(t)(node, r, actor)
+		n := saveOne(t)(node, r, actor)
 		b, err := repositorytest.Peek(context.Background(), r.stores(node), actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
 		_, err = node.Acknowledge(context.Background(), actor, b.ID)
@@ -123,7 +123,7 @@ func measureSurvey(t *testing.T, pessimistic bool, mailboxes, perMinute, minutes
 	waitInBubble(time.Hour)
 	m := newSurveyMeter(r, node, 1)
 	began := time.Now()
-	round(t, m.Survey)
+	runRound(t, m.Survey)
 	f.walkUnits, f.walkSeconds = m.units(t)/float64(mailboxes), time.Since(began).Seconds()
 
 	running, stop := context.WithCancel(ctx)
@@ -133,7 +133,7 @@ func measureSurvey(t *testing.T, pessimistic bool, mailboxes, perMinute, minutes
 	for _, kind := range []struct {
 		name string
 		do   changes
-	}{{"a Save of one event each", savesOne(t)}, {"Save, Peek and Dequeue each", savesPeeksAndDequeues(t)}} {
+	}{{"a Save of one event each", saveOne(t)}, {"Save, Peek and Dequeue each", savePeekAndDequeue(t)}} {
 		waitInBubble(5 * time.Minute)
 		found := surveyMinutes{name: kind.name}
 		before, last, documents := m.units(t), m.units(t), 0
@@ -158,7 +158,7 @@ func measureSurvey(t *testing.T, pessimistic bool, mailboxes, perMinute, minutes
 	return f
 }
 
-// In simulated time: what the survey costs, and how far it is behind.
+// In simulated time: the cost of the survey, and its delay.
 func TestSurvey_KeepsToItsFigures(t *testing.T) {
 	mailboxes, perMinute, minutes := 400, 200, 2
 	if surveyResults != "" {
@@ -183,15 +183,15 @@ func TestSurvey_KeepsToItsFigures(t *testing.T) {
 	}
 }
 
-// surveyedPeeks are durations of Peeks in simulated time, alone and beside a survey.
+// surveyedPeeks has durations of Peeks in simulated time, alone and during a survey.
 type surveyedPeeks struct {
 	throughput    string
 	alone, beside time.Duration // p99
-	units         float64       // a second, of the survey
+	units         float64       // of the survey, per second
 }
 
-// measurePeeksBesideSurvey peeks at an account that gives as many request units as its containers are
-// provisioned with, while a survey walks and follows.
+// measurePeeksBesideSurvey peeks on an account with the provisioned throughput, while a survey walks
+// and follows.
 func measurePeeksBesideSurvey(t *testing.T, peeks int) (all []surveyedPeeks) {
 	for _, suggested := range []bool{false, true} {
 		inBubble(t, fmt.Sprint("peeks, suggested throughput ", suggested), func(t *testing.T) {
@@ -254,13 +254,13 @@ func TestSurvey_DelaysAPeekByATenthAtMost(t *testing.T) {
 	}
 }
 
-// surveyedLists are lists of many mailboxes in real time.
+// surveyedLists has figures about lists of many mailboxes, in real time.
 type surveyedLists struct {
 	mailboxes int
-	bytes     float64       // of a mailbox in memory
-	load      time.Duration // of the first list on a node that does not survey
-	list      time.Duration // of a page of 100, the longest of several
-	stored    float64       // bytes of a mailbox in the documents of the survey
+	bytes     float64       // memory for each mailbox
+	load      time.Duration // time of the first list on a node that does not survey
+	list      time.Duration // time of a page of 100, the longest of several
+	stored    float64       // stored bytes for each mailbox
 }
 
 // measureSurveyLists lists many mailboxes with one cabinet each.
@@ -296,12 +296,12 @@ func measureSurveyLists(t *testing.T, mailboxes int) surveyedLists {
 		return float64(m.HeapAlloc)
 	}
 	owner := surveyOf(r, node, survey.Options{})
-	round(t, owner)
+	runRound(t, owner)
 	clock := now.Add(time.Hour)
 	storer := surveyOf(r, node, survey.Options{Exclusive: true, Clock: func() time.Time { return clock }})
-	round(t, storer)
+	runRound(t, storer)
 	clock = clock.Add(time.Hour)
-	round(t, storer)
+	runRound(t, storer)
 	before := memory()
 	reader := surveyOf(r, node, survey.Options{})
 	began := time.Now()

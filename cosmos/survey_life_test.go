@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// surveyDocuments returns the ids of what a survey has stored.
+// surveyDocuments returns the ids of the documents that a survey has stored.
 func surveyDocuments(t testing.TB, node *Repository) (ids []string) {
 	t.Helper()
 	docs, err := client.All[struct {
@@ -33,8 +33,8 @@ func surveyDocuments(t testing.TB, node *Repository) (ids []string) {
 	return ids
 }
 
-// The log is replaced by a snapshot when it is long, and what was replaced is removed. A node that
-// only reads follows, and one that begins reads the snapshot.
+// When the log is long, a snapshot replaces it, and the old documents are removed. A node that only
+// reads follows, and a node that starts reads the snapshot.
 func TestSurvey_ReplacesItsLogBySnapshots(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -48,7 +48,7 @@ func TestSurvey_ReplacesItsLogBySnapshots(t *testing.T) {
 			f.step()
 			f.step()
 			waitInBubble(25 * time.Second)
-			round(t, s)
+			runRound(t, s)
 			if i%3 == 0 {
 				ids := surveyDocuments(t, node)
 				most = max(most, len(ids))
@@ -70,14 +70,14 @@ func TestSurvey_ReplacesItsLogBySnapshots(t *testing.T) {
 		require.Less(t, most, 600)
 		for range 20 {
 			waitInBubble(time.Minute)
-			round(t, s)
+			runRound(t, s)
 		}
 		f.requireLines(s, reader, surveyOf(r, node, survey.Options{}))
 		require.Less(t, len(surveyDocuments(t, node)), 260, "nothing is left over")
 	})
 }
 
-// A process that dies while it writes a snapshot leaves parts of it, which the next one removes.
+// A process that dies while it writes a snapshot leaves parts of it, which the next process removes.
 func TestSurvey_RemovesWhatADeadNodeLeft(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -87,14 +87,14 @@ func TestSurvey_RemovesWhatADeadNodeLeft(t *testing.T) {
 		for range 20 {
 			f.step()
 		}
-		settle(t, s)
+		settleSurveys(t, s)
 		c := node.beginCall("test")
 		for _, id := range []string{"snapshot.x.00000", "snapshot.x.00001", "log.000000099999"} {
 			_, err := c.Put(context.Background(), node.db.cabinets, "|survey", id, "", map[string]any{"id": id, "partitionKey": "|survey", "lines": ""})
 			require.NoError(t, err)
 		}
 		next := surveyOf(r, node, survey.Options{})
-		settle(t, next)
+		settleSurveys(t, next)
 		for _, id := range surveyDocuments(t, node) {
 			require.False(t, strings.HasPrefix(id, "snapshot.x") || strings.Contains(id, "99999"), id)
 		}
@@ -102,7 +102,7 @@ func TestSurvey_RemovesWhatADeadNodeLeft(t *testing.T) {
 	})
 }
 
-// What is lost of the survey is surveyed again.
+// If documents of the survey are lost, the survey begins again.
 func TestSurvey_BeginsAgainWhenItsDocumentsAreLost(t *testing.T) {
 	for name, lose := range map[string]func(c *client.Call, node *Repository, ids []string) error{
 		"the state": func(c *client.Call, node *Repository, _ []string) error {
@@ -141,9 +141,9 @@ func TestSurvey_BeginsAgainWhenItsDocumentsAreLost(t *testing.T) {
 				f.step()
 			}
 			s := surveyOf(r, node, survey.Options{})
-			settle(t, s)
+			settleSurveys(t, s)
 			waitInBubble(time.Minute)
-			settle(t, s)
+			settleSurveys(t, s)
 			var logs []string
 			for _, id := range surveyDocuments(t, node) {
 				if strings.HasPrefix(id, "log.") {
@@ -156,11 +156,11 @@ func TestSurvey_BeginsAgainWhenItsDocumentsAreLost(t *testing.T) {
 				f.step()
 			}
 			next := surveyOf(r, node, survey.Options{})
-			settle(t, next)
-			settle(t, next)
+			settleSurveys(t, next)
+			settleSurveys(t, next)
 			f.requireLines(next)
 			waitInBubble(time.Minute)
-			settle(t, next)
+			settleSurveys(t, next)
 			f.requireLines(surveyOf(r, node, survey.Options{}))
 		})
 	}
@@ -182,21 +182,21 @@ func TestSurvey_FollowsContainersThatSplit(t *testing.T) {
 			for range 30 {
 				f.step()
 			}
-			settle(t, s)
+			settleSurveys(t, s)
 			f.requireLines(s)
 		}
 		waitInBubble(time.Minute)
-		settle(t, s)
+		settleSurveys(t, s)
 		next := surveyOf(r, node, survey.Options{})
 		for range 10 {
 			f.step()
 		}
-		settle(t, next)
+		settleSurveys(t, next)
 		f.requireLines(next)
 	})
 }
 
-// Request units are spent at the rate of the setting, however much changes.
+// The survey keeps to the rate of request units in the settings, however much changes.
 func TestSurvey_KeepsToItsBudget(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{Pessimistic: true})
@@ -228,8 +228,8 @@ func TestSurvey_KeepsToItsBudget(t *testing.T) {
 	})
 }
 
-// Of two nodes that both believe they survey, one is refused, and only the other exports metrics.
-func TestSurvey_IsOfOneNodeAtATime(t *testing.T) {
+// Of two nodes that both believe that they survey, one is refused, and only the other exports metrics.
+func TestSurvey_BelongsToOneNodeAtATime(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
 		node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
@@ -237,7 +237,7 @@ func TestSurvey_IsOfOneNodeAtATime(t *testing.T) {
 		f.step()
 		a, b := newSurveyMeter(r, node, 1), newSurveyMeter(r, node, 2)
 		age := func(m *surveyMeter) int { return countSeries(t, m, "messagehub_survey_age_seconds") }
-		settle(t, a.Survey)
+		settleSurveys(t, a.Survey)
 		isOwner, err := b.Round(context.Background())
 		require.NoError(t, err)
 		require.False(t, isOwner)
@@ -256,7 +256,7 @@ func TestSurvey_IsOfOneNodeAtATime(t *testing.T) {
 
 		running, stop := context.WithCancel(context.Background())
 		stop()
-		b.Run(running) // it ends, and gives the survey away
+		b.Run(running) // it ends, and gives up the lease
 		require.Equal(t, 0, age(b))
 		isOwner, err = a.Round(context.Background())
 		require.NoError(t, err)
@@ -277,7 +277,8 @@ func countSeries(t testing.TB, m *surveyMeter, name string) int {
 	return 0
 }
 
-// An account that refuses the feed, because a right is missing, is reported, and lists are answered.
+// If an account refuses the feed because a permission is missing, the survey reports that, and lists
+// are still answered.
 func TestSurvey_ReportsAFeedThatIsRefused(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
@@ -297,8 +298,8 @@ func TestSurvey_ReportsAFeedThatIsRefused(t *testing.T) {
 	require.Zero(t, lines.At())
 }
 
-// A node that loses the survey, and gets it again, has lines that it did not store before. They are
-// stored now.
+// A node that loses the survey, and gets it again, has lines that it did not store before. Now it
+// stores them.
 func TestSurvey_StoresTheLinesOfANodeThatLostIt(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -309,13 +310,13 @@ func TestSurvey_StoresTheLinesOfANodeThatLostIt(t *testing.T) {
 		for range 20 {
 			f.step()
 		}
-		settle(t, s)
+		settleSurveys(t, s)
 		waitInBubble(time.Minute)
-		settle(t, s)
+		settleSurveys(t, s)
 		for range 5 {
 			f.step()
 		}
-		round(t, s) // it reads, and stores nothing yet
+		runRound(t, s) // it reads, and stores nothing yet
 		waitInBubble(time.Minute)
 		line.Break(func(_ int, req *http.Request) faulty.Fault {
 			if req.Header.Get("x-ms-cosmos-is-batch-request") != "" {
@@ -327,14 +328,14 @@ func TestSurvey_StoresTheLinesOfANodeThatLostIt(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, isOwner)
 		line.Break(nil)
-		settle(t, s)
+		settleSurveys(t, s)
 		waitInBubble(time.Minute)
-		settle(t, s)
+		settleSurveys(t, s)
 		f.requireLines(s, surveyOf(r, node, survey.Options{}))
 	})
 }
 
-// A node that surveys dies at any moment. Another one has a fresh list within two minutes.
+// The node that surveys dies at any moment. Another one has a current list within two minutes.
 func TestSurvey_IsFreshAgainTwoMinutesAfterADeath(t *testing.T) {
 	longest := time.Duration(0)
 	for seed := range uint64(10) {
@@ -356,7 +357,7 @@ func TestSurvey_IsFreshAgainTwoMinutesAfterADeath(t *testing.T) {
 			}
 			require.True(t, dying.IsOwner())
 			waitInBubble(time.Duration(seed) * 7 * time.Second)
-			line.Break(func(int, *http.Request) faulty.Fault { return faulty.RequestLost }) // it is never heard of again
+			line.Break(func(int, *http.Request) faulty.Fault { return faulty.RequestLost }) // the dead node sends nothing more
 			died := time.Now()
 			for f.step(); ; waitInBubble(time.Second) {
 				lines, err := next.Surveyed(ctx)

@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// surveyedTraffic does random things to a few mailboxes.
+// surveyedTraffic makes random calls for a few mailboxes.
 type surveyedTraffic struct {
 	t      testing.TB
 	rng    *rand.Rand
@@ -37,7 +37,8 @@ func newSurveyedTraffic(t testing.TB, r *rig, node *Repository, seed uint64) *su
 	return f
 }
 
-// step does one thing. What is refused, because nothing waits or is open, changes nothing.
+// step makes one call. A call that is refused, because no event waits or no bundle is open, changes
+// nothing.
 func (f *surveyedTraffic) step() {
 	ctx, actor := context.Background(), f.actors[f.rng.IntN(len(f.actors))]
 	origin := []domain.Origin{domain.TimeSeries, domain.Charges, domain.MarketRoles}[f.rng.IntN(3)]
@@ -88,7 +89,7 @@ func (f *surveyedTraffic) step() {
 	waitInBubble(time.Duration(f.rng.IntN(3000)) * time.Millisecond) // of a bubble
 }
 
-// open opens a bundle, in half of the cases one whose content a domain makes.
+// open opens a bundle; a domain makes the content of every second one.
 func (f *surveyedTraffic) open(actor domain.ActorID, group domain.Group) error {
 	ctx := context.Background()
 	next, err := f.node.NextUnacknowledged(ctx, actor, []domain.Group{group})
@@ -110,8 +111,8 @@ func (f *surveyedTraffic) open(actor domain.ActorID, group domain.Group) error {
 	return err
 }
 
-// settle has a survey read what changed.
-func settle(t testing.TB, surveys ...*survey.Survey) {
+// settleSurveys makes surveys read all changes.
+func settleSurveys(t testing.TB, surveys ...*survey.Survey) {
 	t.Helper()
 	for range 40 {
 		for _, s := range surveys {
@@ -125,7 +126,7 @@ func settle(t testing.TB, surveys ...*survey.Survey) {
 	t.Fatal("no node surveys")
 }
 
-// requireLines compares all lines, as each of the nodes returns them, with what is stored.
+// requireLines compares all lines, as each of the nodes returns them, with the store.
 func (f *surveyedTraffic) requireLines(surveys ...*survey.Survey) {
 	f.t.Helper()
 	for _, s := range surveys {
@@ -151,21 +152,21 @@ func TestSurvey_LinesAreWhatIsStoredOnceTrafficStops(t *testing.T) {
 					f.step()
 					switch {
 					case i%10 == 0:
-						settle(t, s)
+						settleSurveys(t, s)
 					case i%37 == 0: // a sweep
 						_, err := node.SweepRecipient(context.Background(), f.actors[f.rng.IntN(len(f.actors))])
 						require.NoError(t, err)
 					}
 				}
-				settle(t, s)
+				settleSurveys(t, s)
 				f.requireLines(s)
 			})
 		}
 	}
 }
 
-// Two nodes survey in turns, each is paused at any request and their replies are lost. The other one
-// continues where the state says, and both return the lines in the end.
+// Two nodes survey in turn; each is paused at random requests, and replies are lost. The other one
+// continues from the stored state, and in the end both return the right lines.
 func TestSurvey_LosesNothingWhenNodesDieAndRepliesAreLost(t *testing.T) {
 	for seed := range uint64(12) {
 		inBubble(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -187,14 +188,14 @@ func TestSurvey_LosesNothingWhenNodesDieAndRepliesAreLost(t *testing.T) {
 				f.step()
 				i := f.rng.IntN(2)
 				switch f.rng.IntN(6) {
-				case 0: // it dies, and another process begins in its place
+				case 0: // it dies, and another process takes its place
 					lines[i].CrashAt(1+f.rng.IntN(12), faults[f.rng.IntN(len(faults))])
 					_, _ = surveys[i].Round(context.Background())
 					add()
 					surveys[i], lines[i] = surveys[2], lines[2]
 					surveys, lines = surveys[:2], lines[:2]
 				case 1: // it is paused until the other one has taken over
-					settle(t, surveys[1-i])
+					settleSurveys(t, surveys[1-i])
 				case 2:
 					fault := faults[f.rng.IntN(len(faults))]
 					lines[i].Break(func(_ int, _ *http.Request) faulty.Fault {
@@ -209,16 +210,16 @@ func TestSurvey_LosesNothingWhenNodesDieAndRepliesAreLost(t *testing.T) {
 					_, _ = surveys[i].Round(context.Background())
 				}
 			}
-			settle(t, surveys...)
-			waitInBubble(time.Minute) // of the bubble, until the next round stores what changed
-			settle(t, surveys...)
+			settleSurveys(t, surveys...)
+			waitInBubble(time.Minute) // simulated time, until the next round stores the changes
+			settleSurveys(t, surveys...)
 			waitInBubble(time.Minute)
 			f.requireLines(surveys...)
 		})
 	}
 }
 
-// The tokens of the feeds are older than the walk, so what changes behind the walk is read later.
+// The tokens of the feeds are older than the walk, so changes behind the walk are read later.
 func TestSurvey_SeesWhatChangesDuringItsFirstWalk(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -244,9 +245,9 @@ func TestSurvey_SeesWhatChangesDuringItsFirstWalk(t *testing.T) {
 			}
 			return faulty.None
 		})
-		round(t, s)
+		runRound(t, s)
 		line.Break(nil)
-		round(t, s) // what changed after the walk
+		runRound(t, s) // reads the changes after the walk
 		for _, actor := range actors {
 			requireLine(t, s, node, actor)
 		}
@@ -278,7 +279,7 @@ func TestSurvey_AMailboxThatCannotBeReadIsALine(t *testing.T) {
 		return m.State(), m.Damage
 	}
 	check := func(s *survey.Survey) {
-		round(t, s)
+		runRound(t, s)
 		got, reason := state(s, damaged)
 		require.Equal(t, domain.MailboxDamaged, got)
 		require.Contains(t, reason, "decode document")
@@ -289,7 +290,7 @@ func TestSurvey_AMailboxThatCannotBeReadIsALine(t *testing.T) {
 		require.Equal(t, domain.MailboxOpen, got)
 	}
 	s := surveyOf(r, node, survey.Options{Exclusive: true})
-	round(t, s)
+	runRound(t, s)
 	whole, err := node.beginCall("test").readHead(ctx, damaged)
 	require.NoError(t, err)
 	put(damaged, `{"id":"head","partitionKey":"`+damaged.String()+`","cabinets":7}`)
@@ -300,7 +301,7 @@ func TestSurvey_AMailboxThatCannotBeReadIsALine(t *testing.T) {
 	check(r2) // by a walk
 
 	put(damaged, string(client.Encode(whole)))
-	round(t, r2)
+	runRound(t, r2)
 	requireLine(t, r2, node, damaged)
 }
 
@@ -309,8 +310,8 @@ type rawDocument string
 
 func (d rawDocument) MarshalJSON() ([]byte, error) { return []byte(d), nil }
 
-// A node dies at any request of a round that stores lines, before or after it is carried out. The
-// next node has all lines.
+// A node dies at each request of a round that stores lines, before or after the request is carried out.
+// The next node has all lines.
 func TestSurvey_ContinuesAfterADeathAtAnyRequest(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		for n, died := 1, true; died; n++ {
@@ -323,20 +324,20 @@ func TestSurvey_ContinuesAfterADeathAtAnyRequest(t *testing.T) {
 				for range 10 {
 					f.step()
 				}
-				settle(t, dying)
+				settleSurveys(t, dying)
 				for range 20 {
 					f.step()
 				}
-				waitInBubble(time.Minute) // so that the next round stores what changed
+				waitInBubble(time.Minute) // so that the next round stores the changes
 				line.CrashAt(n, fault)
 				_, _ = dying.Round(context.Background())
 				died = line.Fired() > 0
 				next := surveyOf(r, node, survey.Options{})
-				settle(t, next)
+				settleSurveys(t, next)
 				reader := surveyOf(r, node, survey.Options{})
 				f.requireLines(next)
 				waitInBubble(time.Minute)
-				settle(t, next)
+				settleSurveys(t, next)
 				f.requireLines(reader)
 			})
 		}

@@ -10,11 +10,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A surveyReader reads heads, gates and bundles for the survey of mailboxes. The backlog of a
-// group is what Peek and Dequeue compute from the same documents; see backlog.go.
+// A surveyReader reads heads, gates and bundles for the survey of mailboxes. It computes the backlog of
+// a group as Peek and Dequeue do, from the same documents; see backlog.go.
 type surveyReader struct{ r *Repository }
 
-// SurveyReader returns what a survey of the mailboxes reads with.
+// SurveyReader returns the reader for a survey of the mailboxes.
 func (r *Repository) SurveyReader() survey.Reader { return surveyReader{r} }
 
 // fileDamage stands for a document that is damaged in the file of an embedded engine, which does
@@ -24,8 +24,8 @@ const fileDamage = "|file"
 // Groups implements survey.Reader.
 func (s surveyReader) Groups() []domain.Group { return s.r.opts.Groups.All() }
 
-// Walk implements survey.Reader. Gates come first, so that a mailbox has a line when its head was
-// read, and none before.
+// Walk implements survey.Reader. Gates are read first, so that a mailbox has a line only when its head
+// was read, too.
 func (surveyReader) Walk() []survey.Query {
 	return []survey.Query{
 		{Container: bundlesContainer, Text: "SELECT * FROM c WHERE c.kind = '" + gateKind + "'"},
@@ -36,7 +36,7 @@ func (surveyReader) Walk() []survey.Query {
 // Followed implements survey.Reader.
 func (surveyReader) Followed() []string { return []string{catalogContainer, bundlesContainer} }
 
-// A surveyedDocument has the members that distinguish documents.
+// A surveyedDocument has the members by which the kinds of documents are distinguished.
 type surveyedDocument struct {
 	ID           string `json:"id"`
 	Kind         string `json:"kind"`
@@ -65,7 +65,7 @@ func (surveyReader) Recipient(container string, doc []byte) (domain.ActorID, boo
 // Apply implements survey.Reader.
 func (s surveyReader) Apply(record []byte, container string, doc []byte, isWalk bool) (next []byte, wanted []survey.Reference) {
 	var d surveyedDocument
-	_ = json.Unmarshal(doc, &d) // Recipient has read it
+	_ = json.Unmarshal(doc, &d) // Recipient has parsed it before
 	r, err := decodeSurveyRecord(record)
 	if err != nil && !isWalk {
 		wanted = s.mailboxReferences(&d)
@@ -95,7 +95,7 @@ func (s surveyReader) Apply(record []byte, container string, doc []byte, isWalk 
 
 // mailboxReferences returns the head and the gates of a mailbox.
 func (s surveyReader) mailboxReferences(d *surveyedDocument) []survey.Reference {
-	recipient := d.Recipient + d.PartitionKey // it has one of them
+	recipient := d.Recipient + d.PartitionKey // one of them is empty
 	refs := []survey.Reference{{Container: catalogContainer, Partition: recipient, ID: headID}}
 	for _, group := range s.Groups() {
 		refs = append(refs, survey.Reference{Container: bundlesContainer, Partition: recipient, ID: gateID(group)})
@@ -144,8 +144,8 @@ func (s surveyReader) applyBundle(c *call, r *surveyRecord, d *surveyedDocument,
 	return nil
 }
 
-// References implements survey.Reader: the gates, the head, the bundles that are open, and the
-// documents that are damaged.
+// References implements survey.Reader. It returns the gates, the head, the open bundles, and the
+// damaged documents.
 func (s surveyReader) References(recipient domain.ActorID, record []byte) []survey.Reference {
 	name := recipient.String()
 	head := survey.Reference{Container: catalogContainer, Partition: name, ID: headID}
@@ -159,7 +159,7 @@ func (s surveyReader) References(recipient domain.ActorID, record []byte) []surv
 		}
 		return append(refs, head)
 	}
-	r, _ := decodeSurveyRecord(record) // one that cannot be decoded is empty
+	r, _ := decodeSurveyRecord(record) // a record that cannot be decoded is empty
 	for i := range r.groups {
 		if g := &r.groups[i]; g.hasGate {
 			refs = append(refs, ofGate(g.group))
@@ -214,7 +214,7 @@ func (s surveyReader) Mailbox(recipient domain.ActorID, record []byte) (domain.M
 
 // Damaged implements survey.Reader.
 func (surveyReader) Damaged(record []byte, reason string) []byte {
-	r, _ := decodeSurveyRecord(record) // one that cannot be decoded is empty
+	r, _ := decodeSurveyRecord(record) // a record that cannot be decoded is empty
 	r.setDamage(fileDamage, reason)
 	return r.encode()
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A deafReader reads nothing of what the feeds return while isDeaf. So lines are like those of an
-// account that has lost writes since.
+// A deafReader ignores what the feeds return while isDeaf. Its lines are then like those of an account
+// that has lost writes since.
 type deafReader struct {
 	survey.Reader
 
@@ -50,13 +50,13 @@ func recheckedAt(t testing.TB, node *Repository) (began time.Time, ended bool) {
 	return doc.Recheck.Began, doc.Recheck.Ended
 }
 
-// recheckLines has surveys recheck all lines, which takes more than six hours of a bubble.
+// recheckLines makes surveys recheck all lines, which takes more than six hours of simulated time.
 func recheckLines(t testing.TB, node *Repository, each func(), surveys ...*survey.Survey) {
 	t.Helper()
 	before, _ := recheckedAt(t, node)
 	waitInBubble(6 * time.Hour)
 	for range 400 {
-		settle(t, surveys...)
+		settleSurveys(t, surveys...)
 		if each != nil {
 			each()
 		}
@@ -95,8 +95,8 @@ func requireNoLine(t testing.TB, s *survey.Survey, actor domain.ActorID) {
 	}
 }
 
-// Writes are lost after they were surveyed, and nodes die at any request of the recheck. The lines are
-// what is stored in the end.
+// Writes are lost after they were surveyed, and nodes die at any request of the recheck. In the end the
+// lines fit the store.
 func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 	for seed := range uint64(16) {
 		inBubble(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 			for range 40 {
 				f.step()
 			}
-			settle(t, surveys...)
+			settleSurveys(t, surveys...)
 			isDeaf = true
 			for range 40 {
 				f.step()
@@ -130,7 +130,7 @@ func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 				_ = node.beginCall("test").Discard(context.Background(), node.db.bundles, f.actors[0].String(), gate)
 			}
 			waitInBubble(10 * time.Minute)
-			settle(t, surveys...)
+			settleSurveys(t, surveys...)
 			isDeaf = false
 			recheckLines(t, node, func() {
 				if !dies {
@@ -146,17 +146,17 @@ func TestSurvey_RecheckCorrectsLinesOfLostWrites(t *testing.T) {
 					f.step()
 				}
 			}, surveys...)
-			settle(t, surveys...)
+			settleSurveys(t, surveys...)
 			waitInBubble(time.Minute)
-			settle(t, surveys...)
+			settleSurveys(t, surveys...)
 			f.requireLines(surveys...)
 			requireNoLine(t, surveys[0], lost)
 		})
 	}
 }
 
-// Queries and reads of a recheck return old versions of documents that change. The lines are those of
-// the feeds.
+// Queries and reads of a recheck return old versions of documents that change. The lines stay as the
+// feeds have returned them.
 func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 	for seed := range uint64(4) {
 		inBubble(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 			for range 20 {
 				f.step()
 			}
-			for _, actor := range f.actors { // damaged for ever, so that they are rechecked every five minutes
+			for _, actor := range f.actors { // permanently damaged, so they are rechecked every five minutes
 				_, err := node.beginCall("test").Put(context.Background(), node.db.bundles, actor.String(), "gate.?", "", map[string]string{"id": "gate.?", "kind": gateKind, "recipient": actor.String()})
 				require.NoError(t, err)
 			}
@@ -218,15 +218,15 @@ func TestSurvey_RecheckKeepsWhatTheFeedsHaveReturned(t *testing.T) {
 	}
 }
 
-// A line of a mailbox whose document is removed, or was damaged and is repaired where the feed does not
-// show it, is corrected within minutes if it says that the mailbox is damaged.
+// A line that says that its mailbox is damaged is corrected within minutes if the document is removed,
+// or is repaired and the feed does not show that.
 func TestSurvey_RechecksDamagedLinesWithinMinutes(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
 		node := r.node(Options{Exclusive: true, TailEvents: DefaultTailEvents}, false)
 		ctx := context.Background()
 		var all []domain.ActorID
-		for range 150 { // more than are rechecked at a time
+		for range 150 { // more than are rechecked at once
 			actor := repositorytest.NewActor()
 			all = append(all, actor)
 			_, err := node.Save(ctx, actor, repositorytest.Events(2, actor))
@@ -248,7 +248,7 @@ func TestSurvey_RechecksDamagedLinesWithinMinutes(t *testing.T) {
 			whole[actor] = string(client.Encode(h))
 			put(actor, `{"id":"head","partitionKey":"`+actor.String()+`","cabinets":7}`)
 		}
-		round(t, s)
+		runRound(t, s)
 		lines, err := s.Surveyed(ctx)
 		require.NoError(t, err)
 		for _, actor := range all {
@@ -261,11 +261,11 @@ func TestSurvey_RechecksDamagedLinesWithinMinutes(t *testing.T) {
 			put(actor, whole[actor])
 		}
 		require.NoError(t, c.Discard(ctx, node.db.catalog, headKey(all[0]), headID))
-		round(t, s)
+		runRound(t, s)
 		isDeaf = false
 		for range 12 * 6 {
 			waitInBubble(10 * time.Second)
-			round(t, s)
+			runRound(t, s)
 		}
 		for _, actor := range all[1:] {
 			requireLine(t, s, node, actor)
@@ -274,7 +274,7 @@ func TestSurvey_RechecksDamagedLinesWithinMinutes(t *testing.T) {
 	})
 }
 
-// Rechecks keep to a tenth of the request units, and correct nothing where nothing is wrong.
+// Rechecks use up to a tenth of the request units, and correct nothing if all lines are right.
 func TestSurvey_RecheckKeepsToItsShare(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{Pessimistic: true})
@@ -291,19 +291,19 @@ func TestSurvey_RecheckKeepsToItsShare(t *testing.T) {
 			}
 		}
 		m := newSurveyMeter(r, node, 1) // 50 RU/s
-		round(t, m.Survey)
+		runRound(t, m.Survey)
 		for range 10 {
 			waitInBubble(10 * time.Second)
-			round(t, m.Survey)
+			runRound(t, m.Survey)
 		}
 		documents := slices.Sorted(slices.Values(surveyDocuments(t, node)))
 		waitInBubble(6 * time.Hour)
 		began, units := time.Now(), m.units(t)
 		for ended := false; !ended; _, ended = recheckedAt(t, node) {
 			waitInBubble(10 * time.Second)
-			round(t, m.Survey)
+			runRound(t, m.Survey)
 			waitInBubble(30 * time.Second) // the position is stored
-			round(t, m.Survey)
+			runRound(t, m.Survey)
 		}
 		took, spent := time.Since(began), m.units(t)-units
 		t.Logf("%.2f RU for each mailbox, in %s", spent/mailboxes, took)
@@ -313,7 +313,7 @@ func TestSurvey_RecheckKeepsToItsShare(t *testing.T) {
 	})
 }
 
-// The position of a recheck is that of the node before: it does not begin again.
+// A recheck continues at the position of the previous node, and does not begin again.
 func TestSurvey_AnotherNodeContinuesTheRecheck(t *testing.T) {
 	inBubble(t, "", func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
@@ -331,7 +331,7 @@ func TestSurvey_AnotherNodeContinuesTheRecheck(t *testing.T) {
 			return survey.New(r.connect(), deafReader{node.SurveyReader(), &isDeaf}, survey.Options{Exclusive: true, Every: time.Second, Units: 2})
 		}
 		s := newSurvey()
-		round(t, s)
+		runRound(t, s)
 		isDeaf = true
 		for _, actor := range all {
 			_, err := node.Save(ctx, actor, repositorytest.Events(1, actor))
@@ -339,18 +339,18 @@ func TestSurvey_AnotherNodeContinuesTheRecheck(t *testing.T) {
 		}
 		waitInBubble(10 * time.Minute)
 		for range 20 {
-			round(t, s)
+			runRound(t, s)
 			waitInBubble(10 * time.Second)
 		}
 		isDeaf = false
 		waitInBubble(6 * time.Hour)
-		round(t, s)
+		runRound(t, s)
 		first, ended := recheckedAt(t, node)
 		positions := make(map[string]bool)
 		for range 2000 {
 			for range 2 {
 				waitInBubble(40 * time.Second)
-				round(t, s)
+				runRound(t, s)
 			}
 			began, isEnded := recheckedAt(t, node)
 			if ended = isEnded && began.After(first); ended {
@@ -362,11 +362,11 @@ func TestSurvey_AnotherNodeContinuesTheRecheck(t *testing.T) {
 			_, err := node.beginCall("test").Read(ctx, node.db.cabinets, "|survey", "state", &doc)
 			require.NoError(t, err)
 			positions[string(doc.Recheck)] = true
-			s = newSurvey() // the process before has died
+			s = newSurvey() // the previous process has died
 			waitInBubble(2 * time.Minute)
-			round(t, s)
+			runRound(t, s)
 			waitInBubble(2 * time.Minute)
-			round(t, s)
+			runRound(t, s)
 		}
 		require.True(t, ended)
 		require.Greater(t, len(positions), 2)

@@ -12,13 +12,13 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A surveyRecord is what a survey keeps of the head, the gates and the bundles of a mailbox: as
-// much as it needs to compute the line again when one of them changes, so that the others are not
-// read. A mailbox with one cabinet takes about 70 bytes, each further one about 35.
+// A surveyRecord is what a survey keeps of the head, the gates and the bundles of a mailbox. With it,
+// the line can be computed again when one of them changes, without a read of the others. A mailbox with
+// one cabinet takes about 70 bytes, each further cabinet about 35.
 type surveyRecord struct {
 	hasHead  bool
-	groups   []surveyedGroup   // in the order of their names
-	cabinets []surveyedCabinet // in the order of their hashes
+	groups   []surveyedGroup   // sorted by name
+	cabinets []surveyedCabinet // sorted by hash
 	damages  []surveyedDamage
 }
 
@@ -32,7 +32,7 @@ type surveyedGroup struct {
 	open   domain.BundleID
 	opened millis
 
-	failing      domain.BundleID // of which the domain fails to make the content
+	failing      domain.BundleID // the bundle whose content the domain fails to produce
 	failures     int
 	failingSince millis
 
@@ -40,12 +40,12 @@ type surveyedGroup struct {
 	lastDequeue millis
 }
 
-// A surveyedCabinet is what head and gate say of a cabinet.
+// A surveyedCabinet is the state of a cabinet in head and gate.
 type surveyedCabinet struct {
-	hash     uint64 // of its name
+	hash     uint64 // hash of its name
 	group    domain.Group
 	isInHead bool
-	received received // as much of it as the backlog needs; without a tail, but with marks of its events
+	received received // the part that the backlog needs: without a tail, but with marks of its events
 	isInGate bool
 	position position
 }
@@ -85,7 +85,7 @@ func (r *surveyRecord) ensureCabinet(name cabinetName, group domain.Group) *surv
 	return &r.cabinets[i]
 }
 
-// setDamage notes why a document cannot be read; "": it can.
+// setDamage records why a document cannot be read; with "" it removes the record.
 func (r *surveyRecord) setDamage(document, reason string) {
 	r.damages = slices.DeleteFunc(r.damages, func(d surveyedDamage) bool { return d.document == document })
 	if reason != "" && len(r.damages) < maxSurveyedDamages {
@@ -95,13 +95,13 @@ func (r *surveyRecord) setDamage(document, reason string) {
 
 const maxSurveyedDamages = 8
 
-// clipReason returns a reason without what is too long to be kept.
+// clipReason shortens a reason that is too long.
 func clipReason(reason string) string {
 	const limit = 400
 	return strings.ToValidUTF8(reason[:min(len(reason), limit)], "\uFFFD")
 }
 
-// setHead notes what a head says.
+// setHead adopts the state in a head.
 func (r *surveyRecord) setHead(h *head, groupOf func(cabinetName) (domain.Group, error)) {
 	r.hasHead = true
 	for i := range r.cabinets {
@@ -110,7 +110,7 @@ func (r *surveyRecord) setHead(h *head, groupOf func(cabinetName) (domain.Group,
 	for name, last := range h.Cabinets {
 		group, err := groupOf(name)
 		if err != nil {
-			continue // it is not in this configuration, and is not counted
+			continue // this configuration does not have the origin, so it is not counted
 		}
 		c := r.ensureCabinet(name, group)
 		c.isInHead = true
@@ -122,7 +122,7 @@ func (r *surveyRecord) setHead(h *head, groupOf func(cabinetName) (domain.Group,
 	r.prune()
 }
 
-// allMarks returns the marks of a cabinet, and those of the events in its tail.
+// allMarks returns the marks of a cabinet, together with marks for the events in its tail.
 func (c received) allMarks() []mark {
 	marks := slices.Clone(c.Marks)
 	t, err := c.decodeTail(domain.CabinetKey{})
@@ -141,8 +141,8 @@ func (c received) allMarks() []mark {
 	return marks
 }
 
-// setGate notes what a gate says. It reports whether the gate was moved back: then marks are
-// missing that the head has.
+// setGate adopts the state in a gate. isMovedBack reports that the gate was moved back: then the record
+// lacks marks that the head has.
 func (r *surveyRecord) setGate(g *gate, group domain.Group) (isMovedBack bool) {
 	s := r.ensureGroup(group)
 	s.hasGate, s.frozen, s.removed = true, g.Frozen, g.Removed
@@ -163,7 +163,7 @@ func (r *surveyRecord) setGate(g *gate, group domain.Group) (isMovedBack bool) {
 		if c.group != group || !c.isInGate {
 			continue
 		}
-		c.isInGate = false // unless g names it
+		c.isInGate = false // set again below if g names it
 	}
 	for name, at := range g.At {
 		c := r.ensureCabinet(name, group)
@@ -185,7 +185,7 @@ func (r *surveyRecord) isOpen(id domain.BundleID) bool {
 	return slices.ContainsFunc(r.groups, func(g surveyedGroup) bool { return g.open == id })
 }
 
-// setBundle notes what a bundle says, which was stored at stored.
+// setBundle adopts the state in a bundle, whose last write was at stored.
 func (r *surveyRecord) setBundle(d *bundleDoc, id domain.BundleID, group domain.Group, stored millis) {
 	s := r.ensureGroup(group)
 	s.lastPeek = max(s.lastPeek, millisOf(d.Opened))
@@ -204,8 +204,8 @@ func (r *surveyRecord) setBundle(d *bundleDoc, id domain.BundleID, group domain.
 	}
 }
 
-// keepHistory keeps of the record before what bundles said that are removed: when one was peeked and
-// dequeued last, and since when a domain fails.
+// keepHistory takes over from the previous record what came from bundles that are removed: the times of
+// the last Peek and Dequeue, and since when a domain fails.
 func (r *surveyRecord) keepHistory(before *surveyRecord) {
 	for i := range before.groups {
 		old := &before.groups[i]
@@ -224,8 +224,8 @@ func (r *surveyRecord) keepHistory(before *surveyRecord) {
 	}
 }
 
-// prune removes the cabinets that are neither in the head nor in a gate, and the marks that no
-// position needs but one that was moved back.
+// prune removes the cabinets that are neither in the head nor in a gate, and the marks that are needed
+// only after a gate is moved back.
 func (r *surveyRecord) prune() {
 	r.cabinets = slices.DeleteFunc(r.cabinets, func(c surveyedCabinet) bool { return !c.isInHead && !c.isInGate })
 	for i := range r.cabinets {
@@ -242,7 +242,7 @@ func (r *surveyRecord) prune() {
 			}
 		}
 		marks = marks[min(begin, len(marks)):]
-		if n := len(marks); n > maxSurveyedMarks { // then an age may be too high
+		if n := len(marks); n > maxSurveyedMarks { // as a result, an age may be too high
 			marks = slices.Concat(marks[:1], marks[n-maxSurveyedMarks+1:])
 		}
 		c.received.Marks = marks
@@ -311,7 +311,7 @@ const (
 	baseFlag
 )
 
-// encode returns the bytes of a record.
+// encode encodes a record.
 func (r *surveyRecord) encode() []byte {
 	b := []byte{surveyRecordVersion, 0}
 	if r.hasHead {
@@ -394,7 +394,7 @@ func (r *surveyRecord) encode() []byte {
 
 var errSurveyRecord = errors.New("the record of a mailbox in the survey cannot be decoded")
 
-// A surveyDecoder reads an encoded record. After the first failure all values are zero.
+// A surveyDecoder decodes a record. After the first failure, all values are zero.
 type surveyDecoder struct {
 	b      []byte
 	failed bool
@@ -420,7 +420,7 @@ func (d *surveyDecoder) readNumber() int64 {
 	return n
 }
 
-// readCount returns a number of items, each of which takes at least a byte.
+// readCount reads a number of items, each of which takes at least a byte.
 func (d *surveyDecoder) readCount() int {
 	n := d.readNumber()
 	if n < 0 || n > int64(len(d.b)) {
@@ -461,7 +461,7 @@ func (d *surveyDecoder) readBundleID() (id domain.BundleID) {
 	return id
 }
 
-// decodeSurveyRecord is the inverse of encode. A nil record is empty.
+// decodeSurveyRecord decodes what encode has encoded. A nil record is empty.
 func decodeSurveyRecord(record []byte) (*surveyRecord, error) {
 	r := &surveyRecord{}
 	if record == nil {

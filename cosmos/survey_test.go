@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// surveyOf returns a survey of the store of a rig, by a connection of its own.
+// surveyOf returns a survey of the store of a rig, with a connection of its own.
 func surveyOf(r *rig, node *Repository, opts survey.Options) *survey.Survey {
 	if opts.Clock == nil {
 		opts.Clock = node.opts.Clock
@@ -21,15 +21,15 @@ func surveyOf(r *rig, node *Repository, opts survey.Options) *survey.Survey {
 	return survey.New(r.connect(), node.SurveyReader(), opts)
 }
 
-// round surveys once.
-func round(t testing.TB, s *survey.Survey) {
+// runRound runs one round of a survey.
+func runRound(t testing.TB, s *survey.Survey) {
 	t.Helper()
 	isOwner, err := s.Round(context.Background())
 	require.NoError(t, err)
 	require.True(t, isOwner, "another node surveys")
 }
 
-// requireLine compares the line of a mailbox with what an operator sees of it.
+// requireLine compares the line of a mailbox with the result of Inspect.
 func requireLine(t testing.TB, s *survey.Survey, node *Repository, recipient domain.ActorID) *domain.Mailbox {
 	t.Helper()
 	line := requireReading(t, s, node, recipient)
@@ -37,7 +37,7 @@ func requireLine(t testing.TB, s *survey.Survey, node *Repository, recipient dom
 	return line
 }
 
-// requireReading compares the line of a mailbox, which may be damaged, with what an operator sees of it.
+// requireReading compares the line of a mailbox, which may be damaged, with the result of Inspect.
 func requireReading(t testing.TB, s *survey.Survey, node *Repository, recipient domain.ActorID) *domain.Mailbox {
 	t.Helper()
 	ctx := context.Background()
@@ -87,7 +87,7 @@ func TestSurvey_LineFollowsSavePeekAndDequeue(t *testing.T) {
 	lines, err := s.Surveyed(ctx)
 	require.NoError(t, err)
 	require.Zero(t, lines.At())
-	round(t, s)
+	runRound(t, s)
 	line := requireLine(t, s, node, before)
 	require.Equal(t, domain.MailboxWaiting, line.State())
 
@@ -95,13 +95,13 @@ func TestSurvey_LineFollowsSavePeekAndDequeue(t *testing.T) {
 	require.NoError(t, err)
 	b, err := repositorytest.Peek(ctx, r.stores(node), before, allGroups, domain.BundleID{})
 	require.NoError(t, err)
-	round(t, s)
+	runRound(t, s)
 	require.Equal(t, domain.MailboxOpen, requireLine(t, s, node, before).State())
 	require.Equal(t, domain.MailboxWaiting, requireLine(t, s, node, after).State())
 
 	_, err = node.Acknowledge(ctx, before, b.ID)
 	require.NoError(t, err)
-	round(t, s)
+	runRound(t, s)
 	line = requireLine(t, s, node, before)
 	require.Equal(t, domain.MailboxEmpty, line.State())
 	require.False(t, line.LastDequeue().IsZero())

@@ -9,24 +9,23 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The newest events of a cabinet may stay in the head until there are enough for a page.
-// They are the tail of the cabinet: the slots from Paged to Fill of the drawer that the head names. What is
-// in a tail is committed and never changes. A drawer of which all events are in a tail has
-// no document yet.
+// The newest events of a cabinet may stay in the head until there are enough for a page. They are the
+// tail of the cabinet: the slots from Paged to Fill of the drawer that the head names. The events in a
+// tail are committed and never change. A drawer whose events are all in a tail has no document yet.
 
-// A tail is the decoded tail of a cabinet. A nil *tail has no events.
+// A tail is the decoded tail of a cabinet. A nil *tail is empty.
 type tail struct {
 	drawer string
 	paged  int // slot of the first event
 	events []storedEvent
-	saves  []saveRun // the spans that have saved them, as far as they are known
+	saves  []saveRun // the stored spans that have saved them
 }
 
-// maxTail limits the events of a tail that a node accepts when it reads. A node that writes
-// uses Options.TailEvents.
+// maxTail is the limit for the events of a tail that a node reads. A node that writes uses
+// Options.TailEvents.
 const maxTail = 256
 
-// inPages returns the slot up to which the events of the last drawer are in pages.
+// inPages returns the number of slots of the last drawer that are in pages.
 func (c received) inPages() int {
 	if len(c.Tail) == 0 {
 		return c.Fill
@@ -34,17 +33,17 @@ func (c received) inPages() int {
 	return c.Paged
 }
 
-// tailLen returns how many events are in the tail.
+// tailLen returns the number of events in the tail.
 func (c received) tailLen() int { return c.Fill - c.inPages() }
 
-// isPageless reports whether all events of the last drawer are in the tail: it need not
-// have a page or a document.
+// isPageless reports whether all events of the last drawer are in the tail: then it may have neither a
+// page nor a document.
 func (c received) isPageless() bool { return len(c.Tail) > 0 && c.Paged == 0 }
 
 // decodeTail returns the tail of a cabinet, nil if it has none.
 func (c received) decodeTail(cabinet domain.CabinetKey) (*tail, error) {
 	if len(c.Tail) == 0 {
-		return nil, nil //nolint:nilnil // it does not exist
+		return nil, nil //nolint:nilnil // there is no tail
 	}
 	end := len(c.Tail) - 4
 	n := c.Fill - c.Paged
@@ -70,7 +69,7 @@ func (c received) decodeTail(cabinet domain.CabinetKey) (*tail, error) {
 
 var errTail = errors.New("the events in a head cannot be decoded")
 
-// encodeTail returns the packed events from slot paged of c's drawer on.
+// encodeTail packs events, the first of which is in slot c.Paged.
 func (c received) encodeTail(events []storedEvent) packed {
 	if len(events) == 0 {
 		return nil
@@ -79,13 +78,13 @@ func (c received) encodeTail(events []storedEvent) packed {
 	return binary.LittleEndian.AppendUint32(data, c.tailSum(data))
 }
 
-// tailSum is the CRC-32C of packed events and of the members that decide on their numbers
-// and slots.
+// tailSum returns the CRC-32C of packed events and of the members that determine their numbers and
+// slots.
 func (c received) tailSum(data []byte) uint32 {
 	return crc32.Update(crc32.Checksum(data, castagnoli), castagnoli, fmt.Appendf(nil, "|%s|%d", c.Drawer, c.Paged))
 }
 
-// tailBytes returns how many bytes the tails of h take in its document.
+// tailBytes returns the size in bytes of all tails of h in its document.
 func (h *head) tailBytes() int {
 	n := 0
 	for _, c := range h.Cabinets {

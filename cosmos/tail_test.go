@@ -81,7 +81,7 @@ func TestATail_IsRefusedIfAnythingAroundItHasChanged(t *testing.T) {
 	require.Error(t, filling.Validate(), "an intent over a tail")
 }
 
-// tailHead returns a head with a tail of n events behind two in a page.
+// tailHead returns a head with two events in a page and n events in the tail after it.
 func tailHead(t *testing.T, n int) *head {
 	actor := repositorytest.NewActor()
 	events := repositorytest.Events(n, actor, repositorytest.From(domain.TimeSeries), repositorytest.Typed("x"))
@@ -114,7 +114,7 @@ func TestAHead_HasFormat2AsLongAsItHasATail(t *testing.T) {
 	require.Equal(t, received{Drawer: "d", Fill: 5, Ordinal: 1, Sequence: 12, Total: 5, Marks: flushed.Cabinets["TimeSeries|x"].Marks}, flushed.Cabinets["TimeSeries|x"])
 }
 
-// tails is a store whose nodes leave events in the head.
+// A tails is a store whose nodes leave events in the head.
 type tails struct {
 	*testing.T
 	*rig
@@ -125,21 +125,21 @@ func newTails(t *testing.T) *tails {
 	return &tails{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
 }
 
-func (s *tails) saves(node *Repository, events []domain.Event) {
+func (s *tails) saveEvents(node *Repository, events []domain.Event) {
 	s.Helper()
 	saved, err := node.Save(context.Background(), s.actor, events)
 	require.NoError(s, err)
 	require.Equal(s, repository.Saved{Accepted: len(events)}, saved)
 }
 
-func (s *tails) head(node *Repository) *head {
+func (s *tails) readHead(node *Repository) *head {
 	s.Helper()
 	h, err := node.beginCall("test").readHead(context.Background(), s.actor)
 	require.NoError(s, err)
 	return h
 }
 
-func (s *tails) drains(node *Repository, want ...domain.Event) {
+func (s *tails) drainAll(node *Repository, want ...domain.Event) {
 	s.Helper()
 	bundles, err := repositorytest.Drain(context.Background(), s.stores(node), s.actor, allGroups)
 	require.NoError(s, err)
@@ -153,7 +153,7 @@ func (s *tails) drains(node *Repository, want ...domain.Event) {
 	for i := range want {
 		require.Equal(s, want[i].ID, got[i])
 	}
-	require.NoError(s, s.audit(s.actor))
+	require.NoError(s, s.auditMailbox(s.actor))
 }
 
 func TestASmallSave_IsOneRequestUntilItsTailIsFull(t *testing.T) {
@@ -161,15 +161,15 @@ func TestASmallSave_IsOneRequestUntilItsTailIsFull(t *testing.T) {
 		s := newTails(t)
 		node := s.node(Options{TailEvents: 4}, false)
 		events := repositorytest.Events(9, s.actor)
-		requests := []int{4, 1, 1, 1, 3, 1, 1, 1, 3} // the first reads head, gate and drawers; two more flush
+		requests := []int{4, 1, 1, 1, 3, 1, 1, 1, 3} // the first Save reads head, gate and drawers; two more requests flush
 		for i := range events {
 			s.line.Break(nil)
-			s.saves(node, events[i:i+1])
+			s.saveEvents(node, events[i:i+1])
 			require.Equal(t, requests[i], s.line.Calls(), "event %d", i)
-			require.NoError(t, s.audit(s.actor))
+			require.NoError(t, s.auditMailbox(s.actor))
 		}
-		require.Equal(t, 1, s.head(node).Cabinets[nameOf(events[0].Cabinet())].tailLen())
-		s.drains(node, events...)
+		require.Equal(t, 1, s.readHead(node).Cabinets[nameOf(events[0].Cabinet())].tailLen())
+		s.drainAll(node, events...)
 	})
 }
 
@@ -177,13 +177,13 @@ func TestAPeekOfATail_ReadsNoPage(t *testing.T) {
 	s := newTails(t)
 	node := s.node(Options{TailEvents: 4}, true)
 	events := repositorytest.Events(3, s.actor)
-	s.saves(node, events[:2])
+	s.saveEvents(node, events[:2])
 	s.line.Break(nil)
 	b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
 	require.Len(t, b.Events, 2)
 	require.Equal(t, 3, s.line.Calls(), "gates, head, batch")
-	s.saves(node, events[2:])
+	s.saveEvents(node, events[2:])
 	again, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
 	require.Equal(t, b.ID, again.ID)
@@ -193,24 +193,24 @@ func TestAPeekOfATail_ReadsNoPage(t *testing.T) {
 	require.NoError(t, err)
 	node.Settle(t.Context(), s.actor)
 	require.Equal(t, 3, s.line.Calls(), "gates, bundle, batch; and no hints")
-	s.drains(node, events[2:]...)
+	s.drainAll(node, events[2:]...)
 }
 
 func TestABundleOfATail_IsReadAgainWhenItIsInPages(t *testing.T) {
 	s := newTails(t)
 	node := s.node(Options{TailEvents: 3, DrawerCapacity: 4}, true)
 	events := repositorytest.Events(8, s.actor)
-	s.saves(node, events[:2])
+	s.saveEvents(node, events[:2])
 	b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
 	for i := 2; i < len(events); i++ {
-		s.saves(node, events[i:i+1])
+		s.saveEvents(node, events[i:i+1])
 		again, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 		require.NoError(t, err)
 		require.Equal(t, b.Events, again.Events)
-		require.NoError(t, s.audit(s.actor))
+		require.NoError(t, s.auditMailbox(s.actor))
 	}
-	s.drains(node, events...)
+	s.drainAll(node, events...)
 }
 
 func TestALargeSave_FlushesTheTailsOfItsCabinets(t *testing.T) {
@@ -219,56 +219,56 @@ func TestALargeSave_FlushesTheTailsOfItsCabinets(t *testing.T) {
 	small := repositorytest.Events(2, s.actor)
 	other := repositorytest.Events(1, s.actor, repositorytest.Typed("other"))
 	large := repositorytest.Events(7, s.actor)
-	s.saves(node, small)
-	s.saves(node, other)
-	s.saves(node, large)
-	h := s.head(node)
+	s.saveEvents(node, small)
+	s.saveEvents(node, other)
+	s.saveEvents(node, large)
+	h := s.readHead(node)
 	require.Zero(t, h.Cabinets[nameOf(small[0].Cabinet())].tailLen())
 	require.Equal(t, 1, h.Cabinets[nameOf(other[0].Cabinet())].tailLen(), "the others keep theirs")
-	require.NoError(t, s.audit(s.actor))
+	require.NoError(t, s.auditMailbox(s.actor))
 	without := s.node(Options{}, true)
 	last := repositorytest.Events(1, s.actor, repositorytest.Typed("other"))
-	s.saves(without, last)
-	require.False(t, s.head(node).hasTail(), "a node that writes none flushes those in its way")
-	require.NoError(t, s.audit(s.actor))
+	s.saveEvents(without, last)
+	require.False(t, s.readHead(node).hasTail(), "a node that writes none flushes those in its way")
+	require.NoError(t, s.auditMailbox(s.actor))
 }
 
 func TestFlushersOfTailsOfDifferentLengths_AgreeOnTheFirstPage(t *testing.T) {
 	s := newTails(t)
 	node := s.node(Options{TailEvents: 4}, true)
 	events := repositorytest.Events(5, s.actor)
-	s.saves(node, events[:2])
+	s.saveEvents(node, events[:2])
 	slow := s.node(Options{TailEvents: 4}, false)
-	older := s.head(slow)
-	s.saves(node, events[2:4])
+	older := s.readHead(slow)
+	s.saveEvents(node, events[2:4])
 	_, err := slow.beginCall("test").flushTail(t.Context(), s.actor, older, nameOf(events[0].Cabinet()))
 	require.NoError(t, err)
-	s.saves(node, events[4:])
-	last := s.head(node).Cabinets[nameOf(events[0].Cabinet())]
+	s.saveEvents(node, events[4:])
+	last := s.readHead(node).Cabinets[nameOf(events[0].Cabinet())]
 	require.Equal(t, []int{2, 5}, []int{last.Paged, last.Fill}, "the page has the events of the slower flush")
-	require.NoError(t, s.audit(s.actor))
-	s.drains(node, events...)
+	require.NoError(t, s.auditMailbox(s.actor))
+	s.drainAll(node, events...)
 }
 
 func TestAPayloadOfASmallSave_OutlivesALostReplyAndAnotherSave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTails(t)
-		node, line := s.tapped(Options{TailEvents: 4})
+		node, line := s.tappedNode(Options{TailEvents: 4})
 		other := s.node(Options{TailEvents: 4}, false)
 		first := repositorytest.Events(1, s.actor, repositorytest.Carrying(`"first"`))
 		second := repositorytest.Events(1, s.actor, repositorytest.Carrying(`"second"`))
-		s.saves(node, repositorytest.Events(1, s.actor))
+		s.saveEvents(node, repositorytest.Events(1, s.actor))
 		replaced := 0
 		s.line.Break(func(_ int, req *http.Request) faulty.Fault {
-			if replacesHead(req) {
+			if isHeadReplacement(req) {
 				if replaced++; replaced == 1 {
 					return faulty.ReplyLostAfter
 				}
 			}
 			return faulty.None
 		})
-		line.set(at(2, replacesHead, func() error { // before it is sent again
-			s.saves(other, second)
+		line.setBefore(atNth(2, isHeadReplacement, func() error { // before it is sent again
+			s.saveEvents(other, second)
 			return nil
 		}))
 		saved, err := node.Save(t.Context(), s.actor, first)
@@ -288,7 +288,7 @@ func TestAPayloadOfASmallSave_OutlivesALostReplyAndAnotherSave(t *testing.T) {
 			}
 		}
 		require.Equal(t, []string{`"first"`, `"second"`}, payloads)
-		require.NoError(t, s.audit(s.actor))
+		require.NoError(t, s.auditMailbox(s.actor))
 	})
 }
 
@@ -297,12 +297,12 @@ func TestARefusedSmallSave_LeavesNoPayloads(t *testing.T) {
 		s := newTails(t)
 		content := &namedContent{Content: s.content, names: make(map[string]bool)}
 		s.content = content
-		node, line := s.tapped(Options{TailEvents: 4})
+		node, line := s.tappedNode(Options{TailEvents: 4})
 		other := s.node(Options{TailEvents: 4}, false)
-		s.saves(node, repositorytest.Events(1, s.actor))
+		s.saveEvents(node, repositorytest.Events(1, s.actor))
 		event := repositorytest.Events(1, s.actor, repositorytest.Carrying(`"once"`))
-		line.set(at(1, replacesHead, func() error {
-			s.saves(other, event)
+		line.setBefore(atNth(1, isHeadReplacement, func() error {
+			s.saveEvents(other, event)
 			return nil
 		}))
 		saved, err := node.Save(t.Context(), s.actor, event)
@@ -317,7 +317,7 @@ type namedContent struct {
 	repository.Content
 	mu      sync.Mutex
 	names   map[string]bool
-	refuses int // the Put with this number and every later one; 0: none
+	refuses int // this Put and every later one fail; 0: none
 	puts    int
 }
 
@@ -348,7 +348,7 @@ func TestASweep_RemovesADrawerThatWasInATailOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := newKeeper(t, 10)
 			k.node = k.rig.node(Options{DrawerCapacity: 10, TailEvents: 4, SweepEvery: -1, Clock: k.clock}, true)
-			k.saves(2)
+			k.saveEvents(2)
 			h, err := k.node.beginCall("test").readHead(t.Context(), k.actor)
 			require.NoError(t, err)
 			var drawer string
@@ -363,9 +363,9 @@ func TestASweep_RemovesADrawerThatWasInATailOnly(t *testing.T) {
 					require.NoError(t, err)
 				}
 			}
-			k.takes()
+			k.takeBundle()
 			for range 12 {
-				k.passes(4 * day)
+				k.passTime(4 * day)
 				_, err := k.node.Sweep(t.Context())
 				require.NoError(t, err)
 			}
@@ -381,20 +381,20 @@ func TestASweep_RemovesADrawerThatWasInATailOnly(t *testing.T) {
 				require.Empty(t, kept.Closed)
 				require.Equal(t, 2, kept.Cleared)
 			}
-			k.saves(1)
-			k.takes()
-			require.NoError(t, k.audit(k.actor))
+			k.saveEvents(1)
+			k.takeBundle()
+			require.NoError(t, k.auditMailbox(k.actor))
 		})
 	}
 }
 
-// TestASweep_RemovesADrawerBehindAGateInFront loses what was received after a drawer that is in
-// a tail only, and was acknowledged, by a failover: the position of the gate is in a later drawer, so
-// the age of that of the head never closes it.
+// TestASweep_RemovesADrawerBehindAGateInFront loses, by a failover, acknowledged events that were
+// received after a drawer which is only in a tail. The position of the gate is in a later drawer, so
+// the drawer of the head is never closed by age.
 func TestASweep_RemovesADrawerBehindAGateInFront(t *testing.T) {
 	k := newKeeperWith(t, Options{DrawerCapacity: 10, TailEvents: 4})
-	k.saves(2, repositorytest.Carrying(`{"a":1}`))
-	b := k.takes()
+	k.saveEvents(2, repositorytest.Carrying(`{"a":1}`))
+	b := k.takeBundle()
 	name := nameOf(b.Cabinet)
 	gates := make(map[domain.Group]*gate)
 	c := k.node.beginCall("test")
@@ -408,39 +408,39 @@ func TestASweep_RemovesADrawerBehindAGateInFront(t *testing.T) {
 
 	closed := false
 	for range 4 {
-		k.sweeps()
+		k.runSweep()
 		h, err := c.readHead(t.Context(), k.actor)
 		require.NoError(t, err)
 		closed = closed || h.Cabinets[name].Drawer == "" && h.Retention[name].Floor > h.Cabinets[name].Ordinal
-		k.passes(4 * day)
+		k.passTime(4 * day)
 	}
 	require.True(t, closed)
 	for _, e := range b.Events {
 		_, err := k.content.Open(t.Context(), e.PayloadAt)
 		require.Equal(t, domain.NotFound, domain.KindOf(err), "the drawer has no document, and its folder is removed all the same")
 	}
-	k.node = k.rig.node(Options{DrawerCapacity: 10, TailEvents: 4, SweepEvery: -1, Clock: k.clock}, true) // which meets the recipient
-	more := k.saves(1)
-	require.Equal(t, more[0].ID, k.takes().Events[0].ID)
+	k.node = k.rig.node(Options{DrawerCapacity: 10, TailEvents: 4, SweepEvery: -1, Clock: k.clock}, true) // it serves the recipient for the first time
+	more := k.saveEvents(1)
+	require.Equal(t, more[0].ID, k.takeBundle().Events[0].ID)
 }
 
 func TestAReplay_OfABundleFromATail(t *testing.T) {
 	s := newTails(t)
 	node := s.node(Options{TailEvents: 4}, true)
 	events := repositorytest.Events(3, s.actor)
-	s.saves(node, events[:2])
+	s.saveEvents(node, events[:2])
 	b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 	require.NoError(t, err)
 	_, err = node.Acknowledge(t.Context(), s.actor, b.ID)
 	require.NoError(t, err)
 	_, err = node.Replay(t.Context(), s.actor, b.Group, becauseOfATest)
 	require.NoError(t, err)
-	s.saves(node, events[2:])
+	s.saveEvents(node, events[2:])
 	in, err := node.Inspect(t.Context(), s.actor)
 	require.NoError(t, err)
 	require.Len(t, in.Cabinets[0].Drawers, 1)
 	require.Equal(t, 3, in.Cabinets[0].Drawers[0].Events)
-	s.drains(node, events...)
+	s.drainAll(node, events...)
 }
 
 func TestARepair_FlushesEveryTailIfTheNodeWritesNone(t *testing.T) {
@@ -448,29 +448,29 @@ func TestARepair_FlushesEveryTailIfTheNodeWritesNone(t *testing.T) {
 		s := newTails(t)
 		node := s.node(Options{TailEvents: 4}, true)
 		events := repositorytest.Events(6, s.actor)
-		s.saves(node, events[:3])
+		s.saveEvents(node, events[:3])
 		for i := range events[3:] {
 			repositorytest.Typed(fmt.Sprintf("type-%d", i))(&events[3+i])
 		}
-		s.saves(node, events[3:])
+		s.saveEvents(node, events[3:])
 		report, err := node.Check(t.Context(), CheckOptions{Repair: true})
 		require.NoError(t, err)
 		require.Empty(t, report.Findings, "this node writes tails")
-		require.True(t, s.head(node).hasTail())
+		require.True(t, s.readHead(node).hasTail())
 
 		node = s.node(Options{}, true)
 		for _, repair := range []bool{false, true} {
 			report, err = node.Check(t.Context(), CheckOptions{Repair: repair})
 			require.NoError(t, err)
-			require.Equal(t, []string{tailLeft}, kinds(report))
-			require.Equal(t, !repair, s.head(node).hasTail())
+			require.Equal(t, []string{tailLeft}, kindsOfFindings(report))
+			require.Equal(t, !repair, s.readHead(node).hasTail())
 		}
-		require.Equal(t, headWriteID{ID: s.head(node).WriteID.ID}, s.head(node).WriteID, "the head has format 1")
+		require.Equal(t, headWriteID{ID: s.readHead(node).WriteID.ID}, s.readHead(node).WriteID, "the head has format 1")
 		report, err = node.Check(t.Context(), CheckOptions{})
 		require.NoError(t, err)
 		require.Empty(t, report.Findings)
-		require.NoError(t, s.audit(s.actor))
-		s.drains(node, events...)
+		require.NoError(t, s.auditMailbox(s.actor))
+		s.drainAll(node, events...)
 	})
 }
 
@@ -481,10 +481,10 @@ func TestASmallSave_ManyCabinetsShareTheHead(t *testing.T) {
 	for i := range 150 {
 		e := repositorytest.Event(s.actor, repositorytest.Typed(string(rune('a'+i%7))))
 		all = append(all, e)
-		s.saves(node, all[i:])
-		require.LessOrEqual(t, s.head(node).tailBytes(), maxAllTails)
+		s.saveEvents(node, all[i:])
+		require.LessOrEqual(t, s.readHead(node).tailBytes(), maxAllTails)
 	}
-	require.NoError(t, s.audit(s.actor))
+	require.NoError(t, s.auditMailbox(s.actor))
 	bundles, err := repositorytest.Drain(t.Context(), s.stores(node), s.actor, allGroups)
 	require.NoError(t, err)
 	n := 0
@@ -494,15 +494,15 @@ func TestASmallSave_ManyCabinetsShareTheHead(t *testing.T) {
 	require.Equal(t, len(all), n)
 }
 
-func TestASmallSave_CostsWhatItMay(t *testing.T) {
+func TestASmallSave_CostsUpToItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTails(t)
 		node := s.node(Options{TailEvents: DefaultTailEvents, Exclusive: true}, false)
-		s.saves(node, repositorytest.Events(1, s.actor))
+		s.saveEvents(node, repositorytest.Events(1, s.actor))
 		const n = 480
 		units, requests := s.engine.RequestUnits(), s.engine.Requests()
 		for range n {
-			s.saves(node, repositorytest.Events(1, s.actor))
+			s.saveEvents(node, repositorytest.Events(1, s.actor))
 			<-time.After(time.Second)
 		}
 		units, requests = s.engine.RequestUnits()-units, s.engine.Requests()-requests
@@ -512,12 +512,12 @@ func TestASmallSave_CostsWhatItMay(t *testing.T) {
 	})
 }
 
-func TestAnEventSavedFetchedAndConfirmedAlone_CostsWhatItMay(t *testing.T) {
+func TestAnEventSavedFetchedAndConfirmedAlone_CostsUpToItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTails(t)
 		node := s.node(Options{TailEvents: DefaultTailEvents, Exclusive: true}, false)
 		lives := func() {
-			s.saves(node, repositorytest.Events(1, s.actor))
+			s.saveEvents(node, repositorytest.Events(1, s.actor))
 			b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 			require.NoError(t, err)
 			_, err = node.Acknowledge(t.Context(), s.actor, b.ID)
@@ -543,7 +543,7 @@ func TestSingleEventsThatAreFetchedOneByOne_LeaveNothingToRepair(t *testing.T) {
 		s := newTails(t)
 		node := s.node(Options{TailEvents: 2, DrawerCapacity: 5}, true)
 		for range 13 { // the third drawer
-			s.saves(node, repositorytest.Events(1, s.actor))
+			s.saveEvents(node, repositorytest.Events(1, s.actor))
 			b, err := repositorytest.Peek(t.Context(), s.stores(node), s.actor, allGroups, domain.BundleID{})
 			require.NoError(t, err)
 			_, err = node.Acknowledge(t.Context(), s.actor, b.ID)
@@ -551,7 +551,7 @@ func TestSingleEventsThatAreFetchedOneByOne_LeaveNothingToRepair(t *testing.T) {
 			node.Settle(t.Context(), s.actor)
 			<-time.After(time.Second)
 		}
-		for _, last := range s.head(node).Cabinets {
+		for _, last := range s.readHead(node).Cabinets {
 			require.Equal(t, 3, last.Ordinal)
 		}
 		report, err := node.Check(t.Context(), CheckOptions{})
@@ -560,23 +560,23 @@ func TestSingleEventsThatAreFetchedOneByOne_LeaveNothingToRepair(t *testing.T) {
 	})
 }
 
-// TestCheck_FindsNothingAfterBundlesOfATail leaves the entry of a drawer as it was when the first
-// event of its tail waited: what is taken from a tail changes no entry. The check, the next Peek and
-// the sweep find the drawer without it.
+// TestCheck_FindsNothingAfterBundlesOfATail leaves the entry of a drawer as it was when the first event
+// of its tail waited: a Dequeue of events in a tail changes no entry. The check, the next Peek and the
+// sweep find the drawer without it.
 func TestCheck_FindsNothingAfterBundlesOfATail(t *testing.T) {
 	k := newKeeperWith(t, Options{DrawerCapacity: 10, TailEvents: 4})
-	k.saves(6) // a large Save, which writes an entry
-	k.saves(2, repositorytest.Alone)
-	require.Equal(t, 6, k.takes().Count) // the entry is of the next event, in the tail
-	k.takes()
-	k.takes()
+	k.saveEvents(6) // a large Save, which writes an entry
+	k.saveEvents(2, repositorytest.Alone)
+	require.Equal(t, 6, k.takeBundle().Count) // the entry points at the next event, which is in the tail
+	k.takeBundle()
+	k.takeBundle()
 	for range 6 {
-		k.saves(1, repositorytest.Alone) // into this drawer and the next one
-		k.takes()
+		k.saveEvents(1, repositorytest.Alone) // into this drawer and the next one
+		k.takeBundle()
 		report, err := k.node.Check(t.Context(), CheckOptions{Recipient: k.actor})
 		require.NoError(t, err)
 		require.Empty(t, report.Findings)
 	}
-	k.saves(2, repositorytest.Alone)
-	require.NoError(t, k.mended(k.actor))
+	k.saveEvents(2, repositorytest.Alone)
+	require.NoError(t, k.repairMailbox(k.actor))
 }

@@ -19,10 +19,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// These are the moments at which a protocol with one rule less goes wrong, each
-// brought about on purpose.
+// These tests cause the situations in which a protocol would fail if it lacked one of its rules.
 
-// A tap is the line of one node, with a hand on it.
+// A tap is the connection of one node, in which a test can intervene.
 type tap struct {
 	next faulty.Doer
 
@@ -42,32 +41,33 @@ func (t *tap) Do(req *http.Request) (*http.Response, error) {
 	return t.next.Do(req)
 }
 
-func (t *tap) set(before func(*http.Request) error) {
+func (t *tap) setBefore(before func(*http.Request) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.before = before
 }
 
-// tapped starts a node with a hand on its line.
-func (r *rig) tapped(opts Options) (*Repository, *tap) {
+// tappedNode starts a node with a tap.
+func (r *rig) tappedNode(opts Options) (*Repository, *tap) {
 	r.t.Helper()
 	line := &tap{next: r.line}
 	db := r.account.ConnectBy(line)
 	return New(db, r.content, opts), line
 }
 
-// replacesHead reports that req replaces the head of a recipient: the first such
-// request of a Save reserves, the second commits.
-func replacesHead(req *http.Request) bool {
+// isHeadReplacement reports whether req replaces the head of a recipient: the first such request of a Save
+// reserves, the second commits.
+func isHeadReplacement(req *http.Request) bool {
 	return req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/docs/"+headID)
 }
 
-func queries(req *http.Request) bool { return req.Header.Get("x-ms-documentdb-query") != "" }
+func isQuery(req *http.Request) bool { return req.Header.Get("x-ms-documentdb-query") != "" }
 
-func writes(req *http.Request) bool { return req.Method != http.MethodGet && !queries(req) }
+func isWrite(req *http.Request) bool { return req.Method != http.MethodGet && !isQuery(req) }
 
-// at runs do before the n-th request that matches, and none before the others.
-func at(n int, matches func(*http.Request) bool, do func() error) func(*http.Request) error {
+// atNth returns a function that calls do before the n-th request that matches, and does nothing before the
+// others.
+func atNth(n int, matches func(*http.Request) bool, do func() error) func(*http.Request) error {
 	var mu sync.Mutex
 	seen := 0
 	return func(req *http.Request) error {
@@ -106,10 +106,10 @@ func (s *trust) save(node *Repository, saver int, events []domain.Event) {
 	s.ledger.Saved(saver, events...)
 }
 
-// drains takes everything out with a fresh node and compares it with the ledger.
-func (s *trust) drains() {
+// drainAll dequeues everything through a new node and compares it with the ledger.
+func (s *trust) drainAll() {
 	s.Helper()
-	require.NoError(s, s.audit(s.actor))
+	require.NoError(s, s.auditMailbox(s.actor))
 	drained, err := repositorytest.Drain(context.Background(), s.stores(s.node(small, false)), s.actor, allGroups)
 	require.NoError(s, err)
 	require.NoError(s, s.ledger.Check(drained))
@@ -117,12 +117,12 @@ func (s *trust) drains() {
 
 func TestACountAboveTheHeadsFillIsNotTrusted(t *testing.T) {
 	s := newTrust(t)
-	node, line := s.tapped(Options{DrawerCapacity: 10, Retries: -1})
+	node, line := s.tappedNode(Options{DrawerCapacity: 10, Retries: -1})
 	s.save(node, 0, repositorytest.Events(12, s.actor)) // one drawer, and two events in the next
 
 	var dead atomic.Bool // from the commit on
-	commit := at(2, replacesHead, func() error { dead.Store(true); return nil })
-	line.set(func(req *http.Request) error {
+	commit := atNth(2, isHeadReplacement, func() error { dead.Store(true); return nil })
+	line.setBefore(func(req *http.Request) error {
 		if err := commit(req); err != nil || dead.Load() {
 			return faulty.ErrLost
 		}
@@ -139,18 +139,18 @@ func TestACountAboveTheHeadsFillIsNotTrusted(t *testing.T) {
 	assert.Len(t, events, 12, "the last drawer says that it holds five, not two")
 
 	s.save(other, 1, repositorytest.Events(4, s.actor))
-	s.drains()
+	s.drainAll()
 }
 
 func TestACommitBeatsARollbackThatHasNotClaimedYet(t *testing.T) {
 	s := newTrust(t)
-	slow, slowLine := s.tapped(small)
+	slow, slowLine := s.tappedNode(small)
 	s.save(slow, 0, repositorytest.Events(2, s.actor))
 	commits, mayCommit := make(chan struct{}), make(chan struct{})
-	slowLine.set(at(2, replacesHead, func() error { close(commits); <-mayCommit; return nil }))
-	other, otherLine := s.tapped(small)
+	slowLine.setBefore(atNth(2, isHeadReplacement, func() error { close(commits); <-mayCommit; return nil }))
+	other, otherLine := s.tappedNode(small)
 	undoes, mayUndo := make(chan struct{}), make(chan struct{})
-	otherLine.set(at(1, writes, func() error { close(undoes); <-mayUndo; return nil }))
+	otherLine.setBefore(atNth(1, isWrite, func() error { close(undoes); <-mayUndo; return nil }))
 
 	var saves sync.WaitGroup
 	saves.Go(func() { s.save(slow, 0, repositorytest.Events(3, s.actor)) })
@@ -160,31 +160,31 @@ func TestACommitBeatsARollbackThatHasNotClaimedYet(t *testing.T) {
 		defer close(saved)
 		s.save(other, 1, repositorytest.Events(4, s.actor))
 	}()
-	<-undoes // it has read the intent, and is about to write for the first time
+	<-undoes // it has read the intent, and is about to make its first write
 	close(mayCommit)
 	saves.Wait()
 	close(mayUndo)
 	<-saved
-	s.drains()
+	s.drainAll()
 }
 
-func TestAWatermarkPastOnesRangeProvesNothing(t *testing.T) {
+func TestAWatermarkAboveAnIntent_DoesNotProveItsCommit(t *testing.T) {
 	s := newTrust(t)
-	slow, slowLine := s.tapped(small)
+	slow, slowLine := s.tappedNode(small)
 	s.save(slow, 0, repositorytest.Events(2, s.actor))
 	commits, mayCommit := make(chan struct{}), make(chan struct{})
-	slowLine.set(at(2, replacesHead, func() error { close(commits); <-mayCommit; return nil }))
+	slowLine.setBefore(atNth(2, isHeadReplacement, func() error { close(commits); <-mayCommit; return nil }))
 
 	var saves sync.WaitGroup
 	saves.Go(func() { s.save(slow, 0, repositorytest.Events(3, s.actor)) })
 	<-commits
-	s.save(s.node(small, false), 1, repositorytest.Events(4, s.actor)) // undoes the other, and moves the watermark past its range
+	s.save(s.node(small, false), 1, repositorytest.Events(4, s.actor)) // rolls back the other Save, and moves the watermark past its numbers
 	close(mayCommit)
 	saves.Wait()
-	s.drains()
+	s.drainAll()
 }
 
-func TestAnIndexThatAnOldReadMadeShortIsNotUsed(t *testing.T) {
+func TestAnIndexThatAStaleReadMadeShort_IsNotUsed(t *testing.T) {
 	for age := range 19 {
 		for reads := range int32(8) {
 			t.Run(fmt.Sprintf("%d reads are %d commits old", reads, age), func(t *testing.T) {
@@ -194,8 +194,8 @@ func TestAnIndexThatAnOldReadMadeShortIsNotUsed(t *testing.T) {
 	}
 }
 
-// rememberingByOldReads sends again what was saved before, to a node that knows
-// nothing yet: it reads the head as it is, and then the drawers as they were.
+// rememberingByOldReads sends saved events again, to a node that has nothing in memory: its read of the
+// head is current, and its reads of the drawers are stale.
 func rememberingByOldReads(t *testing.T, age int, reads int32) {
 	var left atomic.Int32
 	s := &trust{T: t, actor: repositorytest.NewActor(), rig: newRig(t, embedded.Options{Stale: func() int {
@@ -213,18 +213,18 @@ func rememberingByOldReads(t *testing.T, age int, reads int32) {
 	}
 	s.ledger.Saved(0, events...)
 
-	node, line := s.tapped(tiny)
-	line.set(at(1, queries, func() error { left.Store(reads); return nil }))
+	node, line := s.tappedNode(tiny)
+	line.setBefore(atNth(1, isQuery, func() error { left.Store(reads); return nil }))
 	saved, err := node.Save(context.Background(), s.actor, events)
 	require.NoError(t, err)
 	assert.Equal(t, repository.Saved{Duplicates: len(events)}, saved)
 	left.Store(0)
-	s.drains()
+	s.drainAll()
 }
 
-// TestOldPointersShowNoCabinetBeforeItsTurn saves into a drawer that is used up but has
-// room, and on into the next one, and peeks with pointers of every age.
-func TestOldPointersShowNoCabinetBeforeItsTurn(t *testing.T) {
+// TestOldPointers_DoNotReorderCabinets saves into a drawer whose events are all taken but that has
+// room, and into the next one, and peeks with pointers of every age.
+func TestOldPointers_DoNotReorderCabinets(t *testing.T) {
 	for age := range 12 {
 		t.Run(fmt.Sprintf("pointers are %d commits old", age), func(t *testing.T) { peekingByOldPointers(t, age) })
 	}
@@ -243,10 +243,10 @@ func peekingByOldPointers(t *testing.T, age int) {
 	_, err = writer.Save(t.Context(), s.actor, events)
 	require.NoError(t, err)
 
-	node, line := s.tapped(tiny)
-	line.set(func(req *http.Request) error {
+	node, line := s.tappedNode(tiny)
+	line.setBefore(func(req *http.Request) error {
 		now.Store(0)
-		if queries(req) && strings.Contains(req.URL.Path, "/colls/catalog/") {
+		if isQuery(req) && strings.Contains(req.URL.Path, "/colls/catalog/") {
 			now.Store(int32(age))
 		}
 		return nil

@@ -7,18 +7,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Numbers in documents decide how much is read, and how much memory that needs. One that
-// no hub has ever written is damage as well as a document that is no JSON, and must
-// not take more than there is.
+// Numbers in documents decide how much is read, and how much memory that needs. A number that no hub
+// has ever written is damage, just as a document that is not JSON, and must not cause unlimited work.
 
-// maxSlots is more than any drawer has, whatever its capacity.
+// maxSlots is more than the slots of any drawer, whatever its capacity.
 const maxSlots = 1 << 20
 
-// maxOrdinal is more than any drawer has: a hundred billion events of a cabinet.
+// maxOrdinal is more than any ordinal: a cabinet would have a hundred billion events.
 const maxOrdinal = 1 << 24
 
-// isName reports whether text may be the id of a drawer: Cosmos calls a request with
-// one that cannot be an id a wrong request, and does not say that it is damage.
+// isName reports whether text may be the id of a drawer. Cosmos answers a request with an invalid id as
+// a bad request, which does not show that the document is damaged.
 func isName(text string) bool {
 	return len(text) <= 100 && strings.IndexFunc(text, func(r rune) bool {
 		return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
@@ -68,7 +67,7 @@ func (d *bundleDoc) Validate() error {
 	if d.Count < 0 || domain.Weight(d.Count) > domain.MaxBundleWeight { // each weighs something
 		return fmt.Errorf("bundle %s has %d events", d.ID, d.Count)
 	}
-	if !isName(d.WriteID) { // it is a part of a condition
+	if !isName(d.WriteID) { // it becomes a part of a condition
 		return fmt.Errorf("bundle %s has the write id %q", d.ID, d.WriteID)
 	}
 	if len(d.Ranges) == 0 {

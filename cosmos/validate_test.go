@@ -10,32 +10,40 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// The simulation found that a check of a page with a slot that cannot be ended the
-// process: it made as much room as the page said. A bundle without slots ended it, too.
-func TestANumberThatCannotBeIsDamageAndTakesNoMemory(t *testing.T) {
+// A check of a page with an impossible slot ended the process: it allocated as much as the page said.
+// So did a bundle without slots. The simulation found both.
+func TestAnImpossibleNumber_IsDamageAndTakesNoMemory(t *testing.T) {
 	const huge = 1 << 45
 	for name, damage := range map[string]func(d *damaged){
-		"a page that begins before the drawer": func(d *damaged) { d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(0), "/slot", -huge) },
-		"a page that never ends":               func(d *damaged) { d.patches(d.node.db.cabinets, d.drawers(d.main)[1].ID, pageID(0), "/until", huge) },
+		"a page that begins before the drawer": func(d *damaged) {
+			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[1].ID, pageID(0), "/slot", -huge)
+		},
+		"a page that never ends": func(d *damaged) {
+			d.patchDocument(d.node.db.cabinets, d.readDrawers(d.main)[1].ID, pageID(0), "/until", huge)
+		},
 		"a drawer of many events": func(d *damaged) {
-			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[1].ID, "/count", huge)
+			d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[1].ID, "/count", huge)
 		},
 		"a drawer with a number below nothing": func(d *damaged) {
-			d.patches(d.node.db.cabinets, cabinetKey(d.main), d.drawers(d.main)[1].ID, "/count", -1)
+			d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), d.readDrawers(d.main)[1].ID, "/count", -1)
 		},
-		"a bundle of many events": func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/count", huge) },
-		"a bundle of many slots":  func(d *damaged) { d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges/0/to", huge) },
+		"a bundle of many events": func(d *damaged) {
+			d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/count", huge)
+		},
+		"a bundle of many slots": func(d *damaged) {
+			d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/ranges/0/to", huge)
+		},
 		"a bundle of a drawer that cannot be": func(d *damaged) {
-			d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges/0/drawer", "no\x00thing")
+			d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/ranges/0/drawer", "no\x00thing")
 		},
 		"a bundle of no slots": func(d *damaged) {
-			d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges", []slotRange{})
+			d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/ranges", []slotRange{})
 		},
 		"a head of many events": func(d *damaged) {
-			d.patches(d.node.db.catalog, d.actor.String(), headID, "/cabinets/"+nameOf(d.main)+"/fill", huge)
+			d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/cabinets/"+nameOf(d.main)+"/fill", huge)
 		},
 		"an intent of many slots": func(d *damaged) {
-			d.patches(d.node.db.catalog, d.actor.String(), headID, "/intent", intent{ID: "x", Parts: []drawerPart{{Count: huge}}})
+			d.patchDocument(d.node.db.catalog, d.actor.String(), headID, "/intent", intent{ID: "x", Parts: []drawerPart{{Count: huge}}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,22 +63,22 @@ func TestANumberThatCannotBeIsDamageAndTakesNoMemory(t *testing.T) {
 	}
 }
 
-// A Save counts in the drawer it fills by a patch, and Cosmos refuses to add to what
-// is no number: the simulation saw that returned as an unknown error.
+// A Save increments the count of the drawer that it fills by a patch, and Cosmos refuses to increment a
+// member that is not a number. That was returned as an unknown error, as the simulation found.
 func TestADrawerThatCannotBeCountedInIsDamaged(t *testing.T) {
 	d := newDamaged(t)
-	drawers := d.drawers(d.main)
-	d.patches(d.node.db.cabinets, cabinetKey(d.main), drawers[len(drawers)-1].ID, "/weight", "much")
+	drawers := d.readDrawers(d.main)
+	d.patchDocument(d.node.db.cabinets, cabinetKey(d.main), drawers[len(drawers)-1].ID, "/weight", "much")
 	_, err := d.node.Save(t.Context(), d.actor, repositorytest.Events(1, d.actor))
 	require.Equal(t, domain.Damaged, domain.KindOf(err), "%v", err)
 }
 
-// The simulation found that a Peek for this panicked, for it looked up what the gate of
-// the other group had let through.
-func TestAnOpenBundleThatSaysItIsOfAnotherGroupIsDamage(t *testing.T) {
+// A Peek for this bundle panicked, as the simulation found: it looked up the position in the gate of
+// the other group.
+func TestAnOpenBundleOfTheWrongGroup_IsDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
-		d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/group", "masterdata")
+		d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/group", "masterdata")
 		group, err := domain.DefaultGroups().Of(domain.TimeSeries)
 		require.NoError(t, err)
 		_, err = d.node.NextUnacknowledged(t.Context(), d.actor, []domain.Group{group})
@@ -78,12 +86,12 @@ func TestAnOpenBundleThatSaysItIsOfAnotherGroupIsDamage(t *testing.T) {
 	})
 }
 
-// The simulation found that a Peek for this panicked, because it took the slots from a tail
-// that did not exist.
+// A Peek for this bundle panicked, as the simulation found: it took the slots from a tail that did not
+// exist.
 func TestAnOpenBundleWithARangeOfNoSlotsIsDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDamaged(t)
-		d.patches(d.node.db.bundles, d.actor.String(), d.openBundle(), "/ranges/0/to", 2)
+		d.patchDocument(d.node.db.bundles, d.actor.String(), d.openBundleID(), "/ranges/0/to", 2)
 		next, err := d.node.NextUnacknowledged(t.Context(), d.actor, allGroups)
 		require.NoError(t, err)
 		for _, err = range next.Run.Events(t.Context()) {

@@ -2,16 +2,16 @@ package repository
 
 import "github.com/messagehub/messagehub/domain"
 
-// A Queue is what a group of domains has for a recipient.
+// A Queue has the events of a group of domains for a recipient.
 type Queue struct {
 	Group   domain.Group
-	Waiting domain.Backlog // all that is not acknowledged, Open included
+	Waiting domain.Backlog // all unacknowledged events, those of Open included
 	Open    *domain.Bundle // the open bundle, or nil
 }
 
-// Acknowledged is a bundle that its recipient holds safely.
+// Acknowledged is a bundle that its recipient has stored safely.
 type Acknowledged struct {
 	domain.Bundle
-	Behind    domain.Backlog // what waits, in the groups that were asked for when the bundle was opened
-	HasNotice bool           // a notice of the bundle was left in the outbox
+	Behind    domain.Backlog // what waits after it, in the groups that were asked for when the bundle was opened
+	HasNotice bool           // the outbox has a notice of the bundle
 }

@@ -5,26 +5,27 @@ import (
 	"strings"
 )
 
-// NewerFormatFinding is the Kind of a Finding of a mailbox, or a document of objects, that a newer
-// version has stored in a format that this one does not know. It is not damage, and was not checked.
+// NewerFormatFinding is the Kind of a Finding about a mailbox, or a document of objects, that a newer
+// version has stored in a format that this version does not know. It is not damage, and was not
+// checked.
 const NewerFormatFinding = "newer-format"
 
-// A CheckReport is what a check has seen so far.
+// A CheckReport is the result of a check so far.
 type CheckReport struct {
 	Recipients int64     `json:"recipients"`
 	Cabinets   int64     `json:"cabinets"`
 	Drawers    int64     `json:"drawers"`
-	Events     int64     `json:"events"` // retained ones
+	Events     int64     `json:"events"` // number of retained events
 	Open       int64     `json:"open"`   // bundles
 	Objects    int64     `json:"objects,omitempty"`
-	Rows       int64     `json:"rows,omitempty"` // of objects
+	Rows       int64     `json:"rows,omitempty"` // number of rows of objects
 	Found      int64     `json:"found"`
 	Repaired   int64     `json:"mended"`
-	Findings   []Finding `json:"findings"` // the first of them, if there are very many
+	Findings   []Finding `json:"findings"` // the first ones, if there are very many
 	Resume     string    `json:"resume,omitempty"`
 }
 
-// Plus adds up two parts of one check, of which the later one says where to resume.
+// Plus adds the later part of a check, which has the position to resume from, to an earlier one.
 func (r *CheckReport) Plus(later *CheckReport) CheckReport {
 	sum := *later
 	sum.Recipients += r.Recipients
@@ -40,18 +41,18 @@ func (r *CheckReport) Plus(later *CheckReport) CheckReport {
 	return sum
 }
 
-// Clean reports whether nothing is wrong, or everything was repaired.
+// Clean reports whether nothing was found, or everything was repaired.
 func (r *CheckReport) Clean() bool { return r.Found == r.Repaired }
 
-// A Finding is something that is not as the invariants want it.
+// A Finding is a violation of an invariant.
 type Finding struct {
 	Rule      string `json:"rule"` // H1 to H10, or L1 to L10; "" if none is broken
 	Kind      string `json:"kind"`
 	Recipient string `json:"recipient"`        // "" if it is about objects
 	Bucket    string `json:"bucket,omitempty"` // of objects; "" if it is about a mailbox, or not known
-	Where     string `json:"where"`            // the document
+	Where     string `json:"where"`            // names the document
 	Text      string `json:"text"`
-	Damage    bool   `json:"damage"` // no repair can know what was there
+	Damage    bool   `json:"damage"` // no repair can restore the data
 	Repaired  bool   `json:"mended"`
 }
 

@@ -11,47 +11,45 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Section is a part of an object in the content store. The zero Section is
-// no content.
+// A Section is a part of an object in the content store. The zero Section is empty.
 type Section struct {
 	Object string
 	Offset int64  // bytes
 	Length int64  // bytes
-	Sum    uint32 // CRC-32C of a payload, for its reader to compare; Content does not use it
+	Sum    uint32 // CRC-32C of a payload, for the reader to compare; Content does not use it
 }
 
 // SumOf returns the Sum of a payload.
 func SumOf(payload []byte) uint32 { return UpdateSum(0, payload) }
 
-// UpdateSum returns the Sum of what sum covers followed by more.
+// UpdateSum returns the Sum of the bytes that sum covers, followed by more.
 func UpdateSum(sum uint32, more []byte) uint32 { return crc32.Update(sum, castagnoli, more) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// IsZero reports whether s is no content.
+// IsZero reports whether s is the zero Section.
 func (s Section) IsZero() bool { return s == Section{} }
 
-// Content keeps objects: byte strings of any length under a name. A name is
-// one or more segments of A-Z a-z 0-9 . _ - joined by slashes, no segment being
-// "." or "..", in all at most 512 characters; another name is Invalid.
+// Content keeps objects: byte strings of any length under a name. A name is one or more segments of A-Z
+// a-z 0-9 . _ - joined by slashes, up to 512 characters in all. No segment is "." or "..". Any other
+// name is Invalid.
 type Content interface {
-	// Put stores what r yields under name and returns once it is durable. An
-	// object is written once: if there is one already, Put leaves it as it is
-	// and fails with Conflict. Nothing of a failed Put is ever visible.
+	// Put stores what r yields under name, and returns once it is durable. An object is written once:
+	// if it exists already, Put leaves it as it is and fails with Conflict. No part of a failed Put is
+	// ever visible.
 	Put(ctx context.Context, name string, r io.Reader) error
 
-	// Open reads a section of an object. It fails with NotFound if there is no
-	// such object, with Damaged if the object is too short and with Invalid for
-	// a negative offset or length. The caller closes the reader, which does not
-	// depend on ctx from then on.
+	// Open reads a section of an object. It fails with NotFound if there is no such object, with
+	// Damaged if the object is too short, and with Invalid for a negative offset or length. The caller
+	// closes the reader, which does not depend on ctx after Open has returned.
 	Open(ctx context.Context, s Section) (io.ReadCloser, error)
 
-	// Delete removes an object. Deleting what is not there is no error.
+	// Delete removes an object. To delete a missing object is no error.
 	Delete(ctx context.Context, name string) error
 
-	// DeleteFolder removes every object whose name begins with folder and a slash;
-	// folder is formed like a name. If it fails, some may be gone. What is put
-	// there while it is under way may or may not stay.
+	// DeleteFolder removes every object whose name begins with folder and a slash. folder has the form
+	// of a name. If DeleteFolder fails, some objects may be gone. An object that is put there meanwhile
+	// may or may not stay.
 	DeleteFolder(ctx context.Context, folder string) error
 }
 
@@ -59,8 +57,7 @@ const maxObjectName = 512
 
 var objectName = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`)
 
-// CheckObjectName returns an Invalid error unless name is one that Content takes.
-// It is for implementations.
+// CheckObjectName returns an Invalid error unless Content accepts name. It is for implementations.
 func CheckObjectName(name string) error {
 	segments := strings.Split(name, "/")
 	if len(name) > maxObjectName || !objectName.MatchString(name) || slices.Contains(segments, ".") || slices.Contains(segments, "..") {

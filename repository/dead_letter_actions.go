@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// DeadLetterActions are the records of what operators do to dead letters of queues of Service
-// Bus. A queue belongs to no actor, and what happens in it cannot be one write with its record.
-// So the record is written first, and gets its outcome afterwards.
+// DeadLetterActions are the records of operators' actions on dead letters of Service Bus queues. Such
+// a queue belongs to no actor, and a change of it cannot be stored in one write with its record. So the
+// record is written first, and the outcome is added afterwards.
 //
-// A record without an outcome is that of an action which is being carried out, or whose node
-// has died meanwhile.
+// A record without an outcome means that the action is being carried out, or that its node has died
+// meanwhile.
 type DeadLetterActions interface {
 	// BeginDeadLetterAction stores the record of an action, with an ID and a time of the
 	// store, and returns it as it is stored.
@@ -24,18 +24,18 @@ type DeadLetterActions interface {
 	DeadLetterActions(ctx context.Context, queue string, limit int) ([]DeadLetterAction, error)
 }
 
-// A DeadLetterAction is the record of what an operator does to dead letters of one queue.
+// A DeadLetterAction is the record of an operator's action on dead letters of one queue.
 type DeadLetterAction struct {
 	AdminAction
 	ID    string
-	What  string    // look, resend, delete
+	What  string    // look, resend or delete
 	When  time.Time // when it began, by the clock of the node
 	Queue string
 
 	Number    int64  // of the dead letter; 0 if the action is about several
-	MessageID string // of the dead letter, as its sender has set it
-	Reason    string // that of the dead letter, or that all of several have
+	MessageID string // of the dead letter, as set by its sender
+	Reason    string // of the dead letter, or the common one of several
 
 	Outcome string // "" until the action has ended
-	Letters int    // that were looked at, sent again or deleted
+	Letters int    // number of dead letters that were looked at, sent again or deleted
 }

@@ -9,18 +9,17 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Definitions keeps the definitions of subscriptions. Any node may call any method at any
-// time. After an Uncertain failure, a call may be repeated with the same arguments.
+// Definitions keeps the definitions of subscriptions. Any node may call any method at any time. After
+// an Uncertain failure, a call may be repeated with the same arguments.
 //
-// Each change, and the deletion, of a subscription is noted in [ShardEntry.Changes] of its
-// cursor, if there is one. A crash or a failure after the change may leave it unnoted.
+// Each change or deletion of a subscription is noted in [ShardEntry.Changes] of its cursor, if there is
+// one. After a crash or a failure, a change may not be noted.
 type Definitions interface {
-	// CreateSubscription stores d, whose Version is ignored, and returns it with its version. If
-	// its owner has a subscription with its id, that one is returned as it is, and created is
-	// false. The call fails with Conflict if another owner has the id, or if a subscription with
-	// it was deleted, and with [ErrSubscriptionLimit] if the owner has
-	// [domain.MaxSubscriptions] others. The limit is exact, however many nodes create
-	// subscriptions at the same time.
+	// CreateSubscription stores d, whose Version is ignored, and returns it with its version. If the
+	// owner has a subscription with this id, it returns that one unchanged, and created is false. The
+	// call fails with Conflict if another owner has the id, or if a subscription with it was deleted,
+	// and with [ErrSubscriptionLimit] if the owner has [domain.MaxSubscriptions] others. The limit is
+	// exact, however many nodes create subscriptions at the same time.
 	CreateSubscription(ctx context.Context, d *Definition) (stored *Definition, created bool, err error)
 
 	// ReplaceSubscription stores d instead of the subscription that has d.ID, d.Owner and
@@ -33,45 +32,45 @@ type Definitions interface {
 	// It may be a stale read.
 	Subscription(ctx context.Context, id domain.SubscriptionID) (*Definition, error)
 
-	// CurrentSubscription is Subscription without the risk of a stale read.
+	// CurrentSubscription is Subscription, but is never a stale read.
 	CurrentSubscription(ctx context.Context, id domain.SubscriptionID) (*Definition, error)
 
-	// Subscriptions returns those of an owner, in the order of their ids.
+	// Subscriptions returns the subscriptions of an owner, in the order of their ids.
 	Subscriptions(ctx context.Context, owner domain.ActorID) ([]*Definition, error)
 
-	// DeleteSubscription deletes a subscription of owner. It fails with NotFound if it does
-	// not exist. If version is not empty, it fails with Conflict if the subscription has another one.
-	// The id cannot be used again before its cursor was retired and nothing is left of it.
+	// DeleteSubscription deletes a subscription of owner. It fails with NotFound if it does not exist.
+	// If version is not empty, it fails with Conflict if the subscription has another version. The id
+	// cannot be used again until its cursor was retired and nothing is left of it.
 	DeleteSubscription(ctx context.Context, owner domain.ActorID, id domain.SubscriptionID, version DefinitionVersion) error
 }
 
-// A Definition is what is stored of a subscription.
+// A Definition is a stored subscription.
 type Definition struct {
 	ID domain.SubscriptionID
 	domain.Subscription
 	Secret string // sealed; "": calls are not signed
-	// Previous is the secret before Secret, sealed. Calls are signed with it, too, until
-	// PreviousUntil. Empty if there is no other.
+	// Previous is the previous secret, sealed. Calls are signed with it, too, until PreviousUntil. It
+	// is empty if there is none.
 	Previous      string
 	PreviousUntil time.Time
-	// Headers are those of the owner for each call, sealed; empty without headers. HeaderNames are
+	// Headers are the owner's headers for each call, sealed; empty without headers. HeaderNames are
 	// their names, in order.
 	Headers     string
 	HeaderNames []string
-	// Rotation is the one by which the hub has made Secret. It is zero if the owner has chosen the
+	// Rotation is the rotation by which the hub has made Secret. It is zero if the owner has chosen the
 	// secret.
 	Rotation Rotation
 
 	Paused  bool // by the owner
-	Resumed int  // how often, by the owner
+	Resumed int  // number of times that the owner has resumed it
 	Created time.Time
 	Version DefinitionVersion
 }
 
-// A Rotation is a replacement of a secret by one that the hub has made, so that a request which is
-// repeated is recognized.
+// A Rotation records the replacement of a secret by one that the hub has made, so that a repeated
+// request is recognized.
 type Rotation struct {
-	From DefinitionVersion // that was replaced
+	From DefinitionVersion // the version that was replaced
 	At   time.Time
 }
 
@@ -86,8 +85,8 @@ func (d *Definition) Clone() *Definition {
 // A DefinitionVersion identifies a state of a definition for its store.
 type DefinitionVersion string
 
-// ErrSubscriptionLimit reports that an owner has as many subscriptions as it may have. Its
-// kind is Invalid.
+// ErrSubscriptionLimit reports that an owner has as many subscriptions as the limit permits. Its kind
+// is Invalid.
 var ErrSubscriptionLimit = errors.New("the owner has as many subscriptions as an owner may have")
 
 // NewSubscriptionLimitError returns an Invalid error that is an [ErrSubscriptionLimit].

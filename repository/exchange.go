@@ -5,30 +5,29 @@ import (
 	"io"
 )
 
-// An Exchange is the part of the content store that the hub shares with its
-// domains: it leaves lists of ids there, and they leave what it has asked them for.
-// What the hub puts is written once, as in all of Content. What a domain leaves may
-// change or go at any time, so the hub makes it its own before it relies on it.
+// An Exchange is the part of the content store that the hub shares with its domains: the hub puts lists
+// of ids there, and the domains put the content that the hub has requested. An object of the hub is
+// written once, as in all of Content. An object of a domain may change or disappear at any time, so the
+// hub copies it before it depends on it.
 //
-// Nothing keeps those who share it from each other: a party that may write to it can
-// replace what others have left there, lists of ids included, until it is read. A
-// domain that gets the wrong list makes the content of other events; what the hub has
-// made its own is out of reach. So all who can write to it have to trust each other.
+// Nothing protects those who share an Exchange from each other: a domain with write access can replace
+// the objects of others, lists of ids included, until they are read. A domain that gets the wrong list
+// produces the content of other events. The hub's own copies are out of reach. So all parties with
+// write access have to trust each other.
 type Exchange interface {
 	Content
 
-	// Name returns the name that an object has here which a domain names by a URI. It
-	// fails as Fetch does if there can be no such object.
+	// Name returns the name in the Exchange of an object that a domain names by a URI. It fails as
+	// Fetch does if there can be no such object.
 	Name(uri string) (string, error)
 
-	// Fetch opens what a domain has left, which it names by a URI. It fails with
-	// Invalid if the URI is malformed or of another account or container, and with
-	// NotFound if there is no such object. No address that a domain states is ever
-	// dialled. The caller closes the reader, which yields one version whole, or fails
-	// with Damaged if the object changes while it is read.
+	// Fetch opens an object that a domain has put and names by a URI. It fails with Invalid if the URI
+	// is malformed or of another account or container, and with NotFound if there is no such object. It
+	// never connects to an address that a domain states. The caller closes the reader, which yields one
+	// whole version, or fails with Damaged if the object changes while it is read.
 	Fetch(ctx context.Context, uri string) (io.ReadCloser, error)
 
-	// Discard removes what a domain has left, under the same conditions. What is
-	// not there is no error.
+	// Discard removes an object that a domain has put, under the same conditions. To remove a missing
+	// object is no error.
 	Discard(ctx context.Context, uri string) error
 }

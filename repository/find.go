@@ -7,82 +7,82 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Finder finds events and bundles by their ids, for people who ask where one is. What it returns
-// is read from several documents, one after the other, and may be of different moments while a
-// mailbox is in use. No rule depends on it. It changes neither events nor bundles; like any reader,
-// it may complete what a writer has left.
+// Finder finds events and bundles by their ids, for people who look for one. The results are read from
+// several documents, one after the other, and may show different moments while a mailbox is in use. No
+// rule depends on them. A search changes neither events nor bundles; like any reader, it may complete
+// an unfinished write.
 type Finder interface {
-	// FindEvent returns the events with an id, of one mailbox or of every one: the same id may be
-	// in many mailboxes. It finds those that are retained. A mailbox that cannot be read, or can be
-	// read in part, is listed and does not end the search. Nothing found is no error.
+	// FindEvent returns the events with an id, of one mailbox or of all: many mailboxes may have the
+	// same id. It finds retained events. A mailbox that cannot be read, completely or in part, is
+	// listed and does not end the search. To find nothing is no error.
 	//
-	// With a trace instead of an id, it returns what the spans of the trace have saved, and the
-	// bundles that they have opened. It reads all that is stored of a mailbox.
+	// With a trace instead of an id, it returns the events that the spans of the trace have saved, and
+	// the bundles that they have opened. That reads everything that is stored of a mailbox.
 	FindEvent(ctx context.Context, q EventQuery) (EventSearch, error)
 
-	// FindBundle returns up to limit bundles with an id that are retained, open or not, of one
-	// recipient or, if that is zero, of all: each may have its own one.
+	// FindBundle returns up to limit retained bundles with an id, open or not, of one recipient or, if
+	// that is zero, of all: several recipients may have a bundle with the same id.
 	FindBundle(ctx context.Context, id domain.BundleID, recipient domain.ActorID, limit int) (BundleSearch, error)
 }
 
-// An EventQuery says which event is looked for, and where.
+// An EventQuery says which event to find, and where.
 type EventQuery struct {
 	ID        domain.EventID
 	Trace     domain.TraceID // instead of ID; zero: none
 	Recipient domain.ActorID // zero: every mailbox
 	Origin    domain.Origin  // zero: any
 
-	// Of a search of every mailbox. It ends after the mailboxes that are being looked at when a
-	// limit is reached.
+	// Of a search of all mailboxes. When it reaches a limit, it still completes the mailboxes that it
+	// has begun.
 	After string        // EventSearch.Next of the search before; "": from the start
-	Limit int           // of what is found; 0: none
-	Units float64       // request units; 0: no limit. A store that has none ignores it
-	Time  time.Duration // 0: no limit
+	Limit int           // for the results; 0: no limit
+	Units float64       // limit for request units; 0: no limit. Stores without request units ignore it
+	Time  time.Duration // limit for the duration; 0: no limit
 }
 
 // An EventSearch is the result of a search for an event.
 type EventSearch struct {
 	Found     []FoundEvent
-	Saves     []FoundSave   // of the trace
-	Bundles   []FoundBundle // that a Peek of the trace has opened
-	Mailboxes int           // looked at; 0 of a recipient for whom nothing was ever saved
+	Saves     []FoundSave   // events that the trace has saved
+	Bundles   []FoundBundle // bundles that a Peek of the trace has opened
+	Mailboxes int           // number of mailboxes that were searched; 0 for a recipient for whom nothing was ever saved
 	Unread    []UnreadMailbox
 	Next      string // where the search may be continued; "": every mailbox was looked at
 }
 
 // A BundleSearch is the result of a search for a bundle.
 type BundleSearch struct {
-	Found   []FoundBundle // in the order of their recipients
+	Found   []FoundBundle // sorted by recipient
 	HasMore bool
 	Unread  []UnreadMailbox
 }
 
-// An UnreadMailbox could not be read, or a part of it: what is looked for may be there.
+// An UnreadMailbox could not be read, completely or in part: it may have what was searched for.
 type UnreadMailbox struct {
 	Recipient string // may be no valid one, in a damaged store; "": not known
 	Reason    string
 }
 
-// A FoundEvent is an event that its recipient has received and that is retained.
+// A FoundEvent is a retained event that its recipient has received.
 type FoundEvent struct {
 	StoredEvent
 	Group domain.Group
-	Slot  *EventSlot // nil in a store that has no drawers
+	Slot  *EventSlot // nil in a store without drawers
 
 	Save domain.TraceContext // the span that has saved it; zero: none is stored
 
-	IsReserved     bool  // a Save that is under way has stored it; it is not visible yet, and may never be
+	IsReserved     bool  // a Save in flight has stored it; it is not visible yet, and may never be
 	IsAcknowledged bool  // it will not be returned again, unless its bundle is replayed
-	Before         int64 // visible events of its cabinet that wait before it; -1: not counted
+	Before         int64 // number of visible events of its cabinet that wait before it; -1: not counted
 
-	// Bundles are those that it is or was in, in the order in which they were opened.
+	// Bundles are the bundles that the event is or was in, in the order in which they were opened.
 	Bundles      []FoundBundle
-	HasMore      bool // there may be other bundles, which were not looked for
+	HasMore      bool // there may be other bundles, which were not searched for
 	Mailbox      MailboxState
-	FirstWaiting *FirstWaiting // what a Peek of its group begins with, if that is in another cabinet and no bundle is open
+	FirstWaiting *FirstWaiting // the event with which the next bundle of its group begins, if that is in another cabinet and no bundle is open
 }
 
-// A FoundSave is the events of a cabinet that one span has saved, side by side.
+// A FoundSave has consecutive events of a cabinet that one span has saved.
 type FoundSave struct {
 	Span        domain.TraceContext
 	Cabinet     domain.CabinetKey
@@ -96,7 +96,7 @@ type FoundSave struct {
 // MaxSaveIDs is the limit for the ids of a FoundSave.
 const MaxSaveIDs = 20
 
-// Add adds an event behind the others.
+// Add adds an event after the others.
 func (s *FoundSave) Add(e *StoredEvent) {
 	if s.Count == 0 {
 		s.First, s.Saved = e.Sequence, e.Saved
@@ -107,7 +107,7 @@ func (s *FoundSave) Add(e *StoredEvent) {
 	}
 }
 
-// An EventSlot is where an event is stored.
+// An EventSlot is the location of an event.
 type EventSlot struct {
 	Drawer  string
 	Ordinal int
@@ -115,10 +115,10 @@ type EventSlot struct {
 	InHead  bool // it is one of the newest of its cabinet, which are not in the drawer yet
 }
 
-// A MailboxState is what of a mailbox may delay an event or a bundle.
+// A MailboxState is that part of the state of a mailbox which may delay an event or a bundle.
 type MailboxState struct {
 	Frozen bool
-	Open   *domain.Bundle // of the group; nil: none
+	Open   *domain.Bundle // the open bundle of the group, or nil
 	Lost   string         // why the first event that waits in the cabinet cannot be read; "": it can, or Open is not nil
 }
 
@@ -128,12 +128,12 @@ type FirstWaiting struct {
 	Sequence domain.Sequence
 }
 
-// A FoundBundle is a bundle that is retained.
+// A FoundBundle is a retained bundle.
 type FoundBundle struct {
 	domain.Bundle
 	State BundleState
-	// Closed is when it was dequeued, skipped or released, to the second. It is later if the
-	// retention was shortened since. It is zero for a bundle that is open.
+	// Closed is when the bundle was dequeued, skipped or released, to the second. If the retention was
+	// shortened since, it is too late. It is zero for an open bundle.
 	Closed time.Time
 	Frozen bool // the mailbox is frozen
 }

@@ -7,28 +7,27 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An Outbox holds the notices that have not been delivered yet. Acknowledge writes
-// them with the same decision by which it closes the bundle: one for the domain of a bundle
-// in content mode domain.Request, one for subscribers, if [DequeueRequests] says so, and one for
-// watchers, if [BundleWatches] says so. There is no one without the other. An operator's Skip and Release write none.
-// The removal of a watched bundle writes one, too, of audience domain.ForWatchersOfRemoval.
+// An Outbox holds the notices that have not been delivered yet. The write by which Acknowledge closes a
+// bundle also stores its notices: one for the domain of a bundle in content mode domain.Request, one
+// for subscribers if there are [DequeueRequests], and one for watchers if the bundle is watched
+// ([BundleWatches]). Neither is stored without the other. An operator's Skip and Release write none.
+// The removal of a watched bundle also writes a notice, for the audience domain.ForWatchersOfRemoval.
 type Outbox interface {
-	// Notices returns notices of recipient that are in the outbox, at least one of each
-	// group and audience that has any: those of a group and audience from the first on,
-	// without a gap, in the order in which the bundles were closed. Those of removals are in any order.
+	// Notices returns notices of recipient, at least one for each group and audience that has any.
+	// Those of a group and audience begin with the first one, without a gap, in the order in which the
+	// bundles were closed. Notices of removals are in any order.
 	Notices(ctx context.Context, recipient domain.ActorID) ([]domain.Notice, error)
 
-	// Delivered removes a notice that was delivered. Removing what is not there
-	// is no error.
+	// Delivered removes a notice that was delivered. To remove a missing notice is no error.
 	Delivered(ctx context.Context, n domain.Notice) error
 
-	// Waiting returns up to limit recipients, each with a notice in the
-	// outbox from before a moment, or from so long [Ahead] of it that the clock of the
-	// node which left it is wrong. An empty result means that no other recipient has one. Those
-	// that it returns along with an error have one all the same.
+	// Waiting returns up to limit recipients that have a notice from before a time, or so far [Ahead]
+	// of it that the clock of the node which wrote the notice must be wrong. An empty result means that
+	// no other recipient has one. Recipients that it returns together with an error have one
+	// nevertheless.
 	Waiting(ctx context.Context, before time.Time, limit int) ([]domain.ActorID, error)
 }
 
-// Ahead is how much later than before a notice may be and still count as new. A later one comes from a
-// node whose clock is wrong.
+// Ahead is the time by which a notice may be later than before and still count as new. A notice that is
+// later than that comes from a node whose clock is wrong.
 const Ahead = time.Minute

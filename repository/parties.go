@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Parties keeps the parties of the broker: producers, channels, and the consumers of channels.
-// None is ever removed. Any node may call any method at any time.
+// Parties keeps the parties of the broker: producers, channels, and the consumers of channels. Parties
+// are never removed. Any node may call any method at any time.
 type Parties interface {
 	// PutParty stores p instead of the party that has p.ID and p.Version; if p.Version is empty,
 	// it stores p as a new party. It returns the new version. It fails with Conflict if the party
@@ -22,26 +22,26 @@ type Parties interface {
 	// Party returns a party. It fails with NotFound if the party does not exist.
 	Party(ctx context.Context, id domain.PartyID) (*Party, error)
 
-	// Parties returns up to limit parties of a list, in the order of the bytes of their names, and
-	// begins with the first name that is not before first.
+	// Parties returns up to limit parties of a list, in the byte order of their names, from the name
+	// first on.
 	Parties(ctx context.Context, list domain.PartyList, first string, limit int) ([]*Party, error)
 }
 
-// A Party is what is stored of a party.
+// A Party is a stored party.
 type Party struct {
 	ID    domain.PartyID
-	Label string // for people
+	Label string // text for people
 
-	// TokenSum is the SHA-256 of the token of a producer or of a channel: it is only compared.
+	// TokenSum is the SHA-256 of the token of a producer or of a channel: the hub only compares it.
 	TokenSum [sha256.Size]byte
 	// Token is the token of a consumer, sealed: the hub sends it.
 	Token string
 
 	CallbackURL string    // of a consumer
-	Start       StreamEnd // of a consumer: it gets the messages that its channel has there and behind it
+	Start       StreamEnd // of a consumer: it receives the messages of its channel from there on
 
 	Created time.Time
-	Changed time.Time // later than before by a whole second at least, so that an HTTP date distinguishes changes
+	Changed time.Time // at least a whole second later than before, so that an HTTP date distinguishes changes
 	Version PartyVersion
 }
 

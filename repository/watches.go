@@ -10,9 +10,9 @@ import (
 // Watches keeps the watches of owners. Any node may call any method at any time. After an Uncertain
 // failure, a call may be repeated with the same arguments.
 //
-// A replacement and a deletion give the cursor an entry, or are noted in its [ShardEntry.Changes], so that
-// its owner loads it, although no signal reaches it. A call that was not able to note it fails, although
-// the watch may be replaced or deleted; the call that repeats it notes it.
+// A replacement or a deletion gives the cursor a shard entry, or changes its [ShardEntry.Changes], so
+// that the owner of the cursor loads it even if no signal arrives. A call that cannot note the change
+// there fails, although the watch may be replaced or deleted; a repeated call notes it.
 type Watches interface {
 	// CreateWatch stores w, whose Version is ignored. It fails with Conflict if its owner has
 	// another watch with its ID.
@@ -26,7 +26,7 @@ type Watches interface {
 	// a stale read.
 	Watch(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*Watch, error)
 
-	// CurrentWatch is Watch without the risk of a stale read.
+	// CurrentWatch is Watch, but is never a stale read.
 	CurrentWatch(ctx context.Context, owner domain.ActorID, id domain.WatchID) (*Watch, error)
 
 	// Watches returns up to limit watches of an owner after the first offset, in the order of their
@@ -37,7 +37,7 @@ type Watches interface {
 	DeleteWatch(ctx context.Context, owner domain.ActorID, id domain.WatchID) error
 }
 
-// A Watch is what is stored of a watch.
+// A Watch is a stored watch.
 type Watch struct {
 	ID          domain.WatchID
 	Owner       domain.ActorID

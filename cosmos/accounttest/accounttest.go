@@ -1,6 +1,6 @@
-// Package accounttest opens an embedded Cosmos account for a test. Any number of nodes
-// share it, each with its own connection. Their requests take one line, which a test breaks
-// on demand. The test closes engine and connections when it ends.
+// Package accounttest opens an embedded Cosmos account for a test. Any number of nodes share it,
+// each with its own connection. All requests use one transport, in which a test can break them. The
+// test closes engine and connections when it ends.
 package accounttest
 
 import (
@@ -19,7 +19,7 @@ import (
 // An Account is an embedded account with the containers of a store.
 type Account struct {
 	Engine  *embedded.Engine
-	Line    *faulty.Transport // to Engine
+	Line    *faulty.Transport // the connection to Engine
 	Content repository.Content
 
 	t testing.TB
@@ -34,7 +34,7 @@ func New(t testing.TB, opts embedded.Options, containers []client.ContainerSpec)
 	return On(t, engine, containers)
 }
 
-// On returns an account on an engine that the caller closes.
+// On returns an account on an engine, which the caller closes.
 func On(t testing.TB, engine *embedded.Engine, containers []client.ContainerSpec) *Account {
 	t.Helper()
 	a := &Account{Engine: engine, Line: &faulty.Transport{Next: engine.Transport()}, Content: memory.NewContent(), t: t}
@@ -42,10 +42,10 @@ func On(t testing.TB, engine *embedded.Engine, containers []client.ContainerSpec
 	return a
 }
 
-// Connect returns a connection by the line of the account.
+// Connect returns a connection that uses Line.
 func (a *Account) Connect() *client.Database { return a.ConnectBy(a.Line) }
 
-// ConnectBy returns a connection by another line.
+// ConnectBy returns a connection that uses another transport.
 func (a *Account) ConnectBy(line policy.Transporter) *client.Database {
 	a.t.Helper()
 	db, err := client.Connect(client.Connection{Endpoint: a.Engine.Endpoint(), Key: a.Engine.Key(), Transport: line})

@@ -13,14 +13,14 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// The consistency levels under which a read shows every write that was acknowledged before.
+// The consistency levels with which a read shows every write that was acknowledged before.
 const (
 	strong           = "Strong"
-	boundedStaleness = "BoundedStaleness" // in the region that takes the writes
+	boundedStaleness = "BoundedStaleness" // in the write region
 )
 
-// accountProperties are the properties that an account states. azcosmos reads them before the
-// first request and every few minutes after that.
+// accountProperties are the properties that an account reports. azcosmos reads them before the first
+// request and every few minutes afterwards.
 type accountProperties struct {
 	ID     string `json:"id"`
 	Policy struct {
@@ -35,15 +35,14 @@ type region struct {
 	Name string `json:"name"`
 }
 
-// readsWhereItWrites reports whether reads go to the region that takes the writes. Without
-// preferred regions, of which [Connect] names none, azcosmos sends them to the first
-// readable location.
+// readsWhereItWrites reports whether reads go to the write region. Without preferred regions, of which
+// [Connect] sets none, azcosmos sends them to the first readable location.
 func (a *accountProperties) readsWhereItWrites() bool {
 	return len(a.Readable) == 1 ||
 		len(a.Readable) > 1 && len(a.Writable) > 0 && a.Readable[0].Name == a.Writable[0].Name
 }
 
-// findFault returns why the hub cannot work on the account, nil if it can.
+// findFault returns the reason why the hub cannot work on the account, nil if it can.
 func (a *accountProperties) findFault() error {
 	if len(a.Writable) < 2 {
 		return nil
@@ -55,14 +54,13 @@ func (a *accountProperties) findFault() error {
 	return fmt.Errorf("account %s: %w (%s); disable multi-region writes", a.ID, errSeveralWriteRegions, strings.Join(names, ", "))
 }
 
-// errSeveralWriteRegions reports an account that takes writes in several regions. There,
-// two conditional writes of one document can both succeed, and one of them is lost.
+// errSeveralWriteRegions reports an account with several write regions. There, two conditional writes
+// of one document can both succeed, and one of them is lost.
 var errSeveralWriteRegions = errors.New("it takes writes in several regions, where conditional writes decide nothing")
 
-// ReadsMayBeStale reports whether a plain read may return an older state than one that a
-// client has seen already. On an account with bounded staleness, that is so if reads go to
-// another region than writes, which lacks the newest writes. It returns true for an account
-// whose properties are not known yet.
+// ReadsMayBeStale reports whether a plain read may return an older state than a client has seen before.
+// On an account with bounded staleness, it may if reads go to another region than writes, which lacks
+// the newest writes. It returns true for an account whose properties are not known yet.
 func (db *Database) ReadsMayBeStale() bool {
 	account := db.properties.Load()
 	switch cmp.Or(db.consistency, account.Policy.Level) {
@@ -74,8 +72,8 @@ func (db *Database) ReadsMayBeStale() bool {
 	return true
 }
 
-// An accountObserver notes the properties of the account when azcosmos reads them, because
-// azcosmos does not return them. While they have a fault, it sends no other request.
+// An accountObserver records the properties of the account when azcosmos reads them, because azcosmos
+// does not return them. While they have a fault, it sends no other request.
 type accountObserver struct {
 	next policy.Transporter
 	db   *Database

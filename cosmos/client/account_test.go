@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// connected returns a client of an account, once azcosmos has read its properties.
-func connected(t *testing.T, o embedded.Options, consistency string) (*client.Database, error) {
+// connectAccount returns a client of an account, after azcosmos has read its properties.
+func connectAccount(t *testing.T, o embedded.Options, consistency string) (*client.Database, error) {
 	t.Helper()
 	engine, err := embedded.Open(o)
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestReads_AreFreshOnlyWhereTheAccountWrites(t *testing.T) {
 		{account: "BoundedStaleness", override: "Session", stale: true},
 		{account: "Strong", write: []string{here}, read: []string{there, here}}, // every region has every write
 	} {
-		db, err := connected(t, embedded.Options{Consistency: tc.account, WriteRegions: tc.write, ReadRegions: tc.read}, tc.override)
+		db, err := connectAccount(t, embedded.Options{Consistency: tc.account, WriteRegions: tc.write, ReadRegions: tc.read}, tc.override)
 		require.NoError(t, err)
 		assert.Equal(t, tc.stale, db.ReadsMayBeStale(), "%+v", tc)
 	}
@@ -63,7 +63,7 @@ func TestReadsOfAnUnknownAccount_AreTakenForStale(t *testing.T) {
 
 func TestAccountWithSeveralWriteRegions_IsRefusedByName(t *testing.T) {
 	for _, consistency := range []string{"", "Strong"} {
-		db, err := connected(t, embedded.Options{Consistency: "Session", WriteRegions: []string{"West Europe", "North Europe"}}, consistency)
+		db, err := connectAccount(t, embedded.Options{Consistency: "Session", WriteRegions: []string{"West Europe", "North Europe"}}, consistency)
 		require.ErrorContains(t, err, "West Europe, North Europe", "provisioning")
 
 		c := client.New(db, client.Options{Containers: []client.ContainerSpec{{Name: "x", PartitionKey: "/key", KeyBytes: 10}}})

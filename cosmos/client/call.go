@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Call is one call of a port, or one piece of maintenance. Its requests share one
-// budget of retries and are counted under its name. It is safe for concurrent use.
+// A Call is one call of a port, or one piece of maintenance. Its requests share one budget of retries,
+// and metrics count them under its name. It is safe for concurrent use.
 type Call struct {
 	client *Client
 	name   string
@@ -31,24 +31,24 @@ type Call struct {
 
 // The budget of a call.
 const (
-	callTimeout = 5 * time.Second // of one request; Cosmos itself gives up after 5 s
+	callTimeout = 5 * time.Second // for one request; Cosmos itself gives up after 5 s
 	minBackoff  = 4 * time.Millisecond
 	maxBackoff  = time.Second
 )
 
-// SetBackground makes c wait before its requests, so that all background calls together keep
-// to [Options.BackgroundUnits].
+// SetBackground makes c wait before its requests, so that all background calls together stay below
+// [Options.BackgroundUnits].
 func (c *Call) SetBackground() { c.paced = c.client.pacer != nil }
 
-// Renew returns a call of the same name with a full budget, in the background if c is.
+// Renew returns a call with the same name and a full budget. It is in the background if c is.
 func (c *Call) Renew() *Call {
 	next := c.client.Begin(c.name)
 	next.paced = c.paced
 	return next
 }
 
-// BatchSize returns how many operations, of up to limit, a batch of c takes if each costs
-// price: a batch in the background costs what may be spent in half a second.
+// BatchSize returns the number of operations, up to limit, for a batch of c if each costs price: a
+// batch in the background costs as much as may be spent in half a second.
 func (c *Call) BatchSize(price float64, limit int) int {
 	if !c.paced {
 		return limit
@@ -56,8 +56,8 @@ func (c *Call) BatchSize(price float64, limit int) int {
 	return c.client.pacer.batchSize(price, limit)
 }
 
-// AddRetries adds to the budget of a call that has become large. It does nothing if
-// the client was made without retries.
+// AddRetries adds to the budget of a call that has become large. It does nothing if the client has no
+// retries.
 func (c *Call) AddRetries(retries int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,9 +66,9 @@ func (c *Call) AddRetries(retries int) {
 	}
 }
 
-// Pause takes one retry from the budget and waits for the backoff, with full jitter,
-// and for at least the duration after. It returns false, without waiting, if the budget
-// is used up or ctx ends before after has passed, and false if ctx ends meanwhile.
+// Pause takes one retry from the budget and waits for the backoff, with full jitter, and for at least
+// the duration after. It returns false, without waiting, if the budget is used up or the deadline of
+// ctx is before the end of after. It also returns false if ctx ends during the wait.
 func (c *Call) Pause(ctx context.Context, after time.Duration) bool {
 	c.mu.Lock()
 	used := max(c.client.opts.Retries-c.retries, 0)
@@ -95,18 +95,18 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ErrStale reports that a document has changed since the call read it. [Call.Retry]
-// begins again with fresh reads.
+// ErrStale reports that a document has changed since the call read it. [Call.Retry] then starts again
+// with fresh reads.
 var ErrStale = errors.New("the store moved on")
 
-// ErrNotYetVisible reports that a document was not found although another one refers to
-// it. It is an ErrStale until it repeats: [MaxMissing] in a row are damage.
+// ErrNotYetVisible reports that a document was not found although another one refers to it. It is an
+// ErrStale at first; [MaxMissing] of them in a row are damage.
 var ErrNotYetVisible = fmt.Errorf("what must be there is missing: %w", ErrStale)
 
 // MaxMissing consecutive misses turn a stale read into damage.
 const MaxMissing = 8
 
-// Units returns what the requests of the call have cost so far.
+// Units returns the cost of the requests of the call so far, in request units.
 func (c *Call) Units() float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,16 +119,16 @@ func (c *Call) addUnits(charge float32) {
 	c.units += float64(charge)
 }
 
-// InDoubt reports whether a write of the call may have been applied although its reply
-// does not say so.
+// InDoubt reports whether a write of the call may have been applied although its reply did not show
+// that.
 func (c *Call) InDoubt() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.doubt
 }
 
-// Outcome is [Classify] for the result of the call. If a write of the call may have been
-// applied, an error that would mean that it was not becomes Uncertain.
+// Outcome returns the result of [Classify] for the call. If a write of the call may have been applied,
+// an error that would mean that it was not becomes Uncertain.
 func (c *Call) Outcome(what string, err error) error {
 	err = Classify(what, err)
 	c.mu.Lock()
@@ -143,11 +143,11 @@ func (c *Call) Outcome(what string, err error) error {
 	return err
 }
 
-// Retry runs try until it returns nil or an error other than [ErrStale]. If the budget is
-// used up before, it fails with Busy, with Damaged after [MaxMissing] consecutive
-// [ErrNotYetVisible], or with Unavailable if a container has changed.
+// Retry calls try until it returns nil or an error other than [ErrStale]. If the budget is used up
+// before, it fails with Busy, with Damaged after [MaxMissing] consecutive [ErrNotYetVisible], or with
+// Unavailable if a container has changed.
 func (c *Call) Retry(ctx context.Context, try func() error) error {
-	missing := 0 // times in a row
+	missing := 0 // consecutive times
 	for {
 		err := try()
 		if !errors.Is(err, ErrStale) {
@@ -172,8 +172,8 @@ func (c *Call) Retry(ctx context.Context, try func() error) error {
 	}
 }
 
-// SuspectContainers returns what is wrong with the containers, as far as that is known after a
-// look at them, for a call that failed in a way that a changed container would explain.
+// SuspectContainers checks the containers after a failure that a changed container would explain, and
+// returns what is known to be wrong with them.
 func (c *Call) SuspectContainers(ctx context.Context) error {
 	if fault := c.client.suspectContainers(ctx); fault != nil {
 		return domain.Errorf(domain.Unavailable, "%s: %w", c.name, fault)
@@ -181,8 +181,8 @@ func (c *Call) SuspectContainers(ctx context.Context) error {
 	return nil
 }
 
-// sendRequest sends a request until it succeeds, fails permanently, or the budget is used up. A
-// write whose outcome is unknown in the end is Uncertain. request returns the charge.
+// sendRequest sends a request until it succeeds, fails permanently, or the budget is used up. A write
+// whose final outcome is unknown is Uncertain. request returns the charge.
 func (c *Call) sendRequest(ctx context.Context, container *azcosmos.ContainerClient, write bool, request func(context.Context) (float32, error)) error {
 	uncertain := false
 	for {
@@ -221,7 +221,7 @@ func (c *Call) sendRequest(ctx context.Context, container *azcosmos.ContainerCli
 					return domain.Errorf(domain.Unavailable, "%s: %w (%v)", c.name, fault, f)
 				}
 			}
-			return err // its status says what it is
+			return err // its status is interpreted later
 		case uncertain:
 			return domain.Errorf(domain.Uncertain, "%s: it is not known whether a write to %s was carried out: %w", c.name, container.ID(), f)
 		case ctx.Err() != nil:

@@ -13,16 +13,16 @@ import (
 
 // Options of a Client. The zero value is valid.
 type Options struct {
-	Containers []ContainerSpec // that the adapter uses; checked and provisioned together. Empty: nothing is checked
+	Containers []ContainerSpec // containers of the adapter, which are checked and provisioned together; empty: no check
 	Retries    int             // of the requests of one call; default 24, negative: none
 	Formats    FormatObserver  // default: none
-	// BackgroundUnits is how many request units a second all calls in the background spend, at
-	// most; fewer for a while after a request of any call was throttled. 0: no limit.
+	// BackgroundUnits is the limit for the request units per second of all background calls; they spend
+	// less for a while after a request of any call was throttled. 0: no limit.
 	BackgroundUnits float64
-	Clock           func() time.Time      // default time.Now; for the age of what is known of the containers
+	Clock           func() time.Time      // default time.Now; measures the age of the containers' properties
 	Random          func() uint64         // ids and jitter; default: the system's
 	Logger          *slog.Logger          // default: none
-	Registerer      prometheus.Registerer // default: none; clients may share one
+	Registerer      prometheus.Registerer // default: none; several clients may use the same one
 }
 
 // A Client makes the calls of one adapter to a [Database]. It is safe for concurrent
@@ -32,10 +32,10 @@ type Client struct {
 	opts       Options
 	metrics    *requestMetrics
 	containers containerWatch
-	pacer      *pacer // nil without a limit
+	pacer      *pacer // nil: no limit
 }
 
-// New returns a Client. It makes no request and starts nothing.
+// New returns a Client. It makes no request and starts no goroutine.
 func New(db *Database, opts Options) *Client {
 	opts.Retries = max(cmp.Or(opts.Retries, 24), 0)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
@@ -55,10 +55,9 @@ func New(db *Database, opts Options) *Client {
 	return c
 }
 
-// Begin returns a call with a full budget. name is that of the call in metrics and
-// errors.
+// Begin returns a call with a full budget. name identifies the call in metrics and errors.
 func (c *Client) Begin(name string) *Call {
-	// The counter of retries begins at 0 with the first call of a name.
+	// The first call of a name creates its counter of retries, with the value 0.
 	return &Call{client: c, name: name, retries: c.opts.Retries, retried: c.metrics.retries.WithLabelValues(name)}
 }
 
@@ -80,6 +79,6 @@ func (c *Client) Jitter(d time.Duration) time.Duration {
 
 func systemRandom() uint64 {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails, says its documentation
+	_, _ = rand.Read(b[:]) // documented never to fail
 	return binary.BigEndian.Uint64(b[:])
 }

@@ -17,14 +17,14 @@ import (
 
 // A Connection is the address of a database and the credential for it.
 type Connection struct {
-	Endpoint   string                 // of the account, https://….documents.azure.com:443/
+	Endpoint   string                 // of the account: https://….documents.azure.com:443/
 	Key        string                 // account key; for emulators
 	Credential azcore.TokenCredential // used when there is no key
 	Database   string                 // default "messagehub"
 	Transport  policy.Transporter     // default: a pooled HTTP transport
-	Tracing    tracing.Provider       // of the spans of requests; the zero Provider records none
-	// Consistency overrides the default consistency level that the account
-	// states of itself, but not its regions.
+	Tracing    tracing.Provider       // records spans of requests; the zero Provider records none
+	// Consistency overrides the default consistency level that the account reports, but not its
+	// regions.
 	Consistency string
 }
 
@@ -32,13 +32,13 @@ type Connection struct {
 type Database struct {
 	account     *azcosmos.Client
 	name        string
-	consistency string                            // overrides that of the account, unless empty
-	properties  atomic.Pointer[accountProperties] // as last read
+	consistency string                            // overrides the consistency level of the account, unless empty
+	properties  atomic.Pointer[accountProperties] // as read last
 	hangUp      func()
 }
 
-// Connect makes a client. It makes no call; the first call shows whether
-// the account can be reached. The caller closes the Database.
+// Connect returns a Database. It makes no request; the first call shows whether the account can be
+// reached. The caller closes the Database.
 func Connect(c Connection) (*Database, error) {
 	db := &Database{name: cmp.Or(c.Database, "messagehub"), consistency: c.Consistency, hangUp: func() {}}
 	db.properties.Store(&accountProperties{})
@@ -49,9 +49,9 @@ func Connect(c Connection) (*Database, error) {
 	}
 	opts := &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: &accountObserver{next: noResendTransport{transport}, db: db},
-		// A write that may have been carried out is sent again by a call, which
-		// knows what is at stake. Left alone, the client repeats one whose HTTP/2
-		// stream broke and reports its own success as a conflict; see noResendTransport.
+		// Only a Call resends a write that may have been carried out, because it can interpret the
+		// result. By itself, azcosmos would resend a write whose HTTP/2 stream broke, and report its
+		// own success as a conflict; see noResendTransport.
 		Retry: policy.RetryOptions{
 			MaxRetries:  -1,
 			ShouldRetry: func(*http.Response, error) bool { return false },
@@ -88,7 +88,7 @@ func (db *Database) Container(name string) (*azcosmos.ContainerClient, error) {
 	return container, nil
 }
 
-// Close releases the client, and its connections if they are its own.
+// Close closes the client, and its connections if it has opened them.
 func (db *Database) Close() {
 	db.account.Close()
 	db.hangUp()

@@ -16,23 +16,23 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A ContainerError describes a property of a container that is not as the hub needs it.
+// A ContainerError describes a property of a container that does not meet the needs of the hub.
 type ContainerError struct {
 	Container string
-	Text      string // what is wrong, and what follows from it
+	Text      string // what is wrong, and the consequence
 
-	// Warning reports that the hub works with it, at a cost that Text names.
+	// Warning reports that the hub works nevertheless, at a cost that Text names.
 	Warning bool
 
 	// isWiderIndex reports that the container has more indexes than it needs. Provision
 	// removes them only on request.
 	isWiderIndex bool
 
-	// Repairable reports whether Provision can correct it in place. A container with
-	// another mismatch must be created again.
+	// Repairable reports whether Provision can correct the property in place. Otherwise the container
+	// must be created again.
 	Repairable bool
 
-	// Remedy is what an operator can do about a mismatch that is not repairable.
+	// Remedy is the advice for a mismatch that is not repairable.
 	Remedy string
 }
 
@@ -46,7 +46,7 @@ func (m *ContainerError) Error() string {
 	return fmt.Sprintf("container %s: %s; this cannot be changed in place: %s", m.Container, m.Text, m.Remedy)
 }
 
-// compare returns how a container differs from what the hub needs.
+// compare returns the differences between a container and what the hub needs.
 func (c *ContainerSpec) compare(s *containerState) []*ContainerError {
 	var found []*ContainerError
 	report := func(m ContainerError, format string, args ...any) {
@@ -93,8 +93,8 @@ func (c *ContainerSpec) compare(s *containerState) []*ContainerError {
 	return found
 }
 
-// keyBytesOfVersion1 is the longest partition key value of a container whose
-// partition key is not of version 2.
+// keyBytesOfVersion1 is the maximum length of a partition key value in a container whose partition key
+// is not of version 2.
 const keyBytesOfVersion1 = 101
 
 // describeMode names the indexing mode.
@@ -105,8 +105,7 @@ func (p *indexingPolicy) describeMode() string {
 	return strings.ToLower(p.Mode)
 }
 
-// readContainer returns the properties of a container. Its error says what the
-// operator can do.
+// readContainer returns the properties of a container. Its error has advice for the operator.
 func (c *Call) readContainer(ctx context.Context, name string) (*containerState, error) {
 	container, err := c.client.db.Container(name)
 	if err != nil {
@@ -143,10 +142,10 @@ func parseContainer(name string, resp *azcosmos.ContainerResponse) (*containerSt
 // errContainerMissing reports that a container, or its database, does not exist.
 var errContainerMissing = errors.New("it does not exist")
 
-// explainRead says what to do about an error of reading a container.
+// explainRead adds advice to an error of reading a container.
 func (db *Database) explainRead(name string, err error) error {
 	switch {
-	case StatusOf(err) == http.StatusNotFound && !FailureOf(err).behind: // a replica that is behind knows nothing yet
+	case StatusOf(err) == http.StatusNotFound && !FailureOf(err).behind: // a stale replica does not know the container yet
 		return domain.Errorf(domain.Unavailable, "container %s of database %s: %w; create it with messagehub provision", name, db.name, errContainerMissing)
 	case StatusOf(err) == http.StatusUnauthorized:
 		return domain.Errorf(domain.Unavailable, "container %s of database %s: the account refuses the credential; check cosmos.key, or the identity that stands for it: %w",
@@ -159,10 +158,9 @@ func (db *Database) explainRead(name string, err error) error {
 	return Classify("read the properties of container "+name, err)
 }
 
-// CheckContainers reads the properties of every container and returns what is
-// wrong with them: a *ContainerError each, or that one is missing or cannot be read. It
-// logs a warning for what works at a higher price. Every node calls it before it
-// serves.
+// CheckContainers reads the properties of every container and returns all faults: a *ContainerError for
+// each mismatch, and errors for containers that are missing or cannot be read. It logs a warning for a
+// mismatch that only costs more. Every node calls it before it serves.
 func (c *Client) CheckContainers(ctx context.Context) error {
 	w := &c.containers
 	if err := w.acquireTurn(ctx); err != nil {
@@ -178,12 +176,11 @@ func (c *Client) CheckContainers(ctx context.Context) error {
 	return err
 }
 
-// ContainersFault returns what is wrong with the containers now, nil if nothing is
-// known to be. It reads their properties seldom: after maxContainerAge, or after
-// maxSuspectAge while something is wrong or a call has failed in a way that a
-// changed container would explain. An account that cannot be reached is not a fault
-// of its containers. One caller reads at a time; if ctx ends before it is the turn of
-// this one, the result is what was known before.
+// ContainersFault returns the known fault of the containers, nil if none is known. It rarely reads
+// their properties: after maxContainerAge, or after maxSuspectAge while there is a fault or a call has
+// failed in a way that a changed container would explain. An account that cannot be reached is not a
+// fault of its containers. One caller reads at a time; if ctx ends while another one reads, the result
+// is what was known before.
 func (c *Client) ContainersFault(ctx context.Context) error {
 	w := &c.containers
 	if w.acquireTurn(ctx) != nil {
@@ -193,7 +190,7 @@ func (c *Client) ContainersFault(ctx context.Context) error {
 	return c.refreshContainers(ctx)
 }
 
-// refreshContainers is ContainersFault for the caller whose turn it is.
+// refreshContainers does the work of ContainersFault for the caller that may read.
 func (c *Client) refreshContainers(ctx context.Context) error {
 	w := &c.containers
 	now := c.opts.Clock()
@@ -214,9 +211,9 @@ func (c *Client) refreshContainers(ctx context.Context) error {
 	return w.knownFault()
 }
 
-// suspectContainers is ContainersFault after a call that failed in a way that a
-// changed container would explain. It does not wait for another caller that reads:
-// then the result is what was known before.
+// suspectContainers does the work of ContainersFault after a call has failed in a way that a changed
+// container would explain. If another caller reads, it does not wait, and returns what was known
+// before.
 func (c *Client) suspectContainers(ctx context.Context) error {
 	w := &c.containers
 	w.suspect.Store(true)
@@ -227,30 +224,28 @@ func (c *Client) suspectContainers(ctx context.Context) error {
 	return c.refreshContainers(ctx)
 }
 
-// checkContainers is the name of the call that reads the properties of
-// containers.
+// checkContainers is the name of the call that reads the properties of containers.
 const checkContainers = "check containers"
 
-// How long the properties of the containers count as known.
+// How long the properties of the containers are cached.
 const (
 	maxContainerAge = 5 * time.Minute
 	maxSuspectAge   = 10 * time.Second
 )
 
-// A containerWatch remembers what is known of the properties of the containers. It
-// is safe for concurrent use.
+// A containerWatch caches the result of checks of the containers. It is safe for concurrent use.
 type containerWatch struct {
 	suspect atomic.Bool           // a call has failed in a way that a changed container would explain
-	fault   atomic.Pointer[error] // what the last read has found; nil: never read, or nothing
+	fault   atomic.Pointer[error] // result of the last check; nil: none, or no fault
 
-	// turn is full while a caller reads the properties. It is no mutex, because callers
-	// wait for the account under it, and others give up with their contexts.
+	// turn is full while a caller reads the properties. It is not a mutex, because callers wait for it
+	// while another one waits for the account, and must be able to stop when their contexts end.
 	turn chan struct{}
 
-	// Of the caller whose turn it is:
+	// These fields belong to the caller that reads.
 	checked   time.Time         // when the properties were read; zero: never
-	suspected time.Time         // when they were read because of a suspicion, or found wrong
-	rids      map[string]string // resource ids by container, as the hub found them at its start
+	suspected time.Time         // when they were read last because of a suspicion or a fault
+	rids      map[string]string // resource ids by container, as they were when the hub started
 }
 
 func (w *containerWatch) acquireTurn(ctx context.Context) error {
@@ -290,8 +285,8 @@ func (w *containerWatch) isCurrent(now time.Time) bool {
 	return age >= 0 && age < maxContainerAge
 }
 
-// IsContainerFault reports whether err is about the containers, or the regions of their
-// account, and not about the connection to the account.
+// IsContainerFault reports whether err is about the containers, or the regions of their account, and
+// not about the connection to the account.
 func IsContainerFault(err error) bool {
 	_, mismatch := errors.AsType[*ContainerError](err)
 	return mismatch || errors.Is(err, errContainerMissing) || errors.Is(err, errContainerReplaced) || errors.Is(err, errSeveralWriteRegions)
@@ -302,12 +297,12 @@ func IsContainerMissing(err error) bool {
 	return err != nil && (errors.Is(err, errContainerMissing) || FailureOf(err).missing)
 }
 
-// errContainerReplaced reports that another container has taken the name of the one
-// that the hub has worked with.
+// errContainerReplaced reports that another container has taken the name of the one that the hub has
+// used.
 var errContainerReplaced = errors.New("it was deleted and created again while the hub ran; restart all hubs")
 
-// checkAll reads the containers one after the other and returns what is wrong with
-// them. It is the turn of the caller.
+// checkAll reads the containers one after the other and returns all faults. The caller must have the
+// turn.
 func (w *containerWatch) checkAll(ctx context.Context, c *Call, warn func(*ContainerError)) error {
 	var faults []error
 	rids := make(map[string]string)
@@ -319,7 +314,7 @@ func (w *containerWatch) checkAll(ctx context.Context, c *Call, warn func(*Conta
 			if len(faults) == 0 {
 				faults = append(faults, err)
 			}
-			break // the others would fail alike
+			break // the others would fail in the same way
 		}
 		if err != nil {
 			faults = append(faults, err)

@@ -8,40 +8,41 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// A ContainerSpec describes a container that an adapter needs. Creation, the check at
-// start, messagehub provision and the table in the handbook derive from it.
+// A ContainerSpec describes a container that an adapter needs. Its creation, the check at start,
+// messagehub provision and the table in the handbook use it.
 type ContainerSpec struct {
 	Name         string
-	Holds        string // its documents, for readers of a table
+	Holds        string // describes its documents, for a table
 	PartitionKey string // path of the partition key, which is hashed by version 2
 	KeyBytes     int    // length of the longest partition key value
 
-	// Index lists the scalar properties that queries filter or order by. The partition key
-	// is indexed, too, and never listed here. All other paths are excluded: each indexed
-	// path makes every write more expensive.
+	// Index lists the scalar properties that queries filter or order by. The partition key is always
+	// indexed, and never listed here. All other paths are excluded: each indexed path makes every write
+	// more expensive.
 	Index []IndexPath
 
-	// Expires reports whether documents of the container set their own time to live.
-	// It needs a default TTL of -1, which means: on, and only for these documents.
+	// Expires reports whether documents of the container set their own time to live. That needs a
+	// default TTL of -1, which means: on, but only for these documents.
 	Expires bool
 
 	// Throughput is the suggested autoscale maximum in RU/s.
 	Throughput int32
 
-	WiderIndex string // what an indexing policy that indexes other paths, too, costs
-	Remedy     string // what an operator can do if the container cannot be corrected in place
+	WiderIndex string // the cost of an indexing policy that also indexes other paths
+	Remedy     string // advice if the container cannot be corrected in place
 }
 
-// An IndexPath is a property that a query needs in the index.
+// An IndexPath is a property that a query needs to be indexed.
 type IndexPath struct {
 	Path string // as in an indexing policy: /name/?
 	Use  string // what does not work, or costs more, without it
 
-	// IsOptional reports that nodes work without it, as they have to between an upgrade and messagehub provision.
+	// IsOptional reports that nodes work without the index, as they have to between an upgrade and
+	// messagehub provision.
 	IsOptional bool
 }
 
-// DefaultTTL returns the default TTL as a table shows it.
+// DefaultTTL returns the default TTL as text for a table.
 func (c *ContainerSpec) DefaultTTL() string {
 	if c.Expires {
 		return "-1"
@@ -49,9 +50,9 @@ func (c *ContainerSpec) DefaultTTL() string {
 	return "none"
 }
 
-// keyPath returns the partition key as an index path. A policy that excludes /* excludes
-// the partition key, too, unless it is included by name: Cosmos then has no index that
-// confines a query to its partition.
+// keyPath returns the partition key as an index path. A policy that excludes /* also excludes the
+// partition key, unless it is included by name: then Cosmos has no index to restrict a query to its
+// partition.
 func (c *ContainerSpec) keyPath() string { return c.PartitionKey + "/?" }
 
 // IndexPaths returns the paths to include in the indexing policy: the partition key, then
@@ -73,7 +74,7 @@ func (c *ContainerSpec) IndexingPolicy() string {
 	return string(text)
 }
 
-// Properties returns what to create the container with.
+// Properties returns the properties for creating the container.
 func (c *ContainerSpec) Properties() azcosmos.ContainerProperties {
 	index := &azcosmos.IndexingPolicy{
 		Automatic:     true,
@@ -133,14 +134,14 @@ type indexPath struct {
 	Path string `json:"path"`
 }
 
-// isConsistent reports whether writes are indexed at once. Modes none and lazy,
-// and indexing on demand, make queries fail or miss documents.
+// isConsistent reports whether writes are indexed at once. With the modes none and lazy, and with
+// indexing on demand, queries fail or miss documents.
 func (p *indexingPolicy) isConsistent() bool {
 	return (p.Mode == "" || strings.EqualFold(p.Mode, "consistent")) && (p.Automatic == nil || *p.Automatic)
 }
 
-// isIndexed reports whether the scalar at path, such as /name/?, is indexed: the
-// most precise path that the policy names decides.
+// isIndexed reports whether the scalar at path, such as /name/?, is indexed. The most precise path in
+// the policy decides.
 func (p *indexingPolicy) isIndexed(path string) bool {
 	subtree := strings.TrimSuffix(path, "/?") + allPaths
 	for _, candidate := range []string{path, subtree, allPaths} {
@@ -151,10 +152,10 @@ func (p *indexingPolicy) isIndexed(path string) bool {
 			return true
 		}
 	}
-	return len(p.Included) == 0 && len(p.Excluded) == 0 // nothing is named: the default is to index all
+	return len(p.Included) == 0 && len(p.Excluded) == 0 // the policy names no path: by default all are indexed
 }
 
-// extraPaths returns the included paths that need does not list.
+// extraPaths returns the included paths that are not in need.
 func (p *indexingPolicy) extraPaths(need []string) []string {
 	if len(p.Included) == 0 && len(p.Excluded) == 0 {
 		return []string{allPaths}

@@ -8,8 +8,9 @@ import (
 )
 
 // noDiagnosticsPolicy stops azcosmos from recording diagnostics of each request, which the hub does not
-// read. They are about a quarter of what a request allocates. azcosmos has no option for that: it records
-// them in a value of the context of a request. So the request gets the context of its call back.
+// read. They are about a quarter of the memory that a request allocates. azcosmos has no option for
+// that: it records them in a value of the context of a request. So the request gets back the context of
+// its call.
 type noDiagnosticsPolicy struct{}
 
 func (noDiagnosticsPolicy) Do(req *policy.Request) (*http.Response, error) {
@@ -21,7 +22,7 @@ func (noDiagnosticsPolicy) Do(req *policy.Request) (*http.Response, error) {
 
 type callContextKey struct{}
 
-// withoutDiagnostics returns a context of a request of which noDiagnosticsPolicy stops the diagnostics.
+// withoutDiagnostics returns a request context for which noDiagnosticsPolicy stops the diagnostics.
 func withoutDiagnostics(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callContextKey{}, ctx)
 }

@@ -1,31 +1,29 @@
-// Package client is how adapters speak to Azure Cosmos DB, or to anything that azcosmos
-// can talk to. It knows no document of any adapter.
+// Package client connects adapters to Azure Cosmos DB, or to anything that azcosmos can talk to. It
+// knows no document of any adapter.
 //
 // # Calls
 //
-// An adapter makes one [Client] of a [Database], and for each call of its ports a [Call].
-// All requests of the call share one budget of retries, so that the caller waits for a
-// bounded time however many documents are involved. A request is sent again after a reply
-// that says nothing about it: no reply, 408, 410, 429, 449, 5xx. azcosmos itself
-// resends nothing that may have been applied.
+// An adapter makes one [Client] of a [Database], and for each call of its ports a [Call]. All
+// requests of the call share one budget of retries, so that the time of a call is limited however
+// many documents are involved. A request is sent again after a reply that does not tell its outcome:
+// no reply, 408, 410, 429, 449, 5xx. azcosmos itself resends nothing that may have been applied.
 //
 // # Writes
 //
-// Every write must be conditional: a creation, a replacement or deletion of an etag, or a
-// patch with a condition. Then a write whose reply was lost is simply sent again, and a
-// refusal (404, 409 or 412, see [IsRefused]) is ambiguous: the write may have been applied
-// by an earlier attempt. So every document carries the id of its last write
-// ([Client.NewID]), and after a refusal the caller reads the document back and compares.
-// If it is the id of another write, the caller returns [ErrStale] from the function that
-// [Call.Retry] runs, and begins again with fresh reads.
+// Every write must be conditional: a creation, a replacement or deletion with an etag, or a patch
+// with a condition. Then a write whose reply was lost is simply sent again, and a refusal (404, 409
+// or 412, see [IsRefused]) is ambiguous: the write may have been applied by an earlier attempt. So
+// every document carries the id of its last write ([Client.NewID]), and after a refusal the caller
+// reads the document back and compares. If it is the id of another write, the caller returns
+// [ErrStale] from the function that [Call.Retry] runs, and begins again with fresh reads.
 //
 // # Reads
 //
-// Plain reads may be stale, each partition by itself; see [Database.ReadsMayBeStale]. A
-// document that another one refers to and that is not there is [ErrNotYetVisible]: a stale
-// read at first, damage if it repeats. A write acts on the current document, so a patch
-// that changes nothing is a read that is not stale. An account that takes writes in several
-// regions is refused: there, conditional writes decide nothing.
+// Plain reads may be stale, each partition by itself; see [Database.ReadsMayBeStale]. If a document
+// to which another one refers is not found, the error is [ErrNotYetVisible]: a stale read at first,
+// damage if it repeats. A write acts on the current document, so a patch that changes nothing is a
+// read that is not stale. An account with several write regions is refused: there, conditional
+// writes are not safe.
 //
 // # Failures
 //
@@ -47,10 +45,10 @@
 //	none: several write regions      Unavailable  no; the request was not sent
 //	others                           Unknown      no
 //
-// When the budget is used up, a write that may have been applied is Uncertain: the caller
-// repeats the whole call with the same ids. [Call.Outcome] has the same effect for a call
-// of several writes. A failure leaves whatever the writes before it have stored; what that
-// means and who repairs it is up to the adapter.
+// When the budget is used up, a write that may have been applied is Uncertain: the caller repeats
+// the whole call with the same ids. [Call.Outcome] has the same effect for a call of several writes.
+// After a failure, the results of earlier writes of the call remain; the adapter defines what they
+// mean and how they are repaired.
 //
 // # Containers
 //
@@ -62,8 +60,7 @@
 //
 // # Formats
 //
-// Nodes of two versions work on one store while a deployment is upgraded. A type that
-// embeds [Document] keeps the members that it does not name. A document with a format
-// number that is not known fails to decode with NewerFormat, and no [NewPatch] applies
-// to it.
+// Nodes of two versions work on one store while a deployment is upgraded. A type that embeds
+// [Document] keeps the members that it does not name. Decoding a document with an unknown format
+// number fails with NewerFormat, and no [NewPatch] applies to it.
 package client

@@ -22,8 +22,7 @@ var orderDocument = client.DocumentKind{Name: "order", Format: 1}
 
 func (*order) DocumentKind() client.DocumentKind { return orderDocument }
 
-// A write that is refused is read back: the id of its last write shows whether it was
-// applied by an earlier attempt.
+// A refused write is read back: the id of the last write shows whether an earlier attempt was applied.
 func Example() {
 	ctx := context.Background()
 	engine, err := embedded.Open(embedded.Options{})

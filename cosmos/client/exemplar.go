@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// observeValue adds a value to a histogram, with the id of the trace of ctx as its exemplar if that is sampled.
+// observeValue adds a value to a histogram. If the trace of ctx is sampled, its id is the exemplar.
 func observeValue(ctx context.Context, histogram prometheus.Observer, value float64) {
 	c := domain.TraceContextOf(ctx)
 	if observer, ok := histogram.(prometheus.ExemplarObserver); ok && c.Sampled {

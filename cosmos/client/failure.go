@@ -16,31 +16,30 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Failure is an error of one request, in the terms in which this package decides. It
-// is the only place where a status is interpreted.
+// A Failure is an interpreted error of one request. This is the only place where a status is
+// interpreted.
 type Failure struct { //nolint:errname // its user asks what failed, not which error it is
-	status    int           // 0: no answer
-	missing   bool          // it is the database or the container that is not there
-	behind    bool          // the replica that was asked has not heard enough to answer
+	status    int           // 0: there was no answer
+	missing   bool          // the database or the container does not exist
+	behind    bool          // the replica is stale and cannot answer yet
 	moving    bool          // writes are moving to another region
-	after     time.Duration // how long Cosmos asks to wait
-	charge    float32       // a refusal has its price, too
-	operation int           // which operation of a batch failed, else 0
-	unsuited  bool          // the request was not sent: the hub cannot work on the account
-	damage    bool          // the file of an embedded engine is damaged there
+	after     time.Duration // time to wait before a retry, as requested by Cosmos
+	charge    float32       // in request units; a refusal is charged, too
+	operation int           // index of the failed operation of a batch, otherwise 0
+	unsuited  bool          // the request was not sent, because the hub cannot work on the account
+	damage    bool          // the document is damaged in the file of an embedded engine
 	partition string        // the key of the damaged partition; "" if it is not known
-	resume    string        // the continuation of a query that leads past the damage
+	resume    string        // the continuation with which a query skips the damage
 	err       error
 }
 
 func (f *Failure) Error() string { return f.err.Error() }
 func (f *Failure) Unwrap() error { return f.err }
 
-// Operation returns which operation of a batch failed, 0 for other requests.
+// Operation returns the index of the failed operation of a batch, 0 for other requests.
 func (f *Failure) Operation() int { return f.operation }
 
-// DamagedPartition returns the partition key of a damaged document, "" if it is not
-// known.
+// DamagedPartition returns the partition key of a damaged document, "" if it is unknown.
 func (f *Failure) DamagedPartition() string { return f.partition }
 
 // FailureOf interprets err, which is not nil.
@@ -62,7 +61,7 @@ func FailureOf(err error) *Failure {
 			f.charge = float32(charge)
 			f.readDamage(answer.RawResponse.Header)
 		}
-		// The text of a ResponseError is a page long; what the body says is enough.
+		// The text of a ResponseError is a page long; the message in the body is enough.
 		f.err = fmt.Errorf("cosmos answered %d %s%s (activity %s)", f.status, http.StatusText(f.status), messageOf(answer), activityOf(answer))
 		if isFull(answer) {
 			f.err = fmt.Errorf("%w: %w", ErrPartitionFull, f.err)
@@ -74,14 +73,14 @@ func FailureOf(err error) *Failure {
 	return f
 }
 
-// ErrPartitionFull reports that a logical partition has reached the maximum size that
-// Cosmos allows, 20 GB. It is Unavailable like other refusals (403), but the account is
-// reachable and the credential valid: only deleting documents of the partition helps.
-// Azcosmos reports no substatus of the operations of a batch. So each 403 of an operation
-// counts as one: an account or a credential that is refused fails the whole request.
+// ErrPartitionFull reports that a logical partition has reached the maximum size that Cosmos permits,
+// 20 GB. It is Unavailable like other refusals (403), but the account is reachable and the credential
+// valid: only deletions of documents of the partition help. azcosmos does not return the substatus of
+// the operations of a batch. So each 403 of an operation counts as a full partition: if the account or
+// the credential were refused, the whole request would fail.
 var ErrPartitionFull = errors.New("the logical partition is full; writes succeed again when documents of it are deleted")
 
-// IsFull reports whether err is that of a full partition.
+// IsFull reports whether err means that a partition is full.
 func IsFull(err error) bool { return err != nil && errors.Is(FailureOf(err), ErrPartitionFull) }
 
 func isFull(answer *azcore.ResponseError) bool {
@@ -93,7 +92,7 @@ func isFull(answer *azcore.ResponseError) bool {
 // DB has no such header.
 const damageHeader = "x-messagehub-damage"
 
-// readDamage reads what an embedded engine says of its damaged file.
+// readDamage reads the headers about a damaged file of an embedded engine.
 func (f *Failure) readDamage(h http.Header) {
 	if f.status != http.StatusInternalServerError || h.Get(damageHeader) == "" {
 		return
@@ -105,10 +104,10 @@ func (f *Failure) readDamage(h http.Header) {
 	}
 }
 
-// messageOf returns what Cosmos says about its answer, the first line of it.
+// messageOf returns the first line of the message in an answer.
 func messageOf(e *azcore.ResponseError) string {
 	if e.RawResponse == nil || e.StatusCode == http.StatusNotFound || e.StatusCode == http.StatusPreconditionFailed {
-		return "" // everyday answers, which need no words
+		return "" // frequent answers that need no explanation
 	}
 	body, err := runtime.Payload(e.RawResponse)
 	var answer struct {
@@ -128,10 +127,9 @@ func activityOf(e *azcore.ResponseError) string {
 	return e.RawResponse.Header.Get("x-ms-activity-id")
 }
 
-// isRetriable reports whether the same call, sent again, may fare better. A
-// write may be sent again although its outcome is unknown, because every write
-// here is conditional: if the first one was carried out, the second meets 409 or
-// 412, which is a question to be answered by reading back.
+// isRetriable reports whether the request may succeed if it is sent again. A write may be sent again
+// although its outcome is unknown, because every write is conditional: if the first one was carried
+// out, the second gets a 409 or 412, and the caller reads the document back.
 func (f *Failure) isRetriable() bool {
 	if f.behind || f.moving {
 		return true
@@ -147,7 +145,7 @@ func (f *Failure) isRetriable() bool {
 	return false
 }
 
-// mayHaveHappened reports whether a write that ended like this may have been carried out.
+// mayHaveHappened reports whether a write with this result may have been carried out.
 func (f *Failure) mayHaveHappened() bool {
 	if f.unsuited {
 		return false
@@ -160,14 +158,14 @@ func (f *Failure) mayHaveHappened() bool {
 	return false
 }
 
-// mayBeContainers reports whether a container that is missing, or has other
-// properties than the adapter needs, would explain the failure. A query that lacks an
-// index and a document without the partition key are both a plain 400.
+// mayBeContainers reports whether a container that is missing, or has other properties than the adapter
+// needs, would explain the failure. A query without an index, and a document without the partition key,
+// both get a plain 400.
 func (f *Failure) mayBeContainers() bool {
 	return f.missing || f.status == http.StatusBadRequest
 }
 
-// domainKind says what a caller of the port can do.
+// domainKind returns the kind by which the caller of a port decides.
 func (f *Failure) domainKind() domain.Kind {
 	switch {
 	case f.damage:
@@ -194,12 +192,12 @@ func (f *Failure) domainKind() domain.Kind {
 	return domain.Unknown
 }
 
-// What Cosmos says beyond HTTP.
+// The statuses and substatuses that are specific to Cosmos.
 const (
-	statusRetryWith         = 449    // a concurrent write of the same document, try again
-	substatusOwnerNotFound  = "1003" // with 404: the container or its database is not there
+	statusRetryWith         = 449    // a concurrent write of the same document: retry
+	substatusOwnerNotFound  = "1003" // with 404: the container or its database does not exist
 	substatusSessionBehind  = "1002" // with 404: a replica that has not seen the session yet
-	substatusWriteForbidden = "3"    // with 403: a region that takes no writes now
+	substatusWriteForbidden = "3"    // with 403: the region does not accept writes now
 	substatusPartitionFull  = "1014" // with 403: the logical partition has its maximum size
 )
 
@@ -211,8 +209,8 @@ func StatusOf(err error) int {
 	return FailureOf(err).status
 }
 
-// Classify gives err the kind that a caller of a port can act on, and says in its text
-// what failed. A nil error remains nil.
+// Classify gives err a kind by which the caller of a port can decide. Its text begins with what. It
+// returns nil for a nil error.
 func Classify(what string, err error) error {
 	if err == nil {
 		return nil
@@ -227,8 +225,7 @@ func Classify(what string, err error) error {
 	return domain.Errorf(f.domainKind(), "%s: %w", what, f)
 }
 
-// IsNotFound reports whether err is that of a document that does not exist, in a
-// container that does.
+// IsNotFound reports whether err means that the document does not exist, in a container that does.
 func IsNotFound(err error) bool {
 	if err == nil {
 		return false

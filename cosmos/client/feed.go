@@ -13,31 +13,31 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Feed reads the change feed of a container: the newest version of each document that was
-// created or changed, in the order of the changes of a logical partition. Deletions are not in it.
+// A Feed reads the change feed of a container: the newest version of each document that was created or
+// changed. The changes of a logical partition are in order. Deletions are not included.
 type Feed struct {
 	call      *Call
 	container *azcosmos.ContainerClient
 	since     time.Time
 	token     string
 
-	drained time.Time            // all changes before were read when the feed had none left
-	read    map[string]time.Time // since then: by the lower end of its range of keys, when the last document of a page was stored
+	drained time.Time            // all changes before this time were read when the feed last had no more changes
+	read    map[string]time.Time // since drained, by the lower end of its range of keys: when the last document of a page was stored
 }
 
-// Feed returns a feed that continues at the token of an earlier one. Where that has read nothing
-// yet, or if token is empty, it begins with the changes after since, by the clock of the account,
-// in full seconds.
+// Feed returns a feed that continues at the token of an earlier one. If that has read nothing yet, or
+// if token is empty, it begins with the changes after since, by the clock of the account, in full
+// seconds.
 func (c *Call) Feed(container *azcosmos.ContainerClient, since time.Time, token string) *Feed {
 	return &Feed{call: c, container: container, since: since, token: token}
 }
 
-// ErrFeedLost reports that a feed cannot continue at its token: the container is another one than
-// the token is of, or no longer knows the position. The caller reads all documents again.
+// ErrFeedLost reports that a feed cannot continue at its token: the token belongs to another container,
+// or the container no longer knows the position. The caller reads all documents again.
 var ErrFeedLost = errors.New("the change feed cannot continue where it was")
 
-// Next returns the next changes, up to size documents. None means that the feed was read to its
-// present end.
+// Next returns the next changes, up to size documents. An empty result means that the feed has no more
+// changes now.
 func (f *Feed) Next(ctx context.Context, size int) ([][]byte, error) {
 	var items [][]byte
 	var lost error
@@ -71,8 +71,8 @@ func (f *Feed) Next(ctx context.Context, size int) ([][]byte, error) {
 	return items, err
 }
 
-// isLostFeed reports whether a feed that failed with err would fail so again. For a token of
-// another container, which is one that was restored or created again, azcosmos has no error value.
+// isLostFeed reports whether a feed that failed with err would fail again in the same way. azcosmos has
+// no error value for the token of another container, after a container was restored or created again.
 func isLostFeed(err error) bool {
 	if err == nil {
 		return false
@@ -81,7 +81,7 @@ func isLostFeed(err error) bool {
 		FailureOf(err).status == http.StatusBadRequest
 }
 
-// noteRead notes up to when changes were read. Those of a range of keys come in their order.
+// noteRead records up to which time changes were read. The changes of a range of keys are in order.
 func (f *Feed) noteRead(page *azcosmos.ChangeFeedResponse, asked time.Time) {
 	switch {
 	case len(page.Items) == 0:
@@ -94,8 +94,8 @@ func (f *Feed) noteRead(page *azcosmos.ChangeFeedResponse, asked time.Time) {
 	}
 }
 
-// ReadUpTo returns a moment before which all changes were read; zero: it is not known. It is of the
-// clock of the client while the feed has no changes left, and otherwise of that of the account.
+// ReadUpTo returns a time before which all changes were read; zero: unknown. It is by the clock of the
+// client while the feed has no more changes, and otherwise by that of the account.
 func (f *Feed) ReadUpTo() time.Time {
 	if len(f.read) == 0 || len(f.read) < strings.Count(f.token, `"minInclusive"`) {
 		return f.drained
@@ -112,14 +112,14 @@ func (f *Feed) ReadUpTo() time.Time {
 	return least
 }
 
-// Token returns where the feed continues.
+// Token returns the position at which the feed continues.
 func (f *Feed) Token() string { return f.token }
 
 // UseCall charges the following requests to the budget of c.
 func (f *Feed) UseCall(c *Call) { f.call = c }
 
-// ModifiedAt returns when a document was stored last, by the clock of the account, in full
-// seconds; zero if the document does not show it.
+// ModifiedAt returns when a document was last stored, by the clock of the account, in full seconds;
+// zero if the document does not have the time.
 func ModifiedAt(doc []byte) time.Time {
 	var stamped struct {
 		Timestamp int64 `json:"_ts"`

@@ -12,15 +12,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Nodes of two versions work on one store while a deployment is upgraded, and after
-// an upgrade was taken back. Two mechanisms keep them apart:
+// Nodes of two versions work on one store while a deployment is upgraded, and after an upgrade was
+// taken back. Two mechanisms keep them apart:
 //
-//   - A newer version may add members to a document or to an object in it. Every
-//     type whose JSON is replaced has an embedded field Unknown: it takes up the
-//     members that the type does not name, and encoding writes them again.
-//   - A newer version that stores something which an older one must not touch raises
-//     the format number of the document, its member v. Decoding such a document
-//     fails with domain.NewerFormat, and no patch applies to it.
+//   - A newer version may add members to a document or to an object in it. Every type whose JSON is
+//     replaced has an embedded field Unknown: decoding stores in it the members that the type does not
+//     name, and encoding writes them again.
+//   - A newer version that stores something which an older one must not touch raises the format number
+//     of the document, its member v. Decoding such a document fails with domain.NewerFormat, and no
+//     patch applies to it.
 //
 // Format 1 is not written: a document without a member v has it.
 
@@ -30,11 +30,11 @@ type FormatNumber struct {
 	StoredFormat int `json:"v,omitempty"`
 }
 
-// DocumentFormat returns the number that was stored, 0 if none was.
+// DocumentFormat returns the stored number, 0 if none is stored.
 func (n FormatNumber) DocumentFormat() int { return n.StoredFormat }
 
-// UnknownMembers are the members of a JSON object that its Go type does not name: a
-// JSON object with these members alone, or nothing. It is never changed in place.
+// UnknownMembers are the members of a JSON object that its Go type does not name: a JSON object with
+// only these members, or nothing. It is never changed in place.
 type UnknownMembers = jsontext.Value
 
 // A Document is embedded in the type of every document that is replaced. It keeps the
@@ -50,7 +50,7 @@ type Document struct {
 type SystemMembers struct {
 	RID         droppedMember `json:"_rid,omitzero"`
 	Self        droppedMember `json:"_self,omitzero"`
-	ETag        droppedMember `json:"_etag,omitzero"` // hidden by the field of a type that needs it
+	ETag        droppedMember `json:"_etag,omitzero"` // a type that needs it has a field that hides this one
 	Attachments droppedMember `json:"_attachments,omitzero"`
 	Timestamp   droppedMember `json:"_ts,omitzero"`
 	LSN         droppedMember `json:"_lsn,omitzero"`
@@ -78,8 +78,8 @@ type FormatObserver interface {
 	// Newer reports a document with a format that this version does not know, and the
 	// error that Decode returns for it.
 	Newer(partitionKey, id string, err error)
-	// Known reports a document with a known format. It may be called for every document,
-	// so id is read only when it is asked for.
+	// Known reports a document with a known format. It may be called for every document, so id is a
+	// function that is called only when needed.
 	Known(partitionKey string, id func() string)
 }
 
@@ -90,20 +90,20 @@ type validator interface{ Validate() error }
 // match exactly: a member that differs in case is another member.
 var jsonOptions = json.JoinOptions(jsonv1.DefaultOptionsV1(), json.MatchCaseInsensitiveNames(false))
 
-// Encode returns the JSON of a document. It panics if the document has values other than
-// strings, numbers and times, which always have one.
+// Encode returns the JSON of a document. It panics if the document has values other than strings,
+// numbers and times, which can always be encoded.
 func Encode(doc any) []byte {
 	b, err := json.Marshal(doc, jsonOptions)
 	if err != nil {
-		panic(fmt.Sprintf("encode %T: %v", doc, err)) // strings, numbers and times only
+		panic(fmt.Sprintf("encode %T: %v", doc, err)) // impossible with strings, numbers and times
 	}
 	return b
 }
 
-// Decode reads a document of partition key. It fails with Damaged if the document cannot
-// be read, or if into has a method Validate() error that fails. If into has the methods
-// of a document with a format (DocumentKind and that of [FormatNumber]), Decode fails with
-// NewerFormat if this version does not know its format.
+// Decode decodes a document of partition key. It fails with Damaged if the document cannot be decoded,
+// or if into has a method Validate() error that fails. If into has the methods of a document with a
+// format (DocumentKind and that of [FormatNumber]), Decode fails with NewerFormat if this version does
+// not know its format.
 func (c *Call) Decode(doc []byte, key string, into any) error {
 	err := json.Unmarshal(doc, into, jsonOptions)
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *Call) Decode(doc []byte, key string, into any) error {
 	return nil
 }
 
-// refuseFormat returns the error of a document with a format that is not known.
+// refuseFormat returns the error of a document with an unknown format.
 func (c *Call) refuseFormat(doc []byte, key string, known DocumentKind, format int) error {
 	id := idOf(doc)
 	err := domain.Errorf(domain.NewerFormat, "document %q in partition %s has format %d of a %s, and this version knows formats up to %d: upgrade this node, or use one of the newer version",
@@ -147,7 +147,7 @@ func (c *Call) refuseFormat(doc []byte, key string, known DocumentKind, format i
 	return err
 }
 
-// idOf returns the id of a document that may not be of this version.
+// idOf returns the id of a document that this version may not be able to decode.
 func idOf(doc []byte) string {
 	var named struct {
 		ID string `json:"id"`
@@ -156,7 +156,8 @@ func idOf(doc []byte) string {
 	return named.ID
 }
 
-// modifiedOf returns when a document that may not be of this version was stored last, in seconds.
+// modifiedOf returns when a document was last stored, in seconds. This version may not be able to
+// decode the document.
 func modifiedOf(doc []byte) int64 {
 	var stamped struct {
 		Timestamp int64 `json:"_ts"`
@@ -165,9 +166,8 @@ func modifiedOf(doc []byte) int64 {
 	return stamped.Timestamp
 }
 
-// NewPatch returns a patch without operations. It applies to a document that meets all
-// conditions and has a known format: a patch changes a document that its sender may
-// never have read.
+// NewPatch returns a patch without operations. It applies to a document that meets all conditions and
+// has a known format, because the sender of a patch may never have read the document.
 func NewPatch(kind DocumentKind, conditions ...string) azcosmos.PatchOperations {
 	format := fmt.Sprintf("(NOT IS_DEFINED(c.v) OR c.v <= %d)", kind.Format)
 	var ops azcosmos.PatchOperations

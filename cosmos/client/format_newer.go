@@ -14,29 +14,28 @@ import (
 // MaxNewerSubjects is the limit for the subjects that a [NewerFormats] remembers and logs.
 const MaxNewerSubjects = 1000
 
-// NewerFormatsOptions are those of a NewerFormats.
+// NewerFormatsOptions are the options of a NewerFormats.
 type NewerFormatsOptions struct {
-	// SubjectOf returns what a node leaves alone because of a document, such as a mailbox.
+	// SubjectOf returns the subject that a node leaves alone because of a document, such as a mailbox.
 	SubjectOf func(partitionKey, id string) string
-	Name      string             // of a subject, in the log: mailbox
+	Name      string             // name of a subject in the log, such as mailbox
 	Logger    *slog.Logger       // default: none
-	Refused   prometheus.Counter // documents; nil: they are not counted
+	Refused   prometheus.Counter // counts documents; nil: they are not counted
 	Reported  prometheus.Gauge   // subjects
 }
 
-// A NewerFormats remembers and logs what a node leaves to newer versions. Format numbers never
-// go down, so a subject stays in it until the process ends, unless a document of it turns out to
-// have a known format: then it was restored. It is a [FormatObserver], and safe for concurrent
-// use.
+// A NewerFormats remembers and logs the subjects that a node leaves to newer versions. Format numbers
+// never decrease, so a subject stays in it until the process ends, unless a document of it is found to
+// have a known format: then it was restored. It is a [FormatObserver], and safe for concurrent use.
 type NewerFormats struct {
 	opts    NewerFormatsOptions
 	present atomic.Bool // documents is not empty
 
 	mu        sync.Mutex
-	documents map[string]string // by subject: the id of the document that was seen last
+	documents map[string]string // id of the document that was seen last, by subject
 }
 
-// NewNewerFormats returns a NewerFormats that remembers nothing.
+// NewNewerFormats returns an empty NewerFormats.
 func NewNewerFormats(opts NewerFormatsOptions) *NewerFormats {
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	return &NewerFormats{opts: opts, documents: make(map[string]string)}
@@ -78,7 +77,7 @@ func (n *NewerFormats) Known(partitionKey string, id func() string) {
 	}
 }
 
-// List returns up to limit of the subjects, in order, and how many there are.
+// List returns up to limit subjects, in order, and the number of all.
 func (n *NewerFormats) List(limit int) ([]string, int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -25,8 +25,8 @@ func (c *Call) Read(ctx context.Context, container *azcosmos.ContainerClient, ke
 	return resp.ETag, err
 }
 
-// Put creates a document, or replaces the one that has etag unless that is empty. It
-// returns the new etag. [IsRefused] reports an error after which the caller reads back.
+// Put creates a document, or replaces the one that has etag unless that is empty. It returns the new
+// etag. If [IsRefused] is true for the error, the caller reads the document back.
 func (c *Call) Put(ctx context.Context, container *azcosmos.ContainerClient, key, id string, etag azcore.ETag, item any) (azcore.ETag, error) {
 	doc, pk := Encode(item), azcosmos.NewPartitionKeyString(key)
 	var written azcore.ETag
@@ -60,7 +60,7 @@ func (c *Call) Patch(ctx context.Context, container *azcosmos.ContainerClient, k
 		resp, err = container.PatchItem(ctx, azcosmos.NewPartitionKeyString(key), id, ops, &azcosmos.ItemOptions{EnableContentResponseOnWrite: true})
 		return resp.RequestCharge, err
 	})
-	if StatusOf(err) == http.StatusBadRequest { // a field is not what can be changed so
+	if StatusOf(err) == http.StatusBadRequest { // the member cannot be changed by the operation
 		return domain.Errorf(domain.Damaged, "patch document %s of partition %s: %w", id, key, err)
 	}
 	if err != nil {
@@ -69,9 +69,9 @@ func (c *Call) Patch(ctx context.Context, container *azcosmos.ContainerClient, k
 	return c.Decode(resp.Value, key, item)
 }
 
-// Batch applies all operations that fill adds to the batch, or none. If one of them is
-// refused, [Failure.Operation] of the error is its index. bodies asks for the documents
-// as they are afterwards.
+// Batch applies all operations that fill adds to the batch, or none. If one of them is refused,
+// [Failure.Operation] of the error is its index. With bodies, the results have the documents as they
+// are afterwards.
 func (c *Call) Batch(ctx context.Context, container *azcosmos.ContainerClient, key string, bodies bool, fill func(*azcosmos.TransactionalBatch)) ([]azcosmos.TransactionalBatchResult, error) {
 	b := container.NewTransactionalBatch(azcosmos.NewPartitionKeyString(key))
 	fill(&b)
@@ -87,8 +87,7 @@ func (c *Call) Batch(ctx context.Context, container *azcosmos.ContainerClient, k
 	return results, err
 }
 
-// batchFailure finds the operation that made a batch fail: the others only
-// failed because of it.
+// batchFailure finds the operation that made a batch fail: the others failed only because of it.
 func batchFailure(results []azcosmos.TransactionalBatchResult) error {
 	for i, result := range results {
 		if status := int(result.StatusCode); status >= 400 && status != http.StatusFailedDependency {

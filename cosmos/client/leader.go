@@ -9,10 +9,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A Leader groups the writes of many callers. Callers queue with an item each; one of
-// them leads: it runs a round, which takes items from the queue and completes them, and
-// then hands over to a caller that still waits. So no goroutine is needed while there
-// are no callers. An item is in at most one call of Do at a time.
+// A Leader groups the writes of many callers. Each caller queues an item. One of them leads: it runs a
+// round, which takes items from the queue and completes them, and then hands over to another waiting
+// caller. So no goroutine is needed while there are no callers. An item must be in only one call of Do
+// at a time.
 type Leader[T comparable] struct {
 	name    string
 	timeout time.Duration
@@ -20,17 +20,17 @@ type Leader[T comparable] struct {
 	reset   func()
 
 	mu      sync.Mutex
-	busy    bool             // a caller leads
-	callers []*queuedCall[T] // not completed yet, in the order in which they came
-	taken   int              // number of callers whose items are in the round: the first of the queue
+	busy    bool             // one of the callers leads
+	callers []*queuedCall[T] // callers with unfinished items, in order of arrival
+	taken   int              // number of callers whose items are in the round: the first ones of the queue
 }
 
 type queuedCall[T comparable] struct {
 	item  T
 	state callerState
 	err   error
-	lead  chan struct{} // closed: it is this caller's turn to lead
-	done  chan struct{} // closed: err is set
+	lead  chan struct{} // closed when the caller must lead
+	done  chan struct{} // closed when err is set
 }
 
 type callerState int
@@ -41,16 +41,16 @@ const (
 	gone // its context has ended
 )
 
-// NewLeader returns a Leader. round is called by one caller at a time, with a context
-// that ends after timeout and not with the caller's. If it panics, every item fails,
-// and reset is called before another caller leads. name begins each error.
+// NewLeader returns a Leader. round is called by one caller at a time, with a context that ends after
+// timeout, not with the caller's. If it panics, every item fails, and reset is called before another
+// caller leads. name is the prefix of each error.
 func NewLeader[T comparable](name string, timeout time.Duration, round func(context.Context), reset func()) *Leader[T] {
 	return &Leader[T]{name: name, timeout: timeout, round: round, reset: reset}
 }
 
-// Do queues item and returns the error that it is completed with. Meanwhile the caller
-// may lead. If ctx ends before that, the item leaves the queue and Do fails with
-// Unavailable, or with Uncertain if the item has been taken.
+// Do queues item and returns the error with which it is completed. The caller may lead meanwhile. If
+// ctx ends before, the item leaves the queue and Do fails with Unavailable, or with Uncertain if the
+// item has been taken.
 func (l *Leader[T]) Do(ctx context.Context, item T) error {
 	c := &queuedCall[T]{item: item, lead: make(chan struct{}), done: make(chan struct{})}
 	l.mu.Lock()
@@ -75,8 +75,7 @@ func (l *Leader[T]) Do(ctx context.Context, item T) error {
 	return c.err
 }
 
-// Take moves items from the queue into the round, in the order in which they came,
-// until fits reports false.
+// Take moves items from the queue into the round, in order of arrival, until fits returns false.
 func (l *Leader[T]) Take(fits func(T) bool) []T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +97,7 @@ func (l *Leader[T]) Complete(item T, err error) {
 	c.complete(err)
 }
 
-// Queued returns how many items wait to be taken.
+// Queued returns the number of items in the queue that were not taken yet.
 func (l *Leader[T]) Queued() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,8 +129,8 @@ func (l *Leader[T]) leave(ctx context.Context, c *queuedCall[T]) (err error, lef
 	return domain.Errorf(domain.Uncertain, "%s: gave up while it was under way: %w", l.name, ctx.Err()), true
 }
 
-// leadRounds runs rounds until another caller leads or no item is left. A caller whose
-// context ends does not take the items of the others with it.
+// leadRounds runs rounds until another caller leads or no item is left. Even if the context of the
+// leading caller ends, the items of the others are completed.
 func (l *Leader[T]) leadRounds(ctx context.Context) {
 	defer l.failAfterPanic()
 	for {
@@ -144,8 +143,8 @@ func (l *Leader[T]) leadRounds(ctx context.Context) {
 	}
 }
 
-// failAfterPanic completes every item if the leader panics: no caller would lead any
-// more. It panics again with the same value.
+// failAfterPanic completes every item with an error if the leader panics, because no caller would lead
+// afterwards. It panics again with the same value.
 func (l *Leader[T]) failAfterPanic() {
 	p := recover()
 	if p == nil {
@@ -163,9 +162,9 @@ func (l *Leader[T]) failAfterPanic() {
 	panic(p)
 }
 
-// handOver makes the first of the waiting callers the leader, and reports whether the
-// present one is done. It is not while items are left and no caller waits: their callers
-// have gone, or the present leader's own item is one of them.
+// handOver makes the first waiting caller the leader, and reports whether the present leader is done.
+// It is not done if items are left and no caller waits: the callers of these items have gone, or one of
+// them is the leader's own.
 func (l *Leader[T]) handOver() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

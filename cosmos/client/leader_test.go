@@ -14,14 +14,14 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A group is a Leader whose rounds wait to be let go, and write down what they take.
+// A group is a Leader whose rounds wait until the test lets them begin, and record what they take.
 type group struct {
 	*Leader[*int]
-	limit  int // items of a round
+	limit  int // for the items of a round
 	begin  chan struct{}
 	rounds [][]*int // written by the leader
 	reset  int
-	after  func([]*int) // what a round does; nil: it completes its items
+	after  func([]*int) // called by a round with its items; nil: it completes them
 }
 
 func newGroup(limit int) *group {
@@ -54,7 +54,7 @@ func (g *group) start(ctx context.Context) (item *int, outcome <-chan error) {
 	return item, done
 }
 
-func TestLeader_GroupsWhatGatheredAndHandsOver(t *testing.T) {
+func TestLeader_GroupsQueuedItemsAndHandsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(2)
 		ctx := t.Context()
@@ -87,7 +87,7 @@ func TestLeader_HandsOverToTheOldestTakenItemFirst(t *testing.T) {
 		g := newGroup(3)
 		var kept []*int
 		g.after = func(items []*int) {
-			if len(kept) == 0 { // the first round settles only its first item
+			if len(kept) == 0 { // the first round completes only its first item
 				kept = items[1:]
 				items = items[:1]
 			} else {
@@ -181,7 +181,7 @@ func TestLeader_FinishesItemsOfCallersThatHaveGone(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		assert.Equal(t, domain.Uncertain, domain.KindOf(<-b))
-		g.begin <- struct{}{} // completes a, whose caller must lead on: b has gone
+		g.begin <- struct{}{} // completes a, whose caller must continue to lead, because b has gone
 		g.begin <- struct{}{}
 		assert.NoError(t, <-a)
 		assert.Len(t, g.rounds, 2)

@@ -9,8 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// requestMetrics count the requests to Cosmos, by name of the call. Request units are what
-// they cost.
+// requestMetrics counts the requests to Cosmos, and their request units, by name of the call.
 type requestMetrics struct {
 	requests *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
@@ -55,13 +54,13 @@ func registerMetric[T prometheus.Collector](reg prometheus.Registerer, metric T)
 		}
 	}
 	if err != nil {
-		panic(err) // another metric has the name: a mistake of the program
+		panic(err) // another metric has the name: a bug
 	}
 	return metric
 }
 
-// addRequest counts one request of a call, which took the time given, and returns its
-// charge, which may stand in the error.
+// addRequest counts one request of a call, with its duration, and returns its charge, which may be in
+// the error.
 func (m *requestMetrics) addRequest(ctx context.Context, call, container string, err error, charge float32, took time.Duration) float32 {
 	status := 200
 	if err != nil {

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// A pacer limits the request units that background calls of a client spend in a second. It
-// halves its rate when a request of the client, of any call, is throttled, because the account
-// then has less to spare. Without throttled requests the rate rises again.
+// A pacer limits the request units that background calls of a client spend per second. It halves its
+// rate when a request of any call of the client is throttled, because the account then has less to
+// spare. Without throttled requests the rate rises again.
 type pacer struct {
 	limit float64 // request units a second
 	clock func() time.Time
 
 	mu        sync.Mutex
 	rate      float64   // at most limit
-	debt      float64   // request units spent and not paid off, at the time at
+	debt      float64   // request units spent and not paid off yet, at the time at
 	at        time.Time // of the last change
-	throttled time.Time // when the rate was halved
+	throttled time.Time // when the rate was last halved
 }
 
 const (
-	minRateShare   = 1. / 64     // of the limit, however often requests are throttled
-	rateRecovery   = time.Minute // in which the rate would rise from 0 to the limit
-	throttledPause = time.Second // in which a throttled account gets no background request
+	minRateShare   = 1. / 64     // lower bound of the rate, as a part of the limit
+	rateRecovery   = time.Minute // time in which the rate would rise from 0 to the limit
+	throttledPause = time.Second // time for which a throttled account gets no background request
 )
 
 func newPacer(limit float64, clock func() time.Time) *pacer {
@@ -36,8 +36,8 @@ func (p *pacer) wait(ctx context.Context) bool {
 	return pause <= 0 || Sleep(ctx, pause)
 }
 
-// takePause returns how long the next request has to wait, and takes the debt for paid off:
-// a clock that stands still delays each request once.
+// takePause returns how long the next request has to wait, and sets the debt to zero. So a clock that
+// stands still delays each request only once.
 func (p *pacer) takePause() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -47,7 +47,7 @@ func (p *pacer) takePause() time.Duration {
 	return pause
 }
 
-// payOff pays off debt for the time that has passed, raises the rate, and returns the time.
+// payOff reduces the debt by the time that has passed, raises the rate, and returns the time.
 func (p *pacer) payOff() time.Time {
 	now := p.clock()
 	if passed := now.Sub(p.at).Seconds(); passed > 0 {
@@ -58,7 +58,7 @@ func (p *pacer) payOff() time.Time {
 	return now
 }
 
-// addCharge notes the charge of a background request.
+// addCharge adds the charge of a background request to the debt.
 func (p *pacer) addCharge(charge float32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,8 +79,8 @@ func (p *pacer) noteThrottled() {
 	p.debt = max(p.debt, p.rate*throttledPause.Seconds())
 }
 
-// batchSize returns how many operations of a price a batch takes, at least 1: its cost is
-// charged in one request, so it is at most what may be spent in half a second.
+// batchSize returns the number of operations of a price for a batch, at least 1. A batch is charged as
+// one request, so it must not cost more than may be spent in half a second.
 func (p *pacer) batchSize(price float64, limit int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,11 +15,11 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// ProvisionOptions limit what Provision changes. The zero value creates what is
-// missing and changes nothing that exists.
+// ProvisionOptions limit the changes of Provision. The zero value creates missing resources and changes
+// no existing one.
 type ProvisionOptions struct {
 	CheckOnly   bool // create and change nothing
-	Repair      bool // correct the index paths and the TTL of containers that exist
+	Repair      bool // correct the index paths and the TTL of existing containers
 	NarrowIndex bool // with Repair: remove index paths that no query of the hub needs
 	Throughput  bool // create containers with the suggested throughput, unless the account is serverless
 }
@@ -30,12 +30,12 @@ type Provisioned struct {
 	Name    string         // of the resource
 	Spec    *ContainerSpec // of a container
 	State   ProvisionState // after Provision
-	Changes []string       // made to a resource that existed
-	Notes   []string       // what works, at a cost
-	Left    []error        // what is left to do, by hand or with another credential
+	Changes []string       // of a resource that existed
+	Notes   []string       // mismatches that only cost more
+	Left    []error        // what remains to be done, by hand or with another credential
 }
 
-// A ProvisionState says how a resource stands.
+// A ProvisionState is the state of a resource.
 type ProvisionState string
 
 // The states of a resource.
@@ -45,15 +45,15 @@ const (
 	StateUpdated ProvisionState = "updated"
 	StateDeleted ProvisionState = "deleted"
 	StateMissing ProvisionState = "missing"
-	StateWrong   ProvisionState = "wrong"     // but can be corrected in place
-	StateUnfit   ProvisionState = "unfit"     // and must be created again
+	StateWrong   ProvisionState = "wrong"     // can be corrected in place
+	StateUnfit   ProvisionState = "unfit"     // must be created again
 	StateUnknown ProvisionState = "not known" // the credential may not read it
 	StateExtra   ProvisionState = "extra"     // the hub does not need it
 )
 
-// Provision creates the database and the containers that are missing, and corrects
-// the index paths and the TTL of those that exist. It needs an account key, or any
-// other credential that may do so; the hub itself only reads and writes items.
+// Provision creates the missing database and containers, and corrects the index paths and the TTL of
+// existing ones. It needs an account key, or another credential with these rights; the hub itself only
+// reads and writes documents.
 func (db *Database) Provision(ctx context.Context, containers []ContainerSpec) error {
 	all, err := New(db, Options{Containers: containers}).Provision(ctx, ProvisionOptions{Repair: true})
 	if err != nil {
@@ -62,7 +62,7 @@ func (db *Database) Provision(ctx context.Context, containers []ContainerSpec) e
 	return Unfinished(all)
 }
 
-// Unfinished returns what is left to do, nil if nothing is.
+// Unfinished returns an error with everything that remains to be done, nil if that is nothing.
 func Unfinished(all []Provisioned) error {
 	var left []error
 	for i := range all {
@@ -71,9 +71,9 @@ func Unfinished(all []Provisioned) error {
 	return errors.Join(left...)
 }
 
-// Provision creates and corrects what opts ask for, and returns how each resource
-// stands: the database, then the containers. It never touches a partition key. It
-// fails if the account cannot be reached.
+// Provision creates and corrects the resources as opts permits, and returns the state of each: the
+// database, then the containers. It never changes a partition key. It fails if the account cannot be
+// reached.
 func (c *Client) Provision(ctx context.Context, opts ProvisionOptions) ([]Provisioned, error) {
 	specs := c.opts.Containers
 	all := []Provisioned{{Kind: "database", Name: c.db.name, State: StateOK}}
@@ -112,17 +112,17 @@ func (c *Client) Provision(ctx context.Context, opts ProvisionOptions) ([]Provis
 	return all, nil
 }
 
-// provisionRetries is the budget of Provision for reads. It is small, so that Provision
-// soon reports an account that cannot be reached.
+// provisionRetries is the budget of Provision for reads. It is small, so that Provision soon reports an
+// unreachable account.
 const provisionRetries = 3
 
-// isDenied reports whether the account refuses the credential.
+// isDenied reports whether the account has refused the credential.
 func isDenied(err error) bool {
 	status := StatusOf(err)
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
-// explainDenied says which credential can do what was refused.
+// explainDenied adds to an error which credential is needed.
 func explainDenied(what string, err error) error {
 	err = Classify(what, err)
 	if isDenied(err) {
@@ -181,9 +181,8 @@ func (c *Client) createContainer(ctx context.Context, opts ProvisionOptions, p *
 	}
 }
 
-// repairContainer compares a container with what the hub needs and corrects what
-// opts and the account allow. If another process changes the container at the same time, it
-// compares again.
+// repairContainer compares a container with what the hub needs and makes the corrections that opts and
+// the account permit. If another process changes the container at the same time, it compares again.
 func (c *Client) repairContainer(ctx context.Context, opts ProvisionOptions, p *Provisioned, s *containerState, call *Call) {
 	for range maxRepairs {
 		p.State = StateOK
@@ -212,10 +211,10 @@ func (c *Client) repairContainer(ctx context.Context, opts ProvisionOptions, p *
 	p.Left = append(p.Left, fmt.Errorf("container %s: other processes change it at the same time; run messagehub provision again", p.Name))
 }
 
-// maxRepairs is how often a container is compared that others change at the same time.
+// maxRepairs is the limit for the comparisons of a container that others change at the same time.
 const maxRepairs = 5
 
-// judgeMismatches sets the state of p, and reports whether a change in place is wanted.
+// judgeMismatches sets the state of p, and reports whether a change in place is needed.
 func judgeMismatches(mismatches []*ContainerError, opts *ProvisionOptions, p *Provisioned) (wanted bool) {
 	for _, m := range mismatches {
 		switch {
@@ -229,7 +228,7 @@ func judgeMismatches(mismatches []*ContainerError, opts *ProvisionOptions, p *Pr
 	return wanted
 }
 
-// report adds the mismatches to what is left, or to the notes.
+// report adds the mismatches to Left, or to Notes.
 func (p *Provisioned) report(mismatches []*ContainerError) {
 	for _, m := range mismatches {
 		switch {
@@ -243,8 +242,8 @@ func (p *Provisioned) report(mismatches []*ContainerError) {
 	}
 }
 
-// replaceProperties corrects index paths and TTL, and keeps every other property,
-// those that azcosmos does not know included.
+// replaceProperties corrects index paths and TTL, and keeps every other property, including those that
+// azcosmos does not know.
 func (c *Client) replaceProperties(ctx context.Context, spec *ContainerSpec, s *containerState, narrow bool) ([]string, error) {
 	body, changes, err := spec.correct(s, narrow)
 	if err != nil {
@@ -259,8 +258,8 @@ func (c *Client) replaceProperties(ctx context.Context, spec *ContainerSpec, s *
 	return changes, err
 }
 
-// correct returns the properties of s with the index paths and the TTL that the
-// hub needs, and what it changed.
+// correct returns the properties of s with the index paths and the TTL that the hub needs, and the
+// changes.
 func (c *ContainerSpec) correct(s *containerState, narrow bool) (body []byte, changes []string, err error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(s.raw, &all); err != nil {
@@ -294,7 +293,7 @@ type policyPath map[string]json.RawMessage
 
 func (p policyPath) path() string {
 	var path string
-	_ = json.Unmarshal(p["path"], &path) // another type is not a path of ours
+	_ = json.Unmarshal(p["path"], &path) // a path of another type is not one of ours
 	return unquotePath(path)
 }
 
@@ -366,9 +365,9 @@ func (c *ContainerSpec) correctIndex(raw json.RawMessage, now *indexingPolicy, n
 	return text, changes, err
 }
 
-// rawProperties are the body of a request that replaces the properties of a
-// container. azcosmos.ContainerProperties would drop the members that it does not
-// know, and there is no option for a condition.
+// rawProperties is the body of a request that replaces the properties of a container.
+// azcosmos.ContainerProperties would drop the members that it does not know, and azcosmos has no option
+// for a condition.
 type rawProperties struct {
 	body []byte
 	etag string
@@ -376,7 +375,7 @@ type rawProperties struct {
 
 type rawPropertiesKey struct{}
 
-// rawPropertiesPolicy puts the rawProperties of the context into a PUT request.
+// rawPropertiesPolicy replaces the body of a PUT request by the rawProperties in its context.
 type rawPropertiesPolicy struct{}
 
 func (rawPropertiesPolicy) Do(req *policy.Request) (*http.Response, error) {

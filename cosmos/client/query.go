@@ -12,7 +12,7 @@ type Query struct {
 	call           *Call
 	container      *azcosmos.ContainerClient
 	key            string
-	crossPartition bool // key does not restrict it
+	crossPartition bool // key does not restrict the query
 	text           string
 	params         []azcosmos.QueryParameter
 
@@ -25,8 +25,8 @@ func (c *Call) Query(container *azcosmos.ContainerClient, key, text string, para
 	return &Query{call: c, container: container, key: key, text: text, params: params}
 }
 
-// QueryAllPartitions returns a query of all partitions of a container. label stands for
-// the partition of a document in errors.
+// QueryAllPartitions returns a query of all partitions of a container. In errors, label stands for the
+// partition of a document.
 func (c *Call) QueryAllPartitions(container *azcosmos.ContainerClient, label, text string, params ...azcosmos.QueryParameter) *Query {
 	q := c.Query(container, label, text, params...)
 	q.crossPartition = true
@@ -42,7 +42,7 @@ func (q *Query) Next(ctx context.Context, size int) ([][]byte, error) {
 	}
 	var items [][]byte
 	err := q.call.sendRequest(ctx, q.container, false, func(ctx context.Context) (float32, error) {
-		// A new pager for each attempt: one that has failed cannot be used again.
+		// Each attempt needs a new pager: a pager that has failed cannot be used again.
 		pager := q.container.NewQueryItemsPager(q.text, key, &azcosmos.QueryOptions{
 			PageSizeHint:      int32(min(size, 1000)), //nolint:gosec // at most 1000
 			ContinuationToken: q.continuation,
@@ -73,14 +73,14 @@ func (q *Query) NextPage() string {
 	return *q.continuation
 }
 
-// ResumeAt continues at a position that [Query.NextPage] of the same query returned.
+// ResumeAt makes the query continue at a position that [Query.NextPage] of the same query has returned.
 func (q *Query) ResumeAt(position string) { q.continuation = &position }
 
 // UseCall charges the following result pages to the budget of c.
 func (q *Query) UseCall(c *Call) { q.call = c }
 
-// SkipDamage reports whether err is a damaged document that the query can skip. If so,
-// the next result page begins after it.
+// SkipDamage reports whether err is about a damaged document that the query can skip. If so, the next
+// result page begins after it.
 func (q *Query) SkipDamage(err error) bool {
 	f, ok := errors.AsType[*Failure](err)
 	if !ok || !f.damage || f.resume == "" {
@@ -109,8 +109,8 @@ type Unreadable struct {
 	Err      error // Damaged or NewerFormat
 }
 
-// AllReadable returns all remaining documents of the query, decoded, except those that cannot
-// be read. It is for documents of which each one is of use without the others.
+// AllReadable returns all remaining documents of the query, decoded, except those that cannot be read.
+// It is for documents that are useful without each other.
 func AllReadable[T any](ctx context.Context, q *Query) (found []*T, unreadable []Unreadable, err error) {
 	for !q.IsDone() {
 		items, err := q.Next(ctx, 1000)

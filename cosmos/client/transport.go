@@ -11,10 +11,9 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// noResendTransport stops azcosmos from resending a write that may have been applied.
-// azcosmos takes a connection that has timed out, or that has lost its route, for proof
-// that the request was never sent, even in the middle of the reply. While dialing it is
-// a proof; later it is not.
+// noResendTransport stops azcosmos from resending a write that may have been applied. azcosmos takes a
+// connection that has timed out, or that has lost its route, as proof that the request was never sent,
+// even in the middle of the reply. While dialing it is a proof; later it is not.
 type noResendTransport struct {
 	next policy.Transporter
 }
@@ -34,7 +33,7 @@ func (b doubtedBody) Read(p []byte) (int, error) {
 	return n, asBrokenOff(err)
 }
 
-// asBrokenOff returns err, as one of an answer that broke off if that is all that it says.
+// asBrokenOff returns a brokenOffError if err only reports that the answer broke off, otherwise err.
 func asBrokenOff(err error) error {
 	if err != nil && mayHaveBeenSent(err) {
 		return brokenOffError{err}
@@ -42,11 +41,11 @@ func asBrokenOff(err error) error {
 	return err
 }
 
-// mayHaveBeenSent reports of an error that the client would take for proof whether it
-// is none.
+// mayHaveBeenSent reports whether the request may have been sent, although azcosmos takes err as proof
+// that it was not.
 func mayHaveBeenSent(err error) bool {
 	if record, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return record.Conn == nil // else it is that of the first record of all
+		return record.Conn == nil // otherwise the failed record is the first one
 	}
 	if op, ok := errors.AsType[*net.OpError](err); !ok || op.Op == "dial" {
 		return false
@@ -61,7 +60,7 @@ func mayHaveBeenSent(err error) bool {
 	return false
 }
 
-// A brokenOffError is that of an answer that broke off, whatever broke it.
+// A brokenOffError reports an answer that broke off, for any reason.
 type brokenOffError struct{ why error }
 
 func (e brokenOffError) Error() string        { return e.why.Error() }

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
 
-func TestMicrosoftsClientSendsNoWriteAgainThatMayHaveBeenCarriedOut(t *testing.T) {
+func TestAzcosmos_ResendsNoWriteThatMayHaveBeenApplied(t *testing.T) {
 	broken := []error{tls.RecordHeaderError{Msg: "unsupported TLS version"}}
 	for _, errno := range []syscall.Errno{
 		syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN, syscall.ECONNREFUSED,
@@ -31,7 +31,7 @@ func TestMicrosoftsClientSendsNoWriteAgainThatMayHaveBeenCarriedOut(t *testing.T
 		for where, isAnswered := range map[string]bool{"before the answer": false, "in the answer": true} {
 			for what, write := range differentWrites {
 				t.Run(with.Error()+", "+where+" to "+what, func(t *testing.T) {
-					sent, err := sends(t, write, breaking{with: with, isAnswered: isAnswered})
+					sent, err := countSends(t, write, breaking{with: with, isAnswered: isAnswered})
 					require.ErrorContains(t, err, with.Error())
 					require.Equal(t, 1, sent)
 				})
@@ -40,18 +40,18 @@ func TestMicrosoftsClientSendsNoWriteAgainThatMayHaveBeenCarriedOut(t *testing.T
 	}
 }
 
-func TestMicrosoftsClientSendsAWriteAgainThatNeverLeft(t *testing.T) {
+func TestAzcosmos_ResendsAWriteThatWasNotSent(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ECONNREFUSED} {
 		t.Run(errno.Error(), func(t *testing.T) {
 			with := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)}
-			sent, err := sends(t, differentWrites["a replacement"], breaking{with: with})
+			sent, err := countSends(t, differentWrites["a replacement"], breaking{with: with})
 			require.ErrorIs(t, err, errno)
 			require.Greater(t, sent, 1)
 		})
 	}
 }
 
-// differentWrites are those that the client reads the answers of in different ways.
+// differentWrites are writes whose answers the client reads in different ways.
 var differentWrites = map[string]func(*testing.T, *azcosmos.ContainerClient) error{
 	"a replacement": func(t *testing.T, container *azcosmos.ContainerClient) error {
 		_, err := container.ReplaceItem(t.Context(), azcosmos.NewPartitionKeyString("p"), "d", []byte(`{"id":"d"}`), nil)
@@ -65,11 +65,11 @@ var differentWrites = map[string]func(*testing.T, *azcosmos.ContainerClient) err
 	},
 }
 
-// A breaking line breaks whenever something is written.
+// A breaking is a connection that breaks whenever something is written.
 type breaking struct {
 	faulty.Doer
 	with       error
-	isAnswered bool // and then the answer breaks off
+	isAnswered bool // the answer breaks off, instead of the request
 	sent       int
 }
 
@@ -84,8 +84,9 @@ func (b *breaking) Do(req *http.Request) (*http.Response, error) {
 	return nil, &url.Error{Op: req.Method, URL: req.URL.String(), Err: b.with}
 }
 
-// sends has the client write over a line that breaks, and returns how often it does.
-func sends(t *testing.T, write func(*testing.T, *azcosmos.ContainerClient) error, line breaking) (sent int, err error) {
+// countSends makes the client write over a connection that breaks, and returns the number of times that it
+// has sent the request.
+func countSends(t *testing.T, write func(*testing.T, *azcosmos.ContainerClient) error, line breaking) (sent int, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		engine, broken := embedded.Open(embedded.Options{})

@@ -1,11 +1,10 @@
-// Package faulty breaks calls to Cosmos on purpose.
+// Package faulty breaks calls to Cosmos for tests.
 //
-// A [Transport] stands between the Cosmos client and the store, so that the code
-// above it runs unchanged. It counts the calls for documents and breaks those
-// that it is set to break, in one of the ways in which the service, or the line to
-// it, is known to break: before the call was carried out or after. With it a
-// test breaks every call of an operation once, in every way, and looks at what
-// the store is left with.
+// A [Transport] is between the Cosmos client and the store, so that the code above it runs
+// unchanged. It counts the calls for documents and breaks selected ones, in a way in which the
+// service, or the connection to it, is known to fail: before the call is carried out or afterwards.
+// With it, a test breaks every call of an operation once, in every way, and checks what the store
+// then has.
 package faulty
 
 import (
@@ -22,8 +21,8 @@ import (
 // A Fault is a way to break a call.
 type Fault int
 
-// The faults. Those named After break the answer to a call that was carried
-// out; the others break the call, and nothing happens.
+// The faults. Those named After break the answer to a call that was carried out; with the others, the
+// call is not carried out.
 const (
 	None                Fault = iota
 	RequestLost               // the connection breaks before the request arrives
@@ -32,16 +31,16 @@ const (
 	RetryWith                 // 449
 	TimeoutAfter              // 408
 	Unavailable               // 503
-	UnavailableAfter          // 503 of a front end that did not hear the end of it
+	UnavailableAfter          // 503 of a front end that does not know the outcome
 	ForeignPrecondition       // 412 although the caller's condition holds
-	Timeout                   // 408, and nothing was done
+	Timeout                   // 408; the call was not carried out
 	Gone                      // 410: the partition is being split
 	Failed                    // 500
-	FailedAfter               // 500 of a front end that did not hear the end of it
+	FailedAfter               // 500 of a front end that does not know the outcome
 	Truncated                 // the answer breaks off in the middle
-	Moving                    // 403/3: writes go to another region, for now
+	Moving                    // 403/3: writes are moving to another region
 	SessionBehind             // 404/1002: the replica has not seen the session yet
-	Forbidden                 // 403: this once, the caller may not
+	Forbidden                 // 403, once
 )
 
 var names = [...]string{
@@ -52,7 +51,7 @@ var names = [...]string{
 
 func (f Fault) String() string { return names[f] }
 
-// Faults returns every way to break a call.
+// Faults returns the common ways to break a call.
 func Faults() []Fault {
 	return []Fault{
 		RequestLost, ReplyLostAfter, Throttled, RetryWith, TimeoutAfter,
@@ -60,7 +59,7 @@ func Faults() []Fault {
 	}
 }
 
-// More returns the ways that are rarer, and that no caller distinguishes.
+// More returns rarer ways, which callers treat like one of the common ones.
 func More() []Fault { return []Fault{Timeout, Gone, Failed, FailedAfter, Truncated, Forbidden} }
 
 // IsAfter reports whether the fault breaks the answer to a call that is carried out.
@@ -76,7 +75,7 @@ func (f Fault) IsAfter() bool {
 // ErrLost is the error of a broken connection.
 var ErrLost = errors.New("faulty: connection lost")
 
-// A Doer sends a request; the Cosmos client calls it a transport.
+// A Doer sends a request, as the transport of the Cosmos client does.
 type Doer interface {
 	// Do sends req and returns the response.
 	Do(*http.Request) (*http.Response, error)
@@ -92,8 +91,8 @@ type Transport struct {
 	fired  int
 }
 
-// Break has every call for documents from now on ask choose how to break it.
-// Calls are counted from 1. A nil choose breaks none.
+// Break makes every call for documents from now on ask choose how to break it. Calls are counted from
+// 1. A nil choose breaks none.
 func (t *Transport) Break(choose func(call int, req *http.Request) Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,8 +109,8 @@ func (t *Transport) BreakOne(n int, f Fault) {
 	})
 }
 
-// CrashAt ends a node at its n-th call from now: f breaks that one, and all later requests
-// are lost. Fired is 0 if the node made fewer calls.
+// CrashAt ends a node at its n-th call from now: f breaks that call, and all later requests are lost.
+// Fired then returns 0 if the node made fewer calls.
 func (t *Transport) CrashAt(n int, f Fault) {
 	t.Break(func(call int, _ *http.Request) Fault {
 		switch {
@@ -124,14 +123,14 @@ func (t *Transport) CrashAt(n int, f Fault) {
 	})
 }
 
-// Calls returns how many calls for documents were made since Break.
+// Calls returns the number of calls for documents since Break.
 func (t *Transport) Calls() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.calls
 }
 
-// Fired returns how many of them were broken.
+// Fired returns the number of broken calls since Break.
 func (t *Transport) Fired() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -206,9 +205,9 @@ func (t *Transport) drawFault(req *http.Request) Fault {
 	return f
 }
 
-// IsForDocuments reports whether a request reads or writes documents. Other requests ask for
-// properties of the account: the client sends them in a goroutine that may outlive the call
-// which caused them, so a line that delays them keeps a test from ending.
+// IsForDocuments reports whether a request reads or writes documents. Other requests read properties of
+// the account. The client sends these in a goroutine that may outlive the call that caused them, so if
+// they were delayed, a test could not end.
 func IsForDocuments(req *http.Request) bool { return strings.Contains(req.URL.Path, "/docs") }
 
 func isWrite(req *http.Request) bool {
@@ -216,7 +215,7 @@ func isWrite(req *http.Request) bool {
 		req.Header.Get("x-ms-documentdb-isquery") == ""
 }
 
-// sendTruncated returns the first half of an answer, and then the end of the connection.
+// sendTruncated sends a request and returns the first half of the answer. Then the connection ends.
 func sendTruncated(next Doer, req *http.Request) (*http.Response, error) {
 	resp, err := next.Do(req)
 	if err != nil {
@@ -243,7 +242,7 @@ func cutReply(next Doer, req *http.Request, status int) (*http.Response, error) 
 	return newResponse(req, status, "", nil), nil
 }
 
-// failPrecondition answers 412; in a batch the first operation bears the blame.
+// failPrecondition answers 412; in a batch the first operation is the one that failed.
 func failPrecondition(req *http.Request) (*http.Response, error) {
 	if req.Header.Get("x-ms-cosmos-is-batch-request") == "" {
 		return newResponse(req, http.StatusPreconditionFailed, "", nil), nil

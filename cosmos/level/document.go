@@ -15,7 +15,7 @@ var Document = client.DocumentKind{Name: "level", Format: 1}
 
 const (
 	containerName = "catalog"
-	documentKey   = "|level" // no recipient has that name
+	documentKey   = "|level" // no recipient has this id
 	documentID    = "level"
 )
 
@@ -24,7 +24,7 @@ type levelDocument struct {
 	ID           string                `json:"id"`
 	PartitionKey string                `json:"partitionKey"`
 	Kind         string                `json:"kind"`
-	WriteID      string                `json:"writeId"` // of the last write other than a beat
+	WriteID      string                `json:"writeId"` // id of the last write other than a beat
 	Level        int                   `json:"level"`
 	Announced    int                   `json:"announced,omitempty"`
 	Nodes        map[string]storedNode `json:"nodes"` // by id
@@ -33,16 +33,16 @@ type levelDocument struct {
 	client.Document
 }
 
-// A storedNode is one that works on the store, as it is stored.
+// A storedNode is a node that works on the store, as it is stored.
 type storedNode struct {
 	Version string                `json:"version"`
 	Host    string                `json:"host,omitempty"`
-	Level   int                   `json:"level"` // the highest that it knows
+	Level   int                   `json:"level"` // the highest level that it knows
 	Beat    int64                 `json:"beat"`
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// A stepPosition is the step that has not ended, and where it continues.
+// A stepPosition names the unfinished step, and the position at which it continues.
 type stepPosition struct {
 	Name     string                `json:"name"`
 	Position string                `json:"position,omitempty"`
@@ -51,11 +51,11 @@ type stepPosition struct {
 
 // A Change is an entry of the history.
 type Change struct {
-	What    string                `json:"what"` // created, announced, activated, taken back
+	What    string                `json:"what"` // created, announced, activated or taken back
 	Level   int                   `json:"level"`
 	At      time.Time             `json:"at"`
 	Version string                `json:"version"`      // of the program
-	By      string                `json:"by,omitempty"` // who ran it
+	By      string                `json:"by,omitempty"` // the operator
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
@@ -68,7 +68,7 @@ func (d *levelDocument) Validate() error {
 		return fmt.Errorf("want a level above 0 and at most the next one announced, got level %d and %d", d.Level, d.Announced)
 	}
 	for id := range d.Nodes {
-		if strings.ContainsAny(id, `'"/~\`) { // it is written into paths and conditions
+		if strings.ContainsAny(id, `'"/~\`) { // the id becomes a part of paths and conditions
 			return fmt.Errorf("want the id of a node, got %q", domain.Clip(id))
 		}
 	}
@@ -78,8 +78,8 @@ func (d *levelDocument) Validate() error {
 // requiredLevel returns the level that a node must know to work on the store.
 func (d *levelDocument) requiredLevel() int { return max(d.Level, d.Announced) }
 
-// versionOf returns the version of the program that announced or activated a level; "" if the
-// history does not show it.
+// versionOf returns the version of the program that announced or activated a level, "" if the history
+// does not have it.
 func (d *levelDocument) versionOf(level int) string {
 	for _, c := range slices.Backward(d.History) {
 		if c.Level == level && c.What != takenBack {

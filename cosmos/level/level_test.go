@@ -31,7 +31,7 @@ func TestAStoreOfAVersionBeforeLevels_HasLevel1(t *testing.T) {
 	require.Equal(t, 1, r.status(r.open(opts)).Level)
 }
 
-func TestAnOlderVersion_IsRefusedAndToldWhichToUse(t *testing.T) {
+func TestAnOlderVersion_IsRefusedWithTheVersionToUse(t *testing.T) {
 	r := newRig(t)
 	r.openAtLevel(2)
 	_, err := Open(t.Context(), r.account.Connect(), knows(1))
@@ -42,7 +42,7 @@ func TestAnOlderVersion_IsRefusedAndToldWhichToUse(t *testing.T) {
 func TestADocumentOfANewerFormat_IsRefused(t *testing.T) {
 	r := newRig(t)
 	s := r.open(knows(1))
-	r.patches("/v", 1000)
+	r.patchDocument("/v", 1000)
 	for name, call := range map[string]func() error{
 		"Open":   func() error { _, err := Open(t.Context(), r.account.Connect(), knows(1)); return err },
 		"Join":   func() error { _, err := s.Join(t.Context(), "a"); return err },
@@ -57,13 +57,13 @@ func TestADocumentOfANewerFormat_IsRefused(t *testing.T) {
 func TestADamagedDocument_IsReported(t *testing.T) {
 	r := newRig(t)
 	r.openAtLevel(2)
-	r.patches("/level", 0)
+	r.patchDocument("/level", 0)
 	_, err := Open(t.Context(), r.account.Connect(), knows(2))
 	require.Equal(t, domain.Damaged, domain.KindOf(err))
 }
 
-// patches changes a member of the document by hand.
-func (r *rig) patches(path string, value any) {
+// patchDocument changes a member of the document directly.
+func (r *rig) patchDocument(path string, value any) {
 	c, err := r.account.Connect().Container(containerName)
 	require.NoError(r, err)
 	var ops azcosmos.PatchOperations
@@ -73,7 +73,7 @@ func (r *rig) patches(path string, value any) {
 }
 
 func TestAnUpgrade_RaisesTheLevelOnceAllNodesKnowIt(t *testing.T) {
-	virtually(t, func(r *rig) {
+	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
 		old, endOld := r.join(r.open(knows(1)), "old")
 		s := r.open(knows(3))
@@ -96,7 +96,7 @@ func TestAnUpgrade_RaisesTheLevelOnceAllNodesKnowIt(t *testing.T) {
 		require.NoError(t, u.Run(r.Context()))
 		require.Equal(t, []string{"level 2 is announced", "the store has level 2", "level 3 is announced", "the store has level 3"}, reported)
 		require.Equal(t, 1, one.Status().Level, "it has not looked yet")
-		r.later(beatEvery)
+		r.passTime(beatEvery)
 		require.Equal(t, 3, one.Status().Level)
 
 		st := r.status(s)
@@ -114,7 +114,7 @@ func TestAnUpgrade_RaisesTheLevelOnceAllNodesKnowIt(t *testing.T) {
 }
 
 func TestAnUpgrade_RemovesAnOlderNodeThatHasDied(t *testing.T) {
-	virtually(t, func(r *rig) {
+	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
 		_, err := r.open(knows(1)).Join(r.Context(), "dead") // it never beats
 		require.NoError(t, err)
@@ -127,8 +127,8 @@ func TestAnUpgrade_RemovesAnOlderNodeThatHasDied(t *testing.T) {
 	})
 }
 
-func TestAnUpgradeOfAStoreThatIsHeldAlone_WaitsForNoNode(t *testing.T) {
-	virtually(t, func(r *rig) {
+func TestAnUpgradeThatUsesTheStoreAlone_WaitsForNoNode(t *testing.T) {
+	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
 		_, err := r.open(knows(1)).Join(r.Context(), "dead")
 		require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestAnUpgradeOfAStoreThatIsHeldAlone_WaitsForNoNode(t *testing.T) {
 }
 
 func TestAnUpgradeThatIsInterrupted_HasChangedNothing(t *testing.T) {
-	virtually(t, func(r *rig) {
+	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
 		_, err := r.open(knows(1)).Join(r.Context(), "dead")
 		require.NoError(t, err)
@@ -152,10 +152,10 @@ func TestAnUpgradeThatIsInterrupted_HasChangedNothing(t *testing.T) {
 	})
 }
 
-// A node of an older version that was paused is removed as dead. When it continues, it finds that
-// it must end.
+// A node of an older version is paused, and removed as dead. When it continues, it learns that it must
+// end.
 func TestANodeThatWasTakenForDead_EndsWhenItContinues(t *testing.T) {
-	virtually(t, func(r *rig) {
+	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
 		paused, err := r.open(knows(1)).Join(r.Context(), "paused")
 		require.NoError(t, err)
@@ -169,13 +169,13 @@ func TestANodeThatWasTakenForDead_EndsWhenItContinues(t *testing.T) {
 }
 
 func TestANodeThatWasTakenForDead_JoinsAgain(t *testing.T) {
-	virtually(t, func(r *rig) {
+	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
 		s := r.open(knows(1))
 		other, err := s.Join(r.Context(), "paused")
 		require.NoError(t, err)
 		m, end := r.join(s, "other")
-		r.later(forgetAfter + 2*beatEvery)
+		r.passTime(forgetAfter + 2*beatEvery)
 		require.Len(t, r.status(s).Nodes, 1, "a node forgets those that have shown no beat for long")
 		require.NoError(t, end())
 		m.Leave(r.Context())
@@ -184,14 +184,14 @@ func TestANodeThatWasTakenForDead_JoinsAgain(t *testing.T) {
 	})
 }
 
-// The older node starts after the upgrade has looked at the nodes, and before it writes.
+// The older node starts after the upgrade has read the nodes, and before it writes.
 func TestANodeThatJoinsBeforeTheWrite_IsSeen(t *testing.T) {
-	virtually(t, func(r *rig) {
+	inVirtualTime(t, func(r *rig) {
 		r.openAtLevel(1)
 		old := r.open(knows(1))
 		s, line := r.openBy(knows(2))
 		var end func() error
-		during(line, 3, func() { _, end = r.join(old, "old") }) // Run looks, announce looks, and this is the announcement
+		beforeRequest(line, 3, func() { _, end = r.join(old, "old") }) // Run reads, announceLevel reads, and the third request is the announcement
 		err := (&Upgrade{Store: s}).Run(r.Context())
 		_, isOlder := errors.AsType[*OlderNodesError](err)
 		require.True(t, isOlder, "%v", err)
@@ -200,8 +200,8 @@ func TestANodeThatJoinsBeforeTheWrite_IsSeen(t *testing.T) {
 	})
 }
 
-// The upgrade ends at each of its requests, which were applied or not. Another one continues, or takes
-// it back; until the level is active, the version before can be used again.
+// The upgrade ends at each of its requests, which was applied or not. Another upgrade continues it, or
+// takes it back. Until the level is active, the previous version can be used again.
 func TestAnUpgradeThatWasKilled_IsContinuedOrTakenBack(t *testing.T) {
 	var states []string
 	for n := 1; ; n++ {
@@ -277,7 +277,7 @@ func TestAnUpgradeThatIsTakenBackMeanwhile_SaysSo(t *testing.T) {
 	r.openAtLevel(1)
 	other := &Upgrade{Store: r.open(knows(2))}
 	s, line := r.openBy(knows(2))
-	during(line, 5, func() { // the third request was the announcement, the fifth is the activation
+	beforeRequest(line, 5, func() { // the third request is the announcement, the fifth the activation
 		isDone, err := other.Back(t.Context())
 		require.NoError(t, err)
 		require.True(t, isDone)
@@ -286,7 +286,7 @@ func TestAnUpgradeThatIsTakenBackMeanwhile_SaysSo(t *testing.T) {
 	require.Equal(t, 1, r.status(s).Level)
 }
 
-// rewriting is a level whose first step takes three parts.
+// rewriting returns levels, the last of which has a step with three parts.
 func rewriting(parts *[]string) Table {
 	next := map[string]string{"": "b", "b": "c", "c": ""}
 	return append(levels[:1:1], Level{Since: "v2", Steps: []Step{
@@ -344,7 +344,7 @@ func TestAStepThatFails_IsReportedAndContinuedLater(t *testing.T) {
 func TestAStepThatIsNotKnown_IsLeftToItsVersion(t *testing.T) {
 	r := newRig(t)
 	r.openAtLevel(1)
-	r.patches("/step", map[string]string{"name": "of another build"})
+	r.patchDocument("/step", map[string]string{"name": "of another build"})
 	err := (&Upgrade{Store: r.open(knows(1))}).Run(t.Context())
 	require.Equal(t, domain.NewerFormat, domain.KindOf(err))
 	require.ErrorContains(t, err, `level 1 has the step "of another build", which this version does not know`)
@@ -356,8 +356,8 @@ func TestEveryWrite_KeepsMembersThatItDoesNotKnow(t *testing.T) {
 	old := r.open(knows(1))
 	m, err := old.Join(t.Context(), "old")
 	require.NoError(t, err)
-	r.patches("/colour", "blue")
-	r.patches("/nodes/"+m.id+"/colour", "green")
+	r.patchDocument("/colour", "blue")
+	r.patchDocument("/nodes/"+m.id+"/colour", "green")
 	require.NoError(t, m.storeBeat(t.Context()))
 	s := r.open(knows(2))
 	_, err = s.Join(t.Context(), "new")
@@ -411,8 +411,8 @@ func TestTheNodesAndTheHistory_AreLimited(t *testing.T) {
 	for i := range history {
 		history[i] = s.historyEntry(created, 1, fmt.Sprint(i))
 	}
-	r.patches("/nodes", nodes)
-	r.patches("/history", history)
+	r.patchDocument("/nodes", nodes)
+	r.patchDocument("/history", history)
 	_, err = s.Join(t.Context(), "new")
 	require.NoError(t, err)
 	st := r.status(s)
@@ -427,7 +427,7 @@ func TestTheNodesAndTheHistory_AreLimited(t *testing.T) {
 	require.Equal(t, 2, d.Level+1)
 }
 
-func TestADocumentThatIsRemoved_IsMadeAgainByTheNextBeat(t *testing.T) {
+func TestARemovedDocument_IsCreatedByTheNextBeat(t *testing.T) {
 	r := newRig(t)
 	opts := knows(2)
 	s := r.open(opts)

@@ -16,13 +16,13 @@ import (
 // The times of nodes.
 const (
 	beatEvery   = 10 * time.Second
-	deadAfter   = 4 * beatEvery // without a beat, by the clock of the observer
+	deadAfter   = 4 * beatEvery // time without a beat, by the clock of the observer
 	forgetAfter = 10 * time.Minute
 	leaveWithin = 5 * time.Second
 )
 
-// maxNodes is the limit for the nodes in the document. Nodes that are started again and
-// again, and die, leave theirs.
+// maxNodes is the limit for the nodes in the document. Nodes that start and die repeatedly leave
+// entries there.
 const maxNodes = 500
 
 // A Member is a node in the document. Its methods are safe for concurrent use.
@@ -31,15 +31,14 @@ type Member struct {
 	id    string
 	self  storedNode
 
-	seen sightings // of Run
+	seen sightings // used by Run
 
 	mu     sync.Mutex
 	status Status
 }
 
-// Join adds the node of this process to the document. host is its name for operators. Join
-// fails with NewerFormat as Open does. A process that dies after it leaves a node that counts as
-// alive for a while.
+// Join adds a node for this process to the document. host is its name for operators. Join fails with
+// NewerFormat as Open does. If the process dies, the node counts as alive for a while.
 func (s *Store) Join(ctx context.Context, host string) (*Member, error) {
 	m := &Member{
 		store: s, id: s.client.NewID(), seen: make(sightings),
@@ -57,7 +56,7 @@ func (m *Member) joinStore(ctx context.Context) error {
 			return nil, nil
 		}
 		return &patch{operations: func(ops *azcosmos.PatchOperations) {
-			if len(d.Nodes) >= maxNodes { // one that is alive joins again
+			if len(d.Nodes) >= maxNodes { // if the removed node is alive, it joins again
 				ops.AppendRemove(pathOf(youngestNode(d)))
 			}
 			ops.AppendSet(pathOf(m.id), encodeValue(m.self))
@@ -85,7 +84,7 @@ func youngestNode(d *levelDocument) (id string) {
 // ID returns the id of the node among those of the store.
 func (m *Member) ID() string { return m.id }
 
-// Status returns what the last beat has shown.
+// Status returns what the last beat has read.
 func (m *Member) Status() Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -98,8 +97,8 @@ func (m *Member) noteDocument(d *levelDocument) {
 	m.status = m.store.statusOf(d)
 }
 
-// Run beats until ctx ends. It returns an error, NewerFormat, if the level has risen above those that this
-// version knows: then the node must stop writing, and end. Failures of the store are logged.
+// Run stores beats until ctx ends. It returns an error, NewerFormat, if the level has risen above those
+// that this version knows: then the node must stop writing, and end. It logs failures of the store.
 func (m *Member) Run(ctx context.Context) error {
 	ticker := time.NewTicker(m.store.opts.BeatEvery)
 	defer ticker.Stop()
@@ -119,8 +118,7 @@ func (m *Member) Run(ctx context.Context) error {
 	}
 }
 
-// storeBeat stores that the node is alive, and looks at the level and the other nodes. A node that
-// is missing joins again.
+// storeBeat stores a beat, and reads the level and the other nodes. A node that is missing joins again.
 func (m *Member) storeBeat(ctx context.Context) error {
 	m.self.Beat++
 	ops := client.NewPatch(Document, fmt.Sprintf("IS_DEFINED(c.nodes['%s'])", m.id))
@@ -129,7 +127,7 @@ func (m *Member) storeBeat(ctx context.Context) error {
 	isMissing := false
 	c := m.store.client.Begin("beat of the level")
 	err := c.Retry(ctx, func() (err error) {
-		// A crash around this write leaves a node that counts as alive for a while.
+		// A crash before or after this write leaves a node that counts as alive for a while.
 		if d, err = m.store.applyPatch(ctx, c, ops); !errors.Is(err, client.ErrStale) {
 			return err
 		}
@@ -160,7 +158,7 @@ func (m *Member) storeBeat(ctx context.Context) error {
 	return m.removeDead(ctx, d)
 }
 
-// removeDead removes nodes that have shown no beat for long.
+// removeDead removes nodes whose beats have not moved for deadAfter.
 func (m *Member) removeDead(ctx context.Context, d *levelDocument) error {
 	var dead []Node
 	for _, n := range m.seen.observeNodes(nodesOf(d), time.Now()) {
@@ -174,8 +172,8 @@ func (m *Member) removeDead(ctx context.Context, d *levelDocument) error {
 	return m.store.removeNodes(ctx, dead)
 }
 
-// Leave removes the node, so that it does not count as alive any longer. A failure is logged: then the node
-// counts as dead after a while.
+// Leave removes the node, so that it no longer counts as alive. It logs a failure: then the node counts
+// as dead after a while.
 func (m *Member) Leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
 
-// levels are the levels of an imagined product.
+// levels are the levels of a fictitious product.
 var levels = Table{
 	{Since: "v1"},
 	{Since: "v2", Changes: []string{"Mailboxes may have a colour."}},
@@ -39,7 +39,7 @@ func newRig(t *testing.T) *rig {
 	return &rig{t, accounttest.New(t, embedded.Options{}, []client.ContainerSpec{{Name: containerName, PartitionKey: "/partitionKey"}})}
 }
 
-// open returns the store as a version sees it.
+// open opens the store as a version.
 func (r *rig) open(opts Options) *Store {
 	r.Helper()
 	s, err := Open(r.Context(), r.account.Connect(), opts)
@@ -47,7 +47,7 @@ func (r *rig) open(opts Options) *Store {
 	return s
 }
 
-// openBy is open by a line of its own, which a test breaks.
+// openBy opens the store with a connection that a test can break.
 func (r *rig) openBy(opts Options) (*Store, *faulty.Transport) {
 	r.Helper()
 	line := &faulty.Transport{Next: r.account.Engine.Transport()}
@@ -56,8 +56,8 @@ func (r *rig) openBy(opts Options) (*Store, *faulty.Transport) {
 	return s, line
 }
 
-// during has do called before the n-th request from now is sent.
-func during(line *faulty.Transport, n int, do func()) {
+// beforeRequest calls do before the n-th request from now is sent.
+func beforeRequest(line *faulty.Transport, n int, do func()) {
 	line.Break(func(call int, _ *http.Request) faulty.Fault {
 		if call == n {
 			do()
@@ -66,11 +66,10 @@ func during(line *faulty.Transport, n int, do func()) {
 	})
 }
 
-// at makes the level of the store.
+// openAtLevel creates the store with a level.
 func (r *rig) openAtLevel(level int) { r.open(knows(level)) }
 
-// join starts a node, which runs until the function that is returned is called, or until the level is
-// too high.
+// join starts a node, which runs until end is called, or until the level is too high.
 func (r *rig) join(s *Store, host string) (m *Member, end func() error) {
 	r.Helper()
 	m, err := s.Join(r.Context(), host)
@@ -88,13 +87,13 @@ func (r *rig) status(s *Store) Status {
 	return st
 }
 
-// virtually runs a test in virtual time.
-func virtually(t *testing.T, test func(r *rig)) {
+// inVirtualTime runs a test in simulated time.
+func inVirtualTime(t *testing.T, test func(r *rig)) {
 	synctest.Test(t, func(t *testing.T) { test(newRig(t)) })
 }
 
-// later lets the nodes run for a while.
-func (r *rig) later(d time.Duration) {
+// passTime lets the nodes run for a while.
+func (r *rig) passTime(d time.Duration) {
 	require.True(r, client.Sleep(r.Context(), d))
 	synctest.Wait()
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
 )
 
-// sightings are what an observer has seen of the beats of nodes, by id.
+// sightings are an observer's records of the beats of nodes, by id.
 type sightings map[string]beatSighting
 
-// A beatSighting is a number of beats, and when it was seen first.
+// A beatSighting is a number of beats, and when it was first seen.
 type beatSighting struct {
 	beat  int64
 	moved time.Time
 }
 
-// An observed is a node, and since when its number of beats has not moved.
+// An observed is a node, and the time since which its number of beats is unchanged.
 type observed struct {
 	Node
 	since time.Duration
-	moves bool // it has moved while it was observed
+	moves bool // the number has changed while it was observed
 }
 
-// observeNodes notes what was read at a time, and returns each node with what is known of it.
+// observeNodes records the nodes that were read at a time, and returns each with what is known of it.
 func (s sightings) observeNodes(nodes []Node, now time.Time) []observed {
 	all := make([]observed, len(nodes))
 	present := make(sightings, len(nodes))
@@ -44,13 +44,13 @@ func (s sightings) observeNodes(nodes []Node, now time.Time) []observed {
 	return all
 }
 
-// anyBeat is the beat of a node that is removed however often it has beaten.
+// anyBeat stands for any number of beats: the node is removed in any case.
 const anyBeat = -1
 
-// maxRemoved is the limit for the nodes that one patch removes: it has up to 10 operations.
+// maxRemoved is the limit for the nodes that one patch removes: a patch has up to 10 operations.
 const maxRemoved = 8
 
-// removeNodes removes up to maxRemoved nodes that have the beats that were observed.
+// removeNodes removes up to maxRemoved nodes whose numbers of beats are unchanged.
 func (s *Store) removeNodes(ctx context.Context, nodes []Node) error {
 	_, err := s.updateDocument(ctx, "remove nodes of the store", func(d *levelDocument) (*patch, error) {
 		p := &patch{}

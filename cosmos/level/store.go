@@ -22,13 +22,13 @@ import (
 type Options struct {
 	Table   Table
 	Version string // of the program
-	// IsUsed reports whether nodes of a version before levels have used the store: then it has
-	// level 1 if it has no level. It acts on the current documents. nil: it is not used.
+	// IsUsed reports whether nodes of a version before levels have used the store: then a store without
+	// a level has level 1. It acts on the current documents. nil: the store is not used.
 	IsUsed func(context.Context) (bool, error)
 
-	BeatEvery  time.Duration         // of a node; default 10 s, and at most that
+	BeatEvery  time.Duration         // interval between beats; default and maximum 10 s
 	Retries    int                   // of the requests of one call; default 24, negative: none
-	Clock      func() time.Time      // default time.Now; stamps the history, decides nothing
+	Clock      func() time.Time      // default time.Now; its time is stored in the history, and decides nothing
 	Random     func() uint64         // ids and jitter; default: the system's
 	Logger     *slog.Logger          // default: none
 	Registerer prometheus.Registerer // default: none
@@ -41,9 +41,9 @@ type Store struct {
 	opts    Options
 }
 
-// Open returns the Store of db, and creates its document if none exists. It fails with
-// NewerFormat if the level of the store, or the one that is announced, is higher than the
-// table has. Every node calls it before its first other write.
+// Open returns the Store of db, and creates its document if it does not exist. It fails with
+// NewerFormat if the level of the store, or the announced one, is higher than the table has. Every node
+// calls it before its first other write.
 func Open(ctx context.Context, db *client.Database, opts Options) (*Store, error) {
 	opts.Version = cmp.Or(opts.Version, "unknown")
 	opts.BeatEvery = min(cmp.Or(opts.BeatEvery, beatEvery), beatEvery)
@@ -70,7 +70,7 @@ func Open(ctx context.Context, db *client.Database, opts Options) (*Store, error
 	return s, s.checkKnown(d)
 }
 
-// ensureDocument returns the current document, which it creates if none exists.
+// ensureDocument returns the current document, and creates it if it does not exist.
 func (s *Store) ensureDocument(ctx context.Context) (d *levelDocument, err error) {
 	c := s.client.Begin("make level")
 	return d, client.Classify("read the level of the store", c.Retry(ctx, func() error {
@@ -92,13 +92,13 @@ func (s *Store) ensureDocument(ctx context.Context) (d *levelDocument, err error
 		}
 		// A crash after this write leaves the level of a store that is not used yet.
 		if _, err = c.Put(ctx, s.catalog, documentKey, documentID, "", d); client.IsRefused(err) {
-			return client.ErrStale // by another node, or by this very write
+			return client.ErrStale // by another node, or by this write
 		}
 		return err
 	}))
 }
 
-// checkKnown fails with NewerFormat if a version with the table must not work on the store.
+// checkKnown fails with NewerFormat if a version with this table must not work on the store.
 func (s *Store) checkKnown(d *levelDocument) error {
 	required, highest := d.requiredLevel(), s.opts.Table.Highest()
 	if required <= highest {
@@ -115,7 +115,7 @@ func (s *Store) checkKnown(d *levelDocument) error {
 	return domain.Errorf(domain.NewerFormat, "the store has level %d, and this version knows levels up to %d: use %s", required, highest, use)
 }
 
-// currentDocument returns the current document. A read may be stale, so this is a patch that changes
+// currentDocument returns the current document. A read may be stale, so it sends a patch that changes
 // nothing.
 func (s *Store) currentDocument(ctx context.Context, c *client.Call) (*levelDocument, error) {
 	ops := client.NewPatch(Document)
@@ -123,8 +123,8 @@ func (s *Store) currentDocument(ctx context.Context, c *client.Call) (*levelDocu
 	return s.applyPatch(ctx, c, ops)
 }
 
-// applyPatch applies operations and returns the document after them. A refusal is client.ErrStale,
-// unless the document has a format that this version does not know.
+// applyPatch applies operations and returns the resulting document. If the patch is refused, it fails
+// with client.ErrStale, unless the document has a format that this version does not know.
 func (s *Store) applyPatch(ctx context.Context, c *client.Call, ops azcosmos.PatchOperations) (*levelDocument, error) {
 	d := &levelDocument{}
 	err := c.Patch(ctx, s.catalog, documentKey, documentID, ops, d)
@@ -137,15 +137,15 @@ func (s *Store) applyPatch(ctx context.Context, c *client.Call, ops azcosmos.Pat
 	return nil, client.ErrStale
 }
 
-// A patch is a change of the document with conditions beside the write id.
+// A patch is a change of the document, with conditions besides the write id.
 type patch struct {
 	conditions []string
 	operations func(*azcosmos.PatchOperations)
 }
 
-// updateDocument applies the patch that decide returns for the current document, and returns the document after
-// it. If the document has changed meanwhile, decide is called again. It returns nil if the
-// document is as it should be.
+// updateDocument applies the patch that decide returns for the current document, and returns the
+// resulting document. If the document has changed meanwhile, it calls decide again. It returns nil if
+// decide returns no patch.
 func (s *Store) updateDocument(ctx context.Context, name string, decide func(*levelDocument) (*patch, error)) (d *levelDocument, err error) {
 	c := s.client.Begin(name)
 	err = c.Retry(ctx, func() error {
@@ -165,18 +165,18 @@ func (s *Store) updateDocument(ctx context.Context, name string, decide func(*le
 	return d, c.Outcome(name, err)
 }
 
-// historyEntry returns an entry of the history.
+// historyEntry makes an entry for the history.
 func (s *Store) historyEntry(what string, level int, by string) Change {
 	return Change{What: what, Level: level, At: s.opts.Clock().UTC().Truncate(time.Second), Version: s.opts.Version, By: by}
 }
 
-// encodeValue returns the JSON of a value of a patch. The client would encode it in its own way.
+// encodeValue returns the JSON of a value for a patch. azcosmos would encode it differently.
 func encodeValue(value any) json.RawMessage { return client.Encode(value) }
 
 // maxHistory is the limit for the entries of the history.
 const maxHistory = 100
 
-// appendHistory adds an entry to the history of d, and removes the oldest one of a full one.
+// appendHistory adds an entry to the history of d. If the history is full, it removes the oldest entry.
 func appendHistory(d *levelDocument, ops *azcosmos.PatchOperations, c *Change) {
 	if len(d.History) >= maxHistory {
 		ops.AppendRemove("/history/0")
@@ -188,18 +188,18 @@ func appendHistory(d *levelDocument, ops *azcosmos.PatchOperations, c *Change) {
 type Status struct {
 	Level     int    // of the store
 	Announced int    // the level to which an upgrade has begun; 0: none
-	Highest   int    // level that this version knows
+	Highest   int    // the highest level that this version knows
 	Step      string // that has not ended; "": none
 	Nodes     []Node
 	History   []Change
 }
 
-// A Node is one that works on the store, or has died.
+// A Node is a node that works on the store, or that has died.
 type Node struct {
 	ID      string
 	Version string
 	Host    string
-	Level   int // the highest that it knows
+	Level   int // the highest level that it knows
 	Beat    int64
 }
 

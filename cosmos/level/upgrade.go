@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// The entries of the history.
+// The kinds of entries of the history.
 const (
 	created   = "created"
 	announced = "announced"
@@ -20,17 +20,16 @@ const (
 	takenBack = "taken back"
 )
 
-// lookEvery is how often an upgrade looks at nodes that may be dead.
+// lookEvery is the interval at which an upgrade checks nodes that may be dead.
 const lookEvery = 2 * time.Second
 
 // An Upgrade raises the level of a store.
 type Upgrade struct {
 	Store *Store
-	By    string // who runs it, for the history
-	// Alone says that the caller holds the store alone, so that all nodes in the document are
-	// dead.
+	By    string // the operator, for the history
+	// Alone says that only the caller uses the store, so all nodes in the document are dead.
 	Alone  bool
-	Report func(string) // is called with what happens, one sentence each; nil: it is not reported
+	Report func(string) // called with progress, one sentence each; may be nil
 }
 
 // An OlderNodesError reports living nodes that do not know the next level.
@@ -118,8 +117,8 @@ func olderNodes(d *levelDocument, level int) (older []Node) {
 	return older
 }
 
-// removeDead removes those of the older nodes that are dead. It fails with an *OlderNodesError if one is
-// alive, and waits for a while if that is not known yet.
+// removeDead removes the dead ones of the older nodes. It fails with an *OlderNodesError if one is
+// alive, and waits while that is not known yet.
 func (u *Upgrade) removeDead(ctx context.Context, seen sightings, older []Node, level int) error {
 	isFirst := len(seen) == 0
 	var alive, dead []Node
@@ -150,7 +149,7 @@ func (u *Upgrade) removeDead(ctx context.Context, seen sightings, older []Node, 
 	return nil
 }
 
-// activateLevel raises the level to the one that is announced.
+// activateLevel raises the level to the announced one.
 func (u *Upgrade) activateLevel(ctx context.Context, level int) (*levelDocument, error) {
 	d, err := u.Store.updateDocument(ctx, "activate a level", func(d *levelDocument) (*patch, error) {
 		switch err := u.Store.checkKnown(d); {
@@ -175,7 +174,7 @@ func (u *Upgrade) activateLevel(ctx context.Context, level int) (*levelDocument,
 	return d, err
 }
 
-// runStep runs a part of the step that has not ended, and stores where it continues.
+// runStep runs a part of the unfinished step, and stores the position at which it continues.
 func (u *Upgrade) runStep(ctx context.Context, d *levelDocument) (*levelDocument, error) {
 	if err := u.Store.checkKnown(d); err != nil {
 		return nil, err
@@ -211,7 +210,7 @@ func (u *Upgrade) runStep(ctx context.Context, d *levelDocument) (*levelDocument
 	})
 }
 
-// Back takes an announcement back. isDone reports whether there was one.
+// Back takes back an announcement. isDone reports whether there was one.
 func (u *Upgrade) Back(ctx context.Context) (isDone bool, err error) {
 	_, err = u.Store.updateDocument(ctx, "take a level back", func(d *levelDocument) (*patch, error) {
 		if d.Announced == 0 {

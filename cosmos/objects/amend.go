@@ -18,8 +18,8 @@ func (s *Store) Amend(ctx context.Context, name domain.ObjectName, id domain.Obj
 	return row, c.Outcome("amend object", err)
 }
 
-// amend writes the object, and the documents of the row if it is spilled, in one batch. Its id is
-// stored as that of a round is, so that a lost reply is recognized.
+// amend writes the object, and the documents of the row if it is spilled, in one batch. The id of the
+// write is stored as that of a round, so that a lost reply is recognized.
 func (s *Store) amend(ctx context.Context, c *client.Call, name domain.ObjectName, id domain.ObjectRowID, change func(domain.ObjectFacts) (domain.ObjectFacts, error)) (domain.ObjectRow, error) {
 	ids := []string{s.client.NewID()}
 	var amended domain.ObjectRow
@@ -33,7 +33,7 @@ func (s *Store) amend(ctx context.Context, c *client.Call, name domain.ObjectNam
 			return err
 		}
 		if object.HasWrite(ids...) {
-			return nil // by an attempt of which the reply was lost
+			return nil // by an attempt whose reply was lost
 		}
 		h := s.shard(doc.PartitionKey)
 		var row *domain.ObjectRow

@@ -14,12 +14,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Each request of an amendment is broken once in every way. The change is made once, in the
-// object, in the document of the row, and in the copy of the newest one of its version.
+// Each request of an amendment is broken once in every way. The change is made once in the object, in
+// the document of the row, and in the copy of the newest row of its version.
 func TestEveryRequestOfAnAmendmentBrokenOnce_ChangesTheRowOnce(t *testing.T) {
 	for _, fault := range faulty.Faults() {
 		t.Run(fault.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+			synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node := New(a.Connect(), Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 1}})

@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// BenchmarkPage reads pages of 100 objects from places at random in a bucket of 16 shards. The time of a page
-// should not grow with the objects.
+// BenchmarkPage reads pages of 100 objects at random positions of a bucket with 16 shards. The time of
+// a page should not grow with the number of objects.
 func BenchmarkPage(b *testing.B) {
 	for _, objects := range []int{10_000, 100_000} {
 		b.Run(fmt.Sprint(objects), func(b *testing.B) {
@@ -48,7 +48,7 @@ func BenchmarkPage(b *testing.B) {
 
 func benchKey(i int) string { return fmt.Sprintf("runs/%07d/sample.bam", i) }
 
-// ingestMany ingests a Created for each of n objects.
+// ingestMany ingests a creation for each of n objects.
 func ingestMany(b *testing.B, s *Store, n int) {
 	e := objecttest.Calls("[C@C1]")[0][0]
 	e.ETag, e.StorageClass, e.Reason = `"0123456789abcdef0123456789abcdef"`, domain.ClassStandard, domain.CreatedPut

@@ -26,14 +26,14 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A script is calls for some objects of one shard, and what they result in.
+// A script is a list of calls for some objects of one shard, with their expected result.
 type script struct {
 	calls [][]repository.ObjectReport
 	names []domain.ObjectName
 	want  []string
 }
 
-// newScript returns the history of a few buckets, mixed, and each event twice.
+// newScript returns the mixed events of a few buckets, each event twice.
 func newScript(t *testing.T, seed uint64, objects, limit int, nulls bool) *script {
 	s := &script{}
 	rng := rand.New(rand.NewPCG(seed, seed))
@@ -56,12 +56,12 @@ func newScript(t *testing.T, seed uint64, objects, limit int, nulls bool) *scrip
 		_, err := oracle.Ingest(t.Context(), call)
 		require.NoError(t, err)
 	}
-	s.want = s.describe(t, oracle)
+	s.want = s.describeObjects(t, oracle)
 	return s
 }
 
-// describe returns the rows of each object.
-func (s *script) describe(t *testing.T, o repository.Objects) (all []string) {
+// describeObjects returns the rows of each object.
+func (s *script) describeObjects(t *testing.T, o repository.Objects) (all []string) {
 	for _, name := range s.names {
 		object, err := o.Object(t.Context(), name)
 		if domain.KindOf(err) == domain.NotFound {
@@ -94,11 +94,11 @@ func (s *script) run(ctx context.Context, o repository.Objects) error {
 	return nil
 }
 
-// triesEveryCase reports whether all cases are tried, as make campaign does, and not some of them.
+// triesEveryCase makes tests try all cases, as in make campaign, instead of some of them.
 var triesEveryCase = os.Getenv("MESSAGEHUB_EVERY_CASE") != ""
 
-// A node ends at a request, before or after that is carried out, also between the parts of a batch that is
-// halved. Another node is delivered all messages from the first one on.
+// A node ends at a request, before or after the request is carried out, also between the parts of a
+// batch that is halved. Another node receives all messages from the first one on.
 func TestANodeThatEndsAtAnyRequest_LosesNothing(t *testing.T) {
 	step := 7
 	if triesEveryCase {
@@ -119,7 +119,7 @@ func TestANodeThatEndsAtAnyRequest_LosesNothing(t *testing.T) {
 					a.Line.Break(nil)
 					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
 					require.NoError(t, s.run(t.Context(), New(a.Connect(), options)), "request %d", n)
-					got := s.describe(t, New(a.Connect(), options))
+					got := s.describeObjects(t, New(a.Connect(), options))
 					for i := range got {
 						require.Equal(t, counts.ReplaceAllString(s.want[i], "$1"), counts.ReplaceAllString(got[i], "$1"), "request %d", n)
 					}
@@ -133,7 +133,8 @@ func TestANodeThatEndsAtAnyRequest_LosesNothing(t *testing.T) {
 	}
 }
 
-// Each request is broken once in every way. The call repeats it, and no duplicate is counted for that.
+// Each request is broken once in every way, and the call repeats it. No duplicate is counted because of
+// that.
 func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
 	all := faulty.Faults()
 	if triesEveryCase {
@@ -141,11 +142,11 @@ func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
 	}
 	for _, fault := range all {
 		if fault == faulty.Forbidden {
-			continue // it is not repeated
+			continue // the call does not repeat it
 		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+			synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
 				s := newScript(t, 5, 3, 14, true)
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
@@ -154,7 +155,7 @@ func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
 					require.NoError(t, s.run(t.Context(), node), "request %d", n)
 					broken := a.Line.Calls() >= n
 					a.Line.Break(nil)
-					require.Equal(t, s.want, s.describe(t, node), "request %d", n)
+					require.Equal(t, s.want, s.describeObjects(t, node), "request %d", n)
 					if !broken {
 						require.Greater(t, n, 20)
 						return
@@ -165,7 +166,7 @@ func TestEveryRequestBrokenOnce_CountsNothingTwice(t *testing.T) {
 	}
 }
 
-// Reads of the replicas of a session account are old at random.
+// Reads on a session account are stale at random.
 func TestStaleReads_CostRetriesAndChangeNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range uint64(20) {
@@ -181,12 +182,12 @@ func TestStaleReads_CostRetriesAndChangeNothing(t *testing.T) {
 			node := New(a.Connect(), Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 1 + int(seed%4)}, Retries: 1000})
 			require.NoError(t, s.run(t.Context(), node), "seed %d", seed)
 			isOld = false
-			require.Equal(t, s.want, s.describe(t, node), "seed %d", seed)
+			require.Equal(t, s.want, s.describeObjects(t, node), "seed %d", seed)
 		}
 	})
 }
 
-// Two nodes are each delivered all events, and one request of twelve is broken.
+// Two nodes receive all events each, and one request of twelve is broken.
 func TestTwoNodesWithBrokenRequests_CountEachEventTwice(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -213,14 +214,14 @@ func TestTwoNodesWithBrokenRequests_CountEachEventTwice(t *testing.T) {
 				}
 				nodes.Wait()
 				a.Line.Break(nil)
-				require.Equal(t, s.want, s.describe(t, New(a.Connect(), Options{})))
+				require.Equal(t, s.want, s.describeObjects(t, New(a.Connect(), Options{})))
 			})
 		})
 	}
 }
 
-// A batch that may be stored is given up, and its objects are stored each by itself. If they cannot be
-// read, what was to be stored is not known to be missing.
+// A batch that may be stored is abandoned, and its objects are stored one by one. If they cannot be
+// read, it is unknown whether the events are stored.
 func TestEventsOfABatchThatMayBeStored_AreUncertain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())
@@ -253,8 +254,8 @@ func TestEventsOfABatchThatMayBeStored_AreUncertain(t *testing.T) {
 	})
 }
 
-// Another node changes one object faster than a batch with others is made. That object is stored by
-// itself, and the others in one batch.
+// Another node changes one object faster than a batch of several objects can be written. That object is
+// stored alone, and the others in one batch.
 func TestAnObjectForWhichABatchIsRefused_IsStoredByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())

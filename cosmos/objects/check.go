@@ -15,11 +15,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// CheckOptions are those of a Check. The zero value is valid.
+// CheckOptions are options of a Check. The zero value is valid.
 type CheckOptions struct {
-	Resume string // the position where to resume, as a report had it; empty: from the start
+	Resume string // the position to resume from, as a report had it; empty: from the start
 
-	// Progress, if set, is called after each page with what was checked so far.
+	// Progress, if set, is called after each page with the report so far.
 	Progress func(repository.CheckReport)
 }
 
@@ -27,7 +27,8 @@ const (
 	checkedPage = 100
 	maxFindings = 10_000
 
-	// positionPrefix begins the positions of this check. Those of other checks have no dot.
+	// positionPrefix is the prefix of the positions of this check. Positions of other checks have no
+	// dot.
 	positionPrefix = "objects."
 )
 
@@ -46,16 +47,16 @@ const (
 	jobWrong     = "job-wrong"
 )
 
-// IsCheckPosition reports whether a check of objects has reported a position.
+// IsCheckPosition reports whether resume is a position that a check of objects has reported.
 func IsCheckPosition(resume string) bool { return strings.HasPrefix(resume, positionPrefix) }
 
 // Check reads all documents and compares them with L1 to L6 and L8, as far as one state of the store
-// shows them, while nodes may be running. Its memory does not grow with the number of objects, but with
-// the versions of one of them. An account without the container has no objects. An error means that the
-// check could not continue; the report then has what it has found before.
+// can show them, while nodes may be running. Its memory does not depend on the number of objects, but
+// on the largest number of versions of an object. An account without the container has no objects. An
+// error means that the check could not continue; the report then has what it has found before.
 //
-// It repairs nothing. What is wrong is damage: only the events that the stores have reported
-// would show what was there.
+// It repairs nothing. Every finding is damage: only the events that the stores have reported could
+// restore the data.
 func (s *Store) Check(ctx context.Context, opts CheckOptions) (repository.CheckReport, error) {
 	c := &objectChecker{store: s, opts: opts, report: repository.CheckReport{Findings: []repository.Finding{}, Resume: opts.Resume}}
 	err := c.checkAll(ctx)
@@ -65,7 +66,7 @@ func (s *Store) Check(ctx context.Context, opts CheckOptions) (repository.CheckR
 	return c.copyReport(), err
 }
 
-// An objectChecker is one Check.
+// An objectChecker makes one Check.
 type objectChecker struct {
 	store  *Store
 	opts   CheckOptions
@@ -106,7 +107,7 @@ func (c *objectChecker) checkAll(ctx context.Context) error {
 	return c.checkJobs(ctx)
 }
 
-// resume has the query resume where another check has been.
+// resume makes the query resume where another check has ended.
 func (c *objectChecker) resume(q *client.Query) error {
 	if c.opts.Resume == "" {
 		return nil
@@ -133,7 +134,7 @@ type storedDocument struct {
 	Kind         string `json:"kind"`
 }
 
-// checkDocument checks a document of the container. Kinds that are not known are those of newer versions.
+// checkDocument checks a document of the container. Unknown kinds belong to newer versions.
 func (c *objectChecker) checkDocument(ctx context.Context, q *client.Query, strays *strayCheck, item []byte) error {
 	var at storedDocument
 	if err := json.Unmarshal(item, &at); err != nil {
@@ -176,18 +177,18 @@ func (c *objectChecker) checkDocument(ctx context.Context, q *client.Query, stra
 
 const (
 	looks      = 6
-	firstPause = 50 * time.Millisecond // between looks; each one is twice as long as the one before
+	firstPause = 50 * time.Millisecond // between checks; each pause is twice as long as the previous one
 )
 
-// A findingsCheck returns what is wrong with one thing, and whether the thing changed meanwhile.
+// A findingsCheck returns the findings about one thing, and whether the thing changed during the check.
 type findingsCheck func(ctx context.Context) (found []repository.Finding, hasMoved bool, err error)
 
-// confirm repeats a check until its findings remain, and adds them to the report: a stale read, or a write
-// between two reads, looks wrong for a moment. Where no read is stale, two looks at one state of
-// the thing suffice. A thing that changes at each look is left out.
+// confirm repeats a check until its findings remain, and adds them to the report: after a stale read,
+// or a write between two reads, there may be findings that do not remain. Where no read is stale, two
+// checks of the same state suffice. A thing that changes during each check is left out.
 func (c *objectChecker) confirm(ctx context.Context, look findingsCheck) error {
 	var confirmed []repository.Finding
-	counted := 0 // looks at a state
+	counted := 0 // checks of the same state
 	for n := range looks {
 		if n > 0 && !client.Sleep(ctx, firstPause<<n/2+c.store.client.Jitter(firstPause<<n)) {
 			return domain.Errorf(domain.Unavailable, "check objects: %w", context.Cause(ctx))
@@ -216,12 +217,13 @@ func (c *objectChecker) confirm(ctx context.Context, look findingsCheck) error {
 	return nil
 }
 
-// hasFinding reports whether the same finding is in the report for the same place. Texts have numbers that change.
+// hasFinding reports whether the report has the same finding for the same place. It does not compare
+// texts: they have numbers that change.
 func hasFinding(all []repository.Finding, f *repository.Finding) bool {
 	return slices.ContainsFunc(all, func(other repository.Finding) bool { return other.Kind == f.Kind && other.Where == f.Where })
 }
 
-// addUnreadable adds a document that is malformed, or has a newer format.
+// addUnreadable reports a document that is malformed, or has a newer format.
 func (c *objectChecker) addUnreadable(partition, where string, err error) {
 	c.add(unreadableFinding(bucketOf(partition), where, err))
 }
@@ -246,7 +248,7 @@ func (c *objectChecker) copyReport() repository.CheckReport {
 	return report
 }
 
-// bucketOf returns the bucket of a partition, or nothing.
+// bucketOf returns the bucket of a partition, "" if the partition has none.
 func bucketOf(partition string) string {
 	if bucket, ok := strings.CutPrefix(partition, "bucket|"); ok {
 		return bucket

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// checkJobs checks all jobs that run.
+// checkJobs checks all running jobs.
 func (c *objectChecker) checkJobs(ctx context.Context) error {
 	return c.confirm(ctx, func(ctx context.Context) ([]repository.Finding, bool, error) {
 		l := &jobLook{objectChecker: c, running: make(map[string]*runningDoc), requests: make(map[string]bool)}
@@ -23,13 +23,13 @@ func (c *objectChecker) checkJobs(ctx context.Context) error {
 	})
 }
 
-// A jobLook compares the jobs that run with the documents that say so.
+// A jobLook compares running jobs with the documents that mark them as running.
 type jobLook struct {
 	*objectChecker
 	jobs    []*jobDoc
-	running map[string]*runningDoc // by id
+	running map[string]*runningDoc // by id of the job
 
-	requests map[string]bool // ids of their documents
+	requests map[string]bool // ids of the documents of requests
 	found    []repository.Finding
 }
 
@@ -94,7 +94,7 @@ func (l *jobLook) add(decode func(doc []byte, into any) error, item []byte) erro
 }
 
 func (l *jobLook) compare() {
-	named := make(map[string]bool) // documents of running jobs
+	named := make(map[string]bool) // ids of documents that name a running job
 	for _, d := range l.jobs {
 		kind, where := domain.JobKind(d.JobKind), d.JobKind+" "+d.UUID
 		if isRunning := d.State == string(domain.JobRunning); d.Live != isRunning {

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// checkObject checks an object as it was read, and reads it again if it looks wrong.
+// checkObject checks an object that was read. If it has findings, it reads the object again.
 func (c *objectChecker) checkObject(ctx context.Context, d *objectDoc) error {
 	c.report.Objects++
 	c.report.Rows += int64(len(d.Rows)) + d.Spilled
@@ -21,7 +21,7 @@ func (c *objectChecker) checkObject(ctx context.Context, d *objectDoc) error {
 			_, err := c.begin().Read(ctx, c.store.objects, d.PartitionKey, d.ID, read)
 			switch {
 			case client.IsNotFound(err):
-				return nil, true, nil // it was forgotten
+				return nil, true, nil // it was forgotten meanwhile
 			case isUnreadable(err):
 				return []repository.Finding{unreadableFinding(d.Bucket, whereOf(d), err)}, false, nil
 			case err != nil:
@@ -52,20 +52,20 @@ type objectLook struct {
 	bucket, where string
 	found         []repository.Finding
 
-	doc        *objectDoc // nil: not seen
+	doc        *objectDoc // nil: not read
 	object     domain.Object
 	isReadable bool
 
-	rows       map[domain.ObjectRowID]bool           // in the object
-	newest     map[domain.VersionID]domain.ObjectRow // spilled ones
+	rows       map[domain.ObjectRowID]bool           // rows in the object
+	newest     map[domain.VersionID]domain.ObjectRow // newest spilled row of each version
 	copies     map[domain.VersionID]rowFields
 	spilled    int64
 	duplicates int64
-	numbers    map[int64]bool // of generated places
-	generated  int64          // spilled rows with such a place
+	numbers    map[int64]bool // numbers of generated places
+	generated  int64          // number of spilled rows with a generated place
 }
 
-// addViolation adds a finding. The first one of a kind is enough.
+// addViolation adds a finding. Of each kind, it keeps the first one.
 func (l *objectLook) addViolation(rule, kind, format string, args ...any) {
 	f := repository.Finding{Rule: rule, Kind: kind, Bucket: l.bucket, Where: l.where, Text: fmt.Sprintf(format, args...), Damage: true}
 	if !hasFinding(l.found, &f) {
@@ -73,7 +73,7 @@ func (l *objectLook) addViolation(rule, kind, format string, args ...any) {
 	}
 }
 
-// noteUnreadable adds an error about the content of a document, and returns any other one.
+// noteUnreadable reports an error about the content of a document, and returns any other error.
 func (l *objectLook) noteUnreadable(err error) error {
 	if !isUnreadable(err) {
 		return err
@@ -108,12 +108,12 @@ func (l *objectLook) checkAll(ctx context.Context) error {
 	return nil
 }
 
-// checkShard checks that the object is where readers look for it.
+// checkShard checks that the object is in the shard in which readers look for it.
 func (l *objectLook) checkShard(ctx context.Context) error {
 	d := l.doc
 	shards, err := l.store.shardsOf(ctx, l.begin(), d.Bucket)
 	switch {
-	case isUnreadable(err): // the document of the bucket is a finding by itself
+	case isUnreadable(err): // the document of the bucket is reported separately
 		return nil
 	case err != nil:
 		return err
@@ -148,7 +148,7 @@ func (l *objectLook) checkInside() (err error) {
 	return nil
 }
 
-// count counts a row.
+// count counts a row for the comparison with the object's counts.
 func (l *objectLook) count(r *domain.ObjectRow) {
 	l.duplicates += r.Duplicates
 	if !r.IsGenerated() {
@@ -160,9 +160,9 @@ func (l *objectLook) count(r *domain.ObjectRow) {
 	l.numbers[r.Number] = true
 }
 
-// read reads and checks the object again, with its spilled rows and their copies. What one page of a
-// query has is one state of the partition, however old. The object is older than what is spilled from
-// it, so stores return it first.
+// read reads and checks the object again, with its spilled rows and their copies. One page of a query
+// shows one state of the partition, which may be old. The object is older than the rows that were
+// spilled from it, so stores return it first.
 func (l *objectLook) read(ctx context.Context) error {
 	p := &params{}
 	id := p.add(l.id)
@@ -197,7 +197,7 @@ func (l *objectLook) read(ctx context.Context) error {
 	return nil
 }
 
-// decode returns a spilled row or a copy, and nil for the object, which it checks.
+// decode decodes a spilled row or a copy. For the object, it checks it and returns nil.
 func (l *objectLook) decode(q *client.Query, item []byte) (*rowDoc, error) {
 	var at storedDocument
 	if err := q.Decode(item, &at); err != nil {
@@ -272,8 +272,8 @@ func (l *objectLook) checkCopies() {
 	}
 }
 
-// checkCurrent compares the current row with the fold of all rows. Of the spilled ones, the newest of
-// each version decide.
+// checkCurrent compares the current row with the fold of all rows. Of the spilled rows, only the newest
+// of each version matter.
 func (l *objectLook) checkCurrent() {
 	rows := slices.Clone(l.object.Rows)
 	for _, r := range l.newest {
@@ -320,10 +320,11 @@ func (l *objectLook) hasMoved(ctx context.Context) (bool, error) {
 	return l.doc != nil && now.ETag != l.doc.ETag, err
 }
 
-// maxKnownObjects is how many objects with spilled rows a strayCheck remembers.
+// maxKnownObjects is the limit for the objects with spilled rows that a strayCheck remembers.
 const maxKnownObjects = 10_000
 
-// A strayCheck finds spilled rows of objects that have none. The others are checked with their object.
+// A strayCheck finds spilled rows whose object says that it has none, or does not exist. Other spilled
+// rows are checked with their object.
 type strayCheck struct {
 	*objectChecker
 	known map[storedDocument]bool // objects with spilled rows
@@ -344,7 +345,7 @@ func (s *strayCheck) check(ctx context.Context, d *rowDoc) error {
 			return nil, false, err
 		}
 		if _, err := s.begin().Read(ctx, s.store.objects, d.PartitionKey, d.ID, &rowDoc{}); client.IsNotFound(err) {
-			return nil, true, nil // it was forgotten
+			return nil, true, nil // it was forgotten meanwhile
 		} else if err != nil && !isUnreadable(err) {
 			return nil, false, err
 		}
@@ -355,7 +356,8 @@ func (s *strayCheck) check(ctx context.Context, d *rowDoc) error {
 	})
 }
 
-// hasSpilled reports whether an object has spilled rows, or cannot be read, which is a finding by itself.
+// hasSpilled reports whether an object has spilled rows. It also returns true if the object cannot be
+// read, which is reported separately.
 func (s *strayCheck) hasSpilled(ctx context.Context, of storedDocument) (bool, error) {
 	var o objectDoc
 	_, err := s.begin().Read(ctx, s.store.objects, of.PartitionKey, of.ID, &o)

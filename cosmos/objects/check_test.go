@@ -21,10 +21,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// checkedScript makes spilled rows of several versions, one of them generated, duplicates, and a late event.
+// checkedScript produces spilled rows of several versions, one of them generated, duplicates, and a
+// late event.
 const checkedScript = "[C@10/1+10] [D@20/1+20] [C@30/2+30] [C@-/2+36] [C@35/2+35] [C@40/3+40] [C@50/4+50] [C@60/4+60] [C@12/1+12] [C@12/1+12] [C@70/5+70] [C@-/5+80]"
 
-// A checkedStore is an account with two objects and a job that runs, whose documents a test damages.
+// A checkedStore is an account with two objects and a running job, whose documents a test damages.
 type checkedStore struct {
 	t         *testing.T
 	store     *Store
@@ -61,7 +62,7 @@ func (c *checkedStore) ingest(key, script string) {
 	}
 }
 
-// find returns the document of which something holds.
+// find returns the document for which has is true.
 func (c *checkedStore) find(has func(doc map[string]any) bool) map[string]any {
 	c.t.Helper()
 	for pager := c.container.NewQueryItemsPager("SELECT * FROM c", azcosmos.NewPartitionKey(), nil); pager.More(); {
@@ -79,7 +80,7 @@ func (c *checkedStore) find(has func(doc map[string]any) bool) map[string]any {
 	return nil
 }
 
-// watchAndChange has the object changed once it is watched. The change is for the topic, too.
+// watchAndChange watches the object and changes it. The change is stored for the topic, too.
 func (c *checkedStore) watchAndChange() {
 	c.t.Helper()
 	c.ingest("key", "[C@90/9]")
@@ -96,7 +97,7 @@ func (c *checkedStore) object() map[string]any {
 	return c.find(func(doc map[string]any) bool { return doc["kind"] == "object" && doc["key"] == "key" })
 }
 
-// spilled returns the document of a row of the object, or of a copy, with a sequencer.
+// spilled returns the document of a spilled row, or of a copy, that has the sequencer.
 func (c *checkedStore) spilled(kind, sequencer string) map[string]any {
 	return c.find(func(doc map[string]any) bool {
 		fields, _ := doc["row"].(map[string]any)
@@ -241,7 +242,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // where pauses cost no time
+			synctest.Test(t, func(t *testing.T) { // so that pauses take no real time
 				c := newCheckedStore(t)
 				tc.damage(c)
 				report := c.check()
@@ -260,8 +261,8 @@ func TestCheckFindsEachViolation(t *testing.T) {
 	}
 }
 
-// Each page is the last one of a check, and the next check resumes there. Together they have found what
-// one check finds.
+// A check is stopped after each page, and the next check resumes there. Together they find what a
+// single check finds.
 func TestACheckResumes_WhereAnotherOneHasBeen(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	store := New(a.Connect(), Options{Shards: 3})
@@ -270,7 +271,7 @@ func TestACheckResumes_WhereAnotherOneHasBeen(t *testing.T) {
 		_, err := store.Ingest(t.Context(), []repository.ObjectReport{{Name: name, ObjectEvent: objecttest.Calls("[C@10]")[0][0]}})
 		require.NoError(t, err)
 	}
-	objects := make(map[string]int64) // before each position
+	objects := make(map[string]int64) // number of objects at each position
 	whole, err := store.Check(t.Context(), CheckOptions{Progress: func(r repository.CheckReport) { objects[r.Resume] = r.Objects }})
 	require.NoError(t, err)
 	require.EqualValues(t, 3*checkedPage, whole.Objects)
@@ -294,7 +295,7 @@ func TestACheckRefusesAPosition_ThatNoCheckHasReported(t *testing.T) {
 	}
 }
 
-// While events come and old rows go, and reads of the replicas are old, a check finds nothing.
+// While events arrive and old rows are forgotten, and reads are stale, a check finds nothing.
 func TestACheckOfObjectsThatChange_FindsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		draw := lockedDraws(rand.New(rand.NewPCG(1, 2)))

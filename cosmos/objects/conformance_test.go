@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// nodes give each call to the next one of some nodes, so that callers at once are those of several.
+// nodes passes each call to the next of several nodes, so that concurrent callers use several nodes.
 type nodes struct {
 	all  []*Store
 	next atomic.Int64
@@ -69,8 +69,8 @@ func conformance(t *testing.T, opts Options, histories uint64) {
 
 func TestConformance(t *testing.T) { conformance(t, Options{Retries: 100}, 10) }
 
-// With few rows in an object, most decisions are about spilled rows. MESSAGEHUB_EVERY_CASE=1 tries 2,000
-// histories, as make campaign does.
+// With few rows in an object, most decisions depend on spilled rows. MESSAGEHUB_EVERY_CASE=1 tries
+// 2,000 histories, as make campaign does.
 func TestConformanceWithManySpilledRows(t *testing.T) {
 	histories := uint64(30)
 	if triesEveryCase {

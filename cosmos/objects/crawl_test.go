@@ -24,8 +24,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// crawl crawls the bucket over a node with a store, and returns the counts of the job.
-func crawl(t *testing.T, node *Store, source repository.Source) domain.JobCounts {
+// crawlBucket crawls the bucket through a node, and returns the counts of the job.
+func crawlBucket(t *testing.T, node *Store, source repository.Source) domain.JobCounts {
 	t.Helper()
 	service := ledger.New(ledger.Ports{Objects: node, Jobs: node, Source: source}, ledger.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -46,22 +46,22 @@ func crawl(t *testing.T, node *Store, source repository.Source) domain.JobCounts
 	return job.Counts
 }
 
-func listed(key string) repository.SourceObject {
+func newSourceObject(key string) repository.SourceObject {
 	size := int64(len(key))
 	return repository.SourceObject{Key: key, ObjectFacts: domain.ObjectFacts{
 		Size: &size, ETag: "0123456789abcdef0123456789abcdef", StorageClass: domain.ClassStandard, LastModified: objecttest.FirstMoment,
 	}}
 }
 
-// TestCrawlOfUnchangedObjectsKeepsToItsPrice is the price of objects with keys of 40 characters. Half of them
-// were reported by events as those of S3.
+// TestCrawlOfUnchangedObjectsKeepsToItsPrice measures objects with keys of 40 characters. Half of them
+// were reported by events like those of S3.
 func TestCrawlOfUnchangedObjectsKeepsToItsPrice(t *testing.T) {
-	const n, limit = 3000, 0.15 // request units an object
+	const n, limit = 3000, 0.15 // limit: request units for each object
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	node, source := New(a.Connect(), Options{}), memory.NewSource("bucket")
 	var reports []repository.ObjectReport
 	for i := range n {
-		o := listed(fmt.Sprintf("%040d", i))
+		o := newSourceObject(fmt.Sprintf("%040d", i))
 		source.Put("bucket", o)
 		if i%2 > 0 {
 			continue
@@ -72,15 +72,15 @@ func TestCrawlOfUnchangedObjectsKeepsToItsPrice(t *testing.T) {
 	}
 	_, err := node.Ingest(t.Context(), reports)
 	require.NoError(t, err)
-	require.Equal(t, domain.JobCounts{Seen: n, Created: n / 2, Unchanged: n / 2}, crawl(t, node, source))
+	require.Equal(t, domain.JobCounts{Seen: n, Created: n / 2, Unchanged: n / 2}, crawlBucket(t, node, source))
 	before, units := a.Engine.RequestUnits(), 0.0
-	require.Equal(t, domain.JobCounts{Seen: n, Unchanged: n}, crawl(t, node, source))
+	require.Equal(t, domain.JobCounts{Seen: n, Unchanged: n}, crawlBucket(t, node, source))
 	units = (a.Engine.RequestUnits() - before) / n
 	t.Logf("%.3f RU an object", units)
 	require.LessOrEqual(t, units, limit)
 }
 
-// lockedDraws returns rng.IntN for concurrent use.
+// lockedDraws returns rng.IntN for several goroutines.
 func lockedDraws(rng *rand.Rand) func(n int) int {
 	var mu sync.Mutex
 	return func(n int) int {
@@ -90,9 +90,9 @@ func lockedDraws(rng *rand.Rand) func(n int) int {
 	}
 }
 
-// A bucket and what is known of it differ at random, with short and long keys. One request of twelve is
-// broken, or reads are old at random.
-func TestCrawlsThroughFaultsAndStaleReads_MakeTheStateThatOfTheBucket(t *testing.T) {
+// A bucket and the stored objects differ at random, with short and long keys. One request of twelve is
+// broken, or reads are stale at random.
+func TestCrawlsThroughFaultsAndStaleReads_EndInTheStateOfTheBucket(t *testing.T) {
 	for _, isStale := range []bool{false, true} {
 		for seed := range uint64(3) {
 			t.Run(fmt.Sprint(isStale, seed), func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestCrawlsThroughFaultsAndStaleReads_MakeTheStateThatOfTheBucket(t *testing
 						key := fmt.Sprint(strings.Repeat("k", []int{1, 599, 600, 700}[rng.IntN(4)]), i)
 						exists[key] = rng.IntN(3) > 0
 						if exists[key] {
-							source.Put("bucket", listed(key))
+							source.Put("bucket", newSourceObject(key))
 						}
 						name := must(domain.ParseObjectName("bucket", key))
 						for _, e := range objecttest.RandomBucket(rng, 6, false, time.Millisecond).Events {
@@ -137,11 +137,11 @@ func TestCrawlsThroughFaultsAndStaleReads_MakeTheStateThatOfTheBucket(t *testing
 							return faults[draw(len(faults))]
 						})
 					}
-					crawl(t, node, source)
+					crawlBucket(t, node, source)
 					isOld.Store(false)
 					a.Line.Break(nil)
-					counts := crawl(t, node, source)
-					if !isStale { // or the second one finds what an old read hid
+					counts := crawlBucket(t, node, source)
+					if !isStale { // or the second crawl finds what a stale read has hidden
 						require.Zero(t, counts.Created+counts.Deleted)
 					}
 					for key, want := range exists {

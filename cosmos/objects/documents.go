@@ -20,7 +20,7 @@ var (
 	sweepDocument  = client.DocumentKind{Name: "sweep", Format: 1}
 )
 
-// A bucketDoc says how many shards a bucket has.
+// A bucketDoc has the number of shards of a bucket.
 type bucketDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -63,7 +63,7 @@ type objectDoc struct {
 	ForgottenN   int64       `json:"forgottenRows,omitempty"`
 	Writes       []string    `json:"writes"`
 	IsWatched    bool        `json:"watched,omitempty"`
-	Changes      int64       `json:"changes,omitempty"` // the version of the last one
+	Changes      int64       `json:"changes,omitempty"` // the version of the last change
 	StateVersion int64       `json:"stateVersion,omitempty"`
 	ETag         azcore.ETag `json:"_etag,omitempty"`
 	client.Document
@@ -75,7 +75,7 @@ func (*objectDoc) DocumentKind() client.DocumentKind { return objectDocument }
 type orderDoc struct {
 	Base      string `json:"base,omitempty"`
 	Rank      int    `json:"rank,omitempty"`
-	After     string `json:"after,omitempty"` // a number; as a JSON number it would not be exact
+	After     string `json:"after,omitempty"` // a number, as text: a JSON number would not be exact
 	Time      string `json:"time,omitempty"`  // likewise
 	Number    int64  `json:"number,omitempty"`
 	Type      int    `json:"type,omitempty"`
@@ -83,19 +83,19 @@ type orderDoc struct {
 	Sequencer string `json:"sequencer,omitempty"`
 }
 
-// A rowDoc is a spilled row, or the copy of one.
+// A rowDoc is a spilled row, or a copy of one.
 type rowDoc struct {
 	ID           string      `json:"id"`
 	PartitionKey string      `json:"partitionKey"`
 	Kind         string      `json:"kind"`
-	Object       string      `json:"object"` // id of its object
+	Object       string      `json:"object"` // id of the object's document
 	Version      string      `json:"version,omitempty"`
-	Order        string      `json:"order,omitempty"` // see orderText; not of a copy
-	Live         any         `json:"live,omitempty"`  // of a copy: the text of the order of its row if that is live, or else false
+	Order        string      `json:"order,omitempty"` // see orderText; empty in a copy
+	Live         any         `json:"live,omitempty"`  // in a copy: the text of the order of its row if that is live, otherwise false
 	Row          rowFields   `json:"row"`
 	Micros       float64     `json:"micros"` // the time of the event, for queries
 	IsGenerated  bool        `json:"isGenerated,omitempty"`
-	IsAnchor     bool        `json:"isAnchor,omitempty"` // generated places may be behind it
+	IsAnchor     bool        `json:"isAnchor,omitempty"` // generated places may come after it
 	ETag         azcore.ETag `json:"_etag,omitempty"`
 	client.Document
 }
@@ -152,7 +152,7 @@ func encodeRow(r *domain.ObjectRow) rowFields {
 	return f
 }
 
-// A documentParser keeps the first error.
+// A documentParser parses members of a document, and keeps the first error.
 type documentParser struct{ err error }
 
 func (p *documentParser) keepError(err error) {
@@ -219,8 +219,8 @@ func (p *documentParser) parseRow(f *rowFields) domain.ObjectRow {
 	return r
 }
 
-// newObjectDoc returns the document of an object. replaced is the one before, with what a newer
-// version has added to it, or nil.
+// newObjectDoc returns the document of an object. replaced is the previous document, whose members of
+// newer versions are kept, or nil.
 func newObjectDoc(key string, o *domain.Object, replaced *objectDoc) *objectDoc {
 	d := &objectDoc{
 		ID: objectID(o.Name.Key()), PartitionKey: key, Kind: objectDocument.Name, Bucket: o.Name.Bucket(), Key: o.Name.Key(),
@@ -267,13 +267,13 @@ func (p *documentParser) parseOrder(d *orderDoc) domain.ObjectOrder {
 	switch {
 	case d.After != "":
 		o.After = p.number(d.After)
-	case o.Rank == domain.OverRow: // it was stored before orders had the member, and so before rows could follow it
+	case o.Rank == domain.OverRow: // stored before orders had the member, and before rows could follow such a row
 		o.After = o.Time
 	}
 	return o
 }
 
-// object returns the object of a document.
+// object returns the object in d.
 func (d *objectDoc) object() (domain.Object, error) {
 	var p documentParser
 	name, err := domain.ParseObjectName(d.Bucket, d.Key)
@@ -313,7 +313,7 @@ func newRowDoc(partition, key string, r *domain.ObjectRow) *rowDoc {
 	}
 }
 
-// newHeadDoc returns the copy of the newest spilled row of a version.
+// newHeadDoc returns a copy, for the newest spilled row of a version.
 func newHeadDoc(partition, key string, r *domain.ObjectRow) *rowDoc {
 	d := &rowDoc{
 		ID: headID(key, r.Version), PartitionKey: partition, Kind: headDocument.Name, Object: objectID(key),
@@ -334,7 +334,7 @@ func (d *rowDoc) toRow() (domain.ObjectRow, error) {
 	return r, nil
 }
 
-// micros returns the microseconds of a time. An unknown one is before all others.
+// micros returns a time in microseconds. The zero time sorts before all others.
 func micros(t time.Time) float64 {
 	if t.IsZero() {
 		return math.MinInt64

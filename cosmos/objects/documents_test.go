@@ -22,7 +22,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// randomRow returns a row of which every field may be empty, and may be like that of another one.
+// randomRow returns a row in which every field may be empty, or equal to that of another row.
 func randomRow(rng *rand.Rand) domain.ObjectRow {
 	texts := []string{"", "0", "00", "a", "A", "ab", "null", "!", "~", "é", "日本"}
 	text := func() string { return texts[rng.IntN(len(texts))] }
@@ -71,7 +71,7 @@ func decodes[T any](t *testing.T, doc any, into *T) *T {
 	return into
 }
 
-func TestADocumentHasAllOfItsRow(t *testing.T) {
+func TestARowDocument_KeepsAllMembers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 300 {
 		r := randomRow(rng)
@@ -82,7 +82,7 @@ func TestADocumentHasAllOfItsRow(t *testing.T) {
 	}
 }
 
-func TestADocumentHasAllOfItsObject(t *testing.T) {
+func TestAnObjectDocument_KeepsAllMembers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	for range 100 {
 		current, floor, forgotten := randomRow(rng), randomRow(rng), randomRow(rng)
@@ -99,7 +99,7 @@ func TestADocumentHasAllOfItsObject(t *testing.T) {
 	}
 }
 
-// Orders were stored without the time of the row over others before rows could follow one.
+// Before rows could follow an over row, its time was not stored in its order.
 func TestAnOrderWithoutAfterIsRead(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for range 100 {
@@ -113,7 +113,7 @@ func TestAnOrderWithoutAfterIsRead(t *testing.T) {
 	}
 }
 
-// Cosmos orders rows by the text of their order.
+// Cosmos sorts rows by the text of their order.
 func TestTheTextOfAnOrderSortsAsTheOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for range 20_000 {

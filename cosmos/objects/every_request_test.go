@@ -24,15 +24,16 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A protocol is what a node does by some requests, and repeats when it has failed. It has one result.
+// A protocol is a sequence of requests of a node, which the node repeats after a failure. It has one
+// result.
 type protocol struct {
 	name      string
-	retention bool // rows are forgotten
+	retention bool // the store forgets rows
 	prepare   func(*trial)
 	run       func(*trial, *Store) error
 }
 
-// protocols are those other than an ingest, which has tests of its own.
+// protocols are all except an ingest, which has its own tests.
 var protocols = []protocol{
 	{name: "crawl", prepare: prepareCrawl, run: runCrawl},
 	{name: "patch", prepare: preparePatch, run: runPatch},
@@ -45,9 +46,9 @@ type trial struct {
 	*testing.T
 	protocol
 	account *accounttest.Account
-	watcher *Store // nothing of what it requests is broken
+	watcher *Store // a node whose requests are never broken
 	source  *memory.Source
-	clock   setClock // of a store that forgets
+	clock   setClock // clock of a store that forgets rows
 	sweeps  time.Duration
 
 	hasCrashed func() bool
@@ -55,7 +56,7 @@ type trial struct {
 
 // newTrial prepares a protocol in an account.
 func newTrial(t *testing.T, p protocol, opts embedded.Options) *trial {
-	<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour))) // no real time
+	<-time.After(time.Until(objecttest.FirstMoment.Add(time.Hour))) // in simulated time
 	r := &trial{
 		T: t, protocol: p, account: accounttest.New(t, opts, Containers()), source: memory.NewSource("bucket"),
 		clock: setClock{sweptAt}, hasCrashed: func() bool { return false },
@@ -65,7 +66,8 @@ func newTrial(t *testing.T, p protocol, opts embedded.Options) *trial {
 	return r
 }
 
-// node returns a node on a line. Two rows are in an object, so most of what it decides is about spilled ones.
+// node returns a node with a connection. Objects hold two rows, so most decisions depend on spilled
+// ones.
 func (r *trial) node(line policy.Transporter) *Store {
 	options := Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 2}}
 	if r.retention {
@@ -75,8 +77,8 @@ func (r *trial) node(line policy.Transporter) *Store {
 	return New(r.account.ConnectBy(line), options)
 }
 
-// ingests stores each event of a script for a key.
-func (r *trial) ingests(key, script string) {
+// ingestScript stores each event of a script for a key.
+func (r *trial) ingestScript(key, script string) {
 	for _, call := range objecttest.Calls(script) {
 		call[0].Carrier.Message += key
 		results, err := r.watcher.Ingest(r.Context(), []repository.ObjectReport{{Name: must(domain.ParseObjectName("bucket", key)), ObjectEvent: call[0]}})
@@ -85,17 +87,17 @@ func (r *trial) ingests(key, script string) {
 	}
 }
 
-// prepareCrawl has a bucket and objects that differ in each way, on three pages of a crawl.
+// prepareCrawl makes a bucket and objects that differ in each possible way, on three pages of a crawl.
 func prepareCrawl(r *trial) {
-	r.ingests("a", "[C@10]")
-	r.ingests("b", "[C@10/1] [C@20/2] [D@30/2] [C@40/3]") // version 1 is spilled
-	r.ingests("c", "[C@10] [D@20]")
-	r.ingests("e", "[C@10] [C@20] [D@30] [C@40]")
-	r.ingests("f", "[C@10]")
+	r.ingestScript("a", "[C@10]")
+	r.ingestScript("b", "[C@10/1] [C@20/2] [D@30/2] [C@40/3]") // version 1 is spilled
+	r.ingestScript("c", "[C@10] [D@20]")
+	r.ingestScript("e", "[C@10] [C@20] [D@30] [C@40]")
+	r.ingestScript("f", "[C@10]")
 	for _, key := range []string{"a", "c", "d", "g"} {
 		r.source.Put("bucket", repository.SourceObject{Key: key})
 	}
-	r.source.Put("bucket", listed("e"))
+	r.source.Put("bucket", newSourceObject("e"))
 }
 
 var (
@@ -103,7 +105,7 @@ var (
 	errCrashed  = errors.New("the node has crashed")
 )
 
-// runCrawl crawls the bucket, or waits for the crawl that runs.
+// runCrawl crawls the bucket, or waits for a running crawl.
 func runCrawl(r *trial, node *Store) error {
 	return r.runJob(node, func(s *ledger.Service) (domain.Job, error) {
 		job, err := s.StartCrawl(r.Context(), "bucket", "")
@@ -114,7 +116,7 @@ func runCrawl(r *trial, node *Store) error {
 	})
 }
 
-// runPatchJob changes all rows of an object. A second job has nothing to change.
+// runPatchJob changes all rows of an object. A repeated job has nothing to change.
 func runPatchJob(r *trial, node *Store) error {
 	return r.runJob(node, func(s *ledger.Service) (domain.Job, error) {
 		query := map[string][]string{"bucket": {"bucket"}, "key": {"key"}, "currentState": {"false"}}
@@ -122,7 +124,8 @@ func runPatchJob(r *trial, node *Store) error {
 	})
 }
 
-// runJob starts a job, and returns when no job runs: a node that died may have started another one.
+// runJob starts a job, and returns when no job is running: a node that died may have started another
+// one.
 func (r *trial) runJob(node *Store, start func(*ledger.Service) (domain.Job, error)) error {
 	ports := ledger.Ports{Objects: node, Jobs: node, Source: r.source}
 	job, err := start(ledger.New(ports, ledger.Options{}))
@@ -162,9 +165,9 @@ func (r *trial) runJob(node *Store, start func(*ledger.Service) (domain.Job, err
 	return errNotEnded
 }
 
-func preparePatch(r *trial) { r.ingests("key", "[C@01/old] [C@02/v] [D@03/v] [C@04/w] [D@05/w]") }
+func preparePatch(r *trial) { r.ingestScript("key", "[C@01/old] [C@02/v] [D@03/v] [C@04/w] [D@05/w]") }
 
-// runPatch changes the current row, and another one.
+// runPatch amends the current row, and another one.
 func runPatch(r *trial, node *Store) error {
 	other := objecttest.Calls("[C@04/w]")[0][0]
 	for _, id := range []domain.ObjectRowID{{}, other.ID()} {
@@ -179,15 +182,16 @@ func runPatch(r *trial, node *Store) error {
 	return nil
 }
 
-// prepareForget has an object with many spilled rows, one that forgets nothing, and one that goes whole.
+// prepareForget makes an object with many spilled rows, one of which no row can be forgotten, and one
+// that is forgotten whole.
 func prepareForget(r *trial) {
-	r.ingests("many", "[C@10/1+1] [C@20/2+2] [C@-/2+2] [C@30/2+3] [D@40/1+3] [C@50/2+3] [C@60/2+4]")
-	r.ingests("new", "[C@10]")
-	r.ingests("dead", "[C@10+1] [C@20+1] [C@30+1] [D@40+2]")
+	r.ingestScript("many", "[C@10/1+1] [C@20/2+2] [C@-/2+2] [C@30/2+3] [D@40/1+3] [C@50/2+3] [C@60/2+4]")
+	r.ingestScript("new", "[C@10]")
+	r.ingestScript("dead", "[C@10+1] [C@20+1] [C@30+1] [D@40+2]")
 	r.clock.after = 15 * 24 * time.Hour
 }
 
-// runForget sweeps all shards. Each sweep is due, and begins after the lease of the one before.
+// runForget sweeps all shards. Each sweep is due, and begins after the lease of the previous one.
 func runForget(r *trial, node *Store) error {
 	r.sweeps += 25 * time.Hour
 	now := func() time.Time { return objecttest.FirstMoment.Add(r.sweeps) }
@@ -202,8 +206,8 @@ func runForget(r *trial, node *Store) error {
 	return err
 }
 
-// finish runs the protocol on a node, and again after a failure, until it succeeds. After a crash a node
-// continues by which nothing is broken.
+// finish runs the protocol on a node, and repeats it after a failure, until it succeeds. After a crash,
+// it continues on a node whose requests are not broken.
 func (r *trial) finish() {
 	r.Helper()
 	var err error
@@ -219,16 +223,16 @@ func (r *trial) finish() {
 	require.NoError(r, err)
 }
 
-// volatile are the members of documents that differ from run to run: what the engine adds, ids of
-// writes, and moments at which something was done.
+// volatile are the members of documents that differ between runs: those that the engine adds, ids of
+// writes, and times.
 var volatile = []string{
 	"_etag", "_rid", "_self", "_ts", "_attachments", "writes", "writeId", "time", "micros", "order", "spilledTo",
 	"message", "began", "moved", "after", "patches",
 }
 
-// documents returns what is stored, without what is volatile. Jobs have ended: what they count depends on
-// what a node did before it died.
-func (r *trial) documents() (all []string) {
+// listDocuments returns the stored documents, without volatile members. It leaves out the counts of jobs,
+// which depend on what a node did before it died.
+func (r *trial) listDocuments() (all []string) {
 	r.Helper()
 	q := r.watcher.client.Begin("test").QueryAllPartitions(r.watcher.objects, "", "SELECT * FROM c")
 	for !q.IsDone() {
@@ -242,7 +246,7 @@ func (r *trial) documents() (all []string) {
 				require.Equal(r, "completed", d["state"])
 				continue
 			case "row":
-				delete(d, "id") // a hash of what is volatile
+				delete(d, "id") // a hash of volatile members
 			}
 			text, err := json.Marshal(withoutVolatile(d))
 			require.NoError(r, err)
@@ -270,23 +274,23 @@ func withoutVolatile(v any) any {
 	return v
 }
 
-// withoutFaults returns what a protocol stores, and by how many requests.
+// withoutFaults returns what a protocol stores without faults, and the number of its requests.
 func withoutFaults(t *testing.T, p protocol) (documents []string, requests int) {
 	r := newTrial(t, p, embedded.Options{})
 	r.account.Line.Break(nil)
-	before := r.documents()
+	before := r.listDocuments()
 	r.account.Line.Break(nil)
 	r.finish()
 	requests = r.account.Line.Calls()
-	documents = r.documents()
+	documents = r.listDocuments()
 	require.NotEqual(t, before, documents)
 	require.NoError(t, r.run(r, r.watcher))
-	require.Equal(t, documents, r.documents(), "to repeat it changes nothing")
+	require.Equal(t, documents, r.listDocuments(), "to repeat it changes nothing")
 	return documents, requests
 }
 
-// eachRequest returns the numbers of the requests that are broken: all as make campaign does, and some
-// otherwise, for each of the faults others.
+// eachRequest returns the numbers of the requests to break: all with MESSAGEHUB_EVERY_CASE, otherwise
+// some, and other ones for each fault.
 func eachRequest(requests, fault int) (all []int) {
 	step := 5
 	if triesEveryCase {
@@ -298,22 +302,22 @@ func eachRequest(requests, fault int) (all []int) {
 	return all
 }
 
-// Each request is broken once in every way, and what failed for it is repeated.
+// Each request is broken once in every way, and the calls that failed are repeated.
 func TestEveryFaultAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 	faults := slices.Concat(faulty.Faults(), faulty.More())
-	faults = slices.DeleteFunc(faults, func(f faulty.Fault) bool { return f == faulty.Forbidden }) // it is not repeated
+	faults = slices.DeleteFunc(faults, func(f faulty.Fault) bool { return f == faulty.Forbidden }) // its call is not repeated
 	for _, p := range protocols {
 		for i, fault := range faults {
 			t.Run(p.name+"/"+fault.String(), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+				synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
 					want, requests := withoutFaults(t, p)
 					for _, n := range eachRequest(requests, i) {
 						r := newTrial(t, p, embedded.Options{})
 						r.account.Line.BreakOne(n, fault)
 						r.finish()
 						r.account.Line.Break(nil)
-						require.Equal(t, want, r.documents(), "request %d", n)
+						require.Equal(t, want, r.listDocuments(), "request %d", n)
 					}
 				})
 			})
@@ -321,7 +325,8 @@ func TestEveryFaultAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 	}
 }
 
-// A node ends at a request, before or after that is carried out. Another node continues, or repeats it.
+// A node ends at a request, before or after the request is carried out. Another node continues, or
+// repeats the call.
 func TestACrashAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 	for _, p := range protocols {
 		for i, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
@@ -334,7 +339,7 @@ func TestACrashAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 						r.account.Line.CrashAt(n, fault)
 						r.hasCrashed = func() bool { return r.account.Line.Fired() > 0 }
 						r.finish()
-						require.Equal(t, want, r.documents(), "request %d", n)
+						require.Equal(t, want, r.listDocuments(), "request %d", n)
 					}
 				})
 			})
@@ -342,7 +347,7 @@ func TestACrashAtEveryRequest_EndsInTheStateWithoutFaults(t *testing.T) {
 	}
 }
 
-// Each read is answered by a replica that is some commits old.
+// Each read is stale by some commits.
 func TestAStaleReadAtEveryRequest_ChangesNoState(t *testing.T) {
 	for _, p := range protocols {
 		t.Run(p.name, func(t *testing.T) {
@@ -355,7 +360,7 @@ func TestAStaleReadAtEveryRequest_ChangesNoState(t *testing.T) {
 					}
 					return 0
 				}}
-				// What a stale read hides from a crawl, the next one finds.
+				// The next crawl finds what a stale read has hidden from this one.
 				state := func(n, commits int) []string {
 					oldRead.Store(0)
 					r := newTrial(t, p, opts)
@@ -367,7 +372,7 @@ func TestAStaleReadAtEveryRequest_ChangesNoState(t *testing.T) {
 					oldRead.Store(0)
 					require.NoError(t, r.run(r, r.watcher))
 					reads.Store(int64(requests))
-					return r.states()
+					return r.describeStates()
 				}
 				want := state(0, 0)
 				last := int(reads.Load())
@@ -381,8 +386,8 @@ func TestAStaleReadAtEveryRequest_ChangesNoState(t *testing.T) {
 	}
 }
 
-// states returns the rows of each object, without their duplicates, and the jobs that run.
-func (r *trial) states() (all []string) {
+// describeStates returns the rows of each object, without duplicates, and the running jobs.
+func (r *trial) describeStates() (all []string) {
 	r.Helper()
 	page, err := r.watcher.List(context.Background(), repository.ObjectRange{Bucket: "bucket"}, 100)
 	require.NoError(r, err)

@@ -18,11 +18,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A fullPartition refuses batches that store an object with a key, as an account does whose partition is full.
+// A fullPartition refuses batches that store an object with a key, as an account does when a partition
+// is full.
 type fullPartition struct {
 	next        faulty.Doer
 	key         string
-	byOperation bool // as Azure reports it; an embedded engine refuses the request
+	byOperation bool // as Azure reports it; an embedded engine refuses the whole request
 }
 
 func (f *fullPartition) Do(req *http.Request) (*http.Response, error) {

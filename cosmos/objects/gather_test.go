@@ -19,7 +19,7 @@ import (
 
 const lateBy = 10 * time.Millisecond
 
-// A lateLine brings each request later.
+// A lateLine delays each request.
 type lateLine struct{ next *faulty.Transport }
 
 func (l lateLine) Do(req *http.Request) (*http.Response, error) {
@@ -27,7 +27,7 @@ func (l lateLine) Do(req *http.Request) (*http.Response, error) {
 	return l.next.Do(req)
 }
 
-// Two nodes that store events of the same objects have half of the callers each.
+// Two nodes store events of the same objects, and each has half of the callers.
 func TestRoundsOfANode_WaitForFurtherRequestsOnlyAfterARefusal(t *testing.T) {
 	for _, wasRefused := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestRoundsOfANode_WaitForFurtherRequestsOnlyAfterARefusal(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, results[0].Err)
 			}
-			ingest("a") // which decides the shards
+			ingest("a") // creates the shards of the bucket
 			if wasRefused {
 				s.gathering.Store(gatherRounds)
 			}
@@ -49,7 +49,7 @@ func TestRoundsOfANode_WaitForFurtherRequestsOnlyAfterARefusal(t *testing.T) {
 			require.Equal(t, round, time.Since(began), "one caller has nothing to wait for")
 
 			var callers sync.WaitGroup
-			for _, key := range []string{"c", "d", "e"} { // one of them leads a round, and then another one that of two
+			for _, key := range []string{"c", "d", "e"} { // one of them leads a round, and then another one a round of two
 				callers.Go(func() { ingest(key) })
 			}
 			callers.Wait()

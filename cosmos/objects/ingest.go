@@ -12,24 +12,24 @@ import (
 )
 
 const (
-	maxEvents = 24 // of one object in a request: what they change fits into one batch
-	maxNames  = 64 // in a request; see Store.names
+	maxEvents = 24 // limit for the events of one object in a request: their changes fit into one batch
+	maxNames  = 64 // limit for the objects of a request; see Store.names
 )
 
-// A shardRequest holds events of one call that go to one shard.
+// A shardRequest has those events of one call that belong to one shard.
 type shardRequest struct {
 	objects []*objectEvents
-	stored  []*objectEvents // copies with what became of them, once the request is completed
+	stored  []*objectEvents // copies with their outcomes, once the request is completed
 }
 
-// objectEvents are events of one call and one object, and what became of them.
+// An objectEvents has the events of one call for one object, and their outcomes.
 type objectEvents struct {
 	name     domain.ObjectName
 	events   []domain.ObjectEvent
-	places   []int // in the call
+	places   []int // indexes of the events in the call
 	outcomes []domain.ObjectOutcome
-	doubt    bool // Object.Doubt then
-	exists   bool // the object has a current row then
+	doubt    bool // Object.Doubt after the events
+	exists   bool // the object has a current row after the events
 	err      error
 }
 
@@ -79,7 +79,7 @@ func (s *Store) Ingest(ctx context.Context, reports []repository.ObjectReport) (
 	return results, nil
 }
 
-// copyTo copies the results of a group to those of its call.
+// copyTo copies the outcomes of a group to the results of its call.
 func (g *objectEvents) copyTo(results []repository.ObjectResult) {
 	for i, place := range g.places {
 		if g.err != nil {
@@ -91,8 +91,8 @@ func (g *objectEvents) copyTo(results []repository.ObjectResult) {
 	}
 }
 
-// groupReports returns the events of each object, up to maxEvents in a group, and the places of
-// events that the call has before, with these.
+// groupReports groups the events by object, up to maxEvents in a group. If the call has an event
+// twice, repeats has the index of the first occurrence, by the index of the second.
 func groupReports(reports []repository.ObjectReport) (groups []*objectEvents, repeats map[int]int) {
 	type identity struct {
 		name domain.ObjectName
@@ -120,8 +120,8 @@ func groupReports(reports []repository.ObjectReport) (groups []*objectEvents, re
 	return groups, repeats
 }
 
-// addToRequests adds a group to the last request, or to another one if that has no room or has
-// events of the same object, which come first.
+// addToRequests adds a group to the last request, or to a new one if the last has no room or has
+// earlier events of the same object.
 func (s *Store) addToRequests(requests []*shardRequest, g *objectEvents) []*shardRequest {
 	if n := len(requests); n > 0 {
 		last := requests[n-1]
@@ -134,7 +134,7 @@ func (s *Store) addToRequests(requests []*shardRequest, g *objectEvents) []*shar
 	return append(requests, &shardRequest{objects: []*objectEvents{g}})
 }
 
-// byName returns the groups of each object, and the names in their order.
+// byName returns the groups by object, and the names in order of occurrence.
 func byName(groups []*objectEvents) ([]domain.ObjectName, map[domain.ObjectName][]*objectEvents) {
 	of := make(map[domain.ObjectName][]*objectEvents)
 	for _, g := range groups {

@@ -16,10 +16,10 @@ var (
 	requestDocument = client.DocumentKind{Name: "request", Format: 1}
 )
 
-// separateRequest is the format of a job whose request has a document of its own.
+// separateRequest is the format of a job whose request is in a document of its own.
 const separateRequest = 2
 
-// jobsKey is the partition of all jobs: there are few, and one query finds those that run.
+// jobsKey is the partition of all jobs. There are few, and one query finds the running ones.
 const jobsKey = "jobs"
 
 // A jobDoc is a domain.Job.
@@ -30,7 +30,7 @@ type jobDoc struct {
 	JobKind      string       `json:"jobKind"`
 	UUID         string       `json:"uuid"`
 	Bucket       string       `json:"bucket,omitempty"`
-	Live         bool         `json:"live,omitempty"` // it runs
+	Live         bool         `json:"live,omitempty"` // the job runs
 	Request      string       `json:"request"`        // "": see requestDoc
 	State        string       `json:"state"`
 	Started      string       `json:"started"`
@@ -49,13 +49,13 @@ type jobDoc struct {
 	Lease        int64        `json:"lease,omitempty"`
 	Until        string       `json:"until,omitempty"`
 	WriteID      string       `json:"writeId"`
-	TTL          int64        `json:"ttl,omitempty"` // seconds after the last write; set when the job has ended
+	TTL          int64        `json:"ttl,omitempty"` // in seconds after the last write; set when the job has ended
 	ETag         azcore.ETag  `json:"_etag,omitempty"`
 	client.Document
 }
 
-// membersWithoutRequest are what a query asks for in place of a whole jobDoc. One that an older version has stored
-// may have half a megabyte.
+// membersWithoutRequest are the members that a query selects instead of the whole jobDoc: one of an
+// older version may have half a megabyte.
 const membersWithoutRequest = "c.id, c.v, c.partitionKey, c.kind, c.jobKind, c.uuid, c.bucket, c.live, c.state, c.started, c.ended, c.cursor, " +
 	"c.seen, c.created, c.deleted, c.changed, c.unchanged, c.refused, c.report, c.attempts, c.failures, c.owner, c.lease, c.until, c.writeId"
 
@@ -67,7 +67,8 @@ type failureDoc struct {
 	Reason string `json:"reason"`
 }
 
-// A runningDoc says which job of an exclusive kind runs for a bucket. It exists as long as the job runs.
+// A runningDoc names the running job of an exclusive kind for a bucket. It exists as long as the job
+// runs.
 type runningDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -79,8 +80,8 @@ type runningDoc struct {
 
 func (*runningDoc) DocumentKind() client.DocumentKind { return jobsDocument }
 
-// A requestDoc is the request of a job that may have a long one. The document of the job is replaced at each step,
-// and this one is not.
+// A requestDoc is the request of a job whose kind has long requests. The document of the job is
+// replaced at each step, this one is not.
 type requestDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -98,21 +99,21 @@ func newRequestDoc(j *domain.Job) *requestDoc {
 	return &requestDoc{ID: requestID(j.ID), PartitionKey: jobsKey, Kind: requestDocument.Name, Request: j.Request}
 }
 
-// jobTTL is how long the documents of a job that has ended are kept, in seconds.
+// jobTTL is the time in seconds for which the documents of an ended job are kept.
 const jobTTL = int64(repository.JobRetention / time.Second)
 
-// jobPrefix begins the ids of the jobs of a kind, which sort as the jobs began.
+// jobPrefix is the prefix of the ids of the jobs of a kind. The ids sort by the beginning of the jobs.
 func jobPrefix(kind domain.JobKind) string { return string(kind) + "." }
 
 func jobDocID(id domain.JobID) string { return jobPrefix(id.Kind) + id.UUID() }
 
-// runningID returns the id of the document that says which job of a kind runs for a bucket.
+// runningID returns the id of the runningDoc of a kind and a bucket.
 func runningID(kind domain.JobKind, bucket string) string {
 	return "running." + string(kind) + "." + keyEncoding.EncodeToString([]byte(bucket))
 }
 
-// newJobDoc returns the document of a job. replaced is the one before, with what a newer version has
-// added to it, or nil.
+// newJobDoc returns the document of a job. replaced is the previous document, whose members of newer
+// versions are kept, or nil.
 func newJobDoc(j *domain.Job, writeID string, replaced *jobDoc) *jobDoc {
 	d := &jobDoc{
 		ID: jobDocID(j.ID), PartitionKey: jobsKey, Kind: jobDocument.Name, JobKind: string(j.ID.Kind), UUID: j.ID.UUID(), Bucket: j.Bucket,
@@ -137,10 +138,10 @@ func newJobDoc(j *domain.Job, writeID string, replaced *jobDoc) *jobDoc {
 	return d
 }
 
-// hasSeparateRequest reports whether the request of the job has a document of its own.
+// hasSeparateRequest reports whether the request of the job is in a document of its own.
 func (d *jobDoc) hasSeparateRequest() bool { return d.StoredFormat >= separateRequest }
 
-// job returns the job of a document. It has no request if that has a document of its own.
+// job returns the job in d. It has no request if the request is in a document of its own.
 func (d *jobDoc) job() (domain.Job, error) {
 	var p documentParser
 	id, err := domain.ParseJobID(domain.JobKind(d.JobKind), d.UUID)

@@ -20,14 +20,14 @@ func newInventory(n byte, request string) *domain.Job {
 	return &domain.Job{ID: domain.NewJobID(domain.InventoryJob, jobTime, [10]byte{n}), Request: request, State: domain.JobRunning, Started: jobTime}
 }
 
-// lifeOfInventory runs an inventory. It may be repeated by another node.
-func lifeOfInventory(ctx context.Context, s *Store, n byte, request string) error {
+// runInventory runs an inventory. Another node may repeat it.
+func runInventory(ctx context.Context, s *Store, n byte, request string) error {
 	inventory := newInventory(n, request)
 	if err := s.CreateJob(ctx, inventory); err != nil {
 		return err
 	}
 	job, err := s.ClaimJob(ctx, inventory.ID, "node", jobTime, jobTime.Add(time.Hour))
-	if domain.KindOf(err) == domain.Conflict { // it has ended before
+	if domain.KindOf(err) == domain.Conflict { // the job has ended before
 		return nil
 	}
 	if err != nil {
@@ -44,7 +44,7 @@ func lifeOfInventory(ctx context.Context, s *Store, n byte, request string) erro
 	return s.SaveJob(ctx, &job)
 }
 
-// requireInventory demands what lifeOfInventory stores.
+// requireInventory demands the documents of lifeOfInventory.
 func requireInventory(t *testing.T, s *Store, n byte, request string) {
 	t.Helper()
 	job, err := s.Job(t.Context(), newInventory(n, "").ID)
@@ -57,7 +57,7 @@ func requireInventory(t *testing.T, s *Store, n byte, request string) {
 	require.Equal(t, job, stopped)
 }
 
-// A save does not store the manifest of an inventory again.
+// SaveJob does not store the manifest of an inventory again.
 func TestASaveOfAnInventory_CostsTheSameHoweverLongItsManifestIs(t *testing.T) {
 	price := func(size int) (claim, save float64) {
 		a := accounttest.New(t, embedded.Options{}, Containers())
@@ -97,7 +97,7 @@ func TestASaveOfAnInventory_CostsTheSameHoweverLongItsManifestIs(t *testing.T) {
 func TestEveryRequestOfAnInventoryBrokenOnce_KeepsItsManifest(t *testing.T) {
 	for _, fault := range faulty.Faults() {
 		if fault == faulty.Forbidden {
-			continue // it is not repeated
+			continue // the call does not repeat it
 		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
@@ -106,7 +106,7 @@ func TestEveryRequestOfAnInventoryBrokenOnce_KeepsItsManifest(t *testing.T) {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node := New(a.Connect(), Options{})
 					a.Line.BreakOne(n, fault)
-					require.NoError(t, lifeOfInventory(t.Context(), node, 1, "manifest"), "request %d", n)
+					require.NoError(t, runInventory(t.Context(), node, 1, "manifest"), "request %d", n)
 					broken := a.Line.Calls() >= n
 					a.Line.Break(nil)
 					requireInventory(t, node, 1, "manifest")
@@ -120,7 +120,8 @@ func TestEveryRequestOfAnInventoryBrokenOnce_KeepsItsManifest(t *testing.T) {
 	}
 }
 
-// A node ends at a request, before or after that is carried out, and another one does all of it.
+// A node ends at a request, before or after the request is carried out, and another one repeats
+// everything.
 func TestANodeThatEndsAtAnyRequest_KeepsTheManifest(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(fault.String(), func(t *testing.T) {
@@ -129,12 +130,12 @@ func TestANodeThatEndsAtAnyRequest_KeepsTheManifest(t *testing.T) {
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					a.Line.CrashAt(n, fault)
-					err := lifeOfInventory(t.Context(), New(a.Connect(), Options{}), 1, "manifest")
+					err := runInventory(t.Context(), New(a.Connect(), Options{}), 1, "manifest")
 					hasEnded := a.Line.Fired() > 0
 					a.Line.Break(nil)
 					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
 					other := New(a.Connect(), Options{})
-					require.NoError(t, lifeOfInventory(t.Context(), other, 1, "manifest"), "request %d", n)
+					require.NoError(t, runInventory(t.Context(), other, 1, "manifest"), "request %d", n)
 					requireInventory(t, other, 1, "manifest")
 					if !hasEnded {
 						return
@@ -145,7 +146,7 @@ func TestANodeThatEndsAtAnyRequest_KeepsTheManifest(t *testing.T) {
 	}
 }
 
-// A job that an older version has stored keeps its request in its document.
+// A job of an older version keeps its request in its document.
 func TestAnInventoryOfAnOlderVersion_KeepsItsManifest(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	s := New(a.Connect(), Options{})
@@ -153,18 +154,18 @@ func TestAnInventoryOfAnOlderVersion_KeepsItsManifest(t *testing.T) {
 	old.StoredFormat, old.Request = 0, "manifest"
 	_, err := s.client.Begin("test").Put(t.Context(), s.objects, jobsKey, old.ID, "", old)
 	require.NoError(t, err)
-	require.NoError(t, lifeOfInventory(t.Context(), s, 1, "manifest"))
+	require.NoError(t, runInventory(t.Context(), s, 1, "manifest"))
 	requireInventory(t, s, 1, "manifest")
 }
 
-// The documents of an inventory that has ended are deleted together.
+// The documents of an ended inventory are deleted together.
 func TestAManifest_IsKeptAsLongAsItsInventory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())
 		s := New(a.Connect(), Options{})
 		require.NoError(t, s.CreateJob(t.Context(), newInventory(2, "running")))
 		<-time.After(2 * repository.JobRetention)
-		require.NoError(t, lifeOfInventory(t.Context(), s, 1, "manifest"))
+		require.NoError(t, runInventory(t.Context(), s, 1, "manifest"))
 		read := func(n byte) error {
 			_, err := s.client.Begin("test").Read(t.Context(), s.objects, jobsKey, requestID(newInventory(n, "").ID), &requestDoc{})
 			return err

@@ -24,8 +24,8 @@ func (s *Store) CreateJob(ctx context.Context, job *domain.Job) error {
 	return c.Outcome("create job", c.Retry(ctx, func() error { return s.createJob(ctx, c, job) }))
 }
 
-// createJob stores a job, and in the same batch for an exclusive kind the document that says that it runs, and
-// a request that may be long. A crash leaves all of it or nothing.
+// createJob stores a job. The same batch stores the runningDoc for an exclusive kind, and a request
+// that may be long. A crash leaves all of it or nothing.
 func (s *Store) createJob(ctx context.Context, c *client.Call, job *domain.Job) error {
 	d := newJobDoc(job, s.client.NewID(), nil)
 	r := &runningDoc{
@@ -49,7 +49,7 @@ func (s *Store) createJob(ctx context.Context, c *client.Call, job *domain.Job) 
 	var running runningDoc
 	err = s.readCurrent(ctx, c, r.ID, jobsDocument, &running)
 	if client.IsNotFound(err) {
-		return client.ErrStale // the other job has ended since, or the refusal was without a cause
+		return client.ErrStale // the other job has ended since, or the write was refused without a cause
 	}
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *Store) createJob(ctx context.Context, c *client.Call, job *domain.Job) 
 	return &repository.JobRunsError{ID: id, Bucket: job.Bucket}
 }
 
-// readCurrent reads a document by a patch that changes nothing: other than a read, it is never stale.
+// readCurrent reads a document by a patch that changes nothing. Unlike a read, it is never stale.
 func (s *Store) readCurrent(ctx context.Context, c *client.Call, id string, kind client.DocumentKind, into any) error {
 	ops := client.NewPatch(kind)
 	ops.AppendSet("/kind", kind.Name)
@@ -70,7 +70,7 @@ func (s *Store) readCurrent(ctx context.Context, c *client.Call, id string, kind
 		return err
 	}
 	if _, err = c.Read(ctx, s.objects, jobsKey, id, into); err == nil || client.IsNotFound(err) {
-		err = client.ErrStale // a document of a newer format does not pass
+		err = client.ErrStale // a document of a newer format does not meet the condition
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func (s *Store) wholeJob(ctx context.Context, c *client.Call, d *jobDoc) (domain
 func (s *Store) ListJobs(ctx context.Context, before domain.JobID, limit int) ([]domain.Job, error) {
 	p := &params{}
 	prefix := jobPrefix(before.Kind)
-	end := prefix + "~" // greater than any UUID
+	end := prefix + "~" // sorts after any UUID
 	if !before.IsZero() {
 		end = jobDocID(before)
 	}
@@ -201,10 +201,10 @@ func (s *Store) changeWholeJob(ctx context.Context, what string, id domain.JobID
 	return job, c.Outcome(what, err)
 }
 
-// changeJob replaces the document of a job If-Match, and returns it. If that ends the job, the same batch deletes the
-// document that says that it runs, and has its request expire. A crash leaves all of it or nothing. After a refusal the
-// id of the write shows whether it was stored. An error of change is returned only if the document that
-// it is about is not a stale one.
+// changeJob replaces the document of a job If-Match, and returns it. If change ends the job, the same
+// batch deletes its runningDoc, and lets its request expire. A crash leaves all of it or nothing. After
+// a refusal, the id of the write shows whether it was stored. An error of change is returned only if
+// the document to which it applies is not stale.
 func (s *Store) changeJob(ctx context.Context, c *client.Call, id domain.JobID, change func(*domain.Job) error) (stored *jobDoc, err error) {
 	writeID := s.client.NewID()
 	err = c.Retry(ctx, func() error {
@@ -223,7 +223,7 @@ func (s *Store) changeJob(ctx context.Context, c *client.Call, id domain.JobID, 
 				job, err = d.change(writeID, change)
 			}
 		}
-		if stored = d; err != nil || d.WriteID == writeID || !d.Live { // a job that has ended never changes
+		if stored = d; err != nil || d.WriteID == writeID || !d.Live { // an ended job never changes
 			return err
 		}
 		next := newJobDoc(&job, writeID, d)
@@ -247,7 +247,7 @@ func (s *Store) changeJob(ctx context.Context, c *client.Call, id domain.JobID, 
 	return stored, err
 }
 
-// change returns the job of a document with a change, unless the write with an id has stored that.
+// change returns the job in d after a change, unless the write with an id has stored that already.
 func (d *jobDoc) change(writeID string, change func(*domain.Job) error) (domain.Job, error) {
 	job, err := d.job()
 	if err == nil && d.WriteID != writeID {

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// jobNodes give each call to the next one of some nodes.
+// A jobNodes passes each call to the next of several nodes.
 type jobNodes struct {
 	all  []*Store
 	next atomic.Int64
@@ -71,9 +71,9 @@ func newJob(n byte) *domain.Job {
 	}
 }
 
-// lifeOfJob runs two crawls of a bucket one after the other, and a third one that is refused. Each call
+// runJobs runs two crawls of a bucket one after the other, and a third one that is refused. Each call
 // has one possible result.
-func lifeOfJob(t *testing.T, s *Store) {
+func runJobs(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()
 	first, second := newJob(1), newJob(2)
@@ -104,7 +104,7 @@ func lifeOfJob(t *testing.T, s *Store) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err), "%v", err)
 }
 
-// checkJobs demands what is stored after lifeOfJob.
+// checkJobs demands the documents that lifeOfJob leaves.
 func checkJobs(t *testing.T, s *Store, what ...any) {
 	t.Helper()
 	all, err := s.ListJobs(t.Context(), domain.JobID{Kind: domain.CrawlJob}, 10)
@@ -130,7 +130,7 @@ func TestEveryRequestOfJobsBrokenOnce_ChangesNoResult(t *testing.T) {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node := New(a.Connect(), Options{})
 					a.Line.BreakOne(n, fault)
-					lifeOfJob(t, node)
+					runJobs(t, node)
 					broken := a.Line.Calls() >= n
 					a.Line.Break(nil)
 					checkJobs(t, node, "request %d", n)
@@ -144,8 +144,7 @@ func TestEveryRequestOfJobsBrokenOnce_ChangesNoResult(t *testing.T) {
 	}
 }
 
-// Reads of the replicas of a session account are old at random. What a job has become is never decided
-// by one.
+// Reads on a session account are stale at random. The state of a job is never decided by one.
 func TestStaleReadsOfJobs_ChangeNoResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range uint64(50) {
@@ -158,14 +157,14 @@ func TestStaleReadsOfJobs_ChangeNoResult(t *testing.T) {
 				return rng.IntN(7)
 			}}, Containers())
 			node := New(a.Connect(), Options{Retries: 1000})
-			lifeOfJob(t, node)
+			runJobs(t, node)
 			isOld = false
 			checkJobs(t, node, "seed %d", seed)
 		}
 	})
 }
 
-// A job that has ended is deleted, one that runs is not.
+// A job that has ended is deleted, a running job is not.
 func TestAJobThatHasEndedIsKeptForAMonth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accounttest.New(t, embedded.Options{}, Containers())

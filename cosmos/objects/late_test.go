@@ -16,7 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// A batch has up to 100 operations. An event that comes after more rows than that is stored, and moves all of them.
+// A batch has up to 100 operations. A late event that moves more rows than that is stored, and moves
+// all of them.
 func TestALateEventMovesAnyNumberOfSpilledRows(t *testing.T) {
 	const rows = 150
 	for name, version := range map[string]func(i int) string{

@@ -16,8 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// matchMembers are the members of the current row in an object's document that are indexed, so that
-// objects are found by them.
+// matchMembers are the indexed members of the current row in an object's document, by which lists
+// select objects.
 var matchMembers = map[domain.ObjectField]string{
 	domain.FieldVersion: "version", domain.FieldSize: "size", domain.FieldETag: "eTag", domain.FieldSHA256: "sha256",
 	domain.FieldStorageClass: "storageClass", domain.FieldArchiveStatus: "archiveStatus", domain.FieldReason: "reason", domain.FieldIngestID: "ingestId",
@@ -97,11 +97,11 @@ func matchCondition(m repository.ObjectMatch, p *params) string {
 	return "(" + strings.Join(parts, " OR ") + ")"
 }
 
-// A listedObject is an object that was read, or is damaged.
+// A listedObject is an object that was read, or that is damaged.
 type listedObject struct {
 	id      string
 	object  domain.Object
-	damaged *repository.DamagedObject // nil: it is not
+	damaged *repository.DamagedObject // nil: it is not damaged
 }
 
 // addTo adds the object to a page.
@@ -138,7 +138,7 @@ func readListed(q *client.Query, doc []byte) (*listedObject, error) {
 // A shardReader reads the objects of a range in one shard, in the order of their ids.
 type shardReader struct {
 	query  *client.Query
-	listed []*listedObject // that were read, and not taken
+	listed []*listedObject // objects that were read, and not taken yet
 }
 
 func (s *Store) readShard(c *client.Call, r repository.ObjectRange, shard int, after string) *shardReader {
@@ -147,8 +147,8 @@ func (s *Store) readShard(c *client.Call, r repository.ObjectRange, shard int, a
 	return &shardReader{query: c.Query(s.objects, shardKey(r.Bucket, shard), text, p.all...)}
 }
 
-// fillBuffer reads up to n objects if the buffer is empty. If it is empty after that, the shard
-// has no more.
+// fillBuffer reads up to n objects if the buffer is empty. If it is still empty then, the shard has no
+// more.
 func (r *shardReader) fillBuffer(ctx context.Context, n int) error {
 	for len(r.listed) == 0 && !r.query.IsDone() {
 		items, err := r.query.Next(ctx, n)
@@ -168,15 +168,15 @@ func (r *shardReader) fillBuffer(ctx context.Context, n int) error {
 
 func (r *shardReader) hasMore() bool { return len(r.listed) > 0 || !r.query.IsDone() }
 
-// takeNext returns the first object that was read.
+// takeNext removes the first object from the buffer and returns it.
 func (r *shardReader) takeNext() *listedObject {
 	l := r.listed[0]
 	r.listed = r.listed[1:]
 	return l
 }
 
-// listShards adds up to limit objects to a page, one shard after the other. The key After decides the shard
-// to begin with.
+// listShards adds up to limit objects to a page, one shard after the other. It begins with the shard of
+// the key After.
 func (s *Store) listShards(ctx context.Context, c *client.Call, r repository.ObjectRange, shards, limit int, page *repository.ObjectPage) error {
 	first := 0
 	if r.After != "" {
@@ -208,8 +208,8 @@ func (s *Store) listShards(ctx context.Context, c *client.Call, r repository.Obj
 	return nil
 }
 
-// mergeShards adds up to limit objects of all shards to a page, in the order of their keys. Of each shard, it
-// reads its share of the page and some more, and more again only if that was not enough.
+// mergeShards adds up to limit objects of all shards to a page, in the order of their keys. It reads
+// from each shard its share of the page and some more, and reads again only if that was not enough.
 func (s *Store) mergeShards(ctx context.Context, c *client.Call, r repository.ObjectRange, shards, limit int, page *repository.ObjectPage) error {
 	share := (limit + shards - 1) / shards
 	if shards > 1 {

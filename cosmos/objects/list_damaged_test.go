@@ -14,7 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A list has all objects that can be read, in each order and on pages of any size, and each other one once.
+// A list has each readable object once, in each order and with pages of any size, and reports each
+// damaged one once.
 func TestList_LeavesOutWhatIsDamaged(t *testing.T) {
 	const shards = 3
 	node := New(accounttest.New(t, embedded.Options{}, Containers()).Connect(), Options{Shards: shards})

@@ -53,8 +53,8 @@ func (o *versionedObject) stores(events ...domain.ObjectEvent) {
 	}
 }
 
-// isCurrent demands that a version is the current one.
-func (o *versionedObject) isCurrent(version int) {
+// requireCurrent demands that a version is the current one.
+func (o *versionedObject) requireCurrent(version int) {
 	o.t.Helper()
 	object, err := o.store.Object(o.t.Context(), o.name)
 	require.NoError(o.t, err)
@@ -62,23 +62,24 @@ func (o *versionedObject) isCurrent(version int) {
 	require.Equal(o.t, fmt.Sprint("v", version), object.Current.Version.String())
 }
 
-// deletesNewest deletes n versions from the newest on, each by a call, and returns the request units of a call.
-func (o *versionedObject) deletesNewest(versions, n int) float64 {
+// deleteNewest deletes n versions from the newest on, one in each call, and returns the request units
+// for each call.
+func (o *versionedObject) deleteNewest(versions, n int) float64 {
 	o.t.Helper()
 	before := o.account.Engine.RequestUnits()
 	for i := range n {
 		version := versions - 1 - i
 		o.stores(o.event("D", version, versions+i))
-		o.isCurrent(version - 1)
+		o.requireCurrent(version - 1)
 	}
 	return (o.account.Engine.RequestUnits() - before) / float64(n)
 }
 
-// When versions are deleted from the newest on, each deletion makes an older one current. What that costs does
-// not grow with the versions.
+// When versions are deleted from the newest on, each deletion makes an older one current. The cost does
+// not depend on the number of versions.
 func TestDeletingTheNewestVersions_CostsTheSameHoweverManyThereAre(t *testing.T) {
 	price := func(versions int) float64 {
-		return newVersionedObject(t, versions, Options{Shards: 1}).deletesNewest(versions, 40)
+		return newVersionedObject(t, versions, Options{Shards: 1}).deleteNewest(versions, 40)
 	}
 	few, many := price(100), price(1500)
 	t.Logf("%.1f RU a deletion of 100 versions, %.1f of 1,500", few, many)
@@ -86,7 +87,7 @@ func TestDeletingTheNewestVersions_CostsTheSameHoweverManyThereAre(t *testing.T)
 	require.LessOrEqual(t, few, 90.0)
 }
 
-// A copy that an older version of the hub has stored does not say whether its row is live.
+// A copy that an older version of the hub has stored does not show whether its row is live.
 func TestCopiesOfAnOlderVersion_AreRead(t *testing.T) {
 	const versions = 30
 	o := newVersionedObject(t, versions, Options{Shards: 1, Limits: domain.ObjectLimits{Rows: 4}})
@@ -106,7 +107,7 @@ func TestCopiesOfAnOlderVersion_AreRead(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Greater(t, heads, versions/2)
-	o.deletesNewest(versions, versions-1)
+	o.deleteNewest(versions, versions-1)
 	o.stores(o.event("D", 0, 2*versions))
 	object, err := o.store.Object(t.Context(), o.name)
 	require.NoError(t, err)

@@ -31,7 +31,7 @@ func (p *params) add(value any) string {
 	return name
 }
 
-// list returns the names of all parameters.
+// list returns the names of all parameters, separated by commas.
 func (p *params) list() string {
 	names := make([]string, len(p.all))
 	for i := range p.all {
@@ -40,7 +40,8 @@ func (p *params) list() string {
 	return strings.Join(names, ", ")
 }
 
-// answer adds the answers to queries. It fails with client.ErrStale if the object has changed.
+// answer reads the rows for queries, and adds them to answers. It fails with client.ErrStale if the
+// object has changed.
 func (l *rowLookup) answer(ctx context.Context, queries []domain.SpilledQuery, answers domain.SpilledAnswers) error {
 	p := &params{}
 	var ids, parts []string
@@ -80,15 +81,15 @@ func (l *rowLookup) answer(ctx context.Context, queries []domain.SpilledQuery, a
 	return l.read(ctx, strings.Join(where, " OR "), p, queries, answers)
 }
 
-// A nearest is a question for the first spilled rows of an object that meet a condition, in the
-// order of rows or against it.
+// A nearest asks for the first spilled rows of an object that meet a condition, in the order of rows or
+// in reverse.
 type nearest struct {
 	condition func(p *params) string
 	direction string
-	limit     int // rows
+	limit     int // number of rows
 }
 
-// ofVersion returns a condition for the rows of a version.
+// ofVersion returns the condition for the rows of a version.
 func ofVersion(v domain.VersionID, p *params) string {
 	if v == (domain.VersionID{}) {
 		return " AND NOT IS_DEFINED(c.version)"
@@ -96,7 +97,7 @@ func ofVersion(v domain.VersionID, p *params) string {
 	return " AND c.version = " + p.add(v.String())
 }
 
-// nearestRows returns what to ask for the answer to a query.
+// nearestRows returns the rows that are needed to answer a query.
 func nearestRows(q domain.SpilledQuery) []nearest {
 	const (
 		isRow    = "c.kind = 'row'"
@@ -139,8 +140,8 @@ func nearestRows(q domain.SpilledQuery) []nearest {
 	}
 }
 
-// nearestCondition returns a condition for the rows that are as near as one that was found by a read,
-// which may be stale. So the nearest one is among them.
+// nearestCondition returns a condition for the rows that are at least as near as one that a read has
+// found. That read may be stale, but the nearest row meets the condition.
 func (l *rowLookup) nearestCondition(ctx context.Context, n nearest, p *params) (string, error) {
 	first := &params{}
 	text := fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.object = %s AND %s ORDER BY c['order'] %s", n.limit, first.add(l.doc.ID), n.condition(first), n.direction)
@@ -156,9 +157,9 @@ func (l *rowLookup) nearestCondition(ctx context.Context, n nearest, p *params) 
 	return condition, nil
 }
 
-// liveCondition returns a condition for the copies of rows that are live, and at least as high as those that were
-// found by a read, which may be stale. So the highest ones are among them. A copy that an older version has stored
-// does not say whether it is live.
+// liveCondition returns a condition for the copies of live rows that are at least as high as those that
+// a read has found. That read may be stale, but the highest rows meet the condition. A copy that an
+// older version of the hub has stored does not show whether it is live.
 func (l *rowLookup) liveCondition(ctx context.Context, limit int, p *params) (string, error) {
 	first := &params{}
 	text := fmt.Sprintf("SELECT TOP %d * FROM c WHERE c.object = %s AND c.live > '' ORDER BY c.live DESC", limit, first.add(l.doc.ID))
@@ -173,8 +174,8 @@ func (l *rowLookup) liveCondition(ctx context.Context, limit int, p *params) (st
 	return "c.live > '' AND c.live >= " + p.add(reach) + " OR c.id >= '" + headPrefix + "' AND c.id < '" + behindHeads + "' AND NOT IS_DEFINED(c.live)", nil
 }
 
-// read reads the object and spilled rows, and selects the answers to queries. It fails with client.ErrStale
-// if the object is not the one of the lookup.
+// read reads the object and spilled rows, and selects the answers to queries. It fails with
+// client.ErrStale if the object is another state than that of the lookup.
 func (l *rowLookup) read(ctx context.Context, where string, p *params, queries []domain.SpilledQuery, answers domain.SpilledAnswers) error {
 	var rows, heads []domain.ObjectRow
 	has := make(map[domain.ObjectRowID]bool)
@@ -200,7 +201,7 @@ func (l *rowLookup) read(ctx context.Context, where string, p *params, queries [
 	}
 	for _, q := range queries {
 		known := rows
-		if q.Kind == domain.SpilledLive { // other rows may be without a newer one of their version
+		if q.Kind == domain.SpilledLive { // the page may lack newer rows of the versions of the other rows
 			known = heads
 		}
 		answers[q] = q.Select(known)
@@ -208,9 +209,9 @@ func (l *rowLookup) read(ctx context.Context, where string, p *params, queries [
 	return nil
 }
 
-// readPage reads the object and, of the rows that meet a condition, those with the greatest ids below one. Each
-// page may be answered by another replica. So it is a query of its own, and has the object first, which
-// proves the rows behind it.
+// readPage reads the object and, of the rows that meet a condition, those with the greatest ids below
+// one. Another replica may answer each page. So each page is a separate query, and has the object
+// first, which proves the rows after it.
 func (l *rowLookup) readPage(ctx context.Context, where, below string, p params) (docs []*rowDoc, isLast bool, err error) {
 	text := "SELECT * FROM c WHERE c.id = " + p.add(l.doc.ID) + " OR c.id < " + p.add(below) + " AND (" + where + ") ORDER BY c.id DESC"
 	q := l.call.Query(l.shard.store.objects, l.shard.key, text, p.all...)

@@ -15,10 +15,10 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Spilled rows may fill several result pages, of which each may be answered by another replica.
+// Spilled rows may fill several result pages, and another replica may answer each of them.
 func TestAStaleResultPageHidesNoSpilledRow(t *testing.T) {
-	const versions, reads = 1100, 3 // of the last event; a result page has 1,000 documents
-	var staleRead atomic.Int64      // how many reads come before the stale one
+	const versions, reads = 1100, 3 // reads of the last event; a result page has 1,000 documents
+	var staleRead atomic.Int64      // number of reads before the stale one
 	staleRead.Store(-1)
 	a := accounttest.New(t, embedded.Options{Consistency: "Session", Stale: func() int {
 		if staleRead.Add(-1) == -1 {
@@ -47,7 +47,7 @@ func TestAStaleResultPageHidesNoSpilledRow(t *testing.T) {
 	ingest(all...)
 
 	next := 0
-	lastOfPages := func() string { // a version whose copy has one of the least ids
+	lastOfPages := func() string { // a version whose copy has one of the lowest ids
 		for {
 			next++
 			version := fmt.Sprint("w", next)

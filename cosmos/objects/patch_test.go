@@ -26,8 +26,9 @@ func applyPatch(document, operations []byte) ([]byte, error) {
 	return p.Apply(document)
 }
 
-// patch adds an element to the list in the attributes of each row, and returns the counts of the job.
-func patch(t *testing.T, node *Store) domain.JobCounts {
+// patchRows runs a job that adds an element to a list in the attributes of each row, and returns its
+// counts.
+func patchRows(t *testing.T, node *Store) domain.JobCounts {
 	t.Helper()
 	service := ledger.New(ledger.Ports{Objects: node, Jobs: node}, ledger.Options{JSONPatch: applyPatch})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -48,8 +49,8 @@ func patch(t *testing.T, node *Store) domain.JobCounts {
 	return job.Counts
 }
 
-// Each request of a patch job is broken once in every way. Each row is patched once, in its object and
-// outside of it.
+// Each request of a patch job is broken once in every way. Each row is patched once, whether it is in
+// its object or spilled.
 func TestEveryRequestOfAPatchJobBrokenOnce_PatchesEachRowOnce(t *testing.T) {
 	const objects = 3
 	for _, fault := range faulty.Faults() {
@@ -70,7 +71,7 @@ func TestEveryRequestOfAPatchJobBrokenOnce_PatchesEachRowOnce(t *testing.T) {
 						}
 					}
 					a.Line.BreakOne(n, fault)
-					counts := patch(t, node)
+					counts := patchRows(t, node)
 					broken := a.Line.Calls() >= n
 					a.Line.Break(nil)
 					require.EqualValues(t, rows, counts.Changed, "request %d", n)

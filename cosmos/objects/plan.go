@@ -10,20 +10,21 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An objectPlan is what a batch changes of one object.
+// An objectPlan has the changes to one object in a batch.
 type objectPlan struct {
-	doc        *objectDoc // before; nil: none is stored
+	doc        *objectDoc // the stored document; nil: there is none
 	changes    domain.ObjectChanges
-	change     *domain.Change                       // what those who watch the object are notified of, or nil
-	state      *domain.ObjectChange                 // what the topic of objects has of it, or nil
-	operations []func(*azcosmos.TransactionalBatch) // each adds itself to a batch
-	bytes      int                                  // of the documents in operations
+	change     *domain.Change                       // the change for the watches of the object, or nil
+	state      *domain.ObjectChange                 // the change for the topic of objects, or nil
+	operations []func(*azcosmos.TransactionalBatch) // each function adds an operation to a batch
+	bytes      int                                  // size of the documents in operations
 }
 
-// maxLookups is the limit for the lookups of one plan: the answers to some queries raise others.
+// maxLookups is the limit for the lookups of one plan: the answers to some queries lead to further
+// queries.
 const maxLookups = 16
 
-// plan decides what events change of an object, and sets their outcomes.
+// plan decides how events change an object, and sets their outcomes.
 func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName, doc *objectDoc, groups []*objectEvents, ids []string) (*objectPlan, error) {
 	object := domain.Object{Name: name, ForgottenTo: h.store.retentionHorizon(name.Bucket())}
 	if doc != nil {
@@ -47,7 +48,8 @@ func (h *shard) plan(ctx context.Context, c *client.Call, name domain.ObjectName
 	return decided, nil
 }
 
-// decide makes the plan of an update, which is repeated until all that it asks for is read.
+// decide makes the plan of an update. It repeats the update until all the rows that it asks for have
+// been read.
 func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Object, doc *objectDoc, ids []string, update func(u *domain.ObjectUpdate) error) (*objectPlan, error) {
 	answers := make(domain.SpilledAnswers)
 	for range maxLookups {
@@ -74,7 +76,8 @@ func (h *shard) decide(ctx context.Context, c *client.Call, object *domain.Objec
 	return nil, domain.Errorf(domain.Damaged, "object %s: its spilled rows contradict it", doc.ID)
 }
 
-// encode makes the operations of the plan. The condition of the object holds for all documents of it.
+// encode makes the operations of the plan. The condition on the object protects all documents of the
+// object.
 func (p *objectPlan) encode(partition string) {
 	type batch = *azcosmos.TransactionalBatch
 	add := func(doc any, operation func(b batch, body []byte)) {
@@ -131,8 +134,8 @@ func (p *objectPlan) addTo(b *azcosmos.TransactionalBatch) {
 	}
 }
 
-// write stores plans in one batch. What those who watch an object are notified of is in it, and what the topic
-// of objects has: so there is no change without it.
+// write stores plans in one batch. The batch includes the changes for watches and for the topic of
+// objects, so no state is stored without its change.
 func (h *shard) write(ctx context.Context, c *client.Call, plans ...*objectPlan) error {
 	_, err := c.Batch(ctx, h.store.objects, h.key, false, func(b *azcosmos.TransactionalBatch) {
 		for _, p := range plans {
@@ -144,7 +147,7 @@ func (h *shard) write(ctx context.Context, c *client.Call, plans ...*objectPlan)
 	}
 	for _, p := range plans {
 		if p.change != nil {
-			h.store.observe(*p.change) // one whose outcome is not known is found by looking
+			h.store.observe(*p.change) // Unpublished finds a change whose outcome is unknown
 		}
 		if p.state != nil {
 			h.store.topic.observe(*p.state) // likewise
@@ -153,7 +156,7 @@ func (h *shard) write(ctx context.Context, c *client.Call, plans ...*objectPlan)
 	return nil
 }
 
-// existing is the condition that a document exists.
+// existing returns the condition that a document exists.
 func existing() *azcosmos.TransactionalBatchItemOptions {
 	anyTag := azcore.ETagAny
 	return &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &anyTag}

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// TestEventsKeepToTheirPrice measures request units for each event, with keys of 40 characters and
-// the facts that S3 gives.
+// TestEventsKeepToTheirPrice measures request units for each event, with keys of 40 characters and the
+// facts that S3 reports.
 func TestEventsKeepToTheirPrice(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	s := New(a.Connect(), Options{Shards: 1})
@@ -47,7 +47,7 @@ func TestEventsKeepToTheirPrice(t *testing.T) {
 		}
 		return call
 	}
-	_, err := s.Ingest(t.Context(), []repository.ObjectReport{report("first", "C@C1")}) // which decides the shards
+	_, err := s.Ingest(t.Context(), []repository.ObjectReport{report("first", "C@C1")}) // creates the shards of the bucket
 	require.NoError(t, err)
 
 	measure("new", 11, []repository.ObjectReport{report("a", "C@C1")})
@@ -63,7 +63,7 @@ func TestEventsKeepToTheirPrice(t *testing.T) {
 	measure("hot key", 26, hot...)
 }
 
-// TestListsKeepToTheirPrice measures request units for a page of 100 objects of 2,000 in 16 shards.
+// TestListsKeepToTheirPrice measures request units for a page of 100 of 2,000 objects in 16 shards.
 func TestListsKeepToTheirPrice(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	s := New(a.Connect(), Options{})

@@ -14,18 +14,20 @@ import (
 
 const (
 	roundTimeout  = 30 * time.Second
-	maxOperations = 90      // of a batch; Cosmos permits 100
-	maxBytes      = 1 << 20 // of the documents of a batch; Cosmos permits requests of 2 MB
-	// maxMoves is the limit for the spilled rows that a batch moves in advance. With the copies of the newest
-	// rows of their versions, and with the rows of the object, which may be spilled, it has up to maxOperations.
+	maxOperations = 90      // operations of a batch; Cosmos permits 100
+	maxBytes      = 1 << 20 // size of the documents of a batch; Cosmos permits requests of 2 MB
+	// maxMoves is the limit for the spilled rows that a batch moves in advance. With the copies of the
+	// newest rows of their versions, and with the rows in the object, which may be spilled, the batch
+	// has up to maxOperations.
 	maxMoves = 24
-	// maxRefusals is the limit for refusals of a batch before the object for which it was refused last is
-	// stored by itself. Below it, the nodes that compete win in turns, and a smaller batch costs more for
-	// each event. Other nodes may change one object faster than a large batch is made.
+	// maxRefusals is the limit for the refusals of a batch. Then the object for which it was refused
+	// last is stored alone. Below the limit, competing nodes succeed in turns, and a smaller batch
+	// costs more for each event. But other nodes may change one object faster than a large batch can be
+	// written.
 	maxRefusals = 4
 	// gatherRounds is the number of rounds of a store, after a refusal, that wait for further requests.
 	gatherRounds = 256
-	maxGather    = 20 * time.Millisecond // the limit for that wait
+	maxGather    = 20 * time.Millisecond // limit for that wait
 )
 
 // errSplit reports a batch that is too large.
@@ -48,7 +50,7 @@ type shard struct {
 	key    string
 	leader *client.Leader[*shardRequest]
 
-	// of the last round; only the caller that leads uses them
+	// The last round; only the caller that leads uses these.
 	requests int
 	took     time.Duration
 }
@@ -65,7 +67,7 @@ func (s *Store) shard(key string) *shard {
 	return s.shards[key]
 }
 
-// round stores the requests of the callers that wait.
+// round stores the requests of the waiting callers.
 func (h *shard) round(ctx context.Context) {
 	h.awaitRequests(ctx)
 	began := h.store.opts.Clock()
@@ -89,7 +91,7 @@ func (h *shard) round(ctx context.Context) {
 	var groups []*objectEvents
 	for _, r := range requests {
 		for _, g := range r.objects {
-			private := *g // the caller may leave while the round is under way
+			private := *g // the caller may leave during the round
 			groups = append(groups, &private)
 		}
 	}
@@ -100,10 +102,10 @@ func (h *shard) round(ctx context.Context) {
 	}
 }
 
-// awaitRequests waits for further requests while another node stores events of the same objects, as refusals show, and
-// several callers report. Each node has a part of the callers then. Without a wait, the rounds of the nodes
-// would be smaller than those of one node, and there would be twice the number of them. The wait is half as
-// long as a round takes, so that callers far from the account are not slower.
+// awaitRequests waits for further requests if several callers report and refusals show that another
+// node stores events of the same objects. Then each node has a part of the callers. Without a wait, the
+// rounds would be smaller than those of a single node, and there would be twice as many. The wait is
+// half as long as a round takes, so callers far from the account are not slowed down.
 func (h *shard) awaitRequests(ctx context.Context) {
 	if h.requests > 1 && h.store.gathering.Load() > 0 {
 		h.store.gathering.Add(-1)
@@ -112,7 +114,8 @@ func (h *shard) awaitRequests(ctx context.Context) {
 }
 
 // storeGroups stores groups in one batch, or in several if that is refused. ids are the id of the batch
-// and those of the batches that it comes from. mayBeStored reports whether one of these may be stored.
+// and those of the batches from which it was split. mayBeStored reports whether one of these may be
+// stored.
 func (h *shard) storeGroups(ctx context.Context, groups []*objectEvents, ids []string, mayBeStored bool) {
 	c := h.store.client.Begin("ingest")
 	refusals := 0
@@ -157,7 +160,7 @@ func (h *shard) storeGroups(ctx context.Context, groups []*objectEvents, ids []s
 	}
 }
 
-// isolateObject returns the groups of an object, and those of the others if there are any.
+// isolateObject returns the groups of an object, and the other groups if there are any.
 func isolateObject(groups []*objectEvents, name domain.ObjectName) [][]*objectEvents {
 	var own, others []*objectEvents
 	for _, g := range groups {
@@ -173,7 +176,7 @@ func isolateObject(groups []*objectEvents, name domain.ObjectName) [][]*objectEv
 	return [][]*objectEvents{others, own}
 }
 
-// splitInHalf returns two parts of groups, if possible each with all groups of its objects.
+// splitInHalf returns groups in two parts. If possible, all groups of an object are in the same part.
 func splitInHalf(groups []*objectEvents) [][]*objectEvents {
 	names, of := byName(groups)
 	if len(names) == 1 {
@@ -188,7 +191,7 @@ func splitInHalf(groups []*objectEvents) [][]*objectEvents {
 	return parts[:]
 }
 
-// tryBatch reads, decides and writes once.
+// tryBatch makes one attempt to read, decide and write.
 func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEvents, ids []string) error {
 	names, of := byName(groups)
 	found, err := h.readAll(ctx, c, names)
@@ -220,7 +223,7 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 	err = h.write(ctx, c, plans...)
 	switch {
 	case client.IsFull(err) && len(names) > 1:
-		return errSplit // a full partition still accepts what does not grow
+		return errSplit // a full partition still accepts writes that do not grow it
 	case client.StatusOf(err) == http.StatusRequestEntityTooLarge && len(groups) > 1:
 		return errSplit
 	case client.IsRefused(err):
@@ -229,8 +232,9 @@ func (h *shard) tryBatch(ctx context.Context, c *client.Call, groups []*objectEv
 	return err
 }
 
-// moveInAdvance stores a part of what a plan moves, by a batch of its own. It needs no id: what was stored
-// already is not moved again. It returns client.ErrStale, since the object has changed then.
+// moveInAdvance moves some of the rows that a plan moves, in a separate batch. It needs no id: a row
+// that has been moved already is not moved again. If it succeeds, it returns client.ErrStale, since the
+// object has changed.
 func (h *shard) moveInAdvance(ctx context.Context, c *client.Call, large *objectPlan) error {
 	object, err := large.doc.object()
 	if err != nil {

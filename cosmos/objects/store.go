@@ -24,11 +24,11 @@ const (
 
 // Options of a Store. The zero value is valid.
 type Options struct {
-	Shards     int                               // of a bucket that is new; default 16, 1 to 256
-	Limits     domain.ObjectLimits               // of the rows in the document of an object; default domain.DefaultObjectLimits
+	Shards     int                               // of a new bucket; default 16, 1 to 256
+	Limits     domain.ObjectLimits               // for the rows in the document of an object; default domain.DefaultObjectLimits
 	Retention  domain.ObjectRetention            // default: unlimited
-	Retentions map[string]domain.ObjectRetention // of some buckets, in place of Retention
-	Topic      bool                              // changes of the current state of objects are stored for their topic
+	Retentions map[string]domain.ObjectRetention // by bucket, instead of Retention
+	Topic      bool                              // store changes of the current state of objects for their topic
 	Retries    int                               // of the requests of one call; default 24, negative: none
 	Clock      func() time.Time                  // default time.Now
 	Random     func() uint64                     // ids and jitter; default: the system's
@@ -42,20 +42,20 @@ type Store struct {
 	client  *client.Client
 	objects *azcosmos.ContainerClient
 	opts    Options
-	observe func(domain.Change) // of what is stored
-	topic   *Topic              // nil: none
+	observe func(domain.Change) // receives each change that was stored
+	topic   *Topic              // nil: there is no topic
 	names   int                 // limit for the objects of a request
 
-	gathering atomic.Int64 // rounds that wait for further requests; see shard.awaitRequests
+	gathering atomic.Int64 // number of rounds that still wait for further requests; see shard.awaitRequests
 
 	mu     sync.Mutex
-	counts map[string]int    // of the shards of buckets
+	counts map[string]int    // number of shards by bucket
 	shards map[string]*shard // by partition
 }
 
 var _ repository.ObjectLedger = (*Store)(nil)
 
-// New returns a Store over db. It makes no call and starts nothing.
+// New returns a Store over db. It makes no call and starts no goroutine.
 func New(db *client.Database, opts Options) *Store {
 	opts.Shards = min(max(cmp.Or(opts.Shards, defaultShards), 1), maxShards)
 	opts.Limits = cmp.Or(opts.Limits, domain.DefaultObjectLimits)
@@ -77,12 +77,12 @@ func New(db *client.Database, opts Options) *Store {
 	}
 	if opts.Topic {
 		s.topic = &Topic{store: s, observe: func(domain.ObjectChange) {}}
-		s.names = maxOperations / 2 // each may have a change, too
+		s.names = maxOperations / 2 // each object may have a change, too
 	}
 	return s
 }
 
-// retention returns how long the rows of objects of a bucket are kept.
+// retention returns the retention of the rows of a bucket's objects.
 func (s *Store) retention(bucket string) domain.ObjectRetention {
 	if r, has := s.opts.Retentions[bucket]; has {
 		return r
@@ -90,13 +90,12 @@ func (s *Store) retention(bucket string) domain.ObjectRetention {
 	return s.opts.Retention
 }
 
-// retentionHorizon returns the time of the latest events that are too old for an object of a bucket that is not
-// stored.
+// retentionHorizon returns the time up to which events are too old to create an object of a bucket.
 func (s *Store) retentionHorizon(bucket string) time.Time {
 	return s.retention(bucket).Horizon(s.opts.Clock())
 }
 
-// shardsOf returns how many shards a bucket has. If no event of it is stored, it is 0.
+// shardsOf returns the number of shards of a bucket, 0 if no event of the bucket is stored.
 func (s *Store) shardsOf(ctx context.Context, c *client.Call, bucket string) (int, error) {
 	s.mu.Lock()
 	n := s.counts[bucket]
@@ -116,15 +115,15 @@ func (s *Store) shardsOf(ctx context.Context, c *client.Call, bucket string) (in
 	return d.Shards, nil
 }
 
-// rememberShards saves a read: the number of shards of a bucket never changes.
+// rememberShards caches the number of shards of a bucket, which never changes.
 func (s *Store) rememberShards(bucket string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts[bucket] = n
 }
 
-// ensureShards returns how many shards a bucket has. Its first event decides that. After a crash the
-// bucket has shards and no object.
+// ensureShards returns the number of shards of a bucket, which its first event decides. After a crash
+// the bucket may have shards and no object.
 func (s *Store) ensureShards(ctx context.Context, c *client.Call, bucket string) (n int, err error) {
 	err = c.Retry(ctx, func() error {
 		if n, err = s.shardsOf(ctx, c, bucket); n > 0 || err != nil {

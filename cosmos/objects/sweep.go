@@ -77,8 +77,8 @@ func (s *Store) Forget(ctx context.Context, shard repository.ObjectShard, after 
 	return page, nil
 }
 
-// forget forgets rows of the object of a document, step by step, and returns how many. Each step is atomic
-// and needs no write id: a step that was applied before finds nothing to forget.
+// forget forgets rows of the object of a document, step by step, and returns their number. Each step is
+// atomic and needs no write id: a repeated step finds nothing to forget.
 func (h *shard) forget(ctx context.Context, c *client.Call, doc *objectDoc) (rows int64, isGone bool, err error) {
 	before, id := doc.ForgottenN, doc.ID
 	var after domain.ObjectOrder
@@ -94,7 +94,7 @@ func (h *shard) forget(ctx context.Context, c *client.Call, doc *objectDoc) (row
 				}
 			}
 			step, err := h.forgetStep(ctx, c, doc, after)
-			doc = nil // from here on, it is another one, or may be
+			doc = nil // from here on, the stored document may be another one
 			if err == nil {
 				rows, after, hasMore, isGone = step.rows-before, step.last, step.hasMore, step.isGone
 			}
@@ -107,9 +107,9 @@ func (h *shard) forget(ctx context.Context, c *client.Call, doc *objectDoc) (row
 	return rows, isGone, err
 }
 
-// A forgotStep is what one step of forget did.
+// A forgotStep is the result of one step of forget.
 type forgotStep struct {
-	rows    int64 // of the object that are forgotten
+	rows    int64 // number of rows that were forgotten
 	last    domain.ObjectOrder
 	hasMore bool
 	isGone  bool
@@ -133,7 +133,7 @@ func (h *shard) forgetStep(ctx context.Context, c *client.Call, doc *objectDoc, 
 		return step, nil
 	}
 	step.isGone = p.changes.IsGone
-	// What is forgotten below may permit more in the object.
+	// Once spilled rows are forgotten, more rows in the object may be forgotten, too.
 	step.hasMore = step.hasMore || object.Spilled > 0
 	err = h.write(ctx, c, p)
 	if client.IsRefused(err) {
@@ -142,7 +142,7 @@ func (h *shard) forgetStep(ctx context.Context, c *client.Call, doc *objectDoc, 
 	return step, err
 }
 
-// usageSample is how many documents of a kind the size of all is estimated from.
+// usageSample is the number of documents of a kind from which the size of all is estimated.
 const usageSample = 50
 
 // Usage implements [repository.ObjectSweeper].

@@ -58,11 +58,11 @@ func (n *nodes) MoveSweep(ctx context.Context, sweep repository.ObjectSweep, now
 }
 
 const (
-	testRetention = 2 * time.Second // the histories of objecttest take some seconds
+	testRetention = 2 * time.Second // the histories of objecttest span some seconds
 	sweptAt       = 7 * time.Second
 )
 
-// sweepAll forgets all that may be forgotten.
+// sweepAll sweeps all shards.
 func sweepAll(ctx context.Context, s repository.ObjectSweeper) error {
 	shards, err := s.Shards(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func sweepAll(ctx context.Context, s repository.ObjectSweeper) error {
 	return nil
 }
 
-// A setClock is set to times after the first moment.
+// A setClock returns a time that a test sets, relative to the first moment.
 type setClock struct{ after time.Duration }
 
 func (c *setClock) keeping() repository.ObjectKeeping {
@@ -90,23 +90,23 @@ func (c *setClock) keeping() repository.ObjectKeeping {
 	}
 }
 
-// wantSwept returns what is left of a script after a sweep at a time, by the oracle.
+// wantSwept returns what a sweep at a time leaves of a script, by the oracle.
 func wantSwept(t *testing.T, s *script, at time.Duration) []string {
 	clock := &setClock{sweptAt}
 	oracle := memory.NewObjectsWithRetention(clock.keeping())
 	require.NoError(t, s.run(t.Context(), oracle))
 	clock.after = at
 	require.NoError(t, sweepAll(t.Context(), oracle))
-	return s.describe(t, oracle)
+	return s.describeObjects(t, oracle)
 }
 
-// Each request of a sweep is broken once in every way. What is left is what the oracle leaves.
-func TestEveryRequestOfASweepBrokenOnce(t *testing.T) {
+// Each request of a sweep is broken once in every way. The sweep leaves the same as the oracle.
+func TestEveryRequestOfASweepBrokenOnce_ForgetsTheSame(t *testing.T) {
 	for _, at := range []time.Duration{sweptAt, 15 * 24 * time.Hour} {
 		for _, fault := range faulty.Faults() {
 			t.Run(fmt.Sprint(at, fault), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+				synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
 					s := newScript(t, 5, 3, 20, true)
 					want := wantSwept(t, s, at)
 					require.NotEqual(t, s.want, want)
@@ -121,7 +121,7 @@ func TestEveryRequestOfASweepBrokenOnce(t *testing.T) {
 						require.NoError(t, sweepAll(t.Context(), node), "request %d", n)
 						broken := a.Line.Calls() >= n
 						a.Line.Break(nil)
-						require.Equal(t, want, s.describe(t, node), "request %d", n)
+						require.Equal(t, want, s.describeObjects(t, node), "request %d", n)
 						if !broken {
 							require.Greater(t, n, 8)
 							return
@@ -133,7 +133,7 @@ func TestEveryRequestOfASweepBrokenOnce(t *testing.T) {
 	}
 }
 
-// Reads of the replicas of a session account are old at random.
+// Reads on a session account are stale at random.
 func TestASweepWithStaleReadsForgetsTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range uint64(10) {
@@ -159,7 +159,7 @@ func TestASweepWithStaleReadsForgetsTheSame(t *testing.T) {
 				require.NoError(t, s.run(t.Context(), oracle))
 				require.NoError(t, sweepAll(t.Context(), oracle))
 			}
-			require.Equal(t, s.describe(t, oracle), s.describe(t, node), "seed %d", seed)
+			require.Equal(t, s.describeObjects(t, oracle), s.describeObjects(t, node), "seed %d", seed)
 		}
 	})
 }
@@ -198,7 +198,7 @@ func TestASweepKeepsToItsPrice(t *testing.T) {
 	sweep("a row of a hot key", 199, 16)
 }
 
-func TestARetentionOfABucket_IsThatOfNoOther(t *testing.T) {
+func TestTheRetentionOfABucket_AppliesToNoOther(t *testing.T) {
 	clock := objecttest.FirstMoment
 	node := New(accounttest.New(t, embedded.Options{}, Containers()).Connect(), Options{
 		Shards: 1, Clock: func() time.Time { return clock },

@@ -17,7 +17,8 @@ const (
 	sweepID  = "sweep"
 )
 
-// A sweepDoc is the sweep that began last. The node that has written it last may continue it.
+// A sweepDoc is the sweep that began last. The node that wrote the document last may continue the
+// sweep.
 type sweepDoc struct {
 	ID           string      `json:"id"`
 	PartitionKey string      `json:"partitionKey"`
@@ -54,7 +55,7 @@ func (s *Store) TakeSweep(ctx context.Context, now time.Time, every, lease time.
 		d = &sweepDoc{ID: sweepID, PartitionKey: sweepKey, Kind: sweepDocument.Name, Began: now.UTC(), ETag: d.ETag, Document: d.Document}
 	}
 	sweep, err = s.writeSweep(ctx, c, d, now)
-	if client.IsRefused(err) { // another node was first, or a lost reply says so: the lease passes
+	if client.IsRefused(err) { // another node was first, or a reply was lost: then the lease passes unused
 		return sweep, false, nil
 	}
 	return sweep, err == nil, c.Outcome("take sweep", err)

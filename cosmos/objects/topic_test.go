@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// topics are the topics of nodes that are used in turn.
+// topics uses the topics of several nodes in turn.
 type topics struct{ *nodes }
 
 func (n topics) Observe(f func(domain.ObjectChange)) {
@@ -53,7 +53,7 @@ func TestTopicConformance(t *testing.T) {
 	}
 }
 
-// A topicReader has what was published to the topic, by version.
+// A topicReader has the published changes of the topic, by version.
 type topicReader map[int64]string
 
 // publish reads and removes all changes that s has, as a relay does.
@@ -68,8 +68,8 @@ func (r topicReader) publish(ctx context.Context, s *Store) error {
 	return s.Topic().Remove(ctx, left)
 }
 
-// has demands that all changes of a topicLife were published or are left, each once.
-func (r topicReader) has(t *testing.T, s *Store, n int) {
+// requireChanges demands that each change of a topicLife was published or is stored, once.
+func (r topicReader) requireChanges(t *testing.T, s *Store, n int) {
 	t.Helper()
 	require.NoError(t, r.publish(t.Context(), s), "request %d", n)
 	var got []string
@@ -79,7 +79,7 @@ func (r topicReader) has(t *testing.T, s *Store, n int) {
 	require.Equal(t, []string{"created 01", "updated 02", "deleted 02", "created 04", "updated 05"}, got, "request %d", n)
 }
 
-// topicLife stores events of an object. The first changes are published.
+// topicLife stores events of an object, and publishes the first changes.
 func topicLife(ctx context.Context, s *Store, r topicReader) error {
 	name := must(domain.ParseObjectName("bucket", "key"))
 	for i, events := range objecttest.Calls("[C@01] [C@02] [C@02] [D@03] [C@04] [D@00] [C@05, C@01]") {
@@ -101,15 +101,15 @@ func topicLife(ctx context.Context, s *Store, r topicReader) error {
 	return nil
 }
 
-// Each request is broken once in every way, and repeated by its call.
+// Each request is broken once in every way, and its call repeats it.
 func TestEveryRequestBrokenOnce_StoresEachStateChangeOnce(t *testing.T) {
 	for _, fault := range faulty.Faults() {
 		if fault == faulty.Forbidden {
-			continue // it is not repeated
+			continue // the call does not repeat it
 		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+			synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node, reader := New(a.Connect(), Options{Shards: 1, Topic: true}), make(topicReader)
@@ -117,7 +117,7 @@ func TestEveryRequestBrokenOnce_StoresEachStateChangeOnce(t *testing.T) {
 					require.NoError(t, topicLife(t.Context(), node, reader), "request %d", n)
 					isBroken := a.Line.Calls() >= n
 					a.Line.Break(nil)
-					reader.has(t, node, n)
+					reader.requireChanges(t, node, n)
 					if !isBroken {
 						require.Greater(t, n, 15)
 						return
@@ -128,8 +128,8 @@ func TestEveryRequestBrokenOnce_StoresEachStateChangeOnce(t *testing.T) {
 	}
 }
 
-// A node ends at a request, before or after that is carried out. Another node does all of it from the
-// beginning: no change is missing, and none is stored twice.
+// A node ends at a request, before or after the request is carried out. Another node repeats
+// everything: no change is missing, and none is stored twice.
 func TestANodeThatEndsAtAnyRequest_LosesNoStateChange(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(fault.String(), func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestANodeThatEndsAtAnyRequest_LosesNoStateChange(t *testing.T) {
 					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
 					other := New(a.Connect(), Options{Shards: 1, Topic: true})
 					require.NoError(t, topicLife(t.Context(), other, reader), "request %d", n)
-					reader.has(t, other, n)
+					reader.requireChanges(t, other, n)
 					if !hasEnded {
 						require.Greater(t, n, 15)
 						return
@@ -156,8 +156,9 @@ func TestANodeThatEndsAtAnyRequest_LosesNoStateChange(t *testing.T) {
 	}
 }
 
-// A change is no request more. Without a topic, an event pays what TestEventsKeepToTheirPrice demands.
-func TestAChangeForTheTopic_CostsWhatItMay(t *testing.T) {
+// A change needs no further request. Without a topic, an event costs what TestEventsKeepToTheirPrice
+// demands.
+func TestAChangeForTheTopic_CostsUpToItsLimit(t *testing.T) {
 	price := func(hasTopic bool) (units float64, requests int, left []domain.ObjectChange) {
 		a := accounttest.New(t, embedded.Options{Pessimistic: true}, Containers())
 		s := New(a.Connect(), Options{Shards: 1, Topic: hasTopic})
@@ -168,7 +169,7 @@ func TestAChangeForTheTopic_CostsWhatItMay(t *testing.T) {
 				require.NoError(t, results[0].Err)
 			}
 		}
-		store("[C@01]") // which decides the shards
+		store("[C@01]") // creates the shards of the bucket
 		units, requests = a.Engine.RequestUnits(), a.Line.Calls()
 		store("[C@02] [D@03] [C@04] [C@04] [C@01]")
 		units, requests = a.Engine.RequestUnits()-units, a.Line.Calls()-requests
@@ -191,7 +192,7 @@ func TestAChangeForTheTopic_CostsWhatItMay(t *testing.T) {
 	require.LessOrEqual(t, (with-without)/3, 8.0)
 }
 
-// More objects than one batch has room for are not read twice.
+// Of a call with more objects than fit into one batch, none is read twice.
 func TestACallWithManyNewObjects_FitsItsBatches(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	s := New(a.Connect(), Options{Shards: 1, Topic: true})
@@ -199,7 +200,7 @@ func TestACallWithManyNewObjects_FitsItsBatches(t *testing.T) {
 	for i := range 1 + 2*s.names {
 		reports = append(reports, repository.ObjectReport{Name: must(domain.ParseObjectName("bucket", fmt.Sprint("key-", i))), ObjectEvent: objecttest.Calls("[C@01]")[0][0]})
 	}
-	_, err := s.Ingest(t.Context(), reports[:1]) // which decides the shards
+	_, err := s.Ingest(t.Context(), reports[:1]) // creates the shards of the bucket
 	require.NoError(t, err)
 	before := a.Line.Calls()
 	_, err = s.Ingest(t.Context(), reports[1:])
@@ -207,8 +208,8 @@ func TestACallWithManyNewObjects_FitsItsBatches(t *testing.T) {
 	require.Equal(t, 4, a.Line.Calls()-before, "a query and a batch for each half")
 }
 
-// An object that was forgotten whole knows no version. When it is created again, its changes have greater ones:
-// the stream knows the others for a day, and longer.
+// An object that was forgotten whole has lost its version. When it is created again, its changes must
+// have greater versions: the stream remembers the old ones for a day or longer.
 func TestAnObjectThatWasForgottenWhole_HasOtherVersions(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	now := objecttest.FirstMoment

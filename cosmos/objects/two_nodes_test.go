@@ -17,15 +17,15 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// contention is what some nodes did that stored events of the same objects at the same time.
+// A contention has the cost of several nodes that store events of the same objects at the same time.
 type contention struct {
-	units    float64 // for each event
+	units    float64 // request units for each event
 	requests float64 // for each event
 	elapsed  time.Duration
-	gathers  bool // a node waits for further requests at the end
+	gathers  bool // at the end, a node still waits for further requests
 }
 
-// contend has 8 callers, spread over n nodes, store events of the same 48 objects of one shard, in
+// contend lets 8 callers, spread over n nodes, store events of the same 48 objects of one shard, in
 // messages of 16.
 func contend(t *testing.T, n int) contention {
 	const callers, messages, names, size = 8, 7, 64, 16
@@ -78,8 +78,8 @@ func contend(t *testing.T, n int) contention {
 	return found
 }
 
-// Two nodes whose batches have the same objects refuse each other. The one that loses reads and decides
-// again; it does not store each object by itself.
+// Two nodes whose batches have the same objects make each other's batches fail. A node whose batch was
+// refused reads and decides again, but does not store each object alone.
 func TestTwoNodesOnTheSameObjects_CostNotMuchMoreThanOne(t *testing.T) {
 	one, two := contend(t, 1), contend(t, 2)
 	t.Logf("one node: %.1f RU and %.2f requests an event, %v", one.units, one.requests, one.elapsed)
@@ -89,7 +89,7 @@ func TestTwoNodesOnTheSameObjects_CostNotMuchMoreThanOne(t *testing.T) {
 	require.False(t, one.gathers)
 }
 
-// A beforeBatch calls do before the next batch is sent.
+// A beforeBatch calls do before it sends the next batch.
 type beforeBatch struct {
 	next *faulty.Transport
 	do   func()
@@ -103,9 +103,9 @@ func (b *beforeBatch) Do(req *http.Request) (*http.Response, error) {
 	return b.next.Do(req)
 }
 
-// A node whose batch was refused, because another node has stored events of the same objects meanwhile, has its
-// next rounds wait for further requests.
-func TestARefusedBatch_HasTheNextRoundsGather(t *testing.T) {
+// If a batch is refused because another node has stored events of the same objects, the next rounds of
+// the node wait for further requests.
+func TestARefusedBatch_MakesTheNextRoundsWait(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{}, Containers())
 	line := &beforeBatch{next: a.Line}
 	refused, other := New(a.ConnectBy(line), Options{Shards: 1}), New(a.Connect(), Options{Shards: 1})

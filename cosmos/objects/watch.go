@@ -19,8 +19,8 @@ var _ repository.StoredChanges = (*Store)(nil)
 
 var changeDocument = client.DocumentKind{Name: "change", Format: 1}
 
-// An objectChangeDoc is a domain.Change of an object that was not published. It is created in one batch with the
-// change, and deleted when it is in the stream of the object. Nothing of it is indexed but its id.
+// An objectChangeDoc is a domain.Change of an object that was not published yet. It is created in one
+// batch with the change, and deleted once it is in the stream of the object. Only its id is indexed.
 type objectChangeDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -54,7 +54,7 @@ func (d *objectChangeDoc) change() (c domain.Change, err error) {
 	return c, nil
 }
 
-// newChange returns what those who watch an object are notified of, nil if that is nothing.
+// newChange returns the change for the watches of an object, or nil.
 func (s *Store) newChange(changes *domain.ObjectChanges) *domain.Change {
 	if changes.Event == "" {
 		return nil
@@ -69,8 +69,9 @@ func (s *Store) newChange(changes *domain.ObjectChanges) *domain.Change {
 // Observe implements [repository.StoredChanges].
 func (s *Store) Observe(f func(domain.Change)) { s.observe = f }
 
-// MarkWatched implements [repository.StoredChanges]. It is a patch, so that it sees the current state: an update
-// that has read the object before is refused, because it is conditional.
+// MarkWatched implements [repository.StoredChanges]. It patches the document, so it sees the current
+// state. An update that has read the object before the patch is refused, because its write is
+// conditional.
 func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, _ bool) (version int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("watch object: %w", err)
@@ -99,8 +100,8 @@ func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, _ bool) (ver
 	return version, c.Outcome("watch object", err)
 }
 
-// checkDeleted returns a NotFound error for an object that was not to be marked, unless it has a current row:
-// then another attempt may succeed.
+// checkDeleted returns the error for an object that could not be marked: NotFound, unless the object
+// has a current row. Then another attempt may succeed.
 func (s *Store) checkDeleted(ctx context.Context, c *client.Call, name domain.ObjectName) error {
 	d, err := s.readObject(ctx, c, name)
 	switch {
@@ -112,12 +113,12 @@ func (s *Store) checkDeleted(ctx context.Context, c *client.Call, name domain.Ob
 	return noSuchObject()
 }
 
-// noSuchObject does not say whether the object existed before.
+// noSuchObject returns a NotFound error that does not tell whether the object existed before.
 func noSuchObject() error {
 	return domain.Errorf(domain.NotFound, "there is no such object, or it was deleted")
 }
 
-// watchedPartition returns the name of the object that a resource is, and its partition; see partitionOf.
+// watchedPartition returns the name of the object of a resource, and its partition; see partitionOf.
 func (s *Store) watchedPartition(ctx context.Context, c *client.Call, r domain.Resource) (string, domain.ObjectName, error) {
 	name, err := r.Object()
 	if err != nil {
@@ -142,8 +143,8 @@ func (s *Store) partitionOf(ctx context.Context, c *client.Call, name domain.Obj
 	return shardKey(name.Bucket(), shardOf(name.Key(), n)), nil
 }
 
-// confirmNoBucket returns a NotFound error for a bucket that was not found, unless that was a stale read: a
-// patch shows the current state, and this one has a condition that no document meets.
+// confirmNoBucket returns a NotFound error for a bucket that was not found, unless that was a stale
+// read: a patch whose condition no document meets shows the current state.
 func (s *Store) confirmNoBucket(ctx context.Context, c *client.Call, bucket string) error {
 	ops := client.NewPatch(bucketDocument, "c.shards = 0")
 	ops.AppendSet("/kind", bucketDocument.Name)

@@ -55,9 +55,9 @@ func TestWatchesConformance(t *testing.T) {
 	}
 }
 
-// watchedLife stores events of an object, watches it after the first one, and removes the change of the next
-// one as if it was published. Two changes are left. If it is repeated, the object may be deleted when it is
-// to be watched.
+// watchedLife stores events of an object, watches it after the first one, and removes the change of the
+// next one, as if it was published. Two changes remain. If the calls are repeated, the object may be
+// deleted already when it is watched.
 func watchedLife(ctx context.Context, s *Store, isRepeated bool) error {
 	name := must(domain.ParseObjectName("bucket", "key"))
 	r := domain.ObjectResourceOf(name)
@@ -82,8 +82,8 @@ func watchedLife(ctx context.Context, s *Store, isRepeated bool) error {
 	return err
 }
 
-// hasItsChanges demands that the object of a watchedLife has the changes that are left.
-func hasItsChanges(t *testing.T, s *Store, n int) {
+// requireChanges demands that the object of a watchedLife has the remaining changes.
+func requireChanges(t *testing.T, s *Store, n int) {
 	t.Helper()
 	r := domain.ObjectResourceOf(must(domain.ParseObjectName("bucket", "key")))
 	found, err := s.Changes(t.Context(), r)
@@ -98,15 +98,15 @@ func hasItsChanges(t *testing.T, s *Store, n int) {
 	require.Equal(t, []domain.Resource{r}, unpublished, "request %d", n)
 }
 
-// Each request is broken once in every way, and repeated by its call.
+// Each request is broken once in every way, and its call repeats it.
 func TestEveryRequestBrokenOnce_StoresEachChangeOnce(t *testing.T) {
 	for _, fault := range faulty.Faults() {
 		if fault == faulty.Forbidden {
-			continue // it is not repeated
+			continue // the call does not repeat it
 		}
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+			synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
 				for n := 1; ; n++ {
 					a := accounttest.New(t, embedded.Options{}, Containers())
 					node := New(a.Connect(), Options{Shards: 1})
@@ -114,7 +114,7 @@ func TestEveryRequestBrokenOnce_StoresEachChangeOnce(t *testing.T) {
 					require.NoError(t, watchedLife(t.Context(), node, false), "request %d", n)
 					isBroken := a.Line.Calls() >= n
 					a.Line.Break(nil)
-					hasItsChanges(t, node, n)
+					requireChanges(t, node, n)
 					if !isBroken {
 						require.Greater(t, n, 12)
 						return
@@ -125,8 +125,8 @@ func TestEveryRequestBrokenOnce_StoresEachChangeOnce(t *testing.T) {
 	}
 }
 
-// A node ends at a request, before or after that is carried out. Another node does all of it from the
-// beginning: no change is missing, and none is stored twice.
+// A node ends at a request, before or after the request is carried out. Another node repeats
+// everything: no change is missing, and none is stored twice.
 func TestANodeThatEndsAtAnyRequest_LosesNoChange(t *testing.T) {
 	for _, fault := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(fault.String(), func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestANodeThatEndsAtAnyRequest_LosesNoChange(t *testing.T) {
 					require.Equal(t, hasEnded, err != nil, "request %d: %v", n, err)
 					other := New(a.Connect(), Options{Shards: 1})
 					require.NoError(t, watchedLife(t.Context(), other, true), "request %d", n)
-					hasItsChanges(t, other, n)
+					requireChanges(t, other, n)
 					if !hasEnded {
 						require.Greater(t, n, 12)
 						return
@@ -152,8 +152,8 @@ func TestANodeThatEndsAtAnyRequest_LosesNoChange(t *testing.T) {
 	}
 }
 
-// A change of an object that is watched is no request more.
-func TestAChangeOfAWatchedObject_CostsWhatItMay(t *testing.T) {
+// A change of a watched object needs no further request.
+func TestAChangeOfAWatchedObject_CostsUpToItsLimit(t *testing.T) {
 	a := accounttest.New(t, embedded.Options{Pessimistic: true}, Containers())
 	s := New(a.Connect(), Options{Shards: 1})
 	name := must(domain.ParseObjectName("bucket", "key"))

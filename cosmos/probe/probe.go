@@ -16,14 +16,14 @@ var Document = client.DocumentKind{Name: "probe", Format: 1}
 
 const (
 	containerName = "catalog"
-	documentKey   = "|probe" // no recipient has that name
+	documentKey   = "|probe" // no recipient has this id
 
-	// maxAge is the age, by the clock of the account, from which a document is left over. A run takes
-	// less than that.
+	// maxAge is the age, by the clock of the account, from which a document counts as left over. A run
+	// takes less time.
 	maxAge = 60 // seconds
 )
 
-// A probeDocument is written and deleted by one run.
+// A probeDocument is a document that one run writes and deletes.
 type probeDocument struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -35,13 +35,13 @@ type probeDocument struct {
 // DocumentKind returns the kind of the document.
 func (*probeDocument) DocumentKind() client.DocumentKind { return Document }
 
-// A writtenDocument is what a run reads of a document.
+// A writtenDocument has the members of a document that a run reads.
 type writtenDocument struct {
 	ID      string `json:"id"`
 	Written int64  `json:"_ts"` // by the clock of the account, in seconds
 }
 
-// The rights, as the data actions of Cosmos name them below
+// The rights, by the names of the data actions of Cosmos below
 // Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/.
 const (
 	Create     = "items/create"
@@ -53,7 +53,7 @@ const (
 	ChangeFeed = "readChangeFeed"
 )
 
-// A Right is the result for one right.
+// A Right is the result of a run for one right.
 type Right struct {
 	Name string
 	// Err is nil if the right is granted. [IsDenied] distinguishes a refusal from other failures.
@@ -78,7 +78,7 @@ type Probe struct {
 
 // Options of a Probe. The zero value is valid.
 type Options struct {
-	Clock  func() time.Time // default time.Now; from when on changes are read, decides nothing
+	Clock  func() time.Time // default time.Now; the time from which changes are read, decides nothing
 	Random func() uint64    // ids of documents; default: the system's
 }
 
@@ -94,21 +94,21 @@ func New(db *client.Database, opts Options) (*Probe, error) {
 	return &Probe{client: client.New(db, client.Options{Retries: 3, Clock: opts.Clock, Random: opts.Random}), catalog: catalog, clock: opts.Clock}, nil
 }
 
-// A Result is what a run has found.
+// A Result is the result of a run.
 type Result struct {
 	Rights  []Right // in the order in which they were tested
-	Removed int     // documents that earlier runs had left
-	Left    bool    // the document of this run may be left, because it could not be deleted
+	Removed int     // number of documents of earlier runs that were removed
+	Left    bool    // the document of this run may still exist, because it could not be deleted
 }
 
-// Run tests the rights that names lists.
+// Run tests the rights in names.
 func (p *Probe) Run(ctx context.Context, names ...string) Result {
 	r := &probeRun{probe: p, call: p.client.Begin("test rights"), doc: probeDocument{ID: p.client.NewID(), PartitionKey: documentKey, Kind: Document.Name, Writes: 1}}
 	tests := map[string]func(context.Context) error{
 		Query: r.queryDocuments, Create: r.createDocument, Read: r.readDocument, Replace: r.replaceDocument, Upsert: r.upsertDocument, ChangeFeed: r.readChangeFeed, Delete: r.deleteDocuments,
 	}
-	// The upsert creates the document, because that costs half of what replacing it does. A creation that is
-	// refused because the document exists shows the right, too.
+	// The upsert creates the document, because that costs half as much as a replacement. A creation
+	// that is refused because the document exists proves the right, too.
 	for _, name := range [...]string{Query, Upsert, Create, Read, Replace, ChangeFeed, Delete} {
 		for _, wanted := range names {
 			if wanted == name {
@@ -125,8 +125,8 @@ type probeRun struct {
 	call   *client.Call
 	doc    probeDocument
 	etag   azcore.ETag
-	now    int64             // by the clock of the account; 0: not known
-	others []writtenDocument // that the query has found
+	now    int64             // by the clock of the account; 0: unknown
+	others []writtenDocument // documents that the query has found
 	result Result
 }
 
@@ -160,7 +160,7 @@ func (r *probeRun) replaceDocument(ctx context.Context) error {
 	r.doc.Writes++
 	etag := r.etag
 	if etag == "" {
-		etag = "none" // that of no document
+		etag = "none" // the etag of no document
 	}
 	_, err := r.call.Put(ctx, r.probe.catalog, documentKey, r.doc.ID, etag, &r.doc)
 	return ignoreExpected(err)
@@ -176,7 +176,7 @@ func (r *probeRun) upsertDocument(ctx context.Context) error {
 	return ignoreExpected(err)
 }
 
-// readChangeFeed reads what has changed in the first range of partitions from now on: that is nothing, or one document.
+// readChangeFeed reads the changes of the first range of partitions from now on: none, or one document.
 func (r *probeRun) readChangeFeed(ctx context.Context) error {
 	const what = "read the change feed of " + containerName
 	ranges, err := r.probe.catalog.ReadFeedRanges(ctx, nil)
@@ -206,8 +206,8 @@ func (r *probeRun) deleteDocuments(ctx context.Context) error {
 	return nil
 }
 
-// ignoreExpected returns nil for an answer that only an account gives which grants the right: that the document
-// does not exist, exists already, or is another one.
+// ignoreExpected returns nil for an error that proves the right: the document does not exist, exists
+// already, or has another etag.
 func ignoreExpected(err error) error {
 	switch {
 	case client.IsNotFound(err), client.IsRefused(err):

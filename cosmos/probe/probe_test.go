@@ -19,7 +19,7 @@ import (
 
 var all = []string{probe.Query, probe.Create, probe.Read, probe.Replace, probe.Upsert, probe.ChangeFeed, probe.Delete}
 
-// A rig is an account with a clock, of which requests can be refused.
+// A rig is an account with a clock, in which a test can refuse requests.
 type rig struct {
 	*accounttest.Account
 	t   *testing.T
@@ -33,7 +33,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// A gate refuses requests with 403.
+// A gate refuses selected requests with 403.
 type gate struct {
 	next    policy.Transporter
 	refuses func(*http.Request) bool
@@ -78,7 +78,7 @@ func TestRun_GrantsAllAndLeavesNothing(t *testing.T) {
 	}
 }
 
-// refusals refuse the requests that need a right.
+// refusals select the requests that need a right.
 var refusals = map[string]func(*http.Request) bool{
 	probe.Query:  func(r *http.Request) bool { return strings.Contains(r.Header.Get("Content-Type"), "query") },
 	probe.Create: func(r *http.Request) bool { return isCreation(r) && r.Header.Get("x-ms-cosmos-is-batch-request") == "" },
@@ -140,7 +140,7 @@ func TestRun_RemovesWhatADeadRunHasLeft(t *testing.T) {
 	require.Zero(t, r.count())
 }
 
-func TestRun_TellsAFaultFromARefusal(t *testing.T) {
+func TestRun_DistinguishesAFaultFromARefusal(t *testing.T) {
 	r := newRig(t)
 	db := r.ConnectBy(failing{})
 	p, err := probe.New(db, probe.Options{})

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/faulty"
 )
 
-// A variant is a store on which lives are led.
+// A variant is a kind of store on which the lives run.
 type variant struct {
 	name   string
 	engine embedded.Options
@@ -38,7 +38,7 @@ func TestEveryCallBrokenOnceInEveryWay(t *testing.T) {
 				}
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+					synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
 						for n := 1; ; n++ {
 							l := newLife(t, newRig(t, v.engine), lifeMessages, retries < 0, v.opts)
 							node := l.startStore(retries)
@@ -67,8 +67,8 @@ func TestACrashBeforeEveryWrite_LosesNothing(t *testing.T) { crashEverywhere(t, 
 
 func TestACrashAfterEveryWrite_LosesNothing(t *testing.T) { crashEverywhere(t, faulty.ReplyLostAfter) }
 
-// crashEverywhere ends the node at each of its requests, with a fault for that one, and has
-// another one continue.
+// crashEverywhere ends the node at each of its requests in turn, that request with the fault last.
+// Another node continues.
 func crashEverywhere(t *testing.T, last faulty.Fault) {
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {

@@ -25,18 +25,18 @@ type watchedWrite struct {
 	event    domain.ChangeEvent // "": a creation
 	etag     azcore.ETag        // of what is replaced; "": there is nothing
 	doc      any
-	mark     *watchedMark // of doc
+	mark     *watchedMark // of the replaced document
 }
 
 // replaceWatched makes a write and returns the new etag. If the resource is watched, it also stores the
-// change, which is published soon; the mark is that of what is replaced, because the write is If-Match.
+// change, to be published soon. w.mark belongs to the document that is replaced: the write is If-Match.
 func (s *Store) replaceWatched(ctx context.Context, c *client.Call, w *watchedWrite) (azcore.ETag, error) {
 	at, err := watchableOf(w.resource)
 	if err != nil {
 		return "", err
 	}
-	// A crash before this write leaves nothing, a crash after it the resource as its caller wants it, with
-	// what says so to watches: both or none.
+	// A crash before this write leaves nothing. After it, the resource is stored, and with it the
+	// change for its watches.
 	if w.event == "" || !w.mark.IsWatched {
 		return c.Put(ctx, s.cursors, at.key, at.id, w.etag, w.doc)
 	}
@@ -49,12 +49,12 @@ func (s *Store) replaceWatched(ctx context.Context, c *client.Call, w *watchedWr
 	if err != nil {
 		return "", err
 	}
-	s.observe(change) // one whose outcome is not known is found by looking
+	s.observe(change) // Unpublished finds a change whose outcome is unknown
 	return results[0].ETag, nil
 }
 
-// MarkWatched implements [repository.Changes]. It is a patch, so that it sees the current state: a
-// change that has read the document before is refused, because it is conditional.
+// MarkWatched implements [repository.Changes]. It patches the document, so it sees the current state. A
+// change that has read the document before the patch is refused, because its write is conditional.
 func (s *Store) MarkWatched(ctx context.Context, r domain.Resource, mayBeAbsent bool) (version int64, err error) {
 	c := s.client.Begin("mark watched")
 	at, err := watchableOf(r)
@@ -134,7 +134,7 @@ func (s *Store) TakeTurn(ctx context.Context, now time.Time, every time.Duration
 		return false, nil
 	}
 	next := &turnDoc{ID: changesTurn, PartitionKey: turnsKey, Kind: turnDocument.Name, Taken: toMicros(now), Document: last.Document}
-	// A crash after this write leaves a turn in which no node looks.
+	// A crash after this write leaves a turn in which no node looks for changes.
 	_, err = c.Put(ctx, s.cursors, turnsKey, changesTurn, etag, next)
 	if client.IsRefused(err) {
 		return false, nil // another node has taken it

@@ -23,9 +23,9 @@ var (
 
 const cursorID = "cursor"
 
-// A cursorDoc is a domain.Standing. Its members are flat, so that unknown ones are those of
-// the document alone; an empty one is not stored, which keeps the document below 1 KB, where a
-// write is the cheapest.
+// A cursorDoc is a domain.Standing. Its members are flat: members that a newer version adds can only be
+// added to the document itself. An empty member is not stored, which keeps the document below 1 KB,
+// where a write costs least.
 type cursorDoc struct {
 	ID           string   `json:"id"`
 	PartitionKey string   `json:"partitionKey"`
@@ -45,9 +45,9 @@ type cursorDoc struct {
 	Attempts  int64 `json:"attempts,omitempty"`
 
 	Retries int    `json:"retries,omitempty"`
-	Late    int    `json:"late,omitempty"`   // of the retries
+	Late    int    `json:"late,omitempty"`   // how many of the retries are late
 	Digest  string `json:"digest,omitempty"` // 16 hexadecimal digits: a JSON number has 53 bits
-	Listed  int64  `json:"listed,omitempty"` // this and other times: microseconds
+	Listed  int64  `json:"listed,omitempty"` // this and other times in microseconds
 
 	State     string `json:"state,omitempty"` // "": active
 	Reason    string `json:"reason,omitempty"`
@@ -63,12 +63,12 @@ type cursorDoc struct {
 	Limit          int      `json:"limit,omitempty"`
 	Released       bool     `json:"released,omitempty"`
 	Careful        bool     `json:"careful,omitempty"`
-	CarefulOpen    []string `json:"carefulOpen,omitempty"`    // suspects: retries, too
+	CarefulOpen    []string `json:"carefulOpen,omitempty"`    // entries under suspicion, retries included
 	CarefulRetries int      `json:"carefulRetries,omitempty"` // no longer written: how many retries are suspects
 	CarefulFresh   []int    `json:"carefulFresh,omitempty"`
 	Claim          string   `json:"claim,omitempty"` // entry, count and incarnation
 
-	Followed      int      `json:"followed,omitempty"` // number of the last request to replay
+	Followed      int      `json:"followed,omitempty"` // number of the last request to replay that the owner has followed
 	ReplayID      string   `json:"replayId,omitempty"`
 	ReplayNumber  int      `json:"replayNumber,omitempty"`
 	ReplayFrom    int64    `json:"replayFrom,omitempty"`
@@ -78,22 +78,22 @@ type cursorDoc struct {
 	ReplayRate    int      `json:"replayRate,omitempty"`
 	ReplayState   string   `json:"replayState,omitempty"` // "": it runs
 	ReplayAt      string   `json:"replayAt,omitempty"`
-	ReplayEnd     []string `json:"replayEnd,omitempty"` // entries, of the priorities that are not empty
+	ReplayEnd     []string `json:"replayEnd,omitempty"` // the last entry of each priority that is not empty
 	ReplaySeen    int64    `json:"replaySeen,omitempty"`
 	ReplayMatched int64    `json:"replayMatched,omitempty"`
 	ReplaySkipped int64    `json:"replaySkipped,omitempty"`
 
 	HeldID      string   `json:"heldId,omitempty"`      // the bundle that the consumer has fetched
 	Held        []string `json:"held,omitempty"`        // its positions that are neither open nor retries
-	HeldRetries []string `json:"heldRetries,omitempty"` // its positions of retries
-	Dequeued    []string `json:"dequeued,omitempty"`    // the last bundles
+	HeldRetries []string `json:"heldRetries,omitempty"` // its positions that are retries
+	Dequeued    []string `json:"dequeued,omitempty"`    // ids of the last bundles that were dequeued
 
 	Recent   []string `json:"recent,omitempty"`
-	Marks    []string `json:"marks,omitempty"`    // microseconds, and a number for each priority
-	Expiries []string `json:"expiries,omitempty"` // first entry, number behind the last one, and time
+	Marks    []string `json:"marks,omitempty"`    // each: a time in microseconds, and a number for each priority
+	Expiries []string `json:"expiries,omitempty"` // each: first entry, number after the last one, and time
 
-	Retired bool  `json:"retired,omitempty"` // it is closed, empty, and in no shard
-	TTL     int64 `json:"ttl,omitempty"`     // seconds; of a retired one
+	Retired bool  `json:"retired,omitempty"` // the cursor is closed, empty, and in no shard
+	TTL     int64 `json:"ttl,omitempty"`     // in seconds, of a retired cursor
 	client.Document
 
 	etag azcore.ETag
@@ -145,7 +145,7 @@ func makeCursorDoc(id domain.CursorID, s *domain.Standing, writeID string) *curs
 	return d
 }
 
-// toStanding returns what d stores.
+// toStanding returns the standing in d.
 func (d *cursorDoc) toStanding() (domain.Standing, error) {
 	var p documentParser
 	s := domain.Standing{
@@ -181,7 +181,7 @@ func (d *cursorDoc) toStanding() (domain.Standing, error) {
 	return s, nil
 }
 
-// A retryDoc is a domain.Retry: one that waits, or a dead letter.
+// A retryDoc is a domain.Retry: a delivery that waits for its next attempt, or a dead letter.
 type retryDoc struct {
 	ID           string   `json:"id"`
 	PartitionKey string   `json:"partitionKey"`
@@ -189,11 +189,11 @@ type retryDoc struct {
 	Position     string   `json:"position"`
 	Published    int64    `json:"published,omitempty"`
 	Attempts     int      `json:"attempts,omitempty"`
-	Replay       int      `json:"replay,omitempty"` // number of the request that replayed it last
+	Replay       int      `json:"replay,omitempty"` // number of the request that replayed the delivery last
 	History      []string `json:"history,omitempty"`
 	Due          int64    `json:"due,omitempty"`
 	Reason       string   `json:"reason,omitempty"`
-	TTL          int64    `json:"ttl,omitempty"` // seconds; of a dead letter
+	TTL          int64    `json:"ttl,omitempty"` // in seconds, of a dead letter
 	client.Document
 }
 
@@ -204,12 +204,12 @@ func (d *retryDoc) DocumentKind() client.DocumentKind {
 	return retryDocument
 }
 
-// retryID returns the id of a retry. The ids are in the order of the entries.
+// retryID returns the id of the document of a retry. The ids sort in the order of the entries.
 func retryID(e domain.EntryID) string {
 	return fmt.Sprintf("%s%016d", retryPrefix(e.Priority), e.Number)
 }
 
-// retryPrefix begins the ids of the retries of a priority.
+// retryPrefix returns the prefix of the ids of all retries of a priority.
 func retryPrefix(priority int) string { return fmt.Sprintf("retry|%d|", priority) }
 
 func makeRetryDoc(id domain.CursorID, r *domain.Retry, deadSeconds int64) *retryDoc {
@@ -241,17 +241,17 @@ func (d *retryDoc) toRetry() (domain.Retry, error) {
 	return r, nil
 }
 
-// An entryDoc is a repository.ShardEntry, or of kind watched, a repository.WatchedStream.
+// An entryDoc is a repository.ShardEntry or, if its kind is watched, a repository.WatchedStream.
 type entryDoc struct {
-	ID           string `json:"id"` // of the cursor, or watchedID
+	ID           string `json:"id"` // the id of the cursor, or that of watchedID
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
 	Stream       string `json:"stream"`
 	Due          int64  `json:"due,omitempty"`
 	// Replays are the last requests to replay, in the order of their numbers.
 	Replays []replayRequestDoc `json:"replays,omitempty"`
-	Changes int64              `json:"changes,omitempty"` // of the subscription
-	IsPaged bool               `json:"paged,omitempty"`   // the cursor is in a page: the entry may go
+	Changes int64              `json:"changes,omitempty"` // counts the changes of the subscription
+	IsPaged bool               `json:"paged,omitempty"`   // the cursor is in a page, so the entry may be removed
 	Pages   int                `json:"pages,omitempty"`   // of kind watched
 	client.Document
 
@@ -265,7 +265,7 @@ func (d *entryDoc) DocumentKind() client.DocumentKind {
 	return entryDocument
 }
 
-// watchedStream returns what d of kind watched stores.
+// watchedStream returns the stream in d, whose kind is watched.
 func (d *entryDoc) watchedStream() (repository.WatchedStream, error) {
 	stream, err := domain.ParseStreamName(d.Stream)
 	if err != nil {
@@ -274,7 +274,7 @@ func (d *entryDoc) watchedStream() (repository.WatchedStream, error) {
 	return repository.WatchedStream{Stream: stream, Pages: d.Pages}, err
 }
 
-// entry returns what d stores.
+// entry returns the shard entry in d.
 func (d *entryDoc) entry() (repository.ShardEntry, error) {
 	var p documentParser
 	e := repository.ShardEntry{
@@ -289,7 +289,7 @@ func (d *entryDoc) entry() (repository.ShardEntry, error) {
 
 func shardKey(shard int) string { return "|shard|" + strconv.Itoa(shard) }
 
-// A documentParser remembers the first error.
+// A documentParser parses members of a document, and keeps the first error.
 type documentParser struct{ err error }
 
 func parse[T any](p *documentParser, text string, f func(string) (T, error)) T {
@@ -343,7 +343,7 @@ func parseClaim(text string) (*domain.Claim, error) {
 	return &domain.Claim{Entry: e, Count: n, By: parts[2]}, err
 }
 
-// parseExpiry reads what makeCursorDoc has written.
+// parseExpiry parses an expiry as makeCursorDoc formats it.
 func parseExpiry(text string) (domain.Expiry, error) {
 	parts := strings.Split(text, " ")
 	if len(parts) != 3 {
@@ -362,8 +362,8 @@ func parseExpiry(text string) (domain.Expiry, error) {
 	return domain.Expiry{From: from, To: n[0], At: fromMicros(n[1])}, nil
 }
 
-// attemptText returns an attempt as its entry, number, beginning and duration in
-// microseconds, status and error.
+// attemptText formats an attempt: its entry, number, beginning, duration in microseconds, status and
+// error.
 func attemptText(a *domain.Attempt) string {
 	return fmt.Sprintf("%s %d %d %d %d %s", a.Entry, a.Number, toMicros(a.Began), a.Took.Microseconds(), a.Status, a.Error)
 }
@@ -389,7 +389,7 @@ func parseAttempt(text string) (domain.Attempt, error) {
 	}, nil
 }
 
-// markText returns the members of a mark, separated by blanks.
+// markText formats the members of a mark, separated by blanks.
 func markText(m *domain.Mark) string {
 	b := strconv.AppendInt(nil, toMicros(m.At), 10)
 	for _, n := range m.Numbers {

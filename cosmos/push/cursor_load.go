@@ -26,7 +26,7 @@ func (s *Store) Create(ctx context.Context, id domain.CursorID, standing domain.
 		if err != nil {
 			return err
 		}
-		// A crash after this write leaves a cursor that its caller does not know of.
+		// A crash after this write leaves a cursor that the caller does not know.
 		_, err = c.Put(ctx, s.cursors, doc.PartitionKey, cursorID, "", doc)
 		if !client.IsRefused(err) {
 			return err
@@ -39,12 +39,12 @@ func (s *Store) Create(ctx context.Context, id domain.CursorID, standing domain.
 	return c.Outcome("create cursor "+id.String(), err)
 }
 
-// addEntry creates the entry of a cursor that a write is about to create.
+// addEntry creates the entry of a cursor that is about to be created.
 func (s *Store) addEntry(ctx context.Context, c *client.Call, id domain.CursorID, entry *entryDoc, writeID string) error {
 	// A crash after this write leaves an entry without a cursor, which readers skip and a
 	// repeated Create uses.
 	_, err := c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry)
-	if client.IsRefused(err) { // the entry is there
+	if client.IsRefused(err) { // the entry exists already
 		if err = s.compareCursor(ctx, c, id, writeID); client.IsNotFound(err) {
 			err = s.keepEntry(ctx, c, entry)
 		}
@@ -52,8 +52,8 @@ func (s *Store) addEntry(ctx context.Context, c *client.Call, id domain.CursorID
 	return err
 }
 
-// compareCursor fails with Conflict if a cursor was created by another write, and with a
-// not-found error if it does not exist.
+// compareCursor returns nil if this write has created the cursor, a Conflict error if another one has,
+// and a not-found error if the cursor does not exist.
 func (s *Store) compareCursor(ctx context.Context, c *client.Call, id domain.CursorID, writeID string) error {
 	stored, err := s.readCursor(ctx, c, id)
 	if err == nil && stored.WriteID != writeID {
@@ -62,8 +62,8 @@ func (s *Store) compareCursor(ctx context.Context, c *client.Call, id domain.Cur
 	return err
 }
 
-// keepEntry changes the etag of an entry whose cursor is about to be created. Another node may
-// have read the entry as that of a cursor which is gone, and now it cannot delete it.
+// keepEntry changes the etag of an entry whose cursor is about to be created. Another node may have
+// read the entry when its cursor was gone. With another etag, that node cannot delete it.
 func (s *Store) keepEntry(ctx context.Context, c *client.Call, entry *entryDoc) error {
 	ops := client.NewPatch(entryDocument)
 	ops.AppendSet("/stream", entry.Stream)
@@ -113,7 +113,8 @@ func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner
 		}
 		cursor, err = domain.OpenCursor(standing, retries, owner, clock())
 		if errors.Is(err, domain.ErrIncomplete) {
-			// The retries were read before the cursor was settled, or after that.
+			// The cursor and its retries do not fit together: a settlement was stored between the two
+			// reads, or one of them was stale.
 			return client.ErrNotYetVisible
 		}
 		if err != nil {
@@ -125,8 +126,8 @@ func (s *Store) Load(ctx context.Context, id domain.CursorID, owner domain.Owner
 			version = repository.CursorVersion(doc.etag)
 			return nil
 		}
-		// A crash after this write leaves a proved cursor. If it is refused, the cursor is read
-		// again and proved again: then it does not matter which attempt has succeeded.
+		// A crash after this write leaves a cursor with this proof. If the write is refused, the cursor
+		// is read and proved once more; then it does not matter which attempt has succeeded.
 		version, err = s.writeCursor(ctx, c, id, repository.CursorVersion(doc.etag), &proof, s.client.NewID())
 		if client.IsRefused(err) {
 			return client.ErrStale
@@ -177,7 +178,7 @@ func (s *Store) Cursors(ctx context.Context, shard int) ([]repository.ShardEntry
 		}
 	}
 	for _, u := range unreadable {
-		if err == nil || domain.KindOf(err) == domain.NewerFormat { // damage is reported first
+		if err == nil || domain.KindOf(err) == domain.NewerFormat { // damage takes precedence over a newer format
 			err = u.Err
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// How long the documents of a retired cursor remain. The cursor outlives its dead letters, which
-// were written before it was retired, and the definition outlives the cursor: the id is not used
-// again before nothing is left of it.
+// How long the documents of a retired cursor remain. The cursor outlives its dead letters, which were
+// written before it was retired. The definition outlives the cursor, so that the id is not used again
+// while anything of it remains.
 const (
 	retiredCursor     = repository.DeadLetterRetention + repository.DeadLetterRetention/14
 	retiredDefinition = retiredCursor + repository.DeadLetterRetention/14
@@ -47,8 +47,8 @@ func (s *Store) Retire(ctx context.Context, id domain.CursorID, version reposito
 			return client.ErrStale
 		}
 		doc.WriteID, doc.Retired, doc.TTL = s.client.NewID(), true, ceilSeconds(retiredCursor)
-		// A crash before this write leaves a closed cursor, which its next owner retires; a crash
-		// after it an entry in the shard, which the next load removes.
+		// A crash before this write leaves a closed cursor, which its next owner retires. A crash after
+		// it leaves an entry in the shard, which the next load removes.
 		_, err = c.Batch(ctx, s.cursors, doc.PartitionKey, false, func(b *azcosmos.TransactionalBatch) {
 			putInBatch(b, cursorID, doc.etag, doc)
 			if definition != nil {
@@ -67,7 +67,8 @@ func (s *Store) Retire(ctx context.Context, id domain.CursorID, version reposito
 	return c.Outcome("retire cursor "+id.String(), err)
 }
 
-// unlist removes the entry of a retired cursor from its shard, and the cursor of a watch from its page.
+// unlist removes the entry of a retired cursor from its shard. It also removes the cursor of a watch
+// from its page.
 func (s *Store) unlist(ctx context.Context, c *client.Call, retired *cursorDoc) error {
 	var p documentParser
 	id, stream := parse(&p, retired.PartitionKey, domain.ParseCursorID), parse(&p, retired.Stream, domain.ParseStreamName)
@@ -82,9 +83,9 @@ func (s *Store) unlist(ctx context.Context, c *client.Call, retired *cursorDoc) 
 	return c.Discard(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String())
 }
 
-// unlistExpired removes the entry of a cursor that was not found, if it was retired. It leaves
-// that of a cursor which is being created: a definition is stored before, and Create changes an
-// entry that is there already. A watch that is being created needs none.
+// unlistExpired removes the entry of a cursor that was not found, if the cursor was retired. It keeps
+// the entry of a cursor that is being created: its definition is stored before the entry, and Create
+// changes an existing entry. A watch that is being created needs no entry.
 func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.CursorID) error {
 	isSubscription := strings.HasPrefix(id.String(), "s|")
 	if !isSubscription && !isWatch(id) {
@@ -97,7 +98,7 @@ func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.Cur
 	if err != nil {
 		return err
 	}
-	// The entry was read first: what is found missing now was missing or not created by then.
+	// The entry was read first. So a cursor that is not found now was gone or not yet created by then.
 	if _, err = s.readCursor(ctx, c, id); !client.IsNotFound(err) {
 		if err == nil {
 			err = client.ErrStale
@@ -112,8 +113,7 @@ func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.Cur
 			return err
 		}
 	}
-	// A crash before this write leaves an entry without a cursor, which costs the next start a
-	// load.
+	// A crash before this write leaves an entry without a cursor, which costs the next start a load.
 	err = c.Delete(ctx, s.cursors, entry.PartitionKey, entry.ID, entry.etag)
 	if client.IsRefused(err) || client.IsNotFound(err) {
 		return nil
@@ -121,8 +121,8 @@ func (s *Store) unlistExpired(ctx context.Context, c *client.Call, id domain.Cur
 	return err
 }
 
-// isDefinitionGone reports whether the definition of a retired cursor says that it was deleted and
-// expires, or has expired.
+// isDefinitionGone reports whether the definition of a retired cursor is marked as deleted and will
+// expire, or has expired.
 func (s *Store) isDefinitionGone(ctx context.Context, c *client.Call, id domain.CursorID) (bool, error) {
 	definition, err := s.readDefinitionOf(ctx, c, id)
 	if client.IsNotFound(err) {

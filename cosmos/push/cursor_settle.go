@@ -34,7 +34,7 @@ func (s *Store) Settle(ctx context.Context, id domain.CursorID, version reposito
 		case doc.WriteID == writeID:
 			settled = repository.CursorVersion(doc.etag)
 			return nil
-		case doc.etag == azcore.ETag(version) && !inRetry: // a stale read, or a refusal without a cause
+		case doc.etag == azcore.ETag(version) && !inRetry: // the read is stale, or the write was refused without a cause
 			return client.ErrStale
 		}
 		return domain.Errorf(domain.Conflict, "the cursor has changed since it was loaded")
@@ -42,33 +42,33 @@ func (s *Store) Settle(ctx context.Context, id domain.CursorID, version reposito
 	return settled, c.Outcome("settle cursor "+id.String(), err)
 }
 
-// writeCursor stores a settlement on a cursor of version. The entry of the shard is written
-// before, or removed afterwards.
+// writeCursor stores a settlement if the cursor has the version. It adds the entry to the shard before
+// that write, or removes it afterwards.
 func (s *Store) writeCursor(ctx context.Context, c *client.Call, id domain.CursorID, version repository.CursorVersion, t *domain.Settlement, writeID string) (repository.CursorVersion, error) {
 	if !t.Unlist {
 		return s.putCursor(ctx, c, id, version, t, writeID)
 	}
-	// The entry is read before the cursor is written. A later owner changes the entry when it lists the
-	// cursor, so this one cannot remove it then.
+	// The entry is read before the cursor is written. If a later owner lists the cursor meanwhile, it
+	// changes the entry, and this node's delete is refused.
 	entry, err := s.readEntry(ctx, c, id)
 	if err != nil && domain.KindOf(err) != domain.NotFound {
 		return "", err
 	}
 	isListed := err == nil
-	if isListed && !entry.IsPaged { // an older version has listed it
+	if isListed && !entry.IsPaged { // an older version of the hub has listed it
 		if err := s.addToPage(ctx, c, id, &t.Standing); err != nil {
 			return "", err
 		}
 	}
 	etag, err := s.putCursor(ctx, c, id, version, t, writeID)
-	if err == nil && isListed && entry.Changes == t.Changes { // otherwise the owner has not followed all changes
+	if err == nil && isListed && entry.Changes == t.Changes { // otherwise a change remains that the owner has not followed
 		// A crash before this write, or a failure, leaves an entry that the next owner removes.
 		_ = c.Delete(ctx, s.cursors, entry.PartitionKey, entry.ID, entry.etag)
 	}
 	return etag, err
 }
 
-// putCursor is writeCursor of a settlement that leaves the entry in the shard.
+// putCursor stores a settlement as writeCursor does, and leaves the entry in the shard.
 func (s *Store) putCursor(ctx context.Context, c *client.Call, id domain.CursorID, version repository.CursorVersion, t *domain.Settlement, writeID string) (repository.CursorVersion, error) {
 	if t.List {
 		if err := s.list(ctx, c, id, t.Standing.Stream, t.Standing.Listed); err != nil {
@@ -76,8 +76,8 @@ func (s *Store) putCursor(ctx context.Context, c *client.Call, id domain.CursorI
 		}
 	}
 	doc := makeCursorDoc(id, &t.Standing, writeID)
-	// A crash before this write leaves the calls without a trace whose results it stores, a crash
-	// after it nothing to repair.
+	// A crash before this write loses the results of the calls that it stores. A crash after it leaves
+	// nothing to repair.
 	if len(t.Create)+len(t.Replace)+len(t.Put)+len(t.Delete) == 0 {
 		etag, err := c.Put(ctx, s.cursors, doc.PartitionKey, cursorID, azcore.ETag(version), doc)
 		return repository.CursorVersion(etag), err
@@ -94,7 +94,7 @@ func (s *Store) putCursor(ctx context.Context, c *client.Call, id domain.CursorI
 			d := makeRetryDoc(id, &t.Replace[i], dead)
 			b.ReplaceItem(d.ID, client.Encode(d), nil)
 		}
-		for i := range t.Put { // a dead letter may be there, or may have expired
+		for i := range t.Put { // a dead letter may exist, or may have expired
 			b.UpsertItem(client.Encode(makeRetryDoc(id, &t.Put[i], dead)), nil)
 		}
 		for _, e := range t.Delete {
@@ -107,8 +107,8 @@ func (s *Store) putCursor(ctx context.Context, c *client.Call, id domain.CursorI
 	return repository.CursorVersion(results[0].ETag), nil
 }
 
-// list lowers the due time in the shard entry of a cursor. It only ever sinks, so a node that
-// has lost the cursor does no harm.
+// list lowers the due time in the shard entry of a cursor. The time is never raised, so a node that has
+// lost the cursor does no harm.
 func (s *Store) list(ctx context.Context, c *client.Call, id domain.CursorID, stream domain.StreamName, due time.Time) error {
 	key := shardKey(repository.ShardOf(id))
 	ops := client.NewPatch(entryDocument, fmt.Sprintf("(NOT IS_DEFINED(c.due) OR c.due > %d)", toMicros(due)))
@@ -124,11 +124,11 @@ func (s *Store) list(ctx context.Context, c *client.Call, id domain.CursorID, st
 			switch {
 			case err == nil && (now.Due == 0 || now.Due > toMicros(due)):
 				err = client.ErrStale
-			case err == nil && now.IsPaged: // an earlier owner may be about to remove it
+			case err == nil && now.IsPaged: // an earlier owner may be about to remove the entry
 				err = s.keepEntry(ctx, c, &now)
 			}
 			return err
-		case client.IsNotFound(err): // the cursor is that of a watch, or it was removed by hand
+		case client.IsNotFound(err): // the cursor belongs to a watch, or the entry was removed by hand
 			d := &entryDoc{ID: id.String(), PartitionKey: key, Kind: entryDocument.Name, Stream: stream.String(), Due: toMicros(due), IsPaged: isWatch(id)}
 			if _, err = c.Put(ctx, s.cursors, key, d.ID, "", d); client.IsRefused(err) {
 				err = client.ErrStale

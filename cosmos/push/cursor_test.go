@@ -11,10 +11,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-func TestRetriesOfAnotherTime_AreNotLoaded(t *testing.T) {
+func TestRetriesThatDoNotFitTheCursor_AreNotLoaded(t *testing.T) {
 	for _, change := range []struct {
 		name   string
-		change func(*retryDoc) bool // false: delete it
+		change func(*retryDoc) bool // false: delete the document
 	}{
 		{"one is missing", func(*retryDoc) bool { return false }},
 		{"one has another attempt", func(d *retryDoc) bool { d.Attempts++; return true }},
@@ -41,7 +41,7 @@ func TestRetriesOfAnotherTime_AreNotLoaded(t *testing.T) {
 				err = c.Delete(t.Context(), node.cursors, l.id.String(), id, etag)
 			}
 			require.NoError(t, err)
-			_, _, err = l.startStore(-1).Load(t.Context(), l.id, l.owner, l.clock.read)
+			_, _, err = l.startStore(-1).Load(t.Context(), l.id, l.owner, l.clock.readTime)
 			require.Error(t, err)
 			require.NotEqual(t, domain.NotFound, domain.KindOf(err))
 		})
@@ -95,8 +95,8 @@ func TestACursorDocument_KeepsItsStanding(t *testing.T) {
 	require.EqualValues(t, 5, r.TTL)
 }
 
-// What a newer version adds to a document stays in it.
-func TestReplacedDocuments_KeepMembersTheyDoNotKnow(t *testing.T) {
+// Members that a newer version adds to a document stay in it.
+func TestReplacedDocuments_KeepUnknownMembers(t *testing.T) {
 	l := newLife(t, newRig(t, embedded.Options{}), 2, true, Options{})
 	node := l.startStore(-1)
 	require.NoError(t, l.publishMessages(node))

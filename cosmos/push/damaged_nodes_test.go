@@ -22,7 +22,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A logBuffer has what stores log.
+// A logBuffer collects what stores log.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -42,7 +42,7 @@ func (l *logBuffer) count(text string) int {
 
 func (l *logBuffer) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-// overwrite has a document say something else, with other members.
+// overwrite replaces members of a document.
 func (s *Store) overwrite(t testing.TB, key, id string, members map[string]any) {
 	t.Helper()
 	ctx, c := context.Background(), s.client.Begin("test")
@@ -86,7 +86,7 @@ func TestAnAssignmentThatCannotBeRead_IsReplacedWhateverItsVersion(t *testing.T)
 	}
 }
 
-// Another node may have replaced the assignment since this one has read it.
+// Another node may have replaced the assignment since this node has read it.
 func TestADamagedAssignment_IsReplacedByOneNode(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	late, other := r.node(Options{}), r.otherStore()
@@ -94,7 +94,7 @@ func TestADamagedAssignment_IsReplacedByOneNode(t *testing.T) {
 	other.overwrite(t, nodesKey, assignmentID, map[string]any{})
 	var err error
 	r.line.Break(func(call int, _ *http.Request) faulty.Fault {
-		if call == 2 { // the late one has read
+		if call == 2 { // the slow node has read the assignment
 			err = other.Assign(context.Background(), repository.Assignment{Version: 5, Owners: [repository.ShardCount]string{"other"}})
 		}
 		return faulty.None
@@ -146,7 +146,7 @@ func TestABeatThatCannotBeRead_HidesNoOtherAndIsStoredAgain(t *testing.T) {
 	}
 }
 
-func TestABeatOfANewerFormat_IsThatOfANodeThatIsAlive(t *testing.T) {
+func TestANodeWithABeatOfANewerFormat_CountsAsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, embedded.Options{})
 		s := r.node(Options{})

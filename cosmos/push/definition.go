@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readDefinition reads what is stored of a subscription. It fails with a not-found error if
-// that is nothing.
+// readDefinition reads the document of a subscription, whatever its state. It fails with a not-found
+// error if the document does not exist.
 func (s *Store) readDefinition(ctx context.Context, c *client.Call, id domain.SubscriptionID) (*definitionDoc, error) {
 	return s.readDefinitionOf(ctx, c, id.Cursor())
 }
@@ -26,8 +26,8 @@ func (s *Store) readDefinitionOf(ctx context.Context, c *client.Call, cursor dom
 	return d, err
 }
 
-// findDefinition returns the document of a subscription. It fails with NotFound if it does not
-// exist.
+// findDefinition returns the document of a live subscription. It fails with NotFound if there is no
+// such subscription.
 func (s *Store) findDefinition(ctx context.Context, c *client.Call, id domain.SubscriptionID) (*definitionDoc, error) {
 	d, err := s.readDefinition(ctx, c, id)
 	if client.IsNotFound(err) {
@@ -46,7 +46,7 @@ func (s *Store) findDefinition(ctx context.Context, c *client.Call, id domain.Su
 	return d, err
 }
 
-// readDefinitions returns the document of each reservation, nil if it does not exist.
+// readDefinitions returns the document of each reservation, nil if the document does not exist.
 func (s *Store) readDefinitions(ctx context.Context, c *client.Call, all []reservation) ([]*definitionDoc, error) {
 	docs := make([]*definitionDoc, len(all))
 	g, ctx := errgroup.WithContext(ctx)
@@ -64,7 +64,7 @@ func (s *Store) readDefinitions(ctx context.Context, c *client.Call, all []reser
 	return docs, g.Wait()
 }
 
-// readOwner reads the document of an owner. A missing one is returned empty.
+// readOwner reads the document of an owner. If it is missing, readOwner returns an empty document.
 func (s *Store) readOwner(ctx context.Context, c *client.Call, owner domain.ActorID) (*ownerDoc, error) {
 	d := &ownerDoc{}
 	etag, err := c.Read(ctx, s.cursors, ownerKey(owner), ownerID, d)
@@ -75,9 +75,9 @@ func (s *Store) readOwner(ctx context.Context, c *client.Call, owner domain.Acto
 	return d, err
 }
 
-// writeOwner stores the reservations of an owner, if the document has not changed since it was read. If
-// the outcome is ambiguous, the caller reads the document again: it acts on what the document
-// states, whichever write was applied.
+// writeOwner stores the reservations of an owner, if the document has not changed since it was read.
+// After an ambiguous outcome, the caller reads the document again and acts on its content, whichever
+// write was applied.
 func (s *Store) writeOwner(ctx context.Context, c *client.Call, d *ownerDoc) error {
 	d.Reserved = make([]string, len(d.reservations))
 	for i, r := range d.reservations {
@@ -118,13 +118,13 @@ func (s *Store) ReplaceSubscription(ctx context.Context, d *repository.Definitio
 		return err
 	})
 	if err == nil {
-		_ = s.noteChange(ctx, c, d.ID.Cursor()) // a failure leaves what a crash leaves
+		_ = s.noteChange(ctx, c, d.ID.Cursor()) // a failure has the same effect as a crash here
 	}
 	return version, c.Outcome("replace subscription "+d.ID.String(), err)
 }
 
-// changed returns the error of a call whose version is not that of the document. Where reads
-// may be stale, the document is read again a few times before it counts as changed.
+// changed returns the error of a call whose version differs from the document's. Where reads may be
+// stale, the document is read again a few times before it counts as changed.
 func (s *Store) changed(c *client.Call, misses *int) error {
 	*misses++
 	switch {
@@ -208,7 +208,8 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 		doc, err := s.readDefinition(ctx, c, id)
 		switch {
 		case client.IsNotFound(err):
-			// A read proves nothing, and an owner who is answered NotFound believes that it was deleted.
+			// A read proves nothing, and an owner that receives NotFound believes that the subscription
+			// was deleted.
 			gone, err := s.isGone(ctx, c, s.cursors, id.Cursor().String(), definitionID)
 			switch {
 			case err != nil:
@@ -221,7 +222,7 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 			return err
 		case doc.Owner != owner.String():
 			if misses++; s.account.ReadsMayBeStale() && misses < client.MaxMissing {
-				return client.ErrStale // it may be from before the owner has created it
+				return client.ErrStale // the read may be older than the creation by this owner
 			}
 			return domain.Errorf(domain.NotFound, "there is no such subscription")
 		case doc.WriteID == writeID:
@@ -252,8 +253,8 @@ func (s *Store) DeleteSubscription(ctx context.Context, owner domain.ActorID, id
 	return c.Outcome("delete subscription "+id.String(), err)
 }
 
-// release removes the reservation of a subscription that was deleted. A failure leaves what a
-// crash leaves.
+// release removes the reservation of a deleted subscription. A failure has the same effect as a crash
+// here.
 func (s *Store) release(ctx context.Context, c *client.Call, owner domain.ActorID, id domain.SubscriptionID) {
 	_ = c.Retry(ctx, func() error {
 		list, err := s.readOwner(ctx, c, owner)
@@ -269,24 +270,24 @@ func (s *Store) release(ctx context.Context, c *client.Call, owner domain.ActorI
 	})
 }
 
-// noteChange has the entry of a cursor say that its subscription or watch has changed. Each look at the
-// shard reads the entry, so the owner finds the change although no signal reaches it. A change that is
-// noted twice costs the owner a load.
+// noteChange notes in the entry of a cursor that its subscription or watch has changed. A node reads
+// the entries whenever it looks at the shard, so the owner finds the change although no signal reaches
+// it. A change that is noted twice costs the owner a load.
 func (s *Store) noteChange(ctx context.Context, c *client.Call, id domain.CursorID) error {
 	return c.Retry(ctx, func() error {
 		err := s.patchChanges(ctx, c, id)
 		if client.IsNotFound(err) {
-			return nil // without a cursor there is no entry, and nothing to note
+			return nil // without a cursor there is no entry
 		}
 		return err
 	})
 }
 
-// patchChanges counts a change in the entry of a cursor.
+// patchChanges increments the number of changes in the entry of a cursor.
 func (s *Store) patchChanges(ctx context.Context, c *client.Call, id domain.CursorID) error {
 	ops := client.NewPatch(entryDocument)
 	ops.AppendIncrement("/changes", 1)
-	// A crash before this write leaves a change that the owner finds by a signal, or when it loads
-	// the cursor.
+	// A crash before this write leaves a change that the owner finds by a signal, or when it loads the
+	// cursor.
 	return c.Patch(ctx, s.cursors, shardKey(repository.ShardOf(id)), id.String(), ops, &entryDoc{})
 }

@@ -23,13 +23,14 @@ type creation struct {
 	call    *client.Call
 	wanted  *repository.Definition
 	writeID string
-	waits   int // for creations that others have begun
+	waits   int // for other creations that are unfinished
 
 	stored  *repository.Definition
 	created bool
 }
 
-// maxWaits bounds how often a creation waits for others that have begun, before it refuses them.
+// maxWaits is the limit for the waits of a creation for other creations that are unfinished. Afterwards
+// it refuses their reservations.
 const maxWaits = 4
 
 func (a *creation) tryCreate(ctx context.Context) error {
@@ -49,8 +50,8 @@ func (a *creation) tryCreate(ctx context.Context) error {
 		a.created = doc.CreatedBy == a.writeID
 		return err
 	}
-	// A crash after this write leaves a reservation without a subscription. A repeated call uses
-	// it; else it is refused when the owner has no other one left.
+	// A crash after this write leaves a reservation without a subscription. A repeated call uses the
+	// reservation. Otherwise it is refused when the owner has no other one left.
 	reserved, err := a.reserveID(ctx, doc.Refused)
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func (a *creation) tryCreate(ctx context.Context) error {
 	if slices.Contains(doc.Refused, reserved.refusalText(owner)) {
 		return client.ErrStale
 	}
-	// The document was read before the reservation. If the reservation has been refused since,
+	// The document was read before the reservation was made. If the reservation has been refused since,
 	// the document has changed.
 	next := &definitionDoc{CreatedBy: a.writeID, Created: toMicros(a.wanted.Created), Document: doc.Document}
 	next.set(a.wanted, a.writeID)
@@ -75,8 +76,8 @@ func (a *creation) tryCreate(ctx context.Context) error {
 	return err
 }
 
-// reserveID returns the reservation of the owner for the id, and makes it if needed. refused
-// are the refused reservations of the id: one of them is replaced.
+// reserveID returns the owner's reservation for the id, and makes one if needed. refused has the
+// refused reservations of the id. If the list has one of them, a new reservation replaces it.
 func (a *creation) reserveID(ctx context.Context, refused []string) (reservation, error) {
 	owner, err := a.store.readOwner(ctx, a.call, a.wanted.Owner)
 	if err != nil {
@@ -99,9 +100,9 @@ func (a *creation) reserveID(ctx context.Context, refused []string) (reservation
 	return made, a.store.writeOwner(ctx, a.call, owner)
 }
 
-// reclaimID frees the reservations of an owner that are not those of a subscription. It returns
-// [client.ErrStale] if there may be room now, and an error that is
-// [repository.ErrSubscriptionLimit] if the list is full.
+// reclaimID frees the reservations of an owner that have no subscription. It returns [client.ErrStale]
+// if the list may have room now, and an error that is [repository.ErrSubscriptionLimit] if the list is
+// full.
 func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 	s, c := a.store, a.call
 	docs, err := s.readDefinitions(ctx, c, owner.reservations)
@@ -121,7 +122,7 @@ func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 	}
 	if len(live) == len(owner.reservations) {
 		if s.account.ReadsMayBeStale() {
-			// The document that was read may be stale. Only a write shows that.
+			// The document that was read may be stale. Only a write proves that it is current.
 			if err := s.writeOwner(ctx, c, owner); err != nil {
 				return err
 			}
@@ -129,15 +130,15 @@ func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 		return repository.NewSubscriptionLimitError()
 	}
 	if len(unfinished) > 0 && a.waits < maxWaits {
-		// Another node may be about to create them.
+		// Another node may be about to create these subscriptions.
 		a.waits++
 		if c.Pause(ctx, 0) {
 			return client.ErrStale
 		}
 	}
 	for _, r := range unfinished {
-		// A crash after this write leaves a reservation that its creation replaces, and others
-		// free.
+		// A crash after this write leaves a refused reservation. Its creation replaces it, and other
+		// creations free it.
 		if err := s.refuseReservation(ctx, c, a.wanted.Owner, r, found[r.id]); err != nil {
 			return err
 		}
@@ -149,8 +150,8 @@ func (a *creation) reclaimID(ctx context.Context, owner *ownerDoc) error {
 	return client.ErrStale
 }
 
-// refuseReservation stores that a reservation is refused, so that a late creation with that reservation
-// begins again. doc is what was read of the id.
+// refuseReservation stores that a reservation is refused. A creation that uses the reservation too late
+// then begins again. doc is the document of the id that was read, or nil.
 func (s *Store) refuseReservation(ctx context.Context, c *client.Call, owner domain.ActorID, r reservation, doc *definitionDoc) error {
 	next := &definitionDoc{State: definitionRefused}
 	if doc != nil {

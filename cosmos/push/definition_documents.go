@@ -23,13 +23,13 @@ const (
 	ownerID      = "owner"
 )
 
-// The states of a definition. The empty one is that of a subscription.
+// The states of a definition. The state of a subscription is empty.
 const (
 	definitionDeleted = "deleted" // final, until the document expires
-	definitionRefused = "refused" // reservations of the id were refused, and it may be reserved again
+	definitionRefused = "refused" // reservations of the id were refused, and the id may be reserved again
 )
 
-// A definitionDoc is a repository.Definition, or the remains of one.
+// A definitionDoc is a repository.Definition, or what remains of one.
 type definitionDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"` // that of the cursor
@@ -38,7 +38,7 @@ type definitionDoc struct {
 	CreatedBy    string `json:"createdBy,omitempty"` // the id of the write that created it
 
 	State   string   `json:"state,omitempty"`
-	Refused []string `json:"refused,omitempty"` // owners and numbers of reservations
+	Refused []string `json:"refused,omitempty"` // owners and numbers of the refused reservations
 
 	Owner            string            `json:"owner,omitempty"`
 	Topic            string            `json:"topic,omitempty"`
@@ -64,7 +64,7 @@ type definitionDoc struct {
 	Paused           bool              `json:"paused,omitempty"`
 	Resumed          int               `json:"resumed,omitempty"`
 	Created          int64             `json:"created,omitempty"` // microseconds
-	TTL              int64             `json:"ttl,omitempty"`     // seconds; once the cursor is retired
+	TTL              int64             `json:"ttl,omitempty"`     // in seconds, once the cursor is retired
 	watchedMark
 	client.Document
 
@@ -73,10 +73,10 @@ type definitionDoc struct {
 
 func (*definitionDoc) DocumentKind() client.DocumentKind { return definitionDocument }
 
-// isLive reports whether d is that of a subscription.
+// isLive reports whether d is a subscription that was not deleted.
 func (d *definitionDoc) isLive() bool { return d.State == "" }
 
-// set takes over all that the owner has chosen.
+// set copies the members that the owner chooses.
 func (d *definitionDoc) set(from *repository.Definition, writeID string) {
 	d.ID, d.PartitionKey, d.Kind, d.WriteID = definitionID, from.ID.Cursor().String(), definitionDocument.Name, writeID
 	d.Owner, d.Topic, d.CallbackURL, d.Method, d.Encoding = from.Owner.String(), from.Topic, from.CallbackURL, from.Method, from.Encoding
@@ -109,8 +109,8 @@ func (d *definitionDoc) toDefinition() (*repository.Definition, error) {
 	return found, nil
 }
 
-// An ownerDoc lists the subscriptions of an owner. It is replaced If-Match, so the number of
-// its reservations is exact.
+// An ownerDoc lists the subscriptions of an owner. It is replaced If-Match, so the number of its
+// reservations is exact.
 type ownerDoc struct {
 	ID           string   `json:"id"`
 	PartitionKey string   `json:"partitionKey"`
@@ -138,8 +138,8 @@ func (d *ownerDoc) Validate() (err error) {
 
 func ownerKey(owner domain.ActorID) string { return "owner|" + owner.String() }
 
-// A reservation is the right of an owner to create a subscription. Its number is used once in
-// the document of the owner.
+// A reservation entitles an owner to create a subscription. Its number is used once in the document of
+// the owner.
 type reservation struct {
 	id     domain.SubscriptionID
 	number int64
@@ -147,7 +147,7 @@ type reservation struct {
 
 func (r reservation) String() string { return fmt.Sprintf("%s %d", r.id, r.number) }
 
-// refusalText returns the text by which a refusal names the reservation of an owner.
+// refusalText returns the text by which a definition names a refused reservation of an owner.
 func (r reservation) refusalText(owner domain.ActorID) string {
 	return fmt.Sprintf("%s %d", owner, r.number)
 }

@@ -18,14 +18,14 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// otherStore starts a node whose line never breaks.
+// otherStore starts a node whose connection never breaks.
 func (r *rig) otherStore() *Store {
 	r.t.Helper()
 	db := r.account.ConnectBy(r.engine.Transport())
 	return New(db, r.content, Options{})
 }
 
-// createDefinition stores a subscription on a line that works.
+// createDefinition stores a subscription while the connection works.
 func (r *rig) createDefinition(s *Store, d *repository.Definition) *repository.Definition {
 	r.t.Helper()
 	stored, _, err := s.CreateSubscription(context.Background(), d)
@@ -33,8 +33,8 @@ func (r *rig) createDefinition(s *Store, d *repository.Definition) *repository.D
 	return stored
 }
 
-// fillOwner creates subscriptions of an owner until it is refused, and demands that the owner has
-// as many as it may have, and reservations for no others.
+// fillOwner creates subscriptions of an owner until a creation is refused. It demands that the owner
+// then has as many as the limit permits, and no further reservations.
 func (r *rig) fillOwner(owner domain.ActorID) {
 	r.t.Helper()
 	s := r.otherStore()
@@ -95,7 +95,7 @@ func (l *definitionLife) runLife(s *Store) error {
 	return nil
 }
 
-// wantEnded demands what is there when a life has been led.
+// wantEnded demands the documents that a complete life leaves.
 func (l *definitionLife) wantEnded(r *rig) {
 	r.t.Helper()
 	s := r.otherStore()
@@ -145,9 +145,8 @@ func TestEveryCallOfDefinitionsBrokenOnceInEveryWay(t *testing.T) {
 	}
 }
 
-// A node that ends anywhere in a creation or a deletion leaves no reservation that counts for
-// good.
-func TestACrashAnywhere_TakesNothingFromTheLimit(t *testing.T) {
+// A node that ends anywhere in a creation or a deletion leaves no reservation that counts forever.
+func TestACrashAnywhere_LeavesNoReservationThatCounts(t *testing.T) {
 	for _, last := range []faulty.Fault{faulty.RequestLost, faulty.ReplyLostAfter} {
 		t.Run(last.String(), func(t *testing.T) {
 			t.Parallel()
@@ -167,8 +166,8 @@ func TestACrashAnywhere_TakesNothingFromTheLimit(t *testing.T) {
 	}
 }
 
-// Before each request of a creation, another node fills the list of the owner. The creation is
-// added or refused, and the limit is exact.
+// Before each request of a creation, another node fills the list of the owner. Whether the creation is
+// added or refused, the limit is exact.
 func TestALateCreation_IsNotAddedBehindTheLimit(t *testing.T) {
 	for n := 1; ; n++ {
 		r := newRig(t, embedded.Options{})
@@ -196,7 +195,7 @@ func TestALateCreation_IsNotAddedBehindTheLimit(t *testing.T) {
 	}
 }
 
-// isListed reports whether the list of its owner has the subscription.
+// isListed reports whether the owner's list has the subscription.
 func (r *rig) isListed(d *repository.Definition) bool {
 	r.t.Helper()
 	all, err := r.otherStore().Subscriptions(context.Background(), d.Owner)
@@ -232,7 +231,7 @@ func TestTwoNodesThatCreate_LoseNoReservation(t *testing.T) {
 func TestACreationThatIsBeingRefused_IsListedOrNotThere(t *testing.T) {
 	for n := 1; ; n++ {
 		if n == 5 {
-			n = domain.MaxSubscriptions - 5 // the reads between are all alike
+			n = domain.MaxSubscriptions - 5 // the requests between these numbers are all reads
 		}
 		r := newRig(t, embedded.Options{})
 		other, d := r.otherStore(), repositorytest.NewDefinition(repositorytest.NewActor())
@@ -280,7 +279,7 @@ func TestARefusedReservation_IsReplaced(t *testing.T) {
 	r.wantFull(s, d.Owner)
 }
 
-func TestAReplacement_KeepsWhatItDoesNotKnow(t *testing.T) {
+func TestAReplacement_KeepsUnknownMembers(t *testing.T) {
 	r := newRig(t, embedded.Options{})
 	s := r.otherStore()
 	stored := r.createDefinition(s, repositorytest.NewDefinition(repositorytest.NewActor()))
@@ -304,7 +303,7 @@ func TestAReplacement_KeepsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestSubscriptions_CostWhatTheyMay(t *testing.T) {
+func TestSubscriptions_CostUpToTheirLimit(t *testing.T) {
 	r := newRig(t, embedded.Options{Pessimistic: true})
 	s, owner := r.otherStore(), repositorytest.NewActor()
 	price := func(what string, limit float64, f func() error) {

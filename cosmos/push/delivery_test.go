@@ -8,11 +8,12 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// triesEveryCase says that the tests with very many cases try all of them, as in make campaign.
+// triesEveryCase makes tests with very many cases try all of them, as in make campaign.
 var triesEveryCase = os.Getenv("MESSAGEHUB_EVERY_CASE") != ""
 
-// A third of the rules are held on a Session account, whose reads may be old, and a fifth on one whose reads
-// are current. The race detector sees some of the former. All rules are held over stores in memory.
+// A third of the rules run on a Session account, whose reads may be stale, and a fifth on an account
+// whose reads are current. With the race detector, only some rules of the former run. All rules run on
+// stores in memory.
 func TestDelivery(t *testing.T) {
 	for i, v := range variants {
 		oneOf := 3

@@ -1,12 +1,12 @@
-// Package push keeps streams, cursors, subscriptions, watches and the parties of the broker in
-// Azure Cosmos DB: what was published, the position of each receiver, and how it is called. It also
-// keeps the small documents of clients that can be watched.
+// Package push keeps streams, cursors, subscriptions, watches and the parties of the broker in Azure
+// Cosmos DB: published messages, the position of each receiver, and how it is called. It also keeps
+// small documents of clients, which can be watched.
 //
-// A message is written once, into a stream, whatever the number of its receivers. Each
-// receiver has one document, its cursor. Only a delivery that failed has a document of its
-// own. Every change of a cursor is one conditional write; ownership of cursors saves work and
-// decides nothing. No request of a delivery is a query, except the one that loads a
-// cursor with retries: the embedded engine has no index but that of ids.
+// A message is written once, into a stream, whatever the number of its receivers. Each receiver has
+// one document, its cursor. Only a delivery that failed has a document of its own. Every change of a
+// cursor is one conditional write; ownership of cursors saves work, but safety does not depend on
+// it. No request of a delivery is a query, except the one that loads a cursor with retries: the
+// embedded engine has no index but that of ids.
 //
 // # Documents
 //
@@ -41,11 +41,11 @@
 //	   payloads above 16 KB
 //
 //	head    for each priority the number of the page that is being filled and its entries so
-//	        far; the cursors that are sync, so that each append knows for whom its sender waits.
+//	        far; the sync cursors, so that each append knows the receivers for which its sender waits.
 //	        Sealed by the last append of its segment
 //	page    up to 256 KB of entries, removed when the retention has passed
 //	id      position and digest of a message whose sender chose its id; removed after 24 hours
-//	cursor  the first position of each priority that was not taken; what is open; counters;
+//	cursor  the first position of each priority that was not taken; open entries; counters;
 //	        count and digest of the retries. domain.Standing describes its members
 //	retry   attempts so far, and when the next one is due; a dead letter is removed after 14
 //	        days
@@ -77,20 +77,20 @@
 //	        what a node has read before, and a node that cannot be read is removed, each If-Match;
 //	        what a newer version has stored is left alone
 //
-// A segment is a logical partition, which Cosmos limits to 20 GB. So a stream continues in the
-// next segment after 2 GB. Heads are never removed: the last segment is found by halving.
+// A segment is a logical partition, which Cosmos limits to 20 GB. So a stream continues in the next
+// segment after 2 GB. Heads are never removed, so the last segment is found by binary search.
 //
 // # Traces
 //
-// The entries of a stream keep the span that has appended them, if Options.StoreTraces says so and it is
-// sampled: 24 bytes for each call of Append, as later entries of the same call share it. They do not keep the
-// state of other systems. Retries and dead letters need none, as they name the entry. A change of a
-// resource keeps no span: it would stay in a document that is written and removed for each change, for a
-// notification that any node sends later; so that notification begins a trace.
+// The entries of a stream keep the span that has appended them, if Options.StoreTraces says so and
+// the span is sampled: 24 bytes for each call of Append, because the entries of a call share it.
+// They do not keep the state of other systems. Retries and dead letters need none, as they name the
+// entry. A change of a resource keeps no span, because any node may send its notification later; the
+// notification begins a new trace.
 //
 // # Append
 //
-//	payload  store what is above 16 KB in the content store. A crash leaves an object that no
+//	payload  store payloads above 16 KB in the content store. A crash leaves an object that no
 //	         document refers to
 //	write    replace the head, If-Match, with the entries in it, or create that of a new stream.
 //	         When the entries in the head exceed 4 KB, those of the longest priority leave for a
@@ -98,10 +98,10 @@
 //	         messages are published
 //	open     create the next head once the head is sealed. A crash leaves an empty head
 //
-// Callers of a process queue behind each other and go together. A write that is refused, or
-// whose reply is lost, is settled by reading what stands where its first entry would be: each
-// run of entries has the id of the write that appended it. So is an id that exists already:
-// it is that of an earlier message, or of this very write.
+// The calls of a process are queued and appended together. If a write is refused, or its reply is
+// lost, the appender reads the entry at the position of its first entry: each run of entries has the
+// id of the write that appended it. It resolves an id that exists already in the same way: the id
+// belongs to an earlier message, or to this write.
 //
 // # Cursor
 //
@@ -109,19 +109,19 @@
 //	prove   replace the cursor, If-Match, by the incarnation of the owner. A crash leaves a
 //	        proved cursor. From then on earlier owners are refused: the proof is the fence
 //	take    in memory; domain.Cursor
-//	call    a crash leaves calls without a trace, at most the concurrency of the cursor
+//	call    a crash loses calls that were made, up to the concurrency of the cursor
 //	list    lower the time in the shard's entry, if a retry will be due before it. A crash
 //	        leaves an entry that is too early, which costs a look
-//	settle  replace the cursor, If-Match, with everything that has gathered; with failures, in
+//	settle  replace the cursor, If-Match, with all new results; with failures, in
 //	        a batch that creates, replaces and deletes retries. A crash leaves nothing to
 //	        repair
 //
-// A settlement that is refused, or whose reply is lost, is settled by reading the id of the
-// last write in the cursor. If another write came after it, the caller loads the cursor again
-// and lets domain.Cursor.Adopt drop what is settled. The same happens after a stale read.
+// If a settlement is refused, or its reply is lost, the caller reads the id of the last write in the
+// cursor. If that is another write, it loads the cursor again, and domain.Cursor.Adopt drops the
+// results that are settled. The same happens after a stale read.
 //
-// A cursor whose owner ended without releasing it is served carefully, one call at a time,
-// each after a claim that a settlement stores; domain.Caution says when that ends.
+// A cursor whose owner ended without releasing it is served carefully, one call at a time, each
+// after a settlement has stored a claim; domain.Caution decides when that ends.
 //
 // A consumer may fetch deliveries instead of being called with them. Its requests are among those
 // to replay, so any node stores them, and the owner of the cursor follows them by a settlement:
@@ -132,9 +132,9 @@
 //	         those of retries, whose documents stay. A crash before leaves the request; after it,
 //	         the bundle remains until it is dequeued, by whatever owner
 //
-// The caller reads the cursor until that has followed the number of its request. What it has read
-// before may be old; this cannot be. A version that knows no bundles keeps the members of one and
-// skips the requests, but it calls with the retries of a bundle.
+// The caller reads the cursor until the cursor has followed the number of its request. Earlier reads
+// may be stale; this one cannot be. A version that does not know bundles keeps the members of a
+// bundle and skips the requests, but it calls receivers with the retries of a bundle.
 //
 // The cursor of a subscription that was deleted is closed, and is retired when all its deliveries
 // are cancelled:
@@ -154,8 +154,8 @@
 //	leave   delete the node, after its shards were given back. A crash leaves a node without
 //	        shards
 //
-// What these documents say spares work and decides nothing: a node that acts on old ones makes
-// calls that another one makes, too, and its settlements are refused.
+// These documents save work, but safety does not depend on them: a node that acts on stale ones
+// makes calls that another node makes, too, and its settlements are refused.
 //
 // # Subscriptions
 //
@@ -164,7 +164,7 @@
 //	create  create the definition, or replace the refused one that was read before the
 //	        reservation, If-Match. A crash leaves a subscription that its owner can list
 //	replace replace the definition, If-Match, by a changed one
-//	delete  replace the definition, If-Match, by one that says so. A crash leaves a
+//	delete  replace the definition, If-Match, by one that is marked as deleted. A crash leaves a
 //	        reservation, as does a failure of the next step
 //	note    count the change in the entry of the cursor. A crash before, or a failure, leaves a
 //	        change that the owner finds by its signal, or when it loads the cursor
@@ -182,15 +182,15 @@
 // A topic without such subscriptions has the same documents and requests as before. A node of an
 // older version keeps the list, except that of a head which it makes itself.
 //
-// A creation of an owner with as many reservations as it may have reads the definition of
-// each. Those without a subscription are freed, after a few pauses for nodes that are about to
-// create it. Before, the definition is made to say that the reservation with this number was
-// refused, so that a creation that is late finds a changed document and begins again. A
-// creation that is refused costs as much as a list: a read for each subscription.
+// A creation of an owner with as many reservations as it may have reads the definition of each.
+// Those without a subscription are freed, after a few pauses for nodes that are about to create it.
+// Before, the definition is marked: the reservation with this number was refused. So a late creation
+// finds a changed document and begins again. A refused creation costs as much as a list: a read for
+// each subscription.
 //
 // # Parties
 //
-//	put     create the party, or replace it, If-Match. A write that is refused is known by its
+//	put     create the party, or replace it, If-Match. A refused write is recognized by its
 //	        id. A crash leaves the party as it was, or as its caller wants it: a new consumer has
 //	        no cursor then, and a repeated call creates it
 //
@@ -201,9 +201,9 @@
 //	watch   create the watch. A crash leaves a watch without a cursor, which is created when the
 //	        watch is read
 //	change  replace the resource, If-Match, and create the change, in one batch. A crash leaves
-//	        both or none. A document that is not watched is replaced alone: it pays nothing
+//	        both or none. A document that is not watched is replaced alone, without further cost
 //	publish append the change to the stream of the resource, as the entry with the number before
-//	        its version: a version is there once, whichever node appends it
+//	        its version: each version is appended once, whichever node appends it
 //	remove  delete the change. A crash before leaves a change that is a duplicate
 //
 // The cursor of a watch has an entry in its shard only while something of it is outstanding. It is in a
@@ -211,7 +211,7 @@
 //
 //	page    add the id to the last page, If-Match, or create the page. A crash leaves an id without a
 //	        cursor, which a repeated call creates
-//	list    if the page was empty, create or replace what the shard says of the stream, after the page:
+//	list    if the page was empty, create or replace the shard's document of the stream, after the page:
 //	        so a call that has found the page empty before cannot remove that. A crash before leaves a
 //	        page that no node reads, until the call is repeated
 //	cursor  as above
@@ -222,16 +222,16 @@
 //	        the cursor creates or changes the entry. A crash leaves an entry that the next owner removes
 //	note    when the watch is replaced or deleted: create the entry, or count the change there. A crash
 //	        before leaves a change that the owner finds by its signal, or when it loads the cursor
-//	empty   delete the page, If-Match, if it is the only one and its last watch was retired, and then what
-//	        the shard says, If-Match. A crash between them leaves a stream without a page
+//	empty   delete the page, If-Match, if it is the only one and its last watch was retired, and then
+//	        the shard's document, If-Match. A crash between them leaves a stream without a page
 //
-// Changes that a node has left are found by one query over all partitions, by their kind. Those of objects of
-// stores are in the container of these: package cosmos/objects has their steps.
+// Changes that a node has left are found by one query over all partitions, by their kind. Changes of
+// objects of stores are in the container of the objects; see package cosmos/objects.
 //
-// # Rules, and the tests that notice their absence
+// # Rules, and the tests that fail without them
 //
 //	a head is replaced If-Match                     TestTwoNodesOnOneCursor_LoseNothing
-//	a write is known by its id                      TestEveryCallBrokenOnceInEveryWay
+//	a write is recognized by id                     TestEveryCallBrokenOnceInEveryWay
 //	a segment behind a sealed one may be sealed     TestTwoNodesOnOneCursor_LoseNothing
 //	ids are searched in the segments of a day       TestConformanceWithSmallSegments
 //	a party is replaced If-Match                    TestConformance
@@ -239,21 +239,21 @@
 //	a resource and its change are one batch         TestConformance, TestEveryCallBrokenOnceInEveryWay
 //	a change that meets a mark is refused           TestConformance
 //	a page is served if its cursors are the same    TestConformance
-//	an owner before does not unlist a cursor        TestConformance
+//	an earlier owner does not unlist a cursor       TestConformance
 //	an entry with an unfollowed change stays        TestConformance
-//	a noted change is found without a stale read    TestACurrentWatchOrSubscription_IsNoStaleRead
-//	a page that is not found may not be visible     TestAPageThatIsNotVisibleYet_HasNotExpired
+//	a noted change is found without a stale read    TestACurrentWatchOrSubscription_IsNeverStale
+//	a page that is not found may be invisible       TestAPageThatIsNotVisibleYet_HasNotExpired
 //	a settlement is If-Match; a load is a fence     TestConformance
 //	reservations are replaced If-Match              TestTwoNodesThatCreate_LoseNoReservation
 //	a refusal is stored before a reservation goes   TestALateCreation_IsNotAddedBehindTheLimit
 //	a refused reservation is replaced               TestACreationThatIsBeingRefused_IsListedOrNotThere
-//	reservations without a subscription are freed   TestACrashAnywhere_TakesNothingFromTheLimit
-//	retries are proved by count and digest          TestRetriesOfAnotherTime_AreNotLoaded
-//	a cursor is retired before its entry goes       TestACrashAtAnyStepOfARetirement_LeavesNothingForEver
+//	reservations without a subscription are freed   TestACrashAnywhere_LeavesNoReservationThatCounts
+//	retries are proved by count and digest          TestRetriesThatDoNotFitTheCursor_AreNotLoaded
+//	a cursor is retired before its entry goes       TestACrashAtAnyStepOfARetirement_IsCompletedLater
 //	a list of sync cursors is replaced If-Match     TestConformance, TestTwoNodesThatListCursors_LoseNone
 //	a list continues in the next segment            TestConformanceWithSmallSegments
-//	a retired cursor is not loaded                  TestACrashAtAnyStepOfARetirement_LeavesNothingForEver
-//	a new cursor keeps an entry that is there       TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor
+//	a retired cursor is not loaded                  TestACrashAtAnyStepOfARetirement_IsCompletedLater
+//	a new cursor keeps an entry that is there       TestALeftoverEntry_IsNotRemovedFromANewCursor
 //	the shard's entry before the first retry        TestACrashAfterEveryWrite_LosesNothing
 //	a bundle is stored before it is returned        TestConformance, domain: TestACursor_KeepsItsRulesWhateverHappens
 //	what is under way, claims, caution, counters    domain: TestACursor_KeepsItsRulesWhateverHappens
@@ -261,32 +261,32 @@
 //	the assignment is replaced by its version       TestConformance, TestNodesOverABrokenLine_ShareTheShards
 //	damaged documents of nodes are replaced         TestDamagedDocumentsOfNodes_StopNoDelivery
 //	a damaged assignment is replaced by one node    TestADamagedAssignment_IsReplacedByOneNode
-//	a newer format stops its own cursor alone       TestDocumentsOfANewerFormat_StopTheirCursorsAlone
+//	a newer format stops its own cursor alone       TestDocumentsOfANewerFormat_StopOnlyTheirCursors
 //	a change is noted in the entry of the cursor    TestConformance
-//	the price of a beat and of a look               TestANode_CostsWhatItMay
-//	the price of each step                          TestADelivery_CostsWhatItMay, TestAFailedAttempt_CostsWhatItMay
-//	the price of a replay                           TestAReplay_CostsWhatItMay
-//	the price of a subscription                     TestSubscriptions_CostWhatTheyMay
+//	the price of a beat and of a look               TestANode_CostsUpToItsLimit
+//	the price of each step                          TestADelivery_CostsUpToItsLimit, TestAFailedAttempt_CostsUpToItsLimit
+//	the price of a replay                           TestAReplay_CostsUpToItsLimit
+//	the price of a subscription                     TestSubscriptions_CostUpToTheirLimit
 //
-// ../../bench/simulate/mutants leaves them out one at a time, from 120 on.
+// ../../bench/simulate/mutants omits one of these rules at a time, from mutant 120 on.
 //
 // # Departures from the design
 //
 //   - A position has the number of its entry in the priority, and segment and page only to
 //     locate it. So retries have short ids, and what has expired is counted by a difference.
-//   - Nodes wake each other by signals in their documents, and not by the change feed of the
-//     streams: azcosmos v1.5.0 reads a feed by ranges of partitions only, so each node would
-//     read every page that any node has written. A signal costs a beat, however many messages
-//     were appended meanwhile. It also announces new cursors and changed receivers, which the
-//     feed of the streams does not have.
-//   - There is no hint of the current segment: halving costs a read for each doubling.
-//   - The time in a shard's entry only sinks. An entry that is too early costs a look at the
+//   - Nodes notify each other by signals in their documents, and not by the change feed of the
+//     streams: azcosmos v1.5.0 reads a feed only by ranges of partitions, so each node would read
+//     every page that any node has written. A signal costs a beat, however many messages were
+//     appended meanwhile. It also announces new cursors and changed receivers, which the feed of
+//     the streams does not have.
+//   - There is no hint of the current segment: binary search costs a read for each doubling.
+//   - The time in a shard's entry only decreases. An entry that is too early costs a load of the
 //     cursor when the shard changes its owner, and no write.
 //   - Only the last 16 attempts of a cursor are stored, and those of each retry; there are no
 //     pages of older attempts.
 //   - Large payloads are in a folder for each day, which [Store.Sweep] removes after the
 //     retention, because a content store has no TTL. Entries older than the retention are not
 //     returned, whether their documents have expired or not.
-//   - The hub keeps payloads out of Cosmos. Here, up to 16 KB, an object in the
-//     content store would cost more than the whole delivery.
+//   - The hub keeps other payloads out of Cosmos. Here, an object of up to 16 KB in the content
+//     store would cost more than the whole delivery.
 package push

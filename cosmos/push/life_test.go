@@ -13,13 +13,13 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A clock moves when it is set.
+// A clock has a time that the test sets.
 type clock struct{ now time.Time }
 
-func (c *clock) read() time.Time { return c.now }
+func (c *clock) readTime() time.Time { return c.now }
 
-// A life is that of some messages from their publication to their end, on a line that may
-// break. The caller of the store repeats what fails, as its contract says.
+// A life takes some messages from their publication to the end of their delivery, on a connection that
+// may break. The caller of the store repeats calls that fail, as the contract says.
 type life struct {
 	*testing.T
 	*rig
@@ -39,7 +39,7 @@ type life struct {
 	taken   map[domain.EntryID]int // calls that succeeded
 }
 
-// newLife returns the life of n messages, every second one with an id, or all of them.
+// newLife returns a life of n messages. Every second message has an id or, with allIDs, each of them.
 func newLife(t *testing.T, r *rig, n int, allIDs bool, opts Options) *life {
 	l := &life{
 		T: t, rig: r, stream: repositorytest.NewStream(), id: repositorytest.NewCursorID(),
@@ -54,12 +54,12 @@ func newLife(t *testing.T, r *rig, n int, allIDs bool, opts Options) *life {
 		}
 		l.messages[i].Payload = fmt.Appendf(nil, "%0700d", i)
 	}
-	opts.Clock = l.clock.read
+	opts.Clock = l.clock.readTime
 	l.opts = opts
 	return l
 }
 
-// publishMessages appends all messages, some at a time.
+// publishMessages appends all messages in several calls.
 func (l *life) publishMessages(s *Store) error {
 	for i := 0; i < len(l.messages); i += 3 {
 		if _, err := s.Append(context.Background(), l.stream, l.messages[i:min(i+3, len(l.messages))]); err != nil {
@@ -77,13 +77,13 @@ func (l *life) createCursor(s *Store) error {
 	return err
 }
 
-// loadCursor loads the cursor, unless this node has it.
+// loadCursor loads the cursor, unless this node has loaded it.
 func (l *life) loadCursor(s *Store) (err error) {
 	if l.version != "" {
 		return nil
 	}
 	before := l.cursor
-	cursor, version, err := s.Load(context.Background(), l.id, l.owner, l.clock.read)
+	cursor, version, err := s.Load(context.Background(), l.id, l.owner, l.clock.readTime)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (l *life) storeSettlement(s *Store) error {
 	}
 	if err != nil {
 		l.cursor.Unstored()
-		l.version = "" // it is loaded again
+		l.version = "" // the cursor is loaded again
 		return err
 	}
 	l.cursor.Stored()
@@ -113,7 +113,8 @@ func (l *life) storeSettlement(s *Store) error {
 	return nil
 }
 
-// runStep takes what there is, calls with it and settles it. It reports whether nothing is left.
+// runStep takes the entries that wait, makes the calls and settles them. done reports that nothing is
+// left.
 func (l *life) runStep(s *Store) (done bool, err error) {
 	if err := l.loadCursor(s); err != nil {
 		return false, err
@@ -143,7 +144,7 @@ func (l *life) runStep(s *Store) (done bool, err error) {
 		l.cursor.Begin(call)
 		*l.calls++
 		a := domain.Answer{Began: l.clock.now, Status: 200}
-		if n := call.Number % 4; n == 1 && call.Attempts == 0 || n == 3 { // those of 3 are dead in the end
+		if n := call.Number % 4; n == 1 && call.Attempts == 0 || n == 3 { // messages with n == 3 end as dead letters
 			a.Status = 500
 			l.failed[call.EntryID]++
 		} else {
@@ -151,7 +152,7 @@ func (l *life) runStep(s *Store) (done bool, err error) {
 		}
 		l.cursor.Settle(domain.Outcome{Entry: call.EntryID, Attempts: call.Attempts, Published: l.clock.now, Answer: a})
 	}
-	if l.cursor.InFlight() > 0 { // results that are not stored
+	if l.cursor.InFlight() > 0 { // there are results that are not stored
 		return false, l.storeSettlement(s)
 	}
 	if !took {
@@ -168,7 +169,7 @@ func (l *life) runStep(s *Store) (done bool, err error) {
 	return false, nil
 }
 
-// startStore begins a new incarnation, which knows nothing.
+// startStore starts a new incarnation, whose memory is empty.
 func (l *life) startStore(retries int) *Store {
 	*l.lives++
 	l.owner = domain.Owner{Incarnation: fmt.Sprintf("life-%d", *l.lives), Limit: 4, Policy: l.policy}
@@ -178,7 +179,7 @@ func (l *life) startStore(retries int) *Store {
 	return l.node(opts)
 }
 
-// lives leads the whole life on a node. again is how often a step may fail in all.
+// runLife runs the whole life on a node. again is the limit for the steps that may fail.
 func (l *life) runLife(s *Store, again int) error {
 	for _, step := range []func(*Store) (bool, error){
 		func(s *Store) (bool, error) { return true, l.publishMessages(s) },
@@ -202,13 +203,13 @@ func (l *life) runLife(s *Store, again int) error {
 	return nil
 }
 
-// checkRules demands of the store, with an unbroken line, whatever is true at any time.
+// checkRules repairs the connection and demands the rules that hold at any time.
 func (l *life) checkRules() {
 	l.Helper()
 	s := l.node(l.opts)
 	c := s.client.Begin("test")
 	doc, err := s.readCursor(context.Background(), c, l.id)
-	if domain.KindOf(err) == domain.Unknown && err != nil { // it does not exist yet
+	if domain.KindOf(err) == domain.Unknown && err != nil { // the cursor does not exist yet
 		return
 	}
 	require.NoError(l, err)
@@ -229,7 +230,7 @@ func (l *life) checkRules() {
 	}
 }
 
-// wantEnded demands that everything came to its end once.
+// wantEnded demands that each message was delivered or became a dead letter, once.
 func (l *life) wantEnded(exactly bool) {
 	l.Helper()
 	l.checkRules()
@@ -240,7 +241,7 @@ func (l *life) wantEnded(exactly bool) {
 	for i := range all {
 		require.Equal(l, l.messages[i].Digest(), all[i].Digest())
 	}
-	cursor, _, err := s.Load(context.Background(), l.id, l.owner, l.clock.read)
+	cursor, _, err := s.Load(context.Background(), l.id, l.owner, l.clock.readTime)
 	require.NoError(l, err)
 	standing := cursor.Standing()
 	dead := len(l.messages) / 4

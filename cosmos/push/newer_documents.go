@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// newNewerDocuments returns what remembers the documents that this node leaves to newer versions.
-// Another document of the same partition, such as the entry of another cursor, is not concerned.
+// newNewerDocuments returns the record of the documents that this node leaves to newer versions. Other
+// documents of the same partition, such as the entries of other cursors, are not affected.
 func newNewerDocuments(opts *Options) *client.NewerFormats {
 	reported := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "messagehub_push_newer_format_documents",

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// addToOneShard adds receivers until three of them are in the same shard, and returns those.
+// addToOneShard adds receivers until three of them are in the same shard, and returns these three.
 func addToOneShard(w *deliverytest.World) []*deliverytest.Receiver {
 	shards := make(map[int][]*deliverytest.Receiver)
 	for {
@@ -42,7 +42,7 @@ func gaugeOf(t *testing.T, metrics *prometheus.Registry, name string) float64 {
 	return 0
 }
 
-func TestDocumentsOfANewerFormat_StopTheirCursorsAlone(t *testing.T) {
+func TestDocumentsOfANewerFormat_StopOnlyTheirCursors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *Store
 		var logged logBuffer
@@ -71,7 +71,7 @@ func TestDocumentsOfANewerFormat_StopTheirCursorsAlone(t *testing.T) {
 		require.Equal(t, 1, logged.count(`document="cursor of `+cursor.String()))
 		require.InDelta(t, 2, gaugeOf(t, metrics, "messagehub_push_newer_format_documents"), 0)
 
-		s.overwrite(t, shard, entry.String(), map[string]any{"kind": "entry", "stream": w.Stream.String()}) // it is restored
+		s.overwrite(t, shard, entry.String(), map[string]any{"kind": "entry", "stream": w.Stream.String()}) // the document is restored
 		<-time.After(time.Minute)
 		require.Len(t, three[0].Taken(), 5)
 		require.InDelta(t, 1, gaugeOf(t, metrics, "messagehub_push_newer_format_documents"), 0)

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// The kinds of documents of nodes, all in one partition.
+// The kinds of documents of nodes. All are in one partition.
 var (
 	nodeDocument       = client.DocumentKind{Name: "node", Format: 1}
 	assignmentDocument = client.DocumentKind{Name: "assignment", Format: 1}
@@ -24,13 +24,13 @@ const (
 
 func nodeID(incarnation string) string { return "node|" + incarnation }
 
-// A nodeDoc is a repository.Node or a repository.Assignment, so that one query reads all.
+// A nodeDoc is a repository.Node or a repository.Assignment: one type, because one query reads both.
 type nodeDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
 
-	// Of a node.
+	// Members of a node.
 	Incarnation string   `json:"incarnation,omitempty"`
 	Beat        int64    `json:"beat,omitempty"`
 	Signals     []string `json:"signals,omitempty"`
@@ -38,10 +38,10 @@ type nodeDoc struct {
 	Awaits      []byte   `json:"awaits,omitempty"`
 	TTL         int64    `json:"ttl,omitempty"` // seconds
 
-	// Of the assignment.
+	// Members of the assignment.
 	WriteID string            `json:"writeId,omitempty"`
 	Version int64             `json:"version,omitempty"`
-	Owners  map[string]string `json:"owners,omitempty"` // by incarnation: a bit for each shard, as 16 hexadecimal digits
+	Owners  map[string]string `json:"owners,omitempty"` // shards by incarnation: a bit for each shard, as 16 hexadecimal digits
 	client.Document
 
 	node       repository.Node       // parsed
@@ -80,7 +80,7 @@ func (d *nodeDoc) parseNode() error {
 	return p.err
 }
 
-// signalTexts returns each signal as its stream, a space and its cursor.
+// signalTexts formats each signal as its stream, a space and its cursor.
 func signalTexts(signals []repository.Signal) []string {
 	texts := []string{} // a patch stores it as a list, even without signals
 	for _, s := range signals {

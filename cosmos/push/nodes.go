@@ -36,13 +36,13 @@ func (s *Store) Beat(ctx context.Context, n repository.Node) error {
 	return c.Outcome("store that node "+n.Incarnation+" is alive", err)
 }
 
-// compareBeat returns nil if a beat that was refused, or a later one, is stored. It replaces a
-// document that cannot be read: no other node stores beats in it.
+// compareBeat is called after a beat was refused. It returns nil if that beat or a later one is stored.
+// It replaces a document that cannot be read, because no other node stores beats in it.
 func (s *Store) compareBeat(ctx context.Context, c *client.Call, beat *nodeDoc) error {
 	var stored nodeDoc
 	etag, err := c.Read(ctx, s.cursors, nodesKey, beat.ID, &stored)
 	switch {
-	case client.IsNotFound(err), err == nil && stored.Beat < beat.Beat: // a stale read, or a refusal without a cause
+	case client.IsNotFound(err), err == nil && stored.Beat < beat.Beat: // the read is stale, or the write was refused without a cause
 		return client.ErrStale
 	case domain.KindOf(err) == domain.Damaged:
 		damage := err
@@ -57,7 +57,7 @@ func (s *Store) compareBeat(ctx context.Context, c *client.Call, beat *nodeDoc) 
 	return err
 }
 
-// logRepair logs what was done about a document of nodes that could not be read.
+// logRepair logs the repair of a document of nodes that could not be read.
 func (s *Store) logRepair(ctx context.Context, what string, damage error) {
 	s.opts.Logger.WarnContext(ctx, "what a node had stored could not be read", "done", what, "error", damage)
 }
@@ -82,7 +82,7 @@ func (s *Store) Nodes(ctx context.Context) ([]repository.Node, repository.Assign
 			err = u.Err
 		case u.ID == assignmentID:
 			assignment.Damage = u.Err
-		case isNewer: // it is alive while it stores beats
+		case isNewer: // a node is alive while it stores beats
 			nodes = append(nodes, repository.Node{Incarnation: strings.TrimPrefix(u.ID, nodeID("")), Beat: u.Modified})
 		default:
 			s.removeDamaged(ctx, c, u.ID)
@@ -91,8 +91,8 @@ func (s *Store) Nodes(ctx context.Context) ([]repository.Node, repository.Assign
 	return nodes, assignment, c.Outcome("read the nodes", err)
 }
 
-// removeDamaged removes the document of a node that cannot be read, unless it has changed since.
-// A failure leaves it to the next look.
+// removeDamaged removes the document of a node that cannot be read, unless the document has changed
+// since it was read. After a failure, the next look tries again.
 func (s *Store) removeDamaged(ctx context.Context, c *client.Call, id string) {
 	etag, damage := c.Read(ctx, s.cursors, nodesKey, id, &nodeDoc{})
 	if domain.KindOf(damage) != domain.Damaged {
@@ -114,7 +114,7 @@ func (s *Store) Assign(ctx context.Context, a repository.Assignment) error {
 		etag, err := c.Read(ctx, s.cursors, nodesKey, assignmentID, stored)
 		switch {
 		case client.IsNotFound(err) && a.Version == 0, domain.KindOf(err) == domain.Damaged:
-			stored = &nodeDoc{} // the etag is that of what cannot be read
+			stored = &nodeDoc{} // only the etag of a document that cannot be read is used
 		case client.IsNotFound(err):
 			return domain.Errorf(domain.Conflict, "there is no assignment")
 		case err != nil:

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Two nodes assign shards in turn. Each call may be broken once, and is repeated as its
-// contract says; the assignment has the shards of both.
+// Two nodes assign shards in turn. Each call may be broken once, and is repeated as its contract says.
+// In the end the assignment has the shards of both nodes.
 func TestNodesOverABrokenLine_ShareTheShards(t *testing.T) {
 	for _, v := range variants {
 		for i, fault := range append(faulty.Faults(), faulty.Truncated) {
@@ -23,7 +23,7 @@ func TestNodesOverABrokenLine_ShareTheShards(t *testing.T) {
 			}
 			t.Run(v.name+"/"+fault.String(), func(t *testing.T) {
 				t.Parallel()
-				synctest.Test(t, func(t *testing.T) { // where backoffs cost no time
+				synctest.Test(t, func(t *testing.T) { // so that backoffs take no real time
 					for n := 1; ; n++ {
 						r := newRig(t, v.engine)
 						s := r.node(v.opts)
@@ -45,7 +45,7 @@ func TestNodesOverABrokenLine_ShareTheShards(t *testing.T) {
 
 const sharedShards = 6
 
-// shareOverLine has two nodes take shards in turn, and a third one that leaves.
+// shareOverLine makes two nodes take shards in turn, and a third one leave.
 func shareOverLine(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := context.Background()
@@ -124,8 +124,8 @@ func TestAnAssignmentOfANewerVersion_KeepsItsMembers(t *testing.T) {
 	}
 }
 
-// A node alone beats and looks every 2 seconds; of several, each looks every 500 ms.
-func TestANode_CostsWhatItMay(t *testing.T) {
+// A single node beats and looks every 2 seconds. Of several nodes, each looks every 500 ms.
+func TestANode_CostsUpToItsLimit(t *testing.T) {
 	b := newBill(t)
 	var a repository.Assignment
 	for shard := range a.Owners {

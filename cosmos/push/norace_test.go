@@ -6,5 +6,6 @@ import "testing"
 
 const raced = false
 
-// The race detector sees the same lines run as on an account with strong consistency.
+// With the race detector this test would execute the same lines as the one on an account with strong
+// consistency.
 func TestConformanceOnASessionAccount(t *testing.T) { conformance(t, "Session", Options{}) }

@@ -50,7 +50,7 @@ func (s *Store) PutParty(ctx context.Context, p *repository.Party) (repository.P
 	return version, c.Outcome("put "+p.ID.String()+" in "+p.ID.List().String(), err)
 }
 
-// readParty reads what is stored of a party.
+// readParty reads the document of a party.
 func (s *Store) readParty(ctx context.Context, c *client.Call, id domain.PartyID) (*partyDoc, error) {
 	d := &partyDoc{}
 	_, err := c.Read(ctx, s.cursors, listKey(id.List()), id.String(), d)

@@ -13,8 +13,8 @@ import (
 
 var partyDocument = client.DocumentKind{Name: "party", Format: 1}
 
-// A partyDoc is a repository.Party. Its id is the name of the party, and its partition the list:
-// a list is read in the order of the ids.
+// A partyDoc is a repository.Party. Its id is the name of the party, and its partition is the list, so
+// a query reads a list in the order of the names.
 type partyDoc struct {
 	ID           string   `json:"id"`
 	PartitionKey string   `json:"partitionKey"`
@@ -26,10 +26,10 @@ type partyDoc struct {
 	CallbackURL  string   `json:"callbackUrl,omitempty"`
 	StartSegment int      `json:"startSegment,omitempty"`
 	StartAt      []string `json:"startAt,omitempty"`
-	Created      int64    `json:"created"` // this and other times: microseconds
+	Created      int64    `json:"created"` // this and other times in microseconds
 	Changed      int64    `json:"changed"`
 	watchedMark
-	// ETag is that of a document that was read: lists have it, too.
+	// ETag is the etag of a document that was read. It is a member because lists read it, too.
 	ETag azcore.ETag `json:"_etag,omitempty"`
 	client.Document
 }
@@ -39,7 +39,7 @@ func (*partyDoc) DocumentKind() client.DocumentKind { return partyDocument }
 // listKey returns the partition of a list. No cursor id begins with a bar.
 func listKey(list domain.PartyList) string { return "|" + list.String() }
 
-// set takes over all members of a party.
+// set copies all members of a party.
 func (d *partyDoc) set(p *repository.Party, writeID string) {
 	d.ID, d.PartitionKey, d.Kind, d.WriteID = p.ID.String(), listKey(p.ID.List()), partyDocument.Name, writeID
 	d.Label, d.Token, d.CallbackURL, d.ETag = p.Label, p.Token, p.CallbackURL, ""
@@ -51,7 +51,7 @@ func (d *partyDoc) set(p *repository.Party, writeID string) {
 	d.Created, d.Changed = toMicros(p.Created), toMicros(p.Changed)
 }
 
-// toParty returns what d stores of a party of a list.
+// toParty returns the party in d, which is in a list.
 func (d *partyDoc) toParty(list domain.PartyList) (*repository.Party, error) {
 	var p documentParser
 	found := &repository.Party{

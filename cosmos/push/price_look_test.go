@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// What a person reads of a cursor has a price that grows with the page alone.
-func TestALookAtRetries_CostsWhatItMay(t *testing.T) {
+// The price of looking at the retries of a cursor grows only with the size of a page.
+func TestALookAtRetries_CostsUpToItsLimit(t *testing.T) {
 	b := newBill(t)
 	b.owner.Policy.Attempts = 12
 	for range 8 {

@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A replayBill is what replays cost, from their request to the last result that is stored, by the
-// engine of deliveries.
+// A replayBill measures what replays cost with the delivery engine, from the request to the last result
+// that is stored.
 type replayBill struct {
 	*deliverytest.World
 	rig      *rig
@@ -30,8 +30,7 @@ type replayBill struct {
 	succeeds atomic.Bool
 }
 
-// newReplayBill returns the bill of a subscription with n dead letters, and as many messages that
-// were delivered.
+// newReplayBill returns the bill of a subscription with n dead letters and n delivered messages.
 func newReplayBill(t *testing.T, n int, isOrdered bool) *replayBill {
 	b := &replayBill{owner: repositorytest.NewActor()}
 	b.World = deliverytest.NewWorld(t, func(clock *deliverytest.Clock) repositorytest.PushStores {
@@ -54,7 +53,7 @@ func newReplayBill(t *testing.T, n int, isOrdered bool) *replayBill {
 		},
 	})
 	b.node = b.Start(delivery.Options{Look: time.Hour, Idle: time.Hour})
-	b.node.AnswerSettlementsAfter(5 * time.Millisecond) // so that results share them, as they do with an account
+	b.node.AnswerSettlementsAfter(5 * time.Millisecond) // so that results share settlements, as they do with an account
 	b.service = replay.New(replay.Ports{
 		Definitions: b.Stores.Definitions, Streams: b.Stores.Streams, Cursors: b.Stores.Cursors, Shards: b.Stores.Shards,
 	}, replay.Options{Changed: b.node.Changed})
@@ -66,8 +65,8 @@ func newReplayBill(t *testing.T, n int, isOrdered bool) *replayBill {
 	return b
 }
 
-// countUnits returns the price of a replay of n deliveries, for each of them, and how many requests it
-// makes.
+// countUnits returns the request units of a replay of n deliveries, divided by n. It logs the number of
+// requests.
 func (b *replayBill) countUnits(n int, request func() error) float64 {
 	b.Helper()
 	calls, units, requests := len(b.receiver.Calls()), b.rig.engine.RequestUnits(), b.rig.engine.Requests()
@@ -79,7 +78,7 @@ func (b *replayBill) countUnits(n int, request func() error) float64 {
 	return price
 }
 
-func TestAReplay_CostsWhatItMay(t *testing.T) {
+func TestAReplay_CostsUpToItsLimit(t *testing.T) {
 	anyTime := domain.ReplayRange{From: time.Unix(0, 0), To: time.Now().AddDate(100, 0, 0), Rate: domain.MaxReplayRate}
 	dead := anyTime
 	dead.OnlyDead = true
@@ -100,7 +99,7 @@ func TestAReplay_CostsWhatItMay(t *testing.T) {
 		isOrdered bool
 		replayed  int
 		request   func(*replayBill) error
-		limitRU   float64 // of a delivery
+		limitRU   float64 // for each delivery
 	}{
 		{"a dead letter", 8, false, 1, one(0), 66},
 		{"a delivery that succeeded", 8, false, 1, one(1), 63},

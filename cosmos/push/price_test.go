@@ -15,8 +15,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A bill is what deliveries cost, by step, with payloads of 256 bytes, and with the removal of
-// whatever expires.
+// A bill measures what deliveries cost by step, with payloads of 256 bytes. It includes the removal of
+// documents that expire.
 type bill struct {
 	*life
 	node  *Store
@@ -45,14 +45,14 @@ func newBill(t *testing.T) *bill {
 	return b
 }
 
-// payFor adds what f costs to a step.
+// payFor runs f and adds its cost to a step.
 func (b *bill) payFor(step string, f func()) {
 	before := b.engine.RequestUnits()
 	f()
 	b.steps[step] += b.engine.RequestUnits() - before
 }
 
-// appendMessages publishes n messages together.
+// appendMessages publishes n messages in one call.
 func (b *bill) appendMessages(n int, id string) {
 	messages := repositorytest.Messages(n)
 	for i := range messages {
@@ -68,7 +68,7 @@ func (b *bill) appendMessages(n int, id string) {
 	})
 }
 
-// takeEntries takes everything that waits.
+// takeEntries takes all entries that wait.
 func (b *bill) takeEntries() {
 	b.payFor("read", func() {
 		for {
@@ -81,13 +81,13 @@ func (b *bill) takeEntries() {
 				b.cursor.Take(e.Position, true)
 			}
 			if b.cursor.Position(0).Number >= b.published {
-				return // the append has woken the cursor, and set how far it may go
+				return // the append has woken the cursor and set the end that it may take up to
 			}
 		}
 	})
 }
 
-// settleCalls calls with everything, and settles the answers together.
+// settleCalls makes all calls, each of which gets the status, and settles the results together.
 func (b *bill) settleCalls(status int) (calls int) {
 	for {
 		call, ok := b.cursor.Next(b.clock.now)
@@ -102,8 +102,8 @@ func (b *bill) settleCalls(status int) (calls int) {
 	return calls
 }
 
-// expireEntries removes the documents of the stream that expire. It costs as much as when Cosmos
-// does it.
+// expireEntries deletes the documents of the stream that would expire. That costs as much as their
+// expiry in Cosmos.
 func (b *bill) expireEntries() {
 	type document struct {
 		ID  string `json:"id"`
@@ -121,7 +121,7 @@ func (b *bill) expireEntries() {
 	})
 }
 
-// totalUnits prints the steps and returns their sum for each of n deliveries.
+// totalUnits logs the steps and returns their sum divided by n, the number of deliveries.
 func (b *bill) totalUnits(n int) float64 {
 	sum, text := 0.0, ""
 	for _, step := range slices.Sorted(maps.Keys(b.steps)) {
@@ -132,7 +132,7 @@ func (b *bill) totalUnits(n int) float64 {
 	return sum
 }
 
-func TestADelivery_CostsWhatItMay(t *testing.T) {
+func TestADelivery_CostsUpToItsLimit(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		id      string
@@ -166,9 +166,9 @@ func TestADelivery_CostsWhatItMay(t *testing.T) {
 	}
 }
 
-// A broadcast is one append; each consumer pays for its settlement, with the marks of its cursor.
-// Each bundle that is watched has a stream with one entry.
-func TestTheFirstAppend_CostsWhatItMay(t *testing.T) {
+// A broadcast is one append; each consumer pays for its settlement, with the marks of its cursor. Each
+// bundle that is watched has a stream with one entry.
+func TestTheFirstAppend_CostsUpToItsLimit(t *testing.T) {
 	b := newBill(t)
 	b.stream, b.steps = repositorytest.NewStream(), make(map[string]float64)
 	requests := b.engine.Requests()
@@ -177,14 +177,14 @@ func TestTheFirstAppend_CostsWhatItMay(t *testing.T) {
 	require.LessOrEqual(t, b.totalUnits(1), 8.0)
 }
 
-func TestABroadcast_CostsWhatItMay(t *testing.T) {
+func TestABroadcast_CostsUpToItsLimit(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
 		id        string
 		consumers int
 		atOnce    int
 		rounds    int
-		limitRU   float64 // of a delivery
+		limitRU   float64 // for each delivery
 	}{
 		{"alone", "", 1, 1, 64, 30},
 		{"alone, with an id of the producer", "id", 1, 1, 64, 40},
@@ -215,14 +215,14 @@ func TestABroadcast_CostsWhatItMay(t *testing.T) {
 	}
 }
 
-func TestAFailedAttempt_CostsWhatItMay(t *testing.T) {
+func TestAFailedAttempt_CostsUpToItsLimit(t *testing.T) {
 	b := newBill(t)
 	price := func(status int) float64 {
 		b.steps = make(map[string]float64)
 		require.Equal(t, 1, b.settleCalls(status))
 		return b.totalUnits(1)
 	}
-	for _, status := range []int{200, 200, 200, 200, 200, 200, 200, 200} { // a cursor that has a history
+	for _, status := range []int{200, 200, 200, 200, 200, 200, 200, 200} { // so that the cursor has recent attempts
 		b.appendMessages(1, "")
 		b.takeEntries()
 		price(status)
@@ -243,7 +243,7 @@ func TestAFailedAttempt_CostsWhatItMay(t *testing.T) {
 	require.LessOrEqual(t, b.totalUnits(50), 6.1, "50 at once")
 }
 
-func TestALoad_CostsWhatItMay(t *testing.T) {
+func TestALoad_CostsUpToItsLimit(t *testing.T) {
 	b := newBill(t)
 	price := func(incarnation string) float64 {
 		b.steps = make(map[string]float64)
@@ -259,8 +259,8 @@ func TestALoad_CostsWhatItMay(t *testing.T) {
 	require.LessOrEqual(t, price("another"), 17.0, "with three retries")
 }
 
-// The price of a settlement and of a read does not grow with what waits.
-func TestABacklog_MakesNothingDearer(t *testing.T) {
+// The price of a settlement and of a read does not depend on the number of entries that wait.
+func TestABacklog_RaisesNoPrice(t *testing.T) {
 	b := newBill(t)
 	var prices []float64
 	for _, backlog := range []int{100, 3000} {

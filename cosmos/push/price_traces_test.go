@@ -10,8 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// appendPrice returns the request units of a message, of n that are appended together, with a span that
-// appends them.
+// appendPrice returns the request units for each of n messages that are appended together, with a span.
 func appendPrice(t *testing.T, storeTraces bool, n int) float64 {
 	t.Helper()
 	r := newRig(t, embedded.Options{})

@@ -22,17 +22,17 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// In a period, a node looks once, and forgets what it has loaded.
+// In a period, a node looks at its shards once, and forgets the cursors that it has loaded.
 const period = 10 * time.Minute
 
-// A watchedNode serves the watches of a document. It has no other node beside it, and makes no request for its calls.
+// A watchedNode serves the watches of one document. It is the only node, and its calls make no request.
 type watchedNode struct {
 	*Store
 	rig      *rig
 	service  *watch.Service
 	resource *repository.Resource
 	metrics  *prometheus.Registry
-	change   float64 // request units of a change that is not watched
+	change   float64 // request units of a change while the document is not watched
 	calls    atomic.Int64
 }
 
@@ -51,7 +51,7 @@ func (n *watchedNode) Call(context.Context, delivery.Call) domain.Answer {
 	return domain.Answer{Status: http.StatusOK}
 }
 
-// startWatchedNode starts a node with a document that some watches are about.
+// startWatchedNode starts a node with a document that has the given number of watches.
 func startWatchedNode(t *testing.T, consistency string, watches int) *watchedNode {
 	r := newRig(t, embedded.Options{Pessimistic: true, Consistency: consistency})
 	metrics := prometheus.NewRegistry()
@@ -66,9 +66,9 @@ func startWatchedNode(t *testing.T, consistency string, watches int) *watchedNod
 	kept, err := domain.Kept(repositorytest.NewActor().String())
 	require.NoError(t, err)
 	n.resource = &repository.Resource{Resource: kept, Body: []byte(`{"state":0}`)}
-	n.changes(t)
+	n.changeDocument(t)
 	before := r.engine.RequestUnits()
-	n.changes(t)
+	n.changeDocument(t)
 	n.change = r.engine.RequestUnits() - before
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -85,24 +85,24 @@ func startWatchedNode(t *testing.T, consistency string, watches int) *watchedNod
 	return n
 }
 
-// changes changes the document.
-func (n *watchedNode) changes(t *testing.T) {
+// changeDocument replaces the document by the same content.
+func (n *watchedNode) changeDocument(t *testing.T) {
 	t.Helper()
 	version, err := n.PutResource(t.Context(), n.resource)
 	require.NoError(t, err)
 	n.resource.Version = version
 }
 
-// pays returns what a period costs that begins with f.
-func (n *watchedNode) pays(t *testing.T, f func()) float64 {
+// payForPeriod calls f and returns the request units of the period that follows.
+func (n *watchedNode) payForPeriod(t *testing.T, f func()) float64 {
 	before := n.rig.engine.RequestUnits()
 	f()
 	<-time.After(period)
 	return n.rig.engine.RequestUnits() - before
 }
 
-// units returns the request units so far, by operation.
-func (n *watchedNode) units(t *testing.T) map[string]float64 {
+// unitsByOperation returns the request units so far, by operation.
+func (n *watchedNode) unitsByOperation(t *testing.T) map[string]float64 {
 	families, err := n.metrics.Gather()
 	require.NoError(t, err)
 	units := make(map[string]float64)
@@ -121,8 +121,9 @@ func (n *watchedNode) units(t *testing.T) map[string]float64 {
 	return units
 }
 
-// expires returns what the removal of the entries of the stream will cost.
-func (n *watchedNode) expires(t *testing.T) float64 {
+// payForExpiry deletes the entries of the stream and returns the request units, which their expiry will
+// cost, too.
+func (n *watchedNode) payForExpiry(t *testing.T) float64 {
 	c := n.client.Begin("test")
 	key := segmentKey(n.resource.Resource.Stream(), 0)
 	all, err := client.All[struct {
@@ -136,12 +137,12 @@ func (n *watchedNode) expires(t *testing.T) float64 {
 	return n.rig.engine.RequestUnits() - before
 }
 
-func TestAWatch_CostsWhatItMay(t *testing.T) {
+func TestAWatch_CostsUpToItsLimit(t *testing.T) {
 	for _, tc := range []struct {
 		consistency string
 		watches     int
 		rounds      int
-		limitRU     float64 // of a notification, without what the change alone would cost
+		limitRU     float64 // for each notification, without the cost of the change itself
 	}{
 		{"Strong", 1, 20, 45},
 		{"Session", 1, 20, 55},
@@ -151,19 +152,19 @@ func TestAWatch_CostsWhatItMay(t *testing.T) {
 		t.Run(fmt.Sprintf("%s/%d watches", tc.consistency, tc.watches), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := startWatchedNode(t, tc.consistency, tc.watches)
-				n.changes(t)
+				n.changeDocument(t)
 				<-time.After(period)
-				idle := n.pays(t, func() {})
-				price, before := -float64(tc.rounds)*n.change, n.units(t)
+				idle := n.payForPeriod(t, func() {})
+				price, before := -float64(tc.rounds)*n.change, n.unitsByOperation(t)
 				for range tc.rounds {
-					price += n.pays(t, func() { n.changes(t) }) - idle
+					price += n.payForPeriod(t, func() { n.changeDocument(t) }) - idle
 				}
-				for operation, units := range n.units(t) {
+				for operation, units := range n.unitsByOperation(t) {
 					if units -= before[operation]; units > 0 {
 						t.Logf("%8.2f RU %s", units/float64(tc.rounds*tc.watches), operation)
 					}
 				}
-				price += n.expires(t)
+				price += n.payForExpiry(t)
 				require.EqualValues(t, (tc.rounds+1)*tc.watches, n.calls.Load())
 				each := price / float64(tc.rounds*tc.watches)
 				t.Logf("%.2f RU for a notification; %.2f RU in a period without a change", each, idle)
@@ -174,11 +175,11 @@ func TestAWatch_CostsWhatItMay(t *testing.T) {
 }
 
 // A change that is not watched is one write.
-func TestAChangeThatIsNotWatched_PaysNothingForWatches(t *testing.T) {
+func TestAChangeThatIsNotWatched_CostsNothingForWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := startWatchedNode(t, "Strong", 0)
 		require.LessOrEqual(t, n.change, 13.0)
-		idle := n.pays(t, func() {})
-		require.InDelta(t, idle+n.change, n.pays(t, func() { n.changes(t) }), 0.1)
+		idle := n.payForPeriod(t, func() {})
+		require.InDelta(t, idle+n.change, n.payForPeriod(t, func() { n.changeDocument(t) }), 0.1)
 	})
 }

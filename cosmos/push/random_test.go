@@ -19,9 +19,9 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// TestTwoNodesOnOneCursor_LoseNothing has two nodes append to a stream and serve its cursor,
-// which each takes over from the other. Reads are up to four commits old, requests and replies
-// are lost, and nodes end.
+// TestTwoNodesOnOneCursor_LoseNothing lets two nodes append to a stream and serve its cursor, which
+// each takes over from the other. Reads are up to four commits old, requests and replies are lost, and
+// nodes end.
 func TestTwoNodesOnOneCursor_LoseNothing(t *testing.T) {
 	seeds := 50
 	switch {
@@ -76,7 +76,7 @@ func randomLives(t *testing.T, seed uint64) (seen map[string]int) {
 	lives := []*life{first, &second}
 	stores := []*Store{first.startStore(0), second.startStore(0)}
 	require.NoError(t, first.createCursor(stores[0]))
-	if stale { // what was created is seen before it is loaded
+	if stale { // what was created must be visible before it is loaded
 		for range 8 {
 			_, err := stores[0].Append(context.Background(), repositorytest.NewStream(), repositorytest.Messages(1))
 			require.NoError(t, err)
@@ -101,7 +101,7 @@ func randomLives(t *testing.T, seed uint64) (seen map[string]int) {
 		}
 	}
 	sent := 0
-	accepted := make(map[string]bool) // messages without an id, each sent once
+	accepted := make(map[string]bool) // payloads of messages without an id, each sent once
 	for range 60 {
 		i := chance(2)
 		switch op := chance(12); {
@@ -175,7 +175,7 @@ func randomLives(t *testing.T, seed uint64) (seen map[string]int) {
 	return seen
 }
 
-// A lockedRand is a source of randomness that repeats itself.
+// A lockedRand is a seeded source of randomness for several goroutines.
 type lockedRand struct {
 	mu     sync.Mutex
 	source *rand.Rand

@@ -18,7 +18,7 @@ func parseReplayState(text string) (domain.ReplayState, error) {
 	return 0, fmt.Errorf("state of a replay: want done or stopped, got %q", domain.Clip(text))
 }
 
-// setReplay takes over the replay of a standing.
+// setReplay copies the replay of a standing.
 func (d *cursorDoc) setReplay(s *domain.Standing) {
 	d.Followed = s.Followed
 	r := s.Replay
@@ -36,7 +36,7 @@ func (d *cursorDoc) setReplay(s *domain.Standing) {
 	d.ReplaySeen, d.ReplayMatched, d.ReplaySkipped = r.Seen, r.Matched, r.Skipped
 }
 
-// toReplay returns the replay that d stores, or nil.
+// toReplay returns the replay in d, or nil.
 func (d *cursorDoc) toReplay(p *documentParser) *domain.Replay {
 	if d.ReplayID == "" {
 		return nil
@@ -60,10 +60,10 @@ type replayRequestDoc struct {
 	ID     string `json:"id"`
 	Number int    `json:"n"`
 
-	Position  string `json:"position,omitempty"` // of one delivery
+	Position  string `json:"position,omitempty"` // of a request to replay one delivery
 	Published int64  `json:"published,omitempty"`
 
-	From   int64  `json:"from,omitempty"` // of a range
+	From   int64  `json:"from,omitempty"` // of a request to replay a range
 	To     int64  `json:"to,omitempty"`
 	Filter string `json:"filter,omitempty"`
 	Dead   bool   `json:"dead,omitempty"`
@@ -71,8 +71,8 @@ type replayRequestDoc struct {
 
 	Stop    string                `json:"stop,omitempty"`
 	Peek    int                   `json:"peek,omitempty"`    // limit for the deliveries of a bundle
-	Entries []string              `json:"entries,omitempty"` // positions of those to peek at
-	Dequeue string                `json:"dequeue,omitempty"` // a bundle
+	Entries []string              `json:"entries,omitempty"` // positions of the deliveries to peek at
+	Dequeue string                `json:"dequeue,omitempty"` // the bundle to dequeue
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
@@ -113,7 +113,7 @@ func (d *entryDoc) requested() int {
 	return 0
 }
 
-// toRequests returns the requests of d.
+// toRequests returns the requests in d.
 func (d *entryDoc) toRequests() (domain.ReplayRequests, error) {
 	var p documentParser
 	var all domain.ReplayRequests

@@ -22,7 +22,7 @@ const (
 	changesTurn = "changes"
 )
 
-// A turnDoc says when a node has begun to look for changes.
+// A turnDoc records when a node last began to look for changes.
 type turnDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -35,15 +35,15 @@ func (*turnDoc) DocumentKind() client.DocumentKind { return turnDocument }
 
 const resourceID = "resource"
 
-// A resourceDoc is a repository.Resource, or what is known of a missing one: whether it is
-// watched, and its last version.
+// A resourceDoc is a repository.Resource. Of a missing resource, it keeps whether it is watched, and
+// its last version.
 type resourceDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
 	Kind         string `json:"kind"`
 	WriteID      string `json:"writeId"`
 	IsAbsent     bool   `json:"absent,omitempty"`
-	Content      string `json:"content,omitempty"` // its version: the id of the write that stored it
+	Content      string `json:"content,omitempty"` // the version of the resource: the id of the write that stored it
 	Body         string `json:"body,omitempty"`    // JSON
 	Changed      int64  `json:"changed,omitempty"` // microseconds
 	watchedMark
@@ -54,14 +54,15 @@ type resourceDoc struct {
 
 func (*resourceDoc) DocumentKind() client.DocumentKind { return resourceDocument }
 
-// A watchedMark says of a document whether it is watched, and of how many changes.
+// A watchedMark has the members of a document that say whether it is watched, and how many changes it
+// had.
 type watchedMark struct {
 	IsWatched bool  `json:"watched,omitempty"`
 	Changes   int64 `json:"changes,omitempty"` // the version of the last change
 }
 
-// A resourceChangeDoc is a domain.Change that was not published. It is created in one batch with the change,
-// and deleted when it is in the stream of its resource.
+// A resourceChangeDoc is a domain.Change that was not published yet. It is created in one batch with
+// the change of the resource, and deleted once the change is in the stream of the resource.
 type resourceChangeDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -75,7 +76,7 @@ type resourceChangeDoc struct {
 
 func (*resourceChangeDoc) DocumentKind() client.DocumentKind { return changeDocument }
 
-// resourceKey returns the partition of a document of clients and its changes. No cursor id begins with a
+// resourceKey returns the partition of a client's document and its changes. No cursor id begins with a
 // bar.
 func resourceKey(r domain.Resource) string { return "|resource|" + r.Name() }
 
@@ -86,7 +87,8 @@ type watchable struct {
 	ifThere string // the condition of a patch that the resource is there; "": it is, if the document is
 }
 
-// watchableOf returns where the document of a resource is. A bundle has none here.
+// watchableOf returns where the document of a resource is stored. It fails for a bundle, whose document
+// is not in these containers.
 func watchableOf(r domain.Resource) (watchable, error) {
 	switch r.Kind() {
 	case domain.KeptResource:
@@ -107,7 +109,7 @@ func watchableOf(r domain.Resource) (watchable, error) {
 	}
 }
 
-// changeID returns an id that sorts as the version, behind those of parties.
+// changeID returns an id that sorts by version, after the ids of parties.
 func (w *watchable) changeID(version int64) string {
 	return fmt.Sprintf("|change|%s|%020d", w.id, version)
 }
@@ -135,7 +137,7 @@ func (d *resourceChangeDoc) change() (domain.Change, error) {
 	return c, nil
 }
 
-// resource returns the document that d has.
+// resource returns the resource in d.
 func (d *resourceDoc) resource(r domain.Resource) *repository.Resource {
 	return &repository.Resource{
 		Resource: r, Body: []byte(d.Body), Changed: fromMicros(d.Changed), Version: repository.ResourceVersion(d.Content),

@@ -9,8 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readResource reads what is stored of a resource. It fails with a not-found error if that is
-// nothing.
+// readResource reads the document of a resource. It fails with a not-found error if the document does
+// not exist.
 func (s *Store) readResource(ctx context.Context, c *client.Call, r domain.Resource) (*resourceDoc, error) {
 	d := &resourceDoc{}
 	etag, err := c.Read(ctx, s.cursors, resourceKey(r), resourceID, d)
@@ -22,7 +22,7 @@ func (s *Store) readResource(ctx context.Context, c *client.Call, r domain.Resou
 // stale read.
 func (s *Store) confirmNoResource(ctx context.Context, c *client.Call, r domain.Resource) error {
 	if s.account.ReadsMayBeStale() {
-		// A patch that no document fulfils shows the current state.
+		// A patch whose condition no document fulfils reads the current state.
 		ops := client.NewPatch(resourceDocument, "(IS_DEFINED(c.absent) and c.absent = true)")
 		ops.AppendSet("/kind", resourceDocument.Name)
 		err := c.Patch(ctx, s.cursors, resourceKey(r), resourceID, ops, &resourceDoc{})
@@ -61,16 +61,16 @@ type resourceChange struct {
 	wanted   repository.ResourceVersion // of the document before; "" if it must not exist
 	writeID  string
 	misses   int
-	isBegun  bool   // a write was made
-	base     string // the write id of the document that the first write was to replace
+	isBegun  bool   // the first write was sent
+	base     string // the write id of the document that the first write replaces
 }
 
 func (s *Store) newResourceChange(what string, r domain.Resource, wanted repository.ResourceVersion) *resourceChange {
 	return &resourceChange{store: s, call: s.client.Begin(what), resource: r, wanted: wanted, writeID: s.client.NewID()}
 }
 
-// read returns the document to replace. isDone says that an earlier attempt has replaced
-// it. A missing document is returned empty if wanted is empty.
+// read returns the document to replace. isDone reports that an earlier attempt has replaced it. If
+// wanted is empty, a missing document is returned as an empty one.
 func (t *resourceChange) read(ctx context.Context) (doc *resourceDoc, isDone bool, err error) {
 	doc, err = t.store.readResource(ctx, t.call, t.resource)
 	if client.IsNotFound(err) {
@@ -82,7 +82,7 @@ func (t *resourceChange) read(ctx context.Context) (doc *resourceDoc, isDone boo
 	case doc.WriteID == t.writeID:
 		return doc, true, nil
 	case doc.IsAbsent && t.wanted == "" && t.call.InDoubt() && t.isBegun && doc.WriteID != t.base:
-		// A write before may have created the document, and another request have deleted it.
+		// An earlier attempt may have created the document, and another request may have deleted it.
 		return nil, false, domain.Errorf(domain.Uncertain, "it has changed, and it is not known by which write")
 	case doc.IsAbsent && t.wanted == "", !doc.IsAbsent && doc.Content == string(t.wanted):
 		return doc, false, nil
@@ -94,7 +94,8 @@ func (t *resourceChange) read(ctx context.Context) (doc *resourceDoc, isDone boo
 	return nil, false, t.store.changed(t.call, &t.misses)
 }
 
-// write replaces the document that was read by next. event is that of the change; "" for a creation.
+// write replaces the document that was read by next. event is the event of the change, "" for a
+// creation.
 func (t *resourceChange) write(ctx context.Context, next *resourceDoc, event domain.ChangeEvent) error {
 	if !t.isBegun {
 		t.isBegun, t.base = true, next.WriteID
@@ -104,7 +105,7 @@ func (t *resourceChange) write(ctx context.Context, next *resourceDoc, event dom
 	return staleIfRefused(err)
 }
 
-// staleIfRefused returns [client.ErrStale] for a write that was refused.
+// staleIfRefused returns [client.ErrStale] for the error of a refused write.
 func staleIfRefused(err error) error {
 	if client.IsRefused(err) {
 		return client.ErrStale

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A retirement is what happens to a subscription that was deleted, and to its cursor.
+// A retirement deletes a subscription and retires its cursor.
 type retirement struct {
 	*rig
 	definition *repository.Definition
@@ -28,13 +28,13 @@ type retirement struct {
 
 func newRetirement(t *testing.T, opts embedded.Options) *retirement {
 	r := &retirement{definition: repositorytest.NewDefinition(repositorytest.NewActor()), clock: &clock{time.Now().UTC().Truncate(time.Second)}}
-	opts.Clock = r.clock.read
+	opts.Clock = r.clock.readTime
 	r.rig = newRig(t, opts)
 	return r
 }
 
 func (r *retirement) startStore(retries int) *Store {
-	return r.node(Options{Retries: retries, Clock: r.clock.read})
+	return r.node(Options{Retries: retries, Clock: r.clock.readTime})
 }
 
 // createCursor creates the subscription and its cursor.
@@ -50,10 +50,10 @@ func (r *retirement) createCursor(s *Store) error {
 	return s.Create(ctx, r.definition.ID.Cursor(), domain.Standing{Stream: stream})
 }
 
-// retireCursor does what an owner of the cursor does once the subscription was deleted.
+// retireCursor makes the calls by which an owner retires the cursor of a deleted subscription.
 func (r *retirement) retireCursor(s *Store) error {
 	ctx, id := context.Background(), r.definition.ID.Cursor()
-	cursor, version, err := s.Load(ctx, id, domain.Owner{Incarnation: "a", Limit: 1}, r.clock.read)
+	cursor, version, err := s.Load(ctx, id, domain.Owner{Incarnation: "a", Limit: 1}, r.clock.readTime)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (r *retirement) delete(s *Store) error {
 	return s.DeleteSubscription(context.Background(), r.definition.Owner, r.definition.ID, "")
 }
 
-// checkDocuments does what a node does that finds the cursor in its shard.
+// checkDocuments loads the cursor, as a node does that finds the cursor in its shard.
 func (r *retirement) checkDocuments() {
 	r.t.Helper()
 	s := r.startStore(0)
@@ -86,7 +86,7 @@ func (r *retirement) isListed(s *Store) bool {
 	return len(entries) > 0
 }
 
-// countDocuments returns how many documents the cursor has.
+// countDocuments returns the number of documents of the cursor.
 func (r *retirement) countDocuments() int {
 	r.t.Helper()
 	s := r.startStore(0)
@@ -101,8 +101,8 @@ func (r *retirement) countDocuments() int {
 	return found
 }
 
-// wantEnded demands that nothing is left in the end, that the id is used until then, and that it
-// is new after that.
+// wantEnded demands that nothing is left in the end. Until then the id cannot be created; then it can,
+// and is new.
 func (r *retirement) wantEnded(at string) {
 	r.t.Helper()
 	for day := range 20 {
@@ -112,7 +112,7 @@ func (r *retirement) wantEnded(at string) {
 		if err == nil {
 			require.Zero(r.t, n, "%s: it is created again while something is left of it", at)
 			require.Greater(r.t, day, 14, at)
-			cursor, _, err := s.Load(context.Background(), r.definition.ID.Cursor(), domain.Owner{Incarnation: "b", Limit: 1}, r.clock.read)
+			cursor, _, err := s.Load(context.Background(), r.definition.ID.Cursor(), domain.Owner{Incarnation: "b", Limit: 1}, r.clock.readTime)
 			require.NoError(r.t, err, at)
 			require.Equal(r.t, domain.Active, cursor.Standing().State, at)
 			require.True(r.t, r.isListed(s), at)
@@ -125,9 +125,9 @@ func (r *retirement) wantEnded(at string) {
 	require.Fail(r.t, "something is left of it for ever", at)
 }
 
-// A node that ends at any step of a retirement, and any call that is broken, leave what the next
-// look completes. A node that has read the cursor before revives nothing.
-func TestACrashAtAnyStepOfARetirement_LeavesNothingForEver(t *testing.T) {
+// A node may end at any step of a retirement, and any call may be broken: the next look completes the
+// retirement. A node that has read the cursor before does not restore any of its documents.
+func TestACrashAtAnyStepOfARetirement_IsCompletedLater(t *testing.T) {
 	for _, consistency := range []string{"", "Session"} {
 		for _, fault := range append(faulty.Faults(), faulty.Truncated) {
 			for _, isCrash := range []bool{true, false} {
@@ -139,7 +139,7 @@ func TestACrashAtAnyStepOfARetirement_LeavesNothingForEver(t *testing.T) {
 							at := fmt.Sprintf("call %d", n)
 							require.NoError(t, r.createCursor(r.startStore(0)))
 							old := r.startStore(0)
-							held, version, err := old.Load(context.Background(), r.definition.ID.Cursor(), domain.Owner{Incarnation: "old", Limit: 1}, r.clock.read)
+							held, version, err := old.Load(context.Background(), r.definition.ID.Cursor(), domain.Owner{Incarnation: "old", Limit: 1}, r.clock.readTime)
 							require.NoError(t, err)
 							require.NoError(t, r.delete(r.startStore(0)))
 							node := r.startStore(-1)
@@ -169,9 +169,9 @@ func TestACrashAtAnyStepOfARetirement_LeavesNothingForEver(t *testing.T) {
 	}
 }
 
-// A node is about to remove the entry that is left of a cursor which is gone. A subscription that
-// is created before each of its requests is listed.
-func TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor(t *testing.T) {
+// A node is about to remove the leftover entry of a cursor that is gone. Before each of its requests, a
+// subscription with the same id is created. It must be listed.
+func TestALeftoverEntry_IsNotRemovedFromANewCursor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		removed := 0
 		for n := 1; ; n++ {
@@ -190,7 +190,7 @@ func TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor(t *testing.T) {
 				}
 				return faulty.None
 			})
-			_, _, err = other.Load(t.Context(), id, domain.Owner{Incarnation: "o", Limit: 1}, r.clock.read)
+			_, _, err = other.Load(t.Context(), id, domain.Owner{Incarnation: "o", Limit: 1}, r.clock.readTime)
 			require.True(t, err == nil || domain.KindOf(err) == domain.NotFound, "%v", err)
 			isEnd := r.line.Calls() < n
 			r.line.Break(nil)
@@ -204,7 +204,7 @@ func TestAnEntryThatIsLeft_IsNotRemovedFromANewCursor(t *testing.T) {
 	})
 }
 
-// countLoads counts the cursors that an engine loads.
+// A countLoads counts the cursors that an engine loads.
 type countLoads struct {
 	repository.Cursors
 	n atomic.Int64
@@ -215,7 +215,7 @@ func (c *countLoads) Load(ctx context.Context, id domain.CursorID, o domain.Owne
 	return c.Cursors.Load(ctx, id, o, clock)
 }
 
-// subscriptions are those of a store, as an engine sees them.
+// subscriptions presents the subscriptions of a store to a delivery engine.
 type subscriptions struct{ *Store }
 
 func (s subscriptions) Receiver(ctx context.Context, cursor domain.CursorID, _ bool) (delivery.Receiver, error) {
@@ -227,7 +227,7 @@ func (s subscriptions) Receiver(ctx context.Context, cursor domain.CursorID, _ b
 	return delivery.Receiver{Policy: domain.DefaultPolicy()}, err
 }
 
-// A thousand subscriptions that were created and deleted cost a starting node as much as none.
+// A starting node makes no more requests after a thousand subscriptions were created and deleted.
 func TestDeletedSubscriptions_CostAStartingNodeNothing(t *testing.T) {
 	const n = 1000
 	synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// A rig is a store that any number of nodes share, with a line to it that breaks on demand.
+// A rig is a store that any number of nodes share. The connection to it breaks on demand.
 type rig struct {
 	t       testing.TB
 	account *accounttest.Account
@@ -45,7 +45,7 @@ func (r *rig) stores(s *Store) repositorytest.PushStores {
 	return repositorytest.PushStores{Streams: s, Cursors: s, Shards: s, Nodes: s, Definitions: s, Parties: s, Watches: s, Resources: s, Changes: s, Content: r.content}
 }
 
-// conformance runs the suite on nodes with the options, on an account with the consistency.
+// conformance runs the suite on nodes with these options, on an account with this consistency.
 func conformance(t *testing.T, consistency string, opts Options) {
 	t.Parallel()
 	repositorytest.RunPush(t, func(t *testing.T, o repositorytest.PushOptions) repositorytest.PushStores {
@@ -58,10 +58,10 @@ func conformance(t *testing.T, consistency string, opts Options) {
 
 func TestConformance(t *testing.T) { conformance(t, "", Options{}) }
 
-// A segment ends after a few entries, so every rule is held across segments.
+// Segments end after a few entries, so every rule is tested across segments.
 func TestConformanceWithSmallSegments(t *testing.T) { conformance(t, "", Options{SegmentBytes: 100}) }
 
-func TestRandomStreamsAsInMemory(t *testing.T) {
+func TestRandomStreams_MatchTheMemoryStore(t *testing.T) {
 	for _, segment := range []int64{0, 5000} {
 		repositorytest.RandomStreams(t, func(_ *testing.T, o repositorytest.PushOptions) repositorytest.PushStores {
 			return repositorytest.PushStores{Streams: memory.NewStreams(repositorytest.PushRetention, o.Clock)}

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A reader that sees a head and not yet its newest page skips no entry.
+// A reader that sees a head, but not yet its newest page, skips no entry.
 func TestAPageThatIsNotVisibleYet_HasNotExpired(t *testing.T) {
 	var reads atomic.Int64
 	var old atomic.Bool
@@ -22,8 +22,8 @@ func TestAPageThatIsNotVisibleYet_HasNotExpired(t *testing.T) {
 		if !old.Load() {
 			return 0
 		}
-		if n := reads.Add(1); n == 2 || n == 3 { // the first one is that of the head
-			return 1 // before the page was created
+		if n := reads.Add(1); n == 2 || n == 3 { // the first read is that of the head
+			return 1 // as of before the page was created
 		}
 		return 0
 	}})
@@ -49,7 +49,7 @@ func TestAPageThatIsNotVisibleYet_HasNotExpired(t *testing.T) {
 	require.Greater(t, reads.Load(), int64(3))
 }
 
-// A staleReads makes one read of several an old one.
+// A staleReads makes one of several reads stale.
 type staleReads struct{ commits, after atomic.Int64 }
 
 func (s *staleReads) next() int {
@@ -59,7 +59,8 @@ func (s *staleReads) next() int {
 	return int(s.commits.Load())
 }
 
-// forEach calls test with each of the next reads being up to three commits old, and with none.
+// forEach calls test with the first, second, third or fourth read up to three commits old. Afterwards
+// no read is stale.
 func (s *staleReads) forEach(test func()) {
 	for read := range int64(4) {
 		for commits := range int64(4) {
@@ -71,12 +72,12 @@ func (s *staleReads) forEach(test func()) {
 	s.after.Store(-1)
 }
 
-func TestCurrentEnd_IsNoStaleRead(t *testing.T) {
+func TestCurrentEnd_IsNeverStale(t *testing.T) {
 	reads := &staleReads{}
 	r := newRig(t, embedded.Options{Stale: reads.next})
 	writer, reader := r.node(Options{SegmentBytes: 2000}), r.node(Options{})
 	stream := repositorytest.NewStream()
-	for n := range 12 { // in several segments
+	for n := range 12 { // so that there are several segments
 		reads.forEach(func() {
 			end, err := reader.CurrentEnd(t.Context(), stream)
 			require.NoError(t, err)
@@ -113,7 +114,7 @@ func TestAMessage_IsFoundInASegmentThatIsNotVisibleYet(t *testing.T) {
 	}
 }
 
-// A deletion that is answered with NotFound makes an owner believe that its receiver is called no more.
+// An owner whose deletion is answered with NotFound believes that its receiver is no longer called.
 func TestADeletion_FindsASubscriptionThatIsNotVisibleYet(t *testing.T) {
 	reads := &staleReads{}
 	r := newRig(t, embedded.Options{Consistency: "Session", Stale: reads.next})
@@ -136,8 +137,9 @@ func TestADeletion_FindsASubscriptionThatIsNotVisibleYet(t *testing.T) {
 	require.Equal(t, domain.NotFound, domain.KindOf(err), "it is that of another owner")
 }
 
-// Without that, the owner of a cursor that finds a change noted would not find the change, and forget the note.
-func TestACurrentWatchOrSubscription_IsNoStaleRead(t *testing.T) {
+// Otherwise the owner of a cursor would find a noted change, read an old definition, and remove the
+// note.
+func TestACurrentWatchOrSubscription_IsNeverStale(t *testing.T) {
 	reads := &staleReads{}
 	r := newRig(t, embedded.Options{Stale: reads.next})
 	writer, reader := r.node(Options{}), r.node(Options{})

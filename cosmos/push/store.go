@@ -37,7 +37,7 @@ type Store struct {
 	cursors *azcosmos.ContainerClient
 	content repository.Content
 	opts    Options
-	observe func(domain.Change) // each change of a resource that was stored
+	observe func(domain.Change) // receives each change of a resource that was stored
 
 	appenders appenders
 }
@@ -54,8 +54,8 @@ var (
 	_ repository.Changes     = (*Store)(nil)
 )
 
-// New returns a Store over db that keeps large payloads in content. It makes no call and
-// starts nothing.
+// New returns a Store over db. It keeps large payloads in content. It makes no call and starts no
+// goroutine.
 func New(db *client.Database, content repository.Content, opts Options) *Store {
 	opts.Retention = max(cmp.Or(opts.Retention, repository.MessageRetention), repository.IDRetention)
 	opts.SegmentBytes = cmp.Or(opts.SegmentBytes, 2<<30)
@@ -92,8 +92,8 @@ func putInBatch(b *azcosmos.TransactionalBatch, id string, etag azcore.ETag, doc
 	b.ReplaceItem(id, client.Encode(doc), &azcosmos.TransactionalBatchItemOptions{IfMatchETag: &etag})
 }
 
-// isGone reports whether a document that a plain read did not find does not exist. Where reads
-// may be stale, a patch that is never applied asks the current state.
+// isGone reports whether a document that a plain read did not find does not exist. Where reads may be
+// stale, it sends a patch whose condition is never met: its reply shows the current state.
 func (s *Store) isGone(ctx context.Context, c *client.Call, container *azcosmos.ContainerClient, key, id string) (bool, error) {
 	if !s.account.ReadsMayBeStale() {
 		return true, nil
@@ -110,9 +110,9 @@ func (s *Store) isGone(ctx context.Context, c *client.Call, container *azcosmos.
 	return false, err
 }
 
-// confirmCurrent fails with ErrStale if a document of the cursors, or its absence, is newer than the write that
-// a plain read found there. Where reads may be stale, a patch asks the current state. It is applied only if
-// another write came later, and then it changes nothing but the version.
+// confirmCurrent fails with ErrStale if a later write has replaced, created or deleted the document, of
+// the cursors container, that a plain read returned. Where reads may be stale, it sends a patch. The
+// patch is applied only if there was a later write, and then it changes only the etag.
 func (s *Store) confirmCurrent(ctx context.Context, c *client.Call, kind client.DocumentKind, key, id, writeID string) error {
 	if !s.account.ReadsMayBeStale() {
 		return nil

@@ -23,19 +23,19 @@ import (
 const (
 	maxInlineCall = 512 << 10 // of all payloads of a call
 	maxTails      = 4 << 10   // of a head; a larger one makes each append more expensive
-	maxRound      = 256 << 10 // what callers append together
+	maxRound      = 256 << 10 // limit for the messages that several callers append together
 	maxIDs        = 80        // in one batch, which has at most 100 operations
 )
 
 const appendTimeout = 30 * time.Second
 
-// An appender appends to one stream for all callers of the process. They queue, and go
-// together in rounds. Only the caller that leads uses head.
+// An appender appends to one stream for all callers of the process. Their messages are queued, and
+// appended together in rounds. Only the caller that leads a round uses head.
 type appender struct {
 	store  *Store
 	stream domain.StreamName
 	leader *client.Leader[*appending]
-	head   *streamHead // as it was last seen; nil: not known
+	head   *streamHead // as it was last read or written; nil: unknown
 	newest atomic.Pointer[streamHead]
 	users  int // guarded by appenders.mu
 }
@@ -50,15 +50,15 @@ type appending struct {
 	appended []repository.Appended
 }
 
-// An appendRound is what several callers append together.
+// An appendRound has the messages that several callers append together.
 type appendRound struct {
 	calls     []*appending
 	writeID   string
 	published int64
 	pending   []pendingMessage
-	tried     [][]domain.Position // where the pending messages were to be, at each attempt
-	searched  int                 // the segment before which ids were searched, plus one
-	sync      []domain.CursorID   // of the head that the messages were appended to
+	tried     [][]domain.Position // the positions of the pending messages, by attempt
+	searched  int                 // the segment before which all ids were searched, plus one; 0: none were searched
+	sync      []domain.CursorID   // the sync cursors of the head that the messages were appended to
 }
 
 type pendingMessage struct {
@@ -108,7 +108,7 @@ func (s *Store) Append(ctx context.Context, stream domain.StreamName, messages [
 
 func objectFolder(day time.Time) string { return "streams/" + day.UTC().Format(time.DateOnly) }
 
-// runRound appends what is queued.
+// runRound appends the queued messages.
 func (a *appender) runRound(ctx context.Context) {
 	r := &appendRound{writeID: a.store.client.NewID(), published: toMicros(a.store.opts.Clock())}
 	size, ids, sent := 0, 0, make(map[string]bool)
@@ -116,7 +116,7 @@ func (a *appender) runRound(ctx context.Context) {
 		size, ids = size+call.bytes, ids+call.ids
 		for i := range call.messages {
 			if id := call.messages[i].ID; id != "" && sent[id] {
-				return false // the second one waits, and is then found to be a duplicate
+				return false // the second message with the same id waits, and is then found to be a duplicate
 			}
 		}
 		for i := range call.messages {
@@ -146,26 +146,26 @@ func (a *appender) runRound(ctx context.Context) {
 	}
 }
 
-// tryAppend makes one attempt of a round. It fails with client.ErrStale if another one is needed.
+// tryAppend makes one attempt at a round. It fails with client.ErrStale if another attempt is needed.
 func (a *appender) tryAppend(ctx context.Context, c *client.Call, r *appendRound) error {
 	base := a.head
-	a.head = nil // until the attempt has succeeded
+	a.head = nil // a failed attempt leaves it unknown
 	if base == nil {
 		var err error
 		if base, err = a.store.lastHead(ctx, c, a.stream); err != nil {
 			return err
 		}
-		if base == nil { // the append creates it
+		if base == nil { // the append creates the head
 			base = a.store.newHead(a.stream, &streamHead{segment: -1})
 		}
 	}
-	for base.Sealed { // the next one may be sealed, too
+	for base.Sealed { // the next segment may be sealed, too
 		var err error
 		if base, err = a.store.openSegment(ctx, c, a.stream, base); err != nil {
 			return err
 		}
 	}
-	r.sync = base.sync // if the head is an old one, it is not replaced
+	r.sync = base.sync // a stale head is not replaced, so then sync is not used
 	if done, err := a.isAppended(ctx, c, r, base); done || err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (a *appender) tryAppend(ctx context.Context, c *client.Call, r *appendRound
 	}
 	hasGap := r.settleVersions(base)
 	if len(r.pending) == 0 {
-		if !hasGap { // else base may be stale: the caller repeats the append
+		if !hasGap { // otherwise base may be stale, and the caller repeats the append
 			a.head = base
 		}
 		return nil
@@ -203,11 +203,11 @@ func (a *appender) tryAppend(ctx context.Context, c *client.Call, r *appendRound
 	return client.ErrStale
 }
 
-// write replaces the head by next, or creates it if the stream has none. Without pages and ids, that is
-// the only document.
+// write replaces the head by next, or creates it if the stream has none. Without pages and ids, the
+// head is the only document to write.
 func (a *appender) write(ctx context.Context, c *client.Call, next *streamHead, pages []*streamPage, ids []*idDoc) (err error) {
-	// A crash before this write leaves nothing, a crash after it visible entries. Head, ids and
-	// pages are written together, so either all of them are stored or none is.
+	// A crash before this write leaves nothing, a crash after it visible entries. Head, ids and pages
+	// are written in one batch: all are stored, or none.
 	etag := next.etag
 	if len(pages) == 0 && len(ids) == 0 {
 		next.etag, err = c.Put(ctx, a.store.streams, next.PartitionKey, headID, etag, next)
@@ -228,8 +228,8 @@ func (a *appender) write(ctx context.Context, c *client.Call, next *streamHead, 
 	return err
 }
 
-// planAppend returns the head with the pending messages, the pages that leave it, and the ids to
-// remember.
+// planAppend returns the next head, with the pending messages, the pages that move entries out of it,
+// and the ids to remember.
 func (a *appender) planAppend(base *streamHead, r *appendRound) (next *streamHead, positions []domain.Position, pages []*streamPage, ids []*idDoc) {
 	h := *base
 	next = &h
@@ -290,8 +290,9 @@ func (a *appender) planAppend(base *streamHead, r *appendRound) (next *streamHea
 	return next, positions, pages, ids
 }
 
-// settleVersions completes the messages whose version is not that of the next entry of base. If base
-// is stale, a version that seems to be in the stream is there, but there may be no gap.
+// settleVersions completes the messages whose version is not that of the next entry of base. A version
+// below it is in the stream, even if base is stale. A version above it may be only a gap of a stale
+// base: hasGap reports that.
 func (r *appendRound) settleVersions(base *streamHead) (hasGap bool) {
 	next := make(map[int]int64)
 	r.pending = slices.DeleteFunc(r.pending, func(p pendingMessage) bool {
@@ -320,10 +321,10 @@ func (r *appendRound) completeMessages(positions []domain.Position) {
 	r.pending = nil
 }
 
-// isAppended reports whether an attempt whose outcome was not known has appended the messages
-// of r before base was written. It reads back what stands where the first of them would be:
-// later appends do not change that. If base is stale, the next attempt is refused, and no
-// attempt has succeeded if base is current.
+// isAppended reports whether an attempt with an unknown outcome has appended the messages of r before
+// base was written. It reads the entry at the position of their first one, which later appends do not
+// change. If base is stale, the next attempt is refused. If base is current and the entry is another
+// one, no attempt has succeeded.
 func (a *appender) isAppended(ctx context.Context, c *client.Call, r *appendRound, base *streamHead) (bool, error) {
 	for _, positions := range r.tried {
 		at, h := positions[0], base
@@ -357,7 +358,7 @@ func (a *appender) isAppended(ctx context.Context, c *client.Call, r *appendRoun
 	return false, nil
 }
 
-// resolveDuplicates finds out which pending messages were sent before, in the segment that refused one
+// resolveDuplicates finds the pending messages that were sent before, in the segment that refused one
 // of their ids.
 func (a *appender) resolveDuplicates(ctx context.Context, c *client.Call, r *appendRound, segment int) error {
 	found := make([]*idDoc, len(r.pending))
@@ -383,7 +384,7 @@ func (a *appender) resolveDuplicates(ctx context.Context, c *client.Call, r *app
 			continue
 		}
 		if doc.WriteID == r.writeID {
-			return client.ErrStale // an attempt has succeeded; the next one finds it
+			return client.ErrStale // an attempt has succeeded; the next attempt finds that
 		}
 		at, err := domain.ParsePosition(doc.Position)
 		if err != nil {
@@ -395,14 +396,14 @@ func (a *appender) resolveDuplicates(ctx context.Context, c *client.Call, r *app
 		}
 	}
 	if len(left) < len(r.pending) {
-		// The id was there first, so no attempt has succeeded or will.
+		// The id existed before, so no attempt has succeeded or can succeed.
 		r.pending, r.tried, r.writeID = left, nil, a.store.client.NewID()
 	}
 	return nil
 }
 
-// searchEarlierSegments looks for the ids of r in the segments before the current one that
-// may have ids which are not forgotten yet. They are sealed, so they get no more ids.
+// searchEarlierSegments looks for the ids of r in earlier segments, as far as these may have ids that
+// are not expired. Earlier segments are sealed, so they get no more ids.
 func (a *appender) searchEarlierSegments(ctx context.Context, c *client.Call, r *appendRound, base *streamHead) error {
 	hasID := slices.ContainsFunc(r.pending, func(p pendingMessage) bool { return p.message().ID != "" })
 	if !hasID || r.searched == base.segment+1 {
@@ -426,8 +427,8 @@ func (a *appender) searchEarlierSegments(ctx context.Context, c *client.Call, r 
 	return nil
 }
 
-// findID returns the document of an id, nil if it does not exist. Where a read may be stale, a
-// patch that changes nothing shows whether a document that was not found exists.
+// findID returns the document of an id, nil if it does not exist. Where a read may be stale, a patch
+// that changes nothing tells whether the document exists.
 func (s *Store) findID(ctx context.Context, c *client.Call, key, message string) (*idDoc, error) {
 	var doc idDoc
 	_, err := c.Read(ctx, s.streams, key, idOf(message), &doc)
@@ -436,7 +437,7 @@ func (s *Store) findID(ctx context.Context, c *client.Call, key, message string)
 		ops.AppendSet("/kind", idDocument.Name)
 		// A crash after this write leaves the document as it was.
 		err = c.Patch(ctx, s.streams, key, idOf(message), ops, &doc)
-		if client.StatusOf(err) == http.StatusPreconditionFailed { // without a cause, or its format is newer
+		if client.StatusOf(err) == http.StatusPreconditionFailed { // refused without a cause, or the format is newer
 			return nil, client.ErrStale
 		}
 	}

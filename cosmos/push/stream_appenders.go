@@ -7,7 +7,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// appenders are those of the streams that this process appends to.
+// appenders has an appender for each stream that this process appends to.
 type appenders struct {
 	store *Store
 
@@ -15,7 +15,8 @@ type appenders struct {
 	of map[domain.StreamName]*appender
 }
 
-// maxAppenders is how many heads are remembered without an Append under way.
+// maxAppenders is the limit for the appenders that are kept, for their heads, while no Append uses
+// them.
 const maxAppenders = 1000
 
 func (as *appenders) acquire(stream domain.StreamName) *appender {
@@ -42,8 +43,7 @@ func (as *appenders) release(a *appender) {
 	}
 }
 
-// newestHead returns the head that this process has written or read last, nil if it knows
-// none.
+// newestHead returns the head that this process has written or read last, nil if there is none.
 func (as *appenders) newestHead(stream domain.StreamName) *streamHead {
 	as.mu.Lock()
 	defer as.mu.Unlock()

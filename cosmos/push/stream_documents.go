@@ -24,7 +24,7 @@ var (
 
 const headID = "head"
 
-// A streamHead is the document by which a segment of a stream grows: each append replaces it.
+// A streamHead is the document of a segment that each append replaces.
 type streamHead struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -34,12 +34,12 @@ type streamHead struct {
 	Sealed       bool   `json:"sealed,omitempty"`
 	// Priorities are the priorities with entries in this segment or an earlier one.
 	Priorities map[string]*streamTail `json:"priorities"`
-	Sync       []string               `json:"sync,omitempty"` // cursors that the sender of a message waits for
+	Sync       []string               `json:"sync,omitempty"` // cursors whose delivery the sender of a message waits for
 	client.Document
 
 	segment int
 	etag    azcore.ETag
-	sync    []domain.CursorID // Sync, parsed; it is replaced and not changed
+	sync    []domain.CursorID // Sync, parsed; the slice is replaced, never changed
 }
 
 func (*streamHead) DocumentKind() client.DocumentKind { return headDocument }
@@ -57,7 +57,7 @@ func (h *streamHead) Validate() (err error) {
 	return nil
 }
 
-// A streamTail is the newest entries of a priority, which will be in its next page.
+// A streamTail has the newest entries of a priority, which will be in its next page.
 type streamTail struct {
 	Page    int                   `json:"page"`
 	First   int64                 `json:"first"` // the number of its first entry
@@ -65,14 +65,14 @@ type streamTail struct {
 	Unknown client.UnknownMembers `json:",embed"`
 }
 
-// An appendRun is the entries of one append.
+// An appendRun has the entries of one append.
 type appendRun struct {
 	WriteID   string                `json:"w"`
 	Published int64                 `json:"at"` // microseconds
 	Entries   []streamEntry         `json:"e"`
 	Unknown   client.UnknownMembers `json:",embed"`
 
-	last domain.TraceContext // of the entry that was added last
+	last domain.TraceContext // the span of the entry that was added last
 }
 
 type streamEntry struct {
@@ -84,11 +84,11 @@ type streamEntry struct {
 	Object      string                `json:"o,omitempty"` // with a large payload
 	Length      int64                 `json:"l,omitempty"`
 	Sum         uint32                `json:"s,omitempty"`
-	Accepted    []byte                `json:"p,omitempty"` // the span that has appended it, by domain.AppendStored; missing: that of the entry before in its run, if there is one
+	Accepted    []byte                `json:"p,omitempty"` // the span of its append, by domain.AppendStored; missing: the same as the entry before it in the run, if any
 	Unknown     client.UnknownMembers `json:",embed"`
 }
 
-// noSpan as the span of an entry says that none is known, although the entry before in its run has one.
+// noSpan is stored as the span of an entry that has none, if the entry before it in the run has one.
 var noSpan = []byte{0}
 
 // addEntry appends an entry to r.
@@ -102,7 +102,8 @@ func (r *appendRun) addEntry(e streamEntry, accepted domain.TraceContext) {
 	r.last, r.Entries = accepted, append(r.Entries, e)
 }
 
-// acceptedAfter returns the span of e, if that of the entry before in its run is before; zero: it has none.
+// acceptedAfter returns the span of e, zero if e has none. before is the span of the entry before e in
+// its run.
 func (e *streamEntry) acceptedAfter(before domain.TraceContext) domain.TraceContext {
 	if len(e.Accepted) == 0 {
 		return before
@@ -110,7 +111,7 @@ func (e *streamEntry) acceptedAfter(before domain.TraceContext) domain.TraceCont
 	return domain.ParseStored(e.Accepted)
 }
 
-// A streamPage is a run of entries of a priority that left the head. It is written once.
+// A streamPage has entries of a priority that have left the head. It is written once.
 type streamPage struct {
 	ID           string      `json:"id"`
 	PartitionKey string      `json:"partitionKey"`
@@ -122,11 +123,11 @@ type streamPage struct {
 
 func (*streamPage) DocumentKind() client.DocumentKind { return pageDocument }
 
-// An idDoc remembers the message of an id for repository.IDRetention.
+// An idDoc remembers for repository.IDRetention which message has the id.
 type idDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
-	WriteID      string `json:"writeId"` // of the append
+	WriteID      string `json:"writeId"` // the write id of the append
 	Position     string `json:"position"`
 	Digest       []byte `json:"digest"`
 	TTL          int64  `json:"ttl"`
@@ -162,7 +163,7 @@ func fromMicros(n int64) time.Time {
 	return time.UnixMicro(n).UTC()
 }
 
-// tailOf returns the tail of a priority, an empty one if it has no entries.
+// tailOf returns the tail of a priority; if the priority has no entries, an empty one.
 func (h *streamHead) tailOf(priority int) *streamTail {
 	if t := h.Priorities[strconv.Itoa(priority)]; t != nil {
 		return t
@@ -181,8 +182,8 @@ func countOf(runs []appendRun) int64 {
 	return int64(n)
 }
 
-// runAt returns the run of the entry with a number, nil if it is not in runs, the first entry
-// of which has the number first.
+// runAt returns the run that has the entry with a number, or nil. first is the number of the first
+// entry in runs.
 func runAt(runs []appendRun, first, number int64) *appendRun {
 	for i := range runs {
 		if n := int64(len(runs[i].Entries)); number >= first && number < first+n {
@@ -193,7 +194,7 @@ func runAt(runs []appendRun, first, number int64) *appendRun {
 	return nil
 }
 
-// makeEntry returns the stored form of m, without its payload if that is in object.
+// makeEntry returns the stored form of m. The payload is left out if it is in object.
 func makeEntry(m *domain.Message, object string) streamEntry {
 	e := streamEntry{ID: m.ID, Attributes: m.Attributes, ContentType: m.ContentType}
 	switch {
@@ -207,7 +208,7 @@ func makeEntry(m *domain.Message, object string) streamEntry {
 	return e
 }
 
-// toEntry returns e as the port returns it.
+// toEntry converts e to an entry of the port.
 func (e *streamEntry) toEntry(at domain.Position, published int64, accepted domain.TraceContext) repository.Entry {
 	out := repository.Entry{
 		Message:  domain.Message{ID: e.ID, Priority: at.Priority, Attributes: e.Attributes, ContentType: e.ContentType},

@@ -20,7 +20,7 @@ func (s *Store) Find(ctx context.Context, stream domain.StreamName, id string) (
 	return at, c.Outcome(fmt.Sprintf("find a message of %s by its id", stream), err)
 }
 
-// findPosition looks for an id in the segments that may have ids which are not forgotten yet.
+// findPosition looks for an id in the segments that may have ids which are not expired.
 func (s *Store) findPosition(ctx context.Context, c *client.Call, stream domain.StreamName, id string) (domain.Position, error) {
 	h, err := s.lastHead(ctx, c, stream)
 	last := h
@@ -41,7 +41,7 @@ func (s *Store) findPosition(ctx context.Context, c *client.Call, stream domain.
 		}
 		before := h.segment - 1
 		if h, err = s.readHead(ctx, c, stream, before); err == nil && h == nil {
-			err = client.ErrNotYetVisible // heads are never removed
+			err = client.ErrNotYetVisible // heads are never removed, so the read is stale
 		}
 		if err != nil {
 			return domain.Position{}, err

@@ -25,11 +25,11 @@ func (s *Store) readHead(ctx context.Context, c *client.Call, stream domain.Stre
 	return h, nil
 }
 
-// lastHead returns the head of the last segment, nil if the stream has none. Heads are never
-// removed, so it finds the last one by halving, in a number of reads that is logarithmic.
+// lastHead returns the head of the last segment, nil if the stream has none. Heads are never removed,
+// so a binary search finds the last one in a logarithmic number of reads.
 func (s *Store) lastHead(ctx context.Context, c *client.Call, stream domain.StreamName) (*streamHead, error) {
 	var last *streamHead
-	missing := 0 // the first segment that is known to have no head
+	missing := 0 // the lowest segment that is known to have no head
 	for step := 1; missing == 0; step *= 2 {
 		h, err := s.readHead(ctx, c, stream, step-1)
 		if err != nil {
@@ -58,7 +58,7 @@ func (s *Store) lastHead(ctx context.Context, c *client.Call, stream domain.Stre
 	return last, nil
 }
 
-// currentHead returns the head of the last segment. It creates that of a stream which has none.
+// currentHead returns the head of the last segment. If the stream has none, it creates the first.
 func (s *Store) currentHead(ctx context.Context, c *client.Call, stream domain.StreamName) (*streamHead, error) {
 	h, err := s.lastHead(ctx, c, stream)
 	if err != nil || h != nil {
@@ -70,8 +70,8 @@ func (s *Store) currentHead(ctx context.Context, c *client.Call, stream domain.S
 // openSegment creates the head of the segment after a sealed one.
 func (s *Store) openSegment(ctx context.Context, c *client.Call, stream domain.StreamName, sealed *streamHead) (*streamHead, error) {
 	h := s.newHead(stream, sealed)
-	// A crash after this write leaves an empty head, to which the next append appends. If it is
-	// refused, the head exists, whether this call or another process has created it.
+	// A crash after this write leaves an empty head, to which the next append appends. If the write is
+	// refused, the head exists already: this call or another process has created it.
 	etag, err := c.Put(ctx, s.streams, h.PartitionKey, headID, "", h)
 	if client.IsRefused(err) {
 		if h, err = s.readHead(ctx, c, stream, sealed.segment+1); h == nil && err == nil {
@@ -83,7 +83,7 @@ func (s *Store) openSegment(ctx context.Context, c *client.Call, stream domain.S
 	return h, err
 }
 
-// newHead returns the head of the segment after a sealed one, which is not stored.
+// newHead returns the head of the segment after a sealed one. It is not stored yet.
 func (s *Store) newHead(stream domain.StreamName, sealed *streamHead) *streamHead {
 	h := &streamHead{
 		ID: headID, PartitionKey: segmentKey(stream, sealed.segment+1), WriteID: s.client.NewID(),
@@ -109,7 +109,7 @@ func (s *Store) readPage(ctx context.Context, c *client.Call, stream domain.Stre
 // Read implements [repository.Streams].
 func (s *Store) Read(ctx context.Context, stream domain.StreamName, from domain.Position, limit int) (repository.Entries, error) {
 	if h := s.appenders.newestHead(stream); h != nil && h.segment == from.Segment {
-		// What this process has appended is read from its memory: it is in the store.
+		// The entries that this process has appended are read from its memory: they are stored.
 		if t := h.tailOf(from.Priority); from.Number >= t.First && from.Number < t.nextNumber() {
 			return s.toEntries(t.Runs, t.First, domain.Position{EntryID: from.EntryID, Segment: from.Segment, Page: t.Page}, limit), nil
 		}
@@ -156,7 +156,8 @@ func (s *Store) readEntries(ctx context.Context, c *client.Call, stream domain.S
 	}
 }
 
-// toEntries returns up to limit entries of runs from a position on that are retained.
+// toEntries returns up to limit entries of runs from a position on, without those whose retention has
+// passed.
 func (s *Store) toEntries(runs []appendRun, first int64, from domain.Position, limit int) repository.Entries {
 	oldest := toMicros(s.opts.Clock().Add(-s.opts.Retention))
 	found := repository.Entries{Start: from}
@@ -181,11 +182,12 @@ func (s *Store) toEntries(runs []appendRun, first int64, from domain.Position, l
 	return found
 }
 
-// firstPosition returns the position of the first page behind at that was not removed, or of
-// the tail. It is called when the page of at was not found.
+// firstPosition returns the position of the first page after at that was not removed, or of the tail.
+// It is called when the page at that position was not found.
 func (s *Store) firstPosition(ctx context.Context, c *client.Call, stream domain.StreamName, h *streamHead, at domain.Position) (domain.Position, error) {
 	t := h.tailOf(at.Priority)
-	// Pages are removed in the order in which they were written: gone is removed, there is not.
+	// Pages are removed in the order in which they were written. The page gone is removed, the page
+	// there is not.
 	gone, there := at.Page, t.Page
 	start := domain.Position{EntryID: domain.EntryID{Priority: at.Priority, Number: t.First}, Segment: at.Segment, Page: t.Page}
 	for page := gone; ; page = (gone + there) / 2 {
@@ -197,7 +199,7 @@ func (s *Store) firstPosition(ctx context.Context, c *client.Call, stream domain
 			there = page
 			start.Number, start.Page = p.First, page
 		} else {
-			// A stale read of a page would skip entries that are there.
+			// After a stale read of a page, its entries would be skipped.
 			isGone, err := s.isGone(ctx, c, s.streams, h.PartitionKey, pageID(at.Priority, page))
 			if err != nil {
 				return at, err
@@ -235,8 +237,8 @@ func (s *Store) CurrentEnd(ctx context.Context, stream domain.StreamName) (repos
 	return h.toStreamEnd(), c.Outcome("read the current end of "+stream.String(), err)
 }
 
-// toStreamEnd returns the positions behind the last entries of a stream whose last head is h; nil: it has
-// none.
+// toStreamEnd returns the positions after the last entries of a stream whose last head is h. h is nil
+// if the stream has no head.
 func (h *streamHead) toStreamEnd() (end repository.StreamEnd) {
 	if h == nil {
 		return end
@@ -250,14 +252,14 @@ func (h *streamHead) toStreamEnd() (end repository.StreamEnd) {
 	return end
 }
 
-// confirmHead fails with ErrStale unless h was the last head of a stream when the call began; nil:
-// the stream had none. Where reads may be stale, a patch asks the current state. It is applied only
-// if the head has changed, and then it changes nothing: a segment is opened once.
+// confirmHead fails with ErrStale unless h was the last head of a stream when the call began. h is nil
+// if the stream has no head. Where reads may be stale, it sends a patch. The patch is applied only if
+// the head has changed, and then it changes nothing: a segment is opened once.
 func (s *Store) confirmHead(ctx context.Context, c *client.Call, stream domain.StreamName, h *streamHead) error {
 	if !s.account.ReadsMayBeStale() {
 		return nil
 	}
-	next := 0 // segment, which must not exist
+	next := 0 // the segment that must not exist
 	if h != nil {
 		ops := client.NewPatch(headDocument, "c.writeId != '"+h.WriteID+"'")
 		ops.AppendSet("/opened", h.Opened)

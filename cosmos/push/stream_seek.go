@@ -18,14 +18,14 @@ func (s *Store) Seek(ctx context.Context, stream domain.StreamName, priority int
 		if err != nil || h == nil {
 			return err
 		}
-		for { // the last segment that begins before
+		for { // finds the last segment that begins before
 			isLater := false
 			if at, isLater, err = s.seekSegment(ctx, c, stream, h, priority, isBefore); err != nil || !isLater || h.segment == 0 {
 				return err
 			}
 			before := h.segment - 1
 			if h, err = s.readHead(ctx, c, stream, before); err == nil && h == nil {
-				err = client.ErrNotYetVisible // heads are never removed
+				err = client.ErrNotYetVisible // heads are never removed, so the read is stale
 			}
 			if err != nil {
 				return err
@@ -35,15 +35,15 @@ func (s *Store) Seek(ctx context.Context, stream domain.StreamName, priority int
 	return at, c.Outcome(fmt.Sprintf("seek in %s", stream), err)
 }
 
-// seekSegment returns the first position of the last page of a segment that begins before, or of
-// its first page. isLater reports that even the first entry of the segment is not before.
+// seekSegment returns the first position of the last page of a segment whose first entry is before, or
+// of the first page. isLater reports that no entry of the segment is before.
 func (s *Store) seekSegment(ctx context.Context, c *client.Call, stream domain.StreamName, h *streamHead, priority int, isBefore func(int64, time.Time) bool) (at domain.Position, isLater bool, err error) {
 	t := h.tailOf(priority)
 	start := func(number int64, page int) domain.Position {
 		return domain.Position{EntryID: domain.EntryID{Priority: priority, Number: number}, Segment: h.segment, Page: page}
 	}
 	if len(t.Runs) == 0 && t.Page == 0 {
-		return start(t.First, 0), t.First > 0, nil // it has no entry of the priority
+		return start(t.First, 0), t.First > 0, nil // the segment has no entry of the priority
 	}
 	if len(t.Runs) > 0 && isBefore(t.First, fromMicros(t.Runs[0].Published)) {
 		return start(t.First, t.Page), false, nil
@@ -56,7 +56,7 @@ func (s *Store) seekSegment(ctx context.Context, c *client.Call, stream domain.S
 		switch {
 		case err != nil:
 			return at, false, err
-		case p == nil: // it has expired, or is not visible yet: Read decides that
+		case p == nil: // it has expired, or is not visible yet; Read finds out
 			before, at = page, start(0, page)
 		case isBefore(p.First, fromMicros(p.Runs[0].Published)):
 			before, at = page, start(p.First, page)

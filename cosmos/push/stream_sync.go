@@ -39,8 +39,8 @@ func (s *Store) Sync(ctx context.Context, stream domain.StreamName) ([]domain.Cu
 	return listed, c.Outcome("read sync of "+stream.String(), err)
 }
 
-// changeSync replaces the cursors that the head of a stream lists as sync. Each append replaces the
-// head, too, If-Match, so an append that begins afterwards has the list. If the outcome of the write is
+// changeSync replaces the list of sync cursors in the head of a stream. Each append also replaces the
+// head, If-Match, so an append that begins afterwards has the list. If the outcome of the write is
 // ambiguous, the head is read again: its list counts, whichever write stored it.
 func (s *Store) changeSync(ctx context.Context, what string, stream domain.StreamName, change func([]domain.CursorID) []domain.CursorID) error {
 	c := s.client.Begin(what)
@@ -54,13 +54,13 @@ func (s *Store) changeSync(ctx context.Context, what string, stream domain.Strea
 		}
 		next := change(h.sync)
 		if slices.Equal(next, h.sync) && !s.account.ReadsMayBeStale() {
-			return nil // else the head may be stale, and only a write shows that
+			return nil // otherwise the head may be stale, which only a write can detect
 		}
 		h.sync, h.Sync, h.WriteID = next, nil, s.client.NewID()
 		for _, id := range next {
 			h.Sync = append(h.Sync, id.String())
 		}
-		// A crash after this write leaves a cursor that is listed, or no longer is.
+		// A crash after this write leaves a complete change of the list.
 		_, err = c.Put(ctx, s.streams, h.PartitionKey, headID, h.etag, h)
 		if client.IsRefused(err) {
 			return client.ErrStale

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// Both nodes list cursors, and append meanwhile. None is lost, and each append that begins after a
+// Both nodes list cursors and append meanwhile. No cursor is lost, and each append that begins after a
 // cursor was listed has it.
 func TestTwoNodesThatListCursors_LoseNone(t *testing.T) {
 	r := newRig(t, embedded.Options{})
@@ -46,7 +46,8 @@ func TestTwoNodesThatListCursors_LoseNone(t *testing.T) {
 	require.Len(t, listed, 2*each)
 }
 
-// A list is as its last caller wants it, whatever happens to a request and however stale the reads.
+// The list is as its last caller wants it, whatever faults its requests meet and however stale the
+// reads are.
 func TestAListOfCursors_SurvivesEveryFault(t *testing.T) {
 	for _, v := range variants {
 		for _, fault := range append(faulty.Faults(), faulty.Truncated) {
@@ -93,9 +94,9 @@ func TestAListOfCursors_SurvivesEveryFault(t *testing.T) {
 	}
 }
 
-// What another node has listed is known to a node whose head is older, and a list that is repeated
-// on an old head is written all the same.
-func TestAListOfCursors_IsThatOfTheStoreHoweverStaleAReadIs(t *testing.T) {
+// A node with an older head knows a cursor that another node has listed. To list a cursor is a write,
+// even if a stale head has it already.
+func TestAListOfCursors_IsNeverStale(t *testing.T) {
 	isStale := false
 	r := newRig(t, embedded.Options{Consistency: "Session", Stale: func() int {
 		if isStale {
@@ -122,9 +123,9 @@ func TestAListOfCursors_IsThatOfTheStoreHoweverStaleAReadIs(t *testing.T) {
 	require.Equal(t, []domain.CursorID{id}, appended[0].Sync)
 }
 
-// A topic without subscriptions that are sync has the same requests as before; to list one costs a
+// A topic without sync subscriptions has the same requests as before. To list a subscription costs a
 // read and a write.
-func TestAList_CostsOnlyWhereThereIsOne(t *testing.T) {
+func TestAListOfCursors_CostsNothingWhereThereIsNone(t *testing.T) {
 	r := newRig(t, embedded.Options{Pessimistic: true})
 	stream, node := repositorytest.NewStream(), r.node(Options{})
 	appends := func() (calls int, units float64) {
@@ -140,7 +141,7 @@ func TestAList_CostsOnlyWhereThereIsOne(t *testing.T) {
 	before := r.line.Calls()
 	require.NoError(t, node.AddSync(t.Context(), stream, repositorytest.NewCursorID()))
 	require.LessOrEqual(t, r.line.Calls()-before, 3)
-	appends() // it is refused once: its head is older
+	appends() // the append is refused once, because its head is older
 	calls, more := appends()
 	require.Equal(t, 1, calls)
 	require.Less(t, more, units+1)

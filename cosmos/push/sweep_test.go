@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-func TestASweep_RemovesPayloadsWhoseEntriesAreNotReadAnyMore(t *testing.T) {
+func TestASweep_RemovesPayloadsOfExpiredEntries(t *testing.T) {
 	now := &clock{time.Now()}
 	r := newRig(t, embedded.Options{Clock: func() time.Time { return now.now }})
 	node := r.node(Options{Clock: func() time.Time { return now.now }})
@@ -34,7 +34,7 @@ func TestASweep_RemovesPayloadsWhoseEntriesAreNotReadAnyMore(t *testing.T) {
 		}
 		return err == nil
 	}
-	for range 21 { // as long as the entry is read, the payload is there
+	for range 21 { // the payload exists as long as the entry is read
 		require.True(t, isThere())
 		now.now = now.now.Add(24 * time.Hour)
 		all, err := repositorytest.ReadAll(t.Context(), r.stores(node), stream, domain.Position{})

@@ -10,8 +10,8 @@ import (
 
 var watchDocument = client.DocumentKind{Name: "watch", Format: 1}
 
-// A watchDoc is a repository.Watch. Its partition has all watches of an owner, so that they are
-// listed in the order of their ids.
+// A watchDoc is a repository.Watch. Its partition has all watches of an owner, so a query lists them in
+// the order of their ids.
 type watchDoc struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
@@ -22,7 +22,7 @@ type watchDoc struct {
 	CallbackURL  string `json:"callbackUrl"`
 	After        int64  `json:"after,omitempty"`
 	Created      int64  `json:"created"` // microseconds
-	// ETag is that of a document that was read: lists have it, too.
+	// ETag is the etag of a document that was read. It is a member because lists read it, too.
 	ETag azcore.ETag `json:"_etag,omitempty"`
 	client.Document
 }
@@ -32,7 +32,7 @@ func (*watchDoc) DocumentKind() client.DocumentKind { return watchDocument }
 // watchesKey returns the partition of the watches of an owner. No cursor id begins with a bar.
 func watchesKey(owner domain.ActorID) string { return "|watches|" + owner.String() }
 
-// set takes over all members of a watch.
+// set copies all members of a watch.
 func (d *watchDoc) set(w *repository.Watch, writeID string) {
 	d.ID, d.PartitionKey, d.Kind, d.WriteID = w.ID.String(), watchesKey(w.Owner), watchDocument.Name, writeID
 	d.Owner, d.Resource, d.CallbackURL, d.After = w.Owner.String(), w.Resource.Key(), w.CallbackURL, w.After

@@ -22,7 +22,7 @@ func (l *pagedLife) listEntries(s *Store) []repository.ShardEntry {
 	return entries
 }
 
-// unlistCursor loads the cursor of the first watch, and has its entry removed.
+// unlistCursor loads the cursor of the first watch, and removes its entry.
 func (l *pagedLife) unlistCursor(s *Store) {
 	l.Helper()
 	c, version, err := l.open(s, l.watches[0])
@@ -37,7 +37,7 @@ func (l *pagedLife) unlistCursor(s *Store) {
 	require.Empty(l, l.listEntries(s))
 }
 
-// An older version has listed each watch, and has no pages.
+// An older version, which has no pages, has listed each watch.
 func TestAWatchThatAnOlderVersionHasListed_IsInAPageBeforeItsEntryGoes(t *testing.T) {
 	l := newPagedLife(t, newRig(t, embedded.Options{}))
 	s, id := l.node(Options{}), l.watches[0]
@@ -72,7 +72,8 @@ func TestTheEntryOfAWatchWithoutACursor_IsRemovedByALoad(t *testing.T) {
 	})
 }
 
-// A node that has deleted a watch may end before the cursor has an entry. The caller got no answer.
+// A node that deletes a watch may end before the cursor has an entry. Its caller gets no answer and
+// repeats the request.
 func TestARepeatedDeletion_GivesTheCursorAnEntryUntilItIsRetired(t *testing.T) {
 	for _, v := range watchVariants {
 		t.Run(v.name, func(t *testing.T) {
@@ -141,8 +142,9 @@ func TestADeletionThatGivesTheCursorNoEntry_Fails(t *testing.T) {
 	})
 }
 
-// The owner of a cursor knows a change by its number, which it compares with that of the entry before.
-func TestEachEntryOfAWatch_HasAnotherNumberOfChanges(t *testing.T) {
+// The owner of a cursor recognizes a change by its number, which it compares with the number of the
+// earlier entry.
+func TestEachEntryOfAWatch_HasItsOwnNumberOfChanges(t *testing.T) {
 	l := newPagedLife(t, newRig(t, embedded.Options{}))
 	s := l.node(Options{})
 	require.NoError(t, l.runStep(s, 0))

@@ -17,8 +17,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A watchedLife is that of a document that is watched, on a line that may break: it is made, changed
-// and deleted, twice, and each change is published. The caller of the store repeats what fails.
+// A watchedLife creates, changes and deletes a watched document, twice, on a connection that may break,
+// and publishes each change. The caller of the store repeats calls that fail.
 type watchedLife struct {
 	*testing.T
 	*rig
@@ -28,7 +28,7 @@ type watchedLife struct {
 	next     int // step
 }
 
-// A deed is the change to make to the document.
+// A deed is a change to make to the document.
 type deed struct {
 	body  string // "": it is deleted
 	event domain.ChangeEvent
@@ -58,7 +58,7 @@ func (l *watchedLife) startStore(retries int) *Store {
 	return l.node(opts)
 }
 
-// runStep makes one step. A step that has been made is made again without an effect.
+// runStep makes one step. To repeat a step has no further effect.
 func (l *watchedLife) runStep(s *Store, step int) error {
 	ctx := context.Background()
 	switch step {
@@ -121,8 +121,8 @@ func (l *watchedLife) publishChanges(s *Store) error {
 	return nil
 }
 
-// runLife makes the steps that are left. again is how often a step may fail in all. What others seem to
-// have changed is read again.
+// runLife makes the remaining steps. again is the limit for the steps that may fail. After a conflict,
+// the document is read again.
 func (l *watchedLife) runLife(s *Store, again int) error {
 	for tries := 0; l.next < 3+2*len(deeds); tries++ {
 		require.Less(l, tries, 200)
@@ -130,7 +130,7 @@ func (l *watchedLife) runLife(s *Store, again int) error {
 		switch kind := domain.KindOf(err); {
 		case err == nil:
 			l.next++
-		case kind == domain.Conflict || kind == domain.NotFound && again > 0: // an old read
+		case kind == domain.Conflict || kind == domain.NotFound && again > 0: // the read was stale
 			<-time.After(time.Second)
 		default:
 			if again--; again < 0 {
@@ -141,10 +141,10 @@ func (l *watchedLife) runLife(s *Store, again int) error {
 	return nil
 }
 
-// wantEnded demands that each change is in the stream once, and none is left.
+// wantEnded demands that each change is in the stream once, and that no change document is left.
 func (l *watchedLife) wantEnded(context string) {
 	s := l.startStore(0)
-	<-time.After(time.Minute) // no read is stale
+	<-time.After(time.Minute) // from here on, no read is stale
 	require.NoError(l, l.publishChanges(s), context)
 	left, err := s.Changes(l.Context(), l.resource)
 	require.NoError(l, err)
@@ -235,7 +235,7 @@ func TestWatches_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// The document is not watched, so nothing of it remains that an attempt could be known by.
+// The document is not watched, so nothing remains by which the attempt could be recognized.
 func TestADeletionWhoseReplyIsLost_Succeeds(t *testing.T) {
 	for _, v := range watchVariants {
 		t.Run(v.name, func(t *testing.T) {
@@ -254,8 +254,8 @@ func TestADeletionWhoseReplyIsLost_Succeeds(t *testing.T) {
 	}
 }
 
-// The reply to a creation is lost, and another node deletes the document before the creation is tried
-// again. It must not create the document again.
+// The reply to a creation is lost, and another node deletes the document before the creation is
+// retried. The retry must not create the document again.
 func TestACreationWhoseReplyIsLost_IsNotRepeatedAfterADeletion(t *testing.T) {
 	for _, v := range watchVariants {
 		t.Run(v.name, func(t *testing.T) {
@@ -288,13 +288,13 @@ func TestACreationWhoseReplyIsLost_IsNotRepeatedAfterADeletion(t *testing.T) {
 	}
 }
 
-// The node that serves the cursor of a watch learns of a deletion, and of a new callback, from the entry
-// of the cursor. A call that cannot note it there fails, and its repetition notes it.
+// The node that serves the cursor of a watch learns of a deletion, or of a new callback, from the entry
+// of the cursor. A call that cannot note the change there fails, and its repetition notes it.
 func TestAChangeOfAWatchThatIsNotNoted_Fails(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		call func(s *Store, w *repository.Watch) error
-		then domain.Kind // of the repetition
+		then domain.Kind // of the repeated call
 	}{
 		{"delete", func(s *Store, w *repository.Watch) error { return s.DeleteWatch(context.Background(), w.Owner, w.ID) }, domain.NotFound},
 		{"replace", func(s *Store, w *repository.Watch) error {

@@ -18,7 +18,7 @@ type watchPageDoc struct {
 	ID           string   `json:"id"`
 	PartitionKey string   `json:"partitionKey"`
 	Kind         string   `json:"kind"`
-	WriteID      string   `json:"writeId"` // of the last change of the cursors
+	WriteID      string   `json:"writeId"` // the id of the write that last changed the cursors
 	Cursors      []string `json:"cursors"`
 	Served       int64    `json:"served,omitempty"`
 	client.Document
@@ -37,11 +37,12 @@ func (d *watchPageDoc) toWatchPage() (repository.WatchPage, error) {
 	return page, nil
 }
 
-// watchedID returns the id of the document in a shard that says that it has watches of a stream. No cursor
-// id begins like it.
+// watchedID returns the id of the document by which a shard lists a stream that has watches. No cursor
+// id has this prefix.
 func watchedID(stream domain.StreamName) string { return "watched|" + stream.String() }
 
-// watchPagesKey returns the partition of the pages of a stream in a shard, of which the key is shard.
+// watchPagesKey returns the partition of the pages of a stream in a shard. shard is the key of the
+// shard.
 func watchPagesKey(shard, stream string) string { return shard + "|" + stream }
 
 func watchPageID(page int) string { return "page|" + strconv.Itoa(page) }

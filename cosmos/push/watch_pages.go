@@ -18,9 +18,10 @@ func isWatch(id domain.CursorID) bool {
 	return is
 }
 
-// addToPage adds the cursor of a watch to the last page of its stream in its shard, and has the shard say that
-// it has watches of the stream. If the page has the cursor already, a call before has ended in between, and a node
-// that has found no cursor may mark the page as served: so the page gets another version in any case.
+// addToPage adds the cursor of a watch to the last page of its stream in its shard, and lists the
+// stream in the shard. If the page has the cursor already, an earlier call has ended before it was
+// complete, and a node that has found no cursor may mark the page as served. So the page gets a new
+// version in any case.
 func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorID, standing *domain.Standing) error {
 	shard, stream, from := repository.ShardOf(id), standing.Stream, standing.Position(0).Number
 	watched, etag, err := s.readWatched(ctx, c, shard, stream)
@@ -29,7 +30,7 @@ func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorI
 	}
 	page, pageTag, err := s.findWatchPage(ctx, c, watched, max(watched.Pages, 1)-1)
 	if err == nil && len(page.Cursors) >= repository.WatchPageSize && !slices.Contains(page.Cursors, id.String()) {
-		// A crash after this write leaves a page that is missing, for the next watch.
+		// A crash after this write leaves the number of a missing page, which the next watch creates.
 		watched.Pages++
 		if etag, err = c.Put(ctx, s.cursors, watched.PartitionKey, watched.ID, etag, watched); err == nil {
 			page, pageTag, err = s.findWatchPage(ctx, c, watched, watched.Pages-1)
@@ -43,20 +44,21 @@ func (s *Store) addToPage(ctx context.Context, c *client.Call, id domain.CursorI
 			page.Cursors = append(page.Cursors, id.String())
 		}
 		page.Served, page.WriteID = min(page.Served, from), s.client.NewID()
-		// A crash after this write leaves a page with the id of a missing cursor. Its owner
-		// finds none, and a repeated call creates it.
+		// A crash after this write leaves a page with the id of a missing cursor. The node that serves
+		// the page finds no cursor, and a repeated call creates it.
 		_, err = c.Put(ctx, s.cursors, page.PartitionKey, page.ID, pageTag, page)
 	}
 	if err == nil && (etag == "" || len(page.Cursors) == 1) {
-		// It is written after the page, so that a call which has found the page empty does not remove it.
+		// The shard's document is written after the page, so that a call which has found the page empty
+		// does not remove it.
 		watched.Pages = max(watched.Pages, 1)
 		_, err = c.Put(ctx, s.cursors, watched.PartitionKey, watched.ID, etag, watched)
 	}
 	return staleIfRefused(err)
 }
 
-// readWatched returns what a shard says of the watches of a stream, with 0 pages and no etag if it says
-// nothing.
+// readWatched returns a shard's document of a stream with watches. If it does not exist, it returns one
+// with 0 pages and without an etag.
 func (s *Store) readWatched(ctx context.Context, c *client.Call, shard int, stream domain.StreamName) (*entryDoc, azcore.ETag, error) {
 	watched := &entryDoc{}
 	etag, err := c.Read(ctx, s.cursors, shardKey(shard), watchedID(stream), watched)
@@ -66,7 +68,7 @@ func (s *Store) readWatched(ctx context.Context, c *client.Call, shard int, stre
 	return watched, etag, err
 }
 
-// findWatchPage returns a page, an empty one and no etag if it is missing.
+// findWatchPage returns a page. If it is missing, it returns an empty page without an etag.
 func (s *Store) findWatchPage(ctx context.Context, c *client.Call, watched *entryDoc, n int) (*watchPageDoc, azcore.ETag, error) {
 	page, key := &watchPageDoc{}, watchPagesKey(watched.PartitionKey, watched.Stream)
 	etag, err := c.Read(ctx, s.cursors, key, watchPageID(n), page)
@@ -76,8 +78,8 @@ func (s *Store) findWatchPage(ctx context.Context, c *client.Call, watched *entr
 	return page, etag, err
 }
 
-// removeFromPage removes the cursor of a watch from the pages of its stream. A stream whose only page is
-// empty is removed from the shard.
+// removeFromPage removes the cursor of a watch from the pages of its stream. If that leaves the only
+// page empty, the stream is removed from the shard.
 func (s *Store) removeFromPage(ctx context.Context, c *client.Call, id domain.CursorID, stream domain.StreamName) error {
 	watched, etag, err := s.readWatched(ctx, c, repository.ShardOf(id), stream)
 	if err != nil {
@@ -93,7 +95,8 @@ func (s *Store) removeFromPage(ctx context.Context, c *client.Call, id domain.Cu
 		case i < 0:
 			continue
 		case watched.Pages == 1 && len(page.Cursors) == 1:
-			// A crash between these writes leaves a stream without a page, which costs a look now and then.
+			// A crash between these writes leaves a stream without a page, which costs an occasional
+			// look.
 			if err = c.Delete(ctx, s.cursors, page.PartitionKey, page.ID, pageTag); err == nil {
 				err = c.Delete(ctx, s.cursors, watched.PartitionKey, watched.ID, etag)
 			}
@@ -132,13 +135,14 @@ func (s *Store) readWatchPage(ctx context.Context, c *client.Call, shard int, st
 	return doc, err
 }
 
-// MarkServed implements [repository.WatchPages]. The version of a page is that of its cursors.
+// MarkServed implements [repository.WatchPages]. The version of a page changes with its cursors.
 func (s *Store) MarkServed(ctx context.Context, shard int, stream domain.StreamName, page int, version repository.WatchPageVersion, served int64) error {
 	c := s.client.Begin("mark served")
 	ops := client.NewPatch(watchPageDocument, fmt.Sprintf("c.writeId = '%s'", version), fmt.Sprintf("(NOT IS_DEFINED(c.served) OR c.served < %d)", served))
 	ops.AppendSet("/served", served)
 	err := c.Retry(ctx, func() error {
-		// A crash before this write leaves a page that is served again: its cursors know what they have taken.
+		// A crash before this write leaves a page that is served again: its cursors have recorded what
+		// they have taken.
 		err := c.Patch(ctx, s.cursors, watchPagesKey(shardKey(shard), stream.String()), watchPageID(page), ops, &watchPageDoc{})
 		if client.StatusOf(err) != http.StatusPreconditionFailed {
 			return err

@@ -19,8 +19,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A pagedLife is that of the cursors of two watches in a shard, on a line that may break: they are
-// created, one fails and succeeds, and both are retired. Its caller repeats what fails.
+// A pagedLife creates the cursors of two watches in a shard, on a connection that may break. One of
+// them fails and succeeds, and both are retired. The caller repeats calls that fail.
 type pagedLife struct {
 	*testing.T
 	*rig
@@ -41,7 +41,7 @@ func newPagedLife(t *testing.T, r *rig) *pagedLife {
 	return l
 }
 
-// runStep makes one step. A step that has been made is made again without an effect.
+// runStep makes one step. To repeat a step has no further effect.
 func (l *pagedLife) runStep(s *Store, step int) error {
 	ctx := context.Background()
 	switch step {
@@ -64,7 +64,8 @@ func (l *pagedLife) open(s *Store, id domain.CursorID) (*domain.Cursor, reposito
 	return s.Load(context.Background(), id, domain.Owner{Incarnation: s.client.NewID(), Limit: 4, Policy: watchPolicy}, func() time.Time { return time.Now().Add(time.Duration(l.next) * time.Hour) })
 }
 
-// callReceiver calls the first watch with the first entry, unless that has ended, and unlists it afterwards.
+// callReceiver calls the first watch with the first entry, unless that delivery has ended. Then it
+// unlists the cursor.
 func (l *pagedLife) callReceiver(s *Store, status int) error {
 	c, version, err := l.open(s, l.watches[0])
 	if err != nil {
@@ -78,7 +79,7 @@ func (l *pagedLife) callReceiver(s *Store, status int) error {
 		c.Take(domain.Position{}, true)
 	}
 	now := time.Now().Add(time.Duration(l.next) * time.Hour)
-	if call, ok := c.Next(now); ok && call.Claim { // the owner before has crashed
+	if call, ok := c.Next(now); ok && call.Claim { // the previous owner has crashed
 		if version, err = s.Settle(context.Background(), l.watches[0], version, c.Settlement()); err != nil {
 			return err
 		}
@@ -123,7 +124,7 @@ func (l *pagedLife) runLife(s *Store, again int) error {
 	return nil
 }
 
-// checkRules demands that a node which knows nothing finds each cursor that has something to do.
+// checkRules demands that a node with an empty memory finds each cursor that has deliveries to make.
 func (l *pagedLife) checkRules(s *Store, about string) {
 	ctx := context.Background()
 	entries, watched, err := s.Cursors(ctx, pagedShard)
@@ -151,12 +152,12 @@ func (l *pagedLife) checkRules(s *Store, about string) {
 	}
 }
 
-// wantEnded demands that nothing of the watches is left in the shard.
+// wantEnded demands that the shard has nothing left of the watches.
 func (l *pagedLife) wantEnded(s *Store, about string) {
 	entries, watched, err := s.Cursors(context.Background(), pagedShard)
 	require.NoError(l, err, about)
 	require.Empty(l, entries, about)
-	for _, w := range watched { // a crash may leave one without a page
+	for _, w := range watched { // a crash may leave a stream without a page
 		_, err := s.WatchPage(context.Background(), pagedShard, w.Stream, 0)
 		require.Equal(l, domain.NotFound, domain.KindOf(err), about)
 	}
@@ -192,7 +193,7 @@ func TestWatchPages_SurviveACrashAtEachRequest(t *testing.T) {
 	}
 }
 
-// A lineWith carries requests, and calls before for each.
+// A lineWith calls before for each request, and then sends it.
 type lineWith struct {
 	next   policy.Transporter
 	before func(*http.Request)
@@ -203,7 +204,7 @@ func (l *lineWith) Do(req *http.Request) (*http.Response, error) {
 	return l.next.Do(req)
 }
 
-// An owner that is slow removes the entry of a watch after another owner has listed the watch again.
+// An owner is slow to remove the entry of a watch. Meanwhile another owner lists the watch again.
 func TestAnEntryThatALaterOwnerNeeds_IsNotRemoved(t *testing.T) {
 	l := newPagedLife(t, newRig(t, embedded.Options{}))
 	other := l.node(Options{})
@@ -238,13 +239,13 @@ func TestAnEntryThatALaterOwnerNeeds_IsNotRemoved(t *testing.T) {
 	l.checkRules(other, "after both")
 }
 
-// A node that is slow to create the cursor of a watch has added it to a page. Another node finds no cursor, and marks
-// the page as served.
-func TestThePageOfACursorThatComesLate_IsServedUpToItsPosition(t *testing.T) {
+// A node that is slow to create the cursor of a watch has added the cursor to a page. Another node
+// finds no cursor, and marks the page as served.
+func TestThePageOfACursorCreatedLate_IsServedUpToItsPosition(t *testing.T) {
 	for _, isMarkedFirst := range []bool{true, false} {
 		l := newPagedLife(t, newRig(t, embedded.Options{}))
 		other := l.node(Options{})
-		l.line.CrashAt(5, faulty.RequestLost) // that of the cursor
+		l.line.CrashAt(5, faulty.RequestLost) // the write of the cursor
 		require.Error(t, l.runStep(l.node(Options{Retries: -1}), 0))
 		l.line.Break(nil)
 		page, err := other.WatchPage(t.Context(), pagedShard, l.stream, 0)
@@ -260,6 +261,6 @@ func TestThePageOfACursorThatComesLate_IsServedUpToItsPosition(t *testing.T) {
 		if !isMarkedFirst {
 			require.Equal(t, domain.Conflict, domain.KindOf(mark()))
 		}
-		l.checkRules(other, "after both") // which demands that the page is not served
+		l.checkRules(other, "after both") // checkRules demands that the page is not served
 	}
 }

@@ -17,7 +17,8 @@ func (s *Store) CreateWatch(ctx context.Context, w *repository.Watch) error {
 	doc := &watchDoc{}
 	doc.set(w, s.client.NewID())
 	err := c.Retry(ctx, func() error {
-		// A crash after this write leaves a watch whose owner does not know of it, but can list it.
+		// A crash after this write leaves a watch whose id the owner does not know. The owner can list
+		// it.
 		_, err := c.Put(ctx, s.cursors, doc.PartitionKey, doc.ID, "", doc)
 		if !client.IsRefused(err) {
 			return err
@@ -36,7 +37,7 @@ func (s *Store) CreateWatch(ctx context.Context, w *repository.Watch) error {
 	return c.Outcome("create watch "+w.ID.String(), err)
 }
 
-// isSame reports whether a watch was created as d wants it: a call that is repeated finds its own.
+// isSame reports whether d is the watch that wanted describes: a repeated call finds its own watch.
 func (d *watchDoc) isSame(wanted *watchDoc) bool {
 	return d.Resource == wanted.Resource && d.CallbackURL == wanted.CallbackURL && d.After == wanted.After && d.Created == wanted.Created
 }
@@ -80,7 +81,8 @@ func (s *Store) ReplaceWatch(ctx context.Context, w *repository.Watch) error {
 		}
 		etag := doc.ETag
 		doc.set(w, writeID)
-		// A crash after this write leaves a change that the owner of the cursor finds when it loads it.
+		// A crash after this write leaves a change that the owner of the cursor finds when it loads the
+		// cursor.
 		_, err = c.Put(ctx, s.cursors, doc.PartitionKey, doc.ID, etag, doc)
 		if client.IsRefused(err) {
 			return client.ErrStale
@@ -152,14 +154,15 @@ func (s *Store) DeleteWatch(ctx context.Context, owner domain.ActorID, id domain
 	err := c.Retry(ctx, func() error {
 		doc, err := s.findWatch(ctx, c, owner, id)
 		if domain.KindOf(err) == domain.NotFound && c.InDoubt() {
-			return nil // an attempt has deleted it, or another request has
+			return nil // an attempt of this call, or another request, has deleted it
 		}
 		if err != nil {
 			return err
 		}
 		resource = doc.Resource
-		// A crash after this write leaves a cursor without an entry in its shard. The same request again, or
-		// the next change of the resource, has its owner load and retire it; until then it takes space.
+		// A crash after this write leaves a cursor without an entry in its shard. A repeated request,
+		// or the next change of the resource, makes its owner load and retire it. Until then it takes
+		// space.
 		err = c.Delete(ctx, s.cursors, doc.PartitionKey, doc.ID, doc.ETag)
 		if client.IsRefused(err) || client.IsNotFound(err) {
 			return client.ErrStale
@@ -180,8 +183,8 @@ func (s *Store) DeleteWatch(ctx context.Context, owner domain.ActorID, id domain
 	return c.Outcome("delete watch "+id.String(), err)
 }
 
-// noteWatchChange gives the cursor of a watch that was replaced or deleted an entry in its shard, so that an
-// owner loads the cursor, and notes the change there if it has one.
+// noteWatchChange notes the change or deletion of a watch in the shard entry of its cursor. It creates
+// the entry if there is none, so that an owner loads the cursor.
 func (s *Store) noteWatchChange(ctx context.Context, c *client.Call, id domain.CursorID, resource string) error {
 	r, err := domain.ParseResourceKey(resource)
 	if err != nil {
@@ -190,8 +193,8 @@ func (s *Store) noteWatchChange(ctx context.Context, c *client.Call, id domain.C
 	return s.listWatch(ctx, c, id, r.Stream())
 }
 
-// noteEarlierDeletion does the same for a watch that an earlier call has deleted. That call may have ended
-// before it could note it, and the cursor is what still knows the stream.
+// noteEarlierDeletion notes the deletion of a watch by an earlier call, which may have ended before it
+// noted it. The stream is known only from the cursor.
 func (s *Store) noteEarlierDeletion(ctx context.Context, c *client.Call, id domain.CursorID) error {
 	return c.Retry(ctx, func() error {
 		doc, err := s.readCursor(ctx, c, id)
@@ -218,17 +221,17 @@ func (s *Store) noteEarlierDeletion(ctx context.Context, c *client.Call, id doma
 func (s *Store) listWatch(ctx context.Context, c *client.Call, id domain.CursorID, stream domain.StreamName) error {
 	entry := &entryDoc{
 		ID: id.String(), PartitionKey: shardKey(repository.ShardOf(id)), Kind: entryDocument.Name,
-		Stream: stream.String(), Changes: toMicros(s.opts.Clock()), IsPaged: true, // an entry before may have had any number
+		Stream: stream.String(), Changes: toMicros(s.opts.Clock()), IsPaged: true, // an earlier entry may have had any number
 	}
 	return c.Retry(ctx, func() error {
-		// A crash before this write leaves a change of which an owner learns when it loads the cursor, or the
-		// call when it is repeated.
+		// A crash before this write leaves a change that an owner finds when it loads the cursor, or
+		// that a repeated call notes.
 		_, err := c.Put(ctx, s.cursors, entry.PartitionKey, entry.ID, "", entry)
 		if !client.IsRefused(err) {
 			return err
 		}
 		if err = s.patchChanges(ctx, c, id); client.IsNotFound(err) {
-			return client.ErrStale // it had an entry, and was unlisted since
+			return client.ErrStale // it had an entry, which was removed meanwhile
 		}
 		return err
 	})

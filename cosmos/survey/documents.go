@@ -22,30 +22,31 @@ func DocumentKinds() []client.DocumentKind {
 
 const (
 	containerName = "cabinet"
-	partition     = "|survey" // no cabinet has that name
+	partition     = "|survey" // no cabinet has this key
 	stateID       = "state"
 )
 
-// A surveyState says who surveys, up to where, and which documents have the lines.
+// A surveyState names the node that surveys, the position up to which it has read, and the documents
+// that have the lines.
 type surveyState struct {
 	ID           string `json:"id"`
 	PartitionKey string `json:"partitionKey"`
-	WriteID      string `json:"operation"` // of the last write
+	WriteID      string `json:"operation"` // id of the last write
 
-	Series string `json:"series"` // id of the log: another one begins when the state was lost
+	Series string `json:"series"` // id of the log; if the state is lost, another one begins
 
 	Owner string `json:"owner,omitempty"` // the process that surveys; "": none
 	Beat  int64  `json:"beat"`
 
-	At     time.Time         `json:"at,omitzero"`    // of the survey; zero while the first walk has not ended
-	Since  time.Time         `json:"since,omitzero"` // where feeds begin; zero: the walk has not begun
-	Tokens map[string]string `json:"tokens"`         // of the feeds, by container
-	Walk   *walkPosition     `json:"walk,omitempty"` // nil: it has ended
+	At     time.Time         `json:"at,omitzero"`    // the time of the survey; zero: the first walk has not ended
+	Since  time.Time         `json:"since,omitzero"` // the time at which feeds begin; zero: the walk has not begun
+	Tokens map[string]string `json:"tokens"`         // tokens of the feeds, by container
+	Walk   *walkPosition     `json:"walk,omitempty"` // nil: the walk has ended
 
 	Recheck *recheckPosition `json:"recheck,omitempty"`
 
 	Snapshot      string `json:"snapshot,omitempty"` // id; "": none
-	Parts         int    `json:"parts"`              // documents of the snapshot
+	Parts         int    `json:"parts"`              // number of documents of the snapshot
 	SnapshotBytes int    `json:"snapshotBytes"`
 	First         int64  `json:"first"` // the log has the documents from First to Last
 	Last          int64  `json:"last"`
@@ -55,18 +56,18 @@ type surveyState struct {
 	etag azcore.ETag
 }
 
-// A walkPosition is where a walk continues.
+// A walkPosition is the position at which a walk continues.
 type walkPosition struct {
-	Query    int                   `json:"query"` // of Reader.Walk
+	Query    int                   `json:"query"` // index of the query in Reader.Walk
 	Position string                `json:"position,omitempty"`
 	Unknown  client.UnknownMembers `json:",embed"`
 }
 
-// A recheckPosition is where the comparison of all lines with what is stored continues.
+// A recheckPosition is the position at which the comparison of all lines with the store continues.
 type recheckPosition struct {
-	Began   time.Time             `json:"began"`           // by the clock of the node that surveyed
-	Ended   bool                  `json:"ended,omitempty"` // then Began is of the last one
-	Walk    *walkPosition         `json:"walk,omitempty"`  // nil: all documents were read, and lines are compared
+	Began   time.Time             `json:"began"`           // when the recheck began, by the clock of the node that surveyed
+	Ended   bool                  `json:"ended,omitempty"` // the recheck that began at Began has ended
+	Walk    *walkPosition         `json:"walk,omitempty"`  // nil: all documents were read, and now lines are compared
 	After   string                `json:"after,omitempty"` // the recipient of the last line that was compared
 	Unknown client.UnknownMembers `json:",embed"`
 }
@@ -82,7 +83,7 @@ func (s *surveyState) Validate() error {
 	return nil
 }
 
-// clone returns a copy of s that can be changed and written in place of s.
+// clone returns a copy of s that can be changed and written to replace s.
 func (s *surveyState) clone() *surveyState {
 	c := *s
 	c.Tokens = make(map[string]string, len(s.Tokens))

@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/cosmos/client"
 )
 
-// flushIfDue stores what was surveyed, if that was not done for a while.
+// flushIfDue flushes if the last flush was some time ago.
 func (s *Survey) flushIfDue(ctx context.Context) error {
 	after := beatAfter
 	if len(s.own.pending) > 0 {
@@ -20,8 +20,9 @@ func (s *Survey) flushIfDue(ctx context.Context) error {
 	return s.flush(ctx)
 }
 
-// flush stores the lines that have changed and the position up to which they were read. Of
-// several batches, only the last one has the position: the lines before may be ahead of it.
+// flush stores the changed lines and the position up to which they were read. If it needs several
+// batches, only the last one has the position: until then the stored lines may be newer than the
+// position.
 func (s *Survey) flush(ctx context.Context) error {
 	o := &s.own
 	var p packer
@@ -69,15 +70,16 @@ type compaction struct {
 	id      string
 	parts   [][]byte
 	written int
-	upTo    int64 // the log document up to which the snapshot has all lines
+	upTo    int64 // the number of the last log document whose lines are in the snapshot
 	bytes   int
 }
 
-// snapshotPerRound is how many parts of a snapshot a round writes, so that the feeds are not late.
+// snapshotPerRound is the number of parts of a snapshot that a round writes, so that the feeds are not
+// delayed.
 const snapshotPerRound = 16
 
-// compact writes a part of a snapshot if the log is as large as the last one. When all parts are
-// written, it makes them valid, and what they replace is removed.
+// compact writes some parts of a snapshot if the log is as large as the last one. When all parts are
+// written, it makes them valid, and the documents that they replace are removed.
 func (s *Survey) compact(ctx context.Context) error {
 	o := &s.own
 	if o.compact == nil {
@@ -108,7 +110,7 @@ func (s *Survey) compact(ctx context.Context) error {
 	return s.endSnapshot(ctx)
 }
 
-// beginSnapshot packs all lines. All of them are stored.
+// beginSnapshot packs all lines. All of them must be stored.
 func (s *Survey) beginSnapshot() *compaction {
 	c := &compaction{id: s.client.NewID(), upTo: s.own.state.Last}
 	var p packer
@@ -138,7 +140,7 @@ func (s *Survey) endSnapshot(ctx context.Context) error {
 	next := s.nextState()
 	next.Snapshot, next.Parts, next.SnapshotBytes = done.id, len(done.parts), done.bytes
 	next.First = done.upTo + 1
-	next.LogBytes = 0 // of the documents that stay, it is not worth knowing
+	next.LogBytes = 0 // the size of the remaining documents is negligible
 	if err := s.writeState(ctx, next, nil); err != nil {
 		return err
 	}

@@ -15,14 +15,15 @@ import (
 )
 
 const (
-	// maxRound is how long a round follows feeds of which it reaches no end.
+	// maxRound is the time limit for a round while the feeds have more changes.
 	maxRound = 30 * time.Second
-	// quietFor is how long a feed that had no changes left is not asked again, while the other is read.
+	// quietFor is the time for which a feed without more changes is not read again, while the other one
+	// is read.
 	quietFor = 5 * time.Second
 )
 
-// follow reads the feeds to their present ends, a page of each in turn, so that they are read up to
-// about the same moment. It reports whether more may follow.
+// follow reads the feeds to their present ends, one page of each in turn, so that they are read up to
+// about the same time. hasMore reports whether there may be more changes.
 func (s *Survey) follow(ctx context.Context) (hasMore bool, err error) {
 	began := s.opts.Clock()
 	quiet := make(map[string]time.Time)
@@ -65,7 +66,7 @@ func (s *Survey) feedOf(container string) *client.Feed {
 	return feed
 }
 
-// noteAt notes the moment before which all changes were read. It never moves back.
+// noteAt sets the time before which all changes were read. It never moves back.
 func (s *Survey) noteAt() {
 	var at time.Time
 	for _, container := range s.reader.Followed() {
@@ -83,7 +84,7 @@ func (s *Survey) noteAt() {
 	}
 }
 
-// followPage applies the next changes of a feed, and returns how many there were.
+// followPage applies the next changes of a feed, and returns their number.
 func (s *Survey) followPage(ctx context.Context, container string, feed *client.Feed, size int) (int, error) {
 	docs, err := feed.Next(ctx, size)
 	if err != nil {
@@ -100,8 +101,8 @@ func (s *Survey) followPage(ctx context.Context, container string, feed *client.
 	return len(docs), nil
 }
 
-// noteDamage notes the mailbox whose document is damaged in the file of an embedded engine. A
-// feed cannot skip it, but a walk can: noteDamage returns client.ErrFeedLost. It returns nil if
+// noteDamage records that a document of a mailbox is damaged in the file of an embedded engine. A feed
+// cannot skip the document, but a walk can: noteDamage returns client.ErrFeedLost. It returns nil if
 // err is another failure.
 func (s *Survey) noteDamage(err error) error {
 	recipient, ok := s.damagedMailbox(err)
@@ -112,24 +113,23 @@ func (s *Survey) noteDamage(err error) error {
 	return client.ErrFeedLost
 }
 
-// damagedMailbox returns the recipient of a document that is damaged in the file of an embedded
-// engine.
+// damagedMailbox returns the recipient of a document that is damaged in the file of an embedded engine.
 func (s *Survey) damagedMailbox(err error) (domain.ActorID, bool) {
 	name, _, _ := strings.Cut(client.FailureOf(err).DamagedPartition(), "|")
 	recipient, perr := domain.ParseActorID(name)
 	return recipient, perr == nil
 }
 
-// A recordSet has records that documents are applied to: those of the survey, or others beside them.
+// A recordSet has records to which documents are applied: those of the survey, or copies.
 type recordSet interface {
 	mailboxRecord(domain.ActorID) []byte
 	setRecord(domain.ActorID, []byte)
 
-	// canApply reports whether a document is applied.
+	// canApply reports whether a document may be applied.
 	canApply(container string, recipient domain.ActorID, doc []byte) bool
 }
 
-// applyDocuments updates the records of mailboxes with documents that were read.
+// applyDocuments applies documents to the records of their mailboxes.
 func (s *Survey) applyDocuments(ctx context.Context, into recordSet, container string, docs [][]byte, isWalk bool) error {
 	var wanted []Reference
 	for _, doc := range docs {
@@ -166,7 +166,7 @@ func (s *Survey) setRecord(recipient domain.ActorID, record []byte) {
 	}
 }
 
-// fetchDocuments reads documents and applies them. One that does not exist is left out.
+// fetchDocuments reads documents and applies those that exist.
 func (s *Survey) fetchDocuments(ctx context.Context, into recordSet, wanted []Reference) error {
 	byID := make(map[string][]string)
 	for _, r := range wanted {
@@ -201,7 +201,7 @@ func (s *Survey) fetchDocuments(ctx context.Context, into recordSet, wanted []Re
 	return nil
 }
 
-// fetchByIDs reads all documents that have one of ids, in any partition.
+// fetchByIDs reads all documents with one of the ids, in any partition.
 func (s *Survey) fetchByIDs(ctx context.Context, into recordSet, container string, ids []string) error {
 	names := make([]string, len(ids))
 	params := make([]azcosmos.QueryParameter, len(ids))
@@ -223,8 +223,8 @@ func (s *Survey) fetchByIDs(ctx context.Context, into recordSet, container strin
 	return nil
 }
 
-// nextOfQuery returns the next documents of a query. It notes one that is damaged in the file of
-// an embedded engine, and skips it.
+// nextOfQuery returns the next documents of a query. It records a document that is damaged in the file
+// of an embedded engine, and skips it.
 func (s *Survey) nextOfQuery(ctx context.Context, into recordSet, q *client.Query, container string) ([][]byte, error) {
 	docs, err := q.Next(ctx, walkPage)
 	if err == nil {
@@ -240,7 +240,7 @@ func (s *Survey) nextOfQuery(ctx context.Context, into recordSet, q *client.Quer
 	return nil, nil
 }
 
-// walkMailboxes reads all mailboxes, from where it was.
+// walkMailboxes reads all mailboxes, from the position of the walk on.
 func (s *Survey) walkMailboxes(ctx context.Context) error {
 	if s.own.since.IsZero() {
 		if err := s.takeTokens(ctx); err != nil {
@@ -256,7 +256,7 @@ func (s *Survey) walkMailboxes(ctx context.Context) error {
 		}
 		docs, err := s.nextOfQuery(ctx, s, q, container)
 		if err != nil {
-			if at.Position != "" && client.StatusOf(err) == 400 { // it is of another version, or of a store before a restore
+			if at.Position != "" && client.StatusOf(err) == 400 { // the position is from another version, or from before the store was restored
 				s.own.walk = &walkPosition{Query: at.Query}
 			}
 			return err
@@ -277,14 +277,14 @@ func (s *Survey) walkMailboxes(ctx context.Context) error {
 	return nil
 }
 
-// beginWalk has the next round read all mailboxes again.
+// beginWalk makes the next round read all mailboxes again.
 func (s *Survey) beginWalk() {
 	s.own.since, s.own.tokens, s.own.walk, s.own.feeds = time.Time{}, make(map[string]string), &walkPosition{}, nil
 }
 
-// takeTokens notes the position from which the feeds continue after the walk. It is before the walk, so
-// that no change during the walk is missed, and by the clock of the account, of which the
-// state was just stored.
+// takeTokens records the position from which the feeds continue after the walk. It is before the walk,
+// so that no change during the walk is missed, and by the clock of the account, which has just stored
+// the state.
 func (s *Survey) takeTokens(ctx context.Context) error {
 	if err := s.storeState(ctx, nil); err != nil {
 		return err

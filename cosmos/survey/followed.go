@@ -7,11 +7,11 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A query or a read may return a version of a document that is up to a minute old, and so one that
-// is older than what a feed has returned. These are the versions that feeds returned in the last
-// minute, so that a recheck does not replace them by older ones.
+// A query or a read may return a version of a document that is up to a minute old, which may be older
+// than the one that a feed has returned. So these are the versions that feeds have returned in the last
+// minute. With them, a recheck does not replace them by older ones.
 
-// A followedID names a document that belongs to a mailbox.
+// A followedID identifies a document of a mailbox.
 type followedID struct{ container, recipient, document string }
 
 // A followedVersion is the version of a document that a feed returned.
@@ -21,8 +21,8 @@ type followedVersion struct {
 	at       time.Time // by the clock of this node
 }
 
-// maxFollowed is the limit for versions. If a minute has more, all are forgotten, and rechecks wait
-// for a minute.
+// maxFollowed is the limit for versions. If there are more in a minute, all are dropped, and rechecks
+// wait for a minute.
 const maxFollowed = 50_000
 
 // versionOf returns the name and the version of a document.
@@ -32,11 +32,11 @@ func versionOf(container string, recipient domain.ActorID, doc []byte) (followed
 		ETag     string `json:"_etag"`
 		Modified int64  `json:"_ts"`
 	}
-	_ = json.Unmarshal(doc, &d) // the reader has read it
+	_ = json.Unmarshal(doc, &d) // the reader has parsed it before
 	return followedID{container, recipient.String(), d.ID}, followedVersion{etag: d.ETag, modified: d.Modified}
 }
 
-// noteFollowed notes documents that a feed has returned.
+// noteFollowed records documents that a feed has returned.
 func (s *Survey) noteFollowed(container string, docs [][]byte) {
 	o := &s.own
 	now := s.opts.Clock()
@@ -57,7 +57,7 @@ func (s *Survey) noteFollowed(container string, docs [][]byte) {
 	}
 }
 
-// forgetFollowed forgets the versions that no read misses any longer.
+// forgetFollowed drops the versions that every read shows by now.
 func (s *Survey) forgetFollowed() {
 	now := s.opts.Clock()
 	if now.Before(s.own.followedSince) { // the clock was set back
@@ -70,8 +70,8 @@ func (s *Survey) forgetFollowed() {
 	}
 }
 
-// isOutdated reports whether a version that was read may be older than what a feed has returned.
-// The zero version stands for a document that was not found.
+// isOutdated reports whether a version that was read may be older than the one that a feed has
+// returned. The zero version means that the document was not found.
 func (s *Survey) isOutdated(id followedID, version followedVersion) bool {
 	followed, ok := s.own.followed[id]
 	return ok && version.etag != followed.etag && version.modified <= followed.modified

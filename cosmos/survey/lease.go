@@ -15,7 +15,7 @@ import (
 // errTaken reports that another node surveys now.
 var errTaken = errors.New("another node surveys")
 
-// claimSurvey takes the survey over if no other node surveys.
+// claimSurvey takes over the survey if no other node surveys.
 func (s *Survey) claimSurvey(ctx context.Context) error {
 	c := s.beginCall()
 	st := &surveyState{}
@@ -24,7 +24,7 @@ func (s *Survey) claimSurvey(ctx context.Context) error {
 	case client.IsNotFound(err):
 		st = s.newState()
 	case domain.KindOf(err) == domain.Damaged && etag != "":
-		// What it says is lost, and with it the lines.
+		// The state is lost, and with it the lines.
 		st = s.newState()
 		st.etag = etag
 	case err != nil:
@@ -65,8 +65,7 @@ func (s *Survey) newState() *surveyState {
 	return &surveyState{ID: stateID, PartitionKey: partition, Series: s.client.NewID(), Tokens: make(map[string]string), Walk: &walkPosition{}, First: 1}
 }
 
-// loadOwn reads the lines of the state that this node has claimed. If a document is missing or
-// damaged, it begins with a walk.
+// loadOwn reads the lines of the claimed state. If a document is missing or damaged, it begins a walk.
 func (s *Survey) loadOwn(ctx context.Context, c *client.Call) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +84,7 @@ func (s *Survey) loadOwn(ctx context.Context, c *client.Call) error {
 	return err
 }
 
-// mayClaim reports whether the survey has no node, or one that has not beaten for leaseTime.
+// mayClaim reports whether no node surveys, or one that has not beaten for leaseTime.
 func (s *Survey) mayClaim(st *surveyState) bool {
 	now := s.opts.Clock()
 	if st.Owner == "" || st.Owner == s.owner || s.opts.Exclusive {
@@ -146,7 +145,7 @@ const (
 	batchRemoved = 50
 )
 
-// storeState writes the state with what this node has read, new documents, and without some that the
+// storeState writes the state with the position of this node, adds documents, and removes some that the
 // state does not name. It fails with errTaken if another node has written the state.
 func (s *Survey) storeState(ctx context.Context, add []*linesPart) error {
 	next := s.nextState()
@@ -161,7 +160,7 @@ func (s *Survey) nextState() *surveyState {
 	return next
 }
 
-// setPosition notes up to where the mailboxes were read.
+// setPosition sets the position up to which the mailboxes were read.
 func (o *ownership) setPosition(next *surveyState) {
 	next.At, next.Since, next.Tokens, next.Walk = o.at, o.since, maps.Clone(o.tokens), o.walk
 	next.Recheck = o.recheck
@@ -170,8 +169,8 @@ func (o *ownership) setPosition(next *surveyState) {
 func (s *Survey) writeState(ctx context.Context, next *surveyState, add []*linesPart) error {
 	c, o := s.beginCall(), &s.own
 	removed := o.garbage[:min(len(o.garbage), batchRemoved)]
-	// A crash around this write leaves the state, its documents and what is removed as they were
-	// before, or as they are after it.
+	// A crash before or after this write leaves the state and the documents as they were before it, or
+	// as they are after it.
 	results, err := c.Batch(ctx, s.lines, partition, false, func(b *azcosmos.TransactionalBatch) {
 		if next.etag == "" {
 			b.CreateItem(client.Encode(next), nil)
@@ -199,7 +198,7 @@ func (s *Survey) writeState(ctx context.Context, next *surveyState, add []*lines
 	return nil
 }
 
-// readBack returns nil if a write of next was applied, and errTaken if another one was.
+// readBack returns nil if the write of next was applied, and errTaken if another write was.
 func (s *Survey) readBack(ctx context.Context, c *client.Call, next *surveyState) error {
 	stored := &surveyState{}
 	etag, err := c.Read(ctx, s.lines, partition, stateID, stored)
@@ -215,7 +214,7 @@ func (s *Survey) readBack(ctx context.Context, c *client.Call, next *surveyState
 	return nil
 }
 
-// loseOwnership forgets that it is the turn of this node.
+// loseOwnership drops everything that belongs to the node that surveys.
 func (s *Survey) loseOwnership() {
 	s.owning.Store(false)
 	s.mu.Lock()
@@ -224,7 +223,7 @@ func (s *Survey) loseOwnership() {
 	s.own = ownership{seen: s.own.seen, failure: s.own.failure}
 }
 
-// giveAway stores what was surveyed, and that no node surveys.
+// giveAway flushes, and stores that no node surveys.
 func (s *Survey) giveAway(ctx context.Context) {
 	if s.own.state == nil {
 		return

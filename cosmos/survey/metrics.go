@@ -6,8 +6,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A collector exports what was surveyed, as long as this node surveys. Other nodes export none
-// of these series, so that sums over all nodes are right.
+// A collector exports the totals of the lines while this node surveys. Other nodes do not export these
+// series, so that sums over all nodes are right.
 type collector struct{ survey *Survey }
 
 var (

@@ -10,20 +10,20 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// The lines of a document are compressed: for each one the recipient and the record, both after
-// their lengths. The last four bytes are the CRC-32C of those before.
+// The lines of a document are compressed: for each line the recipient and the record, each preceded by
+// its length. The last four bytes are the CRC-32C of the others.
 
 const (
-	// partBytes is how many bytes of lines a document gets before they are compressed. Writing a
-	// byte is cheapest in documents of 16 to 64 KB.
+	// partBytes is the size of the lines of a document before they are compressed. Writing a byte costs
+	// least in documents of 16 to 64 KB.
 	partBytes = 48 << 10
-	// maxUnpacked is the limit for what a document is decompressed to.
+	// maxUnpacked is the limit for the size of decompressed lines.
 	maxUnpacked = 4 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A packer collects lines for documents.
+// A packer packs lines into documents.
 type packer struct {
 	parts [][]byte // compressed
 	plain []byte
@@ -64,7 +64,7 @@ func (p *packer) allParts() [][]byte {
 
 var errLines = errors.New("the lines of a document cannot be unpacked")
 
-// unpackLines calls use for each line of a document. A record may be kept.
+// unpackLines calls use for each line of a document. use may keep the record.
 func unpackLines(lines []byte, use func(recipient string, record []byte)) error {
 	end := len(lines) - 4
 	if end < 0 || crc32.Checksum(lines[:end], castagnoli) != binary.LittleEndian.Uint32(lines[end:]) {

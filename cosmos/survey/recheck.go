@@ -14,43 +14,43 @@ import (
 
 // The times and sizes of rechecks.
 const (
-	recheckEvery   = 6 * time.Hour   // between the starts of two rechecks of all lines
-	damagedEvery   = 5 * time.Minute // between two rechecks of lines that are damaged
-	recheckShare   = 0.1             // of Options.Units that rechecks spend
-	recheckUnits   = 5               // request units a second that they spend if Options.Units is 0
+	recheckEvery   = 6 * time.Hour   // interval between the starts of two rechecks of all lines
+	damagedEvery   = 5 * time.Minute // interval between two rechecks of a damaged line
+	recheckShare   = 0.1             // the part of Options.Units that rechecks may spend
+	recheckUnits   = 5               // request units per second that rechecks may spend if Options.Units is 0
 	recheckReads   = 20              // documents that a step reads one by one
 	recheckLines   = 1000            // lines that a step compares
-	recheckDamaged = 100             // lines that are damaged, in damagedEvery
-	recheckPause   = time.Hour       // at most, however much a step has cost
+	recheckDamaged = 100             // limit for the damaged lines to recheck in damagedEvery
+	recheckPause   = time.Hour       // limit for the pause, however much a step has cost
 )
 
-// recheckProgress is what a node knows of a recheck beside its position. Another node that
-// continues the recheck has no such progress: it reads again what was seen.
+// recheckProgress is what a node knows of a recheck besides its position. It is not stored: another
+// node that continues the recheck reads documents again that this one has seen.
 type recheckProgress struct {
 	seen      map[uint64]struct{} // hashes of the documents that were read
 	order     []string            // of the lines to compare
 	corrected int
 }
 
-// damagedLines are the lines that are damaged, of which a repair may be invisible to the feeds.
+// damagedLines has the damaged lines. The feeds may not show their repair.
 type damagedLines struct {
-	due    []domain.ActorID // to recheck now
-	last   string           // recipient that was due
+	due    []domain.ActorID // recipients to recheck now
+	last   string           // the last recipient that was due
 	listed time.Time
 }
 
-// documentHashes has the seed of recheckProgress.seen.
+// documentHashes is the seed of the hashes in recheckProgress.seen.
 var documentHashes = maphash.MakeSeed()
 
-// endRecheck notes that all lines are correct, because all mailboxes have just been read.
+// endRecheck records that all lines are right, because all mailboxes have just been read.
 func (s *Survey) endRecheck() {
 	s.own.recheck = &recheckPosition{Began: s.opts.Clock().UTC(), Ended: true}
 	s.own.rechecked = recheckProgress{}
 }
 
-// recheck compares lines with what is stored, as long as that keeps to its share of the request
-// units. So it corrects lines that the feeds do not: of writes that the account has lost, of
-// documents that were removed, and of damage that was repaired in the file of an embedded engine.
+// recheck compares lines with the store, within its share of the request units. It corrects lines that
+// the feeds do not correct: after the account has lost writes, after documents were removed, and after
+// damage was repaired in the file of an embedded engine.
 func (s *Survey) recheck(ctx context.Context) error {
 	o := &s.own
 	s.forgetFollowed()
@@ -63,13 +63,13 @@ func (s *Survey) recheck(ctx context.Context) error {
 	}
 	for began := s.opts.Clock(); ; {
 		now := s.opts.Clock()
-		isPaused := now.Before(o.recheckAfter) && o.recheckAfter.Sub(now) <= recheckPause // it is not if the clock was set back
+		isPaused := now.Before(o.recheckAfter) && o.recheckAfter.Sub(now) <= recheckPause // not if the clock was set back
 		if isPaused || now.Sub(began) >= s.opts.Every {
 			return nil
 		}
 		before := s.spentUnits()
 		isDone, err := s.recheckStep(ctx)
-		// What a round does not spend, the next one may.
+		// The next round may spend what a round has left.
 		if earliest := now.Add(-s.opts.Every); o.recheckAfter.Before(earliest) {
 			o.recheckAfter = earliest
 		}
@@ -93,7 +93,7 @@ func (s *Survey) recheckStep(ctx context.Context) (isDone bool, err error) {
 	if recipient, ok := o.damaged.nextDue(s.table, now); ok {
 		return false, s.recheckMailbox(ctx, recipient)
 	}
-	if o.recheck == nil { // the state is of a version without rechecks
+	if o.recheck == nil { // a version without rechecks has stored the state
 		s.endRecheck()
 	}
 	at := o.recheck
@@ -110,11 +110,12 @@ func (s *Survey) recheckStep(ctx context.Context) (isDone bool, err error) {
 	return false, s.recheckUnseen(ctx)
 }
 
-// maxIncomplete is the limit for lines that are rechecked because a document was not read as it is. The recheck
+// maxIncomplete is the limit for lines that are rechecked because a stale document was read. The recheck
 // of all lines corrects the others.
 const maxIncomplete = 1000
 
-// recheckLater has the line of a mailbox rechecked when no read misses any longer what the feeds have returned.
+// recheckLater schedules a recheck of a mailbox's line for the time when every read shows what the feeds
+// have returned.
 func (s *Survey) recheckLater(recipient domain.ActorID) {
 	o := &s.own
 	if o.incomplete == nil {
@@ -125,7 +126,7 @@ func (s *Survey) recheckLater(recipient domain.ActorID) {
 	}
 }
 
-// nextIncomplete returns a mailbox whose line is to be rechecked now.
+// nextIncomplete returns a mailbox whose line must be rechecked now.
 func (s *Survey) nextIncomplete(now time.Time) (recipient domain.ActorID, ok bool) {
 	for id, due := range s.own.incomplete {
 		if isFar := due.Sub(now) > feedMargin; due.After(now) && !isFar { // it is far if the clock was set back
@@ -139,8 +140,8 @@ func (s *Survey) nextIncomplete(now time.Time) (recipient domain.ActorID, ok boo
 	return recipient, ok
 }
 
-// nextDue returns a mailbox whose line is damaged, each one once in damagedEvery. Of more than
-// recheckDamaged, it takes turns.
+// nextDue returns a mailbox with a damaged line, each one once in damagedEvery. If there are more than
+// recheckDamaged, they take turns.
 func (d *damagedLines) nextDue(t *mailboxTable, now time.Time) (recipient domain.ActorID, ok bool) {
 	if now.Sub(d.listed) >= damagedEvery || now.Before(d.listed) {
 		all := t.inState(domain.MailboxDamaged)
@@ -158,7 +159,7 @@ func (d *damagedLines) nextDue(t *mailboxTable, now time.Time) (recipient domain
 	return recipient, true
 }
 
-// recheckPage compares the documents of a page of the queries of a walk with their lines.
+// recheckPage compares a page of documents, from the queries of a walk, with their lines.
 func (s *Survey) recheckPage(ctx context.Context) error {
 	at := s.own.recheck
 	queries := s.reader.Walk()
@@ -195,8 +196,8 @@ func (s *Survey) recheckPage(ctx context.Context) error {
 	return nil
 }
 
-// recheckUnseen reads the documents of the next lines that the queries have not returned to this
-// node: some that are open bundles, and some that may no longer exist.
+// recheckUnseen reads those documents of the next lines that the queries have not returned to this
+// node: open bundles, and documents that may no longer exist.
 func (s *Survey) recheckUnseen(ctx context.Context) error {
 	o, p := &s.own, &s.own.rechecked
 	if p.order == nil {
@@ -213,7 +214,7 @@ func (s *Survey) recheckUnseen(ctx context.Context) error {
 		next.After = p.order[first+n]
 		recipient, err := domain.ParseActorID(next.After)
 		if err != nil {
-			continue // no document of the table is
+			continue // all documents of the record were seen
 		}
 		for _, ref := range s.reader.References(recipient, s.table.mailboxRecord(recipient)) {
 			if _, isSeen := p.seen[hashOf(ref.Container, ref.Partition, ref.ID)]; isSeen {
@@ -243,13 +244,13 @@ func (s *Survey) recheckUnseen(ctx context.Context) error {
 	return nil
 }
 
-// suspects are mailboxes whose line differs from a document.
+// suspects has the mailboxes whose line differs from a document.
 type suspects struct {
 	survey *Survey
 	found  []suspect
 }
 
-// A suspect is a mailbox, and documents that its line differs from.
+// A suspect is a mailbox with the documents from which its line differs.
 type suspect struct {
 	recipient domain.ActorID
 	documents []Reference
@@ -257,7 +258,7 @@ type suspect struct {
 
 func newSuspects(s *Survey) *suspects { return &suspects{survey: s} }
 
-// addSuspect adds a mailbox. The zero Reference stands for no document.
+// addSuspect adds a mailbox. The zero Reference means no document.
 func (u *suspects) addSuspect(recipient domain.ActorID, document Reference) {
 	i := slices.IndexFunc(u.found, func(f suspect) bool { return f.recipient == recipient })
 	if i < 0 {
@@ -276,15 +277,15 @@ func (u *suspects) mailboxRecord(recipient domain.ActorID) []byte {
 // canApply implements recordSet.
 func (*suspects) canApply(string, domain.ActorID, []byte) bool { return true }
 
-// setRecord implements recordSet. It changes no record.
+// setRecord implements recordSet. It adds the mailbox as a suspect, and changes no record.
 func (u *suspects) setRecord(recipient domain.ActorID, record []byte) {
 	if !bytes.Equal(record, u.mailboxRecord(recipient)) {
 		u.addSuspect(recipient, Reference{})
 	}
 }
 
-// compareLine adds the mailbox of a document to suspects if the document would change its line. One
-// that the feeds will return, or that is older than what they have returned, is left out.
+// compareLine adds the mailbox of a document to suspects if the document would change its line. It
+// ignores documents that the feeds will return, or that are older than what they have returned.
 func (s *Survey) compareLine(suspects *suspects, container string, doc []byte) {
 	recipient, ok := s.reader.Recipient(container, doc)
 	if !ok {
@@ -314,19 +315,20 @@ func (s *Survey) recheckAll(ctx context.Context, suspects *suspects) error {
 	return nil
 }
 
-// A mailboxCopy has the new record of one mailbox. It implements recordSet.
+// A mailboxCopy is a recordSet with the new record of one mailbox.
 type mailboxCopy struct {
 	survey     *Survey
 	recipient  domain.ActorID
 	renewed    []byte
-	isOutdated bool // a document was read that is older than what the feeds have returned
+	isOutdated bool // one of the documents is older than what the feeds have returned
 }
 
 func (m *mailboxCopy) mailboxRecord(domain.ActorID) []byte { return m.renewed }
 
 func (m *mailboxCopy) setRecord(_ domain.ActorID, record []byte) { m.renewed = record }
 
-// canApply implements recordSet. A bundle may have the id of one of another mailbox.
+// canApply implements recordSet. It ignores documents of other mailboxes: a bundle of one may have the
+// same id.
 func (m *mailboxCopy) canApply(container string, recipient domain.ActorID, doc []byte) bool {
 	if recipient != m.recipient {
 		return false
@@ -335,9 +337,9 @@ func (m *mailboxCopy) canApply(container string, recipient domain.ActorID, doc [
 	return true
 }
 
-// recheckMailbox reads all documents of a mailbox, and others that it may have, and replaces its
-// line. If a document is older than what the feeds have returned, the line stays as it is until the
-// next recheck.
+// recheckMailbox reads all documents of a mailbox, and others that it may have, and replaces its line.
+// If a document is older than what the feeds have returned, the line stays as it is until the next
+// recheck.
 func (s *Survey) recheckMailbox(ctx context.Context, recipient domain.ActorID, others ...Reference) error {
 	old := s.table.mailboxRecord(recipient)
 	refs := s.reader.References(recipient, nil)

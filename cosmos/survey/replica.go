@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A replica says which stored lines a table has: all up to a document of the log of a series.
+// A replica identifies the stored lines that a table has: all up to a document of the log of a series.
 type replica struct {
 	series   string
 	last     int64
@@ -22,7 +22,7 @@ type replica struct {
 // errGap reports that a document which the state names was not found, or is damaged.
 var errGap = errors.New("a document of the survey cannot be read")
 
-// maxGaps is how many times a list reads the state again because documents were removed
+// maxGaps is the limit for how often a list reads the state again because documents were removed
 // meanwhile.
 const maxGaps = 4
 
@@ -60,7 +60,8 @@ func (s *Survey) Surveyed(ctx context.Context) (repository.Surveyed, error) {
 	}
 }
 
-// asUnavailable returns errGap as a failure that ends when the survey has read all mailboxes again.
+// asUnavailable converts errGap to an Unavailable error: the failure ends when the survey has read all
+// mailboxes again.
 func asUnavailable(err error) error {
 	if errors.Is(err, errGap) {
 		return domain.Errorf(domain.Unavailable, "%w; the node that surveys reads all mailboxes again", err)
@@ -68,7 +69,7 @@ func asUnavailable(err error) error {
 	return err
 }
 
-// catchUp brings the table up to st. The caller holds mu.
+// catchUp reads the lines that the table lacks, up to st. The caller holds mu.
 func (s *Survey) catchUp(ctx context.Context, c *client.Call, st *surveyState) error {
 	from := s.known.last + 1
 	if !s.known.isLoaded || s.known.series != st.Series || from < st.First || s.known.last > st.Last {
@@ -115,7 +116,7 @@ func (s *Survey) loadParts(ctx context.Context, c *client.Call, n int, id func(i
 	return nil
 }
 
-// loadPart returns the entries of the lines of a document.
+// loadPart returns the lines of a document as entries.
 func (s *Survey) loadPart(ctx context.Context, c *client.Call, id string) ([]tableEntry, error) {
 	var p linesPart
 	_, err := c.Read(ctx, s.lines, partition, id, &p)

@@ -17,12 +17,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Options of a Survey. The zero value is right for one of several nodes.
+// Options of a Survey. The zero value fits one of several nodes.
 type Options struct {
-	// Exclusive says that this process owns the store alone: a node that is named in the state is
-	// one that has ended.
+	// Exclusive says that only this process uses the store: another node in the state has ended.
 	Exclusive bool
-	Units     float64               // request units a second that surveying may spend; 0: no limit
+	Units     float64               // limit for the request units per second of the survey; 0: no limit
 	Every     time.Duration         // between the starts of two rounds; default 10 s
 	Retries   int                   // of the requests of one call; default 24, negative: none
 	Clock     func() time.Time      // default time.Now
@@ -34,86 +33,86 @@ type Options struct {
 // The times of a survey.
 const (
 	everyDefault = 10 * time.Second
-	flushAfter   = 20 * time.Second // while lines have changed
-	beatAfter    = 30 * time.Second // while none have
-	leaseTime    = 60 * time.Second // without a beat, by the clock of the observer
-	lookEvery    = 20 * time.Second // at the state of another node
-	freshFor     = 2 * time.Second  // lines that were read are not read again
+	flushAfter   = 20 * time.Second // interval between flushes while lines have changed
+	beatAfter    = 30 * time.Second // interval between beats while no line has changed
+	leaseTime    = 60 * time.Second // a node without a beat for this time is dead, by the clock of the observer
+	lookEvery    = 20 * time.Second // interval between reads of another node's state
+	freshFor     = 2 * time.Second  // time for which lists use the lines without a request
 	stopWithin   = 5 * time.Second
-	// feedMargin is how long before the beginning of a walk the feeds begin. A query may miss what
-	// was stored less than that ago.
+	// feedMargin is the time before a walk at which the feeds begin. A query may miss documents that
+	// were stored less than that ago.
 	feedMargin = time.Minute
 )
 
 // The sizes of a survey.
 const (
-	pageSize    = 50    // documents of a page of a feed: about what may be spent in a second
-	walkPage    = 100   // documents of a page of a query
-	maxPending  = 2_000 // mailboxes whose lines were changed and not stored
+	pageSize    = 50    // documents in a page of a feed: about as many as may be read in a second
+	walkPage    = 100   // documents in a page of a query
+	maxPending  = 2_000 // limit for mailboxes with changed lines that are not stored
 	maxLog      = 4_096 // documents
 	maxParts    = 65_536
-	compactFrom = 256     // documents of the log
-	minSnapshot = 256_000 // bytes of a log that are kept without a snapshot of that size
+	compactFrom = 256     // documents of the log at which a snapshot begins
+	minSnapshot = 256_000 // limit in bytes for a log without a snapshot of that size
 )
 
-// A Survey surveys the mailboxes of a store, if it is the turn of this node, and returns the lines
-// in any case. Its methods are safe for concurrent use; Run is called once.
+// A Survey surveys the mailboxes of a store, if this node has the lease, and returns the lines in any
+// case. Its methods are safe for concurrent use; Run is called once.
 type Survey struct {
 	client  *client.Client // paced
-	readers *client.Client // of lists, which do not wait
+	readers *client.Client // for lists, which are not delayed by the limit
 	db      *client.Database
 	lines   *azcosmos.ContainerClient
 	reader  Reader
 	opts    Options
-	owner   string // this process
+	owner   string // id of this process
 	table   *mailboxTable
 	owning  atomic.Bool
 
 	mu      sync.Mutex // guards the fields below, which describe the content of table
 	known   replica
-	checked time.Time // when known was compared with the state
+	checked time.Time // when known was last compared with the state
 
-	own   ownership    // of Run
+	own   ownership    // used only by Run
 	call  *client.Call // the last call of Run
-	spent float64      // request units of the calls before it
+	spent float64      // request units of earlier calls
 }
 
 var _ repository.Survey = (*Survey)(nil)
 
-// An ownership is what the node that surveys has in memory beside the table.
+// An ownership is what the node that surveys has in memory besides the table.
 type ownership struct {
 	state   *surveyState // as stored; nil: another node surveys
 	seen    ownerSighting
 	since   time.Time
 	tokens  map[string]string
-	feeds   map[string]*client.Feed // by container; made when they are needed
+	feeds   map[string]*client.Feed // by container; created on demand
 	walk    *walkPosition
 	at      time.Time
-	pending map[domain.ActorID]bool // mailboxes whose lines were changed and not stored
+	pending map[domain.ActorID]bool // mailboxes with changed lines that are not stored
 	flushed time.Time
 	garbage []string // documents that the state does not name
 	compact *compaction
 	hasMore bool // the last round has not read all changes
 
-	followed      map[followedID]followedVersion // what the feeds returned in the last minute
-	followedSince time.Time                      // what they returned before is not known
+	followed      map[followedID]followedVersion // versions that the feeds returned in the last minute
+	followedSince time.Time                      // versions from before this time are unknown
 	recheck       *recheckPosition               // is replaced, never changed
 	rechecked     recheckProgress
 	damaged       damagedLines
-	incomplete    map[domain.ActorID]time.Time // lines of which a document was not read as it is, and when to recheck them
+	incomplete    map[domain.ActorID]time.Time // mailboxes of which a stale document was read, and when to recheck them
 	recheckAfter  time.Time                    // the next step of a recheck is not due before
 
-	failure string // that was logged last
+	failure string // the failure that was logged last
 }
 
-// An ownerSighting is what was seen of the node that surveys.
+// An ownerSighting records when a beat of the node that surveys was first seen.
 type ownerSighting struct {
 	owner string
 	beat  int64
 	at    time.Time
 }
 
-// New returns a Survey. It makes no request and starts nothing; Run does.
+// New returns a Survey. It makes no request and starts no goroutine; Run does.
 func New(db *client.Database, reader Reader, opts Options) *Survey {
 	opts.Every = cmp.Or(opts.Every, everyDefault)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
@@ -136,7 +135,7 @@ func New(db *client.Database, reader Reader, opts Options) *Survey {
 func (s *Survey) containerClient(name string) *azcosmos.ContainerClient {
 	container, err := s.db.Container(name)
 	if err != nil {
-		panic(err) // only an empty name is refused
+		panic(err) // only an empty name causes an error
 	}
 	return container
 }
@@ -151,7 +150,7 @@ func (s *Survey) beginCall() *client.Call {
 	return s.call
 }
 
-// spentUnits returns the request units that this node has spent for surveying.
+// spentUnits returns the request units that this node has spent on the survey.
 func (s *Survey) spentUnits() float64 {
 	if s.call == nil {
 		return s.spent
@@ -159,8 +158,8 @@ func (s *Survey) spentUnits() float64 {
 	return s.spent + s.call.Units()
 }
 
-// Run surveys while it is the turn of this node, until ctx ends. Failures are logged, and the next
-// round tries again.
+// Run surveys while this node has the lease, until ctx ends. It logs failures, and the next round tries
+// again.
 func (s *Survey) Run(ctx context.Context) {
 	for pause := s.firstPause(); client.Sleep(ctx, pause); {
 		began := s.opts.Clock()
@@ -177,7 +176,8 @@ func (s *Survey) Run(ctx context.Context) {
 	s.giveAway(ctx)
 }
 
-// firstPause keeps nodes that start together from claiming the survey at the same time.
+// firstPause returns a random pause, so that nodes that start together do not claim the survey at the
+// same time.
 func (s *Survey) firstPause() time.Duration {
 	if s.opts.Exclusive {
 		return 0
@@ -185,8 +185,8 @@ func (s *Survey) firstPause() time.Duration {
 	return s.client.Jitter(time.Second)
 }
 
-// Round surveys once, if it is the turn of this node, and reports whether it is. Run calls it; a
-// program that calls it does not call Run.
+// Round makes one round of the survey if this node has the lease, and reports whether it has. Run calls
+// it; a program that calls it does not call Run.
 func (s *Survey) Round(ctx context.Context) (bool, error) {
 	if s.own.state == nil {
 		if err := s.claimSurvey(ctx); err != nil || s.own.state == nil {
@@ -206,7 +206,7 @@ func (s *Survey) Round(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// readRound reads what has changed, or all mailboxes if that was not done yet.
+// readRound reads the changes, or all mailboxes if they have not been read yet.
 func (s *Survey) readRound(ctx context.Context) error {
 	if s.own.walk != nil {
 		if err := s.walkMailboxes(ctx); err != nil {

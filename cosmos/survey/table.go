@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A mailboxTable has the lines that this node knows, of its own survey or of another node's. It is safe
-// for concurrent use.
+// A mailboxTable has the lines that this node knows, from its own survey or from another node's. It is
+// safe for concurrent use.
 type mailboxTable struct {
 	reader Reader
 
@@ -20,17 +20,17 @@ type mailboxTable struct {
 	at      time.Time
 	entries map[string]*tableEntry
 
-	totals   domain.MailboxTotals // of version totalsOf
+	totals   domain.MailboxTotals // valid for version totalsOf
 	totalsOf int64
-	version  int64 // raised by each change
+	version  int64 // incremented by each change
 }
 
-// A tableEntry is the record of a mailbox, and what lists are filtered and ordered by.
+// A tableEntry is the record of a mailbox, with the values by which lists are filtered and sorted.
 type tableEntry struct {
 	recipient domain.ActorID
 	record    []byte // is replaced, never changed
 	events    int64
-	oldest    int64 // in milliseconds since 1970; 0: not known
+	oldest    int64 // in milliseconds since 1970; 0: unknown
 	state     uint8 // index in domain.MailboxStates, or noLine
 }
 
@@ -115,7 +115,7 @@ func (t *mailboxTable) At() time.Time {
 	return t.at
 }
 
-// Summaries implements repository.Surveyed. No line is renewed meanwhile.
+// Summaries implements repository.Surveyed. It holds a lock, so no line is renewed meanwhile.
 func (t *mailboxTable) Summaries() iter.Seq[domain.MailboxSummary] {
 	return func(yield func(domain.MailboxSummary) bool) {
 		t.mu.RLock()

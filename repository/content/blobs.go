@@ -23,8 +23,8 @@ import (
 // is safe for concurrent use, and there is nothing to close.
 type Blobs struct {
 	container *container.Client
-	places    []blobLocation // all names of the container
-	anyHost   bool           // the account also has names on other hosts
+	places    []blobLocation // the container under all its names
+	anyHost   bool           // the account also has unknown names on other hosts
 }
 
 var (
@@ -32,7 +32,7 @@ var (
 	_ repository.Exchange = (*Blobs)(nil)
 )
 
-// BlobOptions say where the blobs are.
+// BlobOptions say where the blobs are stored.
 type BlobOptions struct {
 	// Endpoint is the URL of the account: https://account.blob.core.windows.net,
 	// or http://127.0.0.1:10000/account for an emulator.
@@ -44,31 +44,30 @@ type BlobOptions struct {
 	// Credential authorizes requests, unless there is a Key.
 	Credential azcore.TokenCredential
 
-	// Account and Key sign requests. Account is part of Endpoint, unless that is
-	// a name of one's own.
+	// Account and Key sign requests. Account is a part of Endpoint, unless Endpoint has a custom
+	// domain.
 	Account, Key string
 
 	// Aliases are other endpoints by which domains may name the same account.
 	Aliases []string
 
-	// AnyHost says that domains may name the account by any host, for an account of
-	// the hub's own that machines reach by names which the hub does not know. No host
-	// that they name is ever dialled.
+	// AnyHost says that domains may name the account by any host. It is for an account that the hub
+	// serves itself, and that other machines reach by names which the hub does not know. The hub never
+	// connects to a host that they name.
 	AnyHost bool
 
-	// Create makes the container if it does not exist.
+	// Create creates the container if it does not exist.
 	Create bool
 
-	// Transport carries the requests. Default: that of the Azure SDK.
+	// Transport sends the requests. Default: that of the Azure SDK.
 	Transport policy.Transporter
 
 	// Tracing records the spans of the requests. The zero Provider records none.
 	Tracing tracing.Provider
 }
 
-// How long one attempt at a request may take, and how often and how soon it is
-// repeated. An attempt at reading ends as well when it has taken that long, and
-// another continues where it was.
+// How long one attempt at a request may take, and how often and when it is repeated. A read that takes
+// longer continues with another attempt.
 const (
 	attemptLasts = 15 * time.Second
 	retries      = 3
@@ -76,8 +75,8 @@ const (
 	longestDelay = 2 * time.Second
 )
 
-// OpenBlobs returns the blobs of a container. It reads the container's properties,
-// or makes it, so that an unusable account is detected now.
+// OpenBlobs returns the blobs of a container. It reads the container's properties, or creates the
+// container, so that an unusable account is detected now.
 func OpenBlobs(ctx context.Context, o BlobOptions) (*Blobs, error) {
 	b, err := newBlobs(o)
 	if err != nil {
@@ -137,8 +136,8 @@ func newBlobs(o BlobOptions) (*Blobs, error) {
 	return b, nil
 }
 
-// asStored asks for content as it was written: the HTTP client would otherwise
-// undo a compression that the blob was stored with.
+// asStored is a policy that requests content as it was stored: otherwise the HTTP client would
+// decompress a blob that is stored with compression.
 type asStored struct{}
 
 func (asStored) Do(r *policy.Request) (*http.Response, error) {
@@ -146,8 +145,8 @@ func (asStored) Do(r *policy.Request) (*http.Response, error) {
 	return r.Next()
 }
 
-// ParseConnection reads a connection string with the key of an account, as the
-// Azure portal and emulators show it, into the options that mean the same.
+// ParseConnection converts a connection string with the key of an account, as the Azure portal and
+// emulators show it, to options.
 func ParseConnection(text string) (BlobOptions, error) {
 	said := map[string]string{"DefaultEndpointsProtocol": "https", "EndpointSuffix": "core.windows.net"}
 	for part := range strings.SplitSeq(text, ";") {

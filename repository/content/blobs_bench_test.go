@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// Content of 50 MB, the most that a bundle has, through an account in a folder.
-// What is allocated does not grow with it.
+// Content of 50 MB, the maximum of a bundle, with an account in a folder. The allocated memory does not
+// depend on its size.
 func BenchmarkBlobs(b *testing.B) {
 	for _, size := range []int{800 << 10, 50 << 20, 200 << 20} {
 		account, err := embedded.Open(embedded.Options{Dir: b.TempDir()})

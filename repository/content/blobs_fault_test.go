@@ -21,13 +21,13 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A wire carries requests to an account, unless a test interferes.
+// A wire sends requests to an account, unless a test intervenes.
 type wire struct {
 	next  *embedded.Transport
 	mu    sync.Mutex
 	calls int
 
-	// before and after a call, with its number from 1 on
+	// called before and after a request, with its number from 1 on
 	before func(n int, r *http.Request) (*http.Response, error)
 	after  func(n int, r *http.Request, answer *http.Response) (*http.Response, error)
 }
@@ -51,8 +51,7 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 
 var errLost = errors.New("the connection was lost")
 
-// rig returns blobs on a wire, and the account behind it. Waiting takes no time in
-// a bubble of synctest.
+// rig returns blobs on a wire, and the account behind it. In a synctest bubble, waits take no time.
 func rig(t *testing.T) (*content.Blobs, *wire, *content.Blobs) {
 	t.Helper()
 	account, err := embedded.Open(embedded.Options{})
@@ -80,12 +79,12 @@ func read(t *testing.T, c repository.Content, name string, length int) (string, 
 	return string(data), errors.Join(err, r.Close())
 }
 
-// Sizes of an object that is put in one request, and of one that is put in blocks.
+// Sizes of objects that are put in one request, and in blocks.
 var sizes = []int{5, 4 << 20, 4<<20 + 5}
 
-// However a single call is lost, on the way out or on the way back, the object is
-// there in the end, and Put knows that it is its own.
-func TestAPutOutlivesACallThatIsLost(t *testing.T) {
+// A request or its answer is lost. In the end the object exists, and Put recognizes that it has made
+// the object.
+func TestPut_SurvivesALostRequest(t *testing.T) {
 	for _, size := range sizes {
 		for _, back := range []bool{false, true} {
 			for at, done := 1, false; !done; at++ {
@@ -114,9 +113,9 @@ func TestAPutOutlivesACallThatIsLost(t *testing.T) {
 	}
 }
 
-// From some call on nothing comes back. Put says that nothing has happened only if
-// nothing has, and that the outcome is unknown only when it has asked.
-func TestWhenTheAccountGoesAwayPutSaysWhatIsKnown(t *testing.T) {
+// From some request on there is no answer. Put reports that nothing was stored only if that is so, and
+// an unknown outcome only after it has tried to find out.
+func TestPut_ReportsOnlyWhatItKnowsIfTheAccountDisappears(t *testing.T) {
 	uncertain := 0
 	for _, size := range sizes {
 		for _, back := range []bool{false, true} {
@@ -155,8 +154,8 @@ func TestWhenTheAccountGoesAwayPutSaysWhatIsKnown(t *testing.T) {
 	require.Positive(t, uncertain)
 }
 
-// The object of another caller is a conflict, even if the answers that say so are lost.
-func TestSomebodyElsesObjectIsNeverOnesOwn(t *testing.T) {
+// The object of another caller is a conflict, even if the answers that show this are lost.
+func TestPut_FailsWithConflictForTheObjectOfAnotherCaller(t *testing.T) {
 	for _, size := range sizes {
 		synctest.Test(t, func(t *testing.T) {
 			blobs, w, direct := rig(t)
@@ -175,9 +174,9 @@ func TestSomebodyElsesObjectIsNeverOnesOwn(t *testing.T) {
 	}
 }
 
-// Another writer makes and removes the object between two blocks, and with it the
-// blocks.
-func TestBlocksThatAnotherWriterTookAlongAreToldAsTrouble(t *testing.T) {
+// Another writer creates and deletes the object between two blocks, and the staged blocks are deleted
+// with it.
+func TestPut_FailsIfAnotherWriterHasDeletedItsBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blobs, w, direct := rig(t)
 		w.before = func(_ int, r *http.Request) (*http.Response, error) {
@@ -193,8 +192,8 @@ func TestBlocksThatAnotherWriterTookAlongAreToldAsTrouble(t *testing.T) {
 	})
 }
 
-// A caller who gives up while the object is being made gets the truth all the same.
-func TestAPutThatIsGivenUpLooksWhatCameOfIt(t *testing.T) {
+// A caller whose context ends while the object is created still gets the true outcome.
+func TestPut_ReportsItsOutcomeAfterItsContextHasEnded(t *testing.T) {
 	for _, size := range sizes {
 		for _, arrives := range []bool{true, false} {
 			synctest.Test(t, func(t *testing.T) {
@@ -228,7 +227,7 @@ func TestAPutThatIsGivenUpLooksWhatCameOfIt(t *testing.T) {
 	}
 }
 
-func TestASourceIsNotReadOnWhenTheAccountRefuses(t *testing.T) {
+func TestPut_StopsReadingWhenTheAccountRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blobs, w, _ := rig(t)
 		w.before = func(_ int, r *http.Request) (*http.Response, error) {
@@ -256,7 +255,7 @@ func canned(r *http.Request, status int, code string) *http.Response {
 	}
 }
 
-// A breakingBody ends after some bytes, with an error.
+// A breakingBody fails after some bytes.
 type breakingBody struct {
 	io.ReadCloser
 	left int
@@ -272,7 +271,7 @@ func (b *breakingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestAReaderGoesOnWhereTheConnectionBroke(t *testing.T) {
+func TestAReader_ResumesWhereTheConnectionBroke(t *testing.T) {
 	for _, broken := range []error{errLost, io.ErrUnexpectedEOF, io.EOF} {
 		synctest.Test(t, func(t *testing.T) {
 			blobs, w, direct := rig(t)
@@ -315,7 +314,7 @@ func TestAReaderGivesUpOnConnectionsThatCarryNothing(t *testing.T) {
 	})
 }
 
-// A stalledBody carries nothing until the attempt ends.
+// A stalledBody yields nothing until the attempt ends.
 type stalledBody struct {
 	io.ReadCloser
 	ctx context.Context
@@ -326,7 +325,7 @@ func (s *stalledBody) Read([]byte) (int, error) {
 	return 0, s.ctx.Err()
 }
 
-func TestAReaderGoesOnWhereTheConnectionStalled(t *testing.T) {
+func TestAReader_ResumesWhereTheConnectionStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		blobs, w, direct := rig(t)
 		data := strings.Repeat("x", 1000)
@@ -343,8 +342,8 @@ func TestAReaderGoesOnWhereTheConnectionStalled(t *testing.T) {
 	})
 }
 
-// Two versions are never put together.
-func TestWhatChangesBetweenTwoConnectionsIsDamaged(t *testing.T) {
+// A reader never joins parts of two versions.
+func TestABlobThatChangesBetweenConnections_IsDamaged(t *testing.T) {
 	for what, change := range map[string]func(*testing.T, *content.Blobs){
 		"removed": func(t *testing.T, b *content.Blobs) { require.NoError(t, b.Delete(t.Context(), "a/b")) },
 		"written anew": func(t *testing.T, b *content.Blobs) {
@@ -377,7 +376,7 @@ func TestWhatChangesBetweenTwoConnectionsIsDamaged(t *testing.T) {
 	}
 }
 
-func TestADeleteOutlivesACallThatIsLost(t *testing.T) {
+func TestDelete_SurvivesALostRequest(t *testing.T) {
 	for _, lost := range []int{1, 1000} {
 		synctest.Test(t, func(t *testing.T) {
 			blobs, w, direct := rig(t)

@@ -76,7 +76,7 @@ func TestAnswersHaveAKindByWhichCallersDecide(t *testing.T) {
 	})
 }
 
-func TestOpenBlobsFindsOutWhatIsWrong(t *testing.T) {
+func TestOpenBlobs_ReportsAnUnusableAccount(t *testing.T) {
 	account := openAccount(t, "memory")
 	good := inProcess(account)
 	good.Container, good.Create = "exchange", true
@@ -110,7 +110,7 @@ func TestOpenBlobsFindsOutWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestAConnectionStringSaysWhereTheAccountIs(t *testing.T) {
+func TestParseConnection_ReturnsTheOptions(t *testing.T) {
 	for text, want := range map[string]content.BlobOptions{
 		"DefaultEndpointsProtocol=https;AccountName=a;AccountKey=eA==;EndpointSuffix=core.windows.net": {Endpoint: "https://a.blob.core.windows.net", Account: "a", Key: "eA=="},
 		"AccountName=a; AccountKey=eA==;":                                     {Endpoint: "https://a.blob.core.windows.net", Account: "a", Key: "eA=="},
@@ -127,7 +127,7 @@ func TestAConnectionStringSaysWhereTheAccountIs(t *testing.T) {
 	}
 }
 
-// A token is a credential of Microsoft Entra ID.
+// A token is a fake credential of Microsoft Entra ID.
 type token struct{ err error }
 
 func (c token) GetToken(context.Context, policy.TokenRequestOptions) (azcore.AccessToken, error) {
@@ -159,7 +159,7 @@ type transportFunc func(*http.Request) *http.Response
 
 func (f transportFunc) Do(r *http.Request) (*http.Response, error) { return f(r), nil }
 
-func TestAnAccountGoesByEachOfItsNames(t *testing.T) {
+func TestAnAccount_IsRecognizedByEachOfItsNames(t *testing.T) {
 	account := openAccount(t, "memory")
 	calls := 0
 	o := inProcess(account)
@@ -216,7 +216,7 @@ func TestAnAccountGoesByEachOfItsNames(t *testing.T) {
 	require.Equal(t, before, calls, "what is foreign is not asked for")
 }
 
-// A compressed blob would reach the actor as something that it is not.
+// The actor would receive a compressed blob without knowing that it is compressed.
 func TestCompressedContentIsRefused(t *testing.T) {
 	account := openAccount(t, "memory")
 	for _, o := range []content.BlobOptions{inProcess(account), overTCP(t, account)} {

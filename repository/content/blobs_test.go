@@ -21,11 +21,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// connectionVariable names another account to test on, such as one of Azurite.
+// connectionVariable is the environment variable with another account to test on, such as one of
+// Azurite.
 const connectionVariable = "MESSAGEHUB_BLOB_TEST_CONNECTION"
 
-// The suites run on the embedded account, in memory and in a folder, in process
-// and over TCP; or on the account that a variable names.
+// The suites run on the embedded account, in memory and in a folder, in process and over TCP; or on the
+// account in the environment variable.
 func TestBlobs(t *testing.T) {
 	if connection := os.Getenv(connectionVariable); connection != "" {
 		o, err := content.ParseConnection(connection)
@@ -81,7 +82,7 @@ func overTCP(t testing.TB, account *embedded.Account) content.BlobOptions {
 	return o
 }
 
-// shared makes a container of the test's own.
+// shared creates a container for the test.
 func shared(t testing.TB, o content.BlobOptions) repositorytest.Shared {
 	t.Helper()
 	o.Container, o.Create = "test-"+strings.ToLower(rand.Text()), true
@@ -96,7 +97,7 @@ func shared(t testing.TB, o content.BlobOptions) repositorytest.Shared {
 	}}
 }
 
-// azClient returns the client that a domain would have.
+// azClient returns a client as a domain would use it.
 func azClient(t testing.TB, o content.BlobOptions) *azblob.Client {
 	t.Helper()
 	name := o.Account

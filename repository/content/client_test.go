@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// closing makes HTTP clients that leave no connection behind.
+// closing makes HTTP clients that close all their connections.
 type closing struct{}
 
 func (closing) client(t testing.TB) *http.Client {

@@ -26,25 +26,25 @@ type Dir struct {
 	remover datafolder.Remover
 
 	mu      sync.Mutex
-	durable map[string]bool // folders whose entry in their parent this process has synced
+	durable map[string]bool // folders whose entry in their parent was synced by this process
 }
 
 var _ repository.Content = (*Dir)(nil)
 
-// unfinished is the folder of the files that are being written. No object lies
-// in it, for a plus sign cannot occur in a name.
+// unfinished is the folder of the files that are being written. It has no object, because a plus sign
+// cannot occur in a name.
 const unfinished = "+unfinished"
 
 // FileFormat is the number of the format of a folder.
 const FileFormat = 1
 
-// A folder of a newer format has the file formatFile with its number. One without has format 1.
+// A folder of a newer format has the file formatFile with its number. A folder without that file has
+// format 1.
 const formatFile = "+format"
 
-// OpenDir opens the folder dir, which it makes if needed, and removes what a
-// crash left unfinished. It tries to write, so that a folder that cannot be used
-// is detected now and not with the first object. A folder of another format is
-// refused with NewerFormat and not changed. The caller closes the Dir.
+// OpenDir opens the folder dir, creates it if needed, and removes unfinished files of a crash. It makes
+// a test write, so that an unusable folder is detected now and not with the first object. A folder of
+// another format is refused with NewerFormat and not changed. The caller closes the Dir.
 func OpenDir(dir string) (*Dir, error) { return OpenClaimed(dir, datafolder.Claim{}) }
 
 // OpenClaimed is OpenDir for a store of a data folder. A folder that does not fit the
@@ -96,7 +96,7 @@ func (d *Dir) checkFormat() error {
 	return nil
 }
 
-// cleanTemporary empties the folder of unfinished files.
+// cleanTemporary removes unfinished files.
 func (d *Dir) cleanTemporary() error {
 	if err := errors.Join(d.root.RemoveAll(unfinished), datafolder.CleanHeld(d.root)); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (d *Dir) cleanTemporary() error {
 	return d.root.Mkdir(unfinished, datafolder.PrivateFolder)
 }
 
-// tryWrite does what a Put does, without an object.
+// tryWrite writes a file as Put does, without an object.
 func (d *Dir) tryWrite() error {
 	const written, linked = unfinished + "/try", unfinished + "/try-link"
 	f, err := d.root.OpenFile(written, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datafolder.PrivateFile)
@@ -114,14 +114,14 @@ func (d *Dir) tryWrite() error {
 	return errors.Join(f.Close(), d.root.Link(written, linked), d.root.Remove(written), d.root.Remove(linked), datafolder.SyncIn(d.root, "."))
 }
 
-// Hold keeps the files of objects that are deleted from now on for [datafolder.Hold.Each], until
-// it is released. The objects themselves are gone at once.
+// Hold keeps the files of objects that are deleted from now on for [datafolder.Hold.Each], until it is
+// released. The objects themselves disappear at once.
 func (d *Dir) Hold() (*datafolder.Hold, error) { return d.remover.Hold(d.root) }
 
-// Temporary names what a copy of the folder leaves out.
+// Temporary returns the names of files that a copy of the folder must leave out.
 func (d *Dir) Temporary() []string { return []string{unfinished} }
 
-// Close releases the folder. Readers that are open stay usable.
+// Close releases the folder. Open readers stay usable.
 func (d *Dir) Close() error { return d.root.Close() }
 
 // Put implements [repository.Content].
@@ -142,7 +142,7 @@ func (d *Dir) Put(ctx context.Context, name string, r io.Reader) error {
 	return nil
 }
 
-// writeDurable makes a durable file of what r yields.
+// writeDurable writes the content of r to a durable file.
 func (d *Dir) writeDurable(ctx context.Context, temporary string, r io.Reader) error {
 	f, err := d.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, datafolder.PrivateFile)
 	if err != nil {
@@ -169,13 +169,13 @@ func (d *Dir) publishFile(temporary, file string) error {
 		return classifyFileError(err)
 	}
 	if err := datafolder.SyncIn(d.root, folder); err != nil {
-		return classifyFileError(errors.Join(err, d.root.Remove(file))) // nothing of a failed Put is visible
+		return classifyFileError(errors.Join(err, d.root.Remove(file))) // no part of a failed Put is visible
 	}
 	return nil
 }
 
-// makeFolder makes folder and those above it, durably. That a folder is there
-// does not prove that it is durable, because its creator may have crashed.
+// makeFolder creates folder and its parents, durably. An existing folder need not be durable: its
+// creator may have crashed.
 func (d *Dir) makeFolder(folder string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -196,7 +196,7 @@ func (d *Dir) makeFolderLocked(folder string) error {
 	if err := datafolder.SyncIn(d.root, parent); err != nil {
 		return err
 	}
-	const maxDurable = 100_000 // remembered; forgetting costs a sync and nothing else
+	const maxDurable = 100_000 // limit for remembered folders; to forget them only costs syncs
 	if len(d.durable) > maxDurable {
 		d.durable = map[string]bool{".": true}
 	}
@@ -230,7 +230,7 @@ func (d *Dir) Open(ctx context.Context, s repository.Section) (io.ReadCloser, er
 	return fileSection{io.NewSectionReader(f, s.Offset, s.Length), f}, nil
 }
 
-// checkLength checks that f is long enough for s.
+// checkLength returns an error if f is too short for s.
 func checkLength(f *os.File, s repository.Section) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -248,7 +248,7 @@ type fileSection struct {
 	io.Closer
 }
 
-// Delete implements [repository.Content]. It, too, is durable once it returns.
+// Delete implements [repository.Content]. The deletion is durable once it returns.
 func (d *Dir) Delete(ctx context.Context, name string) error {
 	file, err := FileOf(name)
 	if err != nil {
@@ -274,7 +274,7 @@ func (d *Dir) removeFile(file string) error {
 	return classifyFileError(datafolder.SyncIn(d.root, path.Dir(file)))
 }
 
-// DeleteFolder implements [repository.Content]. It is durable once it returns.
+// DeleteFolder implements [repository.Content]. The deletion is durable once it returns.
 func (d *Dir) DeleteFolder(ctx context.Context, folder string) error {
 	file, err := FileOf(folder)
 	if err != nil {
@@ -289,8 +289,8 @@ func (d *Dir) DeleteFolder(ctx context.Context, folder string) error {
 	return nil
 }
 
-// removeFolder also forgets that the folder is durable: the call that makes it again
-// syncs it again.
+// removeFolder removes a folder. It forgets that the folder was durable, so a call that creates the
+// folder again syncs it again.
 func (d *Dir) removeFolder(folder string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -306,7 +306,7 @@ func (d *Dir) removeFolder(folder string) error {
 	return classifyFileError(datafolder.SyncIn(d.root, path.Dir(folder)))
 }
 
-// A fileWriter is a file whose errors are distinct from those of what is read.
+// A fileWriter marks the errors of a file, to distinguish them from those of the source.
 type fileWriter struct{ f *os.File }
 
 func (w fileWriter) Write(p []byte) (int, error) {
@@ -314,8 +314,8 @@ func (w fileWriter) Write(p []byte) (int, error) {
 	return n, classifyFileError(err)
 }
 
-// A contextReader stops when its context ends. It hides every other method of r, so
-// that io.Copy copies from it piece by piece.
+// A contextReader fails when its context ends. It hides every other method of r, so that io.Copy copies
+// from it piece by piece.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader

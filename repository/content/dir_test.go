@@ -59,7 +59,7 @@ func TestOpenDirRemovesWhatACrashLeft(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestPutLeavesNoFileButTheObject(t *testing.T) {
+func TestPut_LeavesOnlyTheFileOfTheObject(t *testing.T) {
 	dir := t.TempDir()
 	d := openDir(t, dir)
 	require.NoError(t, d.Put(t.Context(), "a", strings.NewReader("data")))
@@ -68,7 +68,7 @@ func TestPutLeavesNoFileButTheObject(t *testing.T) {
 	require.Equal(t, []string{"a="}, files(t, dir))
 }
 
-func TestOpenDirRefusesWhatIsNoFolder(t *testing.T) {
+func TestOpenDir_RefusesAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	for _, dir := range []string{file, filepath.Join(file, "below")} {
@@ -79,7 +79,7 @@ func TestOpenDirRefusesWhatIsNoFolder(t *testing.T) {
 	}
 }
 
-func TestNoWayOutOfTheFolder(t *testing.T) {
+func TestNoNameLeadsOutOfTheFolder(t *testing.T) {
 	outside := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret="), []byte("secret"), 0o600))
 	dir := t.TempDir()

@@ -4,47 +4,41 @@
 //
 // # Files
 //
-// Put writes to a file of its own, makes it durable, and only then gives it its
-// name, in one step that never replaces anything. So an object is whole from the
-// moment it can be seen, and once Put has returned it outlasts a power failure.
-// What a crash interrupts leaves at most a file among the unfinished ones, which
-// the next OpenDir removes:
+// Put writes to a temporary file, makes it durable, and only then gives it its name, in one step
+// that never replaces a file. So a visible object is complete, and once Put has returned it survives
+// a power failure. After a crash there may be an unfinished file, which the next OpenDir removes:
 //
-//	+unfinished/…      what a Put is writing just now
-//	+held/…            what was deleted during a Hold; removed at its end, and by OpenDir
+//	+unfinished/…      files that a Put is writing
+//	+held/…            files that were deleted during a Hold; removed at its end, and by OpenDir
 //	payloads/2026/a=   the object payloads/2026/a
 //
-// The plus and equals signs cannot occur in a name, so every name that is valid
-// can be used, next to any other.
+// Plus and equals signs cannot occur in a name, so any two valid names can be used together.
 //
-// The folder belongs to one process at a time, which its owner has to see to.
-// How many objects lie in one folder is up to the caller: each slash in a name is
-// a folder. Delete leaves the folders, since the next object may want them. The
-// file system must know hard links and, so that names which differ only in
-// case are two names, distinguish upper and lower case.
+// Only one process at a time may use the folder; its owner must ensure that. The caller decides the
+// number of objects in a folder: each slash in a name is a folder. Delete keeps folders, because the
+// next object may use them. The file system must support hard links and distinguish upper and lower
+// case, as names do.
 //
 // # Blobs
 //
-// One request makes an object, on the condition that it does not exist, and what is
-// larger than 4 MiB has been staged in blocks before. The object carries the id of
-// its Put. So when the answer is a conflict, or is lost, Put reads the object: its own
-// id is success, another is Conflict. If the account cannot even be asked, Put
-// fails with Uncertain; that is the one failure after which an object may appear.
-// Three blocks at most are in memory for a Put, nothing for a reader. Staged blocks
-// of a Put that failed are not visible, and Azure removes them after a week.
+// One request creates an object, on condition that it does not exist; content above 4 MiB is staged
+// in blocks before. The object has the id of its Put. So when the answer is a conflict, or is lost,
+// Put reads the object: its own id means success, another id means Conflict. If the account does not
+// answer either, Put fails with Uncertain; that is the only failure after which an object may
+// appear. A Put has up to three blocks in memory, a reader none. Staged blocks of a Put that failed
+// are not visible, and Azure removes them after a week.
 //
-// A reader whose connection breaks, or carries nothing for a while, continues with
-// another, which has to find the same etag: it yields one version of a blob, or
-// fails with Damaged.
+// A reader whose connection breaks, or carries nothing for a while, continues with another one,
+// which must find the same etag: it yields one version of a blob, or fails with Damaged.
 //
-// An answer is tried for 15 seconds, four times at most, two seconds apart at most.
-// The error then has the code of the account and the id of its request, in
-// these kinds: throttled is Busy; refused (a key, a role, a firewall, a clock) and a
-// missing container are Unavailable, since an operator can repair them while callers
-// try again; a blob that is not there is NotFound.
+// A request has up to four attempts of up to 15 seconds, with pauses of up to two seconds. The error
+// then has the code of the account and the id of the request. Its kind is Busy if the request was
+// throttled; Unavailable if it was refused (because of a key, a role, a firewall, a clock) or the
+// container is missing, since an operator can repair that while callers try again; and NotFound if
+// the blob does not exist.
 //
-// A domain names what it has left by a URI. Its scheme, host, port, account and
-// container have to be those of the exchange, under one of its names; it gives the
-// hub a name and never an address to call. What follows a question mark, most often
-// a shared access signature, is neither used nor shown.
+// A domain names its object by a URI. The scheme, host, port, account and container must be those of
+// the exchange, under one of its names. The hub takes only the name from the URI, and never connects
+// to its address. The part after a question mark, most often a shared access signature, is neither
+// used nor shown.
 package content

@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// traceHeader is a policy that gives requests the header traceparent of the trace that they belong to, if
-// there is one. The signature of a request does not cover it.
+// traceHeader is a policy that adds the header traceparent to requests that belong to a trace. The
+// signature of a request does not cover it.
 type traceHeader struct{}
 
 // Do implements [policy.Policy].

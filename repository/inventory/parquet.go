@@ -16,15 +16,15 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// maxFile is the limit for a Parquet file, in bytes. It is kept in the folder for temporary files while
-// it is read, since its index is at its end.
+// maxFile is the limit for a Parquet file, in bytes. While the file is read, it is in the folder for
+// temporary files, because its index is at its end.
 const maxFile = 4 << 30
 
-// readAtOnce is how many rows are in memory.
+// readAtOnce is the number of rows in memory.
 const readAtOnce = 128
 
-// Parquet returns the rows of a Parquet file of some bytes: texts by the names of their columns, with a
-// time in the form of RFC 3339. Columns in groups are left out. What is wrong with the file is Invalid.
+// Parquet returns the rows of a Parquet file of size bytes: texts by the names of their columns, times
+// in the format of RFC 3339. It leaves out columns in groups. A malformed file is Invalid.
 func Parquet(r io.Reader, size int64) iter.Seq2[map[string]string, error] {
 	return func(yield func(map[string]string, error) bool) {
 		if size > maxFile {
@@ -60,13 +60,13 @@ func copyToTemporary(r io.Reader) (*os.File, error) {
 	return file, nil
 }
 
-// readRows yields all rows, and returns what is wrong with the file. A library for files from elsewhere
-// may panic on damage.
+// readRows yields all rows, or returns an error about the file. The library may panic on a damaged
+// file.
 func readRows(file io.ReaderAt, size int64, yield func(map[string]string, error) bool) (err error) {
 	isYielding := false
 	defer func() {
 		if isYielding {
-			return // the panic is that of the caller
+			return // the caller has panicked
 		}
 		if p := recover(); p != nil {
 			err = domain.Errorf(domain.Invalid, "the Parquet file is damaged: %v", p)
@@ -107,11 +107,11 @@ func readRows(file io.ReaderAt, size int64, yield func(map[string]string, error)
 
 // A leaf is a column.
 type leaf struct {
-	name   string                // empty: in a group
-	timeOf func(int64) time.Time // nil: its numbers are no times
+	name   string                // empty: the column is in a group
+	timeOf func(int64) time.Time // nil: its numbers are not times
 }
 
-// leafColumns returns the columns of a file by their places.
+// leafColumns returns the columns of a file by index.
 func leafColumns(f *parquet.File) []leaf {
 	var all []leaf
 	for _, path := range f.Schema().Columns() {
@@ -140,7 +140,7 @@ func unitOf(unit format.TimeUnitValue) func(int64) time.Time {
 	}
 }
 
-// nameValues returns the texts of a row.
+// nameValues returns the texts of a row by column name.
 func nameValues(row parquet.Row, columns []leaf) map[string]string {
 	named := make(map[string]string, len(columns))
 	for _, v := range row {

@@ -9,7 +9,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// backlogOf returns the backlog that consists of events. The first of a cabinet is the oldest.
+// backlogOf returns the number of events and the age of the oldest. The events of a cabinet are in
+// order of age.
 func backlogOf(events []repository.StoredEvent) domain.Backlog {
 	if len(events) == 0 {
 		return domain.Backlog{}
@@ -17,12 +18,12 @@ func backlogOf(events []repository.StoredEvent) domain.Backlog {
 	return domain.Backlog{Events: int64(len(events)), Oldest: events[0].Saved}
 }
 
-// groupsBacklog returns what waits in groups.
+// groupsBacklog returns the backlog of groups.
 func (r *storedRecipient) groupsBacklog(groups []domain.Group) domain.Backlog {
 	return r.backlogBut(nil, groups)
 }
 
-// backlogBut returns what waits in groups, without one cabinet.
+// backlogBut returns the backlog of groups, without one cabinet.
 func (r *storedRecipient) backlogBut(without *storedCabinet, groups []domain.Group) domain.Backlog {
 	var sum domain.Backlog
 	for _, c := range r.cabinets {

@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Add implements [repository.Bundles]. A bundle that is not what its run yielded
-// is Invalid. The store says when a bundle was opened, unless the caller has.
+// Add implements [repository.Bundles]. A bundle with other events than its run has yielded is Invalid.
+// The store sets the time of opening, unless the caller has.
 func (s *Store) Add(ctx context.Context, bundle domain.Bundle, of repository.Run) (domain.Bundle, error) {
 	if err := ctx.Err(); err != nil {
 		return domain.Bundle{}, fmt.Errorf("add bundle: %w", err)

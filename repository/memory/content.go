@@ -16,7 +16,7 @@ import (
 // Content keeps objects in a map. It is safe for concurrent use.
 type Content struct {
 	mu      sync.Mutex
-	objects map[string][]byte // never changed, once in
+	objects map[string][]byte // an object is never changed
 }
 
 var _ repository.Content = (*Content)(nil)
@@ -42,7 +42,7 @@ func (c *Content) Put(ctx context.Context, name string, r io.Reader) error {
 	return nil
 }
 
-// storeOwn stores an object of the store's own.
+// storeOwn stores an object that the store itself makes.
 func (c *Content) storeOwn(name string, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,7 @@ func (c *Content) DeleteFolder(ctx context.Context, folder string) error {
 	return nil
 }
 
-// An objectReader stops when its context ends.
+// An objectReader fails when its context ends.
 type objectReader struct {
 	ctx context.Context
 	r   io.Reader

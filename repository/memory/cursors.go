@@ -36,7 +36,7 @@ type storedCursor struct {
 	standing domain.Standing
 	retries  map[domain.EntryID]domain.Retry
 	dead     map[domain.EntryID]deadLetter
-	retired  time.Time // zero: it is not
+	retired  time.Time // zero: it is not retired
 }
 
 type deadLetter struct {
@@ -191,7 +191,7 @@ func isWatch(id domain.CursorID) bool {
 	return is
 }
 
-// ensureEntry returns the entry of a cursor in its shard, which it makes if it is missing.
+// ensureEntry returns the entry of a cursor in its shard, and creates it if it is missing.
 func (s *Cursors) ensureEntry(id domain.CursorID, stream domain.StreamName) *repository.ShardEntry {
 	shard := repository.ShardOf(id)
 	i := slices.IndexFunc(s.shards[shard], func(e repository.ShardEntry) bool { return e.Cursor == id })
@@ -202,7 +202,7 @@ func (s *Cursors) ensureEntry(id domain.CursorID, stream domain.StreamName) *rep
 	return &s.shards[shard][i]
 }
 
-// noted returns the changes that the entry of a cursor has noted.
+// noted returns the number of changes in the entry of a cursor.
 func (s *Cursors) noted(id domain.CursorID) int64 {
 	for _, e := range s.shards[repository.ShardOf(id)] {
 		if e.Cursor == id {
@@ -255,18 +255,18 @@ func (s *Cursors) Cursors(ctx context.Context, shard int) ([]repository.ShardEnt
 	return slices.Clone(s.shards[shard]), s.watchedStreams(shard), nil
 }
 
-// noteWatchChange notes that the watch of a cursor was replaced or deleted. It gives the cursor an entry,
-// so that it is loaded.
+// noteWatchChange records in the entry of a cursor that its watch was replaced or deleted. It creates a
+// missing entry, so that the cursor is loaded.
 func (s *Cursors) noteWatchChange(id domain.CursorID, stream domain.StreamName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.cursors[id]; c != nil && c.retired.IsZero() {
-		s.pageVersion++ // an entry before may have had any number
+		s.pageVersion++ // an earlier entry may have had any number
 		s.ensureEntry(id, stream).Changes = int64(s.pageVersion)
 	}
 }
 
-// noteChange notes a change of the subscription of a cursor.
+// noteChange records in the entry of a cursor that its subscription has changed.
 func (s *Cursors) noteChange(id domain.CursorID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

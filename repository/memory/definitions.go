@@ -17,8 +17,8 @@ type Definitions struct {
 	mu      sync.Mutex
 	all     map[domain.SubscriptionID]*repository.Definition // nil: deleted
 	version int
-	cursors *Cursors   // stores the changes; nil if changes are not stored
-	changes *Resources // likewise, for those that watch
+	cursors *Cursors   // its entries record changes; nil: changes are not recorded
+	changes *Resources // stores changes for watches; nil: they are not stored
 }
 
 var _ repository.Definitions = (*Definitions)(nil)
@@ -28,13 +28,13 @@ func NewDefinitions() *Definitions {
 	return &Definitions{all: make(map[domain.SubscriptionID]*repository.Definition)}
 }
 
-// NoteIn has changes noted in the entries of cursors. It returns s.
+// NoteIn makes s record changes in the entries of cursors. It returns s.
 func (s *Definitions) NoteIn(cursors *Cursors) *Definitions {
 	s.cursors = cursors
 	return s
 }
 
-// ChangeIn has changes noted in changes. It returns s.
+// ChangeIn makes s store changes for watches in changes. It returns s.
 func (s *Definitions) ChangeIn(changes *Resources) *Definitions {
 	s.changes = changes
 	return s

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An Exchange keeps what hub and domains share in a map. It is safe for concurrent use.
+// An Exchange keeps the shared content of hub and domains in a map. It is safe for concurrent use.
 type Exchange struct{ *Content }
 
 var _ repository.Exchange = (*Exchange)(nil)
@@ -22,7 +22,7 @@ func NewExchange() *Exchange { return &Exchange{NewContent()} }
 
 const exchangeScheme, exchangeHost, exchangePath = "memory", "account", "/exchange/"
 
-// Leave stores data as a domain does, in place of what was there, and returns its URI.
+// Leave stores data as a domain does, replaces an object of the same name, and returns its URI.
 func (e *Exchange) Leave(name string, data []byte) (uri string) {
 	e.storeOwn(name, bytes.Clone(data))
 	return (&url.URL{Scheme: exchangeScheme, Host: exchangeHost, Path: exchangePath + name}).String()
@@ -54,7 +54,7 @@ func (e *Exchange) sharedObject(name string) ([]byte, bool) {
 	return data, ok
 }
 
-// A fetched object is read as long as it stays the same.
+// A fetched reads an object, and fails if the object changes meanwhile.
 type fetched struct {
 	e    *Exchange
 	name string
@@ -91,8 +91,8 @@ func (e *Exchange) Discard(ctx context.Context, uri string) error {
 	return nil
 }
 
-// nameOf returns the name that uri has in an exchange. The error does not contain the
-// URI, which may carry a secret.
+// nameOf returns the name in an exchange that uri contains. The error does not contain the URI, which
+// may have a secret.
 func nameOf(uri string) (string, error) {
 	refuse := func(why string) (string, error) {
 		return "", domain.Errorf(domain.Invalid, "content URI: %s; want %s://%s%sNAME", why, exchangeScheme, exchangeHost, exchangePath)

@@ -12,13 +12,13 @@ import (
 
 var _ repository.Finder = (*Store)(nil)
 
-// A bundleRecord is the state of a bundle.
+// A bundleRecord is a bundle and its state.
 type bundleRecord struct {
-	bundle *domain.Bundle // that of the gate, or of the last one that had it open
+	bundle *domain.Bundle // that of the gate, or of the last gate that had it open
 	repository.FoundBundle
 }
 
-// setState notes the state of a bundle.
+// setState records the state of a bundle.
 func (s *Store) setState(r *storedRecipient, b *domain.Bundle, state repository.BundleState) {
 	record := &bundleRecord{bundle: b}
 	record.State = state
@@ -28,7 +28,7 @@ func (s *Store) setState(r *storedRecipient, b *domain.Bundle, state repository.
 	r.bundles[b.ID] = record
 }
 
-// toFoundBundle returns a bundle as Finder returns it.
+// toFoundBundle returns a bundle as a repository.FoundBundle.
 func (r *storedRecipient) toFoundBundle(record *bundleRecord) repository.FoundBundle {
 	f := record.FoundBundle
 	f.Bundle, f.Frozen = *cloneBundle(record.bundle), r.frozen
@@ -53,8 +53,8 @@ func (s *Store) FindBundle(ctx context.Context, id domain.BundleID, of domain.Ac
 	return repository.BundleSearch{Found: found[:n], HasMore: n < len(found)}, nil
 }
 
-// FindEvent implements [repository.Finder]. A search of every mailbox continues behind the name of
-// a recipient.
+// FindEvent implements [repository.Finder]. The position of a search of all mailboxes is the name of
+// the last recipient.
 func (s *Store) FindEvent(ctx context.Context, q repository.EventQuery) (repository.EventSearch, error) {
 	if err := ctx.Err(); err != nil {
 		return repository.EventSearch{}, fmt.Errorf("find event: %w", err)
@@ -83,7 +83,7 @@ func (s *Store) FindEvent(ctx context.Context, q repository.EventQuery) (reposit
 	return search, nil
 }
 
-// sortedRecipients returns those behind a name that have ever had an event, in order.
+// sortedRecipients returns, in order, the recipients after a name that have ever had an event.
 func (s *Store) sortedRecipients(after string) []domain.ActorID {
 	var names []domain.ActorID
 	for name, r := range s.recipients {
@@ -95,7 +95,7 @@ func (s *Store) sortedRecipients(after string) []domain.ActorID {
 	return names
 }
 
-// addFound adds what is found in the mailbox of a recipient.
+// addFound adds the results from the mailbox of a recipient to search.
 func (s *Store) addFound(r *storedRecipient, q *repository.EventQuery, search *repository.EventSearch) {
 	isTrace := q.Trace != domain.TraceID{}
 	for _, c := range r.cabinets {
@@ -120,7 +120,7 @@ func (s *Store) addFound(r *storedRecipient, q *repository.EventQuery, search *r
 	}
 }
 
-// foundSaves returns what the spans of a trace have saved.
+// foundSaves returns the events that the spans of a trace have saved.
 func (c *storedCabinet) foundSaves(trace domain.TraceID) []repository.FoundSave {
 	var found []repository.FoundSave
 	last := -1 // the index of the event that was added last

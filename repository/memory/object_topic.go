@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An ObjectTopic has the changes of the current state of objects that were not published.
+// An ObjectTopic has the unpublished changes of the current state of objects.
 type ObjectTopic struct {
 	objects *Objects
 	left    []domain.ObjectChange
@@ -30,7 +30,7 @@ func (s *Objects) Topic() *ObjectTopic {
 	return s.topic
 }
 
-// storeChanges stores what an update of an object changes of its current state.
+// storeChanges stores the change of the current state that an update of an object makes.
 func (t *ObjectTopic) storeChanges(changes *domain.ObjectChanges) {
 	if c := changes.StateChange(t.objects.changeTime()); c != nil {
 		t.left = append(t.left, *c)

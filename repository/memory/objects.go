@@ -18,7 +18,7 @@ type Objects struct {
 	mu      sync.Mutex
 	objects map[domain.ObjectName]*domain.Object
 	keeping repository.ObjectKeeping
-	changes map[domain.Resource][]domain.Change // that were not removed
+	changes map[domain.Resource][]domain.Change // changes that were not removed
 	observe func(domain.Change)                 // nil: none
 	topic   *ObjectTopic                        // nil: none
 	sweep   storedSweep
@@ -130,7 +130,8 @@ func (s *Objects) List(ctx context.Context, r repository.ObjectRange, limit int)
 	return repository.ObjectPage{Objects: found[:limit], More: true, After: found[limit-1].Name.Key()}, nil
 }
 
-// objectsOf returns the objects of a range. AnyOrder is descending by key, so that no caller relies on ascending keys.
+// objectsOf returns the objects of a range. With AnyOrder they descend by key, so that no caller
+// depends on ascending keys.
 func (s *Objects) objectsOf(r repository.ObjectRange) (found []domain.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

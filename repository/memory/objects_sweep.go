@@ -14,21 +14,21 @@ import (
 
 var _ repository.ObjectLedger = (*Objects)(nil)
 
-// A storedSweep is the sweep that was begun last.
+// A storedSweep is the sweep that began last.
 type storedSweep struct {
 	repository.ObjectSweep
 	version      int
 	began, moved time.Time
 }
 
-// NewObjectsWithRetention returns an empty Objects that forgets.
+// NewObjectsWithRetention returns an empty Objects that forgets rows.
 func NewObjectsWithRetention(keeping repository.ObjectKeeping) *Objects {
 	s := NewObjects()
 	s.keeping = keeping
 	return s
 }
 
-// retentionHorizon returns the time of the latest events that are too old for an object that is not stored.
+// retentionHorizon returns the time up to which events are too old to create an object.
 func (s *Objects) retentionHorizon() time.Time {
 	if s.keeping.Retention == 0 {
 		return time.Time{}
@@ -36,7 +36,7 @@ func (s *Objects) retentionHorizon() time.Time {
 	return s.keeping.Retention.Horizon(s.keeping.Clock())
 }
 
-// Shards implements [repository.ObjectSweeper]. Each bucket has one.
+// Shards implements [repository.ObjectSweeper]. Each bucket has one shard.
 func (s *Objects) Shards(ctx context.Context) ([]repository.ObjectShard, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("list shards: %w", err)

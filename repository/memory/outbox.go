@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// addNotices puts the notices of a bundle that its actor has just confirmed into the
-// outbox, and reports whether there are any.
+// addNotices adds the notices of a bundle that its actor has just confirmed to the outbox, and reports
+// whether there are any.
 func (s *Store) addNotices(r *storedRecipient, b *domain.Bundle) bool {
 	n := domain.Notice{
 		Recipient: b.Cabinet.Recipient, Origin: b.Cabinet.Origin, Group: b.Group,
@@ -35,15 +35,15 @@ func (s *Store) addNotices(r *storedRecipient, b *domain.Bundle) bool {
 	return len(r.outbox) > before
 }
 
-// setExpiry notes when a bundle that was closed may be removed, if it is watched.
+// setExpiry records when a closed bundle may be removed, if it is watched.
 func (s *Store) setExpiry(r *storedRecipient, b *domain.Bundle) {
 	if _, isWatched := r.watched[b.ID]; isWatched && s.opts.Retention > 0 {
 		r.expiring[b.ID] = expiring{b, s.opts.Clock().Add(s.opts.Retention)}
 	}
 }
 
-// Sweep removes the watched bundles of a recipient that were closed longer ago than the retention, and leaves their
-// notices. What was closed before one of them cannot be replayed either.
+// Sweep removes the watched bundles of a recipient that were closed longer ago than the retention, and
+// adds their notices. Bundles that were closed before one of these can no longer be replayed.
 func (s *Store) Sweep(ctx context.Context, id domain.ActorID) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("sweep: %w", err)

@@ -17,7 +17,7 @@ type Parties struct {
 	mu      sync.Mutex
 	all     map[domain.PartyID]*repository.Party
 	version int
-	changes *Resources // stores the changes; nil if changes are not stored
+	changes *Resources // stores changes for watches; nil: they are not stored
 }
 
 var _ repository.Parties = (*Parties)(nil)
@@ -25,7 +25,7 @@ var _ repository.Parties = (*Parties)(nil)
 // NewParties returns an empty Parties.
 func NewParties() *Parties { return &Parties{all: make(map[domain.PartyID]*repository.Party)} }
 
-// NoteIn has changes noted in changes. It returns s.
+// NoteIn makes s store changes for watches in changes. It returns s.
 func (s *Parties) NoteIn(changes *Resources) *Parties {
 	s.changes = changes
 	return s

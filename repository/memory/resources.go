@@ -29,10 +29,11 @@ var (
 	_ repository.Changes   = (*Resources)(nil)
 )
 
-// A watchedResource remains when its document is deleted, so that its versions continue.
+// A watchedResource is the state of a resource. It remains when its document is deleted, so that its
+// versions continue.
 type watchedResource struct {
 	document  *repository.Resource // nil: it does not exist
-	isThere   bool                 // a party or a subscription
+	isThere   bool                 // the party or the subscription exists
 	isWatched bool
 	version   int64 // of the last change
 	changes   []domain.Change
@@ -50,7 +51,7 @@ func noResource(r domain.Resource) error {
 	return domain.Errorf(domain.NotFound, "there is no %s", r)
 }
 
-// ensureResource returns what is known of a resource.
+// ensureResource returns the state of a resource.
 func (s *Resources) ensureResource(r domain.Resource) *watchedResource {
 	if s.all[r] == nil {
 		s.all[r] = &watchedResource{}
@@ -70,7 +71,7 @@ func (s *Resources) storeChange(r domain.Resource, event domain.ChangeEvent) {
 	s.observe(c)
 }
 
-// noteChange notes that a party or a subscription was created, with event "", or changed.
+// noteChange records the creation of a party or a subscription, with event "", or a change of it.
 func (s *Resources) noteChange(r domain.Resource, event domain.ChangeEvent) {
 	if s == nil {
 		return
@@ -121,7 +122,7 @@ func (s *Resources) PutResource(ctx context.Context, r *repository.Resource) (re
 	return stored.Version, nil
 }
 
-// checkVersion returns an error unless the document has a version; "": it is not there.
+// checkVersion returns an error unless the document has the version; "" means that it does not exist.
 func (r *watchedResource) checkVersion(name domain.Resource, version repository.ResourceVersion) error {
 	switch {
 	case r.document == nil && version != "":

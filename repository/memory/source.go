@@ -16,7 +16,7 @@ import (
 
 // Source is a store whose objects a test sets. It is safe for concurrent use.
 type Source struct {
-	// BeforeList is called before each List, with its cursor; an error fails it. Nil: nothing is called.
+	// BeforeList, if not nil, is called before each List, with its cursor; an error makes List fail.
 	BeforeList func(cursor string) error
 
 	mu       sync.Mutex
@@ -58,7 +58,7 @@ func (s *Source) Remove(bucket, key string) {
 	delete(s.buckets[bucket], key)
 }
 
-// List implements [repository.Source]. The cursor is the last key of the page before.
+// List implements [repository.Source]. The cursor is the last key of the previous page.
 func (s *Source) List(ctx context.Context, bucket, prefix, cursor string, limit int) (repository.SourcePage, error) {
 	if err := ctx.Err(); err != nil {
 		return repository.SourcePage{}, fmt.Errorf("list objects of a store: %w", err)

@@ -10,27 +10,27 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Options of a Store. The zero value is that of the energy market.
+// Options of a Store. The zero value has the groups of the energy market.
 type Options struct {
 	DrawerCapacity int              // events in a drawer; default 10,000
 	Clock          func() time.Time // default time.Now
 	Groups         domain.Groups    // default domain.DefaultGroups
 	Ordering       domain.Ordering  // default domain.ByCabinet
-	Retention      time.Duration    // of closed bundles that are watched; unlimited by default, and always for other bundles
+	Retention      time.Duration    // for closed bundles that are watched; default unlimited, as for all other bundles
 }
 
-// drawersPerRun is the most drawers that a run for a new bundle extends over.
+// drawersPerRun is the limit for the drawers of a run for a new bundle.
 const drawersPerRun = 6
 
 // A Store implements all ports. It is safe for concurrent use.
 type Store struct {
-	*Content // the payloads, under names that begin with payloads/, and whatever else is put there
+	*Content // the payloads, under names that begin with payloads/, and the objects of callers
 
 	opts Options
 
-	mu         sync.Mutex // guards what follows, down to the last gate
+	mu         sync.Mutex // guards the following fields, and everything that they refer to
 	recipients map[domain.ActorID]*storedRecipient
-	made       int // objects, for payloads
+	made       int // number of objects that were made for payloads
 
 	deadLetterActions []repository.DeadLetterAction // the newest last; the ID is the index
 }
@@ -67,21 +67,21 @@ func New(opts Options) *Store {
 
 type storedRecipient struct {
 	received map[domain.EventID]domain.Digest
-	last     domain.Sequence // given to an event
+	last     domain.Sequence // the last number that an event got
 	cabinets map[domain.CabinetKey]*storedCabinet
 	gates    map[domain.Group]*storedGate
-	used     map[domain.BundleID]bool // ids of bundles, open or closed
+	used     map[domain.BundleID]bool // ids of all bundles, open or closed
 	bundles  map[domain.BundleID]*bundleRecord
 	frozen   bool
 	records  []repository.Record // the newest last
 	outbox   []domain.Notice     // the oldest first
 
 	dequeueRequests map[domain.SubscriptionID]bool
-	watched         map[domain.BundleID]int64 // bundles, with the versions of their last changes
+	watched         map[domain.BundleID]int64 // watched bundles, with the versions of their last changes
 	expiring        map[domain.BundleID]expiring
 }
 
-// An expiring bundle is watched and closed.
+// An expiring is a watched bundle that is closed.
 type expiring struct {
 	bundle *domain.Bundle
 	at     time.Time
@@ -90,30 +90,30 @@ type expiring struct {
 type storedCabinet struct {
 	key          domain.CabinetKey
 	group        domain.Group
-	events       []repository.StoredEvent                // only ever appended to
-	acknowledged int                                     // how many from the front
+	events       []repository.StoredEvent                // events are only appended
+	acknowledged int                                     // number of events from the front
 	lost         map[domain.Sequence]bool                // events that can no longer be read; see Lose
-	saves        map[domain.Sequence]domain.TraceContext // that have saved the events, if they are known
+	saves        map[domain.Sequence]domain.TraceContext // spans that have saved events, by number
 }
 
 type storedGate struct {
 	generation int
-	open       *domain.Bundle // the oldest unacknowledged events of its cabinet
+	open       *domain.Bundle // has the oldest unacknowledged events of its cabinet
 	asked      []domain.Group // the groups of the Peek that opened open
-	closed     []closed       // bundles, the last one last
+	closed     []closed       // closed bundles, the last one last
 
-	failingSince time.Time // when the domain failed to make the content of open
-	lastPeek     time.Time // that opened a bundle
+	failingSince time.Time // since when the domain has failed to produce the content of open
+	lastPeek     time.Time // that has opened a bundle
 	lastDequeue  time.Time
 }
 
-// A closed bundle can be opened again.
+// A closed is a closed bundle, which can be opened again.
 type closed struct {
 	bundle *domain.Bundle
 	asked  []domain.Group
 }
 
-// recipientOf returns the recipient id, which it adds if it is new.
+// recipientOf returns the recipient id, and adds it if it is new.
 func (s *Store) recipientOf(id domain.ActorID) *storedRecipient {
 	r, ok := s.recipients[id]
 	if !ok {
@@ -207,7 +207,7 @@ func (s *Store) Save(ctx context.Context, to domain.ActorID, events []domain.Eve
 	return saved, nil
 }
 
-// A payloadBuffer holds the payloads of one Save and cabinet, side by side.
+// A payloadBuffer holds the concatenated payloads of one Save and cabinet.
 type payloadBuffer struct {
 	name string
 	data []byte

@@ -23,7 +23,7 @@ type Streams struct {
 var _ repository.Streams = (*Streams)(nil)
 
 type storedStream struct {
-	entries [domain.Priorities][]repository.Entry // those that are retained
+	entries [domain.Priorities][]repository.Entry // the retained ones
 	numbers [domain.Priorities]int64              // of the next entry
 	ids     map[string]sentID
 	sync    []domain.CursorID
@@ -108,7 +108,7 @@ func (s *Streams) AddSync(ctx context.Context, name domain.StreamName, id domain
 	defer s.mu.Unlock()
 	st := s.findStream(name, s.clock())
 	if !slices.Contains(st.sync, id) {
-		st.sync = append(slices.Clip(st.sync), id) // callers have the slice
+		st.sync = append(slices.Clip(st.sync), id) // callers have the old slice
 	}
 	return nil
 }

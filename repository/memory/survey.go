@@ -13,7 +13,7 @@ import (
 
 var _ repository.Survey = (*Store)(nil)
 
-// Surveyed implements [repository.Survey]. The lines are what is stored now.
+// Surveyed implements [repository.Survey]. The lines show the current state.
 func (s *Store) Surveyed(ctx context.Context) (repository.Surveyed, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("survey: %w", err)

@@ -33,7 +33,8 @@ func (s *Cursors) addToPage(id domain.CursorID, standing *domain.Standing) {
 	s.renewVersion(page)
 }
 
-// removeFromPage removes the cursor of a watch from its page. A stream whose only page is empty is removed.
+// removeFromPage removes the cursor of a watch from its page. If that leaves the only page of a stream
+// empty, the stream is removed.
 func (s *Cursors) removeFromPage(id domain.CursorID, stream domain.StreamName) {
 	key := watchedStream{repository.ShardOf(id), stream}
 	for _, page := range s.pages[key] {
@@ -53,7 +54,7 @@ func (s *Cursors) renewVersion(page *repository.WatchPage) {
 	page.Version = repository.WatchPageVersion(strconv.Itoa(s.pageVersion))
 }
 
-// watchedStreams returns the streams of which a shard has watches.
+// watchedStreams returns the streams with watches in a shard.
 func (s *Cursors) watchedStreams(shard int) []repository.WatchedStream {
 	var all []repository.WatchedStream
 	for key, pages := range s.pages {

@@ -14,7 +14,7 @@ import (
 
 // Watches keeps watches in a map.
 type Watches struct {
-	cursors *Cursors // whose entries note changes
+	cursors *Cursors // its entries record changes
 
 	mu      sync.Mutex
 	all     map[domain.CursorID]*repository.Watch
@@ -23,7 +23,7 @@ type Watches struct {
 
 var _ repository.Watches = (*Watches)(nil)
 
-// NewWatches returns an empty Watches that notes changes in the entries of cursors.
+// NewWatches returns an empty Watches that records changes in the entries of cursors.
 func NewWatches(cursors *Cursors) *Watches {
 	return &Watches{cursors: cursors, all: make(map[domain.CursorID]*repository.Watch)}
 }
@@ -32,7 +32,7 @@ func noWatch(id domain.WatchID) error {
 	return domain.Errorf(domain.NotFound, "there is no watch %s", id)
 }
 
-// storeWatch keeps a copy of w with the next version.
+// storeWatch stores a copy of w with the next version.
 func (s *Watches) storeWatch(w *repository.Watch) {
 	stored := *w
 	s.version++

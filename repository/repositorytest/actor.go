@@ -17,10 +17,9 @@ type Peeked struct {
 	Behind  domain.Backlog
 }
 
-// Peek does what a Peek does: it returns the open bundle of the groups or, if
-// no bundle is open, opens the next one under id, or under a new id if that is zero.
-// After a Conflict that is no ErrBundleIDInUse another Peek was faster. A new
-// bundle is a manifest, unless changes make it another.
+// Peek returns the open bundle of the groups or, if no bundle is open, opens the next one under id, or
+// under a new id if that is zero. A Conflict that is not ErrBundleIDInUse means that another Peek was
+// faster. A new bundle is a manifest, unless changes change that.
 func Peek(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.Group, id domain.BundleID, changes ...func(*domain.Bundle)) (Peeked, error) {
 	next, err := s.Events.NextUnacknowledged(ctx, actor, groups)
 	if err != nil {
@@ -44,16 +43,16 @@ func Peek(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.G
 	return Peeked{bundle, events, next.Waiting, next.Run.BacklogAfter(bundle.Count)}, err
 }
 
-// Requested makes a new bundle one whose content its domain makes on request.
+// Requested sets the content mode of a new bundle to request.
 func Requested(b *domain.Bundle) {
 	b.Content = domain.Request
 	b.List = "lists/" + b.ID.String()
 }
 
-// ObjectOf is the object with which Drain answers a bundle.
+// ObjectOf returns the object with which Drain answers a bundle.
 func ObjectOf(id domain.BundleID) string { return "answers/" + id.String() }
 
-// Fill makes a bundle, under a new id, of the events of run.
+// Fill makes a bundle, under a new id, from the events of run.
 func Fill(ctx context.Context, run repository.Run) (domain.Bundle, []repository.StoredEvent, error) {
 	bundle := domain.Bundle{
 		ID:      NewBundleID(),
@@ -103,13 +102,12 @@ func ReadPayload(ctx context.Context, s Stores, at repository.Section) ([]byte, 
 	return data, errors.Join(err, r.Close())
 }
 
-// lostRaces is how often in a row Drain lets others be faster: far more often
-// than they can be, so that a store at fault fails a test and does not hang it.
+// lostRaces is the number of consecutive conflicts after which Drain fails: far more than can occur, so
+// that a faulty store fails a test instead of blocking it.
 const lostRaces = 1000
 
-// DrainNotices takes the notices of an actor out of the outbox until no notice is
-// left, and returns them in the order in which they came. If it fails, it still
-// returns those it has seen.
+// DrainNotices removes the notices of an actor from the outbox until none is left, and returns them in
+// order. If it fails, it still returns those it has removed.
 func DrainNotices(ctx context.Context, s Stores, actor domain.ActorID) ([]domain.Notice, error) {
 	var drained []domain.Notice
 	for {
@@ -126,10 +124,9 @@ func DrainNotices(ctx context.Context, s Stores, actor domain.ActorID) ([]domain
 	}
 }
 
-// Drain peeks and dequeues until nothing waits in groups, and returns the
-// bundles that it dequeued itself: other actors may do the same at the same
-// time. It answers those that wait for their domain. If it fails, it still returns
-// those it has.
+// Drain peeks and dequeues until nothing waits in groups, and returns the bundles that it has dequeued:
+// other actors may do the same at the same time. It answers bundles that wait for their domain. If it
+// fails, it still returns those it has dequeued.
 func Drain(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.Group) ([]Peeked, error) {
 	var drained []Peeked
 	for lost := 0; ; {
@@ -149,7 +146,7 @@ func Drain(ctx context.Context, s Stores, actor domain.ActorID, groups []domain.
 			lost = 0
 		case kind != domain.Conflict && kind != domain.NotFound || lost == lostRaces:
 			return drained, err
-		default: // another Peek opened a bundle, or another Dequeue closed it
+		default: // another Peek has opened a bundle, or another Dequeue has closed it
 			lost++
 		}
 	}

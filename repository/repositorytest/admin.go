@@ -12,15 +12,15 @@ import (
 var because = repository.AdminAction{Who: "an operator", Why: "a test"}
 
 var operationRules = []contractRule{
-	{name: "a released bundle is not open any more, and its events come again under another id", test: func(f *fixture) {
+	{name: "a released bundle is no longer open, and its events are returned under another id", test: func(f *fixture) {
 		events := f.saveNew(3)
 		open := f.peek()
 		later := f.saveNew(1)
 		require.NoError(f, f.Admin.Release(f.ctx, f.actor, open.ID, because))
-		f.notOpen(open.ID)
+		f.requireClosed(open.ID)
 		f.wantRefusal(domain.NotFound, f.Admin.Release(f.ctx, f.actor, open.ID, because))
 		f.wantRefusal(domain.NotFound, f.Admin.Skip(f.ctx, f.actor, open.ID, because))
-		again := f.peeksInto(append(events, later...)...)
+		again := f.requirePeek(append(events, later...)...)
 		require.NotEqual(f, open.ID, again.ID)
 		f.acknowledge(again)
 		f.wantNothing()
@@ -38,17 +38,17 @@ var operationRules = []contractRule{
 		require.ErrorIs(f, err, repository.ErrBundleIDInUse)
 	}},
 
-	{name: "a skipped bundle does not come again", capacity: 2, test: func(f *fixture) {
+	{name: "a skipped bundle is not returned again", capacity: 2, test: func(f *fixture) {
 		f.saveNew(3)
 		open := f.peek()
 		require.NoError(f, f.Admin.Skip(f.ctx, f.actor, open.ID, because))
-		f.notOpen(open.ID)
+		f.requireClosed(open.ID)
 		f.wantNothing()
 		f.wantDequeue(f.saveNew(2)...)
 		f.wantNothing()
 	}},
 
-	{name: "a replayed bundle comes as it was", capacity: 2, test: func(f *fixture) {
+	{name: "a replayed bundle is returned as it was", capacity: 2, test: func(f *fixture) {
 		events := f.saveNew(5)
 		first := f.peek()
 		f.acknowledge(first)
@@ -56,7 +56,7 @@ var operationRules = []contractRule{
 		replayed, err := f.Admin.Replay(f.ctx, f.actor, first.Group, because)
 		require.NoError(f, err)
 		f.sameBundle(first.Bundle, replayed)
-		again := f.peeksInto(events...)
+		again := f.requirePeek(events...)
 		f.sameBundle(first.Bundle, again.Bundle)
 		require.Equal(f, first.Events, again.Events)
 		f.acknowledge(again)
@@ -102,7 +102,7 @@ var operationRules = []contractRule{
 		require.NoError(f, err)
 	}},
 
-	{name: "a frozen queue takes in and gives nothing out until it is thawed", test: func(f *fixture) {
+	{name: "a frozen queue accepts events, but returns none until it is thawed", test: func(f *fixture) {
 		events := f.saveNew(1)
 		open := f.peek()
 		require.NoError(f, f.Admin.Freeze(f.ctx, f.actor, because))
@@ -122,12 +122,12 @@ var operationRules = []contractRule{
 
 		require.NoError(f, f.Admin.Thaw(f.ctx, f.actor, because))
 		require.NoError(f, f.Admin.Thaw(f.ctx, f.actor, because), "once more")
-		f.sameBundle(open.Bundle, f.peeksInto(events...).Bundle)
+		f.sameBundle(open.Bundle, f.requirePeek(events...).Bundle)
 		f.acknowledge(open)
 		f.wantDequeue(later...)
 	}},
 
-	{name: "a Peek that was under way when the queue was frozen opens nothing", test: func(f *fixture) {
+	{name: "a Peek in flight when the queue is frozen opens nothing", test: func(f *fixture) {
 		f.saveNew(1)
 		next := f.readNext()
 		b, _, err := Fill(f.ctx, next.Run)
@@ -145,12 +145,12 @@ var operationRules = []contractRule{
 		require.NoError(f, f.Admin.Freeze(f.ctx, f.actor, because))
 	}},
 
-	{name: "asking for a bundle that is not open changes nothing", test: func(f *fixture) {
+	{name: "orders about a bundle that is not open change nothing", test: func(f *fixture) {
 		asks := func(f *fixture) {
 			before, err := f.Admin.Inspect(f.ctx, f.actor)
 			require.NoError(f, err)
 			id := NewBundleID()
-			f.notOpen(id)
+			f.requireClosed(id)
 			f.wantRefusal(domain.NotFound, f.Admin.Release(f.ctx, f.actor, id, because))
 			f.wantRefusal(domain.NotFound, f.Admin.Skip(f.ctx, f.actor, id, because))
 			_, err = f.Admin.Replay(f.ctx, f.actor, TimeSeries, because)
@@ -233,31 +233,31 @@ var operationRules = []contractRule{
 	{name: "a bundle is shown with its events, open or not", capacity: 2, test: func(f *fixture) {
 		events := f.saveNew(5)
 		open := f.peek()
-		f.showsBundle(open, repository.BundleOpen, events...)
+		f.requireShownBundle(open, repository.BundleOpen, events...)
 		require.NoError(f, f.Admin.Freeze(f.ctx, f.actor, because))
-		require.True(f, f.showsBundle(open, repository.BundleOpen, events...).Frozen)
+		require.True(f, f.requireShownBundle(open, repository.BundleOpen, events...).Frozen)
 		require.NoError(f, f.Admin.Thaw(f.ctx, f.actor, because))
 		require.NoError(f, f.Admin.Release(f.ctx, f.actor, open.ID, because))
-		f.showsBundle(open, repository.BundleReleased, events...)
+		f.requireShownBundle(open, repository.BundleReleased, events...)
 		skipped := f.peek()
 		require.NoError(f, f.Admin.Skip(f.ctx, f.actor, skipped.ID, because))
-		f.showsBundle(skipped, repository.BundleSkipped, events...)
+		f.requireShownBundle(skipped, repository.BundleSkipped, events...)
 		later := f.saveNew(2)
 		dequeued := f.peek()
 		f.acknowledge(dequeued)
-		f.showsBundle(dequeued, repository.BundleDequeued, later...)
-		require.False(f, f.showsBundle(skipped, repository.BundleSkipped, events...).Closed.IsZero())
+		f.requireShownBundle(dequeued, repository.BundleDequeued, later...)
+		require.False(f, f.requireShownBundle(skipped, repository.BundleSkipped, events...).Closed.IsZero())
 	}},
 
 	{name: "a look is recorded and changes nothing", test: func(f *fixture) {
 		events := f.saveNew(2)
 		open := f.peek()
 		require.NoError(f, f.Admin.Look(f.ctx, f.actor, open.ID, because))
-		f.sameBundle(open.Bundle, f.peeksInto(events...).Bundle)
+		f.sameBundle(open.Bundle, f.requirePeek(events...).Bundle)
 		f.acknowledge(open)
-		closed := f.showsBundle(open, repository.BundleDequeued, events...)
+		closed := f.requireShownBundle(open, repository.BundleDequeued, events...)
 		require.NoError(f, f.Admin.Look(f.ctx, f.actor, open.ID, because))
-		require.Equal(f, closed, f.showsBundle(open, repository.BundleDequeued, events...))
+		require.Equal(f, closed, f.requireShownBundle(open, repository.BundleDequeued, events...))
 		records, err := f.Admin.Records(f.ctx, f.actor, 10)
 		require.NoError(f, err)
 		require.Len(f, records, 2)
@@ -288,7 +288,7 @@ var operationRules = []contractRule{
 		}
 	}},
 
-	{name: "an inspection says what is there", test: func(f *fixture) {
+	{name: "an inspection returns the stored state", test: func(f *fixture) {
 		f.saveNew(3, From(domain.Charges))
 		f.saveNew(2)
 		f.acknowledge(f.peek(TimeSeries))
@@ -330,8 +330,8 @@ var operationRules = []contractRule{
 	}},
 }
 
-// showsBundle demands that a bundle is shown as it was peeked, and returns it.
-func (f *fixture) showsBundle(want Peeked, state repository.BundleState, events ...domain.Event) repository.FoundBundle {
+// requireShownBundle demands that Bundle returns a bundle as it was peeked, and returns it.
+func (f *fixture) requireShownBundle(want Peeked, state repository.BundleState, events ...domain.Event) repository.FoundBundle {
 	f.Helper()
 	found, run, err := f.Admin.Bundle(f.ctx, f.actor, want.ID)
 	require.NoError(f, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// openOnRequest opens a bundle of what waits whose content its domain makes on request.
+// openOnRequest opens a bundle of the waiting events in content mode request.
 func (f *fixture) openOnRequest(groups ...domain.Group) Peeked {
 	f.Helper()
 	peeked, err := Peek(f.ctx, f.Stores, f.actor, orAll(groups), domain.BundleID{}, Requested)
@@ -20,7 +20,7 @@ func (f *fixture) openOnRequest(groups ...domain.Group) Peeked {
 	return peeked
 }
 
-// answerBundle answers a bundle, and returns it as it is from then on.
+// answerBundle answers a bundle, and returns it with the answer.
 func (f *fixture) answerBundle(b Peeked, object string) Peeked {
 	f.Helper()
 	b.Object, b.Body, b.ContentFailure = object, someBody, domain.ContentFailure{}
@@ -30,7 +30,7 @@ func (f *fixture) answerBundle(b Peeked, object string) Peeked {
 	return b
 }
 
-// failContent has the domain of a bundle fail once more.
+// failContent records a failure of a bundle's domain.
 func (f *fixture) failContent(b Peeked, reason string) Peeked {
 	f.Helper()
 	b.ContentFailure = domain.ContentFailure{Failures: b.ContentFailure.Failures + 1, Reason: reason, Text: "because of " + reason}
@@ -40,7 +40,7 @@ func (f *fixture) failContent(b Peeked, reason string) Peeked {
 	return b
 }
 
-// wantEverywhere demands that every way to find a bundle returns it as it is.
+// wantEverywhere demands that every way to find a bundle returns the same as b.
 func (f *fixture) wantEverywhere(b Peeked) {
 	f.Helper()
 	next := f.readNext()
@@ -71,8 +71,8 @@ func (f *fixture) wantUnanswered(b Peeked) {
 	f.wantEverywhere(b)
 }
 
-// notWaiting demands that neither an answer nor a failure finds bundle id open.
-func (f *fixture) notWaiting(kind domain.Kind, id domain.BundleID) {
+// requireNotOpen demands that neither an answer nor a failure of bundle id is accepted, as it is not open.
+func (f *fixture) requireNotOpen(kind domain.Kind, id domain.BundleID) {
 	f.Helper()
 	_, err := f.Answers.Answer(f.ctx, f.actor, id, "late", someBody)
 	f.wantRefusal(kind, err)
@@ -83,7 +83,7 @@ func (f *fixture) notWaiting(kind domain.Kind, id domain.BundleID) {
 var someBody = domain.Body{Length: 1<<53 - 1, Digest: domain.Digest{0, 1, 2, 13: 0xfd, 14: 0xfe, 15: 0xff}}
 
 var answerRules = []contractRule{
-	{name: "a bundle on request comes back as it was added", test: func(f *fixture) {
+	{name: "a bundle on request is returned as it was added", test: func(f *fixture) {
 		f.saveNew(2)
 		next := f.readNext()
 		b, events, err := Fill(f.ctx, next.Run)
@@ -96,7 +96,7 @@ var answerRules = []contractRule{
 		f.wantEverywhere(Peeked{Bundle: b, Events: events})
 	}},
 
-	{name: "an answer is what all find from then on, and the bundle can be dequeued", test: func(f *fixture) {
+	{name: "an answer is returned by every later call, and the bundle can be dequeued", test: func(f *fixture) {
 		events := f.saveNew(3)
 		b := f.openOnRequest()
 		f.wantSame(events, b.Events)
@@ -107,7 +107,7 @@ var answerRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "the first answer stays, whatever comes later", test: func(f *fixture) {
+	{name: "the first answer stays, whatever is answered later", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.answerBundle(f.openOnRequest(), "first")
 		for _, object := range []string{"second", "first", "third"} {
@@ -122,7 +122,7 @@ var answerRules = []contractRule{
 		f.acknowledge(b)
 	}},
 
-	{name: "failures are counted in a row, and an answer ends the row", test: func(f *fixture) {
+	{name: "consecutive failures are counted, and an answer resets the count", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.openOnRequest()
 		for _, reason := range []string{"no-answer", "no-answer", "", "dataset-not-found", "internal"} {
@@ -151,7 +151,7 @@ var answerRules = []contractRule{
 		require.Len(f, f.drain(), 2)
 	}},
 
-	{name: "unknown, foreign and closed bundles are NotFound to an answer and a failure, and look alike", test: func(f *fixture) {
+	{name: "unknown, foreign and closed bundles are NotFound for an answer and a failure, with the same error", test: func(f *fixture) {
 		f.saveNew(1)
 		closed := f.answerBundle(f.openOnRequest(), "made")
 		f.acknowledge(closed)
@@ -179,7 +179,7 @@ var answerRules = []contractRule{
 		other.wantEverywhere(foreign)
 	}},
 
-	{name: "W10 a late answer opens no closed bundle again", test: func(f *fixture) {
+	{name: "W10 a late answer does not reopen a closed bundle", test: func(f *fixture) {
 		f.saveNew(1)
 		dequeued := f.answerBundle(f.openOnRequest(), "made")
 		f.acknowledge(dequeued)
@@ -190,22 +190,22 @@ var answerRules = []contractRule{
 		released := f.openOnRequest()
 		require.NoError(f, f.Admin.Release(f.ctx, f.actor, released.ID, because))
 		for _, b := range []Peeked{dequeued, skipped, released} {
-			f.notWaiting(domain.NotFound, b.ID)
-			f.notOpen(b.ID)
+			f.requireNotOpen(domain.NotFound, b.ID)
+			f.requireClosed(b.ID)
 		}
 		f.wantDequeue(events...)
 		f.wantNothing()
 	}},
 
-	{name: "a bundle in another content mode takes no answer", test: func(f *fixture) {
+	{name: "a bundle in another content mode accepts no answer", test: func(f *fixture) {
 		for _, mode := range []domain.ContentMode{domain.Manifest, domain.Inline} {
 			f.saveNew(1)
 			b, err := Peek(f.ctx, f.Stores, f.actor, AllGroups, domain.BundleID{}, func(b *domain.Bundle) { b.Content = mode })
 			require.NoError(f, err)
-			f.notWaiting(domain.Invalid, b.ID)
+			f.requireNotOpen(domain.Invalid, b.ID)
 			f.wantEverywhere(b)
 			f.acknowledge(b)
-			f.notWaiting(domain.NotFound, b.ID)
+			f.requireNotOpen(domain.NotFound, b.ID)
 		}
 	}},
 
@@ -220,7 +220,7 @@ var answerRules = []contractRule{
 		f.acknowledge(f.answerBundle(b, strings.Repeat("a", 512)))
 	}},
 
-	{name: "a frozen queue takes in answers and failures", test: func(f *fixture) {
+	{name: "a frozen queue accepts answers and failures", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.openOnRequest()
 		require.NoError(f, f.Admin.Freeze(f.ctx, f.actor, because))
@@ -231,7 +231,7 @@ var answerRules = []contractRule{
 		f.acknowledge(b)
 	}},
 
-	{name: "an operator skips and releases what waits for its answer, and what has it", test: func(f *fixture) {
+	{name: "an operator can skip and release answered and unanswered bundles", test: func(f *fixture) {
 		for _, isAnswered := range []bool{false, true} {
 			events := f.saveNew(2)
 			b := f.failContent(f.openOnRequest(), "no-answer")
@@ -239,7 +239,7 @@ var answerRules = []contractRule{
 				b = f.answerBundle(b, "made")
 			}
 			require.NoError(f, f.Admin.Release(f.ctx, f.actor, b.ID, because))
-			f.notOpen(b.ID)
+			f.requireClosed(b.ID)
 			again := f.openOnRequest()
 			f.wantSame(events, again.Events)
 			require.NotEqual(f, b.ID, again.ID)
@@ -248,7 +248,7 @@ var answerRules = []contractRule{
 				again = f.answerBundle(again, "made-again")
 			}
 			require.NoError(f, f.Admin.Skip(f.ctx, f.actor, again.ID, because))
-			f.notOpen(again.ID)
+			f.requireClosed(again.ID)
 			f.wantNothing()
 		}
 	}},
@@ -277,7 +277,7 @@ var answerRules = []contractRule{
 		f.acknowledge(f.answerBundle(f.failContent(b, "no-answer"), "made"))
 	}},
 
-	{name: "of concurrent answers one is the first, and all are told which", test: func(f *fixture) {
+	{name: "of concurrent answers one is the first, and all calls return it", test: func(f *fixture) {
 		for range 5 {
 			f.saveNew(1)
 			b := f.openOnRequest()
@@ -297,7 +297,7 @@ var answerRules = []contractRule{
 		}
 	}},
 
-	{name: "concurrent failures all count, until the answer", test: func(f *fixture) {
+	{name: "concurrent failures are all counted, until the answer", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.openOnRequest()
 		const calls = 6
@@ -318,7 +318,7 @@ var answerRules = []contractRule{
 		require.Equal(f, "made", f.readNext().Open.Object)
 	}},
 
-	{name: "a Dequeue that meets answers closes the bundle or is told that it is unanswered", test: func(f *fixture) {
+	{name: "a Dequeue concurrent with answers closes the bundle or fails with ErrUnanswered", test: func(f *fixture) {
 		for range 5 {
 			f.saveNew(1)
 			b := f.openOnRequest()
@@ -349,12 +349,12 @@ var answerRules = []contractRule{
 				require.Equal(f, "made", f.readNext().Open.Object)
 				f.acknowledge(Peeked{Bundle: *f.readNext().Open})
 			}
-			f.notOpen(b.ID)
+			f.requireClosed(b.ID)
 			f.wantNothing()
 		}
 	}},
 
-	{name: "under an ended context nothing is answered", test: func(f *fixture) {
+	{name: "with an ended context nothing is answered", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.openOnRequest()
 		ended, cancel := context.WithCancel(f.ctx)

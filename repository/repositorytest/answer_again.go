@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// markGone marks the content of a bundle, and returns the bundle as it is from then on.
+// markGone marks the content of a bundle as gone, and returns the bundle with the mark.
 func (f *fixture) markGone(b Peeked) Peeked {
 	f.Helper()
 	b.Gone = true
@@ -20,8 +20,8 @@ func (f *fixture) markGone(b Peeked) Peeked {
 	return b
 }
 
-// answerAgain replaces the content of a bundle, which is marked, and returns the bundle as it is from
-// then on.
+// answerAgain replaces the content of a bundle, which is marked as gone, and returns the bundle with
+// the new content.
 func (f *fixture) answerAgain(b Peeked, object string) Peeked {
 	f.Helper()
 	gone := b.Object
@@ -33,8 +33,8 @@ func (f *fixture) answerAgain(b Peeked, object string) Peeked {
 	return b
 }
 
-// staysAs requires that calls which come too late change nothing.
-func (f *fixture) staysAs(b Peeked, calls ...func() (domain.Bundle, error)) {
+// requireUnchanged demands that late calls change nothing.
+func (f *fixture) requireUnchanged(b Peeked, calls ...func() (domain.Bundle, error)) {
 	f.Helper()
 	for _, call := range calls {
 		stored, err := call()
@@ -44,11 +44,11 @@ func (f *fixture) staysAs(b Peeked, calls ...func() (domain.Bundle, error)) {
 	f.wantEverywhere(b)
 }
 
-func (f *fixture) marksGone(b Peeked, object string) func() (domain.Bundle, error) {
+func (f *fixture) markGoneFunc(b Peeked, object string) func() (domain.Bundle, error) {
 	return func() (domain.Bundle, error) { return f.Answers.MarkGone(f.ctx, f.actor, b.ID, object) }
 }
 
-func (f *fixture) answersAgain(b Peeked, gone string) func() (domain.Bundle, error) {
+func (f *fixture) answerAgainFunc(b Peeked, gone string) func() (domain.Bundle, error) {
 	return func() (domain.Bundle, error) {
 		return f.Answers.AnswerAgain(f.ctx, f.actor, b.ID, gone, "late", domain.Body{Length: 9})
 	}
@@ -61,12 +61,12 @@ func (f *fixture) answerFunc(b Peeked, object string) func() (domain.Bundle, err
 }
 
 var answerAgainRules = []contractRule{
-	{name: "a mark is seen by all who look for the bundle, until another answer replaces the content", test: func(f *fixture) {
+	{name: "a mark is returned by every call, until another answer replaces the content", test: func(f *fixture) {
 		events := f.saveNew(3)
 		b := f.answerBundle(f.openOnRequest(), "made")
 		b = f.markGone(b)
 		f.wantEverywhere(b)
-		f.staysAs(b, f.marksGone(b, "made"))
+		f.requireUnchanged(b, f.markGoneFunc(b, "made"))
 		b = f.answerAgain(b, "made-again")
 		f.wantEverywhere(b)
 		f.wantSame(events, b.Events)
@@ -83,11 +83,11 @@ var answerAgainRules = []contractRule{
 		f.saveNew(1)
 		b = f.markGone(f.answerBundle(f.openOnRequest(), "made-too"))
 		require.NoError(f, f.Admin.Skip(f.ctx, f.actor, b.ID, because))
-		f.notOpen(b.ID)
+		f.requireClosed(b.ID)
 		events := f.saveNew(1)
 		b = f.markGone(f.answerBundle(f.openOnRequest(), "made-as-well"))
 		require.NoError(f, f.Admin.Release(f.ctx, f.actor, b.ID, because))
-		f.notOpen(b.ID)
+		f.requireClosed(b.ID)
 		released := f.openOnRequest()
 		require.False(f, released.Gone)
 		f.acknowledge(f.answerBundle(released, "made-for-another"))
@@ -97,30 +97,30 @@ var answerAgainRules = []contractRule{
 	{name: "a mark of another object, or of a bundle without an answer, changes nothing", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.openOnRequest()
-		f.staysAs(b, f.marksGone(b, "made"))
+		f.requireUnchanged(b, f.markGoneFunc(b, "made"))
 		b = f.answerBundle(b, "made")
-		f.staysAs(b, f.marksGone(b, "made-not"), f.marksGone(b, "mad"))
+		f.requireUnchanged(b, f.markGoneFunc(b, "made-not"), f.markGoneFunc(b, "mad"))
 		b = f.answerAgain(f.markGone(b), "made-again")
-		f.staysAs(b, f.marksGone(b, "made"))
+		f.requireUnchanged(b, f.markGoneFunc(b, "made"))
 		f.acknowledge(b)
 	}},
 
 	{name: "an answer replaces only the object that it names, and only if that is marked", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.openOnRequest()
-		f.staysAs(b, f.answersAgain(b, "made"))
+		f.requireUnchanged(b, f.answerAgainFunc(b, "made"))
 		b = f.answerBundle(b, "made")
-		f.staysAs(b, f.answersAgain(b, "made"), f.answerFunc(b, "late"))
+		f.requireUnchanged(b, f.answerAgainFunc(b, "made"), f.answerFunc(b, "late"))
 		b = f.markGone(b)
-		f.staysAs(b, f.answersAgain(b, "made-not"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
+		f.requireUnchanged(b, f.answerAgainFunc(b, "made-not"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
 		b = f.answerAgain(b, "made-again")
-		f.staysAs(b, f.answersAgain(b, "made"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
+		f.requireUnchanged(b, f.answerAgainFunc(b, "made"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
 		b = f.markGone(b)
-		f.staysAs(b, f.answersAgain(b, "made"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
+		f.requireUnchanged(b, f.answerAgainFunc(b, "made"), f.answerFunc(b, "late"), f.answerFunc(b, "made"))
 		f.acknowledge(f.answerAgain(b, "made-at-last"))
 	}},
 
-	{name: "failures with content that is gone are counted in a row, and an answer ends the row", test: func(f *fixture) {
+	{name: "consecutive failures after a mark are counted, and an answer resets the count", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.markGone(f.answerBundle(f.failContent(f.openOnRequest(), "busy"), "made"))
 		require.Zero(f, b.ContentFailure)
@@ -146,7 +146,7 @@ var answerAgainRules = []contractRule{
 		f.acknowledge(f.answerAgain(b, "made-again"))
 	}},
 
-	{name: "unknown, foreign, closed and other bundles take no mark and no second answer", test: func(f *fixture) {
+	{name: "unknown, foreign, closed and other bundles accept no mark and no second answer", test: func(f *fixture) {
 		f.saveNew(1)
 		closed := f.answerBundle(f.openOnRequest(), "made")
 		f.acknowledge(closed)
@@ -205,7 +205,7 @@ var answerAgainRules = []contractRule{
 		require.Empty(f, found)
 	}},
 
-	{name: "of concurrent marks and answers one object is the content, and a Dequeue is not kept", test: func(f *fixture) {
+	{name: "of concurrent marks and answers one object is the content, and a Dequeue succeeds", test: func(f *fixture) {
 		for range 5 {
 			f.saveNew(1)
 			b := f.answerBundle(f.openOnRequest(), "made")
@@ -229,13 +229,13 @@ var answerAgainRules = []contractRule{
 				return unlessClosed(err)
 			})
 			require.True(f, dequeued.Load())
-			f.notOpen(b.ID)
+			f.requireClosed(b.ID)
 			f.wantNothing()
 		}
 	}},
 }
 
-// unlessClosed returns err, but nil for a bundle that is not open.
+// unlessClosed returns err, or nil if err says that the bundle is not open.
 func unlessClosed(err error) error {
 	if domain.KindOf(err) == domain.NotFound {
 		return nil

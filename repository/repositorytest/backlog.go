@@ -19,7 +19,7 @@ var backlogRules = []contractRule{
 		require.True(f, events[2].Saved.After(events[1].Saved), "of the next")
 	}},
 
-	{name: "what waits behind a bundle is counted in the groups asked for, open bundles of others included", test: func(f *fixture) {
+	{name: "the backlog after a bundle is that of the requested groups, with their open bundles", test: func(f *fixture) {
 		f.saveNew(3, From(domain.Charges))
 		f.saveNew(2, From(domain.MarketRoles))
 		f.saveNew(4)
@@ -27,14 +27,14 @@ var backlogRules = []contractRule{
 		f.requireBacklog(2, f.peek(MasterData)) // again
 		series := f.peek(TimeSeries)
 		f.requireBacklog(0, series)
-		f.requireBacklog(6, f.peek()) // masterdata, which has been open longest, with the open bundle of the other group
+		f.requireBacklog(6, f.peek()) // of masterdata, whose bundle has been open for the longest time, behind which the open bundle of the other group waits, too
 		f.saveNew(5, From(domain.Charges))
 		f.requireBacklog(11, f.peek())
 		f.requireBacklog(7, f.peek(MasterData))
 		f.requireBacklog(0, f.peek(TimeSeries))
 	}},
 
-	{name: "what waits behind part of a run is counted", capacity: 3, test: func(f *fixture) {
+	{name: "the backlog after part of a run is counted", capacity: 3, test: func(f *fixture) {
 		f.saveNew(8)
 		f.saveNew(2, From(domain.Charges))
 		run := f.readNext(TimeSeries, MasterData).Run
@@ -44,7 +44,7 @@ var backlogRules = []contractRule{
 		}
 	}},
 
-	{name: "a Dequeue tells what is left in the groups that were asked for when the bundle was opened", test: func(f *fixture) {
+	{name: "a Dequeue returns the backlog of the groups that were requested when the bundle was opened", test: func(f *fixture) {
 		f.saveNew(3, Alone)
 		f.saveNew(4, From(domain.Charges))
 		one := f.peek(TimeSeries)
@@ -60,10 +60,10 @@ var backlogRules = []contractRule{
 		require.Equal(f, domain.Backlog{}, f.acknowledgeAndCount(f.peek()))
 	}},
 
-	{name: "what waits is never older than it is said to be", capacity: 3, test: func(f *fixture) {
+	{name: "the reported age of a backlog is never too low", capacity: 3, test: func(f *fixture) {
 		ages := make(map[domain.EventID]time.Time)
 		remember := func(events ...domain.Event) {
-			run := f.withActor(NewActor()) // whose one event has the time of a Save that comes after these
+			run := f.withActor(NewActor()) // its only event is as old as a Save that comes after these
 			run.saveNew(1)
 			saved := run.readRange(run.readNext().Run)[0].Saved
 			for _, e := range events {
@@ -74,13 +74,13 @@ var backlogRules = []contractRule{
 			remember(f.saveNew(1+i%4, From(AllOrigins[i*i%5]))...)
 			if i%5 == 4 {
 				b := f.peek()
-				f.notOlder(b, b.Behind, ages)
+				f.requireAge(b, b.Behind, ages)
 				b = f.peek()
-				f.notOlder(b, b.Behind, ages)
+				f.requireAge(b, b.Behind, ages)
 				for _, e := range b.Events {
 					delete(ages, e.ID)
 				}
-				f.notOlder(b, f.acknowledgeAndCount(b), ages)
+				f.requireAge(b, f.acknowledgeAndCount(b), ages)
 			}
 		}
 		for len(ages) > 0 {
@@ -88,12 +88,12 @@ var backlogRules = []contractRule{
 			for _, e := range b.Events {
 				delete(ages, e.ID)
 			}
-			f.notOlder(b, b.Behind, ages)
-			f.notOlder(b, f.acknowledgeAndCount(b), ages)
+			f.requireAge(b, b.Behind, ages)
+			f.requireAge(b, f.acknowledgeAndCount(b), ages)
 		}
 	}},
 
-	{name: "the age does not go back before the first Save", test: func(f *fixture) {
+	{name: "no reported time is before the first Save", test: func(f *fixture) {
 		f.saveNew(1)
 		first := f.readRange(f.readNext().Run)[0].Saved
 		for range 30 {
@@ -102,7 +102,7 @@ var backlogRules = []contractRule{
 		}
 	}},
 
-	{name: "a queue counts all that is not acknowledged, and shows the open bundle", test: func(f *fixture) {
+	{name: "a queue counts all unacknowledged events, and has the open bundle", test: func(f *fixture) {
 		none, err := f.Events.Queues(f.ctx, f.actor)
 		require.NoError(f, err)
 		for i, group := range domain.DefaultGroups().All() {
@@ -126,7 +126,7 @@ var backlogRules = []contractRule{
 		require.Equal(f, repository.Queue{Group: Aggregations}, byGroup[Aggregations])
 	}},
 
-	{name: "the watermark moves when something is saved, and only then", test: func(f *fixture) {
+	{name: "the watermark rises when events are saved, and only then", test: func(f *fixture) {
 		watermark := func() domain.Sequence {
 			w, err := f.Events.Watermark(f.ctx, f.actor)
 			require.NoError(f, err)
@@ -145,14 +145,14 @@ var backlogRules = []contractRule{
 	}},
 }
 
-// requireBacklog demands that a number of events wait behind a bundle.
+// requireBacklog demands that want events wait behind a bundle.
 func (f *fixture) requireBacklog(want int64, b Peeked) {
 	f.Helper()
 	require.Equal(f, want, b.Behind.Events)
 	require.Equal(f, want == 0, b.Behind.Oldest.IsZero(), "whether there is an oldest")
 }
 
-// acknowledgeAndCount acknowledges a bundle and returns what waits behind it.
+// acknowledgeAndCount acknowledges a bundle and returns the backlog after it.
 func (f *fixture) acknowledgeAndCount(b Peeked) domain.Backlog {
 	f.Helper()
 	closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, b.ID)
@@ -161,10 +161,9 @@ func (f *fixture) acknowledgeAndCount(b Peeked) domain.Backlog {
 	return closed.Behind
 }
 
-// notOlder demands that a backlog counts the events in ages that are not in b,
-// each of which was saved before its time in ages, and that it is
-// at least as old as the oldest of them.
-func (f *fixture) notOlder(b Peeked, backlog domain.Backlog, ages map[domain.EventID]time.Time) {
+// requireAge demands that a backlog has the events in ages that are not in b, and that its age is at
+// least that of the oldest of them. Each was saved before its time in ages.
+func (f *fixture) requireAge(b Peeked, backlog domain.Backlog, ages map[domain.EventID]time.Time) {
 	f.Helper()
 	inBundle := make(map[domain.EventID]bool)
 	for _, e := range b.Events {

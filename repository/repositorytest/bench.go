@@ -9,10 +9,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Benchmark measures what costs time and money: a Save of 1, 125 and 10,000
-// events of one cabinet, a Peek that finds nothing, and a Peek with its Dequeue
-// of 1, 2,000 and 51,200 events. An implementation that knows what its requests
-// cost reports it from a wrapper around open.
+// Benchmark measures the operations that cost time and money: a Save of 1, 125 and 10,000 events of one
+// cabinet, a Peek that finds nothing, and a Peek with its Dequeue of 1, 2,000 and 51,200 events. An
+// implementation that knows the cost of its requests reports it from a wrapper around open.
 func Benchmark(b *testing.B, open func(b *testing.B, o Options) Stores) {
 	for _, n := range []int{1, 125, 10_000} {
 		b.Run(fmt.Sprintf("Save/%d", n), func(b *testing.B) {
@@ -46,7 +45,7 @@ func Benchmark(b *testing.B, open func(b *testing.B, o Options) Stores) {
 			b.ReportAllocs()
 			for b.Loop() {
 				b.StopTimer()
-				actor := NewActor() // whose first bundle begins with a drawer, so that six hold enough
+				actor := NewActor() // its first bundle begins with a drawer, so that six drawers are enough
 				saveInBatches(b, s, actor, n, Weighing(domain.MaxBundleWeight/domain.Weight(n)))
 				b.StartTimer()
 				if err := peekAndDequeue(b.Context(), s, actor, n); err != nil {
@@ -58,7 +57,7 @@ func Benchmark(b *testing.B, open func(b *testing.B, o Options) Stores) {
 	}
 }
 
-// saveInBatches saves n events as a domain sends them.
+// saveInBatches saves n events in batches, as a domain does.
 func saveInBatches(b *testing.B, s Stores, actor domain.ActorID, n int, changes ...Change) {
 	for ; n > 0; n -= 10_000 {
 		if _, err := s.Events.Save(b.Context(), actor, Events(min(n, 10_000), actor, changes...)); err != nil {

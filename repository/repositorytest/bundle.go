@@ -11,7 +11,7 @@ import (
 )
 
 var bundleRules = []contractRule{
-	{name: "a bundle comes back as it was added", test: func(f *fixture) {
+	{name: "a bundle is returned as it was added", test: func(f *fixture) {
 		for _, b := range []domain.Bundle{
 			{Content: domain.Manifest, Format: domain.JSON, Version: "1.0"},
 			{
@@ -44,7 +44,7 @@ var bundleRules = []contractRule{
 		events := f.saveNew(3)
 		b := f.peek()
 		for range 3 {
-			again := f.peeksInto(events...)
+			again := f.requirePeek(events...)
 			f.sameBundle(b.Bundle, again.Bundle)
 			f.saveNew(2)
 			f.saveNew(1, From(domain.Charges))
@@ -83,7 +83,7 @@ var bundleRules = []contractRule{
 		f.wantRefusal(domain.Conflict, err)
 	}},
 
-	{name: "what the caller does to a bundle it was given does not matter", test: func(f *fixture) {
+	{name: "changes of the caller to a returned bundle have no effect", test: func(f *fixture) {
 		f.saveNew(1)
 		added := f.peek()
 		want := added.DocumentTypes[0]
@@ -93,7 +93,7 @@ var bundleRules = []contractRule{
 		require.Equal(f, want, f.readNext().Open.DocumentTypes[0])
 	}},
 
-	{name: "a time of opening that the caller states is kept", test: func(f *fixture) {
+	{name: "a time of opening that the caller sets is kept", test: func(f *fixture) {
 		f.saveNew(1)
 		next := f.readNext()
 		b, _, err := Fill(f.ctx, next.Run)
@@ -139,7 +139,7 @@ var bundleRules = []contractRule{
 		require.NoError(f, err)
 	}},
 
-	{name: "events saved in the meantime do not hinder Add", test: func(f *fixture) {
+	{name: "events that are saved meanwhile do not prevent Add", test: func(f *fixture) {
 		events := f.saveNew(2)
 		run := f.readNext().Run
 		later := f.saveNew(2)
@@ -158,9 +158,9 @@ var bundleRules = []contractRule{
 		second := NewBundleID()
 		_, err = f.openBundle(second, run, 1)
 		f.wantRefusal(domain.Conflict, err)
-		_, err = f.openBundle(second, f.readNext().Run, 1) // the run of the open bundle opens no other
+		_, err = f.openBundle(second, f.readNext().Run, 1) // no other bundle can be opened with the run of the open one
 		f.wantRefusal(domain.Conflict, err)
-		f.notOpen(second)
+		f.requireClosed(second)
 		f.sameBundle(first, *f.readNext().Open)
 	}},
 
@@ -194,9 +194,9 @@ var bundleRules = []contractRule{
 		used := f.peek(TimeSeries)
 		for range 2 { // open, then acknowledged
 			_, err := f.openBundle(used.ID, f.readNext(MasterData).Run, 1)
-			f.inUse(err)
+			f.requireIDInUse(err)
 			_, err = f.openBundle(used.ID, f.readNext(TimeSeries).Run, 1)
-			f.inUse(err)
+			f.requireIDInUse(err)
 			if f.readNext(TimeSeries).Open != nil {
 				f.acknowledge(used)
 				f.saveNew(3)
@@ -205,7 +205,7 @@ var bundleRules = []contractRule{
 		require.Nil(f, f.readNext().Open)
 	}},
 
-	{name: "an id in use is said to be so even if the race is lost too", test: func(f *fixture) {
+	{name: "an id in use is reported even if the race is lost, too", test: func(f *fixture) {
 		f.saveNew(1)
 		used := f.peek()
 		f.acknowledge(used)
@@ -213,10 +213,10 @@ var bundleRules = []contractRule{
 		run := f.readNext().Run
 		f.peek()
 		_, err := f.openBundle(used.ID, run, 1)
-		f.inUse(err)
+		f.requireIDInUse(err)
 	}},
 
-	{name: "an Add that is repeated opens nothing else", test: func(f *fixture) {
+	{name: "a repeated Add opens no other bundle", test: func(f *fixture) {
 		events := f.saveNew(3)
 		run := f.readNext().Run
 		b, err := f.openBundle(NewBundleID(), run, 2)
@@ -235,7 +235,7 @@ var bundleRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "an id that was refused is free", test: func(f *fixture) {
+	{name: "a refused id is free", test: func(f *fixture) {
 		f.saveNew(1)
 		run := f.readNext().Run
 		winner := f.peek()
@@ -248,7 +248,7 @@ var bundleRules = []contractRule{
 		require.NoError(f, err)
 	}},
 
-	{name: "one id for bundles of two recipients is two bundles", test: func(f *fixture) {
+	{name: "two recipients may have bundles with the same id", test: func(f *fixture) {
 		other := f.withActor(NewActor())
 		f.saveNew(1)
 		theirs := other.saveNew(1)
@@ -256,7 +256,7 @@ var bundleRules = []contractRule{
 		_, err := other.openBundle(mine.ID, other.readNext().Run, 1)
 		require.NoError(f, err)
 		f.acknowledge(mine)
-		f.notOpen(mine.ID)
+		f.requireClosed(mine.ID)
 		require.Equal(f, mine.ID, other.readNext().Open.ID)
 		other.wantDequeue(theirs...)
 	}},
@@ -292,7 +292,7 @@ var bundleRules = []contractRule{
 		f.wantDequeue(second...)
 	}},
 
-	{name: "a run is not outdated by what happens in other groups or to other recipients", test: func(f *fixture) {
+	{name: "changes in other groups, or of other recipients, do not outdate a run", test: func(f *fixture) {
 		f.saveNew(1)
 		run := f.readNext(TimeSeries).Run
 		f.saveNew(1, From(domain.Charges))
@@ -304,7 +304,7 @@ var bundleRules = []contractRule{
 		require.NoError(f, err)
 	}},
 
-	{name: "what is acknowledged does not come back", test: func(f *fixture) {
+	{name: "acknowledged events are not returned again", test: func(f *fixture) {
 		events := f.saveNew(5)
 		b, err := f.openBundle(NewBundleID(), f.readNext().Run, 1)
 		require.NoError(f, err)
@@ -313,7 +313,7 @@ var bundleRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "unknown, foreign and closed bundles are NotFound, and look alike", test: func(f *fixture) {
+	{name: "unknown, foreign and closed bundles are NotFound, with the same error", test: func(f *fixture) {
 		f.saveNew(1)
 		closed := f.peek()
 		f.acknowledge(closed)
@@ -342,7 +342,7 @@ var bundleRules = []contractRule{
 		other.acknowledge(foreign)
 	}},
 
-	{name: "under an ended context nothing is opened and nothing closed", test: func(f *fixture) {
+	{name: "with an ended context nothing is opened or closed", test: func(f *fixture) {
 		f.saveNew(1)
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// keptFor is the retention of stores whose clock the rules below move.
+// keptFor is the retention of the stores in the following rules, which move the clock.
 const keptFor = time.Hour
 
 func (f *fixture) sweepBundles() {
@@ -17,7 +17,7 @@ func (f *fixture) sweepBundles() {
 	require.NoError(f, f.Sweep(f.ctx, f.actor))
 }
 
-// watchedBundle opens a bundle that is watched.
+// watchedBundle opens a bundle and watches it.
 func (f *fixture) watchedBundle() Peeked {
 	f.Helper()
 	f.saveNew(1)
@@ -26,7 +26,8 @@ func (f *fixture) watchedBundle() Peeked {
 	return b
 }
 
-// requireRemovalsOf demands that the outbox has one notice of the removal of each of these bundles, and delivers it.
+// requireRemovalsOf demands that the outbox has one notice of the removal of each of these bundles, and
+// delivers them.
 func (f *fixture) requireRemovalsOf(version int64, bundles ...Peeked) {
 	f.Helper()
 	removals := make(map[domain.BundleID]domain.Notice)
@@ -61,7 +62,7 @@ func (f *fixture) cannotReplay(group domain.Group) {
 }
 
 var bundleRemovalRules = []contractRule{
-	{name: "the retention removes a bundle that was watched, and leaves one notice", keeps: keptFor, test: func(f *fixture) {
+	{name: "the retention removes a watched bundle, and writes one notice", keeps: keptFor, test: func(f *fixture) {
 		b := f.watchedBundle()
 		f.acknowledge(b)
 		f.deliverUpdates()
@@ -76,11 +77,11 @@ var bundleRemovalRules = []contractRule{
 		f.sweepBundles()
 		require.Empty(f, f.readNotices())
 		f.cannotReplay(b.Group)
-		f.notOpen(b.ID)
+		f.requireClosed(b.ID)
 		f.cannotWatch(b.ID)
 	}},
 
-	{name: "a notice of a Dequeue stays beside that of the removal", keeps: keptFor, test: func(f *fixture) {
+	{name: "the notices of a Dequeue and of the removal are both kept", keeps: keptFor, test: func(f *fixture) {
 		b := f.watchedBundle()
 		f.acknowledge(b)
 		f.pass(keptFor)
@@ -92,7 +93,7 @@ var bundleRemovalRules = []contractRule{
 		require.Empty(f, f.readNotices())
 	}},
 
-	{name: "a bundle that is not watched leaves no notice of its removal", keeps: keptFor, test: func(f *fixture) {
+	{name: "the removal of a bundle that is not watched writes no notice", keeps: keptFor, test: func(f *fixture) {
 		f.saveNew(1)
 		f.acknowledge(f.peek())
 		f.pass(2 * keptFor)
@@ -166,7 +167,7 @@ var bundleRemovalRules = []contractRule{
 
 	{name: "a sweep and a Replay at the same moment: the bundle is open, or it is removed with a notice", keeps: keptFor, test: func(f *fixture) {
 		for range 8 {
-			f := f.withActor(NewActor()) // whose bundles before are not due
+			f := f.withActor(NewActor()) // an actor without older bundles
 			b := f.watchedBundle()
 			f.acknowledge(b)
 			f.deliverUpdates()

@@ -23,7 +23,7 @@ func (f *fixture) cannotWatch(id domain.BundleID) {
 }
 
 var bundleWatchRules = []contractRule{
-	{name: "the Dequeue of a bundle that is watched leaves one notice for watchers", test: func(f *fixture) {
+	{name: "the Dequeue of a watched bundle writes one notice for watchers", test: func(f *fixture) {
 		f.dequeueBundle()
 		f.saveNew(1)
 		b := f.peek()
@@ -54,7 +54,7 @@ var bundleWatchRules = []contractRule{
 		require.Empty(f, f.readNotices())
 	}},
 
-	{name: "a bundle leaves a notice for each audience", test: func(f *fixture) {
+	{name: "a Dequeue writes a notice for each audience", test: func(f *fixture) {
 		f.requestDequeues()
 		f.saveNew(1)
 		b := f.answerBundle(f.openOnRequest(), "made")

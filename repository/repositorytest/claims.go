@@ -7,12 +7,11 @@ import (
 	"testing"
 )
 
-// RunOnly holds an implementation that does not promise everything to what it claims.
-// A claim is a topic, for all its rules, as in "Save", or one rule of it, as in
-// "Save/saving nothing is fine and changes nothing". Behind a minus it takes the rules
-// back: what is not claimed is there to be read, with the reason beside it. A claim
-// that names nothing, or changes nothing, fails the test. Ports of which nothing is
-// claimed may be missing from the Stores.
+// RunOnly tests an implementation that does not keep all contracts, by what it claims. A claim is a
+// topic, for all its rules, as in "Save", or one rule of it, as in "Save/to save no events is valid
+// and changes nothing". A claim with a minus excludes rules; it should have a comment with the reason.
+// A claim that names no rule, or has no effect, fails the test. Ports without claims may be missing
+// from the Stores.
 func RunOnly(t *testing.T, open func(t *testing.T, o Options) Stores, claims ...string) {
 	claimed, err := removeClaimed(topics, claims)
 	if err != nil {
@@ -21,7 +20,7 @@ func RunOnly(t *testing.T, open func(t *testing.T, o Options) Stores, claims ...
 	run(t, claimed, open)
 }
 
-// removeClaimed returns the rules of all that claims leave over, in the order of all.
+// removeClaimed returns the rules of all that claims do not exclude, in the order of all.
 func removeClaimed(all []topic, claims []string) ([]topic, error) {
 	chosen := make(map[string]bool)
 	for _, claim := range claims {

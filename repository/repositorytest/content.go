@@ -27,7 +27,7 @@ func RunContent(t *testing.T, open func(t *testing.T) repository.Content) {
 }
 
 var contentRules = []contractRule{
-	{name: "an object comes back whole and in sections", test: func(f *fixture) {
+	{name: "an object is read whole and in sections", test: func(f *fixture) {
 		name := f.objectName("object")
 		f.putObject(name, "0123456789")
 		for _, tc := range []struct {
@@ -36,24 +36,24 @@ var contentRules = []contractRule{
 		}{
 			{0, 10, "0123456789"}, {0, 1, "0"}, {3, 4, "3456"}, {9, 1, "9"}, {4, 0, ""}, {10, 0, ""},
 		} {
-			require.Equal(f, tc.want, f.payload(repository.Section{Object: name, Offset: tc.offset, Length: tc.length}))
+			require.Equal(f, tc.want, f.readPayload(repository.Section{Object: name, Offset: tc.offset, Length: tc.length}))
 		}
 	}},
 
 	{name: "an object may be empty", test: func(f *fixture) {
 		name := f.objectName("empty")
 		f.putObject(name, "")
-		require.Empty(f, f.payload(repository.Section{Object: name}))
+		require.Empty(f, f.readPayload(repository.Section{Object: name}))
 	}},
 
-	{name: "an object of some megabytes comes back byte for byte", test: func(f *fixture) {
+	{name: "an object of some megabytes is read byte for byte", test: func(f *fixture) {
 		data := make([]byte, 3<<20)
-		_, _ = rand.NewChaCha8([32]byte{}).Read(data) // never fails, says its documentation
+		_, _ = rand.NewChaCha8([32]byte{}).Read(data) // documented never to fail
 		want := string(data)
 		name := f.objectName("big")
 		require.NoError(f, f.Content.Put(f.ctx, name, iotest.HalfReader(strings.NewReader(want))))
-		require.True(f, want == f.payload(repository.Section{Object: name, Length: int64(len(want))}))
-		require.Equal(f, want[2_000_000:2_000_100], f.payload(repository.Section{Object: name, Offset: 2_000_000, Length: 100}))
+		require.True(f, want == f.readPayload(repository.Section{Object: name, Length: int64(len(want))}))
+		require.Equal(f, want[2_000_000:2_000_100], f.readPayload(repository.Section{Object: name, Offset: 2_000_000, Length: 100}))
 	}},
 
 	{name: "an object is written once", test: func(f *fixture) {
@@ -62,7 +62,7 @@ var contentRules = []contractRule{
 		for _, again := range []string{"second", "first", ""} {
 			f.wantRefusal(domain.Conflict, f.Content.Put(f.ctx, name, strings.NewReader(again)))
 		}
-		require.Equal(f, "first", f.payload(repository.Section{Object: name, Length: 5}))
+		require.Equal(f, "first", f.readPayload(repository.Section{Object: name, Length: 5}))
 	}},
 
 	{name: "of concurrent Puts one wins, whole", test: func(f *fixture) {
@@ -82,10 +82,10 @@ var contentRules = []contractRule{
 			}
 		})
 		require.Equal(f, int64(1), won.Load())
-		require.True(f, <-winner == f.payload(repository.Section{Object: name, Length: 100_000}))
+		require.True(f, <-winner == f.readPayload(repository.Section{Object: name, Length: 100_000}))
 	}},
 
-	{name: "objects are put, read and deleted side by side", test: func(f *fixture) {
+	{name: "objects are put, read and deleted concurrently", test: func(f *fixture) {
 		f.runTogether(8, func(i int) error {
 			for n := range 5 {
 				name := f.objectName(fmt.Sprintf("shared/%d/%d", n, i))
@@ -112,10 +112,10 @@ var contentRules = []contractRule{
 		require.ErrorIs(f, err, broken)
 		f.wantMissing(name)
 		f.putObject(name, "whole")
-		require.Equal(f, "whole", f.payload(repository.Section{Object: name, Length: 5}))
+		require.Equal(f, "whole", f.readPayload(repository.Section{Object: name, Length: 5}))
 	}},
 
-	{name: "a source that breaks off is not at its end", test: func(f *fixture) {
+	{name: "a source that fails has not reached its end", test: func(f *fixture) {
 		for i, cause := range []error{io.ErrUnexpectedEOF, fmt.Errorf("the connection was closed: %w", io.EOF)} {
 			for _, size := range []int{5, 4<<20 + 5} {
 				name := f.objectName(fmt.Sprintf("broken-off/%d/%d", i, size))
@@ -140,7 +140,7 @@ var contentRules = []contractRule{
 		f.putObject(name, "whole")
 	}},
 
-	{name: "under an ended context nothing is read, written or deleted", test: func(f *fixture) {
+	{name: "with an ended context nothing is read, written or deleted", test: func(f *fixture) {
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
 		there, absent := f.objectName("there"), f.objectName("absent")
@@ -149,11 +149,11 @@ var contentRules = []contractRule{
 		require.ErrorIs(f, err, context.Canceled)
 		require.ErrorIs(f, f.Content.Delete(ended, there), context.Canceled)
 		require.ErrorIs(f, f.Content.Put(ended, absent, strings.NewReader("x")), context.Canceled)
-		require.Equal(f, "x", f.payload(repository.Section{Object: there, Length: 1}))
+		require.Equal(f, "x", f.readPayload(repository.Section{Object: there, Length: 1}))
 		f.wantMissing(absent)
 	}},
 
-	{name: "what is not there is NotFound", test: func(f *fixture) {
+	{name: "a missing object is NotFound", test: func(f *fixture) {
 		f.putObject(f.objectName("a/b"), "x")
 		f.wantMissing(f.objectName("other"))
 		f.wantMissing(f.objectName("a"))
@@ -176,17 +176,17 @@ var contentRules = []contractRule{
 		require.NoError(f, f.Content.Delete(f.ctx, name))
 		f.wantMissing(name)
 		f.putObject(name, "new")
-		require.Equal(f, "new", f.payload(repository.Section{Object: name, Length: 3}))
-		require.Equal(f, "stays", f.payload(repository.Section{Object: name + "-not", Length: 5}))
+		require.Equal(f, "new", f.readPayload(repository.Section{Object: name, Length: 3}))
+		require.Equal(f, "stays", f.readPayload(repository.Section{Object: name + "-not", Length: 5}))
 	}},
 
-	{name: "deleting what is not there is no error", test: func(f *fixture) {
+	{name: "to delete a missing object is no error", test: func(f *fixture) {
 		name := f.objectName("never")
 		require.NoError(f, f.Content.Delete(f.ctx, name))
 		require.NoError(f, f.Content.Delete(f.ctx, name+"/below"))
 	}},
 
-	{name: "a deleted folder takes along what lies in it, and its names are free", test: func(f *fixture) {
+	{name: "a deleted folder is deleted with its objects, and their names are free", test: func(f *fixture) {
 		folder := f.objectName("folder")
 		in := []string{folder + "/a", folder + "/b/c", folder + "/" + strings.Repeat("x", 250)}
 		out := []string{folder, folder + "-not/a", f.objectName("folders/a")}
@@ -202,7 +202,7 @@ var contentRules = []contractRule{
 				f.wantMissing(name)
 			}
 			for _, name := range out {
-				require.Equal(f, "stays", f.payload(repository.Section{Object: name, Length: 5}))
+				require.Equal(f, "stays", f.readPayload(repository.Section{Object: name, Length: 5}))
 			}
 		}
 		require.NoError(f, f.Content.DeleteFolder(f.ctx, folder), "a second time")
@@ -211,7 +211,7 @@ var contentRules = []contractRule{
 		require.ErrorIs(f, f.Content.DeleteFolder(ended, f.objectName("folders")), context.Canceled)
 	}},
 
-	{name: "every name that the contract allows is a name of its own", test: func(f *fixture) {
+	{name: "all valid names are different objects", test: func(f *fixture) {
 		prefix := f.objectName("")
 		names := []string{
 			"a", "a/b", "a/b/c", "a.b", "...", ".a", "a.", "-", "_", "..a/...", "0", "tmp", "unfinished", "try",
@@ -222,13 +222,13 @@ var contentRules = []contractRule{
 			f.putObject(prefix+n, n)
 		}
 		for _, n := range names {
-			require.Equal(f, n, f.payload(repository.Section{Object: prefix + n, Length: int64(len(n))}))
+			require.Equal(f, n, f.readPayload(repository.Section{Object: prefix + n, Length: int64(len(n))}))
 			require.NoError(f, f.Content.Delete(f.ctx, prefix+n))
 			f.wantMissing(prefix + n)
 		}
 	}},
 
-	{name: "another name is Invalid", test: func(f *fixture) {
+	{name: "an invalid name is Invalid", test: func(f *fixture) {
 		for _, n := range []string{
 			"", "/", "/a", "a/", "a//b", ".", "..", "a/..", "../a", "a/../b", "./a", "a/./b", "/etc/passwd",
 			`a\b`, `..\a`, "a b", "a\x00b", "a\nb", "a\n", "æ", "a=", "a+", "a:b", "a?b", "a%2fb", "a*", "~", strings.Repeat("x", 513),
@@ -242,7 +242,7 @@ var contentRules = []contractRule{
 	}},
 }
 
-// objectName returns an object name that belongs to this case alone.
+// objectName returns an object name that only this case uses.
 func (f *fixture) objectName(s string) string { return f.actor.String() + "/" + s }
 
 func (f *fixture) putObject(name, data string) {
@@ -256,7 +256,7 @@ func (f *fixture) wantMissing(name string) {
 	f.wantRefusal(domain.NotFound, err)
 }
 
-// endless yields data without end, and does something after some reads.
+// An endless yields data without end, and calls a function after some reads.
 type endless struct {
 	reads, after int
 	do           func()

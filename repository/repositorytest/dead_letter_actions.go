@@ -19,12 +19,12 @@ var deadLetterOrderRules = []contractRule{
 		require.False(f, begun.When.IsZero())
 		order.ID, order.When = begun.ID, begun.When
 		require.Equal(f, order, begun)
-		f.hasLetterActions(queue, begun)
+		f.requireLetterActions(queue, begun)
 
 		begun.Outcome, begun.Letters = "done", 1
-		for range 2 { // the second is a repetition
+		for range 2 { // the second is a repeated call
 			require.NoError(f, f.Letters.EndDeadLetterAction(f.ctx, begun))
-			f.hasLetterActions(queue, begun)
+			f.requireLetterActions(queue, begun)
 		}
 	}},
 	{name: "records are those of one queue, the newest first", test: func(f *fixture) {
@@ -35,9 +35,9 @@ var deadLetterOrderRules = []contractRule{
 			require.NoError(f, err)
 			all = append(all, begun)
 		}
-		f.hasLetterActions(first, all[3], all[2], all[0])
-		f.hasLetterActions(second, all[1])
-		f.hasLetterActions("no queue of " + f.actor.String())
+		f.requireLetterActions(first, all[3], all[2], all[0])
+		f.requireLetterActions(second, all[1])
+		f.requireLetterActions("no queue of " + f.actor.String())
 		two, err := f.Letters.DeadLetterActions(f.ctx, first, 2)
 		require.NoError(f, err)
 		require.Equal(f, []string{all[3].ID, all[2].ID}, []string{two[0].ID, two[1].ID})
@@ -51,12 +51,12 @@ var deadLetterOrderRules = []contractRule{
 			_, err := f.Letters.BeginDeadLetterAction(f.ctx, repository.DeadLetterAction{AdminAction: by, What: "look", Queue: queue, Number: 1})
 			require.Equal(f, domain.Invalid, domain.KindOf(err), "%v", err)
 		}
-		f.hasLetterActions(queue)
+		f.requireLetterActions(queue)
 	}},
 }
 
-// hasLetterActions demands that a queue has the records want.
-func (f *fixture) hasLetterActions(queue string, want ...repository.DeadLetterAction) {
+// requireLetterActions demands that a queue has the records want.
+func (f *fixture) requireLetterActions(queue string, want ...repository.DeadLetterAction) {
 	f.Helper()
 	got, err := f.Letters.DeadLetterActions(f.ctx, queue, 10)
 	require.NoError(f, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// NewSubscriptionID returns the id of no other subscription.
+// NewSubscriptionID returns the id of a subscription that no other test uses.
 func NewSubscriptionID() (id domain.SubscriptionID) {
 	rand.Read(id[:])
 	return id
@@ -31,7 +31,7 @@ func (f *fixture) withdrawDequeues(id domain.SubscriptionID) {
 	require.NoError(f, f.Dequeues.WithdrawDequeues(f.ctx, f.actor, id))
 }
 
-// dequeueBundle has a bundle dequeued.
+// dequeueBundle opens a bundle and dequeues it.
 func (f *fixture) dequeueBundle(changes ...Change) Peeked {
 	f.Helper()
 	f.saveNew(1, changes...)
@@ -40,13 +40,13 @@ func (f *fixture) dequeueBundle(changes ...Change) Peeked {
 	return b
 }
 
-// forAudience returns those of notices that are for an audience.
+// forAudience returns the notices that are for an audience.
 func forAudience(to domain.Audience, notices []domain.Notice) []domain.Notice {
 	return slices.DeleteFunc(slices.Clone(notices), func(n domain.Notice) bool { return n.Audience != to })
 }
 
 var dequeueRules = []contractRule{
-	{name: "a Dequeue leaves a notice for subscribers while there is a request", test: func(f *fixture) {
+	{name: "a Dequeue writes a notice for subscribers while there is a request", test: func(f *fixture) {
 		f.dequeueBundle()
 		require.Empty(f, f.readNotices())
 		one := f.requestDequeues()
@@ -64,7 +64,7 @@ var dequeueRules = []contractRule{
 		require.Empty(f, f.readNotices())
 	}},
 
-	{name: "the caller learns whether a Dequeue has left a notice", test: func(f *fixture) {
+	{name: "a Dequeue reports whether it has written a notice", test: func(f *fixture) {
 		for _, want := range []bool{false, true} {
 			f.saveNew(1)
 			closed, err := f.Bundles.Acknowledge(f.ctx, f.actor, f.peek().ID)
@@ -91,10 +91,10 @@ var dequeueRules = []contractRule{
 		f.requireNoticesOf(f.readNotices(), b)
 	}},
 
-	{name: "a bundle is told once, however often it is dequeued", test: func(f *fixture) {
+	{name: "a bundle has one notice, however often its Dequeue is repeated", test: func(f *fixture) {
 		f.requestDequeues()
 		b := f.dequeueBundle()
-		f.notOpen(b.ID)
+		f.requireClosed(b.ID)
 		f.requireNoticesOf(f.readNotices(), b)
 		f.saveNew(1)
 		open := f.peek()
@@ -108,7 +108,7 @@ var dequeueRules = []contractRule{
 		f.requireNoticesOf(f.readNotices(), b, open)
 	}},
 
-	{name: "a bundle on request leaves a notice for each audience", test: func(f *fixture) {
+	{name: "the Dequeue of a bundle on request writes a notice for each audience", test: func(f *fixture) {
 		f.requestDequeues()
 		f.saveNew(1)
 		b := f.dequeueAnswered()
@@ -120,7 +120,7 @@ var dequeueRules = []contractRule{
 		require.Equal(f, domain.ForSubscribers, f.readNotices()[0].Audience)
 	}},
 
-	{name: "an operator's Skip and Release leave none for subscribers, a Dequeue after a Replay does", test: func(f *fixture) {
+	{name: "an operator's Skip and Release write no notice for subscribers, a Dequeue after a Replay does", test: func(f *fixture) {
 		f.requestDequeues()
 		f.saveNew(1)
 		require.NoError(f, f.Admin.Release(f.ctx, f.actor, f.peek().ID, because))
@@ -133,7 +133,7 @@ var dequeueRules = []contractRule{
 		f.requireNoticesOf(f.readNotices(), b, b)
 	}},
 
-	{name: "who waits for subscribers is found, and a long outbox is emptied", test: func(f *fixture) {
+	{name: "recipients with notices for subscribers are found, and a long outbox is emptied", test: func(f *fixture) {
 		f.requestDequeues()
 		var bundles []Peeked
 		f.saveNew(120, Alone)
@@ -184,7 +184,7 @@ var dequeueRules = []contractRule{
 		f.requestDequeues()
 	}},
 
-	{name: "requests at the same time all count, and no Dequeue fails of them", test: func(f *fixture) {
+	{name: "concurrent requests all count, and make no Dequeue fail", test: func(f *fixture) {
 		f.saveNew(3, Alone)
 		ids := []domain.SubscriptionID{NewSubscriptionID(), NewSubscriptionID(), NewSubscriptionID()}
 		first := f.peek()

@@ -28,11 +28,11 @@ func NewEventID() domain.EventID { return newUUID() }
 // NewBundleID returns an id that was not used before.
 func NewBundleID() domain.BundleID { return newUUID() }
 
-// A Change makes an event differ from the default.
+// A Change changes an event from the default.
 type Change func(*domain.Event)
 
-// Event returns a new event for an actor: by default time series of 1 KB that
-// may be bundled, without a payload.
+// Event returns a new event for an actor: by default of time series and 1 KB, with support for
+// bundling, without a payload.
 func Event(to domain.ActorID, changes ...Change) domain.Event {
 	e := domain.Event{
 		ID:               NewEventID(),
@@ -70,7 +70,7 @@ func Document(s string) Change { return func(e *domain.Event) { e.DocumentType =
 // Weighing sets the weight.
 func Weighing(kb domain.Weight) Change { return func(e *domain.Event) { e.Weight = kb } }
 
-// Alone makes the event one that does not support bundling.
+// Alone makes an event that does not support bundling.
 func Alone(e *domain.Event) { e.SupportsBundling = false }
 
 // Carrying sets the payload.
@@ -87,19 +87,18 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// UUIDs are those of this process, counted, so that they show in which order
-// they were made.
+// UUIDs of this process. They are counted, so that they show the order in which they were made.
 var (
 	process [8]byte
 	made    atomic.Uint64
 )
 
-func init() { _, _ = rand.Read(process[:]) } // never fails, says its documentation
+func init() { _, _ = rand.Read(process[:]) } // documented never to fail
 
 func newUUID() (id [16]byte) {
 	copy(id[:], process[:])
 	binary.BigEndian.PutUint64(id[8:], made.Add(1))
-	id[6] = id[6]&0x0f | 0x80 // version 8: made as its maker likes
+	id[6] = id[6]&0x0f | 0x80 // version 8: custom
 	id[8] = id[8]&0x3f | 0x80 // RFC 9562 variant
 	return id
 }

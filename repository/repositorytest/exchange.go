@@ -14,12 +14,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Shared is an exchange, and the access that domains have to it.
+// A Shared is an exchange, with the access of domains to it.
 type Shared struct {
 	Exchange repository.Exchange
 
-	// Leave stores data as a domain does, in place of what was there, and returns
-	// the URI that the domain would return.
+	// Leave stores data as a domain does, replaces an object of the same name, and returns the URI that
+	// the domain would return.
 	Leave func(t testing.TB, name string, data []byte) (uri string)
 }
 
@@ -41,7 +41,7 @@ type exchangeRule struct {
 }
 
 var exchangeRules = []exchangeRule{
-	{"what a domain leaves is fetched by its URI", func(f *fixture, s Shared) {
+	{"an object of a domain is fetched by its URI", func(f *fixture, s Shared) {
 		for name, data := range map[string]string{
 			"plain": "0123456789", "empty": "", "below/a/folder": "x",
 			"a name with blanks, æøå, 100% & what+not #1?.xml": "y", "big": strings.Repeat("0123456789", 300_000),
@@ -55,7 +55,7 @@ var exchangeRules = []exchangeRule{
 		}
 	}},
 
-	{"what the hub puts is found by domains under its name", func(f *fixture, s Shared) {
+	{"domains find an object of the hub by its name", func(f *fixture, s Shared) {
 		name := f.objectName("list")
 		uri := s.Leave(f, name, []byte("in the way"))
 		f.wantRefusal(domain.Conflict, s.Exchange.Put(f.ctx, name, strings.NewReader("ids")))
@@ -64,7 +64,7 @@ var exchangeRules = []exchangeRule{
 		require.Equal(f, "ids", f.fetchURI(s, uri))
 	}},
 
-	{"what is not there is NotFound, and can be discarded", func(f *fixture, s Shared) {
+	{"a missing object is NotFound, and can be discarded", func(f *fixture, s Shared) {
 		uri := s.Leave(f, f.objectName("gone"), []byte("x"))
 		for range 2 {
 			require.NoError(f, s.Exchange.Discard(f.ctx, uri))
@@ -73,7 +73,7 @@ var exchangeRules = []exchangeRule{
 		}
 	}},
 
-	{"a URI of another place, or of none, is Invalid, and its secrets are not told", func(f *fixture, s Shared) {
+	{"a foreign or malformed URI is Invalid, and its secrets are not shown", func(f *fixture, s Shared) {
 		name := f.objectName("here")
 		uri := strings.ReplaceAll(s.Leave(f, name, []byte("x")), "%2F", "/")
 		require.True(f, strings.HasSuffix(uri, "/"+name), uri)
@@ -117,7 +117,7 @@ var exchangeRules = []exchangeRule{
 		require.Equal(f, "x", f.fetchURI(s, uri), "nothing has happened to it")
 	}},
 
-	{"of what changes while it is read one version is read, or none", func(f *fixture, s Shared) {
+	{"of an object that changes meanwhile, one version is read, or none", func(f *fixture, s Shared) {
 		before, after := strings.Repeat("before", 1<<18), strings.Repeat("after", 1<<18)
 		for what, change := range map[string]func(name, uri string){
 			"overwritten": func(name, _ string) { s.Leave(f, name, []byte(after)) },
@@ -166,7 +166,7 @@ func (f *fixture) fetchURI(s Shared, uri string) string {
 	return string(data)
 }
 
-// changeURI returns uri with something changed.
+// changeURI returns a changed copy of uri.
 func changeURI(f *fixture, uri string, change func(*url.URL)) string {
 	f.Helper()
 	u, err := url.Parse(uri)

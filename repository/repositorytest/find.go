@@ -23,8 +23,8 @@ func (f *fixture) findEvent(id domain.EventID) *repository.FoundEvent {
 	return &search.Found[0]
 }
 
-// findsEvent demands that an event is found as it was stored, and returns it.
-func (f *fixture) findsEvent(e *domain.Event) *repository.FoundEvent {
+// requireEvent demands that an event is found as it was saved, and returns it.
+func (f *fixture) requireEvent(e *domain.Event) *repository.FoundEvent {
 	f.Helper()
 	found := f.findEvent(e.ID)
 	require.NotNil(f, found, "event %s", e.ID)
@@ -37,8 +37,8 @@ func (f *fixture) findsEvent(e *domain.Event) *repository.FoundEvent {
 	return found
 }
 
-// findEverywhere returns the recipients in whose mailboxes an event is found, by searches that end
-// after limit events each.
+// findEverywhere returns the recipients in whose mailboxes an event is found, by searches with a limit
+// for the events.
 func (f *fixture) findEverywhere(q repository.EventQuery) []domain.ActorID {
 	f.Helper()
 	var recipients []domain.ActorID
@@ -67,7 +67,7 @@ var findRules = []contractRule{
 	{name: "an event that waits is found with its number and what waits before it", capacity: 3, test: func(f *fixture) {
 		events := f.saveNew(8)
 		for i := range events {
-			e := f.findsEvent(&events[i])
+			e := f.requireEvent(&events[i])
 			require.EqualValues(f, i+1, e.Sequence)
 			require.EqualValues(f, i, e.Before)
 			require.Equal(f, TimeSeries, e.Group)
@@ -79,7 +79,7 @@ var findRules = []contractRule{
 		f.wantDequeue(events...)
 		later := f.saveNew(5)
 		for i := range later {
-			require.EqualValues(f, i, f.findsEvent(&later[i]).Before)
+			require.EqualValues(f, i, f.requireEvent(&later[i]).Before)
 		}
 	}},
 
@@ -95,14 +95,14 @@ var findRules = []contractRule{
 	{name: "an event is found in the bundle that is open, and in the one that was dequeued", capacity: 4, test: func(f *fixture) {
 		events := f.saveNew(6)
 		open := f.peek()
-		e := f.findsEvent(&events[5])
+		e := f.requireEvent(&events[5])
 		require.False(f, e.IsAcknowledged)
 		require.Equal(f, []repository.BundleState{repository.BundleOpen}, bundleStates(e))
 		f.sameBundle(open.Bundle, e.Bundles[0].Bundle)
 		require.Zero(f, e.Bundles[0].Closed)
 		f.sameBundle(open.Bundle, *e.Mailbox.Open)
 		f.acknowledge(open)
-		e = f.findsEvent(&events[0])
+		e = f.requireEvent(&events[0])
 		require.True(f, e.IsAcknowledged)
 		require.Equal(f, []repository.BundleState{repository.BundleDequeued}, bundleStates(e))
 		f.sameBundle(open.Bundle, e.Bundles[0].Bundle)
@@ -113,13 +113,13 @@ var findRules = []contractRule{
 		events := f.saveNew(2)
 		released := f.peek()
 		require.NoError(f, f.Admin.Release(f.ctx, f.actor, released.ID, because))
-		require.Equal(f, []repository.BundleState{repository.BundleReleased}, bundleStates(f.findsEvent(&events[1])))
+		require.Equal(f, []repository.BundleState{repository.BundleReleased}, bundleStates(f.requireEvent(&events[1])))
 		skipped := f.peek()
 		require.NoError(f, f.Admin.Skip(f.ctx, f.actor, skipped.ID, because))
-		require.Equal(f, []repository.BundleState{repository.BundleReleased, repository.BundleSkipped}, bundleStates(f.findsEvent(&events[1])))
+		require.Equal(f, []repository.BundleState{repository.BundleReleased, repository.BundleSkipped}, bundleStates(f.requireEvent(&events[1])))
 		_, err := f.Admin.Replay(f.ctx, f.actor, TimeSeries, because)
 		require.NoError(f, err)
-		e := f.findsEvent(&events[0])
+		e := f.requireEvent(&events[0])
 		require.Equal(f, []repository.BundleState{repository.BundleReleased, repository.BundleOpen}, bundleStates(e))
 		require.Equal(f, skipped.ID, e.Bundles[1].ID)
 		require.False(f, e.IsAcknowledged)
@@ -129,12 +129,12 @@ var findRules = []contractRule{
 		f.saveNew(3, From(domain.Charges))
 		open := f.peek()
 		later := f.saveNew(1, From(domain.MarketRoles))
-		e := f.findsEvent(&later[0])
+		e := f.requireEvent(&later[0])
 		require.Empty(f, e.Bundles)
 		require.Equal(f, open.ID, e.Mailbox.Open.ID)
 		require.Zero(f, e.Before)
 		other := f.saveNew(1)
-		require.Nil(f, f.findsEvent(&other[0]).Mailbox.Open, "it is of another group")
+		require.Nil(f, f.requireEvent(&other[0]).Mailbox.Open, "it is of another group")
 	}},
 
 	{name: "an event that waits behind another cabinet names it", test: func(f *fixture) {
@@ -142,29 +142,29 @@ var findRules = []contractRule{
 		second := f.saveNew(1, From(domain.MarketRoles))
 		third := f.saveNew(1, From(domain.Charges), Typed("other"))
 		f.saveNew(1)
-		require.Nil(f, f.findsEvent(&first[1]).FirstWaiting)
+		require.Nil(f, f.requireEvent(&first[1]).FirstWaiting)
 		want := &repository.FirstWaiting{Cabinet: first[0].Cabinet(), Sequence: 1}
-		require.Equal(f, want, f.findsEvent(&second[0]).FirstWaiting)
+		require.Equal(f, want, f.requireEvent(&second[0]).FirstWaiting)
 		f.wantDequeue(first...)
-		require.Nil(f, f.findsEvent(&second[0]).FirstWaiting)
-		require.Equal(f, &repository.FirstWaiting{Cabinet: second[0].Cabinet(), Sequence: 3}, f.findsEvent(&third[0]).FirstWaiting)
+		require.Nil(f, f.requireEvent(&second[0]).FirstWaiting)
+		require.Equal(f, &repository.FirstWaiting{Cabinet: second[0].Cabinet(), Sequence: 3}, f.requireEvent(&third[0]).FirstWaiting)
 	}},
 
 	{name: "an event of a frozen mailbox says so, and so does its bundle", test: func(f *fixture) {
 		events := f.saveNew(1)
 		open := f.peek()
 		require.NoError(f, f.Admin.Freeze(f.ctx, f.actor, because))
-		e := f.findsEvent(&events[0])
+		e := f.requireEvent(&events[0])
 		require.True(f, e.Mailbox.Frozen)
 		require.True(f, e.Bundles[0].Frozen)
-		require.True(f, f.findsBundle(open.ID, f.actor).Frozen)
+		require.True(f, f.requireBundle(open.ID, f.actor).Frozen)
 	}},
 
 	{name: "an event behind a lost one says so", test: func(f *fixture) {
 		lost := f.saveNew(lostSave)
 		later := f.saveNew(lostSave)
 		f.Lose(lost[0].Cabinet(), 1, lostSave)
-		e := f.findsEvent(&later[7])
+		e := f.requireEvent(&later[7])
 		require.NotEmpty(f, e.Mailbox.Lost)
 		require.EqualValues(f, lostSave+7, e.Before)
 	}},
@@ -210,10 +210,10 @@ var findRules = []contractRule{
 		require.NoError(f, err)
 		other.acknowledge(second)
 
-		found := f.findsBundle(id, f.actor)
+		found := f.requireBundle(id, f.actor)
 		f.sameBundle(open.Bundle, found.Bundle)
 		require.Equal(f, repository.BundleOpen, found.State)
-		found = f.findsBundle(id, other.actor)
+		found = f.requireBundle(id, other.actor)
 		f.sameBundle(second.Bundle, found.Bundle)
 		require.Equal(f, repository.BundleDequeued, found.State)
 		require.False(f, found.Closed.IsZero())
@@ -235,8 +235,8 @@ var findRules = []contractRule{
 	}},
 }
 
-// findsBundle demands that a bundle of a recipient is found, and returns it.
-func (f *fixture) findsBundle(id domain.BundleID, of domain.ActorID) *repository.FoundBundle {
+// requireBundle demands that a bundle of a recipient is found, and returns it.
+func (f *fixture) requireBundle(id domain.BundleID, of domain.ActorID) *repository.FoundBundle {
 	f.Helper()
 	search, err := f.Finder.FindBundle(f.ctx, id, of, 5)
 	require.NoError(f, err)
@@ -244,8 +244,8 @@ func (f *fixture) findsBundle(id domain.BundleID, of domain.ActorID) *repository
 	return &search.Found[0]
 }
 
-// findsTrace returns what is found of a trace.
-func (f *fixture) findsTrace(q repository.EventQuery) repository.EventSearch {
+// findTrace searches for a trace.
+func (f *fixture) findTrace(q repository.EventQuery) repository.EventSearch {
 	f.Helper()
 	search, err := f.Finder.FindEvent(f.ctx, q)
 	require.NoError(f, err)
@@ -263,7 +263,7 @@ var findTraceRules = []contractRule{
 		f.savedBy(spanOf(1, 4), 1, From(domain.Charges))
 		bundle, _ := f.openTraced(100, 64, spanOf(1, 5))
 
-		search := f.findsTrace(repository.EventQuery{Trace: spanOf(1, 0).TraceID, Recipient: f.actor})
+		search := f.findTrace(repository.EventQuery{Trace: spanOf(1, 0).TraceID, Recipient: f.actor})
 		var counts []int
 		var first []domain.Sequence
 		for _, s := range search.Saves {
@@ -282,10 +282,10 @@ var findTraceRules = []contractRule{
 		require.Len(f, search.Bundles, 1)
 		f.sameBundle(bundle, search.Bundles[0].Bundle)
 
-		search = f.findsTrace(repository.EventQuery{Trace: spanOf(1, 0).TraceID, Recipient: f.actor, Origin: domain.Charges})
+		search = f.findTrace(repository.EventQuery{Trace: spanOf(1, 0).TraceID, Recipient: f.actor, Origin: domain.Charges})
 		require.Len(f, search.Saves, 1)
 		require.Empty(f, search.Bundles)
-		search = f.findsTrace(repository.EventQuery{Trace: spanOf(9, 0).TraceID, Recipient: f.actor})
+		search = f.findTrace(repository.EventQuery{Trace: spanOf(9, 0).TraceID, Recipient: f.actor})
 		require.Empty(f, search.Saves)
 		require.Empty(f, search.Bundles)
 	}},
@@ -298,7 +298,7 @@ var findTraceRules = []contractRule{
 		}
 		q := repository.EventQuery{Trace: spanOf(7, 0).TraceID, Limit: 2}
 		for {
-			search := f.findsTrace(q)
+			search := f.findTrace(q)
 			for _, s := range search.Saves {
 				found[s.Cabinet.Recipient] += s.Count
 			}

@@ -26,10 +26,10 @@ func RunJobs(t *testing.T, open func(t *testing.T) repository.Jobs) {
 
 var firstJob = time.Date(2026, 4, 5, 6, 7, 8, 0, time.UTC)
 
-// jobTimes numbers the cases, so that each has an hour of its own.
+// jobTimes numbers the cases. Each has an hour of its own.
 var jobTimes atomic.Int64
 
-// A jobFixture is what a case works with: a bucket and a time of its own.
+// A jobFixture is the environment of a case: a bucket and a time of its own.
 type jobFixture struct {
 	*testing.T
 	repository.Jobs
@@ -99,7 +99,7 @@ var jobRules = []jobRule{
 		require.NoError(f, f.SaveJob(f.ctx, job))
 		require.Equal(f, job, f.readJob(job.ID))
 	}},
-	{"AJobThatIsNotThereIsNotFound", func(f *jobFixture) {
+	{"AMissingJobIsNotFound", func(f *jobFixture) {
 		id := f.newJob(domain.PatchJob).ID
 		_, err := f.Job(f.ctx, id)
 		f.wantKind(domain.NotFound, err)

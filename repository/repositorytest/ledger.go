@@ -13,13 +13,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Ledger remembers what was saved and compares it with what was delivered. The judgement
-// is that of package ledger, which knows no store; this one adds what only a store shows:
-// whether an event and a bundle have all their members. It is safe for concurrent use; the
-// zero Ledger is empty.
+// A Ledger records what was saved and compares it with what was delivered. Package ledger, which knows
+// no store, decides; this type adds what only a store shows: whether an event and a bundle have all
+// their members. It is safe for concurrent use; the zero Ledger is empty.
 type Ledger struct {
 	mu      sync.Mutex
-	entries []ledgerEntry // in the order in which they were noted
+	entries []ledgerEntry // in the order in which they were recorded
 	indexes map[entryKey]int
 }
 
@@ -30,17 +29,17 @@ type entryKey struct {
 
 type ledgerEntry struct {
 	domain.Event
-	saver  int  // who saved it
-	unsure bool // whether it was saved
+	saver  int  // the saver of the event
+	unsure bool // it is unknown whether it was saved
 }
 
-// Saved notes that saver, a number that the caller chooses, got the answer that events
-// are stored. The events of one saver must come back in the order in which they
-// were noted, those of different savers in any.
+// Saved records events that a Save has reported as stored. saver is a number that the caller chooses.
+// The events of one saver must be delivered in the order in which they were recorded, those of
+// different savers in any order.
 func (l *Ledger) Saved(saver int, events ...domain.Event) { l.noteSave(saver, false, events) }
 
-// Unsure notes events that may have been stored: the Save failed. They may be
-// delivered or not. Once a repeated Save succeeds, note them as Saved.
+// Unsure records events of a failed Save, which may have been stored. They may be delivered or not.
+// Once a repeated Save succeeds, record them as Saved.
 func (l *Ledger) Unsure(saver int, events ...domain.Event) { l.noteSave(saver, true, events) }
 
 func (l *Ledger) noteSave(saver int, unsure bool, events []domain.Event) {
@@ -54,20 +53,18 @@ func (l *Ledger) noteSave(saver int, unsure bool, events []domain.Event) {
 		if i, ok := l.indexes[key]; ok {
 			known := &l.entries[i]
 			known.unsure = known.unsure && unsure
-			continue // a duplicate keeps its place
+			continue // a duplicate keeps its position
 		}
 		l.indexes[key] = len(l.entries)
 		l.entries = append(l.entries, ledgerEntry{e, saver, unsure})
 	}
 }
 
-// Check compares the ledger with all bundles that were dequeued, of one
-// recipient or several. Those of one cabinet must be listed in the order in
-// which they were dequeued.
+// Check compares the ledger with all bundles that were dequeued, of one recipient or several. Those of
+// one cabinet must be in the order in which they were dequeued.
 //
-// The error names the first findings: events lost, in two bundles, changed or
-// out of order, sequence numbers that do not ascend, bundles that are not what
-// they say.
+// The error has the first findings: events that are lost, in two bundles, changed or out of order,
+// sequence numbers that do not ascend, bundles with wrong members.
 func (l *Ledger) Check(dequeued []Peeked) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +82,7 @@ func (l *Ledger) Check(dequeued []Peeked) error {
 		if len(b.Events) == 0 {
 			continue
 		}
-		// The number keeps apart two bundles with one id: what was dequeued is never repeated.
+		// The number distinguishes two bundles with one id: a dequeued bundle is never repeated.
 		actor, id := b.Events[0].Recipient.String(), fmt.Sprintf("%s (number %d)", b.ID, n)
 		_, err := judge.Receive(actor, id, nil, judge.Now(), func() ([]ledger.Element, error) { return elementsOf(b), nil })
 		found.add(err)
@@ -117,13 +114,13 @@ func contentOf(e *domain.Event, hasPayload bool) ledger.Digest {
 	return ledger.DigestOf(fmt.Appendf(digest[:], "%v", hasPayload))
 }
 
-// inOrder sorts bundles by the sequence numbers of their events. It is for those
-// that several actors dequeued side by side, where the order is unknown.
+// inOrder sorts bundles by the sequence numbers of their events. It is for bundles that several actors
+// dequeued concurrently, whose order is unknown.
 func inOrder(bundles []Peeked) []Peeked {
 	return slices.SortedFunc(slices.Values(bundles), func(a, b Peeked) int { return cmp.Compare(a.First, b.First) })
 }
 
-// checkBundle checks that the properties of b follow from its events.
+// checkBundle checks that the members of b fit its events.
 func checkBundle(b Peeked) error {
 	var filler domain.Filler
 	for i := range b.Events {
@@ -143,13 +140,13 @@ func checkBundle(b Peeked) error {
 	return nil
 }
 
-// SameEvent reports whether e is what a store should give back for saved. It
-// does not compare the payload itself, only whether there is one.
+// SameEvent reports whether e is what a store should return for saved. It does not compare the payload
+// itself, only whether there is one.
 func SameEvent(e *repository.StoredEvent, saved *domain.Event) bool {
 	return e.ID == saved.ID && contentOf(&e.Event, !e.PayloadAt.IsZero()) == contentOf(saved, saved.Payload != nil)
 }
 
-// findings are errors of which only the first few are worth reading.
+// findings are errors. Only the first few are kept.
 type findings struct {
 	first []error
 	more  int

@@ -50,7 +50,7 @@ func TestLedger(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var ledger Ledger
 			ledger.Saved(7, events[:3]...)
-			ledger.Saved(8, events[0]) // a duplicate, which keeps its place
+			ledger.Saved(8, events[0]) // a duplicate, which keeps its position
 			ledger.Unsure(7, events[3])
 			err := ledger.Check(tc.bundles)
 			if tc.want == "" {

@@ -7,12 +7,12 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// lostSave is how many events the Saves have of which one is lost: more than stay in a head.
+// lostSave is the number of events in a Save whose events are lost: more than stay in a head.
 const lostSave = 201
 
-// lostRules are about stores that have lost events.
+// lostRules are rules about stores that have lost events.
 var lostRules = []contractRule{
-	{name: "lost events stop their cabinet alone", test: func(f *fixture) {
+	{name: "lost events stop only their cabinet", test: func(f *fixture) {
 		lost := f.saveNew(lostSave)
 		f.saveNew(1)
 		f.Lose(lost[0].Cabinet(), 1, lostSave)
@@ -35,7 +35,7 @@ var lostRules = []contractRule{
 		f.wantRefusal(domain.Damaged, err)
 	}},
 
-	{name: "an operator abandons what is lost, up to the next event", test: func(f *fixture) {
+	{name: "an operator abandons lost events, up to the next event", test: func(f *fixture) {
 		before, lost, after := f.saveNew(2), f.saveNew(lostSave), f.saveNew(2)
 		cabinet := lost[0].Cabinet()
 		f.Lose(cabinet, 3, lostSave+2)
@@ -60,7 +60,7 @@ var lostRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "an operator abandons what is lost at the end of a cabinet", test: func(f *fixture) {
+	{name: "an operator abandons lost events at the end of a cabinet", test: func(f *fixture) {
 		lost := f.saveNew(lostSave)
 		f.Lose(lost[0].Cabinet(), 1, lostSave)
 		loss, err := f.Admin.Abandon(f.ctx, lost[0].Cabinet(), because)
@@ -71,7 +71,7 @@ var lostRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "nothing is abandoned that can be read", test: func(f *fixture) {
+	{name: "events that can be read are not abandoned", test: func(f *fixture) {
 		unknown := f.event()
 		_, err := f.Admin.Abandon(f.ctx, unknown.Cabinet(), because)
 		f.wantRefusal(domain.NotFound, err)

@@ -16,7 +16,7 @@ var nextRules = []contractRule{
 		f.wantNothing(TimeSeries)
 	}},
 
-	{name: "no data of a recipient without a mailbox has an error of its own", test: func(f *fixture) {
+	{name: "a recipient without a mailbox has another error for no data", test: func(f *fixture) {
 		missing := func() error {
 			_, err := f.Events.NextUnacknowledged(f.ctx, f.actor, AllGroups)
 			require.ErrorIs(f, err, domain.ErrNoData)
@@ -117,7 +117,7 @@ var nextRules = []contractRule{
 		require.GreaterOrEqual(f, len(folders), 2)
 	}},
 
-	{name: "the backlog counts what waits in the groups asked for, open bundles included", test: func(f *fixture) {
+	{name: "the backlog counts the waiting events of the requested groups, open bundles included", test: func(f *fixture) {
 		f.saveNew(3, From(domain.Charges))
 		f.saveNew(2, From(domain.MarketRoles))
 		f.saveNew(4)
@@ -139,7 +139,7 @@ var nextRules = []contractRule{
 		require.Equal(f, int64(3), f.readNext(TimeSeries, TimeSeries).Waiting)
 	}},
 
-	{name: "a run does not change with what is saved after it", test: func(f *fixture) {
+	{name: "a run does not change when events are saved after it", test: func(f *fixture) {
 		events := f.saveNew(3)
 		run := f.readNext().Run
 		f.saveNew(3)
@@ -153,7 +153,7 @@ var nextRules = []contractRule{
 		f.wantSame(events, f.readRange(run))
 	}},
 
-	{name: "breaking off is free at any event", capacity: 3, test: func(f *fixture) {
+	{name: "ranging over a run may stop at any event", capacity: 3, test: func(f *fixture) {
 		events := f.saveNew(8)
 		run := f.readNext().Run
 		for n := 1; n <= len(events); n++ {
@@ -168,7 +168,7 @@ var nextRules = []contractRule{
 		}
 	}},
 
-	{name: "reading under an ended context yields its error and ends", test: func(f *fixture) {
+	{name: "reading with an ended context yields its error and ends", test: func(f *fixture) {
 		f.saveNew(3)
 		run := f.readNext().Run
 		ended, cancel := context.WithCancel(f.ctx)
@@ -179,7 +179,7 @@ var nextRules = []contractRule{
 		require.Len(f, f.readRange(run), 3)
 	}},
 
-	{name: "asking under an ended context fails, and not with no data", test: func(f *fixture) {
+	{name: "a call with an ended context fails, and not with no data", test: func(f *fixture) {
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
 		_, err := f.Events.NextUnacknowledged(ended, f.actor, AllGroups)
@@ -187,10 +187,10 @@ var nextRules = []contractRule{
 		require.NotErrorIs(f, err, domain.ErrNoData)
 	}},
 
-	{name: "a run for a new bundle yields at most what six drawers hold", capacity: 3, test: func(f *fixture) {
+	{name: "a run for a new bundle yields up to the events of six drawers", capacity: 3, test: func(f *fixture) {
 		events := f.saveNew(40)
 		require.Len(f, f.readRange(f.readNext().Run), 18)
-		for _, n := range []int{1, 1, 2, 5, 0, 3} { // at slot 1, at slot 2, over a border, …
+		for _, n := range []int{1, 1, 2, 5, 0, 3} { // at slot 1, at slot 2, over the border of a drawer, …
 			if n > 0 {
 				next := f.readNext()
 				b, err := f.openBundle(NewBundleID(), next.Run, n)
@@ -198,16 +198,16 @@ var nextRules = []contractRule{
 				f.acknowledge(Peeked{Bundle: b})
 				events = events[n:]
 			}
-			begun := (40 - len(events)) % 3 // slots of the first drawer that are acknowledged
+			begun := (40 - len(events)) % 3 // acknowledged slots of the first drawer
 			f.wantSame(events[:18-begun], f.readRange(f.readNext().Run))
 		}
 		bundles := f.drain()
-		require.Len(f, bundles, 2) // 28 events: the rest of six drawers, and what lies behind
+		require.Len(f, bundles, 2) // 28 events: the rest of six drawers, and the events after them
 		f.wantSame(events[:18], bundles[0].Events)
 		f.wantSame(events[18:], bundles[1].Events)
 	}},
 
-	{name: "the run of an open bundle is its events, whatever has been saved since", capacity: 3, test: func(f *fixture) {
+	{name: "the run of an open bundle has its events, whatever was saved since", capacity: 3, test: func(f *fixture) {
 		events := f.saveNew(10)
 		b, err := f.openBundle(NewBundleID(), f.readNext().Run, 4)
 		require.NoError(f, err)
@@ -264,16 +264,16 @@ var nextRules = []contractRule{
 		a := f.saveNew(1)
 		open := f.peek()
 		b := f.saveNew(1)
-		f.peeksInto(a...)
+		f.requirePeek(a...)
 		f.acknowledge(open)
 		f.wantDequeue(b...)
 		f.wantNothing()
 	}},
 
-	{name: "what only the first events allow is left for the next bundle", test: bundlingRules},
+	{name: "events that do not fit the first ones are left for the next bundle", test: bundlingRules},
 }
 
-// bundlingRules checks that stores keep what the rules of bundling decide on.
+// bundlingRules checks that stores keep the members on which the rules of bundling decide.
 func bundlingRules(f *fixture) {
 	type kind struct {
 		kb    domain.Weight

@@ -61,8 +61,8 @@ func RunObjects(t *testing.T, open func(t *testing.T) repository.Objects) {
 	})
 }
 
-// An objectFixture is what a case works with: a bucket and an object of its own. Its methods fail
-// the test unless they succeed.
+// An objectFixture is the environment of a case: a bucket and an object of its own. Its methods fail
+// the test if a call fails.
 type objectFixture struct {
 	*testing.T
 	repository.Objects
@@ -112,7 +112,7 @@ func (f *objectFixture) ingestScript(script string) {
 	}
 }
 
-// toReports returns events as those of the object of the case.
+// toReports returns events as reports of the case's object.
 func (f *objectFixture) toReports(events ...domain.ObjectEvent) []repository.ObjectReport {
 	return reportsOf(f.name, events...)
 }
@@ -134,7 +134,7 @@ func (f *objectFixture) readObject() domain.Object {
 	return o
 }
 
-// readHistory returns all rows of the object in order, and checks the object by them.
+// readHistory returns all rows of the object in order, and compares the object with them.
 func (f *objectFixture) readHistory() []domain.ObjectRow {
 	f.Helper()
 	const limit = 7
@@ -154,7 +154,7 @@ func (f *objectFixture) readHistory() []domain.ObjectRow {
 	return rows
 }
 
-// checkObject demands that the object is what follows from all of its rows.
+// checkObject demands that the object is what results from all of its rows.
 func (f *objectFixture) checkObject(rows []domain.ObjectRow) {
 	f.Helper()
 	o := f.readObject()
@@ -178,7 +178,7 @@ func (f *objectFixture) checkObject(rows []domain.ObjectRow) {
 	require.Equal(f, rows[i].Duplicates, o.Current.Duplicates)
 }
 
-// describeRows returns the rows of the object in the form of a table.
+// describeRows formats the rows of the object as a table.
 func (f *objectFixture) describeRows() string {
 	f.Helper()
 	return objecttest.Describe(f.readHistory(), f.readObject().Current)
@@ -192,7 +192,7 @@ var objectRules = []objectRule{
 		require.Equal(f, domain.NotFound, domain.KindOf(err))
 		require.Empty(f, f.ingestReports())
 	}},
-	{"AllThatAnEventSaysIsKept", func(f *objectFixture) {
+	{"AllMembersOfAnEventAreKept", func(f *objectFixture) {
 		size := int64(math.MaxInt64)
 		native := objecttest.Calls("[C@C1/V]")[0][0]
 		native.Time = time.Date(2026, 1, 2, 3, 4, 5, 123456700, time.UTC)
@@ -253,10 +253,10 @@ var objectRules = []objectRule{
 		for _, text := range []string{"000000000000000000000000000089A4000000000018d6ea", "00000000000004420000000000028963"} {
 			s, err := domain.ParseSequencer(domain.OpaqueSequencer, text)
 			require.NoError(f, err)
-			require.False(f, f.reportsDoubt())
+			require.False(f, f.requireDoubt())
 			f.ingestReports(f.toReports(domain.ObjectEvent{Type: domain.ObjectCreated, Sequencer: s})...)
 		}
-		require.True(f, f.reportsDoubt())
+		require.True(f, f.requireDoubt())
 		require.Equal(f, "000000000000000000000000000089A4000000000018d6ea", f.readObject().Current.SequencerText())
 	}},
 	{"WhatIsReturnedIsACopy", func(f *objectFixture) {
@@ -282,7 +282,7 @@ var objectRules = []objectRule{
 	}},
 }
 
-func (f *objectFixture) reportsDoubt() bool {
+func (f *objectFixture) requireDoubt() bool {
 	o, err := f.Object(f.ctx, f.name)
 	return err == nil && o.Doubt
 }

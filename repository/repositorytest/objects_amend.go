@@ -87,7 +87,7 @@ var amendRules = []objectRule{
 		require.Equal(f, domain.Invalid, domain.KindOf(err))
 		require.Equal(f, "before", f.readHistory()[0].Attributes)
 	}},
-	{"WhatIsNotThereIsNotAmended", func(f *objectFixture) {
+	{"AMissingRowIsNotAmended", func(f *objectFixture) {
 		fails := func(id domain.ObjectRowID) {
 			_, err := f.Amend(f.ctx, f.name, id, setLabel("x"))
 			require.Equal(f, domain.NotFound, domain.KindOf(err))

@@ -40,7 +40,7 @@ var doubtRules = []objectRule{
 	}},
 }
 
-// withoutRest returns what this file is about.
+// withoutRest returns the members of a result that the rules of this file are about.
 func withoutRest(r repository.ObjectResult) repository.ObjectResult {
 	return repository.ObjectResult{Outcome: r.Outcome, Doubt: r.Doubt}
 }

@@ -132,7 +132,7 @@ var listRules = []objectRule{
 	}},
 }
 
-// runTogether runs f of each of n callers at once.
+// runTogether calls do for each of n callers concurrently.
 func (f *objectFixture) runTogether(n int, do func(caller int)) {
 	var g sync.WaitGroup
 	for i := range n {
@@ -141,7 +141,7 @@ func (f *objectFixture) runTogether(n int, do func(caller int)) {
 	g.Wait()
 }
 
-// deliverInOrder ingests events one by one in an order, and reports a failure without ending the test.
+// deliverInOrder ingests events one by one in an order. It reports a failure without ending the test.
 func (f *objectFixture) deliverInOrder(events []domain.ObjectEvent, order []int) {
 	for _, i := range order {
 		results, err := f.Ingest(f.ctx, f.toReports(events[i]))
@@ -209,8 +209,8 @@ var objectRaceRules = []objectRule{
 	}},
 }
 
-// RandomObjects ingests n random histories of buckets, each event twice and in any order, and
-// demands that the current state is that of the bucket.
+// RandomObjects ingests n random histories of buckets, each event twice and in any order, and demands
+// that the current state equals that of the bucket.
 func RandomObjects(t *testing.T, open func(t *testing.T) repository.Objects, n uint64) {
 	t.Run("Random", func(t *testing.T) {
 		f := newObjectFixture(t, open)

@@ -13,8 +13,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// ingestsMany ingests a Created for each key, with the facts that fill sets, in calls of 20.
-func (f *objectFixture) ingestsMany(keys []string, fill func(i int, e *domain.ObjectEvent)) {
+// ingestMany ingests a creation for each key, with the facts that fill sets, in calls of 20.
+func (f *objectFixture) ingestMany(keys []string, fill func(i int, e *domain.ObjectEvent)) {
 	f.Helper()
 	var reports []repository.ObjectReport
 	for i, key := range keys {
@@ -27,7 +27,7 @@ func (f *objectFixture) ingestsMany(keys []string, fill func(i int, e *domain.Ob
 	}
 }
 
-// countRange returns the count of a range of the bucket of the case.
+// countRange counts a range of the case's bucket.
 func (f *objectFixture) countRange(r repository.ObjectRange) int64 {
 	f.Helper()
 	r.Bucket = f.bucket
@@ -42,7 +42,7 @@ var rangeRules = []objectRule{
 		for i := range 60 {
 			keys = append(keys, fmt.Sprintf("key%02d", i))
 		}
-		f.ingestsMany(keys, func(int, *domain.ObjectEvent) {})
+		f.ingestMany(keys, func(int, *domain.ObjectEvent) {})
 		all := f.listKeys(repository.ObjectRange{AnyOrder: true}, 1000)
 		require.ElementsMatch(f, keys, all)
 		for _, limit := range []int{1, 7, 59, 60, 61} {
@@ -55,14 +55,14 @@ var rangeRules = []objectRule{
 		for i := range 200 {
 			keys = append(keys, fmt.Sprintf("key%03d", i))
 		}
-		f.ingestsMany(keys, func(int, *domain.ObjectEvent) {})
+		f.ingestMany(keys, func(int, *domain.ObjectEvent) {})
 		for _, limit := range []int{3, 50, 64, 199, 200, 201} {
 			require.Equal(f, keys, f.listKeys(repository.ObjectRange{}, limit))
 		}
 	}},
 	{"ObjectsAreFoundByTheFactsOfTheirCurrentRow", func(f *objectFixture) {
 		keys := []string{"a", "b", "c", "d"}
-		f.ingestsMany(keys, func(i int, e *domain.ObjectEvent) {
+		f.ingestMany(keys, func(i int, e *domain.ObjectEvent) {
 			size := []int64{0, math.MaxInt64, 1<<53 + 1, 0}[i]
 			version, err := domain.ParseVersionID([]string{"", "v", "v", "w"}[i])
 			require.NoError(f, err)
@@ -109,7 +109,7 @@ var rangeRules = []objectRule{
 	{"ObjectsAreCounted", func(f *objectFixture) {
 		require.Zero(f, f.countRange(repository.ObjectRange{}))
 		long := strings.Repeat("l", 700)
-		f.ingestsMany([]string{"a", "a/1", "a/2", "b", long + "1", long + "2", long[1:] + "3"}, func(int, *domain.ObjectEvent) {})
+		f.ingestMany([]string{"a", "a/1", "a/2", "b", long + "1", long + "2", long[1:] + "3"}, func(int, *domain.ObjectEvent) {})
 		f.name = f.objectName("a/3")
 		f.ingestScript("[C@C1] [D@D1]")
 		require.EqualValues(f, 8, f.countRange(repository.ObjectRange{}))

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A sweepFixture is an objectFixture of a store that forgets, and its clock.
+// A sweepFixture is an objectFixture with a store that forgets rows, and its clock.
 type sweepFixture struct {
 	*objectFixture
 	repository.ObjectSweeper
@@ -28,7 +28,7 @@ type sweepClock struct{ micros atomic.Int64 }
 func (c *sweepClock) readTime() time.Time     { return time.UnixMicro(c.micros.Load()).UTC() }
 func (c *sweepClock) advance(d time.Duration) { c.micros.Add(d.Microseconds()) }
 
-// sweepRetention is that of the store of a sweepFixture.
+// sweepRetention is the retention of the store of a sweepFixture.
 const sweepRetention = 3 * 24 * time.Hour
 
 type sweepRule struct {
@@ -52,7 +52,7 @@ func newSweepFixture(t *testing.T, open func(t *testing.T, keeping repository.Ob
 	return &sweepFixture{plain, store, clock}
 }
 
-// sweepObjects sweeps all shards in pages, and returns what became of all objects.
+// sweepObjects sweeps all shards in pages, and returns the sums of the results.
 func (f *sweepFixture) sweepObjects(limit int) (total repository.SweptObjects) {
 	f.Helper()
 	total, err := sweepAll(f.ctx, f.ObjectSweeper, limit)
@@ -82,7 +82,7 @@ func sweepAll(ctx context.Context, s repository.ObjectSweeper, limit int) (total
 	return total, nil
 }
 
-// inDays returns the events of a script, in which a second stands for a day.
+// inDays returns the events of a script. Each second in the script means a day.
 func inDays(script string) (events []domain.ObjectEvent) {
 	for _, e := range slices.Concat(objecttest.Calls(script)...) {
 		e.Time = objecttest.FirstMoment.Add(e.Time.Sub(objecttest.FirstMoment) * time.Duration(24*time.Hour/time.Second))
@@ -130,7 +130,7 @@ var sweepRules = []sweepRule{
 		f.clock.advance(sweepRetention)
 		require.Equal(f, repository.SweptObjects{Objects: 1}, f.sweepObjects(10))
 	}},
-	{"APageEndsAtItsLimit_AndTheNextOneGoesOn", func(f *sweepFixture) {
+	{"APageEndsAtItsLimit_AndTheNextOneContinues", func(f *sweepFixture) {
 		const n = 23
 		for i := range n {
 			f.name = f.objectName(fmt.Sprint("key", i))

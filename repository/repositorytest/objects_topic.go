@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A topicFixture is what a case about the topic of objects works with.
+// A topicFixture is the environment of a case about the topic of objects.
 type topicFixture struct {
 	*objectFixture
 	watched repository.StoredChanges
@@ -56,8 +56,8 @@ func (f *topicFixture) remainingChanges() (changes []domain.ObjectChange) {
 	return changes
 }
 
-// wantChanges demands that the object has changes with events and the sequencers of their rows, such as "created 01",
-// and no others, and returns them.
+// wantChanges demands that the object has exactly these changes, and returns them. Each is an event and
+// the sequencer of a row, such as "created 01".
 func (f *topicFixture) wantChanges(want ...string) []domain.ObjectChange {
 	f.Helper()
 	changes := f.remainingChanges()
@@ -79,7 +79,7 @@ func (f *topicFixture) wantChanges(want ...string) []domain.ObjectChange {
 
 func (f *topicFixture) removeChanges(changes ...domain.ObjectChange) {
 	f.Helper()
-	for range 2 { // which may be repeated
+	for range 2 { // the call may be repeated
 		require.NoError(f, f.topic.Remove(f.ctx, changes))
 	}
 }
@@ -92,14 +92,14 @@ var objectTopicRules = []struct {
 		f.ingestScript("[C@01] [C@02] [D@03] [C@04]")
 		f.wantChanges("created 01", "updated 02", "deleted 02", "created 04")
 	}},
-	{"WhatLeavesTheCurrentStateIsNoChange", func(f *topicFixture) {
+	{"AnEventThatKeepsTheCurrentStateIsNoChange", func(f *topicFixture) {
 		f.ingestScript("[C@01/a] [C@05/b]")
 		want := []string{"created 01", "updated 05"}
 		f.wantChanges(want...)
 		f.ingestScript("[C@05/b] [C@01/a] [C@03/c] [D@02/a]") // duplicates, and older versions
 		f.wantChanges(want...)
 	}},
-	{"ADeletionOfWhatIsNotKnownIsNoChange", func(f *topicFixture) {
+	{"ADeletionOfAnUnknownObjectIsNoChange", func(f *topicFixture) {
 		f.ingestScript("[D@01] [C@01/a, D@02/a]")
 		require.Empty(f, f.remainingChanges())
 		require.Empty(f, f.observed)
@@ -126,8 +126,8 @@ var objectTopicRules = []struct {
 		amend(domain.ObjectRowID{}, `{"a":1}`)
 		changes := f.wantChanges("created 01", "updated 02", "updated 02")
 		require.Empty(f, changes[2].Row.Attributes)
-		amend(domain.ObjectRowID{}, `{"a":1}`)    // they are the same
-		amend(f.readHistory()[0].ID(), `{"a":2}`) // of an older version
+		amend(domain.ObjectRowID{}, `{"a":1}`)    // the facts are the same
+		amend(f.readHistory()[0].ID(), `{"a":2}`) // the row belongs to an older version
 		f.wantChanges("created 01", "updated 02", "updated 02")
 	}},
 	{"AChangeHasTheFactsOfItsRow", func(f *topicFixture) {
@@ -184,7 +184,7 @@ var objectTopicRules = []struct {
 			f.wantChanges("created 01")
 		}
 	}},
-	{"WhatWasPublishedIsRemoved", func(f *topicFixture) {
+	{"PublishedChangesAreRemoved", func(f *topicFixture) {
 		f.ingestScript("[C@01] [C@02] [C@03]")
 		all := f.wantChanges("created 01", "updated 02", "updated 03")
 		f.removeChanges(all[0], all[2])
@@ -195,7 +195,7 @@ var objectTopicRules = []struct {
 		f.removeChanges(f.wantChanges("updated 04")...)
 		f.removeChanges()
 	}},
-	{"WhatWasNotPublishedIsFound", func(f *topicFixture) {
+	{"UnpublishedChangesAreFound", func(f *topicFixture) {
 		count := func(before time.Time, limit int) int {
 			f.Helper()
 			found, err := f.topic.Unpublished(f.ctx, before, limit)
@@ -228,7 +228,7 @@ var objectTopicRules = []struct {
 		writing.Wait()
 		changes := f.remainingChanges()
 		require.Equal(f, domain.StateCreated, changes[0].Event)
-		for i := 1; i < len(changes); i++ { // which changes there are depends on the order
+		for i := 1; i < len(changes); i++ { // the changes depend on the order
 			require.Equal(f, domain.StateUpdated, changes[i].Event)
 			require.Negative(f, domain.CompareObjectRows(changes[i-1].Row, changes[i].Row))
 		}

@@ -13,13 +13,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// WatchedObjects are objects with the changes of those that are watched.
+// WatchedObjects are objects, with the changes of watched ones.
 type WatchedObjects interface {
 	repository.Objects
 	repository.StoredChanges
 }
 
-// A watchedFixture is what a case about changes of objects works with.
+// A watchedFixture is the environment of a case about changes of objects.
 type watchedFixture struct {
 	*objectFixture
 	changes repository.StoredChanges
@@ -54,7 +54,8 @@ func (f *watchedFixture) markObject() int64 {
 	return version
 }
 
-// wantChanges demands that the object has changes with events, and no others, from a version on, and returns them.
+// wantChanges demands that the object has exactly the changes with these events, numbered from a
+// version on, and returns them.
 func (f *watchedFixture) wantChanges(first int64, events ...domain.ChangeEvent) []domain.Change {
 	f.Helper()
 	found, err := f.changes.Changes(f.ctx, f.objectResource())
@@ -75,7 +76,7 @@ func (f *watchedFixture) wantChanges(first int64, events ...domain.ChangeEvent) 
 func (f *watchedFixture) removeChanges(changes ...domain.Change) {
 	f.Helper()
 	for _, c := range changes {
-		for range 2 { // which may be repeated
+		for range 2 { // the call may be repeated
 			require.NoError(f, f.changes.RemoveChange(f.ctx, c))
 		}
 	}
@@ -142,7 +143,7 @@ var objectWatchRules = []struct {
 		f.removeChanges(all...)
 		f.wantChanges(0)
 	}},
-	{"WhatLeavesTheCurrentRowIsNoChange", func(f *watchedFixture) {
+	{"AnEventThatKeepsTheCurrentRowIsNoChange", func(f *watchedFixture) {
 		f.ingestScript("[C@01/a] [C@05/b]")
 		require.Zero(f, f.markObject())
 		f.ingestScript("[C@05/b] [C@01/a] [C@03/c] [D@02/a]") // duplicates, and older versions
@@ -154,10 +155,10 @@ var objectWatchRules = []struct {
 		f.markObject()
 		f.ingestScript("[M@02/m]")
 		f.wantChanges(1, deleted)
-		f.ingestScript("[D@03/m]") // the object is there again
+		f.ingestScript("[D@03/m]") // the object exists again
 		f.wantChanges(1, deleted)
 		f.ingestScript("[C@04/b]")
-		f.ingestScript("[D@05/b]") // the version before is the current one
+		f.ingestScript("[D@05/b]") // the previous version is current
 		f.wantChanges(1, deleted, updated, updated)
 	}},
 	{"OneCallMakesOneChange", func(f *watchedFixture) {
@@ -182,8 +183,8 @@ var objectWatchRules = []struct {
 		}
 		amend(domain.ObjectRowID{}, `{"a":1}`)
 		f.wantChanges(1, updated)
-		amend(domain.ObjectRowID{}, `{"a":1}`)    // they are the same
-		amend(f.readHistory()[0].ID(), `{"a":2}`) // of an older version
+		amend(domain.ObjectRowID{}, `{"a":1}`)    // the facts are the same
+		amend(f.readHistory()[0].ID(), `{"a":2}`) // the row belongs to an older version
 		f.wantChanges(1, updated)
 	}},
 	{"AnObjectWithManyRowsKeepsItsMark", func(f *watchedFixture) {
@@ -220,7 +221,7 @@ var objectWatchRules = []struct {
 		f.name = second
 		f.wantChanges(0)
 	}},
-	{"WhatWasNotPublishedIsFound", func(f *watchedFixture) {
+	{"UnpublishedChangesAreFound", func(f *watchedFixture) {
 		require.False(f, f.hasUnpublished(time.Now().Add(time.Hour)))
 		f.ingestScript("[C@01]")
 		f.markObject()
@@ -234,7 +235,7 @@ var objectWatchRules = []struct {
 		f.removeChanges(all[1])
 		require.False(f, f.hasUnpublished(time.Now().Add(time.Minute)))
 	}},
-	{"AMarkMeetsEachChangeThatBeginsAfterIt", func(f *watchedFixture) {
+	{"AMarkAppliesToEachLaterChange", func(f *watchedFixture) {
 		f.ingestScript("[C@01]")
 		var writing sync.WaitGroup
 		var marked int64

@@ -58,7 +58,7 @@ var orderingRules = []contractRule{
 		other.wantDequeue(theirs...)
 	}},
 
-	{name: "by recipient, an event saved later does not make a bundle any longer", ordering: domain.ByRecipient, test: func(f *fixture) {
+	{name: "by recipient, an event that is saved later does not extend a bundle", ordering: domain.ByRecipient, test: func(f *fixture) {
 		a := f.saveNew(2, Typed("a"))
 		b := f.saveNew(1, Typed("b"))
 		run := f.readNext().Run
@@ -71,7 +71,7 @@ var orderingRules = []contractRule{
 		f.wantDequeue(later...)
 	}},
 
-	{name: "by recipient, what is acknowledged elsewhere no longer ends a bundle", ordering: domain.ByRecipient, test: func(f *fixture) {
+	{name: "by recipient, an acknowledged event of another cabinet no longer ends a bundle", ordering: domain.ByRecipient, test: func(f *fixture) {
 		for round := range 4 {
 			a := f.saveNew(1, Typed("a"))
 			b := f.saveNew(1, Typed("b"))
@@ -84,7 +84,7 @@ var orderingRules = []contractRule{
 		f.wantDequeue(all...)
 	}},
 
-	{name: "by recipient, six drawers are still the most", ordering: domain.ByRecipient, capacity: 3, test: func(f *fixture) {
+	{name: "by recipient, a bundle also has up to six drawers", ordering: domain.ByRecipient, capacity: 3, test: func(f *fixture) {
 		a := f.saveNew(40, Typed("a"))
 		b := f.saveNew(2, Typed("b"))
 		for len(a) > 0 {

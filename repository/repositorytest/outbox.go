@@ -12,8 +12,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// readNotices returns what is in the outbox, and checks it against what the outbox promises
-// whenever it is looked into.
+// readNotices returns the notices in the outbox, and checks what the outbox promises for every result.
 func (f *fixture) readNotices() []domain.Notice {
 	f.Helper()
 	notices, err := f.Outbox.Notices(f.ctx, f.actor)
@@ -36,7 +35,7 @@ func (f *fixture) readNotices() []domain.Notice {
 	return notices
 }
 
-// dequeueAnswered has a bundle on request made, answered and dequeued.
+// dequeueAnswered opens a bundle on request, answers and dequeues it.
 func (f *fixture) dequeueAnswered(groups ...domain.Group) Peeked {
 	f.Helper()
 	b := f.answerBundle(f.openOnRequest(groups...), "made")
@@ -64,7 +63,7 @@ func (f *fixture) requireNoticesOf(notices []domain.Notice, bundles ...Peeked) {
 	}
 }
 
-// ofGroup returns those of notices that are of a group.
+// ofGroup returns the notices of a group.
 func ofGroup(group domain.Group, notices []domain.Notice) []domain.Notice {
 	return slices.DeleteFunc(slices.Clone(notices), func(n domain.Notice) bool { return n.Group != group })
 }
@@ -74,8 +73,7 @@ func (f *fixture) confirmNotice(n domain.Notice) {
 	require.NoError(f, f.Outbox.Delivered(f.ctx, n))
 }
 
-// isWaiting reports whether the recipient is found among all that have a notice from
-// before a moment.
+// isWaiting reports whether the recipient is among all that have a notice from before a time.
 func (f *fixture) isWaiting(before time.Time) bool {
 	f.Helper()
 	waiting, err := f.Outbox.Waiting(f.ctx, before, 10_000)
@@ -86,17 +84,17 @@ func (f *fixture) isWaiting(before time.Time) bool {
 var never = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 
 var outboxRules = []contractRule{
-	{name: "a Dequeue of a bundle on request leaves a notice", test: func(f *fixture) {
+	{name: "the Dequeue of a bundle on request writes a notice", test: func(f *fixture) {
 		require.Empty(f, f.readNotices())
 		f.saveNew(2, From(domain.MarketRoles))
 		b := f.dequeueAnswered()
 		f.requireNoticesOf(f.readNotices(), b)
-		f.requireNoticesOf(f.readNotices(), b) // until it has been delivered
+		f.requireNoticesOf(f.readNotices(), b) // until it is delivered
 		f.confirmNotice(f.readNotices()[0])
 		require.Empty(f, f.readNotices())
 	}},
 
-	{name: "other bundles leave none, and neither does what is refused", test: func(f *fixture) {
+	{name: "other bundles, and refused calls, write no notice", test: func(f *fixture) {
 		f.saveNew(1)
 		f.acknowledge(f.peek())
 		f.saveNew(1)
@@ -106,14 +104,14 @@ var outboxRules = []contractRule{
 		f.saveNew(1)
 		b := f.openOnRequest()
 		f.wantUnanswered(b)
-		f.notOpen(NewBundleID())
+		f.requireClosed(NewBundleID())
 		require.Empty(f, f.readNotices())
 		f.acknowledge(f.answerBundle(b, "made"))
-		f.notOpen(b.ID)
+		f.requireClosed(b.ID)
 		f.requireNoticesOf(f.readNotices(), b)
 	}},
 
-	{name: "an operator's Skip and Release leave none", test: func(f *fixture) {
+	{name: "an operator's Skip and Release write no notice", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.answerBundle(f.openOnRequest(), "made")
 		require.NoError(f, f.Admin.Release(f.ctx, f.actor, b.ID, because))
@@ -165,7 +163,7 @@ var outboxRules = []contractRule{
 		other.requireNoticesOf(other.readNotices(), theirs)
 	}},
 
-	{name: "what is not there can be taken out", test: func(f *fixture) {
+	{name: "a missing notice can be removed", test: func(f *fixture) {
 		f.saveNew(1)
 		f.saveNew(1, From(domain.Charges))
 		first := f.dequeueAnswered(TimeSeries)
@@ -179,7 +177,7 @@ var outboxRules = []contractRule{
 		f.requireNoticesOf(f.readNotices(), second)
 	}},
 
-	{name: "a bundle that is replayed and dequeued again leaves another notice, after the first", test: func(f *fixture) {
+	{name: "a bundle that is replayed and dequeued again has another notice, after the first", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.dequeueAnswered()
 		_, err := f.Admin.Replay(f.ctx, f.actor, b.Group, because)
@@ -214,7 +212,7 @@ var outboxRules = []contractRule{
 		}
 	}},
 
-	{name: "of concurrent Acknowledges one leaves a notice", test: func(f *fixture) {
+	{name: "of concurrent Acknowledges one writes a notice", test: func(f *fixture) {
 		for range 5 {
 			f.saveNew(1)
 			b := f.answerBundle(f.openOnRequest(), "made")
@@ -230,7 +228,7 @@ var outboxRules = []contractRule{
 		}
 	}},
 
-	{name: "relays that empty the outbox at once leave nothing and miss nothing", test: func(f *fixture) {
+	{name: "concurrent relays empty the outbox and miss nothing", test: func(f *fixture) {
 		var want []domain.BundleID
 		for range 20 {
 			f.saveNew(1)
@@ -259,7 +257,7 @@ var outboxRules = []contractRule{
 		require.Len(f, union, len(want))
 	}},
 
-	{name: "who waits is found, from the moment on that is asked for", test: func(f *fixture) {
+	{name: "recipients with notices from before a time are found", test: func(f *fixture) {
 		require.False(f, f.isWaiting(never))
 		f.saveNew(2, Alone)
 		f.dequeueAnswered()
@@ -277,7 +275,7 @@ var outboxRules = []contractRule{
 		require.False(f, f.isWaiting(never))
 	}},
 
-	{name: "at most so many who wait are named, and each once", test: func(f *fixture) {
+	{name: "up to limit waiting recipients are returned, each once", test: func(f *fixture) {
 		for range 3 {
 			f := f.withActor(NewActor())
 			f.saveNew(3, Alone)
@@ -294,7 +292,7 @@ var outboxRules = []contractRule{
 		}
 	}},
 
-	{name: "under an ended context the outbox stays as it is", test: func(f *fixture) {
+	{name: "with an ended context the outbox stays as it is", test: func(f *fixture) {
 		f.saveNew(1)
 		b := f.dequeueAnswered()
 		n := f.readNotices()[0]

@@ -27,15 +27,15 @@ type PushStores struct {
 	Watches     repository.Watches
 	Resources   repository.Resources
 	Changes     repository.Changes
-	Content     repository.Content // may have payloads of entries; nil if payloads are in the entries
+	Content     repository.Content // has large payloads of entries; nil if all payloads are in the entries
 }
 
-// PushOptions are what a case asks of the stores it opens.
+// PushOptions are the demands of a case on the stores that it opens.
 type PushOptions struct {
 	Clock func() time.Time
 }
 
-// PushRetention is the retention that stores are opened with.
+// PushRetention is the retention of the stores.
 const PushRetention = 48 * time.Hour
 
 type pushRule struct {
@@ -55,7 +55,7 @@ func RunPush(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) {
 		{"Retry", retryRules},
 		{"Retirement", retireRules},
 		{"Replay", replayRules},
-		{"Door", doorRules},
+		{"Pull", pullRules},
 		{"Definition", definitionRules},
 		{"Party", partyRules},
 		{"Watch", watchRules},
@@ -71,7 +71,7 @@ func RunPush(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) {
 	}
 }
 
-// A pushFixture is what a case works with. Its methods fail the test unless they succeed.
+// A pushFixture is the environment of a case. Its methods fail the test if a call fails.
 type pushFixture struct {
 	*testing.T
 	PushStores
@@ -81,8 +81,8 @@ type pushFixture struct {
 
 	mu      sync.Mutex
 	now     time.Time
-	change  *domain.Change // that was observed last
-	changes int            // that were observed
+	change  *domain.Change // the change that was observed last
+	changes int            // number of changes that were observed
 }
 
 func newPushFixture(t *testing.T, open func(t *testing.T, o PushOptions) PushStores) *pushFixture {
@@ -190,8 +190,8 @@ func ReadAll(ctx context.Context, s PushStores, stream domain.StreamName, from d
 	}
 }
 
-// sameMessages demands that entries are messages, in order.
-func (f *pushFixture) sameMessages(messages []domain.Message, entries []repository.Entry) {
+// requireMessages demands that the entries are the messages, in order.
+func (f *pushFixture) requireMessages(messages []domain.Message, entries []repository.Entry) {
 	f.Helper()
 	require.Len(f, entries, len(messages))
 	for i, m := range messages {
@@ -202,7 +202,7 @@ func (f *pushFixture) sameMessages(messages []domain.Message, entries []reposito
 }
 
 var streamRules = []pushRule{
-	{"WhatIsAppendedIsReadInOrder", func(f *pushFixture) {
+	{"AppendedMessagesAreReadInOrder", func(f *pushFixture) {
 		messages := Messages(20)
 		for i := 0; i < len(messages); {
 			n := min(1+i%3, len(messages)-i)
@@ -214,10 +214,10 @@ var streamRules = []pushRule{
 			i += n
 		}
 		all := f.readAll(domain.Position{})
-		f.sameMessages(messages, all)
+		f.requireMessages(messages, all)
 		for _, e := range all {
 			require.WithinDuration(f, f.readClock(), e.Published, time.Second)
-			f.sameMessages(messages[e.Position.Number:], f.readAll(e.Position))
+			f.requireMessages(messages[e.Position.Number:], f.readAll(e.Position))
 		}
 	}},
 	{"AStreamWithoutEntriesIsReadAsEmpty", func(f *pushFixture) {
@@ -226,7 +226,7 @@ var streamRules = []pushRule{
 		require.NoError(f, err)
 		require.Empty(f, end.Positions)
 	}},
-	{"PrioritiesAreSequencesOfTheirOwn", func(f *pushFixture) {
+	{"EachPriorityIsASequence", func(f *pushFixture) {
 		messages := Messages(12)
 		of := make(map[int][]domain.Message)
 		for i := range messages {
@@ -237,7 +237,7 @@ var streamRules = []pushRule{
 			f.appendMessages(m...)
 		}
 		for p, want := range of {
-			f.sameMessages(want, f.readAll(domain.Position{EntryID: domain.EntryID{Priority: p}}))
+			f.requireMessages(want, f.readAll(domain.Position{EntryID: domain.EntryID{Priority: p}}))
 		}
 	}},
 	{"PayloadsOfAnySizeAndContentAreKept", func(f *pushFixture) {
@@ -248,7 +248,7 @@ var streamRules = []pushRule{
 		messages[3].Payload = slices.Repeat([]byte{0xfe}, domain.MaxPayload)
 		messages[4].Attributes = nil
 		f.appendMessages(messages...)
-		f.sameMessages(messages, f.readAll(domain.Position{}))
+		f.requireMessages(messages, f.readAll(domain.Position{}))
 	}},
 	{"TheSameIdWithTheSameContentIsADuplicate", func(f *pushFixture) {
 		messages := Messages(3)
@@ -269,7 +269,7 @@ var streamRules = []pushRule{
 		require.Equal(f, repository.AppendConflict, appended[1].Outcome)
 		require.Equal(f, repository.AppendedNow, appended[0].Outcome)
 		require.Equal(f, repository.AppendedNow, appended[2].Outcome)
-		f.sameMessages([]domain.Message{messages[0], messages[1], messages[3]}, f.readAll(domain.Position{}))
+		f.requireMessages([]domain.Message{messages[0], messages[1], messages[3]}, f.readAll(domain.Position{}))
 	}},
 	{"AMessageIsFoundByTheIdOfItsSender", func(f *pushFixture) {
 		messages := Messages(3)
@@ -285,8 +285,8 @@ var streamRules = []pushRule{
 			at, err := f.Streams.Find(f.ctx, f.stream, "mine")
 			require.NoError(f, err)
 			require.Equal(f, appended[1].Position.EntryID, at.EntryID)
-			f.sameMessages(messages[1:2], f.readAll(at))
-			f.appendMessages(Messages(60)...) // it is in a page, perhaps of an earlier segment
+			f.requireMessages(messages[1:2], f.readAll(at))
+			f.appendMessages(Messages(60)...) // the entry is in a page, perhaps of an earlier segment
 		}
 		f.advanceClock(repository.IDRetention + time.Hour)
 		_, err = f.Streams.Find(f.ctx, f.stream, "mine")
@@ -340,7 +340,7 @@ var streamRules = []pushRule{
 		f.advanceClock(2 * time.Hour)
 		require.Equal(f, repository.AppendedNow, f.appendMessages(m...)[0].Outcome)
 	}},
-	{"WhatIsWrongIsRefused", func(f *pushFixture) {
+	{"InvalidMessagesAreRefused", func(f *pushFixture) {
 		messages := Messages(2)
 		messages[0].ID, messages[1].ID = "same", "same"
 		_, err := f.Streams.Append(f.ctx, f.stream, messages)
@@ -352,7 +352,7 @@ var streamRules = []pushRule{
 		require.Equal(f, domain.Invalid, domain.KindOf(err))
 		require.Empty(f, f.readAll(domain.Position{}))
 	}},
-	{"WhatIsOlderThanTheRetentionIsGone_AndCounted", func(f *pushFixture) {
+	{"ExpiredEntriesAreGone_AndCounted", func(f *pushFixture) {
 		for range 3 {
 			f.appendMessages(Messages(10)...)
 			f.advanceClock(time.Hour)
@@ -364,7 +364,7 @@ var streamRules = []pushRule{
 		require.EqualValues(f, 20, found.Start.Number, "entries 4 to 19 were removed")
 		require.Len(f, f.readAll(domain.Position{}), 11)
 	}},
-	{"WhatIsGoneIsSkippedWhereverAReaderStands", func(f *pushFixture) {
+	{"ExpiredEntriesAreSkippedFromAnyPosition", func(f *pushFixture) {
 		const batches, each = 40, 20
 		for range batches {
 			f.appendMessages(Messages(each)...)
@@ -405,7 +405,7 @@ var streamRules = []pushRule{
 	{"AnAppendReturnsTheCursorsThatAreListedAsSync", func(f *pushFixture) {
 		require.Empty(f, f.appendMessages(Messages(1)...)[0].Sync)
 		a, b := NewCursorID(), NewCursorID()
-		for range 2 { // it may be repeated
+		for range 2 { // the call may be repeated
 			require.NoError(f, f.Streams.AddSync(f.ctx, f.stream, a))
 		}
 		require.Equal(f, []domain.CursorID{a}, f.appendMessages(Messages(1)...)[0].Sync)

@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// An owned cursor is one in the memory of a node.
+// An owned is a cursor in the memory of a node.
 type owned struct {
 	f       *pushFixture
 	owner   domain.Owner
@@ -24,7 +24,7 @@ func (f *pushFixture) createCursor() {
 	require.NoError(f, f.Cursors.Create(f.ctx, f.id, domain.Standing{Stream: f.stream}))
 }
 
-// loadCursor has a node load the cursor.
+// loadCursor loads the cursor for a node.
 func (f *pushFixture) loadCursor(incarnation string) *owned {
 	f.Helper()
 	o := &owned{f: f, owner: domain.Owner{Incarnation: incarnation, Limit: 8, Policy: pushPolicy}}
@@ -32,7 +32,7 @@ func (f *pushFixture) loadCursor(incarnation string) *owned {
 	return o
 }
 
-// reloadCursor loads the cursor, and keeps the calls and results of the one that was loaded before.
+// reloadCursor loads the cursor again, and keeps the calls and results in memory.
 func (o *owned) reloadCursor() {
 	o.f.Helper()
 	before := o.cursor
@@ -44,7 +44,7 @@ func (o *owned) reloadCursor() {
 	}
 }
 
-// takeEntries takes all entries of the stream that it may take.
+// takeEntries takes all entries of the stream that the cursor may take.
 func (o *owned) takeEntries() {
 	o.f.Helper()
 	for _, e := range o.f.readAll(o.cursor.Position(0)) {
@@ -54,7 +54,7 @@ func (o *owned) takeEntries() {
 	}
 }
 
-// callNext calls with the next delivery, and returns it.
+// callNext begins the call of the next delivery, and returns it.
 func (o *owned) callNext() domain.Call {
 	o.f.Helper()
 	call, ok := o.cursor.Next(o.f.readClock())
@@ -63,14 +63,14 @@ func (o *owned) callNext() domain.Call {
 	return call
 }
 
-// noteAnswer notes the answer to a call.
+// noteAnswer passes the answer to a call to the cursor.
 func (o *owned) noteAnswer(call domain.Call, status int) {
 	o.cursor.Settle(domain.Outcome{
 		Entry: call.EntryID, Attempts: call.Attempts, Replay: call.Replay, Published: o.f.readClock(), Answer: domain.Answer{Began: o.f.readClock(), Took: time.Millisecond, Status: status},
 	})
 }
 
-// storeSettlement stores what has gathered.
+// storeSettlement stores everything that is not stored yet.
 func (o *owned) storeSettlement() {
 	o.f.Helper()
 	require.NoError(o.f, o.trySettle())
@@ -109,7 +109,7 @@ func (f *pushFixture) shardEntry() repository.ShardEntry {
 }
 
 var cursorRules = []pushRule{
-	{"WhatIsSettledIsFoundByTheNextOwner", func(f *pushFixture) {
+	{"SettledResultsAreFoundByTheNextOwner", func(f *pushFixture) {
 		f.appendMessages(Messages(3)...)
 		f.createCursor()
 		a := f.loadCursor("a")
@@ -117,7 +117,7 @@ var cursorRules = []pushRule{
 		first, second := a.callNext(), a.callNext()
 		a.noteAnswer(first, 200)
 		a.storeSettlement()
-		_ = second // a ends without its answer
+		_ = second // node a ends without its answer
 
 		b := f.loadCursor("b")
 		s := b.cursor.Standing()
@@ -247,11 +247,11 @@ var cursorRules = []pushRule{
 		f.appendMessages(Messages(1)...)
 		a.takeEntries()
 		f.advanceClock(-time.Minute)
-		a.noteAnswer(a.callNext(), 500) // the clock goes back, so this one is due first
+		a.noteAnswer(a.callNext(), 500) // the clock was set back, so this retry is due first
 		a.storeSettlement()
 		require.True(f, f.shardEntry().Due.Before(due))
 	}},
-	{"APoisonEndsFewNodesAndIsADeadLetter", func(f *pushFixture) {
+	{"AMessageThatEndsNodesBecomesADeadLetter", func(f *pushFixture) {
 		f.appendMessages(Messages(3)...)
 		f.createCursor()
 		for i := range 10 {

@@ -35,7 +35,7 @@ func (f *pushFixture) createDefinition(d *repository.Definition) *repository.Def
 	return stored
 }
 
-// wantDefinitions demands that an owner has the definitions, and no others.
+// wantDefinitions demands that an owner has exactly these definitions.
 func (f *pushFixture) wantDefinitions(owner domain.ActorID, want ...*repository.Definition) {
 	f.Helper()
 	slices.SortFunc(want, func(a, b *repository.Definition) int { return strings.Compare(a.ID.String(), b.ID.String()) })
@@ -52,7 +52,7 @@ func (f *pushFixture) wantKind(kind domain.Kind, err error) {
 	require.Equal(f, kind, domain.KindOf(err), "%v", err)
 }
 
-// changesOf returns what the entry of the cursor of a subscription says of its changes.
+// changesOf returns ShardEntry.Changes of the cursor of a subscription.
 func (f *pushFixture) changesOf(id domain.SubscriptionID) int64 {
 	f.Helper()
 	entries, _, err := f.Shards.Cursors(f.ctx, repository.ShardOf(id.Cursor()))
@@ -92,7 +92,7 @@ var definitionRules = []pushRule{
 		require.Equal(f, ofOther, f.changesOf(other.ID))
 		f.wantKind(domain.NotFound, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, ""))
 	}},
-	{"WhatIsCreatedIsReadAndListed", func(f *pushFixture) {
+	{"CreatedSubscriptionsAreReadAndListed", func(f *pushFixture) {
 		a, b := NewActor(), NewActor()
 		f.wantDefinitions(a)
 		d := NewDefinition(a)
@@ -112,7 +112,7 @@ var definitionRules = []pushRule{
 		_, err = f.Definitions.Subscription(f.ctx, NewDefinition(a).ID)
 		f.wantKind(domain.NotFound, err)
 	}},
-	{"CreatingAgainReturnsWhatIsThere", func(f *pushFixture) {
+	{"ARepeatedCreationReturnsTheExistingOne", func(f *pushFixture) {
 		d := NewDefinition(NewActor())
 		first := f.createDefinition(d)
 		d.CallbackURL = "https://example.org/other"
@@ -136,7 +136,7 @@ var definitionRules = []pushRule{
 		f.wantKind(domain.NotFound, f.Definitions.DeleteSubscription(f.ctx, stranger.Owner, d.ID, ""))
 		f.wantDefinitions(d.Owner, first)
 	}},
-	{"AReplacementIsOfAVersion", func(f *pushFixture) {
+	{"AReplacementNeedsTheVersion", func(f *pushFixture) {
 		first := f.createDefinition(NewDefinition(NewActor()))
 		second := first.Clone()
 		second.Paused, second.Secret, second.FormFields, second.Encoding = true, "", nil, domain.JSONEncoding
@@ -156,7 +156,7 @@ var definitionRules = []pushRule{
 		_, err = f.Definitions.ReplaceSubscription(f.ctx, none)
 		f.wantKind(domain.NotFound, err)
 	}},
-	{"WhatIsDeletedIsGone_AndItsIdStaysUsed", func(f *pushFixture) {
+	{"ADeletedSubscriptionIsGone_AndItsIdStaysUsed", func(f *pushFixture) {
 		d := NewDefinition(NewActor())
 		first, other := f.createDefinition(d), f.createDefinition(NewDefinition(d.Owner))
 		f.wantKind(domain.Conflict, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, other.Version+"x"))

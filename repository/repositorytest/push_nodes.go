@@ -64,7 +64,7 @@ var nodeRules = []pushRule{
 		nodes, _ := f.readNodes()
 		require.Empty(f, nodes)
 	}},
-	{"ANodeThatBeatsNoMoreIsForgotten", func(f *pushFixture) {
+	{"ANodeWithoutBeatsIsForgotten", func(f *pushFixture) {
 		f.storeBeat(repository.Node{Incarnation: "a", Beat: 1})
 		f.storeBeat(repository.Node{Incarnation: "b", Beat: 1})
 		f.advanceClock(repository.NodeRetention - time.Minute)

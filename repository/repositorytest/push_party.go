@@ -41,15 +41,15 @@ func (f *pushFixture) putParty(p *repository.Party) {
 	p.Version = version
 }
 
-func (f *pushFixture) hasParty(want *repository.Party) {
+func (f *pushFixture) requireParty(want *repository.Party) {
 	f.Helper()
 	got, err := f.Parties.Party(f.ctx, want.ID)
 	require.NoError(f, err)
 	require.Equal(f, want, got)
 }
 
-// listsParties demands that a list has the parties from a name on, and no others.
-func (f *pushFixture) listsParties(list domain.PartyList, first string, limit int, want ...*repository.Party) {
+// requireParties demands that a list has exactly these parties from a name on.
+func (f *pushFixture) requireParties(list domain.PartyList, first string, limit int, want ...*repository.Party) {
 	f.Helper()
 	got, err := f.Parties.Parties(f.ctx, list, first, limit)
 	require.NoError(f, err)
@@ -60,17 +60,17 @@ func (f *pushFixture) listsParties(list domain.PartyList, first string, limit in
 }
 
 var partyRules = []pushRule{
-	{"WhatIsPutIsRead", func(f *pushFixture) {
+	{"APartyThatIsPutIsRead", func(f *pushFixture) {
 		channel := f.newParty(domain.Channels)
 		consumer := f.newParty(channel.ID.Consumers())
 		for _, p := range []*repository.Party{f.newParty(domain.Producers), channel, consumer} {
 			_, err := f.Parties.Party(f.ctx, p.ID)
 			f.wantKind(domain.NotFound, err)
 			f.putParty(p)
-			f.hasParty(p)
+			f.requireParty(p)
 			p.Label, p.Changed = "", p.Changed.Add(time.Hour)
 			f.putParty(p)
-			f.hasParty(p)
+			f.requireParty(p)
 		}
 	}},
 	{"APartyIsReplacedByItsVersionOnly", func(f *pushFixture) {
@@ -88,11 +88,11 @@ var partyRules = []pushRule{
 		f.putParty(second)
 		_, err = f.Parties.PutParty(f.ctx, p)
 		f.wantKind(domain.Conflict, err)
-		f.hasParty(second)
+		f.requireParty(second)
 	}},
 	{"OneOfManyChangesWins", func(f *pushFixture) {
 		p := f.newParty(domain.Channels)
-		for range 2 { // first it is created, then replaced
+		for range 2 { // first the party is created, then replaced
 			var wins sync.Map
 			var all sync.WaitGroup
 			for i := range 8 {
@@ -109,7 +109,7 @@ var partyRules = []pushRule{
 			n := 0
 			wins.Range(func(_, winner any) bool { n, p = n+1, winner.(*repository.Party); return true })
 			require.Equal(f, 1, n)
-			f.hasParty(p)
+			f.requireParty(p)
 		}
 	}},
 	{"AListIsInTheOrderOfTheBytesOfItsNames", func(f *pushFixture) {
@@ -121,17 +121,17 @@ var partyRules = []pushRule{
 			require.NoError(f, err)
 			all = append(all, f.partyOf(id))
 		}
-		all = []*repository.Party{all[1], all[2], all[0], all[3], all[4], all[5], all[6]} // by ASCII
+		all = []*repository.Party{all[1], all[2], all[0], all[3], all[4], all[5], all[6]} // sorted by ASCII
 		for _, i := range []int{3, 0, 6, 2, 5, 1, 4} {
 			f.putParty(all[i])
 		}
-		f.listsParties(channel.ID.Consumers(), "", 10, all...)
-		f.listsParties(channel.ID.Consumers(), "a", 2, all[3:5]...)
-		f.listsParties(channel.ID.Consumers(), "a,", 10, all[4:]...)
-		f.listsParties(channel.ID.Consumers(), "c", 10)
-		f.listsParties(channel.ID.Consumers(), "", 0)
+		f.requireParties(channel.ID.Consumers(), "", 10, all...)
+		f.requireParties(channel.ID.Consumers(), "a", 2, all[3:5]...)
+		f.requireParties(channel.ID.Consumers(), "a,", 10, all[4:]...)
+		f.requireParties(channel.ID.Consumers(), "c", 10)
+		f.requireParties(channel.ID.Consumers(), "", 0)
 		other := f.newParty(domain.Channels)
-		f.listsParties(other.ID.Consumers(), "", 10)
+		f.requireParties(other.ID.Consumers(), "", 10)
 	}},
 	{"ListsDoNotMix", func(f *pushFixture) {
 		producer := f.newParty(domain.Producers)
@@ -145,6 +145,6 @@ var partyRules = []pushRule{
 		_, err = f.Parties.Party(f.ctx, consumer)
 		f.wantKind(domain.NotFound, err)
 		f.putParty(f.partyOf(channel))
-		f.hasParty(producer)
+		f.requireParty(producer)
 	}},
 }

@@ -32,7 +32,7 @@ func (f *pushFixture) readReplays() domain.ReplayRequests {
 	return all
 }
 
-// followReplays follows all requests, with the dead letters that are stored.
+// followReplays follows all requests, with the stored dead letters.
 func (o *owned) followReplays() {
 	o.f.Helper()
 	for _, r := range o.f.readReplays() {
@@ -46,7 +46,7 @@ func (o *owned) followReplays() {
 	}
 }
 
-// failForGood has the first delivery become a dead letter.
+// failForGood makes the first delivery a dead letter.
 func (o *owned) failForGood() domain.EntryID {
 	o.f.Helper()
 	var last domain.EntryID

@@ -22,7 +22,8 @@ func (f *pushFixture) isListed() bool {
 	return false
 }
 
-// closeCursor gives the cursor a dead letter, cancels the rest, and returns it closed.
+// closeCursor gives the cursor a dead letter, cancels all other deliveries, and returns the closed
+// cursor.
 func (f *pushFixture) closeCursor() *owned {
 	f.Helper()
 	f.appendMessages(Messages(3)...)
@@ -46,7 +47,7 @@ func (f *pushFixture) closeCursor() *owned {
 }
 
 var retireRules = []pushRule{
-	{"ARetiredCursorIsListedAndLoadedNoMore", func(f *pushFixture) {
+	{"ARetiredCursorIsNeitherListedNorLoaded", func(f *pushFixture) {
 		a := f.closeCursor()
 		require.True(f, f.isListed())
 		for range 2 { // the call may be repeated

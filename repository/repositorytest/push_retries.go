@@ -9,7 +9,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// failNext calls with the next deliveries, each of which fails.
+// failNext calls the next n deliveries, each of which fails.
 func (o *owned) failNext(n int) {
 	o.f.Helper()
 	for range n {

@@ -31,7 +31,7 @@ func (f *pushFixture) newWatch(owner domain.ActorID) *repository.Watch {
 	}
 }
 
-func (f *pushFixture) hasWatch(want *repository.Watch) {
+func (f *pushFixture) requireWatch(want *repository.Watch) {
 	f.Helper()
 	got, err := f.Watches.Watch(f.ctx, want.Owner, want.ID)
 	require.NoError(f, err)
@@ -41,8 +41,8 @@ func (f *pushFixture) hasWatch(want *repository.Watch) {
 	require.Equal(f, want, got)
 }
 
-// putsResource stores a document, and returns the change, nil if nothing changed.
-func (f *pushFixture) putsResource(r *repository.Resource) *domain.Change {
+// putResource stores a document, and returns the change, nil if there is none.
+func (f *pushFixture) putResource(r *repository.Resource) *domain.Change {
 	f.Helper()
 	f.takeObserved()
 	version, err := f.Resources.PutResource(f.ctx, r)
@@ -56,8 +56,8 @@ func (f *pushFixture) putsResource(r *repository.Resource) *domain.Change {
 	return f.takeObserved()
 }
 
-// deletesResource deletes a document, and returns the change, nil if nothing changed.
-func (f *pushFixture) deletesResource(r *repository.Resource) *domain.Change {
+// deleteResource deletes a document, and returns the change, nil if there is none.
+func (f *pushFixture) deleteResource(r *repository.Resource) *domain.Change {
 	f.Helper()
 	f.takeObserved()
 	require.NoError(f, f.Resources.DeleteResource(f.ctx, r.Resource, r.Version))
@@ -67,7 +67,7 @@ func (f *pushFixture) deletesResource(r *repository.Resource) *domain.Change {
 	return f.takeObserved()
 }
 
-// takeObserved returns the last change that was observed since it was called last.
+// takeObserved returns the last change that was observed since the previous call.
 func (f *pushFixture) takeObserved() *domain.Change {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,8 +90,8 @@ func (f *pushFixture) markResource(r domain.Resource, mayBeAbsent bool) int64 {
 	return version
 }
 
-// hasChanges demands that a resource has changes that are left, and no others.
-func (f *pushFixture) hasChanges(r domain.Resource, want ...*domain.Change) {
+// requireChanges demands that a resource has exactly these unpublished changes.
+func (f *pushFixture) requireChanges(r domain.Resource, want ...*domain.Change) {
 	f.Helper()
 	got, err := f.Changes.Changes(f.ctx, r)
 	require.NoError(f, err)
@@ -106,22 +106,22 @@ func (f *pushFixture) newDocument(r domain.Resource) *repository.Resource {
 }
 
 var watchRules = []pushRule{
-	{"WhatIsCreatedIsReadReplacedAndDeleted", func(f *pushFixture) {
+	{"AWatchIsCreatedReadReplacedAndDeleted", func(f *pushFixture) {
 		w := f.newWatch(NewActor())
 		_, err := f.Watches.Watch(f.ctx, w.Owner, w.ID)
 		f.wantKind(domain.NotFound, err)
 		f.wantKind(domain.NotFound, f.Watches.DeleteWatch(f.ctx, w.Owner, w.ID))
 		f.wantKind(domain.NotFound, f.Watches.ReplaceWatch(f.ctx, w))
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
-		f.hasWatch(w)
+		f.requireWatch(w)
 		w.CallbackURL = "https://example.org/other"
 		require.NoError(f, f.Watches.ReplaceWatch(f.ctx, w))
-		f.hasWatch(w)
+		f.requireWatch(w)
 		require.NoError(f, f.Watches.DeleteWatch(f.ctx, w.Owner, w.ID))
 		_, err = f.Watches.Watch(f.ctx, w.Owner, w.ID)
 		f.wantKind(domain.NotFound, err)
 	}},
-	{"AWatchIsThatOfItsOwner", func(f *pushFixture) {
+	{"AWatchBelongsToItsOwner", func(f *pushFixture) {
 		w, other := f.newWatch(NewActor()), f.newWatch(NewActor())
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
 		other.ID = w.ID
@@ -130,12 +130,12 @@ var watchRules = []pushRule{
 		f.wantKind(domain.NotFound, f.Watches.DeleteWatch(f.ctx, other.Owner, w.ID))
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, other))
 		require.NoError(f, f.Watches.DeleteWatch(f.ctx, other.Owner, w.ID))
-		f.hasWatch(w)
+		f.requireWatch(w)
 	}},
 	{"AWatchIsReplacedByItsVersionOnly", func(f *pushFixture) {
 		w := f.newWatch(NewActor())
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
-		f.hasWatch(w)
+		f.requireWatch(w)
 		second := *w
 		second.CallbackURL = "https://example.org/second"
 		require.NoError(f, f.Watches.ReplaceWatch(f.ctx, &second))
@@ -143,7 +143,7 @@ var watchRules = []pushRule{
 		third := *w
 		third.Resource = f.newResource()
 		f.wantKind(domain.Conflict, f.Watches.CreateWatch(f.ctx, &third))
-		f.hasWatch(&second)
+		f.requireWatch(&second)
 	}},
 	{"AListIsInTheOrderInWhichWatchesWereMade", func(f *pushFixture) {
 		owner := NewActor()
@@ -168,10 +168,10 @@ var watchRules = []pushRule{
 		f.id, f.stream = w.ID.Cursor(w.Owner), w.Resource.Stream()
 		require.NoError(f, f.Cursors.Create(f.ctx, f.id, domain.Standing{Stream: f.stream}))
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
-		f.hasWatch(w)
+		f.requireWatch(w)
 		w.CallbackURL = "https://example.org/other"
 		require.NoError(f, f.Watches.ReplaceWatch(f.ctx, w))
-		f.hasWatch(w)
+		f.requireWatch(w)
 		listed := f.shardEntry()
 		require.Equal(f, f.stream, listed.Stream)
 		w.CallbackURL = "https://example.org/third"
@@ -181,7 +181,7 @@ var watchRules = []pushRule{
 		require.NoError(f, f.Watches.DeleteWatch(f.ctx, w.Owner, w.ID))
 		require.NotEqual(f, replaced.Changes, f.shardEntry().Changes)
 	}},
-	{"ADeletionHasTheCursorListed", func(f *pushFixture) {
+	{"ADeletionListsTheCursor", func(f *pushFixture) {
 		w := f.newWatch(NewActor())
 		f.id = w.ID.Cursor(w.Owner)
 		require.NoError(f, f.Watches.CreateWatch(f.ctx, w))
@@ -196,13 +196,13 @@ var resourceRules = []pushRule{
 		r := f.newDocument(f.newResource())
 		_, err := f.Resources.Resource(f.ctx, r.Resource)
 		f.wantKind(domain.NotFound, err)
-		for range 2 { // it can be made again
-			require.Nil(f, f.putsResource(r))
+		for range 2 { // the resource can be created again
+			require.Nil(f, f.putResource(r))
 			r.Body = []byte(`[1]`)
-			require.Nil(f, f.putsResource(r))
-			require.Nil(f, f.deletesResource(r))
+			require.Nil(f, f.putResource(r))
+			require.Nil(f, f.deleteResource(r))
 		}
-		f.hasChanges(r.Resource)
+		f.requireChanges(r.Resource)
 	}},
 	{"ADocumentIsChangedByItsVersionOnly", func(f *pushFixture) {
 		for _, isWatched := range []bool{false, true} {
@@ -215,11 +215,11 @@ var resourceRules = []pushRule{
 			f.wantKind(domain.NotFound, err)
 			f.wantKind(domain.NotFound, f.Resources.DeleteResource(f.ctx, r.Resource, "none"))
 			r.Version = ""
-			f.putsResource(r)
+			f.putResource(r)
 			old := *r
 			_, err = f.Resources.PutResource(f.ctx, f.newDocument(r.Resource))
 			f.wantKind(domain.Conflict, err)
-			f.putsResource(r)
+			f.putResource(r)
 			_, err = f.Resources.PutResource(f.ctx, &old)
 			f.wantKind(domain.Conflict, err)
 			f.wantKind(domain.Conflict, f.Resources.DeleteResource(f.ctx, r.Resource, old.Version))
@@ -227,11 +227,11 @@ var resourceRules = []pushRule{
 	}},
 	{"AMarkChangesNoVersion", func(f *pushFixture) {
 		r := f.newDocument(f.newResource())
-		f.putsResource(r)
+		f.putResource(r)
 		require.Zero(f, f.markResource(r.Resource, false))
-		require.NotNil(f, f.putsResource(r))
+		require.NotNil(f, f.putResource(r))
 	}},
-	{"OnlyWhatIsThereIsWatchedUnlessItMayBeAbsent", func(f *pushFixture) {
+	{"OnlyAnExistingResourceIsWatchedUnlessItMayBeAbsent", func(f *pushFixture) {
 		r := f.newDocument(f.newResource())
 		_, err := f.Changes.MarkWatched(f.ctx, r.Resource, false)
 		f.wantKind(domain.NotFound, err)
@@ -240,21 +240,21 @@ var resourceRules = []pushRule{
 		f.wantKind(domain.NotFound, err)
 		_, err = f.Resources.Resource(f.ctx, r.Resource)
 		f.wantKind(domain.NotFound, err)
-		require.Nil(f, f.putsResource(r), "a creation is no change")
+		require.Nil(f, f.putResource(r), "a creation is no change")
 		require.Zero(f, f.markResource(r.Resource, false))
 	}},
 	{"EachChangeOfAWatchedDocumentIsStoredOnce", func(f *pushFixture) {
 		r := f.newDocument(f.newResource())
-		f.putsResource(r)
-		f.putsResource(r)
+		f.putResource(r)
+		f.putResource(r)
 		require.Zero(f, f.markResource(r.Resource, false), "changes before do not count")
 		var want []*domain.Change
 		for i := range 6 {
 			var change *domain.Change
 			event := domain.ResourceUpdated
 			if i == 3 {
-				event, change = domain.ResourceDeleted, f.deletesResource(r)
-			} else if change = f.putsResource(r); i == 4 {
+				event, change = domain.ResourceDeleted, f.deleteResource(r)
+			} else if change = f.putResource(r); i == 4 {
 				require.Nil(f, change, "it is made again")
 				continue
 			}
@@ -262,15 +262,15 @@ var resourceRules = []pushRule{
 			want = append(want, change)
 			require.EqualValues(f, len(want), f.markResource(r.Resource, true))
 		}
-		f.hasChanges(r.Resource, want...)
+		f.requireChanges(r.Resource, want...)
 		require.NoError(f, f.Changes.RemoveChange(f.ctx, *want[1]))
 		require.NoError(f, f.Changes.RemoveChange(f.ctx, *want[1]))
-		f.hasChanges(r.Resource, slices.Delete(want, 1, 2)...)
+		f.requireChanges(r.Resource, slices.Delete(want, 1, 2)...)
 	}},
 	{"ChangesOfOthersAreRefusedAndStoreNothing", func(f *pushFixture) {
 		r := f.newDocument(f.newResource())
 		f.markResource(r.Resource, true)
-		f.putsResource(r)
+		f.putResource(r)
 		var all sync.WaitGroup
 		var mu sync.Mutex
 		wins := 0
@@ -304,10 +304,10 @@ var resourceRules = []pushRule{
 				f.putParty(p)
 				require.Zero(f, f.markResource(r, false))
 			}
-			f.hasChanges(r)
+			f.requireChanges(r)
 			found, err := f.Parties.Party(f.ctx, p.ID)
 			require.NoError(f, err)
-			p.Version = found.Version // a mark may change it
+			p.Version = found.Version // MarkWatched may change the version
 			var want []*domain.Change
 			for i := range 2 {
 				f.takeObserved()
@@ -317,12 +317,12 @@ var resourceRules = []pushRule{
 				require.Equal(f, &domain.Change{Resource: r, Version: int64(i + 1), Event: domain.ResourceUpdated, At: f.readClock()}, change)
 				want = append(want, change)
 			}
-			f.hasChanges(r, want...)
-			f.listsParties(p.ID.List(), p.ID.String(), 1, p)
+			f.requireChanges(r, want...)
+			f.requireParties(p.ID.List(), p.ID.String(), 1, p)
 			for _, c := range want {
 				require.NoError(f, f.Changes.RemoveChange(f.ctx, *c))
 			}
-			f.hasChanges(r)
+			f.requireChanges(r)
 		}
 		all, err := f.Parties.Parties(f.ctx, channel.ID.Consumers(), "", 100)
 		require.NoError(f, err)
@@ -342,19 +342,19 @@ var resourceRules = []pushRule{
 		updated := f.takeObserved()
 		require.NoError(f, f.Definitions.DeleteSubscription(f.ctx, d.Owner, d.ID, ""))
 		deleted := f.takeObserved()
-		f.hasChanges(r, updated, deleted)
+		f.requireChanges(r, updated, deleted)
 		require.Equal(f, []domain.ChangeEvent{domain.ResourceUpdated, domain.ResourceDeleted}, []domain.ChangeEvent{updated.Event, deleted.Event})
 		_, err = f.Changes.MarkWatched(f.ctx, r, false)
 		f.wantKind(domain.NotFound, err)
 	}},
-	{"WhatWasNotPublishedIsFound", func(f *pushFixture) {
+	{"UnpublishedChangesAreFound", func(f *pushFixture) {
 		var marked []domain.Resource
 		for range 3 {
 			r := f.newDocument(f.newResource())
 			f.markResource(r.Resource, true)
-			f.putsResource(r)
-			f.putsResource(r)
-			f.putsResource(r)
+			f.putResource(r)
+			f.putResource(r)
+			f.putResource(r)
 			marked = append(marked, r.Resource)
 		}
 		find := func(before time.Time) []domain.Resource {
@@ -380,7 +380,7 @@ var resourceRules = []pushRule{
 			require.NoError(f, err)
 			return isTaken
 		}
-		now := f.readClock().Add(time.Hour) // behind the turns of other cases
+		now := f.readClock().Add(time.Hour) // after the turns of other cases
 		require.True(f, takes(now))
 		require.False(f, takes(now))
 		require.False(f, takes(now.Add(time.Minute-time.Second)))

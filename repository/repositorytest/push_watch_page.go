@@ -25,8 +25,9 @@ func NewWatchCursorID(shard int) domain.CursorID {
 
 const pagedShard = 11
 
-// createsWatch creates the cursor of a watch, at a number of the stream. The fixture is about it then.
-func (f *pushFixture) createsWatch(at int64) {
+// createWatch creates the cursor of a watch, at a number of the stream, and makes it the cursor of the
+// fixture.
+func (f *pushFixture) createWatch(at int64) {
 	f.Helper()
 	f.id = NewWatchCursorID(pagedShard)
 	require.NoError(f, f.Cursors.Create(f.ctx, f.id, f.standingAt(at)))
@@ -44,8 +45,8 @@ func (f *pushFixture) newPage(n int) repository.WatchPage {
 	return page
 }
 
-// hasPages demands how many pages the shard says that the stream has, and that there is no other one.
-func (f *pushFixture) hasPages(n int) {
+// requirePages demands that the shard has n pages of the stream, and no other page exists.
+func (f *pushFixture) requirePages(n int) {
 	f.Helper()
 	_, watched, err := f.Shards.Cursors(f.ctx, pagedShard)
 	require.NoError(f, err)
@@ -62,12 +63,12 @@ func (f *pushFixture) hasPages(n int) {
 
 var watchPageRules = []pushRule{
 	{"TheCursorOfAWatchIsInAPageAndHasNoEntry", func(f *pushFixture) {
-		f.hasPages(0)
-		f.createsWatch(3)
+		f.requirePages(0)
+		f.createWatch(3)
 		first := f.id
-		f.createsWatch(5)
+		f.createWatch(5)
 		require.False(f, f.isListed())
-		f.hasPages(1)
+		f.requirePages(1)
 		page := f.newPage(0)
 		require.Equal(f, []domain.CursorID{first, f.id}, page.Cursors)
 		require.EqualValues(f, 3, page.Served)
@@ -76,34 +77,34 @@ var watchPageRules = []pushRule{
 	}},
 	{"APageThatIsFullIsFollowedByAnother", func(f *pushFixture) {
 		for range repository.WatchPageSize {
-			f.createsWatch(0)
+			f.createWatch(0)
 		}
-		f.hasPages(1)
-		f.createsWatch(7)
-		f.hasPages(2)
+		f.requirePages(1)
+		f.createWatch(7)
+		f.requirePages(2)
 		require.Len(f, f.newPage(0).Cursors, repository.WatchPageSize)
 		require.Equal(f, []domain.CursorID{f.id}, f.newPage(1).Cursors)
 		require.EqualValues(f, 7, f.newPage(1).Served)
 	}},
 	{"APageIsServedUntilAWatchIsAddedThatIsBehind", func(f *pushFixture) {
-		f.createsWatch(1)
+		f.createWatch(1)
 		page := f.newPage(0)
-		for _, served := range []int64{4, 4, 2} { // it only rises
+		for _, served := range []int64{4, 4, 2} { // Served only rises
 			require.NoError(f, f.Shards.MarkServed(f.ctx, pagedShard, f.stream, 0, page.Version, served))
 			require.EqualValues(f, 4, f.newPage(0).Served)
 		}
 		page = f.newPage(0)
-		f.createsWatch(6)
+		f.createWatch(6)
 		require.EqualValues(f, 4, f.newPage(0).Served)
 		f.wantKind(domain.Conflict, f.Shards.MarkServed(f.ctx, pagedShard, f.stream, 0, page.Version, 9))
 		require.EqualValues(f, 4, f.newPage(0).Served)
-		f.createsWatch(2)
+		f.createWatch(2)
 		require.EqualValues(f, 2, f.newPage(0).Served)
 	}},
 	{"AWatchIsListedWhileSomethingIsOutstanding", func(f *pushFixture) {
-		f.createsWatch(0)
+		f.createWatch(0)
 		a := f.loadCursor("a")
-		for range 2 { // it may be listed again
+		for range 2 { // the cursor may be listed again
 			f.appendMessages(Messages(1)...)
 			a.takeEntries()
 			a.noteAnswer(a.callNext(), 500)
@@ -141,7 +142,7 @@ var watchPageRules = []pushRule{
 	}},
 	{"AWatchIsListedBeforeACallThatMayTakeLong", func(f *pushFixture) {
 		f.appendMessages(Messages(1)...)
-		f.createsWatch(0)
+		f.createWatch(0)
 		a := f.loadCursor("a")
 		a.takeEntries()
 		a.callNext()
@@ -151,9 +152,9 @@ var watchPageRules = []pushRule{
 		require.Equal(f, f.readClock(), f.shardEntry().Due)
 		require.Len(f, f.loadCursor("b").cursor.Standing().Open, 1)
 	}},
-	{"AnOwnerBeforeCannotUnlistAWatch", func(f *pushFixture) {
+	{"AnEarlierOwnerCannotUnlistAWatch", func(f *pushFixture) {
 		f.appendMessages(Messages(1)...)
-		f.createsWatch(0)
+		f.createWatch(0)
 		a := f.loadCursor("a")
 		b := f.loadCursor("b")
 		b.takeEntries()
@@ -164,18 +165,18 @@ var watchPageRules = []pushRule{
 		require.True(f, f.isListed())
 	}},
 	{"ARetiredWatchLeavesItsPage", func(f *pushFixture) {
-		f.createsWatch(0)
+		f.createWatch(0)
 		first := f.id
-		f.createsWatch(0)
+		f.createWatch(0)
 		for i, id := range []domain.CursorID{first, f.id} {
 			f.id = id
 			a := f.loadCursor(fmt.Sprint(i))
 			a.cursor.Cancel(1)
 			a.storeSettlement()
 			require.NoError(f, f.Cursors.Retire(f.ctx, id, a.version))
-			f.hasPages(1 - i)
+			f.requirePages(1 - i)
 		}
-		f.createsWatch(0)
+		f.createWatch(0)
 		require.Equal(f, []domain.CursorID{f.id}, f.newPage(0).Cursors)
 	}},
 }

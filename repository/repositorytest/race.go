@@ -160,7 +160,7 @@ var raceRules = []contractRule{
 			require.Equal(f, int64(1), won.Load())
 			for i := range bundles {
 				if bundles[i].ID != winner.ID {
-					f.notOpen(bundles[i].ID)
+					f.requireClosed(bundles[i].ID)
 				}
 			}
 			f.sameBundle(winner, *f.readNext().Open)
@@ -240,7 +240,7 @@ var raceRules = []contractRule{
 				return f.saveALot(&ledger, who, 15)
 			}
 			for last := false; !last; {
-				last = saving.Load() == 0 // then one more time
+				last = saving.Load() == 0 // then once more
 				drained, err := Drain(f.ctx, f.Stores, f.actor, AllGroups)
 				if err != nil {
 					return err
@@ -268,7 +268,7 @@ var raceRules = []contractRule{
 	}},
 }
 
-// runTogether calls do(0) to do(n-1) at the same time and waits for all of them.
+// runTogether calls do(0) to do(n-1) concurrently and waits for all of them.
 func (f *fixture) runTogether(n int, do func(i int) error) {
 	f.Helper()
 	start := make(chan struct{})

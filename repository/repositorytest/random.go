@@ -15,15 +15,13 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Random does the same random operations with an implementation and with an
-// oracle, package memory, and compares all they answer: what became of each event, which bundle
-// or run comes next and with which events, what is refused and how, what waits in
-// the outbox. Sequence
-// numbers may have gaps, but no other order, and a bundle may be opened at
-// another moment, but in no other order.
+// Random makes the same random calls to an implementation and to an oracle, package memory, and
+// compares all results: the outcome of each event, the next bundle or run and its events, errors by
+// kind, and the outbox. Sequence numbers may have other gaps, but not another order. A bundle may have
+// another time of opening, but not another order.
 //
-// The stores are opened once for each ordering and a few small drawer capacities, and must
-// not be broken on purpose: a drawer that is given up early ends a run earlier.
+// The stores are opened once for each ordering and a few small drawer capacities. They must not be
+// broken on purpose: if a drawer is left early, a run ends earlier.
 func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
 	type kind struct {
 		capacity int
@@ -47,7 +45,7 @@ func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
 		m := newTwins(ctx, oracles[k], tested[k])
 		t.Repeat(map[string]func(*rapid.T){
 			"save":        m.saveBoth,
-			"save again":  m.saveBoth, // twice as often as the others
+			"save again":  m.saveBoth, // twice as frequent as the others
 			"look":        func(t *rapid.T) { m.readNext(t, m.anyActor(t), anyGroups(t), anyMost(t)) },
 			"peek":        m.peekBoth,
 			"peek again":  m.peekBoth,
@@ -64,28 +62,28 @@ func Random(t *testing.T, oracle, open func(t *testing.T, o Options) Stores) {
 	})
 }
 
-// Twins are two stores that are asked to do the same.
+// twins are two stores that get the same calls.
 type twins struct {
 	ctx            context.Context
 	oracle, tested Stores
 
 	actors []domain.ActorID
 	ids    []domain.EventID
-	places map[domain.ActorID]map[domain.Sequence]domain.Sequence // of the oracle ─▶ tested
+	places map[domain.ActorID]map[domain.Sequence]domain.Sequence // number in the oracle ─▶ number in the tested store
 	looks  []rangePair
 	tried  []attempt
 }
 
-// An attempt to open a bundle, whatever became of it.
+// An attempt is an attempt to open a bundle, whatever its outcome.
 type attempt struct {
 	id  domain.BundleID
 	run repository.Run // of the oracle
 }
 
-// A rangePair is a run that NextUnacknowledged gave, from both.
+// A rangePair has the runs that NextUnacknowledged returned in both stores.
 type rangePair struct {
 	oracle, tested repository.Run
-	want, got      domain.Bundle // of the first events, or of all if it is open
+	want, got      domain.Bundle // of the first events, or of all if the bundle is open
 }
 
 func newTwins(ctx context.Context, oracle, tested Stores) *twins {
@@ -105,7 +103,7 @@ func (m *twins) anyActor(t *rapid.T) domain.ActorID {
 	return m.actors[rapid.IntRange(0, len(m.actors)-1).Draw(t, "actor")]
 }
 
-// anyGroups draws one group or more, now and then one of them twice.
+// anyGroups draws one or more groups, sometimes one of them twice.
 func anyGroups(t *rapid.T) []domain.Group {
 	return rapid.SliceOfN(rapid.SampledFrom(AllGroups), 1, 3).Draw(t, "groups")
 }
@@ -114,7 +112,7 @@ func anyMost(t *rapid.T) domain.Weight {
 	return rapid.SampledFrom([]domain.Weight{domain.MaxBundleWeight, 5, 30_000}).Draw(t, "heaviest bundle")
 }
 
-// anyEvent draws one of the ids, usually with the content that belongs to it.
+// anyEvent draws an event with one of the ids, usually with the content that belongs to the id.
 func (m *twins) anyEvent(t *rapid.T, to domain.ActorID) domain.Event {
 	i := rapid.IntRange(0, len(m.ids)-1).Draw(t, "event")
 	weights := []domain.Weight{1, 2, 7, 1, 20_000, 3, 1, 2, 1, 5, 1, domain.MaxBundleWeight, 1, 1, 60_000, 1, 1, 1<<63 - 1, 1}
@@ -153,8 +151,8 @@ func (m *twins) saveBoth(t *rapid.T) {
 	require.Equal(t, normalizeSaved(want), normalizeSaved(got))
 }
 
-// readNext asks both what is next, compares it, and returns the open bundle or a
-// range of the events for a new one, whose weight is at most limit.
+// readNext calls NextUnacknowledged in both stores and compares the results. It returns the open
+// bundle, or events for a new one with a weight of up to limit.
 func (m *twins) readNext(t *rapid.T, actor domain.ActorID, groups []domain.Group, limit domain.Weight) (*domain.Bundle, *rangePair) {
 	want, wantErr := m.oracle.Events.NextUnacknowledged(m.ctx, actor, groups)
 	got, gotErr := m.tested.Events.NextUnacknowledged(m.ctx, actor, groups)
@@ -171,7 +169,7 @@ func (m *twins) readNext(t *rapid.T, actor domain.ActorID, groups []domain.Group
 		require.Equal(t, want.Run.BacklogAfter(want.Open.Count).Events, got.Run.BacklogAfter(got.Open.Count).Events, "events behind the open bundle")
 		m.sameBundle(t, *want.Open, *got.Open)
 		require.Len(t, gotEvents, got.Open.Count)
-		m.looks = append(m.looks, rangePair{want.Run, got.Run, *want.Open, *got.Open}) // nothing can be opened from it
+		m.looks = append(m.looks, rangePair{want.Run, got.Run, *want.Open, *got.Open}) // no bundle can be opened from it
 		return want.Open, nil
 	}
 	filler := domain.Filler{Max: limit}
@@ -179,7 +177,7 @@ func (m *twins) readNext(t *rapid.T, actor domain.ActorID, groups []domain.Group
 	for n < len(wantEvents) && filler.Take(&wantEvents[n].Event, wantEvents[n].Sequence) {
 		n++
 	}
-	var id domain.BundleID // chosen when the bundle is opened
+	var id domain.BundleID // set when the bundle is opened
 	require.Equal(t, want.Run.BacklogAfter(n).Events, got.Run.BacklogAfter(n).Events, "events behind the first %d", n)
 	l := rangePair{want.Run, got.Run, bundleOf(id, want.Run, wantEvents[:n]), bundleOf(id, got.Run, gotEvents[:n])}
 	m.looks = append(m.looks, l)
@@ -213,16 +211,16 @@ func (m *twins) peekBoth(t *rapid.T) {
 	}
 }
 
-// openLate tries a run that was obtained some time ago.
+// openLate tries to open a bundle from an older run.
 func (m *twins) openLate(t *rapid.T) {
 	if len(m.looks) == 0 {
-		return // no run yet
+		return // there is no run yet
 	}
 	m.openBoth(t, rapid.SampledFrom(m.looks).Draw(t, "run"))
 }
 
-// openBoth opens a bundle, now and then under an id that was tried before, though
-// not with the same run: whether that succeeds again is up to the store.
+// openBoth opens a bundle, sometimes under an id that was used before, but not with the same run: a
+// store may accept or refuse that.
 func (m *twins) openBoth(t *rapid.T, l rangePair) {
 	id := NewBundleID()
 	if len(m.tried) > 0 && rapid.IntRange(0, 5).Draw(t, "reuse") == 5 {
@@ -247,7 +245,7 @@ func (m *twins) openBoth(t *rapid.T, l rangePair) {
 // anyBundle draws a bundle that may be open, refused, closed, foreign or unknown.
 func (m *twins) anyBundle(t *rapid.T) domain.BundleID {
 	if n := rapid.IntRange(0, len(m.tried)).Draw(t, "bundle"); n > 0 {
-		return m.tried[len(m.tried)-n].id // the latest are the most likely
+		return m.tried[len(m.tried)-n].id // the latest ids are the most likely
 	}
 	return NewBundleID()
 }
@@ -256,7 +254,7 @@ func (m *twins) acknowledgeAny(t *rapid.T) { m.closeBundle(t, m.anyActor(t), m.a
 
 func (m *twins) answerAny(t *rapid.T) { m.answerBundle(t, m.anyActor(t), m.anyBundle(t)) }
 
-// answerBundle has a bundle answered, perhaps not for the first time.
+// answerBundle answers a bundle, perhaps not for the first time.
 func (m *twins) answerBundle(t *rapid.T, actor domain.ActorID, id domain.BundleID) {
 	object := rapid.SampledFrom(madeObjects).Draw(t, "object")
 	body := domain.Body{Length: int64(len(object)), Digest: domain.Digest{7: object[len(object)-1]}}
@@ -265,10 +263,10 @@ func (m *twins) answerBundle(t *rapid.T, actor domain.ActorID, id domain.BundleI
 	m.sameOutcome(t, want, got, wantErr, gotErr)
 }
 
-// madeObjects are contents of bundles.
+// madeObjects are objects with the content of bundles.
 var madeObjects = []string{"made", "made/twice", "made/late"}
 
-// markGone marks a content as gone, and may have it made again.
+// markGone marks a content as gone, and may answer again.
 func (m *twins) markGone(t *rapid.T) {
 	actor, id, gone := m.anyActor(t), m.anyBundle(t), rapid.SampledFrom(madeObjects).Draw(t, "gone")
 	want, wantErr := m.oracle.Answers.MarkGone(m.ctx, actor, id, gone)
@@ -298,8 +296,7 @@ func (m *twins) sameOutcome(t *rapid.T, want, got domain.Bundle, wantErr, gotErr
 	}
 }
 
-// compareNotices compares the notices of each group, and takes some from the front of each
-// out of the outbox.
+// compareNotices compares the notices of each group, and removes delivered ones from the front of each.
 func (m *twins) compareNotices(t *rapid.T, actor domain.ActorID, delivered int) (left int) {
 	want, wantErr := m.oracle.Outbox.Notices(m.ctx, actor)
 	got, gotErr := m.tested.Outbox.Notices(m.ctx, actor)
@@ -335,7 +332,7 @@ func (m *twins) closeBundle(t *rapid.T, actor domain.ActorID, id domain.BundleID
 	}
 }
 
-// compareQueues compares what both say of each group.
+// compareQueues compares the queues of each group.
 func (m *twins) compareQueues(t *rapid.T, actor domain.ActorID) {
 	want, wantErr := m.oracle.Events.Queues(m.ctx, actor)
 	got, gotErr := m.tested.Events.Queues(m.ctx, actor)
@@ -351,7 +348,7 @@ func (m *twins) compareQueues(t *rapid.T, actor domain.ActorID) {
 	}
 }
 
-// compareSurvey compares the lines of a mailbox. The moments in them are those of different clocks.
+// compareSurvey compares the lines of a mailbox. Their times are from different clocks.
 func (m *twins) compareSurvey(t *rapid.T, actor domain.ActorID) {
 	if m.oracle.Survey == nil || m.tested.Survey == nil {
 		return
@@ -396,7 +393,7 @@ func (m *twins) drainBoth(t *rapid.T) {
 			open, l := m.readNext(t, actor, AllGroups, domain.MaxBundleWeight)
 			if l != nil {
 				m.openBoth(t, *l)
-				continue // it may have been refused, for its id
+				continue // it may have been refused because of its id
 			}
 			if open == nil {
 				break
@@ -413,7 +410,7 @@ func (m *twins) drainBoth(t *rapid.T) {
 	}
 }
 
-// samePlace demands that the numbers of both stores for one event stay a pair.
+// samePlace demands that an event keeps its sequence number in both stores.
 func (m *twins) samePlace(t *rapid.T, actor domain.ActorID, want, got domain.Sequence) {
 	known, ok := m.places[actor][want]
 	if !ok {
@@ -423,7 +420,7 @@ func (m *twins) samePlace(t *rapid.T, actor domain.ActorID, want, got domain.Seq
 	require.Equal(t, known, got, "sequence number of the same event")
 }
 
-// inOrder demands that the sequence numbers of both have the same order.
+// inOrder demands that the sequence numbers of both stores have the same order.
 func (m *twins) inOrder(t *rapid.T, actor domain.ActorID) {
 	last := domain.Sequence(0)
 	for _, want := range slices.Sorted(maps.Keys(m.places[actor])) {

@@ -13,12 +13,12 @@ import (
 )
 
 var saveRules = []contractRule{
-	{name: "1 event comes back with every field", test: comeBack(1)},
-	{name: "2 events come back in order", test: comeBack(2)},
-	{name: "10,000 events come back from a full drawer", test: comeBack(10_000)},
-	{name: "10,001 events come back in order from two drawers", test: comeBack(10_001)},
+	{name: "1 event is returned with every field", test: requireSavedEvents(1)},
+	{name: "2 events are returned in order", test: requireSavedEvents(2)},
+	{name: "10,000 events are returned from a full drawer", test: requireSavedEvents(10_000)},
+	{name: "10,001 events are returned in order from two drawers", test: requireSavedEvents(10_001)},
 
-	{name: "several Saves come back in order", capacity: 3, test: func(f *fixture) {
+	{name: "several Saves are returned in order", capacity: 3, test: func(f *fixture) {
 		var all []domain.Event
 		for n := range 6 {
 			all = append(all, f.saveNew(n)...)
@@ -27,12 +27,12 @@ var saveRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "saving nothing is fine and changes nothing", test: func(f *fixture) {
+	{name: "to save no events is valid and changes nothing", test: func(f *fixture) {
 		require.Zero(f, f.save())
 		f.wantNothing()
 		want := f.saveNew(1)
 		require.Zero(f, f.save())
-		f.peeksInto(want...)
+		f.requirePeek(want...)
 	}},
 
 	{name: "an event of another recipient is Invalid and nothing is stored", test: func(f *fixture) {
@@ -71,10 +71,10 @@ var saveRules = []contractRule{
 		mine, theirs := f.saveNew(2), other.saveNew(3)
 		f.wantDequeue(mine...)
 		f.wantNothing()
-		other.peeksInto(theirs...)
+		other.requirePeek(theirs...)
 	}},
 
-	{name: "one id for two recipients is two events", test: func(f *fixture) {
+	{name: "two recipients may have events with the same id", test: func(f *fixture) {
 		other := f.withActor(NewActor())
 		mine, theirs := f.event(), other.event()
 		theirs.ID = mine.ID
@@ -163,7 +163,7 @@ var saveRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "duplicates do not disturb the order of what is new", capacity: 3, test: func(f *fixture) {
+	{name: "duplicates do not change the order of new events", capacity: 3, test: func(f *fixture) {
 		e := f.events(9)
 		f.save(e[0], e[1], e[2])
 		f.save(e[1], e[3], e[0], e[4], e[4], e[2], e[5])
@@ -172,20 +172,20 @@ var saveRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "payloads lie in the content store, byte for byte", test: payloadsComeBack},
+	{name: "payloads are in the content store, byte for byte", test: requirePayloads},
 
-	{name: "the caller's events stay the caller's", test: func(f *fixture) {
+	{name: "the caller may change its events after a Save", test: func(f *fixture) {
 		events := []domain.Event{f.event(Carrying(`{"n":1}`)), f.event()}
 		sent := slices.Clone(events)
 		f.save(events...)
 		require.Equal(f, sent, events)
 		events[0].Weight, events[1].ID = 99, NewEventID()
 		copy(events[0].Payload, "xxxxxxx")
-		got := f.peeksInto(sent...)
-		require.Equal(f, `{"n":1}`, f.payload(got.Events[0].PayloadAt))
+		got := f.requirePeek(sent...)
+		require.Equal(f, `{"n":1}`, f.readPayload(got.Events[0].PayloadAt))
 	}},
 
-	{name: "a Save under an ended context stores nothing", test: func(f *fixture) {
+	{name: "a Save with an ended context stores nothing", test: func(f *fixture) {
 		ended, cancel := context.WithCancel(f.ctx)
 		cancel()
 		events := f.events(2)
@@ -196,8 +196,8 @@ var saveRules = []contractRule{
 	}},
 }
 
-// comeBack saves n events in one call and reads them back.
-func comeBack(n int) func(f *fixture) {
+// requireSavedEvents returns a rule that saves n events in one call and reads them.
+func requireSavedEvents(n int) func(f *fixture) {
 	return func(f *fixture) {
 		events := f.events(n)
 		for i := range events {
@@ -216,7 +216,7 @@ func comeBack(n int) func(f *fixture) {
 	}
 }
 
-func payloadsComeBack(f *fixture) {
+func requirePayloads(f *fixture) {
 	big := `"` + strings.Repeat("energy ", 40_000) + `"`
 	payloads := []string{`{"a":1}`, "", `[]`, big, `"æøå"`, "", `{"b":2}`}
 	var events []domain.Event
@@ -238,7 +238,7 @@ func payloadsComeBack(f *fixture) {
 			if want[e.ID] == "" {
 				require.True(f, e.PayloadAt.IsZero())
 			} else {
-				require.Equal(f, want[e.ID], f.payload(e.PayloadAt))
+				require.Equal(f, want[e.ID], f.readPayload(e.PayloadAt))
 			}
 			delete(want, e.ID)
 		}
@@ -246,8 +246,8 @@ func payloadsComeBack(f *fixture) {
 	require.Empty(f, want)
 }
 
-// payload reads a section of the content store.
-func (f *fixture) payload(at repository.Section) string {
+// readPayload reads a section of the content store.
+func (f *fixture) readPayload(at repository.Section) string {
 	f.Helper()
 	data, err := ReadPayload(f.ctx, f.Stores, at)
 	require.NoError(f, err)

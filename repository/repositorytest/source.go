@@ -16,22 +16,22 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A SourceStore is a store under test, with a bucket that is empty.
+// A SourceStore is a store under test, with an empty bucket.
 type SourceStore struct {
 	repository.Source
 	Bucket, Absent string // Absent is a bucket that the store does not have
 
-	// Put stores an object, and Delete deletes it, as a client of the store does. Delete with a version
-	// deletes the version.
+	// Put stores an object, and Delete deletes it, as a client of the store does. With a version,
+	// Delete deletes that version.
 	Put    func(t testing.TB, key, content string) domain.VersionID
 	Delete func(t testing.TB, key string, version *domain.VersionID)
 
-	HasVersions bool          // the bucket keeps versions, and Delete makes markers
+	HasVersions bool          // the bucket keeps versions, and Delete makes delete markers
 	HasETags    bool          // all objects have an ETag, and the time of their last change
-	HasAnyKey   bool          // keys are any UTF-8, not only names of repository.Content
-	HasLinks    bool          // links can be made, and HTTP follows them
+	HasAnyKey   bool          // keys may be any UTF-8, not only names of repository.Content
+	HasLinks    bool          // the store has links, and HTTP follows them
 	HTTP        *http.Client  // follows links
-	Faults      *SourceFaults // breaks requests; nil: the store makes none
+	Faults      *SourceFaults // breaks requests; nil: the store makes no requests
 }
 
 type sourceFixture struct {
@@ -42,7 +42,7 @@ type sourceFixture struct {
 
 type sourceRule struct {
 	name    string
-	applies func(*SourceStore) bool // nil: to every store
+	applies func(*SourceStore) bool // nil: the rule applies to every store
 	test    func(f *sourceFixture)
 }
 
@@ -56,14 +56,14 @@ func RunSource(t *testing.T, open func(t *testing.T) SourceStore) {
 	}
 }
 
-// sourceKeys are keys whose order by bytes is not that of their parts or of their letters.
+// sourceKeys are keys whose byte order differs from that of their parts or letters.
 var sourceKeys = []string{
 	"a", "a-b", "a/b", "a/c/d", "a.b", "b/1", "b/10", "b/2", "B", "b0", "z",
 	"long/" + strings.Repeat("x", 200), "long/" + strings.Repeat("x", 200) + "-a", "long/" + strings.Repeat("x", 200) + "/b", "long/" + strings.Repeat("x", 201),
 	"long/" + strings.Repeat("x", 401) + "/c",
 }
 
-// sourceAnyKeys are keys that must be escaped somewhere on their way.
+// sourceAnyKeys are keys that some part of the way must escape.
 var sourceAnyKeys = []string{
 	"a+b", "a b", "100%", "a%2Fb", "a&b=c", "café", "cafe\u0301", "日本/語", "x?y#z", `"quoted"`, "<tag>", "~", strings.Repeat("k", 1024), "é" + strings.Repeat("m", 1022),
 }
@@ -149,7 +149,7 @@ var sourceRules = []sourceRule{
 		}
 	}},
 
-	{name: "Stat says what a listing says", test: func(f *sourceFixture) {
+	{name: "Stat returns the same as a listing", test: func(f *sourceFixture) {
 		for _, key := range f.listKeys() {
 			f.Put(f, key, "content of "+key)
 		}
@@ -166,7 +166,7 @@ var sourceRules = []sourceRule{
 		}
 	}},
 
-	{name: "an empty bucket has one page, and one that is not there has none", test: func(f *sourceFixture) {
+	{name: "an empty bucket has one page, a missing one has none", test: func(f *sourceFixture) {
 		page, err := f.List(f.ctx, f.Bucket, "", "", 10)
 		require.NoError(f, err)
 		require.Equal(f, repository.SourcePage{}, page)
@@ -176,7 +176,7 @@ var sourceRules = []sourceRule{
 		}
 	}},
 
-	{name: "an object that is not there is NotFound, and a bucket that is not there is not", test: func(f *sourceFixture) {
+	{name: "a missing object is NotFound, a missing bucket is not", test: func(f *sourceFixture) {
 		f.Put(f, "there", "x")
 		_, err := f.Stat(f.ctx, f.nameOf("other"), nil)
 		f.wantKind(domain.NotFound, err)
@@ -201,9 +201,9 @@ var sourceRules = []sourceRule{
 		require.NoError(f, err)
 		require.Equal(f, []string{"b", "d"}, keysOf(first.Objects))
 		require.NotEmpty(f, first.Cursor)
-		f.Delete(f, "d", nil) // the last one of the page
-		f.Put(f, "a", "x")    // behind the listing
-		f.Put(f, "g", "x")    // before it
+		f.Delete(f, "d", nil) // the last object of the page
+		f.Put(f, "a", "x")    // behind the position of the listing
+		f.Put(f, "g", "x")    // ahead of the position of the listing
 		var rest []string
 		for cursor := first.Cursor; cursor != ""; {
 			page, err := f.List(f.ctx, f.Bucket, "", cursor, 2)
@@ -298,7 +298,7 @@ var sourceRules = []sourceRule{
 		require.ErrorIs(f, err, repository.ErrNoLinks)
 	}},
 
-	{name: "a content is as it was stored", test: func(f *sourceFixture) {
+	{name: "content is read as it was stored", test: func(f *sourceFixture) {
 		contents := map[string]string{"large": strings.Repeat("0123456789abcdef", 1<<17)}
 		for _, key := range f.listKeys() {
 			contents[key] = "content of " + key
@@ -309,7 +309,7 @@ var sourceRules = []sourceRule{
 		}
 	}},
 
-	{name: "a content that is not there is not found", test: func(f *sourceFixture) {
+	{name: "missing content is NotFound", test: func(f *sourceFixture) {
 		fails := func(name domain.ObjectName) {
 			_, err := f.Open(f.ctx, name)
 			f.wantKind(domain.NotFound, err)
@@ -374,7 +374,7 @@ func hasVersions(s *SourceStore) bool { return s.HasVersions }
 
 func hasLinks(s *SourceStore) bool { return s.HasLinks }
 
-// followLink reads what a link leads to.
+// followLink requests a link.
 func (f *sourceFixture) followLink(link string) (status int, body string, header http.Header) {
 	f.Helper()
 	r, err := http.NewRequestWithContext(f.ctx, http.MethodGet, link, http.NoBody)
@@ -420,7 +420,7 @@ var sourceFaultRules = []sourceRule{
 		f.wantKind(domain.Unavailable, err)
 	}},
 
-	{name: "a content that is cut is Unavailable", applies: hasFaults, test: func(f *sourceFixture) {
+	{name: "truncated content is Unavailable", applies: hasFaults, test: func(f *sourceFixture) {
 		f.Put(f, "a", strings.Repeat("x", 1000))
 		f.Faults.CutNext()
 		content, err := f.Open(f.ctx, f.nameOf("a"))

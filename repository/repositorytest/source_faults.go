@@ -9,31 +9,32 @@ import (
 	"testing/iotest"
 )
 
-// SourceFaults break the requests that a store sends by HTTP. They are a transport of their own. They are
-// safe for concurrent use.
+// A SourceFaults is an HTTP transport that breaks the requests of a store. It is safe for concurrent
+// use.
 type SourceFaults struct {
 	Next interface {
 		Do(*http.Request) (*http.Response, error)
 	}
 
 	mu       sync.Mutex
-	throttle int    // requests that are answered 503
-	status   int    // of all answers; -1: no answer comes
+	throttle int    // number of requests that get 503
+	status   int    // of all answers; -1: no answer
 	last     []byte // body of the last listing
 	repeats  bool
 	cuts     bool
 }
 
-// Throttle has the next n requests answered 503.
+// Throttle makes the next n requests fail with 503.
 func (f *SourceFaults) Throttle(n int) { f.setFault(func() { f.throttle = n }) }
 
-// Answer has all requests answered with a status; with -1 they fail, and with 0 they are carried out.
+// Answer makes all requests fail with a status; with -1 they get no answer, with 0 they are carried
+// out.
 func (f *SourceFaults) Answer(status int) { f.setFault(func() { f.status = status }) }
 
-// RepeatNext has the next listing answered as the last one.
+// RepeatNext repeats the last listing in the answer to the next one.
 func (f *SourceFaults) RepeatNext() { f.setFault(func() { f.repeats = true }) }
 
-// CutNext has the next answer with a body cut.
+// CutNext truncates the body of the next answer that has one.
 func (f *SourceFaults) CutNext() { f.setFault(func() { f.cuts = true }) }
 
 func (f *SourceFaults) setFault(change func()) {
@@ -45,7 +46,7 @@ func (f *SourceFaults) setFault(change func()) {
 // RoundTrip implements [http.RoundTripper].
 func (f *SourceFaults) RoundTrip(r *http.Request) (*http.Response, error) { return f.Do(r) }
 
-// Do sends a request, or fails as the faults say.
+// Do sends a request, or breaks it.
 func (f *SourceFaults) Do(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

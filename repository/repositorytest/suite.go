@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Stores are the ports of one implementation, wired to each other.
+// Stores are the connected ports of one implementation.
 type Stores struct {
 	Events   repository.DataAvailable
 	Bundles  repository.Bundles
@@ -24,27 +24,27 @@ type Stores struct {
 	Outbox   repository.Outbox
 	Dequeues repository.DequeueRequests
 	Watches  repository.BundleWatches
-	Survey   repository.Survey // whose lines are of the moment of the call; nil: none
+	Survey   repository.Survey // its lines show the current state; nil: no survey
 	Finder   repository.Finder
 	Letters  repository.DeadLetterActions
 
-	// Sweep removes what of a recipient the retention does not keep.
+	// Sweep removes the data of a recipient whose retention has passed.
 	Sweep func(ctx context.Context, recipient domain.ActorID) error
 
-	// Lose makes the store lose the events of a cabinet with numbers from first to last,
-	// which are all events of one Save, of more than 200 events.
+	// Lose makes the store lose the events of a cabinet with numbers from first to last. They must be
+	// all events of one Save, which has more than 200 events.
 	Lose func(cabinet domain.CabinetKey, first, last domain.Sequence)
 }
 
-// Options are what a case asks of the stores it opens.
+// Options are the demands of a case on the stores that it opens.
 type Options struct {
 	DrawerCapacity int              // 0 means 10,000
 	Ordering       domain.Ordering  // "" means domain.ByCabinet
-	Clock          func() time.Time // nil means time.Now; else it never stands still
-	Retention      time.Duration    // of watched bundles at least; 0 means at least 7 days
+	Clock          func() time.Time // nil means time.Now; otherwise its time always advances
+	Retention      time.Duration    // minimum for watched bundles; 0 means at least 7 days
 }
 
-// A contractRule is a case of the suite: a sentence about the ports, and its proof.
+// A contractRule is a case of the suite: a sentence about the ports, and its test.
 type contractRule struct {
 	name     string
 	capacity int // of a drawer; 0 means 10,000
@@ -53,7 +53,7 @@ type contractRule struct {
 	test     func(f *fixture)
 }
 
-// A topic is the rules about one thing.
+// A topic has the rules about one subject.
 type topic struct {
 	name  string
 	rules []contractRule
@@ -80,8 +80,8 @@ var topics = []topic{
 	{"Traces", traceRules},
 }
 
-// Run checks an implementation against the contracts of all ports except Content.
-// Stores that must be closed are closed by a Cleanup of the t that open is given.
+// Run tests an implementation by the contracts of all ports except Content. If stores must be closed,
+// open registers a Cleanup of its t.
 func Run(t *testing.T, open func(t *testing.T, o Options) Stores) { run(t, topics, open) }
 
 func run(t *testing.T, topics []topic, open func(t *testing.T, o Options) Stores) {
@@ -98,7 +98,8 @@ func run(t *testing.T, topics []topic, open func(t *testing.T, o Options) Stores
 	}
 }
 
-// newClock returns a clock that moves by a second whenever it is asked, and a function that moves it further.
+// newClock returns a clock that advances by a second with each call, and a function that advances it
+// further.
 func newClock() (clock func() time.Time, pass func(time.Duration)) {
 	var mu sync.Mutex
 	now := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
@@ -111,17 +112,17 @@ func newClock() (clock func() time.Time, pass func(time.Duration)) {
 	return func() time.Time { return move(time.Second) }, func(d time.Duration) { move(d) }
 }
 
-// A fixture is what a case works with: stores, and a recipient of its own. Its
-// methods fail the test unless they succeed.
+// A fixture is the environment of a case: stores, and a recipient of its own. Its methods fail the test
+// if a call fails.
 type fixture struct {
 	*testing.T
 	Stores
 	ctx   context.Context
 	actor domain.ActorID
-	pass  func(time.Duration) // moves the clock of the stores
+	pass  func(time.Duration) // advances the clock of the stores
 }
 
-// withActor returns the same stores with another recipient.
+// withActor returns a fixture with the same stores and another recipient.
 func (f *fixture) withActor(actor domain.ActorID) *fixture {
 	return &fixture{f.T, f.Stores, f.ctx, actor, f.pass}
 }
@@ -142,7 +143,7 @@ func (f *fixture) save(events ...domain.Event) repository.Saved {
 	return normalizeSaved(saved)
 }
 
-// normalizeSaved makes no difference between no conflicts and a list of none.
+// normalizeSaved replaces an empty list of conflicts by nil.
 func normalizeSaved(s repository.Saved) repository.Saved {
 	if len(s.Conflicts) == 0 {
 		s.Conflicts = nil
@@ -158,7 +159,7 @@ func (f *fixture) saveNew(n int, changes ...Change) []domain.Event {
 	return events
 }
 
-// readNext asks for what waits in groups; none means all.
+// readNext calls NextUnacknowledged for groups; without groups, for all.
 func (f *fixture) readNext(groups ...domain.Group) repository.Next {
 	f.Helper()
 	next, err := f.Events.NextUnacknowledged(f.ctx, f.actor, orAll(groups))
@@ -166,14 +167,14 @@ func (f *fixture) readNext(groups ...domain.Group) repository.Next {
 	return next
 }
 
-// wantNothing demands that nothing waits in groups; none means all.
+// wantNothing demands that nothing waits in groups; without groups, in all.
 func (f *fixture) wantNothing(groups ...domain.Group) {
 	f.Helper()
 	_, err := f.Events.NextUnacknowledged(f.ctx, f.actor, orAll(groups))
 	require.ErrorIs(f, err, domain.ErrNoData)
 }
 
-// peek returns the bundle that waits in groups; none means all.
+// peek opens or returns the next bundle of groups; without groups, of all.
 func (f *fixture) peek(groups ...domain.Group) Peeked {
 	f.Helper()
 	peeked, err := Peek(f.ctx, f.Stores, f.actor, orAll(groups), domain.BundleID{})
@@ -181,8 +182,8 @@ func (f *fixture) peek(groups ...domain.Group) Peeked {
 	return peeked
 }
 
-// peeksInto demands that a Peek of all groups gives exactly these events.
-func (f *fixture) peeksInto(want ...domain.Event) Peeked {
+// requirePeek demands that a Peek of all groups returns exactly these events.
+func (f *fixture) requirePeek(want ...domain.Event) Peeked {
 	f.Helper()
 	peeked := f.peek()
 	f.wantSame(want, peeked.Events)
@@ -197,13 +198,13 @@ func (f *fixture) acknowledge(b Peeked) {
 	f.sameBundle(b.Bundle, closed.Bundle)
 }
 
-// wantDequeue demands that the next bundle holds exactly these events, and closes it.
+// wantDequeue demands that the next bundle has exactly these events, and closes it.
 func (f *fixture) wantDequeue(want ...domain.Event) {
 	f.Helper()
-	f.acknowledge(f.peeksInto(want...))
+	f.acknowledge(f.requirePeek(want...))
 }
 
-// drain returns all bundles that are left.
+// drain returns all remaining bundles.
 func (f *fixture) drain() []Peeked {
 	f.Helper()
 	drained, err := Drain(f.ctx, f.Stores, f.actor, AllGroups)
@@ -227,7 +228,7 @@ func (f *fixture) openBundle(id domain.BundleID, run repository.Run, n int) (dom
 	return f.Bundles.Add(f.ctx, bundleOf(id, run, events[:n]), run)
 }
 
-// wantRefusal demands that err is of kind and no ErrBundleIDInUse.
+// wantRefusal demands that err has kind and is not ErrBundleIDInUse.
 func (f *fixture) wantRefusal(kind domain.Kind, err error) {
 	f.Helper()
 	require.Error(f, err)
@@ -235,22 +236,22 @@ func (f *fixture) wantRefusal(kind domain.Kind, err error) {
 	require.NotErrorIs(f, err, repository.ErrBundleIDInUse)
 }
 
-// inUse demands that err is ErrBundleIDInUse.
-func (f *fixture) inUse(err error) {
+// requireIDInUse demands that err is ErrBundleIDInUse.
+func (f *fixture) requireIDInUse(err error) {
 	f.Helper()
 	require.ErrorIs(f, err, repository.ErrBundleIDInUse)
 	require.Equal(f, domain.Conflict, domain.KindOf(err))
 }
 
-// notOpen demands that the recipient has no open bundle id.
-func (f *fixture) notOpen(id domain.BundleID) {
+// requireClosed demands that the recipient has no open bundle id.
+func (f *fixture) requireClosed(id domain.BundleID) {
 	f.Helper()
 	_, err := f.Bundles.Acknowledge(f.ctx, f.actor, id)
 	f.wantRefusal(domain.NotFound, err)
 }
 
-// wantSame demands that got are the events of want, in the same order, with every
-// field and with ascending sequence numbers.
+// wantSame demands that got are the events of want, in the same order, with equal fields and with
+// ascending sequence numbers.
 func (f *fixture) wantSame(want []domain.Event, got []repository.StoredEvent) {
 	f.Helper()
 	require.Len(f, got, len(want))
@@ -265,7 +266,7 @@ func (f *fixture) wantSame(want []domain.Event, got []repository.StoredEvent) {
 	}
 }
 
-// sameBundle compares bundles, their times as moments.
+// sameBundle compares bundles. Times in different locations may be equal.
 func (f *fixture) sameBundle(want, got domain.Bundle) {
 	f.Helper()
 	require.True(f, want.Opened.Equal(got.Opened), "opened: want %v, got %v", want.Opened, got.Opened)
@@ -273,7 +274,7 @@ func (f *fixture) sameBundle(want, got domain.Bundle) {
 	require.Equal(f, want, got)
 }
 
-// bundleOf returns a bundle of events of run, whatever they weigh.
+// bundleOf returns a bundle of events of run, whatever their weight.
 func bundleOf(id domain.BundleID, run repository.Run, events []repository.StoredEvent) domain.Bundle {
 	b := domain.Bundle{
 		ID: id, Group: run.Group(), Cabinet: run.Cabinet(), Count: len(events),

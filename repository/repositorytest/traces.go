@@ -8,7 +8,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// spanOf returns the n-th span of a trace, as the edges give it to a store.
+// spanOf returns the n-th span of a trace.
 func spanOf(trace byte, n int) domain.TraceContext {
 	c := domain.TraceContext{TraceID: domain.TraceID{trace, 15: 1}, Sampled: true}
 	binary.BigEndian.PutUint64(c.SpanID[:], uint64(n+1)) //nolint:gosec // a small number
@@ -22,8 +22,8 @@ func (f *fixture) savedBy(c domain.TraceContext, n int, changes ...Change) {
 	require.NoError(f, err)
 }
 
-// openTraced opens a bundle of the first count events that wait, and returns the spans that have
-// saved them.
+// openTraced opens a bundle of the first count waiting events, and returns the spans that have saved
+// them, up to limit.
 func (f *fixture) openTraced(count, limit int, by domain.TraceContext) (domain.Bundle, []domain.TraceContext) {
 	f.Helper()
 	next := f.readNext()

@@ -11,15 +11,15 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// weakRules rule out the weak points of an earlier message hub that a store can
-// have. Those that take two callers at once are among raceRules.
+// weakRules exclude those weak points of an earlier message hub that a store can have. Those that need
+// two concurrent callers are among raceRules.
 var weakRules = []contractRule{
-	{name: "W1 a drawer that was filled exactly takes no more and strands nothing", capacity: 10, test: func(f *fixture) {
+	{name: "W1 an exactly full drawer gets no more events, and all of its events are delivered", capacity: 10, test: func(f *fixture) {
 		var ledger Ledger
 		var bundles []Peeked
 		saveOne := func(times int) {
 			for range times {
-				ledger.Saved(0, f.saveNew(1, Weighing(domain.MaxBundleWeight/4))...) // four to a bundle
+				ledger.Saved(0, f.saveNew(1, Weighing(domain.MaxBundleWeight/4))...) // four in a bundle
 			}
 		}
 		dequeue := func(times int) {
@@ -31,7 +31,7 @@ var weakRules = []contractRule{
 		}
 		saveOne(35)
 		dequeue(3) // 12 events: the first drawer is used up, the second is not
-		saveOne(5) // the fourth is filled exactly
+		saveOne(5) // fills the fourth drawer exactly
 		dequeue(4)
 		saveOne(13)
 		bundles = append(bundles, f.drain()...)
@@ -49,7 +49,7 @@ var weakRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "W2 a repeated Save hides neither what it repeats nor what follows", capacity: 4, test: func(f *fixture) {
+	{name: "W2 a repeated Save hides neither its events nor later ones", capacity: 4, test: func(f *fixture) {
 		events := f.events(11)
 		f.save(events[:3]...)
 		f.save(events[:6]...)
@@ -84,7 +84,7 @@ var weakRules = []contractRule{
 		}
 	}},
 
-	{name: "W6 one bad event does not hold back the others", test: func(f *fixture) {
+	{name: "W6 one invalid event does not delay the others", test: func(f *fixture) {
 		known := f.saveNew(1)[0]
 		bad := known
 		bad.Weight = 77
@@ -108,9 +108,9 @@ var weakRules = []contractRule{
 		run := f.readNext(TimeSeries).Run
 		first, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
-		_, err = f.openBundle(first.ID, f.readNext(MasterData).Run, 5) // other events under its id
-		f.inUse(err)
-		_, err = f.openBundle(first.ID, run, 1) // fewer events, from the run that it is made of
+		_, err = f.openBundle(first.ID, f.readNext(MasterData).Run, 5) // other events under the same id
+		f.requireIDInUse(err)
+		_, err = f.openBundle(first.ID, run, 1) // fewer events of the same run
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
 		f.sameBundle(first, *f.readNext().Open)
 		f.wantDequeue(events...)
@@ -124,7 +124,7 @@ var weakRules = []contractRule{
 		f.peek()
 		_, err := f.openBundle(refused, run, 2)
 		f.wantRefusal(domain.Conflict, err)
-		f.notOpen(refused)
+		f.requireClosed(refused)
 		f.wantDequeue(events...)
 	}},
 
@@ -134,9 +134,9 @@ var weakRules = []contractRule{
 		b, err := f.openBundle(NewBundleID(), run, 2)
 		require.NoError(f, err)
 		f.acknowledge(Peeked{Bundle: b})
-		_, err = f.openBundle(b.ID, run, 2) // a request that arrives late
+		_, err = f.openBundle(b.ID, run, 2) // a late request
 		require.Equal(f, domain.Conflict, domain.KindOf(err))
-		f.notOpen(b.ID)
+		f.requireClosed(b.ID)
 		next := f.readNext()
 		require.Nil(f, next.Open)
 		require.Equal(f, int64(1), next.Waiting)
@@ -158,18 +158,18 @@ var weakRules = []contractRule{
 		old := f.peek()
 		f.acknowledge(old)
 		events := f.saveNew(5)
-		f.notOpen(old.ID)
-		open := f.peeksInto(events...)
-		f.notOpen(old.ID)
-		f.sameBundle(open.Bundle, f.peeksInto(events...).Bundle)
+		f.requireClosed(old.ID)
+		open := f.requirePeek(events...)
+		f.requireClosed(old.ID)
+		f.sameBundle(open.Bundle, f.requirePeek(events...).Bundle)
 		f.acknowledge(open)
-		f.notOpen(old.ID)
-		f.notOpen(open.ID)
+		f.requireClosed(old.ID)
+		f.requireClosed(open.ID)
 		f.wantNothing()
 		f.wantDequeue(f.saveNew(1)...)
 	}},
 
-	{name: "W15 what two fields hold is not mixed up, nor what is not there", test: func(f *fixture) {
+	{name: "W15 the values of two fields are not confused, even if one is empty", test: func(f *fixture) {
 		for _, c := range [][2]Change{
 			{combineChanges(Typed("ab"), Document("c")), combineChanges(Typed("a"), Document("bc"))},
 			{combineChanges(Typed("a"), Document("a")), combineChanges(Typed("aa"), Document("a"))},
@@ -183,7 +183,7 @@ var weakRules = []contractRule{
 		}
 	}},
 
-	{name: "W16 a first event of the greatest weight makes no room for more", test: func(f *fixture) {
+	{name: "W16 a first event of the maximum weight leaves no room for another", test: func(f *fixture) {
 		monster := f.saveNew(1, Weighing(math.MaxInt64))
 		rest := f.saveNew(3, Weighing(math.MaxInt64/2))
 		f.wantDequeue(monster...)
@@ -193,7 +193,7 @@ var weakRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "W18 only where nothing waits is there no data", test: func(f *fixture) {
+	{name: "W18 there is no data only if no event waits", test: func(f *fixture) {
 		f.saveNew(2)
 		run := f.readNext().Run
 		f.peek()
@@ -206,7 +206,7 @@ var weakRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "W23 events that travel alone are drained one by one, over many drawers", capacity: 3, test: func(f *fixture) {
+	{name: "W23 events without bundling are dequeued one by one, over many drawers", capacity: 3, test: func(f *fixture) {
 		events := f.saveNew(50, Alone)
 		for _, e := range events {
 			f.wantDequeue(e)
@@ -217,9 +217,9 @@ var weakRules = []contractRule{
 	{name: "W24 a bundle of 51,200 events is opened, repeated and acknowledged whole", test: func(f *fixture) {
 		var events []domain.Event
 		for range 6 {
-			events = append(events, f.saveNew(8_534)...) // four more than fit
+			events = append(events, f.saveNew(8_534)...) // four more than the limit
 		}
-		f.peeksInto(events[:51_200]...)
+		f.requirePeek(events[:51_200]...)
 		next := f.readNext()
 		require.Equal(f, 51_200, next.Open.Count)
 		require.Equal(f, int64(len(events)), next.Waiting)
@@ -228,7 +228,7 @@ var weakRules = []contractRule{
 		f.wantNothing()
 	}},
 
-	{name: "many cabinets of one recipient keep apart", capacity: 2, test: func(f *fixture) {
+	{name: "many cabinets of one recipient are independent", capacity: 2, test: func(f *fixture) {
 		var ledger Ledger
 		for n := range 3 {
 			var events []domain.Event

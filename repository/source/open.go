@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// Open implements [repository.Source]. The time that a call may take is that of each read, too.
+// Open implements [repository.Source]. The time limit of a call also applies to each read.
 func (s Stores) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
 	store := s.storeOf(name.Bucket())
 	if store == nil {
@@ -30,15 +30,16 @@ func (s Stores) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser
 	return c, nil
 }
 
-// An objectContent is that of an object. It ends with an error if the store sends nothing for too long.
+// An objectContent is the content of an object. Its Read fails if the store sends nothing for too long.
 type objectContent struct {
 	r      io.ReadCloser
-	caller context.Context //nolint:containedctx // that of Open
-	ctx    context.Context //nolint:containedctx // of r, until Close
+	caller context.Context //nolint:containedctx // the context of Open
+	ctx    context.Context //nolint:containedctx // the context of r, until Close
 	cancel context.CancelFunc
 }
 
-// callWithin calls the store, unless the caller's context has ended, and returns an error in the terms of the port.
+// callWithin calls the store, unless the caller's context has ended, and returns an error with its
+// domain.Kind.
 func (c *objectContent) callWithin(call func() error) error {
 	if err := c.caller.Err(); err != nil {
 		return err
@@ -57,7 +58,7 @@ func (c *objectContent) callWithin(call func() error) error {
 	case isClassified:
 		return err
 	default:
-		// Not wrapped: a content that is cut is not a file that is damaged.
+		// The error is not wrapped: content that ends early is not a damaged file.
 		return domain.Errorf(domain.Unavailable, "the content broke off: %v", err)
 	}
 }

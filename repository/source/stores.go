@@ -4,8 +4,8 @@
 //	Stores ─▶ the store of a bucket ─▶ adapter ─▶ requests
 //	  └ checks what the adapter returns, and what a caller asks for
 //
-// An adapter only translates. What holds for all stores is checked here, once: the order of a listing,
-// the time that a call or a read of content may take, and the options of a link.
+// An adapter only translates. The rules for all stores are checked here: the order of a listing, the
+// time limit of a call or a read of content, and the options of a link.
 package source
 
 import (
@@ -21,9 +21,9 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A Store is a store with the buckets that it has.
+// A Store is a store and the names of its buckets.
 type Store struct {
-	Buckets string // the name of a bucket, or a prefix of names and an asterisk
+	Buckets string // the name of a bucket, or a prefix of names followed by an asterisk
 	repository.Source
 }
 
@@ -35,16 +35,16 @@ func (s *Store) hasBucket(bucket string) bool {
 	return bucket == s.Buckets
 }
 
-// Stores are the stores of a node. The first one that has a bucket is asked. They are safe for
+// Stores are the stores of a node. A call goes to the first one that has the bucket. They are safe for
 // concurrent use.
 type Stores []Store
 
 var _ repository.Source = Stores(nil)
 
-// callTimeout is the limit for the time of a call, with its retries.
+// callTimeout is the time limit for a call, with its retries.
 const callTimeout = time.Minute
 
-// callStore calls the store of a bucket. verb says what for.
+// callStore calls the store of a bucket. verb names the call in errors.
 func (s Stores) callStore(ctx context.Context, verb, bucket string, call func(context.Context, repository.Source) error) error {
 	store := s.storeOf(bucket)
 	if store == nil {
@@ -72,10 +72,10 @@ func (s Stores) storeOf(bucket string) repository.Source {
 	return nil
 }
 
-// A cursor is where a page of a listing begins.
+// A cursor is the position at which a page of a listing begins.
 type cursor struct {
-	After string `json:"after"` // all keys of the pages before are up to it
-	Inner string `json:"inner"` // of the adapter
+	After string `json:"after"` // the last key of the previous pages
+	Inner string `json:"inner"` // the cursor of the adapter
 }
 
 func (c cursor) encode() (string, error) {
@@ -122,8 +122,8 @@ func (s Stores) List(ctx context.Context, bucket, prefix, from string, limit int
 	return page, nil
 }
 
-// checkPage checks the keys of a page, and returns where the next one begins. A key out of order would
-// make a crawl take another one for deleted.
+// checkPage checks the keys of a page, and returns the position of the next page. With a key out of
+// order, a crawl would conclude that another object was deleted.
 func checkPage(page *repository.SourcePage, begin cursor, prefix string, limit int) (cursor, error) {
 	end := cursor{begin.After, page.Cursor}
 	for i := range page.Objects {

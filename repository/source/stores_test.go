@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/repository/source"
 )
 
-// A pageStore answers each call of List with its pages, one after the other.
+// A pageStore returns the next of its pages for each call of List.
 type pageStore struct {
 	repository.Source
 	pages []repository.SourcePage
@@ -87,7 +87,7 @@ func TestABucketHasTheFirstStoreThatFits(t *testing.T) {
 	}
 }
 
-func TestACursorIsOneOfAPageBefore(t *testing.T) {
+func TestList_RefusesAForeignCursor(t *testing.T) {
 	stores := source.Stores{{Buckets: "b", Source: &pageStore{}}}
 	for _, cursor := range []string{"%", "bm9uZQ", "1"} {
 		_, err := stores.List(t.Context(), "b", "", cursor, 1)
@@ -97,7 +97,7 @@ func TestACursorIsOneOfAPageBefore(t *testing.T) {
 	require.Equal(t, domain.Invalid, domain.KindOf(err))
 }
 
-// A slowStore does not answer.
+// A slowStore never answers.
 type slowStore struct{ repository.Source }
 
 func (slowStore) Stat(ctx context.Context, _ domain.ObjectName, _ *domain.VersionID) (repository.SourceObject, error) {
@@ -129,9 +129,9 @@ func (slowStore) Open(ctx context.Context, name domain.ObjectName) (io.ReadClose
 	return &slowContent{ctx: ctx}, nil
 }
 
-// A slowContent sends a byte every 40 seconds, and after 5 of them nothing.
+// A slowContent sends a byte every 40 seconds, and nothing after 5 bytes.
 type slowContent struct {
-	ctx  context.Context //nolint:containedctx // that of Open
+	ctx  context.Context //nolint:containedctx // the context of Open
 	sent int
 }
 
@@ -140,15 +140,15 @@ func (c *slowContent) Read(p []byte) (int, error) {
 		<-c.ctx.Done()
 		return 0, c.ctx.Err()
 	}
-	<-time.After(40 * time.Second) // no real time
+	<-time.After(40 * time.Second) // in simulated time
 	p[0] = 'x'
 	return 1, nil
 }
 
 func (*slowContent) Close() error { return nil }
 
-// A content may take as long as it needs, if the store sends something of it from time to time.
-func TestAContentOfWhichTheStoreSendsNothingIsUnavailable(t *testing.T) {
+// Reading content may take as long as it needs, if the store sends something from time to time.
+func TestContentThatStalls_IsUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stores := source.Stores{{Buckets: "*", Source: slowStore{}}}
 		open := func(ctx context.Context, key string) (io.ReadCloser, error) {

@@ -29,21 +29,21 @@ func TestConformance(t *testing.T) {
 		"Save", "Next", "Bundle", "Race", "Weak",
 
 		// An id is unique in the whole hub.
-		"-Save/one id for two recipients is two events",
+		"-Save/two recipients may have events with the same id",
 		// The comparison does not cover the document type and the payload. If two
 		// events with the same id are of two cabinets, either may be stored first.
 		"-Save/an id with other content is a conflict, alone, in every field",
 		"-Save/an id with another payload is a conflict",
-		"-Weak/W15 what two fields hold is not mixed up, nor what is not there",
+		"-Weak/W15 the values of two fields are not confused, even if one is empty",
 		// Concurrent inserts of the same event may both take themselves for new.
 		"-Weak/W7 duplicates within one Save are stored once, wherever the drawers end",
 
 		// It has one watermark for all recipients, so it does not know whether a
 		// recipient has a mailbox.
-		"-Next/no data of a recipient without a mailbox has an error of its own",
+		"-Next/a recipient without a mailbox has another error for no data",
 		// It does not know the number of waiting events beyond those that it
 		// has read.
-		"-Next/the backlog counts what waits in the groups asked for, open bundles included",
+		"-Next/the backlog counts the waiting events of the requested groups, open bundles included",
 		"-Bundle/an open bundle is found by its id, with its events and no others",
 		"-Race/W5 the events of one Save become visible together, in all their cabinets",
 		"-Weak/W24 a bundle of 51,200 events is opened, repeated and acknowledged whole",
@@ -60,18 +60,18 @@ func TestConformance(t *testing.T) {
 
 		// Numbers in Cosmos DB are doubles, and weights are stored as numbers. In the
 		// original they had 32 bits.
-		"-Weak/W16 a first event of the greatest weight makes no room for more",
+		"-Weak/W16 a first event of the maximum weight leaves no room for another",
 
 		// It passes, but it takes long, and the test of 10,001 events covers the
 		// same.
-		"-Save/10,000 events come back from a full drawer",
+		"-Save/10,000 events are returned from a full drawer",
 
 		// The suites for Waiting, Ordering, Admin, Answer and Outbox are left
 		// out. The layout does not know how much waits, keeps order only within a
 		// cabinet, and lacks the other ports.
 	}
 	if baselinetest.Raced {
-		claims = append(claims, "-Save/10,001 events come back in order from two drawers")
+		claims = append(claims, "-Save/10,001 events are returned in order from two drawers")
 	}
 	repositorytest.RunOnly(t, layout.Opener(t), claims...)
 }

@@ -27,18 +27,18 @@ func TestConformance(t *testing.T) {
 
 		// No drawers limit a run: it has up to 60,000 events, as many as six drawers
 		// of the usual size.
-		"-Next/a run for a new bundle yields at most what six drawers hold",
+		"-Next/a run for a new bundle yields up to the events of six drawers",
 		// Numbers in Cosmos DB are doubles, and weights are stored as numbers. The
 		// founders' weights had 32 bits.
-		"-Weak/W16 a first event of the greatest weight makes no room for more",
+		"-Weak/W16 a first event of the maximum weight leaves no room for another",
 
 		// The suites for Ordering, Admin, Answer and Outbox are left out: the
 		// layout keeps order only within a cabinet, and lacks the other ports.
 	}
 	if baselinetest.Raced {
 		claims = append(claims,
-			"-Save/10,000 events come back from a full drawer",
-			"-Save/10,001 events come back in order from two drawers",
+			"-Save/10,000 events are returned from a full drawer",
+			"-Save/10,001 events are returned in order from two drawers",
 			"-Weak/W24 a bundle of 51,200 events is opened, repeated and acknowledged whole")
 	}
 	repositorytest.RunOnly(t, layout.Opener(t), claims...)

@@ -1,6 +1,5 @@
-// Command mixed saves a number of times, peeks and dequeues meanwhile, and then reports in
-// JSON what it has done. A test builds it against different versions of package cosmos and runs the
-// builds side by side.
+// Command mixed saves a number of times, peeks and dequeues meanwhile, and then reports the results in
+// JSON. A test builds it with different versions of package cosmos and runs the builds concurrently.
 package main
 
 import (
@@ -24,17 +23,17 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A Report is what a worker has done.
+// A Report is the result of a worker.
 type Report struct {
 	Saved    []string         `json:"saved"`    // ids of events
 	Dequeued []string         `json:"dequeued"` // ids of events
 	Errors   []string         `json:"errors"`
-	Refused  map[string]int   `json:"refused"` // by kind of error
-	Writes   map[string]int   `json:"writes"`  // documents that were written, by container, partition and id
+	Refused  map[string]int   `json:"refused"` // errors by kind
+	Writes   map[string]int   `json:"writes"`  // counters of documents that were written, by container, partition and id
 	Counters map[string]int64 `json:"counters"`
 }
 
-// A worker does what a node does, for some actors.
+// A worker makes the calls of a node for some actors.
 type worker struct {
 	repo   *cosmos.Repository
 	stores repositorytest.Stores
@@ -111,7 +110,7 @@ func (w *worker) reportError(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch kind := domain.KindOf(err); kind {
-	case domain.Conflict, domain.Busy, domain.NotFound, domain.NewerFormat: // another worker was faster, or keeps the mailbox
+	case domain.Conflict, domain.Busy, domain.NotFound, domain.NewerFormat: // another worker was first, or the mailbox has a newer format
 		w.report.Refused[kind.String()]++
 	default:
 		w.report.Errors = append(w.report.Errors, err.Error())
@@ -154,7 +153,7 @@ func (w *worker) fetchBundle(ctx context.Context, actor domain.ActorID) error {
 	return nil
 }
 
-// Do implements policy.Transporter. It notes the counters in documents that were written.
+// Do implements policy.Transporter. It records the counters in documents that are written.
 func (w *worker) Do(req *http.Request) (*http.Response, error) {
 	var body []byte
 	if req.Body != nil && req.Header.Get("x-ms-documentdb-query") == "" {
@@ -205,7 +204,7 @@ func (w *worker) countUp(container string, value any) {
 	}
 }
 
-// noteCounters notes the highest value of each counter.
+// noteCounters records the highest value of each counter.
 func (w *worker) noteCounters(path string, object map[string]any) {
 	for name, member := range object {
 		switch member := member.(type) {

@@ -47,7 +47,7 @@ func (s *Store) signLink(ctx context.Context, now time.Time, values sas.BlobSign
 	} else {
 		var key *service.UserDelegationCredential
 		if last := now.Add(maxKeyTime - clockSkew); values.ExpiryTime.After(last) {
-			values.ExpiryTime = last // that of a new key
+			values.ExpiryTime = last // a new key may end earlier
 		}
 		if key, err = s.keys.getKey(ctx, s.service, now, values.ExpiryTime); err != nil {
 			return query, err
@@ -62,17 +62,17 @@ func (s *Store) signLink(ctx context.Context, now time.Time, values sas.BlobSign
 
 const (
 	maxKeyTime = repository.MaxLinkTime // the limit of Azure for a user delegation key
-	clockSkew  = 5 * time.Minute        // by which the clock of the account may be behind
+	clockSkew  = 5 * time.Minute        // by which the clock of the account may be slow
 )
 
-// delegatedKeys keep the last user delegation key of an identity. A link ends with its key.
+// delegatedKeys keeps the last user delegation key of an identity. A link expires with its key.
 type delegatedKeys struct {
 	mu      sync.Mutex
 	key     *service.UserDelegationCredential
 	expires time.Time
 }
 
-// getKey returns a key that lives until a time, for which a new one is enough.
+// getKey returns a key that is valid until a time. If the last key is not, it requests a new one.
 func (k *delegatedKeys) getKey(ctx context.Context, account *service.Client, now, until time.Time) (*service.UserDelegationCredential, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -38,8 +38,8 @@ func (identity) GetToken(context.Context, policy.TokenRequestOptions) (azcore.Ac
 	return azcore.AccessToken{Token: "token", ExpiresOn: time.Now().Add(time.Hour)}, nil
 }
 
-// Without the key of an account, the identity signs links by a key that it gets for up to seven days,
-// and uses again while it lives long enough.
+// Without the account's key, the identity signs links with a key that it requests for up to seven days,
+// and reuses while it is valid long enough.
 func TestLinksOfAnIdentity(t *testing.T) {
 	keys := &keyService{}
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)

@@ -23,12 +23,12 @@ import (
 	"github.com/messagehub/messagehub/repository/source"
 )
 
-// Options say where an account is.
+// Options say how to reach an account.
 type Options struct {
 	// Endpoint is the URL of the account: https://account.blob.core.windows.net, or
 	// http://127.0.0.1:10000/account for an emulator.
 	Endpoint string
-	// Account is the name of the account. Default: that in Endpoint.
+	// Account is the name of the account. Default: the one in Endpoint.
 	Account string
 	// Key signs requests and links. Default: Credential authorizes them.
 	Key        string
@@ -38,7 +38,7 @@ type Options struct {
 	Clock      func() time.Time   // default: time.Now
 }
 
-// A Store is the account. It is safe for concurrent use, and there is nothing to close.
+// A Store is an account. It is safe for concurrent use, and there is nothing to close.
 type Store struct {
 	account string
 	service *service.Client
@@ -82,8 +82,8 @@ func New(o Options) (*Store, error) {
 	return s, nil
 }
 
-// accountIn returns the name of the account in an endpoint: the last part of its path, or the first one
-// of its host.
+// accountIn returns the name of the account in an endpoint: the last part of its path, or the first
+// part of its host.
 func accountIn(u *url.URL) string {
 	if p := strings.Trim(u.Path, "/"); p != "" {
 		return path.Base(p)
@@ -92,7 +92,7 @@ func accountIn(u *url.URL) string {
 	return name
 }
 
-// containerClient returns the client of a bucket, and false if the account has no such bucket.
+// containerClient returns the client of a bucket, and false if the account cannot have such a bucket.
 func (s *Store) containerClient(bucket string) (*container.Client, bool) {
 	account, name, _ := strings.Cut(bucket, "/")
 	if account != s.account || name == "" || strings.Contains(name, "/") {
@@ -165,7 +165,7 @@ func (s *Store) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser
 	if !ok {
 		return nil, domain.Errorf(domain.NotFound, "the account %s has no such bucket", s.account)
 	}
-	ctx = policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}}) // the content is not to be decompressed
+	ctx = policy.WithHTTPHeader(ctx, http.Header{"Accept-Encoding": {"identity"}}) // so that the content is not decompressed
 	answer, err := c.NewBlobClient(name.Key()).DownloadStream(ctx, nil)
 	switch {
 	case bloberror.HasCode(err, bloberror.BlobArchived):
@@ -185,15 +185,15 @@ func valueOf[T any](p *T) (v T) {
 	return v
 }
 
-// classifyError returns the error of a call in the terms of the port. An error that comes with the end of ctx
-// is that of ctx.
+// classifyError returns the error of a call with its domain.Kind. If ctx has ended, it returns the
+// error of ctx.
 func classifyError(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return ended
 	}
 	answer, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok {
-		// Not wrapped: it may hold the deadline of an attempt, which is not that of the caller.
+		// The error is not wrapped: it may be the deadline of an attempt, which is not the caller's.
 		return domain.Errorf(domain.Unavailable, "the account gave no answer, or there is no token for it: %v", err)
 	}
 	said := fmt.Sprintf("the account answered %d %s", answer.StatusCode, answer.ErrorCode)
@@ -203,7 +203,7 @@ func classifyError(ctx context.Context, err error) error {
 		}
 	}
 	if answer.StatusCode == 404 && !bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound, "") {
-		return source.NoBucket(said) // such as ResourceNotFound: the endpoint is that of something else
+		return source.NoBucket(said) // such as ResourceNotFound: the endpoint belongs to something else
 	}
 	return source.ErrorOf(answer.StatusCode, said)
 }

@@ -24,10 +24,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// connectionVariable names another account to test on, such as one of Azurite.
+// connectionVariable is the environment variable with another account to test on, such as one of
+// Azurite.
 const connectionVariable = "MESSAGEHUB_BLOB_TEST_CONNECTION"
 
-// The suite runs on the embedded account, or on the account that a variable names.
+// The suite runs on the embedded account, or on the account in the environment variable.
 func TestSource(t *testing.T) {
 	repositorytest.RunSource(t, func(t *testing.T) repositorytest.SourceStore {
 		if connection := os.Getenv(connectionVariable); connection != "" {
@@ -53,7 +54,7 @@ func startServer(t *testing.T) azure.Options {
 	return azure.Options{Endpoint: "http://" + listener.Addr().String() + "/" + account.Name(), Key: account.Key()}
 }
 
-// openStore opens an account with a container of the test's own.
+// openStore opens an account with a container for the test.
 func openStore(t *testing.T, o azure.Options) repositorytest.SourceStore {
 	t.Helper()
 	transport := &http.Transport{}
@@ -87,7 +88,7 @@ func openStore(t *testing.T, o azure.Options) repositorytest.SourceStore {
 	}
 }
 
-// A version that is not the null version is not there.
+// Versions other than the null version do not exist.
 func TestOnlyTheCurrentBlobIsThere(t *testing.T) {
 	s := openStore(t, startServer(t))
 	s.Put(t, "a", "x")

@@ -1,6 +1,7 @@
-// Package folder reads a folder in the layout of [content.Dir], such as that of the hub's own content. It
-// has one version of each object, the null version, and no links. An object is written once, so its size is
-// all that is said of it: the time of its file is not the time that its writer has reported.
+// Package folder reads a folder in the layout of [content.Dir], such as that of the hub's own content.
+// It has one version of each object, the null version, and no links. An object is written once. Its
+// size is the only fact that it reports: the time of its file is not the time that its writer has
+// reported.
 package folder
 
 import (
@@ -20,12 +21,12 @@ import (
 	"github.com/messagehub/messagehub/repository/source"
 )
 
-// A Store is a folder. It has any bucket that it is asked for. It is safe for concurrent use.
+// A Store is a folder. It accepts any bucket name. It is safe for concurrent use.
 type Store struct{ root *os.Root }
 
 var _ repository.Source = (*Store)(nil)
 
-// Open opens a folder to read it. The caller closes it.
+// Open opens a folder for reading. The caller closes it.
 func Open(dir string) (*Store, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -44,7 +45,7 @@ func (s *Store) List(ctx context.Context, _, prefix, cursor string, limit int) (
 		return repository.SourcePage{}, classifyError(ctx, err)
 	}
 	page := repository.SourcePage{Objects: w.found}
-	if len(page.Objects) > limit { // there is one for the next page
+	if len(page.Objects) > limit { // so there is another page
 		page.Objects = page.Objects[:limit]
 		page.Cursor = page.Objects[limit-1].Key
 	}
@@ -108,15 +109,15 @@ func objectOf(key string, info fs.FileInfo) (object repository.SourceObject) {
 
 // A folderWalk finds objects in the order of their keys. It does not enter folders without objects of its page.
 type folderWalk struct {
-	ctx    context.Context //nolint:containedctx // that of the call
+	ctx    context.Context //nolint:containedctx // the context of the call
 	root   *os.Root
 	prefix string
 	after  string
 	limit  int
-	found  []repository.SourceObject // one more than limit, if there are more
+	found  []repository.SourceObject // limit+1 objects, if there are more than limit
 }
 
-// A folderEntry is a file or a folder. All keys in a folder begin with its key.
+// A folderEntry is a file or a folder. The keys of all objects in a folder begin with its key.
 type folderEntry struct {
 	key, path string
 	isFolder  bool
@@ -130,7 +131,7 @@ func (w *folderWalk) mayHave(e folderEntry) bool {
 	return (strings.HasPrefix(e.key, w.prefix) || strings.HasPrefix(w.prefix, e.key)) && (e.key > w.after || strings.HasPrefix(w.after, e.key))
 }
 
-// visitFolder adds the objects in a folder. key is what their keys begin with.
+// visitFolder adds the objects in a folder. key is the prefix of their keys.
 func (w *folderWalk) visitFolder(folder, key string) error {
 	entries, err := w.readFolder(folder, key)
 	if err != nil {
@@ -155,8 +156,9 @@ func (w *folderWalk) visitFolder(folder, key string) error {
 	return nil
 }
 
-// readFolder returns what is in a folder. A folder whose name ends with a plus sign has the rest of segments
-// that are too long for a file name, so what is in it is among what is beside it.
+// readFolder returns the entries of a folder. A folder whose name ends with a plus sign has the rest of
+// segments that are too long for a file name, so its entries are returned together with those beside
+// it.
 func (w *folderWalk) readFolder(folder, key string) (entries []folderEntry, err error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, err
@@ -174,7 +176,7 @@ func (w *folderWalk) readFolder(folder, key string) (entries []folderEntry, err 
 		begin, isContinued := strings.CutSuffix(name, "+")
 		object, isObject := strings.CutSuffix(name, "=")
 		switch {
-		case strings.HasPrefix(name, "+"): // of the store itself
+		case strings.HasPrefix(name, "+"): // a folder or file of the store itself
 		case in.IsDir() && isContinued:
 			more, err := w.readFolder(at, key+begin)
 			if err != nil {
@@ -201,7 +203,7 @@ func (w *folderWalk) add(e folderEntry) error {
 	return err
 }
 
-// classifyError returns the error of a call in the terms of the port.
+// classifyError returns the error of a call with its domain.Kind.
 func classifyError(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return ended

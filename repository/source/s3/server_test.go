@@ -10,8 +10,8 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// A backend corrects the listing of versions of s3mem: as in S3, the newest version of a key comes first,
-// key-marker is a key that is not listed again, and a page that is cut names the next one.
+// A backend corrects the listing of versions of s3mem. As in S3, the newest version of a key comes
+// first, the key in key-marker is not listed again, and a truncated page names the next one.
 type backend struct{ *s3mem.Backend }
 
 func (b backend) ListBucketVersions(bucket string, prefix *gofakes3.Prefix, page *gofakes3.ListBucketVersionsPage) (*gofakes3.ListBucketVersionsResult, error) {
@@ -60,13 +60,13 @@ func keyOf(v gofakes3.VersionItem) string {
 	return v.(*gofakes3.Version).Key
 }
 
-// withoutBody leaves out the body of an answer.
+// A withoutBody leaves out the body of an answer.
 type withoutBody struct{ http.ResponseWriter }
 
 func (w withoutBody) Write(p []byte) (int, error) { return len(p), nil }
 
-// startServer starts a server with a bucket. It answers a HEAD of a version, which gofakes3 does not do, as a
-// GET without its body.
+// startServer starts a server with a bucket. gofakes3 does not support HEAD of a version, so the server
+// answers it as a GET without its body.
 func startServer(t *testing.T, bucket string, hasVersions bool) (url string) {
 	t.Helper()
 	store := backend{s3mem.New()}

@@ -17,16 +17,16 @@ import (
 	"github.com/messagehub/messagehub/repository/source"
 )
 
-// Options say where a store is.
+// Options say how to reach a store.
 type Options struct {
 	Endpoint             string // https://s3.eu-west-1.amazonaws.com
 	Region               string // default us-east-1
 	AccessKey, SecretKey string
 	Transport            http.RoundTripper
-	Attempts             int // at a request; default 4
+	Attempts             int // attempts of a request; default 4
 }
 
-// A Store is safe for concurrent use, and there is nothing to close.
+// A Store is a store of S3. It is safe for concurrent use, and there is nothing to close.
 type Store struct{ client *minio.Client }
 
 var _ repository.Source = (*Store)(nil)
@@ -70,7 +70,7 @@ func (s *Store) listObjects(ctx context.Context, bucket, prefix, cursor string, 
 		if found.Err != nil {
 			return repository.SourcePage{}, found.Err
 		}
-		if found.Key < last || n == 0 && found.Key == cursor { // the iterator would not end
+		if found.Key < last || n == 0 && found.Key == cursor { // otherwise the iterator would not end
 			return repository.SourcePage{}, domain.Errorf(domain.Unavailable, "the store lists %q behind %q", domain.Clip(found.Key), domain.Clip(last))
 		}
 		if n, last = n+1, found.Key; !withVersions || found.IsLatest {
@@ -105,7 +105,7 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 	if domain.KindOf(err) != domain.NotFound {
 		return repository.SourceObject{}, err
 	}
-	// The answer to a HEAD does not say what was not found.
+	// The answer to a HEAD does not tell whether the bucket or the object was not found.
 	isThere, bucketErr := s.client.BucketExists(ctx, name.Bucket())
 	switch {
 	case bucketErr != nil:
@@ -120,7 +120,7 @@ func (s *Store) Stat(ctx context.Context, name domain.ObjectName, version *domai
 // Open implements [repository.Source].
 func (s *Store) Open(ctx context.Context, name domain.ObjectName) (io.ReadCloser, error) {
 	opts := minio.GetObjectOptions{}
-	opts.Set("Accept-Encoding", "identity") // the content is not to be decompressed
+	opts.Set("Accept-Encoding", "identity") // so that the content is not decompressed
 	content, _, _, err := minio.Core{Client: s.client}.GetObject(ctx, name.Bucket(), name.Key(), opts)
 	if minio.ToErrorResponse(err).Code == minio.InvalidObjectState {
 		return nil, source.ErrArchived
@@ -147,8 +147,8 @@ func (s *Store) Link(ctx context.Context, name domain.ObjectName, version domain
 
 const archiveStatusHeader = "X-Amz-Archive-Status"
 
-// objectOf returns what a listing or a HEAD says of an object. The header of an answer to a HEAD leaves
-// out the standard class.
+// objectOf returns the facts of an object in a listing or an answer to HEAD. The header of an answer to
+// HEAD leaves out the standard class.
 func objectOf(found *minio.ObjectInfo) (object repository.SourceObject, err error) {
 	object = repository.SourceObject{Key: found.Key, Marker: found.IsDeleteMarker}
 	object.LastModified, object.Reason = found.LastModified, domain.Crawl
@@ -164,8 +164,8 @@ func objectOf(found *minio.ObjectInfo) (object repository.SourceObject, err erro
 	return object, nil
 }
 
-// classifyError returns the error of a call in the terms of the port. An error that comes with the end of ctx
-// is that of ctx.
+// classifyError returns the error of a call with its domain.Kind. If ctx has ended, it returns the
+// error of ctx.
 func classifyError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -178,7 +178,7 @@ func classifyError(ctx context.Context, err error) error {
 	}
 	answer, ok := errors.AsType[minio.ErrorResponse](err)
 	if !ok {
-		// Not wrapped: it may hold the deadline of an attempt, which is not that of the caller.
+		// The error is not wrapped: it may be the deadline of an attempt, which is not the caller's.
 		return domain.Errorf(domain.Unavailable, "the store gave no answer: %v", err)
 	}
 	said := fmt.Sprintf("the store answered %d %s", answer.StatusCode, answer.Code)

@@ -33,7 +33,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// A store without the listing of versions has the same listing.
+// The listing is the same for a store that cannot list versions.
 func TestSourceWithoutListingOfVersions(t *testing.T) {
 	endpoint := startServer(t, bucket, false)
 	store := openStore(t, endpoint, false)
@@ -56,7 +56,7 @@ func TestSourceWithoutListingOfVersions(t *testing.T) {
 	}
 }
 
-// withoutVersions answers the listing of versions as stores do that do not have it.
+// A withoutVersions answers the listing of versions as a store does that cannot list versions.
 type withoutVersions struct{ next http.RoundTripper }
 
 func (w withoutVersions) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -109,7 +109,8 @@ func connectStore(t *testing.T, endpoint string, transport http.RoundTripper) *s
 	return store
 }
 
-// The header of an answer says more than a listing: what is archived, and what was restored.
+// The header of an answer has facts that a listing does not have: whether an object is archived or
+// restored.
 func TestStatSaysWhatIsArchived(t *testing.T) {
 	for _, tc := range []struct {
 		name         string
@@ -155,14 +156,14 @@ func TestStatSaysWhatIsArchived(t *testing.T) {
 	}
 }
 
-// answering answers each request with a header.
+// An answering answers each request with a header.
 type answering struct{ header http.Header }
 
 func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: a.header, Body: http.NoBody, Request: r}, nil
 }
 
-// A delete marker answers a HEAD of its version with 405.
+// S3 answers a HEAD of a delete marker's version with 405.
 func TestStatFindsAMarkerByItsVersion(t *testing.T) {
 	store := connectStore(t, "http://store.test", marker{})
 	name, err := domain.ParseObjectName(bucket, "a")
@@ -181,7 +182,8 @@ func (marker) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusMethodNotAllowed, Header: header, Body: http.NoBody, Request: r}, nil
 }
 
-// A link names its version, and the null version too: in a bucket with versions it need not be the latest.
+// A link names its version, even the null version: in a bucket with versions, that need not be the
+// latest.
 func TestLinkNamesItsVersion(t *testing.T) {
 	store := connectStore(t, "https://s3.eu-north-1.amazonaws.com", nil)
 	name, err := domain.ParseObjectName(bucket, "a+b/é.txt")

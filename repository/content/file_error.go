@@ -8,8 +8,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// classifyFileError adds to an error of the file system what can be done about it, if that is
-// known. All of these happen before an object is visible.
+// classifyFileError adds advice to an error of the file system, if there is some. All of these errors
+// occur before an object is visible.
 func classifyFileError(err error) error {
 	switch {
 	case err == nil:

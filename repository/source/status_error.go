@@ -6,9 +6,9 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// ErrorOf returns the error of an answer whose status is no success. It is the one place that
-// interprets a status; an adapter only interprets what its protocol says besides. said is what the
-// store has answered, without secrets.
+// ErrorOf returns the error for an answer whose status is not a success. It is the only place that
+// interprets a status; an adapter only interprets what is specific to its protocol. said is the text of
+// the answer, without secrets.
 func ErrorOf(status int, said string) error {
 	switch {
 	case status == http.StatusTooManyRequests, status == http.StatusServiceUnavailable:
@@ -26,10 +26,10 @@ func ErrorOf(status int, said string) error {
 	}
 }
 
-// ErrArchived reports a content that cannot be read before it is restored.
+// ErrArchived reports content that cannot be read before it is restored.
 var ErrArchived = domain.Errorf(domain.Invalid, "the content is archived; restore it first")
 
-// NoBucket returns the error of Stat in a bucket that a store does not have. It is not NotFound, which
+// NoBucket returns the error of Stat for a bucket that a store does not have. It is not NotFound, which
 // would mean that the object was deleted.
 func NoBucket(said string) error {
 	return domain.Errorf(domain.Unavailable, "%s: check which store has the bucket", said)

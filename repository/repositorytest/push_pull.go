@@ -6,7 +6,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// requestPeek adds a request for a bundle of entries.
+// requestPeek adds a request for a bundle with entries.
 func (f *pushFixture) requestPeek(id string, limit int, entries ...domain.Position) {
 	f.Helper()
 	require.NoError(f, f.addReplay(0, domain.ReplayRequest{ID: id, Peek: &domain.PeekRequest{Limit: limit, Entries: entries}}))
@@ -26,8 +26,8 @@ func positionNumbers(positions []domain.Position) (all []int64) {
 	return all
 }
 
-var doorRules = []pushRule{
-	{"RequestsOfADoorAreKept", func(f *pushFixture) {
+var pullRules = []pushRule{
+	{"RequestsOfAConsumerAreKept", func(f *pushFixture) {
 		f.createCursor()
 		f.requestPeek("a", 3, positionsOf(4, 7)...)
 		require.NoError(f, f.addReplay(0, domain.ReplayRequest{ID: "b", Dequeue: "bundle"}))
@@ -117,7 +117,7 @@ var doorRules = []pushRule{
 	}},
 }
 
-// readStanding returns what is stored of the cursor.
+// readStanding returns the stored standing of the cursor.
 func (f *pushFixture) readStanding() domain.Standing {
 	f.Helper()
 	s, err := f.Cursors.Standing(f.ctx, f.id)

@@ -29,8 +29,8 @@ func manyGroups(t *testing.T, n int) domain.Groups {
 	return groups
 }
 
-// documentsOf returns how many documents the containers hold of a recipient.
-func (r *rig) documentsOf(recipient domain.ActorID) int {
+// countDocuments returns the number of documents of a recipient in all containers.
+func (r *rig) countDocuments(recipient domain.ActorID) int {
 	r.t.Helper()
 	c := r.node(Options{}, false).beginCall("test")
 	n := 0
@@ -44,7 +44,7 @@ func (r *rig) documentsOf(recipient domain.ActorID) int {
 	return n
 }
 
-// A question about a bundle or an actor that does not exist.
+// absentQuestions are calls about a bundle or an actor that does not exist.
 var absentQuestions = map[string]func(context.Context, *Repository, domain.ActorID) error{
 	"Dequeue": func(ctx context.Context, r *Repository, actor domain.ActorID) error {
 		_, err := r.Acknowledge(ctx, actor, repositorytest.NewBundleID())
@@ -86,14 +86,14 @@ func TestAskingForWhatIsAbsent_WritesNothingAndIsCheap(t *testing.T) {
 				t.Logf("%s: %.1f RU, %d requests", what, units, s.engine.Requests()-requests)
 				assert.Equal(t, domain.NotFound, domain.KindOf(err), "%s: %v", what, err)
 				assert.LessOrEqual(t, units, 5.0, what)
-				assert.Zero(t, s.documentsOf(actor), what)
+				assert.Zero(t, s.countDocuments(actor), what)
 			}
 		}
 	}
 }
 
 func TestFreeze_CoversEveryGroupHoweverMany(t *testing.T) {
-	for _, lost := range []int{0, 1, 2} { // the reply to this batch
+	for _, lost := range []int{0, 1, 2} { // the batches whose reply is lost
 		s := newTrust(t)
 		s.rig = newRig(t, embedded.Options{Consistency: "Session"})
 		groups := manyGroups(t, 150)
@@ -117,6 +117,6 @@ func TestFreeze_CoversEveryGroupHoweverMany(t *testing.T) {
 		records, err := node.Records(t.Context(), s.actor, 10)
 		require.NoError(t, err)
 		require.Len(t, records, 2, "a freeze and a thaw, each recorded once")
-		s.drains()
+		s.drainAll()
 	}
 }

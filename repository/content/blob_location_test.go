@@ -10,8 +10,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Whatever a domain states, it is either refused, without its secrets, or the name
-// of a blob below one of the places.
+// Any URI of a domain is either refused, without showing its secrets, or is the name of a blob below
+// one of the places.
 func FuzzContentURIs(f *testing.F) {
 	places := []blobLocation{
 		{scheme: "http", host: "127.0.0.1:10000", path: "/devstoreaccount1", container: "exchange"},

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A rightsGate refuses requests with 403.
+// A rightsGate refuses selected requests with 403.
 type rightsGate struct {
 	next    policy.Transporter
 	refuses func(*http.Request) bool
@@ -26,7 +26,7 @@ func (g rightsGate) Do(req *http.Request) (*http.Response, error) {
 	return g.next.Do(req)
 }
 
-// probedAccount returns an account with a clock, and how to reach a container of it.
+// probedAccount returns the options for a container of an account with a clock.
 func probedAccount(t *testing.T, now *time.Time) content.BlobOptions {
 	account, err := embedded.Open(embedded.Options{Containers: []string{"content"}, Clock: func() time.Time { return *now }})
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func probedAccount(t *testing.T, now *time.Time) content.BlobOptions {
 	return o
 }
 
-// blobRefusals refuse the requests that need a right.
+// blobRefusals select the requests that need a right.
 var blobRefusals = map[string]func(*http.Request) bool{
 	content.RightWrite:  func(r *http.Request) bool { return r.Method == http.MethodPut },
 	content.RightRead:   func(r *http.Request) bool { return r.Method == http.MethodGet && r.URL.Query().Get("comp") != "list" },

@@ -14,9 +14,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// classifyBlobError returns the error of a call to Blob Storage in the terms of the port. It is
-// the only place where a status is interpreted. An error that comes with the end
-// of ctx is that of ctx.
+// classifyBlobError returns the error of a call to Blob Storage with its domain.Kind. It is the only
+// place where a status is interpreted. If ctx has ended, it returns the error of ctx.
 func classifyBlobError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -26,7 +25,7 @@ func classifyBlobError(ctx context.Context, err error) error {
 	}
 	answer, ok := errors.AsType[*azcore.ResponseError](err)
 	if !ok {
-		// Not wrapped: an attempt has deadlines that are not the caller's.
+		// The error is not wrapped: it may be the deadline of an attempt, which is not the caller's.
 		return domain.Errorf(domain.Unavailable, "the account gave no answer, or there is no token for it: %v", err)
 	}
 	told := fmt.Sprintf("the account answered %d %s%s", answer.StatusCode, answer.ErrorCode, requestOf(answer))
@@ -52,7 +51,7 @@ func classifyBlobError(ctx context.Context, err error) error {
 	return errors.New(told)
 }
 
-// requestOf returns what Azure's support asks for.
+// requestOf returns the id of a request, for which Azure's support asks.
 func requestOf(answer *azcore.ResponseError) string {
 	if answer.RawResponse == nil {
 		return ""
@@ -63,13 +62,13 @@ func requestOf(answer *azcore.ResponseError) string {
 	return ""
 }
 
-// A witness sees every attempt at a request, and remembers whether one may have
-// been carried out though it did not seem to be.
+// A witness observes every attempt of a request, and remembers whether one that seemed to fail may have
+// been carried out.
 type witness struct{}
 
 type witnessKey struct{}
 
-// withWitness returns a context for one request, and where the witness reports a lost answer.
+// withWitness returns a context for one request. lost is set if an answer of it was lost.
 func withWitness(ctx context.Context) (_ context.Context, lost *bool) {
 	lost = new(bool)
 	return context.WithValue(ctx, witnessKey{}, lost), lost
@@ -84,7 +83,7 @@ func (witness) Do(r *policy.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// isUnknown reports whether a write that ended like this may have been carried out.
+// isUnknown reports whether a write with this result may have been carried out.
 func isUnknown(resp *http.Response, err error) bool {
 	unknown := []int{
 		http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,

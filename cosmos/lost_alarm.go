@@ -10,13 +10,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// An alarm remembers the recipients of whom a Peek has found that the store has lost
-// something. Each is logged once.
+// An alarm remembers the recipients of which a Peek has found lost documents. Each is logged once.
 type alarm struct {
 	logger  *slog.Logger
-	gauge   prometheus.Gauge // how many recipients there are
+	gauge   prometheus.Gauge // the number of recipients
 	message string
-	action  string // what an operator does
+	action  string // the command that an operator runs
 
 	present atomic.Bool // recipients is not empty
 
@@ -24,14 +23,14 @@ type alarm struct {
 	recipients map[domain.ActorID]bool
 }
 
-// maxAlarms bounds how many recipients are remembered and logged.
+// maxAlarms is the limit for the recipients that are remembered and logged.
 const maxAlarms = 1000
 
 func newAlarm(logger *slog.Logger, gauge prometheus.Gauge, message, action string) *alarm {
 	return &alarm{logger: logger, gauge: gauge, message: message, action: action, recipients: make(map[domain.ActorID]bool)}
 }
 
-// add notes a recipient, and logs it with what was found, once.
+// add remembers a recipient. The first time, it logs the recipient with what was found.
 func (a *alarm) add(recipient domain.ActorID, found any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -44,7 +43,7 @@ func (a *alarm) add(recipient domain.ActorID, found any) {
 	a.logger.Error("the store has lost something", "what", a.message, "recipient", recipient.String(), "found", found, "action", a.action)
 }
 
-// remove notes that a recipient is in order again.
+// remove forgets a recipient whose mailbox is in order again.
 func (a *alarm) remove(recipient domain.ActorID) {
 	if !a.present.Load() {
 		return

@@ -6,12 +6,11 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-const maxSegment = 200 // of a file name; most file systems take 255 bytes
+const maxSegment = 200 // limit for a file name; most file systems permit 255 bytes
 
-// FileOf returns the path of the object name below the root of a Dir: the name itself,
-// marked at its end as an object. No two names have the same path, and none has
-// a path that is a folder of another. A segment that is too long for a file name
-// continues in a folder, marked as well:
+// FileOf returns the path of the object name below the root of a Dir: the name with a mark at its end.
+// No two names have the same path, and no path of a name is a folder in the path of another. A segment
+// that is too long for a file name continues in a folder, which is marked as well:
 //
 //	a/b            a/b=
 //	a/bbbb…bbbb    a/bbb…+/…bbb=

@@ -11,7 +11,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// deletions is an account that answers the deletion of a container.
+// A deletions is an account that answers the deletion of a container.
 type deletions struct {
 	status   int
 	code     string

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A storeImage is all that is stored, to be brought back after each damage.
+// A storeImage has all documents of a store, to restore them after each damage.
 type storeImage struct {
 	*testing.T
 	*rig
@@ -44,7 +44,7 @@ const (
 	imageTail     = 2
 )
 
-// newStoreImage fills a store with documents of every kind. If it has an intent, that is of a
+// newStoreImage fills a store with documents of every kind. With hasIntent, one head has an intent of a
 // process that has ended.
 func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 	s := &storeImage{T: t, rig: newRig(t, embedded.Options{}), actor: repositorytest.NewActor()}
@@ -71,7 +71,7 @@ func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 	require.NoError(t, err)
 	_, err = node.SweepRecipient(t.Context(), s.actor) // leaves milestones
 	require.NoError(t, err)
-	events := saves(7, domain.TimeSeries) // the last one in a drawer that stays open
+	events := saves(7, domain.TimeSeries) // the last event is in a drawer that stays open
 	saves(1, domain.TimeSeries)
 	saves(1, domain.Charges)
 	s.open = takes()
@@ -87,8 +87,8 @@ func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 	if hasIntent {
 		once := opts
 		once.Retries = -1
-		dying, line := s.tapped(once)
-		line.set(at(2, replacesHead, func() error { return errors.New("the process ends before the commit") }))
+		dying, line := s.tappedNode(once)
+		line.setBefore(atNth(2, isHeadReplacement, func() error { return errors.New("the process ends before the commit") }))
 		_, err := dying.Save(t.Context(), s.actor, repositorytest.Events(7, s.actor, repositorytest.From(domain.TimeSeries)))
 		require.Error(t, err)
 	}
@@ -96,7 +96,7 @@ func newStoreImage(t *testing.T, hasIntent bool) *storeImage {
 	return s
 }
 
-// reads returns all documents that are stored.
+// reads returns all stored documents.
 func (s *storeImage) reads() map[docPlace]imageDoc {
 	s.Helper()
 	node := s.admin
@@ -134,7 +134,7 @@ func (s *storeImage) writes(at docPlace, body map[string]any) {
 	require.NoError(s, err)
 }
 
-// restores brings back all that has changed.
+// restores restores all documents that have changed.
 func (s *storeImage) restores() {
 	s.Helper()
 	now := s.reads()
@@ -204,13 +204,13 @@ func withNumber(t *testing.T, body map[string]any, path []string, n int64) map[s
 	return c
 }
 
-// maxRequestsOfDamage is how many requests a call may make, retries included, on a store of a
-// few drawers of which one number is damaged.
+// maxRequestsOfDamage is the limit for the requests of a call, retries included, on a store of a few
+// drawers in which one number is damaged.
 const maxRequestsOfDamage = 500
 
-// A number in a document may decide how much is read, created or allocated. Whatever it is, no
-// call panics, and each ends within some requests. Those that succeed may do so on what the
-// damage says.
+// A number in a document may decide how much is read, created or allocated. Whatever it is, no call
+// panics, and each ends within a limit of requests. A call that succeeds may have acted on the damaged
+// number.
 func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
 	for _, hasIntent := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
 					values := []int64{-1, 0, n + 1, n * 1000, 1 << 33, 1 << 52}
 					switch {
 					case raced:
-						values = []int64{-1} // the same lines run whatever the number
+						values = []int64{-1} // the same lines are executed whatever the number
 					case !triesEveryCase:
 						values = []int64{-1, n + 1, 1 << 33}
 					}
@@ -252,8 +252,7 @@ func TestDamagedNumber_EndsEachCallInBoundedRequests(t *testing.T) {
 	}
 }
 
-// kindOf returns the kind of a document. That of the drawer that the head names is a kind of
-// its own.
+// kindOf returns the kind of a document. The drawer that the head names has a kind of its own.
 func (s *storeImage) kindOf(at docPlace) string {
 	if body := s.docs[at].body; body["kind"] != nil {
 		return body["kind"].(string)
@@ -279,7 +278,7 @@ func isOfIntent(name string) bool {
 	return strings.HasPrefix(name, "head intent") || name == "head undone"
 }
 
-// absentNumbers returns paths of numbers that are left out of a document while they are 0.
+// absentNumbers returns the paths of the numbers that a document leaves out while they are 0.
 func (s *storeImage) absentNumbers(at docPlace) (paths [][]string) {
 	name := nameOf(domain.CabinetKey{Recipient: s.actor, Origin: domain.TimeSeries, ContentType: repositorytest.Event(s.actor).ContentType})
 	switch s.kindOf(at) {
@@ -299,7 +298,7 @@ func (s *storeImage) absentNumbers(at docPlace) (paths [][]string) {
 	return paths
 }
 
-// numberName returns the path of a number, without the names of cabinets and without indexes.
+// numberName returns the path of a number, without names of cabinets and indexes.
 func numberName(path []string) string {
 	named := slices.Clone(path)
 	for i, name := range named {
@@ -310,8 +309,8 @@ func numberName(path []string) string {
 	return strings.Join(named, "/")
 }
 
-// suffers makes every call on a store with one damaged number, and returns how many requests
-// the longest made.
+// suffers makes every call on a store with one damaged number, and returns the largest number of
+// requests of a call.
 func (s *storeImage) suffers(at docPlace, path []string, before, value int64) (most int64) {
 	s.Helper()
 	const peekNext, checkAndRepair = "peek of the next bundle", "check and repair"
@@ -358,7 +357,7 @@ func (s *storeImage) suffers(at docPlace, path []string, before, value int64) (m
 		}},
 	} {
 		switch {
-		case c.name == checkAndRepair && value >= 0 && value != before*1000: // the dearest: two values of six
+		case c.name == checkAndRepair && value >= 0 && value != before*1000: // the most expensive call gets two of the six values
 			continue
 		case c.name != peekNext:
 			s.writes(at, damaged)

@@ -14,8 +14,8 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A sharing hub keeps the list of ids of a bundle in the store that it shares with
-// domains, and its content in its own, both in the folder of the bundle's run.
+// A sharing is a hub that keeps the list of ids of a bundle in the store that it shares with domains,
+// and the content in its own, both in the folder of the bundle's run.
 type sharing struct {
 	*keeper
 	shared *memory.Content
@@ -28,8 +28,8 @@ func newSharing(t *testing.T, capacity int) *sharing {
 	return s
 }
 
-// opens opens a bundle of what waits, as the hub does, and has it answered.
-func (s *sharing) opens() domain.Bundle {
+// openAnswered opens a bundle of waiting events, as the hub does, and answers it.
+func (s *sharing) openAnswered() domain.Bundle {
 	s.Helper()
 	next, err := s.node.NextUnacknowledged(s.Context(), s.actor, allGroups)
 	require.NoError(s, err)
@@ -54,8 +54,8 @@ func (s *sharing) closes(b domain.Bundle) {
 	s.node.Settle(s.Context(), s.actor)
 }
 
-// has demands that the list and the content of a bundle are there, or are gone.
-func (s *sharing) has(want bool, bundles ...domain.Bundle) {
+// requireShared demands that the list and the content of bundles exist, or are gone.
+func (s *sharing) requireShared(want bool, bundles ...domain.Bundle) {
 	s.Helper()
 	for _, b := range bundles {
 		for store, name := range map[repository.Content]string{s.shared: b.List, s.content: b.Object} {
@@ -71,58 +71,58 @@ func (s *sharing) has(want bool, bundles ...domain.Bundle) {
 }
 
 // Drawers without payloads have a folder, too.
-func TestWhatIsSharedOfABundleGoesWithItsFirstDrawer(t *testing.T) {
+func TestSharedContent_IsRemovedWithTheFirstDrawerOfItsBundle(t *testing.T) {
 	s := newSharing(t, 3)
-	s.saves(7) // over three drawers
-	long := s.opens()
+	s.saveEvents(7) // over three drawers
+	long := s.openAnswered()
 	s.closes(long)
-	s.saves(3) // from the middle of the third drawer into the fourth
-	short := s.opens()
-	s.saves(1)
+	s.saveEvents(3) // from the middle of the third drawer into the fourth
+	short := s.openAnswered()
+	s.saveEvents(1)
 	for range 4 * 7 { // a quarter of a day at a time
-		s.passes(6 * time.Hour)
-		s.sweeps()
-		s.has(true, long, short)
+		s.passTime(6 * time.Hour)
+		s.runSweep()
+		s.requireShared(true, long, short)
 	}
-	s.passes(7 * day)
-	require.Equal(t, 2, s.sweeps().Drawers, "the gate stands in the third")
-	s.has(false, long)
-	s.has(true, short)
+	s.passTime(7 * day)
+	require.Equal(t, 2, s.runSweep().Drawers, "the gate stands in the third")
+	s.requireShared(false, long)
+	s.requireShared(true, short)
 	s.closes(short)
-	s.sweeps()
-	s.has(true, short)
-	s.passes(7 * day)
-	s.sweeps()
-	s.has(false, short)
-	require.NoError(t, s.mended(s.actor))
+	s.runSweep()
+	s.requireShared(true, short)
+	s.passTime(7 * day)
+	s.runSweep()
+	s.requireShared(false, short)
+	require.NoError(t, s.repairMailbox(s.actor))
 }
 
-// A Replay may come at the last moment, and the bundle then stays open for ever.
-func TestABundleThatCanBeReplayedHasAllThatIsShared(t *testing.T) {
+// A Replay may occur at the last moment, and the bundle then stays open forever.
+func TestABundleThatCanBeReplayed_HasItsSharedContent(t *testing.T) {
 	for _, late := range []time.Duration{time.Second, 6 * time.Hour, 3 * day} { // after the Dequeue and before the retention ends
 		for _, swept := range []bool{true, false} {
 			s := newSharing(t, 3)
-			s.saves(7)
-			s.closes(s.opens())
-			s.sweeps() // notes that all is acknowledged
-			s.passes(day)
-			s.saves(7)
-			b := s.opens()
+			s.saveEvents(7)
+			s.closes(s.openAnswered())
+			s.runSweep() // records that everything is acknowledged
+			s.passTime(day)
+			s.saveEvents(7)
+			b := s.openAnswered()
 			s.closes(b)
-			s.sweeps()
-			s.passes(7*day - late)
+			s.runSweep()
+			s.passTime(7*day - late)
 			if swept {
-				s.sweeps()
+				s.runSweep()
 			}
-			s.has(true, b)
+			s.requireShared(true, b)
 			again, err := s.node.Replay(t.Context(), s.actor, b.Group, becauseOfATest)
 			require.NoError(t, err)
 			require.Equal(t, b.Object, again.Object)
 			for range 10 {
-				s.passes(10 * day)
-				s.sweeps()
-				s.expires()
-				s.has(true, b)
+				s.passTime(10 * day)
+				s.runSweep()
+				s.expireDocuments()
+				s.requireShared(true, b)
 			}
 			found, run, err := s.node.Find(t.Context(), s.actor, b.ID)
 			require.NoError(t, err)
@@ -132,62 +132,61 @@ func TestABundleThatCanBeReplayedHasAllThatIsShared(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, events, b.Count)
 			s.closes(b)
-			s.sweeps()
-			s.passes(9 * day)
-			s.sweeps()
-			s.has(false, b)
+			s.runSweep()
+			s.passTime(9 * day)
+			s.runSweep()
+			s.requireShared(false, b)
 		}
 	}
 }
 
-// Once its first drawer has gone, a bundle cannot come back, though its document
-// be there for a while.
-func TestABundleWhoseFolderHasGoneIsNotReplayed(t *testing.T) {
+// Once its first drawer has gone, a bundle cannot be opened again, even if its document still exists.
+func TestABundleWithoutItsFolder_IsNotReplayed(t *testing.T) {
 	s := newSharing(t, 3)
-	s.saves(7)
-	b := s.opens()
+	s.saveEvents(7)
+	b := s.openAnswered()
 	s.closes(b)
 	_, err := s.rig.node(Options{DrawerCapacity: 3, Retention: 1, Clock: s.clock, Shared: s.shared}, false).Sweep(t.Context())
 	require.NoError(t, err)
-	s.passes(time.Second)
+	s.passTime(time.Second)
 	_, err = s.rig.node(Options{DrawerCapacity: 3, Retention: 1, Clock: s.clock, Shared: s.shared}, false).Sweep(t.Context())
 	require.NoError(t, err)
-	s.has(false, b)
+	s.requireShared(false, b)
 	_, err = s.node.Replay(t.Context(), s.actor, b.Group, becauseOfATest)
 	require.Equal(t, domain.NotFound, domain.KindOf(err), "%v", err)
 }
 
-func TestForEverKeepsWhatIsShared(t *testing.T) {
+func TestUnlimitedRetention_KeepsSharedContent(t *testing.T) {
 	s := newSharing(t, 3)
 	s.node = s.rig.node(Options{DrawerCapacity: 3, Retention: -1, Clock: s.clock, Shared: s.shared}, true)
-	s.saves(7)
-	b := s.opens()
+	s.saveEvents(7)
+	b := s.openAnswered()
 	s.closes(b)
-	s.passes(1000 * day)
-	s.sweeps()
-	s.expires()
-	s.has(true, b)
+	s.passTime(1000 * day)
+	s.runSweep()
+	s.expireDocuments()
+	s.requireShared(true, b)
 	_, err := s.node.Replay(t.Context(), s.actor, b.Group, becauseOfATest)
 	require.NoError(t, err)
 }
 
-// A lockedContent gives nothing away.
+// A lockedContent deletes nothing.
 type lockedContent struct{ repository.Content }
 
 func (lockedContent) DeleteFolder(context.Context, string) error {
 	return domain.Errorf(domain.Unavailable, "content: out of reach")
 }
 
-func TestASweepThatDoesNotReachTheSharedStoreIsFinishedByTheNext(t *testing.T) {
+func TestASweepThatCannotReachTheSharedStore_IsCompletedByTheNext(t *testing.T) {
 	s := newSharing(t, 3)
-	s.saves(7)
-	b := s.opens()
+	s.saveEvents(7)
+	b := s.openAnswered()
 	s.closes(b)
-	s.sweeps()
-	s.passes(7 * day)
+	s.runSweep()
+	s.passTime(7 * day)
 	_, err := s.rig.node(Options{DrawerCapacity: 3, Clock: s.clock, Shared: lockedContent{s.shared}}, false).Sweep(t.Context())
 	require.ErrorContains(t, err, "out of reach")
-	require.Equal(t, 3, s.sweeps().Drawers)
-	s.has(false, b)
-	require.NoError(t, s.mended(s.actor))
+	require.Equal(t, 3, s.runSweep().Drawers)
+	s.requireShared(false, b)
+	require.NoError(t, s.repairMailbox(s.actor))
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 )
 
-// A ContainerStatus says how a container of an account stands.
+// A ContainerStatus is the status of a container of an account.
 type ContainerStatus struct {
 	Exists       bool
 	Created      bool   // by this call
 	PublicAccess string // "": private, as it should be
 }
 
-// ProvisionBlobs returns how the container that o names stands. If it is missing and
-// o.Create is set, it creates it.
+// ProvisionBlobs returns the status of the container in o. If it is missing and o.Create is set,
+// ProvisionBlobs creates it.
 func ProvisionBlobs(ctx context.Context, o BlobOptions) (status ContainerStatus, err error) {
 	b, err := newBlobs(o)
 	if err != nil {
@@ -40,8 +40,8 @@ func ProvisionBlobs(ctx context.Context, o BlobOptions) (status ContainerStatus,
 	return ContainerStatus{Exists: true, Created: err == nil}, nil
 }
 
-// DestroyBlobs deletes the container that o names, with all that it holds. existed reports
-// whether there was one.
+// DestroyBlobs deletes the container in o, with all its blobs. existed reports whether the container
+// existed.
 func DestroyBlobs(ctx context.Context, o BlobOptions) (existed bool, err error) {
 	b, err := newBlobs(o)
 	if err != nil {

@@ -25,18 +25,18 @@ import (
 )
 
 const (
-	blockSize = 4 << 20 // from which on Azure gives its full throughput
-	atOnce    = 2       // blocks of one object under way, while the next one is read
+	blockSize = 4 << 20 // with blocks of this size, Azure reaches its full throughput
+	atOnce    = 2       // blocks of one object in flight, while the next one is read
 	lookLasts = 20 * time.Second
 )
 
-// blocks are buffers of one block.
+// blocks is a pool of buffers of one block.
 var blocks = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
-// Put implements [repository.Content]. What is larger than a block is staged in
-// blocks, which are not visible, and then committed as a whole: either way one request
-// makes the object, with the condition that it does not exist. If the outcome of
-// that request is unknown, Put fails with Uncertain: the object may appear.
+// Put implements [repository.Content]. An object above the size of a block is staged in blocks, which
+// are not visible, and then committed as a whole. In either case one request creates the object, on
+// condition that it does not exist. If the outcome of that request is unknown, Put fails with
+// Uncertain: the object may appear.
 func (b *Blobs) Put(ctx context.Context, name string, r io.Reader) error {
 	if err := repository.CheckObjectName(name); err != nil {
 		return err
@@ -48,12 +48,12 @@ func (b *Blobs) Put(ctx context.Context, name string, r io.Reader) error {
 	return nil
 }
 
-// An upload is one Put. Its id is part of the object, by which it knows its own.
+// An upload is one Put. Its id is stored with the object, so that it recognizes its own object.
 type upload struct {
 	client *blockblob.Client
 	id     string
 	source io.Reader
-	staged []string // ids of blocks
+	staged []string // ids of staged blocks
 }
 
 func (u *upload) sendBlob(ctx context.Context) error {
@@ -73,9 +73,9 @@ func (u *upload) sendBlob(ctx context.Context) error {
 	return u.commitBlob(ctx, func(ctx context.Context) error { return u.commitWhole(ctx, first[:n]) })
 }
 
-// fillBuffer reads until p is full, and there may be more, or until the source ends. The
-// end is exactly io.EOF: io.ErrUnexpectedEOF, which io.ReadFull also returns at
-// a short end of the source, is what a broken connection returns.
+// fillBuffer reads until p is full, and there may be more, or until the source ends. Only io.EOF itself
+// is the end: io.ErrUnexpectedEOF, which io.ReadFull also returns for a short source, means a broken
+// connection here.
 func fillBuffer(r io.Reader, p []byte) (n int, more bool, err error) {
 	for n < len(p) {
 		k, err := r.Read(p[n:])
@@ -90,8 +90,8 @@ func fillBuffer(r io.Reader, p []byte) (n int, more bool, err error) {
 	return n, true, nil
 }
 
-// stageAll stages the source in blocks, of which the first has been read. When it
-// returns, no block is under way.
+// stageAll stages the source in blocks, the first of which has been read. When it returns, no block is
+// in flight.
 func (u *upload) stageAll(outer context.Context, first *[blockSize]byte) error {
 	group, ctx := errgroup.WithContext(outer)
 	group.SetLimit(atOnce)
@@ -118,20 +118,20 @@ func (u *upload) stageAll(outer context.Context, first *[blockSize]byte) error {
 	return group.Wait()
 }
 
-// nextBlock returns the id of one more block. All have one length.
+// nextBlock returns the id of another block. All ids have the same length.
 func (u *upload) nextBlock() string {
-	id := binary.BigEndian.AppendUint32([]byte(u.id), uint32(len(u.staged))) //nolint:gosec // far below
+	id := binary.BigEndian.AppendUint32([]byte(u.id), uint32(len(u.staged))) //nolint:gosec // the number of blocks is far below the limit
 	u.staged = append(u.staged, base64.StdEncoding.EncodeToString(id))
 	return u.staged[len(u.staged)-1]
 }
 
-// conditions of the request that makes the object, and the name it is known by.
+// ifNone returns the condition of the request that creates the object: that it does not exist.
 func (u *upload) ifNone() *blob.AccessConditions {
 	none := azcore.ETagAny
 	return &blob.AccessConditions{ModifiedAccessConditions: &blob.ModifiedAccessConditions{IfNoneMatch: &none}}
 }
 
-const idName = "putid" // of the metadata
+const idName = "putid" // name of the metadata with the id of the Put
 
 func (u *upload) blobMetadata() map[string]*string { return map[string]*string{idName: &u.id} }
 
@@ -147,8 +147,8 @@ func (u *upload) commitBlocks(ctx context.Context) error {
 	return err
 }
 
-// commitBlob sends the request that makes the object. The client may repeat it:
-// then it finds the object that it has made, and compares its id.
+// commitBlob sends the request that creates the object. The client may repeat the request: then it
+// finds the object of the first one, and compares its id.
 func (u *upload) commitBlob(ctx context.Context, send func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -161,12 +161,12 @@ func (u *upload) commitBlob(ctx context.Context, send func(context.Context) erro
 	return u.resolveCommit(ctx, classifyBlobError(ctx, err), *lost)
 }
 
-// isQuestion reports whether an answer leaves open who has made an object.
+// isQuestion reports whether an answer leaves it unknown who has created an object.
 func isQuestion(err error) bool {
 	return bloberror.HasCode(err, bloberror.BlobAlreadyExists, bloberror.ConditionNotMet, bloberror.InvalidBlockList)
 }
 
-// resolveCommit finds the outcome of a commit that failed with cause.
+// resolveCommit determines the outcome of a commit that failed with cause.
 func (u *upload) resolveCommit(ctx context.Context, cause error, lost bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLasts)
 	defer cancel()

@@ -39,7 +39,7 @@ func (s *Store) Look(ctx context.Context, actor domain.ActorID, id domain.Bundle
 	})
 }
 
-// findRetained returns a bundle that is retained, open or not.
+// findRetained returns a retained bundle, open or not.
 func (r *storedRecipient) findRetained(id domain.BundleID) (*bundleRecord, error) {
 	if record := r.bundles[id]; record != nil {
 		return record, nil

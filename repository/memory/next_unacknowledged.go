@@ -11,8 +11,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// NextUnacknowledged implements [repository.DataAvailable]. Of bundles opened at
-// the same moment the one with the smaller First comes first.
+// NextUnacknowledged implements [repository.DataAvailable]. Of bundles that were opened at the same
+// moment, it returns the one with the smaller First.
 func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, groups []domain.Group) (repository.Next, error) {
 	if err := ctx.Err(); err != nil {
 		return repository.Next{}, fmt.Errorf("next: %w", err)
@@ -25,7 +25,7 @@ func (s *Store) NextUnacknowledged(ctx context.Context, id domain.ActorID, group
 	}
 	var next repository.Next
 	var first *storedCabinet
-	var lost []*storedCabinet // of which the first event cannot be read
+	var lost []*storedCabinet // cabinets whose first event cannot be read
 	for _, c := range r.cabinets {
 		waiting := c.waitingEvents()
 		if len(waiting) == 0 || !slices.Contains(groups, c.group) {
@@ -83,8 +83,8 @@ func (r *storedRecipient) openLongest(groups []domain.Group) *domain.Bundle {
 	return longest
 }
 
-// withinSixDrawers returns the waiting events that a run for a new bundle may
-// have. Event i of a cabinet lies in drawer i / capacity.
+// withinSixDrawers returns the waiting events that a run for a new bundle may have. Event i of a
+// cabinet is in drawer i / capacity.
 func (s *Store) withinSixDrawers(c *storedCabinet) []repository.StoredEvent {
 	firstDrawer := c.acknowledged / s.opts.DrawerCapacity
 	end := (firstDrawer + drawersPerRun) * s.opts.DrawerCapacity
@@ -95,9 +95,9 @@ func (s *Store) withinSixDrawers(c *storedCabinet) []repository.StoredEvent {
 	return events
 }
 
-// eventsBeforeOthers returns the first of events, the waiting events of c, that are older than
-// all waiting events in other cabinets of the group, if the ordering requires that. If c
-// has the oldest of all, there is at least one.
+// eventsBeforeOthers returns the leading events that are older than all waiting events in other
+// cabinets of the group, if the ordering requires that. events are the waiting events of c. If c has
+// the oldest of all, there is at least one.
 func (s *Store) eventsBeforeOthers(r *storedRecipient, c *storedCabinet, events []repository.StoredEvent) []repository.StoredEvent {
 	if s.opts.Ordering != domain.ByRecipient {
 		return events
@@ -121,18 +121,17 @@ func (s *Store) newRange(r *storedRecipient, c *storedCabinet, groups []domain.G
 	}
 }
 
-// An eventRange is a stretch of a cabinet. Since events are only ever appended, it needs
-// no lock.
+// An eventRange is a range of events of a cabinet. Since events are only appended, it needs no lock.
 type eventRange struct {
 	store      *Store
 	cabinet    *storedCabinet
 	generation int // of the gate, when the run was obtained
 	events     []repository.StoredEvent
-	yielded    int // how many of the events were yielded, by the range that read most
+	yielded    int // number of events that the longest iteration has yielded
 
-	groups    []domain.Group           // that were asked for
-	waiting   []repository.StoredEvent // in the cabinet, the events and what is behind them
-	elsewhere domain.Backlog           // in the other cabinets of the groups
+	groups    []domain.Group           // the groups that were asked for
+	waiting   []repository.StoredEvent // the events of the cabinet from the first of the range on
+	elsewhere domain.Backlog           // the backlog of the other cabinets of the groups
 }
 
 func (r *eventRange) Group() domain.Group { return r.cabinet.group }

@@ -13,8 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// A buffer that goes back to its pool too early is filled by one upload while another
-// sends it.
+// If a buffer were returned to its pool too early, one upload would fill it while another one sends it.
 func TestUploadsSideBySideKeepTheirOwnBytes(t *testing.T) {
 	const uploads, length = 6, 13 << 20 // some blocks of 4 MB
 	o := inProcess(openAccount(t, "folder"))
@@ -40,7 +39,7 @@ func TestUploadsSideBySideKeepTheirOwnBytes(t *testing.T) {
 	}
 }
 
-// same yields one byte for ever.
+// A same yields one byte forever.
 type same byte
 
 func (s same) Read(p []byte) (int, error) {

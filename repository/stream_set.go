@@ -7,12 +7,12 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A StreamSet is a set of streams of a fixed size: it has one bit for all streams of the same
-// hash, so it may have some that were not added. The zero value is empty.
+// A StreamSet is a set of streams of a fixed size. It has one bit for all streams with the same hash,
+// so it may seem to have streams that were not added. The zero value is empty.
 type StreamSet []byte
 
-// streamSetBytes is small enough for a beat. With a hundred streams, one of forty others seems to
-// be in the set.
+// streamSetBytes is small enough for a beat. If a hundred streams were added, one of forty others seems
+// to be in the set.
 const streamSetBytes = 512
 
 func streamBit(stream domain.StreamName) (index int, mask byte) {

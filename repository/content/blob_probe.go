@@ -32,13 +32,14 @@ type ProbedRight struct {
 // probeFolder has the blobs of ProbeBlobs. No name of an object of the hub begins with it.
 const probeFolder = "doctor/"
 
-// maxProbeAge is the age, by the clock of the account, from which a blob of ProbeBlobs is left over.
+// maxProbeAge is the age, by the clock of the account, from which a blob of ProbeBlobs counts as left
+// over.
 const maxProbeAge = time.Minute
 
-// ProbeBlobs tests the rights of the credential of o in a container that exists, on a blob that it makes
-// and deletes. id is part of its name. If the program dies meanwhile, or the credential may not delete,
-// the blob stays; the next ProbeBlobs that may delete removes the blobs of runs that are older than a
-// minute, and returns how many it has removed.
+// ProbeBlobs tests the rights of the credential of o in an existing container, on a blob that it
+// creates and deletes. id is a part of its name. If the program dies meanwhile, or the credential may
+// not delete, the blob stays; the next ProbeBlobs that may delete removes the blobs of runs that are
+// older than a minute, and returns their number.
 func ProbeBlobs(ctx context.Context, o BlobOptions, id string) (rights []ProbedRight, removed int, err error) {
 	b, err := newBlobs(o)
 	if err != nil {
@@ -50,7 +51,7 @@ func ProbeBlobs(ctx context.Context, o BlobOptions, id string) (rights []ProbedR
 		run   func(context.Context) error
 	}{{RightWrite, p.writeBlob}, {RightRead, p.readBlob}, {RightList, p.listBlobs}, {RightDelete, p.deleteBlobs}} {
 		err := test.run(ctx)
-		if bloberror.HasCode(err, bloberror.BlobNotFound) { // because it could not be written
+		if bloberror.HasCode(err, bloberror.BlobNotFound) { // it does not exist because it could not be written
 			err = nil
 		}
 		rights = append(rights, ProbedRight{test.right, isRefusal(err), classifyBlobError(ctx, err)})
@@ -68,12 +69,12 @@ func isRefusal(err error) bool {
 type blobProbe struct {
 	container *container.Client
 	name      string
-	now       time.Time // by the clock of the account; zero: not known
+	now       time.Time // by the clock of the account; zero: unknown
 	others    []listed  // blobs of other runs
 	removed   int
 }
 
-// A listed is a blob of another run.
+// A listed is a blob that a run has listed.
 type listed struct {
 	name    string
 	written time.Time

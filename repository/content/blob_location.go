@@ -19,7 +19,7 @@ type blobLocation struct {
 	container    string
 }
 
-// placeOf returns the place of a container in the account with an endpoint.
+// placeOf returns the location of a container in the account with an endpoint.
 func placeOf(endpoint, container string) (blobLocation, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -31,7 +31,7 @@ func placeOf(endpoint, container string) (blobLocation, error) {
 	return blobLocation{scheme: u.Scheme, host: hostOf(u), path: strings.TrimRight(u.EscapedPath(), "/"), container: container}, nil
 }
 
-// hostOf returns the host and port of u in the one form in which they compare.
+// hostOf returns the host and port of u in a normalized form.
 func hostOf(u *url.URL) string {
 	host := strings.ToLower(u.Hostname())
 	if port := u.Port(); port != "" && port != map[string]string{"http": "80", "https": "443"}[u.Scheme] {
@@ -47,7 +47,8 @@ func (p blobLocation) accountURL() string { return p.scheme + "://" + p.host + p
 
 func (p blobLocation) containerURL() string { return p.accountURL() + "/" + p.container }
 
-// accountName returns the name of the account: the last of its path, or the first of its host.
+// accountName returns the name of the account: the last part of its path, or the first part of its
+// host.
 func (p blobLocation) accountName() string {
 	if p.path != "" {
 		return path.Base(p.path)
@@ -56,10 +57,9 @@ func (p blobLocation) accountName() string {
 	return name
 }
 
-// nameIn returns the name of the blob that uri names, if it is in one of places,
-// which are names of one container; anyHost says that the account has others, on
-// hosts that cannot be listed. What comes after a question mark is the key to
-// access that the hub does not use: it is neither read nor shown.
+// nameIn returns the name of the blob that uri names, if it is in one of places, which are names of one
+// container. anyHost says that the account has other names, on hosts that cannot be listed. The text
+// after a question mark is a key to access that the hub does not use: it is neither read nor shown.
 func nameIn(places []blobLocation, anyHost bool, uri string) (string, error) {
 	const longest = 16 << 10
 	if len(uri) > longest {
@@ -103,8 +103,8 @@ func nameIn(places []blobLocation, anyHost bool, uri string) (string, error) {
 	return name, nil
 }
 
-// checkForeignName refuses names that mean one thing here and another elsewhere.
-// Domains may use more of Unicode than the hub does.
+// checkForeignName refuses names that other software may interpret differently. Domains may use more of
+// Unicode than the hub does.
 func checkForeignName(name string) error {
 	const longest = 1024
 	switch segments := strings.Split(name, "/"); {

@@ -14,33 +14,32 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A blobStream reads a part of one version of a blob. A connection that breaks, or
-// that carries nothing for too long, is replaced by another, which continues where it
-// broke. Nothing is buffered.
+// A blobStream reads a part of one version of a blob. If a connection breaks, or carries nothing for
+// too long, the stream continues at the same position with another connection. Nothing is buffered.
 //
-// It replaces azblob's RetryReader, which recognizes only some of the errors of
-// a broken connection, and has no limit for a stream as a whole.
+// It replaces azblob's RetryReader, which recognizes only some of the errors of a broken connection,
+// and has no limit for a stream as a whole.
 type blobStream struct {
 	client  *blob.Client
 	etag    *azcore.ETag
 	at, end int64
-	body    io.ReadCloser // nil: to be opened
+	body    io.ReadCloser // nil: no connection is open
 
-	ctx     context.Context //nolint:containedctx // lasts until Close, longer than that of Open
+	ctx     context.Context //nolint:containedctx // lasts until Close, longer than the context of Open
 	cancel  context.CancelFunc
-	barren  int   // connections in a row that broke before they carried anything
-	failure error // how it ended
+	barren  int   // consecutive connections that broke before they carried anything
+	failure error // the error with which it ended
 }
 
 const barrenMost = 3
 
-// newStream opens the part of a blob that begins at from. It has length bytes, or
-// all that there are if that is blob.CountToEnd. It lasts beyond the end of ctx.
+// newStream opens the part of a blob that begins at from. It has length bytes, or all remaining ones if
+// length is blob.CountToEnd. The stream may be read after ctx has ended.
 func newStream(ctx context.Context, client *blob.Client, from, length int64) (_ *blobStream, size int64, err error) {
 	s := &blobStream{client: client, at: from}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, s.cancel)
-	got, err := client.DownloadStream(s.ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: from, Count: length}}) //nolint:contextcheck // it ends with ctx until it is open
+	got, err := client.DownloadStream(s.ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: from, Count: length}}) //nolint:contextcheck // until it is open, it ends with ctx
 	if !stop() && err == nil {
 		err = ctx.Err()
 		_ = got.Body.Close() // nothing has been read
@@ -63,7 +62,7 @@ func newStream(ctx context.Context, client *blob.Client, from, length int64) (_ 
 	return s, size, nil
 }
 
-// sizeOf returns the size of the whole blob of which a part is answered.
+// sizeOf returns the size of the whole blob from the answer to a request for a part.
 func sizeOf(got blob.DownloadStreamResponse) (int64, error) {
 	if got.ContentRange == nil {
 		if got.ContentLength == nil {
@@ -95,7 +94,7 @@ func (s *blobStream) Read(p []byte) (int, error) {
 		switch {
 		case n > 0:
 			s.barren = 0
-			return n, nil // an error comes again
+			return n, nil // the next Read returns the error again
 		case err != nil:
 			s.failure = s.dropConnection(err)
 		case len(p) == 0 || err == nil:
@@ -105,7 +104,7 @@ func (s *blobStream) Read(p []byte) (int, error) {
 	return 0, s.failure
 }
 
-// dropConnection gives up a connection, and perhaps the stream.
+// dropConnection closes a broken connection, and ends the stream if it must not continue.
 func (s *blobStream) dropConnection(err error) error {
 	_ = s.body.Close() // it is broken
 	s.body = nil
@@ -118,7 +117,7 @@ func (s *blobStream) dropConnection(err error) error {
 	return domain.Errorf(domain.Unavailable, "the connection broke %d times at byte %d: %v", s.barren, s.at, err)
 }
 
-// resumeReading opens the rest of the same version.
+// resumeReading opens a connection for the rest of the same version.
 func (s *blobStream) resumeReading() error {
 	got, err := s.client.DownloadStream(s.ctx, &blob.DownloadStreamOptions{
 		Range:            blob.HTTPRange{Offset: s.at, Count: s.end - s.at},

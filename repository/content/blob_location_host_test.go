@@ -9,9 +9,9 @@ import (
 	"github.com/messagehub/messagehub/repository/content"
 )
 
-// An account of the hub's own, that other machines reach, has names that only these
-// know: that of a container, of a service, of a port that is forwarded.
-func TestAnAccountMayGoByAnyHostIfItIsSaid(t *testing.T) {
+// An account of the hub that other machines reach has names that only these know: the name of a
+// container, of a service, of a forwarded port.
+func TestAnAccountWithAnyHost_IsRecognizedByAnyHost(t *testing.T) {
 	o := inProcess(openAccount(t, ""))
 	o.Container, o.Create, o.AnyHost = "exchange", true, true
 	anyHost, err := content.OpenBlobs(t.Context(), o)

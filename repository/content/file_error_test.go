@@ -12,8 +12,8 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// Tests may run as a user whom nothing is closed to, and have no disk to fill.
-func TestFaultsSayWhatToDo(t *testing.T) {
+// Tests may run as a user with all permissions, and cannot fill a disk, so the errors are made here.
+func TestFileErrors_SayWhatToDo(t *testing.T) {
 	for _, tc := range []struct {
 		cause error
 		kind  domain.Kind

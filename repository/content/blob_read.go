@@ -33,7 +33,7 @@ func (b *Blobs) Open(ctx context.Context, s repository.Section) (io.ReadCloser, 
 
 func (b *Blobs) openSection(ctx context.Context, s repository.Section) (io.ReadCloser, error) {
 	client := b.container.NewBlobClient(s.Object)
-	if s.Length == 0 || s.Length > math.MaxInt64-s.Offset { // no range
+	if s.Length == 0 || s.Length > math.MaxInt64-s.Offset { // the section has no range
 		there, err := client.GetProperties(ctx, nil)
 		if err != nil {
 			return nil, classifyBlobError(ctx, err)
@@ -64,7 +64,7 @@ func tooShort(s repository.Section, size int64) error {
 	return nil
 }
 
-// nothing is the reader of an empty section.
+// nothing reads an empty section.
 type nothing struct{}
 
 func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
@@ -104,7 +104,7 @@ func (b *Blobs) Delete(ctx context.Context, name string) error {
 	return b.removeBlob(ctx, name)
 }
 
-// removeBlob may be repeated by the client: the second request then finds no blob.
+// removeBlob deletes a blob. If the client repeats the request, the second one finds no blob.
 func (b *Blobs) removeBlob(ctx context.Context, name string) error {
 	with := blob.DeleteSnapshotsOptionTypeInclude
 	sending, lost := withWitness(ctx)
