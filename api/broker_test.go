@@ -21,11 +21,11 @@ func refusePrivateURLs(_ context.Context, url string) error {
 	return nil
 }
 
-// The routes and what they need.
+// The routes and the tokens that they need.
 var brokerRoutes = []struct {
 	method, path string
-	creds        []string // that suffice
-	unknown      string   // the same path of something that is not there
+	creds        []string // credentials that the route accepts
+	unknown      string   // the same route with the name of a party that does not exist
 }{
 	{"PUT", "/producer/maker", asOperator, ""},
 	{"GET", "/producer/maker", asOperator, "/producer/other"},
@@ -75,7 +75,7 @@ func TestEachRouteOfTheBrokerNeedsItsCredentials(t *testing.T) {
 		if r.creds[0] == asOperator[0] {
 			continue
 		}
-		// A stranger does not learn what there is.
+		// A caller without a token does not learn what exists.
 		refused := f.ask(r.method, r.path, wrong)
 		refused.problem(403, "wrong-credentials")
 		if r.unknown != "" {

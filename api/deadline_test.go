@@ -63,7 +63,7 @@ func serveBubble(t *testing.T, f *hubFixture, configure ...func(*http.Server)) *
 		f.server.WaitForPolls(context.WithoutCancel(t.Context()))
 		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
 		require.ErrorIs(t, <-stopped, http.ErrServerClosed)
-		<-time.After(time.Second) // net/http takes that long to close a connection after an answer that says so
+		<-time.After(time.Second) // net/http takes this long to close a connection after an answer with Connection: close
 	})
 	return b
 }
@@ -193,8 +193,8 @@ func (s *slow) Read(p []byte) (int, error) {
 	return s.Conn.Read(p[:min(len(p), s.rate)])
 }
 
-// trickle sends the beginning of a long body, and then n bytes of it each second.
-// The function that it returns ends that.
+// trickle sends the beginning of a long body, and then n bytes of it each
+// second until stop is called.
 func (b *bubble) trickle(conn net.Conn, n int) (stop func()) {
 	stopped := make(chan bool)
 	go func() {
@@ -216,7 +216,7 @@ func TestUpload_IsRefusedAtTheDeadline(t *testing.T) {
 		rate int
 		want time.Duration
 	}{
-		"below the minimum rate":     {1 << 10, 13 * time.Second}, // a third of the deadline, and the time that 1 KB/s earns
+		"below the minimum rate":     {1 << 10, 13 * time.Second}, // a third of the deadline, and the time that the client gains by sending 1 KB/s
 		"at more than that":          {5 << 10, 30 * time.Second},
 		"when it stops after a byte": {0, 10 * time.Second},
 	} {
@@ -248,9 +248,9 @@ func TestWorkThatTakesTooLongIsGivenUpAtTheDeadline(t *testing.T) {
 	})
 }
 
-// A body may take up to the deadline. Once it has come, its deadline must not
-// cut off the work, which the server would take for a client that has gone, nor
-// the next request on the connection.
+// Reading a body may take up to the deadline. After that, the deadline for
+// reading must cut off neither the work, which would look to the server like a
+// disconnected client, nor the next request on the connection.
 func TestTheDeadlineOfABodyEndsWithIt(t *testing.T) {
 	inBubble(t, 0, func(b *bubble) {
 		client, server := net.Pipe()

@@ -22,7 +22,7 @@ type pushed struct {
 	*testing.T
 	cursors *memory.Cursors
 	streams *memory.Streams
-	answer  domain.Answer // to test calls
+	answer  domain.Answer // answer to test calls
 	body    string
 	now     time.Time
 }
@@ -64,7 +64,7 @@ func (p *pushed) publishes(n int) {
 	require.NoError(p, err)
 }
 
-// calls has a node call with as many deliveries as there are answers.
+// calls makes as many deliveries as there are answers, as a node does.
 func (p *pushed) calls(subscription string, answers ...domain.Answer) {
 	p.Helper()
 	id, err := domain.ParseSubscriptionID(subscription)

@@ -70,7 +70,7 @@ func TestHEADAndIfMatchOpenNoBundle(t *testing.T) {
 	}
 	f.do("GET", "/v1/bundles/"+id(71), "").problem(404, "not-found")
 	f.do("HEAD", "/v1/bundles/"+id(71), "").wants(404)
-	f.do("GET", "/v1/peek?bundleId="+id(71), "").wants(200) // so none was open
+	f.do("GET", "/v1/peek?bundleId="+id(71), "").wants(200) // so no bundle was open
 	f.do("HEAD", "/v1/peek", "").wants(200)
 }
 
@@ -91,7 +91,7 @@ func TestARangeIsThoseBytes(t *testing.T) {
 	whole, size := first.body, len(first.body)
 	for _, tc := range []struct {
 		ranges   string
-		from, to int // of the answer; from -1 means the whole, as if nothing had been asked
+		from, to int // range of the answer; from -1: the whole body, as without a Range
 	}{
 		{"bytes=0-0", 0, 1},
 		{"bytes=0-9", 0, 10},
@@ -105,14 +105,14 @@ func TestARangeIsThoseBytes(t *testing.T) {
 		{fmt.Sprintf("bytes=%d-%d", size-1, size-1), size - 1, size},
 		{fmt.Sprintf("bytes=%d-", size/2), size / 2, size},
 		{"bytes=4-6,", 4, 7},
-		{"bytes=5-6,99999999-", 5, 7}, // the one that there is
+		{"bytes=5-6,99999999-", 5, 7}, // only the range that exists
 		{"bytes=", -1, 0},
 		{"bytes=,,", -1, 0},
 		{"lines=0-1", -1, 0},
 		{"bytes", -1, 0},
 		{"nonsense", -1, 0},
-		{fmt.Sprintf("bytes=0-%d,1-%d", size-1, size-1), -1, 0}, // more than there is
-		{"bytes=0-0" + strings.Repeat(",2-2", 16), -1, 0},       // too many
+		{fmt.Sprintf("bytes=0-%d,1-%d", size-1, size-1), -1, 0}, // more bytes than the body has
+		{"bytes=0-0" + strings.Repeat(",2-2", 16), -1, 0},       // too many ranges
 		{"bytes=0-0" + strings.Repeat(",2-2", 5_000), -1, 0},
 	} {
 		for _, path := range downloads(first.header.Get("MessageId")) {
@@ -198,7 +198,7 @@ func TestConditionsAreAboutTheBundleThatIsOpen(t *testing.T) {
 		{"If-Match", `"other", ` + tag, 200},
 		{"If-Match", "*", 200},
 		{"If-Match", `"other"`, 412},
-		{"If-Match", "W/" + tag, 412}, // a weak tag proves nothing
+		{"If-Match", "W/" + tag, 412}, // a weak tag matches nothing
 		{"If-Match", strings.Trim(tag, `"`), 412},
 		{"If-None-Match", tag, 304},
 		{"If-None-Match", "W/" + tag, 304},
@@ -206,7 +206,7 @@ func TestConditionsAreAboutTheBundleThatIsOpen(t *testing.T) {
 		{"If-None-Match", `"other",` + tag, 304},
 		{"If-None-Match", `"other"`, 200},
 		{"If-None-Match", "nonsense", 200},
-		{"If-Modified-Since", "Mon, 02 Jan 2090 15:04:05 GMT", 200}, // there are no times
+		{"If-Modified-Since", "Mon, 02 Jan 2090 15:04:05 GMT", 200}, // bundles have no modification time
 		{"If-Unmodified-Since", "Mon, 02 Jan 2006 15:04:05 GMT", 200},
 	} {
 		for _, path := range downloads(first.header.Get("MessageId")) {
@@ -238,7 +238,8 @@ func TestIfRangeGivesThePartOrTheWholeOfWhatIsThere(t *testing.T) {
 			require.Equal(t, first.body, f.do("GET", path, "", "Range", "bytes=10-19", "If-Range", other).wants(200).body)
 		}
 	}
-	// Once it is dequeued, a Peek opens the next one, which is no part of the first.
+	// Once the bundle is dequeued, a Peek opens the next one, to which the
+	// range does not apply.
 	f.do("DELETE", "/v1/dequeue/"+id1, "").wants(200)
 	f.do("GET", "/v1/bundles/"+id1, "", "Range", "bytes=10-19", "If-Range", tag).problem(404, "not-found")
 	f.post(202, newEvent(101))
@@ -309,7 +310,7 @@ func TestGzipIsNegotiated(t *testing.T) {
 func TestAPartThatFailsBreaksOff(t *testing.T) {
 	f := serve(t)
 	sound := objectsOfTheirOwn(f, 20)
-	f.do("GET", "/v1/peek", "", "Range", "bytes=500000-").problem(500, "internal") // nothing was sent yet
+	f.do("GET", "/v1/peek", "", "Range", "bytes=500000-").problem(500, "internal") // nothing has been sent yet
 	f.do("GET", "/v1/peek", "", "Accept-Encoding", "gzip").problem(500, "internal")
 	for _, tc := range []struct {
 		header, value string
@@ -324,7 +325,7 @@ func TestAPartThatFailsBreaksOff(t *testing.T) {
 				defer resp.Body.Close()
 				_, err = io.ReadAll(resp.Body)
 			}
-			if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) { // the second if not even the header got out
+			if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) { // EOF if not even the header was sent
 				t.Fatalf("the answer must not look whole: %v", err)
 			}
 		})

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/repositorytest"
 )
 
-// A foundAnswer is what tests read of an answer about an id.
+// A foundAnswer has the members of an answer about an id that the tests read.
 type foundAnswer struct {
 	Results []struct {
 		Kind, State, Actor string

@@ -16,7 +16,8 @@ import (
 	"github.com/messagehub/messagehub/repository"
 )
 
-// A linkedStore has every object, and links that tell their options.
+// A linkedStore has every object. The links that it returns contain their
+// options.
 type linkedStore struct{ repository.Source }
 
 func (linkedStore) Stat(_ context.Context, name domain.ObjectName, version *domain.VersionID) (repository.SourceObject, error) {
@@ -72,7 +73,8 @@ func TestObjectLink_IsForTheCurrentVersion(t *testing.T) {
 	require.Equal(t, objectLink{Reason: "not-current"}, f.link("/v1/objects/"+ids[1]+"/link"))
 }
 
-// FM-99: what is deleted or archived has a null link, and is no failure.
+// FM-99: an object that is deleted or archived has a null link; that is not a
+// failure.
 func TestObjectLink_IsNullWithItsReason(t *testing.T) {
 	f := serveLinks(t)
 	f.ingests("bucket", "deleted", "[C@C1] [D@D1]")

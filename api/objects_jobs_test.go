@@ -18,14 +18,15 @@ import (
 
 const crawls = "/v1/objects/crawls"
 
-// withObjects gives a server objects in memory, and a store with a bucket. Its jobs wait for work.
+// withObjects gives a server objects in memory, and a store with a bucket. Its
+// jobs do not run until runJobs is called.
 func withObjects() (*ledger.Service, *memory.Source, func(*api.Options, *hub.Options)) {
 	source := memory.NewSource("bucket", "another")
 	objects := ledger.New(ledger.Ports{Objects: memory.NewObjects(), Jobs: memory.NewJobs(), Source: source}, ledger.Options{JSONPatch: jsonpatch.Apply})
 	return objects, source, func(o *api.Options, _ *hub.Options) { o.Objects = objects }
 }
 
-// works has a service work on jobs until the test ends.
+// runJobs lets a service work on jobs until the test ends.
 func works(t *testing.T, objects *ledger.Service) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

@@ -20,7 +20,8 @@ import (
 	"github.com/messagehub/messagehub/repository/memory"
 )
 
-// An objectFixture is a server with objects in memory that serves its own machine alone.
+// An objectFixture is a server with objects in memory that only its own machine
+// can reach.
 type objectFixture struct {
 	*hubFixture
 	objects *memory.Objects
@@ -36,7 +37,7 @@ func serveObjects(t *testing.T, change ...func(*api.Options, *hub.Options)) *obj
 	return &objectFixture{serve(t, append([]func(*api.Options, *hub.Options){private}, change...)...), store}
 }
 
-// ingests ingests each event of a script by itself; change may alter it.
+// ingests ingests the events of a script one by one; change may alter them.
 func (f *objectFixture) ingests(bucket, key, script string, change ...func(e *domain.ObjectEvent)) {
 	f.t.Helper()
 	name, err := domain.ParseObjectName(bucket, key)
@@ -58,7 +59,7 @@ type objectList struct {
 	Links   struct{ Next *string }
 }
 
-// lists returns a page.
+// lists requests a page of rows.
 func (f *objectFixture) lists(path string) (list objectList) {
 	f.t.Helper()
 	require.NoError(f.t, json.Unmarshal([]byte(f.do("GET", path, "").wants(200).body), &list))

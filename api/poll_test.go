@@ -56,7 +56,7 @@ func TestPoll_KeepsItsConnectionForTheNextRequests(t *testing.T) {
 	})
 }
 
-// A client may send its next request before it has the answer.
+// A client may send its next request before it has received the answer.
 func TestPoll_LeavesRequestsBehindItToTheServer(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"sent with it": 0, "sent while it waits": time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +121,7 @@ type openConns struct {
 	mu    sync.Mutex
 	open  map[net.Conn]bool
 	most  int
-	total int // connections that resume none
+	total int // new connections, without resumed ones
 }
 
 func (o *openConns) attach(srv *http.Server) {
@@ -173,7 +173,7 @@ func TestPoll_StaysOneConnectionForTheHooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := new(openConns)
-				t.Cleanup(func() { require.Zero(t, o.count(), "once the server has ended") }) // runs after the one that ends it
+				t.Cleanup(func() { require.Zero(t, o.count(), "once the server has ended") }) // runs after the cleanup that stops the server
 				b := serveBubble(t, newFixture(t), o.attach)
 				clients := make([]net.Conn, conns)
 				for i := range clients {
@@ -182,7 +182,7 @@ func TestPoll_StaysOneConnectionForTheHooks(t *testing.T) {
 					_, err := io.WriteString(clients[i], strings.Replace(waitRequest, "20s", "1s", 1))
 					require.NoError(t, err)
 				}
-				<-time.After(2 * time.Second) // so that all have been resumed once
+				<-time.After(2 * time.Second) // all connections have been resumed once
 				for _, c := range clients {
 					_, err := io.WriteString(c, waitRequest)
 					require.NoError(t, err)

@@ -28,9 +28,9 @@ type wantedRefusal struct {
 	problem string
 	status  int
 	request func(f *hubFixture) domainAnswer
-	counts  *countedEvents // what the problem has of accepted and duplicates; nil: neither
-	named   []string       // pointers, where some events are stored
-	unknown bool           // whether an event is stored, until the same request was repeated
+	counts  *countedEvents // accepted and duplicates in the problem; nil: neither
+	named   []string       // pointers in the problem, if some events are stored
+	unknown bool           // it is not known whether an event is stored until the same request is repeated
 	tokens  bool           // the server accepts tokens
 }
 
@@ -58,14 +58,15 @@ func toBoth(kind domain.Kind, more ...testEvent) func(f *hubFixture) domainAnswe
 	}
 }
 
-// posts sends the events 1 and 2, and others beside them.
+// postsTwo sends the events 1 and 2, and further ones.
 func posts(more ...testEvent) func(f *hubFixture) domainAnswer {
 	return func(f *hubFixture) domainAnswer {
 		return f.do("POST", "/v1/data-available", array(append([]testEvent{newEvent(1), newEvent(2)}, more...)...))
 	}
 }
 
-// The body of a request that a raw connection sends.
+// rawPost returns a request for a raw connection, with a body that may have
+// another length than it says.
 func rawPost(length int, body string) string {
 	return "POST /v1/data-available HTTP/1.1\r\nHost: hub\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(length) + "\r\n\r\n" + body
 }
@@ -151,9 +152,9 @@ var refusals = map[string]wantedRefusal{
 	},
 }
 
-// README and openapi.yaml say it in one sentence: a refusal stored nothing, unless its
-// problem has accepted; then it stored and counts all events but those that errors
-// names.
+// README and openapi.yaml state the rule: a refused request has stored nothing,
+// unless its problem has accepted; then it has stored and counts all events
+// except those that errors names.
 func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 	for name, r := range refusals {
 		t.Run(name, func(t *testing.T) {
@@ -202,8 +203,8 @@ func TestRefusal_StoresNothingOrCountsWhatItStored(t *testing.T) {
 	}
 }
 
-// The problems that openapi.yaml has for POST /v1/data-available all stand in the
-// table above, except those that only a Peek can have.
+// The table above has all problems that openapi.yaml has for POST
+// /v1/data-available, except those that only a Peek can have.
 func TestRefusals_AreAllThatTheDocumentHas(t *testing.T) {
 	text, err := os.ReadFile("openapi.yaml")
 	require.NoError(t, err)

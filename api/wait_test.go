@@ -20,7 +20,7 @@ import (
 
 const waitRequest = "GET /v1/peek?wait=20s HTTP/1.1\r\nHost: hub\r\nX-Actor-Id: " + actor + "\r\n\r\n"
 
-// waits sends a request that waits, and returns where its answer will be.
+// waits sends a request that waits, and returns the channel of its answer.
 func (b *bubble) waits(text string) <-chan *http.Response {
 	answered := make(chan *http.Response, 1)
 	conn := b.dial()
@@ -29,7 +29,7 @@ func (b *bubble) waits(text string) <-chan *http.Response {
 	return answered
 }
 
-// after demands that an answer comes, so long after start.
+// after requires that an answer comes at a given time after start.
 func (b *bubble) after(start time.Time, want time.Duration, status int, answered <-chan *http.Response) {
 	b.t.Helper()
 	require.Equal(b.t, status, (<-answered).StatusCode)
