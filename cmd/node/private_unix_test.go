@@ -20,7 +20,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// modes are the permissions of everything below dir, by path.
+// modes returns the permissions of everything below dir, by path.
 func modes(t *testing.T, dir string) map[string]fs.FileMode {
 	t.Helper()
 	all := make(map[string]fs.FileMode)
@@ -39,7 +39,7 @@ func modes(t *testing.T, dir string) map[string]fs.FileMode {
 	return all
 }
 
-// stores has a node keep one of everything that it keeps in its folder.
+// stores lets a node store one of each thing that it stores in its folder.
 func stores(t *testing.T, cfg config.Config) {
 	t.Helper()
 	inline, err := domain.ParseOrigin("Charges")

@@ -27,8 +27,8 @@ import (
 	blobs "github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// secrets are what nobody may ever read of a hub: the keys that it has, and those that
-// domains send along.
+// secrets are the secrets of a hub that must not be shown anywhere: its keys,
+// and signatures that domains send.
 type secrets struct{ cosmos, bus, blob, admin, signature string }
 
 func canaries() secrets {
@@ -45,7 +45,7 @@ func (s secrets) notIn(t *testing.T, what, text string) {
 	}
 }
 
-// A safeBuffer takes what several goroutines log.
+// A safeBuffer is a buffer to which several goroutines log.
 type safeBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -78,8 +78,8 @@ func onLoopback(t *testing.T, serve func(context.Context, net.Listener) error) (
 	return l.Addr().String()
 }
 
-// accounts runs a namespace, a storage account and a Cosmos account with keys of their
-// own, and returns the settings of a hub that uses them.
+// accounts runs a namespace, a storage account and a Cosmos account, each with
+// its own key, and returns the settings of a hub that uses them.
 func (s secrets) accounts(t *testing.T) (cfg config.Config, open func() *azservicebus.Client) {
 	t.Helper()
 	var entities bus.Entities
@@ -128,7 +128,7 @@ func (s secrets) accounts(t *testing.T) (cfg config.Config, open func() *azservi
 	}
 }
 
-// answer takes one request for content, and replies with a URI.
+// answer receives one request for content, and replies with a URI.
 func answer(t *testing.T, client *azservicebus.Client, uri string) {
 	t.Helper()
 	q := contract.DefaultQueues("Charges")
@@ -212,7 +212,7 @@ func TestNoSecretIsToldWhenItOpensNothing(t *testing.T) {
 	}
 }
 
-// The bus refuses a key after the start only, and goes on refusing it.
+// The bus refuses a key only after the start, and then always.
 func TestNoSecretIsToldWhenTheBusRefusesIt(t *testing.T) {
 	s := canaries()
 	cfg, _ := s.accounts(t)
@@ -229,7 +229,7 @@ func TestNoSecretIsToldWhenTheBusRefusesIt(t *testing.T) {
 	s.notIn(t, "the log", log.String())
 }
 
-// A waitingLog tells when something has been logged.
+// A waitingLog closes a channel when a text has been logged.
 type waitingLog struct {
 	safeBuffer
 	awaited string
