@@ -50,7 +50,7 @@ func (p *process) simulateActorCommand() *cobra.Command {
 	return cmd
 }
 
-// consumeBundles has an actor fetch and confirm bundles until ctx ends.
+// consumeBundles lets an actor fetch and confirm bundles until ctx ends.
 func (p *process) consumeBundles(ctx context.Context, hub *hubclient.Client, actor, group string, timeout time.Duration) error {
 	fmt.Fprintf(p.out, "actor %s at %s; Ctrl-C ends it\n", actor, hub.Base)
 	var bundles, size int64

@@ -32,7 +32,8 @@ func startBackedUp(t *testing.T, data string, more ...string) (h *hubProcess, hu
 	return h, hub
 }
 
-// payloadEvents are events for several actors, with payloads that are stored as contents.
+// payloadEvents returns events for several actors, with payloads that are
+// stored as contents.
 func payloadEvents(from, count, actors int) []byte {
 	var all []json.RawMessage
 	for n := from; n < from+count; n++ {
@@ -54,7 +55,8 @@ func idsOf(t testing.TB, body []byte) (ids []string) {
 	return ids
 }
 
-// drain dequeues all that waits for actors, and returns how often each event came.
+// drain dequeues everything that waits for actors, and returns how often each
+// event came.
 func drain(t *testing.T, hub *hubclient.Client, actors int) map[string]int {
 	t.Helper()
 	seen := make(map[string]int)
@@ -77,21 +79,22 @@ func drain(t *testing.T, hub *hubclient.Client, actors int) map[string]int {
 	return seen
 }
 
-// A backupLoad sends events, and dequeues those of one actor, until it is stopped.
+// A backupLoad sends events, and dequeues those of one actor, until it is
+// stopped.
 type backupLoad struct {
 	t      *testing.T
 	hub    *hubclient.Client
 	actors int
-	more   chan struct{} // has one after events were acknowledged
+	more   chan struct{} // has a value after events were acknowledged
 
 	mu       sync.Mutex
 	next     int
-	sent     map[string]bool // acknowledged
-	asked    map[string]bool // in a bundle whose Dequeue has begun
-	dequeued map[string]bool // in a bundle whose Dequeue was answered
+	sent     map[string]bool // acknowledged events
+	asked    map[string]bool // events in a bundle whose Dequeue has begun
+	dequeued map[string]bool // events in a bundle whose Dequeue was answered
 }
 
-// snapshot returns copies of what is known.
+// snapshot returns copies of the three sets.
 func (l *backupLoad) snapshot() (sent, asked, dequeued map[string]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -286,7 +289,7 @@ func TestRestore_WithFreezeHandsOutNothingUntilThawed(t *testing.T) {
 	require.Contains(t, got.out, "disk lost")
 	require.NoError(t, h.stop(t, syscall.SIGTERM), h.said())
 
-	h, hub = startBackedUp(t, restored) // which freezes nothing again
+	h, hub = startBackedUp(t, restored) // it does not freeze the queues again
 	isThawed(hub, "actor-0")
 	isFrozen(hub, "actor-1")
 	isFrozen(hub, "later")
@@ -358,7 +361,7 @@ func TestBackupAndRestore_SayWhatIsInTheWay(t *testing.T) {
 	require.NoError(t, running.stop(t, syscall.SIGTERM), running.said())
 }
 
-// A hub that dies, or a proxy that cuts the answer, leaves the file of before.
+// A hub that dies, or a proxy that cuts the answer, leaves the previous file.
 func TestBackup_ThatIsCutOnItsWayKeepsTheOldFile(t *testing.T) {
 	data, file := stopped(t, 1), filepath.Join(t.TempDir(), "hub.backup")
 	whole := messagehub(t, "", "backup", "--data", data, "-")

@@ -14,7 +14,7 @@ import (
 
 func (p *process) benchCommand() *cobra.Command {
 	b := &command.Bench{Program: "messagehub", Args: p.args[1:], Environ: p.environ, Out: p.out, Err: p.err, Find: p.scenarios, Hub: func(context.Context) (string, error) { return os.Executable() }}
-	if version != "dev" { // else it is run from its tree
+	if version != "dev" { // a development build is run from its source tree
 		b.Commit = version
 	}
 	cmd := &cobra.Command{
@@ -51,8 +51,8 @@ func (p *process) benchCommand() *cobra.Command {
 	return cmd
 }
 
-// explainMovedFlag adds to the error of a flag that bench had once which program has it
-// now.
+// explainMovedFlag adds to the error of a flag that bench no longer has the
+// program that has it now.
 func explainMovedFlag(err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if ok && (unknown.GetSpecifiedName() == "results" || unknown.GetSpecifiedName() == "plots") {

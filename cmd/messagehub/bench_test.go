@@ -16,10 +16,10 @@ import (
 	"github.com/messagehub/messagehub/bench/figure"
 )
 
-// A measured is a scenario that does what a test wants of it.
+// A measured is a scenario whose figures the test reports.
 type measured func(ctx context.Context, o bench.Options, tell func(figure.Figure)) error
 
-// benched runs the bench with some scenarios of its own, in this process.
+// benched runs the bench with the given scenarios in this process.
 func benched(ctx context.Context, scenarios []bench.Scenario, args ...string) result {
 	var out, errs bytes.Buffer
 	status := run(ctx, &process{
@@ -34,7 +34,7 @@ func scenario(name string, do measured) bench.Scenario {
 	return bench.NewScenario(name, "what "+name+" does", do)
 }
 
-// says is a scenario of one figure, which is held to at most 10.
+// says returns a scenario that reports one figure, whose target is at most 10.
 func says(name string, value float64) bench.Scenario {
 	return scenario(name, func(_ context.Context, o bench.Options, tell func(figure.Figure)) error {
 		o.Progress(bench.Progress{Scenario: name, Step: "filling", Done: 0.25})

@@ -14,7 +14,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A broadcastCommand is what the flags of messagehub broker broadcast say.
+// A broadcastCommand has the flags of messagehub broker broadcast.
 type broadcastCommand struct {
 	brokerCommand
 	creds         brokerclient.Credentials
@@ -69,7 +69,7 @@ func (p *process) brokerBroadcast() *cobra.Command {
 	return cmd
 }
 
-// parseArguments checks the command line as the hub would.
+// parseArguments checks the command line as the hub would check the request.
 func (b *broadcastCommand) parseArguments(args []string) error {
 	channel, err := parseChannel(args)
 	if err != nil {
@@ -105,7 +105,7 @@ func (b *broadcastCommand) parseArguments(args []string) error {
 	return err
 }
 
-// parseHeaders returns the headers that travel along with a message.
+// parseHeaders returns the headers of a message.
 func parseHeaders(texts []string) (map[string]string, error) {
 	all := make(map[string]string, len(texts))
 	for _, text := range texts {
@@ -124,7 +124,7 @@ func parseHeaders(texts []string) (map[string]string, error) {
 	return all, nil
 }
 
-// readPayload reads what is sent.
+// readPayload reads the payload.
 func (b *broadcastCommand) readPayload() (err error) {
 	if b.text != nil {
 		b.message.Payload = []byte(*b.text)

@@ -84,7 +84,7 @@ func (p *process) brokerMessage() *cobra.Command {
 	return cmd
 }
 
-// checkMessageID refuses what is no id of a message.
+// checkMessageID refuses a text that is not the id of a message.
 func checkMessageID(id string) error {
 	if id == "" || id == "." || id == ".." {
 		return fmt.Errorf("MESSAGE: want the id of a message, got %q", id)

@@ -82,7 +82,7 @@ func (p *process) brokerPutParty(use, kind, long string, parse func(args []strin
 	return cmd
 }
 
-// refOf returns what the client calls a party.
+// refOf returns the client's reference to a party.
 func refOf(id domain.PartyID) brokerclient.Ref {
 	switch {
 	case id.IsConsumer():

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A certifyCommand is what the flags of messagehub certify say.
+// A certifyCommand has the flags of messagehub certify.
 type certifyCommand struct {
 	allow        []string
 	insecureHTTP bool
@@ -111,8 +111,8 @@ func (c *certifyCommand) checkFlags(ctx context.Context, p *process, address str
 	return asFlagError(client.CheckURL(ctx, address))
 }
 
-// asFlagError returns the error of a setting, which begins with a JSON pointer, in the words of
-// the command line.
+// asFlagError returns an error of a setting, which begins with a JSON pointer,
+// with the name of the flag instead.
 func asFlagError(err error) error {
 	if err == nil {
 		return nil

@@ -22,9 +22,9 @@ import (
 // A checkCommand is a check on the command line.
 type checkCommand struct {
 	p       *process
-	url     string // of the hub that checks; "": this process does
+	url     string // hub that runs the check; "": this process
 	actor   string
-	resume  string // the file that keeps where the check is; "": none
+	resume  string // file with the position of the check; "": none
 	repair  bool
 	json    bool
 	verbose bool
@@ -128,7 +128,7 @@ func (c *checkCommand) checkLocally(ctx context.Context, cfg config.Config, opts
 	return err
 }
 
-// run checks, and prints what came of it.
+// run runs a check, and prints its result.
 func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions, check hub.Checker) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
@@ -177,7 +177,8 @@ func (c *checkCommand) run(ctx context.Context, of string, opts hub.CheckOptions
 	return nil
 }
 
-// interruption says that a check was ended, if it was.
+// interruption returns an error that says that a check was interrupted, if it
+// was.
 func interruption(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("stopped before the end, so nothing can be said about the rest")

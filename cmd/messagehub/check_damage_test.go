@@ -48,7 +48,7 @@ func peekAs(t *testing.T, url, actor string) (int, string) {
 	return resp.StatusCode, problem.Type
 }
 
-// flipBitBelow is flipBit for the one file below a folder that has text.
+// flipBitBelow is flipBit for the only file below a folder that has text.
 func flipBitBelow(t *testing.T, folder, text string) {
 	t.Helper()
 	var found []string

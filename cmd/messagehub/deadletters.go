@@ -54,7 +54,8 @@ func (p *process) deadLettersCommand() *cobra.Command {
 	return cmd
 }
 
-// command makes one. check looks at the arguments before anything is sent.
+// command makes a command. check validates the arguments before anything is
+// sent.
 func (d *deadLettersCommand) command(use, short, long, example string, isOrder bool, check func(args []string) error, body func(ctx context.Context, args []string) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: short + ".\n\n" + long, Example: "  messagehub dead-letters " + example,
@@ -166,7 +167,7 @@ func (d *deadLettersCommand) listLetters(ctx context.Context, queue string) erro
 	return nil
 }
 
-// checkOneLetter checks that the arguments name a dead letter.
+// checkOneLetter requires arguments that name one dead letter.
 func checkOneLetter(args []string) error {
 	if len(args) != 2 {
 		return errors.New("want QUEUE and NUMBER, the sequence number that list prints")
@@ -224,7 +225,8 @@ func (p *process) deadLettersRecords() *cobra.Command {
 	return cmd
 }
 
-// deadLettersOrder makes the command that sends dead letters again, or the one that deletes them.
+// deadLettersOrder makes the command that sends dead letters again, or the one
+// that deletes them.
 func (p *process) deadLettersOrder(isResend bool) *cobra.Command {
 	d := &deadLettersCommand{p: p}
 	name, verb, long := "delete", "Delete dead letters", "What was in them is gone."
@@ -270,7 +272,7 @@ func (p *process) deadLettersOrder(isResend bool) *cobra.Command {
 	return cmd
 }
 
-// printDone prints what was done.
+// printDone prints the result of an order.
 func (d *deadLettersCommand) printDone(n int, format string, args ...any) error {
 	if d.json {
 		return json.NewEncoder(d.p.out).Encode(map[string]int{"count": n})
@@ -279,7 +281,8 @@ func (d *deadLettersCommand) printDone(n int, format string, args ...any) error 
 	return err
 }
 
-// orderAll counts the dead letters with the reason, asks, and gives the order for those that it has counted.
+// orderAll counts the dead letters with the reason, asks for confirmation, and
+// gives the order for those that it has counted.
 func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, by hubclient.DeadLetterAction) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -307,7 +310,7 @@ func (d *deadLettersCommand) orderAll(ctx context.Context, queue, done string, b
 	if count == 0 {
 		return d.printDone(0, "%s has no dead letters with the reason %s\n", terminal.Printable(queue), terminal.Printable(d.reason))
 	}
-	late.Stop() // the answer of a person takes as long as it takes
+	late.Stop() // no limit for the answer of a person
 	what := fmt.Sprintf("%s of %s with the reason %s", terminal.CountOf(count, "dead letter"), terminal.Printable(queue), terminal.Printable(d.reason))
 	if !d.isSure && !d.askConfirmation(what, done) {
 		return fmt.Errorf("nothing was done to %s; answer yes, or use --yes", what)

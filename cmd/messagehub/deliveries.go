@@ -40,7 +40,7 @@ func (p *process) deliveriesCommand() *cobra.Command {
 	return cmd
 }
 
-// command makes one that takes one argument, which parse accepts.
+// command makes a command with one argument, which parse validates.
 func (d *deliveriesCommand) command(name, argument, short, long, example string, parse func(string) error, body func(ctx context.Context) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name + " " + argument, Short: short, Long: short + ".\n\n" + long,

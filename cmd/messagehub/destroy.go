@@ -44,7 +44,8 @@ func (p *process) destroyCommand() *cobra.Command {
 	return cmd
 }
 
-// reportDestroyed prints how each resource stands, and then what is left to do.
+// reportDestroyed prints the state of each resource, and then what is left to
+// do.
 func (p *process) reportDestroyed(all []node.Resource) error {
 	if len(all) == 0 {
 		fmt.Fprintln(p.out, "Nothing to delete: these settings name no Azure account.")

@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A domainCommand is what the flags of messagehub domain say.
+// A domainCommand has the flags of messagehub domain.
 type domainCommand struct {
 	name       string
 	servicebus string
@@ -97,7 +97,8 @@ func (d *domainCommand) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&d.quiet, "quiet", false, "do not print each answer")
 }
 
-// newSimulation checks the flags and makes of them what they say.
+// newSimulation validates the flags and returns the simulation that they
+// describe.
 func (d *domainCommand) newSimulation(p *process) (*domainSimulation, error) {
 	if _, err := domain.ParseOrigin(d.name); err != nil {
 		return nil, fmt.Errorf("--name: %w", err)
@@ -150,8 +151,8 @@ func (d *domainCommand) newSimulation(p *process) (*domainSimulation, error) {
 	return s, nil
 }
 
-// parseActors reads names of actors, or makes some up: the same ones every time, so
-// that they can be asked for.
+// parseActors parses names of actors. For a number, it generates as many names,
+// always the same ones, so that the actors can be simulated too.
 func parseActors(text string) ([]string, error) {
 	const most = 1_000_000
 	if n, err := strconv.Atoi(text); err == nil && len(text) < len("1234567") {

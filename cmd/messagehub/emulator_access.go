@@ -10,13 +10,13 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/emulator"
 )
 
-// keyHelp is what the help of an emulator says about keys and addresses.
+// keyHelp is the part of an emulator's help about keys and addresses.
 const keyHelp = "Without a key of its own it has the well-known key of emulators, and accepts only a loopback\n" +
 	"address unless --insecure is given. Other users of the machine can read --key in the list of\n" +
 	"processes: use --key-file or " + emulator.KeyVariable + ". On a loopback address it accepts only\n" +
 	"loopback host names, which prevents DNS rebinding; --host permits further ones.\n\n"
 
-// emulatorAccess is who may use an emulator, as its flags say.
+// emulatorAccess has the flags for the key and the addresses of an emulator.
 type emulatorAccess struct {
 	key, keyFile string
 	hosts        []string

@@ -13,7 +13,7 @@ import (
 	"github.com/messagehub/messagehub/repository/content/embedded"
 )
 
-// A blobEmulator is what the flags of messagehub emulator blob say.
+// A blobEmulator has the flags of messagehub emulator blob.
 type blobEmulator struct {
 	listen      string
 	data        string
@@ -69,7 +69,7 @@ func (e *blobEmulator) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&e.maxMemory, "max-memory", "4GB", "`SIZE` of all contents of an account in memory; writes over it fail with 507")
 }
 
-// options turns the flags into those of the emulator.
+// options returns the options of the emulator from the flags.
 func (e *blobEmulator) options(p *process) (*emulator.Blob, error) {
 	if e.cert != "" && !e.tls {
 		return nil, p.usage("--cert needs --tls")

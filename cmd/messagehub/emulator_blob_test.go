@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A blobProcess is a real emulator in a process of its own.
+// A blobProcess is an emulator in a separate process.
 type blobProcess struct {
 	cmd                 *exec.Cmd
 	address, connection string

@@ -15,7 +15,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A busEmulator is what the flags of messagehub emulator servicebus say.
+// A busEmulator has the flags of messagehub emulator servicebus.
 type busEmulator struct {
 	listen         []string
 	data, entities string
@@ -77,7 +77,7 @@ func (e *busEmulator) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&e.logFrames, "log-frames", false, "print each AMQP frame on stderr")
 }
 
-// options turns the flags into those of the emulator.
+// options returns the options of the emulator from the flags.
 func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 	if e.cert != "" && !e.tls {
 		return nil, p.usage("--cert needs --tls")
@@ -111,8 +111,8 @@ func (e *busEmulator) options(p *process) (*emulator.ServiceBus, error) {
 	return o, nil
 }
 
-// parseKey reads NAME=SECRET:RIGHTS. A secret in base64 may contain an equals
-// sign, but no colon. @FILE in its place names the file that holds it.
+// parseKey parses NAME=SECRET:RIGHTS. A secret in base64 may contain an equals
+// sign, but no colon. @FILE in place of the secret names the file that has it.
 func parseKey(text string) (embedded.Key, error) {
 	name, rest, ok := strings.Cut(text, "=")
 	i := strings.LastIndex(rest, ":")

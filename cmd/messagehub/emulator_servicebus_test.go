@@ -19,12 +19,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A busProcess is a real emulator in a process of its own.
+// A busProcess is an emulator in a separate process.
 type busProcess struct {
 	cmd        *exec.Cmd
 	address    string
 	connection string
-	log        chan string // all that it said, once it is gone
+	log        chan string // has its whole output once it has ended
 }
 
 func startBus(t *testing.T, args ...string) *busProcess {
@@ -52,7 +52,7 @@ func startBus(t *testing.T, args ...string) *busProcess {
 	return p
 }
 
-// stop ends the process and returns what it said.
+// stop ends the process and returns its output.
 func (p *busProcess) stop(t *testing.T, signal os.Signal) (string, error) {
 	t.Helper()
 	require.NoError(t, p.cmd.Process.Signal(signal))

@@ -24,11 +24,11 @@ import (
 	"github.com/messagehub/messagehub/cosmos/embedded"
 )
 
-// An emulatorProcess is a real emulator in a process of its own.
+// An emulatorProcess is an emulator in a separate process.
 type emulatorProcess struct {
 	cmd    *exec.Cmd
 	url    string
-	log    *bytes.Buffer // to be read once it is gone
+	log    *bytes.Buffer // output, to be read once the process has ended
 	exited chan error
 }
 
@@ -63,7 +63,7 @@ func (e *emulatorProcess) stop(t *testing.T, signal os.Signal) error {
 	return <-e.exited
 }
 
-// account is a client that trusts the certificate, if there is one.
+// account returns a client that trusts the certificate, if there is one.
 func (e *emulatorProcess) account(t *testing.T, cert string) *azcosmos.Client {
 	t.Helper()
 	transport := &http.Transport{}

@@ -18,10 +18,10 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// foundKinds are the kinds of ids that a hub can look for.
+// foundKinds are the kinds of ids that a hub can find.
 var foundKinds = []string{"event", "bundle", "request", "delivery", "trace", "published"}
 
-// A findCommand looks for an id.
+// A findCommand searches for an id.
 type findCommand struct {
 	p                   *process
 	url                 string
@@ -81,7 +81,8 @@ func (p *process) findCommand() *cobra.Command {
 	return cmd
 }
 
-// queryParameters returns the parameters beside the id. It refuses what a hub would refuse.
+// queryParameters returns the parameters in addition to the id. It refuses
+// values that a hub would refuse.
 func (f *findCommand) queryParameters(id string) (url.Values, error) {
 	query := make(url.Values)
 	if _, err := hubclient.New(f.url); err != nil {
@@ -119,7 +120,7 @@ func (f *findCommand) queryParameters(id string) (url.Values, error) {
 	return query, nil
 }
 
-// run searches, and prints what was found.
+// run searches, and prints the result.
 func (f *findCommand) run(ctx context.Context, hub *hubclient.Client, id string, query url.Values) error {
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
@@ -147,7 +148,8 @@ func (f *findCommand) run(ctx context.Context, hub *hubclient.Client, id string,
 	return nil
 }
 
-// stoppedSearch says how far a search came that has ended early.
+// stoppedSearch returns an error that says how far an interrupted search has
+// come.
 func stoppedSearch(ctx context.Context, found *hubclient.Found, err error) error {
 	if ctx.Err() != nil {
 		err = errors.New("stopped before the end")

@@ -17,7 +17,8 @@ import (
 	"golang.org/x/term"
 )
 
-// openTerminal returns both ends of a pseudo terminal. What is written to tty is read from watcher as it is.
+// openTerminal returns both ends of a pseudo terminal. The bytes that are
+// written to tty can be read from watcher.
 func openTerminal(t testing.TB) (watcher, tty *os.File) {
 	t.Helper()
 	watcher, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)

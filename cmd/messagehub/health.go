@@ -20,7 +20,8 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// healthTimeout is the limit of a probe. Container engines count a probe that is late as failed.
+// healthTimeout is the limit of a probe. Container engines count a late probe
+// as failed.
 const healthTimeout = 3 * time.Second
 
 func (p *process) healthCommand() *cobra.Command {
@@ -72,7 +73,8 @@ func (p *process) healthCommand() *cobra.Command {
 	return cmd
 }
 
-// probeURL returns the address at which a hub with these settings is probed on its machine.
+// probeURL returns the address at which a hub with these settings is probed on
+// its machine.
 func probeURL(cfg *config.Config) (string, error) {
 	address := cmp.Or(cfg.AdminListen, cfg.Listen)
 	host, port, err := net.SplitHostPort(address)

@@ -21,7 +21,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A listenCommand is what the flags of messagehub listen say.
+// A listenCommand has the flags of messagehub listen.
 type listenCommand struct {
 	host     string
 	port     int
@@ -139,7 +139,7 @@ func (l *listenCommand) run(ctx context.Context, p *process) error {
 	return err
 }
 
-// describeKeys says by what calls are verified.
+// describeKeys returns a text about the keys that verify calls.
 func describeKeys(v *webhook.Verifier) string {
 	var with []string
 	if n := len(v.Keys); n > 0 {

@@ -18,13 +18,14 @@ import (
 	"github.com/messagehub/messagehub/cmd/node/config"
 )
 
-// logLevelNames are the levels of a log, as the setting log.level has them.
+// logLevelNames are the levels of a log, in the spelling of the setting
+// log.level.
 var logLevelNames = []string{"debug", "info", "warn", "error"}
 
 // maxLogLevelAnswer is the limit of the answer of a hub about the level of its log, in bytes.
 const maxLogLevelAnswer = 4 << 10
 
-// A logLevelCommand is log-level on the command line.
+// A logLevelCommand has the flags of messagehub log-level.
 type logLevelCommand struct {
 	p       *process
 	url     string
@@ -105,7 +106,7 @@ func (l *logLevelCommand) checkOrder() error {
 	return nil
 }
 
-// sendRequest sends a request about the level, and shows the answer.
+// sendRequest sends a request about the level, and prints the answer.
 func (l *logLevelCommand) sendRequest(ctx context.Context, hub *hubclient.Client, method string, body []byte) error {
 	resp, err := hub.Do(ctx, method, "/v1/admin/log-level", "", body)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"context"
 	"os"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // where the system has no root certificates, as in an image from scratch
+	_ "golang.org/x/crypto/x509roots/fallback" // for systems without root certificates, such as an image from scratch
 
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
@@ -24,8 +24,8 @@ import (
 // version, revision and date are set by the linker.
 var (
 	version  = "dev"
-	revision string // commit; empty: what the go command has recorded
-	date     string // of the commit, in RFC 3339; empty: what the go command has recorded
+	revision string // commit; empty: the one that the go command has recorded
+	date     string // date of the commit, in RFC 3339; empty: the one that the go command has recorded
 )
 
 func main() {

@@ -39,7 +39,7 @@ func (p *process) objectsCommand() *cobra.Command {
 	return cmd
 }
 
-// command makes one. check reads its arguments.
+// command makes a command. check parses its arguments.
 func (o *objectsCommand) command(cmd *cobra.Command, check func(args []string) error, body func(ctx context.Context) error) *cobra.Command {
 	cmd.Flags().StringVar(&o.url, "url", hubclient.DefaultURL, "`URL` of the hub")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "give up after this `TIME`")
@@ -64,7 +64,7 @@ func (o *objectsCommand) command(cmd *cobra.Command, check func(args []string) e
 	return cmd
 }
 
-// checkLimit refuses a limit that shows nothing.
+// checkLimit refuses a limit below 1.
 func checkLimit(limit int) error {
 	if limit < 1 {
 		return fmt.Errorf("--limit: want at least 1, got %d", limit)
@@ -116,13 +116,13 @@ func (p *process) objectsList() *cobra.Command {
 	return cmd
 }
 
-// reservedParams are parameters that have a flag or an argument of their own.
+// reservedParams are parameters that have a flag or are an argument.
 var reservedParams = map[string]string{
 	"bucket": "the argument BUCKET", "key": "the argument KEY", "currentState": "--all", "caseSensitive": "--ignore-case", "order": "--any-order",
 	"limit": "--limit", "pageToken": "--limit",
 }
 
-// objectParams returns the parameters that arguments and conditions stand for.
+// objectParams returns the query parameters for arguments and conditions.
 func objectParams(args, where []string) (url.Values, error) {
 	params := url.Values{}
 	for i, arg := range args {
@@ -145,7 +145,7 @@ func objectParams(args, where []string) (url.Values, error) {
 	return params, nil
 }
 
-// oneID takes the id of a row.
+// oneID requires one argument, the id of a row.
 func oneID(id *string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 {

@@ -12,7 +12,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/messagehub/internal/hubclient"
 )
 
-// noLink says what to do for each reason why an object has no link.
+// noLink says what to do, for each reason why an object has no link.
 var noLink = map[string]string{
 	"deleted":     "the object is deleted",
 	"not-current": "the row is not the current one of its object; messagehub objects history shows which one is",
@@ -61,5 +61,5 @@ func explainNoLink(link *hubclient.ObjectLink) string {
 	if text := noLink[link.Reason]; text != "" {
 		return text
 	}
-	return strings.ReplaceAll(shorten(link.Reason, 40), "-", " ") // of a newer hub
+	return strings.ReplaceAll(shorten(link.Reason, 40), "-", " ") // a reason of a newer hub
 }

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxPatchFile  = 64 << 10 // bytes, the limit of the hub
+	maxPatchFile  = 64 << 10 // bytes; the hub has the same limit
 	shownFailures = 10
 )
 
@@ -77,7 +77,8 @@ func (o *objectsCommand) readPatch(file string) ([]byte, error) {
 	return patch, err
 }
 
-// explainPatchRefusal returns the faults that a hub has found in a patch, a line each.
+// explainPatchRefusal returns the faults that a hub has found in a patch, one
+// per line.
 func explainPatchRefusal(err error) error {
 	refused, ok := errors.AsType[*hubclient.Problem](err)
 	if !ok || len(refused.Errors) == 0 {
@@ -90,7 +91,8 @@ func explainPatchRefusal(err error) error {
 	return errors.Join(lines...)
 }
 
-// showPatch prints what a patch has changed. It fails if the patch has not completed.
+// showPatch prints the result of a patch. It fails if the patch is not
+// complete.
 func (o *objectsCommand) showPatch(job *hubclient.ObjectJob) error {
 	return o.showJob("patch", job, func() {
 		c := &job.Counts

@@ -28,7 +28,8 @@ func (a *actorCommand) addFlags(p *process, cmd *cobra.Command) {
 	p.addAccess(cmd.Flags())
 }
 
-// checkActor refuses what the hub would refuse. A token may say who the actor is.
+// checkActor refuses ids that the hub would refuse. Without --actor, a token
+// may name the actor.
 func (a *actorCommand) checkActor(p *process) (*hubclient.Client, error) {
 	hub, err := p.newHub(a.url)
 	if err != nil {
@@ -116,7 +117,7 @@ func (p *process) peek(ctx context.Context, hub *hubclient.Client, actor string,
 	if err != nil {
 		return hub.ExplainError(err)
 	}
-	defer func() { _ = b.Close() }() // it never fails
+	defer func() { _ = b.Close() }() // Close never fails
 	fmt.Fprintf(p.err, "MessageId: %s\nMessageType: %s\nContent-Type: %s\n", b.ID, b.Type, b.ContentType)
 	b.Interrupted = func(err error, received int64) {
 		fmt.Fprintf(p.err, "messagehub: the line broke: %v after %d bytes; fetching the rest\n", err, received)

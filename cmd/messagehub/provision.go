@@ -111,7 +111,7 @@ func (p *process) provisionCommand() *cobra.Command {
 	return cmd
 }
 
-// containersTable shows what Cosmos containers a hub needs.
+// containersTable returns a table of the Cosmos containers that a hub needs.
 func containersTable() string {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -119,13 +119,14 @@ func containersTable() string {
 	for _, c := range deployment.Containers() {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d RU/s\n", c.Name, c.PartitionKey, strings.Join(c.IndexPaths(), ", "), c.DefaultTTL(), c.Throughput)
 	}
-	_ = table.Flush() // into memory
+	_ = table.Flush() // writes to memory do not fail
 	return b.String()
 }
 
 const nothingToProvision = "Nothing to provision: these settings name no Azure account, and the engines that serve embeds need none."
 
-// reportProvisioned prints how each resource stands, and then what is left to do.
+// reportProvisioned prints the state of each resource, and then what is left to
+// do.
 func (p *process) reportProvisioned(all []node.Resource, isCheck bool) error {
 	if len(all) == 0 {
 		fmt.Fprintln(p.out, nothingToProvision)
@@ -144,7 +145,7 @@ func (p *process) reportProvisioned(all []node.Resource, isCheck bool) error {
 		}
 		for _, line := range r.Left {
 			if r.State == cosmosclient.StateMissing && isCheck {
-				break // the state says it
+				break // the state is printed already
 			}
 			fmt.Fprintf(p.out, "    left: %s\n", line)
 		}

@@ -142,7 +142,7 @@ func (q *queueCommand) records(ctx context.Context, _ []string) error {
 	})
 }
 
-// get fetches something and shows it, or prints it as it is.
+// get fetches an answer and prints it with show or, with --json, unchanged.
 func (q *queueCommand) get(ctx context.Context, path string, show func(text []byte) error) error {
 	const most = 256 << 20
 	resp, err := q.hub.Do(ctx, http.MethodGet, q.path(path), "", nil)
@@ -164,7 +164,7 @@ func (q *queueCommand) get(ctx context.Context, path string, show func(text []by
 	return nil
 }
 
-// mustJSON encodes what always can be.
+// mustJSON encodes a value that can always be encoded.
 func mustJSON(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {

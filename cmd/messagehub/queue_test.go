@@ -16,7 +16,7 @@ import (
 // timePattern matches a time as commands print it.
 const timePattern = `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`
 
-// withToken runs a command of an operator who has a token.
+// withToken runs a command of an operator with a token.
 func withToken(t *testing.T, token string, args ...string) result {
 	t.Helper()
 	var out, errs strings.Builder
@@ -102,7 +102,7 @@ func bundleOf(t *testing.T, peeked result) string {
 	return id
 }
 
-// begins keeps the first n bytes of what went to stderr.
+// begins keeps the first n bytes of stderr.
 func begins(r result, n int) result {
 	r.err = r.err[:min(n, len(r.err))]
 	return r

@@ -18,7 +18,7 @@ import (
 	"github.com/messagehub/messagehub/cmd/terminal"
 )
 
-// A restoreCommand is a restore on the command line.
+// A restoreCommand has the flags of messagehub restore.
 type restoreCommand struct {
 	p      *process
 	list   bool
@@ -99,7 +99,7 @@ func openArchive(name string) (*os.File, error) {
 	return f, nil
 }
 
-// verifyArchive reads an archive and prints what it is.
+// verifyArchive reads an archive and prints its summary.
 func (r *restoreCommand) verifyArchive(ctx context.Context, archive io.Reader) error {
 	progress := r.p.newTransfer("verified")
 	s, err := backup.Verify(ctx, archive, progress.reportProgress)

@@ -88,19 +88,20 @@ func (p *process) serveWithIssuer(ctx context.Context, cfg config.Config, addres
 	p.hasDevIssuer = true
 	issuing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() { _ = issuer.Serve(issuing) }) // without it, the hub says that it cannot reach the issuer
+	running.Go(func() { _ = issuer.Serve(issuing) }) // if the issuer ends, the hub logs that it cannot reach it
 	defer running.Wait()
 	defer stop()
 	return p.serve(ctx, cfg, func() error { return issuer.Keep(cfg.Data) })
 }
 
-// flushTime bounds the sending of the last spans, after the hub has stopped. With the 25 s that requests under way
-// have, it stays below the 35 s after which deployments kill a process.
+// flushTime limits the sending of the last spans, after the hub has stopped.
+// Together with the 25 s for requests under way, it stays below the 35 s after
+// which deployments kill a process.
 const flushTime = 3 * time.Second
 
-// serve serves until ctx ends. It calls onOpen before it says that it is ready.
+// serve serves until ctx ends. It calls onOpen before it logs that it is ready.
 func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() error) error {
-	signal.Ignore(syscall.SIGPIPE) // whoever read the log may leave; the hub stays
+	signal.Ignore(syscall.SIGPIPE) // the hub continues when the reader of its log has ended
 	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	level := loglevel.New(cfg.Log.Level, time.Now)
@@ -124,11 +125,12 @@ func (p *process) serve(ctx context.Context, cfg config.Config, onOpen func() er
 	defer stopReloading()
 	logger.Info("starting", "version", version, "address", n.Addr().String(), "config", cfg)
 	p.greet(n, &cfg)
-	_ = logReady(ctx, logger, n) // a log that cannot be written does not stop the hub
+	_ = logReady(ctx, logger, n) // the hub continues if the log cannot be written
 	return n.Run(ctx)
 }
 
-// withDoctor adds to an error of a hub on Azure what shows the rest of what is in the way.
+// withDoctor adds to an error of a hub on Azure the command that shows all
+// other faults.
 func withDoctor(err error, cfg *config.Config) error {
 	if err == nil || cfg.Embedded() && cfg.EmbeddedBlob() && cfg.EmbeddedBus() {
 		return err
@@ -136,11 +138,12 @@ func withDoctor(err error, cfg *config.Config) error {
 	return fmt.Errorf("%w; messagehub doctor --online shows all that is in the way", err)
 }
 
-// openNode opens a node, whose metrics include those given. While the containers of its account are not as it needs them, it answers probes and waits.
-// It returns neither a node nor an error if ctx has ended meanwhile.
+// openNode opens a node whose metrics include the given ones. While the
+// containers of its account are not as it needs them, it answers probes and
+// waits. It returns neither a node nor an error if ctx ends meanwhile.
 func openNode(ctx context.Context, cfg config.Config, opts node.Options, metrics prometheus.Collector) (*node.Node, error) {
 	for {
-		opts.Registry = node.NewRegistry() // a node that could not be opened has left its metrics in the former one
+		opts.Registry = node.NewRegistry() // a failed Open has left its metrics in the previous registry
 		opts.Registry.MustRegister(metrics)
 		n, err := node.Open(ctx, cfg, opts)
 		if !node.IsContainerFault(err) {
@@ -156,7 +159,8 @@ func openNode(ctx context.Context, cfg config.Config, opts node.Options, metrics
 	}
 }
 
-// logStartChecks logs what those checks of messagehub doctor find that cost nothing.
+// logStartChecks runs the cheap checks of messagehub doctor and logs what they
+// find.
 func logStartChecks(ctx context.Context, logger *slog.Logger, cfg *config.Config) {
 	report := node.Diagnose(ctx, cfg, node.DoctorOptions{Start: true}, node.Options{})
 	for i := range report.Findings {
@@ -166,7 +170,7 @@ func logStartChecks(ctx context.Context, logger *slog.Logger, cfg *config.Config
 	}
 }
 
-// reloadActors reads the registry of actors again at each SIGHUP, until the function that it returns is
+// reloadActors reads the registry of actors again at each SIGHUP, until stop is
 // called.
 func reloadActors(n *node.Node) (stop func()) {
 	hangups, stopped := make(chan os.Signal, 1), make(chan struct{})
@@ -189,8 +193,8 @@ func reloadActors(n *node.Node) (stop func()) {
 	}
 }
 
-// newLogger logs text for a terminal and JSON for everything else, unless the
-// configuration knows better.
+// newLogger returns a logger that writes text to a terminal and JSON to
+// everything else, unless the configuration sets a format.
 func newLogger(format string, level slog.Leveler, w io.Writer) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: redactLogError}
 	if format == "text" || format == "auto" && terminal.IsTerminal(w) {

@@ -47,8 +47,8 @@ func TestBothSignalsStopAnIdleHubWithoutComplaint(t *testing.T) {
 	}
 }
 
-// begunRequest sends a hub the head of a POST and half of its body, and returns
-// when the hub has begun to read it.
+// begunRequest sends the head of a POST and half of its body to a hub, and
+// returns when the hub has begun to read it.
 func begunRequest(t *testing.T, url, head, rest string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
@@ -89,7 +89,7 @@ func TestARequestUnderWayIsFinishedBeforeTheHubStops(t *testing.T) {
 
 func TestASecondSignalStopsAtOnce(t *testing.T) {
 	h := startHub(t, "--in-memory")
-	begunRequest(t, h.url(t), "[", "]") // and is never finished
+	begunRequest(t, h.url(t), "[", "]") // the request is never finished
 	require.NoError(t, h.cmd.Process.Signal(syscall.SIGTERM))
 	h.await(t, `"msg":"draining"`)
 	err := h.stop(t, syscall.SIGTERM)
@@ -150,7 +150,7 @@ func TestServeSaysInOneLineWhyItDoesNotStart(t *testing.T) {
 			}
 			got := messagehub(t, "", args...)
 			require.Empty(t, got.out)
-			got.err = strings.TrimSuffix(got.err, "messagehub: see messagehub serve --help\n") // of a wrong value, which has status 2
+			got.err = strings.TrimSuffix(got.err, "messagehub: see messagehub serve --help\n") // for a wrong value, which has status 2
 			require.Equal(t, 1, strings.Count(got.err, "\n"), got.err)
 			for _, want := range tc.want {
 				require.Contains(t, got.err, want)
@@ -189,7 +189,7 @@ func TestAnOriginCannotMoveToAnotherGroup(t *testing.T) {
 
 func TestTheInsecureHubListensToOthersAndSaysHowToReachItFromHere(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	out := &signalling{want: "dequeue", seen: cancel} // stop when the greeting is out
+	out := &signalling{want: "dequeue", seen: cancel} // stop when the greeting is printed
 	var errs strings.Builder
 	status := run(ctx, &process{
 		args:    []string{"messagehub", "serve", "--in-memory", "--insecure", "--listen", ":0", "--log-format", "text"},
@@ -203,7 +203,7 @@ func TestTheInsecureHubListensToOthersAndSaysHowToReachItFromHere(t *testing.T) 
 	require.Contains(t, errs.String(), "level=INFO msg=ready url=http://")
 }
 
-// signalling calls seen when want has been written.
+// A signalling calls seen when want has been written.
 type signalling struct {
 	text strings.Builder
 	want string

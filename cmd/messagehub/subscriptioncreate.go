@@ -19,7 +19,7 @@ import (
 	"github.com/messagehub/messagehub/domain/filter"
 )
 
-// signFlags are the flags that name the secret of a subscription.
+// signFlags are the flags with the secret of a subscription.
 type signFlags struct {
 	secret, file string
 }
@@ -32,7 +32,7 @@ func (s *signFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.file, "secret-file", "", "sign calls with the secret in `FILE`, its first line")
 }
 
-// readSecret returns the secret, nil if none is named.
+// readSecret returns the secret, nil if no flag has one.
 func (s *signFlags) readSecret() (*string, error) {
 	switch {
 	case s.secret != "" && s.file != "":
@@ -49,7 +49,7 @@ func (s *signFlags) readSecret() (*string, error) {
 	return nil, nil //nolint:nilnil // no secret is named
 }
 
-// A draftFlags is a subscription as flags say it.
+// draftFlags are the flags with the members of a subscription.
 type draftFlags struct {
 	id          string
 	draft       domain.Subscription
@@ -81,12 +81,12 @@ func (d *draftFlags) addFlags(f *pflag.FlagSet) {
 	d.sign.addFlags(f)
 }
 
-// flagsOfPointers are the flags for the members of a subscription, where they differ.
+// flagsOfPointers are the flags whose names differ from those of the members.
 var flagsOfPointers = map[string]string{
 	"jmespath_query": "filter", "form_fields": "form-field", "attachments": "attachment", "hmac_secret_key": "secret", "headers": "header",
 }
 
-// readFlags checks the flags as the hub would.
+// readFlags checks the flags as the hub would check the request.
 func (d *draftFlags) readFlags() (id domain.SubscriptionID, hidden hubclient.Hidden, err error) {
 	if d.draft.CallbackURL == "" {
 		return id, hidden, errors.New("--callback-url is missing; say what the hub is to call")
@@ -127,7 +127,7 @@ func (d *draftFlags) readFlags() (id domain.SubscriptionID, hidden hubclient.Hid
 	return id, hidden, err
 }
 
-// readHeaders returns the headers that are named, nil if none are.
+// readHeaders returns the headers in the flags, nil without any.
 func (d *draftFlags) readHeaders() (map[string]string, error) {
 	texts := d.headers
 	if d.headerFile != "" {
@@ -145,7 +145,7 @@ func (d *draftFlags) readHeaders() (map[string]string, error) {
 		name, value, ok := strings.Cut(text, ":")
 		switch _, twice := all[name]; {
 		case !ok || name == "":
-			return nil, errors.New("--header: want NAME: VALUE") // the text may be a secret
+			return nil, errors.New("--header: want NAME: VALUE") // the text is not repeated: it may be a secret
 		case twice:
 			return nil, fmt.Errorf("--header: %s is there twice", domain.Clip(name))
 		}
@@ -154,7 +154,8 @@ func (d *draftFlags) readHeaders() (map[string]string, error) {
 	return all, nil
 }
 
-// checkDraft returns an error that begins with a JSON pointer if a hub would refuse d.
+// checkDraft returns an error that begins with a JSON pointer if a hub would
+// refuse d.
 func checkDraft(d *domain.Subscription, headers map[string]string) error {
 	d.SetDefaults()
 	if err := d.Check(); err != nil {
@@ -167,7 +168,8 @@ func checkDraft(d *domain.Subscription, headers map[string]string) error {
 	return err
 }
 
-// parsePairs returns the names and values of a flag that is given more than once.
+// parsePairs returns the names and values of a flag that may be given several
+// times.
 func parsePairs(flag string, texts []string) (map[string]string, error) {
 	if len(texts) == 0 {
 		return nil, nil //nolint:nilnil // no flag is no map
@@ -245,7 +247,7 @@ func (p *process) subscriptionsRotate() *cobra.Command {
 				}
 				text := "whsec_" + base64.StdEncoding.EncodeToString(random)
 				secret = &text
-				fmt.Fprintln(p.out, text) // before it is used, so that it is not lost
+				fmt.Fprintln(p.out, text) // printed before it is used, so that it is not lost
 			}
 			if _, err := s.hub.RotateSubscription(ctx, s.a.actor, id, *secret); err != nil {
 				return err

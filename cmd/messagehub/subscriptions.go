@@ -43,8 +43,8 @@ func (p *process) subscriptionsCommand() *cobra.Command {
 	return cmd
 }
 
-// command makes one that takes what use names. body gets the arguments, of which the first is an
-// id unless use names none.
+// command makes a command with the arguments in use. body gets the arguments;
+// the first is an id, unless use has none.
 func (s *subscriptionsCommand) command(use, short, long string, body func(ctx context.Context, id domain.SubscriptionID) error) *cobra.Command {
 	name, wantsID := strings.CutSuffix(use, " ID")
 	cmd := &cobra.Command{
@@ -87,8 +87,8 @@ func (s *subscriptionsCommand) jsonFlag(f *pflag.FlagSet) {
 	f.BoolVar(&s.json, "json", false, "print the hub's answer as it is")
 }
 
-// explainRefusal returns the faults that a hub has found in a subscription, a line each, instead
-// of a problem that only counts them.
+// explainRefusal returns the faults that a hub has found in a subscription, one
+// per line, instead of a problem that only counts them.
 func explainRefusal(err error) error {
 	refused, ok := errors.AsType[*hubclient.Problem](err)
 	if !ok || len(refused.Errors) == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/messagehub/messagehub/domain"
 )
 
-// A syncCommand is what the flags of messagehub subscriptions sync say.
+// A syncCommand has the flags of messagehub subscriptions sync.
 type syncCommand struct {
 	p      *process
 	a      actorCommand
@@ -103,7 +103,7 @@ func (p *process) subscriptionsExport() *cobra.Command {
 		})
 }
 
-// readFile reads the file. The keys that it names are beside it.
+// readFile reads the file. The key files that it names are in the same folder.
 func (s *syncCommand) readFile(name string) (file *subscriptionfile.File, err error) {
 	input, _, err := s.p.open(name)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *syncCommand) syncAll(ctx context.Context, hub *hubclient.Client, f *sub
 	return err
 }
 
-// carryOut makes one change.
+// carryOut executes one change.
 func (s *syncCommand) carryOut(ctx context.Context, hub *hubclient.Client, step *subscriptionfile.Step) (err error) {
 	switch step.Action {
 	case subscriptionfile.Create, subscriptionfile.Update, subscriptionfile.Keep:
@@ -174,7 +174,7 @@ func (s *syncCommand) carryOut(ctx context.Context, hub *hubclient.Client, step 
 	return err
 }
 
-// showStep prints a change and what differs.
+// showStep prints a change and the differences.
 func (s *syncCommand) showStep(step *subscriptionfile.Step) {
 	fmt.Fprintf(s.p.out, "%-16s %s  %s\n", step.Action, step.ID, terminal.Clip(terminal.Printable(step.URL), 60))
 	for _, why := range step.Why {

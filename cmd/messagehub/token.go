@@ -15,7 +15,7 @@ import (
 // maxLifetime is the limit of the lifetime of a token of the development issuer.
 const maxLifetime = 24 * time.Hour
 
-// A tokenRequest says for whom a token is.
+// A tokenRequest has the flags of messagehub token.
 type tokenRequest struct {
 	actors, domains, roles []string
 	subject                string
@@ -65,7 +65,7 @@ func (p *process) tokenCommand() *cobra.Command {
 	return cmd
 }
 
-// newClaims returns what the token says.
+// newClaims returns the claims of the token.
 func (r *tokenRequest) newClaims(now time.Time) (c devissuer.Claims, err error) {
 	for _, actor := range r.actors {
 		if _, err := domain.ParseActorID(actor); err != nil {

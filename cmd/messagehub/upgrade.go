@@ -63,7 +63,7 @@ func (p *process) upgradeCommand() *cobra.Command {
 	return cmd
 }
 
-// upgrade shows the level of the store that cfg names, and changes it.
+// upgrade shows the level of the store that cfg names, or changes it.
 func (p *process) upgrade(ctx context.Context, cfg config.Config, checkOnly, back bool) (err error) {
 	u, err := node.OpenLevelUpgrade(ctx, cfg, node.Options{
 		Version: version, Levels: p.levels, Logger: slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -117,7 +117,7 @@ func (p *process) showLevel(st *level.Status, isFolder bool) {
 	for _, n := range st.Nodes {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\n", terminal.Printable(strings.TrimPrefix(n.Name(), "node ")), terminal.Printable(n.Version), n.Level, n.Beat)
 	}
-	_ = table.Flush() // what cannot be written shows at the next line
+	_ = table.Flush() // a failed write shows at the next line
 }
 
 // takeLevelBack takes back the level that is announced.

@@ -39,7 +39,8 @@ func (p *process) watchesCommand() *cobra.Command {
 	return cmd
 }
 
-// command makes one. With wantsID it takes the id of a watch, which body gets.
+// command makes a command. If wantsID is true, it takes the id of a watch,
+// which body gets.
 func (w *watchesCommand) command(name, short, long string, wantsID bool, body func(ctx context.Context, id domain.WatchID) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: name + " --actor ID", Short: short, Long: short + ".",
@@ -76,7 +77,8 @@ func (w *watchesCommand) command(name, short, long string, wantsID bool, body fu
 	return cmd
 }
 
-// explainWatchRefusal returns the faults that a hub has found in a watch, a line each.
+// explainWatchRefusal returns the faults that a hub has found in a watch, one
+// per line.
 func explainWatchRefusal(err error) error {
 	refused, ok := errors.AsType[*hubclient.Problem](err)
 	if !ok || len(refused.Errors) == 0 {
@@ -89,7 +91,7 @@ func explainWatchRefusal(err error) error {
 	return errors.Join(lines...)
 }
 
-// maxListedWatches is the limit for an answer of the hub.
+// maxListedWatches is the limit of watches in one answer of the hub.
 const maxListedWatches = 100
 
 func (p *process) watchesList() *cobra.Command {
