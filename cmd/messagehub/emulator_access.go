@@ -56,6 +56,6 @@ func (a *emulatorAccess) readKey(p *process) (string, error) {
 func (a *emulatorAccess) options(p *process) emulator.Options {
 	return emulator.Options{
 		Hosts: a.hosts, Insecure: a.insecure, Version: version, Out: p.out, Err: p.err,
-		Logger: slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{ReplaceAttr: redactLogError})),
+		Logger: newLogger("auto", slog.LevelInfo, p.err),
 	}
 }

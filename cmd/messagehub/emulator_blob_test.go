@@ -33,7 +33,7 @@ func startBlobs(t *testing.T, args ...string) *blobProcess {
 	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
 	ready, err := bufio.NewReader(said).ReadString('\n')
 	require.NoError(t, err)
-	require.Equal(t, "ready\n", ready)
+	require.Regexp(t, readyRecord, ready)
 	greeting, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(strings.TrimSpace(greeting), "listens on ")

@@ -40,7 +40,7 @@ func startBus(t *testing.T, args ...string) *busProcess {
 	lines := bufio.NewReader(said)
 	ready, err := lines.ReadString('\n')
 	require.NoError(t, err)
-	require.Equal(t, "ready\n", ready)
+	require.Regexp(t, readyRecord, ready)
 	greeting, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(strings.TrimSpace(greeting), "listens on ")

@@ -49,7 +49,7 @@ func startEmulator(t *testing.T, args ...string) *emulatorProcess {
 	lines := bufio.NewReader(errs)
 	ready, err := lines.ReadString('\n')
 	require.NoError(t, err)
-	require.Equal(t, "ready\n", ready)
+	require.Regexp(t, readyRecord, ready)
 	go func() {
 		_, _ = io.Copy(e.log, lines)
 		e.exited <- e.cmd.Wait()

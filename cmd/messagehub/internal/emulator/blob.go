@@ -66,7 +66,7 @@ func (b *Blob) Run(ctx context.Context) (err error) {
 		shown = strings.ReplaceAll(shown, b.Engine.Key, "...")
 	}
 	fmt.Fprintf(b.Out, "Blob Storage emulator %s listens on %s with connection string %s\n", b.Version, listener.Addr(), shown)
-	fmt.Fprintln(b.Err, "ready")
+	b.Logger.InfoContext(ctx, "ready", "address", listener.Addr().String())
 	door.HTTP, door.AnyHost = b.checkHosts(listener.Addr(), blobHandler(account)), true
 	return account.Serve(ctx, listener, door)
 }

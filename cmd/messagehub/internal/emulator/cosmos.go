@@ -71,8 +71,9 @@ func (c *Cosmos) Run(ctx context.Context) (err error) {
 	if c.hasKnownKey() {
 		shown = engine.Key()
 	}
-	fmt.Fprintf(c.Out, "Cosmos DB emulator %s listens on %s://%s/ with key %s\n", c.Version, scheme, listener.Addr(), shown)
-	fmt.Fprintln(c.Err, "ready")
+	url := fmt.Sprintf("%s://%s/", scheme, listener.Addr())
+	fmt.Fprintf(c.Out, "Cosmos DB emulator %s listens on %s with key %s\n", c.Version, url, shown)
+	c.Logger.InfoContext(ctx, "ready", "url", url)
 	return c.serveAndSweep(ctx, engine, func(ctx context.Context) error { return httpserve.Serve(ctx, listener, options) })
 }
 

@@ -28,8 +28,8 @@ type Options struct {
 
 	Version string       // version of the program, for the line printed at the start
 	Out     io.Writer    // receives that line, with the address and the key
-	Err     io.Writer    // receives "ready" and the logs of requests and frames
-	Logger  *slog.Logger // log of the engine
+	Err     io.Writer    // receives the logs of requests and frames
+	Logger  *slog.Logger // log of the engine, and the record "ready" once it serves
 }
 
 // KeyVariable is the environment variable with the key of an emulator. Other

@@ -82,7 +82,7 @@ func (b *ServiceBus) Run(ctx context.Context) (err error) {
 		shown = strings.ReplaceAll(shown, b.key(), "...")
 	}
 	fmt.Fprintf(b.Out, "Service Bus emulator %s listens on %s with connection string %s\n", b.Version, addressList(listeners), shown)
-	fmt.Fprintln(b.Err, "ready")
+	b.Logger.InfoContext(ctx, "ready", "address", addressList(listeners))
 	for range listeners {
 		err = errors.Join(err, <-served)
 		cancel() // when one listener ends, all end
